@@ -1,0 +1,1 @@
+//! Views, tables and findings: recordings in, tables out. Pure, never measures.

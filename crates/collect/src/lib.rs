@@ -1,0 +1,1 @@
+//! Samples system counters, one subject per file; every reader takes a root.

@@ -1,0 +1,1 @@
+//! Executes a plan against targets and times every operation. Owns io_uring.

@@ -1,0 +1,3 @@
+//! The iodyno command.
+
+fn main() {}

@@ -1,0 +1,522 @@
+//! The plan as a value: targets, runs and workloads with every default resolved and every for-loop expanded.
+//!
+//! All times are nanoseconds, all sizes bytes, all shares fractions of 1. Nothing in here knows which language the
+//! plan was written in; [`Span`]s point back into the text so that a later conflict can still name its line.
+
+use serde::{Deserialize, Serialize};
+use std::path::PathBuf;
+
+/// A byte range in one of the parameter texts that a plan was read from.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash, Serialize, Deserialize)]
+pub struct Span {
+    /// Index into [`Plan::sources`].
+    pub source: u32,
+    /// First byte.
+    pub start: u32,
+    /// Length in bytes.
+    pub len: u32,
+}
+
+/// One parameter text, kept for messages and for the recording's manifest.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct Source {
+    /// Path as the user gave it, or a description in angle brackets (`<command line>`).
+    pub name: String,
+    /// The text as read.
+    pub text: String,
+}
+
+/// Everything that one command is going to do.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+pub struct Plan {
+    /// Texts that the plan came from; [`Span::source`] indexes them.
+    pub sources: Vec<Source>,
+    /// What is read or written, in the order of definition.
+    pub targets: Vec<TargetSpec>,
+    /// Runs in the order of execution, loops expanded.
+    pub runs: Vec<Run>,
+    /// Settings of the whole plan.
+    pub settings: Settings,
+    /// What was asked for, understood, and cannot run yet: each stops the run before any I/O.
+    pub unsupported: Vec<Unsupported>,
+}
+
+/// A request that the plan holds but that this version cannot execute.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct Unsupported {
+    /// One complete sentence, lower case, without a full stop: "file system workloads (fsd, fwd) are not built yet".
+    pub sentence: String,
+    /// Where it was asked for.
+    pub span: Span,
+}
+
+/// Settings of a whole plan.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct Settings {
+    /// Write every target once before the first run (`formatsds=yes`), `Some(false)`: never create or extend a file.
+    pub format: Option<bool>,
+    /// Transfer size of that format run.
+    pub format_transfer_bytes: u64,
+    /// The run ends when more operations than this have failed.
+    pub errors_max: u64,
+    /// A command to execute when the error limit is reached, as Vdbench's `data_errors=command`.
+    pub errors_command: Option<String>,
+    /// Commands before the first and after the last run.
+    pub start_commands: Vec<Command>,
+    /// See `start_commands`.
+    pub end_commands: Vec<Command>,
+    /// The run fails when the achieved share of a workload is further than this fraction from the asked one.
+    pub skew_tolerance: Option<f64>,
+    /// How often, or for how long, the whole list of runs is repeated.
+    pub repeat: Repeat,
+    /// Vdbench's `histogram=` bucket edges in nanoseconds by name; used for compatible output only.
+    pub histograms: Vec<HistogramEdges>,
+    /// A file polled once per interval whose first line ends a run (`monitor=`).
+    pub monitor: Option<PathBuf>,
+    /// All targets form one logical volume (`concatenatesds=yes`).
+    pub concatenate: bool,
+    /// Seed from which every random choice of the plan derives.
+    pub seed: u64,
+}
+
+impl Default for Settings {
+    fn default() -> Self {
+        Self {
+            format: None,
+            format_transfer_bytes: 128 << 10,
+            errors_max: 50,
+            errors_command: None,
+            start_commands: Vec::new(),
+            end_commands: Vec::new(),
+            skew_tolerance: None,
+            repeat: Repeat::Times(1),
+            histograms: Vec::new(),
+            monitor: None,
+            concatenate: false,
+            seed: 0x10d7_0001,
+        }
+    }
+}
+
+/// How often the list of runs is executed.
+#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
+pub enum Repeat {
+    /// This many times; 1 is the default.
+    Times(u64),
+    /// Again and again until this much time has passed, checked between runs.
+    Nanoseconds(u64),
+    /// Until interrupted.
+    Forever,
+}
+
+/// Bucket edges under a name.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct HistogramEdges {
+    /// `default`, `read`, `write`, …
+    pub name: String,
+    /// Upper edges in nanoseconds, ascending.
+    pub edges_ns: Vec<u64>,
+    /// Leave out empty buckets when printing.
+    pub suppress: bool,
+}
+
+/// A shell command that the parameter file asks for.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct Command {
+    /// Command line, run by `/bin/sh -c`.
+    pub line: String,
+    /// Where its output goes: `log` (a file in the results folder), `cons` (also the console), `sum` (also the summary).
+    pub output: String,
+    /// Where it was written.
+    pub span: Span,
+}
+
+/// One device or file.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct TargetSpec {
+    /// Name in the parameter file (`sd1`) or made from the path.
+    pub name: String,
+    /// Device or file.
+    pub path: PathBuf,
+    /// Size to use; a file that is shorter is created or extended to it. `None`: all that is there.
+    pub size_bytes: Option<u64>,
+    /// Greatest number of operations in flight on this target (Vdbench's `threads=`).
+    pub depth: u32,
+    /// How to open it.
+    pub open: OpenFlags,
+    /// Part of the target that is used.
+    pub range: Option<AddressRange>,
+    /// Size of the area that "hits" go to.
+    pub hit_area_bytes: u64,
+    /// Added to every address.
+    pub offset_bytes: u64,
+    /// Addresses are multiples of this; `None`: of the transfer size.
+    pub align_bytes: Option<u64>,
+    /// Leave the first block alone, as Vdbench does on raw devices.
+    pub skip_first_block: bool,
+    /// Where it was defined.
+    pub span: Span,
+}
+
+/// How a target is opened.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct OpenFlags {
+    /// `O_DIRECT`: past the page cache.
+    pub direct: bool,
+    /// `O_SYNC`: every write is durable with its metadata when it completes.
+    pub sync: bool,
+    /// `O_DSYNC`: every write is durable when it completes.
+    pub dsync: bool,
+    /// `fsync` at the end of each run.
+    pub fsync_at_end: bool,
+    /// Further bits for `open(2)` as the user wrote them (`openflags=0x…`).
+    pub extra: u32,
+}
+
+/// A part of a target's address space, `[low, high)`; a `high` beyond the end wraps around (Vdbench).
+#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
+pub struct AddressRange {
+    /// First address.
+    pub low: Bound,
+    /// First address that is not used.
+    pub high: Bound,
+}
+
+/// An address or length, absolute or relative to the size of the target.
+#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
+pub enum Bound {
+    /// Bytes.
+    Bytes(u64),
+    /// Fraction of the size, 1.0 = all.
+    Fraction(f64),
+}
+
+/// One execution of a set of workloads under one rate.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct Run {
+    /// Name as defined (`rd1`).
+    pub name: String,
+    /// Name with what the rate adds, as Vdbench prints it (`rd2_(50%)`); equal to `name` otherwise.
+    pub title: String,
+    /// Loop variables in the order of nesting, outermost first: `("xfersize", "8k")`.
+    pub loops: Vec<(String, String)>,
+    /// What runs at the same time.
+    pub workloads: Vec<Workload>,
+    /// How fast.
+    pub rate: Rate,
+    /// How arrivals are spread in time when the rate is a number.
+    pub arrivals: Arrivals,
+    /// Measured time after the warm-up; `None`: until the work ends by itself (format, one pass to the end).
+    pub elapsed_ns: Option<u64>,
+    /// Full load before that, recorded, excluded from summaries.
+    pub warmup_ns: u64,
+    /// Length of a reporting interval.
+    pub interval_ns: u64,
+    /// Rest after the run.
+    pub pause_ns: u64,
+    /// Ends the run early.
+    pub stop: Stop,
+    /// Commands before and after this run.
+    pub start_commands: Vec<Command>,
+    /// See `start_commands`.
+    pub end_commands: Vec<Command>,
+    /// This run fills the targets, sequentially, once.
+    pub format: bool,
+    /// Where it was defined.
+    pub span: Span,
+}
+
+/// The offered rate of a run, in operations per second over all its workloads.
+#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
+pub enum Rate {
+    /// Open loop at this many arrivals per second.
+    PerSecond(f64),
+    /// Closed loop: the next operation starts when one has completed.
+    Max,
+    /// As `Max`, and its result is what later `CurvePoint`s refer to. A plan's curve is this run followed by its points.
+    CurveMax,
+    /// A point of a curve: a fraction of what the nearest `CurveMax` before it achieved, rounded up to 100/s
+    /// (to 10/s below 1,000/s, at least 10/s), as Vdbench does.
+    CurvePoint {
+        /// Fraction of the maximum.
+        fraction: f64,
+        /// The curve ends when the mean response time of a point was above this.
+        stop_response_ns: Option<u64>,
+    },
+    /// A fraction of what the last `Max` or `CurveMax` run achieved (a negative or `%` rate in Vdbench).
+    FractionOfLastMax(f64),
+}
+
+/// How arrivals are spread in time.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+pub struct Arrivals {
+    /// Distribution of the gaps.
+    pub gaps: Gaps,
+    /// The rate changes in the course of the run.
+    pub burst: Option<Burst>,
+}
+
+/// Distribution of the gaps between arrivals.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub enum Gaps {
+    /// Poisson process: exponential gaps.
+    #[default]
+    Exponential,
+    /// Gaps uniform in `[0, 2 × mean]`.
+    Uniform,
+    /// Equal gaps.
+    Deterministic,
+}
+
+/// Rates that change while a run lasts (`distribution=(…,variable|spike)`).
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct Burst {
+    /// `(rate per second, nanoseconds)`, repeated from the start when it ends.
+    pub steps: Vec<(f64, u64)>,
+    /// All arrivals of a second come at its beginning.
+    pub spike: bool,
+}
+
+/// What ends a run before its time.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize)]
+pub struct Stop {
+    /// Bytes read and written together.
+    pub total: Option<DataLimit>,
+    /// Bytes read.
+    pub read: Option<DataLimit>,
+    /// Bytes written.
+    pub written: Option<DataLimit>,
+    /// Operations, over all workloads; exact.
+    pub operations: Option<u64>,
+}
+
+/// An amount of data.
+#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
+pub enum DataLimit {
+    /// Bytes.
+    Bytes(u64),
+    /// Multiples of the size of all targets of the run together.
+    TargetSizes(f64),
+}
+
+/// One stream of operations of one kind of shape on one or more targets.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct Workload {
+    /// Name as defined (`wd1`).
+    pub name: String,
+    /// Indices into [`Plan::targets`]; the workload's share is spread evenly over them.
+    pub targets: Vec<usize>,
+    /// Part of all operations of the run; the workloads' shares sum to 1.
+    pub share: f64,
+    /// True when `share` was asked for (`skew=`): it must then hold at maximum rate as well. When no workload of a
+    /// run is marked, targets run free of each other at maximum rate.
+    pub share_fixed: bool,
+    /// A rate of its own (`iorate=` in the workload), served by `priority` and outside `share`.
+    pub rate: Option<f64>,
+    /// 1 is served first; only with `rate`.
+    pub priority: Option<u32>,
+    /// Greatest number of its operations in flight on each target; `None`: the target's own depth, shared with the
+    /// other workloads there.
+    pub depth: Option<u32>,
+    /// What it does.
+    pub mix: OpMix,
+    /// How large.
+    pub transfer: TransferSize,
+    /// Where.
+    pub address: Address,
+    /// With what data.
+    pub content: Content,
+    /// Pause between a completion and the next arrival of the same slot, closed loop only; outside response time.
+    pub think_ns: u64,
+    /// Overrides the target's flags.
+    pub open: Option<OpenFlags>,
+    /// Where it was defined.
+    pub span: Span,
+}
+
+/// Weights of the operations; they sum to 1.
+#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
+pub struct OpMix {
+    /// Reads.
+    pub read: f64,
+    /// Writes.
+    pub write: f64,
+    /// Trims (discards).
+    pub trim: f64,
+    /// Flushes as operations of the mix.
+    pub flush: f64,
+    /// An `fsync` after every this many writes, counted as a flush.
+    pub fsync_every: Option<u32>,
+    /// As `fsync_every` with `fdatasync`.
+    pub fdatasync_every: Option<u32>,
+}
+
+impl OpMix {
+    /// Reads with the rest writes.
+    pub fn read_write(read: f64) -> Self {
+        Self { read, write: 1.0 - read, trim: 0.0, flush: 0.0, fsync_every: None, fdatasync_every: None }
+    }
+
+    /// Does anything in the mix change what is on the target?
+    pub fn changes_data(&self) -> bool {
+        self.write > 0.0 || self.trim > 0.0
+    }
+}
+
+/// Bytes of one operation.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub enum TransferSize {
+    /// Always the same.
+    Fixed(u64),
+    /// `(bytes, weight)`; weights sum to 1.
+    Mix(Vec<(u64, f64)>),
+    /// Uniform in `[min, max]` in multiples of `align`.
+    Uniform {
+        /// Smallest.
+        min: u64,
+        /// Largest, included.
+        max: u64,
+        /// Step.
+        align: u64,
+    },
+}
+
+impl TransferSize {
+    /// The largest transfer that can come.
+    pub fn max_bytes(&self) -> u64 {
+        match self {
+            Self::Fixed(bytes) => *bytes,
+            Self::Mix(mix) => mix.iter().map(|(bytes, _)| *bytes).max().unwrap_or(0),
+            Self::Uniform { max, .. } => *max,
+        }
+    }
+
+    /// The smallest transfer that can come.
+    pub fn min_bytes(&self) -> u64 {
+        match self {
+            Self::Fixed(bytes) => *bytes,
+            Self::Mix(mix) => mix.iter().map(|(bytes, _)| *bytes).min().unwrap_or(0),
+            Self::Uniform { min, .. } => *min,
+        }
+    }
+
+    /// Mean bytes per operation.
+    pub fn mean_bytes(&self) -> f64 {
+        match self {
+            Self::Fixed(bytes) => *bytes as f64,
+            Self::Mix(mix) => mix.iter().map(|(bytes, weight)| *bytes as f64 * weight).sum(),
+            Self::Uniform { min, max, .. } => (*min as f64 + *max as f64) / 2.0,
+        }
+    }
+}
+
+/// Where operations go.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct Address {
+    /// Order of addresses.
+    pub order: Order,
+    /// Part of the target that is used, inside the target's own range.
+    pub range: Option<AddressRange>,
+    /// Fraction of reads that go to the hit area.
+    pub read_hit: f64,
+    /// Fraction of writes that go to the hit area.
+    pub write_hit: f64,
+    /// Skip-sequential: gap between the starts of successive operations, uniform in `[min, max]` bytes.
+    pub stride: Option<(u64, u64)>,
+    /// Independent sequential streams that divide the range between them.
+    pub streams: Option<u32>,
+    /// Skewed access inside a band, by Vdbench's `hotband=` table.
+    pub hot_band: Option<AddressRange>,
+    /// Addresses that operations are multiples of; `None`: target's, else the transfer size.
+    pub align_bytes: Option<u64>,
+}
+
+impl Default for Address {
+    fn default() -> Self {
+        Self {
+            order: Order::Random(Distribution::Uniform),
+            range: None,
+            read_hit: 0.0,
+            write_hit: 0.0,
+            stride: None,
+            streams: None,
+            hot_band: None,
+            align_bytes: None,
+        }
+    }
+}
+
+/// Order of addresses.
+#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
+pub enum Order {
+    /// Every operation at a random place.
+    Random(Distribution),
+    /// One after the other; wraps at the end, or ends the workload there.
+    Sequential {
+        /// Stop at the end of the range (`seekpct=eof`).
+        once: bool,
+        /// From the end towards the beginning.
+        backward: bool,
+    },
+    /// This fraction of operations seeks to a random place, the others follow the one before.
+    Mixed {
+        /// Fraction that seeks.
+        seek: f64,
+    },
+}
+
+/// How random addresses are spread over the range.
+#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
+pub enum Distribution {
+    /// Every block alike.
+    Uniform,
+    /// Every block exactly once before any comes again; a permutation, no bitmap.
+    ExactOnce,
+    /// Zipf with this exponent, hot blocks scattered over the range (fio's `zipf:theta`).
+    Zipf(f64),
+    /// Pareto with this power (fio's `pareto:h`).
+    Pareto(f64),
+    /// Normal around the middle with this standard deviation as a fraction of the range (fio's `normal:dev`).
+    Normal(f64),
+    /// Vdbench's `seekpct=(poisson,midpoint)`: skewed towards the beginning with this midpoint.
+    Poisson(f64),
+}
+
+/// The data that writes carry.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct Content {
+    /// Uncompressed ÷ compressed, ≥ 1.
+    pub compress_ratio: f64,
+    /// Duplication.
+    pub dedup: Option<Dedup>,
+    /// A file, or a directory of files, whose bytes are written.
+    pub pattern: Option<PathBuf>,
+    /// Seed of the data.
+    pub seed: u64,
+}
+
+impl Default for Content {
+    fn default() -> Self {
+        Self { compress_ratio: 1.0, dedup: None, pattern: None, seed: 0 }
+    }
+}
+
+/// Duplicate blocks in the data that is written.
+#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
+pub struct Dedup {
+    /// All blocks ÷ unique blocks, ≥ 1.
+    pub ratio: f64,
+    /// Size of the blocks that are equal.
+    pub unit_bytes: u64,
+    /// Number of sets of equal blocks.
+    pub sets: DedupSets,
+}
+
+/// Number of sets of equal blocks.
+#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
+pub enum DedupSets {
+    /// This many.
+    Count(u64),
+    /// This fraction of all blocks of the targets.
+    Fraction(f64),
+}

@@ -1,0 +1,1 @@
+//! Durations, sizes, rates and their text forms; the clock; histograms that merge.

@@ -1,0 +1,1 @@
+//! Draws views: SVG, PNG, one-file HTML.

@@ -1,0 +1,1 @@
+//! One command's life: sources, bus, sinks, signals, clean end.

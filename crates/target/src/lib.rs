@@ -1,0 +1,1 @@
+//! Opens what a plan names, after proving that nothing of anybody's lives there.

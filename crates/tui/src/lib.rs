@@ -1,0 +1,1 @@
+//! Draws views on a terminal: interval lines, tables, the progress bar.

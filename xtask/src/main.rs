@@ -1,0 +1,3 @@
+//! Generates what is derived from the sources.
+
+fn main() {}
