@@ -1,0 +1,66 @@
+# iodyno: `make demo` shows the main job on this machine, `make test` builds and runs every test.
+# Both install by apt what they need on a fresh Debian 12 with Rust (as root, or with sudo).
+
+SHELL := /bin/bash
+APT_BUILD := gcc libc6-dev make
+APT_TEST := fio e2fsprogs xfsprogs btrfs-progs fdisk gdisk mount util-linux attr chromium nodejs npm python3 zstd fuse3
+BIN := $(or $(CARGO_TARGET_DIR),target)/release/iodyno
+SUDO := $(shell [ "$$(id -u)" = 0 ] || echo sudo)
+
+.PHONY: demo build test check fmt bench soak fuzz web docs deps-build deps-test clean
+
+# Installs the packages of $(1) that are not there yet; silent when all are.
+define apt
+	@missing=""; for p in $(1); do dpkg -s $$p >/dev/null 2>&1 || missing="$$missing $$p"; done; \
+	case "$$missing" in *nodejs*|*npm*) command -v node >/dev/null && command -v npm >/dev/null && missing=$$(echo $$missing | sed 's/\bnodejs\b//;s/\bnpm\b//');; esac; \
+	if [ -n "$${missing// /}" ]; then echo "installing:$$missing"; \
+	  $(SUDO) apt-get -qq update && DEBIAN_FRONTEND=noninteractive $(SUDO) apt-get -qq install -y --no-install-recommends $$missing >/dev/null; fi
+endef
+
+deps-build:
+	$(call apt,$(APT_BUILD))
+
+deps-test: deps-build
+	$(call apt,$(APT_TEST))
+
+build: deps-build
+	cargo build --release --locked -p iodyno
+
+# The main job on a scratch file of this machine: a curve of a mixed load, watched live, then a report.
+demo: build
+	@BIN=$(BIN) bench/demo.sh
+
+test: deps-test
+	cargo test --release --locked --workspace
+	cd web && npm ci --no-audit --no-fund --silent && npm test --silent
+
+# What a change must pass before it is proposed; `deny` needs cargo-deny and says so when it is not there.
+check: fmt
+	cargo clippy --release --locked --workspace --all-targets -- -D warnings
+	@if command -v cargo-deny >/dev/null; then cargo deny --locked check bans licenses sources; else echo "skipped: cargo-deny is not installed (cargo install cargo-deny)"; fi
+	RUSTDOCFLAGS="-D warnings" cargo doc --release --locked --workspace --no-deps --quiet
+	cargo run --release --locked --quiet -p xtask -- check
+
+fmt:
+	cargo fmt --all --check
+
+# Rewrites what is generated from the sources: docs/tables.md, docs/man.
+docs:
+	cargo run --release --locked --quiet -p xtask -- generate
+
+web:
+	cd web && npm ci --no-audit --no-fund && npm run build
+
+# Ratios against fio (and fio's t/io_uring when T_IO_URING names a built copy), interleaved in one go.
+bench: build deps-test
+	bench/run.sh
+
+# Hours compressed by a fake clock, and long fuzzing; not part of CI.
+soak: deps-test
+	cargo test --release --locked --workspace -- --ignored soak --nocapture
+
+fuzz:
+	cargo run --release --locked -p params --example fuzz -- 10000000
+
+clean:
+	cargo clean

@@ -1,0 +1,201 @@
+//! What can be typed: the command line as clap sees it, after [`crate::vdbench_args`] has put Vdbench's own forms right.
+
+use clap::{Args, Parser, Subcommand, ValueEnum};
+use std::path::PathBuf;
+
+/// A dynamometer for storage and the servers around it.
+#[derive(Debug, Parser)]
+#[command(
+    name = "iodyno",
+    version,
+    about,
+    max_term_width = 100,
+    after_help = "Start with `iodyno run FILE.vdb --dry-run`: it shows every run, what it would touch and how long it takes, without any I/O.\n\
+                  Exit codes: 0 fine, 1 bug, 2 parameters, 3 target failed, 5 objective missed, 6 recording incomplete,\n\
+                  7 refused to protect data, 8 privilege or kernel feature missing, 130 interrupted (results kept)."
+)]
+pub struct Cli {
+    /// What to do.
+    #[command(subcommand)]
+    pub command: Command,
+}
+
+/// The subcommands.
+#[derive(Debug, Subcommand)]
+pub enum Command {
+    /// Run a Vdbench parameter file: live lines, a recording, an HTML report.
+    Run(Box<RunArgs>),
+    /// (Re)write the HTML report of a recording.
+    Report(ReportArgs),
+    /// Draw one view of a recording as SVG or PNG, or list the views.
+    Chart(ChartArgs),
+    /// Write a table of a recording as CSV, JSON or Parquet, percentiles worked out.
+    Export(ExportArgs),
+}
+
+/// Arguments of `iodyno run`.
+#[derive(Debug, Args)]
+#[command(after_help = "Examples:\n  \
+      iodyno run oltp.vdb                               an existing parameter file, unchanged\n  \
+      iodyno run oltp.vdb lun=/dev/nvme0n1 -e 60 -i 1   fill in $lun, 60 s per run, a line per second\n  \
+      iodyno run oltp.vdb --dry-run                     what would happen; no I/O\n  \
+      iodyno run oltp.vdb --json | jq .response_ns.p99  one object per interval\n  \
+      iodyno run -t                                     Vdbench's quick test on a 40 MB scratch file\n  \
+      iodyno run oltp.vdb + iorate=max,elapsed=10       add to every rd=\n\n\
+    Vdbench's flags -f -o -e -i -w -s -l -t -t1 -t2 -tf and `+` work as there; see docs/vdbench.md.")]
+pub struct RunArgs {
+    /// Parameter files (read in order, as one), and name=value for the variables in them.
+    #[arg(value_name = "FILE|NAME=VALUE")]
+    pub inputs: Vec<String>,
+    /// Parameter file; the same as naming it without -f.
+    #[arg(short = 'f', long = "file", value_name = "FILE", num_args = 1..)]
+    pub files: Vec<String>,
+    /// Directory of the recording and the report; it must not exist. `NAME+` counts up, `NAME.tod` adds the time.
+    #[arg(short, long, value_name = "DIR")]
+    pub output: Option<String>,
+    /// Override every run's measured time: seconds, or with a unit (30s, 10m, 2h).
+    #[arg(short, long, value_name = "TIME")]
+    pub elapsed: Option<String>,
+    /// Override the reporting interval (1s, 100ms).
+    #[arg(short, long, value_name = "TIME")]
+    pub interval: Option<String>,
+    /// Override the warm-up before the measured time.
+    #[arg(short, long, value_name = "TIME")]
+    pub warmup: Option<String>,
+    /// Show every run that would happen, what it would touch and how long it takes; no I/O.
+    #[arg(short = 's', long, visible_alias = "simulate")]
+    pub dry_run: bool,
+    /// Repeat all runs: N times, or for a time (-l 5, -l 30m), or until interrupted (-l alone).
+    #[arg(short = 'l', long = "loop", value_name = "N|TIME", num_args = 0..=1, default_missing_value = "forever", require_equals = true)]
+    pub repeat: Option<String>,
+    /// Vdbench's quick tests: -t 1k 50/50 at 100/s, -t1 the same with O_SYNC, -t2 writes at full speed, -tf file system.
+    #[arg(short = 't', long = "quick", value_name = "1|2|d|f", num_args = 0..=1, default_missing_value = "", require_equals = true)]
+    pub quick: Option<String>,
+    /// Text added to every rd= (Vdbench's `+ text`).
+    #[arg(long = "add", value_name = "TEXT")]
+    pub addition: Option<String>,
+    /// Permit overwriting what is on this device or in this file; name it exactly. May be given several times.
+    #[arg(long, value_name = "DEVICE|FILE")]
+    pub destroy: Vec<PathBuf>,
+    /// One JSON object per interval on standard output, and nothing else there (docs/json.md).
+    #[arg(long)]
+    pub json: bool,
+    /// How I/O is issued; auto chooses per run and says why.
+    #[arg(long, value_enum, default_value = "auto")]
+    pub engine: EngineArg,
+    /// Worker threads of the engine; default: one per core.
+    #[arg(long, value_name = "N")]
+    pub workers: Option<usize>,
+    /// Seed of every random choice: the same seed gives the same operations.
+    #[arg(long, value_name = "N")]
+    pub seed: Option<u64>,
+    /// Do not write report.html at the end (`iodyno report DIR` writes it later).
+    #[arg(long)]
+    pub no_report: bool,
+    /// Flags of Vdbench that have no meaning here: accepted, reported once.
+    #[arg(short = 'm', long = "jvms", value_name = "N", hide = true)]
+    pub jvms: Option<String>,
+    /// See `jvms`.
+    #[arg(short = 'k', hide = true)]
+    pub kstat: bool,
+    /// See `jvms`.
+    #[arg(short = 'p', value_name = "PORT", hide = true)]
+    pub port: Option<String>,
+    /// See `jvms`.
+    #[arg(short = 'd', value_name = "N", hide = true)]
+    pub debug: Vec<String>,
+    /// Data validation: not built yet, refused with a sentence.
+    #[arg(short = 'v', num_args = 0..=1, default_missing_value = "", require_equals = true, hide = true)]
+    pub validate: Option<String>,
+    /// Journaled data validation: not built yet, refused with a sentence.
+    #[arg(short = 'j', num_args = 0..=1, default_missing_value = "", require_equals = true, hide = true)]
+    pub journal: Option<String>,
+}
+
+/// Choice of the engine.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+pub enum EngineArg {
+    /// io_uring where the target and the kernel support it well, threads otherwise.
+    Auto,
+    /// io_uring.
+    #[value(name = "io_uring", alias = "uring")]
+    IoUring,
+    /// One thread per queue slot with pread/pwrite.
+    Sync,
+}
+
+/// Arguments of `iodyno report`.
+#[derive(Debug, Args)]
+#[command(after_help = "Example:\n  iodyno report results/monday          writes results/monday/report.html")]
+pub struct ReportArgs {
+    /// A recording.
+    pub recording: PathBuf,
+    /// Where to write it; default: report.html in the recording.
+    #[arg(short, long, value_name = "FILE")]
+    pub output: Option<PathBuf>,
+}
+
+/// Arguments of `iodyno chart`.
+#[derive(Debug, Args)]
+#[command(after_help = "Examples:\n  \
+      iodyno chart results/monday --list                                    every view with what it shows\n  \
+      iodyno chart results/monday run.response -o response.png\n  \
+      iodyno chart results/monday disk.rate --run rd1 --dark -o rate.svg")]
+pub struct ChartArgs {
+    /// A recording.
+    pub recording: PathBuf,
+    /// Name of a view; see --list.
+    #[arg(required_unless_present = "list")]
+    pub view: Option<String>,
+    /// List the views.
+    #[arg(long)]
+    pub list: bool,
+    /// Where to write it; the ending decides: .svg or .png. Default: VIEW.svg here.
+    #[arg(short, long, value_name = "FILE")]
+    pub output: Option<PathBuf>,
+    /// Only this run (its title, or its number counted from 0).
+    #[arg(long, value_name = "RUN")]
+    pub run: Option<String>,
+    /// Only this workload.
+    #[arg(long, value_name = "NAME")]
+    pub workload: Option<String>,
+    /// Only this target.
+    #[arg(long, value_name = "NAME")]
+    pub target: Option<String>,
+    /// Width in pixels.
+    #[arg(long, default_value_t = 960, value_parser = clap::value_parser!(u32).range(240..=8000))]
+    pub width: u32,
+    /// Height in pixels.
+    #[arg(long, default_value_t = 400, value_parser = clap::value_parser!(u32).range(160..=8000))]
+    pub height: u32,
+    /// Light on dark.
+    #[arg(long)]
+    pub dark: bool,
+}
+
+/// Arguments of `iodyno export`.
+#[derive(Debug, Args)]
+#[command(group(clap::ArgGroup::new("format").args(["csv", "json", "parquet"])),
+    after_help = "Examples:\n  \
+      iodyno export results/monday op_interval --csv > op_interval.csv\n  \
+      iodyno export results/monday run_total --json | jq .response_ns_p99\n  \
+      iodyno export results/monday disk --parquet -o disk.parquet\n\n\
+    Tables and columns: docs/tables.md")]
+pub struct ExportArgs {
+    /// A recording.
+    pub recording: PathBuf,
+    /// Name of a table; left out: the tables that are there.
+    pub table: Option<String>,
+    /// Comma-separated values with a header line (the default).
+    #[arg(long)]
+    pub csv: bool,
+    /// One JSON object per line.
+    #[arg(long)]
+    pub json: bool,
+    /// Parquet; needs -o.
+    #[arg(long, requires = "output")]
+    pub parquet: bool,
+    /// Where to write it; default: standard output.
+    #[arg(short, long, value_name = "FILE")]
+    pub output: Option<PathBuf>,
+}

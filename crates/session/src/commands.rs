@@ -1,0 +1,43 @@
+//! The commands that a parameter file wants run before and after (`startcmd=`, `endcmd=`).
+//!
+//! They run as whoever runs iodyno, which is why `--dry-run` shows them. Their output is kept in the recording's
+//! folder, in `commands.log`.
+
+use crate::SessionError;
+use plan::Command as Wanted;
+use std::fs::OpenOptions;
+use std::io::Write as _;
+use std::path::Path;
+use std::process::{Command, Stdio};
+
+/// What a command did.
+#[derive(Debug)]
+pub(crate) struct CommandResult {
+    /// The command line, with `$output` replaced.
+    pub(crate) line: String,
+    /// Exit code; `None` when a signal ended it.
+    pub(crate) code: Option<i32>,
+    /// Its output, when the parameter file wants to see it on the console as well.
+    pub(crate) console: Option<String>,
+}
+
+/// Runs `wanted` in a shell, waits for it and appends what it prints to `commands.log` in `directory`.
+pub(crate) fn execute(wanted: &Wanted, directory: &Path) -> Result<CommandResult, SessionError> {
+    let line = wanted.line.replace("$output", &directory.display().to_string());
+    let output = Command::new("/bin/sh")
+        .arg("-c")
+        .arg(&line)
+        .stdin(Stdio::null())
+        .output()
+        .map_err(|source| SessionError::Command { line: line.clone(), source })?;
+    let log = directory.join("commands.log");
+    let failed = |source| SessionError::Write { path: log.clone(), source };
+    let mut file = OpenOptions::new().create(true).append(true).open(&log).map_err(failed)?;
+    let mut text = format!("$ {line}\n").into_bytes();
+    text.extend_from_slice(&output.stdout);
+    text.extend_from_slice(&output.stderr);
+    file.write_all(&text).map_err(failed)?;
+    let console =
+        (wanted.output != "log").then(|| String::from_utf8_lossy(&[output.stdout, output.stderr].concat()).into_owned());
+    Ok(CommandResult { line, code: output.status.code(), console })
+}

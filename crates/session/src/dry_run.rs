@@ -1,0 +1,120 @@
+//! What a run would do, without doing any of it.
+
+use plan::{DataLimit, Plan, Rate, Run};
+use quantity::text::{format_bytes, format_ns};
+use target::{Access, Policy};
+
+/// The plan's future, in lines for people.
+#[derive(Debug)]
+pub struct DryRun {
+    /// Lines to print, in order.
+    pub lines: Vec<String>,
+    /// Would a target be refused to protect data?
+    pub refused: bool,
+    /// Greatest duration of all runs together; `None` when a run ends by itself.
+    pub duration_ns: Option<u64>,
+}
+
+/// Inspects every target and lists every run; changes nothing.
+pub fn dry_run(plan: &Plan, policy: &Policy) -> DryRun {
+    let mut lines = Vec::new();
+    let mut refused = false;
+    lines.push(format!("targets ({}):", plan.targets.len()));
+    for (index, spec) in plan.targets.iter().enumerate() {
+        let access = access_of(plan, index);
+        let what = match access {
+            Access::Read => "read only",
+            Access::Write => "read and written",
+        };
+        match target::inspect(spec, access, policy) {
+            Ok(finding) => lines.push(format!("  {}  {}  {what}: {finding}", spec.name, spec.path.display())),
+            Err(error) => {
+                refused |= error.is_refusal();
+                lines.push(format!("  {}  {}  WOULD BE REFUSED: {error}", spec.name, spec.path.display()));
+            }
+        }
+    }
+    for (label, commands) in [("before", &plan.settings.start_commands), ("after", &plan.settings.end_commands)] {
+        for command in commands {
+            lines.push(format!("command {label} all runs, with your rights: {}", command.line));
+        }
+    }
+    lines.push(format!("runs ({}):", plan.runs.len()));
+    let mut duration_ns = Some(0_u64);
+    for run in &plan.runs {
+        lines.push(format!("  {}", describe_run(run)));
+        for (label, commands) in [("before", &run.start_commands), ("after", &run.end_commands)] {
+            for command in commands {
+                lines.push(format!("    command {label} this run, with your rights: {}", command.line));
+            }
+        }
+        duration_ns = duration_ns.zip(duration_of(run)).map(|(sum, run)| sum.saturating_add(run));
+    }
+    lines.push(match duration_ns {
+        Some(ns) => format!("time: {} at most", format_ns(ns)),
+        None => "time: open, at least one run ends with its data and not with the clock".to_string(),
+    });
+    for unsupported in &plan.unsupported {
+        lines.push(format!("cannot run: {}", unsupported.sentence));
+    }
+    DryRun { lines, refused, duration_ns }
+}
+
+/// Must the target with this index be opened for writing?
+pub(crate) fn access_of(plan: &Plan, index: usize) -> Access {
+    let writes = plan.settings.format == Some(true)
+        || plan
+            .runs
+            .iter()
+            .flat_map(|run| run.workloads.iter().map(move |workload| (run, workload)))
+            .any(|(run, workload)| workload.targets.contains(&index) && (run.format || workload.mix.changes_data()));
+    if writes { Access::Write } else { Access::Read }
+}
+
+/// Warm-up, measured time and rest of a run; `None` when it ends by itself.
+pub(crate) fn duration_of(run: &Run) -> Option<u64> {
+    run.elapsed_ns.map(|elapsed| run.warmup_ns + elapsed + run.pause_ns)
+}
+
+/// One line: what a run does and for how long.
+fn describe_run(run: &Run) -> String {
+    let rate = match run.rate {
+        Rate::PerSecond(rate) => format!("{rate} op/s"),
+        Rate::Max => "full speed".to_string(),
+        Rate::CurveMax => "full speed, the curve's 100 %".to_string(),
+        Rate::CurvePoint { fraction, .. } => format!("{:.4} % of the curve's greatest rate", fraction * 100.0),
+        Rate::FractionOfLastMax(fraction) => format!("{:.4} % of the last greatest rate", fraction * 100.0),
+    };
+    let loops: Vec<String> = run.loops.iter().map(|(name, value)| format!("{name}={value}")).collect();
+    let workloads: Vec<String> = run
+        .workloads
+        .iter()
+        .map(|workload| {
+            format!(
+                "{} {:.0} % of the load on {} target(s), {:.0} % read, {}",
+                workload.name,
+                workload.share * 100.0,
+                workload.targets.len(),
+                workload.mix.read * 100.0,
+                format_bytes(workload.transfer.mean_bytes() as u64),
+            )
+        })
+        .collect();
+    let time = match run.elapsed_ns {
+        Some(elapsed) if run.warmup_ns > 0 => format!("{} after {} warm-up", format_ns(elapsed), format_ns(run.warmup_ns)),
+        Some(elapsed) => format_ns(elapsed),
+        None => "until its end".to_string(),
+    };
+    let limits = [("read and written", run.stop.total), ("read", run.stop.read), ("written", run.stop.written)]
+        .iter()
+        .filter_map(|(what, limit)| limit.map(|limit| format!(", or until {} {what}", describe_limit(limit))))
+        .collect::<String>();
+    format!("{} {}  {rate}  {time}{limits}  [{}]", run.title, loops.join(" "), workloads.join("; "))
+}
+
+fn describe_limit(limit: DataLimit) -> String {
+    match limit {
+        DataLimit::Bytes(bytes) => format_bytes(bytes),
+        DataLimit::TargetSizes(times) => format!("{times} × the targets' size"),
+    }
+}

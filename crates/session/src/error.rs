@@ -1,0 +1,46 @@
+//! What can end a command early.
+
+use recording::RecordingError;
+use std::path::PathBuf;
+
+/// Why a command could not do what it was asked.
+#[derive(Debug, thiserror::Error)]
+pub enum SessionError {
+    /// The plan asks for something that this version cannot execute.
+    #[error("the plan asks for what is not built yet: {}", .0.join("; "))]
+    Unsupported(Vec<String>),
+    /// A target was refused or could not be opened.
+    #[error(transparent)]
+    Target(#[from] target::TargetError),
+    /// The engine could not start or broke down.
+    #[error(transparent)]
+    Engine(#[from] engine::EngineError),
+    /// The recording could not be written or read.
+    #[error(transparent)]
+    Recording(#[from] RecordingError),
+    /// The report could not be drawn.
+    #[error(transparent)]
+    Report(#[from] report::ReportError),
+    /// A command of the parameter file failed to start.
+    #[error("failed to run the command `{line}`: {source}")]
+    Command {
+        /// The command line.
+        line: String,
+        /// Why.
+        source: std::io::Error,
+    },
+    /// Neither a rate nor a reference for one.
+    #[error("run {run} asks for a share of the greatest rate, but no run before it went at full speed; put a run with iorate=max before it")]
+    NoMaximum {
+        /// Title of the run.
+        run: String,
+    },
+    /// A file that belongs to the results could not be written.
+    #[error("failed to write {path}: {source}")]
+    Write {
+        /// The file.
+        path: PathBuf,
+        /// Why.
+        source: std::io::Error,
+    },
+}

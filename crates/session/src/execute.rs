@@ -1,0 +1,322 @@
+//! One `run` command's life: targets, format, all runs in order, a clean end.
+
+use crate::dry_run::{access_of, duration_of};
+use crate::outcome::{Ending, Outcome};
+use crate::rates::{Achieved, Decision};
+use crate::run_loop::{Cause, RunContext, RunResult, execute as execute_run};
+use crate::spine::{Face, Spine};
+use crate::{SessionError, StopFlag, commands, format};
+use collect::Sampler;
+use engine::{EngineChoice, Options, Pace};
+use plan::{Command, Plan, Repeat, Run};
+use quantity::clock;
+use recording::{Manifest, Writer};
+use std::path::PathBuf;
+use std::time::Duration;
+use target::{Access, Opened, Policy};
+
+/// Everything that a `run` command needs to know.
+pub struct Request {
+    /// What to do.
+    pub plan: Plan,
+    /// Where the recording goes; must not exist.
+    pub directory: PathBuf,
+    /// What may be destroyed.
+    pub policy: Policy,
+    /// How I/O is issued.
+    pub engine: EngineChoice,
+    /// Worker threads; `None`: one per core.
+    pub workers: Option<usize>,
+    /// The command line, for the manifest.
+    pub command_line: Vec<String>,
+    /// Write report.html at the end.
+    pub report: bool,
+}
+
+/// Executes the plan.
+///
+/// # Errors
+/// Whatever prevents the run from starting, before any I/O; and a recording that can no longer be written. Trouble
+/// with a target in mid-run ends the run and is told by the [`Outcome`].
+pub fn execute(request: &Request, face: &mut dyn Face, stop: &StopFlag) -> Result<Outcome, SessionError> {
+    let plan = &request.plan;
+    if !plan.unsupported.is_empty() {
+        return Err(SessionError::Unsupported(plan.unsupported.iter().map(|what| what.sentence.clone()).collect()));
+    }
+    let targets = open_targets(plan, &request.policy)?;
+    let own_cost = engine::own_cost();
+    let origin_ns = clock::now_ns();
+    let mut manifest = Manifest::new(&request.command_line);
+    manifest.sources = plan.sources.iter().map(|source| (source.name.clone(), source.text.clone())).collect();
+    manifest.hardware = collect::hardware(&plan_paths(plan));
+    manifest.extra.insert("engine_own_cost_ns_per_io".into(), own_cost.ns_per_io.into());
+    let writer = Writer::create(&request.directory, manifest)?;
+    let origin_ns = writer.started_t_ns().min(origin_ns.max(writer.started_t_ns()));
+    let mut life = Life {
+        request,
+        plan,
+        targets,
+        spine: Spine::new(writer, face, origin_ns, plan.runs.len()),
+        sampler: Sampler::new(&plan_paths(plan)),
+        options: Options { choice: request.engine, workers: request.workers, ..Options::default() },
+        stop,
+        achieved: Achieved::default(),
+        next_index: 0,
+        errors: 0,
+        ending: Ending::Fine,
+    };
+    let lived = life.live(&own_cost);
+    life.finish(lived)
+}
+
+/// Names and paths of the plan's targets.
+fn plan_paths(plan: &Plan) -> Vec<(String, PathBuf)> {
+    plan.targets.iter().map(|spec| (spec.name.clone(), spec.path.clone())).collect()
+}
+
+/// Opens every target that a run uses; nothing has been written when one is refused.
+fn open_targets(plan: &Plan, policy: &Policy) -> Result<Vec<Option<Opened>>, SessionError> {
+    let used: Vec<bool> = (0..plan.targets.len())
+        .map(|index| plan.runs.iter().flat_map(|run| &run.workloads).any(|workload| workload.targets.contains(&index)))
+        .collect();
+    // All are inspected before the first is opened: opening may create or extend a file.
+    for (index, spec) in plan.targets.iter().enumerate().filter(|(index, _)| used[*index]) {
+        target::inspect(spec, access_of(plan, index), policy)?;
+    }
+    let mut opened = Vec::with_capacity(plan.targets.len());
+    for (index, spec) in plan.targets.iter().enumerate() {
+        opened.push(if used[index] {
+            let flags = plan
+                .runs
+                .iter()
+                .flat_map(|run| &run.workloads)
+                .filter(|workload| workload.targets.contains(&index))
+                .find_map(|workload| workload.open)
+                .unwrap_or(spec.open);
+            Some(target::open(spec, flags, access_of(plan, index), policy)?)
+        } else {
+            None
+        });
+    }
+    Ok(opened)
+}
+
+struct Life<'a, 'b> {
+    request: &'a Request,
+    plan: &'a Plan,
+    targets: Vec<Option<Opened>>,
+    spine: Spine<'b>,
+    sampler: Sampler,
+    options: Options,
+    stop: &'a StopFlag,
+    achieved: Achieved,
+    next_index: i32,
+    errors: u64,
+    ending: Ending,
+}
+
+impl Life<'_, '_> {
+    /// From the first to the last command and run.
+    fn live(&mut self, own_cost: &engine::OwnCost) -> Result<(), SessionError> {
+        self.spine.note("own_cost", &own_cost.to_string())?;
+        self.commands(&self.plan.settings.start_commands.clone(), None)?;
+        self.format()?;
+        let started_ns = clock::now_ns();
+        let mut round = 0;
+        while self.wants_round(round, started_ns) {
+            let plan = self.plan;
+            for (index, run) in plan.runs.iter().enumerate() {
+                if self.is_over() {
+                    break;
+                }
+                let rest = plan.runs[index..].iter().map(duration_of).try_fold(0, |sum, run| Some(sum + run?));
+                self.spine.set_remaining_ns(rest);
+                self.one(run, round)?;
+            }
+            round += 1;
+        }
+        self.commands(&self.plan.settings.end_commands.clone(), None)
+    }
+
+    fn is_over(&self) -> bool {
+        self.stop.is_requested() || self.ending >= Ending::Interrupted
+    }
+
+    fn wants_round(&self, round: u64, started_ns: u64) -> bool {
+        !self.is_over()
+            && match self.plan.settings.repeat {
+                Repeat::Times(times) => round < times,
+                Repeat::Nanoseconds(ns) => round == 0 || clock::now_ns() - started_ns < ns,
+                Repeat::Forever => true,
+            }
+    }
+
+    /// Fills what was created or extended, or everything that is written with `formatsds=yes`.
+    fn format(&mut self) -> Result<(), SessionError> {
+        let all = self.plan.settings.format == Some(true);
+        let ranges: Vec<(usize, std::ops::Range<u64>)> = self
+            .targets
+            .iter()
+            .enumerate()
+            .filter_map(|(index, target)| {
+                let target = target.as_ref()?;
+                let everything = all && access_of(self.plan, index) == Access::Write;
+                let range = if everything { Some(0..target.size_bytes) } else { target.fill.clone() };
+                range.map(|range| (index, range))
+            })
+            .collect();
+        let Some(run) = format::format_run(self.plan, &ranges) else { return Ok(()) };
+        self.run(&run, "format", Pace::Max).map(|_| ())
+    }
+
+    /// One run of the list with its commands and its pause.
+    fn one(&mut self, run: &Run, round: u64) -> Result<(), SessionError> {
+        let pace = match self.achieved.decide(run)? {
+            Decision::Max => Pace::Max,
+            Decision::PerSecond(rate) => Pace::PerSecond(rate),
+            Decision::Skip => {
+                let why = format!("{} was left out: the response time of the point before it was above stopcurve", run.title);
+                return self.spine.note("curve_stopped", &why);
+            }
+        };
+        let title = if round == 0 { run.title.clone() } else { format!("{} (round {})", run.title, round + 1) };
+        self.commands(&run.start_commands, Some(&title))?;
+        let result = self.run(run, &title, pace)?;
+        let seconds = result.measured_ns as f64 / 1e9;
+        if seconds > 0.0 {
+            self.achieved.learn(run, result.measured.ops as f64 / seconds, result.measured.response_mean_ns());
+        }
+        self.check_shares(run, &title, &result)?;
+        self.commands(&run.end_commands, Some(&title))?;
+        let pause_end_ns = clock::now_ns() + run.pause_ns;
+        while clock::now_ns() < pause_end_ns && !self.is_over() {
+            std::thread::sleep(Duration::from_millis(20).min(Duration::from_nanos(pause_end_ns - clock::now_ns())));
+        }
+        Ok(())
+    }
+
+    /// Executes a run and judges its end.
+    fn run(&mut self, run: &Run, title: &str, pace: Pace) -> Result<RunResult, SessionError> {
+        let run_index = self.next_index;
+        self.next_index += 1;
+        let context = RunContext {
+            plan: self.plan,
+            run,
+            title,
+            run_index,
+            pace,
+            targets: &self.targets,
+            options: &self.options,
+            // Runs differ in their random choices, and are the same in every execution of the plan.
+            seed: self.plan.settings.seed.wrapping_add(u64::from(run_index.unsigned_abs()).wrapping_mul(0x9e37_79b9)),
+            stop: self.stop,
+            errors_before: self.errors,
+        };
+        let result = execute_run(&context, &mut self.spine, &mut self.sampler)?;
+        self.errors += result.all.errors;
+        self.judge(title, &result)?;
+        Ok(result)
+    }
+
+    /// Says what went wrong in a run.
+    fn judge(&mut self, title: &str, result: &RunResult) -> Result<(), SessionError> {
+        let mut say = |severity: &str, kind: &str, sentence: String| {
+            let told = self.spine.event(severity, kind, Some(title), None, &sentence);
+            self.spine.messages.push(sentence);
+            told
+        };
+        if result.unfinished > 0 {
+            say("error", "unfinished", format!("{title}: {} operations never came back and are counted as lost", result.unfinished))?;
+        }
+        if result.dropped > 0 {
+            say("warning", "backlog", format!("{title}: {} arrivals were still waiting for submission at the end", result.dropped))?;
+        }
+        match result.cause {
+            Cause::Done | Cause::Monitor => {
+                if result.all.errors > 0 {
+                    say("error", "io_errors", format!("{title}: {} operations failed", result.all.errors))?;
+                    self.ending = self.ending.max(Ending::TargetFailed);
+                }
+            }
+            Cause::Interrupted => self.ending = self.ending.max(Ending::Interrupted),
+            Cause::Errors => {
+                let limit = self.plan.settings.errors_max;
+                say("error", "errors_max", format!("{title}: stopped, {} operations failed (data_errors={limit})", self.errors))?;
+                self.ending = self.ending.max(Ending::TargetFailed);
+            }
+        }
+        Ok(())
+    }
+
+    /// `abort_failed_skew`: did the workloads get the shares that were asked for?
+    fn check_shares(&mut self, run: &Run, title: &str, result: &RunResult) -> Result<(), SessionError> {
+        let Some(tolerance) = self.plan.settings.skew_tolerance else { return Ok(()) };
+        let total: u64 = result.ops_by_workload.iter().sum();
+        for (workload, ops) in run.workloads.iter().zip(&result.ops_by_workload) {
+            let achieved = if total == 0 { 0.0 } else { *ops as f64 / total as f64 };
+            if (achieved - workload.share).abs() > tolerance {
+                let sentence = format!(
+                    "{title}: workload {} did {:.2} % of the operations, asked were {:.2} % (abort_failed_skew={:.2})",
+                    workload.name,
+                    achieved * 100.0,
+                    workload.share * 100.0,
+                    tolerance * 100.0
+                );
+                self.spine.event("error", "skew", Some(title), None, &sentence)?;
+                self.spine.messages.push(sentence);
+                self.ending = self.ending.max(Ending::ObjectiveMissed);
+            }
+        }
+        Ok(())
+    }
+
+    fn commands(&mut self, wanted: &[Command], run: Option<&str>) -> Result<(), SessionError> {
+        for command in wanted {
+            let result = commands::execute(command, &self.request.directory)?;
+            let code = result.code.map_or("a signal".to_string(), |code| format!("exit code {code}"));
+            let severity = if result.code == Some(0) { "info" } else { "warning" };
+            self.spine.event(severity, "command", run, None, &format!("`{}` ended with {code}", result.line))?;
+            if let Some(text) = result.console {
+                self.spine.note("command_output", text.trim_end())?;
+            }
+        }
+        Ok(())
+    }
+
+    /// Seals what there is, writes the report, and tells how it went.
+    fn finish(self, lived: Result<(), SessionError>) -> Result<Outcome, SessionError> {
+        let mut ending = if self.stop.is_requested() { self.ending.max(Ending::Interrupted) } else { self.ending };
+        let broken = match lived {
+            Err(SessionError::Recording(error)) => Some(error.to_string()),
+            Err(error) => {
+                let _ = self.spine.close("failed");
+                return Err(error);
+            }
+            Ok(()) => None,
+        };
+        if broken.is_some() {
+            ending = Ending::RecordingIncomplete;
+        }
+        let directory = self.request.directory.clone();
+        drop(self.targets);
+        let (sealed, mut messages) = self.spine.close(ending.word());
+        if let Err(error) = &sealed {
+            ending = Ending::RecordingIncomplete;
+            messages.push(format!("the recording could not be sealed: {error}; what was journaled is kept and can be read"));
+        }
+        messages.extend(broken.map(|why| format!("the recording broke off: {why}; what was measured until then is kept")));
+        let report = if self.request.report {
+            match crate::report_file(&directory, None) {
+                Ok(path) => Some(path),
+                Err(error) => {
+                    messages.push(format!("the report could not be written: {error}"));
+                    ending = ending.max(Ending::RecordingIncomplete);
+                    None
+                }
+            }
+        } else {
+            None
+        };
+        Ok(Outcome { ending, directory, report, messages })
+    }
+}

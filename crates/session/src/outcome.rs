@@ -1,0 +1,55 @@
+//! How a command ended, in terms of its documented exit codes.
+
+use std::path::PathBuf;
+
+/// How a command ended, worst first when several things happened.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub enum Ending {
+    /// All that was asked for was done.
+    Fine,
+    /// An objective of the parameter file was missed.
+    ObjectiveMissed,
+    /// The run was interrupted by the user; its results were kept.
+    Interrupted,
+    /// A target failed too often, or went away.
+    TargetFailed,
+    /// The recording could not be written completely.
+    RecordingIncomplete,
+}
+
+impl Ending {
+    /// The process's exit code (README).
+    pub fn exit_code(self) -> u8 {
+        match self {
+            Self::Fine => 0,
+            Self::TargetFailed => 3,
+            Self::ObjectiveMissed => 5,
+            Self::RecordingIncomplete => 6,
+            Self::Interrupted => 130,
+        }
+    }
+
+    /// One word for the manifest.
+    pub fn word(self) -> &'static str {
+        match self {
+            Self::Fine => "complete",
+            Self::TargetFailed => "target failed",
+            Self::ObjectiveMissed => "objective missed",
+            Self::RecordingIncomplete => "recording incomplete",
+            Self::Interrupted => "interrupted",
+        }
+    }
+}
+
+/// What a command leaves behind.
+#[derive(Clone, Debug)]
+pub struct Outcome {
+    /// How it ended.
+    pub ending: Ending,
+    /// The recording.
+    pub directory: PathBuf,
+    /// The report, when one was written.
+    pub report: Option<PathBuf>,
+    /// Sentences for the user, in order of importance.
+    pub messages: Vec<String>,
+}

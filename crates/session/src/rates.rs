@@ -1,0 +1,77 @@
+//! Turns the plan's relative rates into numbers, from what earlier runs achieved.
+
+use crate::SessionError;
+use plan::{Rate, Run};
+
+/// What earlier runs achieved at full speed.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct Achieved {
+    /// Operations per second of the last run at full speed.
+    last_max: Option<f64>,
+    /// Operations per second of the last run that a curve refers to.
+    curve_max: Option<f64>,
+    /// The curve's points are skipped from here on: its response time was above the limit.
+    curve_stopped: bool,
+}
+
+/// What to do with a run.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub enum Decision {
+    /// As fast as it goes.
+    Max,
+    /// At this many arrivals per second.
+    PerSecond(f64),
+    /// Not at all: the curve has ended.
+    Skip,
+}
+
+impl Achieved {
+    /// Resolves the rate of `run`.
+    ///
+    /// # Errors
+    /// A relative rate without a run at full speed before it.
+    pub fn decide(&self, run: &Run) -> Result<Decision, SessionError> {
+        let missing = || SessionError::NoMaximum { run: run.title.clone() };
+        Ok(match run.rate {
+            Rate::Max | Rate::CurveMax => Decision::Max,
+            Rate::PerSecond(rate) => Decision::PerSecond(rate),
+            Rate::CurvePoint { .. } if self.curve_stopped => Decision::Skip,
+            Rate::CurvePoint { fraction, .. } => {
+                Decision::PerSecond(round_up(fraction * self.curve_max.ok_or_else(missing)?))
+            }
+            Rate::FractionOfLastMax(fraction) => Decision::PerSecond(fraction * self.last_max.ok_or_else(missing)?),
+        })
+    }
+
+    /// Remembers what `run` achieved: operations per second and mean response time of its measured phase.
+    pub fn learn(&mut self, run: &Run, rate: f64, mean_response_ns: Option<f64>) {
+        match run.rate {
+            Rate::Max => self.last_max = Some(rate),
+            Rate::CurveMax => {
+                *self = Self { last_max: Some(rate), curve_max: Some(rate), curve_stopped: false };
+            }
+            Rate::CurvePoint { stop_response_ns: Some(limit), .. } => {
+                self.curve_stopped |= mean_response_ns.is_some_and(|mean| mean > limit as f64);
+            }
+            _ => {}
+        }
+    }
+}
+
+/// Vdbench's rounding of curve points: up to the next 100, below 1,000 to the next 10, never below 10.
+fn round_up(rate: f64) -> f64 {
+    let step = if rate < 1000.0 { 10.0 } else { 100.0 };
+    ((rate / step).ceil() * step).max(10.0)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::round_up;
+
+    #[test]
+    fn curve_points_round_up_as_in_vdbench() {
+        for (rate, expect) in [(3.0, 10.0), (10.0, 10.0), (11.0, 20.0), (995.0, 1000.0), (1001.0, 1100.0), (5000.0, 5000.0)] {
+            assert!((round_up(rate) - expect).abs() < 1e-9, "{rate}");
+        }
+    }
+}

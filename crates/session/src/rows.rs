@@ -1,0 +1,237 @@
+//! From the engine's harvest to rows of the recording, and the exact totals of a run.
+
+use engine::{Harvest, LaneInterval, WorkerInterval};
+use plan::{Plan, Run, generate::Op};
+use quantity::histogram::Histogram;
+use recording::rows::{EngineInterval, Event, OpInterval, RunTotal};
+use std::collections::BTreeMap;
+
+/// Sub-buckets per octave, as a power of two, of histograms stored per interval (error ≤ 3.1 %).
+const STORED_SUB_BITS: u32 = 5;
+
+/// What every row of one stretch of a run has in common.
+#[derive(Clone, Debug)]
+pub(crate) struct Stretch<'a> {
+    pub(crate) plan: &'a Plan,
+    pub(crate) run: &'a Run,
+    /// Title of the run, with the number of the repetition when there are several.
+    pub(crate) title: &'a str,
+    /// Position of the run in the order of execution.
+    pub(crate) run_index: i32,
+    /// `warmup`, `measure`, `drain` or `format`.
+    pub(crate) phase: &'static str,
+    /// `CLOCK_MONOTONIC` at the recording's start, ns.
+    pub(crate) origin_ns: u64,
+}
+
+impl Stretch<'_> {
+    /// Seconds since the recording's start.
+    pub(crate) fn seconds(&self, t_ns: u64) -> f64 {
+        t_ns.saturating_sub(self.origin_ns) as f64 / 1e9
+    }
+
+    fn workload(&self, index: usize) -> String {
+        self.run.workloads[index].name.clone()
+    }
+
+    fn target(&self, index: usize) -> String {
+        self.plan.targets[index].name.clone()
+    }
+
+    /// One row per lane that did anything.
+    pub(crate) fn op_intervals(&self, harvest: &Harvest) -> Vec<OpInterval> {
+        harvest.lanes.iter().filter(|lane| is_worth_a_row(lane)).map(|lane| self.op_interval(harvest, lane)).collect()
+    }
+
+    fn op_interval(&self, harvest: &Harvest, lane: &LaneInterval) -> OpInterval {
+        OpInterval {
+            t_ns: signed(harvest.t_ns),
+            t_s: self.seconds(harvest.t_ns),
+            interval_ns: signed(harvest.interval_ns),
+            run: self.title.to_string(),
+            run_index: self.run_index,
+            phase: self.phase.to_string(),
+            workload: self.workload(lane.workload),
+            target: self.target(lane.target),
+            op: lane.op.name().to_string(),
+            arrivals: signed(lane.arrivals),
+            ops: signed(lane.ops),
+            bytes: signed(lane.bytes),
+            errors: signed(lane.errors),
+            response: lane.response.collapse(STORED_SUB_BITS),
+            service: lane.service.collapse(STORED_SUB_BITS),
+            in_flight_mean: lane.in_flight_mean,
+            backlog: signed(lane.backlog),
+        }
+    }
+
+    /// One row per worker of the engine.
+    pub(crate) fn engine_intervals(&self, harvest: &Harvest) -> Vec<EngineInterval> {
+        harvest.workers.iter().map(|worker| self.engine_interval(harvest, worker)).collect()
+    }
+
+    fn engine_interval(&self, harvest: &Harvest, worker: &WorkerInterval) -> EngineInterval {
+        EngineInterval {
+            t_ns: signed(harvest.t_ns),
+            t_s: self.seconds(harvest.t_ns),
+            interval_ns: signed(harvest.interval_ns),
+            run: self.title.to_string(),
+            run_index: self.run_index,
+            worker: i32::try_from(worker.worker).unwrap_or(i32::MAX),
+            engine: worker.engine.to_string(),
+            cpu_user_ns: signed(worker.cpu_user_ns),
+            cpu_sys_ns: signed(worker.cpu_sys_ns),
+            wait: worker.wait.collapse(STORED_SUB_BITS),
+            timestamp_age_ns_max: signed(worker.timestamp_age_ns_max),
+            submit_calls: signed(worker.submit_calls),
+            wakeups: signed(worker.wakeups),
+            limited: worker.limited,
+        }
+    }
+
+    /// One row per failed operation that the engine kept.
+    pub(crate) fn failures(&self, harvest: &Harvest) -> Vec<Event> {
+        harvest
+            .failures
+            .iter()
+            .map(|failure| Event {
+                t_ns: signed(failure.t_ns),
+                t_s: self.seconds(failure.t_ns),
+                severity: "error".to_string(),
+                kind: "io_error".to_string(),
+                run: Some(self.title.to_string()),
+                target: Some(self.target(failure.target)),
+                message: format!(
+                    "{} of {} bytes at offset {} of {} failed: {}",
+                    failure.op.name(),
+                    failure.bytes,
+                    failure.offset,
+                    self.plan.targets[failure.target].path.display(),
+                    failure.kind
+                ),
+                count: 1,
+            })
+            .collect()
+    }
+}
+
+/// A lane without arrivals, completions, errors or anything in flight has nothing to say.
+fn is_worth_a_row(lane: &LaneInterval) -> bool {
+    lane.ops > 0 || lane.arrivals > 0 || lane.errors > 0 || lane.backlog > 0 || lane.in_flight_mean > 0.0
+}
+
+/// All numbers of a recording are signed; none of ours comes near the limit.
+pub(crate) fn signed(value: u64) -> i64 {
+    i64::try_from(value).unwrap_or(i64::MAX)
+}
+
+/// What a run did, exactly, at full resolution, by phase × workload × target × operation.
+#[derive(Debug, Default)]
+pub(crate) struct Totals {
+    lanes: BTreeMap<(&'static str, usize, usize, usize), LaneTotal>,
+}
+
+#[derive(Debug, Default)]
+struct LaneTotal {
+    start_ns: u64,
+    end_ns: u64,
+    arrivals: u64,
+    ops: u64,
+    bytes: u64,
+    errors: u64,
+    response: Histogram,
+    service: Histogram,
+}
+
+/// Sums over the lanes of some phases.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct Sum {
+    pub(crate) arrivals: u64,
+    pub(crate) ops: u64,
+    pub(crate) errors: u64,
+    pub(crate) bytes_read: u64,
+    pub(crate) bytes_written: u64,
+    pub(crate) response_sum_ns: u128,
+}
+
+impl Sum {
+    /// Mean response time in ns.
+    pub(crate) fn response_mean_ns(&self) -> Option<f64> {
+        (self.ops > 0).then(|| self.response_sum_ns as f64 / self.ops as f64)
+    }
+}
+
+impl Totals {
+    /// Adds one interval.
+    pub(crate) fn add(&mut self, phase: &'static str, harvest: &Harvest) {
+        let start_ns = harvest.t_ns.saturating_sub(harvest.interval_ns);
+        for lane in harvest.lanes.iter().filter(|lane| is_worth_a_row(lane)) {
+            let total = self
+                .lanes
+                .entry((phase, lane.workload, lane.target, lane.op.index()))
+                .or_insert_with(|| LaneTotal { start_ns, ..LaneTotal::default() });
+            total.end_ns = harvest.t_ns;
+            total.arrivals += lane.arrivals;
+            total.ops += lane.ops;
+            total.bytes += lane.bytes;
+            total.errors += lane.errors;
+            total.response.merge(&lane.response);
+            total.service.merge(&lane.service);
+        }
+    }
+
+    /// Sums over `phases`.
+    pub(crate) fn sum(&self, phases: &[&str]) -> Sum {
+        let mut sum = Sum::default();
+        for ((phase, _, _, op), total) in &self.lanes {
+            if !phases.contains(phase) {
+                continue;
+            }
+            sum.arrivals += total.arrivals;
+            sum.ops += total.ops;
+            sum.errors += total.errors;
+            sum.response_sum_ns += total.response.sum();
+            if *op == Op::Read.index() {
+                sum.bytes_read += total.bytes;
+            } else if *op == Op::Write.index() {
+                sum.bytes_written += total.bytes;
+            }
+        }
+        sum
+    }
+
+    /// Operations of each workload in `phase`, by index.
+    pub(crate) fn ops_by_workload(&self, phase: &str, workloads: usize) -> Vec<u64> {
+        let mut ops = vec![0; workloads];
+        for ((at, workload, _, _), total) in &self.lanes {
+            if *at == phase {
+                ops[*workload] += total.ops;
+            }
+        }
+        ops
+    }
+
+    /// Rows for the recording; called once, when the run has ended.
+    pub(crate) fn rows(self, stretch: &Stretch<'_>) -> Vec<RunTotal> {
+        self.lanes
+            .into_iter()
+            .map(|((phase, workload, target, op), total)| RunTotal {
+                t_ns: signed(total.end_ns),
+                t_s: stretch.seconds(total.end_ns),
+                start_t_ns: signed(total.start_ns),
+                run: stretch.title.to_string(),
+                run_index: stretch.run_index,
+                phase: phase.to_string(),
+                workload: stretch.workload(workload),
+                target: stretch.target(target),
+                op: Op::ALL[op].name().to_string(),
+                arrivals: signed(total.arrivals),
+                ops: signed(total.ops),
+                bytes: signed(total.bytes),
+                errors: signed(total.errors),
+                response: total.response,
+                service: total.service,
+            })
+            .collect()
+    }
+}

@@ -1,0 +1,258 @@
+//! Where batches go while a command runs: always the recording first, then the face, if there is one.
+
+use crate::SessionError;
+use crate::rows::{Stretch, signed};
+use crate::run_loop::RunContext;
+use engine::{Harvest, Pace};
+use quantity::clock;
+use recording::rows::{EngineInterval, Event, OpInterval, Phase, RunTotal};
+use recording::{Batch, RecordingError, Row, Sink, Writer};
+
+/// How often a wall-clock anchor is written into the manifest.
+const ANCHOR_EVERY_NS: u64 = 60_000_000_000;
+
+/// A face that is fed while the command runs.
+pub trait Face: Sink {
+    /// A run begins: its title, its loop variables, what paces it, and how the engine works.
+    fn run_started(&mut self, run: &RunStart<'_>) -> Result<(), RecordingError>;
+    /// A run has ended; its totals were accepted before.
+    fn run_ended(&mut self) -> Result<(), RecordingError>;
+    /// A sentence for the user.
+    fn note(&mut self, sentence: &str) -> Result<(), RecordingError>;
+}
+
+/// What a face may want to say when a run begins.
+#[derive(Clone, Debug)]
+pub struct RunStart<'a> {
+    /// Title of the run.
+    pub title: &'a str,
+    /// Loop variables, outermost first.
+    pub loops: &'a [(String, String)],
+    /// Position in the order of execution, from 0.
+    pub index: usize,
+    /// Number of runs of the plan (of one repetition).
+    pub count: usize,
+    /// Arrivals per second; `None` at full speed.
+    pub offered_rate: Option<f64>,
+    /// Warm-up and measured time, ns; `None` when the run ends by itself.
+    pub duration_ns: Option<u64>,
+    /// Time of this run and all after it, ns.
+    pub remaining_ns: Option<u64>,
+    /// How the engine works: `io_uring, 2 workers, …`.
+    pub engine: &'a str,
+    /// `CLOCK_MONOTONIC` at its start, ns.
+    pub started_ns: u64,
+}
+
+/// The recording's writer and the face.
+pub(crate) struct Spine<'a> {
+    writer: Writer,
+    face: Option<&'a mut dyn Face>,
+    origin_ns: u64,
+    last_anchor_ns: u64,
+    run_count: usize,
+    remaining_ns: Option<u64>,
+    /// Sentences for the end of the command.
+    pub(crate) messages: Vec<String>,
+}
+
+impl<'a> Spine<'a> {
+    pub(crate) fn new(writer: Writer, face: &'a mut dyn Face, origin_ns: u64, run_count: usize) -> Self {
+        Self {
+            writer,
+            face: Some(face),
+            origin_ns,
+            last_anchor_ns: origin_ns,
+            run_count,
+            remaining_ns: None,
+            messages: Vec::new(),
+        }
+    }
+
+    pub(crate) fn origin_ns(&self) -> u64 {
+        self.origin_ns
+    }
+
+    pub(crate) fn set_remaining_ns(&mut self, remaining_ns: Option<u64>) {
+        self.remaining_ns = remaining_ns;
+    }
+
+    pub(crate) fn stretch<'b>(&self, context: &'b RunContext<'_>, phase: &'static str) -> Stretch<'b> {
+        Stretch {
+            plan: context.plan,
+            run: context.run,
+            title: context.title,
+            run_index: context.run_index,
+            phase,
+            origin_ns: self.origin_ns,
+        }
+    }
+
+    /// Gives the face up when nobody reads it any more; the recording goes on.
+    fn face(&mut self, tell: impl FnOnce(&mut dyn Face) -> Result<(), RecordingError>) {
+        let Some(face) = self.face.as_mut() else { return };
+        if let Err(error) = tell(&mut **face) {
+            self.messages.push(format!("standard output was given up ({error}); the recording is not affected"));
+            self.face = None;
+        }
+    }
+
+    /// Journals `batches`, and shows them only after that.
+    fn publish(&mut self, batches: &[Batch]) -> Result<(), SessionError> {
+        for batch in batches {
+            self.writer.accept(batch)?;
+        }
+        self.writer.commit()?;
+        self.face(|face| {
+            for batch in batches {
+                face.accept(batch)?;
+            }
+            face.commit()
+        });
+        Ok(())
+    }
+
+    /// One interval of one run.
+    pub(crate) fn interval(
+        &mut self,
+        context: &RunContext<'_>,
+        phase: &'static str,
+        harvest: &Harvest,
+        (ops, workers, failures): (Vec<OpInterval>, Vec<EngineInterval>, Vec<Event>),
+        counters: Vec<Batch>,
+    ) -> Result<(), SessionError> {
+        let mut batches = vec![Batch::from_rows(&ops)?, Batch::from_rows(&workers)?];
+        if !failures.is_empty() {
+            batches.push(Batch::from_rows(&failures)?);
+        }
+        batches.extend(counters);
+        self.publish(&batches)?;
+        let _ = (context, phase);
+        self.anchor(harvest.t_ns)
+    }
+
+    /// Ties the monotonic clock to the wall clock, once a minute.
+    fn anchor(&mut self, t_ns: u64) -> Result<(), SessionError> {
+        if t_ns.saturating_sub(self.last_anchor_ns) < ANCHOR_EVERY_NS {
+            return Ok(());
+        }
+        self.last_anchor_ns = t_ns;
+        self.writer.anchor_clock()?;
+        Ok(())
+    }
+
+    /// Marks the start or end of a phase.
+    pub(crate) fn phase(
+        &mut self,
+        context: &RunContext<'_>,
+        phase: &'static str,
+        event: &str,
+        t_ns: u64,
+    ) -> Result<(), SessionError> {
+        let loops: Vec<String> = context.run.loops.iter().map(|(name, value)| format!("{name}={value}")).collect();
+        let row = Phase {
+            t_ns: signed(t_ns),
+            t_s: self.seconds(t_ns),
+            run: context.title.to_string(),
+            run_index: context.run_index,
+            phase: phase.to_string(),
+            event: event.to_string(),
+            offered_rate: offered_rate(context.pace),
+            detail: loops.join(" "),
+        };
+        self.publish(&[Batch::from_rows(&[row])?])?;
+        self.writer.sync()?;
+        Ok(())
+    }
+
+    /// Something happened that belongs to no interval.
+    pub(crate) fn event(
+        &mut self,
+        severity: &str,
+        kind: &str,
+        run: Option<&str>,
+        target: Option<&str>,
+        message: &str,
+    ) -> Result<(), SessionError> {
+        let t_ns = clock::now_ns();
+        let row = Event {
+            t_ns: signed(t_ns),
+            t_s: self.seconds(t_ns),
+            severity: severity.to_string(),
+            kind: kind.to_string(),
+            run: run.map(String::from),
+            target: target.map(String::from),
+            message: message.to_string(),
+            count: 1,
+        };
+        self.publish(&[Batch::from_rows(&[row])?])
+    }
+
+    /// Publishes rows of one table.
+    pub(crate) fn rows<R: Row>(&mut self, rows: &[R]) -> Result<(), SessionError> {
+        self.publish(&[Batch::from_rows(rows)?])
+    }
+
+    /// A sentence for the user now, and for the recording.
+    pub(crate) fn note(&mut self, kind: &str, sentence: &str) -> Result<(), SessionError> {
+        self.event("info", kind, None, None, sentence)?;
+        self.face(|face| face.note(sentence));
+        Ok(())
+    }
+
+    pub(crate) fn run_started(
+        &mut self,
+        context: &RunContext<'_>,
+        engine: &str,
+        started_ns: u64,
+    ) -> Result<(), SessionError> {
+        self.event("info", "engine", Some(context.title), None, engine)?;
+        let start = RunStart {
+            title: context.title,
+            loops: &context.run.loops,
+            index: usize::try_from(context.run_index).unwrap_or(0),
+            count: self.run_count,
+            offered_rate: offered_rate(context.pace),
+            duration_ns: context.run.elapsed_ns.map(|elapsed| elapsed + context.run.warmup_ns),
+            remaining_ns: self.remaining_ns,
+            engine,
+            started_ns,
+        };
+        self.face(|face| face.run_started(&start));
+        Ok(())
+    }
+
+    pub(crate) fn run_ended(
+        &mut self,
+        _context: &RunContext<'_>,
+        totals: Vec<RunTotal>,
+        _t_ns: u64,
+    ) -> Result<(), SessionError> {
+        self.rows(&totals)?;
+        self.face(|face| face.run_ended());
+        Ok(())
+    }
+
+    /// Seals the recording; the face has nothing more to say.
+    pub(crate) fn close(mut self, word: &str) -> (Result<(), RecordingError>, Vec<String>) {
+        let messages = std::mem::take(&mut self.messages);
+        let word = word.to_string();
+        let sealed = self
+            .writer
+            .update_manifest(|manifest| manifest.exit = Some(word))
+            .and_then(|()| self.writer.seal().map(|_| ()));
+        (sealed, messages)
+    }
+
+    fn seconds(&self, t_ns: u64) -> f64 {
+        t_ns.saturating_sub(self.origin_ns) as f64 / 1e9
+    }
+}
+
+/// Arrivals per second, `None` at full speed.
+fn offered_rate(pace: Pace) -> Option<f64> {
+    match pace {
+        Pace::PerSecond(rate) => Some(rate),
+        Pace::Max => None,
+    }
+}
