@@ -1,1 +1,5 @@
-//! Durations, sizes, rates and their text forms; the clock; histograms that merge.
+//! Durations, sizes, rates and their text forms; the clock; histograms that merge. No I/O.
+
+pub mod clock;
+pub mod histogram;
+pub mod text;

@@ -1,0 +1,19 @@
+//! The one clock: monotonic time for everything that is measured, wall time only to anchor it.
+
+use rustix::time::{ClockId, clock_gettime};
+
+/// Nanoseconds of `CLOCK_MONOTONIC`, the time base of every table (BPF: `bpf_ktime_get_ns`).
+#[must_use]
+#[inline]
+pub fn now_ns() -> u64 {
+    let time = clock_gettime(ClockId::Monotonic);
+    // Monotonic time starts at zero with the machine; it is never negative.
+    time.tv_sec.unsigned_abs() * 1_000_000_000 + time.tv_nsec.unsigned_abs()
+}
+
+/// Nanoseconds of UTC since 1970-01-01.
+#[must_use]
+pub fn wall_ns() -> i64 {
+    let time = clock_gettime(ClockId::Realtime);
+    time.tv_sec * 1_000_000_000 + time.tv_nsec
+}

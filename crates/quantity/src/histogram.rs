@@ -1,0 +1,310 @@
+//! Base-2 log-linear histograms of nanoseconds, which merge exactly.
+//!
+//! Every octave `[2^e, 2^(e+1))` is cut into `2^sub_bits` equal buckets, and everything below `2^sub_bits` has a bucket
+//! per nanosecond. With 7 bits (memory, totals) a bucket is at most 0.8 % wide, with 5 bits (stored intervals) 3.1 %.
+//! Buckets nest: collapsing 7 bits to 5 gives exactly what recording with 5 bits would have given.
+//! Count, sum, minimum and maximum stand beside the buckets and are exact.
+
+mod codec;
+mod recorder;
+
+pub use codec::DecodeError;
+pub use recorder::Recorder;
+
+/// Sub-buckets per octave, as a power of two, of recorders and totals.
+pub const FINE_SUB_BITS: u32 = 7;
+/// The same of histograms stored per interval.
+pub const STORED_SUB_BITS: u32 = 5;
+/// Values above this (one hour) are counted in the last bucket and as clipped.
+pub const CLIP_NS: u64 = 3_600_000_000_000;
+
+/// Index of the bucket of `value`.
+#[inline]
+pub(crate) fn bucket_of(value: u64, sub_bits: u32) -> u32 {
+    let linear = 1_u64 << sub_bits;
+    if value < linear {
+        return low_half(value);
+    }
+    let octave = 63 - value.leading_zeros();
+    let shift = octave - sub_bits;
+    ((shift + 1) << sub_bits) + (low_half(value >> shift) & (low_half(linear) - 1))
+}
+
+/// `[low, high)` of a bucket, in nanoseconds.
+#[inline]
+pub(crate) fn bounds_of(bucket: u32, sub_bits: u32) -> (u64, u64) {
+    let linear = 1_u32 << sub_bits;
+    if bucket < linear {
+        return (u64::from(bucket), u64::from(bucket) + 1);
+    }
+    let shift = (bucket >> sub_bits) - 1;
+    let mantissa = u64::from((bucket & (linear - 1)) | linear);
+    (mantissa << shift, (mantissa + 1) << shift)
+}
+
+/// The lower 32 bits.
+#[inline]
+#[expect(clippy::cast_possible_truncation, reason = "callers pass values below 2^32")]
+fn low_half(value: u64) -> u32 {
+    value as u32
+}
+
+/// A sparse histogram: the value that is stored, merged and asked for percentiles.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Histogram {
+    sub_bits: u32,
+    /// Bucket and count, ascending by bucket, counts above zero.
+    buckets: Vec<(u32, u64)>,
+    count: u64,
+    sum: u128,
+    min: u64,
+    max: u64,
+    clipped: u64,
+}
+
+impl Default for Histogram {
+    fn default() -> Self {
+        Self::new(FINE_SUB_BITS)
+    }
+}
+
+impl Histogram {
+    /// An empty histogram with `2^sub_bits` buckets per octave.
+    #[must_use]
+    pub fn new(sub_bits: u32) -> Self {
+        Self { sub_bits, buckets: Vec::new(), count: 0, sum: 0, min: u64::MAX, max: 0, clipped: 0 }
+    }
+
+    /// Records one value; for tests and importers, hot paths use [`Recorder`].
+    pub fn record(&mut self, value_ns: u64) {
+        let bucket = bucket_of(value_ns.min(CLIP_NS), self.sub_bits);
+        match self.buckets.binary_search_by_key(&bucket, |entry| entry.0) {
+            Ok(at) => self.buckets[at].1 += 1,
+            Err(at) => self.buckets.insert(at, (bucket, 1)),
+        }
+        self.count += 1;
+        self.sum += u128::from(value_ns);
+        self.min = self.min.min(value_ns);
+        self.max = self.max.max(value_ns);
+        self.clipped += u64::from(value_ns > CLIP_NS);
+    }
+
+    /// Number of values.
+    #[must_use]
+    pub fn count(&self) -> u64 {
+        self.count
+    }
+
+    /// Sum of all values, ns.
+    #[must_use]
+    pub fn sum(&self) -> u128 {
+        self.sum
+    }
+
+    /// Smallest value, exact; `None` when empty.
+    #[must_use]
+    pub fn min(&self) -> Option<u64> {
+        (self.count > 0).then_some(self.min)
+    }
+
+    /// Largest value, exact, also when it was clipped; `None` when empty.
+    #[must_use]
+    pub fn max(&self) -> Option<u64> {
+        (self.count > 0).then_some(self.max)
+    }
+
+    /// Mean, exact; `None` when empty.
+    #[must_use]
+    pub fn mean(&self) -> Option<f64> {
+        (self.count > 0).then(|| self.sum as f64 / self.count as f64)
+    }
+
+    /// Values above [`CLIP_NS`].
+    #[must_use]
+    pub fn clipped(&self) -> u64 {
+        self.clipped
+    }
+
+    /// Sub-buckets per octave as a power of two.
+    #[must_use]
+    pub fn sub_bits(&self) -> u32 {
+        self.sub_bits
+    }
+
+    /// The smallest value with at least `quantile` (0 to 1) of all values at or below it, to bucket precision: the
+    /// bucket's upper end, within `[min, max]`. `None` when empty.
+    #[must_use]
+    #[expect(clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "a rank between 1 and the count")]
+    pub fn percentile(&self, quantile: f64) -> Option<u64> {
+        if self.count == 0 {
+            return None;
+        }
+        let rank = ((quantile.clamp(0.0, 1.0) * self.count as f64).ceil() as u64).clamp(1, self.count);
+        let mut seen = 0;
+        for (bucket, count) in &self.buckets {
+            seen += count;
+            if seen >= rank {
+                let upper = bounds_of(*bucket, self.sub_bits).1 - 1;
+                // The last bucket may hold clipped values, whose exact maximum is known.
+                let upper = if seen == self.count { self.max } else { upper };
+                return Some(upper.clamp(self.min, self.max));
+            }
+        }
+        Some(self.max)
+    }
+
+    /// Adds `other`; the coarser of the two resolutions remains.
+    pub fn merge(&mut self, other: &Self) {
+        if other.count == 0 {
+            return;
+        }
+        if self.count == 0 {
+            let sub_bits = self.sub_bits.min(other.sub_bits);
+            *self = other.collapse(sub_bits);
+            return;
+        }
+        if self.sub_bits != other.sub_bits {
+            let sub_bits = self.sub_bits.min(other.sub_bits);
+            if self.sub_bits != sub_bits {
+                *self = self.collapse(sub_bits);
+            } else {
+                let other = other.collapse(sub_bits);
+                return self.merge(&other);
+            }
+        }
+        self.merge_buckets(&other.buckets);
+        self.count += other.count;
+        self.sum += other.sum;
+        self.min = self.min.min(other.min);
+        self.max = self.max.max(other.max);
+        self.clipped += other.clipped;
+    }
+
+    fn merge_buckets(&mut self, other: &[(u32, u64)]) {
+        let mut merged = Vec::with_capacity(self.buckets.len().max(other.len()) + 8);
+        let (mut left, mut right) = (self.buckets.iter().copied().peekable(), other.iter().copied().peekable());
+        loop {
+            match (left.peek(), right.peek()) {
+                (Some(a), Some(b)) if a.0 == b.0 => {
+                    merged.push((a.0, a.1 + b.1));
+                    left.next();
+                    right.next();
+                }
+                (Some(a), Some(b)) => merged.extend(if a.0 < b.0 { left.next() } else { right.next() }),
+                (Some(_), None) => merged.extend(left.by_ref()),
+                (None, Some(_)) => merged.extend(right.by_ref()),
+                (None, None) => break,
+            }
+        }
+        self.buckets = merged;
+    }
+
+    /// The same values at a coarser resolution (exact: buckets nest). A finer one than there is changes nothing.
+    #[must_use]
+    pub fn collapse(&self, sub_bits: u32) -> Self {
+        if sub_bits >= self.sub_bits {
+            return self.clone();
+        }
+        let mut buckets: Vec<(u32, u64)> = Vec::with_capacity(self.buckets.len());
+        for (bucket, count) in &self.buckets {
+            let coarse = bucket_of(bounds_of(*bucket, self.sub_bits).0, sub_bits);
+            match buckets.last_mut() {
+                Some(last) if last.0 == coarse => last.1 += count,
+                _ => buckets.push((coarse, *count)),
+            }
+        }
+        Self { sub_bits, buckets, ..*self }
+    }
+
+    /// `(low_ns, high_ns exclusive, count)` of each bucket that is not empty, ascending.
+    pub fn buckets(&self) -> impl Iterator<Item = (u64, u64, u64)> + '_ {
+        self.buckets.iter().map(|(bucket, count)| {
+            let (low, high) = bounds_of(*bucket, self.sub_bits);
+            (low, high, *count)
+        })
+    }
+}
+
+#[cfg(test)]
+#[expect(clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "test arithmetic")]
+mod tests {
+    use super::*;
+    use proptest::prelude::*;
+
+    fn of(values: &[u64], sub_bits: u32) -> Histogram {
+        let mut histogram = Histogram::new(sub_bits);
+        values.iter().for_each(|value| histogram.record(*value));
+        histogram
+    }
+
+    /// Values spread over all octaves.
+    fn values() -> impl Strategy<Value = Vec<u64>> {
+        prop::collection::vec(
+            (0_u32..45, any::<u64>()).prop_map(|(octave, low)| (1_u64 << octave) | (low & ((1 << octave) - 1))),
+            1..400,
+        )
+    }
+
+    proptest! {
+        #[test]
+        fn buckets_hold_their_values(value in 0_u64..=CLIP_NS, sub_bits in 1_u32..10) {
+            let (low, high) = bounds_of(bucket_of(value, sub_bits), sub_bits);
+            prop_assert!(low <= value && value < high);
+            prop_assert!((high - low) as f64 <= (low as f64 / f64::from(1 << sub_bits)).max(1.0));
+        }
+
+        #[test]
+        fn merging_is_recording_together(a in values(), b in values()) {
+            let mut merged = of(&a, 7);
+            merged.merge(&of(&b, 7));
+            prop_assert_eq!(&merged, &of(&[a.clone(), b.clone()].concat(), 7));
+            prop_assert_eq!(merged.collapse(5), of(&[a, b].concat(), 5));
+        }
+
+        #[test]
+        fn percentiles_are_within_their_bounds(mut values in values(), quantile in 0.0_f64..=1.0) {
+            values.iter_mut().for_each(|value| *value = (*value).min(CLIP_NS));
+            for (sub_bits, bound) in [(7, 0.008), (5, 0.0313)] {
+                let found = of(&values, sub_bits).percentile(quantile).unwrap() as f64;
+                let mut sorted = values.clone();
+                sorted.sort_unstable();
+                let rank = ((quantile * sorted.len() as f64).ceil() as usize).clamp(1, sorted.len());
+                let exact = sorted[rank - 1] as f64;
+                prop_assert!(found >= exact && found <= exact * (1.0 + bound) + 1.0, "{found} for {exact}");
+            }
+        }
+
+        #[test]
+        fn a_recorder_records_the_same(values in values()) {
+            let mut recorder = Recorder::new();
+            values.iter().for_each(|value| recorder.record(*value));
+            prop_assert_eq!(recorder.snapshot(), of(&values, 7));
+            recorder.clear();
+            prop_assert!(recorder.is_empty() && recorder.snapshot() == Histogram::default());
+        }
+
+        #[test]
+        fn encoding_round_trips(values in values(), sub_bits in 5_u32..=7) {
+            let histogram = of(&values, sub_bits);
+            prop_assert_eq!(Histogram::decode(&histogram.encode()).unwrap(), histogram);
+        }
+
+        #[test]
+        fn decoding_never_panics(bytes in prop::collection::vec(any::<u8>(), 0..200)) {
+            let _ = Histogram::decode(&bytes);
+            let mut plausible = of(&[5, 500, 50_000], 5).encode();
+            for (at, byte) in bytes.iter().enumerate() {
+                let length = plausible.len();
+                plausible[at % length] ^= byte;
+            }
+            let _ = Histogram::decode(&plausible);
+        }
+    }
+
+    #[test]
+    fn what_is_longer_than_an_hour_is_clipped_counted_and_kept_as_maximum() {
+        let histogram = of(&[1, CLIP_NS + 1, u64::MAX], 7);
+        assert_eq!((histogram.count(), histogram.clipped(), histogram.max()), (3, 2, Some(u64::MAX)));
+        assert_eq!(histogram.percentile(1.0), Some(u64::MAX));
+    }
+}
