@@ -1,1 +1,63 @@
 //! Opens what a plan names, after proving that nothing of anybody's lives there.
+//!
+//! This crate stands between a parameter file and somebody's data, so it is written to be read. [`open()`] goes through
+//! these steps, in this order, and stops at the first that finds something:
+//!
+//! 1. **Whose path is it?** Symbolic links are resolved once; the node is then held by an `O_PATH | O_NOFOLLOW`
+//!    descriptor, and everything later goes through that descriptor. A path that is exchanged afterwards changes
+//!    nothing. Directories, FIFOs, sockets and character devices are no targets, files under `/etc`, `/usr`, … are not
+//!    written.
+//! 2. **Is it in use?** Mounts, swap, stacked devices, loop devices, members of a mounted btrfs, and at last `O_EXCL`,
+//!    which is held until [`Opened`] is dropped. *No flag overrides these.*
+//! 3. **Does anything live there?** A file must carry iodyno's mark; the content must be zero or iodyno's own, seen
+//!    by known signatures (for a good message) and by every byte of the first and last MiB (for safety). `--destroy`
+//!    with the name of exactly this device or file overrides these.
+//!
+//! Only then is a file created or extended. A target that is only read needs none of this and gets a read-only
+//! descriptor, unless a file must be made or grow for it, which is a write like any other.
+
+mod content;
+mod device;
+mod error;
+mod examine;
+mod file;
+mod in_use;
+mod node;
+mod opened;
+mod ours;
+mod place;
+mod signature;
+
+pub use error::{ErrorKind, TargetError};
+pub use examine::{Finding, inspect};
+pub use opened::{Kind, Opened, open};
+
+use std::path::{Path, PathBuf};
+
+/// What the plan does with a target.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Access {
+    /// Only reads.
+    Read,
+    /// At least one write or trim.
+    Write,
+}
+
+/// What the user allowed.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Policy {
+    /// Devices and files whose content may be lost (`--destroy PATH`), each named exactly.
+    pub destroy: Vec<PathBuf>,
+    /// Never create or extend a file (`formatsds=no`).
+    pub never_create: bool,
+}
+
+impl Policy {
+    /// Does a flag name exactly this path, directly or after its symbolic links are resolved?
+    fn may_destroy(&self, path: &Path, resolved: &Path) -> bool {
+        self.destroy.iter().any(|named| {
+            named.as_os_str() == path.as_os_str()
+                || std::fs::canonicalize(named).is_ok_and(|named| named.as_os_str() == resolved.as_os_str())
+        })
+    }
+}

@@ -1,0 +1,154 @@
+//! Claims that are held while a target is written to, and the examination of block devices.
+
+use crate::content::{self, Foreign};
+use crate::node::{Node, Number};
+use crate::{Access, ErrorKind, in_use, ours};
+use rustix::fd::{AsFd, BorrowedFd, OwnedFd};
+use rustix::fs::{FlockOperation, OFlags, SeekFrom, fcntl_lock, flock, seek};
+use rustix::io::Errno;
+use std::collections::BTreeMap;
+use std::path::Path;
+use std::sync::{Arc, Mutex, PoisonError, Weak};
+
+/// Whether an examination may take what the run needs, or only look.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Mode {
+    /// Read-only descriptors, claims given back at once.
+    Look,
+    /// For the run.
+    Take,
+}
+
+/// Nobody else may write to the target, mount it, … while this lives: `O_EXCL` on a device, a lock on a file.
+#[derive(Debug)]
+pub(crate) struct Claim {
+    fd: OwnedFd,
+}
+
+impl Claim {
+    /// A descriptor of the target, for looking at it; without direct I/O.
+    pub(crate) fn fd(&self) -> BorrowedFd<'_> {
+        self.fd.as_fd()
+    }
+}
+
+/// What a claim is about.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+enum Subject {
+    Device(Number),
+    File((u64, u64)),
+}
+
+/// The claims of this process: a plan may name one device under several names, and they share one claim.
+static CLAIMS: Mutex<BTreeMap<Subject, Weak<Claim>>> = Mutex::new(BTreeMap::new());
+
+/// Returns the claim on a subject, made by `make` when this process has none.
+fn claim(
+    subject: Subject,
+    mode: Mode,
+    make: impl FnOnce() -> Result<OwnedFd, ErrorKind>,
+) -> Result<Arc<Claim>, ErrorKind> {
+    let mut claims = CLAIMS.lock().unwrap_or_else(PoisonError::into_inner);
+    if let Some(held) = claims.get(&subject).and_then(Weak::upgrade) {
+        return Ok(held);
+    }
+    let held = Arc::new(Claim { fd: make()? });
+    if mode == Mode::Take {
+        claims.retain(|_, claim| claim.strong_count() > 0);
+        claims.insert(subject, Arc::downgrade(&held));
+    }
+    Ok(held)
+}
+
+/// Claims a block device with `O_EXCL`.
+fn claim_device(node: &Node, mode: Mode) -> Result<Arc<Claim>, ErrorKind> {
+    let direction = if mode == Mode::Take { OFlags::RDWR } else { OFlags::RDONLY };
+    claim(Subject::Device(node.device()), mode, || {
+        node.reopen(direction | OFlags::EXCL).map_err(|error| match error {
+            Errno::BUSY => ErrorKind::Exclusive { by: in_use::openers(node.device()) },
+            _ => ErrorKind::from_io("write", &node.path, error),
+        })
+    })
+}
+
+/// Claims a file with a lock that other iodynos respect, after seeing that nobody holds a record lock (as qemu does on
+/// disk images). File systems without locks are let pass.
+pub(crate) fn claim_file(node: &Node, mode: Mode) -> Result<Arc<Claim>, ErrorKind> {
+    let direction = if mode == Mode::Take { OFlags::RDWR } else { OFlags::RDONLY };
+    claim(Subject::File(node.identity()), mode, || {
+        let fd = node.reopen(direction).map_err(|error| ErrorKind::from_io("write", &node.path, error))?;
+        lock(&fd, mode)?;
+        Ok(fd)
+    })
+}
+
+/// Claims a file that was just made.
+pub(crate) fn claim_new(fd: OwnedFd, identity: (u64, u64)) -> Result<Arc<Claim>, ErrorKind> {
+    claim(Subject::File(identity), Mode::Take, || {
+        lock(&fd, Mode::Take)?;
+        Ok(fd)
+    })
+}
+
+fn lock(fd: &OwnedFd, mode: Mode) -> Result<(), ErrorKind> {
+    let held = |result| matches!(result, Err(Errno::WOULDBLOCK | Errno::ACCESS));
+    // A record lock for writing needs a descriptor for writing.
+    let probe = match mode {
+        Mode::Take => FlockOperation::NonBlockingLockExclusive,
+        Mode::Look => FlockOperation::NonBlockingLockShared,
+    };
+    if held(flock(fd, FlockOperation::NonBlockingLockExclusive)) || held(fcntl_lock(fd, probe)) {
+        return Err(ErrorKind::Locked);
+    }
+    Ok(())
+}
+
+/// A block device that may be used as asked.
+#[derive(Debug)]
+pub(crate) struct Device {
+    pub(crate) claim: Option<Arc<Claim>>,
+    pub(crate) size_bytes: u64,
+    /// What `--destroy` gave up.
+    pub(crate) given_up: Option<Foreign>,
+}
+
+/// Examines a block device: in use? ours or empty? `may_destroy` says that a flag names it, `flag` how to name it.
+pub(crate) fn examine(
+    node: &Node,
+    access: Access,
+    mode: Mode,
+    may_destroy: bool,
+    flag: &Path,
+) -> Result<Device, ErrorKind> {
+    if access == Access::Read {
+        let fd = node.reopen(OFlags::RDONLY).map_err(|error| ErrorKind::from_io("read", &node.path, error))?;
+        return Ok(Device { claim: None, size_bytes: size_of(fd.as_fd(), &node.path)?, given_up: None });
+    }
+    in_use::check_device(Path::new("/"), node.device())?;
+    if in_use::is_read_only(Path::new("/"), node.device()) {
+        return Err(ErrorKind::ReadOnly);
+    }
+    node.may_write()?;
+    let claim = claim_device(node, mode)?;
+    // Whoever used it between the first check and the claim is gone or visible now.
+    in_use::check_device(Path::new("/"), node.device())?;
+    let size_bytes = size_of(claim.fd(), &node.path)?;
+    let given_up = match content::look(claim.fd(), size_bytes, flag) {
+        Ok(edges) => edges.foreign,
+        Err(_) if may_destroy => None,
+        Err(error) => return Err(error),
+    };
+    match given_up {
+        Some(foreign) if !may_destroy => Err(ours::foreign_error(foreign, flag)),
+        given_up => Ok(Device { claim: Some(claim), size_bytes, given_up }),
+    }
+}
+
+/// Size of a block device.
+fn size_of(fd: BorrowedFd<'_>, path: &Path) -> Result<u64, ErrorKind> {
+    match seek(fd, SeekFrom::End(0)) {
+        Ok(0) => Err(ErrorKind::Empty),
+        Ok(bytes) => Ok(bytes),
+        Err(error) => Err(ErrorKind::from_io("measure", path, error)),
+    }
+}

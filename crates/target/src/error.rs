@@ -1,0 +1,244 @@
+//! Why a target was refused or could not be opened.
+
+use quantity::text::format_bytes;
+use std::path::{Path, PathBuf};
+
+/// A target that was refused or could not be opened; nothing on it was changed.
+#[derive(Debug, thiserror::Error)]
+#[error("target {target}, {}: {kind}", path.display())]
+pub struct TargetError {
+    /// Name in the plan.
+    pub target: String,
+    /// Path in the plan.
+    pub path: PathBuf,
+    /// What was found.
+    #[source]
+    pub kind: ErrorKind,
+}
+
+impl TargetError {
+    /// True when somebody's data or a system in use was protected (exit code 7).
+    #[must_use]
+    pub fn is_refusal(&self) -> bool {
+        use ErrorKind as K;
+        match &self.kind {
+            K::Mounted { .. }
+            | K::Swap { .. }
+            | K::Held { .. }
+            | K::BacksLoop { .. }
+            | K::Exclusive { .. }
+            | K::Locked
+            | K::SystemPath { .. }
+            | K::NotATarget { .. }
+            | K::ForeignFile { .. }
+            | K::ForeignContent { .. }
+            | K::Unprovable { .. } => true,
+            K::ReadOnly
+            | K::NotFound
+            | K::Empty
+            | K::NoParent { .. }
+            | K::CreationOff { .. }
+            | K::Permission { .. }
+            | K::NoSpace { .. }
+            | K::NoDirect { .. }
+            | K::TooSmall { .. }
+            | K::Flags { .. }
+            | K::Io { .. } => false,
+        }
+    }
+
+    /// True when a privilege is missing (exit code 8).
+    #[must_use]
+    pub fn is_privilege(&self) -> bool {
+        matches!(self.kind, ErrorKind::Permission { .. })
+    }
+}
+
+/// What was found. Messages that `--destroy` overrides name it; the others say that no flag does.
+#[derive(Debug, thiserror::Error)]
+pub enum ErrorKind {
+    /// A file system on it is mounted.
+    #[error(
+        "refused to write: {what} is mounted at {mount_point} ({file_system}); unmount it first, no flag overrides this"
+    )]
+    Mounted {
+        /// The device: the target itself, a partition of it, a part of the same file system, what it stands on.
+        what: String,
+        /// Where.
+        mount_point: String,
+        /// Type of the file system.
+        file_system: String,
+    },
+    /// It is swapped to.
+    #[error("refused to write: {what} is in use as swap; run `swapoff {what}` first, no flag overrides this")]
+    Swap {
+        /// The device or file.
+        what: String,
+    },
+    /// The kernel stacked another device on it.
+    #[error("refused to write: {what} is a member of {} (LVM, dm or md); stop that first, no flag overrides this", holders.join(", "))]
+    Held {
+        /// The device.
+        what: String,
+        /// The devices above, e.g. `dm-0 (vg-root)`.
+        holders: Vec<String>,
+    },
+    /// A loop device stands on it.
+    #[error(
+        "refused to write: {what} is behind the active loop device {device}; run `losetup -d {device}` first, no flag overrides this"
+    )]
+    BacksLoop {
+        /// The file or device.
+        what: String,
+        /// Path of the loop device.
+        device: String,
+    },
+    /// Somebody else holds the device exclusively.
+    #[error("refused to write: the device is opened exclusively by another program or by the kernel{}; end that first, no flag overrides this", .by.as_ref().map(|by| format!(" (open in {by})")).unwrap_or_default())]
+    Exclusive {
+        /// Processes that have it open, as far as can be seen.
+        by: Option<String>,
+    },
+    /// Somebody else holds a lock on the file.
+    #[error(
+        "refused to write: the file is locked by another program (perhaps another iodyno); end that first, no flag overrides this"
+    )]
+    Locked,
+    /// The path belongs to the operating system.
+    #[error(
+        "refused to write: the file lies under {directory}, which belongs to the operating system; choose another place, no flag overrides this"
+    )]
+    SystemPath {
+        /// The protected directory.
+        directory: &'static str,
+    },
+    /// A directory, FIFO, socket, or character device.
+    #[error("refused: it is {what}, and only block devices and regular files can be targets; no flag overrides this")]
+    NotATarget {
+        /// What it is, with its article.
+        what: &'static str,
+    },
+    /// A file that somebody else made.
+    #[error("refused to write: a file of {} is there that iodyno did not make (it lacks the mark `{mark}`); if its content may be lost, add `--destroy {}`", format_bytes(*bytes), flag.display())]
+    ForeignFile {
+        /// Its size.
+        bytes: u64,
+        /// The missing mark.
+        mark: &'static str,
+        /// What to name with the flag.
+        flag: PathBuf,
+    },
+    /// Data on it that is not ours.
+    #[error("refused to write: found {what} at byte {offset}; if what is there may be lost, add `--destroy {}`", flag.display())]
+    ForeignContent {
+        /// What it is.
+        what: String,
+        /// Where, from the start of the target.
+        offset: u64,
+        /// What to name with the flag.
+        flag: PathBuf,
+    },
+    /// It could not be read, so that nothing could be proved.
+    #[error("refused to write: failed to read {bytes} bytes at byte {offset} to see whether they hold data ({source}); if what is there may be lost, add `--destroy {}`", flag.display())]
+    Unprovable {
+        /// Where.
+        offset: u64,
+        /// How much.
+        bytes: usize,
+        /// Why.
+        source: std::io::Error,
+        /// What to name with the flag.
+        flag: PathBuf,
+    },
+    /// Writes are impossible.
+    #[error("it is read-only; make it writable, or only read from it")]
+    ReadOnly,
+    /// It is not there, and nothing says how large to make it.
+    #[error("it does not exist; name an existing device or file, or give `size=` to have a file made")]
+    NotFound,
+    /// Nothing is in it.
+    #[error("it is empty; name a device with a medium, or give `size=` to have the file extended")]
+    Empty,
+    /// The directory that the file should be made in is not there.
+    #[error("it does not exist and cannot be made, because {} is not a directory; make the directory first", parent.display())]
+    NoParent {
+        /// The directory.
+        parent: PathBuf,
+    },
+    /// The plan forbids to create or extend files.
+    #[error("it would have to be {action} to {}, which the plan forbids (formatsds=no); allow it, or ask for a smaller `size=`", format_bytes(*bytes))]
+    CreationOff {
+        /// `created` or `extended`.
+        action: &'static str,
+        /// The size asked for.
+        bytes: u64,
+    },
+    /// The user may not.
+    #[error(
+        "no permission to {action} it as user {uid} ({source}); run as root or as a user who may, e.g. its owner or a member of its group"
+    )]
+    Permission {
+        /// What was tried: `read`, `write`, `create`, …
+        action: &'static str,
+        /// Effective user.
+        uid: u32,
+        /// Why.
+        source: std::io::Error,
+    },
+    /// The file would not fit.
+    #[error("it needs {} ({needed_bytes} bytes) more, but its file system has {} ({available_bytes} bytes) free; free some, or ask for a smaller `size=`", format_bytes(*needed_bytes), format_bytes(*available_bytes))]
+    NoSpace {
+        /// Bytes to be added.
+        needed_bytes: u64,
+        /// Bytes free for this user.
+        available_bytes: u64,
+    },
+    /// Direct I/O was asked for and is not to be had.
+    #[error(
+        "the file system ({file_system}) does not support direct I/O; leave out `openflags=o_direct`, or choose another place"
+    )]
+    NoDirect {
+        /// Its type.
+        file_system: String,
+    },
+    /// It is shorter than `size=` and cannot grow, or it is empty.
+    #[error("it holds {} ({actual_bytes} bytes), but {} ({asked_bytes} bytes) are needed; lower `size=`", format_bytes(*actual_bytes), format_bytes(*asked_bytes))]
+    TooSmall {
+        /// What is there.
+        actual_bytes: u64,
+        /// What is needed.
+        asked_bytes: u64,
+    },
+    /// Further flags for open(2) that could harm data or change what is measured.
+    #[error(
+        "open flags {flags:#x} are not allowed; the extra bits may only be O_NOATIME, O_NONBLOCK, O_DIRECT, O_SYNC and O_DSYNC"
+    )]
+    Flags {
+        /// The bits at fault.
+        flags: u32,
+    },
+    /// The system refused for another reason.
+    #[error("failed to {action} {}: {source}", at.display())]
+    Io {
+        /// What was tried.
+        action: &'static str,
+        /// On what.
+        at: PathBuf,
+        /// Why.
+        source: std::io::Error,
+    },
+}
+
+impl ErrorKind {
+    /// Sorts a system error: permission and read-only media are told apart from the rest.
+    pub(crate) fn from_io(action: &'static str, at: &Path, source: impl Into<std::io::Error>) -> Self {
+        let source = source.into();
+        match source.kind() {
+            std::io::ErrorKind::PermissionDenied => {
+                Self::Permission { action, uid: rustix::process::geteuid().as_raw(), source }
+            }
+            std::io::ErrorKind::ReadOnlyFilesystem => Self::ReadOnly,
+            _ => Self::Io { action, at: at.to_owned(), source },
+        }
+    }
+}

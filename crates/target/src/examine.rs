@@ -1,0 +1,183 @@
+//! What a target is and what may be done with it, found out without changing anything.
+
+use crate::content::Foreign;
+use crate::device::{self, Device, Mode};
+use crate::file::{self, Existing};
+use crate::node::{self, Node, Place, Vacancy};
+use crate::{Access, ErrorKind, Policy, TargetError};
+use plan::TargetSpec;
+use quantity::text::format_bytes;
+use rustix::fs::FileType;
+
+/// `/dev/zero`, the one character device that may be read from.
+const DEV_ZERO: node::Number = (1, 5);
+
+/// A target that may be used as asked.
+#[derive(Debug)]
+pub(crate) enum Examined {
+    /// A block device.
+    Device(Node, Device),
+    /// A file that is there.
+    File(Node, Existing),
+    /// A file of so many bytes that will be made.
+    Vacant(Vacancy, u64),
+    /// `/dev/zero` of so many bytes.
+    Zeroes(Node, u64),
+}
+
+/// What [`crate::open()`] would do with a target. Its text form is a sentence for people.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Finding {
+    /// Make a file of this size.
+    Create {
+        /// Size.
+        bytes: u64,
+    },
+    /// Extend a file that iodyno made (or that a flag gives up).
+    Extend {
+        /// Size now.
+        from_bytes: u64,
+        /// Size then.
+        to_bytes: u64,
+    },
+    /// Write to a file that iodyno made.
+    OverwriteOwn {
+        /// Size.
+        bytes: u64,
+    },
+    /// Write to what a flag gives up.
+    Destroy {
+        /// Size.
+        bytes: u64,
+        /// What is lost.
+        what: String,
+    },
+    /// Write to a device on which nothing was found.
+    WriteDevice {
+        /// Size.
+        bytes: u64,
+    },
+    /// Only read.
+    Read {
+        /// Size.
+        bytes: u64,
+    },
+}
+
+impl Finding {
+    /// Size of the target in the run, in bytes.
+    #[must_use]
+    pub fn size_bytes(&self) -> u64 {
+        match self {
+            Self::Create { bytes }
+            | Self::OverwriteOwn { bytes }
+            | Self::Destroy { bytes, .. }
+            | Self::WriteDevice { bytes }
+            | Self::Read { bytes } => *bytes,
+            Self::Extend { to_bytes, .. } => *to_bytes,
+        }
+    }
+}
+
+impl std::fmt::Display for Finding {
+    fn fmt(&self, out: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        match self {
+            Self::Create { bytes } => write!(out, "creates a file of {}", format_bytes(*bytes)),
+            Self::Extend { from_bytes, to_bytes } => {
+                write!(out, "extends the file from {} to {}", format_bytes(*from_bytes), format_bytes(*to_bytes))
+            }
+            Self::OverwriteOwn { bytes } => write!(out, "overwrites iodyno's own file of {}", format_bytes(*bytes)),
+            Self::Destroy { bytes, what } => {
+                write!(out, "DESTROYS {what}, as --destroy allows, in {}", format_bytes(*bytes))
+            }
+            Self::WriteDevice { bytes } => {
+                write!(out, "overwrites {} on which nothing of anybody's was found", format_bytes(*bytes))
+            }
+            Self::Read { bytes } => write!(out, "reads {}", format_bytes(*bytes)),
+        }
+    }
+}
+
+/// Finds out what [`crate::open()`] would do. Nothing is changed; a device is claimed for a moment to see whether it can
+/// be.
+///
+/// # Errors
+/// The same as [`crate::open()`] would give, except for what only shows when a file is made.
+pub fn inspect(spec: &TargetSpec, access: Access, policy: &Policy) -> Result<Finding, TargetError> {
+    let find = || -> Result<Finding, ErrorKind> {
+        let examined = examine(spec, access, policy, Mode::Look)?;
+        crate::opened::check_direct(spec.open, &examined)?;
+        Ok(describe(spec, examined))
+    };
+    find().map_err(|kind| TargetError { target: spec.name.clone(), path: spec.path.clone(), kind })
+}
+
+/// All checks, in the order that the crate's head comment gives.
+pub(crate) fn examine(spec: &TargetSpec, access: Access, policy: &Policy, mode: Mode) -> Result<Examined, ErrorKind> {
+    let node = match node::find(&spec.path)? {
+        Place::Present(node) => node,
+        Place::Absent(vacancy) => {
+            let bytes = file::examine_vacancy(spec, &vacancy, policy)?;
+            return Ok(Examined::Vacant(vacancy, bytes));
+        }
+    };
+    let refused = |what| Err(ErrorKind::NotATarget { what });
+    match node.file_type() {
+        FileType::BlockDevice => {
+            let may_destroy = policy.may_destroy(&spec.path, &node.path);
+            let device = device::examine(&node, access, mode, may_destroy, &spec.path)?;
+            if let Some(asked_bytes) = spec.size_bytes.filter(|asked| *asked > device.size_bytes) {
+                return Err(ErrorKind::TooSmall { actual_bytes: device.size_bytes, asked_bytes });
+            }
+            Ok(Examined::Device(node, device))
+        }
+        FileType::RegularFile => {
+            let existing = file::examine(spec, &node, access, policy, mode)?;
+            Ok(Examined::File(node, existing))
+        }
+        FileType::CharacterDevice => match (access, spec.size_bytes) {
+            (Access::Read, Some(bytes)) if node.device() == DEV_ZERO && bytes > 0 => Ok(Examined::Zeroes(node, bytes)),
+            _ => refused("a character device (only /dev/zero may be read, with `size=`)"),
+        },
+        FileType::Directory => refused("a directory"),
+        FileType::Fifo => refused("a FIFO"),
+        FileType::Socket => refused("a socket"),
+        FileType::Symlink | FileType::Unknown => refused("of an unknown kind"),
+    }
+}
+
+/// The part of a target that a run uses.
+pub(crate) fn used(spec: &TargetSpec, size_bytes: u64) -> u64 {
+    spec.size_bytes.unwrap_or(size_bytes).min(size_bytes)
+}
+
+fn describe(spec: &TargetSpec, examined: Examined) -> Finding {
+    let destroy = |bytes, foreign: Foreign| Finding::Destroy {
+        bytes,
+        what: format!("{} at byte {}", foreign.what, foreign.offset),
+    };
+    match examined {
+        Examined::Vacant(_, bytes) => Finding::Create { bytes },
+        Examined::Zeroes(_, bytes) => Finding::Read { bytes },
+        Examined::Device(_, device) => {
+            let bytes = used(spec, device.size_bytes);
+            match (device.claim, device.given_up) {
+                (None, _) => Finding::Read { bytes },
+                (Some(_), Some(foreign)) => destroy(bytes, foreign),
+                (Some(_), None) => Finding::WriteDevice { bytes },
+            }
+        }
+        Examined::File(_, file) => {
+            let bytes = file.grow_to.unwrap_or_else(|| used(spec, file.size_bytes));
+            match (file.claim, file.given_up, file.mark, file.grow_to) {
+                (None, ..) => Finding::Read { bytes },
+                (Some(_), Some(foreign), ..) => destroy(bytes, foreign),
+                (Some(_), None, None, _) => {
+                    Finding::Destroy { bytes, what: "the content of a file that iodyno did not make".to_string() }
+                }
+                (Some(_), None, Some(_), Some(to_bytes)) => Finding::Extend { from_bytes: file.size_bytes, to_bytes },
+                (Some(_), None, Some(_), None) => Finding::OverwriteOwn { bytes },
+            }
+        }
+    }
+}

@@ -1,0 +1,128 @@
+//! From a path to the thing itself, held so that it cannot be exchanged.
+
+use crate::ErrorKind;
+use rustix::fd::{AsRawFd, OwnedFd};
+use rustix::fs::{Access, AtFlags, CWD, FileType, Mode, OFlags, Stat, accessat, fstat, major, minor, openat};
+use std::ffi::OsString;
+use std::path::{Path, PathBuf};
+
+/// Major and minor number of a device.
+pub(crate) type Number = (u32, u32);
+
+/// What a path leads to.
+#[derive(Debug)]
+pub(crate) enum Place {
+    /// Something is there.
+    Present(Node),
+    /// Nothing is there; it could be made.
+    Absent(Vacancy),
+}
+
+/// A directory and a name in it that is free.
+#[derive(Debug)]
+pub(crate) struct Vacancy {
+    /// The directory, open with `O_PATH`.
+    pub(crate) parent: OwnedFd,
+    /// Its path without symbolic links.
+    pub(crate) parent_path: PathBuf,
+    /// The free name.
+    pub(crate) name: OsString,
+}
+
+/// A file, device or other thing, held by an `O_PATH` descriptor: what is learned about it and what is later opened
+/// are the same, whatever happens to the path in between.
+#[derive(Debug)]
+pub(crate) struct Node {
+    /// Path without symbolic links.
+    pub(crate) path: PathBuf,
+    /// State when it was found.
+    pub(crate) stat: Stat,
+    handle: OwnedFd,
+}
+
+impl Node {
+    /// What kind of thing it is.
+    pub(crate) fn file_type(&self) -> FileType {
+        FileType::from_raw_mode(self.stat.st_mode)
+    }
+
+    /// Number of the device that it is.
+    pub(crate) fn device(&self) -> Number {
+        (major(self.stat.st_rdev), minor(self.stat.st_rdev))
+    }
+
+    /// Number of the device that it lies on, and its inode.
+    pub(crate) fn identity(&self) -> (u64, u64) {
+        (self.stat.st_dev, self.stat.st_ino)
+    }
+
+    /// Asks whether this user may write to it, without opening it for writing.
+    pub(crate) fn may_write(&self) -> Result<(), ErrorKind> {
+        let path = format!("/proc/self/fd/{}", self.handle.as_raw_fd());
+        accessat(CWD, path, Access::READ_OK | Access::WRITE_OK, AtFlags::EACCESS)
+            .map_err(|error| ErrorKind::from_io("write", &self.path, error))
+    }
+
+    /// A file that was just made.
+    pub(crate) fn of(path: PathBuf, fd: &OwnedFd, stat: Stat) -> rustix::io::Result<Self> {
+        Ok(Self { path, stat, handle: reopen(fd, OFlags::PATH)? })
+    }
+
+    /// Opens this very thing for I/O.
+    pub(crate) fn reopen(&self, flags: OFlags) -> rustix::io::Result<OwnedFd> {
+        reopen(&self.handle, flags)
+    }
+}
+
+/// Opens what a descriptor refers to once more, with other flags; no path is looked up again.
+pub(crate) fn reopen(fd: &impl AsRawFd, flags: OFlags) -> rustix::io::Result<OwnedFd> {
+    openat(CWD, format!("/proc/self/fd/{}", fd.as_raw_fd()), flags | OFlags::CLOEXEC, Mode::empty())
+}
+
+/// Follows a path to its end.
+pub(crate) fn find(path: &Path) -> Result<Place, ErrorKind> {
+    match std::fs::canonicalize(path) {
+        Ok(resolved) => hold(resolved).map(Place::Present),
+        Err(error) if error.kind() == std::io::ErrorKind::NotFound => {
+            if path.symlink_metadata().is_ok() {
+                // Creating "through" it would put a file where nobody looked.
+                return Err(ErrorKind::NotATarget { what: "a symbolic link to nothing" });
+            }
+            vacancy(path).map(Place::Absent)
+        }
+        Err(error) if error.kind() == std::io::ErrorKind::NotADirectory => {
+            Err(ErrorKind::NoParent { parent: path.parent().unwrap_or(path).to_owned() })
+        }
+        Err(error) => Err(ErrorKind::from_io("look up", path, error)),
+    }
+}
+
+fn hold(path: PathBuf) -> Result<Node, ErrorKind> {
+    // O_PATH: opening a tape or a watchdog for real would already do something.
+    let flags = OFlags::PATH | OFlags::NOFOLLOW | OFlags::CLOEXEC;
+    let handle =
+        openat(CWD, &path, flags, Mode::empty()).map_err(|error| ErrorKind::from_io("look up", &path, error))?;
+    let stat = fstat(&handle).map_err(|error| ErrorKind::from_io("look up", &path, error))?;
+    if FileType::from_raw_mode(stat.st_mode) == FileType::Symlink {
+        // Exchanged between resolving and opening.
+        return Err(ErrorKind::NotATarget { what: "a symbolic link that changes" });
+    }
+    Ok(Node { path, stat, handle })
+}
+
+fn vacancy(path: &Path) -> Result<Vacancy, ErrorKind> {
+    let parent = match path.parent() {
+        Some(parent) if parent.as_os_str().is_empty() => Path::new("."),
+        Some(parent) => parent,
+        None => path,
+    };
+    let no_parent = || ErrorKind::NoParent { parent: parent.to_owned() };
+    let name = path.file_name().ok_or_else(no_parent)?.to_owned();
+    let parent_path = std::fs::canonicalize(parent).map_err(|error| match error.kind() {
+        std::io::ErrorKind::NotFound => no_parent(),
+        _ => ErrorKind::from_io("look up", parent, error),
+    })?;
+    let flags = OFlags::PATH | OFlags::NOFOLLOW | OFlags::DIRECTORY | OFlags::CLOEXEC;
+    let parent = openat(CWD, &parent_path, flags, Mode::empty()).map_err(|_| no_parent())?;
+    Ok(Vacancy { parent, parent_path, name })
+}

@@ -1,0 +1,319 @@
+//! Targets that are open for a run.
+
+use crate::device::{Claim, Mode};
+use crate::examine::{Examined, examine, used};
+use crate::file::{self, Created, Existing};
+use crate::node::Node;
+use crate::ours::{self, Mark};
+use crate::{Access, ErrorKind, Policy, TargetError};
+use plan::{OpenFlags, TargetSpec};
+use rustix::fd::{AsFd, BorrowedFd, OwnedFd};
+use rustix::fs::{AtFlags, OFlags, StatxFlags, ioctl_blksszget, major, minor, statx};
+use rustix::io::Errno;
+use rustix::process::{Resource, Rlimit, getrlimit, setrlimit};
+use std::ops::Range;
+use std::path::PathBuf;
+use std::sync::{Arc, Mutex, Once, PoisonError};
+
+/// What a target is.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Kind {
+    /// A block device.
+    BlockDevice {
+        /// Major number.
+        major: u32,
+        /// Minor number.
+        minor: u32,
+    },
+    /// A regular file.
+    File {
+        /// Type of its file system, as in the mount table.
+        file_system: String,
+        /// Major number of the device that it lies on (0: no single one).
+        major: u32,
+        /// Minor number of that device.
+        minor: u32,
+    },
+    /// `/dev/zero`.
+    Zeroes,
+}
+
+/// An open target. While it lives, nobody else can mount a device, or open it exclusively.
+#[derive(Debug)]
+pub struct Opened {
+    /// Name in the plan.
+    pub name: String,
+    /// Path in the plan.
+    pub path: PathBuf,
+    /// Size to be used in bytes.
+    pub size_bytes: u64,
+    /// Offsets and lengths must be multiples of this: 512 or 4096 on devices and with direct I/O, otherwise 1.
+    pub logical_block_bytes: u32,
+    /// Addresses of buffers must be multiples of this.
+    pub memory_align: u32,
+    /// What it is.
+    pub kind: Kind,
+    /// Is the descriptor open for writing?
+    pub writable: bool,
+    /// Does the descriptor bypass the page cache?
+    pub direct: bool,
+    /// Bytes that were never written and that must be before reads make sense.
+    pub fill: Option<Range<u64>>,
+    /// What the user should know, as sentences.
+    pub notes: Vec<String>,
+    io: OwnedFd,
+    mark: Option<Mutex<Mark>>,
+    _claim: Option<Arc<Claim>>,
+}
+
+impl AsFd for Opened {
+    fn as_fd(&self) -> BorrowedFd<'_> {
+        self.io.as_fd()
+    }
+}
+
+impl Opened {
+    /// Notes that all of [`Opened::fill`] was written. Needed on file systems that do not tell holes (FUSE, old NFS);
+    /// harmless elsewhere and on devices.
+    ///
+    /// # Errors
+    /// A sentence when the mark could not be changed; the file will then be filled again by the next run.
+    pub fn mark_filled(&self) -> Result<(), String> {
+        let size = self.size_bytes;
+        self.change_mark(|mark| mark.filled_bytes = mark.filled_bytes.map(|filled| filled.max(size)))
+    }
+
+    /// Notes that a user's pattern is written, which cannot be told from foreign data later: the file's mark then stands
+    /// for all of its content. Does nothing for devices, which need `--destroy` after such a run.
+    ///
+    /// # Errors
+    /// A sentence when the mark could not be changed; the next run will then want `--destroy`.
+    pub fn mark_pattern(&self) -> Result<(), String> {
+        self.change_mark(|mark| mark.pattern = true)
+    }
+
+    fn change_mark(&self, change: impl FnOnce(&mut Mark)) -> Result<(), String> {
+        let Some(mark) = self.mark.as_ref().filter(|_| self.writable) else { return Ok(()) };
+        let mut mark = mark.lock().unwrap_or_else(PoisonError::into_inner);
+        let before = *mark;
+        change(&mut mark);
+        if *mark == before {
+            return Ok(());
+        }
+        ours::set_mark(self.io.as_fd(), *mark, ours::registry_path().as_deref())
+    }
+}
+
+/// Opens a target for a run; see the crate's head comment for what is proved before.
+///
+/// # Errors
+/// When the target is refused to protect data, is not there, or cannot be used as asked. Nothing was changed then; a
+/// file that was made is removed again.
+pub fn open(spec: &TargetSpec, flags: OpenFlags, access: Access, policy: &Policy) -> Result<Opened, TargetError> {
+    raise_file_limit();
+    let open = || -> Result<Opened, ErrorKind> {
+        let extra = open_flags(flags)?;
+        let examined = examine(spec, access, policy, Mode::Take)?;
+        // Before a file grows: direct I/O that is not to be had is found out here.
+        check_direct(flags, &examined)?;
+        let direct = extra.contains(OFlags::DIRECT);
+        match examined {
+            Examined::Device(node, device) => {
+                let io = open_node(&node, direction(device.claim.is_some()) | extra)?;
+                let mut opened = describe(spec, &node, io, direct, used(spec, device.size_bytes))?;
+                if let Some(foreign) = device.given_up {
+                    opened.notes.push(format!("--destroy gives up {} at byte {}", foreign.what, foreign.offset));
+                }
+                opened.writable = device.claim.is_some();
+                opened._claim = device.claim;
+                Ok(opened)
+            }
+            Examined::File(node, existing) => open_file(spec, &node, existing, extra),
+            Examined::Zeroes(node, bytes) => {
+                let io = open_node(&node, OFlags::RDONLY | extra.difference(OFlags::DIRECT))?;
+                describe(spec, &node, io, false, bytes)
+            }
+            Examined::Vacant(vacancy, bytes) => {
+                let mut created = file::create(&vacancy, bytes)?;
+                let opened = open_created(spec, &created, bytes, extra)?;
+                created.keep();
+                Ok(opened)
+            }
+        }
+    };
+    open().map_err(|kind| TargetError { target: spec.name.clone(), path: spec.path.clone(), kind })
+}
+
+fn direction(write: bool) -> OFlags {
+    if write { OFlags::RDWR } else { OFlags::RDONLY }
+}
+
+/// Flags for open(2) without the direction. Only such extra bits are let through as cannot harm: `O_TRUNC` would empty
+/// a file before a single check of the engine's.
+fn open_flags(flags: OpenFlags) -> Result<OFlags, ErrorKind> {
+    let allowed = OFlags::NOATIME | OFlags::NONBLOCK | OFlags::DIRECT | OFlags::SYNC | OFlags::DSYNC | OFlags::CLOEXEC;
+    let extra = OFlags::from_bits_retain(flags.extra);
+    if !allowed.contains(extra) {
+        return Err(ErrorKind::Flags { flags: extra.difference(allowed).bits() });
+    }
+    let mut all = extra;
+    all.set(OFlags::DIRECT, flags.direct || extra.contains(OFlags::DIRECT));
+    if flags.dsync {
+        all |= OFlags::DSYNC;
+    }
+    if flags.sync {
+        all |= OFlags::SYNC;
+    }
+    Ok(all)
+}
+
+fn open_node(node: &Node, flags: OFlags) -> Result<OwnedFd, ErrorKind> {
+    node.reopen(flags).map_err(|error| match error {
+        Errno::INVAL if flags.contains(OFlags::DIRECT) => ErrorKind::NoDirect { file_system: file_system(node) },
+        _ => ErrorKind::from_io("open", &node.path, error),
+    })
+}
+
+/// Refuses direct I/O where it is not to be had; nothing is opened for writing.
+pub(crate) fn check_direct(flags: OpenFlags, examined: &Examined) -> Result<(), ErrorKind> {
+    let (Examined::File(node, _) | Examined::Device(node, _)) = examined else { return Ok(()) };
+    if !open_flags(flags)?.contains(OFlags::DIRECT) {
+        return Ok(());
+    }
+    let fd = open_node(node, OFlags::RDONLY | OFlags::DIRECT)?;
+    match direct_alignment(fd.as_fd()) {
+        Some((0, _)) => Err(ErrorKind::NoDirect { file_system: file_system(node) }),
+        _ => Ok(()),
+    }
+}
+
+fn open_file(spec: &TargetSpec, node: &Node, existing: Existing, extra: OFlags) -> Result<Opened, ErrorKind> {
+    let io = open_node(node, direction(existing.claim.is_some()) | extra)?;
+    let size_bytes = existing.grow_to.unwrap_or_else(|| used(spec, existing.size_bytes));
+    if let Some(to_bytes) = existing.grow_to {
+        file::grow(io.as_fd(), existing.size_bytes, to_bytes, &node.path)?;
+    }
+    let mut opened = describe(spec, node, io, extra.contains(OFlags::DIRECT), size_bytes)?;
+    opened.writable = existing.claim.is_some();
+    opened._claim = existing.claim;
+    if existing.mark.is_none() && opened.writable {
+        // Given up by a flag: from now on the file is iodyno's.
+        opened.notes.push("--destroy gives up what was in the file".to_string());
+        if let Err(reason) = ours::set_mark(opened.as_fd(), Mark::default(), ours::registry_path().as_deref()) {
+            opened.notes.push(format!("the file cannot be marked as iodyno's own: {reason}"));
+        }
+    }
+    match existing.mark.or(opened.writable.then(Mark::default)) {
+        Some(mark) => {
+            set_fill(&mut opened, mark);
+            opened.mark = Some(Mutex::new(mark));
+        }
+        None if file::first_hole(opened.as_fd(), size_bytes) < size_bytes => {
+            opened.notes.push("the file has holes; reads of them cost its file system next to nothing".to_string());
+        }
+        None => {}
+    }
+    Ok(opened)
+}
+
+fn open_created(spec: &TargetSpec, created: &Created<'_>, bytes: u64, extra: OFlags) -> Result<Opened, ErrorKind> {
+    let io = open_node(&created.node, OFlags::RDWR | extra)?;
+    let mut opened = describe(spec, &created.node, io, extra.contains(OFlags::DIRECT), bytes)?;
+    opened.writable = true;
+    opened._claim = Some(Arc::clone(&created.claim));
+    if let Some(reason) = &created.unmarked {
+        opened
+            .notes
+            .push(format!("the file cannot be marked as iodyno's own and will want --destroy next time: {reason}"));
+    }
+    set_fill(&mut opened, created.mark);
+    opened.mark = Some(Mutex::new(created.mark));
+    Ok(opened)
+}
+
+/// From the first byte that was never written to the end, beginning at a whole MiB.
+fn set_fill(opened: &mut Opened, mark: Mark) {
+    let first = file::first_unwritten(opened.as_fd(), mark, opened.size_bytes);
+    opened.fill = (first < opened.size_bytes).then(|| first >> 20 << 20..opened.size_bytes);
+}
+
+/// Everything about an open target that does not depend on whose it is.
+fn describe(spec: &TargetSpec, node: &Node, io: OwnedFd, direct: bool, size_bytes: u64) -> Result<Opened, ErrorKind> {
+    let is_block = node.file_type() == rustix::fs::FileType::BlockDevice;
+    let (kind, logical_block_bytes, memory_align) = if is_block {
+        let block = ioctl_blksszget(&io).map_err(|error| ErrorKind::from_io("measure", &node.path, error))?;
+        let (major, minor) = node.device();
+        let memory = direct_alignment(io.as_fd()).map_or(block, |(memory, _)| memory);
+        (Kind::BlockDevice { major, minor }, block, memory.max(1))
+    } else if node.file_type() == rustix::fs::FileType::CharacterDevice {
+        (Kind::Zeroes, 1, 1)
+    } else {
+        let file_system = file_system(node);
+        let (memory, block) = match (direct, direct_alignment(io.as_fd())) {
+            (false, _) => (1, 1),
+            (true, Some((0, _))) => return Err(ErrorKind::NoDirect { file_system }),
+            (true, Some(alignment)) => alignment,
+            // The file system does not tell (NFS, FUSE, kernels before 6.1). Only btrfs is known to need whole pages.
+            (true, None) if file_system == "btrfs" => (4096, 4096),
+            (true, None) => (512, device_block(node).unwrap_or(512)),
+        };
+        let (major, minor) = (major(node.stat.st_dev), minor(node.stat.st_dev));
+        (Kind::File { file_system, major, minor }, block, memory)
+    };
+    Ok(Opened {
+        name: spec.name.clone(),
+        path: spec.path.clone(),
+        size_bytes,
+        logical_block_bytes,
+        memory_align,
+        kind,
+        writable: false,
+        direct,
+        fill: None,
+        notes: Vec::new(),
+        io,
+        mark: None,
+        _claim: None,
+    })
+}
+
+/// Alignment of buffers and of offsets that direct I/O needs, where the kernel tells; zeroes: it cannot be done.
+fn direct_alignment(fd: BorrowedFd<'_>) -> Option<(u32, u32)> {
+    let stat = statx(fd, "", AtFlags::EMPTY_PATH, StatxFlags::DIOALIGN).ok()?;
+    (stat.stx_mask & StatxFlags::DIOALIGN.bits() != 0).then_some((stat.stx_dio_mem_align, stat.stx_dio_offset_align))
+}
+
+/// Logical block size of the device that a file lies on.
+fn device_block(node: &Node) -> Option<u32> {
+    let (major, minor) = (major(node.stat.st_dev), minor(node.stat.st_dev));
+    let device = std::fs::canonicalize(format!("/sys/dev/block/{major}:{minor}")).ok()?;
+    // A partition has no queue of its own.
+    let text = ["queue", "../queue"]
+        .iter()
+        .find_map(|queue| std::fs::read_to_string(device.join(queue).join("logical_block_size")).ok())?;
+    text.trim().parse().ok()
+}
+
+/// Type of the file system that a node lies on, from the mount table.
+fn file_system(node: &Node) -> String {
+    let unknown = || "of an unknown type".to_string();
+    let Ok(handle) = node.reopen(OFlags::PATH) else { return unknown() };
+    let Ok(stat) = statx(&handle, "", AtFlags::EMPTY_PATH, StatxFlags::MNT_ID) else { return unknown() };
+    let id = format!("{} ", stat.stx_mnt_id);
+    std::fs::read_to_string("/proc/self/mountinfo")
+        .ok()
+        .and_then(|text| {
+            let line = text.lines().find(|line| line.starts_with(&id))?;
+            Some(line.split_once(" - ")?.1.split(' ').next()?.to_string())
+        })
+        .unwrap_or_else(unknown)
+}
+
+/// Two descriptors per target: 1,024 targets do not fit into the usual soft limit of 1,024.
+fn raise_file_limit() {
+    static ONCE: Once = Once::new();
+    ONCE.call_once(|| {
+        let limit = getrlimit(Resource::Nofile);
+        let _ = setrlimit(Resource::Nofile, Rlimit { current: limit.maximum, maximum: limit.maximum });
+    });
+}
