@@ -1,1 +1,196 @@
 //! Turns a workload of the plan into operations, due times and data: pure, seeded, without I/O.
+//!
+//! | file | concern |
+//! | --- | --- |
+//! | [`operations`] | the stream of operations: what, where, how large |
+//! | [`schedule`] | when each operation is due |
+//! | [`content`] | the bytes that writes carry |
+//! | `space` | the bytes of a target that a workload may touch, and aligned places in them |
+//! | `address`, `sequential` | which of these places comes next |
+//! | `skew`, `permutation` | uneven and exact-once choices among `n` places in O(1) memory |
+//! | `mix` | which operation and which transfer size comes next |
+//! | `rng` | random numbers |
+//!
+//! Everything follows from one seed: the same seed, names and [`Part`] give the same stream; another workload, target
+//! or part gives an independent one.
+
+mod address;
+pub mod content;
+mod mix;
+pub mod operations;
+mod permutation;
+mod rng;
+pub mod schedule;
+mod sequential;
+mod skew;
+mod space;
+
+#[cfg(test)]
+mod speed;
+#[cfg(test)]
+mod tests;
+
+pub use content::{Content, SECTOR_BYTES, SECTOR_MAGIC};
+pub use operations::{Operation, Operations};
+pub use schedule::Schedule;
+
+/// What an operation does.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
+#[repr(u8)]
+pub enum Op {
+    /// Reads bytes.
+    Read = 0,
+    /// Writes bytes.
+    Write = 1,
+    /// Discards bytes.
+    Trim = 2,
+    /// Makes earlier writes durable; has no address.
+    Flush = 3,
+}
+
+impl Op {
+    /// Every kind, in the order of [`Op::index`].
+    pub const ALL: [Self; 4] = [Self::Read, Self::Write, Self::Trim, Self::Flush];
+
+    /// Position in arrays by kind, `0..4`.
+    pub const fn index(self) -> usize {
+        self as usize
+    }
+
+    /// Name in tables and on screens.
+    pub const fn name(self) -> &'static str {
+        match self {
+            Self::Read => "read",
+            Self::Write => "write",
+            Self::Trim => "trim",
+            Self::Flush => "flush",
+        }
+    }
+}
+
+/// What an opened target looks like.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Geometry {
+    /// Size of the device or file; the smaller of this and the plan's own size is used.
+    pub size_bytes: u64,
+    /// Addresses and lengths are multiples of this: the logical block with direct I/O (512 or 4096), else 1.
+    pub block_bytes: u32,
+}
+
+/// One of several equal generators that divide a workload between them, one per worker.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Part {
+    /// Which one, below `count`.
+    pub index: u32,
+    /// How many there are, at least 1.
+    pub count: u32,
+}
+
+impl Part {
+    /// The only part of an undivided workload.
+    pub const WHOLE: Self = Self { index: 0, count: 1 };
+
+    fn check(self) -> Result<Self, GenerateError> {
+        if self.index < self.count {
+            Ok(self)
+        } else {
+            Err(GenerateError::Part { index: self.index, count: self.count })
+        }
+    }
+}
+
+/// A workload that cannot be generated.
+#[derive(Clone, Debug, PartialEq, thiserror::Error)]
+#[non_exhaustive]
+pub enum GenerateError {
+    /// Understood, not there yet.
+    #[error("{of}: {what} is not built yet")]
+    NotBuilt {
+        /// `workload NAME`, `schedule` or `content`.
+        of: String,
+        /// What is missing.
+        what: &'static str,
+    },
+    /// No transfer fits into the range.
+    #[error(
+        "workload {workload}: a transfer of {transfer_bytes} bytes does not fit into the {range_bytes} bytes that it \
+         may use of target {target} (size {size_bytes} bytes); use smaller transfers or a larger range"
+    )]
+    DoesNotFit {
+        /// Name of the workload.
+        workload: String,
+        /// Name of the target.
+        target: String,
+        /// Size of the target.
+        size_bytes: u64,
+        /// Bytes of all places that may be used.
+        range_bytes: u64,
+        /// The largest transfer, alignment included.
+        transfer_bytes: u64,
+    },
+    /// A transfer size that cannot be issued.
+    #[error(
+        "workload {workload}: transfer size of {transfer_bytes} bytes on target {target}: it must be a multiple of the \
+         block of {block_bytes} bytes, above 0 and at most 2147483647 bytes"
+    )]
+    Transfer {
+        /// Name of the workload.
+        workload: String,
+        /// Name of the target.
+        target: String,
+        /// The offending size.
+        transfer_bytes: u64,
+        /// Block of the target.
+        block_bytes: u32,
+    },
+    /// A range that is empty or ends beyond the target.
+    #[error(
+        "range from {low} to {high} bytes on target {target}: it must start below its end, and an end in bytes must not \
+         be beyond the size of {size_bytes} bytes (an end above 100 % wraps around)"
+    )]
+    Range {
+        /// Name of the target.
+        target: String,
+        /// Size of the target.
+        size_bytes: u64,
+        /// First address asked for.
+        low: u64,
+        /// End asked for.
+        high: u64,
+    },
+    /// A number outside of what it may be.
+    #[error("{of}: {what} is {value}; it must be {allowed}")]
+    Value {
+        /// `workload NAME`, `schedule` or `content`.
+        of: String,
+        /// What the number is.
+        what: &'static str,
+        /// As given.
+        value: f64,
+        /// What it may be.
+        allowed: &'static str,
+    },
+    /// Two settings that exclude each other.
+    #[error("workload {workload}: {what}")]
+    Conflict {
+        /// Name of the workload.
+        workload: String,
+        /// What excludes what.
+        what: &'static str,
+    },
+    /// The caller's division of work makes no sense.
+    #[error("part {index} of {count} does not exist; parts count from 0")]
+    Part {
+        /// Asked for.
+        index: u32,
+        /// Number of parts.
+        count: u32,
+    },
+}
+
+/// `x` without its fraction; negative numbers and NaN give 0, too large ones the maximum.
+#[expect(clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "`as` saturates, which is what is wanted")]
+#[inline]
+pub(crate) fn floor_u64(x: f64) -> u64 {
+    x as u64
+}

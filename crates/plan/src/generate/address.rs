@@ -1,0 +1,198 @@
+//! Which place of a space comes next: random, exactly once, skewed or sequential.
+
+use super::mix::{SizeChoice, value_error};
+use super::permutation::Permutation;
+use super::rng::{Rng, derive, threshold};
+use super::sequential::{Steps, Streams, segments};
+use super::skew::Skew;
+use super::space::{Grid, Space};
+use super::{GenerateError, Part};
+use crate::spec::{Distribution, Order, Workload};
+
+/// Chooses addresses of one workload on one target, hit area aside.
+#[derive(Clone, Debug)]
+pub(crate) enum Places {
+    /// One transfer size, every place alike: the common case, kept short.
+    Uniform(Grid),
+    /// As above with several sizes.
+    Varied {
+        space: Space,
+        align: Option<u64>,
+    },
+    Once(Once),
+    Skewed {
+        skew: Skew,
+        fit: Fit,
+    },
+    Streams(Streams),
+}
+
+/// What is needed to choose places.
+pub(crate) struct Setting<'a> {
+    pub(crate) workload: &'a Workload,
+    pub(crate) sizes: &'a SizeChoice,
+    pub(crate) align: Option<u64>,
+    pub(crate) block: u64,
+    pub(crate) part: Part,
+    /// The same for all parts.
+    pub(crate) seed: u64,
+}
+
+impl Places {
+    /// `space` must hold the largest transfer.
+    pub(crate) fn new(setting: &Setting, space: Space, rng: &mut Rng) -> Result<Self, GenerateError> {
+        let address = &setting.workload.address;
+        match address.order {
+            Order::Random(distribution) => {
+                if address.stride.is_some() || address.streams.is_some() {
+                    let what = "stride and streams need a sequential order (seekpct=0), but addresses are random";
+                    return Err(GenerateError::Conflict { workload: setting.workload.name.clone(), what });
+                }
+                Self::random(setting, space, distribution)
+            }
+            Order::Sequential { once, backward } => Self::streams(setting, space, once, backward, None, rng),
+            Order::Mixed { seek } => Self::streams(setting, space, false, false, Some(seek), rng),
+        }
+    }
+
+    fn random(setting: &Setting, space: Space, distribution: Distribution) -> Result<Self, GenerateError> {
+        let (min, max) = (u64::from(setting.sizes.min()), u64::from(setting.sizes.max()));
+        match distribution {
+            Distribution::Uniform => Ok(match setting.sizes.fixed() {
+                Some(bytes) => {
+                    Self::Uniform(Grid::new(&space, u64::from(bytes), setting.align.unwrap_or(u64::from(bytes))))
+                }
+                None => Self::Varied { space, align: setting.align },
+            }),
+            Distribution::ExactOnce => {
+                // Blocks must not overlap, whatever the alignment.
+                let unit = max.next_multiple_of(setting.align.unwrap_or(max));
+                Ok(Self::Once(Once::new(Grid::new(&space, max, unit), setting.seed, setting.part)))
+            }
+            skewed => {
+                let grid = Grid::new(&space, min, setting.align.unwrap_or(min));
+                let fit = Fit { grid, space, align: setting.align, plain: setting.sizes.fixed().is_some() };
+                match Skew::new(setting.workload, skewed, grid.len(), derive(setting.seed, 0))? {
+                    Some(skew) => Ok(Self::Skewed { skew, fit }),
+                    None => Ok(Self::Varied { space, align: setting.align }),
+                }
+            }
+        }
+    }
+
+    fn streams(
+        setting: &Setting,
+        space: Space,
+        once: bool,
+        backward: bool,
+        seek: Option<f64>,
+        rng: &mut Rng,
+    ) -> Result<Self, GenerateError> {
+        let (workload, address) = (setting.workload, &setting.workload.address);
+        if let Some(seek) = seek.filter(|seek| !(0.0..=1.0).contains(seek)) {
+            return Err(value_error(workload, "the fraction that seeks", seek, "between 0 and 1"));
+        }
+        if let Some((min, max)) = address.stride.filter(|(min, max)| *min == 0 || min > max) {
+            let what = "the smallest stride";
+            return Err(value_error(workload, what, min.min(max) as f64, "above 0 and not above the largest"));
+        }
+        let max = u64::from(setting.sizes.max());
+        let fixed = setting.sizes.fixed().map(u64::from);
+        let ragged = (once && setting.align.is_none() && address.stride.is_none()).then_some(fixed.unwrap_or(1));
+        let align = setting.align.or(fixed).unwrap_or(setting.block);
+        let steps = Steps {
+            align,
+            seek_align: setting.align,
+            once,
+            backward,
+            ragged,
+            stride: address.stride,
+            seek: seek.filter(|seek| *seek > 0.0).map(threshold),
+        };
+        let fits = |piece: &Space| {
+            if ragged.is_some() { piece.bytes() > 0 } else { piece.holds(max, align) }
+        };
+        let unit = max.next_multiple_of(align);
+        let segments = segments(&space, address.streams.unwrap_or(1), unit, fits, setting.part, once);
+        Ok(Self::Streams(Streams::new(steps, segments, rng)))
+    }
+
+    /// Address and length of the next transfer of (normally) `bytes`.
+    #[inline]
+    pub(crate) fn next(&mut self, rng: &mut Rng, bytes: u32) -> Option<(u64, u32)> {
+        match self {
+            Self::Uniform(grid) => Some((grid.at(rng.below(grid.len())), bytes)),
+            Self::Varied { space, align } => {
+                let grid = Grid::new(space, u64::from(bytes), align.unwrap_or(u64::from(bytes)));
+                Some((grid.at(rng.below(grid.len())), bytes))
+            }
+            Self::Once(once) => once.next().map(|at| (at, bytes)),
+            Self::Skewed { skew, fit } => Some((fit.at(skew.next(rng), u64::from(bytes)), bytes)),
+            Self::Streams(streams) => streams.next(rng, bytes),
+        }
+    }
+}
+
+/// Every block once, in an order that changes from pass to pass; part `i` of `c` takes every `c`-th.
+#[derive(Clone, Debug)]
+pub(crate) struct Once {
+    grid: Grid,
+    order: Permutation,
+    next: u64,
+    part: Part,
+    pass: u64,
+    seed: u64,
+}
+
+impl Once {
+    fn new(grid: Grid, seed: u64, part: Part) -> Self {
+        let order = Permutation::new(grid.len(), derive(seed, 1));
+        Self { grid, order, next: u64::from(part.index), part, pass: 1, seed }
+    }
+
+    #[inline]
+    fn next(&mut self) -> Option<u64> {
+        if self.next >= self.grid.len() {
+            if u64::from(self.part.index) >= self.grid.len() {
+                return None;
+            }
+            self.pass += 1;
+            self.order = Permutation::new(self.grid.len(), derive(self.seed, self.pass));
+            self.next = u64::from(self.part.index);
+        }
+        let at = self.grid.at(self.order.apply(self.next));
+        self.next += u64::from(self.part.count);
+        Some(at)
+    }
+}
+
+/// Makes a transfer of any size out of a place on the grid of the smallest size.
+#[derive(Clone, Debug)]
+pub(crate) struct Fit {
+    grid: Grid,
+    space: Space,
+    align: Option<u64>,
+    /// All transfers have the size of the grid.
+    plain: bool,
+}
+
+impl Fit {
+    #[inline]
+    fn at(&self, place: u64, bytes: u64) -> u64 {
+        let at = self.grid.at(place);
+        if self.plain { at } else { self.around(at, bytes) }
+    }
+
+    /// The aligned place for `bytes` that covers `at`, or the nearest in its extent, or any.
+    fn around(&self, at: u64, bytes: u64) -> u64 {
+        let align = self.align.unwrap_or(bytes);
+        let fitting = || {
+            let extent = self.space.extents()[self.space.find(at)?];
+            let first = extent.start.next_multiple_of(align);
+            let last = extent.end.checked_sub(bytes)?;
+            let last = last - last % align;
+            (first <= last).then(|| (at - at % align).clamp(first, last))
+        };
+        fitting().unwrap_or_else(|| Grid::new(&self.space, bytes, align).at(0))
+    }
+}

@@ -1,0 +1,128 @@
+//! The bytes that writes carry.
+//!
+//! Every sector of 512 bytes begins with [`SECTOR_MAGIC`]; the rest comes from a generator seeded by the seed and the
+//! sector's number, so that no two sectors are alike and the same place always gets the same bytes. For a compression
+//! ratio `r`, about `1 ÷ r` of every 4 KiB is kept and the remainder is zero.
+
+use super::GenerateError;
+use super::rng::{GOLDEN, derive, scatter};
+use crate::spec;
+
+/// First bytes of every sector that iodyno writes (except with a user's pattern), so that a target is known again.
+pub const SECTOR_MAGIC: [u8; 8] = *b"iodyno\0\x01";
+
+/// Bytes of a sector.
+pub const SECTOR_BYTES: usize = 512;
+
+/// Bytes of which a compressor sees a whole number of equally compressible units.
+const UNIT_BYTES: usize = 4096;
+const UNIT_SECTORS: u64 = 8;
+const LANES: usize = 8;
+
+/// Fills buffers.
+#[derive(Clone, Debug)]
+pub struct Content {
+    seed: u64,
+    /// Leading bytes of each unit that are not zero.
+    kept: usize,
+    pattern: Vec<u8>,
+}
+
+impl Content {
+    /// Content as asked for. `pattern` holds the bytes of `content.pattern`, or nothing when there is none; `seed` should
+    /// differ from target to target, or their data will be duplicates of each other.
+    ///
+    /// # Errors
+    /// When duplication is asked for, or the ratio is below 1.
+    pub fn new(content: &spec::Content, pattern: &[u8], seed: u64) -> Result<Self, GenerateError> {
+        if content.dedup.is_some_and(|dedup| dedup.ratio > 1.0) {
+            return Err(GenerateError::NotBuilt { of: "content".into(), what: "dedupratio" });
+        }
+        let ratio = content.compress_ratio;
+        if !(ratio.is_finite() && ratio >= 1.0) {
+            let what = "the compression ratio";
+            return Err(GenerateError::Value { of: "content".into(), what, value: ratio, allowed: "1 or more" });
+        }
+        Ok(Self { seed: derive(seed, content.seed), kept: kept_bytes(ratio), pattern: pattern.to_vec() })
+    }
+
+    /// Fills `buf` with what belongs at `offset` of the target.
+    pub fn fill(&mut self, buf: &mut [u8], offset: u64) {
+        if !self.pattern.is_empty() {
+            return self.repeat_pattern(buf, offset);
+        }
+        let mut number = offset / SECTOR_BYTES as u64;
+        let skip = usize::try_from(offset % SECTOR_BYTES as u64).unwrap_or(0);
+        let mut rest = buf;
+        if skip > 0 {
+            let (head, after) = rest.split_at_mut(rest.len().min(SECTOR_BYTES - skip));
+            let mut sector = [0; SECTOR_BYTES];
+            self.sector(&mut sector, number);
+            head.copy_from_slice(&sector[skip..skip + head.len()]);
+            number += 1;
+            rest = after;
+        }
+        let (sectors, tail) = rest.as_chunks_mut::<SECTOR_BYTES>();
+        for sector in sectors {
+            self.sector(sector, number);
+            number += 1;
+        }
+        if !tail.is_empty() {
+            let mut sector = [0; SECTOR_BYTES];
+            self.sector(&mut sector, number);
+            tail.copy_from_slice(&sector[..tail.len()]);
+        }
+    }
+
+    #[inline]
+    fn sector(&self, sector: &mut [u8; SECTOR_BYTES], number: u64) {
+        let before = usize::try_from(number % UNIT_SECTORS).unwrap_or(0) * SECTOR_BYTES;
+        let kept = self.kept.saturating_sub(before).min(SECTOR_BYTES);
+        if kept > 0 {
+            random(sector, scatter(self.seed ^ number.wrapping_mul(GOLDEN)));
+        }
+        sector[kept..].fill(0);
+        sector[..SECTOR_MAGIC.len()].copy_from_slice(&SECTOR_MAGIC);
+    }
+
+    fn repeat_pattern(&self, buf: &mut [u8], offset: u64) {
+        let len = self.pattern.len();
+        let mut at = usize::try_from(offset % len as u64).unwrap_or(0);
+        let mut rest = buf;
+        while !rest.is_empty() {
+            let (now, after) = rest.split_at_mut(rest.len().min(len - at));
+            now.copy_from_slice(&self.pattern[at..at + now.len()]);
+            rest = after;
+            at = 0;
+        }
+    }
+}
+
+/// Eight xorshift64 generators side by side, which the compiler turns into vector instructions.
+#[inline]
+fn random(sector: &mut [u8; SECTOR_BYTES], seed: u64) {
+    let mut lanes: [u64; LANES] = std::array::from_fn(|lane| {
+        let x = (seed ^ (lane as u64 + 1).wrapping_mul(GOLDEN)).wrapping_mul(0xd6e8_feb8_6659_fd93);
+        (x ^ (x >> 32)) | 1
+    });
+    let (rows, _) = sector.as_chunks_mut::<{ LANES * 8 }>();
+    for row in rows {
+        for x in &mut lanes {
+            *x ^= *x << 13;
+            *x ^= *x >> 7;
+            *x ^= *x << 17;
+        }
+        let (words, _) = row.as_chunks_mut::<8>();
+        for (word, x) in words.iter_mut().zip(&lanes) {
+            *word = x.to_le_bytes();
+        }
+    }
+}
+
+/// Leading bytes of a unit to keep so that it compresses by `ratio`.
+fn kept_bytes(ratio: f64) -> usize {
+    let asked = UNIT_BYTES as f64 / ratio;
+    let kept = usize::try_from(super::floor_u64(asked.round())).unwrap_or(UNIT_BYTES);
+    // At least one random word per unit, or units would be duplicates.
+    kept.clamp(SECTOR_MAGIC.len() + 8, UNIT_BYTES)
+}

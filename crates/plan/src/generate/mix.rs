@@ -1,0 +1,144 @@
+//! Which operation, and which transfer size, comes next.
+
+use super::rng::{Rng, threshold};
+use super::{GenerateError, Geometry, Op};
+use crate::spec::{TargetSpec, TransferSize, Workload};
+
+/// Choice between the operations of a mix.
+#[derive(Clone, Debug)]
+pub(crate) enum OpChoice {
+    Only(Op),
+    /// Chosen when a random number is at or below the threshold; the last one is the maximum.
+    Weighted {
+        choices: [(u64, Op); 4],
+        len: usize,
+    },
+}
+
+impl OpChoice {
+    pub(crate) fn new(workload: &Workload) -> Result<Self, GenerateError> {
+        let mix = &workload.mix;
+        let weights = [mix.read, mix.write, mix.trim, mix.flush];
+        for value in weights {
+            if !(value.is_finite() && value >= 0.0) {
+                return Err(value_error(workload, "a weight of the operation mix", value, "0 or more"));
+            }
+        }
+        let sum: f64 = weights.iter().sum();
+        if sum <= 0.0 {
+            return Err(value_error(workload, "the sum of the operation mix", sum, "above 0"));
+        }
+        let (mut choices, mut len, mut upto) = ([(u64::MAX, Op::Read); 4], 0, 0.0);
+        for (op, weight) in Op::ALL.into_iter().zip(weights).filter(|(_, weight)| *weight > 0.0) {
+            upto += weight / sum;
+            choices[len] = (threshold(upto), op);
+            len += 1;
+        }
+        choices[len - 1].0 = u64::MAX;
+        Ok(if len == 1 { Self::Only(choices[0].1) } else { Self::Weighted { choices, len } })
+    }
+
+    #[inline]
+    pub(crate) fn next(&self, rng: &mut Rng) -> Op {
+        match self {
+            Self::Only(op) => *op,
+            Self::Weighted { choices, len } => {
+                let x = rng.next_u64();
+                let mut k = 0;
+                while k + 1 < *len && x > choices[k].0 {
+                    k += 1;
+                }
+                choices[k].1
+            }
+        }
+    }
+}
+
+/// Choice between transfer sizes.
+#[derive(Clone, Debug)]
+pub(crate) enum SizeChoice {
+    Fixed(u32),
+    Weighted(Vec<(u64, u32)>),
+    Uniform { min: u32, align: u32, count: u64 },
+}
+
+impl SizeChoice {
+    pub(crate) fn new(workload: &Workload, target: &TargetSpec, geometry: Geometry) -> Result<Self, GenerateError> {
+        let block = geometry.block_bytes.max(1);
+        let check = |bytes: u64| match u32::try_from(bytes) {
+            Ok(size) if size > 0 && size <= i32::MAX.unsigned_abs() && size.is_multiple_of(block) => Ok(size),
+            _ => Err(GenerateError::Transfer {
+                workload: workload.name.clone(),
+                target: target.name.clone(),
+                transfer_bytes: bytes,
+                block_bytes: block,
+            }),
+        };
+        match &workload.transfer {
+            TransferSize::Fixed(bytes) => Ok(Self::Fixed(check(*bytes)?)),
+            TransferSize::Mix(mix) => {
+                let sum: f64 = mix.iter().map(|(_, weight)| weight).sum();
+                let (mut sizes, mut upto) = (Vec::with_capacity(mix.len()), 0.0);
+                for &(bytes, weight) in mix {
+                    if !(weight.is_finite() && weight >= 0.0) {
+                        return Err(value_error(workload, "a weight of the transfer sizes", weight, "0 or more"));
+                    }
+                    upto += weight / sum;
+                    if weight > 0.0 {
+                        sizes.push((threshold(upto), check(bytes)?));
+                    }
+                }
+                match sizes.last_mut() {
+                    Some(last) => last.0 = u64::MAX,
+                    None => {
+                        return Err(value_error(workload, "the sum of the transfer sizes' weights", sum, "above 0"));
+                    }
+                }
+                Ok(if sizes.len() == 1 { Self::Fixed(sizes[0].1) } else { Self::Weighted(sizes) })
+            }
+            TransferSize::Uniform { min, max, align } => {
+                let (low, high) = (check(*min)?, check(*max)?);
+                let align = if low == high { low } else { check(*align)? };
+                let count = u64::from(high.saturating_sub(low) / align) + 1;
+                Ok(if count == 1 { Self::Fixed(low) } else { Self::Uniform { min: low, align, count } })
+            }
+        }
+    }
+
+    /// The one size that there is, if there is only one.
+    pub(crate) fn fixed(&self) -> Option<u32> {
+        if let Self::Fixed(bytes) = self { Some(*bytes) } else { None }
+    }
+
+    pub(crate) fn min(&self) -> u32 {
+        match self {
+            Self::Fixed(bytes) => *bytes,
+            Self::Weighted(sizes) => sizes.iter().map(|(_, bytes)| *bytes).min().unwrap_or(1),
+            Self::Uniform { min, .. } => *min,
+        }
+    }
+
+    pub(crate) fn max(&self) -> u32 {
+        match self {
+            Self::Fixed(bytes) => *bytes,
+            Self::Weighted(sizes) => sizes.iter().map(|(_, bytes)| *bytes).max().unwrap_or(1),
+            Self::Uniform { min, align, count } => min + align * u32::try_from(count - 1).unwrap_or(0),
+        }
+    }
+
+    #[inline]
+    pub(crate) fn next(&self, rng: &mut Rng) -> u32 {
+        match self {
+            Self::Fixed(bytes) => *bytes,
+            Self::Weighted(sizes) => {
+                let x = rng.next_u64();
+                sizes.iter().find(|(upto, _)| x <= *upto).map_or(0, |(_, bytes)| *bytes)
+            }
+            Self::Uniform { min, align, count } => min + align * u32::try_from(rng.below(*count)).unwrap_or(0),
+        }
+    }
+}
+
+pub(crate) fn value_error(workload: &Workload, what: &'static str, value: f64, allowed: &'static str) -> GenerateError {
+    GenerateError::Value { of: format!("workload {}", workload.name), what, value, allowed }
+}

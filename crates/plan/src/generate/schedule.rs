@@ -1,0 +1,260 @@
+//! When operations are due.
+//!
+//! **Exponential gaps at an exact rate.** The count of a plain Poisson process varies by its square root: 20,000/s for
+//! 10 s would come out as anything within ±0.7 %. The process is therefore conditioned on its count: time is divided
+//! into windows of whole seconds with at least [`WINDOW_ARRIVALS`] arrivals in each, a window gets exactly
+//! `rate × length` of them (fractions are carried over), and they lie in it as uniform order statistics, which is
+//! what a Poisson process does given its count. The gaps stay exponential (within 1 ÷ arrivals per window, far below
+//! what a test of a real run could tell); bursts and lulls up to the length of the window stay as they are in a Poisson
+//! process, only the slow wander beyond it is gone. The next order statistic follows from the one before and the number
+//! left (`1 − u^(1/n)` of what remains), so nothing is stored.
+//!
+//! Parts divide the count so that at every whole window the union of all parts has `floor(rate × time)` arrivals.
+//!
+//! **Uniform gaps** are scaled in blocks of [`BLOCK_GAPS`] to the exact mean. **Deterministic** parts are shifted
+//! against each other so that their union is evenly spaced. Nothing accumulates rounding: each window, block and
+//! arrival is placed from its number.
+
+use super::rng::{Rng, derive};
+use super::{GenerateError, Part, floor_u64};
+use crate::spec::{Arrivals, Burst, Gaps};
+
+/// A window of the exponential schedule holds at least this many arrivals of its part.
+pub const WINDOW_ARRIVALS: u32 = 32;
+
+/// Uniform gaps that are scaled together.
+pub const BLOCK_GAPS: u32 = 1024;
+
+const SECOND_NS: u64 = 1_000_000_000;
+
+/// Due times for ever; see the module's description for what is exact.
+#[derive(Clone, Debug)]
+pub struct Schedule {
+    process: Process,
+    shape: Option<Shape>,
+    spike: bool,
+    last_ns: u64,
+}
+
+#[derive(Clone, Debug)]
+enum Process {
+    Even { next: u64, step: u64, period_ns: f64 },
+    Uniform(Box<Blocks>),
+    Exponential(Box<Windows>),
+}
+
+impl Schedule {
+    /// Arrivals at `rate_per_s` over all parts together, of which this part yields its share.
+    ///
+    /// With `arrivals.burst`, its steps give the shape of the rate over time, scaled such that the mean over one cycle
+    /// of steps is `rate_per_s`.
+    ///
+    /// # Errors
+    /// When the rate is not a number between 10^-6 and 10^9 per second, or the steps of a burst have no arrivals.
+    pub fn new(rate_per_s: f64, arrivals: &Arrivals, seed: u64, part: Part) -> Result<Self, GenerateError> {
+        let part = part.check()?;
+        if !(1e-6..=1e9).contains(&rate_per_s) {
+            let what = "the rate per second";
+            let allowed = "between 0.000001 and 1000000000";
+            return Err(GenerateError::Value { of: "schedule".into(), what, value: rate_per_s, allowed });
+        }
+        let rng = Rng::new(derive(derive(seed, 0x5c4e_d01e), u64::from(part.index)));
+        let part_rate = rate_per_s / f64::from(part.count);
+        let process = match arrivals.gaps {
+            Gaps::Deterministic => Process::Even {
+                next: u64::from(part.index),
+                step: u64::from(part.count),
+                period_ns: SECOND_NS as f64 / rate_per_s,
+            },
+            Gaps::Uniform => Process::Uniform(Box::new(Blocks::new(part_rate, rng))),
+            Gaps::Exponential => Process::Exponential(Box::new(Windows::new(part_rate, part, rng))),
+        };
+        let shape = match &arrivals.burst {
+            Some(burst) if !burst.steps.is_empty() => Some(Shape::new(burst)?),
+            _ => None,
+        };
+        let spike = arrivals.burst.as_ref().is_some_and(|burst| burst.spike);
+        Ok(Self { process, shape, spike, last_ns: 0 })
+    }
+
+    /// The next due time in nanoseconds since the start of the run; never before the one before.
+    #[inline]
+    pub fn next_ns(&mut self) -> u64 {
+        let mut at = match &mut self.process {
+            Process::Even { next, step, period_ns } => {
+                let at = floor_u64(*next as f64 * *period_ns);
+                *next += *step;
+                at
+            }
+            Process::Uniform(blocks) => blocks.next_ns(),
+            Process::Exponential(windows) => windows.next_ns(),
+        };
+        if let Some(shape) = &self.shape {
+            at = shape.warp(at);
+        }
+        if self.spike {
+            at -= at % SECOND_NS;
+        }
+        self.last_ns = self.last_ns.max(at);
+        self.last_ns
+    }
+}
+
+/// Order statistics in windows of a fixed number of arrivals.
+#[derive(Clone, Debug)]
+struct Windows {
+    rng: Rng,
+    rate: f64,
+    phase: f64,
+    seconds: u64,
+    /// Number of the current window, counted from 1; 0 before the first.
+    window: u64,
+    start_ns: u64,
+    length_ns: f64,
+    /// Position in the window.
+    at_ns: f64,
+    left: u64,
+}
+
+impl Windows {
+    fn new(rate: f64, part: Part, rng: Rng) -> Self {
+        let seconds = floor_u64((f64::from(WINDOW_ARRIVALS) / rate).ceil()).clamp(1, 100_000_000);
+        Self {
+            rng,
+            rate,
+            phase: (f64::from(part.index) + 0.5) / f64::from(part.count),
+            seconds,
+            window: 0,
+            start_ns: 0,
+            length_ns: (seconds * SECOND_NS) as f64,
+            at_ns: 0.0,
+            left: 0,
+        }
+    }
+
+    /// Arrivals in the first `windows` windows.
+    fn upto(&self, windows: u64) -> u64 {
+        floor_u64(self.rate * (windows * self.seconds) as f64 + self.phase)
+    }
+
+    #[cold]
+    fn advance(&mut self) {
+        while self.left == 0 {
+            self.start_ns = (self.window * self.seconds).saturating_mul(SECOND_NS);
+            self.window += 1;
+            self.left = self.upto(self.window) - self.upto(self.window - 1);
+            self.at_ns = 0.0;
+        }
+    }
+
+    #[inline]
+    fn next_ns(&mut self) -> u64 {
+        if self.left == 0 {
+            self.advance();
+        }
+        let fraction = one_minus_exp(self.rng.exponential() / self.left as f64);
+        self.at_ns += (self.length_ns - self.at_ns) * fraction;
+        self.left -= 1;
+        self.start_ns + floor_u64(self.at_ns.min(self.length_ns - 1.0))
+    }
+}
+
+/// `1 − e^−x` for `x` ≥ 0; the series is exact to 10^-12 where it is used.
+#[inline]
+fn one_minus_exp(x: f64) -> f64 {
+    if x < 0.01 {
+        x * (1.0 - x * (0.5 - x * (1.0 / 6.0 - x * (1.0 / 24.0 - x * (1.0 / 120.0)))))
+    } else {
+        -(-x).exp_m1()
+    }
+}
+
+/// Uniform gaps, scaled per block: the block's sum is taken from a copy of the generator before its gaps are used.
+#[derive(Clone, Debug)]
+struct Blocks {
+    rng: Rng,
+    mean_ns: f64,
+    /// Blocks begun.
+    block: u64,
+    sum: f64,
+    scale: f64,
+    left: u32,
+}
+
+impl Blocks {
+    fn new(rate: f64, rng: Rng) -> Self {
+        Self { rng, mean_ns: SECOND_NS as f64 / rate, block: 0, sum: 0.0, scale: 0.0, left: 0 }
+    }
+
+    #[cold]
+    fn advance(&mut self) {
+        let mut ahead = self.rng.clone();
+        let sum: f64 = (0..BLOCK_GAPS).map(|_| ahead.unit_above_zero()).sum();
+        self.scale = f64::from(BLOCK_GAPS) / sum;
+        self.sum = 0.0;
+        self.left = BLOCK_GAPS;
+        self.block += 1;
+    }
+
+    #[inline]
+    fn next_ns(&mut self) -> u64 {
+        if self.left == 0 {
+            self.advance();
+        }
+        self.left -= 1;
+        self.sum += self.rng.unit_above_zero();
+        let before = (self.block - 1) as f64 * f64::from(BLOCK_GAPS);
+        floor_u64((before + self.sum * self.scale) * self.mean_ns)
+    }
+}
+
+/// A rate that changes in steps: stretches evenly flowing time so that each step gets its share of the arrivals.
+#[derive(Clone, Debug)]
+struct Shape {
+    cycle_ns: f64,
+    steps: Vec<Step>,
+}
+
+#[derive(Clone, Copy, Debug)]
+struct Step {
+    /// End of the step in evenly flowing time, and its start.
+    from_ns: f64,
+    upto_ns: f64,
+    start_ns: f64,
+    /// Real time per evenly flowing time.
+    stretch: f64,
+}
+
+impl Shape {
+    fn new(burst: &Burst) -> Result<Self, GenerateError> {
+        let error = |what, value, allowed| GenerateError::Value { of: "schedule".into(), what, value, allowed };
+        if let Some((rate, _)) = burst.steps.iter().find(|(rate, _)| !(0.0..=1e9).contains(rate)) {
+            return Err(error("the rate of a burst", *rate, "between 0 and 1000000000 per second"));
+        }
+        let cycle_ns: f64 = burst.steps.iter().map(|(_, ns)| *ns as f64).sum();
+        let arrivals: f64 = burst.steps.iter().map(|(rate, ns)| rate * *ns as f64).sum();
+        if arrivals <= 0.0 {
+            return Err(error("the number of arrivals in a cycle of bursts", arrivals, "above 0"));
+        }
+        let (mut from_ns, mut start_ns, mut steps) = (0.0, 0.0, Vec::with_capacity(burst.steps.len()));
+        for &(rate, ns) in &burst.steps {
+            let ns = ns as f64;
+            let share_ns = rate * ns / arrivals * cycle_ns;
+            if share_ns > 0.0 {
+                let upto_ns = from_ns + share_ns;
+                steps.push(Step { from_ns, upto_ns, start_ns, stretch: ns / share_ns });
+                from_ns = upto_ns;
+            }
+            start_ns += ns;
+        }
+        Ok(Self { cycle_ns, steps })
+    }
+
+    fn warp(&self, even_ns: u64) -> u64 {
+        let cycles = (even_ns as f64 / self.cycle_ns).floor();
+        let within = even_ns as f64 - cycles * self.cycle_ns;
+        let step = self.steps.iter().find(|step| within < step.upto_ns).or(self.steps.last());
+        let real = step.map_or(within, |step| step.start_ns + (within - step.from_ns) * step.stretch);
+        floor_u64(cycles * self.cycle_ns + real)
+    }
+}
