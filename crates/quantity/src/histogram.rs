@@ -6,9 +6,11 @@
 //! Count, sum, minimum and maximum stand beside the buckets and are exact.
 
 mod codec;
+mod merger;
 mod recorder;
 
 pub use codec::DecodeError;
+pub use merger::Merger;
 pub use recorder::Recorder;
 
 /// Sub-buckets per octave, as a power of two, of recorders and totals.

@@ -6,7 +6,7 @@
 use super::{CLIP_NS, Histogram, bucket_of};
 
 /// Version of the layout.
-const VERSION: u8 = 1;
+pub(super) const VERSION: u8 = 1;
 
 /// Why bytes are no histogram.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
@@ -90,13 +90,13 @@ fn put(out: &mut Vec<u8>, mut value: u128) {
     out.push(value as u8);
 }
 
-struct Input<'a> {
-    bytes: &'a [u8],
-    at: usize,
+pub(super) struct Input<'a> {
+    pub(super) bytes: &'a [u8],
+    pub(super) at: usize,
 }
 
 impl Input<'_> {
-    fn varint(&mut self) -> Result<u128, DecodeError> {
+    pub(super) fn varint(&mut self) -> Result<u128, DecodeError> {
         let mut value = 0_u128;
         for shift in (0..128).step_by(7) {
             let byte = *self.bytes.get(self.at).ok_or(DecodeError::Length(self.bytes.len()))?;
@@ -109,7 +109,7 @@ impl Input<'_> {
         Err(DecodeError::Inconsistent("number too long"))
     }
 
-    fn word(&mut self) -> Result<u64, DecodeError> {
+    pub(super) fn word(&mut self) -> Result<u64, DecodeError> {
         u64::try_from(self.varint()?).map_err(|_| DecodeError::Inconsistent("number too large"))
     }
 
