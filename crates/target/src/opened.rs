@@ -234,7 +234,7 @@ fn open_created(spec: &TargetSpec, created: &Created<'_>, bytes: u64, extra: OFl
 /// From the first byte that was never written to the end, beginning at a whole MiB.
 fn set_fill(opened: &mut Opened, mark: Mark) {
     let first = file::first_unwritten(opened.as_fd(), mark, opened.size_bytes);
-    opened.fill = (first < opened.size_bytes).then(|| first >> 20 << 20..opened.size_bytes);
+    opened.fill = (first < opened.size_bytes).then_some(first >> 20 << 20..opened.size_bytes);
 }
 
 /// Everything about an open target that does not depend on whose it is.
