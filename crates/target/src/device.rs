@@ -9,6 +9,7 @@ use rustix::io::Errno;
 use std::collections::BTreeMap;
 use std::path::Path;
 use std::sync::{Arc, Mutex, PoisonError, Weak};
+use std::time::Duration;
 
 /// Whether an examination may take what the run needs, or only look.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -64,7 +65,8 @@ fn claim(
 fn claim_device(node: &Node, mode: Mode) -> Result<Arc<Claim>, ErrorKind> {
     let direction = if mode == Mode::Take { OFlags::RDWR } else { OFlags::RDONLY };
     claim(Subject::Device(node.device()), mode, || {
-        node.reopen(direction | OFlags::EXCL).map_err(|error| match error {
+        let taken = patiently(|| node.reopen(direction | OFlags::EXCL), |result| !matches!(result, Err(Errno::BUSY)));
+        taken.map_err(|error| match error {
             Errno::BUSY => ErrorKind::Exclusive { by: in_use::openers(node.device()) },
             _ => ErrorKind::from_io("write", &node.path, error),
         })
@@ -90,6 +92,19 @@ pub(crate) fn claim_new(fd: OwnedFd, identity: (u64, u64)) -> Result<Arc<Claim>,
     })
 }
 
+/// Tries for a fifth of a second: udev looks at a device for a moment after each change, and a child process that was
+/// just forked holds what its parent had until it starts its program.
+fn patiently<T>(mut attempt: impl FnMut() -> T, is_done: impl Fn(&T) -> bool) -> T {
+    for _ in 0..20 {
+        let result = attempt();
+        if is_done(&result) {
+            return result;
+        }
+        std::thread::sleep(Duration::from_millis(10));
+    }
+    attempt()
+}
+
 fn lock(fd: &OwnedFd, mode: Mode) -> Result<(), ErrorKind> {
     let held = |result| matches!(result, Err(Errno::WOULDBLOCK | Errno::ACCESS));
     // A record lock for writing needs a descriptor for writing.
@@ -97,10 +112,8 @@ fn lock(fd: &OwnedFd, mode: Mode) -> Result<(), ErrorKind> {
         Mode::Take => FlockOperation::NonBlockingLockExclusive,
         Mode::Look => FlockOperation::NonBlockingLockShared,
     };
-    if held(flock(fd, FlockOperation::NonBlockingLockExclusive)) || held(fcntl_lock(fd, probe)) {
-        return Err(ErrorKind::Locked);
-    }
-    Ok(())
+    let attempt = || held(flock(fd, FlockOperation::NonBlockingLockExclusive)) || held(fcntl_lock(fd, probe));
+    if patiently(attempt, |held| !held) { Err(ErrorKind::Locked) } else { Ok(()) }
 }
 
 /// A block device that may be used as asked.

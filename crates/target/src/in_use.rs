@@ -263,3 +263,79 @@ fn entries(directory: &Path) -> Vec<PathBuf> {
     paths.sort();
     paths
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::os::unix::fs::symlink;
+
+    /// A machine whose disk sda (8:0) has the partitions sda1 (8:1) and sda2 (8:2), of which sda2 is a member of `above`.
+    fn machine(above: &str, mapped: Option<&str>) -> tempfile::TempDir {
+        let root = tempfile::tempdir().unwrap();
+        let disk = root.path().join("sys/devices/sda");
+        std::fs::create_dir_all(root.path().join("sys/dev/block")).unwrap();
+        std::fs::create_dir_all(root.path().join("proc/self")).unwrap();
+        std::fs::write(root.path().join("proc/self/mountinfo"), "").unwrap();
+        for (directory, minor) in [(disk.clone(), 0), (disk.join("sda1"), 1), (disk.join("sda2"), 2)] {
+            std::fs::create_dir_all(directory.join("holders")).unwrap();
+            std::fs::write(directory.join("dev"), format!("8:{minor}\n")).unwrap();
+            std::fs::write(directory.join("ro"), "0\n").unwrap();
+            if minor > 0 {
+                std::fs::write(directory.join("partition"), format!("{minor}\n")).unwrap();
+            }
+            symlink(&directory, root.path().join(format!("sys/dev/block/8:{minor}"))).unwrap();
+        }
+        let holder = root.path().join("sys/devices").join(above);
+        std::fs::create_dir_all(&holder).unwrap();
+        if let Some(mapped) = mapped {
+            std::fs::create_dir(holder.join("dm")).unwrap();
+            std::fs::write(holder.join("dm/name"), format!("{mapped}\n")).unwrap();
+        }
+        symlink(&holder, disk.join("sda2/holders").join(above)).unwrap();
+        root
+    }
+
+    #[test]
+    fn members_of_dm_and_md() {
+        for (above, mapped, words) in [
+            ("dm-0", Some("vg-root"), "/dev/sda2 is a member of dm-0 (vg-root)"),
+            ("md127", None, "/dev/sda2 is a member of md127"),
+        ] {
+            let root = machine(above, mapped);
+            for minor in [0, 2] {
+                let text = check_device(root.path(), (8, minor)).unwrap_err().to_string();
+                assert!(text.contains(words) && text.contains("no flag overrides this"), "{text}");
+            }
+            // The other partition is free.
+            check_device(root.path(), (8, 1)).unwrap();
+        }
+    }
+
+    #[test]
+    fn mounted_by_number() {
+        let root = machine("md0", None);
+        let line = "36 35 8:1 / /mnt/my\\040data rw,noatime master:1 - ext4 /dev/root rw\n";
+        std::fs::write(root.path().join("proc/self/mountinfo"), line).unwrap();
+        for minor in [0, 1] {
+            let text = check_device(root.path(), (8, minor)).unwrap_err().to_string();
+            assert!(text.contains("/dev/sda1 is mounted at /mnt/my data (ext4)"), "{text}");
+        }
+    }
+
+    #[test]
+    fn member_of_btrfs_mounted_elsewhere() {
+        let root = machine("md0", None);
+        let members = root.path().join("sys/fs/btrfs/f00d/devices");
+        std::fs::create_dir_all(&members).unwrap();
+        symlink(root.path().join("sys/devices/sda/sda1"), members.join("sda1")).unwrap();
+        let text = check_device(root.path(), (8, 1)).unwrap_err().to_string();
+        assert!(text.contains("the file system that /dev/sda1 is a member of is mounted"), "{text}");
+    }
+
+    #[test]
+    fn without_a_mount_table_nothing_is_proved() {
+        let root = machine("md0", None);
+        std::fs::remove_file(root.path().join("proc/self/mountinfo")).unwrap();
+        assert!(check_device(root.path(), (8, 1)).is_err());
+    }
+}

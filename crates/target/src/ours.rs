@@ -116,3 +116,44 @@ fn register(fd: BorrowedFd<'_>, mark: Mark, registry: Option<&Path>) -> Result<(
 pub(crate) fn foreign_error(foreign: crate::content::Foreign, flag: &Path) -> ErrorKind {
     ErrorKind::ForeignContent { what: foreign.what, offset: foreign.offset, flag: flag.to_owned() }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use rustix::fd::AsFd;
+
+    #[test]
+    fn marks_survive_a_round_trip() {
+        for filled_bytes in [None, Some(0), Some(u64::MAX)] {
+            for pattern in [false, true] {
+                let mark = Mark { filled_bytes, pattern };
+                assert_eq!(Mark::decode(&mark.encode()), Some(mark));
+            }
+        }
+        for other in ["", "2 pattern=0", "1 filled=x", "iodyno", "1 pattern"] {
+            assert_eq!(Mark::decode(other), None, "{other}");
+        }
+        assert!(Mark::decode("1 pattern=0 later=7").is_some());
+    }
+
+    #[test]
+    fn registry_knows_a_file_and_no_other() {
+        let scratch = tempfile::tempdir().unwrap();
+        let registry = scratch.path().join("state/iodyno/files");
+        let open = |name: &str| std::fs::File::create(scratch.path().join(name)).unwrap();
+        let (own, other) = (open("own"), open("other"));
+        assert_eq!(registered(own.as_fd(), &registry), None);
+        for filled in [Some(0), Some(4096)] {
+            let mark = Mark { filled_bytes: filled, pattern: false };
+            register(own.as_fd(), mark, Some(&registry)).unwrap();
+            assert_eq!(registered(own.as_fd(), &registry), Some(mark), "the last line counts");
+        }
+        assert_eq!(registered(other.as_fd(), &registry), None);
+        // The same inode, born again, is another file.
+        let text = std::fs::read_to_string(&registry).unwrap();
+        let reborn: String = text.lines().map(|line| line.replacen('.', ".9", 1) + "\n").collect();
+        std::fs::write(&registry, reborn).unwrap();
+        assert_eq!(registered(own.as_fd(), &registry), None);
+        assert!(register(own.as_fd(), Mark::default(), None).unwrap_err().contains("no home"));
+    }
+}

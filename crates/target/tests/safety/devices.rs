@@ -29,9 +29,14 @@ fn mounted() {
             continue;
         }
         let device = LoopDevice::new(file_system.min_bytes()).unwrap();
-        let mounted = Mounted::make(file_system, device.path()).unwrap();
-        let place = mounted.path().display().to_string();
-        refused(device.path(), Some(device.path()), &["mounted at", &place, file_system.name(), "unmount"], Flag::None);
+        // A file system that is mounted for writing changes by itself, so hashes are compared on one that is not.
+        drop(Mounted::make(file_system, device.path()).unwrap());
+        for (option, content) in [("rw", None), ("ro", Some(device.path()))] {
+            let mounted = Mounted::mount(&["-o", option, &device.path().display().to_string()]).unwrap();
+            let place = mounted.path().display().to_string();
+            refused(device.path(), content, &["mounted at", &place, file_system.name(), "unmount"], Flag::None);
+        }
+        let _mounted = Mounted::device(device.path()).unwrap();
         // Reads need nothing of this.
         let opened = open_for(device.path(), None, Access::Read).unwrap();
         assert!(!opened.writable);
@@ -83,7 +88,7 @@ fn second_member_of_a_mounted_btrfs() {
     let names = [first.path(), second.path()].map(|path| path.display().to_string());
     run("mkfs.btrfs", &["-q", "-f", "-d", "raid1", "-m", "raid1", &names[0], &names[1]]);
     run("btrfs", &["device", "scan", &names[0], &names[1]]);
-    let mounted = Mounted::device(first.path()).unwrap();
+    let mounted = Mounted::mount(&["-o", "ro", &names[0]]).unwrap();
     let place = mounted.path().display().to_string();
     for device in [&first, &second] {
         refused(device.path(), Some(device.path()), &["mounted at", &place, "btrfs"], Flag::None);
@@ -95,24 +100,42 @@ fn second_member_of_a_mounted_btrfs() {
     run("btrfs", &["device", "scan", "--forget"]);
 }
 
+/// Partition nodes of a device; made by hand, since not every kernel reads partition tables itself.
+struct Partitions(String);
+
+impl Partitions {
+    fn of(device: &LoopDevice) -> Option<Self> {
+        let name = device.path().display().to_string();
+        let output = Command::new("partx").args(["-a", &name]).output().ok()?;
+        let first = PathBuf::from(format!("{name}p1"));
+        (output.status.success() || first.exists()).then_some(Self(name))
+    }
+
+    fn path(&self, number: u32) -> PathBuf {
+        PathBuf::from(format!("{}p{number}", self.0))
+    }
+}
+
+impl Drop for Partitions {
+    fn drop(&mut self) {
+        let _ = Command::new("partx").args(["-d", &self.0]).output();
+    }
+}
+
 #[test]
-fn partition_tables_and_partitions() {
+fn partition_mounted() {
     if !ready(FileSystem::Ext4) {
         return;
     }
-    let scratch = testkit::scratch_dir(testkit::Place::Disk).unwrap();
-    let image = scratch.path().join("disk");
-    std::fs::File::create(&image).unwrap().set_len(64 * MIB).unwrap();
-    let name = image.display().to_string();
-    run("sgdisk", &["-n", "1:2048:+40M", "-n", "2:0:0", &name]);
-    let device = LoopDevice::with_options(&image, &["--partscan"]).unwrap();
-    refused(device.path(), Some(device.path()), &["GPT partition table at byte 512"], Flag::Destroy);
-    let partition = PathBuf::from(format!("{}p1", device.path().display()));
-    let sibling = PathBuf::from(format!("{}p2", device.path().display()));
-    if !partition.exists() && testkit::lacks("partition nodes") {
+    let device = LoopDevice::new(64 * MIB).unwrap();
+    run("sgdisk", &["-n", "1:2048:+40M", "-n", "2:0:0", &device.path().display().to_string()]);
+    let Some(partitions) = Partitions::of(&device) else {
+        testkit::lacks("partition nodes");
         return;
-    }
-    let mounted = Mounted::make(FileSystem::Ext4, &partition).unwrap();
+    };
+    let (partition, sibling) = (partitions.path(1), partitions.path(2));
+    FileSystem::Ext4.make(&partition).unwrap();
+    let mounted = Mounted::mount(&["-o", "ro", &partition.display().to_string()]).unwrap();
     let place = mounted.path().display().to_string();
     refused(&partition, Some(&partition), &["mounted at", &place], Flag::None);
     let part = partition.display().to_string();
@@ -121,14 +144,36 @@ fn partition_tables_and_partitions() {
     assert!(open_for(&sibling, None, Access::Write).unwrap().writable);
     drop(mounted);
     refused(&partition, Some(&partition), &["ext2/ext3/ext4"], Flag::Destroy);
+    {
+        let _swap = Swap::on(&sibling).unwrap();
+        refused(device.path(), Some(device.path()), &["in use as swap"], Flag::None);
+    }
+    // A partition in exclusive use makes the whole disk so.
+    let flags = OFlags::RDONLY | OFlags::EXCL | OFlags::CLOEXEC;
+    let _held = rustix::fs::open(&partition, flags, Mode::empty()).unwrap();
+    refused(device.path(), Some(device.path()), &["opened exclusively"], Flag::None);
+}
+
+#[test]
+fn partition_tables() {
+    if !require_root_or_skip() {
+        return;
+    }
+    let scratch = testkit::scratch_dir(testkit::Place::Disk).unwrap();
+    let image = scratch.path().join("disk");
+    let file = std::fs::File::create(&image).unwrap();
+    file.set_len(64 * MIB).unwrap();
+    let name = image.display().to_string();
+    run("sgdisk", &["-n", "1:2048:+40M", &name]);
+    let device = LoopDevice::over(&image).unwrap();
+    refused(device.path(), Some(device.path()), &["GPT partition table at byte 512"], Flag::Destroy);
     drop(device);
     // Only the backup is left.
-    let file = OpenOptions::new().write(true).open(&image).unwrap();
     file.write_all_at(&vec![0; 3 << 20], 0).unwrap();
     let device = LoopDevice::over(&image).unwrap();
     refused(device.path(), Some(device.path()), &["backup GPT partition table at byte 67108352"], Flag::Destroy);
     drop(device);
-    file.write_all_at(&vec![0; MIB as usize], 63 * MIB).unwrap();
+    file.write_all_at(&vec![0; 1 << 20], 63 * MIB).unwrap();
     run("sh", &["-c", &format!("echo 2048,,L | sfdisk -q --label dos {name}")]);
     let device = LoopDevice::over(&image).unwrap();
     refused(device.path(), Some(device.path()), &["MBR partition table at byte 510"], Flag::Destroy);
@@ -181,7 +226,7 @@ fn behind_a_loop_device() {
     assert!(open_for(above.path(), None, Access::Write).unwrap().writable);
     if ready(FileSystem::Ext4) {
         let _mounted = Mounted::make(FileSystem::Ext4, above.path()).unwrap();
-        refused(above.path(), Some(above.path()), &["mounted at"], Flag::None);
+        refused(above.path(), None, &["mounted at"], Flag::None);
     }
 }
 

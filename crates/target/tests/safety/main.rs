@@ -1,5 +1,7 @@
 //! Every row of the safety list on real devices and files: refused with the right words, and nothing changed by it.
 
+#![expect(clippy::unwrap_used, reason = "helpers of tests fail as tests do")]
+
 mod devices;
 mod files;
 mod signatures;
@@ -72,7 +74,7 @@ pub(crate) fn refused(path: &Path, content: Option<&Path>, words: &[&str], flag:
 /// A sector as iodyno writes it: its magic, then anything.
 pub(crate) fn own_sectors(bytes: usize) -> Vec<u8> {
     let mut data: Vec<u8> =
-        (0..bytes).map(|index| (index as u32).wrapping_mul(2_654_435_761).to_be_bytes()[0]).collect();
+        (0_u32..).map(|index| index.wrapping_mul(2_654_435_761).to_be_bytes()[0]).take(bytes).collect();
     for sector in data.chunks_mut(512) {
         sector[..8].copy_from_slice(&plan::generate::SECTOR_MAGIC);
     }
