@@ -70,7 +70,7 @@ impl Places {
                 Ok(Self::Once(Once::new(Grid::new(&space, max, unit), setting.seed, setting.part)))
             }
             skewed => {
-                let grid = Grid::new(&space, min, setting.align.unwrap_or(min));
+                let grid = space.places(min, setting.align);
                 let fit = Fit { grid, space, align: setting.align, plain: setting.sizes.fixed().is_some() };
                 match Skew::new(setting.workload, skewed, grid.len(), derive(setting.seed, 0))? {
                     Some(skew) => Ok(Self::Skewed { skew, fit }),
@@ -106,7 +106,7 @@ impl Places {
             once,
             backward,
             ragged,
-            stride: address.stride,
+            stride: address.stride.map(|(min, max)| (min.div_ceil(align), (max / align).max(min.div_ceil(align)))),
             seek: seek.filter(|seek| *seek > 0.0).map(threshold),
         };
         let fits = |piece: &Space| {
@@ -123,7 +123,7 @@ impl Places {
         match self {
             Self::Uniform(grid) => Some((grid.at(rng.below(grid.len())), bytes)),
             Self::Varied { space, align } => {
-                let grid = Grid::new(space, u64::from(bytes), align.unwrap_or(u64::from(bytes)));
+                let grid = space.places(u64::from(bytes), *align);
                 Some((grid.at(rng.below(grid.len())), bytes))
             }
             Self::Once(once) => once.next().map(|at| (at, bytes)),
@@ -193,6 +193,6 @@ impl Fit {
             let last = last - last % align;
             (first <= last).then(|| (at - at % align).clamp(first, last))
         };
-        fitting().unwrap_or_else(|| Grid::new(&self.space, bytes, align).at(0))
+        fitting().unwrap_or_else(|| self.space.places(bytes, self.align).at(0))
     }
 }

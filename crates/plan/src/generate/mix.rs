@@ -8,10 +8,10 @@ use crate::spec::{TargetSpec, TransferSize, Workload};
 #[derive(Clone, Debug)]
 pub(crate) enum OpChoice {
     Only(Op),
-    /// Chosen when a random number is at or below the threshold; the last one is the maximum.
+    /// The one after as many thresholds as a random number is above (without a branch to mispredict).
     Weighted {
-        choices: [(u64, Op); 4],
-        len: usize,
+        above: [u64; 3],
+        ops: [Op; 4],
     },
 }
 
@@ -28,27 +28,23 @@ impl OpChoice {
         if sum <= 0.0 {
             return Err(value_error(workload, "the sum of the operation mix", sum, "above 0"));
         }
-        let (mut choices, mut len, mut upto) = ([(u64::MAX, Op::Read); 4], 0, 0.0);
+        let (mut above, mut ops, mut len, mut upto) = ([u64::MAX; 4], [Op::Read; 4], 0, 0.0);
         for (op, weight) in Op::ALL.into_iter().zip(weights).filter(|(_, weight)| *weight > 0.0) {
             upto += weight / sum;
-            choices[len] = (threshold(upto), op);
+            (above[len], ops[len]) = (threshold(upto), op);
             len += 1;
         }
-        choices[len - 1].0 = u64::MAX;
-        Ok(if len == 1 { Self::Only(choices[0].1) } else { Self::Weighted { choices, len } })
+        above[len - 1] = u64::MAX;
+        Ok(if len == 1 { Self::Only(ops[0]) } else { Self::Weighted { above: [above[0], above[1], above[2]], ops } })
     }
 
     #[inline]
     pub(crate) fn next(&self, rng: &mut Rng) -> Op {
         match self {
             Self::Only(op) => *op,
-            Self::Weighted { choices, len } => {
+            Self::Weighted { above, ops } => {
                 let x = rng.next_u64();
-                let mut k = 0;
-                while k + 1 < *len && x > choices[k].0 {
-                    k += 1;
-                }
-                choices[k].1
+                ops[usize::from(x > above[0]) + usize::from(x > above[1]) + usize::from(x > above[2])]
             }
         }
     }

@@ -3,7 +3,7 @@
 use super::address::{Places, Setting};
 use super::mix::{OpChoice, SizeChoice, value_error};
 use super::rng::{Rng, derive, derive_name, threshold};
-use super::space::{Grid, Space};
+use super::space::Space;
 use super::{GenerateError, Geometry, Op, Part};
 use crate::spec::{TargetSpec, Workload};
 
@@ -89,7 +89,7 @@ impl Operations {
             })
         };
         must_hold(&space)?;
-        let (hits, space) = Hits::split(workload, target, space, align)?;
+        let (hits, space) = Hits::split(workload, target.hit_area_bytes / block * block, space, align)?;
         must_hold(&space)?;
         if let Some(hits) = &hits {
             must_hold(&hits.space)?;
@@ -132,8 +132,8 @@ impl Operations {
             Some(at) => (at, bytes),
             None => self.places.next(&mut self.rng, bytes)?,
         };
-        if op == Op::Write
-            && let Some(flushes) = &mut self.flushes
+        if let Some(flushes) = &mut self.flushes
+            && op == Op::Write
         {
             flushes.written();
         }
@@ -158,7 +158,7 @@ impl Hits {
     /// The hit area (the first bytes of the range) and what is left for misses.
     fn split(
         workload: &Workload,
-        target: &TargetSpec,
+        area_bytes: u64,
         space: Space,
         align: Option<u64>,
     ) -> Result<(Option<Self>, Space), GenerateError> {
@@ -173,7 +173,7 @@ impl Hits {
         }
         let share = [read, write, 0.0, 0.0];
         let hits = Self {
-            space: space.slice(0, target.hit_area_bytes),
+            space: space.slice(0, area_bytes),
             align,
             below: share.map(threshold),
             always: share.map(|share| share >= 1.0),
@@ -181,7 +181,7 @@ impl Hits {
         let missing = workload.mix.trim > 0.0
             || (workload.mix.read > 0.0 && read < 1.0)
             || (workload.mix.write > 0.0 && write < 1.0);
-        let misses = if missing { space.slice(target.hit_area_bytes, u64::MAX) } else { space };
+        let misses = if missing { space.slice(area_bytes, u64::MAX) } else { space };
         Ok((Some(hits), misses))
     }
 
@@ -190,7 +190,7 @@ impl Hits {
         if rng.next_u64() >= self.below[op.index()] && !self.always[op.index()] {
             return None;
         }
-        let grid = Grid::new(&self.space, u64::from(bytes), self.align.unwrap_or(u64::from(bytes)));
+        let grid = self.space.places(u64::from(bytes), self.align);
         Some(grid.at(rng.below(grid.len())))
     }
 }

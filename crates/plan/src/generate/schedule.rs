@@ -258,3 +258,126 @@ impl Shape {
         floor_u64(cycles * self.cycle_ns + real)
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn schedule(rate: f64, gaps: Gaps, part: Part) -> Schedule {
+        Schedule::new(rate, &Arrivals { gaps, burst: None }, 11, part).unwrap()
+    }
+
+    /// Arrivals of all parts in the first `seconds`, ascending.
+    fn arrivals(rate: f64, gaps: Gaps, count: u32, seconds: u64) -> Vec<u64> {
+        let mut all = Vec::new();
+        for index in 0..count {
+            let mut schedule = schedule(rate, gaps, Part { index, count });
+            let due = std::iter::from_fn(|| Some(schedule.next_ns()));
+            let before = all.len();
+            all.extend(due.take_while(|&ns| ns < seconds * SECOND_NS));
+            assert!(all[before..].is_sorted());
+        }
+        all.sort_unstable();
+        all
+    }
+
+    const ALL: [Gaps; 3] = [Gaps::Exponential, Gaps::Uniform, Gaps::Deterministic];
+
+    #[test]
+    fn ten_seconds_have_the_asked_count() {
+        for gaps in ALL {
+            for (rate, count) in [(20_000.0, 1), (20_000.0, 4), (1234.5, 3), (98_765.4, 7)] {
+                let found = arrivals(rate, gaps, count, 10).len() as f64;
+                let error = (found / (rate * 10.0) - 1.0).abs();
+                let few = if gaps == Gaps::Uniform { 60.0 / rate } else { 0.0 };
+                assert!(error < 0.001 + few, "{gaps:?} {rate}/s in {count} parts: {found}");
+            }
+        }
+    }
+
+    #[test]
+    fn at_every_second_the_exponential_count_is_exact() {
+        let all = arrivals(1000.3, Gaps::Exponential, 4, 20);
+        for second in 1..=20 {
+            let count = all.partition_point(|&ns| ns < second * SECOND_NS) as f64;
+            assert!((count - 1000.3 * second as f64).abs() <= 1.0, "{count} after {second} s");
+        }
+    }
+
+    #[test]
+    fn nothing_drifts_in_an_hour() {
+        for gaps in ALL {
+            let mut schedule = schedule(3333.3, gaps, Part::WHOLE);
+            let count = std::iter::from_fn(|| Some(schedule.next_ns())).take_while(|&ns| ns < 3600 * SECOND_NS).count();
+            let error = (count as f64 / (3333.3 * 3600.0) - 1.0).abs();
+            assert!(error < 1e-4, "{gaps:?}: {count}");
+        }
+    }
+
+    /// Greatest distance between the distribution of gaps and `expected`, by Kolmogorov and Smirnov.
+    fn distance(times: &[u64], mean_ns: f64, expected: impl Fn(f64) -> f64) -> f64 {
+        let mut gaps: Vec<f64> = times.windows(2).map(|pair| (pair[1] - pair[0]) as f64 / mean_ns).collect();
+        gaps.sort_unstable_by(f64::total_cmp);
+        let n = gaps.len() as f64;
+        gaps.iter().enumerate().map(|(i, gap)| (expected(*gap) - (i as f64 + 0.5) / n).abs()).fold(0.0, f64::max)
+    }
+
+    #[test]
+    fn gaps_are_distributed_as_asked() {
+        // 99.9 % of true samples of 100,000 stay below 1.95 ÷ √n = 0.0062.
+        let exponential = |x: f64| 1.0 - (-x).exp();
+        for count in [1, 4] {
+            let times = arrivals(10_000.0, Gaps::Exponential, count, 10);
+            let found = distance(&times, 1e5, exponential);
+            assert!(found < 0.0062, "exponential in {count} parts: {found}");
+        }
+        let times = arrivals(10_000.0, Gaps::Uniform, 1, 10);
+        let found = distance(&times, 1e5, |x| (x / 2.0).min(1.0));
+        assert!(found < 0.0062 + 0.01, "uniform: {found}");
+        assert!(distance(&times, 1e5, exponential) > 0.1, "the test tells distributions apart");
+    }
+
+    #[test]
+    fn slow_schedules_stay_exponential() {
+        let mut schedule = schedule(0.5, Gaps::Exponential, Part::WHOLE);
+        let times: Vec<u64> = (0..100_000).map(|_| schedule.next_ns()).collect();
+        let found = distance(&times, 2e9, |x| 1.0 - (-x).exp());
+        assert!(found < 0.02, "{found}");
+    }
+
+    #[test]
+    fn deterministic_parts_interleave_evenly() {
+        let all = arrivals(1000.0, Gaps::Deterministic, 4, 2);
+        assert!(all.iter().enumerate().all(|(i, &ns)| ns.abs_diff(i as u64 * 1_000_000) <= 1));
+    }
+
+    #[test]
+    fn bursts_follow_their_steps_and_spikes_the_second() {
+        let steps = vec![(100.0, SECOND_NS), (0.0, SECOND_NS), (300.0, 2 * SECOND_NS)];
+        for gaps in ALL {
+            let burst = Some(Burst { steps: steps.clone(), spike: false });
+            let mut schedule = Schedule::new(175.0, &Arrivals { gaps, burst }, 1, Part::WHOLE).unwrap();
+            let mut seconds = [0_u32; 400];
+            loop {
+                let second = usize::try_from(schedule.next_ns() / SECOND_NS).unwrap();
+                let Some(count) = seconds.get_mut(second) else { break };
+                *count += 1;
+            }
+            for (phase, expected) in [(0, 100.0), (1, 0.0), (2, 300.0), (3, 300.0)] {
+                let found = f64::from(seconds.iter().skip(phase).step_by(4).sum::<u32>()) / 100.0;
+                assert!((found - expected).abs() <= 0.03 * expected, "{gaps:?} {phase}: {found}");
+            }
+        }
+        let spike = Arrivals { gaps: Gaps::Deterministic, burst: Some(Burst { steps: vec![], spike: true }) };
+        let mut schedule = Schedule::new(50.0, &spike, 1, Part::WHOLE).unwrap();
+        assert!((0..500).all(|i| schedule.next_ns() == i / 50 * SECOND_NS));
+    }
+
+    #[test]
+    fn impossible_rates_are_refused() {
+        for rate in [0.0, -1.0, f64::NAN, f64::INFINITY, 1e10] {
+            assert!(Schedule::new(rate, &Arrivals::default(), 1, Part::WHOLE).is_err());
+        }
+        assert!(Schedule::new(1.0, &Arrivals::default(), 1, Part { index: 2, count: 2 }).is_err());
+    }
+}

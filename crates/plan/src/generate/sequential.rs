@@ -1,7 +1,7 @@
 //! Addresses that follow each other: one or several streams, forward or backward, with or without gaps.
 
 use super::rng::Rng;
-use super::space::{Grid, Space};
+use super::space::Space;
 
 /// How a sequential workload steps.
 #[derive(Clone, Debug)]
@@ -15,7 +15,7 @@ pub(crate) struct Steps {
     /// A once-only pass covers what is left over at both ends of an extent with shorter transfers that end at
     /// multiples of this (1: of anything).
     pub(crate) ragged: Option<u64>,
-    /// Gap between the starts of successive transfers.
+    /// Gap between the starts of successive transfers, in multiples of `align`.
     pub(crate) stride: Option<(u64, u64)>,
     /// Random numbers at or below this seek.
     pub(crate) seek: Option<u64>,
@@ -128,11 +128,11 @@ impl Cursor {
         let len = u64::from(len);
         let gap = match steps.stride {
             None => len,
-            Some((min, max)) => min + rng.below(max - min + 1),
+            Some((min, max)) => (min + rng.below(max - min + 1)) * steps.align,
         };
         self.position = Some(match (steps.backward, steps.stride) {
             (false, None) => at + len,
-            (false, Some(_)) => (at + gap).next_multiple_of(steps.align),
+            (false, Some(_)) => at + gap,
             (true, None) => at,
             (true, Some(_)) => (at + len).saturating_sub(gap),
         });
@@ -161,7 +161,7 @@ impl Cursor {
     }
 
     fn seek(&mut self, steps: &Steps, bytes: u64, rng: &mut Rng) {
-        let grid = Grid::new(&self.space, bytes, steps.seek_align.unwrap_or(bytes));
+        let grid = self.space.places(bytes, steps.seek_align);
         if grid.len() > 0 {
             let at = grid.at(rng.below(grid.len()));
             self.extent = self.space.find(at).unwrap_or(0);

@@ -107,58 +107,69 @@ fn poisson_bands(midpoint: f64) -> Vec<f64> {
 }
 
 /// Ranks `1..=n` with probability ∝ 1 ÷ rank^theta, exactly, by rejection-inversion (Hörmann and Derflinger 1996).
+///
+/// With q = 1 − theta, H(x) = (x^q − 1) ÷ q (ln x for q = 0) is the integral of x^−theta; a uniform number between its
+/// values at both ends is inverted to `x` and rounded to a rank, which is rarely rejected. For q ≠ 0 the number is drawn
+/// as x^q itself.
 #[derive(Clone, Debug)]
 pub(crate) struct Zipf {
     n: f64,
     theta: f64,
-    /// 1 − theta, and its inverse.
-    q: f64,
+    logarithmic: bool,
     q_inverse: f64,
-    h_n: f64,
-    h_first: f64,
-    /// A candidate this close above its continuous value is accepted without looking closer.
+    q: f64,
+    /// Drawn values start here and extend this far.
+    from: f64,
+    span: f64,
+    /// A rank at most this far above its `x` is accepted without looking closer.
     quick: f64,
 }
 
 impl Zipf {
     fn new(n: u64, theta: f64) -> Self {
         let q = 1.0 - theta;
-        let mut zipf = Self { n: n as f64, theta, q, q_inverse: 1.0 / q, h_n: 0.0, h_first: 0.0, quick: 0.0 };
-        zipf.h_n = zipf.h_integral(zipf.n + 0.5);
-        zipf.h_first = zipf.h_integral(1.5) - 1.0;
-        zipf.quick = 2.0 - zipf.h_inverse(zipf.h_integral(2.5) - zipf.h(2.0));
+        let (n, logarithmic) = (n as f64, q.abs() < 1e-7);
+        let mut zipf = Self { n, theta, logarithmic, q_inverse: 1.0 / q, q, from: 0.0, span: 0.0, quick: 0.0 };
+        zipf.from = zipf.drawn(n + 0.5);
+        zipf.span = zipf.minus_h(zipf.drawn(1.5), 1.0) - zipf.from;
+        zipf.quick = 2.0 - zipf.invert(zipf.minus_h(zipf.drawn(2.5), 2.0));
         zipf
     }
 
-    /// x^−theta.
-    fn h(&self, x: f64) -> f64 {
-        x.powf(-self.theta)
+    /// The drawn value that inverts to `x`.
+    fn drawn(&self, x: f64) -> f64 {
+        if self.logarithmic { x.ln() } else { x.powf(self.q) }
     }
 
-    /// Its integral from 1: (x^q − 1) ÷ q, ln x for q → 0.
-    fn h_integral(&self, x: f64) -> f64 {
-        let log = x.ln();
-        if self.q.abs() < 1e-9 { log } else { (self.q * log).exp_m1() * self.q_inverse }
+    /// The drawn value whose integral is less by the weight of rank `k`.
+    fn minus_h(&self, drawn: f64, k: f64) -> f64 {
+        let weight = k.powf(-self.theta);
+        drawn - if self.logarithmic { weight } else { self.q * weight }
     }
 
     #[inline]
-    fn h_inverse(&self, y: f64) -> f64 {
-        if self.q.abs() < 1e-9 {
-            return y.exp();
-        }
-        ((self.q * y).max(-1.0).ln_1p() * self.q_inverse).exp()
+    fn invert(&self, drawn: f64) -> f64 {
+        if self.logarithmic { drawn.exp() } else { (drawn.ln() * self.q_inverse).exp() }
     }
 
     #[inline]
     fn next(&self, rng: &mut Rng) -> u64 {
         loop {
-            let u = self.h_n + rng.unit() * (self.h_first - self.h_n);
-            let x = self.h_inverse(u);
-            let k = (x + 0.5).floor().clamp(1.0, self.n);
-            if k - x <= self.quick || u >= self.h_integral(k + 0.5) - self.h(k) {
-                return floor_u64(k);
+            let drawn = self.from + rng.unit() * self.span;
+            let x = self.invert(drawn);
+            let rank = floor_u64((x + 0.5).clamp(1.0, self.n));
+            let k = rank as f64;
+            if k - x <= self.quick || self.accept(drawn, k) {
+                return rank;
             }
         }
+    }
+
+    #[cold]
+    fn accept(&self, drawn: f64, k: f64) -> bool {
+        let least = self.minus_h(self.drawn(k + 0.5), k);
+        // x^q falls with x when q is negative, and so does the direction of the comparison.
+        if self.q < 0.0 && !self.logarithmic { drawn <= least } else { drawn >= least }
     }
 }
 

@@ -29,6 +29,7 @@ const EXTENTS_MAX: usize = 5;
 pub(crate) struct Space {
     extents: [Extent; EXTENTS_MAX],
     len: usize,
+    block: u64,
 }
 
 impl Space {
@@ -49,7 +50,7 @@ impl Space {
 
     /// The part between two positions counted from the beginning of the first extent through all of them.
     pub(crate) fn slice(&self, from: u64, to: u64) -> Self {
-        let mut slice = Self::default();
+        let mut slice = Self { block: self.block, ..Self::default() };
         let mut before = 0;
         for extent in self.extents() {
             let at = |position: u64| extent.start + position.saturating_sub(before).min(extent.bytes());
@@ -69,13 +70,21 @@ impl Space {
         Grid::new(self, bytes, align).len() > 0
     }
 
+    /// The places for `bytes` at multiples of `align`, or of `bytes` when nothing else was asked for. In a space that
+    /// holds a larger transfer, no multiple of a smaller size may happen to fit: any block does then.
+    #[inline]
+    pub(crate) fn places(&self, bytes: u64, align: Option<u64>) -> Grid {
+        let grid = Grid::new(self, bytes, align.unwrap_or(bytes));
+        if grid.len() > 0 || align.is_some() { grid } else { Grid::new(self, bytes, self.block) }
+    }
+
     /// What `workload` may use of a target: the target's range and the workload's, block-aligned.
     pub(crate) fn of(workload: &Workload, target: &TargetSpec, geometry: Geometry) -> Result<Self, GenerateError> {
         let block = u64::from(geometry.block_bytes.max(1));
         let size = geometry.size_bytes.min(target.size_bytes.unwrap_or(u64::MAX)).saturating_sub(target.offset_bytes);
         let whole = Extent { start: if target.skip_first_block { block.max(512) } else { 0 }, end: size };
         let arcs = |range: Option<AddressRange>| arcs(range, target, size, block);
-        let mut space = Self::default();
+        let mut space = Self { block, ..Self::default() };
         for ours in arcs(workload.address.range)? {
             for theirs in arcs(target.range)? {
                 let both = ours.intersect(theirs).intersect(whole);
