@@ -67,7 +67,12 @@ impl Places {
             Distribution::ExactOnce => {
                 // Blocks must not overlap, whatever the alignment.
                 let unit = max.next_multiple_of(setting.align.unwrap_or(max));
-                Ok(Self::Once(Once::new(Grid::new(&space, max, unit), setting.seed, setting.part)))
+                let mut grid = Grid::new(&space, max, unit);
+                if grid.len() == 0 {
+                    // Too short for a multiple of the unit: the one aligned place that there is.
+                    grid = Grid::new(&space, max, setting.align.unwrap_or(max)).first_only();
+                }
+                Ok(Self::Once(Once::new(grid, setting.seed, setting.part)))
             }
             skewed => {
                 let grid = space.places(min, setting.align);

@@ -28,6 +28,7 @@ pub struct Operations {
     hits: Option<Hits>,
     offset_bytes: u64,
     flushes: Option<Flushes>,
+    ended: bool,
 }
 
 /// Operations that go to the hit area.
@@ -97,7 +98,7 @@ impl Operations {
         let setting = Setting { workload, sizes: &sizes, align, block, part, seed: derive(shared, 1) };
         let places = Places::new(&setting, space, &mut rng)?;
         let flushes = Flushes::new(workload)?;
-        Ok(Self { rng, ops, sizes, places, hits, offset_bytes: target.offset_bytes, flushes })
+        Ok(Self { rng, ops, sizes, places, hits, offset_bytes: target.offset_bytes, flushes, ended: false })
     }
 
     /// How many parts `workload` can be divided into without changing what it is: as many as there are sequential
@@ -119,6 +120,9 @@ impl Operations {
             flushes.due -= 1;
             return Some(Operation { op: Op::Flush, offset: 0, bytes: 0 });
         }
+        if self.ended {
+            return None;
+        }
         let op = self.ops.next(&mut self.rng);
         if op == Op::Flush {
             return Some(Operation { op, offset: 0, bytes: 0 });
@@ -128,9 +132,13 @@ impl Operations {
             None => None,
             Some(hits) => hits.next(&mut self.rng, op, bytes),
         };
-        let (at, bytes) = match hit {
-            Some(at) => (at, bytes),
-            None => self.places.next(&mut self.rng, bytes)?,
+        let place = match hit {
+            Some(at) => Some((at, bytes)),
+            None => self.places.next(&mut self.rng, bytes),
+        };
+        let Some((at, bytes)) = place else {
+            self.ended = true;
+            return None;
         };
         if let Some(flushes) = &mut self.flushes
             && op == Op::Write
@@ -147,7 +155,7 @@ fn alignment(workload: &Workload, target: &TargetSpec, block: u64) -> Result<Opt
     if let Some(align) = align.filter(|align| align % block != 0) {
         return Err(value_error(workload, "the alignment in bytes", align as f64, "a multiple of the target's block"));
     }
-    if target.offset_bytes % block != 0 {
+    if !target.offset_bytes.is_multiple_of(block) {
         let (what, value) = ("the offset of the target in bytes", target.offset_bytes as f64);
         return Err(value_error(workload, what, value, "a multiple of the target's block"));
     }

@@ -81,7 +81,6 @@ impl Rng {
 }
 
 /// `n × x ÷ 2^64` for a random `x`.
-#[expect(clippy::cast_possible_truncation, reason = "the upper half of a 128-bit product has 64 bits")]
 #[inline]
 fn scale(x: u64, n: u64) -> u64 {
     ((u128::from(x) * u128::from(n)) >> 64) as u64

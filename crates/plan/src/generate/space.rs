@@ -101,7 +101,7 @@ fn arcs(range: Option<AddressRange>, target: &TargetSpec, size: u64, block: u64)
     let grain = block.max(512);
     let resolve = |bound| match bound {
         Bound::Bytes(bytes) => bytes,
-        Bound::Fraction(fraction) if fraction == 1.0 => size,
+        Bound::Fraction(1.0) => size,
         Bound::Fraction(fraction) => {
             let bytes = floor_u64(size as f64 * fraction);
             bytes - bytes % grain
@@ -144,6 +144,12 @@ impl Grid {
             }
         }
         grid
+    }
+
+    /// The first place alone.
+    pub(crate) fn first_only(self) -> Self {
+        let len = self.len.min(1);
+        Self { len, upto: [1; EXTENTS_MAX], ..self }
     }
 
     /// Number of places.

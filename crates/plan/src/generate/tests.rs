@@ -183,10 +183,10 @@ proptest! {
     /// The parts of a once-only sequential order are disjoint and cover the whole range, leftovers included.
     #[test]
     fn sequential_once_covers_exactly(
-        (blocks, unit, count) in (1_u64..800, 1_u64..40, 1_u32..6),
+        (more, unit, count) in (0_u64..700, 1_u64..40, 1_u32..6),
         (backward, streams, skip) in (any::<bool>(), prop::option::of(1_u32..4), any::<bool>()),
     ) {
-        prop_assume!(blocks >= 3 * unit);
+        let blocks = 3 * unit + more;
         let (mut workload, mut target) = (ordered(Order::Sequential { once: true, backward }), target());
         workload.transfer = TransferSize::Fixed(unit * 512);
         workload.address.streams = streams;
@@ -237,6 +237,11 @@ fn sequential_is_contiguous_and_wraps() {
     let backward: Vec<u64> = (0..25).map(|i| (9 - i % 10) * 4096).collect();
     assert_eq!(offsets(&ordered(Order::Sequential { once: false, backward: true }), size, 25), backward);
     assert_eq!(offsets(&ordered(ONCE), size, 25), forward[..10]);
+    let mut ended = ordered(ONCE);
+    ended.mix = OpMix { flush: 0.5, ..OpMix::read_write(0.5) };
+    let mut operations = Operations::new(&ended, &target(), geometry(size), 1, Part::WHOLE).unwrap();
+    while operations.next().is_some() {}
+    assert!((0..100).all(|_| operations.next().is_none()), "the end is the end, for flushes too");
 }
 
 #[test]
