@@ -1,3 +1,7 @@
-//! The iodyno command.
+//! The `iodyno` command.
 
-fn main() {}
+use std::process::ExitCode;
+
+fn main() -> ExitCode {
+    iodyno::main(std::env::args().collect())
+}

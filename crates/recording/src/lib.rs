@@ -1,1 +1,25 @@
 //! The schema catalogue and the bus; writes and reads recordings. The only crate that knows the files.
+//!
+//! A recording is a directory: `manifest.json`, while it is open a `journal`, once sealed one folder of Parquet per
+//! table (docs/recording.md). A row type stands in [`rows`], its catalogue entry is made with it.
+
+mod bus;
+mod catalogue;
+mod cell;
+mod error;
+mod export;
+mod journal;
+mod manifest;
+mod reader;
+pub mod rows;
+mod seal;
+mod writer;
+
+pub use bus::{Batch, Sink};
+pub use catalogue::{Column, ColumnKind, Row, Table, catalogue, catalogue_markdown, table};
+pub use cell::{Cell, PERCENTILES};
+pub use error::RecordingError;
+pub use export::{ExportFormat, export};
+pub use manifest::{ClockAnchor, FORMAT_VERSION, Manifest};
+pub use reader::{Batches, Reader, State};
+pub use writer::Writer;

@@ -1,0 +1,57 @@
+//! From errors to exit codes, as documented in the README.
+
+use session::SessionError;
+use target::TargetError;
+
+/// A command that could not do what it was asked.
+#[derive(Debug)]
+pub(crate) struct Failure {
+    /// A sentence for the user.
+    pub(crate) message: String,
+    /// The process's exit code.
+    pub(crate) code: u8,
+}
+
+/// Wrong parameters.
+pub(crate) const PARAMETERS: u8 = 2;
+/// A target failed.
+pub(crate) const TARGET: u8 = 3;
+/// A recording is not complete, or not to be read.
+pub(crate) const RECORDING: u8 = 6;
+/// Refused, to protect data.
+pub(crate) const REFUSED: u8 = 7;
+/// A privilege or a kernel feature is missing.
+pub(crate) const PRIVILEGE: u8 = 8;
+
+impl Failure {
+    /// A failure with a sentence of its own.
+    pub(crate) fn new(code: u8, message: impl Into<String>) -> Self {
+        Self { message: message.into(), code }
+    }
+}
+
+impl From<SessionError> for Failure {
+    fn from(error: SessionError) -> Self {
+        let code = match &error {
+            SessionError::Unsupported(_) | SessionError::NoMaximum { .. } => PARAMETERS,
+            SessionError::Target(error) => target_code(error),
+            SessionError::Engine(error) if error.is_privilege() => PRIVILEGE,
+            SessionError::Engine(error) if error.is_parameter() => PARAMETERS,
+            SessionError::Engine(_) | SessionError::Command { .. } => TARGET,
+            SessionError::Recording(error) if error.is_parameter() => PARAMETERS,
+            SessionError::Recording(_) | SessionError::Report(_) | SessionError::Write { .. } => RECORDING,
+        };
+        Self { message: error.to_string(), code }
+    }
+}
+
+/// Refused, not permitted, or broken?
+fn target_code(error: &TargetError) -> u8 {
+    if error.is_refusal() {
+        REFUSED
+    } else if error.is_privilege() {
+        PRIVILEGE
+    } else {
+        TARGET
+    }
+}

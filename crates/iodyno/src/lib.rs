@@ -1,0 +1,44 @@
+//! Arguments, error rendering, exit codes; one file per subcommand; nothing else.
+#![expect(clippy::print_stdout, clippy::print_stderr, reason = "this crate is where text meets the user")]
+
+mod args;
+mod chart;
+mod exit;
+mod export;
+mod report;
+mod run;
+mod vdbench_args;
+
+use clap::{CommandFactory, Parser};
+use exit::Failure;
+use std::process::ExitCode;
+
+/// The whole command line, for man pages and completion.
+pub fn command() -> clap::Command {
+    args::Cli::command()
+}
+
+/// Does what `arguments` (the program's name first) ask for.
+pub fn main(arguments: Vec<String>) -> ExitCode {
+    let cli = match args::Cli::try_parse_from(vdbench_args::normalise(arguments.clone())) {
+        Ok(cli) => cli,
+        Err(error) => {
+            // Help and version are no errors; anything else is a wrong parameter: exit code 2, clap's own.
+            let _ = error.print();
+            return ExitCode::from(u8::try_from(error.exit_code()).unwrap_or(2));
+        }
+    };
+    let result = match cli.command {
+        args::Command::Run(run) => run::run(&run, &arguments),
+        args::Command::Report(report) => report::run(&report),
+        args::Command::Chart(chart) => chart::run(&chart, &arguments),
+        args::Command::Export(export) => export::run(&export),
+    };
+    match result {
+        Ok(code) => ExitCode::from(code),
+        Err(Failure { message, code }) => {
+            eprintln!("iodyno: {message}");
+            ExitCode::from(code)
+        }
+    }
+}

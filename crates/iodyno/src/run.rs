@@ -1,0 +1,157 @@
+//! `iodyno run`.
+
+use crate::args::{EngineArg, RunArgs};
+use crate::exit::{Failure, PARAMETERS, REFUSED};
+use params::{Diagnostic, Disk, Options, Severity};
+use plan::{Plan, Source};
+use session::{Face, Request, StopFlag};
+use signal_hook::consts::{SIGHUP, SIGINT, SIGTERM};
+use std::path::{Path, PathBuf};
+use target::Policy;
+
+/// Executes the parameter files, or shows what would happen; gives the exit code.
+pub(crate) fn run(args: &RunArgs, command_line: &[String]) -> Result<u8, Failure> {
+    let plan = read_plan(args)?;
+    let policy = Policy { destroy: args.destroy.clone(), ..Policy::default() };
+    if args.dry_run {
+        return dry_run(args, &plan, &policy);
+    }
+    let directory = output_directory(args.output.as_deref())?;
+    let request = Request {
+        plan,
+        directory,
+        policy,
+        engine: match args.engine {
+            EngineArg::Auto => session::EngineChoice::Auto,
+            EngineArg::IoUring => session::EngineChoice::Uring,
+            EngineArg::Sync => session::EngineChoice::Sync,
+        },
+        workers: args.workers,
+        command_line: command_line.to_vec(),
+        report: !args.no_report,
+    };
+    let stop = StopFlag::default();
+    watch_signals(&stop)?;
+    let mut face: Box<dyn Face> = if args.json { Box::new(session::json_face()) } else { Box::new(session::terminal_face()) };
+    let outcome = session::execute(&request, face.as_mut(), &stop)?;
+    for message in &outcome.messages {
+        eprintln!("iodyno: {message}");
+    }
+    if !args.json {
+        session::print_end(&outcome);
+    }
+    Ok(outcome.ending.exit_code())
+}
+
+/// Ctrl-C, a hang-up and a polite kill end the run with its results; a second one stops waiting for the target.
+fn watch_signals(stop: &StopFlag) -> Result<(), Failure> {
+    let failed = |error: std::io::Error| Failure::new(1, format!("failed to watch signals: {error}"));
+    let mut signals = signal_hook::iterator::Signals::new([SIGINT, SIGTERM, SIGHUP]).map_err(failed)?;
+    let stop = stop.clone();
+    std::thread::Builder::new()
+        .name("signals".to_string())
+        .spawn(move || {
+            for _ in signals.forever() {
+                stop.request();
+            }
+        })
+        .map_err(failed)?;
+    Ok(())
+}
+
+/// Reads all inputs into a plan; prints every diagnostic; an error among them ends the command.
+fn read_plan(args: &RunArgs) -> Result<Plan, Failure> {
+    let (mut files, mut variables) = (Vec::new(), Vec::new());
+    for input in args.files.iter().chain(&args.inputs) {
+        match input.split_once('=') {
+            Some((name, value)) if is_name(name) => variables.push((name.to_string(), value.to_string())),
+            _ => files.push(PathBuf::from(input)),
+        }
+    }
+    for flag in args.debug.iter().map(|value| format!("-d {value}")).chain(args.jvms.iter().map(|n| format!("-m {n}"))) {
+        eprintln!("iodyno: {flag} has no effect here (it belongs to Vdbench's Java machines)");
+    }
+    if args.validate.is_some() || args.journal.is_some() {
+        return Err(Failure::new(PARAMETERS, "data validation (-v, -j) is not built yet; run without it"));
+    }
+    let options = Options {
+        variables,
+        elapsed_ns: time(args.elapsed.as_deref(), "-e")?,
+        interval_ns: time(args.interval.as_deref(), "-i")?,
+        warmup_ns: time(args.warmup.as_deref(), "-w")?,
+        run_addition: args.addition.clone(),
+        repeat: args.repeat.as_deref().map(params::repeat).transpose().map_err(|why| Failure::new(PARAMETERS, why))?,
+        quick: args.quick.as_deref().map(params::quick).transpose().map_err(|why| Failure::new(PARAMETERS, why))?,
+        seed: args.seed,
+    };
+    if files.is_empty() && options.quick.is_none() {
+        return Err(Failure::new(PARAMETERS, "no parameter file given; try `iodyno run FILE.vdb --dry-run` or `iodyno run -t`"));
+    }
+    let reading = params::read_vdbench(&files, &options, &Disk);
+    show(&reading.diagnostics, &reading.sources);
+    reading.plan.ok_or_else(|| {
+        let errors = reading.diagnostics.iter().filter(|found| found.severity == Severity::Error).count();
+        Failure::new(PARAMETERS, format!("{errors} mistake(s) in the parameters; nothing was run"))
+    })
+}
+
+/// `name=value` on the command line, not a path with an equals sign in it.
+fn is_name(text: &str) -> bool {
+    !text.is_empty() && text.bytes().all(|byte| byte.is_ascii_alphanumeric() || byte == b'_')
+}
+
+/// Seconds, or a time with its unit.
+fn time(text: Option<&str>, flag: &str) -> Result<Option<u64>, Failure> {
+    text.map(|text| {
+        quantity::text::parse_duration_s(text)
+            .map_err(|why| Failure::new(PARAMETERS, format!("{flag} {text}: {why}; write seconds, or a unit: 30s, 10m, 2h")))
+    })
+    .transpose()
+}
+
+fn show(diagnostics: &[Diagnostic], sources: &[Source]) {
+    for found in diagnostics {
+        eprintln!("{}", params::render(found, sources));
+    }
+}
+
+fn dry_run(args: &RunArgs, plan: &Plan, policy: &Policy) -> Result<u8, Failure> {
+    let future = session::dry_run(plan, policy);
+    for line in params::simulate(plan) {
+        println!("{line}");
+    }
+    for line in &future.lines {
+        println!("{line}");
+    }
+    if let Some(output) = args.output.as_deref() {
+        println!("results: {}", output_directory(Some(output))?.display());
+    }
+    println!("nothing was written or read; leave out --dry-run to run it");
+    Ok(if future.refused {
+        REFUSED
+    } else if plan.unsupported.is_empty() {
+        0
+    } else {
+        PARAMETERS
+    })
+}
+
+/// Where the recording goes: as asked (`dir+` counts up, `dir.tod` adds the time), or named by the time.
+fn output_directory(asked: Option<&str>) -> Result<PathBuf, Failure> {
+    let stamp = || quantity::text::format_stamp(quantity::clock::wall_ns());
+    let Some(asked) = asked else { return Ok(PathBuf::from(format!("run-{}.iodyno", stamp()))) };
+    if let Some(base) = asked.strip_suffix(".tod") {
+        return Ok(PathBuf::from(format!("{base}.{}", stamp())));
+    }
+    if let Some(base) = asked.strip_suffix('+') {
+        return (1..1000)
+            .map(|number| PathBuf::from(format!("{base}{number:03}")))
+            .find(|path| !path.exists())
+            .ok_or_else(|| Failure::new(PARAMETERS, format!("{base}001 to {base}999 all exist")));
+    }
+    if Path::new(asked).exists() {
+        let help = format!("{asked} exists; a recording never goes into an existing directory: name another, or `{asked}+` to count up");
+        return Err(Failure::new(PARAMETERS, help));
+    }
+    Ok(PathBuf::from(asked))
+}

@@ -1,0 +1,87 @@
+//! What the kernel's block tracepoints saw of a run, against what the recording says of it.
+
+mod support;
+
+use std::collections::BTreeSet;
+use support::{Scratch, sum};
+use testkit::{BlockOp, BlockRecord, BlockTrace, Layer, LoopDevice};
+
+/// A loop device of 64 MiB, the tracepoints of it while `parameters` run, and the recording's totals.
+fn traced(parameters: &str) -> Option<(Vec<BlockRecord>, Vec<serde_json::Value>)> {
+    if !testkit::require_root_or_skip() {
+        return None;
+    }
+    let device = LoopDevice::new(64 << 20).unwrap();
+    let trace = match BlockTrace::start(device.path(), Layer::Bios) {
+        Ok(trace) => trace,
+        Err(error) => {
+            testkit::lacks(&format!("tracefs: {error}"));
+            return None;
+        }
+    };
+    let scratch = Scratch::new();
+    let text = format!("sd=sd1,lun={},openflags=o_direct,threads=8\n{parameters}", device.path().display());
+    scratch.run("out", &text, &["--no-report"]).expect_code(0);
+    let capture = trace.stop();
+    assert_eq!(capture.lost, 0, "the tracepoints lost events; the comparison would mean nothing");
+    // What blkid, udev and our own inspection read is small and buffered: page-cache reads of 4 KiB multiples. The run
+    // itself is told apart by the totals, so everything else must be at the edges of the device.
+    Some((capture.records, scratch.table("out", "run_total")))
+}
+
+/// Operations of one kind and size in the trace.
+fn of(records: &[BlockRecord], op: BlockOp) -> Vec<&BlockRecord> {
+    records.iter().filter(|record| record.op == op).collect()
+}
+
+#[test]
+fn writes_are_counted_one_by_one_and_lie_where_they_should() {
+    let parameters = "wd=wd1,sd=sd1,xfersize=(4k,50,16k,30,64k,20),rdpct=0,range=(25,75)\nrd=rd1,wd=wd1,iorate=2000,elapsed=3,interval=1\n";
+    let Some((records, totals)) = traced(parameters) else { return };
+    let writes = of(&records, BlockOp::Write);
+    let ops = sum(&totals, "ops", |row| row["op"] == "write");
+    let bytes = sum(&totals, "bytes", |row| row["op"] == "write");
+    assert_eq!(i64::try_from(writes.len()).unwrap(), ops, "each write once in the kernel, once in the recording");
+    assert_eq!(i64::try_from(writes.iter().map(|record| record.bytes).sum::<u64>()).unwrap(), bytes);
+    for record in &writes {
+        assert!(record.offset >= 16 << 20 && record.offset + record.bytes <= 48 << 20, "{record:?} outside range=(25,75)");
+        assert!(record.offset.is_multiple_of(record.bytes), "{record:?} is not aligned to its size");
+    }
+    let n = writes.len() as f64;
+    for (size, share) in [(4096, 0.5), (16384, 0.3), (65536, 0.2)] {
+        let found = writes.iter().filter(|record| record.bytes == size).count() as f64;
+        let sigma = (n * share * (1.0 - share)).sqrt();
+        assert!((found - n * share).abs() < 4.5 * sigma, "{size} bytes: {found} of {n}, asked {share}");
+    }
+    let places: BTreeSet<u64> = writes.iter().map(|record| record.offset >> 20).collect();
+    assert_eq!(places.len(), 32, "every MiB of the range was hit");
+}
+
+#[test]
+fn reads_and_hits_keep_their_shares() {
+    let parameters = "wd=wd1,sd=sd1,xfersize=4k,rdpct=60,rhpct=50,whpct=0\nrd=rd1,wd=wd1,iorate=3000,elapsed=3,interval=1\n";
+    let Some((records, totals)) = traced(parameters) else { return };
+    let writes = of(&records, BlockOp::Write);
+    assert_eq!(i64::try_from(writes.len()).unwrap(), sum(&totals, "ops", |row| row["op"] == "write"));
+    let reads = sum(&totals, "ops", |row| row["op"] == "read") as f64;
+    let all = reads + writes.len() as f64;
+    assert!((reads - 0.6 * all).abs() < 4.5 * (all * 0.24).sqrt(), "{reads} reads of {all}");
+    // hitarea defaults to 1 MiB at the beginning; misses stay outside it.
+    let hits = of(&records, BlockOp::Read).iter().filter(|record| record.bytes == 4096 && record.offset < 1 << 20).count() as f64;
+    assert!((hits - 0.5 * reads).abs() < 4.5 * (reads * 0.25).sqrt() + 64.0, "{hits} hits of {reads} reads");
+    assert!(writes.iter().all(|record| record.offset >= 1 << 20), "no write hits were asked for");
+}
+
+#[test]
+fn sequential_writes_follow_each_other() {
+    let parameters = "wd=wd1,sd=sd1,xfersize=64k,rdpct=0,seekpct=eof\nrd=rd1,wd=wd1,iorate=max,elapsed=60,interval=1\n";
+    let Some((records, totals)) = traced(parameters) else { return };
+    let writes = of(&records, BlockOp::Write);
+    assert_eq!(i64::try_from(writes.len()).unwrap(), sum(&totals, "ops", |row| row["op"] == "write"));
+    let mut expect = writes[0].offset;
+    for record in &writes {
+        assert_eq!(record.offset, expect, "in order at depth 8");
+        expect += record.bytes;
+    }
+    assert!(expect >= (64 << 20) - (64 << 10), "to the end");
+}

@@ -1,0 +1,101 @@
+//! `iodyno run` from the outside: what is asked is what is done, counted and exported.
+
+mod support;
+
+use support::{Scratch, sum};
+
+#[test]
+fn a_parameter_file_becomes_a_recording_a_report_and_an_export_that_agree() {
+    let scratch = Scratch::new();
+    let text = "sd=sd1,lun=$file,size=64m,threads=8\nwd=wd1,sd=sd1,xfersize=4k,rdpct=70\nrd=rd1,wd=wd1,iorate=2000,elapsed=3,interval=1,warmup=1\n";
+    let file = scratch.path("data");
+    let output = scratch.run("out", text, &[&format!("file={}", file.display())]).expect_code(0);
+    let lines = output.ndjson();
+    let intervals: Vec<_> = lines.iter().filter(|line| line["run"] == "rd1").collect();
+    assert!(intervals.len() >= 4, "{}", output.stdout);
+
+    let intervals = scratch.table("out", "op_interval");
+    let totals = scratch.table("out", "run_total");
+    for phase in ["format", "warmup", "measure"] {
+        let by_interval = sum(&intervals, "ops", |row| row["phase"] == phase);
+        let by_total = sum(&totals, "ops", |row| row["phase"] == phase);
+        assert_eq!(by_interval, by_total, "{phase}");
+    }
+    assert_eq!(sum(&totals, "bytes", |row| row["phase"] == "format"), 64 << 20, "the new file was written once");
+    let measured = sum(&totals, "arrivals", |row| row["phase"] == "measure");
+    assert!((measured - 6000).abs() <= 12, "2,000/s for 3 s are 6,000 arrivals, not {measured}");
+    let reads = sum(&totals, "ops", |row| row["phase"] == "measure" && row["op"] == "read");
+    assert!((reads - 4200).abs() < 4 * 36, "70 % of 6,000 are 4,200 reads (σ ≈ 36), not {reads}");
+    let report = std::fs::read_to_string(scratch.path("out/report.html")).expect("the run wrote its report");
+    assert!(report.contains("rd1") && !report.contains("http://") , "one file, no network");
+}
+
+#[test]
+fn exactly_the_asked_number_of_operations() {
+    let scratch = Scratch::new();
+    let text = format!("sd=sd1,lun={},size=16m,threads=4\nwd=wd1,sd=sd1,xfersize=4k,rdpct=0,seekpct=eof\nrd=rd1,wd=wd1,iorate=max,elapsed=60,interval=1\n", scratch.path("data").display());
+    scratch.run("out", &text, &[]).expect_code(0);
+    let totals = scratch.table("out", "run_total");
+    assert_eq!(sum(&totals, "ops", |row| row["run"] == "rd1"), 4096, "16 MiB once in 4 KiB");
+    assert_eq!(sum(&totals, "bytes", |row| row["run"] == "rd1"), 16 << 20);
+}
+
+#[test]
+fn a_dry_run_touches_nothing() {
+    let scratch = Scratch::new();
+    let text = format!("sd=sd1,lun={},size=16m\nwd=wd1,sd=sd1,rdpct=0\nrd=rd1,wd=wd1,iorate=(100,200),elapsed=2,interval=1,startcmd=\"touch {}\"\n", scratch.path("data").display(), scratch.path("touched").display());
+    let file = scratch.write("a.vdb", &text);
+    let output = scratch.iodyno(&["run", file.to_str().unwrap(), "--dry-run"]).run().unwrap().expect_code(0);
+    assert!(output.stdout.contains("Simulating RD=rd1; I/O rate: 200"), "{}", output.stdout);
+    assert!(output.stdout.contains("touch "), "commands are shown: {}", output.stdout);
+    assert!(!scratch.path("data").exists() && !scratch.path("touched").exists());
+}
+
+#[test]
+fn mistakes_are_told_together_with_their_places() {
+    let scratch = Scratch::new();
+    let file = scratch.write("bad.vdb", "sd=sd1,lun=/tmp/x,size=1m,thread=abc\nwd=wd1,sd=sd9\nrd=rd1,wd=wd1,iorat=max,elapsed=3\n");
+    let output = scratch.iodyno(&["run", file.to_str().unwrap()]).run().unwrap().expect_code(2);
+    assert!(output.stderr.contains("bad.vdb:1:") && output.stderr.contains("bad.vdb:2:"), "{}", output.stderr);
+    let missing = scratch.iodyno(&["run", "no-such-file.vdb"]).run().unwrap().expect_code(2);
+    assert!(missing.stderr.contains("no-such-file.vdb"), "{}", missing.stderr);
+}
+
+#[test]
+fn a_foreign_file_and_an_existing_directory_are_refused() {
+    let scratch = Scratch::new();
+    let data = scratch.write("precious", &"precious ".repeat(1000));
+    let before = std::fs::read(&data).unwrap();
+    let text = format!("sd=sd1,lun={},size=1m\nwd=wd1,sd=sd1,rdpct=0\nrd=rd1,wd=wd1,iorate=max,elapsed=1,interval=1\n", data.display());
+    let output = scratch.run("out", &text, &[]).expect_code(7);
+    assert!(output.stderr.contains("--destroy"), "{}", output.stderr);
+    assert_eq!(std::fs::read(&data).unwrap(), before);
+    assert!(!scratch.path("out").exists(), "a refused run leaves nothing behind");
+
+    let text = text.replace("rdpct=0", "rdpct=100").replace(",size=1m", "");
+    std::fs::create_dir(scratch.path("there")).unwrap();
+    let output = scratch.run("there", &text, &[]).expect_code(2);
+    assert!(output.stderr.contains("exists"), "{}", output.stderr);
+}
+
+#[test]
+fn what_is_not_built_yet_is_refused_in_one_sentence() {
+    let scratch = Scratch::new();
+    let text = "fsd=fsd1,anchor=/tmp/a,depth=1,width=1,files=10,size=4k\nfwd=fwd1,fsd=fsd1,operation=read\nrd=rd1,fwd=fwd1,fwdrate=100,elapsed=3,interval=1\n";
+    let output = scratch.run("out", text, &[]).expect_code(2);
+    assert!(output.stderr.contains("not built yet"), "{}", output.stderr);
+}
+
+#[test]
+fn a_curve_runs_its_points_at_shares_of_the_greatest_rate() {
+    let scratch = Scratch::new();
+    let text = format!("sd=sd1,lun={},size=16m,threads=4\nwd=wd1,sd=sd1,xfersize=4k\nrd=rd1,wd=wd1,iorate=curve,curve=(20,50),elapsed=2,interval=1\n", scratch.path("data").display());
+    scratch.run("out", &text, &["--engine", "sync"]).expect_code(0);
+    let totals = scratch.table("out", "run_total");
+    let ops = |run: &str| sum(&totals, "ops", |row| row["run"] == run && row["phase"] == "measure") as f64;
+    assert!(ops("rd1") > 100.0);
+    for (run, share) in [("rd1_(20%)", 0.2), ("rd1_(50%)", 0.5)] {
+        let achieved = ops(run) / ops("rd1");
+        assert!((achieved - share).abs() < 0.05, "{run}: {achieved} of the greatest rate");
+    }
+}

@@ -1,0 +1,64 @@
+//! What the end-to-end tests share: a scratch folder, parameter files, runs of the built command.
+#![allow(dead_code, clippy::allow_attributes, reason = "each test binary uses a part of it")]
+
+use std::path::{Path, PathBuf};
+use std::time::Duration;
+use tempfile::TempDir;
+use testkit::{Command, Output};
+
+/// A folder for one test, on a real file system (not tmpfs), and what runs in it.
+pub struct Scratch {
+    folder: TempDir,
+}
+
+impl Scratch {
+    /// Under `/var/tmp`.
+    pub fn new() -> Self {
+        Self { folder: tempfile::Builder::new().prefix("iodyno-e2e-").tempdir_in("/var/tmp").expect("/var/tmp is writable") }
+    }
+
+    /// A path in it.
+    pub fn path(&self, name: &str) -> PathBuf {
+        self.folder.path().join(name)
+    }
+
+    /// Writes a parameter file.
+    pub fn write(&self, name: &str, text: &str) -> PathBuf {
+        let path = self.path(name);
+        std::fs::write(&path, text).expect("scratch file");
+        path
+    }
+
+    /// `iodyno ARGUMENTS` in this folder, not started yet.
+    pub fn iodyno(&self, arguments: &[&str]) -> Command {
+        Command::new(env!("CARGO_BIN_EXE_iodyno")).args(arguments).dir(self.folder.path()).limit(Duration::from_secs(120))
+    }
+
+    /// Runs `text` as a parameter file with `--json`, the recording in `NAME`.
+    pub fn run(&self, name: &str, text: &str, more: &[&str]) -> Output {
+        let file = self.write(&format!("{name}.vdb"), text);
+        let mut arguments = vec!["run", file.to_str().expect("utf-8"), "-o", name, "--json"];
+        arguments.extend_from_slice(more);
+        self.iodyno(&arguments).run().expect("iodyno runs")
+    }
+
+    /// Rows of a table of the recording `NAME`.
+    pub fn table(&self, name: &str, table: &str) -> Vec<serde_json::Value> {
+        table_of(&self.path(name), table)
+    }
+}
+
+/// Rows of a table of a recording, through `iodyno export`.
+pub fn table_of(recording: &Path, table: &str) -> Vec<serde_json::Value> {
+    Command::new(env!("CARGO_BIN_EXE_iodyno"))
+        .args(["export", recording.to_str().expect("utf-8"), table, "--json"])
+        .run()
+        .expect("iodyno runs")
+        .expect_code(0)
+        .ndjson()
+}
+
+/// Sum of a column over the rows that pass.
+pub fn sum(rows: &[serde_json::Value], column: &str, pass: impl Fn(&serde_json::Value) -> bool) -> i64 {
+    rows.iter().filter(|row| pass(row)).map(|row| row[column].as_i64().unwrap_or_else(|| panic!("{column} in {row}"))).sum()
+}

@@ -1,0 +1,196 @@
+//! The schema catalogue: every table and column, with unit, kind and meaning, defined once.
+
+use crate::cell::suffixes;
+use arrow_schema::{Field, Schema, SchemaRef};
+use std::fmt::Write as _;
+use std::sync::Arc;
+
+/// What a column's values are.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum ColumnKind {
+    /// A point in time or a length of time that orders the rows.
+    Time,
+    /// Counts up; rates come from differences.
+    Counter,
+    /// A value of that moment or interval.
+    Gauge,
+    /// A mergeable histogram (docs/histogram-v1.md), with its statistics as plain columns beside it.
+    Histogram,
+    /// A name.
+    Name,
+    /// A sentence.
+    Text,
+}
+
+impl ColumnKind {
+    /// Lower-case word.
+    #[must_use]
+    pub fn word(self) -> &'static str {
+        match self {
+            Self::Time => "time",
+            Self::Counter => "counter",
+            Self::Gauge => "gauge",
+            Self::Histogram => "histogram",
+            Self::Name => "name",
+            Self::Text => "text",
+        }
+    }
+}
+
+/// One column (a histogram stands for its statistics columns as well).
+#[derive(Debug)]
+pub struct Column {
+    /// Name in every face.
+    pub name: &'static str,
+    /// `int64`, `float64`, `text`, `boolean`, `histogram`.
+    pub type_name: &'static str,
+    /// May it be missing?
+    pub nullable: bool,
+    /// `ns`, `bytes`, `op`, …; empty without one.
+    pub unit: &'static str,
+    /// What its values are.
+    pub kind: ColumnKind,
+    /// One sentence.
+    pub help: &'static str,
+}
+
+/// One table.
+#[derive(Debug)]
+pub struct Table {
+    /// Name in every face.
+    pub name: &'static str,
+    /// What a row is.
+    pub help: &'static str,
+    /// Format version that first had it.
+    pub since: u32,
+    /// Columns in order.
+    pub columns: &'static [Column],
+    pub(crate) fields: fn() -> Vec<Field>,
+}
+
+impl Table {
+    /// The Arrow schema of its batches.
+    #[must_use]
+    pub fn schema(&self) -> SchemaRef {
+        Arc::new(Schema::new((self.fields)()))
+    }
+}
+
+/// A row type of the catalogue.
+pub trait Row: Sized {
+    /// Its table.
+    const TABLE: &'static Table;
+    /// Rows as a batch.
+    ///
+    /// # Errors
+    /// Arrow refuses; does not happen with rows of this catalogue.
+    fn to_batch(rows: &[Self]) -> Result<arrow_array::RecordBatch, crate::RecordingError>;
+    /// A batch as rows; columns that an older recording lacks get their default.
+    ///
+    /// # Errors
+    /// A column of another type, a damaged histogram.
+    fn from_batch(batch: &arrow_array::RecordBatch) -> Result<Vec<Self>, crate::RecordingError>;
+}
+
+/// Defines row types with their catalogue entries.
+macro_rules! tables {
+    ($( #[doc = $help:literal] $row:ident = $name:literal since $since:literal {
+        $( #[doc = $column_help:literal] $field:ident: $type:ty, $unit:literal, $kind:ident; )*
+    } )*) => {
+        $(
+            #[doc = $help]
+            #[derive(Clone, Debug, PartialEq)]
+            pub struct $row {
+                $( #[doc = $column_help] pub $field: $type, )*
+            }
+
+            impl $crate::catalogue::Row for $row {
+                const TABLE: &'static $crate::catalogue::Table = &$crate::catalogue::Table {
+                    name: $name,
+                    help: $help,
+                    since: $since,
+                    columns: &[$( $crate::catalogue::Column {
+                        name: stringify!($field),
+                        type_name: <$type as $crate::cell::Cell>::TYPE,
+                        nullable: <$type as $crate::cell::Cell>::NULLABLE,
+                        unit: $unit,
+                        kind: $crate::catalogue::ColumnKind::$kind,
+                        help: $column_help,
+                    } ),*],
+                    fields: || {
+                        let mut fields = Vec::new();
+                        $( <$type as $crate::cell::Cell>::fields(stringify!($field), &mut fields); )*
+                        fields
+                    },
+                };
+
+                fn to_batch(rows: &[Self]) -> Result<arrow_array::RecordBatch, $crate::RecordingError> {
+                    let mut arrays = Vec::new();
+                    $( <$type as $crate::cell::Cell>::arrays(rows.iter().map(|row| &row.$field), &mut arrays); )*
+                    arrow_array::RecordBatch::try_new(Self::TABLE.schema(), arrays)
+                        .map_err($crate::RecordingError::format($name))
+                }
+
+                fn from_batch(batch: &arrow_array::RecordBatch) -> Result<Vec<Self>, $crate::RecordingError> {
+                    $( let mut $field = <$type as $crate::cell::Cell>::read(batch, $name, stringify!($field))?.into_iter(); )*
+                    let mut rows = Vec::with_capacity(batch.num_rows());
+                    for _ in 0..batch.num_rows() {
+                        // Every column has as many values as the batch has rows.
+                        let ($( Some($field), )*) = ($( $field.next(), )*) else { break };
+                        rows.push(Self { $( $field, )* });
+                    }
+                    Ok(rows)
+                }
+            }
+        )*
+
+        /// All tables.
+        pub const ALL: &[&$crate::catalogue::Table] = &[$( <$row as $crate::catalogue::Row>::TABLE ),*];
+    };
+}
+pub(crate) use tables;
+
+/// All tables of this version.
+#[must_use]
+pub fn catalogue() -> &'static [&'static Table] {
+    crate::rows::ALL
+}
+
+/// The table with this name.
+#[must_use]
+pub fn table(name: &str) -> Option<&'static Table> {
+    catalogue().iter().copied().find(|table| table.name == name)
+}
+
+/// The catalogue as a page of the documentation (docs/tables.md).
+#[must_use]
+pub fn catalogue_markdown() -> String {
+    let mut page = String::from(
+        "# Tables of a recording\n\nGenerated from the schema catalogue by `make docs`; do not edit.\n\n\
+         `t_ns` is the host's `CLOCK_MONOTONIC`, `t_s` the seconds since the recording's start; sealed tables also carry `time` (UTC).\n\
+         A column of type *histogram* holds the bytes of [histogram-v1](histogram-v1.md); beside it stand, as plain `int64` columns in ns, ",
+    );
+    let names: Vec<String> = suffixes().map(|suffix| format!("`NAME_ns_{suffix}`")).collect();
+    let _ = writeln!(page, "{}.\nMissing values are null, never 0.", names.join(", "));
+    for table in catalogue() {
+        let _ = writeln!(
+            page,
+            "\n## {}\n\n{}\n\n| column | type | unit | kind | meaning |\n| --- | --- | --- | --- | --- |",
+            table.name,
+            table.help.trim()
+        );
+        for column in table.columns {
+            let optional = if column.nullable { ", may be null" } else { "" };
+            let _ = writeln!(
+                page,
+                "| `{}` | {}{optional} | {} | {} | {} |",
+                column.name,
+                column.type_name,
+                column.unit,
+                column.kind.word(),
+                column.help.trim()
+            );
+        }
+    }
+    page
+}

@@ -1,0 +1,170 @@
+//! How one field of a row becomes columns, and back.
+
+use crate::RecordingError;
+use arrow_array::builder::{BinaryBuilder, BooleanBuilder, Float64Builder, Int32Builder, Int64Builder, StringBuilder};
+use arrow_array::cast::AsArray;
+use arrow_array::types::{Float64Type, Int32Type, Int64Type};
+use arrow_array::{Array, ArrayRef, RecordBatch};
+use arrow_schema::{DataType, Field};
+use quantity::histogram::Histogram;
+use std::sync::Arc;
+
+/// The percentile columns beside a histogram column `NAME`: `NAME_ns_<suffix>`, with the quantile of the pNN.
+pub const PERCENTILES: [(&str, f64); 4] = [("p50", 0.5), ("p90", 0.9), ("p99", 0.99), ("p999", 0.999)];
+
+/// A field's type.
+pub trait Cell: Sized {
+    /// Text form of the type, for the catalogue.
+    const TYPE: &'static str;
+    /// May it be missing?
+    const NULLABLE: bool = false;
+    /// Columns of a field with this name.
+    fn fields(name: &str, out: &mut Vec<Field>);
+    /// Arrays of these columns.
+    fn arrays<'a>(values: impl Iterator<Item = &'a Self> + Clone, out: &mut Vec<ArrayRef>)
+    where
+        Self: 'a;
+    /// Values of the column; defaults when an older recording does not have it.
+    fn read(batch: &RecordBatch, table: &'static str, name: &str) -> Result<Vec<Self>, RecordingError>;
+}
+
+fn mismatch(table: &'static str, name: &str, expected: &'static str) -> RecordingError {
+    RecordingError::Column { table, column: name.to_string(), expected }
+}
+
+macro_rules! number {
+    ($type:ty, $text:literal, $arrow:expr, $builder:ty, $primitive:ty) => {
+        impl Cell for $type {
+            const TYPE: &'static str = $text;
+            fn fields(name: &str, out: &mut Vec<Field>) {
+                out.push(Field::new(name, $arrow, false));
+            }
+            fn arrays<'a>(values: impl Iterator<Item = &'a Self> + Clone, out: &mut Vec<ArrayRef>) {
+                let mut builder = <$builder>::new();
+                values.for_each(|value| builder.append_value(*value));
+                out.push(Arc::new(builder.finish()));
+            }
+            fn read(batch: &RecordBatch, table: &'static str, name: &str) -> Result<Vec<Self>, RecordingError> {
+                Ok(<Option<$type> as Cell>::read(batch, table, name)?
+                    .into_iter()
+                    .map(Option::unwrap_or_default)
+                    .collect())
+            }
+        }
+        impl Cell for Option<$type> {
+            const TYPE: &'static str = $text;
+            const NULLABLE: bool = true;
+            fn fields(name: &str, out: &mut Vec<Field>) {
+                out.push(Field::new(name, $arrow, true));
+            }
+            fn arrays<'a>(values: impl Iterator<Item = &'a Self> + Clone, out: &mut Vec<ArrayRef>) {
+                let mut builder = <$builder>::new();
+                values.for_each(|value| builder.append_option(*value));
+                out.push(Arc::new(builder.finish()));
+            }
+            fn read(batch: &RecordBatch, table: &'static str, name: &str) -> Result<Vec<Self>, RecordingError> {
+                let Some(column) = batch.column_by_name(name) else { return Ok(vec![None; batch.num_rows()]) };
+                let column = column.as_primitive_opt::<$primitive>().ok_or_else(|| mismatch(table, name, $text))?;
+                Ok(column.iter().collect())
+            }
+        }
+    };
+}
+
+number!(i64, "int64", DataType::Int64, Int64Builder, Int64Type);
+number!(i32, "int32", DataType::Int32, Int32Builder, Int32Type);
+number!(f64, "float64", DataType::Float64, Float64Builder, Float64Type);
+
+impl Cell for bool {
+    const TYPE: &'static str = "boolean";
+    fn fields(name: &str, out: &mut Vec<Field>) {
+        out.push(Field::new(name, DataType::Boolean, false));
+    }
+    fn arrays<'a>(values: impl Iterator<Item = &'a Self> + Clone, out: &mut Vec<ArrayRef>) {
+        let mut builder = BooleanBuilder::new();
+        values.for_each(|value| builder.append_value(*value));
+        out.push(Arc::new(builder.finish()));
+    }
+    fn read(batch: &RecordBatch, table: &'static str, name: &str) -> Result<Vec<Self>, RecordingError> {
+        let Some(column) = batch.column_by_name(name) else { return Ok(vec![false; batch.num_rows()]) };
+        let column = column.as_boolean_opt().ok_or_else(|| mismatch(table, name, "boolean"))?;
+        Ok(column.iter().map(Option::unwrap_or_default).collect())
+    }
+}
+
+impl Cell for Option<String> {
+    const TYPE: &'static str = "text";
+    const NULLABLE: bool = true;
+    fn fields(name: &str, out: &mut Vec<Field>) {
+        out.push(Field::new(name, DataType::Utf8, true));
+    }
+    fn arrays<'a>(values: impl Iterator<Item = &'a Self> + Clone, out: &mut Vec<ArrayRef>) {
+        let mut builder = StringBuilder::new();
+        values.for_each(|value| builder.append_option(value.as_deref()));
+        out.push(Arc::new(builder.finish()));
+    }
+    fn read(batch: &RecordBatch, table: &'static str, name: &str) -> Result<Vec<Self>, RecordingError> {
+        let Some(column) = batch.column_by_name(name) else { return Ok(vec![None; batch.num_rows()]) };
+        let column = column.as_string_opt::<i32>().ok_or_else(|| mismatch(table, name, "text"))?;
+        Ok(column.iter().map(|value| value.map(String::from)).collect())
+    }
+}
+
+impl Cell for String {
+    const TYPE: &'static str = "text";
+    fn fields(name: &str, out: &mut Vec<Field>) {
+        out.push(Field::new(name, DataType::Utf8, false));
+    }
+    fn arrays<'a>(values: impl Iterator<Item = &'a Self> + Clone, out: &mut Vec<ArrayRef>) {
+        let mut builder = StringBuilder::new();
+        values.for_each(|value| builder.append_value(value));
+        out.push(Arc::new(builder.finish()));
+    }
+    fn read(batch: &RecordBatch, table: &'static str, name: &str) -> Result<Vec<Self>, RecordingError> {
+        Ok(<Option<String> as Cell>::read(batch, table, name)?.into_iter().map(Option::unwrap_or_default).collect())
+    }
+}
+
+/// A statistic that stands beside a histogram.
+fn statistic(histogram: &Histogram, suffix: &str) -> Option<i64> {
+    let signed = |value: u64| i64::try_from(value).unwrap_or(i64::MAX);
+    match suffix {
+        "min" => histogram.min().map(signed),
+        #[expect(clippy::cast_possible_truncation, reason = "rounded to whole ns; below 2^63")]
+        "mean" => histogram.mean().map(|mean| mean.round() as i64),
+        "max" => histogram.max().map(signed),
+        _ => {
+            PERCENTILES.iter().find(|(name, _)| *name == suffix).and_then(|(_, q)| histogram.percentile(*q)).map(signed)
+        }
+    }
+}
+
+/// Suffixes of the statistics columns, in their order.
+pub(crate) fn suffixes() -> impl Iterator<Item = &'static str> {
+    ["min", "mean"].into_iter().chain(PERCENTILES.iter().map(|(name, _)| *name)).chain(["max"])
+}
+
+impl Cell for Histogram {
+    const TYPE: &'static str = "histogram";
+    fn fields(name: &str, out: &mut Vec<Field>) {
+        out.push(Field::new(name, DataType::Binary, false));
+        out.extend(suffixes().map(|suffix| Field::new(format!("{name}_ns_{suffix}"), DataType::Int64, true)));
+    }
+    fn arrays<'a>(values: impl Iterator<Item = &'a Self> + Clone, out: &mut Vec<ArrayRef>) {
+        let mut builder = BinaryBuilder::new();
+        values.clone().for_each(|value| builder.append_value(value.encode()));
+        out.push(Arc::new(builder.finish()));
+        for suffix in suffixes() {
+            let mut builder = Int64Builder::new();
+            values.clone().for_each(|value| builder.append_option(statistic(value, suffix)));
+            out.push(Arc::new(builder.finish()));
+        }
+    }
+    fn read(batch: &RecordBatch, table: &'static str, name: &str) -> Result<Vec<Self>, RecordingError> {
+        let Some(column) = batch.column_by_name(name) else { return Ok(vec![Self::default(); batch.num_rows()]) };
+        let column = column.as_binary_opt::<i32>().ok_or_else(|| mismatch(table, name, "histogram"))?;
+        (0..column.len())
+            .map(|row| Histogram::decode(column.value(row)).map_err(RecordingError::format(table)))
+            .collect()
+    }
+}

@@ -1,0 +1,94 @@
+//! What can go wrong with a recording.
+
+use std::io;
+use std::path::{Path, PathBuf};
+
+/// A recording that cannot be written or read as asked.
+#[derive(Debug, thiserror::Error)]
+pub enum RecordingError {
+    /// The directory is there already.
+    #[error("{0} exists; a recording never goes into an existing directory, name another one")]
+    Exists(PathBuf),
+    /// Not a recording.
+    #[error("{path} is not a recording: {why}")]
+    NotARecording {
+        /// Directory.
+        path: PathBuf,
+        /// Why not.
+        why: String,
+    },
+    /// Written by a newer version.
+    #[error("{path} has recording format {found}, this program reads up to {known}; use a newer iodyno")]
+    Newer {
+        /// Directory.
+        path: PathBuf,
+        /// Its format.
+        found: u32,
+        /// The newest that is understood.
+        known: u32,
+    },
+    /// A file could not be read or written.
+    #[error("failed to {action} {path}: {source}")]
+    Io {
+        /// `write`, `read`, `create`, …
+        action: &'static str,
+        /// File.
+        path: PathBuf,
+        /// Why.
+        source: io::Error,
+    },
+    /// No such table.
+    #[error("there is no table `{name}` here; there are: {known}")]
+    UnknownTable {
+        /// What was asked for.
+        name: String,
+        /// What there is.
+        known: String,
+    },
+    /// Arrow or Parquet refused.
+    #[error("failed to encode or decode table {table}: {why}")]
+    Format {
+        /// Table.
+        table: String,
+        /// Why.
+        why: String,
+    },
+    /// A column has another type than the catalogue says.
+    #[error("column {column} of table {table} is not {expected}")]
+    Column {
+        /// Table.
+        table: &'static str,
+        /// Column.
+        column: String,
+        /// Type.
+        expected: &'static str,
+    },
+    /// A face could not be written to.
+    #[error("failed to write to {face}: {source}")]
+    Face {
+        /// `standard output`.
+        face: &'static str,
+        /// Why.
+        source: io::Error,
+    },
+}
+
+impl RecordingError {
+    /// Did the user ask for something impossible, rather than something having failed?
+    #[must_use]
+    pub fn is_parameter(&self) -> bool {
+        matches!(self, Self::Exists(_) | Self::UnknownTable { .. } | Self::NotARecording { .. })
+    }
+
+    /// For `map_err`.
+    pub(crate) fn io(action: &'static str, path: &Path) -> impl FnOnce(io::Error) -> Self {
+        let path = path.to_path_buf();
+        move |source| Self::Io { action, path, source }
+    }
+
+    /// For `map_err` over Arrow and Parquet.
+    pub(crate) fn format<E: std::fmt::Display>(table: &str) -> impl FnOnce(E) -> Self {
+        let table = table.to_string();
+        move |why| Self::Format { table, why: why.to_string() }
+    }
+}

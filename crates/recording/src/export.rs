@@ -1,0 +1,104 @@
+//! A table in other people's formats.
+
+use crate::{Reader, RecordingError, seal};
+use arrow_array::RecordBatch;
+use arrow_schema::DataType;
+use parquet::arrow::ArrowWriter;
+use std::io::{self, Write};
+
+/// A format to export to.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum ExportFormat {
+    /// With a header line; histograms are left out, their statistics are plain columns.
+    Csv,
+    /// One object per line; histograms likewise left out.
+    Json,
+    /// As sealed, histograms included.
+    Parquet,
+}
+
+/// Writes all rows of `table` to `out`.
+///
+/// # Errors
+/// No such table, damage, or `out` refuses.
+pub fn export(
+    reader: &Reader,
+    table: &str,
+    format: ExportFormat,
+    out: &mut (dyn Write + Send),
+) -> Result<(), RecordingError> {
+    let known = crate::catalogue::table(table);
+    let mut batches = reader.batches(table)?.peekable();
+    if batches.peek().is_none() && known.is_none() {
+        return Err(RecordingError::UnknownTable { name: table.to_string(), known: reader.tables()?.join(", ") });
+    }
+    let mut sink = Out::new(format, out);
+    if batches.peek().is_none()
+        && let Some(known) = known
+    {
+        sink.write(&RecordBatch::new_empty(seal::with_time(&known.schema())), table)?;
+    }
+    for batch in batches {
+        sink.write(&reader.add_time(&batch?, table)?, table)?;
+    }
+    sink.finish(table)
+}
+
+/// A batch without its histogram bytes.
+fn without_histograms(batch: &RecordBatch, table: &str) -> Result<RecordBatch, RecordingError> {
+    let schema = batch.schema();
+    let keep: Vec<usize> =
+        (0..schema.fields().len()).filter(|at| schema.field(*at).data_type() != &DataType::Binary).collect();
+    batch.project(&keep).map_err(RecordingError::format(table))
+}
+
+enum Out<'a> {
+    Csv(arrow_csv::Writer<&'a mut (dyn Write + Send)>),
+    Json(arrow_json::Writer<&'a mut (dyn Write + Send), arrow_json::writer::LineDelimited>),
+    Parquet { writer: Option<Box<ArrowWriter<&'a mut (dyn Write + Send)>>>, out: Option<&'a mut (dyn Write + Send)> },
+}
+
+impl<'a> Out<'a> {
+    fn new(format: ExportFormat, out: &'a mut (dyn Write + Send)) -> Self {
+        match format {
+            ExportFormat::Csv => Self::Csv(arrow_csv::WriterBuilder::new().with_header(true).build(out)),
+            ExportFormat::Json => Self::Json(arrow_json::WriterBuilder::new().with_explicit_nulls(true).build(out)),
+            ExportFormat::Parquet => Self::Parquet { writer: None, out: Some(out) },
+        }
+    }
+
+    fn write(&mut self, batch: &RecordBatch, table: &str) -> Result<(), RecordingError> {
+        match self {
+            Self::Csv(writer) => writer.write(&without_histograms(batch, table)?).map_err(|error| face(&error, table)),
+            Self::Json(writer) => writer.write(&without_histograms(batch, table)?).map_err(|error| face(&error, table)),
+            Self::Parquet { writer, out } => {
+                if let Some(out) = out.take() {
+                    let properties = seal::properties(&batch.schema());
+                    let made = ArrowWriter::try_new(out, batch.schema(), Some(properties));
+                    *writer = Some(Box::new(made.map_err(RecordingError::format(table))?));
+                }
+                writer.as_mut().map_or(Ok(()), |writer| writer.write(batch)).map_err(RecordingError::format(table))
+            }
+        }
+    }
+
+    fn finish(self, table: &str) -> Result<(), RecordingError> {
+        match self {
+            Self::Csv(writer) => {
+                writer.into_inner().flush().map_err(|source| RecordingError::Face { face: "the export", source })
+            }
+            Self::Json(mut writer) => writer.finish().map_err(|error| face(&error, table)),
+            Self::Parquet { writer, .. } => {
+                writer.map_or(Ok(()), |writer| writer.close().map(|_| ())).map_err(RecordingError::format(table))
+            }
+        }
+    }
+}
+
+/// Arrow hides the I/O error of a closed pipe in a text.
+fn face(error: &arrow_schema::ArrowError, table: &str) -> RecordingError {
+    if error.to_string().contains("Broken pipe") {
+        return RecordingError::Face { face: "the export", source: io::ErrorKind::BrokenPipe.into() };
+    }
+    RecordingError::format(table)(error)
+}

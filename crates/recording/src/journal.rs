@@ -1,0 +1,216 @@
+//! The journal: one append-only file of framed record batches, readable after any crash.
+//!
+//! A frame is `magic (8 bytes), length (u32 LE), crc32 (u32 LE), payload`; the payload is a table's name (a length byte
+//! and the bytes) and one batch as an Arrow IPC stream, so that each frame stands for itself. All batches of a commit go
+//! out with one write. A reader stops at nothing: what is torn or damaged is skipped to the next magic whose frame has
+//! a right checksum, and counted.
+
+use crate::{Batch, RecordingError};
+use arrow_array::RecordBatch;
+use arrow_ipc::reader::StreamReader;
+use arrow_ipc::writer::StreamWriter;
+use rustix::fs::{FlockOperation, flock};
+use std::fs::{File, OpenOptions};
+use std::io::{Read, Seek, SeekFrom, Write};
+use std::path::{Path, PathBuf};
+use std::time::Duration;
+
+/// Name of the file.
+pub(crate) const JOURNAL: &str = "journal";
+
+/// Begins every frame; not text, and not to be found in Arrow's padding.
+const MAGIC: [u8; 8] = *b"\x93ioJrnl\x01";
+/// Magic, length, checksum.
+const HEADER: usize = 16;
+/// A frame longer than this is damage, not data.
+const FRAME_MAX: u32 = 1 << 30;
+/// How often the journal is forced to the disk.
+const SYNC_EVERY: Duration = Duration::from_secs(5);
+
+/// The writing end.
+#[derive(Debug)]
+pub(crate) struct JournalWriter {
+    file: File,
+    path: PathBuf,
+    /// Frames of the commit under way.
+    pending: Vec<u8>,
+    /// Length of the file up to the last whole commit.
+    whole: u64,
+    synced_ns: u64,
+}
+
+impl JournalWriter {
+    /// Creates the journal and locks it for the writer's life: a reader can tell a living writer from a dead one.
+    pub(crate) fn create(directory: &Path) -> Result<Self, RecordingError> {
+        let path = directory.join(JOURNAL);
+        let file = OpenOptions::new().create_new(true).read(true).append(true).open(&path);
+        let file = file.map_err(RecordingError::io("create", &path))?;
+        flock(&file, FlockOperation::NonBlockingLockExclusive)
+            .map_err(|error| RecordingError::io("lock", &path)(error.into()))?;
+        Ok(Self { file, path, pending: Vec::new(), whole: 0, synced_ns: quantity::clock::now_ns() })
+    }
+
+    /// Adds a batch to the commit under way; nothing is written yet.
+    pub(crate) fn add(&mut self, batch: &Batch) -> Result<(), RecordingError> {
+        let start = self.pending.len();
+        self.pending.extend_from_slice(&[0; HEADER]);
+        let name = batch.table.name;
+        self.pending.push(u8::try_from(name.len()).unwrap_or(u8::MAX));
+        self.pending.extend_from_slice(name.as_bytes());
+        let encoded = StreamWriter::try_new(&mut self.pending, &batch.rows.schema())
+            .and_then(|mut writer| writer.write(&batch.rows).and_then(|()| writer.finish()));
+        if let Err(error) = encoded {
+            self.pending.truncate(start);
+            return Err(RecordingError::format(name)(error));
+        }
+        let payload = &self.pending[start + HEADER..];
+        let length = u32::try_from(payload.len()).ok().filter(|length| *length <= FRAME_MAX);
+        let Some(length) = length else {
+            self.pending.truncate(start);
+            return Err(RecordingError::format(name)("a batch of more than 1 GiB"));
+        };
+        let checksum = crc32fast::hash(payload);
+        let header = &mut self.pending[start..start + HEADER];
+        header[..8].copy_from_slice(&MAGIC);
+        header[8..12].copy_from_slice(&length.to_le_bytes());
+        header[12..].copy_from_slice(&checksum.to_le_bytes());
+        Ok(())
+    }
+
+    /// Writes the commit with one call, and syncs when the last time was long ago.
+    pub(crate) fn commit(&mut self) -> Result<(), RecordingError> {
+        if self.pending.is_empty() {
+            return Ok(());
+        }
+        let written = self.file.write_all(&self.pending);
+        let length = self.pending.len() as u64;
+        self.pending.clear();
+        if let Err(error) = written {
+            // What arrived of it must not stand before later frames.
+            let _ = self.file.set_len(self.whole);
+            return Err(RecordingError::io("write", &self.path)(error));
+        }
+        self.whole += length;
+        let now_ns = quantity::clock::now_ns();
+        if u128::from(now_ns - self.synced_ns) >= SYNC_EVERY.as_nanos() {
+            self.sync()?;
+        }
+        Ok(())
+    }
+
+    /// Forces everything to the disk.
+    pub(crate) fn sync(&mut self) -> Result<(), RecordingError> {
+        self.synced_ns = quantity::clock::now_ns();
+        self.file.sync_data().map_err(RecordingError::io("sync", &self.path))
+    }
+}
+
+/// Is somebody writing this journal now?
+pub(crate) fn is_alive(directory: &Path) -> bool {
+    let Ok(file) = File::open(directory.join(JOURNAL)) else { return false };
+    match flock(&file, FlockOperation::NonBlockingLockShared) {
+        Ok(()) => {
+            let _ = flock(&file, FlockOperation::Unlock);
+            false
+        }
+        Err(_) => true,
+    }
+}
+
+/// The reading end: whole frames in order, up to the length that the file had when it was opened.
+#[derive(Debug)]
+pub(crate) struct JournalReader {
+    file: std::io::BufReader<File>,
+    path: PathBuf,
+    at: u64,
+    end: u64,
+    /// Bytes that belonged to no whole frame.
+    pub(crate) skipped: u64,
+}
+
+impl JournalReader {
+    pub(crate) fn open(directory: &Path) -> Result<Self, RecordingError> {
+        let path = directory.join(JOURNAL);
+        let file = File::open(&path).map_err(RecordingError::io("open", &path))?;
+        let end = file.metadata().map_err(RecordingError::io("read", &path))?.len();
+        Ok(Self { file: std::io::BufReader::with_capacity(1 << 18, file), path, at: 0, end, skipped: 0 })
+    }
+
+    /// The next whole frame: table name and Arrow stream.
+    fn next_frame(&mut self) -> Result<Option<(String, Vec<u8>)>, RecordingError> {
+        while self.end.saturating_sub(self.at) >= HEADER as u64 {
+            let failed = || RecordingError::io("read", &self.path);
+            let mut header = [0; HEADER];
+            self.file.read_exact(&mut header).map_err(failed())?;
+            let word = |at: usize| u32::from_le_bytes([header[at], header[at + 1], header[at + 2], header[at + 3]]);
+            let (length, checksum) = (word(8), word(12));
+            let fits = self.at + HEADER as u64 + u64::from(length) <= self.end && length <= FRAME_MAX;
+            if header[..8] == MAGIC && fits {
+                let mut payload = vec![0; length as usize];
+                self.file.read_exact(&mut payload).map_err(failed())?;
+                if crc32fast::hash(&payload) == checksum
+                    && let Some((name, stream)) = split_name(payload)
+                {
+                    self.at += HEADER as u64 + u64::from(length);
+                    return Ok(Some((name, stream)));
+                }
+            }
+            self.resynchronise()?;
+        }
+        self.skipped += self.end.saturating_sub(self.at);
+        self.at = self.end;
+        Ok(None)
+    }
+
+    /// Moves to the next magic after the current position.
+    fn resynchronise(&mut self) -> Result<(), RecordingError> {
+        let start = self.at;
+        self.at += 1;
+        self.file.seek(SeekFrom::Start(self.at)).map_err(RecordingError::io("read", &self.path))?;
+        let mut window = [0_u8; 8];
+        let mut seen = 0_usize;
+        let mut byte = [0];
+        let mut position = self.at;
+        while position < self.end {
+            if self.file.read(&mut byte).map_err(RecordingError::io("read", &self.path))? == 0 {
+                break;
+            }
+            window.rotate_left(1);
+            window[7] = byte[0];
+            seen += 1;
+            position += 1;
+            if seen >= 8 && window == MAGIC {
+                self.at = position - 8;
+                self.skipped += self.at - start;
+                self.file.seek(SeekFrom::Start(self.at)).map_err(RecordingError::io("read", &self.path))?;
+                return Ok(());
+            }
+        }
+        self.skipped += self.end - start;
+        self.at = self.end;
+        Ok(())
+    }
+
+    /// The next batch of any table; a frame that Arrow cannot read counts as skipped.
+    pub(crate) fn next_batch(&mut self, wanted: Option<&str>) -> Result<Option<(String, RecordBatch)>, RecordingError> {
+        while let Some((name, stream)) = self.next_frame()? {
+            if wanted.is_some_and(|wanted| wanted != name) {
+                continue;
+            }
+            let batch = StreamReader::try_new(stream.as_slice(), None).ok().and_then(|mut reader| reader.next()?.ok());
+            match batch {
+                Some(batch) => return Ok(Some((name, batch))),
+                None => self.skipped += stream.len() as u64,
+            }
+        }
+        Ok(None)
+    }
+}
+
+/// Takes the table's name off a payload.
+fn split_name(mut payload: Vec<u8>) -> Option<(String, Vec<u8>)> {
+    let length = usize::from(*payload.first()?);
+    let name = String::from_utf8(payload.get(1..=length)?.to_vec()).ok()?;
+    payload.drain(..=length);
+    Some((name, payload))
+}

@@ -1,0 +1,186 @@
+//! The reading end: sealed, open or cut short, one recording or several.
+
+use crate::journal::{JOURNAL, JournalReader, is_alive};
+use crate::{Manifest, RecordingError, Row, seal};
+use arrow_array::RecordBatch;
+use parquet::arrow::arrow_reader::{ParquetRecordBatchReader, ParquetRecordBatchReaderBuilder};
+use std::collections::BTreeSet;
+use std::fs::File;
+use std::path::{Path, PathBuf};
+
+/// How complete a recording is.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum State {
+    /// A program is writing it now.
+    Open,
+    /// Complete.
+    Sealed,
+    /// Its writer died; everything up to the last commit is there.
+    CutShort,
+}
+
+impl State {
+    /// In words.
+    #[must_use]
+    pub fn words(self) -> &'static str {
+        match self {
+            Self::Open => "open",
+            Self::Sealed => "sealed",
+            Self::CutShort => "cut short",
+        }
+    }
+}
+
+/// A recording to read from.
+#[derive(Debug)]
+pub struct Reader {
+    directory: PathBuf,
+    manifest: Manifest,
+    state: State,
+}
+
+impl Reader {
+    /// Opens the recording in `directory`.
+    ///
+    /// # Errors
+    /// Not a recording, or one of a newer format.
+    pub fn open(directory: impl AsRef<Path>) -> Result<Self, RecordingError> {
+        let directory = directory.as_ref().to_path_buf();
+        let mut manifest = Manifest::read(&directory)?;
+        let mut state = if manifest.sealed { State::Sealed } else { State::CutShort };
+        if state == State::CutShort && is_alive(&directory) {
+            state = State::Open;
+        }
+        if state != State::Sealed && !directory.join(JOURNAL).exists() {
+            // Sealed between the two looks?
+            manifest = Manifest::read(&directory)?;
+            if !manifest.sealed {
+                return Err(RecordingError::NotARecording {
+                    path: directory,
+                    why: "neither sealed nor a journal".to_string(),
+                });
+            }
+            state = State::Sealed;
+        }
+        Ok(Self { directory, manifest, state })
+    }
+
+    /// Its manifest.
+    #[must_use]
+    pub fn manifest(&self) -> &Manifest {
+        &self.manifest
+    }
+
+    /// How complete it is.
+    #[must_use]
+    pub fn state(&self) -> State {
+        self.state
+    }
+
+    /// Where it is.
+    #[must_use]
+    pub fn directory(&self) -> &Path {
+        &self.directory
+    }
+
+    /// Names of the tables that have rows, in alphabetical order.
+    ///
+    /// # Errors
+    /// The journal cannot be read.
+    pub fn tables(&self) -> Result<Vec<String>, RecordingError> {
+        if self.state == State::Sealed {
+            return Ok(self.manifest.rows.keys().cloned().collect());
+        }
+        let mut names = BTreeSet::new();
+        let mut journal = JournalReader::open(&self.directory)?;
+        while let Some((name, _)) = journal.next_batch(None)? {
+            names.insert(name);
+        }
+        Ok(names.into_iter().collect())
+    }
+
+    /// All batches of a table in the order of writing; none when the recording has no such table.
+    ///
+    /// # Errors
+    /// A file cannot be opened.
+    pub fn batches(&self, table: &str) -> Result<Batches, RecordingError> {
+        if self.state != State::Sealed {
+            return Ok(Batches(Inner::Journal {
+                journal: JournalReader::open(&self.directory)?,
+                table: table.to_string(),
+            }));
+        }
+        let mut files = Vec::new();
+        let folder = self.directory.join(table);
+        if let Ok(hosts) = std::fs::read_dir(&folder) {
+            for host in hosts.flatten() {
+                let parts = std::fs::read_dir(host.path()).map_err(RecordingError::io("read", &host.path()))?;
+                files.extend(
+                    parts
+                        .flatten()
+                        .map(|part| part.path())
+                        .filter(|path| path.extension().is_some_and(|end| end == "parquet")),
+                );
+            }
+        }
+        files.sort();
+        files.reverse();
+        Ok(Batches(Inner::Parquet { files, current: None, table: table.to_string() }))
+    }
+
+    /// All rows of a table; for tables that are small.
+    ///
+    /// # Errors
+    /// A file cannot be read, or is damaged.
+    pub fn table<R: Row>(&self) -> Result<Vec<R>, RecordingError> {
+        let mut rows = Vec::new();
+        for batch in self.batches(R::TABLE.name)? {
+            rows.extend(R::from_batch(&batch?)?);
+        }
+        Ok(rows)
+    }
+
+    /// A batch of this recording with its `time` column (sealed tables have it already).
+    pub(crate) fn add_time(&self, batch: &RecordBatch, table: &str) -> Result<RecordBatch, RecordingError> {
+        seal::add_time(batch, &self.manifest, table)
+    }
+}
+
+/// Batches of one table.
+#[derive(Debug)]
+pub struct Batches(Inner);
+
+#[derive(Debug)]
+enum Inner {
+    Journal { journal: JournalReader, table: String },
+    Parquet { files: Vec<PathBuf>, current: Option<ParquetRecordBatchReader>, table: String },
+}
+
+impl Iterator for Batches {
+    type Item = Result<RecordBatch, RecordingError>;
+
+    fn next(&mut self) -> Option<Self::Item> {
+        match &mut self.0 {
+            Inner::Journal { journal, table } => {
+                journal.next_batch(Some(table)).map(|found| found.map(|(_, batch)| batch)).transpose()
+            }
+            Inner::Parquet { files, current, table } => loop {
+                if let Some(batch) = current.as_mut().and_then(Iterator::next) {
+                    return Some(batch.map_err(RecordingError::format(table)));
+                }
+                let path = files.pop()?;
+                match open_parquet(&path, table) {
+                    Ok(reader) => *current = Some(reader),
+                    Err(error) => return Some(Err(error)),
+                }
+            },
+        }
+    }
+}
+
+fn open_parquet(path: &Path, table: &str) -> Result<ParquetRecordBatchReader, RecordingError> {
+    let file = File::open(path).map_err(RecordingError::io("open", path))?;
+    ParquetRecordBatchReaderBuilder::try_new(file)
+        .and_then(|builder| builder.with_batch_size(8192).build())
+        .map_err(RecordingError::format(table))
+}

@@ -1,0 +1,112 @@
+//! From the journal to one Parquet file per table, batch by batch.
+
+use crate::journal::JournalReader;
+use crate::{Manifest, RecordingError, Table};
+use arrow_array::cast::AsArray;
+use arrow_array::types::Int64Type;
+use arrow_array::{RecordBatch, TimestampNanosecondArray};
+use arrow_schema::{DataType, Field, Schema, SchemaRef, TimeUnit};
+use parquet::arrow::ArrowWriter;
+use parquet::basic::{Compression, Encoding, ZstdLevel};
+use parquet::file::properties::{EnabledStatistics, WriterProperties};
+use parquet::schema::types::ColumnPath;
+use std::collections::BTreeMap;
+use std::fs::File;
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+
+/// Rows of a row group: what is held in memory, encoded, per table.
+const ROW_GROUP_ROWS: usize = 64 * 1024;
+
+/// UTC as an offset: readers without a time-zone database know it as well.
+const UTC: &str = "+00:00";
+
+/// Where a table's sealed rows are.
+pub(crate) fn table_folder(directory: &Path, table: &str, host: &str) -> PathBuf {
+    let host: String = host.chars().map(|c| if c.is_alphanumeric() || "-._".contains(c) { c } else { '_' }).collect();
+    directory.join(table).join(format!("host={host}"))
+}
+
+/// The schema with `time` (UTC) behind the other columns.
+pub(crate) fn with_time(schema: &Schema) -> SchemaRef {
+    let mut fields: Vec<Field> = schema.fields().iter().map(|field| field.as_ref().clone()).collect();
+    if schema.field_with_name("time").is_err() {
+        fields.push(Field::new("time", DataType::Timestamp(TimeUnit::Nanosecond, Some(UTC.into())), false));
+    }
+    Arc::new(Schema::new(fields))
+}
+
+/// A batch with its `time` column.
+pub(crate) fn add_time(batch: &RecordBatch, manifest: &Manifest, table: &str) -> Result<RecordBatch, RecordingError> {
+    if batch.column_by_name("time").is_some() {
+        return Ok(batch.clone());
+    }
+    let t_ns = batch.column_by_name("t_ns").and_then(|column| column.as_primitive_opt::<Int64Type>());
+    let Some(t_ns) = t_ns else { return Ok(batch.clone()) };
+    let time: Vec<i64> = t_ns.values().iter().map(|t_ns| manifest.wall_ns_at(*t_ns)).collect();
+    let time = TimestampNanosecondArray::from(time).with_timezone(UTC);
+    let mut columns = batch.columns().to_vec();
+    columns.push(Arc::new(time));
+    RecordBatch::try_new(with_time(&batch.schema()), columns).map_err(RecordingError::format(table))
+}
+
+/// The portable profile (docs/recording.md): zstd-1, dictionaries, DELTA_BINARY_PACKED for times that only grow.
+pub(crate) fn properties(schema: &Schema) -> WriterProperties {
+    let level = ZstdLevel::try_new(1).unwrap_or_default();
+    let mut builder = WriterProperties::builder()
+        .set_compression(Compression::ZSTD(level))
+        .set_max_row_group_row_count(Some(ROW_GROUP_ROWS))
+        .set_statistics_enabled(EnabledStatistics::Chunk)
+        .set_created_by("iodyno".to_string());
+    for field in schema.fields() {
+        let path = ColumnPath::from(field.name().as_str());
+        let is_delta = matches!(field.data_type(), DataType::Timestamp(..)) || field.name() == "t_ns";
+        if is_delta {
+            builder = builder
+                .set_column_dictionary_enabled(path.clone(), false)
+                .set_column_encoding(path, Encoding::DELTA_BINARY_PACKED);
+        } else if field.data_type() == &DataType::Binary {
+            // Histograms hardly repeat; a dictionary would only cost.
+            builder = builder.set_column_dictionary_enabled(path, false);
+        }
+    }
+    builder.build()
+}
+
+/// One table under way.
+struct Open {
+    writer: ArrowWriter<File>,
+    path: PathBuf,
+    rows: u64,
+}
+
+/// Writes every table of the journal; returns rows per table and bytes of the journal that could not be read.
+pub(crate) fn seal(directory: &Path, manifest: &Manifest) -> Result<(BTreeMap<String, u64>, u64), RecordingError> {
+    let mut journal = JournalReader::open(directory)?;
+    let mut open: BTreeMap<String, Open> = BTreeMap::new();
+    while let Some((name, batch)) = journal.next_batch(None)? {
+        let batch = add_time(&batch, manifest, &name)?;
+        if !open.contains_key(&name) {
+            let folder = table_folder(directory, &name, &manifest.host);
+            std::fs::create_dir_all(&folder).map_err(RecordingError::io("create", &folder))?;
+            let path = folder.join("000001.parquet");
+            let file = File::create(&path).map_err(RecordingError::io("create", &path))?;
+            let schema = crate::catalogue::table(&name)
+                .map_or_else(|| batch.schema(), |table: &Table| with_time(&table.schema()));
+            let properties = properties(&schema);
+            let writer = ArrowWriter::try_new(file, schema, Some(properties)).map_err(RecordingError::format(&name))?;
+            open.insert(name.clone(), Open { writer, path, rows: 0 });
+        }
+        if let Some(table) = open.get_mut(&name) {
+            table.writer.write(&batch).map_err(RecordingError::format(&name))?;
+            table.rows += batch.num_rows() as u64;
+        }
+    }
+    let mut rows = BTreeMap::new();
+    for (name, table) in open {
+        let file = table.writer.into_inner().map_err(RecordingError::format(&name))?;
+        file.sync_all().map_err(RecordingError::io("sync", &table.path))?;
+        rows.insert(name, table.rows);
+    }
+    Ok((rows, journal.skipped))
+}

@@ -1,0 +1,99 @@
+//! The writing end of a recording.
+
+use crate::journal::{JOURNAL, JournalWriter};
+use crate::{Batch, ClockAnchor, Manifest, RecordingError, Sink, seal};
+use std::path::{Path, PathBuf};
+
+/// Writes one recording: into the journal while it is open, into Parquet when it is sealed.
+#[derive(Debug)]
+pub struct Writer {
+    directory: PathBuf,
+    manifest: Manifest,
+    journal: JournalWriter,
+}
+
+impl Writer {
+    /// Creates the directory and begins.
+    ///
+    /// # Errors
+    /// The directory exists, or cannot be made.
+    pub fn create(directory: &Path, manifest: Manifest) -> Result<Self, RecordingError> {
+        if let Some(parent) = directory.parent().filter(|parent| !parent.as_os_str().is_empty()) {
+            std::fs::create_dir_all(parent).map_err(RecordingError::io("create", parent))?;
+        }
+        match std::fs::create_dir(directory) {
+            Err(error) if error.kind() == std::io::ErrorKind::AlreadyExists => {
+                return Err(RecordingError::Exists(directory.to_path_buf()));
+            }
+            made => made.map_err(RecordingError::io("create", directory))?,
+        }
+        // The journal first: a directory with a manifest always has one, or is sealed.
+        let journal = JournalWriter::create(directory)?;
+        manifest.write(directory)?;
+        Ok(Self { directory: directory.to_path_buf(), manifest, journal })
+    }
+
+    /// `CLOCK_MONOTONIC` at the recording's start, ns.
+    #[must_use]
+    pub fn started_t_ns(&self) -> u64 {
+        self.manifest.started_t_ns.unsigned_abs()
+    }
+
+    /// Changes the manifest and writes it.
+    ///
+    /// # Errors
+    /// It could not be written; the old one is still there.
+    pub fn update_manifest(&mut self, change: impl FnOnce(&mut Manifest)) -> Result<(), RecordingError> {
+        change(&mut self.manifest);
+        self.manifest.write(&self.directory)
+    }
+
+    /// Takes a clock anchor now; to be called every minute.
+    ///
+    /// # Errors
+    /// The manifest could not be written.
+    pub fn anchor_clock(&mut self) -> Result<(), RecordingError> {
+        self.update_manifest(|manifest| manifest.clock_anchors.push(ClockAnchor::now()))
+    }
+
+    /// Forces the journal to the disk; done by itself every 5 s.
+    ///
+    /// # Errors
+    /// The disk refuses.
+    pub fn sync(&mut self) -> Result<(), RecordingError> {
+        self.journal.sync()
+    }
+
+    /// Turns the journal into Parquet and removes it.
+    ///
+    /// # Errors
+    /// A table could not be written; the journal stays, and the recording can be read from it.
+    pub fn seal(mut self) -> Result<PathBuf, RecordingError> {
+        self.journal.commit()?;
+        self.journal.sync()?;
+        self.manifest.clock_anchors.push(ClockAnchor::now());
+        let (rows, skipped) = seal::seal(&self.directory, &self.manifest)?;
+        self.manifest.rows = rows;
+        if skipped > 0 {
+            self.manifest.losses.insert("journal_bytes_unreadable".to_string(), skipped);
+        }
+        self.manifest.sealed = true;
+        self.manifest.write(&self.directory)?;
+        let journal = self.directory.join(JOURNAL);
+        std::fs::remove_file(&journal).map_err(RecordingError::io("remove", &journal))?;
+        Ok(self.directory)
+    }
+}
+
+impl Sink for Writer {
+    fn accept(&mut self, batch: &Batch) -> Result<(), RecordingError> {
+        if batch.rows.num_rows() == 0 {
+            return Ok(());
+        }
+        self.journal.add(batch)
+    }
+
+    fn commit(&mut self) -> Result<(), RecordingError> {
+        self.journal.commit()
+    }
+}
