@@ -1,1 +1,87 @@
-//! Views, tables and findings: recordings in, tables out. Pure, never measures.
+//! Views, tables, summaries: recordings in, plain values out. Pure, never measures and never draws.
+//!
+//! [`Facts`] reads a recording once and keeps what every view needs; [`views`] is the one catalogue of views that all
+//! faces draw; [`report_model`] puts a whole report together; [`IntervalLine`] is one interval as terminal and JSON show it.
+//! Percentiles always come from merged histograms and are never averaged.
+
+mod catalogue;
+mod facts;
+mod interval;
+mod model;
+mod report_model;
+mod series;
+mod tables;
+mod unit;
+mod values;
+mod view;
+
+pub use catalogue::{Kind, Selection, View, compute, view, views};
+pub use facts::{CpuPoint, DiskPoint, Facts, IntervalFacts, OpCount, PhaseSpan, RunFacts, Stall, TotalFacts};
+pub use interval::{IntervalLine, LineFold};
+pub use model::{
+    Appendix, Figure, Fold, HardwareGroup, RecordingInfo, ReportModel, RunModel, RunSummary, Source, StallModel, Tone,
+    Warning,
+};
+pub use report_model::{report_model, run_summary};
+pub use tables::totals_table;
+pub use unit::Unit;
+pub use values::Values;
+pub use view::{
+    Axis, Body, Cells, Column, Knee, Line, LineStyle, Mark, MarkKind, Point, PointLine, Scale, Table, ViewData,
+};
+
+use recording::RecordingError;
+
+/// Why something could not be worked out of a recording.
+#[derive(Debug, thiserror::Error)]
+pub enum AnalyzeError {
+    /// The recording could not be read.
+    #[error(transparent)]
+    Recording(#[from] RecordingError),
+    /// A table does not have the shape that this version knows.
+    #[error(
+        "the recording's table {table} has no column {column} of type {expected}; it was written by another version"
+    )]
+    Column {
+        /// Table.
+        table: &'static str,
+        /// Column.
+        column: &'static str,
+        /// What was expected.
+        expected: &'static str,
+    },
+    /// A stored histogram cannot be decoded.
+    #[error("a histogram in column {column} of table {table} is damaged: {reason}")]
+    Histogram {
+        /// Table.
+        table: &'static str,
+        /// Column.
+        column: &'static str,
+        /// Why.
+        reason: String,
+    },
+    /// No such view.
+    #[error("there is no view `{id}`; did you mean `{nearest}`? `--list` shows all of them")]
+    UnknownView {
+        /// What was asked for.
+        id: String,
+        /// The catalogue's nearest.
+        nearest: String,
+    },
+    /// No such run.
+    #[error("the recording has no run `{run}`; it has {known}")]
+    UnknownRun {
+        /// What was asked for.
+        run: String,
+        /// Titles of those that exist.
+        known: String,
+    },
+    /// The view has nothing to show for this selection.
+    #[error("the view `{id}` has nothing to show here: {reason}")]
+    Empty {
+        /// The view.
+        id: String,
+        /// Why.
+        reason: String,
+    },
+}

@@ -1,1 +1,43 @@
 //! Draws views: SVG, PNG, one-file HTML.
+//!
+//! [`html`] makes a page that opens from a file without a network; [`svg`] and [`png`] draw any view of the catalogue
+//! without a browser. What is shown, and in which words, is decided in `analyze`; only the look is decided here and in `web/`.
+
+mod html;
+mod png;
+mod svg;
+
+pub use html::html;
+pub use png::png;
+pub use svg::{Size, Theme, svg};
+
+use recording::Reader;
+
+/// Why a report or a picture could not be drawn.
+#[derive(Debug, thiserror::Error)]
+pub enum ReportError {
+    /// The recording could not be understood.
+    #[error(transparent)]
+    Analyze(#[from] analyze::AnalyzeError),
+    /// The model could not be written as JSON.
+    #[error("failed to write the report's model as JSON: {0}")]
+    Json(#[from] serde_json::Error),
+    /// The picture could not be rasterised.
+    #[error("failed to draw a picture of {width} × {height} pixels: {reason}")]
+    Picture {
+        /// Width in pixels.
+        width: u32,
+        /// Height in pixels.
+        height: u32,
+        /// Why.
+        reason: String,
+    },
+}
+
+/// The report of a recording as one HTML file.
+///
+/// # Errors
+/// A recording that cannot be read.
+pub fn report(reader: &Reader) -> Result<String, ReportError> {
+    html(&analyze::report_model(reader)?)
+}

@@ -1,0 +1,333 @@
+//! The one catalogue of views: every face draws these and no others.
+
+use crate::view::{Axis, Body, Mark, ViewData};
+use crate::{AnalyzeError, Facts, RunFacts, series, tables};
+use recording::Reader;
+
+/// What kind of picture a view is.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Kind {
+    /// Lines over elapsed time.
+    TimeSeries,
+    /// Counts over elapsed time and response time.
+    HeatMap,
+    /// Counts over response time.
+    Histogram,
+    /// Response time over percentiles.
+    PercentileCurve,
+    /// Response time over rate.
+    LoadResponse,
+    /// One figure by two variables.
+    Matrix,
+    /// A table.
+    Table,
+}
+
+/// What a view is made of: its axes, body and marks.
+pub(crate) struct Drawing {
+    pub(crate) x: Axis,
+    pub(crate) y: Axis,
+    pub(crate) body: Body,
+    pub(crate) marks: Vec<Mark>,
+}
+
+/// How a view is computed; `None` when there is nothing to show.
+#[derive(Clone, Copy)]
+enum Compute {
+    Run(fn(&Facts, &RunFacts) -> Option<Drawing>),
+    All(fn(&Facts) -> Option<Drawing>),
+}
+
+/// One entry of the catalogue.
+#[derive(Clone, Copy)]
+pub struct View {
+    /// Name that commands and documents use.
+    pub id: &'static str,
+    /// Heading.
+    pub title: &'static str,
+    /// One sentence that explains what is seen.
+    pub explanation: &'static str,
+    /// Kind of picture.
+    pub kind: Kind,
+    compute: Compute,
+}
+
+impl View {
+    /// Is it about one run (rather than all of a recording)?
+    pub fn is_of_a_run(&self) -> bool {
+        matches!(self.compute, Compute::Run(_))
+    }
+
+    /// The view over `run`, or over all runs; `None` when there is nothing to show.
+    pub fn draw(&self, facts: &Facts, run: Option<&RunFacts>) -> Option<ViewData> {
+        let (drawing, subject) = match self.compute {
+            Compute::All(compute) => (compute(facts)?, String::new()),
+            Compute::Run(compute) => {
+                let run = run.or_else(|| facts.runs.iter().find(|run| run.title != "format")).or(facts.runs.first())?;
+                (compute(facts, run)?, format!("{} {}", run.title, run.detail).trim_end().to_string())
+            }
+        };
+        Some(ViewData {
+            id: self.id.to_string(),
+            title: self.title.to_string(),
+            subject,
+            explanation: self.explanation.to_string(),
+            x: drawing.x,
+            y: drawing.y,
+            body: drawing.body,
+            marks: drawing.marks,
+        })
+    }
+}
+
+/// Which part of a recording a view is about.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Selection {
+    /// Title of a run, or its position in the order of execution; `None`: the first that is not a filling run.
+    pub run: Option<String>,
+    /// Only this workload.
+    pub workload: Option<String>,
+    /// Only this target.
+    pub target: Option<String>,
+}
+
+impl Selection {
+    /// Does a row of this workload and target belong to it?
+    pub fn admits(&self, workload: &str, target: &str) -> bool {
+        self.workload.as_deref().is_none_or(|wanted| wanted == workload)
+            && self.target.as_deref().is_none_or(|wanted| wanted == target)
+    }
+}
+
+const fn run(
+    id: &'static str,
+    title: &'static str,
+    kind: Kind,
+    compute: fn(&Facts, &RunFacts) -> Option<Drawing>,
+    explanation: &'static str,
+) -> View {
+    View { id, title, explanation, kind, compute: Compute::Run(compute) }
+}
+
+const fn all(
+    id: &'static str,
+    title: &'static str,
+    kind: Kind,
+    compute: fn(&Facts) -> Option<Drawing>,
+    explanation: &'static str,
+) -> View {
+    View { id, title, explanation, kind, compute: Compute::All(compute) }
+}
+
+static VIEWS: [View; 27] = [
+    all(
+        "sweep.load_response",
+        "Load and response time",
+        Kind::LoadResponse,
+        series::load_response,
+        "Each point is a run. The knee is the point of greatest rate ÷ mean response time: beyond it, more load mostly buys waiting.",
+    ),
+    all(
+        "sweep.matrix",
+        "Rate by two variables",
+        Kind::Matrix,
+        series::matrix,
+        "Achieved operations per second, the best of all runs with these two values.",
+    ),
+    all(
+        "sweep.runs",
+        "Runs",
+        Kind::Table,
+        tables::runs,
+        "Each run over its measured phase, warm-up excluded. Choose a run to see it in detail.",
+    ),
+    run(
+        "run.operations",
+        "Operations",
+        Kind::Table,
+        tables::operations,
+        "Totals of the measured phase. Response time counts from when an operation was due, service time from when it was submitted.",
+    ),
+    run(
+        "run.iops",
+        "Operations per second",
+        Kind::TimeSeries,
+        series::iops,
+        "Completions by interval; dashed: arrivals, what was asked for.",
+    ),
+    run(
+        "run.response",
+        "Response time",
+        Kind::TimeSeries,
+        series::response,
+        "From due time to completion, percentiles of each interval, logarithmic axis.",
+    ),
+    run(
+        "run.response_heatmap",
+        "Response times of all operations",
+        Kind::HeatMap,
+        series::heat_map,
+        "Every operation of every interval: the darker (on dark pages, the brighter), the more operations took this long. Logarithmic colours.",
+    ),
+    run("run.throughput", "Throughput", Kind::TimeSeries, series::throughput, "Bytes moved per second, M = 1,000,000."),
+    run(
+        "run.service",
+        "Service time",
+        Kind::TimeSeries,
+        series::service,
+        "From submission to completion: what the storage took, without waiting before it. Logarithmic axis.",
+    ),
+    run(
+        "run.histogram",
+        "Histogram of response times",
+        Kind::Histogram,
+        series::histogram,
+        "Operations of the measured phase by response time; both axes logarithmic.",
+    ),
+    run(
+        "run.percentiles",
+        "Percentile curve",
+        Kind::PercentileCurve,
+        series::percentiles,
+        "So many per cent of the operations took this long or less; the horizontal axis gives each nine the same room.",
+    ),
+    run(
+        "run.queue_depth",
+        "Queue depth",
+        Kind::TimeSeries,
+        series::queue_depth,
+        "Mean number of operations in flight by interval.",
+    ),
+    run(
+        "run.backlog",
+        "Backlog",
+        Kind::TimeSeries,
+        series::backlog,
+        "Operations that were due and not submitted at the end of each interval; 0 where the storage kept up.",
+    ),
+    run(
+        "run.wait",
+        "Submission lag",
+        Kind::TimeSeries,
+        series::wait,
+        "From due time to submission: waiting for a free slot, or the load generator's own delay. Logarithmic axis.",
+    ),
+    run(
+        "run.generator",
+        "CPU of the load generator",
+        Kind::TimeSeries,
+        series::generator,
+        "Per cent of one CPU, all workers together, and the busiest worker: at 100 % the generator is the limit.",
+    ),
+    run(
+        "run.cpu",
+        "CPU of the host",
+        Kind::TimeSeries,
+        series::cpu,
+        "Per cent of all CPUs, and of the busiest single one; tick-sampled by the kernel.",
+    ),
+    run(
+        "disk.rate",
+        "Device rate",
+        Kind::TimeSeries,
+        series::disk_rate,
+        "Requests per second that devices completed, as the kernel counts them.",
+    ),
+    run(
+        "disk.throughput",
+        "Device throughput",
+        Kind::TimeSeries,
+        series::disk_throughput,
+        "Bytes per second that devices moved.",
+    ),
+    run(
+        "disk.response",
+        "Device response time",
+        Kind::TimeSeries,
+        series::disk_response,
+        "Mean time of a request in the device's queue and the device. Logarithmic axis.",
+    ),
+    run(
+        "disk.queue",
+        "Device queue",
+        Kind::TimeSeries,
+        series::disk_queue,
+        "Mean number of requests in the device's queue and the device.",
+    ),
+    run(
+        "disk.busy",
+        "Device utilization",
+        Kind::TimeSeries,
+        series::disk_busy,
+        "Part of the time with at least one request in flight; 100 % is not saturation where a device serves many at once.",
+    ),
+    run("run.summary", "Summary", Kind::Table, tables::summary, "The run in figures, over its measured phase."),
+    run("run.workloads", "Workloads", Kind::Table, tables::workloads, "Totals of the measured phase by workload."),
+    run(
+        "run.targets",
+        "Targets",
+        Kind::Table,
+        tables::targets,
+        "Totals of the measured phase by target, with the longest time that each went without a completion although something was waiting.",
+    ),
+    run(
+        "run.phases",
+        "Phases",
+        Kind::Table,
+        tables::phases,
+        "What was recorded when; summaries are about the measured phase only.",
+    ),
+    run(
+        "run.stalls",
+        "Stalls",
+        Kind::Table,
+        tables::stalls,
+        "Times in which no operation completed although operations were due or in flight.",
+    ),
+    all("recording.events", "Events", Kind::Table, tables::events, "What happened that belongs to no interval."),
+];
+
+/// All views.
+pub fn views() -> &'static [View] {
+    &VIEWS
+}
+
+/// The view with this name.
+///
+/// # Errors
+/// None has it; the error names the nearest.
+pub fn view(id: &str) -> Result<&'static View, AnalyzeError> {
+    VIEWS.iter().find(|view| view.id == id).ok_or_else(|| {
+        let nearest = VIEWS.iter().min_by_key(|view| distance(view.id, id)).map_or("", |view| view.id);
+        AnalyzeError::UnknownView { id: id.to_string(), nearest: nearest.to_string() }
+    })
+}
+
+/// Computes one view of a recording.
+///
+/// # Errors
+/// No such view or run, a recording that cannot be read, or nothing to show.
+pub fn compute(reader: &Reader, id: &str, selection: &Selection) -> Result<ViewData, AnalyzeError> {
+    let view = view(id)?;
+    let facts = Facts::read(reader, selection)?;
+    view.draw(&facts, None).ok_or_else(|| AnalyzeError::Empty {
+        id: id.to_string(),
+        reason: "nothing of what it shows was recorded for this selection".to_string(),
+    })
+}
+
+/// Edit distance.
+fn distance(a: &str, b: &str) -> usize {
+    let b: Vec<char> = b.chars().collect();
+    let mut row: Vec<usize> = (0..=b.len()).collect();
+    for (i, left) in a.chars().enumerate() {
+        let mut corner = i;
+        row[0] = i + 1;
+        for (j, right) in b.iter().enumerate() {
+            let replace = corner + usize::from(left != *right);
+            corner = row[j + 1];
+            row[j + 1] = replace.min(corner + 1).min(row[j] + 1);
+        }
+    }
+    row[b.len()]
+}

@@ -1,0 +1,282 @@
+//! Reads a recording once and keeps what every view needs: one entry per run and interval, never one per row.
+
+mod columns;
+mod counters;
+mod fold;
+
+pub(crate) use counters::shares as cpu_shares;
+pub use counters::{CpuPoint, DiskPoint};
+
+use crate::{AnalyzeError, Selection};
+use quantity::histogram::Histogram;
+use recording::{Manifest, Reader, State, rows};
+use std::collections::BTreeMap;
+
+/// Everything that the views are computed from.
+#[derive(Debug)]
+pub struct Facts {
+    /// The recording's manifest.
+    pub manifest: Manifest,
+    /// Is it sealed, open or cut short?
+    pub state: State,
+    /// Runs in the order of execution.
+    pub runs: Vec<RunFacts>,
+    /// Use of all CPUs between successive samples, ascending in time.
+    pub cpu: Vec<CpuPoint>,
+    /// Rates of each device between successive samples, ascending in time.
+    pub disks: BTreeMap<String, Vec<DiskPoint>>,
+    /// What happened.
+    pub events: Vec<rows::Event>,
+}
+
+/// One run.
+#[derive(Debug, Default)]
+pub struct RunFacts {
+    /// Position in the order of execution.
+    pub index: i32,
+    /// Title.
+    pub title: String,
+    /// Loop variables, `name=value name=value`.
+    pub detail: String,
+    /// Arrivals per second that were asked for; `None` at full speed.
+    pub offered: Option<f64>,
+    /// Phases in order.
+    pub phases: Vec<PhaseSpan>,
+    /// `CLOCK_MONOTONIC` at its start, ns.
+    pub start_ns: i64,
+    /// Intervals, ascending in time.
+    pub intervals: Vec<IntervalFacts>,
+    /// Totals by phase, workload, target and operation.
+    pub totals: Vec<TotalFacts>,
+    /// Times without a completion although something was waiting, over all lanes.
+    pub stalls: Vec<Stall>,
+    /// The longest stall of each target.
+    pub target_stalls: BTreeMap<String, Stall>,
+    /// Its totals were written at its end; otherwise they are added up from its intervals.
+    pub complete: bool,
+}
+
+/// A phase of a run.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct PhaseSpan {
+    /// `warmup`, `measure`, `drain`, `format`.
+    pub phase: String,
+    /// Start, ns.
+    pub from_ns: i64,
+    /// End, ns.
+    pub to_ns: i64,
+}
+
+/// Counts of one operation in one interval.
+#[derive(Clone, Copy, Debug, Default, PartialEq)]
+pub struct OpCount {
+    /// Arrivals.
+    pub arrivals: i64,
+    /// Completions.
+    pub ops: i64,
+    /// Bytes moved.
+    pub bytes: i64,
+    /// Failures.
+    pub errors: i64,
+}
+
+/// One interval of one run, all selected lanes together.
+#[derive(Clone, Debug, Default)]
+pub struct IntervalFacts {
+    /// End, ns.
+    pub t_ns: i64,
+    /// Length, ns.
+    pub interval_ns: i64,
+    /// Phase.
+    pub phase: String,
+    /// By operation: read, write, trim, flush.
+    pub ops: [OpCount; 4],
+    /// Mean number in flight.
+    pub in_flight: f64,
+    /// Arrived, not submitted, at the end.
+    pub backlog: i64,
+    /// Response times.
+    pub response: Histogram,
+    /// Service times.
+    pub service: Histogram,
+    /// Submission lags of the engine.
+    pub wait: Histogram,
+    /// CPU of the engine's workers, user, ns.
+    pub engine_user_ns: i64,
+    /// The same, system.
+    pub engine_system_ns: i64,
+    /// CPU of the busiest worker, ns.
+    pub engine_busiest_ns: i64,
+    /// Workers.
+    pub workers: usize,
+    /// Was the generator itself the limit?
+    pub limited: bool,
+    /// Greatest age of a timestamp, ns.
+    pub timestamp_age_ns_max: Option<i64>,
+}
+
+impl IntervalFacts {
+    /// Completions of all operations.
+    pub fn completed(&self) -> i64 {
+        self.ops.iter().map(|count| count.ops).sum()
+    }
+
+    /// Nothing completed although something was waiting or arrived.
+    pub fn is_stalled(&self) -> bool {
+        self.completed() == 0
+            && (self.in_flight > 0.0 || self.backlog > 0 || self.ops.iter().any(|count| count.arrivals > 0))
+    }
+
+    /// `value` per second.
+    pub fn per_second(&self, value: i64) -> f64 {
+        if self.interval_ns > 0 { value as f64 * 1e9 / self.interval_ns as f64 } else { f64::NAN }
+    }
+}
+
+/// Exact totals of one lane in one phase.
+#[derive(Clone, Debug, PartialEq)]
+pub struct TotalFacts {
+    /// Phase.
+    pub phase: String,
+    /// Workload.
+    pub workload: String,
+    /// Target.
+    pub target: String,
+    /// Operation.
+    pub op: String,
+    /// Counts.
+    pub count: OpCount,
+    /// Response times.
+    pub response: Histogram,
+    /// Service times.
+    pub service: Histogram,
+}
+
+/// A time without a completion although something was waiting.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Stall {
+    /// Start, ns.
+    pub from_ns: i64,
+    /// End, ns.
+    pub to_ns: i64,
+}
+
+impl Stall {
+    /// Length, ns.
+    pub fn length_ns(&self) -> i64 {
+        self.to_ns - self.from_ns
+    }
+}
+
+/// The four operations in the order of [`IntervalFacts::ops`].
+pub(crate) const OPS: [&str; 4] = ["read", "write", "trim", "flush"];
+
+impl Facts {
+    /// Reads what `selection` asks for.
+    ///
+    /// # Errors
+    /// A recording that cannot be read, or a run that it does not have.
+    pub fn read(reader: &Reader, selection: &Selection) -> Result<Self, AnalyzeError> {
+        let mut runs: BTreeMap<i32, RunFacts> = BTreeMap::new();
+        fold::phases(reader, &mut runs)?;
+        fold::totals(reader, selection, &mut runs)?;
+        fold::intervals(reader, selection, &mut runs)?;
+        fold::engine(reader, &mut runs)?;
+        let mut runs: Vec<RunFacts> = runs.into_values().collect();
+        for run in &mut runs {
+            run.finish();
+        }
+        if let Some(wanted) = &selection.run {
+            let known: Vec<String> = runs.iter().map(|run| run.title.clone()).collect();
+            let number: Option<i32> = wanted.parse().ok();
+            let title = runs.iter().any(|run| run.title == *wanted);
+            runs.retain(|run| if title { run.title == *wanted } else { Some(run.index) == number });
+            if runs.is_empty() {
+                return Err(AnalyzeError::UnknownRun { run: wanted.clone(), known: known.join(", ") });
+            }
+        }
+        Ok(Self {
+            manifest: reader.manifest().clone(),
+            state: reader.state(),
+            cpu: counters::cpu(&reader.table::<rows::Cpu>()?),
+            disks: counters::disks(&reader.table::<rows::Disk>()?),
+            events: reader.table::<rows::Event>()?,
+            runs,
+        })
+    }
+}
+
+impl RunFacts {
+    /// The phase that the summary is about: `measure`, for a filling run `format`, else whatever there is.
+    pub fn main_phase(&self) -> &str {
+        ["measure", "format", "warmup"]
+            .into_iter()
+            .find(|phase| {
+                self.intervals.iter().any(|interval| interval.phase == *phase)
+                    || self.totals.iter().any(|total| total.phase == *phase)
+            })
+            .unwrap_or("measure")
+    }
+
+    /// Totals of the main phase.
+    pub fn main_totals(&self) -> impl Iterator<Item = &TotalFacts> {
+        let phase = self.main_phase().to_string();
+        self.totals.iter().filter(move |total| total.phase == phase)
+    }
+
+    /// Intervals of the main phase.
+    pub fn main_intervals(&self) -> impl Iterator<Item = &IntervalFacts> {
+        let phase = self.main_phase().to_string();
+        self.intervals.iter().filter(move |interval| interval.phase == phase)
+    }
+
+    /// Length of the main phase, s: its intervals together.
+    pub fn measured_s(&self) -> f64 {
+        self.main_intervals().map(|interval| interval.interval_ns as f64 / 1e9).sum()
+    }
+
+    /// Seconds since the run's start.
+    pub fn seconds(&self, t_ns: i64) -> f64 {
+        (t_ns - self.start_ns) as f64 / 1e9
+    }
+
+    /// End of the last interval or phase, ns.
+    pub fn end_ns(&self) -> i64 {
+        let phases = self.phases.iter().map(|phase| phase.to_ns).max();
+        self.intervals.last().map(|interval| interval.t_ns).max(phases).unwrap_or(self.start_ns)
+    }
+
+    /// The longest stall.
+    pub fn longest_stall(&self) -> Option<Stall> {
+        self.stalls.iter().copied().max_by_key(Stall::length_ns)
+    }
+
+    /// Puts intervals in order, fills what the phase table does not know, and finds the stalls.
+    fn finish(&mut self) {
+        self.intervals.sort_by_key(|interval| interval.t_ns);
+        let first = self.intervals.first().map(|interval| interval.t_ns - interval.interval_ns);
+        let phases = self.phases.iter().map(|phase| phase.from_ns).min();
+        self.start_ns = phases.or(first).unwrap_or(0);
+        let end_ns = self.intervals.last().map_or(self.start_ns, |interval| interval.t_ns);
+        for phase in &mut self.phases {
+            if phase.to_ns == i64::MAX {
+                phase.to_ns = end_ns.max(phase.from_ns);
+            }
+        }
+        for interval in &self.intervals {
+            let from_ns = interval.t_ns - interval.interval_ns;
+            if !interval.is_stalled() {
+                continue;
+            }
+            match self.stalls.last_mut() {
+                // Intervals touch; a gap of less than a tenth of one is rounding.
+                Some(last) if from_ns - last.to_ns <= interval.interval_ns / 10 => last.to_ns = interval.t_ns,
+                _ => self.stalls.push(Stall { from_ns, to_ns: interval.t_ns }),
+            }
+        }
+        self.totals.sort_by(|a, b| {
+            let place = |total: &TotalFacts| OPS.iter().position(|op| *op == total.op);
+            (&a.phase, &a.workload, &a.target, place(a)).cmp(&(&b.phase, &b.workload, &b.target, place(b)))
+        });
+    }
+}

@@ -1,0 +1,133 @@
+//! From cumulative counters of CPUs and devices to rates between successive samples.
+
+use recording::rows::{Cpu, Disk};
+use std::collections::BTreeMap;
+
+/// Use of the CPUs between two samples, per cent of all of them.
+#[derive(Clone, Copy, Debug, Default, PartialEq)]
+pub struct CpuPoint {
+    /// End, ns.
+    pub t_ns: i64,
+    /// User and nice.
+    pub user: f64,
+    /// System.
+    pub system: f64,
+    /// Interrupts and soft interrupts.
+    pub irq: f64,
+    /// Stolen by the hypervisor.
+    pub steal: f64,
+    /// Idle with I/O outstanding.
+    pub iowait: f64,
+    /// Busy share of the busiest single CPU; `None` when CPUs were not sampled singly.
+    pub busiest: Option<f64>,
+}
+
+/// A device between two samples.
+#[derive(Clone, Copy, Debug, Default, PartialEq)]
+pub struct DiskPoint {
+    /// End, ns.
+    pub t_ns: i64,
+    /// Reads per second.
+    pub reads: Option<f64>,
+    /// Writes per second.
+    pub writes: Option<f64>,
+    /// Bytes read per second.
+    pub read_bytes: Option<f64>,
+    /// Bytes written per second.
+    pub write_bytes: Option<f64>,
+    /// Mean time of a request in the device's queue and the device, ns; `None` when there was none.
+    pub response_ns: Option<f64>,
+    /// Mean number of requests in the queue and the device.
+    pub queue: Option<f64>,
+    /// Share of the time with at least one request, per cent; not saturation.
+    pub busy: Option<f64>,
+}
+
+/// `now - before`; counters that went backwards (a reset, a new device) are missing.
+fn delta(now: i64, before: i64) -> Option<f64> {
+    (now >= before).then(|| (now - before) as f64)
+}
+
+/// Rates between successive samples of all CPUs.
+pub(crate) fn cpu(rows: &[Cpu]) -> Vec<CpuPoint> {
+    let mut last: BTreeMap<&str, &Cpu> = BTreeMap::new();
+    let mut points: Vec<CpuPoint> = Vec::new();
+    let mut busiest: BTreeMap<i64, f64> = BTreeMap::new();
+    for row in rows {
+        let Some(before) = last.insert(&row.cpu, row) else { continue };
+        let Some(shares) = shares(row, before) else { continue };
+        if row.cpu == "all" {
+            points.push(shares);
+        } else {
+            let busy = shares.user + shares.system + shares.irq + shares.steal;
+            let most = busiest.entry(row.t_ns).or_insert(busy);
+            *most = most.max(busy);
+        }
+    }
+    for point in &mut points {
+        point.busiest = busiest.get(&point.t_ns).copied();
+    }
+    points
+}
+
+/// Shares of the time between two samples of one CPU (or of all).
+pub(crate) fn shares(row: &Cpu, before: &Cpu) -> Option<CpuPoint> {
+    let part = |now: i64, was: i64| delta(now, was).unwrap_or(0.0);
+    let user = part(row.user_ns, before.user_ns) + part(row.nice_ns, before.nice_ns);
+    let system = part(row.system_ns, before.system_ns);
+    let irq = part(row.irq_ns, before.irq_ns) + part(row.softirq_ns, before.softirq_ns);
+    let (steal, iowait) =
+        (part(row.steal_ns.unwrap_or(0), before.steal_ns.unwrap_or(0)), part(row.iowait_ns, before.iowait_ns));
+    let all = user + system + irq + steal + iowait + part(row.idle_ns, before.idle_ns);
+    let percent = |value: f64| 100.0 * value / all;
+    (all > 0.0).then(|| CpuPoint {
+        t_ns: row.t_ns,
+        user: percent(user),
+        system: percent(system),
+        irq: percent(irq),
+        steal: percent(steal),
+        iowait: percent(iowait),
+        busiest: None,
+    })
+}
+
+/// Rates between successive samples of every device.
+pub(crate) fn disks(rows: &[Disk]) -> BTreeMap<String, Vec<DiskPoint>> {
+    let mut last: BTreeMap<&str, &Disk> = BTreeMap::new();
+    let mut points: BTreeMap<String, Vec<DiskPoint>> = BTreeMap::new();
+    for row in rows {
+        if let Some(before) = last.insert(&row.device, row)
+            && row.t_ns > before.t_ns
+        {
+            points.entry(row.device.clone()).or_default().push(disk(row, before));
+        }
+    }
+    points
+}
+
+fn disk(row: &Disk, before: &Disk) -> DiskPoint {
+    let seconds = (row.t_ns - before.t_ns) as f64 / 1e9;
+    let rate = |now: i64, was: i64, scale: f64| delta(now, was).map(|value| value * scale / seconds);
+    let maybe = |now: Option<i64>, was: Option<i64>| now.zip(was).and_then(|(now, was)| delta(now, was));
+    let sum = |parts: [Option<f64>; 3]| parts.into_iter().flatten().reduce(|a, b| a + b);
+    let ios = sum([
+        delta(row.read_ios, before.read_ios),
+        delta(row.write_ios, before.write_ios),
+        maybe(row.discard_ios, before.discard_ios),
+    ]);
+    let ticks = sum([
+        delta(row.read_ticks_ms, before.read_ticks_ms),
+        delta(row.write_ticks_ms, before.write_ticks_ms),
+        maybe(row.discard_ticks_ms, before.discard_ticks_ms),
+    ]);
+    DiskPoint {
+        t_ns: row.t_ns,
+        reads: rate(row.read_ios, before.read_ios, 1.0),
+        writes: rate(row.write_ios, before.write_ios, 1.0),
+        read_bytes: rate(row.read_sectors, before.read_sectors, 512.0),
+        write_bytes: rate(row.write_sectors, before.write_sectors, 512.0),
+        response_ns: ios.zip(ticks).filter(|(ios, _)| *ios > 0.0).map(|(ios, ticks)| ticks * 1e6 / ios),
+        queue: rate(row.weighted_ticks_ms, before.weighted_ticks_ms, 1e-3),
+        busy: rate(row.io_ticks_ms, before.io_ticks_ms, 0.1).map(|busy| busy.min(100.0)),
+    }
+}

@@ -1,0 +1,303 @@
+//! The passes over the tables: each row is looked at once, its histograms are added up in their stored form.
+
+use super::columns::{Columns, Names};
+use super::{IntervalFacts, OPS, OpCount, PhaseSpan, RunFacts, Stall, TotalFacts};
+use crate::{AnalyzeError, Selection};
+use arrow_array::{Array, BinaryArray, RecordBatch};
+use quantity::histogram::{Histogram, Merger};
+use recording::{Reader, rows};
+use std::collections::BTreeMap;
+
+type Runs = BTreeMap<i32, RunFacts>;
+
+fn run_of<'a>(runs: &'a mut Runs, index: i32, title: &str) -> &'a mut RunFacts {
+    let run = runs.entry(index).or_insert_with(|| RunFacts { index, ..RunFacts::default() });
+    if run.title.is_empty() {
+        run.title = title.to_string();
+    }
+    run
+}
+
+/// Titles, rates and phases.
+pub(crate) fn phases(reader: &Reader, runs: &mut Runs) -> Result<(), AnalyzeError> {
+    for row in reader.table::<rows::Phase>()? {
+        let run = run_of(runs, row.run_index, &row.run);
+        run.offered = run.offered.or(row.offered_rate);
+        if run.detail.is_empty() {
+            run.detail = row.detail;
+        }
+        let open = run.phases.iter_mut().rfind(|phase| phase.phase == row.phase && phase.to_ns == i64::MAX);
+        match (row.event.as_str(), open) {
+            ("end", Some(open)) => open.to_ns = row.t_ns,
+            ("start", _) => run.phases.push(PhaseSpan { phase: row.phase, from_ns: row.t_ns, to_ns: i64::MAX }),
+            _ => {}
+        }
+    }
+    Ok(())
+}
+
+/// Exact totals at full resolution.
+pub(crate) fn totals(reader: &Reader, selection: &Selection, runs: &mut Runs) -> Result<(), AnalyzeError> {
+    for row in reader.table::<rows::RunTotal>()? {
+        let run = run_of(runs, row.run_index, &row.run);
+        run.complete = true;
+        if selection.admits(&row.workload, &row.target) {
+            run.totals.push(TotalFacts {
+                phase: row.phase,
+                workload: row.workload,
+                target: row.target,
+                op: row.op,
+                count: OpCount { arrivals: row.arrivals, ops: row.ops, bytes: row.bytes, errors: row.errors },
+                response: row.response,
+                service: row.service,
+            });
+        }
+    }
+    Ok(())
+}
+
+/// What is being added up: one interval of one run.
+struct Open {
+    run_index: i32,
+    /// Its run has no totals: they are added up from the intervals.
+    incomplete: bool,
+    facts: IntervalFacts,
+}
+
+/// State of the fold over `op_interval`.
+struct Fold<'a> {
+    runs: &'a mut Runs,
+    names: Names,
+    open: Option<Open>,
+    response: Merger,
+    service: Merger,
+    /// Of each target by its number: is it in this interval, and has anything completed?
+    targets: Vec<Option<bool>>,
+    touched: Vec<usize>,
+    /// Stalls under way, by target.
+    stalled: BTreeMap<(i32, usize), Stall>,
+    /// Totals of runs whose totals were never written: the recording was cut short.
+    rest: BTreeMap<(i32, [usize; 4]), TotalFacts>,
+}
+
+/// One pass over `op_interval`.
+pub(crate) fn intervals(reader: &Reader, selection: &Selection, runs: &mut Runs) -> Result<(), AnalyzeError> {
+    let mut fold = Fold {
+        runs,
+        names: Names::default(),
+        open: None,
+        response: Merger::new(),
+        service: Merger::new(),
+        targets: Vec::new(),
+        touched: Vec::new(),
+        stalled: BTreeMap::new(),
+        rest: BTreeMap::new(),
+    };
+    for batch in reader.batches("op_interval")? {
+        fold.batch(&batch?, selection)?;
+    }
+    fold.close();
+    for ((run, _), total) in std::mem::take(&mut fold.rest) {
+        run_of(fold.runs, run, "").totals.push(total);
+    }
+    Ok(())
+}
+
+impl Fold<'_> {
+    fn batch(&mut self, batch: &RecordBatch, selection: &Selection) -> Result<(), AnalyzeError> {
+        let columns = Columns { table: "op_interval", batch };
+        let (t_ns, lengths, run_indices) =
+            (columns.longs("t_ns")?, columns.longs("interval_ns")?, columns.ints("run_index")?);
+        let titles = columns.texts("run", &mut self.names)?;
+        let phases = columns.texts("phase", &mut self.names)?;
+        let workloads = columns.texts("workload", &mut self.names)?;
+        let targets = columns.texts("target", &mut self.names)?;
+        let ops = columns.texts("op", &mut self.names)?;
+        let counts = ["arrivals", "ops", "bytes", "errors"].map(|column| columns.longs(column));
+        let [arrivals, completed, bytes, errors] = counts;
+        let (arrivals, completed, bytes, errors) = (arrivals?, completed?, bytes?, errors?);
+        let (in_flight, backlog) = (columns.doubles("in_flight_mean")?, columns.longs("backlog")?);
+        let (response, service) = (columns.bytes("response")?, columns.bytes("service")?);
+        self.targets.resize(self.names.len(), None);
+        let op_at: Vec<usize> = (0..self.names.len())
+            .map(|number| OPS.iter().position(|op| *op == self.names.name(number)).unwrap_or(0))
+            .collect();
+        for row in 0..batch.num_rows() {
+            let (run_index, end_ns) = (run_indices.value(row), t_ns.value(row));
+            if !self.open.as_ref().is_some_and(|open| open.run_index == run_index && open.facts.t_ns == end_ns) {
+                self.close();
+                self.begin(run_index, titles[row], phases[row], (end_ns, lengths.value(row)));
+            }
+            if !selection.admits(self.names.name(workloads[row]), self.names.name(targets[row])) {
+                continue;
+            }
+            let count = OpCount {
+                arrivals: arrivals.value(row),
+                ops: completed.value(row),
+                bytes: bytes.value(row),
+                errors: errors.value(row),
+            };
+            let waiting = if in_flight.is_null(row) { 0.0 } else { in_flight.value(row) };
+            let behind = if backlog.is_null(row) { 0 } else { backlog.value(row) };
+            self.add(op_at[ops[row]], targets[row], count, (waiting, behind));
+            if count.ops > 0 || count.errors > 0 {
+                add("response", &mut self.response, response, row)?;
+                add("service", &mut self.service, service, row)?;
+            }
+            if self.open.as_ref().is_some_and(|open| open.incomplete) {
+                let key = [phases[row], workloads[row], targets[row], ops[row]];
+                self.rest(run_index, key, count, (response.value(row), service.value(row)))?;
+            }
+        }
+        Ok(())
+    }
+
+    /// Starts an interval.
+    fn begin(&mut self, run_index: i32, title: usize, phase: usize, (t_ns, interval_ns): (i64, i64)) {
+        let run = run_of(self.runs, run_index, self.names.name(title));
+        let incomplete = !run.complete;
+        let phase = self.names.name(phase).to_string();
+        self.open = Some(Open {
+            run_index,
+            incomplete,
+            facts: IntervalFacts { t_ns, interval_ns, phase, ..IntervalFacts::default() },
+        });
+    }
+
+    fn add(&mut self, op: usize, target: usize, count: OpCount, (in_flight, backlog): (f64, i64)) {
+        let Some(open) = &mut self.open else { return };
+        let sum = &mut open.facts.ops[op];
+        sum.arrivals += count.arrivals;
+        sum.ops += count.ops;
+        sum.bytes += count.bytes;
+        sum.errors += count.errors;
+        open.facts.in_flight += in_flight;
+        open.facts.backlog += backlog;
+        let active = count.ops > 0 || count.arrivals > 0 || in_flight > 0.0 || backlog > 0;
+        if active {
+            if self.targets[target].is_none() {
+                self.touched.push(target);
+            }
+            self.targets[target] = Some(self.targets[target].unwrap_or(false) || count.ops > 0);
+        }
+    }
+
+    /// Ends the interval under way.
+    fn close(&mut self) {
+        let Some(mut open) = self.open.take() else { return };
+        open.facts.response = self.response.take();
+        open.facts.service = self.service.take();
+        let (to_ns, from_ns) = (open.facts.t_ns, open.facts.t_ns - open.facts.interval_ns);
+        let run = run_of(self.runs, open.run_index, "");
+        for target in self.touched.drain(..) {
+            let key = (open.run_index, target);
+            if self.targets[target].take() == Some(true) {
+                self.stalled.remove(&key);
+                continue;
+            }
+            let stall = self.stalled.entry(key).or_insert(Stall { from_ns, to_ns });
+            stall.to_ns = to_ns;
+            let longest = run.target_stalls.entry(self.names.name(target).to_string()).or_insert(*stall);
+            if stall.length_ns() > longest.length_ns() {
+                *longest = *stall;
+            }
+        }
+        match run.intervals.iter_mut().rfind(|known| known.t_ns == open.facts.t_ns) {
+            // Rows of one interval in several places of the table: a repaired journal.
+            Some(known) => join(known, &open.facts),
+            None => run.intervals.push(open.facts),
+        }
+    }
+
+    fn rest(
+        &mut self,
+        run: i32,
+        key: [usize; 4],
+        count: OpCount,
+        (response, service): (&[u8], &[u8]),
+    ) -> Result<(), AnalyzeError> {
+        let name = |index: usize| self.names.name(key[index]).to_string();
+        let total = self.rest.entry((run, key)).or_insert_with(|| TotalFacts {
+            phase: name(0),
+            workload: name(1),
+            target: name(2),
+            op: name(3),
+            count: OpCount::default(),
+            response: Histogram::default(),
+            service: Histogram::default(),
+        });
+        total.count.arrivals += count.arrivals;
+        total.count.ops += count.ops;
+        total.count.bytes += count.bytes;
+        total.count.errors += count.errors;
+        total.response.merge(&decoded("response", response)?);
+        total.service.merge(&decoded("service", service)?);
+        Ok(())
+    }
+}
+
+fn decoded(column: &'static str, bytes: &[u8]) -> Result<Histogram, AnalyzeError> {
+    if bytes.is_empty() {
+        return Ok(Histogram::default());
+    }
+    Histogram::decode(bytes).map_err(|error| AnalyzeError::Histogram {
+        table: "op_interval",
+        column,
+        reason: error.to_string(),
+    })
+}
+
+fn add(column: &'static str, merger: &mut Merger, array: &BinaryArray, row: usize) -> Result<(), AnalyzeError> {
+    if array.is_null(row) {
+        return Ok(());
+    }
+    merger.add(array.value(row)).map_err(|error| AnalyzeError::Histogram {
+        table: "op_interval",
+        column,
+        reason: error.to_string(),
+    })
+}
+
+fn join(known: &mut IntervalFacts, more: &IntervalFacts) {
+    for (sum, count) in known.ops.iter_mut().zip(&more.ops) {
+        sum.arrivals += count.arrivals;
+        sum.ops += count.ops;
+        sum.bytes += count.bytes;
+        sum.errors += count.errors;
+    }
+    known.in_flight += more.in_flight;
+    known.backlog += more.backlog;
+    known.response.merge(&more.response);
+    known.service.merge(&more.service);
+}
+
+/// What the engine said about itself; also tells of intervals in which nothing happened at all.
+pub(crate) fn engine(reader: &Reader, runs: &mut Runs) -> Result<(), AnalyzeError> {
+    let mut at: BTreeMap<(i32, i64), usize> = BTreeMap::new();
+    for run in runs.values() {
+        at.extend(run.intervals.iter().enumerate().map(|(place, interval)| ((run.index, interval.t_ns), place)));
+    }
+    for row in reader.table::<rows::EngineInterval>()? {
+        let run = run_of(runs, row.run_index, &row.run);
+        let place = *at.entry((row.run_index, row.t_ns)).or_insert_with(|| {
+            let phase = run.phases.iter().find(|phase| row.t_ns > phase.from_ns && row.t_ns <= phase.to_ns);
+            let phase = phase.map_or("drain".to_string(), |phase| phase.phase.clone());
+            run.intervals.push(IntervalFacts {
+                t_ns: row.t_ns,
+                interval_ns: row.interval_ns,
+                phase,
+                ..IntervalFacts::default()
+            });
+            run.intervals.len() - 1
+        });
+        let interval = &mut run.intervals[place];
+        interval.workers += 1;
+        interval.engine_user_ns += row.cpu_user_ns;
+        interval.engine_system_ns += row.cpu_sys_ns;
+        interval.engine_busiest_ns = interval.engine_busiest_ns.max(row.cpu_user_ns + row.cpu_sys_ns);
+        interval.limited |= row.limited;
+        interval.wait.merge(&row.wait);
+        interval.timestamp_age_ns_max = interval.timestamp_age_ns_max.max(Some(row.timestamp_age_ns_max));
+    }
+    Ok(())
+}

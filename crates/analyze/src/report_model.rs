@@ -1,0 +1,419 @@
+//! Puts a whole report together.
+
+mod warnings;
+
+use crate::model::{
+    Appendix, Figure, Fold, HardwareGroup, RecordingInfo, ReportModel, RunModel, RunSummary, Source, StallModel, Tone,
+};
+use crate::{AnalyzeError, Facts, RunFacts, Selection, Unit, tables, views};
+use quantity::histogram::Histogram;
+use quantity::text::{format_bytes, format_wall};
+use recording::Reader;
+use serde_json::Value;
+
+/// Version of the model's shape.
+const SCHEMA: &str = "iodyno.report/1";
+
+/// The report of a recording.
+///
+/// # Errors
+/// A recording that cannot be read.
+pub fn report_model(reader: &Reader) -> Result<ReportModel, AnalyzeError> {
+    let facts = Facts::read(reader, &Selection::default())?;
+    let runs: Vec<RunModel> = facts.runs.iter().map(|run| run_model(&facts, run)).collect();
+    let overview = views().iter().filter(|view| !view.is_of_a_run() && view.id.starts_with("sweep."));
+    let title = match facts.manifest.sources.first() {
+        Some((name, _)) => name.rsplit('/').next().unwrap_or(name).to_string(),
+        None => facts.manifest.id.clone(),
+    };
+    Ok(ReportModel {
+        schema: SCHEMA.to_string(),
+        title,
+        sentence: sentence(&facts, &runs),
+        figures: headline(&facts, &runs),
+        recording: recording_info(&facts),
+        warnings: warnings::warnings(&facts, &runs),
+        overview: overview.filter_map(|view| view.draw(&facts, None)).collect(),
+        appendix: appendix(&facts),
+        runs,
+    })
+}
+
+/// A run in numbers, over its main phase.
+pub fn run_summary(facts: &Facts, run: &RunFacts) -> RunSummary {
+    let (mut response, mut service) = (Histogram::default(), Histogram::default());
+    let (mut arrivals, mut ops, mut bytes, mut errors, mut reads) = (0, 0, 0, 0, 0);
+    for total in run.main_totals() {
+        arrivals += total.count.arrivals;
+        ops += total.count.ops;
+        bytes += total.count.bytes;
+        errors += total.count.errors;
+        reads += if total.op == "read" { total.count.ops } else { 0 };
+        response.merge(&total.response);
+        service.merge(&total.service);
+    }
+    let measured_s = run.measured_s();
+    let rate = |value: i64| (measured_s > 0.0).then(|| value as f64 / measured_s);
+    let lengths: f64 = run.main_intervals().map(|interval| interval.interval_ns as f64).sum();
+    let depth: f64 = run.main_intervals().map(|interval| interval.in_flight * interval.interval_ns as f64).sum();
+    let cpu: Vec<_> =
+        facts.cpu.iter().filter(|point| point.t_ns > run.start_ns && point.t_ns <= run.end_ns()).collect();
+    let mean = |of: fn(&crate::CpuPoint) -> f64| {
+        (!cpu.is_empty()).then(|| cpu.iter().map(|point| of(point)).sum::<f64>() / cpu.len() as f64)
+    };
+    RunSummary {
+        measured_s,
+        offered: run.offered,
+        arrivals: arrivals as f64,
+        ops: ops as f64,
+        bytes: bytes as f64,
+        errors: errors as f64,
+        iops: rate(ops),
+        bytes_per_s: rate(bytes),
+        read_percent: (ops > 0).then(|| 100.0 * reads as f64 / ops as f64),
+        response: Fold::of(&response),
+        service: Fold::of(&service),
+        queue_depth: (lengths > 0.0).then(|| depth / lengths),
+        cpu_user: mean(|point| point.user),
+        cpu_system: mean(|point| point.system + point.irq),
+        intervals: run.intervals.len(),
+        stalled_intervals: run.intervals.iter().filter(|interval| interval.is_stalled()).count(),
+        longest_stall: run
+            .longest_stall()
+            .map(|stall| StallModel { from_s: run.seconds(stall.from_ns), to_s: run.seconds(stall.to_ns) }),
+    }
+}
+
+fn figure(label: &str, value: String, detail: String) -> Figure {
+    Figure { label: label.to_string(), value, detail, tone: Tone::Plain }
+}
+
+fn time(value: Option<f64>) -> String {
+    Unit::Nanoseconds.format(value)
+}
+
+/// Counts with the right form of the noun.
+pub(crate) fn several(count: usize, noun: &str) -> String {
+    if count == 1 { format!("1 {noun}") } else { format!("{} {noun}s", Unit::Operations.format(Some(count as f64))) }
+}
+
+#[expect(clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "a mean of sizes is positive and small")]
+fn mean_size(summary: &RunSummary) -> Option<String> {
+    (summary.ops > 0.0 && summary.bytes > 0.0).then(|| format_bytes((summary.bytes / summary.ops).round() as u64))
+}
+
+/// "8 KiB operations, 70 % reads".
+fn load(summary: &RunSummary) -> String {
+    let size = mean_size(summary).map_or(String::new(), |size| format!("{size} "));
+    match summary.read_percent {
+        Some(reads) if reads >= 99.95 => format!("{size}reads"),
+        Some(reads) if reads <= 0.05 => format!("{size}writes"),
+        Some(reads) => format!("{size}operations, {} reads", Unit::Percent.format(Some((reads * 10.0).round() / 10.0))),
+        None => "no operations".to_string(),
+    }
+}
+
+fn stall_figure(summary: &RunSummary) -> Figure {
+    match &summary.longest_stall {
+        Some(stall) => Figure {
+            label: "Longest stall".to_string(),
+            value: Unit::Seconds.format(Some(stall.to_s - stall.from_s)),
+            detail: format!(
+                "at {}, {}",
+                Unit::Seconds.format(Some(stall.from_s)),
+                several(summary.stalled_intervals, "silent interval")
+            ),
+            tone: Tone::Warning,
+        },
+        None => figure("Longest stall", "none".to_string(), "every interval completed operations".to_string()),
+    }
+}
+
+fn error_figure(errors: f64) -> Figure {
+    Figure {
+        label: "Errors".to_string(),
+        value: Unit::Operations.format(Some(errors)),
+        detail: String::new(),
+        tone: if errors > 0.0 { Tone::Error } else { Tone::Plain },
+    }
+}
+
+fn run_figures(run: &RunFacts, summary: &RunSummary) -> Vec<Figure> {
+    let offered = match run.offered {
+        Some(rate) => format!("offered {}", Unit::OpsPerSecond.format(Some(rate))),
+        None => "at full speed".to_string(),
+    };
+    let max = run
+        .main_intervals()
+        .filter(|interval| interval.response.max().map(|ns| ns as f64) == summary.response.max)
+        .map(|interval| format!("at {}", Unit::Seconds.format(Some(run.seconds(interval.t_ns)))))
+        .next();
+    let service = |value: Option<f64>| format!("service {}", time(value));
+    vec![
+        figure("IOPS", Unit::OpsPerSecond.format(summary.iops), offered),
+        figure("Throughput", Unit::BytesPerSecond.format(summary.bytes_per_s), load(summary)),
+        figure("Response p50", time(summary.response.p50), service(summary.service.p50)),
+        figure("Response p99", time(summary.response.p99), service(summary.service.p99)),
+        figure("Response p99.9", time(summary.response.p999), service(summary.service.p999)),
+        figure("Response max", time(summary.response.max), max.unwrap_or_default()),
+        stall_figure(summary),
+        error_figure(summary.errors),
+    ]
+}
+
+fn run_sentence(run: &RunFacts, summary: &RunSummary) -> String {
+    let asked = match run.offered {
+        Some(rate) => format!(
+            "offered {}, achieved {}",
+            Unit::OpsPerSecond.format(Some(rate)),
+            Unit::OpsPerSecond.format(summary.iops)
+        ),
+        None => format!("{} at full speed", Unit::OpsPerSecond.format(summary.iops)),
+    };
+    let mut targets: Vec<&str> = run.main_totals().map(|total| total.target.as_str()).collect();
+    targets.sort_unstable();
+    targets.dedup();
+    let place = match targets.as_slice() {
+        [only] => format!("on {only}"),
+        many => format!("on {}", several(many.len(), "target")),
+    };
+    format!(
+        "{} {place}, {}: {asked}, {}; {} operations in flight on average.",
+        load(summary),
+        Unit::Seconds.format(Some(summary.measured_s)),
+        Unit::BytesPerSecond.format(summary.bytes_per_s),
+        Unit::Count.format(summary.queue_depth),
+    )
+}
+
+fn run_model(facts: &Facts, run: &RunFacts) -> RunModel {
+    let summary = run_summary(facts, run);
+    RunModel {
+        index: run.index,
+        title: run.title.clone(),
+        detail: run.detail.clone(),
+        sentence: run_sentence(run, &summary),
+        figures: run_figures(run, &summary),
+        views: views()
+            .iter()
+            .filter(|view| view.is_of_a_run() && view.id != "run.summary")
+            .filter_map(|view| view.draw(facts, Some(run)))
+            .collect(),
+        summary,
+    }
+}
+
+/// Names of the targets, or how many, and the devices below them.
+fn place(facts: &Facts) -> String {
+    let mut targets: Vec<&str> =
+        facts.runs.iter().flat_map(|run| &run.totals).map(|total| total.target.as_str()).collect();
+    targets.sort_unstable();
+    targets.dedup();
+    let named = match targets.as_slice() {
+        [] => "no target".to_string(),
+        few if few.len() <= 3 => few.join(", "),
+        many => several(many.len(), "target"),
+    };
+    let devices: Vec<&str> = facts.disks.keys().map(String::as_str).collect();
+    match devices.as_slice() {
+        [] => named,
+        few if few.len() <= 3 => format!("{named} ({})", few.join(", ")),
+        many => format!("{named} ({})", several(many.len(), "device")),
+    }
+}
+
+/// The measured runs: all but the filling ones.
+fn measured<'a>(facts: &'a Facts, runs: &'a [RunModel]) -> impl Iterator<Item = &'a RunModel> {
+    facts
+        .runs
+        .iter()
+        .zip(runs)
+        .filter(|(run, model)| run.main_phase() != "format" && model.summary.ops > 0.0)
+        .map(|pair| pair.1)
+}
+
+fn fastest<'a>(facts: &'a Facts, runs: &'a [RunModel]) -> Option<&'a RunModel> {
+    measured(facts, runs).max_by(|a, b| a.summary.iops.unwrap_or(0.0).total_cmp(&b.summary.iops.unwrap_or(0.0)))
+}
+
+fn sentence(facts: &Facts, runs: &[RunModel]) -> String {
+    let count = measured(facts, runs).count();
+    let Some(best) = fastest(facts, runs) else {
+        return format!("Nothing was measured on {}.", place(facts));
+    };
+    let rate = Unit::OpsPerSecond.format(best.summary.iops);
+    let throughput = Unit::BytesPerSecond.format(best.summary.bytes_per_s);
+    let errors: f64 = runs.iter().map(|run| run.summary.errors).sum();
+    let failed = if errors > 0.0 {
+        format!(", {} errors", Unit::Operations.format(Some(errors)))
+    } else {
+        ", no errors".to_string()
+    };
+    if count == 1 {
+        return format!(
+            "{} on {} for {}: {rate}, {throughput}, half of the operations within {}, 99 % within {}{failed}.",
+            capital(&load(&best.summary)),
+            place(facts),
+            Unit::Seconds.format(Some(best.summary.measured_s)),
+            time(best.summary.response.p50),
+            time(best.summary.response.p99),
+        );
+    }
+    let slowest = measured(facts, runs).filter_map(|run| run.summary.iops).fold(f64::INFINITY, f64::min);
+    let knee = tables::knee_run(facts).map_or(String::new(), |(title, summary)| {
+        format!("; the knee lies at {} ({title})", Unit::OpsPerSecond.format(summary.iops))
+    });
+    format!(
+        "{} on {}: from {} to {rate}, at most {throughput} with 99 % within {}{knee}{failed}.",
+        several(count, "run"),
+        place(facts),
+        Unit::OpsPerSecond.format(Some(slowest)),
+        time(best.summary.response.p99),
+    )
+}
+
+fn capital(text: &str) -> String {
+    let mut letters = text.chars();
+    letters.next().map_or(String::new(), |first| first.to_uppercase().chain(letters).collect())
+}
+
+/// Figures of the whole recording: those of the only run, or of the fastest.
+fn headline(facts: &Facts, runs: &[RunModel]) -> Vec<Figure> {
+    let Some(best) = fastest(facts, runs) else { return Vec::new() };
+    if measured(facts, runs).count() == 1 {
+        // The run's own figures stand right below; here what they do not say.
+        let summary = &best.summary;
+        return vec![
+            figure(
+                "Operations",
+                Unit::Operations.format(Some(summary.ops)),
+                format!("in {}", Unit::Seconds.format(Some(summary.measured_s))),
+            ),
+            figure("Data moved", Unit::Bytes.format(Some(summary.bytes)), load(summary)),
+        ]
+        .into_iter()
+        .chain(best.figures.iter().cloned())
+        .collect();
+    }
+    let summary = &best.summary;
+    let at = |text: &str| format!("{text} {}", best.title);
+    let ops: f64 = runs.iter().map(|run| run.summary.ops).sum();
+    let mut figures = vec![
+        figure(
+            "Runs",
+            measured(facts, runs).count().to_string(),
+            format!("{} operations", Unit::OpsPerSecond.format(Some(ops)).replace("op/s", "").trim()),
+        ),
+        figure("Greatest rate", Unit::OpsPerSecond.format(summary.iops), at("in")),
+        figure("Throughput there", Unit::BytesPerSecond.format(summary.bytes_per_s), load(summary)),
+        figure("Response p50 there", time(summary.response.p50), format!("service {}", time(summary.service.p50))),
+        figure("Response p99 there", time(summary.response.p99), format!("service {}", time(summary.service.p99))),
+    ];
+    if let Some((title, knee)) = tables::knee_run(facts) {
+        figures.push(figure(
+            "Knee",
+            Unit::OpsPerSecond.format(knee.iops),
+            format!("mean {}, {title}", time(knee.response.mean)),
+        ));
+    }
+    let length = |run: &&RunModel| run.summary.longest_stall.as_ref().map_or(0.0, |stall| stall.to_s - stall.from_s);
+    if let Some(run) = runs.iter().max_by(|a, b| length(a).total_cmp(&length(b))) {
+        let mut stall = stall_figure(&run.summary);
+        if run.summary.longest_stall.is_some() {
+            stall.detail = format!("{}, {}", run.title, stall.detail);
+        }
+        figures.push(stall);
+    }
+    figures.push(error_figure(runs.iter().map(|run| run.summary.errors).sum()));
+    figures
+}
+
+fn recording_info(facts: &Facts) -> RecordingInfo {
+    let manifest = &facts.manifest;
+    RecordingInfo {
+        id: manifest.id.clone(),
+        host: manifest.host.clone(),
+        kernel: format!("Linux {}", manifest.kernel.split_whitespace().next().unwrap_or("?")),
+        started: format_wall(manifest.started_wall_ns),
+        state: facts.state.words().to_string(),
+        exit: manifest.exit.clone().unwrap_or_default(),
+        command_line: manifest.command_line.join(" "),
+        losses: manifest
+            .losses
+            .iter()
+            .filter(|loss| *loss.1 > 0)
+            .map(|(name, count)| format!("{count} lost: {name}"))
+            .collect(),
+    }
+}
+
+fn appendix(facts: &Facts) -> Appendix {
+    let manifest = &facts.manifest;
+    let engine = facts.events.iter().filter(|event| matches!(event.kind.as_str(), "engine" | "own_cost"));
+    let mut lines: Vec<String> = Vec::new();
+    for event in engine {
+        let line = event.message.clone();
+        if !lines.contains(&line) {
+            lines.push(line);
+        }
+    }
+    lines.extend(manifest.extra.iter().map(|(name, value)| format!("{}: {}", name.replace('_', " "), plain(value))));
+    Appendix {
+        hardware: hardware(&manifest.hardware, &manifest.kernel),
+        sources: manifest
+            .sources
+            .iter()
+            .map(|(name, text)| Source { name: name.clone(), text: text.clone() })
+            .collect(),
+        engine: lines,
+        events: facts
+            .events
+            .iter()
+            .take(2_000)
+            .map(|event| {
+                let run = event.run.as_deref().map_or(String::new(), |run| format!(" {run}:"));
+                format!("{:>10.3} s  {:<7} {:<14}{run} {}", event.t_s, event.severity, event.kind, event.message)
+            })
+            .collect(),
+    }
+}
+
+/// A value without quotes and braces.
+fn plain(value: &Value) -> String {
+    match value {
+        Value::Null => "?".to_string(),
+        Value::String(text) => text.clone(),
+        Value::Array(values) => values.iter().map(plain).collect::<Vec<String>>().join(", "),
+        Value::Object(fields) => {
+            fields.iter().map(|(name, value)| format!("{name} {}", plain(value))).collect::<Vec<String>>().join(", ")
+        }
+        other => other.to_string(),
+    }
+}
+
+/// The inventory, one group per part: it comes as nested JSON, whatever the machine had to tell.
+fn hardware(inventory: &Value, kernel: &str) -> Vec<HardwareGroup> {
+    let mut machine =
+        HardwareGroup { title: "Machine".to_string(), rows: vec![("kernel".to_string(), kernel.to_string())] };
+    let mut groups = Vec::new();
+    for (name, value) in inventory.as_object().into_iter().flatten() {
+        let label = name.replace('_', " ");
+        match value {
+            Value::Object(fields) => groups.push(group(&label, fields)),
+            Value::Array(parts) if parts.iter().all(Value::is_object) => {
+                groups.extend(parts.iter().filter_map(Value::as_object).map(|fields| {
+                    let named = ["name", "device", "path", "mount"].iter().find_map(|key| fields.get(*key)?.as_str());
+                    group(&format!("{} {}", label.trim_end_matches('s'), named.unwrap_or("")), fields)
+                }));
+            }
+            other => machine.rows.push((label, plain(other))),
+        }
+    }
+    groups.insert(0, machine);
+    groups
+}
+
+fn group(title: &str, fields: &serde_json::Map<String, Value>) -> HardwareGroup {
+    let rows = fields.iter().map(|(name, value)| (name.replace('_', " "), plain(value))).collect();
+    HardwareGroup { title: capital(title.trim()), rows }
+}

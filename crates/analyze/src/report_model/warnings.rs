@@ -1,0 +1,141 @@
+//! What the reader must know before believing a number.
+
+use super::several;
+use crate::model::{RunModel, Tone, Warning};
+use crate::{Facts, RunFacts, Unit};
+use recording::State;
+
+/// A shortfall of the achieved rate that is worth a sentence.
+const SHORTFALL: f64 = 0.01;
+
+/// Most events that are repeated as warnings.
+const EVENTS: usize = 20;
+
+pub(super) fn warnings(facts: &Facts, runs: &[RunModel]) -> Vec<Warning> {
+    let mut found = recording(facts);
+    for (position, (run, model)) in facts.runs.iter().zip(runs).enumerate() {
+        let mut say = |tone, text| found.push(Warning { tone, text, run: Some(position) });
+        errors(model, &mut say);
+        stalls(model, &mut say);
+        rate(run, model, &mut say);
+        generator(run, model, &mut say);
+    }
+    events(facts, &mut found);
+    found.sort_by_key(|warning| std::cmp::Reverse(warning.tone));
+    found
+}
+
+fn recording(facts: &Facts) -> Vec<Warning> {
+    let mut found = Vec::new();
+    let mut say = |tone, text: String| found.push(Warning { tone, text, run: None });
+    match facts.state {
+        State::Sealed => {}
+        State::CutShort => say(
+            Tone::Warning,
+            "The recording was cut short: the program that wrote it was killed. Everything up to the last interval is here.".to_string(),
+        ),
+        State::Open => say(Tone::Info, "The recording is still being written; this is what it held a moment ago.".to_string()),
+    }
+    for (name, count) in facts.manifest.losses.iter().filter(|loss| *loss.1 > 0) {
+        say(Tone::Warning, format!("Lost: {count} {}.", name.replace('_', " ")));
+    }
+    found
+}
+
+fn errors(model: &RunModel, say: &mut dyn FnMut(Tone, String)) {
+    let (errors, ops) = (model.summary.errors, model.summary.ops);
+    if errors > 0.0 {
+        let share = Unit::Percent.format(Some(100.0 * errors / (ops + errors)));
+        say(
+            Tone::Error,
+            format!(
+                "{} operations failed ({share}); failed operations are in no percentile.",
+                Unit::Operations.format(Some(errors))
+            ),
+        );
+    }
+}
+
+fn stalls(model: &RunModel, say: &mut dyn FnMut(Tone, String)) {
+    let summary = &model.summary;
+    if let Some(stall) = &summary.longest_stall {
+        let length = Unit::Seconds.format(Some(stall.to_s - stall.from_s));
+        say(
+            Tone::Warning,
+            format!(
+                "Nothing completed for {length} (from {} to {} of the run) although operations were waiting; {} in all were silent.",
+                Unit::Seconds.format(Some(stall.from_s)),
+                Unit::Seconds.format(Some(stall.to_s)),
+                several(summary.stalled_intervals, "interval")
+            ),
+        );
+    }
+}
+
+fn rate(run: &RunFacts, model: &RunModel, say: &mut dyn FnMut(Tone, String)) {
+    let Some((offered, achieved)) = run.offered.zip(model.summary.iops) else { return };
+    if achieved < offered * (1.0 - SHORTFALL) {
+        let backlog = run.main_intervals().last().map_or(0, |interval| interval.backlog);
+        say(
+            Tone::Warning,
+            format!(
+                "Achieved {} of {} offered ({}); {} operations were still waiting at the end. Response times grow with the length of such a run.",
+                Unit::OpsPerSecond.format(Some(achieved)),
+                Unit::OpsPerSecond.format(Some(offered)),
+                Unit::Percent.format(Some(100.0 * achieved / offered)),
+                Unit::Operations.format(Some(backlog as f64))
+            ),
+        );
+    }
+}
+
+/// Did the load generator itself shape the result?
+fn generator(run: &RunFacts, model: &RunModel, say: &mut dyn FnMut(Tone, String)) {
+    let all = run.main_intervals().count();
+    let limited = run.main_intervals().filter(|interval| interval.limited).count();
+    if limited > 0 {
+        say(
+            Tone::Warning,
+            format!(
+                "The load generator itself was the limit in {limited} of {}: a worker's CPU was used up. The storage may be faster.",
+                several(all, "interval")
+            ),
+        );
+    }
+    let age = run.main_intervals().filter_map(|interval| interval.timestamp_age_ns_max).max().map(|age| age as f64);
+    if let Some((age, p50)) = age.zip(model.summary.service.p50)
+        && age > p50 * 0.25
+        && age > 20_000.0
+    {
+        say(
+            Tone::Info,
+            format!(
+                "Times can be wrong by up to {}: the greatest age of a timestamp that served a batch of operations (median service time: {}).",
+                Unit::Nanoseconds.format(Some(age)),
+                Unit::Nanoseconds.format(Some(p50))
+            ),
+        );
+    }
+    if !run.complete && model.summary.ops > 0.0 {
+        say(Tone::Info, "The run's exact totals were not written; they are added up from its intervals, with percentiles within 3.1 %.".to_string());
+    }
+}
+
+/// Warnings and errors that were recorded as events; single failures are counted already.
+fn events(facts: &Facts, found: &mut Vec<Warning>) {
+    let told = facts.events.iter().filter(|event| {
+        matches!(event.severity.as_str(), "warning" | "error")
+            && !matches!(event.kind.as_str(), "io_error" | "io_errors")
+    });
+    for event in told.take(EVENTS) {
+        let tone = if event.severity == "error" { Tone::Error } else { Tone::Warning };
+        let run = event.run.as_ref().and_then(|title| facts.runs.iter().position(|run| run.title == *title));
+        let text = event.run.as_ref().map_or(event.message.as_str(), |title| {
+            event
+                .message
+                .strip_prefix(title.as_str())
+                .map_or(event.message.as_str(), |rest| rest.trim_start_matches(": "))
+        });
+        found.push(Warning { tone, text: text.to_string(), run });
+    }
+}

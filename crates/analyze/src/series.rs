@@ -1,0 +1,337 @@
+//! The charts of the catalogue, from facts to lines.
+
+use crate::catalogue::Drawing;
+use crate::facts::{CpuPoint, DiskPoint, IntervalFacts, OPS};
+use crate::report_model::run_summary;
+use crate::view::{Axis, Body, Line, LineStyle, Mark, MarkKind, Scale};
+use crate::{Facts, RunFacts, Unit, Values};
+use quantity::histogram::Histogram;
+use std::collections::BTreeMap;
+
+mod distribution;
+mod sweep;
+
+pub(crate) use distribution::{heat_map, histogram, percentiles};
+pub(crate) use sweep::{knee, load_response, matrix};
+
+/// Most devices with a line of their own.
+const DEVICES: usize = 5;
+
+/// Most stalls that are marked in a chart; all are in the table.
+const MARKED_STALLS: usize = 100;
+
+pub(crate) fn axis(label: &str, unit: Unit, scale: Scale) -> Axis {
+    Axis { label: label.to_string(), unit, scale }
+}
+
+pub(crate) fn line(name: &str, style: LineStyle, values: Values) -> Line {
+    Line { name: name.to_string(), style, values }
+}
+
+/// Phases outside the summary, and stalls.
+pub(crate) fn marks(run: &RunFacts) -> Vec<Mark> {
+    let main = run.main_phase();
+    let mut marks: Vec<Mark> = run
+        .phases
+        .iter()
+        .filter(|phase| phase.phase != main && phase.to_ns > phase.from_ns)
+        .map(|phase| Mark {
+            from: run.seconds(phase.from_ns),
+            to: run.seconds(phase.to_ns),
+            kind: MarkKind::Phase,
+            label: if phase.phase == "warmup" { "warm-up".to_string() } else { phase.phase.clone() },
+        })
+        .collect();
+    let mut stalls = run.stalls.clone();
+    stalls.sort_by_key(|stall| -stall.length_ns());
+    stalls.truncate(MARKED_STALLS);
+    stalls.sort_by_key(|stall| stall.from_ns);
+    marks.extend(stalls.iter().map(|stall| Mark {
+        from: run.seconds(stall.from_ns),
+        to: run.seconds(stall.to_ns),
+        kind: MarkKind::Stall,
+        label: format!("no completion for {}", Unit::Nanoseconds.format(Some(stall.length_ns() as f64))),
+    }));
+    marks.sort_by(|a, b| a.from.total_cmp(&b.from));
+    marks
+}
+
+/// Elapsed times with a missing value in every gap between points.
+struct Clock {
+    x: Vec<f64>,
+    /// Position of each point, and `None` for a gap.
+    at: Vec<Option<usize>>,
+}
+
+impl Clock {
+    fn new(run: &RunFacts, ends: impl Iterator<Item = (i64, i64)>) -> Self {
+        let mut clock = Self { x: Vec::new(), at: Vec::new() };
+        let mut last: Option<i64> = None;
+        for (index, (t_ns, length_ns)) in ends.enumerate() {
+            if let Some(last) = last
+                && t_ns - length_ns - last > length_ns / 2
+            {
+                clock.x.push(run.seconds(last + (t_ns - length_ns - last) / 2));
+                clock.at.push(None);
+            }
+            clock.x.push(run.seconds(t_ns));
+            clock.at.push(Some(index));
+            last = Some(t_ns);
+        }
+        clock
+    }
+
+    fn values(&self, of: impl Fn(usize) -> Option<f64>) -> Values {
+        self.at.iter().map(|at| at.and_then(&of)).collect()
+    }
+}
+
+/// Lines over the intervals of a run.
+fn over_time(
+    run: &RunFacts,
+    y: Axis,
+    lines: &[(&str, LineStyle, &dyn Fn(&IntervalFacts) -> Option<f64>)],
+) -> Option<Drawing> {
+    if run.intervals.is_empty() || lines.is_empty() {
+        return None;
+    }
+    let clock = Clock::new(run, run.intervals.iter().map(|interval| (interval.t_ns, interval.interval_ns)));
+    let lines: Vec<Line> = lines
+        .iter()
+        .map(|(name, style, of)| line(name, *style, clock.values(|index| of(&run.intervals[index]))))
+        .collect();
+    drawing(run, clock.x, y, lines)
+}
+
+fn drawing(run: &RunFacts, x: Vec<f64>, y: Axis, lines: Vec<Line>) -> Option<Drawing> {
+    if !lines.iter().any(|line| line.values.range().is_some()) {
+        return None;
+    }
+    let x_axis = axis("elapsed time", Unit::Seconds, Scale::Time);
+    Some(Drawing { x: x_axis, y, body: Body::Lines { x: x.into(), lines }, marks: marks(run) })
+}
+
+/// Operations that occur in the run.
+fn present(run: &RunFacts) -> Vec<usize> {
+    (0..OPS.len())
+        .filter(|op| run.intervals.iter().any(|interval| interval.ops[*op].ops > 0 || interval.ops[*op].arrivals > 0))
+        .collect()
+}
+
+pub(crate) fn iops(_: &Facts, run: &RunFacts) -> Option<Drawing> {
+    let total = |interval: &IntervalFacts| Some(interval.per_second(interval.completed()));
+    let asked = |interval: &IntervalFacts| {
+        Some(interval.per_second(interval.ops.iter().map(|count| count.arrivals).sum()))
+            .filter(|_| interval.phase != "drain")
+    };
+    let by_op: Vec<_> = (0..4_usize)
+        .map(|op| move |interval: &IntervalFacts| Some(interval.per_second(interval.ops[op].ops)))
+        .collect();
+    let mut lines: Vec<(&str, LineStyle, &dyn Fn(&IntervalFacts) -> Option<f64>)> = Vec::new();
+    if run.offered.is_some() {
+        lines.push(("offered", LineStyle::Asked, &asked));
+    }
+    let ops = present(run);
+    match ops.as_slice() {
+        [op] => lines.push((OPS[*op], LineStyle::of_op(OPS[*op]), &by_op[*op])),
+        several => {
+            lines.push(("all", LineStyle::Total, &total));
+            lines.extend(several.iter().map(|op| {
+                let of: &dyn Fn(&IntervalFacts) -> Option<f64> = &by_op[*op];
+                (OPS[*op], LineStyle::of_op(OPS[*op]), of)
+            }));
+        }
+    }
+    over_time(run, axis("op/s", Unit::OpsPerSecond, Scale::Linear), &lines)
+}
+
+pub(crate) fn throughput(_: &Facts, run: &RunFacts) -> Option<Drawing> {
+    let total =
+        |interval: &IntervalFacts| Some(interval.per_second(interval.ops.iter().map(|count| count.bytes).sum()));
+    let by_op: Vec<_> = (0..2_usize)
+        .map(|op| move |interval: &IntervalFacts| Some(interval.per_second(interval.ops[op].bytes)))
+        .collect();
+    let moving: Vec<usize> = present(run).into_iter().filter(|op| *op < 2).collect();
+    let mut lines: Vec<(&str, LineStyle, &dyn Fn(&IntervalFacts) -> Option<f64>)> = Vec::new();
+    if let [op] = moving.as_slice() {
+        lines.push((OPS[*op], LineStyle::of_op(OPS[*op]), &by_op[*op]));
+    } else {
+        lines.push(("all", LineStyle::Total, &total));
+        for op in &moving {
+            lines.push((OPS[*op], LineStyle::of_op(OPS[*op]), &by_op[*op]));
+        }
+    }
+    over_time(run, axis("bytes per second", Unit::BytesPerSecond, Scale::Linear), &lines)
+}
+
+/// p50 … maximum of a histogram of each interval.
+fn ranks(run: &RunFacts, label: &str, of: fn(&IntervalFacts) -> &Histogram) -> Option<Drawing> {
+    let at = |quantile: f64| {
+        move |interval: &IntervalFacts| of(interval).percentile(quantile).map(|ns| (ns as f64).max(1.0))
+    };
+    let (p50, p90, p99, p999) = (at(0.5), at(0.9), at(0.99), at(0.999));
+    let max = |interval: &IntervalFacts| of(interval).max().map(|ns| (ns as f64).max(1.0));
+    over_time(
+        run,
+        axis(label, Unit::Nanoseconds, Scale::Log),
+        &[
+            ("p50", LineStyle::Rank0, &p50),
+            ("p90", LineStyle::Rank1, &p90),
+            ("p99", LineStyle::Rank2, &p99),
+            ("p99.9", LineStyle::Rank3, &p999),
+            ("max", LineStyle::Rank4, &max),
+        ],
+    )
+}
+
+pub(crate) fn response(_: &Facts, run: &RunFacts) -> Option<Drawing> {
+    ranks(run, "response time", |interval| &interval.response)
+}
+
+pub(crate) fn service(_: &Facts, run: &RunFacts) -> Option<Drawing> {
+    ranks(run, "service time", |interval| &interval.service)
+}
+
+pub(crate) fn wait(_: &Facts, run: &RunFacts) -> Option<Drawing> {
+    ranks(run, "submission lag", |interval| &interval.wait)
+}
+
+pub(crate) fn queue_depth(_: &Facts, run: &RunFacts) -> Option<Drawing> {
+    over_time(
+        run,
+        axis("operations in flight", Unit::Count, Scale::Linear),
+        &[("in flight", LineStyle::Total, &|interval| Some(interval.in_flight))],
+    )
+}
+
+pub(crate) fn backlog(_: &Facts, run: &RunFacts) -> Option<Drawing> {
+    run.offered?;
+    over_time(
+        run,
+        axis("operations waiting", Unit::Count, Scale::Linear),
+        &[("backlog", LineStyle::Write, &|interval| Some(interval.backlog as f64))],
+    )
+}
+
+pub(crate) fn generator(_: &Facts, run: &RunFacts) -> Option<Drawing> {
+    let share = |interval: &IntervalFacts, ns: i64| {
+        (interval.workers > 0 && interval.interval_ns > 0).then(|| 100.0 * ns as f64 / interval.interval_ns as f64)
+    };
+    let all = |interval: &IntervalFacts| share(interval, interval.engine_user_ns + interval.engine_system_ns);
+    let user = |interval: &IntervalFacts| share(interval, interval.engine_user_ns);
+    let busiest = |interval: &IntervalFacts| share(interval, interval.engine_busiest_ns);
+    let mut lines: Vec<(&str, LineStyle, &dyn Fn(&IntervalFacts) -> Option<f64>)> =
+        vec![("all workers", LineStyle::Total, &all), ("of it user", LineStyle::Trim, &user)];
+    if run.intervals.iter().any(|interval| interval.workers > 1) {
+        lines.push(("busiest", LineStyle::Write, &busiest));
+    }
+    over_time(run, axis("% of one CPU", Unit::Percent, Scale::Linear), &lines)
+}
+
+/// Points of a run's time, with a margin of one interval.
+fn within<'a, T>(run: &RunFacts, points: &'a [T], t_ns: fn(&T) -> i64) -> &'a [T] {
+    let margin = run.intervals.first().map_or(0, |interval| interval.interval_ns) / 4;
+    let from = points.partition_point(|point| t_ns(point) <= run.start_ns);
+    let to = points.partition_point(|point| t_ns(point) <= run.end_ns() + margin);
+    &points[from.min(to)..to]
+}
+
+pub(crate) fn cpu(facts: &Facts, run: &RunFacts) -> Option<Drawing> {
+    let points = within(run, &facts.cpu, |point| point.t_ns);
+    let clock = clock_of(run, points.iter().map(|point| point.t_ns).collect());
+    let of = |name: &str, style, value: fn(&CpuPoint) -> Option<f64>| {
+        line(name, style, clock.values(|index| value(&points[index])))
+    };
+    let mut lines = vec![
+        of("user", LineStyle::Category0, |point| Some(point.user)),
+        of("system", LineStyle::Category1, |point| Some(point.system)),
+        of("interrupts", LineStyle::Category2, |point| Some(point.irq)),
+        of("waiting for I/O", LineStyle::Category5, |point| Some(point.iowait)),
+        of("stolen", LineStyle::Category3, |point| Some(point.steal)),
+        of("busiest CPU", LineStyle::Asked, |point| point.busiest),
+    ];
+    lines.retain(|line| line.values.range().is_some_and(|(_, high)| high >= 0.05));
+    drawing(run, clock.x, axis("% of all CPUs", Unit::Percent, Scale::Linear), lines)
+}
+
+/// A clock over points that carry only their ends.
+fn clock_of(run: &RunFacts, ends: Vec<i64>) -> Clock {
+    let mut steps: Vec<i64> = ends.windows(2).map(|pair| pair[1] - pair[0]).collect();
+    steps.sort_unstable();
+    let usual = steps.get(steps.len() / 2).copied().unwrap_or(1_000_000_000);
+    Clock::new(run, ends.into_iter().map(move |end| (end, usual)))
+}
+
+/// A line per device; where there are many, of those that did most.
+fn devices(
+    facts: &Facts,
+    run: &RunFacts,
+    y: Axis,
+    weight: fn(&DiskPoint) -> Option<f64>,
+    lines: &[(&str, fn(&DiskPoint) -> Option<f64>)],
+) -> Option<Drawing> {
+    let mut active: Vec<(&String, &[DiskPoint], f64)> = facts
+        .disks
+        .iter()
+        .map(|(name, points)| (name, within(run, points, |point| point.t_ns)))
+        .map(|(name, points)| (name, points, points.iter().filter_map(weight).sum()))
+        .filter(|(_, points, _)| !points.is_empty())
+        .collect();
+    active.sort_by(|a, b| b.2.total_cmp(&a.2));
+    active.truncate(DEVICES);
+    let longest = active.iter().max_by_key(|(_, points, _)| points.len())?;
+    let clock = clock_of(run, longest.1.iter().map(|point| point.t_ns).collect());
+    let ends: Vec<i64> = longest.1.iter().map(|point| point.t_ns).collect();
+    let mut drawn = Vec::new();
+    for (name, points, _) in &active {
+        let by_end: BTreeMap<i64, &DiskPoint> = points.iter().map(|point| (point.t_ns, point)).collect();
+        for (what, of) in lines {
+            let full = if what.is_empty() { (*name).clone() } else { format!("{name} {what}") };
+            let values = clock.values(|index| by_end.get(&ends[index]).and_then(|point| of(point)));
+            if lines.len() == 1 || values.range().is_some_and(|(_, high)| high > 0.0) {
+                drawn.push(line(&full, LineStyle::category(drawn.len()), values));
+            }
+        }
+    }
+    drawing(run, clock.x, y, drawn)
+}
+
+fn moved(point: &DiskPoint) -> Option<f64> {
+    Some(point.read_bytes.unwrap_or(0.0) + point.write_bytes.unwrap_or(0.0))
+}
+
+pub(crate) fn disk_rate(facts: &Facts, run: &RunFacts) -> Option<Drawing> {
+    let y = axis("requests per second", Unit::OpsPerSecond, Scale::Linear);
+    devices(facts, run, y, moved, &[("read", |point| point.reads), ("write", |point| point.writes)])
+}
+
+pub(crate) fn disk_throughput(facts: &Facts, run: &RunFacts) -> Option<Drawing> {
+    let y = axis("bytes per second", Unit::BytesPerSecond, Scale::Linear);
+    devices(facts, run, y, moved, &[("read", |point| point.read_bytes), ("write", |point| point.write_bytes)])
+}
+
+pub(crate) fn disk_response(facts: &Facts, run: &RunFacts) -> Option<Drawing> {
+    let y = axis("mean response time", Unit::Nanoseconds, Scale::Log);
+    devices(facts, run, y, moved, &[("", |point| point.response_ns.filter(|ns| *ns > 0.0))])
+}
+
+pub(crate) fn disk_queue(facts: &Facts, run: &RunFacts) -> Option<Drawing> {
+    let y = axis("requests", Unit::Count, Scale::Linear);
+    devices(facts, run, y, moved, &[("", |point| point.queue)])
+}
+
+pub(crate) fn disk_busy(facts: &Facts, run: &RunFacts) -> Option<Drawing> {
+    let y = axis("% of the time", Unit::Percent, Scale::Linear);
+    devices(facts, run, y, moved, &[("", |point| point.busy)])
+}
+
+/// Achieved rate and response time of the runs that measured something.
+pub(crate) fn summaries(facts: &Facts) -> Vec<(&RunFacts, crate::RunSummary)> {
+    facts
+        .runs
+        .iter()
+        .filter(|run| run.main_phase() != "format")
+        .map(|run| (run, run_summary(facts, run)))
+        .filter(|(_, summary)| summary.ops > 0.0 && summary.iops.is_some())
+        .collect()
+}

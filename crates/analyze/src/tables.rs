@@ -1,0 +1,281 @@
+//! The tables of the catalogue.
+
+use crate::catalogue::Drawing;
+use crate::facts::{OpCount, TotalFacts};
+use crate::report_model::run_summary;
+use crate::series::{axis, summaries};
+use crate::view::{Body, Column, Scale, Table};
+use crate::{Facts, Fold, RunFacts, RunSummary, Unit};
+use quantity::histogram::Histogram;
+use std::collections::BTreeMap;
+
+/// Most rows of a table in a report; further ones are counted.
+const ROWS: usize = 5_000;
+
+fn drawing(mut table: Table) -> Option<Drawing> {
+    let rows = table.rows();
+    if rows == 0 {
+        return None;
+    }
+    if rows > ROWS {
+        table.omitted = rows - ROWS;
+        for column in &mut table.columns {
+            match &mut column.cells {
+                crate::Cells::Text(cells) => cells.truncate(ROWS),
+                crate::Cells::Numbers(cells) => cells.0.truncate(ROWS),
+            }
+        }
+    }
+    let none = axis("", Unit::None, Scale::Category);
+    Some(Drawing { x: none.clone(), y: none, body: Body::Table(table), marks: Vec::new() })
+}
+
+/// Lanes added up.
+#[derive(Clone, Debug, Default)]
+struct Sum {
+    count: OpCount,
+    reads: i64,
+    response: Histogram,
+    service: Histogram,
+}
+
+impl Sum {
+    fn add(&mut self, total: &TotalFacts) {
+        self.count.arrivals += total.count.arrivals;
+        self.count.ops += total.count.ops;
+        self.count.bytes += total.count.bytes;
+        self.count.errors += total.count.errors;
+        self.reads += if total.op == "read" { total.count.ops } else { 0 };
+        self.response.merge(&total.response);
+        self.service.merge(&total.service);
+    }
+}
+
+/// Columns of percentiles of a time.
+fn fold_columns(group: &str, folds: &[Fold]) -> Vec<Column> {
+    let of = |name: &str, value: fn(&Fold) -> Option<f64>| {
+        Column::numbers(name, Unit::Nanoseconds, folds.iter().map(value)).under(group)
+    };
+    vec![
+        of("mean", |fold| fold.mean),
+        of("p50", |fold| fold.p50),
+        of("p90", |fold| fold.p90),
+        of("p99", |fold| fold.p99),
+        of("p99.9", |fold| fold.p999),
+        of("max", |fold| fold.max),
+    ]
+}
+
+/// Rows of sums under `name`.
+fn sums_table(run: &RunFacts, name: &str, rows: &[(String, Sum)], reads: bool) -> Table {
+    let seconds = run.measured_s();
+    let rate = |value: i64| (seconds > 0.0).then(|| value as f64 / seconds);
+    let all: i64 = run.main_totals().map(|total| total.count.ops).sum();
+    let percent = |part: i64, whole: i64| (whole > 0).then(|| 100.0 * part as f64 / whole as f64);
+    let numbers = |title: &str, unit, value: &dyn Fn(&Sum) -> Option<f64>| {
+        Column::numbers(title, unit, rows.iter().map(|(_, sum)| value(sum)))
+    };
+    let mut columns = vec![
+        Column::text(name, rows.iter().map(|(name, _)| name.clone()).collect()),
+        numbers("operations", Unit::Operations, &|sum| Some(sum.count.ops as f64)),
+        numbers("share", Unit::Percent, &|sum| percent(sum.count.ops, all)),
+        numbers("rate", Unit::OpsPerSecond, &|sum| rate(sum.count.ops)),
+        numbers("throughput", Unit::BytesPerSecond, &|sum| rate(sum.count.bytes)),
+    ];
+    if reads {
+        columns.push(numbers("reads", Unit::Percent, &|sum| percent(sum.reads, sum.count.ops)));
+    }
+    columns.push(numbers("errors", Unit::Count, &|sum| Some(sum.count.errors as f64)));
+    let folds = |of: fn(&Sum) -> &Histogram| rows.iter().map(|(_, sum)| Fold::of(of(sum))).collect::<Vec<Fold>>();
+    columns.extend(fold_columns("response time", &folds(|sum| &sum.response)));
+    columns.extend(fold_columns("service time", &folds(|sum| &sum.service)));
+    Table { columns, omitted: 0 }
+}
+
+/// Totals of the main phase by whatever `key` tells apart; `all` adds a line with everything together.
+fn grouped(run: &RunFacts, key: fn(&TotalFacts) -> &str, all: bool) -> Vec<(String, Sum)> {
+    let mut places: BTreeMap<&str, usize> = BTreeMap::new();
+    let mut rows: Vec<(String, Sum)> = Vec::new();
+    let totals: Vec<&TotalFacts> = run.main_totals().collect();
+    for total in &totals {
+        let place = *places.entry(key(total)).or_insert_with(|| {
+            rows.push((key(total).to_string(), Sum::default()));
+            rows.len() - 1
+        });
+        rows[place].1.add(total);
+    }
+    if all && rows.len() > 1 {
+        let mut sum = Sum::default();
+        totals.iter().for_each(|total| sum.add(total));
+        rows.push(("all".to_string(), sum));
+    }
+    rows
+}
+
+/// Totals of a run's measured phase by operation, as terminal and report show them.
+pub fn totals_table(run: &RunFacts) -> Table {
+    let mut rows = grouped(run, |total| &total.op, true);
+    rows.sort_by_key(|(name, _)| crate::facts::OPS.iter().position(|op| op == name).unwrap_or(usize::MAX));
+    sums_table(run, "operation", &rows, false)
+}
+
+pub(crate) fn operations(_: &Facts, run: &RunFacts) -> Option<Drawing> {
+    drawing(totals_table(run))
+}
+
+pub(crate) fn workloads(_: &Facts, run: &RunFacts) -> Option<Drawing> {
+    drawing(sums_table(run, "workload", &grouped(run, |total| &total.workload, false), true))
+}
+
+pub(crate) fn targets(_: &Facts, run: &RunFacts) -> Option<Drawing> {
+    let rows = grouped(run, |total| &total.target, false);
+    let mut table = sums_table(run, "target", &rows, true);
+    let stalls = rows.iter().map(|(name, _)| run.target_stalls.get(name).map_or(0.0, |stall| stall.length_ns() as f64));
+    let column = Column::numbers("longest stall", Unit::Nanoseconds, stalls.map(Some));
+    table.columns.insert(7.min(table.columns.len()), column);
+    drawing(table)
+}
+
+pub(crate) fn runs(facts: &Facts) -> Option<Drawing> {
+    if facts.runs.len() < 2 {
+        return None;
+    }
+    let rows: Vec<(&RunFacts, RunSummary)> = facts.runs.iter().map(|run| (run, run_summary(facts, run))).collect();
+    let numbers = |title: &str, unit, value: &dyn Fn(&RunSummary) -> Option<f64>| {
+        Column::numbers(title, unit, rows.iter().map(|(_, summary)| value(summary)))
+    };
+    let mut columns = vec![Column::text("run", rows.iter().map(|(run, _)| run.title.clone()).collect())];
+    if rows.iter().any(|(run, _)| !run.detail.is_empty()) {
+        columns.push(Column::text("parameters", rows.iter().map(|(run, _)| run.detail.clone()).collect()));
+    }
+    let asked =
+        |run: &RunFacts| run.offered.map_or("full speed".to_string(), |rate| Unit::OpsPerSecond.format(Some(rate)));
+    columns.push(Column::text("offered", rows.iter().map(|(run, _)| asked(run)).collect()));
+    columns.extend([
+        numbers("achieved", Unit::OpsPerSecond, &|summary| summary.iops),
+        numbers("throughput", Unit::BytesPerSecond, &|summary| summary.bytes_per_s),
+        numbers("reads", Unit::Percent, &|summary| summary.read_percent),
+    ]);
+    let folds = |of: fn(&RunSummary) -> Fold| rows.iter().map(|(_, summary)| of(summary)).collect::<Vec<Fold>>();
+    columns.extend(fold_columns("response time", &folds(|summary| summary.response)));
+    columns.push(numbers("p50", Unit::Nanoseconds, &|summary| summary.service.p50).under("service time"));
+    columns.push(numbers("p99", Unit::Nanoseconds, &|summary| summary.service.p99).under("service time"));
+    columns.extend([
+        numbers("queue depth", Unit::Count, &|summary| summary.queue_depth),
+        numbers("CPU", Unit::Percent, &|summary| Some(summary.cpu_user? + summary.cpu_system?)),
+        numbers("longest stall", Unit::Seconds, &|summary| {
+            Some(summary.longest_stall.as_ref().map_or(0.0, |stall| stall.to_s - stall.from_s))
+        }),
+        numbers("errors", Unit::Count, &|summary| Some(summary.errors)),
+    ]);
+    drawing(Table { columns, omitted: 0 })
+}
+
+pub(crate) fn summary(facts: &Facts, run: &RunFacts) -> Option<Drawing> {
+    let summary = run_summary(facts, run);
+    let time = |value: Option<f64>| Unit::Nanoseconds.format(value);
+    let rows: Vec<(&str, String)> = vec![
+        ("measured", Unit::Seconds.format(Some(summary.measured_s))),
+        ("offered", run.offered.map_or("full speed".to_string(), |rate| Unit::OpsPerSecond.format(Some(rate)))),
+        ("achieved", Unit::OpsPerSecond.format(summary.iops)),
+        ("throughput", Unit::BytesPerSecond.format(summary.bytes_per_s)),
+        ("operations", Unit::Operations.format(Some(summary.ops))),
+        ("bytes moved", Unit::Bytes.format(Some(summary.bytes))),
+        ("reads", Unit::Percent.format(summary.read_percent)),
+        ("errors", Unit::Operations.format(Some(summary.errors))),
+        ("response time, mean", time(summary.response.mean)),
+        ("response time, p50", time(summary.response.p50)),
+        ("response time, p99", time(summary.response.p99)),
+        ("response time, p99.9", time(summary.response.p999)),
+        ("response time, max", time(summary.response.max)),
+        ("service time, mean", time(summary.service.mean)),
+        ("service time, p50", time(summary.service.p50)),
+        ("service time, p99", time(summary.service.p99)),
+        ("service time, max", time(summary.service.max)),
+        ("queue depth, mean", Unit::Count.format(summary.queue_depth)),
+        (
+            "CPU, user and system",
+            Unit::Percent.format(summary.cpu_user.zip(summary.cpu_system).map(|(user, system)| user + system)),
+        ),
+        ("intervals without a completion", format!("{} of {}", summary.stalled_intervals, summary.intervals)),
+    ];
+    drawing(Table {
+        columns: vec![
+            Column::text("figure", rows.iter().map(|row| row.0.to_string()).collect()),
+            Column::text("value", rows.into_iter().map(|row| row.1).collect()),
+        ],
+        omitted: 0,
+    })
+}
+
+pub(crate) fn phases(_: &Facts, run: &RunFacts) -> Option<Drawing> {
+    let of = |phase: &str| {
+        let mut sum = Sum::default();
+        run.totals.iter().filter(|total| total.phase == phase).for_each(|total| sum.add(total));
+        sum
+    };
+    let mut phases: Vec<(String, f64, f64)> = run
+        .phases
+        .iter()
+        .map(|phase| (phase.phase.clone(), run.seconds(phase.from_ns), (phase.to_ns - phase.from_ns) as f64 / 1e9))
+        .collect();
+    // The drain has no marks of its own, only intervals.
+    for interval in &run.intervals {
+        if !phases.iter().any(|phase| phase.0 == interval.phase) {
+            let from = run.seconds(interval.t_ns - interval.interval_ns);
+            phases.push((interval.phase.clone(), from, interval.interval_ns as f64 / 1e9));
+        }
+    }
+    let sums: Vec<Sum> = phases.iter().map(|phase| of(&phase.0)).collect();
+    drawing(Table {
+        columns: vec![
+            Column::text("phase", phases.iter().map(|phase| phase.0.clone()).collect()),
+            Column::numbers("start", Unit::Seconds, phases.iter().map(|phase| Some(phase.1))),
+            Column::numbers("length", Unit::Seconds, phases.iter().map(|phase| Some(phase.2))),
+            Column::numbers("operations", Unit::Operations, sums.iter().map(|sum| Some(sum.count.ops as f64))),
+            Column::numbers("errors", Unit::Count, sums.iter().map(|sum| Some(sum.count.errors as f64))),
+            Column::numbers("response p99", Unit::Nanoseconds, sums.iter().map(|sum| Fold::of(&sum.response).p99)),
+            Column::numbers("response max", Unit::Nanoseconds, sums.iter().map(|sum| Fold::of(&sum.response).max)),
+        ],
+        omitted: 0,
+    })
+}
+
+pub(crate) fn stalls(_: &Facts, run: &RunFacts) -> Option<Drawing> {
+    let mut stalls = run.stalls.clone();
+    stalls.sort_by_key(|stall| -stall.length_ns());
+    drawing(Table {
+        columns: vec![
+            Column::numbers("from", Unit::Seconds, stalls.iter().map(|stall| Some(run.seconds(stall.from_ns)))),
+            Column::numbers("to", Unit::Seconds, stalls.iter().map(|stall| Some(run.seconds(stall.to_ns)))),
+            Column::numbers(
+                "without a completion",
+                Unit::Nanoseconds,
+                stalls.iter().map(|stall| Some(stall.length_ns() as f64)),
+            ),
+        ],
+        omitted: 0,
+    })
+}
+
+pub(crate) fn events(facts: &Facts) -> Option<Drawing> {
+    let text = |of: &dyn Fn(&recording::rows::Event) -> String| facts.events.iter().map(of).collect::<Vec<String>>();
+    drawing(Table {
+        columns: vec![
+            Column::numbers("time", Unit::Seconds, facts.events.iter().map(|event| Some(event.t_s))),
+            Column::text("severity", text(&|event| event.severity.clone())),
+            Column::text("kind", text(&|event| event.kind.clone())),
+            Column::text("run", text(&|event| event.run.clone().unwrap_or_default())),
+            Column::text("target", text(&|event| event.target.clone().unwrap_or_default())),
+            Column::text("what happened", text(&|event| event.message.clone())),
+            Column::numbers("count", Unit::Count, facts.events.iter().map(|event| Some(event.count as f64))),
+        ],
+        omitted: 0,
+    })
+}
+
+/// Runs that measured something, for the knee.
+pub(crate) fn knee_run(facts: &Facts) -> Option<(String, RunSummary)> {
+    let all = summaries(facts);
+    crate::series::knee(&all).map(|(run, summary)| (run.title.clone(), summary.clone()))
+}

@@ -1,0 +1,198 @@
+//! Lines, histograms and points.
+
+use super::canvas::{Canvas, Set, n};
+use super::scale::Scale;
+use analyze::{Axis, Knee, Line, LineStyle, PointLine, Scale as Kind, Unit, Values, ViewData};
+use std::fmt::Write as _;
+
+fn count(length: f64, every: f64) -> usize {
+    (1..40)
+        .rfind(|ticks| f64::from(*ticks) * every <= length)
+        .and_then(|ticks| usize::try_from(ticks).ok())
+        .unwrap_or(1)
+        .max(2)
+}
+
+pub(crate) fn x_scale(axis: &Axis, low: f64, high: f64, width: f64) -> Scale {
+    match (axis.unit, axis.scale) {
+        (Unit::Nines, _) => Scale::nines(high),
+        (unit, Kind::Log) => Scale::logarithmic(low, high, unit, count(width, 90.0), false),
+        (unit, _) => Scale::linear(low, high, unit, count(width, 90.0), false),
+    }
+}
+
+pub(crate) fn y_scale(axis: &Axis, low: f64, high: f64, height: f64) -> Scale {
+    match axis.scale {
+        Kind::Log => Scale::logarithmic(low, high, axis.unit, count(height, 34.0), true),
+        _ => Scale::linear(low.min(0.0), high, axis.unit, count(height, 34.0), true),
+    }
+}
+
+/// Smallest and greatest of all values; only positive ones for a logarithmic axis.
+fn range<'a>(values: impl Iterator<Item = &'a f64>, log: bool) -> (f64, f64) {
+    let (low, high) = values
+        .filter(|value| value.is_finite() && (!log || **value > 0.0))
+        .fold((f64::INFINITY, f64::NEG_INFINITY), |(low, high), value| (low.min(*value), high.max(*value)));
+    if low <= high {
+        (low, high)
+    } else if log {
+        (1.0, 10.0)
+    } else {
+        (0.0, 1.0)
+    }
+}
+
+pub(crate) fn lines(canvas: &mut Canvas, view: &ViewData, xs: &Values, lines: &[Line]) {
+    let time = view.x.scale == Kind::Time;
+    let (first, last) = (xs.first().copied().unwrap_or(0.0), xs.last().copied().unwrap_or(1.0));
+    let x = x_scale(&view.x, if time { first.min(0.0) } else { first }, last, canvas.plot.w);
+    let (low, high) = range(lines.iter().flat_map(|line| line.values.iter()), view.y.scale == Kind::Log);
+    let y = y_scale(&view.y, low, high, canvas.plot.h);
+    canvas.marks(&view.marks, &x);
+    canvas.axes(&x, &y, if time { "elapsed" } else { "" });
+    let mut ends = Vec::new();
+    for line in lines {
+        let path = path(canvas, (&x, xs), (&y, &line.values));
+        let stroke = canvas.theme.line(line.style);
+        let dash = if line.style == LineStyle::Asked { r#" stroke-dasharray="5 4""# } else { "" };
+        canvas.push(&format!(
+            r#"<path d="{path}" fill="none" stroke="{stroke}" stroke-width="1.6" stroke-linejoin="round" stroke-linecap="round"{dash}/>"#
+        ));
+        if let Some(value) = line.values.iter().rfind(|value| !value.is_nan()) {
+            ends.push((canvas.py(&y, *value), line.name.clone(), line.style));
+        }
+    }
+    canvas.labels(ends);
+}
+
+/// A path broken at gaps, with at most a smallest and a greatest value per pixel column.
+fn path(canvas: &Canvas, (x, xs): (&Scale, &Values), (y, values): (&Scale, &Values)) -> String {
+    let mut text = String::new();
+    let dense = xs.len() > 1500;
+    let mut pen = false;
+    let put = |text: &mut String, pen: &mut bool, at: f64, value: f64| {
+        let _ = write!(text, "{}{} {}", if *pen { "L" } else { "M" }, n(at), n(canvas.py(y, value)));
+        *pen = true;
+    };
+    // The pixel column under way: its place, its smallest and greatest value, and which came first.
+    let mut column: Option<(f64, f64, f64, bool)> = None;
+    for (at, value) in xs.iter().zip(values.iter()) {
+        let place = canvas.px(x, *at);
+        let here = if dense { place.round() } else { place };
+        if let Some((place, low, high, rising)) = column
+            && (value.is_nan() || !dense || here != place)
+        {
+            put(&mut text, &mut pen, place, if rising { low } else { high });
+            if low != high {
+                put(&mut text, &mut pen, place, if rising { high } else { low });
+            }
+            column = None;
+        }
+        if value.is_nan() {
+            // A point between two gaps is a dot.
+            text.push_str(if text.ends_with(|letter: char| letter.is_ascii_digit()) && !text.contains('L') {
+                "h0.1"
+            } else {
+                ""
+            });
+            pen = false;
+            continue;
+        }
+        column = Some(match column {
+            Some((place, low, high, rising)) => {
+                let rising = if *value > high {
+                    true
+                } else if *value < low {
+                    false
+                } else {
+                    rising
+                };
+                (place, low.min(*value), high.max(*value), rising)
+            }
+            None => (here, *value, *value, true),
+        });
+    }
+    if let Some((place, low, high, rising)) = column {
+        put(&mut text, &mut pen, place, if rising { low } else { high });
+        if low != high {
+            put(&mut text, &mut pen, place, if rising { high } else { low });
+        }
+    }
+    if !text.contains('L') && !text.is_empty() {
+        text.push_str("h0.1");
+    }
+    text
+}
+
+pub(crate) fn histogram(canvas: &mut Canvas, view: &ViewData, edges: &Values, lines: &[Line]) {
+    let (first, last) = (edges.first().copied().unwrap_or(1.0), edges.last().copied().unwrap_or(10.0));
+    let x = x_scale(&view.x, first, last, canvas.plot.w);
+    let (_, high) = range(lines.iter().flat_map(|line| line.values.iter()), false);
+    let y = y_scale(&view.y, if view.y.scale == Kind::Log { 1.0 } else { 0.0 }, high, canvas.plot.h);
+    canvas.axes(&x, &y, "");
+    let floor = canvas.plot.y + canvas.plot.h;
+    let mut ends = Vec::new();
+    for line in lines {
+        let mut outline = format!("M{} {}", n(canvas.px(&x, first)), n(floor));
+        for (value, edge) in line.values.iter().zip(edges.iter().skip(1)) {
+            let top = if *value > 0.0 { canvas.py(&y, *value) } else { floor };
+            let _ = write!(outline, "V{}H{}", n(top), n(canvas.px(&x, *edge)));
+        }
+        let _ = write!(outline, "V{}", n(floor));
+        let colour = canvas.theme.line(line.style);
+        canvas.push(&format!(
+            r#"<path d="{outline}Z" fill="{colour}" fill-opacity="0.14" stroke="{colour}" stroke-width="1.4" stroke-linejoin="round"/>"#
+        ));
+        if let Some(value) = line.values.iter().rfind(|value| **value > 0.0) {
+            ends.push((canvas.py(&y, *value), line.name.clone(), line.style));
+        }
+    }
+    canvas.labels(ends);
+}
+
+pub(crate) fn points(canvas: &mut Canvas, view: &ViewData, lines: &[PointLine], knee: Option<&Knee>) {
+    let all = || lines.iter().flat_map(|line| &line.points);
+    let xs: Vec<f64> = all().map(|point| point.x).collect();
+    let ys: Vec<f64> = all().map(|point| point.y).collect();
+    let (left, right) = range(xs.iter(), false);
+    let x = match view.x.scale {
+        Kind::Linear => Scale::linear(0.0, right * 1.04, view.x.unit, count(canvas.plot.w, 90.0), false),
+        _ => x_scale(&view.x, left, right, canvas.plot.w),
+    };
+    let (low, high) = range(ys.iter(), true);
+    let y = y_scale(&view.y, low, high, canvas.plot.h);
+    canvas.axes(&x, &y, "");
+    if let Some(knee) = knee {
+        let (at, plot) = (canvas.px(&x, knee.x), canvas.plot);
+        let ink = canvas.theme.ink();
+        canvas.rule((at, plot.y), (at, plot.y + plot.h), ink, r#" stroke-dasharray="2 3""#);
+        let right = at > plot.x + plot.w * 0.6;
+        let (anchor, by) = if right { ("end", -7.0) } else { ("start", 7.0) };
+        canvas.text(at + by, plot.y + 12.0, Set { anchor, size: 11.0, bold: true, fill: ink }, &knee.label);
+    }
+    let mut ends = Vec::new();
+    for line in lines {
+        let (stroke, card) = (canvas.theme.line(line.style), canvas.theme.card());
+        let places: Vec<(f64, f64)> =
+            line.points.iter().map(|point| (canvas.px(&x, point.x), canvas.py(&y, point.y))).collect();
+        let path: String = places
+            .iter()
+            .enumerate()
+            .map(|(index, at)| format!("{}{} {}", if index > 0 { "L" } else { "M" }, n(at.0), n(at.1)))
+            .collect();
+        canvas.push(&format!(
+            r#"<path d="{path}" fill="none" stroke="{stroke}" stroke-width="1.6" stroke-linejoin="round"/>"#
+        ));
+        for at in &places {
+            canvas.push(&format!(
+                r#"<circle cx="{}" cy="{}" r="3" fill="{card}" stroke="{stroke}" stroke-width="1.8"/>"#,
+                n(at.0),
+                n(at.1)
+            ));
+        }
+        if let Some(end) = places.iter().max_by(|a, b| a.0.total_cmp(&b.0)) {
+            ends.push((end.1, line.name.clone(), line.style));
+        }
+    }
+    canvas.labels(ends);
+}

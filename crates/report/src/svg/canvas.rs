@@ -1,0 +1,260 @@
+//! The frame that all charts share: heading, margins, axes, marks and labels at fixed places, so that charts under each
+//! other line up.
+
+use super::scale::Scale;
+use super::theme::Theme;
+use analyze::{LineStyle, Mark, MarkKind, ViewData};
+use std::fmt::Write as _;
+
+/// Width and height in pixels.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Size {
+    /// Width.
+    pub width: u32,
+    /// Height.
+    pub height: u32,
+}
+
+/// Where values are drawn.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Plot {
+    pub(crate) x: f64,
+    pub(crate) y: f64,
+    pub(crate) w: f64,
+    pub(crate) h: f64,
+}
+
+pub(crate) struct Canvas {
+    pub(crate) theme: Theme,
+    pub(crate) plot: Plot,
+    size: Size,
+    out: String,
+}
+
+/// How text is set.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Set<'a> {
+    pub(crate) anchor: &'a str,
+    pub(crate) size: f64,
+    pub(crate) bold: bool,
+    pub(crate) fill: &'a str,
+}
+
+const LEFT: f64 = 72.0;
+const RIGHT: f64 = 96.0;
+const BOTTOM: f64 = 36.0;
+
+/// A number for SVG: one decimal, no trailing zero.
+pub(crate) fn n(value: f64) -> String {
+    let text = format!("{:.1}", value);
+    text.strip_suffix(".0").map(String::from).unwrap_or(text)
+}
+
+pub(crate) fn escape(text: &str) -> String {
+    let mut safe = String::with_capacity(text.len());
+    for letter in text.chars() {
+        match letter {
+            '&' => safe.push_str("&amp;"),
+            '<' => safe.push_str("&lt;"),
+            '>' => safe.push_str("&gt;"),
+            '"' => safe.push_str("&quot;"),
+            // XML 1.0 knows no other control characters.
+            letter if letter.is_control() && !matches!(letter, '\n' | '\t' | '\r') => safe.push('\u{fffd}'),
+            letter => safe.push(letter),
+        }
+    }
+    safe
+}
+
+/// `name` in at most `length` letters.
+pub(crate) fn short(name: &str, length: usize) -> String {
+    if name.chars().count() <= length {
+        return name.to_string();
+    }
+    name.chars().take(length.saturating_sub(1)).chain(['…']).collect()
+}
+
+/// Width of a text in Inter, roughly.
+pub(crate) fn text_width(text: &str, size: f64) -> f64 {
+    let letters: f64 = text
+        .chars()
+        .map(|letter| match letter {
+            'i' | 'j' | 'l' | 'I' | '.' | ',' | ':' | ';' | '\'' | '|' | ' ' => 0.28,
+            'f' | 'r' | 't' | '(' | ')' | '-' => 0.38,
+            'm' | 'w' | 'M' | 'W' | '%' | '@' => 0.85,
+            'A'..='Z' => 0.67,
+            _ => 0.585,
+        })
+        .sum();
+    letters * size
+}
+
+/// Breaks `text` at spaces into lines of at most `width`.
+fn wrap(text: &str, size: f64, width: f64) -> Vec<String> {
+    let mut lines: Vec<String> = Vec::new();
+    for word in text.split_whitespace() {
+        match lines.last_mut() {
+            Some(line) if text_width(line, size) + text_width(word, size) + size * 0.3 <= width => {
+                line.push(' ');
+                line.push_str(word);
+            }
+            _ => lines.push(word.to_string()),
+        }
+    }
+    lines
+}
+
+impl Canvas {
+    pub(crate) fn new(view: &ViewData, theme: Theme, size: Size) -> Self {
+        let (width, height) = (f64::from(size.width), f64::from(size.height));
+        let mut canvas = Self {
+            theme,
+            size,
+            plot: Plot { x: LEFT, y: 0.0, w: (width - LEFT - RIGHT).max(40.0), h: 0.0 },
+            out: String::new(),
+        };
+        let heading = Set { anchor: "start", size: 15.0, bold: true, fill: theme.ink() };
+        canvas.text(20.0, 27.0, heading, &view.title);
+        let beside = 20.0 + text_width(&view.title, 15.6) + 14.0;
+        let aside = [view.y.label.as_str(), view.subject.as_str()]
+            .iter()
+            .filter(|part| !part.is_empty())
+            .copied()
+            .collect::<Vec<_>>();
+        canvas.text(beside, 27.0, canvas.soft(12.0), &aside.join(" · "));
+        let mut top = 27.0;
+        for line in wrap(&view.explanation, 12.0, width - 40.0).into_iter().take(2) {
+            top += 17.0;
+            canvas.text(20.0, top, canvas.soft(12.0), &line);
+        }
+        top += if view.marks.is_empty() { 16.0 } else { 30.0 };
+        canvas.plot.y = top;
+        canvas.plot.h = (height - top - BOTTOM).max(30.0);
+        canvas
+    }
+
+    pub(crate) fn soft(&self, size: f64) -> Set<'static> {
+        Set { anchor: "start", size, bold: false, fill: self.theme.soft() }
+    }
+
+    pub(crate) fn push(&mut self, part: &str) {
+        self.out.push_str(part);
+        self.out.push('\n');
+    }
+
+    pub(crate) fn text(&mut self, x: f64, y: f64, set: Set<'_>, text: &str) {
+        let weight = if set.bold { r#" font-weight="600""# } else { "" };
+        let anchor = if set.anchor == "start" { String::new() } else { format!(r#" text-anchor="{}""#, set.anchor) };
+        let _ = writeln!(
+            self.out,
+            r#"<text x="{}" y="{}" font-size="{}"{weight}{anchor} fill="{}">{}</text>"#,
+            n(x),
+            n(y),
+            n(set.size),
+            set.fill,
+            escape(text)
+        );
+    }
+
+    pub(crate) fn rule(&mut self, from: (f64, f64), to: (f64, f64), stroke: &str, more: &str) {
+        let _ = writeln!(
+            self.out,
+            r#"<line x1="{}" y1="{}" x2="{}" y2="{}" stroke="{stroke}"{more}/>"#,
+            n(from.0),
+            n(from.1),
+            n(to.0),
+            n(to.1)
+        );
+    }
+
+    pub(crate) fn px(&self, scale: &Scale, value: f64) -> f64 {
+        self.plot.x + scale.of(value) * self.plot.w
+    }
+
+    pub(crate) fn py(&self, scale: &Scale, value: f64) -> f64 {
+        self.plot.y + self.plot.h - scale.of(value.clamp(scale.low, scale.high)) * self.plot.h
+    }
+
+    pub(crate) fn axes(&mut self, x: &Scale, y: &Scale, x_label: &str) {
+        let Plot { x: left, y: top, w, h } = self.plot;
+        let (grid, axis) = (self.theme.grid(), self.theme.axis());
+        for at in &y.minor {
+            let at = self.py(y, *at);
+            self.rule((left, at), (left + w, at), grid, r#" opacity="0.55""#);
+        }
+        for tick in &y.ticks {
+            let at = self.py(y, tick.at);
+            self.rule((left, at), (left + w, at), grid, "");
+            self.text(left - 9.0, at + 3.8, Set { anchor: "end", ..self.soft(11.0) }, &tick.label);
+        }
+        for tick in &x.ticks {
+            let at = self.px(x, tick.at);
+            if at < left - 0.5 || at > left + w + 0.5 {
+                continue;
+            }
+            self.rule((at, top + h), (at, top + h + 4.0), axis, "");
+            self.text(at, top + h + 18.0, Set { anchor: "middle", ..self.soft(11.0) }, &tick.label);
+        }
+        self.rule((left, top + h), (left + w, top + h), axis, "");
+        self.text(left + w + 12.0, top + h + 18.0, self.soft(11.0), x_label);
+    }
+
+    /// Shades stretches of the horizontal axis and names them above the plot.
+    pub(crate) fn marks(&mut self, marks: &[Mark], x: &Scale) {
+        let plot = self.plot;
+        let mut free = f64::NEG_INFINITY;
+        for mark in marks {
+            let (from, to) = (self.px(x, mark.from.max(x.low)), self.px(x, mark.to.min(x.high)));
+            let (fill, opacity) = if mark.kind == MarkKind::Stall { self.theme.stall() } else { self.theme.phase() };
+            let _ = writeln!(
+                self.out,
+                r#"<rect x="{}" y="{}" width="{}" height="{}" fill="{fill}" opacity="{opacity}"/>"#,
+                n(from),
+                n(plot.y),
+                n((to - from).max(1.5)),
+                n(plot.h)
+            );
+            let width = text_width(&mark.label, 10.5);
+            let at = from.max(plot.x).min(plot.x + plot.w + RIGHT - width - 6.0);
+            if at > free {
+                let stall = mark.kind == MarkKind::Stall;
+                let fill = if stall { self.theme.stall_ink() } else { self.theme.soft() };
+                self.text(at, plot.y - 5.0, Set { anchor: "start", size: 10.5, bold: stall, fill }, &mark.label);
+                free = at + width + 8.0;
+            }
+        }
+    }
+
+    /// Names at the right end of lines, pushed apart.
+    pub(crate) fn labels(&mut self, mut items: Vec<(f64, String, LineStyle)>) {
+        const GAP: f64 = 13.5;
+        items.sort_by(|a, b| a.0.total_cmp(&b.0));
+        let (low, high) = (self.plot.y + 4.0, self.plot.y + self.plot.h);
+        let mut places: Vec<f64> = items.iter().map(|item| item.0.clamp(low, high)).collect();
+        for index in 1..places.len() {
+            places[index] = places[index].max(places[index - 1] + GAP);
+        }
+        let mut limit = high;
+        for place in places.iter_mut().rev() {
+            *place = place.min(limit);
+            limit = *place - GAP;
+        }
+        for ((_, name, style), at) in items.into_iter().zip(places) {
+            let set = Set { anchor: "start", size: 11.0, bold: true, fill: self.theme.line(style) };
+            self.text(self.plot.x + self.plot.w + 10.0, at + 3.8, set, &short(&name, 14));
+        }
+    }
+
+    pub(crate) fn finish(self, view: &ViewData) -> String {
+        let Size { width, height } = self.size;
+        format!(
+            "<svg xmlns=\"http://www.w3.org/2000/svg\" viewBox=\"0 0 {width} {height}\" width=\"{width}\" height=\"{height}\" \
+             font-family=\"Inter, system-ui, 'DejaVu Sans', sans-serif\" role=\"img\">\n<title>{}</title>\n<desc>{}</desc>\n\
+             <rect width=\"{width}\" height=\"{height}\" fill=\"{}\"/>\n{}</svg>\n",
+            escape(&view.title),
+            escape(&view.explanation),
+            self.theme.card(),
+            self.out
+        )
+    }
+}

@@ -1,0 +1,91 @@
+// Numbers for people; the same rules as crates/analyze/src/unit.rs.
+import type { Unit } from "./model";
+
+function three(value: number): string {
+  const size = Math.abs(value);
+  if (size >= 99.95 || value === 0) return value.toFixed(0);
+  if (size >= 9.995) return value.toFixed(1);
+  return size >= 0.01 ? value.toFixed(2) : value.toFixed(4);
+}
+
+function prefixed(value: number, unit: string): string {
+  let scaled = value;
+  for (const prefix of ["", "k", "M", "G", "T"]) {
+    if (Math.abs(scaled) < 999.5) return `${three(scaled)} ${prefix}${unit}`.trimEnd();
+    scaled /= 1000;
+  }
+  return `${three(scaled)} P${unit}`;
+}
+
+export function grouped(value: number): string {
+  const digits = Math.abs(value).toFixed(0).replace(/\B(?=(\d{3})+$)/g, ",");
+  return value < 0 ? `\u2212${digits}` : digits;
+}
+
+function nanoseconds(ns: number): string {
+  const size = Math.abs(ns);
+  if (size < 999.5) return `${three(ns)} ns`;
+  if (size < 999.5e3) return `${three(ns / 1e3)} \u00b5s`;
+  if (size < 999.5e6) return `${three(ns / 1e6)} ms`;
+  return `${three(ns / 1e9)} s`;
+}
+
+function elapsed(seconds: number): string {
+  if (Math.abs(seconds) < 60) return nanoseconds(seconds * 1e9);
+  const whole = Math.round(seconds);
+  const hours = Math.floor(whole / 3600), minutes = Math.floor((whole % 3600) / 60), rest = whole % 60;
+  if (hours && minutes) return `${hours} h ${minutes} min`;
+  if (hours) return `${hours} h`;
+  return rest ? `${minutes} min ${rest} s` : `${minutes} min`;
+}
+
+function percentile(nines: number): string {
+  return (100 - 100 / Math.max(1, nines)).toFixed(6).replace(/0+$/, "").replace(/\.$/, "");
+}
+
+/** The number with its unit; `?` when it is missing. */
+export function format(unit: Unit, value: number | null | undefined): string {
+  if (value === null || value === undefined || !Number.isFinite(value)) return "?";
+  switch (unit) {
+    case "": return three(value);
+    case "s": return elapsed(value);
+    case "ns": return nanoseconds(value);
+    case "op/s": return prefixed(value, "op/s");
+    case "B/s": return prefixed(value, "B/s");
+    case "B": return prefixed(value, "B");
+    case "op": return grouped(value);
+    case "%": return `${three(value)} %`;
+    case "count": return Number.isInteger(value) ? grouped(value) : three(value);
+    case "nines": return `p${percentile(value)}`;
+  }
+}
+
+/** As in a table whose heading carries the unit. */
+export function formatCell(unit: Unit, value: number): string {
+  if (!Number.isFinite(value)) return "?";
+  if (unit === "op/s") return value >= 100 ? grouped(value) : three(value);
+  return unit === "%" ? three(value) : format(unit, value);
+}
+
+export function headingUnit(unit: Unit): string {
+  return unit === "op/s" || unit === "%" ? unit : "";
+}
+
+/** Clock-like elapsed time on axes: `30 s`, `5:00`, `1:30:00`. */
+export function clock(seconds: number, span: number): string {
+  if (span <= 120) return `${Number(seconds.toFixed(3))} s`;
+  const whole = Math.round(seconds);
+  const two = (value: number) => String(value).padStart(2, "0");
+  const hours = Math.floor(whole / 3600), minutes = Math.floor((whole % 3600) / 60);
+  return span > 7200 ? `${hours}:${two(minutes)} h` : `${Math.floor(whole / 60)}:${two(whole % 60)}`;
+}
+
+/** A number on an axis: short, with its prefix. */
+export function tick(unit: Unit, value: number, span: number): string {
+  if (unit === "s") return clock(value, span);
+  if (unit === "nines") return percentile(value) + " %";
+  const trim = (text: string) => text.replace(/(\.\d*?)0+(?=\D|$)/, "$1").replace(/\.(?=\D|$)/, "");
+  if (unit === "op/s" || unit === "op" || unit === "count") return trim(prefixed(value, ""));
+  if (value === 0) return "0";
+  return trim(format(unit, value));
+}
