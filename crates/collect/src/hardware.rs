@@ -1,0 +1,154 @@
+//! What the machine is made of, as far as it explains a result.
+
+use crate::devices::{DeviceMap, Number, Resolution};
+use crate::text::{lines, small, words};
+use serde_json::{Map, Value, json};
+use std::collections::BTreeMap;
+use std::path::{Path, PathBuf};
+
+/// The inventory of this machine and of what lies under targets (name, path). Unknown values are null.
+#[must_use]
+pub fn hardware(targets: &[(String, PathBuf)]) -> Value {
+    hardware_of(Path::new("/"), targets)
+}
+
+/// As [`hardware`] with the `/proc` and `/sys` under `root`.
+#[must_use]
+pub fn hardware_of(root: &Path, targets: &[(String, PathBuf)]) -> Value {
+    let map = DeviceMap::new(root);
+    let mut devices: BTreeMap<Number, (String, Value)> = BTreeMap::new();
+    let mut described = Vec::new();
+    for (name, path) in targets {
+        let resolution = map.resolve(path);
+        for device in &resolution.devices {
+            devices.entry(device.number).or_insert_with(|| {
+                let directory = map.directory(device.number).unwrap_or_default();
+                (device.name.clone(), describe_device(&directory))
+            });
+        }
+        described.push(describe_target(name, path, &resolution));
+    }
+    let devices: Map<String, Value> = devices.into_values().collect();
+    json!({
+        "cpu": cpu(root),
+        "memory_bytes": memory_bytes(root),
+        "kernel": small(&root.join("proc/version")),
+        "system": {
+            "vendor": small(&root.join("sys/class/dmi/id/sys_vendor")),
+            "product": small(&root.join("sys/class/dmi/id/product_name")),
+        },
+        "targets": described,
+        "devices": devices,
+    })
+}
+
+fn describe_target(name: &str, path: &Path, resolution: &Resolution) -> Value {
+    let mount = resolution.mount.as_ref().map(|mount| {
+        json!({
+            "file_system": mount.file_system,
+            "mount_point": mount.mount_point,
+            "source": mount.source,
+            "options": mount.options,
+        })
+    });
+    json!({
+        "target": name,
+        "path": path.display().to_string(),
+        "mount": mount,
+        "devices": resolution.devices.iter().map(|device| &device.name).collect::<Vec<_>>(),
+        "chain": resolution.devices.iter().map(|device| &device.chain).collect::<Vec<_>>(),
+        "nfs_mounts": resolution.nfs_mounts,
+        "reasons": resolution.reasons,
+    })
+}
+
+/// Model, number of CPUs online, cores and sockets where told.
+fn cpu(root: &Path) -> Value {
+    let text = std::fs::read(root.join("proc/cpuinfo")).unwrap_or_default();
+    let value = |line: &[u8], key: &str| -> Option<String> {
+        let line = String::from_utf8_lossy(line);
+        let (name, value) = line.split_once(':')?;
+        (name.trim() == key).then(|| value.trim().to_string())
+    };
+    let all = |key: &str| -> Vec<String> { lines(&text).filter_map(|line| value(line, key)).collect() };
+    // x86 says "model name"; others name the CPU in other ways or not at all.
+    let model = ["model name", "Model", "cpu", "Processor"].iter().find_map(|key| all(key).into_iter().next());
+    let mut cores: Vec<(String, String)> = all("physical id").into_iter().zip(all("core id")).collect();
+    cores.sort();
+    cores.dedup();
+    let mut sockets: Vec<&String> = cores.iter().map(|(socket, _)| socket).collect();
+    sockets.dedup();
+    let known = |count: usize| (count > 0).then_some(count);
+    json!({
+        "model": model,
+        "online": known(all("processor").len()),
+        "cores": known(cores.len()),
+        "sockets": known(sockets.len()),
+        "governor": small(&root.join("sys/devices/system/cpu/cpu0/cpufreq/scaling_governor")),
+        "numa_nodes": small(&root.join("sys/devices/system/node/online")),
+    })
+}
+
+fn memory_bytes(root: &Path) -> Option<u64> {
+    let text = std::fs::read(root.join("proc/meminfo")).ok()?;
+    let line = lines(&text).find(|line| line.starts_with(b"MemTotal:"))?;
+    let kib: u64 = std::str::from_utf8(words(line).nth(1)?).ok()?.parse().ok()?;
+    kib.checked_mul(1024)
+}
+
+/// Everything about a device that decides how fast it can be.
+fn describe_device(directory: &Path) -> Value {
+    // A partition has neither queue nor model; they are its disk's.
+    let disk = if directory.join("partition").exists() { directory.parent().unwrap_or(directory) } else { directory };
+    let queue = |name: &str| small(&disk.join("queue").join(name));
+    let number = |name: &str| queue(name).and_then(|text| text.parse::<u64>().ok());
+    let device = |names: &[&str]| names.iter().find_map(|name| small(&disk.join(name)));
+    json!({
+        "size_bytes": small(&directory.join("size")).and_then(|text| text.parse::<u64>().ok()).map(|sectors| sectors * 512),
+        "partition": directory.join("partition").exists(),
+        "vendor": device(&["device/vendor"]),
+        "model": device(&["device/model", "device/name"]),
+        "serial": device(&["device/serial", "serial", "device/vpd_pg80"]),
+        "firmware": device(&["device/firmware_rev", "device/rev"]),
+        "wwid": device(&["wwid", "device/wwid"]),
+        "rotational": number("rotational").map(|flag| flag == 1),
+        "scheduler": queue("scheduler").map(|text| chosen(&text)),
+        "logical_block_bytes": number("logical_block_size"),
+        "physical_block_bytes": number("physical_block_size"),
+        "nr_requests": number("nr_requests"),
+        "write_cache": queue("write_cache"),
+        "max_transfer_bytes": number("max_sectors_kb").map(|kib| kib * 1024),
+        "read_ahead_bytes": number("read_ahead_kb").map(|kib| kib * 1024),
+        "discard_max_bytes": number("discard_max_bytes"),
+        "numa_node": device(&["device/numa_node", "device/device/numa_node"]),
+        "link": link(disk),
+        "backing_file": small(&directory.join("loop/backing_file")),
+        "direct_io": small(&directory.join("loop/dio")).map(|flag| flag == "1"),
+        "mapped_name": small(&directory.join("dm/name")),
+        "raid_level": small(&directory.join("md/level")),
+        "read_only": small(&directory.join("ro")).map(|flag| flag == "1"),
+    })
+}
+
+/// `[none] mq-deadline` → `none`.
+fn chosen(text: &str) -> String {
+    let chosen = text.split_ascii_whitespace().find_map(|word| word.strip_prefix('[')?.strip_suffix(']'));
+    chosen.unwrap_or(text).to_string()
+}
+
+/// Speed and width of the PCIe link that a device hangs on: the nearest one upwards in sysfs.
+fn link(disk: &Path) -> Value {
+    let found = disk
+        .ancestors()
+        .chain(std::fs::canonicalize(disk.join("device")).ok().iter().flat_map(|p| p.ancestors()))
+        .find_map(|directory| {
+            let value = |name: &str| small(&directory.join(name));
+            Some(json!({
+                "speed": value("current_link_speed")?,
+                "width": value("current_link_width"),
+                "speed_max": value("max_link_speed"),
+                "width_max": value("max_link_width"),
+            }))
+        });
+    found.unwrap_or(Value::Null)
+}
