@@ -1,5 +1,7 @@
 //! Paths are resolved to the devices under them: stacks that this kernel lacks as trees of files, the others for real.
 
+#![expect(clippy::unwrap_used, reason = "helpers of tests fail as tests do")]
+
 use collect::{DeviceMap, Resolution, Sampler, hardware, hardware_of};
 use recording::rows::{Cpu, Disk, Event, NfsMount};
 use recording::{Batch, Row};
