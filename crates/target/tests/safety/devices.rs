@@ -258,6 +258,27 @@ fn zeroes_and_own_data_are_free() {
     }
 }
 
+/// What the engine really writes, whole and in part, is known again.
+#[test]
+fn generated_content_is_ours() {
+    if !require_root_or_skip() {
+        return;
+    }
+    for compress_ratio in [1.0, 3.7, 1000.0] {
+        let device = LoopDevice::new(3 * MIB).unwrap();
+        let asked = plan::Content { compress_ratio, ..plan::Content::default() };
+        let mut content = plan::generate::Content::new(&asked, &[], 7).unwrap();
+        // A few blocks only, then everything.
+        for (offset, bytes) in [(MIB - 8192, 16384), (0, 512), (3 * MIB - 4096, 4096), (0, 3 << 20)] {
+            let opened = open_for(device.path(), None, Access::Write).unwrap();
+            let mut data = vec![0; bytes];
+            content.fill(&mut data, offset);
+            assert_eq!(rustix::io::pwrite(&opened, &data, offset).unwrap(), bytes);
+        }
+        assert!(open_for(device.path(), None, Access::Write).is_ok(), "ratio {compress_ratio}");
+    }
+}
+
 #[test]
 fn read_only_and_direct() {
     if !require_root_or_skip() {
