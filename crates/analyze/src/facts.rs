@@ -252,7 +252,7 @@ impl RunFacts {
     }
 
     /// Puts intervals in order, fills what the phase table does not know, and finds the stalls.
-    fn finish(&mut self) {
+    pub(crate) fn finish(&mut self) {
         self.intervals.sort_by_key(|interval| interval.t_ns);
         let first = self.intervals.first().map(|interval| interval.t_ns - interval.interval_ns);
         let phases = self.phases.iter().map(|phase| phase.from_ns).min();

@@ -9,6 +9,7 @@ mod facts;
 mod interval;
 mod model;
 mod report_model;
+mod run_fold;
 mod series;
 mod tables;
 mod unit;
@@ -23,6 +24,7 @@ pub use model::{
     Warning,
 };
 pub use report_model::{report_model, run_summary};
+pub use run_fold::RunFold;
 pub use tables::totals_table;
 pub use unit::Unit;
 pub use values::Values;

@@ -1,1 +1,31 @@
-//! Draws views on a terminal: interval lines, tables, the progress bar.
+//! Draws views on a terminal: interval lines, tables, the progress bar; JSON lines for programs.
+//!
+//! [`Terminal`] and [`JsonLines`] are sinks: they are fed the same batches as the recording. Everything that they print is
+//! made by the functions here, which return text. A reader that goes away (a closed pipe) comes back as an error whose
+//! [`is_closed`] is true; the caller goes on without a face.
+
+mod json;
+mod lines;
+mod progress;
+mod table;
+mod terminal;
+
+pub use json::{JsonLines, json_line};
+pub use lines::{average_line, header_lines, interval_line};
+pub use progress::{Progress, progress_line};
+pub use table::{summary_tables, table_lines};
+pub use terminal::{Look, RunHeader, Terminal};
+
+use recording::RecordingError;
+use std::io;
+use std::path::PathBuf;
+
+/// Has the reader of our output gone away?
+pub fn is_closed(error: &RecordingError) -> bool {
+    matches!(error, RecordingError::Io { source, .. } if source.kind() == io::ErrorKind::BrokenPipe)
+}
+
+/// An error of the output as the sinks' error.
+pub(crate) fn output_error(source: io::Error) -> RecordingError {
+    RecordingError::Io { action: "write", path: PathBuf::from("standard output"), source }
+}

@@ -225,12 +225,12 @@ impl Maker {
                 }
                 let arrivals = (rate * share / script.targets as f64) as i64;
                 let backlog = if stalled { (*waiting as f64 * share) as i64 / script.targets as i64 } else { 0 };
-                let late = if just_over { script.stall.len() as i64 * arrivals } else { 0 };
+                let late = if just_over { (script.stall.end - script.stall.start) * arrivals } else { 0 };
                 let ops = if stalled { 0 } else { arrivals + late };
                 let (mut response, mut service) = (Histogram::default(), Histogram::default());
                 // One in twenty stands for all: the histograms' counts are exact all the same.
                 for at in 0..ops {
-                    let waited = if at < late { (late - at) as f64 / late as f64 * script.stall.len() as f64 * 1e9 } else { 0.0 };
+                    let waited = if at < late { (late - at) as f64 / late as f64 * (script.stall.end - script.stall.start) as f64 * 1e9 } else { 0.0 };
                     let times = self.times(script, waited);
                     response.record(times.0);
                     service.record(times.1);

@@ -1,0 +1,87 @@
+//! The summary of a run while the command lasts: the same figures as in the report, from the same batches.
+
+use crate::facts::{Facts, IntervalFacts, OPS, OpCount, RunFacts, TotalFacts};
+use crate::report_model::run_summary;
+use crate::{CpuPoint, RunSummary};
+use quantity::histogram::Histogram;
+use recording::rows::{Cpu, OpInterval, RunTotal};
+use recording::{Batch, Manifest, RecordingError, State};
+use std::collections::BTreeMap;
+
+/// Folds the batches of a run into its summary.
+#[derive(Debug, Default)]
+pub struct RunFold {
+    run: RunFacts,
+    cpu: Vec<CpuPoint>,
+    last_cpu: Option<Cpu>,
+}
+
+impl RunFold {
+    /// Adds a batch; tables that the summary does not need are passed over.
+    ///
+    /// # Errors
+    /// A batch whose columns are not those of its table.
+    pub fn accept(&mut self, batch: &Batch) -> Result<(), RecordingError> {
+        match batch.table.name {
+            "op_interval" => batch.to_rows::<OpInterval>()?.iter().for_each(|row| self.operation(row)),
+            "run_total" => batch.to_rows::<RunTotal>()?.into_iter().for_each(|row| self.total(row)),
+            "cpu" => {
+                for row in batch.to_rows::<Cpu>()?.into_iter().filter(|row| row.cpu == "all") {
+                    self.cpu.extend(self.last_cpu.as_ref().and_then(|before| crate::facts::cpu_shares(&row, before)));
+                    self.last_cpu = Some(row);
+                }
+            }
+            _ => {}
+        }
+        Ok(())
+    }
+
+    fn operation(&mut self, row: &OpInterval) {
+        if self.run.intervals.last().is_none_or(|interval| interval.t_ns != row.t_ns) {
+            self.run.intervals.push(IntervalFacts {
+                t_ns: row.t_ns,
+                interval_ns: row.interval_ns,
+                phase: row.phase.clone(),
+                ..IntervalFacts::default()
+            });
+        }
+        let Some(interval) = self.run.intervals.last_mut() else { return };
+        interval.in_flight += row.in_flight_mean;
+        interval.backlog += row.backlog;
+        if let Some(op) = OPS.iter().position(|op| *op == row.op) {
+            interval.ops[op].arrivals += row.arrivals;
+            interval.ops[op].ops += row.ops;
+        }
+    }
+
+    fn total(&mut self, row: RunTotal) {
+        self.run.title = row.run;
+        self.run.index = row.run_index;
+        self.run.complete = true;
+        self.run.totals.push(TotalFacts {
+            phase: row.phase,
+            workload: row.workload,
+            target: row.target,
+            op: row.op,
+            count: OpCount { arrivals: row.arrivals, ops: row.ops, bytes: row.bytes, errors: row.errors },
+            response: row.response,
+            service: row.service,
+        });
+    }
+
+    /// The run's summary, once its totals were accepted; the next run begins with nothing.
+    pub fn end(&mut self) -> RunSummary {
+        let mut run = std::mem::take(&mut self.run);
+        run.finish();
+        let facts = Facts {
+            manifest: Manifest::new(&[]),
+            state: State::Open,
+            runs: Vec::new(),
+            cpu: std::mem::take(&mut self.cpu),
+            disks: BTreeMap::new(),
+            events: Vec::new(),
+        };
+        debug_assert!(run.intervals.iter().all(|interval| interval.response == Histogram::default()));
+        run_summary(&facts, &run)
+    }
+}

@@ -1,0 +1,94 @@
+//! One JSON object per interval, for programs (docs/json.md). Units are in the names; missing is null.
+
+use crate::output_error;
+use analyze::{Fold, IntervalLine, LineFold};
+use recording::{Batch, RecordingError, Sink};
+use serde_json::{Value, json};
+use std::io::Write;
+
+/// Name and version of the objects' shape.
+const SCHEMA: &str = "iodyno.interval/1";
+
+fn fold(fold: &Fold) -> Value {
+    // Times are whole nanoseconds, except the mean.
+    let whole = |value: Option<f64>| value.map(|value| json!(whole(value)));
+    json!({
+        "mean": fold.mean, "min": whole(fold.min), "p50": whole(fold.p50), "p90": whole(fold.p90),
+        "p99": whole(fold.p99), "p999": whole(fold.p999), "max": whole(fold.max),
+    })
+}
+
+#[expect(clippy::cast_possible_truncation, reason = "nanoseconds below 2^53")]
+fn whole(value: f64) -> i64 {
+    value as i64
+}
+
+/// The object of one interval, without a line break.
+pub fn json_line(line: &IntervalLine) -> String {
+    let ops: serde_json::Map<String, Value> = ["read", "write", "trim", "flush"]
+        .iter()
+        .zip(&line.by_op)
+        .filter(|(_, count)| count.ops > 0 || count.arrivals > 0 || count.errors > 0)
+        .map(|(name, count)| {
+            let value =
+                json!({"arrivals": count.arrivals, "ops": count.ops, "bytes": count.bytes, "errors": count.errors});
+            ((*name).to_string(), value)
+        })
+        .collect();
+    json!({
+        "schema": SCHEMA,
+        "t_ns": line.t_ns,
+        "t_s": line.t_s,
+        "interval_s": line.interval_s,
+        "run": line.run,
+        "run_index": line.run_index,
+        "phase": line.phase,
+        "arrivals": line.arrivals,
+        "ops": line.ops,
+        "bytes": line.bytes,
+        "errors": line.errors,
+        "offered_per_s": line.offered(),
+        "achieved_per_s": line.achieved(),
+        "bytes_per_s": line.bytes_per_s(),
+        "read_percent": line.read_percent(),
+        "response_ns": fold(&line.response),
+        "service_ns": fold(&line.service),
+        "wait_ns": fold(&line.wait),
+        "queue_depth_mean": line.in_flight,
+        "backlog": line.backlog,
+        "cpu_percent": line.cpu.map(|cpu| json!({
+            "user": cpu.user, "system": cpu.system, "irq": cpu.irq, "iowait": cpu.iowait, "steal": cpu.steal,
+        })),
+        "generator_limited": line.limited,
+        "by_op": ops,
+    })
+    .to_string()
+}
+
+/// Writes one object per interval and nothing else.
+#[derive(Debug)]
+pub struct JsonLines<W: Write> {
+    out: W,
+    fold: LineFold,
+}
+
+impl<W: Write> JsonLines<W> {
+    /// Writes to `out`, a line at a time.
+    pub fn new(out: W) -> Self {
+        Self { out, fold: LineFold::default() }
+    }
+}
+
+impl<W: Write> Sink for JsonLines<W> {
+    fn accept(&mut self, batch: &Batch) -> Result<(), RecordingError> {
+        self.fold.accept(batch)
+    }
+
+    fn commit(&mut self) -> Result<(), RecordingError> {
+        for line in self.fold.commit() {
+            // One write per line: a reader never sees half of one.
+            self.out.write_all(format!("{}\n", json_line(&line)).as_bytes()).map_err(output_error)?;
+        }
+        self.out.flush().map_err(output_error)
+    }
+}

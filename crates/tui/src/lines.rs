@@ -1,0 +1,188 @@
+//! One aligned line per interval, as many columns as the terminal is wide.
+
+use analyze::{IntervalLine, RunSummary, Unit};
+
+/// One column of the interval lines.
+struct Column {
+    /// Two lines of heading.
+    heading: [&'static str; 2],
+    width: usize,
+    /// Lower ones leave first when the terminal is narrow.
+    rank: u8,
+    cell: fn(&IntervalLine) -> String,
+}
+
+const COLUMNS: [Column; 18] = [
+    Column { heading: ["offered", "op/s"], width: 8, rank: 9, cell: |line| rate(line.offered()) },
+    Column { heading: ["achieved", "op/s"], width: 8, rank: 9, cell: |line| rate(line.achieved()) },
+    Column { heading: ["through", "MB/s"], width: 7, rank: 9, cell: |line| megabytes(line.bytes_per_s()) },
+    Column { heading: ["read", "%"], width: 5, rank: 6, cell: |line| number(line.read_percent()) },
+    Column { heading: ["resp", "mean"], width: 7, rank: 5, cell: |line| time(line.response.mean) },
+    Column { heading: ["onse", "p50"], width: 7, rank: 9, cell: |line| time(line.response.p50) },
+    Column { heading: ["time", "p99"], width: 7, rank: 9, cell: |line| time(line.response.p99) },
+    Column { heading: ["", "p99.9"], width: 7, rank: 7, cell: |line| time(line.response.p999) },
+    Column { heading: ["", "max"], width: 7, rank: 9, cell: |line| time(line.response.max) },
+    Column { heading: ["service", "p99"], width: 7, rank: 6, cell: |line| time(line.service.p99) },
+    Column { heading: ["queue", "depth"], width: 6, rank: 8, cell: |line| number(Some(line.in_flight)) },
+    Column { heading: ["back", "log"], width: 6, rank: 8, cell: |line| count(line.backlog) },
+    Column { heading: ["cpu", "usr%"], width: 5, rank: 4, cell: |line| number(line.cpu.map(|cpu| cpu.user)) },
+    Column {
+        heading: ["cpu", "sys%"],
+        width: 5,
+        rank: 4,
+        cell: |line| number(line.cpu.map(|cpu| cpu.system + cpu.irq)),
+    },
+    Column { heading: ["", "errors"], width: 6, rank: 3, cell: |line| count(line.errors) },
+    Column { heading: ["lag", "p99"], width: 7, rank: 2, cell: |line| time(line.wait.p99) },
+    Column { heading: ["service", "p50"], width: 7, rank: 1, cell: |line| time(line.service.p50) },
+    Column { heading: ["service", "max"], width: 7, rank: 0, cell: |line| time(line.service.max) },
+];
+
+/// Width of the time at the start of each line.
+const TIME: usize = 9;
+
+/// Room for a word at the end: the phase, or that something is wrong.
+const REMARK: usize = 9;
+
+/// Columns that fit into `width`.
+fn chosen(width: usize) -> Vec<&'static Column> {
+    let mut lowest = 0;
+    loop {
+        let columns: Vec<&Column> = COLUMNS.iter().filter(|column| column.rank >= lowest).collect();
+        let need: usize = TIME + REMARK + columns.iter().map(|column| column.width + 1).sum::<usize>();
+        if need <= width.max(80) || lowest >= 9 {
+            return columns;
+        }
+        lowest += 1;
+    }
+}
+
+fn rate(value: Option<f64>) -> String {
+    match value {
+        Some(value) if value < 99.5 => number(Some(value)),
+        Some(value) if value < 9_999_999.0 => format!("{value:.0}"),
+        other => Unit::OpsPerSecond.format(other).replace("op/s", ""),
+    }
+}
+
+fn megabytes(value: Option<f64>) -> String {
+    match value {
+        Some(value) if value >= 99.95e6 => format!("{:.0}", value / 1e6),
+        Some(value) if value >= 9.995e6 => format!("{:.1}", value / 1e6),
+        Some(value) => format!("{:.2}", value / 1e6),
+        None => "?".to_string(),
+    }
+}
+
+fn number(value: Option<f64>) -> String {
+    match value {
+        Some(value) if value >= 99.95 => format!("{value:.0}"),
+        Some(value) => format!("{value:.1}"),
+        None => "?".to_string(),
+    }
+}
+
+fn count(value: i64) -> String {
+    if value < 1_000_000 {
+        value.to_string()
+    } else {
+        Unit::OpsPerSecond.format(Some(value as f64)).replace(" Mop/s", "M").replace(" Gop/s", "G")
+    }
+}
+
+fn time(value: Option<f64>) -> String {
+    Unit::Nanoseconds.format(value).replace(' ', "")
+}
+
+/// `12.0 s`, `1:02:03`.
+fn clock(seconds: f64) -> String {
+    if seconds < 600.0 {
+        return format!("{seconds:.1} s");
+    }
+    let whole = seconds.floor();
+    let (hours, minutes, rest) = ((whole / 3600.0).floor(), (whole % 3600.0 / 60.0).floor(), whole % 60.0);
+    if hours > 0.0 { format!("{hours:.0}:{minutes:02.0}:{rest:02.0}") } else { format!("{minutes:.0}:{rest:02.0}") }
+}
+
+fn assemble(start: &str, cells: impl Iterator<Item = (usize, String)>, remark: &str) -> String {
+    let mut line = format!("{start:>TIME$}");
+    for (width, cell) in cells {
+        line.push(' ');
+        line.push_str(&format!("{cell:>width$}"));
+    }
+    format!("{line} {remark}").trim_end().to_string()
+}
+
+/// The two heading lines for a terminal of `width` columns.
+pub fn header_lines(width: usize) -> [String; 2] {
+    let columns = chosen(width);
+    [0, 1].map(|row| {
+        let start = if row == 0 { "elapsed" } else { "" };
+        assemble(start, columns.iter().map(|column| (column.width, column.heading[row].to_string())), "")
+    })
+}
+
+/// What is wrong with an interval, or its phase when it does not count.
+fn remark(line: &IntervalLine) -> &'static str {
+    if line.ops == 0 && (line.in_flight > 0.0 || line.backlog > 0 || line.arrivals > 0) {
+        return "STALL";
+    }
+    if line.errors > 0 {
+        return "ERRORS";
+    }
+    if line.limited {
+        return "LIMITED";
+    }
+    match line.phase.as_str() {
+        "warmup" => "warm-up",
+        "drain" => "drain",
+        "format" => "format",
+        _ => "",
+    }
+}
+
+/// One interval; `start_s` is the run's start in seconds since the recording's.
+pub fn interval_line(line: &IntervalLine, start_s: f64, width: usize) -> String {
+    let cells = chosen(width).into_iter().map(|column| (column.width, (column.cell)(line)));
+    assemble(&clock((line.t_s - start_s).max(0.0)), cells, remark(line))
+}
+
+/// The averages of a run, under its interval lines: exact totals of its measured phase.
+pub fn average_line(summary: &RunSummary, width: usize) -> String {
+    let line = IntervalLine {
+        t_ns: 0,
+        t_s: 0.0,
+        interval_s: 1.0,
+        run: String::new(),
+        run_index: 0,
+        phase: "measure".to_string(),
+        arrivals: 0,
+        ops: 0,
+        bytes: 0,
+        errors: 0,
+        by_op: Default::default(),
+        response: summary.response,
+        service: summary.service,
+        wait: analyze::Fold::default(),
+        in_flight: summary.queue_depth.unwrap_or(0.0),
+        backlog: 0,
+        cpu: None,
+        limited: false,
+    };
+    let offered = (summary.measured_s > 0.0).then(|| summary.arrivals / summary.measured_s);
+    let cells = chosen(width).into_iter().map(|column| {
+        let cell = match column.heading {
+            ["offered", _] => rate(offered),
+            ["achieved", _] => rate(summary.iops),
+            ["through", _] => megabytes(summary.bytes_per_s),
+            ["read", _] => number(summary.read_percent),
+            ["cpu", "usr%"] => number(summary.cpu_user),
+            ["cpu", "sys%"] => number(summary.cpu_system),
+            ["", "errors"] => format!("{:.0}", summary.errors),
+            ["back", _] | ["lag", _] => String::new(),
+            _ => (column.cell)(&line),
+        };
+        (column.width, cell)
+    });
+    assemble("average", cells, "")
+}

@@ -1,0 +1,208 @@
+//! The face of a running command on a terminal, or in a pipe: header, lines, progress.
+
+use crate::lines::{average_line, header_lines, interval_line};
+use crate::output_error;
+use crate::progress::{Progress, progress_line};
+use analyze::{LineFold, RunFold, Unit};
+use recording::{Batch, RecordingError, Sink};
+use std::io::Write;
+
+/// Interval lines between two headings on a terminal.
+const HEADING_EVERY: usize = 30;
+
+/// What the output can do.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Look {
+    /// Columns.
+    pub width: usize,
+    /// Is it a terminal, where a progress line can be repainted?
+    pub live: bool,
+    /// May it be coloured?
+    pub colour: bool,
+}
+
+impl Look {
+    /// Looks at standard output: its width, whether it is a terminal, and `NO_COLOR`.
+    pub fn of_stdout() -> Self {
+        let out = rustix::stdio::stdout();
+        let live = std::io::IsTerminal::is_terminal(&std::io::stdout());
+        let width =
+            rustix::termios::tcgetwinsize(out).ok().map(|size| usize::from(size.ws_col)).filter(|width| *width > 0);
+        let plain = std::env::var_os("NO_COLOR").is_some_and(|value| !value.is_empty());
+        let dumb = std::env::var_os("TERM").is_some_and(|term| term == "dumb");
+        let width = if live { width.unwrap_or(80) } else { 160 };
+        Self { width, live: live && !dumb, colour: live && !plain && !dumb }
+    }
+}
+
+/// What is said when a run begins.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct RunHeader {
+    /// Title.
+    pub title: String,
+    /// Loop variables, `name=value name=value`.
+    pub detail: String,
+    /// Position, from 0.
+    pub index: usize,
+    /// Number of runs.
+    pub count: usize,
+    /// Arrivals per second; `None` at full speed.
+    pub offered_rate: Option<f64>,
+    /// Warm-up and measured time, s; `None` when the run ends by itself.
+    pub duration_s: Option<f64>,
+    /// Time of this and all later runs, s.
+    pub remaining_s: Option<f64>,
+    /// How the engine works.
+    pub engine: String,
+    /// The run's start, seconds since the recording's.
+    pub start_s: f64,
+}
+
+/// Prints lines for people.
+#[derive(Debug)]
+pub struct Terminal<W: Write> {
+    out: W,
+    look: Look,
+    fold: LineFold,
+    summary: RunFold,
+    run: RunHeader,
+    first_start_s: Option<f64>,
+    now_s: f64,
+    lines: usize,
+    painted: bool,
+}
+
+impl<W: Write> Terminal<W> {
+    /// Prints to `out`.
+    pub fn new(out: W, look: Look) -> Self {
+        let (fold, summary, run) = (LineFold::default(), RunFold::default(), RunHeader::default());
+        Self { out, look, fold, summary, run, first_start_s: None, now_s: 0.0, lines: 0, painted: false }
+    }
+
+    fn style(&self, code: &str, text: &str) -> String {
+        if self.look.colour { format!("\x1b[{code}m{text}\x1b[0m") } else { text.to_string() }
+    }
+
+    /// Takes the progress line away.
+    fn erase(&mut self) -> Result<(), RecordingError> {
+        if std::mem::take(&mut self.painted) {
+            self.out.write_all(b"\r\x1b[K").map_err(output_error)?;
+        }
+        Ok(())
+    }
+
+    fn put(&mut self, line: &str) -> Result<(), RecordingError> {
+        self.erase()?;
+        self.out.write_all(format!("{line}\n").as_bytes()).map_err(output_error)
+    }
+
+    /// Paints the progress line; nothing when this is no terminal.
+    fn paint(&mut self) -> Result<(), RecordingError> {
+        if !self.look.live {
+            return self.out.flush().map_err(output_error);
+        }
+        let progress = Progress {
+            run: self.run.title.clone(),
+            index: self.run.index,
+            count: self.run.count,
+            elapsed_s: self.now_s - self.first_start_s.unwrap_or(self.now_s),
+            left_s: self.run.remaining_s.map(|left| left - (self.now_s - self.run.start_s)),
+        };
+        // One column less: a full line would wrap on some terminals.
+        let line = self.style("2", &progress_line(&progress, self.look.width.saturating_sub(1)));
+        self.painted = true;
+        self.out.write_all(format!("\r\x1b[K{line}").as_bytes()).map_err(output_error)?;
+        self.out.flush().map_err(output_error)
+    }
+
+    /// A run begins.
+    ///
+    /// # Errors
+    /// The output cannot be written; see [`crate::is_closed`].
+    pub fn run_started(&mut self, run: RunHeader) -> Result<(), RecordingError> {
+        let rate = run.offered_rate.map_or("full speed".to_string(), |rate| Unit::OpsPerSecond.format(Some(rate)));
+        let time = run.duration_s.map_or("until its end".to_string(), |seconds| Unit::Seconds.format(Some(seconds)));
+        let what = format!("{} {}", run.title, run.detail);
+        let title = self.style("1", what.trim_end());
+        let line = format!(
+            "run {} of {}: {title}: {rate}, {time}, {}",
+            run.index + 1,
+            run.count.max(run.index + 1),
+            run.engine
+        );
+        self.first_start_s.get_or_insert(run.start_s);
+        self.now_s = run.start_s;
+        self.run = run;
+        self.lines = 0;
+        self.put("")?;
+        self.put(line.trim_end_matches(", "))?;
+        self.heading()?;
+        self.paint()
+    }
+
+    fn heading(&mut self) -> Result<(), RecordingError> {
+        for line in header_lines(self.look.width) {
+            let line = self.style("2", &line);
+            self.put(&line)?;
+        }
+        Ok(())
+    }
+
+    /// A run has ended and its totals were accepted: prints its averages.
+    ///
+    /// # Errors
+    /// The output cannot be written.
+    pub fn run_ended(&mut self) -> Result<(), RecordingError> {
+        let summary = self.summary.end();
+        let line = self.style("1", &average_line(&summary, self.look.width));
+        self.put(&line)?;
+        self.out.flush().map_err(output_error)
+    }
+
+    /// A sentence of its own line.
+    ///
+    /// # Errors
+    /// The output cannot be written.
+    pub fn note(&mut self, sentence: &str) -> Result<(), RecordingError> {
+        self.put(sentence)?;
+        self.out.flush().map_err(output_error)
+    }
+
+    /// The command is over: takes the progress line away and prints `lines`.
+    ///
+    /// # Errors
+    /// The output cannot be written.
+    pub fn finish(&mut self, lines: &[String]) -> Result<(), RecordingError> {
+        self.erase()?;
+        for line in lines {
+            self.put(line)?;
+        }
+        self.out.flush().map_err(output_error)
+    }
+}
+
+impl<W: Write> Sink for Terminal<W> {
+    fn accept(&mut self, batch: &Batch) -> Result<(), RecordingError> {
+        self.summary.accept(batch)?;
+        self.fold.accept(batch)
+    }
+
+    fn commit(&mut self) -> Result<(), RecordingError> {
+        for line in self.fold.commit() {
+            if self.look.live && self.lines > 0 && self.lines.is_multiple_of(HEADING_EVERY) {
+                self.heading()?;
+            }
+            self.lines += 1;
+            self.now_s = line.t_s;
+            let text = interval_line(&line, self.run.start_s, self.look.width);
+            let stalled = line.ops == 0 && (line.in_flight > 0.0 || line.backlog > 0);
+            let text = match line.phase.as_str() {
+                _ if stalled || line.errors > 0 => self.style("31", &text),
+                "measure" => text,
+                _ => self.style("2", &text),
+            };
+            self.put(&text)?;
+        }
+        self.paint()
+    }
+}
