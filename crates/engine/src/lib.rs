@@ -1,1 +1,77 @@
 //! Executes a plan against targets and times every operation. Owns io_uring.
+//!
+//! [`start`] divides a run into groups that share nothing ([`group`]), gives each a worker ([`uring`], or a crew of
+//! threads in [`sync`]) with a [`scheduler`] that decides what is issued when, and returns a [`Running`] whose
+//! [`harvest`](Running::harvest) ends an interval. What a worker records lies in a buffer that the harvest exchanges for
+//! an empty one ([`stats`]), so neither waits for the other.
+//!
+//! *Due* is the schedule's time in an open loop, the time when the slot became free in a closed one; response time is
+//! completion − due, service time completion − submission.
+
+mod choose;
+mod cost;
+mod cpu;
+mod error;
+mod group;
+mod harvest;
+mod memory;
+mod ring;
+mod running;
+mod scheduler;
+mod shared;
+mod stats;
+mod sync;
+mod uring;
+
+pub use cost::{OwnCost, own_cost};
+pub use error::EngineError;
+pub use harvest::{Failure, Finished, Harvest, LaneInterval, WorkerInterval};
+pub use running::{Running, start};
+
+use plan::{Plan, Run};
+use target::Opened;
+
+/// How I/O is issued.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum EngineChoice {
+    /// io_uring where kernel and target support it well, threads otherwise.
+    #[default]
+    Auto,
+    /// io_uring or nothing.
+    Uring,
+    /// A thread per queue slot.
+    Sync,
+}
+
+/// Settings of the engine.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct Options {
+    /// How I/O is issued.
+    pub choice: EngineChoice,
+    /// Workers; `None`: one per core, fewer at low rates.
+    pub workers: Option<usize>,
+}
+
+/// The resolved rate of a run.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub enum Pace {
+    /// Open loop: arrivals per second over all workloads.
+    PerSecond(f64),
+    /// Closed loop, as fast as it goes.
+    Max,
+}
+
+/// What a run needs.
+#[derive(Clone, Copy, Debug)]
+pub struct Input<'a> {
+    /// The plan.
+    pub plan: &'a Plan,
+    /// One of its runs, or one made for it.
+    pub run: &'a Run,
+    /// Its rate.
+    pub rate: Pace,
+    /// Open targets by their index in the plan; those that the run does not use may be missing.
+    pub targets: &'a [Option<Opened>],
+    /// Seed of its random choices.
+    pub seed: u64,
+}

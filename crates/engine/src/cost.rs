@@ -1,0 +1,121 @@
+//! What the engine itself costs: the same worker on requests that do nothing.
+
+use crate::group::{GroupSpec, LaneSpec, TargetSlot};
+use crate::scheduler::Budget;
+use crate::shared::{Control, Status};
+use crate::stats::Slot;
+use crate::uring::Worker;
+use plan::generate::{Geometry, Operations, Part};
+use plan::{Address, Content, OpMix, OpenFlags, Span, TargetSpec, TransferSize, Workload};
+use quantity::clock;
+use std::fmt;
+use std::path::PathBuf;
+use std::sync::Arc;
+
+/// Operations of the measurement: some 30 ms.
+const OPERATIONS: u64 = 300_000;
+/// Its queue depth.
+const DEPTH: u32 = 128;
+
+/// CPU time that the engine adds to each I/O.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct OwnCost {
+    /// ns per I/O on a no-op target with everything recorded; `None` where io_uring cannot be had.
+    pub ns_per_io: Option<f64>,
+}
+
+impl fmt::Display for OwnCost {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self.ns_per_io {
+            Some(ns) => write!(
+                f,
+                "the engine's own cost is {ns:.0} ns per I/O (no-op target, depth {DEPTH}, everything recorded)"
+            ),
+            None => write!(f, "the engine's own cost was not measured: io_uring cannot be had here"),
+        }
+    }
+}
+
+/// Measures it, in some tens of milliseconds.
+#[must_use]
+pub fn own_cost() -> OwnCost {
+    // The better of two: the first one also warms up caches and the allocator.
+    let best =
+        (0..2).filter_map(|_| measure()).fold(None, |best: Option<f64>, ns| Some(best.map_or(ns, |best| best.min(ns))));
+    OwnCost { ns_per_io: best }
+}
+
+fn measure() -> Option<f64> {
+    let (workload, target) = (workload(), target());
+    let geometry = Geometry { size_bytes: 1 << 30, block_bytes: 512 };
+    let operations = Operations::new(&workload, &target, geometry, 1, Part::WHOLE).ok()?;
+    let lane = LaneSpec {
+        workload: 0,
+        target: 0,
+        operations,
+        schedule: None,
+        content: None,
+        depth: DEPTH,
+        share: 1.0,
+        priority: 0,
+        think_ns: 0,
+        datasync: false,
+    };
+    let group = GroupSpec {
+        lanes: vec![lane],
+        targets: vec![TargetSlot { plan_index: 0, fd: None, depth: DEPTH }],
+        shares_fixed: false,
+        transfer_max: 4096,
+        memory_align: 4096,
+    };
+    let stats = Arc::new(Slot::new(1));
+    let worker = std::thread::spawn(move || {
+        let worker = Worker::new(
+            group,
+            Budget::new(Some(OPERATIONS)),
+            stats,
+            Arc::new(Control::default()),
+            Arc::new(Status::default()),
+        )
+        .ok()?;
+        let started_ns = clock::now_ns();
+        worker.run(started_ns).ok()?;
+        Some((clock::now_ns() - started_ns) as f64 / OPERATIONS as f64)
+    });
+    worker.join().ok()?
+}
+
+fn target() -> TargetSpec {
+    TargetSpec {
+        name: "no-op".to_string(),
+        path: PathBuf::new(),
+        size_bytes: None,
+        depth: DEPTH,
+        open: OpenFlags::default(),
+        range: None,
+        hit_area_bytes: 1 << 20,
+        offset_bytes: 0,
+        align_bytes: None,
+        skip_first_block: false,
+        span: Span::default(),
+    }
+}
+
+fn workload() -> Workload {
+    Workload {
+        name: "no-op".to_string(),
+        targets: vec![0],
+        share: 1.0,
+        share_fixed: false,
+        rate: None,
+        priority: None,
+        depth: None,
+        mix: OpMix::read_write(1.0),
+        transfer: TransferSize::Fixed(4096),
+        address: Address::default(),
+        content: Content::default(),
+        think_ns: 0,
+        open: None,
+        span: Span::default(),
+    }
+}

@@ -1,0 +1,220 @@
+//! What the coordinator takes home from an interval.
+
+use crate::group::GroupSpec;
+use crate::stats::OpStat;
+use plan::generate::{Op, Operations, Schedule};
+use quantity::histogram::Histogram;
+use std::collections::BTreeMap;
+
+/// One interval.
+#[derive(Clone, Debug)]
+pub struct Harvest {
+    /// Its end, `CLOCK_MONOTONIC`, ns.
+    pub t_ns: u64,
+    /// Its length, ns.
+    pub interval_ns: u64,
+    /// What was done, in the order of workload, target, operation.
+    pub lanes: Vec<LaneInterval>,
+    /// What the workers cost.
+    pub workers: Vec<WorkerInterval>,
+    /// The first failures with their places; the others are only counted.
+    pub failures: Vec<Failure>,
+}
+
+/// One kind of operation of one workload on one target.
+#[derive(Clone, Debug)]
+pub struct LaneInterval {
+    /// Index into the run's workloads.
+    pub workload: usize,
+    /// Index into the plan's targets.
+    pub target: usize,
+    /// Kind of operation.
+    pub op: Op,
+    /// Operations that became due.
+    pub arrivals: u64,
+    /// Operations completed.
+    pub ops: u64,
+    /// Bytes that they moved.
+    pub bytes: u64,
+    /// Operations that failed.
+    pub errors: u64,
+    /// Completion − arrival, ns.
+    pub response: Histogram,
+    /// Completion − submission, ns.
+    pub service: Histogram,
+    /// Mean number in flight, the integral over the interval.
+    pub in_flight_mean: f64,
+    /// Arrived and not submitted at the interval's end.
+    pub backlog: u64,
+}
+
+/// What one worker did in an interval.
+#[derive(Clone, Debug)]
+pub struct WorkerInterval {
+    /// Its number.
+    pub worker: usize,
+    /// `io_uring` or `sync`.
+    pub engine: &'static str,
+    /// CPU time in user mode, ns.
+    pub cpu_user_ns: u64,
+    /// CPU time in the kernel, ns.
+    pub cpu_sys_ns: u64,
+    /// Submission − arrival, ns.
+    pub wait: Histogram,
+    /// Greatest age of a time stamp that served a batch, ns.
+    pub timestamp_age_ns_max: u64,
+    /// System calls that submitted.
+    pub submit_calls: u64,
+    /// Times that it slept in the kernel.
+    pub wakeups: u64,
+    /// Was the generator itself the limit: all of a core used, and more to do?
+    pub limited: bool,
+}
+
+/// A failed operation.
+#[derive(Clone, Debug)]
+pub struct Failure {
+    /// When it came back, `CLOCK_MONOTONIC`, ns.
+    pub t_ns: u64,
+    /// Index into the run's workloads.
+    pub workload: usize,
+    /// Index into the plan's targets.
+    pub target: usize,
+    /// Kind of operation.
+    pub op: Op,
+    /// Where, bytes.
+    pub offset: u64,
+    /// How much was asked, bytes.
+    pub bytes: u32,
+    /// What the kernel said.
+    pub kind: String,
+}
+
+/// How a run ended.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct Finished {
+    /// Operations that never came back.
+    pub unfinished: u64,
+}
+
+/// Sums of one lane and operation over all workers.
+#[derive(Debug, Default)]
+struct LaneSum {
+    arrivals: u64,
+    submitted: u64,
+    returned: u64,
+    bytes: u64,
+    errors: u64,
+    response: Histogram,
+    service: Histogram,
+    /// In flight at the interval's start.
+    in_flight: u64,
+    /// Σ (end − submitted) − Σ (end − returned) of this interval, ns.
+    integral_ns: i128,
+    /// Arrived and not submitted at the interval's start.
+    backlog: u64,
+}
+
+/// All lanes that ever did anything.
+#[derive(Debug, Default)]
+pub(crate) struct LaneMap(BTreeMap<(usize, usize, Op), LaneSum>);
+
+impl LaneMap {
+    /// Adds what a worker recorded; `run_ns` is the interval's end.
+    pub(crate) fn add(&mut self, (workload, target): (usize, usize), op: Op, stat: &OpStat, run_ns: u64) {
+        let sum = self.0.entry((workload, target, op)).or_default();
+        sum.submitted += stat.submitted;
+        sum.returned += stat.returned;
+        sum.bytes += stat.bytes;
+        sum.errors += stat.errors;
+        stat.response.merge_into(&mut sum.response);
+        stat.service.merge_into(&mut sum.service);
+        let time_left =
+            |count: u64, at: u128| (u128::from(count) * u128::from(run_ns)).cast_signed() - at.cast_signed();
+        sum.integral_ns += time_left(stat.submitted, stat.submitted_at) - time_left(stat.returned, stat.returned_at);
+    }
+
+    /// One more operation of an open loop became due.
+    #[inline]
+    pub(crate) fn arrived(&mut self, (workload, target): (usize, usize), op: Op) {
+        self.0.entry((workload, target, op)).or_default().arrivals += 1;
+    }
+
+    /// The interval's figures; what is in flight and in the backlog is carried over.
+    pub(crate) fn take(&mut self, interval_ns: u64, is_open: bool) -> Vec<LaneInterval> {
+        let mut lanes = Vec::with_capacity(self.0.len());
+        for ((workload, target, op), sum) in &mut self.0 {
+            let integral_ns = i128::from(sum.in_flight) * i128::from(interval_ns) + sum.integral_ns;
+            // A closed loop's arrivals are its submissions (and so are those of lanes with a rate of their own there).
+            let arrivals = if is_open || sum.arrivals > 0 { sum.arrivals } else { sum.submitted };
+            sum.in_flight = (sum.in_flight + sum.submitted).saturating_sub(sum.returned);
+            sum.backlog = (sum.backlog + arrivals).saturating_sub(sum.submitted);
+            lanes.push(LaneInterval {
+                workload: *workload,
+                target: *target,
+                op: *op,
+                arrivals,
+                ops: sum.returned - sum.errors.min(sum.returned),
+                bytes: sum.bytes,
+                errors: sum.errors,
+                response: std::mem::take(&mut sum.response),
+                service: std::mem::take(&mut sum.service),
+                in_flight_mean: integral_ns.max(0) as f64 / interval_ns as f64,
+                backlog: sum.backlog,
+            });
+            (sum.arrivals, sum.submitted, sum.returned, sum.bytes, sum.errors, sum.integral_ns) = (0, 0, 0, 0, 0, 0);
+        }
+        lanes
+    }
+}
+
+/// Counts arrivals from copies of the schedules, so that the offered load is known however stuck the workers are.
+#[derive(Debug)]
+pub(crate) struct Arrived(Vec<Counter>);
+
+#[derive(Debug)]
+struct Counter {
+    lane: (usize, usize),
+    schedule: Schedule,
+    operations: Operations,
+    /// The next due time, not yet counted; `None` when the operations have ended.
+    next_ns: Option<u64>,
+}
+
+impl Arrived {
+    pub(crate) fn new(groups: &[GroupSpec]) -> Self {
+        let mut counters = Vec::new();
+        for group in groups {
+            for lane in &group.lanes {
+                if let Some(schedule) = &lane.schedule {
+                    let mut schedule = schedule.clone();
+                    let next_ns = Some(schedule.next_ns());
+                    let target = group.targets[lane.target].plan_index;
+                    counters.push(Counter {
+                        lane: (lane.workload, target),
+                        schedule,
+                        operations: lane.operations.clone(),
+                        next_ns,
+                    });
+                }
+            }
+        }
+        Self(counters)
+    }
+
+    /// Counts everything that was due up to `until_ns` of the run.
+    pub(crate) fn advance(&mut self, until_ns: u64, mut each: impl FnMut((usize, usize), Op)) {
+        for counter in &mut self.0 {
+            while let Some(due_ns) = counter.next_ns.filter(|due_ns| *due_ns <= until_ns) {
+                let _ = due_ns;
+                counter.next_ns = match counter.operations.next() {
+                    Some(operation) => {
+                        each(counter.lane, operation.op);
+                        Some(counter.schedule.next_ns())
+                    }
+                    None => None,
+                };
+            }
+        }
+    }
+}

@@ -1,0 +1,155 @@
+//! One io_uring with registered files and buffers.
+#![expect(unsafe_code, reason = "hands pointers to the kernel")]
+
+use crate::EngineError;
+use crate::memory::Memory;
+use io_uring::types::{Fixed, FsyncFlags, SubmitArgs, Timespec};
+use io_uring::{IoUring, opcode, squeue};
+use plan::generate::{Op, Operation};
+use std::io;
+use std::os::fd::RawFd;
+
+/// `fallocate` flags of a trim: give the blocks back, keep the size.
+const PUNCH_HOLE: i32 = libc::FALLOC_FL_PUNCH_HOLE | libc::FALLOC_FL_KEEP_SIZE;
+/// Waits for completions in `io_uring_enter`, and runs what the kernel deferred to this task.
+const GETEVENTS: u32 = 1;
+
+/// A ring of one worker.
+pub(crate) struct Ring {
+    ring: IoUring,
+    fixed_buffers: bool,
+    has_files: bool,
+    queued: u32,
+}
+
+/// One request, ready to be queued.
+pub(crate) struct Request {
+    pub(crate) operation: Operation,
+    pub(crate) file: u32,
+    pub(crate) address: *mut u8,
+    pub(crate) tag: u64,
+    pub(crate) datasync: bool,
+}
+
+impl Ring {
+    /// A ring for `depth` operations, with the newest features that this kernel has.
+    pub(crate) fn new(depth: u32) -> io::Result<Self> {
+        let entries = depth.clamp(1, 16_384).next_power_of_two();
+        let attempts: [fn(&mut io_uring::Builder); 3] = [
+            |builder| {
+                builder.setup_single_issuer().setup_defer_taskrun().setup_coop_taskrun();
+            },
+            |builder| {
+                builder.setup_single_issuer().setup_coop_taskrun();
+            },
+            |_| {},
+        ];
+        let mut last = io::Error::from_raw_os_error(libc::ENOSYS);
+        for attempt in attempts {
+            let mut builder = IoUring::builder();
+            attempt(&mut builder);
+            match builder.build(entries) {
+                Ok(ring) => return Ok(Self { ring, fixed_buffers: false, has_files: false, queued: 0 }),
+                Err(error) => last = error,
+            }
+        }
+        Err(last)
+    }
+
+    /// Registers files, buffers and the ring itself; what the kernel refuses is done without.
+    pub(crate) fn register(&mut self, files: &[RawFd], memory: &Memory) -> Result<(), EngineError> {
+        let submitter = self.ring.submitter();
+        if !files.is_empty() {
+            submitter.register_files(files).map_err(EngineError::system("register files with io_uring"))?;
+            self.has_files = true;
+        }
+        if let Some(buffer) = memory.registrable() {
+            // SAFETY: the mapping outlives the ring: the worker drops the ring first, or leaks the mapping.
+            self.fixed_buffers = unsafe { submitter.register_buffers(&[buffer]) }.is_ok();
+        }
+        Ok(())
+    }
+
+    /// Registers the ring's own descriptor with this thread; saves a look-up per system call.
+    pub(crate) fn register_self(&mut self) {
+        let _ = self.ring.submitter().register_ring_fd();
+    }
+
+    /// Room for more requests in this batch?
+    #[inline]
+    pub(crate) fn has_room(&mut self) -> bool {
+        !self.ring.submission().is_full()
+    }
+
+    /// Number of requests that are queued and not handed over.
+    #[inline]
+    pub(crate) fn queued(&self) -> u32 {
+        self.queued
+    }
+
+    /// Queues a request; the caller has looked for room.
+    #[inline]
+    pub(crate) fn push(&mut self, request: &Request) {
+        let entry = self.entry(request).user_data(request.tag);
+        // SAFETY: the buffer lies in a `Memory` that lives until the completion was reaped, or is leaked.
+        let pushed = unsafe { self.ring.submission().push(&entry) };
+        debug_assert!(pushed.is_ok(), "the caller looks for room first");
+        self.queued += u32::from(pushed.is_ok());
+    }
+
+    #[inline]
+    fn entry(&self, request: &Request) -> squeue::Entry {
+        let Operation { op, offset, bytes } = request.operation;
+        let file = Fixed(request.file);
+        if !self.has_files {
+            return opcode::Nop::new().build();
+        }
+        match op {
+            Op::Read if self.fixed_buffers => {
+                opcode::ReadFixed::new(file, request.address, bytes, 0).offset(offset).build()
+            }
+            Op::Read => opcode::Read::new(file, request.address, bytes).offset(offset).build(),
+            Op::Write if self.fixed_buffers => {
+                opcode::WriteFixed::new(file, request.address, bytes, 0).offset(offset).build()
+            }
+            Op::Write => opcode::Write::new(file, request.address, bytes).offset(offset).build(),
+            Op::Trim => opcode::Fallocate::new(file, u64::from(bytes)).offset(offset).mode(PUNCH_HOLE).build(),
+            Op::Flush if request.datasync => opcode::Fsync::new(file).flags(FsyncFlags::DATASYNC).build(),
+            Op::Flush => opcode::Fsync::new(file).build(),
+        }
+    }
+
+    /// Hands over what is queued and waits for `want` completions, at most `timeout_ns` long; 0 does not wait.
+    pub(crate) fn enter(&mut self, want: u32, timeout_ns: Option<u64>) -> io::Result<()> {
+        let result = match timeout_ns {
+            Some(timeout_ns) if want > 0 => {
+                let timeout = Timespec::new()
+                    .sec(timeout_ns / 1_000_000_000)
+                    .nsec(u32::try_from(timeout_ns % 1_000_000_000).unwrap_or(0));
+                self.ring.submitter().submit_with_args(want as usize, &SubmitArgs::new().timespec(&timeout))
+            }
+            // SAFETY: no argument is passed; the queue's entries are valid by `push`. `submission()` published them.
+            _ => unsafe { self.ring.submitter().enter::<libc::sigset_t>(self.queued, want, GETEVENTS, None) },
+        };
+        match result {
+            Ok(_) => {}
+            // ETIME: the time was up. EINTR: a signal. EBUSY, EAGAIN: reap first. What is left stays queued.
+            Err(error)
+                if matches!(error.raw_os_error(), Some(libc::ETIME | libc::EINTR | libc::EBUSY | libc::EAGAIN)) => {}
+            Err(error) => return Err(error),
+        }
+        self.queued = u32::try_from(self.ring.submission().len()).unwrap_or(0);
+        Ok(())
+    }
+
+    /// Takes every completion that is there: `(tag, result)`; returns how many.
+    #[inline]
+    pub(crate) fn reap(&mut self, mut each: impl FnMut(u64, i32)) -> u32 {
+        let mut count = 0;
+        for completion in self.ring.completion() {
+            each(completion.user_data(), completion.result());
+            count += 1;
+        }
+        count
+    }
+}

@@ -1,0 +1,253 @@
+//! A run under way: the coordinator's side.
+
+use crate::choose::Chosen;
+use crate::group::{GroupSpec, divide, used_targets};
+use crate::harvest::{Arrived, Failure, Finished, Harvest, LaneInterval, LaneMap, WorkerInterval};
+use crate::scheduler::Budget;
+use crate::shared::{Control, Status};
+use crate::stats::{Buffer, Slot, describe};
+use crate::sync::Crew;
+use crate::uring::Worker;
+use crate::{EngineError, Input, Options, Pace, choose};
+use quantity::clock;
+use std::sync::Arc;
+use std::sync::atomic::Ordering;
+use std::thread::JoinHandle;
+use std::time::Duration;
+
+/// One worker, or the crew of a synchronous group.
+struct Team {
+    stats: Arc<Slot>,
+    spare: Buffer,
+    status: Arc<Status>,
+    threads: Vec<JoinHandle<Result<(), EngineError>>>,
+    /// The group's lanes in the run's terms.
+    lanes: Vec<(usize, usize)>,
+    cpu: crate::cpu::CpuClock,
+}
+
+/// A run that has been started.
+pub struct Running {
+    teams: Vec<Team>,
+    control: Arc<Control>,
+    started_ns: u64,
+    harvested_ns: u64,
+    lanes: LaneMap,
+    arrived: Arrived,
+    is_open: bool,
+    engine: &'static str,
+    description: String,
+}
+
+impl std::fmt::Debug for Running {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("Running").field("description", &self.description).finish_non_exhaustive()
+    }
+}
+
+/// Starts the run's workers.
+///
+/// # Errors
+/// What the plan asks cannot be generated on these targets, io_uring was demanded and is not there, or the system has no
+/// memory or threads left. Nothing was issued then.
+pub fn start(input: Input<'_>, options: &Options) -> Result<Running, EngineError> {
+    let chosen = choose::choose(&input, options)?;
+    let mut groups = divide(&input, chosen.groups)?;
+    let arrived = Arrived::new(&groups);
+    let control = Arc::new(Control::default());
+    let budget = Budget::new(input.run.stop.operations);
+    let started_ns = clock::now_ns() + 2_000_000;
+    let mut teams = Vec::with_capacity(groups.len());
+    for (number, group) in groups.drain(..).enumerate() {
+        let team = team(number, group, &chosen, (&budget, &control), started_ns);
+        match team {
+            Ok(team) => teams.push(team),
+            Err(error) => {
+                control.stop(0);
+                control.abort();
+                return Err(error);
+            }
+        }
+    }
+    let used = used_targets(&input).len();
+    let description = format!(
+        "{}, {} worker(s), {used} target(s), {}: {}",
+        chosen.name,
+        teams.len(),
+        if matches!(input.rate, Pace::Max) { "closed loop" } else { "open loop" },
+        chosen.reason
+    );
+    Ok(Running {
+        teams,
+        control,
+        started_ns,
+        harvested_ns: started_ns,
+        lanes: LaneMap::default(),
+        arrived,
+        is_open: input.rate != Pace::Max,
+        engine: chosen.name,
+        description,
+    })
+}
+
+/// Spawns the threads of one group.
+fn team(
+    number: usize,
+    group: GroupSpec,
+    chosen: &Chosen,
+    (budget, control): (&Arc<Budget>, &Arc<Control>),
+    started_ns: u64,
+) -> Result<Team, EngineError> {
+    let stats = Arc::new(Slot::new(group.lanes.len()));
+    let spare = Buffer::new(group.lanes.len());
+    let status = Arc::new(Status::default());
+    let lanes: Vec<(usize, usize)> =
+        group.lanes.iter().map(|lane| (lane.workload, group.targets[lane.target].plan_index)).collect();
+    let spawn = |name: String, work: Box<dyn FnOnce() -> Result<(), EngineError> + Send>| {
+        let builder = std::thread::Builder::new().name(name).stack_size(256 << 10);
+        builder
+            .spawn(move || {
+                let left = started_ns.saturating_sub(clock::now_ns());
+                std::thread::sleep(Duration::from_nanos(left));
+                work()
+            })
+            .map_err(EngineError::system("start a worker thread"))
+    };
+    let shared = (Arc::clone(budget), Arc::clone(&stats), Arc::clone(control), Arc::clone(&status));
+    let mut threads = Vec::new();
+    if chosen.is_uring {
+        // A ring belongs to the thread that made it (SINGLE_ISSUER), so it is made there; errors come back by channel.
+        let (told, tell) = std::sync::mpsc::channel();
+        let work = move || {
+            let (budget, stats, control, status) = shared;
+            let fails = Arc::clone(&status);
+            match Worker::new(group, budget, stats, control, status) {
+                Ok(worker) => {
+                    let _ = told.send(None);
+                    worker.run(started_ns)
+                }
+                Err(error) => {
+                    fails.done.store(true, Ordering::Release);
+                    let _ = told.send(Some(error));
+                    Ok(())
+                }
+            }
+        };
+        threads.push(spawn(format!("iodyno-{number}"), Box::new(work))?);
+        if let Ok(Some(error)) = tell.recv() {
+            return Err(error);
+        }
+    } else {
+        let (budget, stats, control, status) = shared;
+        let crew = Crew::new(group, budget, stats, control, status);
+        for thread in 0..crew.threads() {
+            let crew = Arc::clone(&crew);
+            let work = move || {
+                crew.run(started_ns);
+                Ok(())
+            };
+            threads.push(spawn(format!("iodyno-{number}.{thread}"), Box::new(work))?);
+        }
+    }
+    Ok(Team { stats, spare, status, threads, lanes, cpu: crate::cpu::CpuClock::new(chosen.is_uring) })
+}
+
+impl Running {
+    /// How I/O is issued, and why so.
+    #[must_use]
+    pub fn describe(&self) -> String {
+        self.description.clone()
+    }
+
+    /// `CLOCK_MONOTONIC` of the run's time zero, ns.
+    #[must_use]
+    pub fn started_ns(&self) -> u64 {
+        self.started_ns
+    }
+
+    /// Has every worker come to its end?
+    #[must_use]
+    pub fn finished(&self) -> bool {
+        self.teams.iter().all(|team| team.status.done.load(Ordering::Acquire))
+    }
+
+    /// No more submissions; what is in flight comes back.
+    pub fn stop(&self) {
+        self.control.stop(clock::now_ns().saturating_sub(self.started_ns));
+    }
+
+    /// Ends the interval now and takes what was recorded in it. Never waits for I/O.
+    pub fn harvest(&mut self) -> Harvest {
+        let mut workers = Vec::with_capacity(self.teams.len());
+        let mut failures = Vec::new();
+        for team in &mut self.teams {
+            team.stats.exchange(&mut team.spare);
+        }
+        let t_ns = clock::now_ns().max(self.harvested_ns + 1);
+        let interval_ns = t_ns - self.harvested_ns;
+        let run_ns = t_ns.saturating_sub(self.started_ns);
+        for (number, team) in self.teams.iter_mut().enumerate() {
+            let (lanes, map, spare) = (&team.lanes, &mut self.lanes, &mut team.spare);
+            failures.extend(spare.failures.iter().map(|raw| Failure {
+                t_ns: self.started_ns + raw.t_ns,
+                workload: lanes[raw.lane].0,
+                target: lanes[raw.lane].1,
+                op: raw.op,
+                offset: raw.offset,
+                bytes: raw.bytes,
+                kind: describe(raw.result),
+            }));
+            let (cpu_user_ns, cpu_sys_ns) = team.cpu.since_last(team.status.tid.load(Ordering::Acquire));
+            workers.push(WorkerInterval {
+                worker: number,
+                engine: self.engine,
+                cpu_user_ns,
+                cpu_sys_ns,
+                wait: spare.wait.snapshot(),
+                timestamp_age_ns_max: spare.timestamp_age_ns_max,
+                submit_calls: spare.submit_calls,
+                wakeups: spare.wakeups,
+                limited: false,
+            });
+            spare.drain(|lane, op, stat| map.add(lanes[lane], op, stat, run_ns));
+        }
+        let until_ns = self.control.stopped_at_ns().map_or(run_ns, |stopped| stopped.min(run_ns));
+        self.arrived.advance(until_ns, |lane, op| self.lanes.arrived(lane, op));
+        let lanes = self.lanes.take(interval_ns, self.is_open);
+        self.harvested_ns = t_ns;
+        let waiting = !self.is_open || lanes.iter().any(|lane: &LaneInterval| lane.backlog > 0);
+        for worker in &mut workers {
+            let busy_ns = worker.cpu_user_ns + worker.cpu_sys_ns;
+            worker.limited = waiting && busy_ns as f64 > 0.95 * interval_ns as f64;
+        }
+        Harvest { t_ns, interval_ns, lanes, workers, failures }
+    }
+
+    /// Ends the run: waits up to `patience` for what is in flight, then gives it up.
+    ///
+    /// # Errors
+    /// A worker broke down.
+    pub fn finish(mut self, patience: Duration) -> Result<Finished, EngineError> {
+        self.stop();
+        let give_up_ns = clock::now_ns() + u64::try_from(patience.as_nanos()).unwrap_or(u64::MAX / 2);
+        while !self.finished() && clock::now_ns() < give_up_ns {
+            std::thread::sleep(Duration::from_millis(1));
+        }
+        if !self.finished() {
+            self.control.abort();
+            std::thread::sleep(Duration::from_millis(50));
+        }
+        let mut unfinished = 0;
+        for team in self.teams.drain(..) {
+            let is_done = team.status.done.load(Ordering::Acquire);
+            unfinished += u64::from(team.status.in_flight.load(Ordering::Relaxed));
+            // Threads that hang in a system call are left behind; they hold nothing that anybody needs.
+            for thread in team.threads.into_iter().filter(|_| is_done) {
+                if let Ok(Err(error)) = thread.join() {
+                    return Err(error);
+                }
+            }
+        }
+        Ok(Finished { unfinished })
+    }
+}

@@ -1,0 +1,141 @@
+//! What a worker records, and how the coordinator takes it away.
+//!
+//! Each worker fills one [`Buffer`]. At a harvest the coordinator puts an empty one in its place; the lock around it is
+//! taken once per batch and held by the coordinator for the length of a swap, so it never waits for I/O on either side.
+
+use plan::generate::Op;
+use quantity::histogram::Recorder;
+use std::io;
+use std::sync::{Mutex, MutexGuard, PoisonError};
+
+/// Failed operations kept with their place, per worker and interval; the others are only counted.
+const FAILURES_KEPT: usize = 16;
+
+/// What one kind of operation of one lane did.
+#[derive(Debug, Default)]
+pub(crate) struct OpStat {
+    pub(crate) response: Recorder,
+    pub(crate) service: Recorder,
+    pub(crate) bytes: u64,
+    pub(crate) errors: u64,
+    /// Submitted, and the sum of their times since the run's start: with the same of completions, the integral of the
+    /// number in flight is exact without looking at a clock in between.
+    pub(crate) submitted: u64,
+    pub(crate) submitted_at: u128,
+    pub(crate) returned: u64,
+    pub(crate) returned_at: u128,
+}
+
+/// One failed operation.
+#[derive(Clone, Debug)]
+pub(crate) struct RawFailure {
+    pub(crate) t_ns: u64,
+    pub(crate) lane: usize,
+    pub(crate) op: Op,
+    pub(crate) offset: u64,
+    pub(crate) bytes: u32,
+    pub(crate) result: i32,
+}
+
+/// Everything of one interval of one worker.
+#[derive(Debug, Default)]
+pub(crate) struct Buffer {
+    /// By lane, then by [`Op::index`]; made at first use.
+    lanes: Vec<[Option<Box<OpStat>>; 4]>,
+    /// Lanes that were touched since the last clear.
+    pub(crate) touched: Vec<usize>,
+    pub(crate) wait: Recorder,
+    pub(crate) failures: Vec<RawFailure>,
+    pub(crate) timestamp_age_ns_max: u64,
+    pub(crate) submit_calls: u64,
+    pub(crate) wakeups: u64,
+}
+
+impl Buffer {
+    pub(crate) fn new(lanes: usize) -> Self {
+        let mut buffer = Self { touched: Vec::with_capacity(lanes * 4), ..Self::default() };
+        buffer.lanes.resize_with(lanes, Default::default);
+        buffer.failures.reserve(FAILURES_KEPT);
+        buffer
+    }
+
+    /// The statistics of one kind of operation of a lane.
+    #[inline]
+    pub(crate) fn stat(&mut self, lane: usize, op: Op) -> &mut OpStat {
+        let slot = &mut self.lanes[lane][op.index()];
+        if slot.is_none() {
+            *slot = Some(Box::default());
+        }
+        let stat = slot.get_or_insert_with(Box::default);
+        if stat.submitted == 0 && stat.returned == 0 {
+            self.touched.push(lane * 4 + op.index());
+        }
+        stat
+    }
+
+    /// Notes a submission at `at_ns` of the run that was due at `due_ns`.
+    #[inline]
+    pub(crate) fn submitted(&mut self, lane: usize, op: Op, at_ns: u64) {
+        let stat = self.stat(lane, op);
+        stat.submitted += 1;
+        stat.submitted_at += u128::from(at_ns);
+    }
+
+    /// Keeps a failure's place, if there is room.
+    #[cold]
+    pub(crate) fn failed(&mut self, failure: RawFailure) {
+        if self.failures.len() < FAILURES_KEPT {
+            self.failures.push(failure);
+        }
+    }
+
+    /// Visits every statistic that was touched, then forgets all values but keeps the memory.
+    pub(crate) fn drain(&mut self, mut visit: impl FnMut(usize, Op, &OpStat)) {
+        for index in std::mem::take(&mut self.touched) {
+            let (lane, op) = (index / 4, Op::ALL[index % 4]);
+            let Some(stat) = &mut self.lanes[lane][op.index()] else { continue };
+            if stat.submitted == 0 && stat.returned == 0 {
+                continue;
+            }
+            visit(lane, op, stat);
+            stat.response.clear();
+            stat.service.clear();
+            (stat.bytes, stat.errors, stat.submitted, stat.returned) = (0, 0, 0, 0);
+            (stat.submitted_at, stat.returned_at) = (0, 0);
+        }
+        self.touched.clear();
+        self.wait.clear();
+        self.failures.clear();
+        (self.timestamp_age_ns_max, self.submit_calls, self.wakeups) = (0, 0, 0);
+    }
+}
+
+/// The place where a worker's buffer lies.
+#[derive(Debug)]
+pub(crate) struct Slot(Mutex<Buffer>);
+
+impl Slot {
+    pub(crate) fn new(lanes: usize) -> Self {
+        Self(Mutex::new(Buffer::new(lanes)))
+    }
+
+    /// For the worker, once per batch.
+    #[inline]
+    pub(crate) fn lock(&self) -> MutexGuard<'_, Buffer> {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// For the coordinator: exchanges the buffer for `spare`.
+    pub(crate) fn exchange(&self, spare: &mut Buffer) {
+        std::mem::swap(&mut *self.lock(), spare);
+    }
+}
+
+/// Text of a failed result: an errno, or a transfer that was too short.
+pub(crate) fn describe(result: i32) -> String {
+    if result < 0 {
+        io::Error::from_raw_os_error(-result).to_string()
+    } else {
+        format!("short transfer of {result} bytes")
+    }
+}

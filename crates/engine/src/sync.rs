@@ -1,0 +1,186 @@
+//! The synchronous engine: threads with pread and pwrite, for targets where io_uring would only hand every request to a
+//! worker thread of the kernel, and for systems without io_uring.
+//!
+//! A group has as many threads as its targets have depth. They share one scheduler; one of the idle ones waits for the
+//! next due time, the others for a signal, so that a due time wakes one thread and not all.
+
+use crate::group::GroupSpec;
+use crate::scheduler::{Budget, Issue, Next, Scheduler};
+use crate::shared::{Control, Status};
+use crate::stats::{RawFailure, Slot};
+use plan::generate::{Op, Operation};
+use quantity::clock;
+use rustix::fs::{FallocateFlags, fallocate, fdatasync, fsync};
+use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
+use std::sync::atomic::Ordering;
+use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
+use std::time::Duration;
+
+/// Longest sleep: how late a thread may notice that it is to stop.
+const NAP_NS: u64 = 20_000_000;
+
+/// What the threads of a group share.
+pub(crate) struct Crew {
+    state: Mutex<State>,
+    changed: Condvar,
+    files: Vec<Arc<OwnedFd>>,
+    stats: Arc<Slot>,
+    control: Arc<Control>,
+    status: Arc<Status>,
+    started_ns: std::sync::OnceLock<u64>,
+    transfer_max: usize,
+    align: usize,
+}
+
+struct State {
+    scheduler: Scheduler,
+    /// Is a thread waiting for the next due time?
+    has_timer: bool,
+    threads: u32,
+    failures_in_a_row: u32,
+}
+
+impl Crew {
+    pub(crate) fn new(
+        mut group: GroupSpec,
+        budget: Arc<Budget>,
+        stats: Arc<Slot>,
+        control: Arc<Control>,
+        status: Arc<Status>,
+    ) -> Arc<Self> {
+        let threads = group.depth().max(1);
+        let files = group.targets.iter().filter_map(|target| target.fd.clone()).collect();
+        let (transfer_max, align) = (group.transfer_max as usize, group.memory_align as usize);
+        let scheduler = Scheduler::new(&mut group, budget);
+        Arc::new(Self {
+            state: Mutex::new(State { scheduler, has_timer: false, threads, failures_in_a_row: 0 }),
+            changed: Condvar::new(),
+            files,
+            stats,
+            control,
+            status,
+            started_ns: std::sync::OnceLock::new(),
+            transfer_max,
+            align: align.max(4096),
+        })
+    }
+
+    /// Number of threads that the group wants.
+    pub(crate) fn threads(&self) -> u32 {
+        self.lock().threads
+    }
+
+    fn lock(&self) -> MutexGuard<'_, State> {
+        self.state.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    fn now_ns(&self) -> u64 {
+        clock::now_ns().saturating_sub(self.started_ns.get().copied().unwrap_or(0))
+    }
+
+    /// What each thread does.
+    pub(crate) fn run(&self, started_ns: u64) {
+        let _ = self.started_ns.set(started_ns);
+        self.status.begin();
+        let mut memory = vec![0_u8; self.transfer_max + self.align];
+        let shift = memory.as_ptr().align_offset(self.align);
+        let buffer = memory.get_mut(shift..shift + self.transfer_max).unwrap_or_default();
+        let mut state = self.lock();
+        loop {
+            if self.control.is_stopped() || self.control.is_aborted() {
+                break;
+            }
+            let now_ns = self.now_ns();
+            match state.scheduler.next(now_ns) {
+                Next::Issue(issue) => state = self.issue(state, &issue, buffer),
+                Next::Ended => break,
+                Next::At(at_ns) if !state.has_timer => {
+                    state.has_timer = true;
+                    let nap = Duration::from_nanos(at_ns.saturating_sub(now_ns).min(NAP_NS));
+                    state = self.changed.wait_timeout(state, nap).unwrap_or_else(PoisonError::into_inner).0;
+                    state.has_timer = false;
+                }
+                Next::At(_) | Next::Blocked => {
+                    let nap = Duration::from_nanos(NAP_NS * 5);
+                    state = self.changed.wait_timeout(state, nap).unwrap_or_else(PoisonError::into_inner).0;
+                }
+            }
+        }
+        state.threads -= 1;
+        if state.threads == 0 {
+            self.status.done.store(true, Ordering::Release);
+        }
+        drop(state);
+        self.changed.notify_all();
+    }
+
+    /// Does one operation without the lock, and records it.
+    fn issue<'a>(
+        &'a self,
+        mut state: MutexGuard<'a, State>,
+        issue: &Issue,
+        buffer: &mut [u8],
+    ) -> MutexGuard<'a, State> {
+        let Operation { op, offset, bytes } = issue.operation;
+        let buffer = buffer.get_mut(..bytes as usize).unwrap_or_default();
+        state.scheduler.fill(issue, buffer);
+        let spec = state.scheduler.spec(issue.lane);
+        let (target, datasync) = (spec.target, spec.datasync);
+        self.status.in_flight.store(state.scheduler.in_flight(), Ordering::Relaxed);
+        let wants_timer = !state.has_timer && state.threads > 1;
+        let pause = state.failures_in_a_row > 64;
+        drop(state);
+        if wants_timer {
+            // Somebody must look at the next due time while this thread is busy.
+            self.changed.notify_one();
+        }
+        if pause {
+            std::thread::sleep(Duration::from_millis(1));
+        }
+        let lane = issue.lane as usize;
+        let submitted_ns = self.now_ns();
+        {
+            let mut stats = self.stats.lock();
+            stats.submitted(lane, op, submitted_ns);
+            stats.wait.record(submitted_ns.saturating_sub(issue.due_ns));
+            stats.submit_calls += 1;
+        }
+        let result = perform(self.files[target].as_fd(), issue.operation, buffer, datasync);
+        let now_ns = self.now_ns();
+        let is_right = result >= 0 && (!matches!(op, Op::Read | Op::Write) || result.unsigned_abs() == bytes);
+        {
+            let mut stats = self.stats.lock();
+            let stat = stats.stat(lane, op);
+            stat.returned += 1;
+            stat.returned_at += u128::from(now_ns);
+            if is_right {
+                stat.bytes += u64::from(bytes);
+                stat.response.record(now_ns.saturating_sub(issue.due_ns));
+                stat.service.record(now_ns.saturating_sub(submitted_ns));
+            } else {
+                stat.errors += 1;
+                stats.failed(RawFailure { t_ns: now_ns, lane, op, offset, bytes, result });
+            }
+        }
+        let mut state = self.lock();
+        state.failures_in_a_row = if is_right { 0 } else { state.failures_in_a_row.saturating_add(1) };
+        state.scheduler.returned(issue.lane, now_ns);
+        self.status.in_flight.store(state.scheduler.in_flight(), Ordering::Relaxed);
+        state
+    }
+}
+
+/// The system call; as io_uring has it: bytes moved, or a negative errno.
+fn perform(file: BorrowedFd<'_>, operation: Operation, buffer: &mut [u8], datasync: bool) -> i32 {
+    let Operation { op, offset, bytes } = operation;
+    let moved = |count: usize| i32::try_from(count).unwrap_or(i32::MAX);
+    let result = match op {
+        Op::Read => rustix::io::pread(file, buffer, offset).map(moved),
+        Op::Write => rustix::io::pwrite(file, buffer, offset).map(moved),
+        Op::Trim => fallocate(file, FallocateFlags::PUNCH_HOLE | FallocateFlags::KEEP_SIZE, offset, u64::from(bytes))
+            .map(|()| 0),
+        Op::Flush if datasync => fdatasync(file).map(|()| 0),
+        Op::Flush => fsync(file).map(|()| 0),
+    };
+    result.unwrap_or_else(|error| -error.raw_os_error())
+}

@@ -1,0 +1,247 @@
+//! The io_uring worker: one thread, one ring, one group.
+//!
+//! Each turn submits what is due in one batch, waits in the kernel for a completion or for the next due time, and reaps
+//! everything that is there. The clock is read once per submitted and once per reaped batch; the greatest age that a
+//! time stamp had when it was used is recorded.
+
+use crate::EngineError;
+use crate::group::GroupSpec;
+use crate::memory::Memory;
+use crate::ring::{Request, Ring};
+use crate::scheduler::{Budget, Issue, Next, Scheduler};
+use crate::shared::{Control, Status};
+use crate::stats::{RawFailure, Slot};
+use plan::generate::{Op, Operation};
+use quantity::clock;
+use std::os::fd::{AsRawFd, OwnedFd};
+use std::sync::Arc;
+use std::sync::atomic::Ordering;
+
+/// Requests handed over with one system call.
+const BATCH: u32 = 32;
+/// Longest sleep: how late a worker may notice that it is to stop.
+const NAP_NS: u64 = 20_000_000;
+/// After so many failures in a row a worker pauses between batches: a target that is gone must not cost a core.
+const FAILURES_IN_A_ROW: u32 = 64;
+
+/// An operation in flight.
+#[derive(Clone, Copy, Debug)]
+struct InFlight {
+    issue: Issue,
+    submitted_ns: u64,
+}
+
+/// What a worker thread owns.
+pub(crate) struct Worker {
+    ring: Ring,
+    memory: Memory,
+    scheduler: Scheduler,
+    /// Keeps the descriptors open that the ring knows.
+    files: Vec<Option<Arc<OwnedFd>>>,
+    slots: Vec<InFlight>,
+    free: Vec<u32>,
+    stats: Arc<Slot>,
+    control: Arc<Control>,
+    status: Arc<Status>,
+    started_ns: u64,
+    failures_in_a_row: u32,
+    /// Slots of the batch under way.
+    batch: Vec<u32>,
+    handed_over: Handed,
+}
+
+/// The last batch that was handed over.
+#[derive(Clone, Copy, Debug, Default)]
+struct Handed {
+    stamp_ns: u64,
+    requests: usize,
+    waited: bool,
+}
+
+impl Worker {
+    /// Prepares everything that may fail; the thread then only runs.
+    pub(crate) fn new(
+        mut group: GroupSpec,
+        budget: Arc<Budget>,
+        stats: Arc<Slot>,
+        control: Arc<Control>,
+        status: Arc<Status>,
+    ) -> Result<Self, EngineError> {
+        let depth = group.depth().max(1);
+        let ring = Ring::new(depth).map_err(EngineError::system("set up io_uring"))?;
+        let memory = Memory::new(depth as usize, group.transfer_max as usize, group.writes())?;
+        let files: Vec<_> = group.targets.iter().map(|target| target.fd.clone()).collect();
+        let scheduler = Scheduler::new(&mut group, budget);
+        let idle = InFlight {
+            issue: Issue { lane: 0, operation: Operation { op: Op::Read, offset: 0, bytes: 0 }, due_ns: 0 },
+            submitted_ns: 0,
+        };
+        Ok(Self {
+            ring,
+            memory,
+            scheduler,
+            files,
+            slots: vec![idle; depth as usize],
+            free: (0..depth).rev().collect(),
+            stats,
+            control,
+            status,
+            started_ns: 0,
+            failures_in_a_row: 0,
+            batch: Vec::with_capacity(BATCH as usize),
+            handed_over: Handed::default(),
+        })
+    }
+
+    /// Works until the load has ended or is told to.
+    pub(crate) fn run(mut self, started_ns: u64) -> Result<(), EngineError> {
+        self.started_ns = started_ns;
+        self.status.begin();
+        let result = self.turns();
+        let in_flight = self.scheduler.in_flight();
+        self.status.in_flight.store(in_flight, Ordering::Relaxed);
+        self.status.done.store(true, Ordering::Release);
+        if in_flight > 0 {
+            self.memory.leak();
+        }
+        result
+    }
+
+    /// Time of the run.
+    #[inline]
+    fn now_ns(&self) -> u64 {
+        clock::now_ns().saturating_sub(self.started_ns)
+    }
+
+    fn turns(&mut self) -> Result<(), EngineError> {
+        let raw: Vec<i32> = self.files.iter().flatten().map(|file| file.as_raw_fd()).collect();
+        self.ring.register(&raw, &self.memory)?;
+        self.ring.register_self();
+        // One time stamp serves as the end of a reap and as the start of the next batch.
+        let mut now_ns = self.now_ns();
+        loop {
+            let next = self.submit(now_ns);
+            let ended = next == Next::Ended || (self.control.is_stopped() && self.scheduler.in_flight() == 0);
+            if self.control.is_aborted() || (ended && self.ring.queued() == 0 && self.scheduler.in_flight() == 0) {
+                return Ok(());
+            }
+            let waits = self.wait(next, now_ns)?;
+            now_ns = self.now_ns();
+            let reaped = self.reap(now_ns);
+            self.status.in_flight.store(self.scheduler.in_flight(), Ordering::Relaxed);
+            if waits && reaped == 0 {
+                now_ns = self.now_ns();
+            }
+            if self.failures_in_a_row > FAILURES_IN_A_ROW {
+                std::thread::sleep(std::time::Duration::from_millis(1));
+                now_ns = self.now_ns();
+            }
+        }
+    }
+
+    /// Queues what is due, at most a batch; says what comes next.
+    fn submit(&mut self, now_ns: u64) -> Next {
+        self.batch.clear();
+        if self.control.is_stopped() {
+            return Next::Blocked;
+        }
+        let mut queued = self.ring.queued();
+        while queued < BATCH && !self.free.is_empty() && self.ring.has_room() {
+            let issue = match self.scheduler.next(now_ns) {
+                Next::Issue(issue) => issue,
+                other => return other,
+            };
+            let Some(slot) = self.free.pop() else { return Next::Blocked };
+            self.slots[slot as usize].issue = issue;
+            self.push(slot, &issue);
+            self.batch.push(slot);
+            queued += 1;
+        }
+        // A full batch: there may be more that is due, so do not sleep.
+        if queued >= BATCH { Next::At(0) } else { Next::Blocked }
+    }
+
+    /// Stamps the batch just before it is handed over: choosing and filling are not service time.
+    fn stamp(&mut self) -> u64 {
+        let stamp_ns = self.now_ns();
+        let mut buffer = self.stats.lock();
+        buffer.submit_calls += 1;
+        for slot in &self.batch {
+            let InFlight { issue, submitted_ns } = &mut self.slots[*slot as usize];
+            *submitted_ns = stamp_ns;
+            buffer.submitted(issue.lane as usize, issue.operation.op, stamp_ns);
+            buffer.wait.record(stamp_ns.saturating_sub(issue.due_ns));
+        }
+        stamp_ns
+    }
+
+    #[inline]
+    fn push(&mut self, slot: u32, issue: &Issue) {
+        let Operation { op, bytes, .. } = issue.operation;
+        let address = match op {
+            Op::Write => {
+                let place = self.memory.write_place(slot as usize, bytes as usize);
+                self.scheduler.fill(issue, place);
+                place.as_mut_ptr()
+            }
+            _ => self.memory.read_place(),
+        };
+        let lane = self.scheduler.spec(issue.lane);
+        let file = u32::try_from(lane.target).unwrap_or(0);
+        let datasync = lane.datasync;
+        self.ring.push(&Request { operation: issue.operation, file, address, tag: u64::from(slot), datasync });
+    }
+
+    /// Hands over the batch and sleeps as long as nothing is due; true when it slept.
+    fn wait(&mut self, next: Next, now_ns: u64) -> Result<bool, EngineError> {
+        let in_flight = self.scheduler.in_flight();
+        let (want, timeout_ns) = match next {
+            // More may be due at once: only hand over and look.
+            Next::At(at_ns) if at_ns <= now_ns => (0, None),
+            Next::At(at_ns) => (1, Some((at_ns - now_ns).min(NAP_NS))),
+            _ if in_flight > 0 => (1, Some(NAP_NS)),
+            _ => (1, Some(NAP_NS / 20)),
+        };
+        let stamp_ns = if self.batch.is_empty() { now_ns } else { self.stamp() };
+        self.ring.enter(want, timeout_ns).map_err(EngineError::system("submit to io_uring"))?;
+        self.handed_over = Handed { stamp_ns, requests: self.batch.len(), waited: want > 0 };
+        Ok(want > 0)
+    }
+
+    /// Records everything that came back.
+    fn reap(&mut self, now_ns: u64) -> u32 {
+        let Self { ring, scheduler, slots, free, stats, failures_in_a_row, handed_over, .. } = self;
+        let mut buffer = stats.lock();
+        buffer.wakeups += u64::from(handed_over.waited);
+        let mut is_first = true;
+        ring.reap(|tag, result| {
+            #[expect(clippy::cast_possible_truncation, reason = "tags are slot numbers")]
+            let slot = tag as u32;
+            let InFlight { issue, submitted_ns } = slots[slot as usize];
+            let Operation { op, offset, bytes } = issue.operation;
+            let lane = issue.lane as usize;
+            let stat = buffer.stat(lane, op);
+            stat.returned += 1;
+            stat.returned_at += u128::from(now_ns);
+            if is_first && handed_over.requests > 1 && submitted_ns == handed_over.stamp_ns {
+                // It came back from the call that submitted it: any time between the two stamps may be its own.
+                is_first = false;
+                buffer.timestamp_age_ns_max = buffer.timestamp_age_ns_max.max(now_ns.saturating_sub(submitted_ns));
+            }
+            let stat = buffer.stat(lane, op);
+            let moved = matches!(op, Op::Read | Op::Write);
+            if result < 0 || (moved && result.unsigned_abs() != bytes) {
+                stat.errors += 1;
+                *failures_in_a_row += 1;
+                buffer.failed(RawFailure { t_ns: now_ns, lane, op, offset, bytes, result });
+            } else {
+                *failures_in_a_row = 0;
+                stat.bytes += u64::from(bytes);
+                stat.response.record(now_ns.saturating_sub(issue.due_ns));
+                stat.service.record(now_ns.saturating_sub(submitted_ns));
+            }
+            scheduler.returned(issue.lane, now_ns);
+            free.push(slot);
+        })
+    }
+}
