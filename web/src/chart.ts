@@ -63,10 +63,13 @@ class Canvas {
       this.rule(plot.x, at, plot.x + plot.w, at, "grid");
       this.text(plot.x - 8, at + 3.5, "end", "tick", tick.label);
     }
+    let free = -Infinity;
     for (const tick of x.ticks) {
-      const at = this.px(x, tick.at);
+      const at = this.px(x, tick.at), half = tick.label.length * 3.1 + 3;
       if (at < plot.x - 0.5 || at > plot.x + plot.w + 0.5) continue;
       this.rule(at, plot.y + plot.h, at, plot.y + plot.h + 4, "axis");
+      if (at - half < free) continue;
+      free = at + half;
       this.text(at, plot.y + plot.h + 17, "middle", "tick", tick.label);
     }
     this.rule(plot.x, plot.y + plot.h, plot.x + plot.w, plot.y + plot.h, "axis");
@@ -222,9 +225,9 @@ function drawHeat(view: ViewData, body: HeatBody, size: Size, window: Window | n
     }
   }
   canvas.add(`<rect x="${n(plot.x)}" y="${n(plot.y)}" width="${n(plot.w)}" height="${n(plot.h)}" class="heat-ground"/>`);
-  canvas.add(`<image data-heat="1" x="${n(plot.x)}" y="${n(plot.y)}" width="${n(plot.w)}" height="${n(plot.h)}" preserveAspectRatio="none" style="image-rendering:pixelated"/>`);
-  canvas.marks({ ...view, marks: view.marks.map((mark) => ({ ...mark, kind: mark.kind })) }, x);
   canvas.grid(x, { ...y, minor: [] }, "elapsed");
+  canvas.add(`<image data-heat="1" x="${n(plot.x)}" y="${n(plot.y)}" width="${n(plot.w)}" height="${n(plot.h)}" preserveAspectRatio="none" style="image-rendering:pixelated"/>`);
+  canvas.marks(view, x);
   colourBar(canvas, most, dark);
   const find = (edges: Float64Array, value: number) => { let i = 0; while (i < edges.length - 2 && (edges[i + 1] as number) <= value) i++; return i; };
   return {

@@ -31,6 +31,7 @@ function nanoseconds(ns: number): string {
 }
 
 function elapsed(seconds: number): string {
+  if (seconds === 0) return "0 s";
   if (Math.abs(seconds) < 60) return nanoseconds(seconds * 1e9);
   const whole = Math.round(seconds);
   const hours = Math.floor(whole / 3600), minutes = Math.floor((whole % 3600) / 60), rest = whole % 60;
@@ -73,7 +74,7 @@ export function headingUnit(unit: Unit): string {
 
 /** Clock-like elapsed time on axes: `30 s`, `5:00`, `1:30:00`. */
 export function clock(seconds: number, span: number): string {
-  if (span <= 120) return `${Number(seconds.toFixed(3))} s`;
+  if (span <= 120) return `${Number(seconds.toFixed(3)) + 0} s`;
   const whole = Math.round(seconds);
   const two = (value: number) => String(value).padStart(2, "0");
   const hours = Math.floor(whole / 3600), minutes = Math.floor((whole % 3600) / 60);

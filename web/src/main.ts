@@ -146,7 +146,7 @@ function card(view: ViewData, shared: Group): HTMLElement {
   const caption = element("figcaption", "");
   caption.append(element("h3", "", view.title));
   const unit = view.body.kind === "table" ? "" : view.y.label;
-  if (unit) caption.append(element("span", "unit", unit));
+  if (unit && !view.title.toLowerCase().includes(unit)) caption.append(element("span", "unit", unit));
   caption.append(element("p", "explain", view.explanation));
   figure.append(caption);
   const host = element("div", view.body.kind === "table" ? "table" : "plot");
@@ -213,7 +213,9 @@ function show(index: number) {
   reset.hidden = true;
   reset.addEventListener("click", () => zoom(detail, null));
   bar.append(reset);
-  parts.push(bar, element("p", "sentence", run.sentence), figures(run));
+  parts.push(bar, element("p", "sentence", run.sentence));
+  // The figures of an only run stand at the top already.
+  if (model.runs.length > 1) parts.push(figures(run));
   for (const warning of model.warnings.filter((each) => each.run === index && model.runs.length > 1)) parts.push(element("p", `warning tone-${warning.tone}`, warning.text));
   const left = new Set(run.views);
   const tables = run.views.filter((view) => view.body.kind === "table");

@@ -64,7 +64,7 @@ impl View {
             Compute::All(compute) => (compute(facts)?, String::new()),
             Compute::Run(compute) => {
                 let run = run.or_else(|| facts.runs.iter().find(|run| run.title != "format")).or(facts.runs.first())?;
-                (compute(facts, run)?, format!("{} {}", run.title, run.detail).trim_end().to_string())
+                (compute(facts, run)?, run.name())
             }
         };
         Some(ViewData {

@@ -207,6 +207,11 @@ impl Facts {
 }
 
 impl RunFacts {
+    /// Title and loop variables.
+    pub fn name(&self) -> String {
+        format!("{} {}", self.title, self.detail).trim_end().to_string()
+    }
+
     /// The phase that the summary is about: `measure`, for a filling run `format`, else whatever there is.
     pub fn main_phase(&self) -> &str {
         ["measure", "format", "warmup"]

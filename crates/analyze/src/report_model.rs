@@ -108,7 +108,7 @@ fn load(summary: &RunSummary) -> String {
     match summary.read_percent {
         Some(reads) if reads >= 99.95 => format!("{size}reads"),
         Some(reads) if reads <= 0.05 => format!("{size}writes"),
-        Some(reads) => format!("{size}operations, {} reads", Unit::Percent.format(Some((reads * 10.0).round() / 10.0))),
+        Some(reads) => format!("{size}operations, {reads:.0} % reads"),
         None => "no operations".to_string(),
     }
 }
@@ -129,11 +129,11 @@ fn stall_figure(summary: &RunSummary) -> Figure {
     }
 }
 
-fn error_figure(errors: f64) -> Figure {
+fn error_figure(errors: f64, ops: f64) -> Figure {
     Figure {
         label: "Errors".to_string(),
         value: Unit::Operations.format(Some(errors)),
-        detail: String::new(),
+        detail: format!("{} operations", Unit::Operations.format(Some(ops))),
         tone: if errors > 0.0 { Tone::Error } else { Tone::Plain },
     }
 }
@@ -157,7 +157,7 @@ fn run_figures(run: &RunFacts, summary: &RunSummary) -> Vec<Figure> {
         figure("Response p99.9", time(summary.response.p999), service(summary.service.p999)),
         figure("Response max", time(summary.response.max), max.unwrap_or_default()),
         stall_figure(summary),
-        error_figure(summary.errors),
+        error_figure(summary.errors, summary.ops),
     ]
 }
 
@@ -281,28 +281,19 @@ fn capital(text: &str) -> String {
 fn headline(facts: &Facts, runs: &[RunModel]) -> Vec<Figure> {
     let Some(best) = fastest(facts, runs) else { return Vec::new() };
     if measured(facts, runs).count() == 1 {
-        // The run's own figures stand right below; here what they do not say.
-        let summary = &best.summary;
-        return vec![
-            figure(
-                "Operations",
-                Unit::Operations.format(Some(summary.ops)),
-                format!("in {}", Unit::Seconds.format(Some(summary.measured_s))),
-            ),
-            figure("Data moved", Unit::Bytes.format(Some(summary.bytes)), load(summary)),
-        ]
-        .into_iter()
-        .chain(best.figures.iter().cloned())
-        .collect();
+        return best.figures.clone();
     }
     let summary = &best.summary;
-    let at = |text: &str| format!("{text} {}", best.title);
+    let at = |text: &str| format!("{text} {} {}", best.title, best.detail).trim_end().to_string();
     let ops: f64 = runs.iter().map(|run| run.summary.ops).sum();
     let mut figures = vec![
         figure(
             "Runs",
             measured(facts, runs).count().to_string(),
-            format!("{} operations", Unit::OpsPerSecond.format(Some(ops)).replace("op/s", "").trim()),
+            format!(
+                "{} all in all",
+                Unit::Seconds.format(Some(measured(facts, runs).map(|run| run.summary.measured_s).sum()))
+            ),
         ),
         figure("Greatest rate", Unit::OpsPerSecond.format(summary.iops), at("in")),
         figure("Throughput there", Unit::BytesPerSecond.format(summary.bytes_per_s), load(summary)),
@@ -324,7 +315,7 @@ fn headline(facts: &Facts, runs: &[RunModel]) -> Vec<Figure> {
         }
         figures.push(stall);
     }
-    figures.push(error_figure(runs.iter().map(|run| run.summary.errors).sum()));
+    figures.push(error_figure(runs.iter().map(|run| run.summary.errors).sum(), ops));
     figures
 }
 

@@ -277,5 +277,5 @@ pub(crate) fn events(facts: &Facts) -> Option<Drawing> {
 /// Runs that measured something, for the knee.
 pub(crate) fn knee_run(facts: &Facts) -> Option<(String, RunSummary)> {
     let all = summaries(facts);
-    crate::series::knee(&all).map(|(run, summary)| (run.title.clone(), summary.clone()))
+    crate::series::knee(&all).map(|(run, summary)| (run.name(), summary.clone()))
 }

@@ -78,6 +78,9 @@ pub(crate) fn grouped(value: f64) -> String {
 
 /// Elapsed time for people: `850 ms`, `12.5 s`, `2 min 5 s`, `3 h 20 min`.
 fn elapsed(seconds: f64) -> String {
+    if seconds == 0.0 {
+        return "0 s".to_string();
+    }
     if seconds.abs() < 60.0 {
         return nanoseconds(seconds * 1e9);
     }
@@ -169,6 +172,7 @@ mod tests {
         check(Unit::OpsPerSecond, 0.0, "0 op/s");
         check(Unit::BytesPerSecond, 1.91e9, "1.91 GB/s");
         check(Unit::Operations, 1_234_567.0, "1,234,567");
+        check(Unit::Seconds, 0.0, "0 s");
         check(Unit::Seconds, 125.0, "2 min 5 s");
         check(Unit::Seconds, 10_800.0, "3 h");
         check(Unit::Seconds, 10_920.0, "3 h 2 min");

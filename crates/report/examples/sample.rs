@@ -21,7 +21,15 @@ fn make(directory: &Path, name: &str, script: fn(&Path)) -> Result<(), Box<dyn s
         for (theme, suffix) in [(report::Theme::Light, ""), (report::Theme::Dark, "-dark")] {
             let svg = report::svg(&data, theme, size);
             std::fs::write(directory.join(format!("{name}-{}{suffix}.svg", view.id)), &svg)?;
-            if matches!(view.id, "run.response" | "run.response_heatmap" | "run.percentiles" | "sweep.load_response" | "sweep.matrix" | "run.operations") {
+            if matches!(
+                view.id,
+                "run.response"
+                    | "run.response_heatmap"
+                    | "run.percentiles"
+                    | "sweep.load_response"
+                    | "sweep.matrix"
+                    | "run.operations"
+            ) {
                 std::fs::write(directory.join(format!("{name}-{}{suffix}.png", view.id)), report::png(&svg)?)?;
             }
         }

@@ -128,7 +128,8 @@ fn header(page: &mut String, model: &ReportModel) {
             break;
         }
         let run = warning.run.filter(|_| several).and_then(|run| model.runs.get(run));
-        let whose = run.map_or(String::new(), |run| format!("{}: ", run.title));
+        let whose =
+            run.map_or(String::new(), |run| format!("{}: ", format!("{} {}", run.title, run.detail).trim_end()));
         let _ = writeln!(
             page,
             "<p class=\"warning tone-{}\">{}{}</p>",

@@ -22,16 +22,16 @@ pub fn progress_line(progress: &Progress, width: usize) -> String {
     let run: String = progress.run.chars().take(24).collect();
     let start = format!("run {} of {}  {run}", progress.index + 1, progress.count.max(progress.index + 1));
     let Some(left) = progress.left_s else {
-        let text =
-            format!("{start}  {} so far, ends by itself", Unit::Seconds.format(Some(progress.elapsed_s.round())));
+        let text = format!("{start}  {} so far, ends by itself", seconds(progress.elapsed_s));
         return text.chars().take(width).collect();
     };
     let whole = progress.elapsed_s + left.max(0.0);
     let part = if whole > 0.0 { (progress.elapsed_s / whole).clamp(0.0, 1.0) } else { 0.0 };
-    let end = format!("{:3.0} %  {} left", part * 100.0, Unit::Seconds.format(Some(left.max(0.0).round())));
+    let end = format!("{:3.0} %  {} left", part * 100.0, seconds(left));
     let room = width.saturating_sub(start.chars().count() + end.chars().count() + 6).min(40);
     if room < 6 {
-        return format!("{start}  {end}").chars().take(width).collect();
+        let start = format!("run {} of {}", progress.index + 1, progress.count.max(progress.index + 1));
+        return format!("{start}  {}", end.trim_start()).chars().take(width).collect();
     }
     let eighths = filled(part, room);
     let mut bar = "█".repeat(eighths / 8);
@@ -40,6 +40,12 @@ pub fn progress_line(progress: &Progress, width: usize) -> String {
     }
     let gap = " ".repeat(room - bar.chars().count());
     format!("{start}  │{bar}{gap}│ {end}")
+}
+
+/// Whole seconds, or minutes and hours.
+fn seconds(value: f64) -> String {
+    let value = value.max(0.0).round();
+    if value < 60.0 { format!("{value:.0} s") } else { Unit::Seconds.format(Some(value)) }
 }
 
 /// Eighths of a letter that are filled.

@@ -13,15 +13,39 @@ fn variables(run: &RunFacts) -> Vec<(&str, &str)> {
     run.detail.split_whitespace().filter_map(|pair| pair.split_once('=')).collect()
 }
 
-/// What runs on one curve have in common: everything but the rate.
-fn curve_of(run: &RunFacts) -> String {
+/// What runs on one curve have in common: everything but the rate and `free`.
+fn curve_of(run: &RunFacts, free: Option<&str>) -> String {
     let name = run.title.split("_(").next().unwrap_or(&run.title);
     let rest: Vec<String> = variables(run)
         .iter()
-        .filter(|(name, _)| !matches!(*name, "iorate" | "rate" | "curve"))
+        .filter(|(name, _)| !matches!(*name, "iorate" | "rate" | "curve") && Some(*name) != free)
         .map(|(name, value)| format!("{name}={value}"))
         .collect();
-    format!("{name} {}", rest.join(" ")).trim_end().to_string()
+    if rest.is_empty() { name.to_string() } else { rest.join(" ") }
+}
+
+/// Runs by curve: those that differ in their rate only; when there are none, those that differ in one variable, which is
+/// the number of threads or the innermost.
+fn curves<'a>(all: &[(&'a RunFacts, RunSummary)]) -> Vec<(String, Vec<(&'a RunFacts, RunSummary)>)> {
+    let names: Vec<&str> =
+        all.first().map(|(run, _)| variables(run).iter().map(|pair| pair.0).collect()).unwrap_or_default();
+    let free = names.iter().find(|name| **name == "threads").or(names.last()).copied();
+    for free in [None, free] {
+        let mut curves: Vec<(String, Vec<(&RunFacts, RunSummary)>)> = Vec::new();
+        for (run, summary) in all {
+            let name = curve_of(run, free);
+            match curves.iter_mut().find(|curve| curve.0 == name) {
+                Some(curve) => curve.1.push((run, summary.clone())),
+                None => curves.push((name, vec![(run, summary.clone())])),
+            }
+        }
+        curves.retain(|curve| curve.1.len() > 1);
+        if !curves.is_empty() {
+            curves.sort_by_key(|curve| curve.1.first().map(|(run, _)| run.index));
+            return curves;
+        }
+    }
+    Vec::new()
 }
 
 /// The run of greatest rate ÷ mean response time.
@@ -42,7 +66,7 @@ fn point_line(
     let points = points
         .iter()
         .filter_map(|(run, summary)| {
-            let label = format!("{} {}", run.title, run.detail).trim_end().to_string();
+            let label = run.name();
             Some(Point { x: summary.iops?, y: of(summary)?, label })
         })
         .collect();
@@ -55,16 +79,9 @@ pub(crate) fn load_response(facts: &Facts) -> Option<Drawing> {
         return None;
     }
     all.sort_by(|a, b| a.1.iops.unwrap_or(0.0).total_cmp(&b.1.iops.unwrap_or(0.0)));
-    let mut curves: Vec<(String, Vec<(&RunFacts, RunSummary)>)> = Vec::new();
-    for (run, summary) in &all {
-        let name = curve_of(run);
-        match curves.iter_mut().find(|curve| curve.0 == name) {
-            Some(curve) => curve.1.push((run, summary.clone())),
-            None => curves.push((name, vec![(run, summary.clone())])),
-        }
-    }
-    curves.retain(|curve| curve.1.len() > 1);
-    curves.sort_by_key(|curve| std::cmp::Reverse(curve.1.len()));
+    let curves = curves(&all);
+    // Of many curves some, evenly chosen; the table has all runs.
+    let every = curves.len().div_ceil(CURVES).max(1);
     let knee = knee(&all).map(|(run, summary)| Knee {
         x: summary.iops.unwrap_or(0.0),
         y: summary.response.mean.unwrap_or(0.0),
@@ -72,7 +89,7 @@ pub(crate) fn load_response(facts: &Facts) -> Option<Drawing> {
             "knee: {} at {}, {}",
             Unit::OpsPerSecond.format(summary.iops),
             Unit::Nanoseconds.format(summary.response.mean),
-            run.title
+            run.name()
         ),
     });
     let lines = match curves.as_slice() {
@@ -87,7 +104,7 @@ pub(crate) fn load_response(facts: &Facts) -> Option<Drawing> {
         }
         several => several
             .iter()
-            .take(CURVES)
+            .step_by(every)
             .enumerate()
             .map(|(index, (name, points))| {
                 point_line(name, LineStyle::category(index), points, |summary| summary.response.mean)

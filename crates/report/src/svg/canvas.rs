@@ -116,7 +116,8 @@ impl Canvas {
         let heading = Set { anchor: "start", size: 15.0, bold: true, fill: theme.ink() };
         canvas.text(20.0, 27.0, heading, &view.title);
         let beside = 20.0 + text_width(&view.title, 15.6) + 14.0;
-        let aside = [view.y.label.as_str(), view.subject.as_str()]
+        let label = Some(view.y.label.as_str()).filter(|label| !view.title.to_lowercase().contains(label));
+        let aside = [label.unwrap_or(""), view.subject.as_str()]
             .iter()
             .filter(|part| !part.is_empty())
             .copied()
@@ -187,12 +188,18 @@ impl Canvas {
             self.rule((left, at), (left + w, at), grid, "");
             self.text(left - 9.0, at + 3.8, Set { anchor: "end", ..self.soft(11.0) }, &tick.label);
         }
+        let mut free = f64::NEG_INFINITY;
         for tick in &x.ticks {
             let at = self.px(x, tick.at);
+            let half = text_width(&tick.label, 11.0) / 2.0 + 3.0;
             if at < left - 0.5 || at > left + w + 0.5 {
                 continue;
             }
             self.rule((at, top + h), (at, top + h + 4.0), axis, "");
+            if at - half < free {
+                continue;
+            }
+            free = at + half;
             self.text(at, top + h + 18.0, Set { anchor: "middle", ..self.soft(11.0) }, &tick.label);
         }
         self.rule((left, top + h), (left + w, top + h), axis, "");

@@ -20,6 +20,7 @@ pub(crate) fn heat(canvas: &mut Canvas, view: &ViewData, x_edges: &Values, y_edg
     let y = Scale::logarithmic(low, high, view.y.unit, 6, false);
     let most = counts.range().map_or(1.0, |(_, high)| high).max(1.0);
     let scale = |count: f64| if most > 1.0 { (count + 0.5).ln() / (most + 0.5).ln() } else { 1.0 };
+    canvas.axes(&x, &Scale { minor: Vec::new(), ..y.clone() }, "elapsed");
     canvas.push(r#"<g shape-rendering="crispEdges">"#);
     for (column, edges) in x_edges.windows(2).enumerate() {
         let (from, to) = (canvas.px(&x, edges[0]), canvas.px(&x, edges[1]));
@@ -38,7 +39,6 @@ pub(crate) fn heat(canvas: &mut Canvas, view: &ViewData, x_edges: &Values, y_edg
     }
     canvas.push("</g>");
     canvas.marks(&view.marks, &x);
-    canvas.axes(&x, &Scale { minor: Vec::new(), ..y }, "elapsed");
     colour_bar(canvas, most);
 }
 

@@ -33,6 +33,7 @@ impl Scale {
         }
     }
 
+    #[cfg(test)]
     pub(crate) fn back(&self, part: f64) -> f64 {
         if self.log { self.low * (self.high / self.low).powf(part) } else { self.low + part * (self.high - self.low) }
     }
@@ -49,7 +50,8 @@ impl Scale {
         }
         let span = high - low;
         let mut ticks = Vec::new();
-        let mut index = (low / step - 1e-9).ceil();
+        // Adding zero makes −0 a 0.
+        let mut index = (low / step - 1e-9).ceil() + 0.0;
         while index * step <= high + step * 1e-9 {
             let at = index * step;
             ticks.push(Tick { at, label: tick(unit, at, span) });
@@ -182,10 +184,6 @@ mod tests {
         assert_eq!(
             labels(&Scale::linear(0.0, 60.0, Unit::Seconds, 6, false)),
             ["0 s", "10 s", "20 s", "30 s", "40 s", "50 s", "60 s"]
-                .iter()
-                .copied()
-                .filter(|_| true)
-                .collect::<Vec<_>>()
         );
         assert_eq!(labels(&Scale::linear(0.0, 10_800.0, Unit::Seconds, 6, false))[1], "0:30 h");
         assert_eq!(labels(&Scale::nines(1000.0)), ["0 %", "50 %", "90 %", "99 %", "99.9 %"]);

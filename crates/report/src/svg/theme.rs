@@ -55,7 +55,7 @@ impl Theme {
     pub(crate) fn line(self, style: LineStyle) -> &'static str {
         use LineStyle as S;
         match style {
-            S::Total => self.pick("#1f5fbf", "#6aa9ff"),
+            S::Total => self.pick("#3b4658", "#d3dae6"),
             S::Asked => self.pick("#868e9a", "#8d97a6"),
             S::Read | S::Category0 => self.pick("#0068a8", "#5bb8f0"),
             S::Write | S::Category1 => self.pick("#cf5a00", "#f5974f"),

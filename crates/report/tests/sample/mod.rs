@@ -1,5 +1,11 @@
 //! Recordings made up for tests and pictures: a storage with a service time that grows with its load, noise, a warm-up
 //! and a stall. Every random choice comes from a fixed seed.
+#![expect(
+    clippy::unwrap_used,
+    clippy::cast_possible_truncation,
+    clippy::cast_sign_loss,
+    reason = "test data; each user needs a part of it"
+)]
 
 use quantity::histogram::Histogram;
 use recording::rows::{Cpu, Disk, EngineInterval, Event, OpInterval, Phase, RunTotal};
@@ -10,17 +16,17 @@ use std::path::Path;
 const SECOND: i64 = 1_000_000_000;
 
 /// A run to make up.
-pub struct Script {
-    pub title: String,
-    pub detail: String,
-    pub offered: Option<f64>,
-    pub seconds: i64,
-    pub warmup: i64,
+pub(crate) struct Script {
+    pub(crate) title: String,
+    pub(crate) detail: String,
+    pub(crate) offered: Option<f64>,
+    pub(crate) seconds: i64,
+    pub(crate) warmup: i64,
     /// Seconds without a completion.
-    pub stall: std::ops::Range<i64>,
-    pub targets: usize,
-    pub reads: f64,
-    pub mean_service_us: f64,
+    pub(crate) stall: std::ops::Range<i64>,
+    pub(crate) targets: usize,
+    pub(crate) reads: f64,
+    pub(crate) mean_service_us: f64,
 }
 
 impl Default for Script {
@@ -58,7 +64,7 @@ impl Random {
 
 type Totals = BTreeMap<(String, String, String), RunTotal>;
 
-pub struct Maker {
+pub(crate) struct Maker {
     writer: Writer,
     origin: i64,
     t_ns: i64,
@@ -68,7 +74,7 @@ pub struct Maker {
 }
 
 impl Maker {
-    pub fn new(directory: &Path) -> Self {
+    pub(crate) fn new(directory: &Path) -> Self {
         let mut manifest = Manifest::new(&["iodyno", "run", "oltp.vdb", "-o", "results/monday"].map(String::from));
         manifest.id = "0123456789abcdef".to_string();
         manifest.host = "db7".to_string();
@@ -91,7 +97,8 @@ impl Maker {
         manifest.extra.insert("engine_own_cost_ns_per_io".to_string(), serde_json::json!(94.2));
         let writer = Writer::create(directory, manifest).unwrap();
         let origin = i64::try_from(writer.started_t_ns()).unwrap();
-        let mut maker = Self { writer, origin, t_ns: origin + SECOND / 20, random: Random(7), counters: (0, 0, 0, 0, 0), index: 0 };
+        let mut maker =
+            Self { writer, origin, t_ns: origin + SECOND / 20, random: Random(7), counters: (0, 0, 0, 0, 0), index: 0 };
         maker.event("info", "engine", None, "io_uring, 2 workers, 64 operations in flight at most");
         maker.counters();
         maker
@@ -105,7 +112,7 @@ impl Maker {
         (self.t_ns - self.origin) as f64 / 1e9
     }
 
-    pub fn event(&mut self, severity: &str, kind: &str, run: Option<&str>, message: &str) {
+    pub(crate) fn event(&mut self, severity: &str, kind: &str, run: Option<&str>, message: &str) {
         let row = Event {
             t_ns: self.t_ns,
             t_s: self.seconds(),
@@ -178,7 +185,7 @@ impl Maker {
         self.publish(&[row]);
     }
 
-    pub fn run(&mut self, script: &Script) {
+    pub(crate) fn run(&mut self, script: &Script) {
         let mut totals = Totals::new();
         let mut waiting = 0_i64;
         if script.warmup > 0 {
@@ -228,9 +235,12 @@ impl Maker {
                 let late = if just_over { (script.stall.end - script.stall.start) * arrivals } else { 0 };
                 let ops = if stalled { 0 } else { arrivals + late };
                 let (mut response, mut service) = (Histogram::default(), Histogram::default());
-                // One in twenty stands for all: the histograms' counts are exact all the same.
                 for at in 0..ops {
-                    let waited = if at < late { (late - at) as f64 / late as f64 * (script.stall.end - script.stall.start) as f64 * 1e9 } else { 0.0 };
+                    let waited = if at < late {
+                        (late - at) as f64 / late as f64 * (script.stall.end - script.stall.start) as f64 * 1e9
+                    } else {
+                        0.0
+                    };
                     let times = self.times(script, waited);
                     response.record(times.0);
                     service.record(times.1);
@@ -323,21 +333,21 @@ impl Maker {
         self.publish(&rows);
     }
 
-    pub fn seal(mut self) {
+    pub(crate) fn seal(mut self) {
         self.writer.update_manifest(|manifest| manifest.exit = Some("complete".to_string())).unwrap();
         self.writer.seal().unwrap();
     }
 }
 
 /// One run of 60 s with a stall of 2 s.
-pub fn single(directory: &Path) {
+pub(crate) fn single(directory: &Path) {
     let mut maker = Maker::new(directory);
     maker.run(&Script { stall: 31..33, offered: Some(6_000.0), ..Script::default() });
     maker.seal();
 }
 
 /// A curve of ten points.
-pub fn curve(directory: &Path) {
+pub(crate) fn curve(directory: &Path) {
     let mut maker = Maker::new(directory);
     for percent in [10, 20, 30, 40, 50, 60, 70, 80, 90, 97] {
         let load = f64::from(percent) / 100.0;
@@ -354,7 +364,7 @@ pub fn curve(directory: &Path) {
 }
 
 /// Seventy runs over two variables.
-pub fn sweep(directory: &Path) {
+pub(crate) fn sweep(directory: &Path) {
     let mut maker = Maker::new(directory);
     for size in ["4k", "8k", "16k", "32k", "64k", "128k", "256k", "512k", "1m", "2m"] {
         for threads in [1, 2, 4, 8, 16, 32, 64] {

@@ -1,0 +1,207 @@
+//! A recording becomes a report, and every number in the summary is the recording's.
+
+mod sample;
+
+use analyze::{Body, Cells, Selection, Unit};
+use quantity::histogram::Histogram;
+use recording::{Reader, rows};
+use report::{Size, Theme};
+
+fn reader(make: fn(&std::path::Path)) -> (tempfile::TempDir, Reader) {
+    let directory = tempfile::tempdir().unwrap();
+    let path = directory.path().join("x.iodyno");
+    make(&path);
+    let reader = Reader::open(&path).unwrap();
+    (directory, reader)
+}
+
+/// Totals of the measured phase, straight from the table.
+fn expected(reader: &Reader, run_index: i32, op: Option<&str>) -> (i64, i64, i64, Histogram, Histogram) {
+    let (mut response, mut service) = (Histogram::default(), Histogram::default());
+    let (mut ops, mut bytes, mut errors) = (0, 0, 0);
+    for row in reader.table::<rows::RunTotal>().unwrap() {
+        if row.run_index == run_index && row.phase == "measure" && op.is_none_or(|op| op == row.op) {
+            ops += row.ops;
+            bytes += row.bytes;
+            errors += row.errors;
+            response.merge(&row.response);
+            service.merge(&row.service);
+        }
+    }
+    (ops, bytes, errors, response, service)
+}
+
+#[test]
+fn every_number_of_the_summary_is_the_recordings() {
+    let (_directory, reader) = reader(sample::single);
+    let model = analyze::report_model(&reader).unwrap();
+    let (ops, bytes, errors, response, service) = expected(&reader, 0, None);
+    let summary = &model.runs[0].summary;
+    assert_eq!((summary.ops, summary.bytes, summary.errors), (ops as f64, bytes as f64, errors as f64));
+    assert_eq!(summary.measured_s, 60.0);
+    assert_eq!(summary.iops, Some(ops as f64 / 60.0));
+    for (fold, histogram) in [(summary.response, &response), (summary.service, &service)] {
+        let at = |quantile| histogram.percentile(quantile).map(|ns| ns as f64);
+        assert_eq!([fold.p50, fold.p90, fold.p99, fold.p999], [at(0.5), at(0.9), at(0.99), at(0.999)]);
+        assert_eq!(
+            (fold.mean, fold.min, fold.max),
+            (histogram.mean(), histogram.min().map(|ns| ns as f64), histogram.max().map(|ns| ns as f64))
+        );
+    }
+    // The intervals of the measured phase add up to the same.
+    let from_intervals: i64 = reader
+        .table::<rows::OpInterval>()
+        .unwrap()
+        .iter()
+        .filter(|row| row.phase == "measure")
+        .map(|row| row.ops)
+        .sum();
+    assert_eq!(from_intervals, ops);
+    let table = model.runs[0].views.iter().find(|view| view.id == "run.operations").unwrap();
+    let Body::Table(table) = &table.body else { panic!("a table") };
+    let column = |group: &str, name: &str| {
+        let found = table.columns.iter().find(|column| column.name == name && column.group == group).unwrap();
+        let Cells::Numbers(values) = &found.cells else { panic!("numbers") };
+        values.0.clone()
+    };
+    let each = [Some("read"), Some("write"), None].map(|op| expected(&reader, 0, op));
+    assert_eq!(column("", "operations"), each.each_ref().map(|sum| sum.0 as f64));
+    assert_eq!(column("response time", "p99"), each.each_ref().map(|sum| sum.3.percentile(0.99).unwrap() as f64));
+    assert_eq!(column("service time", "max"), each.each_ref().map(|sum| sum.4.max().unwrap() as f64));
+    let page = report::html(&model).unwrap();
+    for number in [
+        Unit::Operations.format(Some(ops as f64)),
+        Unit::Nanoseconds.format(response.percentile(0.99).map(|ns| ns as f64)),
+    ] {
+        assert!(page.contains(&number), "{number}");
+    }
+}
+
+#[test]
+fn the_longest_stall_is_named_with_its_time() {
+    let (_directory, reader) = reader(sample::single);
+    let model = analyze::report_model(&reader).unwrap();
+    let stall = model.runs[0].summary.longest_stall.as_ref().unwrap();
+    // Seconds 31 and 32 of the run; the run's clock starts with its first phase.
+    assert!((stall.from_s - 31.0).abs() < 0.01 && (stall.to_s - 33.0).abs() < 0.01, "{stall:?}");
+    assert_eq!(model.runs[0].summary.stalled_intervals, 2);
+    assert!(
+        model.warnings.iter().any(|warning| warning.text.contains("Nothing completed for 2.00 s")),
+        "{:?}",
+        model.warnings
+    );
+    let targets = analyze::compute(&reader, "run.targets", &Selection::default()).unwrap();
+    let Body::Table(table) = targets.body else { panic!("a table") };
+    let column = table.columns.iter().find(|column| column.name == "longest stall").unwrap();
+    assert_eq!((column.cell(0), column.cell(1)), ("2.00 s".to_string(), "2.00 s".to_string()));
+}
+
+#[test]
+fn the_page_is_one_file_and_nothing_in_the_data_ends_the_script() {
+    let (_directory, reader) = reader(sample::single);
+    let page = report::report(&reader).unwrap();
+    assert_eq!(page.matches("</script>").count(), 2, "the model and the script");
+    assert!(!page.contains("<b>not markup</b>"));
+    for reference in ["src=\"http", "href=\"http", "url(http", "@import"] {
+        assert!(!page.contains(reference), "{reference}");
+    }
+}
+
+#[test]
+fn every_view_draws_in_both_themes_and_rasterises() {
+    for make in [sample::single as fn(&std::path::Path), sample::curve, sample::sweep] {
+        let (_directory, reader) = reader(make);
+        let facts = analyze::Facts::read(&reader, &Selection::default()).unwrap();
+        let mut drawn = 0;
+        for view in analyze::views() {
+            let Some(data) = view.draw(&facts, None) else { continue };
+            let json = serde_json::to_string(&data).unwrap();
+            assert_eq!(serde_json::from_str::<analyze::ViewData>(&json).unwrap(), data, "{}", view.id);
+            for theme in [Theme::Light, Theme::Dark] {
+                let svg = report::svg(&data, theme, Size { width: 640, height: 300 });
+                assert!(!svg.contains("NaN") && !svg.contains("=\"inf") && !svg.contains("=\"-inf"), "{}", view.id);
+                drawn += 1;
+                if view.id == "run.response" || view.id == "run.operations" {
+                    let png = report::png(&svg).unwrap();
+                    assert_eq!(&png[1..4], b"PNG");
+                }
+            }
+        }
+        assert!(drawn >= 36, "{drawn}");
+    }
+}
+
+#[test]
+fn a_curve_has_its_knee_where_rate_over_mean_response_is_greatest() {
+    let (_directory, reader) = reader(sample::curve);
+    let view = analyze::compute(&reader, "sweep.load_response", &Selection::default()).unwrap();
+    let Body::Points { knee, lines } = view.body else { panic!("points") };
+    let model = analyze::report_model(&reader).unwrap();
+    let best = model
+        .runs
+        .iter()
+        .max_by(|a, b| {
+            let power = |run: &analyze::RunModel| run.summary.iops.unwrap() / run.summary.response.mean.unwrap();
+            power(a).total_cmp(&power(b))
+        })
+        .unwrap();
+    assert_eq!(knee.unwrap().x, best.summary.iops.unwrap());
+    assert_eq!(lines[0].points.len(), 10);
+}
+
+#[test]
+fn a_selection_of_a_target_shows_only_its_operations() {
+    let (_directory, reader) = reader(sample::single);
+    let selection = Selection { target: Some("sd2".to_string()), ..Selection::default() };
+    let facts = analyze::Facts::read(&reader, &selection).unwrap();
+    let expect: i64 =
+        reader.table::<rows::OpInterval>().unwrap().iter().filter(|row| row.target == "sd2").map(|row| row.ops).sum();
+    assert_eq!(facts.runs[0].intervals.iter().map(analyze::IntervalFacts::completed).sum::<i64>(), expect);
+    let unknown = Selection { run: Some("rd9".to_string()), ..Selection::default() };
+    let error = analyze::Facts::read(&reader, &unknown).unwrap_err().to_string();
+    assert_eq!(error, "the recording has no run `rd9`; it has rd1");
+    let error = analyze::compute(&reader, "run.respons", &Selection::default()).unwrap_err().to_string();
+    assert!(error.contains("did you mean `run.response`?"), "{error}");
+}
+
+/// A small view drawn exactly so: looks at the layout as text.
+#[test]
+fn the_layout_of_a_chart_is_as_it_was() {
+    let axis = |label: &str, unit, scale| analyze::Axis { label: label.to_string(), unit, scale };
+    let view = analyze::ViewData {
+        id: "run.response".to_string(),
+        title: "Response time".to_string(),
+        subject: "rd1".to_string(),
+        explanation: "From due time to completion.".to_string(),
+        x: axis("elapsed time", Unit::Seconds, analyze::Scale::Time),
+        y: axis("response time", Unit::Nanoseconds, analyze::Scale::Log),
+        body: Body::Lines {
+            x: vec![1.0, 2.0, 3.0, 4.0].into(),
+            lines: vec![analyze::Line {
+                name: "p50 <&>".to_string(),
+                style: analyze::LineStyle::Rank0,
+                values: vec![1e5, 2e5, f64::NAN, 4e6].into(),
+            }],
+        },
+        marks: vec![analyze::Mark {
+            from: 2.0,
+            to: 3.0,
+            kind: analyze::MarkKind::Stall,
+            label: "no completion for 1.00 s".to_string(),
+        }],
+    };
+    insta::assert_snapshot!(report::svg(&view, Theme::Light, Size { width: 480, height: 240 }));
+}
+
+/// Writes what the tests of `web/` look at, where they ask for it.
+#[test]
+fn samples_for_the_web_tests() {
+    let Some(directory) = std::env::var_os("IODYNO_WEB_SAMPLES") else { return };
+    let directory = std::path::PathBuf::from(directory);
+    for (name, make) in [("single", sample::single as fn(&std::path::Path)), ("curve", sample::curve)] {
+        let (_keep, reader) = reader(make);
+        let model = analyze::report_model(&reader).unwrap();
+        std::fs::write(directory.join(format!("{name}.html")), report::html(&model).unwrap()).unwrap();
+        std::fs::write(directory.join(format!("{name}.json")), serde_json::to_string_pretty(&model).unwrap()).unwrap();
+    }
+}

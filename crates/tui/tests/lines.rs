@@ -1,0 +1,198 @@
+//! What stands on the terminal, as snapshots.
+
+use analyze::{CpuPoint, Fold, IntervalLine, OpCount};
+use quantity::histogram::Histogram;
+use recording::rows::{OpInterval, RunTotal};
+use recording::{Batch, Sink};
+use tui::{JsonLines, Look, Progress, RunHeader, Terminal, interval_line, json_line, progress_line};
+
+fn fold(scale: f64) -> Fold {
+    let at = |value: f64| Some(value * scale);
+    Fold {
+        mean: at(130.5),
+        min: at(40.0),
+        p50: at(120.0),
+        p90: at(260.0),
+        p99: at(700.0),
+        p999: at(5_600.0),
+        max: at(31_000.0),
+    }
+}
+
+fn line(phase: &str, ops: i64) -> IntervalLine {
+    let count = |ops: i64| OpCount { arrivals: ops, ops, bytes: ops * 8192, errors: 0 };
+    let none = Fold::default();
+    IntervalLine {
+        t_ns: 42_000_000_000,
+        t_s: 12.5,
+        interval_s: 1.0,
+        run: "rd1".to_string(),
+        run_index: 0,
+        phase: phase.to_string(),
+        arrivals: 20_000,
+        ops,
+        bytes: ops * 8192,
+        errors: 0,
+        by_op: [count(ops * 7 / 10), count(ops * 3 / 10), OpCount::default(), OpCount::default()],
+        response: if ops > 0 { fold(1000.0) } else { none },
+        service: if ops > 0 { fold(900.0) } else { none },
+        wait: if ops > 0 { fold(20.0) } else { none },
+        in_flight: 2.44,
+        backlog: if ops > 0 { 0 } else { 20_000 },
+        cpu: Some(CpuPoint { user: 3.2, system: 12.6, ..CpuPoint::default() }),
+        limited: false,
+    }
+}
+
+#[test]
+fn interval_lines_fit_their_width() {
+    let mut text = String::new();
+    for width in [80, 120, 160] {
+        for line in tui::header_lines(width).into_iter().chain([
+            interval_line(&line("warmup", 19_876), 0.5, width),
+            interval_line(&line("measure", 20_100), 0.5, width),
+            interval_line(&line("measure", 0), 0.5, width),
+        ]) {
+            assert!(line.chars().count() <= width, "{width}: {line}");
+            text.push_str(&line);
+            text.push('\n');
+        }
+        text.push('\n');
+    }
+    insta::assert_snapshot!(text);
+}
+
+#[test]
+fn progress_fits_its_width() {
+    let mut text = String::new();
+    for (elapsed_s, left_s, width) in [
+        (0.0, Some(600.0), 80),
+        (150.0, Some(450.0), 120),
+        (600.0, Some(0.0), 80),
+        (7.0, None, 80),
+        (9.0, Some(3.0), 40),
+    ] {
+        let progress = Progress { run: "rd1_(50%)".to_string(), index: 2, count: 12, elapsed_s, left_s };
+        let line = progress_line(&progress, width);
+        assert!(line.chars().count() <= width);
+        text.push_str(&line);
+        text.push('\n');
+    }
+    insta::assert_snapshot!(text);
+}
+
+#[test]
+fn json_objects_carry_units_and_null_for_what_is_missing() {
+    insta::assert_snapshot!(format!("{}\n{}", json_line(&line("measure", 20_100)), json_line(&line("measure", 0))));
+}
+
+fn batches() -> [Batch; 2] {
+    let mut histogram = Histogram::default();
+    (1..=100).for_each(|at| histogram.record(at * 10_000));
+    let row = OpInterval {
+        t_ns: 3_000_000_000,
+        t_s: 2.0,
+        interval_ns: 1_000_000_000,
+        run: "rd1".to_string(),
+        run_index: 0,
+        phase: "measure".to_string(),
+        workload: "wd1".to_string(),
+        target: "sd1".to_string(),
+        op: "read".to_string(),
+        arrivals: 101,
+        ops: 100,
+        bytes: 409_600,
+        errors: 1,
+        response: histogram.collapse(5),
+        service: histogram.collapse(5),
+        in_flight_mean: 0.05,
+        backlog: 0,
+    };
+    let total = RunTotal {
+        t_ns: row.t_ns,
+        t_s: row.t_s,
+        start_t_ns: 2_000_000_000,
+        run: row.run.clone(),
+        run_index: 0,
+        phase: row.phase.clone(),
+        workload: row.workload.clone(),
+        target: row.target.clone(),
+        op: row.op.clone(),
+        arrivals: 101,
+        ops: 100,
+        bytes: 409_600,
+        errors: 1,
+        response: histogram.clone(),
+        service: histogram,
+    };
+    [Batch::from_rows(&[row]).unwrap(), Batch::from_rows(&[total]).unwrap()]
+}
+
+#[test]
+fn a_run_without_a_terminal_prints_plain_lines() {
+    let mut out = Vec::new();
+    let mut terminal = Terminal::new(&mut out, Look { width: 120, live: false, colour: false });
+    let header = RunHeader {
+        title: "rd1".to_string(),
+        count: 1,
+        duration_s: Some(60.0),
+        engine: "io_uring".to_string(),
+        start_s: 1.0,
+        ..RunHeader::default()
+    };
+    terminal.run_started(header).unwrap();
+    let [interval, total] = batches();
+    terminal.accept(&interval).unwrap();
+    terminal.commit().unwrap();
+    terminal.accept(&total).unwrap();
+    terminal.commit().unwrap();
+    terminal.run_ended().unwrap();
+    terminal.finish(&["done".to_string()]).unwrap();
+    let text = String::from_utf8(out).unwrap();
+    assert!(!text.contains('\x1b') && !text.contains('\r'));
+    insta::assert_snapshot!(text);
+}
+
+#[test]
+fn json_lines_are_one_object_per_interval_and_nothing_else() {
+    let mut out = Vec::new();
+    let mut lines = JsonLines::new(&mut out);
+    let [interval, total] = batches();
+    for _ in 0..3 {
+        lines.accept(&interval).unwrap();
+        lines.commit().unwrap();
+    }
+    lines.accept(&total).unwrap();
+    lines.commit().unwrap();
+    let text = String::from_utf8(out).unwrap();
+    assert_eq!(text.lines().count(), 3);
+    for line in text.lines() {
+        let value: serde_json::Value = serde_json::from_str(line).unwrap();
+        assert_eq!(
+            (value["schema"].as_str(), value["ops"].as_i64(), value["errors"].as_i64()),
+            (Some("iodyno.interval/1"), Some(100), Some(1))
+        );
+    }
+}
+
+/// A pipe whose reader is gone.
+struct Closed;
+
+impl std::io::Write for Closed {
+    fn write(&mut self, _: &[u8]) -> std::io::Result<usize> {
+        Err(std::io::ErrorKind::BrokenPipe.into())
+    }
+    fn flush(&mut self) -> std::io::Result<()> {
+        Ok(())
+    }
+}
+
+#[test]
+fn a_closed_output_is_told_apart() {
+    let mut lines = JsonLines::new(Closed);
+    lines.accept(&batches()[0]).unwrap();
+    assert!(tui::is_closed(&lines.commit().unwrap_err()));
+    assert!(tui::is_closed(
+        &Terminal::new(Closed, Look { width: 80, live: true, colour: true }).note("x").unwrap_err()
+    ));
+}
