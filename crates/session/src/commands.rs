@@ -37,7 +37,7 @@ pub(crate) fn execute(wanted: &Wanted, directory: &Path) -> Result<CommandResult
     text.extend_from_slice(&output.stdout);
     text.extend_from_slice(&output.stderr);
     file.write_all(&text).map_err(failed)?;
-    let console =
-        (wanted.output != "log").then(|| String::from_utf8_lossy(&[output.stdout, output.stderr].concat()).into_owned());
+    let console = (wanted.output != "log")
+        .then(|| String::from_utf8_lossy(&[output.stdout, output.stderr].concat()).into_owned());
     Ok(CommandResult { line, code: output.status.code(), console })
 }

@@ -62,12 +62,11 @@ pub fn dry_run(plan: &Plan, policy: &Policy) -> DryRun {
 
 /// Must the target with this index be opened for writing?
 pub(crate) fn access_of(plan: &Plan, index: usize) -> Access {
-    let writes = plan.settings.format == Some(true)
-        || plan
-            .runs
-            .iter()
-            .flat_map(|run| run.workloads.iter().map(move |workload| (run, workload)))
-            .any(|(run, workload)| workload.targets.contains(&index) && (run.format || workload.mix.changes_data()));
+    let writes =
+        plan.settings.format == Some(true)
+            || plan.runs.iter().flat_map(|run| run.workloads.iter().map(move |workload| (run, workload))).any(
+                |(run, workload)| workload.targets.contains(&index) && (run.format || workload.mix.changes_data()),
+            );
     if writes { Access::Write } else { Access::Read }
 }
 
@@ -101,7 +100,9 @@ fn describe_run(run: &Run) -> String {
         })
         .collect();
     let time = match run.elapsed_ns {
-        Some(elapsed) if run.warmup_ns > 0 => format!("{} after {} warm-up", format_ns(elapsed), format_ns(run.warmup_ns)),
+        Some(elapsed) if run.warmup_ns > 0 => {
+            format!("{} after {} warm-up", format_ns(elapsed), format_ns(run.warmup_ns))
+        }
         Some(elapsed) => format_ns(elapsed),
         None => "until its end".to_string(),
     };

@@ -30,7 +30,9 @@ pub enum SessionError {
         source: std::io::Error,
     },
     /// Neither a rate nor a reference for one.
-    #[error("run {run} asks for a share of the greatest rate, but no run before it went at full speed; put a run with iorate=max before it")]
+    #[error(
+        "run {run} asks for a share of the greatest rate, but no run before it went at full speed; put a run with iorate=max before it"
+    )]
     NoMaximum {
         /// Title of the run.
         run: String,

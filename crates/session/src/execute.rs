@@ -1,10 +1,11 @@
 //! One `run` command's life: targets, format, all runs in order, a clean end.
 
 use crate::dry_run::{access_of, duration_of};
+use crate::face::Face;
 use crate::outcome::{Ending, Outcome};
 use crate::rates::{Achieved, Decision};
 use crate::run_loop::{Cause, RunContext, RunResult, execute as execute_run};
-use crate::spine::{Face, Spine};
+use crate::spine::Spine;
 use crate::{SessionError, StopFlag, commands, format};
 use collect::Sampler;
 use engine::{EngineChoice, Options, Pace};
@@ -45,13 +46,12 @@ pub fn execute(request: &Request, face: &mut dyn Face, stop: &StopFlag) -> Resul
     }
     let targets = open_targets(plan, &request.policy)?;
     let own_cost = engine::own_cost();
-    let origin_ns = clock::now_ns();
     let mut manifest = Manifest::new(&request.command_line);
     manifest.sources = plan.sources.iter().map(|source| (source.name.clone(), source.text.clone())).collect();
     manifest.hardware = collect::hardware(&plan_paths(plan));
     manifest.extra.insert("engine_own_cost_ns_per_io".into(), own_cost.ns_per_io.into());
     let writer = Writer::create(&request.directory, manifest)?;
-    let origin_ns = writer.started_t_ns().min(origin_ns.max(writer.started_t_ns()));
+    let origin_ns = writer.started_t_ns();
     let mut life = Life {
         request,
         plan,
@@ -175,7 +175,8 @@ impl Life<'_, '_> {
             Decision::Max => Pace::Max,
             Decision::PerSecond(rate) => Pace::PerSecond(rate),
             Decision::Skip => {
-                let why = format!("{} was left out: the response time of the point before it was above stopcurve", run.title);
+                let why =
+                    format!("{} was left out: the response time of the point before it was above stopcurve", run.title);
                 return self.spine.note("curve_stopped", &why);
             }
         };
@@ -226,10 +227,18 @@ impl Life<'_, '_> {
             told
         };
         if result.unfinished > 0 {
-            say("error", "unfinished", format!("{title}: {} operations never came back and are counted as lost", result.unfinished))?;
+            say(
+                "error",
+                "unfinished",
+                format!("{title}: {} operations never came back and are counted as lost", result.unfinished),
+            )?;
         }
         if result.dropped > 0 {
-            say("warning", "backlog", format!("{title}: {} arrivals were still waiting for submission at the end", result.dropped))?;
+            say(
+                "warning",
+                "backlog",
+                format!("{title}: {} arrivals were still waiting for submission at the end", result.dropped),
+            )?;
         }
         match result.cause {
             Cause::Done | Cause::Monitor => {
@@ -241,7 +250,11 @@ impl Life<'_, '_> {
             Cause::Interrupted => self.ending = self.ending.max(Ending::Interrupted),
             Cause::Errors => {
                 let limit = self.plan.settings.errors_max;
-                say("error", "errors_max", format!("{title}: stopped, {} operations failed (data_errors={limit})", self.errors))?;
+                say(
+                    "error",
+                    "errors_max",
+                    format!("{title}: stopped, {} operations failed (data_errors={limit})", self.errors),
+                )?;
                 self.ending = self.ending.max(Ending::TargetFailed);
             }
         }
@@ -289,7 +302,7 @@ impl Life<'_, '_> {
         let broken = match lived {
             Err(SessionError::Recording(error)) => Some(error.to_string()),
             Err(error) => {
-                let _ = self.spine.close("failed");
+                let _ = self.spine.close("failed", true);
                 return Err(error);
             }
             Ok(()) => None,
@@ -299,12 +312,15 @@ impl Life<'_, '_> {
         }
         let directory = self.request.directory.clone();
         drop(self.targets);
-        let (sealed, mut messages) = self.spine.close(ending.word());
+        let (sealed, mut messages) = self.spine.close(ending.word(), broken.is_none());
         if let Err(error) = &sealed {
             ending = Ending::RecordingIncomplete;
-            messages.push(format!("the recording could not be sealed: {error}; what was journaled is kept and can be read"));
+            messages.push(format!(
+                "the recording could not be sealed: {error}; what was journaled is kept and can be read"
+            ));
         }
-        messages.extend(broken.map(|why| format!("the recording broke off: {why}; what was measured until then is kept")));
+        messages
+            .extend(broken.map(|why| format!("the recording broke off: {why}; what was measured until then is kept")));
         let report = if self.request.report {
             match crate::report_file(&directory, None) {
                 Ok(path) => Some(path),

@@ -3,9 +3,7 @@
 //! Reading a file that was never written measures the file system's way of making zeroes, so what a run creates or
 //! extends is written first, once, in order.
 
-use plan::{
-    Address, AddressRange, Bound, Content, OpMix, Order, Plan, Rate, Run, Stop, TransferSize, Workload,
-};
+use plan::{Address, AddressRange, Bound, Content, OpMix, Order, Plan, Rate, Run, Stop, TransferSize, Workload};
 use std::ops::Range;
 
 /// A run that writes `ranges` (target index, bytes) once, sequentially; `None` when there is nothing to write.

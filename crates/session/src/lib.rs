@@ -1,1 +1,27 @@
-//! One command's life: sources, bus, sinks, signals, clean end.
+//! One command's life: sources, recording, faces, signals, clean end.
+//!
+//! [`execute`] takes a plan from inspected targets to a sealed recording with its report. Everything measured goes
+//! through the spine: into the journal first, then to the face.
+
+mod commands;
+mod dry_run;
+mod error;
+mod execute;
+mod face;
+mod format;
+mod outcome;
+mod rates;
+mod rows;
+mod run_loop;
+mod show;
+mod spine;
+mod stop;
+
+pub use dry_run::{DryRun, dry_run};
+pub use engine::EngineChoice;
+pub use error::SessionError;
+pub use execute::{Request, execute};
+pub use face::{Face, json_face, terminal_face};
+pub use outcome::{Ending, Outcome};
+pub use show::{last_words, report_file, write_whole};
+pub use stop::StopFlag;

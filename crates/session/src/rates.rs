@@ -5,7 +5,7 @@ use plan::{Rate, Run};
 
 /// What earlier runs achieved at full speed.
 #[derive(Clone, Copy, Debug, Default)]
-pub struct Achieved {
+pub(crate) struct Achieved {
     /// Operations per second of the last run at full speed.
     last_max: Option<f64>,
     /// Operations per second of the last run that a curve refers to.
@@ -16,7 +16,7 @@ pub struct Achieved {
 
 /// What to do with a run.
 #[derive(Clone, Copy, Debug, PartialEq)]
-pub enum Decision {
+pub(crate) enum Decision {
     /// As fast as it goes.
     Max,
     /// At this many arrivals per second.
@@ -30,7 +30,7 @@ impl Achieved {
     ///
     /// # Errors
     /// A relative rate without a run at full speed before it.
-    pub fn decide(&self, run: &Run) -> Result<Decision, SessionError> {
+    pub(crate) fn decide(&self, run: &Run) -> Result<Decision, SessionError> {
         let missing = || SessionError::NoMaximum { run: run.title.clone() };
         Ok(match run.rate {
             Rate::Max | Rate::CurveMax => Decision::Max,
@@ -44,7 +44,7 @@ impl Achieved {
     }
 
     /// Remembers what `run` achieved: operations per second and mean response time of its measured phase.
-    pub fn learn(&mut self, run: &Run, rate: f64, mean_response_ns: Option<f64>) {
+    pub(crate) fn learn(&mut self, run: &Run, rate: f64, mean_response_ns: Option<f64>) {
         match run.rate {
             Rate::Max => self.last_max = Some(rate),
             Rate::CurveMax => {
@@ -70,7 +70,9 @@ mod tests {
 
     #[test]
     fn curve_points_round_up_as_in_vdbench() {
-        for (rate, expect) in [(3.0, 10.0), (10.0, 10.0), (11.0, 20.0), (995.0, 1000.0), (1001.0, 1100.0), (5000.0, 5000.0)] {
+        for (rate, expect) in
+            [(3.0, 10.0), (10.0, 10.0), (11.0, 20.0), (995.0, 1000.0), (1001.0, 1100.0), (5000.0, 5000.0)]
+        {
             assert!((round_up(rate) - expect).abs() < 1e-9, "{rate}");
         }
     }

@@ -98,15 +98,8 @@ pub(crate) fn execute(
     };
     let mut running = engine::start(input, context.options)?;
     spine.run_started(context, &running.describe(), clock::now_ns())?;
-    let mut under = Under {
-        context,
-        spine,
-        sampler,
-        totals: Totals::default(),
-        phase: first,
-        measured_ns: 0,
-        last_backlog: 0,
-    };
+    let mut under =
+        Under { context, spine, sampler, totals: Totals::default(), phase: first, measured_ns: 0, last_backlog: 0 };
     under.spine.phase(context, first, "start", clock::now_ns())?;
     let cause = under.intervals(&mut running);
     running.stop();
@@ -190,7 +183,7 @@ impl Under<'_, '_> {
         let (ops, workers, failures) =
             (stretch.op_intervals(harvest), stretch.engine_intervals(harvest), stretch.failures(harvest));
         let counters = self.sampler.sample(harvest.t_ns, self.spine.origin_ns());
-        self.spine.interval(self.context, self.phase, harvest, (ops, workers, failures), counters)
+        self.spine.interval(harvest, (ops, workers, failures), counters)
     }
 
     /// Errors, data limits and the monitor file, looked at once per interval.
@@ -201,7 +194,8 @@ impl Under<'_, '_> {
         }
         let stop = &self.context.run.stop;
         let measured = self.totals.sum(&["measure"]);
-        let reached = |limit: Option<DataLimit>, bytes: u64| limit.is_some_and(|limit| bytes >= self.limit_bytes(limit));
+        let reached =
+            |limit: Option<DataLimit>, bytes: u64| limit.is_some_and(|limit| bytes >= self.limit_bytes(limit));
         if reached(stop.total, measured.bytes_read + measured.bytes_written)
             || reached(stop.read, measured.bytes_read)
             || reached(stop.written, measured.bytes_written)
@@ -254,7 +248,7 @@ impl Under<'_, '_> {
         let ops_by_workload = self.totals.ops_by_workload(phase, self.context.run.workloads.len());
         let stretch = self.spine.stretch(self.context, last_phase);
         let rows = std::mem::take(&mut self.totals).rows(&stretch);
-        self.spine.run_ended(self.context, rows, clock::now_ns())?;
+        self.spine.run_ended(&rows)?;
         Ok(RunResult {
             cause,
             measured,

@@ -1,48 +1,17 @@
 //! Where batches go while a command runs: always the recording first, then the face, if there is one.
 
 use crate::SessionError;
+use crate::face::Face;
 use crate::rows::{Stretch, signed};
 use crate::run_loop::RunContext;
 use engine::{Harvest, Pace};
 use quantity::clock;
 use recording::rows::{EngineInterval, Event, OpInterval, Phase, RunTotal};
 use recording::{Batch, RecordingError, Row, Sink, Writer};
+use tui::RunHeader;
 
 /// How often a wall-clock anchor is written into the manifest.
 const ANCHOR_EVERY_NS: u64 = 60_000_000_000;
-
-/// A face that is fed while the command runs.
-pub trait Face: Sink {
-    /// A run begins: its title, its loop variables, what paces it, and how the engine works.
-    fn run_started(&mut self, run: &RunStart<'_>) -> Result<(), RecordingError>;
-    /// A run has ended; its totals were accepted before.
-    fn run_ended(&mut self) -> Result<(), RecordingError>;
-    /// A sentence for the user.
-    fn note(&mut self, sentence: &str) -> Result<(), RecordingError>;
-}
-
-/// What a face may want to say when a run begins.
-#[derive(Clone, Debug)]
-pub struct RunStart<'a> {
-    /// Title of the run.
-    pub title: &'a str,
-    /// Loop variables, outermost first.
-    pub loops: &'a [(String, String)],
-    /// Position in the order of execution, from 0.
-    pub index: usize,
-    /// Number of runs of the plan (of one repetition).
-    pub count: usize,
-    /// Arrivals per second; `None` at full speed.
-    pub offered_rate: Option<f64>,
-    /// Warm-up and measured time, ns; `None` when the run ends by itself.
-    pub duration_ns: Option<u64>,
-    /// Time of this run and all after it, ns.
-    pub remaining_ns: Option<u64>,
-    /// How the engine works: `io_uring, 2 workers, …`.
-    pub engine: &'a str,
-    /// `CLOCK_MONOTONIC` at its start, ns.
-    pub started_ns: u64,
-}
 
 /// The recording's writer and the face.
 pub(crate) struct Spine<'a> {
@@ -115,8 +84,6 @@ impl<'a> Spine<'a> {
     /// One interval of one run.
     pub(crate) fn interval(
         &mut self,
-        context: &RunContext<'_>,
-        phase: &'static str,
         harvest: &Harvest,
         (ops, workers, failures): (Vec<OpInterval>, Vec<EngineInterval>, Vec<Event>),
         counters: Vec<Batch>,
@@ -127,7 +94,6 @@ impl<'a> Spine<'a> {
         }
         batches.extend(counters);
         self.publish(&batches)?;
-        let _ = (context, phase);
         self.anchor(harvest.t_ns)
     }
 
@@ -149,7 +115,6 @@ impl<'a> Spine<'a> {
         event: &str,
         t_ns: u64,
     ) -> Result<(), SessionError> {
-        let loops: Vec<String> = context.run.loops.iter().map(|(name, value)| format!("{name}={value}")).collect();
         let row = Phase {
             t_ns: signed(t_ns),
             t_s: self.seconds(t_ns),
@@ -158,7 +123,7 @@ impl<'a> Spine<'a> {
             phase: phase.to_string(),
             event: event.to_string(),
             offered_rate: offered_rate(context.pace),
-            detail: loops.join(" "),
+            detail: loops_text(context.run),
         };
         self.publish(&[Batch::from_rows(&[row])?])?;
         self.writer.sync()?;
@@ -207,35 +172,34 @@ impl<'a> Spine<'a> {
         started_ns: u64,
     ) -> Result<(), SessionError> {
         self.event("info", "engine", Some(context.title), None, engine)?;
-        let start = RunStart {
-            title: context.title,
-            loops: &context.run.loops,
+        let header = RunHeader {
+            title: context.title.to_string(),
+            detail: loops_text(context.run),
             index: usize::try_from(context.run_index).unwrap_or(0),
             count: self.run_count,
             offered_rate: offered_rate(context.pace),
-            duration_ns: context.run.elapsed_ns.map(|elapsed| elapsed + context.run.warmup_ns),
-            remaining_ns: self.remaining_ns,
-            engine,
-            started_ns,
+            duration_s: context.run.elapsed_ns.map(|elapsed| (elapsed + context.run.warmup_ns) as f64 / 1e9),
+            remaining_s: self.remaining_ns.map(|ns| ns as f64 / 1e9),
+            engine: engine.to_string(),
+            start_s: self.seconds(started_ns),
         };
-        self.face(|face| face.run_started(&start));
+        self.face(|face| face.run_started(header));
         Ok(())
     }
 
-    pub(crate) fn run_ended(
-        &mut self,
-        _context: &RunContext<'_>,
-        totals: Vec<RunTotal>,
-        _t_ns: u64,
-    ) -> Result<(), SessionError> {
-        self.rows(&totals)?;
+    pub(crate) fn run_ended(&mut self, totals: &[RunTotal]) -> Result<(), SessionError> {
+        self.rows(totals)?;
         self.face(|face| face.run_ended());
         Ok(())
     }
 
-    /// Seals the recording; the face has nothing more to say.
-    pub(crate) fn close(mut self, word: &str) -> (Result<(), RecordingError>, Vec<String>) {
+    /// Seals the recording; the face has nothing more to say. A recording that broke off is left as it is: its journal
+    /// holds everything, and sealing would need room that there is not.
+    pub(crate) fn close(mut self, word: &str, is_whole: bool) -> (Result<(), RecordingError>, Vec<String>) {
         let messages = std::mem::take(&mut self.messages);
+        if !is_whole {
+            return (Ok(()), messages);
+        }
         let word = word.to_string();
         let sealed = self
             .writer
@@ -247,6 +211,12 @@ impl<'a> Spine<'a> {
     fn seconds(&self, t_ns: u64) -> f64 {
         t_ns.saturating_sub(self.origin_ns) as f64 / 1e9
     }
+}
+
+/// Loop variables in one line.
+fn loops_text(run: &plan::Run) -> String {
+    let loops: Vec<String> = run.loops.iter().map(|(name, value)| format!("{name}={value}")).collect();
+    loops.join(" ")
 }
 
 /// Arrivals per second, `None` at full speed.

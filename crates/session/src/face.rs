@@ -1,0 +1,81 @@
+//! The faces that can watch a run.
+
+use recording::{RecordingError, Sink};
+use std::io::{Stdout, Write};
+use tui::{JsonLines, Look, RunHeader, Terminal};
+
+/// A face that is fed while a command runs.
+pub trait Face: Sink {
+    /// A run begins.
+    ///
+    /// # Errors
+    /// Nobody reads any more.
+    fn run_started(&mut self, header: RunHeader) -> Result<(), RecordingError>;
+
+    /// A run has ended; its totals were accepted before.
+    ///
+    /// # Errors
+    /// Nobody reads any more.
+    fn run_ended(&mut self) -> Result<(), RecordingError>;
+
+    /// A sentence for the user.
+    ///
+    /// # Errors
+    /// Nobody reads any more.
+    fn note(&mut self, sentence: &str) -> Result<(), RecordingError>;
+
+    /// The command is over; `lines` are its last words.
+    ///
+    /// # Errors
+    /// Nobody reads any more.
+    fn finish(&mut self, lines: &[String]) -> Result<(), RecordingError>;
+}
+
+impl<W: Write> Face for Terminal<W> {
+    fn run_started(&mut self, header: RunHeader) -> Result<(), RecordingError> {
+        Self::run_started(self, header)
+    }
+
+    fn run_ended(&mut self) -> Result<(), RecordingError> {
+        Self::run_ended(self)
+    }
+
+    fn note(&mut self, sentence: &str) -> Result<(), RecordingError> {
+        Self::note(self, sentence)
+    }
+
+    fn finish(&mut self, lines: &[String]) -> Result<(), RecordingError> {
+        Self::finish(self, lines)
+    }
+}
+
+/// JSON lines say intervals and nothing else.
+impl<W: Write> Face for JsonLines<W> {
+    fn run_started(&mut self, _header: RunHeader) -> Result<(), RecordingError> {
+        Ok(())
+    }
+
+    fn run_ended(&mut self) -> Result<(), RecordingError> {
+        Ok(())
+    }
+
+    fn note(&mut self, _sentence: &str) -> Result<(), RecordingError> {
+        Ok(())
+    }
+
+    fn finish(&mut self, _lines: &[String]) -> Result<(), RecordingError> {
+        Ok(())
+    }
+}
+
+/// Lines for people on standard output.
+#[must_use]
+pub fn terminal_face() -> Terminal<Stdout> {
+    Terminal::new(std::io::stdout(), Look::of_stdout())
+}
+
+/// One JSON object per interval on standard output.
+#[must_use]
+pub fn json_face() -> JsonLines<Stdout> {
+    JsonLines::new(std::io::stdout())
+}
