@@ -301,7 +301,7 @@ function drawPoints(view: ViewData, body: PointsBody, size: Size): Drawn {
   const x = view.x.scale === "linear" ? linear(0, xMost * 1.04, view.x.unit, Math.floor(plot.w / 90), false) : xScale(view, xLeast, xMost, plot.w);
   const positive = all.map((point) => point.y).filter((value) => value > 0);
   const y = yScale(view, Math.min(...positive, Infinity) === Infinity ? 1 : Math.min(...positive), Math.max(...positive, 1), plot.h);
-  canvas.grid(x, y, "");
+  canvas.grid(x, y, "op/s");
   const px = (value: number) => canvas.px(x, value), py = (value: number) => canvas.py(y, Math.max(value, y.low));
   if (body.knee) {
     canvas.rule(px(body.knee.x), plot.y, px(body.knee.x), plot.y + plot.h, "knee");

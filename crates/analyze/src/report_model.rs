@@ -393,11 +393,13 @@ fn hardware(inventory: &Value, kernel: &str) -> Vec<HardwareGroup> {
             Value::Object(fields) => groups.push(group(&label, fields)),
             Value::Array(parts) if parts.iter().all(Value::is_object) => {
                 groups.extend(parts.iter().filter_map(Value::as_object).map(|fields| {
-                    let named = ["name", "device", "path", "mount"].iter().find_map(|key| fields.get(*key)?.as_str());
+                    let named =
+                        ["name", "device", "target", "path", "mount"].iter().find_map(|key| fields.get(*key)?.as_str());
                     group(&format!("{} {}", label.trim_end_matches('s'), named.unwrap_or("")), fields)
                 }));
             }
-            other => machine.rows.push((label, plain(other))),
+            other if is_nothing(other) || name == "kernel" => {}
+            other => machine.rows.push(described(name, other)),
         }
     }
     groups.insert(0, machine);
@@ -405,6 +407,19 @@ fn hardware(inventory: &Value, kernel: &str) -> Vec<HardwareGroup> {
 }
 
 fn group(title: &str, fields: &serde_json::Map<String, Value>) -> HardwareGroup {
-    let rows = fields.iter().map(|(name, value)| (name.replace('_', " "), plain(value))).collect();
+    let rows = fields.iter().filter(|field| !is_nothing(field.1)).map(|(name, value)| described(name, value)).collect();
     HardwareGroup { title: capital(title.trim()), rows }
+}
+
+/// Not there, or there and empty: says nothing about a part.
+fn is_nothing(value: &Value) -> bool {
+    value.is_null() || value.as_array().is_some_and(Vec::is_empty)
+}
+
+/// A name without its unit and a value with it.
+fn described(name: &str, value: &Value) -> (String, String) {
+    match (name.strip_suffix("_bytes"), value.as_u64()) {
+        (Some(name), Some(bytes)) => (name.replace('_', " "), format_bytes(bytes)),
+        _ => (name.replace('_', " "), plain(value)),
+    }
 }

@@ -86,12 +86,14 @@ impl Clock {
     }
 }
 
+/// A line over intervals: name, style, value of an interval.
+type OverTime<'a> = (&'a str, LineStyle, &'a dyn Fn(&IntervalFacts) -> Option<f64>);
+
+/// A line over a device's points: what it adds to the device's name, value of a point.
+type OfDevice<'a> = (&'a str, fn(&DiskPoint) -> Option<f64>);
+
 /// Lines over the intervals of a run.
-fn over_time(
-    run: &RunFacts,
-    y: Axis,
-    lines: &[(&str, LineStyle, &dyn Fn(&IntervalFacts) -> Option<f64>)],
-) -> Option<Drawing> {
+fn over_time(run: &RunFacts, y: Axis, lines: &[OverTime<'_>]) -> Option<Drawing> {
     if run.intervals.is_empty() || lines.is_empty() {
         return None;
     }
@@ -127,7 +129,7 @@ pub(crate) fn iops(_: &Facts, run: &RunFacts) -> Option<Drawing> {
     let by_op: Vec<_> = (0..4_usize)
         .map(|op| move |interval: &IntervalFacts| Some(interval.per_second(interval.ops[op].ops)))
         .collect();
-    let mut lines: Vec<(&str, LineStyle, &dyn Fn(&IntervalFacts) -> Option<f64>)> = Vec::new();
+    let mut lines: Vec<OverTime<'_>> = Vec::new();
     if run.offered.is_some() {
         lines.push(("offered", LineStyle::Asked, &asked));
     }
@@ -152,7 +154,7 @@ pub(crate) fn throughput(_: &Facts, run: &RunFacts) -> Option<Drawing> {
         .map(|op| move |interval: &IntervalFacts| Some(interval.per_second(interval.ops[op].bytes)))
         .collect();
     let moving: Vec<usize> = present(run).into_iter().filter(|op| *op < 2).collect();
-    let mut lines: Vec<(&str, LineStyle, &dyn Fn(&IntervalFacts) -> Option<f64>)> = Vec::new();
+    let mut lines: Vec<OverTime<'_>> = Vec::new();
     if let [op] = moving.as_slice() {
         lines.push((OPS[*op], LineStyle::of_op(OPS[*op]), &by_op[*op]));
     } else {
@@ -220,7 +222,7 @@ pub(crate) fn generator(_: &Facts, run: &RunFacts) -> Option<Drawing> {
     let all = |interval: &IntervalFacts| share(interval, interval.engine_user_ns + interval.engine_system_ns);
     let user = |interval: &IntervalFacts| share(interval, interval.engine_user_ns);
     let busiest = |interval: &IntervalFacts| share(interval, interval.engine_busiest_ns);
-    let mut lines: Vec<(&str, LineStyle, &dyn Fn(&IntervalFacts) -> Option<f64>)> =
+    let mut lines: Vec<OverTime<'_>> =
         vec![("all workers", LineStyle::Total, &all), ("of it user", LineStyle::Trim, &user)];
     if run.intervals.iter().any(|interval| interval.workers > 1) {
         lines.push(("busiest", LineStyle::Write, &busiest));
@@ -268,7 +270,7 @@ fn devices(
     run: &RunFacts,
     y: Axis,
     weight: fn(&DiskPoint) -> Option<f64>,
-    lines: &[(&str, fn(&DiskPoint) -> Option<f64>)],
+    lines: &[OfDevice<'_>],
 ) -> Option<Drawing> {
     let mut active: Vec<(&String, &[DiskPoint], f64)> = facts
         .disks

@@ -1,5 +1,7 @@
 //! A recording becomes a report, and every number in the summary is the recording's.
 
+#![expect(clippy::unwrap_used, reason = "helpers of tests")]
+
 mod sample;
 
 use analyze::{Body, Cells, Selection, Unit};

@@ -1,6 +1,8 @@
 //! A thousand targets for three hours at one-second intervals: the report is made in 20 s.
 //! `cargo test --release -p report --test soak -- --ignored --nocapture`
 
+#![expect(clippy::too_many_lines, reason = "one story, told in order")]
+
 use quantity::clock::now_ns;
 use quantity::histogram::Histogram;
 use recording::rows::{OpInterval, RunTotal};

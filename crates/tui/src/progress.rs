@@ -35,7 +35,7 @@ pub fn progress_line(progress: &Progress, width: usize) -> String {
     }
     let eighths = filled(part, room);
     let mut bar = "█".repeat(eighths / 8);
-    if eighths % 8 > 0 {
+    if !eighths.is_multiple_of(8) {
         bar.push(['▏', '▎', '▍', '▌', '▋', '▊', '▉'][eighths % 8 - 1]);
     }
     let gap = " ".repeat(room - bar.chars().count());

@@ -1,5 +1,7 @@
 //! What stands on the terminal, as snapshots.
 
+#![expect(clippy::unwrap_used, reason = "helpers of tests")]
+
 use analyze::{CpuPoint, Fold, IntervalLine, OpCount};
 use quantity::histogram::Histogram;
 use recording::rows::{OpInterval, RunTotal};

@@ -161,7 +161,7 @@ pub(crate) fn points(canvas: &mut Canvas, view: &ViewData, lines: &[PointLine], 
     };
     let (low, high) = range(ys.iter(), true);
     let y = y_scale(&view.y, low, high, canvas.plot.h);
-    canvas.axes(&x, &y, "");
+    canvas.axes(&x, &y, "op/s");
     if let Some(knee) = knee {
         let (at, plot) = (canvas.px(&x, knee.x), canvas.plot);
         let ink = canvas.theme.ink();

@@ -1,7 +1,7 @@
 //! Heat maps, matrices and tables.
 
 use super::bodies::x_scale;
-use super::canvas::{Canvas, Plot, Set, escape, n, short, text_width};
+use super::canvas::{Canvas, Plot, Set, n, short, text_width};
 use super::scale::Scale;
 use analyze::{Cells, Table, Unit, Values, ViewData};
 
@@ -127,23 +127,32 @@ pub(crate) fn table(canvas: &mut Canvas, table: &Table) {
         .columns
         .iter()
         .map(|column| {
-            let heading = text_width(&heading(column), 11.0);
-            (0..rows).map(|row| text_width(&column.cell(row), 12.0)).fold(heading, f64::max) + 16.0
+            let heading = text_width(&heading(column), 11.5);
+            (0..rows).map(|row| text_width(&column.cell(row), 12.0)).fold(heading, f64::max) + 14.0
         })
         .collect();
     let total: f64 = widths.iter().sum();
     let room = canvas.plot.x + canvas.plot.w + 76.0 - 20.0;
     let stretch = (room / total.max(1.0)).min(1.35);
-    let (mut x, top) = (20.0, canvas.plot.y + 6.0);
+    // Many columns are set smaller rather than over each other.
+    let letters = stretch.min(1.0);
+    let grouped = table.columns.iter().any(|column| !column.group.is_empty());
+    let (mut x, top) = (20.0, canvas.plot.y + if grouped { 20.0 } else { 6.0 });
     let (ink, soft, grid) = (canvas.theme.ink(), canvas.theme.soft(), canvas.theme.grid());
+    let mut group = "";
     for (column, width) in table.columns.iter().zip(&widths) {
         let width = width * stretch;
         let number = matches!(column.cells, Cells::Numbers(_));
-        let (anchor, at) = if number { ("end", x + width - 8.0) } else { ("start", x) };
-        canvas.text(at, top, Set { anchor, size: 11.0, bold: true, fill: soft }, &heading(column));
+        let (anchor, at) = if number { ("end", x + width - 4.0) } else { ("start", x) };
+        if column.group != group {
+            group = &column.group;
+            let set = Set { anchor: "start", size: 11.0 * letters, bold: true, fill: soft };
+            canvas.text(x + 14.0 * stretch, top - LINE + 3.0, set, &column.group);
+        }
+        canvas.text(at, top, Set { anchor, size: 11.0 * letters, bold: true, fill: soft }, &heading(column));
         for row in 0..rows {
             let y = top + (row as f64 + 1.0) * LINE;
-            canvas.text(at, y, Set { anchor, size: 12.0, bold: false, fill: ink }, &column.cell(row));
+            canvas.text(at, y, Set { anchor, size: 12.0 * letters, bold: false, fill: ink }, &column.cell(row));
         }
         x += width;
     }
@@ -160,6 +169,5 @@ pub(crate) fn table(canvas: &mut Canvas, table: &Table) {
 }
 
 fn heading(column: &analyze::Column) -> String {
-    let group = if column.group.is_empty() { String::new() } else { format!("{} ", short(&column.group, 8)) };
-    format!("{group}{} {}", escape(&column.name).replace("&amp;", "&"), column.unit.heading()).trim_end().to_string()
+    format!("{} {}", column.name, column.unit.heading()).trim_end().to_string()
 }

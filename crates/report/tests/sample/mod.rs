@@ -2,6 +2,8 @@
 //! and a stall. Every random choice comes from a fixed seed.
 #![expect(
     clippy::unwrap_used,
+    clippy::too_many_lines,
+    clippy::cast_possible_wrap,
     clippy::cast_possible_truncation,
     clippy::cast_sign_loss,
     reason = "test data; each user needs a part of it"
