@@ -14,15 +14,15 @@ use std::path::PathBuf;
                   Exit codes: 0 fine, 1 bug, 2 parameters, 3 target failed, 5 objective missed, 6 recording incomplete,\n\
                   7 refused to protect data, 8 privilege or kernel feature missing, 130 interrupted (results kept)."
 )]
-pub struct Cli {
+pub(crate) struct Cli {
     /// What to do.
     #[command(subcommand)]
-    pub command: Command,
+    pub(crate) command: Command,
 }
 
 /// The subcommands.
 #[derive(Debug, Subcommand)]
-pub enum Command {
+pub(crate) enum Command {
     /// Run a Vdbench parameter file: live lines, a recording, an HTML report.
     Run(Box<RunArgs>),
     /// (Re)write the HTML report of a recording.
@@ -43,78 +43,78 @@ pub enum Command {
       iodyno run -t                                     Vdbench's quick test on a 40 MB scratch file\n  \
       iodyno run oltp.vdb + iorate=max,elapsed=10       add to every rd=\n\n\
     Vdbench's flags -f -o -e -i -w -s -l -t -t1 -t2 -tf and `+` work as there; see docs/vdbench.md.")]
-pub struct RunArgs {
+pub(crate) struct RunArgs {
     /// Parameter files (read in order, as one), and name=value for the variables in them.
     #[arg(value_name = "FILE|NAME=VALUE")]
-    pub inputs: Vec<String>,
+    pub(crate) inputs: Vec<String>,
     /// Parameter file; the same as naming it without -f.
     #[arg(short = 'f', long = "file", value_name = "FILE", num_args = 1..)]
-    pub files: Vec<String>,
+    pub(crate) files: Vec<String>,
     /// Directory of the recording and the report; it must not exist. `NAME+` counts up, `NAME.tod` adds the time.
     #[arg(short, long, value_name = "DIR")]
-    pub output: Option<String>,
+    pub(crate) output: Option<String>,
     /// Override every run's measured time: seconds, or with a unit (30s, 10m, 2h).
     #[arg(short, long, value_name = "TIME")]
-    pub elapsed: Option<String>,
+    pub(crate) elapsed: Option<String>,
     /// Override the reporting interval (1s, 100ms).
     #[arg(short, long, value_name = "TIME")]
-    pub interval: Option<String>,
+    pub(crate) interval: Option<String>,
     /// Override the warm-up before the measured time.
     #[arg(short, long, value_name = "TIME")]
-    pub warmup: Option<String>,
+    pub(crate) warmup: Option<String>,
     /// Show every run that would happen, what it would touch and how long it takes; no I/O.
     #[arg(short = 's', long, visible_alias = "simulate")]
-    pub dry_run: bool,
+    pub(crate) dry_run: bool,
     /// Repeat all runs: N times, or for a time (-l 5, -l 30m), or until interrupted (-l alone).
     #[arg(short = 'l', long = "loop", value_name = "N|TIME", num_args = 0..=1, default_missing_value = "forever", require_equals = true)]
-    pub repeat: Option<String>,
+    pub(crate) repeat: Option<String>,
     /// Vdbench's quick tests: -t 1k 50/50 at 100/s, -t1 the same with O_SYNC, -t2 writes at full speed, -tf file system.
     #[arg(short = 't', long = "quick", value_name = "1|2|d|f", num_args = 0..=1, default_missing_value = "", require_equals = true)]
-    pub quick: Option<String>,
+    pub(crate) quick: Option<String>,
     /// Text added to every rd= (Vdbench's `+ text`).
     #[arg(long = "add", value_name = "TEXT")]
-    pub addition: Option<String>,
+    pub(crate) addition: Option<String>,
     /// Permit overwriting what is on this device or in this file; name it exactly. May be given several times.
     #[arg(long, value_name = "DEVICE|FILE")]
-    pub destroy: Vec<PathBuf>,
+    pub(crate) destroy: Vec<PathBuf>,
     /// One JSON object per interval on standard output, and nothing else there (docs/json.md).
     #[arg(long)]
-    pub json: bool,
+    pub(crate) json: bool,
     /// How I/O is issued; auto chooses per run and says why.
     #[arg(long, value_enum, default_value = "auto")]
-    pub engine: EngineArg,
+    pub(crate) engine: EngineArg,
     /// Worker threads of the engine; default: one per core.
     #[arg(long, value_name = "N")]
-    pub workers: Option<usize>,
+    pub(crate) workers: Option<usize>,
     /// Seed of every random choice: the same seed gives the same operations.
     #[arg(long, value_name = "N")]
-    pub seed: Option<u64>,
+    pub(crate) seed: Option<u64>,
     /// Do not write report.html at the end (`iodyno report DIR` writes it later).
     #[arg(long)]
-    pub no_report: bool,
+    pub(crate) no_report: bool,
     /// Flags of Vdbench that have no meaning here: accepted, reported once.
     #[arg(short = 'm', long = "jvms", value_name = "N", hide = true)]
-    pub jvms: Option<String>,
+    pub(crate) jvms: Option<String>,
     /// See `jvms`.
     #[arg(short = 'k', hide = true)]
-    pub kstat: bool,
+    pub(crate) kstat: bool,
     /// See `jvms`.
     #[arg(short = 'p', value_name = "PORT", hide = true)]
-    pub port: Option<String>,
+    pub(crate) port: Option<String>,
     /// See `jvms`.
     #[arg(short = 'd', value_name = "N", hide = true)]
-    pub debug: Vec<String>,
+    pub(crate) debug: Vec<String>,
     /// Data validation: not built yet, refused with a sentence.
     #[arg(short = 'v', num_args = 0..=1, default_missing_value = "", require_equals = true, hide = true)]
-    pub validate: Option<String>,
+    pub(crate) validate: Option<String>,
     /// Journaled data validation: not built yet, refused with a sentence.
     #[arg(short = 'j', num_args = 0..=1, default_missing_value = "", require_equals = true, hide = true)]
-    pub journal: Option<String>,
+    pub(crate) journal: Option<String>,
 }
 
 /// Choice of the engine.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
-pub enum EngineArg {
+pub(crate) enum EngineArg {
     /// io_uring where the target and the kernel support it well, threads otherwise.
     Auto,
     /// io_uring.
@@ -127,12 +127,12 @@ pub enum EngineArg {
 /// Arguments of `iodyno report`.
 #[derive(Debug, Args)]
 #[command(after_help = "Example:\n  iodyno report results/monday          writes results/monday/report.html")]
-pub struct ReportArgs {
+pub(crate) struct ReportArgs {
     /// A recording.
-    pub recording: PathBuf,
+    pub(crate) recording: PathBuf,
     /// Where to write it; default: report.html in the recording.
     #[arg(short, long, value_name = "FILE")]
-    pub output: Option<PathBuf>,
+    pub(crate) output: Option<PathBuf>,
 }
 
 /// Arguments of `iodyno chart`.
@@ -141,36 +141,36 @@ pub struct ReportArgs {
       iodyno chart results/monday --list                                    every view with what it shows\n  \
       iodyno chart results/monday run.response -o response.png\n  \
       iodyno chart results/monday disk.rate --run rd1 --dark -o rate.svg")]
-pub struct ChartArgs {
+pub(crate) struct ChartArgs {
     /// A recording.
-    pub recording: PathBuf,
+    pub(crate) recording: PathBuf,
     /// Name of a view; see --list.
     #[arg(required_unless_present = "list")]
-    pub view: Option<String>,
+    pub(crate) view: Option<String>,
     /// List the views.
     #[arg(long)]
-    pub list: bool,
+    pub(crate) list: bool,
     /// Where to write it; the ending decides: .svg or .png. Default: VIEW.svg here.
     #[arg(short, long, value_name = "FILE")]
-    pub output: Option<PathBuf>,
+    pub(crate) output: Option<PathBuf>,
     /// Only this run (its title, or its number counted from 0).
     #[arg(long, value_name = "RUN")]
-    pub run: Option<String>,
+    pub(crate) run: Option<String>,
     /// Only this workload.
     #[arg(long, value_name = "NAME")]
-    pub workload: Option<String>,
+    pub(crate) workload: Option<String>,
     /// Only this target.
     #[arg(long, value_name = "NAME")]
-    pub target: Option<String>,
+    pub(crate) target: Option<String>,
     /// Width in pixels.
     #[arg(long, default_value_t = 960, value_parser = clap::value_parser!(u32).range(240..=8000))]
-    pub width: u32,
+    pub(crate) width: u32,
     /// Height in pixels.
     #[arg(long, default_value_t = 400, value_parser = clap::value_parser!(u32).range(160..=8000))]
-    pub height: u32,
+    pub(crate) height: u32,
     /// Light on dark.
     #[arg(long)]
-    pub dark: bool,
+    pub(crate) dark: bool,
 }
 
 /// Arguments of `iodyno export`.
@@ -181,21 +181,21 @@ pub struct ChartArgs {
       iodyno export results/monday run_total --json | jq .response_ns_p99\n  \
       iodyno export results/monday disk --parquet -o disk.parquet\n\n\
     Tables and columns: docs/tables.md")]
-pub struct ExportArgs {
+pub(crate) struct ExportArgs {
     /// A recording.
-    pub recording: PathBuf,
+    pub(crate) recording: PathBuf,
     /// Name of a table; left out: the tables that are there.
-    pub table: Option<String>,
+    pub(crate) table: Option<String>,
     /// Comma-separated values with a header line (the default).
     #[arg(long)]
-    pub csv: bool,
+    pub(crate) csv: bool,
     /// One JSON object per line.
     #[arg(long)]
-    pub json: bool,
+    pub(crate) json: bool,
     /// Parquet; needs -o.
     #[arg(long, requires = "output")]
-    pub parquet: bool,
+    pub(crate) parquet: bool,
     /// Where to write it; default: standard output.
     #[arg(short, long, value_name = "FILE")]
-    pub output: Option<PathBuf>,
+    pub(crate) output: Option<PathBuf>,
 }

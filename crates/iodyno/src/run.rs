@@ -12,7 +12,7 @@ use target::Policy;
 /// Executes the parameter files, or shows what would happen; gives the exit code.
 pub(crate) fn run(args: &RunArgs, command_line: &[String]) -> Result<u8, Failure> {
     let plan = read_plan(args)?;
-    let policy = Policy { destroy: args.destroy.clone(), ..Policy::default() };
+    let policy = Policy { destroy: args.destroy.clone(), never_create: plan.settings.format == Some(false) };
     if args.dry_run {
         return dry_run(args, &plan, &policy);
     }
@@ -32,13 +32,15 @@ pub(crate) fn run(args: &RunArgs, command_line: &[String]) -> Result<u8, Failure
     };
     let stop = StopFlag::default();
     watch_signals(&stop)?;
-    let mut face: Box<dyn Face> = if args.json { Box::new(session::json_face()) } else { Box::new(session::terminal_face()) };
+    let mut face: Box<dyn Face> =
+        if args.json { Box::new(session::json_face()) } else { Box::new(session::terminal_face()) };
     let outcome = session::execute(&request, face.as_mut(), &stop)?;
     for message in &outcome.messages {
         eprintln!("iodyno: {message}");
     }
     if !args.json {
-        session::print_end(&outcome);
+        // A reader that has gone away has nothing more to be told.
+        let _ = face.finish(&session::last_words(&outcome)?);
     }
     Ok(outcome.ending.exit_code())
 }
@@ -68,7 +70,8 @@ fn read_plan(args: &RunArgs) -> Result<Plan, Failure> {
             _ => files.push(PathBuf::from(input)),
         }
     }
-    for flag in args.debug.iter().map(|value| format!("-d {value}")).chain(args.jvms.iter().map(|n| format!("-m {n}"))) {
+    for flag in args.debug.iter().map(|value| format!("-d {value}")).chain(args.jvms.iter().map(|n| format!("-m {n}")))
+    {
         eprintln!("iodyno: {flag} has no effect here (it belongs to Vdbench's Java machines)");
     }
     if args.validate.is_some() || args.journal.is_some() {
@@ -85,7 +88,10 @@ fn read_plan(args: &RunArgs) -> Result<Plan, Failure> {
         seed: args.seed,
     };
     if files.is_empty() && options.quick.is_none() {
-        return Err(Failure::new(PARAMETERS, "no parameter file given; try `iodyno run FILE.vdb --dry-run` or `iodyno run -t`"));
+        return Err(Failure::new(
+            PARAMETERS,
+            "no parameter file given; try `iodyno run FILE.vdb --dry-run` or `iodyno run -t`",
+        ));
     }
     let reading = params::read_vdbench(&files, &options, &Disk);
     show(&reading.diagnostics, &reading.sources);
@@ -103,8 +109,9 @@ fn is_name(text: &str) -> bool {
 /// Seconds, or a time with its unit.
 fn time(text: Option<&str>, flag: &str) -> Result<Option<u64>, Failure> {
     text.map(|text| {
-        quantity::text::parse_duration_s(text)
-            .map_err(|why| Failure::new(PARAMETERS, format!("{flag} {text}: {why}; write seconds, or a unit: 30s, 10m, 2h")))
+        quantity::text::parse_duration_s(text).map_err(|why| {
+            Failure::new(PARAMETERS, format!("{flag} {text}: {why}; write seconds, or a unit: 30s, 10m, 2h"))
+        })
     })
     .transpose()
 }
@@ -150,7 +157,9 @@ fn output_directory(asked: Option<&str>) -> Result<PathBuf, Failure> {
             .ok_or_else(|| Failure::new(PARAMETERS, format!("{base}001 to {base}999 all exist")));
     }
     if Path::new(asked).exists() {
-        let help = format!("{asked} exists; a recording never goes into an existing directory: name another, or `{asked}+` to count up");
+        let help = format!(
+            "{asked} exists; a recording never goes into an existing directory: name another, or `{asked}+` to count up"
+        );
         return Err(Failure::new(PARAMETERS, help));
     }
     Ok(PathBuf::from(asked))

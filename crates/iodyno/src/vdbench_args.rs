@@ -3,7 +3,7 @@
 //! `-t1`, `-l 30m`, `-l` alone, everything after `+`: rewritten for the `run` subcommand only.
 
 /// Rewrites the arguments of `iodyno run`; others pass unchanged. The first element is the program's name.
-pub fn normalise(arguments: Vec<String>) -> Vec<String> {
+pub(crate) fn normalise(arguments: Vec<String>) -> Vec<String> {
     if arguments.get(1).map(String::as_str) != Some("run") {
         return arguments;
     }

@@ -44,7 +44,8 @@ fn nothing_that_was_printed_is_lost() {
         let stored = table_of(&directory, "op_interval");
         for line in output.ndjson() {
             let t_ns = line["t_ns"].as_i64().unwrap_or_else(|| panic!("t_ns in {line}"));
-            let ops: i64 = stored.iter().filter(|row| row["t_ns"] == t_ns).map(|row| row["ops"].as_i64().unwrap()).sum();
+            let ops: i64 =
+                stored.iter().filter(|row| row["t_ns"] == t_ns).map(|row| row["ops"].as_i64().unwrap()).sum();
             assert_eq!(Some(ops), line["ops"].as_i64(), "{name}: interval at {t_ns} was printed");
             printed_total += 1;
         }

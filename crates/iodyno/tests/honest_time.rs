@@ -48,7 +48,10 @@ fn a_stall_shows_in_response_times_as_the_schedule_says() {
         ("p99", seen("response_ns_p99"), expected.percentile_ns(99.0)),
         ("max", seen("response_ns_max"), expected.max_ns()),
     ] {
-        assert!(seen.abs_diff(expected) as f64 <= expected as f64 * 0.02 + 2e6, "{what}: {seen} ns, the schedule says {expected} ns");
+        assert!(
+            seen.abs_diff(expected) as f64 <= expected as f64 * 0.02 + 2e6,
+            "{what}: {seen} ns, the schedule says {expected} ns"
+        );
     }
     // The median is the disk's own time: 1 ms of the fault disk and what FUSE and the loop device add.
     assert!((1_000_000..4_000_000).contains(&seen("response_ns_p50")), "{row}");

@@ -44,7 +44,10 @@ fn writes_are_counted_one_by_one_and_lie_where_they_should() {
     assert_eq!(i64::try_from(writes.len()).unwrap(), ops, "each write once in the kernel, once in the recording");
     assert_eq!(i64::try_from(writes.iter().map(|record| record.bytes).sum::<u64>()).unwrap(), bytes);
     for record in &writes {
-        assert!(record.offset >= 16 << 20 && record.offset + record.bytes <= 48 << 20, "{record:?} outside range=(25,75)");
+        assert!(
+            record.offset >= 16 << 20 && record.offset + record.bytes <= 48 << 20,
+            "{record:?} outside range=(25,75)"
+        );
         assert!(record.offset.is_multiple_of(record.bytes), "{record:?} is not aligned to its size");
     }
     let n = writes.len() as f64;
@@ -59,7 +62,8 @@ fn writes_are_counted_one_by_one_and_lie_where_they_should() {
 
 #[test]
 fn reads_and_hits_keep_their_shares() {
-    let parameters = "wd=wd1,sd=sd1,xfersize=4k,rdpct=60,rhpct=50,whpct=0\nrd=rd1,wd=wd1,iorate=3000,elapsed=3,interval=1\n";
+    let parameters =
+        "wd=wd1,sd=sd1,xfersize=4k,rdpct=60,rhpct=50,whpct=0\nrd=rd1,wd=wd1,iorate=3000,elapsed=3,interval=1\n";
     let Some((records, totals)) = traced(parameters) else { return };
     let writes = of(&records, BlockOp::Write);
     assert_eq!(i64::try_from(writes.len()).unwrap(), sum(&totals, "ops", |row| row["op"] == "write"));
@@ -67,7 +71,9 @@ fn reads_and_hits_keep_their_shares() {
     let all = reads + writes.len() as f64;
     assert!((reads - 0.6 * all).abs() < 4.5 * (all * 0.24).sqrt(), "{reads} reads of {all}");
     // hitarea defaults to 1 MiB at the beginning; misses stay outside it.
-    let hits = of(&records, BlockOp::Read).iter().filter(|record| record.bytes == 4096 && record.offset < 1 << 20).count() as f64;
+    let hits =
+        of(&records, BlockOp::Read).iter().filter(|record| record.bytes == 4096 && record.offset < 1 << 20).count()
+            as f64;
     assert!((hits - 0.5 * reads).abs() < 4.5 * (reads * 0.25).sqrt() + 64.0, "{hits} hits of {reads} reads");
     assert!(writes.iter().all(|record| record.offset >= 1 << 20), "no write hits were asked for");
 }

@@ -27,13 +27,16 @@ fn a_parameter_file_becomes_a_recording_a_report_and_an_export_that_agree() {
     let reads = sum(&totals, "ops", |row| row["phase"] == "measure" && row["op"] == "read");
     assert!((reads - 4200).abs() < 4 * 36, "70 % of 6,000 are 4,200 reads (σ ≈ 36), not {reads}");
     let report = std::fs::read_to_string(scratch.path("out/report.html")).expect("the run wrote its report");
-    assert!(report.contains("rd1") && !report.contains("http://") , "one file, no network");
+    assert!(report.contains("rd1") && !report.contains("http://"), "one file, no network");
 }
 
 #[test]
 fn exactly_the_asked_number_of_operations() {
     let scratch = Scratch::new();
-    let text = format!("sd=sd1,lun={},size=16m,threads=4\nwd=wd1,sd=sd1,xfersize=4k,rdpct=0,seekpct=eof\nrd=rd1,wd=wd1,iorate=max,elapsed=60,interval=1\n", scratch.path("data").display());
+    let text = format!(
+        "sd=sd1,lun={},size=16m,threads=4\nwd=wd1,sd=sd1,xfersize=4k,rdpct=0,seekpct=eof\nrd=rd1,wd=wd1,iorate=max,elapsed=60,interval=1\n",
+        scratch.path("data").display()
+    );
     scratch.run("out", &text, &[]).expect_code(0);
     let totals = scratch.table("out", "run_total");
     assert_eq!(sum(&totals, "ops", |row| row["run"] == "rd1"), 4096, "16 MiB once in 4 KiB");
@@ -43,7 +46,11 @@ fn exactly_the_asked_number_of_operations() {
 #[test]
 fn a_dry_run_touches_nothing() {
     let scratch = Scratch::new();
-    let text = format!("sd=sd1,lun={},size=16m\nwd=wd1,sd=sd1,rdpct=0\nrd=rd1,wd=wd1,iorate=(100,200),elapsed=2,interval=1,startcmd=\"touch {}\"\n", scratch.path("data").display(), scratch.path("touched").display());
+    let text = format!(
+        "sd=sd1,lun={},size=16m\nwd=wd1,sd=sd1,rdpct=0\nrd=rd1,wd=wd1,iorate=(100,200),elapsed=2,interval=1,startcmd=\"touch {}\"\n",
+        scratch.path("data").display(),
+        scratch.path("touched").display()
+    );
     let file = scratch.write("a.vdb", &text);
     let output = scratch.iodyno(&["run", file.to_str().unwrap(), "--dry-run"]).run().unwrap().expect_code(0);
     assert!(output.stdout.contains("Simulating RD=rd1; I/O rate: 200"), "{}", output.stdout);
@@ -54,7 +61,8 @@ fn a_dry_run_touches_nothing() {
 #[test]
 fn mistakes_are_told_together_with_their_places() {
     let scratch = Scratch::new();
-    let file = scratch.write("bad.vdb", "sd=sd1,lun=/tmp/x,size=1m,thread=abc\nwd=wd1,sd=sd9\nrd=rd1,wd=wd1,iorat=max,elapsed=3\n");
+    let file = scratch
+        .write("bad.vdb", "sd=sd1,lun=/tmp/x,size=1m,thread=abc\nwd=wd1,sd=sd9\nrd=rd1,wd=wd1,iorat=max,elapsed=3\n");
     let output = scratch.iodyno(&["run", file.to_str().unwrap()]).run().unwrap().expect_code(2);
     assert!(output.stderr.contains("bad.vdb:1:") && output.stderr.contains("bad.vdb:2:"), "{}", output.stderr);
     let missing = scratch.iodyno(&["run", "no-such-file.vdb"]).run().unwrap().expect_code(2);
@@ -66,7 +74,10 @@ fn a_foreign_file_and_an_existing_directory_are_refused() {
     let scratch = Scratch::new();
     let data = scratch.write("precious", &"precious ".repeat(1000));
     let before = std::fs::read(&data).unwrap();
-    let text = format!("sd=sd1,lun={},size=1m\nwd=wd1,sd=sd1,rdpct=0\nrd=rd1,wd=wd1,iorate=max,elapsed=1,interval=1\n", data.display());
+    let text = format!(
+        "sd=sd1,lun={},size=1m\nwd=wd1,sd=sd1,rdpct=0\nrd=rd1,wd=wd1,iorate=max,elapsed=1,interval=1\n",
+        data.display()
+    );
     let output = scratch.run("out", &text, &[]).expect_code(7);
     assert!(output.stderr.contains("--destroy"), "{}", output.stderr);
     assert_eq!(std::fs::read(&data).unwrap(), before);
@@ -89,7 +100,10 @@ fn what_is_not_built_yet_is_refused_in_one_sentence() {
 #[test]
 fn a_curve_runs_its_points_at_shares_of_the_greatest_rate() {
     let scratch = Scratch::new();
-    let text = format!("sd=sd1,lun={},size=16m,threads=4\nwd=wd1,sd=sd1,xfersize=4k\nrd=rd1,wd=wd1,iorate=curve,curve=(20,50),elapsed=2,interval=1\n", scratch.path("data").display());
+    let text = format!(
+        "sd=sd1,lun={},size=16m,threads=4\nwd=wd1,sd=sd1,xfersize=4k\nrd=rd1,wd=wd1,iorate=curve,curve=(20,50),elapsed=2,interval=1\n",
+        scratch.path("data").display()
+    );
     scratch.run("out", &text, &["--engine", "sync"]).expect_code(0);
     let totals = scratch.table("out", "run_total");
     let ops = |run: &str| sum(&totals, "ops", |row| row["run"] == run && row["phase"] == "measure") as f64;

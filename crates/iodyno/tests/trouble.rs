@@ -101,14 +101,23 @@ fn interrupted_once_it_ends_cleanly() {
 #[test]
 fn a_closed_standard_output_does_not_end_the_run() {
     let scratch = Scratch::new();
-    let text = parameters(&scratch.path("data"), "rdpct=50").replace("threads", "size=8m,threads").replace("elapsed=6", "elapsed=3");
+    let text = parameters(&scratch.path("data"), "rdpct=50")
+        .replace("threads", "size=8m,threads")
+        .replace("elapsed=6", "elapsed=3");
     let file = scratch.write("a.vdb", &text);
     let command = format!("'{}' run '{}' -o out --json | head -n 1", env!("CARGO_BIN_EXE_iodyno"), file.display());
-    let output = testkit::Command::new("bash").args(["-c", &format!("set -o pipefail; {command}")]).dir(scratch.path("")).run().unwrap();
+    let output = testkit::Command::new("bash")
+        .args(["-c", &format!("set -o pipefail; {command}")])
+        .dir(scratch.path(""))
+        .run()
+        .unwrap();
     let output = output.expect_code(0);
     assert!(output.stderr.contains("standard output"), "it is said: {}", output.stderr);
     let totals = scratch.table("out", "run_total");
-    assert!((sum(&totals, "arrivals", |row| row["phase"] == "measure") - 1500).abs() <= 5, "the run went on to its end");
+    assert!(
+        (sum(&totals, "arrivals", |row| row["phase"] == "measure") - 1500).abs() <= 5,
+        "the run went on to its end"
+    );
 }
 
 #[test]
@@ -142,7 +151,14 @@ fn without_any_privilege_on_a_file_of_ones_own() {
     let folder = tempfile::Builder::new().prefix("iodyno-nobody-").tempdir_in("/var/tmp").unwrap();
     std::os::unix::fs::chown(folder.path(), Some(65534), Some(65534)).unwrap();
     let file = folder.path().join("a.vdb");
-    std::fs::write(&file, format!("sd=sd1,lun={},size=8m\nwd=wd1,sd=sd1,rdpct=50\nrd=rd1,wd=wd1,iorate=500,elapsed=2,interval=1\n", folder.path().join("data").display())).unwrap();
+    std::fs::write(
+        &file,
+        format!(
+            "sd=sd1,lun={},size=8m\nwd=wd1,sd=sd1,rdpct=50\nrd=rd1,wd=wd1,iorate=500,elapsed=2,interval=1\n",
+            folder.path().join("data").display()
+        ),
+    )
+    .unwrap();
     // The binary may lie where uid 65534 cannot reach it.
     let binary = folder.path().join("iodyno");
     std::fs::copy(env!("CARGO_BIN_EXE_iodyno"), &binary).unwrap();

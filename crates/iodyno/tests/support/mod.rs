@@ -14,7 +14,12 @@ pub struct Scratch {
 impl Scratch {
     /// Under `/var/tmp`.
     pub fn new() -> Self {
-        Self { folder: tempfile::Builder::new().prefix("iodyno-e2e-").tempdir_in("/var/tmp").expect("/var/tmp is writable") }
+        Self {
+            folder: tempfile::Builder::new()
+                .prefix("iodyno-e2e-")
+                .tempdir_in("/var/tmp")
+                .expect("/var/tmp is writable"),
+        }
     }
 
     /// A path in it.
@@ -31,7 +36,10 @@ impl Scratch {
 
     /// `iodyno ARGUMENTS` in this folder, not started yet.
     pub fn iodyno(&self, arguments: &[&str]) -> Command {
-        Command::new(env!("CARGO_BIN_EXE_iodyno")).args(arguments).dir(self.folder.path()).limit(Duration::from_secs(120))
+        Command::new(env!("CARGO_BIN_EXE_iodyno"))
+            .args(arguments)
+            .dir(self.folder.path())
+            .limit(Duration::from_secs(120))
     }
 
     /// Runs `text` as a parameter file with `--json`, the recording in `NAME`.
@@ -60,5 +68,8 @@ pub fn table_of(recording: &Path, table: &str) -> Vec<serde_json::Value> {
 
 /// Sum of a column over the rows that pass.
 pub fn sum(rows: &[serde_json::Value], column: &str, pass: impl Fn(&serde_json::Value) -> bool) -> i64 {
-    rows.iter().filter(|row| pass(row)).map(|row| row[column].as_i64().unwrap_or_else(|| panic!("{column} in {row}"))).sum()
+    rows.iter()
+        .filter(|row| pass(row))
+        .map(|row| row[column].as_i64().unwrap_or_else(|| panic!("{column} in {row}")))
+        .sum()
 }

@@ -1,0 +1,11 @@
+//! `iodyno report`.
+
+use crate::args::ReportArgs;
+use crate::exit::Failure;
+
+/// Writes the report; gives the exit code.
+pub(crate) fn run(args: &ReportArgs) -> Result<u8, Failure> {
+    let path = session::report_file(&args.recording, args.output.as_deref())?;
+    println!("{}", path.display());
+    Ok(0)
+}
