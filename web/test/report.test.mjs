@@ -22,7 +22,7 @@ const made = make();
 const skip = made ? false : "SKIPPED: no cargo to make a report with";
 
 test("the model has the shape of model.ts", { skip }, () => {
-  for (const name of ["single", "curve"]) {
+  for (const name of ["single", "curve", "cut"]) {
     // Strings that the types narrow would widen in a JSON import, so the sample becomes a constant of a module.
     const file = join(web, "src", `sample.${name}.check.ts`);
     try {
@@ -96,6 +96,15 @@ test("the page works", { skip: skip || (chromium ? false : "SKIPPED: no chromium
         await page.close();
       }
     }
+    const odd = await browser.newPage();
+    const problems = [];
+    odd.on("console", (message) => { if (message.type() === "error") problems.push(message.text()); });
+    odd.on("pageerror", (error) => problems.push(String(error)));
+    for (const name of ["cut", "empty"]) {
+      await odd.goto(`file://${join(samples, `${name}.html`)}`);
+      assert.match(await odd.locator("header").textContent(), name === "cut" ? /cut short/ : /Nothing was measured/);
+    }
+    assert.deepEqual(problems, []);
     const plain = await browser.newContext({ javaScriptEnabled: false });
     const page = await plain.newPage();
     await page.goto(`file://${join(samples, "single.html")}`);

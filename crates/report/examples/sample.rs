@@ -43,5 +43,7 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
     std::fs::create_dir_all(directory)?;
     make(directory, "single", sample::single)?;
     make(directory, "curve", sample::curve)?;
+    make(directory, "cut", sample::cut)?;
+    make(directory, "empty", sample::empty)?;
     make(directory, "sweep", sample::sweep)
 }

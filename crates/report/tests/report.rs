@@ -167,6 +167,31 @@ fn a_selection_of_a_target_shows_only_its_operations() {
     assert!(error.contains("did you mean `run.response`?"), "{error}");
 }
 
+#[test]
+fn a_recording_that_was_cut_short_says_so_and_loses_nothing() {
+    let (_directory, reader) = reader(sample::cut);
+    let model = analyze::report_model(&reader).unwrap();
+    assert_eq!(model.recording.state, "cut short");
+    assert!(model.warnings.iter().any(|warning| warning.text.contains("cut short")), "{:?}", model.warnings);
+    let rows = reader.table::<rows::OpInterval>().unwrap();
+    let measured = || rows.iter().filter(|row| row.phase == "measure");
+    let summary = &model.runs[0].summary;
+    assert_eq!((summary.ops, summary.measured_s), (measured().map(|row| row.ops).sum::<i64>() as f64, 10.0));
+    let mut response = Histogram::default();
+    measured().for_each(|row| response.merge(&row.response));
+    assert_eq!(summary.response.p99, response.percentile(0.99).map(|ns| ns as f64));
+    assert!(report::html(&model).unwrap().contains("recording cut short"));
+}
+
+#[test]
+fn a_recording_without_a_run_gives_a_page_all_the_same() {
+    let (_directory, reader) = reader(sample::empty);
+    let page = report::report(&reader).unwrap();
+    assert!(page.contains("Nothing was measured"));
+    let error = analyze::compute(&reader, "run.iops", &Selection::default()).unwrap_err().to_string();
+    assert!(error.contains("has nothing to show"), "{error}");
+}
+
 /// A small view drawn exactly so: looks at the layout as text.
 #[test]
 fn the_layout_of_a_chart_is_as_it_was() {
@@ -201,7 +226,12 @@ fn the_layout_of_a_chart_is_as_it_was() {
 fn samples_for_the_web_tests() {
     let Some(directory) = std::env::var_os("IODYNO_WEB_SAMPLES") else { return };
     let directory = std::path::PathBuf::from(directory);
-    for (name, make) in [("single", sample::single as fn(&std::path::Path)), ("curve", sample::curve)] {
+    for (name, make) in [
+        ("single", sample::single as fn(&std::path::Path)),
+        ("curve", sample::curve),
+        ("cut", sample::cut),
+        ("empty", sample::empty),
+    ] {
         let (_keep, reader) = reader(make);
         let model = analyze::report_model(&reader).unwrap();
         std::fs::write(directory.join(format!("{name}.html")), report::html(&model).unwrap()).unwrap();

@@ -29,6 +29,8 @@ pub(crate) struct Script {
     pub(crate) targets: usize,
     pub(crate) reads: f64,
     pub(crate) mean_service_us: f64,
+    /// The program dies before it has written the run's totals.
+    pub(crate) cut: bool,
 }
 
 impl Default for Script {
@@ -43,6 +45,7 @@ impl Default for Script {
             targets: 2,
             reads: 0.7,
             mean_service_us: 180.0,
+            cut: false,
         }
     }
 }
@@ -203,6 +206,9 @@ impl Maker {
             let phase = if second < script.warmup { "warmup" } else { "measure" };
             self.t_ns += SECOND;
             self.interval(script, phase, second, &mut waiting, &mut totals);
+        }
+        if script.cut {
+            return;
         }
         self.phase(script, "measure", "end");
         let totals: Vec<RunTotal> = totals.into_values().collect();
@@ -385,4 +391,15 @@ pub(crate) fn sweep(directory: &Path) {
         }
     }
     maker.seal();
+}
+
+/// A run whose program was killed.
+pub(crate) fn cut(directory: &Path) {
+    let mut maker = Maker::new(directory);
+    maker.run(&Script { cut: true, seconds: 10, ..Script::default() });
+}
+
+/// A recording in which nothing ran.
+pub(crate) fn empty(directory: &Path) {
+    Maker::new(directory).seal();
 }
