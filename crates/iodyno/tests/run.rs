@@ -53,7 +53,7 @@ fn a_dry_run_touches_nothing() {
     );
     let file = scratch.write("a.vdb", &text);
     let output = scratch.iodyno(&["run", file.to_str().unwrap(), "--dry-run"]).run().unwrap().expect_code(0);
-    assert!(output.stdout.contains("Simulating RD=rd1; I/O rate: 200"), "{}", output.stdout);
+    assert!(output.stdout.contains("For loops: iorate=200"), "{}", output.stdout);
     assert!(output.stdout.contains("touch "), "commands are shown: {}", output.stdout);
     assert!(!scratch.path("data").exists() && !scratch.path("touched").exists());
 }
