@@ -81,14 +81,14 @@ impl Histogram {
     pub fn record(&mut self, value_ns: u64) {
         let bucket = bucket_of(value_ns.min(CLIP_NS), self.sub_bits);
         match self.buckets.binary_search_by_key(&bucket, |entry| entry.0) {
-            Ok(at) => self.buckets[at].1 += 1,
+            Ok(at) => self.buckets[at].1 = self.buckets[at].1.saturating_add(1),
             Err(at) => self.buckets.insert(at, (bucket, 1)),
         }
-        self.count += 1;
-        self.sum += u128::from(value_ns);
+        self.count = self.count.saturating_add(1);
+        self.sum = self.sum.saturating_add(u128::from(value_ns));
         self.min = self.min.min(value_ns);
         self.max = self.max.max(value_ns);
-        self.clipped += u64::from(value_ns > CLIP_NS);
+        self.clipped = self.clipped.saturating_add(u64::from(value_ns > CLIP_NS));
     }
 
     /// Number of values.
@@ -141,10 +141,12 @@ impl Histogram {
         if self.count == 0 {
             return None;
         }
-        let rank = ((quantile.clamp(0.0, 1.0) * self.count as f64).ceil() as u64).clamp(1, self.count);
-        let mut seen = 0;
+        // 0.07 × 100 is a little more than 7: what rounding added must not make the rank one higher.
+        let share = quantile.clamp(0.0, 1.0) * self.count as f64 * (1.0 - 4.0 * f64::EPSILON);
+        let rank = (share.ceil() as u64).clamp(1, self.count);
+        let mut seen = 0_u64;
         for (bucket, count) in &self.buckets {
-            seen += count;
+            seen = seen.saturating_add(*count);
             if seen >= rank {
                 let upper = bounds_of(*bucket, self.sub_bits).1 - 1;
                 // The last bucket may hold clipped values, whose exact maximum is known.
@@ -175,11 +177,12 @@ impl Histogram {
             }
         }
         self.merge_buckets(&other.buckets);
-        self.count += other.count;
-        self.sum += other.sum;
+        // Only bytes that nobody measured come near the end of these.
+        self.count = self.count.saturating_add(other.count);
+        self.sum = self.sum.saturating_add(other.sum);
         self.min = self.min.min(other.min);
         self.max = self.max.max(other.max);
-        self.clipped += other.clipped;
+        self.clipped = self.clipped.saturating_add(other.clipped);
     }
 
     fn merge_buckets(&mut self, other: &[(u32, u64)]) {
@@ -188,7 +191,7 @@ impl Histogram {
         loop {
             match (left.peek(), right.peek()) {
                 (Some(a), Some(b)) if a.0 == b.0 => {
-                    merged.push((a.0, a.1 + b.1));
+                    merged.push((a.0, a.1.saturating_add(b.1)));
                     left.next();
                     right.next();
                 }
@@ -211,7 +214,7 @@ impl Histogram {
         for (bucket, count) in &self.buckets {
             let coarse = bucket_of(bounds_of(*bucket, self.sub_bits).0, sub_bits);
             match buckets.last_mut() {
-                Some(last) if last.0 == coarse => last.1 += count,
+                Some(last) if last.0 == coarse => last.1 = last.1.saturating_add(*count),
                 _ => buckets.push((coarse, *count)),
             }
         }
@@ -308,5 +311,41 @@ mod tests {
         let histogram = of(&[1, CLIP_NS + 1, u64::MAX], 7);
         assert_eq!((histogram.count(), histogram.clipped(), histogram.max()), (3, 2, Some(u64::MAX)));
         assert_eq!(histogram.percentile(1.0), Some(u64::MAX));
+    }
+
+    #[test]
+    fn a_rank_is_not_one_too_high_for_a_product_that_was_rounded_up() {
+        // 0.07 × 100 is 7.000000000000001 in floating point; the seventh of a hundred values is meant.
+        for (percent, count) in (1..100_u64).flat_map(|percent| (1..400_u64).map(move |count| (percent, count))) {
+            let histogram = of(&(1..=count).collect::<Vec<_>>(), 9);
+            let rank = (percent * count).div_ceil(100);
+            assert_eq!(histogram.percentile(percent as f64 / 100.0), Some(rank), "p{percent} of {count}");
+        }
+    }
+
+    #[test]
+    fn more_values_than_a_slot_holds_are_still_all_there() {
+        let mut recorder = Recorder::new();
+        (0..3).for_each(|_| recorder.record_n(500, u32::MAX));
+        recorder.record(70);
+        let histogram = recorder.snapshot();
+        assert_eq!(histogram.count(), 3 * u64::from(u32::MAX) + 1);
+        assert_eq!(histogram.buckets().map(|bucket| bucket.2).sum::<u64>(), histogram.count());
+        assert_eq!(Histogram::decode(&histogram.encode()).as_ref(), Ok(&histogram));
+        recorder.clear();
+        assert_eq!(recorder.snapshot(), Histogram::default());
+    }
+
+    #[test]
+    fn counts_beyond_any_reason_are_held_at_their_end() {
+        let mut bytes = vec![1, 5];
+        for value in [u128::from(u64::MAX), u128::MAX, 8, 8, 0, 1, 8, u128::from(u64::MAX)] {
+            codec::put(&mut bytes, value);
+        }
+        let mut sum = Histogram::decode(&bytes).unwrap();
+        sum.merge(&sum.clone());
+        sum.record(9);
+        assert_eq!((sum.count(), sum.sum()), (u64::MAX, u128::MAX));
+        assert!(sum.percentile(1.0).is_some());
     }
 }

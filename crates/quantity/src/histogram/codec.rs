@@ -82,7 +82,7 @@ impl Histogram {
 
 /// Appends a LEB128 varint.
 #[expect(clippy::cast_possible_truncation, reason = "seven bits at a time")]
-fn put(out: &mut Vec<u8>, mut value: u128) {
+pub(super) fn put(out: &mut Vec<u8>, mut value: u128) {
     while value >= 0x80 {
         out.push((value & 0x7f) as u8 | 0x80);
         value >>= 7;

@@ -46,7 +46,7 @@ impl Merger {
     /// Adds a histogram in its binary form.
     ///
     /// # Errors
-    /// Bytes that `encode` cannot have written; what was added before them remains, of them a part may.
+    /// Bytes that `encode` cannot have written, or more values than 64 bits count; nothing of them was added.
     pub fn add(&mut self, bytes: &[u8]) -> Result<(), DecodeError> {
         let [version, sub_bits, ..] = *bytes else { return Err(DecodeError::Length(bytes.len())) };
         if version != VERSION || u32::from(sub_bits) != STORED_SUB_BITS {
@@ -54,33 +54,67 @@ impl Merger {
             self.coarse.merge(&other);
             return Ok(());
         }
-        let mut input = Input { bytes, at: 2 };
-        let count = input.word()?;
-        if count > 0 {
-            self.sum = self.sum.saturating_add(input.varint()?);
-            self.min = self.min.min(input.word()?);
-            self.max = self.max.max(input.word()?);
-            self.clipped = self.clipped.saturating_add(input.word()?);
-            let length = input.word()?;
-            let mut bucket = 0;
-            let mut total = 0_u64;
-            for index in 0..length {
-                bucket += usize::try_from(input.word()?).unwrap_or(usize::MAX / 4);
-                let slot = self.counts.get_mut(bucket).ok_or(DecodeError::Inconsistent("bucket out of range"))?;
-                let here = input.word()?;
-                *slot = slot.saturating_add(here);
-                total = total.saturating_add(here);
-                if index == 0 {
-                    self.low = self.low.min(bucket);
-                }
-            }
-            self.high = self.high.max(bucket + 1);
-            if total != count {
-                return Err(DecodeError::Inconsistent("counts do not add up"));
-            }
-            self.count = self.count.saturating_add(count);
+        let mut added = 0;
+        if self.add_stored(bytes, &mut added).is_some() {
+            return Ok(());
         }
-        if input.at == bytes.len() { Ok(()) } else { Err(DecodeError::Length(bytes.len())) }
+        self.take_back(bytes, added);
+        // The slow way knows what is wrong with them.
+        Err(Histogram::decode(bytes).err().unwrap_or(DecodeError::Inconsistent("more values than can be counted")))
+    }
+
+    /// Adds bytes of this accumulator's resolution; `None` when they are no histogram, with `added` buckets to be
+    /// taken back.
+    fn add_stored(&mut self, bytes: &[u8], added: &mut u64) -> Option<()> {
+        let mut input = Input { bytes, at: 2 };
+        let count = input.word().ok()?;
+        if count == 0 {
+            return (input.at == bytes.len()).then_some(());
+        }
+        let sum = input.varint().ok()?;
+        let [min, max, clipped, length] =
+            [input.word().ok()?, input.word().ok()?, input.word().ok()?, input.word().ok()?];
+        let (mut bucket, mut low, mut total) = (0_usize, 0, 0_u64);
+        while *added < length {
+            let distance = usize::try_from(input.word().ok()?).ok()?;
+            bucket = bucket.checked_add(distance)?;
+            let here = input.word().ok()?;
+            if here == 0 || (distance == 0 && *added > 0) {
+                return None;
+            }
+            let slot = self.counts.get_mut(bucket)?;
+            *slot = slot.checked_add(here)?;
+            if *added == 0 {
+                low = bucket;
+            }
+            *added += 1;
+            total = total.checked_add(here)?;
+        }
+        let is_whole = total == count && min <= max && clipped <= count && input.at == bytes.len();
+        self.count = self.count.checked_add(count).filter(|_| is_whole)?;
+        (self.low, self.high) = (self.low.min(low), self.high.max(bucket + 1));
+        self.sum = self.sum.saturating_add(sum);
+        (self.min, self.max) = (self.min.min(min), self.max.max(max));
+        self.clipped = self.clipped.saturating_add(clipped);
+        Some(())
+    }
+
+    /// Takes the first `added` buckets of damaged bytes back.
+    #[cold]
+    fn take_back(&mut self, bytes: &[u8], added: u64) {
+        let mut input = Input { bytes, at: 2 };
+        let header_is_whole = input.word().is_ok() && input.varint().is_ok() && (0..4).all(|_| input.word().is_ok());
+        if !header_is_whole {
+            return;
+        }
+        let mut bucket = 0_usize;
+        for _ in 0..added {
+            let (Ok(distance), Ok(here)) = (input.word(), input.word()) else { return };
+            bucket = bucket.saturating_add(usize::try_from(distance).unwrap_or(usize::MAX));
+            if let Some(slot) = self.counts.get_mut(bucket) {
+                *slot -= here;
+            }
+        }
     }
 
     /// The sum of what was added since the last call; the accumulator is empty afterwards.
@@ -139,6 +173,45 @@ mod tests {
             let _ = merger.add(&bytes);
             let _ = merger.add(&[&[1, 5][..], &bytes].concat());
             let _ = merger.take();
+        }
+    }
+
+    #[test]
+    fn damaged_bytes_leave_no_trace() {
+        let of = |values: &[u64]| {
+            let mut histogram = Histogram::new(STORED_SUB_BITS);
+            values.iter().for_each(|value| histogram.record(*value));
+            histogram
+        };
+        let good = of(&[5, 900, 80_000]);
+        let whole = of(&[7, 1_000, 70_000, 9_000_000]).encode();
+        let mut merger = Merger::new();
+        // Every damage by one byte, and every cut.
+        for at in 0..whole.len() {
+            let damaged = (0..=255).map(|byte| {
+                let mut damaged = whole.clone();
+                damaged[at] = byte;
+                damaged
+            });
+            for damaged in damaged.chain([whole[..at].to_vec()]) {
+                let expect = match Histogram::decode(&damaged) {
+                    Ok(histogram) => {
+                        merger.add(&damaged).unwrap();
+                        Some(histogram)
+                    }
+                    Err(error) => {
+                        assert_eq!(merger.add(&damaged), Err(error), "{damaged:?}");
+                        None
+                    }
+                };
+                merger.add(&good.encode()).unwrap();
+                let mut sum = good.clone();
+                expect.iter().for_each(|histogram| sum.merge(histogram));
+                let taken = merger.take();
+                assert_eq!((taken.count(), taken.sum()), (sum.count(), sum.sum()), "{damaged:?}");
+                assert_eq!(taken.collapse(4), sum.collapse(4), "{damaged:?}");
+                assert_eq!(taken.percentile(0.5).is_some(), taken.count() > 0);
+            }
         }
     }
 }

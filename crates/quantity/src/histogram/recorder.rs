@@ -20,6 +20,8 @@ pub struct Recorder {
     min: u64,
     max: u64,
     clipped: u64,
+    /// What slots could not hold: `(bucket, count)` of each time that one was full. Hardly ever used.
+    spilled: Vec<(u32, u64)>,
 }
 
 impl Default for Recorder {
@@ -32,7 +34,15 @@ impl Recorder {
     /// An empty recorder without any page.
     #[must_use]
     pub fn new() -> Self {
-        Self { pages: [const { None }; PAGES], count: 0, sum: 0, min: u64::MAX, max: 0, clipped: 0 }
+        Self {
+            pages: [const { None }; PAGES],
+            count: 0,
+            sum: 0,
+            min: u64::MAX,
+            max: 0,
+            clipped: 0,
+            spilled: Vec::new(),
+        }
     }
 
     /// Records one value in nanoseconds.
@@ -47,7 +57,13 @@ impl Recorder {
         let bucket = bucket_of(value_ns.min(CLIP_NS), FINE_SUB_BITS) as usize;
         let page = self.pages[bucket >> FINE_SUB_BITS].get_or_insert_with(new_page);
         let slot = &mut page[bucket & ((1 << FINE_SUB_BITS) - 1)];
-        *slot = slot.saturating_add(n);
+        match slot.checked_add(n) {
+            Some(sum) => *slot = sum,
+            None => {
+                let full = std::mem::replace(slot, n);
+                self.spill(bucket, full);
+            }
+        }
         self.count += u64::from(n);
         self.sum += u128::from(value_ns) * u128::from(n);
         self.min = self.min.min(value_ns);
@@ -55,6 +71,13 @@ impl Recorder {
         if value_ns > CLIP_NS {
             self.clipped += u64::from(n);
         }
+    }
+
+    /// Puts what a full slot held aside: 2^32 values in one interval take an hour at a million a second.
+    #[cold]
+    #[expect(clippy::cast_possible_truncation, reason = "a bucket index is below 37 × 128")]
+    fn spill(&mut self, bucket: usize, full: u32) {
+        self.spilled.push((bucket as u32, u64::from(full)));
     }
 
     /// Number of values since the last clear.
@@ -77,6 +100,7 @@ impl Recorder {
         for page in self.pages.iter_mut().flatten() {
             page.fill(0);
         }
+        self.spilled.clear();
         (self.count, self.sum, self.min, self.max, self.clipped) = (0, 0, u64::MAX, 0, 0);
     }
 
@@ -84,12 +108,18 @@ impl Recorder {
     #[must_use]
     #[expect(clippy::cast_possible_truncation, reason = "a bucket index is below 37 × 128")]
     pub fn snapshot(&self) -> Histogram {
-        let mut buckets = Vec::new();
+        let mut buckets: Vec<(u32, u64)> = Vec::new();
         for (octave, page) in self.pages.iter().enumerate() {
             let Some(page) = page else { continue };
             let first = octave << FINE_SUB_BITS;
             let used = page.iter().enumerate().filter(|(_, count)| **count > 0);
             buckets.extend(used.map(|(slot, count)| ((first + slot) as u32, u64::from(*count))));
+        }
+        for (bucket, full) in &self.spilled {
+            // Whoever spilled has a count in its slot.
+            if let Ok(at) = buckets.binary_search_by_key(bucket, |entry| entry.0) {
+                buckets[at].1 += full;
+            }
         }
         Histogram {
             sub_bits: FINE_SUB_BITS,
