@@ -84,10 +84,14 @@ fn sequential_writes_follow_each_other() {
     let Some((records, totals)) = traced(parameters) else { return };
     let writes = of(&records, BlockOp::Write);
     assert_eq!(i64::try_from(writes.len()).unwrap(), sum(&totals, "ops", |row| row["op"] == "write"));
-    let mut expect = writes[0].offset;
-    for record in &writes {
-        assert_eq!(record.offset, expect, "in order at depth 8");
-        expect += record.bytes;
-    }
+    // Submitted in order. The kernel hands a request that would block to a thread of its own now and then, where the
+    // seven behind it may overtake it; never further than the depth, and rarely.
+    let mut sorted: Vec<_> = writes.iter().map(|record| record.offset).collect();
+    sorted.sort_unstable();
+    assert!(sorted.windows(2).all(|pair| pair[1] == pair[0] + (64 << 10)), "each place once, without a gap");
+    let displaced: Vec<_> = writes.iter().zip(&sorted).filter(|(record, place)| record.offset != **place).collect();
+    assert!(displaced.len() * 20 < writes.len(), "{} of {} out of order", displaced.len(), writes.len());
+    assert!(displaced.iter().all(|(record, place)| record.offset.abs_diff(**place) <= 8 * (64 << 10)), "{displaced:?}");
+    let expect = sorted.last().map_or(0, |last| last + (64 << 10));
     assert!(expect >= (64 << 20) - (64 << 10), "to the end");
 }

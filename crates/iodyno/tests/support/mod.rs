@@ -1,5 +1,11 @@
 //! What the end-to-end tests share: a scratch folder, parameter files, runs of the built command.
-#![allow(dead_code, clippy::allow_attributes, reason = "each test binary uses a part of it")]
+#![allow(
+    dead_code,
+    unreachable_pub,
+    clippy::allow_attributes,
+    clippy::unwrap_used,
+    reason = "each test binary uses a part of it"
+)]
 
 use std::path::{Path, PathBuf};
 use std::time::Duration;
