@@ -86,12 +86,16 @@ fn sequential_writes_follow_each_other() {
     assert_eq!(i64::try_from(writes.len()).unwrap(), sum(&totals, "ops", |row| row["op"] == "write"));
     // Submitted in order. The kernel hands a request that would block to a thread of its own now and then, where the
     // seven behind it may overtake it; never further than the depth, and rarely.
-    let mut sorted: Vec<_> = writes.iter().map(|record| record.offset).collect();
-    sorted.sort_unstable();
-    assert!(sorted.windows(2).all(|pair| pair[1] == pair[0] + (64 << 10)), "each place once, without a gap");
-    let displaced: Vec<_> = writes.iter().zip(&sorted).filter(|(record, place)| record.offset != **place).collect();
+    let mut sorted = writes.clone();
+    sorted.sort_unstable_by_key(|record| record.offset);
+    let adjoin = |pair: &[&BlockRecord]| pair[1].offset == pair[0].offset + pair[0].bytes;
+    assert!(sorted.windows(2).all(adjoin), "each place once, without a gap");
+    let pairs = writes.iter().zip(&sorted);
+    let displaced: Vec<_> = pairs.filter(|(record, place)| record.offset != place.offset).collect();
     assert!(displaced.len() * 20 < writes.len(), "{} of {} out of order", displaced.len(), writes.len());
-    assert!(displaced.iter().all(|(record, place)| record.offset.abs_diff(**place) <= 8 * (64 << 10)), "{displaced:?}");
-    let expect = sorted.last().map_or(0, |last| last + (64 << 10));
+    let is_near =
+        |(record, place): &(&&BlockRecord, &&BlockRecord)| record.offset.abs_diff(place.offset) <= 8 * (64 << 10);
+    assert!(displaced.iter().all(is_near), "{displaced:?}");
+    let expect = sorted.last().map_or(0, |last| last.offset + last.bytes);
     assert!(expect >= (64 << 20) - (64 << 10), "to the end");
 }
