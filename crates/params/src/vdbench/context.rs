@@ -1,0 +1,91 @@
+//! What all parts of the reader share: the texts, what was found, and how much work is left.
+
+use crate::diagnostic::{Diagnostic, Severity};
+use plan::{Source, Span, Unsupported};
+use std::collections::BTreeSet;
+
+/// Findings that are shown; a file with more has one cause that is among these.
+const FOUND_MAX: usize = 100;
+/// Units of work (names compared, entries made) for one set of files; far above any real file, about a second.
+const WORK_MAX: u64 = 20_000_000;
+
+/// The state of reading.
+#[derive(Debug)]
+pub(crate) struct Context {
+    pub(crate) sources: Vec<Source>,
+    pub(crate) found: Vec<Diagnostic>,
+    pub(crate) unsupported: Vec<Unsupported>,
+    noted: BTreeSet<String>,
+    hidden: u64,
+    failed: bool,
+    work_left: u64,
+}
+
+impl Context {
+    pub(crate) fn new() -> Self {
+        Self {
+            sources: Vec::new(),
+            found: Vec::new(),
+            unsupported: Vec::new(),
+            noted: BTreeSet::new(),
+            hidden: 0,
+            failed: false,
+            work_left: WORK_MAX,
+        }
+    }
+
+    /// Adds a finding; the same kind at the same place counts once.
+    pub(crate) fn push(&mut self, found: Diagnostic) {
+        self.failed |= found.severity == Severity::Error;
+        if self.found.len() >= FOUND_MAX {
+            self.hidden += 1;
+        } else if !self.found.contains(&found) {
+            self.found.push(found);
+        }
+    }
+
+    /// Adds a note once per `key`, however often it comes.
+    pub(crate) fn note_once(&mut self, key: &str, found: Diagnostic) {
+        if self.noted.insert(key.to_string()) {
+            self.push(found);
+        }
+    }
+
+    /// Remembers what cannot run yet, once per sentence.
+    pub(crate) fn unsupported(&mut self, span: Span, sentence: impl Into<String>) {
+        let sentence = sentence.into();
+        if self.noted.insert(format!("unsupported {sentence}")) {
+            self.unsupported.push(Unsupported { sentence, span });
+        }
+    }
+
+    /// Was there an error?
+    pub(crate) fn failed(&self) -> bool {
+        self.failed
+    }
+
+    /// Takes `units` of work; false, with an error once, when there is none left.
+    pub(crate) fn work(&mut self, units: usize, span: Span) -> bool {
+        let units = u64::try_from(units).unwrap_or(u64::MAX);
+        if let Some(left) = self.work_left.checked_sub(units) {
+            self.work_left = left;
+            return true;
+        }
+        self.work_left = 0;
+        let message = "lists, counts and loops multiply to more than can be handled";
+        let found = Diagnostic::error("too-much", span, message).help("use fewer targets, loop values or definitions");
+        self.note_once("work", found);
+        false
+    }
+
+    /// All findings in the order of the text, worst first at the same place.
+    pub(crate) fn finish(mut self) -> (Vec<Source>, Vec<Diagnostic>, Vec<Unsupported>) {
+        self.found.sort_by_key(|found| (found.span.source, found.span.start, found.severity));
+        if self.hidden > 0 {
+            let span = Span::default();
+            let message = format!("{} more findings are not shown; put these right first", self.hidden);
+            self.found.push(Diagnostic::note("more", span, message));
+        }
+        (self.sources, self.found, self.unsupported)
+    }
+}

@@ -1,0 +1,497 @@
+//! Definitions into runs: which workloads, every combination of the loops, every rate.
+
+use super::context::Context;
+use super::names::Names;
+use super::run::{BurstKind, Definition, Loop, RateParam, RateValue};
+use super::scan::Text;
+use super::shares;
+use super::storage::Storage;
+use super::value::Number;
+use super::workload::{Work, order_of};
+use crate::diagnostic::Diagnostic;
+use plan::{Address, Arrivals, Burst, Content, Distribution, OpMix, Order, Rate, Run, Span, TransferSize, Workload};
+use std::collections::BTreeSet;
+
+/// Most runs of one plan.
+const RUNS_MAX: usize = 65_536;
+
+/// What the definitions are expanded from.
+pub(crate) struct Material<'a> {
+    pub(crate) storages: &'a [Storage],
+    pub(crate) storage_names: &'a Names,
+    pub(crate) works: &'a [Work],
+    pub(crate) work_names: &'a Names,
+    pub(crate) file_work_names: &'a Names,
+    /// Content of each target by index.
+    pub(crate) contents: &'a [Content],
+    pub(crate) seed: u64,
+}
+
+/// One workload with its targets.
+#[derive(Clone, Debug)]
+struct Chosen {
+    work: Work,
+    targets: Vec<usize>,
+}
+
+/// A run that loops turn into several: the set of targets with its addition to the title.
+type Variant = (String, Vec<Chosen>);
+
+/// Expands all definitions.
+pub(crate) fn expand(context: &mut Context, material: &Material<'_>, definitions: &[Definition]) -> Vec<Run> {
+    let mut out = Vec::new();
+    let mut names = BTreeSet::new();
+    for definition in definitions {
+        if !names.insert(definition.name.as_str()) {
+            let shown: String = definition.name.chars().take(40).collect();
+            let message = format!("rd={shown} is defined twice");
+            context.push(
+                Diagnostic::warning("duplicate", definition.span, message).help("results are told apart by name"),
+            );
+        }
+        check_times(context, definition);
+        let Some(chosen) = choose(context, material, definition) else { continue };
+        let Some(rates) = rates(context, definition) else { continue };
+        let variants = variants(context, material, definition, chosen);
+        for (suffix, chosen) in &variants {
+            loops(context, material, definition, (suffix, chosen), &rates, &mut out);
+        }
+    }
+    out
+}
+
+/// As Vdbench: a run has at least two intervals.
+fn check_times(context: &mut Context, definition: &Definition) {
+    if definition.elapsed_ns < definition.interval_ns.saturating_mul(2) {
+        let seconds = |ns: u64| super::run::plain(ns as f64 / 1e9);
+        let message = format!(
+            "rd={}: elapsed={} is shorter than two intervals of {} s",
+            definition.name.chars().take(40).collect::<String>(),
+            seconds(definition.elapsed_ns),
+            seconds(definition.interval_ns)
+        );
+        let span = if definition.time_span.len > 0 { definition.time_span } else { definition.span };
+        context.push(Diagnostic::error("elapsed", span, message).help("raise elapsed= or lower interval="));
+    }
+}
+
+/// The workloads of a run with their targets; empty for files.
+fn choose(context: &mut Context, material: &Material<'_>, definition: &Definition) -> Option<Vec<Chosen>> {
+    let shown: String = definition.name.chars().take(40).collect();
+    if !definition.file_works.is_empty() {
+        let chosen = material.file_work_names.select(context, &definition.file_works);
+        if !definition.works.is_empty() {
+            let message = format!("rd={shown} has wd= and fwd=");
+            context.push(
+                Diagnostic::error("conflict", definition.span, message).help("a run has either raw or file workloads"),
+            );
+        }
+        return (!chosen.is_empty()).then(Vec::new);
+    }
+    let set = set_word(&definition.targets);
+    let named: Vec<usize> = match set {
+        None => material.storage_names.select(context, &definition.targets),
+        Some(_) => (0..material.storages.len()).collect(),
+    };
+    let given = !definition.targets.is_empty();
+    if given && named.is_empty() {
+        return None;
+    }
+    if definition.works.is_empty() {
+        if !given {
+            let found = Diagnostic::error("no-workload", definition.span, format!("rd={shown} has no workload"));
+            context.push(found.help("add wd=NAME, or sd=NAME to make the workload here"));
+            return None;
+        }
+        let work = Work { name: definition.name.clone(), span: definition.span, ..Work::default() };
+        return Some(vec![Chosen { work, targets: named }]);
+    }
+    let indices = material.work_names.select(context, &definition.works);
+    let mut out = Vec::with_capacity(indices.len());
+    for work in indices.into_iter().map(|at| &material.works[at]) {
+        let own = material.storage_names.select(context, &work.targets);
+        if work.targets.is_empty() && !given {
+            let message =
+                format!("wd={} has no sd=, and rd={shown} gives none", work.name.chars().take(40).collect::<String>());
+            context.push(Diagnostic::error("no-targets", work.span, message).help("add sd=NAME to the wd="));
+            continue;
+        }
+        let targets: Vec<usize> = match (given, work.targets.is_empty()) {
+            (true, true) => named.clone(),
+            (true, false) => {
+                let allowed: BTreeSet<usize> = named.iter().copied().collect();
+                own.into_iter().filter(|at| allowed.contains(at)).collect()
+            }
+            (false, _) => own,
+        };
+        if targets.is_empty() && given && !context.failed() {
+            let message = format!("sd= leaves nothing to do for wd={}", work.name);
+            let help = "the sd= of a run restricts those of its workloads";
+            context.push(Diagnostic::error("no-targets", definition.targets_span, message).help(help));
+        }
+        if !context.work(targets.len(), definition.span) {
+            return None;
+        }
+        out.push(Chosen { work: work.clone(), targets });
+    }
+    (!out.is_empty() && out.iter().all(|chosen| !chosen.targets.is_empty())).then_some(out)
+}
+
+/// `sd=single`, `sd=range`, `sd=setsofN`.
+enum SetWord {
+    Single,
+    Range,
+    Sets(usize),
+}
+
+fn set_word(targets: &[Text]) -> Option<SetWord> {
+    let [only] = targets else { return None };
+    match only.text.to_lowercase().as_str() {
+        "single" => Some(SetWord::Single),
+        "range" => Some(SetWord::Range),
+        other => other.strip_prefix("setsof")?.parse().ok().filter(|size| *size > 0).map(SetWord::Sets),
+    }
+}
+
+/// Splits a run by `sd=single|range|setsofN`.
+fn variants(
+    context: &mut Context,
+    material: &Material<'_>,
+    definition: &Definition,
+    chosen: Vec<Chosen>,
+) -> Vec<Variant> {
+    let Some(word) = set_word(&definition.targets) else { return vec![(String::new(), chosen)] };
+    let mut all: Vec<usize> = chosen.iter().flat_map(|chosen| chosen.targets.iter().copied()).collect();
+    all.sort_unstable();
+    all.dedup();
+    let sets: Vec<Vec<usize>> = match word {
+        SetWord::Single => all.iter().map(|at| vec![*at]).collect(),
+        SetWord::Range => {
+            if !context.work(all.len().saturating_mul(all.len()), definition.targets_span) {
+                return Vec::new();
+            }
+            (1..=all.len()).map(|end| all[..end].to_vec()).collect()
+        }
+        SetWord::Sets(size) => {
+            shuffle(&mut all, material.seed);
+            all.chunks(size).map(<[usize]>::to_vec).collect()
+        }
+    };
+    let mut out = Vec::with_capacity(sets.len());
+    for set in sets {
+        let inside: BTreeSet<usize> = set.iter().copied().collect();
+        let mut some = Vec::new();
+        for one in &chosen {
+            if !context.work(one.targets.len(), definition.targets_span) {
+                return Vec::new();
+            }
+            let targets: Vec<usize> = one.targets.iter().copied().filter(|at| inside.contains(at)).collect();
+            if !targets.is_empty() {
+                some.push(Chosen { work: one.work.clone(), targets });
+            }
+        }
+        let name = |at: &usize| material.storages[*at].name.as_str();
+        let suffix = match set.as_slice() {
+            [] => continue,
+            [one] => format!("_{}", name(one)),
+            [first, .., last] => format!("_{}-{}", name(first), name(last)),
+        };
+        out.push((suffix, some));
+    }
+    out
+}
+
+/// A shuffle that a seed decides.
+fn shuffle(list: &mut [usize], seed: u64) {
+    let mut state = seed | 1;
+    for at in (1..list.len()).rev() {
+        state = state.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
+        let other = usize::try_from(state >> 33).unwrap_or(0) % (at + 1);
+        list.swap(at, other);
+    }
+}
+
+/// A rate, what it adds to the title, and its loop value.
+type RateStep = (Rate, String, Option<String>);
+
+/// The rates of a definition, innermost loop.
+fn rates(context: &mut Context, definition: &Definition) -> Option<(Vec<RateStep>, Arrivals)> {
+    let mut arrivals = Arrivals { gaps: definition.gaps, burst: None };
+    let Some((rate, span)) = &definition.rate else {
+        let shown: String = definition.name.chars().take(40).collect();
+        let found = Diagnostic::error("no-iorate", definition.span, format!("rd={shown} has no iorate="));
+        context.push(found.help("add iorate=1000, iorate=max or iorate=curve"));
+        return None;
+    };
+    let (values, list) = match rate {
+        RateParam::Curve => return Some((curve(definition), arrivals)),
+        RateParam::List { values, list } => (values, *list),
+    };
+    if let Some(kind) = definition.burst {
+        let (rate, burst) = burst(context, values, kind, *span)?;
+        arrivals.burst = Some(burst);
+        return Some((vec![(rate, String::new(), None)], arrivals));
+    }
+    let steps = values
+        .iter()
+        .map(|value| {
+            let (rate, text) = match value {
+                RateValue::Number(number) => (Rate::PerSecond(*number), super::run::plain(*number)),
+                RateValue::Max => (Rate::Max, "max".to_string()),
+                RateValue::Relative(fraction) => {
+                    (Rate::FractionOfLastMax(*fraction), format!("-{}%", super::run::plain(fraction * 100.0)))
+                }
+            };
+            (rate, String::new(), list.then_some(text))
+        })
+        .collect();
+    if values.contains(&RateValue::Number(0.0)) {
+        let found = Diagnostic::error("out-of-range", *span, "`iorate` is 0");
+        context.push(found.help("allowed: above 0, or max"));
+        return None;
+    }
+    Some((steps, arrivals))
+}
+
+fn curve(definition: &Definition) -> Vec<RateStep> {
+    let mut steps = vec![(Rate::CurveMax, String::new(), None)];
+    for (percent, negative) in &definition.curve {
+        let sign = if *negative { "-" } else { "" };
+        let rate = Rate::CurvePoint { fraction: percent / 100.0, stop_response_ns: definition.stop_response_ns };
+        steps.push((rate, format!("_({sign}{}%)", super::run::plain(*percent)), None));
+    }
+    steps
+}
+
+/// `iorate=(rate,seconds,rate,seconds)` with `distribution=variable|spike`.
+fn burst(context: &mut Context, values: &[RateValue], kind: BurstKind, span: Span) -> Option<(Rate, Burst)> {
+    let numbers: Option<Vec<f64>> = values
+        .iter()
+        .map(|value| match value {
+            RateValue::Number(number) => Some(*number),
+            _ => None,
+        })
+        .collect();
+    let spike = kind == BurstKind::Spike;
+    let found = match numbers.as_deref() {
+        // One rate for all the time.
+        Some([rate]) if *rate > 0.0 => return Some((Rate::PerSecond(*rate), Burst { steps: Vec::new(), spike })),
+        Some(numbers) if numbers.len() % 2 == 0 => {
+            let steps: Vec<(f64, u64)> =
+                numbers.chunks_exact(2).map(|pair| (pair[0], super::value::to_u64(pair[1] * 1e9))).collect();
+            let seconds: f64 = numbers.chunks_exact(2).map(|pair| pair[1]).sum();
+            let arrivals: f64 = numbers.chunks_exact(2).map(|pair| pair[0] * pair[1]).sum();
+            if arrivals > 0.0 && numbers.chunks_exact(2).all(|pair| pair[1] > 0.0) && seconds <= 1e9 {
+                return Some((Rate::PerSecond(arrivals / seconds), Burst { steps, spike }));
+            }
+            "the steps of a burst have no arrivals or no time"
+        }
+        _ => "distribution=variable and spike want pairs of rate and seconds",
+    };
+    context.push(Diagnostic::error("burst", span, found).help("write iorate=(RATE,SECONDS,RATE,SECONDS)"));
+    None
+}
+
+/// Every combination of the loop values, first loop outermost, with every rate.
+fn loops(
+    context: &mut Context,
+    material: &Material<'_>,
+    definition: &Definition,
+    (suffix, chosen): (&str, &[Chosen]),
+    (rates, arrivals): &(Vec<RateStep>, Arrivals),
+    out: &mut Vec<Run>,
+) {
+    let combinations = definition.loops.iter().try_fold(1_usize, |count, one| count.checked_mul(one.values.len()));
+    let total = combinations.and_then(|count| count.checked_mul(rates.len())).unwrap_or(usize::MAX);
+    if total > RUNS_MAX.saturating_sub(out.len()) {
+        let message = format!(
+            "rd={} makes too many runs: more than {RUNS_MAX} in all",
+            definition.name.chars().take(40).collect::<String>()
+        );
+        let lengths: Vec<String> =
+            definition.loops.iter().map(|one| format!("{} × {}", one.values.len(), one.name)).collect();
+        let help = format!("shorten its lists ({}, {} rates)", lengths.join(", "), rates.len());
+        context.push(Diagnostic::error("too-much", definition.span, message).help(help));
+        return;
+    }
+    let entries: usize = chosen.iter().map(|one| one.targets.len() + 8).sum::<usize>() + definition.loops.len() + 8;
+    if !context.work(total.saturating_mul(entries), definition.span) {
+        return;
+    }
+    for combination in 0..total / rates.len().max(1) {
+        let values = pick(&definition.loops, combination);
+        let workloads = workloads(context, material, definition, chosen, &values);
+        let Some(workloads) = workloads else { return };
+        for (rate, title, loop_value) in rates {
+            let mut loops: Vec<(String, String)> =
+                values.iter().map(|(one, at)| (one.name.to_string(), one.values[*at].1.clone())).collect();
+            if let Some(value) = loop_value {
+                loops.push((if definition.file_rate { "fwdrate" } else { "iorate" }.to_string(), value.clone()));
+            }
+            out.push(Run {
+                name: definition.name.clone(),
+                title: format!("{}{suffix}{title}", definition.name),
+                loops,
+                workloads: workloads.clone(),
+                rate: *rate,
+                arrivals: arrivals.clone(),
+                elapsed_ns: Some(definition.elapsed_ns),
+                warmup_ns: definition.warmup_ns,
+                interval_ns: definition.interval_ns,
+                pause_ns: definition.pause_ns,
+                stop: definition.stop,
+                start_commands: definition.start_commands.clone(),
+                end_commands: definition.end_commands.clone(),
+                format: false,
+                span: definition.span,
+            });
+        }
+    }
+}
+
+/// The loop values of the combination with this number, the last loop fastest.
+fn pick(loops: &[Loop], mut combination: usize) -> Vec<(&Loop, usize)> {
+    let mut out: Vec<(&Loop, usize)> = Vec::with_capacity(loops.len());
+    for one in loops.iter().rev() {
+        out.push((one, combination % one.values.len()));
+        combination /= one.values.len();
+    }
+    out.reverse();
+    out
+}
+
+/// What a combination of loop values changes in every workload of the run.
+#[derive(Debug, Default)]
+struct Overrides {
+    threads: Option<u32>,
+    compress_ratio: Option<f64>,
+}
+
+fn override_work(context: &mut Context, work: &mut Work, values: &[(&Loop, usize)]) -> Overrides {
+    let mut out = Overrides::default();
+    for (one, at) in values {
+        let value = one.values[*at].0;
+        match one.name {
+            "xfersize" => {
+                (work.transfer, work.transfer_span) = (TransferSize::Fixed(super::value::to_u64(value)), one.span)
+            }
+            "threads" => out.threads = u32::try_from(super::value::to_u64(value)).ok(),
+            "rdpct" => work.read = value,
+            "rhpct" => work.read_hit = value,
+            "whpct" => work.write_hit = value,
+            "seekpct" => {
+                let number = Number { value, percent: false, span: one.span };
+                work.order = order_of(context, &number).unwrap_or(work.order);
+                work.order_span = one.span;
+            }
+            "compratio" => out.compress_ratio = Some(value),
+            // hitarea belongs to the targets (plan.rs); the rest to file systems.
+            _ => {}
+        }
+    }
+    out
+}
+
+fn workloads(
+    context: &mut Context,
+    material: &Material<'_>,
+    definition: &Definition,
+    chosen: &[Chosen],
+    values: &[(&Loop, usize)],
+) -> Option<Vec<Workload>> {
+    let works: Vec<&Work> = chosen.iter().map(|one| &one.work).collect();
+    let shares = shares::shares(context, definition.span, &works)?;
+    let mut out = Vec::with_capacity(chosen.len());
+    for (one, share) in chosen.iter().zip(shares) {
+        let mut work = one.work.clone();
+        let overrides = override_work(context, &mut work, values);
+        check_sizes(context, material, &work, &one.targets);
+        let mut content = material.contents[one.targets[0]].clone();
+        content.compress_ratio = overrides.compress_ratio.unwrap_or(content.compress_ratio);
+        if one.targets.iter().any(|at| material.contents[*at].dedup != material.contents[one.targets[0]].dedup) {
+            context.unsupported(work.span, "targets with different dedup settings in one workload are not built yet");
+        }
+        out.push(Workload {
+            name: work.name.clone(),
+            targets: one.targets.clone(),
+            share: share.share,
+            share_fixed: share.fixed,
+            rate: work.rate,
+            priority: work.priority.map(|(number, _)| number),
+            // Threads of the run win over those of the workload, which win over those of the targets.
+            depth: overrides.threads.or(work.threads),
+            mix: mix(&work),
+            transfer: work.transfer.clone(),
+            address: address(&work),
+            content,
+            think_ns: work.think_ns,
+            open: definition.open.or(work.open),
+            span: work.span,
+        });
+    }
+    Some(out)
+}
+
+fn mix(work: &Work) -> OpMix {
+    let rest = (1.0 - work.trim - work.flush).max(0.0);
+    OpMix {
+        read: work.read * rest,
+        write: (1.0 - work.read) * rest,
+        trim: work.trim,
+        flush: work.flush,
+        fsync_every: work.fsync_every,
+        fdatasync_every: work.fdatasync_every,
+    }
+}
+
+fn address(work: &Work) -> Address {
+    let order = match (work.order, work.spread) {
+        (Order::Random(Distribution::Uniform), Some((spread, _))) => Order::Random(spread),
+        // Streams are sequential; seekpct= need not say it.
+        (Order::Random(_), None) if work.streams.is_some() => Order::Sequential { once: false, backward: false },
+        (order, _) => order,
+    };
+    Address {
+        order,
+        range: work.range,
+        read_hit: work.read_hit,
+        write_hit: work.write_hit,
+        stride: work.stride,
+        streams: work.streams,
+        hot_band: work.hot_band,
+        align_bytes: None,
+    }
+}
+
+/// A transfer must fit into its target, and hits into their area.
+fn check_sizes(context: &mut Context, material: &Material<'_>, work: &Work, targets: &[usize]) {
+    let largest = work.transfer.max_bytes();
+    for storage in targets.iter().map(|at| &material.storages[*at]) {
+        let Some(size) = storage.size_bytes else { continue };
+        let span = if work.transfer_span.len > 0 { work.transfer_span } else { work.span };
+        if largest > size {
+            let message =
+                format!("a transfer of {largest} bytes does not fit into sd={} of {size} bytes", storage.name);
+            context.push(Diagnostic::error("too-large", span, message).help("lower xfersize= or raise size="));
+            return;
+        }
+        if (work.read_hit > 0.0 || work.write_hit > 0.0) && storage.hit_area_bytes + largest > size {
+            let message = format!(
+                "sd={} of {size} bytes has no room beside its hit area of {}",
+                storage.name, storage.hit_area_bytes
+            );
+            context.push(
+                Diagnostic::error("too-large", storage.hit_area_span.unwrap_or(storage.span), message)
+                    .help("lower hitarea= or raise size="),
+            );
+            return;
+        }
+    }
+    let Some(storage) = targets.first().map(|at| &material.storages[*at]) else { return };
+    if (work.read_hit > 0.0 || work.write_hit > 0.0) && largest > storage.hit_area_bytes {
+        let message =
+            format!("a transfer of {largest} bytes does not fit into the hit area of {}", storage.hit_area_bytes);
+        let span = if work.transfer_span.len > 0 { work.transfer_span } else { work.span };
+        context.push(Diagnostic::error("too-large", span, message).help("raise hitarea= of the sd="));
+    }
+}

@@ -1,0 +1,318 @@
+//! General parameters and host definitions.
+
+use super::context::Context;
+use super::scan::{Param, Text};
+use super::shared::{self, DedupParams};
+use super::statement::{self, Statement};
+use super::value::{self, Unit};
+use crate::diagnostic::Diagnostic;
+use plan::{HistogramEdges, Repeat, Settings};
+use std::path::PathBuf;
+
+/// What the general section says.
+#[derive(Clone, Debug)]
+pub(crate) struct General {
+    pub(crate) settings: Settings,
+    pub(crate) compress_ratio: f64,
+    pub(crate) content_seed: u64,
+    pub(crate) pattern: Option<PathBuf>,
+    pub(crate) dedup: DedupParams,
+}
+
+impl Default for General {
+    fn default() -> Self {
+        Self {
+            settings: Settings::default(),
+            compress_ratio: 1.0,
+            content_seed: 0,
+            pattern: None,
+            dedup: DedupParams::default(),
+        }
+    }
+}
+
+/// Most buckets of a histogram (Vdbench's limit).
+const BUCKETS_MAX: usize = 64;
+
+/// Reads the general section.
+pub(crate) fn read(context: &mut Context, statement: &Statement) -> General {
+    let mut general = General::default();
+    statement::each(context, statement, |context, name, param| general.set(context, name, param));
+    general
+}
+
+impl General {
+    fn set(&mut self, context: &mut Context, name: &str, param: &Param) {
+        match name {
+            "compratio" => self.compress_ratio = shared::compression_ratio(context, param).unwrap_or(1.0),
+            "compression" => {
+                if let Some(percent) = value::bounded(context, name, param, Unit::Plain, 0.1..=100.0) {
+                    self.compress_ratio = 100.0 / percent;
+                }
+            }
+            "compressionseed" => self.seed(context, param),
+            "pattern" => self.pattern = value::text(context, name, param).map(|text| PathBuf::from(text.text)),
+            "data_errors" => self.data_errors(context, param),
+            "validate" => validate(context, param),
+            "journal" => journal(context, param),
+            "monitor" => {
+                self.settings.monitor = value::text(context, name, param).map(|text| PathBuf::from(text.text));
+                context.unsupported(param.key_span, "a monitor file (monitor=) is not built yet");
+            }
+            "histogram" => self.histogram(context, param),
+            "abort_failed_skew" => self.settings.skew_tolerance = value::fraction(context, name, param),
+            "create_anchors" => {
+                let _ = value::yes_no(context, name, param);
+            }
+            _ if name.starts_with("dedup") => self.dedup.set(context, name, param),
+            _ => self.set_plain(context, name, param),
+        }
+    }
+
+    /// Those that fill one field of the settings.
+    fn set_plain(&mut self, context: &mut Context, name: &str, param: &Param) {
+        let settings = &mut self.settings;
+        match name {
+            "startcmd" => settings.start_commands = shared::commands(param),
+            "endcmd" => settings.end_commands = shared::commands(param),
+            "formatsds" => settings.format = value::yes_no(context, name, param),
+            "formatxfersize" => {
+                if let Some(bytes) = value::bytes(context, name, param, 512..=1 << 30) {
+                    settings.format_transfer_bytes = bytes;
+                    if bytes % 512 != 0 {
+                        let found =
+                            Diagnostic::error("alignment", param.span, format!("`{name}` must be a multiple of 512"));
+                        context.push(found);
+                    }
+                }
+            }
+            "concatenatesds" => {
+                settings.concatenate = value::yes_no(context, name, param).unwrap_or(false);
+                if settings.concatenate {
+                    context.unsupported(
+                        param.key_span,
+                        "joining targets to one volume (concatenatesds=) is not built yet",
+                    );
+                }
+            }
+            "loop" => {
+                if let Some(text) = value::text(context, name, param) {
+                    match repeat(&text.text) {
+                        Ok(repeat) => settings.repeat = repeat,
+                        Err(why) => context.push(Diagnostic::error("loop", text.span, why)),
+                    }
+                }
+            }
+            _ => {}
+        }
+    }
+
+    fn seed(&mut self, context: &mut Context, param: &Param) {
+        if param.values.iter().any(|text| text.text.eq_ignore_ascii_case("tod")) {
+            self.content_seed = quantity::clock::wall_ns().unsigned_abs();
+        } else if let Some(seed) = value::bytes(context, "compressionseed", param, 0..=1 << 53) {
+            self.content_seed = seed;
+        }
+    }
+
+    fn data_errors(&mut self, context: &mut Context, param: &Param) {
+        let Some(first) = param.values.first() else { return };
+        if first.text == "remove_device" {
+            context.unsupported(
+                param.key_span,
+                "taking failed targets out of a run (data_errors=remove_device) is not built yet",
+            );
+        } else if value::parse(&first.text, Unit::Plain).is_none() {
+            // Anything that is no number is a command.
+            self.settings.errors_command = Some(first.text.clone());
+            context.unsupported(param.key_span, "a command at the error limit (data_errors=COMMAND) is not built yet");
+        } else if let Some(numbers) = value::numbers(context, "data_errors", param, Unit::Plain) {
+            if let Some(errors) = value::bytes_of(context, "data_errors", &numbers[0], 0..=1 << 40) {
+                self.settings.errors_max = errors;
+            }
+            if numbers.len() > 1 {
+                let found =
+                    Diagnostic::note("no-effect", numbers[1].span, "the seconds of data_errors= have no effect here");
+                context.note_once("data_errors seconds", found);
+            }
+        }
+    }
+
+    /// `histogram=(name,20,40,100-500,100,1m,2s,suppress)`: without a unit microseconds.
+    fn histogram(&mut self, context: &mut Context, param: &Param) {
+        let Some((name, rest)) = param.values.split_first() else { return };
+        let mut edges = HistogramEdges { name: name.text.clone(), edges_ns: Vec::new(), suppress: false };
+        let mut rest = rest.iter();
+        while let Some(text) = rest.next() {
+            if text.text.eq_ignore_ascii_case("suppress") {
+                edges.suppress = true;
+            } else if let Some((from, to)) = text.text.split_once('-').and_then(|(a, b)| edge(a).zip(edge(b))) {
+                let step = rest.next().and_then(|text| edge(&text.text)).filter(|step| *step > 0 && from <= to);
+                let Some(step) = step else {
+                    let found = Diagnostic::error(
+                        "histogram",
+                        text.span,
+                        format!("`{}` needs an increment behind it", text.text),
+                    );
+                    context.push(found.help("write (name,100-500,100)"));
+                    continue;
+                };
+                edges
+                    .edges_ns
+                    .extend((from..=to).step_by(usize::try_from(step).unwrap_or(usize::MAX)).take(BUCKETS_MAX + 1));
+            } else if let Some(ns) = edge(&text.text) {
+                edges.edges_ns.push(ns);
+            } else {
+                let found = Diagnostic::error("histogram", text.span, format!("`{}` is no bucket", text.text));
+                context.push(found.help("write (name,20,40,1m,2s): microseconds, or with u, m (milli) or s"));
+            }
+        }
+        if edges.edges_ns.len() > BUCKETS_MAX {
+            let message = format!("{} buckets; at most {BUCKETS_MAX}", edges.edges_ns.len());
+            context.push(Diagnostic::error("histogram", param.span, message));
+        } else if !edges.edges_ns.is_sorted_by(|a, b| a < b) {
+            context.push(Diagnostic::error("histogram", param.span, "the buckets must rise"));
+        }
+        self.settings.histograms.retain(|other| other.name != edges.name);
+        self.settings.histograms.push(edges);
+    }
+}
+
+/// Nanoseconds of a bucket's edge.
+fn edge(text: &str) -> Option<u64> {
+    let lower = text.to_lowercase();
+    let (digits, factor) = match lower.as_bytes().last()? {
+        b'u' => (&lower[..lower.len() - 1], 1e3),
+        b'm' => (&lower[..lower.len() - 1], 1e6),
+        b's' => (&lower[..lower.len() - 1], 1e9),
+        _ => (lower.as_str(), 1e3),
+    };
+    let value: f64 = digits.parse().ok().filter(|value| (0.0..=1e9).contains(value))?;
+    Some(value::to_u64(value * factor))
+}
+
+/// How often or how long all runs are repeated: `5`, `30s`, `10m`, `2h`, `forever`.
+///
+/// # Errors
+/// Another text.
+pub fn repeat(text: &str) -> Result<Repeat, String> {
+    let wrong = || format!("`{text}` is no number of loops and no time; write 5, 30s, 10m or 2h");
+    if text == "forever" {
+        return Ok(Repeat::Forever);
+    }
+    let (digits, seconds) = match text.as_bytes().last() {
+        Some(b's') => (&text[..text.len() - 1], Some(1_u64)),
+        Some(b'm') => (&text[..text.len() - 1], Some(60)),
+        Some(b'h') => (&text[..text.len() - 1], Some(3600)),
+        _ => (text, None),
+    };
+    let number: u64 = digits.parse().ok().filter(|number| (1..=1_000_000_000).contains(number)).ok_or_else(wrong)?;
+    match seconds {
+        None => Ok(Repeat::Times(number)),
+        Some(seconds) => number.checked_mul(seconds * 1_000_000_000).map(Repeat::Nanoseconds).ok_or_else(wrong),
+    }
+}
+
+fn validate(context: &mut Context, param: &Param) {
+    const WORDS: [&str; 8] = [
+        "yes",
+        "no",
+        "read_after_write",
+        "no_preread",
+        "time",
+        "ignore_zero_reads",
+        "reportdedupsets",
+        "continue_old_map",
+    ];
+    let words: Vec<&str> =
+        param.values.iter().filter_map(|text| value::word(context, "validate", text, &WORDS)).collect();
+    if words.contains(&"continue_old_map") {
+        context.push(Diagnostic::error(
+            "refused-keyword",
+            param.span,
+            "validate=continue_old_map is refused by Vdbench as well",
+        ));
+    }
+    if !words.contains(&"no") {
+        context.unsupported(param.key_span, "data validation (validate=) is not built yet");
+    }
+}
+
+fn journal(context: &mut Context, param: &Param) {
+    const WORDS: [&str; 8] = ["yes", "no", "recover", "only", "noflush", "maponly", "skip_read_all", "ignore_pending"];
+    let mut off = false;
+    for text in &param.values {
+        // max=size is cut in two where it stands in a list.
+        if let Some(size) = text.text.strip_prefix("max=") {
+            if value::parse(size, Unit::Plain).is_none() {
+                context.push(Diagnostic::error("not-a-number", text.span, "`max=` wants a size"));
+            }
+        } else {
+            off |= value::word(context, "journal", text, &WORDS) == Some("no");
+        }
+    }
+    if !off {
+        context.unsupported(param.key_span, "journaled data validation (journal=) is not built yet");
+    }
+}
+
+/// Reads the host definitions; gives the labels.
+pub(crate) fn hosts(context: &mut Context, statements: &[&Statement]) -> Vec<String> {
+    let mut labels: Vec<String> = Vec::new();
+    for statement in statements {
+        let (mut system, mut clients): (Option<Text>, u32) = (None, 1);
+        statement::each(context, statement, |context, name, param| match name {
+            "system" => system = value::text(context, name, param),
+            "clients" => clients = value::count(context, name, param, 1..=10_000).unwrap_or(1),
+            "mount" => context.unsupported(param.key_span, "mounting file systems (mount=) is not built yet"),
+            _ => {}
+        });
+        let label = statement.name.text.clone();
+        if label == "default" {
+            continue;
+        }
+        let address = system.as_ref().map_or(statement.names.first().unwrap_or(&statement.name), |system| system);
+        const HERE: [&str; 4] = ["localhost", "127.0.0.1", "::1", ""];
+        if !HERE.contains(&address.text.as_str()) {
+            let shown: String = address.text.chars().take(60).collect();
+            context.unsupported(address.span, format!("running on other hosts (hd=, here {shown}) is not built yet"));
+        }
+        if clients > 1 {
+            context.unsupported(statement.span, "several clients on one host (clients=) are not built yet");
+        }
+        if labels.contains(&label) {
+            context.push(Diagnostic::error("duplicate", statement.span, format!("hd={label} is defined twice")));
+        } else {
+            labels.push(label);
+        }
+    }
+    if labels.is_empty() {
+        labels.push("localhost".to_string());
+    }
+    labels
+}
+
+#[cfg(test)]
+mod tests {
+    use super::{edge, repeat};
+    use plan::Repeat;
+
+    #[test]
+    fn loops_and_times() {
+        assert_eq!(repeat("5"), Ok(Repeat::Times(5)));
+        assert_eq!(repeat("30m"), Ok(Repeat::Nanoseconds(1_800_000_000_000)));
+        assert_eq!(repeat("forever"), Ok(Repeat::Forever));
+        for text in ["", "0", "x", "-1", "5d", "99999999999999999999", "1000000000h"] {
+            assert!(repeat(text).is_err(), "{text}");
+        }
+    }
+
+    #[test]
+    fn edges_of_buckets() {
+        assert_eq!(
+            [edge("20"), edge("1m"), edge("2s"), edge("5u")],
+            [Some(20_000), Some(1_000_000), Some(2_000_000_000), Some(5000)]
+        );
+        assert_eq!(edge("x"), None);
+    }
+}

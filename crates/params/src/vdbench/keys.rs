@@ -1,0 +1,412 @@
+//! The keywords of each section, in the order in which Vdbench looks for them: the first that begins with what was
+//! written wins.
+
+use super::context::Context;
+use super::scan::Param;
+use crate::diagnostic::Diagnostic;
+use crate::suggest::nearest;
+
+/// What becomes of a keyword.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Effect {
+    /// It is read.
+    Used,
+    /// It belongs to a world that is not here: accepted, reported once.
+    None(&'static str),
+    /// Checked as a number (file systems).
+    Number,
+    /// Checked as a word of this list (file systems).
+    Word(&'static [&'static str]),
+    /// Refused, with this advice.
+    Refused(&'static str),
+}
+
+/// One keyword.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Key {
+    pub(crate) name: &'static str,
+    /// Not to be shortened.
+    pub(crate) exact: bool,
+    pub(crate) effect: Effect,
+    /// What it is called from here on, when several words mean the same.
+    pub(crate) means: &'static str,
+}
+
+const fn key(name: &'static str) -> Key {
+    Key { name, exact: false, effect: Effect::Used, means: name }
+}
+const fn exact(name: &'static str) -> Key {
+    Key { name, exact: true, effect: Effect::Used, means: name }
+}
+const fn alias(name: &'static str, means: &'static str) -> Key {
+    Key { name, exact: false, effect: Effect::Used, means }
+}
+const fn with(name: &'static str, effect: Effect) -> Key {
+    Key { name, exact: false, effect, means: name }
+}
+const fn only(name: &'static str, effect: Effect) -> Key {
+    Key { name, exact: true, effect, means: name }
+}
+
+const JAVA: &str = "it belongs to Vdbench's Java machines";
+const SOLARIS: &str = "it belongs to Solaris";
+const WINDOWS: &str = "it belongs to Windows";
+const REPORTS: &str = "the recording holds all of it, and the report shows it";
+const HOSTS: &str = "there is one host, this one";
+
+/// Sections in the order in which they must come.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub(crate) enum Section {
+    General,
+    Host,
+    Group,
+    FileSystem,
+    Storage,
+    Workload,
+    FileWorkload,
+    Run,
+}
+
+impl Section {
+    pub(crate) const ALL: [Self; 8] = [
+        Self::General,
+        Self::Host,
+        Self::Group,
+        Self::FileSystem,
+        Self::Storage,
+        Self::Workload,
+        Self::FileWorkload,
+        Self::Run,
+    ];
+
+    /// The word that begins a definition.
+    pub(crate) fn word(self) -> &'static str {
+        match self {
+            Self::General => "general",
+            Self::Host => "hd",
+            Self::Group => "rg",
+            Self::FileSystem => "fsd",
+            Self::Storage => "sd",
+            Self::Workload => "wd",
+            Self::FileWorkload => "fwd",
+            Self::Run => "rd",
+        }
+    }
+
+    /// The section whose definitions begin with this word.
+    pub(crate) fn of(word: &str) -> Option<Self> {
+        Self::ALL.into_iter().skip(1).find(|section| section.word() == word)
+    }
+
+    /// How the section is called in messages.
+    pub(crate) fn title(self) -> &'static str {
+        match self {
+            Self::General => "a general parameter (before the first hd=, fsd=, sd=)",
+            Self::Host => "a parameter of hd=",
+            Self::Group => "a parameter of rg=",
+            Self::FileSystem => "a parameter of fsd=",
+            Self::Storage => "a parameter of sd=",
+            Self::Workload => "a parameter of wd=",
+            Self::FileWorkload => "a parameter of fwd=",
+            Self::Run => "a parameter of rd=",
+        }
+    }
+
+    pub(crate) fn keys(self) -> &'static [Key] {
+        match self {
+            Self::General => GENERAL,
+            Self::Host => HOST,
+            Self::Group => GROUP,
+            Self::FileSystem => FILE_SYSTEM,
+            Self::Storage => STORAGE,
+            Self::Workload => WORKLOAD,
+            Self::FileWorkload => FILE_WORKLOAD,
+            Self::Run => RUN,
+        }
+    }
+}
+
+static GENERAL: &[Key] = &[
+    key("compratio"),
+    exact("compression"),
+    exact("compressionseed"),
+    exact("dedupratio"),
+    exact("dedupunit"),
+    exact("dedupsets"),
+    exact("deduphotsets"),
+    exact("dedupflipflop"),
+    exact("dedupacross"),
+    exact("dedupmaxkey"),
+    with("port", Effect::None(HOSTS)),
+    key("pattern"),
+    only("pattern_buffer", Effect::None("a pattern is read whole")),
+    key("data_errors"),
+    key("validate"),
+    exact("journal"),
+    exact("startcmd"),
+    exact("endcmd"),
+    only("heartbeat_error", Effect::None(HOSTS)),
+    key("formatsds"),
+    key("formatxfersize"),
+    with("create_anchors", Effect::Word(&["yes", "no"])),
+    with("report", Effect::None(REPORTS)),
+    with("report_run_totals", Effect::None(REPORTS)),
+    key("histogram"),
+    key("concatenatesds"),
+    key("abort_failed_skew"),
+    with("messagescan", Effect::None("the kernel's messages are not scanned")),
+    key("monitor"),
+    only("showlba", Effect::None("a trace will show it")),
+    with("auxreport", Effect::None(JAVA)),
+    with("misc", Effect::None(JAVA)),
+    exact("loop"),
+    only("debug", Effect::None(JAVA)),
+    with("unix2windows", Effect::None(WINDOWS)),
+    with("psrset", Effect::None(SOLARIS)),
+    with("swat", Effect::Refused("Vdbench refuses it as well; take the line out")),
+    with("ios_per_jvm", Effect::None(JAVA)),
+    with("fwd_thread_adjust", Effect::None(JAVA)),
+    with("timeout", Effect::None(HOSTS)),
+];
+
+static HOST: &[Key] = &[
+    key("host"),
+    key("system"),
+    with("vdbench", Effect::None(HOSTS)),
+    with("shell", Effect::None(HOSTS)),
+    with("user", Effect::None(HOSTS)),
+    with("jvms", Effect::None(JAVA)),
+    key("clients"),
+    key("mount"),
+];
+
+static GROUP: &[Key] = &[key("devices")];
+
+static STORAGE: &[Key] = &[
+    key("lun"),
+    key("host"),
+    key("count"),
+    key("size"),
+    key("threads"),
+    key("hitarea"),
+    key("offset"),
+    key("align"),
+    key("range"),
+    key("openflags"),
+    key("journal"),
+    key("replay"),
+    exact("dedupratio"),
+    only("dedupunit", Effect::Refused("dedupunit= is a general parameter: put it before the first sd=")),
+    exact("dedupsets"),
+    exact("deduphotsets"),
+    exact("dedupflipflop"),
+    exact("dedupacross"),
+    with("kstat", Effect::None(SOLARIS)),
+    with("instance", Effect::None(SOLARIS)),
+    with("resetbus", Effect::None(SOLARIS)),
+    with("resetlun", Effect::None(SOLARIS)),
+    with("streams", Effect::Refused("streams= moved to wd=")),
+];
+
+static WORKLOAD: &[Key] = &[
+    key("sd"),
+    key("host"),
+    key("xfersize"),
+    key("rdpct"),
+    alias("readpct", "rdpct"),
+    key("wrpct"),
+    alias("writepct", "wrpct"),
+    key("seekpct"),
+    key("rhpct"),
+    key("whpct"),
+    key("range"),
+    key("hotband"),
+    key("stride"),
+    key("streams"),
+    key("skew"),
+    key("iorate"),
+    key("priority"),
+    key("threads"),
+    key("openflags"),
+    exact("user"),
+    // Not Vdbench's; no shortened Vdbench keyword is one of these words.
+    exact("trimpct"),
+    exact("flushpct"),
+    exact("fsync_every"),
+    exact("fdatasync_every"),
+    exact("thinktime"),
+    exact("random_distribution"),
+    exact("coverage"),
+];
+
+static RUN: &[Key] = &[
+    key("wd"),
+    key("sd"),
+    key("fwd"),
+    key("iorate"),
+    alias("fwdrate", "iorate"),
+    alias("foriorate", "iorate"),
+    key("curve"),
+    key("stopcurve"),
+    key("elapsed"),
+    key("interval"),
+    key("warmup"),
+    key("pause"),
+    key("distribution"),
+    key("maxdata"),
+    key("maxdataread"),
+    key("maxdatawritten"),
+    key("replay"),
+    key("startcmd"),
+    key("endcmd"),
+    key("openflags"),
+    key("mount"),
+    key("format"),
+    alias("forxfersize", "xfersize"),
+    key("xfersize"),
+    alias("forthreads", "threads"),
+    key("threads"),
+    alias("forrdpct", "rdpct"),
+    key("rdpct"),
+    alias("forreadpct", "rdpct"),
+    alias("readpct", "rdpct"),
+    alias("forrhpct", "rhpct"),
+    key("rhpct"),
+    alias("forwhpct", "whpct"),
+    key("whpct"),
+    alias("forseekpct", "seekpct"),
+    key("seekpct"),
+    alias("forhitarea", "hitarea"),
+    key("hitarea"),
+    alias("forcompratio", "compratio"),
+    key("compratio"),
+    alias("forcompression", "compression"),
+    key("compression"),
+    alias("fordepth", "depth"),
+    key("depth"),
+    alias("forwidth", "width"),
+    key("width"),
+    alias("forfiles", "files"),
+    key("files"),
+    alias("forsizes", "sizes"),
+    key("sizes"),
+    alias("fortotalsize", "totalsize"),
+    key("totalsize"),
+    alias("forwss", "wss"),
+    key("wss"),
+    alias("forworkingsetsize", "wss"),
+    alias("workingsetsize", "wss"),
+    key("operations"),
+    key("foroperations"),
+    with("skew", Effect::Refused("give each wd= its skew=")),
+    exact("maxops"),
+];
+
+static FILE_SYSTEM: &[Key] = &[
+    key("anchor"),
+    with("depth", Effect::Number),
+    with("width", Effect::Number),
+    with("files", Effect::Number),
+    with("distribution", Effect::Word(&["bottom", "all"])),
+    with("sizes", Effect::Number),
+    with("totalsize", Effect::Number),
+    with("workingsetsize", Effect::Number),
+    with("wss", Effect::Number),
+    with("shared", Effect::Word(&["yes", "no"])),
+    key("count"),
+    key("openflags"),
+    key("journal"),
+    with("log", Effect::Word(&["yes", "no", "read", "write"])),
+    with("host", Effect::Refused("Vdbench refuses it as well; host= belongs to fwd=")),
+    with("cleanup", Effect::Refused("Vdbench refuses it as well; take it out")),
+    exact("dedupratio"),
+    exact("dedupsets"),
+    exact("deduphotsets"),
+    exact("dedupflipflop"),
+    exact("dedupacross"),
+];
+
+/// Operations of file workloads.
+pub(crate) static FILE_OPERATIONS: &[&str] = &[
+    "read", "write", "mkdir", "rmdir", "copy", "move", "create", "delete", "getattr", "setattr", "access", "open",
+    "close",
+];
+
+static FILE_WORKLOAD: &[Key] = &[
+    key("fsd"),
+    key("host"),
+    with("operations", Effect::Word(FILE_OPERATIONS)),
+    with("rdpct", Effect::Number),
+    alias("readpct", "rdpct"),
+    key("fileselect"),
+    key("fileio"),
+    with("stopafter", Effect::Number),
+    with("xfersizes", Effect::Number),
+    with("threads", Effect::Number),
+    with("skew", Effect::Number),
+    key("target"),
+    key("openflags"),
+];
+
+/// The meaning of a parameter's keyword in a section, with an error when it has none.
+pub(crate) fn resolve(context: &mut Context, section: Section, param: &Param) -> Option<&'static Key> {
+    let found = lookup(section, &param.key);
+    let Some(found) = found else {
+        unknown(context, section, param);
+        return None;
+    };
+    match found.effect {
+        Effect::None(why) => {
+            let message = format!("`{}` has no effect here: {why}", found.name);
+            context.note_once(found.name, Diagnostic::note("no-effect", param.key_span, message));
+            None
+        }
+        Effect::Refused(help) => {
+            let message = format!("`{}` is not accepted in {}=", found.name, section.word());
+            context.push(Diagnostic::error("refused-keyword", param.key_span, message).help(help));
+            None
+        }
+        _ => Some(found),
+    }
+}
+
+fn lookup(section: Section, word: &str) -> Option<&'static Key> {
+    let fits = |key: &&Key| if key.exact { key.name == word } else { word.len() >= 2 && key.name.starts_with(word) };
+    section.keys().iter().find(fits)
+}
+
+fn unknown(context: &mut Context, section: Section, param: &Param) {
+    let word: String = param.key.chars().take(40).collect();
+    let place = if section == Section::General { "the general section".into() } else { format!("{}=", section.word()) };
+    let found = Diagnostic::error("unknown-keyword", param.key_span, format!("unknown keyword `{word}` in {place}"));
+    let whole = |section: &Section| section.keys().iter().any(|key| key.name == word);
+    let elsewhere = || Section::ALL.into_iter().find(|other| *other != section && whole(other));
+    let help = if section == Section::General && word.len() < 2 {
+        None
+    } else if let Some(other) = elsewhere() {
+        Some(format!("`{word}` is {}", other.title()))
+    } else {
+        let names = section.keys().iter().map(|key| key.name);
+        let definitions = Section::ALL.into_iter().skip(1).map(Section::word);
+        nearest(&word, names.chain(definitions)).map(|name| format!("did you mean `{name}`?"))
+    };
+    context.push(found.help_if(help));
+}
+
+/// Is this a keyword of any section?
+pub(crate) fn known_anywhere(word: &str) -> bool {
+    Section::of(word).is_some() || Section::ALL.into_iter().any(|section| lookup(section, word).is_some())
+}
+
+/// Keywords that are accepted without effect, each with its section and the reason; for the documentation.
+pub(crate) fn without_effect() -> Vec<(&'static str, &'static str, &'static str)> {
+    let mut out = Vec::new();
+    for section in Section::ALL {
+        for key in section.keys() {
+            if let Effect::None(why) = key.effect {
+                out.push((section.word(), key.name, why));
+            }
+        }
+    }
+    out
+}

@@ -1,0 +1,327 @@
+//! Vdbench's parameter language.
+//!
+//! `source` makes lines, `scan` parameters, `statement` definitions; one file per section reads these; `expand` and
+//! `shares` make runs of them, and this file the plan. `keys` holds every keyword.
+
+mod context;
+mod expand;
+mod files;
+mod general;
+mod keys;
+mod names;
+mod run;
+mod scan;
+mod shared;
+mod shares;
+mod source;
+mod statement;
+mod storage;
+mod value;
+mod workload;
+
+use crate::diagnostic::{Diagnostic, Severity};
+use crate::loader::Loader;
+use crate::quick::{QuickTest, quick_test};
+use context::Context;
+use expand::Material;
+use general::General;
+use keys::Section;
+use names::Names;
+use plan::{Content, Plan, Repeat, Run, Source, Span, TargetSpec};
+use scan::Param;
+use source::SourceReader;
+use statement::Statement;
+use std::path::PathBuf;
+use storage::Storage;
+
+pub use general::repeat;
+
+/// What the command line adds to the parameter files.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct Options {
+    /// `name=value` arguments for `$name` and `!name`; each must be used.
+    pub variables: Vec<(String, String)>,
+    /// `-e`: measured time of every run.
+    pub elapsed_ns: Option<u64>,
+    /// `-i`: reporting interval of every run.
+    pub interval_ns: Option<u64>,
+    /// `-w`: warm-up of every run.
+    pub warmup_ns: Option<u64>,
+    /// Everything after `+`: added to every `rd=`.
+    pub run_addition: Option<String>,
+    /// `-l`.
+    pub repeat: Option<Repeat>,
+    /// `-t` and its kin, read in place of files.
+    pub quick: Option<QuickTest>,
+    /// Seed of every random choice.
+    pub seed: Option<u64>,
+}
+
+/// What reading gives.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Reading {
+    /// The plan; `None` when there was an error.
+    pub plan: Option<Plan>,
+    /// All that was found, in the order of the text.
+    pub diagnostics: Vec<Diagnostic>,
+    /// The texts that the findings point into.
+    pub sources: Vec<Source>,
+}
+
+impl Reading {
+    /// How many errors there are.
+    pub fn errors(&self) -> usize {
+        self.diagnostics.iter().filter(|found| found.severity == Severity::Error).count()
+    }
+}
+
+/// Keywords that are accepted without effect, as `(section, keyword, reason)`.
+pub fn no_effect_flags() -> Vec<(&'static str, &'static str, &'static str)> {
+    keys::without_effect()
+}
+
+/// Reads Vdbench parameter files, in this order, as one. Never panics; finds all mistakes.
+pub fn read_vdbench(files: &[PathBuf], options: &Options, loader: &dyn Loader) -> Reading {
+    let mut context = Context::new();
+    let plan = read_plan(&mut context, files, options, loader);
+    let failed = context.failed();
+    let (sources, diagnostics, unsupported) = context.finish();
+    let plan = (!failed).then(|| Plan { sources: sources.clone(), unsupported, ..plan });
+    Reading { plan, diagnostics, sources }
+}
+
+fn read_plan(context: &mut Context, files: &[PathBuf], options: &Options, loader: &dyn Loader) -> Plan {
+    let mut reader = SourceReader::new(loader, &options.variables);
+    if let Some(quick) = options.quick {
+        reader.text(context, "<quick test>", &quick_test(quick));
+    }
+    for file in files {
+        reader.file(context, file);
+    }
+    let params = reader.finish(context);
+    let addition = addition(context, options, loader);
+    let statements = statement::group(context, params);
+    let of = |section: Section| statements.iter().filter(move |statement| statement.section == section);
+    check_variables(context, &statements, &options.variables);
+
+    let hosts = general::hosts(context, &of(Section::Host).collect::<Vec<_>>());
+    let mut general = match statements.first() {
+        Some(statement) => general::read(context, statement),
+        None => General::default(),
+    };
+    let per_host = |context: &mut Context, section: Section| -> Vec<Statement> {
+        let mut out = Vec::new();
+        for statement in of(section) {
+            if context.work(hosts.len(), statement.span) {
+                out.extend(statement::per_host(statement, &hosts));
+            }
+        }
+        out
+    };
+    files::groups(context, &of(Section::Group).cloned().collect::<Vec<_>>());
+    let file_systems = per_host(context, Section::FileSystem);
+    let system_names = files::systems(context, &file_systems);
+    let storages = per_host(context, Section::Storage);
+    let storages = storage::read(context, &storages, &general.dedup);
+    let works = per_host(context, Section::Workload);
+    let works = workload::read(context, &works);
+    let file_works = per_host(context, Section::FileWorkload);
+    let file_work_names = files::works(context, &file_works, &system_names);
+    let mut definitions = run::read(context, &of(Section::Run).cloned().collect::<Vec<_>>(), &addition);
+    for definition in &mut definitions {
+        definition.elapsed_ns = options.elapsed_ns.unwrap_or(definition.elapsed_ns);
+        definition.interval_ns = options.interval_ns.unwrap_or(definition.interval_ns);
+        definition.warmup_ns = options.warmup_ns.unwrap_or(definition.warmup_ns);
+    }
+    general.settings.repeat = options.repeat.unwrap_or(general.settings.repeat);
+    general.settings.seed = options.seed.unwrap_or(general.settings.seed);
+    check_presence(context, &statements, &storages, &definitions);
+
+    let contents = contents(context, &general, &storages);
+    let storage_names = Names::new("sd", storages.iter().map(|storage| storage.name.clone()));
+    check_work_targets(context, &works, &storage_names);
+    let work_names = Names::new("wd", works.iter().map(|work| work.name.clone()));
+    let material = Material {
+        storages: &storages,
+        storage_names: &storage_names,
+        works: &works,
+        work_names: &work_names,
+        file_work_names: &file_work_names,
+        contents: &contents,
+        seed: general.settings.seed,
+    };
+    let mut runs = expand::expand(context, &material, &definitions);
+    let mut targets: Vec<TargetSpec> = storages.iter().map(target).collect();
+    hit_areas(context, &mut targets, &storages, &definitions);
+    depths(context, &mut targets, &mut runs);
+    Plan { targets, runs, settings: general.settings, ..Plan::default() }
+}
+
+/// The parameters behind `+`.
+fn addition(context: &mut Context, options: &Options, loader: &dyn Loader) -> Vec<Param> {
+    let Some(text) = options.run_addition.as_deref().filter(|text| !text.trim().is_empty()) else { return Vec::new() };
+    let mut reader = SourceReader::new(loader, &[]);
+    // The shell has split what belongs together: a=1, b=2.
+    let glued = text.split_whitespace().collect::<Vec<_>>();
+    let text = if text.contains('"') { text.to_string() } else { glued.join(",").replace(",,", ",") };
+    reader.text(context, "<command line>", &text);
+    let params = reader.finish(context);
+    if let Some(param) = params.iter().find(|param| param.key == "rd") {
+        let found = Diagnostic::error("addition", param.key_span, "`+` adds to every rd= and cannot begin one");
+        context.push(found.help("write + iorate=max,elapsed=60"));
+    }
+    params
+}
+
+fn check_variables(context: &mut Context, statements: &[Statement], names: &[(String, String)]) {
+    for statement in statements {
+        let host_allowed = !matches!(statement.section, Section::Run | Section::General);
+        let name = Param { key: "name".to_string(), values: statement.names.clone(), ..Param::default() };
+        source::check_variables(context, std::slice::from_ref(&name), names, host_allowed);
+        source::check_variables(context, &statement.params, names, host_allowed);
+    }
+}
+
+/// What must be there at all.
+fn check_presence(
+    context: &mut Context,
+    statements: &[Statement],
+    storages: &[Storage],
+    definitions: &[run::Definition],
+) {
+    if context.failed() && definitions.is_empty() {
+        // What is missing may be what could not be read.
+        return;
+    }
+    let has = |section: Section| statements.iter().any(|statement| statement.section == section);
+    let span = Span::default();
+    if definitions.is_empty() {
+        let found = Diagnostic::error("no-runs", span, "there is no rd=: nothing would run");
+        context.push(found.help("add rd=run1,wd=…,iorate=max,elapsed=60; see docs/vdbench.md"));
+    }
+    if storages.is_empty() && !has(Section::FileSystem) && !has(Section::Storage) {
+        let found = Diagnostic::error("no-targets", span, "there is no sd=: nothing to run on");
+        context.push(found.help("add sd=sd1,lun=/path/of/a/file,size=1g"));
+    }
+    if has(Section::FileSystem) && has(Section::Storage) {
+        let second = statements.iter().find(|statement| statement.section == Section::Storage);
+        let message = "sd= and fsd= cannot be used together";
+        let found = Diagnostic::error("conflict", second.map_or(span, |statement| statement.span), message);
+        context.push(found.help("use two parameter files"));
+    }
+}
+
+/// Names unknown to a workload that no run uses are mistakes as well.
+fn check_work_targets(context: &mut Context, works: &[workload::Work], names: &Names) {
+    for work in works {
+        let _ = names.select(context, &work.targets);
+    }
+}
+
+fn contents(context: &mut Context, general: &General, storages: &[Storage]) -> Vec<Content> {
+    let content = |context: &mut Context, dedup: &shared::DedupParams| Content {
+        compress_ratio: general.compress_ratio,
+        dedup: dedup.complete(context),
+        pattern: general.pattern.clone(),
+        seed: general.content_seed,
+    };
+    if storages.is_empty() {
+        let _ = content(context, &general.dedup);
+    }
+    storages.iter().map(|storage| content(context, &storage.dedup)).collect()
+}
+
+fn target(storage: &Storage) -> TargetSpec {
+    TargetSpec {
+        name: storage.name.clone(),
+        path: PathBuf::from(storage.lun.as_ref().map(|lun| lun.text.clone()).unwrap_or_default()),
+        size_bytes: storage.size_bytes,
+        depth: storage.threads,
+        open: storage.open.unwrap_or_default(),
+        range: storage.range,
+        hit_area_bytes: storage.hit_area_bytes,
+        offset_bytes: storage.offset_bytes,
+        align_bytes: storage.align_bytes,
+        skip_first_block: storage.raw(),
+        span: storage.span,
+    }
+}
+
+/// A loop over `hitarea` with one value, the same in all runs, is the targets' own.
+fn hit_areas(context: &mut Context, targets: &mut [TargetSpec], storages: &[Storage], definitions: &[run::Definition]) {
+    let mut values: Vec<(u64, Span)> = Vec::new();
+    let mut everywhere = true;
+    for definition in definitions {
+        match definition.loops.iter().find(|one| one.name == "hitarea") {
+            Some(one) => values.extend(one.values.iter().map(|(bytes, _)| (value::to_u64(*bytes), one.span))),
+            None => everywhere = false,
+        }
+    }
+    let Some((first, span)) = values.first().copied() else { return };
+    let same = storages.iter().all(|storage| storage.hit_area_bytes == first);
+    if values.iter().any(|(bytes, _)| *bytes != first) || !(everywhere || same) {
+        context.unsupported(span, "a hit area that changes between runs (forhitarea=) is not built yet");
+    }
+    for target in targets {
+        target.hit_area_bytes = first;
+    }
+}
+
+/// The depth of a target is the greatest of all runs; a run with less says so in its workloads.
+///
+/// Where several workloads of a run share a target, each gets an equal part of the run's threads, at least one.
+fn depths(context: &mut Context, targets: &mut [TargetSpec], runs: &mut [Run]) {
+    if runs.iter().flat_map(|run| &run.workloads).all(|workload| workload.depth.is_none()) {
+        return;
+    }
+    let own: Vec<u32> = targets.iter().map(|target| target.depth).collect();
+    let mut deepest = vec![0_u32; targets.len()];
+    for run in runs.iter_mut() {
+        let entries: usize = run.workloads.iter().map(|workload| workload.targets.len()).sum();
+        if !context.work(entries, run.span) {
+            return;
+        }
+        let mut users = vec![0_u32; if entries > 0 { targets.len() } else { 0 }];
+        run.workloads.iter().flat_map(|workload| &workload.targets).for_each(|at| users[*at] += 1);
+        let workloads = std::mem::take(&mut run.workloads);
+        for workload in workloads {
+            for part in by_depth(workload, &own, &users) {
+                for at in &part.targets {
+                    let total = part.depth.unwrap_or(own[*at]).saturating_mul(users[*at]);
+                    deepest[*at] = deepest[*at].max(total);
+                }
+                run.workloads.push(part);
+            }
+        }
+    }
+    for (target, depth) in targets.iter_mut().zip(deepest).filter(|(_, depth)| *depth > 0) {
+        target.depth = depth;
+    }
+}
+
+/// Splits a workload into parts whose targets allow each the same depth.
+fn by_depth(workload: plan::Workload, own: &[u32], users: &[u32]) -> Vec<plan::Workload> {
+    let mut groups: Vec<(u32, Vec<usize>)> = Vec::new();
+    for at in &workload.targets {
+        let asked = workload.depth.unwrap_or(own[*at]);
+        let depth = asked.div_ceil(users[*at].max(1)).max(1);
+        match groups.iter_mut().find(|(other, _)| *other == depth) {
+            Some((_, targets)) => targets.push(*at),
+            None => groups.push((depth, vec![*at])),
+        }
+    }
+    let all = workload.targets.len() as f64;
+    groups
+        .into_iter()
+        .map(|(depth, targets)| {
+            let part = targets.len() as f64 / all;
+            plan::Workload {
+                depth: Some(depth),
+                share: workload.share * part,
+                rate: workload.rate.map(|rate| rate * part),
+                targets,
+                ..workload.clone()
+            }
+        })
+        .collect()
+}

@@ -1,0 +1,330 @@
+//! Run definitions: `rd=`.
+
+use super::context::Context;
+use super::keys::FILE_OPERATIONS;
+use super::scan::{Param, Text};
+use super::shared;
+use super::statement::{self, Statement};
+use super::value::{self, Number, Unit};
+use super::workload::{DEFINITIONS_MAX, SEEK_WORDS, order_of, transfer_bytes};
+use crate::diagnostic::Diagnostic;
+use plan::{Command, DataLimit, Gaps, OpenFlags, Span, Stop};
+
+/// A rate in a list of them.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub(crate) enum RateValue {
+    Number(f64),
+    Max,
+    /// A fraction of the last maximum.
+    Relative(f64),
+}
+
+/// `iorate=`.
+#[derive(Clone, Debug, PartialEq)]
+pub(crate) enum RateParam {
+    /// Numbers as written; a list is a loop, or the steps of a burst.
+    List {
+        values: Vec<RateValue>,
+        list: bool,
+    },
+    Curve,
+}
+
+/// How the rate changes within a run.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum BurstKind {
+    Variable,
+    Spike,
+}
+
+/// What a loop varies; the names are those of its titles.
+#[derive(Clone, Debug, PartialEq)]
+pub(crate) struct Loop {
+    pub(crate) name: &'static str,
+    /// `(number, text in the title)`.
+    pub(crate) values: Vec<(f64, String)>,
+    pub(crate) span: Span,
+}
+
+/// A run definition.
+#[derive(Clone, Debug)]
+pub(crate) struct Definition {
+    pub(crate) name: String,
+    pub(crate) works: Vec<Text>,
+    pub(crate) targets: Vec<Text>,
+    pub(crate) targets_span: Span,
+    pub(crate) file_works: Vec<Text>,
+    pub(crate) rate: Option<(RateParam, Span)>,
+    /// Was it called `fwdrate`?
+    pub(crate) file_rate: bool,
+    pub(crate) curve: Vec<(f64, bool)>,
+    pub(crate) stop_response_ns: Option<u64>,
+    pub(crate) elapsed_ns: u64,
+    pub(crate) interval_ns: u64,
+    pub(crate) warmup_ns: u64,
+    pub(crate) pause_ns: u64,
+    pub(crate) gaps: Gaps,
+    pub(crate) burst: Option<BurstKind>,
+    pub(crate) stop: Stop,
+    pub(crate) start_commands: Vec<Command>,
+    pub(crate) end_commands: Vec<Command>,
+    pub(crate) open: Option<OpenFlags>,
+    pub(crate) format: bool,
+    pub(crate) loops: Vec<Loop>,
+    pub(crate) time_span: Span,
+    pub(crate) span: Span,
+}
+
+impl Default for Definition {
+    fn default() -> Self {
+        Self {
+            name: String::new(),
+            works: Vec::new(),
+            targets: Vec::new(),
+            targets_span: Span::default(),
+            file_works: Vec::new(),
+            rate: None,
+            file_rate: false,
+            curve: [10.0, 50.0, 70.0, 80.0, 90.0, 100.0].map(|percent| (percent, false)).to_vec(),
+            stop_response_ns: None,
+            elapsed_ns: 30_000_000_000,
+            interval_ns: 1_000_000_000,
+            warmup_ns: 0,
+            pause_ns: 0,
+            gaps: Gaps::Exponential,
+            burst: None,
+            stop: Stop::default(),
+            start_commands: Vec::new(),
+            end_commands: Vec::new(),
+            open: None,
+            format: false,
+            loops: Vec::new(),
+            time_span: Span::default(),
+            span: Span::default(),
+        }
+    }
+}
+
+/// Reads all run definitions, in order; `addition` is added to each of them.
+pub(crate) fn read(context: &mut Context, statements: &[Statement], addition: &[Param]) -> Vec<Definition> {
+    let mut template = Definition::default();
+    let mut out: Vec<Definition> = Vec::new();
+    for statement in statements {
+        // journal_recovery overrides a run that is not built yet.
+        let special = statement.name.text == "journal_recovery";
+        let default = statement.name.text == "default";
+        let mut statement = statement.clone();
+        if !default {
+            statement.params.extend_from_slice(addition);
+        }
+        let mut run = Definition { span: statement.span, name: statement.name.text.clone(), ..template.clone() };
+        let named = statement::check_name(context, &statement);
+        statement::each(context, &statement, |context, name, param| set(context, &mut run, name, param, default));
+        if default {
+            template = run;
+        } else if named && !special {
+            if out.len() >= DEFINITIONS_MAX {
+                let message = format!("more than {DEFINITIONS_MAX} run definitions");
+                context.note_once("runs", Diagnostic::error("too-much", statement.span, message));
+                break;
+            }
+            out.push(run);
+        }
+    }
+    out
+}
+
+fn set(context: &mut Context, run: &mut Definition, name: &'static str, param: &Param, default: bool) {
+    match name {
+        "wd" => run.works.clone_from(&param.values),
+        "sd" => (run.targets, run.targets_span) = (param.values.clone(), param.span),
+        "fwd" => run.file_works.clone_from(&param.values),
+        "iorate" => {
+            run.file_rate = param.key.starts_with("fw");
+            if let Some(rate) = rate(context, param) {
+                run.rate = Some((rate, param.span));
+            }
+        }
+        "curve" => curve(context, run, param),
+        "stopcurve" => {
+            let limit = value::bounded(context, name, param, Unit::Plain, 0.001..=3_600_000.0);
+            run.stop_response_ns = limit.map(|ms| value::to_u64(ms * 1e6)).or(run.stop_response_ns);
+        }
+        "elapsed" => {
+            run.elapsed_ns = value::time_ns(context, name, param, 0.001).unwrap_or(run.elapsed_ns);
+            run.time_span = param.span;
+        }
+        "interval" => {
+            run.interval_ns = value::time_ns(context, name, param, 0.01).unwrap_or(run.interval_ns);
+            run.time_span = param.span;
+        }
+        "warmup" => run.warmup_ns = value::time_ns(context, name, param, 0.0).unwrap_or(run.warmup_ns),
+        "pause" => run.pause_ns = value::time_ns(context, name, param, 0.0).unwrap_or(run.pause_ns),
+        "distribution" => distribution(context, run, param),
+        "maxdata" => run.stop.total = data_limit(context, name, param).or(run.stop.total),
+        "maxdataread" => run.stop.read = data_limit(context, name, param).or(run.stop.read),
+        "maxdatawritten" => run.stop.written = data_limit(context, name, param).or(run.stop.written),
+        "maxops" => run.stop.operations = value::bytes(context, name, param, 1..=1 << 50).or(run.stop.operations),
+        "replay" => context.unsupported(param.key_span, "replaying traces (replay=) is not built yet"),
+        "mount" => context.unsupported(param.key_span, "mounting file systems (mount=) is not built yet"),
+        "startcmd" => run.start_commands = shared::commands(param),
+        "endcmd" => run.end_commands = shared::commands(param),
+        "openflags" => run.open = Some(shared::open_flags(context, param)),
+        "format" if default => {
+            let found = Diagnostic::error("default", param.key_span, "format= is not allowed in rd=default");
+            context.push(found.help("give each rd= its own format="));
+        }
+        "format" => format(context, run, param),
+        "operations" | "foroperations" => operations(context, run, name, param),
+        _ => numeric_loop(context, run, name, param),
+    }
+}
+
+fn rate(context: &mut Context, param: &Param) -> Option<RateParam> {
+    const MAX: f64 = f64::MAX;
+    if let [text] = param.values.as_slice() {
+        let lower = text.text.to_lowercase();
+        if lower == "curve" {
+            return Some(RateParam::Curve);
+        }
+        if lower.starts_with(|c: char| c.is_alphabetic()) && lower != "max" {
+            let _ = value::word(context, "iorate", text, &["max", "curve", "a number"]);
+            return None;
+        }
+    }
+    let numbers = value::list(context, "iorate", param, &param.values, Unit::Plain, &[("max", MAX)])?;
+    let mut values = Vec::with_capacity(numbers.len());
+    for number in &numbers {
+        values.push(if number.value == MAX {
+            RateValue::Max
+        } else if number.percent || number.value < 0.0 {
+            let percent = Number { value: number.value.abs(), percent: false, ..*number };
+            RateValue::Relative(value::check_bounds(context, "iorate in percent", &percent, 0.001..=1000.0)? / 100.0)
+        } else {
+            RateValue::Number(value::check_bounds(context, "iorate", number, 0.0..=1e9)?)
+        });
+    }
+    Some(RateParam::List { values, list: numbers.len() > 1 })
+}
+
+/// `curve=(10,50%)`: a point with a percent sign is accepted and named `(-50%)`, as Vdbench does.
+fn curve(context: &mut Context, run: &mut Definition, param: &Param) {
+    let Some(numbers) = value::numbers(context, "curve", param, Unit::Plain) else { return };
+    let mut points = Vec::with_capacity(numbers.len());
+    for number in &numbers {
+        let negative = number.percent || number.value < 0.0;
+        let percent = Number { value: number.value.abs(), percent: false, ..*number };
+        if let Some(percent) = value::check_bounds(context, "a point of the curve", &percent, 0.001..=1000.0) {
+            points.push((percent, negative));
+        }
+    }
+    run.curve = points;
+}
+
+fn distribution(context: &mut Context, run: &mut Definition, param: &Param) {
+    for text in &param.values {
+        match value::word(
+            context,
+            "distribution",
+            text,
+            &["exponential", "uniform", "deterministic", "variable", "spike"],
+        ) {
+            Some("exponential") => run.gaps = Gaps::Exponential,
+            Some("uniform") => run.gaps = Gaps::Uniform,
+            Some("deterministic") => run.gaps = Gaps::Deterministic,
+            Some("variable") => run.burst = Some(BurstKind::Variable),
+            Some("spike") => run.burst = Some(BurstKind::Spike),
+            _ => {}
+        }
+    }
+}
+
+/// Below 100 it counts multiples of the targets' size.
+fn data_limit(context: &mut Context, name: &str, param: &Param) -> Option<DataLimit> {
+    let amount = value::bounded(context, name, param, Unit::Plain, 0.001..=value::BYTES_MAX as f64)?;
+    Some(if amount < 100.0 { DataLimit::TargetSizes(amount) } else { DataLimit::Bytes(value::to_u64(amount)) })
+}
+
+fn format(context: &mut Context, run: &mut Definition, param: &Param) {
+    const WORDS: [&str; 9] = ["no", "yes", "restart", "only", "once", "clean", "directories", "limited", "complete"];
+    let words: Vec<&str> =
+        param.values.iter().filter_map(|text| value::word(context, "format", text, &WORDS)).collect();
+    run.format = !words.is_empty() && !words.contains(&"no");
+    if words.contains(&"limited") && !words.contains(&"only") {
+        let found = Diagnostic::error("format", param.span, "format=limited needs `only`");
+        context.push(found.help("write format=(limited,only)"));
+    }
+}
+
+fn operations(context: &mut Context, run: &mut Definition, name: &'static str, param: &Param) {
+    let words: Vec<&str> =
+        param.values.iter().filter_map(|text| value::word(context, name, text, FILE_OPERATIONS)).collect();
+    if name == "foroperations" && !words.is_empty() {
+        let values = words.iter().map(|word| (0.0, (*word).to_string())).collect();
+        put_loop(run, Loop { name: "operations", values, span: param.span });
+    }
+}
+
+/// `forX=(…)` or `X=(…)`.
+fn numeric_loop(context: &mut Context, run: &mut Definition, name: &'static str, param: &Param) {
+    let words: &[(&str, f64)] = if name == "seekpct" { &SEEK_WORDS } else { &[] };
+    let Some(numbers) = value::list(context, name, param, &param.values, Unit::Plain, words) else { return };
+    let mut values = Vec::with_capacity(numbers.len());
+    for number in &numbers {
+        let good = match name {
+            "xfersize" => transfer_bytes(context, number).map(|bytes| (bytes as f64, size_text(bytes as f64))),
+            "threads" => {
+                value::count_of(context, name, number, 1..=65_536).map(|count| (f64::from(count), count.to_string()))
+            }
+            "rdpct" | "rhpct" | "whpct" => {
+                value::fraction_of(context, name, number).map(|fraction| (fraction, plain(number.value)))
+            }
+            "seekpct" => order_of(context, number).map(|_| (number.value, plain(number.value))),
+            "hitarea" => value::bytes_of(context, name, number, 512..=value::BYTES_MAX)
+                .map(|bytes| (bytes as f64, size_text(bytes as f64))),
+            "compratio" => value::check_bounds(context, name, number, 1.0..=1000.0).map(|ratio| (ratio, plain(ratio))),
+            "compression" => {
+                value::check_bounds(context, name, number, 0.1..=100.0).map(|percent| (100.0 / percent, plain(percent)))
+            }
+            "depth" | "width" | "files" => {
+                value::count_of(context, name, number, 1..=u32::MAX).map(|count| (f64::from(count), count.to_string()))
+            }
+            // Sizes of file structures; totalsize may be a percentage.
+            _ => {
+                let number = Number { percent: false, ..*number };
+                value::check_bounds(context, name, &number, 0.0..=value::BYTES_MAX as f64)
+                    .map(|size| (size, size_text(size)))
+            }
+        };
+        values.extend(good);
+    }
+    if !values.is_empty() {
+        // Vdbench stores the compression as a ratio.
+        let name = if name == "compression" { "compratio" } else { name };
+        put_loop(run, Loop { name, values, span: param.span });
+    }
+}
+
+/// A later loop over the same takes the place of the earlier.
+fn put_loop(run: &mut Definition, new: Loop) {
+    match run.loops.iter_mut().find(|old| old.name == new.name) {
+        Some(old) => *old = new,
+        None => run.loops.push(new),
+    }
+}
+
+/// A number without digits that say nothing.
+pub(crate) fn plain(value: f64) -> String {
+    format!("{}", (value * 1e6).round() / 1e6)
+}
+
+/// A size with the largest suffix that divides it.
+fn size_text(bytes: f64) -> String {
+    for (power, suffix) in [(40, "t"), (30, "g"), (20, "m"), (10, "k")] {
+        let unit = (1_u64 << power) as f64;
+        if bytes >= unit && bytes % unit == 0.0 {
+            return format!("{}{suffix}", plain(bytes / unit));
+        }
+    }
+    plain(bytes)
+}

@@ -1,0 +1,185 @@
+//! Parameters that stand in several sections: open flags, ranges, commands, duplication.
+
+use super::context::Context;
+use super::scan::{Param, Text};
+use super::value::{self, Number, Unit};
+use crate::diagnostic::Diagnostic;
+use crate::suggest::did_you_mean;
+use plan::{AddressRange, Bound, Command, Dedup, DedupSets, OpenFlags};
+
+/// Bits of `open(2)` on Linux that `openflags=0x…` may carry, with their fields.
+const O_DSYNC: u32 = 0x1000;
+const O_SYNC: u32 = 0x10_1000;
+const O_DIRECT: u32 = if cfg!(target_arch = "aarch64") { 0x1_0000 } else { 0x4000 };
+const O_DIRECTORY: u32 = if cfg!(target_arch = "aarch64") { 0x4000 } else { 0x1_0000 };
+/// Access mode, create, exclusive, truncate, append, directory, path, temporary file: never the user's to set here.
+const FORBIDDEN: u32 = 0x3 | 0x40 | 0x80 | 0x200 | 0x400 | 0x20_0000 | 0x40_0000 | O_DIRECTORY;
+
+/// `openflags=`.
+pub(crate) fn open_flags(context: &mut Context, param: &Param) -> OpenFlags {
+    const WORDS: [&str; 6] = ["o_direct", "directio", "o_sync", "o_dsync", "o_rsync", "fsync"];
+    let mut flags = OpenFlags::default();
+    for text in &param.values {
+        match text.text.to_lowercase().as_str() {
+            "o_direct" | "directio" => flags.direct = true,
+            "o_sync" | "o_rsync" => flags.sync = true,
+            "o_dsync" => flags.dsync = true,
+            "fsync" => flags.fsync_at_end = true,
+            word @ ("directio_off" | "clear_cache") => {
+                let message = format!("openflags={word} has no effect here: it belongs to Solaris");
+                context.note_once(word, Diagnostic::note("no-effect", text.span, message));
+            }
+            word => match word.strip_prefix("0x").map(|digits| u32::from_str_radix(digits, 16)) {
+                Some(Ok(bits)) => hex_flags(context, text, bits, &mut flags),
+                _ => {
+                    let shown: String = text.text.chars().take(40).collect();
+                    let found =
+                        Diagnostic::error("unknown-word", text.span, format!("`openflags` does not know `{shown}`"));
+                    let help =
+                        did_you_mean(word, WORDS).unwrap_or_else(|| format!("one of: {}, 0xHEX", WORDS.join(", ")));
+                    context.push(found.help(help));
+                }
+            },
+        }
+    }
+    flags
+}
+
+fn hex_flags(context: &mut Context, text: &Text, bits: u32, flags: &mut OpenFlags) {
+    if bits & FORBIDDEN != 0 {
+        let message = format!(
+            "openflags={}: {:#x} would change how the target is opened or written",
+            text.text,
+            bits & FORBIDDEN
+        );
+        let help = "truncating, appending, creating and the access mode are not for openflags";
+        context.push(Diagnostic::error("openflags", text.span, message).help(help));
+        return;
+    }
+    flags.direct |= bits & O_DIRECT != 0;
+    match bits & O_SYNC {
+        O_SYNC => flags.sync = true,
+        O_DSYNC => flags.dsync = true,
+        _ => {}
+    }
+    flags.extra |= bits & !(O_DIRECT | O_SYNC);
+}
+
+/// `range=(low,high)` and `hotband=(low,high)`: percent up to 200, bytes above.
+pub(crate) fn range(context: &mut Context, name: &str, param: &Param) -> Option<AddressRange> {
+    let numbers = value::numbers(context, name, param, Unit::Plain)?;
+    let [low, high] = numbers.as_slice() else {
+        let message = format!("`{name}` wants two values, found {}", numbers.len());
+        let help = format!("{name}=(LOW,HIGH) in percent or bytes: {name}=(10,50)");
+        context.push(Diagnostic::error("range", param.span, message).help(help));
+        return None;
+    };
+    value::check_bounds(context, name, &Number { percent: false, ..*low }, 0.0..=value::BYTES_MAX as f64)?;
+    value::check_bounds(context, name, &Number { percent: false, ..*high }, 0.0..=value::BYTES_MAX as f64)?;
+    let percent = low.value <= 200.0 && high.value <= 200.0;
+    if high.value <= low.value || (percent && (low.value >= 100.0 || high.value - low.value > 100.0)) {
+        let message = format!("`{name}` from {} to {} is empty or more than all", low.value, high.value);
+        let help = "the second value must be larger; above 100 (percent) the range goes on at the beginning: (90,110)";
+        context.push(Diagnostic::error("range", param.span, message).help(help));
+        return None;
+    }
+    let bound = |number: &Number| match percent {
+        true => Bound::Fraction(number.value / 100.0),
+        false => Bound::Bytes(value::to_u64(number.value)),
+    };
+    Some(AddressRange { low: bound(low), high: bound(high) })
+}
+
+/// `startcmd=` and `endcmd=`: commands, then where the output goes and which process runs them.
+pub(crate) fn commands(param: &Param) -> Vec<Command> {
+    let mut output = "log";
+    let mut lines: Vec<&Text> = Vec::new();
+    for text in &param.values {
+        match text.text.to_lowercase().as_str() {
+            "cons" | "console" if param.list => output = "cons",
+            "sum" | "summary" if param.list => output = "sum",
+            "log" if param.list => output = "log",
+            "master" | "slave" if param.list => {}
+            _ => lines.push(text),
+        }
+    }
+    lines
+        .into_iter()
+        .map(|text| Command { line: text.text.clone(), output: output.to_string(), span: text.span })
+        .collect()
+}
+
+/// Compression ratio, 1 or more.
+pub(crate) fn compression_ratio(context: &mut Context, param: &Param) -> Option<f64> {
+    value::bounded(context, "compratio", param, Unit::Plain, 1.0..=1000.0)
+}
+
+/// What is known of duplication; complete with ratio and unit.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub(crate) struct DedupParams {
+    pub(crate) ratio: Option<f64>,
+    pub(crate) unit_bytes: Option<u64>,
+    pub(crate) sets: Option<DedupSets>,
+    /// The first parameter of all.
+    pub(crate) span: Option<plan::Span>,
+}
+
+impl DedupParams {
+    /// Takes one of the `dedup*=` parameters.
+    pub(crate) fn set(&mut self, context: &mut Context, name: &str, param: &Param) {
+        self.span = self.span.or(Some(param.key_span));
+        match name {
+            "dedupratio" => self.ratio = value::bounded(context, name, param, Unit::Plain, 1.0..=1e6).or(self.ratio),
+            "dedupunit" => {
+                self.unit_bytes = value::bytes(context, name, param, 512..=1 << 30).or(self.unit_bytes);
+                if self.unit_bytes.is_some_and(|unit| unit % 512 != 0) {
+                    let message = "`dedupunit` must be a multiple of 512";
+                    context.push(Diagnostic::error("alignment", param.span, message));
+                }
+            }
+            "dedupsets" => {
+                if let Some(number) = value::one(context, name, param, Unit::Plain) {
+                    self.sets = if number.percent {
+                        value::fraction_of(context, name, &number).map(DedupSets::Fraction)
+                    } else {
+                        value::bytes_of(context, name, &number, 1..=1 << 40).map(DedupSets::Count)
+                    };
+                }
+            }
+            "deduphotsets" => {
+                let _ = value::numbers(context, name, param, Unit::Plain);
+            }
+            "dedupflipflop" => {
+                if let Some(text) = value::text(context, name, param) {
+                    let _ = value::word(context, name, &text, &["yes", "no", "hot"]);
+                }
+            }
+            "dedupacross" => {
+                let _ = value::yes_no(context, name, param);
+            }
+            _ => {
+                let _ = value::count(context, name, param, 1..=126);
+            }
+        }
+    }
+
+    /// The complete setting; Vdbench's default of sets is 5 %.
+    pub(crate) fn complete(&self, context: &mut Context) -> Option<Dedup> {
+        let span = self.span?;
+        let Some(ratio) = self.ratio else {
+            let found = Diagnostic::error("dedup", span, "duplication is set without dedupratio=");
+            context.push(found.help("add dedupratio=2, or take the other dedup parameters out"));
+            return None;
+        };
+        if ratio <= 1.0 {
+            return None;
+        }
+        let Some(unit_bytes) = self.unit_bytes else {
+            let found = Diagnostic::error("dedup", span, "dedupratio= needs dedupunit=");
+            context.push(found.help("add dedupunit=4k to the general parameters, at the top of the file"));
+            return None;
+        };
+        context.unsupported(span, "duplicate data (dedupratio=) is not built yet");
+        Some(Dedup { ratio, unit_bytes, sets: self.sets.unwrap_or(DedupSets::Fraction(0.05)) })
+    }
+}

@@ -1,0 +1,292 @@
+//! Files into lines: comments, includes, `eof`, variables; every byte keeps the place that it came from.
+
+use super::context::Context;
+use super::scan::{Param, Scanner};
+use crate::diagnostic::Diagnostic;
+use crate::loader::{LoadError, Loader};
+use crate::suggest::did_you_mean;
+use plan::{Source, Span};
+use std::path::{Path, PathBuf};
+
+/// Vdbench's limit of lines, all files together.
+const LINES_MAX: u32 = 32_768;
+/// Longest line, after variables were replaced.
+const LINE_BYTES_MAX: usize = 1 << 20;
+/// All texts together.
+const TEXT_BYTES_MAX: usize = 64 << 20;
+/// How deep includes may nest (in Vdbench not at all).
+const DEPTH_MAX: usize = 16;
+
+/// One line with its variables replaced.
+#[derive(Debug, Default)]
+pub(crate) struct Line {
+    /// The text.
+    pub(crate) text: String,
+    /// For every byte of the text, the bytes of the source that it came from, `(start, end)`.
+    pub(crate) origin: Vec<(u32, u32)>,
+    /// Index of the source.
+    pub(crate) source: u32,
+    /// Counts over all files.
+    pub(crate) number: u32,
+}
+
+impl Line {
+    /// The place of a range of the text.
+    pub(crate) fn span(&self, start: usize, end: usize) -> Span {
+        let last = self.origin.len().saturating_sub(1);
+        let Some((from, _)) = self.origin.get(start.min(last)) else {
+            return Span { source: self.source, start: 0, len: 0 };
+        };
+        let (from, until) = match start < self.origin.len() {
+            true => (*from, self.origin[end.saturating_sub(1).clamp(start, last)].1),
+            // Just behind the end.
+            false => (self.origin[last].1, self.origin[last].1),
+        };
+        Span { source: self.source, start: from, len: until.saturating_sub(from) }
+    }
+}
+
+/// A variable of the command line.
+#[derive(Debug)]
+struct Variable<'a> {
+    name: &'a str,
+    value: &'a str,
+    used: bool,
+}
+
+/// Reads files and everything that they include into one stream of parameters.
+pub(crate) struct SourceReader<'a> {
+    loader: &'a dyn Loader,
+    variables: Vec<Variable<'a>>,
+    scanner: Scanner,
+    lines: u32,
+    bytes: usize,
+    /// Paths being read now, outermost first.
+    open: Vec<PathBuf>,
+    /// Texts that were read, by path.
+    known: Vec<(PathBuf, u32)>,
+    full: bool,
+}
+
+impl<'a> SourceReader<'a> {
+    pub(crate) fn new(loader: &'a dyn Loader, variables: &'a [(String, String)]) -> Self {
+        let mut variables: Vec<Variable<'a>> =
+            variables.iter().map(|(name, value)| Variable { name, value, used: false }).collect();
+        variables.sort_by_key(|variable| std::cmp::Reverse(variable.name.len()));
+        Self {
+            loader,
+            variables,
+            scanner: Scanner::default(),
+            lines: 0,
+            bytes: 0,
+            open: Vec::new(),
+            known: Vec::new(),
+            full: false,
+        }
+    }
+
+    /// Reads one file of the command line.
+    pub(crate) fn file(&mut self, context: &mut Context, path: &Path) {
+        match self.source_of(context, path) {
+            Ok(source) => self.nest(context, path, source),
+            Err(why) => {
+                let name = path.display().to_string();
+                let span = Span { source: index_u32(context.sources.len()), start: 0, len: 0 };
+                context.sources.push(Source { name, text: String::new() });
+                let found = Diagnostic::error("cannot-read", span, format!("failed to read the parameter file: {why}"));
+                context.push(found);
+            }
+        }
+    }
+
+    /// Reads a text that is no file.
+    pub(crate) fn text(&mut self, context: &mut Context, name: &str, text: &str) {
+        let source = index_u32(context.sources.len());
+        context.sources.push(Source { name: name.to_string(), text: text.to_string() });
+        self.lines_of(context, Path::new("."), source);
+    }
+
+    /// Ends the last parameter and gives all of them.
+    pub(crate) fn finish(mut self, context: &mut Context) -> Vec<Param> {
+        self.scanner.finish(context);
+        for variable in self.variables.iter().filter(|variable| !variable.used) {
+            let span = Span { source: index_u32(context.sources.len()), start: 0, len: index_u32(variable.name.len()) };
+            let text = format!("{}={}", variable.name, variable.value);
+            context.sources.push(Source { name: "<command line>".to_string(), text });
+            let message = format!("the variable `{}` is used by no parameter file", variable.name);
+            let help = format!("write ${} where its value belongs, or leave it out", variable.name);
+            context.push(Diagnostic::error("unused-variable", span, message).help(help));
+        }
+        self.scanner.params
+    }
+
+    /// The text of a file as a source; read once however often it is included.
+    fn source_of(&mut self, context: &mut Context, path: &Path) -> Result<u32, String> {
+        if let Some((_, source)) = self.known.iter().find(|(known, _)| known == path) {
+            return Ok(*source);
+        }
+        let bytes = self.loader.load(path).map_err(|why| why.to_string())?;
+        self.bytes = self.bytes.saturating_add(bytes.len());
+        if self.bytes > TEXT_BYTES_MAX {
+            return Err(LoadError::TooLarge.to_string());
+        }
+        if bytes.contains(&0) {
+            return Err("it is binary (it has bytes of zero), not a parameter file".to_string());
+        }
+        let text = match String::from_utf8(bytes) {
+            Ok(text) => text,
+            Err(error) => String::from_utf8_lossy(error.as_bytes()).into_owned(),
+        };
+        let source = index_u32(context.sources.len());
+        context.sources.push(Source { name: path.display().to_string(), text });
+        self.known.push((path.to_path_buf(), source));
+        Ok(source)
+    }
+
+    fn nest(&mut self, context: &mut Context, path: &Path, source: u32) {
+        self.open.push(path.to_path_buf());
+        self.lines_of(context, path.parent().unwrap_or(Path::new("")), source);
+        self.open.pop();
+    }
+
+    fn lines_of(&mut self, context: &mut Context, folder: &Path, source: u32) {
+        // Taken out while it is read, so that the context stays free for findings.
+        let text = std::mem::take(&mut context.sources[source as usize].text);
+        let mut start = 0;
+        for raw in text.split('\n') {
+            if !self.line(context, folder, source, start, raw) || self.full {
+                break;
+            }
+            start += raw.len() + 1;
+        }
+        context.sources[source as usize].text = text;
+    }
+
+    /// One line; false ends the file.
+    fn line(&mut self, context: &mut Context, folder: &Path, source: u32, start: usize, raw: &str) -> bool {
+        let lead = raw.len() - raw.trim_start_matches(|c: char| c.is_whitespace() || c == '\u{feff}').len();
+        let (at, text) = (start + lead, raw[lead..].trim_end());
+        let whole = Span { source, start: index_u32(at), len: index_u32(text.len().min(80)) };
+        if self.lines >= LINES_MAX {
+            let message = format!("more than {LINES_MAX} lines, all files together");
+            context
+                .push(Diagnostic::error("too-many-lines", whole, message).help("use lists, ranges and count= instead"));
+            self.full = true;
+            return false;
+        }
+        self.lines += 1;
+        if text.is_empty() || text.starts_with(['/', '#', '*']) {
+            return true;
+        }
+        if text.get(..3).is_some_and(|word| word.eq_ignore_ascii_case("eof")) {
+            return false;
+        }
+        let Some(line) = self.replace(context, source, at, text) else { return true };
+        match line.text.get(..8).filter(|word| word.eq_ignore_ascii_case("include=")) {
+            Some(_) => self.include(context, folder, &line, whole),
+            None => self.scanner.line(context, &line),
+        }
+        true
+    }
+
+    /// Replaces variables; the longest name that fits wins.
+    fn replace(&mut self, context: &mut Context, source: u32, at: usize, text: &str) -> Option<Line> {
+        let mut line = Line { source, number: self.lines, ..Line::default() };
+        let mut rest = 0;
+        while let Some(c) = text[rest..].chars().next() {
+            let variable = match c {
+                '$' | '!' => self
+                    .variables
+                    .iter_mut()
+                    .find(|variable| !variable.name.is_empty() && text[rest + 1..].starts_with(variable.name)),
+                _ => None,
+            };
+            let (add, taken) = match variable {
+                Some(variable) => {
+                    variable.used = true;
+                    (variable.value, 1 + variable.name.len())
+                }
+                None => (&text[rest..rest + c.len_utf8()], c.len_utf8()),
+            };
+            if line.text.len() + add.len() > LINE_BYTES_MAX {
+                let span = Span { source, start: index_u32(at), len: 1 };
+                let message = format!("the line is longer than {} KiB", LINE_BYTES_MAX >> 10);
+                context.push(
+                    Diagnostic::error("long-line", span, message).help("end a line with a comma to go on in the next"),
+                );
+                return None;
+            }
+            let origin = (index_u32(at + rest), index_u32(at + rest + taken));
+            line.text.push_str(add);
+            line.origin.resize(line.text.len(), origin);
+            rest += taken;
+        }
+        Some(line)
+    }
+
+    fn include(&mut self, context: &mut Context, folder: &Path, line: &Line, whole: Span) {
+        let name = line.text[8..].split(char::is_whitespace).next().unwrap_or_default();
+        let span = line.span(8, 8 + name.len().max(1));
+        let name = name.trim_matches('"');
+        if name.is_empty() {
+            context.push(Diagnostic::error("include", whole, "include= names no file").help("write include=FILE"));
+            return;
+        }
+        let beside = folder.join(name);
+        let (path, source) = match self.source_of(context, &beside) {
+            Ok(source) => (beside, source),
+            Err(why) => match self.source_of(context, Path::new(name)) {
+                Ok(source) => (PathBuf::from(name), source),
+                Err(_) => {
+                    let message = format!("failed to read the included file {}: {why}", beside.display());
+                    let help = "a name is looked up beside the including file, then in the current directory";
+                    context.push(Diagnostic::error("include", span, message).help(help));
+                    return;
+                }
+            },
+        };
+        if self.open.contains(&path) {
+            let message = format!("{} includes itself", path.display());
+            context.push(Diagnostic::error("include-cycle", span, message).help("take this line out"));
+        } else if self.open.len() >= DEPTH_MAX {
+            let message = format!("includes are nested deeper than {DEPTH_MAX}");
+            context.push(Diagnostic::error("include", span, message));
+        } else {
+            self.nest(context, &path, source);
+        }
+    }
+}
+
+/// Complains about `$name` that no variable has replaced, where it can be nothing else.
+pub(crate) fn check_variables(context: &mut Context, params: &[Param], names: &[(String, String)], host_allowed: bool) {
+    const COMMANDS: [&str; 3] = ["startcmd", "endcmd", "heartbeat_error"];
+    for param in params {
+        if COMMANDS.iter().any(|command| param.key.len() > 4 && command.starts_with(param.key.as_str())) {
+            continue;
+        }
+        for value in &param.values {
+            let Some((mark, name)) = unresolved(&value.text) else { continue };
+            if host_allowed && name.starts_with("host") {
+                continue;
+            }
+            let message = format!("the variable `{mark}{name}` has no value");
+            let help = did_you_mean(name, names.iter().map(|(name, _)| name.as_str()))
+                .unwrap_or_else(|| format!("give it on the command line: {name}=VALUE"));
+            context.push(Diagnostic::error("unresolved-variable", value.span, message).help(help));
+        }
+    }
+}
+
+/// The first `$name` in a value, or a `!name` at its beginning.
+fn unresolved(text: &str) -> Option<(char, &str)> {
+    let from = if text.starts_with('!') { 0 } else { text.find('$')? };
+    let mark = text[from..].chars().next()?;
+    let name = &text[from + 1..];
+    let end = name.find(|c: char| !c.is_ascii_alphanumeric() && c != '_').unwrap_or(name.len());
+    name.starts_with(|c: char| c.is_ascii_alphabetic()).then(|| (mark, &name[..end]))
+}
+
+/// A length or index as 32 bits; all texts together are far smaller.
+pub(crate) fn index_u32(value: usize) -> u32 {
+    u32::try_from(value).unwrap_or(u32::MAX)
+}

@@ -1,0 +1,345 @@
+//! Workload definitions: `wd=`.
+
+use super::context::Context;
+use super::keys::Section;
+use super::scan::{Param, Text};
+use super::shared;
+use super::statement::{self, Statement};
+use super::value::{self, Number, Unit};
+use crate::diagnostic::Diagnostic;
+use plan::{AddressRange, Distribution, OpenFlags, Order, Span, TransferSize};
+
+/// Largest transfer.
+pub(crate) const TRANSFER_MAX: u64 = 1 << 30;
+/// Most definitions of one kind.
+pub(crate) const DEFINITIONS_MAX: usize = 4096;
+
+/// A workload definition.
+#[derive(Clone, Debug)]
+pub(crate) struct Work {
+    pub(crate) name: String,
+    pub(crate) targets: Vec<Text>,
+    pub(crate) transfer: TransferSize,
+    pub(crate) transfer_span: Span,
+    pub(crate) read: f64,
+    pub(crate) order: Order,
+    pub(crate) order_span: Span,
+    pub(crate) read_hit: f64,
+    pub(crate) write_hit: f64,
+    pub(crate) range: Option<AddressRange>,
+    pub(crate) hot_band: Option<AddressRange>,
+    pub(crate) stride: Option<(u64, u64)>,
+    pub(crate) streams: Option<u32>,
+    pub(crate) skew: Option<(f64, Span)>,
+    pub(crate) rate: Option<f64>,
+    pub(crate) priority: Option<(u32, Span)>,
+    pub(crate) threads: Option<u32>,
+    pub(crate) open: Option<OpenFlags>,
+    pub(crate) trim: f64,
+    pub(crate) flush: f64,
+    pub(crate) fsync_every: Option<u32>,
+    pub(crate) fdatasync_every: Option<u32>,
+    pub(crate) think_ns: u64,
+    /// `random_distribution=` or `coverage=`, which take the place of uniform.
+    pub(crate) spread: Option<(Distribution, Span)>,
+    pub(crate) span: Span,
+}
+
+impl Default for Work {
+    fn default() -> Self {
+        Self {
+            name: String::new(),
+            targets: Vec::new(),
+            transfer: TransferSize::Fixed(4096),
+            transfer_span: Span::default(),
+            read: 1.0,
+            order: Order::Random(Distribution::Uniform),
+            order_span: Span::default(),
+            read_hit: 0.0,
+            write_hit: 0.0,
+            range: None,
+            hot_band: None,
+            stride: None,
+            streams: None,
+            skew: None,
+            rate: None,
+            priority: None,
+            threads: None,
+            open: None,
+            trim: 0.0,
+            flush: 0.0,
+            fsync_every: None,
+            fdatasync_every: None,
+            think_ns: 0,
+            spread: None,
+            span: Span::default(),
+        }
+    }
+}
+
+/// Reads all workload definitions, in order.
+pub(crate) fn read(context: &mut Context, statements: &[Statement]) -> Vec<Work> {
+    let mut template = Work::default();
+    let mut out: Vec<Work> = Vec::new();
+    let mut names = std::collections::BTreeSet::new();
+    for statement in statements {
+        debug_assert_eq!(statement.section, Section::Workload);
+        let mut work = Work { span: statement.span, name: statement.name.text.clone(), ..template.clone() };
+        let named = statement::check_name(context, statement);
+        statement::each(context, statement, |context, name, param| set(context, &mut work, name, param));
+        if work.name == "default" {
+            template = work;
+            continue;
+        }
+        check(context, &work);
+        if !named {
+            continue;
+        }
+        if out.len() >= DEFINITIONS_MAX {
+            let message = format!("more than {DEFINITIONS_MAX} workloads");
+            context.note_once("works", Diagnostic::error("too-much", statement.span, message));
+        } else if names.insert(work.name.clone()) {
+            out.push(work);
+        } else {
+            let shown: String = work.name.chars().take(40).collect();
+            let found = Diagnostic::error("duplicate", statement.span, format!("wd={shown} is defined twice"));
+            context.push(found.help("give each its own name"));
+        }
+    }
+    out
+}
+
+fn set(context: &mut Context, work: &mut Work, name: &'static str, param: &Param) {
+    match name {
+        "sd" => work.targets.clone_from(&param.values),
+        "xfersize" => {
+            if let Some(transfer) = transfer(context, param) {
+                (work.transfer, work.transfer_span) = (transfer, param.span);
+            }
+        }
+        "rdpct" => work.read = value::fraction(context, name, param).unwrap_or(work.read),
+        "wrpct" => work.read = value::fraction(context, name, param).map_or(work.read, |write| 1.0 - write),
+        "seekpct" => {
+            if let Some(order) = seek(context, param) {
+                (work.order, work.order_span) = (order, param.span);
+            }
+        }
+        "rhpct" => work.read_hit = value::fraction(context, name, param).unwrap_or(work.read_hit),
+        "whpct" => work.write_hit = value::fraction(context, name, param).unwrap_or(work.write_hit),
+        "range" => work.range = shared::range(context, name, param).or(work.range),
+        "hotband" => {
+            work.hot_band = shared::range(context, name, param).or(work.hot_band);
+            context.unsupported(param.key_span, "access inside a hot band (hotband=) is not built yet");
+        }
+        "stride" => work.stride = stride(context, param).or(work.stride),
+        "streams" => work.streams = value::count(context, name, param, 2..=65_536).or(work.streams),
+        "skew" => work.skew = value::fraction(context, name, param).map(|share| (share, param.span)),
+        "iorate" => work.rate = value::bounded(context, name, param, Unit::Plain, 1e-3..=1e9).or(work.rate),
+        "priority" => {
+            work.priority = value::count(context, name, param, 1..=1_000_000).map(|number| (number, param.span));
+        }
+        "threads" => work.threads = value::count(context, name, param, 1..=65_536).or(work.threads),
+        "openflags" => work.open = Some(shared::open_flags(context, param)),
+        "user" => context.unsupported(param.key_span, "workloads written in Java (user=) cannot run here"),
+        "host" => {}
+        _ => extension(context, work, name, param),
+    }
+}
+
+/// Parameters that Vdbench does not have.
+fn extension(context: &mut Context, work: &mut Work, name: &'static str, param: &Param) {
+    match name {
+        "trimpct" => work.trim = value::fraction(context, name, param).unwrap_or(0.0),
+        "flushpct" => work.flush = value::fraction(context, name, param).unwrap_or(0.0),
+        "fsync_every" => work.fsync_every = value::count(context, name, param, 1..=u32::MAX),
+        "fdatasync_every" => work.fdatasync_every = value::count(context, name, param, 1..=u32::MAX),
+        "thinktime" => work.think_ns = value::time_ns(context, name, param, 0.0).unwrap_or(0),
+        "random_distribution" => {
+            if let Some(spread) = spread(context, param) {
+                work.spread = Some((spread, param.span));
+            }
+        }
+        _ => {
+            let exact = value::text(context, name, param)
+                .and_then(|text| value::word(context, name, &text, &["exact", "random"]));
+            work.spread = match exact {
+                Some("exact") => Some((Distribution::ExactOnce, param.span)),
+                _ => None,
+            };
+        }
+    }
+}
+
+/// `random_distribution=zipf:1.2`, `(pareto,0.2)`, `(normal,20)`, `random`.
+fn spread(context: &mut Context, param: &Param) -> Option<Distribution> {
+    let first = param.values.first()?;
+    let (word, number) = match (first.text.split_once(':'), param.values.get(1)) {
+        (Some((word, number)), None) => (word, Some(Text { text: number.to_string(), ..first.clone() })),
+        (None, second) => (first.text.as_str(), second.cloned()),
+        (Some(_), Some(second)) => {
+            context.push(Diagnostic::error("one-value", second.span, "`random_distribution` has two numbers"));
+            return None;
+        }
+    };
+    let text = Text { text: word.to_string(), ..first.clone() };
+    let word = value::word(context, "random_distribution", &text, &["random", "zipf", "pareto", "normal"])?;
+    if word == "random" {
+        return Some(Distribution::Uniform);
+    }
+    let Some(number) = number else {
+        let found = Diagnostic::error("random-distribution", first.span, format!("`{word}` needs a number"));
+        context.push(found.help("write zipf:1.2, pareto:0.2 or normal:20 (percent of the range)"));
+        return None;
+    };
+    let values = std::slice::from_ref(&number);
+    let number = *value::list(context, "random_distribution", &Param::default(), values, Unit::Plain, &[])?.first()?;
+    match word {
+        "zipf" => value::check_bounds(context, "zipf", &number, 0.01..=10.0).map(Distribution::Zipf),
+        "pareto" => value::check_bounds(context, "pareto", &number, 0.01..=0.99).map(Distribution::Pareto),
+        _ => value::check_bounds(context, "normal", &Number { percent: false, ..number }, 0.01..=100.0)
+            .map(|percent| Distribution::Normal(percent / 100.0)),
+    }
+}
+
+/// `n`, `(n,pct,n,pct,…)` or `(min,max,align)`.
+fn transfer(context: &mut Context, param: &Param) -> Option<TransferSize> {
+    let numbers = value::numbers(context, "xfersize", param, Unit::Plain)?;
+    let bytes = |context: &mut Context, number: &Number| transfer_bytes(context, number);
+    match numbers.as_slice() {
+        [one] => bytes(context, one).map(TransferSize::Fixed),
+        [min, max, align] => {
+            let (min, max, align) = (bytes(context, min)?, bytes(context, max)?, bytes(context, align)?);
+            if min <= max && (max - min) % align == 0 && min % align == 0 {
+                return Some(TransferSize::Uniform { min, max, align });
+            }
+            let message = format!("xfersize from {min} to {max} cannot be reached in steps of {align}");
+            let help =
+                "three values mean (min,max,align): min ≤ max, both multiples of align; a mix is (size,pct,size,pct)";
+            context.push(Diagnostic::error("xfersize", param.span, message).help(help));
+            None
+        }
+        pairs if pairs.len() % 2 == 0 => {
+            let mut mix = Vec::with_capacity(pairs.len() / 2);
+            for pair in pairs.chunks_exact(2) {
+                mix.push((bytes(context, &pair[0])?, value::fraction_of(context, "xfersize", &pair[1])?));
+            }
+            let sum: f64 = mix.iter().map(|(_, weight)| weight).sum();
+            if (sum - 1.0).abs() > 1e-6 {
+                let message = format!("the percentages of xfersize add up to {:.4}", sum * 100.0);
+                context.push(Diagnostic::error("percentages", param.span, message).help("they must add up to 100"));
+                return None;
+            }
+            mix.retain(|(_, weight)| *weight > 0.0);
+            Some(TransferSize::Mix(mix))
+        }
+        other => {
+            let message = format!("`xfersize` cannot have {} values", other.len());
+            let help = "one size, (min,max,align), or pairs (size,pct,size,pct)";
+            context.push(Diagnostic::error("xfersize", param.span, message).help(help));
+            None
+        }
+    }
+}
+
+/// A transfer size: a multiple of 512.
+pub(crate) fn transfer_bytes(context: &mut Context, number: &Number) -> Option<u64> {
+    let bytes = value::bytes_of(context, "xfersize", number, 512..=TRANSFER_MAX)?;
+    if bytes % 512 == 0 {
+        return Some(bytes);
+    }
+    let message = format!("`xfersize` must be a multiple of 512, found {bytes}");
+    let help = format!("the next is {}", bytes.next_multiple_of(512));
+    context.push(Diagnostic::error("alignment", number.span, message).help(help));
+    None
+}
+
+/// Words of `seekpct=` that stand for numbers.
+pub(crate) const SEEK_WORDS: [(&str, f64); 5] =
+    [("random", 100.0), ("sequential", 0.0), ("seq", 0.0), ("rand", 100.0), ("eof", -1.0)];
+
+fn seek(context: &mut Context, param: &Param) -> Option<Order> {
+    let first = param.values.first()?;
+    if first.text.len() >= 4 && "poisson".starts_with(&first.text.to_lowercase()) {
+        let midpoint = match param.values.get(1) {
+            None => 3.0,
+            Some(text) => {
+                let numbers =
+                    value::list(context, "seekpct", &Param::default(), std::slice::from_ref(text), Unit::Plain, &[])?;
+                value::check_bounds(context, "the midpoint of poisson", numbers.first()?, 0.1..=1000.0)?
+            }
+        };
+        return Some(Order::Random(Distribution::Poisson(midpoint)));
+    }
+    if param.values.len() != 1 {
+        let found = Diagnostic::error(
+            "one-value",
+            param.span,
+            format!("`seekpct` wants one value, found {}", param.values.len()),
+        );
+        context.push(found.help("a list of them is a loop and belongs to rd=: forseekpct=(0,100)"));
+        return None;
+    }
+    let is_word = first.text.starts_with(|c: char| c.is_alphabetic());
+    if is_word && !SEEK_WORDS.iter().any(|(word, _)| first.text.eq_ignore_ascii_case(word)) {
+        let words = ["random", "sequential", "eof", "poisson"];
+        let _ = value::word(context, "seekpct", first, &words);
+        return None;
+    }
+    let numbers = value::list(context, "seekpct", param, &param.values, Unit::Plain, &SEEK_WORDS)?;
+    order_of(context, numbers.first()?)
+}
+
+/// The order that a number of `seekpct=` means.
+pub(crate) fn order_of(context: &mut Context, number: &Number) -> Option<Order> {
+    if number.value == -1.0 {
+        return Some(Order::Sequential { once: true, backward: false });
+    }
+    let seek = value::fraction_of(context, "seekpct", number)?;
+    Some(if seek >= 1.0 {
+        Order::Random(Distribution::Uniform)
+    } else if seek <= 0.0 {
+        Order::Sequential { once: false, backward: false }
+    } else {
+        Order::Mixed { seek }
+    })
+}
+
+fn stride(context: &mut Context, param: &Param) -> Option<(u64, u64)> {
+    let numbers = value::numbers(context, "stride", param, Unit::Plain)?;
+    let (min, max) = match numbers.as_slice() {
+        [one] => (one, one),
+        [min, max] => (min, max),
+        other => {
+            let message = format!("`stride` wants (min,max), found {} values", other.len());
+            context.push(Diagnostic::error("stride", param.span, message));
+            return None;
+        }
+    };
+    let min = value::bytes_of(context, "stride", min, 512..=value::BYTES_MAX)?;
+    let max = value::bytes_of(context, "stride", max, 512..=value::BYTES_MAX)?;
+    if min > max || min % 512 != 0 || max % 512 != 0 {
+        let message = format!("a stride from {min} to {max} bytes is not possible");
+        context.push(Diagnostic::error("stride", param.span, message).help("min ≤ max, both multiples of 512"));
+        return None;
+    }
+    Some((min, max))
+}
+
+/// What contradicts itself inside one definition.
+fn check(context: &mut Context, work: &Work) {
+    if work.trim + work.flush > 1.0 {
+        let message = format!("trimpct and flushpct together are {}", (work.trim + work.flush) * 100.0);
+        context.push(
+            Diagnostic::error("percentages", work.span, message).help("at most 100; reads and writes share the rest"),
+        );
+    }
+    let random = matches!(work.order, Order::Random(_));
+    if let Some((_, span)) = work.spread.filter(|_| !random) {
+        let found = Diagnostic::error("conflict", span, "a distribution of random addresses needs seekpct=100");
+        context.push(found.help("take one of the two out"));
+    }
+    if work.streams.is_some() && work.order_span.len > 0 && !matches!(work.order, Order::Sequential { .. }) {
+        let found = Diagnostic::error("conflict", work.order_span, "streams= are sequential, seekpct= is not");
+        context.push(found.help("write seekpct=0 with streams="));
+    }
+}
