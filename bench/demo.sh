@@ -18,8 +18,8 @@ wd=oltp,sd=data,xfersize=(4k,30,8k,70),rdpct=70,skew=90
 wd=log,sd=data,xfersize=16k,rdpct=0,seekpct=0,range=(90,100),skew=10
 rd=curve,wd=*,iorate=curve,curve=(25,50,75,90),warmup=1,elapsed=5,interval=1
 EOF
-"$bin" run "$dir/demo-$stamp.vdb" "file=$PWD/$scratch" -o "$dir/recording-$stamp"
+"$bin" run "$dir/demo-$stamp.vdb" "file=$(realpath -m "$scratch")" -o "$dir/recording-$stamp"
 echo
-echo "The report:    $PWD/$dir/recording-$stamp/report.html"
+echo "The report:    $(realpath "$dir")/recording-$stamp/report.html"
 echo "Try as well:   $bin chart $dir/recording-$stamp --list"
 echo "               $bin export $dir/recording-$stamp run_total --csv"

@@ -48,6 +48,11 @@ pub(crate) fn choose(input: &Input<'_>, options: &Options) -> Result<Chosen, Eng
         },
         EngineChoice::Auto => {
             if let Err(error) = Ring::new(1) {
+                if depth > SYNC_THREADS_MAX {
+                    return Err(EngineError::NoUring(format!(
+                        "it cannot be had here ({error}), and a depth of {depth} would need as many threads, more than {SYNC_THREADS_MAX}"
+                    )));
+                }
                 return Ok(sync(format!("io_uring cannot be had here ({error})")));
             }
             match used.iter().find_map(|at| punts(input, *at)) {

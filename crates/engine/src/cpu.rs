@@ -6,12 +6,14 @@ use std::fs;
 #[derive(Debug)]
 pub(crate) struct CpuClock {
     is_thread: bool,
+    /// Does it report at all? The process is reported once, not by each crew.
+    reports: bool,
     last: (u64, u64),
 }
 
 impl CpuClock {
-    pub(crate) fn new(is_thread: bool) -> Self {
-        let mut clock = Self { is_thread, last: (0, 0) };
+    pub(crate) fn new(is_thread: bool, is_first: bool) -> Self {
+        let mut clock = Self { is_thread, reports: is_thread || is_first, last: (0, 0) };
         if !is_thread {
             clock.last = clock.read(0).unwrap_or_default();
         }
@@ -20,7 +22,7 @@ impl CpuClock {
 
     /// `(user, system)` ns since the last call.
     pub(crate) fn since_last(&mut self, tid: u32) -> (u64, u64) {
-        let Some(now) = self.read(tid) else { return (0, 0) };
+        let Some(now) = self.read(tid).filter(|_| self.reports) else { return (0, 0) };
         let last = std::mem::replace(&mut self.last, now);
         (now.0.saturating_sub(last.0), now.1.saturating_sub(last.1))
     }

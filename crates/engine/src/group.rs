@@ -52,11 +52,6 @@ impl GroupSpec {
     pub(crate) fn depth(&self) -> u32 {
         self.targets.iter().map(|target| target.depth).sum()
     }
-
-    /// Does any lane write?
-    pub(crate) fn writes(&self) -> bool {
-        self.lanes.iter().any(|lane| lane.content.is_some())
-    }
 }
 
 /// May this workload be divided over several workers?

@@ -141,12 +141,14 @@ impl LaneMap {
     }
 
     /// The interval's figures; what is in flight and in the backlog is carried over.
-    pub(crate) fn take(&mut self, interval_ns: u64, is_open: bool) -> Vec<LaneInterval> {
+    /// `is_open` tells which workloads follow a schedule.
+    pub(crate) fn take(&mut self, interval_ns: u64, is_open: &[bool]) -> Vec<LaneInterval> {
         let mut lanes = Vec::with_capacity(self.0.len());
         for ((workload, target, op), sum) in &mut self.0 {
             let integral_ns = i128::from(sum.in_flight) * i128::from(interval_ns) + sum.integral_ns;
-            // A closed loop's arrivals are its submissions (and so are those of lanes with a rate of their own there).
-            let arrivals = if is_open || sum.arrivals > 0 { sum.arrivals } else { sum.submitted };
+            // A closed loop's arrivals are its submissions.
+            let follows = is_open.get(*workload).copied().unwrap_or(false);
+            let arrivals = if follows { sum.arrivals } else { sum.submitted };
             sum.in_flight = (sum.in_flight + sum.submitted).saturating_sub(sum.returned);
             sum.backlog = (sum.backlog + arrivals).saturating_sub(sum.submitted);
             lanes.push(LaneInterval {
@@ -170,7 +172,11 @@ impl LaneMap {
 
 /// Counts arrivals from copies of the schedules, so that the offered load is known however stuck the workers are.
 #[derive(Debug)]
-pub(crate) struct Arrived(Vec<Counter>);
+pub(crate) struct Arrived {
+    counters: Vec<Counter>,
+    /// Operations that the run may still ask for.
+    left: Option<u64>,
+}
 
 #[derive(Debug)]
 struct Counter {
@@ -181,40 +187,51 @@ struct Counter {
     next_ns: Option<u64>,
 }
 
+impl Counter {
+    /// Counts the arrival that is next.
+    fn step(&mut self, each: &mut impl FnMut((usize, usize), Op)) {
+        self.next_ns = self.operations.next().map(|operation| {
+            each(self.lane, operation.op);
+            self.schedule.next_ns()
+        });
+    }
+}
+
 impl Arrived {
-    pub(crate) fn new(groups: &[GroupSpec]) -> Self {
+    /// Counters of all lanes that follow a schedule; `operations`: how many the run asks for in all.
+    pub(crate) fn new(groups: &[GroupSpec], operations: Option<u64>) -> Self {
         let mut counters = Vec::new();
         for group in groups {
             for lane in &group.lanes {
                 if let Some(schedule) = &lane.schedule {
                     let mut schedule = schedule.clone();
                     let next_ns = Some(schedule.next_ns());
-                    let target = group.targets[lane.target].plan_index;
-                    counters.push(Counter {
-                        lane: (lane.workload, target),
-                        schedule,
-                        operations: lane.operations.clone(),
-                        next_ns,
-                    });
+                    let lane_of = (lane.workload, group.targets[lane.target].plan_index);
+                    let operations = lane.operations.clone();
+                    counters.push(Counter { lane: lane_of, schedule, operations, next_ns });
                 }
             }
         }
-        Self(counters)
+        Self { counters, left: operations }
     }
 
     /// Counts everything that was due up to `until_ns` of the run.
     pub(crate) fn advance(&mut self, until_ns: u64, mut each: impl FnMut((usize, usize), Op)) {
-        for counter in &mut self.0 {
-            while let Some(due_ns) = counter.next_ns.filter(|due_ns| *due_ns <= until_ns) {
-                let _ = due_ns;
-                counter.next_ns = match counter.operations.next() {
-                    Some(operation) => {
-                        each(counter.lane, operation.op);
-                        Some(counter.schedule.next_ns())
-                    }
-                    None => None,
-                };
+        let Some(left) = &mut self.left else {
+            for counter in &mut self.counters {
+                while counter.next_ns.is_some_and(|due_ns| due_ns <= until_ns) {
+                    counter.step(&mut each);
+                }
             }
+            return;
+        };
+        // With an end to the operations the order over all lanes matters.
+        while *left > 0 {
+            let next =
+                self.counters.iter_mut().filter(|counter| counter.next_ns.is_some_and(|due_ns| due_ns <= until_ns));
+            let Some(counter) = next.min_by_key(|counter| counter.next_ns) else { break };
+            counter.step(&mut each);
+            *left -= 1;
         }
     }
 }

@@ -1,11 +1,12 @@
-//! Buffers of a worker: one mapping, aligned to pages, a place per slot for writes and a small hot set for reads.
+//! Buffers of a worker: one mapping, aligned to pages, a place per slot.
+//!
+//! Reads do not share places although nobody looks at what they bring: with `O_DIRECT`, file systems and devices that
+//! verify checksums do so in this memory, and two reads into one place fail each other (btrfs even counts corruption).
 #![expect(unsafe_code, reason = "maps memory and lends parts of it to the kernel")]
 
 use crate::EngineError;
 use rustix::mm::{MapFlags, ProtFlags, mmap_anonymous, munmap};
 
-/// Reads share this many places: what they bring is not looked at, and a small set stays in the cache.
-const READ_PLACES: usize = 16;
 /// More than this is not registered with the ring: registering pins every page.
 const REGISTER_MAX: usize = 128 << 20;
 
@@ -15,25 +16,24 @@ pub(crate) struct Memory {
     base: *mut u8,
     length: usize,
     place: usize,
-    writes: usize,
-    next_read: usize,
+    places: usize,
 }
 
 // SAFETY: the mapping belongs to this value alone; the pointer is not shared.
 unsafe impl Send for Memory {}
 
 impl Memory {
-    /// Room for `slots` operations of at most `transfer_max` bytes; write places only when `writes`.
-    pub(crate) fn new(slots: usize, transfer_max: usize, writes: bool) -> Result<Self, EngineError> {
+    /// Room for `slots` operations of at most `transfer_max` bytes.
+    pub(crate) fn new(slots: usize, transfer_max: usize) -> Result<Self, EngineError> {
         let place = transfer_max.next_multiple_of(4096).max(4096);
-        let writes = if writes { slots } else { 0 };
-        let length = place * (READ_PLACES + writes);
+        let places = slots.max(1);
+        let length = place * places;
         // SAFETY: a new anonymous mapping at an address of the kernel's choice aliases nothing.
         let base = unsafe {
             mmap_anonymous(std::ptr::null_mut(), length, ProtFlags::READ | ProtFlags::WRITE, MapFlags::PRIVATE)
         };
         let base = base.map_err(|error| EngineError::system("map I/O buffers")(error.into()))?;
-        Ok(Self { base: base.cast(), length, place, writes, next_read: 0 })
+        Ok(Self { base: base.cast(), length, place, places })
     }
 
     /// The whole mapping, when it is small enough to be registered.
@@ -41,21 +41,21 @@ impl Memory {
         (self.length <= REGISTER_MAX).then_some(libc::iovec { iov_base: self.base.cast(), iov_len: self.length })
     }
 
-    /// Where a read may put its data.
+    /// Where a slot's read may put its data.
     #[inline]
-    pub(crate) fn read_place(&mut self) -> *mut u8 {
-        self.next_read = (self.next_read + 1) % READ_PLACES;
-        // SAFETY: READ_PLACES places lie at the beginning of the mapping.
-        unsafe { self.base.add(self.next_read * self.place) }
+    pub(crate) fn read_place(&mut self, slot: usize) -> *mut u8 {
+        assert!(slot < self.places, "slot {slot} has no place");
+        // SAFETY: within the mapping by the assertion.
+        unsafe { self.base.add(slot * self.place) }
     }
 
     /// The place of a slot's write.
     #[inline]
     pub(crate) fn write_place(&mut self, slot: usize, bytes: usize) -> &mut [u8] {
-        assert!(slot < self.writes && bytes <= self.place, "slot {slot} with {bytes} bytes has no place");
+        assert!(slot < self.places && bytes <= self.place, "slot {slot} with {bytes} bytes has no place");
         // SAFETY: within the mapping by the assertion; the kernel only reads it, and only while the slot is in flight,
         // when nobody asks for it here.
-        unsafe { std::slice::from_raw_parts_mut(self.base.add((READ_PLACES + slot) * self.place), bytes) }
+        unsafe { std::slice::from_raw_parts_mut(self.base.add(slot * self.place), bytes) }
     }
 
     /// Gives the mapping up without unmapping it: operations in flight still point into it.

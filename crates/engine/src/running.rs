@@ -1,10 +1,11 @@
 //! A run under way: the coordinator's side.
 
 use crate::choose::Chosen;
+use crate::cpu::CpuClock;
 use crate::group::{GroupSpec, divide, used_targets};
 use crate::harvest::{Arrived, Failure, Finished, Harvest, LaneInterval, LaneMap, WorkerInterval};
 use crate::scheduler::Budget;
-use crate::shared::{Control, Status};
+use crate::shared::{Control, Done, Gate, Status};
 use crate::stats::{Buffer, Slot, describe};
 use crate::sync::Crew;
 use crate::uring::Worker;
@@ -15,6 +16,9 @@ use std::sync::atomic::Ordering;
 use std::thread::JoinHandle;
 use std::time::Duration;
 
+/// What a thread does.
+type Work = Box<dyn FnOnce() -> Result<(), EngineError> + Send>;
+
 /// One worker, or the crew of a synchronous group.
 struct Team {
     stats: Arc<Slot>,
@@ -23,7 +27,7 @@ struct Team {
     threads: Vec<JoinHandle<Result<(), EngineError>>>,
     /// The group's lanes in the run's terms.
     lanes: Vec<(usize, usize)>,
-    cpu: crate::cpu::CpuClock,
+    cpu: CpuClock,
 }
 
 /// A run that has been started.
@@ -34,7 +38,10 @@ pub struct Running {
     harvested_ns: u64,
     lanes: LaneMap,
     arrived: Arrived,
-    is_open: bool,
+    /// By workload: does it follow a schedule?
+    is_open: Vec<bool>,
+    /// Is any workload in a closed loop?
+    is_closed: bool,
     engine: &'static str,
     description: String,
 }
@@ -53,22 +60,27 @@ impl std::fmt::Debug for Running {
 pub fn start(input: Input<'_>, options: &Options) -> Result<Running, EngineError> {
     let chosen = choose::choose(&input, options)?;
     let mut groups = divide(&input, chosen.groups)?;
-    let arrived = Arrived::new(&groups);
+    let arrived = Arrived::new(&groups, input.run.stop.operations);
     let control = Arc::new(Control::default());
     let budget = Budget::new(input.run.stop.operations);
-    let started_ns = clock::now_ns() + 2_000_000;
+    let gate = Arc::new(Gate::default());
     let mut teams = Vec::with_capacity(groups.len());
     for (number, group) in groups.drain(..).enumerate() {
-        let team = team(number, group, &chosen, (&budget, &control), started_ns);
+        let team = team(number, group, &chosen, (&budget, &control), &gate);
         match team {
             Ok(team) => teams.push(team),
             Err(error) => {
-                control.stop(0);
                 control.abort();
+                gate.open(None);
                 return Err(error);
             }
         }
     }
+    // Everything is set up; time begins when all have had a moment to come to the gate.
+    let started_ns = clock::now_ns() + 1_000_000;
+    gate.open(Some(started_ns));
+    let is_open: Vec<bool> =
+        input.run.workloads.iter().map(|workload| workload.rate.is_some() || input.rate != Pace::Max).collect();
     let used = used_targets(&input).len();
     let description = format!(
         "{}, {} worker(s), {used} target(s), {}: {}",
@@ -84,7 +96,8 @@ pub fn start(input: Input<'_>, options: &Options) -> Result<Running, EngineError
         harvested_ns: started_ns,
         lanes: LaneMap::default(),
         arrived,
-        is_open: input.rate != Pace::Max,
+        is_closed: is_open.contains(&false),
+        is_open,
         engine: chosen.name,
         description,
     })
@@ -96,42 +109,35 @@ fn team(
     group: GroupSpec,
     chosen: &Chosen,
     (budget, control): (&Arc<Budget>, &Arc<Control>),
-    started_ns: u64,
+    gate: &Arc<Gate>,
 ) -> Result<Team, EngineError> {
     let stats = Arc::new(Slot::new(group.lanes.len()));
     let spare = Buffer::new(group.lanes.len());
     let status = Arc::new(Status::default());
     let lanes: Vec<(usize, usize)> =
         group.lanes.iter().map(|lane| (lane.workload, group.targets[lane.target].plan_index)).collect();
-    let spawn = |name: String, work: Box<dyn FnOnce() -> Result<(), EngineError> + Send>| {
+    let spawn = |name: String, work: Work| {
         let builder = std::thread::Builder::new().name(name).stack_size(256 << 10);
-        builder
-            .spawn(move || {
-                let left = started_ns.saturating_sub(clock::now_ns());
-                std::thread::sleep(Duration::from_nanos(left));
-                work()
-            })
-            .map_err(EngineError::system("start a worker thread"))
+        builder.spawn(work).map_err(EngineError::system("start a worker thread"))
     };
     let shared = (Arc::clone(budget), Arc::clone(&stats), Arc::clone(control), Arc::clone(&status));
     let mut threads = Vec::new();
     if chosen.is_uring {
         // A ring belongs to the thread that made it (SINGLE_ISSUER), so it is made there; errors come back by channel.
         let (told, tell) = std::sync::mpsc::channel();
+        let gate = Arc::clone(gate);
         let work = move || {
             let (budget, stats, control, status) = shared;
-            let fails = Arc::clone(&status);
-            match Worker::new(group, budget, stats, control, status) {
-                Ok(worker) => {
-                    let _ = told.send(None);
-                    worker.run(started_ns)
-                }
+            let _done = Done(Arc::clone(&status));
+            let worker = match Worker::new(group, budget, stats, control, status) {
+                Ok(worker) => worker,
                 Err(error) => {
-                    fails.done.store(true, Ordering::Release);
                     let _ = told.send(Some(error));
-                    Ok(())
+                    return Ok(());
                 }
-            }
+            };
+            let _ = told.send(None);
+            gate.wait().map_or(Ok(()), |started_ns| worker.run(started_ns))
         };
         threads.push(spawn(format!("iodyno-{number}"), Box::new(work))?);
         if let Ok(Some(error)) = tell.recv() {
@@ -141,15 +147,17 @@ fn team(
         let (budget, stats, control, status) = shared;
         let crew = Crew::new(group, budget, stats, control, status);
         for thread in 0..crew.threads() {
-            let crew = Arc::clone(&crew);
+            let (crew, gate) = (Arc::clone(&crew), Arc::clone(gate));
             let work = move || {
-                crew.run(started_ns);
+                if let Some(started_ns) = gate.wait() {
+                    crew.run(started_ns);
+                }
                 Ok(())
             };
             threads.push(spawn(format!("iodyno-{number}.{thread}"), Box::new(work))?);
         }
     }
-    Ok(Team { stats, spare, status, threads, lanes, cpu: crate::cpu::CpuClock::new(chosen.is_uring) })
+    Ok(Team { stats, spare, status, threads, lanes, cpu: CpuClock::new(chosen.is_uring, number == 0) })
 }
 
 impl Running {
@@ -213,12 +221,14 @@ impl Running {
         }
         let until_ns = self.control.stopped_at_ns().map_or(run_ns, |stopped| stopped.min(run_ns));
         self.arrived.advance(until_ns, |lane, op| self.lanes.arrived(lane, op));
-        let lanes = self.lanes.take(interval_ns, self.is_open);
+        let lanes = self.lanes.take(interval_ns, &self.is_open);
         self.harvested_ns = t_ns;
-        let waiting = !self.is_open || lanes.iter().any(|lane: &LaneInterval| lane.backlog > 0);
+        let has_backlog = lanes.iter().any(|lane: &LaneInterval| lane.backlog > 0);
         for worker in &mut workers {
-            let busy_ns = worker.cpu_user_ns + worker.cpu_sys_ns;
-            worker.limited = waiting && busy_ns as f64 > 0.95 * interval_ns as f64;
+            let is_busy = (worker.cpu_user_ns + worker.cpu_sys_ns) as f64 > 0.95 * interval_ns as f64;
+            // At full speed a core that is busy in the kernel is busy with the I/O itself.
+            let is_own = has_backlog || (self.is_closed && worker.cpu_user_ns > worker.cpu_sys_ns);
+            worker.limited = is_busy && is_own;
         }
         Harvest { t_ns, interval_ns, lanes, workers, failures }
     }

@@ -78,8 +78,10 @@ pub(crate) struct Scheduler {
     targets: Vec<Target>,
     depths: Vec<u32>,
     shares_fixed: bool,
-    /// Open-loop lanes by due time, then priority.
-    due: BinaryHeap<Reverse<(u64, u32, u32)>>,
+    /// Open-loop lanes by their next due time.
+    due: BinaryHeap<Reverse<(u64, u32)>>,
+    /// Open-loop lanes whose time has come, by priority, then due time.
+    runnable: BinaryHeap<Reverse<(u32, u64, u32)>>,
     /// Targets with free slots, closed loop.
     ready: VecDeque<u32>,
     /// Free slots that think: (time, target).
@@ -104,6 +106,7 @@ impl Scheduler {
             targets: Vec::new(),
             shares_fixed: spec.shares_fixed,
             due: BinaryHeap::new(),
+            runnable: BinaryHeap::new(),
             ready: VecDeque::new(),
             thinking: BinaryHeap::new(),
             budget,
@@ -149,7 +152,7 @@ impl Scheduler {
         if let Some(schedule) = &mut spec.schedule {
             let due_ns = schedule.next_ns();
             self.lanes[lane as usize].next_due_ns = due_ns;
-            self.due.push(Reverse((due_ns, spec.priority, lane)));
+            self.due.push(Reverse((due_ns, lane)));
         }
     }
 
@@ -183,7 +186,7 @@ impl Scheduler {
         if self.exhausted || (self.open_left == 0 && self.closed_left == 0) {
             return if self.in_flight > 0 { Next::Blocked } else { Next::Ended };
         }
-        let due = self.due.peek().map(|Reverse((at_ns, _, _))| *at_ns);
+        let due = self.due.peek().map(|Reverse((at_ns, _))| *at_ns);
         let thought = self.thinking.peek().map(|Reverse((at_ns, _))| *at_ns);
         match due.into_iter().chain(thought).min() {
             Some(at_ns) => Next::At(at_ns),
@@ -192,13 +195,16 @@ impl Scheduler {
         }
     }
 
-    /// The earliest due lane that has room.
+    /// The most important lane that is due and has room.
     fn next_open(&mut self, now_ns: u64) -> Option<Next> {
-        while let Some(Reverse((due_ns, _, lane))) = self.due.peek().copied() {
+        while let Some(Reverse((due_ns, lane))) = self.due.peek().copied() {
             if due_ns > now_ns {
-                return None;
+                break;
             }
             self.due.pop();
+            self.runnable.push(Reverse((self.specs[lane as usize].priority, due_ns, lane)));
+        }
+        while let Some(Reverse((_, due_ns, lane))) = self.runnable.pop() {
             let (at, target) = (lane as usize, self.specs[lane as usize].target);
             let full = self.targets[target].in_flight >= self.depths[target]
                 || self.lanes[at].in_flight >= self.specs[at].depth;
@@ -354,6 +360,12 @@ impl Scheduler {
                 self.free_slot(slot, now_ns);
             }
         }
+        // A slot that an open-loop lane held is room for closed-loop lanes again.
+        let place = &mut self.targets[target];
+        if !place.listed && !place.free.is_empty() {
+            place.listed = true;
+            self.ready.push_back(u32::try_from(target).unwrap_or(u32::MAX));
+        }
         if !self.targets[target].parked.is_empty() {
             self.unpark(target);
         }
@@ -368,11 +380,11 @@ impl Scheduler {
         }
     }
 
-    /// Gives the due lanes of a target another chance, in the order of their due times.
+    /// Gives the due lanes of a target another chance.
     fn unpark(&mut self, target: usize) {
         for lane in std::mem::take(&mut self.targets[target].parked) {
             let at = lane as usize;
-            self.due.push(Reverse((self.lanes[at].next_due_ns, self.specs[at].priority, lane)));
+            self.runnable.push(Reverse((self.specs[at].priority, self.lanes[at].next_due_ns, lane)));
         }
     }
 

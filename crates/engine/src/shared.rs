@@ -1,6 +1,9 @@
 //! The control word, and what workers publish beside their statistics.
 
+use quantity::clock;
 use std::sync::atomic::{AtomicBool, AtomicU32, AtomicU64, Ordering};
+use std::sync::{Arc, Condvar, Mutex, PoisonError};
+use std::time::Duration;
 
 /// What the coordinator tells all workers.
 #[derive(Debug, Default)]
@@ -52,5 +55,46 @@ impl Status {
         self.tid.store(rustix::thread::gettid().as_raw_nonzero().get().unsigned_abs(), Ordering::Release);
         // Sleeps end when they should, not up to 50 µs later.
         let _ = rustix::thread::set_current_timer_slack(std::num::NonZeroU64::new(1));
+    }
+}
+
+/// Says that a thread is done when it ends, however it ends.
+pub(crate) struct Done(pub(crate) Arc<Status>);
+
+impl Drop for Done {
+    fn drop(&mut self) {
+        self.0.done.store(true, Ordering::Release);
+    }
+}
+
+/// Holds all threads back until every one of them is ready, so that nothing of the set-up is measured.
+#[derive(Debug, Default)]
+pub(crate) struct Gate {
+    /// `Some(None)`: the run does not take place.
+    start: Mutex<Option<Option<u64>>>,
+    opened: Condvar,
+}
+
+impl Gate {
+    /// Lets the threads go at this time of the clock, or home.
+    pub(crate) fn open(&self, started_ns: Option<u64>) {
+        *self.start.lock().unwrap_or_else(PoisonError::into_inner) = Some(started_ns);
+        self.opened.notify_all();
+    }
+
+    /// Waits for the start and returns its time.
+    pub(crate) fn wait(&self) -> Option<u64> {
+        let mut start = self.start.lock().unwrap_or_else(PoisonError::into_inner);
+        let started_ns = loop {
+            match *start {
+                Some(told) => break told,
+                None => start = self.opened.wait(start).unwrap_or_else(PoisonError::into_inner),
+            }
+        };
+        drop(start);
+        if let Some(started_ns) = started_ns {
+            std::thread::sleep(Duration::from_nanos(started_ns.saturating_sub(clock::now_ns())));
+        }
+        started_ns
     }
 }

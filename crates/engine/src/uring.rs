@@ -37,7 +37,7 @@ pub(crate) struct Worker {
     memory: Memory,
     scheduler: Scheduler,
     /// Keeps the descriptors open that the ring knows.
-    files: Vec<Option<Arc<OwnedFd>>>,
+    _files: Vec<Option<Arc<OwnedFd>>>,
     slots: Vec<InFlight>,
     free: Vec<u32>,
     stats: Arc<Slot>,
@@ -70,9 +70,12 @@ impl Worker {
         status: Arc<Status>,
     ) -> Result<Self, EngineError> {
         let depth = group.depth().max(1);
-        let ring = Ring::new(depth).map_err(EngineError::system("set up io_uring"))?;
-        let memory = Memory::new(depth as usize, group.transfer_max as usize, group.writes())?;
+        let mut ring = Ring::new(depth).map_err(EngineError::system("set up io_uring"))?;
+        let memory = Memory::new(depth as usize, group.transfer_max as usize)?;
         let files: Vec<_> = group.targets.iter().map(|target| target.fd.clone()).collect();
+        let raw: Vec<i32> = files.iter().flatten().map(|file| file.as_raw_fd()).collect();
+        ring.register(&raw, &memory)?;
+        ring.register_self();
         let scheduler = Scheduler::new(&mut group, budget);
         let idle = InFlight {
             issue: Issue { lane: 0, operation: Operation { op: Op::Read, offset: 0, bytes: 0 }, due_ns: 0 },
@@ -83,7 +86,7 @@ impl Worker {
             ring,
             memory,
             scheduler,
-            files,
+            _files: files,
             slots: vec![idle; depth as usize],
             free: (0..depth).rev().collect(),
             stats,
@@ -118,9 +121,6 @@ impl Worker {
     }
 
     fn turns(&mut self) -> Result<(), EngineError> {
-        let raw: Vec<i32> = self.files.iter().flatten().map(|file| file.as_raw_fd()).collect();
-        self.ring.register(&raw, &self.memory)?;
-        self.ring.register_self();
         // One time stamp serves as the end of a reap and as the start of the next batch.
         let mut now_ns = self.now_ns();
         loop {
@@ -188,7 +188,7 @@ impl Worker {
                 self.scheduler.fill(issue, place);
                 place.as_mut_ptr()
             }
-            _ => self.memory.read_place(),
+            _ => self.memory.read_place(slot as usize),
         };
         let lane = self.scheduler.spec(issue.lane);
         let file = u32::try_from(lane.target).unwrap_or(0);

@@ -1,5 +1,4 @@
 //! The engine on real files: what is asked is what is done.
-#![expect(clippy::unwrap_used, reason = "a helper that fails fails its test")]
 
 mod support;
 

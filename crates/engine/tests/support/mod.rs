@@ -1,5 +1,12 @@
 //! Plans for tests and examples of the engine: files of a scratch folder, one run.
-#![allow(dead_code, missing_docs, unreachable_pub, clippy::allow_attributes, clippy::unwrap_used, reason = "each test uses a part of it")]
+#![allow(
+    dead_code,
+    missing_docs,
+    unreachable_pub,
+    clippy::allow_attributes,
+    clippy::unwrap_used,
+    reason = "each test uses a part of it"
+)]
 
 use engine::{EngineChoice, Harvest, Input, LaneInterval, Options, Pace, start};
 use plan::{
