@@ -121,9 +121,10 @@ impl IntervalFacts {
         self.ops.iter().map(|count| count.ops).sum()
     }
 
-    /// Nothing completed although something was waiting or arrived.
+    /// Nothing came back, well or failed, although something was waiting or arrived.
     pub fn is_stalled(&self) -> bool {
         self.completed() == 0
+            && self.ops.iter().all(|count| count.errors == 0)
             && (self.in_flight > 0.0 || self.backlog > 0 || self.ops.iter().any(|count| count.arrivals > 0))
     }
 

@@ -16,6 +16,9 @@ use std::path::PathBuf;
 use std::time::Duration;
 use target::{Access, Opened, Policy};
 
+/// A backlog at the end is said when it is more than one in so many of all arrivals.
+const BACKLOG_WORTH_SAYING: u64 = 1000;
+
 /// Everything that a `run` command needs to know.
 pub struct Request {
     /// What to do.
@@ -119,6 +122,7 @@ impl Life<'_, '_> {
     /// From the first to the last command and run.
     fn live(&mut self, own_cost: &engine::OwnCost) -> Result<(), SessionError> {
         self.spine.note("own_cost", &own_cost.to_string())?;
+        self.targets()?;
         self.commands(&self.plan.settings.start_commands.clone(), None)?;
         self.format()?;
         let started_ns = clock::now_ns();
@@ -166,7 +170,34 @@ impl Life<'_, '_> {
             })
             .collect();
         let Some(run) = format::format_run(self.plan, &ranges) else { return Ok(()) };
-        self.run(&run, "format", Pace::Max).map(|_| ())
+        let result = self.run(&run, "format", Pace::Max)?;
+        if result.cause == Cause::Done && result.all.errors == 0 {
+            let filled = self.targets.iter().flatten().filter(|target| target.fill.is_some());
+            let notes: Vec<String> = filled.filter_map(|target| target.mark_filled().err()).collect();
+            for note in notes {
+                self.spine.note("mark", &note)?;
+            }
+        }
+        Ok(())
+    }
+
+    /// Says what is worth knowing of the targets, and marks files that get a pattern of the user's.
+    fn targets(&mut self) -> Result<(), SessionError> {
+        let mut notes = Vec::new();
+        for (index, target) in self.targets.iter().enumerate() {
+            let Some(target) = target else { continue };
+            notes.extend(target.notes.iter().map(|note| format!("{}: {note}", target.name)));
+            let writes_pattern = self.plan.runs.iter().flat_map(|run| &run.workloads).any(|workload| {
+                workload.targets.contains(&index) && workload.content.pattern.is_some() && workload.mix.changes_data()
+            });
+            if writes_pattern {
+                notes.extend(target.mark_pattern().err());
+            }
+        }
+        for note in notes {
+            self.spine.note("target", &note)?;
+        }
+        Ok(())
     }
 
     /// One run of the list with its commands and its pause.
@@ -233,7 +264,8 @@ impl Life<'_, '_> {
                 format!("{title}: {} operations never came back and are counted as lost", result.unfinished),
             )?;
         }
-        if result.dropped > 0 {
+        // One or two that became due in the last moments are the end of every open loop.
+        if result.dropped * BACKLOG_WORTH_SAYING > result.all.arrivals {
             say(
                 "warning",
                 "backlog",

@@ -101,7 +101,9 @@ pub(crate) fn execute(
     let mut under =
         Under { context, spine, sampler, totals: Totals::default(), phase: first, measured_ns: 0, last_backlog: 0 };
     under.spine.phase(context, first, "start", clock::now_ns())?;
-    let cause = under.intervals(&mut running);
+    // Where the counters stand before the first interval.
+    let baseline = under.sampler.sample(clock::now_ns(), under.spine.origin_ns());
+    let cause = under.spine.counters(&baseline).and_then(|()| under.intervals(&mut running));
     running.stop();
     let cause = match cause {
         Ok(cause) => cause,

@@ -81,6 +81,11 @@ impl<'a> Spine<'a> {
         Ok(())
     }
 
+    /// Counters of the machine outside an interval.
+    pub(crate) fn counters(&mut self, batches: &[Batch]) -> Result<(), SessionError> {
+        self.publish(batches)
+    }
+
     /// One interval of one run.
     pub(crate) fn interval(
         &mut self,

@@ -124,7 +124,7 @@ pub fn header_lines(width: usize) -> [String; 2] {
 
 /// What is wrong with an interval, or its phase when it does not count.
 fn remark(line: &IntervalLine) -> &'static str {
-    if line.ops == 0 && (line.in_flight > 0.0 || line.backlog > 0 || line.arrivals > 0) {
+    if line.ops == 0 && line.errors == 0 && (line.in_flight > 0.0 || line.backlog > 0 || line.arrivals > 0) {
         return "STALL";
     }
     if line.errors > 0 {
