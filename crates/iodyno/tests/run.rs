@@ -75,7 +75,7 @@ fn a_foreign_file_and_an_existing_directory_are_refused() {
     let data = scratch.write("precious", &"precious ".repeat(1000));
     let before = std::fs::read(&data).unwrap();
     let text = format!(
-        "sd=sd1,lun={},size=1m\nwd=wd1,sd=sd1,rdpct=0\nrd=rd1,wd=wd1,iorate=max,elapsed=1,interval=1\n",
+        "sd=sd1,lun={},size=1m\nwd=wd1,sd=sd1,rdpct=0\nrd=rd1,wd=wd1,iorate=max,elapsed=2,interval=1\n",
         data.display()
     );
     let output = scratch.run("out", &text, &[]).expect_code(7);
