@@ -75,25 +75,19 @@ impl Ring {
         let _ = self.ring.submitter().register_ring_fd();
     }
 
-    /// Room for more requests in this batch?
-    #[inline]
-    pub(crate) fn has_room(&mut self) -> bool {
-        !self.ring.submission().is_full()
-    }
-
     /// Number of requests that are queued and not handed over.
     #[inline]
     pub(crate) fn queued(&self) -> u32 {
         self.queued
     }
 
-    /// Queues a request; the caller has looked for room.
+    /// Queues a request. The ring has as many entries as there are slots, so there is always room.
     #[inline]
     pub(crate) fn push(&mut self, request: &Request) {
         let entry = self.entry(request).user_data(request.tag);
         // SAFETY: the buffer lies in a `Memory` that lives until the completion was reaped, or is leaked.
         let pushed = unsafe { self.ring.submission().push(&entry) };
-        debug_assert!(pushed.is_ok(), "the caller looks for room first");
+        debug_assert!(pushed.is_ok(), "a ring has an entry per slot");
         self.queued += u32::from(pushed.is_ok());
     }
 

@@ -37,6 +37,32 @@ pub(crate) struct RawFailure {
     pub(crate) result: i32,
 }
 
+/// Operations of one batch that were due, submitted and completed at the same times: one clock read serves a batch, so
+/// most of a batch can be recorded at once.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Alike {
+    pub(crate) lane: usize,
+    pub(crate) op: Op,
+    pub(crate) due_ns: u64,
+    pub(crate) submitted_ns: u64,
+    pub(crate) count: u32,
+    pub(crate) bytes: u64,
+}
+
+impl Alike {
+    /// Adds one operation of `other`, if it is like these.
+    #[inline]
+    pub(crate) fn absorb(&mut self, other: &Self) -> bool {
+        let same = (self.due_ns, self.submitted_ns, self.lane, self.op)
+            == (other.due_ns, other.submitted_ns, other.lane, other.op);
+        if same {
+            self.count += other.count;
+            self.bytes += other.bytes;
+        }
+        same
+    }
+}
+
 /// Everything of one interval of one worker.
 #[derive(Debug, Default)]
 pub(crate) struct Buffer {
@@ -73,17 +99,44 @@ impl Buffer {
         stat
     }
 
-    /// Notes a submission at `at_ns` of the run that was due at `due_ns`.
+    /// Notes one submission; the worker's own form of [`Buffer::submitted_alike`].
     #[inline]
-    pub(crate) fn submitted(&mut self, lane: usize, op: Op, at_ns: u64) {
-        let stat = self.stat(lane, op);
-        stat.submitted += 1;
-        stat.submitted_at += u128::from(at_ns);
+    pub(crate) fn submitted(&mut self, lane: usize, op: Op, due_ns: u64, at_ns: u64) {
+        self.submitted_alike(&Alike { lane, op, due_ns, submitted_ns: at_ns, count: 1, bytes: 0 });
+    }
+
+    /// Notes submissions that were due at the same time and share a stamp.
+    #[inline]
+    pub(crate) fn submitted_alike(&mut self, alike: &Alike) {
+        let stat = self.stat(alike.lane, alike.op);
+        stat.submitted += u64::from(alike.count);
+        stat.submitted_at += u128::from(alike.submitted_ns) * u128::from(alike.count);
+        self.wait.record_n(alike.submitted_ns.saturating_sub(alike.due_ns), alike.count);
+    }
+
+    /// Notes completions at `now_ns` that share due time and stamp of submission: their times are the same.
+    #[inline]
+    pub(crate) fn completed_alike(&mut self, alike: &Alike, now_ns: u64) {
+        let stat = self.stat(alike.lane, alike.op);
+        stat.returned += u64::from(alike.count);
+        stat.returned_at += u128::from(now_ns) * u128::from(alike.count);
+        stat.bytes += alike.bytes;
+        stat.response.record_n(now_ns.saturating_sub(alike.due_ns), alike.count);
+        stat.service.record_n(now_ns.saturating_sub(alike.submitted_ns), alike.count);
+    }
+
+    /// Notes a failed operation at `failure.t_ns`.
+    #[cold]
+    pub(crate) fn returned_failed(&mut self, failure: RawFailure) {
+        let stat = self.stat(failure.lane, failure.op);
+        stat.returned += 1;
+        stat.returned_at += u128::from(failure.t_ns);
+        stat.errors += 1;
+        self.failed(failure);
     }
 
     /// Keeps a failure's place, if there is room.
-    #[cold]
-    pub(crate) fn failed(&mut self, failure: RawFailure) {
+    fn failed(&mut self, failure: RawFailure) {
         if self.failures.len() < FAILURES_KEPT {
             self.failures.push(failure);
         }

@@ -7,7 +7,7 @@
 use crate::group::GroupSpec;
 use crate::scheduler::{Budget, Issue, Next, Scheduler};
 use crate::shared::{Control, Status};
-use crate::stats::{RawFailure, Slot};
+use crate::stats::{Alike, RawFailure, Slot};
 use plan::generate::{Op, Operation};
 use quantity::clock;
 use rustix::fs::{FallocateFlags, fallocate, fdatasync, fsync};
@@ -141,8 +141,7 @@ impl Crew {
         let submitted_ns = self.now_ns();
         {
             let mut stats = self.stats.lock();
-            stats.submitted(lane, op, submitted_ns);
-            stats.wait.record(submitted_ns.saturating_sub(issue.due_ns));
+            stats.submitted(lane, op, issue.due_ns, submitted_ns);
             stats.submit_calls += 1;
         }
         let result = perform(self.files[target].as_fd(), issue.operation, buffer, datasync);
@@ -150,16 +149,12 @@ impl Crew {
         let is_right = result >= 0 && (!matches!(op, Op::Read | Op::Write) || result.unsigned_abs() == bytes);
         {
             let mut stats = self.stats.lock();
-            let stat = stats.stat(lane, op);
-            stat.returned += 1;
-            stat.returned_at += u128::from(now_ns);
             if is_right {
-                stat.bytes += u64::from(bytes);
-                stat.response.record(now_ns.saturating_sub(issue.due_ns));
-                stat.service.record(now_ns.saturating_sub(submitted_ns));
+                let due_ns = issue.due_ns;
+                let one = Alike { lane, op, due_ns, submitted_ns, count: 1, bytes: u64::from(bytes) };
+                stats.completed_alike(&one, now_ns);
             } else {
-                stat.errors += 1;
-                stats.failed(RawFailure { t_ns: now_ns, lane, op, offset, bytes, result });
+                stats.returned_failed(RawFailure { t_ns: now_ns, lane, op, offset, bytes, result });
             }
         }
         let mut state = self.lock();

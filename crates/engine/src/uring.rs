@@ -10,7 +10,7 @@ use crate::memory::Memory;
 use crate::ring::{Request, Ring};
 use crate::scheduler::{Budget, Issue, Next, Scheduler};
 use crate::shared::{Control, Status};
-use crate::stats::{RawFailure, Slot};
+use crate::stats::{Alike, RawFailure, Slot};
 use plan::generate::{Op, Operation};
 use quantity::clock;
 use std::os::fd::{AsRawFd, OwnedFd};
@@ -150,7 +150,7 @@ impl Worker {
             return Next::Blocked;
         }
         let mut queued = self.ring.queued();
-        while queued < BATCH && !self.free.is_empty() && self.ring.has_room() {
+        while queued < BATCH && !self.free.is_empty() {
             let issue = match self.scheduler.next(now_ns) {
                 Next::Issue(issue) => issue,
                 other => return other,
@@ -170,11 +170,19 @@ impl Worker {
         let stamp_ns = self.now_ns();
         let mut buffer = self.stats.lock();
         buffer.submit_calls += 1;
+        let mut run: Option<Alike> = None;
         for slot in &self.batch {
             let InFlight { issue, submitted_ns } = &mut self.slots[*slot as usize];
             *submitted_ns = stamp_ns;
-            buffer.submitted(issue.lane as usize, issue.operation.op, stamp_ns);
-            buffer.wait.record(stamp_ns.saturating_sub(issue.due_ns));
+            let one = alike(issue, stamp_ns);
+            if !run.as_mut().is_some_and(|run| run.absorb(&one))
+                && let Some(whole) = run.replace(one)
+            {
+                buffer.submitted_alike(&whole);
+            }
+        }
+        if let Some(whole) = run {
+            buffer.submitted_alike(&whole);
         }
         stamp_ns
     }
@@ -218,34 +226,44 @@ impl Worker {
         let mut buffer = stats.lock();
         buffer.wakeups += u64::from(handed_over.waited);
         let mut is_first = true;
-        ring.reap(|tag, result| {
+        let mut run: Option<Alike> = None;
+        let reaped = ring.reap(|tag, result| {
             #[expect(clippy::cast_possible_truncation, reason = "tags are slot numbers")]
             let slot = tag as u32;
             let InFlight { issue, submitted_ns } = slots[slot as usize];
             let Operation { op, offset, bytes } = issue.operation;
-            let lane = issue.lane as usize;
-            let stat = buffer.stat(lane, op);
-            stat.returned += 1;
-            stat.returned_at += u128::from(now_ns);
             if is_first && handed_over.requests > 1 && submitted_ns == handed_over.stamp_ns {
                 // It came back from the call that submitted it: any time between the two stamps may be its own.
                 is_first = false;
                 buffer.timestamp_age_ns_max = buffer.timestamp_age_ns_max.max(now_ns.saturating_sub(submitted_ns));
             }
-            let stat = buffer.stat(lane, op);
-            let moved = matches!(op, Op::Read | Op::Write) && !*is_no_op;
-            if result < 0 || (moved && result.unsigned_abs() != bytes) {
-                stat.errors += 1;
+            let moves = matches!(op, Op::Read | Op::Write) && !*is_no_op;
+            if result < 0 || (moves && result.unsigned_abs() != bytes) {
                 *failures_in_a_row += 1;
-                buffer.failed(RawFailure { t_ns: now_ns, lane, op, offset, bytes, result });
+                let lane = issue.lane as usize;
+                buffer.returned_failed(RawFailure { t_ns: now_ns, lane, op, offset, bytes, result });
             } else {
                 *failures_in_a_row = 0;
-                stat.bytes += u64::from(bytes);
-                stat.response.record(now_ns.saturating_sub(issue.due_ns));
-                stat.service.record(now_ns.saturating_sub(submitted_ns));
+                let one = alike(&issue, submitted_ns);
+                if !run.as_mut().is_some_and(|run| run.absorb(&one))
+                    && let Some(whole) = run.replace(one)
+                {
+                    buffer.completed_alike(&whole, now_ns);
+                }
             }
             scheduler.returned(issue.lane, now_ns);
             free.push(slot);
-        })
+        });
+        if let Some(whole) = run {
+            buffer.completed_alike(&whole, now_ns);
+        }
+        reaped
     }
+}
+
+/// One operation, to be recorded together with those like it.
+#[inline]
+fn alike(issue: &Issue, submitted_ns: u64) -> Alike {
+    let Operation { op, bytes, .. } = issue.operation;
+    Alike { lane: issue.lane as usize, op, due_ns: issue.due_ns, submitted_ns, count: 1, bytes: u64::from(bytes) }
 }
