@@ -1,6 +1,5 @@
 //! Defects that a review found, each as a test.
-#![expect(clippy::unwrap_used, clippy::print_stdout, reason = "a helper that fails fails its test")]
-#![allow(clippy::allow_attributes, missing_docs, reason = "private")]
+#![allow(clippy::unwrap_used, clippy::print_stdout, clippy::allow_attributes, reason = "helpers of tests")]
 mod support;
 use engine::{EngineChoice, Harvest, Input, Options, Pace, start};
 use std::time::Duration;

@@ -35,11 +35,12 @@ pub(crate) fn run(args: &RunArgs, command_line: &[String]) -> Result<u8, Failure
     let mut face: Box<dyn Face> =
         if args.json { Box::new(session::json_face()) } else { Box::new(session::terminal_face()) };
     let outcome = session::execute(&request, face.as_mut(), &stop)?;
+    // A reader that has gone away has nothing more to be told, so failures of the face do not matter here.
+    let _ = face.finish(&[]);
     for message in &outcome.messages {
         eprintln!("iodyno: {message}");
     }
     if !args.json {
-        // A reader that has gone away has nothing more to be told.
         let _ = face.finish(&session::last_words(&outcome)?);
     }
     Ok(outcome.ending.exit_code())
