@@ -59,6 +59,11 @@ impl Context {
         }
     }
 
+    /// Are there so many findings that further ones are only counted? Then a suggestion is not worth its time.
+    pub(crate) fn full(&self) -> bool {
+        self.found.len() >= FOUND_MAX
+    }
+
     /// Was there an error?
     pub(crate) fn failed(&self) -> bool {
         self.failed

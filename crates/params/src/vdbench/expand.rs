@@ -314,7 +314,13 @@ fn loops(
         context.push(Diagnostic::error("too-much", definition.span, message).help(help));
         return;
     }
-    let entries: usize = chosen.iter().map(|one| one.targets.len() + 8).sum::<usize>() + definition.loops.len() + 8;
+    let pattern =
+        material.contents.first().and_then(|content| content.pattern.as_ref()).map_or(0, |path| path.as_os_str().len());
+    let entries: usize =
+        chosen.iter().map(|one| one.targets.len() + one.work.weight() + 48 + pattern / 16).sum::<usize>()
+            + definition.loops.len() * 4
+            + definition.commands_weight()
+            + 48;
     if !context.work(total.saturating_mul(entries), definition.span) {
         return;
     }

@@ -6,6 +6,7 @@ use super::names::Names;
 use super::scan::{Param, Text};
 use super::shared::{self, DedupParams};
 use super::statement::{self, Statement};
+use super::storage::TARGETS_MAX;
 use super::value::{self, Unit};
 use crate::diagnostic::Diagnostic;
 use std::collections::BTreeSet;
@@ -57,6 +58,11 @@ pub(crate) fn systems(context: &mut Context, statements: &[Statement]) -> Names 
             continue;
         }
         for name in copies(context, statement, count.as_deref()) {
+            if names.len() >= TARGETS_MAX {
+                let message = format!("more than {TARGETS_MAX} file systems");
+                context.note_once("systems", Diagnostic::error("too-much", statement.span, message));
+                break;
+            }
             if seen.insert(name.clone()) {
                 names.push(name);
             } else {

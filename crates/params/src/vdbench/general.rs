@@ -51,12 +51,12 @@ impl General {
                 }
             }
             "compressionseed" => self.seed(context, param),
-            "pattern" => self.pattern = value::text(context, name, param).map(|text| PathBuf::from(text.text)),
+            "pattern" => self.pattern = shared::path(context, name, param),
             "data_errors" => self.data_errors(context, param),
             "validate" => validate(context, param),
             "journal" => journal(context, param),
             "monitor" => {
-                self.settings.monitor = value::text(context, name, param).map(|text| PathBuf::from(text.text));
+                self.settings.monitor = shared::path(context, name, param);
                 context.unsupported(param.key_span, "a monitor file (monitor=) is not built yet");
             }
             "histogram" => self.histogram(context, param),
@@ -173,6 +173,11 @@ impl General {
         } else if !edges.edges_ns.is_sorted_by(|a, b| a < b) {
             context.push(Diagnostic::error("histogram", param.span, "the buckets must rise"));
         }
+        if self.settings.histograms.len() >= BUCKETS_MAX {
+            let message = format!("more than {BUCKETS_MAX} histograms");
+            context.note_once("histograms", Diagnostic::error("too-much", param.span, message));
+            return;
+        }
         self.settings.histograms.retain(|other| other.name != edges.name);
         self.settings.histograms.push(edges);
     }
@@ -267,6 +272,10 @@ pub(crate) fn hosts(context: &mut Context, statements: &[&Statement]) -> Vec<Str
             "mount" => context.unsupported(param.key_span, "mounting file systems (mount=) is not built yet"),
             _ => {}
         });
+        if statement.name.text.len() > statement::NAME_MAX {
+            statement::check_name(context, statement);
+            continue;
+        }
         let label = statement.name.text.clone();
         if label == "default" {
             continue;

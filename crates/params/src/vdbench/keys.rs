@@ -381,7 +381,7 @@ fn unknown(context: &mut Context, section: Section, param: &Param) {
     let found = Diagnostic::error("unknown-keyword", param.key_span, format!("unknown keyword `{word}` in {place}"));
     let whole = |section: &Section| section.keys().iter().any(|key| key.name == word);
     let elsewhere = || Section::ALL.into_iter().find(|other| *other != section && whole(other));
-    let help = if section == Section::General && word.len() < 2 {
+    let help = if context.full() || word.len() < 2 {
         None
     } else if let Some(other) = elsewhere() {
         Some(format!("`{word}` is {}", other.title()))

@@ -112,7 +112,7 @@ fn read_plan(context: &mut Context, files: &[PathBuf], options: &Options, loader
     let per_host = |context: &mut Context, section: Section| -> Vec<Statement> {
         let mut out = Vec::new();
         for statement in of(section) {
-            if context.work(hosts.len(), statement.span) {
+            if context.work(hosts.len().saturating_mul(statement::weight(statement)), statement.span) {
                 out.extend(statement::per_host(statement, &hosts));
             }
         }
@@ -151,6 +151,9 @@ fn read_plan(context: &mut Context, files: &[PathBuf], options: &Options, loader
         seed: general.settings.seed,
     };
     let mut runs = expand::expand(context, &material, &definitions);
+    if runs.is_empty() && !context.failed() {
+        context.push(Diagnostic::error("no-runs", Span::default(), "the rd= definitions make no runs"));
+    }
     let mut targets: Vec<TargetSpec> = storages.iter().map(target).collect();
     hit_areas(context, &mut targets, &storages, &definitions);
     depths(context, &mut targets, &mut runs);
@@ -199,7 +202,7 @@ fn check_presence(
         let found = Diagnostic::error("no-runs", span, "there is no rd=: nothing would run");
         context.push(found.help("add rd=run1,wd=…,iorate=max,elapsed=60; see docs/vdbench.md"));
     }
-    if storages.is_empty() && !has(Section::FileSystem) && !has(Section::Storage) {
+    if storages.is_empty() && !has(Section::FileSystem) && !context.failed() {
         let found = Diagnostic::error("no-targets", span, "there is no sd=: nothing to run on");
         context.push(found.help("add sd=sd1,lun=/path/of/a/file,size=1g"));
     }

@@ -94,8 +94,10 @@ impl Names {
 
     fn missing(&self, context: &mut Context, text: &Text, name: &str) {
         let shown: String = name.chars().take(40).collect();
-        let found = Diagnostic::error("unknown-name", text.span, format!("there is no {}={shown}", self.word));
-        let help = if self.list.is_empty() {
+        let found = Diagnostic::error("unknown-name", text.span, format!("there is no `{}={shown}`", self.word));
+        let help = if context.full() {
+            None
+        } else if self.list.is_empty() {
             Some(format!("define it: {}={shown},…", self.word))
         } else if name.ends_with('*') {
             Some(format!("no {} begins like that; there is {}", self.word, self.some()))

@@ -105,6 +105,18 @@ impl Default for Definition {
     }
 }
 
+impl Definition {
+    /// What a copy costs, in units of work.
+    fn weight(&self) -> usize {
+        let loops: usize = self.loops.iter().map(|one| one.values.len() * 4).sum();
+        16 + loops + (self.works.len() + self.targets.len() + self.file_works.len()) * 4 + self.commands_weight()
+    }
+
+    pub(crate) fn commands_weight(&self) -> usize {
+        self.start_commands.iter().chain(&self.end_commands).map(|command| 8 + command.line.len() / 16).sum()
+    }
+}
+
 /// Reads all run definitions, in order; `addition` is added to each of them.
 pub(crate) fn read(context: &mut Context, statements: &[Statement], addition: &[Param]) -> Vec<Definition> {
     let mut template = Definition::default();
@@ -116,6 +128,9 @@ pub(crate) fn read(context: &mut Context, statements: &[Statement], addition: &[
         let mut statement = statement.clone();
         if !default {
             statement.params.extend_from_slice(addition);
+        }
+        if !context.work(template.weight(), statement.span) {
+            break;
         }
         let mut run = Definition { span: statement.span, name: statement.name.text.clone(), ..template.clone() };
         let named = statement::check_name(context, &statement);

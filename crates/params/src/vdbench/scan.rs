@@ -35,12 +35,16 @@ pub(crate) struct Param {
 /// Most values in a list as written; what ranges make of them has its own limits.
 const VALUES_MAX: usize = 16_384;
 
+/// Most values of all parameters together.
+const ALL_VALUES_MAX: usize = 500_000;
+
 /// Takes lines, makes parameters.
 #[derive(Debug, Default)]
 pub(crate) struct Scanner {
     pub(crate) params: Vec<Param>,
     /// A list that the line before left open with a comma.
     open: Option<(Param, usize)>,
+    values: usize,
 }
 
 /// Characters of one line with the place of reading.
@@ -106,6 +110,12 @@ impl Scanner {
             if cursor.take(b',') {
                 continue;
             }
+            if self.values > ALL_VALUES_MAX {
+                let message = format!("more than {ALL_VALUES_MAX} values in all");
+                let found = Diagnostic::error("too-much", line.span(cursor.at, cursor.at + 1), message);
+                context.note_once("values", found.help("use ranges and count="));
+                return;
+            }
             self.param(context, &mut cursor, first);
             first = false;
         }
@@ -115,8 +125,13 @@ impl Scanner {
     pub(crate) fn finish(&mut self, context: &mut Context) {
         if let Some((param, _)) = self.open.take() {
             unclosed(context, &param, None);
-            self.params.push(param);
+            self.add(param);
         }
+    }
+
+    fn add(&mut self, param: Param) {
+        self.values += 1 + param.values.len();
+        self.params.push(param);
     }
 
     fn param(&mut self, context: &mut Context, cursor: &mut Cursor<'_>, first: bool) {
@@ -164,7 +179,7 @@ impl Scanner {
             return;
         }
         param.values.push(value);
-        self.params.push(param);
+        self.add(param);
     }
 
     /// A word that is not followed by `=`.
@@ -231,7 +246,7 @@ impl Scanner {
             return;
         }
         unclosed(context, &param, Some(cursor.line.text[cursor.end..].trim()));
-        self.params.push(param);
+        self.add(param);
     }
 
     fn close(&mut self, context: &mut Context, cursor: &mut Cursor<'_>, mut param: Param) {
@@ -241,7 +256,7 @@ impl Scanner {
         if param.values.is_empty() {
             context.push(Diagnostic::error("no-value", param.span, format!("the list of `{}=` is empty", param.key)));
         } else {
-            self.params.push(param);
+            self.add(param);
         }
         if !matches!(cursor.peek(), None | Some(b',')) {
             let from = cursor.at;

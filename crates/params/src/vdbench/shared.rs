@@ -6,6 +6,7 @@ use super::value::{self, Number, Unit};
 use crate::diagnostic::Diagnostic;
 use crate::suggest::did_you_mean;
 use plan::{AddressRange, Bound, Command, Dedup, DedupSets, OpenFlags};
+use std::path::PathBuf;
 
 /// Bits of `open(2)` on Linux that `openflags=0x…` may carry, with their fields.
 const O_DSYNC: u32 = 0x1000;
@@ -88,6 +89,25 @@ pub(crate) fn range(context: &mut Context, name: &str, param: &Param) -> Option<
         false => Bound::Bytes(value::to_u64(number.value)),
     };
     Some(AddressRange { low: bound(low), high: bound(high) })
+}
+
+/// Longest path (Linux's limit).
+const PATH_MAX: usize = 4096;
+
+/// A path; complains about those that no system call takes.
+pub(crate) fn path_text(context: &mut Context, name: &str, param: &Param) -> Option<Text> {
+    let text = value::text(context, name, param)?;
+    if (1..PATH_MAX).contains(&text.text.len()) {
+        return Some(text);
+    }
+    let message = format!("the path behind `{name}` has {} bytes", text.text.len());
+    context.push(Diagnostic::error("path", text.span, message).help(format!("allowed: 1 to {}", PATH_MAX - 1)));
+    None
+}
+
+/// See [`path_text`].
+pub(crate) fn path(context: &mut Context, name: &str, param: &Param) -> Option<PathBuf> {
+    path_text(context, name, param).map(|text| PathBuf::from(text.text))
 }
 
 /// `startcmd=` and `endcmd=`: commands, then where the output goes and which process runs them.

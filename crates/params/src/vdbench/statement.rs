@@ -6,6 +6,11 @@ use super::scan::{Param, Text};
 use crate::diagnostic::Diagnostic;
 use plan::Span;
 
+/// Longest name of a definition.
+pub(crate) const NAME_MAX: usize = 200;
+/// Parameters of a definition that are looked at to tell a definition in the wrong place from a parameter.
+const LOOK_BACK: usize = 256;
+
 /// One definition.
 #[derive(Clone, Debug)]
 pub(crate) struct Statement {
@@ -77,7 +82,9 @@ fn late_definition(section: Section, now: Section, rest: &[Param], last: Option<
     let has = |word: &str| {
         rest.iter().skip(1).take_while(same_line).any(|param| word.starts_with(&param.key) && param.key.len() > 1)
     };
-    let given = |word: &str| last.is_some_and(|statement| statement.params.iter().any(|param| param.key == word));
+    let given = |word: &str| {
+        last.is_some_and(|statement| statement.params.iter().rev().take(LOOK_BACK).any(|param| param.key == word))
+    };
     match (section, now) {
         (Section::Host | Section::Group, _) => true,
         (Section::Storage, _) => rest[0].first && has("lun"),
@@ -97,10 +104,15 @@ fn out_of_order(context: &mut Context, section: Section, now: Section, param: &P
 
 /// The only values behind `sd=name`, complaining about lists and missing names.
 pub(crate) fn check_name(context: &mut Context, statement: &Statement) -> bool {
-    if statement.names.len() == 1 && !statement.name.text.is_empty() {
+    let word = statement.section.word();
+    if statement.names.len() == 1 && (1..=NAME_MAX).contains(&statement.name.text.len()) {
         return true;
     }
-    let word = statement.section.word();
+    if statement.name.text.len() > NAME_MAX {
+        let message = format!("the name behind {word}= is longer than {NAME_MAX} bytes");
+        context.push(Diagnostic::error("name", statement.span, message));
+        return false;
+    }
     let message = format!("{word}= wants one name, found {}", statement.names.len());
     let found = Diagnostic::error("name", statement.span, message);
     context.push(match statement.section {
@@ -121,6 +133,11 @@ pub(crate) fn each(
             set(context, key.means, param);
         }
     }
+}
+
+/// What copying a definition costs, in units of work.
+pub(crate) fn weight(statement: &Statement) -> usize {
+    statement.params.iter().flat_map(|param| &param.values).map(|text| 4 + text.text.len() / 16).sum::<usize>() + 4
 }
 
 /// A statement with `$host`, `!host`, `#host`, `#hosts` stands for one per host; others stay as they are.

@@ -112,9 +112,7 @@ fn set(context: &mut Context, storage: &mut Storage, name: &'static str, param: 
             let found = Diagnostic::error("default", param.key_span, "lun= is not allowed in sd=default");
             context.push(found.help("give each sd= its own lun="));
         }
-        "lun" => {
-            storage.lun = value::text(context, name, param).filter(|text| !text.text.is_empty()).or(storage.lun.take())
-        }
+        "lun" => storage.lun = shared::path_text(context, name, param).or(storage.lun.take()),
         "count" => count(context, storage, param),
         // The second value divides by the number of hosts, which is one.
         "size" => storage.size_bytes = divided(context, name, param, 512..=value::BYTES_MAX).or(storage.size_bytes),

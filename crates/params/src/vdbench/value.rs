@@ -137,6 +137,9 @@ pub(crate) fn list(
             return None;
         }
     }
+    if !context.work(out.len() / 4, param.span) {
+        return None;
+    }
     (good && !out.is_empty()).then_some(out)
 }
 
@@ -362,8 +365,8 @@ pub(crate) fn word<'a>(context: &mut Context, name: &str, text: &Text, words: &[
     if hit.is_none() {
         let shown: String = text.text.chars().take(40).collect();
         let message = format!("`{name}` does not know `{shown}`");
-        let help =
-            did_you_mean(&lower, words.iter().copied()).unwrap_or_else(|| format!("one of: {}", words.join(", ")));
+        let near = if context.full() { None } else { did_you_mean(&lower, words.iter().copied()) };
+        let help = near.unwrap_or_else(|| format!("one of: {}", words.join(", ")));
         context.push(Diagnostic::error("unknown-word", text.span, message).help(help));
     }
     hit.copied()

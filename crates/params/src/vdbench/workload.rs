@@ -77,6 +77,14 @@ impl Default for Work {
     }
 }
 
+impl Work {
+    /// What a copy costs, in units of work.
+    pub(crate) fn weight(&self) -> usize {
+        let mix = if let TransferSize::Mix(mix) = &self.transfer { mix.len() / 8 } else { 0 };
+        16 + self.name.len() / 16 + mix + self.targets.len() * 4
+    }
+}
+
 /// Reads all workload definitions, in order.
 pub(crate) fn read(context: &mut Context, statements: &[Statement]) -> Vec<Work> {
     let mut template = Work::default();
@@ -84,6 +92,9 @@ pub(crate) fn read(context: &mut Context, statements: &[Statement]) -> Vec<Work>
     let mut names = std::collections::BTreeSet::new();
     for statement in statements {
         debug_assert_eq!(statement.section, Section::Workload);
+        if !context.work(template.weight(), statement.span) {
+            break;
+        }
         let mut work = Work { span: statement.span, name: statement.name.text.clone(), ..template.clone() };
         let named = statement::check_name(context, statement);
         statement::each(context, statement, |context, name, param| set(context, &mut work, name, param));

@@ -1,0 +1,79 @@
+//! What must hold for every text that is read.
+
+use params::{Memory, Options, QuickTest, Severity, read_vdbench, render, simulate};
+use plan::{Plan, Rate};
+use std::path::PathBuf;
+
+/// Reads a text and holds what comes out against the promises of plans and findings; gives the number of runs.
+pub(crate) fn check(text: &[u8], choice: u64) -> Option<usize> {
+    let mut files = Memory::one("job.vdb", text);
+    files.0.insert(PathBuf::from("other"), b"sd=sd9,lun=/tmp/other,size=1m\ninclude=job.vdb\n".to_vec());
+    let reading = read_vdbench(&[PathBuf::from("job.vdb")], &options(choice), &files);
+    for found in &reading.diagnostics {
+        let shown = render(found, &reading.sources);
+        assert!(shown.len() < 20_000, "{} bytes", shown.len());
+        assert!(!found.message.is_empty() && !found.message.ends_with('.'), "{shown}");
+        let source = reading.sources.get(found.span.source as usize);
+        let end = found.span.start as usize + found.span.len as usize;
+        assert!(source.is_none_or(|source| end <= source.text.len().max(80)), "{found:?}");
+    }
+    let errors = reading.diagnostics.iter().any(|found| found.severity == Severity::Error);
+    assert!(reading.plan.is_some() || errors, "no plan and no reason");
+    let plan = reading.plan?;
+    assert!(!errors, "a plan and errors");
+    hold(&plan);
+    if plan.runs.len() <= 1000 {
+        assert_eq!(simulate(&plan).len(), plan.runs.len());
+    }
+    Some(plan.runs.len())
+}
+
+fn options(choice: u64) -> Options {
+    let mut options = Options::default();
+    if choice % 7 == 0 {
+        options.variables = vec![("x".to_string(), "sd1".to_string()), ("xy".to_string(), "a,b=(".to_string())];
+    }
+    if choice % 11 == 0 {
+        options.run_addition = Some("iorate=max,elapsed=3".to_string());
+    }
+    if choice % 13 == 0 {
+        (options.elapsed_ns, options.interval_ns) = (Some(5_000_000_000), Some(500_000_000));
+    }
+    if choice % 101 == 0 {
+        options.quick = Some(QuickTest::Mixed);
+    }
+    options
+}
+
+/// The promises of a plan.
+fn hold(plan: &Plan) {
+    assert!(!plan.runs.is_empty());
+    let mut curve = false;
+    for run in &plan.runs {
+        assert!(run.interval_ns > 0 && run.elapsed_ns.is_none_or(|elapsed| elapsed >= 2 * run.interval_ns));
+        match run.rate {
+            Rate::PerSecond(rate) => assert!(rate > 0.0 && rate <= 1e9, "{rate}"),
+            Rate::CurveMax => curve = true,
+            Rate::CurvePoint { fraction, .. } => assert!(curve && fraction > 0.0),
+            Rate::FractionOfLastMax(fraction) => assert!(fraction > 0.0),
+            Rate::Max => {}
+        }
+        if run.workloads.is_empty() {
+            assert!(!plan.unsupported.is_empty(), "{} does nothing", run.title);
+            continue;
+        }
+        let sum: f64 = run.workloads.iter().map(|workload| workload.share).sum();
+        let all_rated = run.workloads.iter().all(|workload| workload.rate.is_some());
+        assert!(all_rated || (sum - 1.0).abs() < 1e-6, "{}: shares are {sum}", run.title);
+        for workload in &run.workloads {
+            assert!(!workload.targets.is_empty());
+            assert!(workload.targets.iter().all(|at| *at < plan.targets.len()));
+            let depth = workload.depth.unwrap_or(1);
+            assert!(workload.targets.iter().all(|at| plan.targets[*at].depth >= depth), "{}", run.title);
+            let mix = &workload.mix;
+            assert!((mix.read + mix.write + mix.trim + mix.flush - 1.0).abs() < 1e-6, "{mix:?}");
+            assert!(workload.transfer.min_bytes() >= 512 && workload.transfer.min_bytes() % 512 == 0);
+            assert!(workload.content.compress_ratio >= 1.0);
+        }
+    }
+}

@@ -1,0 +1,42 @@
+//! Texts to start from.
+
+/// Vdbench's own files, and texts that between them use every keyword.
+pub(crate) fn corpus() -> Vec<Vec<u8>> {
+    let folder = format!("{}/../../fixtures/vdbench", env!("CARGO_MANIFEST_DIR"));
+    let mut paths: Vec<_> =
+        std::fs::read_dir(folder).into_iter().flatten().flatten().map(|entry| entry.path()).collect();
+    paths.sort();
+    paths.retain(|path| path.extension().is_none_or(|end| end != "expected_runs"));
+    let mut out: Vec<Vec<u8>> = paths.iter().filter_map(|path| std::fs::read(path).ok()).collect();
+    out.extend(TEXTS.iter().map(|text| text.as_bytes().to_vec()));
+    out
+}
+
+/// Valid texts.
+pub(crate) const TEXTS: &[&str] = &[
+    "compratio=2\ncompressionseed=5\npattern=/tmp/p\ndata_errors=(5,10)\nformatsds=yes\nformatxfersize=1m\n\
+     histogram=(default,20,40,100-500,100,1m,2s)\nabort_failed_skew=5\nloop=2\nstartcmd=(\"echo hello\",cons)\n\
+     endcmd=(\"echo bye\",sum,master)\nport=1\nmisc=(fifo=1)\ndebug=27\n\
+     sd=sd1,lun=/tmp/a,size=100m,threads=4,hitarea=2m,offset=4k,align=4k,range=(10,90),openflags=(o_direct,fsync)\n\
+     wd=wd1,sd=sd1,xfersize=(4k,25,8k,75),rdpct=70,rhpct=10,whpct=20,seekpct=(poisson,5),range=(0,50)\n\
+     rd=rd1,wd=wd1,iorate=(100,200),elapsed=20,warmup=5,interval=2,pause=1,distribution=uniform,maxdata=3\n",
+    "sd=default,size=10m,threads=2\nsd=a%02d,lun=/tmp/x*,count=(1,8)\n\
+     wd=default,rdpct=50\nwd=wd1,sd=(a01-a04),skew=30,streams=2,seekpct=0\nwd=wd2,sd=a*,stride=(4k,64k)\nwd=wd3,sd=a05,skew=50,wrpct=10\n\
+     rd=default,elapsed=10\nrd=rd1,wd=*,io=max,forxfersize=(4k,8k),forthreads=(1-64,d),forrdpct=(0,50,100)\n\
+     rd=rd2,sd=single,iorate=max,xfersize=64k,rdpct=0,seekpct=seq\nrd=rd3,sd=range,iorate=-50\nrd=rd4,sd=setsof3,io=(10,50%,max)\n",
+    "sd=sd1,lun=/tmp/a,size=1g\nwd=wd1,sd=sd1,iorate=100,priority=1\nwd=wd2,sd=sd1,priority=2,xfersize=(4k,64k,4k)\n\
+     wd=wd3,sd=sd1,priority=3,seekpct=eof,openflags=0x1000\n\
+     rd=rd1,wd=wd*,iorate=1000,elapsed=1h,interval=1m\nrd=rd2,wd=*,iorate=curve,curve=(10-100,10),stopcurve=5\n\
+     rd=rd3,wd=*,iorate=(100,2,500,3),distribution=(d,variable)\nrd=rd4,wd=*,iorate=50,distribution=spike,maxdataread=1g,maxdatawritten=5\n",
+    "hd=default,jvms=2,shell=ssh,user=me,vdbench=/opt\nhd=h1,system=localhost\nhd=h2,system=127.0.0.1\n\
+     sd=sd_$host,lun=/tmp/$host.#host.#hosts,size=1m\nwd=wd1,sd=sd*,host=h1\nrd=rd1,wd=wd1,iorate=10,elapsed=2\n",
+    "dedupratio=2\ndedupunit=4k\ndedupsets=5%\ndeduphotsets=(1,10)\ndedupflipflop=hot\nvalidate=(read_after_write,time)\n\
+     journal=(recover,max=1g)\nconcatenatesds=yes\nmonitor=/tmp/m\n\
+     sd=sd1,lun=/dev/sdx,openflags=directio,replay=(1,2),journal=/tmp\nwd=wd1,sd=sd1,hotband=(10,20),user=(a)\nrd=rd1,wd=wd1,iorate=max\n",
+    "fsd=fsd1,anchor=/tmp/f,depth=2,width=3,files=10,sizes=(4k,50,8k,50),totalsize=1g,wss=10m,shared=no,distribution=all,count=(1,3)\n\
+     fwd=default,xfersize=4k,threads=2\nfwd=format,threads=4\nfwd=fwd1,fsd=fsd*,operation=read,fileselect=(poisson,3),fileio=(random,shared),stopafter=10%\n\
+     fwd=fwd2,fsd=fsd11,rdpct=50,skew=50,openflags=o_sync\nrd=rd1,fwd=fwd*,fwdrate=(10,20),format=(restart,only),elapsed=5,fordepth=(1,2),foroperations=(read,write)\n",
+    "sd=sd1,lun=/tmp/a,size=1g\nwd=wd1,sd=sd1,trimpct=10,flushpct=1,fsync_every=32,fdatasync_every=8,thinktime=10ms\n\
+     wd=wd2,sd=sd1,random_distribution=zipf:1.2\nwd=wd3,sd=sd1,random_distribution=(normal,20)\nwd=wd4,sd=sd1,coverage=exact\n\
+     rd=rd1,wd=*,iorate=max,interval=0.5,elapsed=5s,maxops=1000,forhitarea=1m,forcompratio=(1,2),forcompression=(50,100)\n",
+];
