@@ -117,7 +117,8 @@ pub fn render(found: &Diagnostic, sources: &[Source]) -> String {
     let source = usize::try_from(found.span.source).ok().and_then(|index| sources.get(index));
     let mut out = match source {
         None => kind,
-        Some(source) if source.text.is_empty() => format!("{}: {kind}", source.name),
+        // A file as a whole.
+        Some(source) if source.text.is_empty() || found.span.start + found.span.len == 0 => format!("{}: {kind}", source.name),
         Some(source) => with_line(found, source, &kind),
     };
     if let Some(help) = &found.help {

@@ -37,9 +37,12 @@ impl Context {
     /// Adds a finding; the same kind at the same place counts once.
     pub(crate) fn push(&mut self, found: Diagnostic) {
         self.failed |= found.severity == Severity::Error;
+        if self.found.iter().any(|other| same_place(other, &found)) {
+            return;
+        }
         if self.found.len() >= FOUND_MAX {
             self.hidden += 1;
-        } else if !self.found.contains(&found) {
+        } else {
             self.found.push(found);
         }
     }
@@ -93,4 +96,9 @@ impl Context {
         }
         (self.sources, self.found, self.unsupported)
     }
+}
+
+/// The same kind of finding at the same place; two that concern a file as a whole are never the same.
+fn same_place(a: &Diagnostic, b: &Diagnostic) -> bool {
+    a == b || (a.code == b.code && a.span == b.span && a.span.len > 0)
 }

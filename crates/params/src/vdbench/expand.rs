@@ -218,6 +218,9 @@ type RateStep = (Rate, String, Option<String>);
 fn rates(context: &mut Context, definition: &Definition) -> Option<(Vec<RateStep>, Arrivals)> {
     let mut arrivals = Arrivals { gaps: definition.gaps, burst: None };
     let Some((rate, span)) = &definition.rate else {
+        if definition.rate_wrong {
+            return None;
+        }
         let shown: String = definition.name.chars().take(40).collect();
         let found = Diagnostic::error("no-iorate", definition.span, format!("rd={shown} has no iorate="));
         context.push(found.help("add iorate=1000, iorate=max or iorate=curve"));

@@ -84,7 +84,9 @@ impl Names {
             match self.index.get(&name) {
                 Some(at) => hits.push(*at),
                 None => {
-                    self.missing(context, text, &name);
+                    let message = format!("there is no `{}={name}`, which `{}` stands for", self.word, text.text);
+                    let found = Diagnostic::error("unknown-name", text.span, message);
+                    context.push(found.help(format!("there is {}", self.some())));
                     break;
                 }
             }

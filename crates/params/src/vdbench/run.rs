@@ -55,6 +55,8 @@ pub(crate) struct Definition {
     pub(crate) targets_span: Span,
     pub(crate) file_works: Vec<Text>,
     pub(crate) rate: Option<(RateParam, Span)>,
+    /// Was it given and could not be read?
+    pub(crate) rate_wrong: bool,
     /// Was it called `fwdrate`?
     pub(crate) file_rate: bool,
     pub(crate) curve: Vec<(f64, bool)>,
@@ -84,6 +86,7 @@ impl Default for Definition {
             targets_span: Span::default(),
             file_works: Vec::new(),
             rate: None,
+            rate_wrong: false,
             file_rate: false,
             curve: [10.0, 50.0, 70.0, 80.0, 90.0, 100.0].map(|percent| (percent, false)).to_vec(),
             stop_response_ns: None,
@@ -156,9 +159,9 @@ fn set(context: &mut Context, run: &mut Definition, name: &'static str, param: &
         "fwd" => run.file_works.clone_from(&param.values),
         "iorate" => {
             run.file_rate = param.key.starts_with("fw");
-            if let Some(rate) = rate(context, param) {
-                run.rate = Some((rate, param.span));
-            }
+            let rate = rate(context, param);
+            run.rate_wrong = rate.is_none();
+            run.rate = rate.map(|rate| (rate, param.span));
         }
         "curve" => curve(context, run, param),
         "stopcurve" => {

@@ -103,7 +103,12 @@ impl Scanner {
         let mut cursor = Cursor { line, at: 0, end };
         warn_of_lost_text(context, line, end);
         if let Some((param, depth)) = self.open.take() {
-            self.list(context, &mut cursor, param, depth);
+            if begins_parameter(&line.text[..end]) {
+                unclosed(context, &param, None);
+                self.add(param);
+            } else {
+                self.list(context, &mut cursor, param, depth);
+            }
         }
         let mut first = cursor.at == 0;
         while cursor.peek().is_some() {
@@ -241,7 +246,10 @@ impl Scanner {
                 }
             }
         }
-        if cursor.end > 0 && cursor.line.text.as_bytes()[cursor.end - 1] == b',' {
+        let after = &cursor.line.text[cursor.end..];
+        // A parenthesis that closes what a blank has cut off, not one of a comment of its own.
+        let cut = after.find(')').is_some_and(|close| !after[..close].contains('('));
+        if cursor.end > 0 && cursor.line.text.as_bytes()[cursor.end - 1] == b',' && !cut {
             self.open = Some((param, depth));
             return;
         }
@@ -280,6 +288,12 @@ fn unclosed(context: &mut Context, param: &Param, after: Option<&str>) {
 fn join(a: Span, b: Span) -> Span {
     let end = b.start.saturating_add(b.len);
     if a.source == b.source && end > a.start { Span { len: end - a.start, ..a } } else { a }
+}
+
+/// Does a line begin with a keyword? Then a list that the line before left open was forgotten to be closed.
+fn begins_parameter(text: &str) -> bool {
+    let key = text.split_once('=').map(|(key, _)| key.to_lowercase());
+    key.is_some_and(|key| key.bytes().all(|byte| byte.is_ascii_alphanumeric() || byte == b'_') && keys::known_anywhere(&key))
 }
 
 /// Where a line ends: at its first blank outside quotes.

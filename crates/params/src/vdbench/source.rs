@@ -4,6 +4,7 @@ use super::context::Context;
 use super::scan::{Param, Scanner};
 use crate::diagnostic::Diagnostic;
 use crate::loader::{LoadError, Loader};
+use crate::sniff::{Format, sniff};
 use crate::suggest::did_you_mean;
 use plan::{Source, Span};
 use std::path::{Path, PathBuf};
@@ -88,6 +89,10 @@ impl<'a> SourceReader<'a> {
     /// Reads one file of the command line.
     pub(crate) fn file(&mut self, context: &mut Context, path: &Path) {
         match self.source_of(context, path) {
+            Ok(source) if sniff(&context.sources[source as usize].text) == Format::Fio => {
+                let found = Diagnostic::error("not-vdbench", Span { source, start: 0, len: 0 }, "this is a fio job file");
+                context.push(found.help("only Vdbench's parameter files are read so far; fio's are to come"));
+            }
             Ok(source) => self.nest(context, path, source),
             Err(why) => {
                 let name = path.display().to_string();

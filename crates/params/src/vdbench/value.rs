@@ -245,11 +245,16 @@ pub(crate) fn check_bounds(
     } else if bounds.contains(&number.value) {
         return Some(number.value);
     } else {
-        format!("`{name}` is {}", number.value)
+        format!("`{name}` is {}", shown(number.value))
     };
     let found = Diagnostic::error("out-of-range", number.span, message);
     context.push(found.help(format!("allowed: {}", bounds_text(&bounds))));
     None
+}
+
+/// A number in few digits.
+fn shown(value: f64) -> String {
+    if value.abs() < 1e15 { format!("{value}") } else { format!("{value:e}") }
 }
 
 fn bounds_text(bounds: &std::ops::RangeInclusive<f64>) -> String {
@@ -268,7 +273,7 @@ pub(crate) fn fraction_of(context: &mut Context, name: &str, number: &Number) ->
     if (0.0..=100.0).contains(&number.value) {
         return Some(number.value / 100.0);
     }
-    let message = format!("`{name}` is {}", number.value);
+    let message = format!("`{name}` is {}", shown(number.value));
     context.push(Diagnostic::error("out-of-range", number.span, message).help("allowed: 0 to 100 (percent)"));
     None
 }
