@@ -138,7 +138,7 @@ def main():
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("binary", help="the iodyno to measure")
     parser.add_argument("--rounds", type=int, default=5)
-    parser.add_argument("--seconds", type=int, default=4, help="length of a long run; short ones take 1 s")
+    parser.add_argument("--seconds", type=int, default=5, help="length of a long run; short ones take 2 s")
     parser.add_argument("--only", help="run only benches whose name contains this")
     args = parser.parse_args()
     work = tempfile.mkdtemp(prefix="iodyno-bench-", dir=os.environ.get("BENCH_DIR", "/var/tmp"))
@@ -158,19 +158,19 @@ def main():
                 peers.append(t_io_uring(cached))
             else:
                 print("\nt/io_uring: not measured, T_IO_URING does not name a built copy")
-            compare("page-cached file, 4 KiB random read, depth 128, one core, full recording", iodyno("iodyno", args.binary, work, cached, "xfersize=4k,rdpct=100", "iorate=max", "threads=128", ("--engine", "io_uring")), peers, args.rounds, args.seconds, 1)
+            compare("page-cached file, 4 KiB random read, depth 128, one core, full recording", iodyno("iodyno", args.binary, work, cached, "xfersize=4k,rdpct=100", "iorate=max", "threads=128", ("--engine", "io_uring")), peers, args.rounds, args.seconds, 2)
             os.unlink(cached)
         if wanted("tmpfs"):
             path = os.path.join(shm, "t.dat")
             make_file(path, 256)
             compare("tmpfs, 4 KiB random read, depth 1, one core", iodyno("iodyno", args.binary, work, path, "xfersize=4k,rdpct=100", "iorate=max", "threads=1"),
-                    [fio("fio psync", path, ["--ioengine=psync", "--rw=randread", "--bs=4k", "--norandommap", "--invalidate=0"])], args.rounds, args.seconds, 1)
+                    [fio("fio psync", path, ["--ioengine=psync", "--rw=randread", "--bs=4k", "--norandommap", "--invalidate=0"])], args.rounds, args.seconds, 2)
             os.unlink(path)
         if wanted("paced"):
             path = os.path.join(work, "paced.dat")
             make_file(path, 256)
             compare("page-cached file, paced at 20,000/s, Poisson", iodyno("iodyno", args.binary, work, path, "xfersize=4k,rdpct=100", "iorate=20000", "threads=32"),
-                    [fio("fio rate_iops", path, ["--ioengine=psync", "--rw=randread", "--bs=4k", "--norandommap", "--invalidate=0", "--rate_iops=20000", "--rate_process=poisson"])], args.rounds, args.seconds, 1)
+                    [fio("fio rate_iops", path, ["--ioengine=psync", "--rw=randread", "--bs=4k", "--norandommap", "--invalidate=0", "--rate_iops=20000", "--rate_process=poisson"])], args.rounds, args.seconds, 2)
             os.unlink(path)
     finally:
         shutil.rmtree(work, ignore_errors=True)

@@ -112,7 +112,7 @@ impl Bench {
             if time.is_some_and(|time| u128::from(now.saturating_sub(begin)) >= time.as_nanos()) {
                 break;
             }
-            std::thread::sleep(Duration::from_micros(200));
+            std::thread::sleep(Duration::from_millis(2));
             if now - last > 100_000_000 {
                 add(&mut sums, running.harvest());
                 last = now;
