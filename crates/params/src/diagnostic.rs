@@ -118,7 +118,9 @@ pub fn render(found: &Diagnostic, sources: &[Source]) -> String {
     let mut out = match source {
         None => kind,
         // A file as a whole.
-        Some(source) if source.text.is_empty() || found.span.start + found.span.len == 0 => format!("{}: {kind}", source.name),
+        Some(source) if source.text.is_empty() || found.span.start + found.span.len == 0 => {
+            format!("{}: {kind}", source.name)
+        }
         Some(source) => with_line(found, source, &kind),
     };
     if let Some(help) = &found.help {

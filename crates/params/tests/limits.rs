@@ -33,12 +33,16 @@ fn lists_that_explode_are_refused() {
     check(&run("forthreads=(1-1000000000,1)"), &["too-much"]);
     check(&run("forxfersize=(512-1e300,512)"), &["too-much"]);
     check(&run("forthreads=(1-100,1),forrdpct=(0-100,1),forrhpct=(0-100,1)"), &["too-much"]);
-    check(&run("forthreads=(1-10000,1),forrdpct=(0-100,0.01),forrhpct=(0-100,0.01),forwhpct=(0-100,0.01)"), &["too-much"]);
+    check(
+        &run("forthreads=(1-10000,1),forrdpct=(0-100,0.01),forrhpct=(0-100,0.01),forwhpct=(0-100,0.01)"),
+        &["too-much"],
+    );
     check("sd=sd,lun=/tmp/x,count=(1,1e9),size=1g\nwd=wd1,sd=*\nrd=rd1,wd=wd1,iorate=max\n", &["out-of-range"]);
     check("sd=sd1,lun=/tmp/x\nwd=wd1,sd=(sd1-sd99999999999)\nrd=rd1,wd=wd1,iorate=max\n", &["range"]);
     let many = "sd=a,lun=/tmp/x,count=(1,16384),size=1g\nsd=b,lun=/tmp/x,count=(1,16384),size=1g\nwd=wd1,sd=*\nrd=rd1,wd=wd1,iorate=max\n";
     check(many, &["too-much"]);
-    let deep = "sd=a,lun=/tmp/x,count=(1,10000),size=1g\nwd=wd1,sd=*\nrd=rd1,wd=wd1,iorate=max,forthreads=(1-10000,1)\n";
+    let deep =
+        "sd=a,lun=/tmp/x,count=(1,10000),size=1g\nwd=wd1,sd=*\nrd=rd1,wd=wd1,iorate=max,forthreads=(1-10000,1)\n";
     check(deep, &["too-much"]);
     let sets = "sd=a,lun=/tmp/x,count=(1,16384),size=1g\nrd=rd1,sd=range,iorate=max\n";
     check(sets, &["too-much"]);
@@ -87,7 +91,10 @@ fn files_that_are_none_are_refused() {
     check(&String::from_utf8_lossy(&[0xff; 4000]), &["syntax"]);
     let reading = check_with(&[PathBuf::from("none.vdb")], &Options::default(), &Memory::default(), &["cannot-read"]);
     assert!(message(&reading).contains("no such file"));
-    assert_eq!(params::render(&reading.diagnostics[0], &reading.sources), "none.vdb: error[cannot-read]: failed to read the parameter file: no such file");
+    assert_eq!(
+        params::render(&reading.diagnostics[0], &reading.sources),
+        "none.vdb: error[cannot-read]: failed to read the parameter file: no such file"
+    );
 }
 
 /// Says of every file that it is too large, as the disk does.

@@ -20,7 +20,7 @@ fn every_mistake_has_its_place_and_advice() {
     names.sort();
     assert!(names.len() >= 40, "{}", names.len());
     for name in names {
-        let reading = read_vdbench(&[name.clone()], &Options::default(), &folder);
+        let reading = read_vdbench(std::slice::from_ref(&name), &Options::default(), &folder);
         let shown: Vec<String> = reading.diagnostics.iter().map(|found| render(found, &reading.sources)).collect();
         let stem = name.file_stem().and_then(|stem| stem.to_str()).unwrap_or_default();
         assert!(!shown.is_empty(), "{stem} passes");

@@ -293,7 +293,9 @@ fn join(a: Span, b: Span) -> Span {
 /// Does a line begin with a keyword? Then a list that the line before left open was forgotten to be closed.
 fn begins_parameter(text: &str) -> bool {
     let key = text.split_once('=').map(|(key, _)| key.to_lowercase());
-    key.is_some_and(|key| key.bytes().all(|byte| byte.is_ascii_alphanumeric() || byte == b'_') && keys::known_anywhere(&key))
+    key.is_some_and(|key| {
+        key.bytes().all(|byte| byte.is_ascii_alphanumeric() || byte == b'_') && keys::known_anywhere(&key)
+    })
 }
 
 /// Where a line ends: at its first blank outside quotes.

@@ -90,7 +90,8 @@ impl<'a> SourceReader<'a> {
     pub(crate) fn file(&mut self, context: &mut Context, path: &Path) {
         match self.source_of(context, path) {
             Ok(source) if sniff(&context.sources[source as usize].text) == Format::Fio => {
-                let found = Diagnostic::error("not-vdbench", Span { source, start: 0, len: 0 }, "this is a fio job file");
+                let found =
+                    Diagnostic::error("not-vdbench", Span { source, start: 0, len: 0 }, "this is a fio job file");
                 context.push(found.help("only Vdbench's parameter files are read so far; fio's are to come"));
             }
             Ok(source) => self.nest(context, path, source),

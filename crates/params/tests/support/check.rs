@@ -30,16 +30,16 @@ pub(crate) fn check(text: &[u8], choice: u64) -> Option<usize> {
 
 fn options(choice: u64) -> Options {
     let mut options = Options::default();
-    if choice % 7 == 0 {
+    if choice.is_multiple_of(7) {
         options.variables = vec![("x".to_string(), "sd1".to_string()), ("xy".to_string(), "a,b=(".to_string())];
     }
-    if choice % 11 == 0 {
+    if choice.is_multiple_of(11) {
         options.run_addition = Some("iorate=max,elapsed=3".to_string());
     }
-    if choice % 13 == 0 {
+    if choice.is_multiple_of(13) {
         (options.elapsed_ns, options.interval_ns) = (Some(5_000_000_000), Some(500_000_000));
     }
-    if choice % 101 == 0 {
+    if choice.is_multiple_of(101) {
         options.quick = Some(QuickTest::Mixed);
     }
     options

@@ -1,0 +1,353 @@
+//! What parameters mean: small texts and the plans that come of them.
+
+use params::{Memory, Options, Reading, Severity, read_vdbench, render, simulate};
+use plan::*;
+use std::path::PathBuf;
+
+const SD: &str = "sd=sd1,lun=/tmp/x,size=1g\n";
+
+fn read(files: &Memory, options: &Options) -> Reading {
+    read_vdbench(&[PathBuf::from("job.vdb")], options, files)
+}
+
+fn good(reading: Reading) -> Plan {
+    let shown: Vec<String> = reading.diagnostics.iter().map(|found| render(found, &reading.sources)).collect();
+    reading.plan.unwrap_or_else(|| panic!("{}", shown.join("\n\n")))
+}
+
+fn plan_with(text: &str, options: &Options) -> Plan {
+    good(read(&Memory::one("job.vdb", text), options))
+}
+
+fn plan_of(text: &str) -> Plan {
+    plan_with(text, &Options::default())
+}
+
+/// The only workload of the only run of `wd=wd1,sd=sd1,REST`.
+fn workload(rest: &str) -> Workload {
+    let mut plan = plan_of(&format!("{SD}wd=wd1,sd=sd1,{rest}\nrd=rd1,wd=wd1,iorate=max\n"));
+    assert_eq!((plan.runs.len(), plan.runs[0].workloads.len()), (1, 1));
+    plan.runs.remove(0).workloads.remove(0)
+}
+
+/// The only run of `rd=rd1,wd=wd1,REST`.
+fn run(rest: &str) -> Run {
+    let mut plan = plan_of(&format!("{SD}wd=wd1,sd=sd1\nrd=rd1,wd=wd1,{rest}\n"));
+    assert_eq!(plan.runs.len(), 1);
+    plan.runs.remove(0)
+}
+
+#[test]
+fn defaults() {
+    let plan = plan_of(&format!("{SD}wd=wd1,sd=sd1\nrd=rd1,wd=wd1,iorate=max\n"));
+    let (target, run) = (&plan.targets[0], &plan.runs[0]);
+    assert_eq!((target.depth, target.hit_area_bytes, target.size_bytes), (8, 1 << 20, Some(1 << 30)));
+    assert_eq!((target.open, target.skip_first_block), (OpenFlags::default(), false));
+    assert_eq!((run.elapsed_ns, run.interval_ns, run.warmup_ns), (Some(30_000_000_000), 1_000_000_000, 0));
+    let workload = &run.workloads[0];
+    assert_eq!(workload.transfer, TransferSize::Fixed(4096));
+    assert_eq!(workload.mix, OpMix::read_write(1.0));
+    assert_eq!(workload.address, Address::default());
+    assert_eq!((workload.share, workload.share_fixed, workload.depth), (1.0, false, None));
+}
+
+#[test]
+fn orders_and_shapes() {
+    let order = |text: &str| workload(text).address.order;
+    assert_eq!(order("seekpct=0"), Order::Sequential { once: false, backward: false });
+    assert_eq!(order("seekpct=sequential"), Order::Sequential { once: false, backward: false });
+    assert_eq!(order("seekpct=eof"), Order::Sequential { once: true, backward: false });
+    assert_eq!(order("seekpct=random"), Order::Random(Distribution::Uniform));
+    assert_eq!(order("seekpct=25"), Order::Mixed { seek: 0.25 });
+    assert_eq!(order("seekpct=(poisson,5)"), Order::Random(Distribution::Poisson(5.0)));
+    assert_eq!(order("seekpct=poisson"), Order::Random(Distribution::Poisson(3.0)));
+    assert_eq!(order("coverage=exact"), Order::Random(Distribution::ExactOnce));
+    assert_eq!(order("random_distribution=zipf:1.2"), Order::Random(Distribution::Zipf(1.2)));
+    assert_eq!(order("random_distribution=(pareto,0.2)"), Order::Random(Distribution::Pareto(0.2)));
+    assert_eq!(order("random_distribution=normal:20"), Order::Random(Distribution::Normal(0.2)));
+    assert_eq!(workload("xfersize=(4k,25,8k,75)").transfer, TransferSize::Mix(vec![(4096, 0.25), (8192, 0.75)]));
+    let uniform = TransferSize::Uniform { min: 4096, max: 65536, align: 4096 };
+    assert_eq!(workload("xfersize=(4k,64k,4k)").transfer, uniform);
+    let shape = workload("seekpct=0,stride=(64k,128k),streams=4,rhpct=10,whpct=20,wrpct=30,range=(10,50)");
+    assert_eq!((shape.address.stride, shape.address.streams), (Some((65536, 131_072)), Some(4)));
+    assert_eq!((shape.address.read_hit, shape.address.write_hit), (0.1, 0.2));
+    assert_eq!(shape.mix.read, 0.7);
+    let range = AddressRange { low: Bound::Fraction(0.1), high: Bound::Fraction(0.5) };
+    assert_eq!(shape.address.range, Some(range));
+    let bytes = AddressRange { low: Bound::Bytes(1 << 20), high: Bound::Bytes(1 << 22) };
+    assert_eq!(workload("range=(1m,4m)").address.range, Some(bytes));
+    let mix = workload("rdpct=50,trimpct=10,flushpct=10,fsync_every=32,thinktime=10ms");
+    assert_eq!((mix.mix.trim, mix.mix.flush, mix.mix.fsync_every, mix.think_ns), (0.1, 0.1, Some(32), 10_000_000));
+    assert!((mix.mix.read - 0.4).abs() < 1e-12 && (mix.mix.write - 0.4).abs() < 1e-12);
+}
+
+#[test]
+fn open_flags_mean_what_linux_means() {
+    let flags = |text: &str| workload(&format!("openflags={text}")).open.expect("flags");
+    assert!(flags("directio").direct && flags("o_sync").sync && flags("o_rsync").sync && flags("o_dsync").dsync);
+    assert!(!flags("o_sync").dsync && flags("(o_direct,fsync)").fsync_at_end);
+    let hex = flags("0x1000");
+    assert_eq!((hex.dsync, hex.sync, hex.extra), (true, false, 0));
+    assert!(flags("0x101000").sync);
+    if cfg!(target_arch = "x86_64") {
+        assert!(flags("0x4000").direct);
+    }
+    assert_eq!(flags("0x40000").extra, 0x4_0000);
+}
+
+#[test]
+fn times_rates_and_limits() {
+    let one = run("io=1000,el=2m,in=10,wa=1m,pa=5,dist=u,maxdata=5,maxdatar=10g,maxdataw=1t,maxops=77");
+    assert_eq!((one.elapsed_ns, one.interval_ns), (Some(120_000_000_000), 10_000_000_000));
+    assert_eq!((one.warmup_ns, one.pause_ns), (60_000_000_000, 5_000_000_000));
+    assert_eq!((one.rate, one.arrivals.gaps), (Rate::PerSecond(1000.0), Gaps::Uniform));
+    assert_eq!(one.stop.total, Some(DataLimit::TargetSizes(5.0)));
+    assert_eq!(one.stop.read, Some(DataLimit::Bytes(10 << 30)));
+    assert_eq!((one.stop.written, one.stop.operations), (Some(DataLimit::Bytes(1 << 40)), Some(77)));
+    assert_eq!(run("iorate=-50").rate, Rate::FractionOfLastMax(0.5));
+    assert_eq!(run("iorate=50%").rate, Rate::FractionOfLastMax(0.5));
+    assert_eq!(run("iorate=max,interval=0.5,elapsed=1").interval_ns, 500_000_000);
+    let burst = run("iorate=(100,2,300,6),distribution=(deterministic,variable)");
+    assert_eq!((burst.rate, burst.arrivals.gaps), (Rate::PerSecond(250.0), Gaps::Deterministic));
+    let steps = vec![(100.0, 2_000_000_000), (300.0, 6_000_000_000)];
+    assert_eq!(burst.arrivals.burst, Some(Burst { steps, spike: false }));
+    assert!(run("iorate=100,distribution=spike").arrivals.burst.expect("a burst").spike);
+}
+
+#[test]
+fn loops_nest_in_the_order_written_and_rates_are_innermost() {
+    let plan = plan_of(&format!(
+        "{SD}wd=wd1,sd=sd1\nrd=rd1,wd=wd1,io=(1,max),forrdpct=(0,100),threads=(1,2),forrdpct=(10,20)\n"
+    ));
+    let loops: Vec<String> = plan
+        .runs
+        .iter()
+        .map(|run| run.loops.iter().map(|(name, value)| format!("{name}={value}")).collect::<Vec<_>>().join(" "))
+        .collect();
+    let expect = [
+        "rdpct=10 threads=1 iorate=1",
+        "rdpct=10 threads=1 iorate=max",
+        "rdpct=10 threads=2 iorate=1",
+        "rdpct=10 threads=2 iorate=max",
+        "rdpct=20 threads=1 iorate=1",
+        "rdpct=20 threads=1 iorate=max",
+        "rdpct=20 threads=2 iorate=1",
+        "rdpct=20 threads=2 iorate=max",
+    ];
+    assert_eq!(loops, expect);
+    assert_eq!(plan.runs[3].workloads[0].depth, Some(2));
+    assert_eq!(plan.runs[3].rate, Rate::Max);
+    assert_eq!(plan.runs[7].workloads[0].mix.read, 0.2);
+}
+
+#[test]
+fn threads_of_the_run_win() {
+    let text = |wd2: &str| {
+        format!(
+            "sd=sd1,lun=/tmp/x,threads=4,size=1g\nsd=sd2,lun=/tmp/y,threads=2,size=1g\nwd=wd1,sd=sd*\n{wd2}rd=rd1,wd=wd*,iorate=max\nrd=rd2,wd=wd*,iorate=max,threads=32\n"
+        )
+    };
+    let plan = plan_of(&text(""));
+    // The run without threads= keeps those of its targets, though the targets are as deep as the deepest run.
+    let depths = |run: &Run| run.workloads.iter().map(|one| (one.targets.clone(), one.depth)).collect::<Vec<_>>();
+    assert_eq!(depths(&plan.runs[0]), [(vec![0], Some(4)), (vec![1], Some(2))]);
+    assert_eq!(plan.runs[0].workloads.iter().map(|one| one.share).sum::<f64>(), 1.0);
+    assert_eq!(depths(&plan.runs[1]), [(vec![0, 1], Some(32))]);
+    assert_eq!((plan.targets[0].depth, plan.targets[1].depth), (32, 32));
+    let shared = plan_of(&text("wd=wd2,sd=sd1\n"));
+    assert_eq!(depths(&shared.runs[1]), [(vec![0], Some(16)), (vec![1], Some(32)), (vec![0], Some(16))]);
+}
+
+#[test]
+fn shares_are_what_was_asked() {
+    let shares = |wds: &str| -> Vec<(f64, bool)> {
+        let plan = plan_of(&format!("{SD}{wds}rd=rd1,wd=wd*,iorate=max\n"));
+        plan.runs[0].workloads.iter().map(|one| (one.share, one.share_fixed)).collect()
+    };
+    assert_eq!(shares("wd=wd1,sd=sd1\nwd=wd2,sd=sd1\n"), [(0.5, false), (0.5, false)]);
+    let mixed = shares("wd=wd1,sd=sd1,skew=40\nwd=wd2,sd=sd1\nwd=wd3,sd=sd1\n");
+    assert!(mixed.iter().all(|(_, fixed)| *fixed) && mixed[0].0 == 0.4 && (mixed[2].0 - 0.3).abs() < 1e-12);
+    let plan =
+        plan_of(&format!("{SD}wd=wd1,sd=sd1,iorate=50,priority=1\nwd=wd2,sd=sd1,priority=2\nrd=rd1,wd=*,iorate=100\n"));
+    let one = &plan.runs[0].workloads;
+    assert_eq!((one[0].rate, one[0].priority, one[1].rate, one[1].priority), (Some(50.0), Some(1), None, Some(2)));
+    assert_eq!((one[0].share, one[1].share), (0.0, 1.0));
+}
+
+#[test]
+fn curves_begin_at_full_speed() {
+    let plan = plan_of(&format!("{SD}wd=wd1,sd=sd1\nrd=rd1,wd=wd1,iorate=curve,stopcurve=5\n"));
+    let titles: Vec<&str> = plan.runs.iter().map(|run| run.title.as_str()).collect();
+    assert_eq!(titles, ["rd1", "rd1_(10%)", "rd1_(50%)", "rd1_(70%)", "rd1_(80%)", "rd1_(90%)", "rd1_(100%)"]);
+    assert_eq!(plan.runs[0].rate, Rate::CurveMax);
+    assert_eq!(plan.runs[1].rate, Rate::CurvePoint { fraction: 0.1, stop_response_ns: Some(5_000_000) });
+}
+
+#[test]
+fn targets_by_count_default_and_sets() {
+    let text = "sd=default,threads=3,openflags=o_direct\nsd=a%02d,lun=/dev/vd*1,count=(9,3)\nsd=raw,lun=/dev/sdz\nwd=wd1,sd=(a09-a11)\nrd=rd1,wd=wd1,iorate=max\n";
+    let plan = plan_of(text);
+    let shown: Vec<String> =
+        plan.targets.iter().map(|one| format!("{} {} {}", one.name, one.path.display(), one.depth)).collect();
+    assert_eq!(shown, ["a09 /dev/vd91 3", "a10 /dev/vd101 3", "a11 /dev/vd111 3", "raw /dev/sdz 3"]);
+    assert!(plan.targets[3].skip_first_block && plan.targets[3].open.direct);
+    assert_eq!(plan.runs[0].workloads[0].targets, [0, 1, 2]);
+    let titles = |word: &str| -> Vec<(String, usize)> {
+        let plan = plan_of(&format!(
+            "sd=sd,lun=/tmp/x,count=(1,3),size=1g\nrd=rd1,sd={word},iorate=max,xfersize=8k,rdpct=0\n"
+        ));
+        plan.runs.iter().map(|run| (run.title.clone(), run.workloads[0].targets.len())).collect()
+    };
+    let names =
+        |list: &[(&str, usize)]| list.iter().map(|(name, many)| ((*name).to_string(), *many)).collect::<Vec<_>>();
+    assert_eq!(titles("single"), names(&[("rd1_sd1", 1), ("rd1_sd2", 1), ("rd1_sd3", 1)]));
+    assert_eq!(titles("range"), names(&[("rd1_sd1", 1), ("rd1_sd1-sd2", 2), ("rd1_sd1-sd3", 3)]));
+    assert_eq!(titles("setsof2").iter().map(|(_, many)| *many).collect::<Vec<_>>(), [2, 1]);
+    assert_eq!(titles("sd*"), names(&[("rd1", 3)]));
+}
+
+#[test]
+fn a_run_restricts_the_targets_of_its_workloads() {
+    let plan = plan_of(
+        "sd=sd,lun=/tmp/x,count=(1,3),size=1g\nwd=wd1,sd=*\nwd=wd2\nrd=rd1,wd=wd1,sd=sd2,iorate=max\nrd=rd2,wd=wd2,sd=(sd1,sd3),iorate=max\n",
+    );
+    assert_eq!(plan.runs[0].workloads[0].targets, [1]);
+    assert_eq!(plan.runs[1].workloads[0].targets, [0, 2]);
+}
+
+#[test]
+fn variables_take_the_longest_name() {
+    let options = Options {
+        variables: vec![
+            ("lun".into(), "/tmp/a".into()),
+            ("lun1".into(), "/tmp/b".into()),
+            ("rate".into(), "(1,2)".into()),
+        ],
+        ..Options::default()
+    };
+    let plan = plan_with("sd=sd1,lun=$lun,size=1m\nsd=sd2,lun=!lun1.x,size=1m\nrd=rd1,sd=*,iorate=$rate\n", &options);
+    assert_eq!(plan.targets[0].path, PathBuf::from("/tmp/a"));
+    assert_eq!(plan.targets[1].path, PathBuf::from("/tmp/b.x"));
+    assert_eq!(plan.runs.len(), 2);
+    let unused = read(&Memory::one("job.vdb", format!("{SD}rd=rd1,sd=*,iorate=1\n")), &options);
+    let codes: Vec<&str> = unused.diagnostics.iter().map(|found| found.code).collect();
+    assert_eq!(codes, ["unused-variable"; 3]);
+}
+
+#[test]
+fn the_command_line_overrides() {
+    let options = Options {
+        elapsed_ns: Some(7_000_000_000),
+        interval_ns: Some(500_000_000),
+        warmup_ns: Some(1_000_000_000),
+        run_addition: Some("iorate=max, threads=(1,2)".into()),
+        repeat: Some(Repeat::Times(3)),
+        seed: Some(9),
+        ..Options::default()
+    };
+    let plan = plan_with(&format!("{SD}wd=wd1,sd=sd1\nrd=default,elapsed=20\nrd=rd1,\nwd=wd1,iorate=5\n"), &options);
+    assert_eq!((plan.runs.len(), plan.runs[0].rate), (2, Rate::Max));
+    let run = &plan.runs[0];
+    assert_eq!((run.elapsed_ns, run.interval_ns, run.warmup_ns), (Some(7_000_000_000), 500_000_000, 1_000_000_000));
+    assert_eq!((plan.settings.repeat, plan.settings.seed), (Repeat::Times(3), 9));
+    assert_eq!(
+        simulate(&plan)[1],
+        "Simulating RD=rd1; I/O rate: Uncontrolled MAX; elapsed=7 warmup=1; For loops: threads=2"
+    );
+}
+
+#[test]
+fn hosts_replicate_and_includes_are_found_beside() {
+    let text = "hd=h1,system=localhost\nhd=h2,system=localhost\nsd=sd_$host,lun=/tmp/$host.#host.#hosts,size=1m\nwd=wd1,sd=sd*\nrd=rd1,wd=wd1,iorate=1\n";
+    let plan = plan_of(text);
+    assert_eq!(plan.targets[1].name, "sd_h2");
+    assert_eq!(plan.targets[1].path, PathBuf::from("/tmp/h2.1.2"));
+    let mut files = Memory::one("job.vdb", "include=sub/a\nrd=rd1,sd=*,iorate=1\neof\nnonsense\n");
+    files.0.insert("sub/a".into(), b"include=b\nsd=sd1,lun=/tmp/x,size=1m\n".to_vec());
+    files.0.insert("b".into(), b"compratio=3\n".to_vec());
+    let plan = good(read(&files, &Options::default()));
+    assert_eq!(plan.runs[0].workloads[0].content.compress_ratio, 3.0);
+    let names: Vec<&str> = plan.sources.iter().map(|source| source.name.as_str()).collect();
+    assert_eq!(names, ["job.vdb", "sub/a", "b"]);
+}
+
+#[test]
+fn lines_end_at_blanks_and_go_on_after_commas() {
+    let plan = plan_of(
+        "/ comment\n# comment\n\u{feff}SD=sd1,lun=\"/tmp/a b\",  comment\r\n size=1m\nwd=wd1,sd=sd1,XF=(4k,\n* between\n50,8k,50)\nrdpct=70\nrd=rd1,wd=wd1,io=5\n",
+    );
+    assert_eq!(plan.targets[0].path, PathBuf::from("/tmp/a b"));
+    let workload = &plan.runs[0].workloads[0];
+    assert_eq!(workload.mix.read, 0.7);
+    assert_eq!(workload.transfer, TransferSize::Mix(vec![(4096, 0.5), (8192, 0.5)]));
+}
+
+#[test]
+fn what_is_not_built_has_one_sentence_each() {
+    let sentences = |text: &str| plan_of(text).unsupported.iter().map(|one| one.sentence.clone()).collect::<Vec<_>>();
+    let run = "wd=wd1,sd=sd1\nrd=rd1,wd=wd1,iorate=max\n";
+    assert_eq!(sentences(&format!("validate=yes\n{SD}{run}")), ["data validation (validate=) is not built yet"]);
+    assert_eq!(sentences(&format!("validate=no\njournal=no\n{SD}{run}")), Vec::<String>::new());
+    assert_eq!(
+        sentences(&format!("hd=far,system=db7\n{SD}{run}")),
+        ["running on other hosts (hd=, here db7) is not built yet"]
+    );
+    let hosts = sentences(&format!("dedupratio=2\ndedupunit=4k\nconcatenatesds=yes\nmonitor=/tmp/m\n{SD}{run}"));
+    assert_eq!(hosts.len(), 3, "{hosts:?}");
+    let files =
+        plan_of("fsd=fsd1,anchor=/tmp/f\nfwd=fwd1,fsd=fsd1,operation=read\nrd=rd1,fwd=fwd1,fwdrate=100,elapsed=5\n");
+    assert_eq!(files.unsupported.len(), 1);
+    assert_eq!(simulate(&files), ["Simulating RD=rd1; I/O rate: 100; elapsed=5; For loops: None"]);
+}
+
+#[test]
+fn what_has_no_effect_is_noted_once() {
+    let text = format!(
+        "misc=(fifo=1)\ndebug=27\npsrset=(1,2)\nreport=host_detail\ndebug=86\n{SD}wd=wd1,sd=sd1\nrd=rd1,wd=wd1,iorate=max\n"
+    );
+    let reading = read(&Memory::one("job.vdb", text), &Options::default());
+    assert!(reading.diagnostics.iter().all(|found| found.severity == Severity::Note));
+    assert_eq!(reading.diagnostics.len(), 4, "{:?}", reading.diagnostics);
+    assert!(params::no_effect_flags().len() > 15);
+}
+
+#[test]
+fn commands_and_histograms() {
+    let text = format!(
+        "startcmd=(\"echo a, b\",cons)\nendcmd=/bin/true\nhistogram=(default,20,100-300,100,1m,2s,suppress)\ndata_errors=7\nabort_failed_skew=5\n{SD}wd=wd1,sd=sd1\nrd=rd1,wd=wd1,iorate=max,startcmd=(\"ls $HOME\",sum,master)\n"
+    );
+    let plan = plan_of(&text);
+    let settings = &plan.settings;
+    assert_eq!(
+        (settings.start_commands[0].line.as_str(), settings.start_commands[0].output.as_str()),
+        ("echo a, b", "cons")
+    );
+    assert_eq!(
+        (settings.end_commands[0].line.as_str(), settings.end_commands[0].output.as_str()),
+        ("/bin/true", "log")
+    );
+    assert_eq!(plan.runs[0].start_commands[0].line, "ls $HOME");
+    assert_eq!(settings.histograms[0].edges_ns, [20_000, 100_000, 200_000, 300_000, 1_000_000, 2_000_000_000]);
+    assert!(settings.histograms[0].suppress);
+    assert_eq!((settings.errors_max, settings.skew_tolerance), (7, Some(0.05)));
+}
+
+#[test]
+fn spans_point_into_the_text() {
+    let plan = plan_of(&format!("* first\n{SD}wd=wd1,sd=sd1\nrd=rd1,wd=wd1,iorate=max\n"));
+    let part =
+        |span: Span| &plan.sources[span.source as usize].text[span.start as usize..(span.start + span.len) as usize];
+    assert_eq!((part(plan.targets[0].span), part(plan.runs[0].span)), ("sd=sd1", "rd=rd1"));
+}
+
+#[test]
+fn the_documentation_lists_what_has_no_effect() {
+    let path = format!("{}/../../docs/vdbench.md", env!("CARGO_MANIFEST_DIR"));
+    let text = std::fs::read_to_string(path).expect("docs/vdbench.md");
+    for (section, keyword, _) in params::no_effect_flags() {
+        let listed = text.lines().any(|line| {
+            line.starts_with(&format!("| {section} |")) && line.split(['`', ' ']).any(|word| word == keyword)
+        });
+        assert!(listed, "{section}: {keyword} is missing under \"No effect\"");
+    }
+}
