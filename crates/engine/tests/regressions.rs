@@ -64,13 +64,13 @@ fn priority_one_is_served_first() {
     let mut spec = filled(folder.path(), "a", 64 << 20, 1);
     spec.open.direct = true;
     let (mut first, mut second) = (workload("first", &[0], 1.0), workload("second", &[0], 1.0));
-    (first.rate, first.priority, first.share) = (Some(2_000.0), Some(1), 0.5);
+    (first.rate, first.priority, first.share) = (Some(300.0), Some(1), 0.5);
     (second.rate, second.priority, second.share) = (Some(1_000_000.0), Some(2), 0.5);
     let bench =
         Bench { choice: EngineChoice::Uring, workers: Some(1), ..Bench::new(vec![spec], run(vec![first, second])) };
     let all = harvests(&bench, Duration::from_secs(1), Duration::from_millis(200));
-    println!("C first {} (asked 2000) second {}", ops_of(&all, 0), ops_of(&all, 1));
-    assert!(ops_of(&all, 0) > 1900);
+    println!("C first {} (asked 300) second {}", ops_of(&all, 0), ops_of(&all, 1));
+    assert!(ops_of(&all, 0) > 250 && ops_of(&all, 1) > 250);
 }
 
 #[test]

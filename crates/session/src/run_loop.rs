@@ -216,6 +216,7 @@ impl Under<'_, '_> {
         }
     }
 
+    #[expect(clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "a multiple of sizes; saturates")]
     fn limit_bytes(&self, limit: DataLimit) -> u64 {
         match limit {
             DataLimit::Bytes(bytes) => bytes,
