@@ -35,7 +35,8 @@ fn generated() -> std::io::Result<Vec<(PathBuf, String)>> {
     let mut files = vec![(root().join("docs/tables.md"), recording::catalogue_markdown())];
     let mut command = iodyno::command();
     command.build();
-    let pages = std::iter::once(command.clone()).chain(command.get_subcommands().filter(|sub| sub.get_name() != "help").cloned());
+    let pages = std::iter::once(command.clone())
+        .chain(command.get_subcommands().filter(|sub| sub.get_name() != "help").cloned());
     for page in pages {
         let name = page.get_display_name().unwrap_or(page.get_name()).replace(' ', "-");
         let mut text = Vec::new();
@@ -58,7 +59,8 @@ fn generate(files: &[(PathBuf, String)]) -> ExitCode {
 }
 
 fn check(files: &[(PathBuf, String)]) -> ExitCode {
-    let stale: Vec<_> = files.iter().filter(|(path, text)| std::fs::read_to_string(path).ok().as_ref() != Some(text)).collect();
+    let stale: Vec<_> =
+        files.iter().filter(|(path, text)| std::fs::read_to_string(path).ok().as_ref() != Some(text)).collect();
     for (path, _) in &stale {
         eprintln!("xtask: {} is stale; run `make docs`", path.display());
     }
