@@ -52,6 +52,8 @@ pub struct Column {
     pub kind: ColumnKind,
     /// One sentence.
     pub help: &'static str,
+    /// Format version that first had it.
+    pub since: u32,
 }
 
 /// One table.
@@ -61,6 +63,8 @@ pub struct Table {
     pub name: &'static str,
     /// What a row is.
     pub help: &'static str,
+    /// What fills it: the engine, the session, or a file of the kernel.
+    pub source: &'static str,
     /// Format version that first had it.
     pub since: u32,
     /// Columns in order.
@@ -92,10 +96,14 @@ pub trait Row: Sized {
     fn from_batch(batch: &arrow_array::RecordBatch) -> Result<Vec<Self>, crate::RecordingError>;
 }
 
-/// Defines row types with their catalogue entries.
+/// Defines row types with their catalogue entries. A column that came later than its table says `since VERSION` before
+/// its semicolon.
 macro_rules! tables {
-    ($( #[doc = $help:literal] $row:ident = $name:literal since $since:literal {
-        $( #[doc = $column_help:literal] $field:ident: $type:ty, $unit:literal, $kind:ident; )*
+    (@since $table:literal) => { $table };
+    (@since $table:literal $column:literal) => { $column };
+    ($( #[doc = $help:literal] $row:ident = $name:literal from $source:literal since $since:literal {
+        $( #[doc = $column_help:literal] $field:ident: $type:ty, $unit:literal, $kind:ident
+            $(since $column_since:literal)?; )*
     } )*) => {
         $(
             #[doc = $help]
@@ -108,6 +116,7 @@ macro_rules! tables {
                 const TABLE: &'static $crate::catalogue::Table = &$crate::catalogue::Table {
                     name: $name,
                     help: $help,
+                    source: $source,
                     since: $since,
                     columns: &[$( $crate::catalogue::Column {
                         name: stringify!($field),
@@ -116,6 +125,7 @@ macro_rules! tables {
                         unit: $unit,
                         kind: $crate::catalogue::ColumnKind::$kind,
                         help: $column_help,
+                        since: $crate::catalogue::tables!(@since $since $($column_since)?),
                     } ),*],
                     fields: || {
                         let mut fields = Vec::new();
@@ -175,15 +185,21 @@ pub fn catalogue_markdown() -> String {
     for table in catalogue() {
         let _ = writeln!(
             page,
-            "\n## {}\n\n{}\n\n| column | type | unit | kind | meaning |\n| --- | --- | --- | --- | --- |",
+            "\n## {}\n\n{} Source: {}. Since format {}.\n\n| column | type | unit | kind | meaning |\n| --- | --- | --- | --- | --- |",
             table.name,
-            table.help.trim()
+            table.help.trim(),
+            table.source,
+            table.since
         );
         for column in table.columns {
             let optional = if column.nullable { ", may be null" } else { "" };
+            let since = match column.since {
+                later if later > table.since => format!(" (since format {later})"),
+                _ => String::new(),
+            };
             let _ = writeln!(
                 page,
-                "| `{}` | {}{optional} | {} | {} | {} |",
+                "| `{}` | {}{optional} | {} | {} | {}{since} |",
                 column.name,
                 column.type_name,
                 column.unit,

@@ -52,9 +52,8 @@ fn without_histograms(batch: &RecordBatch, table: &str) -> Result<RecordBatch, R
     batch.project(&keep).map_err(RecordingError::format(table))
 }
 
-#[expect(clippy::large_enum_variant, reason = "there is one, for the length of an export")]
 enum Out<'a> {
-    Csv(arrow_csv::Writer<&'a mut (dyn Write + Send)>),
+    Csv(Box<arrow_csv::Writer<&'a mut (dyn Write + Send)>>),
     Json(arrow_json::Writer<&'a mut (dyn Write + Send), arrow_json::writer::LineDelimited>),
     Parquet { writer: Option<Box<ArrowWriter<&'a mut (dyn Write + Send)>>>, out: Option<&'a mut (dyn Write + Send)> },
 }
@@ -62,7 +61,7 @@ enum Out<'a> {
 impl<'a> Out<'a> {
     fn new(format: ExportFormat, out: &'a mut (dyn Write + Send)) -> Self {
         match format {
-            ExportFormat::Csv => Self::Csv(arrow_csv::WriterBuilder::new().with_header(true).build(out)),
+            ExportFormat::Csv => Self::Csv(Box::new(arrow_csv::WriterBuilder::new().with_header(true).build(out))),
             ExportFormat::Json => Self::Json(arrow_json::WriterBuilder::new().with_explicit_nulls(true).build(out)),
             ExportFormat::Parquet => Self::Parquet { writer: None, out: Some(out) },
         }

@@ -4,19 +4,30 @@
 //! and the bytes) and one batch as an Arrow IPC stream, so that each frame stands for itself. All batches of a commit go
 //! out with one write. A reader stops at nothing: what is torn or damaged is skipped to the next magic whose frame has
 //! a right checksum, and counted.
+//!
+//! What is written survives the process at once (`kill -9`); it survives the machine after the next sync, which happens
+//! beside the writer every 5 s and, waited for, at phase ends and before sealing.
+//!
+//! Cost (tests/cost.rs, one core of a small virtual machine): a commit of 2,000 rows of `op_interval` takes 1.8 ms (p99
+//! 3.3), rows to batch another 1.4 ms; 392 B per row, of which sealing leaves 122.
 
+use crate::sync::Syncer;
 use crate::{Batch, RecordingError};
 use arrow_array::RecordBatch;
 use arrow_ipc::reader::StreamReader;
 use arrow_ipc::writer::StreamWriter;
 use rustix::fs::{FlockOperation, flock};
+use rustix::io::Errno;
 use std::fs::{File, OpenOptions};
-use std::io::{Read, Seek, SeekFrom, Write};
+use std::io::{self, Read, Seek, SeekFrom, Write};
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 /// Name of the file.
 pub(crate) const JOURNAL: &str = "journal";
+
+/// What the manifest calls bytes that belonged to no whole frame.
+pub(crate) const UNREADABLE: &str = "journal_bytes_unreadable";
 
 /// Begins every frame; not text, and not to be found in Arrow's padding.
 const MAGIC: [u8; 8] = *b"\x93ioJrnl\x01";
@@ -37,6 +48,8 @@ pub(crate) struct JournalWriter {
     /// Length of the file up to the last whole commit.
     whole: u64,
     synced_ns: u64,
+    /// `None` where no thread is to be had: then the writer itself waits.
+    syncer: Option<Syncer>,
 }
 
 impl JournalWriter {
@@ -45,9 +58,13 @@ impl JournalWriter {
         let path = directory.join(JOURNAL);
         let file = OpenOptions::new().create_new(true).read(true).append(true).open(&path);
         let file = file.map_err(RecordingError::io("create", &path))?;
-        flock(&file, FlockOperation::NonBlockingLockExclusive)
-            .map_err(|error| RecordingError::io("lock", &path)(error.into()))?;
-        Ok(Self { file, path, pending: Vec::new(), whole: 0, synced_ns: quantity::clock::now_ns() })
+        match flock(&file, FlockOperation::NonBlockingLockExclusive) {
+            // Without locks (some network file systems) a recording under way looks cut short; it is whole all the same.
+            Ok(()) | Err(Errno::NOLCK | Errno::NOSYS | Errno::OPNOTSUPP) => {}
+            Err(error) => return Err(RecordingError::io("lock", &path)(error.into())),
+        }
+        let syncer = Syncer::start(&path).ok();
+        Ok(Self { file, path, pending: Vec::new(), whole: 0, synced_ns: quantity::clock::now_ns(), syncer })
     }
 
     /// Adds a batch to the commit under way; nothing is written yet.
@@ -87,18 +104,23 @@ impl JournalWriter {
         self.pending.clear();
         if let Err(error) = written {
             // What arrived of it must not stand before later frames.
-            let _ = self.file.set_len(self.whole);
+            if self.file.set_len(self.whole).is_err() {
+                // Then it stays, and a reader steps over it. Nothing before it may ever be cut off for it.
+                self.whole = self.file.metadata().map_or(u64::MAX, |file| file.len());
+            }
             return Err(RecordingError::io("write", &self.path)(error));
         }
-        self.whole += length;
+        self.whole = self.whole.saturating_add(length);
         let now_ns = quantity::clock::now_ns();
-        if u128::from(now_ns - self.synced_ns) >= SYNC_EVERY.as_nanos() {
-            self.sync()?;
+        if u128::from(now_ns.saturating_sub(self.synced_ns)) < SYNC_EVERY.as_nanos() {
+            return Ok(());
         }
-        Ok(())
+        let Some(syncer) = &self.syncer else { return self.sync() };
+        self.synced_ns = now_ns;
+        syncer.ask().map_err(RecordingError::io("sync", &self.path))
     }
 
-    /// Forces everything to the disk.
+    /// Forces everything to the disk, and waits for it.
     pub(crate) fn sync(&mut self) -> Result<(), RecordingError> {
         self.synced_ns = quantity::clock::now_ns();
         self.file.sync_data().map_err(RecordingError::io("sync", &self.path))
@@ -113,7 +135,7 @@ pub(crate) fn is_alive(directory: &Path) -> bool {
             let _ = flock(&file, FlockOperation::Unlock);
             false
         }
-        Err(_) => true,
+        Err(error) => error == Errno::WOULDBLOCK,
     }
 }
 
@@ -137,17 +159,20 @@ impl JournalReader {
     }
 
     /// The next whole frame: table name and Arrow stream.
-    fn next_frame(&mut self) -> Result<Option<(String, Vec<u8>)>, RecordingError> {
+    pub(crate) fn next_frame(&mut self) -> Result<Option<(String, Vec<u8>)>, RecordingError> {
         while self.end.saturating_sub(self.at) >= HEADER as u64 {
-            let failed = || RecordingError::io("read", &self.path);
             let mut header = [0; HEADER];
-            self.file.read_exact(&mut header).map_err(failed())?;
+            if !self.read(&mut header)? {
+                break;
+            }
             let word = |at: usize| u32::from_le_bytes([header[at], header[at + 1], header[at + 2], header[at + 3]]);
             let (length, checksum) = (word(8), word(12));
             let fits = self.at + HEADER as u64 + u64::from(length) <= self.end && length <= FRAME_MAX;
             if header[..8] == MAGIC && fits {
                 let mut payload = vec![0; length as usize];
-                self.file.read_exact(&mut payload).map_err(failed())?;
+                if !self.read(&mut payload)? {
+                    break;
+                }
                 if crc32fast::hash(&payload) == checksum
                     && let Some((name, stream)) = split_name(payload)
                 {
@@ -160,6 +185,17 @@ impl JournalReader {
         self.skipped += self.end.saturating_sub(self.at);
         self.at = self.end;
         Ok(None)
+    }
+
+    /// Fills `bytes`; false where the file has become shorter: its writer took a commit back that did not fit the disk.
+    fn read(&mut self, bytes: &mut [u8]) -> Result<bool, RecordingError> {
+        match self.file.read_exact(bytes) {
+            Err(error) if error.kind() == io::ErrorKind::UnexpectedEof => {
+                self.end = self.at;
+                Ok(false)
+            }
+            read => read.map(|()| true).map_err(RecordingError::io("read", &self.path)),
+        }
     }
 
     /// Moves to the next magic after the current position.

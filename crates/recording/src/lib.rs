@@ -13,6 +13,8 @@ mod manifest;
 mod reader;
 pub mod rows;
 mod seal;
+mod several;
+mod sync;
 mod writer;
 
 pub use bus::{Batch, Sink};
@@ -21,5 +23,6 @@ pub use cell::{Cell, PERCENTILES};
 pub use error::RecordingError;
 pub use export::{ExportFormat, export};
 pub use manifest::{ClockAnchor, FORMAT_VERSION, Manifest};
-pub use reader::{Batches, Reader, State};
+pub use reader::{Batches, Reader, Rows, State};
+pub use several::Recordings;
 pub use writer::Writer;

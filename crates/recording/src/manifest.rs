@@ -1,6 +1,7 @@
 //! `manifest.json`: what a recording is, where and when it was made, and what is missing from it.
 
 use crate::RecordingError;
+use crate::sync::sync_folder;
 use quantity::clock;
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
@@ -147,7 +148,11 @@ impl Manifest {
         let mut text = serde_json::to_vec_pretty(self).map_err(RecordingError::format(MANIFEST))?;
         text.push(b'\n');
         let mut file = fs::File::create(&fresh).map_err(failed())?;
-        let written = file.write_all(&text).and_then(|()| file.sync_data()).and_then(|()| fs::rename(&fresh, &path));
+        let written = file
+            .write_all(&text)
+            .and_then(|()| file.sync_data())
+            .and_then(|()| fs::rename(&fresh, &path))
+            .and_then(|()| sync_folder(directory));
         if written.is_err() {
             let _ = fs::remove_file(&fresh);
         }

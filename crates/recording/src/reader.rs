@@ -1,11 +1,12 @@
 //! The reading end: sealed, open or cut short, one recording or several.
 
-use crate::journal::{JOURNAL, JournalReader, is_alive};
+use crate::journal::{JOURNAL, JournalReader, UNREADABLE, is_alive};
 use crate::{Manifest, RecordingError, Row, seal};
 use arrow_array::RecordBatch;
 use parquet::arrow::arrow_reader::{ParquetRecordBatchReader, ParquetRecordBatchReaderBuilder};
 use std::collections::BTreeSet;
 use std::fs::File;
+use std::io::ErrorKind;
 use std::path::{Path, PathBuf};
 
 /// How complete a recording is.
@@ -83,17 +84,46 @@ impl Reader {
         &self.directory
     }
 
+    /// Bytes of the journal that belong to no whole commit: a torn end, damage in the middle. Of a recording that is
+    /// being written, what its writer is writing at this moment counts as well. Sealing has put it into the manifest's
+    /// losses as `journal_bytes_unreadable`, where it is found later.
+    ///
+    /// # Errors
+    /// The journal cannot be read.
+    pub fn unreadable_bytes(&self) -> Result<u64, RecordingError> {
+        let Some(mut journal) = self.journal()? else {
+            return Ok(self.manifest.losses.get(UNREADABLE).copied().unwrap_or(0));
+        };
+        while journal.next_batch(None)?.is_some() {}
+        Ok(journal.skipped)
+    }
+
+    /// The journal; `None` when the recording is sealed, perhaps since it was opened.
+    fn journal(&self) -> Result<Option<JournalReader>, RecordingError> {
+        if self.state == State::Sealed {
+            return Ok(None);
+        }
+        match JournalReader::open(&self.directory) {
+            Err(RecordingError::Io { source, .. })
+                if source.kind() == ErrorKind::NotFound && Manifest::read(&self.directory)?.sealed =>
+            {
+                Ok(None)
+            }
+            opened => opened.map(Some),
+        }
+    }
+
     /// Names of the tables that have rows, in alphabetical order.
     ///
     /// # Errors
     /// The journal cannot be read.
     pub fn tables(&self) -> Result<Vec<String>, RecordingError> {
-        if self.state == State::Sealed {
-            return Ok(self.manifest.rows.keys().cloned().collect());
-        }
+        let Some(mut journal) = self.journal()? else {
+            let sealed_since = if self.state == State::Sealed { None } else { Some(Manifest::read(&self.directory)?) };
+            return Ok(sealed_since.as_ref().unwrap_or(&self.manifest).rows.keys().cloned().collect());
+        };
         let mut names = BTreeSet::new();
-        let mut journal = JournalReader::open(&self.directory)?;
-        while let Some((name, _)) = journal.next_batch(None)? {
+        while let Some((name, _)) = journal.next_frame()? {
             names.insert(name);
         }
         Ok(names.into_iter().collect())
@@ -104,11 +134,8 @@ impl Reader {
     /// # Errors
     /// A file cannot be opened.
     pub fn batches(&self, table: &str) -> Result<Batches, RecordingError> {
-        if self.state != State::Sealed {
-            return Ok(Batches(Inner::Journal {
-                journal: JournalReader::open(&self.directory)?,
-                table: table.to_string(),
-            }));
+        if let Some(journal) = self.journal()? {
+            return Ok(Batches(Inner::Journal { journal, table: table.to_string() }));
         }
         let mut files = Vec::new();
         let folder = self.directory.join(table);
@@ -128,6 +155,14 @@ impl Reader {
         Ok(Batches(Inner::Parquet { files, current: None, table: table.to_string() }))
     }
 
+    /// The rows of a table one after the other, a batch of them in memory.
+    ///
+    /// # Errors
+    /// A file cannot be opened.
+    pub fn rows<R: Row>(&self) -> Result<Rows<R>, RecordingError> {
+        Ok(Rows { batches: self.batches(R::TABLE.name)?, batch: Vec::new().into_iter() })
+    }
+
     /// All rows of a table; for tables that are small.
     ///
     /// # Errors
@@ -143,6 +178,29 @@ impl Reader {
     /// A batch of this recording with its `time` column (sealed tables have it already).
     pub(crate) fn add_time(&self, batch: &RecordBatch, table: &str) -> Result<RecordBatch, RecordingError> {
         seal::add_time(batch, &self.manifest, table)
+    }
+}
+
+/// Rows of one table.
+#[derive(Debug)]
+pub struct Rows<R> {
+    batches: Batches,
+    batch: std::vec::IntoIter<R>,
+}
+
+impl<R: Row> Iterator for Rows<R> {
+    type Item = Result<R, RecordingError>;
+
+    fn next(&mut self) -> Option<Self::Item> {
+        loop {
+            if let Some(row) = self.batch.next() {
+                return Some(Ok(row));
+            }
+            match self.batches.next()?.and_then(|batch| R::from_batch(&batch)) {
+                Ok(rows) => self.batch = rows.into_iter(),
+                Err(error) => return Some(Err(error)),
+            }
+        }
     }
 }
 

@@ -5,7 +5,7 @@ use quantity::histogram::Histogram;
 
 tables! {
     /// One interval of one workload on one target, per operation.
-    OpInterval = "op_interval" since 1 {
+    OpInterval = "op_interval" from "the load engine" since 1 {
         /// End of the interval.
         t_ns: i64, "ns", Time;
         /// The same since the recording's start.
@@ -43,7 +43,7 @@ tables! {
     }
 
     /// Exact totals of one phase of one run, per workload, target and operation, at full resolution.
-    RunTotal = "run_total" since 1 {
+    RunTotal = "run_total" from "the load engine" since 1 {
         /// End of the phase's last interval.
         t_ns: i64, "ns", Time;
         /// The same since the recording's start.
@@ -77,7 +77,7 @@ tables! {
     }
 
     /// What one worker of the load engine did and cost in one interval.
-    EngineInterval = "engine_interval" since 1 {
+    EngineInterval = "engine_interval" from "the load engine" since 1 {
         /// End of the interval.
         t_ns: i64, "ns", Time;
         /// The same since the recording's start.
@@ -109,7 +109,7 @@ tables! {
     }
 
     /// Start or end of a phase of a run.
-    Phase = "phase" since 1 {
+    Phase = "phase" from "the session" since 1 {
         /// When.
         t_ns: i64, "ns", Time;
         /// The same since the recording's start.
@@ -129,7 +129,7 @@ tables! {
     }
 
     /// Something that happened once.
-    Event = "event" since 1 {
+    Event = "event" from "whoever met it" since 1 {
         /// When.
         t_ns: i64, "ns", Time;
         /// The same since the recording's start.
@@ -149,7 +149,7 @@ tables! {
     }
 
     /// CPU time since boot, as the kernel counts it.
-    Cpu = "cpu" since 1 {
+    Cpu = "cpu" from "`/proc/stat`" since 1 {
         /// When it was read.
         t_ns: i64, "ns", Time;
         /// The same since the recording's start.
@@ -176,8 +176,8 @@ tables! {
         clock: String, "", Name;
     }
 
-    /// Counters of one block device since boot (`/proc/diskstats`).
-    Disk = "disk" since 1 {
+    /// Counters of one block device since boot.
+    Disk = "disk" from "`/proc/diskstats`" since 1 {
         /// When it was read.
         t_ns: i64, "ns", Time;
         /// The same since the recording's start.
@@ -222,8 +222,8 @@ tables! {
         flush_ticks_ms: Option<i64>, "ms", Counter;
     }
 
-    /// Counters of one NFS mount since it was mounted (`/proc/self/mountstats`).
-    NfsMount = "nfs_mount" since 1 {
+    /// Counters of one NFS mount since it was mounted.
+    NfsMount = "nfs_mount" from "`/proc/self/mountstats`" since 1 {
         /// When it was read.
         t_ns: i64, "ns", Time;
         /// The same since the recording's start.

@@ -1,6 +1,7 @@
 //! From the journal to one Parquet file per table, batch by batch.
 
 use crate::journal::JournalReader;
+use crate::sync::sync_folder;
 use crate::{Manifest, RecordingError, Table};
 use arrow_array::cast::AsArray;
 use arrow_array::types::Int64Type;
@@ -8,10 +9,12 @@ use arrow_array::{RecordBatch, TimestampNanosecondArray};
 use arrow_schema::{DataType, Field, Schema, SchemaRef, TimeUnit};
 use parquet::arrow::ArrowWriter;
 use parquet::basic::{Compression, Encoding, ZstdLevel};
+use parquet::errors::ParquetError;
 use parquet::file::properties::{EnabledStatistics, WriterProperties};
 use parquet::schema::types::ColumnPath;
 use std::collections::BTreeMap;
 use std::fs::File;
+use std::io;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
@@ -57,6 +60,8 @@ pub(crate) fn properties(schema: &Schema) -> WriterProperties {
         .set_compression(Compression::ZSTD(level))
         .set_max_row_group_row_count(Some(ROW_GROUP_ROWS))
         .set_statistics_enabled(EnabledStatistics::Chunk)
+        // Kept in memory for every page to the end of the file; nobody looks rows up by number.
+        .set_offset_index_disabled(true)
         .set_created_by("iodyno".to_string());
     for field in schema.fields() {
         let path = ColumnPath::from(field.name().as_str());
@@ -75,38 +80,88 @@ pub(crate) fn properties(schema: &Schema) -> WriterProperties {
 
 /// One table under way.
 struct Open {
+    name: String,
     writer: ArrowWriter<File>,
     path: PathBuf,
     rows: u64,
 }
 
-/// Writes every table of the journal; returns rows per table and bytes of the journal that could not be read.
+impl Open {
+    fn create(directory: &Path, manifest: &Manifest, name: &str, batch: &RecordBatch) -> Result<Self, RecordingError> {
+        let folder = table_folder(directory, name, &manifest.host);
+        std::fs::create_dir_all(&folder).map_err(RecordingError::io("create", &folder))?;
+        let path = folder.join("000001.parquet");
+        let file = File::create(&path).map_err(RecordingError::io("create", &path))?;
+        let schema =
+            crate::catalogue::table(name).map_or_else(|| batch.schema(), |table: &Table| with_time(&table.schema()));
+        let properties = properties(&schema);
+        let writer = ArrowWriter::try_new(file, schema, Some(properties)).map_err(failed(name, &path))?;
+        Ok(Self { name: name.to_string(), writer, path, rows: 0 })
+    }
+
+    fn write(&mut self, batch: &RecordBatch) -> Result<(), RecordingError> {
+        self.rows += batch.num_rows() as u64;
+        self.writer.write(batch).map_err(failed(&self.name, &self.path))
+    }
+
+    /// Ends the file, and makes it and its name durable.
+    fn close(self, directory: &Path) -> Result<(String, u64), RecordingError> {
+        let file = self.writer.into_inner().map_err(failed(&self.name, &self.path))?;
+        file.sync_all().map_err(RecordingError::io("sync", &self.path))?;
+        for folder in self.path.ancestors().skip(1).take_while(|folder| *folder != directory) {
+            sync_folder(folder).map_err(RecordingError::io("sync", folder))?;
+        }
+        Ok((self.name, self.rows))
+    }
+}
+
+/// For `map_err`: a disk that is full is named by its file, not by the encoding that met it.
+fn failed(table: &str, path: &Path) -> impl FnOnce(ParquetError) -> RecordingError {
+    move |error| match error {
+        ParquetError::External(inner) => match inner.downcast::<io::Error>() {
+            Ok(source) => RecordingError::io("write", path)(*source),
+            Err(other) => RecordingError::format(table)(other),
+        },
+        other => RecordingError::format(table)(other),
+    }
+}
+
+/// Writes every table of the journal; returns rows per table and bytes of the journal that could not be read. What was
+/// begun is removed when it fails: the journal has it all, and the disk may be full.
+///
+/// Not done during a run, part by part, though that would save two thirds of the disk space: encoding takes a core for
+/// seconds at a time, which the load would feel, and the report would show as the target's.
 pub(crate) fn seal(directory: &Path, manifest: &Manifest) -> Result<(BTreeMap<String, u64>, u64), RecordingError> {
+    let mut begun = BTreeMap::new();
+    let encoded = encode(directory, manifest, &mut begun);
+    let written: Vec<PathBuf> = begun.values().map(|table: &Open| table.path.clone()).collect();
+    let sealed = encoded.and_then(|skipped| {
+        let rows = begun.into_values().map(|table| table.close(directory)).collect::<Result<_, _>>()?;
+        sync_folder(directory).map_err(RecordingError::io("sync", directory))?;
+        Ok((rows, skipped))
+    });
+    if sealed.is_err() {
+        for path in written {
+            let _ = std::fs::remove_file(&path);
+            for folder in path.ancestors().skip(1).take_while(|folder| *folder != directory) {
+                let _ = std::fs::remove_dir(folder);
+            }
+        }
+    }
+    sealed
+}
+
+/// The pass over the journal: one row group per table is held in memory.
+fn encode(directory: &Path, manifest: &Manifest, open: &mut BTreeMap<String, Open>) -> Result<u64, RecordingError> {
     let mut journal = JournalReader::open(directory)?;
-    let mut open: BTreeMap<String, Open> = BTreeMap::new();
     while let Some((name, batch)) = journal.next_batch(None)? {
         let batch = add_time(&batch, manifest, &name)?;
         if !open.contains_key(&name) {
-            let folder = table_folder(directory, &name, &manifest.host);
-            std::fs::create_dir_all(&folder).map_err(RecordingError::io("create", &folder))?;
-            let path = folder.join("000001.parquet");
-            let file = File::create(&path).map_err(RecordingError::io("create", &path))?;
-            let schema = crate::catalogue::table(&name)
-                .map_or_else(|| batch.schema(), |table: &Table| with_time(&table.schema()));
-            let properties = properties(&schema);
-            let writer = ArrowWriter::try_new(file, schema, Some(properties)).map_err(RecordingError::format(&name))?;
-            open.insert(name.clone(), Open { writer, path, rows: 0 });
+            open.insert(name.clone(), Open::create(directory, manifest, &name, &batch)?);
         }
         if let Some(table) = open.get_mut(&name) {
-            table.writer.write(&batch).map_err(RecordingError::format(&name))?;
-            table.rows += batch.num_rows() as u64;
+            table.write(&batch)?;
         }
     }
-    let mut rows = BTreeMap::new();
-    for (name, table) in open {
-        let file = table.writer.into_inner().map_err(RecordingError::format(&name))?;
-        file.sync_all().map_err(RecordingError::io("sync", &table.path))?;
-        rows.insert(name, table.rows);
-    }
-    Ok((rows, journal.skipped))
+    Ok(journal.skipped)
 }

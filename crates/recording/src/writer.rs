@@ -1,6 +1,7 @@
 //! The writing end of a recording.
 
-use crate::journal::{JOURNAL, JournalWriter};
+use crate::journal::{JOURNAL, JournalWriter, UNREADABLE};
+use crate::sync::sync_folder;
 use crate::{Batch, ClockAnchor, Manifest, RecordingError, Sink, seal};
 use std::path::{Path, PathBuf};
 
@@ -30,6 +31,11 @@ impl Writer {
         // The journal first: a directory with a manifest always has one, or is sealed.
         let journal = JournalWriter::create(directory)?;
         manifest.write(directory)?;
+        if let Some(parent) = directory.parent() {
+            let parent = if parent.as_os_str().is_empty() { Path::new(".") } else { parent };
+            // A parent that may be written to but not read cannot be synced; the recording is there all the same.
+            let _ = sync_folder(parent);
+        }
         Ok(Self { directory: directory.to_path_buf(), manifest, journal })
     }
 
@@ -56,7 +62,7 @@ impl Writer {
         self.update_manifest(|manifest| manifest.clock_anchors.push(ClockAnchor::now()))
     }
 
-    /// Forces the journal to the disk; done by itself every 5 s.
+    /// Forces the journal to the disk and waits for it, as at phase ends; without waiting it is done every 5 s.
     ///
     /// # Errors
     /// The disk refuses.
@@ -75,7 +81,7 @@ impl Writer {
         let (rows, skipped) = seal::seal(&self.directory, &self.manifest)?;
         self.manifest.rows = rows;
         if skipped > 0 {
-            self.manifest.losses.insert("journal_bytes_unreadable".to_string(), skipped);
+            self.manifest.losses.insert(UNREADABLE.to_string(), skipped);
         }
         self.manifest.sealed = true;
         self.manifest.write(&self.directory)?;

@@ -1,10 +1,16 @@
 //! Recordings through crashes, damage and versions.
-#![expect(clippy::unwrap_used, reason = "a helper that fails fails its test")]
+#![expect(
+    clippy::unwrap_used,
+    clippy::print_stdout,
+    reason = "a helper that fails fails its test; skips are to be seen"
+)]
 
+use parquet::basic::{Compression, Encoding};
+use parquet::file::reader::{FileReader, SerializedFileReader};
 use proptest::prelude::*;
 use quantity::histogram::Histogram;
 use recording::rows::{Event, OpInterval};
-use recording::{Batch, ExportFormat, Manifest, Reader, RecordingError, Sink, State, Writer, export};
+use recording::{Batch, ExportFormat, Manifest, Reader, RecordingError, Recordings, Sink, State, Writer, export};
 use std::path::{Path, PathBuf};
 
 fn interval(n: i64, values: &[u64]) -> OpInterval {
@@ -83,6 +89,7 @@ fn open_cut_short_and_sealed_hold_the_same_rows() {
     let sealed = Reader::open(&directory).unwrap();
     assert_eq!(sealed.state(), State::Sealed);
     assert_eq!(sealed.table::<OpInterval>().unwrap(), rows);
+    assert_eq!(sealed.rows::<OpInterval>().unwrap().collect::<Result<Vec<_>, _>>().unwrap(), rows);
     assert_eq!(sealed.table::<Event>().unwrap().len(), 20);
     assert!(!directory.join("journal").exists());
 }
@@ -100,66 +107,207 @@ fn an_existing_directory_and_a_newer_format_are_refused() {
     assert!(matches!(Reader::open(folder.path()), Err(RecordingError::NotARecording { .. })));
 }
 
+/// Ends of the frames of a journal: magic (8), length (4), checksum (4), payload.
+fn frame_ends(journal: &[u8]) -> Vec<usize> {
+    let mut ends = vec![];
+    let mut at = 0;
+    while at < journal.len() {
+        let length = u32::from_le_bytes(journal[at + 8..at + 12].try_into().unwrap());
+        at += 16 + usize::try_from(length).unwrap();
+        ends.push(at);
+    }
+    ends
+}
+
 #[test]
 fn a_journal_cut_at_any_byte_holds_every_whole_frame() {
     let (_folder, directory) = fresh();
     drop(written(&directory, 3));
     let journal = directory.join("journal");
     let whole = std::fs::read(&journal).unwrap();
-    let mut last = 0;
-    for length in 0..whole.len() {
+    let ends = frame_ends(&whole);
+    assert_eq!((ends.len(), ends.last()), (6, Some(&whole.len())));
+    for length in 0..=whole.len() {
         std::fs::write(&journal, &whole[..length]).unwrap();
-        let rows = numbers(&Reader::open(&directory).unwrap());
-        assert!(
-            rows.len() >= last && rows == (1..=i64::try_from(rows.len()).unwrap()).collect::<Vec<_>>(),
-            "cut at {length}: {rows:?}"
-        );
-        last = rows.len();
+        let reader = Reader::open(&directory).unwrap();
+        assert_eq!(reader.state(), State::CutShort);
+        let frames = ends.iter().filter(|end| **end <= length).count();
+        // Intervals and events take turns.
+        assert_eq!(numbers(&reader), (1..=3).take(frames.div_ceil(2)).collect::<Vec<_>>(), "cut at {length}");
+        assert_eq!(reader.table::<Event>().unwrap().len(), frames / 2, "cut at {length}");
+        let torn = length - ends.iter().rev().find(|end| **end <= length).copied().unwrap_or(0);
+        assert_eq!(reader.unreadable_bytes().unwrap(), torn as u64, "cut at {length}");
     }
-    assert_eq!(last, 3, "the last interval is whole before the last event is");
 }
 
 #[test]
-fn damage_in_the_middle_costs_only_the_damaged_frame() {
+fn any_damaged_byte_costs_its_frame_and_no_other() {
     let (_folder, directory) = fresh();
-    drop(written(&directory, 5));
+    drop(written(&directory, 2));
     let journal = directory.join("journal");
-    let mut bytes = std::fs::read(&journal).unwrap();
-    let middle = bytes.len() / 2;
-    bytes[middle] ^= 0x40;
-    std::fs::write(&journal, &bytes).unwrap();
-    let reader = Reader::open(&directory).unwrap();
-    let (intervals, events) = (reader.table::<OpInterval>().unwrap().len(), reader.table::<Event>().unwrap().len());
-    assert_eq!(intervals + events, 9, "{intervals} intervals and {events} events of 10 rows");
+    let whole = std::fs::read(&journal).unwrap();
+    let ends = frame_ends(&whole);
+    for at in 0..whole.len() {
+        let mut damaged = whole.clone();
+        damaged[at] ^= 0x55;
+        std::fs::write(&journal, &damaged).unwrap();
+        let reader = Reader::open(&directory).unwrap();
+        let frame = ends.iter().position(|end| at < *end).unwrap();
+        let (intervals, events) = (numbers(&reader), reader.table::<Event>().unwrap());
+        let number = i64::try_from(frame / 2 + 1).unwrap();
+        let (lost_interval, lost_event) = if frame % 2 == 0 { (number, 0) } else { (0, number) };
+        assert_eq!(intervals, [1, 2].into_iter().filter(|n| *n != lost_interval).collect::<Vec<_>>(), "byte {at}");
+        let events: Vec<i64> = events.iter().map(|event| event.t_ns).collect();
+        assert_eq!(events, [1, 2].into_iter().filter(|n| *n != lost_event).collect::<Vec<_>>(), "byte {at}");
+        let start = if frame == 0 { 0 } else { ends[frame - 1] };
+        assert_eq!(reader.unreadable_bytes().unwrap(), (ends[frame] - start) as u64, "byte {at}");
+    }
 }
 
-#[test]
-fn a_full_disk_ends_the_journal_with_its_last_whole_commit() {
-    if !rustix::process::geteuid().is_root() {
-        println!("SKIPPED: needs root to mount a small tmpfs");
-        return;
+/// A small file system in memory, gone when dropped.
+struct SmallDisk(tempfile::TempDir);
+
+impl SmallDisk {
+    /// `None`, and a word about it, without the right to mount.
+    fn mount(size: &str) -> Option<Self> {
+        let folder = tempfile::tempdir().unwrap();
+        let mount = std::process::Command::new("mount")
+            .args(["-t", "tmpfs", "-o", &format!("size={size}"), "tmpfs"])
+            .arg(folder.path())
+            .status();
+        if !mount.is_ok_and(|status| status.success()) {
+            println!("SKIPPED: no right to mount a small tmpfs");
+            return None;
+        }
+        Some(Self(folder))
     }
-    let folder = tempfile::tempdir().unwrap();
-    let mount = std::process::Command::new("mount")
-        .args(["-t", "tmpfs", "-o", "size=128k", "tmpfs"])
-        .arg(folder.path())
-        .status()
-        .unwrap();
-    assert!(mount.success());
-    let directory = folder.path().join("r");
-    let mut writer = Writer::create(&directory, Manifest::new(&[])).unwrap();
+}
+
+impl Drop for SmallDisk {
+    fn drop(&mut self) {
+        let _ = std::process::Command::new("umount").arg("-l").arg(self.0.path()).status();
+    }
+}
+
+/// Commits one interval after the other; the numbers that were committed, and the error that ended it.
+fn fill(writer: &mut Writer, from: i64) -> (Vec<i64>, RecordingError) {
     let mut committed = Vec::new();
-    let error = (1..10_000)
+    let error = (from..from + 10_000)
         .find_map(|n| {
             writer.accept(&Batch::from_rows(&[interval(n, &[5])]).unwrap()).unwrap();
             writer.commit().map(|()| committed.push(n)).err()
         })
-        .expect("128 KiB are full at some time");
-    assert!(error.to_string().contains("No space left"), "{error}");
+        .expect("a small disk is full at some time");
+    (committed, error)
+}
+
+#[test]
+fn a_full_disk_ends_the_journal_with_its_last_whole_commit_and_later_ones_stand_behind_it() {
+    let Some(disk) = SmallDisk::mount("256k") else { return };
+    let ballast = disk.0.path().join("ballast");
+    std::fs::write(&ballast, vec![0; 100_000]).unwrap();
+    let directory = disk.0.path().join("r");
+    let mut writer = Writer::create(&directory, Manifest::new(&[])).unwrap();
+    let (mut committed, error) = fill(&mut writer, 1);
+    assert!(error.to_string().contains("No space left") && error.to_string().contains("r/journal"), "{error}");
+    assert_eq!(numbers(&Reader::open(&directory).unwrap()), committed);
+    std::fs::remove_file(&ballast).unwrap();
+    let (more, _) = fill(&mut writer, 5_000);
+    assert!(!more.is_empty());
+    committed.extend(more);
     drop(writer);
-    let rows = numbers(&Reader::open(&directory).unwrap());
-    std::process::Command::new("umount").arg(folder.path()).status().unwrap();
-    assert_eq!(rows, committed);
+    let reader = Reader::open(&directory).unwrap();
+    assert_eq!((numbers(&reader), reader.unreadable_bytes().unwrap()), (committed, 0));
+}
+
+#[test]
+fn a_seal_that_does_not_fit_leaves_the_journal_and_nothing_else() {
+    let Some(disk) = SmallDisk::mount("256k") else { return };
+    let directory = disk.0.path().join("r");
+    let mut writer = Writer::create(&directory, Manifest::new(&[])).unwrap();
+    let (committed, _) = fill(&mut writer, 1);
+    std::fs::write(disk.0.path().join("ballast"), vec![0; 256 << 10]).unwrap_err();
+    let error = writer.seal().unwrap_err().to_string();
+    assert!(error.contains("No space left") && error.contains("r/"), "{error}");
+    let mut names: Vec<_> = std::fs::read_dir(&directory).unwrap().map(|entry| entry.unwrap().file_name()).collect();
+    names.sort();
+    assert_eq!(names, ["journal", "manifest.json"]);
+    let reader = Reader::open(&directory).unwrap();
+    assert_eq!((reader.state(), numbers(&reader)), (State::CutShort, committed));
+}
+
+#[test]
+fn a_reader_from_before_the_seal_reads_on_after_it() {
+    let (_folder, directory) = fresh();
+    let writer = written(&directory, 5);
+    let reader = Reader::open(&directory).unwrap();
+    assert_eq!(reader.state(), State::Open);
+    writer.seal().unwrap();
+    assert_eq!(numbers(&reader), [1, 2, 3, 4, 5]);
+    assert_eq!(reader.tables().unwrap(), ["event", "op_interval"]);
+}
+
+#[test]
+fn several_recordings_are_read_as_one() {
+    let (_first_folder, first) = fresh();
+    let (_second_folder, second) = fresh();
+    written(&first, 3).seal().unwrap();
+    drop(written(&second, 2));
+    let both = Recordings::open([&first, &second]).unwrap();
+    let rows = both.rows::<OpInterval>().map(|row| row.map(|(index, row)| (index, row.ops)));
+    assert_eq!(rows.collect::<Result<Vec<_>, _>>().unwrap(), [(0, 1), (0, 2), (0, 3), (1, 1), (1, 2)]);
+    for batch in both.batches("op_interval") {
+        let (_, batch) = batch.unwrap();
+        assert!(batch.column_by_name("time").is_some());
+    }
+    assert_eq!(both.tables().unwrap(), ["event", "op_interval"]);
+    assert!(Recordings::open([&first, &first.join("nowhere")]).is_err());
+}
+
+#[test]
+fn rows_of_an_older_version_have_null_or_the_default_where_a_column_is_missing() {
+    let whole = Batch::from_rows(&[interval(7, &[100]), interval(8, &[200])]).unwrap();
+    let schema = whole.rows.schema();
+    let without = |gone: &[&str]| {
+        let keep: Vec<usize> =
+            (0..schema.fields().len()).filter(|at| !gone.contains(&schema.field(*at).name().as_str())).collect();
+        Batch { table: whole.table, rows: whole.rows.project(&keep).unwrap() }
+    };
+    let rows = without(&["backlog", "service", "workload"]).to_rows::<OpInterval>().unwrap();
+    assert_eq!((rows[0].ops, rows[0].backlog, rows[0].workload.as_str()), (7, 0, ""));
+    assert_eq!((rows[1].response.max(), rows[1].service.count()), (Some(200), 0));
+    let events = Batch::from_rows(&[event(1)]).unwrap();
+    let keep: Vec<usize> =
+        (0..events.rows.num_columns()).filter(|at| events.rows.schema().field(*at).name() != "target").collect();
+    let events = Batch { table: events.table, rows: events.rows.project(&keep).unwrap() };
+    assert_eq!(events.to_rows::<Event>().unwrap()[0].target, None);
+}
+
+#[test]
+fn sealed_tables_keep_the_portable_profile() {
+    let (_folder, directory) = fresh();
+    written(&directory, 50).seal().unwrap();
+    let tables = [("op_interval", 50), ("event", 50)];
+    for (table, rows) in tables {
+        let mut hosts = std::fs::read_dir(directory.join(table)).unwrap();
+        let host = hosts.next().unwrap().unwrap();
+        assert!(host.file_name().to_str().unwrap().starts_with("host=") && hosts.next().is_none());
+        let file = std::fs::File::open(host.path().join("000001.parquet")).unwrap();
+        let reader = SerializedFileReader::new(file).unwrap();
+        assert_eq!(reader.metadata().file_metadata().num_rows(), rows);
+        for column in reader.metadata().row_groups().iter().flat_map(|group| group.columns()) {
+            let name = column.column_path().string();
+            assert!(matches!(column.compression(), Compression::ZSTD(_)), "{name}");
+            let kind = format!("{:?}", column.column_descr().logical_type_ref());
+            assert!(!kind.contains("is_signed: false"), "{name}: {kind}");
+            let encodings: Vec<Encoding> = column.encodings().collect();
+            assert!(!encodings.contains(&Encoding::BYTE_STREAM_SPLIT), "{name}: {encodings:?}");
+            let is_time = ["t_ns", "time"].contains(&name.as_str());
+            assert_eq!(encodings.contains(&Encoding::DELTA_BINARY_PACKED), is_time, "{name}: {encodings:?}");
+            let is_text = column.column_type() == parquet::basic::Type::BYTE_ARRAY && kind.contains("String");
+            assert!(!is_text || encodings.contains(&Encoding::RLE_DICTIONARY), "{name}: {encodings:?}");
+        }
+    }
 }
 
 #[test]
