@@ -167,8 +167,14 @@ fn open_flags(flags: OpenFlags) -> Result<OFlags, ErrorKind> {
     Ok(all)
 }
 
+/// Opens without touching the time of last access, where that is allowed (the owner may): it costs 15 ns per read, and
+/// a measurement should leave no trace on what it only reads.
 fn open_node(node: &Node, flags: OFlags) -> Result<OwnedFd, ErrorKind> {
-    node.reopen(flags).map_err(|error| match error {
+    let opened = match node.reopen(flags | OFlags::NOATIME) {
+        Err(Errno::PERM) => node.reopen(flags),
+        opened => opened,
+    };
+    opened.map_err(|error| match error {
         Errno::INVAL if flags.contains(OFlags::DIRECT) => ErrorKind::NoDirect { file_system: file_system(node) },
         _ => ErrorKind::from_io("open", &node.path, error),
     })
