@@ -351,3 +351,21 @@ fn the_documentation_lists_what_has_no_effect() {
         assert!(listed, "{section}: {keyword} is missing under \"No effect\"");
     }
 }
+
+#[test]
+fn conditions_of_the_file_and_of_a_run_are_kept_with_their_places() {
+    let text = "fail_if=\"errors > 0\"\nsd=sd1,lun=/dev/x\nwd=wd1,sd=sd1\n\
+        rd=default,wd=wd1,iorate=max,elapsed=3,interval=1,fail_if=(\"response_ns_p99{op=read} > 5ms for 10s\",\"achieved < 100\")\n\
+        rd=rd1,xfersize=(4k,8k)\nrd=rd2,fail_if=\"errors > 9\"\n";
+    let plan = plan_of(text);
+    let texts = |list: &[plan::Objective]| list.iter().map(|one| one.text.clone()).collect::<Vec<String>>();
+    assert_eq!(texts(&plan.objectives), ["errors > 0"]);
+    let common = ["response_ns_p99{op=read} > 5ms for 10s", "achieved < 100"];
+    assert_eq!(plan.runs.len(), 3);
+    assert_eq!(texts(&plan.runs[0].objectives), common);
+    assert_eq!(texts(&plan.runs[1].objectives), common);
+    assert_eq!(texts(&plan.runs[2].objectives), [common[0], common[1], "errors > 9"]);
+    let span = plan.runs[0].objectives[0].span;
+    let (start, end) = (span.start as usize, (span.start + span.len) as usize);
+    assert_eq!(&text[start..end], "\"response_ns_p99{op=read} > 5ms for 10s\"");
+}

@@ -37,8 +37,19 @@ pub struct Plan {
     pub runs: Vec<Run>,
     /// Settings of the whole plan.
     pub settings: Settings,
+    /// What each run must achieve, besides its own [`Run::objectives`].
+    pub objectives: Vec<Objective>,
     /// What was asked for, understood, and cannot run yet: each stops the run before any I/O.
     pub unsupported: Vec<Unsupported>,
+}
+
+/// A condition that must not come true: a run in which it does has missed its objective.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct Objective {
+    /// The condition as written, `response_ns_p99{op=read} > 5ms` (docs/objectives.md).
+    pub text: String,
+    /// Where it was written: the whole text, quotes included.
+    pub span: Span,
 }
 
 /// A request that the plan holds but that this version cannot execute.
@@ -216,6 +227,8 @@ pub struct Run {
     pub pause_ns: u64,
     /// Ends the run early.
     pub stop: Stop,
+    /// What this run must achieve, besides [`Plan::objectives`].
+    pub objectives: Vec<Objective>,
     /// Commands before and after this run.
     pub start_commands: Vec<Command>,
     /// See `start_commands`.

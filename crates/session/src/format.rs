@@ -46,6 +46,7 @@ pub(crate) fn format_run(plan: &Plan, ranges: &[(usize, Range<u64>)]) -> Option<
         pause_ns: 0,
         stop: Stop::default(),
         start_commands: Vec::new(),
+        objectives: Vec::new(),
         end_commands: Vec::new(),
         format: true,
         span: template.span,

@@ -74,6 +74,7 @@ pub fn run(workloads: Vec<Workload>) -> Run {
         pause_ns: 0,
         stop: Stop::default(),
         start_commands: Vec::new(),
+        objectives: Vec::new(),
         end_commands: Vec::new(),
         format: false,
         span: Span::default(),

@@ -351,6 +351,7 @@ fn loops(
                 stop: definition.stop,
                 start_commands: definition.start_commands.clone(),
                 end_commands: definition.end_commands.clone(),
+                objectives: definition.objectives.clone(),
                 format: false,
                 span: definition.span,
             });

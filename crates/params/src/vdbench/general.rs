@@ -6,13 +6,14 @@ use super::shared::{self, DedupParams};
 use super::statement::{self, Statement};
 use super::value::{self, Unit};
 use crate::diagnostic::Diagnostic;
-use plan::{HistogramEdges, Repeat, Settings};
+use plan::{HistogramEdges, Objective, Repeat, Settings};
 use std::path::PathBuf;
 
 /// What the general section says.
 #[derive(Clone, Debug)]
 pub(crate) struct General {
     pub(crate) settings: Settings,
+    pub(crate) objectives: Vec<Objective>,
     pub(crate) compress_ratio: f64,
     pub(crate) content_seed: u64,
     pub(crate) pattern: Option<PathBuf>,
@@ -23,6 +24,7 @@ impl Default for General {
     fn default() -> Self {
         Self {
             settings: Settings::default(),
+            objectives: Vec::new(),
             compress_ratio: 1.0,
             content_seed: 0,
             pattern: None,
@@ -55,6 +57,7 @@ impl General {
             "data_errors" => self.data_errors(context, param),
             "validate" => validate(context, param),
             "journal" => journal(context, param),
+            "fail_if" => self.objectives.extend(shared::objectives(param)),
             "monitor" => {
                 self.settings.monitor = shared::path(context, name, param);
                 context.unsupported(param.key_span, "a monitor file (monitor=) is not built yet");

@@ -167,6 +167,8 @@ static GENERAL: &[Key] = &[
     with("ios_per_jvm", Effect::None(JAVA)),
     with("fwd_thread_adjust", Effect::None(JAVA)),
     with("timeout", Effect::None(HOSTS)),
+    // Not Vdbench's.
+    exact("fail_if"),
 ];
 
 static HOST: &[Key] = &[
@@ -300,6 +302,7 @@ static RUN: &[Key] = &[
     key("foroperations"),
     with("skew", Effect::Refused("give each wd= its skew=")),
     exact("maxops"),
+    exact("fail_if"),
 ];
 
 static FILE_SYSTEM: &[Key] = &[

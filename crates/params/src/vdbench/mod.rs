@@ -157,7 +157,7 @@ fn read_plan(context: &mut Context, files: &[PathBuf], options: &Options, loader
     let mut targets: Vec<TargetSpec> = storages.iter().map(target).collect();
     hit_areas(context, &mut targets, &storages, &definitions);
     depths(context, &mut targets, &mut runs);
-    Plan { targets, runs, settings: general.settings, ..Plan::default() }
+    Plan { targets, runs, settings: general.settings, objectives: general.objectives, ..Plan::default() }
 }
 
 /// The parameters behind `+`.

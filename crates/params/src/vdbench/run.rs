@@ -8,7 +8,7 @@ use super::statement::{self, Statement};
 use super::value::{self, Number, Unit};
 use super::workload::{DEFINITIONS_MAX, SEEK_WORDS, order_of, transfer_bytes};
 use crate::diagnostic::Diagnostic;
-use plan::{Command, DataLimit, Gaps, OpenFlags, Span, Stop};
+use plan::{Command, DataLimit, Gaps, Objective, OpenFlags, Span, Stop};
 
 /// A rate in a list of them.
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -70,6 +70,7 @@ pub(crate) struct Definition {
     pub(crate) stop: Stop,
     pub(crate) start_commands: Vec<Command>,
     pub(crate) end_commands: Vec<Command>,
+    pub(crate) objectives: Vec<Objective>,
     pub(crate) open: Option<OpenFlags>,
     pub(crate) format: bool,
     pub(crate) loops: Vec<Loop>,
@@ -99,6 +100,7 @@ impl Default for Definition {
             stop: Stop::default(),
             start_commands: Vec::new(),
             end_commands: Vec::new(),
+            objectives: Vec::new(),
             open: None,
             format: false,
             loops: Vec::new(),
@@ -116,7 +118,8 @@ impl Definition {
     }
 
     pub(crate) fn commands_weight(&self) -> usize {
-        self.start_commands.iter().chain(&self.end_commands).map(|command| 8 + command.line.len() / 16).sum()
+        let commands = self.start_commands.iter().chain(&self.end_commands).map(|command| command.line.len());
+        commands.chain(self.objectives.iter().map(|objective| objective.text.len())).map(|bytes| 8 + bytes / 16).sum()
     }
 }
 
@@ -187,6 +190,7 @@ fn set(context: &mut Context, run: &mut Definition, name: &'static str, param: &
         "mount" => context.unsupported(param.key_span, "mounting file systems (mount=) is not built yet"),
         "startcmd" => run.start_commands = shared::commands(param),
         "endcmd" => run.end_commands = shared::commands(param),
+        "fail_if" => run.objectives.extend(shared::objectives(param)),
         "openflags" => run.open = Some(shared::open_flags(context, param)),
         "format" if default => {
             let found = Diagnostic::error("default", param.key_span, "format= is not allowed in rd=default");

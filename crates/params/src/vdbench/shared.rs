@@ -5,7 +5,7 @@ use super::scan::{Param, Text};
 use super::value::{self, Number, Unit};
 use crate::diagnostic::Diagnostic;
 use crate::suggest::did_you_mean;
-use plan::{AddressRange, Bound, Command, Dedup, DedupSets, OpenFlags};
+use plan::{AddressRange, Bound, Command, Dedup, DedupSets, Objective, OpenFlags};
 use std::path::PathBuf;
 
 /// Bits of `open(2)` on Linux that `openflags=0x…` may carry, with their fields.
@@ -127,6 +127,11 @@ pub(crate) fn commands(param: &Param) -> Vec<Command> {
         .into_iter()
         .map(|text| Command { line: text.text.clone(), output: output.to_string(), span: text.span })
         .collect()
+}
+
+/// `fail_if="…"` or `fail_if=("…","…")`; what the conditions mean is checked where measurements are known.
+pub(crate) fn objectives(param: &Param) -> impl Iterator<Item = Objective> + '_ {
+    param.values.iter().map(|text| Objective { text: text.text.clone(), span: text.span })
 }
 
 /// Compression ratio, 1 or more.
