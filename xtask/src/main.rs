@@ -1,4 +1,4 @@
-//! Generates what is derived from the sources: `docs/tables.md` and the man pages in `docs/man`.
+//! Generates what is derived from the sources: `docs/tables.md`, `docs/stat-columns.md` and the man pages in `docs/man`.
 //!
 //! `generate` rewrites them, `check` fails when one is stale.
 #![expect(clippy::print_stdout, clippy::print_stderr, reason = "a tool of the build")]
@@ -32,7 +32,10 @@ fn root() -> PathBuf {
 
 /// Every generated file with its text.
 fn generated() -> std::io::Result<Vec<(PathBuf, String)>> {
-    let mut files = vec![(root().join("docs/tables.md"), recording::catalogue_markdown())];
+    let mut files = vec![
+        (root().join("docs/tables.md"), recording::catalogue_markdown()),
+        (root().join("docs/stat-columns.md"), analyze::stat::columns_markdown()),
+    ];
     let mut command = iodyno::command();
     command.build();
     let pages = std::iter::once(command.clone())

@@ -11,6 +11,7 @@ mod model;
 mod report_model;
 mod run_fold;
 mod series;
+pub mod stat;
 mod tables;
 mod unit;
 mod values;

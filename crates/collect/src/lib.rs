@@ -3,14 +3,27 @@
 //! Raw cumulative counters are recorded; rates are derived when read. A counter that the kernel lacks is null, and what
 //! cannot be read at all is said by an event, never by a zero.
 
+mod child;
 mod cpu;
 mod devices;
 mod disk;
 mod hardware;
+mod machine;
+mod memory;
+mod net;
 mod nfs;
+mod pressure;
+mod process;
+mod protocols;
+mod qdisc;
 mod sampler;
+mod subject;
+mod system;
 mod text;
 
+pub use child::ChildCost;
 pub use devices::{Device, DeviceMap, Mount, Number, Resolution};
 pub use hardware::{hardware, hardware_of};
-pub use sampler::{SampleTimes, Sampler};
+pub use machine::{Machine, What};
+pub use sampler::Sampler;
+pub use subject::SampleTimes;

@@ -64,6 +64,16 @@ pub(crate) fn counter(word: &[u8]) -> Option<i64> {
     (!word.is_empty()).then_some(value)
 }
 
+/// The number behind a name in a file of `name value` or `name: value` lines (`/proc/meminfo`, `/proc/vmstat`).
+pub(crate) fn named(text: &[u8], name: &str) -> Option<i64> {
+    lines(text).find_map(|line| {
+        let mut words = words(line);
+        let found = words.next()?;
+        let found = found.strip_suffix(b":").unwrap_or(found);
+        (found == name.as_bytes()).then(|| words.next().and_then(counter)).flatten()
+    })
+}
+
 /// A small file's content without white space around it; `None` when it is missing or empty.
 pub(crate) fn small(path: &Path) -> Option<String> {
     let text = std::fs::read(path).ok()?;
@@ -83,6 +93,14 @@ mod tests {
             assert_eq!(counter(text.as_bytes()), expect, "{text}");
         }
         assert_eq!(counter(b"18446744073709551615"), None);
+    }
+
+    #[test]
+    fn named_values() {
+        let text = b"MemTotal:  24 kB\npswpin 7\npswpinx 8\nbad x\n";
+        assert_eq!(named(text, "MemTotal"), Some(24));
+        assert_eq!(named(text, "pswpin"), Some(7));
+        assert_eq!((named(text, "bad"), named(text, "none")), (None, None));
     }
 
     #[test]

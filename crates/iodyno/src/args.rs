@@ -31,6 +31,10 @@ pub(crate) enum Command {
     Chart(ChartArgs),
     /// Write a table of a recording as CSV, JSON or Parquet, percentiles worked out.
     Export(ExportArgs),
+    /// Show counters of this machine interval by interval: net, disk, cpu, mem, tcp, udp, pressure, system, proc.
+    Stat(Box<StatArgs>),
+    /// Record the counters of this machine: until interrupted, for a time, or while a command runs.
+    Record(RecordArgs),
 }
 
 /// Arguments of `iodyno run`.
@@ -198,4 +202,135 @@ pub(crate) struct ExportArgs {
     /// Where to write it; default: standard output.
     #[arg(short, long, value_name = "FILE")]
     pub(crate) output: Option<PathBuf>,
+}
+
+/// Arguments of `iodyno stat`.
+#[derive(Debug, Args)]
+#[command(group(clap::ArgGroup::new("form").args(["parseable", "csv", "json"])),
+    after_help = "Examples:\n  \
+      iodyno stat net 5 4                     one line per interface, every 5 s, four times\n  \
+      iodyno stat net -p -i eth0 1            as `nicstat -p`: fields with colons between them\n  \
+      iodyno stat net -S eth0:200fd           the link is known to carry 200 Mbit/s, full duplex\n  \
+      iodyno stat disk -x -z                  all of iostat's columns; idle devices left out\n  \
+      iodyno stat cpu --busy                  one line per CPU that is not idle\n  \
+      iodyno stat proc 10 --pid 1234          CPU of one process to four digits\n\n\
+    The first lines are of the first interval; --since-boot puts the mean since boot before them. Times are UTC. `?` is not known.")]
+pub(crate) struct StatArgs {
+    /// What to look at.
+    #[arg(value_enum)]
+    pub(crate) subject: StatSubject,
+    /// Time between two lines (1s, 500ms; seconds without a unit).
+    #[arg(default_value = "1s")]
+    pub(crate) interval: String,
+    /// Number of lines; default: until interrupted.
+    pub(crate) count: Option<u64>,
+    /// Only these interfaces, devices, CPUs or programs.
+    #[arg(short = 'i', long = "only", value_name = "NAME", value_delimiter = ',')]
+    pub(crate) only: Vec<String>,
+    /// Every column that there is.
+    #[arg(short = 'x', long)]
+    pub(crate) extended: bool,
+    /// Leave out what did nothing in the interval.
+    #[arg(short = 'z', long)]
+    pub(crate) skip_idle: bool,
+    /// For programs: seconds since 1970, name, figures, with colons between (nicstat's fields for net, tcp, udp).
+    #[arg(short = 'p', long)]
+    pub(crate) parseable: bool,
+    /// Comma-separated, every figure.
+    #[arg(long)]
+    pub(crate) csv: bool,
+    /// One JSON object per line (docs/stat.md).
+    #[arg(long)]
+    pub(crate) json: bool,
+    /// Begin with the mean since boot.
+    #[arg(long)]
+    pub(crate) since_boot: bool,
+    /// Record it as well; the directory must not exist.
+    #[arg(short, long, value_name = "DIR")]
+    pub(crate) output: Option<PathBuf>,
+    /// net: TCP instead of interfaces.
+    #[arg(short = 't', long = "with-tcp")]
+    pub(crate) tcp: bool,
+    /// net: UDP instead of interfaces.
+    #[arg(short = 'u', long = "with-udp")]
+    pub(crate) udp: bool,
+    /// net: TCP, UDP and interfaces with every column.
+    #[arg(short = 'a', long)]
+    pub(crate) all: bool,
+    /// net: list the interfaces with speed, duplex and state, and stop.
+    #[arg(short = 'l', long)]
+    pub(crate) list: bool,
+    /// net: only received and sent volume.
+    #[arg(short = 's', long)]
+    pub(crate) summary: bool,
+    /// net: leave out the loopback interface.
+    #[arg(short = 'n', long)]
+    pub(crate) no_loopback: bool,
+    /// net: volume in Mbit/s (10⁶ bit).
+    #[arg(short = 'M', long)]
+    pub(crate) megabits: bool,
+    /// net: utilisation per direction.
+    #[arg(short = 'U', long)]
+    pub(crate) both_directions: bool,
+    /// net: speed of a link in Mbit/s, `fd` full or `hd` half duplex; goes before what the driver says.
+    #[arg(short = 'S', long = "speed", value_name = "IF:MBIT[fd|hd]", value_delimiter = ',')]
+    pub(crate) speeds: Vec<String>,
+    /// cpu: one line per CPU.
+    #[arg(long)]
+    pub(crate) each: bool,
+    /// cpu: one line per CPU that was not idle.
+    #[arg(long)]
+    pub(crate) busy: bool,
+    /// proc: only this process.
+    #[arg(long, value_name = "PID")]
+    pub(crate) pid: Option<i64>,
+    /// proc: so many processes, the busiest first.
+    #[arg(long, value_name = "N", default_value_t = 20)]
+    pub(crate) top: usize,
+}
+
+/// Subjects of `iodyno stat`.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+pub(crate) enum StatSubject {
+    /// Network interfaces, as nicstat.
+    Net,
+    /// TCP.
+    Tcp,
+    /// UDP.
+    Udp,
+    /// Block devices, as iostat -x.
+    Disk,
+    /// CPUs, as mpstat.
+    Cpu,
+    /// Memory and paging, as vmstat.
+    #[value(alias = "memory")]
+    Mem,
+    /// Pressure stall information.
+    Pressure,
+    /// Run queue, context switches, interrupts, input queues.
+    System,
+    /// Processes, as pidstat.
+    #[value(alias = "process")]
+    Proc,
+}
+
+/// Arguments of `iodyno record`.
+#[derive(Debug, Args)]
+#[command(after_help = "Examples:\n  \
+      iodyno record -o monday --for 1h          every counter of the machine, every second, for an hour\n  \
+      iodyno record -- make -j8                 while a command runs; says what it cost\n  \
+      iodyno export monday net --csv            any table of it (docs/tables.md)")]
+pub(crate) struct RecordArgs {
+    /// Directory of the recording; it must not exist. Default: named by the time.
+    #[arg(short, long, value_name = "DIR")]
+    pub(crate) output: Option<String>,
+    /// Time between two samples.
+    #[arg(short, long, value_name = "TIME", default_value = "1s")]
+    pub(crate) interval: String,
+    /// Stop after this time.
+    #[arg(long = "for", value_name = "TIME")]
+    pub(crate) length: Option<String>,
+    /// Run this command, and record as long as it runs.
+    #[arg(last = true, value_name = "COMMAND")]
+    pub(crate) command: Vec<String>,
 }

@@ -5,8 +5,10 @@ mod args;
 mod chart;
 mod exit;
 mod export;
+mod record;
 mod report;
 mod run;
+mod stat;
 mod vdbench_args;
 
 use clap::{CommandFactory, Parser};
@@ -33,6 +35,8 @@ pub fn main(arguments: Vec<String>) -> ExitCode {
         args::Command::Report(report) => report::run(&report),
         args::Command::Chart(chart) => chart::run(&chart, &arguments),
         args::Command::Export(export) => export::run(&export),
+        args::Command::Stat(stat) => stat::run(&stat, &arguments),
+        args::Command::Record(record) => record::run(&record, &arguments),
     };
     match result {
         Ok(code) => ExitCode::from(code),

@@ -47,7 +47,7 @@ pub(crate) fn run(args: &RunArgs, command_line: &[String]) -> Result<u8, Failure
 }
 
 /// Ctrl-C, a hang-up and a polite kill end the run with its results; a second one stops waiting for the target.
-fn watch_signals(stop: &StopFlag) -> Result<(), Failure> {
+pub(crate) fn watch_signals(stop: &StopFlag) -> Result<(), Failure> {
     let failed = |error: std::io::Error| Failure::new(1, format!("failed to watch signals: {error}"));
     let mut signals = signal_hook::iterator::Signals::new([SIGINT, SIGTERM, SIGHUP]).map_err(failed)?;
     let stop = stop.clone();
@@ -108,7 +108,7 @@ fn is_name(text: &str) -> bool {
 }
 
 /// Seconds, or a time with its unit.
-fn time(text: Option<&str>, flag: &str) -> Result<Option<u64>, Failure> {
+pub(crate) fn time(text: Option<&str>, flag: &str) -> Result<Option<u64>, Failure> {
     text.map(|text| {
         quantity::text::parse_duration_s(text).map_err(|why| {
             Failure::new(PARAMETERS, format!("{flag} {text}: {why}; write seconds, or a unit: 30s, 10m, 2h"))
@@ -145,7 +145,7 @@ fn dry_run(args: &RunArgs, plan: &Plan, policy: &Policy) -> Result<u8, Failure> 
 }
 
 /// Where the recording goes: as asked (`dir+` counts up, `dir.tod` adds the time), or named by the time.
-fn output_directory(asked: Option<&str>) -> Result<PathBuf, Failure> {
+pub(crate) fn output_directory(asked: Option<&str>) -> Result<PathBuf, Failure> {
     let stamp = || quantity::text::format_stamp(quantity::clock::wall_ns());
     let Some(asked) = asked else { return Ok(PathBuf::from(format!("run-{}.iodyno", stamp()))) };
     if let Some(base) = asked.strip_suffix(".tod") {

@@ -86,9 +86,25 @@ impl Cell for bool {
         out.push(Arc::new(builder.finish()));
     }
     fn read(batch: &RecordBatch, table: &'static str, name: &str) -> Result<Vec<Self>, RecordingError> {
-        let Some(column) = batch.column_by_name(name) else { return Ok(vec![false; batch.num_rows()]) };
+        Ok(<Option<bool> as Cell>::read(batch, table, name)?.into_iter().map(Option::unwrap_or_default).collect())
+    }
+}
+
+impl Cell for Option<bool> {
+    const TYPE: &'static str = "boolean";
+    const NULLABLE: bool = true;
+    fn fields(name: &str, out: &mut Vec<Field>) {
+        out.push(Field::new(name, DataType::Boolean, true));
+    }
+    fn arrays<'a>(values: impl Iterator<Item = &'a Self> + Clone, out: &mut Vec<ArrayRef>) {
+        let mut builder = BooleanBuilder::new();
+        values.for_each(|value| builder.append_option(*value));
+        out.push(Arc::new(builder.finish()));
+    }
+    fn read(batch: &RecordBatch, table: &'static str, name: &str) -> Result<Vec<Self>, RecordingError> {
+        let Some(column) = batch.column_by_name(name) else { return Ok(vec![None; batch.num_rows()]) };
         let column = column.as_boolean_opt().ok_or_else(|| mismatch(table, name, "boolean"))?;
-        Ok(column.iter().map(Option::unwrap_or_default).collect())
+        Ok(column.iter().collect())
     }
 }
 

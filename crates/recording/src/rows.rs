@@ -247,4 +247,230 @@ tables! {
         /// Calls sent again.
         retransmits: Option<i64>, "op", Counter;
     }
+
+    /// Counters of one network interface since it came up, with its queueing discipline.
+    Net = "net" from "`/proc/net/dev`, `/sys/class/net`, rtnetlink" since 1 {
+        /// When it was read.
+        t_ns: i64, "ns", Time;
+        /// The same since the recording's start.
+        t_s: f64, "s", Time;
+        /// Name.
+        interface: String, "", Name;
+        /// Bytes received.
+        rx_bytes: i64, "bytes", Counter;
+        /// Packets received.
+        rx_packets: i64, "packets", Counter;
+        /// Bad packets received.
+        rx_errors: i64, "packets", Counter;
+        /// Received and dropped.
+        rx_drops: i64, "packets", Counter;
+        /// Receive queue overruns.
+        rx_fifo: i64, "packets", Counter;
+        /// Framing errors.
+        rx_frame: i64, "packets", Counter;
+        /// Multicast packets received.
+        rx_multicast: i64, "packets", Counter;
+        /// Bytes sent.
+        tx_bytes: i64, "bytes", Counter;
+        /// Packets sent.
+        tx_packets: i64, "packets", Counter;
+        /// Packets that could not be sent.
+        tx_errors: i64, "packets", Counter;
+        /// Dropped before they were sent.
+        tx_drops: i64, "packets", Counter;
+        /// Send queue overruns.
+        tx_fifo: i64, "packets", Counter;
+        /// Collisions.
+        tx_collisions: i64, "packets", Counter;
+        /// Carrier losses.
+        tx_carrier: i64, "packets", Counter;
+        /// Speed of the link; null where the driver does not know it.
+        speed_bits_per_s: Option<i64>, "bit/s", Gauge;
+        /// Both directions at once at full speed?
+        full_duplex: Option<bool>, "", Gauge;
+        /// Is the link up?
+        up: Option<bool>, "", Gauge;
+        /// Bytes that wait in the root queueing discipline.
+        qdisc_backlog_bytes: Option<i64>, "bytes", Gauge;
+        /// Packets that it dropped.
+        qdisc_drops: Option<i64>, "packets", Counter;
+        /// Times that it held a packet back to keep a rate.
+        qdisc_overlimits: Option<i64>, "", Counter;
+        /// Packets put back because the driver was busy.
+        qdisc_requeues: Option<i64>, "packets", Counter;
+    }
+
+    /// TCP of this network namespace since boot.
+    Tcp = "tcp" from "`/proc/net/snmp`, `/proc/net/netstat`" since 1 {
+        /// When it was read.
+        t_ns: i64, "ns", Time;
+        /// The same since the recording's start.
+        t_s: f64, "s", Time;
+        /// Segments received.
+        in_segments: i64, "segments", Counter;
+        /// Segments sent, those sent again not included.
+        out_segments: i64, "segments", Counter;
+        /// Segments sent again.
+        retransmits: i64, "segments", Counter;
+        /// Segments received with errors.
+        in_errors: Option<i64>, "segments", Counter;
+        /// Connections opened from here.
+        active_opens: i64, "", Counter;
+        /// Connections accepted.
+        passive_opens: i64, "", Counter;
+        /// Attempts to connect that failed.
+        attempt_fails: i64, "", Counter;
+        /// Established connections that were reset.
+        established_resets: i64, "", Counter;
+        /// Resets sent.
+        resets_sent: i64, "", Counter;
+        /// Connections established at that moment.
+        established: i64, "", Gauge;
+        /// Connections that found the accept queue of their listener full.
+        listen_overflows: Option<i64>, "", Counter;
+        /// Connection requests dropped by listeners for any reason; overflows are among them.
+        listen_drops: Option<i64>, "", Counter;
+        /// Retransmission timers that expired.
+        timeouts: Option<i64>, "", Counter;
+        /// Connection requests sent again.
+        syn_retransmits: Option<i64>, "", Counter;
+    }
+
+    /// UDP of this network namespace since boot.
+    Udp = "udp" from "`/proc/net/snmp`" since 1 {
+        /// When it was read.
+        t_ns: i64, "ns", Time;
+        /// The same since the recording's start.
+        t_s: f64, "s", Time;
+        /// Datagrams delivered.
+        in_datagrams: i64, "datagrams", Counter;
+        /// Datagrams sent.
+        out_datagrams: i64, "datagrams", Counter;
+        /// Datagrams for a port where nobody listens.
+        no_ports: i64, "datagrams", Counter;
+        /// Datagrams not delivered for other reasons.
+        in_errors: i64, "datagrams", Counter;
+        /// Of those, for lack of room in a socket's buffer.
+        receive_buffer_errors: Option<i64>, "datagrams", Counter;
+        /// Not sent for lack of room.
+        send_buffer_errors: Option<i64>, "datagrams", Counter;
+    }
+
+    /// Memory and paging of the machine.
+    Memory = "memory" from "`/proc/meminfo`, `/proc/vmstat`" since 1 {
+        /// When it was read.
+        t_ns: i64, "ns", Time;
+        /// The same since the recording's start.
+        t_s: f64, "s", Time;
+        /// Usable memory.
+        total_bytes: i64, "bytes", Gauge;
+        /// Used by nobody.
+        free_bytes: i64, "bytes", Gauge;
+        /// What new programs could have without swapping (Linux 3.14).
+        available_bytes: Option<i64>, "bytes", Gauge;
+        /// Page cache with buffers of block devices.
+        cached_bytes: i64, "bytes", Gauge;
+        /// Memory of programs that has no file behind it.
+        anonymous_bytes: Option<i64>, "bytes", Gauge;
+        /// The kernel's own objects.
+        slab_bytes: Option<i64>, "bytes", Gauge;
+        /// Changed and not yet on its way to the disk.
+        dirty_bytes: i64, "bytes", Gauge;
+        /// On its way to the disk.
+        writeback_bytes: i64, "bytes", Gauge;
+        /// Swap there is.
+        swap_total_bytes: i64, "bytes", Gauge;
+        /// Swap not used.
+        swap_free_bytes: i64, "bytes", Gauge;
+        /// Read from block devices by the page cache and swap.
+        page_in_bytes: Option<i64>, "bytes", Counter;
+        /// Written to them.
+        page_out_bytes: Option<i64>, "bytes", Counter;
+        /// Pages brought in from swap.
+        swap_in_pages: Option<i64>, "pages", Counter;
+        /// Pages moved out to swap.
+        swap_out_pages: Option<i64>, "pages", Counter;
+        /// Page faults.
+        faults: Option<i64>, "", Counter;
+        /// Page faults that waited for a device.
+        major_faults: Option<i64>, "", Counter;
+        /// Pages of files that were needed again soon after they were given up (Linux 5.9).
+        file_refaults: Option<i64>, "pages", Counter;
+        /// Pages that programs had to free for themselves.
+        direct_reclaimed: Option<i64>, "pages", Counter;
+        /// Processes killed for lack of memory (Linux 4.13).
+        oom_kills: Option<i64>, "", Counter;
+    }
+
+    /// Time lost because a resource was short (PSI, Linux 4.20).
+    Pressure = "pressure" from "`/proc/pressure`" since 1 {
+        /// When it was read.
+        t_ns: i64, "ns", Time;
+        /// The same since the recording's start.
+        t_s: f64, "s", Time;
+        /// `cpu`, `memory`, `io` or `irq`.
+        resource: String, "", Name;
+        /// Time in which at least one task waited for it.
+        some_ns: Option<i64>, "ns", Counter;
+        /// Time in which all tasks that were not idle waited for it.
+        full_ns: Option<i64>, "ns", Counter;
+    }
+
+    /// Scheduling and interrupts of the whole machine since boot.
+    System = "system" from "`/proc/stat`, `/proc/loadavg`, `/proc/net/softnet_stat`" since 1 {
+        /// When it was read.
+        t_ns: i64, "ns", Time;
+        /// The same since the recording's start.
+        t_s: f64, "s", Time;
+        /// Switches from one task to another.
+        context_switches: i64, "", Counter;
+        /// Interrupts.
+        interrupts: i64, "", Counter;
+        /// Processes and threads started.
+        forks: i64, "", Counter;
+        /// Tasks that ran or could have run at that moment.
+        runnable: i64, "", Gauge;
+        /// Tasks that waited for I/O without being interruptible at that moment.
+        blocked: i64, "", Gauge;
+        /// Mean number of runnable and blocked tasks over a minute.
+        load_1m: Option<f64>, "", Gauge;
+        /// Packets dropped because a CPU's input queue was full.
+        softnet_drops: Option<i64>, "packets", Counter;
+        /// Times that a CPU left packets for later because its time was up.
+        softnet_squeezed: Option<i64>, "", Counter;
+    }
+
+    /// One process; rows of processes that did nothing since the sample before are left out.
+    Process = "process" from "`/proc/PID/stat`, `/proc/PID/io`" since 1 {
+        /// When it was read.
+        t_ns: i64, "ns", Time;
+        /// The same since the recording's start.
+        t_s: f64, "s", Time;
+        /// Process.
+        pid: i64, "", Gauge;
+        /// When it was started, since boot: with the number, it names a process for good.
+        start_ns: i64, "ns", Gauge;
+        /// Its parent.
+        parent: i64, "", Gauge;
+        /// Name of the program, 15 bytes.
+        comm: String, "", Name;
+        /// `R`unning, `S`leeping, `D` waiting for I/O, `Z`ombie, s`T`opped, `I`dle.
+        state: String, "", Name;
+        /// Threads.
+        threads: i64, "", Gauge;
+        /// User mode.
+        user_ns: i64, "ns", Counter;
+        /// Kernel.
+        system_ns: i64, "ns", Counter;
+        /// Memory in use, shared pages included.
+        resident_bytes: i64, "bytes", Gauge;
+        /// Page faults that waited for a device.
+        major_faults: i64, "", Counter;
+        /// Time spent waiting for block I/O; counted with `kernel.task_delayacct=1` only.
+        io_delay_ns: Option<i64>, "ns", Counter;
+        /// Bytes that it caused to be read from devices; null without the privilege to know.
+        read_bytes: Option<i64>, "bytes", Counter;
+        /// Bytes that it caused to be written to devices.
+        write_bytes: Option<i64>, "bytes", Counter;
+    }
 }

@@ -16,6 +16,7 @@ mod run_loop;
 mod show;
 mod spine;
 mod stop;
+mod watch;
 
 pub use dry_run::{DryRun, dry_run};
 pub use engine::EngineChoice;
@@ -25,3 +26,4 @@ pub use face::{Face, json_face, terminal_face};
 pub use outcome::{Ending, Outcome};
 pub use show::{last_words, report_file, write_whole};
 pub use stop::StopFlag;
+pub use watch::{WatchOutcome, WatchRequest, live_wall, watch};

@@ -7,12 +7,14 @@
 mod json;
 mod lines;
 mod progress;
+mod stat;
 mod table;
 mod terminal;
 
 pub use json::{JsonLines, json_line};
 pub use lines::{average_line, header_lines, interval_line};
 pub use progress::{Progress, progress_line};
+pub use stat::{StatForm, StatLines, StatLook, WallClock};
 pub use table::{summary_tables, table_lines};
 pub use terminal::{Look, RunHeader, Terminal};
 

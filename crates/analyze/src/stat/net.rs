@@ -1,0 +1,120 @@
+//! Network interfaces as nicstat shows them, with what it gets wrong put right.
+//!
+//! Utilisation is of the known speed, and unknown when that is unknown. Saturation counts what was dropped, refused or
+//! delayed anywhere on the way: by the interface, and by its queueing discipline, which nicstat does not see.
+
+use super::Digits::{Fixed, Percent, Scaled};
+use super::{StatColumn, Step, columns, ratio};
+use recording::rows::Net;
+
+pub(super) const COLUMNS: &[StatColumn] = columns! {
+    "rx_kib_per_s" "rKB/s" Scaled, "KiB received per second";
+    "tx_kib_per_s" "wKB/s" Scaled, "KiB sent per second";
+    "rx_packets_per_s" "rPk/s" Scaled, "packets received per second";
+    "tx_packets_per_s" "wPk/s" Scaled, "packets sent per second";
+    "rx_packet_bytes" "rAvs" Scaled, "mean size of a received packet, bytes";
+    "tx_packet_bytes" "wAvs" Scaled, "mean size of a sent packet, bytes";
+    "util_percent" "%Util" Percent, "of the link's speed: the busier direction (full duplex) or both together (half duplex)";
+    "saturation_per_s" "Sat" Percent, "errors, drops, overruns, collisions, carrier losses, and the queueing discipline's drops, requeues and overlimits, per second";
+    "rx_util_percent" "%rUtil" Percent, "of the link's speed, receiving";
+    "tx_util_percent" "%wUtil" Percent, "of the link's speed, sending";
+    "rx_errors_per_s" "IErr" Percent, "bad packets received per second";
+    "tx_errors_per_s" "OErr" Percent, "packets that could not be sent, per second";
+    "collisions_per_s" "Coll" Percent, "collisions per second";
+    "rx_drops_per_s" "IDrop" Percent, "received and dropped per second";
+    "tx_drops_per_s" "ODrop" Percent, "dropped before they were sent, per second";
+    "qdisc_drops_per_s" "qDrop" Percent, "dropped by the queueing discipline per second";
+    "qdisc_overlimits_per_s" "qOver" Percent, "times per second that the queueing discipline held a packet back";
+    "qdisc_backlog_kib" "qKB" Scaled, "KiB waiting in the queueing discipline at the end of the interval";
+    "speed_mbit_per_s" "Mbit/s" Fixed(0), "speed of the link";
+};
+
+/// What a user knows of a link's speed.
+#[derive(Clone, Debug, PartialEq)]
+pub struct SpeedOverride {
+    /// Name of the interface.
+    pub interface: String,
+    /// Bits per second.
+    pub bits_per_s: f64,
+    /// Directions.
+    pub duplex: Duplex,
+}
+
+/// Directions of a link.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Duplex {
+    /// Both at once.
+    Full,
+    /// One at a time.
+    Half,
+}
+
+/// Knows what the user said of links.
+pub(super) struct Figures {
+    speeds: Vec<SpeedOverride>,
+}
+
+impl Figures {
+    pub(super) fn new(speeds: &[SpeedOverride]) -> Self {
+        Self { speeds: speeds.to_vec() }
+    }
+
+    /// Bits per second, and whether in both directions at once; unknown directions count as both, as all links of this
+    /// century are.
+    fn link(&self, row: &Net) -> (Option<f64>, bool) {
+        match self.speeds.iter().find(|known| known.interface == row.interface) {
+            Some(known) => (Some(known.bits_per_s), known.duplex == Duplex::Full),
+            None => (row.speed_bits_per_s.map(|bits| bits as f64), row.full_duplex.unwrap_or(true)),
+        }
+    }
+}
+
+impl super::Figures<Net> for Figures {
+    fn key(&self, row: &Net) -> String {
+        row.interface.clone()
+    }
+
+    fn values(&self, step: &Step<'_, Net>) -> Vec<Option<f64>> {
+        let (speed, is_full) = self.link(step.now);
+        let (rx, tx) = (step.rate(|row| row.rx_bytes), step.rate(|row| row.tx_bytes));
+        let used = |bytes: Option<f64>| Some((bytes? * 800.0 / speed?).min(100.0));
+        let util = if is_full {
+            used(rx).zip(used(tx)).map(|(rx, tx)| rx.max(tx))
+        } else {
+            used(rx.zip(tx).map(|(rx, tx)| rx + tx))
+        };
+        let own = step.rate(|row| {
+            row.rx_errors
+                + row.rx_drops
+                + row.tx_errors
+                + row.tx_drops
+                + row.tx_fifo
+                + row.tx_collisions
+                + row.tx_carrier
+        });
+        let discipline =
+            step.rate_some(|row| Some(row.qdisc_drops? + row.qdisc_requeues? + row.qdisc_overlimits?)).unwrap_or(0.0);
+        let kib = |bytes: f64| bytes / 1024.0;
+        vec![
+            rx.map(kib),
+            tx.map(kib),
+            step.rate(|row| row.rx_packets),
+            step.rate(|row| row.tx_packets),
+            ratio(step.delta(|row| row.rx_bytes), step.delta(|row| row.rx_packets)),
+            ratio(step.delta(|row| row.tx_bytes), step.delta(|row| row.tx_packets)),
+            util,
+            own.map(|own| own + discipline),
+            used(rx),
+            used(tx),
+            step.rate(|row| row.rx_errors),
+            step.rate(|row| row.tx_errors),
+            step.rate(|row| row.tx_collisions),
+            step.rate(|row| row.rx_drops),
+            step.rate(|row| row.tx_drops),
+            step.rate_some(|row| row.qdisc_drops),
+            step.rate_some(|row| row.qdisc_overlimits),
+            step.now.qdisc_backlog_bytes.map(|bytes| bytes as f64 / 1024.0),
+            speed.map(|bits| bits / 1e6),
+        ]
+    }
+}

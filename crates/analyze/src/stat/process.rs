@@ -1,0 +1,89 @@
+//! Processes, the busiest first.
+//!
+//! A recording holds rows only of processes that did something; what has no row used nothing. So a rate is over the time
+//! since the sample before, not since the process's own row before.
+
+use super::Digits::{Fixed, Scaled};
+use super::{StatBlock, StatColumn, StatRow, Step, Stream, Subject, columns};
+use recording::rows::Process;
+use recording::{Batch, RecordingError};
+use std::collections::HashMap;
+
+pub(super) const COLUMNS: &[StatColumn] = columns! {
+    "pid" "PID" Fixed(0), "number of the process";
+    "user_percent" "%usr" Fixed(4), "user mode, of one CPU";
+    "system_percent" "%sys" Fixed(4), "kernel, of one CPU";
+    "cpu_percent" "%CPU" Fixed(4), "both";
+    "threads" "thr" Fixed(0), "threads";
+    "resident_mib" "RSS MiB" Scaled, "memory in use, shared pages included";
+    "read_kib_per_s" "kB_rd/s" Scaled, "KiB per second read from devices";
+    "write_kib_per_s" "kB_wr/s" Scaled, "KiB per second written to devices";
+    "major_faults_per_s" "majf/s" Scaled, "page faults per second that waited for a device";
+    "io_delay_percent" "%iodly" Fixed(2), "waiting for block I/O (kernel.task_delayacct=1 only)";
+};
+
+pub(super) struct Processes {
+    since_boot: bool,
+    /// By number and start, with what was last told.
+    before: HashMap<(i64, i64), Process>,
+    now: Vec<Process>,
+    before_ns: Option<i64>,
+}
+
+impl Processes {
+    pub(super) fn new(since_boot: bool) -> Self {
+        Self { since_boot, before: HashMap::new(), now: Vec::new(), before_ns: None }
+    }
+}
+
+impl Stream for Processes {
+    fn accept(&mut self, batch: &Batch) -> Result<(), RecordingError> {
+        self.now.extend(batch.to_rows::<Process>()?);
+        Ok(())
+    }
+
+    fn commit(&mut self) -> Option<StatBlock> {
+        let t_ns = self.now.iter().map(|row| row.t_ns).max()?;
+        let since_ns = self.before_ns.replace(t_ns);
+        let mut rows = Vec::new();
+        for row in self.now.drain(..) {
+            let key = (row.pid, row.start_ns);
+            let before = self.before.get(&key);
+            // One that began since then has used all that it has used in this interval.
+            let seconds = match since_ns {
+                Some(since_ns) => Some((t_ns - since_ns) as f64 / 1e9),
+                None if self.since_boot => Some((t_ns - row.start_ns) as f64 / 1e9),
+                None => None,
+            };
+            if let Some(seconds) = seconds {
+                let step = Step { before, now: &row, seconds };
+                rows.push(StatRow { name: row.comm.clone(), values: values(&step) });
+            }
+            self.before.insert(key, row);
+        }
+        let seconds = (t_ns - since_ns.unwrap_or(0)) as f64 / 1e9;
+        let since_boot = since_ns.is_none();
+        let cpu = |row: &StatRow| row.values[3].unwrap_or(0.0);
+        rows.sort_by(|a, b| cpu(b).total_cmp(&cpu(a)));
+        (!rows.is_empty()).then_some(StatBlock { subject: Subject::Process, t_ns, seconds, since_boot, rows })
+    }
+}
+
+fn values(step: &Step<'_, Process>) -> Vec<Option<f64>> {
+    let share = |rate: Option<f64>| rate.map(|ns_per_s| ns_per_s / 1e7);
+    let (user, system) = (share(step.rate(|row| row.user_ns)), share(step.rate(|row| row.system_ns)));
+    let kib = |rate: Option<f64>| rate.map(|bytes| bytes / 1024.0);
+    let now = step.now;
+    vec![
+        Some(now.pid as f64),
+        user,
+        system,
+        user.zip(system).map(|(user, system)| user + system),
+        Some(now.threads as f64),
+        Some(now.resident_bytes as f64 / f64::from(1 << 20)),
+        kib(step.rate_some(|row| row.read_bytes)),
+        kib(step.rate_some(|row| row.write_bytes)),
+        step.rate(|row| row.major_faults),
+        share(step.rate_some(|row| row.io_delay_ns)),
+    ]
+}

@@ -1,0 +1,171 @@
+//! Formulas on hand-made counters.
+
+use super::*;
+use recording::rows::{Cpu, Net, Process};
+
+fn net(t_ns: i64, values: [i64; 4], more: impl Fn(&mut Net)) -> Net {
+    let [rx_bytes, rx_packets, tx_bytes, tx_packets] = values;
+    let mut row = Net {
+        t_ns,
+        t_s: 0.0,
+        interface: "eth0".into(),
+        rx_bytes,
+        rx_packets,
+        rx_errors: 0,
+        rx_drops: 0,
+        rx_fifo: 0,
+        rx_frame: 0,
+        rx_multicast: 0,
+        tx_bytes,
+        tx_packets,
+        tx_errors: 0,
+        tx_drops: 0,
+        tx_fifo: 0,
+        tx_collisions: 0,
+        tx_carrier: 0,
+        speed_bits_per_s: Some(1_000_000_000),
+        full_duplex: Some(true),
+        up: Some(true),
+        qdisc_backlog_bytes: None,
+        qdisc_drops: None,
+        qdisc_overlimits: None,
+        qdisc_requeues: None,
+    };
+    more(&mut row);
+    row
+}
+
+/// The block of the second of two samples.
+fn second<R: Row>(subject: Subject, options: &StatOptions, first: R, then: R) -> StatBlock {
+    let mut fold = StatFold::new(&[subject], options);
+    fold.accept(&Batch::from_rows(&[first]).unwrap()).unwrap();
+    let blocks = fold.commit();
+    assert_eq!(blocks.len(), usize::from(options.since_boot), "the first sample has no interval");
+    fold.accept(&Batch::from_rows(&[then]).unwrap()).unwrap();
+    fold.commit().remove(0)
+}
+
+fn close(block: &StatBlock, key: &str, expect: f64) {
+    let value = block.value(&block.rows[0], key).unwrap_or_else(|| panic!("{key} is not known"));
+    assert!((value - expect).abs() < 1e-6 * expect.abs().max(1.0), "{key}: {value}, not {expect}");
+}
+
+#[test]
+fn an_interface() {
+    let then = net(3_000_000_000, [2_048_000 + 5, 2005, 62_500_000, 1000], |row| row.rx_drops = 4);
+    let block = second(Subject::Net, &StatOptions::default(), net(1_000_000_000, [5, 5, 0, 0], |_| {}), then);
+    assert_eq!((block.seconds, block.since_boot), (2.0, false));
+    close(&block, "rx_kib_per_s", 1000.0);
+    close(&block, "rx_packets_per_s", 1000.0);
+    close(&block, "rx_packet_bytes", 1024.0);
+    // 31.25 MB/s = 250 Mbit/s of a gigabit; the other direction has less.
+    close(&block, "util_percent", 25.0);
+    close(&block, "rx_util_percent", 0.8192);
+    close(&block, "saturation_per_s", 2.0);
+}
+
+#[test]
+fn a_shaped_link_is_saturated_and_knows_its_speed_from_the_user() {
+    let options = StatOptions {
+        speeds: vec![SpeedOverride { interface: "eth0".into(), bits_per_s: 200e6, duplex: Duplex::Full }],
+        ..StatOptions::default()
+    };
+    let shaped = |overlimits: i64| {
+        move |row: &mut Net| {
+            row.qdisc_overlimits = Some(overlimits);
+            row.qdisc_drops = Some(0);
+            row.qdisc_requeues = Some(0);
+            row.qdisc_backlog_bytes = Some(83 * 1024);
+        }
+    };
+    let then = net(2_000_000_000, [0, 0, 24_980_070, 1000], shaped(1657));
+    let block = second(Subject::Net, &options, net(1_000_000_000, [0, 0, 0, 0], shaped(0)), then);
+    close(&block, "util_percent", 99.92028);
+    close(&block, "saturation_per_s", 1657.0);
+    close(&block, "qdisc_backlog_kib", 83.0);
+}
+
+#[test]
+fn half_duplex_adds_directions_and_unknown_speed_stays_unknown() {
+    let half = |row: &mut Net| row.full_duplex = Some(false);
+    let then = net(2_000_000_000, [12_500_000, 1, 25_000_000, 1], half);
+    let block = second(Subject::Net, &StatOptions::default(), net(1_000_000_000, [0; 4], half), then);
+    close(&block, "util_percent", 30.0);
+    let unknown = |row: &mut Net| row.speed_bits_per_s = None;
+    let then = net(2_000_000_000, [12_500_000, 1, 25_000_000, 1], unknown);
+    let block = second(Subject::Net, &StatOptions::default(), net(1_000_000_000, [0; 4], unknown), then);
+    assert_eq!(block.value(&block.rows[0], "util_percent"), None);
+}
+
+#[test]
+fn a_counter_that_runs_backwards_gives_no_figure() {
+    let then = net(2_000_000_000, [50, 1, 200, 1], |_| {});
+    let block = second(Subject::Net, &StatOptions::default(), net(1_000_000_000, [100, 0, 100, 0], |_| {}), then);
+    assert_eq!(block.value(&block.rows[0], "rx_kib_per_s"), None);
+    close(&block, "tx_kib_per_s", 100.0 / 1024.0);
+}
+
+#[test]
+fn since_boot_when_asked() {
+    let mut fold = StatFold::new(&[Subject::Net], &StatOptions { since_boot: true, ..StatOptions::default() });
+    fold.accept(&Batch::from_rows(&[net(10_000_000_000, [10_240, 10, 0, 0], |_| {})]).unwrap()).unwrap();
+    let block = fold.commit().remove(0);
+    assert!(block.since_boot);
+    close(&block, "rx_kib_per_s", 1.0);
+}
+
+#[test]
+fn cpu_shares_make_a_whole() {
+    let cpu = |t_ns, user_ns, system_ns, idle_ns| Cpu {
+        t_ns,
+        t_s: 0.0,
+        cpu: "all".into(),
+        user_ns,
+        nice_ns: 0,
+        system_ns,
+        idle_ns,
+        iowait_ns: 0,
+        irq_ns: 0,
+        softirq_ns: 0,
+        steal_ns: None,
+        clock: "tick".into(),
+    };
+    let block = second(Subject::Cpu, &StatOptions::default(), cpu(0, 0, 0, 0), cpu(1, 100, 300, 600));
+    close(&block, "user_percent", 10.0);
+    close(&block, "busy_percent", 40.0);
+    assert_eq!(block.value(&block.rows[0], "steal_percent"), None, "not counted is not 0");
+}
+
+#[test]
+fn a_process_that_slept_is_charged_for_one_interval_only() {
+    let process = |t_s: i64, user_ns| Process {
+        t_ns: t_s * 1_000_000_000,
+        t_s: 0.0,
+        pid: 7,
+        start_ns: 1,
+        parent: 1,
+        comm: "p".into(),
+        state: "R".into(),
+        threads: 1,
+        user_ns,
+        system_ns: 0,
+        resident_bytes: 1 << 20,
+        major_faults: 0,
+        io_delay_ns: None,
+        read_bytes: None,
+        write_bytes: None,
+    };
+    let other = |t_s: i64| Process { pid: 8, user_ns: t_s, ..process(t_s, 0) };
+    let mut fold = StatFold::new(&[Subject::Process], &StatOptions::default());
+    for (t_s, user_ns) in [(1, Some(0)), (2, None), (3, None), (4, Some(500_000_000))] {
+        let mut rows = vec![other(t_s)];
+        rows.extend(user_ns.map(|user_ns| process(t_s, user_ns)));
+        fold.accept(&Batch::from_rows(&rows).unwrap()).unwrap();
+        let blocks = fold.commit();
+        if t_s == 4 {
+            // Half a second of CPU, all in the last second: the samples in between said that it did nothing.
+            close(&blocks[0], "cpu_percent", 50.0);
+            assert_eq!(blocks[0].rows.len(), 2);
+        }
+    }
+}

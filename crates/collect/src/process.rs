@@ -1,0 +1,143 @@
+//! Processes from `/proc/PID/stat` and `/proc/PID/io` (proc(5)).
+
+use crate::subject::Stamp;
+use crate::text::{counter, named, words};
+use recording::rows::Process;
+use std::collections::HashMap;
+use std::fs::File;
+use std::io::Read;
+use std::path::PathBuf;
+
+/// Reads all processes, and tells of those that did something.
+#[derive(Debug)]
+pub(crate) struct Processes {
+    root: PathBuf,
+    tick_ns: i64,
+    page_bytes: i64,
+    buffer: Vec<u8>,
+    /// By number: what it had used up when it was last told of, and in which round it was last seen.
+    known: HashMap<i64, Known>,
+    round: u64,
+}
+
+#[derive(Debug)]
+struct Known {
+    start_ns: i64,
+    used: [i64; 4],
+    round: u64,
+}
+
+impl Processes {
+    /// With the `/proc` under `root`.
+    pub(crate) fn new(root: PathBuf, tick_ns: i64) -> Self {
+        let page_bytes = i64::try_from(rustix::param::page_size()).unwrap_or(4096);
+        Self { root, tick_ns, page_bytes, buffer: vec![0; 4096], known: HashMap::new(), round: 0 }
+    }
+
+    /// Rows of the processes that used CPU time or faulted since they were last told of, and of new ones. A process that
+    /// starts and ends between two samples is not seen.
+    pub(crate) fn sample(&mut self, stamp: Stamp) -> Result<Vec<Process>, String> {
+        let folder = self.root.join("proc");
+        let entries =
+            std::fs::read_dir(&folder).map_err(|error| format!("failed to read {}: {error}", folder.display()))?;
+        self.round += 1;
+        let mut rows = Vec::new();
+        for entry in entries.flatten() {
+            let name = entry.file_name();
+            let Some(pid) = name.to_str().and_then(|name| counter(name.as_bytes())) else { continue };
+            // Gone since the folder was read: not an error.
+            let Some(mut row) = self.read(pid, stamp) else { continue };
+            let used = [row.user_ns, row.system_ns, row.major_faults, row.io_delay_ns.unwrap_or(0)];
+            let is_news = match self.known.get_mut(&pid) {
+                Some(known) if known.start_ns == row.start_ns => {
+                    known.round = self.round;
+                    std::mem::replace(&mut known.used, used) != used
+                }
+                _ => {
+                    self.known.insert(pid, Known { start_ns: row.start_ns, used, round: self.round });
+                    true
+                }
+            };
+            if is_news {
+                self.read_io(&mut row);
+                rows.push(row);
+            }
+        }
+        let round = self.round;
+        self.known.retain(|_, known| known.round == round);
+        Ok(rows)
+    }
+
+    fn fill(&mut self, pid: i64, name: &str) -> Option<usize> {
+        let mut file = File::open(self.root.join(format!("proc/{pid}/{name}"))).ok()?;
+        file.read(&mut self.buffer).ok()
+    }
+
+    fn read(&mut self, pid: i64, stamp: Stamp) -> Option<Process> {
+        let length = self.fill(pid, "stat")?;
+        parse(&self.buffer[..length], stamp, self.tick_ns, self.page_bytes)
+    }
+
+    /// Bytes that went to and came from devices; the kernel tells them to the owner and to root.
+    fn read_io(&mut self, row: &mut Process) {
+        let Some(length) = self.fill(row.pid, "io") else { return };
+        let text = &self.buffer[..length];
+        row.read_bytes = named(text, "read_bytes");
+        row.write_bytes = named(text, "write_bytes");
+    }
+}
+
+/// Reads `/proc/PID/stat`. The name may hold spaces and brackets, so it ends at the last one.
+fn parse(text: &[u8], stamp: Stamp, tick_ns: i64, page_bytes: i64) -> Option<Process> {
+    let open = text.iter().position(|byte| *byte == b'(')?;
+    let close = text.iter().rposition(|byte| *byte == b')')?;
+    let fields: Vec<&[u8]> = words(text.get(close + 1..)?).collect();
+    // Field 3 of proc(5) is the first here.
+    let number = |field: usize| fields.get(field - 3).copied().and_then(counter);
+    Some(Process {
+        t_ns: stamp.t_ns,
+        t_s: stamp.t_s,
+        pid: words(&text[..open]).next().and_then(counter)?,
+        comm: String::from_utf8_lossy(text.get(open + 1..close)?).to_string(),
+        state: String::from_utf8_lossy(fields.first()?).to_string(),
+        parent: number(4)?,
+        major_faults: number(12)?,
+        user_ns: number(14)?.checked_mul(tick_ns)?,
+        system_ns: number(15)?.checked_mul(tick_ns)?,
+        threads: number(20)?,
+        start_ns: number(22)?.checked_mul(tick_ns)?,
+        resident_bytes: number(24)?.checked_mul(page_bytes)?,
+        io_delay_ns: number(42).and_then(|ticks| ticks.checked_mul(tick_ns)),
+        read_bytes: None,
+        write_bytes: None,
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_name_with_brackets() {
+        let text = b"42 (a) b (c) R 1 42 42 0 -1 4194560 100 0 3 0 7 5 0 0 20 0 2 0 900 1000 25 18446744073709551615";
+        let row = parse(text, Stamp::at(0, 0), 10_000_000, 4096).unwrap();
+        assert_eq!((row.pid, row.comm.as_str(), row.state.as_str(), row.threads), (42, "a) b (c", "R", 2));
+        assert_eq!((row.user_ns, row.system_ns, row.major_faults), (70_000_000, 50_000_000, 3));
+        assert_eq!((row.start_ns, row.resident_bytes, row.io_delay_ns), (9_000_000_000, 25 * 4096, None));
+        assert!(parse(b"42 (a", Stamp::at(0, 0), 1, 1).is_none() && parse(b") (", Stamp::at(0, 0), 1, 1).is_none());
+    }
+
+    #[test]
+    fn only_what_did_something() {
+        let mut processes = Processes::new("/".into(), 10_000_000);
+        let me = i64::from(std::process::id());
+        let first = processes.sample(Stamp::at(0, 0)).unwrap();
+        assert!(first.iter().any(|row| row.pid == me && row.read_bytes.is_some()), "at first all");
+        let until_ns = quantity::clock::now_ns() + 60_000_000;
+        while quantity::clock::now_ns() < until_ns {}
+        let second = processes.sample(Stamp::at(0, 0)).unwrap();
+        assert!(second.len() < first.len());
+        let used = |rows: &[Process]| rows.iter().find(|row| row.pid == me).map(|row| row.user_ns + row.system_ns);
+        assert!(used(&second) > used(&first));
+    }
+}

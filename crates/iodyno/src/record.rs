@@ -1,0 +1,71 @@
+//! `iodyno record`.
+
+use crate::args::RecordArgs;
+use crate::exit::{Failure, PARAMETERS, TARGET};
+use crate::run::{output_directory, time, watch_signals};
+use collect::{ChildCost, What};
+use quantity::text::{format_bytes, format_ns};
+use session::{StopFlag, WatchRequest};
+use std::os::unix::process::ExitStatusExt;
+use std::process::Command;
+
+/// Records the machine, until interrupted or while a command runs; gives the exit code, which is the command's own.
+pub(crate) fn run(args: &RecordArgs, command_line: &[String]) -> Result<u8, Failure> {
+    let interval_ns = time(Some(&args.interval), "-i")?.unwrap_or(1_000_000_000);
+    if interval_ns < 10_000_000 {
+        return Err(Failure::new(PARAMETERS, format!("-i {} is too short; 10ms is the least", args.interval)));
+    }
+    let directory = output_directory(args.output.as_deref())?;
+    let request = WatchRequest {
+        what: What::ALL.to_vec(),
+        interval_ns,
+        samples: None,
+        for_ns: time(args.length.as_deref(), "--for")?,
+        directory: Some(directory.clone()),
+        command_line: command_line.to_vec(),
+    };
+    let stop = StopFlag::default();
+    watch_signals(&stop)?;
+    let before = ChildCost::now();
+    let started_ns = quantity::clock::now_ns();
+    let mut child = match args.command.split_first() {
+        Some((program, arguments)) => Some(
+            Command::new(program)
+                .args(arguments)
+                .spawn()
+                .map_err(|error| Failure::new(TARGET, format!("failed to start {program}: {error}")))?,
+        ),
+        None => None,
+    };
+    if child.is_none() {
+        eprintln!("iodyno: recording to {}; Ctrl-C ends it", directory.display());
+    }
+    let outcome = session::watch(&request, None, child.as_mut(), &stop);
+    // Whatever became of the recording, the command is not left behind as a zombie.
+    let status = match (&outcome, child.as_mut()) {
+        (Ok(outcome), _) if outcome.status.is_some() => outcome.status,
+        (_, Some(child)) => child.wait().ok(),
+        _ => None,
+    };
+    let outcome = outcome?;
+    outcome.messages.iter().for_each(|message| eprintln!("iodyno: {message}"));
+    if let (Some(before), Some(after), true) = (before, ChildCost::now(), child.is_some()) {
+        let wall_ns = quantity::clock::now_ns() - started_ns;
+        let cost = after.since(before);
+        let unknown = || "?".to_string();
+        eprintln!(
+            "\ntime      {}\nCPU       {} user, {} system ({:.0} % of one CPU)\nI/O       {} read, {} written (devices)",
+            format_ns(wall_ns),
+            format_ns(cost.user_ns),
+            format_ns(cost.system_ns),
+            (cost.user_ns + cost.system_ns) as f64 * 100.0 / wall_ns.max(1) as f64,
+            cost.read_bytes.map_or_else(unknown, format_bytes),
+            cost.write_bytes.map_or_else(unknown, format_bytes),
+        );
+    }
+    eprintln!("recording {} ({} samples, {} missed)", directory.display(), outcome.samples, outcome.missed);
+    Ok(status.map_or(0, |status| {
+        let code = status.code().unwrap_or_else(|| 128 + status.signal().unwrap_or(0));
+        u8::try_from(code).unwrap_or(1)
+    }))
+}

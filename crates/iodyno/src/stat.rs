@@ -1,0 +1,171 @@
+//! `iodyno stat`.
+
+use crate::args::{StatArgs, StatSubject};
+use crate::exit::{Failure, PARAMETERS};
+use crate::run::{time, watch_signals};
+use analyze::stat::{Duplex, SpeedOverride, StatFold, StatOptions, Subject};
+use collect::What;
+use session::{StopFlag, WatchRequest};
+use tui::{StatForm, StatLines, StatLook};
+
+/// Shows counters interval by interval; gives the exit code.
+pub(crate) fn run(args: &StatArgs, command_line: &[String]) -> Result<u8, Failure> {
+    let is_net = args.subject == StatSubject::Net;
+    refuse_misplaced(args, is_net)?;
+    let speeds = args.speeds.iter().map(|text| speed(text)).collect::<Result<Vec<_>, _>>()?;
+    if args.list {
+        return list(&speeds);
+    }
+    let subjects = subjects(args);
+    if args.csv && subjects.len() > 1 {
+        return Err(Failure::new(PARAMETERS, "--csv shows one subject at a time; leave out -a, or use --json"));
+    }
+    let interval_ns = time(Some(&args.interval), "INTERVAL")?.unwrap_or(1_000_000_000);
+    if interval_ns < 10_000_000 {
+        return Err(Failure::new(PARAMETERS, format!("interval {} is too short; 10ms is the least", args.interval)));
+    }
+    let options = StatOptions { since_boot: args.since_boot, speeds };
+    let look = look(args);
+    let request = WatchRequest {
+        what: subjects.iter().map(|subject| what(*subject)).collect(),
+        interval_ns,
+        // Every interval has two ends.
+        samples: args.count.map(|count| count + u64::from(!args.since_boot)),
+        for_ns: None,
+        directory: args.output.clone(),
+        command_line: command_line.to_vec(),
+    };
+    let stop = StopFlag::default();
+    watch_signals(&stop)?;
+    let mut lines = StatLines::new(std::io::stdout(), StatFold::new(&subjects, &options), look, session::live_wall());
+    let outcome = session::watch(&request, Some(&mut lines), None, &stop)?;
+    outcome.messages.iter().for_each(|message| eprintln!("iodyno: {message}"));
+    Ok(0)
+}
+
+/// Flags that mean nothing for the subject are mistakes: silence would be taken for an answer.
+fn refuse_misplaced(args: &StatArgs, is_net: bool) -> Result<(), Failure> {
+    let net = [
+        (args.tcp, "-t"),
+        (args.udp, "-u"),
+        (args.all, "-a"),
+        (args.list, "-l"),
+        (args.summary, "-s"),
+        (args.no_loopback, "-n"),
+        (args.megabits, "-M"),
+        (args.both_directions, "-U"),
+        (!args.speeds.is_empty(), "-S"),
+    ];
+    let cpu = [(args.each, "--each"), (args.busy, "--busy")];
+    let wrong = |flags: &[(bool, &'static str)], belongs: bool| {
+        flags.iter().find(|(given, _)| *given && !belongs).map(|(_, flag)| *flag)
+    };
+    let misplaced = wrong(&net, is_net)
+        .map(|flag| (flag, "net"))
+        .or(wrong(&cpu, args.subject == StatSubject::Cpu).map(|flag| (flag, "cpu")))
+        .or(wrong(&[(args.pid.is_some(), "--pid")], args.subject == StatSubject::Proc).map(|flag| (flag, "proc")));
+    match misplaced {
+        Some((flag, subject)) => Err(Failure::new(PARAMETERS, format!("{flag} belongs to `iodyno stat {subject}`"))),
+        None => Ok(()),
+    }
+}
+
+fn subjects(args: &StatArgs) -> Vec<Subject> {
+    match args.subject {
+        StatSubject::Net if args.all => vec![Subject::Tcp, Subject::Udp, Subject::Net],
+        StatSubject::Net if args.tcp || args.udp => {
+            let asked = [(args.tcp, Subject::Tcp), (args.udp, Subject::Udp), (args.extended, Subject::Net)];
+            asked.into_iter().filter(|(asked, _)| *asked).map(|(_, subject)| subject).collect()
+        }
+        StatSubject::Net => vec![Subject::Net],
+        StatSubject::Tcp => vec![Subject::Tcp],
+        StatSubject::Udp => vec![Subject::Udp],
+        StatSubject::Disk => vec![Subject::Disk],
+        StatSubject::Cpu => vec![Subject::Cpu],
+        StatSubject::Mem => vec![Subject::Memory],
+        StatSubject::Pressure => vec![Subject::Pressure],
+        StatSubject::System => vec![Subject::System],
+        StatSubject::Proc => vec![Subject::Process],
+    }
+}
+
+fn what(subject: Subject) -> What {
+    match subject {
+        Subject::Cpu => What::Cpu,
+        Subject::System => What::System,
+        Subject::Memory => What::Memory,
+        Subject::Pressure => What::Pressure,
+        Subject::Disk => What::Disk,
+        Subject::Net => What::Net,
+        Subject::Tcp | Subject::Udp => What::Protocols,
+        Subject::Process => What::Process,
+    }
+}
+
+fn look(args: &StatArgs) -> StatLook {
+    StatLook {
+        form: if args.json {
+            StatForm::Json
+        } else if args.csv {
+            StatForm::Csv
+        } else if args.parseable {
+            StatForm::Parseable
+        } else {
+            StatForm::Columns
+        },
+        extended: args.extended || args.all,
+        summary: args.summary,
+        both_directions: args.both_directions,
+        megabits: args.megabits,
+        only: args.only.clone(),
+        skip_idle: args.skip_idle,
+        skip_loopback: args.no_loopback,
+        each_cpu: args.each,
+        busy_cpus: args.busy,
+        top: Some(args.top),
+        pid: args.pid,
+    }
+}
+
+/// `eth0:200fd`, nicstat's form; the name itself may hold colons.
+fn speed(text: &str) -> Result<SpeedOverride, Failure> {
+    let wrong = || {
+        Failure::new(
+            PARAMETERS,
+            format!(
+                "-S {text}: write INTERFACE:MBIT, with fd or hd behind it for full or half duplex, like eth0:1000fd"
+            ),
+        )
+    };
+    let (interface, value) = text.rsplit_once(':').ok_or_else(wrong)?;
+    let (number, duplex) = match (value.strip_suffix("fd"), value.strip_suffix("hd")) {
+        (Some(number), _) => (number, Duplex::Full),
+        (_, Some(number)) => (number, Duplex::Half),
+        _ => (value, Duplex::Full),
+    };
+    let mbit: f64 = number.parse().ok().filter(|mbit: &f64| mbit.is_finite() && *mbit > 0.0).ok_or_else(wrong)?;
+    Ok(SpeedOverride { interface: interface.to_string(), bits_per_s: mbit * 1e6, duplex })
+}
+
+/// `nicstat -l`: what is known of the links.
+fn list(speeds: &[SpeedOverride]) -> Result<u8, Failure> {
+    println!("{:<12} {:>8} {:>8} {:>6} {:>5}", "Int", "Loopback", "Mbit/s", "Duplex", "State");
+    let batches = collect::Machine::new(&[What::Net]).sample(0, 0);
+    for batch in &batches {
+        let rows = batch.to_rows::<recording::rows::Net>().map_err(session::SessionError::from)?;
+        for row in rows {
+            let known = speeds.iter().find(|known| known.interface == row.interface);
+            let bits = known.map(|known| known.bits_per_s).or(row.speed_bits_per_s.map(|bits| bits as f64));
+            let is_full = known.map(|known| known.duplex == Duplex::Full).or(row.full_duplex);
+            println!(
+                "{:<12} {:>8} {:>8} {:>6} {:>5}",
+                row.interface,
+                if row.interface == "lo" { "yes" } else { "no" },
+                bits.map_or("?".to_string(), |bits| format!("{:.0}", bits / 1e6)),
+                is_full.map_or("?", |full| if full { "full" } else { "half" }),
+                row.up.map_or("?", |up| if up { "up" } else { "down" }),
+            );
+        }
+    }
+    Ok(0)
+}

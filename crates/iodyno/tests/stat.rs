@@ -1,0 +1,193 @@
+//! `stat` and `record` on real interfaces, listeners, disks and commands.
+#![allow(clippy::unwrap_used, clippy::allow_attributes, clippy::print_stdout, reason = "helpers of tests")]
+
+mod support;
+
+use rustix::process::Signal;
+use serde_json::Value;
+use std::time::Duration;
+use support::Scratch;
+use testkit::{Command, LoopDevice};
+
+const IODYNO: &str = env!("CARGO_BIN_EXE_iodyno");
+
+/// A network namespace with a pair of interfaces, one end in it; gone with the value.
+struct Namespace(String);
+
+impl Namespace {
+    fn new(name: &str) -> Option<Self> {
+        if !testkit::require_root_or_skip() {
+            return None;
+        }
+        let this = Self(format!("iodyno-{name}-{}", std::process::id()));
+        let (inside, peer) = (&this.0, format!("{}p", this.0));
+        for namespace in [inside, &peer] {
+            ip(&["netns", "add", namespace]);
+        }
+        ip(&["-n", inside, "link", "add", "v0", "type", "veth", "peer", "name", "v1", "netns", &peer]);
+        for (namespace, link, address) in [(inside, "v0", "10.99.0.1/24"), (&peer, "v1", "10.99.0.2/24")] {
+            ip(&["-n", namespace, "addr", "add", address, "dev", link]);
+            ip(&["-n", namespace, "link", "set", link, "up"]);
+            ip(&["-n", namespace, "link", "set", "lo", "up"]);
+        }
+        Some(this)
+    }
+
+    /// A command in it.
+    fn command(&self, program: &str) -> Command {
+        Command::new("ip").args(["netns", "exec", &self.0, program])
+    }
+}
+
+impl Drop for Namespace {
+    fn drop(&mut self) {
+        for namespace in [self.0.clone(), format!("{}p", self.0)] {
+            let _ = Command::new("ip").args(["netns", "del", &namespace]).run();
+        }
+    }
+}
+
+fn ip(arguments: &[&str]) {
+    Command::new("ip").args(arguments).run().unwrap().expect_code(0);
+}
+
+/// All figures of a key.
+fn values(lines: &[Value], key: &str) -> Vec<f64> {
+    lines.iter().map(|line| line[key].as_f64().unwrap_or_else(|| panic!("{key} is null in {line}"))).collect()
+}
+
+#[test]
+fn a_shaped_link_is_full_and_saturated() {
+    let Some(namespace) = Namespace::new("shape") else { return };
+    let shape = ["qdisc", "add", "dev", "v0", "root", "tbf", "rate", "40mbit", "burst", "32kb", "latency", "50ms"];
+    namespace.command("tc").args(shape).run().unwrap().expect_code(0);
+    let send = "import socket,time\ns=socket.socket(socket.AF_INET,socket.SOCK_DGRAM)\nend=time.time()+8\n\
+                while time.time()<end:\n  try: s.sendto(b'x'*1400,('10.99.0.2',9))\n  except OSError: pass\n";
+    let sender = namespace.command("python3").args(["-c", send]).spawn().unwrap();
+    std::thread::sleep(Duration::from_millis(500));
+    let stat = ["stat", "net", "-i", "v0", "-S", "v0:40fd", "--json", "1", "4"];
+    let shown = namespace.command(IODYNO).args(stat).run().unwrap().expect_code(0).ndjson();
+    drop(sender);
+    assert_eq!(shown.len(), 4);
+    // The shaper lets 40 Mbit/s of frames pass; the interface counts what passed.
+    let util = values(&shown, "util_percent");
+    let mean = util.iter().sum::<f64>() / util.len() as f64;
+    assert!((90.0..=100.0).contains(&mean), "the link is full: {util:?}");
+    assert!(values(&shown, "saturation_per_s").iter().all(|per_s| *per_s > 100.0), "{shown:?}");
+    assert!(values(&shown, "qdisc_backlog_kib").iter().any(|kib| *kib > 1.0), "{shown:?}");
+    // Without the user's word, the figure is the driver's 10 Gbit/s; the wrong speed is not hidden.
+    let plain = namespace.command(IODYNO).args(["stat", "net", "-l"]).run().unwrap().expect_code(0).stdout;
+    assert!(plain.lines().any(|line| line.starts_with("v0") && line.contains("10000")), "{plain}");
+}
+
+#[test]
+fn listeners_that_drop_are_seen() {
+    let Some(namespace) = Namespace::new("listen") else { return };
+    // A server that never accepts, with room for two, and twelve that want in.
+    let serve = "import socket,time\ns=socket.socket()\ns.bind(('127.0.0.1',7777))\ns.listen(1)\ntime.sleep(12)\n";
+    let server = namespace.command("python3").args(["-c", serve]).spawn().unwrap();
+    std::thread::sleep(Duration::from_millis(700));
+    let stat = namespace.command(IODYNO).args(["stat", "tcp", "--json", "1", "5"]).spawn().unwrap();
+    std::thread::sleep(Duration::from_millis(500));
+    let call = "import socket,time\nall=[]\nfor i in range(12):\n  s=socket.socket(); s.setblocking(False)\n  \
+                try: s.connect(('127.0.0.1',7777))\n  except BlockingIOError: pass\n  all.append(s)\ntime.sleep(3)\n";
+    namespace.command("python3").args(["-c", call]).run().unwrap().expect_code(0);
+    let shown = stat.wait().unwrap().expect_code(0).ndjson();
+    drop(server);
+    let count = |key: &str| -> f64 {
+        shown.iter().map(|line| line[key].as_f64().unwrap() * line["interval_s"].as_f64().unwrap()).sum()
+    };
+    let netstat = namespace.command("cat").arg("/proc/net/netstat").run().unwrap().expect_code(0).stdout;
+    let mut pair = netstat.lines().filter(|line| line.starts_with("TcpExt:"));
+    let (names, values) = (pair.next().unwrap(), pair.next().unwrap());
+    let at = names.split_whitespace().position(|name| name == "ListenDrops").unwrap();
+    let kernel: f64 = values.split_whitespace().nth(at).unwrap().parse().unwrap();
+    assert!(kernel > 0.0, "the kernel dropped nothing: the test does not do what it says");
+    assert!((count("listen_drops_per_s") - kernel).abs() < 0.5, "{} instead of {kernel}", count("listen_drops_per_s"));
+    assert!(count("listen_overflows_per_s") > 0.0 && count("syn_retransmits_per_s") > 0.0);
+}
+
+#[test]
+fn a_disks_counters_agree_with_the_load() {
+    if !testkit::require_root_or_skip() {
+        return;
+    }
+    let device = LoopDevice::new(64 << 20).unwrap();
+    let name = device.name();
+    let stat = Command::new(IODYNO).args(["stat", "disk", "-i", &name, "--json", "500ms", "6"]).spawn().unwrap();
+    std::thread::sleep(Duration::from_millis(300));
+    let file = testkit::direct::open(device.path()).unwrap();
+    for block in 0..200 {
+        testkit::direct::read(&file, block * 65_536, 65_536).unwrap();
+    }
+    let shown = stat.wait().unwrap().expect_code(0).ndjson();
+    let count = |key: &str| -> f64 {
+        shown.iter().map(|line| line[key].as_f64().unwrap() * line["interval_s"].as_f64().unwrap()).sum()
+    };
+    assert!((count("read_per_s") - 200.0).abs() < 0.01, "{}", count("read_per_s"));
+    assert!((count("read_kib_per_s") - 200.0 * 64.0).abs() < 0.1);
+    let sizes: Vec<f64> = values(&shown, "read_size_kib").into_iter().filter(|size| *size > 0.0).collect();
+    assert!(!sizes.is_empty() && sizes.iter().all(|size| (size - 64.0).abs() < 1e-6), "{sizes:?}");
+}
+
+#[test]
+fn forms_and_flags() {
+    let of = |arguments: &[&str]| Command::new(IODYNO).arg("stat").args(arguments).run().unwrap();
+    let csv = of(&["cpu", "--csv", "0.1", "2"]).expect_code(0).stdout;
+    let lines: Vec<&str> = csv.lines().collect();
+    assert_eq!(lines.len(), 3, "{csv}");
+    assert_eq!(lines[0].split(',').count(), lines[1].split(',').count());
+    let boot = of(&["cpu", "--since-boot", "0.1", "2"]).expect_code(0).stdout;
+    assert!(boot.lines().nth(1).unwrap().trim_start().starts_with("boot"), "{boot}");
+    let me = std::process::id().to_string();
+    let process = of(&["proc", "--pid", "1", "--since-boot", "--json", "0.1", "1"]).expect_code(0).ndjson();
+    assert_eq!(process.len(), 1, "{me}");
+    assert_eq!(process[0]["pid"].as_f64(), Some(1.0));
+    let parseable = of(&["net", "-x", "-p", "-i", "lo", "0.1", "1"]).expect_code(0).stdout;
+    assert_eq!(parseable.trim().split(':').count(), 13, "{parseable}");
+    for (wrong, word) in [
+        (&["disk", "-M"][..], "-M belongs to"),
+        (&["net", "--busy"], "--busy belongs to"),
+        (&["net", "-S", "eth0"], "eth0:1000fd"),
+        (&["net", "1ms"], "too short"),
+        (&["net", "-a", "--csv"], "one subject"),
+    ] {
+        let refused = of(wrong).expect_code(2);
+        assert!(refused.stderr.contains(word), "{wrong:?}: {}", refused.stderr);
+    }
+}
+
+#[test]
+fn a_command_is_recorded_while_it_runs() {
+    let scratch = Scratch::new();
+    let directory = scratch.path("made");
+    let arguments = ["record", "-i", "200ms", "-o", directory.to_str().unwrap(), "--"];
+    let script = "i=0; while [ $i -lt 300000 ]; do i=$((i+1)); done; sleep 0.5; exit 9";
+    let ended = Command::new(IODYNO).args(arguments).args(["sh", "-c", script]).run().unwrap().expect_code(9);
+    for word in ["user", "written", "recording"] {
+        assert!(ended.stderr.contains(word), "{}", ended.stderr);
+    }
+    for table in ["cpu", "memory", "net", "tcp", "udp", "system", "process"] {
+        assert!(scratch.table("made", table).len() >= 2, "{table}");
+    }
+    let shell = scratch.table("made", "process").into_iter().filter(|row| row["comm"] == "sh");
+    assert!(shell.map(|row| row["user_ns"].as_i64().unwrap()).max().unwrap() > 0);
+    let tables = scratch.iodyno(&["export", "made"]).run().unwrap().expect_code(0).stdout;
+    assert!(!tables.contains("event"), "nothing went wrong: {tables}");
+}
+
+#[test]
+fn a_killed_collector_loses_nothing_that_it_had_written() {
+    let scratch = Scratch::new();
+    let directory = scratch.path("killed");
+    let arguments = ["record", "-i", "50ms", "-o", directory.to_str().unwrap()];
+    let child = Command::new(IODYNO).args(arguments).spawn().unwrap();
+    std::thread::sleep(Duration::from_millis(1500));
+    child.signal(Signal::KILL);
+    let _ = child.wait();
+    let rows = scratch.table("killed", "system");
+    assert!(rows.len() >= 10, "{} samples in a second and a half", rows.len());
+    // No sample twice, none out of order.
+    let times: Vec<i64> = rows.iter().map(|row| row["t_ns"].as_i64().unwrap()).collect();
+    assert!(times.windows(2).all(|pair| pair[0] < pair[1]));
+}

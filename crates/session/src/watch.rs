@@ -1,0 +1,215 @@
+//! Samples a machine interval by interval: for `iodyno stat`, which shows, and `iodyno record`, which keeps.
+
+use crate::{SessionError, StopFlag};
+use collect::{Machine, What};
+use quantity::clock;
+use recording::rows::Event;
+use recording::{Batch, Manifest, RecordingError, Sink, Writer};
+use std::path::PathBuf;
+use std::process::{Child, ExitStatus};
+use std::time::Duration;
+
+/// How long a stop request may go unnoticed.
+const NAP_NS: u64 = 100_000_000;
+/// How often a wall-clock anchor is written into the manifest.
+const ANCHOR_EVERY_NS: u64 = 60_000_000_000;
+
+/// What to watch, and for how long.
+#[derive(Debug)]
+pub struct WatchRequest {
+    /// Subjects.
+    pub what: Vec<What>,
+    /// Time between two samples.
+    pub interval_ns: u64,
+    /// Number of samples; `None`: until stopped.
+    pub samples: Option<u64>,
+    /// Longest time; `None`: until stopped.
+    pub for_ns: Option<u64>,
+    /// Where the recording goes; `None`: nothing is kept.
+    pub directory: Option<PathBuf>,
+    /// The command line, for the manifest.
+    pub command_line: Vec<String>,
+}
+
+/// What came of it.
+#[derive(Debug)]
+pub struct WatchOutcome {
+    /// Samples taken.
+    pub samples: u64,
+    /// Samples that were due while the machine slept or the collector could not run.
+    pub missed: u64,
+    /// How the command that was watched ended.
+    pub status: Option<ExitStatus>,
+    /// Sentences for the user.
+    pub messages: Vec<String>,
+}
+
+/// Watches until the count or time is up, the `child` has ended, or somebody asks to stop.
+///
+/// # Errors
+/// The recording can not be written; what was recorded before stays readable.
+pub fn watch(
+    request: &WatchRequest,
+    face: Option<&mut dyn Sink>,
+    child: Option<&mut Child>,
+    stop: &StopFlag,
+) -> Result<WatchOutcome, SessionError> {
+    let mut writer = None;
+    if let Some(directory) = &request.directory {
+        let mut manifest = Manifest::new(&request.command_line);
+        manifest.hardware = collect::hardware(&[]);
+        writer = Some(Writer::create(directory, manifest)?);
+    }
+    let start_ns = clock::now_ns();
+    let mut watch = Watch {
+        machine: Machine::new(&request.what),
+        origin_ns: writer.as_ref().map_or(start_ns, Writer::started_t_ns),
+        anchored_ns: start_ns,
+        writer,
+        face,
+        outcome: WatchOutcome { samples: 0, missed: 0, status: None, messages: Vec::new() },
+    };
+    let lived = watch.live(request, start_ns, child, stop);
+    watch.finish(lived, stop)
+}
+
+struct Watch<'a> {
+    machine: Machine,
+    writer: Option<Writer>,
+    face: Option<&'a mut dyn Sink>,
+    origin_ns: u64,
+    anchored_ns: u64,
+    outcome: WatchOutcome,
+}
+
+impl Watch<'_> {
+    fn live(
+        &mut self,
+        request: &WatchRequest,
+        start_ns: u64,
+        mut child: Option<&mut Child>,
+        stop: &StopFlag,
+    ) -> Result<(), SessionError> {
+        let interval_ns = request.interval_ns.max(1);
+        let end_ns = request.for_ns.map(|length_ns| start_ns.saturating_add(length_ns));
+        let mut due_ns = start_ns;
+        loop {
+            self.sample(due_ns)?;
+            if request.samples.is_some_and(|samples| self.outcome.samples >= samples) {
+                return Ok(());
+            }
+            due_ns += interval_ns;
+            // After a suspend the samples in between are gone; the next one keeps its place in the raster.
+            let late = clock::now_ns().saturating_sub(due_ns) / interval_ns;
+            if late > 0 {
+                due_ns += late * interval_ns;
+                self.outcome.missed += late;
+                self.event("gap", &format!("{late} samples were due while the collector could not run"))?;
+            }
+            let due_or_end_ns = end_ns.map_or(due_ns, |end_ns| due_ns.min(end_ns));
+            let ended = self.sleep(due_or_end_ns, child.as_deref_mut(), stop);
+            if ended || end_ns.is_some_and(|end_ns| clock::now_ns() >= end_ns && due_ns > end_ns) {
+                // The interval under way counts as well where it is kept.
+                return if self.writer.is_some() { self.sample(clock::now_ns()) } else { Ok(()) };
+            }
+            if self.face.is_none() && self.writer.is_none() {
+                return Ok(());
+            }
+        }
+    }
+
+    /// Sleeps until `until_ns`; true when it is time to end.
+    fn sleep(&mut self, until_ns: u64, mut child: Option<&mut Child>, stop: &StopFlag) -> bool {
+        loop {
+            if let Some(child) = child.as_deref_mut() {
+                if let Ok(Some(status)) = child.try_wait() {
+                    self.outcome.status = Some(status);
+                    return true;
+                }
+                if stop.is_urgent() {
+                    let _ = child.kill();
+                }
+            } else if stop.is_requested() {
+                return true;
+            }
+            let now_ns = clock::now_ns();
+            if now_ns >= until_ns {
+                return false;
+            }
+            // A command's end is to be seen at once, for its time is printed.
+            let nap_ns = if child.is_some() { NAP_NS / 10 } else { NAP_NS };
+            std::thread::sleep(Duration::from_nanos((until_ns - now_ns).min(nap_ns)));
+        }
+    }
+
+    fn sample(&mut self, due_ns: u64) -> Result<(), SessionError> {
+        let batches = self.machine.sample(due_ns, self.origin_ns);
+        self.outcome.samples += 1;
+        self.publish(&batches)?;
+        if let Some(writer) = &mut self.writer
+            && due_ns.saturating_sub(self.anchored_ns) >= ANCHOR_EVERY_NS
+        {
+            self.anchored_ns = due_ns;
+            writer.anchor_clock()?;
+        }
+        Ok(())
+    }
+
+    /// Journals batches, and shows them only after that.
+    fn publish(&mut self, batches: &[Batch]) -> Result<(), SessionError> {
+        if let Some(writer) = &mut self.writer {
+            batches.iter().try_for_each(|batch| writer.accept(batch))?;
+            writer.commit()?;
+        }
+        let Some(face) = self.face.as_mut() else { return Ok(()) };
+        let shown: Result<(), RecordingError> =
+            batches.iter().try_for_each(|batch| face.accept(batch)).and_then(|()| face.commit());
+        if let Err(error) = shown {
+            if !tui::is_closed(&error) || self.writer.is_some() {
+                self.outcome.messages.push(format!("standard output was given up ({error})"));
+            }
+            self.face = None;
+        }
+        self.warn(batches)
+    }
+
+    /// What could not be read is said on standard error, too.
+    fn warn(&mut self, batches: &[Batch]) -> Result<(), SessionError> {
+        for batch in batches {
+            self.outcome.messages.extend(batch.to_rows::<Event>()?.into_iter().map(|event| event.message));
+        }
+        Ok(())
+    }
+
+    fn event(&mut self, kind: &str, message: &str) -> Result<(), SessionError> {
+        let t_ns = clock::now_ns();
+        let row = Event {
+            t_ns: i64::try_from(t_ns).unwrap_or(i64::MAX),
+            t_s: t_ns.saturating_sub(self.origin_ns) as f64 / 1e9,
+            severity: "warning".to_string(),
+            kind: kind.to_string(),
+            run: None,
+            target: None,
+            message: message.to_string(),
+            count: 1,
+        };
+        self.publish(&[Batch::from_rows(&[row])?])
+    }
+
+    fn finish(self, lived: Result<(), SessionError>, stop: &StopFlag) -> Result<WatchOutcome, SessionError> {
+        // A recording that broke off is left as it is: its journal holds everything, and sealing would need room.
+        lived?;
+        if let Some(mut writer) = self.writer {
+            let word = if stop.is_requested() { "interrupted" } else { "fine" };
+            writer.update_manifest(|manifest| manifest.exit = Some(word.to_string()))?;
+            writer.seal()?;
+        }
+        Ok(self.outcome)
+    }
+}
+
+/// Ties a monotonic time of now to the wall clock.
+#[must_use]
+pub fn live_wall() -> tui::WallClock {
+    Box::new(|t_ns| clock::wall_ns() - (i64::try_from(clock::now_ns()).unwrap_or(i64::MAX) - t_ns))
+}

@@ -1,0 +1,429 @@
+//! Figures of a machine as text: columns for people, nicstat's parseable form, CSV, JSON lines.
+
+use crate::output_error;
+use analyze::stat::{Digits, StatBlock, StatFold, StatRow, Subject};
+use quantity::text::format_wall;
+use recording::{Batch, RecordingError, Sink};
+use serde_json::{Value, json};
+use std::io::Write;
+
+/// Name and version of the JSON objects' shape.
+const SCHEMA: &str = "iodyno.stat/1";
+/// Blocks of one row between two headings.
+const HEADING_EVERY: usize = 20;
+
+/// How it is written.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum StatForm {
+    /// Columns with headings.
+    #[default]
+    Columns,
+    /// Fields with colons between them, as `nicstat -p`: seconds since 1970, name, figures.
+    Parseable,
+    /// Comma-separated, all figures, with a heading.
+    Csv,
+    /// One JSON object per row.
+    Json,
+}
+
+/// What is shown, and how.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct StatLook {
+    /// How it is written.
+    pub form: StatForm,
+    /// All columns that there are (`iostat -x`, `nicstat -x`).
+    pub extended: bool,
+    /// Only received and sent volume (`nicstat -s`).
+    pub summary: bool,
+    /// Utilisation per direction (`nicstat -U`).
+    pub both_directions: bool,
+    /// Volume of interfaces in 10⁶ bit/s.
+    pub megabits: bool,
+    /// Only rows of these names.
+    pub only: Vec<String>,
+    /// Leave out what did nothing in the interval.
+    pub skip_idle: bool,
+    /// Leave out the loopback interface.
+    pub skip_loopback: bool,
+    /// One row per CPU besides that of all.
+    pub each_cpu: bool,
+    /// Only CPUs that were not idle.
+    pub busy_cpus: bool,
+    /// At most so many processes.
+    pub top: Option<usize>,
+    /// Only this process.
+    pub pid: Option<i64>,
+}
+
+impl StatLook {
+    /// Keys of the columns for people.
+    fn keys(&self, subject: Subject) -> Vec<&'static str> {
+        let all = || subject.columns().iter().map(|column| column.key).collect();
+        match subject {
+            Subject::Net if self.summary => vec!["rx_kib_per_s", "tx_kib_per_s"],
+            Subject::Net => {
+                let mut keys = vec!["rx_kib_per_s", "tx_kib_per_s", "rx_packets_per_s", "tx_packets_per_s"];
+                if self.extended {
+                    keys.extend(["rx_errors_per_s", "tx_errors_per_s", "collisions_per_s"]);
+                    keys.extend(["rx_drops_per_s", "tx_drops_per_s"]);
+                    keys.extend(["qdisc_drops_per_s", "qdisc_overlimits_per_s", "qdisc_backlog_kib"]);
+                } else {
+                    keys.extend(["rx_packet_bytes", "tx_packet_bytes"]);
+                }
+                if self.both_directions {
+                    keys.extend(["rx_util_percent", "tx_util_percent"]);
+                } else {
+                    keys.push("util_percent");
+                }
+                keys.push("saturation_per_s");
+                keys
+            }
+            Subject::Disk if !self.extended => vec![
+                "read_per_s",
+                "read_kib_per_s",
+                "read_await_ms",
+                "read_size_kib",
+                "write_per_s",
+                "write_kib_per_s",
+                "write_await_ms",
+                "write_size_kib",
+                "discard_per_s",
+                "flush_per_s",
+                "queue_size",
+                "util_percent",
+            ],
+            _ => all(),
+        }
+    }
+
+    fn admits(&self, block: &StatBlock, row: &StatRow) -> bool {
+        let is_idle = |keys: &[&str]| keys.iter().all(|key| block.value(row, key).is_none_or(|value| value <= 0.0));
+        let named = self.only.is_empty() || self.only.contains(&row.name);
+        named
+            && match block.subject {
+                Subject::Net if self.skip_loopback && row.name == "lo" => false,
+                Subject::Net => !self.skip_idle || !is_idle(&["rx_packets_per_s", "tx_packets_per_s"]),
+                Subject::Disk => {
+                    let busy = ["read_per_s", "write_per_s", "discard_per_s", "flush_per_s", "util_percent"];
+                    !(self.skip_idle && is_idle(&busy))
+                }
+                Subject::Cpu if row.name == "all" => true,
+                Subject::Cpu if self.busy_cpus => !is_idle(&["busy_percent"]),
+                Subject::Cpu => self.each_cpu || !self.only.is_empty(),
+                Subject::Process => {
+                    self.pid.is_none_or(|pid| row.values.first().copied().flatten() == Some(pid as f64))
+                        && !(self.skip_idle && is_idle(&["cpu_percent"]))
+                }
+                _ => true,
+            }
+    }
+
+    fn rows<'a>(&self, block: &'a StatBlock) -> Vec<&'a StatRow> {
+        let rows = block.rows.iter().filter(|row| self.admits(block, row));
+        match (block.subject, self.top) {
+            (Subject::Process, Some(top)) => rows.take(top).collect(),
+            _ => rows.collect(),
+        }
+    }
+
+    /// Heading and figure of a column, in the asked unit.
+    fn cell(&self, block: &StatBlock, row: &StatRow, key: &str) -> String {
+        let (_, digits) = self.column(block.subject, key);
+        let value = block.value(row, key);
+        digits.format(if self.is_megabits(key) { value.map(|kib| kib * 1024.0 * 8.0 / 1e6) } else { value })
+    }
+
+    fn is_megabits(&self, key: &str) -> bool {
+        self.megabits && matches!(key, "rx_kib_per_s" | "tx_kib_per_s")
+    }
+
+    fn column(&self, subject: Subject, key: &str) -> (&'static str, Digits) {
+        let column = subject.columns().iter().find(|column| column.key == key);
+        let title = match key {
+            "rx_kib_per_s" if self.megabits => "rMbit/s",
+            "tx_kib_per_s" if self.megabits => "wMbit/s",
+            _ => column.map_or("", |column| column.title),
+        };
+        (title, column.map_or(Digits::Fixed(0), |column| column.digits))
+    }
+}
+
+/// Ties a monotonic time to the wall clock: nanoseconds since 1970.
+pub type WallClock = Box<dyn Fn(i64) -> i64>;
+
+/// Writes the figures of each sample to `out`.
+pub struct StatLines<W: Write> {
+    out: W,
+    fold: StatFold,
+    look: StatLook,
+    wall: WallClock,
+    since_heading: usize,
+    has_heading: bool,
+}
+
+impl<W: Write> std::fmt::Debug for StatLines<W> {
+    fn fmt(&self, formatter: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        formatter.debug_struct("StatLines").field("look", &self.look).finish_non_exhaustive()
+    }
+}
+
+impl<W: Write> StatLines<W> {
+    /// Writes what `fold` makes of the batches, as `look` says.
+    pub fn new(out: W, fold: StatFold, look: StatLook, wall: WallClock) -> Self {
+        Self { out, fold, look, wall, since_heading: HEADING_EVERY, has_heading: false }
+    }
+
+    fn text(&mut self, blocks: &[StatBlock]) -> String {
+        let mut text = String::new();
+        for block in blocks {
+            let rows = self.look.rows(block);
+            let wall_ns = (self.wall)(block.t_ns);
+            match self.look.form {
+                StatForm::Columns => self.columns(block, &rows, wall_ns, blocks.len() > 1, &mut text),
+                StatForm::Parseable => {
+                    rows.iter().for_each(|row| text.push_str(&parseable(block, row, wall_ns, self.look.extended)));
+                }
+                StatForm::Csv => {
+                    if !self.has_heading {
+                        self.has_heading = true;
+                        let keys = block.subject.columns().iter().map(|column| column.key);
+                        let heading: Vec<&str> =
+                            ["time_unix_s", "name", "interval_s"].into_iter().chain(keys).collect();
+                        text.push_str(&heading.join(","));
+                        text.push('\n');
+                    }
+                    rows.iter().for_each(|row| text.push_str(&csv(block, row, wall_ns)));
+                }
+                StatForm::Json => {
+                    rows.iter().for_each(|row| text.push_str(&format!("{}\n", object(block, row, wall_ns))));
+                }
+            }
+        }
+        text
+    }
+
+    fn columns(
+        &mut self,
+        block: &StatBlock,
+        rows: &[&StatRow],
+        wall_ns: i64,
+        is_one_of_several: bool,
+        text: &mut String,
+    ) {
+        let keys = self.look.keys(block.subject);
+        let titles: Vec<&str> = keys.iter().map(|key| self.look.column(block.subject, key).0).collect();
+        let cells: Vec<Vec<String>> =
+            rows.iter().map(|row| keys.iter().map(|key| self.look.cell(block, row, key)).collect()).collect();
+        let names = rows.iter().map(|row| row.name.chars().count()).max().unwrap_or(0);
+        let name_width = names.max(block.subject.row_title().len()).max(6);
+        // Wide enough for most figures, so that columns keep their place from block to block.
+        let widths: Vec<usize> = titles
+            .iter()
+            .enumerate()
+            .map(|(at, title)| cells.iter().map(|cells| cells[at].len()).max().unwrap_or(0).max(title.len()).max(7))
+            .collect();
+        if rows.len() > 1 || is_one_of_several || self.since_heading >= HEADING_EVERY {
+            self.since_heading = 0;
+            text.push_str(&format!("{:>8} {:>name_width$}", "Time", block.subject.row_title()));
+            for (title, width) in titles.iter().zip(&widths) {
+                text.push_str(&format!(" {title:>width$}"));
+            }
+            text.push('\n');
+        }
+        self.since_heading += 1;
+        let time = if block.since_boot { "boot".to_string() } else { clock(wall_ns) };
+        for (row, cells) in rows.iter().zip(&cells) {
+            text.push_str(&format!("{time:>8} {:>name_width$}", row.name));
+            for (cell, width) in cells.iter().zip(&widths) {
+                text.push_str(&format!(" {cell:>width$}"));
+            }
+            text.push('\n');
+        }
+    }
+}
+
+impl<W: Write> Sink for StatLines<W> {
+    fn accept(&mut self, batch: &Batch) -> Result<(), RecordingError> {
+        self.fold.accept(batch)
+    }
+
+    fn commit(&mut self) -> Result<(), RecordingError> {
+        let blocks = self.fold.commit();
+        let text = self.text(&blocks);
+        // One write per sample: a reader never sees half of one.
+        self.out.write_all(text.as_bytes()).and_then(|()| self.out.flush()).map_err(output_error)
+    }
+}
+
+/// `10:27:44` of UTC.
+fn clock(wall_ns: i64) -> String {
+    format_wall(wall_ns).get(11..19).unwrap_or("?").to_string()
+}
+
+/// nicstat's rounding for programs.
+fn digits(value: Option<f64>) -> String {
+    let Some(value) = value else { return "?".to_string() };
+    let decimals = match value {
+        value if value < 10.0 => 3,
+        value if value < 100.0 => 2,
+        value if value < 10_000.0 => 1,
+        _ => 0,
+    };
+    format!("{value:.decimals$}")
+}
+
+/// nicstat's fields, in its order. What it always prints as 0 on Linux (no-can-put, defer) is 0 here too; bytes of TCP,
+/// which the kernel does not count, are unknown.
+fn parseable(block: &StatBlock, row: &StatRow, wall_ns: i64, extended: bool) -> String {
+    let (zero, unknown) = (Some(0.0), None);
+    let value = |key: &str| block.value(row, key);
+    let values: Vec<Option<f64>> = match block.subject {
+        Subject::Net => {
+            let mut values: Vec<Option<f64>> = [
+                "rx_kib_per_s",
+                "tx_kib_per_s",
+                "rx_packets_per_s",
+                "tx_packets_per_s",
+                "util_percent",
+                "saturation_per_s",
+            ]
+            .map(value)
+            .to_vec();
+            if extended {
+                values.extend(["rx_errors_per_s", "tx_errors_per_s", "collisions_per_s"].map(value));
+                values.extend([zero, zero]);
+            }
+            values
+        }
+        Subject::Tcp => {
+            let mut values = vec![unknown, unknown];
+            values.extend(
+                [
+                    "in_segments_per_s",
+                    "out_segments_per_s",
+                    "resets_per_s",
+                    "attempt_fails_per_s",
+                    "retransmit_percent",
+                    "passive_opens_per_s",
+                    "active_opens_per_s",
+                    "listen_drops_per_s",
+                ]
+                .map(value),
+            );
+            values
+        }
+        Subject::Udp => ["in_datagrams_per_s", "out_datagrams_per_s", "in_errors_per_s", "send_buffer_errors_per_s"]
+            .map(value)
+            .to_vec(),
+        _ => row.values.clone(),
+    };
+    let fields: Vec<String> = values.into_iter().map(digits).collect();
+    format!("{}:{}:{}\n", wall_ns.div_euclid(1_000_000_000), row.name, fields.join(":"))
+}
+
+/// All figures with six digits behind the point; unknown ones are empty.
+fn csv(block: &StatBlock, row: &StatRow, wall_ns: i64) -> String {
+    let quoted = if row.name.contains([',', '"', '\n']) {
+        format!("\"{}\"", row.name.replace('"', "\"\""))
+    } else {
+        row.name.clone()
+    };
+    let values: Vec<String> =
+        row.values.iter().map(|value| value.map(|value| format!("{value:.6}")).unwrap_or_default()).collect();
+    format!("{:.3},{quoted},{:.6},{}\n", wall_ns as f64 / 1e9, block.seconds, values.join(","))
+}
+
+/// One row as an object; unknown figures are null.
+fn object(block: &StatBlock, row: &StatRow, wall_ns: i64) -> Value {
+    let mut object = json!({
+        "schema": SCHEMA,
+        "subject": block.subject.name(),
+        "name": row.name,
+        "t_ns": block.t_ns,
+        "time_unix_s": wall_ns as f64 / 1e9,
+        "interval_s": block.seconds,
+        "since_boot": block.since_boot,
+    });
+    if let Some(fields) = object.as_object_mut() {
+        let columns = block.subject.columns().iter().map(|column| column.key.to_string());
+        fields.extend(columns.zip(row.values.iter().map(|value| json!(value))));
+    }
+    object
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use analyze::stat::StatOptions;
+
+    fn block(subject: Subject, rows: &[(&str, f64)]) -> StatBlock {
+        let rows = rows
+            .iter()
+            .map(|(name, value)| StatRow {
+                name: (*name).to_string(),
+                values: subject.columns().iter().map(|_| Some(*value)).collect(),
+            })
+            .collect();
+        StatBlock { subject, t_ns: 0, seconds: 1.0, since_boot: false, rows }
+    }
+
+    fn text(look: StatLook, blocks: &[StatBlock]) -> String {
+        let wall = Box::new(|_| 1_795_170_446_500_000_000);
+        let fold = StatFold::new(&[], &StatOptions::default());
+        StatLines::new(Vec::new(), fold, look, wall).text(blocks)
+    }
+
+    #[test]
+    fn nicstats_fields() {
+        let look = StatLook { form: StatForm::Parseable, ..StatLook::default() };
+        let net = block(Subject::Net, &[("eth0:1", 22.966)]);
+        assert_eq!(
+            text(look.clone(), std::slice::from_ref(&net)),
+            "1795170446:eth0:1:22.97:22.97:22.97:22.97:22.97:22.97\n"
+        );
+        let extended = text(StatLook { extended: true, ..look.clone() }, &[net]);
+        assert_eq!(extended.trim().split(':').count(), 13 + 1, "the name holds a colon");
+        let tcp = text(look.clone(), &[block(Subject::Tcp, &[("TCP", 0.0)])]);
+        assert_eq!(tcp, "1795170446:TCP:?:?:0.000:0.000:0.000:0.000:0.000:0.000:0.000:0.000\n");
+        let udp = text(look, &[block(Subject::Udp, &[("UDP", 12_345.6)])]);
+        assert_eq!(udp, "1795170446:UDP:12346:12346:12346:12346\n");
+    }
+
+    #[test]
+    fn nicstats_columns() {
+        let lines = text(StatLook::default(), &[block(Subject::Net, &[("eth0", 1.0), ("lo", 2.0)])]);
+        let lines: Vec<&str> = lines.lines().collect();
+        assert_eq!(lines[0], "    Time    Int   rKB/s   wKB/s   rPk/s   wPk/s    rAvs    wAvs   %Util     Sat");
+        assert_eq!(lines[1], "10:27:26   eth0    1.00    1.00    1.00    1.00    1.00    1.00    1.00    1.00");
+        assert_eq!(lines.len(), 3);
+    }
+
+    #[test]
+    fn rows_are_left_out() {
+        let net = block(Subject::Net, &[("eth0", 0.0), ("lo", 2.0)]);
+        let of = |look: StatLook| {
+            text(StatLook { form: StatForm::Csv, ..look }, std::slice::from_ref(&net)).lines().count() - 1
+        };
+        assert_eq!(of(StatLook::default()), 2);
+        assert_eq!(of(StatLook { skip_idle: true, ..StatLook::default() }), 1);
+        assert_eq!(of(StatLook { skip_loopback: true, ..StatLook::default() }), 1);
+        assert_eq!(of(StatLook { only: vec!["wlan0".into()], ..StatLook::default() }), 0);
+        let cpus = block(Subject::Cpu, &[("all", 1.0), ("0", 1.0), ("1", 0.0)]);
+        let of = |look: StatLook| {
+            text(StatLook { form: StatForm::Json, ..look }, std::slice::from_ref(&cpus)).lines().count()
+        };
+        assert_eq!(of(StatLook::default()), 1);
+        assert_eq!(of(StatLook { each_cpu: true, ..StatLook::default() }), 3);
+        assert_eq!(of(StatLook { busy_cpus: true, ..StatLook::default() }), 2);
+    }
+
+    #[test]
+    fn unknown_is_never_zero() {
+        let mut net = block(Subject::Net, &[("eth0", 1.0)]);
+        net.rows[0].values.fill(None);
+        let of = |form| text(StatLook { form, ..StatLook::default() }, std::slice::from_ref(&net));
+        assert!(of(StatForm::Columns).lines().nth(1).unwrap().contains('?'));
+        assert!(of(StatForm::Json).contains("\"util_percent\":null"));
+        assert!(of(StatForm::Csv).lines().nth(1).unwrap().ends_with(",,,"));
+    }
+}
