@@ -119,7 +119,7 @@ const fn all(
     View { id, title, explanation, kind, compute: Compute::All(compute) }
 }
 
-static VIEWS: [View; 27] = [
+static VIEWS: [View; 28] = [
     all(
         "sweep.load_response",
         "Load and response time",
@@ -284,6 +284,13 @@ static VIEWS: [View; 27] = [
         tables::stalls,
         "Times in which no operation completed although operations were due or in flight.",
     ),
+    all(
+        "recording.objectives",
+        "Objectives",
+        Kind::Table,
+        tables::objectives,
+        "What each run had to achieve: a condition that came true is an objective missed.",
+    ),
     all("recording.events", "Events", Kind::Table, tables::events, "What happened that belongs to no interval."),
 ];
 
@@ -317,7 +324,7 @@ pub fn compute(reader: &Reader, id: &str, selection: &Selection) -> Result<ViewD
 }
 
 /// Edit distance.
-fn distance(a: &str, b: &str) -> usize {
+pub(crate) fn distance(a: &str, b: &str) -> usize {
     let b: Vec<char> = b.chars().collect();
     let mut row: Vec<usize> = (0..=b.len()).collect();
     for (i, left) in a.chars().enumerate() {

@@ -27,6 +27,8 @@ pub struct Facts {
     pub disks: BTreeMap<String, Vec<DiskPoint>>,
     /// What happened.
     pub events: Vec<rows::Event>,
+    /// What came of the objectives that the recording was made with.
+    pub objectives: Vec<crate::Verdict>,
 }
 
 /// One run.
@@ -202,6 +204,7 @@ impl Facts {
             cpu: counters::cpu(&reader.table::<rows::Cpu>()?),
             disks: counters::disks(&reader.table::<rows::Disk>()?),
             events: reader.table::<rows::Event>()?,
+            objectives: crate::objectives(reader)?,
             runs,
         })
     }

@@ -5,6 +5,7 @@
 //! Percentiles always come from merged histograms and are never averaged.
 
 mod catalogue;
+mod condition;
 mod facts;
 mod interval;
 mod model;
@@ -18,6 +19,10 @@ mod values;
 mod view;
 
 pub use catalogue::{Kind, Selection, View, compute, view, views};
+pub use condition::{
+    Condition, ConditionError, Evidence, Judge, Judgement, Names, Verdict, measures_markdown, names_of, objectives,
+    verdicts,
+};
 pub use facts::{CpuPoint, DiskPoint, Facts, IntervalFacts, OpCount, PhaseSpan, RunFacts, Stall, TotalFacts};
 pub use interval::{IntervalLine, LineFold};
 pub use model::{

@@ -5,7 +5,7 @@ mod warnings;
 use crate::model::{
     Appendix, Figure, Fold, HardwareGroup, RecordingInfo, ReportModel, RunModel, RunSummary, Source, StallModel, Tone,
 };
-use crate::{AnalyzeError, Facts, RunFacts, Selection, Unit, tables, views};
+use crate::{AnalyzeError, Facts, Judgement, RunFacts, Selection, Unit, View, tables, views};
 use quantity::histogram::Histogram;
 use quantity::text::{format_bytes, format_wall};
 use recording::Reader;
@@ -21,7 +21,9 @@ const SCHEMA: &str = "iodyno.report/1";
 pub fn report_model(reader: &Reader) -> Result<ReportModel, AnalyzeError> {
     let facts = Facts::read(reader, &Selection::default())?;
     let runs: Vec<RunModel> = facts.runs.iter().map(|run| run_model(&facts, run)).collect();
-    let overview = views().iter().filter(|view| !view.is_of_a_run() && view.id.starts_with("sweep."));
+    let shown = |view: &&View| view.id == "recording.objectives" || view.id.starts_with("sweep.");
+    let mut overview: Vec<&View> = views().iter().filter(|view| !view.is_of_a_run()).filter(shown).collect();
+    overview.sort_by_key(|view| !view.id.starts_with("recording."));
     let title = match facts.manifest.sources.first() {
         Some((name, _)) => name.rsplit('/').next().unwrap_or(name).to_string(),
         None => facts.manifest.id.clone(),
@@ -30,10 +32,10 @@ pub fn report_model(reader: &Reader) -> Result<ReportModel, AnalyzeError> {
         schema: SCHEMA.to_string(),
         title,
         sentence: sentence(&facts, &runs),
-        figures: headline(&facts, &runs),
+        figures: headline(&facts, &runs).into_iter().chain(objectives_figure(&facts)).collect(),
         recording: recording_info(&facts),
         warnings: warnings::warnings(&facts, &runs),
-        overview: overview.filter_map(|view| view.draw(&facts, None)).collect(),
+        overview: overview.into_iter().filter_map(|view| view.draw(&facts, None)).collect(),
         appendix: appendix(&facts),
         runs,
     })
@@ -137,6 +139,21 @@ fn error_figure(errors: f64, ops: f64) -> Figure {
         detail: format!("{} operations", Unit::Operations.format(Some(ops))),
         tone: if errors > 0.0 { Tone::Error } else { Tone::Plain },
     }
+}
+
+/// How many objectives were met; `None` when there were none.
+fn objectives_figure(facts: &Facts) -> Option<Figure> {
+    let of = |judgement: Judgement| facts.objectives.iter().filter(|verdict| verdict.judgement == judgement).count();
+    let (missed, unknown, all) = (of(Judgement::Missed), of(Judgement::Unknown), facts.objectives.len());
+    if all == 0 {
+        return None;
+    }
+    let (value, tone) = match (missed, unknown) {
+        (0, 0) => ("all met".to_string(), Tone::Plain),
+        (0, unknown) => (format!("{unknown} not judged"), Tone::Warning),
+        (missed, _) => (format!("{missed} missed"), Tone::Error),
+    };
+    Some(Figure { label: "Objectives".to_string(), value, detail: format!("of {all}"), tone })
 }
 
 fn run_figures(run: &RunFacts, summary: &RunSummary) -> Vec<Figure> {

@@ -80,6 +80,7 @@ impl RunFold {
             cpu: std::mem::take(&mut self.cpu),
             disks: BTreeMap::new(),
             events: Vec::new(),
+            objectives: Vec::new(),
         };
         debug_assert!(run.intervals.iter().all(|interval| interval.response == Histogram::default()));
         run_summary(&facts, &run)

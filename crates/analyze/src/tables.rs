@@ -258,6 +258,23 @@ pub(crate) fn stalls(_: &Facts, run: &RunFacts) -> Option<Drawing> {
     })
 }
 
+pub(crate) fn objectives(facts: &Facts) -> Option<Drawing> {
+    let mut verdicts: Vec<&crate::Verdict> = facts.objectives.iter().collect();
+    verdicts.sort_by_key(|verdict| (std::cmp::Reverse(verdict.judgement), verdict.run_index));
+    let text =
+        |of: &dyn Fn(&crate::Verdict) -> String| verdicts.iter().map(|verdict| of(verdict)).collect::<Vec<String>>();
+    let run = |verdict: &crate::Verdict| format!("{} {}", verdict.run, verdict.detail).trim_end().to_string();
+    drawing(Table {
+        columns: vec![
+            Column::text("objective", text(&|verdict| verdict.judgement.word().to_string())),
+            Column::text("run", text(&run)),
+            Column::text("fail if", text(&|verdict| verdict.condition.clone())),
+            Column::text("measured", text(&|verdict| verdict.sentence.clone())),
+        ],
+        omitted: 0,
+    })
+}
+
 pub(crate) fn events(facts: &Facts) -> Option<Drawing> {
     let text = |of: &dyn Fn(&recording::rows::Event) -> String| facts.events.iter().map(of).collect::<Vec<String>>();
     drawing(Table {

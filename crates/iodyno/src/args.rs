@@ -27,6 +27,8 @@ pub(crate) enum Command {
     Run(Box<RunArgs>),
     /// (Re)write the HTML report of a recording.
     Report(ReportArgs),
+    /// Judge a recording by conditions: exit code 5 when one came true.
+    Check(CheckArgs),
     /// Draw one view of a recording as SVG or PNG, or list the views.
     Chart(ChartArgs),
     /// Write a table of a recording as CSV, JSON or Parquet, percentiles worked out.
@@ -44,6 +46,7 @@ pub(crate) enum Command {
       iodyno run oltp.vdb lun=/dev/nvme0n1 -e 60 -i 1   fill in $lun, 60 s per run, a line per second\n  \
       iodyno run oltp.vdb --dry-run                     what would happen; no I/O\n  \
       iodyno run oltp.vdb --json | jq .response_ns.p99  one object per interval\n  \
+      iodyno run oltp.vdb --fail-if 'response_ns_p99 > 5ms'  an objective: exit code 5 when a run misses it\n  \
       iodyno run -t                                     Vdbench's quick test on a 40 MB scratch file\n  \
       iodyno run oltp.vdb + iorate=max,elapsed=10       add to every rd=\n\n\
     Vdbench's flags -f -o -e -i -w -s -l -t -t1 -t2 -tf and `+` work as there; see docs/vdbench.md.")]
@@ -78,6 +81,10 @@ pub(crate) struct RunArgs {
     /// Text added to every rd= (Vdbench's `+ text`).
     #[arg(long = "add", value_name = "TEXT")]
     pub(crate) addition: Option<String>,
+    /// Fail with exit code 5 when this comes true in a run: 'response_ns_p99{op=read} > 5ms for 10s',
+    /// 'achieved < 0.99 * offered', 'errors > 0' (docs/objectives.md). May be given several times.
+    #[arg(long, value_name = "CONDITION")]
+    pub(crate) fail_if: Vec<String>,
     /// Permit overwriting what is on this device or in this file; name it exactly. May be given several times.
     #[arg(long, value_name = "DEVICE|FILE")]
     pub(crate) destroy: Vec<PathBuf>,
@@ -137,6 +144,25 @@ pub(crate) struct ReportArgs {
     /// Where to write it; default: report.html in the recording.
     #[arg(short, long, value_name = "FILE")]
     pub(crate) output: Option<PathBuf>,
+}
+
+/// Arguments of `iodyno check`.
+#[derive(Debug, Args)]
+#[command(after_help = "Examples:\n  \
+      iodyno check results/monday                                          by the objectives that it was run with\n  \
+      iodyno check results/monday --fail-if 'response_ns_p99{op=read} > 5ms for 10s'\n  \
+      iodyno check results/* --fail-if 'achieved < 0.99 * offered' --fail-if 'errors > 0'\n\n\
+    The language of conditions: docs/objectives.md. Exit code 0: all met, 5: one was missed.")]
+pub(crate) struct CheckArgs {
+    /// Recordings.
+    #[arg(required = true, value_name = "RECORDING")]
+    pub(crate) recordings: Vec<PathBuf>,
+    /// A condition that must not come true in any run; may be given several times. Left out: those of the recording.
+    #[arg(long, value_name = "CONDITION")]
+    pub(crate) fail_if: Vec<String>,
+    /// One JSON object per run and condition on standard output (docs/json.md).
+    #[arg(long)]
+    pub(crate) json: bool,
 }
 
 /// Arguments of `iodyno chart`.

@@ -16,6 +16,8 @@ pub(crate) struct Failure {
 pub(crate) const PARAMETERS: u8 = 2;
 /// A target failed.
 pub(crate) const TARGET: u8 = 3;
+/// An objective was missed.
+pub(crate) const OBJECTIVE: u8 = 5;
 /// A recording is not complete, or not to be read.
 pub(crate) const RECORDING: u8 = 6;
 /// Refused, to protect data.
@@ -33,7 +35,9 @@ impl Failure {
 impl From<SessionError> for Failure {
     fn from(error: SessionError) -> Self {
         let code = match &error {
-            SessionError::Unsupported(_) | SessionError::NoMaximum { .. } => PARAMETERS,
+            SessionError::Unsupported(_) | SessionError::NoMaximum { .. } | SessionError::Objective { .. } => {
+                PARAMETERS
+            }
             SessionError::Target(error) => target_code(error),
             SessionError::Engine(error) if error.is_privilege() => PRIVILEGE,
             SessionError::Engine(error) if error.is_parameter() => PARAMETERS,

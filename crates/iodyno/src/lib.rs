@@ -3,8 +3,10 @@
 
 mod args;
 mod chart;
+mod check;
 mod exit;
 mod export;
+mod objectives;
 mod record;
 mod report;
 mod run;
@@ -33,6 +35,7 @@ pub fn main(arguments: Vec<String>) -> ExitCode {
     let result = match cli.command {
         args::Command::Run(run) => run::run(&run, &arguments),
         args::Command::Report(report) => report::run(&report),
+        args::Command::Check(check) => check::run(&check),
         args::Command::Chart(chart) => chart::run(&chart, &arguments),
         args::Command::Export(export) => export::run(&export),
         args::Command::Stat(stat) => stat::run(&stat, &arguments),

@@ -2,6 +2,7 @@
 
 use crate::args::{EngineArg, RunArgs};
 use crate::exit::{Failure, PARAMETERS, REFUSED};
+use crate::objectives;
 use params::{Diagnostic, Disk, Options, Severity};
 use plan::{Plan, Source};
 use session::{Face, Request, StopFlag};
@@ -11,7 +12,9 @@ use target::Policy;
 
 /// Executes the parameter files, or shows what would happen; gives the exit code.
 pub(crate) fn run(args: &RunArgs, command_line: &[String]) -> Result<u8, Failure> {
-    let plan = read_plan(args)?;
+    let mut plan = read_plan(args)?;
+    objectives::add(&mut plan, &args.fail_if);
+    objectives::check(&plan)?;
     let policy = Policy { destroy: args.destroy.clone(), never_create: plan.settings.format == Some(false) };
     if args.dry_run {
         return dry_run(args, &plan, &policy);

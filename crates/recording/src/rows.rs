@@ -128,6 +128,24 @@ tables! {
         detail: String, "", Text;
     }
 
+    /// What a run had to achieve, and what came of it.
+    Objective = "objective" from "the session" since 1 {
+        /// When it was judged: at the end of the run.
+        t_ns: i64, "ns", Time;
+        /// The same since the recording's start.
+        t_s: f64, "s", Time;
+        /// Title of the run.
+        run: String, "", Name;
+        /// Position of the run in the order of execution.
+        run_index: i32, "", Gauge;
+        /// The condition that must not come true (docs/objectives.md).
+        condition: String, "", Text;
+        /// `met`, `missed` or `not judged`.
+        verdict: String, "", Name;
+        /// What was measured, in a sentence.
+        sentence: String, "", Text;
+    }
+
     /// Something that happened once.
     Event = "event" from "whoever met it" since 1 {
         /// When.

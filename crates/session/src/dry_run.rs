@@ -48,7 +48,11 @@ pub fn dry_run(plan: &Plan, policy: &Policy) -> DryRun {
                 lines.push(format!("    command {label} this run, with your rights: {}", command.line));
             }
         }
+        lines.extend(run.objectives.iter().map(|objective| format!("    fails if: {}", objective.text)));
         duration_ns = duration_ns.zip(duration_of(run)).map(|(sum, run)| sum.saturating_add(run));
+    }
+    for objective in &plan.objectives {
+        lines.push(format!("every run fails if: {}", objective.text));
     }
     lines.push(match duration_ns {
         Some(ns) => format!("time: {} at most", format_ns(ns)),

@@ -29,6 +29,14 @@ pub enum SessionError {
         /// Why.
         source: std::io::Error,
     },
+    /// An objective cannot be read.
+    #[error("the objective `{text}` cannot be read: {source}")]
+    Objective {
+        /// As written.
+        text: String,
+        /// What is wrong.
+        source: analyze::ConditionError,
+    },
     /// Neither a rate nor a reference for one.
     #[error(
         "run {run} asks for a share of the greatest rate, but no run before it went at full speed; put a run with iorate=max before it"

@@ -2,11 +2,13 @@
 
 use crate::dry_run::{access_of, duration_of};
 use crate::face::Face;
+use crate::objectives::{Objectives, objective_mistakes};
 use crate::outcome::{Ending, Outcome};
 use crate::rates::{Achieved, Decision};
 use crate::run_loop::{Cause, RunContext, RunResult, execute as execute_run};
 use crate::spine::Spine;
 use crate::{SessionError, StopFlag, commands, format};
+use analyze::Judgement;
 use collect::Sampler;
 use engine::{EngineChoice, Options, Pace};
 use plan::{Command, Plan, Repeat, Run};
@@ -47,6 +49,10 @@ pub fn execute(request: &Request, face: &mut dyn Face, stop: &StopFlag) -> Resul
     if !plan.unsupported.is_empty() {
         return Err(SessionError::Unsupported(plan.unsupported.iter().map(|what| what.sentence.clone()).collect()));
     }
+    let (objectives, conditions) = match objective_mistakes(plan).into_iter().next() {
+        Some((objective, source)) => return Err(SessionError::Objective { text: objective.text, source }),
+        None => Objectives::of(plan).map_err(|source| SessionError::Objective { text: String::new(), source })?,
+    };
     let targets = open_targets(plan, &request.policy)?;
     let own_cost = engine::own_cost();
     let mut manifest = Manifest::new(&request.command_line);
@@ -59,7 +65,8 @@ pub fn execute(request: &Request, face: &mut dyn Face, stop: &StopFlag) -> Resul
         request,
         plan,
         targets,
-        spine: Spine::new(writer, face, origin_ns, plan.runs.len()),
+        spine: Spine::new(writer, face, origin_ns, plan.runs.len(), conditions),
+        objectives,
         sampler: Sampler::new(&plan_paths(plan)),
         options: Options { choice: request.engine, workers: request.workers },
         stop,
@@ -109,6 +116,7 @@ struct Life<'a, 'b> {
     plan: &'a Plan,
     targets: Vec<Option<Opened>>,
     spine: Spine<'b>,
+    objectives: Objectives,
     sampler: Sampler,
     options: Options,
     stop: &'a StopFlag,
@@ -138,6 +146,11 @@ impl Life<'_, '_> {
                 self.one(run, round)?;
             }
             round += 1;
+        }
+        for sentence in self.objectives.never_judged() {
+            self.spine.event("error", "objective", None, None, &sentence)?;
+            self.spine.messages.push(sentence);
+            self.ending = self.ending.max(Ending::ObjectiveMissed);
         }
         self.commands(&self.plan.settings.end_commands.clone(), None)
     }
@@ -247,7 +260,22 @@ impl Life<'_, '_> {
         let result = execute_run(&context, &mut self.spine, &mut self.sampler)?;
         self.errors += result.all.errors;
         self.judge(title, &result)?;
+        self.objectives(run, run_index)?;
         Ok(result)
+    }
+
+    /// Did the run achieve what it had to? Filling the targets has no objectives.
+    fn objectives(&mut self, run: &Run, run_index: i32) -> Result<(), SessionError> {
+        let which = if run.format { Vec::new() } else { self.objectives.of_run(self.plan, run) };
+        let verdicts = self.spine.judge(run_index, &which)?;
+        self.objectives.learn(&verdicts);
+        for verdict in verdicts.iter().filter(|verdict| verdict.judgement != Judgement::Met) {
+            self.spine.messages.push(verdict.told());
+            if verdict.judgement == Judgement::Missed {
+                self.ending = self.ending.max(Ending::ObjectiveMissed);
+            }
+        }
+        Ok(())
     }
 
     /// Says what went wrong in a run.

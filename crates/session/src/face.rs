@@ -1,5 +1,6 @@
 //! The faces that can watch a run.
 
+use analyze::Verdict;
 use recording::{RecordingError, Sink};
 use std::io::{Stdout, Write};
 use tui::{JsonLines, Look, RunHeader, Terminal};
@@ -17,6 +18,12 @@ pub trait Face: Sink {
     /// # Errors
     /// Nobody reads any more.
     fn run_ended(&mut self) -> Result<(), RecordingError>;
+
+    /// What came of the objectives of the run that has ended.
+    ///
+    /// # Errors
+    /// Nobody reads any more.
+    fn verdicts(&mut self, verdicts: &[Verdict]) -> Result<(), RecordingError>;
 
     /// A sentence for the user.
     ///
@@ -40,6 +47,10 @@ impl<W: Write> Face for Terminal<W> {
         Self::run_ended(self)
     }
 
+    fn verdicts(&mut self, verdicts: &[Verdict]) -> Result<(), RecordingError> {
+        Self::verdicts(self, verdicts)
+    }
+
     fn note(&mut self, sentence: &str) -> Result<(), RecordingError> {
         Self::note(self, sentence)
     }
@@ -49,7 +60,7 @@ impl<W: Write> Face for Terminal<W> {
     }
 }
 
-/// JSON lines say intervals and nothing else.
+/// JSON lines say intervals and verdicts, and nothing else.
 impl<W: Write> Face for JsonLines<W> {
     fn run_started(&mut self, _header: RunHeader) -> Result<(), RecordingError> {
         Ok(())
@@ -57,6 +68,10 @@ impl<W: Write> Face for JsonLines<W> {
 
     fn run_ended(&mut self) -> Result<(), RecordingError> {
         Ok(())
+    }
+
+    fn verdicts(&mut self, verdicts: &[Verdict]) -> Result<(), RecordingError> {
+        Self::verdicts(self, verdicts)
     }
 
     fn note(&mut self, _sentence: &str) -> Result<(), RecordingError> {

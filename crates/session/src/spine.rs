@@ -4,9 +4,10 @@ use crate::SessionError;
 use crate::face::Face;
 use crate::rows::{Stretch, signed};
 use crate::run_loop::RunContext;
+use analyze::{Condition, Judge, Verdict};
 use engine::{Harvest, Pace};
 use quantity::clock;
-use recording::rows::{EngineInterval, Event, OpInterval, Phase, RunTotal};
+use recording::rows::{EngineInterval, Event, Objective, OpInterval, Phase, RunTotal};
 use recording::{Batch, RecordingError, Row, Sink, Writer};
 use tui::RunHeader;
 
@@ -21,12 +22,19 @@ pub(crate) struct Spine<'a> {
     last_anchor_ns: u64,
     run_count: usize,
     remaining_ns: Option<u64>,
+    judge: Judge,
     /// Sentences for the end of the command.
     pub(crate) messages: Vec<String>,
 }
 
 impl<'a> Spine<'a> {
-    pub(crate) fn new(writer: Writer, face: &'a mut dyn Face, origin_ns: u64, run_count: usize) -> Self {
+    pub(crate) fn new(
+        writer: Writer,
+        face: &'a mut dyn Face,
+        origin_ns: u64,
+        run_count: usize,
+        conditions: Vec<Condition>,
+    ) -> Self {
         Self {
             writer,
             face: Some(face),
@@ -34,6 +42,7 @@ impl<'a> Spine<'a> {
             last_anchor_ns: origin_ns,
             run_count,
             remaining_ns: None,
+            judge: Judge::new(conditions),
             messages: Vec::new(),
         }
     }
@@ -70,6 +79,7 @@ impl<'a> Spine<'a> {
     fn publish(&mut self, batches: &[Batch]) -> Result<(), SessionError> {
         for batch in batches {
             self.writer.accept(batch)?;
+            self.judge.accept(batch)?;
         }
         self.writer.commit()?;
         self.face(|face| {
@@ -196,6 +206,29 @@ impl<'a> Spine<'a> {
         self.rows(totals)?;
         self.face(|face| face.run_ended());
         Ok(())
+    }
+
+    /// Judges conditions over a run that has ended: into the recording first, then to the face.
+    pub(crate) fn judge(&mut self, run_index: i32, which: &[usize]) -> Result<Vec<Verdict>, SessionError> {
+        let verdicts = self.judge.verdicts(run_index, which);
+        let t_ns = clock::now_ns();
+        let rows: Vec<Objective> = verdicts
+            .iter()
+            .map(|verdict| Objective {
+                t_ns: signed(t_ns),
+                t_s: self.seconds(t_ns),
+                run: verdict.run.clone(),
+                run_index,
+                condition: verdict.condition.clone(),
+                verdict: verdict.judgement.word().to_string(),
+                sentence: verdict.sentence.clone(),
+            })
+            .collect();
+        if !rows.is_empty() {
+            self.rows(&rows)?;
+            self.face(|face| face.verdicts(&verdicts));
+        }
+        Ok(verdicts)
     }
 
     /// Seals the recording; the face has nothing more to say. A recording that broke off is left as it is: its journal

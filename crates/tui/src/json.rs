@@ -1,13 +1,16 @@
 //! One JSON object per interval, for programs (docs/json.md). Units are in the names; missing is null.
 
 use crate::output_error;
-use analyze::{Fold, IntervalLine, LineFold};
+use analyze::{Fold, IntervalLine, LineFold, Verdict};
 use recording::{Batch, RecordingError, Sink};
 use serde_json::{Value, json};
 use std::io::Write;
 
 /// Name and version of the objects' shape.
 const SCHEMA: &str = "iodyno.interval/1";
+
+/// Name and version of a verdict's shape.
+const OBJECTIVE_SCHEMA: &str = "iodyno.objective/1";
 
 fn fold(fold: &Fold) -> Value {
     // Times are whole nanoseconds, except the mean.
@@ -65,7 +68,28 @@ pub fn json_line(line: &IntervalLine) -> String {
     .to_string()
 }
 
-/// Writes one object per interval and nothing else.
+/// The object of one verdict, without a line break.
+pub fn json_verdict(verdict: &Verdict) -> String {
+    let evidence: Vec<Value> = verdict
+        .evidence
+        .iter()
+        .map(|one| json!({"measure": one.measure, "value": one.value, "text": one.text}))
+        .collect();
+    json!({
+        "schema": OBJECTIVE_SCHEMA,
+        "run": verdict.run,
+        "run_index": verdict.run_index,
+        "detail": verdict.detail,
+        "fail_if": verdict.condition,
+        "verdict": verdict.judgement.word(),
+        "sentence": verdict.sentence,
+        "evidence": evidence,
+        "held_s": verdict.held_s.map(|(from, to)| json!([from, to])),
+    })
+    .to_string()
+}
+
+/// Writes one object per interval, one per verdict, and nothing else.
 #[derive(Debug)]
 pub struct JsonLines<W: Write> {
     out: W,
@@ -76,6 +100,19 @@ impl<W: Write> JsonLines<W> {
     /// Writes to `out`, a line at a time.
     pub fn new(out: W) -> Self {
         Self { out, fold: LineFold::default() }
+    }
+}
+
+impl<W: Write> JsonLines<W> {
+    /// One object per verdict.
+    ///
+    /// # Errors
+    /// The output cannot be written; see [`crate::is_closed`].
+    pub fn verdicts(&mut self, verdicts: &[Verdict]) -> Result<(), RecordingError> {
+        for verdict in verdicts {
+            self.out.write_all(format!("{}\n", json_verdict(verdict)).as_bytes()).map_err(output_error)?;
+        }
+        self.out.flush().map_err(output_error)
     }
 }
 

@@ -11,7 +11,7 @@ mod stat;
 mod table;
 mod terminal;
 
-pub use json::{JsonLines, json_line};
+pub use json::{JsonLines, json_line, json_verdict};
 pub use lines::{average_line, header_lines, interval_line};
 pub use progress::{Progress, progress_line};
 pub use stat::{StatForm, StatLines, StatLook, WallClock};

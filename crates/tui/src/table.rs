@@ -93,6 +93,12 @@ pub fn summary_tables(facts: &Facts, width: usize) -> Vec<String> {
         lines.extend(table_lines(&analyze::totals_table(run), width));
         lines.push(String::new());
     }
+    let objectives = analyze::view("recording.objectives").ok().and_then(|view| view.draw(facts, None));
+    if let Some(analyze::Body::Table(table)) = objectives.map(|view| view.body) {
+        lines.push("objectives".to_string());
+        lines.extend(table_lines(&table, width));
+        lines.push(String::new());
+    }
     while lines.last().is_some_and(String::is_empty) {
         lines.pop();
     }

@@ -3,7 +3,7 @@
 use crate::lines::{average_line, header_lines, interval_line};
 use crate::output_error;
 use crate::progress::{Progress, progress_line};
-use analyze::{LineFold, RunFold, Unit};
+use analyze::{Judgement, LineFold, RunFold, Unit, Verdict};
 use recording::{Batch, RecordingError, Sink};
 use std::io::Write;
 
@@ -156,6 +156,23 @@ impl<W: Write> Terminal<W> {
         let summary = self.summary.end();
         let line = self.style("1", &average_line(&summary, self.look.width));
         self.put(&line)?;
+        self.out.flush().map_err(output_error)
+    }
+
+    /// What came of the objectives of the run that has ended: a line each.
+    ///
+    /// # Errors
+    /// The output cannot be written.
+    pub fn verdicts(&mut self, verdicts: &[Verdict]) -> Result<(), RecordingError> {
+        for verdict in verdicts {
+            let line = verdict.told();
+            let line = match verdict.judgement {
+                Judgement::Missed => self.style("31", &line),
+                Judgement::Unknown => self.style("33", &line),
+                Judgement::Met => self.style("2", &line),
+            };
+            self.put(&line)?;
+        }
         self.out.flush().map_err(output_error)
     }
 

@@ -2,7 +2,7 @@
 
 use super::several;
 use crate::model::{RunModel, Tone, Warning};
-use crate::{Facts, RunFacts, Unit};
+use crate::{Facts, Judgement, RunFacts, Unit};
 use recording::State;
 
 /// A shortfall of the achieved rate that is worth a sentence.
@@ -20,6 +20,7 @@ pub(super) fn warnings(facts: &Facts, runs: &[RunModel]) -> Vec<Warning> {
         rate(run, model, &mut say);
         generator(run, model, &mut say);
     }
+    objectives(facts, &mut found);
     events(facts, &mut found);
     found.sort_by_key(|warning| std::cmp::Reverse(warning.tone));
     found
@@ -118,6 +119,30 @@ fn generator(run: &RunFacts, model: &RunModel, say: &mut dyn FnMut(Tone, String)
     }
     if !run.complete && model.summary.ops > 0.0 {
         say(Tone::Info, "The run's exact totals were not written; they are added up from its intervals, with percentiles within 3.1 %.".to_string());
+    }
+}
+
+/// Objectives that were missed; one that a run could not judge is worth knowing.
+fn objectives(facts: &Facts, found: &mut Vec<Warning>) {
+    let (mut hidden, mut shown) = (0, 0);
+    for verdict in &facts.objectives {
+        let (tone, what) = match verdict.judgement {
+            Judgement::Met => continue,
+            Judgement::Missed => (Tone::Error, "missed"),
+            Judgement::Unknown => (Tone::Warning, "not judged"),
+        };
+        if shown == EVENTS {
+            hidden += 1;
+            continue;
+        }
+        shown += 1;
+        let run = facts.runs.iter().position(|run| run.index == verdict.run_index);
+        let text = format!("Objective {what}: {} (fail if {}).", verdict.sentence, verdict.condition);
+        found.push(Warning { tone, text, run });
+    }
+    if hidden > 0 {
+        let text = format!("{} more were missed or not judged; the table has all.", several(hidden, "objective"));
+        found.push(Warning { tone: Tone::Error, text, run: None });
     }
 }
 

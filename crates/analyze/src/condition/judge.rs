@@ -1,0 +1,465 @@
+//! Rows in, verdicts out: the same for a live run and for a recording.
+
+use super::names::{Clock, Quantity};
+use super::samples::Sample;
+use super::sentence::{Stretch, World, first, holds};
+use super::syntax::{Comparison, Measured, Selector, Truth};
+use super::{Condition, Judgement, Names, Verdict};
+use crate::AnalyzeError;
+use crate::facts::{CpuPoint, OpCount, Stall};
+use quantity::histogram::Histogram;
+use recording::rows::{Cpu, EngineInterval, Objective, OpInterval, Phase, RunTotal};
+use recording::{Batch, Reader, RecordingError};
+use std::collections::{BTreeMap, BTreeSet};
+
+/// The phase that conditions are about: warm-up, drain and filling are left out.
+const PHASE: &str = "measure";
+
+/// Judges conditions over runs.
+#[derive(Debug)]
+pub struct Judge {
+    conditions: Vec<Condition>,
+    /// Of each condition, where its selectors begin among all.
+    bases: Vec<usize>,
+    selectors: Vec<Selector>,
+    /// What single intervals are asked for: measure and selector among all.
+    asked: Vec<(Measured, usize)>,
+    runs: BTreeMap<i32, Record>,
+    cpu: Vec<CpuPoint>,
+    last_cpu: Option<Cpu>,
+}
+
+/// What is known of one run.
+#[derive(Debug, Default)]
+struct Record {
+    title: String,
+    detail: String,
+    /// Start of its first phase.
+    start_ns: Option<i64>,
+    /// Start and end of its measured phase; the end is `i64::MAX` while it lasts.
+    measured: Option<(i64, i64)>,
+    intervals: BTreeMap<i64, Interval>,
+    /// The interval that rows of operations are being added to.
+    open: Option<(i64, Vec<Sample>)>,
+    /// Sums over all closed intervals, by selector.
+    sums: Vec<Sum>,
+    /// Exact totals, by selector; empty until they come.
+    totals: Vec<Sample>,
+    wait: Histogram,
+}
+
+/// One interval, reduced to what conditions ask of it.
+#[derive(Debug, Default)]
+struct Interval {
+    length_ns: i64,
+    /// By [`Judge::asked`].
+    values: Vec<Option<f64>>,
+    /// Nothing completed although something was waiting.
+    stalled: bool,
+    wait: Histogram,
+}
+
+/// One selector over the intervals of a run.
+#[derive(Clone, Debug, Default)]
+struct Sum {
+    sample: Sample,
+    in_flight_ns: f64,
+    stall: Option<Stall>,
+}
+
+impl Judge {
+    /// Will judge these.
+    pub fn new(conditions: Vec<Condition>) -> Self {
+        let (mut bases, mut selectors, mut asked) = (Vec::new(), Vec::new(), Vec::new());
+        for condition in &conditions {
+            let base = selectors.len();
+            bases.push(base);
+            selectors.extend(condition.selectors.iter().cloned());
+            if condition.truth.has_duration() {
+                asked.extend(
+                    condition.measures().into_iter().map(|measured| (measured.clone(), base + measured.selector)),
+                );
+            }
+        }
+        // Of everything together, to tell a stall from silence.
+        selectors.push(Selector::default());
+        Self { conditions, bases, selectors, asked, runs: BTreeMap::new(), cpu: Vec::new(), last_cpu: None }
+    }
+
+    /// Adds a batch; tables that say nothing about a run are passed over.
+    ///
+    /// # Errors
+    /// A batch whose columns are not those of its table.
+    pub fn accept(&mut self, batch: &Batch) -> Result<(), RecordingError> {
+        if self.conditions.is_empty() {
+            return Ok(());
+        }
+        match batch.table.name {
+            "phase" => batch.to_rows::<Phase>()?.iter().for_each(|row| self.phase(row)),
+            "op_interval" => batch.to_rows::<OpInterval>()?.iter().for_each(|row| self.operation(row)),
+            "engine_interval" => batch.to_rows::<EngineInterval>()?.iter().for_each(|row| self.engine(row)),
+            "run_total" => batch.to_rows::<RunTotal>()?.iter().for_each(|row| self.total(row)),
+            "cpu" => batch.to_rows::<Cpu>()?.into_iter().for_each(|row| self.cpu(row)),
+            _ => {}
+        }
+        Ok(())
+    }
+
+    fn record(&mut self, index: i32, title: &str) -> &mut Record {
+        let record = self.runs.entry(index).or_default();
+        if record.title.is_empty() {
+            record.title = title.to_string();
+        }
+        record
+    }
+
+    fn phase(&mut self, row: &Phase) {
+        let record = self.record(row.run_index, &row.run);
+        record.start_ns = Some(record.start_ns.map_or(row.t_ns, |start| start.min(row.t_ns)));
+        if record.detail.is_empty() {
+            record.detail.clone_from(&row.detail);
+        }
+        if row.phase == PHASE {
+            match (row.event.as_str(), &mut record.measured) {
+                ("start", measured) => *measured = Some((row.t_ns, i64::MAX)),
+                ("end", Some(measured)) => measured.1 = row.t_ns,
+                _ => {}
+            }
+        }
+    }
+
+    fn operation(&mut self, row: &OpInterval) {
+        if row.phase != PHASE {
+            return;
+        }
+        let selectors = self.selectors.len();
+        let asked = self.asked.len();
+        let record = self.runs.entry(row.run_index).or_default();
+        if record.title.is_empty() {
+            record.title.clone_from(&row.run);
+        }
+        if record.open.as_ref().is_none_or(|open| open.0 != row.t_ns) {
+            record.close(&self.asked);
+            let fresh = || Interval { values: vec![None; asked], ..Interval::default() };
+            record.intervals.entry(row.t_ns).or_insert_with(fresh).length_ns = row.interval_ns;
+            record.open = Some((row.t_ns, vec![Sample::default(); selectors]));
+        }
+        let Some((_, samples)) = &mut record.open else { return };
+        let count = OpCount { arrivals: row.arrivals, ops: row.ops, bytes: row.bytes, errors: row.errors };
+        for (sample, selector) in samples.iter_mut().zip(&self.selectors) {
+            if selector.admits(&row.workload, &row.target, &row.op) {
+                sample.add(&row.op, count, &row.response, &row.service);
+                sample.in_flight = Some(sample.in_flight.unwrap_or(0.0) + row.in_flight_mean);
+                sample.backlog += row.backlog;
+            }
+        }
+    }
+
+    fn engine(&mut self, row: &EngineInterval) {
+        let asked = self.asked.len();
+        let record = self.record(row.run_index, &row.run);
+        let measured = record.measured.is_some_and(|(from, to)| row.t_ns > from && row.t_ns <= to);
+        if !measured && !record.intervals.contains_key(&row.t_ns) {
+            return;
+        }
+        // Also tells of intervals in which nothing happened at all.
+        let fresh = || Interval { values: vec![None; asked], ..Interval::default() };
+        let interval = record.intervals.entry(row.t_ns).or_insert_with(fresh);
+        interval.length_ns = row.interval_ns;
+        interval.wait.merge(&row.wait);
+        record.wait.merge(&row.wait);
+    }
+
+    fn total(&mut self, row: &RunTotal) {
+        let selectors = self.selectors.clone();
+        let record = self.record(row.run_index, &row.run);
+        if row.phase != PHASE {
+            return;
+        }
+        record.totals.resize(selectors.len(), Sample::default());
+        let count = OpCount { arrivals: row.arrivals, ops: row.ops, bytes: row.bytes, errors: row.errors };
+        for (sample, selector) in record.totals.iter_mut().zip(&selectors) {
+            if selector.admits(&row.workload, &row.target, &row.op) {
+                sample.add(&row.op, count, &row.response, &row.service);
+            }
+        }
+    }
+
+    fn cpu(&mut self, row: Cpu) {
+        if row.cpu == "all" {
+            self.cpu.extend(self.last_cpu.as_ref().and_then(|before| crate::facts::cpu_shares(&row, before)));
+            self.last_cpu = Some(row);
+        }
+    }
+
+    /// Judges the conditions at `which` over a run that has ended; the run is forgotten.
+    pub fn verdicts(&mut self, run_index: i32, which: &[usize]) -> Vec<Verdict> {
+        let Some(mut record) = self.runs.remove(&run_index) else { return Vec::new() };
+        record.close(&self.asked);
+        record.finish(&self.cpu, &self.asked);
+        if let Some((_, to_ns)) = record.measured {
+            self.cpu.retain(|point| point.t_ns >= to_ns);
+        }
+        which
+            .iter()
+            .filter_map(|index| Some((self.conditions.get(*index)?, *index)))
+            .filter(|(condition, _)| condition.is_about(&record.title, run_index))
+            .map(|(condition, index)| self.verdict(condition, index, run_index, &record))
+            .collect()
+    }
+
+    fn verdict(&self, condition: &Condition, index: usize, run_index: i32, record: &Record) -> Verdict {
+        let base = self.bases[index];
+        let whole = |measured: &Measured| record.sums.get(base + measured.selector)?.sample.value(measured.quantity);
+        let longest = |truth: &Truth| record.longest(truth, base, &self.asked);
+        let start_ns = record.start_ns.or(record.intervals.keys().next().copied()).unwrap_or(0);
+        let world = World { whole: &whole, longest: &longest, start_ns };
+        let judgement = world.judgement(&condition.truth);
+        let measures = condition.measures();
+        let mut reasons = Vec::new();
+        match judgement {
+            Judgement::Unknown => reasons.push(unknown(&measures, record, &whole)),
+            known => world.reasons(&condition.truth, known == Judgement::Missed, &mut reasons),
+        }
+        let held = held(&condition.truth, &longest).filter(|stretch| stretch.length_ns() > 0);
+        let seconds = |t_ns: i64| (t_ns - start_ns) as f64 / 1e9;
+        Verdict {
+            condition: condition.text.clone(),
+            run: record.title.clone(),
+            run_index,
+            detail: record.detail.clone(),
+            judgement,
+            sentence: reasons.join("; "),
+            evidence: world.evidence(&measures),
+            held_s: held.map(|stretch| (seconds(stretch.from_ns), seconds(stretch.to_ns))),
+        }
+    }
+}
+
+/// Why a condition could not be judged.
+fn unknown(measures: &[&Measured], record: &Record, whole: &dyn Fn(&Measured) -> Option<f64>) -> String {
+    if record.intervals.is_empty() {
+        return "nothing was measured".to_string();
+    }
+    let missing: Vec<String> = measures
+        .iter()
+        .filter(|measured| whole(measured).is_none())
+        .map(|measured| format!("{} was not measured: no such operation completed", measured.text))
+        .collect();
+    if missing.is_empty() { "a divisor was 0".to_string() } else { missing.join("; ") }
+}
+
+/// The stretch of the first `for` of a tree.
+fn held(truth: &Truth, longest: &dyn Fn(&Truth) -> Option<Stretch>) -> Option<Stretch> {
+    match truth {
+        Truth::Compare(..) => None,
+        Truth::And(a, b) | Truth::Or(a, b) => held(a, longest).or_else(|| held(b, longest)),
+        Truth::Not(inner) => held(inner, longest),
+        Truth::For(inner, ..) => longest(inner),
+    }
+}
+
+impl Record {
+    /// Ends the interval under way: its histograms go into the sums, what was asked of it is kept.
+    fn close(&mut self, asked: &[(Measured, usize)]) {
+        let Some((t_ns, mut samples)) = self.open.take() else { return };
+        let Some(interval) = self.intervals.get_mut(&t_ns) else { return };
+        let length_ns = interval.length_ns;
+        for sample in &mut samples {
+            sample.seconds = length_ns as f64 / 1e9;
+            sample.stall_ns = if sample.is_stalled() { length_ns } else { 0 };
+        }
+        // The last selector is that of everything together.
+        interval.stalled = samples.last().is_some_and(Sample::is_stalled);
+        for (value, (measured, selector)) in interval.values.iter_mut().zip(asked) {
+            *value = samples[*selector].value(measured.quantity).or(*value);
+        }
+        self.sums.resize(samples.len(), Sum::default());
+        for (sum, sample) in self.sums.iter_mut().zip(&samples) {
+            sum.add(sample, t_ns, length_ns);
+        }
+    }
+
+    /// The run has ended: exact totals take the place of sums, what is known by time only is added.
+    fn finish(&mut self, cpu: &[CpuPoint], asked: &[(Measured, usize)]) {
+        let seconds: f64 = self.intervals.values().map(|interval| interval.length_ns as f64 / 1e9).sum();
+        let totals = std::mem::take(&mut self.totals);
+        let selectors = self.sums.len().max(totals.len());
+        self.sums.resize(selectors, Sum::default());
+        for (place, sum) in self.sums.iter_mut().enumerate() {
+            let sample = &mut sum.sample;
+            if let Some(exact) = totals.get(place).filter(|exact| exact.present) {
+                let rough = std::mem::replace(sample, exact.clone());
+                sample.backlog = rough.backlog;
+                sample.stall_ns = rough.stall_ns;
+            }
+            sample.seconds = seconds;
+            sample.in_flight = (seconds > 0.0).then(|| sum.in_flight_ns / (seconds * 1e9));
+            sample.wait = self.wait.clone();
+        }
+        let share = |point: &CpuPoint| (point.user + point.system + point.irq) / 100.0;
+        for (t_ns, interval) in &mut self.intervals {
+            // Counters are read just after the interval's end.
+            let near = cpu.iter().find(|point| point.t_ns >= *t_ns && point.t_ns < t_ns + interval.length_ns / 2);
+            let sample = Sample { wait: std::mem::take(&mut interval.wait), cpu: near.map(share), ..Sample::default() };
+            for (value, (measured, _)) in interval.values.iter_mut().zip(asked) {
+                if matches!(measured.quantity, Quantity::Cpu | Quantity::Time(Clock::Wait, _)) {
+                    *value = sample.value(measured.quantity);
+                }
+            }
+        }
+        let window = self.intervals.keys().next().zip(self.intervals.last_key_value());
+        if let Some((from_ns, (to_ns, last))) = window {
+            let until_ns = to_ns + last.length_ns / 2;
+            let within: Vec<f64> =
+                cpu.iter().filter(|point| point.t_ns >= *from_ns && point.t_ns < until_ns).map(share).collect();
+            let mean = (!within.is_empty()).then(|| within.iter().sum::<f64>() / within.len() as f64);
+            self.sums.iter_mut().for_each(|sum| sum.sample.cpu = mean);
+        }
+    }
+
+    /// The longest stretch of consecutive intervals in which a part of a condition holds.
+    ///
+    /// An interval in which nothing completed although something was waiting has no times to compare; it goes on with
+    /// what held before it, and begins nothing. `None` when the part could be judged in no interval.
+    fn longest(&self, truth: &Truth, base: usize, asked: &[(Measured, usize)]) -> Option<Stretch> {
+        let telling = first(truth);
+        let falls =
+            telling.is_some_and(|(comparison, ..)| matches!(comparison, Comparison::Less | Comparison::LessOrEqual));
+        let (mut best, mut now, mut known): (Stretch, Option<Stretch>, bool) = (Stretch::default(), None, false);
+        for (t_ns, interval) in &self.intervals {
+            let figure = |measured: &Measured| {
+                let wanted = |one: &&(usize, &(Measured, usize))| {
+                    one.1.1 == base + measured.selector && one.1.0.quantity == measured.quantity
+                };
+                let (place, _) = asked.iter().enumerate().find(|one| wanted(&one))?;
+                interval.values.get(place).copied().flatten()
+            };
+            let outcome = holds(truth, &figure);
+            known |= outcome.is_some();
+            let from_ns = t_ns - interval.length_ns;
+            let touches = |stretch: &Stretch| from_ns - stretch.to_ns <= interval.length_ns / 10;
+            now = match (outcome, now.filter(touches)) {
+                (Some(true), before) => {
+                    let mut stretch = before.unwrap_or(Stretch { from_ns, to_ns: from_ns, worst: None });
+                    let value = telling.and_then(|(_, left, _)| super::sentence::number(&left.number, &figure));
+                    stretch.worst = match (stretch.worst, value) {
+                        (Some(a), Some(b)) => Some(if falls { a.min(b) } else { a.max(b) }),
+                        (a, b) => a.or(b),
+                    };
+                    Some(Stretch { to_ns: *t_ns, ..stretch })
+                }
+                (None, Some(before)) if interval.stalled => Some(Stretch { to_ns: *t_ns, ..before }),
+                _ => None,
+            };
+            if let Some(stretch) = now.filter(|stretch| stretch.length_ns() > best.length_ns()) {
+                best = stretch;
+            }
+        }
+        known.then_some(best)
+    }
+}
+
+impl Sum {
+    fn add(&mut self, sample: &Sample, t_ns: i64, length_ns: i64) {
+        let total = &mut self.sample;
+        total.present |= sample.present;
+        total.count.arrivals += sample.count.arrivals;
+        total.count.ops += sample.count.ops;
+        total.count.bytes += sample.count.bytes;
+        total.count.errors += sample.count.errors;
+        total.reads += sample.reads;
+        total.response.merge(&sample.response);
+        total.service.merge(&sample.service);
+        total.backlog = total.backlog.max(sample.backlog);
+        self.in_flight_ns += sample.in_flight.unwrap_or(0.0) * length_ns as f64;
+        if !sample.is_stalled() {
+            return;
+        }
+        let from_ns = t_ns - length_ns;
+        let stall = match self.stall {
+            Some(stall) if from_ns - stall.to_ns <= length_ns / 10 => Stall { to_ns: t_ns, ..stall },
+            _ => Stall { from_ns, to_ns: t_ns },
+        };
+        total.stall_ns = total.stall_ns.max(stall.length_ns());
+        self.stall = Some(stall);
+    }
+}
+
+/// Judges `conditions` over every run of a recording; runs that only filled the targets are left out.
+///
+/// # Errors
+/// A recording that cannot be read.
+pub fn verdicts(reader: &Reader, conditions: Vec<Condition>) -> Result<Vec<Verdict>, AnalyzeError> {
+    let all: Vec<usize> = (0..conditions.len()).collect();
+    judged(reader, conditions, |_| all.clone())
+}
+
+/// Judges the objectives that a recording was made with, each over the runs that it was set for.
+///
+/// # Errors
+/// A recording that cannot be read.
+pub fn objectives(reader: &Reader) -> Result<Vec<Verdict>, AnalyzeError> {
+    let (mut conditions, mut places): (Vec<Condition>, BTreeMap<i32, Vec<usize>>) = (Vec::new(), BTreeMap::new());
+    for row in reader.table::<Objective>()? {
+        // What an older or newer version wrote may not be understood here; its verdict then stays in its table.
+        let Ok(condition) = Condition::parse(&row.condition) else { continue };
+        let place = conditions.iter().position(|known| *known == condition).unwrap_or_else(|| {
+            conditions.push(condition);
+            conditions.len() - 1
+        });
+        let run = places.entry(row.run_index).or_default();
+        if !run.contains(&place) {
+            run.push(place);
+        }
+    }
+    if conditions.is_empty() {
+        return Ok(Vec::new());
+    }
+    judged(reader, conditions, |run| places.get(&run).cloned().unwrap_or_default())
+}
+
+fn judged(
+    reader: &Reader,
+    conditions: Vec<Condition>,
+    which: impl Fn(i32) -> Vec<usize>,
+) -> Result<Vec<Verdict>, AnalyzeError> {
+    let mut judge = Judge::new(conditions);
+    let phases = reader.table::<Phase>()?;
+    let fillings: BTreeSet<i32> = phases.iter().filter(|row| row.phase == "format").map(|row| row.run_index).collect();
+    phases.iter().for_each(|row| judge.phase(row));
+    for row in reader.rows::<OpInterval>()? {
+        judge.operation(&row?);
+    }
+    for row in reader.rows::<EngineInterval>()? {
+        judge.engine(&row?);
+    }
+    for row in reader.rows::<RunTotal>()? {
+        judge.total(&row?);
+    }
+    for row in reader.rows::<Cpu>()? {
+        judge.cpu(row?);
+    }
+    let runs: Vec<i32> = judge.runs.keys().copied().filter(|run| !fillings.contains(run)).collect();
+    Ok(runs.into_iter().flat_map(|run| judge.verdicts(run, &which(run))).collect())
+}
+
+/// What the labels of a condition may name in a recording.
+///
+/// # Errors
+/// A recording that cannot be read.
+pub fn names(reader: &Reader) -> Result<Names, AnalyzeError> {
+    let mut names = Names::default();
+    let add = |list: &mut Vec<String>, name: String| {
+        if !list.contains(&name) {
+            list.push(name);
+        }
+    };
+    for row in reader.rows::<OpInterval>()? {
+        let row = row?;
+        add(&mut names.workloads, row.workload);
+        add(&mut names.targets, row.target);
+        add(&mut names.runs, row.run);
+    }
+    Ok(names)
+}

@@ -1,0 +1,84 @@
+//! What was measured in an interval or a run, added up for one selector, and the figures read off it.
+
+use super::names::{Clock, Quantity, Statistic};
+use crate::facts::OpCount;
+use quantity::histogram::Histogram;
+
+/// Counts and times of the lanes of one selector.
+#[derive(Clone, Debug, Default)]
+pub(super) struct Sample {
+    /// Was there any lane at all?
+    pub(super) present: bool,
+    /// Length of the time that it is about.
+    pub(super) seconds: f64,
+    pub(super) count: OpCount,
+    pub(super) reads: i64,
+    pub(super) response: Histogram,
+    pub(super) service: Histogram,
+    pub(super) wait: Histogram,
+    /// Mean number in flight.
+    pub(super) in_flight: Option<f64>,
+    pub(super) backlog: i64,
+    /// Longest time without a completion, ns.
+    pub(super) stall_ns: i64,
+    /// Fraction of all CPUs.
+    pub(super) cpu: Option<f64>,
+}
+
+impl Sample {
+    pub(super) fn add(&mut self, op: &str, count: OpCount, response: &Histogram, service: &Histogram) {
+        self.present = true;
+        self.count.arrivals += count.arrivals;
+        self.count.ops += count.ops;
+        self.count.bytes += count.bytes;
+        self.count.errors += count.errors;
+        self.reads += if op == "read" { count.ops } else { 0 };
+        self.response.merge(response);
+        self.service.merge(service);
+    }
+
+    /// Nothing came back, well or failed, although something was due or in flight.
+    pub(super) fn is_stalled(&self) -> bool {
+        self.count.ops == 0
+            && self.count.errors == 0
+            && (self.in_flight.is_some_and(|depth| depth > 0.0) || self.backlog > 0 || self.count.arrivals > 0)
+    }
+
+    /// The figure in base units; `None` when it was not measured.
+    pub(super) fn value(&self, quantity: Quantity) -> Option<f64> {
+        let per_second = |value: i64| (self.present && self.seconds > 0.0).then(|| value as f64 / self.seconds);
+        let counted = |value: i64| self.present.then_some(value as f64);
+        match quantity {
+            Quantity::Arrivals => counted(self.count.arrivals),
+            Quantity::Operations => counted(self.count.ops),
+            Quantity::Bytes => counted(self.count.bytes),
+            Quantity::Errors => counted(self.count.errors),
+            Quantity::Offered => per_second(self.count.arrivals),
+            Quantity::Achieved => per_second(self.count.ops),
+            Quantity::Throughput => per_second(self.count.bytes),
+            Quantity::ReadShare => (self.count.ops > 0).then(|| self.reads as f64 / self.count.ops as f64),
+            Quantity::InFlight => self.in_flight.filter(|_| self.present),
+            Quantity::Backlog => counted(self.backlog),
+            Quantity::LongestStall => counted(self.stall_ns),
+            Quantity::Cpu => self.cpu,
+            Quantity::Time(clock, statistic) => statistic_of(
+                match clock {
+                    Clock::Response => &self.response,
+                    Clock::Service => &self.service,
+                    Clock::Wait => &self.wait,
+                },
+                statistic,
+            ),
+        }
+    }
+}
+
+fn statistic_of(histogram: &Histogram, statistic: Statistic) -> Option<f64> {
+    let whole = |value: Option<u64>| value.map(|ns| ns as f64);
+    match statistic {
+        Statistic::Min => whole(histogram.min()),
+        Statistic::Max => whole(histogram.max()),
+        Statistic::Mean => histogram.mean(),
+        Statistic::Percentile(quantile) => whole(histogram.percentile(quantile)),
+    }
+}

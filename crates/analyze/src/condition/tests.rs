@@ -1,0 +1,302 @@
+//! Conditions against small made runs: what is read, what is judged, what is said.
+
+use super::{Condition, ConditionError, Judge, Judgement, Names, Verdict};
+use quantity::histogram::Histogram;
+use recording::Batch;
+use recording::rows::{OpInterval, Phase, RunTotal};
+
+/// One interval of reads: completions, their response time, how many wait.
+#[derive(Clone, Copy)]
+struct Second {
+    ops: i64,
+    response_ns: u64,
+    in_flight: f64,
+}
+
+const S: i64 = 1_000_000_000;
+
+fn times(count: i64, ns: u64) -> Histogram {
+    let mut histogram = Histogram::new(7);
+    (0..count).for_each(|_| histogram.record(ns));
+    histogram
+}
+
+fn row(second: usize, op: &str, of: Second) -> OpInterval {
+    let end_s = i64::try_from(second).unwrap() + 1;
+    OpInterval {
+        t_ns: 100 * S + end_s * S,
+        t_s: end_s as f64,
+        interval_ns: S,
+        run: "rd1".into(),
+        run_index: 0,
+        phase: "measure".into(),
+        workload: "wd1".into(),
+        target: "sd1".into(),
+        op: op.into(),
+        arrivals: 100,
+        ops: of.ops,
+        bytes: of.ops * 4096,
+        errors: 0,
+        response: times(of.ops, of.response_ns),
+        service: times(of.ops, of.response_ns / 2),
+        in_flight_mean: of.in_flight,
+        backlog: 0,
+    }
+}
+
+/// Judges `text` over a run of these intervals.
+fn judged(text: &str, seconds: &[Second]) -> Verdict {
+    let condition = Condition::parse(text).unwrap_or_else(|error| panic!("{text}: {error}"));
+    let mut judge = Judge::new(vec![condition]);
+    let mark = |event: &str, t_ns: i64| Phase {
+        t_ns,
+        t_s: 0.0,
+        run: "rd1".into(),
+        run_index: 0,
+        phase: "measure".into(),
+        event: event.into(),
+        offered_rate: Some(100.0),
+        detail: "threads=4".into(),
+    };
+    judge.accept(&Batch::from_rows(&[mark("start", 100 * S)]).unwrap()).unwrap();
+    let mut sum = times(0, 0);
+    for (at, second) in seconds.iter().enumerate() {
+        let read = row(at, "read", *second);
+        sum.merge(&read.response);
+        let mut warm = row(at, "read", Second { ops: 50, response_ns: 9 << 40, in_flight: 1.0 });
+        (warm.phase, warm.t_ns) = ("warmup".into(), warm.t_ns - 200 * S);
+        judge.accept(&Batch::from_rows(&[warm, read]).unwrap()).unwrap();
+    }
+    let ops: i64 = seconds.iter().map(|second| second.ops).sum();
+    let total = RunTotal {
+        t_ns: 0,
+        t_s: 0.0,
+        start_t_ns: 0,
+        run: "rd1".into(),
+        run_index: 0,
+        phase: "measure".into(),
+        workload: "wd1".into(),
+        target: "sd1".into(),
+        op: "read".into(),
+        arrivals: 100 * i64::try_from(seconds.len()).unwrap(),
+        ops,
+        bytes: ops * 4096,
+        errors: 0,
+        response: sum.clone(),
+        service: sum,
+    };
+    judge.accept(&Batch::from_rows(&[total]).unwrap()).unwrap();
+    let mut verdicts = judge.verdicts(0, &[0]);
+    assert_eq!(verdicts.len(), 1, "{text}");
+    verdicts.remove(0)
+}
+
+const FAST: Second = Second { ops: 100, response_ns: 1_000_000, in_flight: 1.0 };
+const SLOW: Second = Second { ops: 90, response_ns: 8_000_000, in_flight: 9.0 };
+const STALL: Second = Second { ops: 0, response_ns: 0, in_flight: 9.0 };
+
+fn check(text: &str, seconds: &[Second], expect: Judgement) -> Verdict {
+    let verdict = judged(text, seconds);
+    assert_eq!(verdict.judgement, expect, "{text}: {}", verdict.sentence);
+    verdict
+}
+
+#[test]
+fn figures_of_the_whole_run_leave_the_warm_up_out() {
+    use Judgement::{Met, Missed};
+    let run = [FAST, FAST, FAST, SLOW];
+    check("response_ns_p50 > 2ms", &run, Met);
+    check("response_ns_p99{op=read} > 5ms", &run, Missed);
+    check("response_ns_max > 9 ms", &run, Met);
+    check("service_ns_p99 >= 4ms", &run, Missed);
+    check("errors > 0", &run, Met);
+    check("achieved < 0.99 * offered", &run, Missed);
+    check("achieved < 97% * offered", &run, Met);
+    check("iops < 98", &run, Missed);
+    check("iops < 0.097k", &run, Met);
+    check("ops != 390", &run, Met);
+    check("bytes != 390 * 4KiB", &run, Met);
+    check("bytes_per_s < 399kB/s", &run, Met);
+    check("achieved * 4s != ops", &run, Met);
+    check("bytes / ops != 4096B", &run, Met);
+    check("read_percent < 100%", &run, Met);
+    check("in_flight_mean > 3", &run, Met);
+    check("in_flight_mean > 2.9", &run, Missed);
+    check("response_ns_p999 > 3 * response_ns_p50", &run, Missed);
+    check("-achieved > -98", &run, Missed);
+}
+
+#[test]
+fn words_bind_as_they_are_read() {
+    use Judgement::{Met, Missed};
+    let run = [FAST, SLOW];
+    check("errors > 0 or iops < 1000 and response_ns_max > 1s", &run, Met);
+    check("(errors > 0 or iops < 1000) and response_ns_max > 5ms", &run, Missed);
+    check("not errors > 0", &run, Missed);
+    check("not (errors > 0 or iops < 1000)", &run, Met);
+    check("!(errors > 0) && iops < 1000 || errors > 9", &run, Missed);
+    check("NOT errors > 0 AND iops < 1000", &run, Missed);
+}
+
+#[test]
+fn what_must_last_is_looked_for_in_consecutive_intervals() {
+    use Judgement::{Met, Missed};
+    let two = [FAST, SLOW, SLOW, FAST, SLOW];
+    let verdict = check("response_ns_p99 > 5ms for 2s", &two, Missed);
+    assert_eq!(verdict.held_s, Some((1.0, 3.0)));
+    let expect = "response_ns_p99 > 5ms held for 2.00 s (from 1.00 s to 3.00 s of the run, up to ";
+    assert!(verdict.sentence.starts_with(expect), "{}", verdict.sentence);
+    let verdict = check("response_ns_p99 > 5ms for 3s", &two, Met);
+    assert!(verdict.sentence.ends_with(", less than 3s"), "{}", verdict.sentence);
+    assert_eq!(check("response_ns_p99 > 50ms for 2s", &two, Met).sentence, "response_ns_p99 > 50ms never held");
+    check("(response_ns_p99 > 5ms and iops < 95) for 2s", &two, Missed);
+    check("response_ns_p99 > 5ms for 2s and errors > 0", &two, Met);
+    check("achieved < offered for 2s", &two, Missed);
+}
+
+#[test]
+fn a_stall_goes_on_with_what_held_before_it_and_hides_nothing() {
+    use Judgement::{Met, Missed};
+    check("response_ns_p99 > 5ms for 4s", &[SLOW, STALL, STALL, SLOW], Missed);
+    check("response_ns_p99 > 5ms for 3s", &[FAST, STALL, STALL, SLOW], Met);
+    check("longest_stall >= 2s", &[FAST, STALL, STALL, SLOW], Missed);
+    check("achieved < 1 for 2s", &[FAST, STALL, STALL, SLOW], Missed);
+    // Nothing was asked for, nothing was slow.
+    let idle = Second { in_flight: 0.0, ..STALL };
+    check("longest_stall > 0", &[FAST, FAST], Met);
+    let _ = idle;
+}
+
+#[test]
+fn what_was_not_measured_is_not_judged() {
+    let verdict = check("response_ns_p99{op=write} > 5ms", &[FAST], Judgement::Unknown);
+    assert!(verdict.sentence.contains("response_ns_p99{op=write} was not measured"), "{}", verdict.sentence);
+    check("response_ns_p99{op=write} > 5ms and errors > 0", &[FAST], Judgement::Met);
+    check("response_ns_p99{op=write} > 5ms or ops > 1", &[FAST], Judgement::Missed);
+    check("cpu_percent > 90%", &[FAST], Judgement::Unknown);
+    check("response_ns_p99 > 5ms", &[STALL], Judgement::Unknown);
+}
+
+#[test]
+fn a_sentence_says_what_was_measured_and_what_was_asked() {
+    let run = [FAST, SLOW];
+    let said = |text: &str| judged(text, &run).sentence;
+    assert_eq!(said("achieved < 0.99 * offered"), "achieved was 95.0 op/s, less than 0.99 * offered (99.0 op/s)");
+    assert_eq!(said("200 > achieved"), "achieved was 95.0 op/s, less than 200");
+    assert_eq!(said("errors > 0"), "errors was 0, not more than 0");
+    assert_eq!(said("errors > 0 or iops < 100"), "iops was 95.0 op/s, less than 100");
+    assert_eq!(said("not iops > 100"), "iops was 95.0 op/s, not more than 100");
+    let verdict = judged("response_ns_max > 5ms", &run);
+    assert_eq!(
+        verdict.told(),
+        format!("objective missed in rd1 threads=4: {} (fail if response_ns_max > 5ms)", verdict.sentence)
+    );
+    assert_eq!(verdict.evidence[0].measure, "response_ns_max");
+    assert!((verdict.evidence[0].value.unwrap() - 8e6).abs() < 1.0);
+}
+
+#[test]
+fn labels_choose_lanes_and_runs() {
+    let condition = Condition::parse("response_ns_p99{workload=oltp*, op=\"read\", run=rd1} > 1ms").unwrap();
+    assert!(condition.is_about("rd1", 3) && condition.is_about("rd1 (round 2)", 3) && !condition.is_about("rd2", 0));
+    let number = Condition::parse("errors{run=3} > 1").unwrap();
+    assert!(number.is_about("rd9", 3) && !number.is_about("rd9", 4));
+    let names = Names { workloads: vec!["oltp1".into()], targets: vec!["sd1".into()], runs: vec!["rd1".into()] };
+    assert_eq!(condition.check_names(&names), Ok(()));
+    let error = Condition::parse("ops{target=sd2} < 1").unwrap().check_names(&names).unwrap_err();
+    assert_eq!((error.start, error.len), (11, 3));
+    assert_eq!(error.help.as_deref(), Some("did you mean `sd1`? a name may end in `*`"));
+}
+
+fn wrong(text: &str) -> ConditionError {
+    Condition::parse(text).expect_err(text)
+}
+
+#[test]
+fn mistakes_have_a_place_and_a_cure() {
+    for (text, start, len, message, help) in [
+        ("", 0, 1, "expected a name or a number, found the end of the condition", "a condition looks like"),
+        ("respnse_ns_p99 > 5ms", 0, 14, "there is no measure `respnse_ns_p99`", "`response_ns_p99`"),
+        ("response > 5ms", 0, 8, "there is no measure `response`", "did you mean `response_ns_p99`"),
+        ("response_ns_p99 > 5", 18, 1, "`5` needs a unit here", "`5ms`"),
+        ("response_ns_p99 > 5mx", 18, 3, "there is no unit `mx`", "ns, us, ms"),
+        ("response_ns_p99", 0, 15, "this is a number, not a condition", "response_ns_p99 > 500us"),
+        ("response_ns_p99 > 5MB", 18, 3, "(time) cannot be set against `5MB` (bytes)", "write it in time"),
+        ("response_ns_p99{op=raed} > 5ms", 19, 4, "there is no operation `raed`", "`read`"),
+        ("response_ns_p99{operation=read} > 5ms", 16, 9, "there is no label `operation`", "workload, target, op, run"),
+        ("wait_ns_p99{op=read} > 5ms", 12, 2, "`wait_ns_p99` is not known by op", "only `run`"),
+        ("errors{op=read > 0", 15, 1, "expected `,` or `}`", "close"),
+        ("errors > 0 for 10", 15, 2, "`for` wants a length of time", "for 10s"),
+        ("errors > 0 for", 14, 1, "`for` wants a length of time", "for 10s"),
+        ("errors > 0 achieved < 5", 11, 8, "did not expect `achieved`", "`and` or `or`"),
+        ("(errors > 0", 11, 1, "expected `)`", "close"),
+        ("errors > 0)", 10, 1, "did not expect `)`", "take the parenthesis out"),
+        ("1 < errors < 5", 11, 1, "two comparisons in a row", "a < b and b < c"),
+        ("1 < 2", 0, 5, "nothing in this comparison is measured", "achieved < 20k"),
+        ("achieved * achieved > 5", 0, 19, "op/s multiplied by op/s", "0.99 * offered"),
+        ("read_percent < 70", 15, 2, "`70` needs a unit", "`70%`"),
+        ("errors and achieved < 1", 0, 6, "this is a number", "errors > 100"),
+        ("(errors > 1) > 1", 0, 12, "this is a condition, not a number", "`and` or `or`"),
+        ("errors > 0 for 5s for 5s", 18, 3, "did not expect `for`", "join"),
+        ("(errors > 0 for 5s) for 5s", 0, 19, "a `for` inside a `for`", "once"),
+        ("errors > \"5", 9, 2, "never closed", "a condition looks like"),
+        ("errors § 5", 7, 2, "did not expect `§`", "a condition looks like"),
+    ] {
+        let error = wrong(text);
+        assert_eq!((error.start, error.len), (start, len), "{text}: {error}");
+        assert!(error.message.contains(message), "{text}: {error}");
+        assert!(error.help.as_deref().unwrap_or("").contains(help), "{text}: {:?}", error.help);
+    }
+    let deep = format!("{}errors > 0{}", "(".repeat(100), ")".repeat(100));
+    assert!(wrong(&deep).message.contains("levels of nesting"));
+    assert!(wrong(&"!".repeat(4000)).message.contains("levels of nesting"));
+    assert!(wrong(&"errors > 0 and ".repeat(1000)).message.contains("bytes"));
+}
+
+#[test]
+fn any_text_is_read_or_refused_within_its_bounds() {
+    // Every piece of a rich condition, glued in many orders by a small generator.
+    let pieces = [
+        "response_ns_p99",
+        "{op=read}",
+        "{",
+        "}",
+        ">",
+        "<",
+        "5ms",
+        "5",
+        "%",
+        "for",
+        "10s",
+        "and",
+        "or",
+        "not",
+        "(",
+        ")",
+        "*",
+        "/",
+        "-",
+        "0.99",
+        "\"",
+        "µ",
+        " ",
+        ",",
+        "=",
+        "achieved",
+        "e9",
+        "1e999",
+    ];
+    let mut state = 1_u64;
+    for _ in 0..20_000 {
+        let mut text = String::new();
+        for _ in 0..(state >> 33) % 12 {
+            state = state.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
+            text.push_str(pieces[usize::try_from(state >> 33).unwrap() % pieces.len()]);
+        }
+        state = state.wrapping_add(0x9e37_79b9_7f4a_7c15);
+        if let Err(error) = Condition::parse(&text) {
+            assert!(error.start <= text.len() && error.len >= 1, "{text}: {error:?}");
+            assert!(text.is_char_boundary(error.start), "{text}: {error:?}");
+        }
+    }
+}

@@ -1,0 +1,86 @@
+//! `iodyno check`.
+
+use crate::args::CheckArgs;
+use crate::exit::{Failure, OBJECTIVE, PARAMETERS, RECORDING};
+use crate::objectives;
+use analyze::{Condition, Judgement, Verdict};
+use plan::{Objective, Span};
+use recording::Reader;
+use session::SessionError;
+use std::path::Path;
+
+/// Judges recordings; gives the exit code.
+pub(crate) fn run(args: &CheckArgs) -> Result<u8, Failure> {
+    let conditions = args.fail_if.iter().map(|text| read(text)).collect::<Result<Vec<Condition>, Failure>>()?;
+    let mut code = 0;
+    for path in &args.recordings {
+        let prefix = if args.recordings.len() > 1 { format!("{}: ", path.display()) } else { String::new() };
+        let verdicts = verdicts(path, &conditions, &args.fail_if)?;
+        for verdict in &verdicts {
+            if args.json {
+                println!("{}", session::json_verdict(verdict));
+            } else if verdict.judgement == Judgement::Missed {
+                eprintln!("iodyno: {prefix}{}", verdict.told());
+            } else {
+                println!("{prefix}{}", verdict.told());
+            }
+            if verdict.judgement == Judgement::Missed {
+                code = OBJECTIVE;
+            }
+        }
+        for condition in never_judged(&verdicts, &conditions) {
+            eprintln!("iodyno: {prefix}{}", session::never_judged(&condition));
+            code = OBJECTIVE;
+        }
+    }
+    Ok(code)
+}
+
+/// Reads a condition of the command line, or shows its mistake.
+fn read(text: &str) -> Result<Condition, Failure> {
+    Condition::parse(text).map_err(|error| {
+        let span = Span { source: 0, start: 0, len: u32::try_from(text.len()).unwrap_or(u32::MAX) };
+        objectives::show(&[objectives::source(text)], &Objective { text: text.to_string(), span }, &error);
+        Failure::new(PARAMETERS, "a mistake in a condition; nothing was judged")
+    })
+}
+
+fn verdicts(path: &Path, conditions: &[Condition], texts: &[String]) -> Result<Vec<Verdict>, Failure> {
+    let unreadable = |error: analyze::AnalyzeError| Failure::new(RECORDING, error.to_string());
+    let reader = Reader::open(path).map_err(SessionError::from)?;
+    if conditions.is_empty() {
+        let verdicts = analyze::objectives(&reader).map_err(unreadable)?;
+        if verdicts.is_empty() {
+            let help = "was run without objectives; give --fail-if 'response_ns_p99 > 5ms'";
+            return Err(Failure::new(PARAMETERS, format!("{} {help}", path.display())));
+        }
+        return Ok(verdicts);
+    }
+    let names = analyze::names_of(&reader).map_err(unreadable)?;
+    for (condition, text) in conditions.iter().zip(texts) {
+        if let Err(error) = condition.check_names(&names) {
+            let span = Span { source: 0, start: 0, len: u32::try_from(text.len()).unwrap_or(u32::MAX) };
+            objectives::show(&[objectives::source(text)], &Objective { text: text.clone(), span }, &error);
+            return Err(Failure::new(PARAMETERS, format!("{} has nothing of that name", path.display())));
+        }
+    }
+    analyze::verdicts(&reader, conditions.to_vec()).map_err(unreadable)
+}
+
+/// Conditions that were judged in no run.
+fn never_judged(verdicts: &[Verdict], conditions: &[Condition]) -> Vec<String> {
+    let asked: Vec<&str> = if conditions.is_empty() {
+        let mut texts: Vec<&str> = verdicts.iter().map(|verdict| verdict.condition.as_str()).collect();
+        texts.dedup();
+        texts
+    } else {
+        conditions.iter().map(Condition::text).collect()
+    };
+    let judged = |text: &str| {
+        verdicts.iter().any(|verdict| verdict.condition == text && verdict.judgement != Judgement::Unknown)
+    };
+    let mut silent: Vec<String> = asked.into_iter().filter(|text| !judged(text)).map(String::from).collect();
+    silent.sort_unstable();
+    silent.dedup();
+    silent
+}

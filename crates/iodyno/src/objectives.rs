@@ -1,0 +1,62 @@
+//! Conditions of the command line and of parameter files: read before any I/O, their mistakes shown with their place.
+
+use crate::exit::{Failure, PARAMETERS};
+use analyze::ConditionError;
+use params::{Diagnostic, Severity};
+use plan::{Objective, Plan, Source, Span};
+
+/// Adds conditions of the command line to what every run must achieve.
+pub(crate) fn add(plan: &mut Plan, conditions: &[String]) {
+    for text in conditions {
+        let source = source(text);
+        let span = Span { source: index(plan.sources.len()), start: 0, len: index(text.len()) };
+        plan.sources.push(source);
+        plan.objectives.push(Objective { text: text.clone(), span });
+    }
+}
+
+/// A condition of the command line as a parameter text.
+pub(crate) fn source(text: &str) -> Source {
+    Source { name: "<--fail-if>".to_string(), text: text.to_string() }
+}
+
+/// Shows every mistake in the objectives of a plan.
+///
+/// # Errors
+/// There is one; nothing may be run.
+pub(crate) fn check(plan: &Plan) -> Result<(), Failure> {
+    let mistakes = session::objective_mistakes(plan);
+    for (objective, error) in &mistakes {
+        show(&plan.sources, objective, error);
+    }
+    if mistakes.is_empty() {
+        return Ok(());
+    }
+    Err(Failure::new(PARAMETERS, format!("{} mistake(s) in the objectives; nothing was run", mistakes.len())))
+}
+
+/// Shows a mistake with its line and column.
+pub(crate) fn show(sources: &[Source], objective: &Objective, error: &ConditionError) {
+    let span = place(sources, objective, error);
+    let mut found = Diagnostic::new(Severity::Error, "fail-if", span, error.message.clone());
+    found.help.clone_from(&error.help);
+    eprintln!("{}", params::render(&found, sources));
+}
+
+/// Where in the parameter text a mistake is; all of the condition when quotes or variables have changed it.
+fn place(sources: &[Source], objective: &Objective, error: &ConditionError) -> Span {
+    let span = objective.span;
+    let text = usize::try_from(span.source).ok().and_then(|index| sources.get(index)).map_or("", |source| &source.text);
+    let (start, len) = (span.start as usize, span.len as usize);
+    let written = start.checked_add(len).and_then(|end| text.get(start..end)).unwrap_or("");
+    match written.find(&objective.text) {
+        Some(at) if !objective.text.is_empty() => {
+            Span { start: span.start + index(at + error.start), len: index(error.len), ..span }
+        }
+        _ => span,
+    }
+}
+
+fn index(value: usize) -> u32 {
+    u32::try_from(value).unwrap_or(u32::MAX)
+}

@@ -1,0 +1,85 @@
+//! What a plan's runs must achieve: conditions are read before any I/O and judged at the end of each run.
+
+use analyze::{Condition, ConditionError, Judgement, Names, Verdict};
+use plan::{Objective, Plan, Run};
+
+/// The conditions of a plan, each once, and which of them every run has to meet.
+#[derive(Debug, Default)]
+pub(crate) struct Objectives {
+    texts: Vec<String>,
+    /// Was it judged in any run?
+    judged: Vec<bool>,
+}
+
+/// Every objective of a plan with its mistake, if it has one: a wrong word, or a label that names nothing in this plan.
+///
+/// What the conditions of a run select by `run` is looked for among all runs.
+#[must_use]
+pub fn objective_mistakes(plan: &Plan) -> Vec<(Objective, ConditionError)> {
+    let mut known = Names {
+        workloads: plan.runs.iter().flat_map(|run| &run.workloads).map(|workload| workload.name.clone()).collect(),
+        targets: plan.targets.iter().map(|target| target.name.clone()).collect(),
+        runs: plan.runs.iter().flat_map(|run| [run.title.clone(), run.name.clone()]).collect(),
+    };
+    for list in [&mut known.workloads, &mut known.targets, &mut known.runs] {
+        list.sort_unstable();
+        list.dedup();
+    }
+    let mut seen: Vec<&Objective> = Vec::new();
+    for objective in plan.objectives.iter().chain(plan.runs.iter().flat_map(|run| &run.objectives)) {
+        if !seen.contains(&objective) {
+            seen.push(objective);
+        }
+    }
+    seen.into_iter()
+        .filter_map(|objective| {
+            let read = Condition::parse(&objective.text).and_then(|condition| condition.check_names(&known));
+            read.err().map(|error| (objective.clone(), error))
+        })
+        .collect()
+}
+
+impl Objectives {
+    /// The objectives of a plan and the conditions to be judged, in the same order.
+    ///
+    /// # Errors
+    /// A condition that cannot be read.
+    pub(crate) fn of(plan: &Plan) -> Result<(Self, Vec<Condition>), ConditionError> {
+        let mut texts: Vec<String> = Vec::new();
+        for objective in plan.objectives.iter().chain(plan.runs.iter().flat_map(|run| &run.objectives)) {
+            if !texts.contains(&objective.text) {
+                texts.push(objective.text.clone());
+            }
+        }
+        let conditions = texts.iter().map(|text| Condition::parse(text)).collect::<Result<Vec<_>, _>>()?;
+        let judged = vec![false; texts.len()];
+        Ok((Self { texts, judged }, conditions))
+    }
+
+    /// Those that a run has to meet.
+    pub(crate) fn of_run(&self, plan: &Plan, run: &Run) -> Vec<usize> {
+        let wanted = || plan.objectives.iter().chain(&run.objectives);
+        (0..self.texts.len()).filter(|index| wanted().any(|objective| objective.text == self.texts[*index])).collect()
+    }
+
+    /// Remembers what was judged.
+    pub(crate) fn learn(&mut self, verdicts: &[Verdict]) {
+        for verdict in verdicts.iter().filter(|verdict| verdict.judgement != Judgement::Unknown) {
+            if let Some(index) = self.texts.iter().position(|text| text.trim() == verdict.condition) {
+                self.judged[index] = true;
+            }
+        }
+    }
+
+    /// Sentences about those that no run could judge: a silent objective must not look like one that was met.
+    pub(crate) fn never_judged(&self) -> Vec<String> {
+        let silent = self.texts.iter().zip(&self.judged).filter(|(_, judged)| !**judged);
+        silent.map(|(text, _)| never_judged(text)).collect()
+    }
+}
+
+/// What is said of a condition that was judged in no run.
+#[must_use]
+pub fn never_judged(condition: &str) -> String {
+    format!("objective missed: no run could judge it, for want of what it asks for (fail if {})", condition.trim())
+}
