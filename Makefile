@@ -2,7 +2,7 @@
 # Both install by apt what they need on a fresh Debian 12 with Rust (as root, or with sudo).
 
 SHELL := /bin/bash
-APT_BUILD := gcc libc6-dev make
+APT_BUILD := gcc libc6-dev make clang libelf-dev zlib1g-dev pkg-config
 APT_TEST := fio e2fsprogs xfsprogs btrfs-progs fdisk gdisk mount util-linux attr iproute2 chromium nodejs npm python3 zstd fuse3
 BIN := $(or $(CARGO_TARGET_DIR),target)/release/iodyno
 SUDO := $(shell [ "$$(id -u)" = 0 ] || echo sudo)

@@ -25,6 +25,8 @@ pub(crate) struct Cli {
 pub(crate) enum Command {
     /// Run a Vdbench parameter file: live lines, a recording, an HTML report.
     Run(Box<RunArgs>),
+    /// Trace every I/O of this machine's devices into a recording.
+    Trace(Box<TraceArgs>),
     /// (Re)write the HTML report of a recording.
     Report(ReportArgs),
     /// Judge a recording by conditions: exit code 5 when one came true.
@@ -121,6 +123,54 @@ pub(crate) struct RunArgs {
     /// Journaled data validation: not built yet, refused with a sentence.
     #[arg(short = 'j', num_args = 0..=1, default_missing_value = "", require_equals = true, hide = true)]
     pub(crate) journal: Option<String>,
+}
+
+/// Arguments of `iodyno trace`.
+#[derive(Debug, Args)]
+#[command(after_help = "Examples:\n  \
+      iodyno trace -d nvme0n1 -o prod.iodyno --for 30m          every I/O of one disk\n  \
+      iodyno trace --all --for 10s                              of all disks\n  \
+      iodyno trace -d sda -d sdb --op write --comm postgres     the writes of one program\n  \
+      iodyno trace --all --sample 1/64                          one I/O in 64, chosen by a hash\n  \
+      iodyno export prod.iodyno io --csv                        the rows\n\n\
+    Every I/O is one row of the table `io` (docs/trace.md). It needs root, or CAP_BPF and CAP_PERFMON.")]
+pub(crate) struct TraceArgs {
+    /// Device or partition: a kernel name or a path. May be given several times.
+    #[arg(short, long = "device", value_name = "DEVICE", required_unless_present = "all", conflicts_with = "all")]
+    pub(crate) devices: Vec<String>,
+    /// All devices.
+    #[arg(long)]
+    pub(crate) all: bool,
+    /// Directory of the recording; it must not exist. Default: trace-TIME.iodyno.
+    #[arg(short, long, value_name = "DIR")]
+    pub(crate) output: Option<String>,
+    /// How long (30s, 10m, 2h); default: until Ctrl-C.
+    #[arg(long = "for", value_name = "TIME")]
+    pub(crate) duration: Option<String>,
+    /// Only these operations: read, write, flush, discard, write_zeroes, …. May be given several times.
+    #[arg(long = "op", value_name = "OP", value_delimiter = ',')]
+    pub(crate) ops: Vec<String>,
+    /// Only I/Os of this size (4k), or from one size to another (4k-64k, 1m-).
+    #[arg(long, value_name = "SIZE")]
+    pub(crate) size: Option<String>,
+    /// Only processes with this id. May be given several times.
+    #[arg(long = "pid", value_name = "PID", value_delimiter = ',')]
+    pub(crate) pids: Vec<u32>,
+    /// Only threads of this name (15 characters). May be given several times.
+    #[arg(long = "comm", value_name = "NAME")]
+    pub(crate) comms: Vec<String>,
+    /// Only threads in this control group: its directory, or its path below /sys/fs/cgroup.
+    #[arg(long = "cgroup", value_name = "PATH")]
+    pub(crate) cgroups: Vec<PathBuf>,
+    /// Trace one I/O in N, chosen by a hash; rates are known all the same.
+    #[arg(long, value_name = "1/N")]
+    pub(crate) sample: Option<String>,
+    /// Buffer between kernel and consumer (16m, 1g); default 64 MiB or 1/64 of the memory.
+    #[arg(long, value_name = "SIZE")]
+    pub(crate) buffer: Option<String>,
+    /// One JSON object per second on standard output, and nothing else there.
+    #[arg(long)]
+    pub(crate) json: bool,
 }
 
 /// Choice of the engine.

@@ -25,6 +25,9 @@ pub(crate) const REFUSED: u8 = 7;
 /// A privilege or a kernel feature is missing.
 pub(crate) const PRIVILEGE: u8 = 8;
 
+/// Ended by the user before its time; results kept.
+pub(crate) const INTERRUPTED: u8 = 130;
+
 impl Failure {
     /// A failure with a sentence of its own.
     pub(crate) fn new(code: u8, message: impl Into<String>) -> Self {
@@ -42,8 +45,13 @@ impl From<SessionError> for Failure {
             SessionError::Engine(error) if error.is_privilege() => PRIVILEGE,
             SessionError::Engine(error) if error.is_parameter() => PARAMETERS,
             SessionError::Engine(_) | SessionError::Command { .. } => TARGET,
+            SessionError::Trace(error) if error.is_privilege() => PRIVILEGE,
+            SessionError::Trace(error) if error.is_parameter() => PARAMETERS,
             SessionError::Recording(error) if error.is_parameter() => PARAMETERS,
-            SessionError::Recording(_) | SessionError::Report(_) | SessionError::Write { .. } => RECORDING,
+            SessionError::Trace(_)
+            | SessionError::Recording(_)
+            | SessionError::Report(_)
+            | SessionError::Write { .. } => RECORDING,
         };
         Self { message: error.to_string(), code }
     }

@@ -11,6 +11,7 @@ mod record;
 mod report;
 mod run;
 mod stat;
+mod trace;
 mod vdbench_args;
 
 use clap::{CommandFactory, Parser};
@@ -34,6 +35,7 @@ pub fn main(arguments: Vec<String>) -> ExitCode {
     };
     let result = match cli.command {
         args::Command::Run(run) => run::run(&run, &arguments),
+        args::Command::Trace(trace) => trace::run(&trace, &arguments),
         args::Command::Report(report) => report::run(&report),
         args::Command::Check(check) => check::run(&check),
         args::Command::Chart(chart) => chart::run(&chart, &arguments),

@@ -15,7 +15,7 @@ pub(crate) fn run(args: &RecordArgs, command_line: &[String]) -> Result<u8, Fail
     if interval_ns < 10_000_000 {
         return Err(Failure::new(PARAMETERS, format!("-i {} is too short; 10ms is the least", args.interval)));
     }
-    let directory = output_directory(args.output.as_deref())?;
+    let directory = output_directory(args.output.as_deref(), "run")?;
     let request = WatchRequest {
         what: What::ALL.to_vec(),
         interval_ns,

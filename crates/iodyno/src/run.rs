@@ -19,7 +19,7 @@ pub(crate) fn run(args: &RunArgs, command_line: &[String]) -> Result<u8, Failure
     if args.dry_run {
         return dry_run(args, &plan, &policy);
     }
-    let directory = output_directory(args.output.as_deref())?;
+    let directory = output_directory(args.output.as_deref(), "run")?;
     let request = Request {
         plan,
         directory,
@@ -135,7 +135,7 @@ fn dry_run(args: &RunArgs, plan: &Plan, policy: &Policy) -> Result<u8, Failure> 
         println!("{line}");
     }
     if let Some(output) = args.output.as_deref() {
-        println!("results: {}", output_directory(Some(output))?.display());
+        println!("results: {}", output_directory(Some(output), "run")?.display());
     }
     println!("nothing was written or read; leave out --dry-run to run it");
     Ok(if future.refused {
@@ -148,9 +148,9 @@ fn dry_run(args: &RunArgs, plan: &Plan, policy: &Policy) -> Result<u8, Failure> 
 }
 
 /// Where the recording goes: as asked (`dir+` counts up, `dir.tod` adds the time), or named by the time.
-pub(crate) fn output_directory(asked: Option<&str>) -> Result<PathBuf, Failure> {
+pub(crate) fn output_directory(asked: Option<&str>, prefix: &str) -> Result<PathBuf, Failure> {
     let stamp = || quantity::text::format_stamp(quantity::clock::wall_ns());
-    let Some(asked) = asked else { return Ok(PathBuf::from(format!("run-{}.iodyno", stamp()))) };
+    let Some(asked) = asked else { return Ok(PathBuf::from(format!("{prefix}-{}.iodyno", stamp()))) };
     if let Some(base) = asked.strip_suffix(".tod") {
         return Ok(PathBuf::from(format!("{base}.{}", stamp())));
     }

@@ -44,7 +44,12 @@ fn crates_import_lower_ranks_only() {
 
 #[test]
 fn only_the_recording_crate_knows_parquet_and_only_the_engine_io_uring() {
-    let owners = [("parquet", vec!["recording"]), ("io-uring", vec!["engine"]), ("clap", vec!["iodyno"])];
+    let owners = [
+        ("parquet", vec!["recording"]),
+        ("io-uring", vec!["engine"]),
+        ("clap", vec!["iodyno"]),
+        ("libbpf-rs", vec!["trace"]),
+    ];
     for package in metadata()["packages"].as_array().expect("packages") {
         let name = package["name"].as_str().expect("name");
         for dependency in package["dependencies"].as_array().expect("dependencies") {

@@ -28,7 +28,7 @@ pub trait Cell: Sized {
     fn read(batch: &RecordBatch, table: &'static str, name: &str) -> Result<Vec<Self>, RecordingError>;
 }
 
-fn mismatch(table: &'static str, name: &str, expected: &'static str) -> RecordingError {
+pub(crate) fn mismatch(table: &'static str, name: &str, expected: &'static str) -> RecordingError {
     RecordingError::Column { table, column: name.to_string(), expected }
 }
 

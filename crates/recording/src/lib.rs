@@ -9,6 +9,7 @@ mod cell;
 mod error;
 mod export;
 mod journal;
+mod label;
 mod manifest;
 mod reader;
 pub mod rows;
@@ -22,6 +23,7 @@ pub use catalogue::{Column, ColumnKind, Row, Table, catalogue, catalogue_markdow
 pub use cell::{Cell, PERCENTILES};
 pub use error::RecordingError;
 pub use export::{ExportFormat, export};
+pub use label::{Label, LabelBuilder};
 pub use manifest::{ClockAnchor, FORMAT_VERSION, Manifest};
 pub use reader::{Batches, Reader, Rows, State};
 pub use several::Recordings;

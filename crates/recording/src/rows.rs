@@ -1,6 +1,7 @@
 //! The tables: one row type each.
 
 use crate::catalogue::tables;
+use crate::label::Label;
 use quantity::histogram::Histogram;
 
 tables! {
@@ -490,5 +491,81 @@ tables! {
         read_bytes: Option<i64>, "bytes", Counter;
         /// Bytes that it caused to be written to devices.
         write_bytes: Option<i64>, "bytes", Counter;
+    }
+
+    /// One block I/O of a traced device, in the order of completion.
+    Io = "io" from "the tracer (block tracepoints)" since 1 {
+        /// The bio was handed to the block layer.
+        queue_ns: i64, "ns", Time;
+        /// The driver got the request (of a flush: the flush that served it); null when that did not happen.
+        issue_ns: Option<i64>, "ns", Time;
+        /// It was completed: the row's time.
+        complete_ns: i64, "ns", Time;
+        /// Kernel name of the whole device.
+        dev: Label, "", Name;
+        /// `read`, `write`, `flush`, `discard`, `write_zeroes`, `zone_append`, ….
+        op: Label, "", Name;
+        /// What it was marked with: `sync`, `meta`, `fua`, `preflush`, `readahead`, `background`, `split`, with `|` between.
+        flags: Label, "", Name;
+        /// First sector of the whole device, 512 B each.
+        sector: i64, "sectors", Gauge;
+        /// Size.
+        bytes: i64, "bytes", Gauge;
+        /// Process that issued it; null when its name was lost.
+        pid: Option<i32>, "", Gauge;
+        /// Its thread.
+        tid: Option<i32>, "", Gauge;
+        /// Name of the thread, 15 characters.
+        comm: Option<Label>, "", Name;
+        /// Control group of the thread, below the root of cgroup 2.
+        cgroup: Option<Label>, "", Name;
+        /// Inode whose data it moved.
+        inode: Option<i64>, "", Gauge;
+        /// Path of that inode when it was first seen.
+        file: Option<Label>, "", Name;
+        /// Of write-back: process that wrote the data into the page cache last.
+        owner_pid: Option<i32>, "", Gauge;
+        /// Name of its thread.
+        owner_comm: Option<Label>, "", Name;
+        /// Error number (errno); null when it succeeded.
+        error: Option<i32>, "", Gauge;
+        /// Bios in the request: more than one after merges; 255 stands for more.
+        bios: i32, "", Gauge;
+        /// How often the driver gave it back.
+        requeues: i32, "", Gauge;
+    }
+
+    /// What a trace saw, lost and cost in one interval.
+    TraceInterval = "trace_interval" from "the tracer" since 1 {
+        /// End of the interval.
+        t_ns: i64, "ns", Time;
+        /// The same since the recording's start.
+        t_s: f64, "s", Time;
+        /// Measured length of the interval.
+        interval_ns: i64, "ns", Gauge;
+        /// Rows written to `io`.
+        ios: i64, "op", Gauge;
+        /// Reads among them.
+        reads: i64, "op", Gauge;
+        /// Bytes moved by them.
+        bytes: i64, "bytes", Gauge;
+        /// Those that failed.
+        errors: i64, "op", Gauge;
+        /// I/Os that began and passed the filters, before sampling.
+        started: i64, "op", Gauge;
+        /// Lost because the buffer between kernel and consumer was full.
+        lost_buffer: i64, "op", Gauge;
+        /// Lost because the table of I/Os in flight was full.
+        lost_table: i64, "op", Gauge;
+        /// Names lost: so often an I/O has no issuer or file.
+        lost_names: i64, "", Gauge;
+        /// Bios merged into a request.
+        merges: i64, "op", Gauge;
+        /// Bios split.
+        splits: i64, "op", Gauge;
+        /// Completion − queueing.
+        response: Histogram, "ns", Histogram;
+        /// CPU time of the consumer.
+        consumer_cpu_ns: i64, "ns", Gauge;
     }
 }

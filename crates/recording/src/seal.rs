@@ -21,6 +21,9 @@ use std::sync::Arc;
 /// Rows of a row group: what is held in memory, encoded, per table.
 const ROW_GROUP_ROWS: usize = 64 * 1024;
 
+/// Columns, besides times of day, whose neighbours are close to each other or too many for a dictionary.
+const DELTA_COLUMNS: [&str; 5] = ["t_ns", "queue_ns", "issue_ns", "complete_ns", "sector"];
+
 /// UTC as an offset: readers without a time-zone database know it as well.
 const UTC: &str = "+00:00";
 
@@ -30,10 +33,10 @@ pub(crate) fn table_folder(directory: &Path, table: &str, host: &str) -> PathBuf
     directory.join(table).join(format!("host={host}"))
 }
 
-/// The schema with `time` (UTC) behind the other columns.
+/// The schema with `time` (UTC) behind the other columns, when there is a `t_ns` that it can be made of.
 pub(crate) fn with_time(schema: &Schema) -> SchemaRef {
     let mut fields: Vec<Field> = schema.fields().iter().map(|field| field.as_ref().clone()).collect();
-    if schema.field_with_name("time").is_err() {
+    if schema.field_with_name("time").is_err() && schema.field_with_name("t_ns").is_ok() {
         fields.push(Field::new("time", DataType::Timestamp(TimeUnit::Nanosecond, Some(UTC.into())), false));
     }
     Arc::new(Schema::new(fields))
@@ -65,7 +68,8 @@ pub(crate) fn properties(schema: &Schema) -> WriterProperties {
         .set_created_by("iodyno".to_string());
     for field in schema.fields() {
         let path = ColumnPath::from(field.name().as_str());
-        let is_delta = matches!(field.data_type(), DataType::Timestamp(..)) || field.name() == "t_ns";
+        let is_delta =
+            matches!(field.data_type(), DataType::Timestamp(..)) || DELTA_COLUMNS.contains(&field.name().as_str());
         if is_delta {
             builder = builder
                 .set_column_dictionary_enabled(path.clone(), false)

@@ -9,7 +9,7 @@ use parquet::basic::{Compression, Encoding};
 use parquet::file::reader::{FileReader, SerializedFileReader};
 use proptest::prelude::*;
 use quantity::histogram::Histogram;
-use recording::rows::{Event, OpInterval};
+use recording::rows::{Event, Io, OpInterval};
 use recording::{Batch, ExportFormat, Manifest, Reader, RecordingError, Recordings, Sink, State, Writer, export};
 use std::path::{Path, PathBuf};
 
@@ -364,4 +364,51 @@ proptest! {
         std::fs::write(&journal, &all).unwrap();
         prop_assert_eq!(numbers(&Reader::open(&directory).unwrap()), vec![1]);
     }
+}
+
+/// A traced I/O; every third has a file.
+fn io(n: i64) -> Io {
+    Io {
+        queue_ns: n * 1000,
+        issue_ns: (n % 5 > 0).then_some(n * 1000 + 10),
+        complete_ns: n * 1000 + 500,
+        dev: "loop0".into(),
+        op: if n % 2 == 0 { "read" } else { "write" }.into(),
+        flags: "".into(),
+        sector: n * 8 % 977,
+        bytes: 4096,
+        pid: Some(7),
+        tid: Some(8),
+        comm: Some("fio".into()),
+        cgroup: None,
+        inode: None,
+        file: (n % 3 == 0).then(|| "/data/a".into()),
+        owner_pid: None,
+        owner_comm: None,
+        error: None,
+        bios: 1,
+        requeues: 0,
+    }
+}
+
+#[test]
+fn names_that_repeat_come_back_from_journal_and_parquet() {
+    let scratch = tempfile::tempdir().unwrap();
+    let check = |name: &str, change: fn(&mut Io)| {
+        let directory = scratch.path().join(name);
+        let mut rows: Vec<Io> = (0..5000).map(io).collect();
+        rows.iter_mut().for_each(change);
+        let mut writer = Writer::create(&directory, Manifest::new(&[])).unwrap();
+        for part in rows.chunks(700) {
+            writer.accept(&Batch::from_rows(part).unwrap()).unwrap();
+        }
+        writer.commit().unwrap();
+        assert!(Reader::open(&directory).unwrap().table::<Io>().unwrap() == rows, "{name}: journal");
+        writer.seal().unwrap();
+        assert!(Reader::open(&directory).unwrap().table::<Io>().unwrap() == rows, "{name}: sealed");
+    };
+    check("some", |_| ());
+    check("all", |io| io.file = Some("/x".into()));
+    check("none", |io| io.file = None);
+    check("bare", |io| (io.comm, io.file, io.pid, io.issue_ns) = (None, None, None, None));
 }

@@ -15,6 +15,9 @@ pub enum SessionError {
     /// The engine could not start or broke down.
     #[error(transparent)]
     Engine(#[from] engine::EngineError),
+    /// I/O cannot be traced.
+    #[error(transparent)]
+    Trace(#[from] trace::TraceError),
     /// The recording could not be written or read.
     #[error(transparent)]
     Recording(#[from] RecordingError),

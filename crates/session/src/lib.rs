@@ -17,6 +17,7 @@ mod run_loop;
 mod show;
 mod spine;
 mod stop;
+mod trace;
 mod watch;
 
 pub use dry_run::{DryRun, dry_run};
@@ -28,5 +29,6 @@ pub use objectives::{never_judged, objective_mistakes};
 pub use outcome::{Ending, Outcome};
 pub use show::{last_words, report_file, write_whole};
 pub use stop::StopFlag;
+pub use trace::{TraceNews, TraceOutcome, TraceRequest, trace};
 pub use tui::json_verdict;
 pub use watch::{WatchOutcome, WatchRequest, live_wall, watch};

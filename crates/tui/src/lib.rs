@@ -10,6 +10,7 @@ mod progress;
 mod stat;
 mod table;
 mod terminal;
+mod trace_lines;
 
 pub use json::{JsonLines, json_line, json_verdict};
 pub use lines::{average_line, header_lines, interval_line};
@@ -17,6 +18,7 @@ pub use progress::{Progress, progress_line};
 pub use stat::{StatForm, StatLines, StatLook, WallClock};
 pub use table::{summary_tables, table_lines};
 pub use terminal::{Look, RunHeader, Terminal};
+pub use trace_lines::{trace_header, trace_json, trace_line};
 
 use recording::RecordingError;
 use std::io;

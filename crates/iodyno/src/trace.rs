@@ -1,0 +1,138 @@
+//! `iodyno trace`.
+
+use crate::args::TraceArgs;
+use crate::exit::{Failure, INTERRUPTED, PARAMETERS, RECORDING};
+use crate::run::{output_directory, time, watch_signals};
+use quantity::text::parse_bytes;
+use session::{SessionError, StopFlag, TraceNews, TraceRequest};
+use std::io::Write;
+use std::os::unix::fs::MetadataExt;
+use std::path::Path;
+use trace::Device;
+use trace::block::{Filter, Options, op_numbers};
+
+/// Traces; gives the exit code.
+pub(crate) fn run(args: &TraceArgs, command_line: &[String]) -> Result<u8, Failure> {
+    let request = TraceRequest {
+        options: Options {
+            filter: filter(args)?,
+            ring_bytes: args.buffer.as_deref().map(|text| bytes(text, "--buffer")).transpose()?,
+        },
+        directory: output_directory(args.output.as_deref(), "trace")?,
+        duration_ns: time(args.duration.as_deref(), "--for")?,
+        command_line: command_line.to_vec(),
+    };
+    let stop = StopFlag::default();
+    watch_signals(&stop)?;
+    let what = if args.all { "all devices".to_string() } else { args.devices.join(", ") };
+    let until = if args.duration.is_some() { "" } else { "; Ctrl-C ends it" };
+    let mut lines = 0_u64;
+    let mut watch = |news: TraceNews<'_>| {
+        let mut out = std::io::stdout().lock();
+        // A reader that has gone away does not end the trace.
+        let _ = match news {
+            TraceNews::Started if args.json => Ok(()),
+            TraceNews::Started => writeln!(out, "tracing {what} into {}{until}", request.directory.display()),
+            TraceNews::Interval(row) if args.json => writeln!(out, "{}", tui::trace_json(row)),
+            TraceNews::Interval(row) => {
+                lines += 1;
+                let heading = if lines % 20 == 1 { tui::trace_header() + "\n" } else { String::new() };
+                writeln!(out, "{heading}{}", tui::trace_line(row))
+            }
+        };
+    };
+    let outcome = session::trace(&request, &mut watch, &stop)?;
+    for message in &outcome.messages {
+        eprintln!("iodyno: {message}");
+    }
+    if !args.json {
+        let mut out = std::io::stdout().lock();
+        let _ = writeln!(out);
+        for line in &outcome.words {
+            let _ = writeln!(out, "{line}");
+        }
+    }
+    Ok(match (outcome.is_complete(), outcome.interrupted) {
+        (false, _) => RECORDING,
+        (true, true) => INTERRUPTED,
+        (true, false) => 0,
+    })
+}
+
+/// What the flags ask for.
+fn filter(args: &TraceArgs) -> Result<Filter, Failure> {
+    let devices = args.devices.iter().map(|name| Device::find(name).map_err(SessionError::from));
+    let mut filter = Filter { devices: devices.collect::<Result<_, _>>()?, ..Filter::default() };
+    if !args.ops.is_empty() {
+        filter.ops = 0;
+        for name in &args.ops {
+            let bits = op_numbers(name);
+            if bits == 0 {
+                let help = "read, write, flush, discard, secure_erase, write_zeroes, zone_append, zone_reset, zone_open, zone_close, zone_finish";
+                return Err(Failure::new(PARAMETERS, format!("--op {name}: no such operation; there are: {help}")));
+            }
+            filter.ops |= bits;
+        }
+    }
+    if let Some(size) = &args.size {
+        (filter.bytes_min, filter.bytes_max) = sizes(size)?;
+    }
+    filter.pids = args.pids.clone();
+    filter.comms = args.comms.clone();
+    filter.cgroups = args.cgroups.iter().map(|path| cgroup(path)).collect::<Result<_, _>>()?;
+    if let Some(text) = &args.sample {
+        let number = text.strip_prefix("1/").unwrap_or(text).parse().ok().filter(|n| (1..=1 << 20).contains(n));
+        filter.sample = number.ok_or_else(|| {
+            Failure::new(PARAMETERS, format!("--sample {text}: write 1/N with N from 1 to 1048576, like 1/64"))
+        })?;
+    }
+    Ok(filter)
+}
+
+fn bytes(text: &str, flag: &str) -> Result<u64, Failure> {
+    parse_bytes(text).map_err(|why| Failure::new(PARAMETERS, format!("{flag} {text}: {why}")))
+}
+
+/// `4k`, `4k-64k`, `1m-`, `-8k`.
+fn sizes(text: &str) -> Result<(u32, u32), Failure> {
+    let one = |part: &str, default: u32| -> Result<u32, Failure> {
+        if part.is_empty() {
+            return Ok(default);
+        }
+        Ok(u32::try_from(bytes(part, "--size")?).unwrap_or(u32::MAX))
+    };
+    let range = match text.split_once('-') {
+        Some((from, to)) => (one(from, 0)?, one(to, u32::MAX)?),
+        None => (one(text, 0)?, one(text, 0)?),
+    };
+    if range.0 > range.1 || text.is_empty() || text == "-" {
+        return Err(Failure::new(PARAMETERS, format!("--size {text}: write SIZE, FROM-TO, FROM- or -TO, like 4k-64k")));
+    }
+    Ok(range)
+}
+
+/// The inode of a control group's directory.
+fn cgroup(path: &Path) -> Result<u64, Failure> {
+    let below = Path::new("/sys/fs/cgroup").join(path.strip_prefix("/").unwrap_or(path));
+    let found = if path.starts_with("/sys/fs/cgroup") { path.to_path_buf() } else { below };
+    std::fs::metadata(&found).map(|meta| meta.ino()).map_err(|why| {
+        Failure::new(PARAMETERS, format!("--cgroup {}: failed to look at {}: {why}", path.display(), found.display()))
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::sizes;
+
+    #[test]
+    fn sizes_and_ranges() {
+        let check = |text: &str| sizes(text).ok();
+        assert_eq!(check("4k"), Some((4096, 4096)));
+        assert_eq!(check("4k-64k"), Some((4096, 65536)));
+        assert_eq!(check("1m-"), Some((1 << 20, u32::MAX)));
+        assert_eq!(check("-8k"), Some((0, 8192)));
+        for wrong in ["", "-", "64k-4k", "x", "4k-y"] {
+            assert_eq!(check(wrong), None, "{wrong}");
+        }
+    }
+}

@@ -1,0 +1,289 @@
+//! `iodyno trace` on real devices: every I/O of a known load is one row, equal to what the load's own log says.
+#![allow(clippy::unwrap_used, clippy::allow_attributes, reason = "helpers of tests")]
+
+mod support;
+
+use recording::Reader;
+use recording::rows::{Io, TraceInterval};
+use std::path::Path;
+use std::time::Duration;
+use support::Scratch;
+use testkit::{Child, Command, LoopDevice, Output};
+
+/// A trace under way, which is ended by Ctrl-C.
+struct Tracing<'a> {
+    scratch: &'a Scratch,
+    child: Child,
+    name: String,
+}
+
+impl<'a> Tracing<'a> {
+    /// `iodyno trace MORE -o NAME`; returns once everything is attached.
+    fn start(scratch: &'a Scratch, name: &str, more: &[&str]) -> Self {
+        let mut arguments = vec!["trace", "-o", name];
+        arguments.extend_from_slice(more);
+        let mut child = scratch.iodyno(&arguments).spawn().unwrap();
+        if !child.wait_for_stdout("tracing", Duration::from_secs(20)) {
+            panic!("no trace: {:?}", child.wait());
+        }
+        Self { scratch, child, name: name.to_string() }
+    }
+
+    /// Ends it; the command's output, and the rows in the order of queueing.
+    fn stop(self) -> (Output, Vec<Io>) {
+        self.child.signal(rustix::process::Signal::INT);
+        let output = self.child.wait().unwrap();
+        let mut rows = rows(self.scratch, &self.name);
+        assert!(
+            rows.windows(2)
+                .all(|pair| pair[0].dev != pair[1].dev || pair[0].complete_ns <= pair[1].complete_ns + 5_000_000)
+        );
+        rows.sort_by_key(|io| io.queue_ns);
+        (output, rows)
+    }
+}
+
+fn rows(scratch: &Scratch, name: &str) -> Vec<Io> {
+    Reader::open(scratch.path(name)).unwrap().table::<Io>().unwrap()
+}
+
+fn intervals(scratch: &Scratch, name: &str) -> Vec<TraceInterval> {
+    Reader::open(scratch.path(name)).unwrap().table::<TraceInterval>().unwrap()
+}
+
+/// Runs fio with `options` on `device`; what its own log says it did: operation, offset, bytes.
+fn fio(scratch: &Scratch, device: &LoopDevice, options: &[&str]) -> Vec<(String, i64, i64)> {
+    fio_on(scratch, device.path(), options)
+}
+
+fn fio_on(scratch: &Scratch, device: &Path, options: &[&str]) -> Vec<(String, i64, i64)> {
+    let log = scratch.path("fio.log");
+    let _ = std::fs::remove_file(&log);
+    Command::new("fio")
+        .args(["--name=known", "--direct=1", "--ioengine=libaio", "--thread=0", "--randrepeat=1", "--invalidate=0"])
+        .arg(format!("--filename={}", device.display()))
+        .arg(format!("--write_iolog={}", log.display()))
+        .args(options)
+        .dir(scratch.path(""))
+        .run()
+        .unwrap()
+        .expect_code(0);
+    let text = std::fs::read_to_string(&log).unwrap();
+    let words = text.lines().map(|line| line.split_whitespace().collect::<Vec<_>>());
+    // Version 3: time, file, action, offset, bytes.
+    words
+        .filter_map(|words| match words.as_slice() {
+            [_, _, action, offset, bytes] => Some(((*action).to_string(), offset.parse().ok()?, bytes.parse().ok()?)),
+            _ => None,
+        })
+        .collect()
+}
+
+/// The same of our rows.
+fn of(rows: &[Io]) -> Vec<(String, i64, i64)> {
+    let names = |op: &str| if op == "discard" { "trim".to_string() } else { op.to_string() };
+    rows.iter().map(|io| (names(&io.op), io.sector * 512, io.bytes)).collect()
+}
+
+/// A loop device that merges nothing, so that what fio submits and what the device gets are the same.
+fn device() -> Option<LoopDevice> {
+    testkit::require_root_or_skip().then(|| {
+        let device = LoopDevice::new(256 << 20).unwrap();
+        std::fs::write(device.sysfs().join("queue/nomerges"), "2").unwrap();
+        device
+    })
+}
+
+/// Those of a kind.
+fn only(log: &[(String, i64, i64)], is: fn(&(String, i64, i64)) -> bool) -> Vec<(String, i64, i64)> {
+    log.iter().filter(|row| is(row)).cloned().collect()
+}
+
+/// Compares row by row; the first difference is enough.
+fn assert_same(ours: &[(String, i64, i64)], theirs: &[(String, i64, i64)]) {
+    for (at, (ours, theirs)) in ours.iter().zip(theirs).enumerate() {
+        assert_eq!(ours, theirs, "row {at}");
+    }
+    assert_eq!(ours.len(), theirs.len());
+}
+
+#[test]
+fn every_io_is_one_row_equal_to_fios_own_log() {
+    let Some(device) = device() else { return };
+    let scratch = Scratch::new();
+    let name = device.name();
+    let tracing = Tracing::start(&scratch, "known", &["-d", &name, "--comm", "fio"]);
+    let log = fio(
+        &scratch,
+        &device,
+        &["--rw=randrw", "--bsrange=4k-128k", "--iodepth=8", "--size=128m", "--number_ios=3000"],
+    );
+    let (output, rows) = tracing.stop();
+    let output = output.expect_code(0);
+    assert!(output.stdout.contains("none lost"), "{}", output.stdout);
+    let n = i64::try_from(log.len()).unwrap();
+    assert!(n > 2000, "{n}");
+    assert_same(&of(&rows), &log);
+    for io in &rows {
+        let issue_ns = io.issue_ns.expect("a request is issued");
+        assert!(io.queue_ns <= issue_ns && issue_ns < io.complete_ns, "{io:?}");
+        assert!(*io.dev == *name && io.comm.as_deref() == Some("fio") && io.pid.is_some() && io.tid.is_some());
+        assert!(io.error.is_none() && io.bios == 1 && io.requeues == 0, "{io:?}");
+        assert_eq!(
+            io.flags.contains("sync"),
+            *io.op == *"write",
+            "{io:?}: direct writes are synchronous for the kernel"
+        );
+    }
+    let intervals = intervals(&scratch, "known");
+    assert_eq!(intervals.iter().map(|row| row.ios).sum::<i64>(), n);
+    assert_eq!(intervals.iter().map(|row| row.started).sum::<i64>(), n);
+    assert_eq!(intervals.iter().map(|row| row.bytes).sum::<i64>(), rows.iter().map(|io| io.bytes).sum::<i64>());
+    assert_eq!(intervals.iter().map(|row| row.response.count()).sum::<u64>(), n.unsigned_abs());
+}
+
+#[test]
+fn trims_and_flushes_are_rows_of_their_own() {
+    let Some(device) = device() else { return };
+    let scratch = Scratch::new();
+    let tracing = Tracing::start(&scratch, "kinds", &["-d", device.path().to_str().unwrap(), "--comm", "fio"]);
+    let trims = fio(&scratch, &device, &["--rw=randtrim", "--bs=64k", "--iodepth=1", "--size=64m", "--number_ios=200"]);
+    let writes = fio(
+        &scratch,
+        &device,
+        &["--rw=write", "--bs=8k", "--iodepth=1", "--size=64m", "--number_ios=300", "--fsync=10"],
+    );
+    let (output, rows) = tracing.stop();
+    output.expect_code(0);
+    let kind = |name: &str| rows.iter().filter(|io| *io.op == *name).cloned().collect::<Vec<_>>();
+    assert_same(&of(&kind("discard")), &only(&trims, |row| row.0 == "trim"));
+    assert_same(&of(&kind("write")), &only(&writes, |row| row.0 == "write"));
+    let flushes = kind("flush");
+    assert!((29..=31).contains(&flushes.len()), "one flush after every ten writes: {}", flushes.len());
+    assert!(flushes.iter().all(|io| io.bytes == 0 && io.issue_ns.is_some()), "{flushes:?}");
+    assert_eq!(rows.len(), kind("discard").len() + kind("write").len() + flushes.len());
+}
+
+#[test]
+fn filters_and_sampling_are_done_in_the_kernel() {
+    let Some(device) = device() else { return };
+    let scratch = Scratch::new();
+    let node = device.path().to_str().unwrap();
+    let load = ["--rw=randrw", "--bssplit=4k/50:16k/50", "--iodepth=4", "--size=64m", "--number_ios=4000"];
+    let check = |name: &str, more: &[&str]| {
+        let mut arguments = vec!["-d", node, "--comm", "fio"];
+        arguments.extend_from_slice(more);
+        let tracing = Tracing::start(&scratch, name, &arguments);
+        let log = fio(&scratch, &device, &load);
+        let (output, rows) = tracing.stop();
+        output.expect_code(0);
+        (log, rows)
+    };
+    let (log, rows) = check("op", &["--op", "write"]);
+    assert_same(&of(&rows), &only(&log, |row| row.0 == "write"));
+    let (log, rows) = check("size", &["--size", "8k-64k"]);
+    assert_same(&of(&rows), &only(&log, |row| row.2 >= 8192));
+    let (_, rows) = check("pid", &["--pid", "1"]);
+    assert_eq!(rows, []);
+    let (log, rows) = check("sample", &["--sample", "1/8"]);
+    let started: i64 = intervals(&scratch, "sample").iter().map(|row| row.started).sum();
+    assert_eq!(started, i64::try_from(log.len()).unwrap(), "the rate is known although few are traced");
+    // 4000 tries with probability 1/8: mean 500, sigma 21.
+    assert!((395..=605).contains(&rows.len()), "{} of 4000 sampled", rows.len());
+    let all = log.iter().collect::<std::collections::BTreeSet<_>>();
+    assert!(of(&rows).iter().all(|row| all.contains(row)), "a sampled row is whole");
+}
+
+#[test]
+fn without_privilege_the_missing_capabilities_are_named() {
+    let scratch = Scratch::new();
+    if !testkit::require_root_or_skip() {
+        return;
+    }
+    let out = "/tmp/iodyno-unprivileged.iodyno";
+    let output = scratch.iodyno(&["trace", "--all", "-o", out, "--for", "1s"]).dir("/").user(65534).run().unwrap();
+    let output = output.expect_code(8);
+    assert!(output.stderr.contains("CAP_BPF and CAP_PERFMON") && output.stderr.contains("setcap"), "{}", output.stderr);
+    assert!(!std::path::Path::new(out).exists(), "nothing is written by a trace that cannot begin");
+}
+
+#[test]
+fn wrong_parameters_are_refused_with_what_would_be_right() {
+    let scratch = Scratch::new();
+    let check = |arguments: &[&str], expected: &str| {
+        let output = scratch.iodyno(&[&["trace", "-o", "x"], arguments].concat()).run().unwrap().expect_code(2);
+        assert!(output.stderr.contains(expected), "{arguments:?}: {}", output.stderr);
+        assert!(!scratch.path("x").exists());
+    };
+    check(&["-d", "nonsense0"], "no block device of this machine");
+    check(&["--all", "--op", "reed"], "there are: read, write");
+    check(&["--all", "--size", "64k-4k"], "FROM-TO");
+    check(&["--all", "--sample", "0"], "1/N");
+    check(&["--all", "--for", "soon"], "30s, 10m");
+    check(&[], "--device");
+    check(&["--all", "-d", "x"], "cannot be used with");
+}
+
+/// A zram device of 64 MiB: a driver that takes bios and makes no requests of them.
+struct Zram(String);
+
+impl Zram {
+    fn new() -> Option<Self> {
+        let number = std::fs::read_to_string("/sys/class/zram-control/hot_add").ok()?;
+        let zram = Self(number.trim().to_string());
+        std::fs::write(format!("/sys/block/zram{}/disksize", zram.0), "64M").ok()?;
+        Some(zram)
+    }
+}
+
+impl Drop for Zram {
+    fn drop(&mut self) {
+        let _ = std::fs::write("/sys/class/zram-control/hot_remove", &self.0);
+    }
+}
+
+#[test]
+fn a_driver_without_requests_is_traced_by_its_bios() {
+    if !testkit::require_root_or_skip() {
+        return;
+    }
+    let Some(zram) = Zram::new() else {
+        testkit::lacks("a zram device");
+        return;
+    };
+    let scratch = Scratch::new();
+    let name = format!("zram{}", zram.0);
+    let tracing = Tracing::start(&scratch, "bios", &["-d", &name, "--comm", "fio"]);
+    let log = fio_on(
+        &scratch,
+        &Path::new("/dev").join(&name),
+        &["--rw=randrw", "--bs=4k", "--iodepth=4", "--size=32m", "--number_ios=2000"],
+    );
+    let (output, rows) = tracing.stop();
+    output.expect_code(0);
+    assert!(log.len() > 1000);
+    assert_same(&of(&rows), &log);
+    assert!(rows.iter().all(|io| *io.dev == *name && io.queue_ns < io.complete_ns && io.pid.is_some()));
+}
+
+#[test]
+fn merged_bios_are_counted_in_the_request_that_took_them() {
+    if !testkit::require_root_or_skip() {
+        return;
+    }
+    let device = LoopDevice::new(64 << 20).unwrap();
+    std::fs::write(device.sysfs().join("queue/nomerges"), "0").unwrap();
+    let scratch = Scratch::new();
+    let tracing = Tracing::start(&scratch, "merged", &["-d", &device.name(), "--comm", "fio"]);
+    // Batches of 16 neighbours under one plug.
+    let load = ["--rw=write", "--bs=4k", "--iodepth=16", "--iodepth_batch=16", "--iodepth_batch_complete_min=16"];
+    let log = fio(&scratch, &device, &[&load[..], &["--size=8m"]].concat());
+    let (output, rows) = tracing.stop();
+    output.expect_code(0);
+    assert_eq!(log.len(), 2048);
+    assert_eq!(rows.iter().map(|io| io.bios).sum::<i32>(), 2048, "no bio is lost or counted twice");
+    assert_eq!(rows.iter().map(|io| io.bytes).sum::<i64>(), 8 << 20);
+    assert!(rows.len() < 1024, "{} requests: nothing was merged", rows.len());
+    let merges: i64 = intervals(&scratch, "merged").iter().map(|row| row.merges).sum();
+    assert_eq!(i64::try_from(rows.len()).unwrap() + merges, 2048);
+}

@@ -1,0 +1,291 @@
+//! One `trace` command's life: the probe, its rows into a recording, a line per second, a clean end.
+
+use crate::rows::signed;
+use crate::{SessionError, StopFlag};
+use quantity::clock;
+use quantity::text::{format_bytes, format_count, format_ns};
+use recording::rows::{Event, TraceInterval};
+use recording::{Batch, Manifest, Sink, Writer};
+use std::path::{Path, PathBuf};
+use std::time::Duration;
+use trace::block::{BlockTrace, Columns, Options, Statistics};
+
+/// How long the loop waits for records before it looks at the clock and at signals.
+const NAP: Duration = Duration::from_millis(50);
+/// One line, and one row of `trace_interval`.
+const INTERVAL_NS: u64 = 1_000_000_000;
+/// Rows are committed to the journal at least this often.
+const COMMIT_ROWS: usize = 64 * 1024;
+/// A wall-clock anchor in the manifest.
+const ANCHOR_EVERY_NS: u64 = 60_000_000_000;
+
+/// Everything that a `trace` command needs to know.
+#[derive(Debug)]
+pub struct TraceRequest {
+    /// What and how to trace.
+    pub options: Options,
+    /// Where the recording goes; must not exist.
+    pub directory: PathBuf,
+    /// How long; `None`: until somebody stops it.
+    pub duration_ns: Option<u64>,
+    /// The command line, for the manifest.
+    pub command_line: Vec<String>,
+}
+
+/// What happens while a trace runs.
+#[derive(Debug)]
+pub enum TraceNews<'a> {
+    /// Everything is attached: from now on no I/O is missed.
+    Started,
+    /// An interval has ended; its rows are in the recording.
+    Interval(&'a TraceInterval),
+}
+
+/// What came of a trace.
+#[derive(Debug)]
+pub struct TraceOutcome {
+    /// The recording.
+    pub directory: PathBuf,
+    /// Rows of `io`.
+    pub ios: u64,
+    /// Lost, by reason and in all.
+    pub statistics: Statistics,
+    /// Was it stopped before its time?
+    pub interrupted: bool,
+    /// Sentences for the end.
+    pub messages: Vec<String>,
+    /// Last words: what was traced, what it cost.
+    pub words: Vec<String>,
+}
+
+impl TraceOutcome {
+    /// Is every I/O that should be there in the recording?
+    #[must_use]
+    pub fn is_complete(&self) -> bool {
+        self.statistics.lost() == 0
+    }
+}
+
+struct Life<'a> {
+    trace: BlockTrace,
+    columns: Columns,
+    writer: Writer,
+    watch: &'a mut dyn FnMut(TraceNews<'_>),
+    origin_ns: u64,
+    /// End of the last interval.
+    interval_ns: u64,
+    anchored_ns: u64,
+    seen: Statistics,
+    seen_cpu_ns: u64,
+    uncommitted: usize,
+    ios: u64,
+}
+
+/// Traces until the time is over or somebody stops it.
+///
+/// # Errors
+/// The probe cannot be loaded (nothing is written then), or the recording cannot be written.
+pub fn trace(
+    request: &TraceRequest,
+    watch: &mut dyn FnMut(TraceNews<'_>),
+    stop: &StopFlag,
+) -> Result<TraceOutcome, SessionError> {
+    let trace = BlockTrace::start(&request.options)?;
+    let mut manifest = Manifest::new(&request.command_line);
+    manifest.hardware = collect::hardware(&[]);
+    manifest.extra.insert("trace_sample".into(), request.options.filter.sample.into());
+    manifest.extra.insert("trace_buffer_bytes".into(), trace.ring_bytes().into());
+    let verdicts: Vec<String> = trace.verdicts().iter().map(trace::Verdict::words).filter(|w| !w.is_empty()).collect();
+    manifest.extra.insert("trace_verdicts".into(), verdicts.clone().into());
+    let writer = Writer::create(&request.directory, manifest)?;
+    let origin_ns = writer.started_t_ns();
+    let mut life = Life {
+        interval_ns: trace.started_ns(),
+        trace,
+        columns: Columns::default(),
+        writer,
+        watch,
+        origin_ns,
+        anchored_ns: origin_ns,
+        seen: Statistics::default(),
+        seen_cpu_ns: 0,
+        uncommitted: 0,
+        ios: 0,
+    };
+    (life.watch)(TraceNews::Started);
+    let interrupted = life.live(request.duration_ns, stop)?;
+    life.finish(&request.directory, interrupted, verdicts)
+}
+
+impl Life<'_> {
+    /// Until the end; true when it came before its time.
+    fn live(&mut self, duration_ns: Option<u64>, stop: &StopFlag) -> Result<bool, SessionError> {
+        let end_ns = duration_ns.map(|duration| self.trace.started_ns().saturating_add(duration));
+        let mut tick_ns = self.interval_ns + INTERVAL_NS;
+        loop {
+            let now_ns = clock::now_ns();
+            if stop.is_requested() {
+                return Ok(end_ns.is_some_and(|end_ns| now_ns < end_ns));
+            }
+            if end_ns.is_some_and(|end_ns| now_ns >= end_ns) {
+                return Ok(false);
+            }
+            if now_ns >= tick_ns {
+                self.interval(now_ns)?;
+                tick_ns += (now_ns - tick_ns) / INTERVAL_NS * INTERVAL_NS + INTERVAL_NS;
+            }
+            let next_ns = end_ns.map_or(tick_ns, |end_ns| end_ns.min(tick_ns)).saturating_sub(now_ns);
+            if let Some(chunk) = self.trace.next(NAP.min(Duration::from_nanos(next_ns))) {
+                self.accept(&chunk)?;
+            }
+        }
+    }
+
+    fn accept(&mut self, chunk: &trace::block::Chunk) -> Result<(), SessionError> {
+        let batch = self.columns.batch(chunk)?;
+        self.ios += chunk.len() as u64;
+        self.uncommitted += chunk.len();
+        self.writer.accept(&batch)?;
+        if self.uncommitted >= COMMIT_ROWS {
+            self.commit()?;
+        }
+        Ok(())
+    }
+
+    fn commit(&mut self) -> Result<(), SessionError> {
+        self.uncommitted = 0;
+        Ok(self.writer.commit()?)
+    }
+
+    /// Ends an interval: its row, its line.
+    fn interval(&mut self, t_ns: u64) -> Result<(), SessionError> {
+        let statistics = self.trace.statistics()?;
+        let part = statistics.since(&self.seen);
+        let cpu_ns = self.trace.consumer_cpu_ns();
+        let summary = self.columns.take_summary();
+        let row = TraceInterval {
+            t_ns: signed(t_ns),
+            t_s: t_ns.saturating_sub(self.origin_ns) as f64 / 1e9,
+            interval_ns: signed(t_ns.saturating_sub(self.interval_ns)),
+            ios: signed(summary.ios),
+            reads: signed(summary.reads),
+            bytes: signed(summary.bytes),
+            errors: signed(summary.errors),
+            started: signed(part.started),
+            lost_buffer: signed(part.lost_ring),
+            lost_table: signed(part.lost_table),
+            lost_names: signed(part.lost_names),
+            merges: signed(part.merged),
+            splits: signed(part.splits),
+            response: summary.response.snapshot(),
+            consumer_cpu_ns: signed(cpu_ns - self.seen_cpu_ns),
+        };
+        if part.lost() > 0 {
+            self.lost(t_ns, &part)?;
+        }
+        self.writer.accept(&Batch::from_rows(std::slice::from_ref(&row))?)?;
+        self.commit()?;
+        if t_ns.saturating_sub(self.anchored_ns) >= ANCHOR_EVERY_NS {
+            self.anchored_ns = t_ns;
+            self.writer.anchor_clock()?;
+        }
+        (self.seen, self.seen_cpu_ns, self.interval_ns) = (statistics, cpu_ns, t_ns);
+        (self.watch)(TraceNews::Interval(&row));
+        Ok(())
+    }
+
+    /// Losses as an event of the interval.
+    fn lost(&mut self, t_ns: u64, part: &Statistics) -> Result<(), SessionError> {
+        let row = Event {
+            t_ns: signed(t_ns),
+            t_s: t_ns.saturating_sub(self.origin_ns) as f64 / 1e9,
+            severity: "error".to_string(),
+            kind: "trace_lost".to_string(),
+            run: None,
+            target: None,
+            message: lost_words(part),
+            count: signed(part.lost()),
+        };
+        Ok(self.writer.accept(&Batch::from_rows(&[row])?)?)
+    }
+
+    /// Takes what is still in the ring, says what was lost, seals.
+    fn finish(
+        mut self,
+        directory: &Path,
+        interrupted: bool,
+        mut messages: Vec<String>,
+    ) -> Result<TraceOutcome, SessionError> {
+        self.trace.stop();
+        while let Some(chunk) = self.trace.rest() {
+            self.accept(&chunk)?;
+        }
+        self.interval(clock::now_ns())?;
+        let statistics = self.seen;
+        let losses = [
+            ("trace_buffer_full", statistics.lost_ring),
+            ("trace_table_full", statistics.lost_table),
+            ("trace_names", statistics.lost_names),
+        ];
+        self.writer.update_manifest(|manifest| {
+            manifest.exit = Some(if interrupted { "interrupted" } else { "fine" }.to_string());
+            manifest.losses.extend(losses.iter().filter(|(_, n)| *n > 0).map(|(name, n)| ((*name).to_string(), *n)));
+        })?;
+        if statistics.lost() > 0 {
+            messages.push(format!("the trace is not complete: {}", lost_words(&statistics)));
+        }
+        let traced_ns = self.interval_ns.saturating_sub(self.trace.started_ns());
+        let (ios, cpu_ns) = (self.ios, self.seen_cpu_ns);
+        drop(self.trace);
+        self.writer.seal()?;
+        let words = words(directory, ios, traced_ns, cpu_ns, &statistics);
+        Ok(TraceOutcome { directory: directory.to_path_buf(), ios, statistics, interrupted, messages, words })
+    }
+}
+
+/// What was lost and what helps.
+fn lost_words(part: &Statistics) -> String {
+    let mut words = Vec::new();
+    if part.lost_ring > 0 {
+        words.push(format!(
+            "{} I/Os lost because the buffer was full (--buffer makes it larger, --sample 1/N takes less)",
+            part.lost_ring
+        ));
+    }
+    if part.lost_table > 0 {
+        words.push(format!("{} I/Os lost because more than 65536 were in flight", part.lost_table));
+    }
+    words.join("; ")
+}
+
+/// What was traced and what it cost.
+fn words(directory: &Path, ios: u64, traced_ns: u64, cpu_ns: u64, statistics: &Statistics) -> Vec<String> {
+    let disk = size_of(directory);
+    let per = |total: u64| if ios == 0 { "?".to_string() } else { format!("{:.1}", total as f64 / ios as f64) };
+    let lost = if statistics.lost() > 0 { format!(", {} LOST", statistics.lost()) } else { ", none lost".to_string() };
+    let mut words = vec![
+        format!("traced     {} I/Os in {}{lost}", format_count(ios as f64), format_ns(traced_ns)),
+        format!("cost       consumer {} ns per I/O, {} bytes per I/O on disk", per(cpu_ns), per(disk)),
+        format!("recording  {} ({})", directory.display(), format_bytes(disk)),
+    ];
+    if statistics.started > statistics.emitted + statistics.lost() {
+        words.insert(
+            1,
+            format!("began      {} I/Os (before sampling and size filters)", format_count(statistics.started as f64)),
+        );
+    }
+    words
+}
+
+/// Bytes of all files below a directory.
+fn size_of(directory: &Path) -> u64 {
+    let Ok(entries) = std::fs::read_dir(directory) else { return 0 };
+    entries
+        .flatten()
+        .map(|entry| match entry.metadata() {
+            Ok(meta) if meta.is_dir() => size_of(&entry.path()),
+            Ok(meta) => meta.len(),
+            Err(_) => 0,
+        })
+        .sum()
+}

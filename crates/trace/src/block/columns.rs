@@ -1,0 +1,203 @@
+//! From records to rows of the table `io`, off the consumer's thread.
+
+use crate::TraceError;
+use crate::block::consumer::Chunk;
+use crate::block::records::{FLAGS, Io, op_name};
+use crate::device::device_name;
+use arrow_array::builder::{Int32Builder, Int64Builder};
+use arrow_array::{ArrayRef, RecordBatch};
+use quantity::histogram::Recorder;
+use recording::rows::Io as IoRow;
+use recording::{Batch, LabelBuilder, Row};
+use std::collections::HashMap;
+use std::os::unix::fs::MetadataExt;
+use std::path::Path;
+use std::sync::Arc;
+
+/// What a task's number stands for.
+#[derive(Clone, Debug)]
+struct Known {
+    pid: i32,
+    tid: i32,
+    comm: Arc<str>,
+    cgroup: Option<Arc<str>>,
+}
+
+/// Sums over rows since they were last taken.
+#[derive(Debug, Default)]
+pub struct Summary {
+    /// I/Os.
+    pub ios: u64,
+    /// Reads among them.
+    pub reads: u64,
+    /// Bytes moved.
+    pub bytes: u64,
+    /// Those that failed.
+    pub errors: u64,
+    /// Entries of the ring that were not understood.
+    pub unknown: u64,
+    /// Completion − queueing.
+    pub response: Recorder,
+}
+
+/// Makes rows; remembers names from chunk to chunk.
+#[derive(Debug, Default)]
+pub struct Columns {
+    actors: HashMap<u32, Known>,
+    devices: HashMap<u32, Arc<str>>,
+    flags: HashMap<u16, Arc<str>>,
+    cgroups: HashMap<u64, Option<Arc<str>>>,
+    summary: Summary,
+}
+
+/// The columns under way, in the order of the table.
+#[derive(Default)]
+struct Builders {
+    queue: Int64Builder,
+    issue: Int64Builder,
+    complete: Int64Builder,
+    dev: LabelBuilder,
+    op: LabelBuilder,
+    flags: LabelBuilder,
+    sector: Int64Builder,
+    bytes: Int64Builder,
+    pid: Int32Builder,
+    tid: Int32Builder,
+    comm: LabelBuilder,
+    cgroup: LabelBuilder,
+    inode: Int64Builder,
+    file: LabelBuilder,
+    owner_pid: Int32Builder,
+    owner_comm: LabelBuilder,
+    error: Int32Builder,
+    bios: Int32Builder,
+    requeues: Int32Builder,
+}
+
+impl Columns {
+    /// The rows of a chunk, in the order of completion.
+    ///
+    /// # Errors
+    /// Arrow refuses; does not happen.
+    pub fn batch(&mut self, chunk: &Chunk) -> Result<Batch, TraceError> {
+        self.summary.unknown += chunk.unknown;
+        for (id, actor) in &chunk.actors {
+            let cgroup = self.cgroup(actor.cgroup);
+            let known =
+                Known { pid: signed32(actor.pid), tid: signed32(actor.tid), comm: actor.comm.as_str().into(), cgroup };
+            self.actors.insert(*id, known);
+        }
+        let mut builders = Builders::default();
+        for raw in &chunk.ios {
+            let io = Io::of(raw);
+            self.count(&io);
+            self.append(&io, &mut builders);
+        }
+        let rows = RecordBatch::try_new(IoRow::TABLE.schema(), builders.finish())
+            .map_err(|why| TraceError::Consumer(format!("cannot make rows: {why}")))?;
+        Ok(Batch { table: IoRow::TABLE, rows })
+    }
+
+    /// Sums since the last time.
+    pub fn take_summary(&mut self) -> Summary {
+        std::mem::take(&mut self.summary)
+    }
+
+    fn count(&mut self, io: &Io) {
+        self.summary.ios += 1;
+        self.summary.reads += u64::from(io.op == 0);
+        self.summary.bytes += u64::from(io.bytes);
+        self.summary.errors += u64::from(io.status != 0);
+        self.summary.response.record(io.complete_ns.saturating_sub(io.queue_ns));
+    }
+
+    fn append(&mut self, io: &Io, to: &mut Builders) {
+        to.queue.append_value(signed(io.queue_ns));
+        to.issue.append_option((io.issue_ns > 0).then(|| signed(io.issue_ns)));
+        to.complete.append_value(signed(io.complete_ns));
+        to.dev.append(Some(self.devices.entry(io.dev).or_insert_with(|| device_name(io.dev).into())));
+        to.op.append(Some(op_name(io.op)));
+        to.flags.append(Some(self.flags.entry(io.flags).or_insert_with(|| flags_text(io.flags).into())));
+        to.sector.append_value(signed(io.sector));
+        to.bytes.append_value(i64::from(io.bytes));
+        let issuer = self.actors.get(&io.issuer);
+        to.pid.append_option(issuer.map(|known| known.pid));
+        to.tid.append_option(issuer.map(|known| known.tid));
+        to.comm.append(issuer.map(|known| &*known.comm));
+        to.cgroup.append(issuer.and_then(|known| known.cgroup.as_deref()));
+        to.inode.append_null();
+        to.file.append(None);
+        let owner = self.actors.get(&io.owner);
+        to.owner_pid.append_option(owner.map(|known| known.pid));
+        to.owner_comm.append(owner.map(|known| &*known.comm));
+        to.error.append_option(io.error());
+        to.bios.append_value(i32::from(io.bios));
+        to.requeues.append_value(i32::from(io.requeues));
+    }
+
+    /// Path of a control group below its root.
+    fn cgroup(&mut self, inode: u64) -> Option<Arc<str>> {
+        if let Some(known) = self.cgroups.get(&inode) {
+            return known.clone();
+        }
+        let root = Path::new("/sys/fs/cgroup");
+        let found = find_inode(root, inode, 8).and_then(|path| {
+            path.strip_prefix(root).ok().map(|rest| Arc::from(format!("/{}", rest.display()).as_str()))
+        });
+        self.cgroups.insert(inode, found.clone());
+        found
+    }
+}
+
+impl Builders {
+    fn finish(mut self) -> Vec<ArrayRef> {
+        vec![
+            Arc::new(self.queue.finish()),
+            Arc::new(self.issue.finish()),
+            Arc::new(self.complete.finish()),
+            self.dev.finish(),
+            self.op.finish(),
+            self.flags.finish(),
+            Arc::new(self.sector.finish()),
+            Arc::new(self.bytes.finish()),
+            Arc::new(self.pid.finish()),
+            Arc::new(self.tid.finish()),
+            self.comm.finish(),
+            self.cgroup.finish(),
+            Arc::new(self.inode.finish()),
+            self.file.finish(),
+            Arc::new(self.owner_pid.finish()),
+            self.owner_comm.finish(),
+            Arc::new(self.error.finish()),
+            Arc::new(self.bios.finish()),
+            Arc::new(self.requeues.finish()),
+        ]
+    }
+}
+
+/// The directory below `at` with this inode, not deeper than `depth`.
+fn find_inode(at: &Path, inode: u64, depth: usize) -> Option<std::path::PathBuf> {
+    if std::fs::metadata(at).ok()?.ino() == inode {
+        return Some(at.to_path_buf());
+    }
+    let entries = if depth > 0 { std::fs::read_dir(at).ok()? } else { return None };
+    entries
+        .flatten()
+        .filter(|entry| entry.file_type().is_ok_and(|kind| kind.is_dir()))
+        .find_map(|entry| find_inode(&entry.path(), inode, depth - 1))
+}
+
+/// `sync|meta`; empty without any.
+fn flags_text(flags: u16) -> String {
+    let set: Vec<&str> =
+        FLAGS.iter().enumerate().filter(|(bit, _)| flags >> bit & 1 == 1).map(|(_, name)| *name).collect();
+    set.join("|")
+}
+
+fn signed(value: u64) -> i64 {
+    i64::try_from(value).unwrap_or(i64::MAX)
+}
+
+fn signed32(value: u32) -> i32 {
+    i32::try_from(value).unwrap_or(i32::MAX)
+}

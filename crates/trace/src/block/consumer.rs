@@ -1,0 +1,243 @@
+//! The thread that empties the ring: it copies records and does nothing else.
+
+use crate::block::records::{Actor, Entry, Raw, Statistics};
+use crate::block::{OBJECT, Options, PROGRAMS, constants, ring_bytes};
+use crate::program::{self, Loaded, Verdict};
+use crate::{Kernel, TraceError};
+use libbpf_rs::{MapCore, MapFlags, MapHandle, OpenObject, RingBufferBuilder};
+use quantity::clock;
+use rustix::time::{ClockId, clock_gettime};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use std::sync::mpsc::{Receiver, RecvTimeoutError, SyncSender, sync_channel};
+use std::thread::JoinHandle;
+use std::time::Duration;
+
+/// Records of a full chunk: 1 MiB.
+const CHUNK_RECORDS: usize = 16 * 1024;
+/// Chunks that may wait to be made into rows; then the ring fills, and then losses are counted.
+const CHUNKS_WAITING: usize = 64;
+/// How long records may lie in the ring.
+const POLL: Duration = Duration::from_millis(50);
+
+/// Records in the order of completion, and the names that are first used among them.
+#[derive(Debug, Default)]
+pub struct Chunk {
+    pub(crate) ios: Vec<Raw>,
+    pub(crate) actors: Vec<(u32, Actor)>,
+    pub(crate) unknown: u64,
+}
+
+impl Chunk {
+    /// I/Os in it.
+    #[must_use]
+    pub fn len(&self) -> usize {
+        self.ios.len()
+    }
+
+    /// Is nothing in it?
+    #[must_use]
+    pub fn is_empty(&self) -> bool {
+        self.ios.is_empty() && self.actors.is_empty()
+    }
+}
+
+/// What both threads see.
+#[derive(Debug, Default)]
+struct Shared {
+    stop: AtomicBool,
+    /// CPU time of the consumer, ns.
+    cpu_ns: AtomicU64,
+}
+
+/// A running trace of block I/O; dropping it detaches everything.
+#[derive(Debug)]
+pub struct BlockTrace {
+    chunks: Receiver<Chunk>,
+    counters: MapHandle,
+    shared: Arc<Shared>,
+    thread: Option<JoinHandle<()>>,
+    verdicts: Vec<Verdict>,
+    ring_bytes: u32,
+    started_ns: u64,
+}
+
+impl BlockTrace {
+    /// Loads the probe and begins.
+    ///
+    /// # Errors
+    /// Missing capabilities or kernel features; a buffer or filter that cannot be.
+    pub fn start(options: &Options) -> Result<Self, TraceError> {
+        let kernel = Kernel::running()?;
+        let verdicts = program::judge(&kernel, &PROGRAMS)?;
+        let ring_bytes = ring_bytes(options)?;
+        let constants = constants(&kernel, &options.filter, ring_bytes);
+        let size_ring = |open: &mut OpenObject| {
+            open.maps_mut().find(|map| map.name() == "ring").map_or(Ok(()), |mut ring| ring.set_max_entries(ring_bytes))
+        };
+        let mut loaded = program::load(OBJECT, &kernel, &PROGRAMS, &verdicts, &constants, size_ring)?;
+        fill_filters(&loaded, options)?;
+        let counters = map(&loaded, "counters")?;
+        loaded.attach(&PROGRAMS, &verdicts)?;
+        let started_ns = clock::now_ns();
+        let shared = Arc::new(Shared::default());
+        let (sender, chunks) = sync_channel(CHUNKS_WAITING);
+        let theirs = Arc::clone(&shared);
+        let thread = std::thread::Builder::new()
+            .name("trace".to_string())
+            .spawn(move || consume(loaded, &sender, &theirs))
+            .map_err(|why| TraceError::Consumer(format!("could not be started: {why}")))?;
+        Ok(Self { chunks, counters, shared, thread: Some(thread), verdicts, ring_bytes, started_ns })
+    }
+
+    /// The next chunk within `limit`; `None` when there was none, or when the trace has ended.
+    #[must_use]
+    pub fn next(&self, limit: Duration) -> Option<Chunk> {
+        self.chunks.recv_timeout(limit).ok()
+    }
+
+    /// Detaches the probe; what is still in the ring follows, and then [`Self::next`] has no more.
+    pub fn stop(&self) {
+        self.shared.stop.store(true, Ordering::Relaxed);
+    }
+
+    /// The next chunk after [`Self::stop`]; `None` when that was all.
+    #[must_use]
+    pub fn rest(&self) -> Option<Chunk> {
+        loop {
+            match self.chunks.recv_timeout(POLL) {
+                Ok(chunk) => return Some(chunk),
+                Err(RecvTimeoutError::Disconnected) => return None,
+                Err(RecvTimeoutError::Timeout) => {}
+            }
+        }
+    }
+
+    /// What the probe has counted so far.
+    ///
+    /// # Errors
+    /// The map cannot be read.
+    pub fn statistics(&self) -> Result<Statistics, TraceError> {
+        let cpus = self
+            .counters
+            .lookup_percpu(&0_u32.to_ne_bytes(), MapFlags::ANY)
+            .map_err(|why| TraceError::Consumer(format!("cannot read the probe's counters: {why}")))?;
+        Ok(Statistics::sum(&cpus.unwrap_or_default()))
+    }
+
+    /// CPU time of the consumer so far, ns.
+    #[must_use]
+    pub fn consumer_cpu_ns(&self) -> u64 {
+        self.shared.cpu_ns.load(Ordering::Relaxed)
+    }
+
+    /// What the kernel offers, program by program.
+    #[must_use]
+    pub fn verdicts(&self) -> &[Verdict] {
+        &self.verdicts
+    }
+
+    /// Size of the ring, bytes.
+    #[must_use]
+    pub fn ring_bytes(&self) -> u32 {
+        self.ring_bytes
+    }
+
+    /// When everything was attached, `CLOCK_MONOTONIC`, ns.
+    #[must_use]
+    pub fn started_ns(&self) -> u64 {
+        self.started_ns
+    }
+}
+
+impl Drop for BlockTrace {
+    fn drop(&mut self) {
+        self.stop();
+        // The consumer may be waiting for room.
+        while self.rest().is_some() {}
+        if let Some(thread) = self.thread.take() {
+            let _ = thread.join();
+        }
+    }
+}
+
+/// A handle of one of the probe's maps.
+fn map(loaded: &Loaded, name: &str) -> Result<MapHandle, TraceError> {
+    let found = loaded.object.maps().find(|map| map.name() == name);
+    let found = found.ok_or_else(|| TraceError::Consumer(format!("finds no map {name} in the probe")))?;
+    MapHandle::try_from(&found).map_err(|why| TraceError::Consumer(format!("cannot use the map {name}: {why}")))
+}
+
+/// Writes the sets that the probe compares with.
+fn fill_filters(loaded: &Loaded, options: &Options) -> Result<(), TraceError> {
+    let filter = &options.filter;
+    let numbers = |name: &str, keys: Vec<Vec<u8>>| {
+        if keys.is_empty() {
+            return Ok(());
+        }
+        let map = map(loaded, name)?;
+        keys.iter().try_for_each(|key| {
+            map.update(key, &[1], MapFlags::ANY)
+                .map_err(|why| TraceError::Parameter(format!("too many values for the filter {name}: {why}")))
+        })
+    };
+    numbers("devices", filter.devices.iter().map(|device| device.number.to_ne_bytes().to_vec()).collect())?;
+    numbers("pids", filter.pids.iter().map(|pid| pid.to_ne_bytes().to_vec()).collect())?;
+    numbers("cgroups", filter.cgroups.iter().map(|cgroup| cgroup.to_ne_bytes().to_vec()).collect())?;
+    let comms = filter.comms.iter().map(|comm| {
+        // The kernel keeps 15 bytes of a name.
+        let mut key = vec![0; 16];
+        key.iter_mut().take(15).zip(comm.bytes()).for_each(|(to, from)| *to = from);
+        key
+    });
+    numbers("comms", comms.collect())
+}
+
+/// Takes records out until it is told to stop, then takes the rest.
+fn consume(mut loaded: Loaded, sender: &SyncSender<Chunk>, shared: &Shared) {
+    let Ok(ring) = map(&loaded, "ring") else { return };
+    let chunk = std::cell::RefCell::new(Chunk::default());
+    let send = |chunk: &mut Chunk| {
+        let full = std::mem::take(chunk);
+        chunk.ios.reserve(CHUNK_RECORDS);
+        // Nobody listens any more only when the trace is being dropped.
+        let _ = sender.send(full);
+    };
+    let take = |bytes: &[u8]| {
+        let mut chunk = chunk.borrow_mut();
+        match Entry::of(bytes) {
+            Entry::Io(raw) => chunk.ios.push(*raw),
+            Entry::Actor(id, actor) => chunk.actors.push((id, actor)),
+            Entry::Unknown => chunk.unknown += 1,
+        }
+        if chunk.ios.len() >= CHUNK_RECORDS {
+            send(&mut chunk);
+        }
+        0
+    };
+    let mut builder = RingBufferBuilder::new();
+    if builder.add(&ring, take).is_err() {
+        return;
+    }
+    let Ok(buffer) = builder.build() else { return };
+    let flush = || {
+        let mut chunk = chunk.borrow_mut();
+        if !chunk.is_empty() {
+            send(&mut chunk);
+        }
+        let used = clock_gettime(ClockId::ThreadCPUTime);
+        let ns = u64::try_from(used.tv_sec).unwrap_or(0) * 1_000_000_000 + u64::try_from(used.tv_nsec).unwrap_or(0);
+        shared.cpu_ns.store(ns, Ordering::Relaxed);
+    };
+    while !shared.stop.load(Ordering::Relaxed) {
+        // A poll that timed out has taken nothing: the probe wakes only when the ring is a quarter full.
+        buffer.poll_raw(POLL);
+        buffer.consume_raw();
+        flush();
+    }
+    loaded.detach();
+    // A program that ran while it was detached may still be writing its record.
+    std::thread::sleep(Duration::from_millis(1));
+    while buffer.consume_raw() > 0 {}
+    flush();
+}

@@ -1,0 +1,157 @@
+//! Every block I/O: when queued, issued and completed, where, how large, what kind, by whom.
+//!
+//! [`BlockTrace::start`] loads the probe and starts a consumer thread that does nothing but copy records out of the ring;
+//! [`Columns`] turns them into rows of the table `io` on whichever thread the caller likes.
+
+mod columns;
+mod consumer;
+mod records;
+
+pub use columns::{Columns, Summary};
+pub use consumer::{BlockTrace, Chunk};
+pub use records::{Statistics, op_numbers};
+
+use crate::constants::Constants;
+use crate::program::{Need, Program};
+use crate::{Device, Kernel, TraceError, Verdict, program};
+
+/// The probe's object, compiled by build.rs.
+const OBJECT: &[u8] = include_bytes!(concat!(env!("OUT_DIR"), "/block.bpf.o"));
+
+const PROGRAMS: [Program; 11] = [
+    // Ends first: nothing is to stay behind in the table of what is in flight.
+    Program { name: "on_rq_complete", tracepoint: "block_rq_complete", need: Need::Always("no completion is seen") },
+    Program {
+        name: "on_bio_complete",
+        tracepoint: "block_bio_complete",
+        need: Need::Else("devices without requests (zram, dm, md) are not traced"),
+    },
+    Program {
+        name: "on_rq_issue",
+        tracepoint: "block_rq_issue",
+        need: Need::Always("the time at the device is unknown"),
+    },
+    Program {
+        name: "on_rq_requeue",
+        tracepoint: "block_rq_requeue",
+        need: Need::Else("requests that the driver gave back are not counted"),
+    },
+    Program {
+        name: "on_rq_merge",
+        tracepoint: "block_rq_merge",
+        need: Need::Else("requests that were merged away stay in the table of I/Os in flight"),
+    },
+    Program { name: "on_backmerge", tracepoint: "block_bio_backmerge", need: Need::Else("merges are not counted") },
+    Program { name: "on_frontmerge", tracepoint: "block_bio_frontmerge", need: Need::Else("merges are not counted") },
+    Program { name: "on_split", tracepoint: "block_split", need: Need::Else("splits are not marked") },
+    Program {
+        name: "on_rq_insert",
+        tracepoint: "block_rq_insert",
+        need: Need::Instead(
+            "block_io_start",
+            "the issuer is the one that inserts or dispatches, with scheduler none at times a kernel thread",
+        ),
+    },
+    Program {
+        name: "on_io_start",
+        tracepoint: "block_io_start",
+        need: Need::Else("an I/O begins when it enters the scheduler (Linux 6.5 has the tracepoint)"),
+    },
+    Program {
+        name: "on_bio_queue",
+        tracepoint: "block_bio_queue",
+        need: Need::Else("time spent waiting for a free request is not seen"),
+    },
+];
+
+/// Bytes of the ring buffer, unless asked for otherwise: a million records.
+const RING_BYTES: u64 = 64 << 20;
+/// It takes no more than this part of the machine's memory.
+const RING_MEMORY_SHARE: u64 = 64;
+/// The smallest that the kernel takes anywhere.
+const RING_BYTES_MIN: u64 = 64 << 10;
+
+/// What to trace.
+#[derive(Clone, Debug)]
+pub struct Filter {
+    /// These devices or partitions; none: all.
+    pub devices: Vec<Device>,
+    /// Operations by the kernel's number, as bits; all by default.
+    pub ops: u32,
+    /// Smallest size, bytes.
+    pub bytes_min: u32,
+    /// Greatest size, bytes.
+    pub bytes_max: u32,
+    /// These processes; none: all.
+    pub pids: Vec<u32>,
+    /// Tasks of these names (the kernel's 15 characters); none: all.
+    pub comms: Vec<String>,
+    /// Tasks in these control groups, by the inode of their directories; none: all.
+    pub cgroups: Vec<u64>,
+    /// One I/O in so many, chosen by a hash.
+    pub sample: u32,
+}
+
+impl Default for Filter {
+    fn default() -> Self {
+        Self {
+            devices: Vec::new(),
+            ops: u32::MAX,
+            bytes_min: 0,
+            bytes_max: u32::MAX,
+            pids: Vec::new(),
+            comms: Vec::new(),
+            cgroups: Vec::new(),
+            sample: 1,
+        }
+    }
+}
+
+/// How to trace.
+#[derive(Clone, Debug, Default)]
+pub struct Options {
+    /// What.
+    pub filter: Filter,
+    /// Bytes of the ring buffer between kernel and consumer; by default 64 MiB, or 1/64 of the memory.
+    pub ring_bytes: Option<u64>,
+}
+
+/// What this kernel offers for block tracing.
+///
+/// # Errors
+/// Something that nothing replaces is missing.
+pub fn verdicts(kernel: &Kernel) -> Result<Vec<Verdict>, TraceError> {
+    program::judge(kernel, &PROGRAMS)
+}
+
+/// The size that the ring gets: a power of two of whole pages.
+fn ring_bytes(options: &Options) -> Result<u32, TraceError> {
+    let memory = rustix::system::sysinfo().totalram;
+    let asked = options.ring_bytes.unwrap_or_else(|| RING_BYTES.min(memory / RING_MEMORY_SHARE));
+    let bytes = asked.clamp(RING_BYTES_MIN, 1 << 31).next_power_of_two();
+    if options.ring_bytes.is_some() && (asked < RING_BYTES_MIN || asked > memory / 4) {
+        return Err(TraceError::Parameter(format!(
+            "a buffer of {} is not possible: between {} and a quarter of the memory ({})",
+            quantity::text::format_bytes(asked),
+            quantity::text::format_bytes(RING_BYTES_MIN),
+            quantity::text::format_bytes(memory / 4)
+        )));
+    }
+    u32::try_from(bytes).map_err(|_| TraceError::Parameter("a buffer of more than 2 GiB is not possible".to_string()))
+}
+
+/// The probe's constants for these options.
+fn constants(kernel: &Kernel, filter: &Filter, ring_bytes: u32) -> Constants {
+    let mut constants = Constants::default();
+    constants.flag("has_io_start", kernel.has_tracepoint("block_io_start"));
+    constants.flag("only_devices", !filter.devices.is_empty());
+    constants.u32("only_ops", filter.ops);
+    constants.u32("bytes_min", filter.bytes_min);
+    constants.u32("bytes_max", filter.bytes_max);
+    constants.flag("only_pids", !filter.pids.is_empty());
+    constants.flag("only_comms", !filter.comms.is_empty());
+    constants.flag("only_cgroups", !filter.cgroups.is_empty());
+    constants.u32("sample_limit", u32::MAX / filter.sample.max(1));
+    constants.u64("wake_bytes", u64::from(ring_bytes) / 4);
+    constants
+}

@@ -1,0 +1,590 @@
+// SPDX-License-Identifier: GPL-2.0 OR Apache-2.0 OR MIT
+/* Every block I/O: one record when it completes. Kept in step with records.rs, which reads what is written here.
+ *
+ * A request is known by its address from block_io_start (6.5; block_rq_insert or block_rq_issue before) to
+ * block_rq_complete; a bio of a driver without requests (zram, dm, md) from block_bio_queue to block_bio_complete.
+ * Who issued it is asked at the start: at completion the current task is a bystander. */
+#include "kernel.h"
+#include <bpf/bpf_helpers.h>
+#include <bpf/bpf_core_read.h>
+#include <bpf/bpf_tracing.h>
+
+char LICENSE[] SEC("license") = "Dual MIT/GPL";
+
+#define REQ(name) (1u << bpf_core_enum_value(enum req_flag_bits, __REQ_##name))
+#define OP_MASK 0xff
+#define OP_WRITE 1
+#define OP_FLUSH 2
+
+/* Our own flags, stable whatever the kernel's are. */
+enum {
+	FLAG_SYNC = 1,
+	FLAG_META = 2,
+	FLAG_FUA = 4,
+	FLAG_PREFLUSH = 8,
+	FLAG_RAHEAD = 16,
+	FLAG_BACKGROUND = 32,
+	FLAG_SPLIT = 64,
+};
+
+/* Set before loading. */
+const volatile bool has_io_start = true;
+const volatile bool only_devices;
+const volatile __u32 only_ops = ~0u;       /* bit per operation; 31 for all above */
+const volatile __u32 bytes_min;
+const volatile __u32 bytes_max = ~0u;
+const volatile bool only_pids;
+const volatile bool only_comms;
+const volatile bool only_cgroups;
+const volatile __u32 sample_limit = ~0u;    /* traced when the I/O's hash is not above */
+const volatile __u64 wake_bytes = 1 << 20;
+
+struct record {
+	__u64 queue_ns;
+	__u64 complete_ns;
+	__u64 issue_ns; /* 0: never given to the driver by itself */
+	__u64 sector;
+	__u32 bytes;
+	__u32 dev;
+	__u32 issuer;
+	__u32 owner;
+	__u32 file;
+	__u16 flags;
+	__u8 op;
+	__u8 bios;
+	__u8 requeues;
+	__u8 status;
+	__u8 pad[6];
+};
+_Static_assert(sizeof(struct record) == 64, "records.rs reads 64 bytes");
+
+/* A task as it was when it issued something. */
+struct actor {
+	__u32 tgid;
+	__u32 tid;
+	__u64 cgroup;
+	char comm[16];
+};
+
+struct actor_name {
+	__u32 id;
+	__u32 pad;
+	struct actor actor;
+};
+_Static_assert(sizeof(struct actor_name) == 40, "records.rs tells records apart by their length");
+
+/* Per CPU; index in records.rs. */
+struct counters {
+	__u64 started;       /* I/Os that passed the filters, before sampling */
+	__u64 emitted;
+	__u64 lost_ring;     /* the ring buffer was full */
+	__u64 lost_table;    /* the table of I/Os in flight was full */
+	__u64 lost_names;    /* a name did not fit the ring; sent again with the next I/O */
+	__u64 merged;        /* bios merged into a request */
+	__u64 splits;
+	__u64 next_id;
+	__u64 woken_ns;
+};
+
+struct start {
+	__u64 queue_ns;
+	__u64 issue_ns;
+	__u64 sector;
+	__u32 bytes;
+	__u32 dev;
+	__u32 issuer;
+	__u32 owner;
+	__u32 file;
+	__u16 flags;
+	__u8 op;
+	__u8 bios;
+	__u8 requeues;
+	__u8 status;
+};
+
+/* The bio that this CPU queued last: its request starts next, unless the task slept for want of a tag. */
+struct queued {
+	__u64 bio;
+	__u64 split;
+	__u64 queue_ns;
+	__u64 rest_sector;
+};
+
+struct {
+	__uint(type, BPF_MAP_TYPE_RINGBUF);
+	__uint(max_entries, 1 << 24);
+} ring SEC(".maps");
+
+struct {
+	__uint(type, BPF_MAP_TYPE_HASH);
+	__uint(max_entries, 1 << 16);
+	__type(key, __u64);
+	__type(value, struct start);
+} in_flight SEC(".maps");
+
+struct {
+	__uint(type, BPF_MAP_TYPE_PERCPU_ARRAY);
+	__uint(max_entries, 1);
+	__type(key, __u32);
+	__type(value, struct counters);
+} counters SEC(".maps");
+
+struct {
+	__uint(type, BPF_MAP_TYPE_PERCPU_ARRAY);
+	__uint(max_entries, 1);
+	__type(key, __u32);
+	__type(value, struct queued);
+} last_queued SEC(".maps");
+
+struct {
+	__uint(type, BPF_MAP_TYPE_LRU_HASH);
+	__uint(max_entries, 1 << 14);
+	__type(key, struct actor);
+	__type(value, __u32);
+} actors SEC(".maps");
+
+/* When a queue's own flush request, which serves those that asked for one, was issued. */
+struct {
+	__uint(type, BPF_MAP_TYPE_LRU_HASH);
+	__uint(max_entries, 1 << 10);
+	__type(key, __u64);
+	__type(value, __u64);
+} flush_issued SEC(".maps");
+
+struct {
+	__uint(type, BPF_MAP_TYPE_HASH);
+	__uint(max_entries, 1 << 10);
+	__type(key, __u32);
+	__type(value, __u8);
+} devices SEC(".maps");
+
+struct {
+	__uint(type, BPF_MAP_TYPE_HASH);
+	__uint(max_entries, 1 << 10);
+	__type(key, __u32);
+	__type(value, __u8);
+} pids SEC(".maps");
+
+struct comm_key {
+	char comm[16];
+};
+
+struct {
+	__uint(type, BPF_MAP_TYPE_HASH);
+	__uint(max_entries, 1 << 8);
+	__type(key, struct comm_key);
+	__type(value, __u8);
+} comms SEC(".maps");
+
+struct {
+	__uint(type, BPF_MAP_TYPE_HASH);
+	__uint(max_entries, 1 << 8);
+	__type(key, __u64);
+	__type(value, __u8);
+} cgroups SEC(".maps");
+
+static __always_inline struct counters *cpu_counters(void)
+{
+	__u32 zero = 0;
+	return bpf_map_lookup_elem(&counters, &zero);
+}
+
+static __always_inline struct queued *cpu_queued(void)
+{
+	__u32 zero = 0;
+	return bpf_map_lookup_elem(&last_queued, &zero);
+}
+
+static __always_inline __u32 dev_of(struct gendisk *disk)
+{
+	return (__u32)disk->major << 20 | (__u32)disk->first_minor;
+}
+
+static __always_inline __u32 request_dev(struct request *rq)
+{
+	if (bpf_core_field_exists(rq->q->disk)) {
+		struct gendisk *disk = rq->q->disk;
+		return disk ? dev_of(disk) : 0;
+	}
+	struct block_device *part = rq->part;
+	return part ? dev_of(part->bd_disk) : 0;
+}
+
+static __always_inline __u16 flags_of(__u32 opf)
+{
+	__u16 flags = 0;
+	if (opf & REQ(SYNC))
+		flags |= FLAG_SYNC;
+	if (opf & REQ(META))
+		flags |= FLAG_META;
+	if (opf & REQ(FUA))
+		flags |= FLAG_FUA;
+	if (opf & REQ(PREFLUSH))
+		flags |= FLAG_PREFLUSH;
+	if (opf & REQ(RAHEAD))
+		flags |= FLAG_RAHEAD;
+	if (opf & REQ(BACKGROUND))
+		flags |= FLAG_BACKGROUND;
+	return flags;
+}
+
+/* An empty write that asks for a flush is a flush. */
+static __always_inline __u8 op_of(__u32 opf, __u32 bytes)
+{
+	__u8 op = opf & OP_MASK;
+	if (op == OP_WRITE && !bytes && (opf & REQ(PREFLUSH)))
+		return OP_FLUSH;
+	return op;
+}
+
+static __always_inline __u32 next_id(struct counters *count)
+{
+	return (__u32)++count->next_id << 10 | (bpf_get_smp_processor_id() & 1023);
+}
+
+static __always_inline __u64 wake_flags(struct counters *count, __u64 now)
+{
+	if (bpf_ringbuf_query(&ring, BPF_RB_AVAIL_DATA) < wake_bytes || now - count->woken_ns < 1000000)
+		return BPF_RB_NO_WAKEUP;
+	count->woken_ns = now;
+	return BPF_RB_FORCE_WAKEUP;
+}
+
+/* A short number for a task; its name goes into the ring before the number is used. 0 when that was not possible. */
+static __always_inline __u32 actor_id(struct actor *actor, struct counters *count)
+{
+	__u32 *known = bpf_map_lookup_elem(&actors, actor);
+	if (known)
+		return *known;
+	struct actor_name name = {};
+	name.id = next_id(count);
+	name.actor = *actor;
+	if (bpf_ringbuf_output(&ring, &name, sizeof(name), BPF_RB_NO_WAKEUP)) {
+		count->lost_names++;
+		return 0;
+	}
+	bpf_map_update_elem(&actors, actor, &name.id, BPF_ANY);
+	return name.id;
+}
+
+static __always_inline void current_actor(struct actor *actor)
+{
+	__u64 both = bpf_get_current_pid_tgid();
+	actor->tgid = both >> 32;
+	actor->tid = (__u32)both;
+	actor->cgroup = bpf_get_current_cgroup_id();
+	bpf_get_current_comm(actor->comm, sizeof(actor->comm));
+}
+
+static __always_inline bool wanted_device(__u32 dev, __u32 part)
+{
+	if (!dev)
+		return false;
+	if (!only_devices)
+		return true;
+	return bpf_map_lookup_elem(&devices, &dev) || (part && bpf_map_lookup_elem(&devices, &part));
+}
+
+static __always_inline bool wanted_op(__u8 op)
+{
+	return only_ops & (1u << (op < 31 ? op : 31));
+}
+
+static __always_inline bool wanted_actor(struct actor *actor)
+{
+	if (only_pids && !bpf_map_lookup_elem(&pids, &actor->tgid))
+		return false;
+	if (only_comms) {
+		struct comm_key key;
+		__builtin_memcpy(key.comm, actor->comm, sizeof(key.comm));
+		if (!bpf_map_lookup_elem(&comms, &key))
+			return false;
+	}
+	return !only_cgroups || bpf_map_lookup_elem(&cgroups, &actor->cgroup);
+}
+
+/* The same I/O gives the same answer wherever it is asked. */
+static __always_inline bool sampled(__u64 sector, __u64 queue_ns)
+{
+	__u64 hash = (queue_ns ^ sector * 0x9e3779b97f4a7c15ull) * 0xff51afd7ed558ccdull;
+	return (__u32)(hash >> 32) <= sample_limit;
+}
+
+/* Enters an I/O that begins now, if it is wanted. */
+static __always_inline void begin(__u64 key, struct start *start)
+{
+	struct counters *count = cpu_counters();
+	struct actor actor = {};
+	if (!count || !wanted_op(start->op))
+		return;
+	current_actor(&actor);
+	if (!wanted_actor(&actor))
+		return;
+	count->started++;
+	if (!sampled(start->sector, start->queue_ns))
+		return;
+	start->issuer = actor_id(&actor, count);
+	if (bpf_map_update_elem(&in_flight, &key, start, BPF_ANY))
+		count->lost_table++;
+}
+
+static __always_inline void finish(__u64 key, struct start *start, __u64 now)
+{
+	struct counters *count = cpu_counters();
+	if (!count)
+		goto out;
+	if (start->bytes < bytes_min || start->bytes > bytes_max)
+		goto out;
+	struct record *record = bpf_ringbuf_reserve(&ring, sizeof(*record), 0);
+	if (!record) {
+		count->lost_ring++;
+		goto out;
+	}
+	record->queue_ns = start->queue_ns;
+	record->complete_ns = now;
+	record->issue_ns = start->issue_ns;
+	record->sector = start->sector;
+	record->bytes = start->bytes;
+	record->dev = start->dev;
+	record->issuer = start->issuer;
+	record->owner = start->owner;
+	record->file = start->file;
+	record->flags = start->flags;
+	record->op = start->op;
+	record->bios = start->bios;
+	record->requeues = start->requeues;
+	record->status = start->status;
+	__builtin_memset(record->pad, 0, sizeof(record->pad));
+	count->emitted++;
+	bpf_ringbuf_submit(record, wake_flags(count, now));
+out:
+	bpf_map_delete_elem(&in_flight, &key);
+}
+
+static __always_inline __u64 bio_issue_time(struct bio *bio)
+{
+	if (bpf_core_field_exists(bio->issue_time_ns))
+		return bio->issue_time_ns;
+	struct bio___before_6_18 *old = (void *)bio;
+	if (bpf_core_field_exists(old->bi_issue))
+		return BPF_CORE_READ(old, bi_issue.value) & ((1ull << 51) - 1);
+	return 0;
+}
+
+/* When the request's bio was queued: exact from the slot, else as the kernel remembers it, else now. */
+static __always_inline __u64 queue_time(struct request *rq, struct start *start, __u64 now)
+{
+	struct queued *last = cpu_queued();
+	struct bio *bio = rq->bio;
+	if (!bio)
+		return now;
+	if (last && last->queue_ns) {
+		if (last->split && (last->split == (__u64)bio || (__u32)last->rest_sector == (__u32)start->sector))
+			start->flags |= FLAG_SPLIT;
+		if (last->split == (__u64)bio)
+			return last->queue_ns;
+		if (last->bio == (__u64)bio) {
+			/* Once only: the address may be another bio's tomorrow. */
+			last->bio = 0;
+			return last->queue_ns;
+		}
+	}
+	__u64 issued = bio_issue_time(bio);
+	if (!issued)
+		return now;
+	/* Only 51 bits before 6.18. */
+	if (!bpf_core_field_exists(bio->issue_time_ns))
+		issued |= now & ~((1ull << 51) - 1);
+	return issued < now ? issued : now;
+}
+
+static __always_inline void begin_request(struct request *rq, bool is_issued)
+{
+	__u32 dev = request_dev(rq);
+	struct block_device *part = rq->part;
+	if (!wanted_device(dev, part ? part->bd_dev : 0))
+		return;
+	__u64 now = bpf_ktime_get_ns();
+	struct start start = {};
+	start.sector = rq->__sector;
+	start.bytes = rq->__data_len;
+	start.dev = dev;
+	start.flags = flags_of(rq->cmd_flags);
+	start.op = op_of(rq->cmd_flags, start.bytes);
+	/* A request without data has no place. */
+	if (start.op == OP_FLUSH && !start.bytes)
+		start.sector = 0;
+	start.bios = 1;
+	start.queue_ns = queue_time(rq, &start, now);
+	if (is_issued)
+		start.issue_ns = now;
+	begin((__u64)rq, &start);
+}
+
+SEC("tp_btf/block_bio_queue")
+int BPF_PROG(on_bio_queue, struct bio *bio)
+{
+	struct queued *last = cpu_queued();
+	struct gendisk *disk = bio->bi_bdev->bd_disk;
+	__u64 now = bpf_ktime_get_ns();
+	if (last) {
+		last->bio = (__u64)bio;
+		last->split = 0;
+		last->queue_ns = now;
+	}
+	if (bio->bi_bdev->bd_queue->mq_ops)
+		return 0;
+	__u32 dev = dev_of(disk);
+	if (!wanted_device(dev, bio->bi_bdev->bd_dev))
+		return 0;
+	struct start start = {};
+	start.queue_ns = now;
+	start.issue_ns = now;
+	start.sector = bio->bi_iter.bi_sector;
+	start.bytes = bio->bi_iter.bi_size;
+	start.dev = dev;
+	start.flags = flags_of(bio->bi_opf);
+	start.op = op_of(bio->bi_opf, start.bytes);
+	if (start.op == OP_FLUSH)
+		start.sector = 0;
+	start.bios = 1;
+	begin((__u64)bio, &start);
+	return 0;
+}
+
+SEC("tp_btf/block_bio_complete")
+int BPF_PROG(on_bio_complete, struct request_queue *q, struct bio *bio)
+{
+	__u64 key = (__u64)bio;
+	struct start *start = bpf_map_lookup_elem(&in_flight, &key);
+	if (!start)
+		return 0;
+	start->status = bio->bi_status;
+	finish(key, start, bpf_ktime_get_ns());
+	return 0;
+}
+
+SEC("tp_btf/block_split")
+int BPF_PROG(on_split, struct bio *split, unsigned int rest_sector)
+{
+	struct counters *count = cpu_counters();
+	struct queued *last = cpu_queued();
+	if (count)
+		count->splits++;
+	if (last) {
+		last->split = (__u64)split;
+		last->rest_sector = rest_sector;
+	}
+	return 0;
+}
+
+SEC("tp_btf/block_io_start")
+int BPF_PROG(on_io_start, struct request *rq)
+{
+	begin_request(rq, false);
+	return 0;
+}
+
+/* Only where there is no block_io_start. */
+SEC("tp_btf/block_rq_insert")
+int BPF_PROG(on_rq_insert, struct request *rq)
+{
+	__u64 key = (__u64)rq;
+	if (!bpf_map_lookup_elem(&in_flight, &key))
+		begin_request(rq, false);
+	return 0;
+}
+
+SEC("tp_btf/block_rq_issue")
+int BPF_PROG(on_rq_issue, struct request *rq)
+{
+	__u64 key = (__u64)rq;
+	struct start *start = bpf_map_lookup_elem(&in_flight, &key);
+	if (!start) {
+		if ((rq->cmd_flags & OP_MASK) == OP_FLUSH) {
+			/* The queue's own flush request: what it serves are rows already. */
+			__u64 queue = (__u64)rq->q, now = bpf_ktime_get_ns();
+			bpf_map_update_elem(&flush_issued, &queue, &now, BPF_ANY);
+		} else if (!has_io_start) {
+			begin_request(rq, true);
+		}
+		return 0;
+	}
+	start->issue_ns = bpf_ktime_get_ns();
+	/* Final now: nothing merges into an issued request. */
+	start->sector = rq->__sector;
+	start->bytes = rq->__data_len;
+	struct bio *bio = rq->bio;
+	if (bio != rq->biotail) {
+		__u8 bios = 0;
+		for (int i = 0; i < 255 && bio; i++) {
+			bios++;
+			bio = bio->bi_next;
+		}
+		start->bios = bios;
+	}
+	return 0;
+}
+
+SEC("tp_btf/block_rq_requeue")
+int BPF_PROG(on_rq_requeue, struct request *rq)
+{
+	__u64 key = (__u64)rq;
+	struct start *start = bpf_map_lookup_elem(&in_flight, &key);
+	if (start && start->requeues < 255)
+		start->requeues++;
+	return 0;
+}
+
+/* `rq` has been merged into its neighbour and goes away. */
+SEC("tp_btf/block_rq_merge")
+int BPF_PROG(on_rq_merge, struct request *rq)
+{
+	__u64 key = (__u64)rq;
+	bpf_map_delete_elem(&in_flight, &key);
+	return 0;
+}
+
+static __always_inline void count_merge(struct bio *bio)
+{
+	struct counters *count = cpu_counters();
+	if (count && wanted_device(dev_of(bio->bi_bdev->bd_disk), bio->bi_bdev->bd_dev))
+		count->merged++;
+}
+
+SEC("tp_btf/block_bio_backmerge")
+int BPF_PROG(on_backmerge, struct bio *bio)
+{
+	count_merge(bio);
+	return 0;
+}
+
+SEC("tp_btf/block_bio_frontmerge")
+int BPF_PROG(on_frontmerge, struct bio *bio)
+{
+	count_merge(bio);
+	return 0;
+}
+
+SEC("tp_btf/block_rq_complete")
+int BPF_PROG(on_rq_complete, struct request *rq, int error, unsigned int nr_bytes)
+{
+	__u64 key = (__u64)rq;
+	struct start *start = bpf_map_lookup_elem(&in_flight, &key);
+	if (!start)
+		return 0;
+	/* A blk_status_t (a byte), or a negative errno before 5.16. */
+	if (error)
+		start->status = error < 0 ? (__u8)-error | 0x80 : (__u8)error;
+	/* In parts: the last one counts. */
+	if (nr_bytes < rq->__data_len)
+		return 0;
+	if (!start->issue_ns) {
+		__u64 queue = (__u64)rq->q;
+		__u64 *flush = bpf_map_lookup_elem(&flush_issued, &queue);
+		if (flush && *flush >= start->queue_ns)
+			start->issue_ns = *flush;
+	}
+	finish(key, start, bpf_ktime_get_ns());
+	return 0;
+}

@@ -1,0 +1,247 @@
+//! What probe.bpf.c writes: the same layouts, read without trust.
+
+/// Bytes of one I/O's record.
+pub(crate) const RECORD_BYTES: usize = 64;
+/// Bytes of a task's name.
+const ACTOR_BYTES: usize = 40;
+
+/// One I/O as it lies in the ring.
+pub(crate) type Raw = [u8; RECORD_BYTES];
+
+/// Anything that can lie in the ring.
+#[derive(Debug)]
+pub(crate) enum Entry<'a> {
+    Io(&'a Raw),
+    Actor(u32, Actor),
+    /// Of a length that this program does not write.
+    Unknown,
+}
+
+impl<'a> Entry<'a> {
+    #[inline]
+    pub(crate) fn of(bytes: &'a [u8]) -> Self {
+        if let Ok(raw) = <&Raw>::try_from(bytes) {
+            return Self::Io(raw);
+        }
+        match bytes.len() {
+            ACTOR_BYTES => {
+                let mut at = Cursor { bytes, at: 0 };
+                let id = at.u32();
+                at.at += 4;
+                Self::Actor(id, Actor { pid: at.u32(), tid: at.u32(), cgroup: at.u64(), comm: at.text(16) })
+            }
+            _ => Self::Unknown,
+        }
+    }
+}
+
+/// A task as it was when it issued something.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) struct Actor {
+    pub(crate) pid: u32,
+    pub(crate) tid: u32,
+    /// Inode of its control group's directory.
+    pub(crate) cgroup: u64,
+    pub(crate) comm: String,
+}
+
+/// One I/O.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Io {
+    pub(crate) queue_ns: u64,
+    pub(crate) complete_ns: u64,
+    /// 0: never given to the driver by itself.
+    pub(crate) issue_ns: u64,
+    pub(crate) sector: u64,
+    pub(crate) bytes: u32,
+    pub(crate) dev: u32,
+    /// Numbers of an [`Actor`]; 0: unknown.
+    pub(crate) issuer: u32,
+    pub(crate) owner: u32,
+    pub(crate) file: u32,
+    pub(crate) flags: u16,
+    pub(crate) op: u8,
+    pub(crate) bios: u8,
+    pub(crate) requeues: u8,
+    pub(crate) status: u8,
+}
+
+impl Io {
+    pub(crate) fn of(raw: &Raw) -> Self {
+        let mut at = Cursor { bytes: raw, at: 0 };
+        Self {
+            queue_ns: at.u64(),
+            complete_ns: at.u64(),
+            issue_ns: at.u64(),
+            sector: at.u64(),
+            bytes: at.u32(),
+            dev: at.u32(),
+            issuer: at.u32(),
+            owner: at.u32(),
+            file: at.u32(),
+            flags: at.u16(),
+            op: at.u8(),
+            bios: at.u8(),
+            requeues: at.u8(),
+            status: at.u8(),
+        }
+    }
+
+    /// The errno of its status: a `blk_status_t`, or a negative errno with the high bit (before Linux 5.16).
+    pub(crate) fn error(&self) -> Option<i32> {
+        // include/linux/blk_types.h and block/blk-core.c, blk_errors.
+        Some(match self.status {
+            0 => return None,
+            errno @ 0x80.. => i32::from(errno & 0x7f),
+            1 => 95,        // EOPNOTSUPP
+            2 => 110,       // ETIMEDOUT
+            3 => 28,        // ENOSPC
+            4 => 67,        // ENOLINK
+            5 => 121,       // EREMOTEIO
+            6 => 52,        // EBADE
+            7 => 61,        // ENODATA
+            8 => 84,        // EILSEQ
+            9 => 12,        // ENOMEM
+            11 => 78,       // EREMCHG
+            12 => 11,       // EAGAIN
+            13 => 16,       // EBUSY
+            14 | 15 => 109, // ETOOMANYREFS, EOVERFLOW at times
+            16 => 19,       // ENODEV
+            17 => 62,       // ETIME
+            18 => 22,       // EINVAL
+            _ => 5,         // EIO
+        })
+    }
+}
+
+/// The kernel's name of an operation (include/linux/blk_types.h, enum req_op).
+pub(crate) fn op_name(op: u8) -> &'static str {
+    match op {
+        0 => "read",
+        1 => "write",
+        2 => "flush",
+        3 => "discard",
+        5 => "secure_erase",
+        7 => "zone_append",
+        9 => "write_zeroes",
+        10 | 11 => "zone_open",
+        12 | 13 => "zone_close",
+        14 | 15 => "zone_finish",
+        16 | 17 => "zone_reset",
+        18 | 19 => "zone_reset_all",
+        32 | 34 => "driver_in",
+        33 | 35 => "driver_out",
+        _ => "other",
+    }
+}
+
+/// The kernel's numbers of an operation by its name, as bits; 0 for an unknown name.
+#[must_use]
+pub fn op_numbers(name: &str) -> u32 {
+    (0..31).filter(|op| op_name(*op) == name).fold(0, |bits, op| bits | 1 << op)
+}
+
+/// Names of the bits of `flags`, lowest first.
+pub(crate) const FLAGS: [&str; 7] = ["sync", "meta", "fua", "preflush", "readahead", "background", "split"];
+
+/// What the probe has counted since it was loaded, over all CPUs.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Statistics {
+    /// I/Os that passed the filters, before sampling.
+    pub started: u64,
+    /// Records written.
+    pub emitted: u64,
+    /// Records lost because the ring was full.
+    pub lost_ring: u64,
+    /// I/Os lost because the table of those in flight was full.
+    pub lost_table: u64,
+    /// Times that a name found no room; the I/Os with it have no issuer.
+    pub lost_names: u64,
+    /// Bios merged into a request.
+    pub merged: u64,
+    /// Bios split.
+    pub splits: u64,
+}
+
+impl Statistics {
+    /// Sums the values of all CPUs, as the map holds them.
+    pub(crate) fn sum(cpus: &[Vec<u8>]) -> Self {
+        let mut sum = Self::default();
+        for cpu in cpus {
+            let mut at = Cursor { bytes: cpu, at: 0 };
+            for field in [
+                &mut sum.started,
+                &mut sum.emitted,
+                &mut sum.lost_ring,
+                &mut sum.lost_table,
+                &mut sum.lost_names,
+                &mut sum.merged,
+                &mut sum.splits,
+            ] {
+                *field += at.u64();
+            }
+        }
+        sum
+    }
+
+    /// I/Os that should be in the trace and are not.
+    #[must_use]
+    pub fn lost(&self) -> u64 {
+        self.lost_ring + self.lost_table
+    }
+
+    /// What was counted since `earlier`.
+    #[must_use]
+    pub fn since(&self, earlier: &Self) -> Self {
+        Self {
+            started: self.started.saturating_sub(earlier.started),
+            emitted: self.emitted.saturating_sub(earlier.emitted),
+            lost_ring: self.lost_ring.saturating_sub(earlier.lost_ring),
+            lost_table: self.lost_table.saturating_sub(earlier.lost_table),
+            lost_names: self.lost_names.saturating_sub(earlier.lost_names),
+            merged: self.merged.saturating_sub(earlier.merged),
+            splits: self.splits.saturating_sub(earlier.splits),
+        }
+    }
+}
+
+/// Reads numbers of this machine's byte order one after the other; zeros beyond the end.
+struct Cursor<'a> {
+    bytes: &'a [u8],
+    at: usize,
+}
+
+impl Cursor<'_> {
+    fn take<const N: usize>(&mut self) -> [u8; N] {
+        let mut out = [0; N];
+        if let Some(bytes) = self.bytes.get(self.at..self.at + N) {
+            out.copy_from_slice(bytes);
+        }
+        self.at += N;
+        out
+    }
+
+    fn u8(&mut self) -> u8 {
+        u8::from_ne_bytes(self.take())
+    }
+
+    fn u16(&mut self) -> u16 {
+        u16::from_ne_bytes(self.take())
+    }
+
+    fn u32(&mut self) -> u32 {
+        u32::from_ne_bytes(self.take())
+    }
+
+    fn u64(&mut self) -> u64 {
+        u64::from_ne_bytes(self.take())
+    }
+
+    /// A C string in a field of `length` bytes.
+    fn text(&mut self, length: usize) -> String {
+        let bytes = self.bytes.get(self.at..self.at + length).unwrap_or_default();
+        self.at += length;
+        let end = bytes.iter().position(|byte| *byte == 0).unwrap_or(bytes.len());
+        String::from_utf8_lossy(&bytes[..end]).into_owned()
+    }
+}

@@ -1,0 +1,101 @@
+/* SPDX-License-Identifier: Apache-2.0 OR MIT */
+/* The kernel's types, as far as the probes look at them. Every field is found through the running kernel's BTF
+ * (preserve_access_index), so neither order nor size matters here, and no generated vmlinux.h is needed. */
+#ifndef IODYNO_KERNEL_H
+#define IODYNO_KERNEL_H
+
+typedef unsigned char __u8;
+typedef unsigned short __u16;
+typedef unsigned int __u32;
+typedef unsigned long long __u64;
+typedef signed char __s8;
+typedef short __s16;
+typedef int __s32;
+typedef long long __s64;
+typedef __u16 __be16;
+typedef __u32 __be32;
+typedef __u64 __be64;
+typedef __u32 __wsum;
+typedef _Bool bool;
+#define true 1
+#define false 0
+
+enum bpf_map_type {
+	BPF_MAP_TYPE_HASH = 1,
+	BPF_MAP_TYPE_ARRAY = 2,
+	BPF_MAP_TYPE_PERCPU_ARRAY = 6,
+	BPF_MAP_TYPE_LRU_HASH = 9,
+	BPF_MAP_TYPE_RINGBUF = 27,
+};
+enum {
+	BPF_ANY = 0,
+	BPF_NOEXIST = 1,
+	BPF_RB_NO_WAKEUP = 1,
+	BPF_RB_FORCE_WAKEUP = 2,
+	BPF_RB_AVAIL_DATA = 0,
+};
+
+#define KERNEL_TYPE __attribute__((preserve_access_index))
+
+/* Bits of bi_opf and cmd_flags; their positions come from BTF. */
+enum req_flag_bits {
+	__REQ_SYNC = 11,
+	__REQ_META = 12,
+	__REQ_FUA = 17,
+	__REQ_PREFLUSH = 18,
+	__REQ_RAHEAD = 19,
+	__REQ_BACKGROUND = 20,
+};
+
+struct blk_mq_ops;
+struct gendisk {
+	int major;
+	int first_minor;
+} KERNEL_TYPE;
+
+struct request_queue {
+	const struct blk_mq_ops *mq_ops;
+	struct gendisk *disk; /* 5.15 */
+} KERNEL_TYPE;
+
+struct block_device {
+	__u32 bd_dev;
+	struct gendisk *bd_disk;
+	struct request_queue *bd_queue;
+} KERNEL_TYPE;
+
+struct bvec_iter {
+	__u64 bi_sector;
+	unsigned int bi_size;
+	unsigned int bi_idx;
+} KERNEL_TYPE;
+
+struct bio {
+	struct bio *bi_next;
+	struct block_device *bi_bdev;
+	unsigned int bi_opf;
+	__u8 bi_status;
+	struct bvec_iter bi_iter;
+	__u64 issue_time_ns; /* 6.18; bi_issue before */
+} KERNEL_TYPE;
+
+struct bio_issue {
+	__u64 value;
+} KERNEL_TYPE;
+
+/* How it was called until 6.17: the time in the low 51 bits. */
+struct bio___before_6_18 {
+	struct bio_issue bi_issue;
+} KERNEL_TYPE;
+
+struct request {
+	struct request_queue *q;
+	unsigned int cmd_flags;
+	unsigned int __data_len;
+	__u64 __sector;
+	struct bio *bio;
+	struct bio *biotail;
+	struct block_device *part;
+} KERNEL_TYPE;
+
+#endif

@@ -1,0 +1,17 @@
+//! Follows I/O in the kernel, one probe set per folder: mod.rs, probe.bpf.c. Owns the BPF loader and all BPF.
+//!
+//! A probe set declares its programs with the tracepoint that each needs and what is lost without it ([`program`]); the
+//! loader looks into the kernel's BTF, loads what fits, and returns a [`Verdict`] for each. Only loading needs privilege.
+
+pub mod block;
+mod capability;
+mod constants;
+mod device;
+mod error;
+mod kernel;
+mod program;
+
+pub use device::{Device, device_name};
+pub use error::TraceError;
+pub use kernel::Kernel;
+pub use program::{State, Verdict};

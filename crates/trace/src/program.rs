@@ -1,0 +1,175 @@
+//! The loader: which programs of an object fit this kernel, what is lost without the others, load and attach.
+
+use crate::constants::Constants;
+use crate::kernel::Kernel;
+use crate::{TraceError, capability};
+use libbpf_rs::{ErrorKind, Link, Object, ObjectBuilder, OpenObject, PrintLevel};
+use std::sync::Mutex;
+
+/// One program of a probe set.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Program {
+    /// Name of its function.
+    pub(crate) name: &'static str,
+    /// Tracepoint that it needs.
+    pub(crate) tracepoint: &'static str,
+    /// What it is for.
+    pub(crate) need: Need,
+}
+
+/// How much a program matters.
+#[derive(Clone, Copy, Debug)]
+pub(crate) enum Need {
+    /// Nothing works without it; what that is.
+    Always(&'static str),
+    /// What is lost without it.
+    Else(&'static str),
+    /// Stands in where the first tracepoint is missing; what is lost by that.
+    Instead(&'static str, &'static str),
+}
+
+/// What became of a program.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum State {
+    /// Attached.
+    Used,
+    /// The kernel does not have its tracepoint.
+    Missing,
+    /// Something better is there, or it was not asked for.
+    NotNeeded,
+}
+
+/// What the kernel offers for one program; part of the recording.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Verdict {
+    /// Tracepoint.
+    pub tracepoint: &'static str,
+    /// What became of it.
+    pub state: State,
+    /// What is lost, when something is.
+    pub loss: Option<&'static str>,
+}
+
+impl Verdict {
+    /// In words; empty when all is well.
+    #[must_use]
+    pub fn words(&self) -> String {
+        match (self.state, self.loss) {
+            (State::Used, Some(loss)) => format!("{} stands in for a newer tracepoint: {loss}", self.tracepoint),
+            (State::Missing, Some(loss)) => format!("this kernel has no {}: {loss}", self.tracepoint),
+            _ => String::new(),
+        }
+    }
+}
+
+/// The last lines of libbpf and of the verifier; libbpf offers one callback per process.
+static LOG: Mutex<String> = Mutex::new(String::new());
+/// As many characters of them are kept.
+const LOG_MAX: usize = 4000;
+
+fn keep_log(_level: PrintLevel, message: String) {
+    let Ok(mut log) = LOG.lock() else { return };
+    log.push_str(&message);
+    if log.len() > LOG_MAX {
+        let cut = log.len() - LOG_MAX;
+        let cut = (cut..log.len()).find(|at| log.is_char_boundary(*at)).unwrap_or(0);
+        log.drain(..cut);
+    }
+}
+
+fn take_log() -> String {
+    LOG.lock().map(|mut log| std::mem::take(&mut *log)).unwrap_or_default()
+}
+
+/// Decides for each program whether it is to be loaded.
+///
+/// # Errors
+/// One that nothing replaces is missing.
+pub(crate) fn judge(kernel: &Kernel, programs: &[Program]) -> Result<Vec<Verdict>, TraceError> {
+    programs
+        .iter()
+        .map(|program| {
+            let here = kernel.has_tracepoint(program.tracepoint);
+            let (state, loss) = match program.need {
+                Need::Always(loss) if !here => {
+                    return Err(TraceError::NoTracepoint { tracepoint: program.tracepoint, loss });
+                }
+                Need::Always(_) => (State::Used, None),
+                Need::Else(_) if here => (State::Used, None),
+                Need::Else(loss) => (State::Missing, Some(loss)),
+                Need::Instead(better, _) if kernel.has_tracepoint(better) => (State::NotNeeded, None),
+                Need::Instead(_, loss) if here => (State::Used, Some(loss)),
+                Need::Instead(_, loss) => (State::Missing, Some(loss)),
+            };
+            Ok(Verdict { tracepoint: program.tracepoint, state, loss })
+        })
+        .collect()
+}
+
+/// A probe set in the kernel; dropping it takes everything out again.
+#[derive(Debug)]
+pub(crate) struct Loaded {
+    links: Vec<Link>,
+    pub(crate) object: Object,
+}
+
+/// Opens `elf`, lets `prepare` size its maps, loads the programs that were judged fit. Nothing runs yet.
+///
+/// # Errors
+/// Missing capabilities; the kernel refuses.
+pub(crate) fn load(
+    elf: &[u8],
+    kernel: &Kernel,
+    programs: &[Program],
+    verdicts: &[Verdict],
+    constants: &Constants,
+    prepare: impl FnOnce(&mut OpenObject) -> Result<(), libbpf_rs::Error>,
+) -> Result<Loaded, TraceError> {
+    capability::check()?;
+    libbpf_rs::set_print(Some((PrintLevel::Warn, keep_log)));
+    let _ = take_log();
+    let mut builder = ObjectBuilder::default();
+    if let Some(path) = kernel.path() {
+        builder.btf_custom_path(path).map_err(refusal)?;
+    }
+    let mut open = builder.open_memory(elf).map_err(refusal)?;
+    for mut program in open.progs_mut() {
+        let name = program.name().to_string_lossy().into_owned();
+        let fits =
+            programs.iter().zip(verdicts).any(|(known, verdict)| known.name == name && verdict.state == State::Used);
+        program.set_autoload(fits);
+    }
+    constants.apply(elf, &mut open)?;
+    prepare(&mut open).map_err(refusal)?;
+    let object = open.load().map_err(refusal)?;
+    Ok(Loaded { links: Vec::new(), object })
+}
+
+impl Loaded {
+    /// Attaches every loaded program.
+    ///
+    /// # Errors
+    /// The kernel refuses; nothing stays attached.
+    pub(crate) fn attach(&mut self, programs: &[Program], verdicts: &[Verdict]) -> Result<(), TraceError> {
+        // In the order of the declaration, so that ends are watched before starts.
+        for (known, _) in programs.iter().zip(verdicts).filter(|(_, verdict)| verdict.state == State::Used) {
+            let program = self.object.progs_mut().find(|program| program.name() == known.name);
+            let Some(program) = program else { continue };
+            self.links.push(program.attach().map_err(refusal)?);
+        }
+        Ok(())
+    }
+
+    /// Detaches everything; maps stay readable.
+    pub(crate) fn detach(&mut self) {
+        self.links.clear();
+    }
+}
+
+/// From the loader's error to ours, with the verifier's last lines.
+fn refusal(error: libbpf_rs::Error) -> TraceError {
+    if error.kind() == ErrorKind::PermissionDenied {
+        return TraceError::Forbidden { why: error.to_string() };
+    }
+    TraceError::Refused { why: format!("{error:#}"), log: take_log() }
+}
