@@ -100,3 +100,60 @@ fn sequential_writes_follow_each_other() {
     let expect = sorted.last().map_or(0, |last| last.offset + last.bytes);
     assert!(expect >= (64 << 20) - (64 << 10), "to the end");
 }
+
+#[test]
+fn skew_holds_at_a_rate_and_at_full_speed() {
+    if !testkit::require_root_or_skip() {
+        return;
+    }
+    for rate in ["2000", "max"] {
+        let devices = [LoopDevice::new(64 << 20).unwrap(), LoopDevice::new(64 << 20).unwrap()];
+        let traces = devices.iter().map(|device| BlockTrace::start(device.path(), Layer::Bios));
+        let Ok(traces) = traces.collect::<Result<Vec<_>, _>>() else {
+            testkit::lacks("tracefs");
+            return;
+        };
+        let scratch = Scratch::new();
+        let text = format!(
+            "sd=sd1,lun={},openflags=o_direct,threads=8\nsd=sd2,lun={},openflags=o_direct,threads=8\n\
+             wd=wd1,sd=sd1,xfersize=8k,rdpct=100,skew=80\nwd=wd2,sd=sd2,xfersize=8k,rdpct=100,skew=20\n\
+             rd=rd1,wd=wd*,iorate={rate},elapsed=3,interval=1\n",
+            devices[0].path().display(),
+            devices[1].path().display()
+        );
+        scratch.run("out", &text, &["--no-report"]).expect_code(0);
+        let totals = scratch.table("out", "run_total");
+        let mut seen = Vec::new();
+        for (trace, workload) in traces.into_iter().zip(["wd1", "wd2"]) {
+            let capture = trace.stop();
+            assert_eq!(capture.lost, 0, "the tracepoints lost events; the comparison would mean nothing");
+            let reads = of(&capture.records, BlockOp::Read).iter().filter(|record| record.bytes == 8192).count();
+            let ops = sum(&totals, "ops", |row| row["workload"] == workload);
+            assert_eq!(i64::try_from(reads).unwrap(), ops, "{workload} at {rate}");
+            seen.push(reads as f64);
+        }
+        let share = seen[0] / (seen[0] + seen[1]);
+        assert!((share - 0.8).abs() < 0.02, "{share:.4} of the operations at {rate}, 0.8 was asked");
+    }
+}
+
+#[test]
+fn trims_and_flushes_reach_the_device_one_by_one() {
+    let parameters =
+        "wd=wd1,sd=sd1,xfersize=64k,rdpct=0,trimpct=40,fsync_every=5\nrd=rd1,wd=wd1,iorate=1000,elapsed=3,interval=1\n";
+    let Some((records, totals)) = traced(parameters) else { return };
+    let asked = |op: &str| sum(&totals, "ops", |row| row["op"] == op);
+    let (writes, trims, flushes) = (asked("write"), asked("trim"), asked("flush"));
+    assert_eq!(i64::try_from(of(&records, BlockOp::Write).len()).unwrap(), writes);
+    // Giving blocks back is a discard or a writing of zeroes without data, as the device has it.
+    let given_back: Vec<_> =
+        records.iter().filter(|record| matches!(record.op, BlockOp::Trim | BlockOp::Zeroes)).collect();
+    assert_eq!(i64::try_from(given_back.len()).unwrap(), trims);
+    assert!(given_back.iter().all(|record| record.bytes == 65_536 && record.offset.is_multiple_of(65_536)));
+    let all = (writes + trims) as f64;
+    assert!((trims as f64 - 0.4 * all).abs() < 4.5 * (all * 0.24).sqrt(), "{trims} trims of {all}");
+    assert!((flushes - writes / 5).abs() <= 8, "{flushes} flushes for {writes} writes");
+    // The block layer joins flushes that wait for each other.
+    let reached = i64::try_from(of(&records, BlockOp::Flush).len()).unwrap();
+    assert!(reached > 0 && reached <= flushes, "{reached} of {flushes} flushes");
+}
