@@ -17,6 +17,7 @@ pub(crate) fn run(args: &TraceArgs, command_line: &[String]) -> Result<u8, Failu
         options: Options {
             filter: filter(args)?,
             ring_bytes: args.buffer.as_deref().map(|text| bytes(text, "--buffer")).transpose()?,
+            files: !args.no_files,
         },
         directory: output_directory(args.output.as_deref(), "trace")?,
         duration_ns: time(args.duration.as_deref(), "--for")?,

@@ -5,10 +5,11 @@ mod support;
 
 use recording::Reader;
 use recording::rows::{Io, TraceInterval};
-use std::path::Path;
+use std::io::Write;
+use std::path::{Path, PathBuf};
 use std::time::Duration;
 use support::Scratch;
-use testkit::{Child, Command, LoopDevice, Output};
+use testkit::{Child, Command, FileSystem, LoopDevice, Mounted, Output};
 
 /// A trace under way, which is ended by Ctrl-C.
 struct Tracing<'a> {
@@ -286,4 +287,149 @@ fn merged_bios_are_counted_in_the_request_that_took_them() {
     assert!(rows.len() < 1024, "{} requests: nothing was merged", rows.len());
     let merges: i64 = intervals(&scratch, "merged").iter().map(|row| row.merges).sum();
     assert_eq!(i64::try_from(rows.len()).unwrap() + merges, 2048);
+}
+
+/// Makes a file system of `kind` on a device of its own, traces it while `load` runs in it, and gives the rows.
+fn on_file_system(kind: FileSystem, options: &[&str], load: impl FnOnce(&Path)) -> Option<(PathBuf, Vec<Io>)> {
+    if !testkit::require_root_or_skip() {
+        return None;
+    }
+    if !kind.is_available() {
+        testkit::lacks(kind.name());
+        return None;
+    }
+    let device = LoopDevice::new(kind.min_bytes().max(256 << 20)).unwrap();
+    kind.make(device.path()).unwrap();
+    let node = device.path().to_str().unwrap();
+    let mount = if options.is_empty() {
+        Mounted::device(node).unwrap()
+    } else {
+        Mounted::mount(&[&["-t", kind.name(), "-o"], options, &[node]].concat()).unwrap()
+    };
+    let scratch = Scratch::new();
+    let tracing = Tracing::start(&scratch, "files", &["-d", node]);
+    load(mount.path());
+    Command::new("sync").arg("-f").arg(mount.path()).run().unwrap().expect_code(0);
+    let (output, rows) = tracing.stop();
+    output.expect_code(0);
+    Some((mount.path().to_path_buf(), rows))
+}
+
+/// Writes `megabytes` of text that compresses to `path` through the page cache, by dd.
+fn dd(path: &Path, megabytes: u32, more: &[&str]) {
+    Command::new("dd")
+        .args(["if=/dev/zero", "bs=64k", "status=none"])
+        .args([format!("of={}", path.display()), format!("count={}", megabytes * 16)])
+        .args(more)
+        .run()
+        .unwrap()
+        .expect_code(0);
+}
+
+/// Bytes that were written for a file, by all I/Os that name it.
+fn written(rows: &[Io], path: &Path) -> i64 {
+    let path = path.to_str().unwrap();
+    rows.iter().filter(|io| &*io.op == "write" && io.file.as_deref() == Some(path)).map(|io| io.bytes).sum()
+}
+
+/// Every write to `path` is owned by dd, and there are `expected` bytes of them.
+fn charged_to_dd(rows: &[Io], path: &Path, expected: std::ops::RangeInclusive<i64>) {
+    let bytes = written(rows, path);
+    assert!(expected.contains(&bytes), "{}: {bytes} bytes, expected {expected:?}", path.display());
+    let text = path.to_str().unwrap();
+    for io in rows.iter().filter(|io| &*io.op == "write" && io.file.as_deref() == Some(text)) {
+        assert_eq!(io.owner_comm.as_deref(), Some("dd"), "{io:?}");
+        assert!(io.owner_pid.is_some() && io.inode.is_some(), "{io:?}");
+    }
+}
+
+#[test]
+fn write_back_is_charged_to_the_writer_and_its_file() {
+    const MIB: i64 = 1 << 20;
+    for kind in [FileSystem::Ext4, FileSystem::Xfs, FileSystem::Btrfs] {
+        let traced = on_file_system(kind, &[], |root| {
+            std::fs::create_dir(root.join("deep")).unwrap();
+            // At once.
+            std::thread::scope(|scope| {
+                scope.spawn(|| dd(&root.join("deep/first"), 8, &[]));
+                scope.spawn(|| dd(&root.join("second"), 4, &[]));
+            });
+        });
+        let Some((root, rows)) = traced else { continue };
+        charged_to_dd(&rows, &root.join("deep/first"), 8 * MIB..=8 * MIB);
+        charged_to_dd(&rows, &root.join("second"), 4 * MIB..=4 * MIB);
+        let by_dd = rows.iter().filter(|io| io.owner_comm.as_deref() == Some("dd"));
+        let owners: std::collections::BTreeSet<_> = by_dd.map(|io| (io.owner_pid, io.file.clone())).collect();
+        assert_eq!(owners.len(), 2, "{}: each file has its own dd: {owners:?}", kind.name());
+    }
+}
+
+#[test]
+fn compressed_write_back_is_charged_to_the_writer_as_well() {
+    let traced = on_file_system(FileSystem::Btrfs, &["compress-force=zstd"], |root| dd(&root.join("zeros"), 16, &[]));
+    let Some((root, rows)) = traced else { return };
+    charged_to_dd(&rows, &root.join("zeros"), 1..=4 << 20);
+}
+
+#[test]
+fn renamed_and_unlinked_files_keep_the_name_that_they_had_when_they_were_seen() {
+    let traced = on_file_system(FileSystem::Ext4, &[], |root| {
+        dd(&root.join("before"), 2, &["conv=fsync"]);
+        std::fs::rename(root.join("before"), root.join("after")).unwrap();
+        dd(&root.join("after"), 1, &["conv=notrunc,fsync"]);
+        let held = std::fs::File::create(root.join("gone")).unwrap();
+        std::fs::remove_file(root.join("gone")).unwrap();
+        (&held).write_all(&[7; 1 << 20]).unwrap();
+        held.sync_all().unwrap();
+    });
+    let Some((root, rows)) = traced else { return };
+    charged_to_dd(&rows, &root.join("before"), 2 << 20..=2 << 20);
+    charged_to_dd(&rows, &root.join("after"), 1 << 20..=1 << 20);
+    assert_eq!(written(&rows, &root.join("gone (deleted)")), 1 << 20);
+    let of = |name: &str| rows.iter().find(|io| io.file.as_deref() == root.join(name).to_str()).and_then(|io| io.inode);
+    assert!(of("before").is_some() && of("before") == of("after"), "one inode under two names");
+}
+
+#[test]
+fn direct_and_buffered_reads_know_their_file_whoever_submits_them() {
+    for engine in ["psync", "libaio", "io_uring"] {
+        let traced = on_file_system(FileSystem::Ext4, &[], |root| {
+            let file = root.join("data");
+            dd(&file, 16, &["conv=fsync"]);
+            for (direct, iodepth) in [("1", "8"), ("0", "1")] {
+                Command::new("fio")
+                    .args([
+                        "--name=known",
+                        "--rw=randread",
+                        "--bs=8k",
+                        "--size=16m",
+                        "--number_ios=300",
+                        "--invalidate=1",
+                    ])
+                    .arg(format!("--ioengine={engine}"))
+                    .arg(format!("--iodepth={iodepth}"))
+                    .arg(format!("--direct={direct}"))
+                    .arg(format!("--filename={}", file.display()))
+                    // Forces io_uring's worker threads for some.
+                    .args(if engine == "io_uring" { &["--force_async=4"][..] } else { &[] })
+                    .run()
+                    .unwrap()
+                    .expect_code(0);
+            }
+        });
+        let Some((root, rows)) = traced else { return };
+        let path = root.join("data");
+        let reads = |direct: bool| {
+            rows.iter()
+                .filter(|io| {
+                    &*io.op == "read"
+                        && io.file.as_deref() == path.to_str()
+                        && io.flags.contains("direct") == direct
+                        && io.comm.as_deref() == Some("fio")
+                })
+                .count()
+        };
+        assert_eq!(reads(true), 300, "{engine}: each direct read is one I/O of the file, issued by fio");
+        assert!(reads(false) >= 100, "{engine}: {} buffered reads", reads(false));
+    }
 }

@@ -505,7 +505,7 @@ tables! {
         dev: Label, "", Name;
         /// `read`, `write`, `flush`, `discard`, `write_zeroes`, `zone_append`, ….
         op: Label, "", Name;
-        /// What it was marked with: `sync`, `meta`, `fua`, `preflush`, `readahead`, `background`, `split`, with `|` between.
+        /// What it was marked with: `sync`, `meta`, `fua`, `preflush`, `readahead`, `background`, `split`, `direct` (a program's own memory), `device` (page cache of the device: metadata), with `+` between.
         flags: Label, "", Name;
         /// First sector of the whole device, 512 B each.
         sector: i64, "sectors", Gauge;

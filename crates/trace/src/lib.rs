@@ -10,6 +10,7 @@ mod device;
 mod error;
 mod kernel;
 mod program;
+mod symbols;
 
 pub use device::{Device, device_name};
 pub use error::TraceError;

@@ -2,6 +2,7 @@
 
 use crate::TraceError;
 use crate::block::consumer::Chunk;
+use crate::block::paths::Mounts;
 use crate::block::records::{FLAGS, Io, op_name};
 use crate::device::device_name;
 use arrow_array::builder::{Int32Builder, Int64Builder};
@@ -47,6 +48,8 @@ pub struct Columns {
     devices: HashMap<u32, Arc<str>>,
     flags: HashMap<u16, Arc<str>>,
     cgroups: HashMap<u64, Option<Arc<str>>>,
+    files: HashMap<u32, (i64, Option<Arc<str>>)>,
+    mounts: Mounts,
     summary: Summary,
 }
 
@@ -87,6 +90,10 @@ impl Columns {
                 Known { pid: signed32(actor.pid), tid: signed32(actor.tid), comm: actor.comm.as_str().into(), cgroup };
             self.actors.insert(*id, known);
         }
+        for (id, file) in &chunk.files {
+            let path = self.mounts.path(file).map(Arc::from);
+            self.files.insert(*id, (signed(file.inode), path));
+        }
         let mut builders = Builders::default();
         for raw in &chunk.ios {
             let io = Io::of(raw);
@@ -125,8 +132,9 @@ impl Columns {
         to.tid.append_option(issuer.map(|known| known.tid));
         to.comm.append(issuer.map(|known| &*known.comm));
         to.cgroup.append(issuer.and_then(|known| known.cgroup.as_deref()));
-        to.inode.append_null();
-        to.file.append(None);
+        let file = self.files.get(&io.file);
+        to.inode.append_option(file.map(|(inode, _)| *inode));
+        to.file.append(file.and_then(|(_, path)| path.as_deref()));
         let owner = self.actors.get(&io.owner);
         to.owner_pid.append_option(owner.map(|known| known.pid));
         to.owner_comm.append(owner.map(|known| &*known.comm));
@@ -187,11 +195,11 @@ fn find_inode(at: &Path, inode: u64, depth: usize) -> Option<std::path::PathBuf>
         .find_map(|entry| find_inode(&entry.path(), inode, depth - 1))
 }
 
-/// `sync|meta`; empty without any.
+/// `sync+meta`; empty without any.
 fn flags_text(flags: u16) -> String {
     let set: Vec<&str> =
         FLAGS.iter().enumerate().filter(|(bit, _)| flags >> bit & 1 == 1).map(|(_, name)| *name).collect();
-    set.join("|")
+    set.join("+")
 }
 
 fn signed(value: u64) -> i64 {

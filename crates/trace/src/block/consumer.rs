@@ -1,8 +1,9 @@
 //! The thread that empties the ring: it copies records and does nothing else.
 
+use crate::block::paths::File;
 use crate::block::records::{Actor, Entry, Raw, Statistics};
-use crate::block::{OBJECT, Options, PROGRAMS, constants, ring_bytes};
-use crate::program::{self, Loaded, Verdict};
+use crate::block::{DIRTY_TRACEPOINTS, OBJECT, Options, PROGRAMS, constants, ring_bytes};
+use crate::program::{self, Loaded, State, Verdict};
 use crate::{Kernel, TraceError};
 use libbpf_rs::{MapCore, MapFlags, MapHandle, OpenObject, RingBufferBuilder};
 use quantity::clock;
@@ -25,6 +26,7 @@ const POLL: Duration = Duration::from_millis(50);
 pub struct Chunk {
     pub(crate) ios: Vec<Raw>,
     pub(crate) actors: Vec<(u32, Actor)>,
+    pub(crate) files: Vec<(u32, File)>,
     pub(crate) unknown: u64,
 }
 
@@ -38,7 +40,7 @@ impl Chunk {
     /// Is nothing in it?
     #[must_use]
     pub fn is_empty(&self) -> bool {
-        self.ios.is_empty() && self.actors.is_empty()
+        self.ios.is_empty() && self.actors.is_empty() && self.files.is_empty()
     }
 }
 
@@ -69,9 +71,16 @@ impl BlockTrace {
     /// Missing capabilities or kernel features; a buffer or filter that cannot be.
     pub fn start(options: &Options) -> Result<Self, TraceError> {
         let kernel = Kernel::running()?;
-        let verdicts = program::judge(&kernel, &PROGRAMS)?;
+        let mut verdicts = program::judge(&kernel, &PROGRAMS)?;
+        if !options.files {
+            // Nobody asks whose cached data are written.
+            let names = DIRTY_TRACEPOINTS;
+            verdicts.iter_mut().filter(|verdict| names.contains(&verdict.tracepoint)).for_each(|verdict| {
+                (verdict.state, verdict.loss) = (State::NotNeeded, None);
+            });
+        }
         let ring_bytes = ring_bytes(options)?;
-        let constants = constants(&kernel, &options.filter, ring_bytes);
+        let constants = constants(&kernel, options, ring_bytes);
         let size_ring = |open: &mut OpenObject| {
             open.maps_mut().find(|map| map.name() == "ring").map_or(Ok(()), |mut ring| ring.set_max_entries(ring_bytes))
         };
@@ -208,6 +217,7 @@ fn consume(mut loaded: Loaded, sender: &SyncSender<Chunk>, shared: &Shared) {
         match Entry::of(bytes) {
             Entry::Io(raw) => chunk.ios.push(*raw),
             Entry::Actor(id, actor) => chunk.actors.push((id, actor)),
+            Entry::File(id, file) => chunk.files.push((id, file)),
             Entry::Unknown => chunk.unknown += 1,
         }
         if chunk.ios.len() >= CHUNK_RECORDS {

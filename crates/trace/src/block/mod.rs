@@ -1,10 +1,11 @@
-//! Every block I/O: when queued, issued and completed, where, how large, what kind, by whom.
+//! Every block I/O: when queued, issued and completed, where, how large, what kind, by whom, for which file.
 //!
 //! [`BlockTrace::start`] loads the probe and starts a consumer thread that does nothing but copy records out of the ring;
 //! [`Columns`] turns them into rows of the table `io` on whichever thread the caller likes.
 
 mod columns;
 mod consumer;
+mod paths;
 mod records;
 
 pub use columns::{Columns, Summary};
@@ -13,12 +14,16 @@ pub use records::{Statistics, op_numbers};
 
 use crate::constants::Constants;
 use crate::program::{Need, Program};
-use crate::{Device, Kernel, TraceError, Verdict, program};
+use crate::{Device, Kernel, TraceError, Verdict, program, symbols};
+use std::collections::HashMap;
 
 /// The probe's object, compiled by build.rs.
 const OBJECT: &[u8] = include_bytes!(concat!(env!("OUT_DIR"), "/block.bpf.o"));
 
-const PROGRAMS: [Program; 11] = [
+/// They only serve to know who changed cached data.
+const DIRTY_TRACEPOINTS: [&str; 2] = ["writeback_dirty_folio", "writeback_dirty_page"];
+
+const PROGRAMS: [Program; 13] = [
     // Ends first: nothing is to stay behind in the table of what is in flight.
     Program { name: "on_rq_complete", tracepoint: "block_rq_complete", need: Need::Always("no completion is seen") },
     Program {
@@ -45,6 +50,16 @@ const PROGRAMS: [Program; 11] = [
     Program { name: "on_frontmerge", tracepoint: "block_bio_frontmerge", need: Need::Else("merges are not counted") },
     Program { name: "on_split", tracepoint: "block_split", need: Need::Else("splits are not marked") },
     Program {
+        name: "on_dirty_folio",
+        tracepoint: DIRTY_TRACEPOINTS[0],
+        need: Need::Else("Linux 5.18 has it; writeback_dirty_page serves as well"),
+    },
+    Program {
+        name: "on_dirty_page",
+        tracepoint: DIRTY_TRACEPOINTS[1],
+        need: Need::Instead(DIRTY_TRACEPOINTS[0], "nothing"),
+    },
+    Program {
         name: "on_rq_insert",
         tracepoint: "block_rq_insert",
         need: Need::Instead(
@@ -62,6 +77,13 @@ const PROGRAMS: [Program; 11] = [
         tracepoint: "block_bio_queue",
         need: Need::Else("time spent waiting for a free request is not seen"),
     },
+];
+
+/// Functions that complete a bio and say by that whose it is, with the probe's constants for them.
+const COMPLETIONS: [(&str, &str); 3] = [
+    ("end_iomap_dio", "iomap_dio_bio_end_io"),
+    ("end_btrfs_simple", "btrfs_simple_end_io"),
+    ("end_btrfs_orig_write", "btrfs_orig_write_end_io"),
 ];
 
 /// Bytes of the ring buffer, unless asked for otherwise: a million records.
@@ -108,12 +130,20 @@ impl Default for Filter {
 }
 
 /// How to trace.
-#[derive(Clone, Debug, Default)]
+#[derive(Clone, Debug)]
 pub struct Options {
     /// What.
     pub filter: Filter,
     /// Bytes of the ring buffer between kernel and consumer; by default 64 MiB, or 1/64 of the memory.
     pub ring_bytes: Option<u64>,
+    /// Find the file of each I/O, and the owner of write-back.
+    pub files: bool,
+}
+
+impl Default for Options {
+    fn default() -> Self {
+        Self { filter: Filter::default(), ring_bytes: None, files: true }
+    }
 }
 
 /// What this kernel offers for block tracing.
@@ -141,7 +171,8 @@ fn ring_bytes(options: &Options) -> Result<u32, TraceError> {
 }
 
 /// The probe's constants for these options.
-fn constants(kernel: &Kernel, filter: &Filter, ring_bytes: u32) -> Constants {
+fn constants(kernel: &Kernel, options: &Options, ring_bytes: u32) -> Constants {
+    let filter = &options.filter;
     let mut constants = Constants::default();
     constants.flag("has_io_start", kernel.has_tracepoint("block_io_start"));
     constants.flag("only_devices", !filter.devices.is_empty());
@@ -152,6 +183,12 @@ fn constants(kernel: &Kernel, filter: &Filter, ring_bytes: u32) -> Constants {
     constants.flag("only_comms", !filter.comms.is_empty());
     constants.flag("only_cgroups", !filter.cgroups.is_empty());
     constants.u32("sample_limit", u32::MAX / filter.sample.max(1));
+    constants.flag("with_files", options.files);
+    let ends =
+        if options.files { symbols::addresses(&COMPLETIONS.map(|(_, function)| function)) } else { HashMap::new() };
+    for (constant, function) in COMPLETIONS {
+        constants.u64(constant, ends.get(function).copied().unwrap_or(0));
+    }
     constants.u64("wake_bytes", u64::from(ring_bytes) / 4);
     constants
 }

@@ -25,7 +25,14 @@ enum {
 	FLAG_RAHEAD = 16,
 	FLAG_BACKGROUND = 32,
 	FLAG_SPLIT = 64,
+	FLAG_DIRECT = 128,   /* from a program's own memory */
+	FLAG_DEVICE = 256,   /* page cache of the device itself: metadata of a file system, or its node was opened */
 };
+
+/* Magic numbers of file systems. */
+#define BDEVFS_MAGIC 0x62646576
+#define BTRFS_MAGIC 0x9123683e
+#define PF_IO_WORKER 0x10
 
 /* Set before loading. */
 const volatile bool has_io_start = true;
@@ -37,6 +44,11 @@ const volatile bool only_pids;
 const volatile bool only_comms;
 const volatile bool only_cgroups;
 const volatile __u32 sample_limit = ~0u;    /* traced when the I/O's hash is not above */
+const volatile bool with_files = true;
+/* Addresses of completion functions, which say whose a bio is; 0 when /proc/kallsyms does not tell. */
+const volatile __u64 end_iomap_dio;
+const volatile __u64 end_btrfs_simple;
+const volatile __u64 end_btrfs_orig_write;
 const volatile __u64 wake_bytes = 1 << 20;
 
 struct record {
@@ -71,6 +83,43 @@ struct actor_name {
 	__u32 pad;
 	struct actor actor;
 };
+
+/* Who changed a file's cached data last. */
+struct inode_key {
+	__u64 ino;
+	__u32 dev;
+	__u32 pad;
+};
+
+struct dirtier {
+	struct actor actor;
+};
+
+/* A file under one name: a new name, and a new file in an old inode, are something else. */
+struct file_key {
+	__u64 ino;
+	__u64 name_hash;
+	__u64 parent;
+	__u32 dev;
+	__u32 generation;
+};
+
+#define NAMES_BYTES 4096
+#define NAME_MAX 256
+#define DEPTH_MAX 24
+/* A file's name goes out with at least so many bytes, so that its length differs from all others. */
+#define FILE_BYTES_MIN 72
+
+struct file_name {
+	__u32 id;
+	__u32 dev;
+	__u64 ino;
+	__u32 names_bytes;
+	__u8 whole;   /* the walk reached the root */
+	__u8 deleted;
+	__u8 pad[2];
+	char names[NAMES_BYTES + NAME_MAX]; /* from the file up, each with its 0 */
+};
 _Static_assert(sizeof(struct actor_name) == 40, "records.rs tells records apart by their length");
 
 /* Per CPU; index in records.rs. */
@@ -102,7 +151,7 @@ struct start {
 	__u8 status;
 };
 
-/* The bio that this CPU queued last: its request starts next, unless the task slept for want of a tag. */
+/* The bio that this task queued last: its request starts next, however long the task waits for a tag. */
 struct queued {
 	__u64 bio;
 	__u64 split;
@@ -130,9 +179,9 @@ struct {
 } counters SEC(".maps");
 
 struct {
-	__uint(type, BPF_MAP_TYPE_PERCPU_ARRAY);
-	__uint(max_entries, 1);
-	__type(key, __u32);
+	__uint(type, BPF_MAP_TYPE_TASK_STORAGE);
+	__uint(map_flags, BPF_F_NO_PREALLOC);
+	__type(key, int);
 	__type(value, struct queued);
 } last_queued SEC(".maps");
 
@@ -142,6 +191,27 @@ struct {
 	__type(key, struct actor);
 	__type(value, __u32);
 } actors SEC(".maps");
+
+struct {
+	__uint(type, BPF_MAP_TYPE_LRU_HASH);
+	__uint(max_entries, 1 << 16);
+	__type(key, struct inode_key);
+	__type(value, struct dirtier);
+} dirtiers SEC(".maps");
+
+struct {
+	__uint(type, BPF_MAP_TYPE_LRU_HASH);
+	__uint(max_entries, 1 << 16);
+	__type(key, struct file_key);
+	__type(value, __u32);
+} files SEC(".maps");
+
+struct {
+	__uint(type, BPF_MAP_TYPE_PERCPU_ARRAY);
+	__uint(max_entries, 1);
+	__type(key, __u32);
+	__type(value, struct file_name);
+} scratch SEC(".maps");
 
 /* When a queue's own flush request, which serves those that asked for one, was issued. */
 struct {
@@ -189,10 +259,9 @@ static __always_inline struct counters *cpu_counters(void)
 	return bpf_map_lookup_elem(&counters, &zero);
 }
 
-static __always_inline struct queued *cpu_queued(void)
+static __always_inline struct queued *task_queued(__u64 flags)
 {
-	__u32 zero = 0;
-	return bpf_map_lookup_elem(&last_queued, &zero);
+	return bpf_task_storage_get(&last_queued, bpf_get_current_task_btf(), 0, flags);
 }
 
 static __always_inline __u32 dev_of(struct gendisk *disk)
@@ -273,7 +342,12 @@ static __always_inline void current_actor(struct actor *actor)
 	actor->tgid = both >> 32;
 	actor->tid = (__u32)both;
 	actor->cgroup = bpf_get_current_cgroup_id();
-	bpf_get_current_comm(actor->comm, sizeof(actor->comm));
+	struct task_struct *task = (void *)bpf_get_current_task();
+	/* A worker of io_uring acts for its process. */
+	if (BPF_CORE_READ(task, flags) & PF_IO_WORKER)
+		BPF_CORE_READ_STR_INTO(&actor->comm, task, group_leader, comm);
+	else
+		bpf_get_current_comm(actor->comm, sizeof(actor->comm));
 }
 
 static __always_inline bool wanted_device(__u32 dev, __u32 part)
@@ -310,20 +384,156 @@ static __always_inline bool sampled(__u64 sector, __u64 queue_ns)
 	return (__u32)(hash >> 32) <= sample_limit;
 }
 
+/* What an I/O belongs to. */
+struct origin {
+	struct inode *inode;
+	struct dentry *dentry;
+	bool cached; /* its data are in the page cache */
+};
+
+/* The inode in whose page cache a bio's first page is. */
+static __always_inline struct inode *page_inode(struct bio *bio, struct start *start)
+{
+	struct bio_vec *vec = BPF_CORE_READ(bio, bi_io_vec);
+	__u32 index = BPF_CORE_READ(bio, bi_iter.bi_idx);
+	if (!vec || !BPF_CORE_READ(bio, bi_iter.bi_size))
+		return 0;
+	struct page *page = 0;
+	void *at = (void *)vec + (__u64)(index & 0xffff) * bpf_core_type_size(struct bio_vec);
+	bpf_probe_read_kernel(&page, sizeof(page), at + bpf_core_field_offset(struct bio_vec, bv_page));
+	unsigned long head = BPF_CORE_READ(page, compound_head);
+	if (head & 1)
+		page = (void *)(head - 1);
+	unsigned long mapping = (unsigned long)BPF_CORE_READ(page, mapping);
+	/* The low bits mark memory of programs, and pages of drivers. */
+	if (mapping & 1)
+		start->flags |= FLAG_DIRECT;
+	if (!mapping || mapping & 3)
+		return 0;
+	return BPF_CORE_READ((struct address_space *)mapping, host);
+}
+
+static __always_inline void find_origin(struct bio *bio, struct start *start, struct origin *origin)
+{
+	__u64 end = (__u64)BPF_CORE_READ(bio, bi_end_io);
+	if (end && end == end_iomap_dio) {
+		struct iomap_dio *dio = BPF_CORE_READ(bio, bi_private);
+		struct file *file = BPF_CORE_READ(dio, iocb, ki_filp);
+		start->flags |= FLAG_DIRECT;
+		origin->inode = BPF_CORE_READ(file, f_inode);
+		origin->dentry = BPF_CORE_READ(file, f_path.dentry);
+		return;
+	}
+	origin->inode = page_inode(bio, start);
+	origin->cached = origin->inode != 0;
+	if (origin->inode || !end || !bpf_core_field_exists(((struct btrfs_bio *)0)->inode))
+		return;
+	if (end == end_btrfs_simple || end == end_btrfs_orig_write) {
+		/* Compressed data are in pages of nobody; the bio lies in one that knows. */
+		struct btrfs_bio *outer = (void *)bio - bpf_core_field_offset(struct btrfs_bio, bio);
+		struct btrfs_inode *inode = BPF_CORE_READ(outer, inode);
+		if (inode)
+			origin->inode = (void *)inode + bpf_core_field_offset(struct btrfs_inode, vfs_inode);
+		origin->cached = !(start->flags & FLAG_DIRECT);
+	}
+}
+
+/* Its first name in the tree, if it has one in memory. */
+static __always_inline struct dentry *inode_dentry(struct inode *inode)
+{
+	struct hlist_node *first = BPF_CORE_READ(inode, i_dentry.first);
+	return first ? (void *)first - bpf_core_field_offset(struct dentry, d_u.d_alias) : 0;
+}
+
+/* A short number for a file; its path goes into the ring before the number is used. 0 when that was not possible. */
+static __always_inline __u32 file_id(struct origin *origin, struct counters *count)
+{
+	struct inode *inode = origin->inode;
+	struct dentry *dentry = origin->dentry ?: inode_dentry(inode);
+	struct file_key key = {};
+	key.ino = BPF_CORE_READ(inode, i_ino);
+	key.dev = BPF_CORE_READ(inode, i_sb, s_dev);
+	key.generation = BPF_CORE_READ(inode, i_generation);
+	if (dentry) {
+		key.name_hash = BPF_CORE_READ(dentry, d_name.hash_len);
+		key.parent = (__u64)BPF_CORE_READ(dentry, d_parent);
+	}
+	__u32 *known = bpf_map_lookup_elem(&files, &key);
+	if (known)
+		return *known;
+	__u32 zero = 0;
+	struct file_name *name = bpf_map_lookup_elem(&scratch, &zero);
+	if (!name)
+		return 0;
+	name->id = next_id(count);
+	name->dev = key.dev;
+	name->ino = key.ino;
+	name->whole = 0;
+	name->deleted = !BPF_CORE_READ(inode, i_nlink);
+	__u32 used = 0;
+	for (int i = 0; i < DEPTH_MAX && dentry; i++) {
+		struct dentry *parent = BPF_CORE_READ(dentry, d_parent);
+		if (parent == dentry) {
+			name->whole = 1;
+			break;
+		}
+		if (used > NAMES_BYTES - NAME_MAX)
+			break;
+		long length = bpf_probe_read_kernel_str(&name->names[used & (NAMES_BYTES - 1)], NAME_MAX,
+							 BPF_CORE_READ(dentry, d_name.name));
+		if (length <= 0)
+			break;
+		used += length & (NAME_MAX * 2 - 1);
+		dentry = parent;
+	}
+	name->names_bytes = used;
+	__u32 bytes = used + __builtin_offsetof(struct file_name, names);
+	bytes = bytes < FILE_BYTES_MIN ? FILE_BYTES_MIN : bytes;
+	if (bytes > sizeof(*name))
+		return 0;
+	if (bpf_ringbuf_output(&ring, name, bytes, BPF_RB_NO_WAKEUP)) {
+		count->lost_names++;
+		return 0;
+	}
+	__u32 id = name->id;
+	bpf_map_update_elem(&files, &key, &id, BPF_ANY);
+	return id;
+}
+
 /* Enters an I/O that begins now, if it is wanted. */
-static __always_inline void begin(__u64 key, struct start *start)
+static __always_inline void begin(__u64 key, struct start *start, struct bio *bio)
 {
 	struct counters *count = cpu_counters();
 	struct actor actor = {};
+	struct origin origin = {};
+	struct dirtier *owner = 0;
 	if (!count || !wanted_op(start->op))
 		return;
 	current_actor(&actor);
-	if (!wanted_actor(&actor))
+	if (with_files && bio) {
+		find_origin(bio, start, &origin);
+		struct inode *inode = origin.inode;
+		if (inode && BPF_CORE_READ(inode, i_sb, s_magic) == BDEVFS_MAGIC) {
+			start->flags |= FLAG_DEVICE;
+			origin.inode = inode = 0;
+		}
+		if (inode && origin.cached && start->op == OP_WRITE) {
+			struct inode_key cached = {};
+			cached.ino = BPF_CORE_READ(inode, i_ino);
+			cached.dev = BPF_CORE_READ(inode, i_sb, s_dev);
+			owner = bpf_map_lookup_elem(&dirtiers, &cached);
+		}
+	}
+	if (!wanted_actor(&actor) && !(owner && wanted_actor(&owner->actor)))
 		return;
 	count->started++;
 	if (!sampled(start->sector, start->queue_ns))
 		return;
 	start->issuer = actor_id(&actor, count);
+	if (origin.inode)
+		start->file = file_id(&origin, count);
+	if (owner)
+		start->owner = actor_id(&owner->actor, count);
 	if (bpf_map_update_elem(&in_flight, &key, start, BPF_ANY))
 		count->lost_table++;
 }
@@ -371,10 +581,11 @@ static __always_inline __u64 bio_issue_time(struct bio *bio)
 	return 0;
 }
 
-/* When the request's bio was queued: exact from the slot, else as the kernel remembers it, else now. */
+/* When the request's bio was queued: exact from the task's slot, else as the kernel remembers it (a time that all
+ * bios of a plug may share), else now. */
 static __always_inline __u64 queue_time(struct request *rq, struct start *start, __u64 now)
 {
-	struct queued *last = cpu_queued();
+	struct queued *last = task_queued(0);
 	struct bio *bio = rq->bio;
 	if (!bio)
 		return now;
@@ -418,25 +629,25 @@ static __always_inline void begin_request(struct request *rq, bool is_issued)
 	start.queue_ns = queue_time(rq, &start, now);
 	if (is_issued)
 		start.issue_ns = now;
-	begin((__u64)rq, &start);
+	begin((__u64)rq, &start, rq->bio);
 }
 
 SEC("tp_btf/block_bio_queue")
 int BPF_PROG(on_bio_queue, struct bio *bio)
 {
-	struct queued *last = cpu_queued();
-	struct gendisk *disk = bio->bi_bdev->bd_disk;
-	__u64 now = bpf_ktime_get_ns();
-	if (last) {
-		last->bio = (__u64)bio;
-		last->split = 0;
-		last->queue_ns = now;
-	}
-	if (bio->bi_bdev->bd_queue->mq_ops)
-		return 0;
-	__u32 dev = dev_of(disk);
+	__u32 dev = dev_of(bio->bi_bdev->bd_disk);
 	if (!wanted_device(dev, bio->bi_bdev->bd_dev))
 		return 0;
+	__u64 now = bpf_ktime_get_ns();
+	if (bio->bi_bdev->bd_queue->mq_ops) {
+		struct queued *last = task_queued(BPF_LOCAL_STORAGE_GET_F_CREATE);
+		if (last) {
+			last->bio = (__u64)bio;
+			last->split = 0;
+			last->queue_ns = now;
+		}
+		return 0;
+	}
 	struct start start = {};
 	start.queue_ns = now;
 	start.issue_ns = now;
@@ -448,7 +659,7 @@ int BPF_PROG(on_bio_queue, struct bio *bio)
 	if (start.op == OP_FLUSH)
 		start.sector = 0;
 	start.bios = 1;
-	begin((__u64)bio, &start);
+	begin((__u64)bio, &start, bio);
 	return 0;
 }
 
@@ -468,8 +679,8 @@ SEC("tp_btf/block_split")
 int BPF_PROG(on_split, struct bio *split, unsigned int rest_sector)
 {
 	struct counters *count = cpu_counters();
-	struct queued *last = cpu_queued();
-	if (count)
+	struct queued *last = task_queued(0);
+	if (count && wanted_device(dev_of(split->bi_bdev->bd_disk), split->bi_bdev->bd_dev))
 		count->splits++;
 	if (last) {
 		last->split = (__u64)split;
@@ -587,4 +798,40 @@ int BPF_PROG(on_rq_complete, struct request *rq, int error, unsigned int nr_byte
 	}
 	finish(key, start, bpf_ktime_get_ns());
 	return 0;
+}
+
+/* A page of a file was changed in the page cache. */
+static __always_inline int dirtied(struct address_space *mapping)
+{
+	struct inode *inode = mapping ? mapping->host : 0;
+	if (!inode)
+		return 0;
+	struct super_block *sb = inode->i_sb;
+	struct block_device *bdev = sb->s_bdev;
+	/* Nothing on a device of interest? A btrfs may have several and names none. */
+	if (sb->s_magic != BTRFS_MAGIC && (!bdev || !wanted_device(dev_of(bdev->bd_disk), bdev->bd_dev)))
+		return 0;
+	struct inode_key key = {};
+	key.ino = inode->i_ino;
+	key.dev = sb->s_dev;
+	struct dirtier fresh = {};
+	current_actor(&fresh.actor);
+	struct dirtier *known = bpf_map_lookup_elem(&dirtiers, &key);
+	if (known && known->actor.tid == fresh.actor.tid && known->actor.tgid == fresh.actor.tgid)
+		return 0;
+	bpf_map_update_elem(&dirtiers, &key, &fresh, BPF_ANY);
+	return 0;
+}
+
+SEC("tp_btf/writeback_dirty_folio")
+int BPF_PROG(on_dirty_folio, struct folio *folio, struct address_space *mapping)
+{
+	return dirtied(mapping);
+}
+
+/* Until 5.17. */
+SEC("tp_btf/writeback_dirty_page")
+int BPF_PROG(on_dirty_page, struct page *page, struct address_space *mapping)
+{
+	return dirtied(mapping);
 }

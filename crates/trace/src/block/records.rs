@@ -1,9 +1,16 @@
 //! What probe.bpf.c writes: the same layouts, read without trust.
 
+use crate::block::paths::File;
+
 /// Bytes of one I/O's record.
 pub(crate) const RECORD_BYTES: usize = 64;
 /// Bytes of a task's name.
 const ACTOR_BYTES: usize = 40;
+
+/// A file's name goes out with at least so many bytes.
+const FILE_BYTES_MIN: usize = 72;
+/// Where its names begin.
+const FILE_HEADER_BYTES: usize = 24;
 
 /// One I/O as it lies in the ring.
 pub(crate) type Raw = [u8; RECORD_BYTES];
@@ -13,6 +20,7 @@ pub(crate) type Raw = [u8; RECORD_BYTES];
 pub(crate) enum Entry<'a> {
     Io(&'a Raw),
     Actor(u32, Actor),
+    File(u32, File),
     /// Of a length that this program does not write.
     Unknown,
 }
@@ -30,9 +38,22 @@ impl<'a> Entry<'a> {
                 at.at += 4;
                 Self::Actor(id, Actor { pid: at.u32(), tid: at.u32(), cgroup: at.u64(), comm: at.text(16) })
             }
+            FILE_BYTES_MIN.. => file(bytes).map_or(Self::Unknown, |(id, file)| Self::File(id, file)),
             _ => Self::Unknown,
         }
     }
+}
+
+/// A file and its number.
+fn file(bytes: &[u8]) -> Option<(u32, File)> {
+    let mut at = Cursor { bytes, at: 0 };
+    let (id, dev, inode) = (at.u32(), at.u32(), at.u64());
+    let length = usize::try_from(at.u32()).ok()?;
+    let (whole, deleted) = (at.u8() != 0, at.u8() != 0);
+    let names = bytes.get(FILE_HEADER_BYTES..)?.get(..length)?;
+    let names = names.split(|byte| *byte == 0).filter(|name| !name.is_empty());
+    let names = names.map(|name| String::from_utf8_lossy(name).into_owned()).collect();
+    Some((id, File { dev, inode, names, whole, deleted }))
 }
 
 /// A task as it was when it issued something.
@@ -142,7 +163,8 @@ pub fn op_numbers(name: &str) -> u32 {
 }
 
 /// Names of the bits of `flags`, lowest first.
-pub(crate) const FLAGS: [&str; 7] = ["sync", "meta", "fua", "preflush", "readahead", "background", "split"];
+pub(crate) const FLAGS: [&str; 9] =
+    ["sync", "meta", "fua", "preflush", "readahead", "background", "split", "direct", "device"];
 
 /// What the probe has counted since it was loaded, over all CPUs.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -243,5 +265,59 @@ impl Cursor<'_> {
         self.at += length;
         let end = bytes.iter().position(|byte| *byte == 0).unwrap_or(bytes.len());
         String::from_utf8_lossy(&bytes[..end]).into_owned()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// The probe's layout of a file's name.
+    fn named(id: u32, names: &[u8], length: u32) -> Vec<u8> {
+        let mut bytes = [id.to_ne_bytes(), 7_u32.to_ne_bytes()].concat();
+        bytes.extend_from_slice(&99_u64.to_ne_bytes());
+        bytes.extend_from_slice(&length.to_ne_bytes());
+        bytes.extend_from_slice(&[1, 0, 0, 0]);
+        bytes.extend_from_slice(names);
+        bytes.resize(bytes.len().max(FILE_BYTES_MIN), 0);
+        bytes
+    }
+
+    #[test]
+    fn names_of_files_are_read_from_the_file_up() {
+        let bytes = named(5, b"b\0a\0", 4);
+        let Entry::File(5, file) = Entry::of(&bytes) else { panic!("no file") };
+        assert_eq!((file.dev, file.inode, file.whole, file.deleted), (7, 99, true, false));
+        assert_eq!(file.names, ["b", "a"]);
+        let bytes = named(5, b"", 0);
+        assert!(matches!(Entry::of(&bytes), Entry::File(5, file) if file.names.is_empty()));
+    }
+
+    #[test]
+    fn what_the_probe_does_not_write_is_unknown() {
+        assert!(matches!(Entry::of(&named(5, b"x", 4000)), Entry::Unknown), "longer than the record");
+        for length in [0, 1, 39, 41, 63, 65, 71] {
+            assert!(matches!(Entry::of(&vec![0xff; length]), Entry::Unknown), "{length}");
+        }
+    }
+
+    #[test]
+    fn every_status_is_an_error_and_none_is_none() {
+        let mut raw = [0; RECORD_BYTES];
+        let mut check = |status: u8, errno: Option<i32>| {
+            raw[57] = status;
+            assert_eq!(Io::of(&raw).error(), errno, "{status}");
+        };
+        check(0, None);
+        check(10, Some(5));
+        check(3, Some(28));
+        check(0x80 | 5, Some(5));
+        check(100, Some(5));
+    }
+
+    #[test]
+    fn operations_have_one_name_each_way() {
+        assert_eq!((op_numbers("read"), op_numbers("write"), op_numbers("discard")), (1, 2, 8));
+        assert_eq!(op_numbers("nonsense"), 0);
     }
 }

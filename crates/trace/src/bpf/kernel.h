@@ -26,10 +26,13 @@ enum bpf_map_type {
 	BPF_MAP_TYPE_PERCPU_ARRAY = 6,
 	BPF_MAP_TYPE_LRU_HASH = 9,
 	BPF_MAP_TYPE_RINGBUF = 27,
+	BPF_MAP_TYPE_TASK_STORAGE = 29,
 };
 enum {
 	BPF_ANY = 0,
 	BPF_NOEXIST = 1,
+	BPF_F_NO_PREALLOC = 1,
+	BPF_LOCAL_STORAGE_GET_F_CREATE = 1,
 	BPF_RB_NO_WAKEUP = 1,
 	BPF_RB_FORCE_WAKEUP = 2,
 	BPF_RB_AVAIL_DATA = 0,
@@ -70,8 +73,22 @@ struct bvec_iter {
 	unsigned int bi_idx;
 } KERNEL_TYPE;
 
+struct page;
+struct bio_vec {
+	struct page *bv_page;
+	unsigned int bv_len;
+	unsigned int bv_offset;
+} KERNEL_TYPE;
+
+struct bio;
+typedef void bio_end_io_t(struct bio *bio);
+
 struct bio {
 	struct bio *bi_next;
+	bio_end_io_t *bi_end_io;
+	void *bi_private;
+	struct bio_vec *bi_io_vec;
+	unsigned short bi_vcnt;
 	struct block_device *bi_bdev;
 	unsigned int bi_opf;
 	__u8 bi_status;
@@ -96,6 +113,88 @@ struct request {
 	struct bio *bio;
 	struct bio *biotail;
 	struct block_device *part;
+} KERNEL_TYPE;
+
+struct super_block {
+	__u32 s_dev;
+	unsigned long s_magic;
+	struct block_device *s_bdev;
+} KERNEL_TYPE;
+
+struct hlist_node {
+	struct hlist_node *next;
+} KERNEL_TYPE;
+
+struct hlist_head {
+	struct hlist_node *first;
+} KERNEL_TYPE;
+
+struct inode {
+	unsigned short i_mode;
+	unsigned int i_nlink;
+	unsigned int i_generation;
+	unsigned long i_ino;
+	struct super_block *i_sb;
+	struct hlist_head i_dentry;
+} KERNEL_TYPE;
+
+struct qstr {
+	__u64 hash_len;
+	const unsigned char *name;
+} KERNEL_TYPE;
+
+union d_union {
+	struct hlist_node d_alias;
+} KERNEL_TYPE;
+
+struct dentry {
+	struct dentry *d_parent;
+	struct qstr d_name;
+	struct inode *d_inode;
+	union d_union d_u;
+} KERNEL_TYPE;
+
+struct path {
+	struct dentry *dentry;
+} KERNEL_TYPE;
+
+struct file {
+	struct inode *f_inode;
+	struct path f_path;
+} KERNEL_TYPE;
+
+struct kiocb {
+	struct file *ki_filp;
+} KERNEL_TYPE;
+
+struct iomap_dio {
+	struct kiocb *iocb;
+} KERNEL_TYPE;
+
+struct address_space {
+	struct inode *host;
+} KERNEL_TYPE;
+
+struct page {
+	unsigned long compound_head;
+	struct address_space *mapping;
+} KERNEL_TYPE;
+
+struct folio;
+
+struct btrfs_inode {
+	struct inode vfs_inode;
+} KERNEL_TYPE;
+
+struct btrfs_bio {
+	struct btrfs_inode *inode;
+	struct bio bio;
+} KERNEL_TYPE;
+
+struct task_struct {
+	unsigned int flags;
+	struct task_struct *group_leader;
+	char comm[16];
 } KERNEL_TYPE;
 
 #endif
