@@ -3,11 +3,11 @@
 
 SHELL := /bin/bash
 APT_BUILD := gcc libc6-dev make clang libelf-dev zlib1g-dev pkg-config
-APT_TEST := fio e2fsprogs xfsprogs btrfs-progs fdisk gdisk mount util-linux attr iproute2 chromium nodejs npm python3 zstd fuse3
+APT_TEST := fio e2fsprogs xfsprogs btrfs-progs fdisk gdisk mount util-linux attr iproute2 chromium nodejs npm python3 python3-venv zstd fuse3
 BIN := $(or $(CARGO_TARGET_DIR),target)/release/iodyno
 SUDO := $(shell [ "$$(id -u)" = 0 ] || echo sudo)
 
-.PHONY: demo build test check fmt bench soak fuzz web docs deps-build deps-test clean
+.PHONY: demo build query test test-build check fmt bench soak fuzz web docs deps-build deps-test clean
 
 # Installs the packages of $(1) that are not there yet; silent when all are.
 define apt
@@ -26,9 +26,16 @@ deps-test: deps-build
 build: deps-build
 	cargo build --release --locked -p iodyno
 
+# iodyno-query beside iodyno: its SQL engine takes longer than all the rest, so it is built only when asked for.
+query: deps-build
+	cargo build --release --locked -p iodyno -p query
+
 # The main job on a scratch file of this machine: a curve of a mixed load, watched live, then a report.
 demo: build
 	@BIN=$(BIN) bench/demo.sh
+
+test-build: deps-test
+	cargo test --release --locked --workspace --no-run
 
 test: deps-test
 	cargo test --release --locked --workspace

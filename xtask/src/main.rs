@@ -1,7 +1,12 @@
-//! Generates what is derived from the sources: `docs/tables.md`, `docs/stat-columns.md` and the man pages in `docs/man`.
+//! Generates what is derived from the sources: `docs/tables.md`, `docs/query.md`, `docs/stat-columns.md` and the man pages in `docs/man`.
 //!
 //! `generate` rewrites them, `check` fails when one is stale.
 #![expect(clippy::print_stdout, clippy::print_stderr, reason = "a tool of the build")]
+
+// The list of SQL functions alone, so that the engine need not be built for the documentation.
+#[path = "../../crates/query/src/reference.rs"]
+#[expect(dead_code, unreachable_pub, reason = "the query crate uses all of it")]
+mod reference;
 
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
@@ -35,6 +40,7 @@ fn generated() -> std::io::Result<Vec<(PathBuf, String)>> {
     let mut files = vec![
         (root().join("docs/tables.md"), recording::catalogue_markdown()),
         (root().join("docs/stat-columns.md"), analyze::stat::columns_markdown()),
+        (root().join("docs/query.md"), reference::markdown()),
     ];
     let mut command = iodyno::command();
     command.build();

@@ -39,6 +39,8 @@ pub(crate) enum Command {
     Stat(Box<StatArgs>),
     /// Record the counters of this machine: until interrupted, for a time, or while a command runs.
     Record(RecordArgs),
+    /// Ask recordings questions in SQL (docs/query.md).
+    Query(QueryArgs),
 }
 
 /// Arguments of `iodyno run`.
@@ -412,4 +414,20 @@ pub(crate) struct RecordArgs {
     /// Run this command, and record as long as it runs.
     #[arg(last = true, value_name = "COMMAND")]
     pub(crate) command: Vec<String>,
+}
+
+/// Arguments of `iodyno query`, which are those of `iodyno-query`.
+#[derive(Debug, Args)]
+#[command(
+    // Help comes from the program that is handed over to.
+    disable_help_flag = true,
+    after_help = "Examples:\n  \
+      iodyno query results/monday \"select workload, sum(ops), percentile(response, 0.999) from op_interval group by 1\"\n  \
+      iodyno query results/*                    a shell with completion\n\n\
+    Handed over to the program iodyno-query (`make query` builds it); its --help says more, docs/query.md everything."
+)]
+pub(crate) struct QueryArgs {
+    /// Recordings, the statement, and options of iodyno-query.
+    #[arg(value_name = "RECORDING... [SQL]", trailing_var_arg = true, allow_hyphen_values = true)]
+    pub(crate) arguments: Vec<std::ffi::OsString>,
 }

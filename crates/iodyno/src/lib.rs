@@ -7,6 +7,7 @@ mod check;
 mod exit;
 mod export;
 mod objectives;
+mod query;
 mod record;
 mod report;
 mod run;
@@ -40,6 +41,7 @@ pub fn main(arguments: Vec<String>) -> ExitCode {
         args::Command::Check(check) => check::run(&check),
         args::Command::Chart(chart) => chart::run(&chart, &arguments),
         args::Command::Export(export) => export::run(&export),
+        args::Command::Query(query) => query::run(&query),
         args::Command::Stat(stat) => stat::run(&stat, &arguments),
         args::Command::Record(record) => record::run(&record, &arguments),
     };

@@ -47,7 +47,8 @@ fn only_the_recording_crate_knows_parquet_and_only_the_engine_io_uring() {
     let owners = [
         ("parquet", vec!["recording"]),
         ("io-uring", vec!["engine"]),
-        ("clap", vec!["iodyno"]),
+        ("clap", vec!["iodyno", "query"]),
+        ("datafusion", vec!["query"]),
         ("libbpf-rs", vec!["trace"]),
     ];
     for package in metadata()["packages"].as_array().expect("packages") {

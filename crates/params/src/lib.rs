@@ -9,11 +9,11 @@ mod loader;
 mod quick;
 mod simulate;
 mod sniff;
-mod suggest;
 mod vdbench;
 
 pub use diagnostic::{Diagnostic, Severity, render};
 pub use loader::{Disk, FILE_BYTES_MAX, LoadError, Loader, Memory};
+use quantity::suggest;
 pub use quick::{QuickTest, quick, quick_test};
 pub use simulate::simulate;
 pub use sniff::{Format, sniff};

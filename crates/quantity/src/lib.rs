@@ -2,4 +2,5 @@
 
 pub mod clock;
 pub mod histogram;
+pub mod suggest;
 pub mod text;

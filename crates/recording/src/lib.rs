@@ -22,7 +22,7 @@ pub use bus::{Batch, Sink};
 pub use catalogue::{Column, ColumnKind, Row, Table, catalogue, catalogue_markdown, table};
 pub use cell::{Cell, PERCENTILES};
 pub use error::RecordingError;
-pub use export::{ExportFormat, export};
+pub use export::{BatchWriter, ExportFormat, export};
 pub use label::{Label, LabelBuilder};
 pub use manifest::{ClockAnchor, FORMAT_VERSION, Manifest};
 pub use reader::{Batches, Reader, Rows, State};

@@ -3,11 +3,15 @@
 use crate::journal::{JOURNAL, JournalReader, UNREADABLE, is_alive};
 use crate::{Manifest, RecordingError, Row, seal};
 use arrow_array::RecordBatch;
-use parquet::arrow::arrow_reader::{ParquetRecordBatchReader, ParquetRecordBatchReaderBuilder};
+use arrow_schema::SchemaRef;
+use parquet::arrow::arrow_reader::{
+    ArrowReaderMetadata, ArrowReaderOptions, ParquetRecordBatchReader, ParquetRecordBatchReaderBuilder,
+};
 use std::collections::BTreeSet;
 use std::fs::File;
 use std::io::ErrorKind;
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
 
 /// How complete a recording is.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -129,15 +133,16 @@ impl Reader {
         Ok(names.into_iter().collect())
     }
 
-    /// All batches of a table in the order of writing; none when the recording has no such table.
+    /// The Parquet files of a table in the order of writing, for engines that read them on their own; none while the
+    /// recording is not sealed, and when it has no such table.
     ///
     /// # Errors
-    /// A file cannot be opened.
-    pub fn batches(&self, table: &str) -> Result<Batches, RecordingError> {
-        if let Some(journal) = self.journal()? {
-            return Ok(Batches(Inner::Journal { journal, table: table.to_string() }));
-        }
+    /// A folder cannot be read.
+    pub fn sealed_files(&self, table: &str) -> Result<Vec<PathBuf>, RecordingError> {
         let mut files = Vec::new();
+        if self.journal()?.is_some() {
+            return Ok(files);
+        }
         let folder = self.directory.join(table);
         if let Ok(hosts) = std::fs::read_dir(&folder) {
             for host in hosts.flatten() {
@@ -151,6 +156,31 @@ impl Reader {
             }
         }
         files.sort();
+        Ok(files)
+    }
+
+    /// The columns of a table as they are in this recording, `time` included; `None` when it has no such table.
+    ///
+    /// # Errors
+    /// A file cannot be opened, or is damaged.
+    pub fn schema(&self, table: &str) -> Result<Option<SchemaRef>, RecordingError> {
+        let Some(first) = self.sealed_files(table)?.into_iter().next() else {
+            return Ok(self.batches(table)?.next().transpose()?.map(|batch| seal::with_time(&batch.schema())));
+        };
+        let file = File::open(&first).map_err(RecordingError::io("open", &first))?;
+        let metadata = ArrowReaderMetadata::load(&file, ArrowReaderOptions::new());
+        Ok(Some(Arc::clone(metadata.map_err(RecordingError::format(table))?.schema())))
+    }
+
+    /// All batches of a table in the order of writing; none when the recording has no such table.
+    ///
+    /// # Errors
+    /// A file cannot be opened.
+    pub fn batches(&self, table: &str) -> Result<Batches, RecordingError> {
+        if let Some(journal) = self.journal()? {
+            return Ok(Batches(Inner::Journal { journal, table: table.to_string() }));
+        }
+        let mut files = self.sealed_files(table)?;
         files.reverse();
         Ok(Batches(Inner::Parquet { files, current: None, table: table.to_string() }))
     }
@@ -176,7 +206,10 @@ impl Reader {
     }
 
     /// A batch of this recording with its `time` column (sealed tables have it already).
-    pub(crate) fn add_time(&self, batch: &RecordBatch, table: &str) -> Result<RecordBatch, RecordingError> {
+    ///
+    /// # Errors
+    /// Arrow refuses; does not happen with batches of a recording.
+    pub fn add_time(&self, batch: &RecordBatch, table: &str) -> Result<RecordBatch, RecordingError> {
         seal::add_time(batch, &self.manifest, table)
     }
 }

@@ -109,7 +109,23 @@ impl Input<'_> {
         Err(DecodeError::Inconsistent("number too long"))
     }
 
+    /// A number of 64 bits; nearly all of them are one or two bytes long.
+    #[inline]
     pub(super) fn word(&mut self) -> Result<u64, DecodeError> {
+        match self.bytes.get(self.at..) {
+            Some([byte, ..]) if *byte < 0x80 => {
+                self.at += 1;
+                Ok(u64::from(*byte))
+            }
+            Some([low, high, ..]) if *high < 0x80 => {
+                self.at += 2;
+                Ok(u64::from(low & 0x7f) | u64::from(*high) << 7)
+            }
+            _ => self.long_word(),
+        }
+    }
+
+    fn long_word(&mut self) -> Result<u64, DecodeError> {
         u64::try_from(self.varint()?).map_err(|_| DecodeError::Inconsistent("number too large"))
     }
 

@@ -3,10 +3,15 @@
 use super::codec::{Input, VERSION};
 use super::{CLIP_NS, DecodeError, Histogram, STORED_SUB_BITS, bounds_of, bucket_of};
 
-/// A dense accumulator of stored histograms (2^5 sub-buckets per octave).
+/// An accumulator of histograms and values: dense between the smallest and the largest bucket that it has seen.
 #[derive(Clone, Debug)]
 pub struct Merger {
+    sub_bits: u32,
+    /// Takes over the resolution of the first histogram.
+    is_adaptive: bool,
+    /// Counts of the buckets from `first` on.
     counts: Vec<u64>,
+    first: usize,
     /// Buckets in use, `[low, high)`.
     low: usize,
     high: usize,
@@ -15,8 +20,8 @@ pub struct Merger {
     min: u64,
     max: u64,
     clipped: u64,
-    /// What is coarser than this accumulator; hardly ever there.
-    coarse: Histogram,
+    /// What has another resolution than this accumulator; hardly ever there.
+    other: Histogram,
 }
 
 impl Default for Merger {
@@ -25,22 +30,67 @@ impl Default for Merger {
     }
 }
 
+/// The window of counts grows by so many buckets at least, on either side.
+const GROWTH: usize = 32;
+
 impl Merger {
-    /// An empty accumulator; about 10 KiB.
+    /// An empty accumulator at the resolution of stored intervals.
     #[must_use]
     pub fn new() -> Self {
-        let buckets = to_index(bucket_of(CLIP_NS, STORED_SUB_BITS)) + 1;
+        Self::with_sub_bits(STORED_SUB_BITS)
+    }
+
+    /// An empty accumulator with `2^sub_bits` buckets per octave.
+    #[must_use]
+    pub fn with_sub_bits(sub_bits: u32) -> Self {
         Self {
-            counts: vec![0; buckets],
-            low: buckets,
+            sub_bits,
+            is_adaptive: false,
+            counts: Vec::new(),
+            first: 0,
+            low: usize::MAX,
             high: 0,
             count: 0,
             sum: 0,
             min: u64::MAX,
             max: 0,
             clipped: 0,
-            coarse: Histogram::new(STORED_SUB_BITS),
+            other: Histogram::new(sub_bits),
         }
+    }
+
+    /// An empty accumulator with the resolution of the first histogram that it is given.
+    #[must_use]
+    pub fn adaptive() -> Self {
+        Self { is_adaptive: true, ..Self::new() }
+    }
+
+    /// Number of values added since the last [`Self::take`].
+    #[must_use]
+    pub fn count(&self) -> u64 {
+        self.count.saturating_add(self.other.count)
+    }
+
+    /// Bytes on the heap.
+    #[must_use]
+    pub fn heap_bytes(&self) -> usize {
+        self.counts.capacity() * size_of::<u64>() + self.other.buckets.capacity() * size_of::<(u32, u64)>()
+    }
+
+    /// Adds one value.
+    #[inline]
+    pub fn record(&mut self, value_ns: u64) {
+        let bucket = to_index(bucket_of(value_ns.min(CLIP_NS), self.sub_bits));
+        // The bucket of a clipped value exists.
+        if let Some(slot) = self.slot(bucket) {
+            *slot = slot.saturating_add(1);
+        }
+        (self.low, self.high) = (self.low.min(bucket), self.high.max(bucket + 1));
+        self.count = self.count.saturating_add(1);
+        self.sum = self.sum.saturating_add(u128::from(value_ns));
+        self.min = self.min.min(value_ns);
+        self.max = self.max.max(value_ns);
+        self.clipped = self.clipped.saturating_add(u64::from(value_ns > CLIP_NS));
     }
 
     /// Adds a histogram in its binary form.
@@ -49,9 +99,16 @@ impl Merger {
     /// Bytes that `encode` cannot have written, or more values than 64 bits count; nothing of them was added.
     pub fn add(&mut self, bytes: &[u8]) -> Result<(), DecodeError> {
         let [version, sub_bits, ..] = *bytes else { return Err(DecodeError::Length(bytes.len())) };
-        if version != VERSION || u32::from(sub_bits) != STORED_SUB_BITS {
+        if u32::from(sub_bits) != self.sub_bits && self.is_adaptive && self.count() == 0 {
+            let checked = Histogram::decode(bytes)?;
+            if checked.count == 0 {
+                return Ok(());
+            }
+            *self = Self { is_adaptive: true, ..Self::with_sub_bits(checked.sub_bits) };
+        }
+        if version != VERSION || u32::from(sub_bits) != self.sub_bits {
             let other = Histogram::decode(bytes)?;
-            self.coarse.merge(&other);
+            self.other.merge(&other);
             return Ok(());
         }
         let mut added = 0;
@@ -61,6 +118,36 @@ impl Merger {
         self.take_back(bytes, added);
         // The slow way knows what is wrong with them.
         Err(Histogram::decode(bytes).err().unwrap_or(DecodeError::Inconsistent("more values than can be counted")))
+    }
+
+    /// The count of a bucket; `None` when there is no such bucket.
+    #[inline]
+    fn slot(&mut self, bucket: usize) -> Option<&mut u64> {
+        if bucket.wrapping_sub(self.first) >= self.counts.len() {
+            self.grow(bucket)?;
+        }
+        self.counts.get_mut(bucket - self.first)
+    }
+
+    /// Makes room for a bucket.
+    #[cold]
+    fn grow(&mut self, bucket: usize) -> Option<()> {
+        let end = to_index(bucket_of(CLIP_NS, self.sub_bits)) + 1;
+        if bucket >= end {
+            return None;
+        }
+        let first = bucket - bucket % GROWTH;
+        let last = (first + GROWTH).min(end);
+        if self.counts.is_empty() {
+            self.first = first;
+            self.counts = vec![0; last - first];
+        } else if bucket < self.first {
+            self.counts.splice(0..0, std::iter::repeat_n(0, self.first - first));
+            self.first = first;
+        } else {
+            self.counts.resize(last - self.first, 0);
+        }
+        Some(())
     }
 
     /// Adds bytes of this accumulator's resolution; `None` when they are no histogram, with `added` buckets to be
@@ -82,7 +169,7 @@ impl Merger {
             if here == 0 || (distance == 0 && *added > 0) {
                 return None;
             }
-            let slot = self.counts.get_mut(bucket)?;
+            let slot = self.slot(bucket)?;
             *slot = slot.checked_add(here)?;
             if *added == 0 {
                 low = bucket;
@@ -111,7 +198,7 @@ impl Merger {
         for _ in 0..added {
             let (Ok(distance), Ok(here)) = (input.word(), input.word()) else { return };
             bucket = bucket.saturating_add(usize::try_from(distance).unwrap_or(usize::MAX));
-            if let Some(slot) = self.counts.get_mut(bucket) {
+            if let Some(slot) = bucket.checked_sub(self.first).and_then(|at| self.counts.get_mut(at)) {
                 *slot -= here;
             }
         }
@@ -119,20 +206,20 @@ impl Merger {
 
     /// The sum of what was added since the last call; the accumulator is empty afterwards.
     pub fn take(&mut self) -> Histogram {
-        let mut sum = Histogram::new(STORED_SUB_BITS);
+        let mut sum = Histogram::new(self.sub_bits);
         if self.count > 0 {
-            for (index, count) in
-                self.counts[self.low..self.high].iter_mut().enumerate().filter(|(_, count)| **count > 0)
-            {
-                sum.buckets.push((u32::try_from(self.low + index).unwrap_or(u32::MAX), std::mem::take(count)));
+            let (low, first) = (self.low, self.first);
+            let used = self.counts[low - first..self.high - first].iter_mut().enumerate();
+            for (index, count) in used.filter(|(_, count)| **count > 0) {
+                sum.buckets.push((u32::try_from(low + index).unwrap_or(u32::MAX), std::mem::take(count)));
             }
             (sum.count, sum.sum, sum.min, sum.max, sum.clipped) =
                 (self.count, self.sum, self.min, self.max, self.clipped);
         }
-        (self.low, self.high, self.count, self.sum) = (self.counts.len(), 0, 0, 0);
+        (self.low, self.high, self.count, self.sum) = (usize::MAX, 0, 0, 0);
         (self.min, self.max, self.clipped) = (u64::MAX, 0, 0);
-        if self.coarse.count > 0 {
-            sum.merge(&std::mem::replace(&mut self.coarse, Histogram::new(STORED_SUB_BITS)));
+        if self.other.count > 0 {
+            sum.merge(&std::mem::replace(&mut self.other, Histogram::new(self.sub_bits)));
         }
         debug_assert!(sum.buckets.iter().all(|(bucket, _)| bounds_of(*bucket, sum.sub_bits).0 <= CLIP_NS));
         sum
@@ -165,6 +252,26 @@ mod tests {
                     (expect.count(), expect.sum(), expect.min(), expect.max(), expect.clipped()));
                 prop_assert_eq!(sum.collapse(4), expect.collapse(4));
             }
+        }
+
+        #[test]
+        fn an_adaptive_accumulator_keeps_the_resolution_of_what_it_is_given(
+            values in prop::collection::vec(0_u64..10_000_000_000_000, 1..80), cut in 0_usize..80, sub_bits in 4_u32..=8
+        ) {
+            let mut whole = Histogram::new(sub_bits);
+            values.iter().for_each(|value| whole.record(*value));
+            let (mut merger, mut recorded) = (Merger::adaptive(), Merger::with_sub_bits(sub_bits));
+            merger.add(&Histogram::new(3).encode()).unwrap();
+            for part in [&values[..cut.min(values.len())], &values[cut.min(values.len())..]] {
+                let mut histogram = Histogram::new(sub_bits);
+                part.iter().for_each(|value| histogram.record(*value));
+                merger.add(&histogram.encode()).unwrap();
+                part.iter().for_each(|value| recorded.record(*value));
+            }
+            prop_assert_eq!(merger.count(), whole.count());
+            prop_assert_eq!(merger.take(), whole.clone());
+            prop_assert_eq!(recorded.take(), whole);
+            prop_assert!(merger.take().count() == 0 && recorded.take().count() == 0);
         }
 
         #[test]

@@ -1,0 +1,16 @@
+//! SQL over recordings, on an embedded engine: every table of one or many recordings, open ones too, with functions
+//! that merge histograms. Apart from the other crates, so that nobody pays for the engine's build who does not ask.
+
+mod database;
+mod error;
+mod functions;
+mod output;
+pub mod reference;
+mod source;
+mod table;
+mod units;
+
+pub use database::{Answer, Database};
+pub use error::{Mistake, QueryError};
+pub use output::{Format, write};
+pub use source::{Sources, column_help, type_word};
