@@ -43,6 +43,7 @@ impl TargetError {
             | K::NoDirect { .. }
             | K::TooSmall { .. }
             | K::Flags { .. }
+            | K::TooManyFiles { .. }
             | K::Io { .. } => false,
         }
     }
@@ -217,6 +218,14 @@ pub enum ErrorKind {
         /// The bits at fault.
         flags: u32,
     },
+    /// The process may not open more files.
+    #[error(
+        "may not have more than {limit} files open: raise the hard limit (ulimit -Hn; LimitNOFILE= of a service) to a few more than there are targets"
+    )]
+    TooManyFiles {
+        /// The hard limit.
+        limit: String,
+    },
     /// The system refused for another reason.
     #[error("failed to {action} {}: {source}", at.display())]
     Io {
@@ -238,6 +247,10 @@ impl ErrorKind {
                 Self::Permission { action, uid: rustix::process::geteuid().as_raw(), source }
             }
             std::io::ErrorKind::ReadOnlyFilesystem => Self::ReadOnly,
+            _ if source.raw_os_error() == Some(rustix::io::Errno::MFILE.raw_os_error()) => {
+                let limit = rustix::process::getrlimit(rustix::process::Resource::Nofile).maximum;
+                Self::TooManyFiles { limit: limit.map_or("unlimited".to_string(), |limit| limit.to_string()) }
+            }
             _ => Self::Io { action, at: at.to_owned(), source },
         }
     }
