@@ -317,21 +317,19 @@ impl Scheduler {
         }
     }
 
-    /// The lane's next operation, within the budget.
+    /// The lane's next operation, within the budget. The operation comes first: a lane that has ended must not hold a
+    /// part of the budget for a moment, in which another worker would find none left and give up.
     #[inline]
     fn take(&mut self, lane: u32) -> Option<Operation> {
-        if !self.budget.take() {
-            self.exhausted = true;
-            return None;
-        }
-        let operation = self.specs[lane as usize].operations.next();
-        if operation.is_none() {
+        let Some(operation) = self.specs[lane as usize].operations.next() else {
             self.lanes[lane as usize].ended = true;
-            if let Some(left) = &self.budget.0 {
-                left.fetch_add(1, Ordering::Relaxed);
-            }
+            return None;
+        };
+        if self.budget.take() {
+            return Some(operation);
         }
-        operation
+        self.exhausted = true;
+        None
     }
 
     #[inline]

@@ -118,3 +118,26 @@ fn a_curve_runs_its_points_at_shares_of_the_greatest_rate() {
         assert!((achieved - share).abs() < 0.05, "{run}: {achieved} of the greatest rate");
     }
 }
+
+#[test]
+fn a_monitor_file_ends_a_run_and_then_everything() {
+    let scratch = Scratch::new();
+    let (file, monitor) = (scratch.path("data"), scratch.path("monitor"));
+    let text = format!(
+        "monitor={}\nsd=sd1,lun={},size=8m,threads=2\nwd=wd1,sd=sd1,xfersize=4k,rdpct=100\nrd=default,wd=wd1,iorate=200,interval=1\n\
+         rd=rd1,elapsed=60\nrd=rd2,elapsed=60\nrd=rd3,elapsed=60\n",
+        monitor.display(),
+        file.display()
+    );
+    scratch.write("m.vdb", &text);
+    let mut child = scratch.iodyno(&["run", "m.vdb", "-o", "out", "--json", "--no-report"]).spawn().unwrap();
+    let limit = std::time::Duration::from_secs(30);
+    assert!(child.wait_for_stdout("\"rd1\"", limit));
+    std::fs::write(&monitor, "end_rd\n").unwrap();
+    assert!(child.wait_for_stdout("\"rd2\"", limit), "the next run begins");
+    std::fs::write(&monitor, "end_vdbench\n").unwrap();
+    child.wait().unwrap().expect_code(130);
+    let totals = scratch.table("out", "run_total");
+    let runs: std::collections::BTreeSet<&str> = totals.iter().map(|row| row["run"].as_str().unwrap()).collect();
+    assert!(runs.contains("rd1") && runs.contains("rd2") && !runs.contains("rd3"), "{runs:?}");
+}

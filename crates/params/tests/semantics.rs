@@ -292,8 +292,8 @@ fn what_is_not_built_has_one_sentence_each() {
         sentences(&format!("hd=far,system=db7\n{SD}{run}")),
         ["running on other hosts (hd=, here db7) is not built yet"]
     );
-    let hosts = sentences(&format!("dedupratio=2\ndedupunit=4k\nconcatenatesds=yes\nmonitor=/tmp/m\n{SD}{run}"));
-    assert_eq!(hosts.len(), 3, "{hosts:?}");
+    let hosts = sentences(&format!("dedupratio=2\ndedupunit=4k\nconcatenatesds=yes\n{SD}{run}"));
+    assert_eq!(hosts.len(), 2, "{hosts:?}");
     let files =
         plan_of("fsd=fsd1,anchor=/tmp/f\nfwd=fwd1,fsd=fsd1,operation=read\nrd=rd1,fwd=fwd1,fwdrate=100,elapsed=5\n");
     assert_eq!(files.unsupported.len(), 1);

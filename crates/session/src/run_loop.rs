@@ -8,6 +8,7 @@ use collect::Sampler;
 use engine::{Harvest, Input, Options, Pace, Running};
 use plan::{DataLimit, Plan, Run};
 use quantity::clock;
+use std::os::unix::fs::MetadataExt;
 use std::time::Duration;
 use target::Opened;
 
@@ -74,6 +75,14 @@ struct Under<'a, 'b> {
     phase: &'static str,
     measured_ns: u64,
     last_backlog: u64,
+    /// The monitor file as it was when the run began: what an earlier run was told is not said again.
+    monitor_before: Option<(u64, i64, i64)>,
+}
+
+/// Length and time of the last change of the monitor file; `None` when there is none.
+fn monitor_state(plan: &Plan) -> Option<(u64, i64, i64)> {
+    let file = std::fs::metadata(plan.settings.monitor.as_ref()?).ok()?;
+    Some((file.size(), file.mtime(), file.mtime_nsec()))
 }
 
 /// Executes one run from start to drained end.
@@ -98,8 +107,16 @@ pub(crate) fn execute(
     };
     let mut running = engine::start(input, context.options)?;
     spine.run_started(context, &running.describe(), clock::now_ns())?;
-    let mut under =
-        Under { context, spine, sampler, totals: Totals::default(), phase: first, measured_ns: 0, last_backlog: 0 };
+    let mut under = Under {
+        context,
+        spine,
+        sampler,
+        totals: Totals::default(),
+        phase: first,
+        measured_ns: 0,
+        last_backlog: 0,
+        monitor_before: monitor_state(context.plan),
+    };
     under.spine.phase(context, first, "start", clock::now_ns())?;
     // Where the counters stand before the first interval.
     let baseline = under.sampler.sample(clock::now_ns(), under.spine.origin_ns());
@@ -205,6 +222,9 @@ impl Under<'_, '_> {
             return Some(Cause::Done);
         }
         let monitor = self.context.plan.settings.monitor.as_ref()?;
+        if monitor_state(self.context.plan) == self.monitor_before {
+            return None;
+        }
         let text = std::fs::read_to_string(monitor).ok()?;
         match text.lines().next()?.trim() {
             "shutdown" | "end_rd" => Some(Cause::Monitor),

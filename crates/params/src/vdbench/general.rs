@@ -58,10 +58,7 @@ impl General {
             "validate" => validate(context, param),
             "journal" => journal(context, param),
             "fail_if" => self.objectives.extend(shared::objectives(param)),
-            "monitor" => {
-                self.settings.monitor = shared::path(context, name, param);
-                context.unsupported(param.key_span, "a monitor file (monitor=) is not built yet");
-            }
+            "monitor" => self.settings.monitor = shared::path(context, name, param),
             "histogram" => self.histogram(context, param),
             "abort_failed_skew" => self.settings.skew_tolerance = value::fraction(context, name, param),
             "create_anchors" => {
