@@ -1,6 +1,6 @@
 // From a view to SVG text and what a cursor over it reads. Pure: no DOM, so it is tested in Node.
 import { decode } from "./model";
-import type { HeatBody, HistogramBody, Line, LinesBody, LineStyle, MatrixBody, PointsBody, ViewData } from "./model";
+import type { HeatBody, HistogramBody, Line, LinesBody, LineStyle, MatrixBody, PanelsBody, Point, PointLine, PointsBody, ViewData } from "./model";
 import { format } from "./format";
 import { linear, logarithmic, nines } from "./scale";
 import type { Scale } from "./scale";
@@ -37,13 +37,14 @@ export function draw(view: ViewData, size: Size, window: Window | null, dark: bo
     case "heat": return drawHeat(view, view.body, size, window, dark);
     case "histogram": return drawHistogram(view, view.body, size);
     case "points": return drawPoints(view, view.body, size);
+    case "panels": return drawPanels(view, view.body, size);
     case "matrix": return drawMatrix(view, view.body, size, dark);
     case "table": return null;
   }
 }
 
 class Canvas {
-  readonly plot: { x: number; y: number; w: number; h: number };
+  plot: { x: number; y: number; w: number; h: number };
   private readonly parts: string[] = [];
   constructor(readonly size: Size, marked: boolean) {
     const top = TOP + (marked ? 14 : 0);
@@ -299,7 +300,7 @@ function drawPoints(view: ViewData, body: PointsBody, size: Size): Drawn {
   const canvas = new Canvas(size, false), { plot } = canvas;
   const xMost = Math.max(...all.map((point) => point.x), 0), xLeast = Math.min(...all.map((point) => point.x), xMost);
   const x = view.x.scale === "linear" ? linear(0, xMost * 1.04, view.x.unit, Math.floor(plot.w / 90), false) : xScale(view, xLeast, xMost, plot.w);
-  const positive = all.map((point) => point.y).filter((value) => value > 0);
+  const positive = all.flatMap((point) => [point.y, point.within ? point.within[1] : point.y]).filter((value) => value > 0);
   const y = yScale(view, Math.min(...positive, Infinity) === Infinity ? 1 : Math.min(...positive), Math.max(...positive, 1), plot.h);
   canvas.grid(x, y, "op/s");
   const px = (value: number) => canvas.px(x, value), py = (value: number) => canvas.py(y, Math.max(value, y.low));
@@ -309,9 +310,7 @@ function drawPoints(view: ViewData, body: PointsBody, size: Size): Drawn {
     canvas.text(px(body.knee.x) + (left ? -7 : 7), plot.y + 12, left ? "end" : "start", "knee-label", body.knee.label);
   }
   for (const line of body.lines) {
-    const path = line.points.map((point, i) => `${i ? "L" : "M"}${n(px(point.x))} ${n(py(point.y))}`).join("");
-    canvas.add(`<path d="${path}" class="line s-${line.style}"/>`);
-    for (const point of line.points) canvas.add(`<circle cx="${n(px(point.x))}" cy="${n(py(point.y))}" r="3" class="dot s-${line.style}"><title>${escape(point.label)}</title></circle>`);
+    pointLine(canvas, line, x, y, 3);
   }
   canvas.labels(body.lines.flatMap((line) => {
     const end = line.points.reduce<{ x: number; y: number } | null>((best, point) => (best && best.x > point.x ? best : point), null);
@@ -324,6 +323,101 @@ function drawPoints(view: ViewData, body: PointsBody, size: Size): Drawn {
     title: (i) => `${guide[i]?.label ?? ""}: ${format(view.x.unit, guide[i]?.x)}`,
     readings: (i) => body.lines.map((line) => ({ name: line.name, style: line.style, text: format(view.y.unit, line.points.find((p) => p.label === guide[i]?.label)?.y) })),
   };
+}
+
+/** A line with its dots and the confidence interval of each. */
+function pointLine(canvas: Canvas, line: PointLine, x: Scale, y: Scale, radius: number) {
+  const px = (point: Point) => n(canvas.px(x, point.x)), py = (value: number) => n(canvas.py(y, Math.min(Math.max(value, y.low), y.high)));
+  const path = line.points.map((point, i) => `${i ? "L" : "M"}${px(point)} ${py(point.y)}`).join("");
+  canvas.add(`<path d="${path}" class="line s-${line.style}"/>`);
+  for (const point of line.points) {
+    if (point.within) {
+      const [low, high] = point.within, at = canvas.px(x, point.x);
+      canvas.add(`<path d="M${n(at)} ${py(low)}V${py(high)}M${n(at - 3.5)} ${py(low)}h7M${n(at - 3.5)} ${py(high)}h7" class="line s-${line.style}"/>`);
+    }
+    canvas.add(`<circle cx="${px(point)}" cy="${py(point.y)}" r="${radius}" class="dot s-${line.style}"><title>${escape(point.label)}</title></circle>`);
+  }
+}
+
+const PANEL_WIDTH = 220, PANEL_ROW = 168, PANEL_LEFT = 56, PANEL_TOP = 22, PANEL_BOTTOM = 28;
+
+/** Charts beside each other; four are two and two rather than three and one. */
+function panelColumns(width: number, panels: number): number {
+  const most = Math.max(1, Math.min(panels, Math.floor(width / PANEL_WIDTH)));
+  return Math.ceil(panels / Math.ceil(panels / most));
+}
+
+/** Height of a view of small charts. */
+export function panelsHeight(body: PanelsBody, width: number): number {
+  return body.panels.length < 2 ? 240 : Math.ceil(body.panels.length / panelColumns(width, body.panels.length)) * PANEL_ROW + 30 + (body.omitted ? 18 : 0);
+}
+
+function categories(ticks: string[], width: number): Scale {
+  const low = -0.4, high = ticks.length - 0.6;
+  const every = Math.max(1, Math.ceil((Math.max(...ticks.map((tick) => tick.length)) * 6.2 + 8) / (width / ticks.length)));
+  return {
+    low, high, log: false, minor: [], of: (value) => (value - low) / (high - low), back: (part) => low + part * (high - low),
+    ticks: ticks.map((label, at) => ({ at, label })).filter((tick) => tick.at % every === 0),
+  };
+}
+
+function drawPanels(view: ViewData, body: PanelsBody, size: Size): Drawn {
+  const all = body.panels.flatMap((panel) => panel.lines.flatMap((line) => line.points));
+  const canvas = new Canvas(size, false), whole = canvas.plot;
+  const log = view.y.scale === "log";
+  const ys = all.flatMap((point) => [point.y, point.within ? point.within[1] : point.y]).filter((value) => !log || value > 0);
+  const low = Math.min(...ys, Infinity) === Infinity ? 1 : Math.min(...ys), high = Math.max(...ys, low);
+  const xs = (width: number) => body.ticks.length ? categories(body.ticks, width)
+    : linear(0, Math.max(...all.map((point) => point.x), 0) * 1.04, view.x.unit, Math.max(2, Math.floor(width / 70)), false);
+  const knee = (panel: PanelsBody["panels"][number], x: Scale) => {
+    if (!panel.knee) return;
+    const at = canvas.px(x, panel.knee.x), { plot } = canvas, left = at > plot.x + plot.w * 0.6;
+    canvas.rule(at, plot.y, at, plot.y + plot.h, "knee");
+    canvas.text(at + (left ? -5 : 5), plot.y + 10, left ? "end" : "start", "tick", panel.knee.label);
+  };
+  const guide = body.panels[0]?.lines[0]?.points ?? [];
+  const single = body.panels.length === 1 ? body.panels[0] : undefined;
+  if (single) {
+    const x = xs(whole.w), y = yScale(view, low, high, whole.h);
+    canvas.grid(x, y, body.ticks.length ? view.x.label : "op/s");
+    knee(single, x);
+    for (const line of single.lines) pointLine(canvas, line, x, y, 3);
+    canvas.labels(single.lines.flatMap((line) => {
+      const end = line.points[line.points.length - 1];
+      return end ? [{ at: canvas.py(y, end.y), name: line.name, style: line.style }] : [];
+    }));
+    const within = (point: Point | undefined) => point?.within ? ` \u00b1 ${format(view.y.unit, (point.within[1] - point.within[0]) / 2)}` : "";
+    return {
+      svg: canvas.svg(describe(view)), plot: whole, x, time: false, pixels: null, stops: guide.map((point) => point.x),
+      title: (i) => guide[i]?.label ?? "",
+      readings: (i) => single.lines.map((line) => {
+        const point = line.points.find((each) => each.x === guide[i]?.x);
+        return { name: line.name, style: line.style, text: format(view.y.unit, point?.y) + within(point) };
+      }),
+    };
+  }
+  let legend = PANEL_LEFT;
+  const seen = new Set<string>();
+  for (const line of body.panels.flatMap((panel) => panel.lines)) {
+    if (seen.has(line.name)) continue;
+    seen.add(line.name);
+    canvas.add(`<path d="M${n(legend)} 8h16" class="line s-${line.style}"/>`);
+    canvas.text(legend + 21, 12, "start", `label s-${line.style}`, line.name);
+    legend += 21 + line.name.length * 6.6 + 20;
+  }
+  canvas.text(legend, 12, "start", "tick", `across: ${view.x.label}`);
+  const columns = panelColumns(size.width, body.panels.length), width = (size.width - 8) / columns;
+  const inner = { w: Math.max(40, width - PANEL_LEFT - 6), h: PANEL_ROW - PANEL_TOP - PANEL_BOTTOM };
+  const x = xs(inner.w), y = yScale(view, low, high, inner.h);
+  body.panels.forEach((panel, index) => {
+    canvas.plot = { x: PANEL_LEFT + (index % columns) * width, y: 20 + PANEL_TOP + Math.floor(index / columns) * PANEL_ROW, ...inner };
+    canvas.text(canvas.plot.x, canvas.plot.y - 7, "start", "panel-title", short(panel.title, Math.floor(inner.w / 6.4)));
+    canvas.grid(x, y, "");
+    knee(panel, x);
+    for (const line of panel.lines) pointLine(canvas, line, x, y, 2.2);
+  });
+  if (body.omitted) canvas.text(PANEL_LEFT, size.height - 6, "start", "tick", `and ${body.omitted} further charts; the table of runs has all of them`);
+  return { svg: canvas.svg(describe(view)), plot: whole, x, stops: [], time: false, pixels: null, title: () => "", readings: () => [] };
 }
 
 function drawMatrix(view: ViewData, body: MatrixBody, size: Size, dark: boolean): Drawn {

@@ -1,6 +1,6 @@
 // The report page: fills #app from the embedded model. All that is not a table or the drawing of a chart is here.
 import type { ReportModel, RunModel, ViewData } from "./model";
-import { draw, escape } from "./chart";
+import { draw, escape, panelsHeight } from "./chart";
 import type { Drawn, Window } from "./chart";
 import { table } from "./table";
 
@@ -40,7 +40,7 @@ function redraw(chart: Chart) {
   const width = Math.floor(chart.host.clientWidth);
   if (width < 50) return;
   const body = chart.view.body;
-  const tall = body.kind === "matrix" ? 40 + 30 * body.rows.length : body.kind === "heat" ? 250 : WIDE.has(chart.view.id) ? 260 : 220;
+  const tall = body.kind === "panels" ? panelsHeight(body, width) : body.kind === "matrix" ? 40 + 30 * body.rows.length : body.kind === "heat" ? 250 : WIDE.has(chart.view.id) ? 260 : 220;
   chart.drawn = draw(chart.view, { width, height: tall }, chart.shared.window, isDark());
   if (!chart.drawn) return;
   chart.host.innerHTML = chart.drawn.svg;
@@ -141,7 +141,7 @@ function listen(chart: Chart) {
 }
 
 function card(view: ViewData, shared: Group): HTMLElement {
-  const figure = element("figure", WIDE.has(view.id) || view.body.kind === "table" ? "card wide" : "card");
+  const figure = element("figure", WIDE.has(view.id) || view.body.kind === "table" || (view.body.kind === "panels" && view.body.panels.length > 1) ? "card wide" : "card");
   figure.id = `view-${view.id}`;
   const caption = element("figcaption", "");
   caption.append(element("h3", "", view.title));
@@ -235,14 +235,18 @@ function show(index: number) {
   function grid(views: ViewData[]): HTMLElement {
     const box = element("div", "grid");
     views.forEach((view) => box.append(card(view, detail)));
-    // An odd chart out takes the row.
-    let half: Element | null = null;
-    for (const child of box.children) {
-      if (child.classList.contains("wide")) { half?.classList.add("wide"); half = null; } else half = half ? null : child;
-    }
-    half?.classList.add("wide");
+    fillRows(box);
     return box;
   }
+}
+
+/** An odd chart out takes the row. */
+function fillRows(box: HTMLElement) {
+  let half: Element | null = null;
+  for (const child of box.children) {
+    if (child.classList.contains("wide")) { half?.classList.add("wide"); half = null; } else half = half ? null : child;
+  }
+  half?.classList.add("wide");
 }
 
 function all(): Chart[] { return [...overview.charts, ...detail.charts]; }
@@ -267,6 +271,7 @@ function start() {
     if (model.runs.length > 1) above.append(element("h2", "", `All ${model.runs.length} runs`));
     const box = element("div", "grid");
     model.overview.forEach((view) => box.append(card(view, overview)));
+    fillRows(box);
     above.append(box);
   }
   overview.charts.forEach(redraw);

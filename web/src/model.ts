@@ -15,7 +15,8 @@ export type Values = string;
 export interface Axis { label: string; unit: Unit; scale: ScaleKind }
 export interface Mark { from: number; to: number; kind: "phase" | "stall"; label: string }
 export interface Line { name: string; style: LineStyle; values: Values }
-export interface Point { x: number; y: number; label: string }
+/** `within`: 95 % confidence interval of y over repetitions. */
+export interface Point { x: number; y: number; label: string; within: [number, number] | null }
 export interface PointLine { name: string; style: LineStyle; points: Point[] }
 export interface Knee { x: number; y: number; label: string }
 export type Cells = { kind: "text"; of: string[] } | { kind: "numbers"; of: Values };
@@ -25,9 +26,12 @@ export interface LinesBody { kind: "lines"; x: Values; lines: Line[] }
 export interface HeatBody { kind: "heat"; x_edges: Values; y_edges: Values; counts: Values; unit: Unit }
 export interface HistogramBody { kind: "histogram"; edges: Values; lines: Line[] }
 export interface PointsBody { kind: "points"; lines: PointLine[]; knee: Knee | null }
+export interface Panel { title: string; lines: PointLine[]; knee: Knee | null }
+/** Small charts with the same axes; `ticks` name x = 0, 1, 2 …, none where x has numbers. */
+export interface PanelsBody { kind: "panels"; ticks: string[]; panels: Panel[]; omitted: number }
 export interface MatrixBody { kind: "matrix"; columns: string[]; rows: string[]; cells: Values; unit: Unit }
 export interface TableBody { kind: "table"; columns: Column[]; omitted: number }
-export type Body = LinesBody | HeatBody | HistogramBody | PointsBody | MatrixBody | TableBody;
+export type Body = LinesBody | HeatBody | HistogramBody | PointsBody | PanelsBody | MatrixBody | TableBody;
 
 export interface ViewData {
   id: string; title: string; subject: string; explanation: string;

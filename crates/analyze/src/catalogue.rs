@@ -17,6 +17,8 @@ pub enum Kind {
     PercentileCurve,
     /// Response time over rate.
     LoadResponse,
+    /// Small charts with the same axes, over a swept parameter.
+    SmallMultiples,
     /// One figure by two variables.
     Matrix,
     /// A table.
@@ -119,13 +121,41 @@ const fn all(
     View { id, title, explanation, kind, compute: Compute::All(compute) }
 }
 
-static VIEWS: [View; 28] = [
+static VIEWS: [View; 32] = [
     all(
         "sweep.load_response",
         "Load and response time",
         Kind::LoadResponse,
         series::load_response,
         "Each point is a run. The knee is the point of greatest rate ÷ mean response time: beyond it, more load mostly buys waiting.",
+    ),
+    all(
+        "sweep.rate_by",
+        "Rate by parameter",
+        Kind::SmallMultiples,
+        series::rate_by,
+        "Achieved operations per second over the values of a swept parameter, in equal steps; a second parameter makes charts with the same axes. Bars: 95 % confidence.",
+    ),
+    all(
+        "sweep.response_by",
+        "Response time by parameter",
+        Kind::SmallMultiples,
+        series::response_by,
+        "Response times over the values of a swept parameter, in equal steps, logarithmic axis. The knee is the point of greatest rate ÷ mean response time.",
+    ),
+    all(
+        "sweep.throughput_by",
+        "Throughput by parameter",
+        Kind::SmallMultiples,
+        series::throughput_by,
+        "Bytes moved per second over the values of a swept parameter, in equal steps.",
+    ),
+    all(
+        "sweep.repeats",
+        "Repetitions",
+        Kind::Table,
+        tables::repeats,
+        "Means over the repetitions of each run; ± is half of the 95 % confidence interval (Student's t). A difference that repetitions alone explain is within the noise (Welch's t-test, 95 %).",
     ),
     all(
         "sweep.matrix",

@@ -135,7 +135,7 @@ impl Condition {
     /// Is it about the run with this title and position?
     pub fn is_about(&self, title: &str, index: i32) -> bool {
         // The repetitions of a run are that run.
-        let name = title.split(" (round ").next().unwrap_or(title);
+        let name = crate::facts::base_title(title);
         self.runs.iter().all(|wanted| {
             fits(wanted, title) || fits(wanted, name) || wanted.parse::<i32>().is_ok_and(|number| number == index)
         })

@@ -210,7 +210,17 @@ impl Facts {
     }
 }
 
+/// The title of a run without the number of its repetition.
+pub(crate) fn base_title(title: &str) -> &str {
+    title.rfind(" (round ").filter(|_| title.ends_with(')')).map_or(title, |at| &title[..at])
+}
+
 impl RunFacts {
+    /// The title without the number of the repetition.
+    pub(crate) fn base_title(&self) -> &str {
+        base_title(&self.title)
+    }
+
     /// Title and loop variables.
     pub fn name(&self) -> String {
         format!("{} {}", self.title, self.detail).trim_end().to_string()

@@ -9,6 +9,7 @@ mod condition;
 mod facts;
 mod interval;
 mod model;
+mod repeats;
 mod report_model;
 mod run_fold;
 mod series;
@@ -29,13 +30,14 @@ pub use model::{
     Appendix, Figure, Fold, HardwareGroup, RecordingInfo, ReportModel, RunModel, RunSummary, Source, StallModel, Tone,
     Warning,
 };
+pub use repeats::Estimate;
 pub use report_model::{report_model, run_summary};
 pub use run_fold::RunFold;
 pub use tables::totals_table;
 pub use unit::Unit;
 pub use values::Values;
 pub use view::{
-    Axis, Body, Cells, Column, Knee, Line, LineStyle, Mark, MarkKind, Point, PointLine, Scale, Table, ViewData,
+    Axis, Body, Cells, Column, Knee, Line, LineStyle, Mark, MarkKind, Panel, Point, PointLine, Scale, Table, ViewData,
 };
 
 use recording::RecordingError;

@@ -12,7 +12,7 @@ mod distribution;
 mod sweep;
 
 pub(crate) use distribution::{heat_map, histogram, percentiles};
-pub(crate) use sweep::{knee, load_response, matrix};
+pub(crate) use sweep::{knee, load_response, matrix, rate_by, response_by, throughput_by};
 
 /// Most devices with a line of their own.
 const DEVICES: usize = 5;

@@ -2,6 +2,7 @@
 
 use crate::catalogue::Drawing;
 use crate::facts::{OpCount, TotalFacts};
+use crate::repeats::{Estimate, Group, groups};
 use crate::report_model::run_summary;
 use crate::series::{axis, summaries};
 use crate::view::{Body, Column, Scale, Table};
@@ -171,6 +172,66 @@ pub(crate) fn runs(facts: &Facts) -> Option<Drawing> {
     drawing(Table { columns, omitted: 0 })
 }
 
+/// How a mean over repetitions stands to the one before it.
+fn against(now: Option<Estimate>, before: Option<Estimate>) -> String {
+    let Some((now, before)) = now.zip(before) else { return String::new() };
+    if before.mean == 0.0 {
+        return "?".to_string();
+    }
+    let change = 100.0 * (now.mean - before.mean) / before.mean;
+    let sign = if change < 0.0 { "−" } else { "+" };
+    let text = format!("{sign}{}", Unit::Percent.format(Some(change.abs())));
+    match now.differs_from(&before) {
+        Some(true) => text,
+        Some(false) => format!("{text}, within the noise"),
+        None => format!("{text}, not repeated"),
+    }
+}
+
+/// Means over repetitions with their confidence intervals; nothing when no run was repeated.
+pub(crate) fn repeats(facts: &Facts) -> Option<Drawing> {
+    let all = groups(summaries(facts));
+    if all.iter().all(|group| group.runs.len() < 2) {
+        return None;
+    }
+    let mut columns =
+        vec![Column::text("run", all.iter().map(|group| group.first().base_title().to_string()).collect())];
+    if all.iter().any(|group| !group.first().detail.is_empty()) {
+        columns.push(Column::text("parameters", all.iter().map(|group| group.first().detail.clone()).collect()));
+    }
+    columns.push(Column::numbers("times", Unit::Count, all.iter().map(|group| Some(group.runs.len() as f64))));
+    type Figure = fn(&RunSummary) -> Option<f64>;
+    let figures: [(&str, Unit, Figure); 7] = [
+        ("rate", Unit::OpsPerSecond, |summary| summary.iops),
+        ("throughput", Unit::BytesPerSecond, |summary| summary.bytes_per_s),
+        ("response mean", Unit::Nanoseconds, |summary| summary.response.mean),
+        ("response p50", Unit::Nanoseconds, |summary| summary.response.p50),
+        ("response p90", Unit::Nanoseconds, |summary| summary.response.p90),
+        ("response p99", Unit::Nanoseconds, |summary| summary.response.p99),
+        ("response p99.9", Unit::Nanoseconds, |summary| summary.response.p999),
+    ];
+    for (group, unit, of) in figures {
+        let estimates: Vec<Option<Estimate>> = all.iter().map(|group| group.estimate(of)).collect();
+        let means = estimates.iter().map(|estimate| estimate.map(|estimate| estimate.mean));
+        columns.push(Column::numbers("mean", unit, means).under(group));
+        let halves = estimates.iter().map(|estimate| estimate.and_then(|estimate| estimate.half));
+        columns.push(Column::numbers("±", unit, halves).under(group));
+    }
+    if all.len() > 1 {
+        let compared = |of: Figure| -> Vec<String> {
+            let before = std::iter::once(None).chain(all.iter().map(Some));
+            let with = |now: &Group<'_>, before: Option<&Group<'_>>| {
+                against(now.estimate(of), before.and_then(|before| before.estimate(of)))
+            };
+            all.iter().zip(before).map(|(now, before)| with(now, before)).collect()
+        };
+        columns.push(Column::text("rate", compared(|summary| summary.iops)).under("against the row above"));
+        let response = compared(|summary| summary.response.mean);
+        columns.push(Column::text("mean response", response).under("against the row above"));
+    }
+    drawing(Table { columns, omitted: 0 })
+}
+
 pub(crate) fn summary(facts: &Facts, run: &RunFacts) -> Option<Drawing> {
     let summary = run_summary(facts, run);
     let time = |value: Option<f64>| Unit::Nanoseconds.format(value);
@@ -293,6 +354,11 @@ pub(crate) fn events(facts: &Facts) -> Option<Drawing> {
 
 /// Runs that measured something, for the knee.
 pub(crate) fn knee_run(facts: &Facts) -> Option<(String, RunSummary)> {
-    let all = summaries(facts);
-    crate::series::knee(&all).map(|(run, summary)| (run.name(), summary.clone()))
+    let all = groups(summaries(facts));
+    let knee = crate::series::knee(&all)?;
+    let mean = |of: fn(&RunSummary) -> Option<f64>| knee.estimate(of).map(|estimate| estimate.mean);
+    let mut summary = knee.runs[0].1.clone();
+    summary.iops = mean(|summary| summary.iops);
+    summary.response.mean = mean(|summary| summary.response.mean);
+    Some((knee.name(), summary))
 }

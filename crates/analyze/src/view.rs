@@ -85,6 +85,15 @@ pub enum Body {
         /// The point of greatest rate ÷ mean response time.
         knee: Option<Knee>,
     },
+    /// Small charts side by side, all with the same axes.
+    Panels {
+        /// Names of the places on the horizontal axis, at x = 0, 1, 2 …; none where the axis has numbers.
+        ticks: Vec<String>,
+        /// The charts.
+        panels: Vec<Panel>,
+        /// Charts that were left out; 0 when all are there.
+        omitted: usize,
+    },
     /// Cells by two categories.
     Matrix {
         /// Column names.
@@ -192,6 +201,19 @@ pub struct Point {
     pub y: f64,
     /// What it stands for, e.g. a run's title.
     pub label: String,
+    /// Vertical 95 % confidence interval over repetitions.
+    pub within: Option<(f64, f64)>,
+}
+
+/// One of several charts with the same axes.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct Panel {
+    /// What its points have in common; empty for an only one.
+    pub title: String,
+    /// Its lines.
+    pub lines: Vec<PointLine>,
+    /// The point of greatest rate ÷ mean response time.
+    pub knee: Option<Knee>,
 }
 
 /// The knee of a load–response curve.

@@ -1,16 +1,42 @@
-//! Views over all runs: the load–response curve with its knee, and a figure by two variables.
+//! Views over all runs: the load–response curve with its knee, and figures by the parameters that were swept.
 
 use super::{axis, summaries};
 use crate::catalogue::Drawing;
-use crate::view::{Axis, Body, Knee, LineStyle, Point, PointLine, Scale};
+use crate::repeats::{Estimate, Group, groups};
+use crate::view::{Axis, Body, Knee, LineStyle, Panel, Point, PointLine, Scale};
 use crate::{Facts, RunFacts, RunSummary, Unit, Values};
 
-/// Most curves in one chart.
+/// Most lines in one chart; more are drawn as small charts.
 const CURVES: usize = 6;
+
+/// Most small charts of one view; further ones are counted.
+const PANELS: usize = 48;
+
+/// What a point shows.
+type Figure = fn(&RunSummary) -> Option<f64>;
+
+/// A line of a chart: name, style, figure.
+type Drawn<'a> = (&'a str, LineStyle, Figure);
+
+/// A curve: its name and its points.
+type Curve<'a, 'b> = (String, Vec<&'b Group<'a>>);
+
+/// Percentiles and mean of the response time.
+const TIMES: [Drawn<'static>; 4] = [
+    ("p50", LineStyle::Rank0, |summary| summary.response.p50),
+    ("mean", LineStyle::Asked, |summary| summary.response.mean),
+    ("p99", LineStyle::Rank2, |summary| summary.response.p99),
+    ("p99.9", LineStyle::Rank3, |summary| summary.response.p999),
+];
 
 /// Loop variables of a run.
 fn variables(run: &RunFacts) -> Vec<(&str, &str)> {
     run.detail.split_whitespace().filter_map(|pair| pair.split_once('=')).collect()
+}
+
+/// Is it the rate itself that this variable sets?
+fn is_rate(name: &str) -> bool {
+    matches!(name, "iorate" | "fwdrate" | "rate" | "curve")
 }
 
 /// What runs on one curve have in common: everything but the rate and `free`.
@@ -18,112 +44,170 @@ fn curve_of(run: &RunFacts, free: Option<&str>) -> String {
     let name = run.title.split("_(").next().unwrap_or(&run.title);
     let rest: Vec<String> = variables(run)
         .iter()
-        .filter(|(name, _)| !matches!(*name, "iorate" | "rate" | "curve") && Some(*name) != free)
+        .filter(|(name, _)| !is_rate(name) && Some(*name) != free)
         .map(|(name, value)| format!("{name}={value}"))
         .collect();
-    if rest.is_empty() { name.to_string() } else { rest.join(" ") }
+    if rest.is_empty() { crate::facts::base_title(name).to_string() } else { rest.join(" ") }
 }
 
 /// Runs by curve: those that differ in their rate only; when there are none, those that differ in one variable, which is
 /// the number of threads or the innermost.
-fn curves<'a>(all: &[(&'a RunFacts, RunSummary)]) -> Vec<(String, Vec<(&'a RunFacts, RunSummary)>)> {
+fn curves<'a, 'b>(all: &'b [Group<'a>]) -> Vec<Curve<'a, 'b>> {
     let names: Vec<&str> =
-        all.first().map(|(run, _)| variables(run).iter().map(|pair| pair.0).collect()).unwrap_or_default();
+        all.first().map(|group| variables(group.first()).iter().map(|pair| pair.0).collect()).unwrap_or_default();
     let free = names.iter().find(|name| **name == "threads").or(names.last()).copied();
     for free in [None, free] {
-        let mut curves: Vec<(String, Vec<(&RunFacts, RunSummary)>)> = Vec::new();
-        for (run, summary) in all {
-            let name = curve_of(run, free);
+        let mut curves: Vec<(String, Vec<&Group<'_>>)> = Vec::new();
+        for group in all {
+            let name = curve_of(group.first(), free);
             match curves.iter_mut().find(|curve| curve.0 == name) {
-                Some(curve) => curve.1.push((run, summary.clone())),
-                None => curves.push((name, vec![(run, summary.clone())])),
+                Some(curve) => curve.1.push(group),
+                None => curves.push((name, vec![group])),
             }
         }
         curves.retain(|curve| curve.1.len() > 1);
         if !curves.is_empty() {
-            curves.sort_by_key(|curve| curve.1.first().map(|(run, _)| run.index));
+            curves.sort_by_key(|curve| curve.1.iter().map(|group| group.first().index).min());
             return curves;
         }
     }
     Vec::new()
 }
 
+fn mean(group: &Group<'_>, of: Figure) -> Option<f64> {
+    group.estimate(of).map(|estimate| estimate.mean)
+}
+
+/// Rate ÷ mean response time.
+fn power(group: &Group<'_>) -> Option<f64> {
+    Some(mean(group, |summary| summary.iops)? / mean(group, |summary| summary.response.mean)?.max(1.0))
+}
+
 /// The run of greatest rate ÷ mean response time.
-pub(crate) fn knee<'a>(points: &'a [(&'a RunFacts, RunSummary)]) -> Option<&'a (&'a RunFacts, RunSummary)> {
-    let power = |summary: &RunSummary| summary.iops.zip(summary.response.mean).map(|(rate, mean)| rate / mean.max(1.0));
+pub(crate) fn knee<'a, 'b>(points: impl IntoIterator<Item = &'b Group<'a>>) -> Option<&'b Group<'a>>
+where
+    'a: 'b,
+{
+    let points: Vec<&Group<'_>> = points.into_iter().collect();
     if points.len() < 3 {
         return None;
     }
-    points.iter().max_by(|a, b| power(&a.1).unwrap_or(0.0).total_cmp(&power(&b.1).unwrap_or(0.0)))
+    points.into_iter().max_by(|a, b| power(a).unwrap_or(0.0).total_cmp(&power(b).unwrap_or(0.0)))
 }
 
-fn point_line(
-    name: &str,
-    style: LineStyle,
-    points: &[(&RunFacts, RunSummary)],
-    of: fn(&RunSummary) -> Option<f64>,
-) -> PointLine {
-    let points = points
-        .iter()
-        .filter_map(|(run, summary)| {
-            let label = run.name();
-            Some(Point { x: summary.iops?, y: of(summary)?, label })
-        })
-        .collect();
+fn knee_words(group: &Group<'_>) -> String {
+    format!(
+        "knee: {} at {}, {}",
+        Unit::OpsPerSecond.format(mean(group, |summary| summary.iops)),
+        Unit::Nanoseconds.format(mean(group, |summary| summary.response.mean)),
+        group.name()
+    )
+}
+
+fn point(x: f64, estimate: Estimate, label: String) -> Point {
+    Point { x, y: estimate.mean, label, within: estimate.bounds() }
+}
+
+fn curve_line((name, style, of): Drawn<'_>, groups: &[&Group<'_>]) -> PointLine {
+    let place = |group: &&Group<'_>| mean(group, |summary| summary.iops).unwrap_or(0.0);
+    let mut sorted: Vec<&Group<'_>> = groups.to_vec();
+    sorted.sort_by(|a, b| place(a).total_cmp(&place(b)));
+    let points =
+        sorted.iter().filter_map(|group| Some(point(place(group), group.estimate(of)?, group.name()))).collect();
     PointLine { name: name.to_string(), style, points }
 }
 
 pub(crate) fn load_response(facts: &Facts) -> Option<Drawing> {
-    let mut all = summaries(facts);
+    let all = groups(summaries(facts));
     if all.len() < 2 {
         return None;
     }
-    all.sort_by(|a, b| a.1.iops.unwrap_or(0.0).total_cmp(&b.1.iops.unwrap_or(0.0)));
     let curves = curves(&all);
-    // Of many curves some, evenly chosen; the table has all runs.
-    let every = curves.len().div_ceil(CURVES).max(1);
-    let knee = knee(&all).map(|(run, summary)| Knee {
-        x: summary.iops.unwrap_or(0.0),
-        y: summary.response.mean.unwrap_or(0.0),
-        label: format!(
-            "knee: {} at {}, {}",
-            Unit::OpsPerSecond.format(summary.iops),
-            Unit::Nanoseconds.format(summary.response.mean),
-            run.name()
-        ),
-    });
-    let lines = match curves.as_slice() {
-        [] | [_] => {
-            let points = curves.first().map_or(&all, |curve| &curve.1);
-            vec![
-                point_line("p50", LineStyle::Rank0, points, |summary| summary.response.p50),
-                point_line("mean", LineStyle::Asked, points, |summary| summary.response.mean),
-                point_line("p99", LineStyle::Rank2, points, |summary| summary.response.p99),
-                point_line("p99.9", LineStyle::Rank3, points, |summary| summary.response.p999),
-            ]
-        }
-        several => several
-            .iter()
-            .step_by(every)
-            .enumerate()
-            .map(|(index, (name, points))| {
-                point_line(name, LineStyle::category(index), points, |summary| summary.response.mean)
-            })
-            .collect(),
+    let several = curves.len() > 1;
+    let mean_of: Figure = |summary| summary.response.mean;
+    let body = if curves.len() > CURVES {
+        let panels = load_panels(&curves);
+        let omitted = panels.len().saturating_sub(PANELS);
+        Body::Panels { ticks: Vec::new(), panels: panels.into_iter().take(PANELS).collect(), omitted }
+    } else {
+        let lines = if several {
+            let named = curves.iter().enumerate();
+            named
+                .map(|(index, (name, points))| curve_line((name, LineStyle::category(index), mean_of), points))
+                .collect()
+        } else {
+            let points: Vec<&Group<'_>> =
+                curves.into_iter().next().map_or_else(|| all.iter().collect(), |curve| curve.1);
+            TIMES.iter().map(|drawn| curve_line(*drawn, &points)).collect()
+        };
+        let knee = knee(&all).map(|group| Knee {
+            x: mean(group, |summary| summary.iops).unwrap_or(0.0),
+            y: mean(group, mean_of).unwrap_or(0.0),
+            label: knee_words(group),
+        });
+        Body::Points { lines, knee }
     };
-    let label = if curves.len() > 1 { "mean response time" } else { "response time" };
+    let label = if several { "mean response time" } else { "response time" };
     Some(Drawing {
         x: axis("achieved operations per second", Unit::OpsPerSecond, Scale::Linear),
         y: axis(label, Unit::Nanoseconds, Scale::Log),
-        body: Body::Points { lines, knee },
+        body,
         marks: Vec::new(),
     })
 }
 
-pub(crate) fn matrix(facts: &Facts) -> Option<Drawing> {
-    let all = summaries(facts);
+/// Curves by what their names have in common but the last variable; a chart for each where even these are too many.
+fn load_panels<'a, 'b>(curves: &[Curve<'a, 'b>]) -> Vec<Panel> {
+    let split =
+        |name: &str| name.rsplit_once(' ').map_or((String::new(), name.to_string()), |(a, b)| (a.into(), b.into()));
+    let mut panels: Vec<(String, Vec<Curve<'a, 'b>>)> = Vec::new();
+    for (name, points) in curves {
+        let (panel, line) = split(name);
+        match panels.iter_mut().find(|known| known.0 == panel) {
+            Some(known) => known.1.push((line, points.clone())),
+            None => panels.push((panel, vec![(line, points.clone())])),
+        }
+    }
+    if panels.iter().any(|panel| panel.1.len() > CURVES) {
+        let alone = |(name, points): &Curve<'a, 'b>| (name.clone(), vec![("mean".to_string(), points.clone())]);
+        panels = curves.iter().map(|curve| alone(curve)).collect();
+    }
+    let mean_of: Figure = |summary| summary.response.mean;
+    panels
+        .into_iter()
+        .map(|(title, lines)| {
+            let knee = knee(lines.iter().flat_map(|line| line.1.iter().copied())).map(|group| Knee {
+                x: mean(group, |summary| summary.iops).unwrap_or(0.0),
+                y: mean(group, mean_of).unwrap_or(0.0),
+                label: "knee".to_string(),
+            });
+            let named = lines.iter().enumerate();
+            let lines = named
+                .map(|(index, (name, points))| curve_line((name, LineStyle::category(index), mean_of), points))
+                .collect();
+            Panel { title, lines, knee }
+        })
+        .collect()
+}
+
+/// Number of a value as parameter files have it: `8k`, `1m`, `70`.
+fn number(text: &str) -> Option<f64> {
+    let digits = text.trim_end_matches(|c: char| c.is_ascii_alphabetic());
+    let factor = match text[digits.len()..].to_ascii_lowercase().as_str() {
+        "" => 1.0,
+        "k" => 1024.0,
+        "m" => 1024.0 * 1024.0,
+        "g" => 1024.0_f64.powi(3),
+        "t" => 1024.0_f64.powi(4),
+        _ => return None,
+    };
+    digits.trim_end_matches('%').parse::<f64>().ok().map(|value| value * factor)
+}
+
+/// Variables with more than one value, in the order of nesting, each with its values in rising order.
+fn swept<'a>(all: &'a [Group<'_>]) -> Vec<(&'a str, Vec<&'a str>)> {
     let mut names: Vec<(&str, Vec<&str>)> = Vec::new();
-    for (name, value) in all.iter().flat_map(|(run, _)| variables(run)) {
+    for (name, value) in all.iter().flat_map(|group| variables(group.first())) {
         match names.iter_mut().find(|known| known.0 == name) {
             Some((_, values)) if values.contains(&value) => {}
             Some((_, values)) => values.push(value),
@@ -131,18 +215,152 @@ pub(crate) fn matrix(facts: &Facts) -> Option<Drawing> {
         }
     }
     names.retain(|(_, values)| values.len() > 1);
+    for (_, values) in &mut names {
+        if values.iter().all(|value| number(value).is_some()) {
+            values.sort_by(|a, b| number(a).unwrap_or(0.0).total_cmp(&number(b).unwrap_or(0.0)));
+        }
+    }
+    names
+}
+
+fn value_of<'a>(group: &'a Group<'_>, name: &str) -> Option<&'a str> {
+    variables(group.first()).into_iter().find(|variable| variable.0 == name).map(|variable| variable.1)
+}
+
+/// One chart per value of the parameters that are not on the axis; `drawn` are the lines where no further parameter
+/// makes lines of its own.
+fn by_parameter(facts: &Facts, y: Axis, drawn: &[Drawn<'_>], only: Figure) -> Option<Drawing> {
+    let all = groups(summaries(facts));
+    let names = swept(&all);
+    // A sweep of nothing but rates is what the load–response curve shows.
+    let candidates: Vec<&(&str, Vec<&str>)> = names.iter().filter(|(name, _)| !is_rate(name)).collect();
+    let across = candidates
+        .iter()
+        .find(|(name, _)| *name == "threads")
+        .or_else(|| candidates.iter().max_by_key(|(_, values)| values.len()))?;
+    let rest: Vec<&(&str, Vec<&str>)> = names.iter().filter(|(name, _)| *name != across.0).collect();
+    // Of three parameters one is on the axis, one makes charts, one makes lines.
+    let by_line = rest.iter().skip(1).rev().find(|(_, values)| values.len() <= CURVES).copied();
+    let titles: std::collections::BTreeSet<&str> = all.iter().map(|group| group.first().base_title()).collect();
+    let title_of = |group: &Group<'_>| {
+        let mut parts: Vec<String> = rest
+            .iter()
+            .filter(|(name, _)| by_line.is_none_or(|line| line.0 != *name))
+            .filter_map(|(name, _)| Some(format!("{name}={}", value_of(group, name)?)))
+            .collect();
+        if titles.len() > 1 {
+            parts.insert(0, group.first().base_title().to_string());
+        }
+        parts.join(" ")
+    };
+    let mut panels: Vec<(String, Vec<&Group<'_>>)> = Vec::new();
+    for group in all.iter().filter(|group| value_of(group, across.0).is_some()) {
+        let title = title_of(group);
+        match panels.iter_mut().find(|known| known.0 == title) {
+            Some(known) => known.1.push(group),
+            None => panels.push((title, vec![group])),
+        }
+    }
+    panels.retain(|panel| panel.1.len() > 1);
+    if panels.is_empty() {
+        return None;
+    }
+    sort_panels(&mut panels, &rest);
+    let omitted = panels.len().saturating_sub(PANELS);
+    let single = panels.len() == 1;
+    let panels = panels
+        .into_iter()
+        .take(PANELS)
+        .map(|(title, groups)| swept_panel(title, &groups, across, by_line, (drawn, only), single))
+        .collect();
+    let ticks = across.1.iter().map(ToString::to_string).collect();
+    let x = axis(across.0, Unit::None, Scale::Category);
+    Some(Drawing { x, y, body: Body::Panels { ticks, panels, omitted }, marks: Vec::new() })
+}
+
+/// Charts in the order of their parameters' values.
+fn sort_panels(panels: &mut [(String, Vec<&Group<'_>>)], rest: &[&(&str, Vec<&str>)]) {
+    let place = |groups: &[&Group<'_>]| {
+        let of = |name: &str, values: &[&str]| {
+            let value = groups.first().and_then(|group| value_of(group, name));
+            values.iter().position(|known| Some(*known) == value)
+        };
+        rest.iter().map(|(name, values)| of(name, values)).collect::<Vec<_>>()
+    };
+    panels.sort_by_key(|panel| place(&panel.1));
+}
+
+fn swept_panel(
+    title: String,
+    groups: &[&Group<'_>],
+    (across, values): &(&str, Vec<&str>),
+    by_line: Option<&(&str, Vec<&str>)>,
+    (drawn, only): (&[Drawn<'_>], Figure),
+    single: bool,
+) -> Panel {
+    let place = |group: &Group<'_>| {
+        let value = value_of(group, across)?;
+        values.iter().position(|known| *known == value).map(|index| index as f64)
+    };
+    let line = |(name, style, of): Drawn<'_>, groups: &[&Group<'_>]| {
+        let mut points: Vec<Point> =
+            groups.iter().filter_map(|group| Some(point(place(group)?, group.estimate(of)?, group.name()))).collect();
+        points.sort_by(|a, b| a.x.total_cmp(&b.x));
+        PointLine { name: name.to_string(), style, points }
+    };
+    let lines = match by_line {
+        None => drawn.iter().map(|drawn| line(*drawn, groups)).collect(),
+        Some((name, values)) => {
+            let of = |value: &str| -> Vec<&Group<'_>> {
+                groups.iter().filter(|group| value_of(group, name) == Some(value)).copied().collect()
+            };
+            let named = values.iter().enumerate();
+            named
+                .map(|(index, value)| line((&format!("{name}={value}"), LineStyle::category(index), only), &of(value)))
+                .filter(|line| !line.points.is_empty())
+                .collect()
+        }
+    };
+    let knee = knee(groups.iter().copied()).and_then(|group| {
+        Some(Knee {
+            x: place(group)?,
+            y: mean(group, only)?,
+            label: if single { knee_words(group) } else { "knee".to_string() },
+        })
+    });
+    Panel { title, lines, knee }
+}
+
+pub(crate) fn rate_by(facts: &Facts) -> Option<Drawing> {
+    let of: Figure = |summary| summary.iops;
+    by_parameter(facts, axis("op/s", Unit::OpsPerSecond, Scale::Linear), &[("rate", LineStyle::Total, of)], of)
+}
+
+pub(crate) fn throughput_by(facts: &Facts) -> Option<Drawing> {
+    let of: Figure = |summary| summary.bytes_per_s;
+    let y = axis("bytes per second", Unit::BytesPerSecond, Scale::Linear);
+    by_parameter(facts, y, &[("throughput", LineStyle::Total, of)], of)
+}
+
+pub(crate) fn response_by(facts: &Facts) -> Option<Drawing> {
+    let y = axis("response time", Unit::Nanoseconds, Scale::Log);
+    by_parameter(facts, y, &TIMES, |summary| summary.response.mean)
+}
+
+pub(crate) fn matrix(facts: &Facts) -> Option<Drawing> {
+    let all = groups(summaries(facts));
+    let mut names = swept(&all);
     names.sort_by_key(|(_, values)| std::cmp::Reverse(values.len()));
     let ((across, columns), (down, rows)) = (names.first()?, names.get(1)?);
     let mut cells = vec![f64::NAN; columns.len() * rows.len()];
-    for (run, summary) in &all {
-        let variables = variables(run);
+    for group in &all {
         let place = |name: &str, values: &[&str]| {
-            let value = variables.iter().find(|variable| variable.0 == name)?.1;
+            let value = value_of(group, name)?;
             values.iter().position(|known| *known == value)
         };
         if let (Some(column), Some(row)) = (place(across, columns), place(down, rows)) {
             let cell = &mut cells[row * columns.len() + column];
-            *cell = summary.iops.unwrap_or(f64::NAN).max(*cell);
+            *cell = mean(group, |summary| summary.iops).unwrap_or(f64::NAN).max(*cell);
         }
     }
     let named = |name: &str, values: &[&str]| values.iter().map(|value| format!("{name}={value}")).collect();

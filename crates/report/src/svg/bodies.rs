@@ -2,10 +2,10 @@
 
 use super::canvas::{Canvas, Set, n};
 use super::scale::Scale;
-use analyze::{Axis, Knee, Line, LineStyle, PointLine, Scale as Kind, Unit, Values, ViewData};
+use analyze::{Axis, Knee, Line, LineStyle, Point, PointLine, Scale as Kind, Unit, Values, ViewData};
 use std::fmt::Write as _;
 
-fn count(length: f64, every: f64) -> usize {
+pub(crate) fn count(length: f64, every: f64) -> usize {
     (1..40)
         .rfind(|ticks| f64::from(*ticks) * every <= length)
         .and_then(|ticks| usize::try_from(ticks).ok())
@@ -39,6 +39,22 @@ fn range<'a>(values: impl Iterator<Item = &'a f64>, log: bool) -> (f64, f64) {
         (1.0, 10.0)
     } else {
         (0.0, 1.0)
+    }
+}
+
+/// The same of owned values.
+pub(crate) fn point_range(values: impl Iterator<Item = f64>, log: bool) -> (f64, f64) {
+    let values: Vec<f64> = values.collect();
+    range(values.iter(), log)
+}
+
+/// The confidence interval of a point.
+pub(crate) fn error_bar(canvas: &mut Canvas, y: &Scale, point: &Point, at: f64, stroke: &str) {
+    let Some((low, high)) = point.within else { return };
+    let (bottom, top) = (canvas.py(y, low), canvas.py(y, high));
+    canvas.rule((at, bottom), (at, top), stroke, r#" stroke-width="1.2""#);
+    for end in [bottom, top] {
+        canvas.rule((at - 3.5, end), (at + 3.5, end), stroke, r#" stroke-width="1.2""#);
     }
 }
 
@@ -153,7 +169,7 @@ pub(crate) fn histogram(canvas: &mut Canvas, view: &ViewData, edges: &Values, li
 pub(crate) fn points(canvas: &mut Canvas, view: &ViewData, lines: &[PointLine], knee: Option<&Knee>) {
     let all = || lines.iter().flat_map(|line| &line.points);
     let xs: Vec<f64> = all().map(|point| point.x).collect();
-    let ys: Vec<f64> = all().map(|point| point.y).collect();
+    let ys: Vec<f64> = all().flat_map(|point| [point.y, point.within.map_or(point.y, |within| within.1)]).collect();
     let (left, right) = range(xs.iter(), false);
     let x = match view.x.scale {
         Kind::Linear => Scale::linear(0.0, right * 1.04, view.x.unit, count(canvas.plot.w, 90.0), false),
@@ -183,7 +199,8 @@ pub(crate) fn points(canvas: &mut Canvas, view: &ViewData, lines: &[PointLine], 
         canvas.push(&format!(
             r#"<path d="{path}" fill="none" stroke="{stroke}" stroke-width="1.6" stroke-linejoin="round"/>"#
         ));
-        for at in &places {
+        for (point, at) in line.points.iter().zip(&places) {
+            error_bar(canvas, &y, point, at.0, stroke);
             canvas.push(&format!(
                 r#"<circle cx="{}" cy="{}" r="3" fill="{card}" stroke="{stroke}" stroke-width="1.8"/>"#,
                 n(at.0),
