@@ -318,6 +318,14 @@ fn headline(facts: &Facts, runs: &[RunModel]) -> Vec<Figure> {
         figure("Response p50 there", time(summary.response.p50), format!("service {}", time(summary.service.p50))),
         figure("Response p99 there", time(summary.response.p99), format!("service {}", time(summary.service.p99))),
     ];
+    if let Some((name, rate)) = tables::best_repeated(facts) {
+        let half = rate.half.map_or(String::new(), |half| format!(" ± {}", Unit::OpsPerSecond.format(Some(half))));
+        let value = Unit::OpsPerSecond.format(Some(rate.mean));
+        figures.insert(
+            1,
+            figure(&format!("Mean of {}", rate.count), value, format!("{half} (95 %), {name}").trim().into()),
+        );
+    }
     if let Some((title, knee)) = tables::knee_run(facts) {
         figures.push(figure(
             "Knee",

@@ -232,6 +232,15 @@ pub(crate) fn repeats(facts: &Facts) -> Option<Drawing> {
     drawing(Table { columns, omitted: 0 })
 }
 
+/// The fastest of the runs that were repeated, by its mean rate.
+pub(crate) fn best_repeated(facts: &Facts) -> Option<(String, Estimate)> {
+    groups(summaries(facts))
+        .iter()
+        .filter(|group| group.runs.len() > 1)
+        .filter_map(|group| Some((group.name(), group.estimate(|summary| summary.iops)?)))
+        .max_by(|a, b| a.1.mean.total_cmp(&b.1.mean))
+}
+
 pub(crate) fn summary(facts: &Facts, run: &RunFacts) -> Option<Drawing> {
     let summary = run_summary(facts, run);
     let time = |value: Option<f64>| Unit::Nanoseconds.format(value);

@@ -52,6 +52,7 @@ pub(crate) enum Command {
       iodyno run oltp.vdb --json | jq .response_ns.p99  one object per interval\n  \
       iodyno run oltp.vdb --fail-if 'response_ns_p99 > 5ms'  an objective: exit code 5 when a run misses it\n  \
       iodyno run -t                                     Vdbench's quick test on a 40 MB scratch file\n  \
+      iodyno run oltp.vdb --repeat 5                    all runs five times, means with confidence intervals\n  \
       iodyno run oltp.vdb + iorate=max,elapsed=10       add to every rd=\n\n\
     Vdbench's flags -f -o -e -i -w -s -l -t -t1 -t2 -tf and `+` work as there; see docs/vdbench.md.")]
 pub(crate) struct RunArgs {
@@ -79,6 +80,9 @@ pub(crate) struct RunArgs {
     /// Repeat all runs: N times, or for a time (-l 5, -l 30m), or until interrupted (-l alone).
     #[arg(short = 'l', long = "loop", value_name = "N|TIME", num_args = 0..=1, default_missing_value = "forever", require_equals = true)]
     pub(crate) repeat: Option<String>,
+    /// Do the whole list of runs N times, one round after the other, and report means with 95 % confidence intervals.
+    #[arg(long = "repeat", value_name = "N", value_parser = clap::value_parser!(u64).range(1..=1_000_000), conflicts_with = "repeat")]
+    pub(crate) rounds: Option<u64>,
     /// Vdbench's quick tests: -t 1k 50/50 at 100/s, -t1 the same with O_SYNC, -t2 writes at full speed, -tf file system.
     #[arg(short = 't', long = "quick", value_name = "1|2|d|f", num_args = 0..=1, default_missing_value = "", require_equals = true)]
     pub(crate) quick: Option<String>,
@@ -264,12 +268,13 @@ pub(crate) struct ChartArgs {
     after_help = "Examples:\n  \
       iodyno export results/monday op_interval --csv > op_interval.csv\n  \
       iodyno export results/monday run_total --json | jq .response_ns_p99\n  \
+      iodyno export results/monday sweep.repeats --csv       a table view: means with confidence intervals\n  \
       iodyno export results/monday disk --parquet -o disk.parquet\n\n\
     Tables and columns: docs/tables.md")]
 pub(crate) struct ExportArgs {
     /// A recording.
     pub(crate) recording: PathBuf,
-    /// Name of a table; left out: the tables that are there.
+    /// Name of a table, or of a view that is a table; left out: the tables that are there.
     pub(crate) table: Option<String>,
     /// Comma-separated values with a header line (the default).
     #[arg(long)]

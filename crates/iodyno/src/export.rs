@@ -1,7 +1,8 @@
 //! `iodyno export`.
 
 use crate::args::ExportArgs;
-use crate::exit::{Failure, RECORDING};
+use crate::exit::{Failure, PARAMETERS, RECORDING};
+use analyze::{Body, Cells, Column, Selection, Table};
 use recording::{ExportFormat, Reader, RecordingError};
 use session::SessionError;
 use std::fs::File;
@@ -17,6 +18,9 @@ pub(crate) fn run(args: &ExportArgs) -> Result<u8, Failure> {
         }
         return Ok(0);
     };
+    if recording::table(table).is_none() && analyze::view(table).is_ok() {
+        return view(args, &reader, table);
+    }
     let format = if args.parquet {
         ExportFormat::Parquet
     } else if args.json {
@@ -43,4 +47,64 @@ pub(crate) fn run(args: &ExportArgs) -> Result<u8, Failure> {
         Err(RecordingError::Face { source, .. }) if source.kind() == io::ErrorKind::BrokenPipe => Ok(0),
         other => other.map(|()| 0).map_err(|error| SessionError::from(error).into()),
     }
+}
+
+/// Writes a view that is a table: numbers in base units (op/s, B/s, ns), missing ones empty or null.
+fn view(args: &ExportArgs, reader: &Reader, id: &str) -> Result<u8, Failure> {
+    let data = analyze::compute(reader, id, &Selection::default())
+        .map_err(|error| Failure::new(PARAMETERS, error.to_string()))?;
+    let Body::Table(table) = data.body else {
+        let help = format!("the view `{id}` is a picture; `iodyno chart` draws it");
+        return Err(Failure::new(PARAMETERS, help));
+    };
+    if args.parquet {
+        return Err(Failure::new(PARAMETERS, format!("the view `{id}` goes out as --csv or --json")));
+    }
+    let text = if args.json { json_lines(&table) } else { csv(&table) };
+    let written = match &args.output {
+        Some(path) => return session::write_whole(path, text.as_bytes()).map(|()| 0).map_err(Failure::from),
+        None => io::stdout().write_all(text.as_bytes()),
+    };
+    match written {
+        Err(error) if error.kind() != io::ErrorKind::BrokenPipe => {
+            Err(Failure::new(RECORDING, format!("failed to write standard output: {error}")))
+        }
+        _ => Ok(0),
+    }
+}
+
+/// Name of a column for programs: `response_p99_mean`, `rate_half_ci95`.
+fn column_name(column: &Column) -> String {
+    let name = if column.name == "±" { "half_ci95" } else { &column.name };
+    let words = format!("{} {name}", column.group).trim().to_lowercase();
+    words.chars().map(|c| if c.is_ascii_alphanumeric() { c } else { '_' }).collect()
+}
+
+fn csv(table: &Table) -> String {
+    let quoted = |text: &str| {
+        if text.contains([',', '"', '\n']) { format!("\"{}\"", text.replace('"', "\"\"")) } else { text.to_string() }
+    };
+    let mut out = table.columns.iter().map(column_name).collect::<Vec<String>>().join(",") + "\n";
+    for row in 0..table.rows() {
+        let cell = |column: &Column| match &column.cells {
+            Cells::Text(cells) => cells.get(row).map_or(String::new(), |text| quoted(text)),
+            Cells::Numbers(values) => values.get_some(row).map_or(String::new(), |value| value.to_string()),
+        };
+        out += &(table.columns.iter().map(cell).collect::<Vec<String>>().join(",") + "\n");
+    }
+    out
+}
+
+fn json_lines(table: &Table) -> String {
+    let mut out = String::new();
+    for row in 0..table.rows() {
+        let cell = |column: &Column| match &column.cells {
+            Cells::Text(cells) => serde_json::Value::from(cells.get(row).cloned().unwrap_or_default()),
+            Cells::Numbers(values) => serde_json::Value::from(values.get_some(row)),
+        };
+        let object: serde_json::Map<String, serde_json::Value> =
+            table.columns.iter().map(|column| (column_name(column), cell(column))).collect();
+        out += &(serde_json::Value::from(object).to_string() + "\n");
+    }
+    out
 }

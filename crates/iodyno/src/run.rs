@@ -87,7 +87,12 @@ fn read_plan(args: &RunArgs) -> Result<Plan, Failure> {
         interval_ns: time(args.interval.as_deref(), "-i")?,
         warmup_ns: time(args.warmup.as_deref(), "-w")?,
         run_addition: args.addition.clone(),
-        repeat: args.repeat.as_deref().map(params::repeat).transpose().map_err(|why| Failure::new(PARAMETERS, why))?,
+        repeat: match args.rounds {
+            Some(rounds) => Some(plan::Repeat::Times(rounds)),
+            None => {
+                args.repeat.as_deref().map(params::repeat).transpose().map_err(|why| Failure::new(PARAMETERS, why))?
+            }
+        },
         quick: args.quick.as_deref().map(params::quick).transpose().map_err(|why| Failure::new(PARAMETERS, why))?,
         seed: args.seed,
     };

@@ -45,5 +45,6 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
     make(directory, "curve", sample::curve)?;
     make(directory, "cut", sample::cut)?;
     make(directory, "empty", sample::empty)?;
+    make(directory, "repeated", sample::repeated)?;
     make(directory, "sweep", sample::sweep)
 }

@@ -238,3 +238,68 @@ fn samples_for_the_web_tests() {
         std::fs::write(directory.join(format!("{name}.json")), serde_json::to_string_pretty(&model).unwrap()).unwrap();
     }
 }
+
+/// A column of a view that is a table.
+fn column_of(view: &analyze::ViewData, group: &str, name: &str) -> Vec<String> {
+    let Body::Table(table) = &view.body else { panic!("a table") };
+    let found = table.columns.iter().find(|column| column.name == name && column.group == group).unwrap();
+    (0..table.rows()).map(|row| found.cell(row)).collect()
+}
+
+#[test]
+fn repetitions_become_means_with_intervals_and_noise_is_called_noise() {
+    let (_directory, reader) = reader(sample::repeated);
+    let facts = analyze::Facts::read(&reader, &Selection::default()).unwrap();
+    let table = analyze::view("sweep.repeats").unwrap().draw(&facts, None).unwrap();
+    assert_eq!(column_of(&table, "", "parameters"), ["threads=1", "threads=2", "threads=4", "threads=8"]);
+    assert_eq!(column_of(&table, "", "times"), ["5"; 4]);
+    // By hand: the mean rate of the five rounds with one thread.
+    let rates: Vec<f64> = facts
+        .runs
+        .iter()
+        .filter(|run| run.detail == "threads=1")
+        .map(|run| analyze::run_summary(&facts, run).iops.unwrap())
+        .collect();
+    assert_eq!(rates.len(), 5);
+    let mean = rates.iter().sum::<f64>() / 5.0;
+    assert_eq!(column_of(&table, "rate", "mean")[0], Unit::OpsPerSecond.format_cell(Some(mean)));
+    let deviation = (rates.iter().map(|rate| (rate - mean).powi(2)).sum::<f64>() / 4.0).sqrt();
+    let half = 2.776 * deviation / 5.0_f64.sqrt();
+    assert_eq!(column_of(&table, "rate", "±")[0], Unit::OpsPerSecond.format_cell(Some(half)));
+    let against = column_of(&table, "against the row above", "rate");
+    assert_eq!(against[0], "");
+    assert!(!against[1].contains("noise") && !against[2].contains("noise"), "{against:?}");
+    assert!(against[3].ends_with("within the noise"), "{against:?}");
+    // The same intervals are drawn.
+    let curve = analyze::view("sweep.rate_by").unwrap().draw(&facts, None).unwrap();
+    let Body::Panels { ticks, panels, omitted: 0 } = &curve.body else { panic!("small charts") };
+    assert_eq!((ticks.as_slice(), panels.len()), (["1", "2", "4", "8"].map(String::from).as_slice(), 1));
+    let points = &panels[0].lines[0].points;
+    assert_eq!(points.len(), 4);
+    let (low, high) = points[0].within.unwrap();
+    assert!((points[0].y - mean).abs() < 1e-6 && ((high - low) / 2.0 - half).abs() < half * 1e-3);
+    let model = analyze::report_model(&reader).unwrap();
+    assert!(model.figures.iter().any(|figure| figure.label == "Mean of 5" && figure.detail.contains("95 %")));
+}
+
+#[test]
+fn a_sweep_over_two_parameters_is_a_chart_for_each_value_of_the_second() {
+    let (_directory, reader) = reader(sample::sweep);
+    let draw = |id: &str| analyze::compute(&reader, id, &Selection::default()).unwrap();
+    for (id, lines) in [("sweep.rate_by", 1), ("sweep.throughput_by", 1), ("sweep.response_by", 4)] {
+        let Body::Panels { ticks, panels, omitted: 0 } = draw(id).body else { panic!("{id}: small charts") };
+        assert_eq!(ticks, ["1", "2", "4", "8", "16", "32", "64"], "{id}");
+        let titles: Vec<&str> = panels.iter().map(|panel| panel.title.as_str()).collect();
+        let sizes = ["4k", "8k", "16k", "32k", "64k", "128k", "256k", "512k", "1m", "2m"];
+        assert_eq!(titles, sizes.map(|size| format!("xfersize={size}")), "{id}");
+        assert!(panels.iter().all(|panel| panel.lines.len() == lines && panel.knee.is_some()), "{id}");
+        assert!(panels.iter().flat_map(|panel| &panel.lines).all(|line| line.points.len() == 7), "{id}");
+    }
+    // More curves than one chart can hold: all are drawn, none is left out.
+    let Body::Panels { panels, omitted: 0, .. } = draw("sweep.load_response").body else { panic!("small charts") };
+    assert_eq!(panels.iter().flat_map(|panel| &panel.lines).map(|line| line.points.len()).sum::<usize>(), 70);
+    let picture = report::svg(&draw("sweep.response_by"), Theme::Light, Size { width: 700, height: 300 });
+    let height: u32 = picture.split("height=\"").nth(1).unwrap().split('"').next().unwrap().parse().unwrap();
+    assert!(height > 600, "ten charts need room: {height}");
+    assert_eq!(picture.matches("xfersize=").count(), 10);
+}

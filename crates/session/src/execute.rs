@@ -65,7 +65,7 @@ pub fn execute(request: &Request, face: &mut dyn Face, stop: &StopFlag) -> Resul
         request,
         plan,
         targets,
-        spine: Spine::new(writer, face, origin_ns, plan.runs.len(), conditions),
+        spine: Spine::new(writer, face, origin_ns, plan.runs.len() * rounds_of(plan), conditions),
         objectives,
         sampler: Sampler::new(&plan_paths(plan)),
         options: Options { choice: request.engine, workers: request.workers },
@@ -77,6 +77,14 @@ pub fn execute(request: &Request, face: &mut dyn Face, stop: &StopFlag) -> Resul
     };
     let lived = life.live(&own_cost);
     life.finish(lived)
+}
+
+/// How often all runs are done, as far as it is known before.
+fn rounds_of(plan: &Plan) -> usize {
+    match plan.settings.repeat {
+        Repeat::Times(times) => usize::try_from(times).unwrap_or(1),
+        Repeat::Nanoseconds(_) | Repeat::Forever => 1,
+    }
 }
 
 /// Names and paths of the plan's targets.
@@ -141,8 +149,10 @@ impl Life<'_, '_> {
                 if self.is_over() {
                     break;
                 }
-                let rest = plan.runs[index..].iter().map(duration_of).try_fold(0, |sum, run| Some(sum + run?));
-                self.spine.set_remaining_ns(rest);
+                let left = |runs: &[Run]| runs.iter().map(duration_of).try_fold(0_u64, |sum, run| Some(sum + run?));
+                let later = u64::try_from(rounds_of(plan)).unwrap_or(1).saturating_sub(round + 1);
+                let rest = left(&plan.runs[index..]).zip(left(&plan.runs));
+                self.spine.set_remaining_ns(rest.map(|(now, all)| now.saturating_add(all.saturating_mul(later))));
                 self.one(run, round)?;
             }
             round += 1;

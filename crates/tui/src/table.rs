@@ -82,7 +82,9 @@ fn block(columns: &[&Column], rows: usize, lines: &mut Vec<String>) {
 /// The tables at the end of a command: all runs when there are several, else the operations of the only one.
 pub fn summary_tables(facts: &Facts, width: usize) -> Vec<String> {
     let mut lines = Vec::new();
-    let overview = analyze::view("sweep.runs").ok().and_then(|view| view.draw(facts, None));
+    // Repeated runs are told by their means; the report and the recording have each of them.
+    let drawn = |id: &str| analyze::view(id).ok().and_then(|view| view.draw(facts, None));
+    let overview = drawn("sweep.repeats").or_else(|| drawn("sweep.runs"));
     if let Some(analyze::Body::Table(table)) = overview.map(|view| view.body) {
         lines.extend(table_lines(&table, width));
         lines.push(String::new());
@@ -93,8 +95,7 @@ pub fn summary_tables(facts: &Facts, width: usize) -> Vec<String> {
         lines.extend(table_lines(&analyze::totals_table(run), width));
         lines.push(String::new());
     }
-    let objectives = analyze::view("recording.objectives").ok().and_then(|view| view.draw(facts, None));
-    if let Some(analyze::Body::Table(table)) = objectives.map(|view| view.body) {
+    if let Some(analyze::Body::Table(table)) = drawn("recording.objectives").map(|view| view.body) {
         lines.push("objectives".to_string());
         lines.extend(table_lines(&table, width));
         lines.push(String::new());

@@ -170,7 +170,7 @@ fn load_panels<'a, 'b>(curves: &[Curve<'a, 'b>]) -> Vec<Panel> {
     }
     if panels.iter().any(|panel| panel.1.len() > CURVES) {
         let alone = |(name, points): &Curve<'a, 'b>| (name.clone(), vec![("mean".to_string(), points.clone())]);
-        panels = curves.iter().map(|curve| alone(curve)).collect();
+        panels = curves.iter().map(alone).collect();
     }
     let mean_of: Figure = |summary| summary.response.mean;
     panels

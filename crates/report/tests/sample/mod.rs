@@ -393,6 +393,26 @@ pub(crate) fn sweep(directory: &Path) {
     maker.seal();
 }
 
+/// Four runs, five times each, with noise between the rounds; the last two differ by less than that.
+pub(crate) fn repeated(directory: &Path) {
+    let mut maker = Maker::new(directory);
+    for round in 1..=5_u32 {
+        for (threads, rate) in [(1, 900.0), (2, 1_700.0), (4, 2_600.0), (8, 2_605.0)] {
+            let noise = 1.0 + 0.012 * (f64::from(round * 7 % 5) - 2.0) * if threads == 8 { -1.0 } else { 1.0 };
+            maker.run(&Script {
+                title: if round == 1 { "rd1".to_string() } else { format!("rd1 (round {round})") },
+                detail: format!("threads={threads}"),
+                offered: Some(rate * noise),
+                seconds: 4,
+                warmup: 0,
+                mean_service_us: 90.0 * (1.0 + f64::from(threads) / 4.0) * noise,
+                ..Script::default()
+            });
+        }
+    }
+    maker.seal();
+}
+
 /// A run whose program was killed.
 pub(crate) fn cut(directory: &Path) {
     let mut maker = Maker::new(directory);
