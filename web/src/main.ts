@@ -206,6 +206,9 @@ function show(index: number) {
       button.addEventListener("click", () => { show(index + by); document.querySelector<HTMLElement>(`[aria-label="${label}"]`)?.focus(); });
       return button;
     };
+    // On paper the choice is a heading.
+    const title = element("span", "print", `${index + 1} of ${model.runs.length}: ${run.title} ${run.detail}`.trim());
+    heading.append(" ", title);
     bar.append(step("Previous run", "\u2190", -1), select, step("Next run", "\u2192", 1));
   }
   const reset = element("button", "zoomed", "Show all time");
@@ -285,8 +288,13 @@ function start() {
     pending = requestAnimationFrame(() => all().forEach(redraw));
   });
   let before: string | undefined;
-  addEventListener("beforeprint", () => { before = page.dataset["theme"]; page.dataset["theme"] = "light"; all().forEach(redraw); });
-  addEventListener("afterprint", () => { if (before) page.dataset["theme"] = before; else delete page.dataset["theme"]; all().forEach(redraw); });
+  // What is folded away on the screen is printed, and folded again.
+  let opened: HTMLDetailsElement[] = [];
+  addEventListener("beforeprint", () => {
+    opened = [...document.querySelectorAll<HTMLDetailsElement>("details:not([open])")];
+    opened.forEach((each) => { each.open = true; }); before = page.dataset["theme"]; page.dataset["theme"] = "light"; all().forEach(redraw); });
+  addEventListener("afterprint", () => {
+    opened.forEach((each) => { each.open = false; }); if (before) page.dataset["theme"] = before; else delete page.dataset["theme"]; all().forEach(redraw); });
 }
 
 start();

@@ -55,6 +55,8 @@ export function table(host: HTMLElement, body: TableBody, pick: ((row: number) =
     box.setAttribute("role", "region");
   }
   const element = document.createElement("table");
+  // On paper wide tables are set smaller rather than cut.
+  if (body.columns.length > 12) element.className = "many";
   const head = element.createTHead();
   if (grouped) {
     const row = head.insertRow();

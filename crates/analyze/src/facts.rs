@@ -193,6 +193,13 @@ impl Facts {
             let known: Vec<String> = runs.iter().map(|run| run.title.clone()).collect();
             let number: Option<i32> = wanted.parse().ok();
             let title = runs.iter().any(|run| run.title == *wanted);
+            // A run that fills the targets is never meant by its place.
+            let mut measured = runs.iter().filter(|run| run.title != "format").map(|run| run.index);
+            let number = match wanted.as_str() {
+                "first" => measured.next(),
+                "last" => measured.next_back(),
+                _ => number,
+            };
             runs.retain(|run| if title { run.title == *wanted } else { Some(run.index) == number });
             if runs.is_empty() {
                 return Err(AnalyzeError::UnknownRun { run: wanted.clone(), known: known.join(", ") });

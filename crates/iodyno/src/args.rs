@@ -242,7 +242,7 @@ pub(crate) struct ChartArgs {
     /// Where to write it; the ending decides: .svg or .png. Default: VIEW.svg here.
     #[arg(short, long, value_name = "FILE")]
     pub(crate) output: Option<PathBuf>,
-    /// Only this run (its title, or its number counted from 0).
+    /// Only this run: its title, its number counted from 0, `first` or `last`.
     #[arg(long, value_name = "RUN")]
     pub(crate) run: Option<String>,
     /// Only this workload.

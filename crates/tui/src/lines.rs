@@ -13,15 +13,15 @@ struct Column {
 }
 
 const COLUMNS: [Column; 18] = [
-    Column { heading: ["offered", "op/s"], width: 8, rank: 9, cell: |line| rate(line.offered()) },
-    Column { heading: ["achieved", "op/s"], width: 8, rank: 9, cell: |line| rate(line.achieved()) },
-    Column { heading: ["through", "MB/s"], width: 7, rank: 9, cell: |line| megabytes(line.bytes_per_s()) },
+    Column { heading: ["offered", "op/s"], width: 8, rank: 10, cell: |line| rate(line.offered()) },
+    Column { heading: ["achieved", "op/s"], width: 8, rank: 13, cell: |line| rate(line.achieved()) },
+    Column { heading: ["through", "MB/s"], width: 7, rank: 11, cell: |line| megabytes(line.bytes_per_s()) },
     Column { heading: ["read", "%"], width: 5, rank: 6, cell: |line| number(line.read_percent()) },
     Column { heading: ["resp", "mean"], width: 7, rank: 5, cell: |line| time(line.response.mean) },
-    Column { heading: ["resp", "p50"], width: 7, rank: 9, cell: |line| time(line.response.p50) },
-    Column { heading: ["resp", "p99"], width: 7, rank: 9, cell: |line| time(line.response.p99) },
+    Column { heading: ["resp", "p50"], width: 7, rank: 12, cell: |line| time(line.response.p50) },
+    Column { heading: ["resp", "p99"], width: 7, rank: 13, cell: |line| time(line.response.p99) },
     Column { heading: ["resp", "p99.9"], width: 7, rank: 7, cell: |line| time(line.response.p999) },
-    Column { heading: ["resp", "max"], width: 7, rank: 9, cell: |line| time(line.response.max) },
+    Column { heading: ["resp", "max"], width: 7, rank: 12, cell: |line| time(line.response.max) },
     Column { heading: ["service", "p99"], width: 7, rank: 6, cell: |line| time(line.service.p99) },
     Column { heading: ["queue", "depth"], width: 6, rank: 9, cell: |line| number(Some(line.in_flight)) },
     Column { heading: ["back", "log"], width: 6, rank: 8, cell: |line| count(line.backlog) },
@@ -44,13 +44,17 @@ const TIME: usize = 9;
 /// Room for a word at the end: the phase, or that something is wrong.
 const REMARK: usize = 9;
 
+/// Columns of this rank never leave.
+const RANK_MAX: u8 = 13;
+
 /// Columns that fit into `width`.
 fn chosen(width: usize) -> Vec<&'static Column> {
     let mut lowest = 0;
     loop {
         let columns: Vec<&Column> = COLUMNS.iter().filter(|column| column.rank >= lowest).collect();
         let need: usize = TIME + REMARK + columns.iter().map(|column| column.width + 1).sum::<usize>();
-        if need <= width.max(80) || lowest >= 9 {
+        // The remark at the end keeps its room even where few columns are left: a line that does not count must say so.
+        if need <= width || lowest >= RANK_MAX {
             return columns;
         }
         lowest += 1;

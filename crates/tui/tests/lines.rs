@@ -49,7 +49,7 @@ fn line(phase: &str, ops: i64) -> IntervalLine {
 #[test]
 fn interval_lines_fit_their_width() {
     let mut text = String::new();
-    for width in [80, 120, 160] {
+    for width in [40, 60, 80, 120, 160] {
         for line in tui::header_lines(width).into_iter().chain([
             interval_line(&line("warmup", 19_876), 0.5, width),
             interval_line(&line("measure", 20_100), 0.5, width),
