@@ -35,6 +35,8 @@ pub(crate) enum Command {
     Chart(ChartArgs),
     /// Write a table of a recording as CSV, JSON or Parquet, percentiles worked out.
     Export(ExportArgs),
+    /// Read another tool's results (Vdbench, fio) into a recording.
+    Import(ImportArgs),
     /// Show counters of this machine interval by interval: net, disk, cpu, mem, tcp, udp, pressure, system, proc.
     Stat(Box<StatArgs>),
     /// Record the counters of this machine: until interrupted, for a time, or while a command runs.
@@ -108,6 +110,9 @@ pub(crate) struct RunArgs {
     /// Seed of every random choice: the same seed gives the same operations.
     #[arg(long, value_name = "N")]
     pub(crate) seed: Option<u64>,
+    /// Write Vdbench's flatfile.html, totals.html, summary.html, histogram.html and status.html too (docs/flatfile.md).
+    #[arg(long)]
+    pub(crate) flatfile: bool,
     /// Do not write report.html at the end (`iodyno report DIR` writes it later).
     #[arg(long)]
     pub(crate) no_report: bool,
@@ -264,12 +269,13 @@ pub(crate) struct ChartArgs {
 
 /// Arguments of `iodyno export`.
 #[derive(Debug, Args)]
-#[command(group(clap::ArgGroup::new("format").args(["csv", "json", "parquet"])),
+#[command(group(clap::ArgGroup::new("format").args(["csv", "json", "parquet", "flatfile"])),
     after_help = "Examples:\n  \
       iodyno export results/monday op_interval --csv > op_interval.csv\n  \
       iodyno export results/monday run_total --json | jq .response_ns_p99\n  \
       iodyno export results/monday sweep.repeats --csv       a table view: means with confidence intervals\n  \
-      iodyno export results/monday disk --parquet -o disk.parquet\n\n\
+      iodyno export results/monday disk --parquet -o disk.parquet\n  \
+      iodyno export results/monday --flatfile -o monday-vdbench/    Vdbench's files, for scripts that parse them\n\n\
     Tables and columns: docs/tables.md")]
 pub(crate) struct ExportArgs {
     /// A recording.
@@ -285,6 +291,10 @@ pub(crate) struct ExportArgs {
     /// Parquet; needs -o.
     #[arg(long, requires = "output")]
     pub(crate) parquet: bool,
+    /// Vdbench's flatfile.html, totals.html, summary.html, histogram.html and status.html into the folder named by -o
+    /// (docs/flatfile.md).
+    #[arg(long, requires = "output", conflicts_with = "table")]
+    pub(crate) flatfile: bool,
     /// Where to write it; default: standard output.
     #[arg(short, long, value_name = "FILE")]
     pub(crate) output: Option<PathBuf>,
@@ -435,4 +445,22 @@ pub(crate) struct QueryArgs {
     /// Recordings, the statement, and options of iodyno-query.
     #[arg(value_name = "RECORDING... [SQL]", trailing_var_arg = true, allow_hyphen_values = true)]
     pub(crate) arguments: Vec<std::ffi::OsString>,
+}
+
+/// Arguments of `iodyno import`.
+#[derive(Debug, Args)]
+#[command(after_help = "Examples:\n  \
+      iodyno import output/ -o old-monday             a Vdbench output folder\n  \
+      iodyno import fio.json -o fio-monday            fio's --output-format=json or json+\n  \
+      iodyno report old-monday\n\n\
+    What the other tool did not keep stays absent; what that is, is said at the end and in the report (docs/import.md).")]
+pub(crate) struct ImportArgs {
+    /// A file, or a folder of results.
+    pub(crate) input: PathBuf,
+    /// Directory of the recording; it must not exist.
+    #[arg(short, long, value_name = "DIR")]
+    pub(crate) output: PathBuf,
+    /// Read it as this format instead of looking at the content: vdbench or fio.
+    #[arg(long, value_name = "NAME")]
+    pub(crate) format: Option<String>,
 }

@@ -48,8 +48,10 @@ impl From<SessionError> for Failure {
             SessionError::Trace(error) if error.is_privilege() => PRIVILEGE,
             SessionError::Trace(error) if error.is_parameter() => PARAMETERS,
             SessionError::Recording(error) if error.is_parameter() => PARAMETERS,
+            SessionError::Convert(error) if error.is_parameter() => PARAMETERS,
             SessionError::Trace(_)
             | SessionError::Recording(_)
+            | SessionError::Convert(_)
             | SessionError::Report(_)
             | SessionError::Write { .. } => RECORDING,
         };

@@ -11,6 +11,12 @@ use std::io::{self, BufWriter, Write};
 /// Writes a table, or lists the tables; gives the exit code.
 pub(crate) fn run(args: &ExportArgs) -> Result<u8, Failure> {
     let reader = Reader::open(&args.recording).map_err(SessionError::from)?;
+    if let Some(directory) = args.output.as_ref().filter(|_| args.flatfile) {
+        for path in convert::flatfile::write(&reader, directory).map_err(SessionError::from)? {
+            println!("{}", path.display());
+        }
+        return Ok(0);
+    }
     let Some(table) = &args.table else {
         for name in reader.tables().map_err(SessionError::from)? {
             let help = recording::table(&name).map_or("", |table| table.help.trim());

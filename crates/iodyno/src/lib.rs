@@ -6,6 +6,7 @@ mod chart;
 mod check;
 mod exit;
 mod export;
+mod import;
 mod objectives;
 mod query;
 mod record;
@@ -42,6 +43,7 @@ pub fn main(arguments: Vec<String>) -> ExitCode {
         args::Command::Chart(chart) => chart::run(&chart, &arguments),
         args::Command::Export(export) => export::run(&export),
         args::Command::Query(query) => query::run(&query),
+        args::Command::Import(import) => import::run(&import, &arguments),
         args::Command::Stat(stat) => stat::run(&stat, &arguments),
         args::Command::Record(record) => record::run(&record, &arguments),
     };

@@ -32,6 +32,7 @@ pub(crate) fn run(args: &RunArgs, command_line: &[String]) -> Result<u8, Failure
         workers: args.workers,
         command_line: command_line.to_vec(),
         report: !args.no_report,
+        flatfile: args.flatfile,
     };
     let stop = StopFlag::default();
     watch_signals(&stop)?;

@@ -77,8 +77,48 @@ impl Histogram {
         Self { sub_bits, buckets: Vec::new(), count: 0, sum: 0, min: u64::MAX, max: 0, clipped: 0 }
     }
 
+    /// What is known of `count` values without their distribution: their sum and, if known, their extremes. Such a
+    /// histogram has a mean and no percentiles, and so has every one that it is merged into.
+    #[must_use]
+    pub fn of_summary(count: u64, sum: u128, min: Option<u64>, max: Option<u64>) -> Self {
+        if count == 0 {
+            return Self::default();
+        }
+        let (min, max) = (min.filter(|min| max.is_some_and(|max| *min <= max)).unwrap_or(0), max.unwrap_or(0));
+        Self { count, sum, min, max, ..Self::default() }
+    }
+
+    /// `buckets` values as `(value, count)` with sum and extremes as they were measured: what an importer makes of
+    /// another tool's histogram. `None` when nothing was counted.
+    #[must_use]
+    pub fn of_buckets(buckets: &[(u64, u64)], sum: u128, min: u64, max: u64) -> Option<Self> {
+        let mut histogram = Self::default();
+        for (value, count) in buckets.iter().filter(|bucket| bucket.1 > 0) {
+            let index = bucket_of((*value).clamp(min, max.max(min)).min(CLIP_NS), histogram.sub_bits);
+            histogram.merge_buckets(&[(index, *count)]);
+            histogram.count = histogram.count.saturating_add(*count);
+            histogram.clipped = histogram.clipped.saturating_add(if *value > CLIP_NS { *count } else { 0 });
+        }
+        let total = histogram.buckets.iter().try_fold(0_u64, |sum, bucket| sum.checked_add(bucket.1));
+        (histogram.count > 0 && total == Some(histogram.count)).then(|| {
+            (histogram.sum, histogram.min, histogram.max) = (sum, min, max.max(min));
+            histogram
+        })
+    }
+
+    /// Are there values whose distribution was not recorded? Then there are no percentiles.
+    #[must_use]
+    pub fn is_summary(&self) -> bool {
+        self.count > 0 && self.buckets.is_empty()
+    }
+
     /// Records one value; for tests and importers, hot paths use [`Recorder`].
     pub fn record(&mut self, value_ns: u64) {
+        if self.is_summary() {
+            let mut one = Self::new(self.sub_bits);
+            one.record(value_ns);
+            return self.merge(&one);
+        }
         let bucket = bucket_of(value_ns.min(CLIP_NS), self.sub_bits);
         match self.buckets.binary_search_by_key(&bucket, |entry| entry.0) {
             Ok(at) => self.buckets[at].1 = self.buckets[at].1.saturating_add(1),
@@ -103,16 +143,16 @@ impl Histogram {
         self.sum
     }
 
-    /// Smallest value, exact; `None` when empty.
+    /// Smallest value, exact; `None` when empty or not recorded.
     #[must_use]
     pub fn min(&self) -> Option<u64> {
-        (self.count > 0).then_some(self.min)
+        (self.count > 0 && !(self.is_summary() && self.min == 0)).then_some(self.min)
     }
 
-    /// Largest value, exact, also when it was clipped; `None` when empty.
+    /// Largest value, exact, also when it was clipped; `None` when empty or not recorded.
     #[must_use]
     pub fn max(&self) -> Option<u64> {
-        (self.count > 0).then_some(self.max)
+        (self.count > 0 && !(self.is_summary() && self.max == 0)).then_some(self.max)
     }
 
     /// Mean, exact; `None` when empty.
@@ -134,11 +174,11 @@ impl Histogram {
     }
 
     /// The smallest value with at least `quantile` (0 to 1) of all values at or below it, to bucket precision: the
-    /// bucket's upper end, within `[min, max]`. `None` when empty.
+    /// bucket's upper end, within `[min, max]`. `None` when empty, or when the distribution was not recorded.
     #[must_use]
     #[expect(clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "a rank between 1 and the count")]
     pub fn percentile(&self, quantile: f64) -> Option<u64> {
-        if self.count == 0 {
+        if self.buckets.is_empty() {
             return None;
         }
         // 0.07 × 100 is a little more than 7: what rounding added must not make the rank one higher.
@@ -175,6 +215,17 @@ impl Histogram {
                 let other = other.collapse(sub_bits);
                 return self.merge(&other);
             }
+        }
+        if self.is_summary() || other.is_summary() {
+            let (min, max) = (self.min().zip(other.min()), self.max().zip(other.max()));
+            self.buckets.clear();
+            self.count = self.count.saturating_add(other.count);
+            self.sum = self.sum.saturating_add(other.sum);
+            self.min = min.map_or(0, |(a, b)| a.min(b));
+            self.max = max.map_or(0, |(a, b)| a.max(b));
+            self.min = self.min.min(self.max);
+            self.clipped = self.clipped.saturating_add(other.clipped);
+            return;
         }
         self.merge_buckets(&other.buckets);
         // Only bytes that nobody measured come near the end of these.
@@ -304,6 +355,30 @@ mod tests {
             }
             let _ = Histogram::decode(&plausible);
         }
+    }
+
+    #[test]
+    fn what_has_no_distribution_has_a_mean_and_no_percentiles_and_hands_that_on() {
+        let summary = Histogram::of_summary(4, 400, None, Some(150));
+        assert_eq!((summary.mean(), summary.min(), summary.max()), (Some(100.0), None, Some(150)));
+        assert!(summary.is_summary() && summary.percentile(0.5).is_none() && summary.buckets().count() == 0);
+        assert_eq!(Histogram::decode(&summary.encode()).as_ref(), Ok(&summary));
+        let known = of(&[100, 300], 7);
+        let (mut one, mut other) = (known.clone(), summary.clone());
+        one.merge(&summary);
+        other.merge(&known);
+        assert_eq!(one, other);
+        assert_eq!((one.count(), one.sum(), one.max(), one.percentile(0.5)), (6, 800, Some(300), None));
+        let mut merger = Merger::new();
+        merger.add(&known.collapse(5).encode()).unwrap();
+        merger.add(&summary.encode()).unwrap();
+        let merged = merger.take();
+        assert_eq!((merged.count(), merged.sum(), merged.percentile(0.5)), (6, 800, None));
+        merger.add(&known.collapse(5).encode()).unwrap();
+        assert_eq!(merger.take(), known.collapse(5), "the next sum has its percentiles again");
+        assert_eq!(Histogram::of_summary(0, 7, None, None), Histogram::default());
+        let unknown = Histogram::of_summary(2, 10, Some(3), None);
+        assert_eq!((unknown.min(), unknown.max(), unknown.mean()), (None, None, Some(5.0)));
     }
 
     #[test]

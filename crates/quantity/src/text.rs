@@ -202,7 +202,8 @@ pub fn format_wall(wall_ns: i64) -> String {
 
 /// `((year, month, day), (hour, minute, second))` of UTC, by the days-to-civil algorithm for the proleptic Gregorian
 /// calendar (Howard Hinnant, "chrono-Compatible Low-Level Date Algorithms").
-fn civil(wall_ns: i64) -> ((i64, i64, i64), (i64, i64, i64)) {
+#[must_use]
+pub fn civil(wall_ns: i64) -> ((i64, i64, i64), (i64, i64, i64)) {
     let seconds = wall_ns.div_euclid(1_000_000_000);
     let (days, second) = (seconds.div_euclid(86_400), seconds.rem_euclid(86_400));
     let shifted = days + 719_468;
@@ -215,6 +216,28 @@ fn civil(wall_ns: i64) -> ((i64, i64, i64), (i64, i64, i64)) {
     let month = if month_index < 10 { month_index + 3 } else { month_index - 9 };
     let year = year_of_era + era * 400 + i64::from(month <= 2);
     ((year, month, day), (second / 3600, second / 60 % 60, second % 60))
+}
+
+/// Nanoseconds since 1970 of a UTC date and time, the inverse of [`civil`]; `None` when there is no such moment.
+#[must_use]
+pub fn wall_ns_of((year, month, day): (i64, i64, i64), (hour, minute, second): (i64, i64, i64)) -> Option<i64> {
+    let known = (1..=12).contains(&month)
+        && (1..=31).contains(&day)
+        && (0..24).contains(&hour)
+        && (0..60).contains(&minute)
+        && (0..=60).contains(&second)
+        && (1678..=2261).contains(&year);
+    if !known {
+        return None;
+    }
+    let shifted = year - i64::from(month <= 2);
+    let (era, year_of_era) = (shifted.div_euclid(400), shifted.rem_euclid(400));
+    let day_of_year = (153 * ((month + 9) % 12) + 2) / 5 + day - 1;
+    let day_of_era = year_of_era * 365 + year_of_era / 4 - year_of_era / 100 + day_of_year;
+    let days = era * 146_097 + day_of_era - 719_468;
+    let wall_ns = (((days * 24 + hour) * 60 + minute) * 60 + second).checked_mul(1_000_000_000)?;
+    // The 31st of a shorter month is another day than was written.
+    (civil(wall_ns).0 == (year, month, day) || second == 60).then_some(wall_ns)
 }
 
 #[cfg(test)]
@@ -267,6 +290,11 @@ mod tests {
     fn dates_are_right_over_leap_years() {
         assert_eq!(format_stamp(0), "1970-01-01T00-00-00");
         assert_eq!(format_stamp(951_782_400_000_000_000), "2000-02-29T00-00-00");
+        for seconds in (-5_000_000_000..9_000_000_000_i64).step_by(12_345_677) {
+            let (date, time) = civil(seconds * 1_000_000_000);
+            assert_eq!(wall_ns_of(date, time), Some(seconds * 1_000_000_000));
+        }
+        assert_eq!(wall_ns_of((2023, 2, 29), (0, 0, 0)), None);
         assert_eq!(format_wall(1_795_171_447_000_000_000), "2026-11-20 10:44:07 UTC");
     }
 }

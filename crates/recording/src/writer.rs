@@ -75,9 +75,17 @@ impl Writer {
     /// # Errors
     /// A table could not be written; the journal stays, and the recording can be read from it.
     pub fn seal(mut self) -> Result<PathBuf, RecordingError> {
+        self.manifest.clock_anchors.push(ClockAnchor::now());
+        self.seal_past()
+    }
+
+    /// Seals without an anchor of this moment: for a recording of what happened at another time (an import).
+    ///
+    /// # Errors
+    /// See [`seal`](Self::seal).
+    pub fn seal_past(mut self) -> Result<PathBuf, RecordingError> {
         self.journal.commit()?;
         self.journal.sync()?;
-        self.manifest.clock_anchors.push(ClockAnchor::now());
         let (rows, skipped) = seal::seal(&self.directory, &self.manifest)?;
         self.manifest.rows = rows;
         if skipped > 0 {

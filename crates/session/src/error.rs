@@ -21,6 +21,9 @@ pub enum SessionError {
     /// The recording could not be written or read.
     #[error(transparent)]
     Recording(#[from] RecordingError),
+    /// Another tool's files could not be written or read.
+    #[error(transparent)]
+    Convert(#[from] convert::ConvertError),
     /// The report could not be drawn.
     #[error(transparent)]
     Report(#[from] report::ReportError),

@@ -13,7 +13,7 @@ use collect::Sampler;
 use engine::{EngineChoice, Options, Pace};
 use plan::{Command, Plan, Repeat, Run};
 use quantity::clock;
-use recording::{Manifest, Writer};
+use recording::{Manifest, Reader, Writer};
 use std::path::PathBuf;
 use std::time::Duration;
 use target::{Access, Opened, Policy};
@@ -37,6 +37,8 @@ pub struct Request {
     pub command_line: Vec<String>,
     /// Write report.html at the end.
     pub report: bool,
+    /// Write Vdbench's files (flatfile.html and its kin) at the end.
+    pub flatfile: bool,
 }
 
 /// Executes the plan.
@@ -59,6 +61,8 @@ pub fn execute(request: &Request, face: &mut dyn Face, stop: &StopFlag) -> Resul
     manifest.sources = plan.sources.iter().map(|source| (source.name.clone(), source.text.clone())).collect();
     manifest.hardware = collect::hardware(&plan_paths(plan));
     manifest.extra.insert("engine_own_cost_ns_per_io".into(), own_cost.ns_per_io.into());
+    let requested = crate::requested::requested(plan, &targets);
+    manifest.extra.insert(convert::flatfile::REQUESTED.into(), serde_json::json!(requested));
     let writer = Writer::create(&request.directory, manifest)?;
     let origin_ns = writer.started_t_ns();
     let mut life = Life {
@@ -391,6 +395,15 @@ impl Life<'_, '_> {
         }
         messages
             .extend(broken.map(|why| format!("the recording broke off: {why}; what was measured until then is kept")));
+        if self.request.flatfile {
+            let written = Reader::open(&directory)
+                .map_err(convert::ConvertError::from)
+                .and_then(|reader| convert::flatfile::write(&reader, &directory));
+            if let Err(error) = written {
+                messages.push(format!("Vdbench's files could not be written: {error}"));
+                ending = ending.max(Ending::RecordingIncomplete);
+            }
+        }
         let report = if self.request.report {
             match crate::report_file(&directory, None) {
                 Ok(path) => Some(path),

@@ -12,6 +12,7 @@ mod format;
 mod objectives;
 mod outcome;
 mod rates;
+mod requested;
 mod rows;
 mod run_loop;
 mod show;

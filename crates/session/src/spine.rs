@@ -252,7 +252,7 @@ impl<'a> Spine<'a> {
 }
 
 /// Loop variables in one line.
-fn loops_text(run: &plan::Run) -> String {
+pub(crate) fn loops_text(run: &plan::Run) -> String {
     let loops: Vec<String> = run.loops.iter().map(|(name, value)| format!("{name}={value}")).collect();
     loops.join(" ")
 }

@@ -69,7 +69,8 @@ impl Histogram {
             histogram.clipped = input.word()?;
             histogram.buckets = input.buckets(histogram.sub_bits)?;
             let total = histogram.buckets.iter().try_fold(0_u64, |sum, (_, count)| sum.checked_add(*count));
-            if total != Some(histogram.count) {
+            // No bucket at all: the distribution was not recorded.
+            if total != Some(histogram.count) && !histogram.buckets.is_empty() {
                 return Err(DecodeError::Inconsistent("counts do not add up"));
             }
             if histogram.min > histogram.max || histogram.clipped > histogram.count {

@@ -116,8 +116,15 @@ impl Merger {
             return Ok(());
         }
         self.take_back(bytes, added);
-        // The slow way knows what is wrong with them.
-        Err(Histogram::decode(bytes).err().unwrap_or(DecodeError::Inconsistent("more values than can be counted")))
+        // The slow way knows what is wrong with them, or that there is no distribution in them.
+        match Histogram::decode(bytes) {
+            Ok(other) if other.is_summary() => {
+                self.other.merge(&other);
+                Ok(())
+            }
+            Ok(_) => Err(DecodeError::Inconsistent("more values than can be counted")),
+            Err(error) => Err(error),
+        }
     }
 
     /// The count of a bucket; `None` when there is no such bucket.

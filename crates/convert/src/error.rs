@@ -1,0 +1,67 @@
+//! What can go wrong with other tools' files.
+
+use recording::RecordingError;
+use std::io;
+use std::path::{Path, PathBuf};
+
+/// A file that cannot be written or read as asked.
+#[derive(Debug, thiserror::Error)]
+pub enum ConvertError {
+    /// The recording could not be read or written.
+    #[error(transparent)]
+    Recording(#[from] RecordingError),
+    /// A file could not be read or written.
+    #[error("failed to {action} {path}: {source}")]
+    Io {
+        /// `read`, `write` or `create`.
+        action: &'static str,
+        /// File.
+        path: PathBuf,
+        /// Why.
+        source: io::Error,
+    },
+    /// The file is not what it should be.
+    #[error("{path}:{line}: {what}")]
+    Malformed {
+        /// File.
+        path: PathBuf,
+        /// Line, from 1.
+        line: usize,
+        /// What is wrong and what was expected.
+        what: String,
+    },
+    /// Nobody knows this content.
+    #[error("{path} is none of the formats that can be imported ({known}); --format NAME forces one")]
+    Unknown {
+        /// File or directory.
+        path: PathBuf,
+        /// Formats.
+        known: String,
+    },
+    /// `--format` with a name that there is not.
+    #[error("there is no import format `{name}`; there are: {known}")]
+    UnknownFormat {
+        /// What was asked for.
+        name: String,
+        /// Formats.
+        known: String,
+    },
+}
+
+impl ConvertError {
+    /// Did the user ask for something impossible, rather than something having failed?
+    #[must_use]
+    pub fn is_parameter(&self) -> bool {
+        match self {
+            Self::Recording(error) => error.is_parameter(),
+            Self::Io { action, .. } => *action == "read",
+            Self::Malformed { .. } | Self::Unknown { .. } | Self::UnknownFormat { .. } => true,
+        }
+    }
+
+    /// For `map_err`.
+    pub(crate) fn io(action: &'static str, path: &Path) -> impl FnOnce(io::Error) -> Self {
+        let path = path.to_path_buf();
+        move |source| Self::Io { action, path, source }
+    }
+}

@@ -1,0 +1,64 @@
+//! Vdbench's result files out of a recording: `flatfile.html`, `totals.html`, `summary.html`, `histogram.html`,
+//! `status.html`, in the layout of Vdbench 5.04.06, because people's scripts parse them (docs/flatfile.md).
+
+mod buckets;
+mod columns;
+mod facts;
+mod figures;
+mod requested;
+mod status;
+mod tables;
+
+pub use requested::Requested;
+
+use crate::ConvertError;
+use facts::Facts;
+use recording::Reader;
+use std::path::{Path, PathBuf};
+
+/// Where in the manifest's `extra` the runs' [`Requested`] stand.
+pub const REQUESTED: &str = "requested";
+
+/// Writes the five files of the recording into `directory`, which is created if need be; returns their paths.
+///
+/// # Errors
+/// A recording that cannot be read, a file that cannot be written.
+pub fn write(reader: &Reader, directory: &Path) -> Result<Vec<PathBuf>, ConvertError> {
+    let facts = Facts::read(reader)?;
+    std::fs::create_dir_all(directory).map_err(ConvertError::io("create", directory))?;
+    let files = [
+        ("flatfile.html", columns::page(&facts)),
+        ("totals.html", tables::totals(&facts)),
+        ("summary.html", tables::summary(&facts)),
+        ("histogram.html", buckets::page(&facts)),
+        ("status.html", status::page(&facts)),
+    ];
+    let mut written = Vec::new();
+    for (name, body) in files {
+        let path = directory.join(name);
+        let text = format!("<title>Vdbench output/{name}</title><pre>\n{body}");
+        std::fs::write(&path, text).map_err(ConvertError::io("write", &path))?;
+        written.push(path);
+    }
+    Ok(written)
+}
+
+/// `21:16:15.029`, UTC.
+fn time_of_day(wall_ns: i64) -> String {
+    let (_, (hour, minute, second)) = quantity::text::civil(wall_ns);
+    format!("{hour:02}:{minute:02}:{second:02}.{:03}", wall_ns.rem_euclid(1_000_000_000) / 1_000_000)
+}
+
+/// `05/10/2023-21:16:15-UTC`.
+fn timestamp(wall_ns: i64) -> String {
+    let ((year, month, day), (hour, minute, second)) = quantity::text::civil(wall_ns);
+    format!("{month:02}/{day:02}/{year:04}-{hour:02}:{minute:02}:{second:02}-UTC")
+}
+
+/// `Dec 02, 2020`.
+fn date(wall_ns: i64) -> String {
+    const MONTHS: [&str; 12] = ["Jan", "Feb", "Mar", "Apr", "May", "Jun", "Jul", "Aug", "Sep", "Oct", "Nov", "Dec"];
+    let ((year, month, day), _) = quantity::text::civil(wall_ns);
+    let name = usize::try_from(month - 1).ok().and_then(|month| MONTHS.get(month)).unwrap_or(&"???");
+    format!("{name} {day:02}, {year:04}")
+}

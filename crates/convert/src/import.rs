@@ -1,0 +1,229 @@
+//! Other tools' results into a recording: one file per tool, each with a sniffer and a reader.
+//!
+//! Figures that the tool did not keep are absent: response times of tools that time from submission are not recorded
+//! (theirs are service times), and where a tool kept only means there are no percentiles.
+
+mod fio;
+mod vdbench;
+
+use crate::ConvertError;
+use quantity::histogram::Histogram;
+use recording::rows::{Cpu, Event, OpInterval, Phase, RunTotal};
+use recording::{Batch, ClockAnchor, Manifest, Sink, Writer};
+use serde_json::json;
+use std::path::{Path, PathBuf};
+
+/// Bytes at the beginning of a file by which its format is known.
+const SNIFFED: usize = 64 << 10;
+/// Greatest source text that is kept in the manifest.
+const KEPT_SOURCE: usize = 256 << 10;
+
+/// A format that can be imported.
+#[derive(Debug)]
+pub struct Format {
+    /// Name for `--format`.
+    pub name: &'static str,
+    /// What it is.
+    pub help: &'static str,
+    /// File to read in a directory of results; `None`: only files.
+    file: Option<&'static str>,
+    /// Does the beginning of a file look like it?
+    sniff: fn(&str) -> bool,
+    /// Reads the text of the file at this path.
+    read: fn(&Path, &str) -> Result<Results, ConvertError>,
+}
+
+/// All formats, in the order in which they are tried.
+pub const FORMATS: [Format; 2] = [
+    Format {
+        name: "vdbench",
+        help: "a Vdbench output folder, or its flatfile.html (with histogram.html beside it, percentiles)",
+        file: Some("flatfile.html"),
+        sniff: vdbench::sniff,
+        read: vdbench::read,
+    },
+    Format {
+        name: "fio",
+        help: "fio's --output-format=json or json+ (the latter with whole histograms)",
+        file: None,
+        sniff: fio::sniff,
+        read: fio::read,
+    },
+];
+
+/// What an import made.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Imported {
+    /// The recording.
+    pub directory: PathBuf,
+    /// Name of the format.
+    pub format: &'static str,
+    /// What was passed over or is not in the source, in words.
+    pub notes: Vec<String>,
+}
+
+/// What a reader gives: rows with times in ns since the first run's start.
+#[derive(Debug, Default)]
+struct Results {
+    /// Tool and version.
+    program: String,
+    /// Start, UTC ns since 1970.
+    started_wall_ns: i64,
+    intervals: Vec<OpInterval>,
+    totals: Vec<RunTotal>,
+    phases: Vec<Phase>,
+    cpu: Vec<Cpu>,
+    /// What it could not take over.
+    notes: Vec<String>,
+}
+
+fn names() -> String {
+    FORMATS.iter().map(|format| format.name).collect::<Vec<&str>>().join(", ")
+}
+
+/// Reads the results at `path` (a file, or a folder of results) into a new recording in `directory`.
+///
+/// # Errors
+/// Nobody knows the content, it is damaged (file and line are named), or the recording cannot be written.
+pub fn import(
+    path: &Path,
+    directory: &Path,
+    format: Option<&str>,
+    command_line: &[String],
+) -> Result<Imported, ConvertError> {
+    let format = match format {
+        Some(name) => Some(
+            FORMATS
+                .iter()
+                .find(|format| format.name == name)
+                .ok_or_else(|| ConvertError::UnknownFormat { name: name.to_string(), known: names() })?,
+        ),
+        None => None,
+    };
+    let candidates: Vec<&Format> = format.map_or_else(|| FORMATS.iter().collect(), |format| vec![format]);
+    for candidate in candidates {
+        let file = match (path.is_dir(), candidate.file) {
+            (true, Some(name)) => path.join(name),
+            (true, None) => continue,
+            (false, _) => path.to_path_buf(),
+        };
+        if path.is_dir() && format.is_none() && !file.exists() {
+            continue;
+        }
+        let text =
+            String::from_utf8_lossy(&std::fs::read(&file).map_err(ConvertError::io("read", &file))?).into_owned();
+        let mut end = text.len().min(SNIFFED);
+        while !text.is_char_boundary(end) {
+            end -= 1;
+        }
+        if format.is_some() || (candidate.sniff)(&text[..end]) {
+            let results = (candidate.read)(&file, &text)?;
+            return write(results, candidate, &file, &text, directory, command_line);
+        }
+    }
+    Err(ConvertError::Unknown { path: path.to_path_buf(), known: names() })
+}
+
+/// Makes the recording.
+fn write(
+    results: Results,
+    format: &Format,
+    file: &Path,
+    text: &str,
+    directory: &Path,
+    command_line: &[String],
+) -> Result<Imported, ConvertError> {
+    let mut manifest = Manifest::new(command_line);
+    let end = results.intervals.iter().map(|row| row.t_ns).max().unwrap_or(0);
+    manifest.host = "imported".to_string();
+    manifest.kernel = String::new();
+    manifest.started_t_ns = 0;
+    manifest.started_wall_ns = results.started_wall_ns;
+    manifest.clock_anchors = vec![ClockAnchor { t_ns: 0, wall_ns: results.started_wall_ns }];
+    manifest.exit = Some("imported".to_string());
+    if text.len() <= KEPT_SOURCE {
+        manifest.sources.push((file.display().to_string(), text.to_string()));
+    }
+    manifest.extra.insert(
+        "imported".to_string(),
+        json!({"format": format.name, "program": results.program, "path": file.display().to_string(), "notes": results.notes}),
+    );
+    let event = |severity: &str, kind: &str, message: String| Event {
+        t_ns: end,
+        t_s: seconds(end),
+        severity: severity.to_string(),
+        kind: kind.to_string(),
+        run: None,
+        target: None,
+        message,
+        count: 1,
+    };
+    let mut events = vec![event("info", "imported", format!("imported from {} ({})", file.display(), results.program))];
+    events.extend(results.notes.iter().map(|note| event("warning", "import", note.clone())));
+    let mut writer = Writer::create(directory, manifest)?;
+    for batch in [
+        Batch::from_rows(&results.phases)?,
+        Batch::from_rows(&results.intervals)?,
+        Batch::from_rows(&results.totals)?,
+        Batch::from_rows(&results.cpu)?,
+        Batch::from_rows(&events)?,
+    ] {
+        writer.accept(&batch)?;
+    }
+    writer.commit()?;
+    let directory = writer.seal_past()?;
+    Ok(Imported { directory, format: format.name, notes: results.notes })
+}
+
+/// Seconds of ns.
+fn seconds(t_ns: i64) -> f64 {
+    t_ns as f64 / 1e9
+}
+
+/// A whole number out of a figure that was printed with digits: never negative, never beyond what a table holds.
+#[expect(clippy::cast_possible_truncation, reason = "held within 2^53 just before")]
+fn whole(value: f64) -> i64 {
+    if value.is_finite() { value.round().clamp(0.0, 9.0e15) as i64 } else { 0 }
+}
+
+/// The same without a sign.
+fn count(value: f64) -> u64 {
+    whole(value).unsigned_abs()
+}
+
+/// Start and end of a phase.
+fn phase_rows(
+    run: &str,
+    run_index: i32,
+    phase: &str,
+    (from_ns, to_ns): (i64, i64),
+    offered: Option<f64>,
+) -> [Phase; 2] {
+    [("start", from_ns), ("end", to_ns)].map(|(event, t_ns)| Phase {
+        t_ns,
+        t_s: seconds(t_ns),
+        run: run.to_string(),
+        run_index,
+        phase: phase.to_string(),
+        event: event.to_string(),
+        offered_rate: offered,
+        detail: String::new(),
+    })
+}
+
+/// A mean over `ops` operations and, if known, their maximum, ns; no distribution.
+fn summary(ops: i64, mean_ns: Option<f64>, max_ns: Option<f64>) -> Histogram {
+    match mean_ns.filter(|mean| mean.is_finite() && *mean >= 0.0) {
+        Some(mean) if ops > 0 => {
+            let sum = u128::from(count(mean)) * u128::from(ops.unsigned_abs());
+            // A mean is not cut to whole ns before it is multiplied, unless the product is out of reach.
+            let exact = mean * ops as f64;
+            let sum = if exact < 9.0e15 { u128::from(count(exact)) } else { sum };
+            Histogram::of_summary(ops.unsigned_abs(), sum, None, max_ns.map(count))
+        }
+        _ => Histogram::default(),
+    }
+}
+
+#[cfg(test)]
+mod tests;
