@@ -275,7 +275,8 @@ pub(crate) struct ChartArgs {
       iodyno export results/monday run_total --json | jq .response_ns_p99\n  \
       iodyno export results/monday sweep.repeats --csv       a table view: means with confidence intervals\n  \
       iodyno export results/monday disk --parquet -o disk.parquet\n  \
-      iodyno export results/monday --flatfile -o monday-vdbench/    Vdbench's files, for scripts that parse them\n\n\
+      iodyno export results/monday --flatfile -o monday-vdbench/    Vdbench's files, for scripts that parse them\n  \
+      iodyno export prod.iodyno io --format blktrace -o t.blktrace.0     a trace for blkparse and btt\n\n\
     Tables and columns: docs/tables.md")]
 pub(crate) struct ExportArgs {
     /// A recording.
@@ -295,9 +296,23 @@ pub(crate) struct ExportArgs {
     /// (docs/flatfile.md).
     #[arg(long, requires = "output", conflicts_with = "table")]
     pub(crate) flatfile: bool,
+    /// A trace (table io) for another tool: blktrace (blkparse, btt), blkparse (its text), fio-iolog (fio --read_iolog).
+    #[arg(long = "format", value_enum, value_name = "FORMAT", conflicts_with = "format")]
+    pub(crate) trace_format: Option<TraceFormat>,
     /// Where to write it; default: standard output.
     #[arg(short, long, value_name = "FILE")]
     pub(crate) output: Option<PathBuf>,
+}
+
+/// A format that other tools read a trace in.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+pub(crate) enum TraceFormat {
+    /// blktrace's binary stream, version 7.
+    Blktrace,
+    /// blkparse's default text.
+    Blkparse,
+    /// fio's iolog, version 3.
+    FioIolog,
 }
 
 /// Arguments of `iodyno stat`.

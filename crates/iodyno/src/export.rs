@@ -1,12 +1,17 @@
 //! `iodyno export`.
 
-use crate::args::ExportArgs;
+use crate::args::{ExportArgs, TraceFormat};
 use crate::exit::{Failure, PARAMETERS, RECORDING};
 use analyze::{Body, Cells, Column, Selection, Table};
 use recording::{ExportFormat, Reader, RecordingError};
 use session::SessionError;
 use std::fs::File;
 use std::io::{self, BufWriter, Write};
+use trace::TraceError;
+use trace::interchange::{self, Format};
+
+/// Writes what was asked for in its format.
+type Writing<'a> = Box<dyn Fn(&mut (dyn Write + Send)) -> Result<(), SessionError> + 'a>;
 
 /// Writes a table, or lists the tables; gives the exit code.
 pub(crate) fn run(args: &ExportArgs) -> Result<u8, Failure> {
@@ -27,31 +32,47 @@ pub(crate) fn run(args: &ExportArgs) -> Result<u8, Failure> {
     if recording::table(table).is_none() && analyze::view(table).is_ok() {
         return view(args, &reader, table);
     }
-    let format = if args.parquet {
-        ExportFormat::Parquet
-    } else if args.json {
-        ExportFormat::Json
-    } else {
-        ExportFormat::Csv
+    let write: Writing<'_> = match args.trace_format {
+        Some(_) if table != "io" => {
+            return Err(Failure::new(PARAMETERS, format!("--format is for traces (table io), not for {table}")));
+        }
+        Some(format) => {
+            let format = match format {
+                TraceFormat::Blktrace => Format::Blktrace,
+                TraceFormat::Blkparse => Format::Blkparse,
+                TraceFormat::FioIolog => Format::Iolog,
+            };
+            Box::new(move |out| Ok(interchange::write(&reader, format, &mut *out).map(|_| ())?))
+        }
+        None => {
+            let format = if args.parquet {
+                ExportFormat::Parquet
+            } else if args.json {
+                ExportFormat::Json
+            } else {
+                ExportFormat::Csv
+            };
+            Box::new(move |out| Ok(recording::export(&reader, table, format, out)?))
+        }
     };
     let written = match &args.output {
         Some(path) => {
             let failed =
                 |error: io::Error| Failure::new(RECORDING, format!("failed to write {}: {error}", path.display()));
             let mut out = BufWriter::new(File::create(path).map_err(failed)?);
-            let written = recording::export(&reader, table, format, &mut out);
+            let written = write(&mut out);
             out.flush().map_err(failed)?;
             written
         }
-        None => {
-            let mut out = BufWriter::new(io::stdout());
-            recording::export(&reader, table, format, &mut out)
-        }
+        None => write(&mut BufWriter::new(io::stdout())),
     };
     match written {
         // `| head` is not an error.
-        Err(RecordingError::Face { source, .. }) if source.kind() == io::ErrorKind::BrokenPipe => Ok(0),
-        other => other.map(|()| 0).map_err(|error| SessionError::from(error).into()),
+        Err(
+            SessionError::Recording(RecordingError::Face { source, .. })
+            | SessionError::Trace(TraceError::Recording(RecordingError::Face { source, .. })),
+        ) if source.kind() == io::ErrorKind::BrokenPipe => Ok(0),
+        other => other.map(|()| 0).map_err(Failure::from),
     }
 }
 

@@ -227,7 +227,10 @@ impl Life<'_> {
             ("trace_table_full", statistics.lost_table),
             ("trace_names", statistics.lost_names),
         ];
+        let devices: serde_json::Map<String, serde_json::Value> =
+            self.columns.devices().map(|(name, number)| (name.to_string(), number.into())).collect();
         self.writer.update_manifest(|manifest| {
+            manifest.extra.insert("trace_devices".into(), devices.into());
             manifest.exit = Some(if interrupted { "interrupted" } else { "fine" }.to_string());
             manifest.losses.extend(losses.iter().filter(|(_, n)| *n > 0).map(|(name, n)| ((*name).to_string(), *n)));
         })?;

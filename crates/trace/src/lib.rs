@@ -8,6 +8,7 @@ mod capability;
 mod constants;
 mod device;
 mod error;
+pub mod interchange;
 mod kernel;
 mod program;
 mod symbols;

@@ -105,6 +105,11 @@ impl Columns {
         Ok(Batch { table: IoRow::TABLE, rows })
     }
 
+    /// Names and numbers (major << 20 | minor) of the devices seen so far.
+    pub fn devices(&self) -> impl Iterator<Item = (&str, u32)> {
+        self.devices.iter().map(|(number, name)| (&**name, *number))
+    }
+
     /// Sums since the last time.
     pub fn take_summary(&mut self) -> Summary {
         std::mem::take(&mut self.summary)
