@@ -132,8 +132,10 @@ fn answer_command(database: &Database, command: &str, format: &mut Format) {
         (".help", function) => help(database, function),
         (".tables", _) => {
             for name in database.tables() {
-                let own = "One recording: where it is, how complete, when and by what it was made.";
-                let help = recording::table(name).map_or(own, |table| table.help.trim());
+                let help = match name {
+                    "recordings" => "One recording: where it is, how complete, when and by what it was made.",
+                    name => recording::table(name).map_or("", |table| table.help.trim()),
+                };
                 println!("{name:<18} {help}");
             }
         }
