@@ -5,6 +5,12 @@ use crate::sync::sync_folder;
 use crate::{Batch, ClockAnchor, Manifest, RecordingError, Sink, seal};
 use std::path::{Path, PathBuf};
 
+/// A wall-clock anchor is written at least so often.
+const ANCHOR_EVERY_NS: i64 = 60_000_000_000;
+/// A difference from the last anchor that no slewing of a minute makes (500 ppm are 30 ms): the clock was set, or the
+/// machine slept.
+const STEP_NS: i64 = 100_000_000;
+
 /// Writes one recording: into the journal while it is open, into Parquet when it is sealed.
 #[derive(Debug)]
 pub struct Writer {
@@ -54,12 +60,21 @@ impl Writer {
         self.manifest.write(&self.directory)
     }
 
-    /// Takes a clock anchor now; to be called every minute.
+    /// Keeps the wall clock's anchors: one a minute, and one at once when the wall clock was set, which is told as how far
+    /// it went, in ns. `now` is the present moment on both clocks.
     ///
     /// # Errors
     /// The manifest could not be written.
-    pub fn anchor_clock(&mut self) -> Result<(), RecordingError> {
-        self.update_manifest(|manifest| manifest.clock_anchors.push(ClockAnchor::now()))
+    pub fn follow_clock(&mut self, now: ClockAnchor) -> Result<Option<i64>, RecordingError> {
+        let started = ClockAnchor { t_ns: self.manifest.started_t_ns, wall_ns: self.manifest.started_wall_ns };
+        let last = self.manifest.clock_anchors.last().copied().unwrap_or(started);
+        let passed_ns = now.t_ns.saturating_sub(last.t_ns);
+        let step_ns = now.wall_ns.saturating_sub(last.wall_ns).saturating_sub(passed_ns);
+        let is_step = step_ns.saturating_abs() >= STEP_NS;
+        if is_step || passed_ns >= ANCHOR_EVERY_NS {
+            self.update_manifest(|manifest| manifest.clock_anchors.push(now))?;
+        }
+        Ok(is_step.then_some(step_ns))
     }
 
     /// Forces the journal to the disk and waits for it, as at phase ends; without waiting it is done every 5 s.

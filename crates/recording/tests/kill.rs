@@ -3,7 +3,7 @@
 
 use quantity::clock::now_ns;
 use recording::rows::{Event, Phase};
-use recording::{Batch, Manifest, Reader, Sink, State, Writer};
+use recording::{Batch, ClockAnchor, Manifest, Reader, Sink, State, Writer};
 use std::io::{BufRead, BufReader, Write as _};
 use std::path::Path;
 use std::process::{Command, Stdio};
@@ -52,7 +52,7 @@ fn child_writes_until_it_is_killed() {
         writer.commit().unwrap();
         writeln!(out, "committed {n}").unwrap();
         if n % 50 == 0 {
-            writer.anchor_clock().unwrap();
+            writer.update_manifest(|manifest| manifest.clock_anchors.push(ClockAnchor::now())).unwrap();
         }
     }
 }

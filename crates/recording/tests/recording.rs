@@ -10,7 +10,9 @@ use parquet::file::reader::{FileReader, SerializedFileReader};
 use proptest::prelude::*;
 use quantity::histogram::Histogram;
 use recording::rows::{Event, Io, OpInterval};
-use recording::{Batch, ExportFormat, Manifest, Reader, RecordingError, Recordings, Sink, State, Writer, export};
+use recording::{
+    Batch, ClockAnchor, ExportFormat, Manifest, Reader, RecordingError, Recordings, Sink, State, Writer, export,
+};
 use std::path::{Path, PathBuf};
 
 fn interval(n: i64, values: &[u64]) -> OpInterval {
@@ -245,6 +247,30 @@ fn a_reader_from_before_the_seal_reads_on_after_it() {
     writer.seal().unwrap();
     assert_eq!(numbers(&reader), [1, 2, 3, 4, 5]);
     assert_eq!(reader.tables().unwrap(), ["event", "op_interval"]);
+}
+
+#[test]
+fn a_wall_clock_that_is_set_is_followed_and_told() {
+    let (_folder, directory) = fresh();
+    let mut writer = Writer::create(&directory, Manifest::new(&["test".into()])).unwrap();
+    let start = ClockAnchor::now();
+    let second = 1_000_000_000;
+    let at = |passed_s: i64, step_s: i64| ClockAnchor {
+        t_ns: start.t_ns + passed_s * second,
+        wall_ns: start.wall_ns + (passed_s + step_s) * second,
+    };
+    assert_eq!(writer.follow_clock(at(1, 0)).unwrap(), None);
+    let hour = writer.follow_clock(at(2, -3600)).unwrap().unwrap();
+    assert!((hour + 3600 * second).abs() < second / 10, "an hour back, not {hour} ns");
+    assert_eq!(writer.follow_clock(at(3, -3600)).unwrap(), None, "told once");
+    assert_eq!(writer.follow_clock(at(90, -3600)).unwrap(), None, "a minute's anchor is no step");
+    let reader = Reader::open(&directory).unwrap();
+    let manifest = reader.manifest();
+    assert_eq!(manifest.clock_anchors.len(), 3, "{:?}", manifest.clock_anchors);
+    let off =
+        |passed_s: i64, step_s: i64| (manifest.wall_ns_at(at(passed_s, 0).t_ns) - at(passed_s, step_s).wall_ns).abs();
+    assert!(off(1, 0) < second / 10, "before the step by the old clock");
+    assert!(off(2, -3600) == 0 && off(50, -3600) == 0, "and after it by the new one");
 }
 
 #[test]

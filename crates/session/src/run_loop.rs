@@ -202,7 +202,7 @@ impl Under<'_, '_> {
         let (ops, workers, failures) =
             (stretch.op_intervals(harvest), stretch.engine_intervals(harvest), stretch.failures(harvest));
         let counters = self.sampler.sample(harvest.t_ns, self.spine.origin_ns());
-        self.spine.interval(harvest, (ops, workers, failures), counters)
+        self.spine.interval((ops, workers, failures), counters)
     }
 
     /// Errors, data limits and the monitor file, looked at once per interval.

@@ -5,21 +5,17 @@ use crate::face::Face;
 use crate::rows::{Stretch, signed};
 use crate::run_loop::RunContext;
 use analyze::{Condition, Judge, Verdict};
-use engine::{Harvest, Pace};
+use engine::Pace;
 use quantity::clock;
 use recording::rows::{EngineInterval, Event, Objective, OpInterval, Phase, RunTotal};
-use recording::{Batch, RecordingError, Row, Sink, Writer};
+use recording::{Batch, ClockAnchor, RecordingError, Row, Sink, Writer};
 use tui::RunHeader;
-
-/// How often a wall-clock anchor is written into the manifest.
-const ANCHOR_EVERY_NS: u64 = 60_000_000_000;
 
 /// The recording's writer and the face.
 pub(crate) struct Spine<'a> {
     writer: Writer,
     face: Option<&'a mut dyn Face>,
     origin_ns: u64,
-    last_anchor_ns: u64,
     run_count: usize,
     remaining_ns: Option<u64>,
     judge: Judge,
@@ -39,7 +35,6 @@ impl<'a> Spine<'a> {
             writer,
             face: Some(face),
             origin_ns,
-            last_anchor_ns: origin_ns,
             run_count,
             remaining_ns: None,
             judge: Judge::new(conditions),
@@ -99,7 +94,6 @@ impl<'a> Spine<'a> {
     /// One interval of one run.
     pub(crate) fn interval(
         &mut self,
-        harvest: &Harvest,
         (ops, workers, failures): (Vec<OpInterval>, Vec<EngineInterval>, Vec<Event>),
         counters: Vec<Batch>,
     ) -> Result<(), SessionError> {
@@ -109,17 +103,15 @@ impl<'a> Spine<'a> {
         }
         batches.extend(counters);
         self.publish(&batches)?;
-        self.anchor(harvest.t_ns)
+        self.anchor()
     }
 
-    /// Ties the monotonic clock to the wall clock, once a minute.
-    fn anchor(&mut self, t_ns: u64) -> Result<(), SessionError> {
-        if t_ns.saturating_sub(self.last_anchor_ns) < ANCHOR_EVERY_NS {
-            return Ok(());
+    /// Ties the monotonic clock to the wall clock, and says when that was set.
+    fn anchor(&mut self) -> Result<(), SessionError> {
+        match self.writer.follow_clock(ClockAnchor::now())? {
+            Some(step_ns) => self.rows(&[clock_step(step_ns, self.origin_ns)]),
+            None => Ok(()),
         }
-        self.last_anchor_ns = t_ns;
-        self.writer.anchor_clock()?;
-        Ok(())
     }
 
     /// Marks the start or end of a phase.
@@ -262,5 +254,24 @@ fn offered_rate(pace: Pace) -> Option<f64> {
     match pace {
         Pace::PerSecond(rate) => Some(rate),
         Pace::Max => None,
+    }
+}
+
+/// The event of a wall clock that was set.
+pub(crate) fn clock_step(step_ns: i64, origin_ns: u64) -> Event {
+    let t_ns = clock::now_ns();
+    let length = quantity::text::format_ns(step_ns.unsigned_abs());
+    let direction = if step_ns < 0 { "back" } else { "forward" };
+    Event {
+        t_ns: signed(t_ns),
+        t_s: t_ns.saturating_sub(origin_ns) as f64 / 1e9,
+        severity: "warning".to_string(),
+        kind: "clock_step".to_string(),
+        run: None,
+        target: None,
+        message: format!(
+            "the wall clock went {length} {direction}; intervals and rates are of another clock, not affected"
+        ),
+        count: 1,
     }
 }

@@ -1,11 +1,12 @@
 //! One `trace` command's life: the probe, its rows into a recording, a line per second, a clean end.
 
 use crate::rows::signed;
+use crate::spine::clock_step;
 use crate::{SessionError, StopFlag};
 use quantity::clock;
 use quantity::text::{format_bytes, format_count, format_ns};
 use recording::rows::{Event, TraceInterval};
-use recording::{Batch, Manifest, Sink, Writer};
+use recording::{Batch, ClockAnchor, Manifest, Sink, Writer};
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 use trace::block::{BlockTrace, Columns, Options, Statistics};
@@ -16,8 +17,6 @@ const NAP: Duration = Duration::from_millis(50);
 const INTERVAL_NS: u64 = 1_000_000_000;
 /// Rows are committed to the journal at least this often.
 const COMMIT_ROWS: usize = 64 * 1024;
-/// A wall-clock anchor in the manifest.
-const ANCHOR_EVERY_NS: u64 = 60_000_000_000;
 
 /// Everything that a `trace` command needs to know.
 #[derive(Debug)]
@@ -74,7 +73,6 @@ struct Life<'a> {
     origin_ns: u64,
     /// End of the last interval.
     interval_ns: u64,
-    anchored_ns: u64,
     seen: Statistics,
     seen_cpu_ns: u64,
     uncommitted: usize,
@@ -106,7 +104,6 @@ pub fn trace(
         writer,
         watch,
         origin_ns,
-        anchored_ns: origin_ns,
         seen: Statistics::default(),
         seen_cpu_ns: 0,
         uncommitted: 0,
@@ -185,9 +182,9 @@ impl Life<'_> {
         }
         self.writer.accept(&Batch::from_rows(std::slice::from_ref(&row))?)?;
         self.commit()?;
-        if t_ns.saturating_sub(self.anchored_ns) >= ANCHOR_EVERY_NS {
-            self.anchored_ns = t_ns;
-            self.writer.anchor_clock()?;
+        if let Some(step_ns) = self.writer.follow_clock(ClockAnchor::now())? {
+            self.writer.accept(&Batch::from_rows(&[clock_step(step_ns, self.origin_ns)])?)?;
+            self.commit()?;
         }
         (self.seen, self.seen_cpu_ns, self.interval_ns) = (statistics, cpu_ns, t_ns);
         (self.watch)(TraceNews::Interval(&row));

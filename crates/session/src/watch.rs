@@ -1,18 +1,17 @@
 //! Samples a machine interval by interval: for `iodyno stat`, which shows, and `iodyno record`, which keeps.
 
+use crate::spine::clock_step;
 use crate::{SessionError, StopFlag};
 use collect::{Machine, What};
 use quantity::clock;
 use recording::rows::Event;
-use recording::{Batch, Manifest, RecordingError, Sink, Writer};
+use recording::{Batch, ClockAnchor, Manifest, RecordingError, Sink, Writer};
 use std::path::PathBuf;
 use std::process::{Child, ExitStatus};
 use std::time::Duration;
 
 /// How long a stop request may go unnoticed.
 const NAP_NS: u64 = 100_000_000;
-/// How often a wall-clock anchor is written into the manifest.
-const ANCHOR_EVERY_NS: u64 = 60_000_000_000;
 
 /// What to watch, and for how long.
 #[derive(Debug)]
@@ -64,7 +63,6 @@ pub fn watch(
     let mut watch = Watch {
         machine: Machine::new(&request.what),
         origin_ns: writer.as_ref().map_or(start_ns, Writer::started_t_ns),
-        anchored_ns: start_ns,
         writer,
         face,
         outcome: WatchOutcome { samples: 0, missed: 0, status: None, messages: Vec::new() },
@@ -78,7 +76,6 @@ struct Watch<'a> {
     writer: Option<Writer>,
     face: Option<&'a mut dyn Sink>,
     origin_ns: u64,
-    anchored_ns: u64,
     outcome: WatchOutcome,
 }
 
@@ -147,10 +144,9 @@ impl Watch<'_> {
         self.outcome.samples += 1;
         self.publish(&batches)?;
         if let Some(writer) = &mut self.writer
-            && due_ns.saturating_sub(self.anchored_ns) >= ANCHOR_EVERY_NS
+            && let Some(step_ns) = writer.follow_clock(ClockAnchor::now())?
         {
-            self.anchored_ns = due_ns;
-            writer.anchor_clock()?;
+            self.publish(&[Batch::from_rows(&[clock_step(step_ns, self.origin_ns)])?])?;
         }
         Ok(())
     }
