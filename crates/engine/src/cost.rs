@@ -50,20 +50,11 @@ fn measure() -> Option<f64> {
     let (workload, target) = (workload(), target());
     let geometry = Geometry { size_bytes: 1 << 30, block_bytes: 512 };
     let operations = Operations::new(&workload, &target, geometry, 1, Part::WHOLE).ok()?;
-    let lane = LaneSpec {
-        workload: 0,
-        target: 0,
-        operations,
-        schedule: None,
-        content: None,
-        depth: DEPTH,
-        share: 1.0,
-        priority: 0,
-        think_ns: 0,
-        datasync: false,
-    };
+    let lane = lane(operations);
     let group = GroupSpec {
         lanes: vec![lane],
+        jobs: Vec::new(),
+        placement: plan::Placement::default(),
         targets: vec![TargetSlot { plan_index: 0, fd: None, depth: DEPTH }],
         shares_fixed: false,
         transfer_max: 4096,
@@ -86,13 +77,30 @@ fn measure() -> Option<f64> {
     worker.join().ok()?
 }
 
+/// A lane without limits.
+pub(crate) fn lane(operations: Operations) -> LaneSpec {
+    LaneSpec {
+        workload: 0,
+        target: 0,
+        operations,
+        schedule: None,
+        content: None,
+        depth: DEPTH,
+        share: 1.0,
+        priority: 0,
+        think_ns: 0,
+        datasync: false,
+        io_priority: 0,
+    }
+}
+
 /// CPU time of this thread: what else the machine does must not count.
 fn cpu_ns() -> u64 {
     let time = clock_gettime(ClockId::ThreadCPUTime);
     time.tv_sec.unsigned_abs() * 1_000_000_000 + time.tv_nsec.unsigned_abs()
 }
 
-fn target() -> TargetSpec {
+pub(crate) fn target() -> TargetSpec {
     TargetSpec {
         name: "no-op".to_string(),
         path: PathBuf::new(),
@@ -108,7 +116,7 @@ fn target() -> TargetSpec {
     }
 }
 
-fn workload() -> Workload {
+pub(crate) fn workload() -> Workload {
     Workload {
         name: "no-op".to_string(),
         targets: vec![0],
@@ -119,10 +127,13 @@ fn workload() -> Workload {
         depth: None,
         mix: OpMix::read_write(1.0),
         transfer: TransferSize::Fixed(4096),
+        write_transfer: None,
+        trim_transfer: None,
         address: Address::default(),
         content: Content::default(),
         think_ns: 0,
         open: None,
+        job: None,
         span: Span::default(),
     }
 }

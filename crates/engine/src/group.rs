@@ -1,10 +1,11 @@
 //! Who does what: a run's workloads and targets divided into groups that share nothing.
 
 use crate::{EngineError, Input, Pace};
-use plan::Workload;
-use plan::generate::{Content, Geometry, Operations, Part, Schedule};
+use plan::generate::{Content, Geometry, Operations, Part, Schedule, Turns};
+use plan::{Arrivals, Job, Placement, Workload};
 use std::os::fd::{AsFd, OwnedFd};
 use std::sync::Arc;
+use std::sync::atomic::AtomicBool;
 use target::Opened;
 
 /// One workload on one target, or one part of it.
@@ -25,6 +26,22 @@ pub(crate) struct LaneSpec {
     pub(crate) priority: u32,
     pub(crate) think_ns: u64,
     pub(crate) datasync: bool,
+    /// As in `ioprio_set(2)`; 0: the thread's own.
+    pub(crate) io_priority: u16,
+}
+
+/// A workload with slots of its own.
+#[derive(Debug)]
+pub(crate) struct JobSpec {
+    pub(crate) workload: usize,
+    /// Its lanes in the group, one per target.
+    pub(crate) lanes: std::ops::Range<usize>,
+    pub(crate) job: Job,
+    /// Due times counted from its start; `None` in a closed loop.
+    pub(crate) schedule: Option<Schedule>,
+    pub(crate) turns: Turns,
+    /// Which workloads of the run have come to their end, for those that wait for them.
+    pub(crate) ended: Arc<[AtomicBool]>,
 }
 
 /// A target as a group sees it.
@@ -40,7 +57,11 @@ pub(crate) struct TargetSlot {
 #[derive(Debug)]
 pub(crate) struct GroupSpec {
     pub(crate) lanes: Vec<LaneSpec>,
+    /// When the run's workloads are jobs: all of this group's.
+    pub(crate) jobs: Vec<JobSpec>,
     pub(crate) targets: Vec<TargetSlot>,
+    /// Where its threads run.
+    pub(crate) placement: Placement,
     /// Shares hold over the whole group, even when that holds targets back.
     pub(crate) shares_fixed: bool,
     pub(crate) transfer_max: u32,
@@ -48,9 +69,25 @@ pub(crate) struct GroupSpec {
 }
 
 impl GroupSpec {
+    /// Nothing to do yet.
+    fn empty() -> Self {
+        Self {
+            lanes: Vec::new(),
+            jobs: Vec::new(),
+            targets: Vec::new(),
+            placement: Placement::default(),
+            shares_fixed: false,
+            transfer_max: 512,
+            memory_align: 512,
+        }
+    }
+
     /// Most operations in flight.
     pub(crate) fn depth(&self) -> u32 {
-        self.targets.iter().map(|target| target.depth).sum()
+        if self.jobs.is_empty() {
+            return self.targets.iter().map(|target| target.depth).sum();
+        }
+        self.jobs.iter().map(|job| job.job.depth).fold(0, u32::saturating_add)
     }
 }
 
@@ -70,6 +107,9 @@ pub(crate) fn used_targets(input: &Input<'_>) -> Vec<usize> {
 
 /// Divides the run over `workers` groups.
 pub(crate) fn divide(input: &Input<'_>, workers: usize) -> Result<Vec<GroupSpec>, EngineError> {
+    if input.run.workloads.iter().any(|workload| workload.job.is_some()) {
+        return divide_jobs(input, workers);
+    }
     let used = used_targets(input);
     let shares_fixed = input.rate == Pace::Max && input.run.workloads.iter().any(|workload| workload.share_fixed);
     let divisible = input.run.workloads.iter().all(is_divisible);
@@ -81,15 +121,7 @@ pub(crate) fn divide(input: &Input<'_>, workers: usize) -> Result<Vec<GroupSpec>
         _ => workers,
     }
     .max(1);
-    let mut groups: Vec<GroupSpec> = (0..workers)
-        .map(|_| GroupSpec {
-            lanes: Vec::new(),
-            targets: Vec::new(),
-            shares_fixed,
-            transfer_max: 512,
-            memory_align: 512,
-        })
-        .collect();
+    let mut groups: Vec<GroupSpec> = (0..workers).map(|_| GroupSpec { shares_fixed, ..GroupSpec::empty() }).collect();
     for target in &used {
         let workloads: Vec<usize> =
             (0..input.run.workloads.len()).filter(|at| input.run.workloads[*at].targets.contains(target)).collect();
@@ -109,6 +141,75 @@ pub(crate) fn divide(input: &Input<'_>, workers: usize) -> Result<Vec<GroupSpec>
     Ok(groups)
 }
 
+/// Divides jobs over groups: each job stays whole, those of one flow stay together, and each group has one placement.
+fn divide_jobs(input: &Input<'_>, workers: usize) -> Result<Vec<GroupSpec>, EngineError> {
+    let workloads = &input.run.workloads;
+    let ended: Arc<[AtomicBool]> = workloads.iter().map(|_| AtomicBool::new(false)).collect();
+    let mut groups: Vec<GroupSpec> = Vec::new();
+    for (at, workload) in workloads.iter().enumerate() {
+        let job = workload.job.clone().unwrap_or_else(|| Job::new(workload.depth.unwrap_or(1)));
+        let flow = |group: &GroupSpec| {
+            group
+                .jobs
+                .iter()
+                .any(|other| job.flow.is_some_and(|own| other.job.flow.is_some_and(|one| one.id == own.id)))
+        };
+        let alike = |group: &GroupSpec| group.placement == job.placement;
+        let chosen = match groups.iter().position(flow) {
+            Some(number) => number,
+            None if groups.iter().filter(|group| alike(group)).count() < workers.max(1) => {
+                groups.push(GroupSpec { placement: job.placement.clone(), ..GroupSpec::empty() });
+                groups.len() - 1
+            }
+            None => {
+                let least = (0..groups.len()).filter(|number| alike(&groups[*number]));
+                least.min_by_key(|number| groups[*number].depth()).unwrap_or(0)
+            }
+        };
+        add_job(input, &mut groups[chosen], at, job, &ended)?;
+    }
+    Ok(groups)
+}
+
+/// Adds a job with a lane per target.
+fn add_job(
+    input: &Input<'_>,
+    group: &mut GroupSpec,
+    at: usize,
+    job: Job,
+    ended: &Arc<[AtomicBool]>,
+) -> Result<(), EngineError> {
+    let workload = &input.run.workloads[at];
+    let first = group.lanes.len();
+    for target in &workload.targets {
+        let opened = input.targets.get(*target).and_then(Option::as_ref).ok_or(EngineError::NotOpen(*target))?;
+        let slot = match group.targets.iter().position(|slot| slot.plan_index == *target) {
+            Some(slot) => slot,
+            None => {
+                let fd =
+                    opened.as_fd().try_clone_to_owned().map_err(EngineError::system("duplicate a file descriptor"))?;
+                group.targets.push(TargetSlot { plan_index: *target, fd: Some(Arc::new(fd)), depth: job.depth });
+                group.targets.len() - 1
+            }
+        };
+        group.memory_align = group.memory_align.max(opened.memory_align);
+        let lane = lane(input, opened, *target, slot, at, Part::WHOLE)?;
+        group.lanes.push(LaneSpec { schedule: None, io_priority: job.placement.io_priority, ..lane });
+    }
+    let transfer = workload.transfer_max_bytes();
+    group.transfer_max = group.transfer_max.max(u32::try_from(transfer).unwrap_or(u32::MAX));
+    let seed = input.seed ^ (at as u64 + 1).wrapping_mul(0x9e37_79b9_7f4a_7c15);
+    let schedule = match workload.rate {
+        Some(rate) => Some(Schedule::new(rate, &Arrivals { gaps: job.gaps, burst: None }, seed, Part::WHOLE)?),
+        None => None,
+    };
+    let ranges = group.lanes[first..].iter().map(|lane| lane.operations.range_bytes()).collect();
+    let turns = Turns::new(&job, ranges, seed);
+    let lanes = first..group.lanes.len();
+    group.jobs.push(JobSpec { workload: at, lanes, job, schedule, turns, ended: Arc::clone(ended) });
+    Ok(())
+}
+
 /// Adds a target with its part of the depth, and its lanes, to a group.
 fn add_target(
     input: &Input<'_>,
@@ -125,7 +226,7 @@ fn add_target(
     group.memory_align = group.memory_align.max(opened.memory_align);
     for at in workloads {
         let lane = lane(input, opened, target, slot, *at, part)?;
-        let transfer = input.run.workloads[*at].transfer.max_bytes();
+        let transfer = input.run.workloads[*at].transfer_max_bytes();
         group.transfer_max = group.transfer_max.max(u32::try_from(transfer).unwrap_or(u32::MAX));
         group.lanes.push(LaneSpec { depth: lane.depth.min(depth), ..lane });
     }
@@ -160,6 +261,7 @@ fn lane(
     };
     let content = if workload.mix.changes_data() {
         let pattern = match &workload.content.pattern {
+            None if !workload.content.literal.is_empty() => workload.content.literal.clone(),
             Some(path) => std::fs::read(path).map_err(|source| EngineError::Pattern { path: path.clone(), source })?,
             None => Vec::new(),
         };
@@ -179,5 +281,6 @@ fn lane(
         priority: workload.priority.unwrap_or(u32::MAX),
         think_ns: workload.think_ns,
         datasync: workload.mix.fdatasync_every.is_some(),
+        io_priority: 0,
     })
 }

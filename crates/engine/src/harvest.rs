@@ -2,7 +2,7 @@
 
 use crate::group::GroupSpec;
 use crate::stats::OpStat;
-use plan::generate::{Op, Operations, Schedule};
+use plan::generate::{Op, Operation, Operations, Schedule, Turns};
 use quantity::histogram::Histogram;
 use std::collections::BTreeMap;
 
@@ -178,21 +178,50 @@ pub(crate) struct Arrived {
     left: Option<u64>,
 }
 
+/// Do the arrivals of a job with a rate follow from its schedule alone? Not when it waits for others or makes pauses.
+pub(crate) fn is_predictable(job: &plan::Job) -> bool {
+    job.after.is_empty() && job.think.is_none()
+}
+
 #[derive(Debug)]
 struct Counter {
-    lane: (usize, usize),
+    stream: Stream,
     schedule: Schedule,
-    operations: Operations,
+    /// When the schedule's time begins, and when it ends.
+    start_ns: u64,
+    end_ns: u64,
     /// The next due time, not yet counted; `None` when the operations have ended.
     next_ns: Option<u64>,
+}
+
+/// The operations that become due.
+#[derive(Debug)]
+enum Stream {
+    /// Of one workload on one target.
+    Lane((usize, usize), Box<Operations>),
+    /// Of a job, by target.
+    Job(Box<Turns>, Vec<((usize, usize), Operations)>),
+}
+
+impl Stream {
+    fn next(&mut self) -> Option<((usize, usize), Operation)> {
+        match self {
+            Self::Lane(lane, operations) => operations.next().map(|operation| (*lane, operation)),
+            Self::Job(turns, lanes) => {
+                let (at, operation) = turns.next(|at| lanes.get_mut(at).and_then(|(_, one)| one.next()))?;
+                Some((lanes.get(at)?.0, operation))
+            }
+        }
+    }
 }
 
 impl Counter {
     /// Counts the arrival that is next.
     fn step(&mut self, each: &mut impl FnMut((usize, usize), Op)) {
-        self.next_ns = self.operations.next().map(|operation| {
-            each(self.lane, operation.op);
-            self.schedule.next_ns()
+        self.next_ns = self.stream.next().and_then(|(lane, operation)| {
+            each(lane, operation.op);
+            let next_ns = self.start_ns + self.schedule.next_ns();
+            (next_ns < self.end_ns).then_some(next_ns)
         });
     }
 }
@@ -207,9 +236,23 @@ impl Arrived {
                     let mut schedule = schedule.clone();
                     let next_ns = Some(schedule.next_ns());
                     let lane_of = (lane.workload, group.targets[lane.target].plan_index);
-                    let operations = lane.operations.clone();
-                    counters.push(Counter { lane: lane_of, schedule, operations, next_ns });
+                    let stream = Stream::Lane(lane_of, Box::new(lane.operations.clone()));
+                    counters.push(Counter { stream, schedule, start_ns: 0, end_ns: u64::MAX, next_ns });
                 }
+            }
+            for job in group.jobs.iter().filter(|job| is_predictable(&job.job)) {
+                let Some(mut schedule) = job.schedule.clone() else { continue };
+                let start_ns = job.job.start_ns;
+                let lanes = group.lanes[job.lanes.clone()]
+                    .iter()
+                    .map(|lane| ((lane.workload, group.targets[lane.target].plan_index), lane.operations.clone()));
+                counters.push(Counter {
+                    stream: Stream::Job(Box::new(job.turns.clone()), lanes.collect()),
+                    next_ns: Some(start_ns + schedule.next_ns()),
+                    schedule,
+                    start_ns,
+                    end_ns: job.job.elapsed_ns.map_or(u64::MAX, |elapsed| start_ns.saturating_add(elapsed)),
+                });
             }
         }
         Self { counters, left: operations }

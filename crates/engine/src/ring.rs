@@ -31,6 +31,7 @@ struct Words {
     length: u32,
     flags: u32,
     tag: u64,
+    io_priority: u16,
 }
 
 impl Words {
@@ -38,7 +39,7 @@ impl Words {
     fn entry(self) -> squeue::Entry {
         let fixed = if self.is_fixed_file { FIXED_FILE } else { 0 };
         let words: [u64; 8] = [
-            u64::from(self.code) | fixed << 8 | u64::from(self.file) << 32,
+            u64::from(self.code) | fixed << 8 | u64::from(self.io_priority) << 16 | u64::from(self.file) << 32,
             self.offset,
             self.address,
             u64::from(self.length) | u64::from(self.flags) << 32,
@@ -67,6 +68,8 @@ pub(crate) struct Request {
     pub(crate) address: *mut u8,
     pub(crate) tag: u64,
     pub(crate) datasync: bool,
+    /// Of reads and writes; 0: the thread's own.
+    pub(crate) io_priority: u16,
 }
 
 impl Ring {
@@ -148,7 +151,14 @@ impl Ring {
             (Op::Flush, _) => opcode::Fsync::CODE,
         };
         match op {
-            Op::Read | Op::Write => Words { code, offset, address: request.address as u64, length: bytes, ..words },
+            Op::Read | Op::Write => Words {
+                code,
+                offset,
+                address: request.address as u64,
+                length: bytes,
+                io_priority: request.io_priority,
+                ..words
+            },
             Op::Trim => Words { code, offset, address: u64::from(bytes), length: PUNCH_HOLE, ..words },
             Op::Flush => Words { code, flags: if request.datasync { DATASYNC } else { 0 }, ..words },
         }

@@ -3,13 +3,13 @@
 use crate::choose::Chosen;
 use crate::cpu::CpuClock;
 use crate::group::{GroupSpec, divide, used_targets};
-use crate::harvest::{Arrived, Failure, Finished, Harvest, LaneInterval, LaneMap, WorkerInterval};
+use crate::harvest::{Arrived, Failure, Finished, Harvest, LaneInterval, LaneMap, WorkerInterval, is_predictable};
 use crate::scheduler::Budget;
 use crate::shared::{Control, Done, Gate, Status};
 use crate::stats::{Buffer, Slot, describe};
 use crate::sync::Crew;
 use crate::uring::Worker;
-use crate::{EngineError, Input, Options, Pace, choose};
+use crate::{EngineError, Input, Options, Pace, choose, placement};
 use quantity::clock;
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
@@ -79,14 +79,25 @@ pub fn start(input: Input<'_>, options: &Options) -> Result<Running, EngineError
     // Everything is set up; time begins when all have had a moment to come to the gate.
     let started_ns = clock::now_ns() + 1_000_000;
     gate.open(Some(started_ns));
-    let is_open: Vec<bool> =
-        input.run.workloads.iter().map(|workload| workload.rate.is_some() || input.rate != Pace::Max).collect();
+    let is_open: Vec<bool> = input
+        .run
+        .workloads
+        .iter()
+        .map(|workload| match &workload.job {
+            Some(job) => workload.rate.is_some() && is_predictable(job),
+            None => workload.rate.is_some() || input.rate != Pace::Max,
+        })
+        .collect();
     let used = used_targets(&input).len();
     let description = format!(
         "{}, {} worker(s), {used} target(s), {}: {}",
         chosen.name,
         teams.len(),
-        if matches!(input.rate, Pace::Max) { "closed loop" } else { "open loop" },
+        match (is_open.contains(&true), is_open.contains(&false)) {
+            (true, true) => "open and closed loops",
+            (true, false) => "open loop",
+            (false, _) => "closed loop",
+        },
         chosen.reason
     );
     Ok(Running {
@@ -122,6 +133,7 @@ fn team(
     };
     let shared = (Arc::clone(budget), Arc::clone(&stats), Arc::clone(control), Arc::clone(&status));
     let mut threads = Vec::new();
+    let placement = group.placement.clone();
     if chosen.is_uring {
         // A ring belongs to the thread that made it (SINGLE_ISSUER), so it is made there; errors come back by channel.
         let (told, tell) = std::sync::mpsc::channel();
@@ -129,6 +141,10 @@ fn team(
         let work = move || {
             let (budget, stats, control, status) = shared;
             let _done = Done(Arc::clone(&status));
+            if let Err(error) = placement::apply(&placement) {
+                let _ = told.send(Some(error));
+                return Ok(());
+            }
             let worker = match Worker::new(group, budget, stats, control, status) {
                 Ok(worker) => worker,
                 Err(error) => {
@@ -148,11 +164,13 @@ fn team(
         let crew = Crew::new(group, budget, stats, control, status);
         for thread in 0..crew.threads() {
             let (crew, gate) = (Arc::clone(&crew), Arc::clone(gate));
+            let placement = placement.clone();
             let work = move || {
-                if let Some(started_ns) = gate.wait() {
+                let placed = placement::apply(&placement);
+                if let (Some(started_ns), Ok(())) = (gate.wait(), &placed) {
                     crew.run(started_ns);
                 }
-                Ok(())
+                placed
             };
             threads.push(spawn(format!("iodyno-{number}.{thread}"), Box::new(work))?);
         }

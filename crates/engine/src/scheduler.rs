@@ -4,6 +4,7 @@
 //! something comes back. In a closed loop every free slot is an arrival at the moment it became free.
 
 use crate::group::{GroupSpec, LaneSpec};
+use crate::jobs::Jobs;
 use plan::generate::{Op, Operation};
 use std::cmp::Reverse;
 use std::collections::{BinaryHeap, VecDeque};
@@ -74,6 +75,8 @@ struct Target {
 #[derive(Debug)]
 pub(crate) struct Scheduler {
     specs: Vec<LaneSpec>,
+    /// In place of everything below, when the group's workloads are jobs.
+    jobs: Option<Jobs>,
     lanes: Vec<Lane>,
     targets: Vec<Target>,
     depths: Vec<u32>,
@@ -98,11 +101,14 @@ impl Scheduler {
     /// The load of a group; all closed-loop slots are free at time 0.
     pub(crate) fn new(spec: &mut GroupSpec, budget: Arc<Budget>) -> Self {
         let specs = std::mem::take(&mut spec.lanes);
+        let jobs = std::mem::take(&mut spec.jobs);
+        let jobs = (!jobs.is_empty()).then(|| Jobs::new(jobs, specs.len()));
         let depths: Vec<u32> = spec.targets.iter().map(|target| target.depth).collect();
         let mut targets: Vec<Target> = depths.iter().map(|_| Target::default()).collect();
         let mut this = Self {
             lanes: specs.iter().map(|_| Lane { in_flight: 0, credit: 0.0, ended: false, next_due_ns: 0 }).collect(),
             specs,
+            jobs,
             targets: Vec::new(),
             shares_fixed: spec.shares_fixed,
             due: BinaryHeap::new(),
@@ -116,6 +122,9 @@ impl Scheduler {
             closed_left: 0,
             depths,
         };
+        if this.jobs.is_some() {
+            return this;
+        }
         for at in 0..this.specs.len() {
             let lane = u32::try_from(at).unwrap_or(u32::MAX);
             if this.specs[at].schedule.is_some() {
@@ -144,7 +153,7 @@ impl Scheduler {
 
     /// Operations that were issued and have not come back.
     pub(crate) fn in_flight(&self) -> u32 {
-        self.in_flight
+        self.jobs.as_ref().map_or(self.in_flight, Jobs::in_flight)
     }
 
     fn push_due(&mut self, lane: u32) {
@@ -158,6 +167,9 @@ impl Scheduler {
 
     /// What to do at `now_ns` of the run.
     pub(crate) fn next(&mut self, now_ns: u64) -> Next {
+        if let Some(jobs) = &mut self.jobs {
+            return jobs.next(now_ns, &mut self.specs);
+        }
         if self.exhausted {
             return self.rest();
         }
@@ -341,9 +353,12 @@ impl Scheduler {
         Next::Issue(Issue { lane, operation, due_ns })
     }
 
-    /// An operation of `lane` came back at `now_ns`.
+    /// An operation of `lane` came back at `now_ns`, `service_ns` after its submission.
     #[inline]
-    pub(crate) fn returned(&mut self, lane: u32, now_ns: u64) {
+    pub(crate) fn returned(&mut self, lane: u32, now_ns: u64, service_ns: u64) {
+        if let Some(jobs) = &mut self.jobs {
+            return jobs.returned(lane, now_ns, service_ns);
+        }
         let at = lane as usize;
         let target = self.specs[at].target;
         self.lanes[at].in_flight -= 1;

@@ -159,7 +159,7 @@ impl Crew {
         }
         let mut state = self.lock();
         state.failures_in_a_row = if is_right { 0 } else { state.failures_in_a_row.saturating_add(1) };
-        state.scheduler.returned(issue.lane, now_ns);
+        state.scheduler.returned(issue.lane, now_ns, now_ns.saturating_sub(submitted_ns));
         self.status.in_flight.store(state.scheduler.in_flight(), Ordering::Relaxed);
         state
     }

@@ -205,8 +205,9 @@ impl Worker {
         };
         let lane = self.scheduler.spec(issue.lane);
         let file = u32::try_from(lane.target).unwrap_or(0);
-        let datasync = lane.datasync;
-        self.ring.push(&Request { operation: issue.operation, file, address, tag: u64::from(slot), datasync });
+        let (datasync, io_priority) = (lane.datasync, lane.io_priority);
+        let tag = u64::from(slot);
+        self.ring.push(&Request { operation: issue.operation, file, address, tag, datasync, io_priority });
     }
 
     /// Hands over the batch and sleeps as long as nothing is due; true when it slept.
@@ -263,7 +264,7 @@ impl Worker {
                     buffer.completed_alike(&whole, now_ns);
                 }
             }
-            scheduler.returned(issue.lane, now_ns);
+            scheduler.returned(issue.lane, now_ns, now_ns.saturating_sub(submitted_ns));
             free.push(slot);
         });
         if let Some(whole) = run {

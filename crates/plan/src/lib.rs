@@ -5,6 +5,8 @@
 //! one workload of it into the stream of operations and due times that the engine issues.
 
 pub mod generate;
+mod job;
 pub mod spec;
 
+pub use job::*;
 pub use spec::*;

@@ -3,6 +3,7 @@
 //! All times are nanoseconds, all sizes bytes, all shares fractions of 1. Nothing in here knows which language the
 //! plan was written in; [`Span`]s point back into the text so that a later conflict can still name its line.
 
+use crate::job::Job;
 use serde::{Deserialize, Serialize};
 use std::path::PathBuf;
 
@@ -301,6 +302,36 @@ pub struct Stop {
     pub written: Option<DataLimit>,
     /// Operations, over all workloads; exact.
     pub operations: Option<u64>,
+    /// What was measured has become steady.
+    pub steady: Option<Steady>,
+}
+
+/// When a run is steady: the seconds of the last `window_ns` are alike.
+#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
+pub struct Steady {
+    /// What is looked at.
+    pub measure: SteadyMeasure,
+    /// Least-squares slope per second instead of the greatest deviation from the mean.
+    pub slope: bool,
+    /// Greatest slope or deviation that is steady, as a fraction of the mean.
+    pub fraction: Option<f64>,
+    /// The same in the measure's own unit (op/s, bytes/s, ns).
+    pub absolute: Option<f64>,
+    /// Length of the stretch that is looked at.
+    pub window_ns: u64,
+    /// Left out at the beginning.
+    pub ramp_ns: u64,
+}
+
+/// What must be steady.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub enum SteadyMeasure {
+    /// Operations per second.
+    Operations,
+    /// Bytes per second.
+    Bytes,
+    /// Mean service time.
+    Service,
 }
 
 /// An amount of data.
@@ -335,6 +366,10 @@ pub struct Workload {
     pub mix: OpMix,
     /// How large.
     pub transfer: TransferSize,
+    /// How large writes are, when that is something else.
+    pub write_transfer: Option<TransferSize>,
+    /// How large trims are, when that is something else.
+    pub trim_transfer: Option<TransferSize>,
     /// Where.
     pub address: Address,
     /// With what data.
@@ -343,8 +378,36 @@ pub struct Workload {
     pub think_ns: u64,
     /// Overrides the target's flags.
     pub open: Option<OpenFlags>,
+    /// Keeps to itself, with slots of its own.
+    pub job: Option<Job>,
     /// Where it was defined.
     pub span: Span,
+}
+
+impl Workload {
+    /// The transfer sizes that its operations have: of reads (and of everything without sizes of its own), writes, trims.
+    pub fn transfers(&self) -> [&TransferSize; 3] {
+        [
+            &self.transfer,
+            self.write_transfer.as_ref().unwrap_or(&self.transfer),
+            self.trim_transfer.as_ref().unwrap_or(&self.transfer),
+        ]
+    }
+
+    /// The largest transfer that can come.
+    pub fn transfer_max_bytes(&self) -> u64 {
+        let used = [self.mix.read, self.mix.write, self.mix.trim];
+        let sizes = self.transfers().into_iter().zip(used).filter(|(_, share)| *share > 0.0);
+        sizes.map(|(size, _)| size.max_bytes()).max().unwrap_or(0)
+    }
+
+    /// Mean bytes per operation, flushes left out.
+    pub fn transfer_mean_bytes(&self) -> f64 {
+        let shares = [self.mix.read, self.mix.write, self.mix.trim];
+        let sum: f64 = shares.iter().sum();
+        let bytes: f64 = self.transfers().iter().zip(shares).map(|(size, share)| size.mean_bytes() * share).sum();
+        if sum > 0.0 { bytes / sum } else { 0.0 }
+    }
 }
 
 /// Weights of the operations; they sum to 1.
@@ -362,12 +425,22 @@ pub struct OpMix {
     pub fsync_every: Option<u32>,
     /// As `fsync_every` with `fdatasync`.
     pub fdatasync_every: Option<u32>,
+    /// Trims and writes alternate, each place is trimmed and then written (fio's `trimwrite`).
+    pub trim_then_write: bool,
 }
 
 impl OpMix {
     /// Reads with the rest writes.
     pub fn read_write(read: f64) -> Self {
-        Self { read, write: 1.0 - read, trim: 0.0, flush: 0.0, fsync_every: None, fdatasync_every: None }
+        Self {
+            read,
+            write: 1.0 - read,
+            trim: 0.0,
+            flush: 0.0,
+            fsync_every: None,
+            fdatasync_every: None,
+            trim_then_write: false,
+        }
     }
 
     /// Does anything in the mix change what is on the target?
@@ -442,6 +515,13 @@ pub struct Address {
     pub hot_band: Option<AddressRange>,
     /// Addresses that operations are multiples of; `None`: target's, else the transfer size.
     pub align_bytes: Option<u64>,
+    /// Reads, writes and trims go their sequential ways independently, each from the beginning.
+    pub per_op: bool,
+    /// Random order: this many operations follow each other from every random place; 1 is plain random.
+    pub run_length: u32,
+    /// Random order: `(share of the operations, end as a fraction of the range)`, ascending to 1; places inside of a zone
+    /// are all alike. Empty: no zones.
+    pub zones: Vec<(f64, f64)>,
 }
 
 impl Default for Address {
@@ -455,6 +535,9 @@ impl Default for Address {
             streams: None,
             hot_band: None,
             align_bytes: None,
+            per_op: false,
+            run_length: 1,
+            zones: Vec::new(),
         }
     }
 }
@@ -504,13 +587,15 @@ pub struct Content {
     pub dedup: Option<Dedup>,
     /// A file, or a directory of files, whose bytes are written.
     pub pattern: Option<PathBuf>,
+    /// These bytes are written, over and over; empty: not.
+    pub literal: Vec<u8>,
     /// Seed of the data.
     pub seed: u64,
 }
 
 impl Default for Content {
     fn default() -> Self {
-        Self { compress_ratio: 1.0, dedup: None, pattern: None, seed: 0 }
+        Self { compress_ratio: 1.0, dedup: None, pattern: None, literal: Vec::new(), seed: 0 }
     }
 }
 

@@ -99,7 +99,7 @@ fn describe_run(run: &Run) -> String {
                 workload.share * 100.0,
                 workload.targets.len(),
                 workload.mix.read * 100.0,
-                format_bytes(whole(workload.transfer.mean_bytes())),
+                format_bytes(whole(workload.transfer_mean_bytes())),
             )
         })
         .collect();

@@ -22,6 +22,8 @@ pub(crate) fn format_run(plan: &Plan, ranges: &[(usize, Range<u64>)]) -> Option<
             depth: None,
             mix: OpMix::read_write(0.0),
             transfer: TransferSize::Fixed(transfer_bytes(plan.settings.format_transfer_bytes, range)),
+            write_transfer: None,
+            trim_transfer: None,
             address: Address {
                 order: Order::Sequential { once: true, backward: false },
                 range: Some(AddressRange { low: Bound::Bytes(range.start), high: Bound::Bytes(range.end) }),
@@ -30,6 +32,7 @@ pub(crate) fn format_run(plan: &Plan, ranges: &[(usize, Range<u64>)]) -> Option<
             content: content_for(plan, *index),
             think_ns: 0,
             open: None,
+            job: None,
             span: plan.targets[*index].span,
         })
         .collect();

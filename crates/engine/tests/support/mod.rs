@@ -46,10 +46,13 @@ pub fn workload(name: &str, targets: &[usize], read: f64) -> Workload {
         depth: None,
         mix: OpMix::read_write(read),
         transfer: TransferSize::Fixed(4096),
+        write_transfer: None,
+        trim_transfer: None,
         address: Address::default(),
         content: Content::default(),
         think_ns: 0,
         open: None,
+        job: None,
         span: Span::default(),
     }
 }
@@ -98,6 +101,13 @@ impl Bench {
             .collect();
         let plan = Plan { targets, runs: vec![run], ..Plan::default() };
         Self { plan, targets: opened, choice: EngineChoice::Auto, workers: None, pace: Pace::Max }
+    }
+
+    /// What the engine says when it refuses to start.
+    pub fn refusal(&self) -> String {
+        let input =
+            Input { plan: &self.plan, run: &self.plan.runs[0], rate: self.pace, targets: &self.targets, seed: 7 };
+        start(input, &Options { choice: self.choice, workers: self.workers }).err().unwrap().to_string()
     }
 
     /// Runs for `time`, or until it ends by itself when `None`; gives the sums of all intervals.

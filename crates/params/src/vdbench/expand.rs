@@ -432,10 +432,13 @@ fn workloads(
             depth: overrides.threads.or(work.threads),
             mix: mix(&work),
             transfer: work.transfer.clone(),
+            write_transfer: None,
+            trim_transfer: None,
             address: address(&work),
             content,
             think_ns: work.think_ns,
             open: definition.open.or(work.open),
+            job: None,
             span: work.span,
         });
     }
@@ -451,6 +454,7 @@ fn mix(work: &Work) -> OpMix {
         flush: work.flush,
         fsync_every: work.fsync_every,
         fdatasync_every: work.fdatasync_every,
+        trim_then_write: false,
     }
 }
 
@@ -469,7 +473,7 @@ fn address(work: &Work) -> Address {
         stride: work.stride,
         streams: work.streams,
         hot_band: work.hot_band,
-        align_bytes: None,
+        ..Address::default()
     }
 }
 

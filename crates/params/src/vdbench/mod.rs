@@ -226,6 +226,7 @@ fn contents(context: &mut Context, general: &General, storages: &[Storage]) -> V
         compress_ratio: general.compress_ratio,
         dedup: dedup.complete(context),
         pattern: general.pattern.clone(),
+        literal: Vec::new(),
         seed: general.content_seed,
     };
     if storages.is_empty() {

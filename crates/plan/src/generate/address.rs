@@ -1,12 +1,12 @@
 //! Which place of a space comes next: random, exactly once, skewed or sequential.
 
-use super::mix::{SizeChoice, value_error};
+use super::mix::{Sizes, value_error};
 use super::permutation::Permutation;
 use super::rng::{Rng, derive, threshold};
 use super::sequential::{Steps, Streams, segments};
 use super::skew::Skew;
 use super::space::{Grid, Space};
-use super::{GenerateError, Part};
+use super::{GenerateError, Part, floor_u64};
 use crate::spec::{Distribution, Order, Workload};
 
 /// Chooses addresses of one workload on one target, hit area aside.
@@ -25,12 +25,32 @@ pub(crate) enum Places {
         fit: Fit,
     },
     Streams(Streams),
+    Zones(Zones),
+    Runs(Box<Runs>),
+}
+
+/// Zones with a share of the operations each; all places of a zone are alike.
+#[derive(Clone, Debug)]
+pub(crate) struct Zones {
+    /// Random numbers up to this go to the zone.
+    zones: Vec<(u64, Space)>,
+    align: Option<u64>,
+}
+
+/// From every place that `heads` gives, so many operations follow each other.
+#[derive(Clone, Debug)]
+pub(crate) struct Runs {
+    heads: Places,
+    space: Space,
+    length: u32,
+    left: u32,
+    position: u64,
 }
 
 /// What is needed to choose places.
 pub(crate) struct Setting<'a> {
     pub(crate) workload: &'a Workload,
-    pub(crate) sizes: &'a SizeChoice,
+    pub(crate) sizes: &'a Sizes,
     pub(crate) align: Option<u64>,
     pub(crate) block: u64,
     pub(crate) part: Part,
@@ -48,7 +68,15 @@ impl Places {
                     let what = "stride and streams need a sequential order (seekpct=0), but addresses are random";
                     return Err(GenerateError::Conflict { workload: setting.workload.name.clone(), what });
                 }
-                Self::random(setting, space, distribution)
+                let heads = if address.zones.is_empty() {
+                    Self::random(setting, space, distribution)?
+                } else {
+                    Self::Zones(Zones::new(setting, &space)?)
+                };
+                Ok(match address.run_length {
+                    0 | 1 => heads,
+                    length => Self::Runs(Box::new(Runs { heads, space, length, left: 0, position: 0 })),
+                })
             }
             Order::Sequential { once, backward } => Self::streams(setting, space, once, backward, None, rng),
             Order::Mixed { seek } => Self::streams(setting, space, false, false, Some(seek), rng),
@@ -134,7 +162,69 @@ impl Places {
             Self::Once(once) => once.next().map(|at| (at, bytes)),
             Self::Skewed { skew, fit } => Some((fit.at(skew.next(rng), u64::from(bytes)), bytes)),
             Self::Streams(streams) => streams.next(rng, bytes),
+            Self::Zones(zones) => Some((zones.next(rng, bytes), bytes)),
+            Self::Runs(runs) => runs.next(rng, bytes),
         }
+    }
+}
+
+impl Zones {
+    fn new(setting: &Setting, space: &Space) -> Result<Self, GenerateError> {
+        let zones = &setting.workload.address.zones;
+        let sum: f64 = zones.iter().map(|(share, _)| share).sum();
+        let (max, total) = (u64::from(setting.sizes.max()), space.bytes());
+        let (mut from, mut upto, mut out) = (0, 0.0, Vec::with_capacity(zones.len()));
+        for &(share, end) in zones {
+            if !(share >= 0.0 && (0.0..=1.0).contains(&end) && sum > 0.0) {
+                let what = "the share or the end of a zone";
+                return Err(value_error(
+                    setting.workload,
+                    what,
+                    share.min(end),
+                    "a share of 0 or more, an end up to 1",
+                ));
+            }
+            let to = if end >= 1.0 { total } else { floor_u64(total as f64 * end) };
+            let zone = space.slice(from, to);
+            upto += share / sum;
+            if share > 0.0 {
+                if !zone.holds(max, setting.align.unwrap_or(setting.block)) {
+                    let what = "a zone is smaller than the largest transfer";
+                    return Err(GenerateError::Conflict { workload: setting.workload.name.clone(), what });
+                }
+                out.push((threshold(upto), zone));
+            }
+            from = to;
+        }
+        if let Some(last) = out.last_mut() {
+            last.0 = u64::MAX;
+        }
+        Ok(Self { zones: out, align: setting.align })
+    }
+
+    #[inline]
+    fn next(&self, rng: &mut Rng, bytes: u32) -> u64 {
+        let x = rng.next_u64();
+        let zone = self.zones.iter().find(|(upto, _)| x <= *upto).map_or(&self.zones[0].1, |(_, zone)| zone);
+        let grid = zone.places(u64::from(bytes), self.align);
+        grid.at(rng.below(grid.len()))
+    }
+}
+
+impl Runs {
+    #[inline]
+    fn next(&mut self, rng: &mut Rng, bytes: u32) -> Option<(u64, u32)> {
+        if self.left > 0 {
+            let at = self.position;
+            let end = at.saturating_add(u64::from(bytes));
+            if self.space.find(at).is_some_and(|extent| end <= self.space.extents()[extent].end) {
+                (self.left, self.position) = (self.left - 1, end);
+                return Some((at, bytes));
+            }
+        }
+        let (at, bytes) = self.heads.next(rng, bytes)?;
+        (self.left, self.position) = (self.length - 1, at + u64::from(bytes));
+        Some((at, bytes))
     }
 }
 

@@ -8,6 +8,10 @@ use crate::spec::{TargetSpec, TransferSize, Workload};
 #[derive(Clone, Debug)]
 pub(crate) enum OpChoice {
     Only(Op),
+    /// Trims and writes in turn.
+    TrimThenWrite {
+        write: bool,
+    },
     /// The one after as many thresholds as a random number is above (without a branch to mispredict).
     Weighted {
         above: [u64; 3],
@@ -18,6 +22,9 @@ pub(crate) enum OpChoice {
 impl OpChoice {
     pub(crate) fn new(workload: &Workload) -> Result<Self, GenerateError> {
         let mix = &workload.mix;
+        if mix.trim_then_write {
+            return Ok(Self::TrimThenWrite { write: false });
+        }
         let weights = [mix.read, mix.write, mix.trim, mix.flush];
         for value in weights {
             if !(value.is_finite() && value >= 0.0) {
@@ -39,13 +46,75 @@ impl OpChoice {
     }
 
     #[inline]
-    pub(crate) fn next(&self, rng: &mut Rng) -> Op {
+    pub(crate) fn next(&mut self, rng: &mut Rng) -> Op {
         match self {
             Self::Only(op) => *op,
+            Self::TrimThenWrite { write } => {
+                *write = !*write;
+                if *write { Op::Trim } else { Op::Write }
+            }
             Self::Weighted { above, ops } => {
                 let x = rng.next_u64();
                 ops[usize::from(x > above[0]) + usize::from(x > above[1]) + usize::from(x > above[2])]
             }
+        }
+    }
+}
+
+/// Choice of the transfer size for each kind of operation.
+#[derive(Clone, Debug)]
+pub(crate) enum Sizes {
+    /// The same for all.
+    Alike(SizeChoice),
+    /// Reads, writes, trims.
+    ByOp(Box<[SizeChoice; 3]>),
+}
+
+impl Sizes {
+    pub(crate) fn new(workload: &Workload, target: &TargetSpec, geometry: Geometry) -> Result<Self, GenerateError> {
+        let choice = |transfer: &TransferSize| SizeChoice::new(workload, transfer, target, geometry);
+        let [read, write, trim] = workload.transfers();
+        if read == write && read == trim {
+            return Ok(Self::Alike(choice(read)?));
+        }
+        // What never comes must not make places too small for it.
+        let mix = &workload.mix;
+        let first =
+            [(mix.read, read), (mix.write, write), (mix.trim, trim)].into_iter().find(|(share, _)| *share > 0.0);
+        let first = first.map_or(read, |(_, transfer)| transfer);
+        let used = |share: f64, transfer| choice(if share > 0.0 { transfer } else { first });
+        Ok(Self::ByOp(Box::new([used(mix.read, read)?, used(mix.write, write)?, used(mix.trim, trim)?])))
+    }
+
+    pub(crate) fn fixed(&self) -> Option<u32> {
+        match self {
+            Self::Alike(choice) => choice.fixed(),
+            Self::ByOp(choices) => {
+                let first = choices[0].fixed()?;
+                choices.iter().all(|choice| choice.fixed() == Some(first)).then_some(first)
+            }
+        }
+    }
+
+    pub(crate) fn min(&self) -> u32 {
+        match self {
+            Self::Alike(choice) => choice.min(),
+            Self::ByOp(choices) => choices.iter().map(SizeChoice::min).min().unwrap_or(1),
+        }
+    }
+
+    pub(crate) fn max(&self) -> u32 {
+        match self {
+            Self::Alike(choice) => choice.max(),
+            Self::ByOp(choices) => choices.iter().map(SizeChoice::max).max().unwrap_or(1),
+        }
+    }
+
+    #[inline]
+    pub(crate) fn next(&self, rng: &mut Rng, op: Op) -> u32 {
+        match self {
+            Self::Alike(choice) => choice.next(rng),
+            Self::ByOp(choices) => choices[op.index().min(2)].next(rng),
         }
     }
 }
@@ -59,7 +128,12 @@ pub(crate) enum SizeChoice {
 }
 
 impl SizeChoice {
-    pub(crate) fn new(workload: &Workload, target: &TargetSpec, geometry: Geometry) -> Result<Self, GenerateError> {
+    pub(crate) fn new(
+        workload: &Workload,
+        transfer: &TransferSize,
+        target: &TargetSpec,
+        geometry: Geometry,
+    ) -> Result<Self, GenerateError> {
         let block = geometry.block_bytes.max(1);
         let check = |bytes: u64| match u32::try_from(bytes) {
             Ok(size) if size > 0 && size <= i32::MAX.unsigned_abs() && size.is_multiple_of(block) => Ok(size),
@@ -70,7 +144,7 @@ impl SizeChoice {
                 block_bytes: block,
             }),
         };
-        match &workload.transfer {
+        match transfer {
             TransferSize::Fixed(bytes) => Ok(Self::Fixed(check(*bytes)?)),
             TransferSize::Mix(mix) => {
                 let sum: f64 = mix.iter().map(|(_, weight)| weight).sum();

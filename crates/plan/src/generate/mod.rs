@@ -8,6 +8,7 @@
 //! | `space` | the bytes of a target that a workload may touch, and aligned places in them |
 //! | `address`, `sequential` | which of these places comes next |
 //! | `skew`, `permutation` | uneven and exact-once choices among `n` places in O(1) memory |
+//! | [`Turns`] | which target of a job is next, and its end |
 //! | `mix` | which operation and which transfer size comes next |
 //! | `rng` | random numbers |
 //!
@@ -24,6 +25,7 @@ pub mod schedule;
 mod sequential;
 mod skew;
 mod space;
+mod turns;
 
 #[cfg(test)]
 mod speed;
@@ -33,6 +35,7 @@ mod tests;
 pub use content::{Content, SECTOR_BYTES, SECTOR_MAGIC};
 pub use operations::{Operation, Operations};
 pub use schedule::Schedule;
+pub use turns::Turns;
 
 /// What an operation does.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]

@@ -1,7 +1,7 @@
 //! The stream of operations of one workload on one target.
 
 use super::address::{Places, Setting};
-use super::mix::{OpChoice, SizeChoice, value_error};
+use super::mix::{OpChoice, Sizes, value_error};
 use super::rng::{Rng, derive, derive_name, threshold};
 use super::space::Space;
 use super::{GenerateError, Geometry, Op, Part};
@@ -23,10 +23,13 @@ pub struct Operation {
 pub struct Operations {
     rng: Rng,
     ops: OpChoice,
-    sizes: SizeChoice,
+    sizes: Sizes,
     places: Places,
+    /// Places of writes and of trims, when each kind of operation goes its own way.
+    own_places: Option<Box<[Places; 2]>>,
     hits: Option<Hits>,
     offset_bytes: u64,
+    range_bytes: u64,
     flushes: Option<Flushes>,
     ended: bool,
 }
@@ -74,7 +77,7 @@ impl Operations {
         let block = u64::from(geometry.block_bytes.max(1));
         let align = alignment(workload, target, block)?;
         let ops = OpChoice::new(workload)?;
-        let sizes = SizeChoice::new(workload, target, geometry)?;
+        let sizes = Sizes::new(workload, target, geometry)?;
         let space = Space::of(workload, target, geometry)?;
         let must_hold = |space: &Space| {
             let bytes = u64::from(sizes.max());
@@ -90,6 +93,7 @@ impl Operations {
             })
         };
         must_hold(&space)?;
+        let range_bytes = space.bytes();
         let (hits, space) = Hits::split(workload, target.hit_area_bytes / block * block, space, align)?;
         must_hold(&space)?;
         if let Some(hits) = &hits {
@@ -97,8 +101,14 @@ impl Operations {
         }
         let setting = Setting { workload, sizes: &sizes, align, block, part, seed: derive(shared, 1) };
         let places = Places::new(&setting, space, &mut rng)?;
+        let own_places = if workload.address.per_op {
+            Some(Box::new([Places::new(&setting, space, &mut rng)?, Places::new(&setting, space, &mut rng)?]))
+        } else {
+            None
+        };
         let flushes = Flushes::new(workload)?;
-        Ok(Self { rng, ops, sizes, places, hits, offset_bytes: target.offset_bytes, flushes, ended: false })
+        let offset_bytes = target.offset_bytes;
+        Ok(Self { rng, ops, sizes, places, own_places, hits, offset_bytes, range_bytes, flushes, ended: false })
     }
 
     /// How many parts `workload` can be divided into without changing what it is: as many as there are sequential
@@ -108,6 +118,11 @@ impl Operations {
             crate::spec::Order::Random(_) => u32::MAX,
             _ => workload.address.streams.unwrap_or(1).max(1),
         }
+    }
+
+    /// Bytes that the workload may touch of this target.
+    pub fn range_bytes(&self) -> u64 {
+        self.range_bytes
     }
 
     /// The next operation; `None` at the end of a once-only order, and from then on.
@@ -127,14 +142,21 @@ impl Operations {
         if op == Op::Flush {
             return Some(Operation { op, offset: 0, bytes: 0 });
         }
-        let bytes = self.sizes.next(&mut self.rng);
+        let bytes = self.sizes.next(&mut self.rng, op);
         let hit = match &self.hits {
             None => None,
             Some(hits) => hits.next(&mut self.rng, op, bytes),
         };
         let place = match hit {
             Some(at) => Some((at, bytes)),
-            None => self.places.next(&mut self.rng, bytes),
+            None => {
+                let places = match (&mut self.own_places, op) {
+                    (Some(own), Op::Write) => &mut own[0],
+                    (Some(own), Op::Trim) => &mut own[1],
+                    _ => &mut self.places,
+                };
+                places.next(&mut self.rng, bytes)
+            }
         };
         let Some((at, bytes)) = place else {
             self.ended = true;

@@ -32,10 +32,13 @@ pub(super) fn workload() -> Workload {
         depth: None,
         mix: OpMix::read_write(1.0),
         transfer: TransferSize::Fixed(4096),
+        write_transfer: None,
+        trim_transfer: None,
         address: Address::default(),
         content: spec_content(),
         think_ns: 0,
         open: None,
+        job: None,
         span: Span::default(),
     }
 }
@@ -308,7 +311,7 @@ fn the_asked_part_of_operations_seeks_and_hits() {
 #[test]
 fn operations_and_sizes_come_in_the_asked_proportions() {
     let mut workload = workload();
-    workload.mix = OpMix { read: 0.5, write: 0.3, trim: 0.15, flush: 0.05, fsync_every: None, fdatasync_every: None };
+    workload.mix = OpMix { write: 0.3, trim: 0.15, flush: 0.05, ..OpMix::read_write(0.5) };
     workload.transfer = TransferSize::Mix(vec![(4096, 0.7), (8192, 0.3)]);
     let all = take(&workload, &target(), 1 << 40, Part::WHOLE, 500_000);
     for (op, share) in Op::ALL.into_iter().zip([0.5, 0.3, 0.15, 0.05]) {

@@ -1,0 +1,377 @@
+//! Decides what the jobs of a group issue next: workloads with slots, start, pace and end of their own.
+//!
+//! Each job is looked at as a whole: has it begun, may it go on, is a slot free, is something due? What one job waits
+//! for does not hold up another. No I/O and no clock in here.
+
+use crate::group::{JobSpec, LaneSpec};
+use crate::scheduler::{Issue, Next};
+use plan::generate::Operation;
+use plan::{Flow, LatencyGoal, Think};
+use std::collections::VecDeque;
+use std::sync::atomic::Ordering;
+
+/// How long a job that waits for others sleeps before it looks again, ns.
+const LOOK_NS: u64 = 1_000_000;
+/// Operations of a job before another one gets a look in the same batch.
+const IN_A_ROW: u32 = 8;
+
+/// What a job may do now.
+#[derive(Clone, Copy, Debug, PartialEq)]
+enum Ready {
+    /// Issue an operation that was due then.
+    Due(u64),
+    At(u64),
+    Blocked,
+    Ended,
+}
+
+/// A job under way.
+#[derive(Debug)]
+struct Job {
+    spec: JobSpec,
+    in_flight: u32,
+    /// Closed loop: due times of free slots, earliest first.
+    free: VecDeque<u64>,
+    /// Open loop: when the next operation is due.
+    next_due_ns: u64,
+    began_ns: Option<u64>,
+    ended: bool,
+    /// All slots were in use and too few are free to begin again.
+    draining: bool,
+    pause: Pause,
+    /// Operations since the last pause.
+    since_pause: u32,
+    issued: u64,
+    search: Option<Search>,
+}
+
+/// Where a job is with its pauses.
+#[derive(Clone, Copy, Debug, PartialEq)]
+enum Pause {
+    No,
+    /// Waits for what is in flight.
+    Draining,
+    Until(u64),
+}
+
+impl Job {
+    fn new(spec: JobSpec) -> Self {
+        let search = spec.job.latency.map(|goal| Search::new(goal, spec.job.depth));
+        Self {
+            spec,
+            in_flight: 0,
+            free: VecDeque::new(),
+            next_due_ns: 0,
+            began_ns: None,
+            ended: false,
+            draining: false,
+            pause: Pause::No,
+            since_pause: 0,
+            issued: 0,
+            search,
+        }
+    }
+
+    fn end(&mut self) -> Ready {
+        self.ended = true;
+        if self.in_flight == 0 {
+            self.tell_end();
+        }
+        Ready::Ended
+    }
+
+    /// Others wait for this job's last completion.
+    fn tell_end(&self) {
+        if let Some(flag) = self.spec.ended.get(self.spec.workload) {
+            flag.store(true, Ordering::Release);
+        }
+    }
+
+    /// Time to begin?
+    fn begin(&mut self, now_ns: u64) -> Option<Ready> {
+        if self.began_ns.is_some() {
+            return None;
+        }
+        let waits = |at: &usize| self.spec.ended.get(*at).is_some_and(|flag| !flag.load(Ordering::Acquire));
+        if self.spec.job.after.iter().any(waits) {
+            return Some(Ready::At(now_ns + LOOK_NS));
+        }
+        // A delay counts from the start of the run; what waits for others begins when they have ended.
+        let start_ns = if self.spec.job.after.is_empty() { self.spec.job.start_ns } else { now_ns };
+        if start_ns > now_ns {
+            return Some(Ready::At(start_ns));
+        }
+        self.began_ns = Some(start_ns);
+        match &mut self.spec.schedule {
+            Some(schedule) => self.next_due_ns = start_ns + schedule.next_ns(),
+            None => self.free = std::iter::repeat_n(start_ns, self.spec.job.depth as usize).collect(),
+        }
+        None
+    }
+
+    /// What it may do at `now_ns`, other jobs aside.
+    fn ready(&mut self, now_ns: u64) -> Ready {
+        if self.ended {
+            return Ready::Ended;
+        }
+        if let Some(not_yet) = self.begin(now_ns) {
+            return not_yet;
+        }
+        let ends_ns = self.spec.job.elapsed_ns.map(|elapsed| self.began_ns.unwrap_or(0).saturating_add(elapsed));
+        if ends_ns.is_some_and(|ends_ns| now_ns >= ends_ns) || self.search.as_ref().is_some_and(Search::is_over) {
+            return self.end();
+        }
+        let until = |at_ns: u64| Ready::At(ends_ns.map_or(at_ns, |ends_ns| at_ns.min(ends_ns)));
+        // Whatever a job waits for: it must look at its own end.
+        let blocked = || ends_ns.map_or(Ready::Blocked, Ready::At);
+        match self.pause {
+            Pause::No => {}
+            Pause::Draining if self.in_flight > 0 => return blocked(),
+            Pause::Draining => {
+                let at_ns = now_ns + self.spec.job.think.map_or(0, |think| think.ns);
+                self.pause = Pause::Until(at_ns);
+                return until(at_ns);
+            }
+            Pause::Until(at_ns) if at_ns > now_ns => return until(at_ns),
+            Pause::Until(at_ns) => {
+                self.pause = Pause::No;
+                self.free.iter_mut().for_each(|due_ns| *due_ns = (*due_ns).max(at_ns));
+            }
+        }
+        let depth = self.search.as_ref().map_or(self.spec.job.depth, |search| search.depth);
+        if self.in_flight >= depth || (self.draining && self.in_flight > self.spec.job.depth_low) {
+            self.draining = true;
+            return blocked();
+        }
+        if self.draining && self.spec.job.depth_low + 1 < self.spec.job.depth {
+            // Slots that were held back on purpose were not due before.
+            self.free.iter_mut().for_each(|due_ns| *due_ns = (*due_ns).max(now_ns));
+        }
+        self.draining = false;
+        if self.spec.schedule.is_some() {
+            return if self.next_due_ns > now_ns { until(self.next_due_ns) } else { Ready::Due(self.next_due_ns) };
+        }
+        self.free.front().map_or_else(blocked, |due_ns| Ready::Due(*due_ns))
+    }
+
+    /// Takes the next operation for the slot that is ready; `None` ends the job.
+    fn take(&mut self, lanes: &mut [LaneSpec]) -> Option<(u32, Operation)> {
+        let first = self.spec.lanes.start;
+        let next = self.spec.turns.next(|at| lanes.get_mut(first + at).and_then(|lane| lane.operations.next()));
+        let Some((at, operation)) = next else {
+            self.end();
+            return None;
+        };
+        match &mut self.spec.schedule {
+            Some(schedule) => self.next_due_ns = self.began_ns.unwrap_or(0) + schedule.next_ns(),
+            None => {
+                self.free.pop_front();
+            }
+        }
+        self.in_flight += 1;
+        self.issued += 1;
+        Some((u32::try_from(first + at).unwrap_or(u32::MAX), operation))
+    }
+
+    /// Counts towards the next pause.
+    fn count(&mut self, now_ns: u64) {
+        let Some(Think { every, after_ns, .. }) = self.spec.job.think else { return };
+        self.since_pause += 1;
+        if self.since_pause >= every && now_ns >= self.began_ns.unwrap_or(0).saturating_add(after_ns) {
+            self.since_pause = 0;
+            self.pause = Pause::Draining;
+        }
+    }
+
+    fn returned(&mut self, now_ns: u64, service_ns: u64) {
+        self.in_flight -= 1;
+        if self.spec.schedule.is_none() {
+            self.free.push_back(now_ns);
+        }
+        if let Some(search) = &mut self.search {
+            search.completed(now_ns, service_ns);
+        }
+        if self.ended && self.in_flight == 0 {
+            self.tell_end();
+        }
+    }
+}
+
+/// The jobs of a group.
+#[derive(Debug)]
+pub(crate) struct Jobs {
+    jobs: Vec<Job>,
+    /// By lane.
+    job_of: Vec<usize>,
+    /// Whose turn it is, and for how many more operations.
+    turn: usize,
+    in_a_row: u32,
+    in_flight: u32,
+    has_flows: bool,
+}
+
+impl Jobs {
+    pub(crate) fn new(specs: Vec<JobSpec>, lanes: usize) -> Self {
+        let mut job_of = vec![0; lanes];
+        for (number, spec) in specs.iter().enumerate() {
+            job_of[spec.lanes.clone()].fill(number);
+        }
+        let has_flows = specs.iter().any(|spec| spec.job.flow.is_some());
+        let jobs = specs.into_iter().map(Job::new).collect();
+        Self { jobs, job_of, turn: 0, in_a_row: IN_A_ROW, in_flight: 0, has_flows }
+    }
+
+    pub(crate) fn in_flight(&self) -> u32 {
+        self.in_flight
+    }
+
+    /// Is a job of the same flow further behind?
+    fn is_ahead(&self, at: usize) -> bool {
+        let Some(Flow { id, weight }) = self.jobs[at].spec.job.flow.filter(|_| self.has_flows) else { return false };
+        let own = self.jobs[at].issued as f64 / weight;
+        self.jobs.iter().any(|other| {
+            let others = other.spec.job.flow.filter(|flow| flow.id == id && !other.ended && other.began_ns.is_some());
+            others.is_some_and(|flow| (other.issued as f64 / flow.weight) < own)
+        })
+    }
+
+    /// What to do at `now_ns` of the run.
+    pub(crate) fn next(&mut self, now_ns: u64, lanes: &mut [LaneSpec]) -> Next {
+        let (mut soonest, mut alive) = (None::<u64>, false);
+        // One more than there are: the first may have used up its row.
+        for _ in 0..=self.jobs.len() {
+            let at = self.turn;
+            let ready = self.jobs.get_mut(at).map_or(Ready::Ended, |job| job.ready(now_ns));
+            if let Ready::Due(due_ns) = ready
+                && self.in_a_row > 0
+                && !self.is_ahead(at)
+                && let Some((lane, operation)) = self.jobs[at].take(lanes)
+            {
+                self.jobs[at].count(now_ns);
+                self.in_a_row -= 1;
+                self.in_flight += 1;
+                return Next::Issue(Issue { lane, operation, due_ns });
+            }
+            alive |= self.jobs.get(at).is_some_and(|job| !job.ended);
+            if let Ready::At(at_ns) = ready {
+                soonest = Some(soonest.map_or(at_ns, |soonest| soonest.min(at_ns)));
+            }
+            self.turn = if at + 1 >= self.jobs.len() { 0 } else { at + 1 };
+            self.in_a_row = if self.has_flows { 1 } else { IN_A_ROW };
+        }
+        match soonest {
+            Some(at_ns) => Next::At(at_ns),
+            None if self.in_flight > 0 => Next::Blocked,
+            None if alive => Next::At(now_ns),
+            None => Next::Ended,
+        }
+    }
+
+    /// An operation of `lane` came back at `now_ns`, `service_ns` after its submission.
+    pub(crate) fn returned(&mut self, lane: u32, now_ns: u64, service_ns: u64) {
+        self.in_flight -= 1;
+        if let Some(job) = self.job_of.get(lane as usize).and_then(|at| self.jobs.get_mut(*at)) {
+            job.returned(now_ns, service_ns);
+        }
+    }
+}
+
+/// Looks for the greatest depth that keeps a service time: doubles until it is too much, then halves the interval.
+#[derive(Debug)]
+struct Search {
+    goal: LatencyGoal,
+    depth: u32,
+    depth_max: u32,
+    /// The greatest depth known to be good, 0: none.
+    good: u32,
+    /// The smallest known to be too much.
+    bad: u32,
+    settled: bool,
+    window_end_ns: Option<u64>,
+    operations: u64,
+    slow: u64,
+}
+
+impl Search {
+    fn new(goal: LatencyGoal, depth_max: u32) -> Self {
+        let bad = depth_max.saturating_add(1);
+        Self { goal, depth: 1, depth_max, good: 0, bad, settled: false, window_end_ns: None, operations: 0, slow: 0 }
+    }
+
+    /// Found, and not to go on?
+    fn is_over(&self) -> bool {
+        self.settled && !self.goal.run_on
+    }
+
+    fn completed(&mut self, now_ns: u64, service_ns: u64) {
+        let end_ns = *self.window_end_ns.get_or_insert(now_ns + self.goal.window_ns);
+        self.operations += 1;
+        self.slow += u64::from(service_ns > self.goal.target_ns);
+        if now_ns < end_ns || self.settled {
+            return;
+        }
+        let kept = 1.0 - self.slow as f64 / self.operations as f64;
+        if kept >= self.goal.fraction {
+            self.good = self.depth;
+        } else {
+            self.bad = self.depth;
+        }
+        self.settled = self.good + 1 >= self.bad;
+        self.depth = if self.settled {
+            self.good.max(1)
+        } else if self.bad > self.depth_max {
+            self.good.saturating_mul(2).clamp(1, self.depth_max)
+        } else {
+            u32::midpoint(self.good, self.bad).max(1)
+        };
+        (self.window_end_ns, self.operations, self.slow) = (None, 0, 0);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use plan::generate::{Geometry, Operations, Part, Turns};
+    use std::sync::Arc;
+    use std::sync::atomic::AtomicBool;
+
+    #[test]
+    fn a_low_water_mark_refills_all_slots_at_once() {
+        let geometry = Geometry { size_bytes: 1 << 30, block_bytes: 512 };
+        let (workload, target) = (crate::cost::workload(), crate::cost::target());
+        let operations = Operations::new(&workload, &target, geometry, 1, Part::WHOLE).unwrap();
+        let mut lanes = vec![crate::cost::lane(operations)];
+        let job = plan::Job { depth_low: 1, ..plan::Job::new(4) };
+        let ended: Arc<[AtomicBool]> = [AtomicBool::new(false)].into();
+        let turns = Turns::new(&job, vec![1 << 30], 1);
+        let mut jobs = Jobs::new(vec![JobSpec { workload: 0, lanes: 0..1, job, schedule: None, turns, ended }], 1);
+        let mut issued = |jobs: &mut Jobs, now_ns| {
+            std::iter::from_fn(|| match jobs.next(now_ns, &mut lanes) {
+                Next::Issue(issue) => Some(issue.due_ns),
+                _ => None,
+            })
+            .collect::<Vec<_>>()
+        };
+        assert_eq!(issued(&mut jobs, 5), [0; 4]);
+        for (now_ns, due_ns) in [(10, vec![]), (20, vec![]), (30, vec![31; 3])] {
+            jobs.returned(0, now_ns, 1);
+            assert_eq!(issued(&mut jobs, now_ns + 1), due_ns);
+        }
+    }
+
+    #[test]
+    fn the_search_finds_the_greatest_depth_that_keeps_the_goal() {
+        let goal = LatencyGoal { target_ns: 1000, window_ns: 100, fraction: 0.9, run_on: false };
+        for (limit, depth_max) in [(1, 64), (7, 64), (8, 64), (37, 64), (64, 64), (90, 64), (3, 3), (2, 3)] {
+            let mut search = Search::new(goal, depth_max);
+            let mut now_ns = 0;
+            for _ in 0..10_000 {
+                now_ns += 7;
+                // A device whose service time grows with the depth.
+                search.completed(now_ns, 1000 * u64::from(search.depth) / limit);
+            }
+            assert!(search.is_over(), "{limit} of {depth_max}");
+            assert_eq!(u64::from(search.depth), limit.min(u64::from(depth_max)), "of {depth_max}");
+        }
+    }
+}

@@ -1,0 +1,121 @@
+//! What a workload adds that keeps to itself: its own slots, start, pace and end within the run (fio's job).
+
+use crate::spec::Gaps;
+use serde::{Deserialize, Serialize};
+
+/// A workload with slots of its own over all its targets, instead of a share of what its targets allow.
+///
+/// All workloads of a run are jobs, or none is. A job's [`rate`](crate::Workload::rate) is its own; without one it
+/// goes as fast as its slots allow. It ends at the first of its limits, or with the run.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct Job {
+    /// Most operations in flight, over all targets together.
+    pub depth: u32,
+    /// Once all slots were in use, none is filled before no more than this many are; `depth − 1` refills at once.
+    pub depth_low: u32,
+    /// How arrivals are spread in time when the workload has a rate.
+    pub gaps: Gaps,
+    /// Begins this long after the run's start, warm-up included.
+    pub start_ns: u64,
+    /// Begins after these workloads of the run (by index) have ended.
+    pub after: Vec<usize>,
+    /// Ends this long after it began.
+    pub elapsed_ns: Option<u64>,
+    /// Ends when operations over this many bytes have been issued.
+    pub bytes: Option<u64>,
+    /// Ends when this many operations have been issued.
+    pub operations: Option<u64>,
+    /// Pauses.
+    pub think: Option<Think>,
+    /// Which target is next when there are several.
+    pub turn: Turn,
+    /// Keeps the operations of several jobs in proportion.
+    pub flow: Option<Flow>,
+    /// Looks for the greatest depth that keeps a service time.
+    pub latency: Option<LatencyGoal>,
+    /// Where it runs.
+    pub placement: Placement,
+}
+
+impl Job {
+    /// A job without limits and pauses.
+    pub fn new(depth: u32) -> Self {
+        Self {
+            depth,
+            depth_low: depth.saturating_sub(1),
+            gaps: Gaps::Deterministic,
+            start_ns: 0,
+            after: Vec::new(),
+            elapsed_ns: None,
+            bytes: None,
+            operations: None,
+            think: None,
+            turn: Turn::RoundRobin { each: 1 },
+            flow: None,
+            latency: None,
+            placement: Placement::default(),
+        }
+    }
+}
+
+/// A pause of a whole job: after so many operations nothing is issued until all have come back and the time has passed.
+/// What is paced by a rate becomes due during the pause all the same.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Think {
+    /// Operations between two pauses, 1 or more.
+    pub every: u32,
+    /// Length of a pause.
+    pub ns: u64,
+    /// Pauses are only made when the job has been busy for this long; 0: always.
+    pub after_ns: u64,
+}
+
+/// Which target of a job is next.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub enum Turn {
+    /// One after the other.
+    RoundRobin {
+        /// Operations on a target before the next one's turn.
+        each: u32,
+    },
+    /// Any, by chance.
+    Random {
+        /// Operations on a target before the next choice.
+        each: u32,
+    },
+    /// The first until it is through (each byte of its range once), then the second.
+    Sequential,
+}
+
+/// Jobs of one group issue operations in proportion to their weights.
+#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
+pub struct Flow {
+    /// Group.
+    pub id: u32,
+    /// Weight, above 0.
+    pub weight: f64,
+}
+
+/// The greatest depth at which a share of the operations keeps a service time.
+#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
+pub struct LatencyGoal {
+    /// The service time.
+    pub target_ns: u64,
+    /// How long a depth is tried.
+    pub window_ns: u64,
+    /// Fraction of operations that must keep it.
+    pub fraction: f64,
+    /// Go on at the depth that was found; otherwise the job ends there.
+    pub run_on: bool,
+}
+
+/// Where and how important a job's threads and requests are.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Placement {
+    /// CPUs that its thread may use; empty: all.
+    pub cpus: Vec<u32>,
+    /// Niceness of its thread, −20 to 19.
+    pub nice: i32,
+    /// I/O priority as in `ioprio_set(2)`: class << 13 | level; 0: of the thread.
+    pub io_priority: u16,
+}
