@@ -112,6 +112,7 @@ pub(crate) fn target() -> TargetSpec {
         offset_bytes: 0,
         align_bytes: None,
         skip_first_block: false,
+        unlink: false,
         span: Span::default(),
     }
 }

@@ -41,6 +41,8 @@ struct Job {
     pause: Pause,
     /// Operations since the last pause.
     since_pause: u32,
+    /// When the last pause ended.
+    paused_ns: u64,
     issued: u64,
     search: Option<Search>,
 }
@@ -67,6 +69,7 @@ impl Job {
             draining: false,
             pause: Pause::No,
             since_pause: 0,
+            paused_ns: 0,
             issued: 0,
             search,
         }
@@ -135,6 +138,7 @@ impl Job {
             Pause::Until(at_ns) if at_ns > now_ns => return until(at_ns),
             Pause::Until(at_ns) => {
                 self.pause = Pause::No;
+                self.paused_ns = at_ns;
                 self.free.iter_mut().for_each(|due_ns| *due_ns = (*due_ns).max(at_ns));
             }
         }
@@ -175,9 +179,10 @@ impl Job {
 
     /// Counts towards the next pause.
     fn count(&mut self, now_ns: u64) {
-        let Some(Think { every, after_ns, .. }) = self.spec.job.think else { return };
+        let Some(Think { every, busy_ns, .. }) = self.spec.job.think else { return };
         self.since_pause += 1;
-        if self.since_pause >= every && now_ns >= self.began_ns.unwrap_or(0).saturating_add(after_ns) {
+        let since_ns = now_ns.saturating_sub(self.paused_ns.max(self.began_ns.unwrap_or(0)));
+        if every.is_some_and(|every| self.since_pause >= every) || busy_ns.is_some_and(|busy_ns| since_ns >= busy_ns) {
             self.since_pause = 0;
             self.pause = Pause::Draining;
         }

@@ -13,9 +13,21 @@ const WHO_PROCESS: libc::c_int = 1;
 /// # Errors
 /// What the system refuses, in words.
 pub(crate) fn apply(placement: &Placement) -> Result<(), EngineError> {
-    if !placement.cpus.is_empty() {
+    let mut of_nodes = Vec::new();
+    for node in &placement.nodes {
+        let path = format!("/sys/devices/system/node/node{node}/cpulist");
+        let list = std::fs::read_to_string(path)
+            .map_err(EngineError::system("find the CPUs of a NUMA node (numa_cpu_nodes)"))?;
+        of_nodes.extend(cpu_list(list.trim()));
+    }
+    let cpus = match (&placement.cpus, of_nodes) {
+        (cpus, nodes) if nodes.is_empty() => cpus.clone(),
+        (cpus, nodes) if cpus.is_empty() => nodes,
+        (cpus, nodes) => cpus.iter().copied().filter(|cpu| nodes.contains(cpu)).collect(),
+    };
+    if !cpus.is_empty() {
         let mut set = CpuSet::new();
-        for cpu in placement.cpus.iter().filter(|cpu| (**cpu as usize) < CpuSet::MAX_CPU) {
+        for cpu in cpus.iter().filter(|cpu| (**cpu as usize) < CpuSet::MAX_CPU) {
             set.set(*cpu as usize);
         }
         sched_setaffinity(None, &set).map_err(|error| EngineError::System {
@@ -41,4 +53,16 @@ pub(crate) fn apply(placement: &Placement) -> Result<(), EngineError> {
         }
     }
     Ok(())
+}
+
+/// `0-3,8` as numbers.
+fn cpu_list(text: &str) -> Vec<u32> {
+    let mut cpus = Vec::new();
+    for part in text.split(',') {
+        let (low, high) = part.split_once('-').unwrap_or((part, part));
+        if let (Ok(low), Ok(high)) = (low.parse::<u32>(), high.parse::<u32>()) {
+            cpus.extend(low..=high);
+        }
+    }
+    cpus
 }

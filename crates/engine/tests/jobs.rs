@@ -74,7 +74,7 @@ fn a_pause_comes_after_so_many_operations() {
     let folder = scratch();
     let spec = filled(folder.path(), "a", 8 << 20, 8);
     for choice in BOTH {
-        let think = Some(Think { every: 10, ns: 50 * MS, after_ns: 0 });
+        let think = Some(Think { every: Some(10), ns: 50 * MS, busy_ns: None });
         let one = job("one", &[0], Job { think, elapsed_ns: Some(500 * MS), ..Job::new(4) });
         let lanes = Bench { choice, ..Bench::new(vec![spec.clone()], run(vec![one])) }.go(None);
         let done = ops(&lanes, 0);
@@ -138,7 +138,7 @@ fn a_job_runs_where_it_is_placed() {
     let folder = scratch();
     let spec = filled(folder.path(), "a", 8 << 20, 8);
     for choice in BOTH {
-        let placement = Placement { cpus: vec![1], nice: 5, io_priority: 2 << 13 | 3 };
+        let placement = Placement { cpus: vec![1], nodes: vec![0], nice: 5, io_priority: 2 << 13 | 3 };
         let one =
             job("one", &[0], Job { placement, operations: Some(2000), turn: Turn::Random { each: 1 }, ..Job::new(4) });
         let two = job("two", &[0], Job { operations: Some(2000), ..Job::new(1) });

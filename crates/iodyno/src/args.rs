@@ -23,8 +23,12 @@ pub(crate) struct Cli {
 /// The subcommands.
 #[derive(Debug, Subcommand)]
 pub(crate) enum Command {
-    /// Run a Vdbench parameter file: live lines, a recording, an HTML report.
+    /// Run a Vdbench parameter file, a fio job file or flags: live lines, a recording, an HTML report.
     Run(Box<RunArgs>),
+    /// Write a parameter file in the other language: Vdbench's or fio's.
+    Convert(ConvertArgs),
+    /// Write a completion script for a shell.
+    Completions(CompletionsArgs),
     /// Trace every I/O of this machine's devices into a recording.
     Trace(Box<TraceArgs>),
     /// (Re)write the HTML report of a recording.
@@ -45,10 +49,52 @@ pub(crate) enum Command {
     Query(QueryArgs),
 }
 
+/// Arguments of `iodyno completions`.
+#[derive(Debug, Args)]
+#[command(after_help = "Example:\n  iodyno completions bash > /etc/bash_completion.d/iodyno")]
+pub(crate) struct CompletionsArgs {
+    /// Which shell.
+    #[arg(value_enum)]
+    pub(crate) shell: clap_complete::Shell,
+}
+
+/// Arguments of `iodyno convert`.
+#[derive(Debug, Args)]
+#[command(after_help = "Examples:\n  \
+      iodyno convert nightly.fio -o nightly.vdb     the same plan in Vdbench's words\n  \
+      iodyno convert oltp.vdb --to fio              in fio's, on standard output\n\n\
+    What the other language cannot say is listed on standard error and in the file (docs/fio.md).")]
+pub(crate) struct ConvertArgs {
+    /// Parameter files (read in order, as one), and name=value for the variables in them.
+    #[arg(required = true, value_name = "FILE|NAME=VALUE")]
+    pub(crate) inputs: Vec<String>,
+    /// Where to write it; the ending (.vdb, .fio) decides the language. Default: standard output.
+    #[arg(short, long, value_name = "FILE")]
+    pub(crate) output: Option<PathBuf>,
+    /// The language; default: the other one.
+    #[arg(long, value_enum, value_name = "LANGUAGE")]
+    pub(crate) to: Option<LanguageArg>,
+    /// Overwrite the output.
+    #[arg(long)]
+    pub(crate) force: bool,
+}
+
+/// A parameter language.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+pub(crate) enum LanguageArg {
+    /// `sd=`, `wd=`, `rd=`.
+    Vdbench,
+    /// `[job]` sections.
+    Fio,
+}
+
 /// Arguments of `iodyno run`.
 #[derive(Debug, Args)]
 #[command(after_help = "Examples:\n  \
       iodyno run oltp.vdb                               an existing parameter file, unchanged\n  \
+      iodyno run nightly.fio                            an existing fio job file, unchanged\n  \
+      iodyno run --name mix --filename /data/test --size 8g --rw randrw --rwmixread 70 --bs 8k --iodepth 32 \\\n  \
+                 --rate-iops 20000 --runtime 30s        fio's options as flags; --help has all of them\n  \
       iodyno run oltp.vdb lun=/dev/nvme0n1 -e 60 -i 1   fill in $lun, 60 s per run, a line per second\n  \
       iodyno run oltp.vdb --dry-run                     what would happen; no I/O\n  \
       iodyno run oltp.vdb --json | jq .response_ns.p99  one object per interval\n  \
@@ -56,9 +102,10 @@ pub(crate) enum Command {
       iodyno run -t                                     Vdbench's quick test on a 40 MB scratch file\n  \
       iodyno run oltp.vdb --repeat 5                    all runs five times, means with confidence intervals\n  \
       iodyno run oltp.vdb + iorate=max,elapsed=10       add to every rd=\n\n\
-    Vdbench's flags -f -o -e -i -w -s -l -t -t1 -t2 -tf and `+` work as there; see docs/vdbench.md.")]
+    Vdbench's flags -f -o -e -i -w -s -l -t -t1 -t2 -tf and `+` work as there; see docs/vdbench.md.\n\
+    fio's options are in docs/fio.md.")]
 pub(crate) struct RunArgs {
-    /// Parameter files (read in order, as one), and name=value for the variables in them.
+    /// Parameter files of Vdbench's (read in order, as one) or job files of fio's, and name=value for variables.
     #[arg(value_name = "FILE|NAME=VALUE")]
     pub(crate) inputs: Vec<String>,
     /// Parameter file; the same as naming it without -f.

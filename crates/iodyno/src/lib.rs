@@ -4,8 +4,11 @@
 mod args;
 mod chart;
 mod check;
+mod completions;
+mod convert;
 mod exit;
 mod export;
+mod fio_flags;
 mod import;
 mod objectives;
 mod query;
@@ -16,19 +19,22 @@ mod stat;
 mod trace;
 mod vdbench_args;
 
-use clap::{CommandFactory, Parser};
+use clap::{CommandFactory, FromArgMatches};
 use exit::Failure;
 use std::process::ExitCode;
 
 /// The whole command line, for man pages and completion.
 pub fn command() -> clap::Command {
-    args::Cli::command()
+    fio_flags::augment(args::Cli::command())
 }
 
 /// Does what `arguments` (the program's name first) ask for.
 pub fn main(arguments: Vec<String>) -> ExitCode {
-    let cli = match args::Cli::try_parse_from(vdbench_args::normalise(arguments.clone())) {
-        Ok(cli) => cli,
+    let parsed = command()
+        .try_get_matches_from(vdbench_args::normalise(arguments.clone()))
+        .and_then(|matches| args::Cli::from_arg_matches(&matches).map(|cli| (cli, fio_flags::given(&matches))));
+    let (cli, flags) = match parsed {
+        Ok(parsed) => parsed,
         Err(error) => {
             // Help and version are no errors; anything else is a wrong parameter: exit code 2, clap's own.
             let _ = error.print();
@@ -36,7 +42,9 @@ pub fn main(arguments: Vec<String>) -> ExitCode {
         }
     };
     let result = match cli.command {
-        args::Command::Run(run) => run::run(&run, &arguments),
+        args::Command::Run(run) => run::run(&run, &flags, &arguments),
+        args::Command::Convert(convert) => convert::run(&convert),
+        args::Command::Completions(completions) => completions::run(&completions),
         args::Command::Trace(trace) => trace::run(&trace, &arguments),
         args::Command::Report(report) => report::run(&report),
         args::Command::Check(check) => check::run(&check),

@@ -3,16 +3,19 @@
 use crate::args::{EngineArg, RunArgs};
 use crate::exit::{Failure, PARAMETERS, REFUSED};
 use crate::objectives;
-use params::{Diagnostic, Disk, Options, Severity};
+use params::{Diagnostic, Disk, Format, JobSource, Loader, Options};
 use plan::{Plan, Source};
 use session::{Face, Request, StopFlag};
 use signal_hook::consts::{SIGHUP, SIGINT, SIGTERM};
 use std::path::{Path, PathBuf};
 use target::Policy;
 
+/// Options of fio's that were given as flags.
+type Flags = [(String, Option<String>)];
+
 /// Executes the parameter files, or shows what would happen; gives the exit code.
-pub(crate) fn run(args: &RunArgs, command_line: &[String]) -> Result<u8, Failure> {
-    let mut plan = read_plan(args)?;
+pub(crate) fn run(args: &RunArgs, flags: &Flags, command_line: &[String]) -> Result<u8, Failure> {
+    let mut plan = read_plan(args, flags)?;
     objectives::add(&mut plan, &args.fail_if);
     objectives::check(&plan)?;
     let policy = Policy { destroy: args.destroy.clone(), never_create: plan.settings.format == Some(false) };
@@ -66,15 +69,64 @@ pub(crate) fn watch_signals(stop: &StopFlag) -> Result<(), Failure> {
     Ok(())
 }
 
-/// Reads all inputs into a plan; prints every diagnostic; an error among them ends the command.
-fn read_plan(args: &RunArgs) -> Result<Plan, Failure> {
+/// Parameter files, and `name=value` for the variables in them.
+pub(crate) fn split_inputs<'a>(inputs: impl IntoIterator<Item = &'a String>) -> (Vec<PathBuf>, Vec<(String, String)>) {
     let (mut files, mut variables) = (Vec::new(), Vec::new());
-    for input in args.files.iter().chain(&args.inputs) {
+    for input in inputs {
         match input.split_once('=') {
             Some((name, value)) if is_name(name) => variables.push((name.to_string(), value.to_string())),
             _ => files.push(PathBuf::from(input)),
         }
     }
+    (files, variables)
+}
+
+/// Reads files of either language; prints every diagnostic; an error among them ends the command.
+pub(crate) fn read_files(files: &[PathBuf], flags: &Flags, options: &Options) -> Result<(Plan, Format), Failure> {
+    let is_fio = |file: &PathBuf| {
+        file.extension().is_some_and(|ending| ending == "fio")
+            || Disk.load(file).is_ok_and(|bytes| params::sniff(&String::from_utf8_lossy(&bytes)) == Format::Fio)
+    };
+    let format = if files.iter().any(is_fio) || !flags.is_empty() { Format::Fio } else { Format::Vdbench };
+    let reading = if format == Format::Fio {
+        if let Some(other) = files.iter().find(|file| file.exists() && !is_fio(file)) {
+            let message = format!(
+                "{} is no fio job file: job files and fio's flags do not go together with Vdbench's files",
+                other.display()
+            );
+            return Err(Failure::new(PARAMETERS, message));
+        }
+        if let Some((name, value)) = options.variables.first() {
+            let message = format!(
+                "{name}={value}: job files have their variables from the environment: {name}={value} iodyno run …"
+            );
+            return Err(Failure::new(PARAMETERS, message));
+        }
+        let mut sources: Vec<JobSource> = files.iter().cloned().map(JobSource::File).collect();
+        let (text, has_name) = params::flags_text(flags);
+        let name = "<command line>".to_string();
+        if has_name {
+            sources.push(JobSource::Text(name, text));
+        } else if files.is_empty() {
+            sources.push(JobSource::Text(name, format!("[run]\n{text}")));
+        } else if !flags.is_empty() {
+            sources.push(JobSource::Addition(name, text));
+        }
+        params::read_fio(&sources, options, &Disk, &|name| std::env::var(name).ok())
+    } else {
+        params::read_vdbench(files, options, &Disk)
+    };
+    show(&reading.diagnostics, &reading.sources);
+    let errors = reading.errors();
+    let plan = reading
+        .plan
+        .ok_or_else(|| Failure::new(PARAMETERS, format!("{errors} mistake(s) in the parameters; nothing was run")))?;
+    Ok((plan, format))
+}
+
+/// Reads all inputs into a plan.
+fn read_plan(args: &RunArgs, flags: &Flags) -> Result<Plan, Failure> {
+    let (files, variables) = split_inputs(args.files.iter().chain(&args.inputs));
     for flag in args.debug.iter().map(|value| format!("-d {value}")).chain(args.jvms.iter().map(|n| format!("-m {n}")))
     {
         eprintln!("iodyno: {flag} has no effect here (it belongs to Vdbench's Java machines)");
@@ -97,18 +149,14 @@ fn read_plan(args: &RunArgs) -> Result<Plan, Failure> {
         quick: args.quick.as_deref().map(params::quick).transpose().map_err(|why| Failure::new(PARAMETERS, why))?,
         seed: args.seed,
     };
-    if files.is_empty() && options.quick.is_none() {
+    if files.is_empty() && options.quick.is_none() && flags.is_empty() {
         return Err(Failure::new(
             PARAMETERS,
-            "no parameter file given; try `iodyno run FILE.vdb --dry-run` or `iodyno run -t`",
+            "no parameter file given; try `iodyno run FILE --dry-run`, `iodyno run --name a --filename FILE --size 1g` or \
+             `iodyno run -t`",
         ));
     }
-    let reading = params::read_vdbench(&files, &options, &Disk);
-    show(&reading.diagnostics, &reading.sources);
-    reading.plan.ok_or_else(|| {
-        let errors = reading.diagnostics.iter().filter(|found| found.severity == Severity::Error).count();
-        Failure::new(PARAMETERS, format!("{errors} mistake(s) in the parameters; nothing was run"))
-    })
+    read_files(&files, flags, &options).map(|(plan, _)| plan)
 }
 
 /// `name=value` on the command line, not a path with an equals sign in it.

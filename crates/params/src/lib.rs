@@ -1,18 +1,25 @@
-//! Reads Vdbench parameter files into a [`plan::Plan`]; finds every mistake, with line and column.
+//! Reads Vdbench parameter files and fio job files into a [`plan::Plan`], and prints them; finds every mistake, with
+//! line and column.
 //!
-//! [`read_vdbench`] never stops at the first mistake and never panics on any input: it gives a plan when there was no
-//! error, and all that it found in any case. What the language can say and this version cannot execute is in the plan,
+//! [`read_vdbench`] and [`read_fio`] never stop at the first mistake and never panic on any input: they give a plan when there was no
+//! error, and all that was found in any case. What the language can say and this version cannot execute is in the plan,
 //! with one sentence each in [`plan::Plan::unsupported`].
 
+mod context;
 mod diagnostic;
+mod fio;
 mod loader;
+mod printed;
 mod quick;
 mod simulate;
 mod sniff;
 mod vdbench;
 
 pub use diagnostic::{Diagnostic, Severity, render};
+pub use fio::catalogue::{Effect, FioOption, OPTIONS as FIO_OPTIONS, Task};
+pub use fio::{JobSource, flags_text, print_fio, read_fio};
 pub use loader::{Disk, FILE_BYTES_MAX, LoadError, Loader, Memory};
+pub use printed::Printed;
 use quantity::suggest;
 pub use quick::{QuickTest, quick, quick_test};
 pub use simulate::simulate;

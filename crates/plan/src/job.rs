@@ -23,6 +23,8 @@ pub struct Job {
     pub elapsed_ns: Option<u64>,
     /// Ends when operations over this many bytes have been issued.
     pub bytes: Option<u64>,
+    /// Ends when so many times the bytes of its ranges have been issued.
+    pub passes: Option<f64>,
     /// Ends when this many operations have been issued.
     pub operations: Option<u64>,
     /// Pauses.
@@ -48,6 +50,7 @@ impl Job {
             after: Vec::new(),
             elapsed_ns: None,
             bytes: None,
+            passes: None,
             operations: None,
             think: None,
             turn: Turn::RoundRobin { each: 1 },
@@ -58,16 +61,16 @@ impl Job {
     }
 }
 
-/// A pause of a whole job: after so many operations nothing is issued until all have come back and the time has passed.
-/// What is paced by a rate becomes due during the pause all the same.
+/// A pause of a whole job: nothing is issued until all operations have come back and the time has passed. What is paced
+/// by a rate becomes due during the pause all the same.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Think {
-    /// Operations between two pauses, 1 or more.
-    pub every: u32,
     /// Length of a pause.
     pub ns: u64,
-    /// Pauses are only made when the job has been busy for this long; 0: always.
-    pub after_ns: u64,
+    /// A pause comes after so many operations.
+    pub every: Option<u32>,
+    /// A pause comes after so much time without one.
+    pub busy_ns: Option<u64>,
 }
 
 /// Which target of a job is next.
@@ -114,6 +117,8 @@ pub struct LatencyGoal {
 pub struct Placement {
     /// CPUs that its thread may use; empty: all.
     pub cpus: Vec<u32>,
+    /// NUMA nodes whose CPUs its thread may use.
+    pub nodes: Vec<u32>,
     /// Niceness of its thread, −20 to 19.
     pub nice: i32,
     /// I/O priority as in `ioprio_set(2)`: class << 13 | level; 0: of the thread.

@@ -166,12 +166,14 @@ pub struct TargetSpec {
     pub align_bytes: Option<u64>,
     /// Leave the first block alone, as Vdbench does on raw devices.
     pub skip_first_block: bool,
+    /// Remove the file at the end, if this run created it.
+    pub unlink: bool,
     /// Where it was defined.
     pub span: Span,
 }
 
 /// How a target is opened.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash, Serialize, Deserialize)]
 pub struct OpenFlags {
     /// `O_DIRECT`: past the page cache.
     pub direct: bool,
@@ -519,9 +521,11 @@ pub struct Address {
     pub per_op: bool,
     /// Random order: this many operations follow each other from every random place; 1 is plain random.
     pub run_length: u32,
-    /// Random order: `(share of the operations, end as a fraction of the range)`, ascending to 1; places inside of a zone
-    /// are all alike. Empty: no zones.
-    pub zones: Vec<(f64, f64)>,
+    /// Random order: `(share of the operations, end in the range)`, ascending; places inside of a zone are all alike.
+    /// Empty: no zones.
+    pub zones: Vec<(f64, Bound)>,
+    /// Where the workload's address 0 lies in the target: added to every address, its range counts from here.
+    pub base_bytes: u64,
 }
 
 impl Default for Address {
@@ -538,6 +542,7 @@ impl Default for Address {
             per_op: false,
             run_length: 1,
             zones: Vec::new(),
+            base_bytes: 0,
         }
     }
 }

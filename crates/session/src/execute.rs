@@ -83,6 +83,21 @@ pub fn execute(request: &Request, face: &mut dyn Face, stop: &StopFlag) -> Resul
     life.finish(lived)
 }
 
+/// Closes all targets and removes the files that were only made for this run (`unlink=1`); gives what went wrong.
+fn unlink(plan: &Plan, targets: Vec<Option<Opened>>) -> Vec<String> {
+    let ours = plan
+        .targets
+        .iter()
+        .zip(&targets)
+        .filter(|(spec, target)| spec.unlink && target.as_ref().is_some_and(|target| target.created));
+    let mut paths: Vec<PathBuf> = ours.map(|(spec, _)| spec.path.clone()).collect();
+    drop(targets);
+    paths.sort();
+    paths.dedup();
+    let failures = paths.into_iter().filter_map(|path| std::fs::remove_file(&path).err().map(|error| (path, error)));
+    failures.map(|(path, error)| format!("failed to remove {} (unlink=1): {error}", path.display())).collect()
+}
+
 /// How often all runs are done, as far as it is known before.
 fn rounds_of(plan: &Plan) -> usize {
     match plan.settings.repeat {
@@ -385,8 +400,9 @@ impl Life<'_, '_> {
             ending = Ending::RecordingIncomplete;
         }
         let directory = self.request.directory.clone();
-        drop(self.targets);
+        let unlinked = unlink(self.plan, self.targets);
         let (sealed, mut messages) = self.spine.close(ending.word(), broken.is_none());
+        messages.extend(unlinked);
         if let Err(error) = &sealed {
             ending = Ending::RecordingIncomplete;
             messages.push(format!(

@@ -17,6 +17,7 @@ mod rows;
 mod run_loop;
 mod show;
 mod spine;
+mod steady;
 mod stop;
 mod trace;
 mod watch;

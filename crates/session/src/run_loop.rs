@@ -3,6 +3,7 @@
 use crate::SessionError;
 use crate::rows::{Stretch, Sum, Totals};
 use crate::spine::Spine;
+use crate::steady::Watch;
 use crate::stop::StopFlag;
 use collect::Sampler;
 use engine::{Harvest, Input, Options, Pace, Running};
@@ -75,6 +76,7 @@ struct Under<'a, 'b> {
     phase: &'static str,
     measured_ns: u64,
     last_backlog: u64,
+    steady: Option<Watch>,
     /// The monitor file as it was when the run began: what an earlier run was told is not said again.
     monitor_before: Option<(u64, i64, i64)>,
 }
@@ -115,6 +117,7 @@ pub(crate) fn execute(
         phase: first,
         measured_ns: 0,
         last_backlog: 0,
+        steady: context.run.stop.steady.map(Watch::new),
         monitor_before: monitor_state(context.plan),
     };
     under.spine.phase(context, first, "start", clock::now_ns())?;
@@ -157,6 +160,13 @@ impl Under<'_, '_> {
             }
             if let Some(cause) = self.should_end() {
                 return Ok(cause);
+            }
+            if let Some(watch) = self.steady.as_mut().filter(|_| self.phase == "measure") {
+                watch.add(&harvest);
+                if let Some(sentence) = watch.attained() {
+                    self.spine.note("steady", &format!("{}: {sentence}", self.context.title))?;
+                    return Ok(Cause::Done);
+                }
             }
             if phase_end_ns.is_some_and(|end| until_ns >= end) {
                 if self.phase != "warmup" {

@@ -59,6 +59,8 @@ pub struct Opened {
     pub direct: bool,
     /// Bytes that were never written and that must be before reads make sense.
     pub fill: Option<Range<u64>>,
+    /// Was the file made by opening it?
+    pub created: bool,
     /// What the user should know, as sentences.
     pub notes: Vec<String>,
     io: OwnedFd,
@@ -225,6 +227,7 @@ fn open_file(spec: &TargetSpec, node: &Node, existing: Existing, extra: OFlags) 
 fn open_created(spec: &TargetSpec, created: &Created<'_>, bytes: u64, extra: OFlags) -> Result<Opened, ErrorKind> {
     let io = open_node(&created.node, OFlags::RDWR | extra)?;
     let mut opened = describe(spec, &created.node, io, extra.contains(OFlags::DIRECT), bytes)?;
+    opened.created = true;
     opened.writable = true;
     opened._claim = Some(Arc::clone(&created.claim));
     if let Some(reason) = &created.unmarked {
@@ -276,6 +279,7 @@ fn describe(spec: &TargetSpec, node: &Node, io: OwnedFd, direct: bool, size_byte
         writable: false,
         direct,
         fill: None,
+        created: false,
         notes: Vec::new(),
         io,
         mark: None,

@@ -1,6 +1,5 @@
 //! Definitions into runs: which workloads, every combination of the loops, every rate.
 
-use super::context::Context;
 use super::names::Names;
 use super::run::{BurstKind, Definition, Loop, RateParam, RateValue};
 use super::scan::Text;
@@ -8,6 +7,7 @@ use super::shares;
 use super::storage::Storage;
 use super::value::Number;
 use super::workload::{Work, order_of};
+use crate::context::Context;
 use crate::diagnostic::Diagnostic;
 use plan::{Address, Arrivals, Burst, Content, Distribution, OpMix, Order, Rate, Run, Span, TransferSize, Workload};
 use std::collections::BTreeSet;

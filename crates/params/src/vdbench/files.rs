@@ -1,6 +1,5 @@
 //! File system definitions and workloads (`fsd=`, `fwd=`) and replay groups: checked, not built yet.
 
-use super::context::Context;
 use super::keys::{Effect, resolve};
 use super::names::Names;
 use super::scan::{Param, Text};
@@ -8,6 +7,7 @@ use super::shared::{self, DedupParams};
 use super::statement::{self, Statement};
 use super::storage::TARGETS_MAX;
 use super::value::{self, Unit};
+use crate::context::Context;
 use crate::diagnostic::Diagnostic;
 use std::collections::BTreeSet;
 

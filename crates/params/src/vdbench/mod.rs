@@ -3,7 +3,6 @@
 //! `source` makes lines, `scan` parameters, `statement` definitions; one file per section reads these; `expand` and
 //! `shares` make runs of them, and this file the plan. `keys` holds every keyword.
 
-mod context;
 mod expand;
 mod files;
 mod general;
@@ -19,10 +18,10 @@ mod storage;
 mod value;
 mod workload;
 
+use crate::context::Context;
 use crate::diagnostic::{Diagnostic, Severity};
 use crate::loader::Loader;
 use crate::quick::{QuickTest, quick_test};
-use context::Context;
 use expand::Material;
 use general::General;
 use keys::Section;
@@ -247,6 +246,7 @@ fn target(storage: &Storage) -> TargetSpec {
         offset_bytes: storage.offset_bytes,
         align_bytes: storage.align_bytes,
         skip_first_block: storage.raw(),
+        unlink: false,
         span: storage.span,
     }
 }

@@ -1,7 +1,7 @@
 //! Lists of names: exact, wildcards, and ranges of names with a number at the end.
 
-use super::context::Context;
 use super::scan::Text;
+use crate::context::Context;
 use crate::diagnostic::Diagnostic;
 use crate::suggest::did_you_mean;
 use std::collections::{BTreeSet, HashMap};

@@ -1,12 +1,12 @@
 //! Run definitions: `rd=`.
 
-use super::context::Context;
 use super::keys::FILE_OPERATIONS;
 use super::scan::{Param, Text};
 use super::shared;
 use super::statement::{self, Statement};
 use super::value::{self, Number, Unit};
 use super::workload::{DEFINITIONS_MAX, SEEK_WORDS, order_of, transfer_bytes};
+use crate::context::Context;
 use crate::diagnostic::Diagnostic;
 use plan::{Command, DataLimit, Gaps, Objective, OpenFlags, Span, Stop};
 

@@ -1,8 +1,8 @@
 //! Lines into parameters: `keyword=value`, `keyword=(value,value,…)`.
 
-use super::context::Context;
 use super::keys;
 use super::source::Line;
+use crate::context::Context;
 use crate::diagnostic::Diagnostic;
 use plan::Span;
 

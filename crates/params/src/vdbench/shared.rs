@@ -1,8 +1,8 @@
 //! Parameters that stand in several sections: open flags, ranges, commands, duplication.
 
-use super::context::Context;
 use super::scan::{Param, Text};
 use super::value::{self, Number, Unit};
+use crate::context::Context;
 use crate::diagnostic::Diagnostic;
 use crate::suggest::did_you_mean;
 use plan::{AddressRange, Bound, Command, Dedup, DedupSets, Objective, OpenFlags};

@@ -1,7 +1,7 @@
 //! Who gets which part of a run's rate: `skew=`, and `iorate=` with `priority=`.
 
-use super::context::Context;
 use super::workload::Work;
+use crate::context::Context;
 use crate::diagnostic::Diagnostic;
 use plan::Span;
 use std::collections::BTreeMap;

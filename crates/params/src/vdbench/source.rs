@@ -1,7 +1,7 @@
 //! Files into lines: comments, includes, `eof`, variables; every byte keeps the place that it came from.
 
-use super::context::Context;
 use super::scan::{Param, Scanner};
+use crate::context::Context;
 use crate::diagnostic::Diagnostic;
 use crate::loader::{LoadError, Loader};
 use crate::sniff::{Format, sniff};

@@ -1,8 +1,8 @@
 //! Parameters into definitions: each `sd=`, `wd=`, `rd=` … with what belongs to it, in the order of sections.
 
-use super::context::Context;
 use super::keys::{Section, resolve};
 use super::scan::{Param, Text};
+use crate::context::Context;
 use crate::diagnostic::Diagnostic;
 use plan::Span;
 

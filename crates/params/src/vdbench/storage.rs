@@ -1,10 +1,10 @@
 //! Storage definitions: `sd=`.
 
-use super::context::Context;
 use super::scan::{Param, Text};
 use super::shared::{self, DedupParams};
 use super::statement::{self, Statement};
 use super::value::{self, Unit};
+use crate::context::Context;
 use crate::diagnostic::Diagnostic;
 use plan::{AddressRange, OpenFlags, Span};
 

@@ -1,7 +1,7 @@
 //! Values of parameters: numbers with their suffixes, ranges, words; each complains about its own place.
 
-use super::context::Context;
 use super::scan::{Param, Text};
+use crate::context::Context;
 use crate::diagnostic::Diagnostic;
 use crate::suggest::did_you_mean;
 use plan::Span;

@@ -1,11 +1,11 @@
 //! Workload definitions: `wd=`.
 
-use super::context::Context;
 use super::keys::Section;
 use super::scan::{Param, Text};
 use super::shared;
 use super::statement::{self, Statement};
 use super::value::{self, Number, Unit};
+use crate::context::Context;
 use crate::diagnostic::Diagnostic;
 use plan::{AddressRange, Distribution, OpenFlags, Order, Span, TransferSize};
 

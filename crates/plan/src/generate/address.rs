@@ -7,7 +7,7 @@ use super::sequential::{Steps, Streams, segments};
 use super::skew::Skew;
 use super::space::{Grid, Space};
 use super::{GenerateError, Part, floor_u64};
-use crate::spec::{Distribution, Order, Workload};
+use crate::spec::{Bound, Distribution, Order, Workload};
 
 /// Chooses addresses of one workload on one target, hit area aside.
 #[derive(Clone, Debug)]
@@ -175,16 +175,15 @@ impl Zones {
         let (max, total) = (u64::from(setting.sizes.max()), space.bytes());
         let (mut from, mut upto, mut out) = (0, 0.0, Vec::with_capacity(zones.len()));
         for &(share, end) in zones {
-            if !(share >= 0.0 && (0.0..=1.0).contains(&end) && sum > 0.0) {
-                let what = "the share or the end of a zone";
-                return Err(value_error(
-                    setting.workload,
-                    what,
-                    share.min(end),
-                    "a share of 0 or more, an end up to 1",
-                ));
+            if !(share >= 0.0 && sum > 0.0) {
+                let what = "the share of a zone";
+                return Err(value_error(setting.workload, what, share, "0 or more, and more in one of them"));
             }
-            let to = if end >= 1.0 { total } else { floor_u64(total as f64 * end) };
+            let to = match end {
+                Bound::Bytes(bytes) => bytes.min(total),
+                Bound::Fraction(end) if end >= 1.0 => total,
+                Bound::Fraction(end) => floor_u64(total as f64 * end),
+            };
             let zone = space.slice(from, to);
             upto += share / sum;
             if share > 0.0 {

@@ -93,7 +93,8 @@ impl Operations {
             })
         };
         must_hold(&space)?;
-        let range_bytes = space.bytes();
+        // What is left over at the end of a range is not reached.
+        let range_bytes = space.bytes() - space.bytes() % u64::from(sizes.min());
         let (hits, space) = Hits::split(workload, target.hit_area_bytes / block * block, space, align)?;
         must_hold(&space)?;
         if let Some(hits) = &hits {
@@ -107,7 +108,7 @@ impl Operations {
             None
         };
         let flushes = Flushes::new(workload)?;
-        let offset_bytes = target.offset_bytes;
+        let offset_bytes = target.offset_bytes + workload.address.base_bytes;
         Ok(Self { rng, ops, sizes, places, own_places, hits, offset_bytes, range_bytes, flushes, ended: false })
     }
 
@@ -177,8 +178,9 @@ fn alignment(workload: &Workload, target: &TargetSpec, block: u64) -> Result<Opt
     if let Some(align) = align.filter(|align| align % block != 0) {
         return Err(value_error(workload, "the alignment in bytes", align as f64, "a multiple of the target's block"));
     }
-    if !target.offset_bytes.is_multiple_of(block) {
-        let (what, value) = ("the offset of the target in bytes", target.offset_bytes as f64);
+    let offset = target.offset_bytes.saturating_add(workload.address.base_bytes);
+    if !offset.is_multiple_of(block) {
+        let (what, value) = ("the offset in bytes", offset as f64);
         return Err(value_error(workload, what, value, "a multiple of the target's block"));
     }
     Ok(align)

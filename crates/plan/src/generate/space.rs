@@ -81,7 +81,10 @@ impl Space {
     /// What `workload` may use of a target: the target's range and the workload's, block-aligned.
     pub(crate) fn of(workload: &Workload, target: &TargetSpec, geometry: Geometry) -> Result<Self, GenerateError> {
         let block = u64::from(geometry.block_bytes.max(1));
-        let size = geometry.size_bytes.min(target.size_bytes.unwrap_or(u64::MAX)).saturating_sub(target.offset_bytes);
+        let size = geometry
+            .size_bytes
+            .min(target.size_bytes.unwrap_or(u64::MAX))
+            .saturating_sub(target.offset_bytes.saturating_add(workload.address.base_bytes));
         let whole = Extent { start: if target.skip_first_block { block.max(512) } else { 0 }, end: size };
         let arcs = |range: Option<AddressRange>| arcs(range, target, size, block);
         let mut space = Self { block, ..Self::default() };

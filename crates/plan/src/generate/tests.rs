@@ -17,6 +17,7 @@ pub(super) fn target() -> TargetSpec {
         offset_bytes: 0,
         align_bytes: None,
         skip_first_block: false,
+        unlink: false,
         span: Span::default(),
     }
 }

@@ -1,7 +1,7 @@
 //! Which target of a job is next, and when the job has done all it was to do.
 
-use super::Operation;
 use super::rng::{Rng, derive};
+use super::{Operation, floor_u64};
 use crate::job::{Job, Turn};
 
 /// Chooses targets and counts what a job may still do.
@@ -23,6 +23,8 @@ impl Turns {
     /// The order of a job over targets with ranges of this many bytes.
     pub fn new(job: &Job, ranges: Vec<u64>, seed: u64) -> Self {
         let ended = vec![false; ranges.len()];
+        let all: u64 = ranges.iter().sum();
+        let passes = job.passes.map(|passes| floor_u64(all as f64 * passes));
         let mut this = Self {
             turn: job.turn,
             rng: Rng::new(derive(seed, 0x7475_726e)),
@@ -31,7 +33,7 @@ impl Turns {
             ended,
             left_here: 0,
             operations_left: job.operations,
-            bytes_left: job.bytes,
+            bytes_left: job.bytes.into_iter().chain(passes).min(),
         };
         this.go_on();
         this
@@ -125,6 +127,8 @@ mod tests {
     fn a_job_ends_with_its_bytes_or_operations() {
         let limited = Job { bytes: Some(10_000), ..Job::new(1) };
         assert_eq!(order(&limited, &[1], 100).len(), 3, "what was begun is finished");
+        let twice = Job { passes: Some(2.0), ..Job::new(1) };
+        assert_eq!(order(&twice, &[8192, 4096], 100).len(), 6);
         let counted = Job { operations: Some(7), ..Job::new(1) };
         assert_eq!(order(&counted, &[1, 1], 100).len(), 7);
     }

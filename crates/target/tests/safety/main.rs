@@ -29,6 +29,7 @@ pub(crate) fn spec(path: &Path, size_bytes: Option<u64>) -> TargetSpec {
         offset_bytes: 0,
         align_bytes: None,
         skip_first_block: false,
+        unlink: false,
         span: Span::default(),
     }
 }

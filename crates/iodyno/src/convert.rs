@@ -1,0 +1,52 @@
+//! `iodyno convert`.
+
+use crate::args::{ConvertArgs, LanguageArg};
+use crate::exit::{Failure, PARAMETERS};
+use crate::run::{read_files, split_inputs};
+use params::{Format, Options};
+use std::path::Path;
+
+/// Writes the plan of a parameter file in the other language; what cannot be said there goes to standard error.
+pub(crate) fn run(args: &ConvertArgs) -> Result<u8, Failure> {
+    let (files, variables) = split_inputs(&args.inputs);
+    let options = Options { variables, ..Options::default() };
+    let (plan, format) = read_files(&files, &[], &options)?;
+    let wanted = args.to.or_else(|| args.output.as_deref().and_then(by_ending)).unwrap_or(match format {
+        Format::Fio => LanguageArg::Vdbench,
+        Format::Vdbench | Format::Unknown => LanguageArg::Fio,
+    });
+    let (printed, comment) = match wanted {
+        LanguageArg::Vdbench => {
+            return Err(Failure::new(PARAMETERS, "writing Vdbench's language is not built yet; --to fio is"));
+        }
+        LanguageArg::Fio => (params::print_fio(&plan), '#'),
+    };
+    for sentence in &printed.unsaid {
+        eprintln!("iodyno: not said: {sentence}");
+    }
+    let mut text = String::new();
+    let names: Vec<String> = files.iter().map(|file| file.display().to_string()).collect();
+    text.push_str(&format!("{comment} {} by `iodyno convert`\n", names.join(", ")));
+    for sentence in &printed.unsaid {
+        text.push_str(&format!("{comment} not said: {sentence}\n"));
+    }
+    text.push_str(&printed.text);
+    match args.output.as_deref() {
+        None => print!("{text}"),
+        Some(path) if path.exists() && !args.force => {
+            let message = format!("{} exists; name another file, or add --force", path.display());
+            return Err(Failure::new(PARAMETERS, message));
+        }
+        Some(path) => std::fs::write(path, text)
+            .map_err(|error| Failure::new(1, format!("failed to write {}: {error}", path.display())))?,
+    }
+    Ok(0)
+}
+
+fn by_ending(path: &Path) -> Option<LanguageArg> {
+    match path.extension()?.to_str()? {
+        "fio" | "job" | "ini" => Some(LanguageArg::Fio),
+        "vdb" | "vdbench" | "parm" | "txt" => Some(LanguageArg::Vdbench),
+        _ => None,
+    }
+}

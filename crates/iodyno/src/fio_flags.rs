@@ -1,0 +1,65 @@
+//! fio's options as flags of `iodyno run`, made from the same list that job files are read by.
+
+use clap::{Arg, ArgAction, ArgMatches, Command};
+use params::{Effect, FIO_OPTIONS, FioOption};
+
+/// What an option is called inside of clap, apart from flags of our own.
+fn id(option: &FioOption) -> String {
+    format!("fio.{}", option.name)
+}
+
+/// Adds the flags to `run`.
+pub(crate) fn augment(command: Command) -> Command {
+    command.mut_subcommand("run", |run| {
+        FIO_OPTIONS
+            .iter()
+            // There is a flag of that name already, for both languages.
+            .filter(|option| option.name != "fail_if")
+            .fold(run, |run, option| run.arg(flag(option)))
+    })
+}
+
+fn flag(option: &FioOption) -> Arg {
+    let long = option.name.replace('_', "-");
+    let example = if option.value.is_empty() { format!("--{long}") } else { format!("--{long} {}", option.example) };
+    let help = match option.effect {
+        Effect::Plan => format!("{} [{example}]", option.help),
+        Effect::Note(_) if option.name == "name" => format!("Begins a job of this name [{example}]"),
+        Effect::Note(why) => format!("No effect: {why}"),
+        Effect::Refused(why) => format!("Refused: {why}"),
+        Effect::NotBuilt(why) => format!("Not yet: {why}"),
+    };
+    let other_names = option.aliases.iter().copied().chain([option.name]);
+    let mut aliases: Vec<String> =
+        other_names.flat_map(|name| [name.to_string(), name.replace('_', "-")]).filter(|name| *name != long).collect();
+    aliases.sort();
+    aliases.dedup();
+    let arg = Arg::new(id(option))
+        .long(long)
+        .aliases(aliases)
+        .help(help)
+        .help_heading(option.task.heading())
+        .action(ArgAction::Append)
+        .allow_hyphen_values(true)
+        .hide_short_help(true)
+        .hide(!matches!(option.effect, Effect::Plan) && option.name != "name");
+    if option.value.is_empty() {
+        // `--direct`, `--direct=1`, and as people type it: `--direct 1` would be a parameter file of that name.
+        arg.num_args(0..=1).require_equals(true).default_missing_value("1").value_name("0|1")
+    } else {
+        arg.num_args(1).value_name(option.value)
+    }
+}
+
+/// The flags that were given, in their order.
+pub(crate) fn given(matches: &ArgMatches) -> Vec<(String, Option<String>)> {
+    let Some(run) = matches.subcommand_matches("run") else { return Vec::new() };
+    let mut found: Vec<(usize, String, String)> = Vec::new();
+    for option in FIO_OPTIONS.iter().filter(|option| option.name != "fail_if") {
+        let id = id(option);
+        let (Some(values), Some(places)) = (run.get_many::<String>(&id), run.indices_of(&id)) else { continue };
+        found.extend(places.zip(values).map(|(at, value)| (at, option.name.to_string(), value.clone())));
+    }
+    found.sort();
+    found.into_iter().map(|(_, name, value)| (name, Some(value))).collect()
+}

@@ -1,0 +1,366 @@
+//! Every option of fio's that is known here: the one list from which files are read, flags are made and docs are written.
+
+/// What an option is for: the headings of `--help` and of docs/fio.md.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub enum Task {
+    /// What is read or written.
+    Target,
+    /// Which operations, where, how large.
+    Shape,
+    /// What writes carry.
+    Content,
+    /// How I/O is issued, by how many.
+    Engine,
+    /// How fast.
+    Pace,
+    /// When it begins and ends.
+    Time,
+    /// Data validation.
+    Verify,
+    /// Recorded loads.
+    Replay,
+    /// CPUs, memory, priorities.
+    Placement,
+    /// What fio prints.
+    Output,
+}
+
+impl Task {
+    /// All, in the order of the docs.
+    pub const ALL: [Self; 10] = [
+        Self::Target,
+        Self::Shape,
+        Self::Content,
+        Self::Engine,
+        Self::Pace,
+        Self::Time,
+        Self::Verify,
+        Self::Replay,
+        Self::Placement,
+        Self::Output,
+    ];
+
+    /// Heading.
+    pub fn heading(self) -> &'static str {
+        match self {
+            Self::Target => "Target, in fio's words (--name mix --filename /data/test --size 8g)",
+            Self::Shape => "Shape, in fio's words (--rw randrw --rwmixread 70 --bs 8k)",
+            Self::Content => "Content, in fio's words (--buffer_compress_percentage 50)",
+            Self::Engine => "Engine, in fio's words (--iodepth 32 --numjobs 4 --direct 1)",
+            Self::Pace => "Pace, in fio's words (--rate-iops 20000)",
+            Self::Time => "Time, in fio's words (--runtime 30s --time-based)",
+            Self::Verify => "Data validation, in fio's words (not built yet: refused with a sentence)",
+            Self::Replay => "Replay, in fio's words (not built yet: refused with a sentence)",
+            Self::Placement => "Placement, in fio's words (--cpus-allowed 0-3)",
+            Self::Output => "Output of fio's (accepted, without effect: --name is the exception)",
+        }
+    }
+}
+
+/// What becomes of an option.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Effect {
+    /// It is part of the plan.
+    Plan,
+    /// It changes nothing here; why.
+    Note(&'static str),
+    /// It would change the load and cannot be had; what to do instead.
+    Refused(&'static str),
+    /// Understood and not built yet: the plan holds a sentence that stops the run.
+    NotBuilt(&'static str),
+}
+
+/// One option.
+#[derive(Clone, Copy, Debug)]
+pub struct FioOption {
+    /// fio's name.
+    pub name: &'static str,
+    /// Its other names.
+    pub aliases: &'static [&'static str],
+    /// Heading.
+    pub task: Task,
+    /// What stands behind the `=`; empty: a switch, which may also have 0 or 1.
+    pub value: &'static str,
+    /// One line.
+    pub help: &'static str,
+    /// A value that it takes.
+    pub example: &'static str,
+    /// What becomes of it.
+    pub effect: Effect,
+}
+
+const fn plan(
+    name: &'static str,
+    aliases: &'static [&'static str],
+    task: Task,
+    (value, example): (&'static str, &'static str),
+    help: &'static str,
+) -> FioOption {
+    FioOption { name, aliases, task, value, help, example, effect: Effect::Plan }
+}
+
+const fn other(
+    name: &'static str,
+    aliases: &'static [&'static str],
+    task: Task,
+    (value, example): (&'static str, &'static str),
+    effect: Effect,
+) -> FioOption {
+    let help = match effect {
+        Effect::Note(why) | Effect::Refused(why) | Effect::NotBuilt(why) => why,
+        Effect::Plan => "",
+    };
+    FioOption { name, aliases, task, value, help, example, effect }
+}
+
+use Effect::{NotBuilt, Note, Refused};
+use Task::{Content, Engine, Output, Pace, Placement, Replay, Shape, Target, Time, Verify};
+
+const SWITCH: (&str, &str) = ("", "1");
+const VERIFY: Effect = NotBuilt("data validation (verify=) is not built yet");
+const VERIFY_DETAIL: Effect = Note("a detail of verify=, which is not built yet; alone it has no effect");
+const REPLAY: Effect = NotBuilt("replay (read_iolog=) is not built yet");
+const REPLAY_DETAIL: Effect = Note("a detail of read_iolog=, which is not built yet; alone it has no effect");
+const LOG: Effect =
+    Note("every interval is in the recording with its whole histograms; `iodyno export` gives the rows");
+const PERCENTILES: Effect =
+    Note("percentiles of response and service time are always kept, any of them can be asked for later");
+const LATENCIES: Effect = Note("response and service time are always measured; they cost some nanoseconds");
+const ALWAYS: Effect = Note("always so here");
+
+/// The list.
+#[rustfmt::skip]
+pub const OPTIONS: &[FioOption] = &[
+    // Target
+    plan("filename", &[], Target, ("FILE[:FILE]", "/data/test"), "Files or devices, separated by colons (\\: is a colon)"),
+    plan("directory", &[], Target, ("DIR[:DIR]", "/data"), "Where files without a path are; jobs take the directories in turn"),
+    plan("filename_format", &[], Target, ("FORMAT", "$jobname.$jobnum.$filenum"), "Names of files that filename does not give: $jobname, $clientuid, $jobnum, $filenum"),
+    plan("nrfiles", &["nr_files"], Target, ("N", "4"), "Files per job, when filename does not name them"),
+    plan("filesize", &[], Target, ("SIZE[-SIZE]", "1g"), "Size of each file; a range gives each file a size of its own"),
+    plan("size", &[], Target, ("SIZE|N%", "8g"), "Bytes of a job over all its files, and how much it does in one loop; N% of the target's size"),
+    plan("io_size", &["io_limit"], Target, ("SIZE|N%", "1g"), "How much a job does, when that is not its size"),
+    plan("offset", &["fileoffset"], Target, ("SIZE|N%", "1m"), "Where in the file a job begins"),
+    plan("offset_increment", &[], Target, ("SIZE|N%", "1g"), "Each of a job's copies (numjobs) begins so much further on"),
+    other("openfiles", &[], Target, ("N", "8"), Note("all files are opened once, before the run")),
+    plan("file_service_type", &[], Target, ("TYPE[:N]", "random:4"), "Which file is next: roundrobin, random or sequential; every N operations"),
+    other("fallocate", &[], Target, ("MODE", "none"), Note("files that are created are written once before the run, so that reads do not measure holes")),
+    plan("unlink", &[], Target, SWITCH, "Remove the files at the end, if this run created them"),
+    other("overwrite", &[], Target, SWITCH, ALWAYS),
+    other("create_on_open", &[], Target, SWITCH, Note("files are created and filled before the run, outside of what is measured")),
+    other("create_serialize", &[], Target, SWITCH, Note("files are created and filled before the run, outside of what is measured")),
+    other("create_fsync", &[], Target, SWITCH, Note("files are created and filled before the run, outside of what is measured")),
+    plan("readonly", &[], Target, SWITCH, "Refuse every job that would write or trim"),
+    plan("allow_file_create", &[], Target, ("0|1", "0"), "0: files must exist and be long enough"),
+    other("allow_mounted_write", &[], Target, SWITCH, Note("a mounted device is only written with --destroy DEVICE")),
+    other("invalidate", &[], Target, SWITCH, Note("the page cache is left as it is; use direct=1, or drop it before the run")),
+    // Shape
+    plan("rw", &["readwrite"], Shape, ("PATTERN[:N]", "randrw"), "read, write, trim, randread, randwrite, randtrim, rw, randrw or trimwrite; N: a gap (sequential) or operations per random place"),
+    plan("rwmixread", &[], Shape, ("PERCENT", "70"), "Reads among reads and writes, default 50"),
+    plan("rwmixwrite", &[], Shape, ("PERCENT", "30"), "Writes among reads and writes"),
+    plan("bs", &["blocksize"], Shape, ("SIZE[,SIZE[,SIZE]]", "8k"), "Transfer size, of reads, writes and trims; default 4k"),
+    plan("bsrange", &["blocksize_range"], Shape, ("SIZE-SIZE", "4k-64k"), "Transfer sizes between these, in multiples of the smaller"),
+    plan("bssplit", &[], Shape, ("SIZE/PERCENT:…", "4k/70:64k/30"), "Transfer sizes with their shares; what has no share divides the rest"),
+    plan("blockalign", &["ba"], Shape, ("SIZE", "4k"), "Addresses are multiples of this; default the smallest transfer"),
+    plan("bs_unaligned", &["blocksize_unaligned"], Shape, SWITCH, "Sizes of a range need not be multiples of the smaller"),
+    other("randrepeat", &["allrandrepeat"], Shape, ("0|1", "1"), Note("random choices are the same in every execution; `--seed N` or randseed=N gives others")),
+    plan("randseed", &[], Shape, ("N", "1234"), "Seed of every random choice"),
+    plan("random_distribution", &[], Shape, ("KIND", "zipf:1.2"), "random, zipf:THETA, pareto:H, normal:PERCENT, zoned:SHARE/PERCENT:… or zoned_abs:SHARE/SIZE:…"),
+    plan("percentage_random", &[], Shape, ("PERCENT", "60"), "How much of a random pattern is random, the rest follows on"),
+    plan("norandommap", &[], Shape, SWITCH, "Random places may come again before all have been visited"),
+    other("softrandommap", &[], Shape, SWITCH, Note("no map is needed: places are visited exactly once by a permutation that takes no memory")),
+    other("random_generator", &[], Shape, ("NAME", "tausworthe64"), Note("all places are visited exactly once by a permutation; other choices come from xoshiro256++")),
+    plan("fsync", &[], Shape, ("N", "32"), "fsync after every N writes"),
+    plan("fdatasync", &[], Shape, ("N", "32"), "fdatasync after every N writes"),
+    plan("end_fsync", &[], Shape, SWITCH, "fsync at the end of a job"),
+    plan("fsync_on_close", &[], Shape, SWITCH, "fsync at the end of a job"),
+    plan("sync", &[], Shape, ("MODE", "dsync"), "Writes are durable when they complete: 1 or sync (O_SYNC), dsync (O_DSYNC), 0 or none"),
+    plan("direct", &[], Shape, SWITCH, "Past the page cache (O_DIRECT)"),
+    plan("buffered", &[], Shape, ("0|1", "0"), "The opposite of direct"),
+    other("atomic", &[], Shape, SWITCH, Refused("there are no atomic writes here: leave it out")),
+    // Content
+    plan("zero_buffers", &[], Content, SWITCH, "Write zeroes"),
+    other("refill_buffers", &[], Content, SWITCH, Note("every write has data of its own, the same for the same place")),
+    other("scramble_buffers", &[], Content, SWITCH, Note("every write has data of its own, the same for the same place")),
+    plan("buffer_pattern", &[], Content, ("PATTERN", "\"abcd\""), "Write this over and over: \"text\", 0xhex, a decimal byte, 'file'"),
+    plan("buffer_compress_percentage", &[], Content, ("PERCENT", "50"), "How much a compressor can save"),
+    other("buffer_compress_chunk", &[], Content, ("SIZE", "4k"), Note("the compressible part is spread evenly over every 4 KiB")),
+    plan("dedupe_percentage", &[], Content, ("PERCENT", "30"), "How many blocks are copies of others"),
+    // Engine
+    plan("ioengine", &[], Engine, ("NAME", "io_uring"), "io_uring or libaio (both io_uring here), psync, sync, vsync, pvsync, pvsync2 (one at a time)"),
+    plan("iodepth", &[], Engine, ("N", "32"), "Operations in flight per job"),
+    plan("iodepth_low", &[], Engine, ("N", "8"), "When all are in flight, wait until so few are left"),
+    other("iodepth_batch", &["iodepth_batch_submit"], Engine, ("N", "8"), Note("what is due is always submitted at once, up to 32 with one system call")),
+    other("iodepth_batch_complete_min", &["iodepth_batch_complete"], Engine, ("N", "1"), Note("what has completed is always taken at once")),
+    other("iodepth_batch_complete_max", &[], Engine, ("N", "16"), Note("what has completed is always taken at once")),
+    other("registerfiles", &[], Engine, SWITCH, ALWAYS),
+    other("fixedbufs", &[], Engine, SWITCH, ALWAYS),
+    other("sqthread_poll", &[], Engine, SWITCH, Note("submission by a kernel thread is not used; the load is the same")),
+    other("sqthread_poll_cpu", &[], Engine, ("N", "1"), Note("submission by a kernel thread is not used; the load is the same")),
+    other("hipri", &[], Engine, SWITCH, Note("completions come by interrupt; the load is the same")),
+    other("nonvectored", &[], Engine, SWITCH, ALWAYS),
+    other("io_submit_mode", &[], Engine, ("MODE", "offload"), Note("submission never waits for completion (as with offload)")),
+    plan("numjobs", &[], Engine, ("N", "4"), "Copies of the job, side by side"),
+    other("thread", &[], Engine, SWITCH, ALWAYS),
+    plan("stonewall", &["wait_for_previous"], Engine, SWITCH, "Begin when all jobs before have ended: a run of its own"),
+    plan("wait_for", &[], Engine, ("JOB", "fill"), "Begin when this job has ended"),
+    other("new_group", &[], Engine, SWITCH, Note("jobs are always recorded apart; group them when you ask")),
+    // Pace
+    plan("rate", &[], Pace, ("SIZE[,SIZE]", "10m"), "Bytes per second, of reads and of writes, on time whatever the target does"),
+    plan("rate_iops", &[], Pace, ("N[,N]", "20000"), "Operations per second, of reads and of writes, on time whatever the target does"),
+    plan("rate_process", &[], Pace, ("KIND", "poisson"), "linear: equal gaps (the default), poisson: exponential gaps"),
+    plan("rate_min", &["ratemin"], Pace, ("SIZE[,SIZE]", "5m"), "Fail when fewer bytes per second were done (an objective)"),
+    plan("rate_iops_min", &[], Pace, ("N[,N]", "1000"), "Fail when fewer operations per second were done (an objective)"),
+    plan("thinktime", &[], Pace, ("TIME", "500us"), "Pause after thinktime_blocks operations; plain numbers are µs"),
+    plan("thinktime_blocks", &[], Pace, ("N", "8"), "Operations between pauses, default 1"),
+    other("thinktime_blocks_type", &[], Pace, ("TYPE", "complete"), Note("a pause begins when everything in flight has completed")),
+    plan("thinktime_iotime", &[], Pace, ("TIME", "100ms"), "Time between pauses; plain numbers are seconds"),
+    other("thinktime_spin", &[], Pace, ("TIME", "10us"), Note("pauses cost no CPU time")),
+    plan("latency_target", &[], Pace, ("TIME", "2ms"), "Look for the greatest depth that keeps this service time; plain numbers are µs"),
+    plan("latency_window", &[], Pace, ("TIME", "5s"), "How long each depth is tried; plain numbers are µs"),
+    plan("latency_percentile", &[], Pace, ("PERCENT", "99.9"), "How many operations must keep it, default 100"),
+    plan("latency_run", &[], Pace, SWITCH, "Go on at the depth that was found"),
+    plan("flow", &[], Pace, ("WEIGHT", "8"), "Jobs of one flow_id do operations in proportion to their weights"),
+    plan("flow_id", &[], Pace, ("N", "1"), "Which jobs belong together"),
+    other("flow_sleep", &[], Pace, ("TIME", "100"), Note("a job that is ahead waits exactly until the others have caught up")),
+    other("flow_watermark", &[], Pace, ("N", "1024"), Note("a job that is ahead waits exactly until the others have caught up")),
+    plan("max_latency", &[], Pace, ("TIME", "50ms"), "Fail when a service time was longer (an objective); plain numbers are µs"),
+    plan("fail_if", &[], Pace, ("CONDITION", "response_ns_p99 > 5ms"), "iodyno's own: fail with exit code 5 when this comes true (docs/objectives.md)"),
+    // Time
+    plan("runtime", &["timeout"], Time, ("TIME", "30s"), "End after this time; plain numbers are seconds"),
+    plan("time_based", &[], Time, SWITCH, "Go on until runtime is over, over and over the same range"),
+    plan("ramp_time", &[], Time, ("TIME", "5s"), "Warm up so long before measuring; plain numbers are seconds"),
+    plan("startdelay", &[], Time, ("TIME[-TIME]", "10s"), "Begin so much later; plain numbers are seconds"),
+    plan("loops", &[], Time, ("N", "3"), "Do it all so many times"),
+    plan("number_ios", &[], Time, ("N", "100000"), "End after so many operations"),
+    plan("steadystate", &["ss"], Time, ("WHAT:LIMIT", "iops:5%"), "End when iops, bw or lat (or iops_slope, …) is steady"),
+    plan("steadystate_duration", &["ss_dur"], Time, ("TIME", "60s"), "For how long it must have been steady; plain numbers are seconds"),
+    plan("steadystate_ramp_time", &["ss_ramp"], Time, ("TIME", "10s"), "What is left out at the beginning; plain numbers are seconds"),
+    // Verify
+    other("verify", &[], Verify, ("METHOD", "crc32c"), VERIFY),
+    other("do_verify", &[], Verify, SWITCH, VERIFY_DETAIL),
+    other("verify_backlog", &[], Verify, ("N", "1024"), VERIFY_DETAIL),
+    other("verify_backlog_batch", &[], Verify, ("N", "64"), VERIFY_DETAIL),
+    other("verify_fatal", &[], Verify, SWITCH, VERIFY_DETAIL),
+    other("verify_dump", &[], Verify, SWITCH, VERIFY_DETAIL),
+    other("verify_async", &[], Verify, ("N", "2"), VERIFY_DETAIL),
+    other("verify_interval", &[], Verify, ("SIZE", "4k"), VERIFY_DETAIL),
+    other("verify_state_save", &[], Verify, SWITCH, VERIFY_DETAIL),
+    other("verify_only", &[], Verify, SWITCH, VERIFY),
+    other("verify_pattern", &[], Verify, ("PATTERN", "0xdeadbeef"), Refused("data is checked by stamps of its own, not by a pattern; use buffer_pattern= to write one")),
+    other("trim_percentage", &[], Verify, ("PERCENT", "10"), VERIFY),
+    other("trim_verify_zero", &[], Verify, SWITCH, VERIFY_DETAIL),
+    // Replay
+    other("read_iolog", &[], Replay, ("FILE", "trace.log"), REPLAY),
+    other("replay_no_stall", &[], Replay, SWITCH, REPLAY_DETAIL),
+    other("replay_redirect", &[], Replay, ("DEVICE", "/dev/sdb"), REPLAY_DETAIL),
+    other("replay_scale", &[], Replay, ("N", "2"), REPLAY_DETAIL),
+    other("replay_align", &[], Replay, ("SIZE", "4k"), REPLAY_DETAIL),
+    other("replay_time_scale", &[], Replay, ("PERCENT", "50"), REPLAY_DETAIL),
+    other("replay_skip", &[], Replay, ("OPS", "trim"), REPLAY_DETAIL),
+    // Placement
+    plan("cpus_allowed", &[], Placement, ("LIST", "0-3"), "CPUs that the job's thread may use"),
+    plan("cpus_allowed_policy", &[], Placement, ("POLICY", "split"), "shared: all of them; split: one for each copy of the job"),
+    plan("numa_cpu_nodes", &[], Placement, ("LIST", "0"), "NUMA nodes whose CPUs the job's thread may use"),
+    other("numa_mem_policy", &[], Placement, ("POLICY", "bind:0"), Note("buffers lie where the thread that uses them first runs")),
+    plan("prio", &[], Placement, ("0-7", "4"), "I/O priority within its class, 0 is the highest"),
+    plan("prioclass", &[], Placement, ("1-3", "2"), "I/O priority class: 1 real time, 2 best effort, 3 idle"),
+    plan("nice", &[], Placement, ("N", "5"), "Niceness of the job's thread"),
+    other("hugepage-size", &["hugepage_size"], Placement, ("SIZE", "2m"), Note("buffers are one aligned mapping, registered with io_uring")),
+    other("iomem", &["mem"], Placement, ("KIND", "malloc"), Note("buffers are one aligned mapping, registered with io_uring")),
+    other("iomem_align", &["mem_align"], Placement, ("SIZE", "4k"), Note("buffers are one aligned mapping, registered with io_uring")),
+    // Output
+    other("name", &[], Output, ("NAME", "mix"), Note("the name of the job")),
+    other("description", &[], Output, ("TEXT", "\"nightly\""), Note("kept in the recording with the file's text")),
+    other("group_reporting", &[], Output, SWITCH, Note("jobs are always recorded apart; group them when you ask")),
+    other("write_bw_log", &[], Output, ("PREFIX", "mix"), LOG),
+    other("write_lat_log", &[], Output, ("PREFIX", "mix"), LOG),
+    other("write_iops_log", &[], Output, ("PREFIX", "mix"), LOG),
+    other("write_hist_log", &[], Output, ("PREFIX", "mix"), LOG),
+    other("write_iolog", &[], Output, ("FILE", "mix.log"), Note("`iodyno trace` records every I/O while the run lasts; `iodyno export --format fio-iolog` writes it")),
+    other("log_avg_msec", &[], Output, ("MS", "1000"), LOG),
+    other("log_hist_msec", &[], Output, ("MS", "1000"), LOG),
+    other("log_hist_coarseness", &[], Output, ("N", "0"), LOG),
+    other("log_entries", &[], Output, ("N", "1024"), LOG),
+    other("log_max_value", &["log_window_value"], Output, SWITCH, LOG),
+    other("log_offset", &[], Output, SWITCH, LOG),
+    other("log_prio", &[], Output, SWITCH, LOG),
+    other("log_unix_epoch", &["log_alternate_epoch"], Output, SWITCH, LOG),
+    other("log_compression", &[], Output, ("SIZE", "1m"), LOG),
+    other("log_store_compressed", &[], Output, SWITCH, LOG),
+    other("per_job_logs", &[], Output, SWITCH, LOG),
+    other("percentile_list", &[], Output, ("LIST", "99:99.9"), PERCENTILES),
+    other("lat_percentiles", &[], Output, SWITCH, PERCENTILES),
+    other("clat_percentiles", &[], Output, SWITCH, PERCENTILES),
+    other("slat_percentiles", &[], Output, SWITCH, PERCENTILES),
+    other("significant_figures", &[], Output, ("N", "4"), PERCENTILES),
+    other("gtod_reduce", &[], Output, SWITCH, LATENCIES),
+    other("gtod_cpu", &[], Output, ("N", "0"), LATENCIES),
+    other("clocksource", &[], Output, ("NAME", "cpu"), Note("CLOCK_MONOTONIC, as everywhere in a recording")),
+    other("disable_lat", &[], Output, SWITCH, LATENCIES),
+    other("disable_clat", &[], Output, SWITCH, LATENCIES),
+    other("disable_slat", &[], Output, SWITCH, LATENCIES),
+    other("disable_bw_measurement", &["disable_bw"], Output, SWITCH, LATENCIES),
+    other("status-interval", &["status_interval"], Output, ("TIME", "1s"), Note("a line per second, live")),
+    other("eta", &[], Output, ("WHEN", "always"), Note("a line per second, live")),
+    other("output-format", &["output_format"], Output, ("FORMAT", "json"), Note("`iodyno export`, `--json` and the recording have the figures")),
+    other("bwavgtime", &[], Output, ("MS", "500"), Note("intervals are one second; change them with -i")),
+    other("iopsavgtime", &[], Output, ("MS", "500"), Note("intervals are one second; change them with -i")),
+    other("unified_rw_reporting", &[], Output, ("KIND", "mixed"), Note("reads and writes are always recorded apart, and summed on demand")),
+    other("disk_util", &[], Output, SWITCH, Note("the devices' counters are always recorded")),
+    other("stats", &[], Output, SWITCH, Note("everything is always recorded")),
+    other("error_dump", &[], Output, SWITCH, Note("failures are recorded with their places")),
+    plan("exec_prerun", &[], Output, ("COMMAND", "\"sync\""), "Run this before the job"),
+    plan("exec_postrun", &[], Output, ("COMMAND", "\"sync\""), "Run this after the job"),
+    plan("kb_base", &[], Output, ("1024|1000", "1000"), "1024: k is 1024 and ki is 1000 (fio's default); 1000: k is 1000 and ki is 1024"),
+    other("unit_base", &[], Output, ("N", "8"), Note("rates are shown in bytes")),
+];
+
+/// Options of fio's that change the load and are not here, so that they are told from mistakes in spelling.
+#[rustfmt::skip]
+pub(super) const ABSENT: &[&str] = &[
+    "bs_is_seq_rand", "cgroup", "cgroup_nodelete", "cgroup_weight", "cmdprio_bssplit", "cmdprio_class",
+    "cmdprio_percentage", "continue_on_error", "cpuchunks", "cpuload", "cpumask", "cpumode", "create_only", "cuda_io",
+    "dataplacement", "dedupe_global", "dedupe_mode", "dedupe_working_set_percentage", "donorname", "end_syncfs",
+    "error_dump", "exit_what", "exitall", "exitall_on_error", "fadvise_hint", "file_append", "fill_device", "fill_fs",
+    "gpu_dev_id", "hostname", "ignore_error", "ignore_zone_limits", "inplace", "ioscheduler", "job_max_open_zones",
+    "job_start_clock_id", "lockfile", "lockmem", "max_open_zones", "merge_blktrace_file", "num_range", "offset_align",
+    "opendir", "plids", "pool", "port", "pre_read", "priohint", "profile", "program", "protocol", "ramp_size",
+    "random_sequence_stride", "rate_cycle", "rate_ignore_thinktime", "rbdname", "read_beyond_wp",
+    "read_iolog_chunked", "readfua", "recover_zbd_write_error", "rw_sequencer", "rwmixcycle", "serialize_overlap",
+    "sg_write_mode", "sprandom", "sync_file_range", "thinkcycles", "trim_backlog", "uncached", "uid", "gid",
+    "unique_filename", "unlink_each_loop", "uri", "verb", "verify_header_seed", "verify_offset", "verify_policy",
+    "verify_write_sequence", "verifysort", "volume", "write_barrier", "write_hint", "write_mode", "writefua",
+    "zonecapacity", "zonemode", "zone_reset_frequency", "zone_reset_threshold", "zonerange", "zonesize", "zoneskip",
+    "clientname", "cmd_type", "listen", "pingpong", "md_per_io_size", "pi_act", "pi_chk", "apptag", "apptag_mask",
+    "fdp", "fdp_pli", "uring_cmd",
+];
+
+/// An option by any of its names.
+pub(crate) fn find(name: &str) -> Option<&'static FioOption> {
+    OPTIONS.iter().find(|option| option.name == name || option.aliases.contains(&name))
+}
+
+/// The name under which an option is known: of the aliases the first; others as they stand, in lower case.
+pub(super) fn canonical(name: &str) -> String {
+    let lower = name.to_ascii_lowercase();
+    find(&lower).map_or(lower, |option| option.name.to_string())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn every_name_is_there_once() {
+        let mut names: Vec<&str> =
+            OPTIONS.iter().flat_map(|option| option.aliases.iter().copied().chain([option.name])).collect();
+        names.sort_unstable();
+        let count = names.len();
+        names.dedup();
+        assert_eq!(names.len(), count);
+        for option in OPTIONS {
+            assert!(!option.help.is_empty() && !option.example.is_empty(), "{}", option.name);
+            assert!(option.value.is_empty() == (option.example == "1" && option.value.is_empty()), "{}", option.name);
+        }
+    }
+}

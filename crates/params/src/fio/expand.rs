@@ -1,0 +1,566 @@
+//! Jobs become runs: what stands between two stonewalls runs at the same time, every copy of a job is a workload.
+
+use super::options::{Options, Pattern};
+use super::source::Section;
+use super::targets::{Targets, label};
+use super::value::{Amount, PerOp};
+use crate::context::Context;
+use crate::diagnostic::Diagnostic;
+use plan::{
+    Address, AddressRange, Arrivals, Bound, Command, Content, Dedup, DedupSets, Distribution, Flow, Job, LatencyGoal,
+    Objective, OpMix, OpenFlags, Order, Placement, Rate, Run, Span, Steady, Stop, Think, TransferSize, Workload,
+};
+use std::fmt::Write as _;
+
+/// Workloads of all runs together, far above any real file.
+const WORKLOADS_MAX: usize = 20_000;
+
+/// A job section with its options, those of `[global]` included.
+pub(super) struct JobSection {
+    pub(super) name: String,
+    pub(super) span: Span,
+    pub(super) options: Options,
+}
+
+/// Applies `[global]` sections to the jobs behind them.
+pub(super) fn jobs(context: &mut Context, sections: &[Section]) -> Vec<JobSection> {
+    let mut global = Options::default();
+    let mut out: Vec<JobSection> = Vec::new();
+    for section in sections {
+        let mut options = if section.is_global() { std::mem::take(&mut global) } else { global.clone() };
+        // Units first: they decide what the other options mean.
+        let (units, others): (Vec<_>, Vec<_>) = section.lines.iter().partition(|line| line.key == "kb_base");
+        units.into_iter().chain(others).for_each(|line| options.take(context, line));
+        if section.is_global() {
+            global = options;
+            continue;
+        }
+        let name = section.lines.iter().rev().find(|line| line.key == "name").and_then(|line| line.value.clone());
+        options.stonewall |= section.first_of_file;
+        out.push(JobSection { name: name.unwrap_or_else(|| section.name.clone()), span: section.span, options });
+    }
+    out
+}
+
+/// All runs; `interval_ns` is the length of their intervals.
+pub(super) fn runs(context: &mut Context, jobs: &[JobSection], targets: &mut Targets, interval_ns: u64) -> Vec<Run> {
+    let mut groups: Vec<Vec<&JobSection>> = Vec::new();
+    let mut workloads = 0_usize;
+    for job in jobs {
+        workloads = workloads.saturating_add(job.options.copies as usize);
+        if workloads > WORKLOADS_MAX {
+            let message = format!("more than {WORKLOADS_MAX} jobs with all their copies");
+            context.push(Diagnostic::error("too-much", job.span, message).help("use a smaller numjobs"));
+            return Vec::new();
+        }
+        match groups.last_mut() {
+            Some(group) if !job.options.stonewall => group.push(job),
+            _ => groups.push(vec![job]),
+        }
+    }
+    let mut runs: Vec<Run> = Vec::new();
+    for group in groups {
+        let mut run = one_run(context, &group, targets, interval_ns);
+        let taken = |title: &str| runs.iter().any(|other| other.title == title);
+        if taken(&run.title) {
+            let number = (2..).find(|number| !taken(&format!("{}.{number}", run.name))).unwrap_or(2);
+            run.title = format!("{}.{number}", run.name);
+        }
+        runs.push(run);
+    }
+    runs
+}
+
+/// What runs at the same time.
+fn one_run(context: &mut Context, group: &[&JobSection], targets: &mut Targets, interval_ns: u64) -> Run {
+    targets.next_run();
+    let first = &group[0].options;
+    let warmup_ns = group.iter().map(|job| job.options.ramp_ns).max().unwrap_or(0);
+    for job in group.iter().filter(|job| job.options.ramp_ns != warmup_ns) {
+        let span = job.options.spans.get("ramp_time").copied().unwrap_or(job.span);
+        let message = format!("the jobs of this group have different ramp times: all warm up {} s", seconds(warmup_ns));
+        context.note_once("ramp_time", Diagnostic::note("ramp-time", span, message));
+    }
+    let mut run = Run {
+        name: run_name(group),
+        title: run_name(group),
+        loops: Vec::new(),
+        workloads: Vec::new(),
+        rate: Rate::Max,
+        arrivals: Arrivals::default(),
+        elapsed_ns: None,
+        warmup_ns,
+        interval_ns,
+        pause_ns: 0,
+        stop: Stop { steady: steady(first), ..Stop::default() },
+        objectives: Vec::new(),
+        start_commands: Vec::new(),
+        end_commands: Vec::new(),
+        format: false,
+        span: group[0].span,
+    };
+    let mut first_of: Vec<(String, usize, usize)> = Vec::new();
+    for job in group {
+        let begin = run.workloads.len();
+        for copy in 0..job.options.copies {
+            let name = workload_name(&run.workloads, job, copy);
+            if let Some(workload) = workload(context, job, copy, (&name, warmup_ns), targets) {
+                objectives(context, job, &workload, &mut run.objectives);
+                run.workloads.push(workload);
+            }
+        }
+        first_of.push((job.name.clone(), begin, run.workloads.len()));
+        let command = |line: &Option<String>| {
+            line.iter()
+                .map(|line| Command { line: line.clone(), output: "log".to_string(), span: job.span })
+                .collect::<Vec<_>>()
+        };
+        run.start_commands.extend(command(&job.options.prerun));
+        run.end_commands.extend(command(&job.options.postrun));
+    }
+    waits(context, group, &first_of, &mut run);
+    let all = run.workloads.len().max(1) as f64;
+    run.workloads.iter_mut().for_each(|workload| workload.share = 1.0 / all);
+    times(group, &mut run);
+    run
+}
+
+/// `wait_for=` by index.
+fn waits(context: &mut Context, group: &[&JobSection], first_of: &[(String, usize, usize)], run: &mut Run) {
+    for (at, job) in group.iter().enumerate() {
+        let Some(wanted) = &job.options.wait_for else { continue };
+        let span = job.options.spans.get("wait_for").copied().unwrap_or(job.span);
+        let mut after = Vec::new();
+        for wanted in wanted.split(',').map(str::trim) {
+            let of_name = first_of[..at].iter().rev().find(|(name, ..)| name == wanted);
+            let found: Vec<usize> = match of_name {
+                Some((_, from, to)) => (*from..*to).collect(),
+                // A single copy, or all sections that are copies.
+                None => (0..first_of[at].1)
+                    .filter(|at| run.workloads[*at].name == wanted || base_name(&run.workloads[*at].name) == wanted)
+                    .collect(),
+            };
+            if found.is_empty() {
+                let message = format!("`wait_for`: no job `{wanted}` stands before this one in its group");
+                let help = "name a job above that runs at the same time; stonewall waits for all jobs before";
+                context.push(Diagnostic::error("wait-for", span, message).help(help));
+            }
+            after.extend(found);
+        }
+        let (begin, end) = (first_of[at].1, first_of[at].2);
+        for workload in &mut run.workloads[begin..end] {
+            if let Some(job) = &mut workload.job {
+                job.after.clone_from(&after);
+            }
+        }
+    }
+}
+
+/// The length of the run, when all its jobs have one; those that last as long need none of their own.
+fn times(group: &[&JobSection], run: &mut Run) {
+    let endless = group.iter().any(|job| job.options.runtime_ns.is_none() || job.options.wait_for.is_some());
+    let end = |workload: &Workload| {
+        let job = workload.job.as_ref()?;
+        Some(job.start_ns.saturating_add(job.elapsed_ns?))
+    };
+    if endless {
+        return;
+    }
+    let Some(last) = run.workloads.iter().filter_map(end).max() else { return };
+    run.elapsed_ns = Some(last.saturating_sub(run.warmup_ns));
+    for workload in &mut run.workloads {
+        if end(workload) == Some(last)
+            && let Some(job) = &mut workload.job
+        {
+            job.elapsed_ns = None;
+        }
+    }
+}
+
+/// The names of the jobs, copies (`job.0`, `job.1`) taken together.
+fn run_name(group: &[&JobSection]) -> String {
+    let mut names: Vec<&str> = group.iter().map(|job| base_name(&job.name)).collect();
+    names.dedup();
+    match names[..] {
+        [only] => only.to_string(),
+        [first, second] => format!("{first}+{second}"),
+        [first, second, third] => format!("{first}+{second}+{third}"),
+        [first, ..] => format!("{first}+{}_more", names.len() - 1),
+        [] => String::new(),
+    }
+}
+
+/// A name without the number of a copy.
+pub(super) fn base_name(name: &str) -> &str {
+    match name.rsplit_once('.') {
+        Some((base, number)) if !base.is_empty() && number.bytes().all(|byte| byte.is_ascii_digit()) => base,
+        _ => name,
+    }
+}
+
+/// The job's name, with a number when it has copies or namesakes.
+fn workload_name(before: &[Workload], job: &JobSection, copy: u32) -> String {
+    let base = if job.options.copies > 1 { format!("{}.{copy}", job.name) } else { job.name.clone() };
+    let taken = |name: &str| before.iter().any(|other| other.name == name);
+    if !taken(&base) {
+        return base;
+    }
+    (2..).map(|number| format!("{base}-{number}")).find(|name| !taken(name)).unwrap_or(base)
+}
+
+fn steady(options: &Options) -> Option<Steady> {
+    let (measure, slope, limit, is_fraction) = options.steady?;
+    Some(Steady {
+        measure,
+        slope,
+        fraction: is_fraction.then_some(limit),
+        absolute: (!is_fraction).then_some(limit),
+        window_ns: options.steady_ns.max(1_000_000_000),
+        ramp_ns: options.steady_ramp_ns,
+    })
+}
+
+/// One copy of a job.
+fn workload(
+    context: &mut Context,
+    section: &JobSection,
+    copy: u32,
+    (name, warmup_ns): (&str, u64),
+    targets: &mut Targets,
+) -> Option<Workload> {
+    let options = &section.options;
+    check(context, section)?;
+    let used = options.pattern.ops();
+    let sizes: Vec<&TransferSize> =
+        options.sizes.iter().zip(used).filter(|(_, used)| *used).map(|(size, _)| size).collect();
+    let smallest = sizes.iter().map(|size| size.min_bytes()).min().unwrap_or(4096);
+    let open = OpenFlags {
+        direct: options.direct,
+        sync: options.sync,
+        dsync: options.dsync,
+        fsync_at_end: options.end_fsync,
+        extra: 0,
+    };
+    let depth = if options.one_at_a_time { 1 } else { options.depth };
+    let place = targets.place(context, section, copy, (open, depth, smallest))?;
+    let mix = mix(options);
+    let rate = rate(context, section, &mix);
+    let mix = rate.as_ref().map_or(mix, |(_, mix)| *mix);
+    let unaligned = |size: &TransferSize| match size {
+        TransferSize::Uniform { min, max, .. } if options.unaligned => {
+            TransferSize::Uniform { min: *min, max: *max, align: if options.direct { 512 } else { 1 } }
+        }
+        other => other.clone(),
+    };
+    let transfer = sizes.first().map_or(TransferSize::Fixed(4096), |size| unaligned(size));
+    let own = |at: usize| Some(unaligned(&options.sizes[at])).filter(|size| used[at] && *size != transfer);
+    let address = address(context, section, place.range, place.base_bytes, &sizes)?;
+    Some(Workload {
+        name: name.to_string(),
+        targets: place.targets,
+        share: 1.0,
+        share_fixed: false,
+        rate: rate.map(|(rate, _)| rate),
+        priority: None,
+        depth: None,
+        mix,
+        write_transfer: own(1),
+        trim_transfer: own(2),
+        transfer,
+        address,
+        content: content(options, smallest),
+        think_ns: 0,
+        open: Some(open),
+        job: Some(job(section, copy, depth, warmup_ns)),
+        span: section.span,
+    })
+}
+
+/// What cannot be meant.
+fn check(context: &mut Context, section: &JobSection) -> Option<()> {
+    let options = &section.options;
+    let span = |name: &str| options.spans.get(name).copied().unwrap_or(section.span);
+    let mut fine = true;
+    let mut error = |code, name: &str, message: String, help: &str| {
+        context.push(Diagnostic::error(code, span(name), message).help(help.to_string()));
+        fine = false;
+    };
+    if options.readonly && options.pattern != Pattern::Read {
+        let message = format!("job `{}` writes or trims, and `readonly` forbids it", section.name);
+        error("readonly", "rw", message, "leave out readonly, or use rw=read or randread");
+    }
+    if options.step.is_some_and(|step| step < 0) && options.random {
+        error(
+            "step",
+            "rw",
+            "a random pattern cannot go backwards".to_string(),
+            "rw=randread:8 begins anew after 8 operations",
+        );
+    }
+    let varied = options
+        .sizes
+        .iter()
+        .zip(options.pattern.ops())
+        .any(|(size, used)| used && size.min_bytes() != size.max_bytes());
+    if !options.random && options.step.is_some() && (varied || options.sizes[0] != options.sizes[1]) {
+        let message = "a gap between sequential operations needs one transfer size".to_string();
+        error("step", "rw", message, "use bs= with one size, or leave out the number behind the colon");
+    }
+    let plain = options.distribution.is_none() && options.zones.is_empty();
+    if options.random && options.random_percent < 100.0 && !plain {
+        let message = "`percentage_random` goes with random_distribution=random only".to_string();
+        error("percentage", "percentage_random", message, "leave one of the two out");
+    }
+    let random_runs = options.random && options.step.is_some();
+    if random_runs && options.random_percent < 100.0 {
+        let message = "`percentage_random` and a number behind rw= say the same in two ways".to_string();
+        error("percentage", "percentage_random", message, "leave one of the two out");
+    }
+    let rated = |values: &PerOp<Option<u64>>| values.iter().any(Option::is_some);
+    if rated(&options.rate) && rated(&options.rate_iops) {
+        error("rate", "rate_iops", "`rate` and `rate_iops` exclude each other".to_string(), "leave one of the two out");
+    }
+    if options.time_based && options.runtime_ns.is_none() {
+        let message = "`time_based` needs a runtime".to_string();
+        error("time-based", "time_based", message, "add runtime=60");
+    }
+    if options.latency_target_ns.is_some() && options.latency_window_ns.is_none() {
+        error(
+            "latency",
+            "latency_target",
+            "`latency_target` needs a latency_window".to_string(),
+            "add latency_window=5s",
+        );
+    }
+    fine.then_some(())
+}
+
+fn mix(options: &Options) -> OpMix {
+    let flushes = |mix: OpMix| OpMix { fsync_every: options.fsync, fdatasync_every: options.fdatasync, ..mix };
+    flushes(match options.pattern {
+        Pattern::Read => OpMix::read_write(1.0),
+        Pattern::Write => OpMix::read_write(0.0),
+        Pattern::Trim => OpMix { write: 0.0, trim: 1.0, ..OpMix::read_write(0.0) },
+        Pattern::ReadWrite => OpMix::read_write(options.read_percent / 100.0),
+        Pattern::TrimWrite => OpMix { write: 0.5, trim: 0.5, trim_then_write: true, ..OpMix::read_write(0.0) },
+    })
+}
+
+/// Operations per second of all directions together, and the mix that their rates make: as in fio each direction has a
+/// rate of its own.
+fn rate(context: &mut Context, section: &JobSection, mix: &OpMix) -> Option<(f64, OpMix)> {
+    let options = &section.options;
+    let shares = [mix.read, mix.write, mix.trim];
+    let mut rates = [None; 3];
+    for (at, slot) in rates.iter_mut().enumerate().filter(|(at, _)| shares[*at] > 0.0) {
+        let by_bytes = options.rate[at].map(|bytes| bytes as f64 / options.sizes[at].mean_bytes().max(1.0));
+        *slot = by_bytes.or(options.rate_iops[at].map(|rate| rate as f64)).filter(|rate| *rate > 0.0);
+    }
+    let wanted = shares.iter().filter(|share| **share > 0.0).count();
+    let given = rates.iter().flatten().count();
+    if given == 0 {
+        return None;
+    }
+    if given < wanted {
+        let name = if options.rate.iter().any(Option::is_some) { "rate" } else { "rate_iops" };
+        let span = options.spans.get(name).copied().unwrap_or(section.span);
+        let message = format!("`{name}` leaves one direction of a mixed job without a rate");
+        let help = "give both: rate_iops=700,300; or make two jobs of it";
+        context.push(Diagnostic::error("rate", span, message).help(help));
+        return None;
+    }
+    let [read, write, trim] = rates.map(Option::unwrap_or_default);
+    let sum = read + write + trim;
+    let mixed = if mix.trim_then_write {
+        *mix
+    } else {
+        OpMix { read: read / sum, write: write / sum, trim: trim / sum, ..*mix }
+    };
+    Some((sum, mixed))
+}
+
+fn address(
+    context: &mut Context,
+    section: &JobSection,
+    range: Option<AddressRange>,
+    base_bytes: u64,
+    sizes: &[&TransferSize],
+) -> Option<Address> {
+    let options = &section.options;
+    let varied = sizes.iter().any(|size| size.min_bytes() != size.max_bytes());
+    let smallest = sizes.iter().map(|size| size.min_bytes()).min().unwrap_or(4096);
+    let plain = Address { range, base_bytes, ..Address::default() };
+    // Two directions that go their own ways, each from the beginning.
+    let per_op = matches!(options.pattern, Pattern::ReadWrite | Pattern::TrimWrite);
+    let step = if options.direct { 512 } else { 1 };
+    let unaligned = if options.unaligned { step } else { smallest };
+    if options.random {
+        let align_bytes = options.align.or((varied || options.unaligned).then_some(unaligned));
+        let mut zones = Vec::with_capacity(options.zones.len());
+        let mut upto = (0.0, 0_u64);
+        for (share, part) in &options.zones {
+            zones.push((
+                *share,
+                match part {
+                    Amount::Part(part) => {
+                        upto.0 += part;
+                        Bound::Fraction((upto.0 * 1e9).round() / 1e9)
+                    }
+                    Amount::Bytes(bytes) => {
+                        upto.1 = upto.1.saturating_add(*bytes);
+                        Bound::Bytes(upto.1)
+                    }
+                },
+            ));
+        }
+        if options.random_percent < 100.0 {
+            return Some(Address {
+                order: Order::Mixed { seek: options.random_percent / 100.0 },
+                align_bytes,
+                ..plain
+            });
+        }
+        let run_length = options.step.map_or(1, |step| u32::try_from(step).unwrap_or(u32::MAX));
+        let alike = sizes.iter().all(|size| *size == sizes[0]);
+        let distribution = match options.distribution {
+            Some(distribution) => distribution,
+            // What overlaps cannot be visited exactly once.
+            None if options.map && zones.is_empty() && !varied && alike && run_length == 1 => Distribution::ExactOnce,
+            None => Distribution::Uniform,
+        };
+        return Some(Address { order: Order::Random(distribution), align_bytes, run_length, zones, ..plain });
+    }
+    let align_bytes = options.align.or((varied || options.unaligned).then_some(unaligned));
+    let bytes = i64::try_from(sizes.first().map_or(4096, |size| size.max_bytes())).unwrap_or(i64::MAX);
+    let (backward, stride) = match options.step {
+        None => (false, None),
+        // The next one begins where this one ends, and so much further on (or back).
+        Some(step) if step > 0 => (false, Some(bytes.saturating_add(step))),
+        Some(step) => match step.saturating_neg().saturating_sub(bytes) {
+            0 => {
+                let span = options.spans.get("rw").copied().unwrap_or(section.span);
+                let found = Diagnostic::error("step", span, "this gap reads the same place over and over");
+                context.push(found.help("to go backwards write twice the transfer size: rw=read:-8k with bs=4k"));
+                return None;
+            }
+            back if back == bytes => (true, None),
+            back if back > 0 => (true, Some(back)),
+            forward => (false, Some(forward.saturating_neg())),
+        },
+    };
+    let stride = stride.map(|gap| (gap.unsigned_abs(), gap.unsigned_abs()));
+    Some(Address { order: Order::Sequential { once: false, backward }, stride, per_op, align_bytes, ..plain })
+}
+
+fn content(options: &Options, unit_bytes: u64) -> Content {
+    let ratio = |percent: f64| 1.0 / (1.0 - percent / 100.0);
+    Content {
+        compress_ratio: ratio(options.compress_percent),
+        dedup: (options.dedupe_percent > 0.0).then(|| Dedup {
+            ratio: ratio(options.dedupe_percent),
+            unit_bytes,
+            sets: DedupSets::Fraction(0.05),
+        }),
+        literal: options.literal.clone(),
+        ..Content::default()
+    }
+}
+
+fn job(section: &JobSection, copy: u32, depth: u32, warmup_ns: u64) -> Job {
+    let options = &section.options;
+    let (low, high) = options.delay_ns;
+    // Copies begin at different times in the range, the same ones in every execution.
+    let part = (u64::from(copy).wrapping_mul(0x9e37_79b9_7f4a_7c15) >> 32) as f64 / 4_294_967_296.0;
+    let start_ns = low + floor((high - low) as f64 * part);
+    let endless = options.time_based;
+    let bytes = match options.io_size {
+        Some(Amount::Bytes(bytes)) if !endless => Some(bytes.saturating_mul(options.loops)),
+        _ => None,
+    };
+    let passes = match options.io_size {
+        _ if endless => None,
+        Some(Amount::Bytes(_)) => None,
+        Some(Amount::Part(part)) => Some(part * options.loops as f64),
+        None => Some(options.loops as f64),
+    };
+    let cpus = match &options.cpus[..] {
+        all if options.cpus_split && !all.is_empty() => vec![all[copy as usize % all.len()]],
+        all => all.to_vec(),
+    };
+    let class = if options.prio.is_some() && options.prio_class == 0 { 2 } else { options.prio_class };
+    let think = (options.think_ns > 0).then_some(Think {
+        ns: options.think_ns,
+        every: match (options.think_every, options.think_busy_ns) {
+            (None, None) => Some(1),
+            (every, _) => every,
+        },
+        busy_ns: options.think_busy_ns,
+    });
+    Job {
+        depth_low: options.depth_low.map_or(depth - 1, |low| low.min(depth - 1)),
+        gaps: options.gaps,
+        start_ns,
+        elapsed_ns: options.runtime_ns.map(|runtime| runtime.saturating_add(warmup_ns)),
+        bytes,
+        passes,
+        operations: options.number_ios,
+        think,
+        turn: options.turn,
+        flow: options.flow.map(|weight| Flow { id: options.flow_id, weight }),
+        latency: options.latency_target_ns.map(|target_ns| LatencyGoal {
+            target_ns,
+            window_ns: options.latency_window_ns.unwrap_or(1_000_000_000),
+            fraction: options.latency_percent / 100.0,
+            run_on: options.latency_run,
+        }),
+        placement: Placement {
+            cpus,
+            nodes: options.nodes.clone(),
+            nice: options.nice,
+            io_priority: class << 13 | options.prio.unwrap_or(0),
+        },
+        ..Job::new(depth)
+    }
+}
+
+/// `rate_min`, `rate_iops_min` and `max_latency` as conditions.
+fn objectives(context: &mut Context, section: &JobSection, workload: &Workload, out: &mut Vec<Objective>) {
+    let options = &section.options;
+    let span = |name: &str| options.spans.get(name).copied().unwrap_or(section.span);
+    let label = label(&workload.name);
+    let ops = ["read", "write", "trim"];
+    for (at, _) in options.pattern.ops().into_iter().enumerate().filter(|(_, used)| *used) {
+        let mut add = |measure: &str, value: Option<u64>, unit: &str, name: &str| {
+            if let Some(value) = value.filter(|value| *value > 0) {
+                let text = format!("{measure}{{workload={label}, op={}}} < {value}{unit}", ops[at]);
+                out.push(Objective { text, span: span(name) });
+            }
+        };
+        add("bytes_per_s", options.rate_min[at], " B/s", "rate_min");
+        add("achieved", options.rate_iops_min[at], "/s", "rate_iops_min");
+    }
+    if let Some(ns) = options.max_latency_ns {
+        let text = format!("service_ns_max{{workload={label}}} > {ns}ns");
+        out.push(Objective { text, span: span("max_latency") });
+    }
+    for (text, span) in &options.fail_if {
+        if !out.iter().any(|other| other.text == *text) {
+            out.push(Objective { text: text.clone(), span: *span });
+        }
+    }
+    if workload.name.contains('"') {
+        let message = "a job with an objective must not have a quote in its name".to_string();
+        context.push(Diagnostic::error("name", section.span, message));
+    }
+}
+
+fn seconds(ns: u64) -> String {
+    let mut out = String::new();
+    let _ = write!(out, "{}", ns as f64 / 1e9);
+    out
+}
+
+#[expect(clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "a part of a u64")]
+fn floor(value: f64) -> u64 {
+    value as u64
+}

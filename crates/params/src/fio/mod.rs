@@ -1,0 +1,109 @@
+//! fio's job files and flags.
+//!
+//! `source` makes sections of the text, `options` types what they say, `expand` makes runs of the jobs and `targets`
+//! the files; `catalogue` holds every option, `print` makes a job file of a plan, for which `unjob` makes jobs of what
+//! is none.
+
+pub(crate) mod catalogue;
+mod expand;
+mod options;
+mod print;
+mod source;
+mod targets;
+mod unjob;
+mod value;
+mod words;
+mod words_out;
+
+use crate::context::Context;
+use crate::diagnostic::Diagnostic;
+use crate::loader::Loader;
+use crate::{Options, Reading};
+use plan::{Plan, Settings, Span};
+use source::Reader;
+use std::path::{Path, PathBuf};
+use targets::Targets;
+
+pub use print::print_fio;
+
+/// A job file, or a text that stands for one.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum JobSource {
+    /// To be read.
+    File(PathBuf),
+    /// A name in angle brackets, and the text.
+    Text(String, String),
+    /// A name in angle brackets, and options without a section, for all jobs.
+    Addition(String, String),
+}
+
+/// Options of the command line as a job file: `--name=a` begins a job, what stands before the first one is for all.
+/// Without any name it is what a job file is to be changed by ([`JobSource::Addition`]), or a job of its own.
+pub fn flags_text(flags: &[(String, Option<String>)]) -> (String, bool) {
+    let has_name = flags.iter().any(|(name, _)| name == "name");
+    let mut text = String::new();
+    if has_name && flags.first().is_some_and(|(name, _)| name != "name") {
+        text.push_str("[global]\n");
+    }
+    for (name, value) in flags {
+        let line = match value {
+            Some(value) if name == "name" => format!("[{value}]"),
+            Some(value) => format!("{name}={value}"),
+            None => name.clone(),
+        };
+        // A line break would begin another option.
+        text.push_str(&line.replace(['\n', '\r'], " "));
+        text.push('\n');
+    }
+    (text, has_name)
+}
+
+/// Reads fio job files, in this order; each waits for the one before. Never panics; finds all mistakes.
+///
+/// A [`JobSource::Addition`] says something about every job of the others, as if it stood at their ends.
+/// `environment` resolves `${NAME}`. Of the options `elapsed_ns`, `warmup_ns`, `interval_ns`, `repeat` and `seed` apply.
+pub fn read_fio(
+    sources: &[JobSource],
+    options: &Options,
+    loader: &dyn Loader,
+    environment: &dyn Fn(&str) -> Option<String>,
+) -> Reading {
+    let mut context = Context::new();
+    let mut reader = Reader::new(loader, environment);
+    for source in sources {
+        match source {
+            JobSource::File(path) => reader.file(&mut context, path),
+            JobSource::Text(name, text) => reader.text(&mut context, name, Path::new(""), text.clone()),
+            JobSource::Addition(name, text) => reader.addition(&mut context, name, text.clone()),
+        }
+    }
+    let sections = reader.sections;
+    let plan = plan(&mut context, &sections, options);
+    let failed = context.failed();
+    let (sources, diagnostics, unsupported) = context.finish();
+    let plan = (!failed).then(|| Plan { sources: sources.clone(), unsupported, ..plan });
+    Reading { plan, diagnostics, sources }
+}
+
+fn plan(context: &mut Context, sections: &[source::Section], options: &Options) -> Plan {
+    let jobs = expand::jobs(context, sections);
+    if jobs.is_empty() && !context.failed() {
+        let span = sections.last().map_or(Span::default(), |section| section.span);
+        let found = Diagnostic::error("no-jobs", span, "there is no job: nothing would run");
+        context.push(found.help("add a section [name] with filename=, rw=, bs=, size= or runtime="));
+    }
+    let mut targets = Targets::default();
+    let interval_ns = options.interval_ns.unwrap_or(1_000_000_000);
+    let mut runs = expand::runs(context, &jobs, &mut targets, interval_ns);
+    for run in &mut runs {
+        run.warmup_ns = options.warmup_ns.unwrap_or(run.warmup_ns);
+        if let Some(elapsed_ns) = options.elapsed_ns {
+            run.elapsed_ns = Some(elapsed_ns);
+        }
+    }
+    let mut settings = Settings { format: targets.never_create.then_some(false), ..Settings::default() };
+    settings.repeat = options.repeat.unwrap_or(settings.repeat);
+    let seed = jobs.iter().find_map(|job| job.options.seed);
+    settings.seed = options.seed.or(seed).unwrap_or(settings.seed);
+    Plan { targets: targets.specs, runs, settings, ..Plan::default() }
+}

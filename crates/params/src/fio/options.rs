@@ -1,0 +1,555 @@
+//! The options of one job, read and typed; what a job does not say it has from `[global]`.
+
+use super::catalogue::{self, ABSENT, Effect, OPTIONS};
+use super::source::Line;
+use super::value::{Amount, PerOp, Units, names, per_op};
+use super::words::{
+    ascending, below_hundred, block, checked, every, in_range, list, narrow, number, pattern_bytes, percent, split,
+    steady, switch, turn, unquoted, zones_of,
+};
+use crate::context::Context;
+use crate::diagnostic::Diagnostic;
+use plan::{Distribution, Gaps, SteadyMeasure, TransferSize, Turn};
+use quantity::suggest;
+use std::collections::BTreeMap;
+
+pub(super) const SECOND_NS: u64 = 1_000_000_000;
+pub(super) const MICROSECOND_NS: u64 = 1_000;
+
+/// What a job does, in kinds of operation.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Pattern {
+    Read,
+    Write,
+    Trim,
+    ReadWrite,
+    TrimWrite,
+}
+
+impl Pattern {
+    /// Reads, writes, trims?
+    pub(super) fn ops(self) -> PerOp<bool> {
+        match self {
+            Self::Read => [true, false, false],
+            Self::Write => [false, true, false],
+            Self::Trim => [false, false, true],
+            Self::ReadWrite => [true, true, false],
+            Self::TrimWrite => [false, true, true],
+        }
+    }
+}
+
+/// Every option that is part of a plan.
+#[derive(Clone, Debug)]
+pub(super) struct Options {
+    pub(super) units: Units,
+    pub(super) filename: Vec<String>,
+    pub(super) directory: Vec<String>,
+    pub(super) filename_format: String,
+    pub(super) nrfiles: u64,
+    pub(super) filesize: Option<(u64, u64)>,
+    pub(super) size: Option<Amount>,
+    pub(super) io_size: Option<Amount>,
+    pub(super) offset: Amount,
+    pub(super) offset_increment: Amount,
+    pub(super) turn: Turn,
+    pub(super) unlink: bool,
+    pub(super) readonly: bool,
+    pub(super) allow_create: bool,
+    pub(super) pattern: Pattern,
+    pub(super) random: bool,
+    /// Behind the colon of `rw=`.
+    pub(super) step: Option<i64>,
+    pub(super) read_percent: f64,
+    pub(super) sizes: PerOp<TransferSize>,
+    pub(super) align: Option<u64>,
+    pub(super) unaligned: bool,
+    pub(super) seed: Option<u64>,
+    pub(super) distribution: Option<Distribution>,
+    /// `(share, end)`, as amounts one after the other.
+    pub(super) zones: Vec<(f64, Amount)>,
+    pub(super) random_percent: f64,
+    pub(super) map: bool,
+    pub(super) fsync: Option<u32>,
+    pub(super) fdatasync: Option<u32>,
+    pub(super) end_fsync: bool,
+    pub(super) sync: bool,
+    pub(super) dsync: bool,
+    pub(super) direct: bool,
+    pub(super) literal: Vec<u8>,
+    pub(super) compress_percent: f64,
+    pub(super) dedupe_percent: f64,
+    /// One operation at a time.
+    pub(super) one_at_a_time: bool,
+    pub(super) depth: u32,
+    pub(super) depth_low: Option<u32>,
+    pub(super) copies: u32,
+    pub(super) stonewall: bool,
+    pub(super) wait_for: Option<String>,
+    pub(super) rate: PerOp<Option<u64>>,
+    pub(super) rate_iops: PerOp<Option<u64>>,
+    pub(super) gaps: Gaps,
+    pub(super) rate_min: PerOp<Option<u64>>,
+    pub(super) rate_iops_min: PerOp<Option<u64>>,
+    pub(super) think_ns: u64,
+    pub(super) think_every: Option<u32>,
+    pub(super) think_busy_ns: Option<u64>,
+    pub(super) latency_target_ns: Option<u64>,
+    pub(super) latency_window_ns: Option<u64>,
+    pub(super) latency_percent: f64,
+    pub(super) latency_run: bool,
+    pub(super) flow: Option<f64>,
+    pub(super) flow_id: u32,
+    pub(super) max_latency_ns: Option<u64>,
+    pub(super) runtime_ns: Option<u64>,
+    pub(super) time_based: bool,
+    pub(super) ramp_ns: u64,
+    pub(super) delay_ns: (u64, u64),
+    pub(super) loops: u64,
+    pub(super) number_ios: Option<u64>,
+    pub(super) steady: Option<(SteadyMeasure, bool, f64, bool)>,
+    pub(super) steady_ns: u64,
+    pub(super) steady_ramp_ns: u64,
+    pub(super) cpus: Vec<u32>,
+    pub(super) cpus_split: bool,
+    pub(super) nodes: Vec<u32>,
+    pub(super) prio: Option<u16>,
+    pub(super) prio_class: u16,
+    pub(super) nice: i32,
+    pub(super) fail_if: Vec<(String, plan::Span)>,
+    pub(super) prerun: Option<String>,
+    pub(super) postrun: Option<String>,
+    /// Where each option that was given stands.
+    pub(super) spans: BTreeMap<&'static str, plan::Span>,
+}
+
+impl Default for Options {
+    #[expect(clippy::too_many_lines, reason = "one line per option")]
+    fn default() -> Self {
+        let size = TransferSize::Fixed(4096);
+        Self {
+            units: Units { base: 1024 },
+            filename: Vec::new(),
+            directory: Vec::new(),
+            filename_format: "$jobname.$jobnum.$filenum".to_string(),
+            nrfiles: 1,
+            filesize: None,
+            size: None,
+            io_size: None,
+            offset: Amount::Bytes(0),
+            offset_increment: Amount::Bytes(0),
+            turn: Turn::RoundRobin { each: 1 },
+            unlink: false,
+            readonly: false,
+            allow_create: true,
+            pattern: Pattern::Read,
+            random: false,
+            step: None,
+            read_percent: 50.0,
+            sizes: [size.clone(), size.clone(), size],
+            align: None,
+            unaligned: false,
+            seed: None,
+            distribution: None,
+            zones: Vec::new(),
+            random_percent: 100.0,
+            map: true,
+            fsync: None,
+            fdatasync: None,
+            end_fsync: false,
+            sync: false,
+            dsync: false,
+            direct: false,
+            literal: Vec::new(),
+            compress_percent: 0.0,
+            dedupe_percent: 0.0,
+            one_at_a_time: true,
+            depth: 1,
+            depth_low: None,
+            copies: 1,
+            stonewall: false,
+            wait_for: None,
+            rate: [None; 3],
+            rate_iops: [None; 3],
+            gaps: Gaps::Deterministic,
+            rate_min: [None; 3],
+            rate_iops_min: [None; 3],
+            think_ns: 0,
+            think_every: None,
+            think_busy_ns: None,
+            latency_target_ns: None,
+            latency_window_ns: None,
+            latency_percent: 100.0,
+            latency_run: false,
+            flow: None,
+            flow_id: 0,
+            max_latency_ns: None,
+            runtime_ns: None,
+            time_based: false,
+            ramp_ns: 0,
+            delay_ns: (0, 0),
+            loops: 1,
+            number_ios: None,
+            steady: None,
+            steady_ns: 0,
+            steady_ramp_ns: 0,
+            cpus: Vec::new(),
+            cpus_split: false,
+            nodes: Vec::new(),
+            prio: None,
+            prio_class: 0,
+            nice: 0,
+            fail_if: Vec::new(),
+            prerun: None,
+            postrun: None,
+            spans: BTreeMap::new(),
+        }
+    }
+}
+
+impl Options {
+    /// Takes one line in; every mistake is told.
+    pub(super) fn take(&mut self, context: &mut Context, line: &Line) {
+        let Some(option) = catalogue::find(&line.key) else {
+            if !context.full() {
+                context.push(unknown(line));
+            }
+            return;
+        };
+        self.spans.insert(option.name, line.span);
+        // A switch that is switched off asks for nothing.
+        let is_off = option.value.is_empty() && matches!(line.value.as_deref(), Some("0" | "false"));
+        match option.effect {
+            Effect::Plan if option.name == "fail_if" => {
+                let text = line.value.as_deref().map_or("", |text| unquoted(text));
+                self.fail_if.push((text.to_string(), line.span));
+            }
+            Effect::Plan => {
+                if let Err(why) = self.set(option.name, line.value.as_deref(), option.value.is_empty()) {
+                    let message = format!("`{}`: {why}", line.key);
+                    let found = Diagnostic::error("value", line.span, message);
+                    context
+                        .push(found.help(format!("{}; for example {}={}", option.help, option.name, option.example)));
+                }
+            }
+            Effect::Note(_) if is_off || is_as_always(option.name, line.value.as_deref()) => {}
+            Effect::Note(why) => {
+                let found = Diagnostic::note("no-effect", line.key_span, format!("`{}` has no effect here", line.key));
+                context.note_once(option.name, found.help(why));
+            }
+            Effect::Refused(_) | Effect::NotBuilt(_) if is_off || line.value.as_deref() == Some("none") => {}
+            Effect::Refused(why) => {
+                let message = format!("`{}` cannot be had", line.key);
+                context.push(Diagnostic::error("refused", line.key_span, message).help(why));
+            }
+            Effect::NotBuilt(sentence) => context.unsupported(line.key_span, sentence),
+        }
+    }
+
+    /// A mistake is told as "what is wrong".
+    fn set(&mut self, name: &str, value: Option<&str>, is_switch: bool) -> Result<(), String> {
+        if is_switch {
+            let on = switch(value)?;
+            match name {
+                "unlink" => self.unlink = on,
+                "readonly" => self.readonly = on,
+                "bs_unaligned" => self.unaligned = on,
+                "norandommap" => self.map = !on,
+                "end_fsync" | "fsync_on_close" => self.end_fsync = on,
+                "direct" => self.direct = on,
+                "zero_buffers" => self.literal = if on { vec![0] } else { Vec::new() },
+                "stonewall" => self.stonewall = on,
+                "latency_run" => self.latency_run = on,
+                "time_based" => self.time_based = on,
+                _ => return Err("this option is not read".to_string()),
+            }
+            return Ok(());
+        }
+        let text = value.filter(|text| !text.is_empty()).ok_or("it needs a value")?;
+        let takers = [Self::set_target, Self::set_shape, Self::set_load, Self::set_pace, Self::set_time];
+        for taker in takers {
+            if taker(self, name, text)? {
+                return Ok(());
+            }
+        }
+        Err("this option is not read".to_string())
+    }
+
+    /// What is read or written. False: it is none of these.
+    fn set_target(&mut self, name: &str, text: &str) -> Result<bool, String> {
+        let units = self.units;
+        match name {
+            "filename" => self.filename = names(text),
+            "directory" => self.directory = names(text),
+            "filename_format" => self.filename_format = text.to_string(),
+            "nrfiles" => self.nrfiles = in_range(units.count(text)?, 1, 100_000)?,
+            "filesize" => {
+                let range = text.split_once('-').unwrap_or((text, text));
+                let (low, high) = (units.bytes(range.0)?, units.bytes(range.1)?);
+                self.filesize = Some(ascending(low, high)?);
+            }
+            "size" => self.size = Some(units.amount(text)?),
+            "io_size" => self.io_size = Some(units.amount(text)?),
+            "offset" => self.offset = units.amount(text)?,
+            "offset_increment" => self.offset_increment = units.amount(text)?,
+            "file_service_type" => self.turn = turn(units, text)?,
+            "allow_file_create" => self.allow_create = switch(Some(text))?,
+            "kb_base" => {
+                self.units.base = match text {
+                    "1024" => 1024,
+                    "1000" => 1000,
+                    _ => return Err(format!("`{text}` is neither 1024 nor 1000")),
+                }
+            }
+            "exec_prerun" => self.prerun = Some(unquoted(text).to_string()),
+            "exec_postrun" => self.postrun = Some(unquoted(text).to_string()),
+            _ => return Ok(false),
+        }
+        Ok(true)
+    }
+
+    /// Which operations, with which data. False: it is none of these.
+    fn set_shape(&mut self, name: &str, text: &str) -> Result<bool, String> {
+        let units = self.units;
+        match name {
+            "rw" => self.set_pattern(text)?,
+            "rwmixread" => self.read_percent = percent(text)?,
+            "rwmixwrite" => self.read_percent = 100.0 - percent(text)?,
+            "bs" | "bsrange" | "bssplit" => self.set_sizes(name, text)?,
+            "blockalign" => {
+                self.align = Some(units.bytes(text.split(',').next().unwrap_or(text))?).filter(|align| *align > 0);
+            }
+            "randseed" => self.seed = Some(units.count(text)?),
+            "random_distribution" => self.set_distribution(text)?,
+            "percentage_random" => {
+                let all: Vec<f64> = text.split(',').map(|one| percent(one.trim())).collect::<Result<_, _>>()?;
+                let first = all.first().copied().unwrap_or(100.0);
+                if all.iter().any(|one| one.to_bits() != first.to_bits()) {
+                    return Err("it must be the same for reads, writes and trims".to_string());
+                }
+                self.random_percent = first;
+            }
+            "fsync" => self.fsync = every(units.count(text)?)?,
+            "fdatasync" => self.fdatasync = every(units.count(text)?)?,
+            "sync" => {
+                (self.sync, self.dsync) = match text {
+                    "0" | "none" => (false, false),
+                    "1" | "sync" => (true, false),
+                    "dsync" => (false, true),
+                    _ => return Err(format!("`{text}` is none of 0, none, 1, sync, dsync")),
+                }
+            }
+            "buffered" => self.direct = !switch(Some(text))?,
+            "buffer_pattern" => self.literal = pattern_bytes(text)?,
+            "buffer_compress_percentage" => self.compress_percent = below_hundred(text)?,
+            "dedupe_percentage" => self.dedupe_percent = below_hundred(text)?,
+            _ => return Ok(false),
+        }
+        Ok(true)
+    }
+
+    /// By how many, and where. False: it is none of these.
+    fn set_load(&mut self, name: &str, text: &str) -> Result<bool, String> {
+        let units = self.units;
+        match name {
+            "ioengine" => self.set_engine(text)?,
+            "iodepth" => self.depth = narrow(in_range(units.count(text)?, 1, 32_768)?),
+            "iodepth_low" => self.depth_low = Some(narrow(in_range(units.count(text)?, 0, 32_768)?)),
+            "numjobs" => self.copies = narrow(in_range(units.count(text)?, 1, 4096)?),
+            "wait_for" => self.wait_for = Some(text.to_string()),
+            "cpus_allowed" => self.cpus = list(text)?,
+            "cpus_allowed_policy" => {
+                self.cpus_split = match text {
+                    "shared" => false,
+                    "split" => true,
+                    _ => return Err(format!("`{text}` is neither shared nor split")),
+                }
+            }
+            "numa_cpu_nodes" => self.nodes = if text == "all" { Vec::new() } else { list(text)? },
+            "prio" => self.prio = Some(u16::try_from(in_range(units.count(text)?, 0, 7)?).unwrap_or(0)),
+            "prioclass" => self.prio_class = u16::try_from(in_range(units.count(text)?, 0, 3)?).unwrap_or(0),
+            "nice" => {
+                let nice: i32 = text.parse().map_err(|_| format!("`{text}` is not a number"))?;
+                if !(-20..=19).contains(&nice) {
+                    return Err(format!("{nice} is not between -20 and 19"));
+                }
+                self.nice = nice;
+            }
+            _ => return Ok(false),
+        }
+        Ok(true)
+    }
+
+    /// How fast. False: it is none of these.
+    fn set_pace(&mut self, name: &str, text: &str) -> Result<bool, String> {
+        let units = self.units;
+        let second = |text: &str| units.time_ns(text, SECOND_NS);
+        let micro = |text: &str| units.time_ns(text, MICROSECOND_NS);
+        match name {
+            "rate" => self.rate = per_op(text, &self.rate, |one| units.bytes(one))?,
+            "rate_iops" => self.rate_iops = per_op(text, &self.rate_iops, |one| units.count(one))?,
+            "rate_min" => self.rate_min = per_op(text, &self.rate_min, |one| units.bytes(one))?,
+            "rate_iops_min" => self.rate_iops_min = per_op(text, &self.rate_iops_min, |one| units.count(one))?,
+            "rate_process" => {
+                self.gaps = match text {
+                    "linear" => Gaps::Deterministic,
+                    "poisson" => Gaps::Exponential,
+                    _ => return Err(format!("`{text}` is neither linear nor poisson")),
+                }
+            }
+            "thinktime" => self.think_ns = micro(text)?,
+            "thinktime_blocks" => self.think_every = every(units.count(text)?)?,
+            "thinktime_iotime" => self.think_busy_ns = Some(second(text)?).filter(|ns| *ns > 0),
+            "latency_target" => self.latency_target_ns = Some(micro(text)?).filter(|ns| *ns > 0),
+            "latency_window" => self.latency_window_ns = Some(micro(text)?).filter(|ns| *ns > 0),
+            "latency_percentile" => self.latency_percent = percent(text)?,
+            "flow" => self.flow = Some(number(text)?).filter(|weight| *weight > 0.0),
+            "flow_id" => self.flow_id = narrow(in_range(units.count(text)?, 0, u64::from(u32::MAX))?),
+            "max_latency" => self.max_latency_ns = Some(micro(text)?).filter(|ns| *ns > 0),
+            _ => return Ok(false),
+        }
+        Ok(true)
+    }
+
+    /// When it begins and ends. False: it is none of these.
+    fn set_time(&mut self, name: &str, text: &str) -> Result<bool, String> {
+        let units = self.units;
+        let second = |text: &str| units.time_ns(text, SECOND_NS);
+        match name {
+            "runtime" => self.runtime_ns = Some(second(text)?).filter(|ns| *ns > 0),
+            "ramp_time" => self.ramp_ns = second(text)?,
+            "startdelay" => {
+                let range = text.split_once('-').unwrap_or((text, text));
+                self.delay_ns = ascending(second(range.0)?, second(range.1)?)?;
+            }
+            "loops" => self.loops = in_range(units.count(text)?, 1, 1 << 40)?,
+            "number_ios" => self.number_ios = Some(units.count(text)?).filter(|count| *count > 0),
+            "steadystate" => self.steady = Some(steady(units, text)?),
+            "steadystate_duration" => self.steady_ns = second(text)?,
+            "steadystate_ramp_time" => self.steady_ramp_ns = second(text)?,
+            _ => return Ok(false),
+        }
+        Ok(true)
+    }
+
+    fn set_pattern(&mut self, text: &str) -> Result<(), String> {
+        let (name, step) = text.split_once(':').map_or((text, None), |(name, step)| (name, Some(step)));
+        (self.pattern, self.random) = match name {
+            "read" => (Pattern::Read, false),
+            "write" => (Pattern::Write, false),
+            "trim" => (Pattern::Trim, false),
+            "randread" => (Pattern::Read, true),
+            "randwrite" => (Pattern::Write, true),
+            "randtrim" => (Pattern::Trim, true),
+            "rw" | "readwrite" => (Pattern::ReadWrite, false),
+            "randrw" => (Pattern::ReadWrite, true),
+            "trimwrite" => (Pattern::TrimWrite, false),
+            _ => {
+                let known = ["read", "write", "trim", "randread", "randwrite", "randtrim", "rw", "randrw", "trimwrite"];
+                let near = suggest::nearest(name, known);
+                let hint = near.map_or(String::new(), |near| format!("; did you mean `{near}`?"));
+                return Err(format!("`{name}` is no pattern{hint}"));
+            }
+        };
+        self.step = match step {
+            None => None,
+            Some(step) => {
+                let (digits, sign) = step.strip_prefix('-').map_or((step, 1), |digits| (digits, -1));
+                let bytes =
+                    i64::try_from(self.units.bytes(digits)?).map_err(|_| format!("`{step}` is out of range"))?;
+                Some(bytes * sign).filter(|step| *step != 0)
+            }
+        };
+        Ok(())
+    }
+
+    fn set_sizes(&mut self, name: &str, text: &str) -> Result<(), String> {
+        let units = self.units;
+        let before = self.sizes.clone().map(Some);
+        let sizes = per_op(text, &before, |one| match name {
+            "bs" => Ok(TransferSize::Fixed(block(units.bytes(one)?)?)),
+            "bsrange" => {
+                let (low, high) = one.split_once('-').unwrap_or((one, one));
+                let (min, max) = ascending(block(units.bytes(low)?)?, block(units.bytes(high)?)?)?;
+                Ok(if min == max { TransferSize::Fixed(min) } else { TransferSize::Uniform { min, max, align: min } })
+            }
+            _ => split(units, one),
+        })?;
+        let [read, write, trim] = sizes;
+        for (slot, size) in self.sizes.iter_mut().zip([read, write, trim]) {
+            if let Some(size) = size {
+                *slot = size;
+            }
+        }
+        Ok(())
+    }
+
+    fn set_engine(&mut self, text: &str) -> Result<(), String> {
+        self.one_at_a_time = match text {
+            "io_uring" | "libaio" | "posixaio" => false,
+            "sync" | "psync" | "vsync" | "pvsync" | "pvsync2" => true,
+            "mmap" | "null" => return Err(format!("the engine `{text}` is not built yet; use psync or io_uring")),
+            _ => return Err(format!("the engine `{text}` cannot be had; use io_uring, libaio or psync")),
+        };
+        Ok(())
+    }
+
+    fn set_distribution(&mut self, text: &str) -> Result<(), String> {
+        self.zones = Vec::new();
+        let (name, rest) = text.split_once(':').map_or((text, None), |(name, rest)| (name, Some(rest)));
+        let parameter = |default: f64| {
+            rest.map_or(Ok(default), |rest| {
+                if rest.contains('/') {
+                    return Err("a centre (behind the /) is not built yet".to_string());
+                }
+                number(rest)
+            })
+        };
+        self.distribution = match name {
+            "random" => None,
+            "zipf" => Some(Distribution::Zipf(checked(
+                parameter(1.1)?,
+                |x| x > 0.0 && x.to_bits() != 1.0_f64.to_bits(),
+                "above 0 and not 1",
+            )?)),
+            "pareto" => {
+                Some(Distribution::Pareto(checked(parameter(0.2)?, |x| x > 0.0 && x < 1.0, "between 0 and 1")?))
+            }
+            "normal" => {
+                let deviation = checked(parameter(0.0)?, |x| (0.0..100.0).contains(&x), "between 0 and 100")?;
+                Some(Distribution::Normal(deviation / 100.0))
+            }
+            "zoned" | "zoned_abs" => {
+                let zones = rest.ok_or("it needs zones: zoned:60/10:40/90")?;
+                if zones.contains(',') {
+                    return Err("it must be the same for reads, writes and trims".to_string());
+                }
+                self.zones = zones_of(self.units, zones, name == "zoned_abs")?;
+                None
+            }
+            _ => return Err(format!("`{name}` is none of random, zipf, pareto, normal, zoned, zoned_abs")),
+        };
+        Ok(())
+    }
+}
+
+/// Does the option ask for nothing but what is done anyway?
+fn is_as_always(name: &str, value: Option<&str>) -> bool {
+    match name {
+        "name" | "description" => true,
+        "randrepeat" => value != Some("0"),
+        _ => false,
+    }
+}
+
+fn unknown(line: &Line) -> Diagnostic {
+    if ABSENT.contains(&line.key.as_str()) {
+        let message = format!("iodyno does not have fio's option `{}`", line.key);
+        let help = "it would change the load, so it is not passed over; leave it out (docs/fio.md lists what there is)";
+        return Diagnostic::error("absent", line.key_span, message).help(help);
+    }
+    let names = OPTIONS.iter().flat_map(|option| option.aliases.iter().copied().chain([option.name]));
+    let near = suggest::nearest(&line.key, names);
+    let found = Diagnostic::error("unknown-option", line.key_span, format!("`{}` is no option", line.key));
+    found.help(near.map_or("docs/fio.md lists all options".to_string(), |near| format!("did you mean `{near}`?")))
+}

@@ -1,0 +1,536 @@
+//! A plan as a fio job file.
+
+use super::expand::base_name;
+use super::unjob::as_jobs;
+use super::words_out::{Lines, bytes, list, percent, share_text, time};
+use crate::printed::Printed;
+use plan::{Bound, Distribution, Gaps, Job, OpMix, Order, Plan, Run, SteadyMeasure, TransferSize, Turn, Workload};
+use std::fmt::Write as _;
+
+/// The job file, with every run a group behind a stonewall. What fio's language cannot say is listed.
+pub fn print_fio(plan: &Plan) -> Printed {
+    let mut unsaid = Vec::new();
+    settings(plan, &mut unsaid);
+    let mut sections: Vec<(String, Lines)> = Vec::new();
+    for (number, run) in plan.runs.iter().enumerate() {
+        let run = as_jobs(plan, run, &mut unsaid);
+        let mut group: Vec<(String, Lines)> = Vec::new();
+        for (at, workload) in run.workloads.iter().enumerate() {
+            let mut lines = Lines::default();
+            lines.add_if(number > 0 && at == 0, "stonewall", || "1".to_string());
+            section(plan, &run, at, workload, &mut lines, &mut unsaid);
+            group.push((workload.name.clone(), lines));
+        }
+        copies(&mut group);
+        for (name, commands) in [("exec_prerun", &run.start_commands), ("exec_postrun", &run.end_commands)] {
+            for (command, (_, lines)) in commands.iter().zip(&mut group) {
+                lines.add(name, &command.line);
+            }
+            if commands.len() > group.len() {
+                unsaid.push(format!("{} has more commands than jobs", run.title));
+            }
+        }
+        sections.extend(group);
+    }
+    let mut global = Lines::common(sections.iter().map(|(_, lines)| lines));
+    if sections.len() < 2 {
+        global = Lines::default();
+    }
+    let mut text = String::new();
+    if !global.is_empty() {
+        text.push_str("[global]\n");
+        global.write(&mut text);
+    }
+    for (name, lines) in &sections {
+        let gap = if text.is_empty() { "" } else { "\n" };
+        let _ = writeln!(text, "{gap}[{name}]");
+        lines.without(&global).write(&mut text);
+    }
+    unsaid.dedup();
+    Printed { text, unsaid }
+}
+
+/// Jobs that are alike but for the number behind their name are copies of one.
+fn copies(sections: &mut Vec<(String, Lines)>) {
+    let mut out: Vec<(String, Lines)> = Vec::new();
+    let mut rest = std::mem::take(sections).into_iter().peekable();
+    while let Some((name, mut lines)) = rest.next() {
+        let base = base_name(&name).to_string();
+        let mut alike = Vec::new();
+        if name == format!("{base}.0") {
+            let own = lines.without_name("stonewall");
+            while let Some(next) =
+                rest.next_if(|(next, other)| *next == format!("{base}.{}", alike.len() + 1) && *other == own)
+            {
+                alike.push(next);
+            }
+        }
+        if alike.is_empty() {
+            out.push((name, lines));
+        } else {
+            lines.push("numjobs", &(alike.len() + 1).to_string());
+            out.push((base, lines));
+        }
+    }
+    *sections = out;
+}
+
+fn settings(plan: &Plan, unsaid: &mut Vec<String>) {
+    let default = plan::Settings::default();
+    let settings = &plan.settings;
+    if settings.repeat != default.repeat {
+        unsaid.push("all runs are repeated: use --repeat or -l".to_string());
+    }
+    if settings.format == Some(true) {
+        unsaid.push(
+            "every target is written once before the first run (formatsds=yes): add a job rw=write,size=100% before it"
+                .to_string(),
+        );
+    }
+    for command in settings.start_commands.iter().chain(&settings.end_commands) {
+        unsaid.push(format!("the command `{}` before or after all runs", command.line));
+    }
+    if settings.concatenate {
+        unsaid.push("all targets form one address space (concatenatesds)".to_string());
+    }
+    if settings.monitor.is_some() {
+        unsaid.push("a file that ends runs is watched (monitor=)".to_string());
+    }
+    if settings.skew_tolerance.is_some() {
+        unsaid.push("shares that are missed fail the run (abort_failed_skew)".to_string());
+    }
+    if settings.errors_max != default.errors_max || settings.errors_command.is_some() {
+        unsaid.push("the number of errors that ends a run (data_errors)".to_string());
+    }
+}
+
+/// One job.
+fn section(plan: &Plan, run: &Run, at: usize, workload: &Workload, lines: &mut Lines, unsaid: &mut Vec<String>) {
+    let job = workload.job.clone().unwrap_or_else(|| Job::new(1));
+    target(plan, workload, &job, lines, unsaid);
+    pattern(workload, lines, unsaid);
+    sizes(workload, lines);
+    content(workload, lines, unsaid);
+    engine(plan, workload, &job, lines);
+    pace(workload, &job, lines);
+    times(run, workload, &job, lines, unsaid);
+    if !job.after.is_empty() {
+        let mut names: Vec<&str> =
+            job.after.iter().filter_map(|at| run.workloads.get(*at)).map(|other| other.name.as_str()).collect();
+        let base = base_name(names[0]);
+        let copies = run.workloads[..at].iter().filter(|other| base_name(&other.name) == base);
+        if names.len() > 1 && copies.map(|other| other.name.as_str()).eq(names.iter().copied()) {
+            names = vec![base];
+        }
+        if names.len() > 1 {
+            unsaid.push(format!("`{}` waits for several jobs: wait_for with commas is iodyno's own", workload.name));
+        }
+        lines.add("wait_for", &names.join(","));
+    }
+    placement(&job, lines);
+    objectives(plan, run, at, workload, lines, unsaid);
+}
+
+fn target(plan: &Plan, workload: &Workload, job: &Job, lines: &mut Lines, unsaid: &mut Vec<String>) {
+    let specs: Vec<_> = workload.targets.iter().filter_map(|at| plan.targets.get(*at)).collect();
+    let names: Vec<String> = specs.iter().map(|spec| spec.path.display().to_string().replace(':', "\\:")).collect();
+    lines.add("filename", &names.join(":"));
+    let count = specs.len().max(1) as u64;
+    let address = &workload.address;
+    match address.range {
+        None => {
+            lines.add_if(address.base_bytes > 0, "offset", || bytes(address.base_bytes));
+            let sized: Vec<u64> = specs.iter().filter_map(|spec| spec.size_bytes).collect();
+            let ranged = plan.runs.iter().flat_map(|run| &run.workloads).any(|other| {
+                other.address.range.is_some() && other.targets.iter().any(|at| workload.targets.contains(at))
+            });
+            match sized[..] {
+                [] => {}
+                [first, ref rest @ ..] if rest.iter().all(|size| *size == first) && sized.len() == specs.len() => {
+                    lines.add_if(!ranged, "filesize", || bytes(first));
+                }
+                _ => unsaid.push(format!("the files of `{}` have different sizes", workload.name)),
+            }
+        }
+        Some(range) => match (range.low, range.high) {
+            (Bound::Bytes(low), Bound::Bytes(high)) => {
+                let offset = address.base_bytes + low;
+                lines.add_if(offset > 0, "offset", || bytes(offset));
+                lines.add("size", &bytes(high.saturating_sub(low) * count));
+            }
+            (Bound::Fraction(low), Bound::Fraction(high)) if high <= 1.0 => {
+                lines.add_if(low > 0.0, "offset", || percent(low));
+                lines.add_if(low == 0.0 || high < 1.0, "size", || share_text(high, |part| low + part));
+            }
+            _ => unsaid.push(format!("the range of `{}` wraps around or mixes bytes and percent", workload.name)),
+        },
+    }
+    if specs.iter().any(|spec| spec.skip_first_block) {
+        unsaid.push(format!("`{}` leaves the first block of its devices alone", workload.name));
+    }
+    match job.turn {
+        Turn::RoundRobin { each: 1 } => {}
+        Turn::RoundRobin { each } => lines.add("file_service_type", &format!("roundrobin:{each}")),
+        Turn::Random { each: 1 } => lines.add("file_service_type", "random"),
+        Turn::Random { each } => lines.add("file_service_type", &format!("random:{each}")),
+        Turn::Sequential => lines.add("file_service_type", "sequential"),
+    }
+    lines.add_if(specs.iter().any(|spec| spec.unlink), "unlink", || "1".to_string());
+    lines.add_if(plan.settings.format == Some(false), "allow_file_create", || "0".to_string());
+}
+
+fn pattern(workload: &Workload, lines: &mut Lines, unsaid: &mut Vec<String>) {
+    let (mix, address) = (&workload.mix, &workload.address);
+    let random = !matches!(address.order, Order::Sequential { .. });
+    let two_ways = address.per_op || workload.write_transfer.is_some();
+    let word = match mix {
+        OpMix { trim_then_write: true, .. } => "trimwrite",
+        OpMix { trim, read, write, .. } if *trim > 0.0 => {
+            if read + write > 0.0 {
+                unsaid.push(format!("`{}` mixes trims with reads or writes", workload.name));
+            }
+            if random { "randtrim" } else { "trim" }
+        }
+        OpMix { write, .. } if *write == 0.0 && !two_ways => {
+            if random {
+                "randread"
+            } else {
+                "read"
+            }
+        }
+        OpMix { read, .. } if *read == 0.0 && !two_ways => {
+            if random {
+                "randwrite"
+            } else {
+                "write"
+            }
+        }
+        _ => {
+            if random {
+                "randrw"
+            } else {
+                "rw"
+            }
+        }
+    };
+    let step = match (address.order, address.stride) {
+        (Order::Random(_), _) if address.run_length > 1 => format!(":{}", address.run_length),
+        (Order::Sequential { backward, .. }, stride) => gap(workload, backward, stride, unsaid),
+        _ => String::new(),
+    };
+    lines.add("rw", &format!("{word}{step}"));
+    let one_sided = mix.read == 0.0 || mix.read == 1.0;
+    if word.ends_with("rw") && (workload.rate.is_none() || one_sided) {
+        lines.add_if(mix.read != 0.5, "rwmixread", || percent(mix.read).trim_end_matches('%').to_string());
+    }
+    if mix.flush > 0.0 {
+        unsaid.push(format!("`{}` has flushes as a part of its mix; fsync=N comes near", workload.name));
+    }
+    if address.read_hit > 0.0 || address.write_hit > 0.0 {
+        unsaid.push(format!("`{}` has a hit area (rhpct, whpct)", workload.name));
+    }
+    if address.hot_band.is_some() {
+        unsaid.push(format!("`{}` has a hot band; random_distribution=zoned comes near", workload.name));
+    }
+    if address.streams.is_some_and(|streams| streams > 1) {
+        unsaid.push(format!("`{}` has sequential streams; numjobs with offset_increment comes near", workload.name));
+    }
+    lines.add_if(mix.fsync_every.is_some(), "fsync", || mix.fsync_every.unwrap_or(0).to_string());
+    lines.add_if(mix.fdatasync_every.is_some(), "fdatasync", || mix.fdatasync_every.unwrap_or(0).to_string());
+    distribution(workload, lines, unsaid);
+}
+
+/// The number behind `rw=` of a sequential pattern.
+fn gap(workload: &Workload, backward: bool, stride: Option<(u64, u64)>, unsaid: &mut Vec<String>) -> String {
+    let size = workload.transfer.max_bytes();
+    match stride {
+        None if backward => format!(":-{}", bytes(size * 2)),
+        None => String::new(),
+        Some((min, max)) if min == max && !backward && min > size => format!(":{}", bytes(min - size)),
+        Some((min, max)) if min == max && !backward => format!(":-{}", bytes(size - min)),
+        Some((min, max)) if min == max => format!(":-{}", bytes(size + min)),
+        Some(_) => {
+            unsaid.push(format!("`{}` skips ahead by chance", workload.name));
+            String::new()
+        }
+    }
+}
+
+fn distribution(workload: &Workload, lines: &mut Lines, unsaid: &mut Vec<String>) {
+    let address = &workload.address;
+    let varied = workload.transfers().iter().any(|size| size.min_bytes() != size.max_bytes());
+    match address.order {
+        Order::Sequential { .. } => {}
+        Order::Mixed { seek } => {
+            lines.add("percentage_random", percent(seek).trim_end_matches('%'));
+        }
+        Order::Random(Distribution::ExactOnce) => {}
+        Order::Random(Distribution::Uniform) if !address.zones.is_empty() => zones(workload, lines, unsaid),
+        Order::Random(Distribution::Uniform) => {
+            let is_plain = !varied && workload.write_transfer.is_none() && workload.trim_transfer.is_none();
+            lines.add_if(is_plain && address.run_length <= 1, "norandommap", || "1".to_string());
+        }
+        Order::Random(Distribution::Zipf(theta)) => lines.add("random_distribution", &format!("zipf:{theta}")),
+        Order::Random(Distribution::Pareto(h)) => lines.add("random_distribution", &format!("pareto:{h}")),
+        Order::Random(Distribution::Normal(deviation)) => {
+            let text = percent(deviation);
+            lines.add("random_distribution", &format!("normal:{}", text.trim_end_matches('%')));
+        }
+        Order::Random(Distribution::Poisson(_)) => {
+            unsaid.push(format!("`{}` is spread as Vdbench's poisson", workload.name));
+        }
+    }
+    let sizes = workload.transfers();
+    let unaligned = sizes.iter().find_map(|size| match size {
+        TransferSize::Uniform { min, align, .. } if align != min => Some(*align),
+        _ => None,
+    });
+    lines.add_if(unaligned.is_some(), "bs_unaligned", || "1".to_string());
+    // What varies is aligned to the smallest, or not at all, anyway.
+    let smallest = sizes.iter().map(|size| size.min_bytes()).min();
+    let usual = unaligned.or(smallest.filter(|_| varied));
+    if let Some(align) = address.align_bytes.filter(|_| address.align_bytes != usual) {
+        lines.add("blockalign", &bytes(align));
+    }
+}
+
+fn zones(workload: &Workload, lines: &mut Lines, unsaid: &mut Vec<String>) {
+    let mut parts = Vec::new();
+    let (mut upto, mut before, mut absolute) = (0.0, 0, false);
+    for (share, end) in &workload.address.zones {
+        let share = percent(*share);
+        let share = share.trim_end_matches('%');
+        match end {
+            Bound::Fraction(end) => {
+                let part = share_text(*end, |part| ((upto + part) * 1e9).round() / 1e9);
+                let part = part.trim_end_matches('%').to_string();
+                upto += part.parse::<f64>().unwrap_or(0.0) / 100.0;
+                parts.push(format!("{share}/{part}"));
+            }
+            Bound::Bytes(end) => {
+                absolute = true;
+                parts.push(format!("{share}/{}", bytes(end.saturating_sub(before))));
+                before = *end;
+            }
+        }
+    }
+    if absolute && upto > 0.0 {
+        unsaid.push(format!("the zones of `{}` mix bytes and percent", workload.name));
+    }
+    let kind = if absolute { "zoned_abs" } else { "zoned" };
+    lines.add("random_distribution", &format!("{kind}:{}", parts.join(":")));
+}
+
+fn sizes(workload: &Workload, lines: &mut Lines) {
+    let [read, write, trim] = workload.transfers();
+    let word = |size: &TransferSize| match size {
+        TransferSize::Fixed(size) => ("bs", bytes(*size)),
+        TransferSize::Uniform { min, max, .. } => ("bsrange", format!("{}-{}", bytes(*min), bytes(*max))),
+        TransferSize::Mix(mix) => {
+            let parts: Vec<String> = mix
+                .iter()
+                .map(|(size, share)| format!("{}/{}", bytes(*size), percent(*share).trim_end_matches('%')))
+                .collect();
+            ("bssplit", parts.join(":"))
+        }
+    };
+    if read == write && read == trim {
+        let (name, text) = word(read);
+        return lines.add(name, &text);
+    }
+    for (size, (left, right)) in [read, write, trim].into_iter().zip([("", ",,"), (",", ","), (",,", "")]) {
+        let (name, text) = word(size);
+        lines.push(name, &format!("{left}{text}{right}"));
+    }
+}
+
+fn content(workload: &Workload, lines: &mut Lines, unsaid: &mut Vec<String>) {
+    let content = &workload.content;
+    let ratio = |part: f64| 1.0 / (1.0 - part);
+    let saved = |of: f64| share_text_of(1.0 - 1.0 / of, of, ratio);
+    lines.add_if(content.compress_ratio > 1.0, "buffer_compress_percentage", || saved(content.compress_ratio));
+    if let Some(dedup) = content.dedup.filter(|dedup| dedup.ratio > 1.0) {
+        lines.add("dedupe_percentage", &saved(dedup.ratio));
+        let smallest = workload.transfers().iter().map(|size| size.min_bytes()).min();
+        if smallest != Some(dedup.unit_bytes) {
+            unsaid.push(format!(
+                "`{}` has copies of {} bytes; in fio they are transfers",
+                workload.name, dedup.unit_bytes
+            ));
+        }
+    }
+    if let Some(path) = &content.pattern {
+        unsaid.push(format!("`{}` writes the bytes of {}", workload.name, path.display()));
+    }
+    match &content.literal[..] {
+        [] => {}
+        [0] => lines.add("zero_buffers", "1"),
+        literal => {
+            let hex: String = literal.iter().map(|byte| format!("{byte:02x}")).collect();
+            lines.add("buffer_pattern", &format!("0x{hex}"));
+        }
+    }
+}
+
+/// A percentage without its sign, of which `forward` (of a fraction) makes `target` again.
+fn share_text_of(guess: f64, target: f64, forward: impl Fn(f64) -> f64) -> String {
+    super::words_out::inverse(guess * 100.0, |percent| forward(percent / 100.0).to_bits() == target.to_bits())
+}
+
+fn engine(plan: &Plan, workload: &Workload, job: &Job, lines: &mut Lines) {
+    if job.depth > 1 {
+        lines.add("ioengine", "io_uring");
+        lines.add("iodepth", &job.depth.to_string());
+    }
+    lines.add_if(job.depth_low + 1 < job.depth, "iodepth_low", || job.depth_low.to_string());
+    let open =
+        workload.open.or_else(|| workload.targets.first().and_then(|at| plan.targets.get(*at)).map(|spec| spec.open));
+    let open = open.unwrap_or_default();
+    lines.add_if(open.direct, "direct", || "1".to_string());
+    lines.add_if(open.sync, "sync", || "sync".to_string());
+    lines.add_if(open.dsync, "sync", || "dsync".to_string());
+    lines.add_if(open.fsync_at_end, "end_fsync", || "1".to_string());
+    let seed = plan.settings.seed;
+    lines.add_if(seed != plan::Settings::default().seed, "randseed", || seed.to_string());
+}
+
+fn pace(workload: &Workload, job: &Job, lines: &mut Lines) {
+    if let Some(rate) = workload.rate {
+        let mix = &workload.mix;
+        let shares = if mix.trim_then_write { [0.0, 0.5, 0.5] } else { [mix.read, mix.write, mix.trim] };
+        let rates = shares.map(|share| rate * share);
+        let sizes = workload.transfers().map(TransferSize::mean_bytes);
+        let whole = rates.iter().all(|rate| (rate - rate.round()).abs() < 1e-6);
+        let used: Vec<String> = rates
+            .iter()
+            .zip(sizes)
+            .map(|(rate, size)| if whole { format!("{}", rate.round()) } else { format!("{}", (rate * size).round()) })
+            .collect();
+        let name = if whole { "rate_iops" } else { "rate" };
+        let text = match shares {
+            [read, write, trim] if write == 0.0 && trim == 0.0 && read > 0.0 => used[0].clone(),
+            [read, write, _] if read == 0.0 && write == 0.0 => used[2].clone(),
+            [read, _, trim] if read == 0.0 && trim == 0.0 => used[1].clone(),
+            _ => used.join(","),
+        };
+        lines.add(name, &text);
+    }
+    lines.add_if(job.gaps == Gaps::Exponential, "rate_process", || "poisson".to_string());
+    if let Some(think) = job.think {
+        lines.add("thinktime", &time(think.ns));
+        lines.add_if(think.every.is_some_and(|every| every > 1 || think.busy_ns.is_some()), "thinktime_blocks", || {
+            think.every.unwrap_or(1).to_string()
+        });
+        lines.add_if(think.busy_ns.is_some(), "thinktime_iotime", || time(think.busy_ns.unwrap_or(0)));
+    }
+    if let Some(goal) = job.latency {
+        lines.add("latency_target", &time(goal.target_ns));
+        lines.add("latency_window", &time(goal.window_ns));
+        lines.add("latency_percentile", percent(goal.fraction).trim_end_matches('%'));
+        lines.add_if(goal.run_on, "latency_run", || "1".to_string());
+    }
+    if let Some(flow) = job.flow {
+        lines.add("flow", &flow.weight.to_string());
+        lines.add("flow_id", &flow.id.to_string());
+    }
+}
+
+fn times(run: &Run, workload: &Workload, job: &Job, lines: &mut Lines, unsaid: &mut Vec<String>) {
+    let runtime = match (job.elapsed_ns, run.elapsed_ns) {
+        (Some(own), _) => Some(own.saturating_sub(run.warmup_ns)),
+        (None, Some(all)) => Some(all.saturating_sub(job.start_ns)),
+        (None, None) => None,
+    };
+    lines.add_if(runtime.is_some(), "runtime", || time(runtime.unwrap_or(0)));
+    lines.add_if(run.warmup_ns > 0, "ramp_time", || time(run.warmup_ns));
+    lines.add_if(job.start_ns > 0, "startdelay", || time(job.start_ns));
+    match (job.bytes, job.passes) {
+        (None, None) if runtime.is_some() => lines.add("time_based", "1"),
+        (None, None) => unsaid.push(format!("`{}` has no end", workload.name)),
+        (Some(limit), _) => lines.add("io_size", &bytes(limit)),
+        (None, Some(passes)) => {
+            let loops = passes.ceil().max(1.0);
+            lines.add_if(loops > 1.0, "loops", || loops.to_string());
+            lines.add_if(passes < loops, "io_size", || share_text(passes, |part| part * loops));
+        }
+    }
+    lines.add_if(job.operations.is_some(), "number_ios", || job.operations.unwrap_or(0).to_string());
+    if let Some(steady) = run.stop.steady {
+        let what = match steady.measure {
+            SteadyMeasure::Operations => "iops",
+            SteadyMeasure::Bytes => "bw",
+            SteadyMeasure::Service => "lat",
+        };
+        let slope = if steady.slope { "_slope" } else { "" };
+        let limit = match (steady.fraction, steady.absolute) {
+            (Some(fraction), _) => percent(fraction),
+            (None, Some(ns)) if steady.measure == SteadyMeasure::Service => format!("{ns}ns"),
+            (None, other) => other.unwrap_or(0.0).to_string(),
+        };
+        lines.add("steadystate", &format!("{what}{slope}:{limit}"));
+        lines.add("steadystate_duration", &time(steady.window_ns));
+        lines.add_if(steady.ramp_ns > 0, "steadystate_ramp_time", || time(steady.ramp_ns));
+    }
+}
+
+fn placement(job: &Job, lines: &mut Lines) {
+    let place = &job.placement;
+    lines.add_if(!place.cpus.is_empty(), "cpus_allowed", || list(&place.cpus));
+    lines.add_if(!place.nodes.is_empty(), "numa_cpu_nodes", || list(&place.nodes));
+    lines.add_if(place.nice != 0, "nice", || place.nice.to_string());
+    if place.io_priority != 0 {
+        lines.add("prioclass", &(place.io_priority >> 13).to_string());
+        lines.add("prio", &(place.io_priority & 7).to_string());
+    }
+}
+
+/// Conditions: those that options of fio's make stand with their job, all others in the first one.
+fn objectives(plan: &Plan, run: &Run, at: usize, workload: &Workload, lines: &mut Lines, unsaid: &mut Vec<String>) {
+    let own = super::targets::label(&workload.name);
+    let mut floors = [("rate_min", [None; 3]), ("rate_iops_min", [None; 3])];
+    for objective in &run.objectives {
+        match said(&objective.text, &own) {
+            Some(Said::MaxLatency(ns)) => lines.add("max_latency", &time(ns)),
+            Some(Said::Floor(which, op, value)) => floors[which].1[op] = Some(value),
+            None => {}
+        }
+    }
+    for (name, values) in floors.into_iter().filter(|(_, values)| values.iter().any(Option::is_some)) {
+        let texts = values.map(|value: Option<u64>| value.map_or(String::new(), |value| value.to_string()));
+        lines.add(name, &texts.join(","));
+    }
+    if at > 0 {
+        return;
+    }
+    let labels: Vec<String> = run.workloads.iter().map(|other| super::targets::label(&other.name)).collect();
+    for objective in plan.objectives.iter().chain(&run.objectives) {
+        if labels.iter().all(|label| said(&objective.text, label).is_none()) {
+            lines.push("fail_if", &objective.text);
+            unsaid.push(format!("the objective `{}`: fail_if is iodyno's own", objective.text));
+        }
+    }
+}
+
+/// A condition that an option of fio's makes.
+enum Said {
+    MaxLatency(u64),
+    /// `rate_min` or `rate_iops_min`, of which operation, how much.
+    Floor(usize, usize, u64),
+}
+
+/// The option that makes this condition for the workload with this label.
+fn said(text: &str, label: &str) -> Option<Said> {
+    let (measure, rest) = text.split_once("{workload=")?;
+    let rest = rest.strip_prefix(label)?;
+    if measure == "service_ns_max" {
+        return rest.strip_prefix("} > ")?.strip_suffix("ns")?.parse().ok().map(Said::MaxLatency);
+    }
+    let (op, rest) = rest.strip_prefix(", op=")?.split_once("} < ")?;
+    let op = ["read", "write", "trim"].iter().position(|name| *name == op)?;
+    let (which, number) = match measure {
+        "bytes_per_s" => (0, rest.strip_suffix(" B/s")?),
+        "achieved" => (1, rest.strip_suffix("/s")?),
+        _ => return None,
+    };
+    number.parse().ok().map(|value| Said::Floor(which, op, value))
+}

@@ -1,0 +1,269 @@
+//! Job files as text: sections, options with their places, includes and environment variables.
+
+use super::catalogue;
+use crate::context::Context;
+use crate::diagnostic::Diagnostic;
+use crate::loader::Loader;
+use plan::{Source, Span};
+use std::path::{Path, PathBuf};
+
+/// Includes inside of includes.
+const NESTING_MAX: usize = 16;
+/// Bytes of all texts together.
+const TEXT_BYTES_MAX: usize = 64 << 20;
+
+/// One `name=value` line.
+#[derive(Clone, Debug)]
+pub(super) struct Line {
+    pub(super) key: String,
+    pub(super) key_span: Span,
+    /// What stands behind the `=`, variables resolved; `None` for a bare name.
+    pub(super) value: Option<String>,
+    /// Of the value; of the name when there is none.
+    pub(super) span: Span,
+}
+
+/// `[name]` with its options.
+#[derive(Clone, Debug)]
+pub(super) struct Section {
+    pub(super) name: String,
+    pub(super) span: Span,
+    pub(super) lines: Vec<Line>,
+    /// The first section of a further job file waits for the files before it.
+    pub(super) first_of_file: bool,
+}
+
+impl Section {
+    pub(super) fn is_global(&self) -> bool {
+        self.name.starts_with("global")
+    }
+}
+
+/// Reads job files into sections.
+pub(super) struct Reader<'a> {
+    loader: &'a dyn Loader,
+    environment: &'a dyn Fn(&str) -> Option<String>,
+    pub(super) sections: Vec<Section>,
+    files: usize,
+    bytes: usize,
+}
+
+impl<'a> Reader<'a> {
+    pub(super) fn new(loader: &'a dyn Loader, environment: &'a dyn Fn(&str) -> Option<String>) -> Self {
+        Self { loader, environment, sections: Vec::new(), files: 0, bytes: 0 }
+    }
+
+    /// Reads one file of the command line.
+    pub(super) fn file(&mut self, context: &mut Context, path: &Path) {
+        let name = path.display().to_string();
+        match self.load(path) {
+            Ok(text) => self.text(context, &name, path, text),
+            Err(why) => {
+                let span = whole(context);
+                context.sources.push(Source { name, text: String::new() });
+                let found = Diagnostic::error("cannot-read", span, format!("failed to read the job file: {why}"));
+                context.push(found);
+            }
+        }
+    }
+
+    /// Reads a text that is no file.
+    pub(super) fn text(&mut self, context: &mut Context, name: &str, path: &Path, text: String) {
+        let source = u32::try_from(context.sources.len()).unwrap_or(u32::MAX);
+        context.sources.push(Source { name: name.to_string(), text: text.clone() });
+        let sections_before = self.sections.len();
+        self.lines(context, source, path, &text, &mut vec![path.to_path_buf()]);
+        let mut new = self.sections.iter_mut().skip(sections_before);
+        let first = new.find(|section| !section.is_global());
+        if let Some(first) = first.filter(|_| self.files > 0) {
+            first.first_of_file = true;
+        }
+        self.files += 1;
+    }
+
+    /// Adds options to every job there is so far.
+    pub(super) fn addition(&mut self, context: &mut Context, name: &str, text: String) {
+        let sections = std::mem::take(&mut self.sections);
+        let any = Span { source: u32::try_from(context.sources.len()).unwrap_or(u32::MAX), start: 0, len: 0 };
+        self.sections.push(Section { name: String::new(), span: any, lines: Vec::new(), first_of_file: false });
+        self.text(context, name, Path::new(""), text);
+        let lines = self.sections.pop().map(|section| section.lines).unwrap_or_default();
+        self.sections = sections;
+        for section in self.sections.iter_mut().filter(|section| !section.is_global()) {
+            section.lines.extend(lines.iter().cloned());
+        }
+    }
+
+    fn load(&mut self, path: &Path) -> Result<String, String> {
+        let bytes = self.loader.load(path).map_err(|why| why.to_string())?;
+        self.bytes = self.bytes.saturating_add(bytes.len());
+        if self.bytes > TEXT_BYTES_MAX {
+            return Err(crate::loader::LoadError::TooLarge.to_string());
+        }
+        if bytes.contains(&0) {
+            return Err("it is binary (it has bytes of zero), not a job file".to_string());
+        }
+        String::from_utf8(bytes).map_err(|why| {
+            let line = why.as_bytes()[..why.utf8_error().valid_up_to()].iter().filter(|byte| **byte == b'\n').count();
+            format!("line {} is not UTF-8", line + 1)
+        })
+    }
+
+    fn lines(&mut self, context: &mut Context, source: u32, path: &Path, text: &str, open: &mut Vec<PathBuf>) {
+        let is_included = open.len() > 1;
+        let mut start = 0;
+        for raw in text.split_inclusive('\n') {
+            let at = start + (raw.len() - raw.trim_start().len());
+            start += raw.len();
+            let line = raw.trim();
+            if line.is_empty() || line.starts_with([';', '#']) || context.full() {
+                continue;
+            }
+            let span = |from: usize, len: usize| Span {
+                source,
+                start: u32::try_from(at + from).unwrap_or(u32::MAX),
+                len: u32::try_from(len).unwrap_or(0),
+            };
+            if line.starts_with('[') {
+                self.section(context, line, span(0, line.len()), is_included);
+                continue;
+            }
+            if let Some(rest) = line.strip_prefix("include").filter(|rest| rest.starts_with([' ', '\t', '='])) {
+                let name = rest.trim_start_matches(['=', ' ', '\t']);
+                self.include(context, path, name, span(line.len() - name.len(), name.len()), open);
+                continue;
+            }
+            let (key, value) = match line.split_once('=') {
+                Some((key, value)) => (key.trim_end(), Some(value.trim())),
+                None => (line, None),
+            };
+            let value_span = match value {
+                Some(value) => span(line.len() - value.len(), value.len()),
+                None => span(0, key.len()),
+            };
+            if key.is_empty() || key.contains(char::is_whitespace) && value.is_none() {
+                let found = Diagnostic::error("not-an-option", span(0, line.len()), "this is no option");
+                context.push(found.help("one option per line: name=value; comments begin with ; or #"));
+                continue;
+            }
+            let value = value.and_then(|value| self.resolve(context, value, value_span));
+            let one = Line { key: catalogue::canonical(key), key_span: span(0, key.len()), value, span: value_span };
+            match self.sections.last_mut() {
+                Some(section) => section.lines.push(one),
+                None => {
+                    let message = format!("the option `{key}` stands before the first section");
+                    let found = Diagnostic::error("outside-of-section", one.key_span, message);
+                    context.push(found.help("write [global] above it, or the [name] of its job"));
+                    // Once is enough for all lines of a headless file.
+                    self.sections.push(Section {
+                        name: "global".to_string(),
+                        span: one.key_span,
+                        lines: vec![one],
+                        first_of_file: false,
+                    });
+                }
+            }
+        }
+    }
+
+    fn section(&mut self, context: &mut Context, line: &str, span: Span, is_included: bool) {
+        if is_included {
+            let found = Diagnostic::error("section-in-include", span, "an included file must not begin a section");
+            context.push(found.help("move the section into the including file; include only its options"));
+            return;
+        }
+        let Some(name) = line.strip_prefix('[').and_then(|rest| rest.strip_suffix(']')) else {
+            context.push(
+                Diagnostic::error("section-open", span, "the name of this section is not closed").help("write [name]"),
+            );
+            return;
+        };
+        if name.trim().is_empty() {
+            context.push(Diagnostic::error("section-name", span, "this section has no name").help("write [name]"));
+            return;
+        }
+        self.sections.push(Section { name: name.trim().to_string(), span, lines: Vec::new(), first_of_file: false });
+    }
+
+    fn include(&mut self, context: &mut Context, path: &Path, name: &str, span: Span, open: &mut Vec<PathBuf>) {
+        let error = |message: String| Diagnostic::error("include", span, message);
+        if name.is_empty() {
+            context.push(error("include needs the name of a file".to_string()));
+            return;
+        }
+        if self.sections.is_empty() {
+            context.push(error("include stands before the first section".to_string()).help("write [global] above it"));
+            return;
+        }
+        // As fio has it: as it stands, or relative to the including file.
+        let relative = path.parent().unwrap_or(Path::new("")).join(name);
+        let (file, loaded) = match self.load(Path::new(name)) {
+            Ok(text) => (PathBuf::from(name), Ok(text)),
+            Err(_) if relative != Path::new(name) => (relative.clone(), self.load(&relative)),
+            Err(why) => (PathBuf::from(name), Err(why)),
+        };
+        if open.contains(&file) || open.len() >= NESTING_MAX {
+            context.push(error(format!("`{name}` includes itself, or includes are nested too deep")));
+            return;
+        }
+        match loaded {
+            Ok(text) => {
+                let source = u32::try_from(context.sources.len()).unwrap_or(u32::MAX);
+                context.sources.push(Source { name: file.display().to_string(), text: text.clone() });
+                open.push(file.clone());
+                self.lines(context, source, &file, &text, open);
+                open.pop();
+            }
+            Err(why) => context.push(error(format!("failed to read the included file `{name}`: {why}"))),
+        }
+    }
+
+    /// `${NAME}` from the environment, and fio's `$pagesize`, `$mb_memory`, `$ncpus`.
+    fn resolve(&self, context: &mut Context, value: &str, span: Span) -> Option<String> {
+        let mut out = String::new();
+        let mut rest = value;
+        while let Some(at) = rest.find("${") {
+            out.push_str(&rest[..at]);
+            let Some(end) = rest[at..].find('}') else {
+                context.push(Diagnostic::error("variable", span, "`${` is not closed by `}`"));
+                return Some(String::new());
+            };
+            let name = &rest[at + 2..at + end];
+            match (self.environment)(name) {
+                Some(found) => out.push_str(&found),
+                None => {
+                    let message = format!("the environment variable `{name}` is not set");
+                    let help = format!("set it: {name}=… iodyno run …");
+                    context.push(Diagnostic::error("variable", span, message).help(help));
+                }
+            }
+            rest = &rest[at + end + 1..];
+        }
+        out.push_str(rest);
+        for (word, variable) in [("$pagesize", "pagesize"), ("$mb_memory", "mb_memory"), ("$ncpus", "ncpus")] {
+            if out.contains(word) {
+                out = out.replace(word, &reserved(variable));
+            }
+        }
+        Some(out)
+    }
+}
+
+/// A span for a file as a whole that is about to be added.
+fn whole(context: &Context) -> Span {
+    Span { source: u32::try_from(context.sources.len()).unwrap_or(u32::MAX), start: 0, len: 0 }
+}
+
+/// What fio's reserved words stand for on this machine.
+fn reserved(word: &str) -> String {
+    match word {
+        "pagesize" => "4096".to_string(),
+        "ncpus" => std::thread::available_parallelism().map_or(1, std::num::NonZero::get).to_string(),
+        _ => {
+            let text = std::fs::read_to_string("/proc/meminfo").unwrap_or_default();
+            let kib = text.lines().find_map(|line| line.strip_prefix("MemTotal:")?.trim().strip_suffix("kB"));
+            let kib: u64 = kib.and_then(|kib| kib.trim().parse().ok()).unwrap_or(0);
+            (kib / 1024).to_string()
+        }
+    }
+}

@@ -1,0 +1,188 @@
+//! Words and lists that single options have as values.
+
+use super::options::MICROSECOND_NS;
+use super::value::{Amount, Units};
+use plan::{SteadyMeasure, TransferSize, Turn};
+
+/// On, when nothing is said.
+pub(super) fn switch(value: Option<&str>) -> Result<bool, String> {
+    match value {
+        None | Some("" | "1" | "true") => Ok(true),
+        Some("0" | "false") => Ok(false),
+        Some(text) => Err(format!("`{text}` is neither 0 nor 1")),
+    }
+}
+
+pub(super) fn number(text: &str) -> Result<f64, String> {
+    text.trim().parse::<f64>().ok().filter(|value| value.is_finite()).ok_or(format!("`{text}` is not a number"))
+}
+
+pub(super) fn checked(value: f64, allowed: impl Fn(f64) -> bool, what: &str) -> Result<f64, String> {
+    if allowed(value) { Ok(value) } else { Err(format!("{value} is not {what}")) }
+}
+
+pub(super) fn percent(text: &str) -> Result<f64, String> {
+    checked(number(text.trim_end_matches('%'))?, |x| (0.0..=100.0).contains(&x), "between 0 and 100")
+}
+
+/// All of it would leave nothing that is unlike.
+pub(super) fn below_hundred(text: &str) -> Result<f64, String> {
+    checked(percent(text)?, |x| x < 100.0, "below 100")
+}
+
+pub(super) fn in_range(value: u64, low: u64, high: u64) -> Result<u64, String> {
+    if (low..=high).contains(&value) { Ok(value) } else { Err(format!("{value} is not between {low} and {high}")) }
+}
+
+pub(super) fn narrow(value: u64) -> u32 {
+    u32::try_from(value).unwrap_or(u32::MAX)
+}
+
+/// 0 is never.
+pub(super) fn every(value: u64) -> Result<Option<u32>, String> {
+    Ok(Some(narrow(in_range(value, 0, u64::from(u32::MAX))?)).filter(|every| *every > 0))
+}
+
+pub(super) fn ascending(low: u64, high: u64) -> Result<(u64, u64), String> {
+    if low <= high { Ok((low, high)) } else { Err(format!("the range falls from {low} to {high}")) }
+}
+
+pub(super) fn block(bytes: u64) -> Result<u64, String> {
+    in_range(bytes, 1, i32::MAX.unsigned_abs().into())
+        .map_err(|_| format!("a transfer of {bytes} bytes cannot be issued"))
+}
+
+/// `4k/10:64k/50:32k`: what has no share divides the rest.
+pub(super) fn split(units: Units, text: &str) -> Result<TransferSize, String> {
+    let mut parts = Vec::new();
+    for one in text.split(':') {
+        let (size, share) = one.split_once('/').map_or((one, None), |(size, share)| (size, Some(share)));
+        let share = share.filter(|share| !share.is_empty()).map(percent).transpose()?;
+        parts.push((block(units.bytes(size)?)?, share));
+    }
+    let given: f64 = parts.iter().filter_map(|(_, share)| *share).sum();
+    if given > 100.0 + 1e-9 {
+        return Err(format!("the shares sum to {given} %, more than 100 %"));
+    }
+    let open = parts.iter().filter(|(_, share)| share.is_none()).count();
+    if open == 0 && (given - 100.0).abs() > 1e-9 {
+        return Err(format!("the shares sum to {given} %, not to 100 %"));
+    }
+    let rest = (100.0 - given) / open.max(1) as f64;
+    let mut mix: Vec<(u64, f64)> = parts.iter().map(|(size, share)| (*size, share.unwrap_or(rest) / 100.0)).collect();
+    mix.retain(|(_, share)| *share > 0.0);
+    Ok(match mix[..] {
+        [(bytes, _)] => TransferSize::Fixed(bytes),
+        _ => TransferSize::Mix(mix),
+    })
+}
+
+/// `60/10:30/20:10/70`: share of the operations / part of the range.
+pub(super) fn zones_of(units: Units, text: &str, absolute: bool) -> Result<Vec<(f64, Amount)>, String> {
+    let mut zones = Vec::new();
+    for one in text.split(':') {
+        let (share, end) = one.split_once('/').ok_or_else(|| format!("`{one}` is no zone: write SHARE/PART"))?;
+        let part = if absolute { Amount::Bytes(units.bytes(end)?) } else { Amount::Part(percent(end)? / 100.0) };
+        zones.push((percent(share)? / 100.0, part));
+    }
+    let sum: f64 = zones.iter().map(|(share, _)| share).sum();
+    if (sum - 1.0).abs() > 1e-9 {
+        return Err(format!("the shares of the zones sum to {} %, not to 100 %", sum * 100.0));
+    }
+    let parts: f64 = zones.iter().map(|(_, part)| if let Amount::Part(part) = part { *part } else { 0.0 }).sum();
+    if !absolute && (parts - 1.0).abs() > 1e-9 {
+        return Err(format!("the parts of the range sum to {} %, not to 100 %", parts * 100.0));
+    }
+    Ok(zones)
+}
+
+pub(super) fn turn(units: Units, text: &str) -> Result<Turn, String> {
+    let (name, each) = text.split_once(':').map_or((text, None), |(name, each)| (name, Some(each)));
+    let each = narrow(in_range(each.map_or(Ok(1), |each| units.count(each))?, 1, u64::from(u32::MAX))?);
+    match name {
+        "roundrobin" => Ok(Turn::RoundRobin { each }),
+        "random" => Ok(Turn::Random { each }),
+        "sequential" => Ok(Turn::Sequential),
+        _ => Err(format!("`{name}` is none of roundrobin, random, sequential")),
+    }
+}
+
+/// `iops:5%`, `bw_slope:1m`.
+pub(super) fn steady(units: Units, text: &str) -> Result<(SteadyMeasure, bool, f64, bool), String> {
+    let (what, limit) = text.split_once(':').ok_or("it needs a limit: iops:5%")?;
+    let (what, slope) = what.strip_suffix("_slope").map_or((what, false), |what| (what, true));
+    let measure = match what {
+        "iops" => SteadyMeasure::Operations,
+        "bw" => SteadyMeasure::Bytes,
+        "lat" => SteadyMeasure::Service,
+        _ => return Err(format!("`{what}` is none of iops, bw, lat")),
+    };
+    match limit.strip_suffix('%') {
+        Some(limit) => Ok((measure, slope, checked(number(limit)?, |x| x > 0.0, "above 0")? / 100.0, true)),
+        None if measure == SteadyMeasure::Service => {
+            Ok((measure, slope, units.time_ns(limit, MICROSECOND_NS)? as f64, false))
+        }
+        None => Ok((measure, slope, units.bytes(limit)? as f64, false)),
+    }
+}
+
+/// `0-3,8`.
+pub(super) fn list(text: &str) -> Result<Vec<u32>, String> {
+    let mut out = Vec::new();
+    for part in text.split(',').map(str::trim) {
+        let (low, high) = part.split_once('-').unwrap_or((part, part));
+        let parse = |text: &str| text.trim().parse::<u32>().map_err(|_| format!("`{text}` is not a number"));
+        let (low, high) = (parse(low)?, parse(high)?);
+        if low > high || high > 4095 {
+            return Err(format!("`{part}` is no range of CPUs"));
+        }
+        out.extend(low..=high);
+    }
+    out.sort_unstable();
+    out.dedup();
+    Ok(out)
+}
+
+pub(super) fn unquoted(text: &str) -> &str {
+    text.strip_prefix('"').and_then(|text| text.strip_suffix('"')).unwrap_or(text)
+}
+
+/// `"text"`, `0xhex`, a decimal number, or these one after the other.
+pub(super) fn pattern_bytes(text: &str) -> Result<Vec<u8>, String> {
+    let mut out = Vec::new();
+    let mut rest = text;
+    while !rest.is_empty() {
+        if let Some(inner) = rest.strip_prefix('"') {
+            let end = inner.find('"').ok_or("a `\"` is not closed")?;
+            out.extend(&inner.as_bytes()[..end]);
+            rest = &inner[end + 1..];
+        } else if rest.starts_with('\'') || rest.starts_with('%') {
+            return Err("files ('name') and %o are not built yet as patterns".to_string());
+        } else if let Some(hex) = rest.strip_prefix("0x").or_else(|| rest.strip_prefix("0X")) {
+            let end = hex.find(|c: char| !c.is_ascii_hexdigit()).unwrap_or(hex.len());
+            let digits = if end % 2 == 1 { format!("0{}", &hex[..end]) } else { hex[..end].to_string() };
+            for pair in digits.as_bytes().chunks(2) {
+                let pair = std::str::from_utf8(pair).unwrap_or_default();
+                out.push(u8::from_str_radix(pair, 16).map_err(|_| format!("`{text}` is no pattern"))?);
+            }
+            if end == 0 {
+                return Err(format!("`{text}` is no pattern"));
+            }
+            rest = &hex[end..];
+        } else {
+            let end = rest.find(|c: char| !(c.is_ascii_digit() || c == '-')).unwrap_or(rest.len());
+            let value: i64 = rest[..end]
+                .parse()
+                .map_err(|_| format!("`{text}` is no pattern: write \"text\", 0xhex or a number"))?;
+            // As fio has it: as few bytes as the number needs, the lowest first.
+            let bytes = value.to_le_bytes();
+            let len = bytes.iter().rposition(|byte| *byte != 0).map_or(1, |at| at + 1);
+            out.extend(&bytes[..len]);
+            rest = &rest[end..];
+        }
+        if out.len() > 4096 {
+            return Err("the pattern is longer than 4096 bytes".to_string());
+        }
+    }
+    Ok(out)
+}

@@ -1,0 +1,118 @@
+//! Options as text: numbers with the shortest exact units.
+
+use std::fmt::Write as _;
+
+/// The options of a section, in order.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub(super) struct Lines(Vec<(String, String)>);
+
+impl Lines {
+    /// Adds an option; one that is there already is replaced.
+    pub(super) fn add(&mut self, name: &str, value: &str) {
+        self.0.retain(|(other, _)| other != name);
+        self.push(name, value);
+    }
+
+    pub(super) fn add_if(&mut self, wanted: bool, name: &str, value: impl FnOnce() -> String) {
+        if wanted {
+            self.add(name, &value());
+        }
+    }
+
+    /// Adds an option that may be there several times.
+    pub(super) fn push(&mut self, name: &str, value: &str) {
+        self.0.push((name.to_string(), value.to_string()));
+    }
+
+    pub(super) fn is_empty(&self) -> bool {
+        self.0.is_empty()
+    }
+
+    /// What all sections have in common; options that come several times in one stay where they are.
+    pub(super) fn common<'a>(mut all: impl Iterator<Item = &'a Self>) -> Self {
+        let Some(first) = all.next() else { return Self::default() };
+        let once = |lines: &Self, name: &str| lines.0.iter().filter(|(other, _)| other == name).count() == 1;
+        let mut common: Vec<_> = first.0.iter().filter(|(name, _)| once(first, name)).cloned().collect();
+        for lines in all {
+            common.retain(|one| lines.0.contains(one) && once(lines, &one.0));
+        }
+        common.retain(|(name, _)| !matches!(name.as_str(), "stonewall" | "wait_for" | "exec_prerun" | "exec_postrun"));
+        Self(common)
+    }
+
+    /// What is not in `global`.
+    pub(super) fn without(&self, global: &Self) -> Self {
+        Self(self.0.iter().filter(|one| !global.0.contains(one)).cloned().collect())
+    }
+
+    pub(super) fn without_name(&self, name: &str) -> Self {
+        Self(self.0.iter().filter(|(other, _)| other != name).cloned().collect())
+    }
+
+    pub(super) fn write(&self, out: &mut String) {
+        for (name, value) in &self.0 {
+            let _ = writeln!(out, "{name}={value}");
+        }
+    }
+}
+
+/// Bytes with fio's units of 1024.
+pub(super) fn bytes(bytes: u64) -> String {
+    let units = [(1_u64 << 50, "p"), (1 << 40, "t"), (1 << 30, "g"), (1 << 20, "m"), (1 << 10, "k")];
+    match units.iter().find(|(size, _)| bytes > 0 && bytes.is_multiple_of(*size)) {
+        Some((size, unit)) => format!("{}{unit}", bytes / size),
+        None => bytes.to_string(),
+    }
+}
+
+/// A time with the largest unit that keeps it exact.
+pub(super) fn time(ns: u64) -> String {
+    let units = [(60_000_000_000_u64, "m"), (1_000_000_000, "s"), (1_000_000, "ms"), (1_000, "us")];
+    match units.iter().find(|(size, _)| ns > 0 && ns.is_multiple_of(*size)) {
+        Some((size, unit)) => format!("{}{unit}", ns / size),
+        None => format!("{ns}ns"),
+    }
+}
+
+/// `0-3,8`.
+pub(super) fn list(numbers: &[u32]) -> String {
+    let mut out = String::new();
+    let mut at = 0;
+    while at < numbers.len() {
+        let mut last = at;
+        while last + 1 < numbers.len() && numbers[last + 1] == numbers[last] + 1 {
+            last += 1;
+        }
+        let gap = if out.is_empty() { "" } else { "," };
+        let _ = match last - at {
+            0 => write!(out, "{gap}{}", numbers[at]),
+            _ => write!(out, "{gap}{}-{}", numbers[at], numbers[last]),
+        };
+        at = last + 1;
+    }
+    out
+}
+
+/// A fraction as a percentage that reads back as the same fraction.
+pub(super) fn percent(fraction: f64) -> String {
+    share_text(fraction, |part| part)
+}
+
+/// A percentage of which `forward`, applied to the fraction that is read, gives `target` exactly.
+pub(super) fn share_text(target: f64, forward: impl Fn(f64) -> f64) -> String {
+    let slope = forward(1.0) - forward(0.0);
+    let guess = if slope == 0.0 { 0.0 } else { (target - forward(0.0)) / slope * 100.0 };
+    format!("{}%", inverse(guess, |percent| forward(percent / 100.0).to_bits() == target.to_bits()))
+}
+
+/// The number near `guess` with the fewest digits that `fits`; `guess` when none does.
+pub(super) fn inverse(guess: f64, fits: impl Fn(f64) -> bool) -> String {
+    for digits in 0..=15 {
+        let text = format!("{guess:.digits$}");
+        if text.parse().is_ok_and(&fits) {
+            return text;
+        }
+    }
+    let near = [guess, guess.next_up(), guess.next_down(), guess.next_up().next_up(), guess.next_down().next_down()];
+    near.into_iter().find(|value| fits(*value)).unwrap_or(guess).to_string()
+}

@@ -1,0 +1,29 @@
+//! What two plans have in common, however they were written.
+
+use plan::{Plan, Span};
+
+/// The plan without texts and places in them.
+pub(crate) fn placeless(mut plan: Plan) -> Plan {
+    plan.sources.clear();
+    plan.targets.iter_mut().for_each(|target| target.span = Span::default());
+    plan.unsupported.iter_mut().for_each(|what| what.span = Span::default());
+    let settings = &mut plan.settings;
+    settings.start_commands.iter_mut().chain(&mut settings.end_commands).for_each(|one| one.span = Span::default());
+    plan.objectives.iter_mut().for_each(|one| one.span = Span::default());
+    for run in &mut plan.runs {
+        run.span = Span::default();
+        run.objectives.iter_mut().for_each(|one| one.span = Span::default());
+        // All must be met: their order says nothing.
+        run.objectives.sort_by(|a, b| a.text.cmp(&b.text));
+        run.start_commands.iter_mut().chain(&mut run.end_commands).for_each(|one| one.span = Span::default());
+        run.workloads.iter_mut().for_each(|workload| workload.span = Span::default());
+    }
+    plan
+}
+
+/// The first lines in which they differ, to be read by people.
+pub(crate) fn first_difference(a: &Plan, b: &Plan) -> String {
+    let (a, b) = (format!("{a:#?}"), format!("{b:#?}"));
+    let mut pairs = a.lines().zip(b.lines());
+    pairs.find(|(a, b)| a != b).map_or("one is longer".to_string(), |(a, b)| format!("{}  /  {}", a.trim(), b.trim()))
+}

@@ -1,0 +1,149 @@
+//! When a run has become steady (fio's `steadystate`).
+
+use engine::Harvest;
+use plan::{Steady, SteadyMeasure};
+use std::collections::VecDeque;
+
+/// Length of what is compared, ns.
+const SLICE_NS: u64 = 1_000_000_000;
+
+/// Watches the intervals of a run.
+#[derive(Debug)]
+pub(crate) struct Watch {
+    steady: Steady,
+    /// Time of the run so far.
+    passed_ns: u64,
+    /// The slice under way: length, and what was done.
+    slice: Slice,
+    /// The last slices, oldest first.
+    values: VecDeque<f64>,
+}
+
+#[derive(Clone, Copy, Debug, Default)]
+struct Slice {
+    ns: u64,
+    operations: u64,
+    bytes: u64,
+    service_ns: u128,
+}
+
+impl Watch {
+    pub(crate) fn new(steady: Steady) -> Self {
+        Self { steady, passed_ns: 0, slice: Slice::default(), values: VecDeque::new() }
+    }
+
+    /// Takes one interval in.
+    pub(crate) fn add(&mut self, harvest: &Harvest) {
+        self.passed_ns += harvest.interval_ns;
+        if self.passed_ns <= self.steady.ramp_ns {
+            return;
+        }
+        self.slice.ns += harvest.interval_ns;
+        for lane in &harvest.lanes {
+            self.slice.operations += lane.ops;
+            self.slice.bytes += lane.bytes;
+            self.slice.service_ns += lane.service.sum();
+        }
+        // Intervals may be shorter than a second; a timer may wake up a little early.
+        if self.slice.ns + SLICE_NS / 100 >= SLICE_NS {
+            let Slice { ns, operations, bytes, service_ns } = std::mem::take(&mut self.slice);
+            self.push(match self.steady.measure {
+                SteadyMeasure::Operations => operations as f64 / ns as f64 * 1e9,
+                SteadyMeasure::Bytes => bytes as f64 / ns as f64 * 1e9,
+                SteadyMeasure::Service => service_ns as f64 / operations.max(1) as f64,
+            });
+        }
+    }
+
+    fn push(&mut self, value: f64) {
+        self.values.push_back(value);
+        while self.values.len() as u64 > self.wanted() {
+            self.values.pop_front();
+        }
+    }
+
+    /// Number of slices that are looked at.
+    fn wanted(&self) -> u64 {
+        (self.steady.window_ns / SLICE_NS).max(2)
+    }
+
+    /// A sentence when it is steady.
+    pub(crate) fn attained(&self) -> Option<String> {
+        let count = self.values.len();
+        if (count as u64) < self.wanted() {
+            return None;
+        }
+        let mean = self.values.iter().sum::<f64>() / count as f64;
+        let found = if self.steady.slope { slope(&self.values).abs() } else { deviation(&self.values, mean) };
+        let (limit, text) = match (self.steady.fraction, self.steady.absolute) {
+            (Some(fraction), _) => (fraction * mean, format!("{} % of the mean", fraction * 100.0)),
+            (None, absolute) => (absolute.unwrap_or(0.0), format!("{}", absolute.unwrap_or(0.0))),
+        };
+        let (what, unit) = match self.steady.measure {
+            SteadyMeasure::Operations => ("the rate", "op/s"),
+            SteadyMeasure::Bytes => ("the throughput", "B/s"),
+            SteadyMeasure::Service => ("the mean service time", "ns"),
+        };
+        let how = if self.steady.slope { "slope per second" } else { "greatest deviation" };
+        (found <= limit).then(|| {
+            format!("{what} was steady for {count} s: mean {mean:.1} {unit}, {how} {found:.1}, allowed {text}")
+        })
+    }
+}
+
+/// Greatest distance from the mean.
+fn deviation(values: &VecDeque<f64>, mean: f64) -> f64 {
+    values.iter().map(|value| (value - mean).abs()).fold(0.0, f64::max)
+}
+
+/// Least-squares slope per slice.
+fn slope(values: &VecDeque<f64>) -> f64 {
+    let n = values.len() as f64;
+    let (mut sum_x, mut sum_y, mut sum_xy, mut sum_xx) = (0.0, 0.0, 0.0, 0.0);
+    for (at, y) in values.iter().enumerate() {
+        let x = at as f64;
+        sum_x += x;
+        sum_y += y;
+        sum_xy += x * y;
+        sum_xx += x * x;
+    }
+    let divisor = n * sum_xx - sum_x * sum_x;
+    if divisor == 0.0 { 0.0 } else { (n * sum_xy - sum_x * sum_y) / divisor }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn watch(slope: bool, limit: f64) -> Watch {
+        Watch::new(Steady {
+            measure: SteadyMeasure::Operations,
+            slope,
+            fraction: Some(limit),
+            absolute: None,
+            window_ns: 5 * SLICE_NS,
+            ramp_ns: 0,
+        })
+    }
+
+    #[test]
+    fn it_is_steady_when_the_last_seconds_are_alike() {
+        let mut by_deviation = watch(false, 0.05);
+        for value in [100.0, 200.0, 300.0, 290.0, 305.0, 300.0] {
+            by_deviation.push(value);
+            assert_eq!(by_deviation.attained(), None);
+        }
+        by_deviation.push(301.0);
+        assert!(by_deviation.attained().is_some_and(|told| told.contains("steady for 5 s")));
+
+        let mut by_slope = watch(true, 0.01);
+        for at in 0..10 {
+            by_slope.push(1000.0 + 20.0 * f64::from(at));
+            assert_eq!(by_slope.attained(), None, "it rises by 2 % per second");
+        }
+        for at in 0..5 {
+            by_slope.push(1000.0 + 50.0 * f64::from(at % 2));
+        }
+        assert!(by_slope.attained().is_some(), "it swings, and does not rise");
+    }
+}
