@@ -1,8 +1,9 @@
 //! Who does what: a run's workloads and targets divided into groups that share nothing.
 
 use crate::{EngineError, Input, Pace};
-use plan::generate::{Content, Geometry, Operations, Part, Schedule, Turns};
+use plan::generate::{Content, Geometry, Operations, Part, Schedule, Turns, Volume};
 use plan::{Arrivals, Job, Placement, Workload};
+use std::collections::BTreeSet;
 use std::os::fd::{AsFd, OwnedFd};
 use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
@@ -233,6 +234,27 @@ fn add_target(
     Ok(())
 }
 
+/// Where the data of a target goes; those that have duplicates in common are all targets of the plan with the same
+/// settings, whether this run uses them or not: what is written must not depend on which run writes it.
+fn volume(input: &Input<'_>, target: usize, bytes: u64, content: &plan::Content) -> Volume {
+    let all_seed = input.plan.settings.seed;
+    let seed = all_seed ^ (target as u64 + 1).wrapping_mul(0xff51_afd7_ed55_8ccd);
+    if !content.dedup.is_some_and(|dedup| dedup.across) {
+        return Volume::alone(seed, bytes);
+    }
+    let workloads = || input.plan.runs.iter().flat_map(|run| &run.workloads);
+    let alike: BTreeSet<usize> = workloads()
+        .filter(|workload| workload.content.dedup == content.dedup)
+        .flat_map(|workload| workload.targets.iter().copied())
+        .chain([target])
+        .collect();
+    let size = |at: usize| match input.targets.get(at).and_then(Option::as_ref) {
+        Some(opened) => opened.size_bytes,
+        None => input.plan.targets[at].size_bytes.unwrap_or(0),
+    };
+    Volume { seed, bytes, all_seed, all_bytes: alike.into_iter().map(size).sum() }
+}
+
 /// One lane.
 fn lane(
     input: &Input<'_>,
@@ -265,8 +287,7 @@ fn lane(
             Some(path) => std::fs::read(path).map_err(|source| EngineError::Pattern { path: path.clone(), source })?,
             None => Vec::new(),
         };
-        let seed = input.plan.settings.seed ^ (target as u64 + 1).wrapping_mul(0xff51_afd7_ed55_8ccd);
-        Some(Content::new(&workload.content, &pattern, seed)?)
+        Some(Content::new(&workload.content, &pattern, &volume(input, target, opened.size_bytes, &workload.content))?)
     } else {
         None
     };

@@ -283,6 +283,26 @@ fn lines_end_at_blanks_and_go_on_after_commas() {
 }
 
 #[test]
+fn duplication_is_of_all_targets_or_of_each() {
+    let dedup = |general: &str, own: &str| {
+        let text = format!("{general}sd=sd1,lun=/tmp/x,size=1g{own}\nrd=rd1,sd=sd1,iorate=max\n");
+        plan_of(&text).runs[0].workloads[0].content.dedup
+    };
+    let two = Dedup { ratio: 2.0, unit_bytes: 4096, sets: DedupSets::Fraction(0.05), across: true };
+    assert_eq!(dedup("dedupratio=2\ndedupunit=4k\n", ""), Some(two));
+    assert_eq!(dedup("dedupratio=1\ndedupunit=4k\n", ""), None);
+    assert_eq!(
+        dedup("dedupratio=2\ndedupunit=4k\n", ",dedupratio=50,dedupacross=no"),
+        Some(Dedup { ratio: 50.0, sets: DedupSets::Fraction(0.01), across: false, ..two })
+    );
+    assert_eq!(
+        dedup("dedupratio=2\ndedupunit=8k\ndedupsets=100\ndedupflipflop=no\n", ""),
+        Some(Dedup { unit_bytes: 8192, sets: DedupSets::Count(100), ..two })
+    );
+    assert_eq!(dedup("dedupratio=30\ndedupunit=4k\ndedupsets=2%\n", "").unwrap().sets, DedupSets::Fraction(0.02));
+}
+
+#[test]
 fn what_is_not_built_has_one_sentence_each() {
     let sentences = |text: &str| plan_of(text).unsupported.iter().map(|one| one.sentence.clone()).collect::<Vec<_>>();
     let run = "wd=wd1,sd=sd1\nrd=rd1,wd=wd1,iorate=max\n";
@@ -292,8 +312,10 @@ fn what_is_not_built_has_one_sentence_each() {
         sentences(&format!("hd=far,system=db7\n{SD}{run}")),
         ["running on other hosts (hd=, here db7) is not built yet"]
     );
-    let hosts = sentences(&format!("dedupratio=2\ndedupunit=4k\nconcatenatesds=yes\n{SD}{run}"));
-    assert_eq!(hosts.len(), 2, "{hosts:?}");
+    let hosts = sentences(&format!(
+        "dedupratio=2\ndedupunit=4k\ndeduphotsets=(1,9)\ndedupflipflop=hot\nconcatenatesds=yes\n{SD}{run}"
+    ));
+    assert_eq!(hosts.len(), 3, "{hosts:?}");
     let files =
         plan_of("fsd=fsd1,anchor=/tmp/f\nfwd=fwd1,fsd=fsd1,operation=read\nrd=rd1,fwd=fwd1,fwdrate=100,elapsed=5\n");
     assert_eq!(files.unsupported.len(), 1);

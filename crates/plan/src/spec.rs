@@ -613,13 +613,26 @@ pub struct Dedup {
     pub unit_bytes: u64,
     /// Number of sets of equal blocks.
     pub sets: DedupSets,
+    /// Targets with the same settings have their sets in common; the ratio is that of all of them together.
+    pub across: bool,
 }
 
-/// Number of sets of equal blocks.
+impl Dedup {
+    /// Can a fraction of all blocks be sets and the ratio still be reached?
+    pub fn allows_sets(ratio: f64, fraction: f64) -> bool {
+        fraction > 0.0 && crate::generate::allows_sets(ratio, fraction)
+    }
+}
+
+/// Which blocks are equal to each other.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
 pub enum DedupSets {
-    /// This many.
+    /// So many sets, spread over the targets: the place decides which set a block belongs to. The ratio is that of a
+    /// target that was written as a whole.
     Count(u64),
-    /// This fraction of all blocks of the targets.
+    /// As `Count`, as many as this fraction of all blocks of the targets.
     Fraction(f64),
+    /// A copy is one of the block that was written before it (fio's `dedupe_percentage`): the ratio holds for whatever
+    /// is written, in any order.
+    Previous,
 }

@@ -459,7 +459,8 @@ fn content(options: &Options, unit_bytes: u64) -> Content {
         dedup: (options.dedupe_percent > 0.0).then(|| Dedup {
             ratio: ratio(options.dedupe_percent),
             unit_bytes,
-            sets: DedupSets::Fraction(0.05),
+            sets: DedupSets::Previous,
+            across: false,
         }),
         literal: options.literal.clone(),
         ..Content::default()

@@ -351,6 +351,12 @@ fn content(workload: &Workload, lines: &mut Lines, unsaid: &mut Vec<String>) {
     lines.add_if(content.compress_ratio > 1.0, "buffer_compress_percentage", || saved(content.compress_ratio));
     if let Some(dedup) = content.dedup.filter(|dedup| dedup.ratio > 1.0) {
         lines.add("dedupe_percentage", &saved(dedup.ratio));
+        if dedup.sets != plan::DedupSets::Previous {
+            unsaid.push(format!(
+                "`{}` has copies of blocks anywhere, chosen by place; in fio they repeat the block written before",
+                workload.name
+            ));
+        }
         let smallest = workload.transfers().iter().map(|size| size.min_bytes()).min();
         if smallest != Some(dedup.unit_bytes) {
             unsaid.push(format!(

@@ -231,6 +231,12 @@ fn contents(context: &mut Context, general: &General, storages: &[Storage]) -> V
     if storages.is_empty() {
         let _ = content(context, &general.dedup);
     }
+    let doubled =
+        storages.iter().map(|storage| &storage.dedup).find(|dedup| dedup.ratio.is_some_and(|ratio| ratio > 1.0));
+    if let (Some(_), Some(span)) = (&general.pattern, doubled.and_then(|dedup| dedup.span)) {
+        let found = Diagnostic::error("conflict", span, "dedupratio= and pattern= exclude each other");
+        context.push(found.help("duplicates are made of generated data; take one of them out"));
+    }
     storages.iter().map(|storage| content(context, &storage.dedup)).collect()
 }
 

@@ -5,7 +5,7 @@ use super::value::{self, Number, Unit};
 use crate::context::Context;
 use crate::diagnostic::Diagnostic;
 use crate::suggest::did_you_mean;
-use plan::{AddressRange, Bound, Command, Dedup, DedupSets, Objective, OpenFlags};
+use plan::{AddressRange, Bound, Command, Dedup, DedupSets, Objective, OpenFlags, Span};
 use std::path::PathBuf;
 
 /// Bits of `open(2)` on Linux that `openflags=0x…` may carry, with their fields.
@@ -144,9 +144,11 @@ pub(crate) fn compression_ratio(context: &mut Context, param: &Param) -> Option<
 pub(crate) struct DedupParams {
     pub(crate) ratio: Option<f64>,
     pub(crate) unit_bytes: Option<u64>,
-    pub(crate) sets: Option<DedupSets>,
+    pub(crate) sets: Option<(DedupSets, Span)>,
+    /// Sets are those of one target; otherwise of all.
+    pub(crate) apart: bool,
     /// The first parameter of all.
-    pub(crate) span: Option<plan::Span>,
+    pub(crate) span: Option<Span>,
 }
 
 impl DedupParams {
@@ -164,31 +166,41 @@ impl DedupParams {
             }
             "dedupsets" => {
                 if let Some(number) = value::one(context, name, param, Unit::Plain) {
-                    self.sets = if number.percent {
+                    let sets = if number.percent {
                         value::fraction_of(context, name, &number).map(DedupSets::Fraction)
                     } else {
                         value::bytes_of(context, name, &number, 1..=1 << 40).map(DedupSets::Count)
                     };
+                    self.sets = sets.map(|sets| (sets, param.span));
                 }
             }
             "deduphotsets" => {
-                let _ = value::numbers(context, name, param, Unit::Plain);
-            }
-            "dedupflipflop" => {
-                if let Some(text) = value::text(context, name, param) {
-                    let _ = value::word(context, name, &text, &["yes", "no", "hot"]);
+                if value::numbers(context, name, param, Unit::Plain).is_some() {
+                    let sentence = "sets of duplicates of different sizes (deduphotsets=) are not built yet";
+                    context.unsupported(param.key_span, sentence);
                 }
             }
-            "dedupacross" => {
-                let _ = value::yes_no(context, name, param);
+            "dedupflipflop" => {
+                let text = value::text(context, name, param);
+                let word = text.and_then(|text| value::word(context, name, &text, &["yes", "no", "hot"]));
+                if matches!(word, Some("yes" | "hot")) {
+                    let sentence =
+                        "duplicates that change when they are written again (dedupflipflop=) are not built yet";
+                    context.unsupported(param.key_span, sentence);
+                }
             }
+            "dedupacross" => self.apart = value::yes_no(context, name, param) == Some(false),
             _ => {
-                let _ = value::count(context, name, param, 1..=126);
+                if value::count(context, name, param, 1..=126).is_some() {
+                    let message = "`dedupmaxkey` belongs to dedupflipflop= and has no effect without it";
+                    context.note_once(name, Diagnostic::note("no-effect", param.key_span, message));
+                }
             }
         }
     }
 
-    /// The complete setting; Vdbench's default of sets is 5 %.
+    /// The complete setting; Vdbench's default of sets is 5 % of all blocks, and half of all unique blocks where those
+    /// are fewer than 10 %.
     pub(crate) fn complete(&self, context: &mut Context) -> Option<Dedup> {
         let span = self.span?;
         let Some(ratio) = self.ratio else {
@@ -204,7 +216,19 @@ impl DedupParams {
             context.push(found.help("add dedupunit=4k to the general parameters, at the top of the file"));
             return None;
         };
-        context.unsupported(span, "duplicate data (dedupratio=) is not built yet");
-        Some(Dedup { ratio, unit_bytes, sets: self.sets.unwrap_or(DedupSets::Fraction(0.05)) })
+        let sets = match self.sets {
+            None => DedupSets::Fraction((0.5 / ratio).min(0.05)),
+            Some((DedupSets::Fraction(fraction), span)) if !Dedup::allows_sets(ratio, fraction) => {
+                let message = format!("with dedupratio={ratio}, {} % of all blocks cannot be sets", fraction * 100.0);
+                let help = format!(
+                    "each set is a unique block as well, and only {:.3} % of all are: ask for fewer",
+                    100.0 / ratio
+                );
+                context.push(Diagnostic::error("dedup", span, message).help(help));
+                return None;
+            }
+            Some((sets, _)) => sets,
+        };
+        Some(Dedup { ratio, unit_bytes, sets, across: !self.apart })
     }
 }

@@ -2,9 +2,11 @@
 //!
 //! Every sector of 512 bytes begins with [`SECTOR_MAGIC`]; the rest comes from a generator seeded by the seed and the
 //! sector's number, so that no two sectors are alike and the same place always gets the same bytes. For a compression
-//! ratio `r`, about `1 ÷ r` of every 4 KiB is kept and the remainder is zero.
+//! ratio `r`, about `1 ÷ r` of every 4 KiB is kept and the remainder is zero. Where duplicates are asked for
+//! ([`Dedup`](spec::Dedup)), blocks of their size have a seed each, and copies have the same.
 
 use super::GenerateError;
+use super::dedup::Copies;
 use super::rng::{GOLDEN, derive, scatter};
 use crate::spec;
 
@@ -14,36 +16,72 @@ pub const SECTOR_MAGIC: [u8; 8] = *b"iodyno\0\x01";
 /// Bytes of a sector.
 pub const SECTOR_BYTES: usize = 512;
 
-/// Bytes of which a compressor sees a whole number of equally compressible units.
-const UNIT_BYTES: usize = 4096;
+/// Sectors of which a compressor sees a whole number of equally compressible units.
 const UNIT_SECTORS: u64 = 8;
 const LANES: usize = 8;
+
+/// Where data goes.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Volume {
+    /// Differs from target to target, or their data will be duplicates of each other.
+    pub seed: u64,
+    /// Bytes of the target.
+    pub bytes: u64,
+    /// The same for all targets that share duplicates.
+    pub all_seed: u64,
+    /// Bytes of all those targets.
+    pub all_bytes: u64,
+}
+
+impl Volume {
+    /// A target that shares nothing.
+    pub fn alone(seed: u64, bytes: u64) -> Self {
+        Self { seed, bytes, all_seed: seed, all_bytes: bytes }
+    }
+}
 
 /// Fills buffers.
 #[derive(Clone, Debug)]
 pub struct Content {
     seed: u64,
+    /// Sectors of a unit that compresses by itself.
+    unit_sectors: u64,
     /// Leading bytes of each unit that are not zero.
     kept: usize,
     pattern: Vec<u8>,
+    copies: Option<Copies>,
+    /// The block that was last asked for, with its seed.
+    block: (u64, u64),
 }
 
 impl Content {
-    /// Content as asked for. `pattern` holds the bytes of `content.pattern`, or nothing when there is none; `seed` should
-    /// differ from target to target, or their data will be duplicates of each other.
+    /// Content as asked for. `pattern` holds the bytes of `content.pattern`, or nothing when there is none.
     ///
     /// # Errors
-    /// When duplication is asked for, or the ratio is below 1.
-    pub fn new(content: &spec::Content, pattern: &[u8], seed: u64) -> Result<Self, GenerateError> {
-        if content.dedup.is_some_and(|dedup| dedup.ratio > 1.0) {
-            return Err(GenerateError::NotBuilt { of: "content".into(), what: "dedupratio" });
-        }
+    /// When a ratio is below 1, duplicates are not in multiples of sectors or have more sets than their ratio allows, or
+    /// a pattern is to have duplicates.
+    pub fn new(content: &spec::Content, pattern: &[u8], volume: &Volume) -> Result<Self, GenerateError> {
         let ratio = content.compress_ratio;
         if !(ratio.is_finite() && ratio >= 1.0) {
             let what = "the compression ratio";
             return Err(GenerateError::Value { of: "content".into(), what, value: ratio, allowed: "1 or more" });
         }
-        Ok(Self { seed: derive(seed, content.seed), kept: kept_bytes(ratio), pattern: pattern.to_vec() })
+        let volume = Volume {
+            seed: derive(volume.seed, content.seed),
+            all_seed: derive(volume.all_seed, content.seed),
+            ..*volume
+        };
+        let dedup = content.dedup.filter(|dedup| dedup.ratio > 1.0);
+        if dedup.is_some() && !pattern.is_empty() {
+            return Err(GenerateError::Pattern);
+        }
+        let copies = dedup.map(|dedup| Copies::new(&dedup, &volume)).transpose()?;
+        // Copies must compress alike wherever they lie.
+        let unit_sectors = copies.as_ref().map_or(UNIT_SECTORS, |copies| {
+            (1..=UNIT_SECTORS).rev().find(|sectors| copies.unit_sectors.is_multiple_of(*sectors)).unwrap_or(1)
+        });
+        let kept = kept_bytes(ratio, unit_sectors);
+        Ok(Self { seed: volume.seed, unit_sectors, kept, pattern: pattern.to_vec(), copies, block: (u64::MAX, 0) })
     }
 
     /// Fills `buf` with what belongs at `offset` of the target.
@@ -75,11 +113,21 @@ impl Content {
     }
 
     #[inline]
-    fn sector(&self, sector: &mut [u8; SECTOR_BYTES], number: u64) {
-        let before = usize::try_from(number % UNIT_SECTORS).unwrap_or(0) * SECTOR_BYTES;
+    fn sector(&mut self, sector: &mut [u8; SECTOR_BYTES], number: u64) {
+        let (seed, place) = match &mut self.copies {
+            None => (self.seed, number),
+            Some(copies) => {
+                let unit = number / copies.unit_sectors;
+                if unit != self.block.0 {
+                    self.block = (unit, copies.seed_of(unit));
+                }
+                (self.block.1, number % copies.unit_sectors)
+            }
+        };
+        let before = usize::try_from(place % self.unit_sectors).unwrap_or(0) * SECTOR_BYTES;
         let kept = self.kept.saturating_sub(before).min(SECTOR_BYTES);
         if kept > 0 {
-            random(sector, scatter(self.seed ^ number.wrapping_mul(GOLDEN)));
+            random(sector, scatter(seed ^ place.wrapping_mul(GOLDEN)));
         }
         sector[kept..].fill(0);
         sector[..SECTOR_MAGIC.len()].copy_from_slice(&SECTOR_MAGIC);
@@ -119,15 +167,16 @@ fn random(sector: &mut [u8; SECTOR_BYTES], seed: u64) {
     }
 }
 
-/// Leading bytes of a unit to keep so that it compresses by `ratio`.
-fn kept_bytes(ratio: f64) -> usize {
+/// Leading bytes to keep of a unit of so many sectors so that it compresses by `ratio`.
+fn kept_bytes(ratio: f64, sectors: u64) -> usize {
+    let unit = SECTOR_BYTES * usize::try_from(sectors).unwrap_or(1);
     // What a compressor needs to say "zeros from here on": lz4 13 bytes, zstd less than nothing, since it finds the
     // stamps. The middle keeps both within 3 %.
     let overhead = if ratio > 1.0 { 5.0 } else { 0.0 };
-    let asked = UNIT_BYTES as f64 / ratio - overhead;
-    let kept = usize::try_from(super::floor_u64(asked.round())).unwrap_or(UNIT_BYTES);
+    let asked = unit as f64 / ratio - overhead;
+    let kept = usize::try_from(super::floor_u64(asked.round())).unwrap_or(unit);
     // At least one random word per unit, or units would be duplicates.
-    kept.clamp(SECTOR_MAGIC.len() + 8, UNIT_BYTES)
+    kept.clamp(SECTOR_MAGIC.len() + 8, unit)
 }
 
 #[cfg(test)]
@@ -139,7 +188,7 @@ mod tests {
 
     fn content(ratio: f64) -> Content {
         let spec = spec::Content { compress_ratio: ratio, ..spec::Content::default() };
-        Content::new(&spec, &[], 42).unwrap()
+        Content::new(&spec, &[], &Volume::alone(42, 1 << 30)).unwrap()
     }
 
     #[test]
@@ -157,7 +206,7 @@ mod tests {
     fn units_differ_even_when_they_compress_well() {
         let mut buf = vec![0; 1 << 20];
         content(1000.0).fill(&mut buf, 0);
-        let units: HashSet<_> = buf.chunks(UNIT_BYTES).collect();
+        let units: HashSet<_> = buf.chunks(4096).collect();
         assert_eq!(units.len(), 256);
     }
 
@@ -172,13 +221,13 @@ mod tests {
             assert_eq!(piece, whole[from..from + len], "{from} + {len}");
         }
         let mut other = vec![0; 20_000];
-        Content::new(&spec::Content::default(), &[], 43).unwrap().fill(&mut other, 0);
+        Content::new(&spec::Content::default(), &[], &Volume::alone(43, 1 << 30)).unwrap().fill(&mut other, 0);
         assert_ne!(whole[8..512], other[8..512]);
     }
 
     #[test]
     fn patterns_repeat_from_the_start_of_the_target() {
-        let mut content = Content::new(&spec::Content::default(), b"abc", 0).unwrap();
+        let mut content = Content::new(&spec::Content::default(), b"abc", &Volume::alone(0, 1 << 30)).unwrap();
         let mut buf = [0; 7];
         content.fill(&mut buf, 4);
         assert_eq!(&buf, b"bcabcab");
@@ -186,10 +235,10 @@ mod tests {
 
     #[test]
     fn what_cannot_be_made_is_refused() {
-        let refuse = |spec: spec::Content| Content::new(&spec, &[], 0).map(drop).unwrap_err().to_string();
+        let refuse = |spec: spec::Content| {
+            Content::new(&spec, &[], &Volume::alone(0, 1 << 30)).map(drop).unwrap_err().to_string()
+        };
         assert!(refuse(spec::Content { compress_ratio: 0.5, ..Default::default() }).contains("1 or more"));
-        let dedup = Some(spec::Dedup { ratio: 2.0, unit_bytes: 4096, sets: spec::DedupSets::Count(1) });
-        assert!(refuse(spec::Content { dedup, ..Default::default() }).contains("not built yet"));
     }
 
     /// Bytes that a compressor makes of `data`; `None` when it is not installed.

@@ -10,6 +10,7 @@
 //! | `skew`, `permutation` | uneven and exact-once choices among `n` places in O(1) memory |
 //! | [`Turns`] | which target of a job is next, and its end |
 //! | `mix` | which operation and which transfer size comes next |
+//! | `dedup` | which blocks of the data are copies of others |
 //! | `rng` | random numbers |
 //!
 //! Everything follows from one seed: the same seed, names and [`Part`] give the same stream; another workload, target
@@ -17,6 +18,7 @@
 
 mod address;
 pub mod content;
+mod dedup;
 mod mix;
 pub mod operations;
 mod permutation;
@@ -32,7 +34,7 @@ mod speed;
 #[cfg(test)]
 mod tests;
 
-pub use content::{Content, SECTOR_BYTES, SECTOR_MAGIC};
+pub use content::{Content, SECTOR_BYTES, SECTOR_MAGIC, Volume};
 pub use operations::{Operation, Operations};
 pub use schedule::Schedule;
 pub use turns::Turns;
@@ -181,6 +183,9 @@ pub enum GenerateError {
         /// What excludes what.
         what: &'static str,
     },
+    /// A pattern of the user's, and duplicates of our making.
+    #[error("content: duplicate blocks cannot be made of a pattern; leave out one of them")]
+    Pattern,
     /// The caller's division of work makes no sense.
     #[error("part {index} of {count} does not exist; parts count from 0")]
     Part {
@@ -189,6 +194,11 @@ pub enum GenerateError {
         /// Number of parts.
         count: u32,
     },
+}
+
+/// Can a ratio of all to unique blocks be reached with this many sets of copies per block?
+pub(crate) fn allows_sets(ratio: f64, sets: f64) -> bool {
+    dedup::copied_share(ratio, sets).is_some()
 }
 
 /// `x` without its fraction; negative numbers and NaN give 0, too large ones the maximum.

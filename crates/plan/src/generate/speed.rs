@@ -1,7 +1,7 @@
 //! Prints what things cost; asserts nothing (a shared machine is no place for it). Run with `--release --nocapture`.
 
 use super::tests::{target, workload};
-use super::{Content, Geometry, Operations, Part, Schedule};
+use super::{Content, Geometry, Operations, Part, Schedule, Volume};
 use crate::spec::{self, Arrivals, Distribution, Gaps, OpMix, Order};
 use quantity::clock::now_ns;
 use std::hint::black_box;
@@ -61,7 +61,7 @@ fn contents() {
     let mut buf = vec![0; 1 << 17];
     for ratio in [1.0, 2.0, 4.0] {
         let spec = spec::Content { compress_ratio: ratio, ..spec::Content::default() };
-        let mut content = Content::new(&spec, &[], 1).unwrap();
+        let mut content = Content::new(&spec, &[], &Volume::alone(1, 1 << 30)).unwrap();
         let start = now_ns();
         for k in 0..10_000 {
             content.fill(black_box(&mut buf), k << 17);

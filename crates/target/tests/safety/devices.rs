@@ -267,7 +267,8 @@ fn generated_content_is_ours() {
     for compress_ratio in [1.0, 3.7, 1000.0] {
         let device = LoopDevice::new(3 * MIB).unwrap();
         let asked = plan::Content { compress_ratio, ..plan::Content::default() };
-        let mut content = plan::generate::Content::new(&asked, &[], 7).unwrap();
+        let mut content =
+            plan::generate::Content::new(&asked, &[], &plan::generate::Volume::alone(7, 3 * MIB)).unwrap();
         // A few blocks only, then everything.
         for (offset, bytes) in [(MIB - 8192, 16384), (0, 512), (3 * MIB - 4096, 4096), (0, 3 << 20)] {
             let opened = open_for(device.path(), None, Access::Write).unwrap();

@@ -1,0 +1,205 @@
+//! Which blocks of the data are copies of others, and of which.
+
+use super::rng::{GOLDEN, derive, scatter, threshold};
+use super::{GenerateError, SECTOR_BYTES, Volume, floor_u64};
+use crate::spec::{Dedup, DedupSets};
+
+/// Gives every block of equal size a seed; blocks with equal seeds are copies of each other.
+#[derive(Clone, Debug)]
+pub(crate) struct Copies {
+    pub(crate) unit_sectors: u64,
+    /// Seed of blocks that are alone.
+    own: u64,
+    /// Decides which blocks are copies: random numbers below `copied`.
+    choice: u64,
+    copied: u64,
+    source: Source,
+}
+
+#[derive(Clone, Debug)]
+enum Source {
+    /// One of so many sets, whose data follows from this seed.
+    Sets { count: u64, seed: u64 },
+    /// What the last block that was none had.
+    Previous(Option<u64>),
+}
+
+impl Copies {
+    pub(crate) fn new(dedup: &Dedup, volume: &Volume) -> Result<Self, GenerateError> {
+        let of = || "content".to_string();
+        let wrong = |what, value, allowed| Err(GenerateError::Value { of: of(), what, value, allowed });
+        if !(dedup.ratio.is_finite() && dedup.ratio >= 1.0) {
+            return wrong("the ratio of duplication", dedup.ratio, "1 or more");
+        }
+        if dedup.unit_bytes == 0 || !dedup.unit_bytes.is_multiple_of(SECTOR_BYTES as u64) {
+            let what = "the size of duplicate blocks in bytes";
+            return wrong(what, dedup.unit_bytes as f64, "a multiple of 512");
+        }
+        let own = derive(volume.seed, 0x6f77_6e00);
+        let choice = derive(volume.seed, 0x6368_6f69);
+        let unit_sectors = dedup.unit_bytes / SECTOR_BYTES as u64;
+        let bytes = if dedup.across { volume.all_bytes } else { volume.bytes };
+        let units = (bytes / dedup.unit_bytes).max(1);
+        let count = match dedup.sets {
+            DedupSets::Previous => {
+                let copied = threshold(1.0 - 1.0 / dedup.ratio);
+                return Ok(Self { unit_sectors, own, choice, copied, source: Source::Previous(None) });
+            }
+            DedupSets::Count(count) => count.max(1),
+            DedupSets::Fraction(fraction) => floor_u64((units as f64 * fraction).round()).max(1),
+        };
+        let Some(copied) = copied_share(dedup.ratio, count as f64 / units as f64) else {
+            let allowed = "fewer for this ratio: they are unique blocks too (all blocks ÷ ratio is how many there are)";
+            return wrong("the number of sets of duplicate blocks", count as f64, allowed);
+        };
+        let seed = derive(if dedup.across { volume.all_seed } else { volume.seed }, 0x7365_7473);
+        Ok(Self { unit_sectors, own, choice, copied: threshold(copied), source: Source::Sets { count, seed } })
+    }
+
+    /// The seed of a block.
+    #[inline]
+    pub(crate) fn seed_of(&mut self, unit: u64) -> u64 {
+        let own = scatter(self.own ^ unit.wrapping_mul(GOLDEN));
+        let chance = scatter(self.choice ^ unit.wrapping_mul(GOLDEN));
+        if chance >= self.copied {
+            if let Source::Previous(last) = &mut self.source {
+                *last = Some(own);
+            }
+            return own;
+        }
+        match &self.source {
+            Source::Previous(last) => last.unwrap_or(own),
+            Source::Sets { count, seed } => {
+                let set = (u128::from(derive(self.choice, chance)) * u128::from(*count)) >> 64;
+                scatter(seed ^ (set as u64).wrapping_mul(GOLDEN))
+            }
+        }
+    }
+}
+
+/// The share `p` of all blocks that must be in sets so that all blocks ÷ unique blocks is `ratio`, when there are `sets`
+/// per block. Unique are those outside, `1 − p`, and the sets that were hit, `sets × (1 − exp(−p ÷ sets))` for blocks
+/// that choose their set by chance. `None`: there are too many sets.
+pub(crate) fn copied_share(ratio: f64, sets: f64) -> Option<f64> {
+    let unique = |p: f64| (1.0 - p) + sets * (1.0 - (-p / sets).exp());
+    let wanted = 1.0 / ratio;
+    if unique(1.0) > wanted {
+        return None;
+    }
+    let (mut low, mut high) = (0.0, 1.0);
+    for _ in 0..60 {
+        let middle = f64::midpoint(low, high);
+        if unique(middle) > wanted { low = middle } else { high = middle }
+    }
+    Some(high)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::Content;
+    use super::*;
+    use crate::spec;
+    use std::collections::HashSet;
+
+    fn content(dedup: Dedup, compress_ratio: f64, bytes: u64) -> Content {
+        let spec = spec::Content { compress_ratio, dedup: Some(dedup), ..spec::Content::default() };
+        Content::new(&spec, &[], &Volume { seed: 3, bytes, all_seed: 4, all_bytes: bytes }).unwrap()
+    }
+
+    /// All blocks ÷ unique blocks of data that is written from the beginning in transfers of 64 KiB.
+    fn ratio_of(mut content: Content, unit: usize, bytes: usize) -> f64 {
+        let mut data = vec![0; bytes];
+        for (at, piece) in data.chunks_mut(65_536).enumerate() {
+            content.fill(piece, at as u64 * 65_536);
+        }
+        let units: HashSet<&[u8]> = data.chunks_exact(unit).collect();
+        (bytes / unit) as f64 / units.len() as f64
+    }
+
+    #[test]
+    fn unique_blocks_are_as_many_as_the_ratio_says() {
+        let bytes = 32 << 20;
+        for (ratio, unit) in [(1.2, 4096), (2.0, 4096), (5.0, 4096), (12.0, 4096), (2.0, 8192), (3.0, 512), (2.0, 6144)]
+        {
+            for sets in [DedupSets::Fraction(0.05), DedupSets::Count(100), DedupSets::Previous] {
+                for compress in [1.0, 2.0] {
+                    let dedup = Dedup { ratio, unit_bytes: unit as u64, sets, across: false };
+                    let blocks = (bytes / unit) as f64;
+                    let found = ratio_of(content(dedup, compress, bytes as u64), unit, bytes);
+                    // The number of copies is binomial; five standard deviations of the unique share.
+                    let share = 1.0 / ratio;
+                    let bound = 5.0 * (share * (1.0 - share) / blocks).sqrt() + 2.0 / blocks;
+                    let off = (1.0 / found - share).abs();
+                    assert!(
+                        off < bound,
+                        "{ratio} of {unit} bytes, {sets:?}, {compress}: {found}, off by {off} > {bound}"
+                    );
+                }
+            }
+        }
+    }
+
+    #[test]
+    fn copies_by_sets_depend_on_the_place_only() {
+        let dedup = Dedup { ratio: 2.0, unit_bytes: 4096, sets: DedupSets::Fraction(0.05), across: false };
+        let mut content = content(dedup, 1.0, 1 << 20);
+        let mut whole = vec![0; 1 << 20];
+        content.fill(&mut whole, 0);
+        for (from, len) in [(700_000, 9000), (4095, 4097), (0, 1), (512, 512)] {
+            let mut piece = vec![0xff; len];
+            content.fill(&mut piece, from as u64);
+            assert_eq!(piece, whole[from..from + len], "{from} + {len}");
+        }
+    }
+
+    #[test]
+    fn previous_copies_are_made_in_any_order_of_writes() {
+        let dedup = Dedup { ratio: 4.0, unit_bytes: 4096, sets: DedupSets::Previous, across: false };
+        let mut content = content(dedup, 1.0, 64 << 20);
+        let mut disk = vec![0_u8; 64 << 20];
+        let order = super::super::permutation::Permutation::new(16384, 9);
+        for at in 0..16384 {
+            let from = usize::try_from(order.apply(at)).unwrap() * 4096;
+            content.fill(&mut disk[from..from + 4096], from as u64);
+        }
+        let unique = disk.chunks_exact(4096).collect::<HashSet<_>>().len();
+        assert!((4096 - 280..4096 + 280).contains(&unique), "{unique} of 16384 at ratio 4 (σ = 55)");
+    }
+
+    #[test]
+    fn sets_are_shared_between_targets_when_asked() {
+        let bytes = 8 << 20;
+        let unique = |across: bool| {
+            let dedup = Dedup { ratio: 2.0, unit_bytes: 4096, sets: DedupSets::Count(64), across };
+            let spec = spec::Content { dedup: Some(dedup), ..spec::Content::default() };
+            let mut all = HashSet::new();
+            for target in 0..4 {
+                let volume = Volume { seed: target, bytes, all_seed: 99, all_bytes: 4 * bytes };
+                let mut data = vec![0; usize::try_from(bytes).unwrap()];
+                Content::new(&spec, &[], &volume).unwrap().fill(&mut data, 0);
+                all.extend(data.chunks_exact(4096).map(<[u8]>::to_vec));
+            }
+            all.len()
+        };
+        for across in [true, false] {
+            let found = unique(across);
+            // σ = √(8192 × ½ × ½) = 45.
+            assert!((4096 - 230..4096 + 230).contains(&found), "across {across}: {found} of 8192");
+        }
+    }
+
+    #[test]
+    fn data_is_known_again_and_too_many_sets_are_refused() {
+        let dedup = Dedup { ratio: 3.0, unit_bytes: 4096, sets: DedupSets::Fraction(0.1), across: true };
+        let mut data = vec![0; 1 << 20];
+        content(dedup, 2.0, 1 << 20).fill(&mut data, 0);
+        assert!(data.chunks(SECTOR_BYTES).all(|sector| sector.starts_with(&super::super::SECTOR_MAGIC)));
+        let refuse = |dedup: Dedup, literal: &[u8]| {
+            let spec = spec::Content { dedup: Some(dedup), ..spec::Content::default() };
+            Content::new(&spec, literal, &Volume::alone(1, 1 << 20)).map(drop).unwrap_err().to_string()
+        };
+        assert!(refuse(Dedup { sets: DedupSets::Count(200), ..dedup }, &[]).contains("fewer for this ratio"));
+        assert!(refuse(Dedup { unit_bytes: 1000, ..dedup }, &[]).contains("a multiple of 512"));
+        assert!(refuse(dedup, b"abc").contains("pattern"));
+    }
+}
