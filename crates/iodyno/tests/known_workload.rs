@@ -36,6 +36,28 @@ fn of(records: &[BlockRecord], op: BlockOp) -> Vec<&BlockRecord> {
 }
 
 #[test]
+fn a_hot_band_gets_its_share_step_by_step() {
+    let parameters = "wd=wd1,sd=sd1,xfersize=4k,rdpct=0,hotband=(25,75)\nrd=rd1,wd=wd1,iorate=max,elapsed=20,interval=1,maxops=20000\n";
+    let Some((records, _)) = traced(parameters) else { return };
+    let (low, bytes) = (16_u64 << 20, (32_u64 << 20) as f64);
+    let writes = of(&records, BlockOp::Write);
+    assert_eq!(writes.len(), 20_000);
+    let mut before: (f64, f64) = (0.0, 0.0);
+    // docs/vdbench.md, "Hot band"; steps end at a block of 4 KiB.
+    for (part, upto) in [(0.01, 0.20), (0.05, 0.45), (0.10, 0.60), (0.20, 0.75), (0.50, 0.93), (1.0, 1.0)] {
+        let edge = |part: f64| (bytes * part / 4096.0).floor() * 4096.0;
+        let inside = |record: &&&BlockRecord| {
+            let at = record.offset.checked_sub(low).expect("inside the band") as f64;
+            at >= edge(before.0) && at < edge(part)
+        };
+        let (found, share) = (writes.iter().filter(inside).count() as f64, upto - before.1);
+        let sigma = (20_000.0 * share * (1.0 - share)).sqrt();
+        assert!((found - 20_000.0 * share).abs() < 4.5 * sigma, "up to {part}: {found}, asked {share}");
+        before = (part, upto);
+    }
+}
+
+#[test]
 fn writes_are_counted_one_by_one_and_lie_where_they_should() {
     let parameters = "wd=wd1,sd=sd1,xfersize=(4k,50,16k,30,64k,20),rdpct=0,range=(25,75)\nrd=rd1,wd=wd1,iorate=2000,elapsed=3,interval=1\n";
     let Some((records, totals)) = traced(parameters) else { return };

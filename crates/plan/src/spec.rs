@@ -513,7 +513,8 @@ pub struct Address {
     pub stride: Option<(u64, u64)>,
     /// Independent sequential streams that divide the range between them.
     pub streams: Option<u32>,
-    /// Skewed access inside a band, by Vdbench's `hotband=` table.
+    /// Random access inside this part of the range only, most of it at its beginning
+    /// ([`HOT_BAND`](crate::generate::HOT_BAND)).
     pub hot_band: Option<AddressRange>,
     /// Addresses that operations are multiples of; `None`: target's, else the transfer size.
     pub align_bytes: Option<u64>,

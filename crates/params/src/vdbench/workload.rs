@@ -28,6 +28,7 @@ pub(crate) struct Work {
     pub(crate) write_hit: f64,
     pub(crate) range: Option<AddressRange>,
     pub(crate) hot_band: Option<AddressRange>,
+    pub(crate) hot_band_span: Span,
     pub(crate) stride: Option<(u64, u64)>,
     pub(crate) streams: Option<u32>,
     pub(crate) skew: Option<(f64, Span)>,
@@ -59,6 +60,7 @@ impl Default for Work {
             write_hit: 0.0,
             range: None,
             hot_band: None,
+            hot_band_span: Span::default(),
             stride: None,
             streams: None,
             skew: None,
@@ -140,7 +142,7 @@ fn set(context: &mut Context, work: &mut Work, name: &'static str, param: &Param
         "range" => work.range = shared::range(context, name, param).or(work.range),
         "hotband" => {
             work.hot_band = shared::range(context, name, param).or(work.hot_band);
-            context.unsupported(param.key_span, "access inside a hot band (hotband=) is not built yet");
+            work.hot_band_span = param.span;
         }
         "stride" => work.stride = stride(context, param).or(work.stride),
         "streams" => work.streams = value::count(context, name, param, 2..=65_536).or(work.streams),
@@ -348,6 +350,12 @@ fn check(context: &mut Context, work: &Work) {
     if let Some((_, span)) = work.spread.filter(|_| !random) {
         let found = Diagnostic::error("conflict", span, "a distribution of random addresses needs seekpct=100");
         context.push(found.help("take one of the two out"));
+    }
+    let other = work.spread.is_some_and(|(spread, _)| spread != Distribution::Uniform) || work.streams.is_some();
+    if work.hot_band.is_some() && (work.order != Order::Random(Distribution::Uniform) || other) {
+        let found =
+            Diagnostic::error("conflict", work.hot_band_span, "hotband= has its own distribution of random addresses");
+        context.push(found.help("leave seekpct= at 100, and streams=, random_distribution= and coverage= out"));
     }
     if work.streams.is_some() && work.order_span.len > 0 && !matches!(work.order, Order::Sequential { .. }) {
         let found = Diagnostic::error("conflict", work.order_span, "streams= are sequential, seekpct= is not");

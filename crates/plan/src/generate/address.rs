@@ -47,6 +47,11 @@ pub(crate) struct Runs {
     position: u64,
 }
 
+/// The curve of a hot band: so much of the band, from its beginning, gets so much of the operations. The hottest
+/// hundredth gets a fifth, the hottest fifth three quarters; in each step places are alike.
+pub const HOT_BAND: [(f64, f64); 6] =
+    [(0.01, 0.20), (0.05, 0.45), (0.10, 0.60), (0.20, 0.75), (0.50, 0.93), (1.0, 1.0)];
+
 /// What is needed to choose places.
 pub(crate) struct Setting<'a> {
     pub(crate) workload: &'a Workload,
@@ -62,13 +67,20 @@ impl Places {
     /// `space` must hold the largest transfer.
     pub(crate) fn new(setting: &Setting, space: Space, rng: &mut Rng) -> Result<Self, GenerateError> {
         let address = &setting.workload.address;
+        let hot = address.hot_band.is_some();
+        if hot && (address.order != Order::Random(Distribution::Uniform) || !address.zones.is_empty()) {
+            let what = "a hot band needs random addresses (seekpct=100) without another distribution";
+            return Err(GenerateError::Conflict { workload: setting.workload.name.clone(), what });
+        }
         match address.order {
             Order::Random(distribution) => {
                 if address.stride.is_some() || address.streams.is_some() {
                     let what = "stride and streams need a sequential order (seekpct=0), but addresses are random";
                     return Err(GenerateError::Conflict { workload: setting.workload.name.clone(), what });
                 }
-                let heads = if address.zones.is_empty() {
+                let heads = if hot {
+                    Self::Zones(Zones::hot(setting, &space))
+                } else if address.zones.is_empty() {
                     Self::random(setting, space, distribution)?
                 } else {
                     Self::Zones(Zones::new(setting, &space)?)
@@ -169,6 +181,29 @@ impl Places {
 }
 
 impl Zones {
+    /// The steps of [`HOT_BAND`]; those too small for a transfer are one with the next.
+    fn hot(setting: &Setting, space: &Space) -> Self {
+        let (max, total) = (u64::from(setting.sizes.max()), space.bytes());
+        let holds = |from: u64, to: u64| space.slice(from, to).holds(max, setting.align.unwrap_or(max));
+        let (mut from, mut zones) = (0, Vec::with_capacity(HOT_BAND.len()));
+        for (part, upto) in HOT_BAND {
+            let mut to = floor_u64(total as f64 * part);
+            to -= to % setting.align.unwrap_or(max).max(1);
+            // What would be left over behind it must hold a transfer as well.
+            if part >= 1.0 || !holds(to, total) {
+                to = total;
+            }
+            if to == total || holds(from, to) {
+                zones.push((if to == total { u64::MAX } else { threshold(upto) }, space.slice(from, to)));
+                from = to;
+            }
+            if to == total {
+                break;
+            }
+        }
+        Self { zones, align: setting.align }
+    }
+
     fn new(setting: &Setting, space: &Space) -> Result<Self, GenerateError> {
         let zones = &setting.workload.address.zones;
         let sum: f64 = zones.iter().map(|(share, _)| share).sum();

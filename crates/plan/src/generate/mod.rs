@@ -34,6 +34,7 @@ mod speed;
 #[cfg(test)]
 mod tests;
 
+pub use address::HOT_BAND;
 pub use content::{Content, SECTOR_BYTES, SECTOR_MAGIC, Volume};
 pub use operations::{Operation, Operations};
 pub use schedule::Schedule;

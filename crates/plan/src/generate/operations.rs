@@ -69,9 +69,6 @@ impl Operations {
         part: Part,
     ) -> Result<Self, GenerateError> {
         let part = part.check()?;
-        if workload.address.hot_band.is_some() {
-            return Err(GenerateError::NotBuilt { of: format!("workload {}", workload.name), what: "hotband" });
-        }
         let shared = derive_name(derive_name(seed, &workload.name), &target.name);
         let mut rng = Rng::new(derive(shared, 2 + u64::from(part.index)));
         let block = u64::from(geometry.block_bytes.max(1));

@@ -20,7 +20,7 @@ impl Extent {
     }
 }
 
-/// More cannot come out of two ranges that both wrap around, and one cut.
+/// More cannot come out of three ranges that all wrap around, and one cut.
 const EXTENTS_MAX: usize = 5;
 
 /// Up to five extents in the order in which a sequential workload walks them. Offsets still lack the target's
@@ -90,8 +90,10 @@ impl Space {
         let mut space = Self { block, ..Self::default() };
         for ours in arcs(workload.address.range)? {
             for theirs in arcs(target.range)? {
-                let both = ours.intersect(theirs).intersect(whole);
-                space.push(Extent { start: both.start.next_multiple_of(block), end: both.end - both.end % block });
+                for hot in arcs(workload.address.hot_band)? {
+                    let both = ours.intersect(theirs).intersect(hot).intersect(whole);
+                    space.push(Extent { start: both.start.next_multiple_of(block), end: both.end - both.end % block });
+                }
             }
         }
         Ok(space)
