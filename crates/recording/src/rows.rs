@@ -557,6 +557,10 @@ tables! {
         lost_buffer: i64, "op", Gauge;
         /// Lost because the table of I/Os in flight was full.
         lost_table: i64, "op", Gauge;
+        /// Lost because their end was not seen.
+        lost_end: i64, "op", Gauge;
+        /// Lost because their start was not seen: at most so many, and of devices that were not asked for as well.
+        lost_start: i64, "op", Gauge;
         /// Names lost: so often an I/O has no issuer or file.
         lost_names: i64, "", Gauge;
         /// Bios merged into a request.

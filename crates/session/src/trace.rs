@@ -157,6 +157,10 @@ impl Life<'_> {
     /// Ends an interval: its row, its line.
     fn interval(&mut self, t_ns: u64) -> Result<(), SessionError> {
         let statistics = self.trace.statistics()?;
+        self.interval_of(t_ns, statistics)
+    }
+
+    fn interval_of(&mut self, t_ns: u64, statistics: Statistics) -> Result<(), SessionError> {
         let part = statistics.since(&self.seen);
         let cpu_ns = self.trace.consumer_cpu_ns();
         let summary = self.columns.take_summary();
@@ -171,6 +175,8 @@ impl Life<'_> {
             started: signed(part.started),
             lost_buffer: signed(part.lost_ring),
             lost_table: signed(part.lost_table),
+            lost_end: signed(part.lost_end),
+            lost_start: signed(part.lost_start),
             lost_names: signed(part.lost_names),
             merges: signed(part.merged),
             splits: signed(part.splits),
@@ -217,17 +223,21 @@ impl Life<'_> {
         while let Some(chunk) = self.trace.rest() {
             self.accept(&chunk)?;
         }
-        self.interval(clock::now_ns())?;
-        let statistics = self.seen;
+        let statistics = self.trace.final_statistics()?;
+        self.interval_of(clock::now_ns(), statistics)?;
         let losses = [
             ("trace_buffer_full", statistics.lost_ring),
             ("trace_table_full", statistics.lost_table),
+            ("trace_end_unseen", statistics.lost_end),
+            ("trace_start_unseen", statistics.lost_start),
+            ("trace_unaccounted", statistics.unaccounted().unsigned_abs()),
             ("trace_names", statistics.lost_names),
         ];
         let devices: serde_json::Map<String, serde_json::Value> =
             self.columns.devices().map(|(name, number)| (name.to_string(), number.into())).collect();
         self.writer.update_manifest(|manifest| {
             manifest.extra.insert("trace_devices".into(), devices.into());
+            manifest.extra.insert("trace_unfinished".into(), statistics.unfinished.into());
             manifest.exit = Some(if interrupted { "interrupted" } else { "fine" }.to_string());
             manifest.losses.extend(losses.iter().filter(|(_, n)| *n > 0).map(|(name, n)| ((*name).to_string(), *n)));
         })?;
@@ -253,7 +263,16 @@ fn lost_words(part: &Statistics) -> String {
         ));
     }
     if part.lost_table > 0 {
-        words.push(format!("{} I/Os lost because more than 65536 were in flight", part.lost_table));
+        words.push(format!("{} I/Os lost because the table of those in flight (65536) was full", part.lost_table));
+    }
+    if part.lost_end > 0 {
+        words.push(format!("{} I/Os lost because the kernel left the probe at their end out", part.lost_end));
+    }
+    if part.lost_start > 0 {
+        words.push(format!(
+            "at most {} I/Os lost because the kernel left the probe at their start out",
+            part.lost_start
+        ));
     }
     words.join("; ")
 }

@@ -4,6 +4,7 @@ use crate::constants::Constants;
 use crate::kernel::Kernel;
 use crate::{TraceError, capability};
 use libbpf_rs::{ErrorKind, Link, Object, ObjectBuilder, OpenObject, PrintLevel};
+use std::os::fd::{AsFd, AsRawFd, OwnedFd};
 use std::sync::Mutex;
 
 /// One program of a probe set.
@@ -22,7 +23,7 @@ pub(crate) struct Program {
 pub(crate) enum Need {
     /// Nothing works without it; what that is.
     Always(&'static str),
-    /// What is lost without it.
+    /// What is lost without it; empty where another program says it.
     Else(&'static str),
     /// Stands in where the first tracepoint is missing; what is lost by that.
     Instead(&'static str, &'static str),
@@ -54,7 +55,7 @@ impl Verdict {
     /// In words; empty when all is well.
     #[must_use]
     pub fn words(&self) -> String {
-        match (self.state, self.loss) {
+        match (self.state, self.loss.filter(|loss| !loss.is_empty())) {
             (State::Used, Some(loss)) => format!("{} stands in for a newer tracepoint: {loss}", self.tracepoint),
             (State::Missing, Some(loss)) => format!("this kernel has no {}: {loss}", self.tracepoint),
             _ => String::new(),
@@ -162,8 +163,32 @@ impl Loaded {
 
     /// Detaches everything; maps stay readable.
     pub(crate) fn detach(&mut self) {
-        self.links.clear();
+        // Starts first: what begins now would never end.
+        while self.links.pop().is_some() {}
     }
+}
+
+/// How often the kernel left programs out: one does not run on a CPU that it has interrupted itself on.
+#[derive(Debug)]
+pub(crate) struct Misses(Vec<OwnedFd>);
+
+impl Misses {
+    /// Watches those of the loaded programs that have one of these names.
+    pub(crate) fn of(loaded: &Loaded, names: &[&str]) -> Self {
+        let watched = loaded.object.progs().filter(|program| names.iter().any(|name| program.name() == *name));
+        Self(watched.filter_map(|program| program.as_fd().try_clone_to_owned().ok()).collect())
+    }
+
+    /// So often until now.
+    pub(crate) fn count(&self) -> u64 {
+        let info = |fd: &OwnedFd| std::fs::read_to_string(format!("/proc/self/fdinfo/{}", fd.as_raw_fd()));
+        self.0.iter().filter_map(|fd| recursion_misses(&info(fd).ok()?)).sum()
+    }
+}
+
+/// Out of a program's `fdinfo` (Linux 5.12).
+fn recursion_misses(info: &str) -> Option<u64> {
+    info.lines().find_map(|line| line.strip_prefix("recursion_misses:"))?.trim().parse().ok()
 }
 
 /// From the loader's error to ours, with the verifier's last lines.
@@ -172,4 +197,16 @@ fn refusal(error: libbpf_rs::Error) -> TraceError {
         return TraceError::Forbidden { why: error.to_string() };
     }
     TraceError::Refused { why: format!("{error:#}"), log: take_log() }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::recursion_misses;
+
+    #[test]
+    fn misses_are_found_in_fdinfo() {
+        let info = "pos:\t0\nprog_type:\t26\nrun_cnt:\t7\nrecursion_misses:\t3\nverified_insns:\t1\n";
+        assert_eq!(recursion_misses(info), Some(3));
+        assert_eq!(recursion_misses("pos:\t0\n"), None, "before Linux 5.12");
+    }
 }

@@ -2,8 +2,8 @@
 
 use crate::block::paths::File;
 use crate::block::records::{Actor, Entry, Raw, Statistics};
-use crate::block::{DIRTY_TRACEPOINTS, OBJECT, Options, PROGRAMS, constants, ring_bytes};
-use crate::program::{self, Loaded, State, Verdict};
+use crate::block::{DIRTY_TRACEPOINTS, ENDS, OBJECT, Options, PROGRAMS, STARTS, constants, ring_bytes};
+use crate::program::{self, Loaded, Misses, State, Verdict};
 use crate::{Kernel, TraceError};
 use libbpf_rs::{MapCore, MapFlags, MapHandle, OpenObject, RingBufferBuilder};
 use quantity::clock;
@@ -57,6 +57,9 @@ struct Shared {
 pub struct BlockTrace {
     chunks: Receiver<Chunk>,
     counters: MapHandle,
+    in_flight: MapHandle,
+    /// Of the programs at an I/O's start, and of those at its end.
+    misses: [Misses; 2],
     shared: Arc<Shared>,
     thread: Option<JoinHandle<()>>,
     verdicts: Vec<Verdict>,
@@ -87,6 +90,8 @@ impl BlockTrace {
         let mut loaded = program::load(OBJECT, &kernel, &PROGRAMS, &verdicts, &constants, size_ring)?;
         fill_filters(&loaded, options)?;
         let counters = map(&loaded, "counters")?;
+        let in_flight = map(&loaded, "in_flight")?;
+        let misses = [Misses::of(&loaded, &STARTS), Misses::of(&loaded, &ENDS)];
         loaded.attach(&PROGRAMS, &verdicts)?;
         let started_ns = clock::now_ns();
         let shared = Arc::new(Shared::default());
@@ -96,7 +101,7 @@ impl BlockTrace {
             .name("trace".to_string())
             .spawn(move || consume(loaded, &sender, &theirs))
             .map_err(|why| TraceError::Consumer(format!("could not be started: {why}")))?;
-        Ok(Self { chunks, counters, shared, thread: Some(thread), verdicts, ring_bytes, started_ns })
+        Ok(Self { chunks, counters, in_flight, misses, shared, thread: Some(thread), verdicts, ring_bytes, started_ns })
     }
 
     /// The next chunk within `limit`; `None` when there was none, or when the trace has ended.
@@ -131,7 +136,26 @@ impl BlockTrace {
             .counters
             .lookup_percpu(&0_u32.to_ne_bytes(), MapFlags::ANY)
             .map_err(|why| TraceError::Consumer(format!("cannot read the probe's counters: {why}")))?;
-        Ok(Statistics::sum(&cpus.unwrap_or_default()))
+        let mut sum = Statistics::sum(&cpus.unwrap_or_default());
+        [sum.lost_start, sum.missed_ends] = [self.misses[0].count(), self.misses[1].count()];
+        Ok(sum)
+    }
+
+    /// What the probe has counted in all; right once [`Self::rest`] has given everything.
+    ///
+    /// # Errors
+    /// A map cannot be read.
+    pub fn final_statistics(&self) -> Result<Statistics, TraceError> {
+        let mut sum = self.statistics()?;
+        sum.unfinished = self.in_flight.keys().filter(|key| self.is_waiting(key)).count() as u64;
+        sum.settle();
+        Ok(sum)
+    }
+
+    /// Is this entry of the table of those in flight one of an I/O, and not of one that is over and would not go?
+    fn is_waiting(&self, key: &[u8]) -> bool {
+        let entry = self.in_flight.lookup(key, MapFlags::ANY).ok().flatten();
+        entry.is_some_and(|entry| entry.iter().take(8).any(|byte| *byte != 0))
     }
 
     /// CPU time of the consumer so far, ns.

@@ -23,7 +23,7 @@ const OBJECT: &[u8] = include_bytes!(concat!(env!("OUT_DIR"), "/block.bpf.o"));
 /// They only serve to know who changed cached data.
 const DIRTY_TRACEPOINTS: [&str; 2] = ["writeback_dirty_folio", "writeback_dirty_page"];
 
-const PROGRAMS: [Program; 13] = [
+const PROGRAMS: [Program; 15] = [
     // Ends first: nothing is to stay behind in the table of what is in flight.
     Program { name: "on_rq_complete", tracepoint: "block_rq_complete", need: Need::Always("no completion is seen") },
     Program {
@@ -31,6 +31,9 @@ const PROGRAMS: [Program; 13] = [
         tracepoint: "block_bio_complete",
         need: Need::Else("devices without requests (zram, dm, md) are not traced"),
     },
+    // For ends that the first ones missed. Programs of one tracepoint run in the order of attaching.
+    Program { name: "on_io_done", tracepoint: "block_io_done", need: Need::Else("") },
+    Program { name: "on_bio_complete_missed", tracepoint: "block_bio_complete", need: Need::Else("") },
     Program {
         name: "on_rq_issue",
         tracepoint: "block_rq_issue",
@@ -78,6 +81,11 @@ const PROGRAMS: [Program; 13] = [
         need: Need::Else("time spent waiting for a free request is not seen"),
     },
 ];
+
+/// An I/O that they miss is unknown.
+const STARTS: [&str; 3] = ["on_io_start", "on_rq_insert", "on_bio_queue"];
+/// An I/O that they miss, as well as those before them, stays in the table of those in flight.
+const ENDS: [&str; 2] = ["on_io_done", "on_bio_complete_missed"];
 
 /// Functions that complete a bio and say by that whose it is, with the probe's constants for them.
 const COMPLETIONS: [(&str, &str); 3] = [

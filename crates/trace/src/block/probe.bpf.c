@@ -131,7 +131,13 @@ struct counters {
 	__u64 lost_names;    /* a name did not fit the ring; sent again with the next I/O */
 	__u64 merged;        /* bios merged into a request */
 	__u64 splits;
-	__u64 next_id;
+	__u64 taken;         /* started, and chosen by sampling: each ends in exactly one of emitted, lost_ring,
+			      * lost_table, lost_end, merged_away, passed_over, or is still in flight */
+	__u64 lost_end;      /* their end was not seen; another I/O has their place now */
+	__u64 merged_away;   /* requests that became part of another */
+	__u64 passed_over;   /* their size was not wanted */
+	__u64 next_id;       /* from here on not read outside */
+	__u64 last_ended;
 	__u64 woken_ns;
 };
 
@@ -253,6 +259,9 @@ struct {
 	__type(value, __u8);
 } cgroups SEC(".maps");
 
+/* An interrupt may count between load and store. */
+#define COUNT(field) __sync_fetch_and_add(&count->field, 1)
+
 static __always_inline struct counters *cpu_counters(void)
 {
 	__u32 zero = 0;
@@ -308,7 +317,7 @@ static __always_inline __u8 op_of(__u32 opf, __u32 bytes)
 
 static __always_inline __u32 next_id(struct counters *count)
 {
-	return (__u32)++count->next_id << 10 | (bpf_get_smp_processor_id() & 1023);
+	return (__u32)(__sync_fetch_and_add(&count->next_id, 1) + 1) << 10 | (bpf_get_smp_processor_id() & 1023);
 }
 
 static __always_inline __u64 wake_flags(struct counters *count, __u64 now)
@@ -329,7 +338,7 @@ static __always_inline __u32 actor_id(struct actor *actor, struct counters *coun
 	name.id = next_id(count);
 	name.actor = *actor;
 	if (bpf_ringbuf_output(&ring, &name, sizeof(name), BPF_RB_NO_WAKEUP)) {
-		count->lost_names++;
+		COUNT(lost_names);
 		return 0;
 	}
 	bpf_map_update_elem(&actors, actor, &name.id, BPF_ANY);
@@ -492,7 +501,7 @@ static __always_inline __u32 file_id(struct origin *origin, struct counters *cou
 	if (bytes > sizeof(*name))
 		return 0;
 	if (bpf_ringbuf_output(&ring, name, bytes, BPF_RB_NO_WAKEUP)) {
-		count->lost_names++;
+		COUNT(lost_names);
 		return 0;
 	}
 	__u32 id = name->id;
@@ -500,8 +509,15 @@ static __always_inline __u32 file_id(struct origin *origin, struct counters *cou
 	return id;
 }
 
-/* Enters an I/O that begins now, if it is wanted. */
-static __always_inline void begin(__u64 key, struct start *start, struct bio *bio)
+/* May an I/O begin when it is issued, because its start went missing or was before the trace? Not where its issuer
+ * matters, or the exact time. */
+static __always_inline bool begins_at_issue(void)
+{
+	return !has_io_start || (sample_limit == ~0u && !only_pids && !only_comms && !only_cgroups);
+}
+
+/* Enters an I/O that begins now, if it is wanted. `again`: should there be no room for it, that is tried once more. */
+static __always_inline void begin(__u64 key, struct start *start, struct bio *bio, bool again)
 {
 	struct counters *count = cpu_counters();
 	struct actor actor = {};
@@ -526,16 +542,29 @@ static __always_inline void begin(__u64 key, struct start *start, struct bio *bi
 	}
 	if (!wanted_actor(&actor) && !(owner && wanted_actor(&owner->actor)))
 		return;
-	count->started++;
-	if (!sampled(start->sector, start->queue_ns))
+	if (!sampled(start->sector, start->queue_ns)) {
+		COUNT(started);
 		return;
+	}
 	start->issuer = actor_id(&actor, count);
 	if (origin.inode)
 		start->file = file_id(&origin, count);
 	if (owner)
 		start->owner = actor_id(&owner->actor, count);
-	if (bpf_map_update_elem(&in_flight, &key, start, BPF_ANY))
-		count->lost_table++;
+	long refused = bpf_map_update_elem(&in_flight, &key, start, BPF_NOEXIST);
+	if (refused == -EEXIST) {
+		/* Of an I/O whose end was not seen, or whose entry would not go. */
+		struct start *stale = bpf_map_lookup_elem(&in_flight, &key);
+		if (!stale || stale->queue_ns)
+			COUNT(lost_end);
+		refused = bpf_map_update_elem(&in_flight, &key, start, BPF_ANY);
+	}
+	if (refused && again)
+		return;
+	COUNT(started);
+	COUNT(taken);
+	if (refused)
+		COUNT(lost_table);
 }
 
 static __always_inline void finish(__u64 key, struct start *start, __u64 now)
@@ -543,11 +572,13 @@ static __always_inline void finish(__u64 key, struct start *start, __u64 now)
 	struct counters *count = cpu_counters();
 	if (!count)
 		goto out;
-	if (start->bytes < bytes_min || start->bytes > bytes_max)
+	if (start->bytes < bytes_min || start->bytes > bytes_max) {
+		COUNT(passed_over);
 		goto out;
+	}
 	struct record *record = bpf_ringbuf_reserve(&ring, sizeof(*record), 0);
 	if (!record) {
-		count->lost_ring++;
+		COUNT(lost_ring);
 		goto out;
 	}
 	record->queue_ns = start->queue_ns;
@@ -565,9 +596,11 @@ static __always_inline void finish(__u64 key, struct start *start, __u64 now)
 	record->requeues = start->requeues;
 	record->status = start->status;
 	__builtin_memset(record->pad, 0, sizeof(record->pad));
-	count->emitted++;
+	COUNT(emitted);
 	bpf_ringbuf_submit(record, wake_flags(count, now));
 out:
+	/* Should the entry stay, it is nobody's. */
+	start->queue_ns = 0;
 	bpf_map_delete_elem(&in_flight, &key);
 }
 
@@ -629,7 +662,7 @@ static __always_inline void begin_request(struct request *rq, bool is_issued)
 	start.queue_ns = queue_time(rq, &start, now);
 	if (is_issued)
 		start.issue_ns = now;
-	begin((__u64)rq, &start, rq->bio);
+	begin((__u64)rq, &start, rq->bio, !is_issued && begins_at_issue());
 }
 
 SEC("tp_btf/block_bio_queue")
@@ -659,19 +692,53 @@ int BPF_PROG(on_bio_queue, struct bio *bio)
 	if (start.op == OP_FLUSH)
 		start.sector = 0;
 	start.bios = 1;
-	begin((__u64)bio, &start, bio);
+	begin((__u64)bio, &start, bio, false);
 	return 0;
+}
+
+/* The kernel does not run a program on a CPU where an interrupt has come upon that same program. So each end is looked
+ * for twice, and what the first program could not end, the second does. This tells it that the first has; when it does
+ * not, the table knows. */
+static __always_inline bool is_ended(__u64 key)
+{
+	struct counters *count = cpu_counters();
+	if (!count || count->last_ended != key)
+		return false;
+	/* Once only: the next I/O may have the same address. */
+	count->last_ended = 0;
+	return true;
+}
+
+static __always_inline void set_ended(__u64 key)
+{
+	struct counters *count = cpu_counters();
+	if (count)
+		count->last_ended = key;
+}
+
+static __always_inline void bio_completed(struct bio *bio)
+{
+	__u64 key = (__u64)bio;
+	struct start *start = bpf_map_lookup_elem(&in_flight, &key);
+	if (start) {
+		start->status = bio->bi_status;
+		finish(key, start, bpf_ktime_get_ns());
+	}
+	set_ended(key);
 }
 
 SEC("tp_btf/block_bio_complete")
 int BPF_PROG(on_bio_complete, struct request_queue *q, struct bio *bio)
 {
-	__u64 key = (__u64)bio;
-	struct start *start = bpf_map_lookup_elem(&in_flight, &key);
-	if (!start)
-		return 0;
-	start->status = bio->bi_status;
-	finish(key, start, bpf_ktime_get_ns());
+	bio_completed(bio);
+	return 0;
+}
+
+SEC("tp_btf/block_bio_complete")
+int BPF_PROG(on_bio_complete_missed, struct request_queue *q, struct bio *bio)
+{
+	if (!is_ended((__u64)bio))
+		bio_completed(bio);
 	return 0;
 }
 
@@ -681,7 +748,7 @@ int BPF_PROG(on_split, struct bio *split, unsigned int rest_sector)
 	struct counters *count = cpu_counters();
 	struct queued *last = task_queued(0);
 	if (count && wanted_device(dev_of(split->bi_bdev->bd_disk), split->bi_bdev->bd_dev))
-		count->splits++;
+		COUNT(splits);
 	if (last) {
 		last->split = (__u64)split;
 		last->rest_sector = rest_sector;
@@ -716,7 +783,7 @@ int BPF_PROG(on_rq_issue, struct request *rq)
 			/* The queue's own flush request: what it serves are rows already. */
 			__u64 queue = (__u64)rq->q, now = bpf_ktime_get_ns();
 			bpf_map_update_elem(&flush_issued, &queue, &now, BPF_ANY);
-		} else if (!has_io_start) {
+		} else if (begins_at_issue()) {
 			begin_request(rq, true);
 		}
 		return 0;
@@ -752,7 +819,9 @@ SEC("tp_btf/block_rq_merge")
 int BPF_PROG(on_rq_merge, struct request *rq)
 {
 	__u64 key = (__u64)rq;
-	bpf_map_delete_elem(&in_flight, &key);
+	struct counters *count = cpu_counters();
+	if (!bpf_map_delete_elem(&in_flight, &key) && count)
+		COUNT(merged_away);
 	return 0;
 }
 
@@ -760,7 +829,7 @@ static __always_inline void count_merge(struct bio *bio)
 {
 	struct counters *count = cpu_counters();
 	if (count && wanted_device(dev_of(bio->bi_bdev->bd_disk), bio->bi_bdev->bd_dev))
-		count->merged++;
+		COUNT(merged);
 }
 
 SEC("tp_btf/block_bio_backmerge")
@@ -777,19 +846,18 @@ int BPF_PROG(on_frontmerge, struct bio *bio)
 	return 0;
 }
 
-SEC("tp_btf/block_rq_complete")
-int BPF_PROG(on_rq_complete, struct request *rq, int error, unsigned int nr_bytes)
+static __always_inline void request_completed(struct request *rq, int error, unsigned int nr_bytes)
 {
 	__u64 key = (__u64)rq;
 	struct start *start = bpf_map_lookup_elem(&in_flight, &key);
 	if (!start)
-		return 0;
+		return;
 	/* A blk_status_t (a byte), or a negative errno before 5.16. */
 	if (error)
 		start->status = error < 0 ? (__u8)-error | 0x80 : (__u8)error;
 	/* In parts: the last one counts. */
 	if (nr_bytes < rq->__data_len)
-		return 0;
+		return;
 	if (!start->issue_ns) {
 		__u64 queue = (__u64)rq->q;
 		__u64 *flush = bpf_map_lookup_elem(&flush_issued, &queue);
@@ -797,6 +865,26 @@ int BPF_PROG(on_rq_complete, struct request *rq, int error, unsigned int nr_byte
 			start->issue_ns = *flush;
 	}
 	finish(key, start, bpf_ktime_get_ns());
+	set_ended(key);
+}
+
+SEC("tp_btf/block_rq_complete")
+int BPF_PROG(on_rq_complete, struct request *rq, int error, unsigned int nr_bytes)
+{
+	request_completed(rq, error, nr_bytes);
+	return 0;
+}
+
+/* Just after it (6.5). Whether it failed is not known here. */
+SEC("tp_btf/block_io_done")
+int BPF_PROG(on_io_done, struct request *rq)
+{
+	__u64 key = (__u64)rq;
+	if (is_ended(key))
+		return 0;
+	struct start *start = bpf_map_lookup_elem(&in_flight, &key);
+	if (start)
+		finish(key, start, bpf_ktime_get_ns());
 	return 0;
 }
 

@@ -177,12 +177,26 @@ pub struct Statistics {
     pub lost_ring: u64,
     /// I/Os lost because the table of those in flight was full.
     pub lost_table: u64,
+    /// I/Os lost because the probe at their end did not run.
+    pub lost_end: u64,
+    /// Times that the probe at an I/O's start did not run: at most so many are lost.
+    pub lost_start: u64,
     /// Times that a name found no room; the I/Os with it have no issuer.
     pub lost_names: u64,
     /// Bios merged into a request.
     pub merged: u64,
     /// Bios split.
     pub splits: u64,
+    /// I/Os that began and were chosen: each is emitted, lost (but for `lost_start`), merged away, passed over or unfinished.
+    pub taken: u64,
+    /// Requests that became part of another.
+    pub merged_away: u64,
+    /// I/Os of an unwanted size.
+    pub passed_over: u64,
+    /// I/Os still in flight; known at the end only.
+    pub unfinished: u64,
+    /// Times that the probe at an I/O's end did not run.
+    pub(crate) missed_ends: u64,
 }
 
 impl Statistics {
@@ -199,6 +213,10 @@ impl Statistics {
                 &mut sum.lost_names,
                 &mut sum.merged,
                 &mut sum.splits,
+                &mut sum.taken,
+                &mut sum.lost_end,
+                &mut sum.merged_away,
+                &mut sum.passed_over,
             ] {
                 *field += at.u64();
             }
@@ -209,7 +227,22 @@ impl Statistics {
     /// I/Os that should be in the trace and are not.
     #[must_use]
     pub fn lost(&self) -> u64 {
-        self.lost_ring + self.lost_table
+        self.lost_ring + self.lost_table + self.lost_end + self.lost_start
+    }
+
+    /// I/Os that began and of which nothing is known; 0, or the probe miscounts.
+    #[must_use]
+    pub fn unaccounted(&self) -> i64 {
+        let known = self.emitted + self.lost_ring + self.lost_table + self.lost_end;
+        let known = known + self.merged_away + self.passed_over + self.unfinished;
+        i64::try_from(self.taken).unwrap_or(i64::MAX) - i64::try_from(known).unwrap_or(i64::MAX)
+    }
+
+    /// Ends that were missed leave their I/O in the table of those in flight until something takes its place.
+    pub(crate) fn settle(&mut self) {
+        let left = self.missed_ends.saturating_sub(self.lost_end).min(self.unfinished);
+        self.unfinished -= left;
+        self.lost_end += left;
     }
 
     /// What was counted since `earlier`.
@@ -223,6 +256,13 @@ impl Statistics {
             lost_names: self.lost_names.saturating_sub(earlier.lost_names),
             merged: self.merged.saturating_sub(earlier.merged),
             splits: self.splits.saturating_sub(earlier.splits),
+            lost_end: self.lost_end.saturating_sub(earlier.lost_end),
+            lost_start: self.lost_start.saturating_sub(earlier.lost_start),
+            taken: self.taken.saturating_sub(earlier.taken),
+            merged_away: self.merged_away.saturating_sub(earlier.merged_away),
+            passed_over: self.passed_over.saturating_sub(earlier.passed_over),
+            unfinished: self.unfinished,
+            missed_ends: self.missed_ends.saturating_sub(earlier.missed_ends),
         }
     }
 }

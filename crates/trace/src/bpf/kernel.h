@@ -37,6 +37,9 @@ enum {
 	BPF_RB_FORCE_WAKEUP = 2,
 	BPF_RB_AVAIL_DATA = 0,
 };
+enum {
+	EEXIST = 17,
+};
 
 #define KERNEL_TYPE __attribute__((preserve_access_index))
 
