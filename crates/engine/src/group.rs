@@ -7,7 +7,7 @@ use std::collections::BTreeSet;
 use std::os::fd::{AsFd, OwnedFd};
 use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
-use target::Opened;
+use target::{Kind, Opened};
 
 /// One workload on one target, or one part of it.
 #[derive(Debug)]
@@ -27,6 +27,8 @@ pub(crate) struct LaneSpec {
     pub(crate) priority: u32,
     pub(crate) think_ns: u64,
     pub(crate) datasync: bool,
+    /// On `/dev/null`: nothing is done.
+    pub(crate) nothing: bool,
     /// As in `ioprio_set(2)`; 0: the thread's own.
     pub(crate) io_priority: u16,
 }
@@ -172,6 +174,15 @@ fn divide_jobs(input: &Input<'_>, workers: usize) -> Result<Vec<GroupSpec>, Engi
     Ok(groups)
 }
 
+/// A descriptor of a target's own; none for `/dev/null`, on which nothing is done.
+fn descriptor(opened: &Opened) -> Result<Option<Arc<OwnedFd>>, EngineError> {
+    if opened.kind == Kind::Nothing {
+        return Ok(None);
+    }
+    let fd = opened.as_fd().try_clone_to_owned().map_err(EngineError::system("duplicate a file descriptor"))?;
+    Ok(Some(Arc::new(fd)))
+}
+
 /// Adds a job with a lane per target.
 fn add_job(
     input: &Input<'_>,
@@ -187,9 +198,8 @@ fn add_job(
         let slot = match group.targets.iter().position(|slot| slot.plan_index == *target) {
             Some(slot) => slot,
             None => {
-                let fd =
-                    opened.as_fd().try_clone_to_owned().map_err(EngineError::system("duplicate a file descriptor"))?;
-                group.targets.push(TargetSlot { plan_index: *target, fd: Some(Arc::new(fd)), depth: job.depth });
+                let fd = descriptor(opened)?;
+                group.targets.push(TargetSlot { plan_index: *target, fd, depth: job.depth });
                 group.targets.len() - 1
             }
         };
@@ -221,8 +231,7 @@ fn add_target(
     part: Part,
 ) -> Result<(), EngineError> {
     let opened = input.targets.get(target).and_then(Option::as_ref).ok_or(EngineError::NotOpen(target))?;
-    let fd = opened.as_fd().try_clone_to_owned().map_err(EngineError::system("duplicate a file descriptor"))?;
-    group.targets.push(TargetSlot { plan_index: target, fd: Some(Arc::new(fd)), depth });
+    group.targets.push(TargetSlot { plan_index: target, fd: descriptor(opened)?, depth });
     let slot = group.targets.len() - 1;
     group.memory_align = group.memory_align.max(opened.memory_align);
     for at in workloads {
@@ -302,6 +311,7 @@ fn lane(
         priority: workload.priority.unwrap_or(u32::MAX),
         think_ns: workload.think_ns,
         datasync: workload.mix.fdatasync_every.is_some(),
+        nothing: opened.kind == Kind::Nothing,
         io_priority: 0,
     })
 }

@@ -57,7 +57,6 @@ impl Words {
 pub(crate) struct Ring {
     ring: IoUring,
     fixed_buffers: bool,
-    has_files: bool,
     queued: u32,
 }
 
@@ -68,6 +67,8 @@ pub(crate) struct Request {
     pub(crate) address: *mut u8,
     pub(crate) tag: u64,
     pub(crate) datasync: bool,
+    /// Do nothing.
+    pub(crate) nothing: bool,
     /// Of reads and writes; 0: the thread's own.
     pub(crate) io_priority: u16,
 }
@@ -93,19 +94,18 @@ impl Ring {
             let mut builder = IoUring::builder();
             attempt(&mut builder);
             match builder.build(entries) {
-                Ok(ring) => return Ok(Self { ring, fixed_buffers: false, has_files: false, queued: 0 }),
+                Ok(ring) => return Ok(Self { ring, fixed_buffers: false, queued: 0 }),
                 Err(error) => last = error,
             }
         }
         Err(last)
     }
 
-    /// Registers files, buffers and the ring itself; what the kernel refuses is done without.
+    /// Registers files (-1: none), buffers and the ring itself; what the kernel refuses is done without.
     pub(crate) fn register(&mut self, files: &[RawFd], memory: &Memory) -> Result<(), EngineError> {
         let submitter = self.ring.submitter();
-        if !files.is_empty() {
+        if files.iter().any(|file| *file >= 0) {
             submitter.register_files(files).map_err(EngineError::system("register files with io_uring"))?;
-            self.has_files = true;
         }
         if let Some(buffer) = memory.registrable() {
             // SAFETY: the mapping outlives the ring: the worker drops the ring first, or leaks the mapping.
@@ -139,7 +139,7 @@ impl Ring {
     fn words(&self, request: &Request) -> Words {
         let Operation { op, offset, bytes } = request.operation;
         let words = Words { is_fixed_file: true, file: request.file, tag: request.tag, ..Words::default() };
-        if !self.has_files {
+        if request.nothing {
             return Words { code: opcode::Nop::CODE, is_fixed_file: false, ..words };
         }
         let code = match (op, self.fixed_buffers) {

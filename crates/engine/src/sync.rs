@@ -23,7 +23,8 @@ const NAP_NS: u64 = 20_000_000;
 pub(crate) struct Crew {
     state: Mutex<State>,
     changed: Condvar,
-    files: Vec<Arc<OwnedFd>>,
+    /// By target; none for `/dev/null`.
+    files: Vec<Option<Arc<OwnedFd>>>,
     stats: Arc<Slot>,
     control: Arc<Control>,
     status: Arc<Status>,
@@ -49,7 +50,7 @@ impl Crew {
         status: Arc<Status>,
     ) -> Arc<Self> {
         let threads = group.depth().max(1);
-        let files = group.targets.iter().filter_map(|target| target.fd.clone()).collect();
+        let files = group.targets.iter().map(|target| target.fd.clone()).collect();
         let (transfer_max, align) = (group.transfer_max as usize, group.memory_align as usize);
         let scheduler = Scheduler::new(&mut group, budget);
         Arc::new(Self {
@@ -144,7 +145,10 @@ impl Crew {
             stats.submitted(lane, op, issue.due_ns, submitted_ns);
             stats.submit_calls += 1;
         }
-        let result = perform(self.files[target].as_fd(), issue.operation, buffer, datasync);
+        let result = match &self.files[target] {
+            Some(file) => perform(file.as_fd(), issue.operation, buffer, datasync),
+            None => i32::try_from(bytes).unwrap_or(i32::MAX),
+        };
         let now_ns = self.now_ns();
         let is_right = result >= 0 && (!matches!(op, Op::Read | Op::Write) || result.unsigned_abs() == bytes);
         {

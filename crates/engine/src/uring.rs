@@ -49,8 +49,6 @@ pub(crate) struct Worker {
     control: Arc<Control>,
     status: Arc<Status>,
     started_ns: u64,
-    /// Requests that do nothing, to measure the engine itself: their results mean nothing.
-    is_no_op: bool,
     failures_in_a_row: u32,
     /// Slots of the batch under way.
     batch: Vec<u32>,
@@ -78,7 +76,7 @@ impl Worker {
         let mut ring = Ring::new(depth).map_err(EngineError::system("set up io_uring"))?;
         let memory = Memory::new(depth as usize, group.transfer_max as usize)?;
         let files: Vec<_> = group.targets.iter().map(|target| target.fd.clone()).collect();
-        let raw: Vec<i32> = files.iter().flatten().map(|file| file.as_raw_fd()).collect();
+        let raw: Vec<i32> = files.iter().map(|file| file.as_ref().map_or(-1, |file| file.as_raw_fd())).collect();
         ring.register(&raw, &memory)?;
         ring.register_self();
         let scheduler = Scheduler::new(&mut group, budget);
@@ -86,7 +84,6 @@ impl Worker {
             issue: Issue { lane: 0, operation: Operation { op: Op::Read, offset: 0, bytes: 0 }, due_ns: 0 },
             submitted_ns: 0,
         };
-        let is_no_op = files.iter().all(Option::is_none);
         Ok(Self {
             ring,
             memory,
@@ -98,7 +95,6 @@ impl Worker {
             control,
             status,
             started_ns: 0,
-            is_no_op,
             failures_in_a_row: 0,
             batch: Vec::with_capacity(BATCH as usize),
             handed_over: Handed::default(),
@@ -205,9 +201,9 @@ impl Worker {
         };
         let lane = self.scheduler.spec(issue.lane);
         let file = u32::try_from(lane.target).unwrap_or(0);
-        let (datasync, io_priority) = (lane.datasync, lane.io_priority);
+        let (datasync, nothing, io_priority) = (lane.datasync, lane.nothing, lane.io_priority);
         let tag = u64::from(slot);
-        self.ring.push(&Request { operation: issue.operation, file, address, tag, datasync, io_priority });
+        self.ring.push(&Request { operation: issue.operation, file, address, tag, datasync, nothing, io_priority });
     }
 
     /// Hands over the batch and sleeps as long as nothing is due; true when it slept.
@@ -235,7 +231,7 @@ impl Worker {
 
     /// Records everything that came back.
     fn reap(&mut self, now_ns: u64) -> u32 {
-        let Self { ring, scheduler, slots, free, stats, failures_in_a_row, handed_over, is_no_op, .. } = self;
+        let Self { ring, scheduler, slots, free, stats, failures_in_a_row, handed_over, .. } = self;
         let mut buffer = stats.lock();
         buffer.wakeups += u64::from(handed_over.waited);
         let mut is_first = true;
@@ -250,8 +246,8 @@ impl Worker {
                 is_first = false;
                 buffer.timestamp_age_ns_max = buffer.timestamp_age_ns_max.max(now_ns.saturating_sub(submitted_ns));
             }
-            let moves = matches!(op, Op::Read | Op::Write) && !*is_no_op;
-            if result < 0 || (moves && result.unsigned_abs() != bytes) {
+            let moves = || matches!(op, Op::Read | Op::Write) && !scheduler.spec(issue.lane).nothing;
+            if result < 0 || (result.unsigned_abs() != bytes && moves()) {
                 *failures_in_a_row += 1;
                 let lane = issue.lane as usize;
                 buffer.returned_failed(RawFailure { t_ns: now_ns, lane, op, offset, bytes, result });

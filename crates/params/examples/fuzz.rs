@@ -1,4 +1,4 @@
-//! Reads millions of malformed parameter files: `cargo run --release -p params --example fuzz -- COUNT [SEED [FIRST]]`.
+//! Reads millions of malformed parameter files and job files: `cargo run --release -p params --example fuzz -- COUNT [SEED [FIRST]]`.
 //!
 //! Input number N of a seed is always the same; a failure names it, and `-- 1 SEED N` reads it alone and prints it.
 
@@ -23,13 +23,15 @@ fn main() -> ExitCode {
         eprintln!("usage: fuzz [COUNT [SEED [FIRST]]]");
         return ExitCode::from(2);
     };
-    let corpus = support::corpus::corpus();
+    let (corpus, jobs) = (support::corpus::corpus(), support::corpus::job_files());
     watch(seed);
     let start = quantity::clock::now_ns();
     let (mut plans, mut runs, mut bytes, mut slowest) = (0_u64, 0_u64, 0_u64, (0_u64, 0_u64));
     for index in first..first.saturating_add(count) {
         let mut random = Random(seed ^ index.wrapping_mul(0x2545_f491_4f6c_dd1d));
-        let text = mutate(&corpus, &mut random);
+        // The two languages in turn.
+        let is_job = index % 2 == 1;
+        let text = mutate(if is_job { &jobs } else { &corpus }, &mut random);
         if count == 1 {
             println!("{}\n---", String::from_utf8_lossy(&text));
         }
@@ -37,7 +39,9 @@ fn main() -> ExitCode {
         CURRENT.store(index, Ordering::Relaxed);
         BEGUN_NS.store(begun, Ordering::Relaxed);
         let choice = random.next();
-        let result = std::panic::catch_unwind(|| support::check::check(&text, choice));
+        let result = std::panic::catch_unwind(|| {
+            if is_job { support::check::check_fio(&text, choice) } else { support::check::check(&text, choice) }
+        });
         BEGUN_NS.store(u64::MAX, Ordering::Relaxed);
         let Ok(made) = result else {
             eprintln!("input {index} of seed {seed} failed; see it with: fuzz 1 {seed} {index}");

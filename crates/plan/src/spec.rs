@@ -518,6 +518,8 @@ pub struct Address {
     pub hot_band: Option<AddressRange>,
     /// Addresses that operations are multiples of; `None`: target's, else the transfer size.
     pub align_bytes: Option<u64>,
+    /// The same for reads, writes and trims, when they differ.
+    pub align_by_op: Option<[u64; 3]>,
     /// Reads, writes and trims go their sequential ways independently, each from the beginning.
     pub per_op: bool,
     /// Random order: this many operations follow each other from every random place; 1 is plain random.
@@ -540,6 +542,7 @@ impl Default for Address {
             streams: None,
             hot_band: None,
             align_bytes: None,
+            align_by_op: None,
             per_op: false,
             run_length: 1,
             zones: Vec::new(),

@@ -11,6 +11,8 @@ use rustix::fs::FileType;
 
 /// `/dev/zero`, the one character device that may be read from.
 const DEV_ZERO: node::Number = (1, 5);
+/// `/dev/null`: nothing is read or written.
+const DEV_NULL: node::Number = (1, 3);
 
 /// A target that may be used as asked.
 #[derive(Debug)]
@@ -23,6 +25,8 @@ pub(crate) enum Examined {
     Vacant(Vacancy, u64),
     /// `/dev/zero` of so many bytes.
     Zeroes(Node, u64),
+    /// `/dev/null` of so many bytes.
+    Nothing(Node, u64),
 }
 
 /// What [`crate::open()`] would do with a target. Its text form is a sentence for people.
@@ -30,6 +34,11 @@ pub(crate) enum Examined {
 pub enum Finding {
     /// Make a file of this size.
     Create {
+        /// Size.
+        bytes: u64,
+    },
+    /// Do nothing, as if there were so many bytes.
+    Nothing {
         /// Size.
         bytes: u64,
     },
@@ -73,6 +82,7 @@ impl Finding {
             | Self::OverwriteOwn { bytes }
             | Self::Destroy { bytes, .. }
             | Self::WriteDevice { bytes }
+            | Self::Nothing { bytes }
             | Self::Read { bytes } => *bytes,
             Self::Extend { to_bytes, .. } => *to_bytes,
         }
@@ -94,6 +104,9 @@ impl std::fmt::Display for Finding {
                 write!(out, "overwrites {} on which nothing of anybody's was found", format_bytes(*bytes))
             }
             Self::Read { bytes } => write!(out, "reads {}", format_bytes(*bytes)),
+            Self::Nothing { bytes } => {
+                write!(out, "does nothing, as on {}: only the generator is measured", format_bytes(*bytes))
+            }
         }
     }
 }
@@ -137,7 +150,10 @@ pub(crate) fn examine(spec: &TargetSpec, access: Access, policy: &Policy, mode: 
         }
         FileType::CharacterDevice => match (access, spec.size_bytes) {
             (Access::Read, Some(bytes)) if node.device() == DEV_ZERO && bytes > 0 => Ok(Examined::Zeroes(node, bytes)),
-            _ => refused("a character device (only /dev/zero may be read, with `size=`)"),
+            (_, Some(bytes)) if node.device() == DEV_NULL && bytes > 0 => Ok(Examined::Nothing(node, bytes)),
+            _ => refused(
+                "a character device (only /dev/zero and /dev/null are possible, with a size; /dev/zero to read)",
+            ),
         },
         FileType::Directory => refused("a directory"),
         FileType::Fifo => refused("a FIFO"),
@@ -159,6 +175,7 @@ fn describe(spec: &TargetSpec, examined: Examined) -> Finding {
     match examined {
         Examined::Vacant(_, bytes) => Finding::Create { bytes },
         Examined::Zeroes(_, bytes) => Finding::Read { bytes },
+        Examined::Nothing(_, bytes) => Finding::Nothing { bytes },
         Examined::Device(_, device) => {
             let bytes = used(spec, device.size_bytes);
             match (device.claim, device.given_up) {

@@ -36,6 +36,8 @@ pub enum Kind {
     },
     /// `/dev/zero`.
     Zeroes,
+    /// `/dev/null`: nothing is done, which costs what the generator itself costs.
+    Nothing,
 }
 
 /// An open target. While it lives, nobody else can mount a device, or open it exclusively.
@@ -134,6 +136,10 @@ pub fn open(spec: &TargetSpec, flags: OpenFlags, access: Access, policy: &Policy
             Examined::Zeroes(node, bytes) => {
                 let io = open_node(&node, OFlags::RDONLY | extra.difference(OFlags::DIRECT))?;
                 describe(spec, &node, io, false, bytes)
+            }
+            Examined::Nothing(node, bytes) => {
+                let io = open_node(&node, OFlags::RDWR)?;
+                Ok(Opened { kind: Kind::Nothing, writable: true, ..describe(spec, &node, io, false, bytes)? })
             }
             Examined::Vacant(vacancy, bytes) => {
                 let mut created = file::create(&vacancy, bytes)?;

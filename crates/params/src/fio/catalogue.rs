@@ -186,7 +186,7 @@ pub const OPTIONS: &[FioOption] = &[
     other("buffer_compress_chunk", &[], Content, ("SIZE", "4k"), Note("the compressible part is spread evenly over every 4 KiB")),
     plan("dedupe_percentage", &[], Content, ("PERCENT", "30"), "How many blocks are copies of others"),
     // Engine
-    plan("ioengine", &[], Engine, ("NAME", "io_uring"), "io_uring or libaio (both io_uring here), psync, sync, vsync, pvsync, pvsync2 (one at a time)"),
+    plan("ioengine", &[], Engine, ("NAME", "io_uring"), "io_uring or libaio (both io_uring here), psync, sync, vsync, pvsync, pvsync2 (one at a time), null (nothing is done)"),
     plan("iodepth", &[], Engine, ("N", "32"), "Operations in flight per job"),
     plan("iodepth_low", &[], Engine, ("N", "8"), "When all are in flight, wait until so few are left"),
     other("iodepth_batch", &["iodepth_batch_submit"], Engine, ("N", "8"), Note("what is due is always submitted at once, up to 32 with one system call")),
@@ -200,7 +200,7 @@ pub const OPTIONS: &[FioOption] = &[
     other("nonvectored", &[], Engine, SWITCH, ALWAYS),
     other("io_submit_mode", &[], Engine, ("MODE", "offload"), Note("submission never waits for completion (as with offload)")),
     plan("numjobs", &[], Engine, ("N", "4"), "Copies of the job, side by side"),
-    other("thread", &[], Engine, SWITCH, ALWAYS),
+    other("thread", &["threads"], Engine, SWITCH, ALWAYS),
     plan("stonewall", &["wait_for_previous"], Engine, SWITCH, "Begin when all jobs before have ended: a run of its own"),
     plan("wait_for", &[], Engine, ("JOB", "fill"), "Begin when this job has ended"),
     other("new_group", &[], Engine, SWITCH, Note("jobs are always recorded apart; group them when you ask")),

@@ -297,12 +297,10 @@ fn check(context: &mut Context, section: &JobSection) -> Option<()> {
             "rw=randread:8 begins anew after 8 operations",
         );
     }
-    let varied = options
-        .sizes
-        .iter()
-        .zip(options.pattern.ops())
-        .any(|(size, used)| used && size.min_bytes() != size.max_bytes());
-    if !options.random && options.step.is_some() && (varied || options.sizes[0] != options.sizes[1]) {
+    let used: Vec<&TransferSize> =
+        options.sizes.iter().zip(options.pattern.ops()).filter(|(_, used)| *used).map(|(size, _)| size).collect();
+    let one_size = used.iter().all(|size| *size == used[0] && size.min_bytes() == size.max_bytes());
+    if !options.random && options.step.is_some() && !one_size {
         let message = "a gap between sequential operations needs one transfer size".to_string();
         error("step", "rw", message, "use bs= with one size, or leave out the number behind the colon");
     }
@@ -320,10 +318,6 @@ fn check(context: &mut Context, section: &JobSection) -> Option<()> {
     if rated(&options.rate) && rated(&options.rate_iops) {
         error("rate", "rate_iops", "`rate` and `rate_iops` exclude each other".to_string(), "leave one of the two out");
     }
-    if options.time_based && options.runtime_ns.is_none() {
-        let message = "`time_based` needs a runtime".to_string();
-        error("time-based", "time_based", message, "add runtime=60");
-    }
     if options.latency_target_ns.is_some() && options.latency_window_ns.is_none() {
         error(
             "latency",
@@ -331,6 +325,11 @@ fn check(context: &mut Context, section: &JobSection) -> Option<()> {
             "`latency_target` needs a latency_window".to_string(),
             "add latency_window=5s",
         );
+    }
+    if options.time_based && options.runtime_ns.is_none() {
+        let found =
+            Diagnostic::warning("time-based", span("time_based"), "`time_based` without a runtime does nothing");
+        context.push(found.help("add runtime=60"));
     }
     fine.then_some(())
 }
@@ -413,6 +412,17 @@ fn address(
                 },
             ));
         }
+        let mut plain = plain;
+        if varied
+            && options.align.is_none()
+            && !options.unaligned
+            && sizes.iter().any(|size| size.min_bytes() != smallest)
+        {
+            let used = options.pattern.ops();
+            let each: Vec<u64> = options.sizes.iter().map(TransferSize::min_bytes).collect();
+            let align = |at: usize| if used[at] { each[at] } else { smallest };
+            plain.align_by_op = Some([align(0), align(1), align(2)]);
+        }
         if options.random_percent < 100.0 {
             return Some(Address {
                 order: Order::Mixed { seek: options.random_percent / 100.0 },
@@ -431,15 +441,21 @@ fn address(
         return Some(Address { order: Order::Random(distribution), align_bytes, run_length, zones, ..plain });
     }
     let align_bytes = options.align.or((varied || options.unaligned).then_some(unaligned));
-    let bytes = i64::try_from(sizes.first().map_or(4096, |size| size.max_bytes())).unwrap_or(i64::MAX);
-    let (backward, stride) = match options.step {
+    let (backward, stride) = steps(context, section, sizes.first().map_or(4096, |size| size.max_bytes()))?;
+    Some(Address { order: Order::Sequential { once: false, backward }, stride, per_op, align_bytes, ..plain })
+}
+
+/// Direction and gap of a sequential pattern, from the number behind `rw=`.
+fn steps(context: &mut Context, section: &JobSection, bytes: u64) -> Option<(bool, Option<(u64, u64)>)> {
+    let bytes = i64::try_from(bytes).unwrap_or(i64::MAX);
+    let (backward, stride) = match section.options.step {
         None => (false, None),
         // The next one begins where this one ends, and so much further on (or back).
         Some(step) if step > 0 => (false, Some(bytes.saturating_add(step))),
         Some(step) => match step.saturating_neg().saturating_sub(bytes) {
             0 => {
-                let span = options.spans.get("rw").copied().unwrap_or(section.span);
-                let found = Diagnostic::error("step", span, "this gap reads the same place over and over");
+                let span = section.options.spans.get("rw").copied().unwrap_or(section.span);
+                let found = Diagnostic::error("step", span, "this gap does the same place over and over");
                 context.push(found.help("to go backwards write twice the transfer size: rw=read:-8k with bs=4k"));
                 return None;
             }
@@ -448,8 +464,7 @@ fn address(
             forward => (false, Some(forward.saturating_neg())),
         },
     };
-    let stride = stride.map(|gap| (gap.unsigned_abs(), gap.unsigned_abs()));
-    Some(Address { order: Order::Sequential { once: false, backward }, stride, per_op, align_bytes, ..plain })
+    Some((backward, stride.map(|gap| (gap.unsigned_abs(), gap.unsigned_abs()))))
 }
 
 fn content(options: &Options, unit_bytes: u64) -> Content {
@@ -473,16 +488,21 @@ fn job(section: &JobSection, copy: u32, depth: u32, warmup_ns: u64) -> Job {
     // Copies begin at different times in the range, the same ones in every execution.
     let part = (u64::from(copy).wrapping_mul(0x9e37_79b9_7f4a_7c15) >> 32) as f64 / 4_294_967_296.0;
     let start_ns = low + floor((high - low) as f64 * part);
-    let endless = options.time_based;
+    let endless = options.time_based && options.runtime_ns.is_some();
     let bytes = match options.io_size {
+        Some(Amount::Bytes(bytes)) if !endless && options.pattern == Pattern::TrimWrite => {
+            Some(bytes.saturating_mul(options.loops).saturating_mul(2))
+        }
         Some(Amount::Bytes(bytes)) if !endless => Some(bytes.saturating_mul(options.loops)),
         _ => None,
     };
+    // Each block of a trimwrite is trimmed and then written: twice the bytes.
+    let twice = if options.pattern == Pattern::TrimWrite { 2.0 } else { 1.0 };
     let passes = match options.io_size {
         _ if endless => None,
         Some(Amount::Bytes(_)) => None,
-        Some(Amount::Part(part)) => Some(part * options.loops as f64),
-        None => Some(options.loops as f64),
+        Some(Amount::Part(part)) => Some(twice * part * options.loops as f64),
+        None => Some(twice * options.loops as f64),
     };
     let cpus = match &options.cpus[..] {
         all if options.cpus_split && !all.is_empty() => vec![all[copy as usize % all.len()]],

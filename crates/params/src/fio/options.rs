@@ -81,6 +81,8 @@ pub(super) struct Options {
     pub(super) dedupe_percent: f64,
     /// One operation at a time.
     pub(super) one_at_a_time: bool,
+    /// Nothing is done.
+    pub(super) null: bool,
     pub(super) depth: u32,
     pub(super) depth_low: Option<u32>,
     pub(super) copies: u32,
@@ -164,6 +166,7 @@ impl Default for Options {
             compress_percent: 0.0,
             dedupe_percent: 0.0,
             one_at_a_time: true,
+            null: false,
             depth: 1,
             depth_low: None,
             copies: 1,
@@ -485,10 +488,11 @@ impl Options {
     }
 
     fn set_engine(&mut self, text: &str) -> Result<(), String> {
+        self.null = text == "null";
         self.one_at_a_time = match text {
-            "io_uring" | "libaio" | "posixaio" => false,
+            "io_uring" | "libaio" | "posixaio" | "null" => false,
             "sync" | "psync" | "vsync" | "pvsync" | "pvsync2" => true,
-            "mmap" | "null" => return Err(format!("the engine `{text}` is not built yet; use psync or io_uring")),
+            "mmap" => return Err("the engine `mmap` is not built yet; use psync or io_uring".to_string()),
             _ => return Err(format!("the engine `{text}` cannot be had; use io_uring, libaio or psync")),
         };
         Ok(())
@@ -517,7 +521,8 @@ impl Options {
             }
             "normal" => {
                 let deviation = checked(parameter(0.0)?, |x| (0.0..100.0).contains(&x), "between 0 and 100")?;
-                Some(Distribution::Normal(deviation / 100.0))
+                // What fio makes of 0: the mean of twelve uniform numbers.
+                Some(Distribution::Normal(if deviation > 0.0 { deviation / 100.0 } else { 1.0 / 12.0 }))
             }
             "zoned" | "zoned_abs" => {
                 let zones = rest.ok_or("it needs zones: zoned:60/10:40/90")?;

@@ -453,8 +453,10 @@ fn times(run: &Run, workload: &Workload, job: &Job, lines: &mut Lines, unsaid: &
     match (job.bytes, job.passes) {
         (None, None) if runtime.is_some() => lines.add("time_based", "1"),
         (None, None) => unsaid.push(format!("`{}` has no end", workload.name)),
+        (Some(limit), _) if workload.mix.trim_then_write => lines.add("io_size", &bytes(limit / 2)),
         (Some(limit), _) => lines.add("io_size", &bytes(limit)),
         (None, Some(passes)) => {
+            let passes = if workload.mix.trim_then_write { passes / 2.0 } else { passes };
             let loops = passes.ceil().max(1.0);
             lines.add_if(loops > 1.0, "loops", || loops.to_string());
             lines.add_if(passes < loops, "io_size", || share_text(passes, |part| part * loops));

@@ -115,8 +115,9 @@ impl<'a> Reader<'a> {
         for raw in text.split_inclusive('\n') {
             let at = start + (raw.len() - raw.trim_start().len());
             start += raw.len();
-            let line = raw.trim();
-            if line.is_empty() || line.starts_with([';', '#']) || context.full() {
+            // As fio has it, a comment begins anywhere.
+            let line = raw.split([';', '#']).next().unwrap_or("").trim();
+            if line.is_empty() || context.full() {
                 continue;
             }
             let span = |from: usize, len: usize| Span {
@@ -146,7 +147,10 @@ impl<'a> Reader<'a> {
                 context.push(found.help("one option per line: name=value; comments begin with ; or #"));
                 continue;
             }
-            let value = value.and_then(|value| self.resolve(context, value, value_span));
+            let value = match value.map(|value| self.resolve(context, value, value_span)) {
+                Some(None) => continue,
+                resolved => resolved.flatten(),
+            };
             let one = Line { key: catalogue::canonical(key), key_span: span(0, key.len()), value, span: value_span };
             match self.sections.last_mut() {
                 Some(section) => section.lines.push(one),
@@ -218,7 +222,7 @@ impl<'a> Reader<'a> {
         }
     }
 
-    /// `${NAME}` from the environment, and fio's `$pagesize`, `$mb_memory`, `$ncpus`.
+    /// `${NAME}` from the environment, and fio's `$pagesize`, `$mb_memory`, `$ncpus`; `None` after a mistake.
     fn resolve(&self, context: &mut Context, value: &str, span: Span) -> Option<String> {
         let mut out = String::new();
         let mut rest = value;
@@ -226,7 +230,7 @@ impl<'a> Reader<'a> {
             out.push_str(&rest[..at]);
             let Some(end) = rest[at..].find('}') else {
                 context.push(Diagnostic::error("variable", span, "`${` is not closed by `}`"));
-                return Some(String::new());
+                return None;
             };
             let name = &rest[at + 2..at + end];
             match (self.environment)(name) {
@@ -235,6 +239,7 @@ impl<'a> Reader<'a> {
                     let message = format!("the environment variable `{name}` is not set");
                     let help = format!("set it: {name}=… iodyno run …");
                     context.push(Diagnostic::error("variable", span, message).help(help));
+                    return None;
                 }
             }
             rest = &rest[at + end + 1..];

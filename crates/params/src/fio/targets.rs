@@ -197,6 +197,9 @@ fn paths(section: &JobSection, copy: u32) -> Vec<PathBuf> {
         Some(folder) => folder.join(name),
         None => PathBuf::from(name),
     };
+    if options.null {
+        return vec![PathBuf::from("/dev/null")];
+    }
     if !options.filename.is_empty() {
         return options.filename.iter().map(|name| inside(name)).collect();
     }

@@ -77,23 +77,40 @@ pub(super) fn split(units: Units, text: &str) -> Result<TransferSize, String> {
     })
 }
 
-/// `60/10:30/20:10/70`: share of the operations / part of the range.
+/// `60/10:30/20:10/70`: share of the operations / part of the range; what is left out divides the rest.
 pub(super) fn zones_of(units: Units, text: &str, absolute: bool) -> Result<Vec<(f64, Amount)>, String> {
-    let mut zones = Vec::new();
+    let mut zones: Vec<(Option<f64>, Option<Amount>)> = Vec::new();
     for one in text.split(':') {
         let (share, end) = one.split_once('/').ok_or_else(|| format!("`{one}` is no zone: write SHARE/PART"))?;
-        let part = if absolute { Amount::Bytes(units.bytes(end)?) } else { Amount::Part(percent(end)? / 100.0) };
-        zones.push((percent(share)? / 100.0, part));
+        let part = match end {
+            "" => None,
+            _ if absolute => Some(Amount::Bytes(units.bytes(end)?)),
+            _ => Some(Amount::Part(percent(end)? / 100.0)),
+        };
+        let share = if share.is_empty() { None } else { Some(percent(share)? / 100.0) };
+        zones.push((share, part));
     }
-    let sum: f64 = zones.iter().map(|(share, _)| share).sum();
-    if (sum - 1.0).abs() > 1e-9 {
-        return Err(format!("the shares of the zones sum to {} %, not to 100 %", sum * 100.0));
+    let shares = fill_up(zones.iter().map(|(share, _)| *share), "the shares of the zones")?;
+    if absolute {
+        let parts: Option<Vec<Amount>> = zones.iter().map(|(_, part)| *part).collect();
+        let parts = parts.ok_or("a zone of zoned_abs needs a size")?;
+        return Ok(shares.into_iter().zip(parts).collect());
     }
-    let parts: f64 = zones.iter().map(|(_, part)| if let Amount::Part(part) = part { *part } else { 0.0 }).sum();
-    if !absolute && (parts - 1.0).abs() > 1e-9 {
-        return Err(format!("the parts of the range sum to {} %, not to 100 %", parts * 100.0));
+    let parts = zones.iter().map(|(_, part)| part.map(|part| if let Amount::Part(part) = part { part } else { 0.0 }));
+    let parts = fill_up(parts, "the parts of the range")?;
+    Ok(shares.into_iter().zip(parts.into_iter().map(Amount::Part)).collect())
+}
+
+/// Fractions that sum to 1, what is not given divides the rest.
+fn fill_up(given: impl Iterator<Item = Option<f64>>, what: &str) -> Result<Vec<f64>, String> {
+    let given: Vec<Option<f64>> = given.collect();
+    let sum: f64 = given.iter().flatten().sum();
+    let open = given.iter().filter(|value| value.is_none()).count();
+    if sum > 1.0 + 1e-9 || (open == 0 && sum < 1.0 - 1e-9) {
+        return Err(format!("{what} sum to {} %, not to 100 %", (sum * 1e6).round() / 1e4));
     }
-    Ok(zones)
+    let rest = ((1.0 - sum).max(0.0) / open.max(1) as f64 * 1e12).round() / 1e12;
+    Ok(given.into_iter().map(|value| value.unwrap_or(rest)).collect())
 }
 
 pub(super) fn turn(units: Units, text: &str) -> Result<Turn, String> {

@@ -1,6 +1,6 @@
 //! What must hold for every text that is read.
 
-use params::{Memory, Options, QuickTest, Severity, read_vdbench, render, simulate};
+use params::{JobSource, Memory, Options, QuickTest, Severity, print_fio, read_fio, read_vdbench, render, simulate};
 use plan::{Plan, Rate};
 use std::path::PathBuf;
 
@@ -24,6 +24,42 @@ pub(crate) fn check(text: &[u8], choice: u64) -> Option<usize> {
     hold(&plan);
     if plan.runs.len() <= 1000 {
         assert_eq!(simulate(&plan).len(), plan.runs.len());
+    }
+    Some(plan.runs.len())
+}
+
+/// The same for a job file; a plan that comes out can be printed and read again.
+pub(crate) fn check_fio(text: &[u8], choice: u64) -> Option<usize> {
+    let mut files = Memory::one("job.fio", text);
+    files.0.insert(PathBuf::from("other"), b"bs=8k\ninclude other\n".to_vec());
+    let source = JobSource::File(PathBuf::from("job.fio"));
+    let home = |name: &str| (name == "HOME").then(|| "/root".to_string());
+    let reading = read_fio(&[source], &options(choice), &files, &home);
+    for found in &reading.diagnostics {
+        let shown = render(found, &reading.sources);
+        assert!(shown.len() < 20_000, "{} bytes", shown.len());
+        assert!(!found.message.is_empty() && !found.message.ends_with('.'), "{shown}");
+    }
+    assert_eq!(reading.plan.is_none(), reading.errors() > 0, "a plan or errors");
+    let plan = reading.plan?;
+    assert!(!plan.runs.is_empty() && !plan.targets.is_empty());
+    for run in &plan.runs {
+        assert!(!run.workloads.is_empty() && run.interval_ns > 0);
+        for workload in &run.workloads {
+            assert!(workload.job.as_ref().is_some_and(|job| job.depth > 0 && job.depth_low < job.depth));
+            assert!(workload.targets.iter().all(|at| *at < plan.targets.len()) && !workload.targets.is_empty());
+            assert!(workload.rate.is_none_or(|rate| rate > 0.0 && rate.is_finite()), "{:?}", workload.rate);
+        }
+    }
+    if plan.runs.len() < 50 {
+        let printed = print_fio(&plan);
+        let again = read_fio(
+            &[JobSource::Text("<again>".to_string(), printed.text.clone())],
+            &Options::default(),
+            &files,
+            &home,
+        );
+        assert!(again.plan.is_some(), "{}\n{:?}", printed.text, again.diagnostics);
     }
     Some(plan.runs.len())
 }

@@ -40,3 +40,30 @@ pub(crate) const TEXTS: &[&str] = &[
      wd=wd2,sd=sd1,random_distribution=zipf:1.2\nwd=wd3,sd=sd1,random_distribution=(normal,20)\nwd=wd4,sd=sd1,coverage=exact\n\
      rd=rd1,wd=*,iorate=max,interval=0.5,elapsed=5s,maxops=1000,forhitarea=1m,forcompratio=(1,2),forcompression=(50,100)\n",
 ];
+
+/// fio's job files.
+pub(crate) fn job_files() -> Vec<Vec<u8>> {
+    let folder = format!("{}/../../fixtures/fio/malformed", env!("CARGO_MANIFEST_DIR"));
+    let mut paths: Vec<_> =
+        std::fs::read_dir(folder).into_iter().flatten().flatten().map(|entry| entry.path()).collect();
+    paths.sort();
+    let mut out: Vec<Vec<u8>> = paths.iter().filter_map(|path| std::fs::read(path).ok()).collect();
+    // Valid ones are the better start.
+    (0..3).for_each(|_| out.extend(JOBS.iter().map(|text| text.as_bytes().to_vec())));
+    out
+}
+
+/// Valid job files.
+pub(crate) const JOBS: &[&str] = &[
+    "[global]\ndirectory=/tmp:/var/tmp\nsize=64m\nbs=4k,64k\ndirect=1\nioengine=libaio\niodepth=8\niodepth_low=2\n\
+     [fill]\nrw=write:8k\nend_fsync\n[mix]\nstonewall\nrw=randrw\nrwmixread=70\nruntime=2m\ntime_based\nnumjobs=3\n\
+     rate_iops=1000,500\nrate_process=poisson\nmax_latency=50ms\nrate_min=1m\n[late]\nwait_for=mix\nstartdelay=1-5\n",
+    "[a]\nfilename=/dev/sda:/dev/sdb\nrw=randread\noffset=10%\nsize=20%\noffset_increment=5%\nnumjobs=4\nloops=3\n\
+     random_distribution=zipf:1.2\nbssplit=4k/50:8k/30:64k\nfile_service_type=random:4\ncpus_allowed=0-3\ncpus_allowed_policy=split\n\
+     [b]\nfilename=/tmp/x\nfilesize=1m-10m\nrw=trimwrite\nthinktime=10ms\nthinktime_iotime=1s\nflow=8\nflow_id=1\nprio=4\nnice=-5\n\
+     steadystate=iops:5%\nss_dur=60\n",
+    "[global]\nkb_base=1000\nsize=((2+3)*10m)\nfilename_format=x.$jobname.$jobnum.$filenum\nnrfiles=4\n\
+     [c]\nrw=randwrite\nbsrange=4k-64k\nbuffer_pattern=0xdeadbeef\"abc\"12\nfsync=8\nfdatasync=3\nrandom_distribution=zoned_abs:50/1m:50/9m\n\
+     latency_target=2ms\nlatency_window=5s\nlatency_percentile=99.9\nnumber_ios=10k\nbuffer_compress_percentage=40\nexec_prerun=sync\n\
+     [d]\nnew_group\nrw=randread:8\npercentage_random=50,50\nioengine=null\nfail_if=errors > 0\n",
+];

@@ -97,10 +97,14 @@ impl Operations {
         if let Some(hits) = &hits {
             must_hold(&hits.space)?;
         }
-        let setting = Setting { workload, sizes: &sizes, align, block, part, seed: derive(shared, 1) };
-        let places = Places::new(&setting, space, &mut rng)?;
-        let own_places = if workload.address.per_op {
-            Some(Box::new([Places::new(&setting, space, &mut rng)?, Places::new(&setting, space, &mut rng)?]))
+        let place = |op: Op, rng: &mut Rng| {
+            let by_op = workload.address.align_by_op.and_then(|aligns| aligns.get(op.index()).copied());
+            let align = by_op.filter(|align| *align > 0).or(align);
+            Places::new(&Setting { workload, sizes: &sizes, align, block, part, seed: derive(shared, 1) }, space, rng)
+        };
+        let places = place(Op::Read, &mut rng)?;
+        let own_places = if workload.address.per_op || workload.address.align_by_op.is_some() {
+            Some(Box::new([place(Op::Write, &mut rng)?, place(Op::Trim, &mut rng)?]))
         } else {
             None
         };
@@ -172,7 +176,8 @@ impl Operations {
 /// The alignment that was asked for; it and the target's offset must suit the block.
 fn alignment(workload: &Workload, target: &TargetSpec, block: u64) -> Result<Option<u64>, GenerateError> {
     let align = workload.address.align_bytes.or(target.align_bytes).filter(|align| *align > 0);
-    if let Some(align) = align.filter(|align| align % block != 0) {
+    let by_op = workload.address.align_by_op.into_iter().flatten();
+    if let Some(align) = align.into_iter().chain(by_op).find(|align| align % block != 0) {
         return Err(value_error(workload, "the alignment in bytes", align as f64, "a multiple of the target's block"));
     }
     let offset = target.offset_bytes.saturating_add(workload.address.base_bytes);

@@ -1,0 +1,145 @@
+//! The same job file run by fio and by us on the same loop device: the block layer must see the same mix, and another
+//! one when an option is changed.
+//!
+//! What is compared is in `seen`; how far two samples of the same mix may be apart is worked out from their size.
+#![allow(clippy::unwrap_used, clippy::allow_attributes, clippy::print_stdout, reason = "helpers of tests")]
+
+#[path = "fio/jobs.rs"]
+mod jobs;
+#[path = "fio/seen.rs"]
+mod seen;
+mod support;
+
+use jobs::{Job, jobs};
+use seen::Seen;
+use std::time::Duration;
+use support::Scratch;
+use testkit::{BlockTrace, Command, Layer, LoopDevice};
+
+/// Bytes of the device.
+const DEVICE_BYTES: u64 = 64 << 20;
+
+struct Bench {
+    device: LoopDevice,
+    scratch: Scratch,
+}
+
+impl Bench {
+    fn new() -> Option<Self> {
+        if !testkit::require_root_or_skip() {
+            return None;
+        }
+        if Command::new("fio").arg("--version").run().is_err() {
+            testkit::lacks("fio");
+            return None;
+        }
+        let device = LoopDevice::new(DEVICE_BYTES).unwrap();
+        // Written once: reads of holes would not reach the disk at the speed of others.
+        std::fs::write(device.path(), vec![0x5a_u8; usize::try_from(DEVICE_BYTES).unwrap()]).unwrap();
+        if let Err(error) = BlockTrace::start(device.path(), Layer::Bios) {
+            testkit::lacks(&format!("tracefs: {error}"));
+            return None;
+        }
+        Some(Self { device, scratch: Scratch::new() })
+    }
+
+    /// The job file of `options`; several jobs when they begin with sections of their own.
+    fn file(&self, name: &str, options: &str) -> String {
+        let device = self.device.path().display();
+        let global = format!(
+            "[global]\nfilename={device}\ndirect=1\nioengine=libaio\niodepth=4\noffset=8m\nsize=48m\nbs=4k\nrandrepeat=1\n"
+        );
+        let text = if options.contains("\n[") || options.starts_with('[') {
+            format!("{global}{options}\n")
+        } else {
+            format!("{global}[job]\n{options}\n")
+        };
+        let path = self.scratch.write(&format!("{name}.fio"), &text);
+        path.to_str().unwrap().to_string()
+    }
+
+    /// What the block layer saw while `work` ran.
+    fn watch(&self, work: impl FnOnce()) -> Seen {
+        let bios = BlockTrace::start(self.device.path(), Layer::Bios).unwrap();
+        let requests = BlockTrace::start(self.device.path(), Layer::Requests).unwrap();
+        work();
+        let (bios, requests) = (bios.stop(), requests.stop());
+        assert_eq!(bios.lost + requests.lost, 0, "the tracepoints lost events; the comparison would mean nothing");
+        Seen::new(&bios.records, &requests.records)
+    }
+
+    fn by_fio(&self, name: &str, options: &str) -> Seen {
+        let file = self.file(name, options);
+        self.watch(|| {
+            Command::new("fio")
+                .args(["--output=/dev/null", &file])
+                .dir(self.scratch.path(""))
+                .limit(Duration::from_secs(60))
+                .run()
+                .unwrap()
+                .expect_code(0);
+        })
+    }
+
+    fn by_us(&self, name: &str, options: &str) -> Result<Seen, String> {
+        let file = self.file(name, options);
+        let device = self.device.path().to_str().unwrap().to_string();
+        let out = format!("{name}.iodyno");
+        let seen = self.watch(|| {
+            self.scratch
+                .iodyno(&["run", &file, "-o", &out, "--json", "--no-report", "--destroy", &device])
+                .run()
+                .unwrap()
+                .expect_code(0);
+        });
+        // Its own account must be that of the kernel.
+        let totals = self.scratch.table(&out, "run_total");
+        for (op, count) in seen.counts() {
+            let told = support::sum(&totals, "ops", |row| row["op"] == op && row["phase"] != "warmup");
+            let warm = support::sum(&totals, "ops", |row| row["op"] == op && row["phase"] == "warmup");
+            if (told + warm).abs_diff(i64::try_from(count).unwrap()) > 2 {
+                return Err(format!(
+                    "{options}\nthe recording has {told} + {warm} operations `{op}`, the kernel saw {count}"
+                ));
+            }
+        }
+        Ok(seen)
+    }
+
+    fn check(&self, number: usize, job: &Job) -> Result<(), String> {
+        let name = format!("job{number}");
+        let fio = self.by_fio(&format!("{name}-fio"), job.options);
+        let ours = self.by_us(&name, job.options)?;
+        let apart = fio.differences(&ours, job);
+        if !apart.is_empty() {
+            return Err(format!("{}\nfio: {fio}\nours: {ours}\napart: {}", job.options, apart.join("; ")));
+        }
+        let changed = self.by_us(&format!("{name}-changed"), job.changed)?;
+        if fio.differences(&changed, job).is_empty() {
+            return Err(format!(
+                "{}\nchanged to {} makes no difference\nfio: {fio}\nchanged: {changed}",
+                job.options, job.changed
+            ));
+        }
+        Ok(())
+    }
+}
+
+#[test]
+fn every_job_has_the_mix_that_fio_gives_it() {
+    let Some(bench) = Bench::new() else { return };
+    let jobs = jobs();
+    assert!(jobs.len() >= 30);
+    let only = std::env::var("FIO_JOB").ok();
+    let mut failures = Vec::new();
+    for (number, job) in jobs.iter().enumerate() {
+        if only.as_ref().is_some_and(|only| !job.options.contains(only.as_str())) {
+            continue;
+        }
+        // Times and depths depend on what else the machine does just then: once more, before it counts.
+        let result = bench.check(number, job).or_else(|_| bench.check(100 + number, job));
+        let result = if job.is_timed { result.or_else(|_| bench.check(200 + number, job)) } else { result };
+        failures.extend(result.err().map(|why| format!("{number}: {why}")));
+    }
+    assert!(failures.is_empty(), "{} of {} jobs differ:\n{}", failures.len(), jobs.len(), failures.join("\n\n"));
+}
