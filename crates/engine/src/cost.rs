@@ -1,7 +1,7 @@
 //! What the engine itself costs: the same worker on requests that do nothing.
 
+use crate::budget::Budget;
 use crate::group::{GroupSpec, LaneSpec, TargetSlot};
-use crate::scheduler::Budget;
 use crate::shared::{Control, Status};
 use crate::stats::Slot;
 use crate::uring::Worker;
@@ -64,7 +64,7 @@ fn measure() -> Option<f64> {
     let worker = std::thread::spawn(move || {
         let worker = Worker::new(
             group,
-            Budget::new(Some(OPERATIONS)),
+            Arc::new(Budget::of_operations(OPERATIONS)),
             stats,
             Arc::new(Control::default()),
             Arc::new(Status::default()),

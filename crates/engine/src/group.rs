@@ -1,8 +1,8 @@
 //! Who does what: a run's workloads and targets divided into groups that share nothing.
 
 use crate::{EngineError, Input, Pace};
-use plan::generate::{Content, Geometry, Operations, Part, Schedule, Turns, Volume};
-use plan::{Arrivals, Job, Placement, Workload};
+use plan::generate::{Content, Geometry, Joined, Operations, Part, Schedule, Turns, Volume};
+use plan::{Address, Arrivals, Job, Placement, TargetSpec, Turn, Workload};
 use std::collections::BTreeSet;
 use std::os::fd::{AsFd, OwnedFd};
 use std::sync::Arc;
@@ -210,12 +210,25 @@ fn add_job(
     let transfer = workload.transfer_max_bytes();
     group.transfer_max = group.transfer_max.max(u32::try_from(transfer).unwrap_or(u32::MAX));
     let seed = input.seed ^ (at as u64 + 1).wrapping_mul(0x9e37_79b9_7f4a_7c15);
-    let schedule = match workload.rate {
-        Some(rate) => Some(Schedule::new(rate, &Arrivals { gaps: job.gaps, burst: None }, seed, Part::WHOLE)?),
-        None => None,
+    let own = Arrivals { gaps: job.gaps, burst: None };
+    let schedule = match (workload.rate, input.rate) {
+        (Some(rate), _) => Some(Schedule::new(rate, &own, seed, Part::WHOLE)?),
+        (None, Pace::PerSecond(rate)) => {
+            Some(Schedule::new(rate * workload.share, &input.run.arrivals, seed, Part::WHOLE)?)
+        }
+        (None, Pace::Max) => None,
     };
-    let ranges = group.lanes[first..].iter().map(|lane| lane.operations.range_bytes()).collect();
-    let turns = Turns::new(&job, ranges, seed);
+    let turns = if job.turn == Turn::Joined {
+        let members: Vec<(&TargetSpec, Geometry)> = workload
+            .targets
+            .iter()
+            .filter_map(|at| Some((&input.plan.targets[*at], geometry(input.targets.get(*at)?.as_ref()?))))
+            .collect();
+        Turns::joined(&job, Joined::new(workload, &members, input.seed)?, seed)
+    } else {
+        let ranges = group.lanes[first..].iter().map(|lane| lane.operations.range_bytes()).collect();
+        Turns::new(&job, ranges, seed)
+    };
     let lanes = first..group.lanes.len();
     group.jobs.push(JobSpec { workload: at, lanes, job, schedule, turns, ended: Arc::clone(ended) });
     Ok(())
@@ -264,6 +277,10 @@ fn volume(input: &Input<'_>, target: usize, bytes: u64, content: &plan::Content)
     Volume { seed, bytes, all_seed, all_bytes: alike.into_iter().map(size).sum() }
 }
 
+fn geometry(opened: &Opened) -> Geometry {
+    Geometry { size_bytes: opened.size_bytes, block_bytes: opened.logical_block_bytes }
+}
+
 /// One lane.
 fn lane(
     input: &Input<'_>,
@@ -275,8 +292,11 @@ fn lane(
 ) -> Result<LaneSpec, EngineError> {
     let workload = &input.run.workloads[at];
     let spec = &input.plan.targets[target];
-    let geometry = Geometry { size_bytes: opened.size_bytes, block_bytes: opened.logical_block_bytes };
-    let operations = Operations::new(workload, spec, geometry, input.seed, part)?;
+    let is_joined = workload.job.as_ref().is_some_and(|job| job.turn == Turn::Joined);
+    // What a joined workload does is chosen for all its targets together; what is made here then only proves that a
+    // transfer fits.
+    let plain = is_joined.then(|| Workload { address: Address::default(), ..workload.clone() });
+    let operations = Operations::new(plain.as_ref().unwrap_or(workload), spec, geometry(opened), input.seed, part)?;
     let share = workload.share / workload.targets.len() as f64;
     let rate = match (workload.rate, input.rate) {
         (Some(rate), _) => Some(rate / workload.targets.len() as f64),

@@ -1,10 +1,12 @@
 //! What the coordinator takes home from an interval.
 
+use crate::budget::Budget;
 use crate::group::GroupSpec;
 use crate::stats::OpStat;
 use plan::generate::{Op, Operation, Operations, Schedule, Turns};
 use quantity::histogram::Histogram;
-use std::collections::BTreeMap;
+use std::cmp::Reverse;
+use std::collections::{BTreeMap, BinaryHeap};
 
 /// One interval.
 #[derive(Clone, Debug)]
@@ -174,8 +176,10 @@ impl LaneMap {
 #[derive(Debug)]
 pub(crate) struct Arrived {
     counters: Vec<Counter>,
-    /// Operations that the run may still ask for.
-    left: Option<u64>,
+    /// What the run may still ask for.
+    budget: Budget,
+    /// With a budget, the counters by their next due time: which operation is the last depends on the order.
+    order: BinaryHeap<Reverse<(u64, usize)>>,
 }
 
 /// Do the arrivals of a job with a rate follow from its schedule alone? Not when it waits for others or makes pauses.
@@ -217,18 +221,20 @@ impl Stream {
 
 impl Counter {
     /// Counts the arrival that is next.
-    fn step(&mut self, each: &mut impl FnMut((usize, usize), Op)) {
-        self.next_ns = self.stream.next().and_then(|(lane, operation)| {
-            each(lane, operation.op);
-            let next_ns = self.start_ns + self.schedule.next_ns();
-            (next_ns < self.end_ns).then_some(next_ns)
-        });
+    fn step(&mut self, budget: &Budget, each: &mut impl FnMut((usize, usize), Op)) {
+        let due_ns = self.next_ns.unwrap_or(0);
+        self.next_ns =
+            self.stream.next().filter(|(_, operation)| budget.take(operation, due_ns)).and_then(|(lane, operation)| {
+                each(lane, operation.op);
+                let next_ns = self.start_ns + self.schedule.next_ns();
+                (next_ns < self.end_ns).then_some(next_ns)
+            });
     }
 }
 
 impl Arrived {
-    /// Counters of all lanes that follow a schedule; `operations`: how many the run asks for in all.
-    pub(crate) fn new(groups: &[GroupSpec], operations: Option<u64>) -> Self {
+    /// Counters of all lanes that follow a schedule, within the run's budget.
+    pub(crate) fn new(groups: &[GroupSpec], budget: Budget) -> Self {
         let mut counters = Vec::new();
         for group in groups {
             for lane in &group.lanes {
@@ -255,26 +261,28 @@ impl Arrived {
                 });
             }
         }
-        Self { counters, left: operations }
+        let first = |(at, counter): (usize, &Counter)| Some(Reverse((counter.next_ns?, at)));
+        let order = counters.iter().enumerate().filter_map(first).collect();
+        Self { counters, budget, order }
     }
 
     /// Counts everything that was due up to `until_ns` of the run.
     pub(crate) fn advance(&mut self, until_ns: u64, mut each: impl FnMut((usize, usize), Op)) {
-        let Some(left) = &mut self.left else {
+        if !self.budget.is_limited() {
             for counter in &mut self.counters {
                 while counter.next_ns.is_some_and(|due_ns| due_ns <= until_ns) {
-                    counter.step(&mut each);
+                    counter.step(&self.budget, &mut each);
                 }
             }
             return;
-        };
-        // With an end to the operations the order over all lanes matters.
-        while *left > 0 {
-            let next =
-                self.counters.iter_mut().filter(|counter| counter.next_ns.is_some_and(|due_ns| due_ns <= until_ns));
-            let Some(counter) = next.min_by_key(|counter| counter.next_ns) else { break };
-            counter.step(&mut each);
-            *left -= 1;
+        }
+        while let Some(Reverse((due_ns, at))) = self.order.peek().copied() {
+            if due_ns > until_ns || self.budget.is_spent() {
+                break;
+            }
+            self.order.pop();
+            self.counters[at].step(&self.budget, &mut each);
+            self.order.extend(self.counters[at].next_ns.map(|next_ns| Reverse((next_ns, at))));
         }
     }
 }

@@ -3,6 +3,7 @@
 //! Each job is looked at as a whole: has it begun, may it go on, is a slot free, is something due? What one job waits
 //! for does not hold up another. No I/O and no clock in here.
 
+use crate::budget::Budget;
 use crate::group::{JobSpec, LaneSpec};
 use crate::scheduler::{Issue, Next};
 use plan::generate::Operation;
@@ -158,14 +159,17 @@ impl Job {
         self.free.front().map_or_else(blocked, |due_ns| Ready::Due(*due_ns))
     }
 
-    /// Takes the next operation for the slot that is ready; `None` ends the job.
-    fn take(&mut self, lanes: &mut [LaneSpec]) -> Option<(u32, Operation)> {
+    /// Takes the next operation for the slot that is ready; `None` ends the job, or the run when its budget is spent.
+    fn take(&mut self, lanes: &mut [LaneSpec], budget: &Budget, due_ns: u64) -> Option<(u32, Operation)> {
         let first = self.spec.lanes.start;
         let next = self.spec.turns.next(|at| lanes.get_mut(first + at).and_then(|lane| lane.operations.next()));
         let Some((at, operation)) = next else {
             self.end();
             return None;
         };
+        if !budget.take(&operation, due_ns) {
+            return None;
+        }
         match &mut self.spec.schedule {
             Some(schedule) => self.next_due_ns = self.began_ns.unwrap_or(0) + schedule.next_ns(),
             None => {
@@ -241,7 +245,10 @@ impl Jobs {
     }
 
     /// What to do at `now_ns` of the run.
-    pub(crate) fn next(&mut self, now_ns: u64, lanes: &mut [LaneSpec]) -> Next {
+    pub(crate) fn next(&mut self, now_ns: u64, lanes: &mut [LaneSpec], budget: &Budget) -> Next {
+        if budget.is_spent() {
+            return if self.in_flight > 0 { Next::Blocked } else { Next::Ended };
+        }
         let (mut soonest, mut alive) = (None::<u64>, false);
         // One more than there are: the first may have used up its row.
         for _ in 0..=self.jobs.len() {
@@ -250,7 +257,7 @@ impl Jobs {
             if let Ready::Due(due_ns) = ready
                 && self.in_a_row > 0
                 && !self.is_ahead(at)
-                && let Some((lane, operation)) = self.jobs[at].take(lanes)
+                && let Some((lane, operation)) = self.jobs[at].take(lanes, budget, due_ns)
             {
                 self.jobs[at].count(now_ns);
                 self.in_a_row -= 1;
@@ -351,7 +358,7 @@ mod tests {
         let turns = Turns::new(&job, vec![1 << 30], 1);
         let mut jobs = Jobs::new(vec![JobSpec { workload: 0, lanes: 0..1, job, schedule: None, turns, ended }], 1);
         let mut issued = |jobs: &mut Jobs, now_ns| {
-            std::iter::from_fn(|| match jobs.next(now_ns, &mut lanes) {
+            std::iter::from_fn(|| match jobs.next(now_ns, &mut lanes, &Budget::default()) {
                 Next::Issue(issue) => Some(issue.due_ns),
                 _ => None,
             })

@@ -8,6 +8,7 @@
 //! *Due* is the schedule's time in an open loop, the time when the slot became free in a closed one; response time is
 //! completion − due, service time completion − submission.
 
+mod budget;
 mod choose;
 mod cost;
 mod cpu;

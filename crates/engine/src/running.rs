@@ -1,10 +1,10 @@
 //! A run under way: the coordinator's side.
 
+use crate::budget::Budget;
 use crate::choose::Chosen;
 use crate::cpu::CpuClock;
 use crate::group::{GroupSpec, divide, used_targets};
 use crate::harvest::{Arrived, Failure, Finished, Harvest, LaneInterval, LaneMap, WorkerInterval, is_predictable};
-use crate::scheduler::Budget;
 use crate::shared::{Control, Done, Gate, Status};
 use crate::stats::{Buffer, Slot, describe};
 use crate::sync::Crew;
@@ -60,9 +60,9 @@ impl std::fmt::Debug for Running {
 pub fn start(input: Input<'_>, options: &Options) -> Result<Running, EngineError> {
     let chosen = choose::choose(&input, options)?;
     let mut groups = divide(&input, chosen.groups)?;
-    let arrived = Arrived::new(&groups, input.run.stop.operations);
+    let arrived = Arrived::new(&groups, Budget::new(&input));
     let control = Arc::new(Control::default());
-    let budget = Budget::new(input.run.stop.operations);
+    let budget = Arc::new(Budget::new(&input));
     let gate = Arc::new(Gate::default());
     let mut teams = Vec::with_capacity(groups.len());
     for (number, group) in groups.drain(..).enumerate() {
@@ -84,7 +84,7 @@ pub fn start(input: Input<'_>, options: &Options) -> Result<Running, EngineError
         .workloads
         .iter()
         .map(|workload| match &workload.job {
-            Some(job) => workload.rate.is_some() && is_predictable(job),
+            Some(job) => (workload.rate.is_some() || input.rate != Pace::Max) && is_predictable(job),
             None => workload.rate.is_some() || input.rate != Pace::Max,
         })
         .collect();

@@ -3,30 +3,13 @@
 //! Open-loop lanes lie in a heap by their next due time; a lane whose target or own depth is full is parked there until
 //! something comes back. In a closed loop every free slot is an arrival at the moment it became free.
 
+use crate::budget::Budget;
 use crate::group::{GroupSpec, LaneSpec};
 use crate::jobs::Jobs;
 use plan::generate::{Op, Operation};
 use std::cmp::Reverse;
 use std::collections::{BinaryHeap, VecDeque};
 use std::sync::Arc;
-use std::sync::atomic::{AtomicU64, Ordering};
-
-/// Operations that the run may still issue, shared by all groups (`Stop::operations`).
-#[derive(Debug)]
-pub(crate) struct Budget(Option<AtomicU64>);
-
-impl Budget {
-    pub(crate) fn new(operations: Option<u64>) -> Arc<Self> {
-        Arc::new(Self(operations.map(AtomicU64::new)))
-    }
-
-    /// Takes one operation out; false when none is left.
-    #[inline]
-    fn take(&self) -> bool {
-        let Some(left) = &self.0 else { return true };
-        left.fetch_update(Ordering::Relaxed, Ordering::Relaxed, |left| left.checked_sub(1)).is_ok()
-    }
-}
 
 /// What to do now.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -168,8 +151,9 @@ impl Scheduler {
     /// What to do at `now_ns` of the run.
     pub(crate) fn next(&mut self, now_ns: u64) -> Next {
         if let Some(jobs) = &mut self.jobs {
-            return jobs.next(now_ns, &mut self.specs);
+            return jobs.next(now_ns, &mut self.specs, &self.budget);
         }
+        self.exhausted |= self.budget.is_spent();
         if self.exhausted {
             return self.rest();
         }
@@ -224,7 +208,7 @@ impl Scheduler {
                 self.targets[target].parked.push(lane);
                 continue;
             }
-            match self.take(lane) {
+            match self.take(lane, due_ns) {
                 Some(operation) => {
                     self.push_due(lane);
                     return Some(self.issue(lane, operation, due_ns));
@@ -249,7 +233,7 @@ impl Scheduler {
                 self.targets[at].listed = false;
                 continue;
             };
-            match self.take(lane) {
+            match self.take(lane, due_ns) {
                 Some(operation) => {
                     self.targets[at].free.pop_front();
                     return Some(self.issue(lane, operation, due_ns));
@@ -304,7 +288,7 @@ impl Scheduler {
             let has_room = self.lanes[at].in_flight < self.specs[at].depth;
             let due_ns = self.targets[target].free.front().copied().filter(|_| has_room)?;
             let lane = u32::try_from(at).unwrap_or(u32::MAX);
-            match self.take(lane) {
+            match self.take(lane, due_ns) {
                 Some(operation) => {
                     self.targets[target].free.pop_front();
                     let total: f64 = self
@@ -332,12 +316,12 @@ impl Scheduler {
     /// The lane's next operation, within the budget. The operation comes first: a lane that has ended must not hold a
     /// part of the budget for a moment, in which another worker would find none left and give up.
     #[inline]
-    fn take(&mut self, lane: u32) -> Option<Operation> {
+    fn take(&mut self, lane: u32, due_ns: u64) -> Option<Operation> {
         let Some(operation) = self.specs[lane as usize].operations.next() else {
             self.lanes[lane as usize].ended = true;
             return None;
         };
-        if self.budget.take() {
+        if self.budget.take(&operation, due_ns) {
             return Some(operation);
         }
         self.exhausted = true;

@@ -4,8 +4,9 @@
 //! A group has as many threads as its targets have depth. They share one scheduler; one of the idle ones waits for the
 //! next due time, the others for a signal, so that a due time wakes one thread and not all.
 
+use crate::budget::Budget;
 use crate::group::GroupSpec;
-use crate::scheduler::{Budget, Issue, Next, Scheduler};
+use crate::scheduler::{Issue, Next, Scheduler};
 use crate::shared::{Control, Status};
 use crate::stats::{Alike, RawFailure, Slot};
 use plan::generate::{Op, Operation};

@@ -5,10 +5,11 @@
 //! time stamp had when it was used is recorded.
 
 use crate::EngineError;
+use crate::budget::Budget;
 use crate::group::GroupSpec;
 use crate::memory::Memory;
 use crate::ring::{Request, Ring};
-use crate::scheduler::{Budget, Issue, Next, Scheduler};
+use crate::scheduler::{Issue, Next, Scheduler};
 use crate::shared::{Control, Status};
 use crate::stats::{Alike, RawFailure, Slot};
 use plan::generate::{Op, Operation};

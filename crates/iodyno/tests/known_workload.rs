@@ -124,6 +124,61 @@ fn sequential_writes_follow_each_other() {
 }
 
 #[test]
+fn concatenated_devices_are_one_address_space() {
+    if !testkit::require_root_or_skip() {
+        return;
+    }
+    let devices =
+        [LoopDevice::new(8 << 20).unwrap(), LoopDevice::new(4 << 20).unwrap(), LoopDevice::new(12 << 20).unwrap()];
+    let record = |parameters: &str| {
+        let traces = devices.iter().map(|device| BlockTrace::start(device.path(), Layer::Bios));
+        let Ok(traces) = traces.collect::<Result<Vec<_>, _>>() else {
+            testkit::lacks("tracefs");
+            return None;
+        };
+        let scratch = Scratch::new();
+        let sds: String = (devices.iter().enumerate())
+            .map(|(at, device)| format!("sd=sd{at},lun={},openflags=o_direct\n", device.path().display()))
+            .collect();
+        let text = format!("concatenatesds=yes\n{sds}{parameters}");
+        scratch.run("out", &text, &["--no-report"]).expect_code(0);
+        let mut seen = Vec::new();
+        for (at, trace) in traces.into_iter().enumerate() {
+            let capture = trace.stop();
+            assert_eq!(capture.lost, 0, "the tracepoints lost events; the comparison would mean nothing");
+            seen.extend(of(&capture.records, BlockOp::Write).into_iter().map(|one| (one.issue_ns, at, one.offset)));
+        }
+        seen.sort_unstable();
+        Some((seen, scratch.table("out", "run_total")))
+    };
+    // One thread, sequential: every block of each device in order, one device after the other. Block 0 of a raw device
+    // is left alone.
+    let run =
+        "wd=wd1,sd=sd*,rdpct=0,xfersize=64k,seekpct=eof,threads=1\nrd=rd1,wd=wd1,iorate=max,elapsed=60,interval=1\n";
+    let Some((seen, totals)) = record(run) else { return };
+    let order: Vec<(usize, u64)> = seen.into_iter().map(|(_, at, offset)| (at, offset)).collect();
+    let expect: Vec<(usize, u64)> =
+        [8, 4, 12].into_iter().enumerate().flat_map(|(at, mib)| (1..mib * 16).map(move |k| (at, k << 16))).collect();
+    assert_eq!(order, expect);
+    assert_eq!(sum(&totals, "ops", |row| row["target"] == "sd2"), 12 * 16 - 1, "counted where it went");
+    // Random, at a rate: each device by its size.
+    let run = "wd=wd1,sd=sd*,rdpct=0,xfersize=4k,threads=4\nrd=rd1,wd=wd1,iorate=3000,elapsed=2,interval=1\n";
+    let Some((seen, totals)) = record(run) else { return };
+    let all = seen.len() as f64;
+    assert!((all - 6000.0).abs() < 30.0, "{all} of 3,000/s for 2 s");
+    assert_eq!(sum(&totals, "ops", |_| true), i64::try_from(seen.len()).unwrap());
+    assert!((sum(&totals, "arrivals", |_| true) as f64 - all).abs() < 5.0, "what was due is known");
+    for (at, share) in [8.0, 4.0, 12.0].map(|mib| mib / 24.0).into_iter().enumerate() {
+        let found = seen.iter().filter(|(_, device, _)| *device == at).count() as f64;
+        let share: f64 = share;
+        assert!(
+            (found - all * share).abs() < 4.5 * (all * share * (1.0 - share)).sqrt() + 4.0,
+            "{at}: {found} of {all}"
+        );
+    }
+}
+
+#[test]
 fn skew_holds_at_a_rate_and_at_full_speed() {
     if !testkit::require_root_or_skip() {
         return;

@@ -283,6 +283,20 @@ fn lines_end_at_blanks_and_go_on_after_commas() {
 }
 
 #[test]
+fn concatenated_targets_are_one_job() {
+    let text = "concatenatesds=yes\nsd=sd1,lun=/tmp/x,size=1g,threads=3\nsd=sd2,lun=/tmp/y,size=1g,threads=5\n\
+                wd=wd1,sd=sd*,skew=30\nwd=wd2,sd=sd2,threads=2,skew=70\nrd=rd1,wd=wd*,iorate=max\nrd=rd2,wd=wd*,iorate=9\n";
+    let plan = plan_of(text);
+    let jobs = |run: usize| {
+        let jobs = plan.runs[run].workloads.iter().map(|workload| workload.job.clone().unwrap());
+        jobs.map(|job| (job.depth, job.turn, job.flow.map(|flow| flow.weight))).collect::<Vec<_>>()
+    };
+    assert_eq!(jobs(0), [(8, Turn::Joined, Some(0.3)), (2, Turn::Joined, Some(0.7))]);
+    assert_eq!(jobs(1), [(8, Turn::Joined, None), (2, Turn::Joined, None)]);
+    assert_eq!(plan.runs[0].workloads[0].targets, [0, 1]);
+}
+
+#[test]
 fn duplication_is_of_all_targets_or_of_each() {
     let dedup = |general: &str, own: &str| {
         let text = format!("{general}sd=sd1,lun=/tmp/x,size=1g{own}\nrd=rd1,sd=sd1,iorate=max\n");
@@ -312,10 +326,8 @@ fn what_is_not_built_has_one_sentence_each() {
         sentences(&format!("hd=far,system=db7\n{SD}{run}")),
         ["running on other hosts (hd=, here db7) is not built yet"]
     );
-    let hosts = sentences(&format!(
-        "dedupratio=2\ndedupunit=4k\ndeduphotsets=(1,9)\ndedupflipflop=hot\nconcatenatesds=yes\n{SD}{run}"
-    ));
-    assert_eq!(hosts.len(), 3, "{hosts:?}");
+    let hosts = sentences(&format!("dedupratio=2\ndedupunit=4k\ndeduphotsets=(1,9)\ndedupflipflop=hot\n{SD}{run}"));
+    assert_eq!(hosts.len(), 2, "{hosts:?}");
     let files =
         plan_of("fsd=fsd1,anchor=/tmp/f\nfwd=fwd1,fsd=fsd1,operation=read\nrd=rd1,fwd=fwd1,fwdrate=100,elapsed=5\n");
     assert_eq!(files.unsupported.len(), 1);

@@ -6,7 +6,7 @@ use serde::{Deserialize, Serialize};
 /// A workload with slots of its own over all its targets, instead of a share of what its targets allow.
 ///
 /// All workloads of a run are jobs, or none is. A job's [`rate`](crate::Workload::rate) is its own; without one it
-/// goes as fast as its slots allow. It ends at the first of its limits, or with the run.
+/// has its share of the run's rate, and goes as fast as its slots allow when that is the maximum. It ends at the first of its limits, or with the run.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Job {
     /// Most operations in flight, over all targets together.
@@ -88,6 +88,8 @@ pub enum Turn {
     },
     /// The first until it is through (each byte of its range once), then the second.
     Sequential,
+    /// All are one address space, one behind the other (Vdbench's `concatenatesds=`).
+    Joined,
 }
 
 /// Jobs of one group issue operations in proportion to their weights.

@@ -263,6 +263,13 @@ pub enum Rate {
     FractionOfLastMax(f64),
 }
 
+impl Rate {
+    /// As fast as it goes?
+    pub fn is_max(self) -> bool {
+        matches!(self, Self::Max | Self::CurveMax)
+    }
+}
+
 /// How arrivals are spread in time.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct Arrivals {

@@ -7,7 +7,7 @@ use crate::steady::Watch;
 use crate::stop::StopFlag;
 use collect::Sampler;
 use engine::{Harvest, Input, Options, Pace, Running};
-use plan::{DataLimit, Plan, Run};
+use plan::{Plan, Run};
 use quantity::clock;
 use std::os::unix::fs::MetadataExt;
 use std::time::Duration;
@@ -215,21 +215,11 @@ impl Under<'_, '_> {
         self.spine.interval((ops, workers, failures), counters)
     }
 
-    /// Errors, data limits and the monitor file, looked at once per interval.
+    /// Errors and the monitor file, looked at once per interval.
     fn should_end(&self) -> Option<Cause> {
         let sum = self.totals.sum(&["format", "warmup", "measure"]);
         if self.context.errors_before + sum.errors > self.context.plan.settings.errors_max {
             return Some(Cause::Errors);
-        }
-        let stop = &self.context.run.stop;
-        let measured = self.totals.sum(&["measure"]);
-        let reached =
-            |limit: Option<DataLimit>, bytes: u64| limit.is_some_and(|limit| bytes >= self.limit_bytes(limit));
-        if reached(stop.total, measured.bytes_read + measured.bytes_written)
-            || reached(stop.read, measured.bytes_read)
-            || reached(stop.written, measured.bytes_written)
-        {
-            return Some(Cause::Done);
         }
         let monitor = self.context.plan.settings.monitor.as_ref()?;
         if monitor_state(self.context.plan) == self.monitor_before {
@@ -243,17 +233,6 @@ impl Under<'_, '_> {
                 Some(Cause::Interrupted)
             }
             _ => None,
-        }
-    }
-
-    #[expect(clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "a multiple of sizes; saturates")]
-    fn limit_bytes(&self, limit: DataLimit) -> u64 {
-        match limit {
-            DataLimit::Bytes(bytes) => bytes,
-            DataLimit::TargetSizes(times) => {
-                let sizes: u64 = self.context.targets.iter().flatten().map(|target| target.size_bytes).sum();
-                (sizes as f64 * times) as u64
-            }
         }
     }
 

@@ -174,6 +174,7 @@ fn target(plan: &Plan, workload: &Workload, job: &Job, lines: &mut Lines, unsaid
         Turn::Random { each: 1 } => lines.add("file_service_type", "random"),
         Turn::Random { each } => lines.add("file_service_type", &format!("random:{each}")),
         Turn::Sequential => lines.add("file_service_type", "sequential"),
+        Turn::Joined => unsaid.push(format!("the targets of `{}` form one address space", workload.name)),
     }
     lines.add_if(specs.iter().any(|spec| spec.unlink), "unlink", || "1".to_string());
     lines.add_if(plan.settings.format == Some(false), "allow_file_create", || "0".to_string());

@@ -86,15 +86,7 @@ impl General {
                     }
                 }
             }
-            "concatenatesds" => {
-                settings.concatenate = value::yes_no(context, name, param).unwrap_or(false);
-                if settings.concatenate {
-                    context.unsupported(
-                        param.key_span,
-                        "joining targets to one volume (concatenatesds=) is not built yet",
-                    );
-                }
-            }
+            "concatenatesds" => settings.concatenate = value::yes_no(context, name, param).unwrap_or(false),
             "loop" => {
                 if let Some(text) = value::text(context, name, param) {
                     match repeat(&text.text) {

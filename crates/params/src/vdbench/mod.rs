@@ -155,7 +155,11 @@ fn read_plan(context: &mut Context, files: &[PathBuf], options: &Options, loader
     }
     let mut targets: Vec<TargetSpec> = storages.iter().map(target).collect();
     hit_areas(context, &mut targets, &storages, &definitions);
-    depths(context, &mut targets, &mut runs);
+    if general.settings.concatenate {
+        concatenate(context, &targets, &mut runs);
+    } else {
+        depths(context, &mut targets, &mut runs);
+    }
     Plan { targets, runs, settings: general.settings, objectives: general.objectives, ..Plan::default() }
 }
 
@@ -274,6 +278,29 @@ fn hit_areas(context: &mut Context, targets: &mut [TargetSpec], storages: &[Stor
     }
     for target in targets {
         target.hit_area_bytes = first;
+    }
+}
+
+/// `concatenatesds=yes`: the targets of a workload are one address space with slots of its own, its `threads=` or those
+/// of all its targets together.
+fn concatenate(context: &mut Context, targets: &[TargetSpec], runs: &mut [Run]) {
+    for run in runs.iter_mut() {
+        let in_step = run.workloads.iter().any(|workload| workload.share_fixed) && run.rate.is_max();
+        for workload in &mut run.workloads {
+            if !context.work(workload.targets.len(), run.span) {
+                return;
+            }
+            if workload.think_ns > 0 || workload.priority.is_some() {
+                let sentence = "thinktime= and priority= together with concatenatesds= are not built yet";
+                context.unsupported(workload.span, sentence);
+            }
+            let own = workload.targets.iter().map(|at| targets[*at].depth).fold(0, u32::saturating_add);
+            let mut job = plan::Job::new(workload.depth.unwrap_or(own).clamp(1, 65_536));
+            job.turn = plan::Turn::Joined;
+            job.gaps = run.arrivals.gaps;
+            job.flow = in_step.then_some(plan::Flow { id: 0, weight: workload.share });
+            workload.job = Some(job);
+        }
     }
 }
 

@@ -9,6 +9,7 @@
 //! | `address`, `sequential` | which of these places comes next |
 //! | `skew`, `permutation` | uneven and exact-once choices among `n` places in O(1) memory |
 //! | [`Turns`] | which target of a job is next, and its end |
+//! | [`Joined`] | several targets as one address space |
 //! | `mix` | which operation and which transfer size comes next |
 //! | `dedup` | which blocks of the data are copies of others |
 //! | `rng` | random numbers |
@@ -19,6 +20,7 @@
 mod address;
 pub mod content;
 mod dedup;
+mod joined;
 mod mix;
 pub mod operations;
 mod permutation;
@@ -36,6 +38,7 @@ mod tests;
 
 pub use address::HOT_BAND;
 pub use content::{Content, SECTOR_BYTES, SECTOR_MAGIC, Volume};
+pub use joined::Joined;
 pub use operations::{Operation, Operations};
 pub use schedule::Schedule;
 pub use turns::Turns;

@@ -1,7 +1,7 @@
 //! Which target of a job is next, and when the job has done all it was to do.
 
 use super::rng::{Rng, derive};
-use super::{Operation, floor_u64};
+use super::{Joined, Operation, floor_u64};
 use crate::job::{Job, Turn};
 
 /// Chooses targets and counts what a job may still do.
@@ -17,9 +17,18 @@ pub struct Turns {
     left_here: u64,
     operations_left: Option<u64>,
     bytes_left: Option<u64>,
+    /// All targets as one.
+    joined: Option<Box<Joined>>,
 }
 
 impl Turns {
+    /// The order of a job whose targets are one address space.
+    pub fn joined(job: &Job, joined: Joined, seed: u64) -> Self {
+        let mut this = Self::new(job, vec![joined.range_bytes()], seed);
+        this.joined = Some(Box::new(joined));
+        this
+    }
+
     /// The order of a job over targets with ranges of this many bytes.
     pub fn new(job: &Job, ranges: Vec<u64>, seed: u64) -> Self {
         let ended = vec![false; ranges.len()];
@@ -34,6 +43,7 @@ impl Turns {
             left_here: 0,
             operations_left: job.operations,
             bytes_left: job.bytes.into_iter().chain(passes).min(),
+            joined: None,
         };
         this.go_on();
         this
@@ -44,6 +54,11 @@ impl Turns {
     pub fn next(&mut self, mut of: impl FnMut(usize) -> Option<Operation>) -> Option<(usize, Operation)> {
         if self.operations_left == Some(0) || self.bytes_left == Some(0) {
             return None;
+        }
+        if let Some(joined) = &mut self.joined {
+            let (at, operation) = joined.next()?;
+            self.count(u64::from(operation.bytes));
+            return Some((at, operation));
         }
         for _ in 0..=self.ranges.len() {
             if self.left_here == 0 || self.ended.get(self.current).copied().unwrap_or(true) {
@@ -59,18 +74,24 @@ impl Turns {
             };
             let bytes = u64::from(operation.bytes);
             self.left_here = match self.turn {
-                Turn::Sequential => self.left_here.saturating_sub(bytes),
+                Turn::Sequential | Turn::Joined => self.left_here.saturating_sub(bytes),
                 // What belongs to a write before it takes no turn of its own.
                 _ if bytes == 0 => self.left_here,
                 _ => self.left_here - 1,
             };
-            if bytes > 0 {
-                self.operations_left = self.operations_left.map(|left| left - 1);
-            }
-            self.bytes_left = self.bytes_left.map(|left| left.saturating_sub(bytes));
+            self.count(bytes);
             return Some((at, operation));
         }
         None
+    }
+
+    /// Counts an operation towards the job's end.
+    #[inline]
+    fn count(&mut self, bytes: u64) {
+        if bytes > 0 {
+            self.operations_left = self.operations_left.map(|left| left - 1);
+        }
+        self.bytes_left = self.bytes_left.map(|left| left.saturating_sub(bytes));
     }
 
     /// The next target's turn.
@@ -93,7 +114,7 @@ impl Turns {
             }
         }
         self.left_here = match self.turn {
-            Turn::Sequential => self.ranges[self.current].max(1),
+            Turn::Sequential | Turn::Joined => self.ranges[self.current].max(1),
             Turn::RoundRobin { each } | Turn::Random { each } => u64::from(each.max(1)),
         };
     }

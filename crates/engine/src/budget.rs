@@ -1,0 +1,101 @@
+//! What a run may issue in all (`Stop`), shared by all workers.
+
+use crate::Input;
+use crate::group::used_targets;
+use plan::DataLimit;
+use plan::generate::{Op, Operation};
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+
+/// Operations and bytes that the run may still issue. Charged before an operation is issued, so that a limit is exact
+/// for operations, and to one transfer for bytes: the one that reaches it is the last.
+#[derive(Debug, Default)]
+pub(crate) struct Budget {
+    operations: Option<AtomicU64>,
+    /// Of reads and writes together, reads, writes.
+    bytes: [Option<Meter>; 3],
+    /// Bytes count from here on: the warm-up does not.
+    bytes_from_ns: u64,
+    spent: AtomicBool,
+}
+
+/// Bytes charged of a limit.
+#[derive(Debug)]
+struct Meter {
+    charged: AtomicU64,
+    limit: u64,
+}
+
+impl Budget {
+    /// The budget of a run.
+    pub(crate) fn new(input: &Input<'_>) -> Self {
+        let stop = &input.run.stop;
+        let limit = |limit: DataLimit| Meter { charged: AtomicU64::new(0), limit: limit_bytes(input, limit) };
+        Self {
+            bytes: [stop.total, stop.read, stop.written].map(|given| given.map(limit)),
+            bytes_from_ns: if input.run.format { 0 } else { input.run.warmup_ns },
+            operations: stop.operations.map(AtomicU64::new),
+            spent: AtomicBool::new(false),
+        }
+    }
+
+    /// So many operations.
+    pub(crate) fn of_operations(operations: u64) -> Self {
+        Self { operations: Some(AtomicU64::new(operations)), ..Self::default() }
+    }
+
+    /// Is there a limit at all?
+    pub(crate) fn is_limited(&self) -> bool {
+        self.operations.is_some() || self.bytes.iter().any(Option::is_some)
+    }
+
+    /// Was an operation refused? Then none is granted any more.
+    #[inline]
+    pub(crate) fn is_spent(&self) -> bool {
+        self.spent.load(Ordering::Relaxed)
+    }
+
+    /// Takes an operation out that was due at this time of the run; false when it may not be issued.
+    #[inline]
+    pub(crate) fn take(&self, operation: &Operation, due_ns: u64) -> bool {
+        if !self.is_limited() {
+            return true;
+        }
+        let granted = self.take_limited(operation, due_ns);
+        if !granted {
+            self.spent.store(true, Ordering::Relaxed);
+        }
+        granted
+    }
+
+    fn take_limited(&self, operation: &Operation, due_ns: u64) -> bool {
+        let concerned = match operation.op {
+            _ if due_ns < self.bytes_from_ns => [false; 3],
+            Op::Read => [true, true, false],
+            Op::Write => [true, false, true],
+            Op::Trim | Op::Flush => [false; 3],
+        };
+        for (meter, concerned) in self.bytes.iter().zip(concerned) {
+            let Some(Meter { charged, limit }) = meter else { continue };
+            let bytes = if concerned { u64::from(operation.bytes) } else { 0 };
+            let charge = |charged: u64| (charged < *limit).then(|| charged + bytes);
+            if charged.fetch_update(Ordering::Relaxed, Ordering::Relaxed, charge).is_err() {
+                return false;
+            }
+        }
+        let Some(left) = &self.operations else { return true };
+        left.fetch_update(Ordering::Relaxed, Ordering::Relaxed, |left| left.checked_sub(1)).is_ok()
+    }
+}
+
+/// A limit in bytes; sizes are those of the targets that the run uses.
+#[expect(clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "a multiple of sizes; saturates")]
+fn limit_bytes(input: &Input<'_>, limit: DataLimit) -> u64 {
+    match limit {
+        DataLimit::Bytes(bytes) => bytes,
+        DataLimit::TargetSizes(times) => {
+            let opened = |at: usize| input.targets.get(at).and_then(Option::as_ref);
+            let sizes: u64 = used_targets(input).into_iter().filter_map(opened).map(|target| target.size_bytes).sum();
+            (sizes as f64 * times) as u64
+        }
+    }
+}
