@@ -16,9 +16,7 @@ pub(crate) fn run(args: &ConvertArgs) -> Result<u8, Failure> {
         Format::Vdbench | Format::Unknown => LanguageArg::Fio,
     });
     let (printed, comment) = match wanted {
-        LanguageArg::Vdbench => {
-            return Err(Failure::new(PARAMETERS, "writing Vdbench's language is not built yet; --to fio is"));
-        }
+        LanguageArg::Vdbench => (params::print_vdbench(&plan), '*'),
         LanguageArg::Fio => (params::print_fio(&plan), '#'),
     };
     for sentence in &printed.unsaid {

@@ -24,4 +24,4 @@ use quantity::suggest;
 pub use quick::{QuickTest, quick, quick_test};
 pub use simulate::simulate;
 pub use sniff::{Format, sniff};
-pub use vdbench::{Options, Reading, no_effect_flags, read_vdbench, repeat};
+pub use vdbench::{Options, Reading, no_effect_flags, print_vdbench, read_vdbench, repeat};

@@ -550,7 +550,9 @@ fn objectives(context: &mut Context, section: &JobSection, workload: &Workload, 
     let span = |name: &str| options.spans.get(name).copied().unwrap_or(section.span);
     let label = label(&workload.name);
     let ops = ["read", "write", "trim"];
-    for (at, _) in options.pattern.ops().into_iter().enumerate().filter(|(_, used)| *used) {
+    // What never comes cannot be too slow.
+    let shares = [workload.mix.read, workload.mix.write, workload.mix.trim];
+    for (at, _) in shares.into_iter().enumerate().filter(|(_, share)| *share > 0.0) {
         let mut add = |measure: &str, value: Option<u64>, unit: &str, name: &str| {
             if let Some(value) = value.filter(|value| *value > 0) {
                 let text = format!("{measure}{{workload={label}, op={}}} < {value}{unit}", ops[at]);

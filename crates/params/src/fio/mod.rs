@@ -13,7 +13,7 @@ mod targets;
 mod unjob;
 mod value;
 mod words;
-mod words_out;
+pub(crate) mod words_out;
 
 use crate::context::Context;
 use crate::diagnostic::Diagnostic;

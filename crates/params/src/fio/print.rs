@@ -176,7 +176,7 @@ fn target(plan: &Plan, workload: &Workload, job: &Job, lines: &mut Lines, unsaid
         Turn::Sequential => lines.add("file_service_type", "sequential"),
         Turn::Joined => unsaid.push(format!("the targets of `{}` form one address space", workload.name)),
     }
-    lines.add_if(specs.iter().any(|spec| spec.unlink), "unlink", || "1".to_string());
+    lines.add_if(specs.iter().all(|spec| spec.unlink) && !specs.is_empty(), "unlink", || "1".to_string());
     lines.add_if(plan.settings.format == Some(false), "allow_file_create", || "0".to_string());
 }
 
@@ -290,7 +290,10 @@ fn distribution(workload: &Workload, lines: &mut Lines, unsaid: &mut Vec<String>
     // What varies is aligned to the smallest, or not at all, anyway.
     let smallest = sizes.iter().map(|size| size.min_bytes()).min();
     let usual = unaligned.or(smallest.filter(|_| varied));
-    if let Some(align) = address.align_bytes.filter(|_| address.align_bytes != usual) {
+    let alike = sizes.iter().all(|size| Some(size.min_bytes()) == smallest);
+    let would_differ =
+        address.align_bytes != usual || (varied && !alike && unaligned.is_none() && address.align_by_op.is_none());
+    if let Some(align) = address.align_bytes.filter(|_| would_differ) {
         lines.add("blockalign", &bytes(align));
     }
 }

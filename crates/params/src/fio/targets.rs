@@ -98,7 +98,7 @@ impl Targets {
                         offset_bytes: 0,
                         align_bytes: None,
                         skip_first_block: false,
-                        unlink: options.unlink,
+                        unlink: false,
                         span: section.span,
                     });
                     self.by_path.insert(key, self.specs.len() - 1);
@@ -106,6 +106,7 @@ impl Targets {
                 }
             };
             let spec = &mut self.specs[at];
+            spec.unlink |= options.unlink;
             spec.size_bytes = spec.size_bytes.max(end_bytes);
             let used = self.depths.entry(at).or_default();
             *used = used.saturating_add(depth);

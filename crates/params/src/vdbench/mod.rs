@@ -8,6 +8,8 @@ mod files;
 mod general;
 mod keys;
 mod names;
+mod print;
+mod print_runs;
 mod run;
 mod scan;
 mod shared;
@@ -15,6 +17,7 @@ mod shares;
 mod source;
 mod statement;
 mod storage;
+mod unjob;
 mod value;
 mod workload;
 
@@ -34,6 +37,7 @@ use std::path::PathBuf;
 use storage::Storage;
 
 pub use general::repeat;
+pub use print::print_vdbench;
 
 /// What the command line adds to the parameter files.
 #[derive(Clone, Debug, Default, PartialEq)]

@@ -65,5 +65,5 @@ pub(crate) const JOBS: &[&str] = &[
     "[global]\nkb_base=1000\nsize=((2+3)*10m)\nfilename_format=x.$jobname.$jobnum.$filenum\nnrfiles=4\n\
      [c]\nrw=randwrite\nbsrange=4k-64k\nbuffer_pattern=0xdeadbeef\"abc\"12\nfsync=8\nfdatasync=3\nrandom_distribution=zoned_abs:50/1m:50/9m\n\
      latency_target=2ms\nlatency_window=5s\nlatency_percentile=99.9\nnumber_ios=10k\nbuffer_compress_percentage=40\nexec_prerun=sync\n\
-     [d]\nnew_group\nrw=randread:8\npercentage_random=50,50\nioengine=null\nfail_if=errors > 0\n",
+     [d]\nnew_group\nrw=randread\npercentage_random=50,50\nioengine=null\nfail_if=errors > 0\n",
 ];

@@ -16,7 +16,11 @@ pub(crate) fn placeless(mut plan: Plan) -> Plan {
         // All must be met: their order says nothing.
         run.objectives.sort_by(|a, b| a.text.cmp(&b.text));
         run.start_commands.iter_mut().chain(&mut run.end_commands).for_each(|one| one.span = Span::default());
-        run.workloads.iter_mut().for_each(|workload| workload.span = Span::default());
+        for workload in &mut run.workloads {
+            workload.span = Span::default();
+            // What is left over for a workload is a sum that depends on how it was written.
+            workload.share = (workload.share * 1e12).round() / 1e12;
+        }
     }
     plan
 }

@@ -1,0 +1,529 @@
+//! A plan as a Vdbench parameter file.
+
+use super::print_runs::{Block, as_defined, blocks, is_overridden};
+use super::unjob::without_jobs;
+use crate::fio::words_out::{bytes, inverse};
+use crate::printed::Printed;
+use plan::{
+    AddressRange, Bound, Burst, Command, DataLimit, DedupSets, Distribution, Gaps, OpenFlags, Order, Plan, Rate,
+    Repeat, Run, Settings, TransferSize, Workload,
+};
+use std::fmt::Write as _;
+
+/// The parameter file: general parameters, `sd=`, `wd=`, `rd=`. What Vdbench's language cannot say is listed.
+pub fn print_vdbench(plan: &Plan) -> Printed {
+    let mut unsaid = Vec::new();
+    let plan = &without_jobs(plan, &mut unsaid);
+    let mut text = String::new();
+    general(plan, &mut text, &mut unsaid);
+    storages(plan, &mut text, &mut unsaid);
+    let mut works = Works::default();
+    let mut runs = String::new();
+    let defined: Vec<Run> = plan.runs.iter().map(|run| as_defined(run, &mut unsaid)).collect();
+    for block in blocks(&defined) {
+        run(plan, &block, &mut works, &mut runs, &mut unsaid);
+    }
+    text.push_str(&works.text);
+    text.push_str(&runs);
+    unsaid.dedup();
+    Printed { text, unsaid }
+}
+
+fn general(plan: &Plan, out: &mut String, unsaid: &mut Vec<String>) {
+    let (settings, default) = (&plan.settings, Settings::default());
+    let mut line = |name: &str, value: String| {
+        let _ = writeln!(out, "{name}={value}");
+    };
+    content(plan, &mut line, unsaid);
+    if settings.errors_max != default.errors_max {
+        line("data_errors", settings.errors_max.to_string());
+    }
+    if let Some(format) = settings.format {
+        line("formatsds", if format { "yes" } else { "no" }.to_string());
+    }
+    if settings.format_transfer_bytes != default.format_transfer_bytes {
+        line("formatxfersize", bytes(settings.format_transfer_bytes));
+    }
+    if let Some(tolerance) = settings.skew_tolerance {
+        line("abort_failed_skew", percent(tolerance));
+    }
+    if settings.concatenate {
+        line("concatenatesds", "yes".to_string());
+    }
+    if let Some(path) = &settings.monitor {
+        line("monitor", path.display().to_string());
+    }
+    match settings.repeat {
+        Repeat::Times(1) => {}
+        Repeat::Times(times) => line("loop", times.to_string()),
+        Repeat::Nanoseconds(ns) if ns % 1_000_000_000 == 0 => line("loop", format!("{}s", ns / 1_000_000_000)),
+        Repeat::Nanoseconds(_) => unsaid.push("a time to repeat all runs for that is no whole second".to_string()),
+        Repeat::Forever => line("loop", "forever".to_string()),
+    }
+    for edges in &settings.histograms {
+        let list: Vec<String> = edges.edges_ns.iter().map(|ns| format!("{}u", *ns as f64 / 1e3)).collect();
+        let suppress = if edges.suppress { ",suppress" } else { "" };
+        line("histogram", format!("({},{}{suppress})", edges.name, list.join(",")));
+    }
+    commands("startcmd", &settings.start_commands, &mut line, unsaid);
+    commands("endcmd", &settings.end_commands, &mut line, unsaid);
+    if !plan.objectives.is_empty() {
+        let texts: Vec<String> = plan.objectives.iter().map(|one| format!("\"{}\"", one.text)).collect();
+        line("fail_if", list(&texts));
+    }
+    if settings.seed != default.seed {
+        unsaid.push(format!("the seed: use --seed {}", settings.seed));
+    }
+}
+
+/// Compression, duplication, patterns.
+fn content(plan: &Plan, line: &mut impl FnMut(&str, String), unsaid: &mut Vec<String>) {
+    let contents = || plan.runs.iter().flat_map(|run| run.workloads.iter().map(move |workload| (run, workload)));
+    // A ratio that a loop varies is not the general one.
+    let plain = contents().find(|(run, _)| !run.loops.iter().any(|(name, _)| name == "compratio"));
+    let ratio = plain.map_or(1.0, |(_, workload)| workload.content.compress_ratio);
+    if ratio > 1.0 {
+        line("compratio", ratio.to_string());
+    }
+    if let Some((_, first)) = contents().next() {
+        let content = &first.content;
+        if contents().any(|(run, other)| {
+            let looped = run.loops.iter().any(|(name, _)| name == "compratio");
+            let ratio = if looped { content.compress_ratio } else { other.content.compress_ratio };
+            plan::Content { compress_ratio: ratio, ..other.content.clone() } != *content
+        }) {
+            unsaid.push("workloads with different data (compression, duplication, patterns)".to_string());
+        }
+        if content.seed != 0 {
+            line("compressionseed", content.seed.to_string());
+        }
+        if let Some(path) = &content.pattern {
+            line("pattern", path.display().to_string());
+        }
+        if !content.literal.is_empty() {
+            unsaid.push("data given by its bytes (buffer_pattern); pattern=FILE comes near".to_string());
+        }
+        if let Some(dedup) = content.dedup {
+            line("dedupratio", dedup.ratio.to_string());
+            line("dedupunit", bytes(dedup.unit_bytes));
+            match dedup.sets {
+                DedupSets::Count(count) => line("dedupsets", count.to_string()),
+                DedupSets::Fraction(fraction) => line("dedupsets", format!("{}%", percent(fraction))),
+                DedupSets::Previous => {
+                    unsaid.push("copies of what was written just before (dedupe_percentage)".to_string())
+                }
+            }
+            if !dedup.across {
+                line("dedupacross", "no".to_string());
+            }
+        }
+    }
+}
+
+/// `startcmd=("…","…",cons)`.
+fn commands(name: &str, commands: &[Command], line: &mut impl FnMut(&str, String), unsaid: &mut Vec<String>) {
+    let Some(first) = commands.first() else { return };
+    if commands.iter().any(|command| command.output != first.output || command.line.contains('"')) {
+        unsaid.push(format!("{name} with quotes, or with outputs in different places"));
+        return;
+    }
+    let mut texts: Vec<String> = commands.iter().map(|command| format!("\"{}\"", command.line)).collect();
+    texts.push(first.output.clone());
+    line(name, format!("({})", texts.join(",")));
+}
+
+fn storages(plan: &Plan, out: &mut String, unsaid: &mut Vec<String>) {
+    for spec in &plan.targets {
+        let mut line = format!("sd={},lun={}", spec.name, quoted(&spec.path.display().to_string()));
+        let mut add = |name: &str, value: String| {
+            let _ = write!(line, ",{name}={value}");
+        };
+        if let Some(size) = spec.size_bytes {
+            add("size", bytes(size));
+        }
+        if spec.depth != 8 {
+            add("threads", spec.depth.to_string());
+        }
+        if spec.hit_area_bytes != 1 << 20 {
+            add("hitarea", bytes(spec.hit_area_bytes));
+        }
+        if spec.offset_bytes > 0 {
+            add("offset", bytes(spec.offset_bytes));
+        }
+        if let Some(align) = spec.align_bytes {
+            add("align", bytes(align));
+        }
+        if let Some(range) = spec.range {
+            range_text(range, "range", &mut add, unsaid);
+        }
+        if spec.open != OpenFlags::default() {
+            add("openflags", open_flags(spec.open));
+        }
+        let is_raw = spec.path.starts_with("/dev") && !spec.path.starts_with("/dev/shm");
+        if is_raw != spec.skip_first_block {
+            unsaid.push(format!("Vdbench leaves the first block of {} alone", spec.path.display()));
+        }
+        if spec.unlink {
+            unsaid.push(format!("{} is removed at the end (unlink)", spec.path.display()));
+        }
+        out.push_str(&line);
+        out.push('\n');
+    }
+}
+
+/// Workload definitions that were printed.
+#[derive(Default)]
+struct Works {
+    text: String,
+    /// What is printed under each name: without what loops override.
+    known: Vec<(String, Workload)>,
+}
+
+impl Works {
+    /// The name under which a workload is defined, which it is now if it was not.
+    fn name(&mut self, plan: &Plan, run: &Run, workload: &Workload, unsaid: &mut Vec<String>) -> String {
+        let base = is_overridden(run, workload);
+        let number = |number: usize| match number {
+            1 => workload.name.clone(),
+            more => format!("{}_{more}", workload.name),
+        };
+        for name in (1..).map(number) {
+            match self.known.iter().find(|(known, _)| *known == name) {
+                Some((_, known)) if same(known, &base) => return name,
+                Some(_) => {}
+                None => {
+                    if name != workload.name {
+                        unsaid.push(format!("wd={} is not the same in all runs: also as wd={name}", workload.name));
+                    }
+                    self.text.push_str(&work_line(plan, run, &name, workload, unsaid));
+                    self.known.push((name.clone(), base));
+                    return name;
+                }
+            }
+            if self.known.len() > 100_000 {
+                break;
+            }
+        }
+        workload.name.clone()
+    }
+}
+
+/// Places in the text aside.
+fn same(a: &Workload, b: &Workload) -> bool {
+    let bare = |one: &Workload| Workload { span: plan::Span::default(), ..one.clone() };
+    bare(a) == bare(b)
+}
+
+fn work_line(plan: &Plan, run: &Run, name: &str, workload: &Workload, unsaid: &mut Vec<String>) -> String {
+    let names: Vec<&str> =
+        workload.targets.iter().filter_map(|at| plan.targets.get(*at)).map(|spec| spec.name.as_str()).collect();
+    let mut line = format!("wd={name},sd={}", list(&names));
+    let mut add = |name: &str, value: String| {
+        let _ = write!(line, ",{name}={value}");
+    };
+    let looped = |name: &str| run.loops.iter().any(|(other, _)| other == name);
+    if !looped("xfersize") {
+        add("xfersize", sizes(&workload.transfer));
+    }
+    if workload.write_transfer.is_some() || workload.trim_transfer.is_some() {
+        unsaid.push(format!("`{name}` has transfer sizes of their own for writes or trims"));
+    }
+    mix(workload, &looped, &mut add);
+    order(workload, name, &looped, &mut add, unsaid);
+    let address = &workload.address;
+    if let Some(range) = address.range {
+        range_text(range, "range", &mut add, unsaid);
+    }
+    if let Some(band) = address.hot_band {
+        range_text(band, "hotband", &mut add, unsaid);
+    }
+    if let Some((min, max)) = address.stride {
+        add("stride", format!("({min},{max})"));
+    }
+    if let Some(streams) = address.streams {
+        add("streams", streams.to_string());
+    }
+    if workload.share_fixed {
+        add("skew", percent(workload.share));
+    }
+    if let Some(rate) = workload.rate {
+        add("iorate", rate.to_string());
+    }
+    if let Some(priority) = workload.priority {
+        add("priority", priority.to_string());
+    }
+    if let Some(threads) = workload.depth.filter(|_| !looped("threads")) {
+        add("threads", threads.to_string());
+    }
+    if workload.think_ns > 0 {
+        add("thinktime", seconds(workload.think_ns));
+    }
+    if let Some(open) = workload.open {
+        if open == OpenFlags::default() {
+            unsaid.push(format!("`{name}` opens its targets without the flags that they have"));
+        } else {
+            add("openflags", open_flags(open));
+        }
+    }
+    if address.align_bytes.is_some() || address.align_by_op.is_some() || address.base_bytes > 0 {
+        unsaid.push(format!("`{name}` has an alignment or an offset of its own; in Vdbench they are its targets'"));
+    }
+    line.push('\n');
+    line
+}
+
+fn mix(workload: &Workload, looped: &impl Fn(&str) -> bool, add: &mut impl FnMut(&str, String)) {
+    let mix = &workload.mix;
+    let rest = (1.0 - mix.trim - mix.flush).max(0.0);
+    if !looped("rdpct") && (mix.read, mix.write) != (rest, 0.0) {
+        let fits = |percent: f64| {
+            let read = percent / 100.0;
+            (read * rest).to_bits() == mix.read.to_bits() && ((1.0 - read) * rest).to_bits() == mix.write.to_bits()
+        };
+        let guess = if rest > 0.0 { mix.read / rest * 100.0 } else { 0.0 };
+        add("rdpct", inverse(guess, fits));
+    }
+    if mix.trim > 0.0 {
+        add("trimpct", percent(mix.trim));
+    }
+    if mix.flush > 0.0 {
+        add("flushpct", percent(mix.flush));
+    }
+    if let Some(every) = mix.fsync_every {
+        add("fsync_every", every.to_string());
+    }
+    if let Some(every) = mix.fdatasync_every {
+        add("fdatasync_every", every.to_string());
+    }
+}
+
+fn order(
+    workload: &Workload,
+    name: &str,
+    looped: &impl Fn(&str) -> bool,
+    add: &mut impl FnMut(&str, String),
+    unsaid: &mut Vec<String>,
+) {
+    let address = &workload.address;
+    for (word, share) in [("rhpct", address.read_hit), ("whpct", address.write_hit)] {
+        if share > 0.0 && !looped(word) {
+            add(word, percent(share));
+        }
+    }
+    let mut seek = |value: String| {
+        if !looped("seekpct") {
+            add("seekpct", value);
+        }
+    };
+    match address.order {
+        Order::Sequential { once: true, .. } => seek("eof".to_string()),
+        Order::Sequential { once: false, .. } => seek("0".to_string()),
+        Order::Mixed { seek: share } => seek(percent(share)),
+        Order::Random(Distribution::Poisson(midpoint)) => seek(format!("(poisson,{midpoint})")),
+        Order::Random(Distribution::Uniform) => {}
+        Order::Random(Distribution::ExactOnce) => add("coverage", "exact".to_string()),
+        Order::Random(Distribution::Zipf(theta)) => add("random_distribution", format!("zipf:{theta}")),
+        Order::Random(Distribution::Pareto(h)) => add("random_distribution", format!("pareto:{h}")),
+        Order::Random(Distribution::Normal(deviation)) => {
+            add("random_distribution", format!("normal:{}", percent(deviation)));
+        }
+    }
+    if matches!(address.order, Order::Sequential { backward: true, .. }) {
+        unsaid.push(format!("`{name}` goes backwards"));
+    }
+    if !address.zones.is_empty() {
+        unsaid.push(format!("`{name}` has zones; range= in several wd= with skew= comes near"));
+    }
+    if address.run_length > 1 {
+        let length = address.run_length;
+        unsaid.push(format!(
+            "`{name}` does {length} operations from every random place; seekpct={} comes near",
+            100 / length
+        ));
+    }
+    if address.per_op {
+        unsaid.push(format!("`{name}`: reads and writes go their sequential ways apart; here they share one"));
+    }
+}
+
+/// One `rd=` for all runs of a block.
+fn run(plan: &Plan, block: &Block<'_>, works: &mut Works, out: &mut String, unsaid: &mut Vec<String>) {
+    let first = block.first;
+    if first.title != first.name && !first.title.contains("_(") {
+        unsaid.push(format!("{} is made of a set of targets (sd=single, range, setsof)", first.title));
+    }
+    let names: Vec<String> = first.workloads.iter().map(|workload| works.name(plan, first, workload, unsaid)).collect();
+    let mut line = format!("rd={},wd={}", first.name, list(&names));
+    let mut add = |name: &str, value: String| {
+        let _ = write!(line, ",{name}={value}");
+    };
+    rates(block, &mut add);
+    if let Some(elapsed) = first.elapsed_ns {
+        add("elapsed", seconds(elapsed));
+    } else {
+        add("elapsed", "24h".to_string());
+        unsaid.push(format!("{} has no greatest time: elapsed=24h", first.title));
+    }
+    if first.interval_ns != 1_000_000_000 {
+        add("interval", seconds(first.interval_ns));
+    }
+    if first.warmup_ns > 0 {
+        add("warmup", seconds(first.warmup_ns));
+    }
+    if first.pause_ns > 0 {
+        add("pause", seconds(first.pause_ns));
+    }
+    distribution(first, &mut add);
+    for (name, limit) in
+        [("maxdata", first.stop.total), ("maxdataread", first.stop.read), ("maxdatawritten", first.stop.written)]
+    {
+        match limit {
+            None => {}
+            Some(DataLimit::Bytes(limit)) => add(name, limit.to_string()),
+            Some(DataLimit::TargetSizes(times)) => add(name, times.to_string()),
+        }
+    }
+    if let Some(operations) = first.stop.operations {
+        add("maxops", operations.to_string());
+    }
+    if first.stop.steady.is_some() {
+        unsaid.push(format!("{} ends when it is steady (steadystate)", first.title));
+    }
+    for (name, values) in &block.loops {
+        let for_name = match name.as_str() {
+            "fwdrate" => "fwdrate".to_string(),
+            // A loop over the compression in percent has the ratio's name and the percentages' text.
+            "compratio" if !is_ratio(first) => "forcompression".to_string(),
+            _ => format!("for{name}"),
+        };
+        add(&for_name, list(values));
+    }
+    commands("startcmd", &first.start_commands, &mut add, unsaid);
+    commands("endcmd", &first.end_commands, &mut add, unsaid);
+    if !first.objectives.is_empty() {
+        let texts: Vec<String> = first.objectives.iter().map(|one| format!("\"{}\"", one.text)).collect();
+        add("fail_if", list(&texts));
+    }
+    out.push_str(&line);
+    out.push('\n');
+}
+
+/// Is the text of a loop over `compratio` the ratio itself?
+fn is_ratio(run: &Run) -> bool {
+    let text = run.loops.iter().find(|(name, _)| name == "compratio").and_then(|(_, text)| text.parse::<f64>().ok());
+    let ratio = run.workloads.first().map(|workload| workload.content.compress_ratio);
+    text.zip(ratio).is_none_or(|(text, ratio)| (text - ratio).abs() < 1e-5)
+}
+
+fn rates(block: &Block<'_>, add: &mut impl FnMut(&str, String)) {
+    if let Some(Burst { steps, .. }) = block.first.arrivals.burst.as_ref().filter(|burst| !burst.steps.is_empty()) {
+        let pairs: Vec<String> =
+            steps.iter().flat_map(|(rate, ns)| [rate.to_string(), (*ns as f64 / 1e9).to_string()]).collect();
+        return add("iorate", list(&pairs));
+    }
+    let rate = |rate: &Rate| match rate {
+        Rate::PerSecond(rate) => rate.to_string(),
+        Rate::FractionOfLastMax(fraction) => format!("{}%", percent(*fraction)),
+        Rate::Max | Rate::CurveMax | Rate::CurvePoint { .. } => "max".to_string(),
+    };
+    if block.rates.first() != Some(&Rate::CurveMax) {
+        let values: Vec<String> = block.rates.iter().map(rate).collect();
+        return add("iorate", list(&values));
+    }
+    add("iorate", "curve".to_string());
+    let points: Vec<String> = block
+        .rates
+        .iter()
+        .zip(&block.titles)
+        .filter_map(|(rate, title)| match rate {
+            Rate::CurvePoint { fraction, .. } => {
+                let sign = if title.contains("_(-") { "%" } else { "" };
+                Some(format!("{}{sign}", percent(*fraction)))
+            }
+            _ => None,
+        })
+        .collect();
+    if !points.is_empty() {
+        add("curve", list(&points));
+    }
+    let stop = block.rates.iter().find_map(|rate| match rate {
+        Rate::CurvePoint { stop_response_ns, .. } => *stop_response_ns,
+        _ => None,
+    });
+    if let Some(ns) = stop {
+        add("stopcurve", (ns as f64 / 1e6).to_string());
+    }
+}
+
+fn distribution(run: &Run, add: &mut impl FnMut(&str, String)) {
+    let mut words = Vec::new();
+    match run.arrivals.gaps {
+        Gaps::Exponential => {}
+        Gaps::Uniform => words.push("uniform"),
+        Gaps::Deterministic => words.push("deterministic"),
+    }
+    if let Some(burst) = &run.arrivals.burst {
+        words.push(if burst.spike { "spike" } else { "variable" });
+    }
+    if !words.is_empty() {
+        add("distribution", list(&words));
+    }
+}
+
+fn sizes(size: &TransferSize) -> String {
+    match size {
+        TransferSize::Fixed(size) => bytes(*size),
+        TransferSize::Mix(mix) => {
+            let parts: Vec<String> = mix.iter().flat_map(|(size, share)| [bytes(*size), percent(*share)]).collect();
+            format!("({})", parts.join(","))
+        }
+        TransferSize::Uniform { min, max, align } => format!("({},{},{})", bytes(*min), bytes(*max), bytes(*align)),
+    }
+}
+
+fn range_text(range: AddressRange, name: &str, add: &mut impl FnMut(&str, String), unsaid: &mut Vec<String>) {
+    match (range.low, range.high) {
+        (Bound::Fraction(low), Bound::Fraction(high)) => add(name, format!("({},{})", percent(low), percent(high))),
+        (Bound::Bytes(low), Bound::Bytes(high)) if high > 200 => add(name, format!("({low},{high})")),
+        _ => unsaid.push(format!("a {name} in bytes and percent")),
+    }
+}
+
+fn open_flags(open: OpenFlags) -> String {
+    let mut words = Vec::new();
+    for (is_set, word) in
+        [(open.direct, "o_direct"), (open.sync, "o_sync"), (open.dsync, "o_dsync"), (open.fsync_at_end, "fsync")]
+    {
+        if is_set {
+            words.push(word.to_string());
+        }
+    }
+    if open.extra != 0 {
+        words.push(format!("{:#x}", open.extra));
+    }
+    list(&words)
+}
+
+/// One value as it is, several between parentheses.
+fn list(values: &[impl AsRef<str>]) -> String {
+    let texts: Vec<&str> = values.iter().map(AsRef::as_ref).collect();
+    match texts[..] {
+        [only] => only.to_string(),
+        _ => format!("({})", texts.join(",")),
+    }
+}
+
+/// A path that would be cut by the language's own characters.
+fn quoted(text: &str) -> String {
+    if text.contains([',', ' ', '=', '(', ')']) { format!("\"{text}\"") } else { text.to_string() }
+}
+
+/// A percentage without its sign that reads back as the same fraction.
+fn percent(fraction: f64) -> String {
+    inverse(fraction * 100.0, |percent| (percent / 100.0).to_bits() == fraction.to_bits())
+}
+
+/// Seconds.
+fn seconds(ns: u64) -> String {
+    (ns as f64 / 1e9).to_string()
+}

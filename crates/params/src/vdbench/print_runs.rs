@@ -1,0 +1,192 @@
+//! Finds the loops again that runs were made of.
+
+use plan::{OpMix, Order, Rate, Run, TransferSize, Workload};
+
+/// Runs that one `rd=` makes.
+pub(super) struct Block<'a> {
+    pub(super) first: &'a Run,
+    /// The innermost loop: rates, or a curve.
+    pub(super) rates: Vec<Rate>,
+    /// Titles of the runs of the innermost loop.
+    pub(super) titles: Vec<&'a str>,
+    /// Other loops, the outermost first, with their values.
+    pub(super) loops: Vec<(String, Vec<String>)>,
+}
+
+/// The run with its workloads as they were defined: parts that were made because targets allow different depths are one
+/// again, and a depth is the number of threads that was asked for. What cannot be put together is listed.
+pub(super) fn as_defined(run: &Run, unsaid: &mut Vec<String>) -> Run {
+    let users = |at: &usize| run.workloads.iter().filter(|other| other.targets.contains(at)).count().max(1);
+    let looped = run.loops.iter().any(|(name, _)| name == "threads");
+    let mut out: Vec<(Workload, Vec<(u32, u32)>)> = Vec::new();
+    for workload in &run.workloads {
+        // Asked for was more than (depth − 1) × users and at most depth × users.
+        let depths = workload.targets.iter().filter_map(|at| {
+            let users = u32::try_from(users(at)).unwrap_or(u32::MAX);
+            workload.depth.map(|depth| ((depth - 1).saturating_mul(users) + 1, depth.saturating_mul(users)))
+        });
+        let depths: Vec<(u32, u32)> = depths.collect();
+        match out.iter_mut().find(|(other, _)| other.name == workload.name && workload.depth.is_some()) {
+            Some((other, all)) => {
+                other.targets.extend(&workload.targets);
+                other.share += workload.share;
+                other.rate = other.rate.zip(workload.rate).map(|(a, b)| a + b);
+                all.extend(depths);
+            }
+            None => out.push((workload.clone(), depths)),
+        }
+    }
+    let workloads = out.into_iter().map(|(mut workload, depths)| {
+        workload.targets.sort_unstable();
+        workload.depth = workload.depth.filter(|_| !looped).and_then(|_| {
+            let least = depths.iter().map(|(least, _)| *least).max()?;
+            let most = depths.iter().map(|(_, most)| *most).min()?;
+            if least > most {
+                unsaid.push(format!("`{}` has a different depth on different targets", workload.name));
+            }
+            Some(most)
+        });
+        workload
+    });
+    let workloads = workloads.collect();
+    Run { workloads, ..run.clone() }
+}
+
+/// A workload without what the run's loops say of it.
+pub(super) fn is_overridden(run: &Run, workload: &Workload) -> Workload {
+    let mut base = workload.clone();
+    for (name, _) in &run.loops {
+        match name.as_str() {
+            "xfersize" => base.transfer = TransferSize::Fixed(0),
+            "threads" => base.depth = None,
+            "rdpct" => base.mix = OpMix { read: 0.0, write: 0.0, ..base.mix },
+            "rhpct" => base.address.read_hit = 0.0,
+            "whpct" => base.address.write_hit = 0.0,
+            "seekpct" => base.address.order = Order::Mixed { seek: 0.0 },
+            "compratio" => base.content.compress_ratio = 1.0,
+            _ => {}
+        }
+    }
+    base.span = plan::Span::default();
+    base
+}
+
+/// The runs of one combination of the outer loops.
+struct Unit<'a> {
+    runs: &'a [Run],
+    /// Without the rate's own loop.
+    loops: Vec<(&'a str, &'a str)>,
+}
+
+fn outer(run: &Run) -> Vec<(&str, &str)> {
+    let loops = run.loops.iter().map(|(name, value)| (name.as_str(), value.as_str()));
+    loops.filter(|(name, _)| *name != "iorate").collect()
+}
+
+/// Everything but loops, rates, titles and workloads.
+fn frame(run: &Run) -> Run {
+    Run {
+        title: String::new(),
+        loops: Vec::new(),
+        workloads: Vec::new(),
+        rate: Rate::Max,
+        span: plan::Span::default(),
+        objectives: run
+            .objectives
+            .iter()
+            .map(|one| plan::Objective { span: plan::Span::default(), ..one.clone() })
+            .collect(),
+        ..run.clone()
+    }
+}
+
+fn bases(run: &Run) -> Vec<Workload> {
+    run.workloads.iter().map(|workload| is_overridden(run, workload)).collect()
+}
+
+/// Divides runs into blocks that one definition each can make.
+pub(super) fn blocks(runs: &[Run]) -> Vec<Block<'_>> {
+    let units = units(runs);
+    let mut out = Vec::new();
+    let mut at = 0;
+    while at < units.len() {
+        let count = (1..=units.len() - at).rev().find(|count| is_product(&units[at..at + count])).unwrap_or(1);
+        let these = &units[at..at + count];
+        let first = &these[0].runs[0];
+        let loops = these[0].loops.iter().enumerate().map(|(k, (name, _))| ((*name).to_string(), values(these, k)));
+        out.push(Block {
+            first,
+            rates: these[0].runs.iter().map(|run| run.rate).collect(),
+            titles: these[0].runs.iter().map(|run| run.title.as_str()).collect(),
+            loops: loops.collect(),
+        });
+        at += count;
+    }
+    out
+}
+
+/// Runs that differ in their rate only, and curves, belong together.
+fn units(runs: &[Run]) -> Vec<Unit<'_>> {
+    let mut out = Vec::new();
+    let mut at = 0;
+    while at < runs.len() {
+        let first = &runs[at];
+        let listed = first.loops.iter().any(|(name, _)| name == "iorate");
+        let goes_on = |run: &Run| {
+            let inner = match (first.rate, run.rate) {
+                (Rate::CurveMax, Rate::CurvePoint { .. }) => true,
+                _ => listed && run.loops.iter().any(|(name, _)| name == "iorate"),
+            };
+            inner && outer(run) == outer(first) && frame(run) == frame(first) && run.workloads == first.workloads
+        };
+        let count = 1 + runs[at + 1..].iter().take_while(|run| goes_on(run)).count();
+        out.push(Unit { runs: &runs[at..at + count], loops: outer(first) });
+        at += count;
+    }
+    out
+}
+
+/// Values of loop `k` in the order of their first appearance.
+fn values(units: &[Unit<'_>], k: usize) -> Vec<String> {
+    let mut out: Vec<String> = Vec::new();
+    for unit in units {
+        let value = unit.loops[k].1;
+        if !out.iter().any(|other| other == value) {
+            out.push(value.to_string());
+        }
+    }
+    out
+}
+
+/// Are these units all combinations of their loops' values, in order, and alike otherwise?
+fn is_product(units: &[Unit<'_>]) -> bool {
+    let [first, rest @ ..] = units else { return false };
+    if rest.is_empty() {
+        return true;
+    }
+    let keys = |unit: &Unit<'_>| unit.loops.iter().map(|(name, _)| (*name).to_string()).collect::<Vec<_>>();
+    let rates = |unit: &Unit<'_>| unit.runs.iter().map(|run| run.rate).collect::<Vec<_>>();
+    let (frame_of, bases_of) = (frame(&first.runs[0]), bases(&first.runs[0]));
+    if first.loops.is_empty()
+        || rest.iter().any(|unit| {
+            keys(unit) != keys(first)
+                || rates(unit) != rates(first)
+                || frame(&unit.runs[0]) != frame_of
+                || bases(&unit.runs[0]) != bases_of
+        })
+    {
+        return false;
+    }
+    let lists: Vec<Vec<String>> = (0..first.loops.len()).map(|k| values(units, k)).collect();
+    if lists.iter().map(Vec::len).product::<usize>() != units.len() {
+        return false;
+    }
+    units.iter().enumerate().all(|(number, unit)| {
+        let mut left = number;
+        lists.iter().enumerate().rev().all(|(k, list)| {
+            let is = list[left % list.len()] == unit.loops[k].1;
+            left /= list.len();
+            is
+        })
+    })
+}

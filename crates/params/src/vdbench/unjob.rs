@@ -1,0 +1,139 @@
+//! Jobs as workloads of shared targets, so that a plan of fio's can be said in Vdbench's words.
+
+use plan::{DataLimit, Gaps, Plan, Rate, Run, TransferSize, Workload};
+
+/// The plan with no job in it; what that loses is listed. A plan without jobs comes back as it is.
+pub(super) fn without_jobs(plan: &Plan, unsaid: &mut Vec<String>) -> Plan {
+    let mut out = plan.clone();
+    if !plan.runs.iter().flat_map(|run| &run.workloads).any(|workload| workload.job.is_some()) {
+        return out;
+    }
+    for (number, spec) in out.targets.iter_mut().enumerate() {
+        spec.name = format!("sd{}", number + 1);
+    }
+    for run in &mut out.runs {
+        one_run(run, unsaid);
+    }
+    let base = out.runs.iter().flat_map(|run| &run.workloads).next().map_or(0, |first| first.address.base_bytes);
+    // An offset that all have is that of the targets.
+    if out.runs.iter().flat_map(|run| &run.workloads).all(|workload| workload.address.base_bytes == base) {
+        out.targets.iter_mut().for_each(|spec| spec.offset_bytes = base);
+        out.runs.iter_mut().flat_map(|run| &mut run.workloads).for_each(|workload| workload.address.base_bytes = 0);
+    }
+    out
+}
+
+fn one_run(run: &mut Run, unsaid: &mut Vec<String>) {
+    let title = run.title.clone();
+    run.name = safe(&run.name);
+    run.title.clone_from(&run.name);
+    let jobs: Vec<_> = run.workloads.iter().filter_map(|workload| workload.job.clone()).collect();
+    if jobs.iter().any(|job| job.start_ns > 0 || !job.after.is_empty()) {
+        unsaid.push(format!("{title}: jobs that begin later than others"));
+    }
+    if jobs.iter().any(|job| job.elapsed_ns.is_some()) && run.elapsed_ns.is_some() {
+        unsaid.push(format!("{title}: jobs that end before others"));
+    }
+    if run.elapsed_ns.is_none() {
+        run.elapsed_ns = jobs.iter().filter_map(|job| job.elapsed_ns).max().map(|ns| ns.saturating_sub(run.warmup_ns));
+    }
+    if jobs.iter().any(|job| job.flow.is_some() || job.latency.is_some()) {
+        unsaid.push(format!("{title}: flow= and latency_target="));
+    }
+    if jobs.iter().any(|job| job.placement != plan::Placement::default()) {
+        unsaid.push(format!("{title}: CPUs and priorities of jobs"));
+    }
+    if jobs.iter().any(|job| job.depth_low + 1 < job.depth) {
+        unsaid.push(format!("{title}: iodepth_low="));
+    }
+    if run.workloads.iter().any(|workload| workload.targets.len() > 1) {
+        unsaid.push(format!("{title}: the depth is over all files of a job; in Vdbench it is per target"));
+    }
+    limits(run, &jobs, &title, unsaid);
+    rates(run, &jobs, &title, unsaid);
+    for (workload, job) in run.workloads.iter_mut().zip(&jobs) {
+        workload.name = safe(&workload.name);
+        let [read, write, trim] =
+            [Some(&workload.transfer), workload.write_transfer.as_ref(), workload.trim_transfer.as_ref()]
+                .map(|size| size.map(in_sectors));
+        if read.as_ref() != Some(&workload.transfer)
+            || write != workload.write_transfer
+            || trim != workload.trim_transfer
+        {
+            unsaid.push(format!("{title}: transfer sizes that are no multiples of 512 bytes are rounded up"));
+        }
+        workload.transfer = read.unwrap_or(TransferSize::Fixed(4096));
+        (workload.write_transfer, workload.trim_transfer) = (write, trim);
+        workload.depth = Some(job.depth.div_ceil(u32::try_from(workload.targets.len()).unwrap_or(1).max(1)).max(1));
+        workload.job = None;
+        if let Some(think) = job.think {
+            workload.think_ns = think.ns;
+            if think.every != Some(1) || think.busy_ns.is_some() || job.depth > 1 {
+                unsaid
+                    .push(format!("{title}: pauses of a whole job; in Vdbench each slot pauses after each operation"));
+            }
+        }
+    }
+}
+
+/// A limit of bytes or operations.
+fn limits(run: &mut Run, jobs: &[plan::Job], title: &str, unsaid: &mut Vec<String>) {
+    if let [job] = jobs {
+        run.stop.operations = job.operations;
+        run.stop.total = match (job.bytes, job.passes, run.elapsed_ns) {
+            (Some(bytes), ..) => Some(DataLimit::Bytes(bytes)),
+            (None, Some(passes), _) if passes < 100.0 => Some(DataLimit::TargetSizes(passes)),
+            _ => None,
+        };
+    } else if jobs.iter().any(|job| job.bytes.is_some() || job.passes.is_some() || job.operations.is_some()) {
+        unsaid.push(format!("{title}: how much each of several jobs does"));
+    }
+}
+
+/// Rates of their own become shares of a common one, as far as all have one.
+fn rates(run: &mut Run, jobs: &[plan::Job], title: &str, unsaid: &mut Vec<String>) {
+    let rated = |workload: &Workload| workload.rate.is_some();
+    if run.workloads.iter().all(rated) {
+        let sum: f64 = run.workloads.iter().filter_map(|workload| workload.rate).sum();
+        let several = run.workloads.len() > 1;
+        for workload in &mut run.workloads {
+            workload.share = workload.rate.unwrap_or(0.0) / sum;
+            workload.share_fixed = several;
+            workload.rate = None;
+        }
+        run.rate = Rate::PerSecond(sum);
+        let gaps = jobs.first().map_or(Gaps::Deterministic, |job| job.gaps);
+        if jobs.iter().any(|job| job.gaps != gaps) {
+            unsaid.push(format!("{title}: jobs with different rate_process="));
+        }
+        run.arrivals.gaps = gaps;
+        return;
+    }
+    if run.workloads.iter().any(rated) {
+        for (number, workload) in run.workloads.iter_mut().enumerate() {
+            workload.priority = Some(u32::try_from(number + 1).unwrap_or(u32::MAX));
+        }
+    }
+}
+
+/// Transfer sizes as multiples of 512 bytes.
+fn in_sectors(size: &TransferSize) -> TransferSize {
+    let up = |bytes: u64| bytes.next_multiple_of(512);
+    match size {
+        TransferSize::Fixed(bytes) => TransferSize::Fixed(up(*bytes)),
+        TransferSize::Mix(mix) => TransferSize::Mix(mix.iter().map(|(bytes, share)| (up(*bytes), *share)).collect()),
+        TransferSize::Uniform { min, max, align } => {
+            let (min, align) = (up(*min), up(*align));
+            // Reached from the smallest in whole steps.
+            let align = if min.is_multiple_of(align) { align } else { min };
+            let max = min + (up(*max).saturating_sub(min)) / align * align;
+            TransferSize::Uniform { min, max, align }
+        }
+    }
+}
+
+/// A name without the characters that the language needs for itself.
+fn safe(name: &str) -> String {
+    let plain = |c: char| if c.is_ascii_alphanumeric() || c == '_' { c } else { '_' };
+    name.chars().map(plain).collect()
+}
