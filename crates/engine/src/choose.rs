@@ -1,5 +1,6 @@
 //! Which engine a run gets, and how many workers.
 
+use crate::discard;
 use crate::group::used_targets;
 use crate::ring::Ring;
 use crate::{EngineChoice, EngineError, Input, Options, Pace};
@@ -37,7 +38,9 @@ pub(crate) fn choose(input: &Input<'_>, options: &Options) -> Result<Chosen, Eng
         let groups = wanted.clamp(1, cores).min(depth.max(1) as usize);
         Chosen { is_uring: true, name: "io_uring", groups, reason }
     };
+    let no_discard = used.iter().find_map(|at| cannot_discard(input, *at));
     match options.choice {
+        EngineChoice::Uring if no_discard.is_some() => Err(EngineError::NoUring(no_discard.unwrap_or_default())),
         EngineChoice::Sync if depth > SYNC_THREADS_MAX => Err(EngineError::NoUring(format!(
             "the depth of {depth} would need as many threads, more than {SYNC_THREADS_MAX}"
         ))),
@@ -55,6 +58,9 @@ pub(crate) fn choose(input: &Input<'_>, options: &Options) -> Result<Chosen, Eng
                 }
                 return Ok(sync(format!("io_uring cannot be had here ({error})")));
             }
+            if let Some(why) = no_discard.filter(|_| depth <= SYNC_THREADS_MAX) {
+                return Ok(sync(why));
+            }
             match used.iter().find_map(|at| punts(input, *at)) {
                 Some(why) if depth as usize <= 2 * cores => {
                     Ok(sync(format!("{why}, where a thread is cheaper at depth {depth}")))
@@ -63,6 +69,17 @@ pub(crate) fn choose(input: &Input<'_>, options: &Options) -> Result<Chosen, Eng
             }
         }
     }
+}
+
+/// Why trims of a target need threads; `None` when there are none, or io_uring has them.
+fn cannot_discard(input: &Input<'_>, at: usize) -> Option<String> {
+    let opened = input.targets.get(at)?.as_ref()?;
+    let trims =
+        input.run.workloads.iter().any(|workload| {
+            workload.targets.contains(&at) && (workload.mix.trim > 0.0 || workload.mix.trim_then_write)
+        });
+    (trims && discard::is_device(opened) && !discard::has_uring())
+        .then(|| format!("io_uring discards on {} from Linux 6.12 on only", opened.name))
 }
 
 /// Why threads are cheaper than io_uring for a target at small depth; `None` when they are not.

@@ -90,6 +90,7 @@ pub(crate) fn lane(operations: Operations) -> LaneSpec {
         priority: 0,
         think_ns: 0,
         datasync: false,
+        discards: false,
         nothing: true,
         io_priority: 0,
     }

@@ -1,5 +1,6 @@
 //! Who does what: a run's workloads and targets divided into groups that share nothing.
 
+use crate::discard::is_device;
 use crate::{EngineError, Input, Pace};
 use plan::generate::{Content, Geometry, Joined, Operations, Part, Schedule, Turns, Volume};
 use plan::{Address, Arrivals, Job, Placement, TargetSpec, Turn, Workload};
@@ -27,6 +28,8 @@ pub(crate) struct LaneSpec {
     pub(crate) priority: u32,
     pub(crate) think_ns: u64,
     pub(crate) datasync: bool,
+    /// Trims are discards of a device, not holes in a file.
+    pub(crate) discards: bool,
     /// On `/dev/null`: nothing is done.
     pub(crate) nothing: bool,
     /// As in `ioprio_set(2)`; 0: the thread's own.
@@ -73,7 +76,7 @@ pub(crate) struct GroupSpec {
 
 impl GroupSpec {
     /// Nothing to do yet.
-    fn empty() -> Self {
+    pub(crate) fn empty() -> Self {
         Self {
             lanes: Vec::new(),
             jobs: Vec::new(),
@@ -331,6 +334,7 @@ fn lane(
         priority: workload.priority.unwrap_or(u32::MAX),
         think_ns: workload.think_ns,
         datasync: workload.mix.fdatasync_every.is_some(),
+        discards: is_device(opened),
         nothing: opened.kind == Kind::Nothing,
         io_priority: 0,
     })

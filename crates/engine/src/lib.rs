@@ -12,6 +12,7 @@ mod budget;
 mod choose;
 mod cost;
 mod cpu;
+mod discard;
 mod error;
 mod group;
 mod harvest;

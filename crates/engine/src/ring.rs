@@ -2,6 +2,7 @@
 #![expect(unsafe_code, reason = "hands pointers to the kernel")]
 
 use crate::EngineError;
+use crate::discard::URING_DISCARD;
 use crate::memory::Memory;
 use io_uring::types::{SubmitArgs, Timespec};
 use io_uring::{IoUring, opcode, squeue};
@@ -9,7 +10,7 @@ use plan::generate::{Op, Operation};
 use std::io;
 use std::os::fd::RawFd;
 
-/// `fallocate` flags of a trim: give the blocks back, keep the size.
+/// `fallocate` flags of a trim of a file: give the blocks back, keep the size.
 const PUNCH_HOLE: u32 = (libc::FALLOC_FL_PUNCH_HOLE | libc::FALLOC_FL_KEEP_SIZE) as u32;
 /// Waits for completions in `io_uring_enter`, and runs what the kernel deferred to this task.
 const GETEVENTS: u32 = 1;
@@ -32,6 +33,7 @@ struct Words {
     flags: u32,
     tag: u64,
     io_priority: u16,
+    third_address: u64,
 }
 
 impl Words {
@@ -45,7 +47,7 @@ impl Words {
             u64::from(self.length) | u64::from(self.flags) << 32,
             self.tag,
             0,
-            0,
+            self.third_address,
             0,
         ];
         // SAFETY: the entry is the kernel's 64-byte struct of plain integers (little-endian), for which any bits are valid.
@@ -67,6 +69,8 @@ pub(crate) struct Request {
     pub(crate) address: *mut u8,
     pub(crate) tag: u64,
     pub(crate) datasync: bool,
+    /// A trim is a discard of a device, not a hole in a file.
+    pub(crate) discards: bool,
     /// Do nothing.
     pub(crate) nothing: bool,
     /// Of reads and writes; 0: the thread's own.
@@ -147,6 +151,7 @@ impl Ring {
             (Op::Read, false) => opcode::Read::CODE,
             (Op::Write, true) => opcode::WriteFixed::CODE,
             (Op::Write, false) => opcode::Write::CODE,
+            (Op::Trim, _) if request.discards => opcode::UringCmd16::CODE,
             (Op::Trim, _) => opcode::Fallocate::CODE,
             (Op::Flush, _) => opcode::Fsync::CODE,
         };
@@ -159,6 +164,9 @@ impl Ring {
                 io_priority: request.io_priority,
                 ..words
             },
+            Op::Trim if request.discards => {
+                Words { code, offset: URING_DISCARD, address: offset, third_address: u64::from(bytes), ..words }
+            }
             Op::Trim => Words { code, offset, address: u64::from(bytes), length: PUNCH_HOLE, ..words },
             Op::Flush => Words { code, flags: if request.datasync { DATASYNC } else { 0 }, ..words },
         }

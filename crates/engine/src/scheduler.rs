@@ -1,7 +1,8 @@
 //! Decides what a group issues next: due times, queue depths, shares. No I/O and no clock in here.
 //!
 //! Open-loop lanes lie in a heap by their next due time; a lane whose target or own depth is full is parked there until
-//! something comes back. In a closed loop every free slot is an arrival at the moment it became free.
+//! something comes back. In a closed loop every free slot is an arrival at the moment it became free. Closed-loop lanes
+//! share by strides: each operation moves its lane on by 1 ÷ share, and the one that is furthest back is next.
 
 use crate::budget::Budget;
 use crate::group::{GroupSpec, LaneSpec};
@@ -32,10 +33,15 @@ pub(crate) struct Issue {
     pub(crate) due_ns: u64,
 }
 
+/// Strides are this ÷ share: whole numbers, precise to a millionth of a share.
+const STRIDE: f64 = 1_048_576.0;
+
 #[derive(Debug)]
 struct Lane {
     in_flight: u32,
-    credit: f64,
+    /// Closed loop: how far it has come.
+    pass: u64,
+    stride: u64,
     ended: bool,
     /// Open loop: the due time that is in the heap or parked.
     next_due_ns: u64,
@@ -48,6 +54,8 @@ struct Target {
     free: VecDeque<u64>,
     /// Closed-loop lanes of this target.
     closed: Vec<u32>,
+    /// Where the lane was that came last.
+    pass: u64,
     /// Open-loop lanes that are due and found it full.
     parked: Vec<u32>,
     /// Is it in the list of targets with free slots?
@@ -70,6 +78,8 @@ pub(crate) struct Scheduler {
     runnable: BinaryHeap<Reverse<(u32, u64, u32)>>,
     /// Targets with free slots, closed loop.
     ready: VecDeque<u32>,
+    /// With fixed shares: all closed-loop lanes by how far they have come.
+    shared: BinaryHeap<Reverse<(u64, u32)>>,
     /// Free slots that think: (time, target).
     thinking: BinaryHeap<Reverse<(u64, u32)>>,
     budget: Arc<Budget>,
@@ -78,6 +88,14 @@ pub(crate) struct Scheduler {
     /// Open-loop lanes that can still produce something.
     open_left: usize,
     closed_left: usize,
+}
+
+impl Lane {
+    #[expect(clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "a positive number; saturates")]
+    fn new(spec: &LaneSpec) -> Self {
+        let stride = (STRIDE / spec.share.max(1e-9)) as u64;
+        Self { in_flight: 0, pass: stride, stride, ended: false, next_due_ns: 0 }
+    }
 }
 
 impl Scheduler {
@@ -89,7 +107,7 @@ impl Scheduler {
         let depths: Vec<u32> = spec.targets.iter().map(|target| target.depth).collect();
         let mut targets: Vec<Target> = depths.iter().map(|_| Target::default()).collect();
         let mut this = Self {
-            lanes: specs.iter().map(|_| Lane { in_flight: 0, credit: 0.0, ended: false, next_due_ns: 0 }).collect(),
+            lanes: specs.iter().map(Lane::new).collect(),
             specs,
             jobs,
             targets: Vec::new(),
@@ -97,6 +115,7 @@ impl Scheduler {
             due: BinaryHeap::new(),
             runnable: BinaryHeap::new(),
             ready: VecDeque::new(),
+            shared: BinaryHeap::new(),
             thinking: BinaryHeap::new(),
             budget,
             exhausted: false,
@@ -116,6 +135,9 @@ impl Scheduler {
             } else {
                 this.closed_left += 1;
                 targets[this.specs[at].target].closed.push(lane);
+                if this.shares_fixed {
+                    this.shared.push(Reverse((this.lanes[at].pass, lane)));
+                }
             }
         }
         for (at, target) in targets.iter_mut().enumerate() {
@@ -236,6 +258,9 @@ impl Scheduler {
             match self.take(lane, due_ns) {
                 Some(operation) => {
                     self.targets[at].free.pop_front();
+                    let lane_state = &mut self.lanes[lane as usize];
+                    self.targets[at].pass = lane_state.pass;
+                    lane_state.pass += lane_state.stride;
                     return Some(self.issue(lane, operation, due_ns));
                 }
                 None if self.exhausted => return None,
@@ -245,72 +270,40 @@ impl Scheduler {
         None
     }
 
-    /// The lane of a target that is furthest behind its share and has room; its credit is charged.
-    fn neediest_of(&mut self, target: usize) -> Option<u32> {
-        let closed = &self.targets[target].closed;
-        if let [only] = closed[..] {
-            let at = only as usize;
-            return (!self.lanes[at].ended && self.lanes[at].in_flight < self.specs[at].depth).then_some(only);
-        }
-        let mut best: Option<u32> = None;
-        let mut total = 0.0;
-        for lane in closed {
-            let at = *lane as usize;
-            if self.lanes[at].ended {
-                continue;
-            }
-            self.lanes[at].credit += self.specs[at].share;
-            total += self.specs[at].share;
-            let roomy = self.lanes[at].in_flight < self.specs[at].depth;
-            if roomy && best.is_none_or(|best| self.lanes[at].credit > self.lanes[best as usize].credit) {
-                best = Some(*lane);
-            }
-        }
-        if let Some(lane) = best {
-            self.lanes[lane as usize].credit -= total;
-        }
-        best
+    /// The lane of a target that is furthest behind its share and has room.
+    fn neediest_of(&self, target: usize) -> Option<u32> {
+        let has_room = |lane: &&u32| {
+            let at = **lane as usize;
+            !self.lanes[at].ended && self.lanes[at].in_flight < self.specs[at].depth
+        };
+        let lanes = self.targets[target].closed.iter().filter(has_room);
+        lanes.min_by_key(|lane| self.lanes[**lane as usize].pass).copied()
     }
 
-    /// The lane of the whole group that is furthest behind; when its target is full, nothing is issued.
+    /// The lane of the whole group that is furthest behind; when it or its target is full, nothing is issued.
     fn next_shared(&mut self, now_ns: u64) -> Option<Next> {
-        loop {
-            let mut best: Option<usize> = None;
-            for (at, lane) in self.lanes.iter().enumerate() {
-                let is_closed = self.specs[at].schedule.is_none() && !lane.ended;
-                let need = |at: usize| self.lanes[at].credit + self.specs[at].share;
-                if is_closed && best.is_none_or(|best| need(at) > need(best)) {
-                    best = Some(at);
-                }
-            }
-            let at = best?;
-            let target = self.specs[at].target;
-            let has_room = self.lanes[at].in_flight < self.specs[at].depth;
+        while let Some(Reverse((_, lane))) = self.shared.peek().copied() {
+            let (at, target) = (lane as usize, self.specs[lane as usize].target);
+            let has_room =
+                self.lanes[at].in_flight < self.specs[at].depth && self.targets[target].in_flight < self.depths[target];
             let due_ns = self.targets[target].free.front().copied().filter(|_| has_room)?;
-            let lane = u32::try_from(at).unwrap_or(u32::MAX);
-            match self.take(lane, due_ns) {
+            let taken = self.take(lane, due_ns);
+            if taken.is_none() && self.exhausted {
+                return None;
+            }
+            self.shared.pop();
+            match taken {
                 Some(operation) => {
                     self.targets[target].free.pop_front();
-                    let total: f64 = self
-                        .specs
-                        .iter()
-                        .zip(&self.lanes)
-                        .filter(|(spec, lane)| spec.schedule.is_none() && !lane.ended)
-                        .map(|(spec, _)| spec.share)
-                        .sum();
-                    for (spec, lane) in self.specs.iter().zip(&mut self.lanes) {
-                        if spec.schedule.is_none() && !lane.ended {
-                            lane.credit += spec.share;
-                        }
-                    }
-                    self.lanes[at].credit -= total;
+                    self.lanes[at].pass += self.lanes[at].stride;
+                    self.shared.push(Reverse((self.lanes[at].pass, lane)));
                     // A slot that waited for its share's turn was not late: it was not due before.
                     return Some(self.issue(lane, operation, due_ns.max(now_ns)));
                 }
-                None if self.exhausted => return None,
                 None => self.closed_left -= 1,
             }
         }
+        None
     }
 
     /// The lane's next operation, within the budget. The operation comes first: a lane that has ended must not hold a
@@ -345,6 +338,10 @@ impl Scheduler {
         }
         let at = lane as usize;
         let target = self.specs[at].target;
+        if self.lanes[at].in_flight == self.specs[at].depth && !self.shares_fixed {
+            // It could not have used what it missed while its own depth held it back.
+            self.lanes[at].pass = self.lanes[at].pass.max(self.targets[target].pass);
+        }
         self.lanes[at].in_flight -= 1;
         self.targets[target].in_flight -= 1;
         self.in_flight -= 1;
@@ -393,5 +390,86 @@ impl Scheduler {
         {
             content.fill(buffer, issue.operation.offset);
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::cost;
+    use crate::group::TargetSlot;
+    use plan::generate::{Geometry, Operations, Part, Schedule};
+
+    /// Lanes with these shares and depths on one target.
+    fn scheduler(lanes: Vec<LaneSpec>, depth: u32, shares_fixed: bool) -> Scheduler {
+        let targets = vec![TargetSlot { plan_index: 0, fd: None, depth }];
+        let mut group = GroupSpec { lanes, targets, shares_fixed, ..GroupSpec::empty() };
+        Scheduler::new(&mut group, Arc::default())
+    }
+
+    fn lane(share: f64, depth: u32) -> LaneSpec {
+        let geometry = Geometry { size_bytes: 1 << 30, block_bytes: 512 };
+        let operations = Operations::new(&cost::workload(), &cost::target(), geometry, 1, Part::WHOLE).unwrap();
+        LaneSpec { share, depth, ..cost::lane(operations) }
+    }
+
+    fn issue(scheduler: &mut Scheduler, now_ns: u64) -> Option<u32> {
+        match scheduler.next(now_ns) {
+            Next::Issue(issue) => Some(issue.lane),
+            _ => None,
+        }
+    }
+
+    #[test]
+    fn fixed_shares_leave_the_depth_to_the_target() {
+        let mut paced = lane(0.0, u32::MAX);
+        paced.schedule = Some(Schedule::new(1e6, &plan::Arrivals::default(), 1, Part::WHOLE).unwrap());
+        let mut scheduler = scheduler(vec![paced, lane(0.5, u32::MAX), lane(0.5, u32::MAX)], 6, true);
+        let mut in_flight: VecDeque<u32> = std::iter::from_fn(|| issue(&mut scheduler, 3000)).collect();
+        for now_ns in 3001..5000 {
+            assert_eq!(in_flight.len(), 6, "the target's depth");
+            scheduler.returned(in_flight.pop_front().unwrap(), now_ns, 1);
+            in_flight.extend(std::iter::from_fn(|| issue(&mut scheduler, now_ns)));
+        }
+    }
+
+    #[test]
+    fn shares_are_exact_at_any_moment() {
+        for shares_fixed in [false, true] {
+            let shares = [0.5, 0.3, 0.15, 0.05];
+            let mut scheduler = scheduler(shares.map(|share| lane(share, u32::MAX)).into(), 4, shares_fixed);
+            let mut counts = [0.0; 4];
+            for n in 1..20_000 {
+                let lane = issue(&mut scheduler, n).unwrap();
+                counts[lane as usize] += 1.0;
+                scheduler.returned(lane, n, 1);
+                for (count, share) in counts.iter().zip(shares) {
+                    assert!((count - n as f64 * share).abs() < 2.0, "{counts:?} after {n}");
+                }
+            }
+        }
+    }
+
+    #[test]
+    fn a_lane_that_was_held_back_by_its_own_depth_does_not_starve_the_others() {
+        let mut scheduler = scheduler(vec![lane(0.8, 2), lane(0.2, u32::MAX)], 16, false);
+        let mut held = 0;
+        // Operations of the first do not come back for a while.
+        for n in 0..1000 {
+            match issue(&mut scheduler, n) {
+                Some(1) => scheduler.returned(1, n, 1),
+                Some(_) => held += 1,
+                None => panic!("the target has room"),
+            }
+        }
+        assert_eq!(held, 2, "the lane's own depth");
+        (0..held).for_each(|_| scheduler.returned(0, 1000, 1));
+        let others = (1000..1100).filter(|n| {
+            let lane = issue(&mut scheduler, *n).unwrap();
+            scheduler.returned(lane, *n, 1);
+            lane == 1
+        });
+        let others = others.count();
+        assert!((18..=22).contains(&others), "{others} of 100, a share of 0.2");
     }
 }

@@ -5,13 +5,14 @@
 //! next due time, the others for a signal, so that a due time wakes one thread and not all.
 
 use crate::budget::Budget;
+use crate::discard;
 use crate::group::GroupSpec;
 use crate::scheduler::{Issue, Next, Scheduler};
 use crate::shared::{Control, Status};
 use crate::stats::{Alike, RawFailure, Slot};
 use plan::generate::{Op, Operation};
 use quantity::clock;
-use rustix::fs::{FallocateFlags, fallocate, fdatasync, fsync};
+use rustix::fs::{fdatasync, fsync};
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 use std::sync::atomic::Ordering;
 use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
@@ -127,7 +128,7 @@ impl Crew {
         let buffer = buffer.get_mut(..bytes as usize).unwrap_or_default();
         state.scheduler.fill(issue, buffer);
         let spec = state.scheduler.spec(issue.lane);
-        let (target, datasync) = (spec.target, spec.datasync);
+        let (target, datasync, discards) = (spec.target, spec.datasync, spec.discards);
         self.status.in_flight.store(state.scheduler.in_flight(), Ordering::Relaxed);
         let wants_timer = !state.has_timer && state.threads > 1;
         let pause = state.failures_in_a_row > 64;
@@ -147,7 +148,7 @@ impl Crew {
             stats.submit_calls += 1;
         }
         let result = match &self.files[target] {
-            Some(file) => perform(file.as_fd(), issue.operation, buffer, datasync),
+            Some(file) => perform(file.as_fd(), issue.operation, buffer, (datasync, discards)),
             None => i32::try_from(bytes).unwrap_or(i32::MAX),
         };
         let now_ns = self.now_ns();
@@ -171,14 +172,13 @@ impl Crew {
 }
 
 /// The system call; as io_uring has it: bytes moved, or a negative errno.
-fn perform(file: BorrowedFd<'_>, operation: Operation, buffer: &mut [u8], datasync: bool) -> i32 {
-    let Operation { op, offset, bytes } = operation;
+fn perform(file: BorrowedFd<'_>, operation: Operation, buffer: &mut [u8], (datasync, discards): (bool, bool)) -> i32 {
+    let Operation { op, offset, .. } = operation;
     let moved = |count: usize| i32::try_from(count).unwrap_or(i32::MAX);
     let result = match op {
         Op::Read => rustix::io::pread(file, buffer, offset).map(moved),
         Op::Write => rustix::io::pwrite(file, buffer, offset).map(moved),
-        Op::Trim => fallocate(file, FallocateFlags::PUNCH_HOLE | FallocateFlags::KEEP_SIZE, offset, u64::from(bytes))
-            .map(|()| 0),
+        Op::Trim => discard::wait(file, discards, operation).map(|()| 0),
         Op::Flush if datasync => fdatasync(file).map(|()| 0),
         Op::Flush => fsync(file).map(|()| 0),
     };

