@@ -50,6 +50,26 @@ fn files_of_vdbench_come_back() {
 }
 
 #[test]
+fn duplicates_bands_and_joined_targets_come_back() {
+    let text = |general: &str, work: &str| {
+        format!(
+            "{general}sd=sd1,lun=/tmp/x,size=1g\nsd=sd2,lun=/tmp/y,size=1g,threads=3\nwd=wd1,sd=sd*{work}\nrd=rd1,wd=wd1,iorate=max\nrd=rd2,wd=wd1,iorate=5\n"
+        )
+    };
+    for general in [
+        "dedupratio=2\ndedupunit=4k\n",
+        "dedupratio=30\ndedupunit=8k\ndedupacross=no\n",
+        "dedupratio=3\ndedupunit=4k\ndedupsets=77\ncompratio=2\n",
+        "concatenatesds=yes\n",
+    ] {
+        for work in ["", ",hotband=(10,20)", ",threads=5,skew=100", ",rdpct=30,hotband=(1m,9m)"] {
+            let text = text(general, work);
+            assert_eq!(round(text.as_bytes()), Some(true), "{text}");
+        }
+    }
+}
+
+#[test]
 fn changed_files_come_back() {
     let corpus = corpus::corpus();
     let (mut plans, mut compared) = (0, 0);

@@ -227,6 +227,15 @@ fn rates(context: &mut Context, definition: &Definition) -> Option<(Vec<RateStep
         return None;
     };
     let (values, list) = match rate {
+        RateParam::Curve if definition.burst.is_some() => {
+            let found = Diagnostic::error(
+                "burst",
+                *span,
+                "distribution=variable and spike change a rate, and a curve has none yet",
+            );
+            context.push(found.help("write iorate=(RATE,SECONDS,RATE,SECONDS), or leave variable and spike out"));
+            return None;
+        }
         RateParam::Curve => return Some((curve(definition), arrivals)),
         RateParam::List { values, list } => (values, *list),
     };

@@ -303,7 +303,7 @@ fn concatenate(context: &mut Context, targets: &[TargetSpec], runs: &mut [Run]) 
             job.turn = plan::Turn::Joined;
             job.gaps = run.arrivals.gaps;
             job.flow = in_step.then_some(plan::Flow { id: 0, weight: workload.share });
-            workload.job = Some(job);
+            (workload.job, workload.depth) = (Some(job), None);
         }
     }
 }

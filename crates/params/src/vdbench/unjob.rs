@@ -8,6 +8,13 @@ pub(super) fn without_jobs(plan: &Plan, unsaid: &mut Vec<String>) -> Plan {
     if !plan.runs.iter().flat_map(|run| &run.workloads).any(|workload| workload.job.is_some()) {
         return out;
     }
+    if plan.settings.concatenate {
+        // These jobs are Vdbench's own: slots over all targets of a workload.
+        for workload in out.runs.iter_mut().flat_map(|run| &mut run.workloads) {
+            workload.depth = workload.job.take().map(|job| job.depth);
+        }
+        return out;
+    }
     for (number, spec) in out.targets.iter_mut().enumerate() {
         spec.name = format!("sd{}", number + 1);
     }
