@@ -97,6 +97,7 @@ pub(crate) enum LanguageArg {
                  --rate-iops 20000 --runtime 30s        fio's options as flags; --help has all of them\n  \
       iodyno run oltp.vdb lun=/dev/nvme0n1 -e 60 -i 1   fill in $lun, 60 s per run, a line per second\n  \
       iodyno run oltp.vdb --dry-run                     what would happen; no I/O\n  \
+      iodyno run oltp.vdb --dry-run --json | jq .plan.runs  the same plan for programs\n  \
       iodyno run oltp.vdb --json | jq .response_ns.p99  one object per interval\n  \
       iodyno run oltp.vdb --fail-if 'response_ns_p99 > 5ms'  an objective: exit code 5 when a run misses it\n  \
       iodyno run -t                                     Vdbench's quick test on a 40 MB scratch file\n  \
@@ -123,7 +124,8 @@ pub(crate) struct RunArgs {
     /// Override the warm-up before the measured time.
     #[arg(short, long, value_name = "TIME")]
     pub(crate) warmup: Option<String>,
-    /// Show every run that would happen, what it would touch and how long it takes; no I/O.
+    /// Show every run that would happen, what it would touch and how long it takes; no I/O. With --json the whole plan
+    /// as one object (docs/json.md).
     #[arg(short = 's', long, visible_alias = "simulate")]
     pub(crate) dry_run: bool,
     /// Repeat all runs: N times, or for a time (-l 5, -l 30m), or until interrupted (-l alone).

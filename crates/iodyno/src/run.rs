@@ -182,6 +182,20 @@ fn show(diagnostics: &[Diagnostic], sources: &[Source]) {
 
 fn dry_run(args: &RunArgs, plan: &Plan, policy: &Policy) -> Result<u8, Failure> {
     let future = session::dry_run(plan, policy);
+    let code = if future.refused {
+        REFUSED
+    } else if plan.unsupported.is_empty() {
+        0
+    } else {
+        PARAMETERS
+    };
+    if args.json {
+        let line = future
+            .json(plan)
+            .map_err(|why| Failure::new(PARAMETERS, format!("the plan has no JSON form: {why}; leave out --json")))?;
+        println!("{line}");
+        return Ok(code);
+    }
     for line in params::simulate(plan) {
         println!("{line}");
     }
@@ -192,13 +206,7 @@ fn dry_run(args: &RunArgs, plan: &Plan, policy: &Policy) -> Result<u8, Failure> 
         println!("results: {}", output_directory(Some(output), "run")?.display());
     }
     println!("nothing was written or read; leave out --dry-run to run it");
-    Ok(if future.refused {
-        REFUSED
-    } else if plan.unsupported.is_empty() {
-        0
-    } else {
-        PARAMETERS
-    })
+    Ok(code)
 }
 
 /// Where the recording goes: as asked (`dir+` counts up, `dir.tod` adds the time), or named by the time.

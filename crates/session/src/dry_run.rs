@@ -1,7 +1,9 @@
 //! What a run would do, without doing any of it.
 
+use crate::departures::departures;
 use plan::{DataLimit, Plan, Rate, Run};
 use quantity::text::{format_bytes, format_ns};
+use serde::Serialize;
 use target::{Access, Policy};
 
 /// The plan's future, in lines for people.
@@ -13,27 +15,88 @@ pub struct DryRun {
     pub refused: bool,
     /// Greatest duration of all runs together; `None` when a run ends by itself.
     pub duration_ns: Option<u64>,
+    /// What was found at each target, in the plan's order.
+    pub targets: Vec<TargetFinding>,
 }
+
+/// What the inspection of one target found.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+pub struct TargetFinding {
+    /// Name in the plan.
+    pub name: String,
+    /// `read` or `write`: what it would be opened for.
+    pub access: &'static str,
+    /// What is there, in a sentence; `None` when it would be refused.
+    pub found: Option<String>,
+    /// Why it would be refused or could not be opened, in a sentence.
+    pub refusal: Option<String>,
+}
+
+/// A dry run as one JSON object (`iodyno run FILE --dry-run --json`, docs/json.md).
+#[derive(Serialize)]
+struct PlanObject<'a> {
+    schema: &'static str,
+    plan: &'a Plan,
+    targets: &'a [TargetFinding],
+    refused: bool,
+    duration_ns: Option<u64>,
+}
+
+impl DryRun {
+    /// The whole plan and what was found at its targets as one line of JSON, schema `iodyno.plan/1`.
+    ///
+    /// # Errors
+    ///
+    /// A path of the plan is not UTF-8.
+    pub fn json(&self, plan: &Plan) -> Result<String, serde_json::Error> {
+        serde_json::to_string(&PlanObject {
+            schema: "iodyno.plan/1",
+            plan,
+            targets: &self.targets,
+            refused: self.refused,
+            duration_ns: self.duration_ns,
+        })
+    }
+}
+
+/// Fields of a target, a run and a workload that have lines or places of their own.
+const TARGET_SAID: &[&str] = &["name", "path"];
+const RUN_SAID: &[&str] = &[
+    "name",
+    "title",
+    "loops",
+    "workloads",
+    "rate",
+    "elapsed_ns",
+    "warmup_ns",
+    "stop.total",
+    "stop.read",
+    "stop.written",
+    "objectives",
+    "start_commands",
+    "end_commands",
+];
+const WORKLOAD_SAID: &[&str] = &["name", "targets", "share"];
 
 /// Inspects every target and lists every run; changes nothing.
 pub fn dry_run(plan: &Plan, policy: &Policy) -> DryRun {
-    let mut lines = Vec::new();
-    let mut refused = false;
-    lines.push(format!("targets ({}):", plan.targets.len()));
-    for (index, spec) in plan.targets.iter().enumerate() {
-        let access = access_of(plan, index);
-        let what = match access {
-            Access::Read => "read only",
-            Access::Write => "read and written",
+    let (findings, refused) = inspect_all(plan, policy);
+    let mut lines = vec![format!("targets ({}):", plan.targets.len())];
+    for (spec, finding) in plan.targets.iter().zip(&findings) {
+        let what = if finding.access == "read" { "read only" } else { "read and written" };
+        let said = match (&finding.found, &finding.refusal) {
+            (Some(found), _) => format!("{what}: {found}"),
+            (None, refusal) => format!("WOULD BE REFUSED: {}", refusal.as_deref().unwrap_or("no reason known")),
         };
-        match target::inspect(spec, access, policy) {
-            Ok(finding) => lines.push(format!("  {}  {}  {what}: {finding}", spec.name, spec.path.display())),
-            Err(error) => {
-                refused |= error.is_refusal();
-                lines.push(format!("  {}  {}  WOULD BE REFUSED: {error}", spec.name, spec.path.display()));
-            }
-        }
+        lines.push(format!("  {}  {}  {said}", spec.name, spec.path.display()));
+        lines.push(format!("    {}", departures(&spec, TARGET_SAID)));
     }
+    let settings = departures(&plan.settings, &["start_commands", "end_commands", "seed"]);
+    lines.push(format!(
+        "settings: seed {}{}{settings}",
+        plan.settings.seed,
+        if settings.is_empty() { "" } else { "; " }
+    ));
     for (label, commands) in [("before", &plan.settings.start_commands), ("after", &plan.settings.end_commands)] {
         for command in commands {
             lines.push(format!("command {label} all runs, with your rights: {}", command.line));
@@ -43,6 +106,13 @@ pub fn dry_run(plan: &Plan, policy: &Policy) -> DryRun {
     let mut duration_ns = Some(0_u64);
     for run in &plan.runs {
         lines.push(format!("  {}", describe_run(run)));
+        lines.extend(Some(departures(run, RUN_SAID)).filter(|said| !said.is_empty()).map(|said| format!("    {said}")));
+        for workload in &run.workloads {
+            let names: Vec<&str> =
+                workload.targets.iter().filter_map(|&at| plan.targets.get(at)).map(|spec| spec.name.as_str()).collect();
+            let said = departures(workload, WORKLOAD_SAID);
+            lines.push(format!("    {} on {}: {said}", workload.name, names.join(", ")));
+        }
         for (label, commands) in [("before", &run.start_commands), ("after", &run.end_commands)] {
             for command in commands {
                 lines.push(format!("    command {label} this run, with your rights: {}", command.line));
@@ -61,7 +131,29 @@ pub fn dry_run(plan: &Plan, policy: &Policy) -> DryRun {
     for unsupported in &plan.unsupported {
         lines.push(format!("cannot run: {}", unsupported.sentence));
     }
-    DryRun { lines, refused, duration_ns }
+    DryRun { lines, refused, duration_ns, targets: findings }
+}
+
+/// Looks at every target; second: would one be refused to protect data?
+fn inspect_all(plan: &Plan, policy: &Policy) -> (Vec<TargetFinding>, bool) {
+    let mut refused = false;
+    let findings = plan.targets.iter().enumerate().map(|(index, spec)| {
+        let access = access_of(plan, index);
+        let (found, refusal) = match target::inspect(spec, access, policy) {
+            Ok(finding) => (Some(finding.to_string()), None),
+            Err(error) => {
+                refused |= error.is_refusal();
+                (None, Some(error.to_string()))
+            }
+        };
+        let access = match access {
+            Access::Read => "read",
+            Access::Write => "write",
+        };
+        TargetFinding { name: spec.name.clone(), access, found, refusal }
+    });
+    let findings = findings.collect();
+    (findings, refused)
 }
 
 /// Must the target with this index be opened for writing?

@@ -4,6 +4,7 @@
 //! through the spine: into the journal first, then to the face.
 
 mod commands;
+mod departures;
 mod dry_run;
 mod error;
 mod execute;
@@ -22,7 +23,7 @@ mod stop;
 mod trace;
 mod watch;
 
-pub use dry_run::{DryRun, dry_run};
+pub use dry_run::{DryRun, TargetFinding, dry_run};
 pub use engine::EngineChoice;
 pub use error::SessionError;
 pub use execute::{Request, execute};
