@@ -209,7 +209,7 @@ function drawHeat(view: ViewData, body: HeatBody, size: Size, window: Window | n
   const canvas = new Canvas(size, true);
   const { plot } = canvas;
   const x = window ? xScale(view, window.from, window.to, plot.w) : xScale(view, Math.min(0, xe[0] ?? 0), xe[columns] ?? 1, plot.w);
-  const y = logarithmic(ye[0] ?? 1, ye[rows] ?? 10, view.y.unit, Math.max(2, Math.floor(plot.h / 34)), false);
+  const y = (view.y.scale === "log" ? logarithmic : linear)(ye[0] ?? 1, ye[rows] ?? 10, view.y.unit, Math.max(2, Math.floor(plot.h / 34)), false);
   const most = Math.max(1, range([{ values: counts, first: 0, last: counts.length - 1 }], true)[1]);
   // One pixel column per screen column keeps the image right when columns differ in width (a short last interval).
   const wide = Math.max(1, Math.round(plot.w)), data = new Uint8ClampedArray(wide * rows * 4);

@@ -1,7 +1,7 @@
 //! The one catalogue of views: every face draws these and no others.
 
 use crate::view::{Axis, Body, Mark, ViewData};
-use crate::{AnalyzeError, Facts, RunFacts, series, tables};
+use crate::{AnalyzeError, Facts, RunFacts, TracedFacts, series, tables, traced};
 use recording::Reader;
 
 /// What kind of picture a view is.
@@ -38,6 +38,8 @@ pub(crate) struct Drawing {
 enum Compute {
     Run(fn(&Facts, &RunFacts) -> Option<Drawing>),
     All(fn(&Facts) -> Option<Drawing>),
+    /// The second argument names a device, for views that show one.
+    Trace(fn(&TracedFacts, Option<&str>) -> Option<Drawing>),
 }
 
 /// One entry of the catalogue.
@@ -60,6 +62,18 @@ impl View {
         matches!(self.compute, Compute::Run(_))
     }
 
+    /// Is it about the I/Os of a trace?
+    pub fn is_of_a_trace(&self) -> bool {
+        matches!(self.compute, Compute::Trace(_))
+    }
+
+    /// The view over a trace, of one device where it shows only one; `None` when there is nothing to show, and for views
+    /// of something else.
+    pub fn draw_trace(&self, traced: &TracedFacts, device: Option<&str>) -> Option<ViewData> {
+        let Compute::Trace(compute) = self.compute else { return None };
+        Some(self.data(compute(traced, device)?, device.unwrap_or_default().to_string()))
+    }
+
     /// The view over `run`, or over all runs; `None` when there is nothing to show.
     pub fn draw(&self, facts: &Facts, run: Option<&RunFacts>) -> Option<ViewData> {
         let (drawing, subject) = match self.compute {
@@ -68,8 +82,13 @@ impl View {
                 let run = run.or_else(|| facts.runs.iter().find(|run| run.title != "format")).or(facts.runs.first())?;
                 (compute(facts, run)?, run.name())
             }
+            Compute::Trace(_) => return None,
         };
-        Some(ViewData {
+        Some(self.data(drawing, subject))
+    }
+
+    fn data(&self, drawing: Drawing, subject: String) -> ViewData {
+        ViewData {
             id: self.id.to_string(),
             title: self.title.to_string(),
             subject,
@@ -78,7 +97,7 @@ impl View {
             y: drawing.y,
             body: drawing.body,
             marks: drawing.marks,
-        })
+        }
     }
 }
 
@@ -121,7 +140,17 @@ const fn all(
     View { id, title, explanation, kind, compute: Compute::All(compute) }
 }
 
-static VIEWS: [View; 32] = [
+const fn traced(
+    id: &'static str,
+    title: &'static str,
+    kind: Kind,
+    compute: fn(&TracedFacts, Option<&str>) -> Option<Drawing>,
+    explanation: &'static str,
+) -> View {
+    View { id, title, explanation, kind, compute: Compute::Trace(compute) }
+}
+
+static VIEWS: [View; 58] = [
     all(
         "sweep.load_response",
         "Load and response time",
@@ -322,6 +351,146 @@ static VIEWS: [View; 32] = [
         "What each run had to achieve: a condition that came true is an objective missed.",
     ),
     all("recording.events", "Events", Kind::Table, tables::events, "What happened that belongs to no interval."),
+    traced("trace.iops", "I/Os per second", Kind::TimeSeries, traced::iops, "Completions of traced I/Os by time."),
+    traced(
+        "trace.throughput",
+        "Throughput",
+        Kind::TimeSeries,
+        traced::throughput,
+        "Bytes moved per second, M = 1,000,000.",
+    ),
+    traced(
+        "trace.response",
+        "Response time",
+        Kind::TimeSeries,
+        traced::response,
+        "From queueing to completion, percentiles of each stretch of time, logarithmic axis.",
+    ),
+    traced(
+        "trace.response_heatmap",
+        "Response times of all I/Os",
+        Kind::HeatMap,
+        traced::response_heatmap,
+        "Every I/O: the darker (on dark pages, the brighter), the more I/Os took this long. Logarithmic colours.",
+    ),
+    traced(
+        "trace.wait",
+        "Wait time",
+        Kind::TimeSeries,
+        traced::wait,
+        "From queueing to issue: waiting for a free request and in the scheduler.",
+    ),
+    traced(
+        "trace.device",
+        "Device time",
+        Kind::TimeSeries,
+        traced::device,
+        "From issue to completion: the driver and the device.",
+    ),
+    traced(
+        "trace.histogram",
+        "Histogram of response times",
+        Kind::Histogram,
+        traced::histogram,
+        "All I/Os by response time; both axes logarithmic.",
+    ),
+    traced(
+        "trace.percentiles",
+        "Percentile curve",
+        Kind::PercentileCurve,
+        traced::percentiles,
+        "So many per cent of the I/Os took this long or less; the horizontal axis gives each nine the same room.",
+    ),
+    traced(
+        "trace.queue_depth",
+        "I/Os in flight",
+        Kind::TimeSeries,
+        traced::in_flight,
+        "Mean number queued or at the device, and of these at the device, of all devices together.",
+    ),
+    traced("trace.reads", "Share of reads", Kind::TimeSeries, traced::shares, "Reads ÷ (reads + writes)."),
+    traced(
+        "trace.sequential",
+        "Sequential I/O",
+        Kind::TimeSeries,
+        traced::sequential,
+        "I/Os that start where one of their device's last 32 streams, the device's last I/O, or the process's last I/O ended.",
+    ),
+    traced(
+        "trace.sizes",
+        "Sizes",
+        Kind::Histogram,
+        traced::sizes,
+        "Reads and writes by size, in octaves: each bar holds the size at its right end.",
+    ),
+    traced(
+        "trace.addresses",
+        "Addresses",
+        Kind::HeatMap,
+        traced::addresses,
+        "Where on the device I/Os started: a line that rises is a sequential stream, a band a hot spot.",
+    ),
+    traced(
+        "trace.hot_spots",
+        "Hot spots",
+        Kind::TimeSeries,
+        traced::hot_spots,
+        "So many per cent of the I/Os went to so many per cent of the regions that were used, the hottest first.",
+    ),
+    traced(
+        "trace.working_set",
+        "Working set",
+        Kind::TimeSeries,
+        traced::working_set,
+        "Bytes that are used, on average, within a window of this length: a cache as large keeps a block for about as long.",
+    ),
+    traced(
+        "trace.rereference",
+        "Time until used again",
+        Kind::Histogram,
+        traced::rereference,
+        "Uses of a 4 KiB block by the time since its last use; first uses are not in it.",
+    ),
+    traced(
+        "trace.inter_arrival",
+        "Time between I/Os",
+        Kind::Histogram,
+        traced::inter_arrival,
+        "Time from the queueing of one I/O to that of the next, all devices together; both axes logarithmic.",
+    ),
+    traced(
+        "trace.bursts",
+        "Bursts",
+        Kind::Table,
+        traced::bursts,
+        "Arrivals counted in windows. Dispersion is variance ÷ mean of the counts: 1 when arrivals are independent, 0 for a clock's, more in bursts.",
+    ),
+    traced("trace.devices", "Devices", Kind::Table, traced::devices, "How unevenly the devices are used."),
+    traced(
+        "trace.kinds",
+        "Operations and flags",
+        Kind::Table,
+        traced::kinds,
+        "What I/Os were marked with: `sync` means that somebody waits; reads always are.",
+    ),
+    traced("trace.size_table", "Sizes one by one", Kind::Table, traced::by_size, "The sizes that occur most."),
+    traced(
+        "trace.processes",
+        "Processes",
+        Kind::Table,
+        traced::processes,
+        "Who issued the I/O; of write-back, who changed the file's cached data last.",
+    ),
+    traced("trace.files", "Files", Kind::Table, traced::files, "Whose data was moved."),
+    traced("trace.cgroups", "Control groups", Kind::Table, traced::cgroups, "Of the thread that issued the I/O."),
+    traced("trace.hot_regions", "Hottest regions", Kind::Table, traced::hot_regions, "Where most I/Os started."),
+    traced(
+        "trace.slowest",
+        "The slowest I/Os",
+        Kind::Table,
+        traced::slowest,
+        "The 100 of greatest response time, and what the same device did around them.",
+    ),
 ];
 
 /// All views.
@@ -346,11 +515,14 @@ pub fn view(id: &str) -> Result<&'static View, AnalyzeError> {
 /// No such view or run, a recording that cannot be read, or nothing to show.
 pub fn compute(reader: &Reader, id: &str, selection: &Selection) -> Result<ViewData, AnalyzeError> {
     let view = view(id)?;
+    let empty = |reason: &str| AnalyzeError::Empty { id: id.to_string(), reason: reason.to_string() };
+    if view.is_of_a_trace() {
+        let traced = TracedFacts::read(reader)?.ok_or_else(|| empty("the recording holds no traced I/O"))?;
+        let drawn = view.draw_trace(&traced, selection.target.as_deref());
+        return drawn.ok_or_else(|| empty("the trace has nothing of what it shows"));
+    }
     let facts = Facts::read(reader, selection)?;
-    view.draw(&facts, None).ok_or_else(|| AnalyzeError::Empty {
-        id: id.to_string(),
-        reason: "nothing of what it shows was recorded for this selection".to_string(),
-    })
+    view.draw(&facts, None).ok_or_else(|| empty("nothing of what it shows was recorded for this selection"))
 }
 
 /// Edit distance.

@@ -4,6 +4,7 @@ mod columns;
 mod counters;
 mod fold;
 
+pub(crate) use columns::{Columns, Names};
 pub(crate) use counters::shares as cpu_shares;
 pub use counters::{CpuPoint, DiskPoint};
 

@@ -15,6 +15,7 @@ mod run_fold;
 mod series;
 pub mod stat;
 mod tables;
+mod traced;
 mod unit;
 mod values;
 mod view;
@@ -34,6 +35,7 @@ pub use repeats::Estimate;
 pub use report_model::{report_model, run_summary};
 pub use run_fold::RunFold;
 pub use tables::totals_table;
+pub use traced::TracedFacts;
 pub use unit::Unit;
 pub use values::Values;
 pub use view::{

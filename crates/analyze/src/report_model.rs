@@ -4,8 +4,11 @@ mod warnings;
 
 use crate::model::{
     Appendix, Figure, Fold, HardwareGroup, RecordingInfo, ReportModel, RunModel, RunSummary, Source, StallModel, Tone,
+    Warning,
 };
-use crate::{AnalyzeError, Facts, Judgement, RunFacts, Selection, Unit, View, tables, views};
+use crate::{
+    AnalyzeError, Facts, Judgement, RunFacts, Selection, TracedFacts, Unit, View, ViewData, tables, traced, views,
+};
 use quantity::histogram::Histogram;
 use quantity::text::{format_bytes, format_wall};
 use recording::Reader;
@@ -13,6 +16,8 @@ use serde_json::Value;
 
 /// Version of the model's shape.
 const SCHEMA: &str = "iodyno.report/1";
+/// Most devices of a trace with a map of their addresses in the report.
+const MAPS: usize = 4;
 
 /// The report of a recording.
 ///
@@ -24,6 +29,7 @@ pub fn report_model(reader: &Reader) -> Result<ReportModel, AnalyzeError> {
     let shown = |view: &&View| view.id == "recording.objectives" || view.id.starts_with("sweep.");
     let mut overview: Vec<&View> = views().iter().filter(|view| !view.is_of_a_run()).filter(shown).collect();
     overview.sort_by_key(|view| !view.id.starts_with("recording."));
+    let traced = TracedFacts::read(reader)?;
     let title = match facts.manifest.sources.first() {
         Some((name, _)) => name.rsplit('/').next().unwrap_or(name).to_string(),
         None => facts.manifest.id.clone(),
@@ -31,14 +37,45 @@ pub fn report_model(reader: &Reader) -> Result<ReportModel, AnalyzeError> {
     Ok(ReportModel {
         schema: SCHEMA.to_string(),
         title,
-        sentence: sentence(&facts, &runs),
-        figures: headline(&facts, &runs).into_iter().chain(objectives_figure(&facts)).collect(),
+        // A trace beside runs is about their I/O; alone it is what the recording is about.
+        sentence: match &traced {
+            Some(traced) if runs.is_empty() => traced::sentence(traced),
+            _ => sentence(&facts, &runs),
+        },
+        figures: match &traced {
+            Some(traced) if runs.is_empty() => traced::figures(traced),
+            _ => headline(&facts, &runs).into_iter().chain(objectives_figure(&facts)).collect(),
+        },
         recording: recording_info(&facts),
-        warnings: warnings::warnings(&facts, &runs),
-        overview: overview.into_iter().filter_map(|view| view.draw(&facts, None)).collect(),
+        warnings: warnings::warnings(&facts, &runs)
+            .into_iter()
+            .chain(traced.as_ref().and_then(TracedFacts::sampling_note).map(|text| Warning {
+                tone: Tone::Info,
+                text,
+                run: None,
+            }))
+            .collect(),
+        overview: overview
+            .into_iter()
+            .filter_map(|view| view.draw(&facts, None))
+            .chain(traced.iter().flat_map(trace_views))
+            .collect(),
         appendix: appendix(&facts),
         runs,
     })
+}
+
+/// The views of a trace; those of one device are there for each of the busiest.
+fn trace_views(traced: &TracedFacts) -> Vec<ViewData> {
+    let mut drawn = Vec::new();
+    for view in views().iter().filter(|view| view.is_of_a_trace()) {
+        if view.id == "trace.addresses" {
+            drawn.extend(traced.device_names().take(MAPS).filter_map(|name| view.draw_trace(traced, Some(name))));
+        } else {
+            drawn.extend(view.draw_trace(traced, None));
+        }
+    }
+    drawn
 }
 
 /// A run in numbers, over its main phase.

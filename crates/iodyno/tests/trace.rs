@@ -296,13 +296,23 @@ fn merged_bios_are_counted_in_the_request_that_took_them() {
 }
 
 /// Makes a file system of `kind` on a device of its own, traces it while `load` runs in it, and gives the rows.
-fn on_file_system(kind: FileSystem, options: &[&str], load: impl FnOnce(&Path)) -> Option<(PathBuf, Vec<Io>)> {
+fn on_file_system(kind: FileSystem, options: &[&str], load: impl Fn(&Path)) -> Option<(PathBuf, Vec<Io>)> {
+    (0..3).find_map(|_| once_on_file_system(kind, options, &load))?
+}
+
+/// `None`: the trace said of itself that ends went missing (docs/trace.md), which the kernel here does at times.
+#[expect(clippy::option_option, reason = "again, skipped, traced")]
+fn once_on_file_system(
+    kind: FileSystem,
+    options: &[&str],
+    load: &impl Fn(&Path),
+) -> Option<Option<(PathBuf, Vec<Io>)>> {
     if !testkit::require_root_or_skip() {
-        return None;
+        return Some(None);
     }
     if !kind.is_available() {
         testkit::lacks(kind.name());
-        return None;
+        return Some(None);
     }
     let device = LoopDevice::new(kind.min_bytes().max(256 << 20)).unwrap();
     kind.make(device.path()).unwrap();
@@ -317,8 +327,11 @@ fn on_file_system(kind: FileSystem, options: &[&str], load: impl FnOnce(&Path)) 
     load(mount.path());
     Command::new("sync").arg("-f").arg(mount.path()).run().unwrap().expect_code(0);
     let (output, rows) = tracing.stop();
+    if output.code == Some(6) && output.stderr.contains("the probe at their end") {
+        return None;
+    }
     output.expect_code(0);
-    Some((mount.path().to_path_buf(), rows))
+    Some(Some((mount.path().to_path_buf(), rows)))
 }
 
 /// Writes `megabytes` of text that compresses to `path` through the page cache, by dd.
@@ -511,6 +524,25 @@ fn btt_blkparse_and_fio_read_what_is_exported() {
     let mean_s: f64 = cells[2].parse().unwrap();
     let ours_s = rows.iter().map(|io| (io.complete_ns - io.queue_ns) as f64).sum::<f64>() / rows.len() as f64 / 1e9;
     assert!((mean_s - ours_s).abs() < 1e-8, "btt's mean of Q2C {mean_s}, ours {ours_s}");
+    // The analysis has btt's figures and fio's counts.
+    let csv = scratch.iodyno(&["export", "rec", "trace.devices", "--csv"]).run().unwrap().expect_code(0).stdout;
+    let cells: Vec<Vec<&str>> = csv.lines().map(|line| line.split(',').collect()).collect();
+    let figure = |name: &str| -> f64 {
+        let at = cells[0].iter().position(|known| *known == name).unwrap_or_else(|| panic!("no {name}: {csv}"));
+        cells[1][at].parse().unwrap()
+    };
+    let theirs = |phase: &str| -> f64 {
+        let line = btt.lines().find(|line| line.starts_with(phase)).unwrap_or_else(|| panic!("{btt}"));
+        line.split_whitespace().nth(2).unwrap().parse().unwrap()
+    };
+    for (name, phase) in [("response_mean", "Q2C"), ("mean_device", "D2C")] {
+        let (ours_s, theirs_s) = (figure(name) / 1e9, theirs(phase));
+        assert!((ours_s - theirs_s).abs() < 2e-8, "{name}: {ours_s} s, btt's {phase}: {theirs_s} s");
+    }
+    let reads = only(&log, |row| row.0 == "read").len();
+    assert_eq!(figure("i_os"), log.len() as f64);
+    assert!((figure("reads") - 100.0 * reads as f64 / log.len() as f64).abs() < 1e-9);
+    assert_eq!(figure("bytes"), log.iter().map(|row| row.2 as f64).sum::<f64>());
     // fio replays the iolog: the same I/Os.
     export("fio-iolog", "t.iolog");
     let tracing = Tracing::start(&scratch, "again", &["-d", &device.name(), "--comm", "fio"]);

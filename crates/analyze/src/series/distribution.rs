@@ -16,7 +16,7 @@ const COARSE: u32 = 2;
 const FINE: u32 = 3;
 
 /// Edges of all buckets of `2^bits` per octave from `low` to `high`.
-fn edges(low: u64, high: u64, bits: u32) -> Vec<u64> {
+pub(crate) fn edges(low: u64, high: u64, bits: u32) -> Vec<u64> {
     let mut edges = vec![low];
     let mut at = low;
     while at < high {
@@ -28,7 +28,7 @@ fn edges(low: u64, high: u64, bits: u32) -> Vec<u64> {
 }
 
 /// Lowest and highest edge of everything that is counted.
-fn extent<'a>(histograms: impl Iterator<Item = &'a Histogram>, bits: u32) -> Option<(u64, u64)> {
+pub(crate) fn extent<'a>(histograms: impl Iterator<Item = &'a Histogram>, bits: u32) -> Option<(u64, u64)> {
     histograms
         .flat_map(|histogram| {
             let coarse = histogram.collapse(bits);

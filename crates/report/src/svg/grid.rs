@@ -17,7 +17,10 @@ pub(crate) fn heat(canvas: &mut Canvas, view: &ViewData, x_edges: &Values, y_edg
     let ends = |edges: &Values| (edges.first().copied().unwrap_or(1.0), edges.last().copied().unwrap_or(10.0));
     let ((left, right), (low, high)) = (ends(x_edges), ends(y_edges));
     let x = x_scale(&view.x, left.min(0.0), right, canvas.plot.w);
-    let y = Scale::logarithmic(low, high, view.y.unit, 6, false);
+    let y = match view.y.scale {
+        analyze::Scale::Log => Scale::logarithmic(low, high, view.y.unit, 6, false),
+        _ => Scale::linear(low, high, view.y.unit, 6, false),
+    };
     let most = counts.range().map_or(1.0, |(_, high)| high).max(1.0);
     let scale = |count: f64| if most > 1.0 { (count + 0.5).ln() / (most + 0.5).ln() } else { 1.0 };
     canvas.axes(&x, &Scale { minor: Vec::new(), ..y.clone() }, "elapsed");

@@ -1,0 +1,191 @@
+//! What depends on the order of I/Os: sequential or random, arrivals, depth, and what went on around the slowest.
+
+use super::rows::Traced;
+use quantity::histogram::Merger;
+use std::cmp::Reverse;
+use std::collections::{BinaryHeap, HashMap};
+
+/// Streams that are followed on each device.
+const STREAMS: usize = 32;
+/// Processes whose last address is remembered; all are forgotten when there are more.
+const PROCESSES: usize = 1 << 16;
+/// The slowest I/Os that are kept.
+const SLOWEST: usize = 100;
+/// Windows in which arrivals are counted, ns.
+pub(super) const WINDOWS_NS: [i64; 3] = [10_000_000, 100_000_000, 1_000_000_000];
+
+/// One device.
+#[derive(Debug, Default)]
+struct Device {
+    /// Where its last I/O with data ended.
+    end: i64,
+    /// Where its streams ended, the last used first.
+    streams: Vec<i64>,
+    /// Completions of those in flight.
+    flying: BinaryHeap<Reverse<i64>>,
+}
+
+/// One of the slowest I/Os.
+#[derive(Clone, Debug)]
+pub(super) struct Slow {
+    pub(super) row: Traced,
+    /// In flight on its device when it was queued.
+    pub(super) depth: usize,
+    /// I/Os of its device that were queued while it was in flight.
+    pub(super) during: u64,
+    /// Their bytes.
+    pub(super) during_bytes: u64,
+    /// Those of them that completed before it.
+    pub(super) overtaken_by: u64,
+    /// Flushes, discards and the like among them.
+    pub(super) during_other: u64,
+}
+
+/// How evenly I/Os arrive, by counts in windows of one length.
+#[derive(Clone, Copy, Debug, Default)]
+pub(super) struct Windows {
+    current: i64,
+    count: f64,
+    /// Windows that are over.
+    pub(super) windows: f64,
+    sum: f64,
+    squares: f64,
+    /// Greatest count.
+    pub(super) peak: f64,
+}
+
+impl Windows {
+    fn add(&mut self, window: i64) {
+        if window > self.current {
+            self.close();
+            // Windows without any.
+            self.windows += (window - self.current - 1) as f64;
+            self.current = window;
+        }
+        self.count += 1.0;
+    }
+
+    pub(super) fn close(&mut self) {
+        self.windows += 1.0;
+        self.sum += self.count;
+        self.squares += self.count * self.count;
+        self.peak = self.peak.max(self.count);
+        self.count = 0.0;
+    }
+
+    /// Mean count of a window.
+    pub(super) fn mean(&self) -> f64 {
+        self.sum / self.windows
+    }
+
+    /// Variance ÷ mean of the counts: 1 for arrivals that know nothing of each other, 0 for a clock's.
+    pub(super) fn dispersion(&self) -> Option<f64> {
+        let mean = self.mean();
+        (self.windows >= 2.0 && mean > 0.0).then(|| (self.squares / self.windows - mean * mean) / mean)
+    }
+}
+
+/// The fold.
+#[derive(Debug, Default)]
+pub(super) struct Order {
+    devices: HashMap<usize, Device>,
+    processes: HashMap<(usize, i32), i64>,
+    /// Time between successive I/Os, all devices together.
+    pub(super) gaps: Merger,
+    /// Sum of the squares of these times, ns².
+    pub(super) gap_squares: f64,
+    last_ns: Option<i64>,
+    first_ns: i64,
+    pub(super) windows: [Windows; 3],
+    slowest: BinaryHeap<Reverse<(u64, u64)>>,
+    slow: HashMap<u64, Slow>,
+    /// Candidates that are still in flight: end, number.
+    watched: Vec<(i64, u64)>,
+    number: u64,
+}
+
+impl Order {
+    /// Adds an I/O. Did it continue a stream, its device's last, its process's last; and how many were in flight?
+    pub(super) fn add(&mut self, row: &Traced) -> ([bool; 3], usize) {
+        self.arrive(row.queue_ns);
+        let device = self.devices.entry(row.dev).or_default();
+        while device.flying.peek().is_some_and(|Reverse(end_ns)| *end_ns <= row.queue_ns) {
+            device.flying.pop();
+        }
+        let depth = device.flying.len();
+        device.flying.push(Reverse(row.complete_ns));
+        let mut sequential = [false; 3];
+        if row.bytes > 0 {
+            sequential[1] = device.end == row.sector;
+            device.end = row.end();
+            match device.streams.iter().position(|end| *end == row.sector) {
+                Some(at) => {
+                    sequential[0] = true;
+                    device.streams[..=at].rotate_right(1);
+                }
+                None if device.streams.len() < STREAMS => device.streams.insert(0, 0),
+                None => device.streams.rotate_right(1),
+            }
+            device.streams[0] = row.end();
+            if self.processes.len() >= PROCESSES {
+                self.processes.clear();
+            }
+            let before = self.processes.insert((row.dev, row.pid), row.end());
+            sequential[2] = before == Some(row.sector);
+        }
+        self.watch(row, depth);
+        (sequential, depth)
+    }
+
+    fn arrive(&mut self, queue_ns: i64) {
+        if let Some(last_ns) = self.last_ns {
+            let gap_ns = u64::try_from(queue_ns - last_ns).unwrap_or(0);
+            self.gaps.record(gap_ns);
+            self.gap_squares += gap_ns as f64 * gap_ns as f64;
+        } else {
+            self.first_ns = queue_ns;
+        }
+        self.last_ns = Some(queue_ns);
+        for (windows, length_ns) in self.windows.iter_mut().zip(WINDOWS_NS) {
+            windows.add((queue_ns - self.first_ns) / length_ns);
+        }
+    }
+
+    fn watch(&mut self, row: &Traced, depth: usize) {
+        self.number += 1;
+        if !self.watched.is_empty() {
+            self.watched.retain(|(end_ns, _)| *end_ns > row.queue_ns);
+            for (end_ns, number) in &self.watched {
+                if let Some(slow) = self.slow.get_mut(number).filter(|slow| slow.row.dev == row.dev) {
+                    slow.during += 1;
+                    slow.during_bytes += u64::try_from(row.bytes).unwrap_or(0);
+                    slow.overtaken_by += u64::from(row.complete_ns < *end_ns);
+                    slow.during_other += u64::from(row.class == 2);
+                }
+            }
+        }
+        let response_ns = row.response_ns();
+        if self.slowest.len() >= SLOWEST && self.slowest.peek().is_some_and(|Reverse((least, _))| response_ns <= *least)
+        {
+            return;
+        }
+        if self.slowest.len() >= SLOWEST
+            && let Some(Reverse((_, number))) = self.slowest.pop()
+        {
+            self.slow.remove(&number);
+            self.watched.retain(|watched| watched.1 != number);
+        }
+        self.slowest.push(Reverse((response_ns, self.number)));
+        self.watched.push((row.complete_ns, self.number));
+        let slow = Slow { row: *row, depth, during: 0, during_bytes: 0, overtaken_by: 0, during_other: 0 };
+        self.slow.insert(self.number, slow);
+    }
+
+    /// The slowest, slowest first; ends the counting.
+    pub(super) fn finish(&mut self) -> Vec<Slow> {
+        self.windows.iter_mut().for_each(Windows::close);
+        let mut slow: Vec<Slow> = std::mem::take(&mut self.slow).into_values().collect();
+        slow.sort_by_key(|slow| (Reverse(slow.row.response_ns()), slow.row.queue_ns));
+        slow
+    }
+}

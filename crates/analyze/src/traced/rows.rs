@@ -1,0 +1,146 @@
+//! The rows of the table `io` in the order of queueing, a few batches of them in memory.
+
+use crate::AnalyzeError;
+use crate::facts::{Columns, Names};
+use arrow_array::cast::AsArray;
+use arrow_array::types::Int32Type;
+use arrow_array::{Array, RecordBatch};
+use recording::Reader;
+use std::sync::mpsc::sync_channel;
+
+/// Batches that may wait between reading and folding.
+const WAITING: usize = 8;
+/// Rows that are sorted at a time. A row that began before so many later completions comes out of order.
+const BLOCK: usize = 32 * 1024;
+
+/// One I/O, with numbers for names.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Traced {
+    pub(super) queue_ns: i64,
+    /// `None`: never given to the driver by itself.
+    pub(super) issue_ns: Option<i64>,
+    pub(super) complete_ns: i64,
+    pub(super) sector: i64,
+    pub(super) bytes: i64,
+    pub(super) dev: usize,
+    pub(super) op: usize,
+    /// 0 read, 1 write, 2 anything else.
+    pub(super) class: usize,
+    pub(super) flags: usize,
+    /// Name of the owner of write-back, or of the issuer.
+    pub(super) process: usize,
+    pub(super) pid: i32,
+    pub(super) cgroup: usize,
+    pub(super) file: usize,
+    pub(super) failed: bool,
+}
+
+impl Traced {
+    pub(super) fn response_ns(&self) -> u64 {
+        span(self.queue_ns, self.complete_ns)
+    }
+
+    /// Queue to issue: waiting for a free request, in the scheduler.
+    pub(super) fn wait_ns(&self) -> Option<u64> {
+        self.issue_ns.map(|issue_ns| span(self.queue_ns, issue_ns))
+    }
+
+    /// Issue to completion: the device.
+    pub(super) fn device_ns(&self) -> Option<u64> {
+        self.issue_ns.map(|issue_ns| span(issue_ns, self.complete_ns))
+    }
+
+    /// The sector after its last.
+    pub(super) fn end(&self) -> i64 {
+        self.sector + self.bytes / 512
+    }
+}
+
+fn span(from_ns: i64, to_ns: i64) -> u64 {
+    u64::try_from(to_ns - from_ns).unwrap_or(0)
+}
+
+/// Gives every row to `take`, in the order of queueing; returns the names that their numbers stand for.
+pub(super) fn each(reader: &Reader, mut take: impl FnMut(&Traced, &Names)) -> Result<Names, AnalyzeError> {
+    let mut names = Names::default();
+    let mut waiting: Vec<Traced> = Vec::with_capacity(2 * BLOCK);
+    let batches = reader.batches("io")?;
+    std::thread::scope(|scope| {
+        let (sender, receiver) = sync_channel(WAITING);
+        // Decoding costs as much as folding.
+        scope.spawn(move || {
+            for batch in batches {
+                if sender.send(batch).is_err() {
+                    return;
+                }
+            }
+        });
+        for batch in receiver {
+            append(&batch?, &mut names, &mut waiting)?;
+            if waiting.len() >= 2 * BLOCK {
+                waiting.sort_by_key(|row| row.queue_ns);
+                waiting[..BLOCK].iter().for_each(|row| take(row, &names));
+                waiting.drain(..BLOCK);
+            }
+        }
+        Ok::<(), AnalyzeError>(())
+    })?;
+    waiting.sort_by_key(|row| row.queue_ns);
+    waiting.iter().for_each(|row| take(row, &names));
+    Ok(names)
+}
+
+fn append(batch: &RecordBatch, names: &mut Names, rows: &mut Vec<Traced>) -> Result<(), AnalyzeError> {
+    let columns = Columns { table: "io", batch };
+    let (queue, issue, complete) =
+        (columns.longs("queue_ns")?, columns.longs("issue_ns")?, columns.longs("complete_ns")?);
+    let (sector, bytes, pid) = (columns.longs("sector")?, columns.longs("bytes")?, columns.ints("pid")?);
+    let error = columns.ints("error")?;
+    let mut label = |column: &'static str| labels(batch, column, names);
+    let (dev, op, flags) = (label("dev")?, label("op")?, label("flags")?);
+    let (comm, owner) = (label("comm")?, label("owner_comm")?);
+    let (cgroup, file) = (label("cgroup")?, label("file")?);
+    let (nobody, read, write) = (names.number(""), names.number("read"), names.number("write"));
+    for row in 0..batch.num_rows() {
+        let op = op[row];
+        rows.push(Traced {
+            queue_ns: queue.value(row),
+            issue_ns: issue.is_valid(row).then(|| issue.value(row)),
+            complete_ns: complete.value(row),
+            sector: sector.value(row),
+            bytes: bytes.value(row),
+            dev: dev[row],
+            op,
+            class: if op == read {
+                0
+            } else if op == write {
+                1
+            } else {
+                2
+            },
+            flags: flags[row],
+            process: if owner[row] == nobody { comm[row] } else { owner[row] },
+            pid: if pid.is_valid(row) { pid.value(row) } else { -1 },
+            cgroup: cgroup[row],
+            file: file[row],
+            failed: error.is_valid(row),
+        });
+    }
+    Ok(())
+}
+
+/// Numbers of the names in a column, a missing one as that of the empty name.
+fn labels(batch: &RecordBatch, column: &'static str, names: &mut Names) -> Result<Vec<usize>, AnalyzeError> {
+    let wrong = || AnalyzeError::Column { table: "io", column, expected: "text" };
+    let array = batch.column_by_name(column).ok_or_else(wrong)?;
+    // Others may have written it as plain text.
+    let Some(labels) = array.as_dictionary_opt::<Int32Type>() else {
+        return Columns { table: "io", batch }.texts(column, names);
+    };
+    let texts = labels.values().as_string_opt::<i32>().ok_or_else(wrong)?;
+    let numbers: Vec<usize> = texts.iter().map(|text| names.number(text.unwrap_or(""))).collect();
+    let nobody = names.number("");
+    Ok((0..labels.len())
+        .map(|row| labels.key(row).and_then(|key| numbers.get(key).copied()).unwrap_or(nobody))
+        .collect())
+}
