@@ -16,7 +16,7 @@ mod sniff;
 mod vdbench;
 
 pub use diagnostic::{Diagnostic, Severity, render};
-pub use fio::catalogue::{Effect, FioOption, OPTIONS as FIO_OPTIONS, Task};
+pub use fio::catalogue::{Effect, FioOption, OPTIONS as FIO_OPTIONS, Task, options_markdown as fio_options_markdown};
 pub use fio::{JobSource, flags_text, print_fio, read_fio};
 pub use loader::{Disk, FILE_BYTES_MAX, LoadError, Loader, Memory};
 pub use printed::Printed;

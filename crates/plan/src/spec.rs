@@ -603,7 +603,7 @@ pub struct Content {
     pub dedup: Option<Dedup>,
     /// A file, or a directory of files, whose bytes are written.
     pub pattern: Option<PathBuf>,
-    /// These bytes are written, over and over; empty: not.
+    /// These bytes are written, over and over, from the start of every transfer; empty: not.
     pub literal: Vec<u8>,
     /// Seed of the data.
     pub seed: u64,

@@ -335,6 +335,47 @@ pub(super) const ABSENT: &[&str] = &[
     "fdp", "fdp_pli", "uring_cmd",
 ];
 
+/// docs/fio-options.md: every option by task.
+pub fn options_markdown() -> String {
+    use std::fmt::Write as _;
+    let mut out = String::from(
+        "# fio's options\n\nGenerated from the list by which job files and flags are read (`make docs`); what they mean is in [fio](fio.md).\n\
+         A flag has the option's name with `-` or `_`: `rate_iops=2000` is `--rate-iops 2000`.\n",
+    );
+    for task in Task::ALL {
+        let name = format!("{task:?}");
+        let _ = write!(out, "\n## {name}\n\n| option | value | for example | meaning |\n| --- | --- | --- | --- |\n");
+        for option in OPTIONS.iter().filter(|option| option.task == task) {
+            let names: Vec<String> = std::iter::once(option.name)
+                .chain(option.aliases.iter().copied())
+                .map(|name| format!("`{name}`"))
+                .collect();
+            let value =
+                if option.value.is_empty() { "0, 1 or nothing".to_string() } else { format!("`{}`", option.value) };
+            let meaning = match option.effect {
+                Effect::Plan => option.help.to_string(),
+                Effect::Note(_) if option.name == "name" => "The name of the job".to_string(),
+                Effect::Note(why) => format!("*No effect:* {why}"),
+                Effect::Refused(why) => format!("**Refused:** {why}"),
+                Effect::NotBuilt(why) => format!("**Not yet:** {why}"),
+            };
+            let row = format!("| {} | {value} | `{}={}` | {meaning} |", names.join(", "), option.name, option.example);
+            let _ = writeln!(
+                out,
+                "{}",
+                row.replace("0|1", "0\\|1").replace("SIZE|N%", "SIZE\\|N%").replace("1024|1000", "1024\\|1000")
+            );
+        }
+    }
+    let absent: Vec<String> = ABSENT.iter().map(|name| format!("`{name}`")).collect();
+    let _ = write!(
+        out,
+        "\n## Not here\n\nThese would change the load and are an error with their place: {}.\n",
+        absent.join(", ")
+    );
+    out
+}
+
 /// An option by any of its names.
 pub(crate) fn find(name: &str) -> Option<&'static FioOption> {
     OPTIONS.iter().find(|option| option.name == name || option.aliases.contains(&name))

@@ -49,6 +49,8 @@ pub struct Content {
     /// Leading bytes of each unit that are not zero.
     kept: usize,
     pattern: Vec<u8>,
+    /// The pattern begins anew with every transfer, not at the start of the target.
+    anew: bool,
     copies: Option<Copies>,
     /// The block that was last asked for, with its seed.
     block: (u64, u64),
@@ -81,13 +83,21 @@ impl Content {
             (1..=UNIT_SECTORS).rev().find(|sectors| copies.unit_sectors.is_multiple_of(*sectors)).unwrap_or(1)
         });
         let kept = kept_bytes(ratio, unit_sectors);
-        Ok(Self { seed: volume.seed, unit_sectors, kept, pattern: pattern.to_vec(), copies, block: (u64::MAX, 0) })
+        Ok(Self {
+            seed: volume.seed,
+            unit_sectors,
+            kept,
+            pattern: pattern.to_vec(),
+            anew: !content.literal.is_empty(),
+            copies,
+            block: (u64::MAX, 0),
+        })
     }
 
     /// Fills `buf` with what belongs at `offset` of the target.
     pub fn fill(&mut self, buf: &mut [u8], offset: u64) {
         if !self.pattern.is_empty() {
-            return self.repeat_pattern(buf, offset);
+            return self.repeat_pattern(buf, if self.anew { 0 } else { offset });
         }
         let mut number = offset / SECTOR_BYTES as u64;
         let skip = usize::try_from(offset % SECTOR_BYTES as u64).unwrap_or(0);
