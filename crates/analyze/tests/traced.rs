@@ -11,10 +11,10 @@ fn io(ms: i64, sector: i64) -> Io {
     Io {
         queue_ns,
         issue_ns: Some(queue_ns + 10_000),
-        complete_ns: queue_ns + 100_000,
+        complete_ns: Some(queue_ns + 100_000),
         dev: Label::from("sda"),
         op: Label::from("write"),
-        flags: Label::from("sync+direct"),
+        flags: Some(Label::from("sync+direct")),
         sector,
         bytes: 4096,
         pid: Some(7),
@@ -26,8 +26,8 @@ fn io(ms: i64, sector: i64) -> Io {
         owner_pid: None,
         owner_comm: None,
         error: None,
-        bios: 1,
-        requeues: 0,
+        bios: Some(1),
+        requeues: Some(0),
     }
 }
 
@@ -138,7 +138,7 @@ fn a_block_used_every_tenth_time_is_seen_as_such() {
 fn the_slowest_tell_what_went_on_around_them() {
     let mut rows: Vec<Io> = (0..2000).map(|at| io(at, 8 * at)).collect();
     // One that takes 50.5 ms: 50 others are queued meanwhile and done before it, one of them a flush.
-    rows[1000].complete_ns = rows[1000].queue_ns + 50_500_000;
+    rows[1000].complete_ns = Some(rows[1000].queue_ns + 50_500_000);
     rows[1010] = Io { op: Label::from("flush"), bytes: 0, sector: 0, ..io(1010, 0) };
     // On another device nothing of this matters.
     rows.push(Io { dev: Label::from("sdb"), ..io(1020, 5) });

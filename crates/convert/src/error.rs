@@ -30,6 +30,16 @@ pub enum ConvertError {
         /// What is wrong and what was expected.
         what: String,
     },
+    /// A binary file is not what it should be.
+    #[error("{path}: the record at byte {offset}: {what}")]
+    MalformedRecord {
+        /// File.
+        path: PathBuf,
+        /// Where the record begins (of a compressed file, in what is compressed).
+        offset: u64,
+        /// What is wrong and what was expected.
+        what: String,
+    },
     /// Nobody knows this content.
     #[error("{path} is none of the formats that can be imported ({known}); --format NAME forces one")]
     Unknown {
@@ -55,7 +65,10 @@ impl ConvertError {
         match self {
             Self::Recording(error) => error.is_parameter(),
             Self::Io { action, .. } => *action == "read",
-            Self::Malformed { .. } | Self::Unknown { .. } | Self::UnknownFormat { .. } => true,
+            Self::Malformed { .. }
+            | Self::MalformedRecord { .. }
+            | Self::Unknown { .. }
+            | Self::UnknownFormat { .. } => true,
         }
     }
 

@@ -4,6 +4,7 @@
 //! (theirs are service times), and where a tool kept only means there are no percentiles.
 
 mod fio;
+mod traces;
 mod vdbench;
 
 use crate::ConvertError;
@@ -20,11 +21,11 @@ const KEPT_SOURCE: usize = 256 << 10;
 
 /// A format that can be imported.
 #[derive(Debug)]
-pub struct Format {
+struct Format {
     /// Name for `--format`.
-    pub name: &'static str,
+    name: &'static str,
     /// What it is.
-    pub help: &'static str,
+    help: &'static str,
     /// File to read in a directory of results; `None`: only files.
     file: Option<&'static str>,
     /// Does the beginning of a file look like it?
@@ -33,8 +34,8 @@ pub struct Format {
     read: fn(&Path, &str) -> Result<Results, ConvertError>,
 }
 
-/// All formats, in the order in which they are tried.
-pub const FORMATS: [Format; 2] = [
+/// All formats of results, in the order in which they are tried.
+const FORMATS: [Format; 2] = [
     Format {
         name: "vdbench",
         help: "a Vdbench output folder, or its flatfile.html (with histogram.html beside it, percentiles)",
@@ -77,20 +78,33 @@ struct Results {
     notes: Vec<String>,
 }
 
-fn names() -> String {
-    FORMATS.iter().map(|format| format.name).collect::<Vec<&str>>().join(", ")
+/// Name (for `--format`) and meaning of everything that can be imported.
+pub fn formats() -> impl Iterator<Item = (&'static str, &'static str)> {
+    let traces = traces::FORMATS.iter().map(|format| (format.name, format.help));
+    FORMATS.iter().map(|format| (format.name, format.help)).chain(traces)
 }
 
-/// Reads the results at `path` (a file, or a folder of results) into a new recording in `directory`.
+fn names() -> String {
+    formats().map(|(name, _)| name).collect::<Vec<&str>>().join(", ")
+}
+
+/// Reads the results or the trace at `path` (a file, or a folder of them) into a new recording in `directory`.
 ///
 /// # Errors
-/// Nobody knows the content, it is damaged (file and line are named), or the recording cannot be written.
+/// Nobody knows the content, it is damaged (file and line are named; nothing is left in `directory` then), or the
+/// recording cannot be written.
 pub fn import(
     path: &Path,
     directory: &Path,
     format: Option<&str>,
     command_line: &[String],
 ) -> Result<Imported, ConvertError> {
+    let has_results = FORMATS.iter().filter_map(|format| format.file).any(|file| path.join(file).exists());
+    if !(format.is_none() && has_results)
+        && let Some(trace) = traces::recognise(path, format)?
+    {
+        return traces::import(trace, directory, command_line);
+    }
     let format = match format {
         Some(name) => Some(
             FORMATS
@@ -133,14 +147,10 @@ fn write(
     directory: &Path,
     command_line: &[String],
 ) -> Result<Imported, ConvertError> {
-    let mut manifest = Manifest::new(command_line);
+    let mut manifest = imported_manifest(command_line);
     let end = results.intervals.iter().map(|row| row.t_ns).max().unwrap_or(0);
-    manifest.host = "imported".to_string();
-    manifest.kernel = String::new();
-    manifest.started_t_ns = 0;
     manifest.started_wall_ns = results.started_wall_ns;
     manifest.clock_anchors = vec![ClockAnchor { t_ns: 0, wall_ns: results.started_wall_ns }];
-    manifest.exit = Some("imported".to_string());
     if text.len() <= KEPT_SOURCE {
         manifest.sources.push((file.display().to_string(), text.to_string()));
     }
@@ -148,18 +158,8 @@ fn write(
         "imported".to_string(),
         json!({"format": format.name, "program": results.program, "path": file.display().to_string(), "notes": results.notes}),
     );
-    let event = |severity: &str, kind: &str, message: String| Event {
-        t_ns: end,
-        t_s: seconds(end),
-        severity: severity.to_string(),
-        kind: kind.to_string(),
-        run: None,
-        target: None,
-        message,
-        count: 1,
-    };
-    let mut events = vec![event("info", "imported", format!("imported from {} ({})", file.display(), results.program))];
-    events.extend(results.notes.iter().map(|note| event("warning", "import", note.clone())));
+    let first = format!("imported from {} ({})", file.display(), results.program);
+    let events = events(end, first, &results.notes);
     let mut writer = Writer::create(directory, manifest)?;
     for batch in [
         Batch::from_rows(&results.phases)?,
@@ -173,6 +173,33 @@ fn write(
     writer.commit()?;
     let directory = writer.seal_past()?;
     Ok(Imported { directory, format: format.name, notes: results.notes })
+}
+
+/// The manifest of what happened elsewhere, at another time.
+fn imported_manifest(command_line: &[String]) -> Manifest {
+    let mut manifest = Manifest::new(command_line);
+    manifest.host = "imported".to_string();
+    manifest.kernel = String::new();
+    (manifest.started_t_ns, manifest.started_wall_ns) = (0, 0);
+    manifest.clock_anchors = vec![ClockAnchor { t_ns: 0, wall_ns: 0 }];
+    manifest.exit = Some("imported".to_string());
+    manifest
+}
+
+/// Where it came from, and what was not taken over.
+fn events(t_ns: i64, first: String, notes: &[String]) -> Vec<Event> {
+    let event = |severity: &str, kind: &str, message: String| Event {
+        t_ns,
+        t_s: seconds(t_ns),
+        severity: severity.to_string(),
+        kind: kind.to_string(),
+        run: None,
+        target: None,
+        message,
+        count: 1,
+    };
+    let notes = notes.iter().map(|note| event("warning", "import", note.clone()));
+    std::iter::once(event("info", "imported", first)).chain(notes).collect()
 }
 
 /// Seconds of ns.

@@ -39,7 +39,7 @@ pub(crate) enum Command {
     Chart(ChartArgs),
     /// Write a table of a recording as CSV, JSON or Parquet, percentiles worked out.
     Export(ExportArgs),
-    /// Read another tool's results (Vdbench, fio) into a recording.
+    /// Read another tool's results (Vdbench, fio) or trace (blktrace, fio, MSR, …) into a recording.
     Import(ImportArgs),
     /// Show counters of this machine interval by interval: net, disk, cpu, mem, tcp, udp, pressure, system, proc.
     Stat(Box<StatArgs>),
@@ -516,15 +516,19 @@ pub(crate) struct QueryArgs {
 #[command(after_help = "Examples:\n  \
       iodyno import output/ -o old-monday             a Vdbench output folder\n  \
       iodyno import fio.json -o fio-monday            fio's --output-format=json or json+\n  \
+      iodyno import nvme0n1.blktrace.0 -o prod        a trace: blktrace's files of all CPUs\n  \
+      iodyno import msr/ -o msr                       a folder of MSR's prxy_0.csv.gz …: one trace\n  \
       iodyno report old-monday\n\n\
+    Results: vdbench, fio. Traces (rows of the table io): blktrace, blkparse, fio-iolog, fio-iolog-waits, vdbench-flat, msr, alibaba, tencent,\n\
+    systor17, fiu; larger than memory, and compressed with gzip as well.\n\n\
     What the other tool did not keep stays absent; what that is, is said at the end and in the report (docs/import.md).")]
 pub(crate) struct ImportArgs {
-    /// A file, or a folder of results.
+    /// A file, or a folder of results or of the files of one trace.
     pub(crate) input: PathBuf,
     /// Directory of the recording; it must not exist.
     #[arg(short, long, value_name = "DIR")]
     pub(crate) output: PathBuf,
-    /// Read it as this format instead of looking at the content: vdbench or fio.
+    /// Read it as this format instead of looking at the content.
     #[arg(long, value_name = "NAME")]
     pub(crate) format: Option<String>,
 }

@@ -493,25 +493,25 @@ tables! {
         write_bytes: Option<i64>, "bytes", Counter;
     }
 
-    /// One block I/O of a traced device, in the order of completion.
-    Io = "io" from "the tracer (block tracepoints)" since 1 {
-        /// The bio was handed to the block layer.
+    /// One block I/O of a traced device, in the order of completion (where that is not known, of queueing).
+    Io = "io" from "the tracer (block tracepoints), or an import (docs/import.md), which has what its format tells" since 1 {
+        /// The bio was handed to the block layer; in imports the first time that is known.
         queue_ns: i64, "ns", Time;
         /// The driver got the request (of a flush: the flush that served it); null when that did not happen.
         issue_ns: Option<i64>, "ns", Time;
-        /// It was completed: the row's time.
-        complete_ns: i64, "ns", Time;
-        /// Kernel name of the whole device.
+        /// It was completed; null only in imports.
+        complete_ns: Option<i64>, "ns", Time;
+        /// Kernel name of the whole device; of imports, what their format calls it.
         dev: Label, "", Name;
-        /// `read`, `write`, `flush`, `discard`, `write_zeroes`, `zone_append`, ….
+        /// `read`, `write`, `flush`, `discard`, `write_zeroes`, `zone_append`, …; `unknown` in imports that do not tell.
         op: Label, "", Name;
-        /// What it was marked with: `sync`, `meta`, `fua`, `preflush`, `readahead`, `background`, `split`, `direct` (a program's own memory), `device` (page cache of the device: metadata), with `+` between.
-        flags: Label, "", Name;
+        /// What it was marked with: `sync`, `meta`, `fua`, `preflush`, `readahead`, `background`, `split`, `direct` (a program's own memory), `device` (page cache of the device: metadata), with `+` between; null in imports that do not tell.
+        flags: Option<Label>, "", Name;
         /// First sector of the whole device, 512 B each.
         sector: i64, "sectors", Gauge;
         /// Size.
         bytes: i64, "bytes", Gauge;
-        /// Process that issued it; null when its name was lost.
+        /// Process that issued it; null when its name was lost, or not told.
         pid: Option<i32>, "", Gauge;
         /// Its thread.
         tid: Option<i32>, "", Gauge;
@@ -529,10 +529,10 @@ tables! {
         owner_comm: Option<Label>, "", Name;
         /// Error number (errno); null when it succeeded.
         error: Option<i32>, "", Gauge;
-        /// Bios in the request: more than one after merges; 255 stands for more.
-        bios: i32, "", Gauge;
-        /// How often the driver gave it back.
-        requeues: i32, "", Gauge;
+        /// Bios in the request: more than one after merges; 255 stands for more. Null in imports that do not tell.
+        bios: Option<i32>, "", Gauge;
+        /// How often the driver gave it back; null in imports that do not tell.
+        requeues: Option<i32>, "", Gauge;
     }
 
     /// What a trace saw, lost and cost in one interval.

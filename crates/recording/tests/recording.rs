@@ -397,10 +397,10 @@ fn io(n: i64) -> Io {
     Io {
         queue_ns: n * 1000,
         issue_ns: (n % 5 > 0).then_some(n * 1000 + 10),
-        complete_ns: n * 1000 + 500,
+        complete_ns: Some(n * 1000 + 500),
         dev: "loop0".into(),
         op: if n % 2 == 0 { "read" } else { "write" }.into(),
-        flags: "".into(),
+        flags: Some("".into()),
         sector: n * 8 % 977,
         bytes: 4096,
         pid: Some(7),
@@ -412,8 +412,8 @@ fn io(n: i64) -> Io {
         owner_pid: None,
         owner_comm: None,
         error: None,
-        bios: 1,
-        requeues: 0,
+        bios: Some(1),
+        requeues: Some(0),
     }
 }
 
@@ -437,4 +437,5 @@ fn names_that_repeat_come_back_from_journal_and_parquet() {
     check("all", |io| io.file = Some("/x".into()));
     check("none", |io| io.file = None);
     check("bare", |io| (io.comm, io.file, io.pid, io.issue_ns) = (None, None, None, None));
+    check("imported", |io| (io.complete_ns, io.flags, io.bios, io.requeues) = (None, None, None, None));
 }

@@ -50,14 +50,15 @@ pub fn write(reader: &Reader, format: Format, out: &mut dyn Write) -> Result<u64
     let (mut number, mut newest_ns) = (0_u64, i64::MIN);
     for batch in reader.batches(Io::TABLE.name)? {
         for io in Io::from_batch(&batch?)? {
-            newest_ns = newest_ns.max(io.complete_ns);
-            let mut steps = 2;
-            waiting.push(Reverse((io.queue_ns, number, Step::Queue)));
-            if let Some(issue_ns) = io.issue_ns {
-                steps = 3;
-                waiting.push(Reverse((issue_ns, number, Step::Issue)));
+            newest_ns = newest_ns.max(last_ns(&io));
+            let times =
+                [(Some(io.queue_ns), Step::Queue), (io.issue_ns, Step::Issue), (io.complete_ns, Step::Complete)];
+            let mut steps = 0;
+            for (t_ns, step) in times {
+                let Some(t_ns) = t_ns else { continue };
+                steps += 1;
+                waiting.push(Reverse((t_ns, number, step)));
             }
-            waiting.push(Reverse((io.complete_ns, number, Step::Complete)));
             open.insert(number, (io, steps));
             number += 1;
             while waiting.peek().is_some_and(|Reverse((t_ns, ..))| *t_ns < newest_ns.saturating_sub(span_ns)) {
@@ -72,6 +73,11 @@ pub fn write(reader: &Reader, format: Format, out: &mut dyn Write) -> Result<u64
     Ok(number)
 }
 
+/// The last time that is known of it.
+fn last_ns(io: &Io) -> i64 {
+    io.complete_ns.or(io.issue_ns).unwrap_or(io.queue_ns)
+}
+
 fn failed(source: io::Error) -> TraceError {
     TraceError::Recording(recording::RecordingError::Face { face: "the export", source })
 }
@@ -81,7 +87,7 @@ fn survey(reader: &Reader) -> Result<(i64, i64, u64), TraceError> {
     let (mut span_ns, mut first_ns, mut newest_ns, mut rows) = (0, i64::MAX, i64::MIN, 0);
     for batch in reader.batches(Io::TABLE.name)? {
         for io in Io::from_batch(&batch?)? {
-            newest_ns = newest_ns.max(io.complete_ns);
+            newest_ns = newest_ns.max(last_ns(&io));
             span_ns = span_ns.max(newest_ns.saturating_sub(io.queue_ns));
             first_ns = first_ns.min(io.queue_ns);
             rows += 1;
@@ -278,7 +284,7 @@ impl Formatter<'_> {
 const NOTIFY: u32 = 1 << 10;
 
 fn has(io: &Io, flag: &str) -> bool {
-    io.flags.split('+').any(|one| one == flag)
+    io.flags.as_deref().is_some_and(|flags| flags.split('+').any(|one| one == flag))
 }
 
 /// blktrace's categories (include/uapi/linux/blktrace_api.h) of an I/O, without that of the step.
@@ -289,7 +295,7 @@ fn categories(io: &Io) -> u32 {
         "discard" | "secure_erase" => 1 << 13 | 1 << 1,
         _ => 1 << 1,
     };
-    [("sync", 1 << 3), ("readahead", 1 << 11), ("meta", 1 << 12), ("fua", 1 << 15)]
+    [("preflush", 1 << 2), ("sync", 1 << 3), ("readahead", 1 << 11), ("meta", 1 << 12), ("fua", 1 << 15)]
         .iter()
         .filter(|(flag, _)| has(io, flag))
         .fold(direction, |all, (_, bit)| all | bit)

@@ -21,6 +21,8 @@ pub(super) struct Total {
     /// I/Os with data, and those of them that continued a stream.
     pub(super) with_data: u64,
     pub(super) sequential: u64,
+    /// I/Os whose completion is known, and the sum of their response times.
+    pub(super) timed: u64,
     pub(super) response_ns: f64,
     pub(super) wait_ns: f64,
     pub(super) device_ns: f64,
@@ -53,16 +55,18 @@ impl Total {
             self.with_data += 1;
             self.sequential += u64::from(sequential);
         }
-        let response_ns = row.response_ns();
-        self.response_ns += response_ns as f64;
-        self.longest_ns = self.longest_ns.max(response_ns);
+        if let Some(response_ns) = row.response_ns() {
+            self.timed += 1;
+            self.response_ns += response_ns as f64;
+            self.longest_ns = self.longest_ns.max(response_ns);
+            if let Some(response) = &mut self.response {
+                response.record(response_ns);
+            }
+        }
         if let Some((wait_ns, device_ns)) = row.wait_ns().zip(row.device_ns()) {
             self.issued += 1;
             self.wait_ns += wait_ns as f64;
             self.device_ns += device_ns as f64;
-        }
-        if let Some(response) = &mut self.response {
-            response.record(response_ns);
         }
     }
 }

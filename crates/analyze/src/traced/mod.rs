@@ -40,7 +40,9 @@ pub struct TracedFacts {
     times: Vec<Times>,
     /// By name of the device, busiest first.
     addresses: Vec<(String, Addresses)>,
-    /// Response times by class.
+    /// I/Os by class.
+    ios: [u64; 3],
+    /// Response times by class, of those whose completion is known.
     response: [Histogram; 3],
     wait: Histogram,
     device: Histogram,
@@ -73,6 +75,7 @@ struct Fold {
     timeline: Timeline,
     order: Order,
     reuse: reuse::Reuse,
+    ios: [u64; 3],
     response: [Merger; 3],
     wait: Merger,
     device: Merger,
@@ -92,6 +95,7 @@ impl Fold {
             timeline: Timeline::new(origin_ns),
             order: Order::default(),
             reuse: reuse::Reuse::default(),
+            ios: [0; 3],
             response: [fine(), fine(), fine()],
             wait: fine(),
             device: fine(),
@@ -110,12 +114,15 @@ impl Fold {
         let stream = sequential[0];
         self.timeline.add(row, sequential);
         self.reuse.add(row);
-        self.response[row.class].record(row.response_ns());
+        self.ios[row.class] += 1;
+        if let Some(response_ns) = row.response_ns() {
+            self.response[row.class].record(response_ns);
+            self.depth.record(depth as u64);
+        }
         if let Some((wait_ns, device_ns)) = row.wait_ns().zip(row.device_ns()) {
             self.wait.record(wait_ns);
             self.device.record(device_ns);
         }
-        self.depth.record(depth as u64);
         self.devices.add(row.dev, row, stream);
         self.processes.add(row.process, row, stream);
         self.files.add(row.file, row, stream);
@@ -176,6 +183,7 @@ impl TracedFacts {
             times: fold.timeline.times(),
             bins: fold.timeline.bins,
             addresses,
+            ios: fold.ios,
             response: fold.response.map(|mut merger| merger.take()),
             wait: fold.wait.take(),
             device: fold.device.take(),
@@ -212,7 +220,12 @@ impl TracedFacts {
 
     /// I/Os by class.
     fn ios(&self) -> [u64; 3] {
-        [0, 1, 2].map(|class| self.response[class].count())
+        self.ios
+    }
+
+    /// Is the completion of any I/O known?
+    fn has_times(&self) -> bool {
+        self.response.iter().any(|response| response.count() > 0)
     }
 
     /// All response times.

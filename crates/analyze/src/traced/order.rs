@@ -113,7 +113,7 @@ impl Order {
             device.flying.pop();
         }
         let depth = device.flying.len();
-        device.flying.push(Reverse(row.complete_ns));
+        device.flying.extend(row.complete_ns.map(Reverse));
         let mut sequential = [false; 3];
         if row.bytes > 0 {
             sequential[1] = device.end == row.sector;
@@ -159,12 +159,12 @@ impl Order {
                 if let Some(slow) = self.slow.get_mut(number).filter(|slow| slow.row.dev == row.dev) {
                     slow.during += 1;
                     slow.during_bytes += u64::try_from(row.bytes).unwrap_or(0);
-                    slow.overtaken_by += u64::from(row.complete_ns < *end_ns);
+                    slow.overtaken_by += u64::from(row.complete_ns.is_some_and(|complete_ns| complete_ns < *end_ns));
                     slow.during_other += u64::from(row.class == 2);
                 }
             }
         }
-        let response_ns = row.response_ns();
+        let Some((response_ns, complete_ns)) = row.response_ns().zip(row.complete_ns) else { return };
         if self.slowest.len() >= SLOWEST && self.slowest.peek().is_some_and(|Reverse((least, _))| response_ns <= *least)
         {
             return;
@@ -176,7 +176,7 @@ impl Order {
             self.watched.retain(|watched| watched.1 != number);
         }
         self.slowest.push(Reverse((response_ns, self.number)));
-        self.watched.push((row.complete_ns, self.number));
+        self.watched.push((complete_ns, self.number));
         let slow = Slow { row: *row, depth, during: 0, during_bytes: 0, overtaken_by: 0, during_other: 0 };
         self.slow.insert(self.number, slow);
     }

@@ -184,6 +184,9 @@ pub(crate) fn percentiles(facts: &TracedFacts, _: Option<&str>) -> Option<Drawin
 }
 
 pub(crate) fn in_flight(facts: &TracedFacts, _: Option<&str>) -> Option<Drawing> {
+    if !facts.has_times() {
+        return None;
+    }
     let lines = vec![
         line("queued or at the device", LineStyle::Total, along(facts, |bin, s| Some(bin.in_flight_ns / s / 1e9))),
         line("at the device", LineStyle::Category2, along(facts, |bin, s| Some(bin.at_device_ns / s / 1e9))),

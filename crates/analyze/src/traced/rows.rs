@@ -19,7 +19,8 @@ pub(super) struct Traced {
     pub(super) queue_ns: i64,
     /// `None`: never given to the driver by itself.
     pub(super) issue_ns: Option<i64>,
-    pub(super) complete_ns: i64,
+    /// `None`: an import did not tell.
+    pub(super) complete_ns: Option<i64>,
     pub(super) sector: i64,
     pub(super) bytes: i64,
     pub(super) dev: usize,
@@ -36,8 +37,14 @@ pub(super) struct Traced {
 }
 
 impl Traced {
-    pub(super) fn response_ns(&self) -> u64 {
-        span(self.queue_ns, self.complete_ns)
+    /// Queue to completion.
+    pub(super) fn response_ns(&self) -> Option<u64> {
+        self.complete_ns.map(|complete_ns| span(self.queue_ns, complete_ns))
+    }
+
+    /// The last time that is known of it.
+    pub(super) fn last_ns(&self) -> i64 {
+        self.complete_ns.or(self.issue_ns).unwrap_or(self.queue_ns)
     }
 
     /// Queue to issue: waiting for a free request, in the scheduler.
@@ -47,7 +54,7 @@ impl Traced {
 
     /// Issue to completion: the device.
     pub(super) fn device_ns(&self) -> Option<u64> {
-        self.issue_ns.map(|issue_ns| span(issue_ns, self.complete_ns))
+        self.issue_ns.zip(self.complete_ns).map(|(issue_ns, complete_ns)| span(issue_ns, complete_ns))
     }
 
     /// The sector after its last.
@@ -106,7 +113,7 @@ fn append(batch: &RecordBatch, names: &mut Names, rows: &mut Vec<Traced>) -> Res
         rows.push(Traced {
             queue_ns: queue.value(row),
             issue_ns: issue.is_valid(row).then(|| issue.value(row)),
-            complete_ns: complete.value(row),
+            complete_ns: complete.is_valid(row).then(|| complete.value(row)),
             sector: sector.value(row),
             bytes: bytes.value(row),
             dev: dev[row],

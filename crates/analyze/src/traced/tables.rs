@@ -48,13 +48,15 @@ fn totals(facts: &Facts, heading: &str, named: &[(String, Total)]) -> Option<Dra
         of("bytes", Unit::Bytes, &|total| Some(total.bytes as f64)),
         of("reads", Unit::Percent, &|total| part(total.reads, total.reads + total.writes)),
         of("sequential", Unit::Percent, &|total| part(total.sequential, total.with_data)),
-        of("mean", Unit::Nanoseconds, &|total| mean(total.response_ns, total.ios())).under("response"),
+        of("mean", Unit::Nanoseconds, &|total| mean(total.response_ns, total.timed)).under("response"),
         fold("p50", |fold| fold.p50),
         fold("p99", |fold| fold.p99),
-        of("max", Unit::Nanoseconds, &|total| Some(total.longest_ns as f64)).under("response"),
+        of("max", Unit::Nanoseconds, &|total| (total.timed > 0).then_some(total.longest_ns as f64)).under("response"),
         of("mean wait", Unit::Nanoseconds, &|total| mean(total.wait_ns, total.issued)),
         of("mean device", Unit::Nanoseconds, &|total| mean(total.device_ns, total.issued)),
-        of("in flight", Unit::Count, &|total| (length_s > 0.0).then(|| total.response_ns / 1e9 / length_s)),
+        of("in flight", Unit::Count, &|total| {
+            (length_s > 0.0 && total.timed > 0).then(|| total.response_ns / 1e9 / length_s)
+        }),
         of("failed", Unit::Operations, &|total| Some(total.failed as f64)),
     ];
     drawn(Table { columns, omitted: named.len() - shown.len() })
@@ -155,7 +157,7 @@ pub(crate) fn slowest(facts: &Facts, _: Option<&str>) -> Option<Drawing> {
     let at = |slow: &super::Slow| format!("{:.6} s", (slow.row.queue_ns - origin_ns) as f64 / 1e9);
     let columns = vec![
         Column::text("queued at", rows.iter().map(|slow| at(&slow.0)).collect()),
-        number("response", Unit::Nanoseconds, &|slow| ns(Some(slow.row.response_ns()))),
+        number("response", Unit::Nanoseconds, &|slow| ns(slow.row.response_ns())),
         number("wait", Unit::Nanoseconds, &|slow| ns(slow.row.wait_ns())),
         number("device", Unit::Nanoseconds, &|slow| ns(slow.row.device_ns())),
         text("on", 0),
@@ -220,7 +222,7 @@ pub(crate) fn figures(facts: &Facts) -> Vec<Figure> {
         figure("Response max", time(response.max), format!("wait {}", time(Fold::of(&facts.wait).max))),
         figure(
             "In flight",
-            Unit::Count.format(per_second(depth / 1e9)),
+            Unit::Count.format(per_second(depth / 1e9).filter(|_| facts.has_times())),
             format!("99 % of I/Os met {} or fewer", Unit::Count.format(facts.depth.percentile(0.99).map(|n| n as f64))),
         ),
         figure("Sequential", percent(stream), format!("{} after the device's last", percent(device))),
@@ -262,13 +264,21 @@ pub(crate) fn sentence(facts: &Facts) -> String {
         .processes
         .first()
         .map_or(String::new(), |(name, total)| format!("; {} by {name}", Unit::Percent.format(part(total.ios(), all))));
+    let times = match (response.p50, response.p99) {
+        (None, None) => "when they were completed is not known".to_string(),
+        (p50, p99) => {
+            format!(
+                "half of them within {}, 99 % within {}",
+                Unit::Nanoseconds.format(p50),
+                Unit::Nanoseconds.format(p99)
+            )
+        }
+    };
     format!(
-        "{} I/Os traced in {} {device}: {}, half of them within {}, 99 % within {}{who}.",
+        "{} I/Os traced in {} {device}: {}, {times}{who}.",
         Unit::Operations.format(Some(all as f64)),
         Unit::Seconds.format(Some(facts.length_s())),
         Unit::OpsPerSecond.format((facts.length_s() > 0.0).then(|| all as f64 / facts.length_s())),
-        Unit::Nanoseconds.format(response.p50),
-        Unit::Nanoseconds.format(response.p99),
     )
 }
 

@@ -12,7 +12,7 @@ pub(super) const PLACES: usize = 64;
 /// Devices with a heat map of addresses of their own.
 const DEVICES: usize = 32;
 
-/// One stretch of time. I/Os belong to the one in which they completed.
+/// One stretch of time. I/Os belong to the one in which they completed (where that is not known, were queued).
 #[derive(Clone, Debug, Default)]
 pub(super) struct Bin {
     /// By class: read, write, other.
@@ -129,12 +129,14 @@ impl Timeline {
 
     /// Adds an I/O; `sequential`: it continued a stream, its device's last, its process's last.
     pub(super) fn add(&mut self, row: &Traced, sequential: [bool; 3]) {
-        let place = self.place(row.complete_ns);
-        self.end_ns = self.end_ns.max(row.complete_ns);
+        let place = self.place(row.last_ns());
+        self.end_ns = self.end_ns.max(row.last_ns());
         let bin = &mut self.bins[place];
         bin.ios[row.class] += 1;
         bin.bytes[row.class] += u64::try_from(row.bytes).unwrap_or(0);
-        bin.response.record(row.response_ns());
+        if let Some(response_ns) = row.response_ns() {
+            bin.response.record(response_ns);
+        }
         if let Some(wait_ns) = row.wait_ns() {
             bin.wait.record(wait_ns);
         }
@@ -147,9 +149,11 @@ impl Timeline {
                 *sum += u64::from(is);
             }
         }
-        self.spend(row.queue_ns, row.complete_ns, |bin| &mut bin.in_flight_ns);
-        if let Some(issue_ns) = row.issue_ns {
-            self.spend(issue_ns, row.complete_ns, |bin| &mut bin.at_device_ns);
+        if let Some(complete_ns) = row.complete_ns {
+            self.spend(row.queue_ns, complete_ns, |bin| &mut bin.in_flight_ns);
+            if let Some(issue_ns) = row.issue_ns {
+                self.spend(issue_ns, complete_ns, |bin| &mut bin.at_device_ns);
+            }
         }
         let known = self.addresses.iter().position(|device| device.0 == row.dev);
         let known = known.or_else(|| {

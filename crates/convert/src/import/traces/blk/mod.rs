@@ -1,0 +1,209 @@
+//! blktrace's events, as its binary records or as blkparse's text, and the I/Os that they are parts of.
+
+mod binary;
+mod pairs;
+mod text;
+
+use super::context::Context;
+use super::source::Lines;
+use super::{Records, Source};
+use crate::ConvertError;
+use binary::Streams;
+use pairs::{Pairs, Seen};
+use recording::Label;
+use recording::rows::Io;
+use std::path::{Path, PathBuf};
+use text::Texts;
+
+/// Events by which it is known what a trace has.
+const LOOKED_AT: usize = 1 << 16;
+
+/// What happened to a bio or a request.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Step {
+    Queue,
+    Issue,
+    Complete,
+    Requeue,
+    /// Says nothing that is needed here.
+    Other,
+}
+
+/// What an I/O is and how it was marked, as blktrace tells it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+struct Marks {
+    /// Name of the operation; `""`: none, as of a flush without data.
+    op: &'static str,
+    sync: bool,
+    meta: bool,
+    fua: bool,
+    preflush: bool,
+    readahead: bool,
+}
+
+impl Marks {
+    /// The operation of an I/O of so many bytes.
+    fn operation(&self, bytes: i64) -> &'static str {
+        match self.op {
+            "" | "write" if self.preflush && bytes == 0 => "flush",
+            "" => "other",
+            op => op,
+        }
+    }
+
+    /// Flags as the table has them.
+    fn words(&self) -> String {
+        let all = [
+            ("sync", self.sync),
+            ("meta", self.meta),
+            ("fua", self.fua),
+            // Of a bare flush it is what it does, not a mark.
+            ("preflush", self.preflush && !self.op.is_empty()),
+            ("readahead", self.readahead),
+        ];
+        let set: Vec<&str> = all.iter().filter(|(_, is_set)| *is_set).map(|(word, _)| *word).collect();
+        set.join("+")
+    }
+}
+
+/// One event.
+#[derive(Clone, Debug)]
+struct Event {
+    t_ns: i64,
+    /// Major << 20 | minor.
+    device: u32,
+    step: Step,
+    marks: Marks,
+    sector: i64,
+    bytes: i64,
+    /// Thread; 0: none.
+    tid: i32,
+    comm: Option<Label>,
+    /// Error number, positive.
+    error: i32,
+}
+
+/// Events in the order of time.
+trait Events {
+    fn next(&mut self, context: &mut Context) -> Result<Option<Event>, ConvertError>;
+}
+
+struct Paired {
+    events: Box<dyn Events>,
+    pairs: Pairs,
+    has_ended: bool,
+}
+
+impl Records for Paired {
+    fn next(&mut self, context: &mut Context) -> Result<Option<Io>, ConvertError> {
+        loop {
+            if let Some(io) = self.pairs.ready.pop_front() {
+                return Ok(Some(io));
+            }
+            if self.has_ended {
+                return Ok(None);
+            }
+            match self.events.next(context)? {
+                Some(event) => self.pairs.add(&event, context),
+                None => {
+                    self.pairs.finish(context);
+                    self.has_ended = true;
+                }
+            }
+        }
+    }
+}
+
+/// Looks at the beginning of the trace, then reads it from its start.
+fn paired(
+    open: &dyn Fn() -> Result<Box<dyn Events>, ConvertError>,
+    base: String,
+) -> Result<Box<dyn Records>, ConvertError> {
+    let mut seen = Seen::default();
+    let (mut events, mut unused) = (open()?, Context::default());
+    for _ in 0..LOOKED_AT {
+        let Some(event) = events.next(&mut unused)? else { break };
+        seen.look(&event);
+    }
+    Ok(Box::new(Paired { events: open()?, pairs: Pairs::new(seen, base), has_ended: false }))
+}
+
+pub(super) fn open_binary(source: &Source) -> Result<Box<dyn Records>, ConvertError> {
+    let base = source.path().to_str().and_then(per_cpu).map_or("", |(base, _)| base);
+    let base = Path::new(base).file_name().map_or(String::new(), |name| name.to_string_lossy().into_owned());
+    paired(&|| Ok(Box::new(Streams::open(&source.paths)?)), base)
+}
+
+pub(super) fn open_text(source: &Source) -> Result<Box<dyn Records>, ConvertError> {
+    paired(&|| Ok(Box::new(Texts::new(Lines::open(source.path())?))), String::new())
+}
+
+pub(super) fn sniff_binary(head: &[u8]) -> bool {
+    binary::is_magic(head)
+}
+
+pub(super) fn sniff_text(head: &[u8]) -> bool {
+    text::sniff(head)
+}
+
+/// `BASE.blktrace.CPU`, also compressed.
+fn per_cpu(name: &str) -> Option<(&str, u32)> {
+    let (base, cpu) = name.strip_suffix(".gz").unwrap_or(name).rsplit_once(".blktrace.")?;
+    Some((base, cpu.parse().ok()?))
+}
+
+/// Files of one device as one source.
+pub(super) fn together(paths: &[PathBuf]) -> Vec<Source> {
+    let mut sources: Vec<(String, Source)> = Vec::new();
+    for path in paths {
+        let name = path.to_string_lossy();
+        let base = per_cpu(&name).map_or(&*name, |(base, _)| base);
+        match sources.iter_mut().find(|source| source.0 == base) {
+            Some((_, source)) => source.paths.push(path.clone()),
+            None => sources.push((base.to_string(), Source::one(path.clone()))),
+        }
+    }
+    sources.into_iter().map(|(_, source)| source).collect()
+}
+
+/// The files of all CPUs, where `path` is that of one, or the name before `.blktrace.`, as blkparse wants it.
+pub(super) fn of_all_cpus(path: &Path) -> Option<Vec<PathBuf>> {
+    let name = path.file_name()?.to_str()?;
+    let base = match per_cpu(name) {
+        Some((base, _)) => base,
+        None if path.exists() => return None,
+        None => name,
+    };
+    let folder = path.parent().filter(|folder| !folder.as_os_str().is_empty()).unwrap_or(Path::new("."));
+    let mut found: Vec<(u32, PathBuf)> = std::fs::read_dir(folder)
+        .ok()?
+        .flatten()
+        .filter_map(|entry| {
+            let name = entry.file_name();
+            let (found, cpu) = per_cpu(name.to_str()?)?;
+            (found == base).then(|| (cpu, folder.join(&name)))
+        })
+        .collect();
+    found.sort();
+    (!found.is_empty()).then(|| found.into_iter().map(|(_, path)| path).collect())
+}
+
+/// Name of a device by its number, where the number alone says it (Documentation/admin-guide/devices.txt).
+pub(super) fn device_name(device: u32) -> Option<String> {
+    let (major, minor) = (device >> 20, device & 0xf_ffff);
+    match major {
+        7 => Some(format!("loop{minor}")),
+        8 => {
+            let letter = char::from(b'a' + u8::try_from(minor / 16).ok()?);
+            let part = if minor % 16 == 0 { String::new() } else { (minor % 16).to_string() };
+            Some(format!("sd{letter}{part}"))
+        }
+        9 => Some(format!("md{minor}")),
+        _ => None,
+    }
+}
+
+/// A positive error number of one that was negative and is now 16 bits without a sign.
+fn errno(raw: i32) -> i32 {
+    if raw > 0x7fff { (0x1_0000 - raw).max(0) } else { raw }
+}

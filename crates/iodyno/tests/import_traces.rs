@@ -1,0 +1,165 @@
+//! `iodyno import` of traces: what `iodyno export` writes comes back, what the real tools wrote is read, and every face
+//! shows it.
+#![allow(clippy::unwrap_used, clippy::allow_attributes, reason = "helpers of tests")]
+
+mod support;
+
+use proptest::prelude::*;
+use recording::rows::Io;
+use recording::{Batch, Label, Manifest, Reader, Sink, Writer};
+use std::path::{Path, PathBuf};
+use support::Scratch;
+use testkit::Command;
+
+/// What kind of I/O, and how it may be marked.
+const KINDS: [(&str, &str); 6] = [
+    ("read", ""),
+    ("read", "sync+meta+readahead"),
+    ("write", "sync"),
+    ("write", "sync+fua"),
+    ("write", "sync+meta+preflush"),
+    ("discard", "sync"),
+];
+
+/// I/Os of two devices, overlapping in time but not in place.
+fn trace(choices: &[(usize, i64, i64)]) -> Vec<Io> {
+    let mut t_ns = 0;
+    let mut rows = Vec::new();
+    for (at, (kind, gap, length)) in (0_i64..).zip(choices) {
+        t_ns += if at == 0 { 0 } else { *gap };
+        let (op, flags) = KINDS[*kind];
+        let has_comm = at % 7 != 0;
+        rows.push(Io {
+            queue_ns: t_ns,
+            issue_ns: (at % 5 != 0).then_some(t_ns + 1000),
+            complete_ns: Some(t_ns + 1000 + length * 777),
+            dev: Label::from(if at % 3 == 0 { "loop3" } else { "sdb" }),
+            op: Label::from(op),
+            flags: Some(Label::from(flags)),
+            sector: at * 4096,
+            bytes: 512 * (1 + length % 2048),
+            pid: None,
+            tid: has_comm.then(|| 100 + i32::try_from(at % 4).unwrap()),
+            comm: has_comm.then(|| Label::from(["fio", "jbd2/sda1-8", "a b", "[x]"][usize::try_from(at % 4).unwrap()])),
+            cgroup: None,
+            inode: None,
+            file: None,
+            owner_pid: None,
+            owner_comm: None,
+            error: (at % 11 == 3).then_some(5),
+            bios: Some(1),
+            requeues: Some(0),
+        });
+    }
+    rows.sort_by_key(|io| io.complete_ns);
+    rows
+}
+
+fn record(directory: &Path, rows: &[Io]) {
+    let mut manifest = Manifest::new(&[]);
+    let devices = serde_json::json!({"loop3": 7 << 20 | 3, "sdb": 8 << 20 | 16});
+    manifest.extra.insert("trace_devices".to_string(), devices);
+    let mut writer = Writer::create(directory, manifest).unwrap();
+    writer.accept(&Batch::from_rows(rows).unwrap()).unwrap();
+    writer.commit().unwrap();
+    writer.seal().unwrap();
+}
+
+fn rows(directory: &Path) -> Vec<Io> {
+    let mut rows = Reader::open(directory).unwrap().table::<Io>().unwrap();
+    rows.sort_by_key(|io| (io.complete_ns, io.queue_ns, io.sector));
+    rows
+}
+
+/// Exports the trace, and imports what came out.
+fn there_and_back(scratch: &Scratch, from: &str, format: &str) -> Vec<Io> {
+    let (file, back) = (format!("{from}-{format}"), format!("{from}-{format}.iodyno"));
+    scratch.iodyno(&["export", from, "io", "--format", format, "-o", &file]).run().unwrap().expect_code(0);
+    scratch.iodyno(&["import", &file, "-o", &back]).run().unwrap().expect_code(0);
+    rows(&scratch.path(&back))
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig::with_cases(12))]
+    #[test]
+    fn what_is_exported_comes_back(choices in prop::collection::vec((0_usize..6, 0_i64..50_000, 0_i64..9000), 1..300)) {
+        let scratch = Scratch::new();
+        let mut ours = trace(&choices);
+        record(&scratch.path("ours"), &ours);
+        ours.sort_by_key(|io| (io.complete_ns, io.queue_ns, io.sector));
+        for format in ["blktrace", "blkparse"] {
+            prop_assert_eq!(&there_and_back(&scratch, "ours", format), &ours, "{}", format);
+        }
+        // fio's log has whole µs from the first I/O on, and no more than where, what and when.
+        let mut told: Vec<Io> = ours.iter().map(|io| Io {
+            queue_ns: io.queue_ns / 1000 * 1000,
+            issue_ns: None, complete_ns: None, flags: None, tid: None, comm: None, error: None, bios: None, requeues: None,
+            ..io.clone()
+        }).collect();
+        told.sort_by_key(|io| (io.complete_ns, io.queue_ns, io.sector));
+        prop_assert_eq!(&there_and_back(&scratch, "ours", "fio-iolog"), &told);
+    }
+}
+
+/// What every face of a trace has to say of an imported one.
+fn shown(scratch: &Scratch, recording: &str, sentence: &str) {
+    scratch.iodyno(&["report", recording]).run().unwrap().expect_code(0);
+    let page = std::fs::read_to_string(scratch.path(recording).join("report.html")).unwrap();
+    assert!(page.contains(sentence), "{sentence} in {}", &page[page.len().saturating_sub(3000)..]);
+    for view in ["trace.iops", "trace.addresses", "trace.sizes"] {
+        let file = format!("{view}.svg");
+        scratch.iodyno(&["chart", recording, view, "-o", &file]).run().unwrap().expect_code(0);
+        assert!(std::fs::metadata(scratch.path(&file)).unwrap().len() > 1000);
+    }
+}
+
+fn fixture(name: &str) -> PathBuf {
+    Path::new(env!("CARGO_MANIFEST_DIR")).join("../../fixtures/traces").join(name)
+}
+
+#[test]
+fn a_real_blktrace_has_a_report() {
+    let scratch = Scratch::new();
+    let input = fixture("loop0.blktrace.1.gz");
+    let output = scratch.iodyno(&["import", input.to_str().unwrap(), "-o", "rec"]).run().unwrap().expect_code(0);
+    assert!(output.stderr.contains("not told by blktrace"), "{}", output.stderr);
+    shown(&scratch, "rec", "579 I/Os traced in");
+    // As blkparse counts them in both CPUs' files: nothing is lost beside the one in the middle of which it was stopped.
+    let devices = scratch.table("rec", "trace.devices");
+    assert_eq!(devices.len(), 1, "{devices:?}");
+}
+
+#[test]
+fn a_log_of_a_real_fio_has_what_fio_counted_and_a_report_without_times() {
+    let scratch = Scratch::new();
+    let job = [
+        "--name=a",
+        "--filename=data",
+        "--size=8m",
+        "--rw=randrw",
+        "--bsrange=4k-64k",
+        "--ioengine=psync",
+        "--fsync=16",
+    ];
+    let output = Command::new("fio")
+        .args(job)
+        .args(["--write_iolog=log", "--output-format=json"])
+        .dir(scratch.path(""))
+        .run()
+        .unwrap()
+        .expect_code(0);
+    let text = &output.stdout[output.stdout.find('{').unwrap()..];
+    let counted: serde_json::Value = serde_json::from_str(text).unwrap();
+    scratch.iodyno(&["import", "log", "-o", "rec"]).run().unwrap().expect_code(0);
+    let rows = rows(&scratch.path("rec"));
+    for op in ["read", "write"] {
+        let of_op = || rows.iter().filter(|io| &*io.op == op);
+        let job = &counted["jobs"][0][op];
+        assert_eq!(of_op().count() as u64, job["total_ios"].as_u64().unwrap(), "{op}");
+        assert_eq!(of_op().map(|io| io.bytes).sum::<i64>(), job["io_bytes"].as_i64().unwrap(), "{op}");
+    }
+    let flushes = rows.iter().filter(|io| &*io.op == "flush").count() as u64;
+    assert_eq!(flushes, counted["jobs"][0]["sync"]["total_ios"].as_u64().unwrap());
+    assert!(rows.iter().all(|io| io.complete_ns.is_none() && io.flags.is_none() && io.bios.is_none()));
+    shown(&scratch, "rec", "when they were completed is not known");
+}
