@@ -2,7 +2,7 @@
 
 use crate::source::{RECORDINGS, Sources};
 use crate::table::RecordedTable;
-use crate::{QueryError, functions, units};
+use crate::{QueryError, functions, moments, units};
 use async_trait::async_trait;
 use datafusion::arrow::array::{ArrayRef, Int64Array, StringArray, TimestampNanosecondArray};
 use datafusion::arrow::datatypes::SchemaRef;
@@ -151,8 +151,9 @@ fn table_of(sources: &Arc<Sources>, name: &str) -> Result<Option<Arc<dyn TablePr
     if name == RECORDINGS {
         return recordings(sources).map(|table| Some(Arc::new(table) as _));
     }
-    let schema = sources.schema(name)?;
-    Ok(schema.map(|schema| Arc::new(RecordedTable::new(name, schema, Arc::clone(sources))) as _))
+    let Some(schema) = sources.schema(name)? else { return Ok(None) };
+    let table = RecordedTable::new(name, schema, Arc::clone(sources));
+    Ok(Some(moments::complete(table, sources)?))
 }
 
 /// One row per recording, from its manifest.

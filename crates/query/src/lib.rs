@@ -4,6 +4,7 @@
 mod database;
 mod error;
 mod functions;
+mod moments;
 mod output;
 pub mod reference;
 mod source;

@@ -121,6 +121,24 @@ pub const EXAMPLES: &[Example] = &[
         sql: "select t_s, severity, kind, message from event order by t_s",
     },
     Example {
+        title: "Of a trace: who did the I/O of the second minute, and how long the device took for it",
+        of_many: false,
+        sql: "select comm, op, count(*) as ios, sum(bytes) / 1e6 as mb, percentile(complete_ns - issue_ns, 0.99) as p99\n\
+              from io where t_s between 60 and 120 group by 1, 2 order by mb desc",
+    },
+    Example {
+        title: "The files that waited longest, and when",
+        of_many: false,
+        sql: "select time, file, comm, op, sector, (complete_ns - queue_ns) / 1e6 as ms\n\
+              from io where file is not null order by ms desc limit 10",
+    },
+    Example {
+        title: "Did the trace lose anything?",
+        of_many: false,
+        sql: "select floor(t_s) as second, ios, lost_buffer + lost_table + lost_end + lost_start as lost, consumer_cpu_ns / 1e9 as cpu_s\n\
+              from trace_interval where lost_buffer + lost_table + lost_end + lost_start > 0 order by 1",
+    },
+    Example {
         title: "Which recordings are these, and did they end well?",
         of_many: true,
         sql: "select recording, state, exit, started, host from recordings order by started",
@@ -168,7 +186,8 @@ iodyno query results/*                                       # a shell: Tab comp
 iodyno query results/* < questions.sql                       # statements from a file, each ended by a semicolon\n\
 ```\n\n\
 Every table has a column `recording`, the name of the directory that the row comes from, and the table `recordings` has a row for each.\n\
-`t_s` is the time since the recording's start in seconds, `time` the same in UTC. The second line of a table's head has the columns'\n\
+`t_s` is the time since the recording's start in seconds, `time` the same in UTC; of `io`, which stores neither, they are worked out\n\
+from `complete_ns`. The second line of a table's head has the columns'\n\
 units as far as they are known; in Parquet they are metadata of the fields. A missing value is null, shown as `?`. CSV and JSON leave\n\
 histogram columns out: ask for `hist_percentile`, `hist_bins`, or for the columns `response_ns_p99` and so on, which are stored ready.\n\n\
 ## Examples\n";

@@ -20,7 +20,8 @@ pub(crate) fn run(args: &Args) -> Result<(), QueryError> {
     for left_out in &sources.left_out {
         eprintln!("iodyno query: left out: {left_out}");
     }
-    let runtime = tokio::runtime::Builder::new_multi_thread().build();
+    // Ctrl-C of the shell comes through the runtime's I/O.
+    let runtime = tokio::runtime::Builder::new_multi_thread().enable_io().build();
     let runtime = runtime.map_err(|error| QueryError::Engine(format!("failed to start threads: {error}")))?;
     let database = Database::new(sources)?;
     let format = if args.csv {

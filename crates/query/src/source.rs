@@ -1,6 +1,7 @@
 //! The recordings that are asked, and what tables they have.
 
-use crate::QueryError;
+use crate::table::RECORDING;
+use crate::{QueryError, moments};
 use datafusion::arrow::datatypes::{DataType, Field, Fields, Schema, SchemaRef};
 use recording::{Column, ColumnKind, Reader, RecordingError};
 use std::collections::{BTreeMap, BTreeSet};
@@ -73,7 +74,7 @@ impl Sources {
         let known = recording::table(table);
         let mut fields: Vec<Field> = Vec::new();
         let mut at: BTreeMap<String, usize> = BTreeMap::new();
-        let catalogue = known.map(recording::Table::schema);
+        let catalogue = known.map(recording::Table::schema_with_time);
         let mut schemas: Vec<(Option<&Source>, SchemaRef)> =
             catalogue.into_iter().map(|schema| (None, schema)).collect();
         for source in &self.recordings {
@@ -157,7 +158,10 @@ fn names(directories: &[PathBuf]) -> Vec<String> {
 /// What a column means, in a sentence; `None` when the catalogue does not know it.
 #[must_use]
 pub fn column_help(table: &str, name: &str) -> Option<String> {
-    let column = catalogue_column(table, name)?;
+    let Some(column) = catalogue_column(table, name) else {
+        let of_recording = (name == RECORDING).then_some("The recording that the row is of.");
+        return moments::help(name).or(of_recording).map(ToString::to_string);
+    };
     let help = column.help.trim();
     if column.name == name {
         Some(help.to_string())

@@ -45,6 +45,11 @@ impl RecordedTable {
         }
     }
 
+    /// Its name.
+    pub(crate) fn name(&self) -> &str {
+        &self.name
+    }
+
     /// Every file, and the rows of every journal.
     fn parts(&self) -> Result<(Vec<PartitionedFile>, Vec<RecordBatch>)> {
         let (mut files, mut batches) = (Vec::new(), Vec::new());

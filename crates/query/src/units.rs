@@ -53,7 +53,10 @@ fn agreed(inputs: &[Inner<'_>]) -> Vec<Option<String>> {
 fn of(expr: &Expr, inputs: &[Inner<'_>]) -> Option<String> {
     match expr {
         Expr::Column(column) => column_unit(column, inputs),
-        Expr::Alias(alias) => of(&alias.expr, inputs),
+        Expr::Alias(alias) => {
+            let said = alias.metadata.as_ref().and_then(|metadata| metadata.inner().get("unit").cloned());
+            said.or_else(|| of(&alias.expr, inputs))
+        }
         Expr::Cast(cast) => of(&cast.expr, inputs),
         Expr::Negative(inner) => of(inner, inputs),
         Expr::BinaryExpr(binary) => {

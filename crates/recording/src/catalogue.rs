@@ -78,6 +78,18 @@ impl Table {
     pub fn schema(&self) -> SchemaRef {
         Arc::new(Schema::new((self.fields)()))
     }
+
+    /// The same with `time` (UTC) behind, as sealed tables have it when there is a `t_ns`.
+    #[must_use]
+    pub fn schema_with_time(&self) -> SchemaRef {
+        crate::seal::with_time(&self.schema())
+    }
+
+    /// The column with a row's moment on the monotonic clock, ns: `t_ns`, or the end of an I/O.
+    #[must_use]
+    pub fn moment(&self) -> Option<&'static str> {
+        ["t_ns", "complete_ns"].into_iter().find(|name| self.columns.iter().any(|column| column.name == *name))
+    }
 }
 
 /// A row type of the catalogue.

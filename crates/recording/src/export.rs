@@ -36,7 +36,7 @@ pub fn export(
     if batches.peek().is_none()
         && let Some(known) = known
     {
-        sink.write(&RecordBatch::new_empty(seal::with_time(&known.schema())))?;
+        sink.write(&RecordBatch::new_empty(known.schema_with_time()))?;
     }
     for batch in batches {
         sink.write(&reader.add_time(&batch?, table)?)?;

@@ -96,8 +96,7 @@ impl Open {
         std::fs::create_dir_all(&folder).map_err(RecordingError::io("create", &folder))?;
         let path = folder.join("000001.parquet");
         let file = File::create(&path).map_err(RecordingError::io("create", &path))?;
-        let schema =
-            crate::catalogue::table(name).map_or_else(|| batch.schema(), |table: &Table| with_time(&table.schema()));
+        let schema = crate::catalogue::table(name).map_or_else(|| batch.schema(), Table::schema_with_time);
         let properties = properties(&schema);
         let writer = ArrowWriter::try_new(file, schema, Some(properties)).map_err(failed(name, &path))?;
         Ok(Self { name: name.to_string(), writer, path, rows: 0 })

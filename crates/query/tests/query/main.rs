@@ -4,4 +4,5 @@
 mod docs;
 mod peers;
 mod questions;
+mod shell;
 mod support;

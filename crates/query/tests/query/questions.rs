@@ -1,6 +1,9 @@
 //! Questions to known recordings, through the program as users have it.
 
 use crate::support::{Left, SECONDS, answer, exact, query, record, responses, results, write_open};
+use datafusion::arrow::array::{AsArray as _, RecordBatch};
+use datafusion::parquet::arrow::arrow_reader::ParquetRecordBatchReaderBuilder;
+use quantity::histogram::Histogram;
 use serde_json::Value;
 use std::path::Path;
 use std::process::{Command, Stdio};
@@ -133,8 +136,14 @@ fn a_table_is_aligned_and_has_units_and_parquet_comes_back() {
     );
     let out = answer(&at, &["results/monday", "--parquet", "-o", "copy.parquet", "select * from op_interval"]);
     assert_eq!(out, "");
-    let bytes = std::fs::read(at.join("copy.parquet")).unwrap();
-    assert_eq!(&bytes[..4], b"PAR1");
+    let file = std::fs::File::open(at.join("copy.parquet")).unwrap();
+    let builder = ParquetRecordBatchReaderBuilder::try_new(file).unwrap();
+    let unit = builder.schema().field_with_name("response_ns_p99").unwrap().metadata().get("unit").cloned();
+    assert_eq!(unit.as_deref(), Some("ns"));
+    let batches: Vec<_> = builder.build().unwrap().map(Result::unwrap).collect();
+    assert_eq!(batches.iter().map(RecordBatch::num_rows).sum::<usize>(), usize::try_from(4 * SECONDS).unwrap());
+    let first = batches[0].column_by_name("response").unwrap().as_binary::<i32>().value(0).to_vec();
+    assert_eq!(Histogram::decode(&first).unwrap().count(), 100, "histograms included");
     let csv =
         answer(&at, &["results/monday", "--csv", "select t_s, response, op from op_interval order by t_s limit 1"]);
     assert_eq!(csv, "t_s,op\n1.0,read\n");
@@ -245,12 +254,46 @@ fn what_is_no_recording_among_several_is_left_out_and_named() {
 }
 
 #[test]
-fn a_recording_with_fewer_columns_has_nulls_there() {
-    // A table that this recording has no rows for, and every table of the catalogue, can be asked.
+fn a_trace_has_seconds_and_times_as_every_other_table() {
+    let (_keep, at) = results();
+    for recording in ["results/monday", "results/tuesday"] {
+        let sql = "select t_s, time, complete_ns - queue_ns as ns, recording from io where t_s between 60 and 60.0025 order by t_s";
+        let found = rows(&at, &[recording, sql]);
+        let expect: Vec<(f64, &str, i64)> =
+            vec![(60.001, "2023-11-14T22:14:20.001Z", 100_600), (60.002, "2023-11-14T22:14:20.002Z", 200_600)];
+        let found: Vec<(f64, &str, i64)> = found
+            .iter()
+            .map(|row| (row["t_s"].as_f64().unwrap(), row["time"].as_str().unwrap(), row["ns"].as_i64().unwrap()))
+            .collect();
+        assert_eq!(found, expect, "{recording}");
+    }
+    // Each recording by its own start, the row beside that of the interval.
+    let all = ["results/monday", "results/tuesday"];
+    let sql = "select recording, floor(io.t_s) as second, count(*) as n, sum(io.bytes) = max(i.bytes) as same, \
+               max(abs(arrow_cast(io.time, 'Int64') - arrow_cast(i.time, 'Int64'))) as apart \
+               from io join trace_interval i using (recording) where floor(io.t_s) = i.t_s group by 1, 2 order by 1, 2";
+    let found = rows(&at, &[&all[..], &[sql]].concat());
+    assert_eq!(found.len(), usize::try_from(2 * SECONDS).unwrap());
+    for row in &found {
+        assert_eq!(
+            (row["n"].clone(), row["same"].clone(), row["apart"].clone()),
+            (3.into(), true.into(), 3_000_000.into())
+        );
+    }
+    let table = answer(&at, &["results/monday", "select t_s, complete_ns - queue_ns as wait, file from io limit 1"]);
+    let head: Vec<&str> = table.lines().take(2).collect();
+    assert_eq!(head, ["  t_s    wait  file", "    s      ns"], "{table}");
+    let described = answer(&at, &["results/monday", "--csv", "describe io"]);
+    assert!(described.contains("t_s,Float64") && described.contains("time,"), "{described}");
+}
+
+#[test]
+fn every_table_can_be_asked_with_its_time() {
+    // Those that this recording has no rows for as well.
     let at = tempfile::tempdir().unwrap();
     record(&at.path().join("r"), Left::Sealed);
     for table in recording::catalogue() {
-        let sql = format!("select count(*) as n from {}", table.name);
+        let sql = format!("select count(t_s) + count(time) as n from {} where t_s >= 0", table.name);
         assert!(rows(at.path(), &["r", &sql])[0]["n"].is_u64(), "{}", table.name);
     }
 }

@@ -1,7 +1,7 @@
 //! Small recordings with known contents, and the program under test.
 
 use quantity::histogram::{Histogram, STORED_SUB_BITS};
-use recording::rows::{Disk, EngineInterval, Event, OpInterval, RunTotal};
+use recording::rows::{Disk, EngineInterval, Event, Io, OpInterval, RunTotal, TraceInterval};
 use recording::{Batch, Manifest, Sink as _, Writer};
 use std::path::{Path, PathBuf};
 use std::process::{Command, Output};
@@ -96,6 +96,58 @@ fn engine(second: i64) -> EngineInterval {
     }
 }
 
+/// Traced I/Os of one second, in the order of completion: a read, a write and a flush without a file.
+pub(crate) fn ios(second: i64) -> Vec<Io> {
+    let rows = [("read", Some("/data/table"), 100), ("write", Some("/data/log"), 200), ("flush", None, 300)];
+    let rows = (1..).zip(rows).map(|(at, (op, file, us))| {
+        let complete_ns = t_ns(second) + at * 1_000_000;
+        Io {
+            queue_ns: complete_ns - us * 1000 - second * 10,
+            issue_ns: (op != "flush").then_some(complete_ns - us * 1000),
+            complete_ns,
+            dev: "loop0".into(),
+            op: op.into(),
+            flags: "sync+direct".into(),
+            sector: second * 8,
+            bytes: if op == "flush" { 0 } else { 4096 * at },
+            pid: Some(42),
+            tid: Some(43),
+            comm: Some(if op == "read" { "reader" } else { "writer" }.into()),
+            cgroup: None,
+            inode: file.map(|_| 7),
+            file: file.map(Into::into),
+            owner_pid: None,
+            owner_comm: None,
+            error: None,
+            bios: 1,
+            requeues: 0,
+        }
+    });
+    rows.collect()
+}
+
+fn trace_interval(second: i64) -> TraceInterval {
+    TraceInterval {
+        t_ns: t_ns(second),
+        t_s: second as f64,
+        interval_ns: 1_000_000_000,
+        ios: 3,
+        reads: 1,
+        bytes: 12_288,
+        errors: 0,
+        started: 3,
+        lost_buffer: i64::from(second == 70),
+        lost_table: 0,
+        lost_end: 0,
+        lost_start: 0,
+        lost_names: 0,
+        merges: 0,
+        splits: 0,
+        response: histogram(&[100_000, 200_000, 300_000]),
+        consumer_cpu_ns: 1_000_000,
+    }
+}
+
 /// How a recording was left.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Left {
@@ -132,6 +184,8 @@ pub(crate) fn write_open(directory: &Path) -> Writer {
         writer.accept(&Batch::from_rows(&rows).unwrap()).unwrap();
         writer.accept(&Batch::from_rows(&[disk(second)]).unwrap()).unwrap();
         writer.accept(&Batch::from_rows(&[engine(second)]).unwrap()).unwrap();
+        writer.accept(&Batch::from_rows(&ios(second)).unwrap()).unwrap();
+        writer.accept(&Batch::from_rows(&[trace_interval(second)]).unwrap()).unwrap();
         writer.commit().unwrap();
     }
     let event = Event {
