@@ -4,14 +4,16 @@ use std::path::{Path, PathBuf};
 use std::process::Command;
 
 /// Folders under `src` with a `probe.bpf.c`.
-const PROBES: [&str; 1] = ["block"];
+const PROBES: [&str; 2] = ["block", "files"];
 
 fn main() {
     let out = PathBuf::from(std::env::var_os("OUT_DIR").expect("cargo sets OUT_DIR"));
     let headers = std::env::var("DEP_BPF_INCLUDE").expect("libbpf-sys says where its headers are");
     let clang = std::env::var("CLANG").unwrap_or_else(|_| "clang".to_string());
     println!("cargo::rerun-if-env-changed=CLANG");
-    println!("cargo::rerun-if-changed=src/bpf/kernel.h");
+    for header in ["kernel.h", "names.h"] {
+        println!("cargo::rerun-if-changed=src/bpf/{header}");
+    }
     for probe in PROBES {
         let source = Path::new("src").join(probe).join("probe.bpf.c");
         println!("cargo::rerun-if-changed={}", source.display());

@@ -1,7 +1,7 @@
 //! The one catalogue of views: every face draws these and no others.
 
 use crate::view::{Axis, Body, Mark, ViewData};
-use crate::{AnalyzeError, Facts, RunFacts, TracedFacts, series, tables, traced};
+use crate::{AnalyzeError, Facts, FileFold, RunFacts, TracedFacts, probe, series, tables, traced};
 use recording::Reader;
 
 /// What kind of picture a view is.
@@ -40,6 +40,7 @@ enum Compute {
     All(fn(&Facts) -> Option<Drawing>),
     /// The second argument names a device, for views that show one.
     Trace(fn(&TracedFacts, Option<&str>) -> Option<Drawing>),
+    Files(fn(&FileFold) -> Option<Drawing>),
 }
 
 /// One entry of the catalogue.
@@ -74,6 +75,17 @@ impl View {
         Some(self.data(compute(traced, device)?, device.unwrap_or_default().to_string()))
     }
 
+    /// Is it about reads and writes of files?
+    pub fn is_of_files(&self) -> bool {
+        matches!(self.compute, Compute::Files(_))
+    }
+
+    /// The view over the activity of files; `None` when there is nothing to show, and for views of something else.
+    pub fn draw_files(&self, files: &FileFold) -> Option<ViewData> {
+        let Compute::Files(compute) = self.compute else { return None };
+        Some(self.data(compute(files)?, String::new()))
+    }
+
     /// The view over `run`, or over all runs; `None` when there is nothing to show.
     pub fn draw(&self, facts: &Facts, run: Option<&RunFacts>) -> Option<ViewData> {
         let (drawing, subject) = match self.compute {
@@ -82,7 +94,7 @@ impl View {
                 let run = run.or_else(|| facts.runs.iter().find(|run| run.title != "format")).or(facts.runs.first())?;
                 (compute(facts, run)?, run.name())
             }
-            Compute::Trace(_) => return None,
+            Compute::Trace(_) | Compute::Files(_) => return None,
         };
         Some(self.data(drawing, subject))
     }
@@ -150,7 +162,16 @@ const fn traced(
     View { id, title, explanation, kind, compute: Compute::Trace(compute) }
 }
 
-static VIEWS: [View; 58] = [
+const fn files(
+    id: &'static str,
+    title: &'static str,
+    compute: fn(&FileFold) -> Option<Drawing>,
+    explanation: &'static str,
+) -> View {
+    View { id, title, explanation, kind: Kind::Table, compute: Compute::Files(compute) }
+}
+
+static VIEWS: [View; 62] = [
     all(
         "sweep.load_response",
         "Load and response time",
@@ -491,6 +512,15 @@ static VIEWS: [View; 58] = [
         traced::slowest,
         "The 100 of greatest response time, and what the same device did around them.",
     ),
+    files(
+        "files.reads",
+        "Files by reads",
+        probe::by_reads,
+        "Logical is what programs asked for; physical what the page cache did not have, read-ahead and direct reads included. Miss rate: pages brought in ÷ pages touched.",
+    ),
+    files("files.bytes", "Files by bytes read", probe::by_bytes, "The same, the most bytes read or mapped first."),
+    files("files.written", "Files by bytes written", probe::by_written, "The same, the most bytes written first."),
+    files("files.mounts", "File systems", probe::by_mount, "The same by mounted file system."),
 ];
 
 /// All views.
@@ -520,6 +550,10 @@ pub fn compute(reader: &Reader, id: &str, selection: &Selection) -> Result<ViewD
         let traced = TracedFacts::read(reader)?.ok_or_else(|| empty("the recording holds no traced I/O"))?;
         let drawn = view.draw_trace(&traced, selection.target.as_deref());
         return drawn.ok_or_else(|| empty("the trace has nothing of what it shows"));
+    }
+    if view.is_of_files() {
+        let files = FileFold::read(reader)?.ok_or_else(|| empty("the recording holds nothing about files"))?;
+        return view.draw_files(&files).ok_or_else(|| empty("no file has anything of what it shows"));
     }
     let facts = Facts::read(reader, selection)?;
     view.draw(&facts, None).ok_or_else(|| empty("nothing of what it shows was recorded for this selection"))

@@ -9,6 +9,7 @@ mod condition;
 mod facts;
 mod interval;
 mod model;
+mod probe;
 mod repeats;
 mod report_model;
 mod run_fold;
@@ -31,6 +32,7 @@ pub use model::{
     Appendix, Figure, Fold, HardwareGroup, RecordingInfo, ReportModel, RunModel, RunSummary, Source, StallModel, Tone,
     Warning,
 };
+pub use probe::{Distribution, FileFold, FilesBy, FilesOrder, IoBy, IoFold, IoGroup};
 pub use repeats::Estimate;
 pub use report_model::{report_model, run_summary};
 pub use run_fold::RunFold;

@@ -7,7 +7,8 @@ use crate::model::{
     Warning,
 };
 use crate::{
-    AnalyzeError, Facts, Judgement, RunFacts, Selection, TracedFacts, Unit, View, ViewData, tables, traced, views,
+    AnalyzeError, Facts, FileFold, Judgement, RunFacts, Selection, TracedFacts, Unit, View, ViewData, tables, traced,
+    views,
 };
 use quantity::histogram::Histogram;
 use quantity::text::{format_bytes, format_wall};
@@ -30,6 +31,7 @@ pub fn report_model(reader: &Reader) -> Result<ReportModel, AnalyzeError> {
     let mut overview: Vec<&View> = views().iter().filter(|view| !view.is_of_a_run()).filter(shown).collect();
     overview.sort_by_key(|view| !view.id.starts_with("recording."));
     let traced = TracedFacts::read(reader)?;
+    let files = FileFold::read(reader)?;
     let title = match facts.manifest.sources.first() {
         Some((name, _)) => name.rsplit('/').next().unwrap_or(name).to_string(),
         None => facts.manifest.id.clone(),
@@ -59,6 +61,7 @@ pub fn report_model(reader: &Reader) -> Result<ReportModel, AnalyzeError> {
             .into_iter()
             .filter_map(|view| view.draw(&facts, None))
             .chain(traced.iter().flat_map(trace_views))
+            .chain(files.iter().flat_map(|files| views().iter().filter_map(|view| view.draw_files(files))))
             .collect(),
         appendix: appendix(&facts),
         runs,

@@ -45,6 +45,8 @@ pub(crate) enum Command {
     Stat(Box<StatArgs>),
     /// Record the counters of this machine: until interrupted, for a time, or while a command runs.
     Record(RecordArgs),
+    /// Look into the kernel live: block I/O (`io`), or reads and writes of files and the page cache (`files`).
+    Probe(ProbeArgs),
     /// Ask recordings questions in SQL (docs/query.md).
     Query(QueryArgs),
 }
@@ -531,4 +533,74 @@ pub(crate) struct ImportArgs {
     /// Read it as this format instead of looking at the content.
     #[arg(long, value_name = "NAME")]
     pub(crate) format: Option<String>,
+}
+
+/// What `probe` looks at.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, clap::ValueEnum)]
+pub(crate) enum ProbeSubject {
+    /// Block I/O: rates, asynchronous writes, sizes, response times, addresses.
+    Io,
+    /// Files by reads and by bytes, logical and physical, with the page cache's miss rate.
+    Files,
+}
+
+/// What rows of a probe are about.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, clap::ValueEnum)]
+pub(crate) enum ProbeBy {
+    /// Devices (io).
+    Device,
+    /// Processes.
+    Process,
+    /// Files.
+    File,
+    /// Mounted file systems (files).
+    Fs,
+    /// Operations (io).
+    Op,
+}
+
+/// Arguments of `probe`.
+#[derive(clap::Args, Debug)]
+#[command(
+    after_help = "Examples:\n  iodyno probe io                       rates of every device each second; Ctrl-C shows distributions\n  iodyno probe io 5s 12 --by process    who does I/O, for a minute\n  iodyno probe files 10s 1              top files of ten seconds, and the miss rate\n  iodyno probe files --by fs --json     reads and writes per file system, for programs"
+)]
+pub(crate) struct ProbeArgs {
+    /// What to look at.
+    #[arg(value_enum)]
+    pub(crate) subject: ProbeSubject,
+    /// Length of an interval (1s, 500ms; seconds without a unit).
+    #[arg(default_value = "1s")]
+    pub(crate) interval: String,
+    /// Number of intervals; default: until interrupted.
+    pub(crate) count: Option<u64>,
+    /// A row per what; default: device (io), file (files).
+    #[arg(long, value_enum)]
+    pub(crate) by: Option<ProbeBy>,
+    /// So many rows, the busiest first.
+    #[arg(long, value_name = "N", default_value_t = 20)]
+    pub(crate) top: usize,
+    /// io: only this device or partition. May be given several times; default: all.
+    #[arg(short, long = "device", value_name = "DEVICE")]
+    pub(crate) devices: Vec<String>,
+    /// io: only these operations: read, write, flush, discard, …. May be given several times.
+    #[arg(long = "op", value_name = "OP", value_delimiter = ',')]
+    pub(crate) ops: Vec<String>,
+    /// io: only I/Os of this size (4k), or from one size to another (4k-64k, 1m-).
+    #[arg(long, value_name = "SIZE")]
+    pub(crate) size: Option<String>,
+    /// Only processes with this id. May be given several times.
+    #[arg(long = "pid", value_name = "PID", value_delimiter = ',')]
+    pub(crate) pids: Vec<u32>,
+    /// Only threads of this name (15 characters). May be given several times.
+    #[arg(long = "comm", value_name = "NAME")]
+    pub(crate) comms: Vec<String>,
+    /// Only threads in this control group: its directory, or its path below /sys/fs/cgroup.
+    #[arg(long = "cgroup", value_name = "PATH")]
+    pub(crate) cgroups: Vec<PathBuf>,
+    /// Record it as well; the directory must not exist.
+    #[arg(short, long, value_name = "DIR")]
+    pub(crate) output: Option<PathBuf>,
+    /// One JSON object per interval and one at the end, and nothing else on standard output (docs/probe.md).
+    #[arg(long)]
+    pub(crate) json: bool,
 }

@@ -11,6 +11,7 @@ mod export;
 mod fio_flags;
 mod import;
 mod objectives;
+mod probe;
 mod query;
 mod record;
 mod report;
@@ -50,6 +51,7 @@ pub fn main(arguments: Vec<String>) -> ExitCode {
         args::Command::Check(check) => check::run(&check),
         args::Command::Chart(chart) => chart::run(&chart, &arguments),
         args::Command::Export(export) => export::run(&export),
+        args::Command::Probe(probe) => probe::run(&probe, &arguments),
         args::Command::Query(query) => query::run(&query),
         args::Command::Import(import) => import::run(&import, &arguments),
         args::Command::Stat(stat) => stat::run(&stat, &arguments),

@@ -7,7 +7,7 @@ use quantity::text::parse_bytes;
 use session::{SessionError, StopFlag, TraceNews, TraceRequest};
 use std::io::Write;
 use std::os::unix::fs::MetadataExt;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use trace::Device;
 use trace::block::{Filter, Options, op_numbers};
 
@@ -15,7 +15,7 @@ use trace::block::{Filter, Options, op_numbers};
 pub(crate) fn run(args: &TraceArgs, command_line: &[String]) -> Result<u8, Failure> {
     let request = TraceRequest {
         options: Options {
-            filter: filter(args)?,
+            filter: Filter { sample: sample(args.sample.as_deref())?, ..filter(&args.filter())? },
             ring_bytes: args.buffer.as_deref().map(|text| bytes(text, "--buffer")).transpose()?,
             files: !args.no_files,
         },
@@ -60,13 +60,36 @@ pub(crate) fn run(args: &TraceArgs, command_line: &[String]) -> Result<u8, Failu
     })
 }
 
+/// Flags by which I/Os are chosen, of `trace` and `probe`.
+pub(crate) struct Chosen<'a> {
+    pub(crate) devices: &'a [String],
+    pub(crate) ops: &'a [String],
+    pub(crate) size: Option<&'a str>,
+    pub(crate) pids: &'a [u32],
+    pub(crate) comms: &'a [String],
+    pub(crate) cgroups: &'a [PathBuf],
+}
+
+impl TraceArgs {
+    fn filter(&self) -> Chosen<'_> {
+        Chosen {
+            devices: &self.devices,
+            ops: &self.ops,
+            size: self.size.as_deref(),
+            pids: &self.pids,
+            comms: &self.comms,
+            cgroups: &self.cgroups,
+        }
+    }
+}
+
 /// What the flags ask for.
-fn filter(args: &TraceArgs) -> Result<Filter, Failure> {
-    let devices = args.devices.iter().map(|name| Device::find(name).map_err(SessionError::from));
+pub(crate) fn filter(chosen: &Chosen<'_>) -> Result<Filter, Failure> {
+    let devices = chosen.devices.iter().map(|name| Device::find(name).map_err(SessionError::from));
     let mut filter = Filter { devices: devices.collect::<Result<_, _>>()?, ..Filter::default() };
-    if !args.ops.is_empty() {
+    if !chosen.ops.is_empty() {
         filter.ops = 0;
-        for name in &args.ops {
+        for name in chosen.ops {
             let bits = op_numbers(name);
             if bits == 0 {
                 let help = "read, write, flush, discard, secure_erase, write_zeroes, zone_append, zone_reset, zone_open, zone_close, zone_finish";
@@ -75,19 +98,27 @@ fn filter(args: &TraceArgs) -> Result<Filter, Failure> {
             filter.ops |= bits;
         }
     }
-    if let Some(size) = &args.size {
+    if let Some(size) = chosen.size {
         (filter.bytes_min, filter.bytes_max) = sizes(size)?;
     }
-    filter.pids = args.pids.clone();
-    filter.comms = args.comms.clone();
-    filter.cgroups = args.cgroups.iter().map(|path| cgroup(path)).collect::<Result<_, _>>()?;
-    if let Some(text) = &args.sample {
-        let number = text.strip_prefix("1/").unwrap_or(text).parse().ok().filter(|n| (1..=1 << 20).contains(n));
-        filter.sample = number.ok_or_else(|| {
-            Failure::new(PARAMETERS, format!("--sample {text}: write 1/N with N from 1 to 1048576, like 1/64"))
-        })?;
-    }
+    filter.pids = chosen.pids.to_vec();
+    filter.comms = chosen.comms.to_vec();
+    filter.cgroups = cgroups(chosen.cgroups)?;
     Ok(filter)
+}
+
+/// `1/64`, or `64`.
+fn sample(text: Option<&str>) -> Result<u32, Failure> {
+    let Some(text) = text else { return Ok(1) };
+    let number = text.strip_prefix("1/").unwrap_or(text).parse().ok().filter(|n| (1..=1 << 20).contains(n));
+    number.ok_or_else(|| {
+        Failure::new(PARAMETERS, format!("--sample {text}: write 1/N with N from 1 to 1048576, like 1/64"))
+    })
+}
+
+/// Control groups by the inodes of their directories.
+pub(crate) fn cgroups(paths: &[PathBuf]) -> Result<Vec<u64>, Failure> {
+    paths.iter().map(|path| cgroup(path)).collect()
 }
 
 fn bytes(text: &str, flag: &str) -> Result<u64, Failure> {

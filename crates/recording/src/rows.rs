@@ -535,6 +535,50 @@ tables! {
         requeues: Option<i32>, "", Gauge;
     }
 
+    /// What a process did with a file in one interval: as programs asked for it (logical), and what the page cache had to get for it (physical). A row for each pair that did anything.
+    FileInterval = "file_interval" from "the probe of files" since 1 {
+        /// End of the interval.
+        t_ns: i64, "ns", Time;
+        /// The same since the recording's start.
+        t_s: f64, "s", Time;
+        /// Measured length of the interval.
+        interval_ns: i64, "ns", Gauge;
+        /// Where the file's file system is mounted; null when it is not, or not here.
+        mount: Option<Label>, "", Name;
+        /// Inode of the file.
+        inode: Option<i64>, "", Gauge;
+        /// Path when the file was first seen; `/dev/…` for a block device; null when it has no name in memory.
+        file: Option<Label>, "", Name;
+        /// Process; null when its name was lost.
+        pid: Option<i32>, "", Gauge;
+        /// Its name, 15 characters.
+        comm: Option<Label>, "", Name;
+        /// Reads through the page cache that gave something.
+        reads: i64, "op", Gauge;
+        /// Bytes that they gave.
+        read_bytes: i64, "bytes", Gauge;
+        /// Bytes of the pages that they touched, whole pages, each read by itself.
+        touched_bytes: i64, "bytes", Gauge;
+        /// Bytes of pages that were touched for the first time through a mapping.
+        mapped_bytes: i64, "bytes", Gauge;
+        /// Bytes of pages that were brought into the page cache to be read, read-ahead included.
+        filled_bytes: i64, "bytes", Gauge;
+        /// Reads past the page cache.
+        direct_reads: i64, "op", Gauge;
+        /// Their bytes.
+        direct_read_bytes: i64, "bytes", Gauge;
+        /// Writes into the page cache.
+        writes: i64, "op", Gauge;
+        /// Their bytes.
+        write_bytes: i64, "bytes", Gauge;
+        /// Bytes of pages that were made in the page cache to be written.
+        made_bytes: i64, "bytes", Gauge;
+        /// Writes past the page cache.
+        direct_writes: i64, "op", Gauge;
+        /// Their bytes.
+        direct_write_bytes: i64, "bytes", Gauge;
+    }
+
     /// What a trace saw, lost and cost in one interval.
     TraceInterval = "trace_interval" from "the tracer" since 1 {
         /// End of the interval.

@@ -9,7 +9,7 @@ use recording::rows::{Event, TraceInterval};
 use recording::{Batch, ClockAnchor, Manifest, Sink, Writer};
 use std::path::{Path, PathBuf};
 use std::time::Duration;
-use trace::block::{BlockTrace, Columns, Options, Statistics};
+use trace::block::{BlockTrace, Columns, Options, Statistics, Summary};
 
 /// How long the loop waits for records before it looks at the clock and at signals.
 const NAP: Duration = Duration::from_millis(50);
@@ -164,25 +164,7 @@ impl Life<'_> {
         let part = statistics.since(&self.seen);
         let cpu_ns = self.trace.consumer_cpu_ns();
         let summary = self.columns.take_summary();
-        let row = TraceInterval {
-            t_ns: signed(t_ns),
-            t_s: t_ns.saturating_sub(self.origin_ns) as f64 / 1e9,
-            interval_ns: signed(t_ns.saturating_sub(self.interval_ns)),
-            ios: signed(summary.ios),
-            reads: signed(summary.reads),
-            bytes: signed(summary.bytes),
-            errors: signed(summary.errors),
-            started: signed(part.started),
-            lost_buffer: signed(part.lost_ring),
-            lost_table: signed(part.lost_table),
-            lost_end: signed(part.lost_end),
-            lost_start: signed(part.lost_start),
-            lost_names: signed(part.lost_names),
-            merges: signed(part.merged),
-            splits: signed(part.splits),
-            response: summary.response.snapshot(),
-            consumer_cpu_ns: signed(cpu_ns - self.seen_cpu_ns),
-        };
+        let row = interval_row((self.interval_ns, t_ns, self.origin_ns), &part, &summary, cpu_ns - self.seen_cpu_ns);
         if part.lost() > 0 {
             self.lost(t_ns, &part)?;
         }
@@ -250,6 +232,34 @@ impl Life<'_> {
         self.writer.seal()?;
         let words = words(directory, ios, traced_ns, cpu_ns, &statistics);
         Ok(TraceOutcome { directory: directory.to_path_buf(), ios, statistics, interrupted, messages, words })
+    }
+}
+
+/// The row of an interval, given its start and end and the recording's start.
+pub(crate) fn interval_row(
+    (from_ns, t_ns, origin_ns): (u64, u64, u64),
+    part: &Statistics,
+    summary: &Summary,
+    cpu_ns: u64,
+) -> TraceInterval {
+    TraceInterval {
+        t_ns: signed(t_ns),
+        t_s: t_ns.saturating_sub(origin_ns) as f64 / 1e9,
+        interval_ns: signed(t_ns.saturating_sub(from_ns)),
+        ios: signed(summary.ios),
+        reads: signed(summary.reads),
+        bytes: signed(summary.bytes),
+        errors: signed(summary.errors),
+        started: signed(part.started),
+        lost_buffer: signed(part.lost_ring),
+        lost_table: signed(part.lost_table),
+        lost_end: signed(part.lost_end),
+        lost_start: signed(part.lost_start),
+        lost_names: signed(part.lost_names),
+        merges: signed(part.merged),
+        splits: signed(part.splits),
+        response: summary.response.snapshot(),
+        consumer_cpu_ns: signed(cpu_ns),
     }
 }
 

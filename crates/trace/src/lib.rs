@@ -8,8 +8,11 @@ mod capability;
 mod constants;
 mod device;
 mod error;
+pub mod files;
 pub mod interchange;
 mod kernel;
+mod names;
+mod paths;
 mod program;
 mod symbols;
 

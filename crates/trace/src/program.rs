@@ -3,7 +3,7 @@
 use crate::constants::Constants;
 use crate::kernel::Kernel;
 use crate::{TraceError, capability};
-use libbpf_rs::{ErrorKind, Link, Object, ObjectBuilder, OpenObject, PrintLevel};
+use libbpf_rs::{ErrorKind, Link, MapCore, MapHandle, Object, ObjectBuilder, OpenObject, PrintLevel};
 use std::os::fd::{AsFd, AsRawFd, OwnedFd};
 use std::sync::Mutex;
 
@@ -147,6 +147,16 @@ pub(crate) fn load(
 }
 
 impl Loaded {
+    /// A handle of one of the probe's maps.
+    ///
+    /// # Errors
+    /// There is none of this name.
+    pub(crate) fn map(&self, name: &str) -> Result<MapHandle, TraceError> {
+        let found = self.object.maps().find(|map| map.name() == name);
+        let found = found.ok_or_else(|| TraceError::Consumer(format!("finds no map {name} in the probe")))?;
+        MapHandle::try_from(&found).map_err(|why| TraceError::Consumer(format!("cannot use the map {name}: {why}")))
+    }
+
     /// Attaches every loaded program.
     ///
     /// # Errors

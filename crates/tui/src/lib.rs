@@ -6,6 +6,7 @@
 
 mod json;
 mod lines;
+mod probe;
 mod progress;
 mod stat;
 mod table;
@@ -14,6 +15,7 @@ mod trace_lines;
 
 pub use json::{JsonLines, json_line, json_verdict};
 pub use lines::{average_line, header_lines, interval_line};
+pub use probe::{FileLines, IoLines, ProbeLook};
 pub use progress::{Progress, progress_line};
 pub use stat::{StatForm, StatLines, StatLook, WallClock};
 pub use table::{summary_tables, table_lines};

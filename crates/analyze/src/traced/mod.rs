@@ -6,7 +6,7 @@ mod groups;
 mod order;
 mod pictures;
 mod reuse;
-mod rows;
+pub(crate) mod rows;
 mod tables;
 mod timeline;
 

@@ -15,50 +15,50 @@ const BLOCK: usize = 32 * 1024;
 
 /// One I/O, with numbers for names.
 #[derive(Clone, Copy, Debug)]
-pub(super) struct Traced {
-    pub(super) queue_ns: i64,
+pub(crate) struct Traced {
+    pub(crate) queue_ns: i64,
     /// `None`: never given to the driver by itself.
-    pub(super) issue_ns: Option<i64>,
+    pub(crate) issue_ns: Option<i64>,
     /// `None`: an import did not tell.
-    pub(super) complete_ns: Option<i64>,
-    pub(super) sector: i64,
-    pub(super) bytes: i64,
-    pub(super) dev: usize,
-    pub(super) op: usize,
+    pub(crate) complete_ns: Option<i64>,
+    pub(crate) sector: i64,
+    pub(crate) bytes: i64,
+    pub(crate) dev: usize,
+    pub(crate) op: usize,
     /// 0 read, 1 write, 2 anything else.
-    pub(super) class: usize,
-    pub(super) flags: usize,
+    pub(crate) class: usize,
+    pub(crate) flags: usize,
     /// Name of the owner of write-back, or of the issuer.
-    pub(super) process: usize,
-    pub(super) pid: i32,
-    pub(super) cgroup: usize,
-    pub(super) file: usize,
-    pub(super) failed: bool,
+    pub(crate) process: usize,
+    pub(crate) pid: i32,
+    pub(crate) cgroup: usize,
+    pub(crate) file: usize,
+    pub(crate) failed: bool,
 }
 
 impl Traced {
     /// Queue to completion.
-    pub(super) fn response_ns(&self) -> Option<u64> {
+    pub(crate) fn response_ns(&self) -> Option<u64> {
         self.complete_ns.map(|complete_ns| span(self.queue_ns, complete_ns))
     }
 
     /// The last time that is known of it.
-    pub(super) fn last_ns(&self) -> i64 {
+    pub(crate) fn last_ns(&self) -> i64 {
         self.complete_ns.or(self.issue_ns).unwrap_or(self.queue_ns)
     }
 
     /// Queue to issue: waiting for a free request, in the scheduler.
-    pub(super) fn wait_ns(&self) -> Option<u64> {
+    pub(crate) fn wait_ns(&self) -> Option<u64> {
         self.issue_ns.map(|issue_ns| span(self.queue_ns, issue_ns))
     }
 
     /// Issue to completion: the device.
-    pub(super) fn device_ns(&self) -> Option<u64> {
+    pub(crate) fn device_ns(&self) -> Option<u64> {
         self.issue_ns.zip(self.complete_ns).map(|(issue_ns, complete_ns)| span(issue_ns, complete_ns))
     }
 
     /// The sector after its last.
-    pub(super) fn end(&self) -> i64 {
+    pub(crate) fn end(&self) -> i64 {
         self.sector + self.bytes / 512
     }
 }
@@ -68,7 +68,7 @@ fn span(from_ns: i64, to_ns: i64) -> u64 {
 }
 
 /// Gives every row to `take`, in the order of queueing; returns the names that their numbers stand for.
-pub(super) fn each(reader: &Reader, mut take: impl FnMut(&Traced, &Names)) -> Result<Names, AnalyzeError> {
+pub(crate) fn each(reader: &Reader, mut take: impl FnMut(&Traced, &Names)) -> Result<Names, AnalyzeError> {
     let mut names = Names::default();
     let mut waiting: Vec<Traced> = Vec::with_capacity(2 * BLOCK);
     let batches = reader.batches("io")?;
@@ -97,7 +97,8 @@ pub(super) fn each(reader: &Reader, mut take: impl FnMut(&Traced, &Names)) -> Re
     Ok(names)
 }
 
-fn append(batch: &RecordBatch, names: &mut Names, rows: &mut Vec<Traced>) -> Result<(), AnalyzeError> {
+/// The rows of a batch of the table, with numbers for their names.
+pub(crate) fn append(batch: &RecordBatch, names: &mut Names, rows: &mut Vec<Traced>) -> Result<(), AnalyzeError> {
     let columns = Columns { table: "io", batch };
     let (queue, issue, complete) =
         (columns.longs("queue_ns")?, columns.longs("issue_ns")?, columns.longs("complete_ns")?);

@@ -2,9 +2,9 @@
 
 use crate::TraceError;
 use crate::block::consumer::Chunk;
-use crate::block::paths::Mounts;
 use crate::block::records::{FLAGS, Io, op_name};
 use crate::device::device_name;
+use crate::paths::Mounts;
 use arrow_array::builder::{Int32Builder, Int64Builder};
 use arrow_array::{ArrayRef, RecordBatch};
 use quantity::histogram::Recorder;

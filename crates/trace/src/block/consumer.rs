@@ -1,8 +1,9 @@
 //! The thread that empties the ring: it copies records and does nothing else.
 
-use crate::block::paths::File;
-use crate::block::records::{Actor, Entry, Raw, Statistics};
+use crate::block::records::{Entry, Raw, Statistics};
 use crate::block::{DIRTY_TRACEPOINTS, ENDS, OBJECT, Options, PROGRAMS, STARTS, constants, ring_bytes};
+use crate::names::{Actor, Name, fill, fill_who};
+use crate::paths::File;
 use crate::program::{self, Loaded, Misses, State, Verdict};
 use crate::{Kernel, TraceError};
 use libbpf_rs::{MapCore, MapFlags, MapHandle, OpenObject, RingBufferBuilder};
@@ -89,8 +90,8 @@ impl BlockTrace {
         };
         let mut loaded = program::load(OBJECT, &kernel, &PROGRAMS, &verdicts, &constants, size_ring)?;
         fill_filters(&loaded, options)?;
-        let counters = map(&loaded, "counters")?;
-        let in_flight = map(&loaded, "in_flight")?;
+        let counters = loaded.map("counters")?;
+        let in_flight = loaded.map("in_flight")?;
         let misses = [Misses::of(&loaded, &STARTS), Misses::of(&loaded, &ENDS)];
         loaded.attach(&PROGRAMS, &verdicts)?;
         let started_ns = clock::now_ns();
@@ -194,41 +195,16 @@ impl Drop for BlockTrace {
     }
 }
 
-/// A handle of one of the probe's maps.
-fn map(loaded: &Loaded, name: &str) -> Result<MapHandle, TraceError> {
-    let found = loaded.object.maps().find(|map| map.name() == name);
-    let found = found.ok_or_else(|| TraceError::Consumer(format!("finds no map {name} in the probe")))?;
-    MapHandle::try_from(&found).map_err(|why| TraceError::Consumer(format!("cannot use the map {name}: {why}")))
-}
-
 /// Writes the sets that the probe compares with.
 fn fill_filters(loaded: &Loaded, options: &Options) -> Result<(), TraceError> {
     let filter = &options.filter;
-    let numbers = |name: &str, keys: Vec<Vec<u8>>| {
-        if keys.is_empty() {
-            return Ok(());
-        }
-        let map = map(loaded, name)?;
-        keys.iter().try_for_each(|key| {
-            map.update(key, &[1], MapFlags::ANY)
-                .map_err(|why| TraceError::Parameter(format!("too many values for the filter {name}: {why}")))
-        })
-    };
-    numbers("devices", filter.devices.iter().map(|device| device.number.to_ne_bytes().to_vec()).collect())?;
-    numbers("pids", filter.pids.iter().map(|pid| pid.to_ne_bytes().to_vec()).collect())?;
-    numbers("cgroups", filter.cgroups.iter().map(|cgroup| cgroup.to_ne_bytes().to_vec()).collect())?;
-    let comms = filter.comms.iter().map(|comm| {
-        // The kernel keeps 15 bytes of a name.
-        let mut key = vec![0; 16];
-        key.iter_mut().take(15).zip(comm.bytes()).for_each(|(to, from)| *to = from);
-        key
-    });
-    numbers("comms", comms.collect())
+    fill(loaded, "devices", filter.devices.iter().map(|device| device.number.to_ne_bytes().to_vec()))?;
+    fill_who(loaded, &filter.pids, &filter.comms, &filter.cgroups)
 }
 
 /// Takes records out until it is told to stop, then takes the rest.
 fn consume(mut loaded: Loaded, sender: &SyncSender<Chunk>, shared: &Shared) {
-    let Ok(ring) = map(&loaded, "ring") else { return };
+    let Ok(ring) = loaded.map("ring") else { return };
     let chunk = std::cell::RefCell::new(Chunk::default());
     let send = |chunk: &mut Chunk| {
         let full = std::mem::take(chunk);
@@ -240,8 +216,8 @@ fn consume(mut loaded: Loaded, sender: &SyncSender<Chunk>, shared: &Shared) {
         let mut chunk = chunk.borrow_mut();
         match Entry::of(bytes) {
             Entry::Io(raw) => chunk.ios.push(*raw),
-            Entry::Actor(id, actor) => chunk.actors.push((id, actor)),
-            Entry::File(id, file) => chunk.files.push((id, file)),
+            Entry::Name(Name::Actor(id, actor)) => chunk.actors.push((id, actor)),
+            Entry::Name(Name::File(id, file)) => chunk.files.push((id, file)),
             Entry::Unknown => chunk.unknown += 1,
         }
         if chunk.ios.len() >= CHUNK_RECORDS {

@@ -5,7 +5,6 @@
 
 mod columns;
 mod consumer;
-mod paths;
 mod records;
 
 pub use columns::{Columns, Summary};

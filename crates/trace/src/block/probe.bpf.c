@@ -8,6 +8,7 @@
 #include <bpf/bpf_helpers.h>
 #include <bpf/bpf_core_read.h>
 #include <bpf/bpf_tracing.h>
+#include "names.h"
 
 char LICENSE[] SEC("license") = "Dual MIT/GPL";
 
@@ -32,7 +33,6 @@ enum {
 /* Magic numbers of file systems. */
 #define BDEVFS_MAGIC 0x62646576
 #define BTRFS_MAGIC 0x9123683e
-#define PF_IO_WORKER 0x10
 
 /* Set before loading. */
 const volatile bool has_io_start = true;
@@ -40,9 +40,6 @@ const volatile bool only_devices;
 const volatile __u32 only_ops = ~0u;       /* bit per operation; 31 for all above */
 const volatile __u32 bytes_min;
 const volatile __u32 bytes_max = ~0u;
-const volatile bool only_pids;
-const volatile bool only_comms;
-const volatile bool only_cgroups;
 const volatile __u32 sample_limit = ~0u;    /* traced when the I/O's hash is not above */
 const volatile bool with_files = true;
 /* Addresses of completion functions, which say whose a bio is; 0 when /proc/kallsyms does not tell. */
@@ -70,20 +67,6 @@ struct record {
 };
 _Static_assert(sizeof(struct record) == 64, "records.rs reads 64 bytes");
 
-/* A task as it was when it issued something. */
-struct actor {
-	__u32 tgid;
-	__u32 tid;
-	__u64 cgroup;
-	char comm[16];
-};
-
-struct actor_name {
-	__u32 id;
-	__u32 pad;
-	struct actor actor;
-};
-
 /* Who changed a file's cached data last. */
 struct inode_key {
 	__u64 ino;
@@ -94,33 +77,6 @@ struct inode_key {
 struct dirtier {
 	struct actor actor;
 };
-
-/* A file under one name: a new name, and a new file in an old inode, are something else. */
-struct file_key {
-	__u64 ino;
-	__u64 name_hash;
-	__u64 parent;
-	__u32 dev;
-	__u32 generation;
-};
-
-#define NAMES_BYTES 4096
-#define NAME_MAX 256
-#define DEPTH_MAX 24
-/* A file's name goes out with at least so many bytes, so that its length differs from all others. */
-#define FILE_BYTES_MIN 72
-
-struct file_name {
-	__u32 id;
-	__u32 dev;
-	__u64 ino;
-	__u32 names_bytes;
-	__u8 whole;   /* the walk reached the root */
-	__u8 deleted;
-	__u8 pad[2];
-	char names[NAMES_BYTES + NAME_MAX]; /* from the file up, each with its 0 */
-};
-_Static_assert(sizeof(struct actor_name) == 40, "records.rs tells records apart by their length");
 
 /* Per CPU; index in records.rs. */
 struct counters {
@@ -166,11 +122,6 @@ struct queued {
 };
 
 struct {
-	__uint(type, BPF_MAP_TYPE_RINGBUF);
-	__uint(max_entries, 1 << 24);
-} ring SEC(".maps");
-
-struct {
 	__uint(type, BPF_MAP_TYPE_HASH);
 	__uint(max_entries, 1 << 16);
 	__type(key, __u64);
@@ -193,31 +144,10 @@ struct {
 
 struct {
 	__uint(type, BPF_MAP_TYPE_LRU_HASH);
-	__uint(max_entries, 1 << 14);
-	__type(key, struct actor);
-	__type(value, __u32);
-} actors SEC(".maps");
-
-struct {
-	__uint(type, BPF_MAP_TYPE_LRU_HASH);
 	__uint(max_entries, 1 << 16);
 	__type(key, struct inode_key);
 	__type(value, struct dirtier);
 } dirtiers SEC(".maps");
-
-struct {
-	__uint(type, BPF_MAP_TYPE_LRU_HASH);
-	__uint(max_entries, 1 << 16);
-	__type(key, struct file_key);
-	__type(value, __u32);
-} files SEC(".maps");
-
-struct {
-	__uint(type, BPF_MAP_TYPE_PERCPU_ARRAY);
-	__uint(max_entries, 1);
-	__type(key, __u32);
-	__type(value, struct file_name);
-} scratch SEC(".maps");
 
 /* When a queue's own flush request, which serves those that asked for one, was issued. */
 struct {
@@ -233,31 +163,6 @@ struct {
 	__type(key, __u32);
 	__type(value, __u8);
 } devices SEC(".maps");
-
-struct {
-	__uint(type, BPF_MAP_TYPE_HASH);
-	__uint(max_entries, 1 << 10);
-	__type(key, __u32);
-	__type(value, __u8);
-} pids SEC(".maps");
-
-struct comm_key {
-	char comm[16];
-};
-
-struct {
-	__uint(type, BPF_MAP_TYPE_HASH);
-	__uint(max_entries, 1 << 8);
-	__type(key, struct comm_key);
-	__type(value, __u8);
-} comms SEC(".maps");
-
-struct {
-	__uint(type, BPF_MAP_TYPE_HASH);
-	__uint(max_entries, 1 << 8);
-	__type(key, __u64);
-	__type(value, __u8);
-} cgroups SEC(".maps");
 
 /* An interrupt may count between load and store. */
 #define COUNT(field) __sync_fetch_and_add(&count->field, 1)
@@ -315,48 +220,12 @@ static __always_inline __u8 op_of(__u32 opf, __u32 bytes)
 	return op;
 }
 
-static __always_inline __u32 next_id(struct counters *count)
-{
-	return (__u32)(__sync_fetch_and_add(&count->next_id, 1) + 1) << 10 | (bpf_get_smp_processor_id() & 1023);
-}
-
 static __always_inline __u64 wake_flags(struct counters *count, __u64 now)
 {
 	if (bpf_ringbuf_query(&ring, BPF_RB_AVAIL_DATA) < wake_bytes || now - count->woken_ns < 1000000)
 		return BPF_RB_NO_WAKEUP;
 	count->woken_ns = now;
 	return BPF_RB_FORCE_WAKEUP;
-}
-
-/* A short number for a task; its name goes into the ring before the number is used. 0 when that was not possible. */
-static __always_inline __u32 actor_id(struct actor *actor, struct counters *count)
-{
-	__u32 *known = bpf_map_lookup_elem(&actors, actor);
-	if (known)
-		return *known;
-	struct actor_name name = {};
-	name.id = next_id(count);
-	name.actor = *actor;
-	if (bpf_ringbuf_output(&ring, &name, sizeof(name), BPF_RB_NO_WAKEUP)) {
-		COUNT(lost_names);
-		return 0;
-	}
-	bpf_map_update_elem(&actors, actor, &name.id, BPF_ANY);
-	return name.id;
-}
-
-static __always_inline void current_actor(struct actor *actor)
-{
-	__u64 both = bpf_get_current_pid_tgid();
-	actor->tgid = both >> 32;
-	actor->tid = (__u32)both;
-	actor->cgroup = bpf_get_current_cgroup_id();
-	struct task_struct *task = (void *)bpf_get_current_task();
-	/* A worker of io_uring acts for its process. */
-	if (BPF_CORE_READ(task, flags) & PF_IO_WORKER)
-		BPF_CORE_READ_STR_INTO(&actor->comm, task, group_leader, comm);
-	else
-		bpf_get_current_comm(actor->comm, sizeof(actor->comm));
 }
 
 static __always_inline bool wanted_device(__u32 dev, __u32 part)
@@ -371,19 +240,6 @@ static __always_inline bool wanted_device(__u32 dev, __u32 part)
 static __always_inline bool wanted_op(__u8 op)
 {
 	return only_ops & (1u << (op < 31 ? op : 31));
-}
-
-static __always_inline bool wanted_actor(struct actor *actor)
-{
-	if (only_pids && !bpf_map_lookup_elem(&pids, &actor->tgid))
-		return false;
-	if (only_comms) {
-		struct comm_key key;
-		__builtin_memcpy(key.comm, actor->comm, sizeof(key.comm));
-		if (!bpf_map_lookup_elem(&comms, &key))
-			return false;
-	}
-	return !only_cgroups || bpf_map_lookup_elem(&cgroups, &actor->cgroup);
 }
 
 /* The same I/O gives the same answer wherever it is asked. */
@@ -447,68 +303,6 @@ static __always_inline void find_origin(struct bio *bio, struct start *start, st
 	}
 }
 
-/* Its first name in the tree, if it has one in memory. */
-static __always_inline struct dentry *inode_dentry(struct inode *inode)
-{
-	struct hlist_node *first = BPF_CORE_READ(inode, i_dentry.first);
-	return first ? (void *)first - bpf_core_field_offset(struct dentry, d_u.d_alias) : 0;
-}
-
-/* A short number for a file; its path goes into the ring before the number is used. 0 when that was not possible. */
-static __always_inline __u32 file_id(struct origin *origin, struct counters *count)
-{
-	struct inode *inode = origin->inode;
-	struct dentry *dentry = origin->dentry ?: inode_dentry(inode);
-	struct file_key key = {};
-	key.ino = BPF_CORE_READ(inode, i_ino);
-	key.dev = BPF_CORE_READ(inode, i_sb, s_dev);
-	key.generation = BPF_CORE_READ(inode, i_generation);
-	if (dentry) {
-		key.name_hash = BPF_CORE_READ(dentry, d_name.hash_len);
-		key.parent = (__u64)BPF_CORE_READ(dentry, d_parent);
-	}
-	__u32 *known = bpf_map_lookup_elem(&files, &key);
-	if (known)
-		return *known;
-	__u32 zero = 0;
-	struct file_name *name = bpf_map_lookup_elem(&scratch, &zero);
-	if (!name)
-		return 0;
-	name->id = next_id(count);
-	name->dev = key.dev;
-	name->ino = key.ino;
-	name->whole = 0;
-	name->deleted = !BPF_CORE_READ(inode, i_nlink);
-	__u32 used = 0;
-	for (int i = 0; i < DEPTH_MAX && dentry; i++) {
-		struct dentry *parent = BPF_CORE_READ(dentry, d_parent);
-		if (parent == dentry) {
-			name->whole = 1;
-			break;
-		}
-		if (used > NAMES_BYTES - NAME_MAX)
-			break;
-		long length = bpf_probe_read_kernel_str(&name->names[used & (NAMES_BYTES - 1)], NAME_MAX,
-							 BPF_CORE_READ(dentry, d_name.name));
-		if (length <= 0)
-			break;
-		used += length & (NAME_MAX * 2 - 1);
-		dentry = parent;
-	}
-	name->names_bytes = used;
-	__u32 bytes = used + __builtin_offsetof(struct file_name, names);
-	bytes = bytes < FILE_BYTES_MIN ? FILE_BYTES_MIN : bytes;
-	if (bytes > sizeof(*name))
-		return 0;
-	if (bpf_ringbuf_output(&ring, name, bytes, BPF_RB_NO_WAKEUP)) {
-		COUNT(lost_names);
-		return 0;
-	}
-	__u32 id = name->id;
-	bpf_map_update_elem(&files, &key, &id, BPF_ANY);
-	return id;
-}
-
 /* May an I/O begin when it is issued, because its start went missing or was before the trace? Not where its issuer
  * matters, or the exact time. */
 static __always_inline bool begins_at_issue(void)
@@ -516,15 +310,29 @@ static __always_inline bool begins_at_issue(void)
 	return !has_io_start || (sample_limit == ~0u && !only_pids && !only_comms && !only_cgroups);
 }
 
-/* Enters an I/O that begins now, if it is wanted. `again`: should there be no room for it, that is tried once more. */
-static __always_inline void begin(__u64 key, struct start *start, struct bio *bio, bool again)
+/* An I/O that begins now. Addresses come as numbers out of memory: a global function takes no pointers. */
+struct beginning {
+	struct start start;
+	__u64 key;
+	__u64 bio;
+	__u64 again; /* should there be no room for it, that is tried once more */
+};
+
+/* Enters an I/O that begins now, if it is wanted.
+ * Global, so that the verifier looks at it once and not at each call. */
+__noinline int begin(struct beginning *beginning)
 {
+	if (!beginning)
+		return 0;
+	__u64 key = beginning->key;
+	struct bio *bio = (void *)beginning->bio;
+	struct start *start = &beginning->start;
 	struct counters *count = cpu_counters();
 	struct actor actor = {};
 	struct origin origin = {};
 	struct dirtier *owner = 0;
 	if (!count || !wanted_op(start->op))
-		return;
+		return 0;
 	current_actor(&actor);
 	if (with_files && bio) {
 		find_origin(bio, start, &origin);
@@ -541,16 +349,16 @@ static __always_inline void begin(__u64 key, struct start *start, struct bio *bi
 		}
 	}
 	if (!wanted_actor(&actor) && !(owner && wanted_actor(&owner->actor)))
-		return;
+		return 0;
 	if (!sampled(start->sector, start->queue_ns)) {
 		COUNT(started);
-		return;
+		return 0;
 	}
-	start->issuer = actor_id(&actor, count);
+	start->issuer = actor_id(&actor, &count->next_id, &count->lost_names);
 	if (origin.inode)
-		start->file = file_id(&origin, count);
+		start->file = file_id((__u64)origin.inode, (__u64)origin.dentry, &count->next_id, &count->lost_names);
 	if (owner)
-		start->owner = actor_id(&owner->actor, count);
+		start->owner = actor_id(&owner->actor, &count->next_id, &count->lost_names);
 	long refused = bpf_map_update_elem(&in_flight, &key, start, BPF_NOEXIST);
 	if (refused == -EEXIST) {
 		/* Of an I/O whose end was not seen, or whose entry would not go. */
@@ -559,12 +367,13 @@ static __always_inline void begin(__u64 key, struct start *start, struct bio *bi
 			COUNT(lost_end);
 		refused = bpf_map_update_elem(&in_flight, &key, start, BPF_ANY);
 	}
-	if (refused && again)
-		return;
+	if (refused && beginning->again)
+		return 0;
 	COUNT(started);
 	COUNT(taken);
 	if (refused)
 		COUNT(lost_table);
+	return 0;
 }
 
 static __always_inline void finish(__u64 key, struct start *start, __u64 now)
@@ -649,20 +458,24 @@ static __always_inline void begin_request(struct request *rq, bool is_issued)
 	if (!wanted_device(dev, part ? part->bd_dev : 0))
 		return;
 	__u64 now = bpf_ktime_get_ns();
-	struct start start = {};
-	start.sector = rq->__sector;
-	start.bytes = rq->__data_len;
-	start.dev = dev;
-	start.flags = flags_of(rq->cmd_flags);
-	start.op = op_of(rq->cmd_flags, start.bytes);
+	struct beginning beginning = {};
+	struct start *start = &beginning.start;
+	start->sector = rq->__sector;
+	start->bytes = rq->__data_len;
+	start->dev = dev;
+	start->flags = flags_of(rq->cmd_flags);
+	start->op = op_of(rq->cmd_flags, start->bytes);
 	/* A request without data has no place. */
-	if (start.op == OP_FLUSH && !start.bytes)
-		start.sector = 0;
-	start.bios = 1;
-	start.queue_ns = queue_time(rq, &start, now);
+	if (start->op == OP_FLUSH && !start->bytes)
+		start->sector = 0;
+	start->bios = 1;
+	start->queue_ns = queue_time(rq, start, now);
 	if (is_issued)
-		start.issue_ns = now;
-	begin((__u64)rq, &start, rq->bio, !is_issued && begins_at_issue());
+		start->issue_ns = now;
+	beginning.key = (__u64)rq;
+	beginning.bio = (__u64)rq->bio;
+	beginning.again = !is_issued && begins_at_issue();
+	begin(&beginning);
 }
 
 SEC("tp_btf/block_bio_queue")
@@ -681,18 +494,20 @@ int BPF_PROG(on_bio_queue, struct bio *bio)
 		}
 		return 0;
 	}
-	struct start start = {};
-	start.queue_ns = now;
-	start.issue_ns = now;
-	start.sector = bio->bi_iter.bi_sector;
-	start.bytes = bio->bi_iter.bi_size;
-	start.dev = dev;
-	start.flags = flags_of(bio->bi_opf);
-	start.op = op_of(bio->bi_opf, start.bytes);
-	if (start.op == OP_FLUSH)
-		start.sector = 0;
-	start.bios = 1;
-	begin((__u64)bio, &start, bio, false);
+	struct beginning beginning = {};
+	struct start *start = &beginning.start;
+	start->queue_ns = now;
+	start->issue_ns = now;
+	start->sector = bio->bi_iter.bi_sector;
+	start->bytes = bio->bi_iter.bi_size;
+	start->dev = dev;
+	start->flags = flags_of(bio->bi_opf);
+	start->op = op_of(bio->bi_opf, start->bytes);
+	if (start->op == OP_FLUSH)
+		start->sector = 0;
+	start->bios = 1;
+	beginning.key = beginning.bio = (__u64)bio;
+	begin(&beginning);
 	return 0;
 }
 
@@ -773,6 +588,18 @@ int BPF_PROG(on_rq_insert, struct request *rq)
 	return 0;
 }
 
+/* Global, so that the verifier walks the loop once and not in each state that its caller can be in. */
+__noinline __u32 count_bios(__u64 first)
+{
+	struct bio *bio = (void *)first;
+	__u32 bios = 0;
+	for (int i = 0; i < 255 && bio; i++) {
+		bios++;
+		bio = BPF_CORE_READ(bio, bi_next);
+	}
+	return bios;
+}
+
 SEC("tp_btf/block_rq_issue")
 int BPF_PROG(on_rq_issue, struct request *rq)
 {
@@ -792,15 +619,8 @@ int BPF_PROG(on_rq_issue, struct request *rq)
 	/* Final now: nothing merges into an issued request. */
 	start->sector = rq->__sector;
 	start->bytes = rq->__data_len;
-	struct bio *bio = rq->bio;
-	if (bio != rq->biotail) {
-		__u8 bios = 0;
-		for (int i = 0; i < 255 && bio; i++) {
-			bios++;
-			bio = bio->bi_next;
-		}
-		start->bios = bios;
-	}
+	if (rq->bio != rq->biotail)
+		start->bios = count_bios((__u64)BPF_CORE_READ(rq, bio));
 	return 0;
 }
 

@@ -1,17 +1,9 @@
-//! What probe.bpf.c writes: the same layouts, read without trust.
+//! What probe.bpf.c writes, but for names: the same layouts, read without trust.
 
-use crate::block::paths::File;
+use crate::names::{Cursor, Name};
 
 /// Bytes of one I/O's record.
 pub(crate) const RECORD_BYTES: usize = 64;
-/// Bytes of a task's name.
-const ACTOR_BYTES: usize = 40;
-
-/// A file's name goes out with at least so many bytes.
-const FILE_BYTES_MIN: usize = 72;
-/// Where its names begin.
-const FILE_HEADER_BYTES: usize = 24;
-
 /// One I/O as it lies in the ring.
 pub(crate) type Raw = [u8; RECORD_BYTES];
 
@@ -19,8 +11,7 @@ pub(crate) type Raw = [u8; RECORD_BYTES];
 #[derive(Debug)]
 pub(crate) enum Entry<'a> {
     Io(&'a Raw),
-    Actor(u32, Actor),
-    File(u32, File),
+    Name(Name),
     /// Of a length that this program does not write.
     Unknown,
 }
@@ -31,39 +22,8 @@ impl<'a> Entry<'a> {
         if let Ok(raw) = <&Raw>::try_from(bytes) {
             return Self::Io(raw);
         }
-        match bytes.len() {
-            ACTOR_BYTES => {
-                let mut at = Cursor { bytes, at: 0 };
-                let id = at.u32();
-                at.at += 4;
-                Self::Actor(id, Actor { pid: at.u32(), tid: at.u32(), cgroup: at.u64(), comm: at.text(16) })
-            }
-            FILE_BYTES_MIN.. => file(bytes).map_or(Self::Unknown, |(id, file)| Self::File(id, file)),
-            _ => Self::Unknown,
-        }
+        Name::of(bytes).map_or(Self::Unknown, Self::Name)
     }
-}
-
-/// A file and its number.
-fn file(bytes: &[u8]) -> Option<(u32, File)> {
-    let mut at = Cursor { bytes, at: 0 };
-    let (id, dev, inode) = (at.u32(), at.u32(), at.u64());
-    let length = usize::try_from(at.u32()).ok()?;
-    let (whole, deleted) = (at.u8() != 0, at.u8() != 0);
-    let names = bytes.get(FILE_HEADER_BYTES..)?.get(..length)?;
-    let names = names.split(|byte| *byte == 0).filter(|name| !name.is_empty());
-    let names = names.map(|name| String::from_utf8_lossy(name).into_owned()).collect();
-    Some((id, File { dev, inode, names, whole, deleted }))
-}
-
-/// A task as it was when it issued something.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub(crate) struct Actor {
-    pub(crate) pid: u32,
-    pub(crate) tid: u32,
-    /// Inode of its control group's directory.
-    pub(crate) cgroup: u64,
-    pub(crate) comm: String,
 }
 
 /// One I/O.
@@ -89,7 +49,7 @@ pub(crate) struct Io {
 
 impl Io {
     pub(crate) fn of(raw: &Raw) -> Self {
-        let mut at = Cursor { bytes: raw, at: 0 };
+        let mut at = Cursor::new(raw);
         Self {
             queue_ns: at.u64(),
             complete_ns: at.u64(),
@@ -204,7 +164,7 @@ impl Statistics {
     pub(crate) fn sum(cpus: &[Vec<u8>]) -> Self {
         let mut sum = Self::default();
         for cpu in cpus {
-            let mut at = Cursor { bytes: cpu, at: 0 };
+            let mut at = Cursor::new(cpu);
             for field in [
                 &mut sum.started,
                 &mut sum.emitted,
@@ -267,79 +227,9 @@ impl Statistics {
     }
 }
 
-/// Reads numbers of this machine's byte order one after the other; zeros beyond the end.
-struct Cursor<'a> {
-    bytes: &'a [u8],
-    at: usize,
-}
-
-impl Cursor<'_> {
-    fn take<const N: usize>(&mut self) -> [u8; N] {
-        let mut out = [0; N];
-        if let Some(bytes) = self.bytes.get(self.at..self.at + N) {
-            out.copy_from_slice(bytes);
-        }
-        self.at += N;
-        out
-    }
-
-    fn u8(&mut self) -> u8 {
-        u8::from_ne_bytes(self.take())
-    }
-
-    fn u16(&mut self) -> u16 {
-        u16::from_ne_bytes(self.take())
-    }
-
-    fn u32(&mut self) -> u32 {
-        u32::from_ne_bytes(self.take())
-    }
-
-    fn u64(&mut self) -> u64 {
-        u64::from_ne_bytes(self.take())
-    }
-
-    /// A C string in a field of `length` bytes.
-    fn text(&mut self, length: usize) -> String {
-        let bytes = self.bytes.get(self.at..self.at + length).unwrap_or_default();
-        self.at += length;
-        let end = bytes.iter().position(|byte| *byte == 0).unwrap_or(bytes.len());
-        String::from_utf8_lossy(&bytes[..end]).into_owned()
-    }
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
-
-    /// The probe's layout of a file's name.
-    fn named(id: u32, names: &[u8], length: u32) -> Vec<u8> {
-        let mut bytes = [id.to_ne_bytes(), 7_u32.to_ne_bytes()].concat();
-        bytes.extend_from_slice(&99_u64.to_ne_bytes());
-        bytes.extend_from_slice(&length.to_ne_bytes());
-        bytes.extend_from_slice(&[1, 0, 0, 0]);
-        bytes.extend_from_slice(names);
-        bytes.resize(bytes.len().max(FILE_BYTES_MIN), 0);
-        bytes
-    }
-
-    #[test]
-    fn names_of_files_are_read_from_the_file_up() {
-        let bytes = named(5, b"b\0a\0", 4);
-        let Entry::File(5, file) = Entry::of(&bytes) else { panic!("no file") };
-        assert_eq!((file.dev, file.inode, file.whole, file.deleted), (7, 99, true, false));
-        assert_eq!(file.names, ["b", "a"]);
-        let bytes = named(5, b"", 0);
-        assert!(matches!(Entry::of(&bytes), Entry::File(5, file) if file.names.is_empty()));
-    }
-
-    #[test]
-    fn what_the_probe_does_not_write_is_unknown() {
-        assert!(matches!(Entry::of(&named(5, b"x", 4000)), Entry::Unknown), "longer than the record");
-        for length in [0, 1, 39, 41, 63, 65, 71] {
-            assert!(matches!(Entry::of(&vec![0xff; length]), Entry::Unknown), "{length}");
-        }
-    }
 
     #[test]
     fn every_status_is_an_error_and_none_is_none() {

@@ -161,14 +161,47 @@ struct path {
 	struct dentry *dentry;
 } KERNEL_TYPE;
 
+struct address_space;
 struct file {
 	struct inode *f_inode;
 	struct path f_path;
+	struct address_space *f_mapping;
+	unsigned int f_flags;
+	__s64 f_pos;
+} KERNEL_TYPE;
+
+struct fdtable {
+	unsigned int max_fds;
+	struct file **fd;
+} KERNEL_TYPE;
+
+struct files_struct {
+	struct fdtable *fdt;
 } KERNEL_TYPE;
 
 struct kiocb {
 	struct file *ki_filp;
+	__s64 ki_pos;
 } KERNEL_TYPE;
+
+struct io_cqe {
+	__s32 res;
+} KERNEL_TYPE;
+
+struct io_kiocb {
+	struct file *file;
+	__u8 opcode;
+	struct io_cqe cqe; /* 5.19 */
+} KERNEL_TYPE;
+
+struct io_kiocb___before_5_19 {
+	__s32 result;
+} KERNEL_TYPE;
+
+struct io_rw {
+	struct kiocb kiocb;
+} KERNEL_TYPE;
+
 
 struct iomap_dio {
 	struct kiocb *iocb;
@@ -183,7 +216,19 @@ struct page {
 	struct address_space *mapping;
 } KERNEL_TYPE;
 
-struct folio;
+enum pageflags {
+	PG_head = 6,
+};
+
+struct folio {
+	struct address_space *mapping;
+	unsigned long _flags_1; /* its low byte is the order, 6.6 */
+} KERNEL_TYPE;
+
+/* Until 6.5. */
+struct folio___before_6_6 {
+	unsigned char _folio_order;
+} KERNEL_TYPE;
 
 struct btrfs_inode {
 	struct inode vfs_inode;
@@ -194,10 +239,28 @@ struct btrfs_bio {
 	struct bio bio;
 } KERNEL_TYPE;
 
+struct thread_info {
+	__u32 status;
+} KERNEL_TYPE;
+
 struct task_struct {
+	struct thread_info thread_info;
 	unsigned int flags;
+	struct files_struct *files;
 	struct task_struct *group_leader;
 	char comm[16];
 } KERNEL_TYPE;
+
+#if defined(__TARGET_ARCH_x86)
+struct pt_regs {
+	unsigned long di, si, dx, r10, r8, orig_ax;
+} KERNEL_TYPE;
+#elif defined(__TARGET_ARCH_arm64)
+struct pt_regs {
+	__u64 regs[31];
+	__u64 orig_x0;
+	__s32 syscallno;
+} KERNEL_TYPE;
+#endif
 
 #endif

@@ -1,5 +1,6 @@
 //! From the names that the probe walked to a path of this mount namespace.
 
+use crate::device::device_name;
 use std::collections::HashMap;
 use std::path::Path;
 
@@ -14,6 +15,8 @@ pub(crate) struct File {
     /// Did the walk reach the file system's root?
     pub(crate) whole: bool,
     pub(crate) deleted: bool,
+    /// Not a file: the block device whose number its inode is.
+    pub(crate) device: bool,
 }
 
 /// One mount: the part of the file system that is seen, and where.
@@ -28,15 +31,29 @@ struct Mount {
 pub(crate) struct Mounts(HashMap<u32, Vec<Mount>>);
 
 impl Mounts {
+    /// Where a file system is seen: the mount that shows most of it.
+    pub(crate) fn point(&mut self, dev: u32) -> Option<&str> {
+        self.know(dev);
+        let mounts = self.0.get(&dev)?;
+        mounts.iter().min_by_key(|mount| mount.root.len()).map(|mount| mount.point.as_str())
+    }
+
     /// The path of a file; `None` when the kernel had no name of it in memory.
     pub(crate) fn path(&mut self, file: &File) -> Option<String> {
+        if file.device {
+            return Some(format!("/dev/{}", device_name(u32::try_from(file.inode).ok()?)));
+        }
         if file.names.is_empty() {
             return None;
         }
-        if !self.0.contains_key(&file.dev) {
+        self.know(file.dev);
+        Some(join(file, self.0.get(&file.dev).map_or(&[], Vec::as_slice)))
+    }
+
+    fn know(&mut self, dev: u32) {
+        if !self.0.contains_key(&dev) {
             self.0 = read(&std::fs::read_to_string("/proc/self/mountinfo").unwrap_or_default());
         }
-        Some(join(file, self.0.get(&file.dev).map_or(&[], Vec::as_slice)))
     }
 }
 
@@ -95,6 +112,7 @@ mod tests {
             names: names.iter().map(|name| (*name).to_string()).collect(),
             whole,
             deleted,
+            device: false,
         };
         let mounts = read(TEXT);
         assert_eq!(join(&file, mounts.get(&file.dev).map_or(&[], Vec::as_slice)), expected);

@@ -1,0 +1,11 @@
+//! What probes show live: folds over the batches of one interval, and of all.
+
+mod files;
+mod io;
+
+pub use files::{FileFold, FilesBy, FilesOrder};
+pub(crate) use files::{by_bytes, by_mount, by_reads, by_written};
+pub use io::{Distribution, IoBy, IoFold, IoGroup};
+
+/// Most rows of a table of names in reports.
+const ROWS: usize = 50;

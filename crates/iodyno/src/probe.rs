@@ -1,0 +1,90 @@
+//! `iodyno probe`.
+
+use crate::args::{ProbeArgs, ProbeBy, ProbeSubject};
+use crate::exit::{Failure, PARAMETERS, RECORDING};
+use crate::run::{time, watch_signals};
+use crate::trace::{Chosen, cgroups, filter};
+use analyze::{FilesBy, IoBy};
+use recording::RecordingError;
+use session::{ProbeOf, ProbeOutcome, ProbeRequest, StopFlag};
+use trace::{block, files};
+use tui::{FileLines, IoLines, ProbeLook};
+
+/// The least interval, ns.
+const INTERVAL_MIN_NS: u64 = 100_000_000;
+
+/// Shows what the kernel does interval by interval; gives the exit code.
+pub(crate) fn run(args: &ProbeArgs, command_line: &[String]) -> Result<u8, Failure> {
+    let interval_ns = time(Some(&args.interval), "INTERVAL")?.unwrap_or(1_000_000_000);
+    if interval_ns < INTERVAL_MIN_NS {
+        return Err(Failure::new(PARAMETERS, format!("interval {} is too short; 100ms is the least", args.interval)));
+    }
+    let request = |of: ProbeOf| ProbeRequest {
+        of,
+        interval_ns,
+        count: args.count,
+        directory: args.output.clone(),
+        command_line: command_line.to_vec(),
+    };
+    let look = ProbeLook { json: args.json, top: args.top };
+    let stop = StopFlag::default();
+    match args.subject {
+        ProbeSubject::Io => {
+            let by = match args.by.unwrap_or(ProbeBy::Device) {
+                ProbeBy::Device => IoBy::Device,
+                ProbeBy::Process => IoBy::Process,
+                ProbeBy::File => IoBy::File,
+                ProbeBy::Op => IoBy::Operation,
+                ProbeBy::Fs => return Err(misplaced("--by fs", "files")),
+            };
+            let chosen = Chosen {
+                devices: &args.devices,
+                ops: &args.ops,
+                size: args.size.as_deref(),
+                pids: &args.pids,
+                comms: &args.comms,
+                cgroups: &args.cgroups,
+            };
+            let options = block::Options { filter: filter(&chosen)?, ..block::Options::default() };
+            watch_signals(&stop)?;
+            let mut lines = IoLines::new(std::io::stdout(), look, by);
+            let outcome = session::probe(&request(ProbeOf::Io(options)), &mut lines, &stop)?;
+            end(lines.finish(), &outcome)
+        }
+        ProbeSubject::Files => {
+            let by = match args.by.unwrap_or(ProbeBy::File) {
+                ProbeBy::File => FilesBy::File,
+                ProbeBy::Process => FilesBy::Process,
+                ProbeBy::Fs => FilesBy::Mount,
+                ProbeBy::Device => return Err(misplaced("--by device", "io")),
+                ProbeBy::Op => return Err(misplaced("--by op", "io")),
+            };
+            let io_only =
+                [(!args.devices.is_empty(), "-d"), (!args.ops.is_empty(), "--op"), (args.size.is_some(), "--size")];
+            if let Some((_, flag)) = io_only.iter().find(|(given, _)| *given) {
+                return Err(misplaced(flag, "io"));
+            }
+            let options =
+                files::Options { pids: args.pids.clone(), comms: args.comms.clone(), cgroups: cgroups(&args.cgroups)? };
+            watch_signals(&stop)?;
+            let mut lines = FileLines::new(std::io::stdout(), look, by);
+            let outcome = session::probe(&request(ProbeOf::Files(options)), &mut lines, &stop)?;
+            end(lines.finish(), &outcome)
+        }
+    }
+}
+
+fn misplaced(flag: &str, subject: &str) -> Failure {
+    Failure::new(PARAMETERS, format!("{flag} belongs to `iodyno probe {subject}`"))
+}
+
+/// Last words; the exit code.
+fn end(shown: Result<(), RecordingError>, outcome: &ProbeOutcome) -> Result<u8, Failure> {
+    if let Err(error) = shown
+        && !tui::is_closed(&error)
+    {
+        return Err(Failure::new(RECORDING, format!("failed to write the summary: {error}")));
+    }
+    outcome.messages.iter().for_each(|message| eprintln!("iodyno: {message}"));
+    Ok(if outcome.lost > 0 { RECORDING } else { 0 })
+}

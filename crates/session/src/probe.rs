@@ -1,0 +1,298 @@
+//! One `probe` command's life: rows of the kernel's probe to a face, and into a recording when asked for.
+
+use crate::rows::signed;
+use crate::trace::interval_row;
+use crate::{SessionError, StopFlag};
+use quantity::clock;
+use quantity::text::format_count;
+use recording::rows::{Event, FileInterval};
+use recording::{Batch, Label, Manifest, RecordingError, Sink, Writer};
+use std::path::PathBuf;
+use std::time::Duration;
+use trace::block::{BlockTrace, Columns, Statistics};
+use trace::files::{FileActivity, FileTrace, Losses};
+use trace::{TraceError, Verdict, block, files};
+
+/// How long a stop request may go unnoticed.
+const NAP: Duration = Duration::from_millis(50);
+
+/// What to look at.
+#[derive(Clone, Debug)]
+pub enum ProbeOf {
+    /// Every block I/O: the table `io`.
+    Io(block::Options),
+    /// Reads and writes of files: the table `file_interval`.
+    Files(files::Options),
+}
+
+/// Everything that a `probe` command needs to know.
+#[derive(Debug)]
+pub struct ProbeRequest {
+    /// What.
+    pub of: ProbeOf,
+    /// Length of an interval.
+    pub interval_ns: u64,
+    /// How many; `None`: until somebody stops it.
+    pub count: Option<u64>,
+    /// Where a recording goes; `None`: nothing is kept.
+    pub directory: Option<PathBuf>,
+    /// The command line, for the manifest.
+    pub command_line: Vec<String>,
+}
+
+/// What came of it.
+#[derive(Debug, Default)]
+pub struct ProbeOutcome {
+    /// I/Os, reads or writes that are not in the figures.
+    pub lost: u64,
+    /// Sentences for the user.
+    pub messages: Vec<String>,
+}
+
+/// A probe in the kernel.
+enum Running {
+    Io(Box<(BlockTrace, Columns)>),
+    Files(Box<FileTrace>),
+}
+
+impl Running {
+    fn start(of: &ProbeOf) -> Result<Self, TraceError> {
+        Ok(match of {
+            ProbeOf::Io(options) => Self::Io(Box::new((BlockTrace::start(options)?, Columns::default()))),
+            ProbeOf::Files(options) => Self::Files(Box::new(FileTrace::start(options)?)),
+        })
+    }
+
+    fn verdicts(&self) -> &[Verdict] {
+        match self {
+            Self::Io(io) => io.0.verdicts(),
+            Self::Files(files) => files.verdicts(),
+        }
+    }
+
+    fn started_ns(&self) -> u64 {
+        match self {
+            Self::Io(io) => io.0.started_ns(),
+            Self::Files(files) => files.started_ns(),
+        }
+    }
+}
+
+struct Life<'a> {
+    running: Running,
+    writer: Option<Writer>,
+    face: Option<&'a mut dyn Sink>,
+    origin_ns: u64,
+    /// End of the last interval.
+    interval_ns: u64,
+    lost: u64,
+    seen: Statistics,
+    seen_cpu_ns: u64,
+    outcome: ProbeOutcome,
+}
+
+/// Probes until the count is reached or somebody stops it. The face gets a commit when the probe runs, and then the
+/// batches of each interval and a commit.
+///
+/// # Errors
+/// The probe cannot be loaded (nothing is written then), or the recording cannot be written.
+pub fn probe(request: &ProbeRequest, face: &mut dyn Sink, stop: &StopFlag) -> Result<ProbeOutcome, SessionError> {
+    let running = Running::start(&request.of)?;
+    let mut writer = None;
+    let verdicts: Vec<String> =
+        running.verdicts().iter().map(Verdict::words).filter(|words| !words.is_empty()).collect();
+    if let Some(directory) = &request.directory {
+        let mut manifest = Manifest::new(&request.command_line);
+        manifest.hardware = collect::hardware(&[]);
+        manifest.extra.insert("probe_verdicts".into(), verdicts.clone().into());
+        writer = Some(Writer::create(directory, manifest)?);
+    }
+    let started_ns = running.started_ns();
+    let mut life = Life {
+        origin_ns: writer.as_ref().map_or(started_ns, Writer::started_t_ns),
+        running,
+        writer,
+        face: Some(face),
+        interval_ns: started_ns,
+        lost: 0,
+        seen: Statistics::default(),
+        seen_cpu_ns: 0,
+        outcome: ProbeOutcome { lost: 0, messages: verdicts },
+    };
+    life.mark();
+    life.live(request, started_ns, stop)?;
+    life.finish()
+}
+
+impl Life<'_> {
+    fn live(&mut self, request: &ProbeRequest, started_ns: u64, stop: &StopFlag) -> Result<(), SessionError> {
+        let interval_ns = request.interval_ns.max(1);
+        let mut done = 0;
+        let mut due_ns = started_ns + interval_ns;
+        while request.count.is_none_or(|count| done < count) {
+            let now_ns = clock::now_ns();
+            if stop.is_requested() || (self.face.is_none() && self.writer.is_none()) {
+                break;
+            }
+            if now_ns >= due_ns {
+                self.interval(now_ns)?;
+                done += 1;
+                due_ns += (now_ns - due_ns) / interval_ns * interval_ns + interval_ns;
+                continue;
+            }
+            let nap = NAP.min(Duration::from_nanos(due_ns - now_ns));
+            match &mut self.running {
+                Running::Io(io) => {
+                    if let Some(chunk) = io.0.next(nap) {
+                        let batch = io.1.batch(&chunk)?;
+                        self.publish(&batch)?;
+                    }
+                }
+                Running::Files(_) => std::thread::sleep(nap),
+            }
+        }
+        Ok(())
+    }
+
+    /// To the recording first, then to the face.
+    fn publish(&mut self, batch: &Batch) -> Result<(), SessionError> {
+        if let Some(writer) = &mut self.writer {
+            writer.accept(batch)?;
+        }
+        let shown = self.face.as_mut().map_or(Ok(()), |face| face.accept(batch));
+        self.shown(shown);
+        Ok(())
+    }
+
+    /// A face that fails is given up; a reader that went away is not worth a word.
+    fn shown(&mut self, result: Result<(), RecordingError>) {
+        let Err(error) = result else { return };
+        if !tui::is_closed(&error) || self.writer.is_some() {
+            self.outcome.messages.push(format!("standard output was given up ({error})"));
+        }
+        self.face = None;
+    }
+
+    /// Ends an interval: its rows, its losses, its lines.
+    fn interval(&mut self, t_ns: u64) -> Result<(), SessionError> {
+        let lost = match &mut self.running {
+            Running::Io(io) => {
+                let statistics = io.0.statistics()?;
+                let cpu_ns = io.0.consumer_cpu_ns();
+                let part = statistics.since(&self.seen);
+                let span = (self.interval_ns, t_ns, self.origin_ns);
+                let row = interval_row(span, &part, &io.1.take_summary(), cpu_ns - self.seen_cpu_ns);
+                (self.seen, self.seen_cpu_ns) = (statistics, cpu_ns);
+                self.publish(&Batch::from_rows(&[row])?)?;
+                statistics.lost()
+            }
+            Running::Files(files) => {
+                let rows: Vec<FileInterval> =
+                    files.read()?.iter().map(|file| row_of(file, t_ns, self.interval_ns, self.origin_ns)).collect();
+                let lost = files.losses()?.lost();
+                self.publish(&Batch::from_rows(&rows)?)?;
+                lost
+            }
+        };
+        if lost > self.lost {
+            let row = Event {
+                t_ns: signed(t_ns),
+                t_s: t_ns.saturating_sub(self.origin_ns) as f64 / 1e9,
+                severity: "error".to_string(),
+                kind: "probe_lost".to_string(),
+                run: None,
+                target: None,
+                message: format!("{} I/Os could not be counted", lost - self.lost),
+                count: signed(lost - self.lost),
+            };
+            self.publish(&Batch::from_rows(&[row])?)?;
+            self.lost = lost;
+        }
+        if let Some(writer) = &mut self.writer {
+            writer.commit()?;
+        }
+        self.interval_ns = t_ns;
+        self.mark();
+        Ok(())
+    }
+
+    /// The boundary of an interval, for the face.
+    fn mark(&mut self) {
+        let shown = self.face.as_mut().map_or(Ok(()), |face| face.commit());
+        self.shown(shown);
+    }
+
+    /// What is still under way belongs to a last interval of its own, unless nothing is left of it.
+    fn finish(mut self) -> Result<ProbeOutcome, SessionError> {
+        if let Running::Io(io) = &self.running {
+            io.0.stop();
+        }
+        while let Running::Io(io) = &mut self.running {
+            let Some(chunk) = io.0.rest() else { break };
+            let batch = io.1.batch(&chunk)?;
+            self.publish(&batch)?;
+        }
+        let t_ns = clock::now_ns();
+        if t_ns - self.interval_ns > u64::from(NAP.subsec_nanos()) {
+            self.interval(t_ns)?;
+        }
+        let losses = match &self.running {
+            Running::Io(io) => {
+                let statistics = io.0.final_statistics()?;
+                self.outcome.lost = statistics.lost();
+                vec![("trace_buffer_full", statistics.lost_ring), ("trace_table_full", statistics.lost_table)]
+            }
+            Running::Files(files) => {
+                let Losses { table, names, operations } = files.losses()?;
+                self.outcome.lost = table + operations;
+                vec![("probe_table_full", table), ("probe_names", names), ("probe_operations", operations)]
+            }
+        };
+        if self.outcome.lost > 0 {
+            let words = format!(
+                "the figures are not complete: {} I/Os could not be counted",
+                format_count(self.outcome.lost as f64)
+            );
+            self.outcome.messages.push(words);
+        }
+        if let Some(mut writer) = self.writer {
+            writer.update_manifest(|manifest| {
+                manifest.exit = Some("fine".to_string());
+                manifest
+                    .losses
+                    .extend(losses.iter().filter(|(_, n)| *n > 0).map(|(name, n)| ((*name).to_string(), *n)));
+            })?;
+            writer.seal()?;
+        }
+        Ok(self.outcome)
+    }
+}
+
+/// A row of the table.
+fn row_of(file: &FileActivity, t_ns: u64, from_ns: u64, origin_ns: u64) -> FileInterval {
+    let page = files::page_bytes();
+    let counts = &file.counts;
+    let label = |text: &Option<std::sync::Arc<str>>| text.clone().map(Label);
+    FileInterval {
+        t_ns: signed(t_ns),
+        t_s: t_ns.saturating_sub(origin_ns) as f64 / 1e9,
+        interval_ns: signed(t_ns.saturating_sub(from_ns)),
+        mount: label(&file.mount),
+        inode: file.inode.map(signed),
+        file: label(&file.file),
+        pid: file.pid.and_then(|pid| i32::try_from(pid).ok()),
+        comm: label(&file.comm),
+        reads: signed(counts.reads),
+        read_bytes: signed(counts.read_bytes),
+        touched_bytes: signed(counts.read_pages * page),
+        mapped_bytes: signed(counts.mapped_pages * page),
+        filled_bytes: signed(counts.pages_in * page),
+        direct_reads: signed(counts.direct_reads),
+        direct_read_bytes: signed(counts.direct_read_bytes),
+        writes: signed(counts.writes),
+        write_bytes: signed(counts.write_bytes),
+        made_bytes: signed(counts.pages_made * page),
+        direct_writes: signed(counts.direct_writes),
+        direct_write_bytes: signed(counts.direct_write_bytes),
+    }
+}
