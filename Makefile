@@ -68,6 +68,7 @@ soak: deps-test
 
 fuzz:
 	cargo run --release --locked -p params --example fuzz -- 10000000
+	cargo run --release --locked -p convert --example fuzz -- 2000000
 
 clean:
 	cargo clean

@@ -40,6 +40,25 @@ pub enum ConvertError {
         /// What is wrong and what was expected.
         what: String,
     },
+    /// A part was asked for of something that has no parts.
+    #[error("{path} holds results ({format}), which are imported whole: --device, --from and --for are for traces")]
+    NotATrace {
+        /// File.
+        path: PathBuf,
+        /// Its format.
+        format: &'static str,
+    },
+    /// The trace has I/Os, but none of those that were asked for.
+    #[error("{path} has no I/O of the part that was asked for; {what}")]
+    NothingSelected {
+        /// File or directory.
+        path: PathBuf,
+        /// What there is.
+        what: String,
+    },
+    /// A pipe can be read once only.
+    #[error("{0} is no regular file: say what it is with --format NAME")]
+    Pipe(PathBuf),
     /// Nobody knows this content.
     #[error("{path} is none of the formats that can be imported ({known}); --format NAME forces one")]
     Unknown {
@@ -67,6 +86,9 @@ impl ConvertError {
             Self::Io { action, .. } => *action == "read",
             Self::Malformed { .. }
             | Self::MalformedRecord { .. }
+            | Self::NotATrace { .. }
+            | Self::NothingSelected { .. }
+            | Self::Pipe(_)
             | Self::Unknown { .. }
             | Self::UnknownFormat { .. } => true,
         }

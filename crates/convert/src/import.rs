@@ -9,9 +9,10 @@ mod vdbench;
 
 use crate::ConvertError;
 use quantity::histogram::Histogram;
-use recording::rows::{Cpu, Event, OpInterval, Phase, RunTotal};
+use recording::rows::{Cpu, Event, Io, OpInterval, Phase, RunTotal};
 use recording::{Batch, ClockAnchor, Manifest, Sink, Writer};
 use serde_json::json;
+use std::io::Read as _;
 use std::path::{Path, PathBuf};
 
 /// Bytes at the beginning of a file by which its format is known.
@@ -51,6 +52,25 @@ const FORMATS: [Format; 2] = [
         read: fio::read,
     },
 ];
+
+/// What to read.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Options {
+    /// Name of the format; `None`: by the content.
+    pub format: Option<String>,
+    /// Of a trace: only these devices, by the names that the import gives them; none: all.
+    pub devices: Vec<String>,
+    /// Of a trace: from so long after its beginning, ns.
+    pub from_ns: u64,
+    /// Of a trace: for so long, ns; `None`: to its end.
+    pub for_ns: Option<u64>,
+}
+
+impl Options {
+    fn is_selective(&self) -> bool {
+        !self.devices.is_empty() || self.from_ns > 0 || self.for_ns.is_some()
+    }
+}
 
 /// What an import made.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -96,14 +116,15 @@ fn names() -> String {
 pub fn import(
     path: &Path,
     directory: &Path,
-    format: Option<&str>,
+    options: &Options,
     command_line: &[String],
 ) -> Result<Imported, ConvertError> {
+    let format = options.format.as_deref();
     let has_results = FORMATS.iter().filter_map(|format| format.file).any(|file| path.join(file).exists());
     if !(format.is_none() && has_results)
         && let Some(trace) = traces::recognise(path, format)?
     {
-        return traces::import(trace, directory, command_line);
+        return traces::import(&trace, directory, options, command_line);
     }
     let format = match format {
         Some(name) => Some(
@@ -124,18 +145,39 @@ pub fn import(
         if path.is_dir() && format.is_none() && !file.exists() {
             continue;
         }
-        let text =
-            String::from_utf8_lossy(&std::fs::read(&file).map_err(ConvertError::io("read", &file))?).into_owned();
-        let mut end = text.len().min(SNIFFED);
-        while !text.is_char_boundary(end) {
-            end -= 1;
-        }
-        if format.is_some() || (candidate.sniff)(&text[..end]) {
+        if format.is_some() || (candidate.sniff)(&head(&file)?) {
+            if options.is_selective() {
+                return Err(ConvertError::NotATrace { path: file, format: candidate.name });
+            }
+            let text = std::fs::read(&file).map_err(ConvertError::io("read", &file))?;
+            let text = String::from_utf8_lossy(&text).into_owned();
             let results = (candidate.read)(&file, &text)?;
             return write(results, candidate, &file, &text, directory, command_line);
         }
     }
     Err(ConvertError::Unknown { path: path.to_path_buf(), known: names() })
+}
+
+/// Gives the I/Os of the trace at `path` to `take`, one after the other, in memory that does not grow with their number,
+/// without making a recording. Times are on the trace's own clock, in ns; several files are merged in the order of
+/// queueing. Gives what was passed over, in words.
+///
+/// # Errors
+/// Nobody knows the content, or it is malformed: `take` may have had I/Os from before the place.
+pub fn read_trace(path: &Path, options: &Options, take: &mut dyn FnMut(Io)) -> Result<Vec<String>, ConvertError> {
+    match traces::recognise(path, options.format.as_deref())? {
+        Some(trace) => traces::read(&trace, options, take),
+        None => Err(ConvertError::Unknown { path: path.to_path_buf(), known: names() }),
+    }
+}
+
+/// The beginning of a file.
+fn head(file: &Path) -> Result<String, ConvertError> {
+    let failed = || ConvertError::io("read", file);
+    let mut bytes = Vec::new();
+    let opened = std::fs::File::open(file).map_err(failed())?;
+    opened.take(SNIFFED as u64).read_to_end(&mut bytes).map_err(failed())?;
+    Ok(String::from_utf8_lossy(&bytes).into_owned())
 }
 
 /// Makes the recording.

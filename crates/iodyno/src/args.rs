@@ -520,6 +520,7 @@ pub(crate) struct QueryArgs {
       iodyno import fio.json -o fio-monday            fio's --output-format=json or json+\n  \
       iodyno import nvme0n1.blktrace.0 -o prod        a trace: blktrace's files of all CPUs\n  \
       iodyno import msr/ -o msr                       a folder of MSR's prxy_0.csv.gz …: one trace\n  \
+      iodyno import io_traces.csv -o d -d 419 -d 725 --for 1h    an hour of two devices\n  \
       iodyno report old-monday\n\n\
     Results: vdbench, fio. Traces (rows of the table io): blktrace, blkparse, fio-iolog, fio-iolog-waits, vdbench-flat, msr, alibaba, tencent,\n\
     systor17, fiu; larger than memory, and compressed with gzip as well.\n\n\
@@ -533,6 +534,15 @@ pub(crate) struct ImportArgs {
     /// Read it as this format instead of looking at the content.
     #[arg(long, value_name = "NAME")]
     pub(crate) format: Option<String>,
+    /// Of a trace: only this device, by the name that the import gives it; may be given several times.
+    #[arg(short, long = "device", value_name = "NAME")]
+    pub(crate) devices: Vec<String>,
+    /// Of a trace: from so long after its beginning.
+    #[arg(long, value_name = "TIME")]
+    pub(crate) from: Option<String>,
+    /// Of a trace: for so long.
+    #[arg(long = "for", value_name = "TIME")]
+    pub(crate) duration: Option<String>,
 }
 
 /// What `probe` looks at.

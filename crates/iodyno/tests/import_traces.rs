@@ -8,8 +8,9 @@ use proptest::prelude::*;
 use recording::rows::Io;
 use recording::{Batch, Label, Manifest, Reader, Sink, Writer};
 use std::path::{Path, PathBuf};
+use std::time::Duration;
 use support::Scratch;
-use testkit::Command;
+use testkit::{Command, LoopDevice};
 
 /// What kind of I/O, and how it may be marked.
 const KINDS: [(&str, &str); 6] = [
@@ -111,6 +112,81 @@ fn shown(scratch: &Scratch, recording: &str, sentence: &str) {
         scratch.iodyno(&["chart", recording, view, "-o", &file]).run().unwrap().expect_code(0);
         assert!(std::fs::metadata(scratch.path(&file)).unwrap().len() > 1000);
     }
+}
+
+/// What blktrace's formats tell of a row of ours.
+fn told(io: &Io) -> Io {
+    let known = ["sync", "meta", "fua", "preflush", "readahead"];
+    // That of a flush is what it does.
+    let is_told = |flag: &&str| known.contains(flag) && !(&*io.op == "flush" && *flag == "preflush");
+    let flags: Vec<&str> = io.flags.as_ref().unwrap().split('+').filter(is_told).collect();
+    Io {
+        flags: Some(Label::from(flags.join("+").as_str())),
+        pid: None,
+        cgroup: None,
+        inode: None,
+        file: None,
+        owner_pid: None,
+        owner_comm: None,
+        ..io.clone()
+    }
+}
+
+#[test]
+fn a_real_trace_comes_back_from_our_export_and_from_blkparse() {
+    if !testkit::require_root_or_skip() {
+        return;
+    }
+    let (scratch, device) = (Scratch::new(), LoopDevice::new(64 << 20).unwrap());
+    std::fs::write(device.sysfs().join("queue/nomerges"), "2").unwrap();
+    let name = device.name();
+    let mut child = scratch.iodyno(&["trace", "-d", &name, "--comm", "fio", "-o", "rec"]).spawn().unwrap();
+    assert!(child.wait_for_stdout("tracing", Duration::from_secs(20)), "{:?}", child.wait());
+    Command::new("fio")
+        .args(["--name=a", "--direct=1", "--ioengine=libaio", "--iodepth=8", "--rw=randrw", "--bsrange=4k-64k"])
+        .args(["--size=64m", "--number_ios=2000", "--fsync=50", "--filename"])
+        .arg(device.path())
+        .dir(scratch.path(""))
+        .run()
+        .unwrap()
+        .expect_code(0);
+    child.signal(rustix::process::Signal::INT);
+    child.wait().unwrap().expect_code(0);
+    let traced = rows(&scratch.path("rec"));
+    let origin_ns = traced.iter().map(|io| io.queue_ns).min().unwrap();
+    let since = |ns: Option<i64>| ns.map(|ns| ns - origin_ns);
+    let ours: Vec<Io> = traced
+        .iter()
+        .map(|io| Io {
+            queue_ns: io.queue_ns - origin_ns,
+            issue_ns: since(io.issue_ns),
+            complete_ns: since(io.complete_ns),
+            ..told(io)
+        })
+        .collect();
+    assert!(ours.len() > 1900 && ours.iter().any(|io| &*io.op == "flush"), "{}", ours.len());
+    let same = |theirs: &[Io], what: &str| {
+        for (at, (theirs, ours)) in theirs.iter().zip(&ours).enumerate() {
+            assert_eq!(theirs, ours, "{what}, row {at}");
+        }
+        assert_eq!(theirs.len(), ours.len(), "{what}");
+    };
+    same(&there_and_back(&scratch, "rec", "blktrace"), "blktrace");
+    same(&there_and_back(&scratch, "rec", "blkparse"), "blkparse");
+    if !Path::new("/usr/bin/blkparse").exists() {
+        testkit::lacks("blktrace's tools");
+        return;
+    }
+    // As blkparse prints it, through a pipe; and as it merges it.
+    let shell = |script: &str| {
+        let iodyno = env!("CARGO_BIN_EXE_iodyno");
+        let script = format!("set -e; I={iodyno}; {script}");
+        Command::new("sh").args(["-c", &script]).dir(scratch.path("")).run().unwrap().expect_code(0);
+    };
+    shell("mv rec-blktrace t.blktrace.0; blkparse -i t -d t.bin | $I import /dev/stdin --format blkparse -o piped");
+    same(&rows(&scratch.path("piped")), "blkparse's text");
+    shell("$I import t.bin -o merged");
+    same(&rows(&scratch.path("merged")), "blkparse -d");
 }
 
 fn fixture(name: &str) -> PathBuf {

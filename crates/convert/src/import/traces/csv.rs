@@ -7,6 +7,7 @@ use super::source::Lines;
 use super::{Records, Source};
 use crate::ConvertError;
 use recording::rows::Io;
+use std::path::Path;
 
 /// What a line says; `None`: nothing (a heading).
 type Parse = fn(&[u8], &mut Context) -> Result<Option<Io>, String>;
@@ -39,6 +40,20 @@ impl Records for LineRecords {
 
 fn open(source: &Source, parse: Parse) -> Result<Box<dyn Records>, ConvertError> {
     Ok(Box::new(LineRecords { lines: Lines::open(source.path())?, parse }))
+}
+
+/// Alibaba's capacities of its devices.
+pub(super) fn capacities(path: &Path, context: &mut Context) -> Result<(), ConvertError> {
+    let mut lines = Lines::open(path)?;
+    while lines.advance()? {
+        let found = commas::<2>(lines.text(), "device_id,capacity").and_then(|[device, bytes]| {
+            small::<u32>(device, "device_id")?;
+            Ok((String::from_utf8_lossy(device).into_owned(), whole(bytes, "capacity")?))
+        });
+        let (device, bytes) = found.map_err(|what| lines.malformed(what))?;
+        context.capacities.insert(device, bytes);
+    }
+    Ok(())
 }
 
 /// Is the first line one of this format?

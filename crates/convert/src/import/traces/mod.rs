@@ -11,17 +11,25 @@ mod merge;
 mod output;
 mod source;
 
-use super::{Imported, events, imported_manifest};
+use super::{Imported, Options, events, imported_manifest};
 use crate::ConvertError;
 use context::Context;
 use merge::Merge;
 use output::Output;
 use recording::rows::Io;
-use recording::{Batch, ClockAnchor, Sink};
+use recording::{Batch, ClockAnchor, Label, Sink};
+use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
 
 /// Bytes at the beginning of a file by which its format is known.
 const SNIFFED: usize = 64 << 10;
+
+/// Alibaba's table of devices beside its trace.
+const CAPACITIES: &str = "device_size.csv";
+/// Names of devices that are told when none of them was asked for.
+const NAMES_SHOWN: usize = 20;
+/// An I/O does not stand later in a trace than this.
+const LATE_NS: i64 = 600_000_000_000;
 
 /// I/Os one after the other, in memory that does not grow with their number.
 trait Records {
@@ -70,6 +78,13 @@ pub(super) struct TraceFormat {
     resolution_ns: i64,
     /// What it does not tell.
     missing: &'static str,
+}
+
+impl TraceFormat {
+    /// What the recording calls time 0, on the format's clock; `None`: the first I/O's time.
+    fn origin_ns(&self) -> Option<i64> {
+        (self.clock == Clock::Trace).then_some(0)
+    }
 }
 
 /// All of them, in the order in which they are tried.
@@ -179,6 +194,18 @@ pub(super) fn recognise(path: &Path, name: Option<&str>) -> Result<Option<Trace>
     let mut notes = Vec::new();
     let mut found = forced.flatten();
     let mut taken = Vec::new();
+    if let (Some(format), [file]) = (found, paths.as_slice()) {
+        // Not looked into: it may be a pipe.
+        let sources = vec![Source::one(file.clone())];
+        return Ok(Some(Trace { format, path: path.to_path_buf(), sources, notes, others: Vec::new() }));
+    }
+    if let [file] = paths.as_slice()
+        && file.exists()
+        && !file.is_file()
+    {
+        return Err(ConvertError::Pipe(file.clone()));
+    }
+    let mut others = Vec::new();
     for file in &paths {
         let head = source::head(file, SNIFFED)?;
         if head.get(257..262) == Some(b"ustar") {
@@ -186,28 +213,23 @@ pub(super) fn recognise(path: &Path, name: Option<&str>) -> Result<Option<Trace>
             return Err(ConvertError::Malformed { path: file.clone(), line: 1, what });
         }
         let known = |format: &&TraceFormat| (format.sniff)(&head);
-        let is_alone = paths.len() == 1;
-        match found {
-            Some(format) if (format.sniff)(&head) || (is_alone && name.is_some()) => taken.push(file.clone()),
-            None => {
-                if let Some(format) = FORMATS.iter().find(known) {
-                    found = Some(format);
-                    taken.push(file.clone());
-                } else {
-                    notes.push(passed_over(file));
-                }
-            }
-            Some(_) => notes.push(passed_over(file)),
+        found = found.or_else(|| FORMATS.iter().find(known));
+        if found.is_some_and(|format| (format.sniff)(&head)) {
+            taken.push(file.clone());
+        } else {
+            others.push(file.clone());
         }
     }
     let Some(format) = found.filter(|_| !taken.is_empty()) else { return Ok(None) };
     let sources =
         if format.name == "blktrace" { blk::together(&taken) } else { taken.into_iter().map(Source::one).collect() };
-    Ok(Some(Trace { format, path: path.to_path_buf(), sources, notes }))
-}
-
-fn passed_over(file: &Path) -> String {
-    format!("{} is not of this format and was left out", file.display())
+    let is_table = |file: &PathBuf| format.name == "alibaba" && file.file_name().is_some_and(|name| name == CAPACITIES);
+    // Empty is the file of a CPU, or of an hour, in which nothing happened.
+    let is_empty = |file: &Path| std::fs::metadata(file).is_ok_and(|file| file.len() == 0);
+    let rest = others.iter().filter(|file| !is_table(file) && !is_empty(file));
+    notes.extend(rest.map(|file| format!("{} is not of this format and was left out", file.display())));
+    others.retain(is_table);
+    Ok(Some(Trace { format, path: path.to_path_buf(), sources, notes, others }))
 }
 
 /// The file, or the files of a directory, by name.
@@ -235,32 +257,118 @@ pub(super) struct Trace {
     path: PathBuf,
     sources: Vec<Source>,
     notes: Vec<String>,
+    /// Files that say something besides I/Os.
+    others: Vec<PathBuf>,
 }
 
 /// Makes the recording; nothing is left of it when the trace turns out to be malformed.
 ///
 /// # Errors
 /// The trace is malformed (file and line, or place, are named), or the recording cannot be written.
-pub(super) fn import(trace: Trace, directory: &Path, command_line: &[String]) -> Result<Imported, ConvertError> {
+pub(super) fn import(
+    trace: &Trace,
+    directory: &Path,
+    options: &Options,
+    command_line: &[String],
+) -> Result<Imported, ConvertError> {
     let mut context = Context::default();
     context.notes.clone_from(&trace.notes);
-    let origin_ns = (trace.format.clock == Clock::Trace).then_some(0);
-    let mut output = Output::new(directory, imported_manifest(command_line), origin_ns);
-    let filled = fill(&trace, &mut context, &mut output);
-    let imported = filled.and_then(|()| finish(&trace, &mut context, &mut output));
+    let mut output = Output::new(directory, imported_manifest(command_line), trace.format.origin_ns());
+    trace.others.iter().try_for_each(|file| csv::capacities(file, &mut context))?;
+    let filled = fill(trace, options, &mut context, &mut |io, begin_ns| output.push(io, begin_ns));
+    let imported = filled.and_then(|()| finish(trace, &mut context, &mut output));
     if imported.is_err() && output.writer.take().is_some() {
         let _ = std::fs::remove_dir_all(directory);
     }
     imported
 }
 
-/// Reads everything.
-fn fill(trace: &Trace, context: &mut Context, output: &mut Output<'_>) -> Result<(), ConvertError> {
-    let mut merge = Merge::new(trace.format, &trace.sources)?;
-    while let Some(io) = merge.next(context)? {
-        output.push(io)?;
+/// Which part of a trace was asked for, and what there is.
+struct Part<'a> {
+    devices: &'a [String],
+    from_ns: i64,
+    until_ns: i64,
+    count: u64,
+    taken: u64,
+    names: BTreeSet<Label>,
+    span_ns: i64,
+}
+
+impl<'a> Part<'a> {
+    fn of(options: &'a Options) -> Self {
+        let whole = |ns: u64| i64::try_from(ns).unwrap_or(i64::MAX);
+        let from_ns = whole(options.from_ns);
+        let until_ns = options.for_ns.map_or(i64::MAX, |ns| from_ns.saturating_add(whole(ns)));
+        Self { devices: &options.devices, from_ns, until_ns, count: 0, taken: 0, names: BTreeSet::new(), span_ns: 0 }
     }
-    Ok(())
+
+    /// Is this I/O, so long after the trace's beginning, in it?
+    fn takes(&mut self, io: &Io, since_ns: i64) -> bool {
+        self.count += 1;
+        self.span_ns = self.span_ns.max(since_ns);
+        if self.names.len() < NAMES_SHOWN {
+            self.names.insert(io.dev.clone());
+        }
+        let is_wanted = self.devices.is_empty() || self.devices.iter().any(|name| **name == *io.dev);
+        let is_taken = is_wanted && (self.from_ns..self.until_ns).contains(&since_ns);
+        self.taken += u64::from(is_taken);
+        is_taken
+    }
+
+    fn is_over(&self, since_ns: i64) -> bool {
+        since_ns >= self.until_ns.saturating_add(LATE_NS)
+    }
+
+    /// What to say where nothing of it was found.
+    fn nothing(&self) -> Option<String> {
+        let names: Vec<&str> = self.names.iter().map(|name| &**name).collect();
+        let more = if names.len() < NAMES_SHOWN { "" } else { " and perhaps more" };
+        let length = quantity::text::format_ns(self.span_ns.unsigned_abs());
+        let is_empty = self.taken == 0 && self.count > 0;
+        is_empty
+            .then(|| format!("in {length} there are {} I/Os, of the devices {}{more}", self.count, names.join(", ")))
+    }
+}
+
+/// Gives everything that was asked for to `take`, with the time at which the trace began where that matters.
+fn fill(
+    trace: &Trace,
+    options: &Options,
+    context: &mut Context,
+    take: &mut dyn FnMut(Io, Option<i64>) -> Result<(), ConvertError>,
+) -> Result<(), ConvertError> {
+    let mut merge = Merge::new(trace.format, &trace.sources)?;
+    let mut part = Part::of(options);
+    let mut begin_ns = trace.format.origin_ns();
+    while let Some(io) = merge.next(context)? {
+        if options.is_selective() {
+            let since_ns = io.queue_ns.saturating_sub(*begin_ns.get_or_insert(io.queue_ns));
+            if part.is_over(since_ns) {
+                break;
+            }
+            if !part.takes(&io, since_ns) {
+                continue;
+            }
+        }
+        take(io, begin_ns)?;
+    }
+    match part.nothing() {
+        Some(what) => Err(ConvertError::NothingSelected { path: trace.path.clone(), what }),
+        None => Ok(()),
+    }
+}
+
+/// Reads a trace without making a recording of it; gives what is to be said of it.
+///
+/// # Errors
+/// See [`import`].
+pub(super) fn read(trace: &Trace, options: &Options, take: &mut dyn FnMut(Io)) -> Result<Vec<String>, ConvertError> {
+    let mut context = Context::default();
+    fill(trace, options, &mut context, &mut |io, _| {
+        take(io);
+        Ok(())
+    })?;
+    Ok(context.words())
 }
 
 /// Writes what is known besides the rows, and seals.

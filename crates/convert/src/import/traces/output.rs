@@ -38,8 +38,9 @@ impl<'a> Output<'a> {
         Self { directory, manifest, writer, rows, origin_ns, written_ns: i64::MIN, count: 0, late: 0, end_ns: 0 }
     }
 
-    /// Adds a row.
-    pub(super) fn push(&mut self, io: Io) -> Result<(), ConvertError> {
+    /// Adds a row; `begin_ns` is when the trace began, where it is not the first row.
+    pub(super) fn push(&mut self, io: Io, begin_ns: Option<i64>) -> Result<(), ConvertError> {
+        self.origin_ns = self.origin_ns.or(begin_ns);
         self.rows.push(io);
         if self.rows.len() < 2 * WINDOW {
             return Ok(());

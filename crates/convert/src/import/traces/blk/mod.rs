@@ -12,6 +12,7 @@ use binary::Streams;
 use pairs::{Pairs, Seen};
 use recording::Label;
 use recording::rows::Io;
+use std::collections::VecDeque;
 use std::path::{Path, PathBuf};
 use text::Texts;
 
@@ -89,24 +90,36 @@ trait Events {
 }
 
 struct Paired {
+    /// Those that were looked at.
+    first: VecDeque<Event>,
     events: Box<dyn Events>,
-    pairs: Pairs,
+    /// `None` before the first.
+    pairs: Option<Pairs>,
+    base: String,
     has_ended: bool,
 }
 
 impl Records for Paired {
     fn next(&mut self, context: &mut Context) -> Result<Option<Io>, ConvertError> {
+        if self.pairs.is_none() {
+            self.look(context)?;
+        }
+        let Some(pairs) = &mut self.pairs else { return Ok(None) };
         loop {
-            if let Some(io) = self.pairs.ready.pop_front() {
+            if let Some(io) = pairs.ready.pop_front() {
                 return Ok(Some(io));
             }
             if self.has_ended {
                 return Ok(None);
             }
-            match self.events.next(context)? {
-                Some(event) => self.pairs.add(&event, context),
+            let event = match self.first.pop_front() {
+                Some(event) => Some(event),
+                None => self.events.next(context)?,
+            };
+            match event {
+                Some(event) => pairs.add(&event, context),
                 None => {
-                    self.pairs.finish(context);
+                    pairs.finish(context);
                     self.has_ended = true;
                 }
             }
@@ -114,28 +127,33 @@ impl Records for Paired {
     }
 }
 
-/// Looks at the beginning of the trace, then reads it from its start.
-fn paired(
-    open: &dyn Fn() -> Result<Box<dyn Events>, ConvertError>,
-    base: String,
-) -> Result<Box<dyn Records>, ConvertError> {
-    let mut seen = Seen::default();
-    let (mut events, mut unused) = (open()?, Context::default());
-    for _ in 0..LOOKED_AT {
-        let Some(event) = events.next(&mut unused)? else { break };
-        seen.look(&event);
+impl Paired {
+    fn boxed(events: Box<dyn Events>, base: String) -> Box<dyn Records> {
+        Box::new(Self { first: VecDeque::new(), events, pairs: None, base, has_ended: false })
     }
-    Ok(Box::new(Paired { events: open()?, pairs: Pairs::new(seen, base), has_ended: false }))
+
+    /// Finds out which steps the trace has.
+    fn look(&mut self, context: &mut Context) -> Result<(), ConvertError> {
+        let mut seen = Seen::default();
+        while self.first.len() < LOOKED_AT
+            && let Some(event) = self.events.next(context)?
+        {
+            seen.look(&event);
+            self.first.push_back(event);
+        }
+        self.pairs = Some(Pairs::new(seen, std::mem::take(&mut self.base)));
+        Ok(())
+    }
 }
 
 pub(super) fn open_binary(source: &Source) -> Result<Box<dyn Records>, ConvertError> {
     let base = source.path().to_str().and_then(per_cpu).map_or("", |(base, _)| base);
     let base = Path::new(base).file_name().map_or(String::new(), |name| name.to_string_lossy().into_owned());
-    paired(&|| Ok(Box::new(Streams::open(&source.paths)?)), base)
+    Ok(Paired::boxed(Box::new(Streams::open(&source.paths)?), base))
 }
 
 pub(super) fn open_text(source: &Source) -> Result<Box<dyn Records>, ConvertError> {
-    paired(&|| Ok(Box::new(Texts::new(Lines::open(source.path())?))), String::new())
+    Ok(Paired::boxed(Box::new(Texts::new(Lines::open(source.path())?)), String::new()))
 }
 
 pub(super) fn sniff_binary(head: &[u8]) -> bool {
