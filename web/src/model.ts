@@ -48,7 +48,7 @@ export interface Fold {
   p99: number | null; p999: number | null; max: number | null;
 }
 export interface RunSummary {
-  measured_s: number; offered: number | null; arrivals: number; ops: number; bytes: number; errors: number;
+  measured_s: number; offered: number | null; arrivals: number | null; ops: number; bytes: number; errors: number | null;
   iops: number | null; bytes_per_s: number | null; read_percent: number | null; response: Fold; service: Fold;
   queue_depth: number | null; cpu_user: number | null; cpu_system: number | null; intervals: number;
   stalled_intervals: number; longest_stall: { from_s: number; to_s: number } | null;

@@ -3,15 +3,18 @@
 mod columns;
 mod counters;
 mod fold;
+mod tally;
 
 pub(crate) use columns::{Columns, Names};
 pub(crate) use counters::shares as cpu_shares;
 pub use counters::{CpuPoint, DiskPoint};
+pub use tally::Tally;
 
 use crate::{AnalyzeError, Selection};
 use quantity::histogram::Histogram;
 use recording::{Manifest, Reader, State, rows};
 use std::collections::BTreeMap;
+use std::ops::AddAssign;
 
 /// Everything that the views are computed from.
 #[derive(Debug)]
@@ -74,13 +77,22 @@ pub struct PhaseSpan {
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub struct OpCount {
     /// Arrivals.
-    pub arrivals: i64,
+    pub arrivals: Tally<i64>,
     /// Completions.
     pub ops: i64,
     /// Bytes moved.
     pub bytes: i64,
     /// Failures.
-    pub errors: i64,
+    pub errors: Tally<i64>,
+}
+
+impl AddAssign for OpCount {
+    fn add_assign(&mut self, more: Self) {
+        self.arrivals += more.arrivals;
+        self.ops += more.ops;
+        self.bytes += more.bytes;
+        self.errors += more.errors;
+    }
 }
 
 /// One interval of one run, all selected lanes together.
@@ -95,9 +107,9 @@ pub struct IntervalFacts {
     /// By operation: read, write, trim, flush.
     pub ops: [OpCount; 4],
     /// Mean number in flight.
-    pub in_flight: f64,
+    pub in_flight: Tally<f64>,
     /// Arrived, not submitted, at the end.
-    pub backlog: i64,
+    pub backlog: Tally<i64>,
     /// Response times.
     pub response: Histogram,
     /// Service times.
@@ -127,8 +139,10 @@ impl IntervalFacts {
     /// Nothing came back, well or failed, although something was waiting or arrived.
     pub fn is_stalled(&self) -> bool {
         self.completed() == 0
-            && self.ops.iter().all(|count| count.errors == 0)
-            && (self.in_flight > 0.0 || self.backlog > 0 || self.ops.iter().any(|count| count.arrivals > 0))
+            && !self.ops.iter().any(|count| count.errors.is_positive())
+            && (self.in_flight.is_positive()
+                || self.backlog.is_positive()
+                || self.ops.iter().any(|count| count.arrivals.is_positive()))
     }
 
     /// `value` per second.

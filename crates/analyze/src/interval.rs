@@ -1,6 +1,6 @@
 //! One interval of a run while it lasts: what terminal and JSON lines show.
 
-use crate::facts::{OPS, OpCount};
+use crate::facts::{OPS, OpCount, Tally};
 use crate::{CpuPoint, Fold};
 use quantity::histogram::Histogram;
 use recording::rows::{Cpu, EngineInterval, OpInterval};
@@ -23,13 +23,13 @@ pub struct IntervalLine {
     /// Phase.
     pub phase: String,
     /// Arrivals.
-    pub arrivals: i64,
+    pub arrivals: Tally<i64>,
     /// Completions.
     pub ops: i64,
     /// Bytes moved.
     pub bytes: i64,
     /// Failures.
-    pub errors: i64,
+    pub errors: Tally<i64>,
     /// By operation: read, write, trim, flush.
     pub by_op: [OpCount; 4],
     /// Response times.
@@ -39,9 +39,9 @@ pub struct IntervalLine {
     /// Submission lags.
     pub wait: Fold,
     /// Mean number in flight.
-    pub in_flight: f64,
+    pub in_flight: Tally<f64>,
     /// Arrived, not submitted, at the end.
-    pub backlog: i64,
+    pub backlog: Tally<i64>,
     /// Use of the host's CPUs; `None` for the first interval.
     pub cpu: Option<CpuPoint>,
     /// Was the load generator itself the limit?
@@ -55,7 +55,7 @@ impl IntervalLine {
 
     /// Arrivals per second.
     pub fn offered(&self) -> Option<f64> {
-        self.per_second(self.arrivals)
+        self.per_second(self.arrivals.known()?)
     }
 
     /// Completions per second.
@@ -119,16 +119,16 @@ impl LineFold {
             run: run.to_string(),
             run_index,
             phase: phase.to_string(),
-            arrivals: 0,
+            arrivals: Tally::default(),
             ops: 0,
             bytes: 0,
-            errors: 0,
+            errors: Tally::default(),
             by_op: [OpCount::default(); 4],
             response: Fold::default(),
             service: Fold::default(),
             wait: Fold::default(),
-            in_flight: 0.0,
-            backlog: 0,
+            in_flight: Tally::default(),
+            backlog: Tally::default(),
             cpu: None,
             limited: false,
         });

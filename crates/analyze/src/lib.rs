@@ -26,7 +26,7 @@ pub use condition::{
     Condition, ConditionError, Evidence, Judge, Judgement, Names, Verdict, measures_markdown, names_of, objectives,
     verdicts,
 };
-pub use facts::{CpuPoint, DiskPoint, Facts, IntervalFacts, OpCount, PhaseSpan, RunFacts, Stall, TotalFacts};
+pub use facts::{CpuPoint, DiskPoint, Facts, IntervalFacts, OpCount, PhaseSpan, RunFacts, Stall, Tally, TotalFacts};
 pub use interval::{IntervalLine, LineFold};
 pub use model::{
     Appendix, Figure, Fold, HardwareGroup, RecordingInfo, ReportModel, RunModel, RunSummary, Source, StallModel, Tone,

@@ -137,14 +137,14 @@ pub struct RunSummary {
     pub measured_s: f64,
     /// Arrivals per second that were asked for; `None` at full speed.
     pub offered: Option<f64>,
-    /// Arrivals.
-    pub arrivals: f64,
+    /// Arrivals; `None` when an import did not count them.
+    pub arrivals: Option<f64>,
     /// Operations completed.
     pub ops: f64,
     /// Bytes moved.
     pub bytes: f64,
-    /// Operations that failed.
-    pub errors: f64,
+    /// Operations that failed; `None` when an import did not count them.
+    pub errors: Option<f64>,
     /// Operations per second.
     pub iops: Option<f64>,
     /// Bytes per second.

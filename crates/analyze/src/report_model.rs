@@ -2,6 +2,7 @@
 
 mod warnings;
 
+use crate::facts::OpCount;
 use crate::model::{
     Appendix, Figure, Fold, HardwareGroup, RecordingInfo, ReportModel, RunModel, RunSummary, Source, StallModel, Tone,
     Warning,
@@ -84,20 +85,20 @@ fn trace_views(traced: &TracedFacts) -> Vec<ViewData> {
 /// A run in numbers, over its main phase.
 pub fn run_summary(facts: &Facts, run: &RunFacts) -> RunSummary {
     let (mut response, mut service) = (Histogram::default(), Histogram::default());
-    let (mut arrivals, mut ops, mut bytes, mut errors, mut reads) = (0, 0, 0, 0, 0);
+    let mut count = OpCount::default();
+    let mut reads = 0;
     for total in run.main_totals() {
-        arrivals += total.count.arrivals;
-        ops += total.count.ops;
-        bytes += total.count.bytes;
-        errors += total.count.errors;
+        count += total.count;
         reads += if total.op == "read" { total.count.ops } else { 0 };
         response.merge(&total.response);
         service.merge(&total.service);
     }
+    let OpCount { arrivals, ops, bytes, errors } = count;
     let measured_s = run.measured_s();
     let rate = |value: i64| (measured_s > 0.0).then(|| value as f64 / measured_s);
     let lengths: f64 = run.main_intervals().map(|interval| interval.interval_ns as f64).sum();
-    let depth: f64 = run.main_intervals().map(|interval| interval.in_flight * interval.interval_ns as f64).sum();
+    let depth: Option<f64> =
+        run.main_intervals().map(|interval| Some(interval.in_flight.known()? * interval.interval_ns as f64)).sum();
     // Counters are read just after the interval's end; the first that belongs to the phase ends its first interval.
     let from_ns = run.main_intervals().map(|interval| interval.t_ns).min().map_or(run.start_ns, |t_ns| t_ns - 1);
     let cpu: Vec<_> = facts.cpu.iter().filter(|point| point.t_ns > from_ns && point.t_ns <= run.end_ns()).collect();
@@ -107,16 +108,16 @@ pub fn run_summary(facts: &Facts, run: &RunFacts) -> RunSummary {
     RunSummary {
         measured_s,
         offered: run.offered,
-        arrivals: arrivals as f64,
+        arrivals: arrivals.known().map(|arrivals| arrivals as f64),
         ops: ops as f64,
         bytes: bytes as f64,
-        errors: errors as f64,
+        errors: errors.known().map(|errors| errors as f64),
         iops: rate(ops),
         bytes_per_s: rate(bytes),
         read_percent: (ops > 0).then(|| 100.0 * reads as f64 / ops as f64),
         response: Fold::of(&response),
         service: Fold::of(&service),
-        queue_depth: (lengths > 0.0).then(|| depth / lengths),
+        queue_depth: depth.filter(|_| lengths > 0.0).map(|depth| depth / lengths),
         cpu_user: mean(|point| point.user),
         cpu_system: mean(|point| point.system + point.irq),
         intervals: run.intervals.len(),
@@ -172,12 +173,13 @@ fn stall_figure(summary: &RunSummary) -> Figure {
     }
 }
 
-fn error_figure(errors: f64, ops: f64) -> Figure {
+fn error_figure(errors: Option<f64>, ops: f64) -> Figure {
+    let counted = if errors.is_some() { "" } else { ", failures were not counted" };
     Figure {
         label: "Errors".to_string(),
-        value: Unit::Operations.format(Some(errors)),
-        detail: format!("{} operations", Unit::Operations.format(Some(ops))),
-        tone: if errors > 0.0 { Tone::Error } else { Tone::Plain },
+        value: Unit::Operations.format(errors),
+        detail: format!("{} operations{counted}", Unit::Operations.format(Some(ops))),
+        tone: if errors.is_some_and(|errors| errors > 0.0) { Tone::Error } else { Tone::Plain },
     }
 }
 
@@ -301,20 +303,19 @@ fn sentence(facts: &Facts, runs: &[RunModel]) -> String {
     };
     let rate = Unit::OpsPerSecond.format(best.summary.iops);
     let throughput = Unit::BytesPerSecond.format(best.summary.bytes_per_s);
-    let errors: f64 = runs.iter().map(|run| run.summary.errors).sum();
-    let failed = if errors > 0.0 {
-        format!(", {} errors", Unit::Operations.format(Some(errors)))
-    } else {
-        ", no errors".to_string()
+    let errors: Option<f64> = runs.iter().map(|run| run.summary.errors).sum();
+    let failed = match errors {
+        Some(errors) if errors > 0.0 => format!(", {} errors", Unit::Operations.format(Some(errors))),
+        Some(_) => ", no errors".to_string(),
+        None => ", errors not counted".to_string(),
     };
     if count == 1 {
         return format!(
-            "{} on {} for {}: {rate}, {throughput}, half of the operations within {}, 99 % within {}{failed}.",
+            "{} on {} for {}: {rate}, {throughput}, {}{failed}.",
             capital(&load(&best.summary)),
             place(facts),
             Unit::Seconds.format(Some(best.summary.measured_s)),
-            time(best.summary.response.p50),
-            time(best.summary.response.p99),
+            times(&best.summary),
         );
     }
     let slowest = measured(facts, runs).filter_map(|run| run.summary.iops).fold(f64::INFINITY, f64::min);
@@ -322,12 +323,37 @@ fn sentence(facts: &Facts, runs: &[RunModel]) -> String {
         format!("; the knee lies at {} ({title})", Unit::OpsPerSecond.format(summary.iops))
     });
     format!(
-        "{} on {}: from {} to {rate}, at most {throughput} with 99 % within {}{knee}{failed}.",
+        "{} on {}: from {} to {rate}, at most {throughput} with {}{knee}{failed}.",
         several(count, "run"),
         place(facts),
         Unit::OpsPerSecond.format(Some(slowest)),
-        time(best.summary.response.p99),
+        most(&best.summary),
     )
+}
+
+/// Half of the operations and nearly all of them, by the best clock that there is.
+fn times(summary: &RunSummary) -> String {
+    match (summary.response.p50, summary.service.p50) {
+        (None, Some(p50)) => format!("half of the operations served within {}, {}", time(Some(p50)), most(summary)),
+        (None, None) => most(summary),
+        (p50, _) => format!("half of the operations within {}, {}", time(p50), most(summary)),
+    }
+}
+
+/// Nearly all operations; what an import did not have is said.
+fn most(summary: &RunSummary) -> String {
+    match (summary.response.p99, summary.service.p99, summary.service.mean) {
+        (None, Some(p99), _) => {
+            format!("99 % within {} of submission (response times were not recorded)", time(Some(p99)))
+        }
+        (None, None, Some(mean)) => {
+            format!(
+                "{} from submission on average (neither response times nor percentiles were recorded)",
+                time(Some(mean))
+            )
+        }
+        (p99, ..) => format!("99 % within {}", time(p99)),
+    }
 }
 
 fn capital(text: &str) -> String {

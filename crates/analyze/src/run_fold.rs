@@ -63,7 +63,7 @@ impl RunFold {
             workload: row.workload,
             target: row.target,
             op: row.op,
-            count: OpCount { arrivals: row.arrivals, ops: row.ops, bytes: row.bytes, errors: row.errors },
+            count: OpCount { arrivals: row.arrivals.into(), ops: row.ops, bytes: row.bytes, errors: row.errors.into() },
             response: row.response,
             service: row.service,
         });

@@ -1,7 +1,7 @@
 //! The charts of the catalogue, from facts to lines.
 
 use crate::catalogue::Drawing;
-use crate::facts::{CpuPoint, DiskPoint, IntervalFacts, OPS};
+use crate::facts::{CpuPoint, DiskPoint, IntervalFacts, OPS, Tally};
 use crate::report_model::run_summary;
 use crate::view::{Axis, Body, Line, LineStyle, Mark, MarkKind, Scale};
 use crate::{Facts, RunFacts, Unit, Values};
@@ -116,15 +116,17 @@ fn drawing(run: &RunFacts, x: Vec<f64>, y: Axis, lines: Vec<Line>) -> Option<Dra
 /// Operations that occur in the run.
 fn present(run: &RunFacts) -> Vec<usize> {
     (0..OPS.len())
-        .filter(|op| run.intervals.iter().any(|interval| interval.ops[*op].ops > 0 || interval.ops[*op].arrivals > 0))
+        .filter(|op| {
+            run.intervals.iter().any(|interval| interval.ops[*op].ops > 0 || interval.ops[*op].arrivals.is_positive())
+        })
         .collect()
 }
 
 pub(crate) fn iops(_: &Facts, run: &RunFacts) -> Option<Drawing> {
     let total = |interval: &IntervalFacts| Some(interval.per_second(interval.completed()));
     let asked = |interval: &IntervalFacts| {
-        Some(interval.per_second(interval.ops.iter().map(|count| count.arrivals).sum()))
-            .filter(|_| interval.phase != "drain")
+        let arrivals: Tally<i64> = interval.ops.iter().map(|count| count.arrivals).sum();
+        arrivals.known().filter(|_| interval.phase != "drain").map(|arrivals| interval.per_second(arrivals))
     };
     let by_op: Vec<_> = (0..4_usize)
         .map(|op| move |interval: &IntervalFacts| Some(interval.per_second(interval.ops[op].ops)))
@@ -202,7 +204,7 @@ pub(crate) fn queue_depth(_: &Facts, run: &RunFacts) -> Option<Drawing> {
     over_time(
         run,
         axis("operations in flight", Unit::Count, Scale::Linear),
-        &[("in flight", LineStyle::Total, &|interval| Some(interval.in_flight))],
+        &[("in flight", LineStyle::Total, &|interval| interval.in_flight.known())],
     )
 }
 
@@ -211,7 +213,7 @@ pub(crate) fn backlog(_: &Facts, run: &RunFacts) -> Option<Drawing> {
     over_time(
         run,
         axis("operations waiting", Unit::Count, Scale::Linear),
-        &[("backlog", LineStyle::Write, &|interval| Some(interval.backlog as f64))],
+        &[("backlog", LineStyle::Write, &|interval| interval.backlog.known().map(|backlog| backlog as f64))],
     )
 }
 

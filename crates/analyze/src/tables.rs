@@ -42,10 +42,7 @@ struct Sum {
 
 impl Sum {
     fn add(&mut self, total: &TotalFacts) {
-        self.count.arrivals += total.count.arrivals;
-        self.count.ops += total.count.ops;
-        self.count.bytes += total.count.bytes;
-        self.count.errors += total.count.errors;
+        self.count += total.count;
         self.reads += if total.op == "read" { total.count.ops } else { 0 };
         self.response.merge(&total.response);
         self.service.merge(&total.service);
@@ -86,7 +83,7 @@ fn sums_table(run: &RunFacts, name: &str, rows: &[(String, Sum)], reads: bool) -
     if reads {
         columns.push(numbers("reads", Unit::Percent, &|sum| percent(sum.reads, sum.count.ops)));
     }
-    columns.push(numbers("errors", Unit::Count, &|sum| Some(sum.count.errors as f64)));
+    columns.push(numbers("errors", Unit::Count, &|sum| sum.count.errors.known().map(|errors| errors as f64)));
     let folds = |of: fn(&Sum) -> &Histogram| rows.iter().map(|(_, sum)| Fold::of(of(sum))).collect::<Vec<Fold>>();
     columns.extend(fold_columns("response time", &folds(|sum| &sum.response)));
     columns.extend(fold_columns("service time", &folds(|sum| &sum.service)));
@@ -167,7 +164,7 @@ pub(crate) fn runs(facts: &Facts) -> Option<Drawing> {
         numbers("longest stall", Unit::Seconds, &|summary| {
             Some(summary.longest_stall.as_ref().map_or(0.0, |stall| stall.to_s - stall.from_s))
         }),
-        numbers("errors", Unit::Count, &|summary| Some(summary.errors)),
+        numbers("errors", Unit::Count, &|summary| summary.errors),
     ]);
     drawing(Table { columns, omitted: 0 })
 }
@@ -252,7 +249,7 @@ pub(crate) fn summary(facts: &Facts, run: &RunFacts) -> Option<Drawing> {
         ("operations", Unit::Operations.format(Some(summary.ops))),
         ("bytes moved", Unit::Bytes.format(Some(summary.bytes))),
         ("reads", Unit::Percent.format(summary.read_percent)),
-        ("errors", Unit::Operations.format(Some(summary.errors))),
+        ("errors", Unit::Operations.format(summary.errors)),
         ("response time, mean", time(summary.response.mean)),
         ("response time, p50", time(summary.response.p50)),
         ("response time, p99", time(summary.response.p99)),
@@ -303,7 +300,11 @@ pub(crate) fn phases(_: &Facts, run: &RunFacts) -> Option<Drawing> {
             Column::numbers("start", Unit::Seconds, phases.iter().map(|phase| Some(phase.1))),
             Column::numbers("length", Unit::Seconds, phases.iter().map(|phase| Some(phase.2))),
             Column::numbers("operations", Unit::Operations, sums.iter().map(|sum| Some(sum.count.ops as f64))),
-            Column::numbers("errors", Unit::Count, sums.iter().map(|sum| Some(sum.count.errors as f64))),
+            Column::numbers(
+                "errors",
+                Unit::Count,
+                sums.iter().map(|sum| sum.count.errors.known().map(|errors| errors as f64)),
+            ),
             Column::numbers("response p99", Unit::Nanoseconds, sums.iter().map(|sum| Fold::of(&sum.response).p99)),
             Column::numbers("response max", Unit::Nanoseconds, sums.iter().map(|sum| Fold::of(&sum.response).max)),
         ],

@@ -121,14 +121,14 @@ fn record(path: &Path, at: i64, rows: i64, histograms: &[Histogram]) {
                     workload: "oltp".to_string(),
                     target: format!("sd{}", row % DEVICES),
                     op: "read".to_string(),
-                    arrivals: 20,
+                    arrivals: Some(20),
                     ops: 20,
                     bytes: 163_840,
-                    errors: 0,
+                    errors: Some(0),
                     response: response.clone(),
                     service: Histogram::new(STORED_SUB_BITS),
-                    in_flight_mean: 1.0,
-                    backlog: 0,
+                    in_flight_mean: Some(1.0),
+                    backlog: Some(0),
                 }
             })
             .collect();

@@ -10,6 +10,7 @@ use datafusion::catalog::TableProvider;
 use datafusion::common::Result;
 use datafusion::common::metadata::FieldMetadata;
 use datafusion::datasource::{ViewTable, provider_as_source};
+use datafusion::functions::core::expr_fn::coalesce;
 use datafusion::logical_expr::{
     ColumnarValue, Expr, LogicalPlanBuilder, ScalarFunctionArgs, ScalarUDF, ScalarUDFImpl, Signature, Volatility, col,
 };
@@ -60,19 +61,24 @@ pub(crate) fn help(column: &str) -> Option<&'static str> {
 /// The table with the columns that are missing, or as it is when none is.
 pub(crate) fn complete(table: RecordedTable, sources: &Sources) -> Result<Arc<dyn TableProvider>> {
     let schema = table.schema();
-    let moment = recording::table(table.name()).and_then(recording::Table::moment);
+    let moment: Vec<Expr> = recording::table(table.name())
+        .map_or_else(Vec::new, recording::Table::moment)
+        .into_iter()
+        .filter(|name| schema.field_with_name(name).is_ok())
+        .map(|name| col(quoted(name)))
+        .collect();
     let missing: Vec<Moment> =
         Moment::ALL.into_iter().filter(|moment| schema.field_with_name(moment.column()).is_err()).collect();
-    let Some(moment) = moment.filter(|name| !missing.is_empty() && schema.field_with_name(name).is_ok()) else {
+    if missing.is_empty() || moment.is_empty() {
         return Ok(Arc::new(table));
-    };
+    }
     let clocks = Clocks::of(sources).map_err(|error| datafusion::common::DataFusionError::External(error.into()))?;
     let clocks = Arc::new(clocks);
     let mut columns: Vec<Expr> = schema.fields().iter().map(|field| col(quoted(field.name()))).collect();
     for wanted in missing {
         let function = ScalarUDF::new_from_impl(Since::new(wanted, Arc::clone(&clocks)));
         let unit = wanted.unit().map(|unit| BTreeMap::from([("unit".to_string(), unit.to_string())]));
-        let value = function.call(vec![col(RECORDING), col(quoted(moment))]);
+        let value = function.call(vec![col(RECORDING), coalesce(moment.clone())]);
         // Before the recording's name, which is the last column of every table.
         let at = columns.len() - 1;
         columns.insert(at, value.alias_with_metadata(wanted.column(), unit.map(FieldMetadata::from)));

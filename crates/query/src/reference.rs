@@ -187,7 +187,7 @@ iodyno query results/* < questions.sql                       # statements from a
 ```\n\n\
 Every table has a column `recording`, the name of the directory that the row comes from, and the table `recordings` has a row for each.\n\
 `t_s` is the time since the recording's start in seconds, `time` the same in UTC; of `io`, which stores neither, they are worked out\n\
-from `complete_ns`. The second line of a table's head has the columns'\n\
+from `complete_ns`, or from `queue_ns` where an import does not tell that. The second line of a table's head has the columns'\n\
 units as far as they are known; in Parquet they are metadata of the fields. A missing value is null, shown as `?`. CSV and JSON leave\n\
 histogram columns out: ask for `hist_percentile`, `hist_bins`, or for the columns `response_ns_p99` and so on, which are stored ready.\n\n\
 ## Examples\n";

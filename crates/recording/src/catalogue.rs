@@ -85,10 +85,12 @@ impl Table {
         crate::seal::with_time(&self.schema())
     }
 
-    /// The column with a row's moment on the monotonic clock, ns: `t_ns`, or the end of an I/O.
+    /// The columns with a row's moment on the monotonic clock, ns, the first that is not null: `t_ns`, or the end of an
+    /// I/O, or where that was not told its start.
     #[must_use]
-    pub fn moment(&self) -> Option<&'static str> {
-        ["t_ns", "complete_ns"].into_iter().find(|name| self.columns.iter().any(|column| column.name == *name))
+    pub fn moment(&self) -> Vec<&'static str> {
+        let has = |name: &&str| self.columns.iter().any(|column| column.name == *name);
+        if has(&"t_ns") { vec!["t_ns"] } else { ["complete_ns", "queue_ns"].into_iter().filter(has).collect() }
     }
 }
 

@@ -25,22 +25,22 @@ tables! {
         target: String, "", Name;
         /// `read`, `write`, `trim` or `flush`.
         op: String, "", Name;
-        /// Operations that became due.
-        arrivals: i64, "op", Gauge;
+        /// Operations that became due; null when the source of an import did not count them.
+        arrivals: Option<i64>, "op", Gauge;
         /// Operations completed.
         ops: i64, "op", Gauge;
         /// Bytes moved by them.
         bytes: i64, "bytes", Gauge;
-        /// Operations that failed; not in `ops`.
-        errors: i64, "op", Gauge;
+        /// Operations that failed, not in `ops`; null when the source of an import did not count them.
+        errors: Option<i64>, "op", Gauge;
         /// Completion − arrival.
         response: Histogram, "ns", Histogram;
         /// Completion − submission.
         service: Histogram, "ns", Histogram;
         /// Mean number in flight, by integral over the interval.
-        in_flight_mean: f64, "op", Gauge;
+        in_flight_mean: Option<f64>, "op", Gauge;
         /// Arrived and not submitted at the end of the interval.
-        backlog: i64, "op", Gauge;
+        backlog: Option<i64>, "op", Gauge;
     }
 
     /// Exact totals of one phase of one run, per workload, target and operation, at full resolution.
@@ -63,14 +63,14 @@ tables! {
         target: String, "", Name;
         /// `read`, `write`, `trim` or `flush`.
         op: String, "", Name;
-        /// Operations that became due.
-        arrivals: i64, "op", Gauge;
+        /// Operations that became due; null when the source of an import did not count them.
+        arrivals: Option<i64>, "op", Gauge;
         /// Operations completed.
         ops: i64, "op", Gauge;
         /// Bytes moved by them.
         bytes: i64, "bytes", Gauge;
-        /// Operations that failed; not in `ops`.
-        errors: i64, "op", Gauge;
+        /// Operations that failed, not in `ops`; null when the source of an import did not count them.
+        errors: Option<i64>, "op", Gauge;
         /// Completion − arrival.
         response: Histogram, "ns", Histogram;
         /// Completion − submission.

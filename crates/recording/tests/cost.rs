@@ -109,14 +109,14 @@ fn record(directory: &Path, targets: usize, seconds: i64) -> Cost {
                     workload: "wd1".into(),
                     target: name.clone(),
                     op: op.into(),
-                    arrivals: ops + i64::try_from(random.next() % 3).unwrap() - 1,
+                    arrivals: Some(ops + i64::try_from(random.next() % 3).unwrap() - 1),
                     ops,
                     bytes: ops * 4096,
-                    errors: 0,
-                    in_flight_mean: service.sum() as f64 / 1e9,
+                    errors: Some(0),
+                    in_flight_mean: Some(service.sum() as f64 / 1e9),
                     response,
                     service,
-                    backlog: i64::try_from(random.next() % 2).unwrap(),
+                    backlog: Some(i64::try_from(random.next() % 2).unwrap()),
                 });
             }
         }

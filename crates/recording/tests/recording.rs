@@ -28,14 +28,14 @@ fn interval(n: i64, values: &[u64]) -> OpInterval {
         workload: "wd1".into(),
         target: format!("sd{}", n % 7),
         op: "read".into(),
-        arrivals: n,
+        arrivals: Some(n),
         ops: n,
         bytes: n * 4096,
-        errors: 0,
+        errors: Some(0),
         service: response.clone(),
         response,
-        in_flight_mean: 1.5,
-        backlog: 0,
+        in_flight_mean: Some(1.5),
+        backlog: Some(0),
     }
 }
 
@@ -300,7 +300,7 @@ fn rows_of_an_older_version_have_null_or_the_default_where_a_column_is_missing()
         Batch { table: whole.table, rows: whole.rows.project(&keep).unwrap() }
     };
     let rows = without(&["backlog", "service", "workload"]).to_rows::<OpInterval>().unwrap();
-    assert_eq!((rows[0].ops, rows[0].backlog, rows[0].workload.as_str()), (7, 0, ""));
+    assert_eq!((rows[0].ops, rows[0].backlog, rows[0].workload.as_str()), (7, None, ""));
     assert_eq!((rows[1].response.max(), rows[1].service.count()), (Some(200), 0));
     let events = Batch::from_rows(&[event(1)]).unwrap();
     let keep: Vec<usize> =

@@ -25,7 +25,7 @@ fn expected(reader: &Reader, run_index: i32, op: Option<&str>) -> (i64, i64, i64
         if row.run_index == run_index && row.phase == "measure" && op.is_none_or(|op| op == row.op) {
             ops += row.ops;
             bytes += row.bytes;
-            errors += row.errors;
+            errors += row.errors.unwrap();
             response.merge(&row.response);
             service.merge(&row.service);
         }
@@ -39,7 +39,7 @@ fn every_number_of_the_summary_is_the_recordings() {
     let model = analyze::report_model(&reader).unwrap();
     let (ops, bytes, errors, response, service) = expected(&reader, 0, None);
     let summary = &model.runs[0].summary;
-    assert_eq!((summary.ops, summary.bytes, summary.errors), (ops as f64, bytes as f64, errors as f64));
+    assert_eq!((summary.ops, summary.bytes, summary.errors), (ops as f64, bytes as f64, Some(errors as f64)));
     assert_eq!(summary.measured_s, 60.0);
     assert_eq!(summary.iops, Some(ops as f64 / 60.0));
     for (fold, histogram) in [(summary.response, &response), (summary.service, &service)] {

@@ -43,14 +43,14 @@ fn soak_a_report_of_a_thousand_targets() {
                 workload: "wd1".to_string(),
                 target: name.clone(),
                 op: "read".to_string(),
-                arrivals: 60,
+                arrivals: Some(60),
                 ops: 60,
                 bytes: 60 * 4096,
-                errors: 0,
+                errors: Some(0),
                 response: histogram.clone(),
                 service: histogram.clone(),
-                in_flight_mean: 0.03,
-                backlog: 0,
+                in_flight_mean: Some(0.03),
+                backlog: Some(0),
             })
             .collect();
         writer.accept(&Batch::from_rows(&rows).unwrap()).unwrap();
@@ -68,10 +68,10 @@ fn soak_a_report_of_a_thousand_targets() {
             workload: "wd1".to_string(),
             target: name.clone(),
             op: "read".to_string(),
-            arrivals: 60 * seconds,
+            arrivals: Some(60 * seconds),
             ops: 60 * seconds,
             bytes: 60 * 4096 * seconds,
-            errors: 0,
+            errors: Some(0),
             response: histograms[0].clone(),
             service: histograms[0].clone(),
         })

@@ -54,14 +54,14 @@ impl Stretch<'_> {
             workload: self.workload(lane.workload),
             target: self.target(lane.target),
             op: lane.op.name().to_string(),
-            arrivals: signed(lane.arrivals),
+            arrivals: Some(signed(lane.arrivals)),
             ops: signed(lane.ops),
             bytes: signed(lane.bytes),
-            errors: signed(lane.errors),
+            errors: Some(signed(lane.errors)),
             response: lane.response.collapse(STORED_SUB_BITS),
             service: lane.service.collapse(STORED_SUB_BITS),
-            in_flight_mean: lane.in_flight_mean,
-            backlog: signed(lane.backlog),
+            in_flight_mean: Some(lane.in_flight_mean),
+            backlog: Some(signed(lane.backlog)),
         }
     }
 
@@ -225,10 +225,10 @@ impl Totals {
                 workload: stretch.workload(workload),
                 target: stretch.target(target),
                 op: Op::ALL[op].name().to_string(),
-                arrivals: signed(total.arrivals),
+                arrivals: Some(signed(total.arrivals)),
                 ops: signed(total.ops),
                 bytes: signed(total.bytes),
-                errors: signed(total.errors),
+                errors: Some(signed(total.errors)),
                 response: total.response,
                 service: total.service,
             })

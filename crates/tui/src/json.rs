@@ -31,10 +31,10 @@ pub fn json_line(line: &IntervalLine) -> String {
     let ops: serde_json::Map<String, Value> = ["read", "write", "trim", "flush"]
         .iter()
         .zip(&line.by_op)
-        .filter(|(_, count)| count.ops > 0 || count.arrivals > 0 || count.errors > 0)
+        .filter(|(_, count)| count.ops > 0 || count.arrivals.is_positive() || count.errors.is_positive())
         .map(|(name, count)| {
             let value =
-                json!({"arrivals": count.arrivals, "ops": count.ops, "bytes": count.bytes, "errors": count.errors});
+                json!({"arrivals": count.arrivals.known(), "ops": count.ops, "bytes": count.bytes, "errors": count.errors.known()});
             ((*name).to_string(), value)
         })
         .collect();
@@ -46,10 +46,10 @@ pub fn json_line(line: &IntervalLine) -> String {
         "run": line.run,
         "run_index": line.run_index,
         "phase": line.phase,
-        "arrivals": line.arrivals,
+        "arrivals": line.arrivals.known(),
         "ops": line.ops,
         "bytes": line.bytes,
-        "errors": line.errors,
+        "errors": line.errors.known(),
         "offered_per_s": line.offered(),
         "achieved_per_s": line.achieved(),
         "bytes_per_s": line.bytes_per_s(),
@@ -57,8 +57,8 @@ pub fn json_line(line: &IntervalLine) -> String {
         "response_ns": fold(&line.response),
         "service_ns": fold(&line.service),
         "wait_ns": fold(&line.wait),
-        "queue_depth_mean": line.in_flight,
-        "backlog": line.backlog,
+        "queue_depth_mean": line.in_flight.known(),
+        "backlog": line.backlog.known(),
         "cpu_percent": line.cpu.map(|cpu| json!({
             "user": cpu.user, "system": cpu.system, "irq": cpu.irq, "iowait": cpu.iowait, "steal": cpu.steal,
         })),

@@ -1,6 +1,6 @@
 //! One aligned line per interval, as many columns as the terminal is wide.
 
-use analyze::{IntervalLine, RunSummary, Unit};
+use analyze::{IntervalLine, RunSummary, Tally, Unit};
 
 /// One column of the interval lines.
 struct Column {
@@ -23,8 +23,8 @@ const COLUMNS: [Column; 18] = [
     Column { heading: ["resp", "p99.9"], width: 7, rank: 7, cell: |line| time(line.response.p999) },
     Column { heading: ["resp", "max"], width: 7, rank: 12, cell: |line| time(line.response.max) },
     Column { heading: ["service", "p99"], width: 7, rank: 6, cell: |line| time(line.service.p99) },
-    Column { heading: ["queue", "depth"], width: 6, rank: 9, cell: |line| number(Some(line.in_flight)) },
-    Column { heading: ["back", "log"], width: 6, rank: 8, cell: |line| count(line.backlog) },
+    Column { heading: ["queue", "depth"], width: 6, rank: 9, cell: |line| number(line.in_flight.known()) },
+    Column { heading: ["back", "log"], width: 6, rank: 8, cell: |line| count(line.backlog.known()) },
     Column { heading: ["cpu", "usr%"], width: 5, rank: 4, cell: |line| number(line.cpu.map(|cpu| cpu.user)) },
     Column {
         heading: ["cpu", "sys%"],
@@ -32,7 +32,7 @@ const COLUMNS: [Column; 18] = [
         rank: 4,
         cell: |line| number(line.cpu.map(|cpu| cpu.system + cpu.irq)),
     },
-    Column { heading: ["", "errors"], width: 6, rank: 3, cell: |line| count(line.errors) },
+    Column { heading: ["", "errors"], width: 6, rank: 3, cell: |line| count(line.errors.known()) },
     Column { heading: ["lag", "p99"], width: 7, rank: 2, cell: |line| time(line.wait.p99) },
     Column { heading: ["service", "p50"], width: 7, rank: 1, cell: |line| time(line.service.p50) },
     Column { heading: ["service", "max"], width: 7, rank: 0, cell: |line| time(line.service.max) },
@@ -86,7 +86,8 @@ fn number(value: Option<f64>) -> String {
     }
 }
 
-fn count(value: i64) -> String {
+fn count(value: Option<i64>) -> String {
+    let Some(value) = value else { return "?".to_string() };
     if value < 1_000_000 {
         value.to_string()
     } else {
@@ -128,10 +129,11 @@ pub fn header_lines(width: usize) -> [String; 2] {
 
 /// What is wrong with an interval, or its phase when it does not count.
 fn remark(line: &IntervalLine) -> &'static str {
-    if line.ops == 0 && line.errors == 0 && (line.in_flight > 0.0 || line.backlog > 0 || line.arrivals > 0) {
+    let waits = line.in_flight.is_positive() || line.backlog.is_positive() || line.arrivals.is_positive();
+    if line.ops == 0 && !line.errors.is_positive() && waits {
         return "STALL";
     }
-    if line.errors > 0 {
+    if line.errors.is_positive() {
         return "ERRORS";
     }
     if line.limited {
@@ -160,20 +162,20 @@ pub fn average_line(summary: &RunSummary, width: usize) -> String {
         run: String::new(),
         run_index: 0,
         phase: "measure".to_string(),
-        arrivals: 0,
+        arrivals: Tally::default(),
         ops: 0,
         bytes: 0,
-        errors: 0,
+        errors: Tally::default(),
         by_op: Default::default(),
         response: summary.response,
         service: summary.service,
         wait: analyze::Fold::default(),
-        in_flight: summary.queue_depth.unwrap_or(0.0),
-        backlog: 0,
+        in_flight: summary.queue_depth.into(),
+        backlog: Tally::default(),
         cpu: None,
         limited: false,
     };
-    let offered = (summary.measured_s > 0.0).then(|| summary.arrivals / summary.measured_s);
+    let offered = summary.arrivals.filter(|_| summary.measured_s > 0.0).map(|arrivals| arrivals / summary.measured_s);
     let cells = chosen(width).into_iter().map(|column| {
         let cell = match column.heading {
             ["offered", _] => rate(offered),
@@ -182,7 +184,7 @@ pub fn average_line(summary: &RunSummary, width: usize) -> String {
             ["read", _] => number(summary.read_percent),
             ["cpu", "usr%"] => number(summary.cpu_user),
             ["cpu", "sys%"] => number(summary.cpu_system),
-            ["", "errors"] => format!("{:.0}", summary.errors),
+            ["", "errors"] => summary.errors.map_or("?".to_string(), |errors| format!("{errors:.0}")),
             ["back", _] | ["lag", _] => String::new(),
             _ => (column.cell)(&line),
         };

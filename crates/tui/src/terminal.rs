@@ -212,9 +212,11 @@ impl<W: Write> Sink for Terminal<W> {
             self.lines += 1;
             self.now_s = line.t_s;
             let text = interval_line(&line, self.run.start_s, self.look.width);
-            let stalled = line.ops == 0 && line.errors == 0 && (line.in_flight > 0.0 || line.backlog > 0);
+            let stalled = line.ops == 0
+                && !line.errors.is_positive()
+                && (line.in_flight.is_positive() || line.backlog.is_positive());
             let text = match line.phase.as_str() {
-                _ if stalled || line.errors > 0 => self.style("31", &text),
+                _ if stalled || line.errors.is_positive() => self.style("31", &text),
                 "measure" => text,
                 _ => self.style("2", &text),
             };

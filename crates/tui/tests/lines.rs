@@ -2,7 +2,7 @@
 
 #![expect(clippy::unwrap_used, reason = "helpers of tests")]
 
-use analyze::{CpuPoint, Fold, IntervalLine, OpCount};
+use analyze::{CpuPoint, Fold, IntervalLine, OpCount, Tally};
 use quantity::histogram::Histogram;
 use recording::rows::{OpInterval, RunTotal};
 use recording::{Batch, Sink};
@@ -22,7 +22,7 @@ fn fold(scale: f64) -> Fold {
 }
 
 fn line(phase: &str, ops: i64) -> IntervalLine {
-    let count = |ops: i64| OpCount { arrivals: ops, ops, bytes: ops * 8192, errors: 0 };
+    let count = |ops: i64| OpCount { arrivals: Tally::of(ops), ops, bytes: ops * 8192, errors: Tally::default() };
     let none = Fold::default();
     IntervalLine {
         t_ns: 42_000_000_000,
@@ -31,16 +31,16 @@ fn line(phase: &str, ops: i64) -> IntervalLine {
         run: "rd1".to_string(),
         run_index: 0,
         phase: phase.to_string(),
-        arrivals: 20_000,
+        arrivals: Tally::of(20_000),
         ops,
         bytes: ops * 8192,
-        errors: 0,
+        errors: Tally::default(),
         by_op: [count(ops * 7 / 10), count(ops * 3 / 10), OpCount::default(), OpCount::default()],
         response: if ops > 0 { fold(1000.0) } else { none },
         service: if ops > 0 { fold(900.0) } else { none },
         wait: if ops > 0 { fold(20.0) } else { none },
-        in_flight: 2.44,
-        backlog: if ops > 0 { 0 } else { 20_000 },
+        in_flight: Tally::of(2.44),
+        backlog: Tally::of(if ops > 0 { 0 } else { 20_000 }),
         cpu: Some(CpuPoint { user: 3.2, system: 12.6, ..CpuPoint::default() }),
         limited: false,
     }
@@ -101,14 +101,14 @@ fn batches() -> [Batch; 2] {
         workload: "wd1".to_string(),
         target: "sd1".to_string(),
         op: "read".to_string(),
-        arrivals: 101,
+        arrivals: Some(101),
         ops: 100,
         bytes: 409_600,
-        errors: 1,
+        errors: Some(1),
         response: histogram.collapse(5),
         service: histogram.collapse(5),
-        in_flight_mean: 0.05,
-        backlog: 0,
+        in_flight_mean: Some(0.05),
+        backlog: Some(0),
     };
     let total = RunTotal {
         t_ns: row.t_ns,
@@ -120,10 +120,10 @@ fn batches() -> [Batch; 2] {
         workload: row.workload.clone(),
         target: row.target.clone(),
         op: row.op.clone(),
-        arrivals: 101,
+        arrivals: Some(101),
         ops: 100,
         bytes: 409_600,
-        errors: 1,
+        errors: Some(1),
         response: histogram.clone(),
         service: histogram,
     };

@@ -145,11 +145,12 @@ impl Judge {
             record.open = Some((row.t_ns, vec![Sample::default(); selectors]));
         }
         let Some((_, samples)) = &mut record.open else { return };
-        let count = OpCount { arrivals: row.arrivals, ops: row.ops, bytes: row.bytes, errors: row.errors };
+        let count =
+            OpCount { arrivals: row.arrivals.into(), ops: row.ops, bytes: row.bytes, errors: row.errors.into() };
         for (sample, selector) in samples.iter_mut().zip(&self.selectors) {
             if selector.admits(&row.workload, &row.target, &row.op) {
                 sample.add(&row.op, count, &row.response, &row.service);
-                sample.in_flight = Some(sample.in_flight.unwrap_or(0.0) + row.in_flight_mean);
+                sample.in_flight = row.in_flight_mean.map(|depth| sample.in_flight.unwrap_or(0.0) + depth);
                 sample.backlog += row.backlog;
             }
         }
@@ -177,7 +178,8 @@ impl Judge {
             return;
         }
         record.totals.resize(selectors.len(), Sample::default());
-        let count = OpCount { arrivals: row.arrivals, ops: row.ops, bytes: row.bytes, errors: row.errors };
+        let count =
+            OpCount { arrivals: row.arrivals.into(), ops: row.ops, bytes: row.bytes, errors: row.errors.into() };
         for (sample, selector) in record.totals.iter_mut().zip(&selectors) {
             if selector.admits(&row.workload, &row.target, &row.op) {
                 sample.add(&row.op, count, &row.response, &row.service);
@@ -364,14 +366,11 @@ impl Sum {
     fn add(&mut self, sample: &Sample, t_ns: i64, length_ns: i64) {
         let total = &mut self.sample;
         total.present |= sample.present;
-        total.count.arrivals += sample.count.arrivals;
-        total.count.ops += sample.count.ops;
-        total.count.bytes += sample.count.bytes;
-        total.count.errors += sample.count.errors;
+        total.count += sample.count;
         total.reads += sample.reads;
         total.response.merge(&sample.response);
         total.service.merge(&sample.service);
-        total.backlog = total.backlog.max(sample.backlog);
+        total.backlog = total.backlog.known().zip(sample.backlog.known()).map(|(most, now)| most.max(now)).into();
         self.in_flight_ns += sample.in_flight.unwrap_or(0.0) * length_ns as f64;
         if !sample.is_stalled() {
             return;

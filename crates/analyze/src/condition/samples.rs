@@ -1,7 +1,7 @@
 //! What was measured in an interval or a run, added up for one selector, and the figures read off it.
 
 use super::names::{Clock, Quantity, Statistic};
-use crate::facts::OpCount;
+use crate::facts::{OpCount, Tally};
 use quantity::histogram::Histogram;
 
 /// Counts and times of the lanes of one selector.
@@ -18,7 +18,7 @@ pub(super) struct Sample {
     pub(super) wait: Histogram,
     /// Mean number in flight.
     pub(super) in_flight: Option<f64>,
-    pub(super) backlog: i64,
+    pub(super) backlog: Tally<i64>,
     /// Longest time without a completion, ns.
     pub(super) stall_ns: i64,
     /// Fraction of all CPUs.
@@ -28,10 +28,7 @@ pub(super) struct Sample {
 impl Sample {
     pub(super) fn add(&mut self, op: &str, count: OpCount, response: &Histogram, service: &Histogram) {
         self.present = true;
-        self.count.arrivals += count.arrivals;
-        self.count.ops += count.ops;
-        self.count.bytes += count.bytes;
-        self.count.errors += count.errors;
+        self.count += count;
         self.reads += if op == "read" { count.ops } else { 0 };
         self.response.merge(response);
         self.service.merge(service);
@@ -40,8 +37,10 @@ impl Sample {
     /// Nothing came back, well or failed, although something was due or in flight.
     pub(super) fn is_stalled(&self) -> bool {
         self.count.ops == 0
-            && self.count.errors == 0
-            && (self.in_flight.is_some_and(|depth| depth > 0.0) || self.backlog > 0 || self.count.arrivals > 0)
+            && !self.count.errors.is_positive()
+            && (self.in_flight.is_some_and(|depth| depth > 0.0)
+                || self.backlog.is_positive()
+                || self.count.arrivals.is_positive())
     }
 
     /// The figure in base units; `None` when it was not measured.
@@ -49,16 +48,16 @@ impl Sample {
         let per_second = |value: i64| (self.present && self.seconds > 0.0).then(|| value as f64 / self.seconds);
         let counted = |value: i64| self.present.then_some(value as f64);
         match quantity {
-            Quantity::Arrivals => counted(self.count.arrivals),
+            Quantity::Arrivals => counted(self.count.arrivals.known()?),
             Quantity::Operations => counted(self.count.ops),
             Quantity::Bytes => counted(self.count.bytes),
-            Quantity::Errors => counted(self.count.errors),
-            Quantity::Offered => per_second(self.count.arrivals),
+            Quantity::Errors => counted(self.count.errors.known()?),
+            Quantity::Offered => per_second(self.count.arrivals.known()?),
             Quantity::Achieved => per_second(self.count.ops),
             Quantity::Throughput => per_second(self.count.bytes),
             Quantity::ReadShare => (self.count.ops > 0).then(|| self.reads as f64 / self.count.ops as f64),
             Quantity::InFlight => self.in_flight.filter(|_| self.present),
-            Quantity::Backlog => counted(self.backlog),
+            Quantity::Backlog => counted(self.backlog.known()?),
             Quantity::LongestStall => counted(self.stall_ns),
             Quantity::Cpu => self.cpu,
             Quantity::Time(clock, statistic) => statistic_of(

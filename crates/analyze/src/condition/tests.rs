@@ -33,14 +33,14 @@ fn row(second: usize, op: &str, of: Second) -> OpInterval {
         workload: "wd1".into(),
         target: "sd1".into(),
         op: op.into(),
-        arrivals: 100,
+        arrivals: Some(100),
         ops: of.ops,
         bytes: of.ops * 4096,
-        errors: 0,
+        errors: Some(0),
         response: times(of.ops, of.response_ns),
         service: times(of.ops, of.response_ns / 2),
-        in_flight_mean: of.in_flight,
-        backlog: 0,
+        in_flight_mean: Some(of.in_flight),
+        backlog: Some(0),
     }
 }
 
@@ -78,10 +78,10 @@ fn judged(text: &str, seconds: &[Second]) -> Verdict {
         workload: "wd1".into(),
         target: "sd1".into(),
         op: "read".into(),
-        arrivals: 100 * i64::try_from(seconds.len()).unwrap(),
+        arrivals: Some(100 * i64::try_from(seconds.len()).unwrap()),
         ops,
         bytes: ops * 4096,
-        errors: 0,
+        errors: Some(0),
         response: sum.clone(),
         service: sum,
     };

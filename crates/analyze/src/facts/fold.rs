@@ -1,9 +1,9 @@
 //! The passes over the tables: each row is looked at once, its histograms are added up in their stored form.
 
 use super::columns::{Columns, Names};
-use super::{IntervalFacts, OPS, OpCount, PhaseSpan, RunFacts, Stall, TotalFacts};
+use super::{IntervalFacts, OPS, OpCount, PhaseSpan, RunFacts, Stall, Tally, TotalFacts};
 use crate::{AnalyzeError, Selection};
-use arrow_array::{Array, BinaryArray, RecordBatch};
+use arrow_array::{Array, ArrowPrimitiveType, BinaryArray, PrimitiveArray, RecordBatch};
 use quantity::histogram::{Histogram, Merger};
 use recording::{Reader, rows};
 use std::collections::BTreeMap;
@@ -47,7 +47,12 @@ pub(crate) fn totals(reader: &Reader, selection: &Selection, runs: &mut Runs) ->
                 workload: row.workload,
                 target: row.target,
                 op: row.op,
-                count: OpCount { arrivals: row.arrivals, ops: row.ops, bytes: row.bytes, errors: row.errors },
+                count: OpCount {
+                    arrivals: row.arrivals.into(),
+                    ops: row.ops,
+                    bytes: row.bytes,
+                    errors: row.errors.into(),
+                },
                 response: row.response,
                 service: row.service,
             });
@@ -132,15 +137,14 @@ impl Fold<'_> {
                 continue;
             }
             let count = OpCount {
-                arrivals: arrivals.value(row),
+                arrivals: known(arrivals, row).into(),
                 ops: completed.value(row),
                 bytes: bytes.value(row),
-                errors: errors.value(row),
+                errors: known(errors, row).into(),
             };
-            let waiting = if in_flight.is_null(row) { 0.0 } else { in_flight.value(row) };
-            let behind = if backlog.is_null(row) { 0 } else { backlog.value(row) };
-            self.add(op_at[ops[row]], targets[row], count, (waiting, behind));
-            if count.ops > 0 || count.errors > 0 {
+            let waiting = (known(in_flight, row).into(), known(backlog, row).into());
+            self.add(op_at[ops[row]], targets[row], count, waiting);
+            if count.ops > 0 || count.errors.is_positive() {
                 add("response", &mut self.response, response, row)?;
                 add("service", &mut self.service, service, row)?;
             }
@@ -164,16 +168,12 @@ impl Fold<'_> {
         });
     }
 
-    fn add(&mut self, op: usize, target: usize, count: OpCount, (in_flight, backlog): (f64, i64)) {
+    fn add(&mut self, op: usize, target: usize, count: OpCount, (in_flight, backlog): (Tally<f64>, Tally<i64>)) {
         let Some(open) = &mut self.open else { return };
-        let sum = &mut open.facts.ops[op];
-        sum.arrivals += count.arrivals;
-        sum.ops += count.ops;
-        sum.bytes += count.bytes;
-        sum.errors += count.errors;
+        open.facts.ops[op] += count;
         open.facts.in_flight += in_flight;
         open.facts.backlog += backlog;
-        let active = count.ops > 0 || count.arrivals > 0 || in_flight > 0.0 || backlog > 0;
+        let active = count.ops > 0 || count.arrivals.is_positive() || in_flight.is_positive() || backlog.is_positive();
         if active {
             if self.targets[target].is_none() {
                 self.touched.push(target);
@@ -226,14 +226,16 @@ impl Fold<'_> {
             response: Histogram::default(),
             service: Histogram::default(),
         });
-        total.count.arrivals += count.arrivals;
-        total.count.ops += count.ops;
-        total.count.bytes += count.bytes;
-        total.count.errors += count.errors;
+        total.count += count;
         total.response.merge(&decoded("response", response)?);
         total.service.merge(&decoded("service", service)?);
         Ok(())
     }
+}
+
+/// A value; `None` where it is null.
+fn known<T: ArrowPrimitiveType>(column: &PrimitiveArray<T>, row: usize) -> Option<T::Native> {
+    column.is_valid(row).then(|| column.value(row))
 }
 
 fn decoded(column: &'static str, bytes: &[u8]) -> Result<Histogram, AnalyzeError> {
@@ -260,10 +262,7 @@ fn add(column: &'static str, merger: &mut Merger, array: &BinaryArray, row: usiz
 
 fn join(known: &mut IntervalFacts, more: &IntervalFacts) {
     for (sum, count) in known.ops.iter_mut().zip(&more.ops) {
-        sum.arrivals += count.arrivals;
-        sum.ops += count.ops;
-        sum.bytes += count.bytes;
-        sum.errors += count.errors;
+        *sum += *count;
     }
     known.in_flight += more.in_flight;
     known.backlog += more.backlog;

@@ -45,7 +45,7 @@ fn recording(facts: &Facts) -> Vec<Warning> {
 
 fn errors(model: &RunModel, say: &mut dyn FnMut(Tone, String)) {
     let (errors, ops) = (model.summary.errors, model.summary.ops);
-    if errors > 0.0 {
+    if let Some(errors) = errors.filter(|errors| *errors > 0.0) {
         let share = Unit::Percent.format(Some(100.0 * errors / (ops + errors)));
         say(
             Tone::Error,
@@ -76,7 +76,7 @@ fn stalls(model: &RunModel, say: &mut dyn FnMut(Tone, String)) {
 fn rate(run: &RunFacts, model: &RunModel, say: &mut dyn FnMut(Tone, String)) {
     let Some((offered, achieved)) = run.offered.zip(model.summary.iops) else { return };
     if achieved < offered * (1.0 - SHORTFALL) {
-        let backlog = run.main_intervals().last().map_or(0, |interval| interval.backlog);
+        let backlog = run.main_intervals().last().and_then(|interval| interval.backlog.known());
         say(
             Tone::Warning,
             format!(
@@ -84,7 +84,7 @@ fn rate(run: &RunFacts, model: &RunModel, say: &mut dyn FnMut(Tone, String)) {
                 Unit::OpsPerSecond.format(Some(achieved)),
                 Unit::OpsPerSecond.format(Some(offered)),
                 Unit::Percent.format(Some(100.0 * achieved / offered)),
-                Unit::Operations.format(Some(backlog as f64))
+                Unit::Operations.format(backlog.map(|backlog| backlog as f64))
             ),
         );
     }

@@ -55,7 +55,7 @@ const COLUMNS: [(&str, &str, Get); 28] = [
     ("version", "Vdbench version identifier", |_| None),
     ("compratio", "Requested compression ratio", |line| line.run.requested.compress_ratio.map(Value::Real)),
     ("dedupratio", "Requested dedup ratio", |line| line.run.requested.dedup_ratio.map(Value::Real)),
-    ("queue_depth", "Vdbench calculated average i/o queue depth", |line| Some(Value::Real(line.figures.depth))),
+    ("queue_depth", "Vdbench calculated average i/o queue depth", |line| line.figures.depth.map(Value::Real)),
     ("cpu_used", "kstat: cpu% user+sys", |line| line.figures.cpu.map(|cpu| Value::Real(cpu.used()))),
     ("cpu_user", "kstat: cpu% user", |line| line.figures.cpu.map(|cpu| Value::Real(cpu.user))),
     ("cpu_kernel", "kstat: cpu% sys", |line| line.figures.cpu.map(|cpu| Value::Real(cpu.kernel))),

@@ -54,7 +54,7 @@ struct Open {
     t_ns: i64,
     interval_ns: i64,
     phase: String,
-    depth: f64,
+    depth: Option<f64>,
     sides: [(Side, Histogram); 2],
 }
 
@@ -122,12 +122,12 @@ impl Facts {
                         t_ns: row.t_ns,
                         interval_ns: row.interval_ns,
                         phase: row.phase.clone(),
-                        depth: 0.0,
+                        depth: Some(0.0),
                         sides: Default::default(),
                     });
                 }
                 let Some(open) = open.as_mut() else { continue };
-                open.depth += row.in_flight_mean;
+                open.depth = open.depth.zip(row.in_flight_mean).map(|(sum, depth)| sum + depth);
                 if let Some(side) = side_of(&row.op) {
                     let side = &mut open.sides[side];
                     side.0.ops += row.ops;
@@ -157,17 +157,17 @@ impl Run {
         let last = self.lines.iter().rposition(|line| line.measured);
         let (Some(first), Some(last)) = (first, last) else { return };
         let mut sum = Figures::default();
-        let mut weighted = 0.0;
+        let mut weighted = Some(0.0);
         for line in self.lines[first..=last].iter().filter(|line| line.measured) {
             let figures = &line.figures;
             sum.seconds += figures.seconds;
-            weighted += figures.depth * figures.seconds;
+            weighted = weighted.zip(figures.depth).map(|(sum, depth)| sum + depth * figures.seconds);
             for (sum, side) in [(&mut sum.read, &figures.read), (&mut sum.write, &figures.write)] {
                 sum.ops += side.ops;
                 sum.bytes += side.bytes;
             }
         }
-        sum.depth = if sum.seconds > 0.0 { weighted / sum.seconds } else { 0.0 };
+        sum.depth = weighted.map(|weighted| if sum.seconds > 0.0 { weighted / sum.seconds } else { 0.0 });
         // Of a recording that was cut short the totals are those that its intervals add up to.
         if let Some(exact) = exact {
             let [read, write] = exact;

@@ -110,7 +110,7 @@ pub(super) struct Figures {
     pub(super) read: Side,
     pub(super) write: Side,
     /// Mean number in flight.
-    pub(super) depth: f64,
+    pub(super) depth: Option<f64>,
     pub(super) cpu: Option<CpuShare>,
 }
 

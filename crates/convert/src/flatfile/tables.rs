@@ -133,6 +133,6 @@ fn row(facts: &Facts, t_ns: i64, interval: &str, figures: &Figures) -> String {
         times.mean_ms(),
         figures.read.times.mean_ms(),
         figures.write.times.mean_ms(),
-        figures.depth,
+        figures.depth.unwrap_or(f64::NAN),
     )
 }

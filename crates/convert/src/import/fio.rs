@@ -61,7 +61,7 @@ pub(super) fn read(path: &Path, text: &str) -> Result<Results, ConvertError> {
     let has_bins = results.totals.iter().any(|total| !total.service.is_summary());
     let mut say = |note: &str| results.notes.push(note.to_string());
     say("fio times from submission: its completion latency is a service time here, response times are not recorded");
-    say("fio does not keep arrivals: they repeat the completions; its JSON has one line per job, no intervals");
+    say("fio does not keep arrivals and failed operations: they are null; its JSON has one line per job, no intervals");
     if !has_bins {
         say("there are no bins in this JSON (--output-format=json+ keeps them): percentiles are not recorded");
     }
@@ -135,10 +135,10 @@ impl Group<'_> {
                     workload: name.clone(),
                     target: target.clone(),
                     op: op.to_string(),
-                    arrivals: ops,
+                    arrivals: None,
                     ops,
                     bytes: stats["io_bytes"].as_f64().map_or(0, whole),
-                    errors: 0,
+                    errors: None,
                     response: Histogram::default(),
                     service: latency(stats),
                 };
@@ -162,15 +162,16 @@ fn interval(total: &RunTotal, length_ns: i64) -> OpInterval {
         workload: total.workload.clone(),
         target: total.target.clone(),
         op: total.op.clone(),
-        arrivals: total.arrivals,
+        arrivals: None,
         ops: total.ops,
         bytes: total.bytes,
-        errors: 0,
+        errors: None,
         response: Histogram::default(),
         service: total.service.collapse(quantity::histogram::STORED_SUB_BITS),
         // Little's law: the time that all operations together were in flight.
-        in_flight_mean: if length_ns > 0 { total.service.sum() as f64 / length_ns as f64 } else { 0.0 },
-        backlog: 0,
+        in_flight_mean: (length_ns > 0 && total.service.count() > 0)
+            .then(|| total.service.sum() as f64 / length_ns as f64),
+        backlog: None,
     }
 }
 

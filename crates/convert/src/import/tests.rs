@@ -3,6 +3,7 @@
 use super::{FORMATS, Results, fio, vdbench};
 use proptest::prelude::*;
 use quantity::histogram::Histogram;
+use recording::rows::OpInterval;
 use std::path::Path;
 
 /// The columns of 5.04.07 in short, two runs, a comment, a repeated heading; a warm-up interval in the first.
@@ -76,6 +77,10 @@ fn a_flatfile_gives_what_it_holds_and_nothing_else() {
     assert_eq!(quantity::text::format_wall(results.started_wall_ns), "2023-05-10 23:59:58 UTC");
     assert!(results.intervals.iter().all(|row| row.response == Histogram::default()), "from due: never measured");
     assert!(results.intervals.iter().filter(|row| row.phase == "warmup").map(|row| row.ops).eq([45, 45]));
+    let counted = |row: &OpInterval| row.arrivals.or(row.errors).or(row.backlog);
+    assert!(results.intervals.iter().all(|row| counted(row).is_none()), "Vdbench counts neither: null, not 0");
+    assert!(results.totals.iter().all(|row| (row.arrivals, row.errors) == (None, None)));
+    assert!(results.intervals.iter().all(|row| row.in_flight_mean.is_some()), "it has queue_depth");
     assert_eq!(results.phases.iter().filter(|row| row.offered_rate == Some(100.0)).count(), 4);
     let user: Vec<i64> = results.cpu.iter().map(|row| row.user_ns).collect();
     assert_eq!(user, [0, 100_000_000, 200_000_000], "10 % of a second; n/a is no sample");
@@ -139,6 +144,10 @@ fn fio_gives_totals_and_whole_histograms_where_there_are_bins() {
         ]
     );
     assert_eq!(results.started_wall_ns, (1_795_232_195_232 - 2000) * 1_000_000);
+    assert!(results.totals.iter().all(|row| (row.arrivals, row.errors) == (None, None)), "fio counts neither");
+    let untimed = FIO.replace("clat_ns", "no_ns");
+    let blank = read("fio", &untimed).expect("it is good");
+    assert!(blank.intervals.iter().all(|row| row.in_flight_mean.is_none()), "nothing tells how many were in flight");
     assert!(results.totals.iter().all(|row| row.target == "/dev/loop3"));
     assert!(results.notes[0].starts_with("2 lines before"), "{:?}", results.notes);
 }
@@ -196,7 +205,7 @@ proptest! {
                 let decoded = Histogram::decode(&row.service.encode());
                 prop_assert_eq!(decoded.as_ref(), Ok(&row.service));
             }
-            prop_assert!(results.intervals.iter().all(|row| row.in_flight_mean.is_finite()));
+            prop_assert!(results.intervals.iter().all(|row| row.in_flight_mean.is_none_or(f64::is_finite)));
         }
     }
 }

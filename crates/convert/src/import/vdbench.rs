@@ -48,7 +48,7 @@ pub(super) fn read(path: &Path, text: &str) -> Result<Results, ConvertError> {
 fn say_what_is_missing(flat: &Flat, results: &mut Results, has_distributions: bool) {
     let mut say = |note: &str| results.notes.push(note.to_string());
     say("Vdbench times from submission: its response times are service times here, response times are not recorded");
-    say("Vdbench does not keep arrivals and failed operations: arrivals repeat the completions, errors are 0");
+    say("Vdbench does not keep arrivals and failed operations: both are null, and so is what waited");
     if has_distributions {
         say("percentiles are upper ends of Vdbench's histogram buckets: up to twice the true value, never below it");
     } else {
@@ -209,8 +209,8 @@ impl<'a> Run<'a> {
         // By Little's law each kind has its rate × response time of the queue.
         let weight = |side: &Side| side.ops as f64 * side.mean_ns.unwrap_or(0.0);
         let all = weight(&sides[0]) + weight(&sides[1]);
-        let law = all / self.interval_ns as f64;
-        let depth = line.get("queue_depth").unwrap_or(law);
+        let known = sides.iter().all(|side| side.ops == 0 || side.mean_ns.is_some());
+        let depth = line.get("queue_depth").or_else(|| known.then(|| all / self.interval_ns as f64));
         Some(OpInterval {
             t_ns,
             t_s: seconds(t_ns),
@@ -221,14 +221,14 @@ impl<'a> Run<'a> {
             workload: "all".to_string(),
             target: "all".to_string(),
             op: op.to_string(),
-            arrivals: side.ops,
+            arrivals: None,
             ops: side.ops,
             bytes: side.bytes,
-            errors: 0,
+            errors: None,
             response: Histogram::default(),
             service: summary(side.ops, side.mean_ns, side.max_ns),
-            in_flight_mean: if all > 0.0 { depth * weight(&side) / all } else { 0.0 },
-            backlog: 0,
+            in_flight_mean: depth.map(|depth| if all > 0.0 { depth * weight(&side) / all } else { 0.0 }),
+            backlog: None,
         })
     }
 
@@ -243,10 +243,10 @@ impl<'a> Run<'a> {
             workload: "all".to_string(),
             target: "all".to_string(),
             op: op.to_string(),
-            arrivals: side.ops,
+            arrivals: None,
             ops: side.ops,
             bytes: side.bytes,
-            errors: 0,
+            errors: None,
             response: Histogram::default(),
             service,
         }

@@ -9,16 +9,14 @@ use std::time::Duration;
 
 /// How long the shell may take for anything.
 const PATIENCE: Duration = Duration::from_secs(60);
+const SKIPPED: &str = "SKIPPED: no program `script` (bsdutils) that makes a terminal";
 /// Nothing new for so long behind a prompt: it waits.
 const SETTLED: Duration = Duration::from_millis(150);
 
 /// What the shell shows, without the codes that move the cursor, for these keys, each entry typed at a prompt; `None`
 /// without the program `script`, which makes the terminal.
 fn shown(at: &Path, recordings: &str, typed: &[&str]) -> Option<String> {
-    if Command::new("script").arg("--version").output().is_err() {
-        println!("SKIPPED: no program `script` (bsdutils) that makes a terminal");
-        return None;
-    }
+    Command::new("script").arg("--version").output().ok()?;
     let command = format!("stty cols 200; {} {recordings}", env!("CARGO_BIN_EXE_iodyno-query"));
     let mut child = Command::new("script")
         .args(["-qefc", &command, "/dev/null"])
@@ -88,7 +86,10 @@ fn tab_completes_tables_columns_functions_and_commands() {
         // Ctrl-U takes the line back.
         "select response_ns_\t\t\u{15}.quit\r",
     ];
-    let Some(shown) = shown(&at, "results/monday results/tuesday", &keys) else { return };
+    let Some(shown) = shown(&at, "results/monday results/tuesday", &keys) else {
+        println!("{SKIPPED}");
+        return;
+    };
     let lines: Vec<&str> = shown.lines().map(str::trim_end).collect();
     let has = |expect: &str| assert!(lines.contains(&expect), "no line `{expect}` in\n{shown}");
     assert!(shown.contains("monday, tuesday · .help helps, .quit leaves"), "{shown}");
@@ -124,7 +125,10 @@ fn forms_of_answers_mistakes_and_history() {
         ".tables\r",
         ".quit\r",
     ];
-    let Some(shown) = shown(&at, "results/monday", &keys) else { return };
+    let Some(shown) = shown(&at, "results/monday", &keys) else {
+        println!("{SKIPPED}");
+        return;
+    };
     let expect = [
         // A table with units, CSV, JSON.
         "target    ops\n           op\n──────  ─────\nsd1     30000\nsd2     30000\n2 rows\n",

@@ -36,14 +36,14 @@ fn op_interval(second: i64, workload: usize, target: usize) -> OpInterval {
         workload: ["oltp", "scan"][workload].to_string(),
         target: ["sd1", "sd2"][target].to_string(),
         op: "read".to_string(),
-        arrivals: 100,
+        arrivals: Some(100),
         ops: 100,
         bytes: 819_200,
-        errors: 0,
+        errors: Some(0),
         service: response.clone(),
         response,
-        in_flight_mean: 1.5,
-        backlog: second,
+        in_flight_mean: Some(1.5),
+        backlog: Some(second),
     }
 }
 
@@ -104,10 +104,10 @@ pub(crate) fn ios(second: i64) -> Vec<Io> {
         Io {
             queue_ns: complete_ns - us * 1000 - second * 10,
             issue_ns: (op != "flush").then_some(complete_ns - us * 1000),
-            complete_ns,
+            complete_ns: Some(complete_ns),
             dev: "loop0".into(),
             op: op.into(),
-            flags: "sync+direct".into(),
+            flags: Some("sync+direct".into()),
             sector: second * 8,
             bytes: if op == "flush" { 0 } else { 4096 * at },
             pid: Some(42),
@@ -119,8 +119,8 @@ pub(crate) fn ios(second: i64) -> Vec<Io> {
             owner_pid: None,
             owner_comm: None,
             error: None,
-            bios: 1,
-            requeues: 0,
+            bios: Some(1),
+            requeues: Some(0),
         }
     });
     rows.collect()
@@ -212,10 +212,10 @@ pub(crate) fn write_open(directory: &Path) -> Writer {
         workload: "oltp".to_string(),
         target: "sd1".to_string(),
         op: "read".to_string(),
-        arrivals: 14_000,
+        arrivals: Some(14_000),
         ops: 14_000,
         bytes: 114_688_000,
-        errors: 0,
+        errors: Some(0),
         service: response.clone(),
         response,
     };

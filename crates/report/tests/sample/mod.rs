@@ -265,15 +265,15 @@ impl Maker {
                     workload: "wd1".to_string(),
                     target: name.clone(),
                     op: op.to_string(),
-                    arrivals: 0,
+                    arrivals: Some(0),
                     ops: 0,
                     bytes: 0,
-                    errors: 0,
+                    errors: Some(0),
                     response: Histogram::default(),
                     service: Histogram::default(),
                 });
                 (total.t_ns, total.t_s) = (self.t_ns, (self.t_ns - self.origin) as f64 / 1e9);
-                total.arrivals += arrivals;
+                total.arrivals = total.arrivals.map(|sum| sum + arrivals);
                 total.ops += ops;
                 total.bytes += ops * 8192;
                 total.response.merge(&response);
@@ -292,14 +292,14 @@ impl Maker {
                     workload: "wd1".to_string(),
                     target: name,
                     op: op.to_string(),
-                    arrivals,
+                    arrivals: Some(arrivals),
                     ops,
                     bytes: ops * 8192,
-                    errors: 0,
+                    errors: Some(0),
                     response: response.collapse(5),
                     service: service.collapse(5),
-                    in_flight_mean: in_flight,
-                    backlog,
+                    in_flight_mean: Some(in_flight),
+                    backlog: Some(backlog),
                 });
             }
         }
