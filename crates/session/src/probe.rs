@@ -120,19 +120,20 @@ pub fn probe(request: &ProbeRequest, face: &mut dyn Sink, stop: &StopFlag) -> Re
         outcome: ProbeOutcome { lost: 0, messages: verdicts },
     };
     life.mark();
-    life.live(request, started_ns, stop)?;
-    life.finish()
+    let is_stopped = life.live(request, started_ns, stop)?;
+    life.finish(is_stopped)
 }
 
 impl Life<'_> {
-    fn live(&mut self, request: &ProbeRequest, started_ns: u64, stop: &StopFlag) -> Result<(), SessionError> {
+    /// Until the end; true when it came before its time.
+    fn live(&mut self, request: &ProbeRequest, started_ns: u64, stop: &StopFlag) -> Result<bool, SessionError> {
         let interval_ns = request.interval_ns.max(1);
         let mut done = 0;
         let mut due_ns = started_ns + interval_ns;
         while request.count.is_none_or(|count| done < count) {
             let now_ns = clock::now_ns();
             if stop.is_requested() || (self.face.is_none() && self.writer.is_none()) {
-                break;
+                return Ok(true);
             }
             if now_ns >= due_ns {
                 self.interval(now_ns)?;
@@ -151,7 +152,7 @@ impl Life<'_> {
                 Running::Files(_) => std::thread::sleep(nap),
             }
         }
-        Ok(())
+        Ok(false)
     }
 
     /// To the recording first, then to the face.
@@ -222,8 +223,8 @@ impl Life<'_> {
         self.shown(shown);
     }
 
-    /// What is still under way belongs to a last interval of its own, unless nothing is left of it.
-    fn finish(mut self) -> Result<ProbeOutcome, SessionError> {
+    /// What was under way when somebody stopped it is a last interval of its own.
+    fn finish(mut self, is_stopped: bool) -> Result<ProbeOutcome, SessionError> {
         if let Running::Io(io) = &self.running {
             io.0.stop();
         }
@@ -232,9 +233,8 @@ impl Life<'_> {
             let batch = io.1.batch(&chunk)?;
             self.publish(&batch)?;
         }
-        let t_ns = clock::now_ns();
-        if t_ns - self.interval_ns > u64::from(NAP.subsec_nanos()) {
-            self.interval(t_ns)?;
+        if is_stopped {
+            self.interval(clock::now_ns())?;
         }
         let losses = match &self.running {
             Running::Io(io) => {

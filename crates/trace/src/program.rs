@@ -196,6 +196,40 @@ impl Misses {
     }
 }
 
+/// A program that is called and not attached.
+#[derive(Debug)]
+pub(crate) struct Callable(OwnedFd);
+
+impl Callable {
+    /// The loaded program of this name.
+    ///
+    /// # Errors
+    /// It is not loaded.
+    pub(crate) fn of(loaded: &Loaded, name: &str) -> Result<Self, TraceError> {
+        let found = loaded.object.progs().find(|program| program.name() == name);
+        let fd = found.and_then(|program| program.as_fd().try_clone_to_owned().ok());
+        fd.map(Self).ok_or_else(|| TraceError::Consumer(format!("finds no program {name} in the probe")))
+    }
+
+    /// Runs it once with `context`, which it may change.
+    ///
+    /// # Errors
+    /// The kernel refuses.
+    pub(crate) fn call(&self, context: &mut [u8]) -> Result<(), TraceError> {
+        #[expect(unsafe_code, reason = "libbpf has no safe call for a program by its descriptor")]
+        // SAFETY: all zeroes are valid options; the kernel reads and writes no more than the slice's length behind its
+        // pointer, and only during the call; the descriptor is open.
+        let result = unsafe {
+            let mut options: libbpf_sys::bpf_test_run_opts = std::mem::zeroed();
+            options.sz = size_of_val(&options) as _;
+            options.ctx_in = context.as_ptr().cast();
+            options.ctx_size_in = u32::try_from(context.len()).unwrap_or(0);
+            libbpf_sys::bpf_prog_test_run_opts(self.0.as_raw_fd(), &raw mut options)
+        };
+        if result == 0 { Ok(()) } else { Err(TraceError::Consumer(format!("cannot call a program: error {result}"))) }
+    }
+}
+
 /// Out of a program's `fdinfo` (Linux 5.12).
 fn recursion_misses(info: &str) -> Option<u64> {
     info.lines().find_map(|line| line.strip_prefix("recursion_misses:"))?.trim().parse().ok()
@@ -203,10 +237,12 @@ fn recursion_misses(info: &str) -> Option<u64> {
 
 /// From the loader's error to ours, with the verifier's last lines.
 fn refusal(error: libbpf_rs::Error) -> TraceError {
-    if error.kind() == ErrorKind::PermissionDenied {
+    let log = take_log();
+    // The verifier says the same word of what it finds unsafe, but it explains itself.
+    if error.kind() == ErrorKind::PermissionDenied && !log.contains("PROG LOAD LOG") {
         return TraceError::Forbidden { why: error.to_string() };
     }
-    TraceError::Refused { why: format!("{error:#}"), log: take_log() }
+    TraceError::Refused { why: format!("{error:#}"), log }
 }
 
 #[cfg(test)]

@@ -1,10 +1,10 @@
 //! The thread that empties the ring: it copies records and does nothing else.
 
 use crate::block::records::{Entry, Raw, Statistics};
-use crate::block::{DIRTY_TRACEPOINTS, ENDS, OBJECT, Options, PROGRAMS, STARTS, constants, ring_bytes};
+use crate::block::{DIRTY_TRACEPOINTS, ENDS, FLOOD, OBJECT, Options, PROGRAMS, STARTS, constants, ring_bytes};
 use crate::names::{Actor, Name, fill, fill_who};
 use crate::paths::File;
-use crate::program::{self, Loaded, Misses, State, Verdict};
+use crate::program::{self, Callable, Loaded, Misses, State, Verdict};
 use crate::{Kernel, TraceError};
 use libbpf_rs::{MapCore, MapFlags, MapHandle, OpenObject, RingBufferBuilder};
 use quantity::clock;
@@ -53,6 +53,20 @@ struct Shared {
     cpu_ns: AtomicU64,
 }
 
+/// Makes records of I/Os that never were.
+#[derive(Debug)]
+pub struct Flood(Callable);
+
+impl Flood {
+    /// So many at once, of the device with this number (major << 20 | minor).
+    ///
+    /// # Errors
+    /// The kernel is older than 5.17.
+    pub fn make(&self, records: u32, device: u32) -> Result<(), TraceError> {
+        self.0.call(&mut [records.to_ne_bytes(), device.to_ne_bytes()].concat())
+    }
+}
+
 /// A running trace of block I/O; dropping it detaches everything.
 #[derive(Debug)]
 pub struct BlockTrace {
@@ -61,6 +75,7 @@ pub struct BlockTrace {
     in_flight: MapHandle,
     /// Of the programs at an I/O's start, and of those at its end.
     misses: [Misses; 2],
+    flood: Option<Flood>,
     shared: Arc<Shared>,
     thread: Option<JoinHandle<()>>,
     verdicts: Vec<Verdict>,
@@ -85,14 +100,20 @@ impl BlockTrace {
         }
         let ring_bytes = ring_bytes(options)?;
         let constants = constants(&kernel, options, ring_bytes);
-        let size_ring = |open: &mut OpenObject| {
+        let prepare = |open: &mut OpenObject| {
+            if options.flood {
+                open.progs_mut()
+                    .filter(|program| program.name() == FLOOD)
+                    .for_each(|mut program| program.set_autoload(true));
+            }
             open.maps_mut().find(|map| map.name() == "ring").map_or(Ok(()), |mut ring| ring.set_max_entries(ring_bytes))
         };
-        let mut loaded = program::load(OBJECT, &kernel, &PROGRAMS, &verdicts, &constants, size_ring)?;
+        let mut loaded = program::load(OBJECT, &kernel, &PROGRAMS, &verdicts, &constants, prepare)?;
         fill_filters(&loaded, options)?;
         let counters = loaded.map("counters")?;
         let in_flight = loaded.map("in_flight")?;
         let misses = [Misses::of(&loaded, &STARTS), Misses::of(&loaded, &ENDS)];
+        let flood = if options.flood { Some(Flood(Callable::of(&loaded, FLOOD)?)) } else { None };
         loaded.attach(&PROGRAMS, &verdicts)?;
         let started_ns = clock::now_ns();
         let shared = Arc::new(Shared::default());
@@ -102,7 +123,18 @@ impl BlockTrace {
             .name("trace".to_string())
             .spawn(move || consume(loaded, &sender, &theirs))
             .map_err(|why| TraceError::Consumer(format!("could not be started: {why}")))?;
-        Ok(Self { chunks, counters, in_flight, misses, shared, thread: Some(thread), verdicts, ring_bytes, started_ns })
+        Ok(Self {
+            chunks,
+            counters,
+            in_flight,
+            misses,
+            flood,
+            shared,
+            thread: Some(thread),
+            verdicts,
+            ring_bytes,
+            started_ns,
+        })
     }
 
     /// The next chunk within `limit`; `None` when there was none, or when the trace has ended.
@@ -157,6 +189,12 @@ impl BlockTrace {
     fn is_waiting(&self, key: &[u8]) -> bool {
         let entry = self.in_flight.lookup(key, MapFlags::ANY).ok().flatten();
         entry.is_some_and(|entry| entry.iter().take(8).any(|byte| *byte != 0))
+    }
+
+    /// For benches, once: what makes records up, if [`Options::flood`] was set.
+    #[must_use]
+    pub fn take_flood(&mut self) -> Option<Flood> {
+        self.flood.take()
     }
 
     /// CPU time of the consumer so far, ns.

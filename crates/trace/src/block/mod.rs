@@ -8,7 +8,7 @@ mod consumer;
 mod records;
 
 pub use columns::{Columns, Summary};
-pub use consumer::{BlockTrace, Chunk};
+pub use consumer::{BlockTrace, Chunk, Flood};
 pub use records::{Statistics, op_numbers};
 
 use crate::constants::Constants;
@@ -81,6 +81,9 @@ const PROGRAMS: [Program; 15] = [
     },
 ];
 
+/// Makes records of I/Os that never were.
+const FLOOD: &str = "make_flood";
+
 /// An I/O that they miss is unknown.
 const STARTS: [&str; 3] = ["on_io_start", "on_rq_insert", "on_bio_queue"];
 /// An I/O that they miss, as well as those before them, stays in the table of those in flight.
@@ -145,11 +148,13 @@ pub struct Options {
     pub ring_bytes: Option<u64>,
     /// Find the file of each I/O, and the owner of write-back.
     pub files: bool,
+    /// For benches: load what [`BlockTrace::take_flood`] gives.
+    pub flood: bool,
 }
 
 impl Default for Options {
     fn default() -> Self {
-        Self { filter: Filter::default(), ring_bytes: None, files: true }
+        Self { filter: Filter::default(), ring_bytes: None, files: true, flood: false }
     }
 }
 

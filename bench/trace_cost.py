@@ -1,0 +1,135 @@
+#!/usr/bin/env python3
+"""What a trace costs the load that it watches, beside the kernel's own blk tracer, in interleaved slices.
+
+trace_cost.py IODYNO [--rounds N]   fio reads a zram disk on one core; the tracers' consumers run on the other.
+Each round: nothing, iodyno, nothing, blk. A slice's rate is divided by the mean of the two slices without a tracer around it;
+printed are the median of these ratios and its 95 % interval (order statistics), I/Os lost, and CPU per I/O of each consumer.
+"""
+import argparse, json, os, shutil, signal, statistics, subprocess, sys, tempfile, time
+from pathlib import Path
+
+SLICE_S = 2.0
+TRACEFS = Path("/sys/kernel/tracing")
+
+
+class Disk:
+    """A zram disk full of data."""
+
+    def __init__(self):
+        control = Path("/sys/class/zram-control/hot_add")
+        if not control.exists():
+            sys.exit("skipped: this kernel has no zram-control/hot_add")
+        self.number = int(control.read_text())
+        self.name = f"zram{self.number}"
+        Path(f"/sys/block/{self.name}/disksize").write_text("512M")
+        subprocess.run(["dd", "if=/dev/urandom", f"of=/dev/{self.name}", "bs=1M", "count=512", "oflag=direct"],
+                       check=True, stderr=subprocess.DEVNULL)
+
+    def reads(self):
+        return int(Path(f"/sys/block/{self.name}/stat").read_text().split()[0])
+
+    def close(self):
+        Path(f"/sys/block/{self.name}/reset").write_text("1")
+        Path("/sys/class/zram-control/hot_remove").write_text(str(self.number))
+
+
+class Iodyno:
+    def __init__(self, binary, disk, folder):
+        self.directory = Path(folder) / "cost.iodyno"
+        shutil.rmtree(self.directory, ignore_errors=True)
+        self.child = subprocess.Popen(["taskset", "-c", "1", binary, "trace", "-d", disk.name, "-o", str(self.directory)],
+                                      stdout=subprocess.PIPE, text=True)
+        self.child.stdout.readline()
+
+    def stop(self):
+        self.child.send_signal(signal.SIGINT)
+        out = self.child.stdout.read()
+        _, _, usage = os.wait4(self.child.pid, 0)
+        self.child.returncode = 0
+        manifest = json.loads((self.directory / "manifest.json").read_text())
+        rows = manifest["rows"]["io"]
+        losses = {name: n for name, n in manifest.get("losses", {}).items() if n}
+        return (usage.ru_utime + usage.ru_stime) / max(rows, 1) * 1e9, losses, out
+
+
+class Blk:
+    """The kernel's blk tracer, read as blktrace would."""
+
+    def __init__(self, disk):
+        self.disk = disk
+        (TRACEFS / "buffer_size_kb").write_text("16384")
+        (TRACEFS / "current_tracer").write_text("blk")
+        self.lost_before = self.lost()
+        Path(f"/sys/block/{disk.name}/trace/enable").write_text("1")
+        script = f"for f in {TRACEFS}/per_cpu/cpu*/trace_pipe_raw; do cat $f > /dev/null & done; wait"
+        self.child = subprocess.Popen(["taskset", "-c", "1", "bash", "-c", script], start_new_session=True)
+
+    def lost(self):
+        lines = [line for file in TRACEFS.glob("per_cpu/cpu*/stats") for line in file.read_text().splitlines()]
+        return sum(int(line.split(":")[1]) for line in lines if line.startswith("overrun"))
+
+    def stop(self):
+        Path(f"/sys/block/{self.disk.name}/trace/enable").write_text("0")
+        lost = self.lost() - self.lost_before
+        os.killpg(self.child.pid, signal.SIGKILL)
+        self.child.wait()
+        (TRACEFS / "current_tracer").write_text("nop")
+        return lost
+
+
+def interval(values):
+    """Median, and the order statistics around it that hold it with 95 %."""
+    values = sorted(values)
+    n = len(values)
+    half = 0.98 * n**0.5
+    low, high = max(0, int(n / 2 - half)), min(n - 1, int(n / 2 + half))
+    return statistics.median(values), values[low], values[high]
+
+
+def main():
+    options = argparse.ArgumentParser()
+    options.add_argument("iodyno")
+    options.add_argument("--rounds", type=int, default=15)
+    options = options.parse_args()
+    disk = Disk()
+    folder = tempfile.mkdtemp(dir=".")
+    load = subprocess.Popen(
+        ["taskset", "-c", "0", "fio", "--name=l", f"--filename=/dev/{disk.name}", "--rw=randread", "--bs=4k", "--direct=1",
+         "--ioengine=io_uring", "--iodepth=128", "--norandommap", "--time_based", "--runtime=3600", "--output=/dev/null"])
+    try:
+        time.sleep(2)
+
+        def slice_of():
+            reads, started = disk.reads(), time.monotonic()
+            time.sleep(SLICE_S)
+            return (disk.reads() - reads) / (time.monotonic() - started)
+
+        bare, ratios, cpu, lost = [slice_of()], {"iodyno": [], "blk": []}, [], {"iodyno": 0, "blk": 0}
+        for _ in range(options.rounds):
+            for name in ("iodyno", "blk"):
+                tracer = Iodyno(options.iodyno, disk, folder) if name == "iodyno" else Blk(disk)
+                time.sleep(0.3)
+                rate = slice_of()
+                if name == "iodyno":
+                    ns, losses, _ = tracer.stop()
+                    cpu.append(ns)
+                    lost["iodyno"] += sum(n for key, n in losses.items() if key != "trace_names")
+                else:
+                    lost["blk"] += tracer.stop()
+                time.sleep(0.5)
+                bare.append(slice_of())
+                ratios[name].append(rate / statistics.mean(bare[-2:]))
+        print(f"load without a tracer: {statistics.median(bare):,.0f} IOPS, {options.rounds} rounds")
+        for name, values in ratios.items():
+            middle, low, high = interval(values)
+            print(f"{name:7} {middle:.3f} of that ({low:.3f} – {high:.3f}), {lost[name]:,} lost")
+        print(f"iodyno's process: {statistics.median(cpu):.0f} ns CPU per I/O, start and sealing included")
+    finally:
+        load.kill()
+        load.wait()
+        time.sleep(0.5)
+        disk.close()
+        shutil.rmtree(folder, ignore_errors=True)
+
+
+main()
