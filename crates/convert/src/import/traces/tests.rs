@@ -208,6 +208,8 @@ fn a_real_blktrace_and_its_text_are_the_same_trace() {
     let found = counts(&binary);
     assert_eq!(found.iter().map(|(op, count)| (op.as_str(), *count)).collect::<Vec<_>>(), expected);
     assert!(rows(&binary).iter().all(|io| &*io.dev == "loop0"));
+    assert_eq!(notes(&binary).len(), 1, "nothing is left over: {:?}", notes(&binary));
+    assert_eq!(binary.manifest().extra["trace_unfinished"], serde_json::json!(0));
     let (text, format) = read("loop0.blkparse.gz");
     assert_eq!(format, "blkparse");
     let first_ns = rows(&text).iter().map(|io| io.queue_ns).min().unwrap_or(0);
@@ -218,6 +220,46 @@ fn a_real_blktrace_and_its_text_are_the_same_trace() {
         ..io
     });
     assert_eq!(moved.collect::<Vec<_>>(), rows(&binary));
+}
+
+#[test]
+fn splits_are_one_io_each_whether_or_not_the_kernel_tells_their_queueing() {
+    let text = |queue: &str| {
+        format!(
+            "  8,0 0 1 0.000001 9 Q R 0 + 32 [a]\n{queue}  8,0 0 3 0.000010 9 D R 0 + 16 [a]\n{}  8,0 0 5 0.000020 9 D R 16 + 16 [a]\n  \
+             8,0 0 6 0.000030 0 C R 16 + 16 [0]\n  8,0 0 7 0.000040 0 C R 0 + 16 [0]\n",
+            if queue.is_empty() { "  8,0 0 4 0.000012 9 Q R 16 + 16 [a]\n" } else { "" }
+        )
+    };
+    // Before the first part is issued, after it, never.
+    let never = text("  8,0 0 2 0.000002 9 X R 0 / 16 [a]\n");
+    for text in [text("  8,0 0 2 0.000002 9 Q R 16 + 16 [a]\n"), text(""), never] {
+        let (reader, _, _folder) = import_files(&[("trace", text.as_bytes())], None).expect("it is good");
+        let found: Vec<(i64, i64)> = rows(&reader).iter().map(|io| (io.sector, io.bytes)).collect();
+        assert_eq!(found, [(16, 8192), (0, 8192)], "{text}");
+        assert_eq!(reader.manifest().extra["trace_unfinished"], serde_json::json!(0), "{text}");
+    }
+}
+
+#[test]
+fn traces_without_some_steps_give_what_they_have() {
+    let all = "  8,0 0 1 0.000001 9 Q WS 0 + 8 [a]\n  8,0 0 2 0.000002 9 D WS 0 + 8 [a]\n  8,0 0 3 0.000009 0 C WS 0 + 8 [0]\n  \
+        8,0 0 4 0.000011 9 Q FWS [a]\n  8,0 0 5 0.000012 9 D FN [b]\n  8,0 0 6 0.000018 0 C FN 0 [0]\n  8,0 0 7 0.000019 0 C WS 0 [0]\n";
+    let with = |steps: &[&str]| -> String {
+        let is_wanted = |line: &&str| line.split_whitespace().nth(5).is_some_and(|step| steps.contains(&step));
+        let text: Vec<&str> = all.lines().filter(is_wanted).collect();
+        let (reader, _, _folder) =
+            import_files(&[("trace", (text.join("\n") + "\n").as_bytes())], None).expect("it is good");
+        lines(&reader)
+            .lines()
+            .filter(|line| !line.starts_with("began") && !line.contains("not told"))
+            .collect::<Vec<_>>()
+            .join("\n")
+    };
+    let shown: Vec<String> = [&["Q", "D", "C"][..], &["Q", "C"], &["D", "C"], &["Q", "D"], &["Q"], &["D"]]
+        .map(|steps| format!("{steps:?}\n{}", with(steps)))
+        .to_vec();
+    insta::assert_snapshot!(shown.join("\n\n"));
 }
 
 #[test]

@@ -106,7 +106,7 @@ impl Records for Paired {
         }
         let Some(pairs) = &mut self.pairs else { return Ok(None) };
         loop {
-            if let Some(io) = pairs.ready.pop_front() {
+            if let Some(io) = pairs.pop() {
                 return Ok(Some(io));
             }
             if self.has_ended {

@@ -95,12 +95,20 @@ pub(super) struct Pairs {
     /// Name of the files: that of the device, unless somebody chose another.
     base: String,
     devices: HashMap<u32, Device>,
-    pub(super) ready: VecDeque<Io>,
+    ready: VecDeque<Io>,
 }
 
 impl Pairs {
     pub(super) fn new(seen: Seen, base: String) -> Self {
         Self { seen, base, devices: HashMap::new(), ready: VecDeque::new() }
+    }
+
+    /// The next I/O that is complete.
+    pub(super) fn pop(&mut self) -> Option<Io> {
+        let io = self.ready.pop_front()?;
+        // Without issues nobody saw whether there was more than one.
+        let requeues = io.requeues.filter(|_| self.seen.issue);
+        Some(Io { requeues, ..io })
     }
 
     pub(super) fn add(&mut self, event: &Event, context: &mut Context) {
@@ -171,6 +179,11 @@ impl Bio {
             is_rest: false,
         }
     }
+
+    /// Of the same operation in the same place?
+    fn is_same(&self, other: &Self) -> bool {
+        (self.sector, self.bytes, self.marks.op) == (other.sector, other.bytes, other.marks.op)
+    }
 }
 
 impl Device {
@@ -182,18 +195,18 @@ impl Device {
             }
             return;
         }
-        let there = self.bios.get(&event.sector);
-        let is_same = |bio: &Bio| bio.bytes == event.bytes && bio.marks.op == event.marks.op;
-        // Older kernels tell the queueing of a split's rest.
-        if there.is_some_and(|there| there.iter().any(|bio| bio.is_rest && is_same(bio))) {
+        let bio = Bio::of(event);
+        let is_worker = event.comm.as_deref().is_some_and(|comm| comm.starts_with("iou-wrk"));
+        let there = self.bios.get(&event.sector).into_iter().flatten();
+        let same: Vec<&Bio> = there.filter(|known| known.is_same(&bio)).collect();
+        if same.iter().any(|known| known.is_rest) {
             return;
         }
-        let is_worker = event.comm.as_deref().is_some_and(|comm| comm.starts_with("iou-wrk"));
-        if is_worker && there.is_some_and(|there| there.iter().any(is_same)) {
+        if is_worker && !same.is_empty() {
             context.tally("queue events of io_uring's workers that repeat one that would have had to wait (left out)");
             return;
         }
-        put(&mut self.bios, event.sector, Bio::of(event));
+        put(&mut self.bios, event.sector, bio);
         self.open += 1;
         if self.open > OPEN_MAX {
             self.give_up(event.t_ns, context);
@@ -235,8 +248,12 @@ impl Device {
             let until = bio.sector + bio.bytes / 512;
             if until > end {
                 let rest = Bio { sector: end, bytes: (until - end) * 512, is_rest: true, ..bio.clone() };
-                put(&mut self.bios, end, rest);
-                self.open += 1;
+                // Older kernels tell of its queueing, before or after this.
+                let is_told = self.bios.get(&end).is_some_and(|there| there.iter().any(|bio| bio.is_same(&rest)));
+                if !is_told {
+                    put(&mut self.bios, end, rest);
+                    self.open += 1;
+                }
             }
             at = until.max(at + 1);
             count += 1;
