@@ -195,3 +195,39 @@ fn the_report_of_a_trace_is_about_the_trace_and_one_without_has_no_views_of_it()
     let error = compute(&reader, "trace.iops", &Selection::default()).unwrap_err().to_string();
     assert!(error.contains("no traced I/O"), "{error}");
 }
+
+#[test]
+fn what_was_not_told_is_in_no_figure_of_times() {
+    let all = || (0..1000).map(|at| io(at, 8 * ((at * 7919) % 1000)));
+    let half = all().enumerate().map(|(at, row)| match at % 2 {
+        0 => row,
+        _ => Io { complete_ns: None, issue_ns: None, flags: None, bios: None, requeues: None, ..row },
+    });
+    let (_folder, reader) = recorded(half.collect());
+    let devices = table(&reader, "trace.devices");
+    assert_eq!(number(&devices, "I/Os", 0), 1000.0);
+    assert_eq!(number(&devices, "bytes", 0), 4_096_000.0);
+    for (name, ns) in [("mean", 100_000.0), ("max", 100_000.0), ("mean wait", 10_000.0), ("mean device", 90_000.0)] {
+        assert_eq!(number(&devices, name, 0), ns, "{name}");
+    }
+    assert_eq!(table(&reader, "trace.slowest").rows(), 100);
+    let none = all().map(|row| Io { complete_ns: None, issue_ns: None, ..row });
+    let (_folder, reader) = recorded(none.collect());
+    assert_eq!(number(&table(&reader, "trace.devices"), "I/Os", 0), 1000.0);
+    for view in [
+        "trace.response",
+        "trace.histogram",
+        "trace.percentiles",
+        "trace.response_heatmap",
+        "trace.queue_depth",
+        "trace.slowest",
+        "trace.wait",
+    ] {
+        let drawn = compute(&reader, view, &Selection::default());
+        assert!(drawn.is_err(), "{view} shows times that nobody knows");
+    }
+    for view in ["trace.iops", "trace.addresses", "trace.inter_arrival", "trace.working_set", "trace.sizes"] {
+        let drawn = compute(&reader, view, &Selection::default());
+        assert!(drawn.is_ok(), "{view}: {:?}", drawn.err());
+    }
+}

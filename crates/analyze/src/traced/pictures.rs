@@ -159,6 +159,9 @@ pub(crate) fn inter_arrival(facts: &TracedFacts, _: Option<&str>) -> Option<Draw
 pub(crate) fn percentiles(facts: &TracedFacts, _: Option<&str>) -> Option<Drawing> {
     /// Points per nine.
     const STEPS: i32 = 16;
+    if !facts.has_times() {
+        return None;
+    }
     let response = facts.responses();
     let most = (response.count() as f64).max(2.0);
     let mut x: Vec<f64> = (0..)

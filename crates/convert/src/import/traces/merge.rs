@@ -4,8 +4,18 @@ use super::context::Context;
 use super::{Records, Source, TraceFormat};
 use crate::ConvertError;
 use recording::rows::Io;
+use rustix::process::{Resource, Rlimit, getrlimit, setrlimit};
 use std::cmp::Reverse;
 use std::collections::{BinaryHeap, HashMap};
+
+/// From so many files on the usual limit of open files may be too low.
+const MANY: usize = 200;
+
+/// Raises the limit of open files as far as this process may; where it may not, the file that was one too many is named.
+fn allow_many_files() {
+    let limit = getrlimit(Resource::Nofile);
+    let _ = setrlimit(Resource::Nofile, Rlimit { current: limit.maximum, ..limit });
+}
 
 /// A file that has been begun: its next row, and what follows it.
 struct Begun {
@@ -28,6 +38,9 @@ impl<'a> Merge<'a> {
     /// Looks at the first row of each file.
     pub(super) fn new(format: &'a TraceFormat, sources: &'a [Source]) -> Result<Self, ConvertError> {
         let mut waiting = Vec::new();
+        if sources.len() > MANY {
+            allow_many_files();
+        }
         if let [source] = sources {
             waiting.push((i64::MIN, source));
         } else {

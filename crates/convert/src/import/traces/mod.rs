@@ -17,7 +17,7 @@ use context::Context;
 use merge::Merge;
 use output::Output;
 use recording::rows::Io;
-use recording::{Batch, ClockAnchor, Label, Sink};
+use recording::{Batch, ClockAnchor, Label, Manifest, Sink};
 use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
 
@@ -273,7 +273,9 @@ pub(super) fn import(
 ) -> Result<Imported, ConvertError> {
     let mut context = Context::default();
     context.notes.clone_from(&trace.notes);
-    let mut output = Output::new(directory, imported_manifest(command_line), trace.format.origin_ns());
+    // Until it is sealed nobody knows how it ends.
+    let manifest = Manifest { exit: None, ..imported_manifest(command_line) };
+    let mut output = Output::new(directory, manifest, trace.format.origin_ns());
     trace.others.iter().try_for_each(|file| csv::capacities(file, &mut context))?;
     let filled = fill(trace, options, &mut context, &mut |io, begin_ns| output.push(io, begin_ns));
     let imported = filled.and_then(|()| finish(trace, &mut context, &mut output));
@@ -403,6 +405,7 @@ fn finish(trace: &Trace, context: &mut Context, output: &mut Output<'_>) -> Resu
         if !context.capacities.is_empty() {
             extra.insert("trace_device_bytes".to_string(), serde_json::json!(context.capacities));
         }
+        manifest.exit = Some("imported".to_string());
         manifest.started_wall_ns = wall_ns.unwrap_or(0);
         manifest.clock_anchors = vec![ClockAnchor { t_ns: 0, wall_ns: wall_ns.unwrap_or(0) }];
     })?;

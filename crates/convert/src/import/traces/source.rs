@@ -7,7 +7,7 @@ use std::io::{BufRead, BufReader, ErrorKind, Read};
 use std::path::{Path, PathBuf};
 
 /// Bytes that are read at once.
-const BUFFER: usize = 256 << 10;
+const BUFFER: usize = 64 << 10;
 /// No line of any format is as long.
 const LINE_MAX: usize = 64 << 10;
 

@@ -139,6 +139,25 @@ fn files_of_a_folder_are_one_trace_in_the_order_of_time() {
 }
 
 #[test]
+fn thousands_of_files_at_the_same_time_are_one_trace() {
+    // More than the usual 1,024 open files.
+    let names: Vec<String> = (0..1300).map(|at| format!("{at:04}.csv")).collect();
+    let texts: Vec<String> = (0..1300_i64)
+        .map(|at| {
+            format!("{at},R,0,4096,{}\n{at},W,8192,4096,{}\n", 1_577_808_144_000_000 + at, 1_577_808_145_000_000 - at)
+        })
+        .collect();
+    let files: Vec<(&str, &[u8])> =
+        names.iter().zip(&texts).map(|(name, text)| (name.as_str(), text.as_bytes())).collect();
+    let (reader, _, _folder) = import_files(&files, None).expect("it is good");
+    let rows = rows(&reader);
+    assert_eq!(rows.len(), 2600);
+    assert!(rows.is_sorted_by_key(|io| io.queue_ns));
+    assert_eq!(rows[1299].dev.to_string(), "1299");
+    assert_eq!(reader.manifest().exit.as_deref(), Some("imported"));
+}
+
+#[test]
 fn a_long_trace_out_of_order_comes_into_order() {
     // Each is 1,000 lines later than it should be, every tenth.
     let mut text = String::new();
