@@ -227,8 +227,11 @@ pub(crate) struct TraceArgs {
     /// Trace one I/O in N, chosen by a hash; rates are known all the same.
     #[arg(long, value_name = "1/N")]
     pub(crate) sample: Option<String>,
-    /// Do not look for the file of each I/O and the owner of write-back; costs less.
+    /// Reads and writes of files as well, per second, file and process, with what the page cache did not have.
     #[arg(long)]
+    pub(crate) files: bool,
+    /// Do not look for the file of each I/O and the owner of write-back; costs less.
+    #[arg(long, conflicts_with = "files")]
     pub(crate) no_files: bool,
     /// Buffer between kernel and consumer (16m, 1g); default 64 MiB or 1/64 of the memory.
     #[arg(long, value_name = "SIZE")]

@@ -10,6 +10,7 @@ use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
 use trace::Device;
 use trace::block::{Filter, Options, op_numbers};
+use trace::files;
 
 /// Traces; gives the exit code.
 pub(crate) fn run(args: &TraceArgs, command_line: &[String]) -> Result<u8, Failure> {
@@ -19,6 +20,12 @@ pub(crate) fn run(args: &TraceArgs, command_line: &[String]) -> Result<u8, Failu
             ring_bytes: args.buffer.as_deref().map(|text| bytes(text, "--buffer")).transpose()?,
             files: !args.no_files,
             flood: false,
+        },
+        files: if args.files {
+            let cgroups = cgroups(&args.cgroups)?;
+            Some(files::Options { pids: args.pids.clone(), comms: args.comms.clone(), cgroups })
+        } else {
+            None
         },
         directory: output_directory(args.output.as_deref(), "trace")?,
         duration_ns: time(args.duration.as_deref(), "--for")?,

@@ -553,3 +553,31 @@ fn btt_blkparse_and_fio_read_what_is_exported() {
     output.expect_code(0);
     assert_same(&of(&again), &log);
 }
+
+#[test]
+fn reads_of_files_stand_beside_the_io_that_they_cause() {
+    if !testkit::require_root_or_skip() {
+        return;
+    }
+    let device = LoopDevice::new(FileSystem::Ext4.min_bytes()).unwrap();
+    let mounted = Mounted::make(FileSystem::Ext4, device.path()).unwrap();
+    let scratch = Scratch::new();
+    let file = mounted.path().join("data");
+    let dd = |arguments: &[&str]| {
+        Command::new("dd").args(arguments).run().unwrap().expect_code(0);
+    };
+    dd(&["if=/dev/zero", &format!("of={}", file.display()), "bs=1M", "count=4", "conv=fsync"]);
+    rustix::fs::fadvise(std::fs::File::open(&file).unwrap(), 0, None, rustix::fs::Advice::DontNeed).unwrap();
+    let name = device.name();
+    let tracing = Tracing::start(&scratch, "both", &["-d", &name, "--files", "--comm", "dd"]);
+    dd(&[&format!("if={}", file.display()), "of=/dev/null", "bs=64k"]);
+    dd(&[&format!("if={}", file.display()), "of=/dev/null", "bs=64k"]);
+    let (output, rows) = tracing.stop();
+    output.expect_code(0);
+    let read: i64 = rows.iter().filter(|io| io.file.as_deref() == file.to_str()).map(|io| io.bytes).sum();
+    assert_eq!(read, 4 << 20, "once from the disk");
+    let logical = Reader::open(scratch.path("both")).unwrap().table::<recording::rows::FileInterval>().unwrap();
+    let logical: i64 =
+        logical.iter().filter(|row| row.file.as_deref() == file.to_str()).map(|row| row.read_bytes).sum();
+    assert_eq!(logical, 8 << 20, "twice by the program");
+}

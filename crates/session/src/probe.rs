@@ -268,8 +268,8 @@ impl Life<'_> {
     }
 }
 
-/// A row of the table.
-fn row_of(file: &FileActivity, t_ns: u64, from_ns: u64, origin_ns: u64) -> FileInterval {
+/// A row of the table, given the interval's end and start and the recording's start.
+pub(crate) fn row_of(file: &FileActivity, t_ns: u64, from_ns: u64, origin_ns: u64) -> FileInterval {
     let page = files::page_bytes();
     let counts = &file.counts;
     let label = |text: &Option<std::sync::Arc<str>>| text.clone().map(Label);

@@ -1,5 +1,6 @@
 //! One `trace` command's life: the probe, its rows into a recording, a line per second, a clean end.
 
+use crate::probe::row_of;
 use crate::rows::signed;
 use crate::spine::clock_step;
 use crate::{SessionError, StopFlag};
@@ -10,6 +11,7 @@ use recording::{Batch, ClockAnchor, Manifest, Sink, Writer};
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 use trace::block::{BlockTrace, Columns, Options, Statistics, Summary};
+use trace::files::{self, FileTrace};
 
 /// How long the loop waits for records before it looks at the clock and at signals.
 const NAP: Duration = Duration::from_millis(50);
@@ -23,6 +25,8 @@ const COMMIT_ROWS: usize = 64 * 1024;
 pub struct TraceRequest {
     /// What and how to trace.
     pub options: Options,
+    /// Reads and writes of files and the page cache as well (the table `file_interval`).
+    pub files: Option<files::Options>,
     /// Where the recording goes; must not exist.
     pub directory: PathBuf,
     /// How long; `None`: until somebody stops it.
@@ -67,6 +71,7 @@ impl TraceOutcome {
 
 struct Life<'a> {
     trace: BlockTrace,
+    files: Option<FileTrace>,
     columns: Columns,
     writer: Writer,
     watch: &'a mut dyn FnMut(TraceNews<'_>),
@@ -89,17 +94,20 @@ pub fn trace(
     stop: &StopFlag,
 ) -> Result<TraceOutcome, SessionError> {
     let trace = BlockTrace::start(&request.options)?;
+    let files = request.files.as_ref().map(FileTrace::start).transpose()?;
     let mut manifest = Manifest::new(&request.command_line);
     manifest.hardware = collect::hardware(&[]);
     manifest.extra.insert("trace_sample".into(), request.options.filter.sample.into());
     manifest.extra.insert("trace_buffer_bytes".into(), trace.ring_bytes().into());
-    let verdicts: Vec<String> = trace.verdicts().iter().map(trace::Verdict::words).filter(|w| !w.is_empty()).collect();
+    let verdicts = trace.verdicts().iter().chain(files.iter().flat_map(FileTrace::verdicts));
+    let verdicts: Vec<String> = verdicts.map(trace::Verdict::words).filter(|words| !words.is_empty()).collect();
     manifest.extra.insert("trace_verdicts".into(), verdicts.clone().into());
     let writer = Writer::create(&request.directory, manifest)?;
     let origin_ns = writer.started_t_ns();
     let mut life = Life {
         interval_ns: trace.started_ns(),
         trace,
+        files,
         columns: Columns::default(),
         writer,
         watch,
@@ -168,6 +176,11 @@ impl Life<'_> {
         if part.lost() > 0 {
             self.lost(t_ns, &part)?;
         }
+        if let Some(files) = &mut self.files {
+            let rows: Vec<_> =
+                files.read()?.iter().map(|file| row_of(file, t_ns, self.interval_ns, self.origin_ns)).collect();
+            self.writer.accept(&Batch::from_rows(&rows)?)?;
+        }
         self.writer.accept(&Batch::from_rows(std::slice::from_ref(&row))?)?;
         self.commit()?;
         if let Some(step_ns) = self.writer.follow_clock(ClockAnchor::now())? {
@@ -207,7 +220,10 @@ impl Life<'_> {
         }
         let statistics = self.trace.final_statistics()?;
         self.interval_of(clock::now_ns(), statistics)?;
+        let unseen = self.files.as_ref().map(FileTrace::losses).transpose()?.unwrap_or_default();
         let losses = [
+            ("probe_table_full", unseen.table),
+            ("probe_operations", unseen.operations),
             ("trace_buffer_full", statistics.lost_ring),
             ("trace_table_full", statistics.lost_table),
             ("trace_end_unseen", statistics.lost_end),
@@ -223,6 +239,9 @@ impl Life<'_> {
             manifest.exit = Some(if interrupted { "interrupted" } else { "fine" }.to_string());
             manifest.losses.extend(losses.iter().filter(|(_, n)| *n > 0).map(|(name, n)| ((*name).to_string(), *n)));
         })?;
+        if unseen.lost() > 0 {
+            messages.push(format!("{} reads, writes or pages of files could not be counted", unseen.lost()));
+        }
         if statistics.lost() > 0 {
             messages.push(format!("the trace is not complete: {}", lost_words(&statistics)));
         }

@@ -40,6 +40,12 @@ pub enum TraceError {
         /// The verifier's and libbpf's last lines.
         log: String,
     },
+    /// The kernel is too old.
+    #[error("this kernel is Linux {release}; probes need Linux 5.12 or newer")]
+    TooOld {
+        /// From uname.
+        release: String,
+    },
     /// The kernel refused for want of permission although the capabilities are there.
     #[error(
         "the kernel refused to load the probe ({why}); is it locked down (cat /sys/kernel/security/lockdown), or does a container or security module forbid bpf()?"
@@ -84,6 +90,7 @@ impl TraceError {
             Self::Privilege { .. }
                 | Self::NoBtf { .. }
                 | Self::NoTracepoint { .. }
+                | Self::TooOld { .. }
                 | Self::Forbidden { .. }
                 | Self::Refused { .. }
         )

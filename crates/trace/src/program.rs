@@ -127,6 +127,7 @@ pub(crate) fn load(
     prepare: impl FnOnce(&mut OpenObject) -> Result<(), libbpf_rs::Error>,
 ) -> Result<Loaded, TraceError> {
     capability::check()?;
+    check_age(&rustix::system::uname().release().to_string_lossy())?;
     libbpf_rs::set_print(Some((PrintLevel::Warn, keep_log)));
     let _ = take_log();
     let mut builder = ObjectBuilder::default();
@@ -144,6 +145,13 @@ pub(crate) fn load(
     prepare(&mut open).map_err(refusal)?;
     let object = open.load().map_err(refusal)?;
     Ok(Loaded { links: Vec::new(), object })
+}
+
+/// Storage of tasks for tracing programs came with 5.11, memory as an argument of global functions with 5.12.
+fn check_age(release: &str) -> Result<(), TraceError> {
+    let mut numbers = release.split(|letter: char| !letter.is_ascii_digit()).map_while(|word| word.parse::<u32>().ok());
+    let version = (numbers.next().unwrap_or(u32::MAX), numbers.next().unwrap_or(u32::MAX));
+    if version < (5, 12) { Err(TraceError::TooOld { release: release.to_string() }) } else { Ok(()) }
 }
 
 impl Loaded {
@@ -247,7 +255,17 @@ fn refusal(error: libbpf_rs::Error) -> TraceError {
 
 #[cfg(test)]
 mod tests {
-    use super::recursion_misses;
+    use super::{check_age, recursion_misses};
+
+    #[test]
+    fn kernels_that_are_too_old_are_told_so() {
+        for new in ["5.12.0", "6.1.0-50-cloud-amd64", "6.18.0", "10.0", "odd"] {
+            assert!(check_age(new).is_ok(), "{new}");
+        }
+        for old in ["5.11.22", "5.10.0-32-cloud-amd64", "4.19"] {
+            assert!(check_age(old).is_err(), "{old}");
+        }
+    }
 
     #[test]
     fn misses_are_found_in_fdinfo() {
