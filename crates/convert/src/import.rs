@@ -1,4 +1,4 @@
-//! Other tools' results into a recording: one file per tool, each with a sniffer and a reader.
+//! Other tools' results and traces into a recording: one file per tool, each with a sniffer and a reader.
 //!
 //! Figures that the tool did not keep are absent: response times of tools that time from submission are not recorded
 //! (theirs are service times), and where a tool kept only means there are no percentiles.
