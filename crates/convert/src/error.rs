@@ -56,6 +56,14 @@ pub enum ConvertError {
         /// What there is.
         what: String,
     },
+    /// A folder with more than one trace.
+    #[error("{path} holds traces of several formats ({}, {} …): --format NAME chooses one", formats[0], formats[1])]
+    Several {
+        /// Folder.
+        path: PathBuf,
+        /// The first two that were found.
+        formats: [&'static str; 2],
+    },
     /// A pipe can be read once only.
     #[error("{0} is no regular file: say what it is with --format NAME")]
     Pipe(PathBuf),
@@ -88,6 +96,7 @@ impl ConvertError {
             | Self::MalformedRecord { .. }
             | Self::NotATrace { .. }
             | Self::NothingSelected { .. }
+            | Self::Several { .. }
             | Self::Pipe(_)
             | Self::Unknown { .. }
             | Self::UnknownFormat { .. } => true,

@@ -17,7 +17,7 @@ use context::Context;
 use merge::Merge;
 use output::Output;
 use recording::rows::Io;
-use recording::{Batch, ClockAnchor, Label, Manifest, Sink};
+use recording::{Batch, ClockAnchor, Label, Manifest, RecordingError, Sink};
 use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
 
@@ -216,9 +216,13 @@ pub(super) fn recognise(path: &Path, name: Option<&str>) -> Result<Option<Trace>
         found = found.or_else(|| FORMATS.iter().find(known));
         if found.is_some_and(|format| (format.sniff)(&head)) {
             taken.push(file.clone());
-        } else {
-            others.push(file.clone());
+            continue;
         }
+        if let (Some(one), Some(other), None) = (found, FORMATS.iter().find(known), name) {
+            let (path, formats) = (path.to_path_buf(), [one.name, other.name]);
+            return Err(ConvertError::Several { path, formats });
+        }
+        others.push(file.clone());
     }
     let Some(format) = found.filter(|_| !taken.is_empty()) else { return Ok(None) };
     let sources =
@@ -271,6 +275,10 @@ pub(super) fn import(
     options: &Options,
     command_line: &[String],
 ) -> Result<Imported, ConvertError> {
+    if directory.exists() {
+        // Before hours are spent on reading.
+        return Err(RecordingError::Exists(directory.to_path_buf()).into());
+    }
     let mut context = Context::default();
     context.notes.clone_from(&trace.notes);
     // Until it is sealed nobody knows how it ends.

@@ -139,6 +139,25 @@ fn files_of_a_folder_are_one_trace_in_the_order_of_time() {
 }
 
 #[test]
+fn a_folder_of_several_formats_wants_to_be_told_which() {
+    let (msr, fiu) = (text("msr.csv"), text("fiu.blkparse"));
+    let files: [(&str, &[u8]); 2] = [("a", msr.as_bytes()), ("b", fiu.as_bytes())];
+    let error = import_files(&files, None).map(|_| ()).expect_err("which?").to_string();
+    assert!(error.ends_with("in holds traces of several formats (msr, fiu …): --format NAME chooses one"), "{error}");
+    let (reader, found, _folder) = import_files(&files, Some("fiu")).expect("it is good");
+    assert_eq!((found.as_str(), rows(&reader).len()), ("fiu", 3));
+    assert!(notes(&reader).iter().any(|note| note.ends_with("in/a is not of this format and was left out")));
+}
+
+#[test]
+fn what_exists_is_not_written_to() {
+    let scratch = tempfile::tempdir().expect("a folder");
+    let error = imported(&fixture("msr.csv"), scratch.path(), None).map(|_| ()).expect_err("it exists").to_string();
+    assert!(error.contains("exists"), "{error}");
+    assert!(scratch.path().read_dir().expect("still there").next().is_none());
+}
+
+#[test]
 fn thousands_of_files_at_the_same_time_are_one_trace() {
     // More than the usual 1,024 open files.
     let names: Vec<String> = (0..1300).map(|at| format!("{at:04}.csv")).collect();
