@@ -1,12 +1,13 @@
 //! `iodyno import` of traces: what `iodyno export` writes comes back, what the real tools wrote is read, and every face
 //! shows it.
-#![allow(clippy::unwrap_used, clippy::allow_attributes, reason = "helpers of tests")]
+#![allow(clippy::unwrap_used, clippy::allow_attributes, clippy::print_stdout, reason = "helpers of tests")]
 
 mod support;
 
 use proptest::prelude::*;
 use recording::rows::Io;
 use recording::{Batch, Label, Manifest, Reader, Sink, Writer};
+use std::io::Write as _;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 use support::Scratch;
@@ -238,4 +239,47 @@ fn a_log_of_a_real_fio_has_what_fio_counted_and_a_report_without_times() {
     assert_eq!(flushes, counted["jobs"][0]["sync"]["total_ios"].as_u64().unwrap());
     assert!(rows.iter().all(|io| io.complete_ns.is_none() && io.flags.is_none() && io.bios.is_none()));
     shown(&scratch, "rec", "when they were completed is not known");
+}
+
+/// Highest memory in use of a process so far, bytes; `None` when it is gone.
+fn memory_bytes(pid: u32) -> Option<u64> {
+    let status = std::fs::read_to_string(format!("/proc/{pid}/status")).ok()?;
+    let line = status.lines().find(|line| line.starts_with("VmHWM"))?;
+    Some(line.split_whitespace().nth(1)?.parse::<u64>().ok()? * 1024)
+}
+
+#[test]
+#[ignore = "soak: writes gigabytes"]
+fn soak_memory_stays_flat_over_a_long_trace() {
+    let scratch = Scratch::new();
+    let mut most = Vec::new();
+    for count in [2_000_000_u64, 20_000_000] {
+        let (fifo, out) = (format!("fifo-{count}"), format!("out-{count}"));
+        Command::new("mkfifo").arg(&fifo).dir(scratch.path("")).run().unwrap().expect_code(0);
+        let arguments = ["import", &fifo, "--format", "msr", "-o", &out];
+        let mut child = scratch.iodyno(&arguments).limit(Duration::from_secs(900)).spawn().unwrap();
+        let path = scratch.path(&fifo);
+        // 36 volumes, with response times that put a third of the lines out of order.
+        let writer = std::thread::spawn(move || {
+            let mut fifo = std::io::BufWriter::new(std::fs::File::create(path).unwrap());
+            for at in 0..count {
+                let (t, place) = (128_166_372_003_061_629 + at * 100 - at % 3 * 250, at.wrapping_mul(0x9e37_79b9) >> 3);
+                let (disk, kind) = (at % 36, if at % 3 == 0 { "Write" } else { "Read" });
+                writeln!(fifo, "{t},h,{disk},{kind},{},4096,{}", place % (1 << 28) * 512, 1000 + at % 9000).unwrap();
+            }
+        });
+        let mut peak = 0;
+        while !child.has_ended() {
+            peak = peak.max(memory_bytes(child.id()).unwrap_or(0));
+            std::thread::sleep(Duration::from_millis(50));
+        }
+        child.wait().unwrap().expect_code(0);
+        writer.join().unwrap();
+        assert_eq!(Reader::open(scratch.path(&out)).unwrap().manifest().rows["io"], count);
+        std::fs::remove_dir_all(scratch.path(&out)).unwrap();
+        println!("{count} I/Os: {peak} bytes");
+        most.push(peak);
+    }
+    assert!(most[1] < 300 << 20, "{most:?}");
+    assert!(most[1] < most[0] + (32 << 20), "memory grows with the trace: {most:?}");
 }
