@@ -292,6 +292,12 @@ fn measured<'a>(facts: &'a Facts, runs: &'a [RunModel]) -> impl Iterator<Item = 
         .map(|pair| pair.1)
 }
 
+/// How many runs only filled the targets or did nothing, when there are any.
+fn beside(facts: &Facts, runs: &[RunModel]) -> Option<String> {
+    let others = runs.len() - measured(facts, runs).count();
+    (others > 0).then(|| several(others, "run") + " that filled the targets or did nothing")
+}
+
 fn fastest<'a>(facts: &'a Facts, runs: &'a [RunModel]) -> Option<&'a RunModel> {
     measured(facts, runs).max_by(|a, b| a.summary.iops.unwrap_or(0.0).total_cmp(&b.summary.iops.unwrap_or(0.0)))
 }
@@ -324,7 +330,7 @@ fn sentence(facts: &Facts, runs: &[RunModel]) -> String {
     });
     format!(
         "{} on {}: from {} to {rate}, at most {throughput} with {}{knee}{failed}.",
-        several(count, "run"),
+        several(count, if beside(facts, runs).is_some() { "measured run" } else { "run" }),
         place(facts),
         Unit::OpsPerSecond.format(Some(slowest)),
         most(&best.summary),
@@ -372,11 +378,12 @@ fn headline(facts: &Facts, runs: &[RunModel]) -> Vec<Figure> {
     let ops: f64 = runs.iter().map(|run| run.summary.ops).sum();
     let mut figures = vec![
         figure(
-            "Runs",
+            "Measured runs",
             measured(facts, runs).count().to_string(),
             format!(
-                "{} all in all",
-                Unit::Seconds.format(Some(measured(facts, runs).map(|run| run.summary.measured_s).sum()))
+                "{} all in all{}",
+                Unit::Seconds.format(Some(measured(facts, runs).map(|run| run.summary.measured_s).sum())),
+                beside(facts, runs).map_or(String::new(), |others| format!(", beside {others}"))
             ),
         ),
         figure("Greatest rate", Unit::OpsPerSecond.format(summary.iops), at("in")),
