@@ -4,6 +4,7 @@
 //! (theirs are service times), and where a tool kept only means there are no percentiles.
 
 mod fio;
+mod fio_log;
 mod traces;
 mod vdbench;
 
@@ -27,8 +28,8 @@ struct Format {
     name: &'static str,
     /// What it is.
     help: &'static str,
-    /// File to read in a directory of results; `None`: only files.
-    file: Option<&'static str>,
+    /// The file to read in a directory of results.
+    find: fn(&Path) -> Option<PathBuf>,
     /// Does the beginning of a file look like it?
     sniff: fn(&str) -> bool,
     /// Reads the text of the file at this path.
@@ -36,20 +37,27 @@ struct Format {
 }
 
 /// All formats of results, in the order in which they are tried.
-const FORMATS: [Format; 2] = [
+const FORMATS: [Format; 3] = [
     Format {
         name: "vdbench",
         help: "a Vdbench output folder, or its flatfile.html (with histogram.html beside it, percentiles)",
-        file: Some("flatfile.html"),
+        find: |folder| Some(folder.join("flatfile.html")).filter(|file| file.exists()),
         sniff: vdbench::sniff,
         read: vdbench::read,
     },
     Format {
         name: "fio",
-        help: "fio's --output-format=json or json+ (the latter with whole histograms)",
-        file: None,
+        help: "fio's --output-format=json or json+ (the latter with whole histograms), with its logs beside it",
+        find: fio::find,
         sniff: fio::sniff,
         read: fio::read,
+    },
+    Format {
+        name: fio_log::NAME,
+        help: "fio's logs without its JSON: PREFIX_lat.1.log and all others of that prefix",
+        find: fio_log::find,
+        sniff: fio_log::sniff,
+        read: fio_log::read,
     },
 ];
 
@@ -120,7 +128,9 @@ pub fn import(
     command_line: &[String],
 ) -> Result<Imported, ConvertError> {
     let format = options.format.as_deref();
-    let has_results = FORMATS.iter().filter_map(|format| format.file).any(|file| path.join(file).exists());
+    let is_folder = path.is_dir();
+    let has_results =
+        if is_folder { FORMATS.iter().any(|format| (format.find)(path).is_some()) } else { fio_log::is_log(path) };
     if !(format.is_none() && has_results)
         && let Some(trace) = traces::recognise(path, format)?
     {
@@ -137,19 +147,21 @@ pub fn import(
     };
     let candidates: Vec<&Format> = format.map_or_else(|| FORMATS.iter().collect(), |format| vec![format]);
     for candidate in candidates {
-        let file = match (path.is_dir(), candidate.file) {
-            (true, Some(name)) => path.join(name),
+        let file = match (is_folder, (candidate.find)(path)) {
+            (true, Some(file)) => file,
             (true, None) => continue,
             (false, _) => path.to_path_buf(),
         };
-        if path.is_dir() && format.is_none() && !file.exists() {
-            continue;
-        }
         if format.is_some() || (candidate.sniff)(&head(&file)?) {
             if options.is_selective() {
                 return Err(ConvertError::NotATrace { path: file, format: candidate.name });
             }
-            let text = std::fs::read(&file).map_err(ConvertError::io("read", &file))?;
+            // Logs have a line per I/O: they are read as they go by.
+            let text = if candidate.name == fio_log::NAME {
+                Vec::new()
+            } else {
+                std::fs::read(&file).map_err(ConvertError::io("read", &file))?
+            };
             let text = String::from_utf8_lossy(&text).into_owned();
             let results = (candidate.read)(&file, &text)?;
             return write(results, candidate, &file, &text, directory, command_line);
@@ -193,7 +205,7 @@ fn write(
     let end = results.intervals.iter().map(|row| row.t_ns).max().unwrap_or(0);
     manifest.started_wall_ns = results.started_wall_ns;
     manifest.clock_anchors = vec![ClockAnchor { t_ns: 0, wall_ns: results.started_wall_ns }];
-    if text.len() <= KEPT_SOURCE {
+    if (1..=KEPT_SOURCE).contains(&text.len()) {
         manifest.sources.push((file.display().to_string(), text.to_string()));
     }
     manifest.extra.insert(

@@ -521,11 +521,12 @@ pub(crate) struct QueryArgs {
 #[command(after_help = "Examples:\n  \
       iodyno import output/ -o old-monday             a Vdbench output folder\n  \
       iodyno import fio.json -o fio-monday            fio's --output-format=json or json+\n  \
+      iodyno import mix_lat.1.log -o mix              fio's logs without it: all of that prefix\n  \
       iodyno import nvme0n1.blktrace.0 -o prod        a trace: blktrace's files of all CPUs\n  \
       iodyno import msr/ -o msr                       a folder of MSR's prxy_0.csv.gz …: one trace\n  \
       iodyno import io_traces.csv -o d -d 419 -d 725 --for 1h    an hour of two devices\n  \
       iodyno report old-monday\n\n\
-    Results: vdbench, fio. Traces (rows of the table io): blktrace, blkparse, fio-iolog, fio-iolog-waits, vdbench-flat, msr, alibaba, tencent,\n\
+    Results: vdbench, fio, fio-log. Traces (rows of the table io): blktrace, blkparse, fio-iolog, fio-iolog-waits, vdbench-flat, msr, alibaba, tencent,\n\
     systor17, fiu; larger than memory, and compressed with gzip as well.\n\n\
     What the other tool did not keep stays absent; what that is, is said at the end and in the report (docs/import.md).")]
 pub(crate) struct ImportArgs {

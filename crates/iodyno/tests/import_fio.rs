@@ -66,3 +66,85 @@ fn what_fio_did_not_count_is_named_and_not_zero() {
     let check = scratch.iodyno(&["check", path.to_str().unwrap(), "--fail-if", "errors > 0"]).run().unwrap();
     assert!(check.stdout.contains("not judged"), "{} {}", check.stdout, check.stderr);
 }
+
+/// Operations and bytes of the intervals of each job and operation beside those of its total.
+fn beside(reader: &Reader) -> Vec<(String, i64, i64, f64)> {
+    let intervals = reader.table::<OpInterval>().unwrap();
+    let totals = reader.table::<RunTotal>().unwrap();
+    let lanes = totals.iter().map(|total| {
+        let rows = intervals.iter().filter(|row| (&row.workload, &row.op) == (&total.workload, &total.op));
+        let rows: Vec<&OpInterval> = rows.collect();
+        assert!(rows.iter().all(|row| row.t_ns > total.start_t_ns && row.t_ns <= total.t_ns + 500_000_000));
+        let (ops, bytes) = (rows.iter().map(|row| row.ops).sum::<i64>(), rows.iter().map(|row| row.bytes).sum::<i64>());
+        (format!("{} {}", total.workload, total.op), ops - total.ops, total.ops, bytes as f64 / ops as f64)
+    });
+    lanes.collect()
+}
+
+#[test]
+fn a_log_of_each_io_gives_intervals_with_whole_distributions() {
+    let scratch = Scratch::new();
+    let logs = "write_lat_log=mix\nwrite_bw_log=mix\nwrite_iops_log=mix";
+    if fio(&scratch, &job(&scratch, logs)).is_none() {
+        println!("SKIPPED: no fio");
+        return;
+    }
+    let (reader, path, said) = import(&scratch, "fio.json", "old");
+    assert!(!said.contains("no intervals"), "{said}");
+    for (lane, apart, ops, size) in beside(&reader) {
+        assert_eq!(apart, 0, "{lane}: a line for each of {ops}");
+        assert_eq!(size, if lane.starts_with("small") { 4096.0 } else { 8192.0 }, "{lane}");
+    }
+    let json: serde_json::Value =
+        serde_json::from_str(&std::fs::read_to_string(scratch.path("fio.json")).unwrap()).unwrap();
+    let theirs = json["jobs"][0]["read"]["clat_ns"]["percentile"]["99.000000"].as_f64().unwrap();
+    let rows = reader.table::<OpInterval>().unwrap();
+    let mut all = quantity::histogram::Histogram::default();
+    rows.iter().filter(|row| row.workload == "small" && row.op == "read").for_each(|row| all.merge(&row.service));
+    let ours = all.percentile(0.99).unwrap() as f64;
+    assert!((ours - theirs).abs() <= theirs * 0.05, "p99 {ours} for fio's {theirs}");
+    let ends: std::collections::BTreeSet<(i32, i64)> = rows.iter().map(|row| (row.run_index, row.t_ns)).collect();
+    assert!((6..=8).contains(&ends.len()), "two runs of three seconds each: {ends:?}");
+    scratch.iodyno(&["report", path.to_str().unwrap()]).run().unwrap().expect_code(0);
+}
+
+#[test]
+fn averaged_logs_and_histograms_are_imported_with_the_json_and_alone() {
+    let scratch = Scratch::new();
+    let logs = "log_avg_msec=500\nwrite_lat_log=mix\nwrite_bw_log=mix\nwrite_iops_log=mix";
+    if fio(&scratch, &job(&scratch, logs)).is_none() {
+        println!("SKIPPED: no fio");
+        return;
+    }
+    let (reader, ..) = import(&scratch, "fio.json", "averaged");
+    let close = |(lane, apart, ops, size): (String, i64, i64, f64), part: f64| {
+        assert!(apart.unsigned_abs() as f64 <= ops as f64 * part, "{lane}: {apart} of {ops}");
+        let expect = if lane.starts_with("small") { 4096.0 } else { 8192.0 };
+        assert!((size - expect).abs() <= expect * part, "{lane}: {size} for {expect}");
+    };
+    beside(&reader).into_iter().for_each(|lane| close(lane, 0.2));
+    let rows = reader.table::<OpInterval>().unwrap();
+    assert!(rows.iter().all(|row| row.service.is_summary()), "averages have no distribution, and none is made up");
+    assert!(rows.iter().filter(|row| row.interval_ns == 500_000_000).count() > rows.len() / 2);
+
+    // Without the averages: fio's histograms, a whole distribution for each period, and alone, without the JSON.
+    let logs = "write_hist_log=hist\nlog_hist_msec=500\nlog_hist_coarseness=2";
+    fio(&scratch, &job(&scratch, logs)).unwrap();
+    let (reader, ..) = import(&scratch, "fio.json", "histograms");
+    // fio writes no line for what is left at the end.
+    beside(&reader).into_iter().for_each(|lane| close(lane, 0.3));
+    assert!(reader.table::<OpInterval>().unwrap().iter().all(|row| row.service.percentile(0.5).is_some()));
+    let (alone, _, said) = import(&scratch, "hist_clat_hist.1.log", "alone");
+    assert!(said.contains("name neither jobs nor targets"), "{said}");
+    let names: std::collections::BTreeSet<String> =
+        alone.table::<RunTotal>().unwrap().into_iter().map(|row| row.workload).collect();
+    assert_eq!(names.into_iter().collect::<Vec<String>>(), ["hist.1", "hist.2"]);
+
+    scratch.write("bad_lat.1.log", "1, 5, 0, 4096\n2, many, 0, 4096\n");
+    let bad = scratch.path("bad_lat.1.log");
+    let output = scratch.iodyno(&["import", bad.to_str().unwrap(), "-o", "bad"]).run().unwrap().expect_code(2);
+    assert!(output.stderr.contains("bad_lat.1.log:2: `many` is not a value"), "{}", output.stderr);
+    scratch.write("only_lat.1.log", "500, 5, 0, 0\n1000, 7, 0, 0\n");
+    let output = scratch.iodyno(&["import", "only_lat.1.log", "-o", "bad"]).run().unwrap().expect_code(2);
+    assert!(output.stderr.contains("write_iops_log= or write_hist_log= does"), "{}", output.stderr);
+}

@@ -2,13 +2,15 @@
 //!
 //! fio times from submission: its completion latency is a service time here.
 
+use super::fio_log::{Logs, Of};
 use super::{Results, count, phase_rows, seconds, whole};
 use crate::ConvertError;
 use quantity::histogram::Histogram;
 use recording::rows::{OpInterval, RunTotal};
 use serde_json::Value;
-use std::collections::BTreeMap;
-use std::path::Path;
+use std::collections::{BTreeMap, BTreeSet};
+use std::io::Read as _;
+use std::path::{Path, PathBuf};
 
 /// Keys of a job that hold operations, and what they are called here.
 const OPS: [(&str, &str); 4] = [("read", "read"), ("write", "write"), ("trim", "trim"), ("sync", "flush")];
@@ -16,6 +18,34 @@ const OPS: [(&str, &str); 4] = [("read", "read"), ("write", "write"), ("trim", "
 /// An object that says which fio it is from.
 pub(super) fn sniff(text: &str) -> bool {
     text.contains("\"fio version\"")
+}
+
+/// The only JSON of fio in a folder.
+pub(super) fn find(folder: &Path) -> Option<PathBuf> {
+    let is_fio = |path: &PathBuf| {
+        let mut start = String::new();
+        let file = std::fs::File::open(path).map(|file| file.take(4096).read_to_string(&mut start));
+        path.extension().is_some_and(|end| end == "json") && file.is_ok() && sniff(&start)
+    };
+    let entries = std::fs::read_dir(folder).ok()?.flatten();
+    let found: Vec<PathBuf> = entries.map(|entry| entry.path()).filter(is_fio).collect();
+    <[PathBuf; 1]>::try_from(found).ok().map(|[only]| only)
+}
+
+/// The logs that the jobs were told to write, when they are in the same folder as the JSON.
+fn logs_beside(path: &Path, jobs: &[Value], global: &Value) -> Result<Option<Logs>, ConvertError> {
+    let mut prefixes: BTreeSet<&str> = BTreeSet::new();
+    for job in jobs {
+        for key in ["write_lat_log", "write_hist_log", "write_iops_log", "write_bw_log"] {
+            let told = job["job options"][key].as_str().or_else(|| global[key].as_str());
+            // Without a value the job's name is the prefix; a folder before it is not where the JSON is.
+            let told =
+                told.map(|prefix| if prefix.is_empty() { job["jobname"].as_str().unwrap_or("") } else { prefix });
+            prefixes.extend(told.and_then(|prefix| prefix.rsplit('/').next()));
+        }
+    }
+    let folder = path.parent().filter(|folder| !folder.as_os_str().is_empty()).unwrap_or(Path::new("."));
+    if prefixes.is_empty() { Ok(None) } else { Logs::of(folder, &prefixes) }
 }
 
 /// Reads the file.
@@ -47,10 +77,17 @@ pub(super) fn read(path: &Path, text: &str) -> Result<Results, ConvertError> {
     if before > 0 {
         results.notes.push(format!("{before} lines before the JSON were left out"));
     }
-    let groups = groups(jobs, &value["global options"]);
+    let global = &value["global options"];
+    let mut logs = logs_beside(path, jobs, global)?;
+    if logs.as_ref().is_some_and(|logs| !logs.has_jobs(jobs.len())) {
+        logs = None;
+        let what = "the logs beside it are not one of each job (per_job_logs=0, group_reporting): they were left out";
+        results.notes.push(what.to_string());
+    }
+    let groups = groups(jobs, global);
     let mut at_ns = 0;
     for (index, group) in groups.iter().enumerate() {
-        at_ns = group.rows(i32::try_from(index).unwrap_or(i32::MAX), at_ns, &mut results);
+        at_ns = group.rows(i32::try_from(index).unwrap_or(i32::MAX), at_ns, logs.as_ref(), &mut results);
     }
     if results.totals.is_empty() {
         return Err(malformed(line_of("\"jobs\""), "none of its jobs did any operation".to_string()));
@@ -61,7 +98,11 @@ pub(super) fn read(path: &Path, text: &str) -> Result<Results, ConvertError> {
     let has_bins = results.totals.iter().any(|total| !total.service.is_summary());
     let mut say = |note: &str| results.notes.push(note.to_string());
     say("fio times from submission: its completion latency is a service time here, response times are not recorded");
-    say("fio does not keep arrivals and failed operations: they are null; its JSON has one line per job, no intervals");
+    say("fio does not keep arrivals and failed operations: they are null");
+    match &logs {
+        Some(logs) => logs.notes.iter().for_each(|note| say(note)),
+        None => say("this JSON has one line per job, no intervals: fio's logs (write_lat_log= and so on) have them"),
+    }
     if !has_bins {
         say("there are no bins in this JSON (--output-format=json+ keeps them): percentiles are not recorded");
     }
@@ -70,7 +111,8 @@ pub(super) fn read(path: &Path, text: &str) -> Result<Results, ConvertError> {
 
 /// Jobs that ran at the same time.
 struct Group<'a> {
-    jobs: Vec<(String, &'a Value)>,
+    /// Number from 1, name, JSON.
+    jobs: Vec<(u32, String, &'a Value)>,
     filename: String,
 }
 
@@ -78,14 +120,14 @@ struct Group<'a> {
 fn groups<'a>(jobs: &'a [Value], global: &Value) -> Vec<Group<'a>> {
     let mut groups: BTreeMap<i64, Group<'a>> = BTreeMap::new();
     let mut seen: BTreeMap<&str, usize> = BTreeMap::new();
-    for job in jobs {
+    for (number_of_job, job) in (1..).zip(jobs) {
         let name = job["jobname"].as_str().unwrap_or("job");
         let group = groups
             .entry(job["groupid"].as_i64().unwrap_or(0))
             .or_insert_with(|| Group { jobs: Vec::new(), filename: file_of(global).unwrap_or_default() });
         let number = seen.entry(name).and_modify(|number| *number += 1).or_insert(0);
         let name = if *number == 0 { name.to_string() } else { format!("{name}.{number}") };
-        group.jobs.push((name, job));
+        group.jobs.push((number_of_job, name, job));
     }
     groups.into_values().collect()
 }
@@ -96,22 +138,23 @@ fn file_of(options: &Value) -> Option<String> {
 
 impl Group<'_> {
     /// Rows of the group, which begins at `from_ns`; gives its end.
-    fn rows(&self, run_index: i32, from_ns: i64, results: &mut Results) -> i64 {
+    fn rows(&self, run_index: i32, from_ns: i64, logs: Option<&Logs>, results: &mut Results) -> i64 {
         let runtime_ms = |job: &Value| {
             let own = OPS.iter().filter_map(|(key, _)| job[*key]["runtime"].as_f64()).fold(0.0, f64::max);
             if own > 0.0 { own } else { job["job_runtime"].as_f64().unwrap_or(0.0) }
         };
-        let longest = self.jobs.iter().map(|(_, job)| runtime_ms(job)).fold(0.0, f64::max);
+        let longest = self.jobs.iter().map(|(_, _, job)| runtime_ms(job)).fold(0.0, f64::max);
         let length_ns = whole(longest.clamp(1.0, 1e9) * 1e6);
         let end_ns = from_ns.saturating_add(length_ns);
         let run = match self.jobs.as_slice() {
-            [(name, _)] => name.clone(),
+            [(_, name, _)] => name.clone(),
             several => {
-                format!("{} and {} more", several.first().map_or("", |job| &job.0), several.len().saturating_sub(1))
+                format!("{} and {} more", several.first().map_or("", |job| &job.1), several.len().saturating_sub(1))
             }
         };
         results.phases.extend(phase_rows(&run, run_index, "measure", (from_ns, end_ns), None));
-        for (name, job) in &self.jobs {
+        let before = results.intervals.len();
+        for (number, name, job) in &self.jobs {
             let options = &job["job options"];
             let target = file_of(options).unwrap_or_else(|| self.filename.clone());
             let target = if target.is_empty() { name.clone() } else { target };
@@ -142,10 +185,16 @@ impl Group<'_> {
                     response: Histogram::default(),
                     service: latency(stats),
                 };
-                results.intervals.push(interval(&total, length_ns));
+                if logs.is_none() {
+                    results.intervals.push(interval(&total, length_ns));
+                }
                 results.totals.push(total);
             }
+            let of = Of { run: &run, run_index, workload: name, target: &target, from_ns };
+            results.intervals.extend(logs.into_iter().flat_map(|logs| logs.intervals(*number, of)));
         }
+        // Rows of one interval stand together.
+        results.intervals[before..].sort_by_key(|row| row.t_ns);
         end_ns
     }
 }
