@@ -7,7 +7,7 @@ APT_TEST := fio blktrace e2fsprogs xfsprogs btrfs-progs fdisk gdisk mount util-l
 BIN := $(or $(CARGO_TARGET_DIR),target)/release/iodyno
 SUDO := $(shell [ "$$(id -u)" = 0 ] || echo sudo)
 
-.PHONY: demo build query test test-build check fmt bench soak fuzz web docs deps-build deps-test clean
+.PHONY: demo build query test test-build check fmt bench bench-trace soak fuzz web docs deps-build deps-test clean
 
 # Installs the packages of $(1) that are not there yet; silent when all are.
 define apt
@@ -61,6 +61,15 @@ web:
 # Ratios against fio (and fio's t/io_uring when T_IO_URING names a built copy), interleaved in one go.
 bench: build deps-test
 	bench/run.sh
+
+# A trace's rate, its cost beside the kernel's blk tracer, and the report of 50 million I/Os (as root; needs 2 GB here).
+bench-trace: build deps-test
+	cargo build --release --locked -p session --example flood
+	cargo build --release --locked -p recording --example generate_trace
+	$(or $(CARGO_TARGET_DIR),target)/release/examples/flood 1e6 5
+	bench/trace_cost.py $(BIN)
+	rm -rf target/generated.iodyno && mkdir -p target && $(or $(CARGO_TARGET_DIR),target)/release/examples/generate_trace 50000000 target/generated.iodyno
+	bash -c 'time $(BIN) report target/generated.iodyno'; rm -rf target/generated.iodyno
 
 # Hours compressed by a fake clock, and long fuzzing; not part of CI.
 soak: deps-test
