@@ -12,9 +12,11 @@ mod samples;
 mod sentence;
 mod syntax;
 mod token;
+mod watch;
 
 pub use judge::{Judge, names as names_of, objectives, verdicts};
 pub use parse::ConditionError;
+pub use watch::{Lane, Watch};
 
 use crate::catalogue::distance;
 use serde::{Deserialize, Serialize};
@@ -117,7 +119,19 @@ impl Condition {
     /// # Errors
     /// The first mistake, with its place and what to do.
     pub fn parse(text: &str) -> Result<Self, ConditionError> {
-        let tree = parse::parse(text)?;
+        Self::of(text, parse::parse(text, false)?)
+    }
+
+    /// Reads a condition on a trace that goes on: `response` is the longest response time, what is still in flight
+    /// included.
+    ///
+    /// # Errors
+    /// The first mistake, with its place and what to do.
+    pub fn parse_traced(text: &str) -> Result<Self, ConditionError> {
+        Self::of(text, parse::parse(text, true)?)
+    }
+
+    fn of(text: &str, tree: parse::Tree) -> Result<Self, ConditionError> {
         Ok(Self {
             text: text.trim().to_string(),
             truth: tree.truth,

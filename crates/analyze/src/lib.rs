@@ -23,8 +23,8 @@ mod view;
 
 pub use catalogue::{Kind, Selection, View, compute, view, views};
 pub use condition::{
-    Condition, ConditionError, Evidence, Judge, Judgement, Names, Verdict, measures_markdown, names_of, objectives,
-    verdicts,
+    Condition, ConditionError, Evidence, Judge, Judgement, Lane, Names, Verdict, Watch, measures_markdown, names_of,
+    objectives, verdicts,
 };
 pub use facts::{CpuPoint, DiskPoint, Facts, IntervalFacts, OpCount, PhaseSpan, RunFacts, Stall, Tally, TotalFacts};
 pub use interval::{IntervalLine, LineFold};

@@ -236,6 +236,22 @@ pub(crate) struct TraceArgs {
     /// Buffer between kernel and consumer (16m, 1g); default 64 MiB or 1/64 of the memory.
     #[arg(long, value_name = "SIZE")]
     pub(crate) buffer: Option<String>,
+    /// Flight recorder: keep the trace in memory and write it only when this comes true, like 'response > 100ms' or
+    /// 'rate{target=sda} < 50 for 5s' (docs/trace.md).
+    #[arg(long, value_name = "CONDITION", conflicts_with = "files")]
+    pub(crate) until: Option<String>,
+    /// With --until: so much from before the trouble is written.
+    #[arg(long, value_name = "TIME", default_value = "30s", requires = "until")]
+    pub(crate) before: String,
+    /// With --until: so much from after it.
+    #[arg(long, value_name = "TIME", default_value = "10s", requires = "until")]
+    pub(crate) after: String,
+    /// With --until: end after so many dumps; later ones are named DIR-2, DIR-3, ….
+    #[arg(long, value_name = "N", default_value_t = 1, requires = "until")]
+    pub(crate) repeat: u64,
+    /// With --until: records in memory, at most (64 bytes each); default 512 MiB or 1/8 of the memory.
+    #[arg(long, value_name = "SIZE", requires = "until")]
+    pub(crate) memory: Option<String>,
     /// One JSON object per second on standard output, and nothing else there.
     #[arg(long)]
     pub(crate) json: bool,

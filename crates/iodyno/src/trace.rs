@@ -3,8 +3,11 @@
 use crate::args::TraceArgs;
 use crate::exit::{Failure, INTERRUPTED, PARAMETERS, RECORDING};
 use crate::run::{output_directory, time, watch_signals};
-use quantity::text::parse_bytes;
-use session::{SessionError, StopFlag, TraceNews, TraceRequest};
+use analyze::Condition;
+use params::{Diagnostic, Severity};
+use plan::{Source, Span};
+use quantity::text::{format_ns, parse_bytes};
+use session::{FlightNews, FlightRequest, SessionError, StopFlag, TraceNews, TraceRequest};
 use std::io::Write;
 use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
@@ -12,28 +15,116 @@ use trace::Device;
 use trace::block::{Filter, Options, op_numbers};
 use trace::files;
 
+/// Memory of a flight recorder, unless asked for otherwise: 512 MiB, or this part of the machine's.
+const MEMORY_BYTES: u64 = 512 << 20;
+const MEMORY_SHARE: u64 = 8;
+
 /// Traces; gives the exit code.
 pub(crate) fn run(args: &TraceArgs, command_line: &[String]) -> Result<u8, Failure> {
-    let request = TraceRequest {
-        options: Options {
-            filter: Filter { sample: sample(args.sample.as_deref())?, ..filter(&args.filter())? },
-            ring_bytes: args.buffer.as_deref().map(|text| bytes(text, "--buffer")).transpose()?,
-            files: !args.no_files,
-            flood: false,
-        },
-        files: if args.files {
-            let cgroups = cgroups(&args.cgroups)?;
-            Some(files::Options { pids: args.pids.clone(), comms: args.comms.clone(), cgroups })
-        } else {
-            None
-        },
-        directory: output_directory(args.output.as_deref(), "trace")?,
-        duration_ns: time(args.duration.as_deref(), "--for")?,
-        command_line: command_line.to_vec(),
+    let options = Options {
+        filter: Filter { sample: sample(args.sample.as_deref())?, ..filter(&args.filter())? },
+        ring_bytes: args.buffer.as_deref().map(|text| bytes(text, "--buffer")).transpose()?,
+        files: !args.no_files,
+        flood: false,
     };
+    let directory = output_directory(args.output.as_deref(), "trace")?;
+    let duration_ns = time(args.duration.as_deref(), "--for")?;
+    let command_line = command_line.to_vec();
+    if let Some(condition) = &args.until {
+        let memory = (rustix::system::sysinfo().totalram / MEMORY_SHARE).min(MEMORY_BYTES);
+        let request = FlightRequest {
+            options,
+            condition: until(condition)?,
+            before_ns: time(Some(&args.before), "--before")?.unwrap_or(0),
+            after_ns: time(Some(&args.after), "--after")?.unwrap_or(0),
+            memory_bytes: args.memory.as_deref().map_or(Ok(memory), |text| bytes(text, "--memory"))?,
+            dumps: args.repeat,
+            duration_ns,
+            directory,
+            command_line,
+        };
+        return fly(args, &request);
+    }
+    let files = if args.files {
+        let cgroups = cgroups(&args.cgroups)?;
+        Some(files::Options { pids: args.pids.clone(), comms: args.comms.clone(), cgroups })
+    } else {
+        None
+    };
+    let request = TraceRequest { options, files, directory, duration_ns, command_line };
+    record(args, &request)
+}
+
+/// `--until`, with the place of a mistake.
+fn until(text: &str) -> Result<Condition, Failure> {
+    Condition::parse_traced(text).map_err(|error| {
+        let source = Source { name: "<--until>".to_string(), text: text.to_string() };
+        let start = u32::try_from(error.start).unwrap_or(0);
+        let span = Span { source: 0, start, len: u32::try_from(error.len).unwrap_or(1) };
+        let mut found = Diagnostic::new(Severity::Error, "until", span, error.message);
+        found.help = error.help;
+        Failure::new(PARAMETERS, format!("--until cannot be read\n{}", params::render(&found, &[source])))
+    })
+}
+
+fn what(args: &TraceArgs) -> String {
+    if args.all { "all devices".to_string() } else { args.devices.join(", ") }
+}
+
+/// Waits for trouble; gives the exit code.
+fn fly(args: &TraceArgs, request: &FlightRequest) -> Result<u8, Failure> {
     let stop = StopFlag::default();
     watch_signals(&stop)?;
-    let what = if args.all { "all devices".to_string() } else { args.devices.join(", ") };
+    let (what, condition) = (what(args), request.condition.text());
+    let mut lines = 0_u64;
+    let mut news = |news: FlightNews<'_>| {
+        let mut out = std::io::stdout().lock();
+        // A reader that has gone away does not end the watch.
+        let _ = match news {
+            FlightNews::Armed if args.json => Ok(()),
+            FlightNews::Armed => {
+                writeln!(out, "watching {what} until {condition}; nothing is written before; Ctrl-C ends it")
+            }
+            FlightNews::Interval(row, kept) if args.json => {
+                let mut object = tui::trace_json(row);
+                object["kept"] = kept.into();
+                writeln!(out, "{object}")
+            }
+            FlightNews::Interval(row, kept) => {
+                lines += 1;
+                let heading = if lines % 20 == 1 { tui::trace_header() + "\n" } else { String::new() };
+                writeln!(out, "{heading}{}  {kept} I/Os in memory", tui::trace_line(row))
+            }
+            FlightNews::Trouble(reason) if args.json => writeln!(out, "{}", serde_json::json!({ "trouble": reason })),
+            FlightNews::Trouble(reason) => {
+                let after = format_ns(request.after_ns);
+                writeln!(out, "trouble: {reason}; to be written in {after}")
+            }
+            FlightNews::Dumped(dump) if args.json => writeln!(
+                out,
+                "{}",
+                serde_json::json!({ "dump": dump.directory.display().to_string(), "reason": dump.reason, "ios": dump.ios, "lost": dump.lost })
+            ),
+            FlightNews::Dumped(dump) => writeln!(out, "written: {} ({} I/Os)", dump.directory.display(), dump.ios),
+        };
+    };
+    let outcome = session::flight(request, &mut news, &stop)?;
+    outcome.messages.iter().for_each(|message| eprintln!("iodyno: {message}"));
+    if outcome.dumps.is_empty() && !args.json {
+        println!("no trouble was seen; nothing was written");
+    }
+    Ok(match (outcome.dumps.iter().any(|dump| dump.lost > 0), outcome.interrupted) {
+        (true, _) => RECORDING,
+        (false, true) => INTERRUPTED,
+        (false, false) => 0,
+    })
+}
+
+/// Traces into a recording; gives the exit code.
+fn record(args: &TraceArgs, request: &TraceRequest) -> Result<u8, Failure> {
+    let stop = StopFlag::default();
+    watch_signals(&stop)?;
+    let what = what(args);
     let until = if args.duration.is_some() { "" } else { "; Ctrl-C ends it" };
     let mut lines = 0_u64;
     let mut watch = |news: TraceNews<'_>| {
@@ -50,7 +141,7 @@ pub(crate) fn run(args: &TraceArgs, command_line: &[String]) -> Result<u8, Failu
             }
         };
     };
-    let outcome = session::trace(&request, &mut watch, &stop)?;
+    let outcome = session::trace(request, &mut watch, &stop)?;
     for message in &outcome.messages {
         eprintln!("iodyno: {message}");
     }

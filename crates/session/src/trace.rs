@@ -283,7 +283,7 @@ pub(crate) fn interval_row(
 }
 
 /// What was lost and what helps.
-fn lost_words(part: &Statistics) -> String {
+pub(crate) fn lost_words(part: &Statistics) -> String {
     let mut words = Vec::new();
     if part.lost_ring > 0 {
         words.push(format!(

@@ -17,6 +17,8 @@ pub(super) enum Quantity {
     Backlog,
     LongestStall,
     Cpu,
+    /// The longest response time, with what is still in flight.
+    Longest,
     /// A statistic of a histogram.
     Time(Clock, Statistic),
 }
@@ -153,6 +155,29 @@ pub(super) fn find(name: &str) -> Option<Found> {
         }
     };
     Some(Found { quantity: Quantity::Time(clock, statistic), dimension: Dimension::TIME, by_lane })
+}
+
+/// Looks up a name that is meant of a trace: bare times are the longest, and some measures are not known.
+///
+/// # Errors
+/// A measure that only a run has.
+pub(super) fn find_traced(name: &str) -> Result<Option<Found>, ()> {
+    let lane = |quantity, dimension| Ok(Some(Found { quantity, dimension, by_lane: true }));
+    match name {
+        "response" => return lane(Quantity::Longest, Dimension::TIME),
+        "service" => return lane(Quantity::Time(Clock::Service, Statistic::Max), Dimension::TIME),
+        "wait" => return lane(Quantity::Time(Clock::Wait, Statistic::Max), Dimension::TIME),
+        "rate" => return lane(Quantity::Achieved, Dimension::RATE),
+        _ => {}
+    }
+    match find(name) {
+        Some(Found {
+            quantity:
+                Quantity::Arrivals | Quantity::Offered | Quantity::Backlog | Quantity::LongestStall | Quantity::Cpu,
+            ..
+        }) => Err(()),
+        found => Ok(found.map(|found| Found { by_lane: true, ..found })),
+    }
 }
 
 /// Every name, for suggestions.

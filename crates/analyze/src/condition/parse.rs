@@ -9,6 +9,21 @@ use crate::facts::OPS;
 
 /// Deepest nesting of parentheses and signs.
 const DEPTH_MAX: usize = 64;
+/// Operations of a trace.
+const TRACED_OPS: [&str; 12] = [
+    "read",
+    "write",
+    "flush",
+    "discard",
+    "write_zeroes",
+    "secure_erase",
+    "zone_append",
+    "zone_open",
+    "zone_close",
+    "zone_finish",
+    "zone_reset",
+    "zone_reset_all",
+];
 /// Longest text, in bytes.
 const TEXT_MAX: usize = 4096;
 
@@ -56,13 +71,15 @@ struct Parser<'a> {
     tokens: Vec<Token>,
     at: usize,
     depth: usize,
+    /// Is it about a trace, and not about runs?
+    is_traced: bool,
     selectors: Vec<Selector>,
     runs: Vec<String>,
     named: Vec<(&'static str, String, usize, usize)>,
 }
 
-/// Reads a condition.
-pub(super) fn parse(text: &str) -> Parsed<Tree> {
+/// Reads a condition, on a trace or on runs.
+pub(super) fn parse(text: &str, is_traced: bool) -> Parsed<Tree> {
     if text.len() > TEXT_MAX {
         let message = format!("the condition has {} bytes; {TEXT_MAX} are allowed", text.len());
         return Err(ConditionError { start: 0, len: 1, message, help: Some("use several conditions".to_string()) });
@@ -72,6 +89,7 @@ pub(super) fn parse(text: &str) -> Parsed<Tree> {
         tokens: tokens(text),
         at: 0,
         depth: 0,
+        is_traced,
         selectors: Vec::new(),
         runs: Vec::new(),
         named: Vec::new(),
@@ -409,7 +427,12 @@ impl Parser<'_> {
     }
 
     fn measure(&mut self, word: &str, at: (usize, usize)) -> Parsed<Part> {
-        let Some(found) = names::find(word) else {
+        let found = if self.is_traced { names::find_traced(word) } else { Ok(names::find(word)) };
+        let found = found.map_err(|()| {
+            let help = "response, service, wait (the longest) and their statistics, rate, bytes_per_s, ops, errors, read_percent, queue_depth are";
+            error(at, format!("`{word}` is not known of a trace"), help)
+        })?;
+        let Some(found) = found else {
             return Err(error(at, format!("there is no measure `{word}`"), nearest(word)));
         };
         let selector =
@@ -429,6 +452,8 @@ impl Parser<'_> {
     /// `{workload=wd1,op=read}`, behind its brace.
     fn selector(&mut self, measure: &str, by_lane: bool) -> Parsed<Selector> {
         const LABELS: [&str; 4] = ["workload", "target", "op", "run"];
+        const TRACED: [&str; 2] = ["target", "op"];
+        let labels: &[&'static str] = if self.is_traced { &TRACED } else { &LABELS };
         let mut selector = Selector::default();
         loop {
             if self.take(&["}"]).is_some() {
@@ -436,10 +461,10 @@ impl Parser<'_> {
             }
             let Kind::Word(label) = self.peek().kind.clone() else {
                 let message = format!("expected a label, found {}", self.shown());
-                return Err(self.wrong(message, format!("one of: {}; `{measure}{{op=read}}`", LABELS.join(", "))));
+                return Err(self.wrong(message, format!("one of: {}; `{measure}{{op=read}}`", labels.join(", "))));
             };
-            let Some(label) = LABELS.into_iter().find(|known| *known == label) else {
-                let help = format!("one of: {}", LABELS.join(", "));
+            let Some(label) = labels.iter().copied().find(|known| *known == label) else {
+                let help = format!("one of: {}", labels.join(", "));
                 return Err(self.wrong(format!("there is no label `{label}`"), help));
             };
             if !by_lane && label != "run" {
@@ -497,12 +522,13 @@ impl Parser<'_> {
         if value.is_empty() {
             return Err(self.wrong(format!("`{label}` has no value"), format!("write `{label}=NAME`")));
         }
-        if label == "op" && !value.ends_with('*') && !OPS.contains(&value.as_str()) {
-            let near = OPS.iter().min_by_key(|op| distance(op, &value)).copied().unwrap_or("read");
+        let ops: &[&str] = if self.is_traced { &TRACED_OPS } else { &OPS };
+        if label == "op" && !value.ends_with('*') && !ops.contains(&value.as_str()) {
+            let near = ops.iter().min_by_key(|op| distance(op, &value)).copied().unwrap_or("read");
             return Err(error(
                 at,
                 format!("there is no operation `{value}`"),
-                format!("did you mean `{near}`? one of: {}", OPS.join(", ")),
+                format!("did you mean `{near}`? one of: {}", ops.join(", ")),
             ));
         }
         Ok((value, at))

@@ -23,6 +23,8 @@ pub(super) struct Sample {
     pub(super) stall_ns: i64,
     /// Fraction of all CPUs.
     pub(super) cpu: Option<f64>,
+    /// How long the oldest operation that is in flight has been so, ns.
+    pub(super) oldest_ns: u64,
 }
 
 impl Sample {
@@ -60,6 +62,7 @@ impl Sample {
             Quantity::Backlog => counted(self.backlog.known()?),
             Quantity::LongestStall => counted(self.stall_ns),
             Quantity::Cpu => self.cpu,
+            Quantity::Longest => self.response.max().max(Some(self.oldest_ns).filter(|ns| *ns > 0)).map(|ns| ns as f64),
             Quantity::Time(clock, statistic) => statistic_of(
                 match clock {
                     Clock::Response => &self.response,

@@ -62,7 +62,7 @@ pub(super) fn holds(truth: &Truth, figure: &dyn Fn(&Measured) -> Option<f64>) ->
 }
 
 /// Three-valued: one that is false decides, whatever the other is.
-fn both(a: Option<bool>, b: Option<bool>) -> Option<bool> {
+pub(super) fn both(a: Option<bool>, b: Option<bool>) -> Option<bool> {
     match (a, b) {
         (Some(false), _) | (_, Some(false)) => Some(false),
         (Some(true), Some(true)) => Some(true),
@@ -80,7 +80,7 @@ pub(super) fn first(truth: &Truth) -> Option<(Comparison, &Side, &Side)> {
 }
 
 /// Rounding of clocks: intervals of a second are together ten seconds when a thousandth is missing.
-const TOLERANCE: f64 = 0.005;
+pub(super) const TOLERANCE: f64 = 0.005;
 
 #[expect(clippy::cast_precision_loss, reason = "a length of time")]
 fn long_enough(stretch: &Stretch, ns: u64) -> bool {

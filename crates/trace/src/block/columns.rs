@@ -49,6 +49,8 @@ pub struct Columns {
     flags: HashMap<u16, Arc<str>>,
     cgroups: HashMap<u64, Option<Arc<str>>>,
     files: HashMap<u32, (i64, Option<Arc<str>>)>,
+    old_actors: HashMap<u32, Known>,
+    old_files: HashMap<u32, (i64, Option<Arc<str>>)>,
     mounts: Mounts,
     summary: Summary,
 }
@@ -83,6 +85,20 @@ impl Columns {
     /// # Errors
     /// Arrow refuses; does not happen.
     pub fn batch(&mut self, chunk: &Chunk) -> Result<Batch, TraceError> {
+        self.learn(chunk);
+        let mut builders = Builders::default();
+        for raw in &chunk.ios {
+            let io = Io::of(raw);
+            self.count(&io);
+            self.append(&io, &mut builders);
+        }
+        let rows = RecordBatch::try_new(IoRow::TABLE.schema(), builders.finish())
+            .map_err(|why| TraceError::Consumer(format!("cannot make rows: {why}")))?;
+        Ok(Batch { table: IoRow::TABLE, rows })
+    }
+
+    /// Takes note of the names in a chunk whose rows come later, or never.
+    pub fn learn(&mut self, chunk: &Chunk) {
         self.summary.unknown += chunk.unknown;
         for (id, actor) in &chunk.actors {
             let cgroup = self.cgroup(actor.cgroup);
@@ -94,15 +110,18 @@ impl Columns {
             let path = self.mounts.path(file).map(Arc::from);
             self.files.insert(*id, (signed(file.inode), path));
         }
-        let mut builders = Builders::default();
-        for raw in &chunk.ios {
-            let io = Io::of(raw);
-            self.count(&io);
-            self.append(&io, &mut builders);
-        }
-        let rows = RecordBatch::try_new(IoRow::TABLE.schema(), builders.finish())
-            .map_err(|why| TraceError::Consumer(format!("cannot make rows: {why}")))?;
-        Ok(Batch { table: IoRow::TABLE, rows })
+    }
+
+    /// Names that are kept, without those of the generation before.
+    #[must_use]
+    pub fn names(&self) -> usize {
+        self.actors.len() + self.files.len()
+    }
+
+    /// Begins a generation of names; those of the one before this are forgotten. See [`super::BlockTrace::forget_names`].
+    pub fn begin_generation(&mut self) {
+        self.old_actors = std::mem::take(&mut self.actors);
+        self.old_files = std::mem::take(&mut self.files);
     }
 
     /// Names and numbers (major << 20 | minor) of the devices seen so far.
@@ -132,15 +151,16 @@ impl Columns {
         to.flags.append(Some(self.flags.entry(io.flags).or_insert_with(|| flags_text(io.flags).into())));
         to.sector.append_value(signed(io.sector));
         to.bytes.append_value(i64::from(io.bytes));
-        let issuer = self.actors.get(&io.issuer);
+        let actor = |id: u32| self.actors.get(&id).or_else(|| self.old_actors.get(&id));
+        let issuer = actor(io.issuer);
         to.pid.append_option(issuer.map(|known| known.pid));
         to.tid.append_option(issuer.map(|known| known.tid));
         to.comm.append(issuer.map(|known| &*known.comm));
         to.cgroup.append(issuer.and_then(|known| known.cgroup.as_deref()));
-        let file = self.files.get(&io.file);
+        let file = self.files.get(&io.file).or_else(|| self.old_files.get(&io.file));
         to.inode.append_option(file.map(|(inode, _)| *inode));
         to.file.append(file.and_then(|(_, path)| path.as_deref()));
-        let owner = self.actors.get(&io.owner);
+        let owner = actor(io.owner);
         to.owner_pid.append_option(owner.map(|known| known.pid));
         to.owner_comm.append(owner.map(|known| &*known.comm));
         to.error.append_option(io.error());

@@ -1,6 +1,6 @@
 //! The thread that empties the ring: it copies records and does nothing else.
 
-use crate::block::records::{Entry, Raw, Statistics};
+use crate::block::records::{Entry, InFlight, Io, Raw, Statistics};
 use crate::block::{DIRTY_TRACEPOINTS, ENDS, FLOOD, OBJECT, Options, PROGRAMS, STARTS, constants, ring_bytes};
 use crate::names::{Actor, Name, fill, fill_who};
 use crate::paths::File;
@@ -32,6 +32,16 @@ pub struct Chunk {
 }
 
 impl Chunk {
+    /// Its I/Os in numbers.
+    pub fn ios(&self) -> impl Iterator<Item = Io> + '_ {
+        self.ios.iter().map(Io::of)
+    }
+
+    /// One with these records and no names.
+    pub(crate) fn of_records(ios: Vec<Raw>) -> Self {
+        Self { ios, ..Self::default() }
+    }
+
     /// I/Os in it.
     #[must_use]
     pub fn len(&self) -> usize {
@@ -73,6 +83,8 @@ pub struct BlockTrace {
     chunks: Receiver<Chunk>,
     counters: MapHandle,
     in_flight: MapHandle,
+    /// Numbers of tasks and of files.
+    names: [MapHandle; 2],
     /// Of the programs at an I/O's start, and of those at its end.
     misses: [Misses; 2],
     flood: Option<Flood>,
@@ -112,6 +124,7 @@ impl BlockTrace {
         fill_filters(&loaded, options)?;
         let counters = loaded.map("counters")?;
         let in_flight = loaded.map("in_flight")?;
+        let names = [loaded.map("actors")?, loaded.map("files")?];
         let misses = [Misses::of(&loaded, &STARTS), Misses::of(&loaded, &ENDS)];
         let flood = if options.flood { Some(Flood(Callable::of(&loaded, FLOOD)?)) } else { None };
         loaded.attach(&PROGRAMS, &verdicts)?;
@@ -127,6 +140,7 @@ impl BlockTrace {
             chunks,
             counters,
             in_flight,
+            names,
             misses,
             flood,
             shared,
@@ -183,6 +197,21 @@ impl BlockTrace {
         sum.unfinished = self.in_flight.keys().filter(|key| self.is_waiting(key)).count() as u64;
         sum.settle();
         Ok(sum)
+    }
+
+    /// Lets the kernel send every name again when it is used next, so that old ones can be forgotten here.
+    pub fn forget_names(&self) {
+        for map in &self.names {
+            let keys: Vec<Vec<u8>> = map.keys().collect();
+            keys.iter().for_each(|key| drop(map.delete(key)));
+        }
+    }
+
+    /// The I/Os that are in flight now, in no order.
+    #[must_use]
+    pub fn in_flight(&self) -> Vec<InFlight> {
+        let entries = self.in_flight.keys().filter_map(|key| self.in_flight.lookup(&key, MapFlags::ANY).ok().flatten());
+        entries.filter_map(|entry| InFlight::of(&entry)).collect()
     }
 
     /// Is this entry of the table of those in flight one of an I/O, and not of one that is over and would not go?

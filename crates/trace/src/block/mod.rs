@@ -6,10 +6,12 @@
 mod columns;
 mod consumer;
 mod records;
+mod ring;
 
 pub use columns::{Columns, Summary};
 pub use consumer::{BlockTrace, Chunk, Flood};
-pub use records::{Statistics, op_numbers};
+pub use records::{InFlight, Io, Statistics, op_name, op_numbers};
+pub use ring::Ring;
 
 use crate::constants::Constants;
 use crate::program::{Need, Program};

@@ -26,22 +26,50 @@ impl<'a> Entry<'a> {
     }
 }
 
+/// An I/O that is not over.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct InFlight {
+    /// When it was queued, `CLOCK_MONOTONIC`, ns.
+    pub queue_ns: u64,
+    /// Its device, major << 20 | minor.
+    pub dev: u32,
+    /// The kernel's number of its operation.
+    pub op: u8,
+}
+
+impl InFlight {
+    /// As the table of those in flight has it; `None` for what is left of one that is over.
+    pub(crate) fn of(bytes: &[u8]) -> Option<Self> {
+        let mut at = Cursor::new(bytes);
+        let queue_ns = at.u64();
+        let (_issue, _sector, _bytes) = (at.u64(), at.u64(), at.u32());
+        let dev = at.u32();
+        let (_issuer, _owner, _file, _flags) = (at.u32(), at.u32(), at.u32(), at.u16());
+        (queue_ns > 0).then(|| Self { queue_ns, dev, op: at.u8() })
+    }
+}
+
 /// One I/O.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) struct Io {
-    pub(crate) queue_ns: u64,
-    pub(crate) complete_ns: u64,
-    /// 0: never given to the driver by itself.
-    pub(crate) issue_ns: u64,
+pub struct Io {
+    /// When its first bio was queued, `CLOCK_MONOTONIC`, ns.
+    pub queue_ns: u64,
+    /// When it completed.
+    pub complete_ns: u64,
+    /// When the driver got it; 0: never given to the driver by itself.
+    pub issue_ns: u64,
     pub(crate) sector: u64,
-    pub(crate) bytes: u32,
-    pub(crate) dev: u32,
+    /// Size.
+    pub bytes: u32,
+    /// Its device, major << 20 | minor.
+    pub dev: u32,
     /// Numbers of an [`Actor`]; 0: unknown.
     pub(crate) issuer: u32,
     pub(crate) owner: u32,
     pub(crate) file: u32,
     pub(crate) flags: u16,
-    pub(crate) op: u8,
+    /// The kernel's number of its operation.
+    pub op: u8,
     pub(crate) bios: u8,
     pub(crate) requeues: u8,
     pub(crate) status: u8,
@@ -66,6 +94,12 @@ impl Io {
             requeues: at.u8(),
             status: at.u8(),
         }
+    }
+
+    /// Did it fail?
+    #[must_use]
+    pub fn failed(&self) -> bool {
+        self.status != 0
     }
 
     /// The errno of its status: a `blk_status_t`, or a negative errno with the high bit (before Linux 5.16).
@@ -96,7 +130,8 @@ impl Io {
 }
 
 /// The kernel's name of an operation (include/linux/blk_types.h, enum req_op).
-pub(crate) fn op_name(op: u8) -> &'static str {
+#[must_use]
+pub fn op_name(op: u8) -> &'static str {
     match op {
         0 => "read",
         1 => "write",

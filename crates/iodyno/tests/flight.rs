@@ -1,0 +1,137 @@
+//! The flight recorder: a disk that stops for 300 ms makes one dump with the seconds before and after; a quiet one none.
+#![allow(clippy::unwrap_used, clippy::allow_attributes, reason = "helpers of tests")]
+
+mod support;
+
+use faultfs::{Config, Faultfs, Handle};
+use recording::Reader;
+use recording::rows::{Event, Io, TraceInterval};
+use rustix::process::Signal;
+use std::time::Duration;
+use support::Scratch;
+use testkit::{Child, Command, LoopDevice};
+
+struct Bench {
+    scratch: Scratch,
+    // Dropped in this order: the device before the file that it is over, that before the place where it is mounted.
+    device: LoopDevice,
+    disk: Handle,
+    _mountpoint: tempfile::TempDir,
+}
+
+impl Bench {
+    fn new() -> Option<Self> {
+        if !testkit::require_root_or_skip() {
+            return None;
+        }
+        let mountpoint = tempfile::tempdir().unwrap();
+        let disk = Faultfs::mount(mountpoint.path(), Config::new(64 << 20)).unwrap();
+        let device = LoopDevice::over(disk.disk()).unwrap();
+        Some(Self { scratch: Scratch::new(), device, disk, _mountpoint: mountpoint })
+    }
+
+    /// The recorder; returns once it is armed.
+    fn watch(&self, more: &[&str]) -> Child {
+        let name = self.device.name();
+        let mut arguments = vec!["trace", "-d", &name, "--comm", "fio", "-o", "night.iodyno"];
+        arguments.extend_from_slice(more);
+        let mut child = self.scratch.iodyno(&arguments).spawn().unwrap();
+        if !child.wait_for_stdout("watching", Duration::from_secs(20)) {
+            panic!("not armed: {:?}", child.wait());
+        }
+        child
+    }
+
+    /// 200 reads per second.
+    fn load(&self, seconds: u32) -> Child {
+        Command::new("fio")
+            .args([
+                "--name=l",
+                "--rw=randread",
+                "--bs=4k",
+                "--direct=1",
+                "--ioengine=libaio",
+                "--iodepth=4",
+                "--rate_iops=200",
+            ])
+            .args([format!("--filename={}", self.device.path().display()), format!("--runtime={seconds}")])
+            .arg("--time_based")
+            .dir(self.scratch.path(""))
+            .spawn()
+            .unwrap()
+    }
+
+    fn dumps(&self) -> Vec<String> {
+        let entries = std::fs::read_dir(self.scratch.path("")).unwrap().flatten();
+        let mut names: Vec<String> = entries.map(|entry| entry.file_name().to_string_lossy().into_owned()).collect();
+        names.retain(|name| name.starts_with("night"));
+        names.sort();
+        names
+    }
+}
+
+#[test]
+fn a_stall_makes_one_dump_with_the_seconds_around_it() {
+    let Some(bench) = Bench::new() else { return };
+    let watch = bench.watch(&["--until", "response > 100ms", "--before", "3s", "--after", "1s", "--repeat", "5"]);
+    let load = bench.load(10);
+    std::thread::sleep(Duration::from_secs(5));
+    let stalled_ns = i64::try_from(testkit::now_ns()).unwrap();
+    bench.disk.control("stall 300ms").unwrap();
+    load.wait().unwrap().expect_code(0);
+    watch.signal(Signal::INT);
+    let output = watch.wait().unwrap().expect_code(130);
+    assert_eq!(bench.dumps(), ["night.iodyno"], "{}", output.stdout);
+    assert!(output.stdout.contains("trouble: response was"), "{}", output.stdout);
+
+    let reader = Reader::open(bench.scratch.path("night.iodyno")).unwrap();
+    let rows = reader.table::<Io>().unwrap();
+    let first_ns = rows.iter().map(|io| io.queue_ns).min().unwrap();
+    let last_ns = rows.iter().filter_map(|io| io.complete_ns).max().unwrap();
+    let slow = rows.iter().filter(|io| io.complete_ns.unwrap() - io.queue_ns > 100_000_000);
+    let slow: Vec<i64> = slow.map(|io| io.queue_ns).collect();
+    assert!(!slow.is_empty() && slow.iter().all(|t_ns| (t_ns - stalled_ns).abs() < 2_000_000_000), "{slow:?}");
+    let (second, margin) = (1_000_000_000, 50_000_000);
+    assert!(first_ns <= stalled_ns - 3 * second + margin, "{} s before", (stalled_ns - first_ns) as f64 / 1e9);
+    assert!(first_ns >= stalled_ns - 5 * second, "and not much more: {} s", (stalled_ns - first_ns) as f64 / 1e9);
+    assert!(last_ns >= stalled_ns + second, "{} s after", (last_ns - stalled_ns) as f64 / 1e9);
+    assert!(rows.iter().all(|io| io.comm.as_deref() == Some("fio")), "names from before the dump are known");
+    assert!(rows.len() > 600, "200 per second: {}", rows.len());
+    let intervals = reader.table::<TraceInterval>().unwrap();
+    assert!(intervals.len() >= 4 && intervals.iter().all(|row| row.t_s >= 0.0), "{intervals:?}");
+    let events = reader.table::<Event>().unwrap();
+    assert_eq!(events.iter().filter(|event| event.kind == "trouble").count(), 1);
+    // A trace like any other.
+    bench.scratch.iodyno(&["report", "night.iodyno"]).run().unwrap().expect_code(0);
+}
+
+#[test]
+fn no_trouble_no_dump_and_flat_memory() {
+    let Some(bench) = Bench::new() else { return };
+    let watch =
+        bench.watch(&["--until", "response > 2s or errors > 0", "--before", "1s", "--memory", "1m", "--for", "7s"]);
+    let memory = |id: u32| {
+        let status = std::fs::read_to_string(format!("/proc/{id}/status")).unwrap();
+        let line = status.lines().find(|line| line.starts_with("VmRSS")).unwrap().to_string();
+        line.split_whitespace().nth(1).unwrap().parse::<u64>().unwrap()
+    };
+    let load = bench.load(6);
+    std::thread::sleep(Duration::from_secs(3));
+    let early = memory(watch.id());
+    std::thread::sleep(Duration::from_secs(3));
+    let late = memory(watch.id());
+    let output = watch.wait().unwrap().expect_code(0);
+    load.wait().unwrap().expect_code(0);
+    assert!(output.stdout.contains("no trouble was seen; nothing was written"), "{}", output.stdout);
+    assert!(bench.dumps().is_empty());
+    assert!(late <= early + 1024, "{early} kB, then {late} kB");
+}
+
+#[test]
+fn a_condition_that_cannot_be_read_is_shown_with_its_place() {
+    let scratch = Scratch::new();
+    let output = scratch.iodyno(&["trace", "--all", "--until", "respons > 100ms"]).run().unwrap().expect_code(2);
+    assert!(output.stderr.contains("there is no measure `respons`"), "{}", output.stderr);
+    let output = scratch.iodyno(&["trace", "--all", "--before", "3s"]).run().unwrap().expect_code(2);
+    assert!(output.stderr.contains("--until"), "{}", output.stderr);
+}

@@ -1,0 +1,400 @@
+//! The flight recorder: a trace that is kept in memory and written only when there is trouble.
+
+use crate::rows::signed;
+use crate::trace::{interval_row, lost_words};
+use crate::{SessionError, StopFlag};
+use analyze::{Condition, Lane, Watch};
+use quantity::clock;
+use quantity::histogram::Recorder;
+use recording::rows::{Event, TraceInterval};
+use recording::{Batch, Manifest, Sink, Writer};
+use std::collections::{HashMap, VecDeque};
+use std::path::{Path, PathBuf};
+use std::time::Duration;
+use trace::block::{BlockTrace, Chunk, Columns, Options, Ring, Statistics, Summary, op_name};
+use trace::{Verdict, device_name};
+
+/// How long the loop waits for records before it looks at the clock and at signals.
+const NAP: Duration = Duration::from_millis(50);
+/// The condition is judged so often.
+const TICK_NS: u64 = 1_000_000_000;
+/// Names of one generation; then the kernel sends them anew, and the oldest are forgotten.
+const NAMES_MAX: usize = 100_000;
+/// Rows between two commits of a dump.
+const COMMIT_ROWS: usize = 64 * 1024;
+
+/// Everything that a flight recorder needs to know.
+#[derive(Debug)]
+pub struct FlightRequest {
+    /// What and how to trace.
+    pub options: Options,
+    /// What trouble is.
+    pub condition: Condition,
+    /// So much from before the trouble is written.
+    pub before_ns: u64,
+    /// So much from after it.
+    pub after_ns: u64,
+    /// Bytes of records in memory, at most.
+    pub memory_bytes: u64,
+    /// Ends after so many dumps.
+    pub dumps: u64,
+    /// How long; `None`: until somebody stops it.
+    pub duration_ns: Option<u64>,
+    /// The recording of the first dump; those of later ones have `-2`, `-3`, … behind the name.
+    pub directory: PathBuf,
+    /// The command line, for the manifests.
+    pub command_line: Vec<String>,
+}
+
+/// What happens while it runs.
+#[derive(Debug)]
+pub enum FlightNews<'a> {
+    /// Everything is attached.
+    Armed,
+    /// A second has gone by; so many I/Os are in memory.
+    Interval(&'a TraceInterval, usize),
+    /// There is trouble: why.
+    Trouble(&'a str),
+    /// A dump is complete.
+    Dumped(&'a Dump),
+}
+
+/// One dump.
+#[derive(Clone, Debug)]
+pub struct Dump {
+    /// The recording.
+    pub directory: PathBuf,
+    /// Why it was written.
+    pub reason: String,
+    /// Rows of `io`.
+    pub ios: u64,
+    /// I/Os that should be in it and are not.
+    pub lost: u64,
+}
+
+/// What came of it.
+#[derive(Debug, Default)]
+pub struct FlightOutcome {
+    /// In order.
+    pub dumps: Vec<Dump>,
+    /// Was it stopped before its time?
+    pub interrupted: bool,
+    /// Sentences for the end.
+    pub messages: Vec<String>,
+}
+
+/// Where it stands.
+#[derive(Debug)]
+enum State {
+    Armed,
+    /// Trouble began in the second that began at `from_ns`; written at `until_ns`.
+    Waiting {
+        from_ns: u64,
+        until_ns: u64,
+        reason: String,
+    },
+    /// Written; armed again when the condition has not held since `quiet_ns` for as long as is written after trouble.
+    Cooling {
+        quiet_ns: u64,
+    },
+}
+
+/// What one operation did on one device in the second under way.
+#[derive(Default)]
+struct Sums {
+    lane: Lane,
+    response: Recorder,
+    service: Recorder,
+    wait: Recorder,
+}
+
+struct Life<'a> {
+    request: &'a FlightRequest,
+    trace: BlockTrace,
+    columns: Columns,
+    ring: Ring,
+    lanes: HashMap<(u32, u8), Sums>,
+    summary: Summary,
+    rows: VecDeque<TraceInterval>,
+    /// I/Os that the ring let go although they were recent enough: how many, and the last of their times.
+    let_go: (u64, u64),
+    watch: Watch,
+    state: State,
+    tick_ns: u64,
+    seen: Statistics,
+    seen_cpu_ns: u64,
+    news: &'a mut dyn FnMut(FlightNews<'_>),
+    outcome: FlightOutcome,
+}
+
+/// Waits for trouble until there were as many dumps as asked for, the time is over or somebody stops it.
+///
+/// # Errors
+/// The probe cannot be loaded, or a dump cannot be written.
+pub fn flight(
+    request: &FlightRequest,
+    news: &mut dyn FnMut(FlightNews<'_>),
+    stop: &StopFlag,
+) -> Result<FlightOutcome, SessionError> {
+    let trace = BlockTrace::start(&request.options)?;
+    let started_ns = trace.started_ns();
+    let messages = trace.verdicts().iter().map(Verdict::words).filter(|words| !words.is_empty()).collect();
+    let mut life = Life {
+        request,
+        columns: Columns::default(),
+        ring: Ring::new(request.memory_bytes),
+        lanes: HashMap::new(),
+        summary: Summary::default(),
+        rows: VecDeque::new(),
+        let_go: (0, 0),
+        watch: Watch::new(request.condition.clone(), signed(started_ns)),
+        state: State::Armed,
+        tick_ns: started_ns,
+        seen: Statistics::default(),
+        seen_cpu_ns: 0,
+        trace,
+        news,
+        outcome: FlightOutcome { messages, ..FlightOutcome::default() },
+    };
+    (life.news)(FlightNews::Armed);
+    life.outcome.interrupted = life.live(started_ns, stop)?;
+    // What somebody waits for is written, shorter than asked.
+    if matches!(life.state, State::Waiting { .. }) {
+        life.tick(clock::now_ns())?;
+        life.dump()?;
+    }
+    Ok(life.outcome)
+}
+
+impl Life<'_> {
+    /// Until the end; true when it came before its time.
+    fn live(&mut self, started_ns: u64, stop: &StopFlag) -> Result<bool, SessionError> {
+        let end_ns = self.request.duration_ns.map(|duration| started_ns.saturating_add(duration));
+        let mut due_ns = started_ns + TICK_NS;
+        while (self.outcome.dumps.len() as u64) < self.request.dumps {
+            let now_ns = clock::now_ns();
+            if stop.is_requested() {
+                return Ok(true);
+            }
+            if end_ns.is_some_and(|end_ns| now_ns >= end_ns) {
+                return Ok(false);
+            }
+            if now_ns >= due_ns {
+                self.tick(now_ns)?;
+                due_ns += (now_ns - due_ns) / TICK_NS * TICK_NS + TICK_NS;
+                continue;
+            }
+            if let Some(chunk) = self.trace.next(NAP.min(Duration::from_nanos(due_ns - now_ns))) {
+                self.take(&chunk);
+            }
+        }
+        Ok(false)
+    }
+
+    fn take(&mut self, chunk: &Chunk) {
+        self.columns.learn(chunk);
+        for io in chunk.ios() {
+            let sums = self.lanes.entry((io.dev, io.op)).or_default();
+            let response_ns = io.complete_ns.saturating_sub(io.queue_ns);
+            sums.lane.ops += 1;
+            sums.lane.bytes += i64::from(io.bytes);
+            sums.lane.errors += i64::from(io.failed());
+            sums.response.record(response_ns);
+            if io.issue_ns > 0 {
+                sums.service.record(io.complete_ns.saturating_sub(io.issue_ns));
+                sums.wait.record(io.issue_ns.saturating_sub(io.queue_ns));
+            }
+            self.summary.ios += 1;
+            self.summary.reads += u64::from(io.op == 0);
+            self.summary.bytes += u64::from(io.bytes);
+            self.summary.errors += u64::from(io.failed());
+            self.summary.response.record(response_ns);
+        }
+        let (gone, gone_ns) = self.ring.push(chunk);
+        self.let_go = (self.let_go.0 + gone, self.let_go.1.max(gone_ns));
+        if self.columns.names() > NAMES_MAX {
+            self.trace.forget_names();
+            self.columns.begin_generation();
+        }
+    }
+
+    /// Ends a second: its row, the condition, and what follows from it.
+    fn tick(&mut self, now_ns: u64) -> Result<(), SessionError> {
+        let statistics = self.trace.statistics()?;
+        let cpu_ns = self.trace.consumer_cpu_ns();
+        let part = statistics.since(&self.seen);
+        let summary = std::mem::take(&mut self.summary);
+        let from_ns = self.tick_ns;
+        // Of a dump `t_s` begins elsewhere.
+        let row = interval_row((from_ns, now_ns, self.trace.started_ns()), &part, &summary, cpu_ns - self.seen_cpu_ns);
+        (self.seen, self.seen_cpu_ns, self.tick_ns) = (statistics, cpu_ns, now_ns);
+        (self.news)(FlightNews::Interval(&row, self.ring.len()));
+        self.rows.push_back(row);
+        let lanes = self.take_lanes(now_ns);
+        let is_trouble = self.watch.accept(signed(from_ns), signed(now_ns), &lanes);
+        match &mut self.state {
+            State::Armed if is_trouble => {
+                let reason = self.watch.reason();
+                (self.news)(FlightNews::Trouble(&reason));
+                self.state = State::Waiting { from_ns, until_ns: now_ns + self.request.after_ns, reason };
+            }
+            State::Armed => self.forget(now_ns),
+            State::Waiting { until_ns, .. } if now_ns >= *until_ns => {
+                self.dump()?;
+                self.state = State::Cooling { quiet_ns: now_ns };
+            }
+            State::Waiting { .. } => {}
+            State::Cooling { quiet_ns } => {
+                if is_trouble {
+                    *quiet_ns = now_ns;
+                } else if now_ns - *quiet_ns >= self.request.after_ns {
+                    self.state = State::Armed;
+                }
+                self.forget(now_ns);
+            }
+        }
+        Ok(())
+    }
+
+    /// Lets go what is older than anybody can ask for: trouble may have begun in the second that is under way.
+    fn forget(&mut self, now_ns: u64) {
+        let kept_ns = now_ns.saturating_sub(self.request.before_ns + TICK_NS);
+        self.ring.forget_before(kept_ns);
+        while self.rows.front().is_some_and(|row| row.t_ns < signed(kept_ns)) {
+            self.rows.pop_front();
+        }
+    }
+
+    /// The lanes of the second, with what is in flight at its end.
+    fn take_lanes(&mut self, now_ns: u64) -> Vec<Lane> {
+        for io in self.trace.in_flight() {
+            let lane = &mut self.lanes.entry((io.dev, io.op)).or_default().lane;
+            lane.in_flight += 1.0;
+            lane.oldest_ns = lane.oldest_ns.max(now_ns.saturating_sub(io.queue_ns));
+        }
+        let lane = |((dev, op), sums): ((u32, u8), Sums)| Lane {
+            target: device_name(dev),
+            op: op_name(op).to_string(),
+            response: sums.response.snapshot(),
+            service: sums.service.snapshot(),
+            wait: sums.wait.snapshot(),
+            ..sums.lane
+        };
+        std::mem::take(&mut self.lanes).into_iter().map(lane).collect()
+    }
+
+    /// Writes what is in memory as a recording.
+    fn dump(&mut self) -> Result<(), SessionError> {
+        let State::Waiting { from_ns: trouble_ns, reason, .. } = std::mem::replace(&mut self.state, State::Armed)
+        else {
+            return Ok(());
+        };
+        let from_ns = trouble_ns.saturating_sub(self.request.before_ns).max(self.trace.started_ns());
+        let directory = numbered(&self.request.directory, self.outcome.dumps.len() + 1);
+        let mut writer = Writer::create(&directory, self.manifest(from_ns, trouble_ns, &reason))?;
+        let mut ios = 0;
+        let mut uncommitted = 0;
+        for chunk in self.ring.chunks_from(from_ns) {
+            ios += chunk.len() as u64;
+            uncommitted += chunk.len();
+            writer.accept(&self.columns.batch(&chunk)?)?;
+            if uncommitted >= COMMIT_ROWS {
+                uncommitted = 0;
+                writer.commit()?;
+            }
+        }
+        // They were counted when they came.
+        let _ = self.columns.take_summary();
+        let seconds = |t_ns: i64| (t_ns - signed(from_ns)) as f64 / 1e9;
+        let rows: Vec<TraceInterval> = self.rows.iter().filter(|row| row.t_ns > signed(from_ns)).cloned().collect();
+        let rows: Vec<TraceInterval> =
+            rows.into_iter().map(|row| TraceInterval { t_s: seconds(row.t_ns), ..row }).collect();
+        writer.accept(&Batch::from_rows(&rows)?)?;
+        let event = Event {
+            t_ns: signed(trouble_ns),
+            t_s: seconds(signed(trouble_ns)),
+            severity: "warning".to_string(),
+            kind: "trouble".to_string(),
+            run: None,
+            target: None,
+            message: reason.clone(),
+            count: 1,
+        };
+        writer.accept(&Batch::from_rows(&[event])?)?;
+        writer.commit()?;
+        let sum = |of: fn(&TraceInterval) -> i64| rows.iter().map(of).sum::<i64>().unsigned_abs();
+        let ring_full = if self.let_go.1 >= from_ns { self.let_go.0 } else { 0 };
+        let losses = [
+            ("trace_buffer_full", sum(|row| row.lost_buffer)),
+            ("trace_table_full", sum(|row| row.lost_table)),
+            ("trace_end_unseen", sum(|row| row.lost_end)),
+            ("trace_start_unseen", sum(|row| row.lost_start)),
+            ("flight_memory_full", ring_full),
+        ];
+        self.let_go = (0, 0);
+        let lost = losses.iter().map(|loss| loss.1).sum();
+        let devices: serde_json::Map<String, serde_json::Value> =
+            self.columns.devices().map(|(name, number)| (name.to_string(), number.into())).collect();
+        writer.update_manifest(|manifest| {
+            manifest.extra.insert("trace_devices".into(), devices.into());
+            manifest.exit = Some("fine".to_string());
+            manifest.losses.extend(losses.iter().filter(|loss| loss.1 > 0).map(|(name, n)| ((*name).to_string(), *n)));
+        })?;
+        writer.seal()?;
+        if ring_full > 0 {
+            self.outcome
+                .messages
+                .push(format!("{} has fewer seconds than asked for: --memory was too small", directory.display()));
+        }
+        if lost > ring_full {
+            self.outcome.messages.push(format!("{}: {}", directory.display(), lost_words(&self.seen)));
+        }
+        let dump = Dump { directory, reason, ios, lost };
+        (self.news)(FlightNews::Dumped(&dump));
+        self.outcome.dumps.push(dump);
+        Ok(())
+    }
+
+    /// The manifest of a recording that began at `from_ns`.
+    fn manifest(&self, from_ns: u64, trouble_ns: u64, reason: &str) -> Manifest {
+        let mut manifest = Manifest::new(&self.request.command_line);
+        let back_ns = manifest.started_t_ns - signed(from_ns);
+        manifest.started_t_ns -= back_ns;
+        manifest.started_wall_ns -= back_ns;
+        manifest.clock_anchors.clear();
+        manifest.hardware = collect::hardware(&[]);
+        manifest.extra.insert("trace_sample".into(), self.request.options.filter.sample.into());
+        manifest.extra.insert("trace_buffer_bytes".into(), self.trace.ring_bytes().into());
+        let verdicts: Vec<String> =
+            self.trace.verdicts().iter().map(Verdict::words).filter(|words| !words.is_empty()).collect();
+        manifest.extra.insert("trace_verdicts".into(), verdicts.into());
+        manifest.extra.insert("flight_condition".into(), self.request.condition.text().into());
+        manifest.extra.insert("flight_reason".into(), reason.into());
+        manifest.extra.insert("flight_trouble_t_ns".into(), trouble_ns.into());
+        manifest
+    }
+}
+
+/// The name of a dump: the second has `-2` before the extension.
+fn numbered(directory: &Path, number: usize) -> PathBuf {
+    if number == 1 {
+        return directory.to_path_buf();
+    }
+    let stem = directory.file_stem().unwrap_or_default().to_string_lossy();
+    let end = directory.extension().map(|end| format!(".{}", end.to_string_lossy())).unwrap_or_default();
+    directory.with_file_name(format!("{stem}-{number}{end}"))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::numbered;
+    use std::path::Path;
+
+    #[test]
+    fn later_dumps_have_a_number_in_their_name() {
+        let name = |text: &str, number| numbered(Path::new(text), number).display().to_string();
+        assert_eq!(name("a/night.iodyno", 1), "a/night.iodyno");
+        assert_eq!(name("a/night.iodyno", 2), "a/night-2.iodyno");
+        assert_eq!(name("night", 12), "night-12");
+    }
+}
