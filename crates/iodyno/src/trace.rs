@@ -244,8 +244,8 @@ fn sizes(text: &str) -> Result<(u32, u32), Failure> {
 
 /// The inode of a control group's directory.
 fn cgroup(path: &Path) -> Result<u64, Failure> {
-    let below = Path::new("/sys/fs/cgroup").join(path.strip_prefix("/").unwrap_or(path));
-    let found = if path.starts_with("/sys/fs/cgroup") { path.to_path_buf() } else { below };
+    let below = trace::cgroup_root().join(path.strip_prefix("/").unwrap_or(path));
+    let found = if path.join("cgroup.procs").exists() { path.to_path_buf() } else { below };
     std::fs::metadata(&found).map(|meta| meta.ino()).map_err(|why| {
         Failure::new(PARAMETERS, format!("--cgroup {}: failed to look at {}: {why}", path.display(), found.display()))
     })

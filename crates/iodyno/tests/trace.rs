@@ -581,3 +581,135 @@ fn reads_of_files_stand_beside_the_io_that_they_cause() {
         logical.iter().filter(|row| row.file.as_deref() == file.to_str()).map(|row| row.read_bytes).sum();
     assert_eq!(logical, 8 << 20, "twice by the program");
 }
+
+#[test]
+fn what_fails_has_its_error_number() {
+    if !testkit::require_root_or_skip() {
+        return;
+    }
+    let mountpoint = tempfile::tempdir().unwrap();
+    let disk = faultfs::Faultfs::mount(mountpoint.path(), faultfs::Config::new(16 << 20)).unwrap();
+    let device = LoopDevice::over(disk.disk()).unwrap();
+    let scratch = Scratch::new();
+    let name = device.name();
+    disk.control("eio read range 64k-128k").unwrap();
+    let tracing = Tracing::start(&scratch, "failed", &["-d", &name, "--comm", "dd"]);
+    let source = format!("if={}", device.path().display());
+    let dd = |skip: &str| {
+        Command::new("dd").args([&source, "of=/dev/null", "bs=64k", "count=1", "iflag=direct", skip]).run().unwrap()
+    };
+    dd("skip=0").expect_code(0);
+    dd("skip=1").expect_code(1);
+    let (output, rows) = tracing.stop();
+    output.expect_code(0);
+    let of = |sector: i64| rows.iter().filter(move |io| io.sector / 128 == sector).collect::<Vec<_>>();
+    assert!(!of(0).is_empty() && of(0).iter().all(|io| io.error.is_none()), "{rows:?}");
+    assert!(of(1).iter().any(|io| io.error == Some(5)), "EIO: {rows:?}");
+}
+
+#[test]
+fn a_partition_is_traced_without_its_neighbours() {
+    if !testkit::require_root_or_skip() {
+        return;
+    }
+    let scratch = Scratch::new();
+    let image = scratch.path("image");
+    std::fs::File::create(&image).unwrap().set_len(64 << 20).unwrap();
+    Command::new("sfdisk")
+        .args(["-q", image.to_str().unwrap()])
+        .stdin("label: gpt\n,20M\n,20M\n")
+        .run()
+        .unwrap()
+        .expect_code(0);
+    let device = LoopDevice::over(&image).unwrap();
+    // By ioctl: the kernel may know no partition tables.
+    let partx = |flag: &str| Command::new("partx").arg(flag).arg(device.path()).run().unwrap().expect_code(0);
+    partx("-a");
+    let (first, second) = (format!("{}p1", device.name()), format!("{}p2", device.name()));
+    let tell = |name: &str, what: &str| std::fs::read_to_string(format!("/sys/class/block/{name}/{what}"));
+    let start = tell(&second, "start").unwrap();
+    // Nobody may be there who makes nodes in /dev.
+    let node = |name: &str| {
+        let path = scratch.path(name);
+        let numbers = tell(name, "dev").unwrap();
+        let (major, minor) = numbers.trim().split_once(':').unwrap();
+        Command::new("mknod").args([path.to_str().unwrap(), "b", major, minor]).run().unwrap().expect_code(0);
+        path
+    };
+    let tracing = Tracing::start(&scratch, "part", &["-d", &second, "--comm", "dd"]);
+    for name in [&first, &second] {
+        Command::new("dd")
+            .args([
+                &format!("if={}", node(name).display()),
+                "of=/dev/null",
+                "bs=4k",
+                "count=25",
+                "skip=3",
+                "iflag=direct",
+            ])
+            .run()
+            .unwrap()
+            .expect_code(0);
+    }
+    let (output, rows) = tracing.stop();
+    partx("-d");
+    output.expect_code(0);
+    assert_eq!(rows.len(), 25, "only the second's");
+    assert!(rows.iter().all(|io| *io.dev == *device.name()), "rows are of the whole device");
+    assert_eq!(
+        rows.iter().map(|io| io.sector).min(),
+        Some(start.trim().parse::<i64>().unwrap() + 3 * 8),
+        "and so are sectors"
+    );
+}
+
+#[test]
+fn a_large_write_is_split_and_its_parts_are_marked() {
+    let Some(device) = device() else { return };
+    let scratch = Scratch::new();
+    // It stays with the device's number, whatever it is used for next.
+    let limit = device.sysfs().join("queue/max_sectors_kb");
+    let before = std::fs::read_to_string(&limit).unwrap();
+    std::fs::write(&limit, "64").unwrap();
+    let name = device.name();
+    let tracing = Tracing::start(&scratch, "split", &["-d", &name, "--comm", "dd"]);
+    Command::new("dd")
+        .args(["if=/dev/zero", &format!("of={}", device.path().display()), "bs=1M", "count=2", "oflag=direct"])
+        .run()
+        .unwrap()
+        .expect_code(0);
+    let (output, rows) = tracing.stop();
+    std::fs::write(&limit, before).unwrap();
+    output.expect_code(0);
+    let writes: Vec<&Io> = rows.iter().filter(|io| &*io.op == "write").collect();
+    assert_eq!(writes.iter().map(|io| io.bytes).sum::<i64>(), 2 << 20);
+    assert!(writes.len() >= 32 && writes.iter().all(|io| io.bytes <= 64 << 10), "{}", writes.len());
+    let marked = writes.iter().filter(|io| io.flags.as_deref().is_some_and(|flags| flags.contains("split"))).count();
+    assert!(marked >= 30, "{marked} of {}", writes.len());
+    let splits: i64 = intervals(&scratch, "split").iter().map(|row| row.splits).sum();
+    assert!(splits >= 30, "{splits}");
+}
+
+#[test]
+fn a_control_group_is_told_from_others() {
+    let Some(device) = device() else { return };
+    let Ok(groups) = Mounted::mount(&["-t", "cgroup2", "none"]) else {
+        testkit::lacks("control groups, version 2");
+        return;
+    };
+    let scratch = Scratch::new();
+    let group = groups.path().join(format!("iodyno-test-{}", std::process::id()));
+    std::fs::create_dir(&group).unwrap();
+    let name = device.name();
+    let tracing = Tracing::start(&scratch, "group", &["-d", &name, "--cgroup", group.to_str().unwrap()]);
+    let dd = |count: u32| format!("dd if={} of=/dev/null bs=4k count={count} iflag=direct", device.path().display());
+    Command::new("sh").args(["-c", &dd(7)]).run().unwrap().expect_code(0);
+    let inside = format!("echo $$ > {}/cgroup.procs && exec {}", group.display(), dd(11));
+    Command::new("sh").args(["-c", &inside]).run().unwrap().expect_code(0);
+    let (output, rows) = tracing.stop();
+    std::fs::remove_dir(&group).unwrap();
+    output.expect_code(0);
+    assert_eq!(rows.len(), 11, "only those of the group");
+    let path = format!("/{}", group.file_name().unwrap().to_str().unwrap());
+    assert!(rows.iter().all(|io| io.cgroup.as_deref() == Some(path.as_str())), "{:?}", rows[0].cgroup);
+}

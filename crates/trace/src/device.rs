@@ -31,6 +31,17 @@ impl Device {
     }
 }
 
+/// Where control groups (version 2) are mounted.
+#[must_use]
+pub fn cgroup_root() -> PathBuf {
+    let mounts = std::fs::read_to_string("/proc/self/mounts").unwrap_or_default();
+    let found = mounts.lines().find_map(|line| match line.split(' ').collect::<Vec<_>>().as_slice() {
+        [_, point, "cgroup2", ..] => Some(PathBuf::from(point)),
+        _ => None,
+    });
+    found.unwrap_or_else(|| PathBuf::from("/sys/fs/cgroup"))
+}
+
 /// The number that sysfs has for a kernel's name: devices without a node in this `/dev`.
 fn sysfs_number(name: &str) -> Option<(u32, u32)> {
     if name.contains('/') || name.is_empty() {

@@ -16,7 +16,7 @@ mod paths;
 mod program;
 mod symbols;
 
-pub use device::{Device, device_name};
+pub use device::{Device, cgroup_root, device_name};
 pub use error::TraceError;
 pub use kernel::Kernel;
 pub use program::{State, Verdict};

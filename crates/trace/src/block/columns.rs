@@ -3,7 +3,7 @@
 use crate::TraceError;
 use crate::block::consumer::Chunk;
 use crate::block::records::{FLAGS, Io, op_name};
-use crate::device::device_name;
+use crate::device::{cgroup_root, device_name};
 use crate::paths::Mounts;
 use arrow_array::builder::{Int32Builder, Int64Builder};
 use arrow_array::{ArrayRef, RecordBatch};
@@ -173,9 +173,9 @@ impl Columns {
         if let Some(known) = self.cgroups.get(&inode) {
             return known.clone();
         }
-        let root = Path::new("/sys/fs/cgroup");
-        let found = find_inode(root, inode, 8).and_then(|path| {
-            path.strip_prefix(root).ok().map(|rest| Arc::from(format!("/{}", rest.display()).as_str()))
+        let root = cgroup_root();
+        let found = find_inode(&root, inode, 8).and_then(|path| {
+            path.strip_prefix(&root).ok().map(|rest| Arc::from(format!("/{}", rest.display()).as_str()))
         });
         self.cgroups.insert(inode, found.clone());
         found

@@ -456,7 +456,9 @@ static __always_inline __u64 queue_time(struct request *rq, struct start *start,
 static __always_inline void begin_request(struct request *rq, bool is_issued)
 {
 	__u32 dev = request_dev(rq);
-	struct block_device *part = rq->part;
+	/* At its start the request does not know its partition yet; its bio does. */
+	struct bio *bio = rq->bio;
+	struct block_device *part = bio ? bio->bi_bdev : rq->part;
 	if (!wanted_device(dev, part ? part->bd_dev : 0))
 		return;
 	__u64 now = bpf_ktime_get_ns();
