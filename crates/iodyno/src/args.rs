@@ -236,6 +236,9 @@ pub(crate) struct TraceArgs {
     /// Buffer between kernel and consumer (16m, 1g); default 64 MiB or 1/64 of the memory.
     #[arg(long, value_name = "SIZE")]
     pub(crate) buffer: Option<String>,
+    /// Begin another recording (DIR-2, DIR-3, …) when one has this size (1g) or age (1h, 30m). Both may be given.
+    #[arg(long, value_name = "SIZE|TIME", conflicts_with = "until")]
+    pub(crate) rotate: Vec<String>,
     /// Flight recorder: keep the trace in memory and write it only when this comes true, like 'response > 100ms' or
     /// 'rate{target=sda} < 50 for 5s' (docs/trace.md).
     #[arg(long, value_name = "CONDITION", conflicts_with = "files")]

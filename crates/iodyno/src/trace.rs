@@ -7,7 +7,7 @@ use analyze::Condition;
 use params::{Diagnostic, Severity};
 use plan::{Source, Span};
 use quantity::text::{format_ns, parse_bytes};
-use session::{FlightNews, FlightRequest, SessionError, StopFlag, TraceNews, TraceRequest};
+use session::{FlightNews, FlightRequest, Rotate, SessionError, StopFlag, TraceNews, TraceRequest};
 use std::io::Write;
 use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
@@ -51,8 +51,26 @@ pub(crate) fn run(args: &TraceArgs, command_line: &[String]) -> Result<u8, Failu
     } else {
         None
     };
-    let request = TraceRequest { options, files, directory, duration_ns, command_line };
+    let rotate = rotate(&args.rotate)?;
+    let request = TraceRequest { options, files, directory, rotate, duration_ns, command_line };
     record(args, &request)
+}
+
+/// `1g` is a size and `1h` a time; `1m` is a size, a minute is `1min` or `60s`.
+fn rotate(texts: &[String]) -> Result<Rotate, Failure> {
+    let mut rotate = Rotate::default();
+    for text in texts {
+        let is_time = ["s", "min", "h", "d"].iter().any(|unit| text.ends_with(unit));
+        if is_time {
+            rotate.age_ns = time(Some(text), "--rotate")?;
+        } else {
+            rotate.bytes = Some(bytes(text, "--rotate")?);
+        }
+    }
+    if rotate.age_ns.is_some_and(|ns| ns < 1_000_000_000) || rotate.bytes.is_some_and(|bytes| bytes < 1 << 20) {
+        return Err(Failure::new(PARAMETERS, "--rotate: a second and 1 MiB are the least"));
+    }
+    Ok(rotate)
 }
 
 /// `--until`, with the place of a mistake.

@@ -713,3 +713,25 @@ fn a_control_group_is_told_from_others() {
     let path = format!("/{}", group.file_name().unwrap().to_str().unwrap());
     assert!(rows.iter().all(|io| io.cgroup.as_deref() == Some(path.as_str())), "{:?}", rows[0].cgroup);
 }
+
+#[test]
+fn a_long_trace_is_cut_into_recordings_without_losing_a_row() {
+    let Some(device) = device() else { return };
+    let scratch = Scratch::new();
+    let name = device.name();
+    let tracing = Tracing::start(&scratch, "long.iodyno", &["-d", &name, "--comm", "fio", "--rotate", "1s"]);
+    let log =
+        fio(&scratch, &device, &["--rw=randread", "--bs=4k", "--size=64m", "--rate_iops=1000", "--number_ios=3500"]);
+    let (output, mut rows) = tracing.stop();
+    let output = output.expect_code(0);
+    let mut parts = 1;
+    while scratch.path(&format!("long-{}.iodyno", parts + 1)).exists() {
+        parts += 1;
+        rows.extend(self::rows(&scratch, &format!("long-{parts}.iodyno")));
+    }
+    assert!((3..=7).contains(&parts), "{parts}: {}", output.stdout);
+    assert!(output.stdout.contains(&format!("{parts} of them")), "{}", output.stdout);
+    rows.sort_by_key(|io| io.queue_ns);
+    assert_same(&of(&rows), &log);
+    assert!(rows.iter().all(|io| io.comm.as_deref() == Some("fio")), "names are known in every part");
+}

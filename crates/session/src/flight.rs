@@ -333,10 +333,9 @@ impl Life<'_> {
         ];
         self.let_go = (0, 0);
         let lost = losses.iter().map(|loss| loss.1).sum();
-        let devices: serde_json::Map<String, serde_json::Value> =
-            self.columns.devices().map(|(name, number)| (name.to_string(), number.into())).collect();
+        let devices = self.columns.device_numbers();
         writer.update_manifest(|manifest| {
-            manifest.extra.insert("trace_devices".into(), devices.into());
+            manifest.extra.insert("trace_devices".into(), devices);
             manifest.exit = Some("fine".to_string());
             manifest.losses.extend(losses.iter().filter(|loss| loss.1 > 0).map(|(name, n)| ((*name).to_string(), *n)));
         })?;
@@ -375,8 +374,8 @@ impl Life<'_> {
     }
 }
 
-/// The name of a dump: the second has `-2` before the extension.
-fn numbered(directory: &Path, number: usize) -> PathBuf {
+/// The name of a recording among several: the second has `-2` before the extension.
+pub(crate) fn numbered(directory: &Path, number: usize) -> PathBuf {
     if number == 1 {
         return directory.to_path_buf();
     }

@@ -36,6 +36,6 @@ pub use outcome::{Ending, Outcome};
 pub use probe::{ProbeOf, ProbeOutcome, ProbeRequest, probe};
 pub use show::{last_words, report_file, write_whole};
 pub use stop::StopFlag;
-pub use trace::{TraceNews, TraceOutcome, TraceRequest, trace};
+pub use trace::{Rotate, TraceNews, TraceOutcome, TraceRequest, trace};
 pub use tui::json_verdict;
 pub use watch::{WatchOutcome, WatchRequest, live_wall, watch};

@@ -1,5 +1,6 @@
 //! One `trace` command's life: the probe, its rows into a recording, a line per second, a clean end.
 
+use crate::flight::numbered;
 use crate::probe::row_of;
 use crate::rows::signed;
 use crate::spine::clock_step;
@@ -7,8 +8,9 @@ use crate::{SessionError, StopFlag};
 use quantity::clock;
 use quantity::text::{format_bytes, format_count, format_ns};
 use recording::rows::{Event, TraceInterval};
-use recording::{Batch, ClockAnchor, Manifest, Sink, Writer};
+use recording::{Batch, ClockAnchor, Manifest, RecordingError, Sink, Writer};
 use std::path::{Path, PathBuf};
+use std::thread::JoinHandle;
 use std::time::Duration;
 use trace::block::{BlockTrace, Columns, Options, Statistics, Summary};
 use trace::files::{self, FileTrace};
@@ -29,11 +31,25 @@ pub struct TraceRequest {
     pub files: Option<files::Options>,
     /// Where the recording goes; must not exist.
     pub directory: PathBuf,
+    /// When another recording begins, with `-2`, `-3`, … behind its name.
+    pub rotate: Rotate,
     /// How long; `None`: until somebody stops it.
     pub duration_ns: Option<u64>,
     /// The command line, for the manifest.
     pub command_line: Vec<String>,
 }
+
+/// When a recording is ended and another begun; `None`: never for that reason.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Rotate {
+    /// It would take so many bytes on disk, once sealed, as the one before did per I/O.
+    pub bytes: Option<u64>,
+    /// It is so old, ns.
+    pub age_ns: Option<u64>,
+}
+
+/// Bytes of an I/O on disk, before anything was measured.
+const IO_BYTES: f64 = 12.0;
 
 /// What happens while a trace runs.
 #[derive(Debug)]
@@ -82,6 +98,20 @@ struct Life<'a> {
     seen_cpu_ns: u64,
     uncommitted: usize,
     ios: u64,
+    parts: Parts,
+}
+
+/// The recordings of a trace.
+struct Parts {
+    /// I/Os of those before the one under way.
+    ios_before: u64,
+    /// When the one under way began, ns.
+    began_ns: u64,
+    /// Sealed on threads of their own.
+    sealing: Vec<JoinHandle<Result<PathBuf, RecordingError>>>,
+    sealed: Vec<PathBuf>,
+    /// Bytes of an I/O in the last one that was sealed.
+    io_bytes: f64,
 }
 
 /// Traces until the time is over or somebody stops it.
@@ -94,15 +124,11 @@ pub fn trace(
     stop: &StopFlag,
 ) -> Result<TraceOutcome, SessionError> {
     let trace = BlockTrace::start(&request.options)?;
+    let began_ns = trace.started_ns();
     let files = request.files.as_ref().map(FileTrace::start).transpose()?;
-    let mut manifest = Manifest::new(&request.command_line);
-    manifest.hardware = collect::hardware(&[]);
-    manifest.extra.insert("trace_sample".into(), request.options.filter.sample.into());
-    manifest.extra.insert("trace_buffer_bytes".into(), trace.ring_bytes().into());
     let verdicts = trace.verdicts().iter().chain(files.iter().flat_map(FileTrace::verdicts));
     let verdicts: Vec<String> = verdicts.map(trace::Verdict::words).filter(|words| !words.is_empty()).collect();
-    manifest.extra.insert("trace_verdicts".into(), verdicts.clone().into());
-    let writer = Writer::create(&request.directory, manifest)?;
+    let writer = Writer::create(&request.directory, manifest(request, &trace, &verdicts))?;
     let origin_ns = writer.started_t_ns();
     let mut life = Life {
         interval_ns: trace.started_ns(),
@@ -116,16 +142,27 @@ pub fn trace(
         seen_cpu_ns: 0,
         uncommitted: 0,
         ios: 0,
+        parts: Parts { ios_before: 0, began_ns, sealing: Vec::new(), sealed: Vec::new(), io_bytes: IO_BYTES },
     };
     (life.watch)(TraceNews::Started);
-    let interrupted = life.live(request.duration_ns, stop)?;
+    let interrupted = life.live(request, &verdicts, stop)?;
     life.finish(&request.directory, interrupted, verdicts)
+}
+
+/// The manifest of a recording that begins now.
+fn manifest(request: &TraceRequest, trace: &BlockTrace, verdicts: &[String]) -> Manifest {
+    let mut manifest = Manifest::new(&request.command_line);
+    manifest.hardware = collect::hardware(&[]);
+    manifest.extra.insert("trace_sample".into(), request.options.filter.sample.into());
+    manifest.extra.insert("trace_buffer_bytes".into(), trace.ring_bytes().into());
+    manifest.extra.insert("trace_verdicts".into(), verdicts.into());
+    manifest
 }
 
 impl Life<'_> {
     /// Until the end; true when it came before its time.
-    fn live(&mut self, duration_ns: Option<u64>, stop: &StopFlag) -> Result<bool, SessionError> {
-        let end_ns = duration_ns.map(|duration| self.trace.started_ns().saturating_add(duration));
+    fn live(&mut self, request: &TraceRequest, verdicts: &[String], stop: &StopFlag) -> Result<bool, SessionError> {
+        let end_ns = request.duration_ns.map(|duration| self.trace.started_ns().saturating_add(duration));
         let mut tick_ns = self.interval_ns + INTERVAL_NS;
         loop {
             let now_ns = clock::now_ns();
@@ -137,6 +174,7 @@ impl Life<'_> {
             }
             if now_ns >= tick_ns {
                 self.interval(now_ns)?;
+                self.rotate(request, verdicts, now_ns)?;
                 tick_ns += (now_ns - tick_ns) / INTERVAL_NS * INTERVAL_NS + INTERVAL_NS;
             }
             let next_ns = end_ns.map_or(tick_ns, |end_ns| end_ns.min(tick_ns)).saturating_sub(now_ns);
@@ -144,6 +182,51 @@ impl Life<'_> {
                 self.accept(&chunk)?;
             }
         }
+    }
+
+    /// Begins another recording when it is time; the old one is sealed meanwhile.
+    fn rotate(&mut self, request: &TraceRequest, verdicts: &[String], now_ns: u64) -> Result<(), SessionError> {
+        self.collect_sealed(false)?;
+        let ios = self.ios - self.parts.ios_before;
+        let is_large = request.rotate.bytes.is_some_and(|limit| ios as f64 * self.parts.io_bytes >= limit as f64);
+        let is_old = request.rotate.age_ns.is_some_and(|limit| now_ns - self.parts.began_ns >= limit);
+        if !is_large && !is_old {
+            return Ok(());
+        }
+        let number = self.parts.sealed.len() + self.parts.sealing.len() + 2;
+        let fresh = Writer::create(&numbered(&request.directory, number), manifest(request, &self.trace, verdicts))?;
+        self.origin_ns = fresh.started_t_ns();
+        let mut full = std::mem::replace(&mut self.writer, fresh);
+        full.update_manifest(|manifest| {
+            manifest.extra.insert("trace_devices".into(), self.columns.device_numbers());
+            manifest.exit = Some("fine".to_string());
+        })?;
+        let seal = move || full.seal();
+        let thread = std::thread::Builder::new().name("seal".to_string()).spawn(seal);
+        self.parts.sealing.push(thread.map_err(|source| RecordingError::Io {
+            action: "start a thread to seal",
+            path: request.directory.clone(),
+            source,
+        })?);
+        (self.parts.ios_before, self.parts.began_ns) = (self.ios, now_ns);
+        Ok(())
+    }
+
+    /// Takes note of what has been sealed; of everything with `all`.
+    fn collect_sealed(&mut self, all: bool) -> Result<(), SessionError> {
+        let (done, under_way): (Vec<_>, Vec<_>) =
+            std::mem::take(&mut self.parts.sealing).into_iter().partition(|thread| all || thread.is_finished());
+        self.parts.sealing = under_way;
+        for thread in done {
+            let Ok(sealed) = thread.join() else { continue };
+            let directory = sealed?;
+            let rows = recording::Reader::open(&directory)?.manifest().rows.get("io").copied().unwrap_or(0);
+            if rows > 0 {
+                self.parts.io_bytes = size_of(&directory) as f64 / rows as f64;
+            }
+            self.parts.sealed.push(directory);
+        }
+        Ok(())
     }
 
     fn accept(&mut self, chunk: &trace::block::Chunk) -> Result<(), SessionError> {
@@ -231,10 +314,9 @@ impl Life<'_> {
             ("trace_unaccounted", statistics.unaccounted().unsigned_abs()),
             ("trace_names", statistics.lost_names),
         ];
-        let devices: serde_json::Map<String, serde_json::Value> =
-            self.columns.devices().map(|(name, number)| (name.to_string(), number.into())).collect();
+        let devices = self.columns.device_numbers();
         self.writer.update_manifest(|manifest| {
-            manifest.extra.insert("trace_devices".into(), devices.into());
+            manifest.extra.insert("trace_devices".into(), devices);
             manifest.extra.insert("trace_unfinished".into(), statistics.unfinished.into());
             manifest.exit = Some(if interrupted { "interrupted" } else { "fine" }.to_string());
             manifest.losses.extend(losses.iter().filter(|(_, n)| *n > 0).map(|(name, n)| ((*name).to_string(), *n)));
@@ -247,9 +329,12 @@ impl Life<'_> {
         }
         let traced_ns = self.interval_ns.saturating_sub(self.trace.started_ns());
         let (ios, cpu_ns) = (self.ios, self.seen_cpu_ns);
+        self.collect_sealed(true)?;
         drop(self.trace);
         self.writer.seal()?;
-        let words = words(directory, ios, traced_ns, cpu_ns, &statistics);
+        let parts = self.parts.sealed.len() + 1;
+        let directories: Vec<PathBuf> = (1..=parts).map(|number| numbered(directory, number)).collect();
+        let words = words(&directories, ios, traced_ns, cpu_ns, &statistics);
         Ok(TraceOutcome { directory: directory.to_path_buf(), ios, statistics, interrupted, messages, words })
     }
 }
@@ -307,14 +392,19 @@ pub(crate) fn lost_words(part: &Statistics) -> String {
 }
 
 /// What was traced and what it cost.
-fn words(directory: &Path, ios: u64, traced_ns: u64, cpu_ns: u64, statistics: &Statistics) -> Vec<String> {
-    let disk = size_of(directory);
+fn words(directories: &[PathBuf], ios: u64, traced_ns: u64, cpu_ns: u64, statistics: &Statistics) -> Vec<String> {
+    let disk = directories.iter().map(|directory| size_of(directory)).sum();
+    let first = directories.first().map(|directory| directory.display().to_string()).unwrap_or_default();
+    let name = match directories {
+        [_, .., last] => format!("{first} … {}, {} of them", last.display(), directories.len()),
+        _ => first,
+    };
     let per = |total: u64| if ios == 0 { "?".to_string() } else { format!("{:.1}", total as f64 / ios as f64) };
     let lost = if statistics.lost() > 0 { format!(", {} LOST", statistics.lost()) } else { ", none lost".to_string() };
     let mut words = vec![
         format!("traced     {} I/Os in {}{lost}", format_count(ios as f64), format_ns(traced_ns)),
         format!("cost       consumer {} ns per I/O, {} bytes per I/O on disk", per(cpu_ns), per(disk)),
-        format!("recording  {} ({})", directory.display(), format_bytes(disk)),
+        format!("recording  {name} ({})", format_bytes(disk)),
     ];
     if statistics.started > statistics.emitted + statistics.lost() {
         words.insert(

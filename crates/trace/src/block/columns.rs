@@ -124,9 +124,11 @@ impl Columns {
         self.old_files = std::mem::take(&mut self.files);
     }
 
-    /// Names and numbers (major << 20 | minor) of the devices seen so far.
-    pub fn devices(&self) -> impl Iterator<Item = (&str, u32)> {
-        self.devices.iter().map(|(number, name)| (&**name, *number))
+    /// The devices seen so far, for a manifest: number (major << 20 | minor) by name.
+    #[must_use]
+    pub fn device_numbers(&self) -> serde_json::Value {
+        let numbers = self.devices.iter().map(|(number, name)| (name.to_string(), (*number).into()));
+        serde_json::Value::Object(numbers.collect())
     }
 
     /// Sums since the last time.
