@@ -50,6 +50,47 @@ impl<'a> Tracing<'a> {
     }
 }
 
+/// Some more tries when the trace had losses: the kernel leaves a probe out about once in 20,000 I/Os of a slow load
+/// (docs/trace.md). They are counted, and not what these tests are about; anything else fails at once.
+fn without_losses(test: fn()) {
+    for _ in 0..3 {
+        let Err(panic) = std::panic::catch_unwind(test) else { return };
+        let message = panic.downcast_ref::<String>().map_or("", String::as_str);
+        if !message.starts_with("expected exit code 0, got Some(6)") {
+            std::panic::resume_unwind(panic);
+        }
+    }
+    test();
+}
+
+macro_rules! tests {
+    ($($name:ident: $once:ident,)*) => {
+        $(#[test]
+        fn $name() {
+            without_losses($once);
+        })*
+    };
+}
+
+tests! {
+    every_io_is_one_row_equal_to_fios_own_log: once_every_io_is_one_row_equal_to_fios_own_log,
+    trims_and_flushes_are_rows_of_their_own: once_trims_and_flushes_are_rows_of_their_own,
+    filters_and_sampling_are_done_in_the_kernel: once_filters_and_sampling_are_done_in_the_kernel,
+    a_driver_without_requests_is_traced_by_its_bios: once_a_driver_without_requests_is_traced_by_its_bios,
+    merged_bios_are_counted_in_the_request_that_took_them: once_merged_bios_are_counted_in_the_request_that_took_them,
+    write_back_is_charged_to_the_writer_and_its_file: once_write_back_is_charged_to_the_writer_and_its_file,
+    compressed_write_back_is_charged_to_the_writer_as_well: once_compressed_write_back_is_charged_to_the_writer_as_well,
+    renamed_and_unlinked_files_keep_the_name_that_they_had_when_they_were_seen: once_renamed_and_unlinked_files_keep_the_name_that_they_had_when_they_were_seen,
+    direct_and_buffered_reads_know_their_file_whoever_submits_them: once_direct_and_buffered_reads_know_their_file_whoever_submits_them,
+    btt_blkparse_and_fio_read_what_is_exported: once_btt_blkparse_and_fio_read_what_is_exported,
+    reads_of_files_stand_beside_the_io_that_they_cause: once_reads_of_files_stand_beside_the_io_that_they_cause,
+    what_fails_has_its_error_number: once_what_fails_has_its_error_number,
+    a_partition_is_traced_without_its_neighbours: once_a_partition_is_traced_without_its_neighbours,
+    a_large_write_is_split_and_its_parts_are_marked: once_a_large_write_is_split_and_its_parts_are_marked,
+    a_control_group_is_told_from_others: once_a_control_group_is_told_from_others,
+    a_long_trace_is_cut_into_recordings_without_losing_a_row: once_a_long_trace_is_cut_into_recordings_without_losing_a_row,
+}
+
 fn rows(scratch: &Scratch, name: &str) -> Vec<Io> {
     Reader::open(scratch.path(name)).unwrap().table::<Io>().unwrap()
 }
@@ -114,8 +155,7 @@ fn assert_same(ours: &[(String, i64, i64)], theirs: &[(String, i64, i64)]) {
     assert_eq!(ours.len(), theirs.len());
 }
 
-#[test]
-fn every_io_is_one_row_equal_to_fios_own_log() {
+fn once_every_io_is_one_row_equal_to_fios_own_log() {
     let Some(device) = device() else { return };
     let scratch = Scratch::new();
     let name = device.name();
@@ -149,8 +189,7 @@ fn every_io_is_one_row_equal_to_fios_own_log() {
     assert_eq!(intervals.iter().map(|row| row.response.count()).sum::<u64>(), n.unsigned_abs());
 }
 
-#[test]
-fn trims_and_flushes_are_rows_of_their_own() {
+fn once_trims_and_flushes_are_rows_of_their_own() {
     let Some(device) = device() else { return };
     let scratch = Scratch::new();
     let tracing = Tracing::start(&scratch, "kinds", &["-d", device.path().to_str().unwrap(), "--comm", "fio"]);
@@ -171,8 +210,7 @@ fn trims_and_flushes_are_rows_of_their_own() {
     assert_eq!(rows.len(), kind("discard").len() + kind("write").len() + flushes.len());
 }
 
-#[test]
-fn filters_and_sampling_are_done_in_the_kernel() {
+fn once_filters_and_sampling_are_done_in_the_kernel() {
     let Some(device) = device() else { return };
     let scratch = Scratch::new();
     let node = device.path().to_str().unwrap();
@@ -249,8 +287,7 @@ impl Drop for Zram {
     }
 }
 
-#[test]
-fn a_driver_without_requests_is_traced_by_its_bios() {
+fn once_a_driver_without_requests_is_traced_by_its_bios() {
     if !testkit::require_root_or_skip() {
         return;
     }
@@ -273,8 +310,7 @@ fn a_driver_without_requests_is_traced_by_its_bios() {
     assert!(rows.iter().all(|io| *io.dev == *name && Some(io.queue_ns) < io.complete_ns && io.pid.is_some()));
 }
 
-#[test]
-fn merged_bios_are_counted_in_the_request_that_took_them() {
+fn once_merged_bios_are_counted_in_the_request_that_took_them() {
     if !testkit::require_root_or_skip() {
         return;
     }
@@ -362,8 +398,7 @@ fn charged_to_dd(rows: &[Io], path: &Path, expected: std::ops::RangeInclusive<i6
     }
 }
 
-#[test]
-fn write_back_is_charged_to_the_writer_and_its_file() {
+fn once_write_back_is_charged_to_the_writer_and_its_file() {
     const MIB: i64 = 1 << 20;
     for kind in [FileSystem::Ext4, FileSystem::Xfs, FileSystem::Btrfs] {
         let traced = on_file_system(kind, &[], |root| {
@@ -383,15 +418,13 @@ fn write_back_is_charged_to_the_writer_and_its_file() {
     }
 }
 
-#[test]
-fn compressed_write_back_is_charged_to_the_writer_as_well() {
+fn once_compressed_write_back_is_charged_to_the_writer_as_well() {
     let traced = on_file_system(FileSystem::Btrfs, &["compress-force=zstd"], |root| dd(&root.join("zeros"), 16, &[]));
     let Some((root, rows)) = traced else { return };
     charged_to_dd(&rows, &root.join("zeros"), 1..=4 << 20);
 }
 
-#[test]
-fn renamed_and_unlinked_files_keep_the_name_that_they_had_when_they_were_seen() {
+fn once_renamed_and_unlinked_files_keep_the_name_that_they_had_when_they_were_seen() {
     let traced = on_file_system(FileSystem::Ext4, &[], |root| {
         dd(&root.join("before"), 2, &["conv=fsync"]);
         std::fs::rename(root.join("before"), root.join("after")).unwrap();
@@ -409,8 +442,7 @@ fn renamed_and_unlinked_files_keep_the_name_that_they_had_when_they_were_seen() 
     assert!(of("before").is_some() && of("before") == of("after"), "one inode under two names");
 }
 
-#[test]
-fn direct_and_buffered_reads_know_their_file_whoever_submits_them() {
+fn once_direct_and_buffered_reads_know_their_file_whoever_submits_them() {
     for engine in ["psync", "libaio", "io_uring"] {
         let traced = on_file_system(FileSystem::Ext4, &[], |root| {
             let file = root.join("data");
@@ -479,8 +511,7 @@ fn losses_are_counted_and_end_with_exit_code_6() {
     assert!(output.stderr.contains("not complete") && output.stderr.contains("--buffer"), "{}", output.stderr);
 }
 
-#[test]
-fn btt_blkparse_and_fio_read_what_is_exported() {
+fn once_btt_blkparse_and_fio_read_what_is_exported() {
     let Some(device) = device() else { return };
     if !Path::new("/usr/bin/btt").exists() {
         testkit::lacks("blktrace's tools");
@@ -554,8 +585,7 @@ fn btt_blkparse_and_fio_read_what_is_exported() {
     assert_same(&of(&again), &log);
 }
 
-#[test]
-fn reads_of_files_stand_beside_the_io_that_they_cause() {
+fn once_reads_of_files_stand_beside_the_io_that_they_cause() {
     if !testkit::require_root_or_skip() {
         return;
     }
@@ -582,8 +612,7 @@ fn reads_of_files_stand_beside_the_io_that_they_cause() {
     assert_eq!(logical, 8 << 20, "twice by the program");
 }
 
-#[test]
-fn what_fails_has_its_error_number() {
+fn once_what_fails_has_its_error_number() {
     if !testkit::require_root_or_skip() {
         return;
     }
@@ -607,8 +636,7 @@ fn what_fails_has_its_error_number() {
     assert!(of(1).iter().any(|io| io.error == Some(5)), "EIO: {rows:?}");
 }
 
-#[test]
-fn a_partition_is_traced_without_its_neighbours() {
+fn once_a_partition_is_traced_without_its_neighbours() {
     if !testkit::require_root_or_skip() {
         return;
     }
@@ -663,8 +691,7 @@ fn a_partition_is_traced_without_its_neighbours() {
     );
 }
 
-#[test]
-fn a_large_write_is_split_and_its_parts_are_marked() {
+fn once_a_large_write_is_split_and_its_parts_are_marked() {
     let Some(device) = device() else { return };
     let scratch = Scratch::new();
     // It stays with the device's number, whatever it is used for next.
@@ -690,8 +717,7 @@ fn a_large_write_is_split_and_its_parts_are_marked() {
     assert!(splits >= 30, "{splits}");
 }
 
-#[test]
-fn a_control_group_is_told_from_others() {
+fn once_a_control_group_is_told_from_others() {
     let Some(device) = device() else { return };
     let Ok(groups) = Mounted::mount(&["-t", "cgroup2", "none"]) else {
         testkit::lacks("control groups, version 2");
@@ -714,8 +740,7 @@ fn a_control_group_is_told_from_others() {
     assert!(rows.iter().all(|io| io.cgroup.as_deref() == Some(path.as_str())), "{:?}", rows[0].cgroup);
 }
 
-#[test]
-fn a_long_trace_is_cut_into_recordings_without_losing_a_row() {
+fn once_a_long_trace_is_cut_into_recordings_without_losing_a_row() {
     let Some(device) = device() else { return };
     let scratch = Scratch::new();
     let name = device.name();
