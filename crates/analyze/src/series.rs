@@ -301,17 +301,29 @@ fn devices(
 }
 
 fn moved(point: &DiskPoint) -> Option<f64> {
-    Some(point.read_bytes.unwrap_or(0.0) + point.write_bytes.unwrap_or(0.0))
+    Some(point.read_bytes.unwrap_or(0.0) + point.write_bytes.unwrap_or(0.0) + point.all_bytes.unwrap_or(0.0))
 }
 
 pub(crate) fn disk_rate(facts: &Facts, run: &RunFacts) -> Option<Drawing> {
     let y = axis("requests per second", Unit::OpsPerSecond, Scale::Linear);
-    devices(facts, run, y, moved, &[("read", |point| point.reads), ("write", |point| point.writes)])
+    devices(
+        facts,
+        run,
+        y,
+        moved,
+        &[("read", |point| point.reads), ("write", |point| point.writes), ("all", |point| point.all)],
+    )
 }
 
 pub(crate) fn disk_throughput(facts: &Facts, run: &RunFacts) -> Option<Drawing> {
     let y = axis("bytes per second", Unit::BytesPerSecond, Scale::Linear);
-    devices(facts, run, y, moved, &[("read", |point| point.read_bytes), ("write", |point| point.write_bytes)])
+    devices(
+        facts,
+        run,
+        y,
+        moved,
+        &[("read", |point| point.read_bytes), ("write", |point| point.write_bytes), ("all", |point| point.all_bytes)],
+    )
 }
 
 pub(crate) fn disk_response(facts: &Facts, run: &RunFacts) -> Option<Drawing> {

@@ -22,8 +22,8 @@ pub(crate) struct Processes {
 
 #[derive(Debug)]
 struct Known {
-    start_ns: i64,
-    used: [i64; 4],
+    start_ns: Option<i64>,
+    used: [Option<i64>; 4],
     round: u64,
 }
 
@@ -47,7 +47,7 @@ impl Processes {
             let Some(pid) = name.to_str().and_then(|name| counter(name.as_bytes())) else { continue };
             // Gone since the folder was read: not an error.
             let Some(mut row) = self.read(pid, stamp) else { continue };
-            let used = [row.user_ns, row.system_ns, row.major_faults, row.io_delay_ns.unwrap_or(0)];
+            let used = [row.user_ns, row.system_ns, row.major_faults, row.io_delay_ns];
             let is_news = match self.known.get_mut(&pid) {
                 Some(known) if known.start_ns == row.start_ns => {
                     known.round = self.round;
@@ -99,14 +99,14 @@ fn parse(text: &[u8], stamp: Stamp, tick_ns: i64, page_bytes: i64) -> Option<Pro
         t_s: stamp.t_s,
         pid: words(&text[..open]).next().and_then(counter)?,
         comm: String::from_utf8_lossy(text.get(open + 1..close)?).to_string(),
-        state: String::from_utf8_lossy(fields.first()?).to_string(),
-        parent: number(4)?,
-        major_faults: number(12)?,
-        user_ns: number(14)?.checked_mul(tick_ns)?,
-        system_ns: number(15)?.checked_mul(tick_ns)?,
-        threads: number(20)?,
-        start_ns: number(22)?.checked_mul(tick_ns)?,
-        resident_bytes: number(24)?.checked_mul(page_bytes)?,
+        state: Some(String::from_utf8_lossy(fields.first()?).to_string()),
+        parent: number(4),
+        major_faults: number(12),
+        user_ns: Some(number(14)?.checked_mul(tick_ns)?),
+        system_ns: Some(number(15)?.checked_mul(tick_ns)?),
+        threads: number(20),
+        start_ns: Some(number(22)?.checked_mul(tick_ns)?),
+        resident_bytes: Some(number(24)?.checked_mul(page_bytes)?),
         io_delay_ns: number(42).and_then(|ticks| ticks.checked_mul(tick_ns)),
         read_bytes: None,
         write_bytes: None,
@@ -121,9 +121,12 @@ mod tests {
     fn a_name_with_brackets() {
         let text = b"42 (a) b (c) R 1 42 42 0 -1 4194560 100 0 3 0 7 5 0 0 20 0 2 0 900 1000 25 18446744073709551615";
         let row = parse(text, Stamp::at(0, 0), 10_000_000, 4096).unwrap();
-        assert_eq!((row.pid, row.comm.as_str(), row.state.as_str(), row.threads), (42, "a) b (c", "R", 2));
-        assert_eq!((row.user_ns, row.system_ns, row.major_faults), (70_000_000, 50_000_000, 3));
-        assert_eq!((row.start_ns, row.resident_bytes, row.io_delay_ns), (9_000_000_000, 25 * 4096, None));
+        assert_eq!(
+            (row.pid, row.comm.as_str(), row.state.as_deref(), row.threads),
+            (42, "a) b (c", Some("R"), Some(2))
+        );
+        assert_eq!((row.user_ns, row.system_ns, row.major_faults), (Some(70_000_000), Some(50_000_000), Some(3)));
+        assert_eq!((row.start_ns, row.resident_bytes, row.io_delay_ns), (Some(9_000_000_000), Some(25 * 4096), None));
         assert!(parse(b"42 (a", Stamp::at(0, 0), 1, 1).is_none() && parse(b") (", Stamp::at(0, 0), 1, 1).is_none());
     }
 
@@ -137,7 +140,11 @@ mod tests {
         while quantity::clock::now_ns() < until_ns {}
         let second = processes.sample(Stamp::at(0, 0)).unwrap();
         assert!(second.len() < first.len());
-        let used = |rows: &[Process]| rows.iter().find(|row| row.pid == me).map(|row| row.user_ns + row.system_ns);
+        let used = |rows: &[Process]| {
+            rows.iter()
+                .find(|row| row.pid == me)
+                .map(|row| row.user_ns.zip(row.system_ns).map(|(user, system)| user + system))
+        };
         assert!(used(&second) > used(&first));
     }
 }

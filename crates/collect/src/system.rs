@@ -10,11 +10,11 @@ pub(crate) fn row(stat: &[u8], loadavg: Option<&[u8]>, softnet: Option<&[u8]>, s
     Some(System {
         t_ns: stamp.t_ns,
         t_s: stamp.t_s,
-        context_switches: named(stat, "ctxt")?,
-        interrupts: named(stat, "intr")?,
-        forks: named(stat, "processes")?,
-        runnable: named(stat, "procs_running")?,
-        blocked: named(stat, "procs_blocked")?,
+        context_switches: Some(named(stat, "ctxt")?),
+        interrupts: named(stat, "intr"),
+        forks: named(stat, "processes"),
+        runnable: named(stat, "procs_running"),
+        blocked: named(stat, "procs_blocked"),
         load_1m: loadavg.and_then(load),
         softnet_drops: softnet.and_then(|text| softnet_sum(text, 1)),
         softnet_squeezed: softnet.and_then(|text| softnet_sum(text, 2)),
@@ -46,6 +46,11 @@ mod tests {
         let read = |path: &str| std::fs::read(path).unwrap();
         let (stat, load) = (read("/proc/stat"), read("/proc/loadavg"));
         let row = row(&stat, Some(&load), Some(&read("/proc/net/softnet_stat")), Stamp::at(0, 0)).unwrap();
-        assert!(row.context_switches > 0 && row.runnable > 0 && row.load_1m.is_some() && row.softnet_drops.is_some());
+        assert!(
+            row.context_switches > Some(0)
+                && row.runnable > Some(0)
+                && row.load_1m.is_some()
+                && row.softnet_drops.is_some()
+        );
     }
 }

@@ -178,17 +178,17 @@ tables! {
         /// User mode, nice not included.
         user_ns: i64, "ns", Counter;
         /// User mode at low priority.
-        nice_ns: i64, "ns", Counter;
+        nice_ns: Option<i64>, "ns", Counter;
         /// Kernel.
         system_ns: i64, "ns", Counter;
         /// Nothing to do.
         idle_ns: i64, "ns", Counter;
         /// Nothing to do while a task waited for I/O; idle time.
-        iowait_ns: i64, "ns", Counter;
+        iowait_ns: Option<i64>, "ns", Counter;
         /// Interrupts; 0 where the kernel does not account for it.
-        irq_ns: i64, "ns", Counter;
+        irq_ns: Option<i64>, "ns", Counter;
         /// Soft interrupts.
-        softirq_ns: i64, "ns", Counter;
+        softirq_ns: Option<i64>, "ns", Counter;
         /// Taken by the hypervisor.
         steal_ns: Option<i64>, "ns", Counter;
         /// `tick`: sampled by the timer interrupt.
@@ -206,27 +206,27 @@ tables! {
         /// The plan's targets that lie on it, with commas between.
         target: String, "", Name;
         /// Reads completed.
-        read_ios: i64, "op", Counter;
+        read_ios: Option<i64>, "op", Counter;
         /// Reads merged before they were issued.
-        read_merges: i64, "op", Counter;
+        read_merges: Option<i64>, "op", Counter;
         /// Sectors read, 512 B each.
-        read_sectors: i64, "sectors", Counter;
+        read_sectors: Option<i64>, "sectors", Counter;
         /// Time spent by all reads.
-        read_ticks_ms: i64, "ms", Counter;
+        read_ticks_ms: Option<i64>, "ms", Counter;
         /// Writes completed.
-        write_ios: i64, "op", Counter;
+        write_ios: Option<i64>, "op", Counter;
         /// Writes merged before they were issued.
-        write_merges: i64, "op", Counter;
+        write_merges: Option<i64>, "op", Counter;
         /// Sectors written, 512 B each.
-        write_sectors: i64, "sectors", Counter;
+        write_sectors: Option<i64>, "sectors", Counter;
         /// Time spent by all writes.
-        write_ticks_ms: i64, "ms", Counter;
+        write_ticks_ms: Option<i64>, "ms", Counter;
         /// Requests in flight at that moment.
-        in_flight: i64, "op", Gauge;
+        in_flight: Option<i64>, "op", Gauge;
         /// Time with at least one request in flight.
-        io_ticks_ms: i64, "ms", Counter;
+        io_ticks_ms: Option<i64>, "ms", Counter;
         /// Time × requests in flight.
-        weighted_ticks_ms: i64, "ms", Counter;
+        weighted_ticks_ms: Option<i64>, "ms", Counter;
         /// Discards completed (Linux 4.18).
         discard_ios: Option<i64>, "op", Counter;
         /// Discards merged.
@@ -239,6 +239,10 @@ tables! {
         flush_ios: Option<i64>, "op", Counter;
         /// Time spent by all flushes.
         flush_ticks_ms: Option<i64>, "ms", Counter;
+        /// Requests of all kinds; only in imports that do not tell the kinds apart.
+        any_ios: Option<i64>, "op", Counter;
+        /// Sectors of all kinds, 512 B each; the same.
+        any_sectors: Option<i64>, "sectors", Counter;
     }
 
     /// Counters of one NFS mount since it was mounted.
@@ -278,31 +282,31 @@ tables! {
         /// Bytes received.
         rx_bytes: i64, "bytes", Counter;
         /// Packets received.
-        rx_packets: i64, "packets", Counter;
+        rx_packets: Option<i64>, "packets", Counter;
         /// Bad packets received.
-        rx_errors: i64, "packets", Counter;
+        rx_errors: Option<i64>, "packets", Counter;
         /// Received and dropped.
-        rx_drops: i64, "packets", Counter;
+        rx_drops: Option<i64>, "packets", Counter;
         /// Receive queue overruns.
-        rx_fifo: i64, "packets", Counter;
+        rx_fifo: Option<i64>, "packets", Counter;
         /// Framing errors.
-        rx_frame: i64, "packets", Counter;
+        rx_frame: Option<i64>, "packets", Counter;
         /// Multicast packets received.
-        rx_multicast: i64, "packets", Counter;
+        rx_multicast: Option<i64>, "packets", Counter;
         /// Bytes sent.
         tx_bytes: i64, "bytes", Counter;
         /// Packets sent.
-        tx_packets: i64, "packets", Counter;
+        tx_packets: Option<i64>, "packets", Counter;
         /// Packets that could not be sent.
-        tx_errors: i64, "packets", Counter;
+        tx_errors: Option<i64>, "packets", Counter;
         /// Dropped before they were sent.
-        tx_drops: i64, "packets", Counter;
+        tx_drops: Option<i64>, "packets", Counter;
         /// Send queue overruns.
-        tx_fifo: i64, "packets", Counter;
+        tx_fifo: Option<i64>, "packets", Counter;
         /// Collisions.
-        tx_collisions: i64, "packets", Counter;
+        tx_collisions: Option<i64>, "packets", Counter;
         /// Carrier losses.
-        tx_carrier: i64, "packets", Counter;
+        tx_carrier: Option<i64>, "packets", Counter;
         /// Speed of the link; null where the driver does not know it.
         speed_bits_per_s: Option<i64>, "bit/s", Gauge;
         /// Both directions at once at full speed?
@@ -326,25 +330,25 @@ tables! {
         /// The same since the recording's start.
         t_s: f64, "s", Time;
         /// Segments received.
-        in_segments: i64, "segments", Counter;
+        in_segments: Option<i64>, "segments", Counter;
         /// Segments sent, those sent again not included.
-        out_segments: i64, "segments", Counter;
+        out_segments: Option<i64>, "segments", Counter;
         /// Segments sent again.
-        retransmits: i64, "segments", Counter;
+        retransmits: Option<i64>, "segments", Counter;
         /// Segments received with errors.
         in_errors: Option<i64>, "segments", Counter;
         /// Connections opened from here.
-        active_opens: i64, "", Counter;
+        active_opens: Option<i64>, "", Counter;
         /// Connections accepted.
-        passive_opens: i64, "", Counter;
+        passive_opens: Option<i64>, "", Counter;
         /// Attempts to connect that failed.
-        attempt_fails: i64, "", Counter;
+        attempt_fails: Option<i64>, "", Counter;
         /// Established connections that were reset.
-        established_resets: i64, "", Counter;
+        established_resets: Option<i64>, "", Counter;
         /// Resets sent.
-        resets_sent: i64, "", Counter;
+        resets_sent: Option<i64>, "", Counter;
         /// Connections established at that moment.
-        established: i64, "", Gauge;
+        established: Option<i64>, "", Gauge;
         /// Connections that found the accept queue of their listener full.
         listen_overflows: Option<i64>, "", Counter;
         /// Connection requests dropped by listeners for any reason; overflows are among them.
@@ -362,13 +366,13 @@ tables! {
         /// The same since the recording's start.
         t_s: f64, "s", Time;
         /// Datagrams delivered.
-        in_datagrams: i64, "datagrams", Counter;
+        in_datagrams: Option<i64>, "datagrams", Counter;
         /// Datagrams sent.
-        out_datagrams: i64, "datagrams", Counter;
+        out_datagrams: Option<i64>, "datagrams", Counter;
         /// Datagrams for a port where nobody listens.
-        no_ports: i64, "datagrams", Counter;
+        no_ports: Option<i64>, "datagrams", Counter;
         /// Datagrams not delivered for other reasons.
-        in_errors: i64, "datagrams", Counter;
+        in_errors: Option<i64>, "datagrams", Counter;
         /// Of those, for lack of room in a socket's buffer.
         receive_buffer_errors: Option<i64>, "datagrams", Counter;
         /// Not sent for lack of room.
@@ -382,25 +386,25 @@ tables! {
         /// The same since the recording's start.
         t_s: f64, "s", Time;
         /// Usable memory.
-        total_bytes: i64, "bytes", Gauge;
+        total_bytes: Option<i64>, "bytes", Gauge;
         /// Used by nobody.
-        free_bytes: i64, "bytes", Gauge;
+        free_bytes: Option<i64>, "bytes", Gauge;
         /// What new programs could have without swapping (Linux 3.14).
         available_bytes: Option<i64>, "bytes", Gauge;
         /// Page cache with buffers of block devices.
-        cached_bytes: i64, "bytes", Gauge;
+        cached_bytes: Option<i64>, "bytes", Gauge;
         /// Memory of programs that has no file behind it.
         anonymous_bytes: Option<i64>, "bytes", Gauge;
         /// The kernel's own objects.
         slab_bytes: Option<i64>, "bytes", Gauge;
         /// Changed and not yet on its way to the disk.
-        dirty_bytes: i64, "bytes", Gauge;
+        dirty_bytes: Option<i64>, "bytes", Gauge;
         /// On its way to the disk.
-        writeback_bytes: i64, "bytes", Gauge;
+        writeback_bytes: Option<i64>, "bytes", Gauge;
         /// Swap there is.
-        swap_total_bytes: i64, "bytes", Gauge;
+        swap_total_bytes: Option<i64>, "bytes", Gauge;
         /// Swap not used.
-        swap_free_bytes: i64, "bytes", Gauge;
+        swap_free_bytes: Option<i64>, "bytes", Gauge;
         /// Read from block devices by the page cache and swap.
         page_in_bytes: Option<i64>, "bytes", Counter;
         /// Written to them.
@@ -442,15 +446,15 @@ tables! {
         /// The same since the recording's start.
         t_s: f64, "s", Time;
         /// Switches from one task to another.
-        context_switches: i64, "", Counter;
+        context_switches: Option<i64>, "", Counter;
         /// Interrupts.
-        interrupts: i64, "", Counter;
+        interrupts: Option<i64>, "", Counter;
         /// Processes and threads started.
-        forks: i64, "", Counter;
+        forks: Option<i64>, "", Counter;
         /// Tasks that ran or could have run at that moment.
-        runnable: i64, "", Gauge;
+        runnable: Option<i64>, "", Gauge;
         /// Tasks that waited for I/O without being interruptible at that moment.
-        blocked: i64, "", Gauge;
+        blocked: Option<i64>, "", Gauge;
         /// Mean number of runnable and blocked tasks over a minute.
         load_1m: Option<f64>, "", Gauge;
         /// Packets dropped because a CPU's input queue was full.
@@ -468,29 +472,49 @@ tables! {
         /// Process.
         pid: i64, "", Gauge;
         /// When it was started, since boot: with the number, it names a process for good.
-        start_ns: i64, "ns", Gauge;
+        start_ns: Option<i64>, "ns", Gauge;
         /// Its parent.
-        parent: i64, "", Gauge;
+        parent: Option<i64>, "", Gauge;
         /// Name of the program, 15 bytes.
         comm: String, "", Name;
         /// `R`unning, `S`leeping, `D` waiting for I/O, `Z`ombie, s`T`opped, `I`dle.
-        state: String, "", Name;
+        state: Option<String>, "", Name;
         /// Threads.
-        threads: i64, "", Gauge;
+        threads: Option<i64>, "", Gauge;
         /// User mode.
-        user_ns: i64, "ns", Counter;
+        user_ns: Option<i64>, "ns", Counter;
         /// Kernel.
-        system_ns: i64, "ns", Counter;
+        system_ns: Option<i64>, "ns", Counter;
         /// Memory in use, shared pages included.
-        resident_bytes: i64, "bytes", Gauge;
+        resident_bytes: Option<i64>, "bytes", Gauge;
         /// Page faults that waited for a device.
-        major_faults: i64, "", Counter;
+        major_faults: Option<i64>, "", Counter;
         /// Time spent waiting for block I/O; counted with `kernel.task_delayacct=1` only.
         io_delay_ns: Option<i64>, "ns", Counter;
         /// Bytes that it caused to be read from devices; null without the privilege to know.
         read_bytes: Option<i64>, "bytes", Counter;
         /// Bytes that it caused to be written to devices.
         write_bytes: Option<i64>, "bytes", Counter;
+    }
+
+    /// A figure that another tool printed and that no other table has a place for, as it was printed.
+    Figure = "figure" from "an import of other tools' text (docs/import.md)" since 1 {
+        /// End of the interval that it is of, or the moment.
+        t_ns: i64, "ns", Time;
+        /// The same since the recording's start.
+        t_s: f64, "s", Time;
+        /// Length of the interval; null for a value of that moment, or since some start.
+        interval_ns: Option<i64>, "ns", Gauge;
+        /// Format that it was read from.
+        tool: Label, "", Name;
+        /// What it is of: a device, a CPU, a process, a pool; empty for the whole machine.
+        thing: Label, "", Name;
+        /// Heading of its column, as printed.
+        name: Label, "", Name;
+        /// Value, in the unit of the heading; null when it is no number.
+        value: Option<f64>, "", Gauge;
+        /// What was printed, when it is no number.
+        text: Option<Label>, "", Text;
     }
 
     /// One block I/O of a traced device, in the order of completion (where that is not known, of queueing).

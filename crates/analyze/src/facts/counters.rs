@@ -31,10 +31,14 @@ pub struct DiskPoint {
     pub reads: Option<f64>,
     /// Writes per second.
     pub writes: Option<f64>,
+    /// Requests of all kinds per second, where they were not told apart.
+    pub all: Option<f64>,
     /// Bytes read per second.
     pub read_bytes: Option<f64>,
     /// Bytes written per second.
     pub write_bytes: Option<f64>,
+    /// Bytes of all kinds per second, where they were not told apart.
+    pub all_bytes: Option<f64>,
     /// Mean time of a request in the device's queue and the device, ns; `None` when there was none.
     pub response_ns: Option<f64>,
     /// Mean number of requests in the queue and the device.
@@ -73,11 +77,12 @@ pub(crate) fn cpu(rows: &[Cpu]) -> Vec<CpuPoint> {
 /// Shares of the time between two samples of one CPU (or of all).
 pub(crate) fn shares(row: &Cpu, before: &Cpu) -> Option<CpuPoint> {
     let part = |now: i64, was: i64| delta(now, was).unwrap_or(0.0);
-    let user = part(row.user_ns, before.user_ns) + part(row.nice_ns, before.nice_ns);
+    // What a source does not tell apart is in what it tells.
+    let some = |now: Option<i64>, was: Option<i64>| part(now.unwrap_or(0), was.unwrap_or(0));
+    let user = part(row.user_ns, before.user_ns) + some(row.nice_ns, before.nice_ns);
     let system = part(row.system_ns, before.system_ns);
-    let irq = part(row.irq_ns, before.irq_ns) + part(row.softirq_ns, before.softirq_ns);
-    let (steal, iowait) =
-        (part(row.steal_ns.unwrap_or(0), before.steal_ns.unwrap_or(0)), part(row.iowait_ns, before.iowait_ns));
+    let irq = some(row.irq_ns, before.irq_ns) + some(row.softirq_ns, before.softirq_ns);
+    let (steal, iowait) = (some(row.steal_ns, before.steal_ns), some(row.iowait_ns, before.iowait_ns));
     let all = user + system + irq + steal + iowait + part(row.idle_ns, before.idle_ns);
     let percent = |value: f64| 100.0 * value / all;
     (all > 0.0).then(|| CpuPoint {
@@ -107,27 +112,25 @@ pub(crate) fn disks(rows: &[Disk]) -> BTreeMap<String, Vec<DiskPoint>> {
 
 fn disk(row: &Disk, before: &Disk) -> DiskPoint {
     let seconds = (row.t_ns - before.t_ns) as f64 / 1e9;
-    let rate = |now: i64, was: i64, scale: f64| delta(now, was).map(|value| value * scale / seconds);
-    let maybe = |now: Option<i64>, was: Option<i64>| now.zip(was).and_then(|(now, was)| delta(now, was));
+    let grown = |of: fn(&Disk) -> Option<i64>| of(row).zip(of(before)).and_then(|(now, was)| delta(now, was));
+    let rate = |of: fn(&Disk) -> Option<i64>, scale: f64| grown(of).map(|value| value * scale / seconds);
     let sum = |parts: [Option<f64>; 3]| parts.into_iter().flatten().reduce(|a, b| a + b);
-    let ios = sum([
-        delta(row.read_ios, before.read_ios),
-        delta(row.write_ios, before.write_ios),
-        maybe(row.discard_ios, before.discard_ios),
-    ]);
-    let ticks = sum([
-        delta(row.read_ticks_ms, before.read_ticks_ms),
-        delta(row.write_ticks_ms, before.write_ticks_ms),
-        maybe(row.discard_ticks_ms, before.discard_ticks_ms),
-    ]);
+    let by_kind = sum([grown(|row| row.read_ios), grown(|row| row.write_ios), grown(|row| row.discard_ios)]);
+    let ios = by_kind.or_else(|| grown(|row| row.any_ios));
+    let ticks =
+        sum([grown(|row| row.read_ticks_ms), grown(|row| row.write_ticks_ms), grown(|row| row.discard_ticks_ms)]);
+    // Where the times are not known by kind (imports), Little's law: time in the queue and the device ÷ requests.
+    let ticks = ticks.or_else(|| grown(|row| row.weighted_ticks_ms));
     DiskPoint {
         t_ns: row.t_ns,
-        reads: rate(row.read_ios, before.read_ios, 1.0),
-        writes: rate(row.write_ios, before.write_ios, 1.0),
-        read_bytes: rate(row.read_sectors, before.read_sectors, 512.0),
-        write_bytes: rate(row.write_sectors, before.write_sectors, 512.0),
+        reads: rate(|row| row.read_ios, 1.0),
+        writes: rate(|row| row.write_ios, 1.0),
+        all: by_kind.is_none().then(|| rate(|row| row.any_ios, 1.0)).flatten(),
+        read_bytes: rate(|row| row.read_sectors, 512.0),
+        write_bytes: rate(|row| row.write_sectors, 512.0),
+        all_bytes: rate(|row| row.any_sectors, 512.0),
         response_ns: ios.zip(ticks).filter(|(ios, _)| *ios > 0.0).map(|(ios, ticks)| ticks * 1e6 / ios),
-        queue: rate(row.weighted_ticks_ms, before.weighted_ticks_ms, 1e-3),
-        busy: rate(row.io_ticks_ms, before.io_ticks_ms, 0.1).map(|busy| busy.min(100.0)),
+        queue: rate(|row| row.weighted_ticks_ms, 1e-3),
+        busy: rate(|row| row.io_ticks_ms, 0.1).map(|busy| busy.min(100.0)),
     }
 }

@@ -27,18 +27,18 @@ impl super::Figures<Cpu> for Figures {
     fn values(&self, step: &Step<'_, Cpu>) -> Vec<Option<f64>> {
         let parts = [
             step.delta(|row| row.user_ns),
-            step.delta(|row| row.nice_ns),
+            step.delta_some(|row| row.nice_ns),
             step.delta(|row| row.system_ns),
             // The kernel's iowait runs backwards at times: a CPU's idle time is charged to where the task woke up.
-            step.delta(|row| row.iowait_ns).or(Some(0.0)),
-            step.delta(|row| row.irq_ns),
-            step.delta(|row| row.softirq_ns),
+            step.now.iowait_ns.map(|_| step.delta_some(|row| row.iowait_ns).unwrap_or(0.0)),
+            step.delta_some(|row| row.irq_ns),
+            step.delta_some(|row| row.softirq_ns),
             step.delta_some(|row| row.steal_ns),
             step.delta(|row| row.idle_ns).or(Some(0.0)),
         ];
         // Of what was counted, not of the clock: ticks are coarse, and the parts must make the whole.
         let whole = Some(parts.iter().flatten().sum());
-        let idle = parts[3].zip(parts[7]).map(|(iowait, idle)| iowait + idle);
+        let idle = parts[7].map(|idle| idle + parts[3].unwrap_or(0.0));
         let busy = idle.zip(whole).map(|(idle, whole): (f64, f64)| whole - idle);
         parts.into_iter().chain([busy]).map(|part| percent(part, whole)).collect()
     }

@@ -55,17 +55,12 @@ impl super::Figures<Disk> for Figures {
             ]
         };
         let mut values = Vec::with_capacity(COLUMNS.len());
+        values.extend(kind(|row| row.read_ios, |row| row.read_merges, |row| row.read_sectors, |row| row.read_ticks_ms));
         values.extend(kind(
-            |row| Some(row.read_ios),
-            |row| Some(row.read_merges),
-            |row| Some(row.read_sectors),
-            |row| Some(row.read_ticks_ms),
-        ));
-        values.extend(kind(
-            |row| Some(row.write_ios),
-            |row| Some(row.write_merges),
-            |row| Some(row.write_sectors),
-            |row| Some(row.write_ticks_ms),
+            |row| row.write_ios,
+            |row| row.write_merges,
+            |row| row.write_sectors,
+            |row| row.write_ticks_ms,
         ));
         values.extend(kind(
             |row| row.discard_ios,
@@ -76,9 +71,9 @@ impl super::Figures<Disk> for Figures {
         values.extend([
             step.rate_some(|row| row.flush_ios),
             ratio(step.delta_some(|row| row.flush_ticks_ms), step.delta_some(|row| row.flush_ios)),
-            step.rate(|row| row.weighted_ticks_ms).map(|ms| ms / 1e3),
-            step.rate(|row| row.io_ticks_ms).map(|ms| (ms / 10.0).min(100.0)),
-            Some(step.now.in_flight as f64),
+            step.rate_some(|row| row.weighted_ticks_ms).map(|ms| ms / 1e3),
+            step.rate_some(|row| row.io_ticks_ms).map(|ms| (ms / 10.0).min(100.0)),
+            step.now.in_flight.map(|count| count as f64),
         ]);
         values
     }

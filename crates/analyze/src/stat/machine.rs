@@ -24,12 +24,12 @@ impl Figures<rows::System> for System {
 
     fn values(&self, step: &Step<'_, rows::System>) -> Vec<Option<f64>> {
         vec![
-            Some(step.now.runnable as f64),
-            Some(step.now.blocked as f64),
+            step.now.runnable.map(|count| count as f64),
+            step.now.blocked.map(|count| count as f64),
             step.now.load_1m,
-            step.rate(|row| row.context_switches),
-            step.rate(|row| row.interrupts),
-            step.rate(|row| row.forks),
+            step.rate_some(|row| row.context_switches),
+            step.rate_some(|row| row.interrupts),
+            step.rate_some(|row| row.forks),
             step.rate_some(|row| row.softnet_drops),
             step.rate_some(|row| row.softnet_squeezed),
         ]
@@ -68,13 +68,13 @@ impl Figures<rows::Memory> for Memory {
         let now = step.now;
         vec![
             now.available_bytes.map(mib),
-            Some(mib(now.free_bytes)),
-            Some(mib(now.cached_bytes)),
+            now.free_bytes.map(mib),
+            now.cached_bytes.map(mib),
             now.anonymous_bytes.map(mib),
             now.slab_bytes.map(mib),
-            Some(mib(now.dirty_bytes)),
-            Some(mib(now.writeback_bytes)),
-            Some(mib(now.swap_total_bytes - now.swap_free_bytes)),
+            now.dirty_bytes.map(mib),
+            now.writeback_bytes.map(mib),
+            now.swap_total_bytes.zip(now.swap_free_bytes).map(|(total, free)| mib(total - free)),
             step.rate_some(|row| row.page_in_bytes).map(kib),
             step.rate_some(|row| row.page_out_bytes).map(kib),
             step.rate_some(|row| row.swap_in_pages),

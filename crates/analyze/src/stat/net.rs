@@ -83,14 +83,18 @@ impl super::Figures<Net> for Figures {
         } else {
             used(rx.zip(tx).map(|(rx, tx)| rx + tx))
         };
-        let own = step.rate(|row| {
-            row.rx_errors
-                + row.rx_drops
-                + row.tx_errors
-                + row.tx_drops
-                + row.tx_fifo
-                + row.tx_collisions
-                + row.tx_carrier
+        let own = step.rate_some(|row| {
+            let parts = [
+                row.rx_errors,
+                row.rx_drops,
+                row.tx_errors,
+                row.tx_drops,
+                row.tx_fifo,
+                row.tx_collisions,
+                row.tx_carrier,
+            ];
+            // Of what the source counts; imports may lack some.
+            parts.into_iter().flatten().reduce(|a, b| a + b)
         });
         let discipline =
             step.rate_some(|row| Some(row.qdisc_drops? + row.qdisc_requeues? + row.qdisc_overlimits?)).unwrap_or(0.0);
@@ -98,19 +102,19 @@ impl super::Figures<Net> for Figures {
         vec![
             rx.map(kib),
             tx.map(kib),
-            step.rate(|row| row.rx_packets),
-            step.rate(|row| row.tx_packets),
-            ratio(step.delta(|row| row.rx_bytes), step.delta(|row| row.rx_packets)),
-            ratio(step.delta(|row| row.tx_bytes), step.delta(|row| row.tx_packets)),
+            step.rate_some(|row| row.rx_packets),
+            step.rate_some(|row| row.tx_packets),
+            ratio(step.delta(|row| row.rx_bytes), step.delta_some(|row| row.rx_packets)),
+            ratio(step.delta(|row| row.tx_bytes), step.delta_some(|row| row.tx_packets)),
             util,
             own.map(|own| own + discipline),
             used(rx),
             used(tx),
-            step.rate(|row| row.rx_errors),
-            step.rate(|row| row.tx_errors),
-            step.rate(|row| row.tx_collisions),
-            step.rate(|row| row.rx_drops),
-            step.rate(|row| row.tx_drops),
+            step.rate_some(|row| row.rx_errors),
+            step.rate_some(|row| row.tx_errors),
+            step.rate_some(|row| row.tx_collisions),
+            step.rate_some(|row| row.rx_drops),
+            step.rate_some(|row| row.tx_drops),
             step.rate_some(|row| row.qdisc_drops),
             step.rate_some(|row| row.qdisc_overlimits),
             step.now.qdisc_backlog_bytes.map(|bytes| bytes as f64 / 1024.0),

@@ -25,7 +25,7 @@ pub(super) const COLUMNS: &[StatColumn] = columns! {
 pub(super) struct Processes {
     since_boot: bool,
     /// By number and start, with what was last told.
-    before: HashMap<(i64, i64), Process>,
+    before: HashMap<(i64, Option<i64>), Process>,
     now: Vec<Process>,
     before_ns: Option<i64>,
 }
@@ -52,7 +52,7 @@ impl Stream for Processes {
             // One that began since then has used all that it has used in this interval.
             let seconds = match since_ns {
                 Some(since_ns) => Some((t_ns - since_ns) as f64 / 1e9),
-                None if self.since_boot => Some((t_ns - row.start_ns) as f64 / 1e9),
+                None if self.since_boot => row.start_ns.map(|start_ns| (t_ns - start_ns) as f64 / 1e9),
                 None => None,
             };
             if let Some(seconds) = seconds {
@@ -71,7 +71,7 @@ impl Stream for Processes {
 
 fn values(step: &Step<'_, Process>) -> Vec<Option<f64>> {
     let share = |rate: Option<f64>| rate.map(|ns_per_s| ns_per_s / 1e7);
-    let (user, system) = (share(step.rate(|row| row.user_ns)), share(step.rate(|row| row.system_ns)));
+    let (user, system) = (share(step.rate_some(|row| row.user_ns)), share(step.rate_some(|row| row.system_ns)));
     let kib = |rate: Option<f64>| rate.map(|bytes| bytes / 1024.0);
     let now = step.now;
     vec![
@@ -79,11 +79,11 @@ fn values(step: &Step<'_, Process>) -> Vec<Option<f64>> {
         user,
         system,
         user.zip(system).map(|(user, system)| user + system),
-        Some(now.threads as f64),
-        Some(now.resident_bytes as f64 / f64::from(1 << 20)),
+        now.threads.map(|count| count as f64),
+        now.resident_bytes.map(|bytes| bytes as f64 / f64::from(1 << 20)),
         kib(step.rate_some(|row| row.read_bytes)),
         kib(step.rate_some(|row| row.write_bytes)),
-        step.rate(|row| row.major_faults),
+        step.rate_some(|row| row.major_faults),
         share(step.rate_some(|row| row.io_delay_ns)),
     ]
 }

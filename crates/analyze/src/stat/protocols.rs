@@ -27,22 +27,22 @@ impl Figures<rows::Tcp> for Tcp {
     }
 
     fn values(&self, step: &Step<'_, rows::Tcp>) -> Vec<Option<f64>> {
-        let again = step.delta(|row| row.retransmits);
+        let again = step.delta_some(|row| row.retransmits);
         // The kernel's OutSegs leaves out what was sent again.
-        let sent = step.delta(|row| row.out_segments + row.retransmits);
+        let sent = step.delta_some(|row| Some(row.out_segments? + row.retransmits?));
         vec![
-            step.rate(|row| row.in_segments),
-            step.rate(|row| row.out_segments),
-            step.rate(|row| row.established_resets + row.resets_sent),
-            step.rate(|row| row.attempt_fails),
+            step.rate_some(|row| row.in_segments),
+            step.rate_some(|row| row.out_segments),
+            step.rate_some(|row| Some(row.established_resets? + row.resets_sent?)),
+            step.rate_some(|row| row.attempt_fails),
             percent(again, sent),
-            step.rate(|row| row.passive_opens),
-            step.rate(|row| row.active_opens),
+            step.rate_some(|row| row.passive_opens),
+            step.rate_some(|row| row.active_opens),
             step.rate_some(|row| row.listen_drops),
             step.rate_some(|row| row.listen_overflows),
             step.rate_some(|row| row.timeouts),
             step.rate_some(|row| row.syn_retransmits),
-            Some(step.now.established as f64),
+            step.now.established.map(|count| count as f64),
         ]
     }
 }
@@ -65,11 +65,11 @@ impl Figures<rows::Udp> for Udp {
 
     fn values(&self, step: &Step<'_, rows::Udp>) -> Vec<Option<f64>> {
         vec![
-            step.rate(|row| row.in_datagrams),
-            step.rate(|row| row.out_datagrams),
-            step.rate(|row| row.in_errors),
+            step.rate_some(|row| row.in_datagrams),
+            step.rate_some(|row| row.out_datagrams),
+            step.rate_some(|row| row.in_errors),
             step.rate_some(|row| row.send_buffer_errors),
-            step.rate(|row| row.no_ports),
+            step.rate_some(|row| row.no_ports),
             step.rate_some(|row| row.receive_buffer_errors),
         ]
     }

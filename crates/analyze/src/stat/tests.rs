@@ -10,19 +10,19 @@ fn net(t_ns: i64, values: [i64; 4], more: impl Fn(&mut Net)) -> Net {
         t_s: 0.0,
         interface: "eth0".into(),
         rx_bytes,
-        rx_packets,
-        rx_errors: 0,
-        rx_drops: 0,
-        rx_fifo: 0,
-        rx_frame: 0,
-        rx_multicast: 0,
+        rx_packets: Some(rx_packets),
+        rx_errors: Some(0),
+        rx_drops: Some(0),
+        rx_fifo: Some(0),
+        rx_frame: Some(0),
+        rx_multicast: Some(0),
         tx_bytes,
-        tx_packets,
-        tx_errors: 0,
-        tx_drops: 0,
-        tx_fifo: 0,
-        tx_collisions: 0,
-        tx_carrier: 0,
+        tx_packets: Some(tx_packets),
+        tx_errors: Some(0),
+        tx_drops: Some(0),
+        tx_fifo: Some(0),
+        tx_collisions: Some(0),
+        tx_carrier: Some(0),
         speed_bits_per_s: Some(1_000_000_000),
         full_duplex: Some(true),
         up: Some(true),
@@ -52,7 +52,7 @@ fn close(block: &StatBlock, key: &str, expect: f64) {
 
 #[test]
 fn an_interface() {
-    let then = net(3_000_000_000, [2_048_000 + 5, 2005, 62_500_000, 1000], |row| row.rx_drops = 4);
+    let then = net(3_000_000_000, [2_048_000 + 5, 2005, 62_500_000, 1000], |row| row.rx_drops = Some(4));
     let block = second(Subject::Net, &StatOptions::default(), net(1_000_000_000, [5, 5, 0, 0], |_| {}), then);
     assert_eq!((block.seconds, block.since_boot), (2.0, false));
     close(&block, "rx_kib_per_s", 1000.0);
@@ -121,12 +121,12 @@ fn cpu_shares_make_a_whole() {
         t_s: 0.0,
         cpu: "all".into(),
         user_ns,
-        nice_ns: 0,
+        nice_ns: Some(0),
         system_ns,
         idle_ns,
-        iowait_ns: 0,
-        irq_ns: 0,
-        softirq_ns: 0,
+        iowait_ns: Some(0),
+        irq_ns: Some(0),
+        softirq_ns: Some(0),
         steal_ns: None,
         clock: "tick".into(),
     };
@@ -142,20 +142,20 @@ fn a_process_that_slept_is_charged_for_one_interval_only() {
         t_ns: t_s * 1_000_000_000,
         t_s: 0.0,
         pid: 7,
-        start_ns: 1,
-        parent: 1,
+        start_ns: Some(1),
+        parent: Some(1),
         comm: "p".into(),
-        state: "R".into(),
-        threads: 1,
-        user_ns,
-        system_ns: 0,
-        resident_bytes: 1 << 20,
-        major_faults: 0,
+        state: Some("R".into()),
+        threads: Some(1),
+        user_ns: Some(user_ns),
+        system_ns: Some(0),
+        resident_bytes: Some(1 << 20),
+        major_faults: Some(0),
         io_delay_ns: None,
         read_bytes: None,
         write_bytes: None,
     };
-    let other = |t_s: i64| Process { pid: 8, user_ns: t_s, ..process(t_s, 0) };
+    let other = |t_s: i64| Process { pid: 8, user_ns: Some(t_s), ..process(t_s, 0) };
     let mut fold = StatFold::new(&[Subject::Process], &StatOptions::default());
     for (t_s, user_ns) in [(1, Some(0)), (2, None), (3, None), (4, Some(500_000_000))] {
         let mut rows = vec![other(t_s)];

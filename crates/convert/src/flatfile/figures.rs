@@ -76,10 +76,11 @@ impl CpuShare {
     /// Between two samples; interrupts are kernel time, nice is user time, idle is neither busy nor waiting.
     pub(super) fn between(before: &Cpu, after: &Cpu) -> Option<Self> {
         let part = |of: fn(&Cpu) -> i64| (of(after) - of(before)).max(0) as f64;
-        let user = part(|row| row.user_ns) + part(|row| row.nice_ns);
-        let kernel = part(|row| row.system_ns) + part(|row| row.irq_ns) + part(|row| row.softirq_ns);
-        let (wait, idle) = (part(|row| row.iowait_ns), part(|row| row.idle_ns));
-        let all = user + kernel + wait + idle + part(|row| row.steal_ns.unwrap_or(0));
+        let some = |of: fn(&Cpu) -> Option<i64>| (of(after).unwrap_or(0) - of(before).unwrap_or(0)).max(0) as f64;
+        let user = part(|row| row.user_ns) + some(|row| row.nice_ns);
+        let kernel = part(|row| row.system_ns) + some(|row| row.irq_ns) + some(|row| row.softirq_ns);
+        let (wait, idle) = (some(|row| row.iowait_ns), part(|row| row.idle_ns));
+        let all = user + kernel + wait + idle + some(|row| row.steal_ns);
         let percent = |value: f64| 100.0 * value / all;
         (all > 0.0).then(|| Self {
             user: percent(user),

@@ -264,12 +264,12 @@ impl<'a> Run<'a> {
             t_s: seconds(t_ns - self.interval_ns),
             cpu: "all".to_string(),
             user_ns: 0,
-            nice_ns: 0,
+            nice_ns: None,
             system_ns: 0,
             idle_ns: 0,
-            iowait_ns: 0,
-            irq_ns: 0,
-            softirq_ns: 0,
+            iowait_ns: Some(0),
+            irq_ns: None,
+            softirq_ns: None,
             steal_ns: None,
             clock: "vdbench".to_string(),
         };
@@ -282,7 +282,7 @@ impl<'a> Run<'a> {
             t_s: seconds(t_ns),
             user_ns: before.user_ns.saturating_add(ns(user)),
             system_ns: before.system_ns.saturating_add(ns(kernel)),
-            iowait_ns: before.iowait_ns.saturating_add(ns(wait)),
+            iowait_ns: before.iowait_ns.map(|waited| waited.saturating_add(ns(wait))),
             idle_ns: before.idle_ns.saturating_add(ns(idle)),
             ..before
         });
