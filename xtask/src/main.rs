@@ -1,4 +1,4 @@
-//! Generates what is derived from the sources: `docs/tables.md`, `docs/query.md`, `docs/stat-columns.md`, `docs/fio-options.md` and the man pages in `docs/man`.
+//! Generates what is derived from the sources: `docs/tables.md`, `docs/query.md`, `docs/stat-columns.md`, `docs/findings-rules.md`, `docs/fio-options.md` and the man pages in `docs/man`.
 //!
 //! `generate` rewrites them, `check` fails when one is stale.
 #![expect(clippy::print_stdout, clippy::print_stderr, reason = "a tool of the build")]
@@ -40,6 +40,7 @@ fn generated() -> std::io::Result<Vec<(PathBuf, String)>> {
     let mut files = vec![
         (root().join("docs/tables.md"), recording::catalogue_markdown()),
         (root().join("docs/stat-columns.md"), analyze::stat::columns_markdown()),
+        (root().join("docs/findings-rules.md"), analyze::finding::rules_markdown()),
         (root().join("docs/query.md"), reference::markdown()),
         (root().join("docs/fio-options.md"), params::fio_options_markdown()),
     ];

@@ -1,5 +1,6 @@
 //! The one catalogue of views: every face draws these and no others.
 
+use crate::finding::{self, Engine};
 use crate::view::{Axis, Body, Mark, ViewData};
 use crate::{AnalyzeError, Facts, FileFold, RunFacts, TracedFacts, probe, series, tables, traced};
 use recording::Reader;
@@ -41,6 +42,8 @@ enum Compute {
     /// The second argument names a device, for views that show one.
     Trace(fn(&TracedFacts, Option<&str>) -> Option<Drawing>),
     Files(fn(&FileFold) -> Option<Drawing>),
+    /// The second argument is where elapsed time begins, ns.
+    Findings(fn(&Engine, i64) -> Option<Drawing>),
 }
 
 /// One entry of the catalogue.
@@ -86,6 +89,17 @@ impl View {
         Some(self.data(compute(files)?, String::new()))
     }
 
+    /// Is it about findings?
+    pub fn is_of_findings(&self) -> bool {
+        matches!(self.compute, Compute::Findings(_))
+    }
+
+    /// The view over the findings of a recording; `None` when there are none, and for views of something else.
+    pub fn draw_findings(&self, engine: &Engine, started_ns: i64) -> Option<ViewData> {
+        let Compute::Findings(compute) = self.compute else { return None };
+        Some(self.data(compute(engine, started_ns)?, String::new()))
+    }
+
     /// The view over `run`, or over all runs; `None` when there is nothing to show.
     pub fn draw(&self, facts: &Facts, run: Option<&RunFacts>) -> Option<ViewData> {
         let (drawing, subject) = match self.compute {
@@ -94,7 +108,7 @@ impl View {
                 let run = run.or_else(|| facts.runs.iter().find(|run| run.title != "format")).or(facts.runs.first())?;
                 (compute(facts, run)?, run.name())
             }
-            Compute::Trace(_) | Compute::Files(_) => return None,
+            Compute::Trace(_) | Compute::Files(_) | Compute::Findings(_) => return None,
         };
         Some(self.data(drawing, subject))
     }
@@ -171,7 +185,7 @@ const fn files(
     View { id, title, explanation, kind: Kind::Table, compute: Compute::Files(compute) }
 }
 
-static VIEWS: [View; 62] = [
+static VIEWS: [View; 63] = [
     all(
         "sweep.load_response",
         "Load and response time",
@@ -371,6 +385,13 @@ static VIEWS: [View; 62] = [
         tables::objectives,
         "What each run had to achieve: a condition that came true is an objective missed.",
     ),
+    View {
+        id: "recording.findings",
+        title: "Findings",
+        explanation: "What the counters of the machine say about causes, with what to do next (docs/findings.md). Trouble comes first; notes are good to know.",
+        kind: Kind::Table,
+        compute: Compute::Findings(tables::findings),
+    },
     all("recording.events", "Events", Kind::Table, tables::events, "What happened that belongs to no interval."),
     traced("trace.iops", "I/Os per second", Kind::TimeSeries, traced::iops, "Completions of traced I/Os by time."),
     traced(
@@ -554,6 +575,11 @@ pub fn compute(reader: &Reader, id: &str, selection: &Selection) -> Result<ViewD
     if view.is_of_files() {
         let files = FileFold::read(reader)?.ok_or_else(|| empty("the recording holds nothing about files"))?;
         return view.draw_files(&files).ok_or_else(|| empty("no file has anything of what it shows"));
+    }
+    if view.is_of_findings() {
+        let engine = finding::findings(reader, finding::Thresholds::default())?;
+        let drawn = view.draw_findings(&engine, reader.manifest().started_t_ns);
+        return drawn.ok_or_else(|| empty("no rule found anything in what was recorded"));
     }
     let facts = Facts::read(reader, selection)?;
     view.draw(&facts, None).ok_or_else(|| empty("nothing of what it shows was recorded for this selection"))

@@ -7,6 +7,7 @@
 mod catalogue;
 mod condition;
 mod facts;
+pub mod finding;
 mod interval;
 mod model;
 mod probe;

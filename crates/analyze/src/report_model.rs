@@ -3,6 +3,7 @@
 mod warnings;
 
 use crate::facts::OpCount;
+use crate::finding;
 use crate::model::{
     Appendix, Figure, Fold, HardwareGroup, RecordingInfo, ReportModel, RunModel, RunSummary, Source, StallModel, Tone,
     Warning,
@@ -33,6 +34,7 @@ pub fn report_model(reader: &Reader) -> Result<ReportModel, AnalyzeError> {
     overview.sort_by_key(|view| !view.id.starts_with("recording."));
     let traced = TracedFacts::read(reader)?;
     let files = FileFold::read(reader)?;
+    let findings = finding::findings(reader, finding::Thresholds::default())?;
     let title = match facts.manifest.sources.first() {
         Some((name, _)) => name.rsplit('/').next().unwrap_or(name).to_string(),
         None => facts.manifest.id.clone(),
@@ -58,9 +60,10 @@ pub fn report_model(reader: &Reader) -> Result<ReportModel, AnalyzeError> {
                 run: None,
             }))
             .collect(),
-        overview: overview
-            .into_iter()
-            .filter_map(|view| view.draw(&facts, None))
+        overview: views()
+            .iter()
+            .filter_map(|view| view.draw_findings(&findings, facts.manifest.started_t_ns))
+            .chain(overview.into_iter().filter_map(|view| view.draw(&facts, None)))
             .chain(traced.iter().flat_map(trace_views))
             .chain(files.iter().flat_map(|files| views().iter().filter_map(|view| view.draw_files(files))))
             .collect(),

@@ -31,6 +31,11 @@ fn drawing(mut table: Table) -> Option<Drawing> {
     Some(Drawing { x: none.clone(), y: none, body: Body::Table(table), marks: Vec::new() })
 }
 
+/// What rules found.
+pub(crate) fn findings(engine: &crate::finding::Engine, t0_ns: i64) -> Option<Drawing> {
+    drawing(crate::finding::table(engine, t0_ns))
+}
+
 /// Lanes added up.
 #[derive(Clone, Debug, Default)]
 struct Sum {

@@ -216,8 +216,8 @@ impl Machine {
             .map(|counters| {
                 let name = &counters.interface;
                 let (link, index) =
-                    *links.entry(name.clone()).or_insert_with(|| (net::link(root, name), net::index(root, name)));
-                let qdisc = disciplines.as_ref().zip(index).and_then(|(all, index)| all.get(&index));
+                    links.entry(name.clone()).or_insert_with(|| (net::link(root, name), net::index(root, name)));
+                let qdisc = disciplines.as_ref().zip(*index).and_then(|(all, index)| all.get(&index));
                 net::row(counters, link, qdisc, stamp)
             })
             .collect();

@@ -15,11 +15,14 @@ pub(crate) struct Counters {
 }
 
 /// What is known of an interface's link. The kernel's drivers report nonsense (-1, 65,535) when they do not know.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(crate) struct Link {
     pub(crate) speed_bits_per_s: Option<i64>,
     pub(crate) full_duplex: Option<bool>,
     pub(crate) up: Option<bool>,
+    pub(crate) mtu_bytes: Option<i64>,
+    /// The bond or bridge that it is a member of.
+    pub(crate) master: Option<String>,
 }
 
 /// Reads the lines of `/proc/net/dev`. A name may hold colons (`eth0:1`), so numbers are split off from the right.
@@ -52,6 +55,10 @@ pub(crate) fn link(root: &Path, interface: &str) -> Link {
             _ => None,
         }),
         up: small(&folder.join("carrier")).map(|text| text == "1"),
+        mtu_bytes: small(&folder.join("mtu")).and_then(|text| text.parse().ok()),
+        master: std::fs::read_link(folder.join("master"))
+            .ok()
+            .and_then(|path| Some(path.file_name()?.to_string_lossy().into_owned())),
     }
 }
 
@@ -61,7 +68,7 @@ pub(crate) fn index(root: &Path, interface: &str) -> Option<u32> {
 }
 
 /// The row of an interface.
-pub(crate) fn row(counters: &Counters, link: Link, qdisc: Option<&Qdisc>, stamp: Stamp) -> Net {
+pub(crate) fn row(counters: &Counters, link: &Link, qdisc: Option<&Qdisc>, stamp: Stamp) -> Net {
     let [
         rx_bytes,
         rx_packets,
@@ -105,6 +112,10 @@ pub(crate) fn row(counters: &Counters, link: Link, qdisc: Option<&Qdisc>, stamp:
         qdisc_drops: qdisc.map(|qdisc| i64::from(qdisc.drops)),
         qdisc_overlimits: qdisc.map(|qdisc| i64::from(qdisc.overlimits)),
         qdisc_requeues: qdisc.map(|qdisc| i64::from(qdisc.requeues)),
+        qdisc: qdisc.and_then(|qdisc| qdisc.kind.clone()),
+        qdisc_rate_bits_per_s: qdisc.and_then(|qdisc| qdisc.rate_bits_per_s),
+        mtu_bytes: link.mtu_bytes,
+        master: link.master.clone(),
     }
 }
 

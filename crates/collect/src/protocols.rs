@@ -36,6 +36,8 @@ pub(crate) fn tcp(snmp: &[u8], netstat: Option<&[u8]>, stamp: Stamp) -> Option<T
         listen_drops: more("ListenDrops"),
         timeouts: more("TCPTimeouts"),
         syn_retransmits: more("TCPSynRetrans"),
+        request_queue_drops: more("TCPReqQFullDrop"),
+        request_queue_cookies: more("TCPReqQFullDoCookies"),
     })
 }
 

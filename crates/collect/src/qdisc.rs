@@ -14,8 +14,15 @@ const NLMSG_ERROR: u16 = 2;
 const NLMSG_DONE: u16 = 3;
 /// `NLM_F_REQUEST | NLM_F_DUMP`.
 const FLAGS: u16 = 0x1 | 0x300;
+const TCA_KIND: u16 = 1;
+const TCA_OPTIONS: u16 = 2;
 const TCA_STATS2: u16 = 7;
 const TCA_STATS_QUEUE: u16 = 3;
+/// Of a token bucket (linux/pkt_sched.h): `struct tc_tbf_qopt`, and its rate where 32 bits are too few.
+const TCA_TBF_PARMS: u16 = 1;
+const TCA_TBF_RATE64: u16 = 4;
+/// Of CAKE: bytes per second.
+const TCA_CAKE_BASE_RATE64: u16 = 2;
 /// Parent of a root discipline.
 const ROOT: u32 = u32::MAX;
 const NLMSG_HEADER: usize = 16;
@@ -23,8 +30,11 @@ const TCMSG: usize = 20;
 const REQUEST_BYTES: u32 = 36;
 
 /// What a discipline did since it was set up.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(crate) struct Qdisc {
+    pub(crate) kind: Option<String>,
+    /// What it shapes to; `None` where it does not, or is of a kind that we cannot read.
+    pub(crate) rate_bits_per_s: Option<i64>,
     pub(crate) backlog_bytes: u32,
     pub(crate) drops: u32,
     pub(crate) requeues: u32,
@@ -86,14 +96,32 @@ fn messages(mut data: &[u8], found: &mut HashMap<u32, Qdisc>) -> io::Result<bool
 /// One `tcmsg` with its attributes. Only roots count: their figures contain those of their children.
 fn discipline(message: &[u8], found: &mut HashMap<u32, Qdisc>) {
     let (Some(interface), Some(parent)) = (u32_at(message, 4), u32_at(message, 12)) else { return };
-    let Some(stats) = message.get(TCMSG..).and_then(|rest| attribute(rest, TCA_STATS2)) else { return };
+    let Some(rest) = message.get(TCMSG..) else { return };
+    let kind = attribute(rest, TCA_KIND).and_then(|name| Some(name.split(|byte| *byte == 0).next()?.to_vec()));
+    let kind = kind.map(|name| String::from_utf8_lossy(&name).into_owned());
+    let rate_bits_per_s = kind.as_deref().and_then(|kind| rate(kind, attribute(rest, TCA_OPTIONS)?));
+    let Some(stats) = attribute(rest, TCA_STATS2) else { return };
     let Some(queue) = attribute(stats, TCA_STATS_QUEUE) else { return };
     // struct gnet_stats_queue: qlen, backlog, drops, requeues, overlimits.
     let word = |index: usize| u32_at(queue, index * 4).unwrap_or(0);
-    let one = Qdisc { backlog_bytes: word(1), drops: word(2), requeues: word(3), overlimits: word(4) };
     if parent == ROOT {
-        found.insert(interface, one);
+        let (backlog_bytes, drops, requeues, overlimits) = (word(1), word(2), word(3), word(4));
+        found.insert(interface, Qdisc { kind, rate_bits_per_s, backlog_bytes, drops, requeues, overlimits });
     }
+}
+
+/// The rate that a discipline shapes to, bit/s.
+fn rate(kind: &str, options: &[u8]) -> Option<i64> {
+    let bytes_per_s = match kind {
+        "tbf" => match attribute(options, TCA_TBF_RATE64) {
+            Some(rate) => u64_at(rate, 0)?,
+            // `struct tc_tbf_qopt` begins with `struct tc_ratespec`, whose rate stands behind eight bytes.
+            None => u64::from(u32_at(attribute(options, TCA_TBF_PARMS)?, 8)?),
+        },
+        "cake" => u64_at(attribute(options, TCA_CAKE_BASE_RATE64)?, 0)?,
+        _ => return None,
+    };
+    i64::try_from(bytes_per_s.checked_mul(8)?).ok().filter(|bits| *bits > 0)
 }
 
 /// The content of the first attribute of a kind.
@@ -107,6 +135,10 @@ fn attribute(mut data: &[u8], wanted: u16) -> Option<&[u8]> {
         }
         data = data.get(length.next_multiple_of(4)..)?;
     }
+}
+
+fn u64_at(data: &[u8], at: usize) -> Option<u64> {
+    Some(u64::from_ne_bytes(data.get(at..at + 8)?.try_into().ok()?))
 }
 
 fn u32_at(data: &[u8], at: usize) -> Option<u32> {

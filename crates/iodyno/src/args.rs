@@ -12,7 +12,8 @@ use std::path::PathBuf;
     max_term_width = 100,
     after_help = "Start with `iodyno run FILE.vdb --dry-run`: it shows every run, what it would touch and how long it takes, without any I/O.\n\
                   Exit codes: 0 fine, 1 bug, 2 parameters, 3 target failed, 5 objective missed, 6 recording incomplete,\n\
-                  7 refused to protect data, 8 privilege or kernel feature missing, 130 interrupted (results kept)."
+                  7 refused to protect data, 8 privilege or kernel feature missing, 9 findings (diagnose),\n\
+                  130 interrupted (results kept)."
 )]
 pub(crate) struct Cli {
     /// What to do.
@@ -45,6 +46,8 @@ pub(crate) enum Command {
     Stat(Box<StatArgs>),
     /// Record the counters of this machine: until interrupted, for a time, or while a command runs.
     Record(RecordArgs),
+    /// Say what a recording or this machine suffers from, with the figures it rests on: exit code 9 when there is anything.
+    Diagnose(DiagnoseArgs),
     /// Look into the kernel live: block I/O (`io`), or reads and writes of files and the page cache (`files`).
     Probe(ProbeArgs),
     /// Ask recordings questions in SQL (docs/query.md).
@@ -519,6 +522,35 @@ pub(crate) struct RecordArgs {
     pub(crate) command: Vec<String>,
 }
 
+/// Arguments of `iodyno diagnose`.
+#[derive(Debug, Args)]
+#[command(after_help = "Examples:\n  \
+      iodyno diagnose                            watches this machine for 30 s\n  \
+      iodyno diagnose --live 5m --explain        longer, with every figure and threshold\n  \
+      iodyno diagnose results/monday --json      a recording, for programs (docs/findings.md)\n  \
+      iodyno diagnose --print-thresholds > mine.toml; iodyno diagnose --thresholds mine.toml\n\n\
+    Exit code 0: no finding, 9: at least one (notes and what another finding explains do not count). What a rule needs and was not\n\
+    recorded, no rule speaks of. Rules and thresholds: docs/findings.md")]
+pub(crate) struct DiagnoseArgs {
+    /// A recording; left out: this machine.
+    pub(crate) recording: Option<PathBuf>,
+    /// Watch this machine for so long.
+    #[arg(long, value_name = "TIME", conflicts_with = "recording")]
+    pub(crate) live: Option<String>,
+    /// Show the figures and thresholds behind each finding.
+    #[arg(short = 'x', long)]
+    pub(crate) explain: bool,
+    /// One JSON object with everything (docs/findings.md).
+    #[arg(long)]
+    pub(crate) json: bool,
+    /// A TOML file of thresholds; what it leaves out keeps the shipped value.
+    #[arg(long, value_name = "FILE")]
+    pub(crate) thresholds: Option<PathBuf>,
+    /// Print the thresholds as such a file, each explained, and stop.
+    #[arg(long)]
+    pub(crate) print_thresholds: bool,
+}
+
 /// Arguments of `iodyno query`, which are those of `iodyno-query`.
 #[derive(Debug, Args)]
 #[command(
@@ -544,14 +576,12 @@ pub(crate) struct QueryArgs {
       iodyno import nvme0n1.blktrace.0 -o prod        a trace: blktrace's files of all CPUs\n  \
       iodyno import msr/ -o msr                       a folder of MSR's prxy_0.csv.gz …: one trace\n  \
       iodyno import io_traces.csv -o d -d 419 -d 725 --for 1h    an hour of two devices\n  \
-      iodyno import gather/ -o old --start 2026-11-20 --interval 5s    vmstat, iostat, nicstat … of one machine\n  \
       iodyno report old-monday\n\n\
-    Results: vdbench, fio, fio-log. Text of other tools (counters, as `record` keeps them): nicstat, iostat, vmstat, mpstat-solaris,\n\
-    sysstat (mpstat, pidstat, sar). Traces (rows of the table io): blktrace, blkparse, fio-iolog, fio-iolog-waits, vdbench-flat, msr, alibaba, tencent,\n\
+    Results: vdbench, fio, fio-log. Traces (rows of the table io): blktrace, blkparse, fio-iolog, fio-iolog-waits, vdbench-flat, msr, alibaba, tencent,\n\
     systor17, fiu; larger than memory, and compressed with gzip as well.\n\n\
     What the other tool did not keep stays absent; what that is, is said at the end and in the report (docs/import.md).")]
 pub(crate) struct ImportArgs {
-    /// A file, or a folder of results, of the files of one trace, or of other tools' text.
+    /// A file, or a folder of results or of the files of one trace.
     pub(crate) input: PathBuf,
     /// Directory of the recording; it must not exist.
     #[arg(short, long, value_name = "DIR")]
@@ -568,13 +598,6 @@ pub(crate) struct ImportArgs {
     /// Of a trace: for so long.
     #[arg(long = "for", value_name = "TIME")]
     pub(crate) duration: Option<String>,
-    /// Of text that does not tell it: the day, and where it tells no times, the time at which it began (UTC). Default: by the
-    /// file's last change.
-    #[arg(long, value_name = "DAY[THH:MM:SS]")]
-    pub(crate) start: Option<String>,
-    /// Of text without times: how far its samples are apart. Default: 1 s.
-    #[arg(long, value_name = "TIME")]
-    pub(crate) interval: Option<String>,
 }
 
 /// What `probe` looks at.

@@ -24,6 +24,8 @@ pub(crate) const RECORDING: u8 = 6;
 pub(crate) const REFUSED: u8 = 7;
 /// A privilege or a kernel feature is missing.
 pub(crate) const PRIVILEGE: u8 = 8;
+/// Rules found trouble (`diagnose` only).
+pub(crate) const FINDINGS: u8 = 9;
 
 /// Ended by the user before its time; results kept.
 pub(crate) const INTERRUPTED: u8 = 130;

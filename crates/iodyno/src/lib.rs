@@ -6,6 +6,7 @@ mod chart;
 mod check;
 mod completions;
 mod convert;
+mod diagnose;
 mod exit;
 mod export;
 mod fio_flags;
@@ -55,6 +56,7 @@ pub fn main(arguments: Vec<String>) -> ExitCode {
         args::Command::Query(query) => query::run(&query),
         args::Command::Import(import) => import::run(&import, &arguments),
         args::Command::Stat(stat) => stat::run(&stat, &arguments),
+        args::Command::Diagnose(diagnose) => diagnose::run(&diagnose, &arguments),
         args::Command::Record(record) => record::run(&record, &arguments),
     };
     match result {

@@ -321,6 +321,14 @@ tables! {
         qdisc_overlimits: Option<i64>, "", Counter;
         /// Packets put back because the driver was busy.
         qdisc_requeues: Option<i64>, "packets", Counter;
+        /// Kind of the root queueing discipline: `fq_codel`, `tbf`, …
+        qdisc: Option<String>, "", Name;
+        /// Rate to which it shapes what is sent; null where it does not, or does not say.
+        qdisc_rate_bits_per_s: Option<i64>, "bit/s", Gauge;
+        /// Largest packet.
+        mtu_bytes: Option<i64>, "bytes", Gauge;
+        /// The bond, bridge or team that it is a member of.
+        master: Option<String>, "", Name;
     }
 
     /// TCP of this network namespace since boot.
@@ -357,6 +365,10 @@ tables! {
         timeouts: Option<i64>, "", Counter;
         /// Connection requests sent again.
         syn_retransmits: Option<i64>, "", Counter;
+        /// Connection requests dropped because a listener's queue of half-open connections was full.
+        request_queue_drops: Option<i64>, "", Counter;
+        /// Of those, answered by a cookie instead.
+        request_queue_cookies: Option<i64>, "", Counter;
     }
 
     /// UDP of this network namespace since boot.

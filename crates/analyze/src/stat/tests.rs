@@ -30,6 +30,10 @@ fn net(t_ns: i64, values: [i64; 4], more: impl Fn(&mut Net)) -> Net {
         qdisc_drops: None,
         qdisc_overlimits: None,
         qdisc_requeues: None,
+        qdisc: None,
+        qdisc_rate_bits_per_s: None,
+        mtu_bytes: None,
+        master: None,
     };
     more(&mut row);
     row

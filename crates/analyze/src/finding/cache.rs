@@ -1,0 +1,336 @@
+//! R6: the page cache fills, and what was measured before that is not what comes after.
+
+use super::moment::{DiskUse, Moment};
+use super::window::Window;
+use super::{Confidence, Evidence, Rule, RuleId, Severity, Symptom, Thresholds, figure, thresholds};
+use std::collections::VecDeque;
+
+/// So much of the past is kept.
+const KEPT_NS: i64 = 1_800_000_000_000;
+/// The change is looked for among samples from so long before the cache was full …
+const BEFORE_NS: i64 = 120_000_000_000;
+/// … and for so long after.
+const AFTER_NS: i64 = 300_000_000_000;
+/// Least number of samples before and after the change.
+const LEAST: usize = 10;
+
+/// Remembers how the cache grew and what it did for the load.
+#[derive(Default)]
+pub(crate) struct CacheRule {
+    samples: VecDeque<Sample>,
+    /// When it became full, having been less so before.
+    full_ns: Option<i64>,
+    /// It was seen with room.
+    had_room: bool,
+    change: Option<Change>,
+}
+
+#[derive(Clone, Copy)]
+struct Sample {
+    t_ns: i64,
+    cached: f64,
+    free: f64,
+    refaults: Option<f64>,
+    reads: Option<f64>,
+    response_ns: Option<f64>,
+    rate: Option<f64>,
+}
+
+impl Sample {
+    fn of(moment: &Moment) -> Option<Self> {
+        let memory = moment.memory.as_ref()?;
+        let reads = |disk: &DiskUse| disk.reads_per_s.unwrap_or(0.0);
+        // What the load waited; without a load of iodyno's own, what the busiest device took.
+        let busiest = moment.disks.iter().max_by(|a, b| reads(a).total_cmp(&reads(b)));
+        let response_ns = match &moment.load {
+            Some(load) => load.response_ns_p50,
+            None => busiest.and_then(|disk| disk.response_ns),
+        };
+        Some(Self {
+            t_ns: moment.t_ns,
+            cached: memory.cached_bytes,
+            free: memory.free_bytes,
+            refaults: memory.refaults_per_s,
+            reads: moment
+                .disks
+                .iter()
+                .map(|disk| disk.reads_per_s)
+                .sum::<Option<f64>>()
+                .filter(|_| !moment.disks.is_empty()),
+            response_ns,
+            rate: moment.load.as_ref().map(|load| load.ops_per_s),
+        })
+    }
+
+    /// What the cache has of what it can have without giving anything up.
+    fn filled_percent(&self) -> f64 {
+        100.0 * self.cached / (self.cached + self.free)
+    }
+}
+
+/// Medians before and after.
+#[derive(Clone, Copy)]
+struct Change {
+    t_ns: i64,
+    cached: f64,
+    refaults: [f64; 2],
+    reads: [f64; 2],
+    response_ns: [f64; 2],
+    rate: [Option<f64>; 2],
+}
+
+impl Rule for CacheRule {
+    fn look(&mut self, window: &Window, thresholds: &Thresholds) -> Vec<Symptom> {
+        let limit = &thresholds.cache;
+        let Some(sample) = window.now().and_then(Sample::of) else { return Vec::new() };
+        self.samples.push_back(sample);
+        while self.samples.front().is_some_and(|first| sample.t_ns - first.t_ns > KEPT_NS) {
+            self.samples.pop_front();
+        }
+        if sample.filled_percent() < limit.full_percent {
+            (self.had_room, self.full_ns, self.change) = (true, None, None);
+            return self.forecast(&sample, limit).into_iter().collect();
+        }
+        if !self.had_room {
+            return Vec::new();
+        }
+        let full_ns = *self.full_ns.get_or_insert(sample.t_ns);
+        if self.change.is_none() && sample.t_ns - full_ns <= AFTER_NS {
+            self.change = self.find(full_ns, limit);
+        }
+        let Some(change) = self.change else { return Vec::new() };
+        let still = sample.response_ns.is_some_and(|now| now >= change.response_ns[0] * limit.response_ratio);
+        if still { vec![knee(&change)] } else { Vec::new() }
+    }
+
+    fn lost(&mut self) {
+        *self = Self::default();
+    }
+}
+
+impl CacheRule {
+    /// A straight line through the growth of the last minute, as far as it is straight.
+    fn forecast(&self, now: &Sample, limit: &thresholds::Cache) -> Option<Symptom> {
+        let age = |sample: &&Sample| (now.t_ns - sample.t_ns) as f64 / 1e9;
+        let recent: Vec<&Sample> =
+            self.samples.iter().rev().take_while(|sample| age(sample) <= limit.forecast_s * 1.02).collect();
+        let oldest = recent.last()?;
+        if age(oldest) < limit.forecast_s * 0.95 || recent.len() < LEAST {
+            return None;
+        }
+        let points: Vec<(f64, f64)> = recent.iter().map(|sample| (-age(sample), sample.cached)).collect();
+        let (bytes_per_s, r2) = line(&points)?;
+        let seconds = now.free / bytes_per_s;
+        let grown_percent = 100.0 * bytes_per_s * limit.forecast_s / (now.cached + now.free);
+        if bytes_per_s <= 0.0
+            || r2 < limit.forecast_r2
+            || seconds > limit.within_s
+            || grown_percent < limit.forecast_growth_percent
+        {
+            return None;
+        }
+        Some(Symptom {
+            rule: RuleId::R6,
+            subject: "page cache, forecast".to_string(),
+            severity: Severity::Note,
+            confidence: Confidence::Likely,
+            since_ns: oldest.t_ns,
+            sentence: format!(
+                "The page cache has grown by {} for {{for}}: at this rate it is full in {} (at {}). Figures until then are not steady state.",
+                figure(Some(bytes_per_s), "B/s"),
+                figure(Some(seconds), "s"),
+                figure(Some(now.cached + now.free), "B"),
+            ),
+            evidence: vec![
+                Evidence::new("page cache", now.cached, "B"),
+                Evidence::new("free memory", now.free, "B"),
+                Evidence::new("growth", bytes_per_s, "B/s"),
+                Evidence::new("R² of the line", r2, ""),
+                Evidence::new("full in", seconds, "s"),
+            ],
+            next: "Let a measurement run until well after the cache is full, or make the working set far larger or far smaller than memory.".to_string(),
+            explains: Vec::new(),
+            clear_s: None,
+        })
+    }
+
+    /// Where response times changed (CUSUM of their logarithm), if that was about when the cache became full and
+    /// everything else changed with them.
+    fn find(&self, full_ns: i64, limit: &thresholds::Cache) -> Option<Change> {
+        let near: Vec<&Sample> = self
+            .samples
+            .iter()
+            .filter(|sample| sample.t_ns >= full_ns - BEFORE_NS && sample.response_ns.is_some_and(|ns| ns > 0.0))
+            .collect();
+        let logs: Vec<f64> = near.iter().filter_map(|sample| Some(sample.response_ns?.ln())).collect();
+        let at = change_point(&logs).filter(|at| *at >= LEAST && logs.len() - at >= LEAST)?;
+        let t_ns = near.get(at)?.t_ns;
+        if (t_ns - full_ns).abs() as f64 / 1e9 > limit.around_s {
+            return None;
+        }
+        let (before, after) = near.split_at(at);
+        let both = |of: &dyn Fn(&Sample) -> Option<f64>| Some([median(before, of)?, median(after, of)?]);
+        let change = Change {
+            t_ns,
+            cached: near.get(at)?.cached,
+            refaults: both(&|sample| sample.refaults)?,
+            reads: both(&|sample| sample.reads)?,
+            response_ns: both(&|sample| sample.response_ns)?,
+            rate: [median(before, &|sample| sample.rate), median(after, &|sample| sample.rate)],
+        };
+        let times = |[before, after]: [f64; 2], ratio: f64| after >= before * ratio && after > 0.0;
+        let changed = times(change.refaults, limit.refault_ratio)
+            && change.refaults[1] >= limit.refaults_per_s
+            && times(change.reads, limit.reads_ratio)
+            && times(change.response_ns, limit.response_ratio);
+        changed.then_some(change)
+    }
+}
+
+fn knee(change: &Change) -> Symptom {
+    let [r1, r2] = change.reads.map(|reads| figure(Some(reads), "op/s"));
+    let [l1, l2] = change.response_ns.map(|ns| figure(Some(ns), "ns"));
+    let rate = match change.rate {
+        [Some(before), Some(after)] => {
+            format!(", rate {} → {}", figure(Some(before), "op/s"), figure(Some(after), "op/s"))
+        }
+        _ => String::new(),
+    };
+    Symptom {
+        rule: RuleId::R6,
+        subject: "page cache".to_string(),
+        severity: Severity::Finding,
+        confidence: if rate.is_empty() { Confidence::Likely } else { Confidence::Certain },
+        since_ns: change.t_ns,
+        sentence: format!(
+            "The page cache ({}) became full {{for}} ago: device reads {r1} → {r2}, response {l1} → {l2}{rate}. Results before that measure the cache.",
+            figure(Some(change.cached), "B"),
+        ),
+        evidence: vec![
+            Evidence::new("page cache", change.cached, "B"),
+            Evidence::new("refaults before", change.refaults[0], "pages/s"),
+            Evidence::new("refaults after", change.refaults[1], "pages/s"),
+            Evidence::new("device reads before", change.reads[0], "op/s"),
+            Evidence::new("device reads after", change.reads[1], "op/s"),
+            Evidence::new("response time before", change.response_ns[0], "ns"),
+            Evidence::new("response time after", change.response_ns[1], "ns"),
+            Evidence::new("rate before", change.rate[0], "op/s"),
+            Evidence::new("rate after", change.rate[1], "op/s"),
+        ],
+        next: "Leave out what was measured before; measure long enough after, or with a working set that fits."
+            .to_string(),
+        explains: vec![(RuleId::R5, None)],
+        clear_s: None,
+    }
+}
+
+/// Slope and R² of the line of least squares.
+fn line(points: &[(f64, f64)]) -> Option<(f64, f64)> {
+    let count = points.len() as f64;
+    let (x, y) = (points.iter().map(|p| p.0).sum::<f64>() / count, points.iter().map(|p| p.1).sum::<f64>() / count);
+    let sum = |of: &dyn Fn(f64, f64) -> f64| points.iter().map(|p| of(p.0 - x, p.1 - y)).sum::<f64>();
+    let (xx, xy, yy) = (sum(&|dx, _| dx * dx), sum(&|dx, dy| dx * dy), sum(&|_, dy| dy * dy));
+    (xx > 0.0 && yy > 0.0).then(|| (xy / xx, xy * xy / (xx * yy)))
+}
+
+/// The first index of the part that is unlike the one before: where the sum of deviations from the mean is greatest.
+fn change_point(values: &[f64]) -> Option<usize> {
+    let mean = values.iter().sum::<f64>() / values.len() as f64;
+    let mut sum = 0.0;
+    let mut best: Option<(usize, f64)> = None;
+    for (at, value) in values.iter().enumerate() {
+        sum += value - mean;
+        if best.is_none_or(|(_, most)| sum.abs() > most) {
+            best = Some((at + 1, sum.abs()));
+        }
+    }
+    best.map(|(at, _)| at).filter(|at| *at < values.len())
+}
+
+fn median(samples: &[&Sample], of: &dyn Fn(&Sample) -> Option<f64>) -> Option<f64> {
+    let mut values: Vec<f64> = samples.iter().filter_map(|sample| of(sample)).collect();
+    values.sort_by(f64::total_cmp);
+    values.get(values.len() / 2).copied()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::testing::{Bench, DiskStep};
+    use super::super::{RuleId, Severity};
+
+    /// The source's storage server: 60 GB of cache filled at 80 MB/s by 10,000 ops/s; at 700 s it is full and all changes.
+    fn server(bench: &mut Bench, changes: bool) -> f64 {
+        let start_s = 1000.0;
+        for second in 0..900 {
+            let after = f64::from(second) - 700.0;
+            let is_full = after >= 0.0;
+            bench.steps(1, 1.0, |step| {
+                let cached = if is_full { 57e9 } else { 1e9 + 80e6 * f64::from(second) };
+                step.memory(cached, (60e9 - cached).max(1e9), if is_full && changes { 6000.0 } else { 0.0 });
+                let is_bad = is_full && changes;
+                // 1 ms becomes 20 ms, quickly at first.
+                let response_ms = if is_bad { 20.0 - 19.0 * (-after / 20.0).exp() } else { 1.0 };
+                step.load(if is_bad { 6000.0 } else { 10_000.0 }, response_ms);
+                let reads_per_s = if is_bad { 1300.0 } else { 150.0 };
+                step.disk("sda", DiskStep { reads_per_s, response_ms: 8.0, bytes_per_s: 45e6, ..DiskStep::default() });
+            });
+        }
+        start_s
+    }
+
+    #[test]
+    fn the_knee_of_the_source() {
+        let mut bench = Bench::new();
+        let start_s = server(&mut bench, true);
+        let found = bench.only(RuleId::R6);
+        let t_s = found.start_ns as f64 / 1e9 - start_s;
+        assert!((t_s - 700.0).abs() <= 10.0, "{t_s}");
+        assert!(found.sentence.contains("device reads 150 op/s → 1.30 kop/s"), "{}", found.sentence);
+        assert!(
+            found.sentence.contains("rate 10.0 kop/s → 6.00 kop/s. Results before that measure the cache."),
+            "{}",
+            found.sentence
+        );
+    }
+
+    #[test]
+    fn a_mirror_that_holds_is_silent() {
+        let mut bench = Bench::new();
+        server(&mut bench, false);
+        bench.is_silent();
+    }
+
+    #[test]
+    fn the_forecast_of_the_source() {
+        let mut bench = Bench::new();
+        bench.steps(63, 1.0, |_| {});
+        let filled = std::cell::Cell::new(0.0);
+        bench.steps(62, 1.0, |step| {
+            filled.set(filled.get() + 80e6 * step.seconds);
+            step.memory(filled.get(), 60e9 - filled.get(), 0.0);
+        });
+        let all = bench.engine().findings();
+        assert_eq!((all.len(), all[0].severity), (1, Severity::Note), "{all:#?}");
+        // 60 GB at 80 MB/s are 750 s; so much of them is left.
+        let left_s = all[0].evidence.iter().find(|one| one.name == "full in").unwrap().value.unwrap();
+        assert!((left_s + 62.0 - 750.0).abs() < 3.0, "{left_s}");
+        // Half as fast it takes longer than anybody waits for.
+        let mut slow = Bench::new();
+        slow.steps(90, 1.0, |step| step.memory(30e9, 30e9, 0.0));
+        assert!(slow.engine().findings().is_empty());
+    }
+
+    #[test]
+    fn a_cache_that_was_full_from_the_start_says_nothing() {
+        let mut bench = Bench::new();
+        for second in 0..120 {
+            bench.steps(1, 1.0, |step| {
+                let is_bad = second > 60;
+                step.memory(57e9, 1e9, if is_bad { 6000.0 } else { 0.0 });
+                step.load(1000.0, if is_bad { 20.0 } else { 1.0 });
+                step.disk("sda", DiskStep { reads_per_s: if is_bad { 900.0 } else { 10.0 }, ..DiskStep::default() });
+            });
+        }
+        bench.is_silent();
+    }
+}

@@ -1,0 +1,274 @@
+//! R5: a block device is the limit.
+
+use super::moment::{DiskUse, Moment};
+use super::window::{Stretch, Window};
+use super::{Confidence, Evidence, Rule, RuleId, Severity, Symptom, Thresholds, figure, thresholds};
+use std::collections::{BTreeMap, VecDeque};
+
+/// So many windows of a busy device are compared with each other.
+const HISTORY: usize = 600;
+
+/// Remembers each device as it was without a queue, and how its throughput went with its queue.
+#[derive(Default)]
+pub(crate) struct DeviceRule {
+    devices: BTreeMap<String, Known>,
+}
+
+#[derive(Default)]
+struct Known {
+    /// Lowest mean response time of an interval without a queue.
+    unloaded_ns: Option<f64>,
+    /// Windows in which it was busy: queue, bytes and operations per second.
+    busy: VecDeque<(f64, Option<f64>, f64)>,
+}
+
+/// A device over a window.
+struct Mean {
+    busy: f64,
+    queue: f64,
+    ops_per_s: f64,
+    reads_per_s: Option<f64>,
+    bytes_per_s: Option<f64>,
+    response_ns: Option<f64>,
+}
+
+/// Why a device is called saturated.
+enum Why {
+    /// Requests take so many times as long as without a queue.
+    Slower(f64),
+    /// The queue grew from this length, and throughput only by so many per cent.
+    NoGain { queue: f64, gain_percent: f64 },
+}
+
+impl Rule for DeviceRule {
+    fn look(&mut self, window: &Window, thresholds: &Thresholds) -> Vec<Symptom> {
+        let limit = &thresholds.device;
+        let Some(now) = window.now() else { return Vec::new() };
+        for disk in &now.disks {
+            self.devices.entry(disk.device.clone()).or_default().learn(disk, limit);
+        }
+        let Some(stretch) = window.last(limit.for_s) else { return Vec::new() };
+        let mut found = Vec::new();
+        for disk in &now.disks {
+            let Some(mean) = over(stretch, &disk.device).filter(|mean| mean.busy >= limit.busy_percent) else {
+                continue;
+            };
+            let known = self.devices.entry(disk.device.clone()).or_default();
+            let why = known.why(&mean, limit);
+            known.busy.push_back((mean.queue, mean.bytes_per_s, mean.ops_per_s));
+            if known.busy.len() > HISTORY {
+                known.busy.pop_front();
+            }
+            found.push(symptom(stretch, &disk.device, &mean, why, known.unloaded_ns));
+        }
+        found
+    }
+}
+
+impl Known {
+    fn learn(&mut self, disk: &DiskUse, limit: &thresholds::Device) {
+        let ops = disk.completions;
+        if let Some(response_ns) = disk.response_ns
+            && disk.queue.is_some_and(|queue| queue <= limit.unloaded_queue)
+            && ops >= limit.unloaded_ops
+        {
+            self.unloaded_ns = Some(self.unloaded_ns.map_or(response_ns, |lowest| lowest.min(response_ns)));
+        }
+    }
+
+    fn why(&self, mean: &Mean, limit: &thresholds::Device) -> Option<Why> {
+        let slower = mean.response_ns.zip(self.unloaded_ns).map(|(now, unloaded)| now / unloaded);
+        if let Some(ratio) = slower.filter(|ratio| *ratio >= limit.response_ratio && mean.queue > limit.unloaded_queue)
+        {
+            return Some(Why::Slower(ratio));
+        }
+        if mean.queue < limit.queue {
+            return None;
+        }
+        // The shortest queue that is so much shorter, nearest in time.
+        let (queue, bytes, ops) = self
+            .busy
+            .iter()
+            .rev()
+            .copied()
+            .find(|(queue, ..)| *queue >= limit.unloaded_queue && mean.queue >= queue * limit.queue_ratio)?;
+        let gain = |now: f64, before: f64| 100.0 * (now / before - 1.0);
+        let by_bytes = mean.bytes_per_s.zip(bytes).map(|(now, before)| gain(now, before));
+        let gain_percent = by_bytes.unwrap_or_else(|| gain(mean.ops_per_s, ops));
+        (gain_percent < limit.gain_percent).then_some(Why::NoGain { queue, gain_percent })
+    }
+}
+
+fn over(stretch: Stretch<'_>, device: &str) -> Option<Mean> {
+    let of = |value: &dyn Fn(&DiskUse) -> Option<f64>| stretch.mean(|moment| value(moment.disk(device)?));
+    let ops_per_s = of(&|disk| Some(disk.ops_per_s))?;
+    // Means of requests, not of intervals.
+    let ticks = stretch.mean(|moment| {
+        let disk = moment.disk(device)?;
+        Some(disk.response_ns.unwrap_or(0.0) * disk.ops_per_s)
+    })?;
+    Some(Mean {
+        busy: of(&|disk| disk.busy)?,
+        queue: of(&|disk| disk.queue)?,
+        reads_per_s: of(&|disk| disk.reads_per_s),
+        bytes_per_s: of(&|disk| disk.bytes_per_s),
+        response_ns: (ops_per_s > 0.0).then(|| ticks / ops_per_s),
+        ops_per_s,
+    })
+}
+
+fn symptom(stretch: Stretch<'_>, device: &str, mean: &Mean, why: Option<Why>, unloaded_ns: Option<f64>) -> Symptom {
+    let figures = format!(
+        "busy {:.0} %, {}, {}, queue {:.1}, mean {}",
+        mean.busy,
+        figure(Some(mean.ops_per_s), "op/s"),
+        figure(mean.bytes_per_s, "B/s"),
+        mean.queue,
+        figure(mean.response_ns, "ns"),
+    );
+    let (sentence, next) = match &why {
+        Some(Why::Slower(ratio)) => (
+            format!("{device} is the limit for {{for}}: {figures} ({ratio:.1}× unloaded).{}", users(stretch)),
+            "Find who makes the load (`iodyno probe io --by process`), and move, merge or cache it; `iodyno trace` shows every request.",
+        ),
+        Some(Why::NoGain { queue, gain_percent }) => (
+            format!(
+                "{device} is the limit for {{for}}: {figures}; its queue grew from {queue:.1} to {:.1} and throughput changed by only {gain_percent:+.1} %.{}",
+                mean.queue,
+                users(stretch)
+            ),
+            "Find who makes the load (`iodyno probe io --by process`), and move, merge or cache it; `iodyno trace` shows every request.",
+        ),
+        None => (
+            format!(
+                "{device} is busy but not saturated for {{for}}: {figures}. A device that serves many requests at once is always \"100 % busy\" under load."
+            ),
+            "Nothing, unless response times matter: compare them with an unloaded device.",
+        ),
+    };
+    let mut evidence = vec![
+        Evidence::new("busy", mean.busy, "%"),
+        Evidence::new("operations", mean.ops_per_s, "op/s"),
+        Evidence::new("reads among them", mean.reads_per_s, "op/s"),
+        Evidence::new("throughput", mean.bytes_per_s, "B/s"),
+        Evidence::new("queue, mean", mean.queue, "op"),
+        Evidence::new("response time, mean", mean.response_ns, "ns"),
+        Evidence::new("response time without a queue", unloaded_ns, "ns"),
+        Evidence::new("mean size", mean.bytes_per_s.map(|bytes| bytes / mean.ops_per_s), "B"),
+    ];
+    if let Some(Why::NoGain { queue, gain_percent }) = why {
+        evidence.push(Evidence::new("queue before", queue, "op"));
+        evidence.push(Evidence::new("gain of throughput since", gain_percent, "%"));
+    }
+    Symptom {
+        rule: RuleId::R5,
+        subject: device.to_string(),
+        severity: if why.is_some() { Severity::Finding } else { Severity::Note },
+        confidence: if unloaded_ns.is_some() { Confidence::Certain } else { Confidence::Likely },
+        since_ns: stretch.start_ns(),
+        sentence,
+        evidence,
+        next: next.to_string(),
+        explains: Vec::new(),
+        clear_s: None,
+    }
+}
+
+/// " I/O of: fio[12] 30 MB/s, …": who moved most over the stretch, where that was recorded.
+fn users(stretch: Stretch<'_>) -> String {
+    let mut moved: BTreeMap<(i64, Option<i64>), (String, f64)> = BTreeMap::new();
+    let of = |moment: &Moment| moment.processes.iter().flatten().cloned().collect::<Vec<_>>();
+    for moment in stretch.iter() {
+        for task in of(moment) {
+            let bytes = task.read_bytes_per_s.unwrap_or(0.0) + task.write_bytes_per_s.unwrap_or(0.0);
+            let entry = moved.entry((task.pid, task.start_ns)).or_default();
+            entry.0 = format!("{}[{}]", task.comm, task.pid);
+            entry.1 += bytes * moment.seconds / stretch.seconds();
+        }
+    }
+    let mut moved: Vec<(String, f64)> = moved.into_values().filter(|(_, bytes)| *bytes >= 10_000.0).collect();
+    moved.sort_by(|a, b| b.1.total_cmp(&a.1));
+    moved.truncate(3);
+    if moved.is_empty() {
+        return String::new();
+    }
+    let words: Vec<String> =
+        moved.iter().map(|(name, bytes)| format!("{name} {}", figure(Some(*bytes), "B/s"))).collect();
+    format!(" Most I/O of all devices: {}.", words.join(", "))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::testing::{Bench, DiskStep};
+    use super::super::{RuleId, Severity};
+
+    /// `iostat`'s two lines of c2t8d0: writes/s, kB/s, actv, asvc_t.
+    const C2T8D0: [[f64; 4]; 2] = [[520.4, 32_535.2, 4.9, 9.4], [546.7, 31_004.3, 9.3, 16.9]];
+
+    fn write([writes_per_s, kbytes, queue, response_ms]: [f64; 4], busy_percent: f64) -> DiskStep {
+        DiskStep {
+            writes_per_s,
+            bytes_per_s: kbytes * 1024.0,
+            queue,
+            response_ms,
+            busy_percent,
+            in_flight: 5,
+            ..DiskStep::default()
+        }
+    }
+
+    #[test]
+    fn a_longer_queue_without_gain() {
+        let mut bench = Bench::new();
+        bench.steps(1, 10.0, |step| step.disk("c2t8d0", write(C2T8D0[0], 98.0)));
+        bench.is_silent();
+        bench.steps(1, 10.0, |step| step.disk("c2t8d0", write(C2T8D0[1], 98.0)));
+        let sentence = &bench.only(RuleId::R5).sentence;
+        assert!(sentence.starts_with("c2t8d0 is the limit for 20 s: busy 98 %, 547 op/s, 31.7 MB/s, queue 9.3, mean 16.9 ms; its queue grew from 4.9 to 9.3 and throughput changed by only -4.7 %."), "{sentence}");
+    }
+
+    #[test]
+    fn a_longer_queue_with_gain_is_a_note() {
+        let mut bench = Bench::new();
+        bench.steps(2, 10.0, |step| step.disk("nvme0n1", write(C2T8D0[0], 98.0)));
+        bench.steps(2, 10.0, |step| step.disk("nvme0n1", write([1041.0, 65_070.0, 9.8, 9.4], 100.0)));
+        bench.is_silent();
+        let all = bench.engine().findings();
+        assert_eq!((all.len(), all[0].severity), (1, Severity::Note));
+        assert!(all[0].sentence.contains("busy but not saturated"));
+    }
+
+    #[test]
+    fn slower_than_without_a_queue() {
+        let run = |response_ms: f64, busy: f64| {
+            let mut bench = Bench::new();
+            bench.steps(5, 1.0, |step| step.disk("sda", write([100.0, 400.0, 0.5, 5.0], 50.0)));
+            bench.steps(12, 1.0, |step| {
+                step.disk("sda", write([200.0, 800.0, 200.0 * response_ms / 1e3, response_ms], busy));
+                step.process(9, "postgres", 1, [1.0, 1.0]).write_bytes = Some(0);
+                let row = step.process(10, "fio", 1, [1.0, 1.0]);
+                row.write_bytes = row.write_bytes.map(|was| was + 800 * 1024);
+            });
+            bench
+        };
+        let bench = run(22.0, 99.0);
+        let sentence = &bench.only(RuleId::R5).sentence;
+        assert!(sentence.contains("mean 22.0 ms (4.4× unloaded)"), "{sentence}");
+        assert!(sentence.contains("Most I/O of all devices: fio[10] 819 kB/s"), "{sentence}");
+        // Half as much slower, or not busy all the time: nothing is wrong.
+        run(11.0, 99.0).is_silent();
+        run(22.0, 60.0).is_silent();
+    }
+
+    #[test]
+    fn partitions_are_not_told_of_twice() {
+        let mut bench = Bench::new();
+        bench.steps(5, 1.0, |step| {
+            ["sda", "sda1"].iter().for_each(|name| step.disk(name, write([100.0, 400.0, 0.5, 5.0], 50.0)))
+        });
+        bench.steps(15, 1.0, |step| {
+            ["sda", "sda1"].iter().for_each(|name| step.disk(name, write([200.0, 800.0, 8.0, 40.0], 99.0)))
+        });
+        assert_eq!(bench.only(RuleId::R5).subject, "sda");
+    }
+}

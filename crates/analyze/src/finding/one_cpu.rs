@@ -1,0 +1,291 @@
+//! R1: one thread uses a whole CPU while the system looks idle.
+
+use super::window::{Stretch, Window};
+use super::{Confidence, Evidence, Rule, RuleId, Severity, Symptom, Thresholds};
+use std::collections::BTreeMap;
+
+/// Most threads that are named at once; further ones are counted in the evidence.
+const NAMED: usize = 3;
+
+/// Averages over a window; needs no memory of its own.
+pub(crate) struct OneCpuRule;
+
+/// What one process used over a window, per cent of one CPU.
+#[derive(Clone, Debug, Default)]
+struct Owner {
+    name: String,
+    threads: Option<i64>,
+    user: f64,
+    system: f64,
+}
+
+impl Owner {
+    fn busy(&self) -> f64 {
+        self.user + self.system
+    }
+}
+
+impl Rule for OneCpuRule {
+    fn look(&mut self, window: &Window, thresholds: &Thresholds) -> Vec<Symptom> {
+        let limit = &thresholds.one_cpu;
+        let Some(cpus) = window.now().map(|now| now.cpus.len()).filter(|cpus| *cpus >= 2) else { return Vec::new() };
+        let Some(stretch) = window.last(limit.for_s.max(limit.for_cpu_s / cpus as f64)) else { return Vec::new() };
+        let Some(all) = stretch.mean(|moment| Some(moment.all.as_ref()?.busy)) else { return Vec::new() };
+        let Some((cpu, busiest)) = busiest(stretch) else { return Vec::new() };
+        let count = cpus as f64;
+        let rest = (all * count - busiest.busy.min(100.0)).max(0.0) / (count - 1.0);
+        if all > limit.system_percent.max(200.0 / count) || rest > limit.rest_percent {
+            return Vec::new();
+        }
+        let seen = Seen { stretch, cpus, all, rest, cpu, busiest };
+        let Some(owners) = owners(stretch) else {
+            // Without processes only the CPU can be named; time in the kernel is another rule's.
+            let is_user = seen.busiest.busy >= limit.busy_percent && seen.busiest.user >= limit.owner_percent;
+            return if is_user { vec![nameless(&seen)] } else { Vec::new() };
+        };
+        let is_cpu_full = seen.busiest.busy >= limit.busy_percent;
+        let share = if is_cpu_full { limit.owner_percent } else { limit.thread_percent - limit.tick_margin_percent };
+        let mut found: Vec<&Owner> = owners.values().filter(|owner| is_one_thread(owner, share)).collect();
+        found.sort_by(|a, b| b.busy().total_cmp(&a.busy()));
+        let more = found.len().saturating_sub(NAMED);
+        found.into_iter().take(NAMED).map(|owner| symptom(&seen, owner, is_cpu_full, more)).collect()
+    }
+}
+
+/// A process of several threads is one thread's work only as far as it uses no more than one CPU.
+fn is_one_thread(owner: &Owner, share: f64) -> bool {
+    owner.busy() >= share && (owner.threads == Some(1) || owner.busy() <= 105.0)
+}
+
+struct Seen<'a> {
+    stretch: Stretch<'a>,
+    cpus: usize,
+    all: f64,
+    rest: f64,
+    cpu: String,
+    busiest: Busiest,
+}
+
+#[derive(Clone, Copy, Debug)]
+struct Busiest {
+    busy: f64,
+    user: f64,
+    system: f64,
+}
+
+/// The CPU that was busiest over the stretch.
+fn busiest(stretch: Stretch<'_>) -> Option<(String, Busiest)> {
+    let now = stretch.iter().next_back()?;
+    now.cpus
+        .iter()
+        .filter_map(|one| {
+            let of = |value: fn(&super::moment::CpuUse) -> f64| stretch.mean(|moment| moment.cpu(&one.cpu).map(value));
+            let mean = Busiest { busy: of(|cpu| cpu.busy)?, user: of(|cpu| cpu.user)?, system: of(|cpu| cpu.system)? };
+            Some((one.cpu.clone(), mean))
+        })
+        .max_by(|(_, a), (_, b)| a.busy.total_cmp(&b.busy))
+}
+
+/// What processes used over the stretch; `None` when processes were not recorded.
+fn owners(stretch: Stretch<'_>) -> Option<BTreeMap<(i64, Option<i64>), Owner>> {
+    let seconds = stretch.seconds();
+    let mut owners: BTreeMap<(i64, Option<i64>), Owner> = BTreeMap::new();
+    for moment in stretch.iter() {
+        for task in moment.processes.as_ref()? {
+            let owner = owners.entry((task.pid, task.start_ns)).or_default();
+            owner.name = format!("{}[{}]", task.comm, task.pid);
+            owner.threads = owner.threads.max(task.threads);
+            owner.user += task.user * moment.seconds / seconds;
+            owner.system += task.system * moment.seconds / seconds;
+        }
+    }
+    Some(owners)
+}
+
+fn symptom(seen: &Seen<'_>, owner: &Owner, is_cpu_full: bool, more: usize) -> Symptom {
+    let Seen { cpus, all, .. } = seen;
+    let share = 100.0 / *cpus as f64;
+    let place = if is_cpu_full { format!("cpu{}", seen.cpu) } else { "one CPU, moving between them".to_string() };
+    let (who, confidence) = match owner.threads {
+        Some(1) => (format!("One thread of {}", owner.name), Confidence::Certain),
+        Some(threads) => (format!("One of the {threads} threads of {}", owner.name), Confidence::Likely),
+        None => (format!("One thread of {}", owner.name), Confidence::Likely),
+    };
+    let mut evidence = vec![
+        Evidence::new(format!("CPU of {}", owner.name), owner.busy(), "%"),
+        Evidence::new("of that user mode", owner.user, "%"),
+        Evidence::new("of that kernel", owner.system, "%"),
+        Evidence::new("threads", owner.threads.map(|threads| threads as f64), ""),
+    ];
+    evidence.extend(common(seen));
+    if more > 0 {
+        evidence.push(Evidence::new("further threads like this", more as f64, ""));
+    }
+    Symptom {
+        rule: RuleId::R1,
+        subject: owner.name.clone(),
+        severity: Severity::Finding,
+        confidence,
+        since_ns: seen.stretch.start_ns(),
+        sentence: format!(
+            "{who} is using a whole CPU ({:.0} % of {place}, {:.0} % user, {:.0} % kernel) for {{for}}; the system shows only {all:.1} % because one CPU is {share:.1} % of {cpus}. Throughput of this process is limited by a single thread.",
+            owner.busy(),
+            owner.user,
+            owner.system,
+        ),
+        evidence,
+        next: "Look at where that thread spends its time (perf top -t TID, or the program's own profile); more CPUs do not help it, a faster one does, or a program that divides this work.".to_string(),
+        explains: Vec::new(),
+        clear_s: None,
+    }
+}
+
+fn nameless(seen: &Seen<'_>) -> Symptom {
+    let Seen { cpus, all, cpu, busiest, .. } = seen;
+    Symptom {
+        rule: RuleId::R1,
+        subject: format!("cpu{cpu}"),
+        severity: Severity::Finding,
+        confidence: Confidence::Likely,
+        since_ns: seen.stretch.start_ns(),
+        sentence: format!(
+            "cpu{cpu} is saturated ({:.0} %: {:.0} % user, {:.0} % kernel) for {{for}}; the system shows only {all:.1} % because one CPU is {:.1} % of {cpus}. Whose thread it is was not recorded; whoever it is, is limited by a single thread.",
+            busiest.busy,
+            busiest.user,
+            busiest.system,
+            100.0 / *cpus as f64,
+        ),
+        evidence: common(seen),
+        next: "Record processes as well (`iodyno record`), or look with `iodyno stat proc`.".to_string(),
+        explains: Vec::new(),
+        clear_s: None,
+    }
+}
+
+fn common(seen: &Seen<'_>) -> Vec<Evidence> {
+    vec![
+        Evidence::new(format!("busy, cpu{}", seen.cpu), seen.busiest.busy, "%"),
+        Evidence::new("busy, all CPUs", seen.all, "%"),
+        Evidence::new("busy, the other CPUs", seen.rest, "%"),
+        Evidence::new("CPUs", seen.cpus as f64, ""),
+    ]
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::testing::{Bench, Step};
+    use super::super::{Confidence, RuleId};
+
+    /// `mpstat` on a T5440 with 256 CPUs: what it showed of CPUs 0, 32 and 48, three samples.
+    const T5440: [[[f64; 2]; 3]; 3] = [
+        [[1.0, 1.0], [0.0, 8.0], [100.0, 0.0]],
+        [[0.0, 1.0], [0.0, 14.0], [100.0, 0.0]],
+        [[0.0, 1.0], [0.0, 14.0], [100.0, 0.0]],
+    ];
+
+    fn t5440(step: &mut Step<'_>, sample: usize, busy: f64) {
+        for cpu in 0..256 {
+            let at = [0, 32, 48].iter().position(|shown| *shown == cpu);
+            let [user, system] = at.map_or([0.0, 0.0], |at| T5440[sample][at]);
+            step.cpu(cpu, [user.min(busy), system, 0.0]);
+        }
+    }
+
+    #[test]
+    fn one_of_256_cpus() {
+        let mut bench = Bench::new();
+        for sample in 0..3 {
+            bench.steps(1, 5.0, |step| t5440(step, sample, 100.0));
+        }
+        let found = bench.only(RuleId::R1);
+        assert_eq!((found.subject.as_str(), found.confidence), ("cpu48", Confidence::Likely));
+        assert!(
+            found.sentence.contains("the system shows only 0.4 % because one CPU is 0.4 % of 256"),
+            "{}",
+            found.sentence
+        );
+    }
+
+    #[test]
+    fn half_of_it_is_silent() {
+        let mut bench = Bench::new();
+        for sample in [0, 1, 2, 2, 2, 2] {
+            bench.steps(1, 5.0, |step| t5440(step, sample, 50.0));
+        }
+        bench.is_silent();
+    }
+
+    #[test]
+    fn who_it_is_and_how_long() {
+        let mut bench = Bench::new();
+        bench.steps(62, 1.0, |step| {
+            t5440(step, 0, 100.0);
+            step.process(4711, "gzip", 1, [99.5, 0.3]);
+            step.process(1, "init", 1, [0.1, 0.1]);
+        });
+        let found = bench.only(RuleId::R1);
+        assert_eq!((found.subject.as_str(), found.confidence), ("gzip[4711]", Confidence::Certain));
+        assert!(
+            found.sentence.starts_with("One thread of gzip[4711] is using a whole CPU (100 % of cpu48, 100 % user, 0 % kernel) for 1 min 2 s; the system shows only 0.4 %"),
+            "{}",
+            found.sentence
+        );
+        // With the cause gone, it closes after ten seconds, and tells when it had last held.
+        let end_s = bench.now_s();
+        bench.steps(9, 1.0, |step| t5440(step, 0, 5.0));
+        assert!(bench.only(RuleId::R1).end_ns.is_none());
+        bench.steps(3, 1.0, |step| t5440(step, 0, 5.0));
+        let ended_s = bench.only(RuleId::R1).end_ns.unwrap() as f64 / 1e9;
+        assert!((ended_s - end_s).abs() < 1.5, "{ended_s} instead of {end_s}");
+    }
+
+    #[test]
+    fn a_thread_that_the_scheduler_moves() {
+        let mut bench = Bench::new();
+        for turn in 0..24 {
+            bench.steps(1, 1.0, |step| {
+                for cpu in 0..8 {
+                    step.cpu(cpu, if turn % 8 == cpu { [96.0, 0.0, 0.0] } else { [2.0, 0.0, 0.0] });
+                }
+                step.process(7, "spin", 1, [96.0, 0.0]);
+            });
+        }
+        assert!(bench.only(RuleId::R1).sentence.contains("moving between them"));
+    }
+
+    #[test]
+    fn machines_that_are_busy_all_over_are_silent() {
+        // `mpstat -a` of four CPUs.
+        let mut four = Bench::new();
+        four.steps(30, 5.0, |step| (0..4).for_each(|cpu| step.cpu(cpu, [39.25, 35.75, 0.0])));
+        four.is_silent();
+        // A build on two CPUs: compilers come and go, both CPUs are busy; then a linker alone for eight seconds.
+        let mut build = Bench::new();
+        for second in 0..60 {
+            build.steps(1, 1.0, |step| {
+                let both = second % 30 < 22;
+                step.cpu(0, [95.0, 4.0, 0.0]);
+                step.cpu(1, if both { [94.0, 5.0, 0.0] } else { [3.0, 1.0, 0.0] });
+                step.process(100 + second / 30, "rustc", 3, [if both { 180.0 } else { 98.0 }, 5.0]);
+            });
+        }
+        build.is_silent();
+    }
+
+    #[test]
+    fn lost_samples_begin_anew() {
+        let mut bench = Bench::new();
+        bench.steps(9, 1.0, |step| t5440(step, 0, 100.0));
+        bench.steps(1, 5.0, |step| t5440(step, 0, 100.0));
+        bench.steps(8, 1.0, |step| t5440(step, 0, 100.0));
+        bench.is_silent();
+        assert_eq!(bench.engine().gaps(), 1);
+        // As the collector says it.
+        bench.steps(1, 1.0, |step| step.event("gap", "3 samples were due while the collector could not run"));
+        bench.steps(9, 1.0, |step| t5440(step, 0, 100.0));
+        bench.is_silent();
+        assert_eq!(bench.engine().gaps(), 2);
+        bench.steps(2, 1.0, |step| t5440(step, 0, 100.0));
+        bench.only(RuleId::R1);
+    }
+}

@@ -1,0 +1,412 @@
+//! Hand-made counters for the tests of rules: each step says what happened in an interval, and the counters grow by it.
+
+use super::{Engine, Finding, RuleId, Severity, Thresholds};
+use recording::rows::{Cpu, Disk, Event, Memory, Net, OpInterval, Process, System, Tcp};
+use recording::{Batch, Row, Sink};
+use std::collections::BTreeMap;
+
+/// A machine whose counters a test writes.
+pub(crate) struct Bench {
+    engine: Engine,
+    t_s: f64,
+    cpus: BTreeMap<String, Cpu>,
+    processes: BTreeMap<i64, Process>,
+    disks: BTreeMap<String, Disk>,
+    links: BTreeMap<String, Net>,
+    tcp: Option<Tcp>,
+    system: Option<System>,
+    memory: Option<Memory>,
+    load: Vec<OpInterval>,
+    events: Vec<Event>,
+}
+
+/// One interval of a device.
+#[derive(Clone, Copy, Default)]
+pub(crate) struct DiskStep {
+    pub(crate) reads_per_s: f64,
+    pub(crate) writes_per_s: f64,
+    pub(crate) bytes_per_s: f64,
+    pub(crate) response_ms: f64,
+    pub(crate) queue: f64,
+    pub(crate) busy_percent: f64,
+    pub(crate) in_flight: i64,
+}
+
+/// One interval of an interface, sending.
+#[derive(Clone, Copy, Default)]
+pub(crate) struct LinkStep {
+    pub(crate) tx_bytes_per_s: f64,
+    pub(crate) tx_packets_per_s: f64,
+    pub(crate) rx_bytes_per_s: f64,
+    pub(crate) rx_packets_per_s: f64,
+    pub(crate) overlimits_per_s: f64,
+}
+
+fn ns(seconds: f64) -> i64 {
+    #[expect(clippy::cast_possible_truncation, reason = "tests are short")]
+    let ns = (seconds * 1e9).round() as i64;
+    ns
+}
+
+fn whole(value: f64) -> i64 {
+    #[expect(clippy::cast_possible_truncation, reason = "tests use small numbers")]
+    let value = value.round() as i64;
+    value
+}
+
+impl Bench {
+    pub(crate) fn new() -> Self {
+        Self::with(Thresholds::default())
+    }
+
+    pub(crate) fn with(thresholds: Thresholds) -> Self {
+        Self {
+            engine: Engine::new(thresholds),
+            // Nothing begins at the boot of a machine.
+            t_s: 1000.0,
+            cpus: BTreeMap::new(),
+            processes: BTreeMap::new(),
+            disks: BTreeMap::new(),
+            links: BTreeMap::new(),
+            tcp: None,
+            system: None,
+            memory: None,
+            load: Vec::new(),
+            events: Vec::new(),
+        }
+    }
+
+    /// `count` intervals of `seconds` in which `what` happens; before the first of all, counters stand at what `what`
+    /// makes them in no time.
+    pub(crate) fn steps(&mut self, count: usize, seconds: f64, what: impl Fn(&mut Step<'_>)) {
+        if self.cpus.is_empty() && self.disks.is_empty() && self.tcp.is_none() && self.memory.is_none() {
+            self.step(0.0, &what);
+        }
+        for _ in 0..count {
+            self.step(seconds, &what);
+        }
+    }
+
+    fn step(&mut self, seconds: f64, what: &impl Fn(&mut Step<'_>)) {
+        self.t_s += seconds;
+        what(&mut Step { bench: self, seconds });
+        let t_ns = ns(self.t_s);
+        fn give<R: Row>(engine: &mut Engine, rows: &[R]) {
+            if !rows.is_empty() {
+                engine.accept(&Batch::from_rows(rows).unwrap()).unwrap();
+            }
+        }
+        macro_rules! all {
+            ($($rows:expr),*) => { $( {
+                let mut rows: Vec<_> = $rows.cloned().collect();
+                rows.iter_mut().for_each(|row| row.t_ns = t_ns);
+                give(&mut self.engine, &rows);
+            } )* };
+        }
+        all!(
+            self.cpus.values(),
+            self.processes.values(),
+            self.disks.values(),
+            self.links.values(),
+            self.tcp.iter(),
+            self.system.iter(),
+            self.memory.iter(),
+            self.load.iter(),
+            self.events.iter()
+        );
+        self.load.clear();
+        self.events.clear();
+        self.engine.commit().unwrap();
+    }
+
+    pub(crate) fn now_s(&self) -> f64 {
+        self.t_s
+    }
+
+    pub(crate) fn engine(&self) -> &Engine {
+        &self.engine
+    }
+
+    /// Trouble by `rule`.
+    pub(crate) fn found(&self, rule: RuleId) -> Vec<&Finding> {
+        let findings = self.engine.findings().iter();
+        findings.filter(|finding| finding.rule == rule && finding.severity == Severity::Finding).collect()
+    }
+
+    /// The only finding of all rules.
+    pub(crate) fn only(&self, rule: RuleId) -> &Finding {
+        let all: Vec<&Finding> = self.engine.findings().iter().filter(|finding| finding.counts()).collect();
+        assert_eq!(all.len(), 1, "{all:#?}");
+        assert_eq!(all[0].rule, rule, "{all:#?}");
+        all[0]
+    }
+
+    /// No trouble by any rule.
+    pub(crate) fn is_silent(&self) {
+        let all: Vec<&Finding> =
+            self.engine.findings().iter().filter(|one| one.severity == Severity::Finding).collect();
+        assert!(all.is_empty(), "{all:#?}");
+    }
+}
+
+/// An interval under way.
+pub(crate) struct Step<'a> {
+    bench: &'a mut Bench,
+    pub(crate) seconds: f64,
+}
+
+impl Step<'_> {
+    /// One CPU, per cent: user, system, interrupts; the rest is idle.
+    pub(crate) fn cpu(&mut self, number: usize, [user, system, irq]: [f64; 3]) {
+        let seconds = self.seconds;
+        let mut add = |name: String| {
+            let row = self.bench.cpus.entry(name.clone()).or_insert_with(|| Cpu {
+                t_ns: 0,
+                t_s: 0.0,
+                cpu: name,
+                user_ns: 0,
+                nice_ns: Some(0),
+                system_ns: 0,
+                idle_ns: 0,
+                iowait_ns: Some(0),
+                irq_ns: Some(0),
+                softirq_ns: Some(0),
+                steal_ns: Some(0),
+                clock: "tick".into(),
+            });
+            let part = |percent: f64| ns(percent / 100.0 * seconds);
+            row.user_ns += part(user);
+            row.system_ns += part(system);
+            row.softirq_ns = row.softirq_ns.map(|ns| ns + part(irq));
+            row.idle_ns += part(100.0 - user - system - irq);
+        };
+        add(number.to_string());
+        add("all".to_string());
+    }
+
+    /// A process with what it uses, per cent of one CPU.
+    pub(crate) fn process(&mut self, pid: i64, comm: &str, threads: i64, [user, system]: [f64; 2]) -> &mut Process {
+        let row = self.bench.processes.entry(pid).or_insert_with(|| Process {
+            t_ns: 0,
+            t_s: 0.0,
+            pid,
+            start_ns: Some(pid * 1000),
+            parent: Some(1),
+            comm: comm.into(),
+            state: Some("R".into()),
+            threads: Some(threads),
+            user_ns: Some(0),
+            system_ns: Some(0),
+            resident_bytes: Some(0),
+            major_faults: Some(0),
+            io_delay_ns: None,
+            read_bytes: Some(0),
+            write_bytes: Some(0),
+        });
+        row.user_ns = row.user_ns.map(|was| was + ns(user / 100.0 * self.seconds));
+        row.system_ns = row.system_ns.map(|was| was + ns(system / 100.0 * self.seconds));
+        row
+    }
+
+    pub(crate) fn disk(&mut self, device: &str, step: DiskStep) {
+        let seconds = self.seconds;
+        let zero = Some(0);
+        let row = self.bench.disks.entry(device.to_string()).or_insert_with(|| Disk {
+            t_ns: 0,
+            t_s: 0.0,
+            device: device.into(),
+            target: String::new(),
+            read_ios: zero,
+            read_merges: zero,
+            read_sectors: zero,
+            read_ticks_ms: zero,
+            write_ios: zero,
+            write_merges: zero,
+            write_sectors: zero,
+            write_ticks_ms: zero,
+            in_flight: zero,
+            io_ticks_ms: zero,
+            weighted_ticks_ms: zero,
+            discard_ios: None,
+            discard_merges: None,
+            discard_sectors: None,
+            discard_ticks_ms: None,
+            flush_ios: None,
+            flush_ticks_ms: None,
+            any_ios: None,
+            any_sectors: None,
+        });
+        let grow = |counter: &mut Option<i64>, by: f64| *counter = counter.map(|value| value + whole(by));
+        grow(&mut row.read_ios, step.reads_per_s * seconds);
+        grow(&mut row.write_ios, step.writes_per_s * seconds);
+        let sectors = step.bytes_per_s * seconds / 512.0;
+        let reads = step.reads_per_s / (step.reads_per_s + step.writes_per_s).max(1e-9);
+        grow(&mut row.read_sectors, sectors * reads);
+        grow(&mut row.write_sectors, sectors * (1.0 - reads));
+        grow(&mut row.read_ticks_ms, step.reads_per_s * seconds * step.response_ms);
+        grow(&mut row.write_ticks_ms, step.writes_per_s * seconds * step.response_ms);
+        grow(&mut row.io_ticks_ms, step.busy_percent * 10.0 * seconds);
+        grow(&mut row.weighted_ticks_ms, step.queue * 1000.0 * seconds);
+        row.in_flight = Some(step.in_flight);
+    }
+
+    pub(crate) fn link(&mut self, interface: &str, step: LinkStep) -> &mut Net {
+        let seconds = self.seconds;
+        let zero = Some(0);
+        let row = self.bench.links.entry(interface.to_string()).or_insert_with(|| Net {
+            t_ns: 0,
+            t_s: 0.0,
+            interface: interface.into(),
+            rx_bytes: 0,
+            rx_packets: zero,
+            rx_errors: zero,
+            rx_drops: zero,
+            rx_fifo: zero,
+            rx_frame: zero,
+            rx_multicast: zero,
+            tx_bytes: 0,
+            tx_packets: zero,
+            tx_errors: zero,
+            tx_drops: zero,
+            tx_fifo: zero,
+            tx_collisions: zero,
+            tx_carrier: zero,
+            speed_bits_per_s: Some(1_000_000_000),
+            full_duplex: Some(true),
+            up: Some(true),
+            qdisc_backlog_bytes: zero,
+            qdisc_drops: zero,
+            qdisc_overlimits: zero,
+            qdisc_requeues: zero,
+            qdisc: None,
+            qdisc_rate_bits_per_s: None,
+            mtu_bytes: Some(1500),
+            master: None,
+        });
+        let grow = |counter: &mut Option<i64>, by: f64| *counter = counter.map(|value| value + whole(by));
+        row.tx_bytes += whole(step.tx_bytes_per_s * seconds);
+        row.rx_bytes += whole(step.rx_bytes_per_s * seconds);
+        grow(&mut row.tx_packets, step.tx_packets_per_s * seconds);
+        grow(&mut row.rx_packets, step.rx_packets_per_s * seconds);
+        grow(&mut row.qdisc_overlimits, step.overlimits_per_s * seconds);
+        row
+    }
+
+    /// Connections refused in the interval, and connection requests dropped.
+    pub(crate) fn tcp(&mut self, overflows: Option<i64>, drops: i64) -> &mut Tcp {
+        let row = self.bench.tcp.get_or_insert_with(|| Tcp {
+            t_ns: 0,
+            t_s: 0.0,
+            in_segments: None,
+            out_segments: None,
+            retransmits: None,
+            in_errors: None,
+            active_opens: None,
+            passive_opens: None,
+            attempt_fails: None,
+            established_resets: None,
+            resets_sent: None,
+            established: None,
+            listen_overflows: overflows.map(|_| 0),
+            listen_drops: Some(0),
+            timeouts: None,
+            syn_retransmits: None,
+            request_queue_drops: Some(0),
+            request_queue_cookies: Some(0),
+        });
+        row.listen_overflows = row.listen_overflows.zip(overflows).map(|(was, more)| was + more);
+        row.listen_drops = row.listen_drops.map(|was| was + drops);
+        row
+    }
+
+    /// Interrupts per second, packets dropped and times squeezed per second.
+    pub(crate) fn system(&mut self, interrupts: f64, drops: f64, squeezed: f64) {
+        let seconds = self.seconds;
+        let row = self.bench.system.get_or_insert(System {
+            t_ns: 0,
+            t_s: 0.0,
+            context_switches: Some(0),
+            interrupts: Some(0),
+            forks: Some(0),
+            runnable: Some(1),
+            blocked: Some(0),
+            load_1m: None,
+            softnet_drops: Some(0),
+            softnet_squeezed: Some(0),
+        });
+        let grow = |counter: &mut Option<i64>, by: f64| *counter = counter.map(|value| value + whole(by * seconds));
+        grow(&mut row.interrupts, interrupts);
+        grow(&mut row.softnet_drops, drops);
+        grow(&mut row.softnet_squeezed, squeezed);
+    }
+
+    /// Page cache and free memory at the end, and refaults per second.
+    pub(crate) fn memory(&mut self, cached: f64, free: f64, refaults: f64) {
+        let seconds = self.seconds;
+        let row = self.bench.memory.get_or_insert(Memory {
+            t_ns: 0,
+            t_s: 0.0,
+            total_bytes: None,
+            free_bytes: None,
+            available_bytes: None,
+            cached_bytes: None,
+            anonymous_bytes: None,
+            slab_bytes: None,
+            dirty_bytes: None,
+            writeback_bytes: None,
+            swap_total_bytes: None,
+            swap_free_bytes: None,
+            page_in_bytes: None,
+            page_out_bytes: None,
+            swap_in_pages: None,
+            swap_out_pages: None,
+            faults: None,
+            major_faults: None,
+            file_refaults: Some(0),
+            direct_reclaimed: None,
+            oom_kills: None,
+        });
+        row.cached_bytes = Some(whole(cached));
+        row.free_bytes = Some(whole(free));
+        row.file_refaults = row.file_refaults.map(|was| was + whole(refaults * seconds));
+    }
+
+    /// iodyno's own load: operations per second that all took so long.
+    pub(crate) fn load(&mut self, ops_per_s: f64, response_ms: f64) {
+        let mut response = quantity::histogram::Histogram::default();
+        response.record(u64::try_from(whole(response_ms * 1e6)).unwrap());
+        self.bench.load.push(OpInterval {
+            t_ns: 0,
+            t_s: 0.0,
+            interval_ns: ns(self.seconds),
+            run: "r".into(),
+            run_index: 0,
+            phase: "measure".into(),
+            workload: "w".into(),
+            target: "t".into(),
+            op: "read".into(),
+            arrivals: None,
+            ops: whole(ops_per_s * self.seconds),
+            bytes: 0,
+            errors: Some(0),
+            service: response.clone(),
+            response,
+            in_flight_mean: None,
+            backlog: None,
+        });
+    }
+
+    /// Something happened.
+    pub(crate) fn event(&mut self, kind: &str, message: &str) {
+        self.bench.events.push(Event {
+            t_ns: 0,
+            t_s: 0.0,
+            severity: "warning".into(),
+            kind: kind.into(),
+            run: None,
+            target: None,
+            message: message.into(),
+            count: 1,
+        });
+    }
+}

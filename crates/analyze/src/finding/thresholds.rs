@@ -1,0 +1,288 @@
+//! Every number that a rule compares with, in one file of TOML that says what each is for.
+
+use serde::Deserialize;
+use std::fmt::Write as _;
+
+/// One threshold as a finding's explanation shows it.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Threshold {
+    /// Name in the section of its rule.
+    pub name: &'static str,
+    /// Its value.
+    pub value: f64,
+    /// Unit of the value; empty for a plain number.
+    pub unit: &'static str,
+    /// What it is for.
+    pub help: &'static str,
+}
+
+/// Defines the sections with their defaults; the shipped file is printed from here.
+macro_rules! thresholds {
+    ($( #[doc = $help:literal] $section:ident: $type:ident {
+        $( #[doc = $field_help:literal] $field:ident = $default:literal, $unit:literal; )*
+    } )*) => {
+        $(
+            #[doc = $help]
+            #[derive(Clone, Debug, PartialEq, Deserialize)]
+            #[serde(default, deny_unknown_fields)]
+            pub struct $type {
+                $( #[doc = $field_help] pub $field: f64, )*
+            }
+
+            impl Default for $type {
+                fn default() -> Self {
+                    Self { $( $field: $default, )* }
+                }
+            }
+
+            impl $type {
+                fn list(&self) -> Vec<Threshold> {
+                    vec![$( Threshold {
+                        name: stringify!($field),
+                        value: self.$field,
+                        unit: $unit,
+                        help: $field_help,
+                    } ),*]
+                }
+            }
+        )*
+
+        /// All of them. [`Thresholds::default`] is what iodyno ships.
+        #[derive(Clone, Debug, Default, PartialEq, Deserialize)]
+        #[serde(default, deny_unknown_fields)]
+        pub struct Thresholds {
+            $( #[doc = $help] pub $section: $type, )*
+        }
+
+        impl Thresholds {
+            /// The thresholds of one section, in order; none when there is no such section.
+            #[must_use]
+            pub fn section(&self, name: &str) -> Vec<Threshold> {
+                match name {
+                    $( stringify!($section) => self.$section.list(), )*
+                    _ => Vec::new(),
+                }
+            }
+
+            /// Sections in the order of the file: name and help.
+            const SECTIONS: &'static [(&'static str, &'static str)] = &[$( (stringify!($section), $help) ),*];
+        }
+    };
+}
+
+thresholds! {
+    /// All rules.
+    general: General {
+        /// A finding closes when it has not held for so long.
+        clear_s = 10.0, "s";
+        /// A sample that comes so many intervals after the one before means that samples were lost: all windows begin anew.
+        lost_after_intervals = 2.5, "";
+    }
+    /// R1: one CPU, or one thread, is the limit while the system looks idle.
+    one_cpu: OneCpu {
+        /// The window over which everything is averaged, on machines of four CPUs and more.
+        for_s = 10.0, "s";
+        /// On machines of fewer CPUs the window is this divided by the number of CPUs: there, one busy CPU hides less, and compilers are busy in one thread for a while.
+        for_cpu_s = 40.0, "s";
+        /// A CPU that is so busy is saturated.
+        busy_percent = 95.0, "%";
+        /// One thread uses so much of that CPU.
+        owner_percent = 85.0, "%";
+        /// One thread uses so much of the time, whichever CPU it runs on.
+        thread_percent = 95.0, "%";
+        /// Where time is sampled by ticks, so much may be missing from one thread's figure.
+        tick_margin_percent = 2.0, "%";
+        /// All CPUs together are no busier than this, or than two of them are.
+        system_percent = 25.0, "%";
+        /// The other CPUs together are no busier than this.
+        rest_percent = 25.0, "%";
+    }
+    /// R2: a listener refuses connections because its accept queue is full.
+    listen_queue: ListenQueue {
+        /// The window.
+        for_s = 10.0, "s";
+        /// In so many samples of it the kernel counted overflows, or saw a queue beyond its backlog.
+        samples = 2.0, "";
+        /// A queue filled so far in all samples of the window is worth a note.
+        near_percent = 80.0, "%";
+    }
+    /// R3: a network link is full, shaped, or handles too many packets.
+    network: Network {
+        /// The window over which everything is averaged.
+        for_s = 5.0, "s";
+        /// The busier direction carries so much of what the link can, frames counted with their gaps.
+        full_percent = 90.0, "%";
+        /// The same where the link also drops or holds packets back.
+        full_with_drops_percent = 70.0, "%";
+        /// From here on it is noted as near its limit.
+        near_percent = 80.0, "%";
+        /// So often per second a CPU left packets for later, at less than `packet_util_percent`: packets are the limit, not bytes.
+        squeezed_per_s = 50.0, "1/s";
+        /// See `squeezed_per_s`.
+        packet_util_percent = 50.0, "%";
+        /// Packets smaller than this on average are said to be small.
+        small_packet_bytes = 300.0, "B";
+        /// Members of a bond that differ by more than this ratio are out of balance.
+        bond_ratio = 3.0, "";
+    }
+    /// R4: interrupts take a CPU, or the kernel keeps one to itself.
+    kernel_cpu: KernelCpu {
+        /// The window for interrupts.
+        interrupt_for_s = 5.0, "s";
+        /// Interrupts and soft interrupts take so much of one CPU.
+        interrupt_percent = 50.0, "%";
+        /// The window for a CPU that is stuck in the kernel.
+        stuck_for_s = 10.0, "s";
+        /// The kernel takes so much of one CPU, and no thread accounts for it.
+        stuck_percent = 95.0, "%";
+        /// A thread that uses so much of that CPU accounts for it.
+        owner_percent = 85.0, "%";
+        /// An interrupt that comes so often per second …
+        storm_per_s = 20000.0, "1/s";
+        /// … and so many times as often as it usually does (the median of the last five minutes) …
+        storm_ratio = 10.0, "";
+        /// … and goes to one CPU with so much of it, is a storm.
+        storm_share_percent = 80.0, "%";
+    }
+    /// R5: a block device is the limit.
+    device: Device {
+        /// The window over which everything is averaged.
+        for_s = 10.0, "s";
+        /// Part of the time with a request in flight. Alone it says nothing: it only makes a note.
+        busy_percent = 95.0, "%";
+        /// Requests take so many times as long as they do on this device without a queue.
+        response_ratio = 3.0, "";
+        /// A mean queue up to this counts as without a queue.
+        unloaded_queue = 1.5, "op";
+        /// An interval with fewer requests than this says nothing about the unloaded response time.
+        unloaded_ops = 20.0, "op";
+        /// From this mean queue on, it is asked whether a longer queue gave more throughput.
+        queue = 4.0, "op";
+        /// So many times as long a queue is compared; a little less than twice, since queues are means.
+        queue_ratio = 1.8, "";
+        /// Less gain than this means that the device has no more to give.
+        gain_percent = 5.0, "%";
+    }
+    /// R6: the page cache fills, and what was measured before that is not what comes after.
+    cache: Cache {
+        /// A forecast needs growth over so long.
+        forecast_s = 60.0, "s";
+        /// How straight the growth has to be: R² of the line.
+        forecast_r2 = 0.9, "";
+        /// Slower growth than so much of the cache's room in that time is not told of.
+        forecast_growth_percent = 1.0, "%";
+        /// The cache is forecast to be full within so long.
+        within_s = 1800.0, "s";
+        /// The cache is full when it has so much of what it can have.
+        full_percent = 95.0, "%";
+        /// What changed must have changed so soon around that moment.
+        around_s = 60.0, "s";
+        /// Pages that were needed again soon after they were given up, per second, times as many as before …
+        refault_ratio = 10.0, "";
+        /// … and at least so many …
+        refaults_per_s = 100.0, "1/s";
+        /// … and reads from devices, times as many as before …
+        reads_ratio = 3.0, "";
+        /// … and response time, times as long as before.
+        response_ratio = 3.0, "";
+    }
+    /// R7: a device answers nothing, or lost a path.
+    stall: Stall {
+        /// Requests wait and nothing was completed for so long.
+        for_s = 2.0, "s";
+        /// The same for disks that turn, which may do so for good reasons.
+        rotational_for_s = 5.0, "s";
+        /// Only a device that completed something within so long before.
+        active_s = 60.0, "s";
+        /// Messages about the same path within so long belong together.
+        together_s = 600.0, "s";
+        /// So many losses of a path within `together_s` are flapping.
+        flapping = 3.0, "";
+    }
+    /// R11: frames are small although the link takes large ones, and a CPU is busy with them.
+    frames: Frames {
+        /// The window over which everything is averaged.
+        for_s = 10.0, "s";
+        /// A link with this MTU or more takes jumbo frames.
+        jumbo_mtu_bytes = 4000.0, "B";
+        /// A mean frame below this wastes them.
+        frame_bytes = 2000.0, "B";
+        /// Soft interrupts take so much of one CPU.
+        softirq_percent = 70.0, "%";
+    }
+}
+
+/// A file of thresholds that cannot be used.
+#[derive(Debug, thiserror::Error)]
+#[error("{0}")]
+pub struct ThresholdsError(String);
+
+impl Thresholds {
+    /// Reads a file: what it names goes before the shipped value, all else stays.
+    ///
+    /// # Errors
+    /// Not TOML, a name that does not exist, a value that is no number or is negative; with line and column.
+    pub fn parse(text: &str) -> Result<Self, ThresholdsError> {
+        let read: Self =
+            toml::from_str(text).map_err(|error| ThresholdsError(error.to_string().trim_end().to_string()))?;
+        for (section, _) in Self::SECTIONS {
+            for threshold in read.section(section) {
+                if !threshold.value.is_finite() || threshold.value < 0.0 {
+                    let Threshold { name, value, .. } = threshold;
+                    return Err(ThresholdsError(format!("[{section}] {name} = {value}: a threshold is 0 or more")));
+                }
+            }
+        }
+        Ok(read)
+    }
+
+    /// The whole file with these values, every threshold explained; [`Thresholds::parse`] reads it again.
+    #[must_use]
+    pub fn to_toml(&self) -> String {
+        let mut text = String::from(
+            "# Thresholds of iodyno's findings (docs/findings.md). `iodyno diagnose --thresholds FILE` takes a file like this;\n\
+             # what it leaves out keeps the value that stands here.\n",
+        );
+        for (section, help) in Self::SECTIONS {
+            let _ = write!(text, "\n#{help}\n[{section}]\n");
+            for Threshold { name, value, unit, help } in self.section(section) {
+                let unit = if unit.is_empty() { String::new() } else { format!(" Unit: {unit}.") };
+                let _ = write!(text, "#{help}{unit}\n{name} = {value:?}\n");
+            }
+        }
+        text
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::Thresholds;
+
+    #[test]
+    fn the_shipped_file_is_read_as_what_it_says() {
+        let shipped = Thresholds::default();
+        assert_eq!(Thresholds::parse(&shipped.to_toml()).unwrap(), shipped);
+        assert_eq!(Thresholds::parse("").unwrap(), shipped);
+    }
+
+    #[test]
+    fn one_value_of_another_file() {
+        let read = Thresholds::parse("[one_cpu]\nbusy_percent = 80\n").unwrap();
+        assert_eq!((read.one_cpu.busy_percent, read.one_cpu.owner_percent), (80.0, 85.0));
+    }
+
+    #[test]
+    fn mistakes_name_their_place() {
+        for (text, words) in [
+            ("[one_cpu]\nbusy = 80\n", ["line 2", "busy_percent"]),
+            ("[onecpu]\n", ["line 1", "one_cpu"]),
+            ("[one_cpu]\nbusy_percent = \"a\"\n", ["line 2", "expected f64"]),
+            ("[one_cpu\n", ["line 1", "["]),
+            ("[one_cpu]\nbusy_percent = -1.0\n", ["busy_percent", "0 or more"]),
+            ("[one_cpu]\nbusy_percent = nan\n", ["busy_percent", "0 or more"]),
+        ] {
+            let error = Thresholds::parse(text).unwrap_err().to_string();
+            assert!(words.iter().all(|word| error.contains(word)), "{text}: {error}");
+        }
+    }
+}

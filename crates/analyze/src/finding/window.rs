@@ -1,0 +1,92 @@
+//! The last moments, as rules see them.
+
+use super::moment::Moment;
+use std::collections::VecDeque;
+
+/// So much is kept at least; no rule's window is longer.
+const KEPT_S: f64 = 120.0;
+
+/// Moments without a gap between them, the oldest first.
+#[derive(Debug, Default)]
+pub(crate) struct Window {
+    moments: VecDeque<Moment>,
+    seconds: f64,
+}
+
+impl Window {
+    /// Adds a moment, and forgets those that no rule asks for any more.
+    pub(crate) fn push(&mut self, moment: Moment) {
+        self.seconds += moment.seconds;
+        self.moments.push_back(moment);
+        while let Some(first) = self.moments.front()
+            && self.seconds - first.seconds >= KEPT_S
+        {
+            self.seconds -= first.seconds;
+            self.moments.pop_front();
+        }
+    }
+
+    /// Samples were lost: what comes does not join.
+    pub(crate) fn clear(&mut self) {
+        self.moments.clear();
+        self.seconds = 0.0;
+    }
+
+    /// The newest.
+    pub(crate) fn now(&self) -> Option<&Moment> {
+        self.moments.back()
+    }
+
+    /// The moments that ended within the last `seconds`, from the oldest; fewer while there are not so many.
+    pub(crate) fn within(&self, seconds: f64) -> impl DoubleEndedIterator<Item = &Moment> + Clone {
+        let mut length = 0.0;
+        let count = self.moments.iter().rev().take_while(|moment| {
+            let fits = length < seconds * 0.95;
+            length += moment.seconds;
+            fits
+        });
+        self.moments.range(self.moments.len() - count.count()..)
+    }
+
+    /// The newest moments that together last `seconds`, to within a twentieth (samples come a little early or late);
+    /// `None` when there are not so many yet.
+    pub(crate) fn last(&self, seconds: f64) -> Option<Stretch<'_>> {
+        let mut length = 0.0;
+        for (count, moment) in self.moments.iter().rev().enumerate() {
+            length += moment.seconds;
+            if length >= seconds * 0.95 {
+                return Some(Stretch { moments: &self.moments, skip: self.moments.len() - count - 1 });
+            }
+        }
+        None
+    }
+}
+
+/// Some newest moments of a window.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Stretch<'a> {
+    moments: &'a VecDeque<Moment>,
+    skip: usize,
+}
+
+impl<'a> Stretch<'a> {
+    /// From the oldest.
+    pub(crate) fn iter(self) -> impl DoubleEndedIterator<Item = &'a Moment> + Clone {
+        self.moments.range(self.skip..)
+    }
+
+    /// When it began, ns.
+    pub(crate) fn start_ns(self) -> i64 {
+        self.iter().next().map_or(0, Moment::start_ns)
+    }
+
+    /// How long it is.
+    pub(crate) fn seconds(self) -> f64 {
+        self.iter().map(|moment| moment.seconds).sum()
+    }
+
+    /// The mean over the stretch; `None` when one moment does not know.
+    pub(crate) fn mean(self, of: impl Fn(&Moment) -> Option<f64>) -> Option<f64> {
+        super::mean(self.iter(), of)
+    }
+}
