@@ -5,6 +5,7 @@
 
 mod fio;
 mod fio_log;
+mod text;
 mod traces;
 mod vdbench;
 
@@ -72,6 +73,10 @@ pub struct Options {
     pub from_ns: u64,
     /// Of a trace: for so long, ns; `None`: to its end.
     pub for_ns: Option<u64>,
+    /// Of text without dates: when it begins, UTC ns since 1970 (of text that tells the time of day, only the day counts).
+    pub start_ns: Option<i64>,
+    /// Of text without times: how far its samples are apart, ns.
+    pub interval_ns: Option<i64>,
 }
 
 impl Options {
@@ -109,7 +114,8 @@ struct Results {
 /// Name (for `--format`) and meaning of everything that can be imported.
 pub fn formats() -> impl Iterator<Item = (&'static str, &'static str)> {
     let traces = traces::FORMATS.iter().map(|format| (format.name, format.help));
-    FORMATS.iter().map(|format| (format.name, format.help)).chain(traces)
+    let texts = text::FORMATS.iter().map(|format| (format.name, format.help));
+    FORMATS.iter().map(|format| (format.name, format.help)).chain(texts).chain(traces)
 }
 
 fn names() -> String {
@@ -131,6 +137,17 @@ pub fn import(
     let is_folder = path.is_dir();
     let has_results =
         if is_folder { FORMATS.iter().any(|format| (format.find)(path).is_some()) } else { fio_log::is_log(path) };
+    let is_text = format.is_none_or(|name| text::FORMATS.iter().any(|format| format.name == name));
+    if !has_results
+        && is_text
+        && path.metadata().is_ok_and(|found| found.is_file() || found.is_dir())
+        && let Some(texts) = text::recognise(path, format)?
+    {
+        if options.is_selective() {
+            return Err(ConvertError::NotATrace { path: path.to_path_buf(), format: "other tools' text" });
+        }
+        return text::import(&texts, directory, options, command_line);
+    }
     if !(format.is_none() && has_results)
         && let Some(trace) = traces::recognise(path, format)?
     {

@@ -576,12 +576,14 @@ pub(crate) struct QueryArgs {
       iodyno import nvme0n1.blktrace.0 -o prod        a trace: blktrace's files of all CPUs\n  \
       iodyno import msr/ -o msr                       a folder of MSR's prxy_0.csv.gz …: one trace\n  \
       iodyno import io_traces.csv -o d -d 419 -d 725 --for 1h    an hour of two devices\n  \
+      iodyno import gather/ -o old --start 2026-11-20 --interval 5s    vmstat, iostat, nicstat … of one machine\n  \
       iodyno report old-monday\n\n\
-    Results: vdbench, fio, fio-log. Traces (rows of the table io): blktrace, blkparse, fio-iolog, fio-iolog-waits, vdbench-flat, msr, alibaba, tencent,\n\
+    Results: vdbench, fio, fio-log. Text of other tools (counters, as `record` keeps them): nicstat, iostat, vmstat, mpstat-solaris,\n\
+    sysstat (mpstat, pidstat, sar). Traces (rows of the table io): blktrace, blkparse, fio-iolog, fio-iolog-waits, vdbench-flat, msr, alibaba, tencent,\n\
     systor17, fiu; larger than memory, and compressed with gzip as well.\n\n\
     What the other tool did not keep stays absent; what that is, is said at the end and in the report (docs/import.md).")]
 pub(crate) struct ImportArgs {
-    /// A file, or a folder of results or of the files of one trace.
+    /// A file, or a folder of results, of the files of one trace, or of other tools' text.
     pub(crate) input: PathBuf,
     /// Directory of the recording; it must not exist.
     #[arg(short, long, value_name = "DIR")]
@@ -598,6 +600,13 @@ pub(crate) struct ImportArgs {
     /// Of a trace: for so long.
     #[arg(long = "for", value_name = "TIME")]
     pub(crate) duration: Option<String>,
+    /// Of text that does not tell it: the day, and where it tells no times, the time at which it began (UTC). Default: by the
+    /// file's last change.
+    #[arg(long, value_name = "DAY[THH:MM:SS]")]
+    pub(crate) start: Option<String>,
+    /// Of text without times: how far its samples are apart. Default: 1 s.
+    #[arg(long, value_name = "TIME")]
+    pub(crate) interval: Option<String>,
 }
 
 /// What `probe` looks at.

@@ -1,7 +1,7 @@
 //! `iodyno import`.
 
 use crate::args::ImportArgs;
-use crate::exit::Failure;
+use crate::exit::{Failure, PARAMETERS};
 use crate::run::time;
 use convert::import::Options;
 use session::SessionError;
@@ -13,6 +13,8 @@ pub(crate) fn run(args: &ImportArgs, command_line: &[String]) -> Result<u8, Fail
         devices: args.devices.clone(),
         from_ns: time(args.from.as_deref(), "--from")?.unwrap_or(0),
         for_ns: time(args.duration.as_deref(), "--for")?,
+        start_ns: args.start.as_deref().map(moment).transpose()?,
+        interval_ns: time(args.interval.as_deref(), "--interval")?.map(|ns| i64::try_from(ns).unwrap_or(i64::MAX)),
     };
     let imported =
         convert::import::import(&args.input, &args.output, &options, command_line).map_err(SessionError::from)?;
@@ -21,4 +23,33 @@ pub(crate) fn run(args: &ImportArgs, command_line: &[String]) -> Result<u8, Fail
     }
     println!("{}", imported.directory.display());
     Ok(0)
+}
+
+/// `2026-11-20`, or with a time of day behind a blank or a T; UTC.
+fn moment(text: &str) -> Result<i64, Failure> {
+    let wrong = || {
+        Failure::new(PARAMETERS, format!("--start {text}: write a day, or a day and a time, like 2026-11-20T09:30:00"))
+    };
+    let (day, time) = text.split_once(['T', ' ']).unwrap_or((text, "00:00:00"));
+    let three = |text: &str, between: char| {
+        let mut parts = text.split(between).map(|part| part.parse::<i64>().ok());
+        let found = (parts.next()??, parts.next()??, parts.next().unwrap_or(Some(0))?);
+        parts.next().is_none().then_some(found)
+    };
+    let (day, time) = three(day, '-').zip(three(time, ':')).ok_or_else(wrong)?;
+    quantity::text::wall_ns_of(day, time).ok_or_else(wrong)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::moment;
+
+    #[test]
+    fn moments() {
+        assert_eq!(moment("1970-01-02").ok(), Some(86_400_000_000_000));
+        assert_eq!(moment("1970-01-01T00:01").ok(), Some(60_000_000_000));
+        for wrong in ["", "yesterday", "2026-13-01", "2026-11-20T25:00:00", "2026-11-20-1", "2026-11-20T1:2:3:4"] {
+            assert!(moment(wrong).is_err(), "{wrong}");
+        }
+    }
 }

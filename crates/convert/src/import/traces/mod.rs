@@ -9,7 +9,7 @@ mod flat;
 mod iolog;
 mod merge;
 mod output;
-mod source;
+pub(super) mod source;
 
 use super::{Imported, Options, events, imported_manifest};
 use crate::ConvertError;

@@ -12,7 +12,7 @@ const BUFFER: usize = 64 << 10;
 const LINE_MAX: usize = 64 << 10;
 
 /// Opens a file; what begins like gzip is decompressed, all members one after the other.
-pub(super) fn open(path: &Path) -> Result<Box<dyn BufRead>, ConvertError> {
+pub(in crate::import) fn open(path: &Path) -> Result<Box<dyn BufRead>, ConvertError> {
     let failed = || ConvertError::io("read", path);
     let mut raw = BufReader::with_capacity(BUFFER, File::open(path).map_err(failed())?);
     let is_gzip = raw.fill_buf().map_err(failed())?.starts_with(&[0x1f, 0x8b]);
@@ -23,7 +23,7 @@ pub(super) fn open(path: &Path) -> Result<Box<dyn BufRead>, ConvertError> {
 }
 
 /// The first bytes, by which a format is known; what cannot be decompressed has none.
-pub(super) fn head(path: &Path, bytes: usize) -> Result<Vec<u8>, ConvertError> {
+pub(in crate::import) fn head(path: &Path, bytes: usize) -> Result<Vec<u8>, ConvertError> {
     let mut head = Vec::new();
     match open(path)?.take(bytes as u64).read_to_end(&mut head) {
         Ok(_) => Ok(head),
@@ -38,7 +38,7 @@ fn is_damage(error: &std::io::Error) -> bool {
 }
 
 /// A text, line by line, in memory that holds one of them.
-pub(super) struct Lines {
+pub(in crate::import) struct Lines {
     path: PathBuf,
     input: Box<dyn BufRead>,
     number: usize,
@@ -47,12 +47,12 @@ pub(super) struct Lines {
 }
 
 impl Lines {
-    pub(super) fn open(path: &Path) -> Result<Self, ConvertError> {
+    pub(in crate::import) fn open(path: &Path) -> Result<Self, ConvertError> {
         Ok(Self { path: path.to_path_buf(), input: open(path)?, number: 0, text: Vec::new(), is_whole: true })
     }
 
     /// Goes to the next line that is not blank; false at the end.
-    pub(super) fn advance(&mut self) -> Result<bool, ConvertError> {
+    pub(in crate::import) fn advance(&mut self) -> Result<bool, ConvertError> {
         loop {
             self.text.clear();
             self.number += 1;
@@ -77,22 +77,27 @@ impl Lines {
     }
 
     /// The line, without its end.
-    pub(super) fn text(&self) -> &[u8] {
+    pub(in crate::import) fn text(&self) -> &[u8] {
         &self.text
     }
 
+    /// The same as text.
+    pub(in crate::import) fn line(&self) -> String {
+        String::from_utf8_lossy(&self.text).into_owned()
+    }
+
     /// Its number, from 1.
-    pub(super) fn number(&self) -> usize {
+    pub(in crate::import) fn number(&self) -> usize {
         self.number
     }
 
     /// Is it the last one, and without an end: perhaps cut off?
-    pub(super) fn may_be_cut(&self) -> bool {
+    pub(in crate::import) fn may_be_cut(&self) -> bool {
         !self.is_whole
     }
 
     /// What is wrong with this line.
-    pub(super) fn malformed(&self, what: String) -> ConvertError {
+    pub(in crate::import) fn malformed(&self, what: String) -> ConvertError {
         ConvertError::Malformed { path: self.path.clone(), line: self.number, what }
     }
 }

@@ -198,7 +198,7 @@ fn a_part_of_a_trace_is_taken_by_device_and_time() {
     std::fs::write(&input, text("msr.csv")).expect("written");
     let part = |name: &str, devices: &[&str], from_ns: u64, for_ns: Option<u64>| {
         let devices = devices.iter().map(ToString::to_string).collect();
-        let options = Options { format: None, devices, from_ns, for_ns };
+        let options = Options { devices, from_ns, for_ns, ..Options::default() };
         imported_with(&input, &scratch.path().join(name), &options)
             .map(|(reader, _)| rows(&reader).iter().map(|io| (io.dev.to_string(), io.queue_ns)).collect::<Vec<_>>())
     };

@@ -1,0 +1,167 @@
+//! Text that other tools printed for people, into the tables of a recording: one reader per tool, by the words of its
+//! headings. What a tool told as rates becomes counters again ([`emit`]); what no table has a place for, figures.
+
+mod columns;
+mod emit;
+mod iostat;
+mod lanes;
+mod link;
+mod mpstat_solaris;
+mod nicstat;
+mod pairs;
+mod place;
+mod sysstat;
+mod told;
+mod vmstat;
+mod when;
+mod words;
+
+use super::traces::source;
+use super::{Imported, Options};
+use crate::ConvertError;
+use source::Lines;
+use std::path::{Path, PathBuf};
+use told::Told;
+
+/// Bytes at the beginning of a file by which its format is known.
+const SNIFFED: usize = 64 << 10;
+
+/// A tool whose text can be read.
+#[derive(Debug)]
+pub(super) struct TextFormat {
+    /// Name for `--format`.
+    pub(super) name: &'static str,
+    /// What it is.
+    pub(super) help: &'static str,
+    sniff: fn(&str) -> bool,
+    read: fn(&mut Lines, &mut Told) -> Result<(), ConvertError>,
+}
+
+/// All of them, in the order in which they are tried.
+pub(super) const FORMATS: [TextFormat; 5] = [
+    TextFormat {
+        name: "nicstat",
+        help: "nicstat's text in all layouts, -p and -l as well, of Linux and Solaris",
+        sniff: nicstat::sniff,
+        read: nicstat::read,
+    },
+    TextFormat {
+        name: "iostat",
+        help: "iostat's text: sysstat's of any version (-x, -d, -s, -t), and Solaris' (-x, -n, -c, -z)",
+        sniff: iostat::sniff,
+        read: iostat::read,
+    },
+    TextFormat {
+        name: "vmstat",
+        help: "vmstat's text: Linux (-a, -w, -t, -S, -d, -s) and Solaris",
+        sniff: vmstat::sniff,
+        read: vmstat::read,
+    },
+    TextFormat {
+        name: "mpstat-solaris",
+        help: "mpstat's text of Solaris (-a as well)",
+        sniff: mpstat_solaris::sniff,
+        read: mpstat_solaris::read,
+    },
+    TextFormat { name: "sysstat", help: "text of mpstat, pidstat and sar", sniff: sysstat::sniff, read: sysstat::read },
+];
+
+/// What to do with a line under a heading.
+enum Passed {
+    /// It is a row of so many fields as the heading asks for.
+    Row,
+    /// It was left out, and said or counted.
+    Over,
+}
+
+/// Is it a row under a heading of `width` fields? A last line that is cut off and lines of other kinds are left out;
+/// one that is a row by its look and has not as many fields is an error.
+fn passed(lines: &Lines, told: &mut Told, words: &[&str], width: usize) -> Result<Passed, ConvertError> {
+    let numbers = words.iter().filter(|word| words::number(word).is_some()).count();
+    if words.len() == width && (numbers > 0 || width == 0) {
+        return Ok(Passed::Row);
+    }
+    if lines.may_be_cut() {
+        told.note(&format!("line {} is cut off, and left out", lines.number()));
+    } else if width > 0 && words.len() >= 3 && numbers * 2 > words.len() {
+        return Err(lines.malformed(format!("has {} fields under {width} headings", words.len())));
+    } else {
+        told.tally("lines of other kinds (messages, prompts) left out");
+    }
+    Ok(Passed::Over)
+}
+
+/// Files to import together, each with its format.
+#[derive(Debug)]
+pub(super) struct Texts {
+    path: PathBuf,
+    files: Vec<(PathBuf, &'static TextFormat)>,
+    /// Files of the folder that nobody knows.
+    unknown: Vec<PathBuf>,
+}
+
+/// What the text at `path` is: a file, or a folder of files of such tools; `None` when it is something else.
+pub(super) fn recognise(path: &Path, format: Option<&str>) -> Result<Option<Texts>, ConvertError> {
+    let wanted = format.map(|name| FORMATS.iter().find(|format| format.name == name));
+    if let Some(None) = wanted {
+        return Ok(None);
+    }
+    let wanted = wanted.flatten();
+    let known = |file: &Path| -> Result<Option<&'static TextFormat>, ConvertError> {
+        let head = source::head(file, SNIFFED)?;
+        if head.contains(&0) {
+            return Ok(None);
+        }
+        let head = String::from_utf8_lossy(&head);
+        Ok(FORMATS
+            .iter()
+            .find(|format| wanted.is_none_or(|wanted| wanted.name == format.name) && (format.sniff)(&head)))
+    };
+    let mut texts = Texts { path: path.to_path_buf(), files: Vec::new(), unknown: Vec::new() };
+    if !path.is_dir() {
+        let format = if wanted.is_some() { wanted } else { known(path)? };
+        texts.files.extend(format.map(|format| (path.to_path_buf(), format)));
+        return Ok((!texts.files.is_empty()).then_some(texts));
+    }
+    let failed = || ConvertError::io("read", path);
+    let mut found = Vec::new();
+    for entry in std::fs::read_dir(path).map_err(failed())? {
+        found.push(entry.map_err(failed())?.path());
+    }
+    found.sort();
+    for file in found.into_iter().filter(|file| file.is_file()) {
+        match known(&file)? {
+            Some(format) => texts.files.push((file, format)),
+            None => texts.unknown.push(file),
+        }
+    }
+    Ok((!texts.files.is_empty()).then_some(texts))
+}
+
+/// Imports them into a new recording.
+pub(super) fn import(
+    texts: &Texts,
+    directory: &Path,
+    options: &Options,
+    command_line: &[String],
+) -> Result<Imported, ConvertError> {
+    let mut all = Vec::new();
+    for (path, format) in &texts.files {
+        let mut told = Told::new(format.name);
+        let mut lines = Lines::open(path)?;
+        (format.read)(&mut lines, &mut told)?;
+        if told.is_empty() {
+            let what = format!("there is no row in it ({} was expected)", format.help);
+            return Err(ConvertError::Malformed { path: path.clone(), line: lines.number(), what });
+        }
+        if told.is_bare() {
+            told.note("there are headings, and no rows below them");
+        }
+        all.push((path.clone(), told));
+    }
+    let placed = place::place(all, options)?;
+    emit::write(texts, &placed, directory, command_line)
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,190 @@
+//! nicstat in all its layouts (default, -s, -x, -U, -M, -t, -u, -a, -l, -p, -z), of Linux and Solaris, old and new.
+
+use super::columns::Subject;
+use super::source::Lines;
+use super::told::{Cell, Told};
+use super::when::{SECOND_NS, When, of_day};
+use super::words::{cell, command, number};
+use super::{Passed, passed};
+use crate::ConvertError;
+
+/// Headings by the number of fields of -p: behind time and name.
+const PARSEABLE: [&[&str]; 3] = [
+    &["rKB/s", "wKB/s"],
+    &["rKB/s", "wKB/s", "rPk/s", "wPk/s", "%Util", "Sat"],
+    &["rKB/s", "wKB/s", "rPk/s", "wPk/s", "%Util", "Sat", "IErr", "OErr", "Coll", "NoCP", "Defer"],
+];
+const TCP: [&str; 10] = ["InKB", "OutKB", "InSeg", "OutSeg", "Reset", "AttF", "%ReTX", "InConn", "OutCon", "Drops"];
+const UDP: [&str; 4] = ["InDG", "OutDG", "InErr", "OutErr"];
+
+pub(super) fn sniff(head: &str) -> bool {
+    head.lines().any(|line| heading(line).is_some() || parseable(line).is_some() || is_list(line))
+}
+
+fn is_list(line: &str) -> bool {
+    line.split_whitespace().eq(["Int", "Loopback", "Mbit/s", "Duplex", "State"])
+}
+
+/// What rows under a heading are.
+#[derive(Clone)]
+struct Under {
+    subject: Subject,
+    columns: Vec<String>,
+    /// The heading begins with the time, its rows do not.
+    when: Option<When>,
+}
+
+/// A heading; the first column is the time, or stands for it.
+fn heading(line: &str) -> Option<Under> {
+    let words: Vec<&str> = line.split_whitespace().collect();
+    let (first, rest) = words.split_first()?;
+    let owned = |words: &[&str]| words.iter().map(|word| (*word).to_string()).collect();
+    if let (&"Time", ["Int", columns @ ..]) = (first, rest) {
+        let is_one = columns.first().is_some_and(|name| ["rKB/s", "rKb/s", "rMbps"].contains(name));
+        return is_one.then(|| Under { subject: Subject::Net, columns: owned(columns), when: None });
+    }
+    let when = Some(When::OfDay(of_day(first, None)?));
+    let subject = match rest.first().copied()? {
+        "RdKB" | "RdMbps" => Subject::Net,
+        "InKB" | "InSeg" => Subject::Tcp,
+        "InDG" => Subject::Udp,
+        _ => return None,
+    };
+    Some(Under { subject, columns: owned(rest), when })
+}
+
+/// A line of -p: time, name, headings, figures. A name may hold colons, so it is what the numbers leave.
+fn parseable(line: &str) -> Option<(When, &str, &'static [&'static str], Vec<f64>)> {
+    let (time, rest) = line.trim().split_once(':')?;
+    let seconds =
+        time.parse::<i64>().ok().filter(|_| time.len() >= 8 && time.bytes().all(|byte| byte.is_ascii_digit()))?;
+    let mut figures: Vec<f64> = Vec::new();
+    let mut name = rest;
+    while let Some((before, last)) = name.rsplit_once(':') {
+        let Some(value) = number(last).filter(|_| last.contains('.') || last == "0") else { break };
+        figures.insert(0, value);
+        name = before;
+    }
+    let columns: &[&str] = match (name, figures.len()) {
+        ("TCP", 10) => &TCP,
+        ("UDP", 4) => &UDP,
+        (_, count) => PARSEABLE.iter().find(|columns| columns.len() == count)?,
+    };
+    Some((When::Wall(seconds.checked_mul(SECOND_NS)?), name, columns, figures))
+}
+
+/// The sample that a row belongs to: the first one after a command is the mean since boot.
+#[derive(Default)]
+struct Sample {
+    first: Option<When>,
+    /// Time of the last row.
+    last: Option<When>,
+    /// Headings since then: with -z, all but the last one stand for samples without a row.
+    headings: i64,
+}
+
+impl Sample {
+    fn is_start(&mut self, when: When) -> bool {
+        *self.first.get_or_insert(when) == when
+    }
+
+    /// Times of samples without a row between the last row and one at `when`.
+    fn left_out(&mut self, when: When) -> Vec<When> {
+        let empty = std::mem::take(&mut self.headings) - 1;
+        let (Some(When::OfDay(last)), When::OfDay(now)) = (self.last.replace(when), when) else { return Vec::new() };
+        if empty < 1 || now <= last || empty > 100_000 {
+            return Vec::new();
+        }
+        (1..=empty).map(|at| When::OfDay(last + (now - last) / (empty + 1) * at)).collect()
+    }
+}
+
+pub(super) fn read(lines: &mut Lines, told: &mut Told) -> Result<(), ConvertError> {
+    let mut under: Option<Under> = None;
+    let mut sample = Sample::default();
+    let mut in_list = false;
+    while lines.advance()? {
+        let text = lines.line();
+        if command(&text, "nicstat").is_some() {
+            (sample, under) = (Sample::default(), None);
+        } else if is_list(&text) {
+            in_list = true;
+        } else if let Some(fresh) = heading(&text) {
+            (under, in_list) = (Some(fresh), false);
+            sample.headings += 1;
+        } else if let Some((when, name, columns, figures)) = parseable(&text) {
+            let (subject, thing) = match name {
+                "TCP" if columns == TCP => (Subject::Tcp, ""),
+                "UDP" if columns == UDP => (Subject::Udp, ""),
+                name => (Subject::Net, name),
+            };
+            let section = told.section(columns, Some(subject));
+            let is_start = sample.is_start(when);
+            if told.continued(section, when, is_start) {
+                let cells: Vec<Cell> = figures.into_iter().map(Cell::Number).collect();
+                told.row(section, thing, &cells);
+            }
+        } else if in_list {
+            link(told, &text);
+        } else if let Some(under) = &under {
+            row(lines, told, under, &mut sample, &text)?;
+        } else {
+            told.tally("lines that are not nicstat's (messages, prompts) left out");
+        }
+    }
+    if told.sections.iter().any(|section| section.subject == Some(Subject::Tcp)) {
+        told.note(
+            "nicstat on Linux always prints 0 for Drops, %ReTX, InKB and OutKB of TCP: they are kept as figures, not as counters",
+        );
+    }
+    Ok(())
+}
+
+fn row(lines: &Lines, told: &mut Told, under: &Under, sample: &mut Sample, text: &str) -> Result<(), ConvertError> {
+    let words: Vec<&str> = text.split_whitespace().collect();
+    let before = 1 + usize::from(under.when.is_none());
+    if matches!(passed(lines, told, &words, before + under.columns.len())?, Passed::Over) {
+        return Ok(());
+    }
+    let when = match under.when {
+        Some(when) => when,
+        None => match of_day(words[0], None) {
+            Some(ns) => When::OfDay(ns),
+            None => return Err(lines.malformed(format!("`{}` is no time of day", words[0]))),
+        },
+    };
+    let mut cells = Vec::with_capacity(under.columns.len());
+    for word in &words[before..] {
+        match cell(word) {
+            Cell::Text(text) => return Err(lines.malformed(format!("`{text}` stands where a number is expected"))),
+            cell => cells.push(cell),
+        }
+    }
+    let thing = if under.subject == Subject::Net { words[before - 1] } else { "" };
+    let columns: Vec<&str> = under.columns.iter().map(String::as_str).collect();
+    let section = told.section(&columns, Some(under.subject));
+    let is_start = sample.is_start(when);
+    if under.when.is_none() {
+        for empty in sample.left_out(when) {
+            told.block(section, empty, false);
+        }
+    }
+    if told.continued(section, when, is_start) {
+        told.row(section, thing, &cells);
+    }
+    Ok(())
+}
+
+/// A line of -l: what is known of a link. 65,535 Mbit/s is nicstat's word for not knowing.
+fn link(told: &mut Told, text: &str) {
+    let words: Vec<&str> = text.split_whitespace().collect();
+    let [name, _, speed, duplex, state] = words.as_slice() else {
+        told.tally("lines that are not nicstat's (messages, prompts) left out");
+        return;
+    };
+    let section = told.plain_section(&["Mbit/s", "Duplex", "State"]);
+    let speed = number(speed).filter(|speed| *speed != 65_535.0).map_or(Cell::Missing, Cell::Number);
+    if !told.sections[section].blocks.is_empty() || told.block(section, When::Next, true) {
+        told.row(section, name, &[speed, Cell::Text((*duplex).to_string()), Cell::Text((*state).to_string())]);
+    }
+}

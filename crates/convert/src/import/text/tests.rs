@@ -1,0 +1,364 @@
+//! Tools' own outputs, and what becomes of them.
+
+use super::super::{Options, import};
+use proptest::prelude::*;
+use recording::rows::{Cpu, Disk, Figure, Memory, Net, Pressure, Process, System, Tcp};
+use recording::{Reader, Row};
+use std::collections::{BTreeMap, BTreeSet};
+use std::fmt::Write as _;
+use std::path::{Path, PathBuf};
+
+/// A tool's output in the fixtures.
+fn fixture(name: &str) -> PathBuf {
+    Path::new(env!("CARGO_MANIFEST_DIR")).join("../../fixtures/tools").join(name)
+}
+
+/// Files have the time at which they were checked out: the day is said.
+fn options() -> Options {
+    Options { start_ns: quantity::text::wall_ns_of((2026, 11, 20), (10, 0, 0)), ..Options::default() }
+}
+
+struct Import {
+    _folder: tempfile::TempDir,
+    reader: Reader,
+    notes: Vec<String>,
+    format: &'static str,
+}
+
+impl Import {
+    fn of(path: &Path) -> Result<Self, crate::ConvertError> {
+        Self::with(path, &options())
+    }
+
+    fn with(path: &Path, options: &Options) -> Result<Self, crate::ConvertError> {
+        let folder = tempfile::tempdir().expect("a folder");
+        let imported = import(path, &folder.path().join("r"), options, &[])?;
+        let reader = Reader::open(&imported.directory).expect("a recording");
+        Ok(Self { _folder: folder, reader, notes: imported.notes, format: imported.format })
+    }
+
+    fn rows<R: Row>(&self) -> Vec<R> {
+        self.reader.table::<R>().expect("rows")
+    }
+}
+
+/// A counter's heading, the counter, and the unit of the heading.
+type Counter<R> = (&'static str, fn(&R) -> Option<i64>, f64);
+
+/// What grew per second in each interval, by thing, with names of columns.
+fn rates<R: Row>(import: &Import, thing: fn(&R) -> String, t_ns: fn(&R) -> i64, columns: &[Counter<R>]) -> Vec<String> {
+    let mut before: BTreeMap<String, R> = BTreeMap::new();
+    let mut lines = Vec::new();
+    for row in import.rows::<R>() {
+        let name = thing(&row);
+        if let Some(before) = before.get(&name) {
+            let seconds = (t_ns(&row) - t_ns(before)) as f64 / 1e9;
+            let shown = columns.iter().map(|(column, of, scale)| match of(&row).zip(of(before)) {
+                Some((now, was)) if now >= was => format!("{column} {:.2}", (now - was) as f64 * scale / seconds),
+                Some(_) => format!("{column} anew"),
+                None => format!("{column} ?"),
+            });
+            lines.push(format!("  {name} {seconds} s: {}", shown.collect::<Vec<String>>().join(", ")));
+        }
+        before.insert(name, row);
+    }
+    lines
+}
+
+fn disks(import: &Import) -> Vec<String> {
+    rates::<Disk>(
+        import,
+        |row| row.device.clone(),
+        |row| row.t_ns,
+        &[
+            ("r/s", |row| row.read_ios, 1.0),
+            ("w/s", |row| row.write_ios, 1.0),
+            ("all/s", |row| row.any_ios, 1.0),
+            ("rkB/s", |row| row.read_sectors, 0.5),
+            ("wkB/s", |row| row.write_sectors, 0.5),
+            ("all kB/s", |row| row.any_sectors, 0.5),
+            ("r ms/s", |row| row.read_ticks_ms, 1.0),
+            ("w ms/s", |row| row.write_ticks_ms, 1.0),
+            ("queue", |row| row.weighted_ticks_ms, 1e-3),
+            ("%util", |row| row.io_ticks_ms, 0.1),
+        ],
+    )
+}
+
+fn cpus(import: &Import) -> Vec<String> {
+    rates::<Cpu>(
+        import,
+        |row| row.cpu.clone(),
+        |row| row.t_ns,
+        &[
+            ("user", |row| Some(row.user_ns), 1e-7),
+            ("system", |row| Some(row.system_ns), 1e-7),
+            ("idle", |row| Some(row.idle_ns), 1e-7),
+            ("iowait", |row| row.iowait_ns, 1e-7),
+            ("soft", |row| row.softirq_ns, 1e-7),
+            ("steal", |row| row.steal_ns, 1e-7),
+        ],
+    )
+}
+
+fn links(import: &Import) -> Vec<String> {
+    let rates = rates::<Net>(
+        import,
+        |row| row.interface.clone(),
+        |row| row.t_ns,
+        &[
+            ("rKB/s", |row| Some(row.rx_bytes), 1.0 / 1024.0),
+            ("wKB/s", |row| Some(row.tx_bytes), 1.0 / 1024.0),
+            ("rPk/s", |row| row.rx_packets, 1.0),
+            ("wPk/s", |row| row.tx_packets, 1.0),
+            ("drops", |row| row.rx_drops, 1.0),
+        ],
+    );
+    let speed = |row: Net| {
+        row.speed_bits_per_s
+            .map(|bits| format!("  {}: {} Mbit/s, full duplex {:?}", row.interface, bits / 1_000_000, row.full_duplex))
+    };
+    let speeds: BTreeSet<String> = import.rows::<Net>().into_iter().filter_map(speed).collect();
+    rates.into_iter().chain(speeds).collect()
+}
+
+fn machine(import: &Import) -> Vec<String> {
+    let system = rates::<System>(
+        import,
+        |_| "system".to_string(),
+        |row| row.t_ns,
+        &[("cs", |row| row.context_switches, 1.0), ("in", |row| row.interrupts, 1.0), ("forks", |row| row.forks, 1.0)],
+    );
+    let memory = rates::<Memory>(
+        import,
+        |row| {
+            format!(
+                "memory free {:?} cached {:?}",
+                row.free_bytes.map(|bytes| bytes / 1024),
+                row.cached_bytes.map(|bytes| bytes / 1024)
+            )
+        },
+        |row| row.t_ns,
+        &[("bi", |row| row.page_in_bytes, 1.0 / 1024.0), ("bo", |row| row.page_out_bytes, 1.0 / 1024.0)],
+    );
+    let pressure = rates::<Pressure>(
+        import,
+        |row| format!("pressure {}", row.resource),
+        |row| row.t_ns,
+        &[("some", |row| row.some_ns, 1e-7), ("full", |row| row.full_ns, 1e-7)],
+    );
+    let tcp = rates::<Tcp>(
+        import,
+        |_| "tcp".to_string(),
+        |row| row.t_ns,
+        &[
+            ("in", |row| row.in_segments, 1.0),
+            ("active", |row| row.active_opens, 1.0),
+            ("resets", |row| row.resets_sent, 1.0),
+        ],
+    );
+    system.into_iter().chain(memory).chain(pressure).chain(tcp).collect()
+}
+
+fn processes(import: &Import) -> Vec<String> {
+    let mut lines = rates::<Process>(
+        import,
+        |row| format!("{} {}", row.pid, row.comm),
+        |row| row.t_ns,
+        &[
+            ("%usr", |row| row.user_ns, 1e-7),
+            ("%system", |row| row.system_ns, 1e-7),
+            ("kB_rd/s", |row| row.read_bytes, 1.0 / 1024.0),
+            ("kB_wr/s", |row| row.write_bytes, 1.0 / 1024.0),
+        ],
+    );
+    lines.truncate(6);
+    lines
+}
+
+/// All files of a folder of fixtures: tables, notes and rates.
+fn told(folder: &str, starts: &str) -> String {
+    let entries = std::fs::read_dir(fixture(folder)).expect("fixtures");
+    let mut files: Vec<PathBuf> = entries.flatten().map(|entry| entry.path()).filter(|path| path.is_file()).collect();
+    files.sort();
+    let mut out = String::new();
+    for path in files {
+        let name = path.file_name().unwrap_or_default().to_string_lossy().into_owned();
+        if !name.starts_with(starts) {
+            continue;
+        }
+        let import = match Import::of(&path) {
+            Ok(import) => import,
+            Err(error) => {
+                let text = error.to_string();
+                let text = text.rsplit_once(&name).map_or(text.clone(), |(_, rest)| rest.to_string());
+                let _ = writeln!(out, "{name}{}", text.split(" (vdbench").next().unwrap_or_default());
+                continue;
+            }
+        };
+        let manifest = import.reader.manifest();
+        let rows: Vec<String> = manifest.rows.iter().map(|(table, rows)| format!("{table} {rows}")).collect();
+        let from = quantity::text::format_wall(manifest.started_wall_ns);
+        let _ = writeln!(out, "{name}: {} from {from}: {}", import.format, rows.join(", "));
+        for note in &import.notes {
+            let _ = writeln!(out, "  note: {note}");
+        }
+        let lines = [cpus(&import), disks(&import), links(&import), machine(&import), processes(&import)];
+        for line in lines.iter().flatten() {
+            let _ = writeln!(out, "{line}");
+        }
+    }
+    out
+}
+
+#[test]
+fn each_tool_gives_what_it_printed() {
+    for tool in ["vmstat", "iostat", "mpstat", "nicstat", "pidstat", "sar"] {
+        insta::assert_snapshot!(format!("today_{tool}"), told("", tool));
+    }
+    for tool in ["000", "001", "002", "003", "004"] {
+        insta::assert_snapshot!(format!("old_{tool}"), told("old", tool));
+    }
+}
+
+/// Imports a text under a name.
+fn of_text(name: &str, text: &str, options: &Options) -> Result<Import, crate::ConvertError> {
+    let folder = tempfile::tempdir().expect("a folder");
+    let path = folder.path().join(name);
+    std::fs::write(&path, text).expect("written");
+    Import::with(&path, options)
+}
+
+const VMSTAT: &str = "procs -----------memory---------- ---swap-- -----io---- -system-- ------cpu-----\n \
+    r  b   swpd   free   buff  cache   si   so    bi    bo   in   cs us sy id wa st\n\
+    32  0      0 19826056  53064 4421200    0    0  1938  2007  272  541   9  4 87  0  0\n \
+    3  0      0 19826056  53064 4421200    0    0 37172 33656  927 1567 36 56  9  0  0\n \
+    4  0      0 19826056  53064 4421200    0    0  1164  1896 1641 3388 42 56  2  1  0\n";
+const SAR: &str = "Linux 6.18.44 (db7) \t11/20/26 \t_x86_64_\t(2 CPU)\n\n\
+    23:59:58          DEV       tps     rkB/s     wkB/s     dkB/s   areq-sz    aqu-sz     await     %util\n\
+    23:59:59          vda    154.00  36984.00  33712.00     56.00    459.43      0.48      3.12      4.40\n\
+    00:00:00          vda    233.00   1164.00   1840.00    932.00     16.89      0.03      0.12      2.40\n";
+const NICSTAT: &str = "    Time      Int   rKB/s   wKB/s   rPk/s   wPk/s    rAvs    wAvs %Util    Sat\n\
+    10:27:19     eth0  1736.4    1.98   36.90   24.25 48187.6   83.40  0.02   0.00\n\
+    10:27:20     eth0   187.4    1.21   16.98   15.98 11302.5   77.25  0.00   0.00\n";
+
+#[test]
+fn what_is_malformed_is_told_with_its_line() {
+    let cases = [
+        ("vmstat", "a word for a number", VMSTAT.replace("3388", "many")),
+        ("vmstat", "a column less in the middle", VMSTAT.replace(" 927 ", " ")),
+        ("vmstat", "a heading only", VMSTAT.lines().take(2).collect::<Vec<&str>>().join("\n")),
+        ("sysstat", "a word for a number", SAR.replace("3.12", "three")),
+        ("sysstat", "a column more", SAR.replace("3.12", "3 12")),
+        ("sysstat", "a time that is none", SAR.replace("00:00:00 ", "00:61:00 ")),
+        ("nicstat", "a word for a number", NICSTAT.replace("187.4", "1x")),
+        ("nicstat", "a time that is none", NICSTAT.replace("10:27:20", "99:27:20")),
+        ("nicstat", "a column less", NICSTAT.replace(" 15.98", "")),
+        ("iostat", "another tool's", VMSTAT.to_string()),
+        ("sysstat", "empty", String::new()),
+    ];
+    let mut said = String::new();
+    for (format, what, text) in cases {
+        let wanted = Options { format: Some(format.to_string()), ..options() };
+        match of_text("input", &text, &wanted) {
+            Err(error) => {
+                let error = error.to_string();
+                let _ = writeln!(said, "{format}, {what}: {}", error.split_once("/input").map_or("", |(_, rest)| rest));
+            }
+            Ok(import) => {
+                let _ = writeln!(
+                    said,
+                    "{format}, {what}: accepted, {:?} {:?}",
+                    import.reader.manifest().rows,
+                    import.notes
+                );
+            }
+        }
+    }
+    insta::assert_snapshot!(said);
+}
+
+#[test]
+fn midnight_cut_off_lines_and_messages() {
+    let import = of_text("sar.txt", SAR, &Options::default()).expect("it is good");
+    let times: Vec<i64> = import.rows::<Disk>().iter().map(|row| row.t_ns).collect();
+    assert_eq!(times.windows(2).map(|pair| pair[1] - pair[0]).collect::<Vec<i64>>(), [1_000_000_000; 2]);
+    assert_eq!(import.reader.manifest().host, "db7");
+    let cut = &VMSTAT[..VMSTAT.len() - 20];
+    let import = of_text("vmstat.txt", cut, &options()).expect("the rest is good");
+    assert_eq!(import.rows::<System>().len(), 2);
+    assert!(import.notes.iter().any(|note| note.contains("line 5 is cut off")), "{:?}", import.notes);
+    let disturbed = VMSTAT.replace("\n 4", "\nvmstat: your system is odd\n\n 4");
+    let import = of_text("vmstat.txt", &disturbed, &options()).expect("the rest is good");
+    assert_eq!(import.rows::<System>().len(), 3);
+    assert!(import.notes.iter().any(|note| note.ends_with("left out: 1")), "{:?}", import.notes);
+}
+
+#[test]
+fn a_folder_of_several_tools_is_one_recording() {
+    let folder = tempfile::tempdir().expect("a folder");
+    for (from, to) in [
+        ("vmstat.txt", "vmstat.out"),
+        ("iostat-xzty.txt", "iostat.out"),
+        ("nicstat.txt", "nicstat.out"),
+        ("mpstat-P-ALL.txt", "mpstat.out"),
+    ] {
+        std::fs::copy(fixture(from), folder.path().join(to)).expect("copied");
+    }
+    std::fs::write(folder.path().join("README"), "what I did\n").expect("written");
+    let import = Import::of(folder.path()).expect("it is good");
+    let tables: Vec<&str> = import.reader.manifest().rows.keys().map(String::as_str).collect();
+    assert_eq!(tables, ["cpu", "disk", "event", "figure", "memory", "net", "system"]);
+    // mpstat tells most of CPUs.
+    assert!(import.rows::<Cpu>().iter().all(|row| row.softirq_ns.is_some()));
+    assert!(
+        import.notes.iter().any(|note| note.starts_with("vmstat.out: another file tells more of cpu")),
+        "{:?}",
+        import.notes
+    );
+    assert!(import.notes.iter().any(|note| note.starts_with("README: nobody knows")), "{:?}", import.notes);
+    let figures = import.rows::<Figure>();
+    assert!(figures.iter().any(|row| &*row.tool == "vmstat" && &*row.name == "us" && row.value == Some(36.0)));
+}
+
+#[test]
+fn the_interval_is_said_where_it_is_not_told() {
+    let options = Options { interval_ns: Some(5_000_000_000), ..options() };
+    let import = of_text("vmstat.txt", VMSTAT, &options).expect("it is good");
+    let rows = import.rows::<System>();
+    assert_eq!(rows[1].t_ns - rows[0].t_ns, 5_000_000_000);
+    let grown = rows[1].context_switches.zip(rows[0].context_switches).map(|(now, was)| now - was);
+    assert_eq!(grown, Some(5 * 1567));
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig::with_cases(120))]
+    #[test]
+    fn mutations_never_panic(
+        which in any::<prop::sample::Index>(),
+        changes in prop::collection::vec((any::<prop::sample::Index>(), prop::sample::select(vec![
+            "", "-", "9", "99999999999999999999", "\n", "\0", "e9", "%", "00:00:00", "é", " ", "Device", "CPU", "Average:", ":", "0.0", "{", "|@@ 4",
+        ]), 0_usize..9), 1..14),
+    ) {
+        let mut files: Vec<PathBuf> = ["", "old"].iter().flat_map(|folder| std::fs::read_dir(fixture(folder)).expect("fixtures").flatten())
+            .map(|entry| entry.path()).filter(|path| path.is_file()).collect();
+        files.sort();
+        let path = &files[which.index(files.len())];
+        let mut text = String::from_utf8_lossy(&std::fs::read(path).expect("a fixture")).into_owned();
+        for (at, new, skip) in changes {
+            let mut at = at.index(text.len().max(1));
+            while !text.is_char_boundary(at) { at -= 1; }
+            let mut end = (at + skip).min(text.len());
+            while !text.is_char_boundary(end) { end += 1; }
+            text.replace_range(at..end, new);
+        }
+        if let Ok(import) = of_text("input", &text, &options()) {
+            // Times of a thing only grow.
+            let mut last = BTreeMap::new();
+            for row in import.rows::<Disk>() {
+                let before = last.insert(row.device.clone(), row.t_ns);
+                prop_assert!(before.is_none_or(|before| before < row.t_ns), "{}", row.device);
+            }
+        }
+    }
+}

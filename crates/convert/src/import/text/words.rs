@@ -1,0 +1,101 @@
+//! Words, numbers and banners of text that was made for people.
+
+use super::told::{Cell, Told};
+use super::when;
+
+/// A decimal number, with a point or (in some countries) a comma.
+pub(super) fn number(word: &str) -> Option<f64> {
+    let digits = word.strip_prefix('-').unwrap_or(word);
+    let fits = digits.bytes().all(|byte| byte.is_ascii_digit() || byte == b'.' || byte == b',')
+        && digits.bytes().any(|byte| byte.is_ascii_digit())
+        && digits.bytes().filter(|byte| !byte.is_ascii_digit()).count() <= 1
+        && word.len() <= 30;
+    if !fits {
+        return None;
+    }
+    let value = if word.contains(',') { word.replace(',', ".").parse() } else { word.parse() };
+    value.ok().filter(|value: &f64| value.is_finite())
+}
+
+/// A field: a number, text, or not told. Rates below 0 are what tools print for what they may not know.
+pub(super) fn cell(word: &str) -> Cell {
+    match number(word) {
+        Some(value) if value < 0.0 => Cell::Missing,
+        Some(value) => Cell::Number(value),
+        None if word == "-" || word.eq_ignore_ascii_case("nan") || word == "n/a" => Cell::Missing,
+        None => Cell::Text(word.to_string()),
+    }
+}
+
+/// sysstat's first line: `Linux 6.18.44 (db7) 11/20/26 _x86_64_ (2 CPU)`. Takes over what it tells.
+pub(super) fn banner(line: &str, told: &mut Told) -> bool {
+    let words: Vec<&str> = line.split_whitespace().collect();
+    let is_banner = words.len() >= 4 && words[0] == "Linux" && words[2].starts_with('(') && words[2].ends_with(')');
+    if !is_banner {
+        return false;
+    }
+    told.host = Some(words[2].trim_matches(['(', ')']).to_string());
+    told.system = Some(format!("Linux {}", words[1]));
+    date(words[3], told);
+    let cpus = words.iter().rev().nth(1).and_then(|word| number(word.trim_start_matches('(')));
+    if line.trim_end().ends_with("CPU)") {
+        told.cpus = cpus.filter(|cpus| *cpus >= 1.0).or(told.cpus);
+    }
+    true
+}
+
+/// A date of the file's first time.
+pub(super) fn date(text: &str, told: &mut Told) {
+    if told.date_ns.is_some() || !told.dates.is_empty() {
+        return;
+    }
+    match when::dates(text).as_slice() {
+        [only] => told.date_ns = Some(*only),
+        several => told.dates = several.to_vec(),
+    }
+}
+
+/// The command that made what follows, where a prompt or a script wrote it: the words from the tool's name on.
+pub(super) fn command<'a>(line: &'a str, tool: &str) -> Option<Vec<&'a str>> {
+    let words: Vec<&str> = line.split_whitespace().collect();
+    let is_tool = |word: &&str| word.rsplit('/').next() == Some(tool);
+    let at = words.iter().position(is_tool)?;
+    // A prompt stands before it, or nothing.
+    let is_prompt = at == 0 || words[at - 1].ends_with(['$', '#', '%', '>', ')']) || words[at - 1].contains('=');
+    is_prompt.then(|| words[at..].to_vec())
+}
+
+/// Has a command this one-letter flag?
+pub(super) fn has_flag(command: &[&str], flag: char) -> bool {
+    command.iter().skip(1).any(|word| word.starts_with('-') && !word.starts_with("--") && word.contains(flag))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn numbers() {
+        assert_eq!((number("12.50"), number("0,05"), number("-1.00")), (Some(12.5), Some(0.05), Some(-1.0)));
+        for wrong in ["", "-", ".", "1.2.3", "1e5", "0x1", "inf", "nan", "1,234,567", "12K"] {
+            assert_eq!(number(wrong), None, "{wrong}");
+        }
+    }
+
+    #[test]
+    fn a_banner_tells_host_day_and_cpus() {
+        let mut told = Told::new("iostat");
+        assert!(banner("Linux 6.18.44 (db7) \t11/20/26 \t_x86_64_\t(2 CPU)", &mut told));
+        assert_eq!((told.host.as_deref(), told.cpus), (Some("db7"), Some(2.0)));
+        assert!(told.date_ns.is_some());
+        assert!(!banner("Linux is fine", &mut told));
+    }
+
+    #[test]
+    fn commands_behind_prompts() {
+        assert_eq!(command("$ iostat -xz 1 3", "iostat"), Some(vec!["iostat", "-xz", "1", "3"]));
+        assert!(command("eac-t2000-3[bash]# nicstat -i e1000g0 5 4", "nicstat").is_some());
+        assert!(command("the nicstat tool", "nicstat").is_none());
+        assert!(has_flag(&["iostat", "-xzy", "1"], 'y') && !has_flag(&["iostat", "1"], 'y'));
+    }
+}
