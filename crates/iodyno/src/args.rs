@@ -579,7 +579,7 @@ pub(crate) struct QueryArgs {
       iodyno import gather/ -o old --start 2026-11-20 --interval 5s    vmstat, iostat, nicstat … of one machine\n  \
       iodyno report old-monday\n\n\
     Results: vdbench, fio, fio-log. Text of other tools (counters, as `record` keeps them): nicstat, iostat, vmstat, mpstat-solaris,\n\
-    sysstat (mpstat, pidstat, sar). Traces (rows of the table io): blktrace, blkparse, fio-iolog, fio-iolog-waits, vdbench-flat, msr, alibaba, tencent,\n\
+    sysstat (mpstat, pidstat, sar), sysstat-json (sadf -j), zpool-iostat, prstat, netstat, syslog, dtrace, ss, nfsstat, table. Traces (rows of the table io): blktrace, blkparse, fio-iolog, fio-iolog-waits, vdbench-flat, msr, alibaba, tencent,\n\
     systor17, fiu; larger than memory, and compressed with gzip as well.\n\n\
     What the other tool did not keep stays absent; what that is, is said at the end and in the report (docs/import.md).")]
 pub(crate) struct ImportArgs {

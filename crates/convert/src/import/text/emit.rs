@@ -28,7 +28,7 @@ pub(super) fn write(
     command_line: &[String],
 ) -> Result<Imported, ConvertError> {
     let first = files.iter().flat_map(|file| file.times.iter().flatten().copied()).min();
-    let of_events = files.iter().flat_map(|file| file.told.events.iter().map(|(at, _)| file.events_from_ns + at)).min();
+    let of_events = files.iter().flat_map(|file| file.told.events.iter().map(|(at, _)| *at)).min();
     let steps = files.iter().flat_map(|file| file.steps.iter()).copied().max().unwrap_or(0);
     // A first interval begins one step before its block.
     let origin_ns =
@@ -49,7 +49,7 @@ pub(super) fn write(
         Output { writer: Writer::create(directory, manifest)?, notes: BTreeSet::new(), origin_ns, end_ns: 0 };
     output.tables(files, &owners)?;
     output.figures(files, &owners)?;
-    output.others(files)?;
+    output.happened(files)?;
     notes.extend(output.notes);
     notes.sort();
     let facts = serde_json::json!({"format": program, "program": program, "path": shown, "notes": notes});
@@ -324,16 +324,15 @@ impl Output {
         self.put(&mut rows)
     }
 
-    /// Events and mounts.
-    fn others(&mut self, files: &[Placed]) -> Result<(), ConvertError> {
+    /// What happened.
+    fn happened(&mut self, files: &[Placed]) -> Result<(), ConvertError> {
         let mut found: Vec<Event> = Vec::new();
         for file in files {
             for (at, event) in &file.told.events {
-                let t_ns = file.events_from_ns.saturating_add(*at).saturating_sub(self.origin_ns);
+                let t_ns = at.saturating_sub(self.origin_ns);
                 self.end_ns = self.end_ns.max(t_ns);
                 found.push(Event { t_ns, t_s: seconds(t_ns), ..event.clone() });
             }
-            self.put(&mut file.told.mounts.clone())?;
         }
         found.sort_by_key(|event| event.t_ns);
         self.put(&mut found)

@@ -112,7 +112,7 @@ fn row(lines: &Lines, told: &mut Told, under: &Under, words: &[&str]) -> Result<
 }
 
 /// A line with the time of what follows: of sysstat's -t (`11/20/26 10:27:20 PM`, ISO 8601), of Solaris' -T d and -T u.
-fn stamp(words: &[&str], told: &mut Told) -> Option<When> {
+pub(super) fn stamp(words: &[&str], told: &mut Told) -> Option<When> {
     match words {
         [date, time] | [date, time, _] if date.contains(['/', '-', '.']) => {
             let ns = of_day(time, words.get(2).copied())?;

@@ -2,19 +2,28 @@
 //! headings. What a tool told as rates becomes counters again ([`emit`]); what no table has a place for, figures.
 
 mod columns;
+mod dtrace;
 mod emit;
 mod iostat;
 mod lanes;
 mod link;
 mod mpstat_solaris;
+mod netstat;
+mod nfsstat;
 mod nicstat;
 mod pairs;
 mod place;
+mod prstat;
+mod ss;
+mod syslog;
 mod sysstat;
+mod sysstat_json;
+mod table;
 mod told;
 mod vmstat;
 mod when;
 mod words;
+mod zpool;
 
 use super::traces::source;
 use super::{Imported, Options};
@@ -38,7 +47,7 @@ pub(super) struct TextFormat {
 }
 
 /// All of them, in the order in which they are tried.
-pub(super) const FORMATS: [TextFormat; 5] = [
+pub(super) const FORMATS: [TextFormat; 14] = [
     TextFormat {
         name: "nicstat",
         help: "nicstat's text in all layouts, -p and -l as well, of Linux and Solaris",
@@ -64,6 +73,55 @@ pub(super) const FORMATS: [TextFormat; 5] = [
         read: mpstat_solaris::read,
     },
     TextFormat { name: "sysstat", help: "text of mpstat, pidstat and sar", sniff: sysstat::sniff, read: sysstat::read },
+    TextFormat {
+        name: "sysstat-json",
+        help: "JSON of sysstat: sadf -j, iostat -o JSON, mpstat -o JSON",
+        sniff: sysstat_json::sniff,
+        read: sysstat_json::read,
+    },
+    TextFormat {
+        name: "zpool-iostat",
+        help: "zpool iostat's text (-v, -y, -l, -q, -T, -p; with --format, also -H)",
+        sniff: zpool::sniff,
+        read: zpool::read,
+    },
+    TextFormat {
+        name: "prstat",
+        help: "prstat's text of Solaris, and pstime's",
+        sniff: prstat::sniff,
+        read: prstat::read,
+    },
+    TextFormat {
+        name: "netstat",
+        help: "counters by name: netstat -s of Linux and Solaris, nstat",
+        sniff: netstat::sniff,
+        read: netstat::read,
+    },
+    TextFormat {
+        name: "dtrace",
+        help: "distributions that DTrace's quantize prints, and lines with date, time and figures",
+        sniff: dtrace::sniff,
+        read: dtrace::read,
+    },
+    TextFormat { name: "ss", help: "sockets and their queues from ss", sniff: ss::sniff, read: ss::read },
+    TextFormat {
+        name: "nfsstat",
+        help: "mounts and their options from nfsstat -m",
+        sniff: nfsstat::sniff,
+        read: nfsstat::read,
+    },
+    TextFormat {
+        name: "syslog",
+        help: "messages of the kernel and of daemons: syslog of Linux and Solaris, journalctl, dmesg",
+        sniff: syslog::sniff,
+        read: syslog::read,
+    },
+    TextFormat {
+        name: "table",
+        help: "any heading with rows of numbers below it; never chosen by itself",
+        sniff: table::sniff,
+        read: table::read,
+    },
 ];
 
 /// What to do with a line under a heading.

@@ -2,10 +2,11 @@
 //! tell nothing.
 
 use super::super::Options;
-use super::told::{Section, Told};
+use super::syslog::{ANY_YEAR, in_year};
+use super::told::{EventClock, Section, Told};
 use super::when::{DAY_NS, Epoch, SECOND_NS};
 use crate::ConvertError;
-use quantity::text::{format_ns, format_wall};
+use quantity::text::{civil, format_ns, format_wall};
 use std::path::{Path, PathBuf};
 use std::time::UNIX_EPOCH;
 
@@ -18,8 +19,6 @@ pub(super) struct Placed {
     pub(super) times: Vec<Vec<i64>>,
     /// By section: the usual length of an interval, ns.
     pub(super) steps: Vec<i64>,
-    /// What the timeline of its events begins with.
-    pub(super) events_from_ns: i64,
 }
 
 /// Puts all blocks where they belong.
@@ -51,8 +50,8 @@ pub(super) fn place(files: Vec<(PathBuf, Told)>, options: &Options) -> Result<Ve
             if set_back > 0 {
                 told.note(&format!("times of day that went back (the clock was set, or summer time ended): {set_back}; time goes on there"));
             }
-            let events_from_ns = if told.event_timeline.epoch == Epoch::Day { day_ns } else { 0 };
-            Ok(Placed { path, told, times, steps, events_from_ns })
+            events(&mut told, changed_ns, options);
+            Ok(Placed { path, told, times, steps })
         })
         .collect()
 }
@@ -68,9 +67,7 @@ fn changed_ns(path: &Path) -> Result<i64, ConvertError> {
 fn day(told: &mut Told, changed_ns: i64, options: &Options) -> i64 {
     let of_day = told.sections.iter().filter(|section| section.timeline.epoch == Epoch::Day);
     let last_ns = of_day.filter_map(|section| section.blocks.last()).map(|block| block.at).max();
-    let events =
-        (told.event_timeline.epoch == Epoch::Day).then(|| told.events.iter().map(|(at, _)| *at).max()).flatten();
-    let Some(last_ns) = last_ns.max(events) else { return 0 };
+    let Some(last_ns) = last_ns else { return 0 };
     if let Some(start_ns) = options.start_ns {
         return start_ns.div_euclid(DAY_NS) * DAY_NS;
     }
@@ -94,6 +91,37 @@ fn day(told: &mut Told, changed_ns: i64, options: &Options) -> i64 {
         shown(best)
     ));
     best
+}
+
+/// Puts events on the wall clock: messages tell no year, or only the time since the machine was started.
+fn events(told: &mut Told, changed_ns: i64, options: &Options) {
+    let Some(last_ns) = told.events.iter().map(|(at, _)| *at).max() else { return };
+    match told.event_clock {
+        EventClock::Wall => {}
+        EventClock::Yearless => {
+            let end_ns = options.start_ns.unwrap_or(changed_ns);
+            let later = civil(last_ns).0.0 - ANY_YEAR;
+            let mut year = civil(end_ns).0.0 - later;
+            if options.start_ns.is_none() && in_year(last_ns, year + later) > changed_ns.saturating_add(DAY_NS) {
+                year -= 1;
+            }
+            for (at, _) in &mut told.events {
+                *at = in_year(*at, civil(*at).0.0 - ANY_YEAR + year);
+            }
+            if options.start_ns.is_none() {
+                told.note(&format!(
+                    "its messages tell no year; {year} was taken, by the file's last change (--start says another)"
+                ));
+            }
+        }
+        EventClock::Boot => {
+            let boot_ns = options.start_ns.unwrap_or_else(|| changed_ns.saturating_sub(last_ns));
+            told.events.iter_mut().for_each(|(at, _)| *at = at.saturating_add(boot_ns));
+            if options.start_ns.is_none() {
+                told.note("its messages tell the time since the machine was started; the last one was put at the file's last change (--start says when it was started)");
+            }
+        }
+    }
 }
 
 /// What had to be assumed of a file without times.

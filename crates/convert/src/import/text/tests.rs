@@ -2,7 +2,7 @@
 
 use super::super::{Options, import};
 use proptest::prelude::*;
-use recording::rows::{Cpu, Disk, Figure, Memory, Net, Pressure, Process, System, Tcp};
+use recording::rows::{Cpu, Disk, Event, Figure, Memory, Net, Pressure, Process, System, Tcp};
 use recording::{Reader, Row};
 use std::collections::{BTreeMap, BTreeSet};
 use std::fmt::Write as _;
@@ -204,6 +204,26 @@ fn told(folder: &str, starts: &str) -> String {
             let _ = writeln!(out, "  note: {note}");
         }
         let lines = [cpus(&import), disks(&import), links(&import), machine(&import), processes(&import)];
+        for event in import.rows::<Event>().iter().filter(|event| event.kind == "kernel") {
+            let _ = writeln!(
+                out,
+                "  {} s {} {:?} ×{}: {:.100}",
+                event.t_s, event.severity, event.target, event.count, event.message
+            );
+        }
+        if ["dtrace", "nfsstat", "ss", "prstat"].contains(&import.format) {
+            for figure in import.rows::<Figure>().iter().take(12) {
+                let _ = writeln!(
+                    out,
+                    "  {} s {} {}: {:?} {:?}",
+                    figure.t_s,
+                    figure.thing,
+                    figure.name,
+                    figure.value,
+                    figure.text.as_deref()
+                );
+            }
+        }
         for line in lines.iter().flatten() {
             let _ = writeln!(out, "{line}");
         }
@@ -213,7 +233,7 @@ fn told(folder: &str, starts: &str) -> String {
 
 #[test]
 fn each_tool_gives_what_it_printed() {
-    for tool in ["vmstat", "iostat", "mpstat", "nicstat", "pidstat", "sar"] {
+    for tool in ["vmstat", "iostat", "mpstat", "nicstat", "pidstat", "sar", "netstat", "nstat", "ss", "zpool"] {
         insta::assert_snapshot!(format!("today_{tool}"), told("", tool));
     }
     for tool in ["000", "001", "002", "003", "004"] {
@@ -361,4 +381,56 @@ proptest! {
             }
         }
     }
+}
+
+#[test]
+fn pools_have_rates_and_parts() {
+    let text = "               capacity     operations    bandwidth\npool        alloc   free   read  write   read  write\n\
+        ----------  -----  -----  -----  -----  -----  -----\ntank        2.14M   248M     22    389  90.1K  2.62M\n\
+        tank        2.14M   248M    100   1.5K   4.0K  1.00M\n";
+    let import = of_text("zpool_iostat.out", text, &options()).expect("it is good");
+    assert_eq!(
+        disks(&import),
+        [
+            "  tank 1 s: r/s 100.00, w/s 1536.00, all/s ?, rkB/s 4.00, wkB/s 1024.00, all kB/s ?, r ms/s ?, w ms/s ?, queue ?, %util ?"
+        ]
+    );
+    assert!(
+        import
+            .rows::<Figure>()
+            .iter()
+            .any(|row| &*row.name == "capacity free" && row.value == Some(248.0 * 1_048_576.0))
+    );
+}
+
+/// As sadf of sysstat 12 writes it, cut to some parts.
+const SADF: &str = r#"{"sysstat": {"hosts": [{
+  "nodename": "db7", "sysname": "Linux", "release": "6.18.44", "machine": "x86_64", "number-of-cpus": 2,
+  "file-date": "2026-11-20", "file-utc-time": "10:27:19", "timezone": "UTC",
+  "statistics": [
+    {"timestamp": {"date": "2026-11-20", "time": "10:27:20", "utc": 1, "interval": 1},
+     "cpu-load": [{"cpu": "all", "user": 35.00, "nice": 0.00, "system": 55.00, "iowait": 1.00, "steal": 0.00, "idle": 9.00}],
+     "process-and-context-switch": {"proc": 12.00, "cswch": 1567.00},
+     "interrupts": [{"intr": "sum", "value": 928.00}],
+     "queue": {"runq-sz": 3, "plist-sz": 131, "ldavg-1": 3.36, "ldavg-5": 1.09, "ldavg-15": 0.38, "blocked": 0},
+     "disk": [{"disk-device": "vda", "tps": 154.00, "rkB": 36984.00, "wkB": 33712.00, "dkB": 56.00, "areq-sz": 459.43, "aqu-sz": 0.48, "await": 3.12, "util": 4.40}],
+     "network": {"net-dev": [{"iface": "eth0", "rxpck": 17.00, "txpck": 16.00, "rxkB": 187.64, "txkB": 1.21, "ifutil-percent": 0.00}],
+                 "net-edev": [{"iface": "eth0", "rxerr": 0.00, "txerr": 0.00, "coll": 0.00, "rxdrop": 3.00, "txdrop": 0.00}]},
+     "psi": {"psi-cpu": {"some_avg10": 61.45, "some_avg60": 46.12, "some_avg300": 13.80, "some_avg": 21.08}}},
+    {"timestamp": {"date": "2026-11-20", "time": "10:27:21", "utc": 1, "interval": 1},
+     "cpu-load": [{"cpu": "all", "user": 40.00, "nice": 0.00, "system": 58.00, "iowait": 0.00, "steal": 0.00, "idle": 2.00}],
+     "disk": [{"disk-device": "vda", "tps": 233.00, "rkB": 1164.00, "wkB": 1840.00, "dkB": 932.00, "areq-sz": 16.89, "aqu-sz": 0.03, "await": 0.12, "util": 2.40}]}
+  ]}]}}
+"#;
+
+#[test]
+fn sadf_gives_all_its_parts() {
+    let import = of_text("sa20.json", SADF, &Options::default()).expect("it is good");
+    let all = [cpus(&import), disks(&import), links(&import), machine(&import)].concat().join("\n");
+    insta::assert_snapshot!(all);
+    let system = import.rows::<System>();
+    assert_eq!(system.last().map(|row| (row.runnable, row.load_1m)), Some((Some(3), Some(3.36))));
+    let cut = of_text("sa20.json", &SADF[..SADF.len() / 2], &Options::default()).map(|import| import.format);
+    let error = cut.expect_err("it is cut off").to_string();
+    assert!(error.contains("sa20.json:1") && error.contains("cut off"), "{error}");
 }

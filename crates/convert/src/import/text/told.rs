@@ -2,8 +2,20 @@
 
 use super::columns::{How, Spec, Subject, subject_of};
 use super::when::{Timeline, When};
-use recording::rows::{Event, NfsMount};
+use recording::rows::Event;
 use std::collections::{BTreeMap, BTreeSet, HashMap};
+
+/// What times of events are counted from.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(super) enum EventClock {
+    /// 1970, UTC.
+    #[default]
+    Wall,
+    /// The same, but the year is not told.
+    Yearless,
+    /// Start of the machine.
+    Boot,
+}
 
 /// One printed field.
 #[derive(Clone, Debug, PartialEq)]
@@ -106,10 +118,9 @@ pub(super) struct Told {
     pub(super) sections: Vec<Section>,
     /// By heading.
     known: HashMap<String, usize>,
-    /// Things that happened; `t_ns` is on the file's timeline of days.
+    /// Things that happened, with the time on this clock.
     pub(super) events: Vec<(i64, Event)>,
-    pub(super) event_timeline: Timeline,
-    pub(super) mounts: Vec<NfsMount>,
+    pub(super) event_clock: EventClock,
     pub(super) notes: BTreeSet<String>,
     /// How often something was passed over.
     pub(super) tallies: BTreeMap<String, u64>,
@@ -201,6 +212,13 @@ impl Told {
         is_same || self.block(section, when, is_start)
     }
 
+    /// Is there a block under way, in which this thing has no row yet?
+    pub(super) fn has_no(&self, section: usize, thing: &str) -> bool {
+        let section = &self.sections[section];
+        let last = section.blocks.len().checked_sub(1).and_then(|last| u32::try_from(last).ok());
+        last.is_some() && section.series.get(thing).is_none_or(|series| series.blocks.last().copied() != last)
+    }
+
     /// A row of the block under way; only the first one of a thing counts.
     pub(super) fn row(&mut self, section: usize, thing: &str, cells: &[Cell]) {
         let section = &mut self.sections[section];
@@ -246,13 +264,11 @@ impl Told {
 
     /// Has it not even a heading?
     pub(super) fn is_empty(&self) -> bool {
-        self.sections.is_empty() && self.events.is_empty() && self.mounts.is_empty()
+        self.sections.is_empty() && self.events.is_empty()
     }
 
     /// Are there headings and nothing below?
     pub(super) fn is_bare(&self) -> bool {
-        self.sections.iter().all(|section| section.series.is_empty())
-            && self.events.is_empty()
-            && self.mounts.is_empty()
+        self.sections.iter().all(|section| section.series.is_empty()) && self.events.is_empty()
     }
 }

@@ -17,6 +17,19 @@ pub(super) fn number(word: &str) -> Option<f64> {
     value.ok().filter(|value: &f64| value.is_finite())
 }
 
+/// A number with a letter for a power of 1024 (`2.62M`), or without.
+pub(super) fn scaled(word: &str) -> Option<f64> {
+    const LETTERS: &str = "BKMGTPE";
+    let letter = word.chars().next_back()?;
+    match LETTERS.find(letter.to_ascii_uppercase()) {
+        Some(power) => {
+            let scale = 1024_f64.powi(i32::try_from(power).ok()?);
+            number(&word[..word.len() - letter.len_utf8()]).map(|value| value * scale)
+        }
+        None => number(word),
+    }
+}
+
 /// A field: a number, text, or not told. Rates below 0 are what tools print for what they may not know.
 pub(super) fn cell(word: &str) -> Cell {
     match number(word) {
@@ -60,8 +73,11 @@ pub(super) fn command<'a>(line: &'a str, tool: &str) -> Option<Vec<&'a str>> {
     let words: Vec<&str> = line.split_whitespace().collect();
     let is_tool = |word: &&str| word.rsplit('/').next() == Some(tool);
     let at = words.iter().position(is_tool)?;
-    // A prompt stands before it, or nothing.
-    let is_prompt = at == 0 || words[at - 1].ends_with(['$', '#', '%', '>', ')']) || words[at - 1].contains('=');
+    // A prompt stands before it, or nothing; or the shell says what it runs (set -x).
+    let is_prompt = at == 0
+        || line.starts_with('+')
+        || words[at - 1].ends_with(['$', '#', '%', '>', ')'])
+        || words[at - 1].contains('=');
     is_prompt.then(|| words[at..].to_vec())
 }
 
@@ -80,6 +96,15 @@ mod tests {
         for wrong in ["", "-", ".", "1.2.3", "1e5", "0x1", "inf", "nan", "1,234,567", "12K"] {
             assert_eq!(number(wrong), None, "{wrong}");
         }
+    }
+
+    #[test]
+    fn letters_are_powers_of_1024() {
+        assert_eq!((scaled("90.1K"), scaled("2.62M")), (Some(92_262.4), Some(2.62 * 1_048_576.0)));
+        assert_eq!(
+            (scaled("22"), scaled("5B"), scaled("K"), scaled("-"), scaled("")),
+            (Some(22.0), Some(5.0), None, None, None)
+        );
     }
 
     #[test]

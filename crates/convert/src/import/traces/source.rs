@@ -81,9 +81,9 @@ impl Lines {
         &self.text
     }
 
-    /// The same as text.
+    /// The same as text; what came through a web page has blanks of another kind.
     pub(in crate::import) fn line(&self) -> String {
-        String::from_utf8_lossy(&self.text).into_owned()
+        String::from_utf8_lossy(&self.text).replace('\u{a0}', " ")
     }
 
     /// Its number, from 1.
@@ -98,7 +98,12 @@ impl Lines {
 
     /// What is wrong with this line.
     pub(in crate::import) fn malformed(&self, what: String) -> ConvertError {
-        ConvertError::Malformed { path: self.path.clone(), line: self.number, what }
+        self.malformed_at(self.number, what)
+    }
+
+    /// What is wrong with another line.
+    pub(in crate::import) fn malformed_at(&self, line: usize, what: String) -> ConvertError {
+        ConvertError::Malformed { path: self.path.clone(), line, what }
     }
 }
 

@@ -1,0 +1,139 @@
+//! prstat of Solaris, and pstime: processes by name. Line breaks that were lost behind headings and before totals are put back.
+
+use super::columns::Subject;
+use super::source::Lines;
+use super::told::{Cell, Told};
+use super::when::{SECOND_NS, When, of_day};
+use super::words::{cell, number, scaled};
+use crate::ConvertError;
+
+/// Headings of the default view; -m and -L have others with the same ends.
+const LAST: [&str; 2] = ["PROCESS/NLWP", "PROCESS/LWPID"];
+
+/// Heading of pstime.
+const PSTIME: &str = "UID PID %USR %SYS COMMAND";
+
+pub(super) fn sniff(head: &str) -> bool {
+    head.contains("USERNAME") && LAST.iter().any(|last| head.contains(last)) || is_pstime(head)
+}
+
+fn is_pstime(head: &str) -> bool {
+    head.split_whitespace().collect::<Vec<&str>>().join(" ").contains(PSTIME)
+}
+
+pub(super) fn read(lines: &mut Lines, told: &mut Told) -> Result<(), ConvertError> {
+    let mut headings: Option<Vec<String>> = None;
+    told.leaves_out_idle = true;
+    while lines.advance()? {
+        let mut text = lines.line();
+        for last in LAST {
+            text = text.replace(last, &format!("{last}\n"));
+        }
+        text = text.replace("Total:", "\nTotal:").replace("PID USERNAME", "\nPID USERNAME");
+        text = text.replace(PSTIME, &format!("\n{PSTIME}\n"));
+        for part in text.lines().map(str::trim).filter(|part| !part.is_empty()) {
+            let words: Vec<&str> = part.split_whitespace().collect();
+            let is_heading = LAST.iter().any(|last| words.last() == Some(last))
+                || words == ["UID", "PID", "%USR", "%SYS", "COMMAND"];
+            if is_heading && words.contains(&"PID") {
+                headings = Some(words.into_iter().map(String::from).collect());
+                let names = headings.clone().unwrap_or_default();
+                let section = section(told, &names);
+                told.block(section, When::Next, false);
+            } else if words[0] == "Total:" {
+                total(told, &words);
+            } else if let Some(names) = &headings {
+                rows(lines, told, names, &words)?;
+            } else {
+                told.tally("lines that are not prstat's (messages, prompts) left out");
+            }
+        }
+    }
+    Ok(())
+}
+
+/// Columns of a row that are figures.
+fn figures(names: &[String]) -> Vec<usize> {
+    let at = |name: &&str| names.iter().position(|found| found == name);
+    let other: Vec<usize> = ["PID", "COMMAND"].iter().filter_map(at).collect();
+    (0..names.len()).filter(|index| !other.contains(index)).collect()
+}
+
+fn section(told: &mut Told, names: &[String]) -> usize {
+    let columns: Vec<&str> = figures(names)
+        .into_iter()
+        .map(|at| if LAST.contains(&names[at].as_str()) { "NLWP" } else { names[at].as_str() })
+        .collect();
+    let subject = if names.iter().any(|name| name == "PROCESS/LWPID") { None } else { Some(Subject::Process) };
+    match subject {
+        Some(_) => told.section(&columns, subject),
+        None => told.plain_section(&columns),
+    }
+}
+
+/// `Total: 1 processes, 45 lwps, load averages: 0.63, 0.33, 0.18`.
+fn total(told: &mut Told, words: &[&str]) {
+    let numbers: Vec<f64> = words.iter().filter_map(|word| number(word.trim_end_matches(','))).collect();
+    if let [processes, threads, load, load_5m, load_15m] = numbers.as_slice() {
+        let section = told.section(&["processes", "lwps", "ldavg-1", "ldavg-5", "ldavg-15"], Some(Subject::System));
+        if told.block(section, When::Next, false) {
+            let cells = [processes, threads, load, load_5m, load_15m].map(|value| Cell::Number(*value));
+            told.row(section, "", &cells);
+        }
+    }
+}
+
+/// Rows, several behind each other where line breaks were lost.
+fn rows(lines: &Lines, told: &mut Told, names: &[String], words: &[&str]) -> Result<(), ConvertError> {
+    let at = |name: &str| names.iter().position(|found| found == name);
+    let (pid, command) = (at("PID").unwrap_or(0), at("COMMAND"));
+    let width = names.len();
+    let mut rest = words;
+    while rest.len() >= width && number(rest[pid]).is_some() {
+        // A command may hold blanks; it ends where the next process begins.
+        let length = match command {
+            Some(_) => (width..rest.len()).find(|at| begins(&rest[*at..], pid)).unwrap_or(rest.len()),
+            None => width,
+        };
+        let (row, more) = rest.split_at(length);
+        rest = more;
+        let mut cells = Vec::with_capacity(width);
+        for at in figures(names) {
+            cells.push(field(&names[at], row[at]));
+        }
+        let name = match command {
+            Some(command) => row[command..].join(" "),
+            None => row[width - 1].rsplit_once('/').map_or(row[width - 1], |(name, _)| name).to_string(),
+        };
+        let section = section(told, names);
+        told.row(section, &format!("{} {name}", row[pid]), &cells);
+    }
+    if rest.is_empty() {
+        return Ok(());
+    }
+    if lines.may_be_cut() {
+        told.note(&format!("line {} is cut off, and left out", lines.number()));
+    } else if rest.len() > 3 && number(rest[pid.min(rest.len() - 1)]).is_some() {
+        return Err(lines.malformed(format!("has {} fields under {width} headings", rest.len())));
+    } else {
+        told.tally("lines that are not prstat's (messages, prompts) left out");
+    }
+    Ok(())
+}
+
+/// Do these words begin a row of pstime: user, number, two shares?
+fn begins(words: &[&str], pid: usize) -> bool {
+    pid == 1 && words.len() >= 5 && words[1..4].iter().all(|word| number(word).is_some()) && number(words[0]).is_none()
+}
+
+/// A field in the unit of its heading: sizes in KiB, times in seconds, shares in per cent.
+fn field(name: &str, word: &str) -> Cell {
+    let value = match name {
+        "SIZE" | "RSS" => scaled(word).map(|bytes| bytes / 1024.0),
+        "TIME" => of_day(word, None).map(|ns| ns as f64 / SECOND_NS as f64),
+        "CPU" => word.strip_suffix('%').and_then(number),
+        _ if LAST.contains(&name) => word.rsplit_once('/').and_then(|(_, threads)| number(threads)),
+        _ => return cell(word),
+    };
+    value.map_or_else(|| Cell::Text(word.to_string()), Cell::Number)
+}

@@ -1,0 +1,45 @@
+//! Any table: a heading without numbers, and rows of as many words. Never chosen by itself.
+
+use super::source::Lines;
+use super::told::{Cell, Told};
+use super::when::When;
+use super::words::{cell, number};
+use crate::ConvertError;
+
+pub(super) fn sniff(_: &str) -> bool {
+    false
+}
+
+pub(super) fn read(lines: &mut Lines, told: &mut Told) -> Result<(), ConvertError> {
+    let mut headings: Vec<String> = Vec::new();
+    while lines.advance()? {
+        let text = lines.line();
+        let words: Vec<&str> = text.split_whitespace().collect();
+        let numbers = words.iter().filter(|word| number(word).is_some()).count();
+        if numbers == 0 && words.len() > 1 && words.len() != headings.len() {
+            headings = words.into_iter().map(String::from).collect();
+        } else if numbers > 0 && words.len() == headings.len() {
+            // Words that are no numbers name the row.
+            let name: Vec<&str> = words.iter().copied().filter(|word| number(word).is_none()).collect();
+            let columns: Vec<(&str, &str)> = headings
+                .iter()
+                .map(String::as_str)
+                .zip(words.iter().copied())
+                .filter(|(_, word)| number(word).is_some())
+                .collect();
+            let names: Vec<&str> = columns.iter().map(|(name, _)| *name).collect();
+            let section = told.plain_section(&names);
+            let name = name.join(" ");
+            if !told.has_no(section, &name) {
+                told.block(section, When::Next, true);
+            }
+            let cells: Vec<Cell> = columns.iter().map(|(_, word)| cell(word)).collect();
+            told.row(section, &name, &cells);
+        } else if numbers > 1 && !headings.is_empty() && !lines.may_be_cut() {
+            return Err(lines.malformed(format!("has {} fields under {} headings", words.len(), headings.len())));
+        } else {
+            told.tally("lines that are neither headings nor rows left out");
+        }
+    }
+    Ok(())
+}
