@@ -12,6 +12,16 @@ SLICE_S = 2.0
 TRACEFS = Path("/sys/kernel/tracing")
 
 
+def patiently(act):
+    """Does it again while the kernel says busy: a reader that was killed closes its files a little later."""
+    for _ in range(50):
+        try:
+            return act()
+        except OSError:
+            time.sleep(0.1)
+    return act()
+
+
 class Disk:
     """A zram disk full of data."""
 
@@ -29,7 +39,7 @@ class Disk:
         return int(Path(f"/sys/block/{self.name}/stat").read_text().split()[0])
 
     def close(self):
-        Path(f"/sys/block/{self.name}/reset").write_text("1")
+        patiently(lambda: Path(f"/sys/block/{self.name}/reset").write_text("1"))
         Path("/sys/class/zram-control/hot_remove").write_text(str(self.number))
 
 
@@ -73,7 +83,7 @@ class Blk:
         lost = self.lost() - self.lost_before
         os.killpg(self.child.pid, signal.SIGKILL)
         self.child.wait()
-        (TRACEFS / "current_tracer").write_text("nop")
+        patiently(lambda: (TRACEFS / "current_tracer").write_text("nop"))
         return lost
 
 

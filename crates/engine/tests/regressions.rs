@@ -55,7 +55,8 @@ fn arrivals_are_not_invented() {
     let arrivals: u64 = all.iter().flat_map(|h| &h.lanes).map(|l| l.arrivals).sum();
     let backlog = all.last().unwrap().lanes[0].backlog;
     println!("B arrivals {arrivals} ops {} backlog at the end {backlog}", ops_of(&all, 0));
-    assert!(arrivals.abs_diff(ops_of(&all, 0)) <= 1 && backlog == 0);
+    // The arrival that falls due as the run stops is not sent: it is counted, and left over.
+    assert!(arrivals.abs_diff(ops_of(&all, 0) + backlog) <= 1 && backlog <= 1);
 }
 
 #[test]
