@@ -1,5 +1,6 @@
 //! The one catalogue of views: every face draws these and no others.
 
+use crate::fidelity::views;
 use crate::finding::{self, Engine};
 use crate::view::{Axis, Body, Mark, ViewData};
 use crate::{AnalyzeError, Facts, FileFold, RunFacts, TracedFacts, probe, series, tables, traced};
@@ -185,7 +186,7 @@ const fn files(
     View { id, title, explanation, kind: Kind::Table, compute: Compute::Files(compute) }
 }
 
-static VIEWS: [View; 63] = [
+static VIEWS: [View; 69] = [
     all(
         "sweep.load_response",
         "Load and response time",
@@ -312,6 +313,48 @@ static VIEWS: [View; 63] = [
         Kind::TimeSeries,
         series::generator,
         "Per cent of one CPU, all workers together, and the busiest worker: at 100 % the generator is the limit.",
+    ),
+    run(
+        "replay.fidelity",
+        "How faithful the replay was",
+        Kind::Table,
+        views::table,
+        "The trace beside what the kernel saw of the replay; lateness by the player's own clock. A distance is 0 for the same and 1 for quite different distributions (docs/replay.md).",
+    ),
+    run(
+        "replay.rate",
+        "I/Os per second of trace and replay",
+        Kind::TimeSeries,
+        views::rate,
+        "The trace at the replay's speed, and what the kernel saw of the replay.",
+    ),
+    run(
+        "replay.late",
+        "Lateness of the replay",
+        Kind::TimeSeries,
+        views::late,
+        "When the kernel queued I/Os, after they were due; a line that rises is drift.",
+    ),
+    run(
+        "replay.response",
+        "Response times of trace and replay",
+        Kind::TimeSeries,
+        views::response,
+        "Percentiles of each second, from queueing to completion, on the traced machine and here.",
+    ),
+    run(
+        "replay.source_heatmap",
+        "Response times of the trace",
+        Kind::HeatMap,
+        views::source_heat,
+        "Every I/O of the trace that was to be played; beside it, those of the replay.",
+    ),
+    run(
+        "replay.heatmap",
+        "Response times of the replay",
+        Kind::HeatMap,
+        views::replay_heat,
+        "Every I/O that the kernel saw of the replay.",
     ),
     run(
         "run.cpu",

@@ -58,6 +58,10 @@ pub struct RunFacts {
     pub stalls: Vec<Stall>,
     /// The longest stall of each target.
     pub target_stalls: BTreeMap<String, Stall>,
+    /// Of a replay: how it compares with its trace.
+    pub fidelity: Vec<rows::Fidelity>,
+    /// Of a replay: its seconds beside those of the trace.
+    pub seconds: Vec<rows::FidelityInterval>,
     /// Its totals were written at its end; otherwise they are added up from its intervals.
     pub complete: bool,
 }
@@ -200,6 +204,7 @@ impl Facts {
         fold::totals(reader, selection, &mut runs)?;
         fold::intervals(reader, selection, &mut runs)?;
         fold::engine(reader, &mut runs)?;
+        fold::fidelity(reader, &mut runs)?;
         let mut runs: Vec<RunFacts> = runs.into_values().collect();
         for run in &mut runs {
             run.finish();

@@ -7,6 +7,7 @@
 mod catalogue;
 mod condition;
 mod facts;
+pub mod fidelity;
 pub mod finding;
 mod interval;
 mod model;
@@ -39,6 +40,7 @@ pub use report_model::{report_model, run_summary};
 pub use run_fold::RunFold;
 pub use tables::totals_table;
 pub use traced::TracedFacts;
+pub use traced::rows::{TracedIo, each_traced};
 pub use unit::Unit;
 pub use values::Values;
 pub use view::{

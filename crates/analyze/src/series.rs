@@ -11,7 +11,7 @@ use std::collections::BTreeMap;
 mod distribution;
 mod sweep;
 
-pub(crate) use distribution::{edges, extent, heat_map, histogram, percentiles};
+pub(crate) use distribution::{edges, extent, heat, heat_map, histogram, percentiles};
 pub(crate) use sweep::{knee, load_response, matrix, rate_by, response_by, throughput_by};
 
 /// Most devices with a line of their own.

@@ -137,6 +137,7 @@ pub(crate) fn workload() -> Workload {
         think_ns: 0,
         open: None,
         job: None,
+        replay: None,
         span: Span::default(),
     }
 }

@@ -178,7 +178,7 @@ fn divide_jobs(input: &Input<'_>, workers: usize) -> Result<Vec<GroupSpec>, Engi
 }
 
 /// A descriptor of a target's own; none for `/dev/null`, on which nothing is done.
-fn descriptor(opened: &Opened) -> Result<Option<Arc<OwnedFd>>, EngineError> {
+pub(crate) fn descriptor(opened: &Opened) -> Result<Option<Arc<OwnedFd>>, EngineError> {
     if opened.kind == Kind::Nothing {
         return Ok(None);
     }
@@ -284,6 +284,25 @@ fn geometry(opened: &Opened) -> Geometry {
     Geometry { size_bytes: opened.size_bytes, block_bytes: opened.logical_block_bytes }
 }
 
+/// The data that a workload writes to a target; `None` where nothing may be written.
+pub(crate) fn content(
+    input: &Input<'_>,
+    target: usize,
+    opened: &Opened,
+    workload: &Workload,
+) -> Result<Option<Content>, EngineError> {
+    if !opened.writable {
+        return Ok(None);
+    }
+    let pattern = match &workload.content.pattern {
+        None if !workload.content.literal.is_empty() => workload.content.literal.clone(),
+        Some(path) => std::fs::read(path).map_err(|source| EngineError::Pattern { path: path.clone(), source })?,
+        None => Vec::new(),
+    };
+    let volume = volume(input, target, opened.size_bytes, &workload.content);
+    Ok(Some(Content::new(&workload.content, &pattern, &volume)?))
+}
+
 /// One lane.
 fn lane(
     input: &Input<'_>,
@@ -313,16 +332,7 @@ fn lane(
         Some(rate) if rate > 0.0 => Some(Schedule::new(rate, &input.run.arrivals, mixed, part)?),
         _ => None,
     };
-    let content = if workload.mix.changes_data() {
-        let pattern = match &workload.content.pattern {
-            None if !workload.content.literal.is_empty() => workload.content.literal.clone(),
-            Some(path) => std::fs::read(path).map_err(|source| EngineError::Pattern { path: path.clone(), source })?,
-            None => Vec::new(),
-        };
-        Some(Content::new(&workload.content, &pattern, &volume(input, target, opened.size_bytes, &workload.content))?)
-    } else {
-        None
-    };
+    let content = if workload.mix.changes_data() { content(input, target, opened, workload)? } else { None };
     Ok(LaneSpec {
         workload: at,
         target: slot,

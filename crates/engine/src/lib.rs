@@ -19,6 +19,7 @@ mod harvest;
 mod jobs;
 mod memory;
 mod placement;
+mod replay;
 mod ring;
 mod running;
 mod scheduler;
@@ -30,6 +31,7 @@ mod uring;
 pub use cost::{OwnCost, own_cost};
 pub use error::EngineError;
 pub use harvest::{Failure, Finished, Harvest, LaneInterval, WorkerInterval};
+pub use replay::{Chunk, Feed, Hindrances, replay};
 pub use running::{Running, start};
 
 use plan::{Plan, Run};

@@ -30,7 +30,12 @@ impl Memory {
         let length = place * places;
         // SAFETY: a new anonymous mapping at an address of the kernel's choice aliases nothing.
         let base = unsafe {
-            mmap_anonymous(std::ptr::null_mut(), length, ProtFlags::READ | ProtFlags::WRITE, MapFlags::PRIVATE)
+            mmap_anonymous(
+                std::ptr::null_mut(),
+                length,
+                ProtFlags::READ | ProtFlags::WRITE,
+                MapFlags::PRIVATE | MapFlags::NORESERVE,
+            )
         };
         let base = base.map_err(|error| EngineError::system("map I/O buffers")(error.into()))?;
         Ok(Self { base: base.cast(), length, place, places })

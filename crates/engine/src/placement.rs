@@ -8,6 +8,9 @@ use rustix::thread::{CpuSet, sched_setaffinity};
 /// `IOPRIO_WHO_PROCESS`: with 0, the calling thread.
 const WHO_PROCESS: libc::c_int = 1;
 
+/// Priority among real-time threads; interrupt threads have 50.
+const REAL_TIME: libc::c_int = 40;
+
 /// Places the calling thread.
 ///
 /// # Errors
@@ -53,6 +56,14 @@ pub(crate) fn apply(placement: &Placement) -> Result<(), EngineError> {
         }
     }
     Ok(())
+}
+
+/// Gives the calling thread real-time priority, below that of the kernel's own threads; threads that it makes have
+/// none. False when the system refuses (`CAP_SYS_NICE`, `RLIMIT_RTPRIO`).
+pub(crate) fn real_time() -> bool {
+    let parameters = libc::sched_param { sched_priority: REAL_TIME };
+    // SAFETY: a system call that reads a structure which lives through it; 0 is the calling thread.
+    unsafe { libc::sched_setscheduler(0, libc::SCHED_FIFO | libc::SCHED_RESET_ON_FORK, &raw const parameters) == 0 }
 }
 
 /// `0-3,8` as numbers.

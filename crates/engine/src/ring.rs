@@ -15,6 +15,8 @@ const PUNCH_HOLE: u32 = (libc::FALLOC_FL_PUNCH_HOLE | libc::FALLOC_FL_KEEP_SIZE)
 /// Waits for completions in `io_uring_enter`, and runs what the kernel deferred to this task.
 const GETEVENTS: u32 = 1;
 
+/// `RWF_DSYNC`.
+const RWF_DSYNC: u32 = 2;
 /// `IORING_FSYNC_DATASYNC`.
 const DATASYNC: u32 = 1;
 /// `IOSQE_FIXED_FILE`: the file is an index of those that are registered.
@@ -69,6 +71,8 @@ pub(crate) struct Request {
     pub(crate) address: *mut u8,
     pub(crate) tag: u64,
     pub(crate) datasync: bool,
+    /// A write that is durable when it completes: `RWF_DSYNC`, on a device a write with FUA.
+    pub(crate) durable: bool,
     /// A trim is a discard of a device, not a hole in a file.
     pub(crate) discards: bool,
     /// Do nothing.
@@ -83,13 +87,14 @@ impl Ring {
         let entries = depth.clamp(1, 16_384).next_power_of_two();
         let attempts: [fn(&mut io_uring::Builder); 4] = [
             |builder| {
-                builder.setup_single_issuer().setup_defer_taskrun().setup_coop_taskrun().setup_no_sqarray();
+                builder.setup_single_issuer().setup_defer_taskrun().setup_coop_taskrun().setup_taskrun_flag();
+                builder.setup_no_sqarray();
             },
             |builder| {
-                builder.setup_single_issuer().setup_defer_taskrun().setup_coop_taskrun();
+                builder.setup_single_issuer().setup_defer_taskrun().setup_coop_taskrun().setup_taskrun_flag();
             },
             |builder| {
-                builder.setup_single_issuer().setup_coop_taskrun();
+                builder.setup_single_issuer().setup_coop_taskrun().setup_taskrun_flag();
             },
             |_| {},
         ];
@@ -161,6 +166,7 @@ impl Ring {
                 offset,
                 address: request.address as u64,
                 length: bytes,
+                flags: if request.durable { RWF_DSYNC } else { 0 },
                 io_priority: request.io_priority,
                 ..words
             },
@@ -193,6 +199,28 @@ impl Ring {
         }
         self.queued = u32::try_from(self.ring.submission().len()).unwrap_or(0);
         Ok(())
+    }
+
+    /// Has the kernel put off completions until this thread comes by, or are there any?
+    #[inline]
+    pub(crate) fn has_deferred(&mut self) -> bool {
+        self.ring.submission().taskrun() || !self.is_quiet()
+    }
+
+    /// Are there no completions to reap?
+    #[inline]
+    pub(crate) fn is_quiet(&mut self) -> bool {
+        self.ring.completion().is_empty()
+    }
+
+    /// Has the kernel do what it put off, without handing anything over.
+    pub(crate) fn run_deferred(&mut self) -> io::Result<()> {
+        // SAFETY: no argument is passed, and nothing is submitted.
+        match unsafe { self.ring.submitter().enter::<libc::sigset_t>(0, 0, GETEVENTS, None) } {
+            Ok(_) => Ok(()),
+            Err(error) if matches!(error.raw_os_error(), Some(libc::EINTR | libc::EBUSY | libc::EAGAIN)) => Ok(()),
+            Err(error) => Err(error),
+        }
     }
 
     /// Takes every completion that is there: `(tag, result)`; returns how many.

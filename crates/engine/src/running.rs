@@ -5,6 +5,7 @@ use crate::choose::Chosen;
 use crate::cpu::CpuClock;
 use crate::group::{GroupSpec, divide, used_targets};
 use crate::harvest::{Arrived, Failure, Finished, Harvest, LaneInterval, LaneMap, WorkerInterval, is_predictable};
+use crate::replay::Played;
 use crate::shared::{Control, Done, Gate, Status};
 use crate::stats::{Buffer, Slot, describe};
 use crate::sync::Crew;
@@ -20,7 +21,7 @@ use std::time::Duration;
 type Work = Box<dyn FnOnce() -> Result<(), EngineError> + Send>;
 
 /// One worker, or the crew of a synchronous group.
-struct Team {
+pub(crate) struct Team {
     stats: Arc<Slot>,
     spare: Buffer,
     status: Arc<Status>,
@@ -30,6 +31,39 @@ struct Team {
     cpu: CpuClock,
 }
 
+impl Team {
+    /// One thread with its lanes.
+    pub(crate) fn new(
+        stats: Arc<Slot>,
+        spare: Buffer,
+        status: Arc<Status>,
+        threads: Vec<JoinHandle<Result<(), EngineError>>>,
+        lanes: Vec<(usize, usize)>,
+    ) -> Self {
+        Self { stats, spare, status, threads, lanes, cpu: CpuClock::new(true, true) }
+    }
+}
+
+/// Who counts what became due.
+pub(crate) enum Offered {
+    /// By schedules.
+    Scheduled(Arrived),
+    /// By what is played.
+    Played(Played),
+}
+
+/// What a run that has been started consists of.
+pub(crate) struct Parts {
+    pub(crate) teams: Vec<Team>,
+    pub(crate) control: Arc<Control>,
+    pub(crate) started_ns: u64,
+    pub(crate) offered: Offered,
+    /// By workload: does it follow a schedule?
+    pub(crate) is_open: Vec<bool>,
+    pub(crate) engine: &'static str,
+    pub(crate) description: String,
+}
+
 /// A run that has been started.
 pub struct Running {
     teams: Vec<Team>,
@@ -37,7 +71,7 @@ pub struct Running {
     started_ns: u64,
     harvested_ns: u64,
     lanes: LaneMap,
-    arrived: Arrived,
+    offered: Offered,
     /// By workload: does it follow a schedule?
     is_open: Vec<bool>,
     /// Is any workload in a closed loop?
@@ -100,18 +134,8 @@ pub fn start(input: Input<'_>, options: &Options) -> Result<Running, EngineError
         },
         chosen.reason
     );
-    Ok(Running {
-        teams,
-        control,
-        started_ns,
-        harvested_ns: started_ns,
-        lanes: LaneMap::default(),
-        arrived,
-        is_closed: is_open.contains(&false),
-        is_open,
-        engine: chosen.name,
-        description,
-    })
+    let offered = Offered::Scheduled(arrived);
+    Ok(Running::of(Parts { teams, control, started_ns, offered, is_open, engine: chosen.name, description }))
 }
 
 /// Spawns the threads of one group.
@@ -179,6 +203,25 @@ fn team(
 }
 
 impl Running {
+    /// Has begun at `parts.started_ns`.
+    pub(crate) fn of(parts: Parts) -> Self {
+        let Parts { teams, control, started_ns, offered, is_open, engine, description } = parts;
+        let is_closed = is_open.contains(&false);
+        let lanes = LaneMap::default();
+        Self {
+            teams,
+            control,
+            started_ns,
+            harvested_ns: started_ns,
+            lanes,
+            offered,
+            is_open,
+            is_closed,
+            engine,
+            description,
+        }
+    }
+
     /// How I/O is issued, and why so.
     #[must_use]
     pub fn describe(&self) -> String {
@@ -238,7 +281,10 @@ impl Running {
             spare.drain(|lane, op, stat| map.add(lanes[lane], op, stat, run_ns));
         }
         let until_ns = self.control.stopped_at_ns().map_or(run_ns, |stopped| stopped.min(run_ns));
-        self.arrived.advance(until_ns, |lane, op| self.lanes.arrived(lane, op));
+        match &mut self.offered {
+            Offered::Scheduled(arrived) => arrived.advance(until_ns, |lane, op| self.lanes.arrived(lane, op)),
+            Offered::Played(played) => played.advance(until_ns, |lane, op| self.lanes.arrived(lane, op)),
+        }
         let lanes = self.lanes.take(interval_ns, &self.is_open);
         self.harvested_ns = t_ns;
         let has_backlog = lanes.iter().any(|lane: &LaneInterval| lane.backlog > 0);

@@ -205,7 +205,8 @@ impl Worker {
         let LaneSpec { datasync, discards, nothing, io_priority, .. } = *lane;
         let tag = u64::from(slot);
         let operation = issue.operation;
-        self.ring.push(&Request { operation, file, address, tag, datasync, discards, nothing, io_priority });
+        let durable = false;
+        self.ring.push(&Request { operation, file, address, tag, datasync, durable, discards, nothing, io_priority });
     }
 
     /// Hands over the batch and sleeps as long as nothing is due; true when it slept.

@@ -1,5 +1,6 @@
 //! What can be typed: the command line as clap sees it, after [`crate::vdbench_args`] has put Vdbench's own forms right.
 
+use crate::replay_args::ReplayArgs;
 use clap::{Args, Parser, Subcommand, ValueEnum};
 use std::path::PathBuf;
 
@@ -8,7 +9,6 @@ use std::path::PathBuf;
 #[command(
     name = "iodyno",
     version,
-    about,
     max_term_width = 100,
     after_help = "Start with `iodyno run FILE.vdb --dry-run`: it shows every run, what it would touch and how long it takes, without any I/O.\n\
                   Exit codes: 0 fine, 1 bug, 2 parameters, 3 target failed, 5 objective missed, 6 recording incomplete,\n\
@@ -32,6 +32,8 @@ pub(crate) enum Command {
     Completions(CompletionsArgs),
     /// Trace every I/O of this machine's devices into a recording.
     Trace(Box<TraceArgs>),
+    /// Play a trace again, on time, on other devices, and say how faithful it was.
+    Replay(Box<ReplayArgs>),
     /// (Re)write the HTML report of a recording.
     Report(ReportArgs),
     /// Judge a recording by conditions: exit code 5 when one came true.

@@ -40,9 +40,10 @@ impl Failure {
 impl From<SessionError> for Failure {
     fn from(error: SessionError) -> Self {
         let code = match &error {
-            SessionError::Unsupported(_) | SessionError::NoMaximum { .. } | SessionError::Objective { .. } => {
-                PARAMETERS
-            }
+            SessionError::Unsupported(_)
+            | SessionError::NoMaximum { .. }
+            | SessionError::NoTrace(_)
+            | SessionError::Objective { .. } => PARAMETERS,
             SessionError::Target(error) => target_code(error),
             SessionError::Engine(error) if error.is_privilege() => PRIVILEGE,
             SessionError::Engine(error) if error.is_parameter() => PARAMETERS,
@@ -55,6 +56,8 @@ impl From<SessionError> for Failure {
             | SessionError::Recording(_)
             | SessionError::Convert(_)
             | SessionError::Report(_)
+            | SessionError::Analyze(_)
+            | SessionError::Thread { .. }
             | SessionError::Write { .. } => RECORDING,
         };
         Self { message: error.to_string(), code }

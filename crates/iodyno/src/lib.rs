@@ -15,6 +15,8 @@ mod objectives;
 mod probe;
 mod query;
 mod record;
+mod replay;
+mod replay_args;
 mod report;
 mod run;
 mod stat;
@@ -48,6 +50,7 @@ pub fn main(arguments: Vec<String>) -> ExitCode {
         args::Command::Convert(convert) => convert::run(&convert),
         args::Command::Completions(completions) => completions::run(&completions),
         args::Command::Trace(trace) => trace::run(&trace, &arguments),
+        args::Command::Replay(replay) => replay::run(&replay, &arguments),
         args::Command::Report(report) => report::run(&report),
         args::Command::Check(check) => check::run(&check),
         args::Command::Chart(chart) => chart::run(&chart, &arguments),

@@ -37,20 +37,25 @@ pub(crate) fn run(args: &RunArgs, flags: &Flags, command_line: &[String]) -> Res
         report: !args.no_report,
         flatfile: args.flatfile,
     };
+    show_run(&request, args.json).map(|(code, _)| code)
+}
+
+/// Executes, with a line per interval; gives the exit code and what was said at the end.
+pub(crate) fn show_run(request: &Request, json: bool) -> Result<(u8, Vec<String>), Failure> {
     let stop = StopFlag::default();
     watch_signals(&stop)?;
     let mut face: Box<dyn Face> =
-        if args.json { Box::new(session::json_face()) } else { Box::new(session::terminal_face()) };
-    let outcome = session::execute(&request, face.as_mut(), &stop)?;
+        if json { Box::new(session::json_face()) } else { Box::new(session::terminal_face()) };
+    let outcome = session::execute(request, face.as_mut(), &stop)?;
     // A reader that has gone away has nothing more to be told, so failures of the face do not matter here.
     let _ = face.finish(&[]);
     for message in &outcome.messages {
         eprintln!("iodyno: {message}");
     }
-    if !args.json {
+    if !json {
         let _ = face.finish(&session::last_words(&outcome)?);
     }
-    Ok(outcome.ending.exit_code())
+    Ok((outcome.ending.exit_code(), outcome.messages))
 }
 
 /// Ctrl-C, a hang-up and a polite kill end the run with its results; a second one stops waiting for the target.

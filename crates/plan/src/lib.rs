@@ -6,7 +6,9 @@
 
 pub mod generate;
 mod job;
+pub mod replay;
 pub mod spec;
 
 pub use job::*;
+pub use replay::Replay;
 pub use spec::*;

@@ -4,6 +4,7 @@
 //! plan was written in; [`Span`]s point back into the text so that a later conflict can still name its line.
 
 use crate::job::Job;
+use crate::replay::Replay;
 use serde::{Deserialize, Serialize};
 use std::path::PathBuf;
 
@@ -389,6 +390,8 @@ pub struct Workload {
     pub open: Option<OpenFlags>,
     /// Keeps to itself, with slots of its own.
     pub job: Option<Job>,
+    /// It plays a trace: operations, addresses, sizes and times are the trace's.
+    pub replay: Option<Box<Replay>>,
     /// Where it was defined.
     pub span: Span,
 }

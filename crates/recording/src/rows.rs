@@ -529,6 +529,60 @@ tables! {
         text: Option<Label>, "", Text;
     }
 
+    /// One line of the comparison of a replay with its trace (docs/replay.md).
+    Fidelity = "fidelity" from "a replay" since 1 {
+        /// When it was compared.
+        t_ns: i64, "ns", Time;
+        /// The same since the recording's start.
+        t_s: f64, "s", Time;
+        /// Title of the run.
+        run: String, "", Name;
+        /// Position of the run in the order of execution.
+        run_index: i32, "", Gauge;
+        /// What is compared.
+        measure: String, "", Name;
+        /// Unit of the figures; `r` is a correlation.
+        unit: String, "", Name;
+        /// In the trace; null where it has none.
+        source: Option<f64>, "", Gauge;
+        /// In the replay.
+        replay: Option<f64>, "", Gauge;
+        /// Difference, distance or error.
+        error: Option<f64>, "", Gauge;
+        /// How large that may be (a correlation: how small).
+        limit: Option<f64>, "", Gauge;
+        /// Was it kept? Null: not judged.
+        kept: Option<bool>, "", Gauge;
+    }
+
+    /// One second of a replay beside its trace, both by the kernel's account (docs/replay.md).
+    FidelityInterval = "fidelity_interval" from "a replay" since 1 {
+        /// End of the second.
+        t_ns: i64, "ns", Time;
+        /// The same since the recording's start.
+        t_s: f64, "s", Time;
+        /// Length: a second.
+        interval_ns: i64, "ns", Gauge;
+        /// Title of the run.
+        run: String, "", Name;
+        /// Position of the run in the order of execution.
+        run_index: i32, "", Gauge;
+        /// I/Os that the trace has here, at the replay's speed.
+        source_ios: i64, "", Gauge;
+        /// I/Os that the replay had.
+        replay_ios: i64, "", Gauge;
+        /// Bytes that the trace has here.
+        source_bytes: i64, "bytes", Gauge;
+        /// Bytes that the replay had.
+        replay_bytes: i64, "bytes", Gauge;
+        /// Of I/Os due here: the kernel's queueing − due.
+        late: Histogram, "ns", Histogram;
+        /// Response times in the trace.
+        source_response: Histogram, "ns", Histogram;
+        /// Response times in the replay.
+        replay_response: Histogram, "ns", Histogram;
+    }
+
     /// One block I/O of a traced device, in the order of completion (where that is not known, of queueing).
     Io = "io" from "the tracer (block tracepoints), or an import (docs/import.md), which has what its format tells" since 1 {
         /// The bio was handed to the block layer; in imports the first time that is known.

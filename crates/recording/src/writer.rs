@@ -45,6 +45,12 @@ impl Writer {
         Ok(Self { directory: directory.to_path_buf(), manifest, journal })
     }
 
+    /// Where the recording is.
+    #[must_use]
+    pub fn directory(&self) -> &Path {
+        &self.directory
+    }
+
     /// `CLOCK_MONOTONIC` at the recording's start, ns.
     #[must_use]
     pub fn started_t_ns(&self) -> u64 {

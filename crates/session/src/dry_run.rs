@@ -30,6 +30,9 @@ pub struct TargetFinding {
     pub found: Option<String>,
     /// Why it would be refused or could not be opened, in a sentence.
     pub refusal: Option<String>,
+    /// Bytes that would be used of it.
+    #[serde(skip)]
+    pub size_bytes: Option<u64>,
 }
 
 /// A dry run as one JSON object (`iodyno run FILE --dry-run --json`, docs/json.md).
@@ -139,18 +142,18 @@ fn inspect_all(plan: &Plan, policy: &Policy) -> (Vec<TargetFinding>, bool) {
     let mut refused = false;
     let findings = plan.targets.iter().enumerate().map(|(index, spec)| {
         let access = access_of(plan, index);
-        let (found, refusal) = match target::inspect(spec, access, policy) {
-            Ok(finding) => (Some(finding.to_string()), None),
+        let (found, refusal, size_bytes) = match target::inspect(spec, access, policy) {
+            Ok(finding) => (Some(finding.to_string()), None, Some(finding.size_bytes())),
             Err(error) => {
                 refused |= error.is_refusal();
-                (None, Some(error.to_string()))
+                (None, Some(error.to_string()), None)
             }
         };
         let access = match access {
             Access::Read => "read",
             Access::Write => "write",
         };
-        TargetFinding { name: spec.name.clone(), access, found, refusal }
+        TargetFinding { name: spec.name.clone(), access, found, refusal, size_bytes }
     });
     let findings = findings.collect();
     (findings, refused)

@@ -35,6 +35,20 @@ pub enum SessionError {
         /// Why.
         source: std::io::Error,
     },
+    /// A recording cannot be read.
+    #[error(transparent)]
+    Analyze(#[from] analyze::AnalyzeError),
+    /// There is nothing to replay.
+    #[error("{} is a recording without a trace: it has no table `io` (`iodyno trace` makes one)", .0.display())]
+    NoTrace(PathBuf),
+    /// The system has no threads left.
+    #[error("failed to start a thread to {what}: {source}")]
+    Thread {
+        /// What it was to do.
+        what: &'static str,
+        /// Why.
+        source: std::io::Error,
+    },
     /// An objective cannot be read.
     #[error("the objective `{text}` cannot be read: {source}")]
     Objective {

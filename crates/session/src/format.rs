@@ -33,6 +33,7 @@ pub(crate) fn format_run(plan: &Plan, ranges: &[(usize, Range<u64>)]) -> Option<
             think_ns: 0,
             open: None,
             job: None,
+            replay: None,
             span: plan.targets[*index].span,
         })
         .collect();

@@ -1,6 +1,7 @@
 //! One run: starts the engine, ends an interval at each tick, passes rows on, and knows when it is over.
 
 use crate::SessionError;
+use crate::replay::{self, Playback};
 use crate::rows::{Stretch, Sum, Totals};
 use crate::spine::Spine;
 use crate::steady::Watch;
@@ -79,6 +80,7 @@ struct Under<'a, 'b> {
     steady: Option<Watch>,
     /// The monitor file as it was when the run began: what an earlier run was told is not said again.
     monitor_before: Option<(u64, i64, i64)>,
+    playback: Option<Playback>,
 }
 
 /// Length and time of the last change of the monitor file; `None` when there is none.
@@ -107,7 +109,10 @@ pub(crate) fn execute(
         targets: context.targets,
         seed: context.seed,
     };
-    let mut running = engine::start(input, context.options)?;
+    let (mut running, playback) = match replay::start(context, input, spine)? {
+        Some((running, playback)) => (running, Some(playback)),
+        None => (engine::start(input, context.options)?, None),
+    };
     spine.run_started(context, &running.describe(), clock::now_ns())?;
     let mut under = Under {
         context,
@@ -119,6 +124,7 @@ pub(crate) fn execute(
         last_backlog: 0,
         steady: context.run.stop.steady.map(Watch::new),
         monitor_before: monitor_state(context.plan),
+        playback,
     };
     under.spine.phase(context, first, "start", clock::now_ns())?;
     // Where the counters stand before the first interval.
@@ -152,7 +158,7 @@ impl Under<'_, '_> {
         let mut tick_ns = started_ns + run.interval_ns;
         loop {
             let until_ns = phase_end_ns.map_or(tick_ns, |end| end.min(tick_ns));
-            let stopped = self.wait(running, until_ns);
+            let stopped = self.wait(running, until_ns)?;
             let harvest = running.harvest();
             self.interval(&harvest)?;
             if let Some(cause) = stopped {
@@ -185,19 +191,22 @@ impl Under<'_, '_> {
     }
 
     /// Sleeps until `until_ns`, unless the run is over before.
-    fn wait(&mut self, running: &Running, until_ns: u64) -> Option<Cause> {
+    fn wait(&mut self, running: &Running, until_ns: u64) -> Result<Option<Cause>, SessionError> {
         loop {
             if self.context.stop.is_requested() {
-                return Some(Cause::Interrupted);
+                return Ok(Some(Cause::Interrupted));
             }
             if running.finished() {
-                return Some(Cause::Done);
+                return Ok(Some(Cause::Done));
             }
             let left = Duration::from_nanos(until_ns.saturating_sub(clock::now_ns()));
             if left.is_zero() {
-                return None;
+                return Ok(None);
             }
-            std::thread::sleep(left.min(NAP));
+            match &mut self.playback {
+                Some(playback) => playback.nap(left.min(NAP), self.spine)?,
+                None => std::thread::sleep(left.min(NAP)),
+            }
         }
     }
 
@@ -212,7 +221,11 @@ impl Under<'_, '_> {
         let (ops, workers, failures) =
             (stretch.op_intervals(harvest), stretch.engine_intervals(harvest), stretch.failures(harvest));
         let counters = self.sampler.sample(harvest.t_ns, self.spine.origin_ns());
-        self.spine.interval((ops, workers, failures), counters)
+        self.spine.interval((ops, workers, failures), counters)?;
+        match &mut self.playback {
+            Some(playback) => playback.interval(self.spine, harvest.lanes.iter().map(|lane| lane.errors).sum()),
+            None => Ok(()),
+        }
     }
 
     /// Errors and the monitor file, looked at once per interval.
@@ -261,6 +274,9 @@ impl Under<'_, '_> {
         let stretch = self.spine.stretch(self.context, last_phase);
         let rows = std::mem::take(&mut self.totals).rows(&stretch);
         self.spine.run_ended(&rows)?;
+        if let Some(playback) = self.playback.take() {
+            playback.finish(self.context, self.spine, cause != Cause::Done)?;
+        }
         Ok(RunResult {
             cause,
             measured,

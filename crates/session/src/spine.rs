@@ -165,6 +165,22 @@ impl<'a> Spine<'a> {
         self.publish(&[Batch::from_rows(rows)?])
     }
 
+    /// Rows of a trace: for the recording only.
+    pub(crate) fn traced(&mut self, batch: &Batch) -> Result<(), SessionError> {
+        self.writer.accept(batch)?;
+        Ok(self.writer.commit()?)
+    }
+
+    /// Changes the manifest.
+    pub(crate) fn manifest(&mut self, change: impl FnOnce(&mut recording::Manifest)) -> Result<(), SessionError> {
+        Ok(self.writer.update_manifest(change)?)
+    }
+
+    /// Where the recording is.
+    pub(crate) fn directory(&self) -> &std::path::Path {
+        self.writer.directory()
+    }
+
     /// A sentence for the user now, and for the recording.
     pub(crate) fn note(&mut self, kind: &str, sentence: &str) -> Result<(), SessionError> {
         self.event("info", kind, None, None, sentence)?;
@@ -238,7 +254,7 @@ impl<'a> Spine<'a> {
         (sealed, messages)
     }
 
-    fn seconds(&self, t_ns: u64) -> f64 {
+    pub(crate) fn seconds(&self, t_ns: u64) -> f64 {
         t_ns.saturating_sub(self.origin_ns) as f64 / 1e9
     }
 }

@@ -270,6 +270,23 @@ fn join(known: &mut IntervalFacts, more: &IntervalFacts) {
     known.service.merge(&more.service);
 }
 
+/// What a replay was compared with.
+pub(crate) fn fidelity(reader: &Reader, runs: &mut Runs) -> Result<(), AnalyzeError> {
+    for row in reader.rows::<rows::Fidelity>()? {
+        let row = row?;
+        if let Some(run) = runs.get_mut(&row.run_index) {
+            run.fidelity.push(row);
+        }
+    }
+    for row in reader.rows::<rows::FidelityInterval>()? {
+        let row = row?;
+        if let Some(run) = runs.get_mut(&row.run_index) {
+            run.seconds.push(row);
+        }
+    }
+    Ok(())
+}
+
 /// What the engine said about itself; also tells of intervals in which nothing happened at all.
 pub(crate) fn engine(reader: &Reader, runs: &mut Runs) -> Result<(), AnalyzeError> {
     let mut at: BTreeMap<(i32, i64), usize> = BTreeMap::new();

@@ -2,8 +2,8 @@
 
 use super::{axis, line, marks};
 use crate::catalogue::Drawing;
-use crate::facts::OPS;
-use crate::view::{Body, Line, LineStyle, Scale};
+use crate::facts::{IntervalFacts, OPS};
+use crate::view::{Body, Line, LineStyle, Mark, Scale};
 use crate::{Facts, RunFacts, Unit, Values};
 use quantity::histogram::Histogram;
 use std::collections::BTreeMap;
@@ -39,15 +39,22 @@ pub(crate) fn extent<'a>(histograms: impl Iterator<Item = &'a Histogram>, bits: 
 }
 
 pub(crate) fn heat_map(_: &Facts, run: &RunFacts) -> Option<Drawing> {
-    let group = run.intervals.len().div_ceil(COLUMNS).max(1);
-    let columns: Vec<(f64, f64, Histogram)> = run
-        .intervals
+    let column = |interval: &IntervalFacts| {
+        let from = run.seconds(interval.t_ns - interval.interval_ns);
+        (from, run.seconds(interval.t_ns), interval.response.clone())
+    };
+    heat(run.intervals.iter().map(column).collect(), marks(run))
+}
+
+/// Counts of response times by stretches of time (start and end in s).
+pub(crate) fn heat(columns: Vec<(f64, f64, Histogram)>, marks: Vec<Mark>) -> Option<Drawing> {
+    let group = columns.len().div_ceil(COLUMNS).max(1);
+    let columns: Vec<(f64, f64, Histogram)> = columns
         .chunks(group)
         .filter_map(|chunk| {
             let mut sum = Histogram::new(COARSE);
-            chunk.iter().for_each(|interval| sum.merge(&interval.response));
-            let (first, last) = (chunk.first()?, chunk.last()?);
-            Some((run.seconds(first.t_ns - first.interval_ns), run.seconds(last.t_ns), sum.collapse(COARSE)))
+            chunk.iter().for_each(|column| sum.merge(&column.2));
+            Some((chunk.first()?.0, chunk.last()?.1, sum.collapse(COARSE)))
         })
         .collect();
     let (low, high) = extent(columns.iter().map(|column| &column.2), COARSE)?;
@@ -84,7 +91,7 @@ pub(crate) fn heat_map(_: &Facts, run: &RunFacts) -> Option<Drawing> {
     };
     let (x, y) =
         (axis("elapsed time", Unit::Seconds, Scale::Time), axis("response time", Unit::Nanoseconds, Scale::Log));
-    Some(Drawing { x, y, body, marks: marks(run) })
+    Some(Drawing { x, y, body, marks })
 }
 
 /// Response times of the main phase, by operation.

@@ -54,6 +54,7 @@ pub fn workload(name: &str, targets: &[usize], read: f64) -> Workload {
         think_ns: 0,
         open: None,
         job: None,
+        replay: None,
         span: Span::default(),
     }
 }

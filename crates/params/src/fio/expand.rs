@@ -272,6 +272,7 @@ fn workload(
         think_ns: 0,
         open: Some(open),
         job: Some(job(section, copy, depth, warmup_ns)),
+        replay: None,
         span: section.span,
     })
 }

@@ -448,6 +448,7 @@ fn workloads(
             think_ns: work.think_ns,
             open: definition.open.or(work.open),
             job: None,
+            replay: None,
             span: work.span,
         });
     }

@@ -40,6 +40,7 @@ pub(super) fn workload() -> Workload {
         think_ns: 0,
         open: None,
         job: None,
+        replay: None,
         span: Span::default(),
     }
 }

@@ -1,0 +1,87 @@
+use super::*;
+use quantity::histogram::Histogram;
+
+fn key(offset: u64) -> Key {
+    Key { target: 0, op: 0, offset, bytes: 4096 }
+}
+
+fn pair(late: impl Fn(u64) -> i64) -> Comparison {
+    let mut comparison = Comparison::default();
+    for at in 0..1000 {
+        comparison.expect(key(at % 7), at * 1_000_000, Some(100_000));
+        comparison.observe(key(at % 7), (at * 1_000_000).cast_signed() + late(at), Some(100_000));
+    }
+    comparison
+}
+
+fn on_time() -> Circumstances {
+    let mut caused = Histogram::new(7);
+    (0..1000).for_each(|_| caused.record(300));
+    Circumstances { caused, on_time: true, ..Circumstances::default() }
+}
+
+#[test]
+fn a_replay_that_is_a_little_late_throughout_is_faithful() {
+    let comparison = pair(|at| 30_000 + (at % 10).cast_signed() * 1000);
+    let verdict = Verdict::of(Some(&comparison), &on_time());
+    assert!(verdict.is_faithful, "{verdict:#?}");
+    assert!(verdict.sentence.starts_with("faithful"));
+}
+
+#[test]
+fn one_that_drifts_is_not_and_says_where_the_delay_arose() {
+    let comparison = pair(|at| at.cast_signed() * 10_000);
+    let verdict = Verdict::of(Some(&comparison), &on_time());
+    assert!(!verdict.is_faithful);
+    assert!(verdict.sentence.contains("came to the device late"), "{}", verdict.sentence);
+    let length = verdict.measures.iter().find(|one| one.name.starts_with("length")).unwrap();
+    assert!((length.error.unwrap() - 0.01).abs() < 1e-6 && length.is_kept == Some(false));
+}
+
+#[test]
+fn what_is_missing_or_more_is_counted_whatever_its_time() {
+    let mut comparison = pair(|_| 0);
+    comparison.expect(key(99), 5_000, None);
+    comparison.observe(key(98), 6_000, None);
+    assert_eq!((comparison.missing(), comparison.extra(), comparison.matched), (1, 1, 1000));
+    assert!(!Verdict::of(Some(&comparison), &on_time()).is_faithful);
+}
+
+#[test]
+fn neighbours_that_change_places_are_seen() {
+    let mut comparison = Comparison::default();
+    for at in 0..4 {
+        comparison.expect(key(at), at, None);
+    }
+    for at in [0, 2, 1, 3] {
+        comparison.observe(key(at), at.cast_signed(), None);
+    }
+    assert_eq!(comparison.inversions, 1);
+}
+
+#[test]
+fn the_cap_is_the_reason_and_not_its_effects() {
+    let comparison = pair(|at| at.cast_signed() * 10_000);
+    let mut around = on_time();
+    around.capped = 500;
+    (0..9000).for_each(|_| around.caused.record(900_000));
+    let verdict = Verdict::of(Some(&comparison), &around);
+    assert!(verdict.sentence.contains("waited for the cap"), "{}", verdict.sentence);
+    assert!(!verdict.sentence.contains("core"), "{}", verdict.sentence);
+}
+
+#[test]
+fn distances_of_distributions_are_those_of_their_curves() {
+    let histogram = |values: &[u64]| {
+        let mut made = Histogram::new(7);
+        values.iter().for_each(|value| made.record(*value));
+        made
+    };
+    let (one, other) = (histogram(&[1, 2, 3, 4]), histogram(&[3, 4, 5, 6]));
+    assert_eq!(distance(&one, &one.clone()), Some(0.0));
+    assert_eq!(distance(&one, &other), Some(0.5));
+    assert_eq!(distance(&one, &Histogram::new(7)), None);
+    let series = |k: f64| (0..10).map(|at| f64::from(at) * k + 1.0).collect::<Vec<_>>();
+    assert!((correlation(&series(1.0), &series(3.0)).unwrap() - 1.0).abs() < 1e-9);
+    assert_eq!(correlation(&series(0.0), &series(1.0)), None);
+}

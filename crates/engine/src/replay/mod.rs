@@ -1,0 +1,175 @@
+//! Plays operations at given times: one thread, one ring, whatever the number of targets.
+//!
+//! The thread asks for real-time priority, sleeps until shortly before an operation is due, prepares it, and looks at
+//! the clock for the rest; absolute times, so that no error adds up. What it reads comes in chunks from another thread,
+//! so that reading and decoding a trace never makes an operation late.
+
+mod sequence;
+mod worker;
+
+use crate::group::descriptor;
+use crate::running::{Offered, Parts, Team};
+use crate::shared::{Control, Done, Gate, Status};
+use crate::stats::{Buffer, Slot};
+use crate::{EngineError, Input, Running, discard, group};
+use plan::generate::{Content, Op};
+use plan::replay::{Pacing, ReplayIo};
+use quantity::clock;
+use std::os::fd::OwnedFd;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::mpsc::{Receiver, channel};
+use target::Kind;
+use worker::Player;
+
+/// Operations in the order in which they are to be looked at.
+pub type Chunk = Arc<[ReplayIo]>;
+
+/// What a replay plays.
+#[derive(Debug)]
+pub struct Feed {
+    /// Chunks of at least one operation, until the sender is gone.
+    pub chunks: Receiver<Chunk>,
+    /// When operations are due.
+    pub pacing: Pacing,
+    /// Most in flight.
+    pub depth: u32,
+}
+
+/// What a replay could not do as asked, counted while it runs.
+#[derive(Debug, Default)]
+pub struct Hindrances {
+    capped: AtomicU64,
+    starved: AtomicU64,
+    ordinary: AtomicU64,
+}
+
+impl Hindrances {
+    /// Operations that were due and had to wait because as many as allowed were in flight.
+    #[must_use]
+    pub fn capped(&self) -> u64 {
+        self.capped.load(Ordering::Relaxed)
+    }
+
+    /// Times that the trace could not be read fast enough.
+    #[must_use]
+    pub fn starved(&self) -> u64 {
+        self.starved.load(Ordering::Relaxed)
+    }
+
+    /// Did the system refuse real-time priority?
+    #[must_use]
+    pub fn is_ordinary(&self) -> bool {
+        self.ordinary.load(Ordering::Relaxed) > 0
+    }
+}
+
+/// A target of a replay.
+pub(crate) struct Stage {
+    pub(crate) plan_index: usize,
+    pub(crate) fd: Option<Arc<OwnedFd>>,
+    pub(crate) content: Option<Content>,
+    pub(crate) discards: bool,
+    pub(crate) nothing: bool,
+}
+
+/// Starts a replay of the run's only workload.
+///
+/// # Errors
+/// io_uring is not there, a target is not open or takes no discards by it, or the system has no memory or threads left.
+/// Nothing was issued then.
+pub fn replay(input: Input<'_>, feed: Feed) -> Result<(Running, Arc<Hindrances>), EngineError> {
+    let stages = stages(&input)?;
+    let lanes: Vec<(usize, usize)> = stages.iter().map(|stage| (0, stage.plan_index)).collect();
+    let hindrances = Arc::new(Hindrances::default());
+    let (control, gate, status) =
+        (Arc::new(Control::default()), Arc::new(Gate::default()), Arc::new(Status::default()));
+    let stats = Arc::new(Slot::new(stages.len()));
+    let (tell_chunks, chunks) = channel();
+    let (told, tell) = channel();
+    let is_open = feed.pacing == Pacing::OnTime;
+    let how = match feed.pacing {
+        Pacing::OnTime => "at traced times",
+        Pacing::Closed => "after traced think times",
+        Pacing::Asap => "as fast as it goes",
+        Pacing::Dependencies => "at traced times, in the order of each thread",
+    };
+    let shared = (Arc::clone(&stats), Arc::clone(&control), Arc::clone(&status), Arc::clone(&hindrances));
+    let waiting = Arc::clone(&gate);
+    let work = move || {
+        let (stats, control, status, hindrances) = shared;
+        let _done = Done(Arc::clone(&status));
+        // A ring belongs to the thread that made it.
+        let player = match Player::new(stages, feed, tell_chunks, (stats, control, status, hindrances)) {
+            Ok(player) => player,
+            Err(error) => {
+                let _ = told.send(Err(error));
+                return Ok(());
+            }
+        };
+        let _ = told.send(Ok(player.is_real_time()));
+        waiting.wait().map_or(Ok(()), |started_ns| player.run(started_ns))
+    };
+    let builder = std::thread::Builder::new().name("iodyno-replay".to_string()).stack_size(256 << 10);
+    let thread = builder.spawn(work).map_err(EngineError::system("start the replay's thread"))?;
+    let is_real_time = match tell.recv() {
+        Ok(Err(error)) => return Err(error),
+        Ok(Ok(is_real_time)) => is_real_time,
+        Err(_) => false,
+    };
+    let spare = Buffer::new(lanes.len());
+    let started_ns = clock::now_ns() + 2_000_000;
+    gate.open(Some(started_ns));
+    let priority = if is_real_time { "real-time priority" } else { "ordinary priority: times are less exact" };
+    let description = format!("io_uring, {} target(s), {how}, {priority}", lanes.len());
+    let teams = vec![Team::new(stats, spare, status, vec![thread], lanes)];
+    let offered = Offered::Played(Played { chunks, waiting: Vec::new(), at: 0 });
+    let parts = Parts { teams, control, started_ns, offered, is_open: vec![is_open], engine: "io_uring", description };
+    Ok((Running::of(parts), hindrances))
+}
+
+/// The targets of the run's workload.
+fn stages(input: &Input<'_>) -> Result<Vec<Stage>, EngineError> {
+    let workload = input.run.workloads.first().ok_or(EngineError::NotOpen(0))?;
+    let trims = workload.replay.as_ref().is_some_and(|replay| replay.filter.takes_op(Op::Trim));
+    let stage = |plan_index: &usize| {
+        let opened = input.targets.get(*plan_index).and_then(Option::as_ref);
+        let opened = opened.ok_or(EngineError::NotOpen(*plan_index))?;
+        let discards = discard::is_device(opened);
+        if trims && opened.writable && discards && !discard::has_uring() {
+            let why = format!("discards on {} go by io_uring from Linux 6.12 on: leave them out (--only)", opened.name);
+            return Err(EngineError::NoUring(why));
+        }
+        let content = group::content(input, *plan_index, opened, workload)?;
+        let nothing = opened.kind == Kind::Nothing;
+        Ok(Stage { plan_index: *plan_index, fd: descriptor(opened)?, content, discards, nothing })
+    };
+    workload.targets.iter().map(stage).collect()
+}
+
+/// Counts what became due: the coordinator's copy of what the thread plays.
+#[derive(Debug)]
+pub(crate) struct Played {
+    chunks: Receiver<Chunk>,
+    waiting: Vec<Chunk>,
+    at: usize,
+}
+
+impl Played {
+    /// Gives target and kind of everything that was due up to `until_ns`.
+    pub(crate) fn advance(&mut self, until_ns: u64, mut each: impl FnMut((usize, usize), Op)) {
+        self.waiting.extend(self.chunks.try_iter());
+        let mut over = 0;
+        'chunks: for chunk in &self.waiting {
+            for io in &chunk[self.at..] {
+                if io.due_ns > until_ns {
+                    break 'chunks;
+                }
+                each((0, io.target as usize), io.op);
+                self.at += 1;
+            }
+            (over, self.at) = (over + 1, 0);
+        }
+        self.waiting.drain(..over);
+    }
+}

@@ -1,0 +1,249 @@
+//! Which operation of a replay is next, and when. No I/O and no clock in here.
+
+use super::Chunk;
+use plan::replay::{Pacing, ReplayIo};
+use std::cmp::Reverse;
+use std::collections::{BinaryHeap, HashMap, HashSet, VecDeque};
+use std::sync::mpsc::{Receiver, Sender, TryRecvError};
+
+/// Operations that may wait for the completion of others.
+const WAITING_MAX: usize = 1 << 16;
+/// Completions that are remembered.
+const REMEMBERED: usize = 1 << 17;
+
+/// What comes next.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Next {
+    /// An operation, due then.
+    At(u64),
+    /// The trace could not be read as fast as it is played.
+    Starved,
+    /// Everything waits for completions.
+    Blocked,
+    /// Nothing is left.
+    Ended,
+}
+
+/// An operation that is to be issued.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Played {
+    pub(crate) io: ReplayIo,
+    pub(crate) due_ns: u64,
+    pub(crate) number: u64,
+}
+
+/// The operations of a feed in the order of their due times.
+pub(crate) struct Sequence {
+    feed: Receiver<Chunk>,
+    /// For the coordinator, who counts what became due.
+    tell: Sender<Chunk>,
+    chunk: Chunk,
+    at: usize,
+    /// Taken from the feed so far.
+    number: u64,
+    pacing: Pacing,
+    chains: Chains,
+}
+
+#[derive(Default)]
+struct Chains {
+    /// Due time and number.
+    ready: BinaryHeap<Reverse<(u64, u64)>>,
+    ios: HashMap<u64, ReplayIo>,
+    /// By what they wait for.
+    parked: HashMap<u64, Vec<u64>>,
+    /// Taken and not completed.
+    open: HashSet<u64>,
+    done: HashMap<u64, u64>,
+    done_order: VecDeque<u64>,
+}
+
+impl Sequence {
+    pub(crate) fn new(feed: Receiver<Chunk>, tell: Sender<Chunk>, pacing: Pacing) -> Self {
+        Self { feed, tell, chunk: [].into(), at: 0, number: 0, pacing, chains: Chains::default() }
+    }
+
+    fn is_chained(&self) -> bool {
+        matches!(self.pacing, Pacing::Closed | Pacing::Dependencies)
+    }
+
+    /// The next of the feed; `Err`: none at the moment, or none any more.
+    #[inline]
+    fn peek(&mut self) -> Result<ReplayIo, Next> {
+        while self.at >= self.chunk.len() {
+            self.chunk = match self.feed.try_recv() {
+                Ok(chunk) => chunk,
+                Err(TryRecvError::Empty) => return Err(Next::Starved),
+                Err(TryRecvError::Disconnected) => return Err(Next::Ended),
+            };
+            self.at = 0;
+            if self.pacing == Pacing::OnTime {
+                let _ = self.tell.send(Chunk::clone(&self.chunk));
+            }
+        }
+        Ok(self.chunk[self.at])
+    }
+
+    /// When the next operation is due.
+    #[inline]
+    pub(crate) fn next(&mut self, now_ns: u64) -> Next {
+        if self.is_chained() {
+            return self.next_chained(now_ns);
+        }
+        match self.peek() {
+            Ok(io) if self.pacing == Pacing::OnTime => Next::At(io.due_ns),
+            Ok(_) => Next::At(0),
+            Err(other) => other,
+        }
+    }
+
+    /// Takes the operation that [`Sequence::next`] told of.
+    #[inline]
+    pub(crate) fn take(&mut self, now_ns: u64) -> Option<Played> {
+        if self.is_chained() {
+            let Reverse((due_ns, number)) = self.chains.ready.pop()?;
+            let io = self.chains.ios.remove(&number)?;
+            return Some(Played { io, due_ns, number });
+        }
+        let io = *self.chunk.get(self.at)?;
+        self.at += 1;
+        self.number += 1;
+        let due_ns = if self.pacing == Pacing::OnTime { io.due_ns } else { now_ns };
+        Some(Played { io, due_ns, number: self.number })
+    }
+
+    fn next_chained(&mut self, now_ns: u64) -> Next {
+        let mut end = Next::Blocked;
+        while self.chains.ios.len() < WAITING_MAX {
+            let io = match self.peek() {
+                Ok(io) => io,
+                Err(other) => {
+                    end = other;
+                    break;
+                }
+            };
+            // In time order, those of the future can wait in the feed.
+            if self.pacing == Pacing::Dependencies && io.due_ns > now_ns {
+                end = Next::At(io.due_ns);
+                if self.chains.ready.is_empty() {
+                    return self.enter(io, end);
+                }
+                break;
+            }
+            self.enter(io, Next::Blocked);
+        }
+        match self.chains.ready.peek() {
+            Some(Reverse((due_ns, _))) => Next::At(*due_ns),
+            None if end == Next::Ended && !self.chains.ios.is_empty() => Next::Blocked,
+            None => end,
+        }
+    }
+
+    /// Takes the feed's next: it is ready, or waits for another.
+    fn enter(&mut self, io: ReplayIo, next: Next) -> Next {
+        self.at += 1;
+        self.number += 1;
+        let (number, chains) = (self.number, &mut self.chains);
+        chains.open.insert(number);
+        chains.ios.insert(number, io);
+        if io.after > 0 && chains.open.contains(&io.after) {
+            chains.parked.entry(io.after).or_default().push(number);
+            return if next == Next::At(io.due_ns) { Next::Blocked } else { next };
+        }
+        let due_ns = match (self.pacing, chains.done.get(&io.after)) {
+            (Pacing::Closed, Some(done_ns)) => done_ns + io.think_ns,
+            _ => io.due_ns,
+        };
+        chains.ready.push(Reverse((due_ns, number)));
+        Next::At(due_ns)
+    }
+
+    /// An operation was completed.
+    #[inline]
+    pub(crate) fn completed(&mut self, number: u64, now_ns: u64) {
+        if !self.is_chained() {
+            return;
+        }
+        let chains = &mut self.chains;
+        chains.open.remove(&number);
+        if self.pacing == Pacing::Closed {
+            chains.done.insert(number, now_ns);
+            chains.done_order.push_back(number);
+            if chains.done_order.len() > REMEMBERED
+                && let Some(old) = chains.done_order.pop_front()
+            {
+                chains.done.remove(&old);
+            }
+        }
+        for waited in chains.parked.remove(&number).unwrap_or_default() {
+            let Some(io) = chains.ios.get(&waited) else { continue };
+            let due_ns = if self.pacing == Pacing::Closed { now_ns + io.think_ns } else { io.due_ns };
+            chains.ready.push(Reverse((due_ns, waited)));
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use plan::generate::Op;
+    use std::sync::mpsc::channel;
+
+    fn sequence(pacing: Pacing, ios: &[(u64, u64, u64)]) -> Sequence {
+        let (send, feed) = channel();
+        let (tell, _) = channel();
+        let io = |(due_ns, after, think_ns): &(u64, u64, u64)| ReplayIo {
+            due_ns: *due_ns,
+            offset: 0,
+            bytes: 512,
+            target: 0,
+            op: Op::Read,
+            durable: false,
+            after: *after,
+            think_ns: *think_ns,
+        };
+        for io in ios.iter().map(io) {
+            send.send([io].into()).unwrap();
+        }
+        Sequence::new(feed, tell, pacing)
+    }
+
+    #[test]
+    fn on_time_nothing_waits_for_anything() {
+        let mut sequence = sequence(Pacing::OnTime, &[(5, 0, 0), (7, 1, 0)]);
+        assert_eq!(sequence.next(0), Next::At(5));
+        assert_eq!(sequence.take(5).map(|one| (one.due_ns, one.number)), Some((5, 1)));
+        assert_eq!(sequence.next(5), Next::At(7));
+        assert_eq!(sequence.take(9).map(|one| one.due_ns), Some(7));
+        assert_eq!(sequence.next(9), Next::Ended);
+    }
+
+    #[test]
+    fn in_a_closed_loop_think_time_counts_from_the_completion() {
+        let mut sequence = sequence(Pacing::Closed, &[(0, 0, 0), (100, 1, 30), (50, 0, 0)]);
+        assert_eq!(sequence.next(0), Next::At(0));
+        assert_eq!(sequence.take(0).map(|one| one.number), Some(1));
+        assert_eq!(sequence.next(0), Next::At(50));
+        assert_eq!(sequence.take(50).map(|one| one.number), Some(3));
+        assert_eq!(sequence.next(60), Next::Blocked);
+        sequence.completed(1, 400);
+        assert_eq!(sequence.next(400), Next::At(430));
+        assert_eq!(sequence.take(430).map(|one| one.number), Some(2));
+        sequence.completed(2, 500);
+        sequence.completed(3, 500);
+        assert_eq!(sequence.next(500), Next::Ended);
+    }
+
+    #[test]
+    fn with_dependencies_the_due_time_stays_and_others_pass() {
+        let mut sequence = sequence(Pacing::Dependencies, &[(0, 0, 0), (10, 1, 5), (20, 0, 0)]);
+        assert_eq!(sequence.next(0), Next::At(0));
+        assert_eq!(sequence.take(0).map(|one| one.number), Some(1));
+        assert_eq!(sequence.next(25), Next::At(20));
+        assert_eq!(sequence.take(25).map(|one| one.number), Some(3));
+        assert_eq!(sequence.next(25), Next::Blocked);
+        sequence.completed(1, 90);
+        assert_eq!(sequence.next(90), Next::At(10));
+        assert_eq!(sequence.take(90).map(|one| one.due_ns), Some(10));
+    }
+}

@@ -1,0 +1,279 @@
+//! The thread that plays: sleeps, looks at the clock, submits, reaps.
+
+use super::sequence::{Next, Played, Sequence};
+use super::{Chunk, Feed, Hindrances, Stage};
+use crate::EngineError;
+use crate::memory::Memory;
+use crate::placement::real_time;
+use crate::ring::{Request, Ring};
+use crate::shared::{Control, Status};
+use crate::stats::{Alike, RawFailure, Slot};
+use plan::generate::{Op, Operation};
+use plan::replay::ReplayIo;
+use quantity::clock;
+use std::os::fd::AsRawFd;
+use std::sync::Arc;
+use std::sync::atomic::Ordering;
+use std::sync::mpsc::Sender;
+
+/// The last so many nanoseconds before a due time are spent looking at the clock: a thread with real-time priority is
+/// woken less late than that 99 times in 100 on a busy machine.
+const SPIN_NS: u64 = 120_000;
+/// Operations due within so many nanoseconds are handed over together.
+const TOGETHER_NS: u64 = 1_000;
+/// So close to a due time, completions wait.
+const QUIET_NS: u64 = 4_000;
+/// Longest sleep: how late the end is noticed.
+const NAP_NS: u64 = 20_000_000;
+/// Requests handed over with one system call.
+const BATCH: usize = 64;
+/// A thread with real-time priority that never sleeps starves the kernel's own threads on its CPU, or is itself held up
+/// for 50 ms in each second (`sched_rt_runtime_us`): after so long without sleep it sleeps.
+const AWAKE_NS: u64 = 10_000_000;
+/// So long.
+const REST_NS: u64 = 20_000;
+/// Bytes of a buffer: more than a replay ever asks for at once. Only what is used takes memory.
+const PLACE_BYTES: usize = 4 << 20;
+
+#[derive(Clone, Copy, Debug)]
+struct InFlight {
+    lane: usize,
+    io: ReplayIo,
+    due_ns: u64,
+    submitted_ns: u64,
+    number: u64,
+}
+
+/// Statistics, control, status, hindrances.
+type Shared = (Arc<Slot>, Arc<Control>, Arc<Status>, Arc<Hindrances>);
+
+/// What the thread owns.
+pub(super) struct Player {
+    ring: Ring,
+    memory: Memory,
+    stages: Vec<Stage>,
+    /// Plan's number of a target → place in `stages`.
+    lanes: Vec<usize>,
+    sequence: Sequence,
+    slots: Vec<InFlight>,
+    free: Vec<u32>,
+    batch: Vec<u32>,
+    stats: Arc<Slot>,
+    control: Arc<Control>,
+    status: Arc<Status>,
+    hindrances: Arc<Hindrances>,
+    is_real_time: bool,
+    started_ns: u64,
+    in_flight: u32,
+    slept_ns: u64,
+    /// Number of the last operation that was held up by the cap.
+    capped: bool,
+}
+
+impl Player {
+    pub(super) fn new(
+        stages: Vec<Stage>,
+        feed: Feed,
+        tell: Sender<Chunk>,
+        (stats, control, status, hindrances): Shared,
+    ) -> Result<Self, EngineError> {
+        let depth = feed.depth.clamp(1, 16_384);
+        let mut ring = Ring::new(depth).map_err(EngineError::system("set up io_uring"))?;
+        let memory = Memory::new(depth as usize, PLACE_BYTES)?;
+        let raw: Vec<i32> = stages.iter().map(|stage| stage.fd.as_ref().map_or(-1, |file| file.as_raw_fd())).collect();
+        ring.register(&raw, &memory)?;
+        ring.register_self();
+        let is_real_time = real_time();
+        hindrances.ordinary.store(u64::from(!is_real_time), Ordering::Relaxed);
+        let mut lanes = vec![0; stages.iter().map(|stage| stage.plan_index + 1).max().unwrap_or(0)];
+        stages.iter().enumerate().for_each(|(lane, stage)| lanes[stage.plan_index] = lane);
+        let nothing =
+            ReplayIo { due_ns: 0, offset: 0, bytes: 0, target: 0, op: Op::Read, durable: false, after: 0, think_ns: 0 };
+        let idle = InFlight { lane: 0, io: nothing, due_ns: 0, submitted_ns: 0, number: 0 };
+        Ok(Self {
+            ring,
+            memory,
+            stages,
+            lanes,
+            sequence: Sequence::new(feed.chunks, tell, feed.pacing),
+            slots: vec![idle; depth as usize],
+            free: (0..depth).rev().collect(),
+            batch: Vec::with_capacity(BATCH),
+            stats,
+            control,
+            status,
+            hindrances,
+            is_real_time,
+            started_ns: 0,
+            in_flight: 0,
+            slept_ns: 0,
+            capped: false,
+        })
+    }
+
+    pub(super) fn is_real_time(&self) -> bool {
+        self.is_real_time
+    }
+
+    /// Plays until nothing is left or it is told to end.
+    pub(super) fn run(mut self, started_ns: u64) -> Result<(), EngineError> {
+        self.started_ns = started_ns;
+        self.status.begin();
+        let result = self.turns();
+        self.status.in_flight.store(self.in_flight, Ordering::Relaxed);
+        self.status.done.store(true, Ordering::Release);
+        if self.in_flight > 0 {
+            // The kernel may still write into it.
+            let Self { ring, memory, .. } = self;
+            memory.leak();
+            drop(ring);
+        }
+        result
+    }
+
+    #[inline]
+    fn now_ns(&self) -> u64 {
+        clock::now_ns().saturating_sub(self.started_ns)
+    }
+
+    fn turns(&mut self) -> Result<(), EngineError> {
+        while !self.control.is_aborted() {
+            let now_ns = self.now_ns();
+            let next = if self.control.is_stopped() { Next::Ended } else { self.sequence.next(now_ns) };
+            match next {
+                Next::At(due_ns) if self.free.is_empty() => {
+                    if due_ns <= now_ns && !std::mem::replace(&mut self.capped, true) {
+                        self.hindrances.capped.fetch_add(1, Ordering::Relaxed);
+                    }
+                    self.sleep(NAP_NS)?;
+                }
+                Next::At(due_ns) if due_ns <= now_ns + SPIN_NS => {
+                    let is_tired = now_ns.saturating_sub(self.slept_ns) > AWAKE_NS;
+                    if is_tired && due_ns > now_ns {
+                        self.sleep(REST_NS)?;
+                        continue;
+                    }
+                    self.play(due_ns)?;
+                    if is_tired {
+                        self.sleep(REST_NS)?;
+                    }
+                }
+                Next::At(due_ns) => self.sleep((due_ns - now_ns - SPIN_NS).min(NAP_NS))?,
+                Next::Starved => {
+                    self.hindrances.starved.fetch_add(1, Ordering::Relaxed);
+                    self.sleep(REST_NS)?;
+                }
+                Next::Ended if self.in_flight == 0 => return Ok(()),
+                Next::Blocked | Next::Ended => self.sleep(NAP_NS)?,
+            }
+        }
+        Ok(())
+    }
+
+    /// Waits in the kernel until something has been completed, at most `longest_ns`.
+    fn sleep(&mut self, longest_ns: u64) -> Result<(), EngineError> {
+        self.ring.enter(1, Some(longest_ns)).map_err(EngineError::system("wait for io_uring"))?;
+        self.slept_ns = self.now_ns();
+        self.reap(self.slept_ns);
+        self.status.in_flight.store(self.in_flight, Ordering::Relaxed);
+        Ok(())
+    }
+
+    /// Prepares the next operation, waits for its time with open eyes, and hands it over with those due with it.
+    fn play(&mut self, due_ns: u64) -> Result<(), EngineError> {
+        self.batch.clear();
+        let prepared_ns = self.now_ns();
+        self.prepare(prepared_ns);
+        let mut now_ns = prepared_ns;
+        while now_ns < due_ns {
+            if due_ns - now_ns > QUIET_NS && self.ring.has_deferred() {
+                self.ring.run_deferred().map_err(EngineError::system("reap from io_uring"))?;
+                self.reap(now_ns);
+            }
+            std::hint::spin_loop();
+            now_ns = self.now_ns();
+        }
+        while self.batch.len() < BATCH && !self.free.is_empty() {
+            match self.sequence.next(now_ns) {
+                Next::At(due_ns) if due_ns <= now_ns + TOGETHER_NS => self.prepare(now_ns),
+                _ => break,
+            }
+        }
+        self.stamp();
+        self.ring.enter(0, None).map_err(EngineError::system("submit to io_uring"))?;
+        self.reap(self.now_ns());
+        Ok(())
+    }
+
+    /// Queues the operation that is next.
+    fn prepare(&mut self, now_ns: u64) {
+        let Some(slot) = self.free.pop() else { return };
+        let Some(Played { io, due_ns, number }) = self.sequence.take(now_ns) else {
+            self.free.push(slot);
+            return;
+        };
+        self.capped = false;
+        let lane = self.lanes.get(io.target as usize).copied().unwrap_or(0);
+        let stage = &mut self.stages[lane];
+        let ReplayIo { op, offset, bytes, .. } = io;
+        let address = match (op, &mut stage.content) {
+            (Op::Write, Some(content)) => {
+                let place = self.memory.write_place(slot as usize, bytes as usize);
+                content.fill(place, offset);
+                place.as_mut_ptr()
+            }
+            _ => self.memory.read_place(slot as usize),
+        };
+        self.ring.push(&Request {
+            operation: Operation { op, offset, bytes },
+            file: u32::try_from(lane).unwrap_or(0),
+            address,
+            tag: u64::from(slot),
+            datasync: false,
+            durable: io.durable,
+            discards: stage.discards,
+            nothing: stage.nothing,
+            io_priority: 0,
+        });
+        self.slots[slot as usize] = InFlight { lane, io, due_ns, submitted_ns: 0, number };
+        self.in_flight += 1;
+        self.batch.push(slot);
+    }
+
+    /// Notes the moment at which the batch is handed over.
+    fn stamp(&mut self) {
+        let stamp_ns = self.now_ns();
+        let mut buffer = self.stats.lock();
+        buffer.submit_calls += 1;
+        for slot in &self.batch {
+            let one = &mut self.slots[*slot as usize];
+            one.submitted_ns = stamp_ns;
+            buffer.submitted(one.lane, one.io.op, one.due_ns, stamp_ns);
+        }
+    }
+
+    /// Records everything that came back.
+    fn reap(&mut self, now_ns: u64) {
+        let Self { ring, sequence, slots, free, stats, in_flight, stages, .. } = self;
+        if ring.is_quiet() {
+            return;
+        }
+        let mut buffer = stats.lock();
+        ring.reap(|tag, result| {
+            #[expect(clippy::cast_possible_truncation, reason = "tags are slot numbers")]
+            let slot = tag as u32;
+            let InFlight { lane, io, due_ns, submitted_ns, number } = slots[slot as usize];
+            let ReplayIo { op, offset, bytes, .. } = io;
+            let moves = matches!(op, Op::Read | Op::Write) && !stages[lane].nothing;
+            if result < 0 || (moves && result.unsigned_abs() != bytes) {
+                buffer.returned_failed(RawFailure { t_ns: now_ns, lane, op, offset, bytes, result });
+            } else {
+                let bytes = u64::from(bytes);
+                buffer.completed_alike(&Alike { lane, op, due_ns, submitted_ns, count: 1, bytes }, now_ns);
+            }
+            sequence.completed(number, now_ns);
+            *in_flight -= 1;
+            free.push(slot);
+        });
+    }
+}

@@ -1,0 +1,240 @@
+//! `iodyno replay`.
+
+use crate::exit::{Failure, OBJECTIVE, PARAMETERS, REFUSED};
+use crate::replay_args::ReplayArgs;
+use crate::run::{output_directory, show_run, time};
+use plan::replay::{
+    AddressRules, DeviceMap, Pacing, Replay, ReplayFilter, ReplayOp, ReplayVolume, Speed, VolumeSize, fits,
+};
+use plan::{Content, Dedup, DedupSets, OpMix, OpenFlags, Plan, Run, Settings, Source, Span, TargetSpec, Workload};
+use quantity::text::{format_bytes, format_count, format_ns, parse_bytes};
+use session::{Request, Survey};
+use std::path::PathBuf;
+use target::Policy;
+
+/// Plays a trace; gives the exit code.
+pub(crate) fn run(args: &ReplayArgs, command_line: &[String]) -> Result<u8, Failure> {
+    let mut targets = Vec::new();
+    let replay = replay(args, &mut targets)?;
+    let survey = session::survey(&replay)?;
+    check(args, &replay, &survey)?;
+    let plan = plan(args, &replay, &targets, &survey, command_line)?;
+    let policy = Policy { destroy: args.destroy.clone(), never_create: false };
+    if args.dry_run {
+        return dry_run(&plan, &policy, &survey);
+    }
+    let request = Request {
+        plan,
+        directory: output_directory(args.output.as_deref(), "replay")?,
+        policy,
+        engine: session::EngineChoice::Auto,
+        workers: None,
+        command_line: command_line.to_vec(),
+        report: !args.no_report,
+        flatfile: false,
+    };
+    let (code, messages) = show_run(&request, args.json)?;
+    let unfaithful = messages.iter().any(|message| message.contains(": NOT faithful"));
+    Ok(if args.strict && code == 0 && unfaithful { OBJECTIVE } else { code })
+}
+
+fn wrong(message: impl Into<String>) -> Failure {
+    Failure::new(PARAMETERS, message)
+}
+
+fn bytes(text: &str, flag: &str) -> Result<u64, Failure> {
+    parse_bytes(text).map_err(|why| wrong(format!("{flag} {text}: {why}; write bytes, or a unit: 4k, 64m, 10g")))
+}
+
+/// What is asked for; adds the targets that it names.
+fn replay(args: &ReplayArgs, targets: &mut Vec<PathBuf>) -> Result<Replay, Failure> {
+    for (flag, factor) in [("--speed", args.speed), ("--scale", args.scale), ("--rate", args.rate.unwrap_or(1.0))] {
+        if !(factor.is_finite() && factor > 0.0) {
+            return Err(wrong(format!("{flag} {factor}: more than 0 is needed")));
+        }
+    }
+    let pacing = match (args.closed, args.asap, args.dependencies) {
+        (true, ..) => Pacing::Closed,
+        (_, true, _) => Pacing::Asap,
+        (.., true) => Pacing::Dependencies,
+        _ => Pacing::OnTime,
+    };
+    if args.copies > 1 && matches!(pacing, Pacing::Closed | Pacing::Dependencies) {
+        return Err(wrong(
+            "--copies goes with traced times and with --asap: copies of a thread do not wait for each other",
+        ));
+    }
+    let kind = |word: &String| {
+        ReplayOp::parse(word).ok_or_else(|| wrong(format!("--only {word}: there are reads, writes, discard and flush")))
+    };
+    let shift = args.shift.as_deref().map(|text| match text.strip_prefix('-') {
+        Some(size) => bytes(size, "--shift").map(|size| -size.cast_signed()),
+        None => bytes(text, "--shift").map(u64::cast_signed),
+    });
+    let size = |text: &Option<String>, flag| text.as_deref().map(|text| bytes(text, flag)).transpose();
+    let mut made = Replay {
+        format: args.format.clone(),
+        pacing,
+        speed: args.rate.map_or(Speed::Factor(args.speed), Speed::PerSecond),
+        depth: args.depth,
+        from_ns: time(args.from.as_deref(), "--from")?.unwrap_or(0),
+        for_ns: time(args.duration.as_deref(), "--for")?,
+        filter: ReplayFilter {
+            ops: args.only.iter().map(kind).collect::<Result<_, _>>()?,
+            pids: args.pids.clone(),
+            comms: args.comms.clone(),
+            files: args.files.clone(),
+        },
+        addresses: AddressRules {
+            scale: args.scale,
+            shift_bytes: shift.transpose()?.unwrap_or(0),
+            align_bytes: size(&args.align, "--align")?.filter(|size| *size > 0),
+            fold_bytes: size(&args.fold, "--fold")?,
+            skip_first_block: false,
+        },
+        repeat: args.repeat,
+        copies: args.copies,
+        stagger_ns: time(Some(&args.stagger), "--stagger")?.unwrap_or(0),
+        verify: !args.no_verify,
+        ..Replay::new(args.trace.clone())
+    };
+    for map in &args.maps {
+        add_map(map, &mut made, targets)?;
+    }
+    Ok(made)
+}
+
+/// `DEVICE[,DEVICE…]=TARGET[,TARGET…][@OFFSET]`
+fn add_map(text: &str, replay: &mut Replay, targets: &mut Vec<PathBuf>) -> Result<(), Failure> {
+    let form = || wrong(format!("--map {text}: write DEVICE=TARGET, like sda=/dev/sdb or '*=/data/img'"));
+    let (devices, places) = text.split_once('=').ok_or_else(form)?;
+    let (places, base) = match places.rsplit_once('@') {
+        Some((places, base)) if base.starts_with(|c: char| c.is_ascii_digit()) => (places, bytes(base, "--map … @")?),
+        _ => (places, 0),
+    };
+    let mut volume = ReplayVolume::default();
+    for place in places.split(',') {
+        if place.is_empty() {
+            return Err(form());
+        }
+        let path = PathBuf::from(place);
+        let at = targets.iter().position(|known| *known == path).unwrap_or_else(|| {
+            targets.push(path);
+            targets.len() - 1
+        });
+        volume.targets.push(at);
+    }
+    let number = replay.volumes.iter().position(|known| *known == volume).unwrap_or_else(|| {
+        replay.volumes.push(volume);
+        replay.volumes.len() - 1
+    });
+    let names: Vec<&str> = devices.split(',').collect();
+    for name in &names {
+        if name.is_empty() || (names.len() > 1 && name.contains('*')) {
+            return Err(form());
+        }
+        let device = name.strip_prefix("/dev/").unwrap_or(name).to_string();
+        replay.maps.push(DeviceMap { device, volume: number, base_bytes: base, packed: names.len() > 1 });
+    }
+    Ok(())
+}
+
+/// Does the trace have what is asked of it?
+fn check(args: &ReplayArgs, replay: &Replay, survey: &Survey) -> Result<(), Failure> {
+    let known: Vec<&str> = survey.devices.keys().take(20).map(String::as_str).collect();
+    if survey.ios == 0 {
+        return Err(wrong(format!("there is no I/O in {}", args.trace.display())));
+    }
+    for map in &replay.maps {
+        if !survey.devices.keys().any(|device| fits(&map.device, device)) {
+            let message = format!("--map {}=…: the trace has no such device; it has {}", map.device, known.join(", "));
+            return Err(wrong(message));
+        }
+    }
+    if !survey.has_ends && matches!(replay.pacing, Pacing::Closed | Pacing::Dependencies) {
+        return Err(wrong(
+            "this trace does not tell when I/Os were completed: --closed and --dependencies cannot be had",
+        ));
+    }
+    Ok(())
+}
+
+/// The plan: targets, and a run with one workload.
+fn plan(
+    args: &ReplayArgs,
+    replay: &Replay,
+    targets: &[PathBuf],
+    survey: &Survey,
+    command_line: &[String],
+) -> Result<Plan, Failure> {
+    let size_bytes = args.size.as_deref().map(|text| bytes(text, "--size")).transpose()?;
+    let text = command_line.iter().skip(1).cloned().collect::<Vec<_>>().join(" ");
+    let span = Span::default();
+    let spec = |path: &PathBuf| TargetSpec {
+        name: path.file_name().map_or_else(|| path.display().to_string(), |name| name.to_string_lossy().into_owned()),
+        path: path.clone(),
+        size_bytes,
+        depth: replay.depth,
+        open: OpenFlags { direct: !args.buffered, ..OpenFlags::default() },
+        range: None,
+        hit_area_bytes: 0,
+        offset_bytes: 0,
+        align_bytes: None,
+        skip_first_block: false,
+        unlink: false,
+        span,
+    };
+    let writes = survey.changing > 0 && replay.writes();
+    let dedup = (args.dedup_ratio > 1.0).then_some(Dedup {
+        ratio: args.dedup_ratio,
+        unit_bytes: 4096,
+        sets: DedupSets::Previous,
+        across: false,
+    });
+    let content = Content { compress_ratio: args.compress_ratio, dedup, ..Content::default() };
+    let workload = Workload {
+        name: "replay".to_string(),
+        targets: (0..targets.len()).collect(),
+        depth: Some(replay.depth),
+        mix: OpMix::read_write(if writes { 0.5 } else { 1.0 }),
+        content,
+        ..Workload::replaying(replay.clone(), span)
+    };
+    let interval_ns = time(Some(&args.interval), "--interval")?.filter(|ns| *ns > 0).unwrap_or(1_000_000_000);
+    Ok(Plan {
+        sources: vec![Source { name: "<command line>".to_string(), text }],
+        targets: targets.iter().map(spec).collect(),
+        runs: vec![Run { interval_ns, ..Run::of_replay("replay", workload) }],
+        settings: Settings { errors_max: u64::MAX, ..Settings::default() },
+        ..Plan::default()
+    })
+}
+
+/// What would be played, and what not.
+fn dry_run(plan: &Plan, policy: &Policy, survey: &Survey) -> Result<u8, Failure> {
+    let future = session::dry_run(plan, policy);
+    println!(
+        "trace: {} I/Os in {}, {} of them change data",
+        format_count(survey.ios as f64),
+        format_ns(survey.span_ns),
+        format_count(survey.changing as f64)
+    );
+    for (name, (ios, reach)) in &survey.devices {
+        println!("  {name}: {} I/Os, addresses up to {}", format_count(*ios as f64), format_bytes(*reach));
+    }
+    future.lines.iter().for_each(|line| println!("{line}"));
+    let sizes: Vec<VolumeSize> = future
+        .targets
+        .iter()
+        .enumerate()
+        .filter_map(|(target, found)| Some(VolumeSize { target, bytes: found.size_bytes?, block_bytes: 512 }))
+        .collect();
+    let replay = plan.runs.iter().flat_map(|run| &run.workloads).find_map(|workload| workload.replay.as_deref());
+    if let (Some(replay), true) = (replay, sizes.len() == plan.targets.len()) {
+        let (changes, last_ns) = session::rehearse(replay, survey, &sizes)?;
+        println!("would play: {} I/Os in {}", format_count(changes.played as f64), format_ns(last_ns));
+        changes.words().iter().for_each(|words| println!("  {words}"));
+    }
+    println!("nothing was written or read; leave out --dry-run to play it");
+    Ok(if future.refused { REFUSED } else { 0 })
+}

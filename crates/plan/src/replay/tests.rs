@@ -1,0 +1,118 @@
+use super::*;
+use proptest::prelude::*;
+
+fn io<'a>(queue_ns: i64, op: &'a str, offset: u64, bytes: u64) -> Traced<'a> {
+    Traced {
+        queue_ns,
+        complete_ns: Some(queue_ns + 100),
+        device: "sda",
+        op,
+        flags: "",
+        offset,
+        bytes,
+        pid: 1,
+        tid: 1,
+        comm: "db",
+        file: "/x",
+    }
+}
+
+fn wish() -> Replay {
+    Replay {
+        volumes: vec![ReplayVolume { targets: vec![3] }],
+        maps: vec![DeviceMap { device: "s*".into(), volume: 0, base_bytes: 0, packed: false }],
+        ..Replay::new("t".into())
+    }
+}
+
+fn sizes(bytes: u64) -> Vec<VolumeSize> {
+    vec![VolumeSize { target: 3, bytes, block_bytes: 512 }]
+}
+
+fn all(mapper: &mut Mapper, ios: &[Traced<'_>]) -> Vec<ReplayIo> {
+    let mut out = Vec::new();
+    ios.iter().for_each(|io| mapper.map(io, &mut |one, _| out.push(one)));
+    out
+}
+
+#[test]
+fn times_are_scaled_from_the_first_that_is_played() {
+    let replay = Replay { from_ns: 1_000, ..wish() };
+    let mut mapper = Mapper::new(&replay, &sizes(1 << 30), |_| 0, 2.0);
+    let ios = [io(5_000, "read", 0, 512), io(6_500, "read", 0, 512), io(9_500, "write", 4096, 1024)];
+    let out = all(&mut mapper, &ios);
+    assert_eq!(out.iter().map(|one| one.due_ns).collect::<Vec<_>>(), [0, 1_500]);
+    assert_eq!((out[1].op, out[1].offset, out[1].bytes, out[1].target), (Op::Write, 4096, 1024, 3));
+    assert_eq!(mapper.changes.filtered, 1);
+}
+
+#[test]
+fn what_lies_beyond_the_end_is_left_out_or_folded_and_counted() {
+    let ios = [io(0, "read", 8192, 4096), io(1, "read", 1 << 20, 4096), io(2, "zone_reset", 0, 0)];
+    let mut mapper = Mapper::new(&wish(), &sizes(64 << 10), |_| 0, 1.0);
+    assert_eq!(all(&mut mapper, &ios).len(), 1);
+    assert_eq!((mapper.changes.beyond, mapper.changes.left_out()), (1, 2));
+    let rules = AddressRules { fold_bytes: Some(0), ..AddressRules::default() };
+    let mut mapper = Mapper::new(&Replay { addresses: rules, ..wish() }, &sizes(60 << 10), |_| 0, 1.0);
+    let out = all(&mut mapper, &ios);
+    assert_eq!(out[1].offset, (1 << 20) % (60 << 10));
+    assert_eq!(mapper.changes.folded, 1);
+}
+
+#[test]
+fn devices_lie_one_after_the_other_in_a_volume_of_several_targets() {
+    let replay = Replay {
+        volumes: vec![ReplayVolume { targets: vec![0, 1] }],
+        maps: ["a", "b"].map(|name| DeviceMap { device: name.into(), volume: 0, base_bytes: 0, packed: true }).into(),
+        ..Replay::new("t".into())
+    };
+    let sizes = [0, 1].map(|target| VolumeSize { target, bytes: (3 << 20) + 777, block_bytes: 512 });
+    let mut mapper = Mapper::new(&replay, &sizes, |_| (2 << 20) + 1, 1.0);
+    let on = |device: &'static str, offset: u64, bytes: u64| Traced { device, ..io(0, "write", offset, bytes) };
+    let out = all(&mut mapper, &[on("a", 0, 512), on("b", 0, 512), on("a", (3 << 20) - 512, 1024), on("c", 0, 512)]);
+    let places: Vec<_> = out.iter().map(|one| (one.target, one.offset, one.bytes)).collect();
+    assert_eq!(places, [(0, 0, 512), (1, 0, 512), (0, (3 << 20) - 512, 512), (1, 0, 512)]);
+    assert_eq!((mapper.changes.cut, mapper.changes.unmapped), (1, 1));
+}
+
+#[test]
+fn an_io_waits_for_the_completion_before_it_in_its_thread() {
+    let replay = Replay { pacing: Pacing::Closed, ..wish() };
+    let mut mapper = Mapper::new(&replay, &sizes(1 << 30), |_| 0, 1.0);
+    let other = Traced { tid: 2, ..io(50, "read", 0, 512) };
+    let out = all(&mut mapper, &[io(0, "read", 0, 512), other, io(90, "read", 0, 512), io(250, "read", 0, 512)]);
+    // The third began while the first was under way; the fourth after both had completed, the later at 190.
+    assert_eq!(out.iter().map(|one| (one.after, one.think_ns)).collect::<Vec<_>>(), [(0, 0), (0, 0), (0, 0), (3, 60)]);
+}
+
+#[test]
+fn patterns_fit_as_in_a_shell() {
+    for (pattern, text, expect) in [
+        ("*", "", true),
+        ("sd*", "sda", true),
+        ("sd*", "nvme", false),
+        ("*n1", "nvme0n1", true),
+        ("a*b*c", "axxbyyc", true),
+        ("a*b*c", "axxbyy", false),
+        ("sda", "sdaa", false),
+    ] {
+        assert_eq!(fits(pattern, text), expect, "{pattern} {text}");
+    }
+}
+
+proptest! {
+    #[test]
+    fn whatever_the_rules_every_operation_lies_inside_its_target(
+        offset in 0_u64..(1 << 44), bytes in 1_u64..(9 << 20), size in 1_u64..(1 << 26), scale in 0.0_f64..4.0,
+        shift in -(1_i64 << 40)..(1_i64 << 40), fold in prop::option::of(0_u64..(1 << 27)), align in 1_u64..9000,
+    ) {
+        let rules = AddressRules { scale, shift_bytes: shift, fold_bytes: fold, align_bytes: Some(align), skip_first_block: false };
+        let mut mapper = Mapper::new(&Replay { addresses: rules, ..wish() }, &sizes(size), |_| 0, 1.0);
+        let out = all(&mut mapper, &[io(0, "write", offset, bytes)]);
+        for one in &out {
+            prop_assert!(one.offset + u64::from(one.bytes) <= size);
+            prop_assert!(one.offset % 512 == 0 && one.bytes % 512 == 0 && one.bytes > 0);
+        }
+        prop_assert_eq!(mapper.changes.beyond == 0, !out.is_empty());
+    }
+}

@@ -1,0 +1,216 @@
+//! Holds a replay against its trace, and writes what comes of it.
+
+use super::{Playback, at};
+use crate::SessionError;
+use crate::rows::signed;
+use crate::run_loop::RunContext;
+use crate::spine::Spine;
+use analyze::fidelity::{Circumstances, Comparison, Key, Verdict};
+use plan::generate::Op;
+use plan::replay::{Changes, Pacing};
+use quantity::clock;
+use quantity::histogram::Histogram;
+use recording::Reader;
+use recording::rows::{EngineInterval, Fidelity, FidelityInterval};
+use std::ops::ControlFlow;
+use std::sync::mpsc::{Receiver, sync_channel};
+
+/// Operations of the trace that are looked at ahead of the replay: they may come so much too early.
+const AHEAD_NS: u64 = 2_000_000_000;
+/// Operations that are handed over at once.
+const CHUNK: usize = 4096;
+/// Sub-buckets per octave of stored intervals, as a power of two.
+const STORED: u32 = 5;
+const SECOND_NS: u64 = 1_000_000_000;
+
+/// What is known of the replay besides its rows.
+pub(super) struct Around {
+    pub(super) changes: Changes,
+    pub(super) losses: u64,
+    pub(super) is_cut: bool,
+}
+
+/// What should have been done: key, due, traced response.
+type Expected = (Key, u64, Option<u64>);
+
+/// Compares, and writes the comparison into the recording.
+pub(super) fn report(
+    playback: &Playback,
+    context: &RunContext<'_>,
+    spine: &mut Spine<'_>,
+    around: &Around,
+) -> Result<(), SessionError> {
+    let reader = Reader::open(spine.directory())?;
+    let comparison = match &playback.watched {
+        Some(_) => Some(compare(playback, context, &reader)?),
+        None => None,
+    };
+    let hindrances = &playback.hindrances;
+    let circumstances = Circumstances {
+        caused: caused(&reader, context.run_index)?,
+        capped: hindrances.capped(),
+        starved: hindrances.starved(),
+        errors: playback.errors,
+        left_out: around.changes.left_out(),
+        source_losses: playback.tape.losses(),
+        losses: around.losses,
+        on_time: playback.pacing == Pacing::OnTime,
+        is_cut: around.is_cut,
+        is_ordinary: hindrances.is_ordinary(),
+    };
+    let verdict = Verdict::of(comparison.as_ref(), &circumstances);
+    let t_ns = clock::now_ns();
+    let rows: Vec<Fidelity> = verdict
+        .measures
+        .iter()
+        .map(|measure| Fidelity {
+            t_ns: signed(t_ns),
+            t_s: spine.seconds(t_ns),
+            run: context.title.to_string(),
+            run_index: context.run_index,
+            measure: measure.name.to_string(),
+            unit: measure.unit.to_string(),
+            source: measure.source,
+            replay: measure.replay,
+            error: measure.error,
+            limit: measure.limit,
+            kept: measure.is_kept,
+        })
+        .collect();
+    spine.rows(&rows)?;
+    if let Some(comparison) = &comparison {
+        spine.rows(&seconds(playback, context, spine, comparison))?;
+    }
+    let severity = if verdict.is_faithful { "info" } else { "warning" };
+    let sentence = format!("{}: {}", context.title, verdict.sentence);
+    spine.event(severity, "fidelity", Some(context.title), None, &sentence)?;
+    spine.messages.push(sentence);
+    Ok(())
+}
+
+/// The lateness that the player itself caused.
+fn caused(reader: &Reader, run_index: i32) -> Result<Histogram, SessionError> {
+    let mut sum = Histogram::new(STORED);
+    for row in reader.table::<EngineInterval>()?.iter().filter(|row| row.run_index == run_index) {
+        sum.merge(&row.wait);
+    }
+    Ok(sum)
+}
+
+fn seconds(
+    playback: &Playback,
+    context: &RunContext<'_>,
+    spine: &Spine<'_>,
+    comparison: &Comparison,
+) -> Vec<FidelityInterval> {
+    let row = |(second, both): (&u64, &analyze::fidelity::Second)| {
+        let t_ns = at(playback.started_ns, (second + 1) * SECOND_NS);
+        let taken = |merger: &quantity::histogram::Merger| merger.clone().take().collapse(STORED);
+        FidelityInterval {
+            t_ns,
+            t_s: spine.seconds(t_ns.unsigned_abs()),
+            interval_ns: signed(SECOND_NS),
+            run: context.title.to_string(),
+            run_index: context.run_index,
+            source_ios: signed(both.ios[0]),
+            replay_ios: signed(both.ios[1]),
+            source_bytes: signed(both.bytes[0]),
+            replay_bytes: signed(both.bytes[1]),
+            late: taken(&both.late),
+            source_response: taken(&both.source_response),
+            replay_response: taken(&both.response),
+        }
+    };
+    comparison.seconds.iter().map(row).collect()
+}
+
+fn kind(op: Op) -> u8 {
+    match op {
+        Op::Read => 0,
+        Op::Write => 1,
+        Op::Trim => 2,
+        Op::Flush => 3,
+    }
+}
+
+fn kind_of(name: &str) -> Option<u8> {
+    Some(match name {
+        "read" => 0,
+        "write" => 1,
+        "discard" | "secure_erase" | "write_zeroes" => 2,
+        "flush" => 3,
+        _ => return None,
+    })
+}
+
+/// The trace as it should have been played, against the rows of the replay's own tracing.
+fn compare(playback: &Playback, context: &RunContext<'_>, reader: &Reader) -> Result<Comparison, SessionError> {
+    let Some(watched) = &playback.watched else { return Ok(Comparison::default()) };
+    let mapper = playback.tape.mapper(context.plan, context.targets, &playback.survey);
+    let (send, receive) = sync_channel::<Vec<Expected>>(4);
+    let mut comparison = Comparison::default();
+    std::thread::scope(|scope| {
+        let tape = &playback.tape;
+        let reading = scope.spawn(move || {
+            let mut chunk = Vec::with_capacity(CHUNK);
+            let played = tape.play(mapper, &mut |io, source| {
+                let key = Key { target: io.target, op: kind(io.op), offset: io.offset, bytes: io.bytes };
+                chunk.push((key, io.due_ns, source.response_ns));
+                if chunk.len() < CHUNK {
+                    return ControlFlow::Continue(());
+                }
+                match send.send(std::mem::take(&mut chunk)) {
+                    Ok(()) => ControlFlow::Continue(()),
+                    Err(_) => ControlFlow::Break(()),
+                }
+            });
+            let _ = send.send(chunk);
+            played.map(|_| ())
+        });
+        let mut trace = Ahead { receive, chunk: Vec::new().into_iter() };
+        let started_ns = signed(playback.started_ns);
+        let pid = i32::try_from(std::process::id()).unwrap_or(-1);
+        let mut late = trace.chunk.next();
+        analyze::each_traced(reader, |io| {
+            let Some(((target, start), op)) = watched.devices.get(io.dev).copied().zip(kind_of(io.op)) else { return };
+            if io.pid != pid || io.queue_ns < started_ns {
+                return;
+            }
+            let t_ns = io.queue_ns - started_ns;
+            while let Some(expected) = late.take().or_else(|| trace.next()) {
+                if expected.1 > t_ns.unsigned_abs() + AHEAD_NS {
+                    late = Some(expected);
+                    break;
+                }
+                comparison.expect(expected.0, expected.1, expected.2);
+            }
+            let offset = if op == 3 { 0 } else { u64::try_from(io.sector * 512 - start).unwrap_or(u64::MAX) };
+            let bytes = u32::try_from(io.bytes).unwrap_or(u32::MAX);
+            let response_ns = io.complete_ns.and_then(|end| u64::try_from(end - io.queue_ns).ok());
+            comparison.observe(Key { target, op, offset, bytes }, t_ns, response_ns);
+        })?;
+        late.into_iter().chain(&mut trace).for_each(|(key, due_ns, response)| comparison.expect(key, due_ns, response));
+        drop(trace);
+        reading.join().unwrap_or(Ok(()))
+    })?;
+    Ok(comparison)
+}
+
+/// What was read ahead.
+struct Ahead {
+    receive: Receiver<Vec<Expected>>,
+    chunk: std::vec::IntoIter<Expected>,
+}
+
+impl Iterator for Ahead {
+    type Item = Expected;
+
+    fn next(&mut self) -> Option<Expected> {
+        loop {
+            if let Some(one) = self.chunk.next() {
+                return Some(one);
+            }
+            self.chunk = self.receive.recv().ok()?.into_iter();
+        }
+    }
+}

@@ -1,0 +1,261 @@
+//! A replay under way: the thread that reads the trace, the tracing of the targets, and the comparison at the end.
+
+mod fidelity;
+mod source;
+
+use crate::SessionError;
+use crate::rows::signed;
+use crate::run_loop::RunContext;
+use crate::spine::Spine;
+use crate::trace::interval_row;
+use engine::{Chunk, Feed, Hindrances, Input, Running};
+use plan::replay::{Changes, Mapper, Pacing};
+use quantity::clock;
+use recording::Batch;
+use std::collections::HashMap;
+use std::ops::ControlFlow;
+use std::path::Path;
+use std::sync::Arc;
+use std::sync::mpsc::sync_channel;
+use std::thread::JoinHandle;
+use std::time::Duration;
+use target::Kind;
+use trace::Device;
+use trace::block::{BlockTrace, Columns, Filter, Options, Statistics};
+
+use source::Tape;
+pub use source::{Survey, rehearse, survey};
+
+/// Operations of a chunk.
+const CHUNK: usize = 4096;
+/// Chunks that are read ahead.
+const AHEAD: usize = 16;
+/// How long a replay waits for its first operations.
+const FIRST_WAIT: Duration = Duration::from_secs(600);
+
+/// The tracing of the targets while a replay runs.
+struct Watched {
+    trace: BlockTrace,
+    columns: Columns,
+    /// Device in the trace → target, first byte of the target in the device.
+    devices: HashMap<String, (u32, i64)>,
+    seen: Statistics,
+    seen_cpu_ns: u64,
+    interval_ns: u64,
+}
+
+/// A replay under way.
+pub(crate) struct Playback {
+    tape: Tape,
+    survey: Survey,
+    pacing: Pacing,
+    reading: Option<JoinHandle<Result<Changes, SessionError>>>,
+    hindrances: Arc<Hindrances>,
+    watched: Option<Watched>,
+    started_ns: u64,
+    errors: u64,
+}
+
+/// Starts the run's replay; `None` when it has none.
+pub(crate) fn start(
+    context: &RunContext<'_>,
+    input: Input<'_>,
+    spine: &mut Spine<'_>,
+) -> Result<Option<(Running, Playback)>, SessionError> {
+    let Some(replay) = context.run.workloads.iter().find_map(|workload| workload.replay.as_deref()) else {
+        return Ok(None);
+    };
+    let tape = Tape::open(replay)?;
+    let survey = if tape.needs_survey() { tape.survey()? } else { Survey::default() };
+    let mapper = tape.mapper(context.plan, context.targets, &survey);
+    let watched = if replay.verify { watch(context, spine)? } else { None };
+    let (send, chunks) = sync_channel::<Chunk>(AHEAD);
+    let (ready, is_ready) = sync_channel(1);
+    let reader = tape.clone();
+    let reading = std::thread::Builder::new().name("iodyno-trace".to_string()).spawn(move || {
+        let read = read(&reader, mapper, &send, &|| {
+            let _ = ready.try_send(());
+        });
+        drop((send, ready));
+        read
+    });
+    let reading = reading.map_err(|source| SessionError::Thread { what: "read the trace", source })?;
+    // Nothing is to be late because the trace has not been opened yet.
+    let _ = is_ready.recv_timeout(FIRST_WAIT);
+    let feed = Feed { chunks, pacing: replay.pacing, depth: replay.depth };
+    let (running, hindrances) = engine::replay(input, feed)?;
+    let started_ns = running.started_ns();
+    let playback = Playback {
+        tape,
+        survey,
+        pacing: replay.pacing,
+        reading: Some(reading),
+        hindrances,
+        watched,
+        started_ns,
+        errors: 0,
+    };
+    Ok(Some((running, playback)))
+}
+
+/// Reads the trace into chunks; tells `ready` when the first is there, or none will be.
+fn read(
+    tape: &Tape,
+    mapper: Mapper,
+    send: &std::sync::mpsc::SyncSender<Chunk>,
+    ready: &dyn Fn(),
+) -> Result<Changes, SessionError> {
+    let mut chunk = Vec::with_capacity(CHUNK);
+    let changes = tape.play(mapper, &mut |io, _| {
+        chunk.push(io);
+        if chunk.len() < CHUNK {
+            return ControlFlow::Continue(());
+        }
+        let sent = send.send(Chunk::from(chunk.as_slice()));
+        chunk.clear();
+        ready();
+        if sent.is_ok() { ControlFlow::Continue(()) } else { ControlFlow::Break(()) }
+    })?;
+    if !chunk.is_empty() {
+        let _ = send.send(chunk.into());
+    }
+    ready();
+    Ok(changes)
+}
+
+/// First byte of a partition in its device; 0 of a whole device.
+fn partition_start(path: &Path) -> i64 {
+    let name = std::fs::canonicalize(path).ok().and_then(|path| Some(path.file_name()?.to_os_string()));
+    let start =
+        name.and_then(|name| std::fs::read_to_string(Path::new("/sys/class/block").join(name).join("start")).ok());
+    start.and_then(|text| text.trim().parse::<i64>().ok()).unwrap_or(0) * 512
+}
+
+/// Traces the targets, if all are devices and the system lets us; says so if not.
+fn watch(context: &RunContext<'_>, spine: &mut Spine<'_>) -> Result<Option<Watched>, SessionError> {
+    let mut devices = HashMap::new();
+    let mut filter = Filter { pids: vec![std::process::id()], ..Filter::default() };
+    for target in context.run.workloads.iter().flat_map(|workload| &workload.targets) {
+        let opened = context.targets.get(*target).and_then(Option::as_ref);
+        let device = opened
+            .filter(|opened| matches!(opened.kind, Kind::BlockDevice { .. }))
+            .and_then(|opened| Device::find(&opened.path.display().to_string()).ok().map(|device| (opened, device)));
+        let Some((opened, device)) = device else {
+            let why = "the replay is not compared with its trace at the device: a target is no block device";
+            spine.note("fidelity", why)?;
+            return Ok(None);
+        };
+        let place = (u32::try_from(*target).unwrap_or(u32::MAX), partition_start(&opened.path));
+        devices.insert(whole_device(&opened.path).unwrap_or_else(|| device.name.clone()), place);
+        filter.devices.push(device);
+    }
+    match BlockTrace::start(&Options { filter, files: false, ..Options::default() }) {
+        Ok(trace) => {
+            let interval_ns = trace.started_ns();
+            let (columns, seen) = (Columns::default(), Statistics::default());
+            Ok(Some(Watched { trace, columns, devices, seen, seen_cpu_ns: 0, interval_ns }))
+        }
+        Err(error) => {
+            spine.note("fidelity", &format!("the replay is not compared with its trace at the device: {error}"))?;
+            Ok(None)
+        }
+    }
+}
+
+/// Name of the device that a partition is on.
+fn whole_device(path: &Path) -> Option<String> {
+    let name = std::fs::canonicalize(path).ok()?.file_name()?.to_string_lossy().into_owned();
+    let entry = std::fs::canonicalize(Path::new("/sys/class/block").join(&name)).ok()?;
+    if !entry.join("partition").exists() {
+        return Some(name);
+    }
+    Some(entry.parent()?.file_name()?.to_string_lossy().into_owned())
+}
+
+impl Playback {
+    /// Sleeps, and takes what the tracing has meanwhile.
+    pub(crate) fn nap(&mut self, time: Duration, spine: &mut Spine<'_>) -> Result<(), SessionError> {
+        let Some(watched) = &mut self.watched else {
+            std::thread::sleep(time);
+            return Ok(());
+        };
+        if let Some(chunk) = watched.trace.next(time) {
+            spine.traced(&watched.columns.batch(&chunk)?)?;
+        }
+        Ok(())
+    }
+
+    /// An interval has ended: what was lost in it.
+    pub(crate) fn interval(&mut self, spine: &mut Spine<'_>, errors: u64) -> Result<(), SessionError> {
+        self.errors += errors;
+        let Some(watched) = &mut self.watched else { return Ok(()) };
+        let statistics = watched.trace.statistics()?;
+        watched.row(&statistics, spine)
+    }
+
+    /// The run is over: takes the rest, compares, and says how faithful it was.
+    pub(crate) fn finish(
+        mut self,
+        context: &RunContext<'_>,
+        spine: &mut Spine<'_>,
+        is_cut: bool,
+    ) -> Result<(), SessionError> {
+        let losses = match &mut self.watched {
+            Some(watched) => watched.finish(spine)?,
+            None => 0,
+        };
+        let changes = match self.reading.take().map(JoinHandle::join) {
+            // Of a replay that was stopped the rest of the trace is of no interest, and reading it takes long.
+            _ if is_cut => Changes::default(),
+            Some(Ok(changes)) => changes?,
+            _ => Changes::default(),
+        };
+        for words in changes.words() {
+            spine.note("replay", &words)?;
+        }
+        let around = fidelity::Around { changes, losses, is_cut };
+        fidelity::report(&self, context, spine, &around)
+    }
+}
+
+impl Watched {
+    fn row(&mut self, statistics: &Statistics, spine: &mut Spine<'_>) -> Result<(), SessionError> {
+        let t_ns = clock::now_ns();
+        let part = statistics.since(&self.seen);
+        let cpu_ns = self.trace.consumer_cpu_ns();
+        let summary = self.columns.take_summary();
+        let times = (self.interval_ns, t_ns, spine.origin_ns());
+        let row = interval_row(times, &part, &summary, cpu_ns - self.seen_cpu_ns);
+        (self.seen, self.seen_cpu_ns, self.interval_ns) = (*statistics, cpu_ns, t_ns);
+        spine.traced(&Batch::from_rows(&[row])?)
+    }
+
+    /// Ends the tracing; gives what it lost.
+    fn finish(&mut self, spine: &mut Spine<'_>) -> Result<u64, SessionError> {
+        self.trace.stop();
+        while let Some(chunk) = self.trace.rest() {
+            spine.traced(&self.columns.batch(&chunk)?)?;
+        }
+        let statistics = self.trace.final_statistics()?;
+        self.row(&statistics, spine)?;
+        let numbers = self.columns.device_numbers();
+        let losses = [
+            ("trace_buffer_full", statistics.lost_ring),
+            ("trace_table_full", statistics.lost_table),
+            ("trace_end_unseen", statistics.lost_end),
+            ("trace_start_unseen", statistics.lost_start),
+        ];
+        spine.manifest(|manifest| {
+            manifest.extra.insert("trace_devices".into(), numbers);
+            for (name, count) in losses.iter().filter(|(_, count)| *count > 0) {
+                *manifest.losses.entry((*name).to_string()).or_default() += count;
+            }
+        })?;
+        Ok(statistics.lost())
+    }
+}
+
+/// Rows' time of a moment of the run.
+fn at(started_ns: u64, since_ns: u64) -> i64 {
+    signed(started_ns.saturating_add(since_ns))
+}
