@@ -4,7 +4,7 @@ use crate::exit::{Failure, OBJECTIVE, PARAMETERS, REFUSED};
 use crate::replay_args::ReplayArgs;
 use crate::run::{output_directory, show_run, time};
 use plan::replay::{
-    AddressRules, DeviceMap, Pacing, Replay, ReplayFilter, ReplayOp, ReplayVolume, Speed, VolumeSize, fits,
+    AddressRules, DeviceMap, Pacing, Replay, ReplayFilter, ReplayOp, ReplayVolume, Speed, VolumeSize, means,
 };
 use plan::{Content, Dedup, DedupSets, OpMix, OpenFlags, Plan, Run, Settings, Source, Span, TargetSpec, Workload};
 use quantity::text::{format_bytes, format_count, format_ns, parse_bytes};
@@ -146,7 +146,7 @@ fn check(args: &ReplayArgs, replay: &Replay, survey: &Survey) -> Result<(), Fail
         return Err(wrong(format!("there is no I/O in {}", args.trace.display())));
     }
     for map in &replay.maps {
-        if !survey.devices.keys().any(|device| fits(&map.device, device)) {
+        if !survey.devices.keys().any(|device| means(&map.device, device)) {
             let message = format!("--map {}=…: the trace has no such device; it has {}", map.device, known.join(", "));
             return Err(wrong(message));
         }

@@ -266,6 +266,13 @@ pub struct ReplayIo {
     pub think_ns: u64,
 }
 
+/// Does a map's pattern mean this device? Either its whole name, or, of traces with a number per host (`usr_0`), the
+/// number.
+#[must_use]
+pub fn means(pattern: &str, device: &str) -> bool {
+    fits(pattern, device) || device.rsplit_once('_').is_some_and(|(_, number)| number == pattern)
+}
+
 /// Does `text` fit a pattern in which `*` stands for any text?
 #[must_use]
 pub fn fits(pattern: &str, text: &str) -> bool {

@@ -135,8 +135,8 @@ pub const EXAMPLES: &[Example] = &[
     Example {
         title: "Did the trace lose anything?",
         of_many: false,
-        sql: "select floor(t_s) as second, ios, lost_buffer + lost_table + lost_end + lost_start as lost, consumer_cpu_ns / 1e9 as cpu_s\n\
-              from trace_interval where lost_buffer + lost_table + lost_end + lost_start > 0 order by 1",
+        sql: "select floor(t_s) as second, ios, lost_buffer + lost_table + lost_start as lost, consumer_cpu_ns / 1e9 as cpu_s\n\
+              from trace_interval where lost_buffer + lost_table + lost_start > 0 order by 1",
     },
     Example {
         title: "Which recordings are these, and did they end well?",

@@ -589,7 +589,7 @@ tables! {
         queue_ns: i64, "ns", Time;
         /// The driver got the request (of a flush: the flush that served it); null when that did not happen.
         issue_ns: Option<i64>, "ns", Time;
-        /// It was completed; null only in imports.
+        /// It was completed; null where that was not seen, or an import does not tell.
         complete_ns: Option<i64>, "ns", Time;
         /// Kernel name of the whole device; of imports, what their format calls it.
         dev: Label, "", Name;
@@ -691,7 +691,7 @@ tables! {
         lost_buffer: i64, "op", Gauge;
         /// Lost because the table of I/Os in flight was full.
         lost_table: i64, "op", Gauge;
-        /// Lost because their end was not seen.
+        /// Their completion was not seen: rows without its time.
         lost_end: i64, "op", Gauge;
         /// Lost because their start was not seen: at most so many, and of devices that were not asked for as well.
         lost_start: i64, "op", Gauge;

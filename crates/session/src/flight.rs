@@ -195,20 +195,23 @@ impl Life<'_> {
         self.columns.learn(chunk);
         for io in chunk.ios() {
             let sums = self.lanes.entry((io.dev, io.op)).or_default();
-            let response_ns = io.complete_ns.saturating_sub(io.queue_ns);
             sums.lane.ops += 1;
             sums.lane.bytes += i64::from(io.bytes);
             sums.lane.errors += i64::from(io.failed());
-            sums.response.record(response_ns);
+            if let Some(response_ns) = io.response_ns() {
+                sums.response.record(response_ns);
+                self.summary.response.record(response_ns);
+            }
             if io.issue_ns > 0 {
-                sums.service.record(io.complete_ns.saturating_sub(io.issue_ns));
+                if io.complete_ns > 0 {
+                    sums.service.record(io.complete_ns.saturating_sub(io.issue_ns));
+                }
                 sums.wait.record(io.issue_ns.saturating_sub(io.queue_ns));
             }
             self.summary.ios += 1;
             self.summary.reads += u64::from(io.op == 0);
             self.summary.bytes += u64::from(io.bytes);
             self.summary.errors += u64::from(io.failed());
-            self.summary.response.record(response_ns);
         }
         let (gone, gone_ns) = self.ring.push(chunk);
         self.let_go = (self.let_go.0 + gone, self.let_go.1.max(gone_ns));
@@ -327,7 +330,6 @@ impl Life<'_> {
         let losses = [
             ("trace_buffer_full", sum(|row| row.lost_buffer)),
             ("trace_table_full", sum(|row| row.lost_table)),
-            ("trace_end_unseen", sum(|row| row.lost_end)),
             ("trace_start_unseen", sum(|row| row.lost_start)),
             ("flight_memory_full", ring_full),
         ];

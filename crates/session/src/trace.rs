@@ -309,7 +309,6 @@ impl Life<'_> {
             ("probe_operations", unseen.operations),
             ("trace_buffer_full", statistics.lost_ring),
             ("trace_table_full", statistics.lost_table),
-            ("trace_end_unseen", statistics.lost_end),
             ("trace_start_unseen", statistics.lost_start),
             ("trace_unaccounted", statistics.unaccounted().unsigned_abs()),
             ("trace_names", statistics.lost_names),
@@ -318,6 +317,7 @@ impl Life<'_> {
         self.writer.update_manifest(|manifest| {
             manifest.extra.insert("trace_devices".into(), devices);
             manifest.extra.insert("trace_unfinished".into(), statistics.unfinished.into());
+            manifest.extra.insert("trace_end_unseen".into(), statistics.lost_end.into());
             manifest.exit = Some(if interrupted { "interrupted" } else { "fine" }.to_string());
             manifest.losses.extend(losses.iter().filter(|(_, n)| *n > 0).map(|(name, n)| ((*name).to_string(), *n)));
         })?;
@@ -326,6 +326,8 @@ impl Life<'_> {
         }
         if statistics.lost() > 0 {
             messages.push(format!("the trace is not complete: {}", lost_words(&statistics)));
+        } else if statistics.lost_end > 0 {
+            messages.push(lost_words(&statistics));
         }
         let traced_ns = self.interval_ns.saturating_sub(self.trace.started_ns());
         let (ios, cpu_ns) = (self.ios, self.seen_cpu_ns);
@@ -380,7 +382,10 @@ pub(crate) fn lost_words(part: &Statistics) -> String {
         words.push(format!("{} I/Os lost because the table of those in flight (65536) was full", part.lost_table));
     }
     if part.lost_end > 0 {
-        words.push(format!("{} I/Os lost because the kernel left the probe at their end out", part.lost_end));
+        words.push(format!(
+            "{} I/Os have no time of completion, because the kernel left the probe at their end out",
+            part.lost_end
+        ));
     }
     if part.lost_start > 0 {
         words.push(format!(

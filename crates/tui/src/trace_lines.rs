@@ -26,7 +26,7 @@ pub fn trace_line(row: &TraceInterval) -> String {
     )]
     let mean = row.response.mean().map(|mean| mean.round() as u64);
     let reads = if row.ios > 0 { format!("{:.0}", row.reads as f64 / row.ios as f64 * 100.0) } else { "?".to_string() };
-    let lost = row.lost_buffer + row.lost_table + row.lost_end + row.lost_start;
+    let lost = row.lost_buffer + row.lost_table + row.lost_start;
     let remark = match (lost > 0, row.errors) {
         (true, _) => " LOSSES".to_string(),
         (false, 1..) => format!(" {} failed", row.errors),
@@ -54,7 +54,7 @@ pub fn trace_json(row: &TraceInterval) -> Value {
         "bytes": row.bytes,
         "errors": row.errors,
         "started": row.started,
-        "lost": row.lost_buffer + row.lost_table + row.lost_end + row.lost_start,
+        "lost": row.lost_buffer + row.lost_table + row.lost_start,
         "merges": row.merges,
         "splits": row.splits,
         "response_ns": {

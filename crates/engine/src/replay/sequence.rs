@@ -97,6 +97,15 @@ impl Sequence {
         }
     }
 
+    /// The operation that [`Sequence::next`] told of.
+    #[inline]
+    pub(crate) fn upcoming(&self) -> Option<&ReplayIo> {
+        if self.is_chained() {
+            return self.chains.ready.peek().and_then(|Reverse((_, number))| self.chains.ios.get(number));
+        }
+        self.chunk.get(self.at)
+    }
+
     /// Takes the operation that [`Sequence::next`] told of.
     #[inline]
     pub(crate) fn take(&mut self, now_ns: u64) -> Option<Played> {

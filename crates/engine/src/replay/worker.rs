@@ -66,7 +66,7 @@ pub(super) struct Player {
     started_ns: u64,
     in_flight: u32,
     slept_ns: u64,
-    /// Number of the last operation that was held up by the cap.
+    /// Was the next operation counted as held up by the cap?
     capped: bool,
 }
 
@@ -195,7 +195,7 @@ impl Player {
         }
         while self.batch.len() < BATCH && !self.free.is_empty() {
             match self.sequence.next(now_ns) {
-                Next::At(due_ns) if due_ns <= now_ns + TOGETHER_NS => self.prepare(now_ns),
+                Next::At(due_ns) if due_ns <= now_ns + TOGETHER_NS && !self.would_merge() => self.prepare(now_ns),
                 _ => break,
             }
         }
@@ -203,6 +203,16 @@ impl Player {
         self.ring.enter(0, None).map_err(EngineError::system("submit to io_uring"))?;
         self.reap(self.now_ns());
         Ok(())
+    }
+
+    /// Would the block layer make one request of the next operation and one of the batch, because they are neighbours
+    /// and come in one system call?
+    fn would_merge(&self) -> bool {
+        let Some(next) = self.sequence.upcoming() else { return false };
+        let end = |io: &ReplayIo| io.offset + u64::from(io.bytes);
+        self.batch.iter().map(|slot| &self.slots[*slot as usize].io).any(|io| {
+            io.target == next.target && io.op == next.op && (end(io) == next.offset || end(next) == io.offset)
+        })
     }
 
     /// Queues the operation that is next.

@@ -1,6 +1,6 @@
 //! Traced I/Os become operations on targets.
 
-use super::{AddressRules, Chains, Pacing, Replay, ReplayIo, ReplayOp, fits};
+use super::{AddressRules, Chains, Pacing, Replay, ReplayIo, ReplayOp, fits, means};
 use crate::generate::Op;
 use std::collections::{BTreeMap, HashMap};
 
@@ -221,7 +221,7 @@ impl Mapper {
         if let Some(known) = self.known.get(device) {
             return *known;
         }
-        let found = self.maps.iter().position(|map| fits(&map.0, device));
+        let found = self.maps.iter().position(|map| means(&map.0, device));
         self.known.insert(device.to_string(), found);
         found
     }

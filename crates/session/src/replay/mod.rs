@@ -242,7 +242,6 @@ impl Watched {
         let losses = [
             ("trace_buffer_full", statistics.lost_ring),
             ("trace_table_full", statistics.lost_table),
-            ("trace_end_unseen", statistics.lost_end),
             ("trace_start_unseen", statistics.lost_start),
         ];
         spine.manifest(|manifest| {

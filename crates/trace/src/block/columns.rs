@@ -141,13 +141,15 @@ impl Columns {
         self.summary.reads += u64::from(io.op == 0);
         self.summary.bytes += u64::from(io.bytes);
         self.summary.errors += u64::from(io.status != 0);
-        self.summary.response.record(io.complete_ns.saturating_sub(io.queue_ns));
+        if let Some(response_ns) = io.response_ns() {
+            self.summary.response.record(response_ns);
+        }
     }
 
     fn append(&mut self, io: &Io, to: &mut Builders) {
         to.queue.append_value(signed(io.queue_ns));
         to.issue.append_option((io.issue_ns > 0).then(|| signed(io.issue_ns)));
-        to.complete.append_value(signed(io.complete_ns));
+        to.complete.append_option((io.complete_ns > 0).then(|| signed(io.complete_ns)));
         to.dev.append(Some(self.devices.entry(io.dev).or_insert_with(|| device_name(io.dev).into())));
         to.op.append(Some(op_name(io.op)));
         to.flags.append(Some(self.flags.entry(io.flags).or_insert_with(|| flags_text(io.flags).into())));

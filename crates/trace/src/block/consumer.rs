@@ -1,7 +1,7 @@
 //! The thread that empties the ring: it copies records and does nothing else.
 
 use crate::block::records::{Entry, InFlight, Io, Raw, Statistics};
-use crate::block::{DIRTY_TRACEPOINTS, ENDS, FLOOD, OBJECT, Options, PROGRAMS, STARTS, constants, ring_bytes};
+use crate::block::{DIRTY_TRACEPOINTS, FLOOD, OBJECT, Options, PROGRAMS, STARTS, constants, ring_bytes};
 use crate::names::{Actor, Name, fill, fill_who};
 use crate::paths::File;
 use crate::program::{self, Callable, Loaded, Misses, State, Verdict};
@@ -85,8 +85,8 @@ pub struct BlockTrace {
     in_flight: MapHandle,
     /// Numbers of tasks and of files.
     names: [MapHandle; 2],
-    /// Of the programs at an I/O's start, and of those at its end.
-    misses: [Misses; 2],
+    /// Of the programs at an I/O's start.
+    misses: Misses,
     flood: Option<Flood>,
     shared: Arc<Shared>,
     thread: Option<JoinHandle<()>>,
@@ -125,7 +125,7 @@ impl BlockTrace {
         let counters = loaded.map("counters")?;
         let in_flight = loaded.map("in_flight")?;
         let names = [loaded.map("actors")?, loaded.map("files")?];
-        let misses = [Misses::of(&loaded, &STARTS), Misses::of(&loaded, &ENDS)];
+        let misses = Misses::of(&loaded, &STARTS);
         let flood = if options.flood { Some(Flood(Callable::of(&loaded, FLOOD)?)) } else { None };
         loaded.attach(&PROGRAMS, &verdicts)?;
         let started_ns = clock::now_ns();
@@ -184,7 +184,7 @@ impl BlockTrace {
             .lookup_percpu(&0_u32.to_ne_bytes(), MapFlags::ANY)
             .map_err(|why| TraceError::Consumer(format!("cannot read the probe's counters: {why}")))?;
         let mut sum = Statistics::sum(&cpus.unwrap_or_default());
-        [sum.lost_start, sum.missed_ends] = [self.misses[0].count(), self.misses[1].count()];
+        sum.lost_start = self.misses.count();
         Ok(sum)
     }
 
@@ -195,7 +195,6 @@ impl BlockTrace {
     pub fn final_statistics(&self) -> Result<Statistics, TraceError> {
         let mut sum = self.statistics()?;
         sum.unfinished = self.in_flight.keys().filter(|key| self.is_waiting(key)).count() as u64;
-        sum.settle();
         Ok(sum)
     }
 

@@ -88,9 +88,6 @@ const FLOOD: &str = "make_flood";
 
 /// An I/O that they miss is unknown.
 const STARTS: [&str; 3] = ["on_io_start", "on_rq_insert", "on_bio_queue"];
-/// An I/O that they miss, as well as those before them, stays in the table of those in flight.
-const ENDS: [&str; 2] = ["on_io_done", "on_bio_complete_missed"];
-
 /// Functions that complete a bio and say by that whose it is, with the probe's constants for them.
 const COMPLETIONS: [(&str, &str); 3] = [
     ("end_iomap_dio", "iomap_dio_bio_end_io"),

@@ -88,8 +88,8 @@ struct counters {
 	__u64 merged;        /* bios merged into a request */
 	__u64 splits;
 	__u64 taken;         /* started, and chosen by sampling: each ends in exactly one of emitted, lost_ring,
-			      * lost_table, lost_end, merged_away, passed_over, or is still in flight */
-	__u64 lost_end;      /* their end was not seen; another I/O has their place now */
+			      * lost_table, merged_away, passed_over, or is still in flight */
+	__u64 lost_end;      /* their end was not seen: emitted without it when another I/O takes their place */
 	__u64 merged_away;   /* requests that became part of another */
 	__u64 passed_over;   /* their size was not wanted */
 	__u64 next_id;       /* from here on not read outside */
@@ -310,6 +310,37 @@ static __always_inline bool begins_at_issue(void)
 	return !has_io_start || (sample_limit == ~0u && !only_pids && !only_comms && !only_cgroups);
 }
 
+/* Hands a finished I/O over; `now` is 0 when nobody knows when it finished. */
+static __always_inline void emit(struct counters *count, struct start *start, __u64 now)
+{
+	if (start->bytes < bytes_min || start->bytes > bytes_max) {
+		COUNT(passed_over);
+		return;
+	}
+	struct record *record = bpf_ringbuf_reserve(&ring, sizeof(*record), 0);
+	if (!record) {
+		COUNT(lost_ring);
+		return;
+	}
+	record->queue_ns = start->queue_ns;
+	record->complete_ns = now;
+	record->issue_ns = start->issue_ns;
+	record->sector = start->sector;
+	record->bytes = start->bytes;
+	record->dev = start->dev;
+	record->issuer = start->issuer;
+	record->owner = start->owner;
+	record->file = start->file;
+	record->flags = start->flags;
+	record->op = start->op;
+	record->bios = start->bios;
+	record->requeues = start->requeues;
+	record->status = start->status;
+	__builtin_memset(record->pad, 0, sizeof(record->pad));
+	COUNT(emitted);
+	bpf_ringbuf_submit(record, now ? wake_flags(count, now) : BPF_RB_NO_WAKEUP);
+}
+
 /* An I/O that begins now. Addresses come as numbers out of memory: a global function takes no pointers. */
 struct beginning {
 	struct start start;
@@ -365,8 +396,10 @@ __noinline int begin(struct beginning *beginning)
 	if (refused == -EEXIST) {
 		/* Of an I/O whose end was not seen, or whose entry would not go. */
 		struct start *stale = bpf_map_lookup_elem(&in_flight, &key);
-		if (!stale || stale->queue_ns)
+		if (stale && stale->queue_ns) {
 			COUNT(lost_end);
+			emit(count, stale, 0);
+		}
 		refused = bpf_map_update_elem(&in_flight, &key, start, BPF_ANY);
 	}
 	if (refused && beginning->again)
@@ -381,35 +414,8 @@ __noinline int begin(struct beginning *beginning)
 static __always_inline void finish(__u64 key, struct start *start, __u64 now)
 {
 	struct counters *count = cpu_counters();
-	if (!count)
-		goto out;
-	if (start->bytes < bytes_min || start->bytes > bytes_max) {
-		COUNT(passed_over);
-		goto out;
-	}
-	struct record *record = bpf_ringbuf_reserve(&ring, sizeof(*record), 0);
-	if (!record) {
-		COUNT(lost_ring);
-		goto out;
-	}
-	record->queue_ns = start->queue_ns;
-	record->complete_ns = now;
-	record->issue_ns = start->issue_ns;
-	record->sector = start->sector;
-	record->bytes = start->bytes;
-	record->dev = start->dev;
-	record->issuer = start->issuer;
-	record->owner = start->owner;
-	record->file = start->file;
-	record->flags = start->flags;
-	record->op = start->op;
-	record->bios = start->bios;
-	record->requeues = start->requeues;
-	record->status = start->status;
-	__builtin_memset(record->pad, 0, sizeof(record->pad));
-	COUNT(emitted);
-	bpf_ringbuf_submit(record, wake_flags(count, now));
-out:
+	if (count)
+		emit(count, start, now);
 	/* Should the entry stay, it is nobody's. */
 	start->queue_ns = 0;
 	bpf_map_delete_elem(&in_flight, &key);

@@ -54,7 +54,7 @@ impl InFlight {
 pub struct Io {
     /// When its first bio was queued, `CLOCK_MONOTONIC`, ns.
     pub queue_ns: u64,
-    /// When it completed.
+    /// When it completed; 0: that was not seen.
     pub complete_ns: u64,
     /// When the driver got it; 0: never given to the driver by itself.
     pub issue_ns: u64,
@@ -94,6 +94,18 @@ impl Io {
             requeues: at.u8(),
             status: at.u8(),
         }
+    }
+
+    /// When it completed, or the last that is known of it.
+    #[must_use]
+    pub fn last_ns(&self) -> u64 {
+        self.complete_ns.max(self.issue_ns).max(self.queue_ns)
+    }
+
+    /// From queueing to completion; `None` when that was not seen.
+    #[must_use]
+    pub fn response_ns(&self) -> Option<u64> {
+        (self.complete_ns > 0).then(|| self.complete_ns.saturating_sub(self.queue_ns))
     }
 
     /// Did it fail?
@@ -172,7 +184,7 @@ pub struct Statistics {
     pub lost_ring: u64,
     /// I/Os lost because the table of those in flight was full.
     pub lost_table: u64,
-    /// I/Os lost because the probe at their end did not run.
+    /// I/Os whose completion was not seen, because the probe did not run: they are there, without its time.
     pub lost_end: u64,
     /// Times that the probe at an I/O's start did not run: at most so many are lost.
     pub lost_start: u64,
@@ -182,7 +194,7 @@ pub struct Statistics {
     pub merged: u64,
     /// Bios split.
     pub splits: u64,
-    /// I/Os that began and were chosen: each is emitted, lost (but for `lost_start`), merged away, passed over or unfinished.
+    /// I/Os that began and were chosen: each is emitted, lost for want of room, merged away, passed over or unfinished.
     pub taken: u64,
     /// Requests that became part of another.
     pub merged_away: u64,
@@ -190,8 +202,6 @@ pub struct Statistics {
     pub passed_over: u64,
     /// I/Os still in flight; known at the end only.
     pub unfinished: u64,
-    /// Times that the probe at an I/O's end did not run.
-    pub(crate) missed_ends: u64,
 }
 
 impl Statistics {
@@ -222,22 +232,15 @@ impl Statistics {
     /// I/Os that should be in the trace and are not.
     #[must_use]
     pub fn lost(&self) -> u64 {
-        self.lost_ring + self.lost_table + self.lost_end + self.lost_start
+        self.lost_ring + self.lost_table + self.lost_start
     }
 
     /// I/Os that began and of which nothing is known; 0, or the probe miscounts.
     #[must_use]
     pub fn unaccounted(&self) -> i64 {
-        let known = self.emitted + self.lost_ring + self.lost_table + self.lost_end;
+        let known = self.emitted + self.lost_ring + self.lost_table;
         let known = known + self.merged_away + self.passed_over + self.unfinished;
         i64::try_from(self.taken).unwrap_or(i64::MAX) - i64::try_from(known).unwrap_or(i64::MAX)
-    }
-
-    /// Ends that were missed leave their I/O in the table of those in flight until something takes its place.
-    pub(crate) fn settle(&mut self) {
-        let left = self.missed_ends.saturating_sub(self.lost_end).min(self.unfinished);
-        self.unfinished -= left;
-        self.lost_end += left;
     }
 
     /// What was counted since `earlier`.
@@ -257,7 +260,6 @@ impl Statistics {
             merged_away: self.merged_away.saturating_sub(earlier.merged_away),
             passed_over: self.passed_over.saturating_sub(earlier.passed_over),
             unfinished: self.unfinished,
-            missed_ends: self.missed_ends.saturating_sub(earlier.missed_ends),
         }
     }
 }

@@ -49,7 +49,7 @@ impl Ring {
             }
             if let Some(block) = self.blocks.back_mut() {
                 block.ios.push(*raw);
-                block.last_ns = block.last_ns.max(Io::of(raw).complete_ns);
+                block.last_ns = block.last_ns.max(Io::of(raw).last_ns());
                 self.ios += 1;
             }
         }
@@ -76,7 +76,7 @@ impl Ring {
 
     /// What completed from `t_ns` on, a block at a time.
     pub fn chunks_from(&self, t_ns: u64) -> impl Iterator<Item = Chunk> + '_ {
-        let wanted = move |raw: &&Raw| Io::of(raw).complete_ns >= t_ns;
+        let wanted = move |raw: &&Raw| Io::of(raw).last_ns() >= t_ns;
         let blocks = self.blocks.iter().filter(move |block| block.last_ns >= t_ns);
         blocks.map(move |block| Chunk::of_records(block.ios.iter().filter(wanted).copied().collect()))
     }

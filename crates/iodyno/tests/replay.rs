@@ -1,0 +1,188 @@
+//! `iodyno replay` on real devices: what was traced on one is played on another, and the recording says how faithfully.
+#![allow(clippy::unwrap_used, clippy::allow_attributes, reason = "helpers of tests")]
+
+mod support;
+
+use faultfs::{Config, Faultfs};
+use recording::Reader;
+use recording::rows::{Event, Fidelity, FidelityInterval, Io, OpInterval, RunTotal};
+use rustix::process::Signal;
+use std::fmt::Write;
+use std::time::Duration;
+use support::Scratch;
+use testkit::{Command, LoopDevice};
+
+/// A trace in MSR's form: one disk, `(ms, kind, offset, bytes)`.
+fn msr(ios: impl IntoIterator<Item = (u64, &'static str, u64, u64)>) -> String {
+    let mut text = String::new();
+    for (ms, kind, offset, bytes) in ios {
+        let ticks = 128_166_372_000_000_000 + ms * 10_000;
+        writeln!(text, "{ticks},host,0,{kind},{offset},{bytes},1000").unwrap();
+    }
+    text
+}
+
+/// 400 I/Os in 2 s, a third of them writes.
+fn mixed() -> String {
+    msr((0..400).map(|at| {
+        let kind = if at % 3 == 0 { "Write" } else { "Read" };
+        (at * 5, kind, at * 7919 % 1000 * 8192, 4096 << (at % 3))
+    }))
+}
+
+fn measure(recording: &Reader, name: &str) -> Fidelity {
+    let rows = recording.table::<Fidelity>().unwrap();
+    rows.into_iter().find(|row| row.measure == name).unwrap_or_else(|| panic!("no line {name}"))
+}
+
+fn total(recording: &Reader, op: &str) -> i64 {
+    recording
+        .table::<RunTotal>()
+        .unwrap()
+        .iter()
+        .filter(|row| row.op == op && row.run == "replay")
+        .map(|row| row.ops)
+        .sum()
+}
+
+#[test]
+fn what_was_traced_on_one_disk_is_played_on_another() {
+    if !testkit::require_root_or_skip() {
+        return;
+    }
+    let scratch = Scratch::new();
+    let (source, target) = (LoopDevice::new(256 << 20).unwrap(), LoopDevice::new(256 << 20).unwrap());
+    let mut trace = scratch.iodyno(&["trace", "-d", &source.name(), "-o", "prod.iodyno"]).spawn().unwrap();
+    assert!(trace.wait_for_stdout("tracing", Duration::from_secs(20)));
+    let load = Command::new("fio")
+        .args(["--name=l", "--rw=randrw", "--bssplit=4k/60:16k/30:64k/10", "--direct=1", "--ioengine=libaio"])
+        .args(["--iodepth=8", "--rate_iops=800", "--rate_process=poisson", "--runtime=2", "--time_based"])
+        .args([format!("--filename={}", source.path().display())])
+        .dir(scratch.path(""))
+        .spawn()
+        .unwrap();
+    load.wait().unwrap().expect_code(0);
+    trace.signal(Signal::INT);
+    trace.wait().unwrap().expect_code(0);
+    for (speed, name) in [("1", "one.iodyno"), ("2", "two.iodyno")] {
+        let map = format!("{}={}", source.name(), target.path().display());
+        let output = scratch
+            .iodyno(&["replay", "prod.iodyno", "--map", &map, "--speed", speed, "-o", name])
+            .run()
+            .unwrap()
+            .expect_code(0);
+        assert!(
+            output.stderr.contains("replay: faithful") || output.stderr.contains("NOT faithful"),
+            "{}",
+            output.stderr
+        );
+        let recording = Reader::open(scratch.path(name)).unwrap();
+        for line in ["reads", "writes", "bytes", "missing in the replay", "only in the replay"] {
+            assert_eq!(measure(&recording, line).error, Some(0.0), "{line} at {speed}×\n{}", output.stderr);
+        }
+        // A busy machine makes single I/Os late; that a clock runs slow it never explains.
+        let length = measure(&recording, "length (difference: share)");
+        assert!(length.error.unwrap() < 0.02, "{length:?}");
+        let due = measure(&recording, "issue time − due, median").error.unwrap();
+        assert!(due < 1e6, "half of all I/Os come within a millisecond: {due} ns");
+        let seconds = recording.table::<FidelityInterval>().unwrap();
+        let (source, replay): (i64, i64) =
+            seconds.iter().fold((0, 0), |sum, row| (sum.0 + row.source_ios, sum.1 + row.replay_ios));
+        assert!(source == replay && source > 2000, "{source} {replay}");
+        let rows = i64::try_from(recording.table::<Io>().unwrap().len()).unwrap();
+        assert_eq!(rows, replay, "the replay's own trace is in its recording");
+        let s = recording.table::<FidelityInterval>().unwrap().len();
+        assert!(if speed == "1" { s >= 2 } else { s <= 2 }, "{s} s at {speed}×");
+    }
+    let report = std::fs::read_to_string(scratch.path("one.iodyno/report.html")).unwrap();
+    assert!(report.contains("How faithful the replay was") && report.contains("replay.heatmap"));
+}
+
+#[test]
+fn any_trace_goes_to_a_file_as_asked() {
+    let scratch = Scratch::new();
+    std::fs::write(scratch.path("trace.csv"), mixed()).unwrap();
+    let play = |name: &str, more: &[&str]| {
+        let mut arguments =
+            vec!["replay", "trace.csv", "--map", "*=img", "--size", "16m", "--buffered", "--no-report", "-o", name];
+        arguments.extend_from_slice(more);
+        let output = scratch.iodyno(&arguments).run().unwrap().expect_code(0);
+        (Reader::open(scratch.path(name)).unwrap(), output.stderr)
+    };
+    let (all, said) = play("all.iodyno", &[]);
+    assert_eq!((total(&all, "read"), total(&all, "write")), (266, 134));
+    assert!(said.contains("by the player's own account"), "{said}");
+    let (reads, _) = play("reads.iodyno", &["--only", "reads", "--speed", "4"]);
+    assert_eq!((total(&reads, "read"), total(&reads, "write")), (266, 0));
+    let (part, _) = play("part.iodyno", &["--from", "1s", "--for", "500ms", "--speed", "4"]);
+    assert_eq!(total(&part, "read") + total(&part, "write"), 100);
+    let (twice, _) = play("twice.iodyno", &["--repeat", "2", "--copies", "2", "--asap"]);
+    assert_eq!(total(&twice, "read") + total(&twice, "write"), 1600);
+    let (closed, _) = play("closed.iodyno", &["--closed", "--for", "500ms"]);
+    assert_eq!(total(&closed, "read") + total(&closed, "write"), 100);
+    let (chained, _) = play("chained.iodyno", &["--dependencies", "--for", "500ms"]);
+    assert_eq!(total(&chained, "read") + total(&chained, "write"), 100);
+}
+
+#[test]
+fn what_does_not_fit_is_said_folded_or_refused() {
+    let scratch = Scratch::new();
+    std::fs::write(scratch.path("trace.csv"), mixed()).unwrap();
+    let play = |arguments: &[&str]| {
+        let mut all = vec!["replay", "trace.csv", "--buffered", "--no-report", "--speed", "20"];
+        all.extend_from_slice(arguments);
+        scratch.iodyno(&all).run().unwrap()
+    };
+    let cut = play(&["--map", "0=img", "--size", "4m", "-o", "cut.iodyno", "--strict"]).expect_code(5);
+    assert!(cut.stderr.contains("NOT faithful") && cut.stderr.contains("were left out"), "{}", cut.stderr);
+    let events = Reader::open(scratch.path("cut.iodyno")).unwrap().table::<Event>().unwrap();
+    assert!(events.iter().any(|event| event.message.contains("beyond the end of the target")), "{events:?}");
+    play(&["--map", "0=img", "--fold", "-o", "folded.iodyno"]).expect_code(0);
+    assert_eq!(total(&Reader::open(scratch.path("folded.iodyno")).unwrap(), "read"), 266);
+    let none = play(&["--map", "sda=img", "-o", "none.iodyno"]).expect_code(2);
+    assert!(none.stderr.contains("the trace has no such device; it has host_0"), "{}", none.stderr);
+    // Somebody's file is not written to.
+    std::fs::write(scratch.path("letter.txt"), vec![b'x'; 16 << 20]).unwrap();
+    let refused = play(&["--map", "0=letter.txt", "-o", "refused.iodyno"]).expect_code(7);
+    assert!(refused.stderr.contains("--destroy"), "{}", refused.stderr);
+    assert!(std::fs::read(scratch.path("letter.txt")).unwrap().iter().all(|byte| *byte == b'x'));
+    play(&["--map", "0=letter.txt", "--only", "reads", "-o", "read.iodyno"]).expect_code(0);
+    let dry = play(&["--map", "0=img", "--dry-run"]).expect_code(0);
+    assert!(dry.stdout.contains("would play:") && dry.stdout.contains("host_0: 400 I/Os"), "{}", dry.stdout);
+    std::fs::write(scratch.path("bad.csv"), "128166372000000000,host,0,Read,x,4096,10\n").unwrap();
+    let bad = scratch.iodyno(&["replay", "bad.csv", "--format", "msr", "--map", "*=img"]).run().unwrap();
+    assert!(bad.stderr.contains("bad.csv") && bad.stderr.contains('1'), "{}", bad.stderr);
+    assert_ne!(bad.code, Some(0));
+}
+
+#[test]
+fn a_target_that_stalls_makes_responses_long_and_no_clock_slow() {
+    if !testkit::require_root_or_skip() {
+        return;
+    }
+    let scratch = Scratch::new();
+    let mountpoint = tempfile::tempdir().unwrap();
+    let disk = Faultfs::mount(mountpoint.path(), Config::new(64 << 20)).unwrap();
+    let device = LoopDevice::over(disk.disk()).unwrap();
+    std::fs::write(scratch.path("trace.csv"), msr((0..800).map(|at| (at * 5, "Read", at * 8192, 4096)))).unwrap();
+    let map = format!("0={}", device.path().display());
+    let replay =
+        scratch.iodyno(&["replay", "trace.csv", "--map", &map, "-o", "r.iodyno", "-i", "500ms"]).spawn().unwrap();
+    std::thread::sleep(Duration::from_millis(2500));
+    disk.control("stall 700ms").unwrap();
+    replay.wait().unwrap().expect_code(0);
+    let recording = Reader::open(scratch.path("r.iodyno")).unwrap();
+    let rows = recording.table::<OpInterval>().unwrap();
+    let longest = rows.iter().filter_map(|row| row.response.max()).max().unwrap();
+    assert!(longest > 500_000_000, "{longest} ns");
+    let slow: u64 = rows
+        .iter()
+        .flat_map(|row| row.response.buckets().collect::<Vec<_>>())
+        .filter(|b| b.0 > 100_000_000)
+        .map(|b| b.2)
+        .sum();
+    assert!(slow > 60, "200 per second went on arriving while it stood still: {slow}");
+    let length = measure(&recording, "length (difference: share)");
+    assert!(length.error.unwrap() < 0.02, "{length:?}");
+    assert_eq!(measure(&recording, "missing in the replay").error, Some(0.0));
+}
