@@ -3,19 +3,26 @@
 //! Raw cumulative counters are recorded; rates are derived when read. A counter that the kernel lacks is null, and what
 //! cannot be read at all is said by an event, never by a zero.
 
+mod btrfs;
 mod child;
 mod cpu;
 mod devices;
 mod disk;
+mod exited;
 mod hardware;
+mod interrupts;
+mod kernel_log;
+mod listener;
 mod machine;
 mod memory;
 mod net;
+mod netlink;
 mod nfs;
 mod pressure;
 mod process;
 mod protocols;
 mod qdisc;
+mod rare;
 mod sampler;
 mod subject;
 mod system;

@@ -3,6 +3,7 @@
 use crate::disk;
 use crate::process::Processes;
 use crate::qdisc::{Asker, Qdisc};
+use crate::rare::Rare;
 use crate::sampler::{cpu_row, disk_row};
 use crate::subject::{SampleTimes, Stamp, Subject, Verdict, push};
 use crate::text::{lines, words};
@@ -35,12 +36,35 @@ pub enum What {
     Protocols,
     /// Processes.
     Process,
+    /// Interrupts by vector and CPU, input queues by CPU.
+    Interrupts,
+    /// TCP sockets that listen.
+    Listeners,
+    /// The kernel's messages.
+    KernelLog,
+    /// Errors of the devices of btrfs file systems.
+    Btrfs,
+    /// Tasks that ended between two samples.
+    Exited,
 }
 
 impl What {
     /// All of them.
-    pub const ALL: [Self; 8] =
-        [Self::Cpu, Self::System, Self::Memory, Self::Pressure, Self::Disk, Self::Net, Self::Protocols, Self::Process];
+    pub const ALL: [Self; 13] = [
+        Self::Cpu,
+        Self::System,
+        Self::Memory,
+        Self::Pressure,
+        Self::Disk,
+        Self::Net,
+        Self::Protocols,
+        Self::Process,
+        Self::Interrupts,
+        Self::Listeners,
+        Self::KernelLog,
+        Self::Btrfs,
+        Self::Exited,
+    ];
 }
 
 /// Reads the counters of a machine. What cannot be read is said once, as an `event`, and is missing after that.
@@ -60,6 +84,7 @@ pub struct Machine {
     netstat: Subject,
     processes: Processes,
     processes_failed: bool,
+    rare: Rare,
     /// `None`: no netlink here, which was said.
     asker: Option<Asker>,
     links: HashMap<String, (net::Link, Option<u32>)>,
@@ -110,6 +135,7 @@ impl Machine {
             netstat: file("proc/net/netstat"),
             processes: Processes::new(root.to_path_buf(), tick_ns),
             processes_failed: false,
+            rare: Rare::new(root, &wanted, &mut verdicts),
             asker,
             links: HashMap::new(),
             links_at_ns: None,
@@ -156,6 +182,7 @@ impl Machine {
         if wants(self, What::Process) {
             self.processes(due, &mut batches);
         }
+        self.rare.sample(due, &mut batches, &mut self.verdicts);
         self.last.end_ns = now_ns();
         let stamp = Stamp::at(self.last.end_ns.max(t_ns), t0_ns);
         let events: Vec<Event> = self.verdicts.drain(..).map(|verdict| verdict.row(stamp)).collect();
@@ -291,11 +318,12 @@ mod tests {
     fn every_subject_of_this_machine() {
         let mut machine = Machine::new(&What::ALL);
         let tables: BTreeSet<&str> = machine.sample(now_ns(), 0).iter().map(|batch| batch.table.name).collect();
-        for table in ["cpu", "system", "memory", "disk", "net", "tcp", "udp", "process"] {
+        for table in ["cpu", "system", "memory", "disk", "net", "tcp", "udp", "process", "interrupt", "softnet"] {
             assert!(tables.contains(table), "{table} is missing: {tables:?}");
         }
         assert_eq!(tables.contains("pressure"), Path::new("/proc/pressure").exists());
-        assert!(!tables.contains("event"), "nothing is wrong here");
+        // Without privilege it is said what is missing.
+        assert!(!tables.contains("event") || !testkit::is_root(), "nothing is wrong here");
     }
 
     #[test]

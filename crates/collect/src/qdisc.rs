@@ -2,18 +2,12 @@
 //!
 //! An interface's own counters say nothing of a shaped or overloaded link: packets wait and are dropped here.
 
-use rustix::net::netlink::SocketAddrNetlink;
-use rustix::net::{AddressFamily, RecvFlags, SendFlags, SocketFlags, SocketType, recv, sendto, socket_with};
+use crate::netlink::{DUMP, Netlink, REQUEST, attribute, u32_at, u64_at};
 use std::collections::HashMap;
 use std::io;
-use std::os::fd::OwnedFd;
 
 const RTM_NEWQDISC: u16 = 36;
 const RTM_GETQDISC: u16 = 38;
-const NLMSG_ERROR: u16 = 2;
-const NLMSG_DONE: u16 = 3;
-/// `NLM_F_REQUEST | NLM_F_DUMP`.
-const FLAGS: u16 = 0x1 | 0x300;
 const TCA_KIND: u16 = 1;
 const TCA_OPTIONS: u16 = 2;
 const TCA_STATS2: u16 = 7;
@@ -25,9 +19,7 @@ const TCA_TBF_RATE64: u16 = 4;
 const TCA_CAKE_BASE_RATE64: u16 = 2;
 /// Parent of a root discipline.
 const ROOT: u32 = u32::MAX;
-const NLMSG_HEADER: usize = 16;
 const TCMSG: usize = 20;
-const REQUEST_BYTES: u32 = 36;
 
 /// What a discipline did since it was set up.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -43,54 +35,23 @@ pub(crate) struct Qdisc {
 
 /// A socket to ask through.
 #[derive(Debug)]
-pub(crate) struct Asker {
-    socket: OwnedFd,
-    buffer: Vec<u8>,
-}
+pub(crate) struct Asker(Netlink);
 
 impl Asker {
     /// Needs no privilege.
     pub(crate) fn new() -> io::Result<Self> {
-        // Protocol 0 is NETLINK_ROUTE.
-        let socket = socket_with(AddressFamily::NETLINK, SocketType::RAW, SocketFlags::CLOEXEC, None)?;
-        Ok(Self { socket, buffer: vec![0; 64 << 10] })
+        Netlink::new(None).map(Self)
     }
 
     /// Root disciplines by interface index.
     pub(crate) fn ask(&mut self) -> io::Result<HashMap<u32, Qdisc>> {
-        let mut request = [0_u8; REQUEST_BYTES as usize];
-        request[..4].copy_from_slice(&REQUEST_BYTES.to_ne_bytes());
-        request[4..6].copy_from_slice(&RTM_GETQDISC.to_ne_bytes());
-        request[6..8].copy_from_slice(&FLAGS.to_ne_bytes());
-        sendto(&self.socket, &request, SendFlags::empty(), &SocketAddrNetlink::new(0, 0))?;
         let mut found = HashMap::new();
-        loop {
-            let (count, _) = recv(&self.socket, self.buffer.as_mut_slice(), RecvFlags::empty())?;
-            if count == 0 || messages(&self.buffer[..count], &mut found)? {
-                return Ok(found);
-            }
-        }
+        let body = [0; TCMSG];
+        self.0.ask((RTM_GETQDISC, REQUEST | DUMP), &body, Some(RTM_NEWQDISC), &mut |message| {
+            discipline(message, &mut found);
+        })?;
+        Ok(found)
     }
-}
-
-/// Takes in the messages of one datagram; true at the end of the answer.
-fn messages(mut data: &[u8], found: &mut HashMap<u32, Qdisc>) -> io::Result<bool> {
-    while let (Some(length), Some(kind)) = (u32_at(data, 0), u16_at(data, 4)) {
-        let Some(message) = data.get(..length as usize).filter(|message| message.len() >= NLMSG_HEADER) else {
-            return Err(io::Error::new(io::ErrorKind::InvalidData, "a netlink message is longer than its datagram"));
-        };
-        match kind {
-            NLMSG_DONE => return Ok(true),
-            NLMSG_ERROR => {
-                let code = u32_at(message, NLMSG_HEADER).map_or(0, u32::cast_signed);
-                return if code == 0 { Ok(true) } else { Err(io::Error::from_raw_os_error(-code)) };
-            }
-            RTM_NEWQDISC => discipline(&message[NLMSG_HEADER..], found),
-            _ => {}
-        }
-        data = data.get((length as usize).next_multiple_of(4)..).unwrap_or(&[]);
-    }
-    Ok(false)
 }
 
 /// One `tcmsg` with its attributes. Only roots count: their figures contain those of their children.
@@ -124,31 +85,6 @@ fn rate(kind: &str, options: &[u8]) -> Option<i64> {
     i64::try_from(bytes_per_s.checked_mul(8)?).ok().filter(|bits| *bits > 0)
 }
 
-/// The content of the first attribute of a kind.
-fn attribute(mut data: &[u8], wanted: u16) -> Option<&[u8]> {
-    loop {
-        let (length, kind) = (usize::from(u16_at(data, 0)?), u16_at(data, 2)?);
-        let content = data.get(4..length)?;
-        // The top bits are flags (nested, byte order).
-        if kind & 0x3fff == wanted {
-            return Some(content);
-        }
-        data = data.get(length.next_multiple_of(4)..)?;
-    }
-}
-
-fn u64_at(data: &[u8], at: usize) -> Option<u64> {
-    Some(u64::from_ne_bytes(data.get(at..at + 8)?.try_into().ok()?))
-}
-
-fn u32_at(data: &[u8], at: usize) -> Option<u32> {
-    Some(u32::from_ne_bytes(data.get(at..at + 4)?.try_into().ok()?))
-}
-
-fn u16_at(data: &[u8], at: usize) -> Option<u16> {
-    Some(u16::from_ne_bytes(data.get(at..at + 2)?.try_into().ok()?))
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -163,14 +99,30 @@ mod tests {
     #[test]
     fn damaged_answers_are_refused_or_skipped() {
         let mut found = HashMap::new();
-        assert!(messages(&[0xff; 40], &mut found).is_err());
+        let mut messages = |data: &[u8]| {
+            crate::netlink::messages(data, Some(RTM_NEWQDISC), &mut |message| discipline(message, &mut found))
+        };
+        assert!(messages(&[0xff; 40]).is_err());
         let mut short = vec![0; 20];
         short[0] = 20;
         short[4..6].copy_from_slice(&RTM_NEWQDISC.to_ne_bytes());
-        assert!(!messages(&short, &mut found).unwrap());
+        assert!(!messages(&short).unwrap());
         let mut zero = vec![0_u8; 16];
         zero[0] = 4;
-        assert!(messages(&zero, &mut found).is_err(), "a length that goes nowhere must not hang");
+        assert!(messages(&zero).is_err(), "a length that goes nowhere must not hang");
         assert!(found.is_empty() && attribute(&[4, 0, 9, 0], 7).is_none() && attribute(&[0; 8], 7).is_none());
+    }
+
+    #[test]
+    fn rates_of_shapers() {
+        use crate::netlink::put_attribute;
+        let mut parms = vec![0_u8; 36];
+        parms[8..12].copy_from_slice(&25_000_000_u32.to_ne_bytes());
+        let mut options = Vec::new();
+        put_attribute(&mut options, TCA_TBF_PARMS, &parms);
+        assert_eq!(rate("tbf", &options), Some(200_000_000));
+        put_attribute(&mut options, TCA_TBF_RATE64, &12_500_000_000_u64.to_ne_bytes());
+        assert_eq!(rate("tbf", &options), Some(100_000_000_000));
+        assert_eq!((rate("fq_codel", &options), rate("tbf", &[])), (None, None));
     }
 }

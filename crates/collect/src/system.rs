@@ -2,7 +2,7 @@
 
 use crate::subject::Stamp;
 use crate::text::{lines, named, words};
-use recording::rows::System;
+use recording::rows::{Softnet, System};
 
 /// The row from `/proc/stat`, `/proc/loadavg` and `/proc/net/softnet_stat`.
 pub(crate) fn row(stat: &[u8], loadavg: Option<&[u8]>, softnet: Option<&[u8]>, stamp: Stamp) -> Option<System> {
@@ -30,6 +30,28 @@ fn softnet_sum(text: &[u8], column: usize) -> Option<i64> {
     lines(text).map(value).sum()
 }
 
+/// The queues of all CPUs. Since Linux 5.10 a line says whose it is; before, lines of CPUs that are off are missing, so that
+/// only without these the line's place tells.
+pub(crate) fn softnet(text: &[u8], stamp: Stamp) -> Vec<Softnet> {
+    let value = |words: &[&[u8]], column: usize| {
+        words.get(column).and_then(|word| i64::from_str_radix(std::str::from_utf8(word).ok()?, 16).ok())
+    };
+    let row = |(place, line): (usize, &[u8])| {
+        let words: Vec<&[u8]> = words(line).collect();
+        let cpu = value(&words, 12).or_else(|| i64::try_from(place).ok())?;
+        Some(Softnet {
+            t_ns: stamp.t_ns,
+            t_s: stamp.t_s,
+            cpu: i32::try_from(cpu).ok()?,
+            packets: value(&words, 0)?,
+            drops: value(&words, 1)?,
+            squeezed: value(&words, 2)?,
+            received_rps: value(&words, 9),
+        })
+    };
+    lines(text).enumerate().filter_map(row).collect()
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -39,6 +61,14 @@ mod tests {
         let text = b"00000011 0000000a 00000001 0\n00006181 00000001 00000005 0\n";
         assert_eq!((softnet_sum(text, 1), softnet_sum(text, 2)), (Some(11), Some(6)));
         assert_eq!(softnet_sum(b"zz zz zz\n", 1), None);
+    }
+
+    #[test]
+    fn queues_by_cpu() {
+        let text = b"00000010 00000001 00000002 0 0 0 0 0 0 00000007 0 0 00000003 0 0\n00006181 0 0\n";
+        let rows = softnet(text, Stamp::at(0, 0));
+        let of = |row: &Softnet| (row.cpu, row.packets, row.drops, row.squeezed, row.received_rps);
+        assert_eq!(rows.iter().map(of).collect::<Vec<_>>(), [(3, 16, 1, 2, Some(7)), (1, 24_961, 0, 0, None)]);
     }
 
     #[test]

@@ -475,6 +475,102 @@ tables! {
         softnet_squeezed: Option<i64>, "", Counter;
     }
 
+    /// A TCP socket that listens. A row when it is first seen, and at every sample in which its queue is not empty.
+    Listener = "listener" from "sock_diag (netlink), `/proc/PID/fd`" since 1 {
+        /// When it was read.
+        t_ns: i64, "ns", Time;
+        /// The same since the recording's start.
+        t_s: f64, "s", Time;
+        /// Address that it listens on; IPv6 in brackets.
+        address: String, "", Name;
+        /// Port.
+        port: i64, "", Gauge;
+        /// Connections that wait to be accepted.
+        queue: i64, "", Gauge;
+        /// What the program asked for in `listen(2)`, or the system's limit if that is less. The kernel admits one more.
+        backlog: i64, "", Gauge;
+        /// The system's limit (`net.core.somaxconn`).
+        limit: Option<i64>, "", Gauge;
+        /// A process that holds it; looked for only when the queue is long, and null without the privilege to look.
+        pid: Option<i64>, "", Gauge;
+        /// Its name.
+        comm: Option<String>, "", Name;
+    }
+
+    /// Interrupts or soft interrupts of one kind on one CPU since boot. A row when it grew by 100 or more since its last row.
+    Interrupt = "interrupt" from "`/proc/interrupts`, `/proc/softirqs`" since 1 {
+        /// When it was read.
+        t_ns: i64, "ns", Time;
+        /// The same since the recording's start.
+        t_s: f64, "s", Time;
+        /// `irq` or `softirq`.
+        kind: Label, "", Name;
+        /// Number or short name, with what raises it: `36 virtio1-req.0`, `LOC`, `NET_RX`.
+        vector: Label, "", Name;
+        /// Number of the CPU.
+        cpu: i32, "", Gauge;
+        /// How often.
+        count: i64, "", Counter;
+    }
+
+    /// The input queue for packets of one CPU since boot.
+    Softnet = "softnet" from "`/proc/net/softnet_stat`" since 1 {
+        /// When it was read.
+        t_ns: i64, "ns", Time;
+        /// The same since the recording's start.
+        t_s: f64, "s", Time;
+        /// Number of the CPU.
+        cpu: i32, "", Gauge;
+        /// Packets handled.
+        packets: i64, "packets", Counter;
+        /// Packets dropped because the queue was full.
+        drops: i64, "packets", Counter;
+        /// Times that packets were left for later because time was up.
+        squeezed: i64, "", Counter;
+        /// Packets that other CPUs passed on to this one (RPS).
+        received_rps: Option<i64>, "packets", Counter;
+    }
+
+    /// Errors of one device of a btrfs file system since they were last reset. A row at first, and when they change.
+    BtrfsDevice = "btrfs_device" from "`/sys/fs/btrfs/UUID/devinfo`" since 1 {
+        /// When it was read.
+        t_ns: i64, "ns", Time;
+        /// The same since the recording's start.
+        t_s: f64, "s", Time;
+        /// The file system: its label, else its UUID.
+        file_system: String, "", Name;
+        /// Number of the device in it.
+        device: i64, "", Gauge;
+        /// Writes that failed.
+        write_errors: Option<i64>, "", Counter;
+        /// Reads that failed.
+        read_errors: Option<i64>, "", Counter;
+        /// Flushes that failed.
+        flush_errors: Option<i64>, "", Counter;
+        /// Blocks whose check sum was wrong.
+        corruption_errors: Option<i64>, "", Counter;
+        /// Blocks that were not the newest.
+        generation_errors: Option<i64>, "", Counter;
+    }
+
+    /// Tasks that ended in one interval, by name; only those that lived less than 10 s, which samples of processes do not see or see in part.
+    Exited = "exited" from "taskstats (netlink)" since 1 {
+        /// End of the interval.
+        t_ns: i64, "ns", Time;
+        /// The same since the recording's start.
+        t_s: f64, "s", Time;
+        /// Name, 15 bytes.
+        comm: Label, "", Name;
+        /// Tasks (threads) that ended.
+        tasks: i64, "", Gauge;
+        /// Processes among them.
+        processes: i64, "", Gauge;
+        /// CPU time that they had used, as the scheduler measured it.
+        cpu_ns: i64, "ns", Gauge;
+        /// How long they had lived, together.
+        lived_ns: i64, "ns", Gauge;
+    }
+
     /// One process; rows of processes that did nothing since the sample before are left out.
     Process = "process" from "`/proc/PID/stat`, `/proc/PID/io`" since 1 {
         /// When it was read.

@@ -1,6 +1,6 @@
 //! From symptoms to findings.
 
-use super::moment::Moments;
+use super::moments::Moments;
 use super::window::Window;
 use super::{Finding, Rule, RuleId, Symptom, Thresholds, rules};
 use crate::Unit;

@@ -3,6 +3,8 @@
 use super::moment::{Moment, TcpUse};
 use super::window::Window;
 use super::{Confidence, Evidence, Rule, RuleId, Severity, Symptom, Thresholds};
+use recording::rows::Listener;
+use std::collections::BTreeMap;
 
 /// Counts over a window; needs no memory of its own.
 pub(crate) struct ListenQueueRule;
@@ -12,16 +14,74 @@ impl Rule for ListenQueueRule {
         let limit = &thresholds.listen_queue;
         // Every overflow is a connection refused, so it is counted, not averaged; the window need not be full.
         let moments: Vec<&Moment> = window.within(limit.for_s).collect();
-        let refused: Vec<(&Moment, f64)> = moments
-            .iter()
-            .filter_map(|moment| Some((*moment, refused(moment.tcp.as_ref()?).filter(|count| *count > 0.0)?)))
-            .collect();
-        let Some((first, _)) = refused.first().filter(|_| refused.len() as f64 >= limit.samples) else {
-            return Vec::new();
-        };
-        let count: f64 = refused.iter().map(|(_, count)| count).sum();
-        let seconds: f64 = moments.iter().map(|moment| moment.seconds).sum();
-        vec![counted(first.start_ns(), count, refused.len(), seconds)]
+        let refused = Refused::over(&moments);
+        let has_refused = refused.samples as f64 >= limit.samples;
+        let mut found = Vec::new();
+        for queue in queues(&moments) {
+            let is_full = queue.beyond as f64 >= limit.samples;
+            if is_full || (has_refused && queue.beyond > 0) {
+                found.push(full(&queue, is_full.then_some(()).and(has_refused.then_some(&refused)), &refused));
+            } else if queue.near(limit.near_percent) >= moments.len() && window.last(limit.for_s).is_some() {
+                found.push(near(&queue));
+            }
+        }
+        if has_refused && !found.iter().any(|symptom| symptom.severity == Severity::Finding) {
+            found.push(counted(&refused));
+        }
+        found
+    }
+}
+
+/// What the kernel counted over the window.
+struct Refused {
+    count: f64,
+    half_open: f64,
+    /// Samples with refusals.
+    samples: usize,
+    seconds: f64,
+    since_ns: i64,
+}
+
+impl Refused {
+    fn over(moments: &[&Moment]) -> Self {
+        let mut this = Self { count: 0.0, half_open: 0.0, samples: 0, seconds: 0.0, since_ns: 0 };
+        for moment in moments {
+            this.seconds += moment.seconds;
+            let Some(tcp) = &moment.tcp else { continue };
+            let half_open = tcp.half_open_drops.unwrap_or(0.0);
+            let count = refused(tcp).unwrap_or(0.0);
+            if count + half_open > 0.0 {
+                if this.samples == 0 {
+                    this.since_ns = moment.start_ns();
+                }
+                this.samples += 1;
+                this.count += count;
+                this.half_open += half_open;
+            }
+        }
+        this
+    }
+
+    fn evidence(&self) -> Vec<Evidence> {
+        vec![
+            Evidence::new("connections refused", self.count, ""),
+            Evidence::new("per second", self.count / self.seconds, "1/s"),
+            Evidence::new("half-open queue full", self.half_open, ""),
+            Evidence::new("samples with refusals", self.samples as f64, ""),
+            Evidence::new("window", self.seconds, "s"),
+        ]
+    }
+
+    /// What is dropped, in words.
+    fn words(&self) -> String {
+        let rate = (self.count / self.seconds, self.half_open / self.seconds);
+        match rate {
+            (0.0, half_open) => format!("{half_open:.1}/s found the queue of half-open connections full"),
+            (count, 0.0) => format!("{count:.1}/s dropped"),
+            (count, half_open) => {
+                format!("{count:.1}/s dropped, {half_open:.1}/s found the queue of half-open ones full")
+            }
+        }
     }
 }
 
@@ -30,24 +90,150 @@ fn refused(tcp: &TcpUse) -> Option<f64> {
     tcp.overflows.or(tcp.drops)
 }
 
+/// One listener over the window.
+struct Queue<'a> {
+    last: &'a Listener,
+    /// The first sample with more in the queue than the backlog.
+    since_ns: i64,
+    /// Samples with more in the queue than the backlog: the kernel admits one more, and then refuses.
+    beyond: usize,
+    fill: Vec<f64>,
+}
+
+impl Queue<'_> {
+    /// Samples in which so much of the backlog was used.
+    fn near(&self, percent: f64) -> usize {
+        self.fill.iter().filter(|fill| **fill >= percent).count()
+    }
+
+    fn name(&self) -> String {
+        format!("{}:{}", self.last.address, self.last.port)
+    }
+
+    fn holder(&self) -> String {
+        match (&self.last.comm, self.last.pid) {
+            (Some(comm), Some(pid)) => format!(" ({comm}[{pid}])"),
+            _ => " (who holds it is not known)".to_string(),
+        }
+    }
+
+    /// What the program asked for: the kernel keeps the lesser of that and its own limit.
+    fn asked(&self) -> String {
+        match self.last.limit {
+            Some(limit) if self.last.backlog < limit => {
+                format!("The program asked listen(…, {}); system limit somaxconn {limit}.", self.last.backlog)
+            }
+            Some(limit) => format!("The program asked listen(…, {limit} or more); system limit somaxconn {limit}."),
+            None => format!("Its backlog is {}; the system's limit is not known.", self.last.backlog),
+        }
+    }
+
+    fn advice(&self) -> String {
+        match self.last.limit {
+            Some(limit) if self.last.backlog >= limit => {
+                "Raise net.core.somaxconn, and the program's backlog if it asks for no more; or let the program accept faster.".to_string()
+            }
+            _ => format!(
+                "Raise the program's backlog (raising the system limit alone does nothing{}); or let it accept faster.",
+                self.last.limit.map_or(String::new(), |limit| format!(", since {} < {limit}", self.last.backlog))
+            ),
+        }
+    }
+
+    fn evidence(&self) -> Vec<Evidence> {
+        vec![
+            Evidence::new("accept queue", self.last.queue as f64, ""),
+            Evidence::new("backlog", self.last.backlog as f64, ""),
+            Evidence::new("system limit", self.last.limit.map(|limit| limit as f64), ""),
+            Evidence::new("samples beyond the backlog", self.beyond as f64, ""),
+        ]
+    }
+}
+
+/// Listeners that had a queue in the window.
+fn queues<'a>(moments: &[&'a Moment]) -> Vec<Queue<'a>> {
+    let mut found: BTreeMap<(&str, i64), Queue<'_>> = BTreeMap::new();
+    for moment in moments {
+        for row in &moment.listeners {
+            let queue = found.entry((row.address.as_str(), row.port)).or_insert_with(|| Queue {
+                last: row,
+                since_ns: moment.start_ns(),
+                beyond: 0,
+                fill: Vec::new(),
+            });
+            queue.last = row;
+            queue.fill.push(100.0 * row.queue as f64 / row.backlog.max(1) as f64);
+            if row.queue > row.backlog {
+                if queue.beyond == 0 {
+                    queue.since_ns = moment.start_ns();
+                }
+                queue.beyond += 1;
+            }
+        }
+    }
+    found.into_values().collect()
+}
+
+fn full(queue: &Queue<'_>, certain: Option<&Refused>, refused: &Refused) -> Symptom {
+    let mut evidence = queue.evidence();
+    evidence.extend(refused.evidence());
+    Symptom {
+        rule: RuleId::R2,
+        subject: queue.name(),
+        severity: Severity::Finding,
+        confidence: if certain.is_some() { Confidence::Certain } else { Confidence::Likely },
+        since_ns: queue.since_ns,
+        sentence: format!(
+            "Listener {}{} refuses new connections: {}, accept queue {} of {}, for {{for}}. {} Clients retry after 1, 3, 7 s…; established connections are not affected.",
+            queue.name(),
+            queue.holder(),
+            refused.words(),
+            queue.last.queue,
+            queue.last.backlog,
+            queue.asked(),
+        ),
+        evidence,
+        next: queue.advice(),
+        explains: vec![(RuleId::R2, Some("tcp".to_string()))],
+        clear_s: None,
+    }
+}
+
+fn near(queue: &Queue<'_>) -> Symptom {
+    Symptom {
+        rule: RuleId::R2,
+        subject: queue.name(),
+        severity: Severity::Note,
+        confidence: Confidence::Certain,
+        since_ns: queue.since_ns,
+        sentence: format!(
+            "Listener {}{} is near its limit: accept queue {} of {} for {{for}}. {}",
+            queue.name(),
+            queue.holder(),
+            queue.last.queue,
+            queue.last.backlog,
+            queue.asked(),
+        ),
+        evidence: queue.evidence(),
+        next: queue.advice(),
+        explains: Vec::new(),
+        clear_s: None,
+    }
+}
+
 /// The kernel counts overflows, and of which listener is not known.
-fn counted(since_ns: i64, count: f64, samples: usize, seconds: f64) -> Symptom {
+fn counted(refused: &Refused) -> Symptom {
     Symptom {
         rule: RuleId::R2,
         subject: "tcp".to_string(),
         severity: Severity::Finding,
         confidence: Confidence::Likely,
-        since_ns,
+        since_ns: refused.since_ns,
         sentence: format!(
-            "A TCP listener of this machine refuses new connections: {:.1}/s dropped for {{for}} because its accept queue is full; which one was not recorded. Clients retry after 1, 3, 7 s…; established connections are not affected.",
-            count / seconds,
+            "A TCP listener of this machine refuses new connections: {} for {{for}} because its accept queue is full; which one was not recorded. Clients retry after 1, 3, 7 s…; established connections are not affected.",
+            refused.words(),
         ),
-        evidence: vec![
-            Evidence::new("connections refused", count, ""),
-            Evidence::new("per second", count / seconds, "1/s"),
-            Evidence::new("samples with refusals", samples as f64, ""),
-            Evidence::new("window", seconds, "s"),
-        ],
+        evidence: refused.evidence(),
         next: "Find the listener whose Recv-Q stands above its Send-Q (`ss -ltn`), and raise the program's backlog."
             .to_string(),
         explains: Vec::new(),
@@ -57,8 +243,8 @@ fn counted(since_ns: i64, count: f64, samples: usize, seconds: f64) -> Symptom {
 
 #[cfg(test)]
 mod tests {
-    use super::super::RuleId;
     use super::super::testing::Bench;
+    use super::super::{Confidence, RuleId};
 
     #[test]
     fn drops_of_the_source_count_from_the_first_interval_on() {
@@ -99,5 +285,35 @@ mod tests {
             step.tcp(Some(40), 40);
         });
         bench.is_silent();
+    }
+
+    #[test]
+    fn the_listener_is_named() {
+        // Backlog 5 and 40 clients: queue 6 of 5, and the kernel counts.
+        let run = |queue: i64, overflows: i64| {
+            let mut bench = Bench::new();
+            bench.steps(12, 1.0, |step| {
+                step.tcp(Some(overflows), overflows);
+                step.listener(1521, queue, 5);
+                step.listener(22, 0, 128);
+            });
+            bench
+        };
+        let bench = run(6, 27);
+        let found = bench.only(RuleId::R2);
+        assert_eq!((found.subject.as_str(), found.confidence), ("0.0.0.0:1521", Confidence::Certain));
+        assert!(
+            found.sentence.starts_with("Listener 0.0.0.0:1521 (tnslsnr[911]) refuses new connections: 27.0/s dropped, accept queue 6 of 5, for 12 s. The program asked listen(…, 5); system limit somaxconn 4096. Clients retry after 1, 3, 7 s…"),
+            "{}",
+            found.sentence
+        );
+        assert!(found.next.contains("does nothing, since 5 < 4096"), "{}", found.next);
+        // The queue alone is a sign as well; the kernel's count alone too, of somebody.
+        assert_eq!(run(6, 0).only(RuleId::R2).confidence, Confidence::Likely);
+        assert_eq!(run(3, 27).only(RuleId::R2).subject, "tcp");
+        run(3, 0).is_silent();
+        let close = run(4, 0);
+        close.is_silent();
+        assert!(close.engine().findings()[0].sentence.contains("is near its limit: accept queue 4 of 5"));
     }
 }

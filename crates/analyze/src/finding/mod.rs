@@ -6,16 +6,20 @@
 //! at hand are judged by the same code; what a recording does not hold, no rule speaks of.
 
 mod cache;
+mod checksum;
 mod device;
 mod engine;
 mod frames;
 mod kernel_cpu;
 mod listen_queue;
 mod moment;
+mod moments;
 mod network;
 mod one_cpu;
 mod page;
+mod paths;
 mod replay;
+mod short_lived;
 mod stall;
 #[cfg(test)]
 mod testing;
@@ -51,13 +55,18 @@ pub enum RuleId {
     R6,
     /// A device answers nothing, or lost a path.
     R7,
+    /// Programs that live too briefly to be seen use the CPUs.
+    R9,
     /// Small frames on a link for large ones.
     R11,
+    /// A check sum was wrong.
+    R12,
 }
 
 impl RuleId {
     /// All rules.
-    pub const ALL: [Self; 8] = [Self::R1, Self::R2, Self::R3, Self::R4, Self::R5, Self::R6, Self::R7, Self::R11];
+    pub const ALL: [Self; 10] =
+        [Self::R1, Self::R2, Self::R3, Self::R4, Self::R5, Self::R6, Self::R7, Self::R9, Self::R11, Self::R12];
 
     /// Its name.
     #[must_use]
@@ -70,7 +79,9 @@ impl RuleId {
             Self::R5 => "R5",
             Self::R6 => "R6",
             Self::R7 => "R7",
+            Self::R9 => "R9",
             Self::R11 => "R11",
+            Self::R12 => "R12",
         }
     }
 
@@ -85,6 +96,8 @@ impl RuleId {
             Self::R5 => "device is the limit",
             Self::R6 => "cache fills",
             Self::R7 => "device stalls or loses a path",
+            Self::R9 => "short-lived programs use the CPUs",
+            Self::R12 => "check sums are wrong",
             Self::R11 => "small frames on a jumbo link",
         }
     }
@@ -100,7 +113,9 @@ impl RuleId {
             Self::R5 => "device",
             Self::R6 => "cache",
             Self::R7 => "stall",
+            Self::R9 => "short_lived",
             Self::R11 => "frames",
+            Self::R12 => "checksum",
         }
     }
 }
@@ -252,11 +267,14 @@ pub(crate) fn rules() -> Vec<Box<dyn Rule>> {
         Box::new(one_cpu::OneCpuRule),
         Box::new(listen_queue::ListenQueueRule),
         Box::new(network::NetworkRule),
-        Box::new(kernel_cpu::KernelCpuRule),
+        Box::new(kernel_cpu::KernelCpuRule::default()),
         Box::new(device::DeviceRule::default()),
         Box::new(cache::CacheRule::default()),
         Box::new(stall::StallRule::default()),
+        Box::new(paths::PathRule::default()),
+        Box::new(short_lived::ShortLivedRule),
         Box::new(frames::FramesRule),
+        Box::new(checksum::ChecksumRule::default()),
     ]
 }
 

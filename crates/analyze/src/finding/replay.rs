@@ -2,7 +2,9 @@
 
 use super::{Engine, Thresholds};
 use crate::AnalyzeError;
-use recording::rows::{Cpu, Disk, Event, Memory, Net, OpInterval, Process, System, Tcp};
+use recording::rows::{
+    BtrfsDevice, Cpu, Disk, Event, Exited, Interrupt, Listener, Memory, Net, OpInterval, Process, System, Tcp,
+};
 use recording::{Batch, Reader, RecordingError, Row, Rows, Sink};
 use std::collections::HashSet;
 use std::iter::Peekable;
@@ -21,15 +23,21 @@ pub fn findings(reader: &Reader, thresholds: Thresholds) -> Result<Engine, Analy
         table::<Tcp>(reader)?,
         table::<System>(reader)?,
         table::<Memory>(reader)?,
+        table::<Interrupt>(reader)?,
+        table::<Listener>(reader)?,
+        table::<BtrfsDevice>(reader)?,
+        table::<Exited>(reader)?,
         table::<OpInterval>(reader)?,
         table::<Event>(reader)?,
     ];
     // A sample is what was read one after the other; a counter that comes again begins the next.
     let mut seen: HashSet<usize> = HashSet::new();
+    // A log without counters is judged message by message.
+    let is_log = !tables.iter_mut().any(|table| table.is_counter() && table.next_ns().is_some());
     loop {
         let next = tables.iter_mut().enumerate().filter_map(|(at, table)| Some((table.next_ns()?, at))).min();
         let Some((_, at)) = next else { break };
-        if tables[at].is_counter() && !seen.insert(at) {
+        if (tables[at].is_counter() || is_log) && !seen.insert(at) {
             engine.commit()?;
             seen.clear();
             seen.insert(at);
@@ -77,7 +85,8 @@ impl<R: Row + Timed> Table for Frames<R> {
     }
 
     fn is_counter(&self) -> bool {
-        !["op_interval", "event"].contains(&R::TABLE.name)
+        // Tables without rows for what did not change do not mark the time.
+        !["op_interval", "event", "interrupt", "listener", "btrfs_device", "exited"].contains(&R::TABLE.name)
     }
 }
 
@@ -88,4 +97,4 @@ trait Timed {
 macro_rules! timed {
     ($($row:ty),*) => { $( impl Timed for $row { fn t_ns(&self) -> i64 { self.t_ns } } )* };
 }
-timed!(Cpu, Process, Disk, Net, Tcp, System, Memory, OpInterval, Event);
+timed!(Cpu, Process, Disk, Net, Tcp, System, Memory, Interrupt, Listener, BtrfsDevice, Exited, OpInterval, Event);

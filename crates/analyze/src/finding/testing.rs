@@ -1,7 +1,9 @@
 //! Hand-made counters for the tests of rules: each step says what happened in an interval, and the counters grow by it.
 
 use super::{Engine, Finding, RuleId, Severity, Thresholds};
-use recording::rows::{Cpu, Disk, Event, Memory, Net, OpInterval, Process, System, Tcp};
+use recording::rows::{
+    BtrfsDevice, Cpu, Disk, Event, Exited, Interrupt, Listener, Memory, Net, OpInterval, Process, System, Tcp,
+};
 use recording::{Batch, Row, Sink};
 use std::collections::BTreeMap;
 
@@ -17,6 +19,10 @@ pub(crate) struct Bench {
     system: Option<System>,
     memory: Option<Memory>,
     load: Vec<OpInterval>,
+    interrupts: BTreeMap<(bool, String, i32), Interrupt>,
+    listeners: Vec<Listener>,
+    btrfs: Vec<BtrfsDevice>,
+    exited: Vec<Exited>,
     events: Vec<Event>,
 }
 
@@ -72,6 +78,10 @@ impl Bench {
             system: None,
             memory: None,
             load: Vec::new(),
+            interrupts: BTreeMap::new(),
+            listeners: Vec::new(),
+            btrfs: Vec::new(),
+            exited: Vec::new(),
             events: Vec::new(),
         }
     }
@@ -112,9 +122,16 @@ impl Bench {
             self.system.iter(),
             self.memory.iter(),
             self.load.iter(),
+            self.interrupts.values(),
+            self.listeners.iter(),
+            self.btrfs.iter(),
+            self.exited.iter(),
             self.events.iter()
         );
         self.load.clear();
+        self.listeners.clear();
+        self.btrfs.clear();
+        self.exited.clear();
         self.events.clear();
         self.engine.commit().unwrap();
     }
@@ -396,8 +413,71 @@ impl Step<'_> {
         });
     }
 
+    /// An interrupt on a CPU, per second.
+    pub(crate) fn interrupt(&mut self, is_soft: bool, vector: &str, cpu: i32, per_s: f64) {
+        let key = (is_soft, vector.to_string(), cpu);
+        let row = self.bench.interrupts.entry(key).or_insert_with(|| Interrupt {
+            t_ns: 0,
+            t_s: 0.0,
+            kind: if is_soft { "softirq".into() } else { "irq".into() },
+            vector: vector.into(),
+            cpu,
+            count: 0,
+        });
+        row.count += whole(per_s * self.seconds);
+    }
+
+    /// A listener of `tnslsnr` with a queue.
+    pub(crate) fn listener(&mut self, port: i64, queue: i64, backlog: i64) {
+        self.bench.listeners.push(Listener {
+            t_ns: 0,
+            t_s: 0.0,
+            address: "0.0.0.0".into(),
+            port,
+            queue,
+            backlog,
+            limit: Some(4096),
+            pid: Some(911),
+            comm: Some("tnslsnr".into()),
+        });
+    }
+
+    /// So many blocks of a device have had a wrong check sum.
+    pub(crate) fn btrfs(&mut self, file_system: &str, device: i64, corruption: i64) {
+        self.bench.btrfs.push(BtrfsDevice {
+            t_ns: 0,
+            t_s: 0.0,
+            file_system: file_system.into(),
+            device,
+            write_errors: Some(0),
+            read_errors: Some(0),
+            flush_errors: Some(0),
+            corruption_errors: Some(corruption),
+            generation_errors: Some(0),
+        });
+    }
+
+    /// So many processes per second of that name ended, each having used so much CPU time and lived twice as long.
+    pub(crate) fn exited(&mut self, comm: &str, per_s: i64, cpu_ms: f64) {
+        let count = whole(per_s as f64 * self.seconds);
+        self.bench.exited.push(Exited {
+            t_ns: 0,
+            t_s: 0.0,
+            comm: comm.into(),
+            tasks: count,
+            processes: count,
+            cpu_ns: whole(count as f64 * cpu_ms * 1e6),
+            lived_ns: whole(count as f64 * cpu_ms * 2e6),
+        });
+    }
+
     /// Something happened.
     pub(crate) fn event(&mut self, kind: &str, message: &str) {
+        self.event_times(kind, message, 1);
+    }
+
+    /// Something happened so often.
+    pub(crate) fn event_times(&mut self, kind: &str, message: &str, count: i64) {
         self.bench.events.push(Event {
             t_ns: 0,
             t_s: 0.0,
@@ -406,7 +486,7 @@ impl Step<'_> {
             run: None,
             target: None,
             message: message.into(),
-            count: 1,
+            count,
         });
     }
 }

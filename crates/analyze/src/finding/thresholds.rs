@@ -199,6 +199,24 @@ thresholds! {
         /// So many losses of a path within `together_s` are flapping.
         flapping = 3.0, "";
     }
+    /// R9: programs that live too briefly to be seen use the CPUs.
+    short_lived: ShortLived {
+        /// The window.
+        for_s = 10.0, "s";
+        /// Tasks that lived less than 10 s and ended used so much of the time in which CPUs were busy …
+        busy_percent = 20.0, "%";
+        /// … and those of one name so much of that …
+        one_name_percent = 50.0, "%";
+        /// … and the CPUs were busy for so much of one CPU at least.
+        least_percent = 10.0, "%";
+        /// So many of that name ended per second at least: fewer are seen by whoever looks.
+        per_s = 2.0, "1/s";
+    }
+    /// R12: a check sum was wrong: data was damaged.
+    checksum: Checksum {
+        /// The finding closes when no further one was wrong for so long.
+        clear_s = 60.0, "s";
+    }
     /// R11: frames are small although the link takes large ones, and a CPU is busy with them.
     frames: Frames {
         /// The window over which everything is averaged.

@@ -1,0 +1,440 @@
+//! From rows of counters to moments.
+
+use super::moment::{
+    BtrfsErrors, CpuUse, DiskUse, InterruptUse, LinkUse, LoadUse, MemoryUse, Moment, SystemUse, TaskUse, TcpUse,
+};
+use crate::facts::cpu_shares;
+use quantity::histogram::Histogram;
+use recording::rows::{
+    BtrfsDevice, Cpu, Disk, Event, Exited, Interrupt, Listener, Memory, Net, OpInterval, Process, System, Tcp,
+};
+use recording::{Batch, Label, RecordingError};
+use std::collections::{HashMap, VecDeque};
+use std::hash::Hash;
+
+/// Rows of one table as they came, and those of the sample before by what they are of.
+#[derive(Debug)]
+struct Samples<K, R> {
+    before: HashMap<K, R>,
+    now: Vec<R>,
+}
+
+impl<K, R> Default for Samples<K, R> {
+    fn default() -> Self {
+        Self { before: HashMap::new(), now: Vec::new() }
+    }
+}
+
+impl<K: Eq + Hash, R: recording::Row> Samples<K, R> {
+    fn accept(&mut self, batch: &Batch) -> Result<(), RecordingError> {
+        self.now.extend(batch.to_rows::<R>()?);
+        Ok(())
+    }
+
+    /// Pairs each row with that of the sample before, gives what `of` makes of it, and puts the row in that place.
+    fn pairs<T>(&mut self, key: impl Fn(&R) -> K, of: impl Fn(&R, &R) -> Option<T>) -> Vec<T> {
+        let fresh: HashMap<K, R> = HashMap::with_capacity(self.now.len());
+        let before = std::mem::replace(&mut self.before, fresh);
+        let mut found = Vec::with_capacity(self.now.len());
+        for row in self.now.drain(..) {
+            let key = key(&row);
+            found.extend(before.get(&key).and_then(|was| of(&row, was)));
+            self.before.insert(key, row);
+        }
+        found
+    }
+}
+
+/// The same of a table that has rows only of what changed.
+#[derive(Debug)]
+struct Sparse<K, R> {
+    before: HashMap<K, R>,
+    now: Vec<R>,
+    /// The first sample was seen, which tells of everything.
+    seen: bool,
+}
+
+impl<K, R> Default for Sparse<K, R> {
+    fn default() -> Self {
+        Self { before: HashMap::new(), now: Vec::new(), seen: false }
+    }
+}
+
+impl<K: Eq + Hash, R> Sparse<K, R> {
+    /// What `of` makes of each row and the one before, if there was one; false when nothing was ever told.
+    fn grown<T>(&mut self, key: impl Fn(&R) -> K, of: impl Fn(&R, Option<&R>) -> Option<T>) -> (Vec<T>, bool) {
+        let mut found = Vec::with_capacity(self.now.len());
+        let is_first = !self.seen;
+        self.seen |= !self.now.is_empty();
+        for row in self.now.drain(..) {
+            let key = key(&row);
+            if !is_first {
+                found.extend(of(&row, self.before.get(&key)));
+            }
+            self.before.insert(key, row);
+        }
+        (found, self.seen)
+    }
+}
+
+/// Makes moments of batches.
+#[derive(Debug)]
+pub(crate) struct Moments {
+    cpu: Samples<String, Cpu>,
+    process: Processes,
+    disk: Samples<String, Disk>,
+    net: Samples<String, Net>,
+    tcp: Samples<(), Tcp>,
+    system: Samples<(), System>,
+    memory: Samples<(), Memory>,
+    interrupts: Sparse<(Label, Label, i32), Interrupt>,
+    btrfs: Sparse<(String, i64), BtrfsDevice>,
+    listeners: Vec<Listener>,
+    exited: Vec<Exited>,
+    load: Vec<OpInterval>,
+    events: Vec<Event>,
+    /// Rows of counters since the last moment, and the time of the newest.
+    newest_ns: Option<i64>,
+    last_ns: Option<i64>,
+    /// Lengths of the last moments.
+    lengths: VecDeque<f64>,
+    lost_after_intervals: f64,
+    has_counters: bool,
+}
+
+/// So many lengths tell what is usual.
+const LENGTHS: usize = 9;
+
+impl Moments {
+    pub(crate) fn new(lost_after_intervals: f64) -> Self {
+        Self {
+            cpu: Samples::default(),
+            process: Processes::default(),
+            disk: Samples::default(),
+            net: Samples::default(),
+            tcp: Samples::default(),
+            system: Samples::default(),
+            memory: Samples::default(),
+            interrupts: Sparse::default(),
+            btrfs: Sparse::default(),
+            listeners: Vec::new(),
+            exited: Vec::new(),
+            load: Vec::new(),
+            events: Vec::new(),
+            newest_ns: None,
+            last_ns: None,
+            lengths: VecDeque::new(),
+            lost_after_intervals,
+            has_counters: false,
+        }
+    }
+
+    /// Takes a batch of any table.
+    pub(crate) fn accept(&mut self, batch: &Batch) -> Result<(), RecordingError> {
+        match batch.table.name {
+            "cpu" => self.cpu.accept(batch)?,
+            "process" => self.process.now.extend(batch.to_rows::<Process>()?),
+            "disk" => self.disk.accept(batch)?,
+            "net" => self.net.accept(batch)?,
+            "tcp" => self.tcp.accept(batch)?,
+            "system" => self.system.accept(batch)?,
+            "memory" => self.memory.accept(batch)?,
+            "interrupt" => self.interrupts.now.extend(batch.to_rows::<Interrupt>()?),
+            "btrfs_device" => self.btrfs.now.extend(batch.to_rows::<BtrfsDevice>()?),
+            "listener" => self.listeners.extend(batch.to_rows::<Listener>()?),
+            "exited" => self.exited.extend(batch.to_rows::<Exited>()?),
+            "op_interval" => self.load.extend(batch.to_rows::<OpInterval>()?),
+            "event" => self.events.extend(batch.to_rows::<Event>()?),
+            _ => {}
+        }
+        let times = [
+            self.cpu.now.last().map(|row| row.t_ns),
+            self.process.now.last().map(|row| row.t_ns),
+            self.disk.now.last().map(|row| row.t_ns),
+            self.net.now.last().map(|row| row.t_ns),
+            self.tcp.now.last().map(|row| row.t_ns),
+            self.system.now.last().map(|row| row.t_ns),
+            self.memory.now.last().map(|row| row.t_ns),
+        ];
+        self.newest_ns = self.newest_ns.max(times.into_iter().flatten().max());
+        Ok(())
+    }
+
+    /// The moment that ends with the rows taken since the last one, and whether samples were lost before it. `None` for
+    /// the first sample, and when there were no counters.
+    pub(crate) fn take(&mut self) -> Option<(Moment, bool)> {
+        let counted_ns = self.newest_ns.take();
+        self.has_counters |= counted_ns.is_some();
+        // Where nothing was counted, as in another machine's log, what happened marks the time.
+        let told_ns = self.events.iter().map(|event| event.t_ns).max().filter(|_| !self.has_counters);
+        let t_ns = counted_ns.or(told_ns)?;
+        let last_ns = self.last_ns.replace(t_ns);
+        let seconds = last_ns.map_or(0.0, |last_ns| (t_ns - last_ns) as f64 / 1e9);
+        let mut moment = Moment { t_ns, seconds, events: std::mem::take(&mut self.events), ..Moment::default() };
+        self.cpus(&mut moment);
+        moment.processes = self.process.take(seconds);
+        moment.disks = self.disk.pairs(|row| row.device.clone(), disk_use);
+        drop_partitions(&mut moment.disks);
+        moment.links = self.net.pairs(|row| row.interface.clone(), link_use);
+        moment.tcp = self.tcp.pairs(|_| (), |row, was| Some(tcp_use(row, was))).pop();
+        moment.system = self.system.pairs(|_| (), system_use).pop();
+        moment.memory = self.memory.pairs(|_| (), memory_use).pop();
+        moment.interrupts = self.interrupts(seconds);
+        moment.btrfs = self.btrfs.grown(|row| (row.file_system.clone(), row.device), btrfs_errors).0;
+        moment.listeners = std::mem::take(&mut self.listeners);
+        moment.exited = Some(std::mem::take(&mut self.exited)).filter(|rows| !rows.is_empty());
+        moment.load = load_use(&std::mem::take(&mut self.load));
+        if last_ns.is_none() || seconds <= 0.0 {
+            // What happened in the meantime belongs to the first interval.
+            self.events = moment.events;
+            return None;
+        }
+        let lost =
+            counted_ns.is_some() && self.is_lost(seconds) || moment.events.iter().any(|event| event.kind == "gap");
+        Some((moment, lost))
+    }
+
+    fn cpus(&mut self, moment: &mut Moment) {
+        let uses = self.cpu.pairs(
+            |row| row.cpu.clone(),
+            |row, was| {
+                let shares = cpu_shares(row, was)?;
+                let (user, system, irq) = (shares.user, shares.system, shares.irq);
+                Some(CpuUse { cpu: row.cpu.clone(), user, system, irq, busy: user + system + irq + shares.steal })
+            },
+        );
+        let (all, cpus): (Vec<CpuUse>, Vec<CpuUse>) = uses.into_iter().partition(|one| one.cpu == "all");
+        moment.all = all.into_iter().next();
+        moment.cpus = cpus;
+    }
+
+    fn interrupts(&mut self, seconds: f64) -> Option<Vec<InterruptUse>> {
+        let (uses, is_known) = self.interrupts.grown(
+            |row| (row.kind.clone(), row.vector.clone(), row.cpu),
+            |row, was| {
+                let grown = grown(row.count, was.map_or(0, |was| was.count)).filter(|_| seconds > 0.0)?;
+                let (is_soft, vector) = (&*row.kind == "softirq", row.vector.clone());
+                Some(InterruptUse { is_soft, vector, cpu: row.cpu, per_s: grown / seconds })
+            },
+        );
+        is_known.then_some(uses)
+    }
+
+    /// Is this length out of the usual?
+    fn is_lost(&mut self, seconds: f64) -> bool {
+        let mut sorted: Vec<f64> = self.lengths.iter().copied().collect();
+        sorted.sort_by(f64::total_cmp);
+        self.lengths.push_back(seconds);
+        if self.lengths.len() > LENGTHS {
+            self.lengths.pop_front();
+        }
+        sorted.get(sorted.len() / 2).is_some_and(|usual| seconds > usual * self.lost_after_intervals)
+    }
+}
+
+/// Growth of a counter; `None` when it ran backwards: a device was replaced, a driver reset it.
+fn grown(now: i64, before: i64) -> Option<f64> {
+    let grown = now.checked_sub(before)?;
+    (grown >= 0).then_some(grown as f64)
+}
+
+fn grown_some(now: Option<i64>, before: Option<i64>) -> Option<f64> {
+    grown(now?, before?)
+}
+
+fn seconds(now_ns: i64, before_ns: i64) -> Option<f64> {
+    let seconds = (now_ns - before_ns) as f64 / 1e9;
+    (seconds > 0.0).then_some(seconds)
+}
+
+fn disk_use(row: &Disk, was: &Disk) -> Option<DiskUse> {
+    let seconds = seconds(row.t_ns, was.t_ns)?;
+    let sum = |parts: [Option<f64>; 3]| {
+        let known: Vec<f64> = parts.into_iter().flatten().collect();
+        (!known.is_empty()).then(|| known.iter().sum::<f64>())
+    };
+    let reads = grown_some(row.read_ios, was.read_ios);
+    let (writes, discards) = (grown_some(row.write_ios, was.write_ios), grown_some(row.discard_ios, was.discard_ios));
+    let ops = sum([reads, writes, discards]).or_else(|| grown_some(row.any_ios, was.any_ios))?;
+    let sectors =
+        sum([grown_some(row.read_sectors, was.read_sectors), grown_some(row.write_sectors, was.write_sectors), None])
+            .or_else(|| grown_some(row.any_sectors, was.any_sectors));
+    let ticks_ms = sum([
+        grown_some(row.read_ticks_ms, was.read_ticks_ms),
+        grown_some(row.write_ticks_ms, was.write_ticks_ms),
+        grown_some(row.discard_ticks_ms, was.discard_ticks_ms),
+    ]);
+    let weighted_ms = grown_some(row.weighted_ticks_ms, was.weighted_ticks_ms);
+    Some(DiskUse {
+        device: row.device.clone(),
+        completions: ops + grown_some(row.flush_ios, was.flush_ios).unwrap_or(0.0),
+        reads_per_s: reads.map(|reads| reads / seconds),
+        ops_per_s: ops / seconds,
+        bytes_per_s: sectors.map(|sectors| sectors * 512.0 / seconds),
+        response_ns: ticks_ms.filter(|_| ops > 0.0).map(|ticks_ms| ticks_ms * 1e6 / ops),
+        queue: weighted_ms.or(ticks_ms).map(|ms| ms / 1e3 / seconds),
+        busy: grown_some(row.io_ticks_ms, was.io_ticks_ms).map(|ms| (ms / 10.0 / seconds).min(100.0)),
+        in_flight: row.in_flight,
+        rotational: None,
+    })
+}
+
+/// A partition's figures are its disk's once more.
+fn drop_partitions(disks: &mut Vec<DiskUse>) {
+    let names: Vec<String> = disks.iter().map(|disk| disk.device.clone()).collect();
+    disks.retain(|disk| !names.iter().any(|whole| is_partition(&disk.device, whole)));
+}
+
+/// `sda1` of `sda`, `nvme0n1p2` of `nvme0n1`.
+fn is_partition(device: &str, whole: &str) -> bool {
+    let Some(rest) = device.strip_prefix(whole) else { return false };
+    let digits = if whole.ends_with(|last: char| last.is_ascii_digit()) { rest.strip_prefix('p') } else { Some(rest) };
+    digits.is_some_and(|digits| !digits.is_empty() && digits.bytes().all(|byte| byte.is_ascii_digit()))
+}
+
+fn link_use(row: &Net, was: &Net) -> Option<LinkUse> {
+    let seconds = seconds(row.t_ns, was.t_ns)?;
+    let bytes = [grown(row.rx_bytes, was.rx_bytes)?, grown(row.tx_bytes, was.tx_bytes)?];
+    let packets = [grown_some(row.rx_packets, was.rx_packets), grown_some(row.tx_packets, was.tx_packets)];
+    let rate = |now, was| grown_some(now, was).map(|grown| grown / seconds);
+    let (drops, fifo) = (rate(row.rx_drops, was.rx_drops), rate(row.rx_fifo, was.rx_fifo));
+    Some(LinkUse {
+        interface: row.interface.clone(),
+        wire_bits_per_s: [0, 1].map(|way| (bytes[way] + 24.0 * packets[way].unwrap_or(0.0)) * 8.0 / seconds),
+        bytes_per_s: bytes.map(|bytes| bytes / seconds),
+        packets_per_s: packets.map(|packets| packets.map(|packets| packets / seconds)),
+        rx_drops_per_s: drops.map(|drops| drops + fifo.unwrap_or(0.0)),
+        speed_bits_per_s: row.speed_bits_per_s.map(|bits| bits as f64),
+        full_duplex: row.full_duplex,
+        mtu_bytes: row.mtu_bytes.map(|bytes| bytes as f64),
+        master: row.master.clone(),
+        qdisc: row.qdisc.clone(),
+        shaped_bits_per_s: row.qdisc_rate_bits_per_s.map(|bits| bits as f64),
+        qdisc_backlog_bytes: row.qdisc_backlog_bytes.map(|bytes| bytes as f64),
+        qdisc_drops_per_s: rate(row.qdisc_drops, was.qdisc_drops),
+        qdisc_overlimits_per_s: rate(row.qdisc_overlimits, was.qdisc_overlimits),
+    })
+}
+
+fn tcp_use(row: &Tcp, was: &Tcp) -> TcpUse {
+    TcpUse {
+        overflows: grown_some(row.listen_overflows, was.listen_overflows),
+        drops: grown_some(row.listen_drops, was.listen_drops),
+        half_open_drops: grown_some(row.request_queue_drops, was.request_queue_drops)
+            .map(|drops| drops + grown_some(row.request_queue_cookies, was.request_queue_cookies).unwrap_or(0.0)),
+    }
+}
+
+fn system_use(row: &System, was: &System) -> Option<SystemUse> {
+    let seconds = seconds(row.t_ns, was.t_ns)?;
+    let rate = |now, was| grown_some(now, was).map(|grown| grown / seconds);
+    Some(SystemUse {
+        interrupts_per_s: rate(row.interrupts, was.interrupts),
+        blocked: row.blocked.map(|tasks| tasks as f64),
+        softnet_drops_per_s: rate(row.softnet_drops, was.softnet_drops),
+        softnet_squeezed_per_s: rate(row.softnet_squeezed, was.softnet_squeezed),
+    })
+}
+
+fn memory_use(row: &Memory, was: &Memory) -> Option<MemoryUse> {
+    let seconds = seconds(row.t_ns, was.t_ns)?;
+    Some(MemoryUse {
+        cached_bytes: row.cached_bytes? as f64,
+        free_bytes: row.free_bytes? as f64,
+        refaults_per_s: grown_some(row.file_refaults, was.file_refaults).map(|pages| pages / seconds),
+    })
+}
+
+/// `None` for a device that has just come: its errors may be old.
+fn btrfs_errors(row: &BtrfsDevice, was: Option<&BtrfsDevice>) -> Option<BtrfsErrors> {
+    let was = was?;
+    let corruption = grown_some(row.corruption_errors, was.corruption_errors).unwrap_or(0.0);
+    let io = [
+        grown_some(row.read_errors, was.read_errors),
+        grown_some(row.write_errors, was.write_errors),
+        grown_some(row.flush_errors, was.flush_errors),
+    ];
+    let io = io.into_iter().flatten().sum();
+    (corruption + io > 0.0).then(|| BtrfsErrors { row: row.clone(), corruption, io })
+}
+
+fn load_use(rows: &[OpInterval]) -> Option<LoadUse> {
+    let measured = rows.iter().filter(|row| row.interval_ns > 0 && row.phase != "drain");
+    let mut response = Histogram::default();
+    let mut ops_per_s = 0.0;
+    let mut any = false;
+    for row in measured {
+        any = true;
+        ops_per_s += row.ops as f64 * 1e9 / row.interval_ns as f64;
+        response.merge(&row.response);
+    }
+    any.then(|| LoadUse { ops_per_s, response_ns_p50: response.percentile(0.5).map(|ns| ns as f64) })
+}
+
+/// Processes: rows are left out of those that did nothing, so each is compared with its own last row, and its rate is
+/// over the time since the last sample.
+#[derive(Debug, Default)]
+struct Processes {
+    before: HashMap<(i64, Option<i64>), Process>,
+    now: Vec<Process>,
+    seen: bool,
+}
+
+/// Above so many processes that were ever seen, those that were not told of for an hour are forgotten.
+const KNOWN: usize = 20_000;
+
+impl Processes {
+    fn take(&mut self, seconds: f64) -> Option<Vec<TaskUse>> {
+        let newest_ns = self.now.last()?.t_ns;
+        let is_first = !std::mem::replace(&mut self.seen, true);
+        let mut uses = Vec::new();
+        for row in self.now.drain(..) {
+            let key = (row.pid, row.start_ns);
+            let was = self.before.insert(key, row.clone());
+            if !is_first && seconds > 0.0 {
+                uses.extend(task_use(row, was.as_ref(), seconds));
+            }
+        }
+        if self.before.len() > KNOWN {
+            self.before.retain(|_, row| newest_ns - row.t_ns < 3_600_000_000_000);
+        }
+        Some(uses)
+    }
+}
+
+/// One that was not known has begun since the last sample, and used all that it has used in this one.
+fn task_use(row: Process, was: Option<&Process>, seconds: f64) -> Option<TaskUse> {
+    let percent =
+        |now: Option<i64>, was: Option<Option<i64>>| Some(grown(now?, was.unwrap_or(Some(0))?)? / 1e7 / seconds);
+    let rate = |now: Option<i64>, was: Option<Option<i64>>| Some(grown(now?, was.unwrap_or(Some(0))?)? / seconds);
+    Some(TaskUse {
+        user: percent(row.user_ns, was.map(|was| was.user_ns))?,
+        system: percent(row.system_ns, was.map(|was| was.system_ns))?,
+        read_bytes_per_s: rate(row.read_bytes, was.map(|was| was.read_bytes)),
+        write_bytes_per_s: rate(row.write_bytes, was.map(|was| was.write_bytes)),
+        pid: row.pid,
+        start_ns: row.start_ns,
+        threads: row.threads,
+        blocked: row.state.as_deref() == Some("D"),
+        comm: row.comm,
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::is_partition;
+
+    #[test]
+    fn partitions() {
+        for (device, whole) in
+            [("sda1", "sda"), ("nvme0n1p2", "nvme0n1"), ("loop0p1", "loop0"), ("mmcblk0p1", "mmcblk0")]
+        {
+            assert!(is_partition(device, whole), "{device}");
+        }
+        for (device, whole) in
+            [("sdaa", "sda"), ("sda", "sda"), ("dm-10", "dm-1"), ("loop10", "loop1"), ("nvme0n12", "nvme0n1")]
+        {
+            assert!(!is_partition(device, whole), "{device}");
+        }
+    }
+}

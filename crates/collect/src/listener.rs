@@ -1,0 +1,176 @@
+//! TCP sockets that listen, with queue and backlog, over sock_diag (linux/inet_diag.h), and who holds them.
+
+use crate::netlink::{DUMP, Netlink, REQUEST, u32_at};
+use crate::subject::Stamp;
+use crate::text::{counter, small, words};
+use recording::rows::Listener;
+use rustix::net::netlink::SOCK_DIAG;
+use std::collections::{HashMap, HashSet};
+use std::io;
+use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
+use std::path::{Path, PathBuf};
+
+const SOCK_DIAG_BY_FAMILY: u16 = 20;
+const AF_INET: u8 = 2;
+const AF_INET6: u8 = 10;
+const IPPROTO_TCP: u8 = 6;
+/// `1 << TCP_LISTEN`.
+const LISTENING: u32 = 1 << 10;
+/// Holders are looked for when the queue has so many hundredths of the backlog: it means reading every process's files.
+const LOOK_PERCENT: i64 = 80;
+/// And so often at most.
+const LOOK_EVERY_NS: i64 = 10_000_000_000;
+
+/// One socket.
+#[derive(Clone, Debug, PartialEq, Eq)]
+struct Socket {
+    address: String,
+    port: i64,
+    queue: i64,
+    backlog: i64,
+    inode: u32,
+}
+
+/// Asks for listeners.
+#[derive(Debug)]
+pub(crate) struct Listeners {
+    root: PathBuf,
+    netlink: Netlink,
+    known: HashSet<u32>,
+    /// By inode.
+    holders: HashMap<u32, (i64, String)>,
+    looked_ns: Option<i64>,
+}
+
+impl Listeners {
+    /// Of this network namespace; needs no privilege. Processes are those under `root`.
+    pub(crate) fn new(root: &Path) -> io::Result<Self> {
+        let netlink = Netlink::new(Some(SOCK_DIAG))?;
+        Ok(Self { root: root.to_path_buf(), netlink, known: HashSet::new(), holders: HashMap::new(), looked_ns: None })
+    }
+
+    /// Rows of listeners that are new or have a queue.
+    pub(crate) fn sample(&mut self, stamp: Stamp) -> io::Result<Vec<Listener>> {
+        let mut sockets = Vec::new();
+        for family in [AF_INET, AF_INET6] {
+            let mut body = [0_u8; 56];
+            (body[0], body[1]) = (family, IPPROTO_TCP);
+            body[4..8].copy_from_slice(&LISTENING.to_ne_bytes());
+            let asked = self.netlink.ask(
+                (SOCK_DIAG_BY_FAMILY, REQUEST | DUMP),
+                &body,
+                Some(SOCK_DIAG_BY_FAMILY),
+                &mut |message| sockets.extend(socket(message)),
+            );
+            // A kernel without IPv6 has none of its sockets.
+            if family == AF_INET {
+                asked?;
+            }
+        }
+        let there: HashSet<u32> = sockets.iter().map(|socket| socket.inode).collect();
+        self.holders.retain(|inode, _| there.contains(inode));
+        let crowded = |socket: &Socket| socket.queue * 100 >= socket.backlog * LOOK_PERCENT && socket.queue > 0;
+        if sockets.iter().any(|socket| crowded(socket) && !self.holders.contains_key(&socket.inode))
+            && self.looked_ns.is_none_or(|at_ns| stamp.t_ns - at_ns >= LOOK_EVERY_NS)
+        {
+            self.looked_ns = Some(stamp.t_ns);
+            let wanted = sockets.iter().filter(|socket| crowded(socket)).map(|socket| socket.inode).collect();
+            self.holders.extend(holders(&self.root, &wanted));
+        }
+        let limit = small(&self.root.join("proc/sys/net/core/somaxconn")).and_then(|text| counter(text.as_bytes()));
+        let known = std::mem::replace(&mut self.known, there);
+        let told = sockets.into_iter().filter(|socket| socket.queue > 0 || !known.contains(&socket.inode));
+        Ok(told.map(|socket| row(socket, limit, &self.holders, stamp)).collect())
+    }
+}
+
+fn row(socket: Socket, limit: Option<i64>, holders: &HashMap<u32, (i64, String)>, stamp: Stamp) -> Listener {
+    let holder = holders.get(&socket.inode);
+    Listener {
+        t_ns: stamp.t_ns,
+        t_s: stamp.t_s,
+        address: socket.address,
+        port: socket.port,
+        queue: socket.queue,
+        backlog: socket.backlog,
+        limit,
+        pid: holder.map(|(pid, _)| *pid),
+        comm: holder.map(|(_, comm)| comm.clone()),
+    }
+}
+
+/// Reads a `struct inet_diag_msg`.
+fn socket(message: &[u8]) -> Option<Socket> {
+    let port = i64::from(u16::from_be_bytes(message.get(4..6)?.try_into().ok()?));
+    let address = message.get(8..24)?;
+    let address = match *message.first()? {
+        AF_INET => IpAddr::V4(Ipv4Addr::from(<[u8; 4]>::try_from(address.get(..4)?).ok()?)),
+        _ => IpAddr::V6(Ipv6Addr::from(<[u8; 16]>::try_from(address).ok()?)),
+    };
+    Some(Socket {
+        address: if address.is_ipv6() { format!("[{address}]") } else { address.to_string() },
+        port,
+        queue: i64::from(u32_at(message, 56)?),
+        backlog: i64::from(u32_at(message, 60)?),
+        inode: u32_at(message, 68)?,
+    })
+}
+
+/// Processes that hold sockets with these inodes: the first found of each. Those of other users need privilege.
+fn holders(root: &Path, wanted: &HashSet<u32>) -> HashMap<u32, (i64, String)> {
+    let mut found = HashMap::new();
+    let Ok(processes) = std::fs::read_dir(root.join("proc")) else { return found };
+    for process in processes.flatten() {
+        let Some(pid) = process.file_name().to_str().and_then(|name| counter(name.as_bytes())) else { continue };
+        let Ok(files) = std::fs::read_dir(process.path().join("fd")) else { continue };
+        for file in files.flatten() {
+            let Ok(target) = std::fs::read_link(file.path()) else { continue };
+            let inode = target.to_str().and_then(|name| name.strip_prefix("socket:[")?.strip_suffix(']')?.parse().ok());
+            if let Some(inode) = inode.filter(|inode| wanted.contains(inode)) {
+                found.entry(inode).or_insert_with(|| {
+                    let comm = small(&process.path().join("comm")).unwrap_or_default();
+                    (pid, words(comm.as_bytes()).map(String::from_utf8_lossy).collect::<Vec<_>>().join(" "))
+                });
+            }
+        }
+    }
+    found
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::net::{TcpListener, TcpStream};
+
+    #[test]
+    fn a_listener_of_ours_with_a_queue() {
+        let server = TcpListener::bind("127.0.0.1:0").unwrap();
+        let port = i64::from(server.local_addr().unwrap().port());
+        let mut listeners = Listeners::new(Path::new("/")).unwrap();
+        let of = |rows: Vec<Listener>| rows.into_iter().find(|row| row.port == port && row.address == "127.0.0.1");
+        let first = of(listeners.sample(Stamp::at(0, 0)).unwrap()).unwrap();
+        assert_eq!((first.queue, first.pid), (0, None));
+        assert!(first.backlog > 0 && first.limit.is_some());
+        assert!(of(listeners.sample(Stamp::at(1, 0)).unwrap()).is_none(), "nothing new");
+        let _client = TcpStream::connect(server.local_addr().unwrap()).unwrap();
+        let row = of(listeners.sample(Stamp::at(2, 0)).unwrap()).unwrap();
+        assert_eq!((row.queue, row.backlog), (1, first.backlog));
+    }
+
+    #[test]
+    fn holders_are_found() {
+        use std::os::fd::AsRawFd;
+        let server = TcpListener::bind("127.0.0.1:0").unwrap();
+        let link = std::fs::read_link(format!("/proc/self/fd/{}", server.as_raw_fd())).unwrap();
+        let inode = link.to_str().unwrap().trim_start_matches("socket:[").trim_end_matches(']').parse().unwrap();
+        let found = holders(Path::new("/"), &HashSet::from([inode]));
+        assert_eq!(found.get(&inode).map(|(pid, _)| *pid), Some(i64::from(std::process::id())));
+        assert!(holders(Path::new("/nowhere"), &HashSet::from([inode])).is_empty());
+    }
+
+    #[test]
+    fn short_messages_are_skipped() {
+        assert_eq!(socket(&[2; 40]), None);
+        assert_eq!(socket(&[]), None);
+    }
+}

@@ -1,0 +1,126 @@
+//! Subjects that mostly have nothing to tell: listeners, interrupts, the kernel's messages, errors, ends of tasks.
+
+use crate::btrfs::Btrfs;
+use crate::exited::Ends;
+use crate::interrupts::Interrupts;
+use crate::kernel_log::KernelLog;
+use crate::listener::Listeners;
+use crate::machine::What;
+use crate::subject::{Stamp, Subject, Verdict, push};
+use crate::system;
+use quantity::clock::now_ns;
+use recording::Batch;
+use std::collections::BTreeSet;
+use std::io;
+use std::path::Path;
+
+/// Readers of those that are wanted; one that fails is given up, which is said once.
+#[derive(Debug)]
+pub(crate) struct Rare {
+    interrupts: Option<(Interrupts, [Subject; 2])>,
+    softnet: Option<Subject>,
+    listeners: Option<Listeners>,
+    kernel_log: Option<KernelLog>,
+    btrfs: Option<Btrfs>,
+    ends: Option<Ends>,
+    buffer: Vec<u8>,
+}
+
+impl Rare {
+    /// With the `/proc`, `/sys` and `/dev` under `root`. What is asked over netlink is always of this machine, so that it is
+    /// only when `root` is `/`.
+    pub(crate) fn new(root: &Path, wanted: &BTreeSet<What>, verdicts: &mut Vec<Verdict>) -> Self {
+        let is_here = root == Path::new("/");
+        let wants = |what: What| wanted.contains(&what);
+        let start_ns = i64::try_from(now_ns()).unwrap_or(i64::MAX);
+        let file = |path: &str| Subject::new(root.join(path), true);
+        Self {
+            interrupts: wants(What::Interrupts)
+                .then(|| (Interrupts::default(), [file("proc/interrupts"), file("proc/softirqs")])),
+            softnet: wants(What::Interrupts).then(|| file("proc/net/softnet_stat")),
+            listeners: (wants(What::Listeners) && is_here)
+                .then(|| or_say(Listeners::new(root), "listeners", verdicts))
+                .flatten(),
+            kernel_log: wants(What::KernelLog)
+                .then(|| or_say(KernelLog::new(root, start_ns), "messages of the kernel", verdicts))
+                .flatten(),
+            btrfs: wants(What::Btrfs).then(|| Btrfs::new(root)),
+            ends: (wants(What::Exited) && is_here).then(|| or_say(Ends::new(), "tasks that ended", verdicts)).flatten(),
+            buffer: Vec::new(),
+        }
+    }
+
+    /// Adds what there is to tell; `due` is when the sample was due, and the recording's start.
+    pub(crate) fn sample(&mut self, (t_ns, t0_ns): (u64, u64), batches: &mut Vec<Batch>, verdicts: &mut Vec<Verdict>) {
+        let stamp = || Stamp::at(now_ns().max(t_ns), t0_ns);
+        if let Some((interrupts, files)) = &mut self.interrupts {
+            let mut rows = Vec::new();
+            let stamp = stamp();
+            for (is_soft, file) in [false, true].into_iter().zip(files) {
+                let text = file.read(&mut self.buffer, verdicts);
+                rows.extend(text.map(|text| interrupts.rows(text, is_soft, stamp)).unwrap_or_default());
+            }
+            push(batches, &rows);
+        }
+        if let Some(text) = self.softnet.as_mut().and_then(|file| file.read(&mut self.buffer, verdicts)) {
+            push(batches, &system::softnet(text, stamp()));
+        }
+        if let Some(listeners) = &mut self.listeners {
+            match listeners.sample(stamp()) {
+                Ok(rows) => push(batches, &rows),
+                Err(error) => self.listeners = or_say(Err(error), "listeners", verdicts),
+            }
+        }
+        if let Some(log) = &mut self.kernel_log {
+            push(batches, &log.sample(stamp(), t0_ns));
+        }
+        if let Some(btrfs) = &mut self.btrfs {
+            push(batches, &btrfs.sample(stamp()));
+        }
+        if let Some(ends) = &mut self.ends {
+            match ends.sample(stamp()) {
+                Ok((rows, is_lost)) => {
+                    push(batches, &rows);
+                    if is_lost {
+                        let message = "some tasks that ended are missing: more ended at once than the kernel keeps";
+                        verdicts.push(Verdict { severity: "warning", target: None, message: message.to_string() });
+                    }
+                }
+                Err(error) => self.ends = or_say(Err(error), "tasks that ended", verdicts),
+            }
+        }
+    }
+}
+
+/// The reader, or a word about its absence.
+fn or_say<T>(reader: io::Result<T>, what: &str, verdicts: &mut Vec<Verdict>) -> Option<T> {
+    reader
+        .map_err(|error| {
+            verdicts.push(Verdict {
+                severity: "info",
+                target: None,
+                message: format!("nothing is known of {what}: {error}"),
+            });
+        })
+        .ok()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use recording::rows::Event;
+
+    #[test]
+    fn what_is_absent_is_said_once_and_nothing_else() {
+        let root = tempfile::tempdir().unwrap();
+        let mut verdicts = Vec::new();
+        let mut rare = Rare::new(root.path(), &What::ALL.into_iter().collect(), &mut verdicts);
+        assert!(verdicts.iter().any(|verdict| verdict.message.contains("messages of the kernel")));
+        let mut batches = Vec::new();
+        rare.sample((1, 0), &mut batches, &mut verdicts);
+        let said = verdicts.len();
+        rare.sample((2, 0), &mut batches, &mut verdicts);
+        assert!(batches.is_empty() && verdicts.len() == said, "{verdicts:?}");
+        assert!(verdicts.into_iter().map(|verdict| verdict.row(Stamp::at(0, 0))).all(|event: Event| event.count == 1));
+    }
+}
