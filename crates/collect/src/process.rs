@@ -48,16 +48,19 @@ impl Processes {
             // Gone since the folder was read: not an error.
             let Some(mut row) = self.read(pid, stamp) else { continue };
             let used = [row.user_ns, row.system_ns, row.major_faults, row.io_delay_ns];
-            let is_news = match self.known.get_mut(&pid) {
-                Some(known) if known.start_ns == row.start_ns => {
-                    known.round = self.round;
-                    std::mem::replace(&mut known.used, used) != used
-                }
-                _ => {
-                    self.known.insert(pid, Known { start_ns: row.start_ns, used, round: self.round });
-                    true
-                }
-            };
+            // What waits for a device uses nothing, and is what one looks for when a device stalls.
+            let waits = row.state.as_deref() == Some("D");
+            let is_news = waits
+                | match self.known.get_mut(&pid) {
+                    Some(known) if known.start_ns == row.start_ns => {
+                        known.round = self.round;
+                        std::mem::replace(&mut known.used, used) != used
+                    }
+                    _ => {
+                        self.known.insert(pid, Known { start_ns: row.start_ns, used, round: self.round });
+                        true
+                    }
+                };
             if is_news {
                 self.read_io(&mut row);
                 rows.push(row);

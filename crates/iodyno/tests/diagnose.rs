@@ -3,12 +3,35 @@
 
 mod support;
 
+use faultfs::{Config, Faultfs};
 use serde_json::Value;
+use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
-use support::Scratch;
-use testkit::Command;
+use support::{Namespace, Scratch};
+use testkit::{Child, Command, FileSystem, LoopDevice, Mounted};
 
 const IODYNO: &str = env!("CARGO_BIN_EXE_iodyno");
+
+/// Causes of one test would be found by another.
+fn alone() -> MutexGuard<'static, ()> {
+    static ALONE: Mutex<()> = Mutex::new(());
+    ALONE.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+/// What was judged, whatever the exit code: other programs of the machine may have causes of their own.
+fn seen(child: Child) -> Value {
+    let output = child.wait().unwrap();
+    serde_json::from_str(&output.stdout).unwrap_or_else(|error| panic!("{error}: {} {}", output.stdout, output.stderr))
+}
+
+/// The finding of one rule and subject.
+fn find<'a>(judged: &'a Value, rule: &str, subject: &str) -> Option<&'a Value> {
+    of(judged, rule).into_iter().find(|one| one["subject"] == subject)
+}
+
+fn sentence(finding: &Value) -> &str {
+    finding["sentence"].as_str().unwrap()
+}
 
 /// The one object that `diagnose --json` prints.
 fn judged(command: Command, code: i32) -> Value {
@@ -27,6 +50,7 @@ fn one_thread_that_keeps_a_cpu_busy() {
     if !testkit::require_root_or_skip() {
         return;
     }
+    let _alone = alone();
     let scratch = Scratch::new();
     // Other tests keep the other CPUs busy meanwhile; that alone is left out of what is asked.
     let thresholds = "[one_cpu]\nfor_s = 5\nfor_cpu_s = 0\nsystem_percent = 100\nrest_percent = 100\n";
@@ -79,4 +103,169 @@ fn a_recording_is_judged_like_the_machine_and_mistakes_are_told() {
         assert!(output.stderr.contains(word), "{}", output.stderr);
     }
     scratch.iodyno(&["diagnose", "none"]).run().unwrap().expect_code(2);
+}
+
+#[test]
+fn a_listener_with_a_short_backlog() {
+    let Some(namespace) = Namespace::new("dlisten") else { return };
+    let _alone = alone();
+    let run = |backlog: u32| {
+        let serve = format!(
+            "import socket,time\ns=socket.socket()\ns.bind(('127.0.0.1',1521))\ns.listen({backlog})\ntime.sleep(20)\n"
+        );
+        let server = namespace.command("python3").args(["-c", &serve]).spawn().unwrap();
+        std::thread::sleep(Duration::from_millis(700));
+        let diagnose = namespace.command(IODYNO).args(["diagnose", "--live", "7s", "--json"]).spawn().unwrap();
+        std::thread::sleep(Duration::from_millis(1500));
+        let call = "import socket,time\nall=[]\nfor i in range(40):\n  s=socket.socket(); s.setblocking(False)\n  \
+                    try: s.connect(('127.0.0.1',1521))\n  except BlockingIOError: pass\n  all.append(s)\ntime.sleep(6)\n";
+        let clients = namespace.command("python3").args(["-c", call]).spawn().unwrap();
+        let judged = seen(diagnose);
+        let pid = server.id();
+        drop((clients, server));
+        (judged, pid)
+    };
+    let (short, pid) = run(5);
+    let finding = find(&short, "R2", "127.0.0.1:1521").unwrap_or_else(|| panic!("not found: {short}"));
+    assert_eq!(finding["confidence"], "certain");
+    assert!(sentence(finding).contains("accept queue 6 of 5"), "{finding}");
+    assert!(sentence(finding).contains("The program asked listen(…, 5); system limit somaxconn"), "{finding}");
+    assert!(sentence(finding).starts_with(&format!("Listener 127.0.0.1:1521 (python3[{pid}])")), "{pid} {finding}");
+    let (long, _) = run(512);
+    assert!(of(&long, "R2").is_empty(), "{long}");
+}
+
+#[test]
+fn a_link_that_is_shaped() {
+    let Some(namespace) = Namespace::new("dshape") else { return };
+    let _alone = alone();
+    let shape = ["qdisc", "add", "dev", "v0", "root", "tbf", "rate", "40mbit", "burst", "32kb", "latency", "50ms"];
+    namespace.command("tc").args(shape).run().unwrap().expect_code(0);
+    let run = |pause: &str| {
+        let send = format!(
+            "import socket,time\ns=socket.socket(socket.AF_INET,socket.SOCK_DGRAM)\nend=time.time()+12\n\
+             while time.time()<end:\n  try: s.sendto(b'x'*1400,('10.99.0.2',9))\n  except OSError: pass\n  {pause}\n"
+        );
+        let sender = namespace.command("python3").args(["-c", &send]).spawn().unwrap();
+        let judged = seen(namespace.command(IODYNO).args(["diagnose", "--live", "8s", "--json"]).spawn().unwrap());
+        drop(sender);
+        judged
+    };
+    let full = run("pass");
+    let finding = find(&full, "R3", "v0").unwrap_or_else(|| panic!("not found: {full}"));
+    assert!(sentence(finding).contains("of 40 Mbit/s"), "{finding}");
+    assert!(sentence(finding).contains("Limit is the shaper tbf."), "{finding}");
+    // At most 1,000 datagrams a second are 11 Mbit/s.
+    let quiet = run("time.sleep(0.001)");
+    assert!(of(&quiet, "R3").is_empty(), "{quiet}");
+}
+
+#[test]
+fn a_disk_that_stops_answering_and_one_that_is_too_slow() {
+    if !testkit::require_root_or_skip() {
+        return;
+    }
+    let _alone = alone();
+    let scratch = Scratch::new();
+    let mountpoint = tempfile::tempdir().unwrap();
+    let disk = Faultfs::mount(mountpoint.path(), Config::new(64 << 20)).unwrap();
+    let device = LoopDevice::over(disk.disk()).unwrap();
+    let name = device.name();
+    std::fs::write(scratch.path("t.toml"), "[device]\nfor_s = 4\n").unwrap();
+    let fio = |job: &[&str]| {
+        Command::new("fio")
+            .args(["--name=l", "--rw=randread", "--bs=4k", "--direct=1", "--ioengine=libaio", "--time_based"])
+            .args([format!("--filename={}", device.path().display())])
+            .args(job)
+            .dir(scratch.path(""))
+            .spawn()
+            .unwrap()
+    };
+    let watch = |length: &str| {
+        let arguments = ["diagnose", "--live", length, "--thresholds", "t.toml", "--json"];
+        scratch.iodyno(&arguments).spawn().unwrap()
+    };
+    // Answers stay away for five seconds.
+    let load = fio(&["--iodepth=4", "--rate_iops=200", "--runtime=12"]);
+    let diagnose = watch("10s");
+    std::thread::sleep(Duration::from_secs(3));
+    disk.control("stall 5s").unwrap();
+    let judged = seen(diagnose);
+    drop(load);
+    let stall = find(&judged, "R7", &name).unwrap_or_else(|| panic!("not found: {judged}"));
+    let length = stall["seconds"].as_f64().unwrap();
+    assert!((3.8..6.3).contains(&length), "{stall}");
+    assert!(stall["end"].is_string() && sentence(stall).contains("answered nothing for"), "{stall}");
+    // Quick at first; then every answer takes 25 ms and eight wait for theirs.
+    let load = fio(&["--iodepth=1", "--rate_iops=100", "--runtime=4"]);
+    let diagnose = watch("12s");
+    load.wait().unwrap().expect_code(0);
+    disk.control("delay 25ms").unwrap();
+    let load = fio(&["--iodepth=8", "--runtime=9"]);
+    let judged = seen(diagnose);
+    drop(load);
+    let slow = find(&judged, "R5", &name).unwrap_or_else(|| panic!("not found: {judged}"));
+    assert!(
+        sentence(slow).contains(&format!("{name} is the limit")) && sentence(slow).contains("× unloaded"),
+        "{slow}"
+    );
+    assert!(find(&judged, "R7", &name).is_none(), "{judged}");
+}
+
+#[test]
+fn programs_too_brief_to_be_seen() {
+    if !testkit::require_root_or_skip() {
+        return;
+    }
+    let _alone = alone();
+    let scratch = Scratch::new();
+    // Whatever runs beside the test makes their share smaller.
+    std::fs::write(scratch.path("t.toml"), "[short_lived]\nfor_s = 4\nbusy_percent = 1\none_name_percent = 20\n")
+        .unwrap();
+    std::fs::copy("/bin/true", scratch.path("brief-abc")).unwrap();
+    let script = format!("while :; do {}; done", scratch.path("brief-abc").display());
+    let busy = Command::new("sh").args(["-c", &script]).spawn().unwrap();
+    let look = || scratch.iodyno(&["diagnose", "--live", "6s", "--thresholds", "t.toml", "--json"]).spawn().unwrap();
+    let judged = seen(look());
+    drop(busy);
+    let finding = find(&judged, "R9", "brief-abc").unwrap_or_else(|| panic!("not found: {judged}"));
+    assert!(sentence(finding).contains("runs/s of brief-abc"), "{finding}");
+    let quiet = seen(look());
+    assert!(find(&quiet, "R9", "brief-abc").is_none(), "{quiet}");
+}
+
+#[test]
+fn a_mirror_with_damaged_data() {
+    if !testkit::require_root_or_skip() {
+        return;
+    }
+    if !FileSystem::Btrfs.is_available() {
+        testkit::lacks("btrfs");
+        return;
+    }
+    let _alone = alone();
+    let (first, second) = (LoopDevice::new(300 << 20).unwrap(), LoopDevice::new(300 << 20).unwrap());
+    let mut make = vec!["-q", "-f", "-L", "iodyno-d", "-d", "raid1", "-m", "raid1"];
+    let paths = [first.path().to_str().unwrap(), second.path().to_str().unwrap()];
+    make.extend(paths);
+    Command::new("mkfs.btrfs").args(make).run().unwrap().expect_code(0);
+    {
+        let mounted = Mounted::device(first.path()).unwrap();
+        std::fs::write(mounted.path().join("payload"), vec![7_u8; 60 << 20]).unwrap();
+    }
+    // Everything on the second device but its first megabytes and the copy of its superblock.
+    let wipe = ["if=/dev/zero", "bs=1M", "seek=66", "count=234", "conv=notrunc,fsync", "status=none"];
+    Command::new("dd").args(wipe).arg(format!("of={}", paths[1])).run().unwrap().expect_code(0);
+    let mounted = Mounted::device(first.path()).unwrap();
+    let diagnose = Command::new(IODYNO).args(["diagnose", "--live", "7s", "--json"]).spawn().unwrap();
+    std::thread::sleep(Duration::from_millis(2500));
+    let scrub = Command::new("btrfs").args(["scrub", "start", "-B"]).arg(mounted.path()).run().unwrap();
+    let judged = seen(diagnose);
+    let finding = find(&judged, "R12", "btrfs iodyno-d, device 2");
+    let finding = finding.unwrap_or_else(|| panic!("not found: {judged} {}", scrub.stdout));
+    assert!(sentence(finding).contains("blocks had a wrong check sum"), "{finding}");
+    assert!(sentence(finding).contains("repaired from mirror"), "{finding}");
+    // What is repaired stays so: no further finding.
+    let judged = seen(Command::new(IODYNO).args(["diagnose", "--live", "2s", "--json"]).spawn().unwrap());
+    assert!(of(&judged, "R12").is_empty(), "{judged}");
 }

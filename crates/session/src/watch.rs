@@ -169,10 +169,12 @@ impl Watch<'_> {
         self.warn(batches)
     }
 
-    /// What could not be read is said on standard error, too.
+    /// What could not be read is said on standard error, too; the kernel's own messages are not ours to repeat.
     fn warn(&mut self, batches: &[Batch]) -> Result<(), SessionError> {
         for batch in batches {
-            self.outcome.messages.extend(batch.to_rows::<Event>()?.into_iter().map(|event| event.message));
+            self.outcome.messages.extend(
+                batch.to_rows::<Event>()?.into_iter().filter(|event| event.kind != "kernel").map(|event| event.message),
+            );
         }
         Ok(())
     }

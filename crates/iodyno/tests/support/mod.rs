@@ -79,3 +79,44 @@ pub fn sum(rows: &[serde_json::Value], column: &str, pass: impl Fn(&serde_json::
         .map(|row| row[column].as_i64().unwrap_or_else(|| panic!("{column} in {row}")))
         .sum()
 }
+
+/// A network namespace with a pair of interfaces, one end in it; gone with the value.
+pub struct Namespace(String);
+
+impl Namespace {
+    /// `None` without the privilege to make one, which is said.
+    pub fn new(name: &str) -> Option<Self> {
+        if !testkit::require_root_or_skip() {
+            return None;
+        }
+        let this = Self(format!("iodyno-{name}-{}", std::process::id()));
+        let (inside, peer) = (&this.0, format!("{}p", this.0));
+        for namespace in [inside, &peer] {
+            ip(&["netns", "add", namespace]);
+        }
+        ip(&["-n", inside, "link", "add", "v0", "type", "veth", "peer", "name", "v1", "netns", &peer]);
+        for (namespace, link, address) in [(inside, "v0", "10.99.0.1/24"), (&peer, "v1", "10.99.0.2/24")] {
+            ip(&["-n", namespace, "addr", "add", address, "dev", link]);
+            ip(&["-n", namespace, "link", "set", link, "up"]);
+            ip(&["-n", namespace, "link", "set", "lo", "up"]);
+        }
+        Some(this)
+    }
+
+    /// A command in it.
+    pub fn command(&self, program: &str) -> Command {
+        Command::new("ip").args(["netns", "exec", &self.0, program])
+    }
+}
+
+impl Drop for Namespace {
+    fn drop(&mut self) {
+        for namespace in [self.0.clone(), format!("{}p", self.0)] {
+            let _ = Command::new("ip").args(["netns", "del", &namespace]).run();
+        }
+    }
+}
+
+fn ip(arguments: &[&str]) {
+    Command::new("ip").args(arguments).run().unwrap().expect_code(0);
+}
