@@ -11,6 +11,7 @@ pub mod fidelity;
 pub mod finding;
 mod interval;
 mod model;
+pub mod portrait;
 mod probe;
 mod repeats;
 mod report_model;

@@ -44,6 +44,8 @@ pub(crate) enum Command {
     Export(ExportArgs),
     /// Read another tool's results (Vdbench, fio) or trace (blktrace, fio, MSR, …) into a recording.
     Import(ImportArgs),
+    /// Make a small parameter file that behaves like a trace, and say how alike it is.
+    Model(ModelArgs),
     /// Show counters of this machine interval by interval: net, disk, cpu, mem, tcp, udp, pressure, system, proc.
     Stat(Box<StatArgs>),
     /// Record the counters of this machine: until interrupted, for a time, or while a command runs.
@@ -609,6 +611,53 @@ pub(crate) struct ImportArgs {
     /// Of text without times: how far its samples are apart. Default: 1 s.
     #[arg(long, value_name = "TIME")]
     pub(crate) interval: Option<String>,
+}
+
+/// Arguments of `iodyno model`.
+#[derive(Debug, Args)]
+#[command(after_help = "Examples:\n  \
+      iodyno model prod.iodyno -o prod.vdb                      a recording of `iodyno trace`, or of `iodyno import`\n  \
+      iodyno run prod.vdb lun=/dev/sdb --destroy /dev/sdb       on a device of the lab\n  \
+      iodyno model msr/prxy_0.csv.gz -o prxy.vdb -t /data/img   any trace that `iodyno import` reads; a file as the target\n  \
+      iodyno model prod.iodyno -d nvme0n1 --from 10m --for 5m   five minutes of one device, on standard output\n  \
+      iodyno model prod.iodyno -o prod.vdb --json | jq '.figures[] | {figure, distance}'\n  \
+      iodyno model prod.iodyno --compare replay.iodyno --compare run.iodyno >/dev/null\n  \
+                                                                traces of its replay and of its model's run beside it\n\n\
+    The file has at most 60 lines, no names of files or processes and no data: sizes, shares, ranges and rates only. The table\n\
+    at the end says how far the model is from the trace, and, as `unseen half`, how far a model of the first half is from the\n\
+    second, which it has not seen; `!` marks what is farther than docs/model.md permits.")]
+pub(crate) struct ModelArgs {
+    /// A recording with a trace, or a trace that can be imported.
+    pub(crate) input: PathBuf,
+    /// Where to write the parameter file. Default: standard output, and the table on standard error.
+    #[arg(short, long, value_name = "FILE")]
+    pub(crate) output: Option<PathBuf>,
+    /// The device or file that the model is for; several for several devices, the busiest first. Default: variables
+    /// ($lun, or $lun1 …), which `iodyno run FILE lun=/dev/sdb` fills in.
+    #[arg(short, long = "target", value_name = "PATH")]
+    pub(crate) targets: Vec<PathBuf>,
+    /// Only this device of the trace; may be given several times.
+    #[arg(short, long = "device", value_name = "NAME")]
+    pub(crate) devices: Vec<String>,
+    /// From so long after the trace's beginning.
+    #[arg(long, value_name = "TIME")]
+    pub(crate) from: Option<String>,
+    /// For so long.
+    #[arg(long = "for", value_name = "TIME")]
+    pub(crate) duration: Option<String>,
+    /// Another trace in the same table, by its distances from this one: of a replay, or of a run of the model; may be
+    /// given several times.
+    #[arg(long, value_name = "TRACE")]
+    pub(crate) compare: Vec<PathBuf>,
+    /// Read the trace as this format (of `iodyno import`) instead of looking at the content.
+    #[arg(long, value_name = "NAME")]
+    pub(crate) format: Option<String>,
+    /// Overwrite the output.
+    #[arg(long)]
+    pub(crate) force: bool,
+    /// One JSON object in place of the table, on standard output; needs --output (docs/model.md).
+    #[arg(long, requires = "output")]
+    pub(crate) json: bool,
 }
 
 /// What `probe` looks at.

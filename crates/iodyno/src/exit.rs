@@ -48,6 +48,7 @@ impl From<SessionError> for Failure {
             SessionError::Engine(error) if error.is_privilege() => PRIVILEGE,
             SessionError::Engine(error) if error.is_parameter() => PARAMETERS,
             SessionError::Engine(_) | SessionError::Command { .. } => TARGET,
+            SessionError::Model(_) => 1,
             SessionError::Trace(error) if error.is_privilege() => PRIVILEGE,
             SessionError::Trace(error) if error.is_parameter() => PARAMETERS,
             SessionError::Recording(error) if error.is_parameter() => PARAMETERS,

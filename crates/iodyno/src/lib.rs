@@ -11,6 +11,7 @@ mod exit;
 mod export;
 mod fio_flags;
 mod import;
+mod model;
 mod objectives;
 mod probe;
 mod query;
@@ -58,6 +59,7 @@ pub fn main(arguments: Vec<String>) -> ExitCode {
         args::Command::Probe(probe) => probe::run(&probe, &arguments),
         args::Command::Query(query) => query::run(&query),
         args::Command::Import(import) => import::run(&import, &arguments),
+        args::Command::Model(model) => model::run(&model),
         args::Command::Stat(stat) => stat::run(&stat, &arguments),
         args::Command::Diagnose(diagnose) => diagnose::run(&diagnose, &arguments),
         args::Command::Record(record) => record::run(&record, &arguments),

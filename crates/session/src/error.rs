@@ -65,6 +65,9 @@ pub enum SessionError {
         /// Title of the run.
         run: String,
     },
+    /// A model that was made of a trace cannot be read as a parameter file.
+    #[error("the model of this trace is no valid parameter file; this is a bug, please report it with this: {0}")]
+    Model(String),
     /// A file that belongs to the results could not be written.
     #[error("failed to write {path}: {source}")]
     Write {

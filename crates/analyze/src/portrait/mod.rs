@@ -1,0 +1,56 @@
+//! What a load is like, small enough to be written down: a fold over I/Os in bounded memory, a plan that behaves like
+//! them, and how far two loads are from each other. Definitions and permitted distances are in docs/model.md.
+//!
+//! | file | concern |
+//! | --- | --- |
+//! | `fold` | I/Os in, counts out |
+//! | `places` | how often which place is used; places of equal heat put together |
+//! | `rhythm` | how many I/Os come when; a few rates that stand for them |
+//! | `fit` | a plan with the same counts |
+//! | `generate` | the I/Os that a plan would do, without doing them |
+//! | `compare` | distances |
+
+mod compare;
+mod fit;
+mod fold;
+mod generate;
+mod places;
+mod rhythm;
+
+#[cfg(test)]
+mod tests;
+
+pub use compare::{Likeness, Shown, compare, correlation};
+pub use fit::{Model, fit};
+pub use fold::{Portrait, Seen};
+pub use generate::generate;
+
+use crate::AnalyzeError;
+use crate::traced::rows;
+use plan::generate::Op;
+use recording::Reader;
+
+/// What an operation of the table `io` is to a model; `None`: nothing that could be driven.
+pub fn op_of(name: &str, bytes: i64) -> Option<Op> {
+    match name {
+        "read" if bytes > 0 => Some(Op::Read),
+        "write" if bytes > 0 => Some(Op::Write),
+        "discard" | "secure_erase" | "write_zeroes" if bytes > 0 => Some(Op::Trim),
+        "flush" | "write" => Some(Op::Flush),
+        _ => None,
+    }
+}
+
+/// Gives every I/O of a traced recording to `take`, with the name of its device, in the order of queueing. Gives how many
+/// I/Os are of kinds that a model has not.
+///
+/// # Errors
+/// A recording that cannot be read.
+pub fn seen(reader: &Reader, mut take: impl FnMut(&str, Seen)) -> Result<u64, AnalyzeError> {
+    let mut others = 0;
+    rows::each(reader, |row, names| match op_of(names.name(row.op), row.bytes) {
+        Some(op) => take(names.name(row.dev), Seen::new(row.queue_ns, row.complete_ns, op, row.sector, row.bytes)),
+        None => others += 1,
+    })?;
+    Ok(others)
+}

@@ -1,0 +1,180 @@
+#![allow(clippy::unwrap_used, clippy::cast_possible_truncation, clippy::allow_attributes, reason = "tests")]
+use super::fold::Seen;
+use super::places::{Used, zones};
+use super::*;
+use plan::Order;
+use plan::generate::Op;
+use std::path::PathBuf;
+
+/// I/Os of 4 KiB at these times (ms) and places (4 KiB).
+fn portrait(ios: impl IntoIterator<Item = (i64, Op, u64)>) -> Portrait {
+    let mut portrait = Portrait::new(0, None);
+    let mut end_ns = 0;
+    for (t_ms, op, place) in ios {
+        let bytes = if op == Op::Flush { 0 } else { 4096 };
+        end_ns = (t_ms + 1) * 1_000_000;
+        portrait.add("a", &Seen { t_ns: t_ms * 1_000_000, complete_ns: None, op, offset: place * 4096, bytes });
+    }
+    portrait.finish(end_ns);
+    portrait
+}
+
+fn figure(all: &[Likeness], name: &str) -> Likeness {
+    all.iter().find(|one| one.figure == name).cloned().unwrap_or_else(|| panic!("{name} in {all:?}"))
+}
+
+/// Numbers without an order.
+fn scattered(at: u64) -> u64 {
+    let x = at.wrapping_mul(0x9e37_79b9_7f4a_7c15);
+    (x ^ (x >> 29)).wrapping_mul(0xbf58_476d_1ce4_e5b9) >> 17
+}
+
+#[test]
+fn a_load_is_not_far_from_itself() {
+    let ios =
+        || (0..5000_i64).map(|at| (at, if at % 3 == 0 { Op::Write } else { Op::Read }, scattered(at.unsigned_abs())));
+    let (a, b) = (portrait(ios()), portrait(ios()));
+    for one in compare(&a, &b) {
+        let least = if one.figure == "burstiness" { 1.0 } else { 0.0 };
+        assert_eq!(one.distance, Some(least), "{}", one.figure);
+        assert!(one.is_within());
+    }
+}
+
+#[test]
+fn distances_are_what_docs_say() {
+    // Reads only against half writes; one rate against twice that; every I/O elsewhere against all in one place.
+    let a = portrait((0..4000_i64).map(|at| (at, Op::Read, scattered(at.unsigned_abs()) % (1 << 20))));
+    let b = portrait(
+        (0..8000_i64).map(|at| (at / 2, if at % 2 == 0 { Op::Read } else { Op::Write }, at.unsigned_abs() % 7 * 2)),
+    );
+    let found = compare(&a, &b);
+    assert_eq!(figure(&found, "read share").distance, Some(0.5));
+    assert_eq!(figure(&found, "size mix").distance, Some(0.5));
+    assert!((figure(&found, "IOPS").distance.unwrap() - 1.0).abs() < 1e-9);
+    assert!((figure(&found, "IOPS per second").distance.unwrap() - 1.0).abs() < 1e-9);
+    assert!(figure(&found, "places used").distance.unwrap() > 0.99);
+    assert!(!figure(&found, "hot addresses").is_within() || figure(&found, "hot addresses").model == Some(0.1));
+}
+
+#[test]
+fn nothing_to_compare_is_not_known() {
+    let (empty, flushes) = (portrait([]), portrait([(0, Op::Flush, 0)]));
+    for one in compare(&empty, &flushes) {
+        assert!(one.trace.is_none() || one.figure == "IOPS", "{one:?}");
+        assert_eq!(one.shown(None), "?");
+    }
+    assert!(correlation(&empty, &flushes).is_none());
+}
+
+#[test]
+fn a_sequence_is_a_scan_and_what_follows_a_place_is_not() {
+    let scan = portrait((0..40_000_i64).map(|at| (at, Op::Read, at.unsigned_abs())));
+    let model = fit(&scan, &[PathBuf::from("/dev/sdx")]);
+    let workloads = &model.plan.runs[0].workloads;
+    let largest = workloads.iter().max_by(|a, b| a.share.total_cmp(&b.share)).unwrap();
+    assert_eq!(largest.address.order, Order::Sequential { once: false, backward: false });
+    assert!(largest.share > 0.9, "{}", largest.share);
+    assert!(model.plan.targets[0].skip_first_block && model.plan.targets[0].open.direct);
+
+    // Runs of four from random places.
+    let runs = portrait(
+        (0..4000_i64)
+            .map(|at| (at, Op::Read, scattered(at.unsigned_abs() / 4) % (1 << 22) * 8 + at.unsigned_abs() % 4)),
+    );
+    let model = fit(&runs, &[]);
+    assert!(model.plan.runs[0].workloads.iter().all(|one| one.address.order == Order::Mixed { seek: 0.25 }));
+    assert_eq!(model.plan.targets[0].path, PathBuf::from("$lun"));
+    let driven = generate(&model.plan, &runs).unwrap();
+    assert!(figure(&compare(&runs, &driven), "sequential share").distance.unwrap() < 0.02);
+}
+
+#[test]
+fn shares_sum_to_one_and_ranges_lie_in_order() {
+    let ios = (0..20_000_u64).map(|at| {
+        let op = [Op::Read, Op::Write, Op::Trim, Op::Flush][usize::try_from(at % 7).unwrap().min(3)];
+        (i64::try_from(at).unwrap(), op, if at % 3 == 0 { scattered(at) % 4096 } else { scattered(at) % (1 << 22) })
+    });
+    let run = &fit(&portrait(ios), &[]).plan.runs[0];
+    let sum: f64 = run.workloads.iter().map(|one| one.share).sum();
+    assert!((sum - 1.0).abs() < 1e-9, "{sum}");
+    assert!(
+        run.workloads.iter().any(|one| one.mix.flush == 1.0) && run.workloads.iter().any(|one| one.mix.trim == 1.0)
+    );
+    let names: std::collections::BTreeSet<&str> = run.workloads.iter().map(|one| one.name.as_str()).collect();
+    assert_eq!(names.len(), run.workloads.len(), "names are different");
+}
+
+/// Places with so many I/Os each, divided by chance between the halves.
+fn used(counts: impl IntoIterator<Item = u32>) -> Vec<Used> {
+    let mut parting = super::places::Parting::default();
+    let one = |count: u32| {
+        let mut ios = [[0; 2]; 2];
+        (0..count).for_each(|_| ios[0][parting.next()] += 1);
+        Used { ios, visits: Some(count) }
+    };
+    counts.into_iter().map(one).collect()
+}
+
+#[test]
+fn chance_does_not_make_hot_places() {
+    // 20,000 I/Os on 10,000 equal places: some have six, many have none, and none is hot.
+    let mut counts = vec![0_u32; 10_000];
+    (0..20_000).for_each(|at| counts[usize::try_from(scattered(at) % 10_000).unwrap()] += 1);
+    let found = zones(used(counts), 6, 0.01);
+    let most = found.iter().map(|zone| zone.heat / zone.places as f64).fold(0.0, f64::max) * 10_000.0;
+    assert!(most < 1.5, "the hottest zone has {most} times its share: {found:?}");
+    let places: u64 = found.iter().map(|zone| zone.places).sum();
+    assert!((9_300..10_700).contains(&places), "{places} of 10,000 places, of which an eighth was not used yet");
+}
+
+#[test]
+fn hot_places_are_found_with_their_share() {
+    // A tenth of the places gets nine tenths of the I/Os.
+    let found = zones(used((0..1000).map(|at| if at % 10 == 0 { 180 } else { 2 })), 6, 0.01);
+    let hottest = found[0];
+    assert!(hottest.places.abs_diff(100) <= 2, "{found:?}");
+    assert!((hottest.heat - 180.0 / 198.0).abs() < 0.02, "{found:?}");
+    assert!(zones(Vec::new(), 6, 0.01).is_empty());
+}
+
+#[test]
+fn a_rate_that_changes_is_followed_and_one_that_does_not_is_one() {
+    // 100/s and 1000/s in turn, two seconds each.
+    let mut t_ms = 0.0;
+    let mut times = Vec::new();
+    while t_ms < 20_000.0 {
+        let is_busy = (t_ms / 2000.0) as i64 % 2 == 1;
+        t_ms += if is_busy { 1.0 } else { 10.0 };
+        times.push((t_ms as i64, Op::Read, scattered(times.len() as u64)));
+    }
+    let load = portrait(times);
+    let model = fit(&load, &[]);
+    let burst = model.plan.runs[0].arrivals.burst.clone().unwrap();
+    assert_eq!(burst.steps.len(), 10, "{burst:?}");
+    let driven = generate(&model.plan, &load).unwrap();
+    assert!(correlation(&load, &driven).unwrap() > 0.99);
+
+    let steady = portrait((0..20_000_i64).map(|at| (at, Op::Read, scattered(at.unsigned_abs()))));
+    let run = &fit(&steady, &[]).plan.runs[0];
+    assert!(run.arrivals.burst.is_none() && run.arrivals.gaps == plan::Gaps::Deterministic, "{:?}", run.arrivals);
+}
+
+#[test]
+fn many_devices_become_few_targets() {
+    let mut portrait = Portrait::new(0, None);
+    for at in 0..30_000_u64 {
+        let device = format!("disk{}", scattered(at) % 700);
+        let seen = Seen {
+            t_ns: i64::try_from(at).unwrap() * 100_000,
+            complete_ns: None,
+            op: Op::Read,
+            offset: scattered(at) << 9,
+            bytes: 512,
+        };
+        portrait.add(&device, &seen);
+    }
+    portrait.finish(3_000_000_000);
+    let model = fit(&portrait, &[]);
+    assert!(model.plan.targets.len() <= 5 && model.plan.runs[0].workloads.len() <= 30);
+}

@@ -1,0 +1,40 @@
+//! `iodyno model`.
+
+use crate::args::ModelArgs;
+use crate::exit::{Failure, PARAMETERS};
+use crate::run::time;
+use session::ModelRequest;
+
+/// Makes a parameter file of a trace and says how alike it is; gives the exit code.
+pub(crate) fn run(args: &ModelArgs) -> Result<u8, Failure> {
+    if let Some(path) = args.output.as_deref().filter(|path| path.exists() && !args.force) {
+        let message = format!("{} exists; name another file, or add --force", path.display());
+        return Err(Failure::new(PARAMETERS, message));
+    }
+    let request = ModelRequest {
+        input: args.input.clone(),
+        format: args.format.clone(),
+        devices: args.devices.clone(),
+        from_ns: time(args.from.as_deref(), "--from")?.unwrap_or(0),
+        for_ns: time(args.duration.as_deref(), "--for")?,
+        targets: args.targets.clone(),
+        others: args.compare.clone(),
+    };
+    let outcome = session::model(&request)?;
+    for note in &outcome.notes {
+        eprintln!("iodyno: {note}");
+    }
+    let Some(path) = args.output.as_deref() else {
+        print!("{}", outcome.text);
+        outcome.table().iter().for_each(|line| eprintln!("{line}"));
+        return Ok(0);
+    };
+    session::write_whole(path, outcome.text.as_bytes())?;
+    if args.json {
+        println!("{}", outcome.json(Some(path)));
+    } else {
+        outcome.table().iter().for_each(|line| println!("{line}"));
+        println!("{}", path.display());
+    }
+    Ok(0)
+}

@@ -1,0 +1,218 @@
+//! `iodyno model`: three loads against the distances that docs/model.md permits, on the half that the model has not seen.
+#![allow(
+    clippy::unwrap_used,
+    clippy::allow_attributes,
+    clippy::print_stdout,
+    clippy::cast_possible_truncation,
+    reason = "helpers of tests"
+)]
+
+#[path = "support/loads.rs"]
+#[allow(
+    unreachable_pub,
+    clippy::cast_possible_truncation,
+    clippy::cast_sign_loss,
+    clippy::should_implement_trait,
+    reason = "a helper of tests"
+)]
+mod loads;
+mod support;
+
+use proptest::prelude::*;
+use recording::rows::Io;
+use recording::{Batch, Label, Manifest, Sink, Writer};
+use serde_json::Value;
+use std::path::Path;
+use std::time::Duration;
+use support::Scratch;
+use testkit::LoopDevice;
+
+fn record(directory: &Path, rows: &[Io]) {
+    let mut writer = Writer::create(directory, Manifest::new(&[])).unwrap();
+    for rows in rows.chunks(20_000) {
+        writer.accept(&Batch::from_rows(rows).unwrap()).unwrap();
+        writer.commit().unwrap();
+    }
+    writer.seal().unwrap();
+}
+
+/// What docs/model.md permits, by figure.
+fn permitted() -> Vec<(String, f64)> {
+    let page = std::fs::read_to_string(concat!(env!("CARGO_MANIFEST_DIR"), "/../../docs/model.md")).unwrap();
+    let rows = page.lines().filter(|line| line.starts_with("| ")).map(|line| {
+        let cells: Vec<&str> = line.trim_matches('|').split('|').map(str::trim).collect();
+        (cells[0].to_string(), cells[2].parse::<f64>())
+    });
+    rows.filter_map(|(figure, number)| Some((figure, number.ok()?))).collect()
+}
+
+/// Makes a model of the rows; the report and the file's text.
+fn model(scratch: &Scratch, name: &str, rows: &[Io], more: &[&str]) -> (Value, String) {
+    record(&scratch.path(&format!("{name}.iodyno")), rows);
+    let (input, output) = (format!("{name}.iodyno"), format!("{name}.vdb"));
+    let mut arguments = vec!["model", &input, "-o", &output, "--json"];
+    arguments.extend_from_slice(more);
+    let out = scratch.iodyno(&arguments).run().unwrap().expect_code(0);
+    let text = std::fs::read_to_string(scratch.path(&output)).unwrap();
+    (out.ndjson().remove(0), text)
+}
+
+/// Every figure within what is permitted: on what was seen, and on what was not.
+fn check(name: &str, rows: &[Io]) -> (Value, String) {
+    let scratch = Scratch::new();
+    let (report, text) = model(&scratch, name, rows, &[]);
+    println!("{text}");
+    assert!(text.lines().count() <= 60, "{} lines", text.lines().count());
+    for secret in ["secret", "payroll", "tenant", "4711", "nvme", "sda", "md0"] {
+        assert!(!text.contains(secret), "`{secret}` is in the model of {name}");
+    }
+    let permitted = permitted();
+    let figures = report["figures"].as_array().unwrap();
+    assert_eq!(figures.len(), permitted.len(), "docs/model.md and the report have the same figures");
+    let mut far = Vec::new();
+    for (figure, (known, most)) in figures.iter().zip(&permitted) {
+        assert_eq!(figure["figure"], known.as_str());
+        assert_eq!(figure["permitted"], *most, "{known}");
+        for (part, one) in [("seen", figure), ("unseen", &figure["unseen"])] {
+            let distance = one["distance"].as_f64().unwrap_or(f64::INFINITY);
+            println!("{name} {known} {part}: {} {} distance {distance:.4} of {most}", one["trace"], one["model"]);
+            if distance > *most {
+                far.push(format!("{known} ({part}): {distance}"));
+            }
+        }
+    }
+    println!("{name} correlation {}", report["iops_correlation"]);
+    assert!(far.is_empty(), "{name} is farther than docs/model.md permits: {}", far.join(", "));
+    // What was made is a parameter file for the command that runs it.
+    let variables = text.matches("lun=$").count();
+    let given: Vec<String> = match variables {
+        1 => vec![format!("lun={}", scratch.path("target").display())],
+        more => (1..=more).map(|n| format!("lun{n}={}", scratch.path(&format!("target{n}")).display())).collect(),
+    };
+    let file = format!("{name}.vdb");
+    let mut arguments = vec!["run", &file, "--dry-run"];
+    arguments.extend(given.iter().map(String::as_str));
+    let shown = scratch.iodyno(&arguments).run().unwrap().expect_code(0);
+    assert!(shown.stderr.is_empty(), "{}", shown.stderr);
+    (report, text)
+}
+
+#[test]
+fn an_oltp_load_has_a_model() {
+    let (report, text) = check("oltp", &loads::oltp(40));
+    assert!(report["iops_correlation"].as_f64().unwrap() > 0.5, "the rate swings as the trace's does");
+    assert!(text.contains("sd=sd2,"), "the log has a target of its own");
+}
+
+#[test]
+fn a_scan_with_bursts_has_a_model() {
+    let (report, text) = check("scan", &loads::scan(60));
+    assert!(report["iops_correlation"].as_f64().unwrap() > 0.9, "bursts come when the trace's do");
+    assert!(text.contains("streams=2"), "two scans go on at the same time: {text}");
+}
+
+#[test]
+fn a_mail_server_has_a_model() {
+    let (_, text) = check("mail", &loads::mail(120));
+    assert!(text.contains("flushpct=100") && text.contains("trimpct=100"));
+}
+
+/// Rows in which anything may happen.
+fn anything(choices: &[(usize, i64, i64, i64)]) -> Vec<Io> {
+    let mut rows = loads::mail(2);
+    rows.truncate(choices.len());
+    let mut t_ns = 0;
+    for (io, (kind, gap, place, bytes)) in rows.iter_mut().zip(choices) {
+        t_ns += gap;
+        let ops = ["read", "write", "discard", "flush", "zone_append", "write_zeroes"];
+        io.op = Label::from(ops[kind % 6]);
+        io.dev = Label::from(format!("disk{}", kind / 6).as_str());
+        (io.queue_ns, io.issue_ns, io.complete_ns) = (t_ns, None, None);
+        (io.sector, io.bytes) = (*place, if kind % 6 == 3 { 0 } else { *bytes });
+    }
+    rows
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig::with_cases(24))]
+    #[test]
+    fn any_trace_has_a_small_valid_model(
+        choices in prop::collection::vec((0_usize..60, 0_i64..3_000_000_000, 0_i64..1 << 45, 0_i64..1 << 33), 1..400)
+    ) {
+        let scratch = Scratch::new();
+        let rows = anything(&choices);
+        record(&scratch.path("any.iodyno"), &rows);
+        let out = scratch.iodyno(&["model", "any.iodyno", "-o", "any.vdb", "--json"]).run().unwrap();
+        let can_be_driven = |io: &Io| &*io.op != "zone_append" && (&*io.op == "flush" || &*io.op == "write" || io.bytes > 0);
+        if !rows.iter().any(can_be_driven) {
+            prop_assert_eq!(out.code, Some(2), "{}", out.stderr);
+            return Ok(());
+        }
+        let report = out.expect_code(0).ndjson().remove(0);
+        let text = std::fs::read_to_string(scratch.path("any.vdb")).unwrap();
+        prop_assert!(text.lines().count() <= 60, "{}", text);
+        let driven = rows.iter().filter(|io| can_be_driven(io)).count();
+        prop_assert_eq!(report["ios"].as_u64(), Some(driven as u64));
+    }
+}
+
+/// A small load for a small device, 200 MiB of it.
+fn small(seconds: u32) -> Vec<Io> {
+    let mut chance = loads::Chance::new(14);
+    let mut rows = loads::mail(1);
+    let sample = rows.remove(0);
+    rows.clear();
+    let (mut t_s, mut log) = (0.0, 0_i64);
+    while t_s < f64::from(seconds) {
+        let rate = if t_s.rem_euclid(2.0) < 1.0 { 900.0 } else { 300.0 };
+        t_s += chance.gap(rate);
+        let mut io = sample.clone();
+        io.queue_ns = (t_s * 1e9) as i64;
+        io.complete_ns = Some(io.queue_ns + 200_000);
+        let draw = chance.unit();
+        let place = (chance.unit().powi(3) * 180.0) as i64 * 2048 + i64::try_from(chance.below(128)).unwrap() * 16;
+        (io.op, io.sector, io.bytes) = match draw {
+            _ if draw < 0.6 => (Label::from("read"), place, 8192),
+            _ if draw < 0.8 => (Label::from("write"), place, 4096),
+            _ => {
+                log = (log + 32) % (16 * 2048);
+                (Label::from("write"), 184 * 2048 + log, 16384)
+            }
+        };
+        rows.push(io);
+    }
+    rows
+}
+
+#[test]
+fn a_run_of_the_model_is_like_the_trace_on_a_real_device() {
+    if !testkit::require_root_or_skip() {
+        return;
+    }
+    let device = LoopDevice::new(256 << 20).unwrap();
+    let path = device.path().to_str().unwrap();
+    let scratch = Scratch::new();
+    let (_, text) = model(&scratch, "small", &small(8), &["-t", path]);
+    assert!(text.contains(&format!("lun={path}")), "{text}");
+    let mut tracing = scratch.iodyno(&["trace", "-d", path, "-o", "run.iodyno"]).spawn().unwrap();
+    if !tracing.wait_for_stdout("tracing", Duration::from_secs(20)) {
+        panic!("no trace: {:?}", tracing.wait());
+    }
+    let run = ["run", "small.vdb", "-o", "run", "--no-report", "--json", "--destroy", path];
+    scratch.iodyno(&run).run().unwrap().expect_code(0);
+    tracing.signal(rustix::process::Signal::INT);
+    // A lost event or two among thousands (exit code 6) changes no figure.
+    let traced = tracing.wait().unwrap();
+    assert!(matches!(traced.code, Some(0 | 6)), "{traced:?}");
+    let compare = ["model", "small.iodyno", "-o", "again.vdb", "--compare", "run.iodyno", "--json"];
+    let report = scratch.iodyno(&compare).run().unwrap().expect_code(0).ndjson().remove(0);
+    assert_eq!(report["others"][0]["name"], "run.iodyno");
+    for figure in report["others"][0]["figures"].as_array().unwrap() {
+        println!("{figure}");
+        // The machine may be busy, and a late I/O comes in another 100 ms; all else is the plan's.
+        let name = figure["figure"].as_str().unwrap();
+        let most = figure["permitted"].as_f64().unwrap();
+        let distance = figure["distance"].as_f64().unwrap();
+        assert!(distance <= most || name == "burstiness", "{name}: {distance}, permitted {most}");
+    }
+}

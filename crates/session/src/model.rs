@@ -1,0 +1,323 @@
+//! `iodyno model`: a trace into a small parameter file that behaves like it, and how alike it is.
+//!
+//! What is judged is the file itself: its text is read again, and what it would do is generated without I/O.
+
+use crate::SessionError;
+use analyze::portrait::{self, Likeness, Portrait, Seen};
+use convert::ConvertError;
+use convert::import::Options as ImportOptions;
+use params::{Memory, Options};
+use plan::Plan;
+use recording::Reader;
+use std::fmt::Write as _;
+use std::path::{Path, PathBuf};
+
+/// Lines of a model.
+const LINES_MAX: usize = 60;
+/// Widths at which lines are folded: the first at which the file is no longer than it may be.
+const WIDTHS: [usize; 4] = [100, 140, 200, usize::MAX];
+/// Parts shorter than this are not judged.
+const HALF_IOS: u64 = 100;
+
+/// What to make a model of.
+#[derive(Clone, Debug, Default)]
+pub struct ModelRequest {
+    /// A recording with the table `io`, or a trace that can be imported.
+    pub input: PathBuf,
+    /// The trace's format; `None`: by its content.
+    pub format: Option<String>,
+    /// Only these devices; none: all.
+    pub devices: Vec<String>,
+    /// From so long after the beginning, ns.
+    pub from_ns: u64,
+    /// For so long, ns; `None`: to the end.
+    pub for_ns: Option<u64>,
+    /// Devices or files that the model is for, the busiest first; missing ones become variables.
+    pub targets: Vec<PathBuf>,
+    /// Other traces to hold against this one: of a replay of it, of a run of its model.
+    pub others: Vec<PathBuf>,
+}
+
+/// A model.
+#[derive(Clone, Debug)]
+pub struct ModelOutcome {
+    /// The parameter file.
+    pub text: String,
+    /// I/Os of the trace.
+    pub ios: u64,
+    /// Its length, ns.
+    pub length_ns: u64,
+    /// The model against what it was made from.
+    pub likeness: Vec<Likeness>,
+    /// How far the rates go together in time, −1 to 1; `None`: they do not change.
+    pub iops_correlation: Option<f64>,
+    /// A model of the first half against the second half, which it has not seen.
+    pub unseen: Option<Vec<Likeness>>,
+    /// Other traces against this one, by name.
+    pub others: Vec<(String, Vec<Likeness>)>,
+    /// What was left out, in words.
+    pub notes: Vec<String>,
+}
+
+/// Makes a model.
+///
+/// # Errors
+/// The trace cannot be read, or has no I/Os of what was asked for.
+pub fn model(request: &ModelRequest) -> Result<ModelOutcome, SessionError> {
+    let (whole, mut notes) = whole(request, None)?;
+    let (begin_ns, end_ns) = whole.span_ns();
+    let made = Made::of(&whole, &request.targets)?;
+    let driven = made.drive(&whole)?;
+    let unseen = if is_again_readable(&request.input) {
+        unseen(request, begin_ns, end_ns)?
+    } else {
+        notes.push(
+            "the trace was read from a pipe, once: nothing is known of a part that the model has not seen".into(),
+        );
+        None
+    };
+    let mut others = Vec::with_capacity(request.others.len());
+    for path in &request.others {
+        let other = ModelRequest { input: path.clone(), ..ModelRequest::default() };
+        let (other, said) = self::whole(&other, Some(whole.place_bytes()))?;
+        notes.extend(said.into_iter().map(|note| format!("{}: {note}", path.display())));
+        let name = path.file_name().unwrap_or(path.as_os_str()).to_string_lossy().into_owned();
+        others.push((name, portrait::compare(&whole, &other)));
+    }
+    Ok(ModelOutcome {
+        text: made.text,
+        ios: whole.ios(),
+        length_ns: whole.length_ns(),
+        likeness: portrait::compare(&whole, &driven),
+        iops_correlation: portrait::correlation(&whole, &driven),
+        unseen,
+        others,
+        notes,
+    })
+}
+
+/// What was asked for of a trace, and what is to be said of it.
+fn whole(request: &ModelRequest, place_bytes: Option<u64>) -> Result<(Portrait, Vec<String>), SessionError> {
+    let mut portrait: Option<Portrait> = None;
+    let mut end_ns = 0;
+    let notes = each(request, &mut |device, seen| {
+        end_ns = end_ns.max(seen.t_ns + 1);
+        portrait.get_or_insert_with(|| Portrait::new(seen.t_ns, place_bytes)).add(device, &seen);
+    })?;
+    let Some(mut portrait) = portrait else {
+        let what = "there is nothing in it that could be driven".to_string();
+        return Err(ConvertError::NothingSelected { path: request.input.clone(), what }.into());
+    };
+    portrait.finish(end_ns);
+    Ok((portrait, notes))
+}
+
+/// Gives every I/O that was asked for to `take`; what is to be said of the trace.
+fn each(request: &ModelRequest, take: &mut dyn FnMut(&str, Seen)) -> Result<Vec<String>, SessionError> {
+    let words = |others: u64| {
+        let word = format!("I/Os of kinds that a parameter file cannot ask for were left out: {others}");
+        if others > 0 { vec![word] } else { Vec::new() }
+    };
+    if request.format.is_none() && request.input.join("manifest.json").exists() {
+        let reader = Reader::open(&request.input)?;
+        let mut begin_ns = None;
+        let whole = |ns: u64| i64::try_from(ns).unwrap_or(i64::MAX);
+        let from_ns = whole(request.from_ns);
+        let until_ns = request.for_ns.map_or(i64::MAX, |ns| from_ns.saturating_add(whole(ns)));
+        let others = portrait::seen(&reader, |device, seen| {
+            let since_ns = seen.t_ns - *begin_ns.get_or_insert(seen.t_ns);
+            let is_wanted = request.devices.is_empty() || request.devices.iter().any(|name| name == device);
+            if is_wanted && (from_ns..until_ns).contains(&since_ns) {
+                take(device, seen);
+            }
+        });
+        return Ok(words(others.map_err(report::ReportError::from)?));
+    }
+    let options = ImportOptions {
+        format: request.format.clone(),
+        devices: request.devices.clone(),
+        from_ns: request.from_ns,
+        for_ns: request.for_ns,
+    };
+    let mut others = 0;
+    let mut notes =
+        convert::import::read_trace(&request.input, &options, &mut |io| match portrait::op_of(&io.op, io.bytes) {
+            Some(op) => take(&io.dev, Seen::new(io.queue_ns, io.complete_ns, op, io.sector, io.bytes)),
+            None => others += 1,
+        })?;
+    notes.extend(words(others));
+    Ok(notes)
+}
+
+/// A pipe is read once.
+fn is_again_readable(path: &Path) -> bool {
+    std::fs::metadata(path).is_ok_and(|facts| facts.is_file() || facts.is_dir())
+}
+
+/// A model of the first half against the second; `None` when one of them has hardly any I/Os.
+fn unseen(request: &ModelRequest, begin_ns: i64, end_ns: i64) -> Result<Option<Vec<Likeness>>, SessionError> {
+    let middle_ns = begin_ns + (end_ns - begin_ns) / 2;
+    let (mut first, mut second) = (Portrait::new(begin_ns, None), Portrait::new(middle_ns, None));
+    each(request, &mut |device, seen| {
+        if seen.t_ns < middle_ns {
+            first.add(device, &seen);
+        } else {
+            second.add(device, &seen);
+        }
+    })?;
+    first.finish(middle_ns);
+    second.finish(end_ns);
+    if first.ios() < HALF_IOS || second.ios() < HALF_IOS {
+        return Ok(None);
+    }
+    let driven = Made::of(&first, &request.targets)?.drive(&second)?;
+    Ok(Some(portrait::compare(&second, &driven)))
+}
+
+/// A parameter file and what it means.
+struct Made {
+    text: String,
+    plan: Plan,
+}
+
+impl Made {
+    fn of(portrait: &Portrait, targets: &[PathBuf]) -> Result<Self, SessionError> {
+        let model = portrait::fit(portrait, targets);
+        let printed = params::print_vdbench(&model.plan);
+        let text = WIDTHS
+            .iter()
+            .map(|width| page(&printed.text, &model.comments, portrait, *width))
+            .find(|text| text.lines().count() <= LINES_MAX)
+            .unwrap_or_else(|| printed.text.clone());
+        let plan = read(&text, &model.plan)?;
+        Ok(Self { text, plan })
+    }
+
+    /// What it does in the time of `like`.
+    fn drive(&self, like: &Portrait) -> Result<Portrait, SessionError> {
+        Ok(portrait::generate(&self.plan, like).map_err(engine::EngineError::from)?)
+    }
+}
+
+/// Reads a model again.
+fn read(text: &str, plan: &Plan) -> Result<Plan, SessionError> {
+    let path = PathBuf::from("model.vdb");
+    let memory = Memory::one(&path, text);
+    let variable = |target: &plan::TargetSpec| {
+        let name = target.path.to_str()?.strip_prefix('$')?;
+        Some((name.to_string(), format!("/nowhere/{name}")))
+    };
+    let variables = plan.targets.iter().filter_map(variable).collect();
+    let reading = params::read_vdbench(&[path], &Options { variables, ..Options::default() }, &memory);
+    let words = |found: &params::Diagnostic| params::render(found, &reading.sources);
+    let first = reading.diagnostics.first().map(words).unwrap_or_default();
+    reading.plan.ok_or(SessionError::Model(first))
+}
+
+/// The parameter file with its comments, lines folded at `width`.
+fn page(printed: &str, comments: &[(String, String)], portrait: &Portrait, width: usize) -> String {
+    let length = quantity::text::format_ns(portrait.length_ns());
+    let mut out = format!(
+        "* Behaves like a trace of {} I/Os in {length} on {}; made by `iodyno model` (docs/model.md).\n",
+        portrait.ios(),
+        if portrait.devices() == 1 { "one device".to_string() } else { format!("{} devices", portrait.devices()) },
+    );
+    let variables: Vec<&str> = printed
+        .lines()
+        .filter_map(|line| line.strip_prefix("sd=")?.split(',').find_map(|word| word.strip_prefix("lun=$")))
+        .collect();
+    let given: String = variables.iter().map(|name| format!(" {name}=DEVICE")).collect();
+    out.push_str(&format!("* What is on the targets is overwritten. Run it: iodyno run THIS_FILE{given}\n"));
+    for line in printed.lines() {
+        let comment = comments.iter().find(|(beginning, _)| line.starts_with(beginning.as_str()));
+        if let Some((_, comment)) = comment {
+            out.push_str(&format!("* {comment}\n"));
+        }
+        if line.starts_with("wd=") && !out.contains("\nwd=") {
+            out.push_str("* Parts of all I/Os (skew); seekpct=100, or none, is random, 0 a scan, between them runs from random places.\n");
+        }
+        fold(line, width, &mut out);
+    }
+    out
+}
+
+/// A line goes on in the next after a comma.
+fn fold(line: &str, width: usize, out: &mut String) {
+    let mut used = 0;
+    for word in line.split_inclusive(',') {
+        if used > 0 && used + word.len() > width {
+            out.push_str("\n  ");
+            used = 2;
+        }
+        out.push_str(word);
+        used += word.len();
+    }
+    out.push('\n');
+}
+
+impl ModelOutcome {
+    /// A table of all distances.
+    pub fn table(&self) -> Vec<String> {
+        let mut head = format!(
+            "{:<18}{:>12}{:>12}{:>10}{:>11}{:>13}",
+            "", "trace", "model", "distance", "permitted", "unseen half"
+        );
+        for (name, _) in &self.others {
+            let short: String = name.chars().take(20).collect();
+            let _ = write!(head, "  {short:>12}");
+        }
+        let mut lines = vec![head];
+        for (at, one) in self.likeness.iter().enumerate() {
+            let unseen = self.unseen.as_ref().and_then(|unseen| unseen.get(at));
+            let number = |one: Option<&Likeness>| match one.map(|one| (one.distance, one.is_within())) {
+                None => "–".to_string(),
+                Some((None, _)) => "?".to_string(),
+                Some((Some(distance), true)) => format!("{distance:.3}"),
+                Some((Some(distance), false)) => format!("! {distance:.3}"),
+            };
+            let mut line = format!(
+                "{:<18}{:>12}{:>12}{:>10}{:>11}{:>13}",
+                one.figure,
+                one.shown(one.trace),
+                one.shown(one.model),
+                number(Some(one)),
+                one.permitted,
+                number(unseen),
+            );
+            for (name, other) in &self.others {
+                let width = name.chars().count().clamp(12, 20);
+                let _ = write!(line, "  {:>width$}", number(other.get(at)));
+            }
+            lines.push(line);
+        }
+        if let Some(correlation) = self.iops_correlation {
+            lines
+                .push(format!("second by second, the rates of trace and model have a correlation of {correlation:.2}"));
+        }
+        lines
+    }
+
+    /// Everything but the text, for programs.
+    pub fn json(&self, file: Option<&Path>) -> serde_json::Value {
+        let figures: Vec<serde_json::Value> = (0..self.likeness.len())
+            .map(|at| {
+                let mut value = serde_json::to_value(&self.likeness[at]).unwrap_or_default();
+                value["unseen"] =
+                    serde_json::to_value(self.unseen.as_ref().map(|unseen| &unseen[at])).unwrap_or_default();
+                value
+            })
+            .collect();
+        serde_json::json!({
+            "file": file.map(|file| file.display().to_string()),
+            "lines": self.text.lines().count(),
+            "ios": self.ios,
+            "length_s": self.length_ns as f64 / 1e9,
+            "iops_correlation": self.iops_correlation,
+            "figures": figures,
+            "others": self.others.iter().map(|(name, figures)| {
+                serde_json::json!({"name": name, "figures": figures})
+            }).collect::<Vec<_>>(),
+            "notes": self.notes,
+        })
+    }
+}
