@@ -138,6 +138,7 @@ fn each(request: &ModelRequest, take: &mut dyn FnMut(&str, Seen)) -> Result<Vec<
         devices: request.devices.clone(),
         from_ns: request.from_ns,
         for_ns: request.for_ns,
+        ..ImportOptions::default()
     };
     let mut others = 0;
     let mut notes =
