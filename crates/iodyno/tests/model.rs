@@ -39,11 +39,13 @@ fn record(directory: &Path, rows: &[Io]) {
 /// What docs/model.md permits, by figure.
 fn permitted() -> Vec<(String, f64)> {
     let page = std::fs::read_to_string(concat!(env!("CARGO_MANIFEST_DIR"), "/../../docs/model.md")).unwrap();
-    let rows = page.lines().filter(|line| line.starts_with("| ")).map(|line| {
-        let cells: Vec<&str> = line.trim_matches('|').split('|').map(str::trim).collect();
-        (cells[0].to_string(), cells[2].parse::<f64>())
-    });
-    rows.filter_map(|(figure, number)| Some((figure, number.ok()?))).collect()
+    let rows = page.lines().filter(|line| line.starts_with("| "));
+    let cells = rows.map(|line| line.trim_matches('|').split('|').map(str::trim).collect::<Vec<&str>>());
+    let row = |cells: Vec<&str>| match cells[..] {
+        [figure, _, number] => Some((figure.to_string(), number.parse().ok()?)),
+        _ => None,
+    };
+    cells.filter_map(row).collect()
 }
 
 /// Makes a model of the rows; the report and the file's text.
@@ -194,7 +196,9 @@ fn a_run_of_the_model_is_like_the_trace_on_a_real_device() {
     let scratch = Scratch::new();
     let (_, text) = model(&scratch, "small", &small(8), &["-t", path]);
     assert!(text.contains(&format!("lun={path}")), "{text}");
-    let mut tracing = scratch.iodyno(&["trace", "-d", path, "-o", "run.iodyno"]).spawn().unwrap();
+    // What is read to see whether anybody's data is on the device comes in larger pieces.
+    let arguments = ["trace", "-d", path, "-o", "run.iodyno", "--size", "4k-64k"];
+    let mut tracing = scratch.iodyno(&arguments).spawn().unwrap();
     if !tracing.wait_for_stdout("tracing", Duration::from_secs(20)) {
         panic!("no trace: {:?}", tracing.wait());
     }

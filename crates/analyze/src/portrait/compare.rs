@@ -143,7 +143,7 @@ impl Figures {
             }
         }
         let heat = portrait.places.heat();
-        let mut seconds = portrait.rhythm.seconds();
+        let mut seconds = portrait.rhythm.sliding();
         seconds.sort_by(f64::total_cmp);
         Self {
             read_share: of(ios[0], ios[0] + ios[1]),

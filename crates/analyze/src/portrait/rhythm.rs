@@ -137,6 +137,13 @@ impl Rhythm {
         seconds.map(|bins| bins.iter().map(|count| f64::from(*count)).sum()).collect()
     }
 
+    /// The same of seconds that begin with every bin, so that it does not matter when the first one begins.
+    pub(super) fn sliding(&self) -> Vec<f64> {
+        let whole = usize::try_from(self.length_ns / self.bin_ns).unwrap_or(0).min(self.bins.len());
+        let seconds = self.bins[..whole].windows(self.per_second());
+        seconds.map(|bins| bins.iter().map(|count| f64::from(*count)).sum()).collect()
+    }
+
     /// A few rates, each for some time, that stand for these arrivals.
     pub(super) fn steps(&self) -> Steps {
         let whole = usize::try_from(self.length_ns / self.bin_ns).unwrap_or(0).min(self.bins.len());
