@@ -259,6 +259,7 @@ impl Group {
             think_ns: 0,
             open: None,
             job: None,
+            replay: None,
             span: Span::default(),
         };
         Part { group, name, weight: total.ios as f64 * share, workload }
