@@ -624,7 +624,8 @@ pub fn compute(reader: &Reader, id: &str, selection: &Selection) -> Result<ViewD
         let drawn = view.draw_findings(&engine, reader.manifest().started_t_ns);
         return drawn.ok_or_else(|| empty("no rule found anything in what was recorded"));
     }
-    let facts = Facts::read(reader, selection)?;
+    let mut facts = Facts::read(reader, selection)?;
+    facts.without_runs();
     view.draw(&facts, None).ok_or_else(|| empty("nothing of what it shows was recorded for this selection"))
 }
 

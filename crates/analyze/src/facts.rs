@@ -237,6 +237,22 @@ impl Facts {
     }
 }
 
+impl Facts {
+    /// A recording of counters alone (`record`, imports) has no runs: for charts, all of it is one.
+    pub(crate) fn without_runs(&mut self) {
+        let ends = self.cpu.iter().map(|point| point.t_ns);
+        let ends = ends.chain(self.disks.values().flatten().map(|point| point.t_ns));
+        let span = ends.fold(None, |span: Option<(i64, i64)>, t_ns| {
+            span.map_or(Some((t_ns, t_ns)), |(from, to)| Some((from.min(t_ns), to.max(t_ns))))
+        });
+        let Some((first_ns, to_ns)) = span.filter(|_| self.runs.is_empty()) else { return };
+        // A point stands at the end of its interval.
+        let from_ns = self.manifest.started_t_ns.min(first_ns - 1);
+        let phases = vec![PhaseSpan { phase: "measure".to_string(), from_ns, to_ns }];
+        self.runs.push(RunFacts { start_ns: from_ns, phases, ..RunFacts::default() });
+    }
+}
+
 /// The title of a run without the number of its repetition.
 pub(crate) fn base_title(title: &str) -> &str {
     title.rfind(" (round ").filter(|_| title.ends_with(')')).map_or(title, |at| &title[..at])

@@ -10,8 +10,10 @@ mod machine;
 mod net;
 mod process;
 mod protocols;
+mod replay;
 
 pub use net::{Duplex, SpeedOverride};
+pub use replay::replay;
 
 use recording::{Batch, RecordingError, Row};
 use std::collections::HashMap;

@@ -404,7 +404,8 @@ pub(crate) enum TraceFormat {
       iodyno stat net -S eth0:200fd           the link is known to carry 200 Mbit/s, full duplex\n  \
       iodyno stat disk -x -z                  all of iostat's columns; idle devices left out\n  \
       iodyno stat cpu --busy                  one line per CPU that is not idle\n  \
-      iodyno stat proc 10 --pid 1234          CPU of one process to four digits\n\n\
+      iodyno stat proc 10 --pid 1234          CPU of one process to four digits\n  \
+      iodyno stat disk -r monday              the same of a recording, or of an import\n\n\
     The first lines are of the first interval; --since-boot puts the mean since boot before them. Times are UTC. `?` is not known.")]
 pub(crate) struct StatArgs {
     /// What to look at.
@@ -439,6 +440,9 @@ pub(crate) struct StatArgs {
     /// Record it as well; the directory must not exist.
     #[arg(short, long, value_name = "DIR")]
     pub(crate) output: Option<PathBuf>,
+    /// Of a recording (also an imported one) instead of this machine: all its samples.
+    #[arg(short, long, value_name = "RECORDING", conflicts_with_all = ["output", "since_boot", "list", "count"])]
+    pub(crate) recording: Option<PathBuf>,
     /// net: TCP instead of interfaces.
     #[arg(short = 't', long = "with-tcp")]
     pub(crate) tcp: bool,
@@ -510,11 +514,27 @@ pub(crate) enum StatSubject {
 #[command(after_help = "Examples:\n  \
       iodyno record -o monday --for 1h          every counter of the machine, every second, for an hour\n  \
       iodyno record -- make -j8                 while a command runs; says what it cost\n  \
+      iodyno record -d /var/lib/iodyno          for months: a recording a day, old ones thinned and removed (docs/record.md)\n  \
       iodyno export monday net --csv            any table of it (docs/tables.md)")]
 pub(crate) struct RecordArgs {
     /// Directory of the recording; it must not exist. Default: named by the time.
-    #[arg(short, long, value_name = "DIR")]
+    #[arg(short, long, value_name = "DIR", conflicts_with = "directory")]
     pub(crate) output: Option<String>,
+    /// Collect for months: one recording a day in this directory, switched at local midnight.
+    #[arg(short, long, value_name = "DIR", conflicts_with = "command")]
+    pub(crate) directory: Option<PathBuf>,
+    /// With -d: remove recordings that ended longer ago; 0 for never.
+    #[arg(long, value_name = "TIME", default_value = "90d", requires = "directory")]
+    pub(crate) keep: String,
+    /// With -d: remove the oldest recordings until all take no more; 0 for no limit.
+    #[arg(long, value_name = "SIZE", default_value = "0", requires = "directory")]
+    pub(crate) max_size: String,
+    /// With -d: remove the oldest recordings until so much is free on the disk; 0 for no limit.
+    #[arg(long, value_name = "SIZE", default_value = "1g", requires = "directory")]
+    pub(crate) min_free: String,
+    /// With -d: samples of recordings older than AGE are STEP apart, sums and maxima kept; several times; `none` for never.
+    #[arg(long, value_name = "STEP:AGE", default_values = ["10s:2d", "5m:14d"], requires = "directory")]
+    pub(crate) thin: Vec<String>,
     /// Time between two samples.
     #[arg(short, long, value_name = "TIME", default_value = "1s")]
     pub(crate) interval: String,

@@ -47,6 +47,7 @@ impl From<SessionError> for Failure {
             SessionError::Target(error) => target_code(error),
             SessionError::Engine(error) if error.is_privilege() => PRIVILEGE,
             SessionError::Engine(error) if error.is_parameter() => PARAMETERS,
+            SessionError::Occupied { .. } => REFUSED,
             SessionError::Engine(_) | SessionError::Command { .. } => TARGET,
             SessionError::Model(_) => 1,
             SessionError::Trace(error) if error.is_privilege() => PRIVILEGE,

@@ -4,9 +4,10 @@ use crate::args::RecordArgs;
 use crate::exit::{Failure, PARAMETERS, TARGET};
 use crate::run::{output_directory, time, watch_signals};
 use collect::{ChildCost, What};
-use quantity::text::{format_bytes, format_ns};
-use session::{StopFlag, WatchRequest};
+use quantity::text::{format_bytes, format_ns, parse_bytes};
+use session::{MachineClock, Retention, ServiceRequest, StopFlag, Tier, WatchRequest};
 use std::os::unix::process::ExitStatusExt;
+use std::path::Path;
 use std::process::Command;
 
 /// Records the machine, until interrupted or while a command runs; gives the exit code, which is the command's own.
@@ -14,6 +15,9 @@ pub(crate) fn run(args: &RecordArgs, command_line: &[String]) -> Result<u8, Fail
     let interval_ns = time(Some(&args.interval), "-i")?.unwrap_or(1_000_000_000);
     if interval_ns < 10_000_000 {
         return Err(Failure::new(PARAMETERS, format!("-i {} is too short; 10ms is the least", args.interval)));
+    }
+    if let Some(directory) = &args.directory {
+        return collect_days(args, directory, interval_ns, command_line);
     }
     let directory = output_directory(args.output.as_deref(), "run")?;
     let request = WatchRequest {
@@ -68,4 +72,49 @@ pub(crate) fn run(args: &RecordArgs, command_line: &[String]) -> Result<u8, Fail
         let code = status.code().unwrap_or_else(|| 128 + status.signal().unwrap_or(0));
         u8::try_from(code).unwrap_or(1)
     }))
+}
+
+/// A recording a day, until interrupted.
+fn collect_days(args: &RecordArgs, directory: &Path, interval_ns: u64, command_line: &[String]) -> Result<u8, Failure> {
+    let request = ServiceRequest {
+        directory: directory.to_path_buf(),
+        interval_ns,
+        retention: retention(args)?,
+        zone: session::local_zone(),
+        for_ns: time(args.length.as_deref(), "--for")?,
+        command_line: command_line.to_vec(),
+    };
+    let stop = StopFlag::default();
+    watch_signals(&stop)?;
+    eprintln!("iodyno: recording to {}, a recording a day; Ctrl-C ends it", directory.display());
+    let outcome = session::serve(&request, &MachineClock, &mut |said| eprintln!("iodyno: {said}"), &stop)?;
+    eprintln!(
+        "{} samples in {} recordings, {} missed, {} without room on the disk",
+        outcome.samples, outcome.recordings, outcome.missed, outcome.unwritten
+    );
+    Ok(0)
+}
+
+/// What is kept; 0 is no limit.
+fn retention(args: &RecordArgs) -> Result<Retention, Failure> {
+    let bytes = |text: &str, flag: &str| {
+        let parsed = parse_bytes(text).map_err(|why| Failure::new(PARAMETERS, format!("{flag} {text}: {why}")))?;
+        Ok::<_, Failure>((parsed > 0).then_some(parsed))
+    };
+    let signed = |ns: u64| i64::try_from(ns).unwrap_or(i64::MAX);
+    let keep_ns = time(Some(&args.keep), "--keep")?.map(signed).filter(|ns| *ns > 0);
+    let mut tiers = Vec::new();
+    for text in args.thin.iter().filter(|text| *text != "none") {
+        let wrong = || Failure::new(PARAMETERS, format!("--thin {text}: write STEP:AGE, like 10s:2d, or none"));
+        let (step, after) = text.split_once(':').ok_or_else(wrong)?;
+        let step_ns = time(Some(step), "--thin")?.map(signed).filter(|ns| *ns > 0).ok_or_else(wrong)?;
+        let after_ns = time(Some(after), "--thin")?.map(signed).ok_or_else(wrong)?;
+        tiers.push(Tier { after_ns, step_ns });
+    }
+    Ok(Retention {
+        keep_ns,
+        max_bytes: bytes(&args.max_size, "--max-size")?,
+        min_free_bytes: bytes(&args.min_free, "--min-free")?,
+        tiers,
+    })
 }

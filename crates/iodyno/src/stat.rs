@@ -1,11 +1,13 @@
 //! `iodyno stat`.
 
 use crate::args::{StatArgs, StatSubject};
-use crate::exit::{Failure, PARAMETERS};
+use crate::exit::{Failure, PARAMETERS, RECORDING};
 use crate::run::{time, watch_signals};
-use analyze::stat::{Duplex, SpeedOverride, StatFold, StatOptions, Subject};
+use analyze::AnalyzeError;
+use analyze::stat::{Duplex, SpeedOverride, StatFold, StatOptions, Subject, replay};
 use collect::What;
-use session::{StopFlag, WatchRequest};
+use recording::Reader;
+use session::{SessionError, StopFlag, WatchRequest};
 use tui::{StatForm, StatLines, StatLook};
 
 /// Shows counters interval by interval; gives the exit code.
@@ -26,6 +28,18 @@ pub(crate) fn run(args: &StatArgs, command_line: &[String]) -> Result<u8, Failur
     }
     let options = StatOptions { since_boot: args.since_boot, speeds };
     let look = look(args);
+    if let Some(path) = &args.recording {
+        let reader = Reader::open(path).map_err(SessionError::from)?;
+        let manifest = reader.manifest().clone();
+        let wall = Box::new(move |t_ns| manifest.wall_ns_at(t_ns));
+        let mut lines = StatLines::new(std::io::stdout(), StatFold::new(&subjects, &options), look, wall);
+        return match replay(&reader, &subjects, &mut lines) {
+            // Whoever read it has seen enough.
+            Err(AnalyzeError::Recording(error)) if tui::is_closed(&error) => Ok(0),
+            Err(error) => Err(Failure::new(RECORDING, error.to_string())),
+            Ok(()) => Ok(0),
+        };
+    }
     let request = WatchRequest {
         what: subjects.iter().map(|subject| what(*subject)).collect(),
         interval_ns,

@@ -3,6 +3,7 @@
 //! A recording is a directory: `manifest.json`, while it is open a `journal`, once sealed one folder of Parquet per
 //! table (docs/recording.md). A row type stands in [`rows`], its catalogue entry is made with it.
 
+mod abandoned;
 mod bus;
 mod catalogue;
 mod cell;
@@ -16,8 +17,10 @@ pub mod rows;
 mod seal;
 mod several;
 mod sync;
+mod thin;
 mod writer;
 
+pub use abandoned::seal_abandoned;
 pub use bus::{Batch, Sink};
 pub use catalogue::{Column, ColumnKind, Row, Table, catalogue, catalogue_markdown, table};
 pub use cell::{Cell, PERCENTILES};
@@ -27,4 +30,5 @@ pub use label::{Label, LabelBuilder};
 pub use manifest::{ClockAnchor, FORMAT_VERSION, Manifest};
 pub use reader::{Batches, Reader, Rows, State};
 pub use several::Recordings;
+pub use thin::{THINNED, thin, thinned_to_ns};
 pub use writer::Writer;

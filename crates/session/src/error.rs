@@ -57,6 +57,14 @@ pub enum SessionError {
         /// What is wrong.
         source: analyze::ConditionError,
     },
+    /// Two collectors on one directory would mix up each other's recordings.
+    #[error("process {holder} collects in {directory} already; stop it, or name another directory")]
+    Occupied {
+        /// The directory.
+        directory: PathBuf,
+        /// Number of the process.
+        holder: String,
+    },
     /// Neither a rate nor a reference for one.
     #[error(
         "run {run} asks for a share of the greatest rate, but no run before it went at full speed; put a run with iorate=max before it"

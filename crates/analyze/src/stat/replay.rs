@@ -1,0 +1,95 @@
+//! A recording's samples one after the other, as they were taken: what `stat` shows of a machine it shows of a recording too.
+
+use super::Subject;
+use crate::AnalyzeError;
+use recording::rows::{Cpu, Disk, Memory, Net, Pressure, Process, System, Tcp, Udp};
+use recording::{Batch, Reader, RecordingError, Row, Rows, Sink};
+use std::collections::HashSet;
+use std::iter::Peekable;
+
+/// Gives the samples of some subjects to `sink`, in the order of time, each with a commit behind it.
+///
+/// # Errors
+/// The recording cannot be read, or the sink cannot take it.
+pub fn replay(reader: &Reader, subjects: &[Subject], sink: &mut dyn Sink) -> Result<(), AnalyzeError> {
+    let tables: Result<Vec<Box<dyn Table>>, AnalyzeError> =
+        subjects.iter().map(|subject| table(*subject, reader)).collect();
+    let mut tables = tables?;
+    let mut seen: HashSet<usize> = HashSet::new();
+    loop {
+        let next = tables.iter_mut().enumerate().filter_map(|(at, table)| Some((table.next_ns()?, at))).min();
+        let Some((_, at)) = next else { break };
+        // What comes again begins the next sample.
+        if !seen.insert(at) {
+            sink.commit()?;
+            seen.clear();
+            seen.insert(at);
+        }
+        if let Some(batch) = tables[at].sample()? {
+            sink.accept(&batch)?;
+        }
+    }
+    Ok(sink.commit()?)
+}
+
+fn table(subject: Subject, reader: &Reader) -> Result<Box<dyn Table>, AnalyzeError> {
+    Ok(match subject {
+        Subject::Cpu => Box::new(Samples::<Cpu>::of(reader, |row| (row.t_ns, &row.cpu))?),
+        Subject::System => Box::new(Samples::<System>::of(reader, |row| (row.t_ns, ""))?),
+        Subject::Memory => Box::new(Samples::<Memory>::of(reader, |row| (row.t_ns, ""))?),
+        Subject::Pressure => Box::new(Samples::<Pressure>::of(reader, |row| (row.t_ns, &row.resource))?),
+        Subject::Disk => Box::new(Samples::<Disk>::of(reader, |row| (row.t_ns, &row.device))?),
+        Subject::Net => Box::new(Samples::<Net>::of(reader, |row| (row.t_ns, &row.interface))?),
+        Subject::Tcp => Box::new(Samples::<Tcp>::of(reader, |row| (row.t_ns, ""))?),
+        Subject::Udp => Box::new(Samples::<Udp>::of(reader, |row| (row.t_ns, ""))?),
+        Subject::Process => Box::new(Samples::<Process>::of(reader, |row| (row.t_ns, ""))?),
+    })
+}
+
+/// One table, sample by sample.
+trait Table {
+    /// When the next sample begins.
+    fn next_ns(&mut self) -> Option<i64>;
+    /// The next sample.
+    fn sample(&mut self) -> Result<Option<Batch>, RecordingError>;
+}
+
+/// Time and thing of a row.
+type Key<R> = fn(&R) -> (i64, &str);
+
+struct Samples<R: Row> {
+    rows: Peekable<Rows<R>>,
+    key: Key<R>,
+}
+
+impl<R: Row> Samples<R> {
+    fn of(reader: &Reader, key: Key<R>) -> Result<Self, AnalyzeError> {
+        Ok(Self { rows: reader.rows::<R>()?.peekable(), key })
+    }
+}
+
+impl<R: Row> Table for Samples<R> {
+    fn next_ns(&mut self) -> Option<i64> {
+        // A row that cannot be read comes first, so that its error is met.
+        self.rows.peek().map(|row| row.as_ref().map_or(i64::MIN, |row| (self.key)(row).0))
+    }
+
+    fn sample(&mut self) -> Result<Option<Batch>, RecordingError> {
+        let Some(first) = self.rows.next().transpose()? else { return Ok(None) };
+        let key = self.key;
+        let t_ns = key(&first).0;
+        let mut seen = HashSet::from([key(&first).1.to_string()]);
+        let mut rows = vec![first];
+        // Each file of a subject has a time of its own (pressure): what is new belongs to the sample, too.
+        let belongs = |row: &R, seen: &HashSet<String>| {
+            let (row_ns, thing) = key(row);
+            row_ns == t_ns || (!thing.is_empty() && row_ns - t_ns < 100_000_000 && !seen.contains(thing))
+        };
+        while let Some(row) = self.rows.next_if(|row| row.as_ref().is_ok_and(|row| belongs(row, &seen))) {
+            let row = row?;
+            seen.insert(key(&row).1.to_string());
+            rows.push(row);
+        }
+        Batch::from_rows(&rows).map(Some)
+    }
+}

@@ -1,0 +1,90 @@
+//! What other tools printed, imported, shown, drawn and judged.
+#![allow(clippy::unwrap_used, clippy::allow_attributes, reason = "helpers of tests")]
+
+mod support;
+
+use serde_json::Value;
+use std::fmt::Write as _;
+use std::path::Path;
+use support::Scratch;
+use testkit::ndjson;
+
+/// A tool's output in the fixtures.
+fn fixture(name: &str) -> std::path::PathBuf {
+    Path::new(env!("CARGO_MANIFEST_DIR")).join("../../fixtures/tools").join(name)
+}
+
+fn figures(scratch: &Scratch, subject: &str, more: &[&str]) -> Vec<Value> {
+    let command = scratch.iodyno(&["stat", subject, "-r", "old", "--json"]).args(more);
+    ndjson(&command.run().unwrap().expect_code(0).stdout)
+}
+
+/// Two minutes of `mpstat -P ALL 1` on four CPUs, the second one busy all the time.
+fn one_busy_cpu() -> String {
+    let mut text = "Linux 6.18.44 (db7) \t11/20/26 \t_x86_64_\t(4 CPU)\n".to_string();
+    let heading = "CPU    %usr   %nice    %sys %iowait    %irq   %soft  %steal  %guest  %gnice   %idle";
+    for second in 0..120 {
+        let at = |second: i32| format!("10:{:02}:{:02}", second / 60, second % 60);
+        let _ = writeln!(text, "\n{}     {heading}", at(second));
+        for (cpu, user) in [("all", "25.25"), ("0", "0.50"), ("1", "100.00"), ("2", "0.50"), ("3", "0.00")] {
+            let idle: f64 = 100.0 - user.parse::<f64>().unwrap();
+            let zero = "0.00    0.00    0.00    0.00    0.00    0.00    0.00    0.00";
+            let _ = writeln!(text, "{}     {cpu}   {user}   {zero}   {idle:.2}", at(second + 1));
+        }
+    }
+    text
+}
+
+#[test]
+fn an_import_is_shown_drawn_and_judged_like_a_recording() {
+    let scratch = Scratch::new();
+    let gather = scratch.path("gather");
+    std::fs::create_dir(&gather).unwrap();
+    for (from, to) in [("iostat-xz.txt", "iostat.out"), ("nicstat.txt", "nicstat.out"), ("vmstat-wt.txt", "vmstat.out")]
+    {
+        std::fs::copy(fixture(from), gather.join(to)).unwrap();
+    }
+    std::fs::write(gather.join("mpstat.out"), one_busy_cpu()).unwrap();
+    let start = ["--start", "2026-11-20T10:00:00"];
+    let imported = scratch.iodyno(&["import", "gather", "-o", "old"]).args(start).run().unwrap().expect_code(0);
+    assert!(imported.stderr.contains("vmstat.out: another file tells more of cpu"), "{}", imported.stderr);
+    // iostat's own figures, and nicstat's.
+    let disk = figures(&scratch, "disk", &[]);
+    assert_eq!(disk.len(), 2);
+    let close = |row: &Value, key: &str, expect: f64| {
+        let value = row[key].as_f64().unwrap_or_else(|| panic!("{key} is not known: {row}"));
+        assert!((value - expect).abs() <= 0.011 * expect.max(1.0), "{key}: {value}, not {expect}");
+    };
+    for (key, expect) in
+        [("read_per_s", 125.0), ("write_kib_per_s", 33712.0), ("read_await_ms", 2.26), ("util_percent", 4.4)]
+    {
+        close(&disk[0], key, expect);
+    }
+    let net = figures(&scratch, "net", &["-i", "eth0"]);
+    close(&net[0], "rx_kib_per_s", 187.4);
+    assert!(net[0]["rx_drops_per_s"].is_null(), "nicstat does not tell them: {}", net[0]);
+    let cpu = figures(&scratch, "cpu", &["-i", "1"]);
+    assert_eq!(cpu.len(), 120);
+    close(&cpu[60], "busy_percent", 100.0);
+    for view in ["disk.response", "disk.rate", "run.cpu"] {
+        let file = format!("{view}.svg");
+        scratch.iodyno(&["chart", "old", view, "-o", &file]).run().unwrap().expect_code(0);
+        assert!(std::fs::read_to_string(scratch.path(&file)).unwrap().contains("<svg"));
+    }
+    let judged = scratch.iodyno(&["diagnose", "old", "--json"]).run().unwrap().expect_code(9);
+    let judged: Value = serde_json::from_str(&judged.stdout).unwrap();
+    let rules: Vec<&Value> = judged["findings"].as_array().unwrap().iter().map(|one| &one["rule"]).collect();
+    assert!(rules.contains(&&Value::from("R1")), "{judged}");
+}
+
+#[test]
+fn what_is_not_what_it_says_is_refused_with_its_line() {
+    let scratch = Scratch::new();
+    let text = std::fs::read_to_string(fixture("sar-d.txt")).unwrap().replace("1164.00", "lots");
+    std::fs::write(scratch.path("sar.txt"), text).unwrap();
+    let refused = scratch.iodyno(&["import", "sar.txt", "-o", "old"]).run().unwrap().expect_code(2);
+    assert!(refused.stderr.contains("sar.txt:5: `lots`"), "{}", refused.stderr);
+    assert!(!scratch.path("old").exists());
+    let refused = scratch.iodyno(&["import", "sar.txt", "-o", "old", "--start", "soon"]).run().unwrap().expect_code(2);
+    assert!(refused.stderr.contains("--start soon"), "{}", refused.stderr);
+}

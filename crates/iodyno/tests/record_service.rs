@@ -1,0 +1,113 @@
+//! `iodyno record -d`: kills, full disks, two at once.
+#![allow(clippy::unwrap_used, clippy::allow_attributes, reason = "helpers of tests")]
+
+mod support;
+
+use recording::rows::{Cpu, Event};
+use recording::{Reader, State};
+use rustix::process::Signal;
+use std::path::{Path, PathBuf};
+use std::time::{Duration, Instant};
+use support::Scratch;
+use testkit::{Child, Mounted};
+
+/// Recordings in a directory, oldest first.
+fn recordings(directory: &Path) -> Vec<PathBuf> {
+    let mut found: Vec<PathBuf> = std::fs::read_dir(directory)
+        .unwrap()
+        .flatten()
+        .map(|entry| entry.path())
+        .filter(|path| path.join("manifest.json").exists())
+        .collect();
+    found.sort_by_key(|path| Reader::open(path).unwrap().manifest().started_t_ns);
+    found
+}
+
+/// Times of the samples of a recording.
+fn samples(path: &Path) -> Vec<i64> {
+    let rows = Reader::open(path).unwrap().table::<Cpu>().unwrap();
+    rows.iter().filter(|row| row.cpu == "all").map(|row| row.t_ns).collect()
+}
+
+fn wait_for(what: &str, limit: Duration, mut is_so: impl FnMut() -> bool) {
+    #[expect(clippy::disallowed_methods, reason = "a test's own patience")]
+    let begun = Instant::now();
+    while !is_so() {
+        assert!(begun.elapsed() < limit, "{what}");
+        std::thread::sleep(Duration::from_millis(20));
+    }
+}
+
+fn collector(scratch: &Scratch, directory: &Path) -> Child {
+    scratch.iodyno(&["record", "-d", directory.to_str().unwrap(), "-i", "50ms", "--min-free", "0"]).spawn().unwrap()
+}
+
+#[test]
+fn killed_again_and_again_it_loses_only_the_interval_under_way() {
+    let scratch = Scratch::new();
+    let directory = scratch.path("collected");
+    for round in 1..=6 {
+        let child = collector(&scratch, &directory);
+        wait_for("samples", Duration::from_secs(20), || {
+            directory.exists()
+                && recordings(&directory).len() == round
+                && recordings(&directory).last().is_some_and(|path| samples(path).len() >= 3)
+        });
+        if round == 2 {
+            let refused = scratch.iodyno(&["record", "-d", directory.to_str().unwrap()]).run().unwrap();
+            let refused = refused.expect_code(7);
+            assert!(refused.stderr.contains(&child.id().to_string()), "{}", refused.stderr);
+        }
+        child.signal(Signal::KILL);
+        drop(child);
+    }
+    let child = collector(&scratch, &directory);
+    wait_for("sealing", Duration::from_secs(20), || {
+        recordings(&directory).iter().filter(|path| Reader::open(path).unwrap().state() == State::Sealed).count() == 6
+    });
+    child.signal(Signal::TERM);
+    child.wait().unwrap().expect_code(0);
+    let all = recordings(&directory);
+    assert_eq!(all.len(), 7);
+    for path in &all {
+        assert_eq!(Reader::open(path).unwrap().state(), State::Sealed);
+        let times = samples(path);
+        // Nothing is lost or doubled in between; a busy machine may come late, and says so.
+        assert!(times.windows(2).all(|pair| pair[1] > pair[0]), "{times:?}");
+        let events = Reader::open(path).unwrap().table::<Event>().unwrap();
+        let is_late = events.iter().any(|event| event.kind == "gap");
+        let gap = times.windows(2).map(|pair| pair[1] - pair[0]).max().unwrap_or(0);
+        assert!(is_late || gap < 150_000_000, "{gap} ns without a word: {events:?}");
+    }
+}
+
+#[test]
+fn a_full_disk_costs_the_samples_that_had_no_room() {
+    if !testkit::require_root_or_skip() {
+        return;
+    }
+    let scratch = Scratch::new();
+    let disk = Mounted::tmpfs(3 << 20).unwrap();
+    let directory = disk.path().join("collected");
+    let mut child = collector(&scratch, &directory);
+    wait_for("samples", Duration::from_secs(20), || {
+        directory.exists() && recordings(&directory).last().is_some_and(|path| samples(path).len() >= 3)
+    });
+    let ballast = disk.path().join("ballast");
+    // Fails when the disk is full, which is what it is for.
+    let _ = std::fs::write(&ballast, vec![1; 4 << 20]);
+    std::thread::sleep(Duration::from_millis(700));
+    assert!(!child.has_ended(), "{}", child.stderr());
+    std::fs::remove_file(&ballast).unwrap();
+    let path = recordings(&directory).pop().unwrap();
+    let told = |path: &Path| {
+        Reader::open(path).unwrap().table::<Event>().unwrap().iter().any(|event| event.kind == "disk full")
+    };
+    wait_for("the event", Duration::from_secs(20), || told(&path));
+    let known = samples(&path).len();
+    wait_for("samples after it", Duration::from_secs(20), || samples(&path).len() >= known + 3);
+    child.signal(Signal::TERM);
+    child.wait().unwrap().expect_code(0);
+    let times = samples(&path);
+    assert!(times.len() > 5 && times.windows(2).all(|pair| pair[1] > pair[0]), "{times:?}");
+}

@@ -1,0 +1,233 @@
+//! Old recordings made coarser: of each stretch of time, the last sample of a table and both ends of its busiest interval.
+//!
+//! Samples are counters, so rates over a stretch stay exact without those in between; and the busiest interval keeps its
+//! own two ends, so that a maximum is still there, with its time and its length.
+
+use crate::rows::{Cpu, Disk, Memory, Net, NfsMount, Pressure, Process, System, Tcp, Udp};
+use crate::{Batch, Manifest, Reader, RecordingError, Row, Sink, Writer};
+use std::collections::{BTreeSet, HashMap};
+use std::path::{Path, PathBuf};
+
+/// In the manifest: how far the samples of a recording are apart since it was made coarser.
+pub const THINNED: &str = "thinned_to_ns";
+
+/// Rows of one batch.
+const BATCH: usize = 8 << 10;
+
+/// How far the samples of a recording are apart, when it was made coarser.
+#[must_use]
+pub fn thinned_to_ns(manifest: &Manifest) -> Option<i64> {
+    manifest.extra.get(THINNED)?.as_i64()
+}
+
+/// Writes a recording again, sealed, with samples `step_ns` apart: all its counters, and everything else as it is.
+///
+/// # Errors
+/// The recording cannot be read, holds a table that this version does not know, or `into` cannot be written; nothing is
+/// left of `into` then.
+pub fn thin(reader: &Reader, into: &Path, step_ns: i64) -> Result<PathBuf, RecordingError> {
+    let mut manifest = reader.manifest().clone();
+    manifest.extra.insert(THINNED.to_string(), step_ns.into());
+    (manifest.sealed, manifest.rows) = (false, std::collections::BTreeMap::new());
+    let writer = Writer::create(into, manifest)?;
+    let thinned = copy(reader, writer, step_ns);
+    if thinned.is_err() {
+        let _ = std::fs::remove_dir_all(into);
+    }
+    thinned
+}
+
+fn copy(reader: &Reader, mut writer: Writer, step_ns: i64) -> Result<PathBuf, RecordingError> {
+    for name in reader.tables()? {
+        let output = &mut writer;
+        match name.as_str() {
+            "cpu" => table::<Cpu>(reader, output, step_ns, |row| &row.cpu, |row| row.user_ns + row.system_ns)?,
+            "disk" => table::<Disk>(
+                reader,
+                output,
+                step_ns,
+                |row| &row.device,
+                |row| row.weighted_ticks_ms.unwrap_or(some(row.read_ios) + some(row.write_ios)),
+            )?,
+            "net" => table::<Net>(reader, output, step_ns, |row| &row.interface, |row| row.rx_bytes + row.tx_bytes)?,
+            "nfs_mount" => table::<NfsMount>(
+                reader,
+                output,
+                step_ns,
+                |row| &row.mount,
+                |row| some(row.read_bytes) + some(row.write_bytes),
+            )?,
+            "tcp" => {
+                table::<Tcp>(reader, output, step_ns, |_| "", |row| some(row.in_segments) + some(row.out_segments))?
+            }
+            "udp" => {
+                table::<Udp>(reader, output, step_ns, |_| "", |row| some(row.in_datagrams) + some(row.out_datagrams))?
+            }
+            "memory" => table::<Memory>(
+                reader,
+                output,
+                step_ns,
+                |_| "",
+                |row| some(row.page_in_bytes) + some(row.page_out_bytes),
+            )?,
+            "pressure" => table::<Pressure>(reader, output, step_ns, |row| &row.resource, |row| some(row.some_ns))?,
+            "system" => table::<System>(reader, output, step_ns, |_| "", |row| some(row.context_switches))?,
+            "process" => processes(reader, output, step_ns)?,
+            other => {
+                let known = crate::table(other).ok_or_else(|| RecordingError::UnknownTable {
+                    name: other.to_string(),
+                    known: "those of this version".to_string(),
+                })?;
+                for rows in reader.batches(other)? {
+                    writer.accept(&Batch { table: known, rows: rows? })?;
+                    writer.commit()?;
+                }
+            }
+        }
+    }
+    writer.seal_past()
+}
+
+/// A counter, or nothing.
+fn some(value: Option<i64>) -> i64 {
+    value.unwrap_or(0)
+}
+
+trait Timed: Row {
+    fn t_ns(&self) -> i64;
+}
+
+macro_rules! timed {
+    ($($row:ty),*) => { $( impl Timed for $row { fn t_ns(&self) -> i64 { self.t_ns } } )* };
+}
+timed!(Cpu, Disk, Net, NfsMount, Tcp, Udp, Memory, Pressure, System, Process);
+
+/// Tells samples apart: a new one begins when a thing comes again.
+#[derive(Default)]
+struct Samples {
+    number: usize,
+    seen: BTreeSet<String>,
+}
+
+impl Samples {
+    /// Number of the sample that a row of this thing is in.
+    fn of(&mut self, thing: &str) -> usize {
+        if !self.seen.insert(thing.to_string()) {
+            self.number += 1;
+            self.seen.clear();
+            self.seen.insert(thing.to_string());
+        }
+        self.number
+    }
+}
+
+/// What is known of a sample after the first pass.
+#[derive(Clone, Copy, Default)]
+struct Sample {
+    t_ns: i64,
+    /// What all things did since the sample before.
+    all: i64,
+    /// What the busiest of them did.
+    most: i64,
+}
+
+/// Numbers of the samples that stay.
+fn kept(samples: &[Sample], step_ns: i64) -> BTreeSet<usize> {
+    let mut kept = BTreeSet::from([0]);
+    let Some(first) = samples.first() else { return kept };
+    let window = |sample: &Sample| (sample.t_ns - first.t_ns).div_euclid(step_ns.max(1));
+    let mut from = 0;
+    while from < samples.len() {
+        let to = from + samples[from..].partition_point(|sample| window(sample) <= window(&samples[from]));
+        kept.insert(to - 1);
+        for rate in [|sample: &Sample| sample.all, |sample: &Sample| sample.most] {
+            if let Some(busiest) = (from.max(1)..to).max_by_key(|at| rate(&samples[*at])) {
+                kept.extend([busiest - 1, busiest]);
+            }
+        }
+        from = to;
+    }
+    kept
+}
+
+/// One table of counters, in two passes: which samples stay, and their rows.
+fn table<R: Timed>(
+    reader: &Reader,
+    writer: &mut Writer,
+    step_ns: i64,
+    thing: fn(&R) -> &str,
+    activity: fn(&R) -> i64,
+) -> Result<(), RecordingError> {
+    let mut samples: Vec<Sample> = Vec::new();
+    let mut numbers = Samples::default();
+    let mut before: HashMap<String, i64> = HashMap::new();
+    for row in reader.rows::<R>()? {
+        let row = row?;
+        let number = numbers.of(thing(&row));
+        if number == samples.len() {
+            samples.push(Sample { t_ns: row.t_ns(), ..Sample::default() });
+        }
+        let now = activity(&row);
+        let was = before.insert(thing(&row).to_string(), now);
+        // The sum of all CPUs is none of them.
+        if let (Some(was), Some(sample)) = (was, samples.last_mut()) {
+            let grown = (now - was).max(0);
+            sample.all = sample.all.saturating_add(grown);
+            if thing(&row) != "all" {
+                sample.most = sample.most.max(grown);
+            }
+        }
+    }
+    let kept = kept(&samples, step_ns);
+    let mut numbers = Samples::default();
+    let mut rows: Vec<R> = Vec::new();
+    for row in reader.rows::<R>()? {
+        let row = row?;
+        if kept.contains(&numbers.of(thing(&row))) {
+            rows.push(row);
+        }
+        put(writer, &mut rows, BATCH)?;
+    }
+    put(writer, &mut rows, 1)
+}
+
+/// Processes: the last row of each in a stretch of time, as of the stretch's end. There was none after it because the
+/// process did nothing any more, so its counters still hold then.
+fn processes(reader: &Reader, writer: &mut Writer, step_ns: i64) -> Result<(), RecordingError> {
+    let mut first_ns = None;
+    let mut window = 0;
+    let mut last: HashMap<(i64, Option<i64>), Process> = HashMap::new();
+    let mut end = (0, 0.0);
+    let mut rows: Vec<Process> = Vec::new();
+    let mut close =
+        |last: &mut HashMap<(i64, Option<i64>), Process>, (t_ns, t_s): (i64, f64), rows: &mut Vec<Process>| {
+            let mut ended: Vec<Process> = last.drain().map(|(_, row)| Process { t_ns, t_s, ..row }).collect();
+            ended.sort_by_key(|row| row.pid);
+            rows.append(&mut ended);
+            put(writer, rows, BATCH)
+        };
+    for row in reader.rows::<Process>()? {
+        let row = row?;
+        let begun_ns = *first_ns.get_or_insert(row.t_ns);
+        // The first sample stands for itself: it has all processes.
+        let of_row = if row.t_ns == begun_ns { -1 } else { (row.t_ns - begun_ns).div_euclid(step_ns.max(1)) };
+        if of_row != window && !last.is_empty() {
+            close(&mut last, end, &mut rows)?;
+        }
+        window = of_row;
+        end = (row.t_ns, row.t_s);
+        last.insert((row.pid, row.start_ns), row);
+    }
+    close(&mut last, end, &mut rows)?;
+    put(writer, &mut rows, 1)
+}
+
+/// Writes what has come together, when it is so many.
+fn put<R: Row>(writer: &mut Writer, rows: &mut Vec<R>, least: usize) -> Result<(), RecordingError> {
+    if rows.len() >= least {
+        writer.accept(&Batch::from_rows(rows)?)?;
+        writer.commit()?;
+        rows.clear();
+    }
+    Ok(())
+}

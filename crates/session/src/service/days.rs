@@ -1,0 +1,88 @@
+//! When a day is over: local midnight, whatever is done to the clock.
+
+use quantity::zone::Zone;
+
+/// A clock that is set back by no more than this over midnight stays in the new day: the end of summer time at midnight
+/// sets it back by an hour.
+const BACK_NS: i64 = 3_660_000_000_000;
+const DAY_NS: i64 = 86_400_000_000_000;
+
+/// Follows the day.
+#[derive(Debug)]
+pub(super) struct Days {
+    zone: Zone,
+    /// The day under way, since 1970.
+    day: i64,
+    before: i64,
+}
+
+impl Days {
+    pub(super) fn new(zone: Zone, wall_ns: i64) -> Self {
+        let day = zone.day(wall_ns);
+        Self { zone, day, before: day }
+    }
+
+    /// Does this moment belong to another day? A clock that is set back into the day before by no more than an hour does not
+    /// make another one of it.
+    pub(super) fn is_over(&self, wall_ns: i64) -> bool {
+        let day = self.zone.day(wall_ns);
+        let still = self.zone.day(wall_ns.saturating_add(BACK_NS)) >= self.day;
+        day > self.day || (day < self.day && !still)
+    }
+
+    /// The day of this moment begins; gives it.
+    pub(super) fn begin(&mut self, wall_ns: i64) -> i64 {
+        self.before = std::mem::replace(&mut self.day, self.zone.day(wall_ns));
+        self.day
+    }
+
+    /// It could not begin: the day before goes on.
+    pub(super) fn go_on(&mut self) {
+        self.day = self.before;
+    }
+}
+
+/// Name of a day's recording.
+pub(super) fn name_of(day: i64) -> String {
+    let ((year, month, day), _) = quantity::text::civil(day.saturating_mul(DAY_NS));
+    format!("{year:04}-{month:02}-{day:02}")
+}
+
+/// The time zone of this machine; UTC where it cannot be told.
+#[must_use]
+pub fn local_zone() -> Zone {
+    let name = std::env::var("TZ").ok().filter(|name| !name.is_empty());
+    let path = match name.as_deref().map(|name| name.trim_start_matches(':')) {
+        Some(path) if path.starts_with('/') => path.to_string(),
+        Some(name) if !name.contains("..") => format!("/usr/share/zoneinfo/{name}"),
+        _ => "/etc/localtime".to_string(),
+    };
+    std::fs::read(path).ok().and_then(|bytes| Zone::parse(&bytes)).unwrap_or_default()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use quantity::text::wall_ns_of;
+
+    fn at(day: i64, hour: i64, minute: i64) -> i64 {
+        wall_ns_of((2026, 11, day), (hour, minute, 0)).expect("a moment")
+    }
+
+    #[test]
+    fn midnight_once_and_clocks_that_are_set() {
+        let mut days = Days::new(Zone::default(), at(20, 12, 0));
+        assert!(!days.is_over(at(20, 23, 59)));
+        assert!(days.is_over(at(21, 0, 0)));
+        assert_eq!(name_of(days.begin(at(21, 0, 0))), "2026-11-21");
+        // Set back over midnight, by a little and by an hour: the same day goes on.
+        assert!(!days.is_over(at(20, 23, 59)) && !days.is_over(at(20, 23, 0)));
+        // By a day: another one.
+        assert!(days.is_over(at(20, 12, 0)));
+        // Set ahead by days: that day.
+        assert!(days.is_over(at(25, 1, 0)));
+        assert_eq!(name_of(days.begin(at(25, 1, 0))), "2026-11-25");
+        days.go_on();
+        assert!(days.is_over(at(25, 1, 0)));
+    }
+}

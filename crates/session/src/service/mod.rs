@@ -1,0 +1,351 @@
+//! `iodyno record -d DIR`: a collector that runs for months. One recording a day, switched at local midnight; old ones
+//! thinned and removed by policy; a full disk costs the samples that had no room, and nothing else.
+
+mod days;
+mod keeper;
+mod retention;
+
+pub use days::local_zone;
+pub use retention::{Retention, Tier};
+
+use crate::spine::clock_step;
+use crate::{SessionError, StopFlag};
+use collect::{Machine, What};
+use days::{Days, name_of};
+use keeper::Keeper;
+use quantity::clock;
+use quantity::zone::Zone;
+use recording::rows::Event;
+use recording::{Batch, ClockAnchor, Manifest, RecordingError, Sink, Writer};
+use rustix::fs::{FlockOperation, flock};
+use std::fs::{File, OpenOptions};
+use std::io::{Read as _, Seek as _, Write as _};
+use std::path::{Path, PathBuf};
+use std::time::Duration;
+
+/// How long a stop request may go unnoticed.
+const NAP_NS: u64 = 100_000_000;
+/// Old recordings are looked after so often.
+const TIDY_EVERY_NS: u64 = 600_000_000_000;
+/// A disk without room is told of so often.
+const COMPLAIN_EVERY_NS: u64 = 60_000_000_000;
+/// Name of the file that one collector holds locked.
+const LOCK: &str = ".lock";
+
+/// What to collect, and what to keep of it.
+#[derive(Clone, Debug)]
+pub struct ServiceRequest {
+    /// Where the recordings go.
+    pub directory: PathBuf,
+    /// Time between two samples.
+    pub interval_ns: u64,
+    /// What is kept, and for how long.
+    pub retention: Retention,
+    /// The machine's time zone: a day ends at its midnight.
+    pub zone: Zone,
+    /// Longest time; `None`: until stopped.
+    pub for_ns: Option<u64>,
+    /// The command line, for manifests.
+    pub command_line: Vec<String>,
+}
+
+/// Time as a collector sees it; tests have their own.
+pub trait ServiceClock {
+    /// `CLOCK_MONOTONIC`, ns.
+    fn now_ns(&self) -> u64;
+    /// UTC since 1970, ns.
+    fn wall_ns(&self) -> i64;
+    /// Waits for so long.
+    fn nap(&self, ns: u64);
+}
+
+/// The machine's own time.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct MachineClock;
+
+impl ServiceClock for MachineClock {
+    fn now_ns(&self) -> u64 {
+        clock::now_ns()
+    }
+
+    fn wall_ns(&self) -> i64 {
+        clock::wall_ns()
+    }
+
+    fn nap(&self, ns: u64) {
+        std::thread::sleep(Duration::from_nanos(ns));
+    }
+}
+
+/// What came of it.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct ServiceOutcome {
+    /// Samples taken.
+    pub samples: u64,
+    /// Samples that were due while the machine slept or the collector could not run.
+    pub missed: u64,
+    /// Samples for which the disk had no room.
+    pub unwritten: u64,
+    /// Recordings begun.
+    pub recordings: u64,
+}
+
+/// Collects until somebody asks to stop; says what there is to say to `tell`.
+///
+/// # Errors
+/// Another collector works in the directory, or it cannot be written to at the start.
+pub fn serve(
+    request: &ServiceRequest,
+    clock: &dyn ServiceClock,
+    tell: &mut dyn FnMut(&str),
+    stop: &StopFlag,
+) -> Result<ServiceOutcome, SessionError> {
+    std::fs::create_dir_all(&request.directory).map_err(|source| RecordingError::Io {
+        action: "create",
+        path: request.directory.clone(),
+        source,
+    })?;
+    let _lock = lock(&request.directory)?;
+    let mut service = Service {
+        request,
+        clock,
+        tell,
+        days: Days::new(request.zone.clone(), clock.wall_ns()),
+        keeper: Keeper::start(&request.directory, &request.retention)?,
+        machine: Machine::new(&What::ALL),
+        open: None,
+        outcome: ServiceOutcome::default(),
+        unwritten: 0,
+        complained_ns: None,
+    };
+    service.keeper.tidy(clock.wall_ns(), None);
+    let begun = service.begin(clock.wall_ns());
+    service.say_news();
+    begun?;
+    let lived = service.live(stop);
+    service.finish(stop);
+    lived.map(|()| service.outcome)
+}
+
+/// Holds the directory for one collector.
+fn lock(directory: &Path) -> Result<File, SessionError> {
+    let path = directory.join(LOCK);
+    let failed = |source| RecordingError::Io { action: "open", path: path.clone(), source };
+    let mut file =
+        OpenOptions::new().create(true).truncate(false).read(true).write(true).open(&path).map_err(failed)?;
+    if flock(&file, FlockOperation::NonBlockingLockExclusive).is_err() {
+        let mut holder = String::new();
+        let _ = file.read_to_string(&mut holder);
+        return Err(SessionError::Occupied { directory: directory.to_path_buf(), holder: holder.trim().to_string() });
+    }
+    // For people; the lock itself is the kernel's, and goes with the process.
+    let _ = file.set_len(0).and_then(|()| file.rewind()).and_then(|()| writeln!(file, "{}", std::process::id()));
+    Ok(file)
+}
+
+/// The recording under way.
+struct Open {
+    writer: Writer,
+    path: PathBuf,
+}
+
+struct Service<'a> {
+    request: &'a ServiceRequest,
+    clock: &'a dyn ServiceClock,
+    tell: &'a mut dyn FnMut(&str),
+    days: Days,
+    keeper: Keeper,
+    machine: Machine,
+    open: Option<Open>,
+    outcome: ServiceOutcome,
+    /// Samples in a row for which there was no room.
+    unwritten: u64,
+    complained_ns: Option<u64>,
+}
+
+impl Service<'_> {
+    fn live(&mut self, stop: &StopFlag) -> Result<(), SessionError> {
+        let interval_ns = self.request.interval_ns.max(1);
+        let start_ns = self.clock.now_ns();
+        let end_ns = self.request.for_ns.map(|length_ns| start_ns.saturating_add(length_ns));
+        let (mut due_ns, mut tidied_ns) = (start_ns, start_ns);
+        loop {
+            self.sample(due_ns);
+            let wall_ns = self.clock.wall_ns();
+            if self.days.is_over(wall_ns) {
+                self.turn(wall_ns);
+            }
+            if self.clock.now_ns().saturating_sub(tidied_ns) >= TIDY_EVERY_NS {
+                tidied_ns = self.clock.now_ns();
+                self.keeper.tidy(wall_ns, self.open.as_ref().map(|open| open.path.as_path()));
+            }
+            self.say_news();
+            due_ns += interval_ns;
+            // After a suspend the samples in between are gone; the next one keeps its place in the raster.
+            let late = self.clock.now_ns().saturating_sub(due_ns) / interval_ns;
+            if late > 0 {
+                due_ns += late * interval_ns;
+                self.outcome.missed += late;
+                self.event("gap", &format!("{late} samples were due while the collector could not run"));
+            }
+            let until_ns = end_ns.map_or(due_ns, |end_ns| due_ns.min(end_ns));
+            while self.clock.now_ns() < until_ns && !stop.is_requested() {
+                self.clock.nap((until_ns - self.clock.now_ns()).min(NAP_NS));
+            }
+            if stop.is_requested() || end_ns.is_some_and(|end_ns| self.clock.now_ns() >= end_ns) {
+                // The interval under way counts as well.
+                self.sample(self.clock.now_ns());
+                return Ok(());
+            }
+        }
+    }
+
+    /// Begins the recording of a day.
+    fn begin(&mut self, wall_ns: i64) -> Result<(), RecordingError> {
+        let mut manifest = Manifest::new(&self.request.command_line);
+        manifest.hardware = collect::hardware(&[]);
+        manifest.started_wall_ns = wall_ns;
+        if let Some(anchor) = manifest.clock_anchors.first_mut() {
+            anchor.wall_ns = wall_ns;
+        }
+        let name = name_of(self.days.begin(wall_ns));
+        // After a restart there is one of this day already.
+        for number in 1_u32.. {
+            let name = if number == 1 { name.clone() } else { format!("{name}-{number}") };
+            let path = self.request.directory.join(name);
+            match Writer::create(&path, manifest.clone()) {
+                Err(RecordingError::Exists(_)) => {}
+                Err(error) => {
+                    let _ = std::fs::remove_dir_all(&path);
+                    return Err(error);
+                }
+                Ok(writer) => {
+                    self.open = Some(Open { writer, path });
+                    self.outcome.recordings += 1;
+                    // The first sample of a recording has everything, also of what did nothing lately.
+                    self.machine = Machine::new(&What::ALL);
+                    return Ok(());
+                }
+            }
+        }
+        Ok(())
+    }
+
+    /// Midnight: the sample that was just taken ends one day, and another one at once begins the next.
+    fn turn(&mut self, wall_ns: i64) {
+        let old = self.open.take();
+        match self.begin(wall_ns) {
+            Ok(()) => {
+                if let Some(mut old) = old {
+                    let anchor = self.anchor();
+                    // Without it the end is where the anchor of the last minute puts it.
+                    let _ = old.writer.update_manifest(|manifest| {
+                        manifest.clock_anchors.push(anchor);
+                        manifest.exit = Some("fine".to_string());
+                    });
+                    self.keeper.seal(old.writer);
+                }
+                self.sample(self.clock.now_ns());
+                self.keeper.tidy(wall_ns, self.open.as_ref().map(|open| open.path.as_path()));
+            }
+            // No room for a new one: the old day goes on, and the next sample tries again.
+            Err(error) => {
+                self.open = old;
+                self.days.go_on();
+                self.complain(&format!("the recording of the new day cannot begin yet: {error}"));
+            }
+        }
+    }
+
+    fn sample(&mut self, due_ns: u64) {
+        let Some(open) = &mut self.open else { return };
+        let origin_ns = open.writer.started_t_ns();
+        let batches = self.machine.sample(due_ns, origin_ns);
+        self.outcome.samples += 1;
+        let now = anchor(self.clock);
+        let written = commit(&mut open.writer, &batches).and_then(|()| {
+            let Some(step_ns) = open.writer.follow_clock(now)? else { return Ok(()) };
+            commit(&mut open.writer, &[Batch::from_rows(&[clock_step(step_ns, origin_ns)])?])
+        });
+        match written {
+            Ok(()) if self.unwritten > 0 => {
+                let lost = std::mem::take(&mut self.unwritten);
+                self.event("disk full", &format!("{lost} samples had no room on the disk"));
+            }
+            Ok(()) => {}
+            Err(error) => {
+                self.unwritten += 1;
+                self.outcome.unwritten += 1;
+                self.complain(&format!("{error}; samples are lost until there is room"));
+                let path = self.open.as_ref().map(|open| open.path.clone());
+                self.keeper.tidy(self.clock.wall_ns(), path.as_deref());
+            }
+        }
+    }
+
+    fn anchor(&self) -> ClockAnchor {
+        anchor(self.clock)
+    }
+
+    fn event(&mut self, kind: &str, message: &str) {
+        let Some(open) = &mut self.open else { return };
+        let t_ns = clock::now_ns();
+        let row = Event {
+            t_ns: i64::try_from(t_ns).unwrap_or(i64::MAX),
+            t_s: t_ns.saturating_sub(open.writer.started_t_ns()) as f64 / 1e9,
+            severity: "warning".to_string(),
+            kind: kind.to_string(),
+            run: None,
+            target: None,
+            message: message.to_string(),
+            count: 1,
+        };
+        // What cannot be written now is in the samples' own count.
+        let _ = Batch::from_rows(&[row]).and_then(|batch| commit(&mut open.writer, &[batch]));
+        (self.tell)(message);
+    }
+
+    /// Says it, unless it was said lately.
+    fn complain(&mut self, message: &str) {
+        let now_ns = self.clock.now_ns();
+        if self.complained_ns.is_none_or(|last_ns| now_ns.saturating_sub(last_ns) >= COMPLAIN_EVERY_NS) {
+            self.complained_ns = Some(now_ns);
+            (self.tell)(message);
+        }
+    }
+
+    fn say_news(&mut self) {
+        for news in self.keeper.news() {
+            (self.tell)(&news);
+        }
+    }
+
+    /// Seals the day under way. Asked twice, it leaves that to the next start.
+    fn finish(&mut self, stop: &StopFlag) {
+        if let Some(mut open) = self.open.take() {
+            let word = if stop.is_requested() { "interrupted" } else { "fine" };
+            let anchor = self.anchor();
+            let _ = open.writer.update_manifest(|manifest| {
+                manifest.clock_anchors.push(anchor);
+                manifest.exit = Some(word.to_string());
+            });
+            self.keeper.seal(open.writer);
+        }
+        self.keeper.end(stop);
+        self.say_news();
+    }
+}
+
+/// Both clocks now.
+fn anchor(clock: &dyn ServiceClock) -> ClockAnchor {
+    ClockAnchor { t_ns: i64::try_from(clock.now_ns()).unwrap_or(i64::MAX), wall_ns: clock.wall_ns() }
+}
+
+/// Journals batches, all or none.
+fn commit(writer: &mut Writer, batches: &[Batch]) -> Result<(), RecordingError> {
+    batches.iter().try_for_each(|batch| writer.accept(batch))?;
+    writer.commit()
+}
+
+#[cfg(test)]
+mod tests;
