@@ -7,7 +7,7 @@ APT_TEST := fio blktrace e2fsprogs xfsprogs btrfs-progs fdisk gdisk mount util-l
 BIN := $(or $(CARGO_TARGET_DIR),target)/release/iodyno
 SUDO := $(shell [ "$$(id -u)" = 0 ] || echo sudo)
 
-.PHONY: demo build query test test-build check fmt bench bench-trace soak fuzz web docs deps-build deps-test clean
+.PHONY: demo build query test test-build check fmt bench bench-trace bench-replay soak fuzz web docs deps-build deps-test clean
 
 # Installs the packages of $(1) that are not there yet; silent when all are.
 define apt
@@ -70,6 +70,10 @@ bench-trace: build deps-test
 	bench/trace_cost.py $(BIN)
 	rm -rf target/generated.iodyno && mkdir -p target && $(or $(CARGO_TARGET_DIR),target)/release/examples/generate_trace 50000000 target/generated.iodyno
 	bash -c 'time $(BIN) report target/generated.iodyno'; rm -rf target/generated.iodyno
+
+# How faithfully a trace is replayed, beside fio and btreplay (as root, best on an idle machine; needs 2 GB here).
+bench-replay: build deps-test
+	bench/replay.py $(BIN)
 
 # Hours compressed by a fake clock, and long fuzzing; not part of CI.
 soak: deps-test

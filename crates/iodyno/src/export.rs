@@ -22,7 +22,8 @@ pub(crate) fn run(args: &ExportArgs) -> Result<u8, Failure> {
         }
         return Ok(0);
     }
-    let Some(table) = &args.table else {
+    let asked = args.table.clone().or_else(|| args.trace_format.map(|_| "io".to_string()));
+    let Some(table) = &asked else {
         for name in reader.tables().map_err(SessionError::from)? {
             let help = recording::table(&name).map_or("", |table| table.help.trim());
             println!("{name:<18} {help}");

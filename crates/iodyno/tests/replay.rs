@@ -186,3 +186,24 @@ fn a_target_that_stalls_makes_responses_long_and_no_clock_slow() {
     assert!(length.error.unwrap() < 0.02, "{length:?}");
     assert_eq!(measure(&recording, "missing in the replay").error, Some(0.0));
 }
+
+#[test]
+fn a_vdbench_file_plays_its_flatfile() {
+    let scratch = Scratch::new();
+    let flat = concat!(env!("CARGO_MANIFEST_DIR"), "/../../fixtures/traces/vdbench-flat.bin");
+    std::fs::copy(flat, scratch.path("flat.bin")).unwrap();
+    let text = "rg=g,devices=(1)\nsd=sd1,lun=img1,size=8m,replay=g\nsd=sd2,lun=img2,size=8m,replay=g\n\
+                rd=rd1,replay=(flat.bin,repeat=2),iorate=20,interval=1\n";
+    std::fs::write(scratch.path("old.vdb"), text).unwrap();
+    let output = scratch.iodyno(&["run", "old.vdb", "-o", "r.iodyno", "--no-report"]).run().unwrap().expect_code(0);
+    let recording = Reader::open(scratch.path("r.iodyno")).unwrap();
+    let totals = recording.table::<RunTotal>().unwrap();
+    let count =
+        |op: &str| -> i64 { totals.iter().filter(|row| row.run == "rd1" && row.op == op).map(|row| row.ops).sum() };
+    assert_eq!((count("read"), count("write")), (6, 4), "{}", output.stderr);
+    let events = recording.table::<Event>().unwrap();
+    assert!(
+        events.iter().any(|event| event.message.contains("2 I/Os of the first 4 KiB went to the second")),
+        "{events:?}"
+    );
+}

@@ -403,3 +403,43 @@ fn conditions_of_the_file_and_of_a_run_are_kept_with_their_places() {
     let (start, end) = (span.start as usize, (span.start + span.len) as usize);
     assert_eq!(&text[start..end], "\"response_ns_p99{op=read} > 5ms for 10s\"");
 }
+
+#[test]
+fn a_replay_lays_groups_out_and_takes_its_rate_from_iorate() {
+    let text = "rg=g1,devices=(3,4)\nsd=sd1,lun=/tmp/a,size=1g,replay=g1\nsd=sd2,lun=/tmp/b,size=1g,replay=g1\n\
+                sd=sd3,lun=/tmp/c,size=1g,replay=7\n";
+    let plan = plan_of(&format!("{text}rd=rd1,replay=(t.bin,split=/tmp,repeat=2,compress=y),iorate=500\n"));
+    assert!(plan.unsupported.is_empty(), "{:?}", plan.unsupported);
+    let workload = &plan.runs[0].workloads[0];
+    let replay = workload.replay.as_ref().unwrap();
+    assert_eq!(workload.targets, [0, 1, 2]);
+    assert_eq!(replay.volumes.iter().map(|volume| volume.targets.clone()).collect::<Vec<_>>(), [vec![0, 1], vec![2]]);
+    let maps: Vec<_> = replay.maps.iter().map(|map| (map.device.as_str(), map.volume, map.packed)).collect();
+    assert_eq!(maps, [("3", 0, true), ("4", 0, true), ("7", 1, false)]);
+    assert_eq!((replay.repeat, replay.speed), (2, plan::replay::Speed::PerSecond(500.0)));
+    assert_eq!(replay.trace, PathBuf::from("t.bin"));
+    let free = plan_of(&format!("{text}rd=rd1,replay=t.bin\n"));
+    let replay = free.runs[0].workloads[0].replay.clone().unwrap();
+    assert_eq!((replay.speed, replay.pacing), (plan::replay::Speed::Factor(1.0), plan::replay::Pacing::OnTime));
+    let max = plan_of(&format!("{text}rd=rd1,replay=t.bin,iorate=max\n"));
+    assert_eq!(max.runs[0].workloads[0].replay.as_ref().unwrap().pacing, plan::replay::Pacing::Asap);
+}
+
+#[test]
+fn a_replay_that_cannot_be_is_refused_at_its_place() {
+    for (text, part) in [
+        ("rd=rd1,replay=t.bin\n", "no sd= says which devices"),
+        ("rd=rd1,replay=(t.bin,repeat=x)\n", "a whole number is expected"),
+        ("rd=rd1,replay=(t.bin,repeet=2)\n", "there is no such parameter"),
+    ] {
+        let reading = read(&Memory::one("job.vdb", format!("{SD}{text}")), &Options::default());
+        let shown: Vec<String> = reading.diagnostics.iter().map(|found| render(found, &reading.sources)).collect();
+        assert!(reading.plan.is_none() && shown.join("\n").contains(part), "{text}: {shown:?}");
+    }
+    let twice = "sd=a,lun=/tmp/a,size=1g,replay=3\nsd=b,lun=/tmp/b,size=1g,replay=3\n";
+    let reading = read(&Memory::one("job.vdb", format!("{twice}rd=rd1,replay=t.bin\n")), &Options::default());
+    assert!(reading.plan.is_none());
+    let plan = plan_of(&format!("{twice}rd=rd1,replay=(t.bin,duplication=y,stagger=20)\n"));
+    let replay = plan.runs[0].workloads[0].replay.as_ref().unwrap();
+    assert!(replay.duplicate && replay.stagger_ns == 20_000_000);
+}

@@ -43,6 +43,8 @@ pub struct Replay {
     pub copies: u32,
     /// See `copies`.
     pub stagger_ns: u64,
+    /// A device that several maps fit is played on each of them, each `stagger_ns` after the one before.
+    pub duplicate: bool,
     /// Trace the targets meanwhile, and compare.
     pub verify: bool,
 }
@@ -66,6 +68,7 @@ impl Replay {
             repeat: 1,
             copies: 1,
             stagger_ns: 0,
+            duplicate: false,
             verify: true,
         }
     }

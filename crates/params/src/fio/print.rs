@@ -10,6 +10,8 @@ use std::fmt::Write as _;
 /// The job file, with every run a group behind a stonewall. What fio's language cannot say is listed.
 pub fn print_fio(plan: &Plan) -> Printed {
     let mut unsaid = Vec::new();
+    let plain = crate::printed::without_replays(plan, &mut unsaid);
+    let plan = &plain;
     settings(plan, &mut unsaid);
     let mut sections: Vec<(String, Lines)> = Vec::new();
     for (number, run) in plan.runs.iter().enumerate() {

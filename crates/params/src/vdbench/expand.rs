@@ -1,6 +1,7 @@
 //! Definitions into runs: which workloads, every combination of the loops, every rate.
 
 use super::names::Names;
+use super::replay::Group;
 use super::run::{BurstKind, Definition, Loop, RateParam, RateValue};
 use super::scan::Text;
 use super::shares;
@@ -24,6 +25,8 @@ pub(crate) struct Material<'a> {
     pub(crate) file_work_names: &'a Names,
     /// Content of each target by index.
     pub(crate) contents: &'a [Content],
+    /// Of devices of a trace.
+    pub(crate) groups: &'a [Group],
     pub(crate) seed: u64,
 }
 
@@ -48,6 +51,11 @@ pub(crate) fn expand(context: &mut Context, material: &Material<'_>, definitions
             context.push(
                 Diagnostic::warning("duplicate", definition.span, message).help("results are told apart by name"),
             );
+        }
+        if definition.replay.is_some() {
+            let parts = (material.storages, material.groups, material.contents);
+            out.extend(super::replay::run(context, definition, parts));
+            continue;
         }
         check_times(context, definition);
         let Some(chosen) = choose(context, material, definition) else { continue };

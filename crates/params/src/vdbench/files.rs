@@ -1,4 +1,4 @@
-//! File system definitions and workloads (`fsd=`, `fwd=`) and replay groups: checked, not built yet.
+//! File system definitions and workloads (`fsd=`, `fwd=`): checked, not built yet.
 
 use super::keys::{Effect, resolve};
 use super::names::Names;
@@ -10,17 +10,6 @@ use super::value::{self, Unit};
 use crate::context::Context;
 use crate::diagnostic::Diagnostic;
 use std::collections::BTreeSet;
-
-/// Checks replay groups.
-pub(crate) fn groups(context: &mut Context, statements: &[Statement]) {
-    for statement in statements {
-        statement::check_name(context, statement);
-        statement::each(context, statement, |context, name, param| {
-            let _ = value::numbers(context, name, param, Unit::Plain);
-        });
-        context.unsupported(statement.span, "replaying traces (rg=) is not built yet");
-    }
-}
 
 /// Checks file system definitions; gives their names.
 pub(crate) fn systems(context: &mut Context, statements: &[Statement]) -> Names {

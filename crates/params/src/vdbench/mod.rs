@@ -10,6 +10,7 @@ mod keys;
 mod names;
 mod print;
 mod print_runs;
+mod replay;
 mod run;
 mod scan;
 mod shared;
@@ -121,7 +122,7 @@ fn read_plan(context: &mut Context, files: &[PathBuf], options: &Options, loader
         }
         out
     };
-    files::groups(context, &of(Section::Group).cloned().collect::<Vec<_>>());
+    let groups = replay::groups(context, &of(Section::Group).cloned().collect::<Vec<_>>());
     let file_systems = per_host(context, Section::FileSystem);
     let system_names = files::systems(context, &file_systems);
     let storages = per_host(context, Section::Storage);
@@ -151,6 +152,7 @@ fn read_plan(context: &mut Context, files: &[PathBuf], options: &Options, loader
         work_names: &work_names,
         file_work_names: &file_work_names,
         contents: &contents,
+        groups: &groups,
         seed: general.settings.seed,
     };
     let mut runs = expand::expand(context, &material, &definitions);

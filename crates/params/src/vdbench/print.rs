@@ -19,6 +19,8 @@ pub fn print_vdbench(plan: &Plan) -> Printed {
     storages(plan, &mut text, &mut unsaid);
     let mut works = Works::default();
     let mut runs = String::new();
+    let plain = crate::printed::without_replays(plan, &mut unsaid);
+    let plan = &plain;
     let defined: Vec<Run> = plan.runs.iter().map(|run| as_defined(run, &mut unsaid)).collect();
     for block in blocks(&defined) {
         run(plan, &block, &mut works, &mut runs, &mut unsaid);

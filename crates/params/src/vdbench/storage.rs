@@ -25,6 +25,8 @@ pub(crate) struct Storage {
     pub(crate) range: Option<AddressRange>,
     pub(crate) open: Option<OpenFlags>,
     pub(crate) dedup: DedupParams,
+    /// Devices of a trace, or groups of them, that go here.
+    pub(crate) replay: Vec<Text>,
     pub(crate) span: Span,
     count: Option<(u64, u64, Span)>,
 }
@@ -43,6 +45,7 @@ impl Default for Storage {
             range: None,
             open: None,
             dedup: DedupParams::default(),
+            replay: Vec::new(),
             span: Span::default(),
             count: None,
         }
@@ -133,7 +136,7 @@ fn set(context: &mut Context, storage: &mut Storage, name: &'static str, param: 
         "journal" => {
             let _ = value::text(context, name, param);
         }
-        "replay" => context.unsupported(param.key_span, "replaying traces (replay=) is not built yet"),
+        "replay" => storage.replay.clone_from(&param.values),
         "host" => {}
         _ => storage.dedup.set(context, name, param),
     }

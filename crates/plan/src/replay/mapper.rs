@@ -136,8 +136,10 @@ pub struct Mapper {
     speed: f64,
     from_ns: u64,
     until_ns: u64,
-    /// Device → map.
-    known: HashMap<String, Option<usize>>,
+    /// Device → maps.
+    known: HashMap<String, Vec<usize>>,
+    duplicate: bool,
+    stagger_ns: u64,
     /// Time 0 of the trace: its first I/O.
     origin_ns: Option<i64>,
     /// Time of the first that is played, after that.
@@ -189,6 +191,8 @@ impl Mapper {
             from_ns: replay.from_ns,
             until_ns: replay.for_ns.map_or(u64::MAX, |length| replay.from_ns.saturating_add(length)),
             known: HashMap::new(),
+            duplicate: replay.duplicate,
+            stagger_ns: replay.stagger_ns,
             origin_ns: None,
             first_ns: None,
             chains: Chains::default(),
@@ -217,21 +221,13 @@ impl Mapper {
         self.origin_ns.is_some_and(|origin| u64::try_from(queue_ns - origin).is_ok_and(|since| since >= self.until_ns))
     }
 
-    fn map_of(&mut self, device: &str) -> Option<usize> {
-        if let Some(known) = self.known.get(device) {
-            return *known;
+    /// Makes sure that it is known where a device goes.
+    fn look_up(&mut self, device: &str) {
+        if !self.known.contains_key(device) {
+            let fitting = (0..self.maps.len()).filter(|at| means(&self.maps[*at].0, device));
+            let places = fitting.take(if self.duplicate { usize::MAX } else { 1 }).collect();
+            self.known.insert(device.to_string(), places);
         }
-        let found = self.maps.iter().position(|map| means(&map.0, device));
-        self.known.insert(device.to_string(), found);
-        found
-    }
-
-    fn takes(&self, io: &Traced<'_>, op: Op) -> bool {
-        let filter = &self.filter;
-        filter.takes_op(op)
-            && (filter.pids.is_empty() || filter.pids.contains(&io.pid))
-            && (filter.comms.is_empty() || filter.comms.iter().any(|comm| comm == io.comm))
-            && (filter.files.is_empty() || filter.files.iter().any(|file| fits(file, io.file)))
     }
 
     /// Gives the operations of a traced I/O to `take`; mostly one.
@@ -242,7 +238,8 @@ impl Mapper {
             self.changes.filtered += 1;
             return;
         }
-        let Some(map) = self.map_of(io.device) else {
+        self.look_up(io.device);
+        let Some(places) = self.known.get(io.device).filter(|places| !places.is_empty()) else {
             self.changes.unmapped += 1;
             return;
         };
@@ -250,7 +247,7 @@ impl Mapper {
             *self.changes.kinds.entry(io.op.to_string()).or_default() += 1;
             return;
         };
-        if !self.takes(io, op) {
+        if !takes(&self.filter, io, op) {
             self.changes.filtered += 1;
             return;
         }
@@ -267,7 +264,6 @@ impl Mapper {
             self.changes.late += u64::from(self.last_due_ns - due_ns > 1_000);
         }
         self.last_due_ns = self.last_due_ns.max(due_ns);
-        let (_, volume, base) = &self.maps[map];
         let source = Source {
             since_ns: since_first,
             response_ns: io.complete_ns.and_then(|end| u64::try_from(end - io.queue_ns).ok()),
@@ -275,22 +271,35 @@ impl Mapper {
         let durable = op == Op::Write && (io.flags.contains("fua") || io.flags.contains("preflush"));
         let one =
             ReplayIo { due_ns: self.last_due_ns, offset: 0, bytes: 0, target: 0, op, durable, after: 0, think_ns: 0 };
-        let Some(pieces) = place(&self.volumes[*volume], &self.rules, (op, *base), io, &mut self.changes) else {
-            return;
-        };
-        let thread = if io.tid >= 0 { u64::from(io.tid.unsigned_abs()) } else { u64::MAX - map as u64 };
+        let thread = if io.tid >= 0 { u64::from(io.tid.unsigned_abs()) } else { u64::MAX - places[0] as u64 };
         let chained = matches!(self.pacing, Pacing::Closed | Pacing::Dependencies);
         let before = if chained { self.chains.before(thread, since_ns) } else { None };
         #[expect(clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "times of a trace")]
         let (after, think_ns) = before.map_or((0, 0), |(number, gap)| (number, (gap as f64 / self.speed) as u64));
-        for (target, offset, bytes) in pieces {
-            self.changes.played += 1;
-            take(ReplayIo { target, offset, bytes, after, think_ns, ..one }, source);
+        let played = self.changes.played;
+        for (nth, map) in places.iter().enumerate() {
+            let (_, volume, base) = &self.maps[*map];
+            let pieces = place(&self.volumes[*volume], &self.rules, (op, *base), io, &mut self.changes);
+            let due_ns = one.due_ns + nth as u64 * self.stagger_ns;
+            for (target, offset, bytes) in pieces.unwrap_or_default() {
+                self.changes.played += 1;
+                take(ReplayIo { due_ns, target, offset, bytes, after, think_ns, ..one }, source);
+            }
+        }
+        if self.changes.played == played {
+            return;
         }
         if let (true, Some(response_ns)) = (chained, source.response_ns) {
             self.chains.add(thread, self.changes.played, since_ns + response_ns);
         }
     }
+}
+
+fn takes(filter: &super::ReplayFilter, io: &Traced<'_>, op: Op) -> bool {
+    filter.takes_op(op)
+        && (filter.pids.is_empty() || filter.pids.contains(&io.pid))
+        && (filter.comms.is_empty() || filter.comms.iter().any(|comm| comm == io.comm))
+        && (filter.files.is_empty() || filter.files.iter().any(|file| fits(file, io.file)))
 }
 
 /// The kind of operation that a traced one is played as.

@@ -210,7 +210,10 @@ impl Tape {
         take: &mut dyn FnMut(ReplayIo, Source) -> ControlFlow<()>,
     ) -> Result<Changes, SessionError> {
         let copies = u64::from(self.replay.copies.max(1));
-        let mut copier = Copier { copies, stagger_ns: self.replay.stagger_ns, waiting: BinaryHeap::new(), number: 0 };
+        let most = if self.replay.duplicate { self.replay.maps.len() as u64 } else { 1 };
+        let spread_ns = most.saturating_sub(1) * self.replay.stagger_ns;
+        let (waiting, stagger_ns) = (BinaryHeap::new(), self.replay.stagger_ns);
+        let mut copier = Copier { copies, stagger_ns, spread_ns, waiting, number: 0 };
         let mut flow = ControlFlow::Continue(());
         for round in 0..self.replay.repeat.max(1) {
             if round > 0 {
@@ -238,6 +241,8 @@ impl Tape {
 struct Copier {
     copies: u64,
     stagger_ns: u64,
+    /// An operation that is given may be due so much after one that comes later.
+    spread_ns: u64,
     waiting: BinaryHeap<Later>,
     number: u64,
 }
@@ -272,7 +277,7 @@ impl Copier {
         source: Source,
         take: &mut dyn FnMut(ReplayIo, Source) -> ControlFlow<()>,
     ) -> ControlFlow<()> {
-        if self.copies == 1 {
+        if self.copies == 1 && self.spread_ns == 0 {
             return take(io, source);
         }
         for copy in 0..self.copies {
@@ -280,7 +285,9 @@ impl Copier {
             let due_ns = io.due_ns + copy * self.stagger_ns;
             self.waiting.push(Later(due_ns, self.number, ReplayIo { due_ns, ..io }, source));
         }
-        self.give(io.due_ns, take)
+        // Those to come may be due as early as this.
+        let until_ns = io.due_ns.checked_sub(self.spread_ns);
+        until_ns.map_or(ControlFlow::Continue(()), |until_ns| self.give(until_ns, take))
     }
 
     /// Gives everything that is due by then.

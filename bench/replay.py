@@ -1,0 +1,167 @@
+#!/usr/bin/env python3
+"""How faithfully a trace is replayed, beside fio's read_iolog and btreplay on the same trace, all judged by one tracer.
+
+replay.py IODYNO [--seconds N]   A bursty load on one loop device is traced, exported for the others, and played by each of them on a second
+loop device, which is traced each time. Printed: I/Os found again, issue-time error against the trace (median aligned), length,
+order, correlation by 100 ms, and of iodyno what it says itself. Best on an idle machine, as root.
+"""
+import argparse, csv, io, json, os, shutil, signal, statistics, subprocess, sys, tempfile, time
+from collections import defaultdict
+from pathlib import Path
+
+LOAD = """[global]
+ioengine=io_uring
+direct=1
+time_based
+runtime={seconds}
+filename={device}
+randrepeat=1
+rate_process=poisson
+[random-reads]
+rw=randread
+bssplit=4k/80:16k/20
+iodepth=32
+rate_iops=1200
+[random-writes]
+rw=randwrite
+bssplit=4k/50:8k/40:64k/10
+iodepth=32
+rate_iops=500
+[sequential]
+rw=read
+bs=64k
+iodepth=4
+rate_iops=150
+[bursts]
+rw=randrw
+rwmixread=60
+bs=4k
+iodepth=16
+thinktime=400ms
+thinktime_blocks=600
+"""
+
+
+def sh(*command, **more):
+    return subprocess.run([str(word) for word in command], check=True, text=True, capture_output=True, **more).stdout
+
+
+class Disk:
+    def __init__(self, folder, name):
+        image = folder / name
+        with open(image, "wb") as file:
+            os.posix_fallocate(file.fileno(), 0, 1 << 30)
+        self.path = sh("losetup", "-f", "--show", "--direct-io=on", image).strip()
+        self.name = Path(self.path).name
+        Path(f"/sys/block/{self.name}/queue/scheduler").write_text("none")
+
+    def close(self):
+        sh("losetup", "-d", self.path)
+
+
+class Trace:
+    def __init__(self, binary, disk, out, comm=None):
+        shutil.rmtree(out, ignore_errors=True)
+        self.binary, self.out = binary, out
+        more = ["--comm", comm] if comm else []
+        self.child = subprocess.Popen([binary, "trace", "-d", disk.name, "-o", str(out), *more], stdout=subprocess.PIPE, text=True)
+        self.child.stdout.readline()
+
+    def stop(self):
+        time.sleep(0.3)
+        self.child.send_signal(signal.SIGINT)
+        self.child.communicate()
+        return rows(self.binary, self.out)
+
+
+def rows(binary, recording):
+    """(queue ns, kind, sector, bytes), in the order of queueing."""
+    table = csv.DictReader(io.StringIO(sh(binary, "export", recording, "io", "--csv")))
+    return sorted((int(row["queue_ns"]), row["op"], row["sector"], row["bytes"]) for row in table)
+
+
+def percentile(values, share):
+    return sorted(values)[max(0, min(len(values) - 1, int(len(values) * share)))] if values else float("nan")
+
+
+def correlation(one, other):
+    try:
+        return statistics.correlation(one, other)
+    except statistics.StatisticsError:
+        return float("nan")
+
+
+def compare(name, source, replay):
+    """The k-th occurrence of an I/O here and there."""
+    places = defaultdict(list)
+    for at, row in enumerate(replay):
+        places[row[1:]].append(at)
+    pairs = []
+    for at, row in enumerate(source):
+        if places[row[1:]]:
+            pairs.append((at, places[row[1:]].pop(0)))
+    if not pairs:
+        return print(f"{name:22} nothing in common")
+    errors = [(replay[b][0] - replay[0][0]) - (source[a][0] - source[0][0]) for a, b in pairs]
+    middle = statistics.median(errors)
+    off = [abs(error - middle) / 1000 for error in errors]
+    order = sum(one[1] > other[1] for one, other in zip(pairs, pairs[1:]))
+    lengths = [(side[-1][0] - side[0][0]) / 1e9 for side in (source, replay)]
+    bins = [[0] * (int(max(lengths) * 10) + 1) for _ in range(2)]
+    for side, counts in zip((source, replay), bins):
+        for row in side:
+            counts[int((row[0] - side[0][0]) / 1e8)] += 1
+    print(f"{name:22} {len(pairs):,}/{len(source):,} the same (+{len(replay) - len(pairs)}); issue-time error p50 {percentile(off, .5):,.1f} "
+          f"p99 {percentile(off, .99):,.0f} p99.9 {percentile(off, .999):,.0f} max {max(off):,.0f} µs; length {100 * (lengths[1] / lengths[0] - 1):+.4f} %; "
+          f"out of order {order}; r(100 ms) {correlation(*bins):.5f}", flush=True)
+    return percentile(off, .99)
+
+
+def main():
+    options = argparse.ArgumentParser()
+    options.add_argument("iodyno")
+    options.add_argument("--seconds", type=int, default=20)
+    options = options.parse_args()
+    binary, folder = os.path.abspath(options.iodyno), Path(tempfile.mkdtemp(dir="."))
+    folder = folder.resolve()
+    disks = []
+    try:
+        disks = [Disk(folder, "source.img"), Disk(folder, "target.img")]
+        (folder / "load.fio").write_text(LOAD.format(device=disks[0].path, seconds=options.seconds))
+        trace = Trace(binary, disks[0], folder / "source.iodyno", "fio")
+        sh("fio", folder / "load.fio")
+        source = trace.stop()
+        print(f"trace: {len(source):,} I/Os in {(source[-1][0] - source[0][0]) / 1e9:.2f} s")
+        name = disks[0].name
+        sh(binary, "export", folder / "source.iodyno", "io", "--format", "blktrace", "-o", folder / f"{name}.blktrace.0")
+        sh(binary, "export", folder / "source.iodyno", "io", "--format", "fio-iolog", "-o", folder / "v3.iolog")
+        ours = subprocess.run([binary, "replay", folder / "source.iodyno", "--map", f"{name}={disks[1].path}", "-o",
+                               folder / "ours.iodyno", "--no-report", "--json"], capture_output=True, text=True)
+        p99 = {"iodyno": compare("iodyno", source, rows(binary, folder / "ours.iodyno"))}
+        print("    " + ours.stderr.strip().splitlines()[-1])
+        table = sh(binary, "export", folder / "ours.iodyno", "replay.fidelity", "--csv")
+        print("    " + "; ".join(f"{row['measure']} {row['difference']}" for row in csv.DictReader(io.StringIO(table))
+                                 if row["measure"].startswith("caused")))
+        others = {
+            "fio, iolog, io_uring": ["fio", "--name=r", "--ioengine=io_uring", "--iodepth=256", "--direct=1",
+                                     f"--read_iolog={folder}/v3.iolog", f"--replay_redirect={disks[1].path}"],
+            "fio, iolog, FIFO 50": ["chrt", "-f", "50", "fio", "--name=r", "--ioengine=io_uring", "--iodepth=256", "--direct=1",
+                                    f"--read_iolog={folder}/v3.iolog", f"--replay_redirect={disks[1].path}"],
+        }
+        if shutil.which("btrecord"):
+            (folder / "rec").mkdir()
+            subprocess.run(["btrecord", "-d", folder, "-D", folder / "rec", "-m", "1000", "-M", "1", name], capture_output=True)
+            (folder / "map").write_text(f"{name} {disks[1].name}\n")
+            others["btreplay -m 1000 -M 1"] = ["btreplay", "-d", folder / "rec", "-W", "-M", folder / "map", name]
+        for title, command in others.items():
+            trace = Trace(binary, disks[1], folder / "other.iodyno")
+            played = subprocess.run([str(word) for word in command], cwd=folder, capture_output=True, text=True)
+            p99[title] = compare(title, source, trace.stop())
+        best = min((value, title) for title, value in p99.items() if title != "iodyno" and value is not None)
+        print(f"iodyno's p99 is {p99['iodyno'] / best[0]:.4f} of the best other's ({best[1]})")
+    finally:
+        for disk in disks:
+            disk.close()
+
+
+main()

@@ -1,0 +1,206 @@
+//! Replays: `replay=` of storage and run definitions, and groups (`rg=`).
+//!
+//! A device of the trace goes to the storage definition that names it, or to the group of storage definitions that does:
+//! its devices lie one after the other on them, as a volume manager would have it.
+
+use super::run::{Definition, RateParam, RateValue};
+use super::scan::{Param, Text};
+use super::statement::{self, Statement};
+use super::storage::Storage;
+use super::value::{self, Unit};
+use crate::context::Context;
+use crate::diagnostic::Diagnostic;
+use plan::replay::{AddressRules, DEPTH, DeviceMap, Pacing, ReplayVolume, Speed};
+use plan::{Content, OpMix, Replay, Run, Span, Workload};
+use std::path::PathBuf;
+
+/// `replay=(file,…)` of a run definition.
+#[derive(Clone, Debug)]
+pub(crate) struct ReplayParams {
+    file: String,
+    repeat: u32,
+    duplicate: bool,
+    stagger_ns: u64,
+    span: Span,
+}
+
+/// `rg=name,devices=(…)`.
+#[derive(Clone, Debug)]
+pub(crate) struct Group {
+    name: String,
+    devices: Vec<String>,
+    span: Span,
+}
+
+/// Reads the groups.
+pub(crate) fn groups(context: &mut Context, statements: &[Statement]) -> Vec<Group> {
+    let mut out: Vec<Group> = Vec::new();
+    for statement in statements {
+        let named = statement::check_name(context, statement);
+        let mut group = Group { name: statement.name.text.clone(), devices: Vec::new(), span: statement.span };
+        statement::each(context, statement, |context, name, param| {
+            if value::numbers(context, name, param, Unit::Plain).is_some() {
+                group.devices = param.values.iter().map(|text| text.text.clone()).collect();
+            }
+        });
+        if group.devices.is_empty() {
+            let found = Diagnostic::error("no-devices", group.span, format!("rg={} has no devices=", group.name));
+            context.push(found.help("add devices=(NUMBER,…): the devices of the trace"));
+        }
+        if out.iter().any(|other| other.name == group.name) {
+            let found = Diagnostic::error("duplicate", group.span, format!("rg={} is defined twice", group.name));
+            context.push(found.help("give all its devices in one devices=(…)"));
+        }
+        if named {
+            out.push(group);
+        }
+    }
+    out
+}
+
+/// Reads `replay=` of a run definition.
+pub(crate) fn params(context: &mut Context, param: &Param) -> Option<ReplayParams> {
+    let (file, more) = param.values.split_first()?;
+    let mut out =
+        ReplayParams { file: file.text.clone(), repeat: 1, duplicate: false, stagger_ns: 0, span: param.span };
+    for text in more {
+        let wrong = |what: &str| Diagnostic::error("replay", text.span, format!("`{}`: {what}", text.text));
+        let help = "replay=(FILE,split=DIR,repeat=N,duplication=y,stagger=MS,compress=y)";
+        let Some((key, given)) = text.text.split_once('=') else {
+            context.push(wrong("a name, an equals sign and a value are expected").help(help));
+            continue;
+        };
+        let number = given.parse::<u32>().ok();
+        match (key, number) {
+            // Nothing is split here: the trace is read as it is played.
+            ("split" | "compress", _) => {}
+            ("repeat", Some(times @ 1..)) => out.repeat = times,
+            ("duplication", _) => out.duplicate = given.starts_with('y'),
+            ("stagger", Some(ms)) => out.stagger_ns = u64::from(ms) * 1_000_000,
+            ("repeat" | "stagger", _) => context.push(wrong("a whole number is expected").help(help)),
+            _ => context.push(wrong("there is no such parameter").help(help)),
+        }
+    }
+    Some(out)
+}
+
+/// Devices and groups that a storage definition takes.
+fn devices_of<'a>(text: &'a Text, groups: &'a [Group]) -> (Option<&'a Group>, Vec<&'a str>) {
+    match groups.iter().find(|group| group.name == text.text) {
+        Some(group) => (Some(group), group.devices.iter().map(String::as_str).collect()),
+        None => (None, vec![text.text.as_str()]),
+    }
+}
+
+/// Where the devices go.
+fn maps(context: &mut Context, storages: &[Storage], groups: &[Group]) -> (Vec<ReplayVolume>, Vec<DeviceMap>) {
+    let (mut volumes, mut maps): (Vec<ReplayVolume>, Vec<DeviceMap>) = (Vec::new(), Vec::new());
+    let mut known: Vec<&str> = Vec::new();
+    for (target, storage) in storages.iter().enumerate() {
+        let single: Vec<&Text> = storage.replay.iter().filter(|text| devices_of(text, groups).0.is_none()).collect();
+        for text in &single {
+            if text.text.parse::<u64>().is_err() {
+                let message = format!("`{}` is neither a device number nor a group (rg=)", text.text);
+                context.push(Diagnostic::error("replay", text.span, message).help("define rg=NAME,devices=(…) before"));
+            }
+        }
+        if !single.is_empty() {
+            let volume = volumes.len();
+            volumes.push(ReplayVolume { targets: vec![target] });
+            let packed = single.len() > 1;
+            let map = |text: &&Text| DeviceMap { device: text.text.clone(), volume, base_bytes: 0, packed };
+            maps.extend(single.iter().map(map));
+        }
+        for group in storage.replay.iter().filter_map(|text| devices_of(text, groups).0) {
+            if known.contains(&group.name.as_str()) {
+                continue;
+            }
+            known.push(&group.name);
+            let takes = |one: &Storage| one.replay.iter().any(|text| text.text == group.name);
+            let targets = (0..storages.len()).filter(|at| takes(&storages[*at])).collect();
+            let volume = volumes.len();
+            volumes.push(ReplayVolume { targets });
+            let map = |device: &String| DeviceMap { device: device.clone(), volume, base_bytes: 0, packed: true };
+            maps.extend(group.devices.iter().map(map));
+        }
+    }
+    (volumes, maps)
+}
+
+/// The run of a definition with `replay=`.
+pub(crate) fn run(
+    context: &mut Context,
+    definition: &Definition,
+    (storages, groups, contents): (&[Storage], &[Group], &[Content]),
+) -> Option<Run> {
+    let params = definition.replay.as_ref()?;
+    if !definition.works.is_empty() || !definition.loops.is_empty() {
+        let found =
+            Diagnostic::error("replay", definition.span, "a replay has neither workloads (wd=) nor loops (for…=)");
+        context.push(found.help("what is done, and where, comes from the trace: take them out of this rd="));
+        return None;
+    }
+    let (volumes, maps) = maps(context, storages, groups);
+    if maps.is_empty() {
+        let found = Diagnostic::error("replay", params.span, "no sd= says which devices of the trace it takes");
+        context.push(found.help("add replay=NUMBER to an sd=, or rg=NAME,devices=(…) and replay=NAME"));
+        return None;
+    }
+    for (at, map) in maps.iter().enumerate() {
+        if !params.duplicate && maps[..at].iter().any(|other| other.device == map.device) {
+            let message = format!("device {} goes to more than one place", map.device);
+            let found = Diagnostic::error("replay", params.span, message);
+            context.push(found.help("add duplication=y to play it on each of them"));
+            return None;
+        }
+    }
+    let (pacing, speed) = match &definition.rate {
+        Some((RateParam::List { values, .. }, span)) => match values.as_slice() {
+            [RateValue::Max] => (Pacing::Asap, Speed::Factor(1.0)),
+            [RateValue::Number(rate)] if *rate > 0.0 => (Pacing::OnTime, Speed::PerSecond(*rate)),
+            _ => {
+                let found = Diagnostic::error("replay", *span, "a replay has one rate");
+                context.push(found.help("write iorate=N, iorate=max, or leave it out for the traced rate"));
+                return None;
+            }
+        },
+        Some((RateParam::Curve, span)) => {
+            let found = Diagnostic::error("replay", *span, "a replay has no curve");
+            context.push(found.help("write iorate=N, iorate=max, or leave it out for the traced rate"));
+            return None;
+        }
+        None => (Pacing::OnTime, Speed::Factor(1.0)),
+    };
+    let mut targets: Vec<usize> = volumes.iter().flat_map(|volume| volume.targets.iter().copied()).collect();
+    targets.sort_unstable();
+    targets.dedup();
+    let threads = targets.iter().map(|at| storages[*at].threads).fold(0, u32::saturating_add);
+    let replay = Replay {
+        volumes,
+        maps,
+        pacing,
+        speed,
+        depth: threads.max(DEPTH),
+        repeat: params.repeat,
+        duplicate: params.duplicate,
+        stagger_ns: params.stagger_ns,
+        addresses: AddressRules { skip_first_block: true, ..AddressRules::default() },
+        ..Replay::new(PathBuf::from(&params.file))
+    };
+    let workload = Workload {
+        content: targets.first().and_then(|at| contents.get(*at)).cloned().unwrap_or_default(),
+        targets,
+        depth: Some(replay.depth),
+        mix: OpMix::read_write(0.5),
+        open: definition.open,
+        ..Workload::replaying(replay, definition.span)
+    };
+    Some(Run {
+        interval_ns: definition.interval_ns,
+        pause_ns: definition.pause_ns,
+        objectives: definition.objectives.clone(),
+        start_commands: definition.start_commands.clone(),
+        end_commands: definition.end_commands.clone(),
+        ..Run::of_replay(&definition.name, workload)
+    })
+}
