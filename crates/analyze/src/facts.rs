@@ -264,6 +264,16 @@ impl RunFacts {
         base_title(&self.title)
     }
 
+    /// Did it play a trace?
+    pub fn is_replay(&self) -> bool {
+        !self.fidelity.is_empty()
+    }
+
+    /// How its I/Os were paced, when nobody asked for a rate.
+    pub(crate) fn pace(&self) -> &'static str {
+        if self.is_replay() { "as traced" } else { "at full speed" }
+    }
+
     /// Title and loop variables.
     pub fn name(&self) -> String {
         format!("{} {}", self.title, self.detail).trim_end().to_string()

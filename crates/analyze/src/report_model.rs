@@ -28,11 +28,16 @@ const MAPS: usize = 4;
 /// A recording that cannot be read.
 pub fn report_model(reader: &Reader) -> Result<ReportModel, AnalyzeError> {
     let facts = Facts::read(reader, &Selection::default())?;
-    let runs: Vec<RunModel> = facts.runs.iter().map(|run| run_model(&facts, run)).collect();
+    let mut runs: Vec<RunModel> = facts.runs.iter().map(|run| run_model(&facts, run)).collect();
     let shown = |view: &&View| view.id == "recording.objectives" || view.id.starts_with("sweep.");
     let mut overview: Vec<&View> = views().iter().filter(|view| !view.is_of_a_run()).filter(shown).collect();
     overview.sort_by_key(|view| !view.id.starts_with("recording."));
     let traced = TracedFacts::read(reader)?;
+    // Of a replay the trace is a witness: what it says of the replay comes first.
+    let mut trace_views = traced.as_ref().map_or_else(Vec::new, trace_views);
+    if let Some((run, _)) = runs.iter_mut().zip(&facts.runs).rfind(|(_, run)| run.is_replay()) {
+        run.views.append(&mut trace_views);
+    }
     let files = FileFold::read(reader)?;
     let findings = finding::findings(reader, finding::Thresholds::default())?;
     let title = match facts.manifest.sources.first() {
@@ -64,7 +69,7 @@ pub fn report_model(reader: &Reader) -> Result<ReportModel, AnalyzeError> {
             .iter()
             .filter_map(|view| view.draw_findings(&findings, facts.manifest.started_t_ns))
             .chain(overview.into_iter().filter_map(|view| view.draw(&facts, None)))
-            .chain(traced.iter().flat_map(trace_views))
+            .chain(trace_views)
             .chain(files.iter().flat_map(|files| views().iter().filter_map(|view| view.draw_files(files))))
             .collect(),
         appendix: appendix(&facts),
@@ -204,7 +209,7 @@ fn objectives_figure(facts: &Facts) -> Option<Figure> {
 fn run_figures(run: &RunFacts, summary: &RunSummary) -> Vec<Figure> {
     let offered = match run.offered {
         Some(rate) => format!("offered {}", Unit::OpsPerSecond.format(Some(rate))),
-        None => "at full speed".to_string(),
+        None => run.pace().to_string(),
     };
     let max = run
         .main_intervals()
@@ -231,7 +236,7 @@ fn run_sentence(run: &RunFacts, summary: &RunSummary) -> String {
             Unit::OpsPerSecond.format(Some(rate)),
             Unit::OpsPerSecond.format(summary.iops)
         ),
-        None => format!("{} at full speed", Unit::OpsPerSecond.format(summary.iops)),
+        None => format!("{} {}", Unit::OpsPerSecond.format(summary.iops), run.pace()),
     };
     let mut targets: Vec<&str> = run.main_totals().map(|total| total.target.as_str()).collect();
     targets.sort_unstable();

@@ -200,11 +200,16 @@ fn plan(
         content,
         ..Workload::replaying(replay.clone(), span)
     };
+    let file = args.trace.file_name().unwrap_or(args.trace.as_os_str()).to_string_lossy().into_owned();
+    let mut loops = vec![("trace".to_string(), file)];
+    if args.speed != 1.0 {
+        loops.push(("speed".to_string(), args.speed.to_string()));
+    }
     let interval_ns = time(Some(&args.interval), "--interval")?.filter(|ns| *ns > 0).unwrap_or(1_000_000_000);
     Ok(Plan {
-        sources: vec![Source { name: "<command line>".to_string(), text }],
+        sources: vec![Source { name: format!("replay of {}", args.trace.display()), text }],
         targets: targets.iter().map(spec).collect(),
-        runs: vec![Run { interval_ns, ..Run::of_replay("replay", workload) }],
+        runs: vec![Run { interval_ns, loops, ..Run::of_replay("replay", workload) }],
         settings: Settings { errors_max: u64::MAX, ..Settings::default() },
         ..Plan::default()
     })

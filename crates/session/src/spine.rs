@@ -201,6 +201,7 @@ impl<'a> Spine<'a> {
             index: usize::try_from(context.run_index).unwrap_or(0),
             count: self.run_count,
             offered_rate: offered_rate(context.pace),
+            is_replay: context.run.workloads.iter().any(|workload| workload.replay.is_some()),
             duration_s: context.run.elapsed_ns.map(|elapsed| (elapsed + context.run.warmup_ns) as f64 / 1e9),
             remaining_s: self.remaining_ns.map(|ns| ns as f64 / 1e9),
             engine: engine.to_string(),

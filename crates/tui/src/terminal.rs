@@ -48,6 +48,8 @@ pub struct RunHeader {
     pub count: usize,
     /// Arrivals per second; `None` at full speed.
     pub offered_rate: Option<f64>,
+    /// It plays a trace.
+    pub is_replay: bool,
     /// Warm-up and measured time, s; `None` when the run ends by itself.
     pub duration_s: Option<f64>,
     /// Time of this and all later runs, s.
@@ -120,7 +122,8 @@ impl<W: Write> Terminal<W> {
     /// # Errors
     /// The output cannot be written; see [`crate::is_closed`].
     pub fn run_started(&mut self, run: RunHeader) -> Result<(), RecordingError> {
-        let rate = run.offered_rate.map_or("full speed".to_string(), |rate| Unit::OpsPerSecond.format(Some(rate)));
+        let free = if run.is_replay { "as traced" } else { "full speed" };
+        let rate = run.offered_rate.map_or(free.to_string(), |rate| Unit::OpsPerSecond.format(Some(rate)));
         let time = run.duration_s.map_or("until its end".to_string(), |seconds| Unit::Seconds.format(Some(seconds)));
         let what = format!("{} {}", run.title, run.detail);
         let title = self.style("1", what.trim_end());

@@ -135,6 +135,7 @@ fn a_run_without_a_terminal_prints_plain_lines() {
     let mut out = Vec::new();
     let mut terminal = Terminal::new(&mut out, Look { width: 120, live: false, colour: false });
     let header = RunHeader {
+        is_replay: false,
         title: "rd1".to_string(),
         count: 1,
         duration_s: Some(60.0),
