@@ -187,14 +187,14 @@ fn small(seconds: u32) -> Vec<Io> {
 }
 
 #[test]
-fn a_run_of_the_model_is_like_the_trace_on_a_real_device() {
+fn trace_replay_and_a_run_of_the_model_are_alike_on_a_real_device() {
     if !testkit::require_root_or_skip() {
         return;
     }
     let device = LoopDevice::new(256 << 20).unwrap();
     let path = device.path().to_str().unwrap();
     let scratch = Scratch::new();
-    let (_, text) = model(&scratch, "small", &small(8), &["-t", path]);
+    let (_, text) = model(&scratch, "small", &small(6), &["-t", path]);
     assert!(text.contains(&format!("lun={path}")), "{text}");
     // What is read to see whether anybody's data is on the device comes in larger pieces.
     let arguments = ["trace", "-d", path, "-o", "run.iodyno", "--size", "4k-64k"];
@@ -208,15 +208,59 @@ fn a_run_of_the_model_is_like_the_trace_on_a_real_device() {
     // A lost event or two among thousands (exit code 6) changes no figure.
     let traced = tracing.wait().unwrap();
     assert!(matches!(traced.code, Some(0 | 6)), "{traced:?}");
-    let compare = ["model", "small.iodyno", "-o", "again.vdb", "--compare", "run.iodyno", "--json"];
-    let report = scratch.iodyno(&compare).run().unwrap().expect_code(0).ndjson().remove(0);
-    assert_eq!(report["others"][0]["name"], "run.iodyno");
-    for figure in report["others"][0]["figures"].as_array().unwrap() {
-        println!("{figure}");
-        // The machine may be busy, and a late I/O comes in another 100 ms; all else is the plan's.
-        let name = figure["figure"].as_str().unwrap();
-        let most = figure["permitted"].as_f64().unwrap();
-        let distance = figure["distance"].as_f64().unwrap();
-        assert!(distance <= most || name == "burstiness", "{name}: {distance}, permitted {most}");
+    let map = format!("md0={path}");
+    let replay = ["replay", "small.iodyno", "--map", &map, "-o", "replay.iodyno", "--no-report", "--destroy", path];
+    let replayed = scratch.iodyno(&replay).run().unwrap();
+    assert!(matches!(replayed.code, Some(0 | 6)), "{replayed:?}");
+    let compare = ["--compare", "replay.iodyno", "--compare", "run.iodyno", "--json"];
+    let arguments = [&["model", "small.iodyno", "-o", "again.vdb"], &compare[..]].concat();
+    let report = scratch.iodyno(&arguments).run().unwrap().expect_code(0).ndjson().remove(0);
+    let shown = scratch.iodyno(&[&["model", "small.iodyno"], &compare[..4]].concat()).run().unwrap().expect_code(0);
+    println!("{}", shown.stderr);
+    assert!(shown.stderr.lines().next().unwrap().ends_with("replay.iodyno    run.iodyno"), "{}", shown.stderr);
+    for (other, name) in report["others"].as_array().unwrap().iter().zip(["replay.iodyno", "run.iodyno"]) {
+        assert_eq!(other["name"], name);
+        for figure in other["figures"].as_array().unwrap() {
+            println!("{name} {figure}");
+            // The machine may be busy, and a late I/O comes in another 100 ms; all else is the plan's.
+            let what = figure["figure"].as_str().unwrap();
+            let most = figure["permitted"].as_f64().unwrap();
+            let distance = figure["distance"].as_f64().unwrap();
+            assert!(distance <= most || what == "burstiness", "{name}, {what}: {distance}, permitted {most}");
+        }
+    }
+}
+
+#[test]
+fn a_trace_of_another_tool_has_the_same_model_without_a_recording() {
+    let scratch = Scratch::new();
+    let (ours, _) = model(&scratch, "mail", &loads::mail(20), &[]);
+    let export = ["export", "mail.iodyno", "io", "--format", "fio-iolog", "-o", "mail.log"];
+    scratch.iodyno(&export).run().unwrap().expect_code(0);
+    let out = scratch.iodyno(&["model", "mail.log", "-o", "log.vdb", "--json"]).run().unwrap().expect_code(0);
+    let theirs = out.ndjson().remove(0);
+    assert_eq!(ours["ios"], theirs["ios"]);
+    for (a, b) in ours["figures"].as_array().unwrap().iter().zip(theirs["figures"].as_array().unwrap()) {
+        let (x, y) = (a["trace"].as_f64().unwrap(), b["trace"].as_f64().unwrap());
+        // Times are whole µs there.
+        assert!((x / y - 1.0).abs() < 0.01, "{}: {x} and {y}", a["figure"]);
+    }
+
+    // Parts, the standard output, and what is refused.
+    let part = ["model", "mail.iodyno", "--from", "5s", "--for", "5s", "-d", "md0", "-t", "/data/img"];
+    let shown = scratch.iodyno(&part).run().unwrap().expect_code(0);
+    assert!(shown.stdout.contains("lun=/data/img,") && shown.stdout.contains(" on one device"), "{}", shown.stdout);
+    assert!(shown.stderr.contains("unseen half"), "{}", shown.stderr);
+    let ios: u64 = shown.stdout.split(' ').nth(6).unwrap().parse().unwrap();
+    let all = ours["ios"].as_u64().unwrap();
+    assert!((all / 6..all / 3).contains(&ios), "{ios} of {all} I/Os are in a quarter of the time");
+    for (arguments, code, words) in [
+        (vec!["model", "mail.iodyno", "-d", "md7"], 2, "mail.iodyno has no I/O"),
+        (vec!["model", "mail.iodyno", "-o", "mail.vdb"], 2, "--force"),
+        (vec!["model", "mail.vdb"], 2, "mail.vdb"),
+    ] {
+        let refused = scratch.iodyno(&arguments).run().unwrap();
+        assert_eq!(refused.code, Some(code), "{arguments:?}: {}", refused.stderr);
+        assert!(refused.stderr.contains(words), "{}", refused.stderr);
     }
 }

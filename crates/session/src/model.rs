@@ -120,6 +120,9 @@ fn each(request: &ModelRequest, take: &mut dyn FnMut(&str, Seen)) -> Result<Vec<
     };
     if request.format.is_none() && request.input.join("manifest.json").exists() {
         let reader = Reader::open(&request.input)?;
+        if !reader.tables()?.iter().any(|table| table == "io") {
+            return Err(SessionError::NoTrace(request.input.clone()));
+        }
         let mut begin_ns = None;
         let whole = |ns: u64| i64::try_from(ns).unwrap_or(i64::MAX);
         let from_ns = whole(request.from_ns);

@@ -172,7 +172,12 @@ impl Rhythm {
             let length = pair[1] - pair[0];
             (mean(&counts[pair[0]..pair[1]]) / bin_s, length as u64 * self.bin_ns)
         };
-        Steps { steps: edges.windows(2).map(step).collect(), digest: false, gaps }
+        let mut steps: Vec<(f64, u64)> = edges.windows(2).map(step).collect();
+        // The last bin is hardly ever whole, and a cycle that is too short begins again before the end.
+        if let Some(last) = steps.last_mut().filter(|_| self.length_ns > counts.len() as u64 * self.bin_ns) {
+            last.1 += self.bin_ns;
+        }
+        Steps { steps, digest: false, gaps }
     }
 }
 
