@@ -12,6 +12,8 @@ pub mod files;
 pub mod interchange;
 mod kernel;
 mod names;
+#[cfg(test)]
+mod other_kernels;
 mod paths;
 mod program;
 mod symbols;

@@ -19,7 +19,7 @@ use crate::{Device, Kernel, TraceError, Verdict, program, symbols};
 use std::collections::HashMap;
 
 /// The probe's object, compiled by build.rs.
-const OBJECT: &[u8] = include_bytes!(concat!(env!("OUT_DIR"), "/block.bpf.o"));
+pub(crate) const OBJECT: &[u8] = include_bytes!(concat!(env!("OUT_DIR"), "/block.bpf.o"));
 
 /// They only serve to know who changed cached data.
 const DIRTY_TRACEPOINTS: [&str; 2] = ["writeback_dirty_folio", "writeback_dirty_page"];

@@ -18,7 +18,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 use totals::{KEY_BYTES, key_of};
 
 /// The probe's object, compiled by build.rs.
-const OBJECT: &[u8] = include_bytes!(concat!(env!("OUT_DIR"), "/files.bpf.o"));
+pub(crate) const OBJECT: &[u8] = include_bytes!(concat!(env!("OUT_DIR"), "/files.bpf.o"));
 
 const PROGRAMS: [Program; 7] = [
     Program { name: "on_dirty_folio", tracepoint: "writeback_dirty_folio", need: Need::Else(MADE_IS_UNKNOWN) },

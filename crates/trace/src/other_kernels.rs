@@ -1,0 +1,109 @@
+//! The probes held against the types of other kernels (fixtures/btf): which tracepoints are there, and whether every
+//! field that a probe reads is where it looks for it, or is one that it does without. That they load there as well is
+//! seen by booting these kernels (bench/kernels.sh).
+
+use crate::{Kernel, State, block, files};
+use libbpf_rs::btf::types::{Struct, Union};
+use libbpf_rs::btf::{Btf, BtfType, TypeId};
+use std::path::{Path, PathBuf};
+use std::process::Command;
+
+/// Structures of ours, in case a kernel has one of the same name.
+const OURS: [&str; 9] = ["key", "record", "start", "queued", "origin", "beginning", "counters", "actor", "flood"];
+
+/// The kernel's types, decompressed into `folder`.
+fn unpacked(folder: &Path, version: &str) -> PathBuf {
+    let packed = format!("{}/../../fixtures/btf/linux-{version}.btf.zst", env!("CARGO_MANIFEST_DIR"));
+    let path = folder.join(version);
+    let done = Command::new("zstd").args(["-dqf", &packed, "-o"]).arg(&path).status().expect("zstd is installed");
+    assert!(done.success(), "{packed}");
+    path
+}
+
+/// Names of the fields of a structure, those of nameless ones inside of it included.
+fn fields(btf: &Btf<'_>, id: TypeId, depth: u32) -> Vec<String> {
+    let mut names = Vec::new();
+    let mut add = |name: Option<&std::ffi::OsStr>, ty: TypeId| match name.filter(|name| !name.is_empty()) {
+        Some(name) => names.push(name.to_string_lossy().into_owned()),
+        None if depth < 6 => {
+            let inner = btf.type_by_id::<BtfType<'_>>(ty).map(|inner| inner.skip_mods_and_typedefs().type_id());
+            names.extend(inner.into_iter().flat_map(|inner| fields(btf, inner, depth + 1)));
+        }
+        None => {}
+    };
+    if let Some(found) = btf.type_by_id::<Struct<'_>>(id) {
+        found.iter().for_each(|member| add(member.name, member.ty));
+    } else if let Some(found) = btf.type_by_id::<Union<'_>>(id) {
+        found.iter().for_each(|member| add(member.name, member.ty));
+    }
+    names
+}
+
+/// `structure.field` that the probe declares and the kernel does not have, of structures that the kernel has.
+fn absent(object: &Btf<'_>, kernel: &Btf<'_>) -> Vec<String> {
+    let mut out = Vec::new();
+    for number in 1..object.len() {
+        let id = TypeId::from(u32::try_from(number).unwrap());
+        let Some(declared) = object.type_by_id::<Struct<'_>>(id) else { continue };
+        let Some(name) = declared.name().map(|name| name.to_string_lossy().into_owned()) else { continue };
+        let plain = name.split("___").next().unwrap_or(&name);
+        let theirs = kernel.type_by_name::<Struct<'_>>(plain).filter(|_| !OURS.contains(&plain));
+        let Some(theirs) = theirs else { continue };
+        let there = fields(kernel, theirs.type_id(), 0);
+        out.extend(
+            fields(object, id, 0)
+                .into_iter()
+                .filter(|field| !there.contains(field))
+                .map(|field| format!("{name}.{field}")),
+        );
+    }
+    out.sort();
+    out.dedup();
+    out
+}
+
+/// What is missing of both probes: tracepoints, then fields.
+fn missing(version: &str) -> (Vec<&'static str>, Vec<String>) {
+    let folder = tempfile::tempdir().unwrap();
+    let path = unpacked(folder.path(), version);
+    let kernel = Kernel::of_file(&path).unwrap();
+    let verdicts = [block::verdicts(&kernel).unwrap(), files::verdicts(&kernel).unwrap()].concat();
+    let tracepoints = verdicts.iter().filter(|verdict| verdict.state == State::Missing);
+    let mut tracepoints: Vec<&str> = tracepoints.map(|verdict| verdict.tracepoint).collect();
+    tracepoints.sort_unstable();
+    tracepoints.dedup();
+    let btf = Btf::from_path(&path).unwrap();
+    let mut lacks = Vec::new();
+    for object in [block::OBJECT, files::OBJECT] {
+        let object = Btf::from_raw("probe", object).unwrap().expect("the object has types");
+        lacks.extend(absent(&object, &btf));
+    }
+    lacks.sort();
+    lacks.dedup();
+    (tracepoints, lacks)
+}
+
+#[test]
+fn what_other_kernels_lack_is_known_and_done_without() {
+    let faults = ["mm_filemap_fault", "mm_filemap_map_pages"];
+    // Each field that is absent is looked for before it is read (`bpf_core_field_exists`), or stands in for another.
+    let kernels = [
+        ("6.12", vec![], vec!["bio.issue_time_ns", "folio___before_6_6._folio_order", "io_kiocb___before_5_19.result"]),
+        (
+            "6.1",
+            [&["block_io_done", "block_io_start"], &faults[..]].concat(),
+            vec!["bio.issue_time_ns", "io_kiocb___before_5_19.result"],
+        ),
+        // But for these: `bi_bdev` and `bd_queue` are read as they are, and this kernel is told that it is too old.
+        (
+            "5.10",
+            [&["block_io_done", "block_io_start"], &faults[..], &["writeback_dirty_folio"]].concat(),
+            vec!["bio.bi_bdev", "bio.issue_time_ns", "block_device.bd_queue", "io_kiocb.cqe", "request_queue.disk"],
+        ),
+    ];
+    for (version, tracepoints, lacks) in kernels {
+        let found = missing(version);
+        assert_eq!(found.0, tracepoints, "Linux {version}");
+        assert_eq!(found.1, lacks, "Linux {version}");
+    }
+}
