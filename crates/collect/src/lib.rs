@@ -27,6 +27,7 @@ mod sampler;
 mod subject;
 mod system;
 mod text;
+mod threads;
 
 pub use child::ChildCost;
 pub use devices::{Device, DeviceMap, Mount, Number, Resolution};

@@ -7,6 +7,7 @@ use crate::rare::Rare;
 use crate::sampler::{cpu_row, disk_row};
 use crate::subject::{SampleTimes, Stamp, Subject, Verdict, push};
 use crate::text::{lines, words};
+use crate::threads::Threads;
 use crate::{cpu, memory, net, pressure, protocols, system};
 use quantity::clock::now_ns;
 use recording::Batch;
@@ -84,6 +85,7 @@ pub struct Machine {
     netstat: Subject,
     processes: Processes,
     processes_failed: bool,
+    threads: Threads,
     rare: Rare,
     /// `None`: no netlink here, which was said.
     asker: Option<Asker>,
@@ -135,6 +137,7 @@ impl Machine {
             netstat: file("proc/net/netstat"),
             processes: Processes::new(root.to_path_buf(), tick_ns),
             processes_failed: false,
+            threads: Threads::new(root.to_path_buf(), tick_ns),
             rare: Rare::new(root, &wanted, &mut verdicts),
             asker,
             links: HashMap::new(),
@@ -291,7 +294,11 @@ impl Machine {
 
     fn processes(&mut self, (t_ns, t0_ns): (u64, u64), batches: &mut Vec<Batch>) {
         match self.processes.sample(Stamp::at(now_ns().max(t_ns), t0_ns)) {
-            Ok(rows) => push(batches, &rows),
+            Ok(rows) => {
+                push(batches, &rows);
+                let stamp = Stamp::at(now_ns().max(t_ns), t0_ns);
+                push(batches, &self.threads.sample(self.processes.hot(), stamp));
+            }
             Err(reason) if !self.processes_failed => {
                 self.processes_failed = true;
                 self.verdicts.push(Verdict {

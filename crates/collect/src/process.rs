@@ -18,7 +18,13 @@ pub(crate) struct Processes {
     /// By number: what it had used up when it was last told of, and in which round it was last seen.
     known: HashMap<i64, Known>,
     round: u64,
+    last_ns: Option<i64>,
+    /// Those of several threads that used half a CPU or more between the last two samples.
+    hot: Vec<i64>,
 }
+
+/// A process that used so much of one CPU has its threads looked at.
+const HOT_PERCENT: i64 = 50;
 
 #[derive(Debug)]
 struct Known {
@@ -31,7 +37,16 @@ impl Processes {
     /// With the `/proc` under `root`.
     pub(crate) fn new(root: PathBuf, tick_ns: i64) -> Self {
         let page_bytes = i64::try_from(rustix::param::page_size()).unwrap_or(4096);
-        Self { root, tick_ns, page_bytes, buffer: vec![0; 4096], known: HashMap::new(), round: 0 }
+        Self {
+            root,
+            tick_ns,
+            page_bytes,
+            buffer: vec![0; 4096],
+            known: HashMap::new(),
+            round: 0,
+            last_ns: None,
+            hot: Vec::new(),
+        }
     }
 
     /// Rows of the processes that used CPU time or faulted since they were last told of, and of new ones. A process that
@@ -41,6 +56,8 @@ impl Processes {
         let entries =
             std::fs::read_dir(&folder).map_err(|error| format!("failed to read {}: {error}", folder.display()))?;
         self.round += 1;
+        self.hot.clear();
+        let since_ns = self.last_ns.replace(stamp.t_ns).map(|last_ns| stamp.t_ns - last_ns);
         let mut rows = Vec::new();
         for entry in entries.flatten() {
             let name = entry.file_name();
@@ -54,7 +71,15 @@ impl Processes {
                 | match self.known.get_mut(&pid) {
                     Some(known) if known.start_ns == row.start_ns => {
                         known.round = self.round;
-                        std::mem::replace(&mut known.used, used) != used
+                        let before = std::mem::replace(&mut known.used, used);
+                        let cpu_ns = |used: [Option<i64>; 4]| used[0].unwrap_or(0) + used[1].unwrap_or(0);
+                        let is_hot = since_ns.is_some_and(|since_ns| {
+                            (cpu_ns(used) - cpu_ns(before)) * 100 >= since_ns * HOT_PERCENT && since_ns > 0
+                        });
+                        if is_hot && row.threads.is_some_and(|threads| threads > 1) {
+                            self.hot.push(pid);
+                        }
+                        before != used
                     }
                     _ => {
                         self.known.insert(pid, Known { start_ns: row.start_ns, used, round: self.round });
@@ -69,6 +94,11 @@ impl Processes {
         let round = self.round;
         self.known.retain(|_, known| known.round == round);
         Ok(rows)
+    }
+
+    /// Processes of several threads that used half a CPU or more before the last sample.
+    pub(crate) fn hot(&self) -> &[i64] {
+        &self.hot
     }
 
     fn fill(&mut self, pid: i64, name: &str) -> Option<usize> {
@@ -90,19 +120,44 @@ impl Processes {
     }
 }
 
-/// Reads `/proc/PID/stat`. The name may hold spaces and brackets, so it ends at the last one.
+/// The words of `/proc/PID/stat`, and of the same file of a thread.
+#[derive(Debug)]
+pub(crate) struct Stat<'a> {
+    pub(crate) id: i64,
+    pub(crate) comm: String,
+    fields: Vec<&'a [u8]>,
+}
+
+impl<'a> Stat<'a> {
+    /// The name may hold spaces and brackets, so it ends at the last one.
+    pub(crate) fn parse(text: &'a [u8]) -> Option<Self> {
+        let open = text.iter().position(|byte| *byte == b'(')?;
+        let close = text.iter().rposition(|byte| *byte == b')')?;
+        Some(Self {
+            id: words(&text[..open]).next().and_then(counter)?,
+            comm: String::from_utf8_lossy(text.get(open + 1..close)?).to_string(),
+            fields: words(text.get(close + 1..)?).collect(),
+        })
+    }
+
+    /// Field 3 of proc(5) is the first behind the name.
+    pub(crate) fn number(&self, field: usize) -> Option<i64> {
+        self.fields.get(field - 3).copied().and_then(counter)
+    }
+
+    fn state(&self) -> Option<String> {
+        Some(String::from_utf8_lossy(self.fields.first()?).to_string())
+    }
+}
+
 fn parse(text: &[u8], stamp: Stamp, tick_ns: i64, page_bytes: i64) -> Option<Process> {
-    let open = text.iter().position(|byte| *byte == b'(')?;
-    let close = text.iter().rposition(|byte| *byte == b')')?;
-    let fields: Vec<&[u8]> = words(text.get(close + 1..)?).collect();
-    // Field 3 of proc(5) is the first here.
-    let number = |field: usize| fields.get(field - 3).copied().and_then(counter);
+    let stat = Stat::parse(text)?;
+    let number = |field| stat.number(field);
     Some(Process {
         t_ns: stamp.t_ns,
         t_s: stamp.t_s,
-        pid: words(&text[..open]).next().and_then(counter)?,
-        comm: String::from_utf8_lossy(text.get(open + 1..close)?).to_string(),
-        state: Some(String::from_utf8_lossy(fields.first()?).to_string()),
+        pid: stat.id,
+        state: Some(stat.state()?),
         parent: number(4),
         major_faults: number(12),
         user_ns: Some(number(14)?.checked_mul(tick_ns)?),
@@ -113,6 +168,7 @@ fn parse(text: &[u8], stamp: Stamp, tick_ns: i64, page_bytes: i64) -> Option<Pro
         io_delay_ns: number(42).and_then(|ticks| ticks.checked_mul(tick_ns)),
         read_bytes: None,
         write_bytes: None,
+        comm: stat.comm,
     })
 }
 

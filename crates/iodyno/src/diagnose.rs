@@ -53,6 +53,19 @@ pub(crate) fn run(args: &DiagnoseArgs, command_line: &[String]) -> Result<u8, Fa
     })
 }
 
+/// Says on standard error what the shipped thresholds find in a recording that was just made; nothing when that is nothing.
+pub(crate) fn brief(path: &Path) {
+    match recorded(path, Thresholds::default()) {
+        Ok(judged) => {
+            for finding in judged.engine.findings().iter().filter(|finding| finding.counts()) {
+                eprintln!("finding   {} {}", finding.rule.name(), finding.sentence);
+            }
+        }
+        // The recording is what was asked for; that it cannot be judged is worth a word.
+        Err(failure) => eprintln!("iodyno: no findings: {}", failure.message),
+    }
+}
+
 fn read_thresholds(path: &Path) -> Result<Thresholds, Failure> {
     let failed = |reason: String| Failure::new(PARAMETERS, format!("failed to read {}: {reason}", path.display()));
     let text = std::fs::read_to_string(path).map_err(|error| failed(error.to_string()))?;

@@ -67,6 +67,7 @@ pub(crate) fn run(args: &RecordArgs, command_line: &[String]) -> Result<u8, Fail
             cost.write_bytes.map_or_else(unknown, format_bytes),
         );
     }
+    crate::diagnose::brief(&directory);
     eprintln!("recording {} ({} samples, {} missed)", directory.display(), outcome.samples, outcome.missed);
     Ok(status.map_or(0, |status| {
         let code = status.code().unwrap_or_else(|| 128 + status.signal().unwrap_or(0));

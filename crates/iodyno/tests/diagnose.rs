@@ -109,20 +109,28 @@ fn a_recording_is_judged_like_the_machine_and_mistakes_are_told() {
 fn a_listener_with_a_short_backlog() {
     let Some(namespace) = Namespace::new("dlisten") else { return };
     let _alone = alone();
+    let scratch = Scratch::new();
     let run = |backlog: u32| {
         let serve = format!(
             "import socket,time\ns=socket.socket()\ns.bind(('127.0.0.1',1521))\ns.listen({backlog})\ntime.sleep(20)\n"
         );
         let server = namespace.command("python3").args(["-c", &serve]).spawn().unwrap();
         std::thread::sleep(Duration::from_millis(700));
-        let diagnose = namespace.command(IODYNO).args(["diagnose", "--live", "7s", "--json"]).spawn().unwrap();
+        let record = namespace
+            .command(IODYNO)
+            .args(["record", "--for", "6s", "-o"])
+            .arg(scratch.path(&format!("r{backlog}")))
+            .spawn()
+            .unwrap();
         std::thread::sleep(Duration::from_millis(1500));
         let call = "import socket,time\nall=[]\nfor i in range(40):\n  s=socket.socket(); s.setblocking(False)\n  \
                     try: s.connect(('127.0.0.1',1521))\n  except BlockingIOError: pass\n  all.append(s)\ntime.sleep(6)\n";
         let clients = namespace.command("python3").args(["-c", call]).spawn().unwrap();
-        let judged = seen(diagnose);
+        let said = record.wait().unwrap().expect_code(0).stderr;
+        assert_eq!(said.contains("finding   R2 Listener 127.0.0.1:1521"), backlog == 5, "{said}");
         let pid = server.id();
         drop((clients, server));
+        let judged = seen(scratch.iodyno(&["diagnose", &format!("r{backlog}"), "--json"]).spawn().unwrap());
         (judged, pid)
     };
     let (short, pid) = run(5);
@@ -131,6 +139,12 @@ fn a_listener_with_a_short_backlog() {
     assert!(sentence(finding).contains("accept queue 6 of 5"), "{finding}");
     assert!(sentence(finding).contains("The program asked listen(…, 5); system limit somaxconn"), "{finding}");
     assert!(sentence(finding).starts_with(&format!("Listener 127.0.0.1:1521 (python3[{pid}])")), "{pid} {finding}");
+    // The same in every face of the recording.
+    let chart = scratch.iodyno(&["export", "r5", "recording.findings", "--csv"]).run().unwrap().expect_code(0).stdout;
+    assert!(chart.contains("R2,127.0.0.1:1521,"), "{chart}");
+    scratch.iodyno(&["report", "r5"]).run().unwrap().expect_code(0);
+    let page = std::fs::read_to_string(scratch.path("r5").join("report.html")).unwrap();
+    assert!(page.contains("accept queue 6 of 5"), "the report does not show it");
     let (long, _) = run(512);
     assert!(of(&long, "R2").is_empty(), "{long}");
 }
@@ -220,8 +234,11 @@ fn programs_too_brief_to_be_seen() {
     let _alone = alone();
     let scratch = Scratch::new();
     // Whatever runs beside the test makes their share smaller.
-    std::fs::write(scratch.path("t.toml"), "[short_lived]\nfor_s = 4\nbusy_percent = 1\none_name_percent = 20\n")
-        .unwrap();
+    std::fs::write(
+        scratch.path("t.toml"),
+        "[short_lived]\nfor_s = 4\nbusy_percent = 1\none_name_percent = 0\nper_s = 50\n",
+    )
+    .unwrap();
     std::fs::copy("/bin/true", scratch.path("brief-abc")).unwrap();
     let script = format!("while :; do {}; done", scratch.path("brief-abc").display());
     let busy = Command::new("sh").args(["-c", &script]).spawn().unwrap();

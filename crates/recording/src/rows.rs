@@ -605,6 +605,28 @@ tables! {
         write_bytes: Option<i64>, "bytes", Counter;
     }
 
+    /// One thread of a process that has several and used half a CPU or more since the sample before; rows of threads that did nothing since are left out.
+    Thread = "thread" from "`/proc/PID/task/TID/stat`" since 1 {
+        /// When it was read.
+        t_ns: i64, "ns", Time;
+        /// The same since the recording's start.
+        t_s: f64, "s", Time;
+        /// Its process.
+        pid: i64, "", Gauge;
+        /// Thread.
+        tid: i64, "", Gauge;
+        /// When it was started, since boot.
+        start_ns: Option<i64>, "ns", Gauge;
+        /// Its name, 15 bytes.
+        comm: String, "", Name;
+        /// The CPU that it ran on last.
+        cpu: Option<i32>, "", Gauge;
+        /// User mode.
+        user_ns: i64, "ns", Counter;
+        /// Kernel.
+        system_ns: i64, "ns", Counter;
+    }
+
     /// A figure that another tool printed and that no other table has a place for, as it was printed.
     Figure = "figure" from "an import of other tools' text (docs/import.md)" since 1 {
         /// End of the interval that it is of, or the moment.

@@ -15,6 +15,8 @@ pub(crate) struct Moment {
     pub(crate) cpus: Vec<CpuUse>,
     /// Processes that did something; `None`: processes were not recorded.
     pub(crate) processes: Option<Vec<TaskUse>>,
+    /// Threads of processes that have several and use much CPU.
+    pub(crate) threads: Vec<ThreadUse>,
     /// Whole block devices.
     pub(crate) disks: Vec<DiskUse>,
     /// Network interfaces.
@@ -83,6 +85,16 @@ pub(crate) struct TaskUse {
     pub(crate) blocked: bool,
     pub(crate) read_bytes_per_s: Option<f64>,
     pub(crate) write_bytes_per_s: Option<f64>,
+}
+
+/// One thread of a process of several; CPU in per cent of one CPU.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub(crate) struct ThreadUse {
+    pub(crate) pid: i64,
+    pub(crate) tid: i64,
+    pub(crate) comm: String,
+    pub(crate) user: f64,
+    pub(crate) system: f64,
 }
 
 /// One block device.

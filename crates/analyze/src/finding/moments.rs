@@ -2,11 +2,12 @@
 
 use super::moment::{
     BtrfsErrors, CpuUse, DiskUse, InterruptUse, LinkUse, LoadUse, MemoryUse, Moment, SystemUse, TaskUse, TcpUse,
+    ThreadUse,
 };
 use crate::facts::cpu_shares;
 use quantity::histogram::Histogram;
 use recording::rows::{
-    BtrfsDevice, Cpu, Disk, Event, Exited, Interrupt, Listener, Memory, Net, OpInterval, Process, System, Tcp,
+    BtrfsDevice, Cpu, Disk, Event, Exited, Interrupt, Listener, Memory, Net, OpInterval, Process, System, Tcp, Thread,
 };
 use recording::{Batch, Label, RecordingError};
 use std::collections::{HashMap, VecDeque};
@@ -82,6 +83,7 @@ impl<K: Eq + Hash, R> Sparse<K, R> {
 pub(crate) struct Moments {
     cpu: Samples<String, Cpu>,
     process: Processes,
+    threads: Sparse<(i64, i64, Option<i64>), Thread>,
     disk: Samples<String, Disk>,
     net: Samples<String, Net>,
     tcp: Samples<(), Tcp>,
@@ -110,6 +112,7 @@ impl Moments {
         Self {
             cpu: Samples::default(),
             process: Processes::default(),
+            threads: Sparse::default(),
             disk: Samples::default(),
             net: Samples::default(),
             tcp: Samples::default(),
@@ -134,6 +137,7 @@ impl Moments {
         match batch.table.name {
             "cpu" => self.cpu.accept(batch)?,
             "process" => self.process.now.extend(batch.to_rows::<Process>()?),
+            "thread" => self.threads.now.extend(batch.to_rows::<Thread>()?),
             "disk" => self.disk.accept(batch)?,
             "net" => self.net.accept(batch)?,
             "tcp" => self.tcp.accept(batch)?,
@@ -173,6 +177,10 @@ impl Moments {
         let mut moment = Moment { t_ns, seconds, events: std::mem::take(&mut self.events), ..Moment::default() };
         self.cpus(&mut moment);
         moment.processes = self.process.take(seconds);
+        moment.threads = self.threads.grown(|row| (row.pid, row.tid, row.start_ns), thread_use).0;
+        if self.threads.before.len() > KNOWN {
+            self.threads.before.retain(|_, row| t_ns - row.t_ns < FORGET_NS);
+        }
         moment.disks = self.disk.pairs(|row| row.device.clone(), disk_use);
         drop_partitions(&mut moment.disks);
         moment.links = self.net.pairs(|row| row.interface.clone(), link_use);
@@ -380,8 +388,9 @@ struct Processes {
     seen: bool,
 }
 
-/// Above so many processes that were ever seen, those that were not told of for an hour are forgotten.
+/// Above so many processes or threads that were ever seen, those that were not told of for so long are forgotten.
 const KNOWN: usize = 20_000;
+const FORGET_NS: i64 = 3_600_000_000_000;
 
 impl Processes {
     fn take(&mut self, seconds: f64) -> Option<Vec<TaskUse>> {
@@ -396,10 +405,24 @@ impl Processes {
             }
         }
         if self.before.len() > KNOWN {
-            self.before.retain(|_, row| newest_ns - row.t_ns < 3_600_000_000_000);
+            self.before.retain(|_, row| newest_ns - row.t_ns < FORGET_NS);
         }
         Some(uses)
     }
+}
+
+/// `None` for the first row: what it used before is of no interval. One that was not looked at for a while gets its mean.
+fn thread_use(row: &Thread, was: Option<&Thread>) -> Option<ThreadUse> {
+    let was = was?;
+    let seconds = seconds(row.t_ns, was.t_ns)?;
+    let percent = |now, was| Some(grown(now, was)? / 1e7 / seconds);
+    Some(ThreadUse {
+        pid: row.pid,
+        tid: row.tid,
+        comm: row.comm.clone(),
+        user: percent(row.user_ns, was.user_ns)?,
+        system: percent(row.system_ns, was.system_ns)?,
+    })
 }
 
 /// One that was not known has begun since the last sample, and used all that it has used in this one.

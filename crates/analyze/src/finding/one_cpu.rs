@@ -2,7 +2,7 @@
 
 use super::window::{Stretch, Window};
 use super::{Confidence, Evidence, Rule, RuleId, Severity, Symptom, Thresholds};
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, HashSet};
 
 /// Most threads that are named at once; further ones are counted in the evidence.
 const NAMED: usize = 3;
@@ -10,7 +10,7 @@ const NAMED: usize = 3;
 /// Averages over a window; needs no memory of its own.
 pub(crate) struct OneCpuRule;
 
-/// What one process used over a window, per cent of one CPU.
+/// What one process or thread used over a window, per cent of one CPU.
 #[derive(Clone, Debug, Default)]
 struct Owner {
     name: String,
@@ -86,17 +86,31 @@ fn busiest(stretch: Stretch<'_>) -> Option<(String, Busiest)> {
         .max_by(|(_, a), (_, b)| a.busy.total_cmp(&b.busy))
 }
 
-/// What processes used over the stretch; `None` when processes were not recorded.
-fn owners(stretch: Stretch<'_>) -> Option<BTreeMap<(i64, Option<i64>), Owner>> {
+/// What processes used over the stretch, and of those whose threads are known, each thread; `None` when processes were not
+/// recorded.
+fn owners(stretch: Stretch<'_>) -> Option<BTreeMap<(i64, i64), Owner>> {
     let seconds = stretch.seconds();
-    let mut owners: BTreeMap<(i64, Option<i64>), Owner> = BTreeMap::new();
+    let mut owners: BTreeMap<(i64, i64), Owner> = BTreeMap::new();
+    let of_threads: HashSet<i64> = stretch.iter().flat_map(|moment| &moment.threads).map(|thread| thread.pid).collect();
     for moment in stretch.iter() {
+        let part = moment.seconds / seconds;
         for task in moment.processes.as_ref()? {
-            let owner = owners.entry((task.pid, task.start_ns)).or_default();
+            if of_threads.contains(&task.pid) {
+                continue;
+            }
+            let owner = owners.entry((task.pid, task.start_ns.unwrap_or(0))).or_default();
             owner.name = format!("{}[{}]", task.comm, task.pid);
             owner.threads = owner.threads.max(task.threads);
-            owner.user += task.user * moment.seconds / seconds;
-            owner.system += task.system * moment.seconds / seconds;
+            owner.user += task.user * part;
+            owner.system += task.system * part;
+        }
+        for thread in &moment.threads {
+            // Threads stand beside processes under numbers that no process has.
+            let owner = owners.entry((thread.pid, -thread.tid)).or_default();
+            owner.name = format!("{}[{}/{}]", thread.comm, thread.pid, thread.tid);
+            owner.threads = Some(1);
+            owner.user += thread.user * part;
+            owner.system += thread.system * part;
         }
     }
     Some(owners)
@@ -251,6 +265,35 @@ mod tests {
             });
         }
         assert!(bench.only(RuleId::R1).sentence.contains("moving between them"));
+    }
+
+    #[test]
+    fn threads_of_one_process_are_told_apart() {
+        let run = |second: f64| {
+            let mut bench = Bench::new();
+            bench.steps(12, 1.0, |step| {
+                (0..64).for_each(|cpu| step.cpu(cpu, [if cpu < 2 { 99.0 } else { 1.0 }, 0.0, 0.0]));
+                step.process(50, "java", 80, [99.0 + second + 60.0, 0.0]);
+                step.thread(50, 51, "C2 Compiler", 99.0);
+                step.thread(50, 52, "GC Thread", second);
+                (60..70).for_each(|tid| step.thread(50, tid, "worker", 6.0));
+            });
+            bench
+        };
+        let bench = run(99.0);
+        let mut subjects: Vec<&str> = bench.found(RuleId::R1).iter().map(|found| found.subject.as_str()).collect();
+        subjects.sort_unstable();
+        assert_eq!(subjects, ["C2 Compiler[50/51]", "GC Thread[50/52]"]);
+        let bench = run(40.0);
+        assert!(bench.only(RuleId::R1).sentence.starts_with("One thread of C2 Compiler[50/51] is using a whole CPU"));
+        // Many threads that each do a little are no single thread, whatever they use together.
+        let mut many = Bench::new();
+        many.steps(12, 1.0, |step| {
+            (0..64).for_each(|cpu| step.cpu(cpu, [if cpu == 0 { 96.0 } else { 1.0 }, 0.0, 0.0]));
+            step.process(50, "java", 80, [100.0, 0.0]);
+            (60..70).for_each(|tid| step.thread(50, tid, "worker", 10.0));
+        });
+        many.is_silent();
     }
 
     #[test]

@@ -3,7 +3,7 @@
 use super::{Engine, Thresholds};
 use crate::AnalyzeError;
 use recording::rows::{
-    BtrfsDevice, Cpu, Disk, Event, Exited, Interrupt, Listener, Memory, Net, OpInterval, Process, System, Tcp,
+    BtrfsDevice, Cpu, Disk, Event, Exited, Interrupt, Listener, Memory, Net, OpInterval, Process, System, Tcp, Thread,
 };
 use recording::{Batch, Reader, RecordingError, Row, Rows, Sink};
 use std::collections::HashSet;
@@ -18,6 +18,7 @@ pub fn findings(reader: &Reader, thresholds: Thresholds) -> Result<Engine, Analy
     let mut tables: Vec<Box<dyn Table>> = vec![
         table::<Cpu>(reader)?,
         table::<Process>(reader)?,
+        table::<Thread>(reader)?,
         table::<Disk>(reader)?,
         table::<Net>(reader)?,
         table::<Tcp>(reader)?,
@@ -86,7 +87,7 @@ impl<R: Row + Timed> Table for Frames<R> {
 
     fn is_counter(&self) -> bool {
         // Tables without rows for what did not change do not mark the time.
-        !["op_interval", "event", "interrupt", "listener", "btrfs_device", "exited"].contains(&R::TABLE.name)
+        !["op_interval", "event", "thread", "interrupt", "listener", "btrfs_device", "exited"].contains(&R::TABLE.name)
     }
 }
 
@@ -97,4 +98,19 @@ trait Timed {
 macro_rules! timed {
     ($($row:ty),*) => { $( impl Timed for $row { fn t_ns(&self) -> i64 { self.t_ns } } )* };
 }
-timed!(Cpu, Process, Disk, Net, Tcp, System, Memory, Interrupt, Listener, BtrfsDevice, Exited, OpInterval, Event);
+timed!(
+    Cpu,
+    Process,
+    Thread,
+    Disk,
+    Net,
+    Tcp,
+    System,
+    Memory,
+    Interrupt,
+    Listener,
+    BtrfsDevice,
+    Exited,
+    OpInterval,
+    Event
+);

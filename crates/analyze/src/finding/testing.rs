@@ -2,7 +2,7 @@
 
 use super::{Engine, Finding, RuleId, Severity, Thresholds};
 use recording::rows::{
-    BtrfsDevice, Cpu, Disk, Event, Exited, Interrupt, Listener, Memory, Net, OpInterval, Process, System, Tcp,
+    BtrfsDevice, Cpu, Disk, Event, Exited, Interrupt, Listener, Memory, Net, OpInterval, Process, System, Tcp, Thread,
 };
 use recording::{Batch, Row, Sink};
 use std::collections::BTreeMap;
@@ -13,6 +13,7 @@ pub(crate) struct Bench {
     t_s: f64,
     cpus: BTreeMap<String, Cpu>,
     processes: BTreeMap<i64, Process>,
+    threads: BTreeMap<i64, Thread>,
     disks: BTreeMap<String, Disk>,
     links: BTreeMap<String, Net>,
     tcp: Option<Tcp>,
@@ -72,6 +73,7 @@ impl Bench {
             t_s: 1000.0,
             cpus: BTreeMap::new(),
             processes: BTreeMap::new(),
+            threads: BTreeMap::new(),
             disks: BTreeMap::new(),
             links: BTreeMap::new(),
             tcp: None,
@@ -116,6 +118,7 @@ impl Bench {
         all!(
             self.cpus.values(),
             self.processes.values(),
+            self.threads.values(),
             self.disks.values(),
             self.links.values(),
             self.tcp.iter(),
@@ -223,6 +226,22 @@ impl Step<'_> {
         row.user_ns = row.user_ns.map(|was| was + ns(user / 100.0 * self.seconds));
         row.system_ns = row.system_ns.map(|was| was + ns(system / 100.0 * self.seconds));
         row
+    }
+
+    /// A thread in user mode, per cent of one CPU.
+    pub(crate) fn thread(&mut self, pid: i64, tid: i64, comm: &str, user: f64) {
+        let row = self.bench.threads.entry(tid).or_insert_with(|| Thread {
+            t_ns: 0,
+            t_s: 0.0,
+            pid,
+            tid,
+            start_ns: Some(tid * 1000),
+            comm: comm.into(),
+            cpu: Some(0),
+            user_ns: 0,
+            system_ns: 0,
+        });
+        row.user_ns += ns(user / 100.0 * self.seconds);
     }
 
     pub(crate) fn disk(&mut self, device: &str, step: DiskStep) {
