@@ -538,6 +538,12 @@ pub(crate) struct RecordArgs {
     /// Time between two samples.
     #[arg(short, long, value_name = "TIME", default_value = "1s")]
     pub(crate) interval: String,
+    /// Keep the text of vmstat, iostat, mpstat, pidstat, nicstat and zpool iostat as well, those that there are, in this directory.
+    #[arg(long, value_name = "DIR")]
+    pub(crate) text: Option<PathBuf>,
+    /// Show the newest sample at http://ADDRESS/metrics as OpenMetrics, for Prometheus; :PORT for all addresses of this machine.
+    #[arg(long, value_name = "ADDRESS")]
+    pub(crate) export: Option<String>,
     /// Stop after this time.
     #[arg(long = "for", value_name = "TIME")]
     pub(crate) length: Option<String>,

@@ -5,7 +5,8 @@ use crate::exit::{Failure, PARAMETERS, TARGET};
 use crate::run::{output_directory, time, watch_signals};
 use collect::{ChildCost, What};
 use quantity::text::{format_bytes, format_ns, parse_bytes};
-use session::{MachineClock, Retention, ServiceRequest, StopFlag, Tier, WatchRequest};
+use recording::Sink;
+use session::{Endpoint, Gather, MachineClock, Retention, ServiceRequest, StopFlag, Tier, WatchRequest};
 use std::os::unix::process::ExitStatusExt;
 use std::path::Path;
 use std::process::Command;
@@ -16,8 +17,16 @@ pub(crate) fn run(args: &RecordArgs, command_line: &[String]) -> Result<u8, Fail
     if interval_ns < 10_000_000 {
         return Err(Failure::new(PARAMETERS, format!("-i {} is too short; 10ms is the least", args.interval)));
     }
+    let gather = args.text.as_deref().map(|text| gather(text, interval_ns)).transpose()?;
+    let recorded = record(args, interval_ns, command_line);
+    gather.map(Gather::end).into_iter().flatten().for_each(|said| eprintln!("iodyno: {said}"));
+    recorded
+}
+
+fn record(args: &RecordArgs, interval_ns: u64, command_line: &[String]) -> Result<u8, Failure> {
+    let mut endpoint = args.export.as_deref().map(listen).transpose()?;
     if let Some(directory) = &args.directory {
-        return collect_days(args, directory, interval_ns, command_line);
+        return collect_days(args, directory, interval_ns, endpoint.as_mut(), command_line);
     }
     let directory = output_directory(args.output.as_deref(), "run")?;
     let request = WatchRequest {
@@ -44,7 +53,7 @@ pub(crate) fn run(args: &RecordArgs, command_line: &[String]) -> Result<u8, Fail
     if child.is_none() {
         eprintln!("iodyno: recording to {}; Ctrl-C ends it", directory.display());
     }
-    let outcome = session::watch(&request, None, child.as_mut(), &stop);
+    let outcome = session::watch(&request, endpoint.as_mut().map(|face| face as &mut dyn Sink), child.as_mut(), &stop);
     // Whatever became of the recording, the command is not left behind as a zombie.
     let status = match (&outcome, child.as_mut()) {
         (Ok(outcome), _) if outcome.status.is_some() => outcome.status,
@@ -75,8 +84,33 @@ pub(crate) fn run(args: &RecordArgs, command_line: &[String]) -> Result<u8, Fail
     }))
 }
 
+/// Starts the classic tools; what they cannot tell is said.
+fn gather(directory: &Path, interval_ns: u64) -> Result<Gather, Failure> {
+    // They know whole seconds only.
+    let seconds = interval_ns.div_ceil(1_000_000_000).max(1);
+    let (gather, said) = Gather::start(directory, seconds).map_err(|error| {
+        Failure::new(PARAMETERS, format!("--text {}: failed to begin there: {error}", directory.display()))
+    })?;
+    said.iter().for_each(|said| eprintln!("iodyno: {said}"));
+    Ok(gather)
+}
+
+/// Opens the endpoint, and says where it is: the port may have been left to the kernel.
+fn listen(address: &str) -> Result<Endpoint, Failure> {
+    let endpoint = Endpoint::listen(address)
+        .map_err(|error| Failure::new(PARAMETERS, format!("--export {address}: failed to listen there: {error}")))?;
+    eprintln!("iodyno: metrics at http://{}/metrics", endpoint.address());
+    Ok(endpoint)
+}
+
 /// A recording a day, until interrupted.
-fn collect_days(args: &RecordArgs, directory: &Path, interval_ns: u64, command_line: &[String]) -> Result<u8, Failure> {
+fn collect_days(
+    args: &RecordArgs,
+    directory: &Path,
+    interval_ns: u64,
+    endpoint: Option<&mut Endpoint>,
+    command_line: &[String],
+) -> Result<u8, Failure> {
     let request = ServiceRequest {
         directory: directory.to_path_buf(),
         interval_ns,
@@ -88,7 +122,8 @@ fn collect_days(args: &RecordArgs, directory: &Path, interval_ns: u64, command_l
     let stop = StopFlag::default();
     watch_signals(&stop)?;
     eprintln!("iodyno: recording to {}, a recording a day; Ctrl-C ends it", directory.display());
-    let outcome = session::serve(&request, &MachineClock, &mut |said| eprintln!("iodyno: {said}"), &stop)?;
+    let face = endpoint.map(|face| face as &mut dyn Sink);
+    let outcome = session::serve(&request, &MachineClock, face, &mut |said| eprintln!("iodyno: {said}"), &stop)?;
     eprintln!(
         "{} samples in {} recordings, {} missed, {} without room on the disk",
         outcome.samples, outcome.recordings, outcome.missed, outcome.unwritten

@@ -6,6 +6,7 @@ mod support;
 use recording::rows::{Cpu, Event};
 use recording::{Reader, State};
 use rustix::process::Signal;
+use std::io::{Read as _, Write as _};
 use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
 use support::Scratch;
@@ -110,4 +111,46 @@ fn a_full_disk_costs_the_samples_that_had_no_room() {
     child.wait().unwrap().expect_code(0);
     let times = samples(&path);
     assert!(times.len() > 5 && times.windows(2).all(|pair| pair[1] > pair[0]), "{times:?}");
+}
+
+#[test]
+fn prometheus_gets_the_newest_sample_and_old_scripts_their_text() {
+    let scratch = Scratch::new();
+    let arguments = ["record", "-o", "r", "-i", "100ms", "--export", "127.0.0.1:0", "--text", "gather"];
+    let mut child = scratch.iodyno(&arguments).spawn().unwrap();
+    let mut address = None;
+    wait_for("the address", Duration::from_secs(20), || {
+        let said = child.stderr();
+        let line = said.lines().find_map(|line| line.split_once("http://").map(|(_, rest)| rest.to_string()));
+        address = line.and_then(|line| line.strip_suffix("/metrics").map(String::from));
+        address.is_some()
+    });
+    let ask = || {
+        let mut stream = std::net::TcpStream::connect(address.clone().unwrap()).unwrap();
+        stream.write_all(b"GET /metrics HTTP/1.1\r\n\r\n").unwrap();
+        let mut page = String::new();
+        stream.read_to_string(&mut page).unwrap();
+        page
+    };
+    let context_switches = |page: &str| {
+        let line = page.lines().find(|line| line.starts_with("iodyno_system_context_switches_total "));
+        line.and_then(|line| line.split(' ').nth(1)?.parse::<f64>().ok())
+    };
+    wait_for("a sample", Duration::from_secs(20), || context_switches(&ask()).is_some());
+    let before = context_switches(&ask()).unwrap();
+    wait_for("another one", Duration::from_secs(20), || context_switches(&ask()).unwrap() > before);
+    let page = ask();
+    assert!(page.contains("# TYPE iodyno_cpu_user_seconds counter") && page.ends_with("# EOF\n"), "{page}");
+    let vmstat = scratch.path("gather").join("vmstat.out");
+    let has_vmstat = vmstat.exists();
+    if has_vmstat {
+        wait_for("text", Duration::from_secs(20), || std::fs::read_to_string(&vmstat).unwrap().lines().count() >= 5);
+    }
+    child.signal(Signal::INT);
+    child.wait().unwrap().expect_code(0);
+    if has_vmstat {
+        scratch.iodyno(&["import", "gather", "-o", "again"]).run().unwrap().expect_code(0);
+        let rows = Reader::open(scratch.path("again")).unwrap().table::<recording::rows::System>().unwrap();
+        assert!(rows.len() >= 2 && rows[1].context_switches > rows[0].context_switches, "{rows:?}");
+    }
 }

@@ -3,9 +3,9 @@
 //! Samples are counters, so rates over a stretch stay exact without those in between; and the busiest interval keeps its
 //! own two ends, so that a maximum is still there, with its time and its length.
 
-use crate::rows::{Cpu, Disk, Memory, Net, NfsMount, Pressure, Process, System, Tcp, Udp};
+use crate::rows::{Cpu, Disk, Interrupt, Memory, Net, NfsMount, Pressure, Process, Softnet, System, Tcp, Udp};
 use crate::{Batch, Manifest, Reader, RecordingError, Row, Sink, Writer};
-use std::collections::{BTreeSet, HashMap};
+use std::collections::{BTreeMap, BTreeSet, HashMap};
 use std::path::{Path, PathBuf};
 
 /// In the manifest: how far the samples of a recording are apart since it was made coarser.
@@ -28,7 +28,7 @@ pub fn thinned_to_ns(manifest: &Manifest) -> Option<i64> {
 pub fn thin(reader: &Reader, into: &Path, step_ns: i64) -> Result<PathBuf, RecordingError> {
     let mut manifest = reader.manifest().clone();
     manifest.extra.insert(THINNED.to_string(), step_ns.into());
-    (manifest.sealed, manifest.rows) = (false, std::collections::BTreeMap::new());
+    (manifest.sealed, manifest.rows) = (false, BTreeMap::new());
     let writer = Writer::create(into, manifest)?;
     let thinned = copy(reader, writer, step_ns);
     if thinned.is_err() {
@@ -72,7 +72,27 @@ fn copy(reader: &Reader, mut writer: Writer, step_ns: i64) -> Result<PathBuf, Re
             )?,
             "pressure" => table::<Pressure>(reader, output, step_ns, |row| &row.resource, |row| some(row.some_ns))?,
             "system" => table::<System>(reader, output, step_ns, |_| "", |row| some(row.context_switches))?,
-            "process" => processes(reader, output, step_ns)?,
+            "process" => sparse::<Process, _>(
+                reader,
+                output,
+                step_ns,
+                |row| (row.pid, row.start_ns),
+                |row, end| Process { t_ns: end.t_ns, t_s: end.t_s, ..row },
+            )?,
+            "interrupt" => sparse::<Interrupt, _>(
+                reader,
+                output,
+                step_ns,
+                |row| (row.kind.clone(), row.vector.clone(), row.cpu),
+                |row, end| Interrupt { t_ns: end.t_ns, t_s: end.t_s, ..row },
+            )?,
+            "softnet" => sparse::<Softnet, _>(
+                reader,
+                output,
+                step_ns,
+                |row| row.cpu,
+                |row, end| Softnet { t_ns: end.t_ns, t_s: end.t_s, ..row },
+            )?,
             other => {
                 let known = crate::table(other).ok_or_else(|| RecordingError::UnknownTable {
                     name: other.to_string(),
@@ -100,7 +120,7 @@ trait Timed: Row {
 macro_rules! timed {
     ($($row:ty),*) => { $( impl Timed for $row { fn t_ns(&self) -> i64 { self.t_ns } } )* };
 }
-timed!(Cpu, Disk, Net, NfsMount, Tcp, Udp, Memory, Pressure, System, Process);
+timed!(Cpu, Disk, Interrupt, Net, NfsMount, Tcp, Udp, Memory, Pressure, Softnet, System, Process);
 
 /// Tells samples apart: a new one begins when a thing comes again.
 #[derive(Default)]
@@ -191,34 +211,37 @@ fn table<R: Timed>(
     put(writer, &mut rows, 1)
 }
 
-/// Processes: the last row of each in a stretch of time, as of the stretch's end. There was none after it because the
-/// process did nothing any more, so its counters still hold then.
-fn processes(reader: &Reader, writer: &mut Writer, step_ns: i64) -> Result<(), RecordingError> {
-    let mut first_ns = None;
+/// Things that have a row only when they did something (processes, interrupts): the last row of each in a stretch of time, as
+/// of the stretch's end. There was none after it because nothing was done any more, so its counters still hold then.
+fn sparse<R: Timed + Clone, K: Ord>(
+    reader: &Reader,
+    writer: &mut Writer,
+    step_ns: i64,
+    key: fn(&R) -> K,
+    at: fn(R, &R) -> R,
+) -> Result<(), RecordingError> {
     let mut window = 0;
-    let mut last: HashMap<(i64, Option<i64>), Process> = HashMap::new();
-    let mut end = (0, 0.0);
-    let mut rows: Vec<Process> = Vec::new();
-    let mut close =
-        |last: &mut HashMap<(i64, Option<i64>), Process>, (t_ns, t_s): (i64, f64), rows: &mut Vec<Process>| {
-            let mut ended: Vec<Process> = last.drain().map(|(_, row)| Process { t_ns, t_s, ..row }).collect();
-            ended.sort_by_key(|row| row.pid);
-            rows.append(&mut ended);
-            put(writer, rows, BATCH)
-        };
-    for row in reader.rows::<Process>()? {
+    let (mut first_ns, mut newest): (Option<i64>, Option<R>) = (None, None);
+    let mut last: BTreeMap<K, R> = BTreeMap::new();
+    let mut rows: Vec<R> = Vec::new();
+    for row in reader.rows::<R>()? {
         let row = row?;
-        let begun_ns = *first_ns.get_or_insert(row.t_ns);
-        // The first sample stands for itself: it has all processes.
-        let of_row = if row.t_ns == begun_ns { -1 } else { (row.t_ns - begun_ns).div_euclid(step_ns.max(1)) };
-        if of_row != window && !last.is_empty() {
-            close(&mut last, end, &mut rows)?;
+        let begun_ns = *first_ns.get_or_insert(row.t_ns());
+        // The first sample stands for itself: it has everything.
+        let of_row = if row.t_ns() == begun_ns { -1 } else { (row.t_ns() - begun_ns).div_euclid(step_ns.max(1)) };
+        if of_row != window
+            && let Some(end) = &newest
+        {
+            rows.extend(std::mem::take(&mut last).into_values().map(|row| at(row, end)));
+            put(writer, &mut rows, BATCH)?;
         }
         window = of_row;
-        end = (row.t_ns, row.t_s);
-        last.insert((row.pid, row.start_ns), row);
+        last.insert(key(&row), row.clone());
+        newest = Some(row);
     }
-    close(&mut last, end, &mut rows)?;
+    if let Some(end) = &newest {
+        rows.extend(last.into_values().map(|row| at(row, end)));
+    }
     put(writer, &mut rows, 1)
 }
 

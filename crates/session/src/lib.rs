@@ -6,11 +6,13 @@
 mod commands;
 mod departures;
 mod dry_run;
+mod endpoint;
 mod error;
 mod execute;
 mod face;
 mod flight;
 mod format;
+mod gather;
 mod model;
 mod objectives;
 mod outcome;
@@ -29,11 +31,13 @@ mod trace;
 mod watch;
 
 pub use dry_run::{DryRun, TargetFinding, dry_run};
+pub use endpoint::Endpoint;
 pub use engine::EngineChoice;
 pub use error::SessionError;
 pub use execute::{Request, execute};
 pub use face::{Face, json_face, terminal_face};
 pub use flight::{Dump, FlightNews, FlightOutcome, FlightRequest, flight};
+pub use gather::Gather;
 pub use model::{ModelOutcome, ModelRequest, model};
 pub use objectives::{never_judged, objective_mistakes};
 pub use outcome::{Ending, Outcome};

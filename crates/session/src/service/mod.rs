@@ -90,14 +90,15 @@ pub struct ServiceOutcome {
     pub recordings: u64,
 }
 
-/// Collects until somebody asks to stop; says what there is to say to `tell`.
+/// Collects until somebody asks to stop; shows each sample to `face`, and says what there is to say to `tell`.
 ///
 /// # Errors
 /// Another collector works in the directory, or it cannot be written to at the start.
-pub fn serve(
-    request: &ServiceRequest,
-    clock: &dyn ServiceClock,
-    tell: &mut dyn FnMut(&str),
+pub fn serve<'a>(
+    request: &'a ServiceRequest,
+    clock: &'a dyn ServiceClock,
+    face: Option<&'a mut dyn Sink>,
+    tell: &'a mut dyn FnMut(&str),
     stop: &StopFlag,
 ) -> Result<ServiceOutcome, SessionError> {
     std::fs::create_dir_all(&request.directory).map_err(|source| RecordingError::Io {
@@ -109,6 +110,7 @@ pub fn serve(
     let mut service = Service {
         request,
         clock,
+        face,
         tell,
         days: Days::new(request.zone.clone(), clock.wall_ns()),
         keeper: Keeper::start(&request.directory, &request.retention)?,
@@ -152,6 +154,7 @@ struct Open {
 struct Service<'a> {
     request: &'a ServiceRequest,
     clock: &'a dyn ServiceClock,
+    face: Option<&'a mut dyn Sink>,
     tell: &'a mut dyn FnMut(&str),
     days: Days,
     keeper: Keeper,
@@ -267,6 +270,10 @@ impl Service<'_> {
             let Some(step_ns) = open.writer.follow_clock(now)? else { return Ok(()) };
             commit(&mut open.writer, &[Batch::from_rows(&[clock_step(step_ns, origin_ns)])?])
         });
+        if let Some(face) = self.face.as_mut() {
+            // Shown also when the disk has no room: who looks must see the machine.
+            let _ = batches.iter().try_for_each(|batch| face.accept(batch)).and_then(|()| face.commit());
+        }
         match written {
             Ok(()) if self.unwritten > 0 => {
                 let lost = std::mem::take(&mut self.unwritten);
