@@ -35,6 +35,8 @@ pub fn findings(reader: &Reader, thresholds: Thresholds) -> Result<Engine, Analy
     let mut seen: HashSet<usize> = HashSet::new();
     // A log without counters is judged message by message.
     let is_log = !tables.iter_mut().any(|table| table.is_counter() && table.next_ns().is_some());
+    // What happened after a sample belongs to the next one, whose counters tell of the same time.
+    let mut later: Vec<Batch> = Vec::new();
     loop {
         let next = tables.iter_mut().enumerate().filter_map(|(at, table)| Some((table.next_ns()?, at))).min();
         let Some((_, at)) = next else { break };
@@ -42,11 +44,15 @@ pub fn findings(reader: &Reader, thresholds: Thresholds) -> Result<Engine, Analy
             engine.commit()?;
             seen.clear();
             seen.insert(at);
+            later.drain(..).try_for_each(|batch| engine.accept(&batch))?;
         }
-        if let Some(batch) = tables[at].frame()? {
-            engine.accept(&batch)?;
+        match tables[at].frame()? {
+            Some(batch) if batch.table.name == "event" && !is_log => later.push(batch),
+            Some(batch) => engine.accept(&batch)?,
+            None => {}
         }
     }
+    later.drain(..).try_for_each(|batch| engine.accept(&batch))?;
     engine.commit()?;
     Ok(engine)
 }

@@ -210,7 +210,9 @@ thresholds! {
         /// … and the CPUs were busy for so much of one CPU at least.
         least_percent = 10.0, "%";
         /// So many of that name ended per second at least: fewer are seen by whoever looks.
-        per_s = 2.0, "1/s";
+        per_s = 10.0, "1/s";
+        /// Each used no more than this: what uses more, as compilers do, is seen by whoever looks, and is work.
+        each_ms = 50.0, "ms";
     }
     /// R12: a check sum was wrong: data was damaged.
     checksum: Checksum {
