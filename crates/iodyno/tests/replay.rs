@@ -207,3 +207,84 @@ fn a_vdbench_file_plays_its_flatfile() {
         "{events:?}"
     );
 }
+
+/// One hour with 50 million I/Os of three disks.
+fn long_trace(path: &std::path::Path, rows: i64) {
+    use recording::{Batch, Label, Manifest, Sink, Writer};
+    let (disks, ops) = (["sda", "sdb", "sdc"].map(Label::from), ["read", "write"].map(Label::from));
+    let (comm, flags) = (Label::from("db"), Label::from("sync+direct"));
+    let step_ns = 3_600_000_000_000 / rows;
+    let row = |at: i64| Io {
+        queue_ns: at * step_ns,
+        issue_ns: Some(at * step_ns + 5_000),
+        complete_ns: Some(at * step_ns + 100_000 + at % 50_000),
+        dev: disks[usize::try_from(at % 3).unwrap()].clone(),
+        op: ops[usize::from(at % 10 < 3)].clone(),
+        flags: Some(flags.clone()),
+        sector: at.wrapping_mul(0x5851_f42d) % (1 << 28) * 8,
+        bytes: 4096 << (at % 4),
+        pid: Some(1000),
+        tid: Some(1000 + i32::try_from(at % 16).unwrap()),
+        comm: Some(comm.clone()),
+        cgroup: None,
+        inode: None,
+        file: None,
+        owner_pid: None,
+        owner_comm: None,
+        error: None,
+        bios: Some(1),
+        requeues: Some(0),
+    };
+    let mut writer = Writer::create(path, Manifest::new(&[])).unwrap();
+    for first in (0..rows).step_by(65_536) {
+        let rows: Vec<Io> = (first..rows.min(first + 65_536)).map(row).collect();
+        writer.accept(&Batch::from_rows(&rows).unwrap()).unwrap();
+        writer.commit().unwrap();
+    }
+    writer.seal_past().unwrap();
+}
+
+/// Greatest resident memory of a command that plays `recording` on nothing, kB; and what it said.
+fn memory_of(scratch: &Scratch, recording: &str, more: &[&str]) -> (u64, String) {
+    let mut arguments = vec!["replay", recording, "--map", "*=/dev/null", "--size", "2t", "--no-verify", "--no-report"];
+    arguments.extend_from_slice(more);
+    let mut child = scratch.iodyno(&arguments).limit(Duration::from_secs(3600)).spawn().unwrap();
+    let mut greatest = 0;
+    while !child.has_ended() {
+        let status = std::fs::read_to_string(format!("/proc/{}/status", child.id())).unwrap_or_default();
+        let line = status.lines().find_map(|line| line.strip_prefix("VmHWM:"));
+        let kb = line.and_then(|line| line.split_whitespace().next()?.parse().ok());
+        greatest = greatest.max(kb.unwrap_or(0));
+        std::thread::sleep(Duration::from_millis(20));
+    }
+    (greatest, child.wait().unwrap().expect_code(0).stderr)
+}
+
+#[test]
+fn memory_does_not_grow_with_the_trace() {
+    let scratch = Scratch::new();
+    long_trace(&scratch.path("short.iodyno"), 200_000);
+    long_trace(&scratch.path("long.iodyno"), 2_000_000);
+    let (short, _) = memory_of(&scratch, "short.iodyno", &["--asap", "-o", "s.iodyno"]);
+    let (long, _) = memory_of(&scratch, "long.iodyno", &["--asap", "-o", "l.iodyno"]);
+    println!("{short} kB for 200,000 I/Os, {long} kB for ten times as many");
+    assert!(long < 150_000 && long < short + 60_000, "{short} kB, {long} kB");
+    let recording = Reader::open(scratch.path("l.iodyno")).unwrap();
+    assert_eq!(total(&recording, "read") + total(&recording, "write"), 2_000_000);
+}
+
+#[test]
+#[ignore = "soak: 50 million I/Os"]
+fn soak_an_hour_of_fifty_million_ios_is_played_in_flat_memory() {
+    let scratch = Scratch::new();
+    long_trace(&scratch.path("hour.iodyno"), 50_000_000);
+    let started_ns = testkit::now_ns();
+    let (kb, said) = memory_of(&scratch, "hour.iodyno", &["--asap", "-o", "fast.iodyno"]);
+    println!("as fast as it goes: {kb} kB, {:.0} s; {said}", (testkit::now_ns() - started_ns) as f64 / 1e9);
+    assert!(kb < 300_000, "{kb} kB");
+    let recording = Reader::open(scratch.path("fast.iodyno")).unwrap();
+    assert_eq!(total(&recording, "read") + total(&recording, "write"), 50_000_000);
+    let (kb, said) = memory_of(&scratch, "hour.iodyno", &["--speed", "10", "--for", "600s", "-o", "ten.iodyno"]);
+    println!("ten minutes of it at 10×: {kb} kB; {said}");
+    assert!(kb < 300_000, "{kb} kB");
+}
