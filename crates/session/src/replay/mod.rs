@@ -29,8 +29,8 @@ pub use source::{Survey, rehearse, survey};
 /// Operations of a chunk.
 const CHUNK: usize = 4096;
 /// Chunks that are read ahead.
-const AHEAD: usize = 16;
-/// How long a replay waits for its first operations.
+const AHEAD: usize = 64;
+/// How long a replay waits until so much has been read, or all.
 const FIRST_WAIT: Duration = Duration::from_secs(600);
 
 /// The tracing of the targets while a replay runs.
@@ -98,7 +98,7 @@ pub(crate) fn start(
     Ok(Some((running, playback)))
 }
 
-/// Reads the trace into chunks; tells `ready` when the first is there, or none will be.
+/// Reads the trace into chunks; tells `ready` when as many are there as may be read ahead, or all.
 fn read(
     tape: &Tape,
     mapper: Mapper,
@@ -106,6 +106,7 @@ fn read(
     ready: &dyn Fn(),
 ) -> Result<Changes, SessionError> {
     let mut chunk = Vec::with_capacity(CHUNK);
+    let mut chunks = 0;
     let changes = tape.play(mapper, &mut |io, _| {
         chunk.push(io);
         if chunk.len() < CHUNK {
@@ -113,7 +114,10 @@ fn read(
         }
         let sent = send.send(Chunk::from(chunk.as_slice()));
         chunk.clear();
-        ready();
+        chunks += 1;
+        if chunks == AHEAD {
+            ready();
+        }
         if sent.is_ok() { ControlFlow::Continue(()) } else { ControlFlow::Break(()) }
     })?;
     if !chunk.is_empty() {
