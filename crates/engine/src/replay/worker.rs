@@ -28,8 +28,9 @@ const NAP_NS: u64 = 20_000_000;
 /// Requests handed over with one system call.
 const BATCH: usize = 64;
 /// A thread with real-time priority that never sleeps starves the kernel's own threads on its CPU, or is itself held up
-/// for 50 ms in each second (`sched_rt_runtime_us`): after so long without sleep it sleeps.
-const AWAKE_NS: u64 = 10_000_000;
+/// for 50 ms in each second (`sched_rt_runtime_us`): after so long without sleep it sleeps. With ten times as long, loop
+/// devices, whose workers may be waiting for this very CPU, fell behind in bursts.
+const AWAKE_NS: u64 = 1_000_000;
 /// So long.
 const REST_NS: u64 = 20_000;
 /// Bytes of a buffer: more than a replay ever asks for at once. Only what is used takes memory.
