@@ -78,11 +78,17 @@ mod tests {
     #[test]
     fn the_thread_that_works_is_told_of() {
         let stop = Arc::new(AtomicBool::new(false));
-        let spin = Arc::clone(&stop);
-        let worker = std::thread::Builder::new()
-            .name("iodyno-spin".to_string())
-            .spawn(move || while !spin.load(Ordering::Relaxed) {})
-            .unwrap();
+        let runs = Arc::new(AtomicBool::new(false));
+        let (spin, told) = (Arc::clone(&stop), Arc::clone(&runs));
+        let work = move || {
+            told.store(true, Ordering::Relaxed);
+            while !spin.load(Ordering::Relaxed) {}
+        };
+        let worker = std::thread::Builder::new().name("iodyno-spin".to_string()).spawn(work).unwrap();
+        // A thread gives itself its name.
+        while !runs.load(Ordering::Relaxed) {
+            std::thread::yield_now();
+        }
         let me = i64::from(std::process::id());
         let mut threads = Threads::new("/".into(), 10_000_000);
         let first = threads.sample(&[me], Stamp::at(0, 0));
