@@ -289,6 +289,16 @@ impl Device {
     }
 
     fn complete(&mut self, event: &Event, context: &mut Context) -> Option<Io> {
+        let mut io = self.completed(event, context)?;
+        // A damaged time.
+        if io.complete_ns.is_some_and(|complete_ns| complete_ns < io.queue_ns) {
+            context.tally("I/Os that end before they begin (their completion was left out)");
+            (io.issue_ns, io.complete_ns) = (io.issue_ns.filter(|issue_ns| *issue_ns >= io.queue_ns), None);
+        }
+        Some(io)
+    }
+
+    fn completed(&mut self, event: &Event, context: &mut Context) -> Option<Io> {
         if event.bytes == 0 {
             return self.complete_empty(event, context);
         }
