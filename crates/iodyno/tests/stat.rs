@@ -133,7 +133,11 @@ fn a_command_is_recorded_while_it_runs() {
     let shell = scratch.table("made", "process").into_iter().filter(|row| row["comm"] == "sh");
     assert!(shell.map(|row| row["user_ns"].as_i64().unwrap()).max().unwrap() > 0);
     let tables = scratch.iodyno(&["export", "made"]).run().unwrap().expect_code(0).stdout;
-    assert!(!tables.contains("event"), "nothing went wrong: {tables}");
+    if tables.lines().any(|line| line.starts_with("event ")) {
+        // What the kernel said meanwhile, of devices of other tests, is kept; nothing else happened.
+        let events = scratch.table("made", "event");
+        assert!(events.iter().all(|event| event["kind"] == "kernel"), "nothing went wrong: {events:?}");
+    }
 }
 
 #[test]

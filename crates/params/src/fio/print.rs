@@ -412,7 +412,7 @@ fn pace(workload: &Workload, job: &Job, lines: &mut Lines) {
         let shares = if mix.trim_then_write { [0.0, 0.5, 0.5] } else { [mix.read, mix.write, mix.trim] };
         let rates = shares.map(|share| rate * share);
         let sizes = workload.transfers().map(TransferSize::mean_bytes);
-        let whole = rates.iter().all(|rate| (rate - rate.round()).abs() < 1e-6);
+        let whole = rates.iter().all(|rate| (rate - rate.round()).abs() < 1e-9);
         let used: Vec<String> = rates
             .iter()
             .zip(sizes)
