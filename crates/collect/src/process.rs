@@ -5,8 +5,10 @@ use crate::text::{counter, named, words};
 use recording::rows::Process;
 use std::collections::HashMap;
 use std::fs::File;
+use std::hash::{DefaultHasher, Hasher};
 use std::io::Read;
-use std::path::PathBuf;
+use std::os::unix::fs::FileExt;
+use std::path::{Path, PathBuf};
 
 /// Reads all processes, and tells of those that did something.
 #[derive(Debug)]
@@ -21,6 +23,9 @@ pub(crate) struct Processes {
     last_ns: Option<i64>,
     /// Those of several threads that used half a CPU or more between the last two samples.
     hot: Vec<i64>,
+    /// `/proc/PID/stat` that are open, and how many may be: opening costs as much as reading.
+    open: usize,
+    open_most: usize,
 }
 
 /// A process that used so much of one CPU has its threads looked at.
@@ -31,6 +36,23 @@ struct Known {
     start_ns: Option<i64>,
     used: [Option<i64>; 4],
     round: u64,
+    /// Of its file when that was last read; `None`: it has to be looked at in any case.
+    print: Option<u64>,
+    /// Of its end, reading tells.
+    stat: Option<File>,
+}
+
+/// A number that two texts have in common only when they are the same, but for one case in 2⁶⁴.
+fn print_of(text: &[u8]) -> Option<u64> {
+    let mut hasher = DefaultHasher::new();
+    hasher.write(text);
+    Some(hasher.finish())
+}
+
+/// Half of the files that may be open; none of a `/proc` that is not the kernel's, whose files may be replaced.
+fn open_most(root: &Path) -> usize {
+    let limit = rustix::process::getrlimit(rustix::process::Resource::Nofile).current.unwrap_or(1 << 20);
+    if root == Path::new("/") { usize::try_from(limit / 2).unwrap_or(0).min(1 << 16) } else { 0 }
 }
 
 impl Processes {
@@ -38,6 +60,8 @@ impl Processes {
     pub(crate) fn new(root: PathBuf, tick_ns: i64) -> Self {
         let page_bytes = i64::try_from(rustix::param::page_size()).unwrap_or(4096);
         Self {
+            open: 0,
+            open_most: open_most(&root),
             root,
             tick_ns,
             page_bytes,
@@ -63,14 +87,25 @@ impl Processes {
             let name = entry.file_name();
             let Some(pid) = name.to_str().and_then(|name| counter(name.as_bytes())) else { continue };
             // Gone since the folder was read: not an error.
-            let Some(mut row) = self.read(pid, stamp) else { continue };
+            let Some((length, opened)) = self.read(pid) else { continue };
+            // The file of a process that did nothing is the same to the byte, and most processes do nothing.
+            let print = print_of(&self.buffer[..length]);
+            if let Some(known) = self.known.get_mut(&pid).filter(|known| known.print == print && opened.is_none()) {
+                known.round = self.round;
+                continue;
+            }
+            let parsed = parse(&self.buffer[..length], stamp, self.tick_ns, self.page_bytes);
+            let Some(mut row) = parsed else { continue };
             let used = [row.user_ns, row.system_ns, row.major_faults, row.io_delay_ns];
             // What waits for a device uses nothing, and is what one looks for when a device stalls.
             let waits = row.state.as_deref() == Some("D");
+            let print = if waits { None } else { print };
             let is_news = waits
                 | match self.known.get_mut(&pid) {
                     Some(known) if known.start_ns == row.start_ns => {
                         known.round = self.round;
+                        known.print = print;
+                        known.stat = opened.or(known.stat.take());
                         let before = std::mem::replace(&mut known.used, used);
                         let cpu_ns = |used: [Option<i64>; 4]| used[0].unwrap_or(0) + used[1].unwrap_or(0);
                         let is_hot = since_ns.is_some_and(|since_ns| {
@@ -82,7 +117,10 @@ impl Processes {
                         before != used
                     }
                     _ => {
-                        self.known.insert(pid, Known { start_ns: row.start_ns, used, round: self.round });
+                        self.known.insert(
+                            pid,
+                            Known { start_ns: row.start_ns, used, round: self.round, print, stat: opened },
+                        );
                         true
                     }
                 };
@@ -93,6 +131,7 @@ impl Processes {
         }
         let round = self.round;
         self.known.retain(|_, known| known.round == round);
+        self.open = self.known.values().filter(|known| known.stat.is_some()).count();
         Ok(rows)
     }
 
@@ -106,9 +145,19 @@ impl Processes {
         file.read(&mut self.buffer).ok()
     }
 
-    fn read(&mut self, pid: i64, stamp: Stamp) -> Option<Process> {
-        let length = self.fill(pid, "stat")?;
-        parse(&self.buffer[..length], stamp, self.tick_ns, self.page_bytes)
+    /// Reads what is told of a process into the buffer: its length, and the file when that was opened and may stay so.
+    fn read(&mut self, pid: i64) -> Option<(usize, Option<File>)> {
+        // A file of a process that has ended cannot be read; its number may have been given to another one.
+        let open = self.known.get(&pid).and_then(|known| known.stat.as_ref());
+        let read = open.and_then(|file| file.read_at(&mut self.buffer, 0).ok()).filter(|length| *length > 0);
+        if let Some(length) = read {
+            return Some((length, None));
+        }
+        let file = File::open(self.root.join(format!("proc/{pid}/stat"))).ok()?;
+        let length = file.read_at(&mut self.buffer, 0).ok()?;
+        let may_stay = self.open < self.open_most;
+        self.open += usize::from(may_stay);
+        Some((length, may_stay.then_some(file)))
     }
 
     /// Bytes that went to and came from devices; the kernel tells them to the owner and to root.
@@ -187,6 +236,25 @@ mod tests {
         assert_eq!((row.user_ns, row.system_ns, row.major_faults), (Some(70_000_000), Some(50_000_000), Some(3)));
         assert_eq!((row.start_ns, row.resident_bytes, row.io_delay_ns), (Some(9_000_000_000), Some(25 * 4096), None));
         assert!(parse(b"42 (a", Stamp::at(0, 0), 1, 1).is_none() && parse(b") (", Stamp::at(0, 0), 1, 1).is_none());
+    }
+
+    #[test]
+    fn files_stay_open_and_a_process_that_ends_is_gone() {
+        let mut child = std::process::Command::new("sleep").arg("1000").spawn().unwrap();
+        let pid = i64::from(child.id());
+        let mut processes = Processes::new("/".into(), 10_000_000);
+        let first = processes.sample(Stamp::at(0, 0)).unwrap();
+        assert!(first.iter().any(|row| row.pid == pid));
+        assert!(processes.known[&pid].stat.is_some() && processes.open > 0);
+        child.kill().unwrap();
+        child.wait().unwrap();
+        let second = processes.sample(Stamp::at(1, 0)).unwrap();
+        assert!(second.iter().all(|row| row.pid != pid) && !processes.known.contains_key(&pid));
+        // With no file to spare all are opened each time, and read alike.
+        let mut frugal = Processes { open_most: 0, ..Processes::new("/".into(), 10_000_000) };
+        let me = i64::from(std::process::id());
+        assert!(frugal.sample(Stamp::at(2, 0)).unwrap().iter().any(|row| row.pid == me));
+        assert!(frugal.known.values().all(|known| known.stat.is_none()));
     }
 
     #[test]
