@@ -8,7 +8,7 @@ use crate::ours::{self, Mark};
 use crate::{Access, ErrorKind, Policy, TargetError};
 use plan::{OpenFlags, TargetSpec};
 use rustix::fd::{AsFd, BorrowedFd, OwnedFd};
-use rustix::fs::{AtFlags, OFlags, StatxFlags, ioctl_blksszget, major, minor, statx};
+use rustix::fs::{Advice, AtFlags, OFlags, StatxFlags, fadvise, ioctl_blksszget, major, minor, statx};
 use rustix::io::Errno;
 use rustix::process::{Resource, Rlimit, getrlimit, setrlimit};
 use std::ops::Range;
@@ -124,6 +124,11 @@ pub fn open(spec: &TargetSpec, flags: OpenFlags, access: Access, policy: &Policy
         match examined {
             Examined::Device(node, device) => {
                 let io = open_node(&node, direction(device.claim.is_some()) | extra)?;
+                if direct {
+                    // What was just looked at is in the page cache, where direct I/O finds it: it has to invalidate it
+                    // first, which io_uring leaves to a worker, out of time and order.
+                    let _ = fadvise(&io, 0, None, Advice::DontNeed);
+                }
                 let mut opened = describe(spec, &node, io, direct, used(spec, device.size_bytes))?;
                 if let Some(foreign) = device.given_up {
                     opened.notes.push(format!("--destroy gives up {} at byte {}", foreign.what, foreign.offset));
