@@ -14,10 +14,21 @@ pub(crate) struct Job {
     pub(crate) is_scattered: bool,
     /// How many of the gaps between operations are short is compared.
     pub(crate) has_gaps: bool,
+    /// So many operations follow from one choice of an offset: the sample of offsets is smaller by that.
+    pub(crate) run: f64,
 }
 
 fn job(options: &'static str, changed: &'static str) -> Job {
-    Job { options, changed, is_counted: true, is_timed: false, has_depth: false, is_scattered: false, has_gaps: false }
+    Job {
+        options,
+        changed,
+        is_counted: true,
+        is_timed: false,
+        has_depth: false,
+        is_scattered: false,
+        has_gaps: false,
+        run: 1.0,
+    }
 }
 
 fn timed(options: &'static str, changed: &'static str) -> Job {
@@ -90,10 +101,14 @@ pub(crate) fn jobs() -> Vec<Job> {
                 "rw=randread\npercentage_random=60\nnorandommap\niodepth=1\nnumber_ios=4000",
             )
         },
-        job(
-            "rw=randread:8\nnorandommap\niodepth=1\nnumber_ios=4000",
-            "rw=randread:3\nnorandommap\niodepth=1\nnumber_ios=4000",
-        ),
+        // Eight times as many as elsewhere, so that the offsets are judged as strictly.
+        Job {
+            run: 8.0,
+            ..job(
+                "rw=randread:8\nnorandommap\niodepth=1\nnumber_ios=32000",
+                "rw=randread:3\nnorandommap\niodepth=1\nnumber_ios=32000",
+            )
+        },
         job("rw=read:16k\nnumber_ios=2000", "rw=read:8k\nnumber_ios=2000"),
         job("rw=read:-8k\niodepth=1", "rw=read\niodepth=1"),
         // Durability.

@@ -152,6 +152,8 @@ impl Seen {
                     tell(format!("share of the hottest {part}"), a, b, 0.08);
                 }
             } else {
+                // A run of neighbours is one choice of an offset.
+                let ks = 2.0 * (job.run * (n + m) / (n * m)).sqrt() + 0.005;
                 tell(format!("offsets of {name}s (KS)"), 0.0, distance(&a.offsets, &b.offsets), ks);
             }
             tell(format!("sequential {name}s"), a.sequential, b.sequential, 0.06);
