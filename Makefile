@@ -3,11 +3,11 @@
 
 SHELL := /bin/bash
 APT_BUILD := gcc libc6-dev make clang libelf-dev zlib1g-dev pkg-config
-APT_TEST := fio blktrace e2fsprogs xfsprogs btrfs-progs fdisk gdisk mount util-linux attr iproute2 chromium nodejs npm python3 python3-venv zstd fuse3
+APT_TEST := fio blktrace sysstat nicstat e2fsprogs xfsprogs btrfs-progs fdisk gdisk mount util-linux attr iproute2 chromium nodejs npm python3 python3-venv zstd fuse3
 BIN := $(or $(CARGO_TARGET_DIR),target)/release/iodyno
 SUDO := $(shell [ "$$(id -u)" = 0 ] || echo sudo)
 
-.PHONY: demo build query test test-build check fmt bench bench-trace bench-replay soak fuzz web docs deps-build deps-test clean
+.PHONY: demo build query test test-build check fmt bench bench-trace bench-replay bench-record soak fuzz web docs deps-build deps-test clean
 
 # Installs the packages of $(1) that are not there yet; silent when all are.
 define apt
@@ -37,8 +37,9 @@ demo: build
 test-build: deps-test
 	cargo test --release --locked --workspace --no-run
 
+# All of them, so that one run tells everything that fails.
 test: deps-test
-	cargo test --release --locked --workspace
+	cargo test --release --locked --workspace --no-fail-fast
 	cd web && npm ci --no-audit --no-fund --silent && npm test --silent
 
 # What a change must pass before it is proposed; `deny` needs cargo-deny and says so when it is not there.
@@ -74,6 +75,10 @@ bench-trace: build deps-test
 # How faithfully a trace is replayed, beside fio and btreplay (as root, best on an idle machine; needs 2 GB here).
 bench-replay: build deps-test
 	bench/replay.py $(BIN)
+
+# What `record` costs with 600 processes, 60 of them active, beside atop, below, sadc, pidstat and node_exporter, those that are installed.
+bench-record: build deps-test
+	bench/record_cost.py $(BIN)
 
 # Hours compressed by a fake clock, and long fuzzing; not part of CI.
 soak: deps-test
