@@ -53,6 +53,9 @@ EOF
     replays="$replays\n               $(realpath "$dir")/replay-$speed-$stamp/report.html (at $speed×, beside the trace)"
   done
   "$bin" report "$dir/trace-$stamp"
+  echo
+  echo "The trace beside its replays"
+  "$bin" compare "$dir/trace-$stamp" "$dir/replay-1-$stamp" "$dir/replay-2-$stamp" -o "$dir/comparison-$stamp.html"
 else
   echo "(not root: the part with tracing and replaying was left out)"
 fi
@@ -61,6 +64,7 @@ echo "The report:    $(realpath "$dir")/recording-$stamp/report.html"
 if [ -n "$replays" ]; then
   echo "The trace:     $(realpath "$dir")/trace-$stamp/report.html"
   echo -e "The replays:  ${replays#\\n              }"
+  echo "Side by side:  $(realpath "$dir")/comparison-$stamp.html"
 fi
 echo "Try as well:   $bin chart $dir/recording-$stamp --list"
 echo "               $bin export $dir/recording-$stamp run_total --csv"

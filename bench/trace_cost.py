@@ -101,11 +101,13 @@ def main():
     options.add_argument("iodyno")
     options.add_argument("--rounds", type=int, default=15)
     options = options.parse_args()
+    if not (TRACEFS / "buffer_size_kb").exists():
+        subprocess.run(["mount", "-t", "tracefs", "nodev", str(TRACEFS)], check=True)
     disk = Disk()
     folder = tempfile.mkdtemp(dir=".")
     load = subprocess.Popen(
         ["taskset", "-c", "0", "fio", "--name=l", f"--filename=/dev/{disk.name}", "--rw=randread", "--bs=4k", "--direct=1",
-         "--ioengine=io_uring", "--iodepth=128", "--norandommap", "--time_based", "--runtime=3600", "--output=/dev/null"])
+         "--ioengine=io_uring", "--iodepth=128", "--thread", "--norandommap", "--time_based", "--runtime=3600", "--output=/dev/null"])
     try:
         time.sleep(2)
 

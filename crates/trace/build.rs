@@ -4,19 +4,19 @@ use std::path::{Path, PathBuf};
 use std::process::Command;
 
 /// Folders under `src` with a `probe.bpf.c`.
-const PROBES: [&str; 2] = ["block", "files"];
+const PROBES: [&str; 4] = ["block", "files", "irq", "sched"];
 
 fn main() {
     let out = PathBuf::from(std::env::var_os("OUT_DIR").expect("cargo sets OUT_DIR"));
     let headers = std::env::var("DEP_BPF_INCLUDE").expect("libbpf-sys says where its headers are");
     let clang = std::env::var("CLANG").unwrap_or_else(|_| "clang".to_string());
     println!("cargo::rerun-if-env-changed=CLANG");
-    for header in ["kernel.h", "names.h"] {
-        println!("cargo::rerun-if-changed=src/bpf/{header}");
-    }
+    println!("cargo::rerun-if-changed=src/bpf");
     for probe in PROBES {
-        let source = Path::new("src").join(probe).join("probe.bpf.c");
-        println!("cargo::rerun-if-changed={}", source.display());
+        let folder = Path::new("src").join(probe);
+        // Its headers too.
+        println!("cargo::rerun-if-changed={}", folder.display());
+        let source = folder.join("probe.bpf.c");
         let made = Command::new(&clang)
             .args(["-target", "bpf", "-mcpu=v3", "-g", "-O2", "-Wall", "-Werror", "-Isrc/bpf", "-isystem", &headers])
             .arg(format!("-D__TARGET_ARCH_{}", target_name()))

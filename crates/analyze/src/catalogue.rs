@@ -1,10 +1,15 @@
 //! The one catalogue of views: every face draws these and no others.
 
+mod compared;
+mod machine;
+
+use crate::comparison::Comparison;
 use crate::fidelity::views;
 use crate::finding::{self, Engine};
 use crate::view::{Axis, Body, Mark, ViewData};
 use crate::{AnalyzeError, Facts, FileFold, RunFacts, TracedFacts, probe, series, tables, traced};
 use recording::Reader;
+use std::sync::LazyLock;
 
 /// What kind of picture a view is.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -45,6 +50,10 @@ enum Compute {
     Files(fn(&FileFold) -> Option<Drawing>),
     /// The second argument is where elapsed time begins, ns.
     Findings(fn(&Engine, i64) -> Option<Drawing>),
+    /// The second argument is the number of the pair.
+    Pair(fn(&Comparison, usize) -> Option<Drawing>),
+    /// The third argument is the number of the recording.
+    Side(fn(&Comparison, usize, usize) -> Option<Drawing>),
 }
 
 /// One entry of the catalogue.
@@ -101,6 +110,31 @@ impl View {
         Some(self.data(compute(engine, started_ns)?, String::new()))
     }
 
+    /// Is it about recordings side by side?
+    pub fn is_of_a_comparison(&self) -> bool {
+        matches!(self.compute, Compute::Pair(_) | Compute::Side(_))
+    }
+
+    /// The view over a pair of a comparison, one for each recording where it shows only one; none when there is nothing to
+    /// show, and for views of something else.
+    pub fn draw_comparison(&self, comparison: &Comparison, pair: usize) -> Vec<ViewData> {
+        let named = |drawing, side: usize| {
+            let mut data = self.data(drawing, comparison.pair_name(pair).to_string());
+            data.title = format!("{}: {}", self.title, comparison.label(side));
+            data
+        };
+        match self.compute {
+            Compute::Pair(compute) => compute(comparison, pair)
+                .map(|drawing| self.data(drawing, comparison.pair_name(pair).to_string()))
+                .into_iter()
+                .collect(),
+            Compute::Side(compute) => {
+                (0..comparison.len()).filter_map(|side| Some(named(compute(comparison, pair, side)?, side))).collect()
+            }
+            _ => Vec::new(),
+        }
+    }
+
     /// The view over `run`, or over all runs; `None` when there is nothing to show.
     pub fn draw(&self, facts: &Facts, run: Option<&RunFacts>) -> Option<ViewData> {
         let (drawing, subject) = match self.compute {
@@ -109,7 +143,7 @@ impl View {
                 let run = run.or_else(|| facts.runs.iter().find(|run| run.title != "format")).or(facts.runs.first())?;
                 (compute(facts, run)?, run.name())
             }
-            Compute::Trace(_) | Compute::Files(_) | Compute::Findings(_) => return None,
+            _ => return None,
         };
         Some(self.data(drawing, subject))
     }
@@ -589,7 +623,9 @@ static VIEWS: [View; 69] = [
 
 /// All views.
 pub fn views() -> &'static [View] {
-    &VIEWS
+    static ALL: LazyLock<Vec<View>> =
+        LazyLock::new(|| [VIEWS.as_slice(), &machine::MACHINE, &compared::COMPARED].concat());
+    &ALL
 }
 
 /// The view with this name.
@@ -597,8 +633,8 @@ pub fn views() -> &'static [View] {
 /// # Errors
 /// None has it; the error names the nearest.
 pub fn view(id: &str) -> Result<&'static View, AnalyzeError> {
-    VIEWS.iter().find(|view| view.id == id).ok_or_else(|| {
-        let nearest = VIEWS.iter().min_by_key(|view| distance(view.id, id)).map_or("", |view| view.id);
+    views().iter().find(|view| view.id == id).ok_or_else(|| {
+        let nearest = views().iter().min_by_key(|view| distance(view.id, id)).map_or("", |view| view.id);
         AnalyzeError::UnknownView { id: id.to_string(), nearest: nearest.to_string() }
     })
 }
@@ -623,6 +659,9 @@ pub fn compute(reader: &Reader, id: &str, selection: &Selection) -> Result<ViewD
         let engine = finding::findings(reader, finding::Thresholds::default())?;
         let drawn = view.draw_findings(&engine, reader.manifest().started_t_ns);
         return drawn.ok_or_else(|| empty("no rule found anything in what was recorded"));
+    }
+    if view.is_of_a_comparison() {
+        return Err(empty("it shows recordings side by side; name the others with --with"));
     }
     let mut facts = Facts::read(reader, selection)?;
     facts.without_runs();

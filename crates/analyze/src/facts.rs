@@ -7,7 +7,7 @@ mod tally;
 
 pub(crate) use columns::{Columns, Names};
 pub(crate) use counters::shares as cpu_shares;
-pub use counters::{CpuPoint, DiskPoint};
+pub use counters::{CpuPoint, DiskPoint, NetPoint};
 pub use tally::Tally;
 
 use crate::{AnalyzeError, Selection};
@@ -29,6 +29,8 @@ pub struct Facts {
     pub cpu: Vec<CpuPoint>,
     /// Rates of each device between successive samples, ascending in time.
     pub disks: BTreeMap<String, Vec<DiskPoint>>,
+    /// Rates of each interface between successive samples, ascending in time.
+    pub nets: BTreeMap<String, Vec<NetPoint>>,
     /// What happened.
     pub events: Vec<rows::Event>,
     /// What came of the objectives that the recording was made with.
@@ -230,6 +232,7 @@ impl Facts {
             state: reader.state(),
             cpu: counters::cpu(&reader.table::<rows::Cpu>()?),
             disks: counters::disks(&reader.table::<rows::Disk>()?),
+            nets: counters::nets(&reader.table::<rows::Net>()?),
             events: reader.table::<rows::Event>()?,
             objectives: crate::objectives(reader)?,
             runs,
@@ -242,6 +245,7 @@ impl Facts {
     pub(crate) fn without_runs(&mut self) {
         let ends = self.cpu.iter().map(|point| point.t_ns);
         let ends = ends.chain(self.disks.values().flatten().map(|point| point.t_ns));
+        let ends = ends.chain(self.nets.values().flatten().map(|point| point.t_ns));
         let span = ends.fold(None, |span: Option<(i64, i64)>, t_ns| {
             span.map_or(Some((t_ns, t_ns)), |(from, to)| Some((from.min(t_ns), to.max(t_ns))))
         });

@@ -5,12 +5,14 @@
 //! Percentiles always come from merged histograms and are never averaged.
 
 mod catalogue;
+mod comparison;
 mod condition;
 mod facts;
 pub mod fidelity;
 pub mod finding;
 mod interval;
 mod model;
+pub mod page;
 pub mod portrait;
 mod probe;
 mod repeats;
@@ -25,17 +27,20 @@ mod values;
 mod view;
 
 pub use catalogue::{Kind, Selection, View, compute, view, views};
+pub use comparison::{Change, Comparison, Ratio, comparison_model};
 pub use condition::{
     Condition, ConditionError, Evidence, Judge, Judgement, Lane, Names, Verdict, Watch, measures_markdown, names_of,
     objectives, verdicts,
 };
-pub use facts::{CpuPoint, DiskPoint, Facts, IntervalFacts, OpCount, PhaseSpan, RunFacts, Stall, Tally, TotalFacts};
+pub use facts::{
+    CpuPoint, DiskPoint, Facts, IntervalFacts, NetPoint, OpCount, PhaseSpan, RunFacts, Stall, Tally, TotalFacts,
+};
 pub use interval::{IntervalLine, LineFold};
 pub use model::{
     Appendix, Figure, Fold, HardwareGroup, RecordingInfo, ReportModel, RunModel, RunSummary, Source, StallModel, Tone,
     Warning,
 };
-pub use probe::{Distribution, FileFold, FilesBy, FilesOrder, IoBy, IoFold, IoGroup};
+pub use probe::{CpuBy, CpuFold, Distribution, FileFold, FilesBy, FilesOrder, IoBy, IoFold, IoGroup};
 pub use repeats::Estimate;
 pub use report_model::{report_model, run_summary};
 pub use run_fold::RunFold;
@@ -102,4 +107,12 @@ pub enum AnalyzeError {
         /// Why.
         reason: String,
     },
+}
+
+impl AnalyzeError {
+    /// Did somebody ask for what there is not?
+    #[must_use]
+    pub fn is_parameter(&self) -> bool {
+        matches!(self, Self::UnknownView { .. } | Self::UnknownRun { .. } | Self::Empty { .. })
+    }
 }

@@ -131,7 +131,7 @@ pub struct StallModel {
 }
 
 /// A run in numbers; times in ns, rates per second, over its measured phase.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct RunSummary {
     /// Length of the measured phase, s.
     pub measured_s: f64,

@@ -426,7 +426,7 @@ fn headline(facts: &Facts, runs: &[RunModel]) -> Vec<Figure> {
     figures
 }
 
-fn recording_info(facts: &Facts) -> RecordingInfo {
+pub(crate) fn recording_info(facts: &Facts) -> RecordingInfo {
     let manifest = &facts.manifest;
     RecordingInfo {
         id: manifest.id.clone(),
@@ -445,6 +445,13 @@ fn recording_info(facts: &Facts) -> RecordingInfo {
     }
 }
 
+/// What was asked for, in its own words, and of which machine.
+pub(crate) fn sources_and_hardware(facts: &Facts) -> (Vec<Source>, Vec<HardwareGroup>) {
+    let manifest = &facts.manifest;
+    let sources = manifest.sources.iter().map(|(name, text)| Source { name: name.clone(), text: text.clone() });
+    (sources.collect(), hardware(&manifest.hardware, &manifest.kernel))
+}
+
 fn appendix(facts: &Facts) -> Appendix {
     let manifest = &facts.manifest;
     let engine = facts.events.iter().filter(|event| matches!(event.kind.as_str(), "engine" | "own_cost"));
@@ -456,13 +463,10 @@ fn appendix(facts: &Facts) -> Appendix {
         }
     }
     lines.extend(manifest.extra.iter().map(|(name, value)| format!("{}: {}", name.replace('_', " "), plain(value))));
+    let (sources, hardware) = sources_and_hardware(facts);
     Appendix {
-        hardware: hardware(&manifest.hardware, &manifest.kernel),
-        sources: manifest
-            .sources
-            .iter()
-            .map(|(name, text)| Source { name: name.clone(), text: text.clone() })
-            .collect(),
+        hardware,
+        sources,
         engine: lines,
         events: facts
             .events

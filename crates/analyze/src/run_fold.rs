@@ -79,6 +79,7 @@ impl RunFold {
             runs: Vec::new(),
             cpu: std::mem::take(&mut self.cpu),
             disks: BTreeMap::new(),
+            nets: BTreeMap::new(),
             events: Vec::new(),
             objectives: Vec::new(),
         };

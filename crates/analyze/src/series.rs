@@ -1,7 +1,7 @@
 //! The charts of the catalogue, from facts to lines.
 
 use crate::catalogue::Drawing;
-use crate::facts::{CpuPoint, DiskPoint, IntervalFacts, OPS, Tally};
+use crate::facts::{CpuPoint, DiskPoint, IntervalFacts, NetPoint, OPS, Tally};
 use crate::report_model::run_summary;
 use crate::view::{Axis, Body, Line, LineStyle, Mark, MarkKind, Scale};
 use crate::{Facts, RunFacts, Unit, Values};
@@ -9,9 +9,11 @@ use quantity::histogram::Histogram;
 use std::collections::BTreeMap;
 
 mod distribution;
+mod machine;
 mod sweep;
 
-pub(crate) use distribution::{edges, extent, heat, heat_map, histogram, percentiles};
+pub(crate) use distribution::{edges, extent, heat, heat_map, heat_within, histogram, percentile_curve, percentiles};
+pub(crate) use machine::{disk_reads, disk_size, disk_skew, net_packets, net_throughput};
 pub(crate) use sweep::{knee, load_response, matrix, rate_by, response_by, throughput_by};
 
 /// Most devices with a line of their own.
@@ -90,7 +92,31 @@ impl Clock {
 type OverTime<'a> = (&'a str, LineStyle, &'a dyn Fn(&IntervalFacts) -> Option<f64>);
 
 /// A line over a device's points: what it adds to the device's name, value of a point.
-type OfDevice<'a> = (&'a str, fn(&DiskPoint) -> Option<f64>);
+type OfDevice<'a, P> = (&'a str, fn(&P) -> Option<f64>);
+
+/// A point that ends at a time.
+trait Ends {
+    fn t_ns(&self) -> i64;
+}
+
+impl Ends for DiskPoint {
+    fn t_ns(&self) -> i64 {
+        self.t_ns
+    }
+}
+
+impl Ends for NetPoint {
+    fn t_ns(&self) -> i64 {
+        self.t_ns
+    }
+}
+
+/// A time and a value.
+impl Ends for (i64, f64) {
+    fn t_ns(&self) -> i64 {
+        self.0
+    }
+}
 
 /// Lines over the intervals of a run.
 fn over_time(run: &RunFacts, y: Axis, lines: &[OverTime<'_>]) -> Option<Drawing> {
@@ -267,28 +293,27 @@ fn clock_of(run: &RunFacts, ends: Vec<i64>) -> Clock {
 }
 
 /// A line per device; where there are many, of those that did most.
-fn devices(
-    facts: &Facts,
+fn each<P: Ends>(
+    all: &BTreeMap<String, Vec<P>>,
     run: &RunFacts,
     y: Axis,
-    weight: fn(&DiskPoint) -> Option<f64>,
-    lines: &[OfDevice<'_>],
+    weight: fn(&P) -> Option<f64>,
+    lines: &[OfDevice<'_, P>],
 ) -> Option<Drawing> {
-    let mut active: Vec<(&String, &[DiskPoint], f64)> = facts
-        .disks
+    let mut active: Vec<(&String, &[P], f64)> = all
         .iter()
-        .map(|(name, points)| (name, within(run, points, |point| point.t_ns)))
+        .map(|(name, points)| (name, within(run, points, P::t_ns)))
         .map(|(name, points)| (name, points, points.iter().filter_map(weight).sum()))
         .filter(|(_, points, _)| !points.is_empty())
         .collect();
     active.sort_by(|a, b| b.2.total_cmp(&a.2));
     active.truncate(DEVICES);
     let longest = active.iter().max_by_key(|(_, points, _)| points.len())?;
-    let clock = clock_of(run, longest.1.iter().map(|point| point.t_ns).collect());
-    let ends: Vec<i64> = longest.1.iter().map(|point| point.t_ns).collect();
+    let clock = clock_of(run, longest.1.iter().map(P::t_ns).collect());
+    let ends: Vec<i64> = longest.1.iter().map(P::t_ns).collect();
     let mut drawn = Vec::new();
     for (name, points, _) in &active {
-        let by_end: BTreeMap<i64, &DiskPoint> = points.iter().map(|point| (point.t_ns, point)).collect();
+        let by_end: BTreeMap<i64, &P> = points.iter().map(|point| (point.t_ns(), point)).collect();
         for (what, of) in lines {
             let full = if what.is_empty() { (*name).clone() } else { format!("{name} {what}") };
             let values = clock.values(|index| by_end.get(&ends[index]).and_then(|point| of(point)));
@@ -298,6 +323,16 @@ fn devices(
         }
     }
     drawing(run, clock.x, y, drawn)
+}
+
+fn devices(
+    facts: &Facts,
+    run: &RunFacts,
+    y: Axis,
+    weight: fn(&DiskPoint) -> Option<f64>,
+    lines: &[OfDevice<'_, DiskPoint>],
+) -> Option<Drawing> {
+    each(&facts.disks, run, y, weight, lines)
 }
 
 fn moved(point: &DiskPoint) -> Option<f64> {

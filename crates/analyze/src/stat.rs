@@ -4,6 +4,7 @@
 //! A rate needs two samples; the first commit therefore yields nothing, or the mean since boot when that was asked for.
 //! A counter that runs backwards (a device was replaced, a driver reset it) gives no figure rather than a wrong one.
 
+mod clocks;
 mod cpu;
 mod disk;
 mod machine;
@@ -113,11 +114,15 @@ pub enum Subject {
     Udp,
     /// Processes.
     Process,
+    /// CPUs by tick and by event.
+    CpuClock,
+    /// Processes by tick and by event.
+    ProcessClock,
 }
 
 impl Subject {
     /// All of them.
-    pub const ALL: [Self; 9] = [
+    pub const ALL: [Self; 11] = [
         Self::Cpu,
         Self::System,
         Self::Memory,
@@ -127,6 +132,8 @@ impl Subject {
         Self::Tcp,
         Self::Udp,
         Self::Process,
+        Self::CpuClock,
+        Self::ProcessClock,
     ];
 
     /// Its name on the command line and in JSON.
@@ -142,6 +149,8 @@ impl Subject {
             Self::Tcp => "tcp",
             Self::Udp => "udp",
             Self::Process => "proc",
+            Self::CpuClock => "cpu_clock",
+            Self::ProcessClock => "proc_clock",
         }
     }
 
@@ -149,13 +158,13 @@ impl Subject {
     #[must_use]
     pub fn row_title(self) -> &'static str {
         match self {
-            Self::Cpu => "CPU",
+            Self::Cpu | Self::CpuClock => "CPU",
             Self::System | Self::Memory => "",
             Self::Pressure => "resource",
             Self::Disk => "device",
             Self::Net => "Int",
             Self::Tcp | Self::Udp => "",
-            Self::Process => "process",
+            Self::Process | Self::ProcessClock => "process",
         }
     }
 
@@ -172,6 +181,8 @@ impl Subject {
             Self::Tcp => protocols::TCP,
             Self::Udp => protocols::UDP,
             Self::Process => process::COLUMNS,
+            Self::CpuClock => clocks::CPU,
+            Self::ProcessClock => clocks::PROCESS,
         }
     }
 }
@@ -320,6 +331,8 @@ pub struct StatOptions {
     pub since_boot: bool,
     /// Speeds of links that the kernel does not know, or knows wrongly.
     pub speeds: Vec<SpeedOverride>,
+    /// What comes is not the beginning of a recording: a process that is first met may have had a life before.
+    pub joins: bool,
 }
 
 impl StatFold {
@@ -345,7 +358,9 @@ impl StatFold {
                 Subject::Net => stream(*subject, net::Figures::new(&options.speeds), since_boot),
                 Subject::Tcp => stream(*subject, protocols::Tcp, since_boot),
                 Subject::Udp => stream(*subject, protocols::Udp, since_boot),
-                Subject::Process => Box::new(process::Processes::new(since_boot)),
+                Subject::Process => Box::new(process::Processes::new(since_boot, options.joins)),
+                Subject::CpuClock => Box::new(clocks::Cpus::default()),
+                Subject::ProcessClock => Box::new(clocks::Processes::default()),
             })
             .collect();
         Self { streams }

@@ -1,6 +1,8 @@
 //! What can be typed: the command line as clap sees it, after [`crate::vdbench_args`] has put Vdbench's own forms right.
 
 use crate::replay_args::ReplayArgs;
+use crate::top_args::TopArgs;
+use crate::view_args::{ChartArgs, CompareArgs, ReportArgs};
 use clap::{Args, Parser, Subcommand, ValueEnum};
 use std::path::PathBuf;
 
@@ -36,6 +38,8 @@ pub(crate) enum Command {
     Replay(Box<ReplayArgs>),
     /// (Re)write the HTML report of a recording.
     Report(ReportArgs),
+    /// Hold recordings against each other: figures with their ratios, charts on one axis, counters that changed most.
+    Compare(CompareArgs),
     /// Judge a recording by conditions: exit code 5 when one came true.
     Check(CheckArgs),
     /// Draw one view of a recording as SVG or PNG, or list the views.
@@ -46,13 +50,15 @@ pub(crate) enum Command {
     Import(ImportArgs),
     /// Make a small parameter file that behaves like a trace, and say how alike it is.
     Model(ModelArgs),
+    /// Watch this machine, a recording, or what a collector writes: findings, resources, response times, files, processes.
+    Top(TopArgs),
     /// Show counters of this machine interval by interval: net, disk, cpu, mem, tcp, udp, pressure, system, proc.
     Stat(Box<StatArgs>),
     /// Record the counters of this machine: until interrupted, for a time, or while a command runs.
     Record(RecordArgs),
     /// Say what a recording or this machine suffers from, with the figures it rests on: exit code 9 when there is anything.
     Diagnose(DiagnoseArgs),
-    /// Look into the kernel live: block I/O (`io`), or reads and writes of files and the page cache (`files`).
+    /// Look into the kernel live: block I/O (`io`), files and the page cache (`files`), CPU time by event (`cpu`).
     Probe(ProbeArgs),
     /// Ask recordings questions in SQL (docs/query.md).
     Query(QueryArgs),
@@ -171,6 +177,9 @@ pub(crate) struct RunArgs {
     /// Write Vdbench's flatfile.html, totals.html, summary.html, histogram.html and status.html too (docs/flatfile.md).
     #[arg(long)]
     pub(crate) flatfile: bool,
+    /// Record of the machine only its CPUs and the devices under the targets, not the rest of its counters.
+    #[arg(long)]
+    pub(crate) no_counters: bool,
     /// Do not write report.html at the end (`iodyno report DIR` writes it later).
     #[arg(long)]
     pub(crate) no_report: bool,
@@ -279,17 +288,6 @@ pub(crate) enum EngineArg {
     Sync,
 }
 
-/// Arguments of `iodyno report`.
-#[derive(Debug, Args)]
-#[command(after_help = "Example:\n  iodyno report results/monday          writes results/monday/report.html")]
-pub(crate) struct ReportArgs {
-    /// A recording.
-    pub(crate) recording: PathBuf,
-    /// Where to write it; default: report.html in the recording.
-    #[arg(short, long, value_name = "FILE")]
-    pub(crate) output: Option<PathBuf>,
-}
-
 /// Arguments of `iodyno check`.
 #[derive(Debug, Args)]
 #[command(after_help = "Examples:\n  \
@@ -307,44 +305,6 @@ pub(crate) struct CheckArgs {
     /// One JSON object per run and condition on standard output (docs/json.md).
     #[arg(long)]
     pub(crate) json: bool,
-}
-
-/// Arguments of `iodyno chart`.
-#[derive(Debug, Args)]
-#[command(after_help = "Examples:\n  \
-      iodyno chart results/monday --list                                    every view with what it shows\n  \
-      iodyno chart results/monday run.response -o response.png\n  \
-      iodyno chart results/monday disk.rate --run rd1 --dark -o rate.svg")]
-pub(crate) struct ChartArgs {
-    /// A recording.
-    pub(crate) recording: PathBuf,
-    /// Name of a view; see --list.
-    #[arg(required_unless_present = "list")]
-    pub(crate) view: Option<String>,
-    /// List the views.
-    #[arg(long)]
-    pub(crate) list: bool,
-    /// Where to write it; the ending decides: .svg or .png. Default: VIEW.svg here.
-    #[arg(short, long, value_name = "FILE")]
-    pub(crate) output: Option<PathBuf>,
-    /// Only this run: its title, its number counted from 0, `first` or `last`.
-    #[arg(long, value_name = "RUN")]
-    pub(crate) run: Option<String>,
-    /// Only this workload.
-    #[arg(long, value_name = "NAME")]
-    pub(crate) workload: Option<String>,
-    /// Only this target.
-    #[arg(long, value_name = "NAME")]
-    pub(crate) target: Option<String>,
-    /// Width in pixels.
-    #[arg(long, default_value_t = 960, value_parser = clap::value_parser!(u32).range(240..=8000))]
-    pub(crate) width: u32,
-    /// Height in pixels.
-    #[arg(long, default_value_t = 400, value_parser = clap::value_parser!(u32).range(160..=8000))]
-    pub(crate) height: u32,
-    /// Light on dark.
-    #[arg(long)]
-    pub(crate) dark: bool,
 }
 
 /// Arguments of `iodyno export`.
@@ -405,6 +365,7 @@ pub(crate) enum TraceFormat {
       iodyno stat disk -x -z                  all of iostat's columns; idle devices left out\n  \
       iodyno stat cpu --busy                  one line per CPU that is not idle\n  \
       iodyno stat proc 10 --pid 1234          CPU of one process to four digits\n  \
+      iodyno stat cpu --each --clock both     what the tick sees beside what happened (BPF)\n  \
       iodyno stat disk -r monday              the same of a recording, or of an import\n\n\
     The first lines are of the first interval; --since-boot puts the mean since boot before them. Times are UTC. `?` is not known.")]
 pub(crate) struct StatArgs {
@@ -470,6 +431,10 @@ pub(crate) struct StatArgs {
     /// net: speed of a link in Mbit/s, `fd` full or `hd` half duplex; goes before what the driver says.
     #[arg(short = 'S', long = "speed", value_name = "IF:MBIT[fd|hd]", value_delimiter = ',')]
     pub(crate) speeds: Vec<String>,
+    /// cpu, proc: by the clock's tick (~), as always; or by that and by event beside it (BPF), which sees what works
+    /// between two ticks.
+    #[arg(long, value_enum, default_value_t = StatClock::Tick)]
+    pub(crate) clock: StatClock,
     /// cpu: one line per CPU.
     #[arg(long)]
     pub(crate) each: bool,
@@ -482,6 +447,15 @@ pub(crate) struct StatArgs {
     /// proc: so many processes, the busiest first.
     #[arg(long, value_name = "N", default_value_t = 20)]
     pub(crate) top: usize,
+}
+
+/// Where CPU time comes from.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+pub(crate) enum StatClock {
+    /// Whole ticks, charged to whom the timer finds running.
+    Tick,
+    /// Both, and their difference.
+    Both,
 }
 
 /// Subjects of `iodyno stat`.
@@ -693,6 +667,8 @@ pub(crate) enum ProbeSubject {
     Io,
     /// Files by reads and by bytes, logical and physical, with the page cache's miss rate.
     Files,
+    /// CPU time by event: who runs, who waits for whom, what interrupts take from whom.
+    Cpu,
 }
 
 /// What rows of a probe are about.
@@ -708,12 +684,18 @@ pub(crate) enum ProbeBy {
     Fs,
     /// Operations (io).
     Op,
+    /// CPUs (cpu).
+    Cpu,
+    /// Interrupts: time in each vector, and from whom it was taken (cpu).
+    Irq,
+    /// Who was put aside for whom (cpu).
+    Preempt,
 }
 
 /// Arguments of `probe`.
 #[derive(clap::Args, Debug)]
 #[command(
-    after_help = "Examples:\n  iodyno probe io                       rates of every device each second; Ctrl-C shows distributions\n  iodyno probe io 5s 12 --by process    who does I/O, for a minute\n  iodyno probe files 10s 1              top files of ten seconds, and the miss rate\n  iodyno probe files --by fs --json     reads and writes per file system, for programs"
+    after_help = "Examples:\n  iodyno probe io                       rates of every device each second; Ctrl-C shows distributions\n  iodyno probe io 5s 12 --by process    who does I/O, for a minute\n  iodyno probe files 10s 1              top files of ten seconds, and the miss rate\n  iodyno probe files --by fs --json     reads and writes per file system, for programs\n  iodyno probe cpu 5s --by irq          time in each interrupt, and from which process it was taken\n  iodyno probe cpu 10s 1 --cost         run times, waiting, pre-emption; and what the probes themselves cost"
 )]
 pub(crate) struct ProbeArgs {
     /// What to look at.
@@ -724,12 +706,15 @@ pub(crate) struct ProbeArgs {
     pub(crate) interval: String,
     /// Number of intervals; default: until interrupted.
     pub(crate) count: Option<u64>,
-    /// A row per what; default: device (io), file (files).
+    /// A row per what; default: device (io), file (files), every table (cpu).
     #[arg(long, value_enum)]
     pub(crate) by: Option<ProbeBy>,
     /// So many rows, the busiest first.
     #[arg(long, value_name = "N", default_value_t = 20)]
     pub(crate) top: usize,
+    /// cpu: let the kernel count what the probes cost, and say it at the end (the counting costs some as well).
+    #[arg(long)]
+    pub(crate) cost: bool,
     /// io: only this device or partition. May be given several times; default: all.
     #[arg(short, long = "device", value_name = "DEVICE")]
     pub(crate) devices: Vec<String>,

@@ -1,8 +1,10 @@
 //! `iodyno chart`.
 
-use crate::args::ChartArgs;
+use crate::args::{Cli, Command};
 use crate::exit::{Failure, PARAMETERS, RECORDING};
-use analyze::{AnalyzeError, Selection};
+use crate::view_args::ChartArgs;
+use analyze::{AnalyzeError, Selection, ViewData};
+use clap::Parser;
 use recording::Reader;
 use report::{ReportError, Size, Theme};
 use session::SessionError;
@@ -10,7 +12,11 @@ use std::path::{Path, PathBuf};
 
 /// Draws a view, or lists the views; gives the exit code.
 pub(crate) fn run(args: &ChartArgs, command_line: &[String]) -> Result<u8, Failure> {
-    let reader = Reader::open(&args.recording).map_err(SessionError::from)?;
+    if let Some(file) = &args.batch {
+        return batch(file);
+    }
+    let recording = args.recording.clone().unwrap_or_default();
+    let reader = Reader::open(&recording).map_err(SessionError::from)?;
     if args.list {
         for view in analyze::views() {
             println!("{:<24} {}: {}", view.id, view.title, view.explanation);
@@ -18,9 +24,7 @@ pub(crate) fn run(args: &ChartArgs, command_line: &[String]) -> Result<u8, Failu
         return Ok(0);
     }
     let id = args.view.as_deref().unwrap_or_default();
-    let selection = Selection { run: args.run.clone(), workload: args.workload.clone(), target: args.target.clone() };
-    let view =
-        analyze::compute(&reader, id, &selection).map_err(|error| Failure::new(code_of(&error), error.to_string()))?;
+    let view = view(args, &reader, id)?;
     let theme = if args.dark { Theme::Dark } else { Theme::Light };
     let svg = report::svg(&view, theme, Size { width: args.width, height: args.height });
     let path = args.output.clone().unwrap_or_else(|| PathBuf::from(format!("{id}.svg")));
@@ -35,6 +39,68 @@ pub(crate) fn run(args: &ChartArgs, command_line: &[String]) -> Result<u8, Failu
     Ok(0)
 }
 
+/// Draws what a file of commands asks for; the first that fails is named by its line, and nothing after it is drawn.
+fn batch(file: &Path) -> Result<u8, Failure> {
+    let text = std::fs::read_to_string(file)
+        .map_err(|error| Failure::new(PARAMETERS, format!("failed to read {}: {error}", file.display())))?;
+    for (number, line) in (1..).zip(text.lines()) {
+        let at = |code: u8, why: String| Failure::new(code, format!("{}:{number}: {why}", file.display()));
+        let words = words(line).map_err(|why| at(PARAMETERS, why))?;
+        if words.is_empty() {
+            continue;
+        }
+        let parsed = Cli::try_parse_from(&words).map_err(|error| {
+            let told = error.to_string();
+            at(PARAMETERS, told.lines().next().unwrap_or_default().trim_start_matches("error: ").to_string())
+        })?;
+        match parsed.command {
+            Command::Chart(chart) if chart.batch.is_none() => {
+                run(&chart, &words).map_err(|failure| at(failure.code, failure.message))?;
+            }
+            _ => return Err(at(PARAMETERS, "is no chart command of one picture".to_string())),
+        }
+    }
+    Ok(0)
+}
+
+/// Words of a shell's line: quotes of both kinds, `\` outside of single ones, `#` at the beginning of a word.
+fn words(line: &str) -> Result<Vec<String>, String> {
+    let mut words: Vec<String> = Vec::new();
+    let (mut word, mut quote): (Option<String>, Option<char>) = (None, None);
+    let mut letters = line.chars();
+    while let Some(letter) = letters.next() {
+        match (letter, quote) {
+            (_, Some(open)) if letter == open => quote = None,
+            ('\'' | '"', None) => {
+                quote = Some(letter);
+                word.get_or_insert_default();
+            }
+            ('\\', None | Some('"')) => word.get_or_insert_default().extend(letters.next()),
+            ('#', None) if word.is_none() => break,
+            (space, None) if space.is_whitespace() => words.extend(word.take()),
+            _ => word.get_or_insert_default().push(letter),
+        }
+    }
+    if quote.is_some() {
+        return Err("a quote is not closed".to_string());
+    }
+    words.extend(word);
+    Ok(words)
+}
+
+/// What is to be drawn: of the recording, or of it beside others. Where each of these has a picture, the last one's.
+fn view(args: &ChartArgs, reader: &Reader, id: &str) -> Result<ViewData, Failure> {
+    let failure = |error: AnalyzeError| Failure::new(code_of(&error), error.to_string());
+    if args.with.is_empty() {
+        let (run, workload, target) = (args.run.clone(), args.workload.clone(), args.target.clone());
+        return analyze::compute(reader, id, &Selection { run, workload, target }).map_err(failure);
+    }
+    let directories: Vec<PathBuf> = args.recording.iter().chain(&args.with).cloned().collect();
+    let comparison = session::comparison(&directories, args.run.as_deref())?;
+    let mut drawn = comparison.draw(id).map_err(failure)?;
+    drawn.pop().ok_or_else(|| Failure::new(PARAMETERS, format!("{id} shows nothing")))
+}
+
 /// The name's ending in lower case.
 fn ending(path: &Path) -> Option<String> {
     path.extension().map(|ending| ending.to_string_lossy().to_lowercase())
@@ -42,10 +108,7 @@ fn ending(path: &Path) -> Option<String> {
 
 /// A wrong name is a wrong parameter; anything else is the recording's fault.
 fn code_of(error: &AnalyzeError) -> u8 {
-    match error {
-        AnalyzeError::UnknownView { .. } | AnalyzeError::UnknownRun { .. } | AnalyzeError::Empty { .. } => PARAMETERS,
-        _ => RECORDING,
-    }
+    if error.is_parameter() { PARAMETERS } else { RECORDING }
 }
 
 /// The command that draws the same picture again, quoted for a shell.
@@ -64,5 +127,22 @@ fn again(command_line: &[String], args: &ChartArgs, path: &Path) -> String {
 impl From<ReportError> for Failure {
     fn from(error: ReportError) -> Self {
         Self::from(SessionError::from(error))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::words;
+
+    #[test]
+    fn words_as_a_shell_reads_them() {
+        let check = |line: &str, expect: &[&str]| assert_eq!(words(line).unwrap(), expect, "{line}");
+        check(
+            "iodyno chart 'my run' run.iops -o a\\ b.png # remark",
+            &["iodyno", "chart", "my run", "run.iops", "-o", "a b.png"],
+        );
+        check("  # nothing but this", &[]);
+        check(r#"a'b'\''c' "x 'y'" ''"#, &["ab'c", "x 'y'", ""]);
+        assert!(words("a 'b").is_err());
     }
 }

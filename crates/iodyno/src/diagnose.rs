@@ -8,7 +8,7 @@ use collect::What;
 use quantity::text::format_wall;
 use recording::Reader;
 use serde_json::{Value, json};
-use session::{SessionError, StopFlag, WatchRequest};
+use session::{EventClock, SessionError, StopFlag, WatchRequest};
 use std::path::Path;
 
 /// Time between two samples of a live diagnosis.
@@ -66,7 +66,7 @@ pub(crate) fn brief(path: &Path) {
     }
 }
 
-fn read_thresholds(path: &Path) -> Result<Thresholds, Failure> {
+pub(crate) fn read_thresholds(path: &Path) -> Result<Thresholds, Failure> {
     let failed = |reason: String| Failure::new(PARAMETERS, format!("failed to read {}: {reason}", path.display()));
     let text = std::fs::read_to_string(path).map_err(|error| failed(error.to_string()))?;
     Thresholds::parse(&text).map_err(|error| failed(error.to_string()))
@@ -92,6 +92,7 @@ fn this_machine(length: &str, thresholds: Thresholds, command_line: &[String]) -
     }
     let request = WatchRequest {
         what: What::ALL.to_vec(),
+        events: EventClock::IfPossible,
         interval_ns: INTERVAL_NS,
         samples: None,
         for_ns: Some(for_ns),

@@ -43,6 +43,8 @@ impl From<SessionError> for Failure {
             SessionError::Unsupported(_)
             | SessionError::NoMaximum { .. }
             | SessionError::NoTrace(_)
+            | SessionError::NoSamples(_)
+            | SessionError::NotCollecting { .. }
             | SessionError::Objective { .. } => PARAMETERS,
             SessionError::Target(error) => target_code(error),
             SessionError::Engine(error) if error.is_privilege() => PRIVILEGE,
@@ -54,6 +56,7 @@ impl From<SessionError> for Failure {
             SessionError::Trace(error) if error.is_parameter() => PARAMETERS,
             SessionError::Recording(error) if error.is_parameter() => PARAMETERS,
             SessionError::Convert(error) if error.is_parameter() => PARAMETERS,
+            SessionError::Analyze(error) if error.is_parameter() => PARAMETERS,
             SessionError::Trace(_)
             | SessionError::Recording(_)
             | SessionError::Convert(_)

@@ -4,6 +4,7 @@
 mod args;
 mod chart;
 mod check;
+mod compare;
 mod completions;
 mod convert;
 mod diagnose;
@@ -21,8 +22,11 @@ mod replay_args;
 mod report;
 mod run;
 mod stat;
+mod top;
+mod top_args;
 mod trace;
 mod vdbench_args;
+mod view_args;
 
 use clap::{CommandFactory, FromArgMatches};
 use exit::Failure;
@@ -53,6 +57,7 @@ pub fn main(arguments: Vec<String>) -> ExitCode {
         args::Command::Trace(trace) => trace::run(&trace, &arguments),
         args::Command::Replay(replay) => replay::run(&replay, &arguments),
         args::Command::Report(report) => report::run(&report),
+        args::Command::Compare(compare) => compare::run(&compare),
         args::Command::Check(check) => check::run(&check),
         args::Command::Chart(chart) => chart::run(&chart, &arguments),
         args::Command::Export(export) => export::run(&export),
@@ -60,6 +65,7 @@ pub fn main(arguments: Vec<String>) -> ExitCode {
         args::Command::Query(query) => query::run(&query),
         args::Command::Import(import) => import::run(&import, &arguments),
         args::Command::Model(model) => model::run(&model),
+        args::Command::Top(top) => top::run(&top, &arguments),
         args::Command::Stat(stat) => stat::run(&stat, &arguments),
         args::Command::Diagnose(diagnose) => diagnose::run(&diagnose, &arguments),
         args::Command::Record(record) => record::run(&record, &arguments),

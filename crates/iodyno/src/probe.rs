@@ -4,11 +4,11 @@ use crate::args::{ProbeArgs, ProbeBy, ProbeSubject};
 use crate::exit::{Failure, PARAMETERS, RECORDING};
 use crate::run::{time, watch_signals};
 use crate::trace::{Chosen, cgroups, filter};
-use analyze::{FilesBy, IoBy};
+use analyze::{CpuBy, FilesBy, IoBy};
 use recording::RecordingError;
 use session::{ProbeOf, ProbeOutcome, ProbeRequest, StopFlag};
 use trace::{block, files};
-use tui::{FileLines, IoLines, ProbeLook};
+use tui::{CpuLines, FileLines, IoLines, ProbeLook};
 
 /// The least interval, ns.
 const INTERVAL_MIN_NS: u64 = 100_000_000;
@@ -27,6 +27,9 @@ pub(crate) fn run(args: &ProbeArgs, command_line: &[String]) -> Result<u8, Failu
         command_line: command_line.to_vec(),
     };
     let look = ProbeLook { json: args.json, top: args.top };
+    if args.cost && args.subject != ProbeSubject::Cpu {
+        return Err(misplaced("--cost", "cpu"));
+    }
     let stop = StopFlag::default();
     match args.subject {
         ProbeSubject::Io => {
@@ -36,6 +39,7 @@ pub(crate) fn run(args: &ProbeArgs, command_line: &[String]) -> Result<u8, Failu
                 ProbeBy::File => IoBy::File,
                 ProbeBy::Op => IoBy::Operation,
                 ProbeBy::Fs => return Err(misplaced("--by fs", "files")),
+                ProbeBy::Cpu | ProbeBy::Irq | ProbeBy::Preempt => return Err(misplaced("that --by", "cpu")),
             };
             let chosen = Chosen {
                 devices: &args.devices,
@@ -58,12 +62,9 @@ pub(crate) fn run(args: &ProbeArgs, command_line: &[String]) -> Result<u8, Failu
                 ProbeBy::Fs => FilesBy::Mount,
                 ProbeBy::Device => return Err(misplaced("--by device", "io")),
                 ProbeBy::Op => return Err(misplaced("--by op", "io")),
+                ProbeBy::Cpu | ProbeBy::Irq | ProbeBy::Preempt => return Err(misplaced("that --by", "cpu")),
             };
-            let io_only =
-                [(!args.devices.is_empty(), "-d"), (!args.ops.is_empty(), "--op"), (args.size.is_some(), "--size")];
-            if let Some((_, flag)) = io_only.iter().find(|(given, _)| *given) {
-                return Err(misplaced(flag, "io"));
-            }
+            refuse_io_only(args)?;
             let options =
                 files::Options { pids: args.pids.clone(), comms: args.comms.clone(), cgroups: cgroups(&args.cgroups)? };
             watch_signals(&stop)?;
@@ -71,7 +72,38 @@ pub(crate) fn run(args: &ProbeArgs, command_line: &[String]) -> Result<u8, Failu
             let outcome = session::probe(&request(ProbeOf::Files(options)), &mut lines, &stop)?;
             end(lines.finish(), &outcome)
         }
+        ProbeSubject::Cpu => {
+            let by = cpu_tables(args)?;
+            watch_signals(&stop)?;
+            let mut lines = CpuLines::new(std::io::stdout(), look, by);
+            let outcome = session::probe(&request(ProbeOf::Cpu { cost: args.cost }), &mut lines, &stop)?;
+            end(lines.finish(), &outcome)
+        }
     }
+}
+
+fn refuse_io_only(args: &ProbeArgs) -> Result<(), Failure> {
+    let io_only = [(!args.devices.is_empty(), "-d"), (!args.ops.is_empty(), "--op"), (args.size.is_some(), "--size")];
+    io_only.iter().find(|(given, _)| *given).map_or(Ok(()), |(_, flag)| Err(misplaced(flag, "io")))
+}
+
+/// The tables that are wanted; none: all.
+fn cpu_tables(args: &ProbeArgs) -> Result<&'static [CpuBy], Failure> {
+    refuse_io_only(args)?;
+    let whose =
+        [(!args.pids.is_empty(), "--pid"), (!args.comms.is_empty(), "--comm"), (!args.cgroups.is_empty(), "--cgroup")];
+    if let Some((_, flag)) = whose.iter().find(|(given, _)| *given) {
+        return Err(misplaced(flag, "io` and `iodyno probe files"));
+    }
+    Ok(match args.by {
+        None => &[],
+        Some(ProbeBy::Process) => &[CpuBy::Process],
+        Some(ProbeBy::Cpu) => &[CpuBy::Cpu],
+        Some(ProbeBy::Irq) => &[CpuBy::Interrupt, CpuBy::Taken],
+        Some(ProbeBy::Preempt) => &[CpuBy::PutAside],
+        Some(ProbeBy::Device | ProbeBy::Op) => return Err(misplaced("that --by", "io")),
+        Some(ProbeBy::File | ProbeBy::Fs) => return Err(misplaced("that --by", "files")),
+    })
 }
 
 fn misplaced(flag: &str, subject: &str) -> Failure {

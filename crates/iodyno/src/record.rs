@@ -5,8 +5,10 @@ use crate::exit::{Failure, PARAMETERS, TARGET};
 use crate::run::{output_directory, time, watch_signals};
 use collect::{ChildCost, What};
 use quantity::text::{format_bytes, format_ns, parse_bytes};
-use recording::Sink;
-use session::{Endpoint, Gather, MachineClock, Retention, ServiceRequest, StopFlag, Tier, WatchRequest};
+use recording::rows::ProcessEvent;
+use recording::{Reader, Sink};
+use session::{Endpoint, EventClock, Gather, MachineClock, Retention, ServiceRequest, StopFlag, Tier, WatchRequest};
+use std::collections::HashMap;
 use std::os::unix::process::ExitStatusExt;
 use std::path::Path;
 use std::process::Command;
@@ -31,6 +33,7 @@ fn record(args: &RecordArgs, interval_ns: u64, command_line: &[String]) -> Resul
     let directory = output_directory(args.output.as_deref(), "run")?;
     let request = WatchRequest {
         what: What::ALL.to_vec(),
+        events: EventClock::IfPossible,
         interval_ns,
         samples: None,
         for_ns: time(args.length.as_deref(), "--for")?,
@@ -66,12 +69,14 @@ fn record(args: &RecordArgs, interval_ns: u64, command_line: &[String]) -> Resul
         let wall_ns = quantity::clock::now_ns() - started_ns;
         let cost = after.since(before);
         let unknown = || "?".to_string();
+        let by_event = child.as_ref().and_then(|child| by_event(&directory, i64::from(child.id())));
         eprintln!(
-            "\ntime      {}\nCPU       {} user, {} system ({:.0} % of one CPU)\nI/O       {} read, {} written (devices)",
+            "\ntime      {}\nCPU       {} user, {} system by tick ({:.0} % of one CPU); {} by event\nI/O       {} read, {} written (devices)",
             format_ns(wall_ns),
             format_ns(cost.user_ns),
             format_ns(cost.system_ns),
             (cost.user_ns + cost.system_ns) as f64 * 100.0 / wall_ns.max(1) as f64,
+            by_event.map_or_else(|| "?".to_string(), format_ns),
             cost.read_bytes.map_or_else(unknown, format_bytes),
             cost.write_bytes.map_or_else(unknown, format_bytes),
         );
@@ -82,6 +87,27 @@ fn record(args: &RecordArgs, interval_ns: u64, command_line: &[String]) -> Resul
         let code = status.code().unwrap_or_else(|| 128 + status.signal().unwrap_or(0));
         u8::try_from(code).unwrap_or(1)
     }))
+}
+
+/// Run time of a process and of all that came from it, as the event clock recorded it; `None` where it did not run.
+fn by_event(recording: &Path, pid: i64) -> Option<u64> {
+    let rows = Reader::open(recording).ok()?.table::<ProcessEvent>().ok()?;
+    let parents: HashMap<i64, i64> = rows.iter().map(|row| (row.pid, row.parent)).collect();
+    let is_mine = |mut of: i64| {
+        // A chain of parents has an end; numbers that were used again could make it a ring.
+        for _ in 0..parents.len() {
+            if of == pid {
+                return true;
+            }
+            let Some(parent) = parents.get(&of) else { return false };
+            of = *parent;
+        }
+        false
+    };
+    // Counters: the last row of each says it all.
+    let last: HashMap<(i64, i64), i64> = rows.iter().map(|row| ((row.pid, row.start_ns), row.run_ns)).collect();
+    let mine: Vec<i64> = last.into_iter().filter(|((of, _), _)| is_mine(*of)).map(|(_, run_ns)| run_ns).collect();
+    (!mine.is_empty()).then(|| u64::try_from(mine.iter().sum::<i64>()).unwrap_or(0))
 }
 
 /// Starts the classic tools; what they cannot tell is said.
@@ -114,6 +140,7 @@ fn collect_days(
     let request = ServiceRequest {
         directory: directory.to_path_buf(),
         interval_ns,
+        events: EventClock::IfPossible,
         retention: retention(args)?,
         zone: session::local_zone(),
         for_ns: time(args.length.as_deref(), "--for")?,

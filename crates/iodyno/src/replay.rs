@@ -30,12 +30,13 @@ pub(crate) fn run(args: &ReplayArgs, command_line: &[String]) -> Result<u8, Fail
         engine: session::EngineChoice::Auto,
         workers: None,
         command_line: command_line.to_vec(),
+        counters: !args.no_counters,
         report: !args.no_report,
         flatfile: false,
     };
-    let (code, messages) = show_run(&request, args.json)?;
-    let unfaithful = messages.iter().any(|message| message.contains(": NOT faithful"));
-    Ok(if args.strict && code == 0 && unfaithful { OBJECTIVE } else { code })
+    let outcome = show_run(&request, args.json)?;
+    let code = outcome.ending.exit_code();
+    Ok(if args.strict && code == 0 && !outcome.is_faithful { OBJECTIVE } else { code })
 }
 
 fn wrong(message: impl Into<String>) -> Failure {

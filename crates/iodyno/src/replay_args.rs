@@ -116,6 +116,9 @@ pub(crate) struct ReplayArgs {
     /// One JSON object per interval on standard output, and nothing else there (docs/json.md).
     #[arg(long)]
     pub(crate) json: bool,
+    /// Record of the machine only its CPUs and the devices under the targets, not the rest of its counters.
+    #[arg(long)]
+    pub(crate) no_counters: bool,
     /// Do not write report.html at the end.
     #[arg(long)]
     pub(crate) no_report: bool,

@@ -1,7 +1,7 @@
 //! `iodyno report`.
 
-use crate::args::ReportArgs;
 use crate::exit::Failure;
+use crate::view_args::ReportArgs;
 
 /// Writes the report; gives the exit code.
 pub(crate) fn run(args: &ReportArgs) -> Result<u8, Failure> {

@@ -5,7 +5,7 @@ use crate::exit::{Failure, PARAMETERS, REFUSED};
 use crate::objectives;
 use params::{Diagnostic, Disk, Format, JobSource, Loader, Options};
 use plan::{Plan, Source};
-use session::{Face, Request, StopFlag};
+use session::{Face, Outcome, Request, StopFlag};
 use signal_hook::consts::{SIGHUP, SIGINT, SIGTERM};
 use std::path::{Path, PathBuf};
 use target::Policy;
@@ -34,14 +34,15 @@ pub(crate) fn run(args: &RunArgs, flags: &Flags, command_line: &[String]) -> Res
         },
         workers: args.workers,
         command_line: command_line.to_vec(),
+        counters: !args.no_counters,
         report: !args.no_report,
         flatfile: args.flatfile,
     };
-    show_run(&request, args.json).map(|(code, _)| code)
+    show_run(&request, args.json).map(|outcome| outcome.ending.exit_code())
 }
 
 /// Executes, with a line per interval; gives the exit code and what was said at the end.
-pub(crate) fn show_run(request: &Request, json: bool) -> Result<(u8, Vec<String>), Failure> {
+pub(crate) fn show_run(request: &Request, json: bool) -> Result<Outcome, Failure> {
     let stop = StopFlag::default();
     watch_signals(&stop)?;
     let mut face: Box<dyn Face> =
@@ -55,7 +56,7 @@ pub(crate) fn show_run(request: &Request, json: bool) -> Result<(u8, Vec<String>
     if !json {
         let _ = face.finish(&session::last_words(&outcome)?);
     }
-    Ok((outcome.ending.exit_code(), outcome.messages))
+    Ok(outcome)
 }
 
 /// Ctrl-C, a hang-up and a polite kill end the run with its results; a second one stops waiting for the target.

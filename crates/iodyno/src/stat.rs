@@ -1,13 +1,13 @@
 //! `iodyno stat`.
 
-use crate::args::{StatArgs, StatSubject};
+use crate::args::{StatArgs, StatClock, StatSubject};
 use crate::exit::{Failure, PARAMETERS, RECORDING};
 use crate::run::{time, watch_signals};
 use analyze::AnalyzeError;
 use analyze::stat::{Duplex, SpeedOverride, StatFold, StatOptions, Subject, replay};
 use collect::What;
 use recording::Reader;
-use session::{SessionError, StopFlag, WatchRequest};
+use session::{EventClock, SessionError, StopFlag, WatchRequest};
 use tui::{StatForm, StatLines, StatLook};
 
 /// Shows counters interval by interval; gives the exit code.
@@ -26,7 +26,7 @@ pub(crate) fn run(args: &StatArgs, command_line: &[String]) -> Result<u8, Failur
     if interval_ns < 10_000_000 {
         return Err(Failure::new(PARAMETERS, format!("interval {} is too short; 10ms is the least", args.interval)));
     }
-    let options = StatOptions { since_boot: args.since_boot, speeds };
+    let options = StatOptions { since_boot: args.since_boot, speeds, joins: false };
     let look = look(args);
     if let Some(path) = &args.recording {
         let reader = Reader::open(path).map_err(SessionError::from)?;
@@ -42,6 +42,7 @@ pub(crate) fn run(args: &StatArgs, command_line: &[String]) -> Result<u8, Failur
     }
     let request = WatchRequest {
         what: subjects.iter().map(|subject| what(*subject)).collect(),
+        events: if args.clock == StatClock::Both { EventClock::Needed } else { EventClock::Off },
         interval_ns,
         // Every interval has two ends.
         samples: args.count.map(|count| count + u64::from(!args.since_boot)),
@@ -78,6 +79,13 @@ fn refuse_misplaced(args: &StatArgs, is_net: bool) -> Result<(), Failure> {
         .map(|flag| (flag, "net"))
         .or(wrong(&cpu, args.subject == StatSubject::Cpu).map(|flag| (flag, "cpu")))
         .or(wrong(&[(args.pid.is_some(), "--pid")], args.subject == StatSubject::Proc).map(|flag| (flag, "proc")));
+    let has_clocks = [StatSubject::Cpu, StatSubject::Proc].contains(&args.subject);
+    if args.clock == StatClock::Both && !has_clocks {
+        return Err(Failure::new(PARAMETERS, "--clock belongs to `iodyno stat cpu` and `iodyno stat proc`"));
+    }
+    if args.clock == StatClock::Both && args.since_boot {
+        return Err(Failure::new(PARAMETERS, "--clock both counts from now on: it has no mean since boot"));
+    }
     match misplaced {
         Some((flag, subject)) => Err(Failure::new(PARAMETERS, format!("{flag} belongs to `iodyno stat {subject}`"))),
         None => Ok(()),
@@ -95,6 +103,8 @@ fn subjects(args: &StatArgs) -> Vec<Subject> {
         StatSubject::Tcp => vec![Subject::Tcp],
         StatSubject::Udp => vec![Subject::Udp],
         StatSubject::Disk => vec![Subject::Disk],
+        StatSubject::Cpu if args.clock == StatClock::Both => vec![Subject::CpuClock],
+        StatSubject::Proc if args.clock == StatClock::Both => vec![Subject::ProcessClock],
         StatSubject::Cpu => vec![Subject::Cpu],
         StatSubject::Mem => vec![Subject::Memory],
         StatSubject::Pressure => vec![Subject::Pressure],
@@ -105,14 +115,14 @@ fn subjects(args: &StatArgs) -> Vec<Subject> {
 
 fn what(subject: Subject) -> What {
     match subject {
-        Subject::Cpu => What::Cpu,
+        Subject::Cpu | Subject::CpuClock => What::Cpu,
         Subject::System => What::System,
         Subject::Memory => What::Memory,
         Subject::Pressure => What::Pressure,
         Subject::Disk => What::Disk,
         Subject::Net => What::Net,
         Subject::Tcp | Subject::Udp => What::Protocols,
-        Subject::Process => What::Process,
+        Subject::Process | Subject::ProcessClock => What::Process,
     }
 }
 

@@ -1,5 +1,5 @@
 //! `iodyno record -d`: kills, full disks, two at once.
-#![allow(clippy::unwrap_used, clippy::allow_attributes, reason = "helpers of tests")]
+#![allow(clippy::unwrap_used, clippy::allow_attributes, clippy::print_stdout, reason = "helpers of tests")]
 
 mod support;
 
@@ -80,6 +80,56 @@ fn killed_again_and_again_it_loses_only_the_interval_under_way() {
         let gap = times.windows(2).map(|pair| pair[1] - pair[0]).max().unwrap_or(0);
         assert!(is_late || gap < 150_000_000, "{gap} ns without a word: {events:?}");
     }
+}
+
+#[test]
+#[ignore = "minutes; `make soak`"]
+fn soak_killed_two_hundred_times_at_any_moment() {
+    let scratch = Scratch::new();
+    let directory = scratch.path("collected");
+    let now_ns = || {
+        let now = rustix::time::clock_gettime(rustix::time::ClockId::Monotonic);
+        now.tv_sec * 1_000_000_000 + now.tv_nsec
+    };
+    let mut killed_ns = Vec::new();
+    let mut dice = 12_345_u64;
+    for _ in 0..200 {
+        dice = dice.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
+        let child = collector(&scratch, &directory);
+        // From before there is a recording to well into one, and while the last ones are being sealed.
+        std::thread::sleep(Duration::from_millis(20 + (dice >> 33) % 600));
+        killed_ns.push(now_ns());
+        child.signal(Signal::KILL);
+        drop(child);
+    }
+    let child = collector(&scratch, &directory);
+    wait_for("sealing", Duration::from_secs(120), || {
+        recordings(&directory).iter().filter(|path| Reader::open(path).unwrap().state() != State::Sealed).count() <= 1
+    });
+    std::thread::sleep(Duration::from_millis(500));
+    child.signal(Signal::TERM);
+    child.wait().unwrap().expect_code(0);
+    let all = recordings(&directory);
+    assert!(all.len() > 100, "{} recordings of 201 starts", all.len());
+    let mut last_ns = 0;
+    for path in &all {
+        assert_eq!(Reader::open(path).unwrap().state(), State::Sealed, "{}", path.display());
+        let times = samples(path);
+        assert!(times.windows(2).all(|pair| pair[0] < pair[1]), "none twice, none out of order: {}", path.display());
+        let (Some(first), Some(last)) = (times.first(), times.last()) else { continue };
+        assert!(*first > last_ns, "none in two recordings: {}", path.display());
+        last_ns = *last;
+        // A sample is due every 50 ms; the rest is what a busy machine makes of it.
+        if let Some(killed_ns) = killed_ns.iter().find(|killed_ns| *killed_ns >= last) {
+            assert!(
+                killed_ns - last < 700_000_000,
+                "{} ns are missing at the end of {}",
+                killed_ns - last,
+                path.display()
+            );
+        }
+    }
+    println!("{} recordings, {} samples", all.len(), all.iter().map(|path| samples(path).len()).sum::<usize>());
 }
 
 #[test]

@@ -141,3 +141,28 @@ fn a_monitor_file_ends_a_run_and_then_everything() {
     let runs: std::collections::BTreeSet<&str> = totals.iter().map(|row| row["run"].as_str().unwrap()).collect();
     assert!(runs.contains("rd1") && runs.contains("rd2") && !runs.contains("rd3"), "{runs:?}");
 }
+
+#[test]
+fn the_machines_counters_lie_beside_the_load() {
+    let scratch = Scratch::new();
+    let text = format!(
+        "sd=sd1,lun={},size=8m,threads=2\nwd=wd1,sd=sd1,xfersize=4k,rdpct=100\nrd=rd1,wd=wd1,iorate=200,elapsed=3,interval=0.25\n",
+        scratch.path("data").display()
+    );
+    scratch.run("out", &text, &[]).expect_code(0);
+    // CPU at every interval, the rest once a second.
+    let samples = |name: &str, table: &str| {
+        let times: Vec<i64> = scratch.table(name, table).iter().map(|row| row["t_ns"].as_i64().unwrap()).collect();
+        times.into_iter().collect::<std::collections::BTreeSet<i64>>().len()
+    };
+    assert!(samples("out", "cpu") >= 12);
+    for table in ["memory", "net", "tcp", "system"] {
+        let count = samples("out", table);
+        assert!((2..=8).contains(&count), "{table}: {count} samples in three seconds and the filling before");
+    }
+    let me = scratch.table("out", "process").into_iter().any(|row| row["comm"] == "iodyno");
+    assert!(me, "processes are there");
+    scratch.run("few", &text, &["--no-counters"]).expect_code(0);
+    let tables = scratch.iodyno(&["export", "few"]).run().unwrap().expect_code(0).stdout;
+    assert!(tables.contains("cpu ") && !tables.contains("memory ") && !tables.contains("process "), "{tables}");
+}

@@ -133,7 +133,7 @@ impl State {
             Some(self.files[made.file].as_str()),
             is_background.then_some("checkpointer"),
         ];
-        to.labels.iter_mut().zip(labels).for_each(|(column, value)| column.append(value));
+        to.labels.iter_mut().zip(labels).for_each(|(column, value)| column.append_name(value));
     }
 }
 

@@ -168,8 +168,8 @@ macro_rules! tables {
             }
         )*
 
-        /// All tables.
-        pub const ALL: &[&$crate::catalogue::Table] = &[$( <$row as $crate::catalogue::Row>::TABLE ),*];
+        /// All tables of this file.
+        pub(super) const ALL: &[&$crate::catalogue::Table] = &[$( <$row as $crate::catalogue::Row>::TABLE ),*];
     };
 }
 pub(crate) use tables;
@@ -177,7 +177,7 @@ pub(crate) use tables;
 /// All tables of this version.
 #[must_use]
 pub fn catalogue() -> &'static [&'static Table] {
-    crate::rows::ALL
+    &crate::rows::ALL
 }
 
 /// The table with this name.

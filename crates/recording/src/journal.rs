@@ -33,6 +33,8 @@ pub(crate) const UNREADABLE: &str = "journal_bytes_unreadable";
 const MAGIC: [u8; 8] = *b"\x93ioJrnl\x01";
 /// Magic, length, checksum.
 const HEADER: usize = 16;
+/// From behind a header to its beginning.
+const BACK: i64 = -16;
 /// A frame longer than this is damage, not data.
 const FRAME_MAX: u32 = 1 << 30;
 /// How often the journal is forced to the disk.
@@ -156,6 +158,48 @@ impl JournalReader {
         let file = File::open(&path).map_err(RecordingError::io("open", &path))?;
         let end = file.metadata().map_err(RecordingError::io("read", &path))?.len();
         Ok(Self { file: std::io::BufReader::with_capacity(1 << 18, file), path, at: 0, end, skipped: 0 })
+    }
+
+    /// Where the file ended when it was last looked at.
+    pub(crate) fn end(&self) -> u64 {
+        self.end
+    }
+
+    /// Where the next frame is looked for.
+    pub(crate) fn at(&self) -> u64 {
+        self.at
+    }
+
+    /// Goes on at the first frame at or behind this place.
+    pub(crate) fn go_to(&mut self, at: u64) -> Result<(), RecordingError> {
+        self.at = at;
+        self.file.seek(SeekFrom::Start(at)).map(drop).map_err(RecordingError::io("read", &self.path))
+    }
+
+    /// Takes in what was written since.
+    pub(crate) fn look_again(&mut self) -> Result<(), RecordingError> {
+        self.end = self.file.get_ref().metadata().map_err(RecordingError::io("read", &self.path))?.len();
+        // A commit that did not fit the disk was taken back.
+        let at = self.at.min(self.end);
+        // What the buffer holds may end in the middle of what was being written.
+        self.go_to(at)
+    }
+
+    /// Is the frame here whole? Damage counts as whole: it is stepped over.
+    pub(crate) fn is_whole(&mut self) -> Result<bool, RecordingError> {
+        let left = self.end.saturating_sub(self.at);
+        if left < HEADER as u64 {
+            return Ok(false);
+        }
+        let mut header = [0; HEADER];
+        if !self.read(&mut header)? {
+            return Ok(false);
+        }
+        // Within the buffer, which stays.
+        self.file.seek_relative(BACK).map_err(RecordingError::io("read", &self.path))?;
+        let length = u32::from_le_bytes([header[8], header[9], header[10], header[11]]);
+        let is_frame = header[..8] == MAGIC && length <= FRAME_MAX;
+        Ok(!is_frame || left >= HEADER as u64 + u64::from(length))
     }
 
     /// The next whole frame: table name and Arrow stream.

@@ -34,55 +34,71 @@ impl fmt::Display for Label {
     }
 }
 
-/// Builds the column of a label, row by row; for producers of millions of rows.
+/// Builds the column of a label, row by row; for producers of millions of rows, which remember the numbers of names.
 #[derive(Debug, Default)]
 pub struct LabelBuilder {
     keys: Int32Builder,
-    numbers: HashMap<Arc<str>, i32>,
+    numbers: HashMap<Arc<str>, LabelNumber>,
     names: Vec<Arc<str>>,
-    /// Rows tend to repeat the one before: the name and its number.
-    last: Option<(Arc<str>, i32)>,
+    /// Rows tend to repeat the one before.
+    last: Option<(Arc<str>, LabelNumber)>,
 }
 
+/// A name in the one [`LabelBuilder`] that gave it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct LabelNumber(i32);
+
 impl LabelBuilder {
-    /// Adds a row.
-    pub fn append(&mut self, name: Option<&str>) {
-        let Some(name) = name else {
-            self.keys.append_null();
-            return;
-        };
-        if let Some((last, number)) = &self.last
-            && **last == *name
-        {
-            self.keys.append_value(*number);
-            return;
+    /// One with room for so many rows.
+    #[must_use]
+    pub fn with_capacity(rows: usize) -> Self {
+        Self { keys: Int32Builder::with_capacity(rows), ..Self::default() }
+    }
+
+    /// The number of a name, the same each time.
+    pub fn number(&mut self, name: &str) -> LabelNumber {
+        if let Some(number) = self.numbers.get(name) {
+            return *number;
         }
-        let number = match self.numbers.get(name) {
-            Some(number) => *number,
-            None => {
-                let shared: Arc<str> = name.into();
-                // A batch has fewer rows than an i32 counts.
-                let number = i32::try_from(self.names.len()).unwrap_or(i32::MAX);
-                self.numbers.insert(Arc::clone(&shared), number);
-                self.names.push(shared);
+        let shared: Arc<str> = name.into();
+        // A batch has fewer rows than an i32 counts.
+        let number = LabelNumber(i32::try_from(self.names.len()).unwrap_or(i32::MAX));
+        self.numbers.insert(Arc::clone(&shared), number);
+        self.names.push(shared);
+        number
+    }
+
+    /// Adds a row with a name of [`Self::number`], or with none.
+    #[inline]
+    pub fn append(&mut self, number: Option<LabelNumber>) {
+        self.keys.append_option(number.map(|number| number.0));
+    }
+
+    /// Adds a row with this name, or with none.
+    pub fn append_name(&mut self, name: Option<&str>) {
+        let number = name.map(|name| match &self.last {
+            Some((last, number)) if **last == *name => *number,
+            _ => {
+                let number = self.number(name);
+                let shared = usize::try_from(number.0).ok().and_then(|at| self.names.get(at));
+                self.last = shared.map(|name| (Arc::clone(name), number));
                 number
             }
-        };
-        self.last = self.names.get(usize::try_from(number).unwrap_or(0)).map(|name| (Arc::clone(name), number));
-        self.keys.append_value(number);
+        });
+        self.append(number);
     }
 
     /// The column.
     ///
     /// # Panics
-    /// Never: every key was given out by [`Self::append`].
+    /// A number of another builder was appended.
     #[must_use]
     pub fn finish(mut self) -> ArrayRef {
         let mut values = StringBuilder::new();
         self.names.iter().for_each(|name| values.append_value(name));
         let keys = self.keys.finish();
         let array = DictionaryArray::<Int32Type>::try_new(keys, Arc::new(values.finish()));
-        Arc::new(array.expect("keys are below the number of names"))
+        Arc::new(array.expect("numbers are of this builder"))
     }
 }
 
@@ -98,7 +114,7 @@ impl Cell for Option<Label> {
     }
     fn arrays<'a>(values: impl Iterator<Item = &'a Self> + Clone, out: &mut Vec<ArrayRef>) {
         let mut builder = LabelBuilder::default();
-        values.for_each(|value| builder.append(value.as_deref()));
+        values.for_each(|value| builder.append_name(value.as_deref()));
         out.push(builder.finish());
     }
     fn read(batch: &RecordBatch, table: &'static str, name: &str) -> Result<Vec<Self>, RecordingError> {
@@ -122,7 +138,7 @@ impl Cell for Label {
     }
     fn arrays<'a>(values: impl Iterator<Item = &'a Self> + Clone, out: &mut Vec<ArrayRef>) {
         let mut builder = LabelBuilder::default();
-        values.for_each(|value| builder.append(Some(value)));
+        values.for_each(|value| builder.append_name(Some(value)));
         out.push(builder.finish());
     }
     fn read(batch: &RecordBatch, table: &'static str, name: &str) -> Result<Vec<Self>, RecordingError> {
@@ -158,7 +174,7 @@ mod tests {
     #[test]
     fn a_name_is_stored_once() {
         let mut builder = LabelBuilder::default();
-        ["a", "b", "a", "b"].into_iter().for_each(|name| builder.append(Some(name)));
+        ["a", "b", "a", "b"].into_iter().for_each(|name| builder.append_name(Some(name)));
         assert_eq!(builder.names.len(), 2);
     }
 }

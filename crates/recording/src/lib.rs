@@ -4,6 +4,7 @@
 //! table (docs/recording.md). A row type stands in [`rows`], its catalogue entry is made with it.
 
 mod abandoned;
+mod between;
 mod bus;
 mod catalogue;
 mod cell;
@@ -22,12 +23,13 @@ mod thin;
 mod writer;
 
 pub use abandoned::seal_abandoned;
+pub use between::Follower;
 pub use bus::{Batch, Sink};
 pub use catalogue::{Column, ColumnKind, Row, Table, catalogue, catalogue_markdown, table};
 pub use cell::{Cell, PERCENTILES};
 pub use error::RecordingError;
 pub use export::{BatchWriter, ExportFormat, export};
-pub use label::{Label, LabelBuilder};
+pub use label::{Label, LabelBuilder, LabelNumber};
 pub use manifest::{ClockAnchor, FORMAT_VERSION, Manifest};
 pub use metrics::{OPEN_METRICS, open_metrics};
 pub use reader::{Batches, Reader, Rows, State};

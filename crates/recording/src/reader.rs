@@ -95,7 +95,7 @@ impl Reader {
     /// # Errors
     /// The journal cannot be read.
     pub fn unreadable_bytes(&self) -> Result<u64, RecordingError> {
-        let Some(mut journal) = self.journal()? else {
+        let Some(mut journal) = self.open_journal()? else {
             return Ok(self.manifest.losses.get(UNREADABLE).copied().unwrap_or(0));
         };
         while journal.next_batch(None)?.is_some() {}
@@ -103,7 +103,7 @@ impl Reader {
     }
 
     /// The journal; `None` when the recording is sealed, perhaps since it was opened.
-    fn journal(&self) -> Result<Option<JournalReader>, RecordingError> {
+    pub(crate) fn open_journal(&self) -> Result<Option<JournalReader>, RecordingError> {
         if self.state == State::Sealed {
             return Ok(None);
         }
@@ -122,7 +122,7 @@ impl Reader {
     /// # Errors
     /// The journal cannot be read.
     pub fn tables(&self) -> Result<Vec<String>, RecordingError> {
-        let Some(mut journal) = self.journal()? else {
+        let Some(mut journal) = self.open_journal()? else {
             let sealed_since = if self.state == State::Sealed { None } else { Some(Manifest::read(&self.directory)?) };
             return Ok(sealed_since.as_ref().unwrap_or(&self.manifest).rows.keys().cloned().collect());
         };
@@ -140,7 +140,7 @@ impl Reader {
     /// A folder cannot be read.
     pub fn sealed_files(&self, table: &str) -> Result<Vec<PathBuf>, RecordingError> {
         let mut files = Vec::new();
-        if self.journal()?.is_some() {
+        if self.open_journal()?.is_some() {
             return Ok(files);
         }
         let folder = self.directory.join(table);
@@ -177,7 +177,7 @@ impl Reader {
     /// # Errors
     /// A file cannot be opened.
     pub fn batches(&self, table: &str) -> Result<Batches, RecordingError> {
-        if let Some(journal) = self.journal()? {
+        if let Some(journal) = self.open_journal()? {
             return Ok(Batches(Inner::Journal { journal, table: table.to_string() }));
         }
         let mut files = self.sealed_files(table)?;

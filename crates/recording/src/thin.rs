@@ -3,7 +3,10 @@
 //! Samples are counters, so rates over a stretch stay exact without those in between; and the busiest interval keeps its
 //! own two ends, so that a maximum is still there, with its time and its length.
 
-use crate::rows::{Cpu, Disk, Interrupt, Memory, Net, NfsMount, Pressure, Process, Softnet, System, Tcp, Udp};
+use crate::rows::{
+    Cpu, CpuEvent, Disk, Interrupt, IrqTime, Memory, Net, NfsMount, PreemptedBy, Pressure, Process, ProcessEvent,
+    Softnet, Stolen, System, Tcp, Udp,
+};
 use crate::{Batch, Manifest, Reader, RecordingError, Row, Sink, Writer};
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 use std::path::{Path, PathBuf};
@@ -93,6 +96,8 @@ fn copy(reader: &Reader, mut writer: Writer, step_ns: i64) -> Result<PathBuf, Re
                 |row| row.cpu,
                 |row, end| Softnet { t_ns: end.t_ns, t_s: end.t_s, ..row },
             )?,
+            "cpu_event" => table::<CpuEvent>(reader, output, step_ns, |row| &row.cpu, |row| row.run_ns)?,
+            name if by_event(reader, output, step_ns, name)? => {}
             other => {
                 let known = crate::table(other).ok_or_else(|| RecordingError::UnknownTable {
                     name: other.to_string(),
@@ -108,6 +113,42 @@ fn copy(reader: &Reader, mut writer: Writer, step_ns: i64) -> Result<PathBuf, Re
     writer.seal_past()
 }
 
+/// Tables of the probes of CPU time that have rows only of what did something; false for any other.
+fn by_event(reader: &Reader, output: &mut Writer, step_ns: i64, name: &str) -> Result<bool, RecordingError> {
+    match name {
+        "process_event" => sparse::<ProcessEvent, _>(
+            reader,
+            output,
+            step_ns,
+            |row| (row.pid, row.start_ns),
+            |row, end| ProcessEvent { t_ns: end.t_ns, t_s: end.t_s, ..row },
+        )?,
+        "preempted_by" => sparse::<PreemptedBy, _>(
+            reader,
+            output,
+            step_ns,
+            |row| (row.pid, row.by_pid),
+            |row, end| PreemptedBy { t_ns: end.t_ns, t_s: end.t_s, ..row },
+        )?,
+        "irq_time" => sparse::<IrqTime, _>(
+            reader,
+            output,
+            step_ns,
+            |row| (row.kind.clone(), row.vector.clone(), row.cpu),
+            |row, end| IrqTime { t_ns: end.t_ns, t_s: end.t_s, ..row },
+        )?,
+        "stolen" => sparse::<Stolen, _>(
+            reader,
+            output,
+            step_ns,
+            |row| (row.pid, row.kind.clone(), row.vector.clone()),
+            |row, end| Stolen { t_ns: end.t_ns, t_s: end.t_s, ..row },
+        )?,
+        _ => return Ok(false),
+    }
+    Ok(true)
+}
+
 /// A counter, or nothing.
 fn some(value: Option<i64>) -> i64 {
     value.unwrap_or(0)
@@ -121,6 +162,7 @@ macro_rules! timed {
     ($($row:ty),*) => { $( impl Timed for $row { fn t_ns(&self) -> i64 { self.t_ns } } )* };
 }
 timed!(Cpu, Disk, Interrupt, Net, NfsMount, Tcp, Udp, Memory, Pressure, Softnet, System, Process);
+timed!(CpuEvent, IrqTime, PreemptedBy, ProcessEvent, Stolen);
 
 /// Tells samples apart: a new one begins when a thing comes again.
 #[derive(Default)]

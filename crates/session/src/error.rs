@@ -38,6 +38,18 @@ pub enum SessionError {
     /// A recording cannot be read.
     #[error(transparent)]
     Analyze(#[from] analyze::AnalyzeError),
+    /// Nothing of a page is in it.
+    #[error("{} is a recording without samples of a machine or I/Os: there is nothing to show of it", .0.display())]
+    NoSamples(PathBuf),
+    /// Nobody collects there.
+    #[error("no collector writes in {}: start one with `iodyno record -d {}`{}", .directory.display(), .directory.display(),
+        .newest.as_ref().map(|path| format!(", or look at the newest recording with `iodyno top {}`", path.display())).unwrap_or_default())]
+    NotCollecting {
+        /// Where somebody was looked for.
+        directory: PathBuf,
+        /// The newest recording there.
+        newest: Option<PathBuf>,
+    },
     /// There is nothing to replay.
     #[error("{} is a recording without a trace: it has no table `io` (`iodyno trace` makes one)", .0.display())]
     NoTrace(PathBuf),

@@ -1,5 +1,6 @@
 //! One `run` command's life: targets, format, all runs in order, a clean end.
 
+use crate::counters::Counters;
 use crate::dry_run::{access_of, duration_of};
 use crate::face::Face;
 use crate::objectives::{Objectives, objective_mistakes};
@@ -9,7 +10,6 @@ use crate::run_loop::{Cause, RunContext, RunResult, execute as execute_run};
 use crate::spine::Spine;
 use crate::{SessionError, StopFlag, commands, format};
 use analyze::Judgement;
-use collect::Sampler;
 use engine::{EngineChoice, Options, Pace};
 use plan::{Command, Plan, Repeat, Run};
 use quantity::clock;
@@ -35,6 +35,8 @@ pub struct Request {
     pub workers: Option<usize>,
     /// The command line, for the manifest.
     pub command_line: Vec<String>,
+    /// Record the counters of the whole machine, not only of its CPUs and the devices under the targets.
+    pub counters: bool,
     /// Write report.html at the end.
     pub report: bool,
     /// Write Vdbench's files (flatfile.html and its kin) at the end.
@@ -71,7 +73,7 @@ pub fn execute(request: &Request, face: &mut dyn Face, stop: &StopFlag) -> Resul
         targets,
         spine: Spine::new(writer, face, origin_ns, plan.runs.len() * rounds_of(plan), conditions),
         objectives,
-        sampler: Sampler::new(&plan_paths(plan)),
+        counters: Counters::new(&plan_paths(plan), request.counters),
         options: Options { choice: request.engine, workers: request.workers },
         stop,
         achieved: Achieved::default(),
@@ -144,7 +146,7 @@ struct Life<'a, 'b> {
     targets: Vec<Option<Opened>>,
     spine: Spine<'b>,
     objectives: Objectives,
-    sampler: Sampler,
+    counters: Counters,
     options: Options,
     stop: &'a StopFlag,
     achieved: Achieved,
@@ -286,7 +288,7 @@ impl Life<'_, '_> {
             stop: self.stop,
             errors_before: self.errors,
         };
-        let result = execute_run(&context, &mut self.spine, &mut self.sampler)?;
+        let result = execute_run(&context, &mut self.spine, &mut self.counters)?;
         self.errors += result.all.errors;
         self.judge(title, &result)?;
         self.objectives(run, run_index)?;
@@ -401,6 +403,7 @@ impl Life<'_, '_> {
         }
         let directory = self.request.directory.clone();
         let unlinked = unlink(self.plan, self.targets);
+        let is_faithful = self.spine.is_faithful;
         let (sealed, mut messages) = self.spine.close(ending.word(), broken.is_none());
         messages.extend(unlinked);
         if let Err(error) = &sealed {
@@ -432,6 +435,6 @@ impl Life<'_, '_> {
         } else {
             None
         };
-        Ok(Outcome { ending, directory, report, messages })
+        Ok(Outcome { ending, directory, report, messages, is_faithful })
     }
 }

@@ -4,6 +4,8 @@
 //! through the spine: into the journal first, then to the face.
 
 mod commands;
+mod counters;
+mod cpu_clock;
 mod departures;
 mod dry_run;
 mod endpoint;
@@ -27,9 +29,11 @@ mod show;
 mod spine;
 mod steady;
 mod stop;
+mod top;
 mod trace;
 mod watch;
 
+pub use cpu_clock::EventClock;
 pub use dry_run::{DryRun, TargetFinding, dry_run};
 pub use endpoint::Endpoint;
 pub use engine::EngineChoice;
@@ -44,8 +48,9 @@ pub use outcome::{Ending, Outcome};
 pub use probe::{ProbeOf, ProbeOutcome, ProbeRequest, probe};
 pub use replay::{Survey, rehearse, survey};
 pub use service::{MachineClock, Retention, ServiceClock, ServiceOutcome, ServiceRequest, Tier, local_zone, serve};
-pub use show::{last_words, report_file, write_whole};
+pub use show::{comparison, comparison_file, comparison_lines, last_words, report_file, terminal_width, write_whole};
 pub use stop::StopFlag;
+pub use top::{LiveRequest, TopOf, TopRequest, top};
 pub use trace::{Rotate, TraceNews, TraceOutcome, TraceRequest, trace};
 pub use tui::json_verdict;
 pub use watch::{WatchOutcome, WatchRequest, live_wall, watch};

@@ -52,4 +52,6 @@ pub struct Outcome {
     pub report: Option<PathBuf>,
     /// Sentences for the user, in order of importance.
     pub messages: Vec<String>,
+    /// False when a replay was not like its trace.
+    pub is_faithful: bool,
 }

@@ -1,5 +1,6 @@
 //! One `probe` command's life: rows of the kernel's probe to a face, and into a recording when asked for.
 
+use crate::cpu_clock::{CpuClock, EventClock};
 use crate::rows::signed;
 use crate::trace::interval_row;
 use crate::{SessionError, StopFlag};
@@ -11,7 +12,7 @@ use std::path::PathBuf;
 use std::time::Duration;
 use trace::block::{BlockTrace, Columns, Statistics};
 use trace::files::{FileActivity, FileTrace, Losses};
-use trace::{TraceError, Verdict, block, files};
+use trace::{CostCounting, ProbeCost, TraceError, Verdict, block, files};
 
 /// How long a stop request may go unnoticed.
 const NAP: Duration = Duration::from_millis(50);
@@ -23,6 +24,11 @@ pub enum ProbeOf {
     Io(block::Options),
     /// Reads and writes of files: the table `file_interval`.
     Files(files::Options),
+    /// CPU time by event: the tables `cpu_event`, `process_event`, `preempted_by`, `irq_time`, `stolen`.
+    Cpu {
+        /// Count what the probes cost, and say it at the end.
+        cost: bool,
+    },
 }
 
 /// Everything that a `probe` command needs to know.
@@ -53,6 +59,38 @@ pub struct ProbeOutcome {
 enum Running {
     Io(Box<(BlockTrace, Columns)>),
     Files(Box<FileTrace>),
+    Cpu(Box<Cpu>),
+}
+
+/// The event clock, with what it costs.
+struct Cpu {
+    clock: CpuClock,
+    cost: Option<(CostCounting, ProbeCost)>,
+    started_ns: u64,
+}
+
+impl Cpu {
+    fn start(cost: bool) -> Result<Self, TraceError> {
+        let counting = cost.then(CostCounting::begin).transpose()?;
+        let clock = CpuClock::start(EventClock::Needed)?;
+        let clock = clock.ok_or_else(|| TraceError::Consumer("was not started".to_string()))?;
+        let cost = counting.map(|counting| (counting, clock.cost()));
+        Ok(Self { clock, cost, started_ns: clock::now_ns() })
+    }
+
+    /// What the programs in the kernel cost, in a sentence.
+    fn cost_words(&self) -> Option<String> {
+        let (_, before) = self.cost.as_ref()?;
+        let now = self.clock.cost();
+        let (runs, run_ns) = (now.runs - before.runs, now.run_ns - before.run_ns);
+        let elapsed_ns = clock::now_ns().saturating_sub(self.started_ns).max(1);
+        Some(format!(
+            "the probes ran {} times, {:.0} ns each: {:.2} % of one CPU",
+            format_count(runs as f64),
+            run_ns as f64 / runs.max(1) as f64,
+            100.0 * run_ns as f64 / elapsed_ns as f64
+        ))
+    }
 }
 
 impl Running {
@@ -60,6 +98,7 @@ impl Running {
         Ok(match of {
             ProbeOf::Io(options) => Self::Io(Box::new((BlockTrace::start(options)?, Columns::default()))),
             ProbeOf::Files(options) => Self::Files(Box::new(FileTrace::start(options)?)),
+            ProbeOf::Cpu { cost } => Self::Cpu(Box::new(Cpu::start(*cost)?)),
         })
     }
 
@@ -67,6 +106,8 @@ impl Running {
         match self {
             Self::Io(io) => io.0.verdicts(),
             Self::Files(files) => files.verdicts(),
+            // They come as events.
+            Self::Cpu(_) => &[],
         }
     }
 
@@ -74,6 +115,7 @@ impl Running {
         match self {
             Self::Io(io) => io.0.started_ns(),
             Self::Files(files) => files.started_ns(),
+            Self::Cpu(cpu) => cpu.started_ns,
         }
     }
 }
@@ -119,7 +161,7 @@ pub fn probe(request: &ProbeRequest, face: &mut dyn Sink, stop: &StopFlag) -> Re
         seen_cpu_ns: 0,
         outcome: ProbeOutcome { lost: 0, messages: verdicts },
     };
-    life.mark();
+    life.begin()?;
     let is_stopped = life.live(request, started_ns, stop)?;
     life.finish(is_stopped)
 }
@@ -149,7 +191,7 @@ impl Life<'_> {
                         self.publish(&batch)?;
                     }
                 }
-                Running::Files(_) => std::thread::sleep(nap),
+                Running::Files(_) | Running::Cpu(_) => std::thread::sleep(nap),
             }
         }
         Ok(false)
@@ -194,6 +236,7 @@ impl Life<'_> {
                 self.publish(&Batch::from_rows(&rows)?)?;
                 lost
             }
+            Running::Cpu(_) => self.cpu_sample(t_ns)?,
         };
         if lost > self.lost {
             let row = Event {
@@ -203,7 +246,7 @@ impl Life<'_> {
                 kind: "probe_lost".to_string(),
                 run: None,
                 target: None,
-                message: format!("{} I/Os could not be counted", lost - self.lost),
+                message: format!("{} {} could not be counted", lost - self.lost, self.what()),
                 count: signed(lost - self.lost),
             };
             self.publish(&Batch::from_rows(&[row])?)?;
@@ -215,6 +258,35 @@ impl Life<'_> {
         self.interval_ns = t_ns;
         self.mark();
         Ok(())
+    }
+
+    /// The probe runs. Counters need a first sample, from which the first interval counts.
+    fn begin(&mut self) -> Result<(), SessionError> {
+        if let Running::Cpu(_) = self.running {
+            self.cpu_sample(self.interval_ns)?;
+            if let Some(writer) = &mut self.writer {
+                writer.commit()?;
+            }
+        }
+        self.mark();
+        Ok(())
+    }
+
+    /// Rows of the event clock; what is lost so far.
+    fn cpu_sample(&mut self, t_ns: u64) -> Result<u64, SessionError> {
+        let Running::Cpu(cpu) = &mut self.running else { return Ok(0) };
+        let batches = cpu.clock.sample(t_ns, self.origin_ns)?;
+        let lost = cpu.clock.lost();
+        for batch in &batches {
+            self.outcome.messages.extend(batch.to_rows::<Event>()?.into_iter().map(|event| event.message));
+            self.publish(batch)?;
+        }
+        Ok(lost)
+    }
+
+    /// What is counted, in a word.
+    fn what(&self) -> &'static str {
+        if matches!(self.running, Running::Cpu(_)) { "switches and interrupts" } else { "I/Os" }
     }
 
     /// The boundary of an interval, for the face.
@@ -247,11 +319,17 @@ impl Life<'_> {
                 self.outcome.lost = table + operations;
                 vec![("probe_table_full", table), ("probe_names", names), ("probe_operations", operations)]
             }
+            Running::Cpu(cpu) => {
+                self.outcome.lost = cpu.clock.lost();
+                self.outcome.messages.extend(cpu.cost_words());
+                vec![("cpu_clock_table_full", cpu.clock.lost())]
+            }
         };
         if self.outcome.lost > 0 {
             let words = format!(
-                "the figures are not complete: {} I/Os could not be counted",
-                format_count(self.outcome.lost as f64)
+                "the figures are not complete: {} {} could not be counted",
+                format_count(self.outcome.lost as f64),
+                self.what()
             );
             self.outcome.messages.push(words);
         }

@@ -1,12 +1,12 @@
 //! One run: starts the engine, ends an interval at each tick, passes rows on, and knows when it is over.
 
 use crate::SessionError;
+use crate::counters::Counters;
 use crate::replay::{self, Playback};
 use crate::rows::{Stretch, Sum, Totals};
 use crate::spine::Spine;
 use crate::steady::Watch;
 use crate::stop::StopFlag;
-use collect::Sampler;
 use engine::{Harvest, Input, Options, Pace, Running};
 use plan::{Plan, Run};
 use quantity::clock;
@@ -72,7 +72,7 @@ pub(crate) struct RunContext<'a> {
 struct Under<'a, 'b> {
     context: &'a RunContext<'a>,
     spine: &'a mut Spine<'b>,
-    sampler: &'a mut Sampler,
+    counters: &'a mut Counters,
     totals: Totals,
     phase: &'static str,
     measured_ns: u64,
@@ -93,7 +93,7 @@ fn monitor_state(plan: &Plan) -> Option<(u64, i64, i64)> {
 pub(crate) fn execute(
     context: &RunContext<'_>,
     spine: &mut Spine<'_>,
-    sampler: &mut Sampler,
+    counters: &mut Counters,
 ) -> Result<RunResult, SessionError> {
     let first = if context.run.format {
         "format"
@@ -117,7 +117,7 @@ pub(crate) fn execute(
     let mut under = Under {
         context,
         spine,
-        sampler,
+        counters,
         totals: Totals::default(),
         phase: first,
         measured_ns: 0,
@@ -128,7 +128,7 @@ pub(crate) fn execute(
     };
     under.spine.phase(context, first, "start", clock::now_ns())?;
     // Where the counters stand before the first interval.
-    let baseline = under.sampler.sample(clock::now_ns(), under.spine.origin_ns());
+    let baseline = under.counters.baseline(clock::now_ns(), under.spine.origin_ns());
     let cause = under.spine.counters(&baseline).and_then(|()| under.intervals(&mut running));
     running.stop();
     let cause = match cause {
@@ -220,7 +220,7 @@ impl Under<'_, '_> {
         let stretch = self.stretch();
         let (ops, workers, failures) =
             (stretch.op_intervals(harvest), stretch.engine_intervals(harvest), stretch.failures(harvest));
-        let counters = self.sampler.sample(harvest.t_ns, self.spine.origin_ns());
+        let counters = self.counters.sample(harvest.t_ns, self.spine.origin_ns());
         self.spine.interval((ops, workers, failures), counters)?;
         match &mut self.playback {
             Some(playback) => playback.interval(self.spine, harvest.lanes.iter().map(|lane| lane.errors).sum()),

@@ -1,8 +1,9 @@
 //! What can be made of a recording once it is there: the report, a picture, last words for the terminal.
 
 use crate::{Outcome, SessionError};
+use analyze::Comparison;
 use recording::Reader;
-use std::path::{Path, PathBuf};
+use std::path::{Component, Path, PathBuf};
 use tui::Look;
 
 /// Writes the HTML report of the recording in `directory`, by default into it; returns its path.
@@ -15,6 +16,84 @@ pub fn report_file(directory: &Path, output: Option<&Path>) -> Result<PathBuf, S
     let path = output.map_or_else(|| directory.join("report.html"), Path::to_path_buf);
     write_whole(&path, page.as_bytes())?;
     Ok(path)
+}
+
+/// Recordings side by side, each called by its directory's name, and by as much of the path as tells it from the others.
+///
+/// # Errors
+/// One of them cannot be read, or has no such run.
+pub fn comparison(directories: &[PathBuf], run: Option<&str>) -> Result<Comparison, SessionError> {
+    let mut readers = Vec::new();
+    for (label, directory) in labels(directories).into_iter().zip(directories) {
+        readers.push((label, Reader::open(directory)?));
+    }
+    Ok(Comparison::read(&readers, run)?)
+}
+
+/// The shortest ends of paths that differ from each other.
+fn labels(directories: &[PathBuf]) -> Vec<String> {
+    let parts: Vec<Vec<String>> = directories
+        .iter()
+        .map(|path| {
+            let names = path.components().filter(|part| matches!(part, Component::Normal(_)));
+            names.map(|part| part.as_os_str().to_string_lossy().to_string()).collect()
+        })
+        .collect();
+    let longest = parts.iter().map(Vec::len).max().unwrap_or(0);
+    let of = |length: usize| -> Vec<String> {
+        parts.iter().map(|names| names[names.len().saturating_sub(length)..].join("/")).collect()
+    };
+    let different = |labels: &Vec<String>| {
+        !labels.iter().enumerate().any(|(at, label)| label.is_empty() || labels[..at].contains(label))
+    };
+    let numbered = || (1..=directories.len()).zip(of(1)).map(|(number, name)| format!("{number} {name}")).collect();
+    let found = (1..=longest).map(of).find(different).unwrap_or_else(numbered);
+    let ending = common_ending(&found);
+    found.into_iter().map(|label| label[..label.len() - ending].to_string()).collect()
+}
+
+/// Length of what all end with, from a mark between words on: a date tells nothing that all have in common.
+fn common_ending(labels: &[String]) -> usize {
+    let Some((first, others)) = labels.split_first() else { return 0 };
+    let starts = first.char_indices().filter(|(at, letter)| *at > 0 && "-_.+".contains(*letter));
+    let endings = starts.map(|(at, _)| &first[at..]);
+    let is_common = |ending: &&str| others.iter().all(|label| label.len() > ending.len() && label.ends_with(ending));
+    endings.filter(is_common).map(str::len).max().unwrap_or(0)
+}
+
+/// Writes the page of recordings side by side.
+///
+/// # Errors
+/// The file cannot be written.
+pub fn comparison_file(comparison: &Comparison, output: &Path) -> Result<(), SessionError> {
+    let page = report::html(&analyze::comparison_model(comparison))?;
+    write_whole(output, page.as_bytes())
+}
+
+/// Columns of standard output.
+#[must_use]
+pub fn terminal_width() -> usize {
+    Look::of_stdout().width
+}
+
+/// The tables of a comparison as lines for a terminal of `width` columns.
+#[must_use]
+pub fn comparison_lines(comparison: &Comparison, width: usize) -> Vec<String> {
+    let model = analyze::comparison_model(comparison);
+    let mut lines = vec![model.sentence.clone()];
+    lines.extend(model.warnings.iter().map(|warning| warning.text.clone()));
+    let usual = model.runs.iter().take(1).flat_map(|run| &run.views);
+    let usual = usual.filter(|_| model.runs.len() == 1);
+    for view in usual.chain(&model.overview) {
+        if let analyze::Body::Table(table) = &view.body {
+            lines.extend([String::new(), view.title.clone()]);
+            // What a counter means stands in docs/tables.md; a terminal has no room for it.
+            let mut table = table.clone();
+            table.columns.retain(|column| column.name != "meaning");
+            lines.extend(tui::table_lines(&table, width));
+        }
+    }
+    lines
 }
 
 /// Writes a file in one step: nobody sees half of it, and a full disk leaves no stump.
@@ -47,4 +126,23 @@ pub fn last_words(outcome: &Outcome) -> Result<Vec<String>, SessionError> {
         lines.push(format!("report     {}", report.display()));
     }
     Ok(lines)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::labels;
+    use std::path::PathBuf;
+
+    fn check(paths: &[&str], expect: &[&str]) {
+        assert_eq!(labels(&paths.iter().map(PathBuf::from).collect::<Vec<_>>()), expect);
+    }
+
+    #[test]
+    fn recordings_are_called_by_what_tells_them_apart() {
+        check(&["results/monday", "results/tuesday/"], &["monday", "tuesday"]);
+        check(&["a/x/run", "a/y/run"], &["x/run", "y/run"]);
+        check(&["run", "run"], &["1 run", "2 run"]);
+        check(&["trace-2026-11-22", "replay-1-2026-11-22"], &["trace", "replay-1"]);
+        check(&["a.iodyno", "b.iodyno"], &["a", "b"]);
+    }
 }

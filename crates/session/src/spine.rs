@@ -21,6 +21,8 @@ pub(crate) struct Spine<'a> {
     judge: Judge,
     /// Sentences for the end of the command.
     pub(crate) messages: Vec<String>,
+    /// Has every replay so far been like its trace?
+    pub(crate) is_faithful: bool,
 }
 
 impl<'a> Spine<'a> {
@@ -39,6 +41,7 @@ impl<'a> Spine<'a> {
             remaining_ns: None,
             judge: Judge::new(conditions),
             messages: Vec::new(),
+            is_faithful: true,
         }
     }
 

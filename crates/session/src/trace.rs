@@ -304,22 +304,15 @@ impl Life<'_> {
         let statistics = self.trace.final_statistics()?;
         self.interval_of(clock::now_ns(), statistics)?;
         let unseen = self.files.as_ref().map(FileTrace::losses).transpose()?.unwrap_or_default();
-        let losses = [
-            ("probe_table_full", unseen.table),
-            ("probe_operations", unseen.operations),
-            ("trace_buffer_full", statistics.lost_ring),
-            ("trace_table_full", statistics.lost_table),
-            ("trace_start_unseen", statistics.lost_start),
-            ("trace_unaccounted", statistics.unaccounted().unsigned_abs()),
-            ("trace_names", statistics.lost_names),
-        ];
+        let losses = [("probe_table_full", unseen.table), ("probe_operations", unseen.operations)];
+        let losses = losses.into_iter().filter(|(_, count)| *count > 0).chain(statistics.losses());
         let devices = self.columns.device_numbers();
         self.writer.update_manifest(|manifest| {
             manifest.extra.insert("trace_devices".into(), devices);
             manifest.extra.insert("trace_unfinished".into(), statistics.unfinished.into());
             manifest.extra.insert("trace_end_unseen".into(), statistics.lost_end.into());
             manifest.exit = Some(if interrupted { "interrupted" } else { "fine" }.to_string());
-            manifest.losses.extend(losses.iter().filter(|(_, n)| *n > 0).map(|(name, n)| ((*name).to_string(), *n)));
+            manifest.losses.extend(losses.map(|(name, count)| (name.to_string(), count)));
         })?;
         if unseen.lost() > 0 {
             messages.push(format!("{} reads, writes or pages of files could not be counted", unseen.lost()));

@@ -1,5 +1,6 @@
 //! Samples a machine interval by interval: for `iodyno stat`, which shows, and `iodyno record`, which keeps.
 
+use crate::cpu_clock::{CpuClock, EventClock};
 use crate::spine::clock_step;
 use crate::{SessionError, StopFlag};
 use collect::{Machine, What};
@@ -13,11 +14,16 @@ use std::time::Duration;
 /// How long a stop request may go unnoticed.
 const NAP_NS: u64 = 100_000_000;
 
+/// In the manifest: which clocks CPU time has.
+pub(crate) const CPU_CLOCK: &str = "cpu_clock";
+
 /// What to watch, and for how long.
 #[derive(Debug)]
 pub struct WatchRequest {
     /// Subjects.
     pub what: Vec<What>,
+    /// CPU time by event beside that of the tick.
+    pub events: EventClock,
     /// Time between two samples.
     pub interval_ns: u64,
     /// Number of samples; `None`: until stopped.
@@ -53,15 +59,20 @@ pub fn watch(
     child: Option<&mut Child>,
     stop: &StopFlag,
 ) -> Result<WatchOutcome, SessionError> {
+    let cpu_clock = CpuClock::start(request.events)?;
     let mut writer = None;
     if let Some(directory) = &request.directory {
         let mut manifest = Manifest::new(&request.command_line);
+        if let Some(clock) = &cpu_clock {
+            manifest.extra.insert(CPU_CLOCK.into(), clock.word().into());
+        }
         manifest.hardware = collect::hardware(&[]);
         writer = Some(Writer::create(directory, manifest)?);
     }
     let start_ns = clock::now_ns();
     let mut watch = Watch {
         machine: Machine::new(&request.what),
+        cpu_clock,
         origin_ns: writer.as_ref().map_or(start_ns, Writer::started_t_ns),
         writer,
         face,
@@ -73,6 +84,7 @@ pub fn watch(
 
 struct Watch<'a> {
     machine: Machine,
+    cpu_clock: Option<CpuClock>,
     writer: Option<Writer>,
     face: Option<&'a mut dyn Sink>,
     origin_ns: u64,
@@ -140,7 +152,10 @@ impl Watch<'_> {
     }
 
     fn sample(&mut self, due_ns: u64) -> Result<(), SessionError> {
-        let batches = self.machine.sample(due_ns, self.origin_ns);
+        let mut batches = self.machine.sample(due_ns, self.origin_ns);
+        if let Some(clock) = &mut self.cpu_clock {
+            batches.extend(clock.sample(due_ns, self.origin_ns)?);
+        }
         self.outcome.samples += 1;
         self.publish(&batches)?;
         if let Some(writer) = &mut self.writer
@@ -157,6 +172,7 @@ impl Watch<'_> {
             batches.iter().try_for_each(|batch| writer.accept(batch))?;
             writer.commit()?;
         }
+        self.warn(batches)?;
         let Some(face) = self.face.as_mut() else { return Ok(()) };
         let shown: Result<(), RecordingError> =
             batches.iter().try_for_each(|batch| face.accept(batch)).and_then(|()| face.commit());
@@ -166,7 +182,7 @@ impl Watch<'_> {
             }
             self.face = None;
         }
-        self.warn(batches)
+        Ok(())
     }
 
     /// What could not be read is said on standard error, too; the kernel's own messages are not ours to repeat.
@@ -199,7 +215,11 @@ impl Watch<'_> {
         lived?;
         if let Some(mut writer) = self.writer {
             let word = if stop.is_requested() { "interrupted" } else { "fine" };
-            writer.update_manifest(|manifest| manifest.exit = Some(word.to_string()))?;
+            let lost = self.cpu_clock.as_ref().map_or(0, CpuClock::lost);
+            writer.update_manifest(|manifest| {
+                manifest.exit = Some(word.to_string());
+                manifest.losses.extend((lost > 0).then(|| ("cpu_clock_table_full".to_string(), lost)));
+            })?;
             writer.seal()?;
         }
         Ok(self.outcome)

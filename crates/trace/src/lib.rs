@@ -10,15 +10,17 @@ mod device;
 mod error;
 pub mod files;
 pub mod interchange;
+pub mod irq;
 mod kernel;
 mod names;
 #[cfg(test)]
 mod other_kernels;
 mod paths;
 mod program;
+pub mod sched;
 mod symbols;
 
 pub use device::{Device, cgroup_root, device_name};
 pub use error::TraceError;
 pub use kernel::Kernel;
-pub use program::{State, Verdict};
+pub use program::{CostCounting, ProbeCost, State, Verdict};

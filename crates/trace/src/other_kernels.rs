@@ -2,14 +2,31 @@
 //! field that a probe reads is where it looks for it, or is one that it does without. That they load there as well is
 //! seen by booting these kernels (bench/kernels.sh).
 
-use crate::{Kernel, State, block, files};
+use crate::{Kernel, State, block, files, irq, sched};
 use libbpf_rs::btf::types::{Struct, Union};
 use libbpf_rs::btf::{Btf, BtfType, TypeId};
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
 /// Structures of ours, in case a kernel has one of the same name.
-const OURS: [&str; 9] = ["key", "record", "start", "queued", "origin", "beginning", "counters", "actor", "flood"];
+const OURS: [&str; 16] = [
+    "key",
+    "record",
+    "start",
+    "queued",
+    "origin",
+    "beginning",
+    "counters",
+    "actor",
+    "flood",
+    "slot",
+    "thread",
+    "pair",
+    "cpu",
+    "sums",
+    "name",
+    "victim",
+];
 
 /// The kernel's types, decompressed into `folder`.
 fn unpacked(folder: &Path, version: &str) -> PathBuf {
@@ -62,19 +79,20 @@ fn absent(object: &Btf<'_>, kernel: &Btf<'_>) -> Vec<String> {
     out
 }
 
-/// What is missing of both probes: tracepoints, then fields.
+/// What is missing of all probes: tracepoints, then fields.
 fn missing(version: &str) -> (Vec<&'static str>, Vec<String>) {
     let folder = tempfile::tempdir().unwrap();
     let path = unpacked(folder.path(), version);
     let kernel = Kernel::of_file(&path).unwrap();
-    let verdicts = [block::verdicts(&kernel).unwrap(), files::verdicts(&kernel).unwrap()].concat();
+    let verdicts = [block::verdicts, files::verdicts, irq::verdicts, sched::verdicts];
+    let verdicts: Vec<_> = verdicts.into_iter().flat_map(|verdicts| verdicts(&kernel).unwrap()).collect();
     let tracepoints = verdicts.iter().filter(|verdict| verdict.state == State::Missing);
     let mut tracepoints: Vec<&str> = tracepoints.map(|verdict| verdict.tracepoint).collect();
     tracepoints.sort_unstable();
     tracepoints.dedup();
     let btf = Btf::from_path(&path).unwrap();
     let mut lacks = Vec::new();
-    for object in [block::OBJECT, files::OBJECT] {
+    for object in [block::OBJECT, files::OBJECT, irq::OBJECT, sched::OBJECT] {
         let object = Btf::from_raw("probe", object).unwrap().expect("the object has types");
         lacks.extend(absent(&object, &btf));
     }
@@ -88,17 +106,33 @@ fn what_other_kernels_lack_is_known_and_done_without() {
     let faults = ["mm_filemap_fault", "mm_filemap_map_pages"];
     // Each field that is absent is looked for before it is read (`bpf_core_field_exists`), or stands in for another.
     let kernels = [
-        ("6.12", vec![], vec!["bio.issue_time_ns", "folio___before_6_6._folio_order", "io_kiocb___before_5_19.result"]),
+        (
+            "6.12",
+            vec![],
+            vec![
+                "bio.issue_time_ns",
+                "folio___before_6_6._folio_order",
+                "io_kiocb___before_5_19.result",
+                "task_struct___before_5_14.state",
+            ],
+        ),
         (
             "6.1",
             [&["block_io_done", "block_io_start"], &faults[..]].concat(),
-            vec!["bio.issue_time_ns", "io_kiocb___before_5_19.result"],
+            vec!["bio.issue_time_ns", "io_kiocb___before_5_19.result", "task_struct___before_5_14.state"],
         ),
         // But for these: `bi_bdev` and `bd_queue` are read as they are, and this kernel is told that it is too old.
         (
             "5.10",
             [&["block_io_done", "block_io_start"], &faults[..], &["writeback_dirty_folio"]].concat(),
-            vec!["bio.bi_bdev", "bio.issue_time_ns", "block_device.bd_queue", "io_kiocb.cqe", "request_queue.disk"],
+            vec![
+                "bio.bi_bdev",
+                "bio.issue_time_ns",
+                "block_device.bd_queue",
+                "io_kiocb.cqe",
+                "request_queue.disk",
+                "task_struct.__state",
+            ],
         ),
     ];
     for (version, tracepoints, lacks) in kernels {

@@ -179,10 +179,60 @@ impl Loaded {
         Ok(())
     }
 
+    /// What its programs cost so far.
+    pub(crate) fn cost(&self) -> ProbeCost {
+        let info = |fd: i32| std::fs::read_to_string(format!("/proc/self/fdinfo/{fd}")).unwrap_or_default();
+        let of = |text: &str, name: &str| fdinfo_number(text, name).unwrap_or(0);
+        let texts = self.object.progs().map(|program| info(program.as_fd().as_raw_fd()));
+        texts.fold(ProbeCost::default(), |sum, text| {
+            sum.and(ProbeCost { run_ns: of(&text, "run_time_ns:"), runs: of(&text, "run_cnt:") })
+        })
+    }
+
     /// Detaches everything; maps stay readable.
     pub(crate) fn detach(&mut self) {
         // Starts first: what begins now would never end.
         while self.links.pop().is_some() {}
+    }
+}
+
+/// What programs in the kernel cost; counted while [`CostCounting`] lasts.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct ProbeCost {
+    /// Time in them.
+    pub run_ns: u64,
+    /// How often they ran.
+    pub runs: u64,
+}
+
+impl ProbeCost {
+    /// Both together.
+    #[must_use]
+    pub fn and(self, other: Self) -> Self {
+        Self { run_ns: self.run_ns + other.run_ns, runs: self.runs + other.runs }
+    }
+}
+
+/// While it lives, the kernel counts what programs cost, which costs some as well: it reads the clock twice for each.
+#[derive(Debug)]
+pub struct CostCounting {
+    _fd: OwnedFd,
+}
+
+impl CostCounting {
+    /// From now on.
+    ///
+    /// # Errors
+    /// The kernel refuses (before Linux 5.8, or without privilege).
+    pub fn begin() -> Result<Self, TraceError> {
+        #[expect(unsafe_code, reason = "libbpf-rs has no call for it")]
+        // SAFETY: the call takes a number and gives a descriptor that is ours, or a negative error.
+        let fd = unsafe {
+            let fd = libbpf_sys::bpf_enable_stats(libbpf_sys::BPF_STATS_RUN_TIME);
+            (fd >= 0).then(|| std::os::fd::FromRawFd::from_raw_fd(fd))
+        };
+        let refused = || TraceError::Consumer("cannot make the kernel count what probes cost".to_string());
+        fd.map(|fd| Self { _fd: fd }).ok_or_else(refused)
     }
 }
 
@@ -240,7 +290,11 @@ impl Callable {
 
 /// Out of a program's `fdinfo` (Linux 5.12).
 fn recursion_misses(info: &str) -> Option<u64> {
-    info.lines().find_map(|line| line.strip_prefix("recursion_misses:"))?.trim().parse().ok()
+    fdinfo_number(info, "recursion_misses:")
+}
+
+fn fdinfo_number(info: &str, name: &str) -> Option<u64> {
+    info.lines().find_map(|line| line.strip_prefix(name))?.trim().parse().ok()
 }
 
 /// From the loader's error to ours, with the verifier's last lines.

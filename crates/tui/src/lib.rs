@@ -7,15 +7,18 @@
 mod json;
 mod lines;
 mod probe;
+mod probe_cpu;
 mod progress;
 mod stat;
 mod table;
 mod terminal;
+pub mod top;
 mod trace_lines;
 
 pub use json::{JsonLines, json_line, json_verdict};
 pub use lines::{average_line, header_lines, interval_line};
 pub use probe::{FileLines, IoLines, ProbeLook};
+pub use probe_cpu::CpuLines;
 pub use progress::{Progress, progress_line};
 pub use stat::{StatForm, StatLines, StatLook, WallClock};
 pub use table::{summary_tables, table_lines};

@@ -9,11 +9,11 @@ use serde_json::{Map, Value, json};
 use std::io::Write;
 
 /// Name and version of the JSON objects' shape.
-const SCHEMA: &str = "iodyno.probe/1";
+pub(crate) const SCHEMA: &str = "iodyno.probe/1";
 /// Columns of a bar.
 const BAR: usize = 40;
 /// Columns of a line of text.
-const WIDTH: usize = 132;
+pub(crate) const WIDTH: usize = 132;
 /// Groups whose distributions are shown at the end.
 const SHOWN: usize = 4;
 
@@ -28,15 +28,15 @@ pub struct ProbeLook {
 
 /// What has gone by since the last interval's end. The first commit says that the probe runs.
 #[derive(Default)]
-struct Clock {
+pub(crate) struct Clock {
     started_ns: Option<u64>,
     last_ns: u64,
-    intervals: u64,
+    pub(crate) intervals: u64,
 }
 
 impl Clock {
     /// Ends an interval: its length, s; `None` for the commit before the first.
-    fn lap(&mut self) -> Option<f64> {
+    pub(crate) fn lap(&mut self) -> Option<f64> {
         let now_ns = clock::now_ns();
         let length_s = (now_ns - self.last_ns) as f64 / 1e9;
         self.last_ns = now_ns;
@@ -48,7 +48,7 @@ impl Clock {
         Some(length_s)
     }
 
-    fn elapsed_ns(&self) -> u64 {
+    pub(crate) fn elapsed_ns(&self) -> u64 {
         self.last_ns - self.started_ns.unwrap_or(self.last_ns)
     }
 }
@@ -73,7 +73,7 @@ fn unit_key(unit: Unit) -> &'static str {
 }
 
 /// Cells by heading: numbers in base units, a missing one is null.
-fn json_rows(table: &Table) -> Value {
+pub(crate) fn json_rows(table: &Table) -> Value {
     let row = |row: usize| {
         let cells = table.columns.iter().map(|column| {
             let value = match &column.cells {
@@ -150,11 +150,11 @@ impl<W: Write> IoLines<W> {
 }
 
 /// The probe runs.
-fn began(out: &mut impl Write, look: ProbeLook) -> Result<(), RecordingError> {
+pub(crate) fn began(out: &mut impl Write, look: ProbeLook) -> Result<(), RecordingError> {
     if look.json { Ok(()) } else { write(out, &["probing; Ctrl-C ends it".to_string(), String::new()]) }
 }
 
-fn write(out: &mut impl Write, lines: &[String]) -> Result<(), RecordingError> {
+pub(crate) fn write(out: &mut impl Write, lines: &[String]) -> Result<(), RecordingError> {
     lines.iter().try_for_each(|line| writeln!(out, "{line}")).and_then(|()| out.flush()).map_err(output_error)
 }
 

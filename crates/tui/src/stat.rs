@@ -107,12 +107,17 @@ impl StatLook {
                     let busy = ["read_per_s", "write_per_s", "discard_per_s", "flush_per_s", "util_percent"];
                     !(self.skip_idle && is_idle(&busy))
                 }
-                Subject::Cpu if row.name == "all" => true,
+                Subject::Cpu | Subject::CpuClock if row.name == "all" => true,
                 Subject::Cpu if self.busy_cpus => !is_idle(&["busy_percent"]),
-                Subject::Cpu => self.each_cpu || !self.only.is_empty(),
+                Subject::CpuClock if self.busy_cpus => !is_idle(&["tick_busy_percent", "event_busy_percent"]),
+                Subject::Cpu | Subject::CpuClock => self.each_cpu || !self.only.is_empty(),
                 Subject::Process => {
                     self.pid.is_none_or(|pid| row.values.first().copied().flatten() == Some(pid as f64))
                         && !(self.skip_idle && is_idle(&["cpu_percent"]))
+                }
+                Subject::ProcessClock => {
+                    self.pid.is_none_or(|pid| row.values.first().copied().flatten() == Some(pid as f64))
+                        && !(self.skip_idle && is_idle(&["proc_percent", "event_percent"]))
                 }
                 _ => true,
             }
@@ -121,7 +126,7 @@ impl StatLook {
     fn rows<'a>(&self, block: &'a StatBlock) -> Vec<&'a StatRow> {
         let rows = block.rows.iter().filter(|row| self.admits(block, row));
         match (block.subject, self.top) {
-            (Subject::Process, Some(top)) => rows.take(top).collect(),
+            (Subject::Process | Subject::ProcessClock, Some(top)) => rows.take(top).collect(),
             _ => rows.collect(),
         }
     }

@@ -1,6 +1,6 @@
 //! From cumulative counters of CPUs and devices to rates between successive samples.
 
-use recording::rows::{Cpu, Disk};
+use recording::rows::{Cpu, Disk, Net};
 use std::collections::BTreeMap;
 
 /// Use of the CPUs between two samples, per cent of all of them.
@@ -45,6 +45,21 @@ pub struct DiskPoint {
     pub queue: Option<f64>,
     /// Share of the time with at least one request, per cent; not saturation.
     pub busy: Option<f64>,
+}
+
+/// An interface between two samples.
+#[derive(Clone, Copy, Debug, Default, PartialEq)]
+pub struct NetPoint {
+    /// End, ns.
+    pub t_ns: i64,
+    /// Bytes received per second.
+    pub rx_bytes: Option<f64>,
+    /// Bytes sent per second.
+    pub tx_bytes: Option<f64>,
+    /// Packets received per second.
+    pub rx_packets: Option<f64>,
+    /// Packets sent per second.
+    pub tx_packets: Option<f64>,
 }
 
 /// `now - before`; counters that went backwards (a reset, a new device) are missing.
@@ -133,4 +148,25 @@ fn disk(row: &Disk, before: &Disk) -> DiskPoint {
         queue: rate(|row| row.weighted_ticks_ms, 1e-3),
         busy: rate(|row| row.io_ticks_ms, 0.1).map(|busy| busy.min(100.0)),
     }
+}
+
+/// Rates between successive samples of every interface.
+pub(crate) fn nets(rows: &[Net]) -> BTreeMap<String, Vec<NetPoint>> {
+    let mut last: BTreeMap<&str, &Net> = BTreeMap::new();
+    let mut points: BTreeMap<String, Vec<NetPoint>> = BTreeMap::new();
+    for row in rows {
+        let Some(before) = last.insert(&row.interface, row).filter(|before| row.t_ns > before.t_ns) else { continue };
+        let seconds = (row.t_ns - before.t_ns) as f64 / 1e9;
+        let rate = |of: fn(&Net) -> Option<i64>| {
+            of(row).zip(of(before)).and_then(|(now, was)| delta(now, was)).map(|grown| grown / seconds)
+        };
+        points.entry(row.interface.clone()).or_default().push(NetPoint {
+            t_ns: row.t_ns,
+            rx_bytes: rate(|row| Some(row.rx_bytes)),
+            tx_bytes: rate(|row| Some(row.tx_bytes)),
+            rx_packets: rate(|row| row.rx_packets),
+            tx_packets: rate(|row| row.tx_packets),
+        });
+    }
+    points
 }

@@ -186,7 +186,9 @@ fn flood(stretch: Stretch<'_>) -> String {
 /// Interrupts and soft interrupts take the CPU.
 fn interrupted(stretch: Stretch<'_>, cpu: &CpuUse, limit: &thresholds::KernelCpu) -> Option<Symptom> {
     let of = |value: fn(&CpuUse) -> f64| stretch.mean(|moment| moment.cpu(&cpu.cpu).map(value));
-    let irq = of(|cpu| cpu.irq)?;
+    // What the handlers say themselves goes before what the tick found: kernels without interrupt time accounting count little.
+    let by_event = stretch.mean(|moment| moment.cpu_event(&cpu.cpu).map(|one| one.irq));
+    let irq = by_event.or_else(|| of(|cpu| cpu.irq))?;
     if irq < limit.interrupt_percent {
         return None;
     }
@@ -206,8 +208,9 @@ fn interrupted(stretch: Stretch<'_>, cpu: &CpuUse, limit: &thresholds::KernelCpu
         confidence: if named.is_some() { Confidence::Certain } else { Confidence::Likely },
         since_ns: stretch.start_ns(),
         sentence: format!(
-            "cpu{} is spending {irq:.0} % in interrupts and soft interrupts for {{for}} ({rate_words}). Whatever else runs there waits for them.{}",
+            "cpu{} is spending {irq:.0} % in interrupts and soft interrupts for {{for}} ({rate_words}). {}{}",
             cpu.cpu,
+            victims(stretch),
             flood(stretch),
         ),
         evidence: vec![
@@ -221,6 +224,24 @@ fn interrupted(stretch: Stretch<'_>, cpu: &CpuUse, limit: &thresholds::KernelCpu
         clear_s: None,
     })
 }
+
+/// Who lost most by interrupts over the stretch, on any CPU.
+fn victims(stretch: Stretch<'_>) -> String {
+    let mut lost: BTreeMap<i64, (&str, f64)> = BTreeMap::new();
+    for one in stretch.iter().flat_map(|moment| moment.stolen.iter().flatten()) {
+        lost.entry(one.pid).or_insert((&one.comm, 0.0)).1 += one.stolen_s * 1e3 / stretch.seconds();
+    }
+    let mut lost: Vec<(i64, (&str, f64))> = lost.into_iter().filter(|(_, (_, ms))| *ms >= VICTIM_MS_PER_S).collect();
+    lost.sort_by(|a, b| b.1.1.total_cmp(&a.1.1));
+    if lost.is_empty() {
+        return "Whatever else runs there waits for them.".to_string();
+    }
+    let named = lost.iter().take(3).map(|(pid, (comm, ms))| format!("{comm}[{pid}] {ms:.0} ms/s"));
+    format!("They took it from {}.", named.collect::<Vec<_>>().join(", "))
+}
+
+/// Who lost less is not named.
+const VICTIM_MS_PER_S: f64 = 5.0;
 
 /// The kernel takes the CPU, and no thread accounts for it.
 fn in_kernel(stretch: Stretch<'_>, cpu: &CpuUse, limit: &thresholds::KernelCpu) -> Option<Symptom> {

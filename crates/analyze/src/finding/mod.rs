@@ -5,8 +5,10 @@
 //! last and close, one per rule and subject. Rules never read counters themselves, so that old recordings and the machine
 //! at hand are judged by the same code; what a recording does not hold, no rule speaks of.
 
+mod by_event;
 mod cache;
 mod checksum;
+mod clocks;
 mod device;
 mod engine;
 mod frames;
@@ -18,6 +20,7 @@ mod network;
 mod one_cpu;
 mod page;
 mod paths;
+mod preempted;
 mod replay;
 mod short_lived;
 mod stall;
@@ -27,9 +30,10 @@ mod thresholds;
 mod window;
 
 pub use engine::Engine;
+pub(crate) use moments::is_partition;
 pub use page::rules_markdown;
 pub(crate) use page::table;
-pub use replay::findings;
+pub use replay::{findings, findings_until};
 pub use thresholds::{Threshold, Thresholds, ThresholdsError};
 
 use crate::Unit;
@@ -55,8 +59,12 @@ pub enum RuleId {
     R6,
     /// A device answers nothing, or lost a path.
     R7,
+    /// Work is put aside for other work, or interrupts take its time.
+    R8,
     /// Programs that live too briefly to be seen use the CPUs.
     R9,
+    /// The tick and events disagree about how busy a CPU is.
+    R10,
     /// Small frames on a link for large ones.
     R11,
     /// A check sum was wrong.
@@ -65,8 +73,20 @@ pub enum RuleId {
 
 impl RuleId {
     /// All rules.
-    pub const ALL: [Self; 10] =
-        [Self::R1, Self::R2, Self::R3, Self::R4, Self::R5, Self::R6, Self::R7, Self::R9, Self::R11, Self::R12];
+    pub const ALL: [Self; 12] = [
+        Self::R1,
+        Self::R2,
+        Self::R3,
+        Self::R4,
+        Self::R5,
+        Self::R6,
+        Self::R7,
+        Self::R8,
+        Self::R9,
+        Self::R10,
+        Self::R11,
+        Self::R12,
+    ];
 
     /// Its name.
     #[must_use]
@@ -79,7 +99,9 @@ impl RuleId {
             Self::R5 => "R5",
             Self::R6 => "R6",
             Self::R7 => "R7",
+            Self::R8 => "R8",
             Self::R9 => "R9",
+            Self::R10 => "R10",
             Self::R11 => "R11",
             Self::R12 => "R12",
         }
@@ -96,7 +118,9 @@ impl RuleId {
             Self::R5 => "device is the limit",
             Self::R6 => "cache fills",
             Self::R7 => "device stalls or loses a path",
+            Self::R8 => "work is put aside",
             Self::R9 => "short-lived programs use the CPUs",
+            Self::R10 => "the clocks disagree",
             Self::R12 => "check sums are wrong",
             Self::R11 => "small frames on a jumbo link",
         }
@@ -113,7 +137,9 @@ impl RuleId {
             Self::R5 => "device",
             Self::R6 => "cache",
             Self::R7 => "stall",
+            Self::R8 => "preempted",
             Self::R9 => "short_lived",
+            Self::R10 => "clocks",
             Self::R11 => "frames",
             Self::R12 => "checksum",
         }
@@ -272,7 +298,9 @@ pub(crate) fn rules() -> Vec<Box<dyn Rule>> {
         Box::new(cache::CacheRule::default()),
         Box::new(stall::StallRule::default()),
         Box::new(paths::PathRule::default()),
+        Box::new(preempted::PreemptedRule),
         Box::new(short_lived::ShortLivedRule),
+        Box::new(clocks::ClocksRule),
         Box::new(frames::FramesRule),
         Box::new(checksum::ChecksumRule::default()),
     ]

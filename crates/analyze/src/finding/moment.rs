@@ -37,8 +37,59 @@ pub(crate) struct Moment {
     pub(crate) btrfs: Vec<BtrfsErrors>,
     /// Tasks that ended after a short life, by name; `None`: none did, or they were not recorded.
     pub(crate) exited: Option<Vec<Exited>>,
+    /// Each CPU by event; empty where there is no event clock, or interrupts are not timed.
+    pub(crate) cpu_events: Vec<CpuEventUse>,
+    /// Processes that ran, by event; `None`: there is no event clock.
+    pub(crate) runs: Option<Vec<RunUse>>,
+    /// Who was put aside for whom.
+    pub(crate) preempted: Vec<PreemptedUse>,
+    /// Time that interrupts took; `None`: interrupts are not timed.
+    pub(crate) stolen: Option<Vec<StolenUse>>,
     /// What happened.
     pub(crate) events: Vec<Event>,
+}
+
+/// One CPU by event; in per cent of its time.
+#[derive(Clone, Debug, PartialEq)]
+pub(crate) struct CpuEventUse {
+    pub(crate) cpu: String,
+    /// Tasks ran, or interrupts came.
+    pub(crate) busy: f64,
+    /// Interrupts and soft interrupts, wherever they came.
+    pub(crate) irq: f64,
+}
+
+/// One process by event.
+#[derive(Clone, Debug, PartialEq)]
+pub(crate) struct RunUse {
+    pub(crate) pid: i64,
+    pub(crate) comm: String,
+    pub(crate) run_s: f64,
+    /// Ready, and on no CPU.
+    pub(crate) wait_s: f64,
+    /// Left a CPU by its own will.
+    pub(crate) switches: f64,
+    /// Put aside.
+    pub(crate) preemptions: f64,
+}
+
+/// How often one process was put aside for another.
+#[derive(Clone, Debug, PartialEq)]
+pub(crate) struct PreemptedUse {
+    pub(crate) pid: i64,
+    pub(crate) by_pid: i64,
+    pub(crate) by_comm: String,
+    pub(crate) count: f64,
+}
+
+/// What one vector took from one process.
+#[derive(Clone, Debug, PartialEq)]
+pub(crate) struct StolenUse {
+    pub(crate) pid: i64,
+    pub(crate) comm: String,
+    /// Kind and name.
+    pub(crate) vector: String,
+    pub(crate) stolen_s: f64,
 }
 
 /// One interrupt on one CPU.
@@ -69,6 +120,13 @@ pub(crate) struct CpuUse {
     pub(crate) irq: f64,
     /// Not idle, time stolen by the hypervisor included.
     pub(crate) busy: f64,
+}
+
+impl CpuUse {
+    /// Time that the hypervisor gave to others, of an idle CPU too.
+    pub(crate) fn stolen(&self) -> f64 {
+        self.busy - self.user - self.system - self.irq
+    }
 }
 
 /// One process; CPU in per cent of one CPU.
@@ -193,6 +251,11 @@ impl Moment {
     /// One interface.
     pub(crate) fn link(&self, interface: &str) -> Option<&LinkUse> {
         self.links.iter().find(|link| link.interface == interface)
+    }
+
+    /// One CPU by event.
+    pub(crate) fn cpu_event(&self, cpu: &str) -> Option<&CpuEventUse> {
+        self.cpu_events.iter().find(|one| one.cpu == cpu)
     }
 
     /// One CPU.

@@ -1,5 +1,6 @@
 //! From rows of counters to moments.
 
+use super::by_event::ByEvent;
 use super::moment::{
     BtrfsErrors, CpuUse, DiskUse, InterruptUse, LinkUse, LoadUse, MemoryUse, Moment, SystemUse, TaskUse, TcpUse,
     ThreadUse,
@@ -15,9 +16,9 @@ use std::hash::Hash;
 
 /// Rows of one table as they came, and those of the sample before by what they are of.
 #[derive(Debug)]
-struct Samples<K, R> {
+pub(super) struct Samples<K, R> {
     before: HashMap<K, R>,
-    now: Vec<R>,
+    pub(super) now: Vec<R>,
 }
 
 impl<K, R> Default for Samples<K, R> {
@@ -27,13 +28,13 @@ impl<K, R> Default for Samples<K, R> {
 }
 
 impl<K: Eq + Hash, R: recording::Row> Samples<K, R> {
-    fn accept(&mut self, batch: &Batch) -> Result<(), RecordingError> {
+    pub(super) fn accept(&mut self, batch: &Batch) -> Result<(), RecordingError> {
         self.now.extend(batch.to_rows::<R>()?);
         Ok(())
     }
 
     /// Pairs each row with that of the sample before, gives what `of` makes of it, and puts the row in that place.
-    fn pairs<T>(&mut self, key: impl Fn(&R) -> K, of: impl Fn(&R, &R) -> Option<T>) -> Vec<T> {
+    pub(super) fn pairs<T>(&mut self, key: impl Fn(&R) -> K, of: impl Fn(&R, &R) -> Option<T>) -> Vec<T> {
         let fresh: HashMap<K, R> = HashMap::with_capacity(self.now.len());
         let before = std::mem::replace(&mut self.before, fresh);
         let mut found = Vec::with_capacity(self.now.len());
@@ -48,8 +49,8 @@ impl<K: Eq + Hash, R: recording::Row> Samples<K, R> {
 
 /// The same of a table that has rows only of what changed.
 #[derive(Debug)]
-struct Sparse<K, R> {
-    before: HashMap<K, R>,
+pub(super) struct Sparse<K, R> {
+    pub(super) before: HashMap<K, R>,
     now: Vec<R>,
     /// The first sample was seen, which tells of everything.
     seen: bool,
@@ -61,9 +62,18 @@ impl<K, R> Default for Sparse<K, R> {
     }
 }
 
-impl<K: Eq + Hash, R> Sparse<K, R> {
+impl<K: Eq + Hash, R: recording::Row> Sparse<K, R> {
+    pub(super) fn accept(&mut self, batch: &Batch) -> Result<(), RecordingError> {
+        self.now.extend(batch.to_rows::<R>()?);
+        Ok(())
+    }
+
     /// What `of` makes of each row and the one before, if there was one; false when nothing was ever told.
-    fn grown<T>(&mut self, key: impl Fn(&R) -> K, of: impl Fn(&R, Option<&R>) -> Option<T>) -> (Vec<T>, bool) {
+    pub(super) fn grown<T>(
+        &mut self,
+        key: impl Fn(&R) -> K,
+        of: impl Fn(&R, Option<&R>) -> Option<T>,
+    ) -> (Vec<T>, bool) {
         let mut found = Vec::with_capacity(self.now.len());
         let is_first = !self.seen;
         self.seen |= !self.now.is_empty();
@@ -93,6 +103,7 @@ pub(crate) struct Moments {
     btrfs: Sparse<(String, i64), BtrfsDevice>,
     listeners: Vec<Listener>,
     exited: Vec<Exited>,
+    by_event: ByEvent,
     load: Vec<OpInterval>,
     events: Vec<Event>,
     /// Rows of counters since the last moment, and the time of the newest.
@@ -122,6 +133,7 @@ impl Moments {
             btrfs: Sparse::default(),
             listeners: Vec::new(),
             exited: Vec::new(),
+            by_event: ByEvent::default(),
             load: Vec::new(),
             events: Vec::new(),
             newest_ns: None,
@@ -149,7 +161,7 @@ impl Moments {
             "exited" => self.exited.extend(batch.to_rows::<Exited>()?),
             "op_interval" => self.load.extend(batch.to_rows::<OpInterval>()?),
             "event" => self.events.extend(batch.to_rows::<Event>()?),
-            _ => {}
+            _ => self.by_event.accept(batch)?,
         }
         let times = [
             self.cpu.now.last().map(|row| row.t_ns),
@@ -191,6 +203,7 @@ impl Moments {
         moment.btrfs = self.btrfs.grown(|row| (row.file_system.clone(), row.device), btrfs_errors).0;
         moment.listeners = std::mem::take(&mut self.listeners);
         moment.exited = Some(std::mem::take(&mut self.exited)).filter(|rows| !rows.is_empty());
+        self.by_event.fill(&mut moment);
         moment.load = load_use(&std::mem::take(&mut self.load));
         if last_ns.is_none() || seconds <= 0.0 {
             // What happened in the meantime belongs to the first interval.
@@ -241,7 +254,7 @@ impl Moments {
 }
 
 /// Growth of a counter; `None` when it ran backwards: a device was replaced, a driver reset it.
-fn grown(now: i64, before: i64) -> Option<f64> {
+pub(super) fn grown(now: i64, before: i64) -> Option<f64> {
     let grown = now.checked_sub(before)?;
     (grown >= 0).then_some(grown as f64)
 }
@@ -294,7 +307,7 @@ fn drop_partitions(disks: &mut Vec<DiskUse>) {
 }
 
 /// `sda1` of `sda`, `nvme0n1p2` of `nvme0n1`.
-fn is_partition(device: &str, whole: &str) -> bool {
+pub(crate) fn is_partition(device: &str, whole: &str) -> bool {
     let Some(rest) = device.strip_prefix(whole) else { return false };
     let digits = if whole.ends_with(|last: char| last.is_ascii_digit()) { rest.strip_prefix('p') } else { Some(rest) };
     digits.is_some_and(|digits| !digits.is_empty() && digits.bytes().all(|byte| byte.is_ascii_digit()))
@@ -389,8 +402,8 @@ struct Processes {
 }
 
 /// Above so many processes or threads that were ever seen, those that were not told of for so long are forgotten.
-const KNOWN: usize = 20_000;
-const FORGET_NS: i64 = 3_600_000_000_000;
+pub(super) const KNOWN: usize = 20_000;
+pub(super) const FORGET_NS: i64 = 3_600_000_000_000;
 
 impl Processes {
     fn take(&mut self, seconds: f64) -> Option<Vec<TaskUse>> {
@@ -400,7 +413,10 @@ impl Processes {
         for row in self.now.drain(..) {
             let key = (row.pid, row.start_ns);
             let was = self.before.insert(key, row.clone());
-            if !is_first && seconds > 0.0 {
+            // Whoever joins late does not know what it had used before; a start is to the tick, by a clock that counts sleep.
+            let is_old = was.is_none()
+                && row.start_ns.is_some_and(|start_ns| ((newest_ns - start_ns) as f64) > (seconds + 1.0) * 1e9);
+            if !is_first && !is_old && seconds > 0.0 {
                 uses.extend(task_use(row, was.as_ref(), seconds));
             }
         }

@@ -3,7 +3,8 @@
 use super::{Engine, Thresholds};
 use crate::AnalyzeError;
 use recording::rows::{
-    BtrfsDevice, Cpu, Disk, Event, Exited, Interrupt, Listener, Memory, Net, OpInterval, Process, System, Tcp, Thread,
+    BtrfsDevice, Cpu, CpuEvent, Disk, Event, Exited, Interrupt, Listener, Memory, Net, OpInterval, PreemptedBy,
+    Process, ProcessEvent, Stolen, System, Tcp, Thread,
 };
 use recording::{Batch, Reader, RecordingError, Row, Rows, Sink};
 use std::collections::HashSet;
@@ -14,6 +15,18 @@ use std::iter::Peekable;
 /// # Errors
 /// A recording that cannot be read.
 pub fn findings(reader: &Reader, thresholds: Thresholds) -> Result<Engine, AnalyzeError> {
+    findings_until(reader, thresholds, &mut |_, _| true)
+}
+
+/// As [`findings`], telling `watch` of the engine and the time after each sample; it ends early when that says false.
+///
+/// # Errors
+/// A recording that cannot be read.
+pub fn findings_until(
+    reader: &Reader,
+    thresholds: Thresholds,
+    watch: &mut dyn FnMut(&Engine, i64) -> bool,
+) -> Result<Engine, AnalyzeError> {
     let mut engine = Engine::new(thresholds);
     let mut tables: Vec<Box<dyn Table>> = vec![
         table::<Cpu>(reader)?,
@@ -28,6 +41,10 @@ pub fn findings(reader: &Reader, thresholds: Thresholds) -> Result<Engine, Analy
         table::<Listener>(reader)?,
         table::<BtrfsDevice>(reader)?,
         table::<Exited>(reader)?,
+        table::<CpuEvent>(reader)?,
+        table::<ProcessEvent>(reader)?,
+        table::<PreemptedBy>(reader)?,
+        table::<Stolen>(reader)?,
         table::<OpInterval>(reader)?,
         table::<Event>(reader)?,
     ];
@@ -39,9 +56,12 @@ pub fn findings(reader: &Reader, thresholds: Thresholds) -> Result<Engine, Analy
     let mut later: Vec<Batch> = Vec::new();
     loop {
         let next = tables.iter_mut().enumerate().filter_map(|(at, table)| Some((table.next_ns()?, at))).min();
-        let Some((_, at)) = next else { break };
+        let Some((next_ns, at)) = next else { break };
         if (tables[at].is_counter() || is_log) && !seen.insert(at) {
             engine.commit()?;
+            if !watch(&engine, next_ns) {
+                return Ok(engine);
+            }
             seen.clear();
             seen.insert(at);
             later.drain(..).try_for_each(|batch| engine.accept(&batch))?;
@@ -93,7 +113,19 @@ impl<R: Row + Timed> Table for Frames<R> {
 
     fn is_counter(&self) -> bool {
         // Tables without rows for what did not change do not mark the time.
-        !["op_interval", "event", "thread", "interrupt", "listener", "btrfs_device", "exited"].contains(&R::TABLE.name)
+        let without = [
+            "op_interval",
+            "event",
+            "thread",
+            "interrupt",
+            "listener",
+            "btrfs_device",
+            "exited",
+            "process_event",
+            "preempted_by",
+            "stolen",
+        ];
+        !without.contains(&R::TABLE.name)
     }
 }
 
@@ -117,6 +149,10 @@ timed!(
     Listener,
     BtrfsDevice,
     Exited,
+    CpuEvent,
+    ProcessEvent,
+    PreemptedBy,
+    Stolen,
     OpInterval,
     Event
 );

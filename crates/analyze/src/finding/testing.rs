@@ -2,7 +2,8 @@
 
 use super::{Engine, Finding, RuleId, Severity, Thresholds};
 use recording::rows::{
-    BtrfsDevice, Cpu, Disk, Event, Exited, Interrupt, Listener, Memory, Net, OpInterval, Process, System, Tcp, Thread,
+    BtrfsDevice, Cpu, CpuEvent, Disk, Event, Exited, Interrupt, Listener, Memory, Net, OpInterval, PreemptedBy,
+    Process, ProcessEvent, Stolen, System, Tcp, Thread,
 };
 use recording::{Batch, Row, Sink};
 use std::collections::BTreeMap;
@@ -24,7 +25,20 @@ pub(crate) struct Bench {
     listeners: Vec<Listener>,
     btrfs: Vec<BtrfsDevice>,
     exited: Vec<Exited>,
+    cpu_events: BTreeMap<usize, CpuEvent>,
+    runs: BTreeMap<i64, ProcessEvent>,
+    preempted: BTreeMap<(i64, i64), PreemptedBy>,
+    stolen: BTreeMap<(i64, String), Stolen>,
     events: Vec<Event>,
+}
+
+/// One interval of a process by event: per cent of one CPU, and per second.
+#[derive(Clone, Copy)]
+pub(crate) struct RunStep {
+    pub(crate) run: f64,
+    pub(crate) wait: f64,
+    pub(crate) switches: f64,
+    pub(crate) preemptions: f64,
 }
 
 /// One interval of a device.
@@ -84,6 +98,10 @@ impl Bench {
             listeners: Vec::new(),
             btrfs: Vec::new(),
             exited: Vec::new(),
+            cpu_events: BTreeMap::new(),
+            runs: BTreeMap::new(),
+            preempted: BTreeMap::new(),
+            stolen: BTreeMap::new(),
             events: Vec::new(),
         }
     }
@@ -129,6 +147,10 @@ impl Bench {
             self.listeners.iter(),
             self.btrfs.iter(),
             self.exited.iter(),
+            self.cpu_events.values(),
+            self.runs.values(),
+            self.preempted.values(),
+            self.stolen.values(),
             self.events.iter()
         );
         self.load.clear();
@@ -177,7 +199,12 @@ pub(crate) struct Step<'a> {
 
 impl Step<'_> {
     /// One CPU, per cent: user, system, interrupts; the rest is idle.
-    pub(crate) fn cpu(&mut self, number: usize, [user, system, irq]: [f64; 3]) {
+    pub(crate) fn cpu(&mut self, number: usize, parts: [f64; 3]) {
+        self.cpu_stolen(number, parts, 0.0);
+    }
+
+    /// The same, and what the hypervisor gave to others.
+    pub(crate) fn cpu_stolen(&mut self, number: usize, [user, system, irq]: [f64; 3], steal: f64) {
         let seconds = self.seconds;
         let mut add = |name: String| {
             let row = self.bench.cpus.entry(name.clone()).or_insert_with(|| Cpu {
@@ -198,7 +225,8 @@ impl Step<'_> {
             row.user_ns += part(user);
             row.system_ns += part(system);
             row.softirq_ns = row.softirq_ns.map(|ns| ns + part(irq));
-            row.idle_ns += part(100.0 - user - system - irq);
+            row.steal_ns = row.steal_ns.map(|ns| ns + part(steal));
+            row.idle_ns += part(100.0 - user - system - irq - steal);
         };
         add(number.to_string());
         add("all".to_string());
@@ -488,6 +516,78 @@ impl Step<'_> {
             cpu_ns: whole(count as f64 * cpu_ms * 1e6),
             lived_ns: whole(count as f64 * cpu_ms * 2e6),
         });
+    }
+
+    /// A CPU by event, per cent: busy, and in interrupts.
+    pub(crate) fn cpu_event(&mut self, cpu: usize, busy: f64, irq: f64) {
+        let row = self.bench.cpu_events.entry(cpu).or_insert_with(|| CpuEvent {
+            t_ns: 0,
+            t_s: 0.0,
+            cpu: cpu.to_string(),
+            run_ns: 0,
+            idle_ns: 0,
+            idle_irq_ns: Some(0),
+            irq_ns: Some(0),
+            softirq_ns: Some(0),
+            stolen_ns: Some(0),
+            wait_ns: 0,
+            switches: 0,
+            preemptions: 0,
+        });
+        let share = |percent: f64| whole(percent * 1e7 * self.seconds);
+        row.run_ns += share(busy);
+        row.idle_ns += share(100.0 - busy);
+        row.softirq_ns = row.softirq_ns.map(|ns| ns + share(irq));
+    }
+
+    /// A process by event.
+    pub(crate) fn run(&mut self, pid: i64, comm: &str, step: RunStep) {
+        let row = self.bench.runs.entry(pid).or_insert_with(|| ProcessEvent {
+            t_ns: 0,
+            t_s: 0.0,
+            pid,
+            start_ns: 1,
+            parent: 1,
+            comm: comm.into(),
+            run_ns: 0,
+            wait_ns: 0,
+            switches: 0,
+            preemptions: 0,
+        });
+        row.run_ns += whole(step.run * 1e7 * self.seconds);
+        row.wait_ns += whole(step.wait * 1e7 * self.seconds);
+        row.switches += whole(step.switches * self.seconds);
+        row.preemptions += whole(step.preemptions * self.seconds);
+    }
+
+    /// One process was put aside for another, per second.
+    pub(crate) fn preempted(&mut self, pid: i64, by_pid: i64, by: &str, per_s: f64) {
+        let row = self.bench.preempted.entry((pid, by_pid)).or_insert_with(|| PreemptedBy {
+            t_ns: 0,
+            t_s: 0.0,
+            pid,
+            comm: None,
+            by_pid,
+            by_comm: Some(by.into()),
+            count: 0,
+            wait_ns: 0,
+        });
+        row.count += whole(per_s * self.seconds);
+    }
+
+    /// A soft interrupt took so much from a process, per cent of one CPU.
+    pub(crate) fn stolen(&mut self, pid: i64, comm: &str, vector: &str, percent: f64) {
+        let row = self.bench.stolen.entry((pid, vector.to_string())).or_insert_with(|| Stolen {
+            t_ns: 0,
+            t_s: 0.0,
+            pid,
+            comm: comm.into(),
+            kind: "softirq".into(),
+            vector: vector.into(),
+            count: 0,
+            ns: 0,
+        });
+        row.ns += whole(percent * 1e7 * self.seconds);
     }
 
     /// Something happened.

@@ -199,6 +199,28 @@ thresholds! {
         /// So many losses of a path within `together_s` are flapping.
         flapping = 3.0, "";
     }
+    /// R8: work is put aside for other work, or interrupts take its time. Needs the event clock.
+    preempted: Preempted {
+        /// The window.
+        for_s = 10.0, "s";
+        /// Only processes that are ready or run for so much of one CPU.
+        least_percent = 10.0, "%";
+        /// A process that is ready waits for a CPU for so much of that time …
+        wait_percent = 20.0, "%";
+        /// … and of the times that it was put aside, so many were for one other process …
+        one_percent = 50.0, "%";
+        /// … and either it leaves its CPU by its own will at least as often (it answers requests, and does not only compute), or all CPUs together are idle for so much of the time.
+        idle_percent = 25.0, "%";
+        /// Interrupts take so much of the run time of a process.
+        stolen_percent = 5.0, "%";
+    }
+    /// R10: the tick and events disagree about how busy a CPU is. Needs the event clock.
+    clocks: Clocks {
+        /// The window over which both are averaged.
+        for_s = 10.0, "s";
+        /// They differ by so much of that CPU's time.
+        points = 5.0, "points";
+    }
     /// R9: programs that live too briefly to be seen use the CPUs.
     short_lived: ShortLived {
         /// The window.

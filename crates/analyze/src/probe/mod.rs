@@ -1,8 +1,10 @@
 //! What probes show live: folds over the batches of one interval, and of all.
 
+mod cpu;
 mod files;
 mod io;
 
+pub use cpu::{CpuBy, CpuFold};
 pub use files::{FileFold, FilesBy, FilesOrder};
 pub(crate) use files::{by_bytes, by_mount, by_reads, by_written};
 pub use io::{Distribution, IoBy, IoFold, IoGroup};

@@ -48,6 +48,15 @@ pub(crate) fn heat_map(_: &Facts, run: &RunFacts) -> Option<Drawing> {
 
 /// Counts of response times by stretches of time (start and end in s).
 pub(crate) fn heat(columns: Vec<(f64, f64, Histogram)>, marks: Vec<Mark>) -> Option<Drawing> {
+    heat_within(columns, marks, None)
+}
+
+/// The same with rows for all of these times as well, so that several heat maps have the same axis.
+pub(crate) fn heat_within(
+    columns: Vec<(f64, f64, Histogram)>,
+    marks: Vec<Mark>,
+    times: Option<&Histogram>,
+) -> Option<Drawing> {
     let group = columns.len().div_ceil(COLUMNS).max(1);
     let columns: Vec<(f64, f64, Histogram)> = columns
         .chunks(group)
@@ -57,7 +66,7 @@ pub(crate) fn heat(columns: Vec<(f64, f64, Histogram)>, marks: Vec<Mark>) -> Opt
             Some((chunk.first()?.0, chunk.last()?.1, sum.collapse(COARSE)))
         })
         .collect();
-    let (low, high) = extent(columns.iter().map(|column| &column.2), COARSE)?;
+    let (low, high) = extent(columns.iter().map(|column| &column.2).chain(times), COARSE)?;
     let y_edges = edges(low, high, COARSE);
     let rows = y_edges.len() - 1;
     let place: BTreeMap<u64, usize> = y_edges.iter().enumerate().map(|(row, edge)| (*edge, row)).collect();
@@ -134,12 +143,23 @@ pub(crate) fn histogram(_: &Facts, run: &RunFacts) -> Option<Drawing> {
 }
 
 pub(crate) fn percentiles(_: &Facts, run: &RunFacts) -> Option<Drawing> {
-    /// Points per nine.
-    const STEPS: i32 = 16;
     let responses = by_op(run);
     let mut service = Histogram::default();
     run.main_totals().for_each(|total| service.merge(&total.service));
-    let most = responses.iter().map(|sum| sum.1.count()).max()?.max(2) as f64;
+    let mut lines: Vec<(String, LineStyle, &Histogram)> = match responses.as_slice() {
+        [(op, only)] => vec![("response".to_string(), LineStyle::of_op(op), only)],
+        several => several.iter().map(|(op, sum)| ((*op).to_string(), LineStyle::of_op(op), sum)).collect(),
+    };
+    responses.first()?;
+    lines.push(("service".to_string(), LineStyle::Asked, &service));
+    percentile_curve(&lines)
+}
+
+/// Response times over percentiles, a line per histogram; each ends where it has no further operation.
+pub(crate) fn percentile_curve(of: &[(String, LineStyle, &Histogram)]) -> Option<Drawing> {
+    /// Points per nine.
+    const STEPS: i32 = 16;
+    let most = of.iter().map(|line| line.2.count()).max()?.max(2) as f64;
     let mut x: Vec<f64> = (0..)
         .map(|step| 10_f64.powf(f64::from(step) / f64::from(STEPS)))
         .take_while(|nines| *nines < most)
@@ -160,11 +180,7 @@ pub(crate) fn percentiles(_: &Facts, run: &RunFacts) -> Option<Drawing> {
             })
             .collect()
     };
-    let mut lines: Vec<Line> = match responses.as_slice() {
-        [(op, only)] => vec![line("response", LineStyle::of_op(op), along(only))],
-        several => several.iter().map(|(op, sum)| line(op, LineStyle::of_op(op), along(sum))).collect(),
-    };
-    lines.push(line("service", LineStyle::Asked, along(&service)));
+    let lines = of.iter().map(|(name, style, histogram)| line(name, *style, along(histogram))).collect();
     Some(Drawing {
         x: axis("percentile", Unit::Nines, Scale::Log),
         y: axis("response time", Unit::Nanoseconds, Scale::Log),

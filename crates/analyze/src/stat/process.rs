@@ -24,6 +24,7 @@ pub(super) const COLUMNS: &[StatColumn] = columns! {
 
 pub(super) struct Processes {
     since_boot: bool,
+    joins: bool,
     /// By number and start, with what was last told.
     before: HashMap<(i64, Option<i64>), Process>,
     now: Vec<Process>,
@@ -31,8 +32,8 @@ pub(super) struct Processes {
 }
 
 impl Processes {
-    pub(super) fn new(since_boot: bool) -> Self {
-        Self { since_boot, before: HashMap::new(), now: Vec::new(), before_ns: None }
+    pub(super) fn new(since_boot: bool, joins: bool) -> Self {
+        Self { since_boot, joins, before: HashMap::new(), now: Vec::new(), before_ns: None }
     }
 }
 
@@ -56,7 +57,11 @@ impl Stream for Processes {
                 None => None,
             };
             if let Some(seconds) = seconds {
-                let step = Step { before, now: &row, seconds };
+                // The kernel's start of a process is to the tick, and by a clock that also counts sleep.
+                let is_new = row.start_ns.zip(since_ns).is_some_and(|(start, since)| start + 20_000_000 >= since);
+                let is_known = before.is_some() || !self.joins || is_new;
+                // Without a row to compare with, nothing grew that is known.
+                let step = Step { before, now: &row, seconds: if is_known { seconds } else { 0.0 } };
                 rows.push(StatRow { name: row.comm.clone(), values: values(&step) });
             }
             self.before.insert(key, row);

@@ -2,7 +2,7 @@
 
 use super::Subject;
 use crate::AnalyzeError;
-use recording::rows::{Cpu, Disk, Memory, Net, Pressure, Process, System, Tcp, Udp};
+use recording::rows::{Cpu, CpuEvent, Disk, Memory, Net, Pressure, Process, ProcessEvent, Stolen, System, Tcp, Udp};
 use recording::{Batch, Reader, RecordingError, Row, Rows, Sink};
 use std::collections::HashSet;
 use std::iter::Peekable;
@@ -12,9 +12,10 @@ use std::iter::Peekable;
 /// # Errors
 /// The recording cannot be read, or the sink cannot take it.
 pub fn replay(reader: &Reader, subjects: &[Subject], sink: &mut dyn Sink) -> Result<(), AnalyzeError> {
-    let tables: Result<Vec<Box<dyn Table>>, AnalyzeError> =
-        subjects.iter().map(|subject| table(*subject, reader)).collect();
-    let mut tables = tables?;
+    let mut tables: Vec<Box<dyn Table>> = Vec::new();
+    for subject in subjects {
+        tables.extend(tables_of(*subject, reader)?);
+    }
     let mut seen: HashSet<usize> = HashSet::new();
     loop {
         let next = tables.iter_mut().enumerate().filter_map(|(at, table)| Some((table.next_ns()?, at))).min();
@@ -32,8 +33,24 @@ pub fn replay(reader: &Reader, subjects: &[Subject], sink: &mut dyn Sink) -> Res
     Ok(sink.commit()?)
 }
 
-fn table(subject: Subject, reader: &Reader) -> Result<Box<dyn Table>, AnalyzeError> {
-    Ok(match subject {
+fn tables_of(subject: Subject, reader: &Reader) -> Result<Vec<Box<dyn Table>>, AnalyzeError> {
+    let both = |first: Subject, second: Vec<Box<dyn Table>>| {
+        let mut tables = tables_of(first, reader)?;
+        tables.extend(second);
+        Ok(tables)
+    };
+    Ok(vec![match subject {
+        Subject::CpuClock => {
+            return both(Subject::Cpu, vec![Box::new(Samples::<CpuEvent>::of(reader, |row| (row.t_ns, &row.cpu))?)]);
+        }
+        Subject::ProcessClock => {
+            let events: Vec<Box<dyn Table>> = vec![
+                Box::new(Samples::<CpuEvent>::of(reader, |row| (row.t_ns, &row.cpu))?),
+                Box::new(Samples::<ProcessEvent>::of(reader, |row| (row.t_ns, ""))?),
+                Box::new(Samples::<Stolen>::of(reader, |row| (row.t_ns, ""))?),
+            ];
+            return both(Subject::Process, events);
+        }
         Subject::Cpu => Box::new(Samples::<Cpu>::of(reader, |row| (row.t_ns, &row.cpu))?),
         Subject::System => Box::new(Samples::<System>::of(reader, |row| (row.t_ns, ""))?),
         Subject::Memory => Box::new(Samples::<Memory>::of(reader, |row| (row.t_ns, ""))?),
@@ -43,7 +60,7 @@ fn table(subject: Subject, reader: &Reader) -> Result<Box<dyn Table>, AnalyzeErr
         Subject::Tcp => Box::new(Samples::<Tcp>::of(reader, |row| (row.t_ns, ""))?),
         Subject::Udp => Box::new(Samples::<Udp>::of(reader, |row| (row.t_ns, ""))?),
         Subject::Process => Box::new(Samples::<Process>::of(reader, |row| (row.t_ns, ""))?),
-    })
+    }])
 }
 
 /// One table, sample by sample.

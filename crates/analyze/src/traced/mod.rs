@@ -3,6 +3,7 @@
 //! The definitions (sequential, working set, burstiness, …) are in docs/trace-analysis.md.
 
 mod groups;
+mod load;
 mod order;
 mod pictures;
 mod reuse;

@@ -109,6 +109,13 @@ impl Namespace {
     }
 }
 
+impl Namespace {
+    /// A command at the other end.
+    pub fn peer(&self, program: &str) -> Command {
+        Command::new("ip").args(["netns", "exec", &format!("{}p", self.0), program])
+    }
+}
+
 impl Drop for Namespace {
     fn drop(&mut self) {
         for namespace in [self.0.clone(), format!("{}p", self.0)] {

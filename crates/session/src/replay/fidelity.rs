@@ -85,6 +85,7 @@ pub(super) fn report(
     let sentence = format!("{}: {}", context.title, verdict.sentence);
     spine.event(severity, "fidelity", Some(context.title), None, &sentence)?;
     spine.messages.push(sentence);
+    spine.is_faithful &= verdict.is_faithful;
     Ok(())
 }
 
@@ -137,7 +138,7 @@ fn kind_of(name: &str) -> Option<u8> {
     Some(match name {
         "read" => 0,
         "write" => 1,
-        "discard" | "secure_erase" | "write_zeroes" => 2,
+        "discard" | "secure_erase" => 2,
         "flush" => 3,
         _ => return None,
     })

@@ -243,15 +243,11 @@ impl Watched {
         let statistics = self.trace.final_statistics()?;
         self.row(&statistics, spine)?;
         let numbers = self.columns.device_numbers();
-        let losses = [
-            ("trace_buffer_full", statistics.lost_ring),
-            ("trace_table_full", statistics.lost_table),
-            ("trace_start_unseen", statistics.lost_start),
-        ];
         spine.manifest(|manifest| {
             manifest.extra.insert("trace_devices".into(), numbers);
-            for (name, count) in losses.iter().filter(|(_, count)| *count > 0) {
-                *manifest.losses.entry((*name).to_string()).or_default() += count;
+            manifest.extra.insert("trace_end_unseen".into(), statistics.lost_end.into());
+            for (name, count) in statistics.losses() {
+                *manifest.losses.entry(name.to_string()).or_default() += count;
             }
         })?;
         Ok(statistics.lost())

@@ -8,7 +8,9 @@ mod retention;
 pub use days::local_zone;
 pub use retention::{Retention, Tier};
 
+use crate::cpu_clock::{CpuClock, EventClock};
 use crate::spine::clock_step;
+use crate::watch::CPU_CLOCK;
 use crate::{SessionError, StopFlag};
 use collect::{Machine, What};
 use days::{Days, name_of};
@@ -39,6 +41,8 @@ pub struct ServiceRequest {
     pub directory: PathBuf,
     /// Time between two samples.
     pub interval_ns: u64,
+    /// CPU time by event beside that of the tick.
+    pub events: EventClock,
     /// What is kept, and for how long.
     pub retention: Retention,
     /// The machine's time zone: a day ends at its midnight.
@@ -115,6 +119,7 @@ pub fn serve<'a>(
         days: Days::new(request.zone.clone(), clock.wall_ns()),
         keeper: Keeper::start(&request.directory, &request.retention)?,
         machine: Machine::new(&What::ALL),
+        cpu_clock: CpuClock::start(request.events)?,
         open: None,
         outcome: ServiceOutcome::default(),
         unwritten: 0,
@@ -159,6 +164,7 @@ struct Service<'a> {
     days: Days,
     keeper: Keeper,
     machine: Machine,
+    cpu_clock: Option<CpuClock>,
     open: Option<Open>,
     outcome: ServiceOutcome,
     /// Samples in a row for which there was no room.
@@ -207,6 +213,9 @@ impl Service<'_> {
     fn begin(&mut self, wall_ns: i64) -> Result<(), RecordingError> {
         let mut manifest = Manifest::new(&self.request.command_line);
         manifest.hardware = collect::hardware(&[]);
+        if let Some(clock) = &self.cpu_clock {
+            manifest.extra.insert(CPU_CLOCK.into(), clock.word().into());
+        }
         manifest.started_wall_ns = wall_ns;
         if let Some(anchor) = manifest.clock_anchors.first_mut() {
             anchor.wall_ns = wall_ns;
@@ -227,6 +236,7 @@ impl Service<'_> {
                     self.outcome.recordings += 1;
                     // The first sample of a recording has everything, also of what did nothing lately.
                     self.machine = Machine::new(&What::ALL);
+                    self.cpu_clock.iter_mut().for_each(CpuClock::tell_all);
                     return Ok(());
                 }
             }
@@ -263,7 +273,10 @@ impl Service<'_> {
     fn sample(&mut self, due_ns: u64) {
         let Some(open) = &mut self.open else { return };
         let origin_ns = open.writer.started_t_ns();
-        let batches = self.machine.sample(due_ns, origin_ns);
+        let mut batches = self.machine.sample(due_ns, origin_ns);
+        if let Some(Ok(rows)) = self.cpu_clock.as_mut().map(|clock| clock.sample(due_ns, origin_ns)) {
+            batches.extend(rows);
+        }
         self.outcome.samples += 1;
         let now = anchor(self.clock);
         let written = commit(&mut open.writer, &batches).and_then(|()| {

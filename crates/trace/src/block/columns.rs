@@ -9,7 +9,7 @@ use arrow_array::builder::{Int32Builder, Int64Builder};
 use arrow_array::{ArrayRef, RecordBatch};
 use quantity::histogram::Recorder;
 use recording::rows::Io as IoRow;
-use recording::{Batch, LabelBuilder, Row};
+use recording::{Batch, LabelBuilder, LabelNumber, Row};
 use std::collections::HashMap;
 use std::os::unix::fs::MetadataExt;
 use std::path::Path;
@@ -46,7 +46,6 @@ pub struct Summary {
 pub struct Columns {
     actors: HashMap<u32, Known>,
     devices: HashMap<u32, Arc<str>>,
-    flags: HashMap<u16, Arc<str>>,
     cgroups: HashMap<u64, Option<Arc<str>>>,
     files: HashMap<u32, (i64, Option<Arc<str>>)>,
     old_actors: HashMap<u32, Known>,
@@ -55,8 +54,7 @@ pub struct Columns {
     summary: Summary,
 }
 
-/// The columns under way, in the order of the table.
-#[derive(Default)]
+/// The columns under way, in the order of the table, and the numbers that names have in them.
 struct Builders {
     queue: Int64Builder,
     issue: Int64Builder,
@@ -77,6 +75,46 @@ struct Builders {
     error: Int32Builder,
     bios: Int32Builder,
     requeues: Int32Builder,
+    devices: Memo<LabelNumber>,
+    ops: Memo<LabelNumber>,
+    flag_sets: Memo<LabelNumber>,
+    issuers: Memo<Option<Issuer>>,
+    owners: Memo<Option<(i32, LabelNumber)>>,
+    paths: Memo<Option<(i64, Option<LabelNumber>)>>,
+}
+
+/// A task in the columns.
+#[derive(Clone, Copy, Debug)]
+struct Issuer {
+    pid: i32,
+    tid: i32,
+    comm: LabelNumber,
+    cgroup: Option<LabelNumber>,
+}
+
+/// What was found for the numbers seen last: a few hundred tasks and files do most of a machine's I/O.
+struct Memo<V>(Vec<Option<(u32, V)>>);
+
+impl<V: Copy> Memo<V> {
+    const PLACES: u32 = 256;
+
+    fn new() -> Self {
+        Self(vec![None; Self::PLACES as usize])
+    }
+
+    #[inline]
+    fn get(&mut self, number: u32, find: impl FnOnce() -> V) -> V {
+        let place = number.wrapping_mul(0x9e37_79b9) >> (32 - Self::PLACES.trailing_zeros());
+        let Some(place) = self.0.get_mut(place as usize) else { return find() };
+        match place {
+            Some((known, value)) if *known == number => *value,
+            _ => {
+                let value = find();
+                *place = Some((number, value));
+                value
+            }
+        }
+    }
 }
 
 impl Columns {
@@ -86,7 +124,7 @@ impl Columns {
     /// Arrow refuses; does not happen.
     pub fn batch(&mut self, chunk: &Chunk) -> Result<Batch, TraceError> {
         self.learn(chunk);
-        let mut builders = Builders::default();
+        let mut builders = Builders::new(chunk.len());
         for raw in &chunk.ios {
             let io = Io::of(raw);
             self.count(&io);
@@ -150,23 +188,38 @@ impl Columns {
         to.queue.append_value(signed(io.queue_ns));
         to.issue.append_option((io.issue_ns > 0).then(|| signed(io.issue_ns)));
         to.complete.append_option((io.complete_ns > 0).then(|| signed(io.complete_ns)));
-        to.dev.append(Some(self.devices.entry(io.dev).or_insert_with(|| device_name(io.dev).into())));
-        to.op.append(Some(op_name(io.op)));
-        to.flags.append(Some(self.flags.entry(io.flags).or_insert_with(|| flags_text(io.flags).into())));
+        let device = to
+            .devices
+            .get(io.dev, || to.dev.number(self.devices.entry(io.dev).or_insert_with(|| device_name(io.dev).into())));
+        to.dev.append(Some(device));
+        let op = to.ops.get(u32::from(io.op), || to.op.number(op_name(io.op)));
+        to.op.append(Some(op));
+        let flags = to.flag_sets.get(u32::from(io.flags), || to.flags.number(&flags_text(io.flags)));
+        to.flags.append(Some(flags));
         to.sector.append_value(signed(io.sector));
         to.bytes.append_value(i64::from(io.bytes));
         let actor = |id: u32| self.actors.get(&id).or_else(|| self.old_actors.get(&id));
-        let issuer = actor(io.issuer);
+        let issuer = to.issuers.get(io.issuer, || {
+            let known = actor(io.issuer)?;
+            let cgroup = known.cgroup.as_deref().map(|path| to.cgroup.number(path));
+            Some(Issuer { pid: known.pid, tid: known.tid, comm: to.comm.number(&known.comm), cgroup })
+        });
         to.pid.append_option(issuer.map(|known| known.pid));
         to.tid.append_option(issuer.map(|known| known.tid));
-        to.comm.append(issuer.map(|known| &*known.comm));
-        to.cgroup.append(issuer.and_then(|known| known.cgroup.as_deref()));
-        let file = self.files.get(&io.file).or_else(|| self.old_files.get(&io.file));
-        to.inode.append_option(file.map(|(inode, _)| *inode));
-        to.file.append(file.and_then(|(_, path)| path.as_deref()));
-        let owner = actor(io.owner);
-        to.owner_pid.append_option(owner.map(|known| known.pid));
-        to.owner_comm.append(owner.map(|known| &*known.comm));
+        to.comm.append(issuer.map(|known| known.comm));
+        to.cgroup.append(issuer.and_then(|known| known.cgroup));
+        let file = to.paths.get(io.file, || {
+            let (inode, path) = self.files.get(&io.file).or_else(|| self.old_files.get(&io.file))?;
+            Some((*inode, path.as_deref().map(|path| to.file.number(path))))
+        });
+        to.inode.append_option(file.map(|(inode, _)| inode));
+        to.file.append(file.and_then(|(_, path)| path));
+        let owner = to.owners.get(io.owner, || {
+            let known = actor(io.owner)?;
+            Some((known.pid, to.owner_comm.number(&known.comm)))
+        });
+        to.owner_pid.append_option(owner.map(|(pid, _)| pid));
+        to.owner_comm.append(owner.map(|(_, comm)| comm));
         to.error.append_option(io.error());
         to.bios.append_value(i32::from(io.bios));
         to.requeues.append_value(i32::from(io.requeues));
@@ -187,6 +240,38 @@ impl Columns {
 }
 
 impl Builders {
+    fn new(rows: usize) -> Self {
+        let (wide, narrow) = (|| Int64Builder::with_capacity(rows), || Int32Builder::with_capacity(rows));
+        let label = || LabelBuilder::with_capacity(rows);
+        Self {
+            queue: wide(),
+            issue: wide(),
+            complete: wide(),
+            dev: label(),
+            op: label(),
+            flags: label(),
+            sector: wide(),
+            bytes: wide(),
+            pid: narrow(),
+            tid: narrow(),
+            comm: label(),
+            cgroup: label(),
+            inode: wide(),
+            file: label(),
+            owner_pid: narrow(),
+            owner_comm: label(),
+            error: narrow(),
+            bios: narrow(),
+            requeues: narrow(),
+            devices: Memo::new(),
+            ops: Memo::new(),
+            flag_sets: Memo::new(),
+            issuers: Memo::new(),
+            owners: Memo::new(),
+            paths: Memo::new(),
+        }
+    }
+
     fn finish(mut self) -> Vec<ArrayRef> {
         vec![
             Arc::new(self.queue.finish()),

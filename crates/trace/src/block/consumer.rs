@@ -1,5 +1,6 @@
 //! The thread that empties the ring: it copies records and does nothing else.
 
+use crate::block::in_flight::Table;
 use crate::block::records::{Entry, InFlight, Io, Raw, Statistics};
 use crate::block::{DIRTY_TRACEPOINTS, FLOOD, OBJECT, Options, PROGRAMS, STARTS, constants, ring_bytes};
 use crate::names::{Actor, Name, fill, fill_who};
@@ -82,9 +83,11 @@ impl Flood {
 pub struct BlockTrace {
     chunks: Receiver<Chunk>,
     counters: MapHandle,
-    in_flight: MapHandle,
+    in_flight: Table,
     /// Numbers of tasks and of files.
     names: [MapHandle; 2],
+    /// Counts how often they were forgotten.
+    generation: MapHandle,
     /// Of the programs at an I/O's start.
     misses: Misses,
     flood: Option<Flood>,
@@ -123,7 +126,8 @@ impl BlockTrace {
         let mut loaded = program::load(OBJECT, &kernel, &PROGRAMS, &verdicts, &constants, prepare)?;
         fill_filters(&loaded, options)?;
         let counters = loaded.map("counters")?;
-        let in_flight = loaded.map("in_flight")?;
+        let in_flight = Table::of(&loaded)?;
+        let generation = loaded.map("generation")?;
         let names = [loaded.map("actors")?, loaded.map("files")?];
         let misses = Misses::of(&loaded, &STARTS);
         let flood = if options.flood { Some(Flood(Callable::of(&loaded, FLOOD)?)) } else { None };
@@ -141,6 +145,7 @@ impl BlockTrace {
             counters,
             in_flight,
             names,
+            generation,
             misses,
             flood,
             shared,
@@ -194,7 +199,7 @@ impl BlockTrace {
     /// A map cannot be read.
     pub fn final_statistics(&self) -> Result<Statistics, TraceError> {
         let mut sum = self.statistics()?;
-        sum.unfinished = self.in_flight.keys().filter(|key| self.is_waiting(key)).count() as u64;
+        sum.unfinished = self.in_flight.ios().count() as u64;
         Ok(sum)
     }
 
@@ -204,19 +209,17 @@ impl BlockTrace {
             let keys: Vec<Vec<u8>> = map.keys().collect();
             keys.iter().for_each(|key| drop(map.delete(key)));
         }
+        // Only now: a task that asked before would remember its old number.
+        let key = 0_u32.to_ne_bytes();
+        let before = self.generation.lookup(&key, MapFlags::ANY).ok().flatten();
+        let before = before.and_then(|bytes| bytes.try_into().ok()).map_or(0, u32::from_ne_bytes);
+        let _ = self.generation.update(&key, &before.wrapping_add(1).to_ne_bytes(), MapFlags::ANY);
     }
 
     /// The I/Os that are in flight now, in no order.
     #[must_use]
     pub fn in_flight(&self) -> Vec<InFlight> {
-        let entries = self.in_flight.keys().filter_map(|key| self.in_flight.lookup(&key, MapFlags::ANY).ok().flatten());
-        entries.filter_map(|entry| InFlight::of(&entry)).collect()
-    }
-
-    /// Is this entry of the table of those in flight one of an I/O, and not of one that is over and would not go?
-    fn is_waiting(&self, key: &[u8]) -> bool {
-        let entry = self.in_flight.lookup(key, MapFlags::ANY).ok().flatten();
-        entry.is_some_and(|entry| entry.iter().take(8).any(|byte| *byte != 0))
+        self.in_flight.ios().collect()
     }
 
     /// For benches, once: what makes records up, if [`Options::flood`] was set.

@@ -5,6 +5,7 @@
 
 mod columns;
 mod consumer;
+mod in_flight;
 mod records;
 mod ring;
 

@@ -4,221 +4,10 @@
  * A request is known by its address from block_io_start (6.5; block_rq_insert or block_rq_issue before) to
  * block_rq_complete; a bio of a driver without requests (zram, dm, md) from block_bio_queue to block_bio_complete.
  * Who issued it is asked at the start: at completion the current task is a bystander. */
-#include "kernel.h"
-#include <bpf/bpf_helpers.h>
-#include <bpf/bpf_core_read.h>
+#include "kind.h"
 #include <bpf/bpf_tracing.h>
-#include "names.h"
 
 char LICENSE[] SEC("license") = "Dual MIT/GPL";
-
-#define REQ(name) (1u << bpf_core_enum_value(enum req_flag_bits, __REQ_##name))
-#define OP_MASK 0xff
-#define OP_WRITE 1
-#define OP_FLUSH 2
-
-/* Our own flags, stable whatever the kernel's are. */
-enum {
-	FLAG_SYNC = 1,
-	FLAG_META = 2,
-	FLAG_FUA = 4,
-	FLAG_PREFLUSH = 8,
-	FLAG_RAHEAD = 16,
-	FLAG_BACKGROUND = 32,
-	FLAG_SPLIT = 64,
-	FLAG_DIRECT = 128,   /* from a program's own memory */
-	FLAG_DEVICE = 256,   /* page cache of the device itself: metadata of a file system, or its node was opened */
-};
-
-/* Magic numbers of file systems. */
-#define BDEVFS_MAGIC 0x62646576
-#define BTRFS_MAGIC 0x9123683e
-
-/* Set before loading. */
-const volatile bool has_io_start = true;
-const volatile bool only_devices;
-const volatile __u32 only_ops = ~0u;       /* bit per operation; 31 for all above */
-const volatile __u32 bytes_min;
-const volatile __u32 bytes_max = ~0u;
-const volatile __u32 sample_limit = ~0u;    /* traced when the I/O's hash is not above */
-const volatile bool with_files = true;
-/* Addresses of completion functions, which say whose a bio is; 0 when /proc/kallsyms does not tell. */
-const volatile __u64 end_iomap_dio;
-const volatile __u64 end_btrfs_simple;
-const volatile __u64 end_btrfs_orig_write;
-const volatile __u64 wake_bytes = 1 << 20;
-
-struct record {
-	__u64 queue_ns;
-	__u64 complete_ns;
-	__u64 issue_ns; /* 0: never given to the driver by itself */
-	__u64 sector;
-	__u32 bytes;
-	__u32 dev;
-	__u32 issuer;
-	__u32 owner;
-	__u32 file;
-	__u16 flags;
-	__u8 op;
-	__u8 bios;
-	__u8 requeues;
-	__u8 status;
-	__u8 pad[6];
-};
-_Static_assert(sizeof(struct record) == 64, "records.rs reads 64 bytes");
-
-/* Who changed a file's cached data last. */
-struct inode_key {
-	__u64 ino;
-	__u32 dev;
-	__u32 pad;
-};
-
-struct dirtier {
-	struct actor actor;
-};
-
-/* Per CPU; index in records.rs. */
-struct counters {
-	__u64 started;       /* I/Os that passed the filters, before sampling */
-	__u64 emitted;
-	__u64 lost_ring;     /* the ring buffer was full */
-	__u64 lost_table;    /* the table of I/Os in flight was full */
-	__u64 lost_names;    /* a name did not fit the ring; sent again with the next I/O */
-	__u64 merged;        /* bios merged into a request */
-	__u64 splits;
-	__u64 taken;         /* started, and chosen by sampling: each ends in exactly one of emitted, lost_ring,
-			      * lost_table, merged_away, passed_over, or is still in flight */
-	__u64 lost_end;      /* their end was not seen: emitted without it when another I/O takes their place */
-	__u64 merged_away;   /* requests that became part of another */
-	__u64 passed_over;   /* their size was not wanted */
-	__u64 next_id;       /* from here on not read outside */
-	__u64 last_ended;
-	__u64 woken_ns;
-};
-
-struct start {
-	__u64 queue_ns;
-	__u64 issue_ns;
-	__u64 sector;
-	__u32 bytes;
-	__u32 dev;
-	__u32 issuer;
-	__u32 owner;
-	__u32 file;
-	__u16 flags;
-	__u8 op;
-	__u8 bios;
-	__u8 requeues;
-	__u8 status;
-};
-
-/* The bio that this task queued last: its request starts next, however long the task waits for a tag. */
-struct queued {
-	__u64 bio;
-	__u64 split;
-	__u64 queue_ns;
-	__u64 rest_sector;
-};
-
-struct {
-	__uint(type, BPF_MAP_TYPE_HASH);
-	__uint(max_entries, 1 << 16);
-	__type(key, __u64);
-	__type(value, struct start);
-} in_flight SEC(".maps");
-
-struct {
-	__uint(type, BPF_MAP_TYPE_PERCPU_ARRAY);
-	__uint(max_entries, 1);
-	__type(key, __u32);
-	__type(value, struct counters);
-} counters SEC(".maps");
-
-struct {
-	__uint(type, BPF_MAP_TYPE_TASK_STORAGE);
-	__uint(map_flags, BPF_F_NO_PREALLOC);
-	__type(key, int);
-	__type(value, struct queued);
-} last_queued SEC(".maps");
-
-struct {
-	__uint(type, BPF_MAP_TYPE_LRU_HASH);
-	__uint(max_entries, 1 << 16);
-	__type(key, struct inode_key);
-	__type(value, struct dirtier);
-} dirtiers SEC(".maps");
-
-/* When a queue's own flush request, which serves those that asked for one, was issued. */
-struct {
-	__uint(type, BPF_MAP_TYPE_LRU_HASH);
-	__uint(max_entries, 1 << 10);
-	__type(key, __u64);
-	__type(value, __u64);
-} flush_issued SEC(".maps");
-
-struct {
-	__uint(type, BPF_MAP_TYPE_HASH);
-	__uint(max_entries, 1 << 10);
-	__type(key, __u32);
-	__type(value, __u8);
-} devices SEC(".maps");
-
-/* An interrupt may count between load and store. */
-#define COUNT(field) __sync_fetch_and_add(&count->field, 1)
-
-static __always_inline struct counters *cpu_counters(void)
-{
-	__u32 zero = 0;
-	return bpf_map_lookup_elem(&counters, &zero);
-}
-
-static __always_inline struct queued *task_queued(__u64 flags)
-{
-	return bpf_task_storage_get(&last_queued, bpf_get_current_task_btf(), 0, flags);
-}
-
-static __always_inline __u32 dev_of(struct gendisk *disk)
-{
-	return (__u32)disk->major << 20 | (__u32)disk->first_minor;
-}
-
-static __always_inline __u32 request_dev(struct request *rq)
-{
-	if (bpf_core_field_exists(rq->q->disk)) {
-		struct gendisk *disk = rq->q->disk;
-		return disk ? dev_of(disk) : 0;
-	}
-	struct block_device *part = rq->part;
-	return part ? dev_of(part->bd_disk) : 0;
-}
-
-static __always_inline __u16 flags_of(__u32 opf)
-{
-	__u16 flags = 0;
-	if (opf & REQ(SYNC))
-		flags |= FLAG_SYNC;
-	if (opf & REQ(META))
-		flags |= FLAG_META;
-	if (opf & REQ(FUA))
-		flags |= FLAG_FUA;
-	if (opf & REQ(PREFLUSH))
-		flags |= FLAG_PREFLUSH;
-	if (opf & REQ(RAHEAD))
-		flags |= FLAG_RAHEAD;
-	if (opf & REQ(BACKGROUND))
-		flags |= FLAG_BACKGROUND;
-	return flags;
-}
-
-/* An empty write that asks for a flush is a flush. */
-static __always_inline __u8 op_of(__u32 opf, __u32 bytes)
-{
-	__u8 op = opf & OP_MASK;
-	if (op == OP_WRITE && !bytes && (opf & REQ(PREFLUSH)))
-		return OP_FLUSH;
-	return op;
-}
 
 static __always_inline __u64 wake_flags(struct counters *count, __u64 now)
 {
@@ -226,81 +15,6 @@ static __always_inline __u64 wake_flags(struct counters *count, __u64 now)
 		return BPF_RB_NO_WAKEUP;
 	count->woken_ns = now;
 	return BPF_RB_FORCE_WAKEUP;
-}
-
-static __always_inline bool wanted_device(__u32 dev, __u32 part)
-{
-	if (!dev)
-		return false;
-	if (!only_devices)
-		return true;
-	return bpf_map_lookup_elem(&devices, &dev) || (part && bpf_map_lookup_elem(&devices, &part));
-}
-
-static __always_inline bool wanted_op(__u8 op)
-{
-	return only_ops & (1u << (op < 31 ? op : 31));
-}
-
-/* The same I/O gives the same answer wherever it is asked. */
-static __always_inline bool sampled(__u64 sector, __u64 queue_ns)
-{
-	__u64 hash = (queue_ns ^ sector * 0x9e3779b97f4a7c15ull) * 0xff51afd7ed558ccdull;
-	return (__u32)(hash >> 32) <= sample_limit;
-}
-
-/* What an I/O belongs to. */
-struct origin {
-	struct inode *inode;
-	struct dentry *dentry;
-	bool cached; /* its data are in the page cache */
-};
-
-/* The inode in whose page cache a bio's first page is. */
-static __always_inline struct inode *page_inode(struct bio *bio, struct start *start)
-{
-	struct bio_vec *vec = BPF_CORE_READ(bio, bi_io_vec);
-	__u32 index = BPF_CORE_READ(bio, bi_iter.bi_idx);
-	if (!vec || !BPF_CORE_READ(bio, bi_iter.bi_size))
-		return 0;
-	struct page *page = 0;
-	void *at = (void *)vec + (__u64)(index & 0xffff) * bpf_core_type_size(struct bio_vec);
-	bpf_probe_read_kernel(&page, sizeof(page), at + bpf_core_field_offset(struct bio_vec, bv_page));
-	unsigned long head = BPF_CORE_READ(page, compound_head);
-	if (head & 1)
-		page = (void *)(head - 1);
-	unsigned long mapping = (unsigned long)BPF_CORE_READ(page, mapping);
-	/* The low bits mark memory of programs, and pages of drivers. */
-	if (mapping & 1)
-		start->flags |= FLAG_DIRECT;
-	if (!mapping || mapping & 3)
-		return 0;
-	return BPF_CORE_READ((struct address_space *)mapping, host);
-}
-
-static __always_inline void find_origin(struct bio *bio, struct start *start, struct origin *origin)
-{
-	__u64 end = (__u64)BPF_CORE_READ(bio, bi_end_io);
-	if (end && end == end_iomap_dio) {
-		struct iomap_dio *dio = BPF_CORE_READ(bio, bi_private);
-		struct file *file = BPF_CORE_READ(dio, iocb, ki_filp);
-		start->flags |= FLAG_DIRECT;
-		origin->inode = BPF_CORE_READ(file, f_inode);
-		origin->dentry = BPF_CORE_READ(file, f_path.dentry);
-		return;
-	}
-	origin->inode = page_inode(bio, start);
-	origin->cached = origin->inode != 0;
-	if (origin->inode || !end || !bpf_core_field_exists(((struct btrfs_bio *)0)->inode))
-		return;
-	if (end == end_btrfs_simple || end == end_btrfs_orig_write) {
-		/* Compressed data are in pages of nobody; the bio lies in one that knows. */
-		struct btrfs_bio *outer = (void *)bio - bpf_core_field_offset(struct btrfs_bio, bio);
-		struct btrfs_inode *inode = BPF_CORE_READ(outer, inode);
-		if (inode)
-			origin->inode = (void *)inode + bpf_core_field_offset(struct btrfs_inode, vfs_inode);
-		origin->cached = !(start->flags & FLAG_DIRECT);
-	}
 }
 
 /* May an I/O begin when it is issued, because its start went missing or was before the trace? Not where its issuer
@@ -345,9 +59,40 @@ static __always_inline void emit(struct counters *count, struct start *start, __
 struct beginning {
 	struct start start;
 	__u64 key;
-	__u64 bio;
+	struct origin origin;
+	struct actor actor;
 	__u64 again; /* should there be no room for it, that is tried once more */
 };
+
+/* Puts it where its end finds it. */
+static __always_inline long keep_start(__u64 key, struct start *start, struct counters *count)
+{
+	struct place *place = place_of(key);
+	if (place) {
+		__u64 whose = __sync_val_compare_and_swap(&place->key, 0, key);
+		if (whose == key && place->start.queue_ns) {
+			/* Of an I/O whose end was not seen. */
+			COUNT(lost_end);
+			emit(count, &place->start, 0);
+		}
+		if (!whose || whose == key) {
+			place->start = *start;
+			return 0;
+		}
+	}
+	long refused = bpf_map_update_elem(&in_flight, &key, start, BPF_NOEXIST);
+	if (!refused) {
+		__sync_fetch_and_add(&displaced, 1);
+	} else if (refused == -EEXIST) {
+		struct start *stale = bpf_map_lookup_elem(&in_flight, &key);
+		if (stale && stale->queue_ns) {
+			COUNT(lost_end);
+			emit(count, stale, 0);
+		}
+		refused = bpf_map_update_elem(&in_flight, &key, start, BPF_ANY);
+	}
+	return refused;
+}
 
 /* Enters an I/O that begins now, if it is wanted.
  * Global, so that the verifier looks at it once and not at each call. */
@@ -356,30 +101,24 @@ __noinline int begin(struct beginning *beginning)
 	if (!beginning)
 		return 0;
 	__u64 key = beginning->key;
-	struct bio *bio = (void *)beginning->bio;
 	/* On this stack: before 6.2 a map takes nothing from that of the caller. */
 	struct start own = beginning->start;
 	struct start *start = &own;
 	struct counters *count = cpu_counters();
-	struct actor actor = {};
-	struct origin origin = {};
+	struct actor actor = beginning->actor;
+	struct inode *inode = (void *)beginning->origin.inode;
 	struct dirtier *owner = 0;
-	if (!count || !wanted_op(start->op))
+	if (!count)
 		return 0;
-	current_actor(&actor);
-	if (with_files && bio) {
-		find_origin(bio, start, &origin);
-		struct inode *inode = origin.inode;
-		if (inode && BPF_CORE_READ(inode, i_sb, s_magic) == BDEVFS_MAGIC) {
-			start->flags |= FLAG_DEVICE;
-			origin.inode = inode = 0;
-		}
-		if (inode && origin.cached && start->op == OP_WRITE) {
-			struct inode_key cached = {};
-			cached.ino = BPF_CORE_READ(inode, i_ino);
-			cached.dev = BPF_CORE_READ(inode, i_sb, s_dev);
-			owner = bpf_map_lookup_elem(&dirtiers, &cached);
-		}
+	if (inode && BPF_CORE_READ(inode, i_sb, s_magic) == BDEVFS_MAGIC) {
+		start->flags |= FLAG_DEVICE;
+		inode = 0;
+	}
+	if (inode && beginning->origin.cached && start->op == OP_WRITE) {
+		struct inode_key cached = {};
+		cached.ino = BPF_CORE_READ(inode, i_ino);
+		cached.dev = BPF_CORE_READ(inode, i_sb, s_dev);
+		owner = bpf_map_lookup_elem(&dirtiers, &cached);
 	}
 	if (!wanted_actor(&actor) && !(owner && wanted_actor(&owner->actor)))
 		return 0;
@@ -387,21 +126,14 @@ __noinline int begin(struct beginning *beginning)
 		COUNT(started);
 		return 0;
 	}
-	start->issuer = actor_id(&actor, &count->next_id, &count->lost_names);
-	if (origin.inode)
-		start->file = file_id((__u64)origin.inode, (__u64)origin.dentry, &count->next_id, &count->lost_names);
+	if (!start->issuer)
+		start->issuer = actor_id(&actor, &count->next_id, &count->lost_names);
+	if (inode)
+		start->file = file_id((__u64)inode, beginning->origin.dentry, &count->next_id, &count->lost_names);
 	if (owner)
 		start->owner = actor_id(&owner->actor, &count->next_id, &count->lost_names);
-	long refused = bpf_map_update_elem(&in_flight, &key, start, BPF_NOEXIST);
-	if (refused == -EEXIST) {
-		/* Of an I/O whose end was not seen, or whose entry would not go. */
-		struct start *stale = bpf_map_lookup_elem(&in_flight, &key);
-		if (stale && stale->queue_ns) {
-			COUNT(lost_end);
-			emit(count, stale, 0);
-		}
-		refused = bpf_map_update_elem(&in_flight, &key, start, BPF_ANY);
-	}
+	beginning->start.issuer = start->issuer;
+	long refused = keep_start(key, start, count);
 	if (refused && beginning->again)
 		return 0;
 	COUNT(started);
@@ -411,6 +143,36 @@ __noinline int begin(struct beginning *beginning)
 	return 0;
 }
 
+static __always_inline bool same_actor(struct actor *one, struct actor *other)
+{
+	__u64 *a = (__u64 *)one, *b = (__u64 *)other;
+	_Static_assert(sizeof(struct actor) == 32, "compared as four numbers");
+	return a[0] == b[0] && a[1] == b[1] && a[2] == b[2] && a[3] == b[3];
+}
+
+/* Who and what for; then enters it. `last` is the task's own memory. */
+static __always_inline void begin_for(struct beginning *beginning, struct bio *bio, struct queued *last)
+{
+	__u32 zero = 0;
+	__u32 *now = bpf_map_lookup_elem(&generation, &zero);
+	bool is_known = false;
+	if (!wanted_op(beginning->start.op))
+		return;
+	current_actor(&beginning->actor);
+	if (last && now && last->generation == *now && same_actor(&last->actor, &beginning->actor)) {
+		beginning->start.issuer = last->issuer;
+		is_known = last->issuer != 0;
+	}
+	if (with_files && bio)
+		find_origin(bio, &beginning->start, &beginning->origin);
+	begin(beginning);
+	if (last && now && !is_known) {
+		last->actor = beginning->actor;
+		last->issuer = beginning->start.issuer;
+		last->generation = *now;
+	}
+}
+
 static __always_inline void finish(__u64 key, struct start *start, __u64 now)
 {
 	struct counters *count = cpu_counters();
@@ -418,7 +180,7 @@ static __always_inline void finish(__u64 key, struct start *start, __u64 now)
 		emit(count, start, now);
 	/* Should the entry stay, it is nobody's. */
 	start->queue_ns = 0;
-	bpf_map_delete_elem(&in_flight, &key);
+	forget_start(key);
 }
 
 static __always_inline __u64 bio_issue_time(struct bio *bio)
@@ -431,11 +193,51 @@ static __always_inline __u64 bio_issue_time(struct bio *bio)
 	return 0;
 }
 
-/* When the request's bio was queued: exact from the task's slot, else as the kernel remembers it (a time that all
- * bios of a plug may share), else now. */
-static __always_inline __u64 queue_time(struct request *rq, struct start *start, __u64 now)
+static __always_inline __u32 current_tgid(void)
+{
+	return bpf_get_current_pid_tgid() >> 32;
+}
+
+/* The bio came back from block_bio_queue because it was not to wait for a free request. */
+static __always_inline void note_attempt(struct bio *bio)
 {
 	struct queued *last = task_queued(0);
+	if (!last || last->bio != (__u64)bio)
+		return;
+	struct attempt_key key = {};
+	key.sector = bio->bi_iter.bi_sector;
+	key.dev = dev_of(bio->bi_bdev->bd_disk);
+	key.tgid = current_tgid();
+	key.bytes = bio->bi_iter.bi_size;
+	key.op = bio->bi_opf & OP_MASK;
+	bpf_map_update_elem(&attempts, &key, &last->queue_ns, BPF_ANY);
+	last->bio = 0;
+}
+
+/* When io_uring tried to queue what its worker queues now; 0 if it did not. */
+static __always_inline __u64 attempted(struct start *start, __u64 now)
+{
+	struct task_struct *task = bpf_get_current_task_btf();
+	if (!(task->flags & PF_IO_WORKER))
+		return 0;
+	struct attempt_key key = {};
+	key.sector = start->sector;
+	key.dev = start->dev;
+	key.tgid = current_tgid();
+	key.bytes = start->bytes;
+	key.op = start->op;
+	__u64 *first = bpf_map_lookup_elem(&attempts, &key);
+	if (!first)
+		return 0;
+	__u64 queue_ns = *first;
+	bpf_map_delete_elem(&attempts, &key);
+	return now - queue_ns < ATTEMPT_NS ? queue_ns : 0;
+}
+
+/* When the request's bio was queued: exact from the task's slot, else as the kernel remembers it (a time that all
+ * bios of a plug may share), else now. */
+static __always_inline __u64 queue_time(struct request *rq, struct start *start, struct queued *last, __u64 now)
+{
 	struct bio *bio = rq->bio;
 	if (!bio)
 		return now;
@@ -479,13 +281,14 @@ static __always_inline void begin_request(struct request *rq, bool is_issued)
 	if (start->op == OP_FLUSH && !start->bytes)
 		start->sector = 0;
 	start->bios = 1;
-	start->queue_ns = queue_time(rq, start, now);
+	struct queued *last = task_queued(BPF_LOCAL_STORAGE_GET_F_CREATE);
+	__u64 first = attempted(start, now);
+	start->queue_ns = first ? first : queue_time(rq, start, last, now);
 	if (is_issued)
 		start->issue_ns = now;
 	beginning.key = (__u64)rq;
-	beginning.bio = (__u64)rq->bio;
 	beginning.again = !is_issued && begins_at_issue();
-	begin(&beginning);
+	begin_for(&beginning, bio, last);
 }
 
 SEC("tp_btf/block_bio_queue")
@@ -516,8 +319,8 @@ int BPF_PROG(on_bio_queue, struct bio *bio)
 	if (start->op == OP_FLUSH)
 		start->sector = 0;
 	start->bios = 1;
-	beginning.key = beginning.bio = (__u64)bio;
-	begin(&beginning);
+	beginning.key = (__u64)bio;
+	begin_for(&beginning, bio, task_queued(BPF_LOCAL_STORAGE_GET_F_CREATE));
 	return 0;
 }
 
@@ -544,10 +347,12 @@ static __always_inline void set_ended(__u64 key)
 static __always_inline void bio_completed(struct bio *bio)
 {
 	__u64 key = (__u64)bio;
-	struct start *start = bpf_map_lookup_elem(&in_flight, &key);
+	struct start *start = find_start(key);
 	if (start) {
 		start->status = bio->bi_status;
 		finish(key, start, bpf_ktime_get_ns());
+	} else if (bio->bi_status == STATUS_AGAIN) {
+		note_attempt(bio);
 	}
 	set_ended(key);
 }
@@ -593,7 +398,7 @@ SEC("tp_btf/block_rq_insert")
 int BPF_PROG(on_rq_insert, struct request *rq)
 {
 	__u64 key = (__u64)rq;
-	if (!bpf_map_lookup_elem(&in_flight, &key))
+	if (!find_start(key))
 		begin_request(rq, false);
 	return 0;
 }
@@ -614,7 +419,7 @@ SEC("tp_btf/block_rq_issue")
 int BPF_PROG(on_rq_issue, struct request *rq)
 {
 	__u64 key = (__u64)rq;
-	struct start *start = bpf_map_lookup_elem(&in_flight, &key);
+	struct start *start = find_start(key);
 	if (!start) {
 		if ((rq->cmd_flags & OP_MASK) == OP_FLUSH) {
 			/* The queue's own flush request: what it serves are rows already. */
@@ -638,7 +443,7 @@ SEC("tp_btf/block_rq_requeue")
 int BPF_PROG(on_rq_requeue, struct request *rq)
 {
 	__u64 key = (__u64)rq;
-	struct start *start = bpf_map_lookup_elem(&in_flight, &key);
+	struct start *start = find_start(key);
 	if (start && start->requeues < 255)
 		start->requeues++;
 	return 0;
@@ -650,7 +455,7 @@ int BPF_PROG(on_rq_merge, struct request *rq)
 {
 	__u64 key = (__u64)rq;
 	struct counters *count = cpu_counters();
-	if (!bpf_map_delete_elem(&in_flight, &key) && count)
+	if (forget_start(key) && count)
 		COUNT(merged_away);
 	return 0;
 }
@@ -679,7 +484,7 @@ int BPF_PROG(on_frontmerge, struct bio *bio)
 static __always_inline void request_completed(struct request *rq, int error, unsigned int nr_bytes)
 {
 	__u64 key = (__u64)rq;
-	struct start *start = bpf_map_lookup_elem(&in_flight, &key);
+	struct start *start = find_start(key);
 	if (!start)
 		return;
 	/* A blk_status_t (a byte), or a negative errno before 5.16. */
@@ -712,7 +517,7 @@ int BPF_PROG(on_io_done, struct request *rq)
 	__u64 key = (__u64)rq;
 	if (is_ended(key))
 		return 0;
-	struct start *start = bpf_map_lookup_elem(&in_flight, &key);
+	struct start *start = find_start(key);
 	if (start)
 		finish(key, start, bpf_ktime_get_ns());
 	return 0;

@@ -235,6 +235,18 @@ impl Statistics {
         self.lost_ring + self.lost_table + self.lost_start
     }
 
+    /// Everything that is missing, by the names under which a manifest lists losses; without what is not.
+    pub fn losses(&self) -> impl Iterator<Item = (&'static str, u64)> {
+        let losses = [
+            ("trace_buffer_full", self.lost_ring),
+            ("trace_table_full", self.lost_table),
+            ("trace_start_unseen", self.lost_start),
+            ("trace_unaccounted", self.unaccounted().unsigned_abs()),
+            ("trace_names", self.lost_names),
+        ];
+        losses.into_iter().filter(|(_, count)| *count > 0)
+    }
+
     /// I/Os that began and of which nothing is known; 0, or the probe miscounts.
     #[must_use]
     pub fn unaccounted(&self) -> i64 {

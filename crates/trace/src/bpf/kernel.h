@@ -23,6 +23,7 @@ typedef _Bool bool;
 enum bpf_map_type {
 	BPF_MAP_TYPE_HASH = 1,
 	BPF_MAP_TYPE_ARRAY = 2,
+	BPF_MAP_TYPE_PERCPU_HASH = 5,
 	BPF_MAP_TYPE_PERCPU_ARRAY = 6,
 	BPF_MAP_TYPE_LRU_HASH = 9,
 	BPF_MAP_TYPE_RINGBUF = 27,
@@ -32,6 +33,7 @@ enum {
 	BPF_ANY = 0,
 	BPF_NOEXIST = 1,
 	BPF_F_NO_PREALLOC = 1,
+	BPF_F_MMAPABLE = 1024,
 	BPF_LOCAL_STORAGE_GET_F_CREATE = 1,
 	BPF_RB_NO_WAKEUP = 1,
 	BPF_RB_FORCE_WAKEUP = 2,
@@ -248,7 +250,20 @@ struct task_struct {
 	unsigned int flags;
 	struct files_struct *files;
 	struct task_struct *group_leader;
+	struct task_struct *real_parent;
 	char comm[16];
+	int pid;
+	int tgid;
+	__u64 start_boottime;
+	unsigned int __state; /* 5.14 */
+} KERNEL_TYPE;
+
+struct task_struct___before_5_14 {
+	long state;
+} KERNEL_TYPE;
+
+struct irqaction {
+	const char *name;
 } KERNEL_TYPE;
 
 #if defined(__TARGET_ARCH_x86)

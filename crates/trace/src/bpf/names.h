@@ -139,9 +139,9 @@ static __always_inline void current_actor(struct actor *actor)
 	actor->tgid = both >> 32;
 	actor->tid = (__u32)both;
 	actor->cgroup = bpf_get_current_cgroup_id();
-	struct task_struct *task = (void *)bpf_get_current_task();
+	struct task_struct *task = bpf_get_current_task_btf();
 	/* A worker of io_uring acts for its process. */
-	if (BPF_CORE_READ(task, flags) & PF_IO_WORKER)
+	if (task->flags & PF_IO_WORKER)
 		BPF_CORE_READ_STR_INTO(&actor->comm, task, group_leader, comm);
 	else
 		bpf_get_current_comm(actor->comm, sizeof(actor->comm));

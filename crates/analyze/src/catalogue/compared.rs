@@ -1,0 +1,111 @@
+//! Views of recordings side by side.
+
+use super::{Compute, Drawing, Kind, View};
+use crate::comparison::{self, Comparison};
+
+const fn pair(
+    id: &'static str,
+    title: &'static str,
+    kind: Kind,
+    compute: fn(&Comparison, usize) -> Option<Drawing>,
+    explanation: &'static str,
+) -> View {
+    View { id, title, explanation, kind, compute: Compute::Pair(compute) }
+}
+
+const fn side(
+    id: &'static str,
+    title: &'static str,
+    kind: Kind,
+    compute: fn(&Comparison, usize, usize) -> Option<Drawing>,
+    explanation: &'static str,
+) -> View {
+    View { id, title, explanation, kind, compute: Compute::Side(compute) }
+}
+
+pub(super) static COMPARED: [View; 12] = [
+    pair(
+        "compare.runs",
+        "Runs side by side",
+        Kind::Table,
+        comparison::runs,
+        "Runs of the same name and variables. A difference that the spread within the runs explains is within the noise.",
+    ),
+    pair(
+        "compare.load_response",
+        "Load and response time",
+        Kind::LoadResponse,
+        comparison::load_response,
+        "Each point is a run, each line a recording.",
+    ),
+    pair(
+        "compare.figures",
+        "Figures side by side",
+        Kind::Table,
+        comparison::figures,
+        "The ratio is second ÷ first. Its 95 % interval comes from the spread between ten stretches of the measured time (docs/compare.md).",
+    ),
+    pair(
+        "compare.iops",
+        "Operations per second",
+        Kind::TimeSeries,
+        comparison::iops,
+        "Completions by time since each began.",
+    ),
+    pair(
+        "compare.throughput",
+        "Throughput",
+        Kind::TimeSeries,
+        comparison::throughput,
+        "Bytes moved per second, M = 1,000,000.",
+    ),
+    pair(
+        "compare.response_p50",
+        "Response time, p50",
+        Kind::TimeSeries,
+        comparison::response_p50,
+        "Half of the operations of each step took this long or less. Logarithmic axis.",
+    ),
+    pair(
+        "compare.response_p99",
+        "Response time, p99",
+        Kind::TimeSeries,
+        comparison::response_p99,
+        "99 % of the operations of each step took this long or less. Logarithmic axis.",
+    ),
+    pair(
+        "compare.percentiles",
+        "Percentile curve",
+        Kind::PercentileCurve,
+        comparison::percentiles,
+        "So many per cent of the operations took this long or less; the horizontal axis gives each nine the same room.",
+    ),
+    pair(
+        "compare.queue_depth",
+        "Queue depth",
+        Kind::TimeSeries,
+        comparison::queue_depth,
+        "Mean number of operations in flight.",
+    ),
+    side(
+        "compare.heatmap",
+        "Response times",
+        Kind::HeatMap,
+        comparison::heat_map,
+        "Every operation: the darker (on dark pages, the brighter), the more operations took this long. Logarithmic colours.",
+    ),
+    pair(
+        "compare.cpu",
+        "CPU of the host",
+        Kind::TimeSeries,
+        comparison::cpu,
+        "Per cent of all CPUs that were busy; tick-sampled by the kernel.",
+    ),
+    side(
+        "compare.counters",
+        "Counters that changed most",
+        Kind::Table,
+        comparison::most_changed,
+        "Rates and values of the machine while the load ran that differ by a tenth or more and beyond the noise; the greatest ratio first. A time per time is in per cent of one CPU or device.",
+    ),
+];

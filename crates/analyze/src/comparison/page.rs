@@ -1,0 +1,196 @@
+//! The page of a comparison: the report's own shape, so that the same face draws it.
+
+use super::views::{IOPS, P50, P99, ratio_of, words};
+use super::{Comparison, Load, Side};
+use crate::model::{Appendix, Figure, RecordingInfo, ReportModel, RunModel, Source, Tone, Warning};
+use crate::report_model::{recording_info, run_summary, sources_and_hardware};
+use crate::series::summaries;
+use crate::{RunSummary, ViewData, views};
+
+/// Version of the model's shape.
+const SCHEMA: &str = "iodyno.report/1";
+
+/// The page of recordings side by side.
+#[must_use]
+pub fn comparison_model(comparison: &Comparison) -> ReportModel {
+    let sides = &comparison.sides;
+    let names: Vec<&str> = sides.iter().map(|side| side.label.as_str()).collect();
+    let usual = comparison.usual_pair();
+    let of_a_pair = |pair: usize| -> Vec<ViewData> {
+        let shown = views().iter().filter(|view| view.is_of_a_comparison() && !is_of_all(view.id));
+        shown.flat_map(|view| view.draw_comparison(comparison, pair)).collect()
+    };
+    let runs = (0..comparison.pairs.len()).map(|pair| RunModel {
+        index: i32::try_from(pair).unwrap_or(i32::MAX),
+        title: comparison.pairs[pair].clone(),
+        detail: String::new(),
+        sentence: sentence(comparison, pair),
+        figures: figures(comparison, pair),
+        summary: summary(comparison, pair),
+        views: of_a_pair(pair),
+    });
+    let overview = views().iter().filter(|view| view.is_of_a_comparison() && is_of_all(view.id));
+    ReportModel {
+        schema: SCHEMA.to_string(),
+        title: names.join(" | "),
+        sentence: sentence(comparison, usual),
+        figures: figures(comparison, usual),
+        recording: information(sides),
+        warnings: warnings(comparison),
+        overview: overview.flat_map(|view| view.draw_comparison(comparison, usual)).collect(),
+        runs: runs.collect(),
+        appendix: appendix(sides),
+    }
+}
+
+/// Is a view about all pairs rather than about one?
+fn is_of_all(id: &str) -> bool {
+    ["compare.runs", "compare.load_response", "compare.counters"].contains(&id)
+}
+
+/// The others of a pair, with the first.
+fn others(comparison: &Comparison, pair: usize) -> Vec<(&Side, &Load, &Load)> {
+    let mut loads = comparison.of(pair);
+    let Some((0, _, base)) = loads.next() else { return Vec::new() };
+    loads.map(|(_, side, load)| (side, base, load)).collect()
+}
+
+fn sentence(comparison: &Comparison, pair: usize) -> String {
+    let Some(first) = comparison.sides.first() else { return String::new() };
+    let told = others(comparison, pair).into_iter().map(|(side, base, load)| {
+        let of = |measure, more: &str, less: &str| words(ratio_of(&measure, base, load), more, less);
+        format!(
+            "{}: IOPS {}, response time p50 {}, p99 {}.",
+            side.label,
+            of(IOPS, "more", "less"),
+            of(P50, "longer", "shorter"),
+            of(P99, "longer", "shorter"),
+        )
+    });
+    let told: Vec<String> = told.collect();
+    match told.is_empty() {
+        true if comparison.pairs.is_empty() => {
+            format!("Counters beside those of {}; no recording holds a load.", first.label)
+        }
+        true => format!("Nothing of {} can be held against {}.", comparison.pairs[pair], first.label),
+        false => format!("Beside {}: {}", first.label, told.join(" ")),
+    }
+}
+
+fn figures(comparison: &Comparison, pair: usize) -> Vec<Figure> {
+    let mut figures = Vec::new();
+    for (side, base, load) in others(comparison, pair) {
+        for measure in [IOPS, P99] {
+            let ratio = ratio_of(&measure, base, load);
+            let value = ratio.map_or("?".to_string(), |ratio| format!("{:.2} ×", ratio.ratio));
+            let detail = match ratio.and_then(|ratio| ratio.within) {
+                Some((low, high)) => format!("95 %: {low:.2} – {high:.2}"),
+                None => "too short for an interval".to_string(),
+            };
+            figures.push(Figure {
+                label: format!("{} of {}", measure.0, side.label),
+                value,
+                detail,
+                tone: Tone::Plain,
+            });
+        }
+    }
+    figures
+}
+
+/// In numbers: the last recording's.
+fn summary(comparison: &Comparison, pair: usize) -> RunSummary {
+    let name = &comparison.pairs[pair];
+    let last = comparison.sides.last();
+    let found = last.and_then(|side| {
+        let all = summaries(&side.facts);
+        let named = all.iter().position(|(run, _)| run.name() == *name).unwrap_or(0);
+        all.into_iter().nth(named)
+    });
+    found.map_or_else(|| run_summary_of_nothing(last), |(_, summary)| summary)
+}
+
+fn run_summary_of_nothing(side: Option<&Side>) -> RunSummary {
+    let nothing = crate::RunFacts::default();
+    match side {
+        Some(side) => run_summary(&side.facts, &nothing),
+        None => RunSummary::default(),
+    }
+}
+
+/// What all have in common, or each one's.
+fn joined(sides: &[Side], of: impl Fn(&RecordingInfo) -> String) -> String {
+    let mut texts: Vec<String> = sides.iter().map(|side| of(&recording_info(&side.facts))).collect();
+    texts.dedup();
+    texts.join(" | ")
+}
+
+fn information(sides: &[Side]) -> RecordingInfo {
+    let losses = |side: &Side| {
+        let losses = recording_info(&side.facts).losses.into_iter();
+        losses.map(|loss| format!("{}: {loss}", side.label)).collect::<Vec<String>>()
+    };
+    RecordingInfo {
+        id: joined(sides, |info| info.id.clone()),
+        host: joined(sides, |info| info.host.clone()),
+        kernel: joined(sides, |info| info.kernel.clone()),
+        started: joined(sides, |info| info.started.clone()),
+        state: joined(sides, |info| info.state.clone()),
+        exit: joined(sides, |info| info.exit.clone()),
+        command_line: sides
+            .iter()
+            .map(|side| format!("{}: {}", side.label, recording_info(&side.facts).command_line))
+            .collect::<Vec<String>>()
+            .join("\n"),
+        losses: sides.iter().flat_map(losses).collect(),
+    }
+}
+
+fn warnings(comparison: &Comparison) -> Vec<Warning> {
+    let sides = &comparison.sides;
+    let mut warnings = Vec::new();
+    let mut say = |tone, text: String| warnings.push(Warning { tone, text, run: None });
+    let differs = |of: fn(&RecordingInfo) -> &String| {
+        sides.windows(2).any(|pair| of(&recording_info(&pair[0].facts)) != of(&recording_info(&pair[1].facts)))
+    };
+    if differs(|info| &info.host) || differs(|info| &info.kernel) {
+        let where_from = joined(sides, |info| format!("{}, {}", info.host, info.kernel));
+        say(Tone::Info, format!("Host or kernel differ: {where_from}."));
+    }
+    if comparison.traced {
+        let text = "Compared is what the kernel saw (traces): response time runs from queueing to completion.";
+        say(Tone::Info, text.to_string());
+    }
+    for side in sides {
+        if side.facts.state != recording::State::Sealed {
+            say(Tone::Warning, format!("{} is {}.", side.label, side.facts.state.words()));
+        }
+        for loss in recording_info(&side.facts).losses {
+            say(Tone::Warning, format!("{}: {loss}.", side.label));
+        }
+        if side.samples.is_empty() {
+            say(Tone::Info, format!("{} has no counters of its machine.", side.label));
+        }
+    }
+    let lonely = comparison.sides.iter().flat_map(|side| {
+        let names = side.loads.iter().zip(&comparison.pairs);
+        names.filter(|(load, _)| load.is_none()).map(|(_, name)| format!("{} has no run {name}.", side.label))
+    });
+    lonely.take(8).for_each(|text| say(Tone::Info, text));
+    warnings
+}
+
+fn appendix(sides: &[Side]) -> Appendix {
+    let mut appendix = Appendix::default();
+    for side in sides {
+        let (sources, hardware) = sources_and_hardware(&side.facts);
+        appendix.sources.extend(
+            sources.into_iter().map(|source| Source { name: format!("{}: {}", side.label, source.name), ..source }),
+        );
+        appendix.hardware.extend(hardware.into_iter().map(|mut group| {
+            group.title = format!("{}: {}", side.label, group.title);
+            group
+        }));
+    }
+    appendix
+}

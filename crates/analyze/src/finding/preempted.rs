@@ -1,0 +1,232 @@
+//! R8: work that is put aside for somebody else's, or whose CPU time interrupts take.
+
+use super::moment::Moment;
+use super::window::{Stretch, Window};
+use super::{Confidence, Evidence, Rule, RuleId, Severity, Symptom, Thresholds, figure, thresholds};
+use std::collections::BTreeMap;
+
+/// Sums over a window; needs no memory of its own.
+pub(crate) struct PreemptedRule;
+
+/// A process over a stretch: seconds, and how often.
+#[derive(Clone, Debug, Default)]
+struct Sum {
+    comm: String,
+    run_s: f64,
+    wait_s: f64,
+    switches: f64,
+    preemptions: f64,
+}
+
+impl Sum {
+    fn active_s(&self) -> f64 {
+        self.run_s + self.wait_s
+    }
+}
+
+impl Rule for PreemptedRule {
+    fn look(&mut self, window: &Window, thresholds: &Thresholds) -> Vec<Symptom> {
+        let limit = &thresholds.preempted;
+        let Some(stretch) = window.last(limit.for_s) else { return Vec::new() };
+        let mut sums: BTreeMap<i64, Sum> = BTreeMap::new();
+        for moment in stretch.iter() {
+            // Where one moment does not know, the sums would be too small.
+            let Some(runs) = &moment.runs else { return Vec::new() };
+            for run in runs {
+                let sum = sums.entry(run.pid).or_default();
+                sum.comm.clone_from(&run.comm);
+                sum.run_s += run.run_s;
+                sum.wait_s += run.wait_s;
+                sum.switches += run.switches;
+                sum.preemptions += run.preemptions;
+            }
+        }
+        let mut found = Vec::new();
+        for (pid, sum) in sums {
+            // What hardly works has nothing to lose.
+            if 100.0 * sum.active_s() < limit.least_percent * stretch.seconds() {
+                continue;
+            }
+            found.extend(put_aside(stretch, pid, &sum, limit).or_else(|| robbed(stretch, pid, &sum, limit)));
+        }
+        found
+    }
+}
+
+/// It waits for a CPU, and one other process is why.
+fn put_aside(stretch: Stretch<'_>, pid: i64, sum: &Sum, limit: &thresholds::Preempted) -> Option<Symptom> {
+    let waits = 100.0 * sum.wait_s / sum.active_s();
+    if waits < limit.wait_percent {
+        return None;
+    }
+    // Programs that only compute and share full CPUs fairly are a machine at work, as in a build. What answers requests, or
+    // waits although there is an idle CPU, suffers.
+    let has_idle = idle_percent(stretch)? >= limit.idle_percent;
+    let answers = sum.switches >= sum.preemptions;
+    if !has_idle && !answers {
+        return None;
+    }
+    let mut by: BTreeMap<i64, (&str, f64)> = BTreeMap::new();
+    for one in stretch.iter().flat_map(|moment| &moment.preempted).filter(|one| one.pid == pid) {
+        let entry = by.entry(one.by_pid).or_insert((&one.by_comm, 0.0));
+        entry.1 += one.count;
+    }
+    let (by_pid, (by_comm, count)) = by.into_iter().max_by(|a, b| a.1.1.total_cmp(&b.1.1))?;
+    let share = 100.0 * count / sum.preemptions.max(count);
+    if share < limit.one_percent {
+        return None;
+    }
+    let per_s = count / stretch.seconds();
+    let idle =
+        if has_idle { " Other CPUs are idle meanwhile: it is bound to this one, or not moved in time." } else { "" };
+    Some(Symptom {
+        rule: RuleId::R8,
+        subject: format!("{}[{pid}]", sum.comm),
+        severity: Severity::Finding,
+        confidence: Confidence::Certain,
+        since_ns: stretch.start_ns(),
+        sentence: format!(
+            "{}[{pid}] is ready and waits for a CPU {waits:.0} % of its active time for {{for}}: {by_comm}[{by_pid}] puts it aside {}/s, {share:.0} % of all times.{idle}",
+            sum.comm,
+            figure(Some(per_s.round()), ""),
+        ),
+        evidence: vec![
+            Evidence::new("it runs", 100.0 * sum.run_s / stretch.seconds(), "% of one CPU"),
+            Evidence::new("it is ready and waits", 100.0 * sum.wait_s / stretch.seconds(), "% of one CPU"),
+            Evidence::new("put aside", sum.preemptions / stretch.seconds(), "1/s"),
+            Evidence::new(format!("for {by_comm}[{by_pid}]"), per_s, "1/s"),
+        ],
+        next: format!(
+            "Give {by_comm} other CPUs (taskset, cpuset) or a lower priority (nice, SCHED_BATCH), or let {} run on more of them.",
+            sum.comm
+        ),
+        explains: Vec::new(),
+        clear_s: None,
+    })
+}
+
+/// Interrupts take a part of its run time.
+fn robbed(stretch: Stretch<'_>, pid: i64, sum: &Sum, limit: &thresholds::Preempted) -> Option<Symptom> {
+    let mut by: BTreeMap<&str, f64> = BTreeMap::new();
+    for moment in stretch.iter() {
+        for one in moment.stolen.as_ref()?.iter().filter(|one| one.pid == pid) {
+            *by.entry(&one.vector).or_default() += one.stolen_s;
+        }
+    }
+    let stolen_s: f64 = by.values().sum();
+    let share = 100.0 * stolen_s / sum.run_s.max(stolen_s);
+    if stolen_s <= 0.0 || share < limit.stolen_percent {
+        return None;
+    }
+    let (vector, most_s) = by.into_iter().max_by(|a, b| a.1.total_cmp(&b.1))?;
+    Some(Symptom {
+        rule: RuleId::R8,
+        subject: format!("{}[{pid}]", sum.comm),
+        severity: Severity::Finding,
+        confidence: Confidence::Certain,
+        since_ns: stretch.start_ns(),
+        sentence: format!(
+            "Interrupts take {share:.0} % of the CPU time of {}[{pid}] for {{for}}, {} a second; mostly {vector} ({:.0} %). It looks busy with work that is not its own.",
+            sum.comm,
+            figure(Some(stolen_s / stretch.seconds() * 1e9), "ns"),
+            100.0 * most_s / stolen_s,
+        ),
+        evidence: vec![
+            Evidence::new("it runs, interrupts included", 100.0 * sum.run_s / stretch.seconds(), "% of one CPU"),
+            Evidence::new("taken by interrupts", 100.0 * stolen_s / stretch.seconds(), "% of one CPU"),
+            Evidence::new(format!("by {vector}"), 100.0 * most_s / stretch.seconds(), "% of one CPU"),
+        ],
+        next: "Keep it off the CPUs that serve that interrupt, or spread the interrupt (irqbalance, RPS); what a program sends over the loopback interface is received in its own time.".to_string(),
+        explains: Vec::new(),
+        clear_s: None,
+    })
+}
+
+/// Of all CPUs' time, by event; `None` where a moment does not know.
+fn idle_percent(stretch: Stretch<'_>) -> Option<f64> {
+    let of = |moment: &Moment| {
+        let count = moment.cpu_events.len();
+        let busy: f64 = moment.cpu_events.iter().map(|cpu| cpu.busy).sum();
+        (count > 0).then(|| 100.0 - busy / count as f64)
+    };
+    stretch.mean(of)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::RuleId;
+    use super::super::testing::{Bench, RunStep};
+
+    /// mysqld, which answers requests, beside a program that comes in between; per second.
+    fn server(wait_percent: f64, per_s: f64, by_one: f64) -> Bench {
+        let mut bench = Bench::new();
+        bench.steps(14, 1.0, |step| {
+            step.cpu(0, [80.0, 15.0, 0.0]);
+            step.cpu_event(0, 96.0, 1.0);
+            step.run(4711, "mysqld", RunStep { run: 40.0, wait: wait_percent, switches: 6000.0, preemptions: per_s });
+            step.run(815, "sysbench", RunStep { run: 50.0, wait: 1.0, switches: 6000.0, preemptions: 10.0 });
+            step.preempted(4711, 815, "sysbench", per_s * by_one);
+            (9..11).for_each(|by| step.preempted(4711, by, "kworker/0:1", per_s * (1.0 - by_one) / 2.0));
+        });
+        bench
+    }
+
+    #[test]
+    fn a_server_that_is_put_aside_for_one_other() {
+        // The source's page: 3,095 pre-emptions by sysbench; a query takes 127 µs with one and 73 µs without.
+        let bench = server(30.0, 3095.0, 0.97);
+        let found = bench.only(RuleId::R8);
+        assert_eq!(found.subject, "mysqld[4711]");
+        assert!(found.sentence.contains("sysbench[815] puts it aside 3,002/s"), "{}", found.sentence);
+        assert!(found.sentence.contains("waits for a CPU 43 %"), "{}", found.sentence);
+    }
+
+    #[test]
+    fn half_of_it_and_many_small_ones_are_silent() {
+        server(8.0, 3095.0, 0.97).is_silent();
+        server(30.0, 3095.0, 0.4).is_silent();
+    }
+
+    /// A program that only computes, put aside for another one, with the other CPU so busy.
+    fn computing(other: f64) -> Bench {
+        let mut bench = Bench::new();
+        bench.steps(14, 1.0, |step| {
+            step.cpu(0, [100.0, 0.0, 0.0]);
+            step.cpu(1, [other, 0.0, 0.0]);
+            step.cpu_event(0, 100.0, 0.5);
+            step.cpu_event(1, other, 0.5);
+            for (pid, by) in [(1, 2), (2, 1)] {
+                step.run(pid, "rustc", RunStep { run: 50.0, wait: 50.0, switches: 2.0, preemptions: 120.0 });
+                step.preempted(pid, by, "rustc", 110.0);
+            }
+        });
+        bench
+    }
+
+    #[test]
+    fn a_build_is_no_fault_and_two_on_one_cpu_beside_an_idle_one_are() {
+        computing(98.0).is_silent();
+        let bench = computing(3.0);
+        assert_eq!(bench.found(RuleId::R8).len(), 2);
+        assert!(bench.found(RuleId::R8)[0].sentence.contains("Other CPUs are idle"));
+    }
+
+    #[test]
+    fn interrupts_that_take_a_programs_time() {
+        let run = |stolen: f64| {
+            let mut bench = Bench::new();
+            bench.steps(14, 1.0, |step| {
+                step.cpu(0, [60.0, 10.0, 5.0]);
+                step.cpu_event(0, 75.0, 10.0);
+                step.run(5, "db", RunStep { run: 70.0, wait: 1.0, switches: 100.0, preemptions: 3.0 });
+                step.stolen(5, "db", "NET_RX", stolen);
+            });
+            bench
+        };
+        let bench = run(9.0);
+        let found = bench.only(RuleId::R8);
+        assert!(found.sentence.starts_with("Interrupts take 13 % of the CPU time of db[5]"), "{}", found.sentence);
+        assert!(found.sentence.contains("softirq NET_RX (100 %)"), "{}", found.sentence);
+        run(1.5).is_silent();
+    }
+}

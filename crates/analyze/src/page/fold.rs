@@ -1,0 +1,228 @@
+//! From samples to moments.
+
+use crate::stat::{StatBlock, StatFold, StatOptions, StatRow, Subject};
+use recording::rows::{Cpu, Event, Exited, FileInterval, Interrupt, IoInterval, Listener, Memory};
+use recording::{Batch, Label, RecordingError, Sink};
+use std::collections::HashMap;
+
+/// Everything that the page shows of one sample.
+#[derive(Clone, Debug, Default)]
+pub struct Moment {
+    /// When it was taken, `CLOCK_MONOTONIC`.
+    pub t_ns: i64,
+    /// Since the sample before.
+    pub seconds: f64,
+    blocks: Vec<StatBlock>,
+    /// Tasks that ended in it, by name.
+    pub ended: Vec<Ended>,
+    /// Interrupts that are frequent.
+    pub interrupts: Vec<InterruptRate>,
+    /// Block I/O by device, operation, process and file.
+    pub ios: Vec<IoInterval>,
+    /// Reads and writes of files.
+    pub files: Vec<FileInterval>,
+    /// TCP sockets with a queue.
+    pub listeners: Vec<Listener>,
+    /// Processes killed for lack of memory in it.
+    pub oom_kills: Option<f64>,
+    /// Usable memory, MiB.
+    pub memory_mib: Option<f64>,
+    /// How CPU time was measured: `tick`, `event`.
+    pub clock: Option<String>,
+    /// I/O errors that the kernel told of; `None`: its log cannot be read.
+    pub io_errors: Option<i64>,
+    /// What was lost, missed or could not be counted.
+    pub lost: i64,
+    /// What was said.
+    pub events: Vec<Event>,
+}
+
+/// Tasks of one name that ended within an interval.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Ended {
+    /// Name.
+    pub comm: String,
+    /// How many processes.
+    pub processes: i64,
+    /// CPU time that they used in it, of one CPU.
+    pub cpu_percent: f64,
+    /// They had begun before it: of the CPU time of their lives, it has the share that it has of their lives.
+    pub is_estimate: bool,
+}
+
+/// Interrupts of one kind on one CPU.
+#[derive(Clone, Debug, PartialEq)]
+pub struct InterruptRate {
+    /// `irq` or `softirq`.
+    pub kind: String,
+    /// Number and name.
+    pub vector: String,
+    /// CPU.
+    pub cpu: i32,
+    /// Per second, since its last row.
+    pub per_s: f64,
+}
+
+impl Moment {
+    /// Figures of a subject.
+    #[must_use]
+    pub fn block(&self, subject: Subject) -> Option<&StatBlock> {
+        self.blocks.iter().find(|block| block.subject == subject)
+    }
+
+    /// A figure of the thing of this name; an empty name is the first thing.
+    #[must_use]
+    pub fn figure(&self, subject: Subject, name: &str, key: &str) -> Option<f64> {
+        let block = self.block(subject)?;
+        let row = block.rows.iter().find(|row| name.is_empty() || row.name == name)?;
+        block.value(row, key)
+    }
+
+    /// Things of a subject with one of their figures.
+    pub(crate) fn each<'a>(
+        &'a self,
+        subject: Subject,
+        key: &'static str,
+    ) -> impl Iterator<Item = (&'a StatRow, Option<f64>)> {
+        let block = self.block(subject);
+        block.into_iter().flat_map(move |block| block.rows.iter().map(move |row| (row, block.value(row, key))))
+    }
+}
+
+/// Makes moments: give it batches with [`Sink::accept`], and end each sample with [`Sink::commit`].
+#[derive(Debug)]
+pub struct PageFold {
+    stat: StatFold,
+    next: Moment,
+    newest_ns: Option<i64>,
+    before_ns: Option<i64>,
+    interrupts: HashMap<(Label, Label, i32), (i64, i64)>,
+    oom_kills: Option<i64>,
+    reads_log: bool,
+    done: Vec<Moment>,
+}
+
+impl Default for PageFold {
+    fn default() -> Self {
+        Self::new(false)
+    }
+}
+
+impl PageFold {
+    /// Nothing yet. `joins`: what comes is not the beginning of a recording, so that a process that is first met had a
+    /// life before.
+    #[must_use]
+    pub fn new(joins: bool) -> Self {
+        let options = StatOptions { joins, ..StatOptions::default() };
+        Self {
+            stat: StatFold::new(&Subject::ALL, &options),
+            next: Moment::default(),
+            newest_ns: None,
+            before_ns: None,
+            interrupts: HashMap::new(),
+            oom_kills: None,
+            reads_log: true,
+            done: Vec::new(),
+        }
+    }
+
+    /// The moments since the last call.
+    pub fn take(&mut self) -> Vec<Moment> {
+        std::mem::take(&mut self.done)
+    }
+
+    fn interrupts(&mut self, rows: Vec<Interrupt>) {
+        for row in rows {
+            let now = (row.t_ns, row.count);
+            let key = (row.kind, row.vector, row.cpu);
+            if let Some((t_ns, count)) = self.interrupts.insert(key.clone(), now) {
+                let seconds = (now.0 - t_ns) as f64 / 1e9;
+                if seconds > 0.0 && now.1 >= count {
+                    let (kind, vector, cpu) = key;
+                    let per_s = (now.1 - count) as f64 / seconds;
+                    let (kind, vector) = (kind.to_string(), vector.to_string());
+                    self.next.interrupts.push(InterruptRate { kind, vector, cpu, per_s });
+                }
+            }
+        }
+    }
+
+    fn events(&mut self, rows: Vec<Event>) {
+        for row in rows {
+            match row.kind.as_str() {
+                "kernel" if row.message.contains("I/O error") => {
+                    self.next.io_errors = Some(self.next.io_errors.unwrap_or(0) + row.count);
+                }
+                "gap" | "probe_lost" | "trace_lost" => self.next.lost += row.count,
+                "counters" if row.message.contains("messages of the kernel") => self.reads_log = false,
+                _ => {}
+            }
+            self.next.events.push(row);
+        }
+    }
+
+    fn memory(&mut self, rows: &[Memory]) {
+        let Some(row) = rows.last() else { return };
+        self.next.memory_mib = row.total_bytes.map(|bytes| bytes as f64 / f64::from(1 << 20));
+        let before = std::mem::replace(&mut self.oom_kills, row.oom_kills);
+        self.next.oom_kills = row.oom_kills.zip(before).map(|(now, before)| (now - before) as f64);
+    }
+
+    /// Threads whose process goes on are in its figures already.
+    fn ended(&mut self, rows: &[Exited], seconds: f64) {
+        let ended = rows.iter().filter(|row| row.processes > 0).map(|row| {
+            let lived_s = row.lived_ns as f64 / 1e9 / row.tasks.max(1) as f64;
+            let within = (seconds / lived_s.max(1e-9)).min(1.0);
+            Ended {
+                comm: row.comm.to_string(),
+                processes: row.processes,
+                cpu_percent: within * row.cpu_ns as f64 / 1e7 / seconds,
+                is_estimate: within < 1.0,
+            }
+        });
+        self.next.ended = ended.collect();
+    }
+}
+
+impl Sink for PageFold {
+    fn accept(&mut self, batch: &Batch) -> Result<(), RecordingError> {
+        self.stat.accept(batch)?;
+        match batch.table.name {
+            "cpu" => {
+                let first: Vec<Cpu> =
+                    Batch { table: batch.table, rows: batch.rows.slice(0, 1.min(batch.rows.num_rows())) }.to_rows()?;
+                self.next.clock = first.into_iter().next().map(|row| row.clock).or(self.next.clock.take());
+                self.newest_ns = self.newest_ns.max(crate::page::samples::last_ns(&batch.rows));
+            }
+            "memory" => self.memory(&batch.to_rows()?),
+            "interrupt" => self.interrupts(batch.to_rows()?),
+            "event" => self.events(batch.to_rows()?),
+            "io_interval" => self.next.ios.extend(batch.to_rows::<IoInterval>()?),
+            "file_interval" => self.next.files.extend(batch.to_rows::<FileInterval>()?),
+            "listener" => self.next.listeners.extend(batch.to_rows::<Listener>()?),
+            "exited" => {
+                let seconds = self.before_ns.zip(self.newest_ns).map(|(before, now)| (now - before) as f64 / 1e9);
+                self.ended(&batch.to_rows()?, seconds.filter(|seconds| *seconds > 0.0).unwrap_or(1.0));
+            }
+            _ => {}
+        }
+        Ok(())
+    }
+
+    fn commit(&mut self) -> Result<(), RecordingError> {
+        let mut moment = std::mem::take(&mut self.next);
+        moment.blocks = self.stat.commit();
+        let newest = moment.blocks.iter().map(|block| block.t_ns).max();
+        let others = moment.ios.iter().map(|row| row.t_ns).chain(moment.files.iter().map(|row| row.t_ns)).max();
+        let Some(t_ns) = self.newest_ns.take().or(newest).or(others) else { return Ok(()) };
+        moment.t_ns = t_ns;
+        if moment.io_errors.is_none() && self.reads_log {
+            moment.io_errors = Some(0);
+        }
+        if let Some(before_ns) = self.before_ns.replace(t_ns) {
+            moment.seconds = (t_ns - before_ns) as f64 / 1e9;
+            self.done.push(moment);
+        }
+        Ok(())
+    }
+}

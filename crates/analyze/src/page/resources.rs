@@ -1,0 +1,332 @@
+//! One row per resource: how much of it is used, how much waits for it, what failed; each with its worst element.
+
+use super::{Drill, Moment, Scene, Sheet, short, short_bytes, short_or};
+use crate::finding::is_partition;
+use crate::stat::{StatRow, Subject};
+
+/// A resource.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Resource {
+    /// CPUs.
+    Cpu,
+    /// Memory.
+    Memory,
+    /// A block device.
+    Disk,
+    /// A network interface.
+    Net,
+    /// TCP.
+    Tcp,
+}
+
+/// How bad it looks; a mark goes with each colour.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord)]
+pub enum Level {
+    /// Nothing to see.
+    #[default]
+    Fine,
+    /// Busy.
+    Busy,
+    /// At its limit, or failing.
+    Full,
+}
+
+impl Level {
+    fn of_percent(percent: Option<f64>) -> Self {
+        match percent {
+            Some(percent) if percent >= 95.0 => Self::Full,
+            Some(percent) if percent >= 70.0 => Self::Busy,
+            _ => Self::Fine,
+        }
+    }
+
+    fn of_trouble(per_s: Option<f64>) -> Self {
+        if per_s.is_some_and(|per_s| per_s > 0.0) { Self::Full } else { Self::Fine }
+    }
+}
+
+/// One resource at one moment.
+#[derive(Clone, Debug, PartialEq)]
+pub struct ResourceRow {
+    /// Which.
+    pub resource: Resource,
+    /// Its name, with the instance where there are several.
+    pub name: String,
+    /// Used.
+    pub utilisation: (String, Level),
+    /// Waiting.
+    pub saturation: (String, Level),
+    /// Failing.
+    pub errors: (String, Level),
+    /// Share of the last 10 s in which some, and in which all tasks waited for it, per cent.
+    pub pressure: [Option<f64>; 2],
+    /// Used share of the last moments, 0 to 1, oldest first; of TCP, segments as a share of the most in that time.
+    pub curve: Vec<Option<f64>>,
+    /// Where Enter leads.
+    pub drill: Drill,
+}
+
+impl Scene<'_> {
+    /// The rows; `pick` names the device and the interface that are wanted instead of the worst ones.
+    #[must_use]
+    pub fn resources(&self, disk: Option<&str>, net: Option<&str>) -> Vec<ResourceRow> {
+        let Some(now) = self.now() else { return Vec::new() };
+        let mut rows = vec![self.cpu(now), self.memory(now)];
+        rows.extend(disk.map(str::to_string).or_else(|| self.worst_disk()).map(|name| self.disk(now, &name)));
+        rows.extend(net.map(str::to_string).or_else(|| self.worst_link()).map(|name| self.link(now, &name)));
+        rows.extend(now.block(Subject::Tcp).map(|_| self.tcp(now)));
+        rows
+    }
+
+    /// Names of the block devices that are whole, busiest of the last ten seconds first.
+    #[must_use]
+    pub fn disks(&self) -> Vec<String> {
+        let Some(now) = self.now() else { return Vec::new() };
+        let names: Vec<&str> = now.each(Subject::Disk, "util_percent").map(|(row, _)| row.name.as_str()).collect();
+        let whole = names.iter().filter(|name| !names.iter().any(|whole| is_partition(name, whole)));
+        let mut ranked: Vec<(f64, f64, &str)> = whole
+            .map(|name| {
+                let mean =
+                    |key: &'static str| self.mean_10s(|moment| moment.figure(Subject::Disk, name, key)).unwrap_or(0.0);
+                (mean("util_percent"), mean("queue_size"), *name)
+            })
+            .collect();
+        ranked.sort_by(|a, b| b.0.total_cmp(&a.0).then(b.1.total_cmp(&a.1)).then(a.2.cmp(b.2)));
+        ranked.into_iter().map(|(_, _, name)| name.to_string()).collect()
+    }
+
+    /// The device with the longest use; among equals the one with the longest queue.
+    #[must_use]
+    pub fn worst_disk(&self) -> Option<String> {
+        self.disks().into_iter().next()
+    }
+
+    /// Names of the interfaces, busiest first: by the share of their speed where that is known, else by bytes.
+    #[must_use]
+    pub fn links(&self) -> Vec<String> {
+        let Some(now) = self.now() else { return Vec::new() };
+        let mut ranked: Vec<(f64, f64, &str)> = now
+            .each(Subject::Net, "util_percent")
+            .map(|(row, _)| {
+                let mean = |key: &'static str| {
+                    self.mean_10s(|moment| moment.figure(Subject::Net, &row.name, key)).unwrap_or(0.0)
+                };
+                let bytes = mean("rx_kib_per_s") + mean("tx_kib_per_s");
+                // The loopback is no link.
+                let real = if row.name == "lo" { 0.0 } else { 1.0 };
+                (real * (mean("util_percent") + f64::from(bytes > 0.0)), bytes, row.name.as_str())
+            })
+            .collect();
+        ranked.sort_by(|a, b| b.0.total_cmp(&a.0).then(b.1.total_cmp(&a.1)).then(a.2.cmp(b.2)));
+        ranked.into_iter().map(|(_, _, name)| name.to_string()).collect()
+    }
+
+    fn worst_link(&self) -> Option<String> {
+        self.links().into_iter().next()
+    }
+
+    fn pressure(&self, resource: &str) -> [Option<f64>; 2] {
+        ["some_percent", "full_percent"]
+            .map(|key| self.mean_10s(|moment| moment.figure(Subject::Pressure, resource, key)))
+    }
+
+    fn curve(&self, of: impl Fn(&Moment) -> Option<f64>) -> Vec<Option<f64>> {
+        self.last_minute().iter().map(|moment| of(moment).map(|percent| (percent / 100.0).clamp(0.0, 1.0))).collect()
+    }
+
+    fn cpu(&self, now: &Moment) -> ResourceRow {
+        let busy = now.figure(Subject::Cpu, "all", "busy_percent");
+        let worst = busiest(now.each(Subject::Cpu, "busy_percent").filter(|(row, _)| row.name != "all"));
+        let count =
+            now.block(Subject::Cpu).map_or(0, |block| block.rows.iter().filter(|row| row.name != "all").count());
+        let figure = |key| now.figure(Subject::System, "", key);
+        let runnable = figure("runnable");
+        let max = worst.map_or(String::new(), |(row, percent)| format!(" max {percent:.0} @{}", row.name));
+        let waits = match runnable {
+            Some(runnable) if count > 0 && runnable > 2.0 * count as f64 => Level::Full,
+            Some(runnable) if count > 0 && runnable > count as f64 => Level::Busy,
+            _ => Level::Fine,
+        };
+        let steal = now.figure(Subject::Cpu, "all", "steal_percent").filter(|percent| *percent >= 0.5);
+        let most = worst.map(|(_, percent)| percent).into_iter().chain(busy).reduce(f64::max);
+        ResourceRow {
+            resource: Resource::Cpu,
+            name: "cpu".to_string(),
+            utilisation: (format!("{}{max}", percent(busy)), Level::of_percent(most)),
+            saturation: (format!("run {} of {count}  blk {}", short_or(runnable), short_or(figure("blocked"))), waits),
+            errors: steal.map_or(("-".to_string(), Level::Fine), |steal| (format!("steal {steal:.0}%"), Level::Busy)),
+            pressure: self.pressure("cpu"),
+            curve: self.curve(|moment| {
+                let each = moment.each(Subject::Cpu, "busy_percent").filter_map(|(_, percent)| percent);
+                each.reduce(f64::max)
+            }),
+            drill: Drill::Sheet(Sheet::Cpu),
+        }
+    }
+
+    fn memory(&self, now: &Moment) -> ResourceRow {
+        let figure = |key| now.figure(Subject::Memory, "", key);
+        let used = |moment: &Moment| {
+            let total = moment.memory_mib.filter(|total| *total > 0.0)?;
+            Some(100.0 * (1.0 - moment.figure(Subject::Memory, "", "available_mib")? / total))
+        };
+        let swap = figure("swap_in_per_s").zip(figure("swap_out_per_s")).map(|(into, out)| into + out);
+        let refaults = figure("file_refaults_per_s");
+        let cache = figure("cached_mib").map_or("?".to_string(), |mib| short_bytes(mib * f64::from(1 << 20)));
+        let waits = if swap.is_some_and(|pages| pages >= 1.0) { Level::Busy } else { Level::Fine };
+        ResourceRow {
+            resource: Resource::Memory,
+            name: "memory".to_string(),
+            utilisation: (format!("{} cache {cache}", percent(used(now))), Level::of_percent(used(now))),
+            saturation: (format!("refault {} swap {}/s", short_or(refaults), short_or(swap)), waits),
+            errors: (format!("oom {}", short_or(now.oom_kills)), Level::of_trouble(now.oom_kills)),
+            pressure: self.pressure("memory"),
+            curve: self.curve(used),
+            drill: Drill::Sheet(Sheet::Memory),
+        }
+    }
+
+    fn disk(&self, now: &Moment, name: &str) -> ResourceRow {
+        let figure = |key| now.figure(Subject::Disk, name, key);
+        let sum = |keys: [&'static str; 2]| figure(keys[0]).zip(figure(keys[1])).map(|(a, b)| a + b);
+        let ios = sum(["read_per_s", "write_per_s"]);
+        let bytes = sum(["read_kib_per_s", "write_kib_per_s"]).map(|kib| kib * 1024.0);
+        let p99 = now.response_of(name).and_then(|response| response.percentile(0.99)).map(|ns| ns as f64);
+        let time = match p99 {
+            Some(ns) => format!("p99 {}", milliseconds(ns).replace(' ', "")),
+            None => format!(
+                "await {}",
+                await_ms(now, name).map_or("?".to_string(), |ms| milliseconds(ms * 1e6).replace(' ', ""))
+            ),
+        };
+        let util = figure("util_percent");
+        let errors = now.io_errors.map(|_| {
+            let told = |moment: &Moment| {
+                let about = |message: &str| message.contains("I/O error") && names_device(message, name);
+                moment
+                    .events
+                    .iter()
+                    .filter(|event| event.kind == "kernel" && about(&event.message))
+                    .map(|event| event.count)
+                    .sum::<i64>()
+            };
+            self.last_minute().iter().map(told).sum::<i64>() as f64
+        });
+        ResourceRow {
+            resource: Resource::Disk,
+            name: format!("disk {name}"),
+            utilisation: (
+                format!("{} {}/s {}B/s", percent(util), short_or(ios), short_or(bytes)),
+                Level::of_percent(util).min(Level::Busy),
+            ),
+            saturation: (format!("queue {} {time}", short_or(figure("queue_size"))), Level::Fine),
+            errors: (errors.map_or("?".to_string(), |errors| format!("{errors:.0}/min")), Level::of_trouble(errors)),
+            pressure: self.pressure("io"),
+            curve: self.curve(|moment| moment.figure(Subject::Disk, name, "util_percent")),
+            drill: Drill::Sheet(Sheet::Disk(name.to_string())),
+        }
+    }
+
+    fn link(&self, now: &Moment, name: &str) -> ResourceRow {
+        let figure = |key| now.figure(Subject::Net, name, key);
+        let way = |util: &'static str, kib: &'static str| match figure(util) {
+            Some(percent) => format!("{percent:.0}%"),
+            // The speed is not known, so a share of it is not either.
+            None => figure(kib).map_or("?".to_string(), |kib| format!("{}B/s", short(kib * 1024.0))),
+        };
+        let util = figure("util_percent");
+        let drops = figure("rx_drops_per_s").zip(figure("tx_drops_per_s")).map(|(rx, tx)| rx + tx);
+        let drops = drops.map(|drops| drops + figure("qdisc_drops_per_s").unwrap_or(0.0));
+        let errors = figure("rx_errors_per_s").zip(figure("tx_errors_per_s")).map(|(rx, tx)| rx + tx);
+        let backlog = figure("qdisc_backlog_kib").map(|kib| kib * 1024.0);
+        let rates = |moment: &Moment| {
+            let of = |key| moment.figure(Subject::Net, name, key);
+            of("util_percent").or_else(|| Some(of("rx_kib_per_s")? + of("tx_kib_per_s")?))
+        };
+        ResourceRow {
+            resource: Resource::Net,
+            name: format!("net {name}"),
+            utilisation: (
+                format!("r {} w {}", way("rx_util_percent", "rx_kib_per_s"), way("tx_util_percent", "tx_kib_per_s")),
+                Level::of_percent(util),
+            ),
+            saturation: (
+                format!("queue {}B drop {}/s", short_or(backlog), short_or(drops)),
+                if drops.is_some_and(|drops| drops > 0.0) { Level::Busy } else { Level::Fine },
+            ),
+            errors: (format!("{}/s", short_or(errors)), Level::of_trouble(errors)),
+            pressure: [None; 2],
+            curve: if util.is_some() { self.curve(rates) } else { relative(self.last_minute().iter().map(rates)) },
+            drill: Drill::Sheet(Sheet::Net),
+        }
+    }
+
+    fn tcp(&self, now: &Moment) -> ResourceRow {
+        let figure = |key| now.figure(Subject::Tcp, "", key);
+        let drops = figure("listen_drops_per_s");
+        let segments = |moment: &Moment| {
+            let of = |key| moment.figure(Subject::Tcp, "", key);
+            Some(of("in_segments_per_s")? + of("out_segments_per_s")?)
+        };
+        let resent = figure("retransmit_percent");
+        ResourceRow {
+            resource: Resource::Tcp,
+            name: "tcp".to_string(),
+            utilisation: (
+                format!("{} est  in {}/s", short_or(figure("established")), short_or(figure("passive_opens_per_s"))),
+                Level::Fine,
+            ),
+            saturation: (
+                format!("drops {}/s resent {}%", short_or(drops), short_or(resent)),
+                Level::of_trouble(drops).max(if resent.is_some_and(|share| share >= 1.0) {
+                    Level::Busy
+                } else {
+                    Level::Fine
+                }),
+            ),
+            errors: (format!("rst {}/s", short_or(figure("resets_per_s"))), Level::Fine),
+            pressure: [None; 2],
+            curve: relative(self.last_minute().iter().map(segments)),
+            drill: Drill::Sheet(Sheet::Net),
+        }
+    }
+}
+
+/// The greatest of some figures, with its row.
+fn busiest<'a>(figures: impl Iterator<Item = (&'a StatRow, Option<f64>)>) -> Option<(&'a StatRow, f64)> {
+    figures.filter_map(|(row, value)| Some((row, value?))).max_by(|a, b| a.1.total_cmp(&b.1))
+}
+
+/// Shares of the greatest.
+fn relative(values: impl Iterator<Item = Option<f64>>) -> Vec<Option<f64>> {
+    let values: Vec<Option<f64>> = values.collect();
+    let most = values.iter().flatten().copied().fold(0.0, f64::max);
+    values.into_iter().map(|value| value.map(|value| if most > 0.0 { value / most } else { 0.0 })).collect()
+}
+
+/// Does the kernel's message name this device, and not only one whose name begins alike?
+fn names_device(message: &str, device: &str) -> bool {
+    message.split(|c: char| !c.is_ascii_alphanumeric() && c != '-' && c != '_').any(|word| word == device)
+}
+
+/// Mean time of the I/Os of a device, from its counters.
+pub(crate) fn await_ms(moment: &Moment, device: &str) -> Option<f64> {
+    let figure = |key| moment.figure(Subject::Disk, device, key);
+    let (reads, writes) = (figure("read_per_s")?, figure("write_per_s")?);
+    let ios = reads + writes;
+    (ios > 0.0).then_some(())?;
+    Some((reads * figure("read_await_ms").unwrap_or(0.0) + writes * figure("write_await_ms").unwrap_or(0.0)) / ios)
+}
+
+pub(crate) fn percent(value: Option<f64>) -> String {
+    match value {
+        None => "?%".to_string(),
+        Some(value) if value < 9.95 => format!("{value:.1}%"),
+        Some(value) => format!("{value:.0}%"),
+    }
+}
+
+/// `22 ms`, `0.1 ms`, `1.2 s`.
+pub(crate) fn milliseconds(ns: f64) -> String {
+    crate::Unit::Nanoseconds.format(Some(ns))
+}

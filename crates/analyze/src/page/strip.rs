@@ -1,0 +1,178 @@
+//! A whole recording in one strip: a few figures over all of its time, with the gaps.
+
+use crate::AnalyzeError;
+use crate::facts::Columns;
+use arrow_array::cast::AsArray as _;
+use arrow_array::{Array as _, RecordBatch};
+use recording::Reader;
+use std::collections::HashMap;
+
+/// A longer time without a sample, in intervals, is a gap.
+const GAP_INTERVALS: f64 = 3.5;
+
+/// One figure over time.
+#[derive(Clone, Debug, PartialEq)]
+pub struct StripLine {
+    /// What it is.
+    pub name: &'static str,
+    /// Its greatest value, in words.
+    pub greatest: String,
+    /// Share of the greatest (of 100 % where it is a share), the most in each cell; `None`: nothing was measured.
+    pub cells: Vec<Option<f64>>,
+}
+
+/// Figures over the whole time of a recording.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct Strip {
+    /// First moment.
+    pub from_ns: i64,
+    /// Last moment.
+    pub to_ns: i64,
+    /// From the top.
+    pub lines: Vec<StripLine>,
+}
+
+/// The most of a rate in each cell.
+struct Cells {
+    from_ns: i64,
+    to_ns: i64,
+    interval_ns: f64,
+    gap_ns: i64,
+    values: Vec<Option<f64>>,
+}
+
+impl Cells {
+    fn new(span: (i64, i64), interval_s: f64, count: usize) -> Self {
+        #[expect(clippy::cast_possible_truncation, reason = "an interval")]
+        let gap_ns = (interval_s * GAP_INTERVALS * 1e9) as i64;
+        let interval_ns = interval_s * 1e9;
+        let to_ns = span.1.max(span.0 + 1);
+        // With more cells than samples there would be gaps between them.
+        #[expect(clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "a number of samples")]
+        let samples = ((to_ns - span.0) as f64 / interval_ns.max(1.0)).round().max(1.0) as usize;
+        Self { from_ns: span.0, to_ns, interval_ns, gap_ns, values: vec![None; count.min(samples)] }
+    }
+
+    fn put(&mut self, t_ns: i64, value: f64) {
+        let count = self.values.len();
+        // The middle of the interval: samples are never exactly on time.
+        let since_ns = (t_ns - self.from_ns) as f64 - self.interval_ns / 2.0;
+        let place = since_ns / (self.to_ns - self.from_ns) as f64 * count as f64;
+        #[expect(clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "clamped to the cells")]
+        let at = place.clamp(0.0, count.saturating_sub(1) as f64) as usize;
+        if let Some(cell) = self.values.get_mut(at) {
+            *cell = Some(cell.map_or(value, |most| most.max(value)));
+        }
+    }
+
+    /// Growth per second from one row to the next of the same thing; none over a gap.
+    fn rate(&mut self, before: &mut HashMap<String, (i64, i64)>, name: &str, now: (i64, i64)) {
+        let was = match before.get_mut(name) {
+            Some(was) => std::mem::replace(was, now),
+            None => {
+                before.insert(name.to_string(), now);
+                return;
+            }
+        };
+        let passed_ns = now.0 - was.0;
+        if passed_ns > 0 && passed_ns <= self.gap_ns && now.1 >= was.1 {
+            self.put(now.0, (now.1 - was.1) as f64 * 1e9 / passed_ns as f64);
+        }
+    }
+
+    /// `whole`: what counts as full; the greatest otherwise.
+    fn line(self, name: &'static str, whole: Option<f64>, words: impl Fn(f64) -> String) -> StripLine {
+        let greatest = self.values.iter().flatten().copied().reduce(f64::max);
+        let full = whole.or(greatest).filter(|full| *full > 0.0).unwrap_or(1.0);
+        let cells = self.values.iter().map(|value| value.map(|value| (value / full).min(1.0))).collect();
+        StripLine { name, greatest: greatest.map_or("?".to_string(), words), cells }
+    }
+}
+
+impl Strip {
+    /// Of a whole recording in so many cells: only the columns that it needs are read. `interval_s` is the time between
+    /// samples.
+    ///
+    /// # Errors
+    /// A recording that cannot be read.
+    pub fn read(reader: &Reader, span: (i64, i64), interval_s: f64, count: usize) -> Result<Self, AnalyzeError> {
+        let cells = || Cells::new(span, interval_s, count);
+        let percent = |value: f64| format!("{:.0}%", value / 1e7);
+        let lines = vec![
+            cpu(reader, cells())?.line("cpu", Some(1e9), percent),
+            pressure(reader, cells())?.line("psi io", Some(1e9), percent),
+            ios(reader, cells())?.line("iops", None, |value| format!("{}/s", super::short(value))),
+        ];
+        Ok(Self { from_ns: span.0, to_ns: span.1, lines })
+    }
+}
+
+/// The name column of a batch, whether it is plain or a dictionary.
+fn names<'a>(batch: &'a RecordBatch, column: &str) -> Option<Vec<&'a str>> {
+    let column = batch.column_by_name(column)?;
+    if let Some(plain) = column.as_string_opt::<i32>() {
+        return Some(plain.iter().map(Option::unwrap_or_default).collect());
+    }
+    let labels = column.as_any_dictionary_opt()?;
+    let texts = labels.values().as_string_opt::<i32>()?;
+    let keys = labels.normalized_keys();
+    Some(keys.into_iter().map(|key| if key < texts.len() { texts.value(key) } else { "" }).collect())
+}
+
+/// Busy time of all CPUs, ns per second and CPU.
+fn cpu(reader: &Reader, mut cells: Cells) -> Result<Cells, AnalyzeError> {
+    let mut before: Option<(i64, i64, i64)> = None;
+    for batch in reader.columns(
+        "cpu",
+        &["t_ns", "cpu", "user_ns", "nice_ns", "system_ns", "idle_ns", "iowait_ns", "irq_ns", "softirq_ns", "steal_ns"],
+    )? {
+        let batch = batch?;
+        let columns = Columns { table: "cpu", batch: &batch };
+        let (t_ns, idle) = (columns.longs("t_ns")?, columns.longs("idle_ns")?);
+        let iowait = columns.longs("iowait_ns")?;
+        let busy = ["user_ns", "nice_ns", "system_ns", "irq_ns", "softirq_ns", "steal_ns"];
+        let busy = busy.map(|name| columns.longs(name)).into_iter().collect::<Result<Vec<_>, _>>()?;
+        let Some(names) = names(&batch, "cpu") else { continue };
+        for row in (0..batch.num_rows()).filter(|row| names[*row] == "all") {
+            let of = |column: &arrow_array::Int64Array| if column.is_valid(row) { column.value(row) } else { 0 };
+            let now = (t_ns.value(row), busy.iter().map(|column| of(column)).sum(), of(idle) + of(iowait));
+            if let Some(was) = before.replace(now) {
+                let (passed_ns, used, spare) = (now.0 - was.0, now.1 - was.1, now.2 - was.2);
+                if passed_ns > 0 && passed_ns <= cells.gap_ns && used >= 0 && used + spare > 0 {
+                    cells.put(now.0, used as f64 / (used + spare) as f64 * 1e9);
+                }
+            }
+        }
+    }
+    Ok(cells)
+}
+
+/// Time in which some task waited for I/O, ns per second.
+fn pressure(reader: &Reader, mut cells: Cells) -> Result<Cells, AnalyzeError> {
+    let mut before = HashMap::new();
+    for batch in reader.columns("pressure", &["t_ns", "resource", "some_ns"])? {
+        let batch = batch?;
+        let columns = Columns { table: "pressure", batch: &batch };
+        let (t_ns, some) = (columns.longs("t_ns")?, columns.longs("some_ns")?);
+        let Some(names) = names(&batch, "resource") else { continue };
+        for row in (0..batch.num_rows()).filter(|row| names[*row] == "io" && some.is_valid(*row)) {
+            cells.rate(&mut before, "io", (t_ns.value(row), some.value(row)));
+        }
+    }
+    Ok(cells)
+}
+
+/// Reads and writes per second of the busiest device of each moment.
+fn ios(reader: &Reader, mut cells: Cells) -> Result<Cells, AnalyzeError> {
+    let mut before = HashMap::new();
+    for batch in reader.columns("disk", &["t_ns", "device", "read_ios", "write_ios"])? {
+        let batch = batch?;
+        let columns = Columns { table: "disk", batch: &batch };
+        let (t_ns, reads, writes) = (columns.longs("t_ns")?, columns.longs("read_ios")?, columns.longs("write_ios")?);
+        let Some(names) = names(&batch, "device") else { continue };
+        for row in (0..batch.num_rows()).filter(|row| reads.is_valid(*row) && writes.is_valid(*row)) {
+            cells.rate(&mut before, names[row], (t_ns.value(row), reads.value(row) + writes.value(row)));
+        }
+    }
+    Ok(cells)
+}

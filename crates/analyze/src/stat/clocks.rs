@@ -1,0 +1,278 @@
+//! CPU time by two clocks in one view: the tick, which charges whole ticks to whom it finds running, and events, which say
+//! exactly when a task ran. What works between two ticks and sleeps across them is seen by the second one only.
+
+use super::Digits::Fixed;
+use super::{StatBlock, StatColumn, StatRow, Step, Stream, Subject, columns, percent};
+use recording::rows::{Cpu, CpuEvent, Process, ProcessEvent, Stolen};
+use recording::{Batch, RecordingError};
+use std::collections::{BTreeMap, HashMap, HashSet};
+
+/// Shares of the time that passed on a CPU; of `all`, of the time of all CPUs.
+pub(super) const CPU: &[StatColumn] = columns! {
+    "tick_busy_percent" "~%busy" Fixed(2), "busy as the tick sees it: all but idle and iowait";
+    "event_busy_percent" "%busy" Fixed(2), "busy by event: tasks, and interrupts that came while none ran";
+    "difference_points" "diff" Fixed(2), "event − tick, in points: what the tick did not see";
+    "run_percent" "%run" Fixed(2), "tasks by event, interrupts that came meanwhile included";
+    "irq_percent" "%irq" Fixed(2), "handlers of interrupts by event";
+    "softirq_percent" "%soft" Fixed(2), "soft interrupts by event";
+    "stolen_percent" "%stolen" Fixed(2), "of both: taken from a task that was running";
+    "wait_percent" "%wait" Fixed(2), "tasks that were ready had to wait so long before they ran here; several wait at once";
+    "switches_per_s" "cswch/s" Fixed(0), "switches from one task to another per second";
+    "preemptions_per_s" "preempt/s" Fixed(0), "tasks put aside that could have gone on, per second";
+};
+
+/// Of one CPU each.
+pub(super) const PROCESS: &[StatColumn] = columns! {
+    "pid" "PID" Fixed(0), "number of the process";
+    "proc_percent" "%/proc" Fixed(2), "user mode and kernel as /proc tells it, in steps of 10 ms; ? when it was never found there";
+    "event_percent" "%CPU" Fixed(2), "run time by event";
+    "difference_points" "diff" Fixed(2), "event − /proc, in points";
+    "wait_percent" "%wait" Fixed(2), "ready to run, and on no CPU; threads add up";
+    "stolen_percent" "%stolen" Fixed(2), "of the run time: taken by interrupts";
+    "switches_per_s" "cswch/s" Fixed(0), "times per second that a thread left its CPU by its own will";
+    "preemptions_per_s" "nvcswch/s" Fixed(0), "times per second that a thread was put aside";
+};
+
+/// `cpu` and `cpu_event`, CPU by CPU.
+#[derive(Default)]
+pub(super) struct Cpus {
+    tick: Pair<Cpu>,
+    event: Pair<CpuEvent>,
+}
+
+/// The samples before and now, by name.
+struct Pair<R> {
+    before: HashMap<String, R>,
+    now: Vec<R>,
+}
+
+impl<R> Default for Pair<R> {
+    fn default() -> Self {
+        Self { before: HashMap::new(), now: Vec::new() }
+    }
+}
+
+impl<R: Clone> Pair<R> {
+    /// What has both ends, with its figures; the newer ends become the older ones.
+    fn steps<T>(&mut self, name: fn(&R) -> &str, of: impl Fn(&Step<'_, R>) -> T) -> BTreeMap<String, T> {
+        let mut out = BTreeMap::new();
+        for row in &self.now {
+            if let Some(before) = self.before.get(name(row)) {
+                out.insert(name(row).to_string(), of(&Step { before: Some(before), now: row, seconds: 0.0 }));
+            }
+        }
+        self.before = self.now.drain(..).map(|row| (name(&row).to_string(), row)).collect();
+        out
+    }
+}
+
+impl Stream for Cpus {
+    fn accept(&mut self, batch: &Batch) -> Result<(), RecordingError> {
+        self.tick.now.extend(batch.to_rows::<Cpu>()?);
+        self.event.now.extend(batch.to_rows::<CpuEvent>()?);
+        Ok(())
+    }
+
+    fn commit(&mut self) -> Option<StatBlock> {
+        let t_ns = self.tick.now.iter().map(|row| row.t_ns).chain(self.event.now.iter().map(|row| row.t_ns)).max()?;
+        let length = |now: i64, before: i64| (now - before) as f64 / 1e9;
+        let ticks = self.tick.steps(
+            |row| &row.cpu,
+            |step| {
+                let seconds = step.before.map_or(0.0, |before| length(step.now.t_ns, before.t_ns));
+                // The column of all that is busy stands last.
+                (super::Figures::values(&super::cpu::Figures, step).last().copied().flatten(), seconds)
+            },
+        );
+        let events = self.event.steps(|row| &row.cpu, event_values);
+        let mut names: Vec<&String> = ticks.keys().chain(events.keys()).collect();
+        names.sort_by_key(|name| (name.parse::<u32>().map_or(0, |number| u64::from(number) + 1), (*name).clone()));
+        names.dedup();
+        let seconds = ticks.values().map(|(_, seconds)| *seconds).fold(0.0, f64::max);
+        let row = |name: &String| {
+            let tick = ticks.get(name).and_then(|(busy, _)| *busy);
+            let mut values = vec![tick];
+            let event = events.get(name).cloned().unwrap_or_else(|| vec![None; CPU.len() - 2]);
+            let difference = event.first().copied().flatten().zip(tick).map(|(event, tick)| event - tick);
+            values.extend(event.first().copied());
+            values.push(difference);
+            values.extend(event.into_iter().skip(1));
+            StatRow { name: name.clone(), values }
+        };
+        let rows: Vec<StatRow> = names.into_iter().map(row).collect();
+        (!rows.is_empty()).then_some(StatBlock { subject: Subject::CpuClock, t_ns, seconds, since_boot: false, rows })
+    }
+}
+
+/// Busy, and what stands behind the difference.
+fn event_values(step: &Step<'_, CpuEvent>) -> Vec<Option<f64>> {
+    let (run, idle) = (step.delta(|row| row.run_ns), step.delta(|row| row.idle_ns));
+    let whole = run.zip(idle).map(|(run, idle)| run + idle);
+    let idle_irq = step.delta_some(|row| row.idle_irq_ns);
+    // Where interrupts cannot be timed, those while no task ran are missing: a lower bound would be taken for the truth.
+    let busy = run.zip(idle_irq).map(|(run, irq)| run + irq);
+    let share = |part: Option<f64>| percent(part, whole);
+    let seconds = step.before.map_or(0.0, |before| (step.now.t_ns - before.t_ns) as f64 / 1e9);
+    let rate = |count: Option<f64>| count.filter(|_| seconds > 0.0).map(|count| count / seconds);
+    vec![
+        share(busy),
+        share(run),
+        share(step.delta_some(|row| row.irq_ns)),
+        share(step.delta_some(|row| row.softirq_ns)),
+        share(step.delta_some(|row| row.stolen_ns)),
+        share(step.delta(|row| row.wait_ns)),
+        rate(step.delta(|row| row.switches)),
+        rate(step.delta(|row| row.preemptions)),
+    ]
+}
+
+/// `process`, `process_event` and `stolen`, process by process, the busiest by event first.
+#[derive(Default)]
+pub(super) struct Processes {
+    now: [Vec<Used>; 2],
+    /// Time taken, by process and vector.
+    stolen: Vec<(i64, String, i64)>,
+    before: [HashMap<(i64, i64), Used>; 2],
+    stolen_before: HashMap<(i64, String), i64>,
+    /// Processes that were ever found in `/proc`.
+    found: HashSet<i64>,
+    has_irq: bool,
+    has_events: bool,
+    before_ns: Option<i64>,
+    newest_ns: Option<i64>,
+}
+
+/// Counters of a process by either clock.
+#[derive(Clone, Debug)]
+struct Used {
+    pid: i64,
+    start_ns: i64,
+    comm: String,
+    cpu_ns: i64,
+    wait_ns: i64,
+    switches: i64,
+    preemptions: i64,
+}
+
+const TICK: usize = 0;
+const EVENT: usize = 1;
+
+impl Stream for Processes {
+    fn accept(&mut self, batch: &Batch) -> Result<(), RecordingError> {
+        for row in batch.to_rows::<Process>()? {
+            let Some((user_ns, system_ns)) = row.user_ns.zip(row.system_ns) else { continue };
+            self.newest_ns = self.newest_ns.max(Some(row.t_ns));
+            self.found.insert(row.pid);
+            self.now[TICK].push(Used {
+                pid: row.pid,
+                start_ns: row.start_ns.unwrap_or(0),
+                comm: row.comm,
+                cpu_ns: user_ns + system_ns,
+                wait_ns: 0,
+                switches: 0,
+                preemptions: 0,
+            });
+        }
+        for row in batch.to_rows::<ProcessEvent>()? {
+            self.newest_ns = self.newest_ns.max(Some(row.t_ns));
+            self.now[EVENT].push(Used {
+                pid: row.pid,
+                start_ns: row.start_ns,
+                comm: row.comm.to_string(),
+                cpu_ns: row.run_ns,
+                wait_ns: row.wait_ns,
+                switches: row.switches,
+                preemptions: row.preemptions,
+            });
+        }
+        for row in batch.to_rows::<Stolen>()? {
+            self.stolen.push((row.pid, format!("{} {}", &*row.kind, &*row.vector), row.ns));
+        }
+        for row in batch.to_rows::<CpuEvent>()? {
+            self.has_events = true;
+            self.has_irq = row.stolen_ns.is_some();
+        }
+        Ok(())
+    }
+
+    fn commit(&mut self) -> Option<StatBlock> {
+        let t_ns = self.newest_ns.take()?;
+        let since_ns = self.before_ns.replace(t_ns);
+        let is_first = since_ns.is_none();
+        let seconds = since_ns.map_or(0.0, |since_ns| (t_ns - since_ns) as f64 / 1e9);
+        let mut found: BTreeMap<i64, (String, [Option<Used>; 2])> = BTreeMap::new();
+        for clock in [TICK, EVENT] {
+            for row in self.now[clock].drain(..) {
+                // One that began since then has used in this interval all that it has used.
+                let grown = match self.before[clock].insert((row.pid, row.start_ns), row.clone()) {
+                    Some(before) => row.since(&before),
+                    None => row.clone(),
+                };
+                let entry = found.entry(row.pid).or_default();
+                entry.0 = row.comm;
+                entry.1[clock] = Some(grown);
+            }
+        }
+        let stolen = self.take_stolen();
+        if is_first || seconds <= 0.0 {
+            return None;
+        }
+        let mut rows: Vec<StatRow> =
+            found.into_iter().map(|(pid, (name, used))| self.row(pid, name, &used, &stolen, seconds)).collect();
+        let busy = |row: &StatRow| row.values[2].or(row.values[1]).unwrap_or(0.0);
+        rows.sort_by(|a, b| busy(b).total_cmp(&busy(a)));
+        let block = StatBlock { subject: Subject::ProcessClock, t_ns, seconds, since_boot: false, rows };
+        (!block.rows.is_empty()).then_some(block)
+    }
+}
+
+impl Processes {
+    fn take_stolen(&mut self) -> HashMap<i64, i64> {
+        let mut grown: HashMap<i64, i64> = HashMap::new();
+        for (pid, vector, ns) in self.stolen.drain(..) {
+            let before = self.stolen_before.insert((pid, vector), ns).unwrap_or(0);
+            *grown.entry(pid).or_default() += (ns - before).max(0);
+        }
+        grown
+    }
+
+    fn row(
+        &self,
+        pid: i64,
+        name: String,
+        used: &[Option<Used>; 2],
+        stolen: &HashMap<i64, i64>,
+        seconds: f64,
+    ) -> StatRow {
+        let share = |ns: i64| ns as f64 / seconds / 1e7;
+        let nothing = |is_known: bool| is_known.then_some(0.0);
+        let tick = used[TICK].as_ref().map(|used| share(used.cpu_ns)).or(nothing(self.found.contains(&pid)));
+        let of = |value: fn(&Used) -> i64, scale: f64| {
+            used[EVENT].as_ref().map(|used| value(used) as f64 / seconds / scale).or(nothing(self.has_events))
+        };
+        let event = of(|used| used.cpu_ns, 1e7);
+        let values = vec![
+            Some(pid as f64),
+            tick,
+            event,
+            event.zip(tick).map(|(event, tick)| event - tick),
+            of(|used| used.wait_ns, 1e7),
+            self.has_irq.then(|| stolen.get(&pid).map_or(0.0, |ns| share(*ns))),
+            of(|used| used.switches, 1.0),
+            of(|used| used.preemptions, 1.0),
+        ];
+        StatRow { name, values }
+    }
+}
+
+impl Used {
+    fn since(&self, before: &Self) -> Self {
+        Self {
+            cpu_ns: (self.cpu_ns - before.cpu_ns).max(0),
+            wait_ns: (self.wait_ns - before.wait_ns).max(0),
+            switches: (self.switches - before.switches).max(0),
+            preemptions: (self.preemptions - before.preemptions).max(0),
+            ..self.clone()
+        }
+    }
+}

@@ -1,0 +1,28 @@
+//! A trace as a load, to be held against another.
+
+use super::TracedFacts;
+use crate::comparison::{Load, Slice};
+
+impl TracedFacts {
+    /// What the kernel saw, over time.
+    pub(crate) fn load(&self) -> Load {
+        let slices = self.bins.iter().zip(&self.times).zip(&self.spans).map(|((bin, times), (from_s, length_s))| {
+            let length_ns = length_s * 1e9;
+            Slice {
+                from_s: *from_s,
+                length_s: *length_s,
+                ops: bin.ios.iter().sum::<u64>() as f64,
+                reads: bin.ios[0] as f64,
+                bytes: bin.bytes.iter().sum::<u64>() as f64,
+                in_flight: (self.has_times() && length_ns > 0.0).then(|| bin.in_flight_ns / length_ns),
+                response: times.response.clone(),
+            }
+        });
+        Load {
+            errors: None,
+            slices: slices.collect(),
+            response: self.responses(),
+            span_ns: (self.origin_ns, self.end_ns),
+        }
+    }
+}

@@ -1,0 +1,86 @@
+//! Arguments of the commands that show recordings: `report`, `compare`, `chart`.
+
+use clap::Args;
+use std::path::PathBuf;
+
+/// Arguments of `iodyno report`.
+#[derive(Debug, Args)]
+#[command(after_help = "Example:\n  iodyno report results/monday          writes results/monday/report.html")]
+pub(crate) struct ReportArgs {
+    /// A recording.
+    pub(crate) recording: PathBuf,
+    /// Where to write it; default: report.html in the recording.
+    #[arg(short, long, value_name = "FILE")]
+    pub(crate) output: Option<PathBuf>,
+}
+
+/// Arguments of `iodyno compare`.
+#[derive(Debug, Args)]
+#[command(after_help = "Examples:\n  \
+      iodyno compare results/monday results/tuesday                 tables on the terminal\n  \
+      iodyno compare results/monday results/tuesday -o page.html    the page as well, charts on one axis\n  \
+      iodyno compare prod.iodyno replay-1 replay-2 -o page.html     a trace and its replays, as the kernel saw them\n  \
+      iodyno compare a b --run rd3                                  one of several runs\n  \
+      iodyno chart a compare.response_p99 --with b -o p99.png       one picture of it\n\n\
+    Ratios are other \u{f7} first; their 95 % intervals come from the spread between stretches of the measured time\n\
+    (docs/compare.md). A difference within that spread is called noise.")]
+pub(crate) struct CompareArgs {
+    /// The recording that the others are held against.
+    pub(crate) first: PathBuf,
+    /// The others.
+    #[arg(required = true, value_name = "OTHER")]
+    pub(crate) others: Vec<PathBuf>,
+    /// Write a page of it too.
+    #[arg(short, long, value_name = "FILE.html")]
+    pub(crate) output: Option<PathBuf>,
+    /// Only this run: its title, its number counted from 0, `first` or `last`.
+    #[arg(long, value_name = "RUN")]
+    pub(crate) run: Option<String>,
+}
+
+/// Arguments of `iodyno chart`.
+#[derive(Debug, Args)]
+#[command(after_help = "Examples:\n  \
+      iodyno chart results/monday --list                                    every view with what it shows\n  \
+      iodyno chart results/monday run.response -o response.png\n  \
+      iodyno chart results/monday disk.rate --run rd1 --dark -o rate.svg\n  \
+      iodyno chart results/monday compare.iops --with results/tuesday -o iops.png\n  \
+      iodyno chart --batch pictures.txt                                     many: a file of such commands, as they are printed")]
+pub(crate) struct ChartArgs {
+    /// A recording.
+    #[arg(required_unless_present = "batch")]
+    pub(crate) recording: Option<PathBuf>,
+    /// Name of a view; see --list.
+    #[arg(required_unless_present_any = ["list", "batch"])]
+    pub(crate) view: Option<String>,
+    /// Draw many: each line of FILE is a chart command as it is printed with every picture; `#` begins a remark.
+    #[arg(long, value_name = "FILE", exclusive = true)]
+    pub(crate) batch: Option<PathBuf>,
+    /// List the views.
+    #[arg(long)]
+    pub(crate) list: bool,
+    /// Where to write it; the ending decides: .svg or .png. Default: VIEW.svg here.
+    #[arg(short, long, value_name = "FILE")]
+    pub(crate) output: Option<PathBuf>,
+    /// For views named compare.*: another recording, held against the first; may be given several times.
+    #[arg(long, value_name = "RECORDING")]
+    pub(crate) with: Vec<PathBuf>,
+    /// Only this run: its title, its number counted from 0, `first` or `last`.
+    #[arg(long, value_name = "RUN")]
+    pub(crate) run: Option<String>,
+    /// Only this workload.
+    #[arg(long, value_name = "NAME")]
+    pub(crate) workload: Option<String>,
+    /// Only this target.
+    #[arg(long, value_name = "NAME")]
+    pub(crate) target: Option<String>,
+    /// Width in pixels.
+    #[arg(long, default_value_t = 960, value_parser = clap::value_parser!(u32).range(240..=8000))]
+    pub(crate) width: u32,
+    /// Height in pixels.
+    #[arg(long, default_value_t = 400, value_parser = clap::value_parser!(u32).range(160..=8000))]
+    pub(crate) height: u32,
+    /// Light on dark.
+    #[arg(long)]
+    pub(crate) dark: bool,
+}

@@ -1,0 +1,166 @@
+//! Findings that need the event clock, on real causes: each is made, found, and not found at half its strength.
+#![allow(clippy::unwrap_used, clippy::allow_attributes, clippy::print_stdout, reason = "helpers of tests")]
+
+mod support;
+
+use serde_json::Value;
+use std::sync::{Mutex, MutexGuard, PoisonError};
+use std::time::Duration;
+use support::{Namespace, Scratch};
+use testkit::{Child, Command};
+
+/// Causes of one test would be found by another.
+fn alone() -> MutexGuard<'static, ()> {
+    static ALONE: Mutex<()> = Mutex::new(());
+    ALONE.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+/// What `iodyno diagnose` finds in a recording of so many seconds, whatever else this machine suffers from.
+fn diagnosed(scratch: &Scratch, seconds: u32) -> Value {
+    diagnosed_by(scratch, Command::new(env!("CARGO_BIN_EXE_iodyno")), seconds)
+}
+
+/// The same, recorded by this command.
+fn diagnosed_by(scratch: &Scratch, iodyno: Command, seconds: u32) -> Value {
+    let seen = scratch.path("seen");
+    let _ = std::fs::remove_dir_all(&seen);
+    let length = format!("{seconds}s");
+    iodyno.args(["record", "-o", seen.to_str().unwrap(), "--for", &length]).run().unwrap().expect_code(0);
+    let output = scratch.iodyno(&["diagnose", "seen", "--json"]).run().unwrap();
+    serde_json::from_str(&output.stdout).unwrap_or_else(|error| panic!("{error}: {} {}", output.stdout, output.stderr))
+}
+
+fn find<'a>(judged: &'a Value, rule: &str, subject: &str) -> Option<&'a Value> {
+    let all = judged["findings"].as_array().unwrap().iter();
+    all.into_iter().find(|one| one["rule"] == rule && one["subject"].as_str().unwrap().contains(subject))
+}
+
+/// A program that works and sleeps in turn, with real-time priority on CPU 0.
+fn turns(priority: u32, work_ms: f64, sleep_ms: f64) -> Child {
+    let program = format!(
+        "import time\nwhile True:\n  end=time.monotonic()+{work_ms}/1e3\n  while time.monotonic()<end: pass\n  time.sleep({sleep_ms}/1e3)\n"
+    );
+    let priority = priority.to_string();
+    Command::new("chrt").args(["-f", &priority, "taskset", "-c", "0", "python3", "-c", &program]).spawn().unwrap()
+}
+
+#[test]
+fn a_server_that_is_put_aside_for_another_program() {
+    if !testkit::require_root_or_skip() {
+        return;
+    }
+    let _alone = alone();
+    let scratch = Scratch::new();
+    // Before everything else of this CPU, so that only the one puts the other aside; and longer at work than the other one
+    // sleeps, so that it always is at work when that one wakes (else they may fall into step and only wait for each other).
+    let server = turns(1, 3.0, 0.3);
+    let hog = turns(2, 2.0, 2.0);
+    std::thread::sleep(Duration::from_millis(500));
+    let judged = diagnosed(&scratch, 14);
+    let subject = format!("[{}]", server.id());
+    let finding = find(&judged, "R8", &subject).unwrap_or_else(|| panic!("{subject} is not found: {judged}"));
+    let sentence = finding["sentence"].as_str().unwrap();
+    assert!(sentence.contains(&format!("[{}] puts it aside", hog.id())), "{sentence}");
+    drop(hog);
+    // One that comes for a tenth of the time is no fault.
+    let mild = turns(2, 0.3, 3.7);
+    std::thread::sleep(Duration::from_millis(500));
+    let judged = diagnosed(&scratch, 14);
+    let found = find(&judged, "R8", &subject).map(|finding| finding["sentence"].clone());
+    assert!(!found.is_some_and(|sentence| sentence.as_str().unwrap().contains("puts it aside")), "{judged}");
+    drop(mild);
+}
+
+/// Mean share of CPU 1 that was busy by event in the recording `seen`, per cent.
+fn busy(scratch: &Scratch) -> f64 {
+    let shown = ["stat", "cpu", "--clock", "both", "--each", "-i", "1", "-r", "seen", "--json"];
+    let rows = scratch.iodyno(&shown).run().unwrap().expect_code(0).ndjson();
+    let values: Vec<f64> = rows.iter().map(|row| row["event_busy_percent"].as_f64().unwrap()).collect();
+    values.iter().sum::<f64>() / values.len() as f64
+}
+
+#[test]
+fn a_tick_that_misses_what_hides_from_it() {
+    if !testkit::require_root_or_skip() {
+        return;
+    }
+    let _alone = alone();
+    let scratch = Scratch::new();
+    let source = format!("{}/../../fixtures/tools/hide.c", env!("CARGO_MANIFEST_DIR"));
+    let program = scratch.path("iodyno-hide");
+    Command::new("cc").args(["-O2", "-o", program.to_str().unwrap(), &source]).run().unwrap().expect_code(0);
+    let run = |work_ns: &str| {
+        let hidden = Command::new(&program).args(["17", "1", work_ns]).spawn().unwrap();
+        std::thread::sleep(Duration::from_millis(600));
+        let judged = diagnosed(&scratch, 14);
+        let duty: f64 = hidden.wait().unwrap().expect_code(0).stdout.trim().parse().unwrap();
+        (judged, duty, busy(&scratch))
+    };
+    let (judged, duty, all) = run("2800000");
+    if all - duty < 5.0 {
+        let finding = find(&judged, "R10", "cpu1").unwrap_or_else(|| panic!("not found: {judged}"));
+        assert!(finding["sentence"].as_str().unwrap().starts_with("The tick misses"), "{finding}");
+    } else {
+        println!("CPU 1 was not idle ({all} % busy, {duty} % of it hides): the tick finds the others, not judged");
+    }
+    let (judged, duty, all) = run("100000");
+    if all - duty < 5.0 {
+        assert!(find(&judged, "R10", "cpu1").is_none(), "{judged}");
+    }
+}
+
+/// Soft interrupts of CPU 1 come before other programs even when the kernel leaves them to its thread.
+struct FirstComes(String);
+
+impl FirstComes {
+    fn new() -> Option<Self> {
+        let found = Command::new("pgrep").args(["-x", "ksoftirqd/1"]).run().ok()?;
+        let pid = found.stdout.trim().to_string();
+        Command::new("chrt").args(["-f", "-p", "1", &pid]).run().ok().filter(|output| output.code == Some(0))?;
+        Some(Self(pid))
+    }
+}
+
+impl Drop for FirstComes {
+    fn drop(&mut self) {
+        let _ = Command::new("chrt").args(["-o", "-p", "0", &self.0]).run();
+    }
+}
+
+#[test]
+fn a_flood_of_small_packets_takes_a_cpu_and_who_lost_it_is_named() {
+    let Some(namespace) = Namespace::new("dflood") else { return };
+    let _alone = alone();
+    let scratch = Scratch::new();
+    let Some(_first) = FirstComes::new() else {
+        testkit::lacks("ksoftirqd/1 or the right to give it a priority");
+        return;
+    };
+    // Small fragments on a link that takes large ones: many packets for one call. What arrives is handed to CPU 1.
+    namespace.peer("ip").args(["link", "set", "v1", "mtu", "9000"]).run().unwrap().expect_code(0);
+    namespace.command("ip").args(["link", "set", "v0", "mtu", "256"]).run().unwrap().expect_code(0);
+    namespace.peer("sh").args(["-c", "echo 2 > /sys/class/net/v1/queues/rx-0/rps_cpus"]).run().unwrap().expect_code(0);
+    let send = || {
+        let program = "import socket\ns=socket.socket(socket.AF_INET,socket.SOCK_DGRAM)\nwhile True:\n  \
+                       try: s.sendto(b'x'*20000,('10.99.0.2',9))\n  except OSError: pass\n";
+        namespace.command("chrt").args(["-f", "1", "taskset", "-c", "0", "python3", "-c", program]).spawn().unwrap()
+    };
+    let flood = send();
+    let spin = ["-c", "1", "python3", "-c", "while True: pass"];
+    let victim = Command::new("taskset").args(spin).spawn().unwrap();
+    std::thread::sleep(Duration::from_millis(500));
+    // The receiver's end sees the link.
+    let look = || diagnosed_by(&scratch, namespace.peer(env!("CARGO_BIN_EXE_iodyno")), 14);
+    let judged = look();
+    let finding = find(&judged, "R4", "cpu1").unwrap_or_else(|| panic!("not found: {judged}"));
+    let sentence = finding["sentence"].as_str().unwrap();
+    assert!(sentence.contains("NET_RX"), "{sentence}");
+    // Who ran there lost it; the flood itself does not run on that CPU.
+    assert!(sentence.contains("They took it from"), "{sentence}");
+    let frames = find(&judged, "R11", "v1").unwrap_or_else(|| panic!("not found: {judged}"));
+    assert_eq!(frames["explained_by"], finding["id"], "{judged}");
+    drop(flood);
+    let quiet = look();
+    assert!(find(&quiet, "R4", "cpu1").is_none() && find(&quiet, "R11", "v1").is_none(), "it is over: {quiet}");
+    drop(victim);
+}

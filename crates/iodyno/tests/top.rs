@@ -1,0 +1,146 @@
+//! `top` on a real terminal: keys, sizes, ends, and the terminal given back.
+#![allow(clippy::unwrap_used, clippy::allow_attributes, clippy::print_stdout, reason = "helpers of tests")]
+
+use std::time::Duration;
+use testkit::Command;
+
+const IODYNO: &str = env!("CARGO_BIN_EXE_iodyno");
+
+/// Runs `top` on a terminal of its own: steps are `wait TEXT`, `keys TEXT`, `size COLUMNS ROWS`, `signal NUMBER`. Prints
+/// the exit code, whether the terminal's settings are those of before, and whether the page was left.
+const PTY: &str = r"
+import os, pty, sys, time, termios, struct, fcntl, select, signal
+argv, steps = sys.argv[1].split('\x1f'), sys.argv[2].split('\x1f')
+master, slave = pty.openpty()
+def size(c, r): fcntl.ioctl(slave, termios.TIOCSWINSZ, struct.pack('HHHH', r, c, 0, 0))
+size(80, 24)
+before = termios.tcgetattr(slave)
+pid = os.fork()
+if pid == 0:
+    os.setsid(); fcntl.ioctl(slave, termios.TIOCSCTTY, 0)
+    for fd in (0, 1, 2): os.dup2(slave, fd)
+    os.environ.update(TERM='xterm-256color', LC_ALL='C.UTF-8')
+    os.execv(argv[0], argv)
+seen = b''
+def pump(seconds):
+    global seen
+    if select.select([master], [], [], seconds)[0]: seen += os.read(master, 65536)
+mark = 0
+for step in steps:
+    word, _, rest = step.partition(' ')
+    if word == 'wait':
+        end = time.time() + 40
+        while rest.encode() not in seen[mark:] and time.time() < end: pump(0.2)
+        if rest.encode() not in seen[mark:]: print('NEVER SEEN:', rest, seen[mark:][-2000:]); os.kill(pid, 9); sys.exit(1)
+    elif word == 'keys': mark = len(seen); os.write(master, rest.encode().decode('unicode_escape').encode())
+    elif word == 'size': mark = len(seen); size(*map(int, rest.split())); os.kill(pid, signal.SIGWINCH)
+    elif word == 'signal': os.kill(pid, int(rest))
+end, done = time.time() + 40, 0
+while not done and time.time() < end:
+    pump(0.1)
+    done, status = os.waitpid(pid, os.WNOHANG)
+if not done: print('STILL RUNS'); os.kill(pid, 9); sys.exit(1)
+while select.select([master], [], [], 0.2)[0]: seen += os.read(master, 65536)
+print('exit', os.waitstatus_to_exitcode(status))
+print('settings', termios.tcgetattr(slave) == before)
+print('left', seen.rfind(b'\x1b[?1049l') > seen.rfind(b'\x1b[?1049h') >= 0, 'cursor', seen.rfind(b'\x1b[?25h') > seen.rfind(b'\x1b[?25l'))
+";
+
+/// What came of it.
+fn on_a_terminal(arguments: &[&str], steps: &[&str]) -> String {
+    let argv: Vec<&str> = std::iter::once(IODYNO).chain(arguments.iter().copied()).collect();
+    let ran = Command::new("python3")
+        .args(["-c", PTY, &argv.join("\x1f"), &steps.join("\x1f")])
+        .limit(Duration::from_secs(150))
+        .run()
+        .unwrap();
+    ran.expect_code(0).stdout
+}
+
+const GIVEN_BACK: &str = "settings True\nleft True cursor True\n";
+
+#[test]
+fn keys_sizes_and_an_end() {
+    let steps = [
+        "wait RESOURCE",
+        "keys c",
+        "wait scheduling",
+        "keys \\x1b",
+        "wait RESOURCE",
+        "size 160 50",
+        "wait 60",
+        "keys  ",
+        "wait PAUSED",
+        "keys ?",
+        "wait Home",
+        "keys q",
+    ];
+    let said = on_a_terminal(&["top", "--interval", "300ms"], &steps);
+    assert_eq!(said, format!("exit 0\n{GIVEN_BACK}"));
+}
+
+#[test]
+fn every_end_gives_the_terminal_back() {
+    let ctrl_c = on_a_terminal(&["top", "--no-probes"], &["wait LIVE", "keys \\x03"]);
+    assert_eq!(ctrl_c, format!("exit 0\n{GIVEN_BACK}"));
+    let killed = on_a_terminal(&["top", "--no-probes"], &["wait LIVE", "signal 15"]);
+    assert_eq!(killed, format!("exit 130\n{GIVEN_BACK}"));
+}
+
+#[test]
+fn without_a_terminal_it_says_what_to_use() {
+    let ran = Command::new(IODYNO).arg("top").run().unwrap().expect_code(2);
+    assert!(ran.stderr.contains("iodyno stat") && ran.stderr.contains("iodyno diagnose"), "{}", ran.stderr);
+}
+
+#[test]
+fn once_prints_the_page() {
+    let args = ["top", "--once", "--size", "120x40", "--interval", "200ms"];
+    let page = Command::new(IODYNO).args(args).run().unwrap().expect_code(0).stdout;
+    assert_eq!(page.lines().count(), 40, "{page}");
+    for word in ["FINDINGS", "RESOURCE", "cpu", "memory", "tcp", "PROCESS", "CPU GRID", "LIVE"] {
+        assert!(page.contains(word), "{word} is missing: {page}");
+    }
+    assert!(!page.contains('\x1b'), "plain text");
+    // This very process used CPU time, and so is on its page.
+    assert!(page.contains("iodyno "), "{page}");
+}
+
+#[test]
+fn a_recording_is_gone_through() {
+    let folder = tempfile::tempdir().unwrap();
+    let recording = folder.path().join("r");
+    let path = recording.to_str().unwrap();
+    Command::new(IODYNO).args(["record", "-o", path, "--for", "5s", "-i", "200ms"]).run().unwrap().expect_code(0);
+    let page =
+        Command::new(IODYNO).args(["top", path, "--once", "--size", "120x40"]).run().unwrap().expect_code(0).stdout;
+    for word in ["RECORDED", "cpu", "psi io", "iops", "sealed", "single I/Os were not recorded", "PROCESS"] {
+        assert!(page.contains(word), "{word} is missing: {page}");
+    }
+    assert!(!page.contains("judg"), "it has been judged: {page}");
+    // Home goes to the first moment, D twice compares it with the last.
+    let steps = ["wait RECORDED", "keys D", "wait elsewhere", "keys \\x1b[H", "keys D", "wait differs", "keys q"];
+    assert_eq!(on_a_terminal(&["top", path], &steps), format!("exit 0\n{GIVEN_BACK}"));
+    let nothing = Command::new(IODYNO).args(["top", folder.path().to_str().unwrap(), "--once"]).run().unwrap();
+    nothing.expect_code(2);
+}
+
+#[test]
+fn a_collector_is_watched_while_it_writes() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().to_str().unwrap();
+    let attach = ["top", "--attach", path, "--once", "--size", "120x40"];
+    let ran = Command::new(IODYNO).args(attach).run().unwrap().expect_code(2);
+    assert!(ran.stderr.contains("record -d"), "{}", ran.stderr);
+    let collector = Command::new(IODYNO).args(["record", "-d", path, "-i", "200ms"]).spawn().unwrap();
+    std::thread::sleep(Duration::from_secs(3));
+    let page = Command::new(IODYNO).args(attach).run().unwrap().expect_code(0).stdout;
+    assert!(page.contains("LIVE") && page.contains("the collector does not record"), "{page}");
+    // It goes on as the collector writes.
+    let steps = ["wait LIVE", "wait LIVE", "keys c", "wait scheduling", "keys q"];
+    assert_eq!(on_a_terminal(&["top", "--attach", path], &steps), format!("exit 0\n{GIVEN_BACK}"));
+    collector.signal(rustix::process::Signal::TERM);
+    collector.wait().unwrap();
+    let ran = Command::new(IODYNO).args(attach).run().unwrap().expect_code(2);
+    assert!(ran.stderr.contains("iodyno top"), "the newest recording is named: {}", ran.stderr);
+}

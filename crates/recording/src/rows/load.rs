@@ -1,0 +1,222 @@
+//! What the load engine and a replay measured, and what happened meanwhile.
+
+use crate::catalogue::tables;
+use quantity::histogram::Histogram;
+
+tables! {
+    /// One interval of one workload on one target, per operation.
+    OpInterval = "op_interval" from "the load engine" since 1 {
+        /// End of the interval.
+        t_ns: i64, "ns", Time;
+        /// The same since the recording's start.
+        t_s: f64, "s", Time;
+        /// Measured length of the interval.
+        interval_ns: i64, "ns", Gauge;
+        /// Title of the run.
+        run: String, "", Name;
+        /// Position of the run in the order of execution.
+        run_index: i32, "", Gauge;
+        /// `format`, `warmup`, `measure` or `drain`.
+        phase: String, "", Name;
+        /// Workload.
+        workload: String, "", Name;
+        /// Target.
+        target: String, "", Name;
+        /// `read`, `write`, `trim` or `flush`.
+        op: String, "", Name;
+        /// Operations that became due; null when the source of an import did not count them.
+        arrivals: Option<i64>, "op", Gauge;
+        /// Operations completed.
+        ops: i64, "op", Gauge;
+        /// Bytes moved by them.
+        bytes: i64, "bytes", Gauge;
+        /// Operations that failed, not in `ops`; null when the source of an import did not count them.
+        errors: Option<i64>, "op", Gauge;
+        /// Completion − arrival.
+        response: Histogram, "ns", Histogram;
+        /// Completion − submission.
+        service: Histogram, "ns", Histogram;
+        /// Mean number in flight, by integral over the interval.
+        in_flight_mean: Option<f64>, "op", Gauge;
+        /// Arrived and not submitted at the end of the interval.
+        backlog: Option<i64>, "op", Gauge;
+    }
+
+    /// Exact totals of one phase of one run, per workload, target and operation, at full resolution.
+    RunTotal = "run_total" from "the load engine" since 1 {
+        /// End of the phase's last interval.
+        t_ns: i64, "ns", Time;
+        /// The same since the recording's start.
+        t_s: f64, "s", Time;
+        /// Start of the phase's first interval.
+        start_t_ns: i64, "ns", Time;
+        /// Title of the run.
+        run: String, "", Name;
+        /// Position of the run in the order of execution.
+        run_index: i32, "", Gauge;
+        /// `format`, `warmup`, `measure` or `drain`.
+        phase: String, "", Name;
+        /// Workload.
+        workload: String, "", Name;
+        /// Target.
+        target: String, "", Name;
+        /// `read`, `write`, `trim` or `flush`.
+        op: String, "", Name;
+        /// Operations that became due; null when the source of an import did not count them.
+        arrivals: Option<i64>, "op", Gauge;
+        /// Operations completed.
+        ops: i64, "op", Gauge;
+        /// Bytes moved by them.
+        bytes: i64, "bytes", Gauge;
+        /// Operations that failed, not in `ops`; null when the source of an import did not count them.
+        errors: Option<i64>, "op", Gauge;
+        /// Completion − arrival.
+        response: Histogram, "ns", Histogram;
+        /// Completion − submission.
+        service: Histogram, "ns", Histogram;
+    }
+
+    /// What one worker of the load engine did and cost in one interval.
+    EngineInterval = "engine_interval" from "the load engine" since 1 {
+        /// End of the interval.
+        t_ns: i64, "ns", Time;
+        /// The same since the recording's start.
+        t_s: f64, "s", Time;
+        /// Measured length of the interval.
+        interval_ns: i64, "ns", Gauge;
+        /// Title of the run.
+        run: String, "", Name;
+        /// Position of the run in the order of execution.
+        run_index: i32, "", Gauge;
+        /// Number of the worker.
+        worker: i32, "", Gauge;
+        /// `io_uring` or `sync`.
+        engine: String, "", Name;
+        /// CPU time in user mode.
+        cpu_user_ns: i64, "ns", Gauge;
+        /// CPU time in the kernel.
+        cpu_sys_ns: i64, "ns", Gauge;
+        /// Submission − arrival: what the generator added before the kernel had the request.
+        wait: Histogram, "ns", Histogram;
+        /// Greatest age of a time stamp that served a batch.
+        timestamp_age_ns_max: i64, "ns", Gauge;
+        /// System calls that submitted or waited.
+        submit_calls: i64, "", Gauge;
+        /// Times that the worker slept and was woken.
+        wakeups: i64, "", Gauge;
+        /// Was the generator itself the limit?
+        limited: bool, "", Gauge;
+    }
+
+    /// Start or end of a phase of a run.
+    Phase = "phase" from "the session" since 1 {
+        /// When.
+        t_ns: i64, "ns", Time;
+        /// The same since the recording's start.
+        t_s: f64, "s", Time;
+        /// Title of the run.
+        run: String, "", Name;
+        /// Position of the run in the order of execution.
+        run_index: i32, "", Gauge;
+        /// `format`, `warmup` or `measure`.
+        phase: String, "", Name;
+        /// `start` or `end`.
+        event: String, "", Name;
+        /// Arrivals per second that are asked for; null at full speed.
+        offered_rate: Option<f64>, "op/s", Gauge;
+        /// Loop variables, `name=value name=value`.
+        detail: String, "", Text;
+    }
+
+    /// What a run had to achieve, and what came of it.
+    Objective = "objective" from "the session" since 1 {
+        /// When it was judged: at the end of the run.
+        t_ns: i64, "ns", Time;
+        /// The same since the recording's start.
+        t_s: f64, "s", Time;
+        /// Title of the run.
+        run: String, "", Name;
+        /// Position of the run in the order of execution.
+        run_index: i32, "", Gauge;
+        /// The condition that must not come true (docs/objectives.md).
+        condition: String, "", Text;
+        /// `met`, `missed` or `not judged`.
+        verdict: String, "", Name;
+        /// What was measured, in a sentence.
+        sentence: String, "", Text;
+    }
+
+    /// One line of the comparison of a replay with its trace (docs/replay.md).
+    Fidelity = "fidelity" from "a replay" since 1 {
+        /// When it was compared.
+        t_ns: i64, "ns", Time;
+        /// The same since the recording's start.
+        t_s: f64, "s", Time;
+        /// Title of the run.
+        run: String, "", Name;
+        /// Position of the run in the order of execution.
+        run_index: i32, "", Gauge;
+        /// What is compared.
+        measure: String, "", Name;
+        /// Unit of the figures; `r` is a correlation.
+        unit: String, "", Name;
+        /// In the trace; null where it has none.
+        source: Option<f64>, "", Gauge;
+        /// In the replay.
+        replay: Option<f64>, "", Gauge;
+        /// Difference, distance or error.
+        error: Option<f64>, "", Gauge;
+        /// How large that may be (a correlation: how small).
+        limit: Option<f64>, "", Gauge;
+        /// Was it kept? Null: not judged.
+        kept: Option<bool>, "", Gauge;
+    }
+
+    /// One second of a replay beside its trace, both by the kernel's account (docs/replay.md).
+    FidelityInterval = "fidelity_interval" from "a replay" since 1 {
+        /// End of the second.
+        t_ns: i64, "ns", Time;
+        /// The same since the recording's start.
+        t_s: f64, "s", Time;
+        /// Length: a second.
+        interval_ns: i64, "ns", Gauge;
+        /// Title of the run.
+        run: String, "", Name;
+        /// Position of the run in the order of execution.
+        run_index: i32, "", Gauge;
+        /// I/Os that the trace has here, at the replay's speed.
+        source_ios: i64, "", Gauge;
+        /// I/Os that the replay had.
+        replay_ios: i64, "", Gauge;
+        /// Bytes that the trace has here.
+        source_bytes: i64, "bytes", Gauge;
+        /// Bytes that the replay had.
+        replay_bytes: i64, "bytes", Gauge;
+        /// Of I/Os due here: the kernel's queueing − due.
+        late: Histogram, "ns", Histogram;
+        /// Response times in the trace.
+        source_response: Histogram, "ns", Histogram;
+        /// Response times in the replay.
+        replay_response: Histogram, "ns", Histogram;
+    }
+
+    /// Something that happened once.
+    Event = "event" from "whoever met it" since 1 {
+        /// When.
+        t_ns: i64, "ns", Time;
+        /// The same since the recording's start.
+        t_s: f64, "s", Time;
+        /// `info`, `warning` or `error`.
+        severity: String, "", Name;
+        /// Short name of what it was.
+        kind: String, "", Name;
+        /// Title of the run, when it belongs to one.
+        run: Option<String>, "", Name;
+        /// Target, when it belongs to one.
+        target: Option<String>, "", Name;
+        /// In words.
+        message: String, "", Text;
+        /// How often.
+        count: i64, "", Gauge;
+    }
+}

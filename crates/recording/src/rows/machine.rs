@@ -1,0 +1,252 @@
+//! Counters of the whole machine and of its devices.
+
+use crate::catalogue::tables;
+use crate::label::Label;
+
+tables! {
+    /// CPU time since boot, as the kernel counts it.
+    Cpu = "cpu" from "`/proc/stat`" since 1 {
+        /// When it was read.
+        t_ns: i64, "ns", Time;
+        /// The same since the recording's start.
+        t_s: f64, "s", Time;
+        /// `all`, or the number of one CPU.
+        cpu: String, "", Name;
+        /// User mode, nice not included.
+        user_ns: i64, "ns", Counter;
+        /// User mode at low priority.
+        nice_ns: Option<i64>, "ns", Counter;
+        /// Kernel.
+        system_ns: i64, "ns", Counter;
+        /// Nothing to do.
+        idle_ns: i64, "ns", Counter;
+        /// Nothing to do while a task waited for I/O; idle time.
+        iowait_ns: Option<i64>, "ns", Counter;
+        /// Interrupts; 0 where the kernel does not account for it.
+        irq_ns: Option<i64>, "ns", Counter;
+        /// Soft interrupts.
+        softirq_ns: Option<i64>, "ns", Counter;
+        /// Taken by the hypervisor.
+        steal_ns: Option<i64>, "ns", Counter;
+        /// `tick`: sampled by the timer interrupt.
+        clock: String, "", Name;
+    }
+
+    /// Memory and paging of the machine.
+    Memory = "memory" from "`/proc/meminfo`, `/proc/vmstat`" since 1 {
+        /// When it was read.
+        t_ns: i64, "ns", Time;
+        /// The same since the recording's start.
+        t_s: f64, "s", Time;
+        /// Usable memory.
+        total_bytes: Option<i64>, "bytes", Gauge;
+        /// Used by nobody.
+        free_bytes: Option<i64>, "bytes", Gauge;
+        /// What new programs could have without swapping (Linux 3.14).
+        available_bytes: Option<i64>, "bytes", Gauge;
+        /// Page cache with buffers of block devices.
+        cached_bytes: Option<i64>, "bytes", Gauge;
+        /// Memory of programs that has no file behind it.
+        anonymous_bytes: Option<i64>, "bytes", Gauge;
+        /// The kernel's own objects.
+        slab_bytes: Option<i64>, "bytes", Gauge;
+        /// Changed and not yet on its way to the disk.
+        dirty_bytes: Option<i64>, "bytes", Gauge;
+        /// On its way to the disk.
+        writeback_bytes: Option<i64>, "bytes", Gauge;
+        /// Swap there is.
+        swap_total_bytes: Option<i64>, "bytes", Gauge;
+        /// Swap not used.
+        swap_free_bytes: Option<i64>, "bytes", Gauge;
+        /// Read from block devices by the page cache and swap.
+        page_in_bytes: Option<i64>, "bytes", Counter;
+        /// Written to them.
+        page_out_bytes: Option<i64>, "bytes", Counter;
+        /// Pages brought in from swap.
+        swap_in_pages: Option<i64>, "pages", Counter;
+        /// Pages moved out to swap.
+        swap_out_pages: Option<i64>, "pages", Counter;
+        /// Page faults.
+        faults: Option<i64>, "", Counter;
+        /// Page faults that waited for a device.
+        major_faults: Option<i64>, "", Counter;
+        /// Pages of files that were needed again soon after they were given up (Linux 5.9).
+        file_refaults: Option<i64>, "pages", Counter;
+        /// Pages that programs had to free for themselves.
+        direct_reclaimed: Option<i64>, "pages", Counter;
+        /// Processes killed for lack of memory (Linux 4.13).
+        oom_kills: Option<i64>, "", Counter;
+    }
+
+    /// Time lost because a resource was short (PSI, Linux 4.20).
+    Pressure = "pressure" from "`/proc/pressure`" since 1 {
+        /// When it was read.
+        t_ns: i64, "ns", Time;
+        /// The same since the recording's start.
+        t_s: f64, "s", Time;
+        /// `cpu`, `memory`, `io` or `irq`.
+        resource: String, "", Name;
+        /// Time in which at least one task waited for it.
+        some_ns: Option<i64>, "ns", Counter;
+        /// Time in which all tasks that were not idle waited for it.
+        full_ns: Option<i64>, "ns", Counter;
+    }
+
+    /// Scheduling and interrupts of the whole machine since boot.
+    System = "system" from "`/proc/stat`, `/proc/loadavg`, `/proc/net/softnet_stat`" since 1 {
+        /// When it was read.
+        t_ns: i64, "ns", Time;
+        /// The same since the recording's start.
+        t_s: f64, "s", Time;
+        /// Switches from one task to another.
+        context_switches: Option<i64>, "", Counter;
+        /// Interrupts.
+        interrupts: Option<i64>, "", Counter;
+        /// Processes and threads started.
+        forks: Option<i64>, "", Counter;
+        /// Tasks that ran or could have run at that moment.
+        runnable: Option<i64>, "", Gauge;
+        /// Tasks that waited for I/O without being interruptible at that moment.
+        blocked: Option<i64>, "", Gauge;
+        /// Mean number of runnable and blocked tasks over a minute.
+        load_1m: Option<f64>, "", Gauge;
+        /// Packets dropped because a CPU's input queue was full.
+        softnet_drops: Option<i64>, "packets", Counter;
+        /// Times that a CPU left packets for later because its time was up.
+        softnet_squeezed: Option<i64>, "", Counter;
+    }
+
+    /// Interrupts or soft interrupts of one kind on one CPU since boot. A row when it grew by 100 or more since its last row.
+    Interrupt = "interrupt" from "`/proc/interrupts`, `/proc/softirqs`" since 1 {
+        /// When it was read.
+        t_ns: i64, "ns", Time;
+        /// The same since the recording's start.
+        t_s: f64, "s", Time;
+        /// `irq` or `softirq`.
+        kind: Label, "", Name;
+        /// Number or short name, with what raises it: `36 virtio1-req.0`, `LOC`, `NET_RX`.
+        vector: Label, "", Name;
+        /// Number of the CPU.
+        cpu: i32, "", Gauge;
+        /// How often.
+        count: i64, "", Counter;
+    }
+
+    /// Counters of one block device since boot.
+    Disk = "disk" from "`/proc/diskstats`" since 1 {
+        /// When it was read.
+        t_ns: i64, "ns", Time;
+        /// The same since the recording's start.
+        t_s: f64, "s", Time;
+        /// Kernel name.
+        device: String, "", Name;
+        /// The plan's targets that lie on it, with commas between.
+        target: String, "", Name;
+        /// Reads completed.
+        read_ios: Option<i64>, "op", Counter;
+        /// Reads merged before they were issued.
+        read_merges: Option<i64>, "op", Counter;
+        /// Sectors read, 512 B each.
+        read_sectors: Option<i64>, "sectors", Counter;
+        /// Time spent by all reads.
+        read_ticks_ms: Option<i64>, "ms", Counter;
+        /// Writes completed.
+        write_ios: Option<i64>, "op", Counter;
+        /// Writes merged before they were issued.
+        write_merges: Option<i64>, "op", Counter;
+        /// Sectors written, 512 B each.
+        write_sectors: Option<i64>, "sectors", Counter;
+        /// Time spent by all writes.
+        write_ticks_ms: Option<i64>, "ms", Counter;
+        /// Requests in flight at that moment.
+        in_flight: Option<i64>, "op", Gauge;
+        /// Time with at least one request in flight.
+        io_ticks_ms: Option<i64>, "ms", Counter;
+        /// Time × requests in flight.
+        weighted_ticks_ms: Option<i64>, "ms", Counter;
+        /// Discards completed (Linux 4.18).
+        discard_ios: Option<i64>, "op", Counter;
+        /// Discards merged.
+        discard_merges: Option<i64>, "op", Counter;
+        /// Sectors discarded, 512 B each.
+        discard_sectors: Option<i64>, "sectors", Counter;
+        /// Time spent by all discards.
+        discard_ticks_ms: Option<i64>, "ms", Counter;
+        /// Flushes completed (Linux 5.5).
+        flush_ios: Option<i64>, "op", Counter;
+        /// Time spent by all flushes.
+        flush_ticks_ms: Option<i64>, "ms", Counter;
+        /// Requests of all kinds; only in imports that do not tell the kinds apart.
+        any_ios: Option<i64>, "op", Counter;
+        /// Sectors of all kinds, 512 B each; the same.
+        any_sectors: Option<i64>, "sectors", Counter;
+    }
+
+    /// Errors of one device of a btrfs file system since they were last reset. A row at first, and when they change.
+    BtrfsDevice = "btrfs_device" from "`/sys/fs/btrfs/UUID/devinfo`" since 1 {
+        /// When it was read.
+        t_ns: i64, "ns", Time;
+        /// The same since the recording's start.
+        t_s: f64, "s", Time;
+        /// The file system: its label, else its UUID.
+        file_system: String, "", Name;
+        /// Number of the device in it.
+        device: i64, "", Gauge;
+        /// Writes that failed.
+        write_errors: Option<i64>, "", Counter;
+        /// Reads that failed.
+        read_errors: Option<i64>, "", Counter;
+        /// Flushes that failed.
+        flush_errors: Option<i64>, "", Counter;
+        /// Blocks whose check sum was wrong.
+        corruption_errors: Option<i64>, "", Counter;
+        /// Blocks that were not the newest.
+        generation_errors: Option<i64>, "", Counter;
+    }
+
+    /// Counters of one NFS mount since it was mounted.
+    NfsMount = "nfs_mount" from "`/proc/self/mountstats`" since 1 {
+        /// When it was read.
+        t_ns: i64, "ns", Time;
+        /// The same since the recording's start.
+        t_s: f64, "s", Time;
+        /// Mount point.
+        mount: String, "", Name;
+        /// The plan's targets that lie on it, with commas between.
+        target: String, "", Name;
+        /// READ calls.
+        read_ops: Option<i64>, "op", Counter;
+        /// WRITE calls.
+        write_ops: Option<i64>, "op", Counter;
+        /// Bytes read from the server.
+        read_bytes: Option<i64>, "bytes", Counter;
+        /// Bytes written to the server.
+        write_bytes: Option<i64>, "bytes", Counter;
+        /// Time from queueing to answer of all READ calls.
+        read_ticks_ms: Option<i64>, "ms", Counter;
+        /// The same of all WRITE calls.
+        write_ticks_ms: Option<i64>, "ms", Counter;
+        /// Calls sent again.
+        retransmits: Option<i64>, "op", Counter;
+    }
+
+    /// A figure that another tool printed and that no other table has a place for, as it was printed.
+    Figure = "figure" from "an import of other tools' text (docs/import.md)" since 1 {
+        /// End of the interval that it is of, or the moment.
+        t_ns: i64, "ns", Time;
+        /// The same since the recording's start.
+        t_s: f64, "s", Time;
+        /// Length of the interval; null for a value of that moment, or since some start.
+        interval_ns: Option<i64>, "ns", Gauge;
+        /// Format that it was read from.
+        tool: Label, "", Name;
+        /// What it is of: a device, a CPU, a process, a pool; empty for the whole machine.
+        thing: Label, "", Name;
+        /// Heading of its column, as printed.
+        name: Label, "", Name;
+        /// Value, in the unit of the heading; null when it is no number.
+        value: Option<f64>, "", Gauge;
+        /// What was printed, when it is no number.
+        text: Option<Label>, "", Text;
+    }
+}

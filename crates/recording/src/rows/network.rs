@@ -1,0 +1,165 @@
+//! Counters of the network.
+
+use crate::catalogue::tables;
+
+tables! {
+    /// Counters of one network interface since it came up, with its queueing discipline.
+    Net = "net" from "`/proc/net/dev`, `/sys/class/net`, rtnetlink" since 1 {
+        /// When it was read.
+        t_ns: i64, "ns", Time;
+        /// The same since the recording's start.
+        t_s: f64, "s", Time;
+        /// Name.
+        interface: String, "", Name;
+        /// Bytes received.
+        rx_bytes: i64, "bytes", Counter;
+        /// Packets received.
+        rx_packets: Option<i64>, "packets", Counter;
+        /// Bad packets received.
+        rx_errors: Option<i64>, "packets", Counter;
+        /// Received and dropped.
+        rx_drops: Option<i64>, "packets", Counter;
+        /// Receive queue overruns.
+        rx_fifo: Option<i64>, "packets", Counter;
+        /// Framing errors.
+        rx_frame: Option<i64>, "packets", Counter;
+        /// Multicast packets received.
+        rx_multicast: Option<i64>, "packets", Counter;
+        /// Bytes sent.
+        tx_bytes: i64, "bytes", Counter;
+        /// Packets sent.
+        tx_packets: Option<i64>, "packets", Counter;
+        /// Packets that could not be sent.
+        tx_errors: Option<i64>, "packets", Counter;
+        /// Dropped before they were sent.
+        tx_drops: Option<i64>, "packets", Counter;
+        /// Send queue overruns.
+        tx_fifo: Option<i64>, "packets", Counter;
+        /// Collisions.
+        tx_collisions: Option<i64>, "packets", Counter;
+        /// Carrier losses.
+        tx_carrier: Option<i64>, "packets", Counter;
+        /// Speed of the link; null where the driver does not know it.
+        speed_bits_per_s: Option<i64>, "bit/s", Gauge;
+        /// Both directions at once at full speed?
+        full_duplex: Option<bool>, "", Gauge;
+        /// Is the link up?
+        up: Option<bool>, "", Gauge;
+        /// Bytes that wait in the root queueing discipline.
+        qdisc_backlog_bytes: Option<i64>, "bytes", Gauge;
+        /// Packets that it dropped.
+        qdisc_drops: Option<i64>, "packets", Counter;
+        /// Times that it held a packet back to keep a rate.
+        qdisc_overlimits: Option<i64>, "", Counter;
+        /// Packets put back because the driver was busy.
+        qdisc_requeues: Option<i64>, "packets", Counter;
+        /// Kind of the root queueing discipline: `fq_codel`, `tbf`, …
+        qdisc: Option<String>, "", Name;
+        /// Rate to which it shapes what is sent; null where it does not, or does not say.
+        qdisc_rate_bits_per_s: Option<i64>, "bit/s", Gauge;
+        /// Largest packet.
+        mtu_bytes: Option<i64>, "bytes", Gauge;
+        /// The bond, bridge or team that it is a member of.
+        master: Option<String>, "", Name;
+    }
+
+    /// TCP of this network namespace since boot.
+    Tcp = "tcp" from "`/proc/net/snmp`, `/proc/net/netstat`" since 1 {
+        /// When it was read.
+        t_ns: i64, "ns", Time;
+        /// The same since the recording's start.
+        t_s: f64, "s", Time;
+        /// Segments received.
+        in_segments: Option<i64>, "segments", Counter;
+        /// Segments sent, those sent again not included.
+        out_segments: Option<i64>, "segments", Counter;
+        /// Segments sent again.
+        retransmits: Option<i64>, "segments", Counter;
+        /// Segments received with errors.
+        in_errors: Option<i64>, "segments", Counter;
+        /// Connections opened from here.
+        active_opens: Option<i64>, "", Counter;
+        /// Connections accepted.
+        passive_opens: Option<i64>, "", Counter;
+        /// Attempts to connect that failed.
+        attempt_fails: Option<i64>, "", Counter;
+        /// Established connections that were reset.
+        established_resets: Option<i64>, "", Counter;
+        /// Resets sent.
+        resets_sent: Option<i64>, "", Counter;
+        /// Connections established at that moment.
+        established: Option<i64>, "", Gauge;
+        /// Connections that found the accept queue of their listener full.
+        listen_overflows: Option<i64>, "", Counter;
+        /// Connection requests dropped by listeners for any reason; overflows are among them.
+        listen_drops: Option<i64>, "", Counter;
+        /// Retransmission timers that expired.
+        timeouts: Option<i64>, "", Counter;
+        /// Connection requests sent again.
+        syn_retransmits: Option<i64>, "", Counter;
+        /// Connection requests dropped because a listener's queue of half-open connections was full.
+        request_queue_drops: Option<i64>, "", Counter;
+        /// Of those, answered by a cookie instead.
+        request_queue_cookies: Option<i64>, "", Counter;
+    }
+
+    /// UDP of this network namespace since boot.
+    Udp = "udp" from "`/proc/net/snmp`" since 1 {
+        /// When it was read.
+        t_ns: i64, "ns", Time;
+        /// The same since the recording's start.
+        t_s: f64, "s", Time;
+        /// Datagrams delivered.
+        in_datagrams: Option<i64>, "datagrams", Counter;
+        /// Datagrams sent.
+        out_datagrams: Option<i64>, "datagrams", Counter;
+        /// Datagrams for a port where nobody listens.
+        no_ports: Option<i64>, "datagrams", Counter;
+        /// Datagrams not delivered for other reasons.
+        in_errors: Option<i64>, "datagrams", Counter;
+        /// Of those, for lack of room in a socket's buffer.
+        receive_buffer_errors: Option<i64>, "datagrams", Counter;
+        /// Not sent for lack of room.
+        send_buffer_errors: Option<i64>, "datagrams", Counter;
+    }
+
+    /// The input queue for packets of one CPU since boot.
+    Softnet = "softnet" from "`/proc/net/softnet_stat`" since 1 {
+        /// When it was read.
+        t_ns: i64, "ns", Time;
+        /// The same since the recording's start.
+        t_s: f64, "s", Time;
+        /// Number of the CPU.
+        cpu: i32, "", Gauge;
+        /// Packets handled.
+        packets: i64, "packets", Counter;
+        /// Packets dropped because the queue was full.
+        drops: i64, "packets", Counter;
+        /// Times that packets were left for later because time was up.
+        squeezed: i64, "", Counter;
+        /// Packets that other CPUs passed on to this one (RPS).
+        received_rps: Option<i64>, "packets", Counter;
+    }
+
+    /// A TCP socket that listens. A row when it is first seen, and at every sample in which its queue is not empty.
+    Listener = "listener" from "sock_diag (netlink), `/proc/PID/fd`" since 1 {
+        /// When it was read.
+        t_ns: i64, "ns", Time;
+        /// The same since the recording's start.
+        t_s: f64, "s", Time;
+        /// Address that it listens on; IPv6 in brackets.
+        address: String, "", Name;
+        /// Port.
+        port: i64, "", Gauge;
+        /// Connections that wait to be accepted.
+        queue: i64, "", Gauge;
+        /// What the program asked for in `listen(2)`, or the system's limit if that is less. The kernel admits one more.
+        backlog: i64, "", Gauge;
+        /// The system's limit (`net.core.somaxconn`).
+        limit: Option<i64>, "", Gauge;
+        /// A process that holds it; looked for only when the queue is long, and null without the privilege to look.
+        pid: Option<i64>, "", Gauge;
+        /// Its name.
+        comm: Option<String>, "", Name;
+    }
+}

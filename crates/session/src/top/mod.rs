@@ -1,0 +1,432 @@
+//! `iodyno top`: samples to the page, keys to what is shown. Where samples come from is a [`Source`]: this machine, a
+//! recording, or one that a collector is writing.
+
+mod attach;
+mod live;
+mod probes;
+mod recorded;
+mod snapshot;
+mod window;
+
+pub use live::LiveRequest;
+
+use crate::{SessionError, StopFlag};
+use analyze::finding::{Finding, Thresholds};
+use analyze::page::{Grid, Machine, Moment, Scene, Strip, compare, compared};
+use quantity::clock;
+use quantity::text::format_wall;
+use recording::Batch;
+use std::io;
+use std::ops::Range;
+use std::path::PathBuf;
+use std::time::Duration;
+use tui::top::{Command, Mode, Screen, TopLook, TopPage, TopState, plain_text};
+use window::Window;
+
+/// How long a stop request may go unnoticed.
+const NAP_NS: u64 = 200_000_000;
+/// Length of a window that is compared, and its samples at least.
+const MARK_NS: i64 = 60_000_000_000;
+const MARK_SAMPLES: i64 = 12;
+/// Samples that the page looks back on, with room for steps without reading again.
+pub(crate) const WINDOW_SAMPLES: usize = 240;
+
+/// What to show.
+#[derive(Debug)]
+pub enum TopOf {
+    /// This machine.
+    Live(LiveRequest),
+    /// A recording.
+    Recorded(PathBuf),
+    /// What a collector writes in this directory.
+    Attached(PathBuf),
+}
+
+/// Everything that `top` needs to know.
+#[derive(Debug)]
+pub struct TopRequest {
+    /// What.
+    pub of: TopOf,
+    /// Thresholds of findings.
+    pub thresholds: Thresholds,
+    /// Print the page once as text, in so many columns and rows, and end.
+    pub once: Option<(u16, u16)>,
+    /// Where snapshots go.
+    pub directory: PathBuf,
+}
+
+/// Where samples come from.
+pub(crate) trait Source {
+    /// The machine.
+    fn machine(&self) -> &Machine;
+    /// Samples that are new, in order.
+    fn advance(&mut self) -> Result<Vec<Vec<Batch>>, SessionError>;
+    /// When there may be new ones, `CLOCK_MONOTONIC`; `None`: never.
+    fn due_ns(&self) -> Option<u64>;
+    /// Batches of a stretch of the past.
+    fn between(&self, range: Range<i64>) -> Result<Vec<Batch>, SessionError>;
+    /// First and last moment that there is.
+    fn span(&self) -> Option<(i64, i64)>;
+    /// Time between samples, s.
+    fn interval_s(&self) -> f64;
+    /// UTC of a monotonic time.
+    fn wall_ns(&self, t_ns: i64) -> i64;
+    /// Findings up to now.
+    fn findings(&self) -> Vec<Finding>;
+    /// How far they have been judged, when that is not up to the end.
+    fn judging(&self) -> Option<String> {
+        None
+    }
+    /// Is it still being looked through?
+    fn is_busy(&self) -> bool {
+        false
+    }
+    /// What is shown, when it is not this machine.
+    fn name(&self) -> Option<String> {
+        None
+    }
+    /// Is there something new besides samples: findings, the strip?
+    fn is_news(&mut self) -> bool {
+        false
+    }
+    /// All of its time, when that is known.
+    fn strip(&self) -> Option<Strip> {
+        None
+    }
+    /// Does it begin in the middle of a recording?
+    fn joins(&self) -> bool {
+        false
+    }
+    /// Why there are no distributions of response times, and nothing of files.
+    fn missing(&self) -> [Option<String>; 2];
+    /// Writes what is remembered as a recording; `None`: it is one already.
+    fn save(&self, directory: &std::path::Path) -> Option<Result<PathBuf, SessionError>>;
+}
+
+/// Shows the page until somebody quits; gives true when it was a signal that ended it.
+///
+/// # Errors
+/// A recording that cannot be read, a terminal that goes away.
+pub fn top(request: TopRequest, stop: &StopFlag) -> Result<bool, SessionError> {
+    let TopRequest { of, thresholds, once, directory } = request;
+    let look = TopLook::of_environment();
+    let (source, is_recorded): (Box<dyn Source>, bool) = match of {
+        TopOf::Live(live) => (Box::new(live::Live::start(&live, thresholds.clone())), false),
+        TopOf::Recorded(path) => (Box::new(recorded::Recorded::open(&path, thresholds.clone())?), true),
+        TopOf::Attached(path) => (Box::new(attach::Attached::open(&path, thresholds.clone())?), false),
+    };
+    let mut top = Top {
+        window: Window::new(source.joins()),
+        strip: None,
+        marks: Vec::new(),
+        compared: None,
+        state: TopState::new(look, is_recorded),
+        mode: if is_recorded { Mode::Recorded } else { Mode::Live },
+        findings: source.findings(),
+        lost: 0,
+        source,
+        thresholds,
+        directory,
+    };
+    if is_recorded {
+        let last_ns = top.source.span().map_or(0, |span| span.1);
+        top.go(last_ns)?;
+    }
+    match once {
+        Some(size) => top.once(size, stop).map(|()| false),
+        None => top.live(stop),
+    }
+}
+
+struct Top {
+    source: Box<dyn Source>,
+    window: Window,
+    state: TopState,
+    mode: Mode,
+    findings: Vec<Finding>,
+    lost: i64,
+    strip: Option<Strip>,
+    /// The ends of the windows that are to be compared.
+    marks: Vec<i64>,
+    compared: Option<Grid>,
+    thresholds: Thresholds,
+    directory: PathBuf,
+}
+
+/// The page as it is now.
+macro_rules! page {
+    ($top:ident, $missing:ident, $wall:ident) => {
+        TopPage {
+            scene: Scene {
+                moments: $top.window.shown(),
+                findings: &$top.findings,
+                no_blocks: $missing[0].as_deref(),
+                no_files: $missing[1].as_deref(),
+            },
+            machine: $top.source.machine(),
+            mode: $top.mode,
+            interval_s: $top.source.interval_s(),
+            wall: &$wall,
+            thresholds: &$top.thresholds,
+            source: $top.source.name(),
+            lost: $top.lost,
+            judging: $top.source.judging(),
+            strip: $top.strip.as_ref(),
+            compared: $top.compared.as_ref(),
+        }
+    };
+}
+
+impl Top {
+    /// Prints the page once there is something on it.
+    #[expect(clippy::print_stdout, reason = "the page as text is what was asked for")]
+    fn once(&mut self, size: (u16, u16), stop: &StopFlag) -> Result<(), SessionError> {
+        loop {
+            // What a recording suffers from is waited for.
+            let is_busy = self.source.is_busy();
+            self.advance()?;
+            if stop.is_requested() || !(is_busy || self.window.shown().is_empty()) {
+                break;
+            }
+            let due_ns = self.source.due_ns().unwrap_or_else(|| clock::now_ns() + NAP_NS / 10);
+            std::thread::sleep(Duration::from_nanos(due_ns.saturating_sub(clock::now_ns()).min(NAP_NS)));
+        }
+        let text = self.text(size);
+        print!("{text}");
+        Ok(())
+    }
+
+    fn text(&mut self, (columns, rows): (u16, u16)) -> String {
+        let missing = self.source.missing();
+        let source = &self.source;
+        let wall = |t_ns| source.wall_ns(t_ns);
+        let page = page!(self, missing, wall);
+        plain_text(&mut self.state, &page, columns, rows)
+    }
+
+    fn live(&mut self, stop: &StopFlag) -> Result<bool, SessionError> {
+        let mut screen = Screen::take().map_err(terminal)?;
+        let mut is_stale = true;
+        while !stop.is_requested() {
+            is_stale |= self.advance()?;
+            if is_stale {
+                self.draw(&mut screen)?;
+                is_stale = false;
+            }
+            let now_ns = clock::now_ns();
+            let nap_ns = self.source.due_ns().map_or(NAP_NS, |due_ns| due_ns.saturating_sub(now_ns).min(NAP_NS));
+            match screen.key(Duration::from_nanos(nap_ns)) {
+                Ok(None) => {}
+                Ok(Some(None)) => is_stale = true,
+                Ok(Some(Some(key))) => {
+                    is_stale = true;
+                    let command = self.state.key(key);
+                    if self.obey(command, &mut screen)? {
+                        screen.end();
+                        return Ok(false);
+                    }
+                }
+                // A signal that came while waiting; whatever is worse comes again.
+                Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
+                Err(error) => return Err(terminal(error)),
+            }
+        }
+        screen.end();
+        Ok(true)
+    }
+
+    fn draw(&mut self, screen: &mut Screen) -> Result<(), SessionError> {
+        let missing = self.source.missing();
+        let source = &self.source;
+        let wall = |t_ns| source.wall_ns(t_ns);
+        let page = page!(self, missing, wall);
+        screen.draw(&mut self.state, &page).map_err(terminal)
+    }
+
+    /// Takes in what is new; true when the page changed.
+    fn advance(&mut self) -> Result<bool, SessionError> {
+        let samples = self.source.advance()?;
+        if samples.is_empty() {
+            let is_news = self.source.is_news();
+            if is_news {
+                self.findings = self.source.findings();
+                self.strip = self.source.strip();
+            }
+            return Ok(is_news);
+        }
+        for sample in &samples {
+            let fresh = self.window.grow(sample)?;
+            self.lost += fresh.iter().map(|moment| moment.lost).sum::<i64>();
+        }
+        self.findings = self.source.findings();
+        // What is held does not move.
+        Ok(self.mode == Mode::Live || self.window.shown().is_empty())
+    }
+
+    /// Does what a key asks; true: end.
+    fn obey(&mut self, command: Command, screen: &mut Screen) -> Result<bool, SessionError> {
+        match command {
+            Command::Draw => {}
+            Command::Quit => return Ok(true),
+            Command::Pause => self.pause(),
+            Command::Samples(steps) => self.step(steps)?,
+            Command::Seconds(seconds) => self.seconds(seconds)?,
+            Command::First => {
+                if let Some((first_ns, _)) = self.source.span() {
+                    self.go(first_ns)?;
+                }
+            }
+            Command::Last => self.newest()?,
+            Command::Finding { on } => self.finding(on)?,
+            Command::GoTo(text) => self.go_to(&text)?,
+            Command::Snapshot => self.snapshot(),
+            Command::Mark => self.mark()?,
+            Command::Suspend => screen.suspend().map_err(terminal)?,
+        }
+        Ok(false)
+    }
+
+    fn pause(&mut self) {
+        match self.mode {
+            Mode::Live => self.hold(),
+            Mode::Paused => {
+                self.mode = Mode::Live;
+                self.window.follow();
+            }
+            Mode::Recorded => self.state.say("a recording does not go on by itself; ← → go through it"),
+        }
+    }
+
+    fn hold(&mut self) {
+        if self.mode == Mode::Live {
+            self.mode = Mode::Paused;
+            self.window.hold();
+        }
+    }
+
+    fn now_ns(&self) -> Option<i64> {
+        self.window.shown().last().map(|moment: &Moment| moment.t_ns)
+    }
+
+    fn step(&mut self, steps: i64) -> Result<(), SessionError> {
+        self.hold();
+        if !self.window.step(steps) {
+            #[expect(clippy::cast_possible_truncation, reason = "an interval")]
+            let interval_ns = (self.source.interval_s() * 1e9) as i64;
+            self.by(steps.saturating_mul(interval_ns))?;
+        }
+        Ok(())
+    }
+
+    fn seconds(&mut self, seconds: i64) -> Result<(), SessionError> {
+        self.hold();
+        self.by(seconds.saturating_mul(1_000_000_000))
+    }
+
+    fn by(&mut self, ns: i64) -> Result<(), SessionError> {
+        let Some(now_ns) = self.now_ns() else { return Ok(()) };
+        self.go(now_ns.saturating_add(ns))
+    }
+
+    /// Shows the last moment at or before a time.
+    fn go(&mut self, t_ns: i64) -> Result<(), SessionError> {
+        self.hold();
+        let Some((first_ns, last_ns)) = self.source.span() else { return Ok(()) };
+        let wanted_ns = t_ns.clamp(first_ns, last_ns);
+        let interval_s = self.source.interval_s();
+        let source = &self.source;
+        self.window.go(wanted_ns, interval_s, |range| source.between(range))?;
+        if t_ns < first_ns {
+            self.state.say("nothing older is remembered");
+        } else if t_ns > last_ns && self.mode == Mode::Paused {
+            self.state.say("this is the newest; space goes on");
+        }
+        Ok(())
+    }
+
+    fn newest(&mut self) -> Result<(), SessionError> {
+        if self.mode == Mode::Recorded {
+            let last_ns = self.source.span().map_or(0, |span| span.1);
+            return self.go(last_ns);
+        }
+        self.mode = Mode::Live;
+        self.window.follow();
+        Ok(())
+    }
+
+    /// To where the next finding begins, or the one before.
+    fn finding(&mut self, on: bool) -> Result<(), SessionError> {
+        let Some(now_ns) = self.now_ns() else { return Ok(()) };
+        let starts = self.findings.iter().filter(|finding| finding.counts()).map(|finding| finding.start_ns);
+        #[expect(clippy::cast_possible_truncation, reason = "an interval")]
+        let slack_ns = (self.source.interval_s() * 1e9) as i64;
+        let next = if on {
+            starts.filter(|start_ns| *start_ns > now_ns).min()
+        } else {
+            starts.filter(|start_ns| start_ns + slack_ns < now_ns).max()
+        };
+        match next {
+            // The first moment at which it is seen.
+            Some(start_ns) => self.go(start_ns.saturating_add(slack_ns)),
+            None => {
+                self.state.say(if on { "no finding after this moment" } else { "no finding before this moment" });
+                Ok(())
+            }
+        }
+    }
+
+    fn go_to(&mut self, text: &str) -> Result<(), SessionError> {
+        let Some(now_ns) = self.now_ns() else { return Ok(()) };
+        match window::moment_of(text, self.source.wall_ns(now_ns)) {
+            Some(by_ns) => self.by(by_ns),
+            None => {
+                self.state.say(format!("`{text}` is no time: write 03:12, 03:12:44, -10m or +30s"));
+                Ok(())
+            }
+        }
+    }
+
+    /// Marks the minute that ends here; the second one is compared with the first.
+    fn mark(&mut self) -> Result<(), SessionError> {
+        let Some(now_ns) = self.now_ns() else { return Ok(()) };
+        let time = |t_ns: i64| format_wall(self.source.wall_ns(t_ns)).get(11..19).unwrap_or("?").to_string();
+        if self.marks.len() >= 2 {
+            self.marks.clear();
+        }
+        self.marks.push(now_ns);
+        let [a_ns, b_ns] = self.marks[..] else {
+            let said = format!("A is the minute up to {}; go elsewhere and press D for B", time(now_ns));
+            self.state.say(said);
+            return Ok(());
+        };
+        let interval_s = self.source.interval_s();
+        #[expect(clippy::cast_possible_truncation, reason = "an interval")]
+        let length_ns = MARK_NS.max((interval_s * 1e9) as i64 * MARK_SAMPLES);
+        let read = |t_ns: i64| {
+            #[expect(clippy::cast_possible_truncation, reason = "an interval")]
+            let lead_ns = (interval_s * 1.5e9) as i64;
+            window::moments(&self.source.between(t_ns - length_ns - lead_ns..t_ns + lead_ns / 2)?)
+        };
+        let changes = compare(&read(a_ns)?, &read(b_ns)?);
+        let length = analyze::Unit::Seconds.format(Some((length_ns as f64 / 1e9).round()));
+        let title = format!(
+            "what differs most: A = {length} up to {}, B = {length} up to {} (medians; z: robust)",
+            time(a_ns),
+            time(b_ns)
+        );
+        self.compared = Some(compared(title, &changes));
+        self.state.show_compared();
+        Ok(())
+    }
+
+    fn snapshot(&mut self) {
+        let wall_ns = self.now_ns().map_or_else(clock::wall_ns, |t_ns| self.source.wall_ns(t_ns));
+        let text = self.text(snapshot::SIZE);
+        let said = snapshot::write(&self.directory, wall_ns, &text, |path| self.source.save(path));
+        self.state.say(said);
+    }
+}
+
+fn terminal(source: io::Error) -> SessionError {
+    SessionError::Write { path: PathBuf::from("the terminal"), source }
+}

@@ -1,0 +1,113 @@
+//! What only the kernel's probes know: response times of block I/O with who and which file, and reads and writes of files.
+
+use crate::SessionError;
+use crate::probe::row_of;
+use crate::rows::signed;
+use analyze::page::IoIntervals;
+use recording::Batch;
+use recording::rows::{Event, FileInterval, IoInterval};
+use std::time::Duration;
+use trace::block::{self, BlockTrace, Columns};
+use trace::files::{self, FileTrace};
+
+/// Bytes of the ring: I/Os are taken out many times a second.
+const RING_BYTES: u64 = 4 << 20;
+/// Names are learned anew when there are so many.
+const NAMES_MAX: usize = 50_000;
+
+/// The probes that could be loaded, and why others could not.
+pub(crate) struct Probes {
+    blocks: Result<Box<(BlockTrace, Columns, IoIntervals)>, String>,
+    files: Result<Box<FileTrace>, String>,
+    from_ns: u64,
+    lost: u64,
+}
+
+impl Probes {
+    /// Loads what can be loaded.
+    pub(crate) fn start() -> Self {
+        let options = block::Options { ring_bytes: Some(RING_BYTES), ..block::Options::default() };
+        let blocks = BlockTrace::start(&options)
+            .map(|trace| Box::new((trace, Columns::default(), IoIntervals::default())))
+            .map_err(|error| brief(&error));
+        let files = FileTrace::start(&files::Options::default()).map(Box::new).map_err(|error| brief(&error));
+        Self { blocks, files, from_ns: quantity::clock::now_ns(), lost: 0 }
+    }
+
+    /// None, by somebody's wish.
+    pub(crate) fn off() -> Self {
+        let off = || "off (--no-probes)".to_string();
+        Self { blocks: Err(off()), files: Err(off()), from_ns: 0, lost: 0 }
+    }
+
+    /// What is missing.
+    pub(crate) fn missing(&self) -> [Option<String>; 2] {
+        [self.blocks.as_ref().err().cloned(), self.files.as_ref().err().cloned()]
+    }
+
+    /// Takes I/Os out of the ring; to be called several times a second.
+    pub(crate) fn drain(&mut self) -> Result<(), SessionError> {
+        let Ok(blocks) = &mut self.blocks else { return Ok(()) };
+        let (trace, columns, sums) = &mut **blocks;
+        while let Some(chunk) = trace.next(Duration::ZERO) {
+            sums.accept(&columns.batch(&chunk)?)?;
+        }
+        Ok(())
+    }
+
+    /// Ends an interval: its batches.
+    pub(crate) fn take(&mut self, t_ns: u64, origin_ns: u64) -> Result<Vec<Batch>, SessionError> {
+        self.drain()?;
+        let mut batches = Vec::new();
+        let mut lost = 0;
+        if let Ok(blocks) = &mut self.blocks {
+            let (trace, columns, sums) = &mut **blocks;
+            let rows: Vec<IoInterval> = sums.take(signed(self.from_ns), signed(t_ns), signed(origin_ns));
+            push(&mut batches, &rows)?;
+            columns.take_summary();
+            lost += trace.statistics()?.lost();
+            if columns.names() > NAMES_MAX {
+                columns.begin_generation();
+                trace.forget_names();
+            }
+        }
+        if let Ok(files) = &mut self.files {
+            let rows: Vec<FileInterval> =
+                files.read()?.iter().map(|file| row_of(file, t_ns, self.from_ns, origin_ns)).collect();
+            push(&mut batches, &rows)?;
+            lost += files.losses()?.lost();
+        }
+        if lost > self.lost {
+            let row = Event {
+                t_ns: signed(t_ns),
+                t_s: t_ns.saturating_sub(origin_ns) as f64 / 1e9,
+                severity: "error".to_string(),
+                kind: "probe_lost".to_string(),
+                run: None,
+                target: None,
+                message: format!("{} I/Os could not be counted", lost - self.lost),
+                count: signed(lost - self.lost),
+            };
+            push(&mut batches, &[row])?;
+            self.lost = lost;
+        }
+        self.from_ns = t_ns;
+        Ok(batches)
+    }
+}
+
+fn push<R: recording::Row>(batches: &mut Vec<Batch>, rows: &[R]) -> Result<(), SessionError> {
+    if !rows.is_empty() {
+        batches.push(Batch::from_rows(rows)?);
+    }
+    Ok(())
+}
+
+/// In one line, with what to do.
+fn brief(error: &trace::TraceError) -> String {
+    if error.is_privilege() {
+        "needs root".to_string()
+    } else {
+        error.to_string().lines().next().unwrap_or("?").to_string()
+    }
+}

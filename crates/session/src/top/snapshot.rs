@@ -1,0 +1,36 @@
+//! `s`: what is shown, as text; and what is remembered, as a recording.
+
+use crate::SessionError;
+use quantity::text::format_stamp;
+use std::fs::OpenOptions;
+use std::io::Write as _;
+use std::path::{Path, PathBuf};
+
+/// Columns and rows of the text.
+pub(crate) const SIZE: (u16, u16) = (160, 50);
+
+/// Writes both into `directory`; gives words about it.
+pub(crate) fn write(
+    directory: &Path,
+    wall_ns: i64,
+    text: &str,
+    save: impl Fn(&Path) -> Option<Result<PathBuf, SessionError>>,
+) -> String {
+    let stem = format!("top-{}", format_stamp(wall_ns));
+    let path = directory.join(format!("{stem}.txt"));
+    // Never over a file that is there.
+    let written = OpenOptions::new()
+        .write(true)
+        .create_new(true)
+        .open(&path)
+        .and_then(|mut file| file.write_all(text.as_bytes()));
+    let page = match written {
+        Ok(()) => format!("wrote {}", path.display()),
+        Err(error) => return format!("failed to write {}: {error}", path.display()),
+    };
+    match save(&directory.join(format!("{stem}.iodyno"))) {
+        None => page,
+        Some(Ok(path)) => format!("{page} and the recording {}", path.display()),
+        Some(Err(error)) => format!("{page}; no recording: {error}"),
+    }
+}

@@ -1,0 +1,145 @@
+//! The moments that the page looks at: at the newest end, or around one of the past.
+
+use super::WINDOW_SAMPLES;
+use crate::SessionError;
+use analyze::page::{Moment, PageFold, samples};
+use quantity::text::{civil, parse_duration_s};
+use recording::{Batch, Sink as _};
+use std::ops::Range;
+
+/// Moments in a row.
+#[derive(Debug, Default)]
+pub(crate) struct Window {
+    fold: PageFold,
+    /// The newest ones.
+    edge: Vec<Moment>,
+    /// What is held, and how many of it are shown.
+    held: Option<(Vec<Moment>, usize)>,
+}
+
+/// Seconds that are read before a window, so that figures are there from its beginning.
+const LEAD: i64 = 3;
+
+impl Window {
+    /// Nothing yet. `joins`: samples come out of the middle of a recording.
+    pub(crate) fn new(joins: bool) -> Self {
+        Self { fold: PageFold::new(joins), ..Self::default() }
+    }
+
+    /// The moments up to the one that is shown.
+    pub(crate) fn shown(&self) -> &[Moment] {
+        match &self.held {
+            Some((moments, count)) => moments.get(..*count).unwrap_or(moments),
+            None => &self.edge,
+        }
+    }
+
+    /// A sample that has just come; gives its moments.
+    pub(crate) fn grow(&mut self, sample: &[Batch]) -> Result<&[Moment], SessionError> {
+        sample.iter().try_for_each(|batch| self.fold.accept(batch))?;
+        self.fold.commit()?;
+        if self.edge.len() >= 2 * WINDOW_SAMPLES {
+            self.edge.drain(..WINDOW_SAMPLES);
+        }
+        let before = self.edge.len();
+        self.edge.extend(self.fold.take());
+        Ok(&self.edge[before..])
+    }
+
+    /// Holds what is shown.
+    pub(crate) fn hold(&mut self) {
+        if self.held.is_none() {
+            self.held = Some((self.edge.clone(), self.edge.len()));
+        }
+    }
+
+    /// Shows the newest again.
+    pub(crate) fn follow(&mut self) {
+        self.held = None;
+    }
+
+    /// Some moments on or back; false when they are not here, or what is before them is not.
+    pub(crate) fn step(&mut self, steps: i64) -> bool {
+        let Some((moments, count)) = &mut self.held else { return false };
+        let wanted = i64::try_from(*count).unwrap_or(0).saturating_add(steps);
+        let Ok(wanted) = usize::try_from(wanted) else { return false };
+        let is_here = (1..=moments.len()).contains(&wanted) && (steps > 0 || wanted > WINDOW_SAMPLES / 4);
+        if is_here {
+            *count = wanted;
+        }
+        is_here
+    }
+
+    /// Shows the last moment at or before `t_ns`; `read` gives the batches of a stretch of time.
+    pub(crate) fn go(
+        &mut self,
+        t_ns: i64,
+        interval_s: f64,
+        read: impl Fn(Range<i64>) -> Result<Vec<Batch>, SessionError>,
+    ) -> Result<(), SessionError> {
+        #[expect(clippy::cast_possible_truncation, reason = "an interval")]
+        let interval_ns = (interval_s * 1e9) as i64;
+        let half_ns = interval_ns.saturating_mul(i64::try_from(WINDOW_SAMPLES / 2).unwrap_or(0));
+        let from_ns = t_ns.saturating_sub(half_ns).saturating_sub(LEAD * interval_ns.max(1_000_000_000));
+        let moments = moments(&read(from_ns..t_ns.saturating_add(half_ns))?)?;
+        // A sample takes a few milliseconds; its own time may be a little after the one that was asked for.
+        let count = moments.partition_point(|moment| moment.t_ns <= t_ns + interval_ns / 10);
+        let count = if count == 0 { moments.len().min(1) } else { count };
+        self.held = Some((moments, count));
+        Ok(())
+    }
+}
+
+/// The moments of a stretch of time out of the middle of a recording.
+pub(crate) fn moments(batches: &[Batch]) -> Result<Vec<Moment>, SessionError> {
+    let mut fold = PageFold::new(true);
+    for sample in samples(batches) {
+        sample.iter().try_for_each(|batch| fold.accept(batch))?;
+        fold.commit()?;
+    }
+    Ok(fold.take())
+}
+
+/// How far a time that somebody wrote is from the moment `wall_ns` (UTC): `hh:mm`, `hh:mm:ss` of its day, `-10m`, `+30s`.
+pub(crate) fn moment_of(text: &str, wall_ns: i64) -> Option<i64> {
+    let text = text.trim();
+    let length = |text: &str| parse_duration_s(text).ok().and_then(|ns| i64::try_from(ns).ok());
+    if let Some(back) = text.strip_prefix('-') {
+        return length(back).map(|ns| -ns);
+    }
+    if let Some(on) = text.strip_prefix('+') {
+        return length(on);
+    }
+    let mut parts = text.split(':').map(|part| part.parse::<i64>().ok());
+    let (hour, minute) = (parts.next()??, parts.next()??);
+    let second = parts.next().unwrap_or(Some(0))?;
+    let is_time = (0..24).contains(&hour) && (0..60).contains(&minute) && (0..60).contains(&second);
+    if !is_time || parts.next().is_some() {
+        return None;
+    }
+    let (_, (now_hour, now_minute, now_second)) = civil(wall_ns);
+    let of_day = |hour: i64, minute: i64, second: i64| (hour * 60 + minute) * 60 + second;
+    Some((of_day(hour, minute, second) - of_day(now_hour, now_minute, now_second)) * 1_000_000_000)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::moment_of;
+
+    #[test]
+    fn times_that_people_write() {
+        let noon = quantity::text::wall_ns_of((2026, 11, 20), (12, 0, 0)).expect("a moment");
+        let check = |text: &str, seconds: Option<i64>| {
+            assert_eq!(moment_of(text, noon), seconds.map(|seconds| seconds * 1_000_000_000), "{text}");
+        };
+        check("12:00", Some(0));
+        check("12:00:05", Some(5));
+        check("03:12", Some(-(8 * 60 + 48) * 60));
+        check("-10m", Some(-600));
+        check("+30", Some(30));
+        check("24:00", None);
+        check("12", None);
+        check("12:00:00:00", None);
+        check("soon", None);
+    }
+}

@@ -1,0 +1,133 @@
+// SPDX-License-Identifier: GPL-2.0 OR Apache-2.0 OR MIT
+/* What an I/O is, whether it is wanted, and whose page or memory it moves. */
+#ifndef IODYNO_BLOCK_KIND_H
+#define IODYNO_BLOCK_KIND_H
+
+#include "state.h"
+
+static __always_inline __u32 dev_of(struct gendisk *disk)
+{
+	return (__u32)disk->major << 20 | (__u32)disk->first_minor;
+}
+
+static __always_inline __u32 request_dev(struct request *rq)
+{
+	if (bpf_core_field_exists(rq->q->disk)) {
+		struct gendisk *disk = rq->q->disk;
+		return disk ? dev_of(disk) : 0;
+	}
+	struct block_device *part = rq->part;
+	return part ? dev_of(part->bd_disk) : 0;
+}
+
+static __always_inline __u16 flags_of(__u32 opf)
+{
+	__u16 flags = 0;
+	if (opf & REQ(SYNC))
+		flags |= FLAG_SYNC;
+	if (opf & REQ(META))
+		flags |= FLAG_META;
+	if (opf & REQ(FUA))
+		flags |= FLAG_FUA;
+	if (opf & REQ(PREFLUSH))
+		flags |= FLAG_PREFLUSH;
+	if (opf & REQ(RAHEAD))
+		flags |= FLAG_RAHEAD;
+	if (opf & REQ(BACKGROUND))
+		flags |= FLAG_BACKGROUND;
+	return flags;
+}
+
+/* An empty write that asks for a flush is a flush. */
+static __always_inline __u8 op_of(__u32 opf, __u32 bytes)
+{
+	__u8 op = opf & OP_MASK;
+	if (op == OP_WRITE && !bytes && (opf & REQ(PREFLUSH)))
+		return OP_FLUSH;
+	return op;
+}
+
+static __always_inline bool wanted_device(__u32 dev, __u32 part)
+{
+	if (!dev)
+		return false;
+	if (!only_devices)
+		return true;
+	return bpf_map_lookup_elem(&devices, &dev) || (part && bpf_map_lookup_elem(&devices, &part));
+}
+
+static __always_inline bool wanted_op(__u8 op)
+{
+	return only_ops & (1u << (op < 31 ? op : 31));
+}
+
+/* The same I/O gives the same answer wherever it is asked. */
+static __always_inline bool sampled(__u64 sector, __u64 queue_ns)
+{
+	__u64 hash = (queue_ns ^ sector * 0x9e3779b97f4a7c15ull) * 0xff51afd7ed558ccdull;
+	return (__u32)(hash >> 32) <= sample_limit;
+}
+
+/* What an I/O belongs to. */
+struct origin {
+	__u64 inode;
+	__u64 dentry;
+	bool cached; /* its data are in the page cache */
+};
+
+/* The inode in whose page cache a bio's first page is. */
+static __always_inline struct inode *page_inode(struct bio *bio, struct start *start)
+{
+	struct bio_vec *vec = bio->bi_io_vec;
+	__u32 index = bio->bi_iter.bi_idx;
+	struct page *page = 0;
+	if (!vec || !bio->bi_iter.bi_size)
+		return 0;
+	/* What the verifier knows the type of is read for nothing; the rest costs a call. */
+	if (!index) {
+		page = vec->bv_page;
+	} else {
+		/* Read again, as a number: the verifier does not let an index be added to a pointer. */
+		__u64 at = (__u64)BPF_CORE_READ(bio, bi_io_vec);
+		at += (__u64)(index & 0xffff) * bpf_core_type_size(struct bio_vec);
+		at += bpf_core_field_offset(struct bio_vec, bv_page);
+		bpf_probe_read_kernel(&page, sizeof(page), (void *)at);
+	}
+	unsigned long head = BPF_CORE_READ(page, compound_head);
+	if (head & 1)
+		page = (void *)(head - 1);
+	unsigned long mapping = (unsigned long)BPF_CORE_READ(page, mapping);
+	/* The low bits mark memory of programs, and pages of drivers. */
+	if (mapping & 1)
+		start->flags |= FLAG_DIRECT;
+	if (!mapping || mapping & 3)
+		return 0;
+	return BPF_CORE_READ((struct address_space *)mapping, host);
+}
+
+static __always_inline void find_origin(struct bio *bio, struct start *start, struct origin *origin)
+{
+	__u64 end = (__u64)bio->bi_end_io;
+	if (end && end == end_iomap_dio) {
+		struct iomap_dio *dio = bio->bi_private;
+		struct file *file = BPF_CORE_READ(dio, iocb, ki_filp);
+		start->flags |= FLAG_DIRECT;
+		origin->inode = (__u64)BPF_CORE_READ(file, f_inode);
+		origin->dentry = (__u64)BPF_CORE_READ(file, f_path.dentry);
+		return;
+	}
+	origin->inode = (__u64)page_inode(bio, start);
+	origin->cached = origin->inode != 0;
+	if (origin->inode || !end || !bpf_core_field_exists(((struct btrfs_bio *)0)->inode))
+		return;
+	if (end == end_btrfs_simple || end == end_btrfs_orig_write) {
+		/* Compressed data are in pages of nobody; the bio lies in one that knows. */
+		struct btrfs_bio *outer = (void *)bio - bpf_core_field_offset(struct btrfs_bio, bio);
+		struct btrfs_inode *inode = BPF_CORE_READ(outer, inode);
+		if (inode)
+			origin->inode = (__u64)inode + bpf_core_field_offset(struct btrfs_inode, vfs_inode);
+		origin->cached = !(start->flags & FLAG_DIRECT);
+	}
+}
+
+#endif

@@ -1,0 +1,259 @@
+//! Time in interrupts and soft interrupts by event, per CPU and vector, and what of it was taken from which process.
+//!
+//! The probe sums in the kernel; [`IrqTrace::read`] gives the sums since it began.
+
+use crate::constants::Constants;
+use crate::names::Cursor;
+use crate::program::{self, Loaded, Need, Program};
+use crate::{Kernel, TraceError, Verdict};
+use libbpf_rs::{MapCore, MapFlags, MapHandle};
+use std::collections::HashMap;
+use std::sync::Arc;
+
+/// The probe's object, compiled by build.rs.
+pub(crate) const OBJECT: &[u8] = include_bytes!(concat!(env!("OUT_DIR"), "/irq.bpf.o"));
+
+/// Programs for interrupts of the processor itself, which only this kind of machine has tracepoints for.
+const LOCAL: &str = "interrupts of the processor itself (timer, other CPUs' calls) are not in the interrupt time";
+const PROGRAMS: [Program; 14] = [
+    Program { name: "on_irq_exit", tracepoint: "irq_handler_exit", need: Need::Always("interrupt time is unknown") },
+    Program {
+        name: "on_softirq_exit",
+        tracepoint: "softirq_exit",
+        need: Need::Always("the time of soft interrupts is unknown"),
+    },
+    Program { name: "on_timer_exit", tracepoint: "local_timer_exit", need: Need::Else(LOCAL) },
+    Program { name: "on_reschedule_exit", tracepoint: "reschedule_exit", need: Need::Else("") },
+    Program { name: "on_call_exit", tracepoint: "call_function_exit", need: Need::Else("") },
+    Program { name: "on_call_one_exit", tracepoint: "call_function_single_exit", need: Need::Else("") },
+    Program { name: "on_work_exit", tracepoint: "irq_work_exit", need: Need::Else("") },
+    Program { name: "on_irq_entry", tracepoint: "irq_handler_entry", need: Need::Always("interrupt time is unknown") },
+    Program {
+        name: "on_softirq_entry",
+        tracepoint: "softirq_entry",
+        need: Need::Always("the time of soft interrupts is unknown"),
+    },
+    Program { name: "on_timer_entry", tracepoint: "local_timer_entry", need: Need::Else("") },
+    Program { name: "on_reschedule_entry", tracepoint: "reschedule_entry", need: Need::Else("") },
+    Program { name: "on_call_entry", tracepoint: "call_function_entry", need: Need::Else("") },
+    Program { name: "on_call_one_entry", tracepoint: "call_function_single_entry", need: Need::Else("") },
+    Program { name: "on_work_entry", tracepoint: "irq_work_entry", need: Need::Else("") },
+];
+
+/// Entries of the kernel's table, as in probe.bpf.c.
+const VICTIMS: usize = 1 << 14;
+/// Entries that are read with one call.
+const BATCH: u32 = 1024;
+/// Names of soft interrupts, as in `/proc/softirqs`.
+const SOFT: [&str; 10] = ["HI", "TIMER", "NET_TX", "NET_RX", "BLOCK", "IRQ_POLL", "TASKLET", "SCHED", "HRTIMER", "RCU"];
+/// Names of the processor's own, as in `/proc/interrupts`.
+const OWN: [&str; 5] = ["LOC", "RES", "CAL", "CAL", "IWI"];
+
+/// What this kernel offers.
+///
+/// # Errors
+/// Something that nothing replaces is missing.
+pub fn verdicts(kernel: &Kernel) -> Result<Vec<Verdict>, TraceError> {
+    program::judge(kernel, &PROGRAMS)
+}
+
+/// Sums since the probe began.
+#[derive(Clone, Debug, Default)]
+pub struct IrqSums {
+    /// By number of the CPU.
+    pub cpus: Vec<CpuIrq>,
+    /// Every vector that came, by CPU.
+    pub vectors: Vec<VectorTime>,
+    /// Processes that lost time.
+    pub victims: Vec<Stolen>,
+    /// Interrupts whose vector or victim had no room in a table.
+    pub lost: u64,
+}
+
+/// Interrupt time of a CPU.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct CpuIrq {
+    /// In handlers of interrupts.
+    pub irq_ns: u64,
+    /// In soft interrupts, interrupts meanwhile not included.
+    pub softirq_ns: u64,
+    /// Of both, when no task was running.
+    pub idle_ns: u64,
+    /// Of both, taken from a task; what the kernel's threads for soft interrupts do is theirs.
+    pub stolen_ns: u64,
+}
+
+/// A vector on a CPU.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct VectorTime {
+    /// `irq` or `softirq`.
+    pub kind: &'static str,
+    /// As `/proc/interrupts` and `/proc/softirqs` name it, with the device's name behind a number.
+    pub vector: Arc<str>,
+    /// Number of the CPU.
+    pub cpu: u32,
+    /// How often.
+    pub count: u64,
+    /// Time.
+    pub ns: u64,
+    /// The longest.
+    pub max_ns: u64,
+}
+
+/// What a vector took from a process.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Stolen {
+    /// The process.
+    pub pid: u32,
+    /// Its name when that happened first.
+    pub comm: Arc<str>,
+    /// `irq` or `softirq`.
+    pub kind: &'static str,
+    /// Vector.
+    pub vector: Arc<str>,
+    /// How often.
+    pub count: u64,
+    /// Time.
+    pub ns: u64,
+}
+
+/// Sums of a victim: its name, what the kernel held at the last reading, and all.
+type Victim = (Arc<str>, [u64; 2], [u64; 2]);
+
+/// A running probe; dropping it detaches everything.
+pub struct IrqTrace {
+    cpus: MapHandle,
+    vectors: MapHandle,
+    victims: MapHandle,
+    names: MapHandle,
+    known: HashMap<u32, Arc<str>>,
+    /// By process and vector.
+    stolen: HashMap<(u32, u32), Victim>,
+    verdicts: Vec<Verdict>,
+    loaded: Loaded,
+}
+
+impl std::fmt::Debug for IrqTrace {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("IrqTrace").field("stolen", &self.stolen.len()).finish_non_exhaustive()
+    }
+}
+
+impl IrqTrace {
+    /// Loads the probe and begins to count.
+    ///
+    /// # Errors
+    /// Missing capabilities or kernel features.
+    pub fn start() -> Result<Self, TraceError> {
+        let kernel = Kernel::running()?;
+        let verdicts = program::judge(&kernel, &PROGRAMS)?;
+        let mut loaded = program::load(OBJECT, &kernel, &PROGRAMS, &verdicts, &Constants::default(), |_| Ok(()))?;
+        let (cpus, vectors) = (loaded.map("cpus")?, loaded.map("vectors")?);
+        let (victims, names) = (loaded.map("victims")?, loaded.map("names")?);
+        loaded.attach(&PROGRAMS, &verdicts)?;
+        let (known, stolen) = (HashMap::new(), HashMap::new());
+        Ok(Self { cpus, vectors, victims, names, known, stolen, verdicts, loaded })
+    }
+
+    /// What the kernel offers, program by program.
+    #[must_use]
+    pub fn verdicts(&self) -> &[Verdict] {
+        &self.verdicts
+    }
+
+    /// What the probe's programs cost so far.
+    #[must_use]
+    pub fn cost(&self) -> crate::ProbeCost {
+        self.loaded.cost()
+    }
+
+    /// Sums until now; of an interrupt when it has ended.
+    ///
+    /// # Errors
+    /// The kernel's tables cannot be read.
+    pub fn read(&mut self) -> Result<IrqSums, TraceError> {
+        let mut sums = IrqSums::default();
+        let cpus = self.cpus.lookup_percpu(&0_u32.to_ne_bytes(), MapFlags::ANY).map_err(|why| unreadable(&why))?;
+        for cpu in cpus.unwrap_or_default() {
+            let mut at = Cursor::new(&cpu);
+            let of = CpuIrq { irq_ns: at.u64(), softirq_ns: at.u64(), idle_ns: at.u64(), stolen_ns: at.u64() };
+            sums.cpus.push(of);
+            sums.lost += at.u64();
+        }
+        let keys: Vec<Vec<u8>> = self.vectors.keys().collect();
+        for key in keys {
+            let number = Cursor::new(&key).u32();
+            let cpus = self.vectors.lookup_percpu(&key, MapFlags::ANY).map_err(|why| unreadable(&why))?;
+            let (kind, vector) = self.name(number);
+            for (cpu, value) in (0..).zip(cpus.unwrap_or_default()) {
+                let mut at = Cursor::new(&value);
+                let (count, ns, max_ns) = (at.u64(), at.u64(), at.u64());
+                if count > 0 {
+                    sums.vectors.push(VectorTime { kind, vector: Arc::clone(&vector), cpu, count, ns, max_ns });
+                }
+            }
+        }
+        sums.vectors.sort_by(|a, b| (a.kind, &a.vector, a.cpu).cmp(&(b.kind, &b.vector, b.cpu)));
+        sums.victims = self.read_victims()?;
+        Ok(sums)
+    }
+
+    fn read_victims(&mut self) -> Result<Vec<Stolen>, TraceError> {
+        let all = self.victims.lookup_batch(BATCH, MapFlags::ANY, MapFlags::ANY).map_err(|why| unreadable(&why))?;
+        let all: Vec<_> = all.collect();
+        let is_crowded = all.len() > VICTIMS * 3 / 4;
+        let mut out = Vec::with_capacity(all.len());
+        let mut present = std::collections::HashSet::with_capacity(all.len());
+        for (raw, value) in all {
+            let mut at = Cursor::new(&raw);
+            let (pid, number) = (at.u32(), at.u32());
+            let mut at = Cursor::new(&value);
+            let (now, comm) = ([at.u64(), at.u64()], at.text(16));
+            let (kind, vector) = self.name(number);
+            let known = self.stolen.entry((pid, number)).or_insert_with(|| (comm.as_str().into(), [0; 2], [0; 2]));
+            if *known.0 != *comm {
+                known.0 = comm.as_str().into();
+            }
+            (0..2).for_each(|which| known.2[which] += now[which].saturating_sub(known.1[which]));
+            let is_idle = known.1 == now;
+            known.1 = now;
+            let [count, ns] = known.2;
+            out.push(Stolen { pid, comm: Arc::clone(&known.0), kind, vector, count, ns });
+            if is_crowded && is_idle {
+                let _ = self.victims.delete(&raw);
+            } else {
+                present.insert((pid, number));
+            }
+        }
+        self.stolen.retain(|key, _| present.contains(key));
+        out.sort_by(|a, b| (a.pid, a.kind, &a.vector).cmp(&(b.pid, b.kind, &b.vector)));
+        Ok(out)
+    }
+
+    /// Kind and name of a vector.
+    fn name(&mut self, number: u32) -> (&'static str, Arc<str>) {
+        let (kind, index) = (number >> 24, number & 0x00ff_ffff);
+        let of =
+            |names: &[&'static str]| names.get(index as usize).map_or_else(|| index.to_string(), ToString::to_string);
+        let word = if kind == 1 { "softirq" } else { "irq" };
+        if let Some(known) = self.known.get(&number) {
+            return (word, Arc::clone(known));
+        }
+        let text = match kind {
+            1 => of(&SOFT),
+            2 => of(&OWN),
+            _ => {
+                let name = self.names.lookup(&number.to_ne_bytes(), MapFlags::ANY).ok().flatten();
+                let name = name.map(|name| Cursor::new(&name).text(32)).unwrap_or_default();
+                format!("{index} {name}").trim_end().to_string()
+            }
+        };
+        let text: Arc<str> = text.into();
+        self.known.insert(number, Arc::clone(&text));
+        (word, text)
+    }
+}
+
+fn unreadable(why: &libbpf_rs::Error) -> TraceError {
+    TraceError::Consumer(format!("cannot read the sums of interrupts: {why}"))
+}

@@ -1,0 +1,398 @@
+//! Run time by event: what each CPU and each process ran, how long it was ready and did not run, and who was put aside
+//! for whom. The clock's tick does not matter here: what hides from it is seen.
+//!
+//! The probe sums in the kernel; [`SchedTrace::read`] gives the sums since the probe began, those of tasks that run at
+//! that moment included.
+
+mod totals;
+
+use crate::constants::Constants;
+use crate::program::{self, Loaded, Need, Program};
+use crate::{Kernel, TraceError, Verdict};
+use libbpf_rs::{MapCore, MapFlags, MapHandle};
+use quantity::clock;
+use rustix::thread::CpuSet;
+use std::collections::HashMap;
+use std::sync::Arc;
+use totals::{PairKey, Slot, Sums, Thread, ThreadKey};
+
+/// The probe's object, compiled by build.rs.
+pub(crate) const OBJECT: &[u8] = include_bytes!(concat!(env!("OUT_DIR"), "/sched.bpf.o"));
+
+const PROGRAMS: [Program; 4] = [
+    Program {
+        name: "on_rename",
+        tracepoint: "task_rename",
+        need: Need::Else("threads keep the name that they had at first"),
+    },
+    Program { name: "on_wakeup", tracepoint: "sched_wakeup", need: Need::Else("waiting for a CPU is not counted") },
+    Program { name: "on_wakeup_new", tracepoint: "sched_wakeup_new", need: Need::Else("") },
+    Program { name: "on_switch", tracepoint: "sched_switch", need: Need::Always("run times are unknown") },
+];
+
+/// Entries of the kernel's tables, as in probe.bpf.c.
+const THREADS: usize = 1 << 15;
+const PAIRS: usize = 1 << 13;
+/// Entries that are read with one call.
+const BATCH: u32 = 1024;
+/// How often a CPU's sums are read again when they changed meanwhile.
+const TRIES: u32 = 100;
+/// How long CPUs are waited for at the start.
+const ROUND_NS: u64 = 100_000_000;
+
+/// What this kernel offers.
+///
+/// # Errors
+/// Something that nothing replaces is missing.
+pub fn verdicts(kernel: &Kernel) -> Result<Vec<Verdict>, TraceError> {
+    program::judge(kernel, &PROGRAMS)
+}
+
+/// Sums since the probe began.
+#[derive(Clone, Debug, Default)]
+pub struct SchedSums {
+    /// When they were read, `CLOCK_MONOTONIC`, ns.
+    pub t_ns: u64,
+    /// Every CPU that switched at least once, by number.
+    pub cpus: Vec<CpuRun>,
+    /// Processes that were not told of before, or ran since then.
+    pub processes: Vec<ProcessRun>,
+    /// Pairs that were not told of before, or met since then.
+    pub preemptions: Vec<Preemption>,
+    /// Switches that could not be charged to a thread or pair: a table was full.
+    pub lost: u64,
+}
+
+/// Sums of a CPU.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct CpuRun {
+    /// Its number.
+    pub cpu: u32,
+    /// Tasks ran on it; interrupts that came meanwhile included.
+    pub run_ns: u64,
+    /// No task ran on it; the same.
+    pub idle_ns: u64,
+    /// Time for which tasks that ran on it next had been ready.
+    pub wait_ns: u64,
+    /// Switches.
+    pub switches: u64,
+    /// Those that put a task aside that could have gone on.
+    pub preemptions: u64,
+}
+
+/// Sums of a process.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct ProcessRun {
+    /// Its number.
+    pub pid: u32,
+    /// When it was started, since boot.
+    pub start_ns: u64,
+    /// The process that it came from.
+    pub parent: u32,
+    /// Its name, 15 bytes.
+    pub comm: Arc<str>,
+    /// Its threads ran, interrupts that came meanwhile included.
+    pub run_ns: u64,
+    /// They were ready and did not run; counted when they run again.
+    pub wait_ns: u64,
+    /// They left a CPU by their own will.
+    pub switches: u64,
+    /// They were put aside.
+    pub preemptions: u64,
+}
+
+/// How often one process was put aside for another.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Preemption {
+    /// The one that could have gone on.
+    pub pid: u32,
+    /// Its name; `None` when it is not known any more.
+    pub comm: Option<Arc<str>>,
+    /// The one that came instead.
+    pub by_pid: u32,
+    /// Its name.
+    pub by_comm: Option<Arc<str>>,
+    /// How often.
+    pub count: u64,
+    /// Until the first one ran again.
+    pub wait_ns: u64,
+}
+
+/// Key and value of a table.
+type Entry = (Vec<u8>, Vec<u8>);
+
+/// A process, with what was told of it.
+#[derive(Debug)]
+struct Known {
+    comm: Arc<str>,
+    parent: u32,
+    sums: Sums,
+    told: Option<Sums>,
+    /// The last reading in which one of its threads lived.
+    lived: u64,
+}
+
+/// A running probe; dropping it detaches everything.
+pub struct SchedTrace {
+    slots: MapHandle,
+    threads: MapHandle,
+    pairs: MapHandle,
+    cpu_count: u32,
+    /// Run time that a process has a row for.
+    told_after_ns: u64,
+    seen: HashMap<ThreadKey, Sums>,
+    processes: HashMap<(u32, u64), Known>,
+    pairs_seen: HashMap<PairKey, [u64; 2]>,
+    /// Sums and what was told of them.
+    pair_sums: HashMap<PairKey, ([u64; 2], u64)>,
+    names: HashMap<u32, Arc<str>>,
+    /// Number of the reading.
+    round: u64,
+    verdicts: Vec<Verdict>,
+    loaded: Loaded,
+}
+
+impl std::fmt::Debug for SchedTrace {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("SchedTrace").field("processes", &self.processes.len()).finish_non_exhaustive()
+    }
+}
+
+impl SchedTrace {
+    /// Loads the probe and begins to count. A process is told of when it ran or waited for `told_after_ns` since it last
+    /// was; 0: whenever it ran.
+    ///
+    /// # Errors
+    /// Missing capabilities or kernel features.
+    pub fn start(told_after_ns: u64) -> Result<Self, TraceError> {
+        let kernel = Kernel::running()?;
+        let verdicts = program::judge(&kernel, &PROGRAMS)?;
+        let cpu_count = u32::try_from(libbpf_rs::num_possible_cpus().unwrap_or(1)).unwrap_or(1);
+        let mut loaded = program::load(OBJECT, &kernel, &PROGRAMS, &verdicts, &Constants::default(), |open| {
+            let mut slots = open.maps_mut().find(|map| map.name() == "slots");
+            slots.as_mut().map_or(Ok(()), |slots| slots.set_max_entries(cpu_count))
+        })?;
+        let (slots, threads, pairs) = (loaded.map("slots")?, loaded.map("threads")?, loaded.map("pairs")?);
+        loaded.attach(&PROGRAMS, &verdicts)?;
+        go_round();
+        Ok(Self {
+            slots,
+            threads,
+            pairs,
+            cpu_count,
+            told_after_ns,
+            seen: HashMap::new(),
+            processes: HashMap::new(),
+            pairs_seen: HashMap::new(),
+            pair_sums: HashMap::new(),
+            names: HashMap::new(),
+            round: 0,
+            verdicts,
+            loaded,
+        })
+    }
+
+    /// What the kernel offers, program by program.
+    #[must_use]
+    pub fn verdicts(&self) -> &[Verdict] {
+        &self.verdicts
+    }
+
+    /// What the probe's programs cost so far.
+    #[must_use]
+    pub fn cost(&self) -> crate::ProbeCost {
+        self.loaded.cost()
+    }
+
+    /// Forgets what was told, so that the next sums are whole.
+    pub fn tell_all(&mut self) {
+        self.processes.values_mut().for_each(|known| known.told = None);
+        self.pair_sums.values_mut().for_each(|(_, told)| *told = 0);
+    }
+
+    /// Sums until now.
+    ///
+    /// # Errors
+    /// The kernel's tables cannot be read.
+    pub fn read(&mut self) -> Result<SchedSums, TraceError> {
+        // Threads before CPUs: a task that leaves its CPU in between is told of next time, and none twice.
+        let threads = self.all_of(&self.threads)?;
+        let mut sums = SchedSums::default();
+        let mut running = Vec::new();
+        for cpu in 0..self.cpu_count {
+            let Some(slot) = self.slot(cpu)? else { continue };
+            let t_ns = clock::now_ns();
+            sums.lost += slot.lost;
+            sums.t_ns = t_ns;
+            if slot.since_ns == 0 {
+                continue;
+            }
+            let now_ns = t_ns.saturating_sub(slot.since_ns);
+            running.extend(slot.on_it.map(|key| (key, now_ns)));
+            let (run, idle) = if slot.on_it.is_some() { (now_ns, 0) } else { (0, now_ns) };
+            sums.cpus.push(CpuRun {
+                cpu,
+                run_ns: slot.run_ns + run,
+                idle_ns: slot.idle_ns + idle,
+                wait_ns: slot.wait_ns,
+                switches: slot.switches,
+                preemptions: slot.preemptions,
+            });
+        }
+        self.take_threads(threads, &running);
+        self.take_pairs()?;
+        sums.processes = self.news();
+        sums.preemptions = self.pair_news();
+        let round = self.round;
+        self.processes.retain(|_, known| known.lived == round);
+        Ok(sums)
+    }
+
+    /// `None` when it never held still.
+    fn slot(&self, cpu: u32) -> Result<Option<Slot>, TraceError> {
+        for _ in 0..TRIES {
+            let bytes = self.slots.lookup(&cpu.to_ne_bytes(), MapFlags::ANY).map_err(|why| unreadable(&why))?;
+            let Some(bytes) = bytes else { return Ok(None) };
+            if let Some(slot) = Slot::of(&bytes) {
+                return Ok(Some(slot));
+            }
+        }
+        Ok(None)
+    }
+
+    fn all_of(&self, map: &MapHandle) -> Result<Vec<Entry>, TraceError> {
+        Ok(map.lookup_batch(BATCH, MapFlags::ANY, MapFlags::ANY).map_err(|why| unreadable(&why))?.collect())
+    }
+
+    /// Adds what threads did since the last time to their processes.
+    fn take_threads(&mut self, threads: Vec<Entry>, running: &[(ThreadKey, u64)]) {
+        let is_crowded = threads.len() > THREADS * 3 / 4;
+        self.names.clear();
+        self.round += 1;
+        for (raw, value) in threads {
+            let (key, thread) = (ThreadKey::of(&raw), Thread::of(&value));
+            let mut now = thread.sums;
+            now.run_ns += running.iter().find(|(on_it, _)| *on_it == key).map_or(0, |(_, ns)| *ns);
+            let before = self.seen.get(&key).copied().unwrap_or_default();
+            let part = now.since(&before);
+            let is_leader = key.tid == thread.tgid;
+            let known = self.processes.entry((thread.tgid, thread.leader_ns)).or_insert_with(|| Known {
+                comm: thread.leader_comm.as_str().into(),
+                parent: thread.parent,
+                sums: Sums::default(),
+                told: None,
+                lived: 0,
+            });
+            if is_leader && *known.comm != *thread.comm {
+                known.comm = thread.comm.as_str().into();
+            }
+            known.sums.add(&part);
+            if !thread.is_dead {
+                known.lived = self.round;
+            }
+            self.names.insert(thread.tgid, Arc::clone(&known.comm));
+            if thread.is_dead || (is_crowded && part == Sums::default()) {
+                let _ = self.threads.delete(&raw);
+                self.seen.remove(&key);
+            } else {
+                // A clock that was read earlier than the last time takes nothing back.
+                let run_ns = now.run_ns.max(before.run_ns);
+                self.seen.insert(key, Sums { run_ns, ..now });
+            }
+        }
+    }
+
+    fn take_pairs(&mut self) -> Result<(), TraceError> {
+        let pairs = self.all_of(&self.pairs)?;
+        let is_crowded = pairs.len() > PAIRS * 3 / 4;
+        for (raw, value) in pairs {
+            let key = PairKey::of(&raw);
+            let mut at = crate::names::Cursor::new(&value);
+            let now = [at.u64(), at.u64()];
+            let before = self.pairs_seen.insert(key, now).unwrap_or_default();
+            let sum = &mut self.pair_sums.entry(key).or_default().0;
+            (0..2).for_each(|which| sum[which] += now[which].saturating_sub(before[which]));
+            let is_gone = !self.names.contains_key(&key.victim) || !self.names.contains_key(&key.by);
+            if is_gone || (is_crowded && now == before) {
+                let _ = self.pairs.delete(&raw);
+                self.pairs_seen.remove(&key);
+            }
+        }
+        Ok(())
+    }
+
+    fn news(&mut self) -> Vec<ProcessRun> {
+        let after_ns = self.told_after_ns.max(1);
+        let mut out = Vec::new();
+        for ((pid, start_ns), known) in &mut self.processes {
+            let sums = known.sums;
+            let new = sums.since(&known.told.unwrap_or_default());
+            let is_small = new.run_ns < after_ns && new.wait_ns < after_ns;
+            // The last word of one that has ended is always told.
+            let is_known = known.told == Some(sums) || (known.told.is_some() && is_small && known.lived == self.round);
+            if is_known {
+                continue;
+            }
+            known.told = Some(sums);
+            out.push(ProcessRun {
+                pid: *pid,
+                start_ns: *start_ns,
+                parent: known.parent,
+                comm: Arc::clone(&known.comm),
+                run_ns: sums.run_ns,
+                wait_ns: sums.wait_ns,
+                switches: sums.switches,
+                preemptions: sums.preemptions,
+            });
+        }
+        out.sort_by_key(|process| (process.pid, process.start_ns));
+        out
+    }
+
+    fn pair_news(&mut self) -> Vec<Preemption> {
+        let after = if self.told_after_ns > 0 { PREEMPTIONS_TOLD } else { 1 };
+        let names = &self.names;
+        let mut out = Vec::new();
+        self.pair_sums.retain(|key, (sums, told)| {
+            if sums[0] - *told >= after {
+                *told = sums[0];
+                out.push(Preemption {
+                    pid: key.victim,
+                    comm: names.get(&key.victim).cloned(),
+                    by_pid: key.by,
+                    by_comm: names.get(&key.by).cloned(),
+                    count: sums[0],
+                    wait_ns: sums[1],
+                });
+            }
+            names.contains_key(&key.victim) && names.contains_key(&key.by)
+        });
+        out.sort_by_key(|pair| (pair.pid, pair.by_pid));
+        out
+    }
+}
+
+/// A pair is told of when it met so often since it last was, unless everything is asked for.
+const PREEMPTIONS_TOLD: u64 = 10;
+
+fn unreadable(why: &libbpf_rs::Error) -> TraceError {
+    TraceError::Consumer(format!("cannot read the sums of run times: {why}"))
+}
+
+/// Visits every CPU, so that each has switched once and it is known what runs there. A CPU whose task lets nobody in is
+/// not waited for: it is counted from its first switch on.
+fn go_round() {
+    let visit = || {
+        let Ok(mine) = rustix::thread::sched_getaffinity(None) else { return };
+        for cpu in (0..CpuSet::MAX_CPU).filter(|cpu| mine.is_set(*cpu)) {
+            let mut one = CpuSet::new();
+            one.set(cpu);
+            let _ = rustix::thread::sched_setaffinity(None, &one);
+        }
+    };
+    let Ok(visitor) = std::thread::Builder::new().name("iodyno-round".to_string()).spawn(visit) else { return };
+    let until_ns = clock::now_ns() + ROUND_NS;
+    while !visitor.is_finished() && clock::now_ns() < until_ns {
+        std::thread::sleep(std::time::Duration::from_millis(1));
+    }
+}

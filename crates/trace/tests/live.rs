@@ -1,0 +1,215 @@
+//! The event clock on this kernel: figures that are known by other means.
+#![allow(clippy::unwrap_used, clippy::allow_attributes, reason = "helpers of tests")]
+
+use quantity::clock;
+use rustix::time::{ClockId, clock_gettime};
+use std::net::UdpSocket;
+use std::process::{Child, Command, Stdio};
+use trace::irq::{IrqSums, IrqTrace};
+use trace::sched::{SchedSums, SchedTrace};
+
+/// `None` where it cannot run, which is said.
+fn started(told_after_ns: u64) -> Option<SchedTrace> {
+    if !testkit::is_root() {
+        testkit::lacks("root");
+        return None;
+    }
+    Some(SchedTrace::start(told_after_ns).unwrap())
+}
+
+fn own_cpu_ns() -> u64 {
+    let time = clock_gettime(ClockId::ProcessCPUTime);
+    u64::try_from(time.tv_sec).unwrap() * 1_000_000_000 + u64::try_from(time.tv_nsec).unwrap()
+}
+
+fn spin(ns: u64) {
+    let until_ns = clock::now_ns() + ns;
+    while clock::now_ns() < until_ns {}
+}
+
+/// A shell that spins on one CPU; gone with the value.
+struct Spinner(Child);
+
+impl Spinner {
+    fn on(cpu: usize) -> Self {
+        let child = Command::new("taskset")
+            .args(["-c", &cpu.to_string(), "sh", "-c", "while :; do :; done"])
+            .stdin(Stdio::null())
+            .spawn()
+            .unwrap();
+        Self(child)
+    }
+}
+
+impl Drop for Spinner {
+    fn drop(&mut self) {
+        let _ = self.0.kill();
+        let _ = self.0.wait();
+    }
+}
+
+/// Time that the hypervisor gave to others, of all CPUs, in ticks of 10 ms.
+fn stolen_ticks() -> u64 {
+    let text = std::fs::read_to_string("/proc/stat").unwrap();
+    let ticks = text.lines().next().and_then(|line| line.split_whitespace().nth(8)).unwrap();
+    ticks.parse().unwrap()
+}
+
+#[test]
+fn run_time_is_what_the_process_itself_says() {
+    let Some(mut trace) = started(0) else { return };
+    // What the hypervisor steals is the process's by event, and not by its own clock: then there is nothing to compare.
+    for _ in 0..5 {
+        let stolen_before = stolen_ticks();
+        let (told, own) = told_and_own(&mut trace);
+        if stolen_ticks() == stolen_before {
+            // What reading costs is in one of them only; other tests of this process run in both.
+            assert!(told.abs_diff(own) <= own / 50 + 5_000_000, "{told} ns by event, {own} ns by its own clock");
+            return;
+        }
+    }
+    testkit::lacks("a host that leaves its CPUs to this machine for half a second");
+}
+
+/// CPU time of this process over half a second of work and sleep, by event and by its own clock, ns.
+fn told_and_own(trace: &mut SchedTrace) -> (u64, u64) {
+    let me = std::process::id();
+    let of = |sums: &SchedSums| sums.processes.iter().find(|process| process.pid == me).cloned();
+    spin(50_000_000);
+    let (first, first_ns) = (trace.read().unwrap(), own_cpu_ns());
+    let before = of(&first).expect("it runs, so it is told of");
+    // Half of the time, so that switches are in it.
+    for _ in 0..50 {
+        spin(4_000_000);
+        std::thread::sleep(std::time::Duration::from_millis(4));
+    }
+    let (then_ns, then) = (own_cpu_ns(), trace.read().unwrap());
+    let after = of(&then).expect("it ran again");
+    let (told, own) = (after.run_ns - before.run_ns, then_ns - first_ns);
+    assert!(after.switches >= before.switches + 50, "it slept 50 times: {after:?}");
+    assert_eq!((&*after.comm, after.start_ns), (&*before.comm, before.start_ns));
+    for (one, other) in first.cpus.iter().zip(&then.cpus) {
+        let passed = (other.run_ns + other.idle_ns) - (one.run_ns + one.idle_ns);
+        let wall = then.t_ns - first.t_ns;
+        assert!(passed.abs_diff(wall) < 1_000_000, "CPU {}: {passed} of {wall} ns", one.cpu);
+    }
+    assert_eq!(then.lost, 0);
+    (told, own)
+}
+
+#[test]
+fn who_was_put_aside_for_whom() {
+    let Some(mut trace) = started(0) else { return };
+    let spinners = [Spinner::on(0), Spinner::on(0)];
+    let pids = spinners.each_ref().map(|spinner| spinner.0.id());
+    std::thread::sleep(std::time::Duration::from_millis(1500));
+    let sums = trace.read().unwrap();
+    let pair = |pid: u32, by: u32| sums.preemptions.iter().find(|pair| pair.pid == pid && pair.by_pid == by);
+    for (pid, by) in [(pids[0], pids[1]), (pids[1], pids[0])] {
+        let pair = pair(pid, by).unwrap_or_else(|| panic!("{pid} was never put aside for {by}: {sums:?}"));
+        assert!(pair.count >= 10 && pair.wait_ns > 50_000_000, "{pair:?}");
+        let process = sums.processes.iter().find(|process| process.pid == pid).unwrap();
+        assert!(process.wait_ns >= pair.wait_ns && process.preemptions >= pair.count, "{process:?}");
+        assert_eq!(&*process.comm, "sh", "the name after exec");
+    }
+    drop(spinners);
+    // The last word of those that have ended, and then nothing.
+    let last = trace.read().unwrap();
+    assert!(pids.iter().all(|pid| last.processes.iter().any(|process| process.pid == *pid)));
+    std::thread::sleep(std::time::Duration::from_millis(50));
+    let none = trace.read().unwrap();
+    assert!(!none.processes.iter().any(|process| pids.contains(&process.pid)), "{none:?}");
+}
+
+#[test]
+fn small_things_are_told_of_once_and_all_when_asked() {
+    let Some(mut trace) = started(3_600_000_000_000) else { return };
+    let mut child = Command::new("sleep").arg("30").spawn().unwrap();
+    std::thread::sleep(std::time::Duration::from_millis(100));
+    let has = |sums: &SchedSums, pid: u32| sums.processes.iter().any(|process| process.pid == pid);
+    assert!(has(&trace.read().unwrap(), child.id()));
+    assert!(!has(&trace.read().unwrap(), child.id()));
+    trace.tell_all();
+    assert!(has(&trace.read().unwrap(), child.id()));
+    let _ = child.kill();
+    let _ = child.wait();
+    assert!(has(&trace.read().unwrap(), child.id()), "its last word");
+}
+
+#[test]
+fn what_it_costs_is_counted_when_asked() {
+    let Some(trace) = started(0) else { return };
+    let counting = trace::CostCounting::begin().unwrap();
+    let before = trace.cost();
+    for _ in 0..100 {
+        std::thread::sleep(std::time::Duration::from_micros(200));
+    }
+    let after = trace.cost();
+    let runs = after.runs - before.runs;
+    assert!(runs >= 200, "{runs} switches and wake-ups");
+    assert!((after.run_ns - before.run_ns) / runs < 20_000, "{before:?} {after:?}");
+    drop(counting);
+}
+
+/// All CPUs' count of a soft interrupt, as the kernel tells it.
+fn proc_count(name: &str) -> u64 {
+    let text = std::fs::read_to_string("/proc/softirqs").unwrap();
+    let line = text.lines().find_map(|line| line.trim_start().strip_prefix(name)?.strip_prefix(':')).unwrap();
+    line.split_whitespace().map(|count| count.parse::<u64>().unwrap()).sum()
+}
+
+fn vector(sums: &IrqSums, kind: &str, vector: &str) -> (u64, u64) {
+    let rows = sums.vectors.iter().filter(|row| row.kind == kind && &*row.vector == vector);
+    rows.fold((0, 0), |sum, row| (sum.0 + row.count, sum.1 + row.ns))
+}
+
+#[test]
+fn soft_interrupts_are_counted_as_the_kernel_does_and_taken_from_who_ran() {
+    if !testkit::is_root() {
+        testkit::lacks("root");
+        return;
+    }
+    let mut trace = IrqTrace::start().unwrap();
+    let (first, counted) = (trace.read().unwrap(), proc_count("NET_RX"));
+    let receiver = UdpSocket::bind("127.0.0.1:0").unwrap();
+    receiver.set_nonblocking(true).unwrap();
+    let sender = UdpSocket::bind("127.0.0.1:0").unwrap();
+    let mut buffer = [0; 64];
+    for _ in 0..20_000 {
+        sender.send_to(&[7; 32], receiver.local_addr().unwrap()).unwrap();
+        while receiver.recv(&mut buffer).is_ok() {}
+    }
+    let (then, counted_then) = (trace.read().unwrap(), proc_count("NET_RX"));
+    let (count, ns) = {
+        let (before, after) = (vector(&first, "softirq", "NET_RX"), vector(&then, "softirq", "NET_RX"));
+        (after.0 - before.0, after.1 - before.1)
+    };
+    let kernel = counted_then - counted;
+    assert!(kernel >= 10_000, "{kernel}: the test does not do what it says");
+    assert!(count.abs_diff(kernel) <= kernel / 50, "{count} counted, {kernel} in /proc/softirqs");
+    assert!(ns / count > 100 && ns / count < 1_000_000, "{} ns each", ns / count);
+    // They came while this process was sending.
+    let me = std::process::id();
+    let taken = then.victims.iter().find(|row| row.pid == me && &*row.vector == "NET_RX").unwrap();
+    assert!(taken.count >= kernel / 2 && taken.ns > 0, "{taken:?}");
+    let total: u64 = then.cpus.iter().map(|cpu| cpu.softirq_ns).sum();
+    let softirqs: u64 = then.vectors.iter().filter(|row| row.kind == "softirq").map(|row| row.ns).sum();
+    assert!(total.abs_diff(softirqs) <= total / 50 + 1_000_000, "{total} on CPUs, {softirqs} in vectors");
+    assert!(then.cpus.iter().all(|cpu| cpu.idle_ns + cpu.stolen_ns <= cpu.irq_ns + cpu.softirq_ns));
+    assert_eq!(then.lost, 0);
+}
+
+#[test]
+fn the_timer_has_its_own_vector_where_there_are_tracepoints() {
+    if !testkit::is_root() || !cfg!(target_arch = "x86_64") {
+        testkit::lacks("root on x86");
+        return;
+    }
+    let mut trace = IrqTrace::start().unwrap();
+    let until_ns = quantity::clock::now_ns() + 300_000_000;
+    while quantity::clock::now_ns() < until_ns {}
+    let sums = trace.read().unwrap();
+    let (count, ns) = vector(&sums, "irq", "LOC");
+    // A CPU that works has 100 ticks a second at least.
+    assert!(count >= 20 && ns > 0, "{sums:?}");
+}

@@ -1,0 +1,188 @@
+//! From keys to what is to be done.
+
+use super::state::{Cycle, TopState};
+use analyze::page::{Drill, Sheet};
+use crossterm::event::{KeyCode, KeyEvent, KeyEventKind, KeyModifiers};
+
+/// What a key asks of whoever owns the time and the samples.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Command {
+    /// Nothing but to be drawn anew.
+    Draw,
+    /// End.
+    Quit,
+    /// Hold, or go on.
+    Pause,
+    /// So many samples on; negative: back.
+    Samples(i64),
+    /// So many seconds on; negative: back.
+    Seconds(i64),
+    /// To the first moment.
+    First,
+    /// To the newest moment.
+    Last,
+    /// To the next finding, or the one before.
+    Finding {
+        /// On, not back.
+        on: bool,
+    },
+    /// To this time: `hh:mm[:ss]`, `-10m`, `+30s`.
+    GoTo(String),
+    /// Write what is shown to a file.
+    Snapshot,
+    /// Mark a window of time here, or compare two of them.
+    Mark,
+    /// To the shell; the page comes back with `fg`.
+    Suspend,
+}
+
+/// What is being typed.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) enum Prompt {
+    Filter,
+    GoTo(String),
+}
+
+impl TopState {
+    /// Understands a key.
+    pub fn key(&mut self, key: KeyEvent) -> Command {
+        if key.kind == KeyEventKind::Release {
+            return Command::Draw;
+        }
+        self.message = None;
+        if key.modifiers.contains(KeyModifiers::CONTROL) {
+            return match key.code {
+                KeyCode::Char('c' | 'd') => Command::Quit,
+                KeyCode::Char('z') => Command::Suspend,
+                _ => Command::Draw,
+            };
+        }
+        if let Some(prompt) = self.prompt.take() {
+            return self.type_into(prompt, key.code);
+        }
+        self.moving(key).unwrap_or_else(|| self.choosing(key.code))
+    }
+
+    /// Keys that go through time.
+    fn moving(&mut self, key: KeyEvent) -> Option<Command> {
+        let far = key.modifiers.contains(KeyModifiers::SHIFT);
+        Some(match key.code {
+            KeyCode::Left if far => Command::Seconds(-60),
+            KeyCode::Right if far => Command::Seconds(60),
+            KeyCode::Left => Command::Samples(-1),
+            KeyCode::Right => Command::Samples(1),
+            // Terminals without shifted arrows.
+            KeyCode::Char('<') => Command::Seconds(-60),
+            KeyCode::Char('>') => Command::Seconds(60),
+            KeyCode::Home => Command::First,
+            KeyCode::End => Command::Last,
+            KeyCode::Char(' ') => Command::Pause,
+            KeyCode::Char('n') if self.is_recorded => Command::Finding { on: true },
+            KeyCode::Char('N') if self.is_recorded => Command::Finding { on: false },
+            KeyCode::Char(']') => Command::Finding { on: true },
+            KeyCode::Char('[') => Command::Finding { on: false },
+            KeyCode::Char('g') => {
+                self.prompt = Some(Prompt::GoTo(String::new()));
+                Command::Draw
+            }
+            KeyCode::Char('s') => Command::Snapshot,
+            KeyCode::Char('D') => Command::Mark,
+            KeyCode::Char('q') => Command::Quit,
+            _ => return None,
+        })
+    }
+
+    /// Keys that choose what is shown.
+    fn choosing(&mut self, code: KeyCode) -> Command {
+        match code {
+            KeyCode::Char('?' | 'h') => self.help = !self.help,
+            KeyCode::Esc | KeyCode::Backspace => self.back(),
+            KeyCode::Char('c') => self.open(Sheet::Cpu),
+            KeyCode::Char('d') => self.open(Sheet::Disks),
+            KeyCode::Char('n' | 'e') => self.open(Sheet::Net),
+            KeyCode::Char('m') => self.open(Sheet::Memory),
+            KeyCode::Char('i') => self.open(Sheet::Interrupts),
+            KeyCode::Char('F') => self.open(Sheet::Files),
+            KeyCode::Char('p') => self.open(Sheet::Processes),
+            KeyCode::Char('f') => self.open(Sheet::Findings),
+            KeyCode::Char('x') => self.explain(),
+            KeyCode::Char('/') => {
+                self.filter.clear();
+                self.prompt = Some(Prompt::Filter);
+            }
+            KeyCode::Tab | KeyCode::Char('.') => {
+                let is_net = self.net_line.is_some() && self.net_line == Some(self.selected);
+                self.cycle = Some(if is_net { Cycle::Net } else { Cycle::Disk });
+            }
+            KeyCode::Up | KeyCode::Char('k') => self.selected = self.selected.saturating_sub(1),
+            KeyCode::Down | KeyCode::Char('j') => {
+                self.selected = (self.selected + 1).min(self.lines.len().saturating_sub(1))
+            }
+            KeyCode::PageUp => self.selected = self.selected.saturating_sub(10),
+            KeyCode::PageDown => self.selected = (self.selected + 10).min(self.lines.len().saturating_sub(1)),
+            KeyCode::Enter => self.drill(),
+            _ => {}
+        }
+        Command::Draw
+    }
+
+    /// Closes what was opened last; a filter first.
+    fn back(&mut self) {
+        if self.help {
+            self.help = false;
+        } else if self.explained.is_some() {
+            self.explained = None;
+        } else if !self.filter.is_empty() {
+            self.filter.clear();
+        } else {
+            self.sheets.pop();
+            (self.selected, self.scroll) = (0, 0);
+        }
+    }
+
+    /// The finding of the chosen line, else the worst.
+    fn explain(&mut self) {
+        let of = |drill: &Drill| if let Drill::Finding(id) = drill { Some(*id) } else { None };
+        self.explained = match self.explained {
+            Some(_) => None,
+            None => self.lines.get(self.selected).and_then(of).or_else(|| self.lines.iter().find_map(of)),
+        };
+        if self.explained.is_none() {
+            self.say("no finding is on the page; f lists all of them");
+        }
+    }
+
+    fn drill(&mut self) {
+        match self.lines.get(self.selected).cloned() {
+            Some(Drill::Finding(id)) => self.explained = if self.explained == Some(id) { None } else { Some(id) },
+            Some(Drill::Sheet(sheet)) => self.open(sheet),
+            Some(Drill::Nothing) | None => self.say("nothing stands behind this line"),
+        }
+    }
+
+    fn type_into(&mut self, prompt: Prompt, code: KeyCode) -> Command {
+        match (prompt, code) {
+            (Prompt::Filter, KeyCode::Esc) => self.filter.clear(),
+            (Prompt::Filter, KeyCode::Enter) | (Prompt::GoTo(_), KeyCode::Esc) => {}
+            (Prompt::Filter, code) => {
+                match code {
+                    KeyCode::Char(c) => self.filter.push(c),
+                    KeyCode::Backspace => drop(self.filter.pop()),
+                    _ => {}
+                }
+                (self.selected, self.scroll) = (0, 0);
+                self.prompt = Some(Prompt::Filter);
+            }
+            (Prompt::GoTo(text), KeyCode::Enter) => return Command::GoTo(text),
+            (Prompt::GoTo(mut text), code) => {
+                match code {
+                    KeyCode::Char(c) => text.push(c),
+                    KeyCode::Backspace => drop(text.pop()),
+                    _ => {}
+                }
+                self.prompt = Some(Prompt::GoTo(text));
+            }
+        }
+        Command::Draw
+    }
+}

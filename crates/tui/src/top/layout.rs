@@ -1,0 +1,90 @@
+//! Where what stands, by the size of the terminal.
+
+use super::canvas::{Area, Canvas, Ink};
+use super::keys::Prompt;
+use super::state::{Mode, TopPage, TopState};
+use super::{overlay, parts, sheets, strip};
+
+/// Below this size nothing useful fits.
+const LEAST: (u16, u16) = (60, 16);
+
+pub(super) fn draw(state: &mut TopState, page: &TopPage<'_>, canvas: &mut Canvas<'_>) {
+    let all = canvas.area();
+    canvas.clear(all);
+    if all.width < LEAST.0 || all.height < LEAST.1 {
+        let words = format!("iodyno top needs {} × {} at least", LEAST.0, LEAST.1);
+        canvas.text(all, (0, 0), &words, Ink::Plain);
+        return;
+    }
+    state.cycle(&page.scene);
+    state.begin();
+    parts::header(state, page, canvas, all);
+    let mut body = all.below(1).top(all.height - 2);
+    if page.mode == Mode::Recorded {
+        body = body.below(strip::draw(page, canvas, body));
+    }
+    if page.scene.now().is_none() {
+        canvas.text(body, (0, 1), "the first figures come with the second sample", Ink::Plain);
+    } else if let Some(sheet) = state.sheets.last().cloned() {
+        sheets::draw(state, page, canvas, body, &sheet);
+    } else {
+        first_page(state, page, canvas, body);
+    }
+    if state.help {
+        overlay::help(canvas, body, state.is_recorded);
+    } else if let Some(id) = state.explained {
+        overlay::explain(page, canvas, body, id);
+    }
+    last_line(state, page, canvas, all.below(all.height - 1));
+    state.selected = state.selected.min(state.lines.len().saturating_sub(1));
+}
+
+fn first_page(state: &mut TopState, page: &TopPage<'_>, canvas: &mut Canvas<'_>, body: Area) {
+    // Findings may grow where there is room.
+    let most = if body.height >= 34 { 6 } else { 2 };
+    let used = parts::findings(state, page, canvas, body, most);
+    let body = body.below(used);
+    let used = parts::resources(state, page, canvas, body);
+    let body = body.below(used);
+    let cpus = parts::cpu_grid_rows(page, body.width).min(body.height / 4);
+    let middle = body.top(body.height - cpus);
+    let heat_width = if middle.width >= 120 { middle.width / 2 } else { (middle.width * 9 / 20).max(36) };
+    parts::heat(state, page, canvas, middle.left(heat_width));
+    let right = middle.right_of(heat_width + 1);
+    let files = (right.height.saturating_sub(2) / 2).max(2);
+    sheets::grid_part(state, canvas, right.top(files), &page.scene.files());
+    sheets::grid_part(state, canvas, right.below(files), &page.scene.processes());
+    parts::cpu_grid(page, canvas, body.below(body.height - cpus));
+}
+
+fn last_line(state: &TopState, page: &TopPage<'_>, canvas: &mut Canvas<'_>, area: Area) {
+    match &state.prompt {
+        Some(Prompt::Filter) => {
+            canvas.text(
+                area,
+                (0, 0),
+                &format!("filter: {}_   Enter keeps it, Esc drops it", state.filter),
+                Ink::Strong,
+            );
+            return;
+        }
+        Some(Prompt::GoTo(text)) => {
+            let words = format!("go to: {text}_   hh:mm[:ss] UTC, or -10m, +30s; Enter goes, Esc does not");
+            canvas.text(area, (0, 0), &words, Ink::Strong);
+            return;
+        }
+        None => {}
+    }
+    if let Some(message) = &state.message {
+        canvas.text(area, (0, 0), message, Ink::Strong);
+        return;
+    }
+    let keys = match (page.mode, state.sheets.is_empty()) {
+        (_, false) => "Esc back  Enter deeper  / filter  space hold  ←→ time  ? help  q quit",
+        (Mode::Recorded, true) => "←→ time n/N finding g goto D diff c d e m i F p f x / filter ? help q quit",
+        (_, true) => "c cpu d disk n net m mem i irq F files p proc x explain ␣ hold ←→ time ? q",
+    };
+    let keys = keys.replace('␣', if state.look.blocks { "␣" } else { "space" });
+    let filter = if state.filter.is_empty() { String::new() } else { format!("/{}  ", state.filter) };
+    canvas.text(area, (0, 0), &format!("{filter}{keys}"), Ink::Faint);
+}

@@ -1,0 +1,106 @@
+//! The terminal itself: taken for the page, and given back whatever happens.
+
+use super::{TopPage, TopState, draw};
+use crossterm::event::{self, Event, KeyEvent};
+use crossterm::{cursor, execute, terminal};
+use ratatui::Terminal;
+use ratatui::backend::CrosstermBackend;
+use std::io::{self, IsTerminal as _, Stdout};
+use std::sync::Once;
+use std::time::Duration;
+
+/// The terminal with the page on it. Dropping it gives the terminal back.
+#[derive(Debug)]
+pub struct Screen {
+    terminal: Terminal<CrosstermBackend<Stdout>>,
+    taken: bool,
+}
+
+/// Is there a terminal that the page can be drawn on?
+#[must_use]
+pub fn has_terminal() -> bool {
+    let dumb = std::env::var_os("TERM").is_none_or(|term| term == "dumb" || term.is_empty());
+    io::stdout().is_terminal() && !dumb
+}
+
+fn take() -> io::Result<()> {
+    terminal::enable_raw_mode()?;
+    execute!(io::stdout(), terminal::EnterAlternateScreen, cursor::Hide)
+}
+
+fn give_back() {
+    // What can still be given back is; there is nobody to tell of the rest.
+    let _ = execute!(io::stdout(), terminal::LeaveAlternateScreen, cursor::Show);
+    let _ = terminal::disable_raw_mode();
+}
+
+impl Screen {
+    /// Takes the terminal.
+    ///
+    /// # Errors
+    /// It is none, or has gone away.
+    pub fn take() -> io::Result<Self> {
+        static HOOK: Once = Once::new();
+        HOOK.call_once(|| {
+            let before = std::panic::take_hook();
+            std::panic::set_hook(Box::new(move |panic| {
+                give_back();
+                before(panic);
+            }));
+        });
+        take()?;
+        let made = Terminal::new(CrosstermBackend::new(io::stdout()));
+        if made.is_err() {
+            give_back();
+        }
+        Ok(Self { terminal: made?, taken: true })
+    }
+
+    /// Draws the page; what did not change is not sent.
+    ///
+    /// # Errors
+    /// The terminal has gone away.
+    pub fn draw(&mut self, state: &mut TopState, page: &TopPage<'_>) -> io::Result<()> {
+        self.terminal.draw(|frame| draw(state, page, frame.buffer_mut())).map(drop)
+    }
+
+    /// The next key within a time; `Some(None)` when the terminal has another size.
+    ///
+    /// # Errors
+    /// The terminal has gone away.
+    pub fn key(&mut self, within: Duration) -> io::Result<Option<Option<KeyEvent>>> {
+        if !event::poll(within)? {
+            return Ok(None);
+        }
+        Ok(match event::read()? {
+            Event::Key(key) => Some(Some(key)),
+            Event::Resize(..) => Some(None),
+            _ => None,
+        })
+    }
+
+    /// Gives the terminal back and stops this process, until somebody lets it go on.
+    ///
+    /// # Errors
+    /// The terminal has gone away.
+    pub fn suspend(&mut self) -> io::Result<()> {
+        give_back();
+        rustix::process::kill_process(rustix::process::getpid(), rustix::process::Signal::TSTP)?;
+        take()?;
+        self.terminal.clear()
+    }
+
+    /// Gives the terminal back.
+    pub fn end(mut self) {
+        self.taken = false;
+        give_back();
+    }
+}
+
+impl Drop for Screen {
+    fn drop(&mut self) {
+        if self.taken {
+            give_back();
+        }
+    }
+}

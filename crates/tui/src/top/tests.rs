@@ -1,0 +1,451 @@
+//! The page drawn from a fixed recording.
+
+use super::*;
+use analyze::finding::{Engine, Finding, Thresholds};
+use analyze::page::{Machine, PageFold, Scene};
+use crossterm::event::{KeyCode, KeyEvent, KeyModifiers};
+use quantity::histogram::Histogram;
+use ratatui::style::Color;
+use recording::rows::{Cpu, Disk, Exited, FileInterval, IoInterval, Memory, Net, Pressure, Process, System, Tcp};
+use recording::{Batch, Label, Row, Sink};
+
+const SECOND_NS: i64 = 1_000_000_000;
+const SECONDS: i64 = 75;
+
+fn cpu(n: i64, name: &str, busy: i64) -> Cpu {
+    Cpu {
+        t_ns: n * SECOND_NS,
+        t_s: n as f64,
+        cpu: name.to_string(),
+        user_ns: n * busy * 10_000_000,
+        nice_ns: Some(0),
+        system_ns: 0,
+        idle_ns: n * (100 - busy) * 10_000_000,
+        iowait_ns: Some(0),
+        irq_ns: Some(0),
+        softirq_ns: Some(0),
+        steal_ns: Some(0),
+        clock: "tick".to_string(),
+    }
+}
+
+fn disk(n: i64) -> Disk {
+    // From second 40 on, all the time busy.
+    let busy = if n > 40 { 40 * 100 + (n - 40) * 980 } else { n * 100 };
+    Disk {
+        t_ns: n * SECOND_NS,
+        t_s: n as f64,
+        device: "sdq".to_string(),
+        target: String::new(),
+        read_ios: Some(n * 200),
+        read_merges: Some(0),
+        read_sectors: Some(n * 200 * 16),
+        read_ticks_ms: Some(n * 200 * 3),
+        write_ios: Some(n * 547),
+        write_merges: Some(0),
+        write_sectors: Some(n * 547 * 110),
+        write_ticks_ms: Some(n * 547 * 17),
+        in_flight: Some(9),
+        io_ticks_ms: Some(busy),
+        weighted_ticks_ms: Some(n * 9300),
+        discard_ios: None,
+        discard_merges: None,
+        discard_sectors: None,
+        discard_ticks_ms: None,
+        flush_ios: None,
+        flush_ticks_ms: None,
+        any_ios: None,
+        any_sectors: None,
+    }
+}
+
+fn net(n: i64) -> Net {
+    Net {
+        t_ns: n * SECOND_NS,
+        t_s: n as f64,
+        interface: "ixgbe2".to_string(),
+        rx_bytes: n * 887_500_000,
+        rx_packets: Some(n * 600_000),
+        rx_errors: Some(0),
+        rx_drops: Some(0),
+        rx_fifo: Some(0),
+        rx_frame: Some(0),
+        rx_multicast: Some(0),
+        tx_bytes: n * 50_000_000,
+        tx_packets: Some(n * 40_000),
+        tx_errors: Some(0),
+        tx_drops: Some(0),
+        tx_fifo: Some(0),
+        tx_collisions: Some(0),
+        tx_carrier: Some(0),
+        speed_bits_per_s: Some(10_000_000_000),
+        full_duplex: Some(true),
+        up: Some(true),
+        qdisc_backlog_bytes: Some(0),
+        qdisc_drops: Some(0),
+        qdisc_overlimits: Some(0),
+        qdisc_requeues: Some(0),
+        qdisc: Some("mq".to_string()),
+        qdisc_rate_bits_per_s: None,
+        mtu_bytes: Some(1500),
+        master: None,
+    }
+}
+
+fn tcp(n: i64) -> Tcp {
+    Tcp {
+        t_ns: n * SECOND_NS,
+        t_s: n as f64,
+        in_segments: Some(n * 1000),
+        out_segments: Some(n * 900),
+        retransmits: Some(n),
+        in_errors: Some(0),
+        active_opens: Some(n),
+        passive_opens: Some(n * 40),
+        attempt_fails: Some(0),
+        established_resets: Some(0),
+        resets_sent: Some(n * 2),
+        established: Some(812),
+        listen_overflows: Some(n * 27),
+        listen_drops: Some(n * 27),
+        timeouts: Some(0),
+        syn_retransmits: Some(0),
+        request_queue_drops: Some(0),
+        request_queue_cookies: Some(0),
+    }
+}
+
+fn process(n: i64, pid: i64, comm: &str, percent: i64) -> Process {
+    Process {
+        t_ns: n * SECOND_NS,
+        t_s: n as f64,
+        pid,
+        start_ns: Some(-pid * SECOND_NS),
+        parent: Some(1),
+        comm: comm.to_string(),
+        state: Some("R".to_string()),
+        threads: Some(1),
+        user_ns: Some(n * percent * 10_000_000),
+        system_ns: Some(0),
+        resident_bytes: Some(34 << 20),
+        major_faults: Some(0),
+        io_delay_ns: None,
+        read_bytes: Some(n * 1_000_000),
+        write_bytes: None,
+    }
+}
+
+fn memory(n: i64) -> Memory {
+    let mib = |mib: i64| Some(mib << 20);
+    Memory {
+        t_ns: n * SECOND_NS,
+        t_s: n as f64,
+        total_bytes: mib(512 << 10),
+        free_bytes: mib(40 << 10),
+        available_bytes: mib(200 << 10),
+        cached_bytes: mib(203 << 10),
+        anonymous_bytes: mib(100 << 10),
+        slab_bytes: mib(4 << 10),
+        dirty_bytes: mib(3),
+        writeback_bytes: Some(0),
+        swap_total_bytes: Some(0),
+        swap_free_bytes: Some(0),
+        page_in_bytes: Some(0),
+        page_out_bytes: Some(0),
+        swap_in_pages: Some(0),
+        swap_out_pages: Some(0),
+        faults: Some(n * 1000),
+        major_faults: Some(0),
+        file_refaults: Some(0),
+        direct_reclaimed: Some(0),
+        oom_kills: Some(0),
+    }
+}
+
+fn io(n: i64, op: &str, file: &str, times: &[(u64, u64)]) -> IoInterval {
+    let mut response = Histogram::new(5);
+    for (ns, count) in times {
+        (0..*count).for_each(|_| response.record(*ns));
+    }
+    IoInterval {
+        t_ns: n * SECOND_NS,
+        t_s: n as f64,
+        interval_ns: SECOND_NS,
+        dev: Label::from("sdq"),
+        op: Label::from(op),
+        pid: Some(911),
+        comm: Some(Label::from("oracle")),
+        file: Some(Label::from(file)),
+        ios: i64::try_from(response.count()).expect("few"),
+        bytes: i64::try_from(response.count()).expect("few") * 8192,
+        response,
+    }
+}
+
+fn file(n: i64, name: &str, reads: i64, filled: i64) -> FileInterval {
+    FileInterval {
+        t_ns: n * SECOND_NS,
+        t_s: n as f64,
+        interval_ns: SECOND_NS,
+        mount: Some(Label::from("/u")),
+        inode: Some(7),
+        file: Some(Label::from(name)),
+        pid: Some(911),
+        comm: Some(Label::from("oracle")),
+        reads,
+        read_bytes: reads * 8192,
+        touched_bytes: reads * 8192,
+        mapped_bytes: 0,
+        filled_bytes: filled,
+        direct_reads: 0,
+        direct_read_bytes: 0,
+        writes: 0,
+        write_bytes: 0,
+        made_bytes: 0,
+        direct_writes: 0,
+        direct_write_bytes: 0,
+    }
+}
+
+fn batch<R: Row>(rows: &[R]) -> Batch {
+    Batch::from_rows(rows).expect("a batch")
+}
+
+/// What a collector would have written in second `n`: one thread takes CPU 48 of 64, a disk is at its end, a listener
+/// refuses connections, and 41 programs lived too briefly to be sampled.
+fn sample(n: i64) -> Vec<Batch> {
+    let mut cpus = vec![cpu(n, "all", 2)];
+    cpus.extend((0..64).map(|at| cpu(n, &at.to_string(), if at == 48 { 100 } else { 0 })));
+    let pressure = |resource: &str, some: i64, full: i64| Pressure {
+        t_ns: n * SECOND_NS,
+        t_s: n as f64,
+        resource: resource.to_string(),
+        some_ns: Some(n * some * 10_000_000),
+        full_ns: Some(n * full * 10_000_000),
+    };
+    let system = System {
+        t_ns: n * SECOND_NS,
+        t_s: n as f64,
+        context_switches: Some(n * 1000),
+        interrupts: Some(n * 1000),
+        forks: Some(n * 41),
+        runnable: Some(2),
+        blocked: Some(1),
+        load_1m: Some(1.5),
+        softnet_drops: Some(0),
+        softnet_squeezed: Some(0),
+    };
+    let exited = Exited {
+        t_ns: n * SECOND_NS,
+        t_s: n as f64,
+        comm: Label::from("ldapsearch"),
+        tasks: 41,
+        processes: 41,
+        cpu_ns: 612_000_000,
+        lived_ns: 700_000_000,
+    };
+    let slow = if n > 40 { 22_000_000 } else { 3_000_000 };
+    vec![
+        batch(&cpus),
+        batch(&[system]),
+        batch(&[memory(n)]),
+        batch(&[pressure("cpu", 1, 0), pressure("memory", 0, 0), pressure("io", 31, 12)]),
+        batch(&[disk(n)]),
+        batch(&[net(n)]),
+        batch(&[tcp(n)]),
+        batch(&[process(n, 4711, "gzip", 100), process(n, 911, "oracle", 7)]),
+        batch(&[exited]),
+        batch(&[
+            io(n, "read", "/u/stock.ibd", &[(180_000, 150), (900_000, 50)]),
+            io(n, "write", "/u/redo.log", &[(slow, 500), (slow * 4, 47)]),
+        ]),
+        batch(&[file(n, "/d001/a/komentarz_gieldowy.wmv", 365, 0), file(n, "/u/stock.ibd", 52, 52 * 8192)]),
+    ]
+}
+
+struct Fixture {
+    fold: PageFold,
+    findings: Vec<Finding>,
+    machine: Machine,
+    thresholds: Thresholds,
+}
+
+impl Fixture {
+    fn new() -> Self {
+        let mut fold = PageFold::default();
+        let mut engine = Engine::new(Thresholds::default());
+        for n in 1..=SECONDS {
+            for batch in sample(n) {
+                fold.accept(&batch).expect("a batch");
+                engine.accept(&batch).expect("a batch");
+            }
+            fold.commit().expect("a sample");
+            engine.commit().expect("a sample");
+        }
+        let machine = Machine {
+            host: "db7".to_string(),
+            kernel: "6.18.1-amd64".to_string(),
+            cpus: Some(64),
+            memory_bytes: Some(512 << 30),
+        };
+        Self { fold, findings: engine.findings().to_vec(), machine, thresholds: Thresholds::default() }
+    }
+
+    /// The page as `draw` draws it, given the state.
+    fn with<T>(&mut self, draw: impl FnOnce(&TopPage<'_>) -> T) -> T {
+        let moments = self.fold.take();
+        let wall = |t_ns: i64| 1_795_170_000_000_000_000 + t_ns;
+        draw(&TopPage {
+            scene: Scene { moments: &moments, findings: &self.findings, no_blocks: None, no_files: None },
+            machine: &self.machine,
+            mode: Mode::Live,
+            interval_s: 1.0,
+            wall: &wall,
+            thresholds: &self.thresholds,
+            source: None,
+            lost: 0,
+            judging: None,
+            strip: None,
+            compared: None,
+        })
+    }
+}
+
+const PLAIN: TopLook = TopLook { colour: false, blocks: true };
+
+fn state() -> TopState {
+    TopState::new(PLAIN, false)
+}
+
+fn press(state: &mut TopState, code: KeyCode) -> Command {
+    state.key(KeyEvent::new(code, KeyModifiers::NONE))
+}
+
+#[test]
+fn the_first_page_small_and_large() {
+    Fixture::new().with(|page| {
+        insta::assert_snapshot!("80x24", plain_text(&mut state(), page, 80, 24));
+        insta::assert_snapshot!("160x50", plain_text(&mut state(), page, 160, 50));
+        let ascii = plain_text(&mut TopState::new(TopLook { colour: false, blocks: false }, false), page, 80, 24);
+        assert!(ascii.is_ascii(), "{ascii}");
+        insta::assert_snapshot!("80x24 ascii", ascii);
+    });
+}
+
+#[test]
+fn colour_adds_nothing_that_marks_do_not_say() {
+    Fixture::new().with(|page| {
+        let drawn = |colour: bool| {
+            let mut buffer = Buffer::empty(Rect::new(0, 0, 160, 50));
+            draw(&mut TopState::new(TopLook { colour, blocks: true }, false), page, &mut buffer);
+            buffer
+        };
+        let (coloured, plain) = (drawn(true), drawn(false));
+        assert!(coloured.content.iter().any(|cell| cell.fg == Color::Red), "something is at its limit");
+        assert!(plain.content.iter().all(|cell| cell.fg == Color::Reset && cell.bg == Color::Reset));
+        assert!(coloured.content.iter().zip(&plain.content).all(|(a, b)| a.symbol() == b.symbol()));
+    });
+}
+
+#[test]
+fn enter_goes_from_the_disk_to_the_file_to_its_process() {
+    Fixture::new().with(|page| {
+        let mut state = state();
+        let shown = |state: &mut TopState| plain_text(state, page, 100, 40);
+        shown(&mut state);
+        // Two findings, cpu, memory, disk.
+        let at = state.disk_line.expect("a disk");
+        state.selected = at;
+        press(&mut state, KeyCode::Enter);
+        let device = shown(&mut state);
+        assert!(device.contains("files on sdq") && device.contains("/u/redo.log"), "{device}");
+        insta::assert_snapshot!("disk", device);
+        press(&mut state, KeyCode::Enter);
+        let file = shown(&mut state);
+        assert!(file.contains("/u/redo.log: asked for by") && file.contains("oracle 911 on sdq"), "{file}");
+        press(&mut state, KeyCode::Enter);
+        let process = shown(&mut state);
+        assert!(process.contains("oracle 911:") && process.contains("its files"), "{process}");
+        for _ in 0..3 {
+            press(&mut state, KeyCode::Esc);
+        }
+        assert!(shown(&mut state).contains("RESOURCE"));
+    });
+}
+
+#[test]
+fn a_finding_is_explained_with_its_evidence() {
+    Fixture::new().with(|page| {
+        let mut state = state();
+        let before = plain_text(&mut state, page, 100, 40);
+        assert!(before.contains("FINDINGS"), "{before}");
+        press(&mut state, KeyCode::Char('x'));
+        insta::assert_snapshot!("explained", plain_text(&mut state, page, 100, 40));
+    });
+}
+
+#[test]
+fn every_page_fits_every_size() {
+    Fixture::new().with(|page| {
+        for key in ['c', 'd', 'n', 'm', 'i', 'F', 'p', 'f', '?'] {
+            for (columns, rows) in [(80, 24), (160, 50), (60, 16), (40, 5), (300, 100)] {
+                let mut state = state();
+                assert!(!plain_text(&mut state, page, columns, rows).is_empty());
+                assert_eq!(press(&mut state, KeyCode::Char(key)), Command::Draw);
+                for code in [KeyCode::Down, KeyCode::PageDown, KeyCode::Enter, KeyCode::Esc, KeyCode::Tab] {
+                    press(&mut state, code);
+                    let text = plain_text(&mut state, page, columns, rows);
+                    assert_eq!(text.lines().count(), usize::from(rows), "{key}");
+                }
+            }
+        }
+    });
+}
+
+#[test]
+fn a_filter_lets_through_what_has_its_letters() {
+    Fixture::new().with(|page| {
+        let mut state = state();
+        press(&mut state, KeyCode::Char('p'));
+        press(&mut state, KeyCode::Char('/'));
+        "gzi".chars().for_each(|c| drop(press(&mut state, KeyCode::Char(c))));
+        let text = plain_text(&mut state, page, 100, 40);
+        assert!(text.contains("gzip 4711") && !text.contains("oracle 911") && text.contains("filter: gzi"), "{text}");
+        press(&mut state, KeyCode::Esc);
+        assert!(plain_text(&mut state, page, 100, 40).contains("oracle 911"));
+    });
+}
+
+#[test]
+fn names_cannot_move_the_cursor() {
+    let mut fixture = Fixture::new();
+    let evil = process(SECONDS + 1, 4712, "\x1b[2Jx\u{7}", 50);
+    fixture.fold.accept(&batch(&[evil])).expect("a batch");
+    sample(SECONDS + 1).iter().for_each(|batch| fixture.fold.accept(batch).expect("a batch"));
+    fixture.fold.commit().expect("a sample");
+    fixture.with(|page| {
+        let text = plain_text(&mut state(), page, 160, 50);
+        assert!(text.contains("?[2Jx? 4712"), "{text}");
+        assert!(!text.contains('\x1b'));
+    });
+}
+
+#[test]
+fn what_was_not_measured_is_a_question_mark() {
+    let mut fold = PageFold::default();
+    for n in 1..=3 {
+        let mut row = disk(n);
+        row.io_ticks_ms = None;
+        row.weighted_ticks_ms = None;
+        [batch(&[cpu(n, "all", 1)]), batch(&[row])].iter().for_each(|batch| fold.accept(batch).expect("a batch"));
+        fold.commit().expect("a sample");
+    }
+    let mut fixture = Fixture::new();
+    fixture.fold = fold;
+    fixture.findings.clear();
+    fixture.with(|page| {
+        let text = plain_text(&mut state(), page, 100, 30);
+        assert!(text.contains("disk sdq") && text.contains("?% 747/s"), "{text}");
+        assert!(text.contains("queue ?"), "{text}");
+    });
+}
