@@ -4,6 +4,7 @@
 //! A rate needs two samples; the first commit therefore yields nothing, or the mean since boot when that was asked for.
 //! A counter that runs backwards (a device was replaced, a driver reset it) gives no figure rather than a wrong one.
 
+mod cgroup;
 mod clocks;
 mod cpu;
 mod disk;
@@ -118,11 +119,13 @@ pub enum Subject {
     CpuClock,
     /// Processes by tick and by event.
     ProcessClock,
+    /// Control groups.
+    Cgroup,
 }
 
 impl Subject {
     /// All of them.
-    pub const ALL: [Self; 11] = [
+    pub const ALL: [Self; 12] = [
         Self::Cpu,
         Self::System,
         Self::Memory,
@@ -134,6 +137,7 @@ impl Subject {
         Self::Process,
         Self::CpuClock,
         Self::ProcessClock,
+        Self::Cgroup,
     ];
 
     /// Its name on the command line and in JSON.
@@ -151,6 +155,7 @@ impl Subject {
             Self::Process => "proc",
             Self::CpuClock => "cpu_clock",
             Self::ProcessClock => "proc_clock",
+            Self::Cgroup => "cgroup",
         }
     }
 
@@ -165,6 +170,7 @@ impl Subject {
             Self::Net => "Int",
             Self::Tcp | Self::Udp => "",
             Self::Process | Self::ProcessClock => "process",
+            Self::Cgroup => "group",
         }
     }
 
@@ -183,6 +189,7 @@ impl Subject {
             Self::Process => process::COLUMNS,
             Self::CpuClock => clocks::CPU,
             Self::ProcessClock => clocks::PROCESS,
+            Self::Cgroup => cgroup::COLUMNS,
         }
     }
 }
@@ -361,6 +368,7 @@ impl StatFold {
                 Subject::Process => Box::new(process::Processes::new(since_boot, options.joins)),
                 Subject::CpuClock => Box::new(clocks::Cpus::default()),
                 Subject::ProcessClock => Box::new(clocks::Processes::default()),
+                Subject::Cgroup => Box::new(cgroup::Groups::new(since_boot, options.joins)),
             })
             .collect();
         Self { streams }

@@ -4,6 +4,7 @@
 //! cannot be read at all is said by an event, never by a zero.
 
 mod btrfs;
+mod cgroup;
 mod child;
 mod cpu;
 mod devices;

@@ -47,11 +47,13 @@ pub enum What {
     Btrfs,
     /// Tasks that ended between two samples.
     Exited,
+    /// Control groups.
+    Cgroup,
 }
 
 impl What {
     /// All of them.
-    pub const ALL: [Self; 13] = [
+    pub const ALL: [Self; 14] = [
         Self::Cpu,
         Self::System,
         Self::Memory,
@@ -65,6 +67,7 @@ impl What {
         Self::KernelLog,
         Self::Btrfs,
         Self::Exited,
+        Self::Cgroup,
     ];
 }
 
@@ -325,7 +328,9 @@ mod tests {
     fn every_subject_of_this_machine() {
         let mut machine = Machine::new(&What::ALL);
         let tables: BTreeSet<&str> = machine.sample(now_ns(), 0).iter().map(|batch| batch.table.name).collect();
-        for table in ["cpu", "system", "memory", "disk", "net", "tcp", "udp", "process", "interrupt", "softnet"] {
+        for table in
+            ["cpu", "system", "memory", "disk", "net", "tcp", "udp", "process", "interrupt", "softnet", "cgroup"]
+        {
             assert!(tables.contains(table), "{table} is missing: {tables:?}");
         }
         assert_eq!(tables.contains("pressure"), Path::new("/proc/pressure").exists());

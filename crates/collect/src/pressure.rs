@@ -19,7 +19,7 @@ pub(crate) fn row(resource: &str, text: &[u8], stamp: Stamp) -> Pressure {
 }
 
 /// `total=` of a line, which is in microseconds.
-fn total_ns(text: &[u8], kind: &str) -> Option<i64> {
+pub(crate) fn total_ns(text: &[u8], kind: &str) -> Option<i64> {
     let line = lines(text).find(|line| words(line).next() == Some(kind.as_bytes()))?;
     words(line).find_map(|word| word.strip_prefix(b"total=")).and_then(counter)?.checked_mul(1000)
 }

@@ -1,6 +1,8 @@
-//! Subjects that mostly have nothing to tell: listeners, interrupts, the kernel's messages, errors, ends of tasks.
+//! Subjects that mostly have nothing to tell: listeners, interrupts, the kernel's messages, errors, ends of tasks, control
+//! groups.
 
 use crate::btrfs::Btrfs;
+use crate::cgroup::Cgroups;
 use crate::exited::Ends;
 use crate::interrupts::Interrupts;
 use crate::kernel_log::KernelLog;
@@ -23,6 +25,7 @@ pub(crate) struct Rare {
     kernel_log: Option<KernelLog>,
     btrfs: Option<Btrfs>,
     ends: Option<Ends>,
+    groups: Option<Cgroups>,
     buffer: Vec<u8>,
 }
 
@@ -46,6 +49,10 @@ impl Rare {
                 .flatten(),
             btrfs: wants(What::Btrfs).then(|| Btrfs::new(root)),
             ends: (wants(What::Exited) && is_here).then(|| or_say(Ends::new(), "tasks that ended", verdicts)).flatten(),
+            // Whoever asks for nothing else gets what he asks for, at any cost.
+            groups: wants(What::Cgroup)
+                .then(|| or_say(Cgroups::new(root, wanted.len() > 1), "control groups", verdicts))
+                .flatten(),
             buffer: Vec::new(),
         }
     }
@@ -76,6 +83,11 @@ impl Rare {
         }
         if let Some(btrfs) = &mut self.btrfs {
             push(batches, &btrfs.sample(stamp()));
+        }
+        if let Some(groups) = &mut self.groups {
+            let (rows, devices) = groups.sample((t_ns, t0_ns), verdicts);
+            push(batches, &rows);
+            push(batches, &devices);
         }
         if let Some(ends) = &mut self.ends {
             match ends.sample(stamp()) {

@@ -377,7 +377,7 @@ pub(crate) struct StatArgs {
     pub(crate) interval: String,
     /// Number of lines; default: until interrupted.
     pub(crate) count: Option<u64>,
-    /// Only these interfaces, devices, CPUs or programs.
+    /// Only these interfaces, devices, CPUs, programs or control groups.
     #[arg(short = 'i', long = "only", value_name = "NAME", value_delimiter = ',')]
     pub(crate) only: Vec<String>,
     /// Every column that there is.
@@ -444,7 +444,7 @@ pub(crate) struct StatArgs {
     /// proc: only this process.
     #[arg(long, value_name = "PID")]
     pub(crate) pid: Option<i64>,
-    /// proc: so many processes, the busiest first.
+    /// proc, cgroup: so many, the busiest first.
     #[arg(long, value_name = "N", default_value_t = 20)]
     pub(crate) top: usize,
 }
@@ -481,6 +481,8 @@ pub(crate) enum StatSubject {
     /// Processes, as pidstat.
     #[value(alias = "process")]
     Proc,
+    /// Control groups: CPU time and its limits, memory, I/O, pressure.
+    Cgroup,
 }
 
 /// Arguments of `iodyno record`.

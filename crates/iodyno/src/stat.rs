@@ -110,6 +110,7 @@ fn subjects(args: &StatArgs) -> Vec<Subject> {
         StatSubject::Pressure => vec![Subject::Pressure],
         StatSubject::System => vec![Subject::System],
         StatSubject::Proc => vec![Subject::Process],
+        StatSubject::Cgroup => vec![Subject::Cgroup],
     }
 }
 
@@ -123,6 +124,7 @@ fn what(subject: Subject) -> What {
         Subject::Net => What::Net,
         Subject::Tcp | Subject::Udp => What::Protocols,
         Subject::Process | Subject::ProcessClock => What::Process,
+        Subject::Cgroup => What::Cgroup,
     }
 }
 

@@ -155,3 +155,87 @@ fn a_killed_collector_loses_nothing_that_it_had_written() {
     let times: Vec<i64> = rows.iter().map(|row| row["t_ns"].as_i64().unwrap()).collect();
     assert!(times.windows(2).all(|pair| pair[0] < pair[1]));
 }
+
+/// A control group with a program in it that wants a whole CPU and may have a fifth; removed at the end.
+struct HeldBack {
+    folders: Vec<std::path::PathBuf>,
+    name: String,
+    spinner: std::process::Child,
+}
+
+impl HeldBack {
+    /// Where version 2 has the controller `cpu`, there, else where version 1 has it; `None` when nobody has.
+    fn new() -> Option<Self> {
+        let at = |place: &str| std::path::PathBuf::from("/sys/fs/cgroup").join(place);
+        let has_cpu = |file: &str| {
+            std::fs::read_to_string(at(file)).is_ok_and(|text| text.split_whitespace().any(|word| word == "cpu"))
+        };
+        let mounts = if has_cpu("cgroup.subtree_control") { vec![at("")] } else { vec![at("cpu"), at("cpuacct")] };
+        let name = format!("iodyno-stat-{}", std::process::id());
+        let folders: Vec<_> = mounts.iter().filter(|mount| mount.exists()).map(|mount| mount.join(&name)).collect();
+        let made =
+            testkit::is_root() && !folders.is_empty() && folders.iter().all(|path| std::fs::create_dir(path).is_ok());
+        let mut spinner = std::process::Command::new("sh");
+        let spinner = spinner.args(["-c", "while :; do :; done"]).spawn().unwrap();
+        let group = Self { folders, name, spinner };
+        let put =
+            |file: &str, text: &str| group.folders.iter().any(|path| std::fs::write(path.join(file), text).is_ok());
+        let limited = made && (put("cpu.max", "20000 100000") || put("cpu.cfs_quota_us", "20000"));
+        let id = group.spinner.id().to_string();
+        let inside = limited && group.folders.iter().all(|path| std::fs::write(path.join("cgroup.procs"), &id).is_ok());
+        inside.then_some(group)
+    }
+}
+
+impl Drop for HeldBack {
+    fn drop(&mut self) {
+        let _ = self.spinner.kill();
+        let _ = self.spinner.wait();
+        for folder in &self.folders {
+            let _ = std::fs::remove_dir(folder);
+        }
+    }
+}
+
+#[test]
+fn a_control_group_is_held_back_by_its_limit() {
+    let Some(group) = HeldBack::new() else {
+        testkit::lacks("control groups with a limit of CPU time");
+        return;
+    };
+    let name = format!("/{}", group.name);
+    let of = |more: &[&str]| Command::new(IODYNO).args(["stat", "cgroup", "-i", &name]).args(more).run().unwrap();
+    let shown = of(&["--json", "1", "3"]).expect_code(0).ndjson();
+    assert_eq!(shown.len(), 3, "{shown:?}");
+    for row in &shown {
+        assert_eq!((&row["subject"], &row["name"]), (&Value::from("cgroup"), &Value::from(name.as_str())));
+        let of = |key: &str| row[key].as_f64().unwrap_or_else(|| panic!("{key} is null in {row}"));
+        // More than it may have it cannot get: a period more or less at either end of a second.
+        assert!(of("cpu_percent") > 0.0 && of("cpu_percent") < 20.0 + 4.5, "{row}");
+        assert!((of("cpu_limit_percent") - 20.0).abs() < 1e-6, "{row}");
+        // By the tick in version 1, so not to be held against the exact sum.
+        assert!(of("user_percent") >= 0.0 && of("system_percent") >= 0.0, "{row}");
+        assert!(of("throttled_percent") > 0.0 && of("throttled_ms_per_s") > 0.0, "{row}");
+    }
+    let lines = of(&["0.5", "1"]).expect_code(0).stdout;
+    assert!(lines.lines().next().unwrap().contains("%limit") && lines.contains(&name), "{lines}");
+    let csv = of(&["--csv", "0.5", "1"]).expect_code(0).stdout;
+    let widths: Vec<usize> = csv.lines().map(|line| line.split(',').count()).collect();
+    assert_eq!(widths.len(), 2, "{csv}");
+    assert_eq!(widths[0], widths[1], "{csv}");
+    // The same of a recording, where groups are looked at beside all else.
+    let scratch = Scratch::new();
+    scratch.iodyno(&["record", "-o", "old", "--for", "4s"]).run().unwrap().expect_code(0);
+    let table = scratch.iodyno(&["export", "old", "cgroup", "--csv"]).run().unwrap().expect_code(0).stdout;
+    assert!(table.contains(&name), "{table}");
+    // How many looks there are depends on how many groups this machine has.
+    for path in [name.as_str(), "/"] {
+        let old = scratch.iodyno(&["stat", "cgroup", "-r", "old", "--json", "-i", path]).run().unwrap().expect_code(0);
+        let old = old.ndjson();
+        let most = if path == "/" { f64::INFINITY } else { 24.5 };
+        assert!(
+            old.iter().all(|row| row["cpu_percent"].as_f64().is_some_and(|cpu| cpu > 0.0 && cpu < most)),
+            "{old:?}"
+        );
+    }
+}

@@ -4,8 +4,8 @@
 //! own two ends, so that a maximum is still there, with its time and its length.
 
 use crate::rows::{
-    Cpu, CpuEvent, Disk, Interrupt, IrqTime, Memory, Net, NfsMount, PreemptedBy, Pressure, Process, ProcessEvent,
-    Softnet, Stolen, System, Tcp, Udp,
+    Cgroup, CgroupIo, Cpu, CpuEvent, Disk, Interrupt, IrqTime, Memory, Net, NfsMount, PreemptedBy, Pressure, Process,
+    ProcessEvent, Softnet, Stolen, System, Tcp, Udp,
 };
 use crate::{Batch, Manifest, Reader, RecordingError, Row, Sink, Writer};
 use std::collections::{BTreeMap, BTreeSet, HashMap};
@@ -97,7 +97,7 @@ fn copy(reader: &Reader, mut writer: Writer, step_ns: i64) -> Result<PathBuf, Re
                 |row, end| Softnet { t_ns: end.t_ns, t_s: end.t_s, ..row },
             )?,
             "cpu_event" => table::<CpuEvent>(reader, output, step_ns, |row| &row.cpu, |row| row.run_ns)?,
-            name if by_event(reader, output, step_ns, name)? => {}
+            name if by_event(reader, output, step_ns, name)? || groups(reader, output, step_ns, name)? => {}
             other => {
                 let known = crate::table(other).ok_or_else(|| RecordingError::UnknownTable {
                     name: other.to_string(),
@@ -149,6 +149,28 @@ fn by_event(reader: &Reader, output: &mut Writer, step_ns: i64, name: &str) -> R
     Ok(true)
 }
 
+/// Tables of control groups, which have rows only of what did something; false for any other.
+fn groups(reader: &Reader, output: &mut Writer, step_ns: i64, name: &str) -> Result<bool, RecordingError> {
+    match name {
+        "cgroup" => sparse::<Cgroup, _>(
+            reader,
+            output,
+            step_ns,
+            |row| row.path.clone(),
+            |row, end| Cgroup { t_ns: end.t_ns, t_s: end.t_s, ..row },
+        )?,
+        "cgroup_io" => sparse::<CgroupIo, _>(
+            reader,
+            output,
+            step_ns,
+            |row| (row.path.clone(), row.device.clone()),
+            |row, end| CgroupIo { t_ns: end.t_ns, t_s: end.t_s, ..row },
+        )?,
+        _ => return Ok(false),
+    }
+    Ok(true)
+}
+
 /// A counter, or nothing.
 fn some(value: Option<i64>) -> i64 {
     value.unwrap_or(0)
@@ -162,7 +184,7 @@ macro_rules! timed {
     ($($row:ty),*) => { $( impl Timed for $row { fn t_ns(&self) -> i64 { self.t_ns } } )* };
 }
 timed!(Cpu, Disk, Interrupt, Net, NfsMount, Tcp, Udp, Memory, Pressure, Softnet, System, Process);
-timed!(CpuEvent, IrqTime, PreemptedBy, ProcessEvent, Stolen);
+timed!(Cgroup, CgroupIo, CpuEvent, IrqTime, PreemptedBy, ProcessEvent, Stolen);
 
 /// Tells samples apart: a new one begins when a thing comes again.
 #[derive(Default)]

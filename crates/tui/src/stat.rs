@@ -92,6 +92,20 @@ impl StatLook {
                 "queue_size",
                 "util_percent",
             ],
+            Subject::Cgroup if !self.extended => vec![
+                "cpu_percent",
+                "cpu_limit_percent",
+                "throttled_percent",
+                "throttled_ms_per_s",
+                "memory_mib",
+                "memory_limit_mib",
+                "read_kib_per_s",
+                "write_kib_per_s",
+                "tasks",
+                "cpu_some_percent",
+                "memory_some_percent",
+                "io_some_percent",
+            ],
             _ => all(),
         }
     }
@@ -119,6 +133,10 @@ impl StatLook {
                     self.pid.is_none_or(|pid| row.values.first().copied().flatten() == Some(pid as f64))
                         && !(self.skip_idle && is_idle(&["proc_percent", "event_percent"]))
                 }
+                Subject::Cgroup => {
+                    let busy = ["cpu_percent", "read_per_s", "write_per_s", "io_some_percent", "memory_some_percent"];
+                    !(self.skip_idle && is_idle(&busy))
+                }
                 _ => true,
             }
     }
@@ -126,7 +144,7 @@ impl StatLook {
     fn rows<'a>(&self, block: &'a StatBlock) -> Vec<&'a StatRow> {
         let rows = block.rows.iter().filter(|row| self.admits(block, row));
         match (block.subject, self.top) {
-            (Subject::Process | Subject::ProcessClock, Some(top)) => rows.take(top).collect(),
+            (Subject::Process | Subject::ProcessClock | Subject::Cgroup, Some(top)) => rows.take(top).collect(),
             _ => rows.collect(),
         }
     }

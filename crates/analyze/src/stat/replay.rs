@@ -2,7 +2,9 @@
 
 use super::Subject;
 use crate::AnalyzeError;
-use recording::rows::{Cpu, CpuEvent, Disk, Memory, Net, Pressure, Process, ProcessEvent, Stolen, System, Tcp, Udp};
+use recording::rows::{
+    Cgroup, Cpu, CpuEvent, Disk, Memory, Net, Pressure, Process, ProcessEvent, Stolen, System, Tcp, Udp,
+};
 use recording::{Batch, Reader, RecordingError, Row, Rows, Sink};
 use std::collections::HashSet;
 use std::iter::Peekable;
@@ -60,6 +62,7 @@ fn tables_of(subject: Subject, reader: &Reader) -> Result<Vec<Box<dyn Table>>, A
         Subject::Tcp => Box::new(Samples::<Tcp>::of(reader, |row| (row.t_ns, ""))?),
         Subject::Udp => Box::new(Samples::<Udp>::of(reader, |row| (row.t_ns, ""))?),
         Subject::Process => Box::new(Samples::<Process>::of(reader, |row| (row.t_ns, ""))?),
+        Subject::Cgroup => Box::new(Samples::<Cgroup>::of(reader, |row| (row.t_ns, ""))?),
     }])
 }
 

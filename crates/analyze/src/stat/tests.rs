@@ -1,7 +1,7 @@
 //! Formulas on hand-made counters.
 
 use super::*;
-use recording::rows::{Cpu, Net, Process};
+use recording::rows::{Cgroup, Cpu, Net, Process};
 
 fn net(t_ns: i64, values: [i64; 4], more: impl Fn(&mut Net)) -> Net {
     let [rx_bytes, rx_packets, tx_bytes, tx_packets] = values;
@@ -172,4 +172,65 @@ fn a_process_that_slept_is_charged_for_one_interval_only() {
             assert_eq!(blocks[0].rows.len(), 2);
         }
     }
+}
+
+#[test]
+fn a_control_group_by_the_time_since_the_last_look() {
+    let second = 1_000_000_000;
+    let group = |t_s: i64, path: &str, used_ms: i64, held: i64| Cgroup {
+        t_ns: t_s * second,
+        t_s: 0.0,
+        path: path.into(),
+        usage_ns: Some(used_ms * 1_000_000),
+        user_ns: None,
+        system_ns: None,
+        cpu_limit: Some(0.2),
+        periods: Some(10 * held),
+        throttled_periods: Some(held),
+        throttled_ns: Some(held * 8_000_000),
+        memory_bytes: Some(3 << 20),
+        memory_max_bytes: None,
+        anonymous_bytes: None,
+        file_bytes: None,
+        memory_high_events: None,
+        memory_max_events: None,
+        oom_events: None,
+        oom_kills: None,
+        read_bytes: Some(t_s * 2048),
+        write_bytes: None,
+        read_ios: None,
+        write_ios: None,
+        tasks: Some(7),
+        cpu_some_ns: Some(t_s * second),
+        cpu_full_ns: None,
+        memory_some_ns: None,
+        memory_full_ns: None,
+        io_some_ns: None,
+        io_full_ns: None,
+    };
+    let mut fold = StatFold::new(&[Subject::Cgroup], &StatOptions::default());
+    let mut looks = [
+        vec![group(1, "/", 100, 0), group(1, "/a", 0, 0)],
+        // It did nothing, and has no row.
+        vec![group(3, "/", 200, 0)],
+        // In two seconds, not in four.
+        vec![group(5, "/", 300, 0), group(5, "/a", 400, 3), group(5, "/new", 30, 0)],
+    ]
+    .map(|rows| {
+        fold.accept(&Batch::from_rows(&rows).unwrap()).unwrap();
+        fold.commit()
+    });
+    assert!(looks[0].is_empty());
+    let block = looks[2].remove(0);
+    let names: Vec<&str> = block.rows.iter().map(|row| row.name.as_str()).collect();
+    assert_eq!((names, block.seconds), (vec!["/a", "/", "/new"], 2.0));
+    close(&block, "cpu_percent", 20.0);
+    close(&block, "cpu_limit_percent", 20.0);
+    close(&block, "throttled_percent", 10.0);
+    close(&block, "throttled_ms_per_s", 12.0);
+    close(&block, "memory_mib", 3.0);
+    close(&block, "read_kib_per_s", 4.0);
+    close(&block, "cpu_some_percent", 100.0);
+    assert_eq!(block.value(&block.rows[0], "io_some_percent"), None, "not counted is not 0");
+    assert_eq!(block.value(&block.rows[2], "cpu_percent"), Some(1.5), "all of it since the last look");
 }

@@ -1,4 +1,4 @@
-//! Processes and threads, and CPU time by event.
+//! Processes, threads and control groups, and CPU time by event.
 
 use crate::catalogue::tables;
 use crate::label::Label;
@@ -76,6 +76,92 @@ tables! {
         cpu_ns: i64, "ns", Gauge;
         /// How long they had lived, together.
         lived_ns: i64, "ns", Gauge;
+    }
+
+    /// One control group, its subgroups included (but for the time that it was held back, which is its own). A row at first and of every sample in which it used CPU time, did I/O or waited for memory or I/O; the topmost group has one in every sample. What no controller counts is null.
+    Cgroup = "cgroup" from "`cpu.stat`, `memory.stat`, `io.stat`, `*.pressure`, … of cgroup 2; `cpuacct`, `cpu`, `memory`, `blkio`, `pids` of cgroup 1" since 1 {
+        /// When it was read.
+        t_ns: i64, "ns", Time;
+        /// The same since the recording's start.
+        t_s: f64, "s", Time;
+        /// Its path below the place where control groups are mounted; `/` is the topmost one.
+        path: Label, "", Name;
+        /// CPU time.
+        usage_ns: Option<i64>, "ns", Counter;
+        /// Of that, user mode.
+        user_ns: Option<i64>, "ns", Counter;
+        /// Of that, kernel.
+        system_ns: Option<i64>, "ns", Counter;
+        /// How many CPUs' time it may use; null without a limit of its own.
+        cpu_limit: Option<f64>, "CPUs", Gauge;
+        /// Periods of that limit in which it had something to do.
+        periods: Option<i64>, "", Counter;
+        /// Of those, periods in which it was held back because its time was up.
+        throttled_periods: Option<i64>, "", Counter;
+        /// For how long it was held back, added up over CPUs.
+        throttled_ns: Option<i64>, "ns", Counter;
+        /// Memory charged to it.
+        memory_bytes: Option<i64>, "bytes", Gauge;
+        /// How much it may have; null without a limit of its own.
+        memory_max_bytes: Option<i64>, "bytes", Gauge;
+        /// Of `memory_bytes`: memory of programs that has no file behind it.
+        anonymous_bytes: Option<i64>, "bytes", Gauge;
+        /// Of `memory_bytes`: page cache.
+        file_bytes: Option<i64>, "bytes", Gauge;
+        /// Times that it was made to free memory because it was above `memory.high`.
+        memory_high_events: Option<i64>, "", Counter;
+        /// Times that it met its limit.
+        memory_max_events: Option<i64>, "", Counter;
+        /// Times that it had too little memory to go on.
+        oom_events: Option<i64>, "", Counter;
+        /// Processes killed for lack of memory.
+        oom_kills: Option<i64>, "", Counter;
+        /// Bytes read from all devices.
+        read_bytes: Option<i64>, "bytes", Counter;
+        /// Bytes written to them.
+        write_bytes: Option<i64>, "bytes", Counter;
+        /// Reads.
+        read_ios: Option<i64>, "op", Counter;
+        /// Writes.
+        write_ios: Option<i64>, "op", Counter;
+        /// Processes and threads in it.
+        tasks: Option<i64>, "", Gauge;
+        /// Time in which at least one of its tasks waited for a CPU.
+        cpu_some_ns: Option<i64>, "ns", Counter;
+        /// Time in which all of its tasks that were not idle did.
+        cpu_full_ns: Option<i64>, "ns", Counter;
+        /// Time in which at least one of its tasks waited for memory.
+        memory_some_ns: Option<i64>, "ns", Counter;
+        /// Time in which all of its tasks that were not idle did.
+        memory_full_ns: Option<i64>, "ns", Counter;
+        /// Time in which at least one of its tasks waited for I/O.
+        io_some_ns: Option<i64>, "ns", Counter;
+        /// Time in which all of its tasks that were not idle did.
+        io_full_ns: Option<i64>, "ns", Counter;
+    }
+
+    /// I/O of one control group, its subgroups included, on one device. A row at first and when it did something since its last row.
+    CgroupIo = "cgroup_io" from "`io.stat` of cgroup 2, `blkio` of cgroup 1" since 1 {
+        /// When it was read.
+        t_ns: i64, "ns", Time;
+        /// The same since the recording's start.
+        t_s: f64, "s", Time;
+        /// The group, as in `cgroup`.
+        path: Label, "", Name;
+        /// Kernel name of the device; its number when it has none any more.
+        device: Label, "", Name;
+        /// Bytes read.
+        read_bytes: Option<i64>, "bytes", Counter;
+        /// Bytes written.
+        write_bytes: Option<i64>, "bytes", Counter;
+        /// Reads.
+        read_ios: Option<i64>, "op", Counter;
+        /// Writes.
+        write_ios: Option<i64>, "op", Counter;
+        /// Bytes discarded.
+        discard_bytes: Option<i64>, "bytes", Counter;
+        /// Discards.
+        discard_ios: Option<i64>, "op", Counter;
     }
 
     /// CPU time by event since the probes began: what the switches between tasks and the handlers of interrupts say themselves, not the clock's tick. Counted for each CPU from its first switch on, so that `run_ns + idle_ns` is all its time.
