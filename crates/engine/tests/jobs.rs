@@ -51,6 +51,10 @@ fn the_depth_of_a_job_holds_over_all_its_targets() {
 
 #[test]
 fn starts_and_ends_are_the_jobs_own() {
+    testkit::while_cpus_are_ours(once_starts_and_ends_are_the_jobs_own);
+}
+
+fn once_starts_and_ends_are_the_jobs_own() {
     let folder = scratch();
     let spec = filled(folder.path(), "a", 8 << 20, 8);
     for choice in BOTH {

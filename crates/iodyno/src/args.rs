@@ -491,6 +491,7 @@ pub(crate) enum StatSubject {
       iodyno record -o monday --for 1h          every counter of the machine, every second, for an hour\n  \
       iodyno record -- make -j8                 while a command runs; says what it cost\n  \
       iodyno record -d /var/lib/iodyno          for months: a recording a day, old ones thinned and removed (docs/record.md)\n  \
+      iodyno record -d /var/lib/iodyno --flight     and the I/Os around each finding\n  \
       iodyno export monday net --csv            any table of it (docs/tables.md)")]
 pub(crate) struct RecordArgs {
     /// Directory of the recording; it must not exist. Default: named by the time.
@@ -520,6 +521,19 @@ pub(crate) struct RecordArgs {
     /// Show the newest sample at http://ADDRESS/metrics as OpenMetrics, for Prometheus; :PORT for all addresses of this machine.
     #[arg(long, value_name = "ADDRESS")]
     pub(crate) export: Option<String>,
+    /// Keep every I/O in memory as well, and write those around each finding as a recording of its own (needs what `iodyno trace`
+    /// needs): beside the recording, or in the directory of -d.
+    #[arg(long)]
+    pub(crate) flight: bool,
+    /// With --flight: so much from before a finding opens; most open when their cause has lasted for 10 s.
+    #[arg(long, value_name = "TIME", default_value = "60s", requires = "flight")]
+    pub(crate) before: String,
+    /// With --flight: so much from after that.
+    #[arg(long, value_name = "TIME", default_value = "10s", requires = "flight")]
+    pub(crate) after: String,
+    /// With --flight: I/Os in memory, at most (64 bytes each); default 512 MiB or 1/8 of the memory.
+    #[arg(long, value_name = "SIZE", requires = "flight")]
+    pub(crate) memory: Option<String>,
     /// Stop after this time.
     #[arg(long = "for", value_name = "TIME")]
     pub(crate) length: Option<String>,

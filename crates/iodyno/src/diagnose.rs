@@ -3,12 +3,12 @@
 use crate::args::DiagnoseArgs;
 use crate::exit::{FINDINGS, Failure, INTERRUPTED, PARAMETERS, RECORDING};
 use crate::run::{time, watch_signals};
-use analyze::finding::{Engine, Finding, Severity, Thresholds};
+use analyze::finding::{Engine, Finding, IOS_ARE_IN, Severity, Thresholds};
 use collect::What;
 use quantity::text::format_wall;
 use recording::Reader;
 use serde_json::{Value, json};
-use session::{EventClock, SessionError, StopFlag, WatchRequest};
+use session::{Company, EventClock, SessionError, StopFlag, WatchRequest};
 use std::path::Path;
 
 /// Time between two samples of a live diagnosis.
@@ -103,7 +103,7 @@ fn this_machine(length: &str, thresholds: Thresholds, command_line: &[String]) -
     watch_signals(&stop)?;
     eprintln!("iodyno: watching this machine for {length}");
     let mut engine = Engine::new(thresholds);
-    let outcome = session::watch(&request, Some(&mut engine), None, &stop)?;
+    let outcome = session::watch(&request, Company { face: Some(&mut engine), flight: None }, None, &stop)?;
     outcome.messages.iter().for_each(|message| eprintln!("iodyno: {message}"));
     Ok(Judged {
         engine,
@@ -132,6 +132,9 @@ fn as_text(judged: &Judged, explain: bool) -> String {
             text.push_str(&evidence(cause, engine));
         }
         text.push_str(&format!("     → {}\n", cause.next));
+        if let Some(ios) = &cause.ios {
+            text.push_str(&format!("     {IOS_ARE_IN}{ios}\n"));
+        }
         for dependant in dependants {
             text.push_str(&format!("     explains {} {}\n", dependant.rule.name(), dependant.sentence));
         }

@@ -3,15 +3,20 @@
 use crate::args::RecordArgs;
 use crate::exit::{Failure, PARAMETERS, TARGET};
 use crate::run::{output_directory, time, watch_signals};
+use analyze::finding::Thresholds;
 use collect::{ChildCost, What};
 use quantity::text::{format_bytes, format_ns, parse_bytes};
 use recording::rows::ProcessEvent;
 use recording::{Reader, Sink};
-use session::{Endpoint, EventClock, Gather, MachineClock, Retention, ServiceRequest, StopFlag, Tier, WatchRequest};
+use session::{
+    Company, Endpoint, EventClock, FindingFlight, FlightPlan, Gather, MachineClock, Retention, ServiceRequest,
+    StopFlag, Tier, WatchRequest,
+};
 use std::collections::HashMap;
 use std::os::unix::process::ExitStatusExt;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::process::Command;
+use trace::block::{Filter, Options};
 
 /// Records the machine, until interrupted or while a command runs; gives the exit code, which is the command's own.
 pub(crate) fn run(args: &RecordArgs, command_line: &[String]) -> Result<u8, Failure> {
@@ -31,6 +36,8 @@ fn record(args: &RecordArgs, interval_ns: u64, command_line: &[String]) -> Resul
         return collect_days(args, directory, interval_ns, endpoint.as_mut(), command_line);
     }
     let directory = output_directory(args.output.as_deref(), "run")?;
+    let name = directory.file_stem().unwrap_or_default().to_string_lossy();
+    let mut flight = flight(args, directory.with_file_name(format!("{name}-flight")), command_line)?;
     let request = WatchRequest {
         what: What::ALL.to_vec(),
         events: EventClock::IfPossible,
@@ -56,7 +63,8 @@ fn record(args: &RecordArgs, interval_ns: u64, command_line: &[String]) -> Resul
     if child.is_none() {
         eprintln!("iodyno: recording to {}; Ctrl-C ends it", directory.display());
     }
-    let outcome = session::watch(&request, endpoint.as_mut().map(|face| face as &mut dyn Sink), child.as_mut(), &stop);
+    let company = Company { face: endpoint.as_mut().map(|face| face as &mut dyn Sink), flight: flight.as_mut() };
+    let outcome = session::watch(&request, company, child.as_mut(), &stop);
     // Whatever became of the recording, the command is not left behind as a zombie.
     let status = match (&outcome, child.as_mut()) {
         (Ok(outcome), _) if outcome.status.is_some() => outcome.status,
@@ -129,6 +137,24 @@ fn listen(address: &str) -> Result<Endpoint, Failure> {
     Ok(endpoint)
 }
 
+/// The flight recorder beside the collector, when it was asked for; recordings are named after `directory`.
+fn flight(args: &RecordArgs, directory: PathBuf, command_line: &[String]) -> Result<Option<FindingFlight>, Failure> {
+    if !args.flight {
+        return Ok(None);
+    }
+    let plan = FlightPlan {
+        options: Options { filter: Filter::default(), ring_bytes: None, files: true, flood: false },
+        before_ns: time(Some(&args.before), "--before")?.unwrap_or(0),
+        after_ns: time(Some(&args.after), "--after")?.unwrap_or(0),
+        memory_bytes: crate::trace::flight_memory(args.memory.as_deref())?,
+        directory,
+        command_line: command_line.to_vec(),
+    };
+    let flight = FindingFlight::start(plan, Thresholds::default())?;
+    eprintln!("iodyno: I/Os of the last {} are in memory; those around a finding are written", args.before);
+    Ok(Some(flight))
+}
+
 /// A recording a day, until interrupted.
 fn collect_days(
     args: &RecordArgs,
@@ -149,8 +175,11 @@ fn collect_days(
     let stop = StopFlag::default();
     watch_signals(&stop)?;
     eprintln!("iodyno: recording to {}, a recording a day; Ctrl-C ends it", directory.display());
-    let face = endpoint.map(|face| face as &mut dyn Sink);
-    let outcome = session::serve(&request, &MachineClock, face, &mut |said| eprintln!("iodyno: {said}"), &stop)?;
+    std::fs::create_dir_all(directory)
+        .map_err(|error| Failure::new(PARAMETERS, format!("failed to create {}: {error}", directory.display())))?;
+    let mut flight = flight(args, directory.join("flight"), command_line)?;
+    let company = Company { face: endpoint.map(|face| face as &mut dyn Sink), flight: flight.as_mut() };
+    let outcome = session::serve(&request, &MachineClock, company, &mut |said| eprintln!("iodyno: {said}"), &stop)?;
     eprintln!(
         "{} samples in {} recordings, {} missed, {} without room on the disk",
         outcome.samples, outcome.recordings, outcome.missed, outcome.unwritten

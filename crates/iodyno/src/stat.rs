@@ -7,7 +7,7 @@ use analyze::AnalyzeError;
 use analyze::stat::{Duplex, SpeedOverride, StatFold, StatOptions, Subject, replay};
 use collect::What;
 use recording::Reader;
-use session::{EventClock, SessionError, StopFlag, WatchRequest};
+use session::{Company, EventClock, SessionError, StopFlag, WatchRequest};
 use tui::{StatForm, StatLines, StatLook};
 
 /// Shows counters interval by interval; gives the exit code.
@@ -53,7 +53,7 @@ pub(crate) fn run(args: &StatArgs, command_line: &[String]) -> Result<u8, Failur
     let stop = StopFlag::default();
     watch_signals(&stop)?;
     let mut lines = StatLines::new(std::io::stdout(), StatFold::new(&subjects, &options), look, session::live_wall());
-    let outcome = session::watch(&request, Some(&mut lines), None, &stop)?;
+    let outcome = session::watch(&request, Company { face: Some(&mut lines), flight: None }, None, &stop)?;
     outcome.messages.iter().for_each(|message| eprintln!("iodyno: {message}"));
     Ok(0)
 }

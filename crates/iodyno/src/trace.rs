@@ -7,7 +7,7 @@ use analyze::Condition;
 use params::{Diagnostic, Severity};
 use plan::{Source, Span};
 use quantity::text::{format_ns, parse_bytes};
-use session::{FlightNews, FlightRequest, Rotate, SessionError, StopFlag, TraceNews, TraceRequest};
+use session::{FlightNews, FlightRequest, Rotate, SessionError, StopFlag, TraceNews, TraceRequest, Trigger};
 use std::io::Write;
 use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
@@ -18,6 +18,12 @@ use trace::files;
 /// Memory of a flight recorder, unless asked for otherwise: 512 MiB, or this part of the machine's.
 const MEMORY_BYTES: u64 = 512 << 20;
 const MEMORY_SHARE: u64 = 8;
+
+/// Bytes that a flight recorder may take, as asked for or by the machine's memory.
+pub(crate) fn flight_memory(asked: Option<&str>) -> Result<u64, Failure> {
+    let shipped = (rustix::system::sysinfo().totalram / MEMORY_SHARE).min(MEMORY_BYTES);
+    asked.map_or(Ok(shipped), |text| bytes(text, "--memory"))
+}
 
 /// Traces; gives the exit code.
 pub(crate) fn run(args: &TraceArgs, command_line: &[String]) -> Result<u8, Failure> {
@@ -31,13 +37,12 @@ pub(crate) fn run(args: &TraceArgs, command_line: &[String]) -> Result<u8, Failu
     let duration_ns = time(args.duration.as_deref(), "--for")?;
     let command_line = command_line.to_vec();
     if let Some(condition) = &args.until {
-        let memory = (rustix::system::sysinfo().totalram / MEMORY_SHARE).min(MEMORY_BYTES);
         let request = FlightRequest {
             options,
-            condition: until(condition)?,
+            trigger: Trigger::Condition(until(condition)?),
             before_ns: time(Some(&args.before), "--before")?.unwrap_or(0),
             after_ns: time(Some(&args.after), "--after")?.unwrap_or(0),
-            memory_bytes: args.memory.as_deref().map_or(Ok(memory), |text| bytes(text, "--memory"))?,
+            memory_bytes: flight_memory(args.memory.as_deref())?,
             dumps: args.repeat,
             duration_ns,
             directory,
@@ -93,7 +98,7 @@ fn what(args: &TraceArgs) -> String {
 fn fly(args: &TraceArgs, request: &FlightRequest) -> Result<u8, Failure> {
     let stop = StopFlag::default();
     watch_signals(&stop)?;
-    let (what, condition) = (what(args), request.condition.text());
+    let (what, condition) = (what(args), request.trigger.text());
     let mut lines = 0_u64;
     let mut news = |news: FlightNews<'_>| {
         let mut out = std::io::stdout().lock();

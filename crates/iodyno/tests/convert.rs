@@ -30,6 +30,10 @@ fn of(row: &Value, name: &str) -> f64 {
 
 #[test]
 fn a_flatfile_says_what_the_recording_says_and_comes_back() {
+    testkit::while_cpus_are_ours(once_a_flatfile_says_what_the_recording_says_and_comes_back);
+}
+
+fn once_a_flatfile_says_what_the_recording_says_and_comes_back() {
     let scratch = Scratch::new();
     let text = format!(
         "sd=sd1,lun={},size=16m,threads=4\nwd=wd1,sd=sd1,xfersize=4k,rdpct=70\nrd=rd1,wd=wd1,iorate=500,elapsed=3,interval=1,warmup=1\n",

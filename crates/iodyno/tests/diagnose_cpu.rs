@@ -46,14 +46,18 @@ fn turns(priority: u32, work_ms: f64, sleep_ms: f64) -> Child {
 
 #[test]
 fn a_server_that_is_put_aside_for_another_program() {
+    testkit::while_cpus_are_ours(once_a_server_that_is_put_aside_for_another_program);
+}
+
+fn once_a_server_that_is_put_aside_for_another_program() {
     if !testkit::require_root_or_skip() {
         return;
     }
     let _alone = alone();
     let scratch = Scratch::new();
-    // Before everything else of this CPU, so that only the one puts the other aside; and longer at work than the other one
-    // sleeps, so that it always is at work when that one wakes (else they may fall into step and only wait for each other).
-    let server = turns(1, 3.0, 0.3);
+    // Before everything else of this CPU, so that only the one puts the other aside. In the 2 ms that the other one leaves it
+    // sleeps, works, sleeps, and is in the middle of its second work when that one wakes; were they in step, it would only wait.
+    let server = turns(1, 1.1, 0.14);
     let hog = turns(2, 2.0, 2.0);
     std::thread::sleep(Duration::from_millis(500));
     let judged = diagnosed(&scratch, 14);
@@ -81,6 +85,10 @@ fn busy(scratch: &Scratch) -> f64 {
 
 #[test]
 fn a_tick_that_misses_what_hides_from_it() {
+    testkit::while_cpus_are_ours(once_a_tick_that_misses_what_hides_from_it);
+}
+
+fn once_a_tick_that_misses_what_hides_from_it() {
     if !testkit::require_root_or_skip() {
         return;
     }
@@ -129,6 +137,10 @@ impl Drop for FirstComes {
 
 #[test]
 fn a_flood_of_small_packets_takes_a_cpu_and_who_lost_it_is_named() {
+    testkit::while_cpus_are_ours(once_a_flood_of_small_packets_takes_a_cpu_and_who_lost_it_is_named);
+}
+
+fn once_a_flood_of_small_packets_takes_a_cpu_and_who_lost_it_is_named() {
     let Some(namespace) = Namespace::new("dflood") else { return };
     let _alone = alone();
     let scratch = Scratch::new();

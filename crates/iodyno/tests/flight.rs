@@ -135,3 +135,44 @@ fn a_condition_that_cannot_be_read_is_shown_with_its_place() {
     let output = scratch.iodyno(&["trace", "--all", "--before", "3s"]).run().unwrap().expect_code(2);
     assert!(output.stderr.contains("--until"), "{}", output.stderr);
 }
+
+#[test]
+fn a_finding_of_the_collector_writes_the_ios_around_it_and_is_linked_with_them() {
+    let Some(bench) = Bench::new() else { return };
+    std::fs::write(bench.device.sysfs().join("queue/rotational"), "0").unwrap();
+    let arguments = ["record", "-o", "night.iodyno", "--for", "16s", "--flight", "--before", "8s", "--after", "4s"];
+    let watch = bench.scratch.iodyno(&arguments).spawn().unwrap();
+    let load = bench.load(14);
+    std::thread::sleep(Duration::from_secs(6));
+    let stalled_ns = i64::try_from(testkit::now_ns()).unwrap();
+    bench.disk.control("stall 4s").unwrap();
+    load.wait().unwrap().expect_code(0);
+    let output = watch.wait().unwrap().expect_code(0);
+    assert!(output.stderr.contains("those around a finding are written"), "{}", output.stderr);
+
+    let device = bench.device.name();
+    let subject = format!("R7 {device}");
+    let is_dump = |name: &String| name.starts_with("night-flight-");
+    let dumps: Vec<String> = bench.dumps().into_iter().filter(is_dump).collect();
+    let dump_of = |name: &String| Reader::open(bench.scratch.path(name)).unwrap();
+    let about = |name: &&String| dump_of(name).manifest().extra["flight_reason"].as_str().unwrap().contains(&device);
+    let ours: Vec<&String> = dumps.iter().filter(about).collect();
+    assert_eq!(ours.len(), 1, "{dumps:?} {}", output.stderr);
+    let rows = dump_of(ours[0]).table::<Io>().unwrap();
+    let of_device: Vec<&Io> = rows.iter().filter(|io| *io.dev == *device).collect();
+    let slow = of_device.iter().filter(|io| io.complete_ns.is_some_and(|ns| ns - io.queue_ns > 3_000_000_000)).count();
+    assert!(slow > 0, "{} I/Os, none of which met the stall", of_device.len());
+    let first_ns = of_device.iter().map(|io| io.queue_ns).min().unwrap();
+    assert!(first_ns < stalled_ns - 2_000_000_000, "{} s before", (stalled_ns - first_ns) as f64 / 1e9);
+
+    let events = Reader::open(bench.scratch.path("night.iodyno")).unwrap().table::<Event>().unwrap();
+    let linked = events.iter().filter(|event| event.kind == "flight" && event.target.as_deref() == Some(&*subject));
+    assert_eq!(linked.count(), 1, "{events:?}");
+    let told = bench.scratch.iodyno(&["diagnose", "night.iodyno"]).run().unwrap().expect_code(9).stdout;
+    assert!(told.contains(&format!("the I/Os around it are in {}", ours[0])), "{told}");
+    let judged = bench.scratch.iodyno(&["diagnose", "night.iodyno", "--json"]).run().unwrap().stdout;
+    let judged: serde_json::Value = serde_json::from_str(&judged).unwrap();
+    let findings = judged["findings"].as_array().unwrap();
+    let stall = findings.iter().find(|one| one["rule"] == "R7" && one["subject"] == *device).unwrap();
+    assert!(stall["ios"].as_str().is_some_and(|ios| ios.starts_with(ours[0])), "{stall}");
+}

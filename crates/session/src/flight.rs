@@ -10,6 +10,7 @@ use recording::rows::{Event, TraceInterval};
 use recording::{Batch, Manifest, Sink, Writer};
 use std::collections::{HashMap, VecDeque};
 use std::path::{Path, PathBuf};
+use std::sync::mpsc::Receiver;
 use std::time::Duration;
 use trace::block::{BlockTrace, Chunk, Columns, Options, Ring, Statistics, Summary, op_name};
 use trace::{Verdict, device_name};
@@ -29,7 +30,7 @@ pub struct FlightRequest {
     /// What and how to trace.
     pub options: Options,
     /// What trouble is.
-    pub condition: Condition,
+    pub trigger: Trigger,
     /// So much from before the trouble is written.
     pub before_ns: u64,
     /// So much from after it.
@@ -40,10 +41,40 @@ pub struct FlightRequest {
     pub dumps: u64,
     /// How long; `None`: until somebody stops it.
     pub duration_ns: Option<u64>,
-    /// The recording of the first dump; those of later ones have `-2`, `-3`, … behind the name.
+    /// The recording of the first dump; those of later ones have `-2`, `-3`, … behind the name. Of dumps that somebody else
+    /// asks for, the beginning of the names, with the time behind it.
     pub directory: PathBuf,
     /// The command line, for the manifests.
     pub command_line: Vec<String>,
+}
+
+/// What makes it write.
+#[derive(Debug)]
+pub enum Trigger {
+    /// I/Os themselves: this holds.
+    Condition(Condition),
+    /// Somebody else sees trouble, and says so.
+    Told(Receiver<Trouble>),
+}
+
+impl Trigger {
+    /// In words.
+    #[must_use]
+    pub fn text(&self) -> &str {
+        match self {
+            Self::Condition(condition) => condition.text(),
+            Self::Told(_) => "a finding",
+        }
+    }
+}
+
+/// Trouble that somebody else sees.
+#[derive(Clone, Debug)]
+pub struct Trouble {
+    /// Whose it is.
+    pub subject: Option<String>,
+    /// In words.
+    pub reason: String,
 }
 
 /// What happens while it runs.
@@ -64,6 +95,8 @@ pub enum FlightNews<'a> {
 pub struct Dump {
     /// The recording.
     pub directory: PathBuf,
+    /// Whose trouble it is, where somebody else saw it.
+    pub subject: Option<String>,
     /// Why it was written.
     pub reason: String,
     /// Rows of `io`.
@@ -91,7 +124,7 @@ enum State {
     Waiting {
         from_ns: u64,
         until_ns: u64,
-        reason: String,
+        trouble: Trouble,
     },
     /// Written; armed again when the condition has not held since `quiet_ns` for as long as is written after trouble.
     Cooling {
@@ -118,7 +151,8 @@ struct Life<'a> {
     rows: VecDeque<TraceInterval>,
     /// I/Os that the ring let go although they were recent enough: how many, and the last of their times.
     let_go: (u64, u64),
-    watch: Watch,
+    /// Follows the condition, where there is one.
+    watch: Option<Watch>,
     state: State,
     tick_ns: u64,
     seen: Statistics,
@@ -147,7 +181,10 @@ pub fn flight(
         summary: Summary::default(),
         rows: VecDeque::new(),
         let_go: (0, 0),
-        watch: Watch::new(request.condition.clone(), signed(started_ns)),
+        watch: match &request.trigger {
+            Trigger::Condition(condition) => Some(Watch::new(condition.clone(), signed(started_ns))),
+            Trigger::Told(_) => None,
+        },
         state: State::Armed,
         tick_ns: started_ns,
         seen: Statistics::default(),
@@ -233,22 +270,22 @@ impl Life<'_> {
         (self.seen, self.seen_cpu_ns, self.tick_ns) = (statistics, cpu_ns, now_ns);
         (self.news)(FlightNews::Interval(&row, self.ring.len()));
         self.rows.push_back(row);
-        let lanes = self.take_lanes(now_ns);
-        let is_trouble = self.watch.accept(signed(from_ns), signed(now_ns), &lanes);
+        let trouble = self.trouble(from_ns, now_ns);
         match &mut self.state {
-            State::Armed if is_trouble => {
-                let reason = self.watch.reason();
-                (self.news)(FlightNews::Trouble(&reason));
-                self.state = State::Waiting { from_ns, until_ns: now_ns + self.request.after_ns, reason };
-            }
-            State::Armed => self.forget(now_ns),
+            State::Armed => match trouble {
+                Some(trouble) => {
+                    (self.news)(FlightNews::Trouble(&trouble.reason));
+                    self.state = State::Waiting { from_ns, until_ns: now_ns + self.request.after_ns, trouble };
+                }
+                None => self.forget(now_ns),
+            },
             State::Waiting { until_ns, .. } if now_ns >= *until_ns => {
                 self.dump()?;
                 self.state = State::Cooling { quiet_ns: now_ns };
             }
             State::Waiting { .. } => {}
             State::Cooling { quiet_ns } => {
-                if is_trouble {
+                if trouble.is_some() {
                     *quiet_ns = now_ns;
                 } else if now_ns - *quiet_ns >= self.request.after_ns {
                     self.state = State::Armed;
@@ -257,6 +294,18 @@ impl Life<'_> {
             }
         }
         Ok(())
+    }
+
+    /// Is there trouble in the second that ends?
+    fn trouble(&mut self, from_ns: u64, now_ns: u64) -> Option<Trouble> {
+        let lanes = self.take_lanes(now_ns);
+        if let Some(watch) = &mut self.watch {
+            let is_trouble = watch.accept(signed(from_ns), signed(now_ns), &lanes);
+            return is_trouble.then(|| Trouble { subject: None, reason: watch.reason() });
+        }
+        let Trigger::Told(told) = &self.request.trigger else { return None };
+        // The first: what comes with it has the same I/Os around it.
+        told.try_iter().reduce(|first, _| first)
     }
 
     /// Lets go what is older than anybody can ask for: trouble may have begun in the second that is under way.
@@ -288,12 +337,13 @@ impl Life<'_> {
 
     /// Writes what is in memory as a recording.
     fn dump(&mut self) -> Result<(), SessionError> {
-        let State::Waiting { from_ns: trouble_ns, reason, .. } = std::mem::replace(&mut self.state, State::Armed)
+        let State::Waiting { from_ns: trouble_ns, trouble, .. } = std::mem::replace(&mut self.state, State::Armed)
         else {
             return Ok(());
         };
         let from_ns = trouble_ns.saturating_sub(self.request.before_ns).max(self.trace.started_ns());
-        let directory = numbered(&self.request.directory, self.outcome.dumps.len() + 1);
+        let Trouble { subject, reason } = trouble;
+        let directory = self.free_name();
         let mut writer = Writer::create(&directory, self.manifest(from_ns, trouble_ns, &reason))?;
         let mut ios = 0;
         let mut uncommitted = 0;
@@ -350,10 +400,24 @@ impl Life<'_> {
         if lost > ring_full {
             self.outcome.messages.push(format!("{}: {}", directory.display(), lost_words(&self.seen)));
         }
-        let dump = Dump { directory, reason, ios, lost };
+        let dump = Dump { directory, subject, reason, ios, lost };
         (self.news)(FlightNews::Dumped(&dump));
         self.outcome.dumps.push(dump);
         Ok(())
+    }
+
+    /// The name of the next dump; what is there stays there.
+    fn free_name(&self) -> PathBuf {
+        let base = match &self.request.trigger {
+            Trigger::Condition(_) => self.request.directory.clone(),
+            Trigger::Told(_) => {
+                let name = self.request.directory.file_name().unwrap_or_default().to_string_lossy();
+                let stamp = quantity::text::format_stamp(clock::wall_ns());
+                self.request.directory.with_file_name(format!("{name}-{stamp}.iodyno"))
+            }
+        };
+        let mut names = (1..).map(|number| numbered(&base, number));
+        names.find(|name| !name.exists()).unwrap_or(base)
     }
 
     /// The manifest of a recording that began at `from_ns`.
@@ -369,12 +433,15 @@ impl Life<'_> {
         let verdicts: Vec<String> =
             self.trace.verdicts().iter().map(Verdict::words).filter(|words| !words.is_empty()).collect();
         manifest.extra.insert("trace_verdicts".into(), verdicts.into());
-        manifest.extra.insert("flight_condition".into(), self.request.condition.text().into());
+        manifest.extra.insert(FLIGHT_CONDITION.into(), self.request.trigger.text().into());
         manifest.extra.insert("flight_reason".into(), reason.into());
         manifest.extra.insert("flight_trouble_t_ns".into(), trouble_ns.into());
         manifest
     }
 }
+
+/// In the manifest of what a flight recorder wrote: what made it write.
+pub(crate) const FLIGHT_CONDITION: &str = "flight_condition";
 
 /// The name of a recording among several: the second has `-2` before the extension.
 pub(crate) fn numbered(directory: &Path, number: usize) -> PathBuf {

@@ -1,6 +1,7 @@
 //! Samples a machine interval by interval: for `iodyno stat`, which shows, and `iodyno record`, which keeps.
 
 use crate::cpu_clock::{CpuClock, EventClock};
+use crate::finding_flight::FindingFlight;
 use crate::spine::clock_step;
 use crate::{SessionError, StopFlag};
 use collect::{Machine, What};
@@ -36,6 +37,21 @@ pub struct WatchRequest {
     pub command_line: Vec<String>,
 }
 
+/// Who else gets each sample.
+#[derive(Default)]
+pub struct Company<'a> {
+    /// Shows it.
+    pub face: Option<&'a mut dyn Sink>,
+    /// Judges it, and writes the I/Os around a finding.
+    pub flight: Option<&'a mut FindingFlight>,
+}
+
+impl std::fmt::Debug for Company<'_> {
+    fn fmt(&self, out: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        out.debug_struct("Company").field("flight", &self.flight).finish_non_exhaustive()
+    }
+}
+
 /// What came of it.
 #[derive(Debug)]
 pub struct WatchOutcome {
@@ -55,7 +71,7 @@ pub struct WatchOutcome {
 /// The recording can not be written; what was recorded before stays readable.
 pub fn watch(
     request: &WatchRequest,
-    face: Option<&mut dyn Sink>,
+    company: Company<'_>,
     child: Option<&mut Child>,
     stop: &StopFlag,
 ) -> Result<WatchOutcome, SessionError> {
@@ -75,7 +91,7 @@ pub fn watch(
         cpu_clock,
         origin_ns: writer.as_ref().map_or(start_ns, Writer::started_t_ns),
         writer,
-        face,
+        company,
         outcome: WatchOutcome { samples: 0, missed: 0, status: None, messages: Vec::new() },
     };
     let lived = watch.live(request, start_ns, child, stop);
@@ -86,7 +102,7 @@ struct Watch<'a> {
     machine: Machine,
     cpu_clock: Option<CpuClock>,
     writer: Option<Writer>,
-    face: Option<&'a mut dyn Sink>,
+    company: Company<'a>,
     origin_ns: u64,
     outcome: WatchOutcome,
 }
@@ -121,7 +137,7 @@ impl Watch<'_> {
                 // The interval under way counts as well where it is kept.
                 return if self.writer.is_some() { self.sample(clock::now_ns()) } else { Ok(()) };
             }
-            if self.face.is_none() && self.writer.is_none() {
+            if self.company.face.is_none() && self.writer.is_none() {
                 return Ok(());
             }
         }
@@ -158,12 +174,22 @@ impl Watch<'_> {
         }
         self.outcome.samples += 1;
         self.publish(&batches)?;
+        if let Some(flight) = self.company.flight.as_mut() {
+            batches.iter().try_for_each(|batch| flight.accept(batch)).and_then(|()| flight.commit())?;
+            let news = flight.news(self.origin_ns);
+            self.note(&news)?;
+        }
         if let Some(writer) = &mut self.writer
             && let Some(step_ns) = writer.follow_clock(ClockAnchor::now())?
         {
             self.publish(&[Batch::from_rows(&[clock_step(step_ns, self.origin_ns)])?])?;
         }
         Ok(())
+    }
+
+    /// Journals what the flight recorder says.
+    fn note(&mut self, news: &[Event]) -> Result<(), SessionError> {
+        if news.is_empty() { Ok(()) } else { self.publish(&[Batch::from_rows(news)?]) }
     }
 
     /// Journals batches, and shows them only after that.
@@ -173,14 +199,14 @@ impl Watch<'_> {
             writer.commit()?;
         }
         self.warn(batches)?;
-        let Some(face) = self.face.as_mut() else { return Ok(()) };
+        let Some(face) = self.company.face.as_mut() else { return Ok(()) };
         let shown: Result<(), RecordingError> =
             batches.iter().try_for_each(|batch| face.accept(batch)).and_then(|()| face.commit());
         if let Err(error) = shown {
             if !tui::is_closed(&error) || self.writer.is_some() {
                 self.outcome.messages.push(format!("standard output was given up ({error})"));
             }
-            self.face = None;
+            self.company.face = None;
         }
         Ok(())
     }
@@ -210,9 +236,17 @@ impl Watch<'_> {
         self.publish(&[Batch::from_rows(&[row])?])
     }
 
-    fn finish(self, lived: Result<(), SessionError>, stop: &StopFlag) -> Result<WatchOutcome, SessionError> {
+    fn finish(mut self, lived: Result<(), SessionError>, stop: &StopFlag) -> Result<WatchOutcome, SessionError> {
+        if let Some(flight) = self.company.flight.take() {
+            let news = flight.end(self.origin_ns);
+            // Where the recording broke off, they are said at least.
+            let noted = self.note(&news);
+            lived?;
+            noted?;
+        } else {
+            lived?;
+        }
         // A recording that broke off is left as it is: its journal holds everything, and sealing would need room.
-        lived?;
         if let Some(mut writer) = self.writer {
             let word = if stop.is_requested() { "interrupted" } else { "fine" };
             let lost = self.cpu_clock.as_ref().map_or(0, CpuClock::lost);

@@ -2,8 +2,9 @@
 
 use super::moments::Moments;
 use super::window::Window;
-use super::{Finding, Rule, RuleId, Symptom, Thresholds, rules};
+use super::{Finding, IOS_ARE_IN, Rule, RuleId, Symptom, Thresholds, rules};
 use crate::Unit;
+use recording::rows::Event;
 use recording::{Batch, RecordingError, Sink};
 use std::collections::HashMap;
 
@@ -94,6 +95,9 @@ impl Engine {
             return;
         }
         let now_ns = moment.t_ns;
+        for event in moment.events.iter().filter(|event| event.kind == "flight") {
+            self.link(event);
+        }
         self.judged_s += moment.seconds;
         self.window.push(moment);
         let mut symptoms: Vec<Symptom> = Vec::new();
@@ -131,6 +135,7 @@ impl Engine {
                 evidence: Vec::new(),
                 next: String::new(),
                 explained_by: None,
+                ios: None,
             });
             let at = self.findings.len() - 1;
             self.open.insert(key.clone(), Open { at, explains: Vec::new(), sentence: String::new(), clear_s });
@@ -142,6 +147,16 @@ impl Engine {
         finding.confidence = finding.confidence.max(confidence);
         (finding.evidence, finding.next, finding.last_ns) = (evidence, next, now_ns);
         finding.sentence = open.sentence.replace("{for}", &lasted(finding.seconds()));
+    }
+
+    /// A flight recorder has written the I/Os around a finding.
+    fn link(&mut self, event: &Event) {
+        let Some(path) = event.message.strip_prefix(IOS_ARE_IN) else { return };
+        let findings = self.findings.iter_mut().rev();
+        let of = |finding: &&mut Finding| event.target.as_deref() == Some(&*finding.key());
+        if let Some(finding) = findings.into_iter().find(of) {
+            finding.ios = Some(path.to_string());
+        }
     }
 
     /// Whoever is explained by another finding that is open is not told of as a cause of its own.

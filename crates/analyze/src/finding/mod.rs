@@ -262,13 +262,24 @@ pub struct Finding {
     pub next: String,
     /// The finding that explains this one.
     pub explained_by: Option<usize>,
+    /// The recording of the I/Os around its opening, when a flight recorder ran beside (`record --flight`), and how many.
+    pub ios: Option<String>,
 }
+
+/// How the message of an event of kind `flight` begins; the recording's path comes behind it.
+pub const IOS_ARE_IN: &str = "the I/Os around it are in ";
 
 impl Finding {
     /// How long it has lasted, s.
     #[must_use]
     pub fn seconds(&self) -> f64 {
         (self.last_ns - self.start_ns) as f64 / 1e9
+    }
+
+    /// Rule and subject: what it is called while it is open.
+    #[must_use]
+    pub fn key(&self) -> String {
+        format!("{} {}", self.rule.name(), self.subject)
     }
 
     /// Does it count: trouble that no other finding explains?

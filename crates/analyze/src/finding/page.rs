@@ -1,6 +1,6 @@
 //! Findings as a table of the catalogue, and the rules as a page of the documentation.
 
-use super::{Engine, Finding, RuleId, Severity, Thresholds};
+use super::{Engine, Finding, IOS_ARE_IN, RuleId, Severity, Thresholds};
 use crate::Unit;
 use crate::view::{Column, Table};
 use std::fmt::Write as _;
@@ -23,9 +23,17 @@ pub(crate) fn table(engine: &Engine, t0_ns: i64) -> Table {
             Column::numbers("length", Unit::Seconds, shown.iter().map(|finding| Some(finding.seconds()))),
             Column::text("kind", text(&|finding| kind(finding))),
             Column::text("finding", text(&|finding| finding.sentence.clone())),
-            Column::text("next", text(&|finding| finding.next.clone())),
+            Column::text("next", text(&next)),
         ],
         omitted: engine.left_out(),
+    }
+}
+
+/// What to do, and where the I/Os around it are.
+fn next(finding: &Finding) -> String {
+    match &finding.ios {
+        Some(ios) => format!("{} Look: {IOS_ARE_IN}{ios}.", finding.next),
+        None => finding.next.clone(),
     }
 }
 

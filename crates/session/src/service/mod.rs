@@ -10,7 +10,7 @@ pub use retention::{Retention, Tier};
 
 use crate::cpu_clock::{CpuClock, EventClock};
 use crate::spine::clock_step;
-use crate::watch::CPU_CLOCK;
+use crate::watch::{CPU_CLOCK, Company};
 use crate::{SessionError, StopFlag};
 use collect::{Machine, What};
 use days::{Days, name_of};
@@ -94,14 +94,14 @@ pub struct ServiceOutcome {
     pub recordings: u64,
 }
 
-/// Collects until somebody asks to stop; shows each sample to `face`, and says what there is to say to `tell`.
+/// Collects until somebody asks to stop; gives each sample to its `company`, and says what there is to say to `tell`.
 ///
 /// # Errors
 /// Another collector works in the directory, or it cannot be written to at the start.
 pub fn serve<'a>(
     request: &'a ServiceRequest,
     clock: &'a dyn ServiceClock,
-    face: Option<&'a mut dyn Sink>,
+    company: Company<'a>,
     tell: &'a mut dyn FnMut(&str),
     stop: &StopFlag,
 ) -> Result<ServiceOutcome, SessionError> {
@@ -114,7 +114,7 @@ pub fn serve<'a>(
     let mut service = Service {
         request,
         clock,
-        face,
+        company,
         tell,
         days: Days::new(request.zone.clone(), clock.wall_ns()),
         keeper: Keeper::start(&request.directory, &request.retention)?,
@@ -159,7 +159,7 @@ struct Open {
 struct Service<'a> {
     request: &'a ServiceRequest,
     clock: &'a dyn ServiceClock,
-    face: Option<&'a mut dyn Sink>,
+    company: Company<'a>,
     tell: &'a mut dyn FnMut(&str),
     days: Days,
     keeper: Keeper,
@@ -283,10 +283,16 @@ impl Service<'_> {
             let Some(step_ns) = open.writer.follow_clock(now)? else { return Ok(()) };
             commit(&mut open.writer, &[Batch::from_rows(&[clock_step(step_ns, origin_ns)])?])
         });
-        if let Some(face) = self.face.as_mut() {
+        if let Some(face) = self.company.face.as_mut() {
             // Shown also when the disk has no room: who looks must see the machine.
             let _ = batches.iter().try_for_each(|batch| face.accept(batch)).and_then(|()| face.commit());
         }
+        let mut news = Vec::new();
+        if let Some(flight) = self.company.flight.as_mut() {
+            let _ = batches.iter().try_for_each(|batch| flight.accept(batch)).and_then(|()| flight.commit());
+            news = flight.news(origin_ns);
+        }
+        self.note(news);
         match written {
             Ok(()) if self.unwritten > 0 => {
                 let lost = std::mem::take(&mut self.unwritten);
@@ -325,6 +331,17 @@ impl Service<'_> {
         (self.tell)(message);
     }
 
+    /// Journals what the flight recorder says, and says it.
+    fn note(&mut self, news: Vec<Event>) {
+        if news.is_empty() {
+            return;
+        }
+        if let Some(open) = &mut self.open {
+            let _ = Batch::from_rows(&news).and_then(|batch| commit(&mut open.writer, &[batch]));
+        }
+        news.iter().for_each(|event| (self.tell)(&event.message));
+    }
+
     /// Says it, unless it was said lately.
     fn complain(&mut self, message: &str) {
         let now_ns = self.clock.now_ns();
@@ -342,6 +359,10 @@ impl Service<'_> {
 
     /// Seals the day under way. Asked twice, it leaves that to the next start.
     fn finish(&mut self, stop: &StopFlag) {
+        if let Some(flight) = self.company.flight.take() {
+            let news = flight.end(self.open.as_ref().map_or(0, |open| open.writer.started_t_ns()));
+            self.note(news);
+        }
         if let Some(mut open) = self.open.take() {
             let word = if stop.is_requested() { "interrupted" } else { "fine" };
             let anchor = self.anchor();

@@ -76,7 +76,7 @@ fn samples(directory: &Path, name: &str) -> usize {
 }
 
 fn serve_quietly(request: &ServiceRequest, clock: &Told) -> ServiceOutcome {
-    serve(request, clock, None, &mut |_| {}, &StopFlag::default()).expect("it serves")
+    serve(request, clock, Company::default(), &mut |_| {}, &StopFlag::default()).expect("it serves")
 }
 
 #[test]
@@ -114,8 +114,13 @@ fn clocks_that_are_set_make_no_days_and_are_noted() {
 fn one_collector_per_directory() {
     let folder = tempfile::tempdir().expect("a folder");
     let held = lock(folder.path()).expect("nobody else");
-    let refused =
-        serve(&request(folder.path(), 1), &Told::at(wall(20, (1, 0, 0))), None, &mut |_| {}, &StopFlag::default());
+    let refused = serve(
+        &request(folder.path(), 1),
+        &Told::at(wall(20, (1, 0, 0))),
+        Company::default(),
+        &mut |_| {},
+        &StopFlag::default(),
+    );
     let error = refused.expect_err("somebody else").to_string();
     assert!(error.contains(&std::process::id().to_string()), "{error}");
     drop(held);

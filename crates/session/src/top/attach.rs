@@ -3,6 +3,7 @@
 use super::recorded::pace;
 use super::{Source, WINDOW_SAMPLES};
 use crate::SessionError;
+use crate::flight::FLIGHT_CONDITION;
 use analyze::finding::{Engine, Finding, Thresholds};
 use analyze::page::{Machine, TABLES, samples};
 use quantity::clock;
@@ -51,6 +52,8 @@ fn newest_open(directory: &Path) -> Result<PathBuf, SessionError> {
     let mut found: Vec<(i64, bool, PathBuf)> = entries
         .flatten()
         .filter_map(|entry| Reader::open(entry.path()).ok())
+        // What a flight recorder writes beside it has no samples.
+        .filter(|reader| !reader.manifest().extra.contains_key(FLIGHT_CONDITION))
         .map(|reader| {
             (reader.manifest().started_wall_ns, reader.state() == State::Open, reader.directory().to_path_buf())
         })

@@ -3,6 +3,7 @@
 use super::canvas::{Area, Canvas, Ink};
 use super::state::TopPage;
 use analyze::Unit;
+use analyze::finding::IOS_ARE_IN;
 use quantity::text::format_wall;
 
 const HELP: &[&str] = &[
@@ -62,6 +63,9 @@ pub(super) fn explain(page: &TopPage<'_>, canvas: &mut Canvas<'_>, area: Area, i
     lines.extend(wrapped(&thresholds, room).into_iter().map(|line| (line, Ink::Faint)));
     lines.push((String::new(), Ink::Plain));
     lines.extend(wrapped(&format!("→ {}", finding.next), room).into_iter().map(|line| (line, Ink::Strong)));
+    if let Some(ios) = &finding.ios {
+        lines.extend(wrapped(&format!("{IOS_ARE_IN}{ios}"), room).into_iter().map(|line| (line, Ink::Plain)));
+    }
     for one in page.scene.findings.iter().filter(|one| one.explained_by == Some(id)) {
         lines.extend(
             wrapped(&format!("explains {} {}", one.rule.name(), one.sentence), room)
