@@ -63,6 +63,12 @@ mount -t ext2 /dev/vda /mnt 2>/dev/null && dd if=/mnt/file of=/dev/null bs=64k 2
 wait $probe; code=$?
 echo "KERNEL $(uname -r): probe files exit $code"
 cat files
+taskset 1 sh -c 'while :; do :; done' & one=$!
+taskset 1 sh -c 'while :; do :; done' & two=$!
+iodyno probe cpu 3s 1 --cost > cpu 2>&1
+echo "KERNEL $(uname -r): probe cpu exit $?"
+cat cpu
+kill $one $two
 poweroff -f
 INIT
   chmod +x "$root/init"

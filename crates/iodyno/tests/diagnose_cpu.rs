@@ -75,6 +75,37 @@ fn once_a_server_that_is_put_aside_for_another_program() {
     drop(mild);
 }
 
+#[test]
+fn a_program_that_waits_behind_another_one_in_step() {
+    testkit::while_cpus_are_ours(once_a_program_that_waits_behind_another_one_in_step);
+}
+
+fn once_a_program_that_waits_behind_another_one_in_step() {
+    if !testkit::require_root_or_skip() {
+        return;
+    }
+    let _alone = alone();
+    let scratch = Scratch::new();
+    // It works for a moment only and is hardly ever put aside; but when it wakes, the other one mostly runs.
+    let player = turns(1, 0.2, 1.0);
+    std::thread::sleep(Duration::from_millis(500));
+    let mixer = turns(2, 4.0, 1.0);
+    std::thread::sleep(Duration::from_millis(500));
+    let judged = diagnosed(&scratch, 14);
+    let subject = format!("[{}]", player.id());
+    let finding = find(&judged, "R8", &subject).unwrap_or_else(|| panic!("{subject} is not found: {judged}"));
+    let sentence = finding["sentence"].as_str().unwrap();
+    assert!(sentence.contains("it wakes and stands behind"), "{sentence}");
+    assert!(sentence.contains(&format!("[{}], which runs on first", mixer.id())), "{sentence}");
+    drop(mixer);
+    let mild = turns(2, 0.3, 3.7);
+    std::thread::sleep(Duration::from_millis(500));
+    let judged = diagnosed(&scratch, 14);
+    let found = find(&judged, "R8", &subject).map(|finding| finding["sentence"].clone());
+    assert!(!found.is_some_and(|sentence| sentence.as_str().unwrap().contains("stands behind")), "{judged}");
+    drop(mild);
+}
+
 /// Mean share of CPU 1 that was busy by event in the recording `seen`, per cent.
 fn busy(scratch: &Scratch) -> f64 {
     let shown = ["stat", "cpu", "--clock", "both", "--each", "-i", "1", "-r", "seen", "--json"];

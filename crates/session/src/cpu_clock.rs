@@ -268,6 +268,8 @@ fn preempted_rows(sums: &SchedSums, (t_ns, t_s): (i64, f64)) -> Vec<PreemptedBy>
         by_comm: label(&pair.by_comm),
         count: signed(pair.count),
         wait_ns: signed(pair.wait_ns),
+        behind: Some(signed(pair.behind)),
+        behind_ns: Some(signed(pair.behind_ns)),
     };
     sums.preemptions.iter().map(row).collect()
 }

@@ -114,12 +114,18 @@ fn what_other_kernels_lack_is_known_and_done_without() {
                 "folio___before_6_6._folio_order",
                 "io_kiocb___before_5_19.result",
                 "task_struct___before_5_14.state",
+                "task_struct___cpu_outside.cpu",
             ],
         ),
         (
             "6.1",
             [&["block_io_done", "block_io_start"], &faults[..]].concat(),
-            vec!["bio.issue_time_ns", "io_kiocb___before_5_19.result", "task_struct___before_5_14.state"],
+            vec![
+                "bio.issue_time_ns",
+                "io_kiocb___before_5_19.result",
+                "task_struct___before_5_14.state",
+                "task_struct___cpu_outside.cpu",
+            ],
         ),
         // But for these: `bi_bdev` and `bd_queue` are read as they are, and this kernel is told that it is too old.
         (
@@ -132,6 +138,7 @@ fn what_other_kernels_lack_is_known_and_done_without() {
                 "io_kiocb.cqe",
                 "request_queue.disk",
                 "task_struct.__state",
+                "thread_info.cpu",
             ],
         ),
     ];

@@ -5,6 +5,7 @@ use quantity::clock;
 use rustix::time::{ClockId, clock_gettime};
 use std::net::UdpSocket;
 use std::process::{Child, Command, Stdio};
+use std::sync::{Mutex, MutexGuard, PoisonError};
 use trace::irq::{IrqSums, IrqTrace};
 use trace::sched::{SchedSums, SchedTrace};
 
@@ -27,13 +28,13 @@ fn spin(ns: u64) {
     while clock::now_ns() < until_ns {}
 }
 
-/// A shell that spins on one CPU; gone with the value.
+/// A shell that spins on one CPU, before what else is there; gone with the value.
 struct Spinner(Child);
 
 impl Spinner {
     fn on(cpu: usize) -> Self {
-        let child = Command::new("taskset")
-            .args(["-c", &cpu.to_string(), "sh", "-c", "while :; do :; done"])
+        let child = Command::new("nice")
+            .args(["-n", "-20", "taskset", "-c", &cpu.to_string(), "sh", "-c", "while :; do :; done"])
             .stdin(Stdio::null())
             .spawn()
             .unwrap();
@@ -46,6 +47,22 @@ impl Drop for Spinner {
         let _ = self.0.kill();
         let _ = self.0.wait();
     }
+}
+
+/// Tests that fill CPU 0 do so one after the other.
+fn alone() -> MutexGuard<'static, ()> {
+    static ALONE: Mutex<()> = Mutex::new(());
+    ALONE.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+/// A program that works and sleeps in turn, with real-time priority on CPU 0.
+fn turns(priority: u32, work_ms: f64, sleep_ms: f64) -> Spinner {
+    let program = format!(
+        "import time\nwhile True:\n  end=time.monotonic()+{work_ms}/1e3\n  while time.monotonic()<end: pass\n  time.sleep({sleep_ms}/1e3)\n"
+    );
+    let priority = priority.to_string();
+    let args = ["-f", &priority, "taskset", "-c", "0", "python3", "-c", &program];
+    Spinner(Command::new("chrt").args(args).stdin(Stdio::null()).spawn().unwrap())
 }
 
 #[test]
@@ -88,6 +105,7 @@ fn told_and_own(trace: &mut SchedTrace) -> (u64, u64) {
 #[test]
 fn who_was_put_aside_for_whom() {
     let Some(mut trace) = started(0) else { return };
+    let _alone = alone();
     let spinners = [Spinner::on(0), Spinner::on(0)];
     let pids = spinners.each_ref().map(|spinner| spinner.0.id());
     std::thread::sleep(std::time::Duration::from_millis(1500));
@@ -107,6 +125,41 @@ fn who_was_put_aside_for_whom() {
     std::thread::sleep(std::time::Duration::from_millis(50));
     let none = trace.read().unwrap();
     assert!(!none.processes.iter().any(|process| pids.contains(&process.pid)), "{none:?}");
+}
+
+#[test]
+fn who_woke_and_waited_behind_whom() {
+    testkit::while_cpus_are_ours(once_who_woke_and_waited_behind_whom);
+}
+
+fn once_who_woke_and_waited_behind_whom() {
+    let Some(mut trace) = started(0) else { return };
+    let _alone = alone();
+    // The second one is awake for a moment only, mostly between two turns of the first: it is put aside now and then, and waits
+    // for the first one's end whenever it wakes. It begins before, for it would be put aside while it starts.
+    let second = turns(1, 0.2, 1.0);
+    std::thread::sleep(std::time::Duration::from_millis(500));
+    let first = turns(2, 4.0, 1.0);
+    std::thread::sleep(std::time::Duration::from_millis(500));
+    let begun = trace.read().unwrap();
+    std::thread::sleep(std::time::Duration::from_millis(1500));
+    let sums = trace.read().unwrap();
+    let grown = |one: &Spinner, other: &Spinner| {
+        let of = |sums: &SchedSums| {
+            let mut pairs = sums.preemptions.iter();
+            let pair = pairs.find(|pair| pair.pid == one.0.id() && pair.by_pid == other.0.id());
+            pair.map_or((0, 0, 0), |pair| (pair.behind, pair.behind_ns, pair.wait_ns))
+        };
+        let (before, now) = (of(&begun), of(&sums));
+        // Without news, nothing is told.
+        (now.0.saturating_sub(before.0), now.1.saturating_sub(before.1), now.2.saturating_sub(before.2))
+    };
+    let (behind, behind_ns, aside_ns) = grown(&second, &first);
+    assert!(behind >= 50 && behind_ns > 300_000_000, "{behind} times, {behind_ns} ns: {sums:?}");
+    assert!(behind_ns > aside_ns, "{behind_ns} ns behind, {aside_ns} ns put aside");
+    assert!(behind_ns < 1_600_000_000, "no more than there is: {behind_ns} ns");
+    let (_, other_ns, _) = grown(&first, &second);
+    assert!(other_ns < behind_ns / 10, "the first one hardly waits for the second: {other_ns} ns of {behind_ns}");
 }
 
 #[test]

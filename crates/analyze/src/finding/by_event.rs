@@ -52,8 +52,17 @@ impl ByEvent {
             .grown(
                 |row| (row.pid, row.by_pid),
                 |row, was| {
-                    let count = since(row.count, was.map(|was| was.count))?;
-                    Some(PreemptedUse { pid: row.pid, by_pid: row.by_pid, by_comm: named(&row.by_comm), count })
+                    // Recordings from before they were counted have none.
+                    let some = |now: Option<i64>, was: Option<i64>| since(now.unwrap_or(0), was);
+                    Some(PreemptedUse {
+                        pid: row.pid,
+                        by_pid: row.by_pid,
+                        by_comm: named(&row.by_comm),
+                        count: since(row.count, was.map(|was| was.count))?,
+                        wait_s: since(row.wait_ns, was.map(|was| was.wait_ns))? / 1e9,
+                        behind: some(row.behind, was.and_then(|was| was.behind))?,
+                        behind_s: some(row.behind_ns, was.and_then(|was| was.behind_ns))? / 1e9,
+                    })
                 },
             )
             .0;

@@ -41,7 +41,7 @@ pub(crate) struct Moment {
     pub(crate) cpu_events: Vec<CpuEventUse>,
     /// Processes that ran, by event; `None`: there is no event clock.
     pub(crate) runs: Option<Vec<RunUse>>,
-    /// Who was put aside for whom.
+    /// Who was put aside for whom, or woke and waited behind whom.
     pub(crate) preempted: Vec<PreemptedUse>,
     /// Time that interrupts took; `None`: interrupts are not timed.
     pub(crate) stolen: Option<Vec<StolenUse>>,
@@ -73,13 +73,18 @@ pub(crate) struct RunUse {
     pub(crate) preemptions: f64,
 }
 
-/// How often one process was put aside for another.
+/// How often, and how long, one process waited for another.
 #[derive(Clone, Debug, PartialEq)]
 pub(crate) struct PreemptedUse {
     pub(crate) pid: i64,
     pub(crate) by_pid: i64,
     pub(crate) by_comm: String,
+    /// Put aside for it.
     pub(crate) count: f64,
+    pub(crate) wait_s: f64,
+    /// It woke while the other one ran.
+    pub(crate) behind: f64,
+    pub(crate) behind_s: f64,
 }
 
 /// What one vector took from one process.

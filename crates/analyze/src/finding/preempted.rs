@@ -1,4 +1,4 @@
-//! R8: work that is put aside for somebody else's, or whose CPU time interrupts take.
+//! R8: work that waits for somebody else's, put aside for it or behind it, or whose CPU time interrupts take.
 
 use super::moment::Moment;
 use super::window::{Stretch, Window};
@@ -53,6 +53,68 @@ impl Rule for PreemptedRule {
     }
 }
 
+/// What another process costs.
+#[derive(Clone, Copy, Debug, Default)]
+struct Waits<'a> {
+    pid: i64,
+    comm: &'a str,
+    /// Put aside for it.
+    count: f64,
+    aside_s: f64,
+    /// It ran, and ran on, when this one woke.
+    behind: f64,
+    behind_s: f64,
+}
+
+impl Waits<'_> {
+    fn wait_s(&self) -> f64 {
+        self.aside_s + self.behind_s
+    }
+
+    /// Whichever costs more, in words.
+    fn words(&self, seconds: f64) -> String {
+        let per_s = |count: f64| figure(Some((count / seconds).round()), "");
+        let Self { pid, comm, .. } = self;
+        if self.aside_s >= self.behind_s {
+            return format!("{comm}[{pid}] puts it aside {}/s", per_s(self.count));
+        }
+        format!("{}/s it wakes and stands behind {comm}[{pid}], which runs on first", per_s(self.behind))
+    }
+
+    /// Both, where there are both.
+    fn evidence(&self, seconds: f64) -> Vec<Evidence> {
+        let of = |what: &str, count: f64, wait_s: f64| {
+            let who = format!("{what} {}[{}]", self.comm, self.pid);
+            let waits = Evidence::new(format!("waits {who}"), 100.0 * wait_s / seconds, "% of one CPU");
+            vec![Evidence::new(who, count / seconds, "1/s"), waits]
+        };
+        let aside = (self.count > 0.0).then(|| of("put aside for", self.count, self.aside_s));
+        let behind = (self.behind > 0.0).then(|| of("behind", self.behind, self.behind_s));
+        aside.into_iter().chain(behind).flatten().collect()
+    }
+}
+
+/// The process that most of the waiting is because of.
+fn dearest(stretch: Stretch<'_>, pid: i64, has_idle: bool) -> Option<Waits<'_>> {
+    let mut by: BTreeMap<i64, Waits<'_>> = BTreeMap::new();
+    for one in stretch.iter().flat_map(|moment| &moment.preempted).filter(|one| one.pid == pid) {
+        // Threads of one process that take turns do its own work; on one CPU, while others are idle, they are held up.
+        if one.by_pid == pid && !has_idle {
+            continue;
+        }
+        let waits = by.entry(one.by_pid).or_default();
+        (waits.pid, waits.comm) = (one.by_pid, &one.by_comm);
+        waits.count += one.count;
+        waits.aside_s += one.wait_s;
+        // One that wakes another and then sleeps hands its work on.
+        if one.by_pid != pid {
+            waits.behind += one.behind;
+            waits.behind_s += one.behind_s;
+        }
+    }
+    by.into_values().max_by(|a, b| a.wait_s().total_cmp(&b.wait_s()))
+}
+
 /// It waits for a CPU, and one other process is why.
 fn put_aside(stretch: Stretch<'_>, pid: i64, sum: &Sum, limit: &thresholds::Preempted) -> Option<Symptom> {
     let waits = 100.0 * sum.wait_s / sum.active_s();
@@ -66,19 +128,19 @@ fn put_aside(stretch: Stretch<'_>, pid: i64, sum: &Sum, limit: &thresholds::Pree
     if !has_idle && !answers {
         return None;
     }
-    let mut by: BTreeMap<i64, (&str, f64)> = BTreeMap::new();
-    for one in stretch.iter().flat_map(|moment| &moment.preempted).filter(|one| one.pid == pid) {
-        let entry = by.entry(one.by_pid).or_insert((&one.by_comm, 0.0));
-        entry.1 += one.count;
-    }
-    let (by_pid, (by_comm, count)) = by.into_iter().max_by(|a, b| a.1.1.total_cmp(&b.1.1))?;
-    let share = 100.0 * count / sum.preemptions.max(count);
-    if share < limit.one_percent {
+    let by = dearest(stretch, pid, has_idle)?;
+    let share = 100.0 * by.wait_s() / sum.wait_s.max(by.wait_s());
+    if by.wait_s() <= 0.0 || share < limit.one_percent {
         return None;
     }
-    let per_s = count / stretch.seconds();
     let idle =
         if has_idle { " Other CPUs are idle meanwhile: it is bound to this one, or not moved in time." } else { "" };
+    let seconds = stretch.seconds();
+    let mut evidence = vec![
+        Evidence::new("it runs", 100.0 * sum.run_s / seconds, "% of one CPU"),
+        Evidence::new("it is ready and waits", 100.0 * sum.wait_s / seconds, "% of one CPU"),
+    ];
+    evidence.extend(by.evidence(seconds));
     Some(Symptom {
         rule: RuleId::R8,
         subject: format!("{}[{pid}]", sum.comm),
@@ -86,19 +148,14 @@ fn put_aside(stretch: Stretch<'_>, pid: i64, sum: &Sum, limit: &thresholds::Pree
         confidence: Confidence::Certain,
         since_ns: stretch.start_ns(),
         sentence: format!(
-            "{}[{pid}] is ready and waits for a CPU {waits:.0} % of its active time for {{for}}: {by_comm}[{by_pid}] puts it aside {}/s, {share:.0} % of all times.{idle}",
+            "{}[{pid}] is ready and waits for a CPU {waits:.0} % of its active time for {{for}}: {}, {share:.0} % of that waiting.{idle}",
             sum.comm,
-            figure(Some(per_s.round()), ""),
+            by.words(seconds),
         ),
-        evidence: vec![
-            Evidence::new("it runs", 100.0 * sum.run_s / stretch.seconds(), "% of one CPU"),
-            Evidence::new("it is ready and waits", 100.0 * sum.wait_s / stretch.seconds(), "% of one CPU"),
-            Evidence::new("put aside", sum.preemptions / stretch.seconds(), "1/s"),
-            Evidence::new(format!("for {by_comm}[{by_pid}]"), per_s, "1/s"),
-        ],
+        evidence,
         next: format!(
-            "Give {by_comm} other CPUs (taskset, cpuset) or a lower priority (nice, SCHED_BATCH), or let {} run on more of them.",
-            sum.comm
+            "Give {} other CPUs (taskset, cpuset) or a lower priority (nice, SCHED_BATCH), or let {} run on more of them.",
+            by.comm, sum.comm
         ),
         explains: Vec::new(),
         clear_s: None,
@@ -165,8 +222,9 @@ mod tests {
             step.cpu_event(0, 96.0, 1.0);
             step.run(4711, "mysqld", RunStep { run: 40.0, wait: wait_percent, switches: 6000.0, preemptions: per_s });
             step.run(815, "sysbench", RunStep { run: 50.0, wait: 1.0, switches: 6000.0, preemptions: 10.0 });
-            step.preempted(4711, 815, "sysbench", per_s * by_one);
-            (9..11).for_each(|by| step.preempted(4711, by, "kworker/0:1", per_s * (1.0 - by_one) / 2.0));
+            step.preempted(4711, (815, "sysbench"), per_s * by_one, wait_percent * by_one);
+            let rest = (1.0 - by_one) / 2.0;
+            (9..11).for_each(|by| step.preempted(4711, (by, "kworker/0:1"), per_s * rest, wait_percent * rest));
         });
         bench
     }
@@ -179,6 +237,45 @@ mod tests {
         assert_eq!(found.subject, "mysqld[4711]");
         assert!(found.sentence.contains("sysbench[815] puts it aside 3,002/s"), "{}", found.sentence);
         assert!(found.sentence.contains("waits for a CPU 43 %"), "{}", found.sentence);
+        assert!(found.sentence.contains("97 % of that waiting"), "{}", found.sentence);
+    }
+
+    /// A program that wakes so often while another one runs, and waits for so long of the time, for a part of it because
+    /// of that one; it is hardly ever put aside.
+    fn in_step(wait_percent: f64, by_one: f64, by: i64) -> Bench {
+        let mut bench = Bench::new();
+        bench.steps(14, 1.0, |step| {
+            step.cpu(0, [80.0, 15.0, 0.0]);
+            step.cpu_event(0, 96.0, 1.0);
+            step.run(7, "player", RunStep { run: 30.0, wait: wait_percent, switches: 250.0, preemptions: 2.0 });
+            step.run(8, "mixer", RunStep { run: 60.0, wait: 1.0, switches: 250.0, preemptions: 0.0 });
+            step.behind(7, (by, "mixer"), 250.0, wait_percent * by_one);
+            step.preempted(7, (by, "mixer"), 2.0, 0.4);
+            step.preempted(7, (9, "kworker/0:1"), 120.0, 0.1);
+        });
+        bench
+    }
+
+    #[test]
+    fn one_that_waits_behind_another_until_that_sleeps() {
+        let bench = in_step(20.0, 0.9, 8);
+        let found = bench.only(RuleId::R8);
+        assert_eq!(found.subject, "player[7]");
+        let words = "250/s it wakes and stands behind mixer[8], which runs on first, 92 % of that waiting";
+        assert!(found.sentence.contains(words), "{}", found.sentence);
+        assert!(!found.sentence.contains("aside"), "{}", found.sentence);
+        let evidence = found.evidence.iter().map(|one| one.name.as_str()).collect::<Vec<_>>();
+        assert!(
+            evidence.contains(&"put aside for mixer[8]") && evidence.contains(&"waits behind mixer[8]"),
+            "{found:?}"
+        );
+    }
+
+    #[test]
+    fn half_of_it_many_others_and_its_own_threads_are_silent() {
+        in_step(7.0, 0.9, 8).is_silent();
+        in_step(20.0, 0.4, 8).is_silent();
+        in_step(20.0, 0.9, 7).is_silent();
     }
 
     #[test]
@@ -197,7 +294,7 @@ mod tests {
             step.cpu_event(1, other, 0.5);
             for (pid, by) in [(1, 2), (2, 1)] {
                 step.run(pid, "rustc", RunStep { run: 50.0, wait: 50.0, switches: 2.0, preemptions: 120.0 });
-                step.preempted(pid, by, "rustc", 110.0);
+                step.preempted(pid, (by, "rustc"), 110.0, 48.0);
             }
         });
         bench

@@ -560,9 +560,24 @@ impl Step<'_> {
         row.preemptions += whole(step.preemptions * self.seconds);
     }
 
-    /// One process was put aside for another, per second.
-    pub(crate) fn preempted(&mut self, pid: i64, by_pid: i64, by: &str, per_s: f64) {
-        let row = self.bench.preempted.entry((pid, by_pid)).or_insert_with(|| PreemptedBy {
+    /// One process was put aside for another so often per second, and waited for so many per cent of the time.
+    pub(crate) fn preempted(&mut self, pid: i64, (by_pid, by): (i64, &str), per_s: f64, waits: f64) {
+        let seconds = self.seconds;
+        let row = self.pair(pid, by_pid, by);
+        row.count += whole(per_s * seconds);
+        row.wait_ns += whole(waits * 1e7 * seconds);
+    }
+
+    /// The same, but it woke and waited behind the other one.
+    pub(crate) fn behind(&mut self, pid: i64, (by_pid, by): (i64, &str), per_s: f64, waits: f64) {
+        let seconds = self.seconds;
+        let row = self.pair(pid, by_pid, by);
+        row.behind = row.behind.map(|count| count + whole(per_s * seconds));
+        row.behind_ns = row.behind_ns.map(|ns| ns + whole(waits * 1e7 * seconds));
+    }
+
+    fn pair(&mut self, pid: i64, by_pid: i64, by: &str) -> &mut PreemptedBy {
+        self.bench.preempted.entry((pid, by_pid)).or_insert_with(|| PreemptedBy {
             t_ns: 0,
             t_s: 0.0,
             pid,
@@ -571,8 +586,9 @@ impl Step<'_> {
             by_comm: Some(by.into()),
             count: 0,
             wait_ns: 0,
-        });
-        row.count += whole(per_s * self.seconds);
+            behind: Some(0),
+            behind_ns: Some(0),
+        })
     }
 
     /// A soft interrupt took so much from a process, per cent of one CPU.

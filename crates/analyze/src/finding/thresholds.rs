@@ -199,7 +199,7 @@ thresholds! {
         /// So many losses of a path within `together_s` are flapping.
         flapping = 3.0, "";
     }
-    /// R8: work is put aside for other work, or interrupts take its time. Needs the event clock.
+    /// R8: work waits for other work, or interrupts take its time. Needs the event clock.
     preempted: Preempted {
         /// The window.
         for_s = 10.0, "s";
@@ -207,7 +207,7 @@ thresholds! {
         least_percent = 10.0, "%";
         /// A process that is ready waits for a CPU for so much of that time …
         wait_percent = 20.0, "%";
-        /// … and of the times that it was put aside, so many were for one other process …
+        /// … and of that waiting, so much is because of one other process, for which it was put aside or which ran on when it woke …
         one_percent = 50.0, "%";
         /// … and either it leaves its CPU by its own will at least as often (it answers requests, and does not only compute), or all CPUs together are idle for so much of the time.
         idle_percent = 25.0, "%";

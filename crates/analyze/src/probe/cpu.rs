@@ -15,7 +15,7 @@ pub enum CpuBy {
     Process,
     /// Vectors of interrupts, by CPU.
     Interrupt,
-    /// Pairs: who was put aside for whom.
+    /// Pairs: who was put aside for whom, or woke and waited behind whom.
     PutAside,
     /// Pairs: from whom which interrupt took time.
     Taken,
@@ -32,7 +32,7 @@ impl CpuBy {
             Self::Cpu => "CPUs",
             Self::Process => "processes",
             Self::Interrupt => "interrupts",
-            Self::PutAside => "put aside, and for whom",
+            Self::PutAside => "put aside or behind, and for whom",
             Self::Taken => "taken by interrupts, and from whom",
         }
     }
@@ -118,7 +118,8 @@ impl CpuFold {
         }
         for row in batch.to_rows::<PreemptedBy>()? {
             let name = |pid: i64, comm: &Option<recording::Label>| named(pid, comm.as_deref().unwrap_or("?"));
-            let counters = [Some(row.count), Some(row.wait_ns), None, None, None, None, None];
+            let both_ns = row.wait_ns + row.behind_ns.unwrap_or(0);
+            let counters = [Some(row.count), Some(row.wait_ns), row.behind, row.behind_ns, Some(both_ns), None, None];
             self.put_aside.now.insert((name(row.pid, &row.comm), name(row.by_pid, &row.by_comm)), counters);
         }
         for row in batch.to_rows::<Stolen>()? {
@@ -142,7 +143,7 @@ impl CpuFold {
             CpuBy::Cpu => (&self.cpus, None),
             CpuBy::Process => (&self.processes, Some(0)),
             CpuBy::Interrupt => (&self.interrupts, Some(1)),
-            CpuBy::PutAside => (&self.put_aside, Some(1)),
+            CpuBy::PutAside => (&self.put_aside, Some(4)),
             CpuBy::Taken => (&self.taken, Some(1)),
         };
         let mut grown = rows.grown();
@@ -171,8 +172,8 @@ fn columns(by: CpuBy, grown: &[(&Key, [Option<f64>; 7])], seconds: f64) -> Vec<C
         let of = |key: &Key, ns: Option<f64>| ns.filter(|_| seconds > 0.0).map(|ns| ns / seconds / 1e7 / cpus(key));
         Column::numbers(name, Unit::Percent, grown.iter().map(|(key, counters)| of(key, counters[at])))
     };
-    let mean = |name: &str| {
-        let of = |counters: &[Option<f64>; 7]| counters[0].zip(counters[1]).filter(|(count, _)| *count > 0.0);
+    let mean = |name: &str, at: usize| {
+        let of = |counters: &[Option<f64>; 7]| counters[at].zip(counters[at + 1]).filter(|(count, _)| *count > 0.0);
         let cells = grown.iter().map(|(_, counters)| of(counters).map(|(count, ns)| ns / count));
         Column::numbers(name, Unit::Nanoseconds, cells)
     };
@@ -190,8 +191,19 @@ fn columns(by: CpuBy, grown: &[(&Key, [Option<f64>; 7])], seconds: f64) -> Vec<C
         CpuBy::Process => {
             vec![first("process"), share("runs", 0), share("waits", 1), per_s("switches", 2), per_s("put aside", 3)]
         }
-        CpuBy::Interrupt => vec![first("interrupt"), second("CPU"), per_s("count", 0), share("takes", 1), mean("mean")],
-        CpuBy::PutAside => vec![first("process"), second("for"), per_s("count", 0), share("waits", 1), mean("mean")],
-        CpuBy::Taken => vec![first("process"), second("by"), per_s("count", 0), share("loses", 1), mean("mean")],
+        CpuBy::Interrupt => {
+            vec![first("interrupt"), second("CPU"), per_s("count", 0), share("takes", 1), mean("mean", 0)]
+        }
+        CpuBy::PutAside => vec![
+            first("process"),
+            second("for"),
+            per_s("count", 0),
+            share("waits", 1),
+            mean("mean", 0),
+            per_s("behind", 2),
+            share("waits behind", 3),
+            mean("mean behind", 2),
+        ],
+        CpuBy::Taken => vec![first("process"), second("by"), per_s("count", 0), share("loses", 1), mean("mean", 0)],
     }
 }

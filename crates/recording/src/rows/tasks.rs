@@ -216,24 +216,28 @@ tables! {
         preemptions: i64, "", Counter;
     }
 
-    /// How often a process was put aside for another since the probes began. A row when it was ten times or more since its last row.
+    /// How often a process waited for a CPU because of another since the probes began: was put aside for it, or woke and waited behind it. A row when it was ten times or more, or 100 ms or more, since its last row.
     PreemptedBy = "preempted_by" from "the probe `sched`" since 1 {
         /// When it was read.
         t_ns: i64, "ns", Time;
         /// The same since the recording's start.
         t_s: f64, "s", Time;
-        /// The process that could have gone on.
+        /// The process that was ready.
         pid: i64, "", Gauge;
         /// Its name; null when that is not known any more.
         comm: Option<Label>, "", Name;
-        /// The process that came instead.
+        /// The process that ran.
         by_pid: i64, "", Gauge;
         /// Its name.
         by_comm: Option<Label>, "", Name;
-        /// How often.
+        /// How often the first one could have gone on and was put aside for the second.
         count: i64, "", Counter;
         /// Until the first one ran again.
         wait_ns: i64, "ns", Counter;
+        /// How often the first one woke and waited for 10 µs or more, for most of which the second ran on that CPU, until that left. Null in recordings from before it was counted.
+        behind: Option<i64>, "", Counter;
+        /// How long it waited then.
+        behind_ns: Option<i64>, "ns", Counter;
     }
 
     /// Time in one vector of interrupts on one CPU by event since the probes began. A row when it grew by 100 times or a millisecond.

@@ -243,6 +243,7 @@ struct btrfs_bio {
 
 struct thread_info {
 	__u32 status;
+	__u32 cpu; /* 5.16 on x86 */
 } KERNEL_TYPE;
 
 struct task_struct {
@@ -256,6 +257,11 @@ struct task_struct {
 	int tgid;
 	__u64 start_boottime;
 	unsigned int __state; /* 5.14 */
+} KERNEL_TYPE;
+
+/* Where thread_info has none. */
+struct task_struct___cpu_outside {
+	unsigned int cpu;
 } KERNEL_TYPE;
 
 struct task_struct___before_5_14 {

@@ -14,7 +14,7 @@ use quantity::clock;
 use rustix::thread::CpuSet;
 use std::collections::HashMap;
 use std::sync::Arc;
-use totals::{PairKey, Slot, Sums, Thread, ThreadKey};
+use totals::{Pair, PairKey, Slot, Sums, Thread, ThreadKey};
 
 /// The probe's object, compiled by build.rs.
 pub(crate) const OBJECT: &[u8] = include_bytes!(concat!(env!("OUT_DIR"), "/sched.bpf.o"));
@@ -101,21 +101,25 @@ pub struct ProcessRun {
     pub preemptions: u64,
 }
 
-/// How often one process was put aside for another.
+/// How often one process waited for another: was put aside for it, or woke and waited behind it.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Preemption {
-    /// The one that could have gone on.
+    /// The one that was ready.
     pub pid: u32,
     /// Its name; `None` when it is not known any more.
     pub comm: Option<Arc<str>>,
-    /// The one that came instead.
+    /// The one that ran.
     pub by_pid: u32,
     /// Its name.
     pub by_comm: Option<Arc<str>>,
-    /// How often.
+    /// It could have gone on, and the other one came instead.
     pub count: u64,
     /// Until the first one ran again.
     pub wait_ns: u64,
+    /// It woke, and the other one ran for most of the time that it waited then (10 µs or more).
+    pub behind: u64,
+    /// That time.
+    pub behind_ns: u64,
 }
 
 /// Key and value of a table.
@@ -142,9 +146,9 @@ pub struct SchedTrace {
     told_after_ns: u64,
     seen: HashMap<ThreadKey, Sums>,
     processes: HashMap<(u32, u64), Known>,
-    pairs_seen: HashMap<PairKey, [u64; 2]>,
+    pairs_seen: HashMap<PairKey, Pair>,
     /// Sums and what was told of them.
-    pair_sums: HashMap<PairKey, ([u64; 2], u64)>,
+    pair_sums: HashMap<PairKey, (Pair, Pair)>,
     names: HashMap<u32, Arc<str>>,
     /// Number of the reading.
     round: u64,
@@ -207,7 +211,7 @@ impl SchedTrace {
     /// Forgets what was told, so that the next sums are whole.
     pub fn tell_all(&mut self) {
         self.processes.values_mut().for_each(|known| known.told = None);
-        self.pair_sums.values_mut().for_each(|(_, told)| *told = 0);
+        self.pair_sums.values_mut().for_each(|(_, told)| *told = Pair::default());
     }
 
     /// Sums until now.
@@ -307,11 +311,9 @@ impl SchedTrace {
         let is_crowded = pairs.len() > PAIRS * 3 / 4;
         for (raw, value) in pairs {
             let key = PairKey::of(&raw);
-            let mut at = crate::names::Cursor::new(&value);
-            let now = [at.u64(), at.u64()];
+            let now = Pair::of(&value);
             let before = self.pairs_seen.insert(key, now).unwrap_or_default();
-            let sum = &mut self.pair_sums.entry(key).or_default().0;
-            (0..2).for_each(|which| sum[which] += now[which].saturating_sub(before[which]));
+            self.pair_sums.entry(key).or_default().0.add(&now.since(&before));
             let is_gone = !self.names.contains_key(&key.victim) || !self.names.contains_key(&key.by);
             if is_gone || (is_crowded && now == before) {
                 let _ = self.pairs.delete(&raw);
@@ -350,19 +352,22 @@ impl SchedTrace {
     }
 
     fn pair_news(&mut self) -> Vec<Preemption> {
-        let after = if self.told_after_ns > 0 { PREEMPTIONS_TOLD } else { 1 };
+        let (after, after_ns) = if self.told_after_ns > 0 { (WAITS_TOLD, WAIT_TOLD_NS) } else { (1, u64::MAX) };
         let names = &self.names;
         let mut out = Vec::new();
         self.pair_sums.retain(|key, (sums, told)| {
-            if sums[0] - *told >= after {
-                *told = sums[0];
+            let new = sums.since(told);
+            if new.count + new.behind >= after || new.wait_ns + new.behind_ns >= after_ns {
+                *told = *sums;
                 out.push(Preemption {
                     pid: key.victim,
                     comm: names.get(&key.victim).cloned(),
                     by_pid: key.by,
                     by_comm: names.get(&key.by).cloned(),
-                    count: sums[0],
-                    wait_ns: sums[1],
+                    count: sums.count,
+                    wait_ns: sums.wait_ns,
+                    behind: sums.behind,
+                    behind_ns: sums.behind_ns,
                 });
             }
             names.contains_key(&key.victim) && names.contains_key(&key.by)
@@ -372,8 +377,9 @@ impl SchedTrace {
     }
 }
 
-/// A pair is told of when it met so often since it last was, unless everything is asked for.
-const PREEMPTIONS_TOLD: u64 = 10;
+/// A pair is told of when it met so often since it last was, or waited so long, unless everything is asked for.
+const WAITS_TOLD: u64 = 10;
+const WAIT_TOLD_NS: u64 = 100_000_000;
 
 fn unreadable(why: &libbpf_rs::Error) -> TraceError {
     TraceError::Consumer(format!("cannot read the sums of run times: {why}"))

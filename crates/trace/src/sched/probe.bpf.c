@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0 OR Apache-2.0 OR MIT
 /* Run time by event: every switch of a CPU from one task to another says exactly how long the first one ran. Summed per
- * CPU, per thread, and per pair of who was put aside and who came instead; mod.rs reads the sums.
+ * CPU, per thread, and per pair of who waited for a CPU and whose work it was that came instead, or first; mod.rs reads the
+ * sums.
  *
  * Tables are allocated beforehand: with a run queue's lock held no memory may be asked for. */
 #include "kernel.h"
@@ -12,6 +13,8 @@ char LICENSE[] SEC("license") = "Dual MIT/GPL";
 
 #define CPUS_MAX 4096
 #define TASK_DEAD 0x80
+/* Who waits for less is not behind anybody: that much a switch itself takes, and who wakes another one and then sleeps. */
+#define BEHIND_NS_MIN 10000
 
 /* What a CPU did. `end` and `begin` count the changes: as the reader copies upwards, it has a whole one when both are
  * equal. In step with totals.rs, Slot. */
@@ -20,7 +23,7 @@ struct slot {
 	__u64 since_ns;    /* of the task on it; 0 before the first switch that was seen */
 	__u64 start_ns;    /* of the task on it, when it was started */
 	__u32 tid;         /* 0: idle */
-	__u32 pad;
+	__u32 tgid;
 	__u64 run_ns;
 	__u64 idle_ns;
 	__u64 wait_ns;
@@ -55,6 +58,8 @@ struct thread {
 	__u32 by;          /* process that came instead at the last pre-emption */
 	__u32 dead;
 	__u32 parent;      /* process that made it */
+	__u32 queued_cpu;  /* in whose queue it is since then */
+	__u32 pad;
 	char comm[16];
 	char leader_comm[16];
 };
@@ -73,7 +78,9 @@ struct pair_key {
 
 struct pair {
 	__u64 count;
-	__u64 wait_ns; /* until the victim ran again */
+	__u64 wait_ns;   /* until the victim ran again */
+	__u64 behind;    /* it woke, and the other one ran on for most of its wait */
+	__u64 behind_ns; /* that wait */
 };
 
 struct {
@@ -163,7 +170,26 @@ static __always_inline void leaves(struct slot *slot, struct task_struct *prev, 
 		ADD(pair->count, 1);
 }
 
-/* The task that comes: how long it was ready. */
+/* It was put aside for nobody, but woke while others ran. */
+static __always_inline void waited_behind(struct slot *slot, struct thread *thread, __u64 queued_ns, __u64 now)
+{
+	__u64 wait_ns = now - queued_ns;
+	if (wait_ns < BEHIND_NS_MIN || !slot->tid)
+		return;
+	/* Elsewhere it waited for others. */
+	if (thread->queued_cpu != bpf_get_smp_processor_id())
+		return;
+	__u64 from_ns = slot->since_ns > queued_ns ? slot->since_ns : queued_ns;
+	if (2 * (now - from_ns) < wait_ns)
+		return;
+	struct pair *pair = pair_of(slot, thread->tgid, slot->tgid);
+	if (!pair)
+		return;
+	ADD(pair->behind, 1);
+	ADD(pair->behind_ns, wait_ns);
+}
+
+/* The task that comes: how long it was ready, and because of whom. `slot` still tells of the one before. */
 static __always_inline void comes(struct slot *slot, struct task_struct *next, __u64 now)
 {
 	struct thread *thread = thread_of(next);
@@ -175,8 +201,10 @@ static __always_inline void comes(struct slot *slot, struct task_struct *next, _
 		return;
 	ADD(thread->wait_ns, now - queued_ns);
 	slot->wait_ns += now - queued_ns;
-	if (!thread->by)
+	if (!thread->by) {
+		waited_behind(slot, thread, queued_ns, now);
 		return;
+	}
 	struct pair *pair = pair_of(slot, thread->tgid, thread->by);
 	if (pair)
 		ADD(pair->wait_ns, now - queued_ns);
@@ -202,17 +230,28 @@ int BPF_PROG(on_switch, bool preempt, struct task_struct *prev, struct task_stru
 	if (next->pid)
 		comes(slot, next, now);
 	slot->tid = next->pid;
+	slot->tgid = next->tgid;
 	slot->start_ns = next->start_boottime;
 	slot->since_ns = now;
 	ADD(slot->end, 1);
 	return 0;
 }
 
+/* The CPU in whose queue it is. */
+static __always_inline __u32 cpu_of(struct task_struct *task)
+{
+	if (bpf_core_field_exists(task->thread_info.cpu))
+		return task->thread_info.cpu;
+	return ((struct task_struct___cpu_outside *)task)->cpu;
+}
+
 static __always_inline int ready(struct task_struct *task)
 {
 	struct thread *thread = thread_of(task);
-	if (thread)
-		thread->queued_ns = bpf_ktime_get_ns();
+	if (!thread)
+		return 0;
+	thread->queued_ns = bpf_ktime_get_ns();
+	thread->queued_cpu = cpu_of(task);
 	return 0;
 }
 
