@@ -68,10 +68,12 @@ pub enum ConvertError {
     #[error("{0} is no regular file: say what it is with --format NAME")]
     Pipe(PathBuf),
     /// Nobody knows this content.
-    #[error("{path} is none of the formats that can be imported ({known}); --format NAME forces one")]
+    #[error("{path}{place} none of the formats that can be imported ({known}); --format NAME forces one")]
     Unknown {
         /// File or directory.
         path: PathBuf,
+        /// Of a text: its first line that is not blank, with its number; else ` is`.
+        place: String,
         /// Formats.
         known: String,
     },

@@ -184,7 +184,7 @@ pub fn import(
             return write(results, candidate, &file, &text, directory, command_line);
         }
     }
-    Err(ConvertError::Unknown { path: path.to_path_buf(), known: names() })
+    Err(unknown(path))
 }
 
 /// Gives the I/Os of the trace at `path` to `take`, one after the other, in memory that does not grow with their number,
@@ -196,8 +196,25 @@ pub fn import(
 pub fn read_trace(path: &Path, options: &Options, take: &mut dyn FnMut(Io)) -> Result<Vec<String>, ConvertError> {
     match traces::recognise(path, options.format.as_deref())? {
         Some(trace) => traces::read(&trace, options, take),
-        None => Err(ConvertError::Unknown { path: path.to_path_buf(), known: names() }),
+        None => Err(unknown(path)),
     }
+}
+
+/// Nobody knows it; a text is shown where it begins.
+fn unknown(path: &Path) -> ConvertError {
+    let text = if path.is_file() { head(path).unwrap_or_default() } else { String::new() };
+    let first = text.lines().enumerate().find(|(_, line)| !line.trim().is_empty());
+    let is_text =
+        |line: &str| !line.contains(|letter: char| (letter.is_control() && letter != '\t') || letter == '\u{fffd}');
+    let place = match first.filter(|(_, line)| is_text(line)) {
+        Some((at, line)) => {
+            let short: String = line.trim().chars().take(60).collect();
+            let more = if short.len() < line.trim().len() { "…" } else { "" };
+            format!(":{}: `{short}{more}` begins", at + 1)
+        }
+        None => " is".to_string(),
+    };
+    ConvertError::Unknown { path: path.to_path_buf(), place, known: names() }
 }
 
 /// The beginning of a file.

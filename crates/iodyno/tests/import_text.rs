@@ -88,3 +88,23 @@ fn what_is_not_what_it_says_is_refused_with_its_line() {
     let refused = scratch.iodyno(&["import", "sar.txt", "-o", "old", "--start", "soon"]).run().unwrap().expect_code(2);
     assert!(refused.stderr.contains("--start soon"), "{}", refused.stderr);
 }
+
+#[test]
+fn what_no_tool_printed_is_refused_with_its_beginning() {
+    let scratch = Scratch::new();
+    for (name, text, begin) in [
+        (
+            "gather.ksh",
+            "#!/usr/bin/ksh\n\ndir=$1\nvmstat 1 > $dir/vmstat.out 2>&1 &\n",
+            ":1: `#!/usr/bin/ksh` begins none",
+        ),
+        ("netperf.txt", "\n\n$ netperf -H db7\nRecv   Send\n87380  16384\n", ":3: `$ netperf -H db7` begins none"),
+        ("table.txt", "Type\\Time 1800 3600\nRAID-Z2 default 5161 -\n", ":1: `Type\\Time 1800 3600` begins none"),
+        ("empty.txt", "", "empty.txt is none"),
+    ] {
+        std::fs::write(scratch.path(name), text).unwrap();
+        let refused = scratch.iodyno(&["import", name, "-o", "new"]).run().unwrap().expect_code(2);
+        assert!(refused.stderr.contains(begin), "{name}: {}", refused.stderr);
+        assert!(!scratch.path("new").exists());
+    }
+}

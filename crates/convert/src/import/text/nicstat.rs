@@ -104,32 +104,33 @@ pub(super) fn read(lines: &mut Lines, told: &mut Told) -> Result<(), ConvertErro
     let mut sample = Sample::default();
     let mut in_list = false;
     while lines.advance()? {
-        let text = lines.line();
-        if command(&text, "nicstat").is_some() {
-            (sample, under) = (Sample::default(), None);
-        } else if is_list(&text) {
-            in_list = true;
-        } else if let Some(fresh) = heading(&text) {
-            (under, in_list) = (Some(fresh), false);
-            sample.headings += 1;
-        } else if let Some((when, name, columns, figures)) = parseable(&text) {
-            let (subject, thing) = match name {
-                "TCP" if columns == TCP => (Subject::Tcp, ""),
-                "UDP" if columns == UDP => (Subject::Udp, ""),
-                name => (Subject::Net, name),
-            };
-            let section = told.section(columns, Some(subject));
-            let is_start = sample.is_start(when);
-            if told.continued(section, when, is_start) {
-                let cells: Vec<Cell> = figures.into_iter().map(Cell::Number).collect();
-                told.row(section, thing, &cells);
+        for text in pieces(&lines.line()) {
+            if command(&text, "nicstat").is_some() {
+                (sample, under) = (Sample::default(), None);
+            } else if is_list(&text) {
+                in_list = true;
+            } else if let Some(fresh) = heading(&text) {
+                (under, in_list) = (Some(fresh), false);
+                sample.headings += 1;
+            } else if let Some((when, name, columns, figures)) = parseable(&text) {
+                let (subject, thing) = match name {
+                    "TCP" if columns == TCP => (Subject::Tcp, ""),
+                    "UDP" if columns == UDP => (Subject::Udp, ""),
+                    name => (Subject::Net, name),
+                };
+                let section = told.section(columns, Some(subject));
+                let is_start = sample.is_start(when);
+                if told.continued(section, when, is_start) {
+                    let cells: Vec<Cell> = figures.into_iter().map(Cell::Number).collect();
+                    told.row(section, thing, &cells);
+                }
+            } else if in_list {
+                link(told, &text);
+            } else if let Some(under) = &under {
+                row(lines, told, under, &mut sample, &text)?;
+            } else {
+                told.tally("lines that are not nicstat's (messages, prompts) left out");
             }
-        } else if in_list {
-            link(told, &text);
-        } else if let Some(under) = &under {
-            row(lines, told, under, &mut sample, &text)?;
-        } else {
-            told.tally("lines that are not nicstat's (messages, prompts) left out");
         }
     }
     if told.sections.iter().any(|section| section.subject == Some(Subject::Tcp)) {
@@ -138,6 +139,33 @@ pub(super) fn read(lines: &mut Lines, told: &mut Told) -> Result<(), ConvertErro
         );
     }
     Ok(())
+}
+
+/// The lines of a text whose line ends were lost in copying (out of a page, a mail): a heading begins one, a time, and
+/// what is stuck to the last figure of a row. Any other line is one.
+fn pieces(text: &str) -> Vec<String> {
+    const HEADING: &str = "Time Int ";
+    let is_time = |at: usize| {
+        text.get(at..at + 9).is_some_and(|time| time.ends_with(' ') && of_day(time.trim_end(), None).is_some())
+    };
+    if !text.contains(HEADING) || !(1..text.len()).any(is_time) {
+        return vec![text.to_string()];
+    }
+    let mut pieces = vec![String::new()];
+    for (at, letter) in text.char_indices() {
+        let before = &text.as_bytes()[..at];
+        // Saturation has two digits behind its point.
+        let is_stuck = letter.is_alphabetic()
+            && before.len() > 3
+            && before[at - 3] == b'.'
+            && before[at - 2..].iter().all(u8::is_ascii_digit);
+        if text[at..].starts_with(HEADING) || is_time(at) || is_stuck {
+            pieces.push(String::new());
+        }
+        pieces.last_mut().into_iter().for_each(|piece| piece.push(letter));
+    }
+    pieces.retain(|piece| !piece.trim().is_empty());
+    pieces
 }
 
 fn row(lines: &Lines, told: &mut Told, under: &Under, sample: &mut Sample, text: &str) -> Result<(), ConvertError> {
@@ -186,5 +214,27 @@ fn link(told: &mut Told, text: &str) {
     let speed = number(speed).filter(|speed| *speed != 65_535.0).map_or(Cell::Missing, Cell::Number);
     if !told.sections[section].blocks.is_empty() || told.block(section, When::Next, true) {
         told.row(section, name, &[speed, Cell::Text((*duplex).to_string()), Cell::Text((*state).to_string())]);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::pieces;
+
+    #[test]
+    fn lost_line_ends_are_found_again() {
+        let text = "Time Int rKB/s wKB/s %Util Sat17:05:17 lo0 0.00 0.00 0.00 0.0017:05:17 e1000g0 126.2 4.07 0.04 0.00host[bash]# nicstat 5 Time Int rKB/s wKB/s %Util Sat17:05:22 lo0 0.00 0.00 0.00 0.00";
+        let expect = [
+            "Time Int rKB/s wKB/s %Util Sat",
+            "17:05:17 lo0 0.00 0.00 0.00 0.00",
+            "17:05:17 e1000g0 126.2 4.07 0.04 0.00",
+            "host[bash]# nicstat 5",
+            "Time Int rKB/s wKB/s %Util Sat",
+            "17:05:22 lo0 0.00 0.00 0.00 0.00",
+        ];
+        assert_eq!(pieces(text).iter().map(|piece| piece.trim()).collect::<Vec<_>>(), expect);
+        for line in ["Time Int rKB/s wKB/s %Util Sat", "17:05:22 lo0 0.00 0.00 0.00 0.00", "10:27:19 InKB OutKB", ""] {
+            assert_eq!(pieces(line), [line]);
+        }
     }
 }
