@@ -49,11 +49,15 @@ pub enum What {
     Exited,
     /// Control groups.
     Cgroup,
+    /// Counters that drivers of interfaces keep.
+    NicCounters,
+    /// ZFS: its cache, pools and data sets.
+    Zfs,
 }
 
 impl What {
     /// All of them.
-    pub const ALL: [Self; 14] = [
+    pub const ALL: [Self; 16] = [
         Self::Cpu,
         Self::System,
         Self::Memory,
@@ -68,6 +72,8 @@ impl What {
         Self::Btrfs,
         Self::Exited,
         Self::Cgroup,
+        Self::NicCounters,
+        Self::Zfs,
     ];
 }
 

@@ -8,8 +8,10 @@ use crate::interrupts::Interrupts;
 use crate::kernel_log::KernelLog;
 use crate::listener::Listeners;
 use crate::machine::What;
+use crate::nic::NicCounters;
 use crate::subject::{Stamp, Subject, Verdict, push};
 use crate::system;
+use crate::zfs::Zfs;
 use quantity::clock::now_ns;
 use recording::Batch;
 use std::collections::BTreeSet;
@@ -26,6 +28,8 @@ pub(crate) struct Rare {
     btrfs: Option<Btrfs>,
     ends: Option<Ends>,
     groups: Option<Cgroups>,
+    nics: Option<(NicCounters, Subject)>,
+    zfs: Option<Zfs>,
     buffer: Vec<u8>,
 }
 
@@ -53,6 +57,11 @@ impl Rare {
             groups: wants(What::Cgroup)
                 .then(|| or_say(Cgroups::new(root, wanted.len() > 1), "control groups", verdicts))
                 .flatten(),
+            nics: (wants(What::NicCounters) && is_here)
+                .then(|| or_say(NicCounters::new(), "counters of interfaces' drivers", verdicts))
+                .flatten()
+                .map(|nics| (nics, file("proc/net/dev"))),
+            zfs: wants(What::Zfs).then(|| Zfs::new(root)),
             buffer: Vec::new(),
         }
     }
@@ -88,6 +97,14 @@ impl Rare {
             let (rows, devices) = groups.sample((t_ns, t0_ns), verdicts);
             push(batches, &rows);
             push(batches, &devices);
+        }
+        if let Some((nics, file)) = self.nics.as_mut().filter(|(nics, _)| nics.is_due(t_ns))
+            && let Some(text) = file.read(&mut self.buffer, verdicts)
+        {
+            push(batches, &nics.sample(text, t_ns, stamp()));
+        }
+        if let Some(zfs) = &mut self.zfs {
+            zfs.sample(t_ns, stamp(), batches);
         }
         if let Some(ends) = &mut self.ends {
             match ends.sample(stamp()) {

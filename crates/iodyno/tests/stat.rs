@@ -239,3 +239,47 @@ fn a_control_group_is_held_back_by_its_limit() {
         );
     }
 }
+
+/// A second reader of the drivers' counters: names and values, one a line.
+const ETHTOOL: &str = "import array,fcntl,socket,struct,sys\ns=socket.socket(socket.AF_INET,socket.SOCK_DGRAM)\n\
+    def call(data):\n  a=array.array('B',data)\n  fcntl.ioctl(s,0x8946,struct.pack('16sP16x',b'v0',a.buffer_info()[0]))\n  return a.tobytes()\n\
+    n=struct.unpack_from('=I',call(struct.pack('=IIQI',0x37,0,2,0)+bytes(4)),16)[0]\n\
+    names=call(struct.pack('=III',0x1b,1,n)+bytes(32*n))[12:]\nvalues=call(struct.pack('=II',0x1d,n)+bytes(8*n))[8:]\n\
+    for i in range(n):\n  print(names[32*i:32*i+32].split(b'\\0')[0].decode(),struct.unpack_from('=Q',values,8*i)[0])\n";
+
+#[test]
+fn counters_of_a_driver_are_those_that_ethtool_shows() {
+    let Some(namespace) = Namespace::new("nic") else { return };
+    let send = "import socket\ns=socket.socket(socket.AF_INET,socket.SOCK_DGRAM)\nfor i in range(50): s.sendto(b'x'*1400,('10.99.0.2',9))\n";
+    namespace.command("python3").args(["-c", send]).run().unwrap().expect_code(0);
+    let ask = || namespace.command("python3").args(["-c", ETHTOOL]).run().unwrap().expect_code(0).stdout;
+    let scratch = Scratch::new();
+    let folder = scratch.path("nic");
+    let before = ask();
+    let record = ["record", "-o", folder.to_str().unwrap(), "--for", "1s"];
+    namespace.command(IODYNO).args(record).run().unwrap().expect_code(0);
+    let after = ask();
+    let rows = scratch.table("nic", "nic_counter");
+    assert!(rows.iter().all(|row| row["interface"] != "lo"), "lo has no such counters: {rows:?}");
+    let lines = |text: &str| -> Vec<(String, i64)> {
+        let pair = |line: &str| line.rsplit_once(' ').map(|(name, value)| (name.to_string(), value.parse().unwrap()));
+        text.lines().filter_map(pair).collect()
+    };
+    let (before, after) = (lines(&before), lines(&after));
+    assert!(before.iter().any(|(name, value)| name == "peer_ifindex" && *value > 0), "{before:?}");
+    assert!(before.len() > 1, "{before:?}");
+    for ((name, from), (_, to)) in before.iter().zip(&after) {
+        let told = rows.iter().find(|row| row["interface"] == "v0" && row["name"] == name.as_str());
+        match told {
+            Some(row) => assert!((*from..=*to).contains(&row["value"].as_i64().unwrap()), "{row}: {from} to {to}"),
+            None => assert_eq!(*from, 0, "{name} is missing: {rows:?}"),
+        }
+    }
+    // What can be measured here is said once, in the manifest.
+    let manifest: Value =
+        serde_json::from_str(&std::fs::read_to_string(folder.join("manifest.json")).unwrap()).unwrap();
+    let subjects = &manifest["extra"]["subjects"];
+    assert_eq!(subjects["cpu"], "works", "{manifest}");
+    let zfs = subjects["zfs"].as_str().unwrap();
+    assert!(zfs == "works" || zfs.starts_with("not applicable: "), "{zfs}");
+}

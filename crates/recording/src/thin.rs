@@ -4,8 +4,8 @@
 //! own two ends, so that a maximum is still there, with its time and its length.
 
 use crate::rows::{
-    Cgroup, CgroupIo, Cpu, CpuEvent, Disk, Interrupt, IrqTime, Memory, Net, NfsMount, PreemptedBy, Pressure, Process,
-    ProcessEvent, Softnet, Stolen, System, Tcp, Udp,
+    Cgroup, CgroupIo, Cpu, CpuEvent, Disk, Interrupt, IrqTime, Memory, Net, NfsMount, NicCounter, PreemptedBy,
+    Pressure, Process, ProcessEvent, Softnet, Stolen, System, Tcp, Udp, ZfsArc, ZfsDataset, ZfsPool,
 };
 use crate::{Batch, Manifest, Reader, RecordingError, Row, Sink, Writer};
 use std::collections::{BTreeMap, BTreeSet, HashMap};
@@ -97,7 +97,7 @@ fn copy(reader: &Reader, mut writer: Writer, step_ns: i64) -> Result<PathBuf, Re
                 |row, end| Softnet { t_ns: end.t_ns, t_s: end.t_s, ..row },
             )?,
             "cpu_event" => table::<CpuEvent>(reader, output, step_ns, |row| &row.cpu, |row| row.run_ns)?,
-            name if by_event(reader, output, step_ns, name)? || groups(reader, output, step_ns, name)? => {}
+            name if by_event(reader, output, step_ns, name)? || more(reader, output, step_ns, name)? => {}
             other => {
                 let known = crate::table(other).ok_or_else(|| RecordingError::UnknownTable {
                     name: other.to_string(),
@@ -149,8 +149,8 @@ fn by_event(reader: &Reader, output: &mut Writer, step_ns: i64, name: &str) -> R
     Ok(true)
 }
 
-/// Tables of control groups, which have rows only of what did something; false for any other.
-fn groups(reader: &Reader, output: &mut Writer, step_ns: i64, name: &str) -> Result<bool, RecordingError> {
+/// Tables of control groups, of ZFS and of drivers; false for any other.
+fn more(reader: &Reader, output: &mut Writer, step_ns: i64, name: &str) -> Result<bool, RecordingError> {
     match name {
         "cgroup" => sparse::<Cgroup, _>(
             reader,
@@ -165,6 +165,31 @@ fn groups(reader: &Reader, output: &mut Writer, step_ns: i64, name: &str) -> Res
             step_ns,
             |row| (row.path.clone(), row.device.clone()),
             |row, end| CgroupIo { t_ns: end.t_ns, t_s: end.t_s, ..row },
+        )?,
+        "zfs_arc" => table::<ZfsArc>(reader, output, step_ns, |_| "", |row| some(row.hits) + some(row.misses))?,
+        "zfs_pool" => table::<ZfsPool>(
+            reader,
+            output,
+            step_ns,
+            |row| &row.pool,
+            |row| {
+                let bytes = [row.read_bytes, row.write_bytes, row.arc_read_bytes, row.arc_write_bytes];
+                bytes.into_iter().chain([row.direct_read_bytes, row.direct_write_bytes]).map(some).sum()
+            },
+        )?,
+        "zfs_dataset" => sparse::<ZfsDataset, _>(
+            reader,
+            output,
+            step_ns,
+            |row| row.dataset.clone(),
+            |row, end| ZfsDataset { t_ns: end.t_ns, t_s: end.t_s, ..row },
+        )?,
+        "nic_counter" => sparse::<NicCounter, _>(
+            reader,
+            output,
+            step_ns,
+            |row| (row.interface.clone(), row.name.clone()),
+            |row, end| NicCounter { t_ns: end.t_ns, t_s: end.t_s, ..row },
         )?,
         _ => return Ok(false),
     }
@@ -184,6 +209,7 @@ macro_rules! timed {
     ($($row:ty),*) => { $( impl Timed for $row { fn t_ns(&self) -> i64 { self.t_ns } } )* };
 }
 timed!(Cpu, Disk, Interrupt, Net, NfsMount, Tcp, Udp, Memory, Pressure, Softnet, System, Process);
+timed!(NicCounter, ZfsArc, ZfsDataset, ZfsPool);
 timed!(Cgroup, CgroupIo, CpuEvent, IrqTime, PreemptedBy, ProcessEvent, Stolen);
 
 /// Tells samples apart: a new one begins when a thing comes again.

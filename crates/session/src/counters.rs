@@ -5,7 +5,7 @@
 
 use collect::{Machine, Sampler, What};
 use recording::Batch;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 /// Shortest time between two samples of the rest, ns; a little less than a second, so that intervals of one have one each.
 const REST_NS: u64 = 900_000_000;
@@ -42,6 +42,14 @@ impl Counters {
         }
         batches
     }
+}
+
+/// In the manifest: for each subject, whether this machine lets it be measured, and why not.
+pub(crate) const SUBJECTS: &str = "subjects";
+
+/// The verdicts of now, for a manifest.
+pub(crate) fn subjects() -> serde_json::Value {
+    serde_json::json!(collect::verdicts(Path::new("/")))
 }
 
 #[cfg(test)]

@@ -1,6 +1,6 @@
 //! One `run` command's life: targets, format, all runs in order, a clean end.
 
-use crate::counters::Counters;
+use crate::counters::{Counters, SUBJECTS, subjects};
 use crate::dry_run::{access_of, duration_of};
 use crate::face::Face;
 use crate::objectives::{Objectives, objective_mistakes};
@@ -62,6 +62,7 @@ pub fn execute(request: &Request, face: &mut dyn Face, stop: &StopFlag) -> Resul
     let mut manifest = Manifest::new(&request.command_line);
     manifest.sources = plan.sources.iter().map(|source| (source.name.clone(), source.text.clone())).collect();
     manifest.hardware = collect::hardware(&plan_paths(plan));
+    manifest.extra.insert(SUBJECTS.into(), subjects());
     manifest.extra.insert("engine_own_cost_ns_per_io".into(), own_cost.ns_per_io.into());
     let requested = crate::requested::requested(plan, &targets);
     manifest.extra.insert(convert::flatfile::REQUESTED.into(), serde_json::json!(requested));

@@ -1,5 +1,6 @@
 //! Samples a machine interval by interval: for `iodyno stat`, which shows, and `iodyno record`, which keeps.
 
+use crate::counters::{SUBJECTS, subjects};
 use crate::cpu_clock::{CpuClock, EventClock};
 use crate::finding_flight::FindingFlight;
 use crate::spine::clock_step;
@@ -83,6 +84,7 @@ pub fn watch(
             manifest.extra.insert(CPU_CLOCK.into(), clock.word().into());
         }
         manifest.hardware = collect::hardware(&[]);
+        manifest.extra.insert(SUBJECTS.into(), subjects());
         writer = Some(Writer::create(directory, manifest)?);
     }
     let start_ns = clock::now_ns();

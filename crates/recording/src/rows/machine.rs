@@ -204,6 +204,144 @@ tables! {
         generation_errors: Option<i64>, "", Counter;
     }
 
+    /// The cache of ZFS (ARC), since the module was loaded.
+    ZfsArc = "zfs_arc" from "`/proc/spl/kstat/zfs/arcstats`" since 1 {
+        /// When it was read.
+        t_ns: i64, "ns", Time;
+        /// The same since the recording's start.
+        t_s: f64, "s", Time;
+        /// Reads that found their block in it.
+        hits: Option<i64>, "op", Counter;
+        /// Reads that did not.
+        misses: Option<i64>, "op", Counter;
+        /// Of the hits: data that a program asked for.
+        demand_data_hits: Option<i64>, "op", Counter;
+        /// Of the misses: the same.
+        demand_data_misses: Option<i64>, "op", Counter;
+        /// Of the hits: metadata that a program asked for.
+        demand_metadata_hits: Option<i64>, "op", Counter;
+        /// Of the misses: the same.
+        demand_metadata_misses: Option<i64>, "op", Counter;
+        /// Of the hits: data read ahead.
+        prefetch_data_hits: Option<i64>, "op", Counter;
+        /// Of the misses: the same.
+        prefetch_data_misses: Option<i64>, "op", Counter;
+        /// Of the hits: metadata read ahead.
+        prefetch_metadata_hits: Option<i64>, "op", Counter;
+        /// Of the misses: the same.
+        prefetch_metadata_misses: Option<i64>, "op", Counter;
+        /// Hits among blocks that were used once lately.
+        mru_hits: Option<i64>, "op", Counter;
+        /// Hits among blocks that are used often.
+        mfu_hits: Option<i64>, "op", Counter;
+        /// Misses of blocks that had been given up shortly before, among those used once.
+        mru_ghost_hits: Option<i64>, "op", Counter;
+        /// The same among those used often.
+        mfu_ghost_hits: Option<i64>, "op", Counter;
+        /// Its size.
+        size_bytes: Option<i64>, "bytes", Gauge;
+        /// The size that it wants to have.
+        target_bytes: Option<i64>, "bytes", Gauge;
+        /// The least that it may want.
+        min_bytes: Option<i64>, "bytes", Gauge;
+        /// The most that it may want.
+        max_bytes: Option<i64>, "bytes", Gauge;
+        /// Of its size: metadata.
+        metadata_bytes: Option<i64>, "bytes", Gauge;
+        /// What it holds, as it is compressed.
+        compressed_bytes: Option<i64>, "bytes", Gauge;
+        /// The same without compression.
+        uncompressed_bytes: Option<i64>, "bytes", Gauge;
+        /// Writes that were held back for lack of memory.
+        memory_throttles: Option<i64>, "", Counter;
+        /// Misses that the second level (on devices) had.
+        l2_hits: Option<i64>, "op", Counter;
+        /// Misses that it had not.
+        l2_misses: Option<i64>, "op", Counter;
+        /// Bytes read from the second level.
+        l2_read_bytes: Option<i64>, "bytes", Counter;
+        /// Bytes written to it.
+        l2_write_bytes: Option<i64>, "bytes", Counter;
+        /// What it holds, without compression.
+        l2_size_bytes: Option<i64>, "bytes", Gauge;
+        /// Its reads that failed.
+        l2_io_errors: Option<i64>, "", Counter;
+        /// Its blocks whose check sum was wrong.
+        l2_checksum_errors: Option<i64>, "", Counter;
+    }
+
+    /// A ZFS pool since it was imported. What a version of ZFS does not count is null.
+    ZfsPool = "zfs_pool" from "`/proc/spl/kstat/zfs/POOL/state`, `io`, `iostats`" since 1 {
+        /// When it was read.
+        t_ns: i64, "ns", Time;
+        /// The same since the recording's start.
+        t_s: f64, "s", Time;
+        /// Its name.
+        pool: String, "", Name;
+        /// `ONLINE`, `DEGRADED`, `FAULTED`, `SUSPENDED`, …
+        state: Option<String>, "", Name;
+        /// Reads of the pool (ZFS before 2.0).
+        read_ios: Option<i64>, "op", Counter;
+        /// Bytes read.
+        read_bytes: Option<i64>, "bytes", Counter;
+        /// Writes.
+        write_ios: Option<i64>, "op", Counter;
+        /// Bytes written.
+        write_bytes: Option<i64>, "bytes", Counter;
+        /// Time in which I/Os waited.
+        wait_ns: Option<i64>, "ns", Counter;
+        /// Time × I/Os that waited.
+        weighted_wait_ns: Option<i64>, "ns", Counter;
+        /// Time in which I/Os were under way.
+        run_ns: Option<i64>, "ns", Counter;
+        /// Time × I/Os under way.
+        weighted_run_ns: Option<i64>, "ns", Counter;
+        /// I/Os that wait at that moment.
+        waiting: Option<i64>, "op", Gauge;
+        /// I/Os under way at that moment.
+        running: Option<i64>, "op", Gauge;
+        /// Reads through the cache (OpenZFS 2.3).
+        arc_read_ios: Option<i64>, "op", Counter;
+        /// Their bytes.
+        arc_read_bytes: Option<i64>, "bytes", Counter;
+        /// Writes through the cache.
+        arc_write_ios: Option<i64>, "op", Counter;
+        /// Their bytes.
+        arc_write_bytes: Option<i64>, "bytes", Counter;
+        /// Reads past the cache.
+        direct_read_ios: Option<i64>, "op", Counter;
+        /// Their bytes.
+        direct_read_bytes: Option<i64>, "bytes", Counter;
+        /// Writes past the cache.
+        direct_write_ios: Option<i64>, "op", Counter;
+        /// Their bytes.
+        direct_write_bytes: Option<i64>, "bytes", Counter;
+    }
+
+    /// A mounted data set or volume of ZFS. A row at first and when it was used since its last row; looked at every 10 s.
+    ZfsDataset = "zfs_dataset" from "`/proc/spl/kstat/zfs/POOL/objset-*`" since 1 {
+        /// When it was read.
+        t_ns: i64, "ns", Time;
+        /// The same since the recording's start.
+        t_s: f64, "s", Time;
+        /// Its pool.
+        pool: Label, "", Name;
+        /// Its name.
+        dataset: Label, "", Name;
+        /// Reads by programs, those that the cache answered as well.
+        read_ios: Option<i64>, "op", Counter;
+        /// Their bytes.
+        read_bytes: Option<i64>, "bytes", Counter;
+        /// Writes by programs.
+        write_ios: Option<i64>, "op", Counter;
+        /// Their bytes.
+        write_bytes: Option<i64>, "bytes", Counter;
+        /// Files that were deleted.
+        unlinks: Option<i64>, "", Counter;
+        /// Those whose room is free again.
+        unlinked: Option<i64>, "", Counter;
+    }
+
     /// Counters of one NFS mount since it was mounted.
     NfsMount = "nfs_mount" from "`/proc/self/mountstats`" since 1 {
         /// When it was read.

@@ -1,6 +1,7 @@
 //! Counters of the network.
 
 use crate::catalogue::tables;
+use crate::label::Label;
 
 tables! {
     /// Counters of one network interface since it came up, with its queueing discipline.
@@ -139,6 +140,20 @@ tables! {
         squeezed: i64, "", Counter;
         /// Packets that other CPUs passed on to this one (RPS).
         received_rps: Option<i64>, "packets", Counter;
+    }
+
+    /// A counter that an interface's driver keeps beside those of every interface. A row of each that is not 0 at first, and when it changed; looked at every 10 s.
+    NicCounter = "nic_counter" from "`SIOCETHTOOL`, as `ethtool -S`" since 1 {
+        /// When it was read.
+        t_ns: i64, "ns", Time;
+        /// The same since the recording's start.
+        t_s: f64, "s", Time;
+        /// Interface.
+        interface: Label, "", Name;
+        /// What its driver calls it.
+        name: Label, "", Name;
+        /// Its value; most count up, and only the driver's documentation tells which.
+        value: i64, "", Counter;
     }
 
     /// A TCP socket that listens. A row when it is first seen, and at every sample in which its queue is not empty.

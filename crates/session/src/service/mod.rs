@@ -8,6 +8,7 @@ mod retention;
 pub use days::local_zone;
 pub use retention::{Retention, Tier};
 
+use crate::counters::{SUBJECTS, subjects};
 use crate::cpu_clock::{CpuClock, EventClock};
 use crate::spine::clock_step;
 use crate::watch::{CPU_CLOCK, Company};
@@ -213,6 +214,7 @@ impl Service<'_> {
     fn begin(&mut self, wall_ns: i64) -> Result<(), RecordingError> {
         let mut manifest = Manifest::new(&self.request.command_line);
         manifest.hardware = collect::hardware(&[]);
+        manifest.extra.insert(SUBJECTS.into(), subjects());
         if let Some(clock) = &self.cpu_clock {
             manifest.extra.insert(CPU_CLOCK.into(), clock.word().into());
         }
