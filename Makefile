@@ -7,7 +7,7 @@ APT_TEST := fio blktrace sysstat nicstat e2fsprogs xfsprogs btrfs-progs fdisk gd
 BIN := $(or $(CARGO_TARGET_DIR),target)/release/iodyno
 SUDO := $(shell [ "$$(id -u)" = 0 ] || echo sudo)
 
-.PHONY: demo build query test test-build check fmt bench bench-trace bench-replay bench-record soak fuzz web docs deps-build deps-test clean
+.PHONY: demo build query test test-build check fmt bench bench-trace bench-replay bench-record bench-top soak fuzz web docs deps-build deps-test clean
 
 # Installs the packages of $(1) that are not there yet; silent when all are.
 define apt
@@ -79,6 +79,11 @@ bench-replay: build deps-test
 # What `record` costs with 600 processes, 60 of them active, beside atop, below, sadc, pidstat and node_exporter, those that are installed.
 bench-record: build deps-test
 	bench/record_cost.py $(BIN)
+
+# How soon the page of a day stands in `top`, and what a live `top` costs beside 600 processes.
+bench-top: build deps-test
+	cargo build --release --locked -p recording --example generate_day
+	bench/top.py $(BIN) --generate $(or $(CARGO_TARGET_DIR),target)/release/examples/generate_day
 
 # Hours compressed by a fake clock, and long fuzzing; not part of CI.
 soak: deps-test

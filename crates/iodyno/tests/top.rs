@@ -35,11 +35,14 @@ for step in steps:
     elif word == 'keys': mark = len(seen); os.write(master, rest.encode().decode('unicode_escape').encode())
     elif word == 'size': mark = len(seen); size(*map(int, rest.split())); os.kill(pid, signal.SIGWINCH)
     elif word == 'signal': os.kill(pid, int(rest))
+    elif word == 'close': os.close(master); os.close(slave); master = -1
 end, done = time.time() + 40, 0
 while not done and time.time() < end:
-    pump(0.1)
+    if master < 0: time.sleep(0.1)
+    else: pump(0.1)
     done, status = os.waitpid(pid, os.WNOHANG)
 if not done: print('STILL RUNS'); os.kill(pid, 9); sys.exit(1)
+if master < 0: print('ended', os.WIFEXITED(status) or os.WIFSIGNALED(status)); sys.exit(0)
 while select.select([master], [], [], 0.2)[0]: seen += os.read(master, 65536)
 print('exit', os.waitstatus_to_exitcode(status))
 print('settings', termios.tcgetattr(slave) == before)
@@ -88,6 +91,11 @@ fn every_end_gives_the_terminal_back() {
 }
 
 #[test]
+fn it_ends_when_its_terminal_is_closed() {
+    assert_eq!(on_a_terminal(&["top", "--no-probes"], &["wait LIVE", "close"]), "ended True\n");
+}
+
+#[test]
 fn without_a_terminal_it_says_what_to_use() {
     let ran = Command::new(IODYNO).arg("top").run().unwrap().expect_code(2);
     assert!(ran.stderr.contains("iodyno stat") && ran.stderr.contains("iodyno diagnose"), "{}", ran.stderr);
@@ -123,6 +131,73 @@ fn a_recording_is_gone_through() {
     assert_eq!(on_a_terminal(&["top", path], &steps), format!("exit 0\n{GIVEN_BACK}"));
     let nothing = Command::new(IODYNO).args(["top", folder.path().to_str().unwrap(), "--once"]).run().unwrap();
     nothing.expect_code(2);
+}
+
+/// 40 minutes of a CPU and of 60 processes.
+fn forty_minutes(path: &std::path::Path) {
+    use recording::rows::{Cpu, Process};
+    use recording::{Batch, Manifest, Sink as _, Writer};
+    let mut writer = Writer::create(path, Manifest::new(&["test".to_string()])).unwrap();
+    let begun = writer.started_t_ns().cast_signed();
+    for second in 0..2400 {
+        let (t_ns, t_s) = (begun + second * 1_000_000_000, second as f64);
+        let cpu = |cpu: &str| Cpu {
+            t_ns,
+            t_s,
+            cpu: cpu.to_string(),
+            user_ns: second * 300_000_000,
+            nice_ns: None,
+            system_ns: 0,
+            idle_ns: second * 700_000_000,
+            iowait_ns: None,
+            irq_ns: None,
+            softirq_ns: None,
+            steal_ns: None,
+            clock: "tick".to_string(),
+        };
+        let process = |number: i64| Process {
+            t_ns: t_ns + 1000,
+            t_s,
+            pid: 1000 + number,
+            start_ns: Some(number),
+            parent: None,
+            comm: format!("worker{number}"),
+            state: None,
+            threads: Some(1),
+            user_ns: Some(second * 1_000_000 * (number + 1)),
+            system_ns: Some(second * 17 % 1000),
+            resident_bytes: Some(second * number),
+            major_faults: None,
+            io_delay_ns: None,
+            read_bytes: None,
+            write_bytes: None,
+        };
+        writer.accept(&Batch::from_rows(&[cpu("all"), cpu("0")]).unwrap()).unwrap();
+        writer.accept(&Batch::from_rows(&(0..60).map(process).collect::<Vec<_>>()).unwrap()).unwrap();
+        writer.commit().unwrap();
+    }
+    writer.seal_past().unwrap();
+}
+
+#[test]
+fn a_long_recording_is_read_where_it_is_looked_at() {
+    use std::os::unix::fs::FileExt as _;
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("r");
+    forty_minutes(&path);
+    // What lies far before the page is damaged: whoever reads it fails.
+    let host = std::fs::read_dir(path.join("process")).unwrap().next().unwrap().unwrap().path();
+    let part = std::fs::OpenOptions::new().write(true).open(host.join("000001.parquet")).unwrap();
+    let quarter = usize::try_from(part.metadata().unwrap().len() / 4).unwrap();
+    part.write_all_at(&vec![0xff; quarter], 4).unwrap();
+    let path = path.to_str().unwrap();
+    let all = Command::new(IODYNO).args(["diagnose", path]).run().unwrap();
+    assert!(all.stderr.contains("process"), "the damage is met: {} {}", all.stdout, all.stderr);
+    let once = ["top", path, "--once", "--size", "160x50"];
+    let page = Command::new(IODYNO).args(once).run().unwrap().expect_code(0).stdout;
+    for word in ["RECORDED", "worker59 1059", "judged: last 13 min", "psi io", "FINDINGS (0 open"] {
+        assert!(page.contains(word), "{word} is missing: {page}");
+    }
 }
 
 #[test]

@@ -5,7 +5,7 @@ use crate::cell::{Cell, mismatch};
 use arrow_array::builder::{Int32Builder, StringBuilder};
 use arrow_array::cast::AsArray;
 use arrow_array::types::Int32Type;
-use arrow_array::{ArrayRef, DictionaryArray, RecordBatch};
+use arrow_array::{Array as _, ArrayRef, DictionaryArray, RecordBatch};
 use arrow_schema::{DataType, Field};
 use std::collections::HashMap;
 use std::fmt;
@@ -126,8 +126,14 @@ impl Cell for Option<Label> {
         }
         let column = column.as_dictionary_opt::<Int32Type>().ok_or_else(wrong)?;
         let names = column.values().as_string_opt::<i32>().ok_or_else(wrong)?;
-        let names: Vec<Label> = names.iter().map(|name| Label::from(name.unwrap_or_default())).collect();
-        Ok((0..column.len()).map(|row| column.key(row).and_then(|key| names.get(key).cloned())).collect())
+        // Made when they are met: a piece of a batch has all of its names, and few of them in its rows.
+        let mut labels: Vec<Option<Label>> = vec![None; names.len()];
+        let label = |row| {
+            let key = column.key(row)?;
+            let name = || Label::from(if names.is_valid(key) { names.value(key) } else { "" });
+            Some(labels.get_mut(key)?.get_or_insert_with(name).clone())
+        };
+        Ok((0..column.len()).map(label).collect())
     }
 }
 

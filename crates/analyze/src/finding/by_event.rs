@@ -15,6 +15,11 @@ pub(super) struct ByEvent {
 }
 
 impl ByEvent {
+    /// What comes is not the beginning of a recording.
+    pub(super) fn join(&mut self) {
+        (self.runs.joins, self.preempted.joins, self.stolen.joins) = (true, true, true);
+    }
+
     /// Takes a batch of any table.
     pub(super) fn accept(&mut self, batch: &Batch) -> Result<(), RecordingError> {
         match batch.table.name {

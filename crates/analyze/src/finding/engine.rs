@@ -55,6 +55,15 @@ impl Engine {
         }
     }
 
+    /// As [`Engine::new`], of what begins in the middle of a recording: what was not told of yet may have been counted
+    /// for long before.
+    #[must_use]
+    pub fn joining(thresholds: Thresholds) -> Self {
+        let mut engine = Self::new(thresholds);
+        engine.moments.join();
+        engine
+    }
+
     /// All findings so far in the order of opening; those that still hold have no end.
     #[must_use]
     pub fn findings(&self) -> &[Finding] {

@@ -33,7 +33,7 @@ pub use engine::Engine;
 pub(crate) use moments::is_partition;
 pub use page::rules_markdown;
 pub(crate) use page::table;
-pub use replay::{findings, findings_until};
+pub use replay::{findings, findings_between, findings_until};
 pub use thresholds::{Threshold, Thresholds, ThresholdsError};
 
 use crate::Unit;

@@ -54,11 +54,13 @@ pub(super) struct Sparse<K, R> {
     now: Vec<R>,
     /// The first sample was seen, which tells of everything.
     seen: bool,
+    /// What comes is not the beginning: what was not told of yet may have been counted for long.
+    pub(super) joins: bool,
 }
 
 impl<K, R> Default for Sparse<K, R> {
     fn default() -> Self {
-        Self { before: HashMap::new(), now: Vec::new(), seen: false }
+        Self { before: HashMap::new(), now: Vec::new(), seen: false, joins: false }
     }
 }
 
@@ -79,8 +81,9 @@ impl<K: Eq + Hash, R: recording::Row> Sparse<K, R> {
         self.seen |= !self.now.is_empty();
         for row in self.now.drain(..) {
             let key = key(&row);
-            if !is_first {
-                found.extend(of(&row, self.before.get(&key)));
+            let was = self.before.get(&key);
+            if !(is_first || self.joins && was.is_none()) {
+                found.extend(of(&row, was));
             }
             self.before.insert(key, row);
         }
@@ -142,6 +145,12 @@ impl Moments {
             lost_after_intervals,
             has_counters: false,
         }
+    }
+
+    /// What comes is not the beginning of a recording.
+    pub(crate) fn join(&mut self) {
+        (self.interrupts.joins, self.btrfs.joins) = (true, true);
+        self.by_event.join();
     }
 
     /// Takes a batch of any table.

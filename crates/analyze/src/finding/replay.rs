@@ -2,13 +2,17 @@
 
 use super::{Engine, Thresholds};
 use crate::AnalyzeError;
+use arrow_array::RecordBatch;
+use arrow_array::cast::AsArray as _;
+use arrow_array::types::Int64Type;
 use recording::rows::{
     BtrfsDevice, Cpu, CpuEvent, Disk, Event, Exited, Interrupt, Listener, Memory, Net, OpInterval, PreemptedBy,
     Process, ProcessEvent, Stolen, System, Tcp, Thread,
 };
-use recording::{Batch, Reader, RecordingError, Row, Rows, Sink};
-use std::collections::HashSet;
-use std::iter::Peekable;
+use recording::{Batch, Reader, RecordingError, Row, Sink};
+use std::collections::{HashMap, HashSet};
+use std::marker::PhantomData;
+use std::ops::Range;
 
 /// The findings of a recording: an engine that has seen all of it.
 ///
@@ -27,27 +31,68 @@ pub fn findings_until(
     thresholds: Thresholds,
     watch: &mut dyn FnMut(&Engine, i64) -> bool,
 ) -> Result<Engine, AnalyzeError> {
-    let mut engine = Engine::new(thresholds);
-    let mut tables: Vec<Box<dyn Table>> = vec![
-        table::<Cpu>(reader)?,
-        table::<Process>(reader)?,
-        table::<Thread>(reader)?,
-        table::<Disk>(reader)?,
-        table::<Net>(reader)?,
-        table::<Tcp>(reader)?,
-        table::<System>(reader)?,
-        table::<Memory>(reader)?,
-        table::<Interrupt>(reader)?,
-        table::<Listener>(reader)?,
-        table::<BtrfsDevice>(reader)?,
-        table::<Exited>(reader)?,
-        table::<CpuEvent>(reader)?,
-        table::<ProcessEvent>(reader)?,
-        table::<PreemptedBy>(reader)?,
-        table::<Stolen>(reader)?,
-        table::<OpInterval>(reader)?,
-        table::<Event>(reader)?,
-    ];
+    judge(Engine::new(thresholds), tables(|name| Ok(Box::new(reader.batches(name)?)))?, watch)
+}
+
+/// The findings of a stretch of a recording's time, of which alone it is read: nothing is known of what was before.
+///
+/// # Errors
+/// A recording that cannot be read.
+pub fn findings_between(
+    reader: &Reader,
+    thresholds: Thresholds,
+    range: Range<i64>,
+    watch: &mut dyn FnMut(&Engine, i64) -> bool,
+) -> Result<Engine, AnalyzeError> {
+    // In one go, for a journal holds all tables together.
+    let names: Vec<&str> = tables(|_| Ok(Box::new(std::iter::empty())))?.iter().map(|table| table.name()).collect();
+    let mut found: HashMap<&str, Vec<Result<RecordBatch, RecordingError>>> = HashMap::new();
+    for batch in reader.between(&names, range)? {
+        found.entry(batch.table.name).or_default().push(Ok(batch.rows));
+    }
+    judge(
+        Engine::joining(thresholds),
+        tables(|name| Ok(Box::new(found.remove(name).unwrap_or_default().into_iter())))?,
+        watch,
+    )
+}
+
+/// Batches of a table in the order of time.
+type Source = Box<dyn Iterator<Item = Result<RecordBatch, RecordingError>>>;
+
+/// The tables that rules look at.
+fn tables(mut of: impl FnMut(&str) -> Result<Source, RecordingError>) -> Result<Vec<Box<dyn Table>>, RecordingError> {
+    macro_rules! all {
+        ($($row:ty),*) => { vec![$( Box::new(Frames::<$row>::new(of(<$row>::TABLE.name)?)) as Box<dyn Table> ),*] };
+    }
+    Ok(all!(
+        Cpu,
+        Process,
+        Thread,
+        Disk,
+        Net,
+        Tcp,
+        System,
+        Memory,
+        Interrupt,
+        Listener,
+        BtrfsDevice,
+        Exited,
+        CpuEvent,
+        ProcessEvent,
+        PreemptedBy,
+        Stolen,
+        OpInterval,
+        Event
+    ))
+}
+
+/// Gives the engine the rows of all tables, sample by sample.
+fn judge(
+    mut engine: Engine,
+    mut tables: Vec<Box<dyn Table>>,
+    watch: &mut dyn FnMut(&Engine, i64) -> bool,
+) -> Result<Engine, AnalyzeError> {
     // A sample is what was read one after the other; a counter that comes again begins the next.
     let mut seen: HashSet<usize> = HashSet::new();
     // A log without counters is judged message by message.
@@ -79,6 +124,8 @@ pub fn findings_until(
 
 /// One table of a recording, frame by frame: rows with the same time.
 trait Table {
+    /// Its name.
+    fn name(&self) -> &'static str;
     /// When the next frame is.
     fn next_ns(&mut self) -> Option<i64>;
     /// The next frame.
@@ -87,28 +134,76 @@ trait Table {
     fn is_counter(&self) -> bool;
 }
 
-struct Frames<R: Row> {
-    rows: Peekable<Rows<R>>,
+/// Frames are cut out of batches as they are; rows are made of them only where one goes on in the next batch.
+struct Frames<R> {
+    source: Source,
+    /// A batch, and how many of its rows were given.
+    current: Option<(RecordBatch, usize)>,
+    failed: Option<RecordingError>,
+    row: PhantomData<R>,
 }
 
-fn table<R: Row + Timed + 'static>(reader: &Reader) -> Result<Box<dyn Table>, AnalyzeError> {
-    Ok(Box::new(Frames { rows: reader.rows::<R>()?.peekable() }))
+/// When a row was, where the table has times.
+fn time(batch: &RecordBatch, row: usize) -> i64 {
+    let times = batch.column_by_name("t_ns").and_then(|column| column.as_primitive_opt::<Int64Type>());
+    times.map_or(0, |times| times.value(row))
 }
 
-impl<R: Row + Timed> Table for Frames<R> {
+impl<R: Row> Frames<R> {
+    fn new(source: Source) -> Self {
+        Self { source, current: None, failed: None, row: PhantomData }
+    }
+
+    /// The batch that has the next row.
+    fn fill(&mut self) -> Option<&(RecordBatch, usize)> {
+        while self.failed.is_none() && self.current.as_ref().is_none_or(|(batch, at)| *at >= batch.num_rows()) {
+            match self.source.next()? {
+                Ok(batch) => self.current = Some((batch, 0)),
+                Err(error) => self.failed = Some(error),
+            }
+        }
+        self.current.as_ref()
+    }
+
+    /// Rows of the current batch with the same time as the next one.
+    fn cut(&mut self) -> Option<RecordBatch> {
+        let (batch, at) = self.current.as_mut().filter(|(batch, at)| *at < batch.num_rows())?;
+        let t_ns = time(batch, *at);
+        let end = (*at + 1..batch.num_rows()).find(|row| time(batch, *row) != t_ns).unwrap_or(batch.num_rows());
+        let rows = batch.slice(*at, end - *at);
+        *at = end;
+        Some(rows)
+    }
+}
+
+impl<R: Row> Table for Frames<R> {
+    fn name(&self) -> &'static str {
+        R::TABLE.name
+    }
+
     fn next_ns(&mut self) -> Option<i64> {
-        // A row that cannot be read comes first, so that its error is met.
-        self.rows.peek().map(|row| row.as_ref().map_or(i64::MIN, Timed::t_ns))
+        let next = self.fill().map(|(batch, at)| (*at < batch.num_rows()).then(|| time(batch, *at)));
+        // What cannot be read comes first, so that its error is met.
+        if self.failed.is_some() { Some(i64::MIN) } else { next.flatten() }
     }
 
     fn frame(&mut self) -> Result<Option<Batch>, RecordingError> {
-        let Some(first) = self.rows.next().transpose()? else { return Ok(None) };
-        let t_ns = first.t_ns();
-        let mut rows = vec![first];
-        while let Some(row) = self.rows.next_if(|row| row.as_ref().is_ok_and(|row| row.t_ns() == t_ns)) {
-            rows.push(row?);
+        let Some(t_ns) = self.next_ns() else { return Ok(None) };
+        if let Some(error) = self.failed.take() {
+            return Err(error);
         }
-        Batch::from_rows(&rows).map(Some)
+        let Some(rows) = self.cut() else { return Ok(None) };
+        let is_last = self.current.as_ref().is_some_and(|(batch, at)| *at == batch.num_rows());
+        if !is_last || self.next_ns() != Some(t_ns) {
+            return Ok(Some(Batch { table: R::TABLE, rows }));
+        }
+        let mut joined = R::from_batch(&rows)?;
+        while self.next_ns() == Some(t_ns)
+            && let Some(more) = self.cut()
+        {
+            joined.extend(R::from_batch(&more)?);
+        }
+        Batch::from_rows(&joined).map(Some)
     }
 
     fn is_counter(&self) -> bool {
@@ -128,31 +223,3 @@ impl<R: Row + Timed> Table for Frames<R> {
         !without.contains(&R::TABLE.name)
     }
 }
-
-trait Timed {
-    fn t_ns(&self) -> i64;
-}
-
-macro_rules! timed {
-    ($($row:ty),*) => { $( impl Timed for $row { fn t_ns(&self) -> i64 { self.t_ns } } )* };
-}
-timed!(
-    Cpu,
-    Process,
-    Thread,
-    Disk,
-    Net,
-    Tcp,
-    System,
-    Memory,
-    Interrupt,
-    Listener,
-    BtrfsDevice,
-    Exited,
-    CpuEvent,
-    ProcessEvent,
-    PreemptedBy,
-    Stolen,
-    OpInterval,
-    Event
-);

@@ -81,7 +81,7 @@ impl Attached {
             follower: Follower::open(&path, span.1.saturating_sub(back_ns))?,
             facts: Machine::of(reader.manifest()),
             reader,
-            engine: Engine::new(thresholds),
+            engine: Engine::joining(thresholds),
             span,
             interval_s,
             pending: Vec::new(),

@@ -112,7 +112,7 @@ pub fn top(request: TopRequest, stop: &StopFlag) -> Result<bool, SessionError> {
     let look = TopLook::of_environment();
     let (source, is_recorded): (Box<dyn Source>, bool) = match of {
         TopOf::Live(live) => (Box::new(live::Live::start(&live, thresholds.clone())), false),
-        TopOf::Recorded(path) => (Box::new(recorded::Recorded::open(&path, thresholds.clone())?), true),
+        TopOf::Recorded(path) => (Box::new(recorded::Recorded::open(&path, thresholds.clone(), once.is_some())?), true),
         TopOf::Attached(path) => (Box::new(attach::Attached::open(&path, thresholds.clone())?), false),
     };
     let mut top = Top {

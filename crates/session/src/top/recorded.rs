@@ -1,8 +1,8 @@
-//! A recording that is there: opened at once, read where it is looked at; its strip and its findings come from a thread.
+//! A recording that is there: opened at once, read where it is looked at; its strip and its findings come from threads.
 
 use super::{Source, WINDOW_SAMPLES};
 use crate::SessionError;
-use analyze::finding::{Finding, Thresholds, findings_until};
+use analyze::finding::{Finding, Thresholds, findings_between, findings_until};
 use analyze::page::{IoIntervals, Machine, Strip, TABLES, TRACED_EVERY_NS};
 use recording::{Batch, Reader, State};
 use std::ops::Range;
@@ -16,13 +16,20 @@ const PACE: [&str; 9] = ["cpu", "system", "memory", "disk", "net", "tcp", "proce
 const STRIP_CELLS: usize = 720;
 /// So often the findings so far are shown, in samples.
 const SHOW_EVERY: usize = 500;
+/// So much before the end is judged first, for that is what the page shows when it opens: what closed in the last ten
+/// minutes, and what rules look back on. A day takes a minute to judge, this a fraction of a second.
+const LATE_NS: i64 = 13 * 60_000_000_000;
 
-/// What the thread has found so far.
+/// What the threads have found so far.
 #[derive(Default)]
 struct Found {
     strip: Option<Strip>,
+    /// From the beginning on, as far as it is judged.
     findings: Vec<Finding>,
+    /// Of the end alone, until all is judged.
+    late: Option<Vec<Finding>>,
     judged_ns: Option<i64>,
+    has_strip: bool,
     is_done: bool,
     /// What went wrong, in words.
     failed: Option<String>,
@@ -39,6 +46,8 @@ pub(crate) struct Recorded {
     missing: [Option<String>; 2],
     found: Arc<Mutex<Found>>,
     end: Arc<AtomicBool>,
+    /// The page is wanted once: what takes long is not looked through.
+    once: bool,
 }
 
 impl Drop for Recorded {
@@ -85,7 +94,8 @@ fn has(reader: &Reader, table: &str, span: (i64, i64)) -> bool {
 }
 
 impl Recorded {
-    pub(crate) fn open(path: &Path, thresholds: Thresholds) -> Result<Self, SessionError> {
+    /// Opens it. `once`: of a long one only the end is judged.
+    pub(crate) fn open(path: &Path, thresholds: Thresholds, once: bool) -> Result<Self, SessionError> {
         let reader = Arc::new(Reader::open(path)?);
         let Some((span, interval_s)) = pace(&reader)? else {
             return Err(SessionError::NoSamples(path.to_path_buf()));
@@ -97,51 +107,107 @@ impl Recorded {
             unless(has(&reader, "file_interval", span), "files were not recorded"),
         ];
         let (found, end) = (Arc::new(Mutex::new(Found::default())), Arc::new(AtomicBool::new(false)));
-        let theirs = (Arc::clone(&reader), Arc::clone(&found), Arc::clone(&end));
-        std::thread::Builder::new()
-            .name("judge".to_string())
-            .spawn(move || look_through(&theirs.0, thresholds, (span, interval_s), &theirs.1, &theirs.2))
-            .map_err(|source| SessionError::Thread { what: "judge the recording", source })?;
-        Ok(Self { facts: Machine::of(reader.manifest()), reader, span, interval_s, is_trace, missing, found, end })
+        let spawn = |what: &'static str, work: Box<dyn FnOnce() + Send>| {
+            let thread = std::thread::Builder::new().name(what.to_string()).spawn(work);
+            thread.map(|_| ()).map_err(|source| SessionError::Thread { what, source })
+        };
+        let (theirs, to) = (Arc::clone(&reader), Arc::clone(&found));
+        spawn("strip of the recording", Box::new(move || draw_strip(&theirs, (span, interval_s), &to)))?;
+        let (theirs, to, until) = (Arc::clone(&reader), Arc::clone(&found), Arc::clone(&end));
+        spawn("judge the recording", Box::new(move || judge(&theirs, &thresholds, span, once, &to, &until)))?;
+        Ok(Self {
+            facts: Machine::of(reader.manifest()),
+            reader,
+            span,
+            interval_s,
+            is_trace,
+            missing,
+            found,
+            end,
+            once,
+        })
     }
 
     fn found(&self) -> MutexGuard<'_, Found> {
-        self.found.lock().unwrap_or_else(PoisonError::into_inner)
+        lock(&self.found)
     }
 }
 
-/// The strip first, for it is quick; then the findings.
-fn look_through(
+fn lock(found: &Mutex<Found>) -> MutexGuard<'_, Found> {
+    found.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+/// All of its time, from few columns.
+fn draw_strip(reader: &Reader, (span, interval_s): Pace, found: &Mutex<Found>) {
+    let strip = Strip::read(reader, span, interval_s, STRIP_CELLS);
+    let mut found = lock(found);
+    match strip {
+        Ok(strip) => found.strip = Some(strip),
+        Err(error) => found.failed = Some(error.to_string()),
+    }
+    (found.has_strip, found.is_news) = (true, true);
+}
+
+/// The end first, when that is but a part; then all of it, unless the page is wanted only once.
+fn judge(
     reader: &Reader,
-    thresholds: Thresholds,
-    (span, interval_s): Pace,
+    thresholds: &Thresholds,
+    span: (i64, i64),
+    once: bool,
     found: &Mutex<Found>,
     end: &AtomicBool,
 ) {
-    let lock = || found.lock().unwrap_or_else(PoisonError::into_inner);
-    match Strip::read(reader, span, interval_s, STRIP_CELLS) {
-        Ok(strip) => {
-            let mut found = lock();
-            (found.strip, found.is_news) = (Some(strip), true);
+    let from_ns = span.1.saturating_sub(LATE_NS);
+    if span.0 < from_ns.saturating_sub(LATE_NS) {
+        let to_end = from_ns..span.1.saturating_add(LATE_NS);
+        let late = findings_between(reader, thresholds.clone(), to_end, &mut |_, _| !end.load(Ordering::Relaxed));
+        let mut found = lock(found);
+        match late {
+            Ok(engine) => found.late = Some(engine.findings().to_vec()),
+            Err(error) => found.failed = Some(error.to_string()),
         }
-        Err(error) => lock().failed = Some(error.to_string()),
+        (found.is_news, found.is_done) = (true, once);
+        if once {
+            return;
+        }
     }
     let mut samples = 0;
-    let judged = findings_until(reader, thresholds, &mut |engine, t_ns| {
+    let judged = findings_until(reader, thresholds.clone(), &mut |engine, t_ns| {
         samples += 1;
         if samples % SHOW_EVERY == 0 {
-            let mut found = lock();
+            let mut found = lock(found);
             found.findings = engine.findings().to_vec();
             (found.judged_ns, found.is_news) = (Some(t_ns), true);
         }
         !end.load(Ordering::Relaxed)
     });
-    let mut found = lock();
+    let mut found = lock(found);
     match judged {
-        Ok(engine) => (found.findings, found.is_done) = (engine.findings().to_vec(), true),
+        Ok(engine) => (found.findings, found.late, found.is_done) = (engine.findings().to_vec(), None, true),
         Err(error) => (found.failed, found.is_done) = (Some(error.to_string()), true),
     }
     found.is_news = true;
+}
+
+/// What is known so far: from the beginning on, and at the end, numbered on.
+fn together(found: &Found) -> Vec<Finding> {
+    let mut all = found.findings.clone();
+    if !found.is_done {
+        // Whether they held on after the time that is judged is not known.
+        all.iter_mut().for_each(|finding| finding.end_ns = finding.end_ns.or(Some(finding.last_ns)));
+    }
+    let before = all.len();
+    for mut finding in found.late.iter().flatten().cloned() {
+        let is_known = |one: &Finding| {
+            (one.rule, &one.subject) == (finding.rule, &finding.subject) && one.last_ns >= finding.start_ns
+        };
+        if !all[..before].iter().any(is_known) {
+            finding.id += before;
+            finding.explained_by = finding.explained_by.map(|id| id + before);
+            all.push(finding);
+        }
+    }
+    all
 }
 
 impl Source for Recorded {
@@ -182,7 +248,7 @@ impl Source for Recorded {
     }
 
     fn findings(&self) -> Vec<Finding> {
-        self.found().findings.clone()
+        together(&self.found())
     }
 
     fn judging(&self) -> Option<String> {
@@ -190,13 +256,17 @@ impl Source for Recorded {
         if let Some(failed) = &found.failed {
             return Some(format!("findings: {failed}"));
         }
+        if self.once && found.late.is_some() {
+            return Some(format!("judged: last {} min", LATE_NS / 60_000_000_000));
+        }
         let length = (self.span.1 - self.span.0).max(1) as f64;
         let part = found.judged_ns.map_or(0.0, |t_ns| (t_ns - self.span.0) as f64 / length);
         (!found.is_done).then(|| format!("judging {:.0}%", (part * 100.0).min(99.0)))
     }
 
     fn is_busy(&self) -> bool {
-        !self.found().is_done
+        let found = self.found();
+        !(found.is_done && found.has_strip)
     }
 
     fn name(&self) -> Option<String> {

@@ -5,7 +5,11 @@ use crossterm::event::{self, Event, KeyEvent};
 use crossterm::{cursor, execute, terminal};
 use ratatui::Terminal;
 use ratatui::backend::CrosstermBackend;
+use rustix::event::{PollFd, PollFlags, Timespec, poll};
+use rustix::io::Errno;
+use std::fs::File;
 use std::io::{self, IsTerminal as _, Stdout};
+use std::os::fd::AsFd as _;
 use std::sync::Once;
 use std::time::Duration;
 
@@ -13,6 +17,8 @@ use std::time::Duration;
 #[derive(Debug)]
 pub struct Screen {
     terminal: Terminal<CrosstermBackend<Stdout>>,
+    /// Where keys come from when that is not standard input.
+    keys: Option<File>,
     taken: bool,
 }
 
@@ -53,7 +59,8 @@ impl Screen {
         if made.is_err() {
             give_back();
         }
-        Ok(Self { terminal: made?, taken: true })
+        let keys = if io::stdin().is_terminal() { None } else { File::open("/dev/tty").ok() };
+        Ok(Self { terminal: made?, keys, taken: true })
     }
 
     /// Draws the page; what did not change is not sent.
@@ -69,14 +76,40 @@ impl Screen {
     /// # Errors
     /// The terminal has gone away.
     pub fn key(&mut self, within: Duration) -> io::Result<Option<Option<KeyEvent>>> {
-        if !event::poll(within)? {
-            return Ok(None);
+        // Keys that came together were read together, and are there without waiting.
+        self.wait(Duration::ZERO)?;
+        if !event::poll(Duration::ZERO)? {
+            self.wait(within)?;
+            if !event::poll(Duration::ZERO)? {
+                return Ok(None);
+            }
         }
         Ok(match event::read()? {
             Event::Key(key) => Some(Some(key)),
             Event::Resize(..) => Some(None),
             _ => None,
         })
+    }
+
+    /// Waits for a key, a signal, or the time. A terminal that was closed is met here: asked for keys of it, crossterm
+    /// reads its end over and over and does not come back.
+    fn wait(&self, within: Duration) -> io::Result<()> {
+        let keys = match &self.keys {
+            Some(file) => file.as_fd(),
+            None => rustix::stdio::stdin(),
+        };
+        let mut asked = [PollFd::from_borrowed_fd(keys, PollFlags::IN)];
+        let within = Timespec::try_from(within).unwrap_or(Timespec { tv_sec: 1, tv_nsec: 0 });
+        // A signal ends the wait: the terminal has another size, or is gone, which only a second look tells.
+        let now = Timespec { tv_sec: 0, tv_nsec: 0 };
+        match poll(&mut asked, Some(&within)) {
+            Err(Errno::INTR) => poll(&mut asked, Some(&now))?,
+            told => told?,
+        };
+        if asked[0].revents().intersects(PollFlags::HUP | PollFlags::ERR | PollFlags::NVAL) {
+            return Err(io::Error::new(io::ErrorKind::BrokenPipe, "the terminal was closed"));
+        }
+        Ok(())
     }
 
     /// Gives the terminal back and stops this process, until somebody lets it go on.

@@ -111,7 +111,7 @@ fn findings(page: &TopPage<'_>, strip: &Strip, canvas: &mut Canvas<'_>, bed: Are
         last_end = x + canvas.text(bed, (x, y), &text, Ink::Level(Level::Full));
     }
     if page.scene.findings.iter().all(|finding| !finding.counts()) {
-        let words = if page.judging.is_some() { "being judged" } else { "no finding" };
+        let words = if page.judging.is_some() { "not all judged" } else { "no finding" };
         canvas.text(bed, (0, y), words, Ink::Faint);
     }
 }
