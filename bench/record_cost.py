@@ -65,6 +65,7 @@ def collectors(iodyno, folder):
     exporter = shutil.which("prometheus-node-exporter") or shutil.which("node_exporter")
     return [
         ("iodyno record -d", [iodyno, "record", "-d", folder / "days"], folder / "days", None),
+        ("  --clock tick", [iodyno, "record", "-d", folder / "ticks", "--clock", "tick"], folder / "ticks", None),
         ("atop", [shutil.which("atop"), "-w", folder / "atop.raw", "1"], folder / "atop.raw", None),
         ("below", [shutil.which("below"), "--config", "/dev/null", "record", "--collect-interval-s", "1", "--store-size-limit", str(1 << 30)], Path("/var/log/below/store"), None),
         ("sadc -S ALL", [sadc, "-S", "ALL", "1", folder / "sadc.raw"], folder / "sadc.raw", None),

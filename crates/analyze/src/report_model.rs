@@ -59,11 +59,14 @@ pub fn report_model(reader: &Reader) -> Result<ReportModel, AnalyzeError> {
         recording: recording_info(&facts),
         warnings: warnings::warnings(&facts, &runs)
             .into_iter()
-            .chain(traced.as_ref().and_then(TracedFacts::sampling_note).map(|text| Warning {
-                tone: Tone::Info,
-                text,
-                run: None,
-            }))
+            .chain(
+                traced
+                    .as_ref()
+                    .and_then(TracedFacts::sampling_note)
+                    .into_iter()
+                    .chain(no_finding(&findings))
+                    .map(|text| Warning { tone: Tone::Info, text, run: None }),
+            )
             .collect(),
         overview: views()
             .iter()
@@ -74,6 +77,15 @@ pub fn report_model(reader: &Reader) -> Result<ReportModel, AnalyzeError> {
             .collect(),
         appendix: appendix(&facts),
         runs,
+    })
+}
+
+/// That the rules looked and found nothing; `None` where they had nothing to look at, or found something.
+fn no_finding(findings: &finding::Engine) -> Option<String> {
+    let judged_s = findings.judged_s();
+    (judged_s >= 1.0 && findings.findings().is_empty()).then(|| {
+        let judged = Unit::Seconds.format(Some(judged_s.round()));
+        format!("No finding: the machine's counters of {judged} were judged by all rules (docs/findings.md).")
     })
 }
 

@@ -521,6 +521,9 @@ pub(crate) struct RecordArgs {
     /// Show the newest sample at http://ADDRESS/metrics as OpenMetrics, for Prometheus; :PORT for all addresses of this machine.
     #[arg(long, value_name = "ADDRESS")]
     pub(crate) export: Option<String>,
+    /// CPU time by the kernel's tick alone, or by event as well, where the kernel lets it be measured (docs/stat.md).
+    #[arg(long, value_enum, default_value_t = StatClock::Both)]
+    pub(crate) clock: StatClock,
     /// Keep every I/O in memory as well, and write those around each finding as a recording of its own (needs what `iodyno trace`
     /// needs): beside the recording, or in the directory of -d.
     #[arg(long)]

@@ -1,6 +1,6 @@
 //! `iodyno record`.
 
-use crate::args::RecordArgs;
+use crate::args::{RecordArgs, StatClock};
 use crate::exit::{Failure, PARAMETERS, TARGET};
 use crate::run::{output_directory, time, watch_signals};
 use analyze::finding::Thresholds;
@@ -40,7 +40,7 @@ fn record(args: &RecordArgs, interval_ns: u64, command_line: &[String]) -> Resul
     let mut flight = flight(args, directory.with_file_name(format!("{name}-flight")), command_line)?;
     let request = WatchRequest {
         what: What::ALL.to_vec(),
-        events: EventClock::IfPossible,
+        events: event_clock(args),
         interval_ns,
         samples: None,
         for_ns: time(args.length.as_deref(), "--for")?,
@@ -137,6 +137,10 @@ fn listen(address: &str) -> Result<Endpoint, Failure> {
     Ok(endpoint)
 }
 
+fn event_clock(args: &RecordArgs) -> EventClock {
+    if args.clock == StatClock::Both { EventClock::IfPossible } else { EventClock::Off }
+}
+
 /// The flight recorder beside the collector, when it was asked for; recordings are named after `directory`.
 fn flight(args: &RecordArgs, directory: PathBuf, command_line: &[String]) -> Result<Option<FindingFlight>, Failure> {
     if !args.flight {
@@ -166,7 +170,7 @@ fn collect_days(
     let request = ServiceRequest {
         directory: directory.to_path_buf(),
         interval_ns,
-        events: EventClock::IfPossible,
+        events: event_clock(args),
         retention: retention(args)?,
         zone: session::local_zone(),
         for_ns: time(args.length.as_deref(), "--for")?,

@@ -376,7 +376,7 @@ pub(crate) fn lost_words(part: &Statistics) -> String {
     }
     if part.lost_end > 0 {
         words.push(format!(
-            "{} I/Os have no time of completion, because the kernel left the probe at their end out",
+            "{} I/Os have no time of completion, because the kernel left the probe at their end out (docs/trace.md)",
             part.lost_end
         ));
     }
@@ -409,6 +409,9 @@ fn words(directories: &[PathBuf], ios: u64, traced_ns: u64, cpu_ns: u64, statist
             1,
             format!("began      {} I/Os (before sampling and size filters)", format_count(statistics.started as f64)),
         );
+    }
+    if statistics.unfinished > 0 {
+        words.insert(1, format!("unfinished {} I/Os: in flight at the end, or their end was not seen", statistics.unfinished));
     }
     words
 }
