@@ -334,12 +334,12 @@ mod tests {
     fn every_subject_of_this_machine() {
         let mut machine = Machine::new(&What::ALL);
         let tables: BTreeSet<&str> = machine.sample(now_ns(), 0).iter().map(|batch| batch.table.name).collect();
-        for table in
-            ["cpu", "system", "memory", "disk", "net", "tcp", "udp", "process", "interrupt", "softnet", "cgroup"]
-        {
+        for table in ["cpu", "system", "memory", "disk", "net", "tcp", "udp", "process", "interrupt", "softnet"] {
             assert!(tables.contains(table), "{table} is missing: {tables:?}");
         }
         assert_eq!(tables.contains("pressure"), Path::new("/proc/pressure").exists());
+        let mounted = std::fs::read_to_string("/proc/self/mountinfo").unwrap();
+        assert_eq!(tables.contains("cgroup"), mounted.contains(" - cgroup"));
         // Without privilege it is said what is missing.
         assert!(!tables.contains("event") || !testkit::is_root(), "nothing is wrong here");
     }

@@ -411,7 +411,10 @@ fn words(directories: &[PathBuf], ios: u64, traced_ns: u64, cpu_ns: u64, statist
         );
     }
     if statistics.unfinished > 0 {
-        words.insert(1, format!("unfinished {} I/Os: in flight at the end, or their end was not seen", statistics.unfinished));
+        words.insert(
+            1,
+            format!("unfinished {} I/Os: in flight at the end, or their end was not seen", statistics.unfinished),
+        );
     }
     words
 }
