@@ -34,10 +34,10 @@ pub(super) fn header(state: &TopState, page: &TopPage<'_>, canvas: &mut Canvas<'
         (4, format!("{cpus} {memory}"), Ink::Plain),
         (0, time, Ink::Plain),
         (0, mode, Ink::Title),
-        (6, format!("clock {clock}"), Ink::Plain),
+        (3, format!("clock {clock}"), Ink::Plain),
         (1, lost, if page.lost > 0 { Ink::Level(Level::Busy) } else { Ink::Plain }),
     ];
-    parts.extend(page.judging.clone().map(|words| (3, words, Ink::Plain)));
+    parts.extend(page.judging.clone().map(|words| (2, words, Ink::Plain)));
     parts.extend(page.source.clone().map(|source| (7, source, Ink::Plain)));
     let length = |parts: &[(u8, String, Ink)]| parts.iter().map(|part| part.1.chars().count() + 2).sum::<usize>();
     while length(&parts) > usize::from(area.width) + 2 {
