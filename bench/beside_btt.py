@@ -71,7 +71,7 @@ def compare(iodyno, device, folder, args):
     table = list(csv.DictReader(io.StringIO(out(iodyno, "export", ours, "trace.devices", "--csv"))))[0]
     ours_s = time.monotonic() - began
     began = time.monotonic()
-    out(iodyno, "report", ours)
+    out(iodyno, "report", ours, "-o", theirs / "report.html")
     report_s = time.monotonic() - began
 
     binary = sum(file.stat().st_size for file in theirs.glob("t.blktrace.*"))
