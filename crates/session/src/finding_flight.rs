@@ -113,6 +113,14 @@ impl FindingFlight {
 
     /// Rows for the collector's recording that began at `origin_ns`: what was written since the last call.
     pub(crate) fn news(&mut self, origin_ns: u64) -> Vec<Event> {
+        // One that has ended before its time, as on a full disk, is told of at once: nothing else would be written.
+        if self.thread.as_ref().is_some_and(JoinHandle::is_finished) {
+            return self.end(origin_ns);
+        }
+        self.said(origin_ns)
+    }
+
+    fn said(&self, origin_ns: u64) -> Vec<Event> {
         let words = self.said.try_iter().filter_map(|said| match said {
             Said::Armed => None,
             Said::Words(note) => Some(note),
@@ -123,8 +131,10 @@ impl FindingFlight {
     /// Ends it; a dump that is waited for is written, shorter than asked.
     pub(crate) fn end(&mut self, origin_ns: u64) -> Vec<Event> {
         let ended = self.join();
-        let mut rows = self.news(origin_ns);
-        let words = ended.unwrap_or_else(|error| vec![format!("the flight recorder ended: {error}")]);
+        let mut rows = self.said(origin_ns);
+        let words = ended.unwrap_or_else(|error| {
+            vec![format!("the flight recorder has ended, and writes nothing any more: {error}")]
+        });
         rows.extend(
             words.into_iter().map(|message| event(Note { severity: "warning", target: None, message }, origin_ns)),
         );
