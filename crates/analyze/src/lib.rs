@@ -41,6 +41,7 @@ pub use model::{
     Warning,
 };
 pub use probe::{CpuBy, CpuFold, Distribution, FileFold, FilesBy, FilesOrder, IoBy, IoFold, IoGroup};
+pub use probe::{Seen, StackFold, StackGroup, StackOf};
 pub use repeats::Estimate;
 pub use report_model::{report_model, run_summary};
 pub use run_fold::RunFold;

@@ -515,6 +515,9 @@ pub(crate) struct RecordArgs {
     /// Time between two samples.
     #[arg(short, long, value_name = "TIME", default_value = "1s")]
     pub(crate) interval: String,
+    /// Look at every CPU 99 times a second (or HZ times) for the functions that programs are in: the table `profile`.
+    #[arg(long, value_name = "HZ", num_args = 0..=1, require_equals = true, default_missing_value = "99", value_parser = clap::value_parser!(u32).range(1..=10_000))]
+    pub(crate) profile: Option<u32>,
     /// Keep the text of vmstat, iostat, mpstat, pidstat, nicstat and zpool iostat as well, those that there are, in this directory.
     #[arg(long, value_name = "DIR")]
     pub(crate) text: Option<PathBuf>,
@@ -688,6 +691,8 @@ pub(crate) enum ProbeSubject {
     Files,
     /// CPU time by event: who runs, who waits for whom, what interrupts take from whom.
     Cpu,
+    /// What programs are at: the functions, of programs and of the kernel, that CPUs are found in.
+    Stacks,
 }
 
 /// What rows of a probe are about.
@@ -714,7 +719,7 @@ pub(crate) enum ProbeBy {
 /// Arguments of `probe`.
 #[derive(clap::Args, Debug)]
 #[command(
-    after_help = "Examples:\n  iodyno probe io                       rates of every device each second; Ctrl-C shows distributions\n  iodyno probe io 5s 12 --by process    who does I/O, for a minute\n  iodyno probe files 10s 1              top files of ten seconds, and the miss rate\n  iodyno probe files --by fs --json     reads and writes per file system, for programs\n  iodyno probe cpu 5s --by irq          time in each interrupt, and from which process it was taken\n  iodyno probe cpu 10s 1 --cost         run times, waiting, pre-emption; and what the probes themselves cost"
+    after_help = "Examples:\n  iodyno probe io                       rates of every device each second; Ctrl-C shows distributions\n  iodyno probe io 5s 12 --by process    who does I/O, for a minute\n  iodyno probe files 10s 1              top files of ten seconds, and the miss rate\n  iodyno probe files --by fs --json     reads and writes per file system, for programs\n  iodyno probe cpu 5s --by irq          time in each interrupt, and from which process it was taken\n  iodyno probe cpu 10s 1 --cost         run times, waiting, pre-emption; and what the probes themselves cost\n  iodyno probe stacks 10s 1             the functions in which programs spend their CPU time\n  iodyno probe stacks 30s 1 --folded > stacks.txt    for tools that draw flame graphs"
 )]
 pub(crate) struct ProbeArgs {
     /// What to look at.
@@ -731,7 +736,13 @@ pub(crate) struct ProbeArgs {
     /// So many rows, the busiest first.
     #[arg(long, value_name = "N", default_value_t = 20)]
     pub(crate) top: usize,
-    /// cpu: let the kernel count what the probes cost, and say it at the end (the counting costs some as well).
+    /// stacks: looks a second at each CPU.
+    #[arg(long, value_name = "N", default_value_t = trace::profile::HZ, value_parser = clap::value_parser!(u32).range(1..=10_000))]
+    pub(crate) hz: u32,
+    /// stacks: at the end a line `name;outermost;…;innermost count` for each stack, and nothing else on standard output.
+    #[arg(long, conflicts_with = "json")]
+    pub(crate) folded: bool,
+    /// cpu, stacks: let the kernel count what the probes cost, and say it at the end (the counting costs some as well).
     #[arg(long)]
     pub(crate) cost: bool,
     /// io: only this device or partition. May be given several times; default: all.

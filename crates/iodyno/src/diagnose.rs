@@ -93,6 +93,7 @@ fn this_machine(length: &str, thresholds: Thresholds, command_line: &[String]) -
     let request = WatchRequest {
         what: What::ALL.to_vec(),
         events: EventClock::IfPossible,
+        profile_hz: None,
         interval_ns: INTERVAL_NS,
         samples: None,
         for_ns: Some(for_ns),

@@ -8,7 +8,7 @@ use analyze::{CpuBy, FilesBy, IoBy};
 use recording::RecordingError;
 use session::{ProbeOf, ProbeOutcome, ProbeRequest, StopFlag};
 use trace::{block, files};
-use tui::{CpuLines, FileLines, IoLines, ProbeLook};
+use tui::{CpuLines, FileLines, IoLines, ProbeLook, StackLines};
 
 /// The least interval, ns.
 const INTERVAL_MIN_NS: u64 = 100_000_000;
@@ -27,9 +27,7 @@ pub(crate) fn run(args: &ProbeArgs, command_line: &[String]) -> Result<u8, Failu
         command_line: command_line.to_vec(),
     };
     let look = ProbeLook { json: args.json, top: args.top };
-    if args.cost && args.subject != ProbeSubject::Cpu {
-        return Err(misplaced("--cost", "cpu"));
-    }
+    refuse_elsewhere(args)?;
     let stop = StopFlag::default();
     match args.subject {
         ProbeSubject::Io => {
@@ -79,7 +77,32 @@ pub(crate) fn run(args: &ProbeArgs, command_line: &[String]) -> Result<u8, Failu
             let outcome = session::probe(&request(ProbeOf::Cpu { cost: args.cost }), &mut lines, &stop)?;
             end(lines.finish(), &outcome)
         }
+        ProbeSubject::Stacks => stacks(args, &request(ProbeOf::Stacks { hz: args.hz, cost: args.cost }), look, &stop),
     }
+}
+
+fn stacks(args: &ProbeArgs, request: &ProbeRequest, look: ProbeLook, stop: &StopFlag) -> Result<u8, Failure> {
+    refuse_io_only(args)?;
+    refuse_whose(args)?;
+    if args.by.is_some() {
+        return Err(Failure::new(PARAMETERS, "--by has no meaning for `iodyno probe stacks`".to_string()));
+    }
+    watch_signals(stop)?;
+    let mut lines = StackLines::new(std::io::stdout(), look, args.folded);
+    let outcome = session::probe(request, &mut lines, stop)?;
+    end(lines.finish(), &outcome)
+}
+
+/// What only some subjects know.
+fn refuse_elsewhere(args: &ProbeArgs) -> Result<(), Failure> {
+    let is_stacks = args.subject == ProbeSubject::Stacks;
+    if args.cost && !is_stacks && args.subject != ProbeSubject::Cpu {
+        return Err(misplaced("--cost", "cpu` and `iodyno probe stacks"));
+    }
+    if !is_stacks && (args.folded || args.hz != trace::profile::HZ) {
+        return Err(misplaced(if args.folded { "--folded" } else { "--hz" }, "stacks"));
+    }
+    Ok(())
 }
 
 fn refuse_io_only(args: &ProbeArgs) -> Result<(), Failure> {
@@ -90,11 +113,7 @@ fn refuse_io_only(args: &ProbeArgs) -> Result<(), Failure> {
 /// The tables that are wanted; none: all.
 fn cpu_tables(args: &ProbeArgs) -> Result<&'static [CpuBy], Failure> {
     refuse_io_only(args)?;
-    let whose =
-        [(!args.pids.is_empty(), "--pid"), (!args.comms.is_empty(), "--comm"), (!args.cgroups.is_empty(), "--cgroup")];
-    if let Some((_, flag)) = whose.iter().find(|(given, _)| *given) {
-        return Err(misplaced(flag, "io` and `iodyno probe files"));
-    }
+    refuse_whose(args)?;
     Ok(match args.by {
         None => &[],
         Some(ProbeBy::Process) => &[CpuBy::Process],
@@ -104,6 +123,16 @@ fn cpu_tables(args: &ProbeArgs) -> Result<&'static [CpuBy], Failure> {
         Some(ProbeBy::Device | ProbeBy::Op) => return Err(misplaced("that --by", "io")),
         Some(ProbeBy::File | ProbeBy::Fs) => return Err(misplaced("that --by", "files")),
     })
+}
+
+/// These count everybody's.
+fn refuse_whose(args: &ProbeArgs) -> Result<(), Failure> {
+    let whose =
+        [(!args.pids.is_empty(), "--pid"), (!args.comms.is_empty(), "--comm"), (!args.cgroups.is_empty(), "--cgroup")];
+    if let Some((_, flag)) = whose.iter().find(|(given, _)| *given) {
+        return Err(misplaced(flag, "io` and `iodyno probe files"));
+    }
+    Ok(())
 }
 
 fn misplaced(flag: &str, subject: &str) -> Failure {

@@ -41,6 +41,7 @@ fn record(args: &RecordArgs, interval_ns: u64, command_line: &[String]) -> Resul
     let request = WatchRequest {
         what: What::ALL.to_vec(),
         events: event_clock(args),
+        profile_hz: args.profile,
         interval_ns,
         samples: None,
         for_ns: time(args.length.as_deref(), "--for")?,
@@ -171,6 +172,7 @@ fn collect_days(
         directory: directory.to_path_buf(),
         interval_ns,
         events: event_clock(args),
+        profile_hz: args.profile,
         retention: retention(args)?,
         zone: session::local_zone(),
         for_ns: time(args.length.as_deref(), "--for")?,

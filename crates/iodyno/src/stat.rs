@@ -43,6 +43,7 @@ pub(crate) fn run(args: &StatArgs, command_line: &[String]) -> Result<u8, Failur
     let request = WatchRequest {
         what: subjects.iter().map(|subject| what(*subject)).collect(),
         events: if args.clock == StatClock::Both { EventClock::Needed } else { EventClock::Off },
+        profile_hz: None,
         interval_ns,
         // Every interval has two ends.
         samples: args.count.map(|count| count + u64::from(!args.since_boot)),

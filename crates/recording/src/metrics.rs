@@ -41,10 +41,9 @@ impl Family {
 #[must_use]
 pub fn open_metrics(batches: &[Batch]) -> String {
     let mut page = String::new();
-    for batch in batches
-        .iter()
-        .filter(|batch| !["process", "process_event", "preempted_by", "stolen", "event"].contains(&batch.table.name))
-    {
+    for batch in batches.iter().filter(|batch| {
+        !["process", "process_event", "preempted_by", "profile", "stolen", "event"].contains(&batch.table.name)
+    }) {
         let labels = labels(batch);
         for column in batch.table.columns {
             let is_metric = matches!(column.kind, ColumnKind::Counter | ColumnKind::Gauge);

@@ -274,7 +274,7 @@ fn preempted_rows(sums: &SchedSums, (t_ns, t_s): (i64, f64)) -> Vec<PreemptedBy>
     sums.preemptions.iter().map(row).collect()
 }
 
-fn event(severity: &str, message: String, (t_ns, t_s): (i64, f64)) -> Event {
+pub(crate) fn event(severity: &str, message: String, (t_ns, t_s): (i64, f64)) -> Event {
     Event {
         t_ns,
         t_s,
@@ -287,7 +287,7 @@ fn event(severity: &str, message: String, (t_ns, t_s): (i64, f64)) -> Event {
     }
 }
 
-fn push<R: recording::Row>(batches: &mut Vec<Batch>, rows: &[R]) -> Result<(), RecordingError> {
+pub(crate) fn push<R: recording::Row>(batches: &mut Vec<Batch>, rows: &[R]) -> Result<(), RecordingError> {
     if !rows.is_empty() {
         batches.push(Batch::from_rows(rows)?);
     }

@@ -20,6 +20,7 @@ mod model;
 mod objectives;
 mod outcome;
 mod probe;
+mod profile;
 mod rates;
 mod replay;
 mod requested;

@@ -1,6 +1,7 @@
 //! One `probe` command's life: rows of the kernel's probe to a face, and into a recording when asked for.
 
 use crate::cpu_clock::{CpuClock, EventClock};
+use crate::profile::Profiler;
 use crate::rows::signed;
 use crate::trace::interval_row;
 use crate::{SessionError, StopFlag};
@@ -27,6 +28,13 @@ pub enum ProbeOf {
     /// CPU time by event: the tables `cpu_event`, `process_event`, `preempted_by`, `irq_time`, `stolen`.
     Cpu {
         /// Count what the probes cost, and say it at the end.
+        cost: bool,
+    },
+    /// What programs are at: the table `profile`.
+    Stacks {
+        /// Looks a second at each CPU.
+        hz: u32,
+        /// As above.
         cost: bool,
     },
 }
@@ -60,37 +68,65 @@ enum Running {
     Io(Box<(BlockTrace, Columns)>),
     Files(Box<FileTrace>),
     Cpu(Box<Cpu>),
+    Stacks(Box<Stacks>),
+}
+
+/// What the programs in the kernel cost, counted since the probe began.
+struct Counted {
+    _counting: CostCounting,
+    before: ProbeCost,
+    started_ns: u64,
+}
+
+impl Counted {
+    /// Counts for `probe`, which is started meanwhile, when that is wanted.
+    fn around<P>(
+        wanted: bool,
+        start: impl FnOnce() -> Result<P, TraceError>,
+        cost: impl FnOnce(&P) -> ProbeCost,
+    ) -> Result<(P, Option<Self>), TraceError> {
+        let counting = wanted.then(CostCounting::begin).transpose()?;
+        let probe = start()?;
+        let started_ns = clock::now_ns();
+        let counted = counting.map(|counting| Self { _counting: counting, before: cost(&probe), started_ns });
+        Ok((probe, counted))
+    }
+
+    /// In a sentence.
+    fn words(&self, now: ProbeCost) -> String {
+        let (runs, run_ns) = (now.runs - self.before.runs, now.run_ns - self.before.run_ns);
+        let elapsed_ns = clock::now_ns().saturating_sub(self.started_ns).max(1);
+        format!(
+            "the probes ran {} times, {:.0} ns each: {:.2} % of one CPU",
+            format_count(runs as f64),
+            run_ns as f64 / runs.max(1) as f64,
+            100.0 * run_ns as f64 / elapsed_ns as f64
+        )
+    }
 }
 
 /// The event clock, with what it costs.
 struct Cpu {
     clock: CpuClock,
-    cost: Option<(CostCounting, ProbeCost)>,
+    cost: Option<Counted>,
     started_ns: u64,
 }
 
 impl Cpu {
     fn start(cost: bool) -> Result<Self, TraceError> {
-        let counting = cost.then(CostCounting::begin).transpose()?;
-        let clock = CpuClock::start(EventClock::Needed)?;
-        let clock = clock.ok_or_else(|| TraceError::Consumer("was not started".to_string()))?;
-        let cost = counting.map(|counting| (counting, clock.cost()));
+        let start = || {
+            let clock = CpuClock::start(EventClock::Needed)?;
+            clock.ok_or_else(|| TraceError::Consumer("was not started".to_string()))
+        };
+        let (clock, cost) = Counted::around(cost, start, CpuClock::cost)?;
         Ok(Self { clock, cost, started_ns: clock::now_ns() })
     }
+}
 
-    /// What the programs in the kernel cost, in a sentence.
-    fn cost_words(&self) -> Option<String> {
-        let (_, before) = self.cost.as_ref()?;
-        let now = self.clock.cost();
-        let (runs, run_ns) = (now.runs - before.runs, now.run_ns - before.run_ns);
-        let elapsed_ns = clock::now_ns().saturating_sub(self.started_ns).max(1);
-        Some(format!(
-            "the probes ran {} times, {:.0} ns each: {:.2} % of one CPU",
-            format_count(runs as f64),
-            run_ns as f64 / runs.max(1) as f64,
-            100.0 * run_ns as f64 / elapsed_ns as f64
-        ))
-    }
+/// Looks at stacks, with what they cost.
+struct Stacks {
+    profiler: Profiler,
+    cost: Option<Counted>,
 }
 
 impl Running {
@@ -99,6 +135,10 @@ impl Running {
             ProbeOf::Io(options) => Self::Io(Box::new((BlockTrace::start(options)?, Columns::default()))),
             ProbeOf::Files(options) => Self::Files(Box::new(FileTrace::start(options)?)),
             ProbeOf::Cpu { cost } => Self::Cpu(Box::new(Cpu::start(*cost)?)),
+            ProbeOf::Stacks { hz, cost } => {
+                let (profiler, cost) = Counted::around(*cost, || Profiler::start(*hz), Profiler::cost)?;
+                Self::Stacks(Box::new(Stacks { profiler, cost }))
+            }
         })
     }
 
@@ -107,7 +147,7 @@ impl Running {
             Self::Io(io) => io.0.verdicts(),
             Self::Files(files) => files.verdicts(),
             // They come as events.
-            Self::Cpu(_) => &[],
+            Self::Cpu(_) | Self::Stacks(_) => &[],
         }
     }
 
@@ -116,6 +156,7 @@ impl Running {
             Self::Io(io) => io.0.started_ns(),
             Self::Files(files) => files.started_ns(),
             Self::Cpu(cpu) => cpu.started_ns,
+            Self::Stacks(stacks) => stacks.profiler.last_ns(),
         }
     }
 }
@@ -191,7 +232,7 @@ impl Life<'_> {
                         self.publish(&batch)?;
                     }
                 }
-                Running::Files(_) | Running::Cpu(_) => std::thread::sleep(nap),
+                Running::Files(_) | Running::Cpu(_) | Running::Stacks(_) => std::thread::sleep(nap),
             }
         }
         Ok(false)
@@ -236,7 +277,7 @@ impl Life<'_> {
                 self.publish(&Batch::from_rows(&rows)?)?;
                 lost
             }
-            Running::Cpu(_) => self.cpu_sample(t_ns)?,
+            Running::Cpu(_) | Running::Stacks(_) => self.probes_sample(t_ns)?,
         };
         if lost > self.lost {
             let row = Event {
@@ -263,7 +304,7 @@ impl Life<'_> {
     /// The probe runs. Counters need a first sample, from which the first interval counts.
     fn begin(&mut self) -> Result<(), SessionError> {
         if let Running::Cpu(_) = self.running {
-            self.cpu_sample(self.interval_ns)?;
+            self.probes_sample(self.interval_ns)?;
             if let Some(writer) = &mut self.writer {
                 writer.commit()?;
             }
@@ -272,11 +313,13 @@ impl Life<'_> {
         Ok(())
     }
 
-    /// Rows of the event clock; what is lost so far.
-    fn cpu_sample(&mut self, t_ns: u64) -> Result<u64, SessionError> {
-        let Running::Cpu(cpu) = &mut self.running else { return Ok(0) };
-        let batches = cpu.clock.sample(t_ns, self.origin_ns)?;
-        let lost = cpu.clock.lost();
+    /// Rows of the event clock, or of stacks; what is lost so far.
+    fn probes_sample(&mut self, t_ns: u64) -> Result<u64, SessionError> {
+        let (batches, lost) = match &mut self.running {
+            Running::Cpu(cpu) => (cpu.clock.sample(t_ns, self.origin_ns)?, cpu.clock.lost()),
+            Running::Stacks(stacks) => (stacks.profiler.sample(self.origin_ns)?, stacks.profiler.lost()),
+            Running::Io(_) | Running::Files(_) => return Ok(0),
+        };
         for batch in &batches {
             self.outcome.messages.extend(batch.to_rows::<Event>()?.into_iter().map(|event| event.message));
             self.publish(batch)?;
@@ -286,7 +329,11 @@ impl Life<'_> {
 
     /// What is counted, in a word.
     fn what(&self) -> &'static str {
-        if matches!(self.running, Running::Cpu(_)) { "switches and interrupts" } else { "I/Os" }
+        match self.running {
+            Running::Cpu(_) => "switches and interrupts",
+            Running::Stacks(_) => "looks at stacks",
+            Running::Io(_) | Running::Files(_) => "I/Os",
+        }
     }
 
     /// The boundary of an interval, for the face.
@@ -321,8 +368,13 @@ impl Life<'_> {
             }
             Running::Cpu(cpu) => {
                 self.outcome.lost = cpu.clock.lost();
-                self.outcome.messages.extend(cpu.cost_words());
+                self.outcome.messages.extend(cpu.cost.as_ref().map(|cost| cost.words(cpu.clock.cost())));
                 vec![("cpu_clock_table_full", cpu.clock.lost())]
+            }
+            Running::Stacks(stacks) => {
+                self.outcome.lost = stacks.profiler.lost();
+                self.outcome.messages.extend(stacks.cost.as_ref().map(|cost| cost.words(stacks.profiler.cost())));
+                stacks.profiler.losses().to_vec()
             }
         };
         if self.outcome.lost > 0 {

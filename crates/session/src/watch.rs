@@ -3,6 +3,7 @@
 use crate::counters::{SUBJECTS, subjects};
 use crate::cpu_clock::{CpuClock, EventClock};
 use crate::finding_flight::FindingFlight;
+use crate::profile::Profiler;
 use crate::spine::clock_step;
 use crate::{SessionError, StopFlag};
 use collect::{Machine, What};
@@ -26,6 +27,8 @@ pub struct WatchRequest {
     pub what: Vec<What>,
     /// CPU time by event beside that of the tick.
     pub events: EventClock,
+    /// Look at every CPU so many times a second for what programs are at, where that can be; `None`: do not.
+    pub profile_hz: Option<u32>,
     /// Time between two samples.
     pub interval_ns: u64,
     /// Number of samples; `None`: until stopped.
@@ -77,6 +80,7 @@ pub fn watch(
     stop: &StopFlag,
 ) -> Result<WatchOutcome, SessionError> {
     let cpu_clock = CpuClock::start(request.events)?;
+    let profiler = request.profile_hz.map(Profiler::if_possible);
     let mut writer = None;
     if let Some(directory) = &request.directory {
         let mut manifest = Manifest::new(&request.command_line);
@@ -91,6 +95,7 @@ pub fn watch(
     let mut watch = Watch {
         machine: Machine::new(&request.what),
         cpu_clock,
+        profiler,
         origin_ns: writer.as_ref().map_or(start_ns, Writer::started_t_ns),
         writer,
         company,
@@ -103,6 +108,7 @@ pub fn watch(
 struct Watch<'a> {
     machine: Machine,
     cpu_clock: Option<CpuClock>,
+    profiler: Option<Profiler>,
     writer: Option<Writer>,
     company: Company<'a>,
     origin_ns: u64,
@@ -173,6 +179,9 @@ impl Watch<'_> {
         let mut batches = self.machine.sample(due_ns, self.origin_ns);
         if let Some(clock) = &mut self.cpu_clock {
             batches.extend(clock.sample(due_ns, self.origin_ns)?);
+        }
+        if let Some(profiler) = &mut self.profiler {
+            batches.extend(profiler.sample(self.origin_ns)?);
         }
         self.outcome.samples += 1;
         self.publish(&batches)?;
@@ -252,7 +261,9 @@ impl Watch<'_> {
         if let Some(mut writer) = self.writer {
             let word = if stop.is_requested() { "interrupted" } else { "fine" };
             let lost = self.cpu_clock.as_ref().map_or(0, CpuClock::lost);
+            let losses = self.profiler.iter().flat_map(Profiler::losses).filter(|(_, lost)| *lost > 0);
             writer.update_manifest(|manifest| {
+                manifest.losses.extend(losses.map(|(name, lost)| (name.to_string(), lost)));
                 manifest.exit = Some(word.to_string());
                 manifest.losses.extend((lost > 0).then(|| ("cpu_clock_table_full".to_string(), lost)));
             })?;

@@ -16,6 +16,7 @@ mod names;
 #[cfg(test)]
 mod other_kernels;
 mod paths;
+pub mod profile;
 mod program;
 pub mod sched;
 mod symbols;

@@ -2,14 +2,14 @@
 //! field that a probe reads is where it looks for it, or is one that it does without. That they load there as well is
 //! seen by booting these kernels (bench/kernels.sh).
 
-use crate::{Kernel, State, block, files, irq, sched};
+use crate::{Kernel, State, block, files, irq, profile, sched};
 use libbpf_rs::btf::types::{Struct, Union};
 use libbpf_rs::btf::{Btf, BtfType, TypeId};
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
 /// Structures of ours, in case a kernel has one of the same name.
-const OURS: [&str; 16] = [
+const OURS: [&str; 17] = [
     "key",
     "record",
     "start",
@@ -26,6 +26,7 @@ const OURS: [&str; 16] = [
     "sums",
     "name",
     "victim",
+    "stack",
 ];
 
 /// The kernel's types, decompressed into `folder`.
@@ -84,16 +85,16 @@ fn missing(version: &str) -> (Vec<&'static str>, Vec<String>) {
     let folder = tempfile::tempdir().unwrap();
     let path = unpacked(folder.path(), version);
     let kernel = Kernel::of_file(&path).unwrap();
-    let verdicts = [block::verdicts, files::verdicts, irq::verdicts, sched::verdicts];
-    let verdicts: Vec<_> = verdicts.into_iter().flat_map(|verdicts| verdicts(&kernel).unwrap()).collect();
+    let sets = [block::SET, files::SET, irq::SET, profile::SET, sched::SET];
+    let verdicts: Vec<_> = sets.iter().flat_map(|set| set.verdicts(&kernel).unwrap()).collect();
     let tracepoints = verdicts.iter().filter(|verdict| verdict.state == State::Missing);
     let mut tracepoints: Vec<&str> = tracepoints.map(|verdict| verdict.tracepoint).collect();
     tracepoints.sort_unstable();
     tracepoints.dedup();
     let btf = Btf::from_path(&path).unwrap();
     let mut lacks = Vec::new();
-    for object in [block::OBJECT, files::OBJECT, irq::OBJECT, sched::OBJECT] {
-        let object = Btf::from_raw("probe", object).unwrap().expect("the object has types");
+    for set in sets {
+        let object = Btf::from_raw("probe", set.object).unwrap().expect("the object has types");
         lacks.extend(absent(&object, &btf));
     }
     lacks.sort();

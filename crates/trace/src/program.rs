@@ -1,10 +1,11 @@
-//! The loader: which programs of an object fit this kernel, what is lost without the others, load and attach.
+//! The loader of every probe set: which programs of its object fit this kernel, what is lost without the others, load,
+//! attach, and what of its tables is read in the same way.
 
 use crate::constants::Constants;
 use crate::kernel::Kernel;
 use crate::{TraceError, capability};
-use libbpf_rs::{ErrorKind, Link, MapCore, MapHandle, Object, ObjectBuilder, OpenObject, PrintLevel};
-use std::os::fd::{AsFd, AsRawFd, OwnedFd};
+use libbpf_rs::{ErrorKind, Link, MapCore, MapFlags, MapHandle, Object, ObjectBuilder, OpenObject, PrintLevel};
+use std::os::fd::{AsFd, AsRawFd, IntoRawFd, OwnedFd};
 use std::sync::Mutex;
 
 /// One program of a probe set.
@@ -27,6 +28,15 @@ pub(crate) enum Need {
     Else(&'static str),
     /// Stands in where the first tracepoint is missing; what is lost by that.
     Instead(&'static str, &'static str),
+    /// It hangs on something else than a tracepoint ([`Loaded::attach_to`]).
+    ByHand,
+}
+
+/// A probe set: what build.rs compiled of it, and its programs in the order in which they are attached.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct ProbeSet {
+    pub(crate) object: &'static [u8],
+    pub(crate) programs: &'static [Program],
 }
 
 /// What became of a program.
@@ -82,20 +92,19 @@ fn take_log() -> String {
     LOG.lock().map(|mut log| std::mem::take(&mut *log)).unwrap_or_default()
 }
 
-/// Decides for each program whether it is to be loaded.
-///
-/// # Errors
-/// One that nothing replaces is missing.
-pub(crate) fn judge(kernel: &Kernel, programs: &[Program]) -> Result<Vec<Verdict>, TraceError> {
-    programs
-        .iter()
-        .map(|program| {
+impl ProbeSet {
+    /// Decides for each program whether it is to be loaded.
+    ///
+    /// # Errors
+    /// One that nothing replaces is missing.
+    pub(crate) fn verdicts(&self, kernel: &Kernel) -> Result<Vec<Verdict>, TraceError> {
+        let judge = |program: &Program| {
             let here = kernel.has_tracepoint(program.tracepoint);
             let (state, loss) = match program.need {
                 Need::Always(loss) if !here => {
                     return Err(TraceError::NoTracepoint { tracepoint: program.tracepoint, loss });
                 }
-                Need::Always(_) => (State::Used, None),
+                Need::Always(_) | Need::ByHand => (State::Used, None),
                 Need::Else(_) if here => (State::Used, None),
                 Need::Else(loss) => (State::Missing, Some(loss)),
                 Need::Instead(better, _) if kernel.has_tracepoint(better) => (State::NotNeeded, None),
@@ -103,8 +112,54 @@ pub(crate) fn judge(kernel: &Kernel, programs: &[Program]) -> Result<Vec<Verdict
                 Need::Instead(_, loss) => (State::Missing, Some(loss)),
             };
             Ok(Verdict { tracepoint: program.tracepoint, state, loss })
-        })
-        .collect()
+        };
+        self.programs.iter().map(judge).collect()
+    }
+
+    /// Loads what fits the running kernel; `prepare` sizes the maps. Nothing runs yet.
+    ///
+    /// # Errors
+    /// Missing capabilities or kernel features; the kernel refuses.
+    pub(crate) fn load(
+        &self,
+        constants: &Constants,
+        prepare: impl FnOnce(&mut OpenObject) -> Result<(), libbpf_rs::Error>,
+    ) -> Result<Loaded, TraceError> {
+        let kernel = Kernel::running()?;
+        self.load_judged(&kernel, self.verdicts(&kernel)?, constants, prepare)
+    }
+
+    /// The same with verdicts that are known.
+    ///
+    /// # Errors
+    /// Missing capabilities; the kernel refuses.
+    pub(crate) fn load_judged(
+        &self,
+        kernel: &Kernel,
+        verdicts: Vec<Verdict>,
+        constants: &Constants,
+        prepare: impl FnOnce(&mut OpenObject) -> Result<(), libbpf_rs::Error>,
+    ) -> Result<Loaded, TraceError> {
+        capability::check()?;
+        check_age(&rustix::system::uname().release().to_string_lossy())?;
+        libbpf_rs::set_print(Some((PrintLevel::Warn, keep_log)));
+        let _ = take_log();
+        let mut builder = ObjectBuilder::default();
+        if let Some(path) = kernel.path() {
+            builder.btf_custom_path(path).map_err(refusal)?;
+        }
+        let mut open = builder.open_memory(self.object).map_err(refusal)?;
+        for mut program in open.progs_mut() {
+            let name = program.name().to_string_lossy().into_owned();
+            let mut judged = self.programs.iter().zip(&verdicts);
+            let fits = judged.any(|(known, verdict)| known.name == name && verdict.state == State::Used);
+            program.set_autoload(fits);
+        }
+        constants.apply(self.object, &mut open)?;
+        prepare(&mut open).map_err(refusal)?;
+        let object = open.load().map_err(refusal)?;
+        Ok(Loaded { links: Vec::new(), object, programs: self.programs, verdicts })
+    }
 }
 
 /// A probe set in the kernel; dropping it takes everything out again.
@@ -112,39 +167,22 @@ pub(crate) fn judge(kernel: &Kernel, programs: &[Program]) -> Result<Vec<Verdict
 pub(crate) struct Loaded {
     links: Vec<Link>,
     pub(crate) object: Object,
+    programs: &'static [Program],
+    verdicts: Vec<Verdict>,
 }
 
-/// Opens `elf`, lets `prepare` size its maps, loads the programs that were judged fit. Nothing runs yet.
+/// Key and value of a table.
+pub(crate) type Entry = (Vec<u8>, Vec<u8>);
+
+/// Entries that are read with one call.
+const BATCH: u32 = 1024;
+
+/// All of a hash table.
 ///
 /// # Errors
-/// Missing capabilities; the kernel refuses.
-pub(crate) fn load(
-    elf: &[u8],
-    kernel: &Kernel,
-    programs: &[Program],
-    verdicts: &[Verdict],
-    constants: &Constants,
-    prepare: impl FnOnce(&mut OpenObject) -> Result<(), libbpf_rs::Error>,
-) -> Result<Loaded, TraceError> {
-    capability::check()?;
-    check_age(&rustix::system::uname().release().to_string_lossy())?;
-    libbpf_rs::set_print(Some((PrintLevel::Warn, keep_log)));
-    let _ = take_log();
-    let mut builder = ObjectBuilder::default();
-    if let Some(path) = kernel.path() {
-        builder.btf_custom_path(path).map_err(refusal)?;
-    }
-    let mut open = builder.open_memory(elf).map_err(refusal)?;
-    for mut program in open.progs_mut() {
-        let name = program.name().to_string_lossy().into_owned();
-        let fits =
-            programs.iter().zip(verdicts).any(|(known, verdict)| known.name == name && verdict.state == State::Used);
-        program.set_autoload(fits);
-    }
-    constants.apply(elf, &mut open)?;
-    prepare(&mut open).map_err(refusal)?;
-    let object = open.load().map_err(refusal)?;
-    Ok(Loaded { links: Vec::new(), object })
+/// It cannot be read.
+pub(crate) fn entries(map: &MapHandle) -> Result<Vec<Entry>, libbpf_rs::Error> {
+    Ok(map.lookup_batch(BATCH, MapFlags::ANY, MapFlags::ANY)?.collect())
 }
 
 /// Storage of tasks for tracing programs came with 5.11, memory as an argument of global functions with 5.12.
@@ -165,16 +203,36 @@ impl Loaded {
         MapHandle::try_from(&found).map_err(|why| TraceError::Consumer(format!("cannot use the map {name}: {why}")))
     }
 
-    /// Attaches every loaded program.
+    /// What the kernel offers, program by program.
+    pub(crate) fn verdicts(&self) -> &[Verdict] {
+        &self.verdicts
+    }
+
+    /// Attaches every loaded program to its tracepoint.
     ///
     /// # Errors
     /// The kernel refuses; nothing stays attached.
-    pub(crate) fn attach(&mut self, programs: &[Program], verdicts: &[Verdict]) -> Result<(), TraceError> {
+    pub(crate) fn attach(&mut self) -> Result<(), TraceError> {
         // In the order of the declaration, so that ends are watched before starts.
-        for (known, _) in programs.iter().zip(verdicts).filter(|(_, verdict)| verdict.state == State::Used) {
+        for (known, _) in self.programs.iter().zip(&self.verdicts).filter(|(_, verdict)| verdict.state == State::Used) {
             let program = self.object.progs_mut().find(|program| program.name() == known.name);
             let Some(program) = program else { continue };
             self.links.push(program.attach().map_err(refusal)?);
+        }
+        Ok(())
+    }
+
+    /// Attaches one program to these events of `perf_event_open`.
+    ///
+    /// # Errors
+    /// The kernel refuses.
+    pub(crate) fn attach_to(&mut self, name: &str, events: Vec<OwnedFd>) -> Result<(), TraceError> {
+        let Some(program) = self.object.progs_mut().find(|program| program.name() == name) else { return Ok(()) };
+        for event in events {
+            let link = program.attach_perf_event(event.as_raw_fd()).map_err(refusal)?;
+            // The link closes it.
+            let _ = event.into_raw_fd();
+            self.links.push(link);
         }
         Ok(())
     }

@@ -7,6 +7,7 @@ use std::net::UdpSocket;
 use std::process::{Child, Command, Stdio};
 use std::sync::{Mutex, MutexGuard, PoisonError};
 use trace::irq::{IrqSums, IrqTrace};
+use trace::profile::{Profile, ProfileTrace};
 use trace::sched::{SchedSums, SchedTrace};
 
 /// `None` where it cannot run, which is said.
@@ -253,4 +254,92 @@ fn the_timer_has_its_own_vector_where_there_are_tracepoints() {
     let (count, ns) = vector(&sums, "irq", "LOC");
     // A CPU that works has 100 ticks a second at least.
     assert!(count >= 20 && ns > 0, "{sums:?}");
+}
+
+/// Two functions that differ in nothing but how long they work: three parts of the time, and one.
+const TWO_PARTS: &str = "
+static volatile unsigned long sum;
+__attribute__((noinline)) void one_part(long n) { for (long i = 0; i < n; i++) sum += i; }
+__attribute__((noinline)) void three_parts(long n) { for (long i = 0; i < 3 * n; i++) sum += i; }
+int main(void) { for (;;) { one_part(50000); three_parts(50000); } }
+";
+
+#[test]
+fn functions_have_the_share_of_looks_that_they_have_of_the_time() {
+    if !testkit::is_root() {
+        testkit::lacks("root");
+        return;
+    }
+    let folder = tempfile::tempdir().unwrap();
+    let (source, program) = (folder.path().join("parts.c"), folder.path().join("parts"));
+    std::fs::write(&source, TWO_PARTS).unwrap();
+    let made = Command::new("cc")
+        .args(["-O1", "-fno-omit-frame-pointer", "-mno-omit-leaf-frame-pointer", "-o"])
+        .arg(&program)
+        .arg(&source)
+        .status();
+    if !made.is_ok_and(|made| made.success()) {
+        testkit::lacks("a C compiler");
+        return;
+    }
+    let mut trace = ProfileTrace::start(997).unwrap();
+    let child = Spinner(Command::new(&program).spawn().unwrap());
+    let mut seen = Profile::default();
+    // As many looks as it takes, however busy the machine is.
+    for _ in 0..60 {
+        std::thread::sleep(std::time::Duration::from_millis(500));
+        let more = trace.read().unwrap();
+        seen.stacks.extend(more.stacks.into_iter().filter(|one| one.pid == child.0.id()));
+        (seen.samples, seen.lost) = (more.samples, more.lost);
+        if seen.stacks.iter().map(|one| one.count).sum::<u64>() > 2000 {
+            break;
+        }
+    }
+    let of = |leaf: &str| {
+        let is_there = |one: &&trace::profile::StackCount| one.user.as_deref().is_some_and(|user| user.ends_with(leaf));
+        seen.stacks.iter().filter(is_there).map(|one| one.count).sum::<u64>() as f64
+    };
+    let (one, three) = (of("one_part"), of("three_parts"));
+    let looks = one + three;
+    let all = seen.stacks.iter().map(|one| one.count).sum::<u64>() as f64;
+    assert!(looks > 1000.0 && looks > 0.9 * all, "{one} and {three} of {all}: {seen:?}");
+    // Four standard deviations of so many looks, and a hundredth for what surrounds the loops.
+    let error = 4.0 * (0.75_f64 * 0.25 / looks).sqrt() + 0.01;
+    assert!((three / looks - 0.75).abs() < error, "{three} of {looks}, ± {error}");
+    let called =
+        |one: &&trace::profile::StackCount| one.user.as_deref().is_some_and(|user| user.contains("main;three_parts"));
+    assert!(seen.stacks.iter().any(|one| called(&one)), "its caller is known: {seen:?}");
+    assert!(seen.stacks.iter().all(|one| one.comm.as_ref() == "parts"), "{seen:?}");
+    assert_eq!(seen.lost, 0);
+}
+
+#[test]
+fn who_is_in_the_kernel_is_seen_there_and_who_sleeps_is_not() {
+    if !testkit::is_root() {
+        testkit::lacks("root");
+        return;
+    }
+    let mut trace = ProfileTrace::start(997).unwrap();
+    let copy = Command::new("dd").args(["if=/dev/zero", "of=/dev/null", "bs=1M"]).stderr(Stdio::null()).spawn();
+    let (copy, sleeper) = (Spinner(copy.unwrap()), Spinner(Command::new("sleep").arg("30").spawn().unwrap()));
+    std::thread::sleep(std::time::Duration::from_millis(300));
+    trace.read().unwrap();
+    std::thread::sleep(std::time::Duration::from_millis(1500));
+    let seen = trace.read().unwrap();
+    let of = |spinner: &Spinner| seen.stacks.iter().filter(|one| one.pid == spinner.0.id()).collect::<Vec<_>>();
+    let in_kernel: u64 = of(&copy).iter().filter(|one| one.kernel.is_some()).map(|one| one.count).sum();
+    assert!(in_kernel > 50, "{in_kernel} looks: {seen:?}");
+    if trace.words().is_none() {
+        let reads =
+            |one: &&trace::profile::StackCount| one.kernel.as_deref().is_some_and(|stack| stack.contains("vfs_read"));
+        assert!(of(&copy).iter().any(|one| reads(&one)), "{:?}", of(&copy));
+    }
+    assert!(of(&sleeper).is_empty(), "{:?}", of(&sleeper));
+}
+
+#[test]
+fn what_cannot_be_looked_at_so_often_is_said() {
+    for hz in [0, 10_001] {
+        assert!(ProfileTrace::start(hz).unwrap_err().to_string().contains("between 1 and 10000"));
+    }
 }

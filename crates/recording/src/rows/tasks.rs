@@ -240,6 +240,28 @@ tables! {
         behind_ns: Option<i64>, "ns", Counter;
     }
 
+    /// What a program was at, as looks at every CPU at equal times saw it: how often in this interval a thread of this name was found there. A row for each pair of stacks that was seen. Only with `record --profile` and `probe stacks`.
+    Profile = "profile" from "the probe `profile` (perf events)" since 1 {
+        /// End of the interval.
+        t_ns: i64, "ns", Time;
+        /// The same since the recording's start.
+        t_s: f64, "s", Time;
+        /// Its length.
+        interval_ns: i64, "ns", Gauge;
+        /// Process.
+        pid: i64, "", Gauge;
+        /// Name of the thread, 15 bytes.
+        comm: Label, "", Name;
+        /// Functions of the program, the outermost first, with `;` between them; without a symbol, the file and the place in it. Null for threads of the kernel, and where there was no room.
+        user: Option<Label>, "", Name;
+        /// Functions of the kernel that it was in; null when it was in the program itself.
+        kernel: Option<Label>, "", Name;
+        /// Looks that found it there.
+        samples: i64, "", Gauge;
+        /// CPU time that they stand for.
+        cpu_ns: i64, "ns", Gauge;
+    }
+
     /// Time in one vector of interrupts on one CPU by event since the probes began. A row when it grew by 100 times or a millisecond.
     IrqTime = "irq_time" from "the probe `irq`" since 1 {
         /// When it was read.

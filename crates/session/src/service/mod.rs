@@ -10,6 +10,7 @@ pub use retention::{Retention, Tier};
 
 use crate::counters::{SUBJECTS, subjects};
 use crate::cpu_clock::{CpuClock, EventClock};
+use crate::profile::Profiler;
 use crate::spine::clock_step;
 use crate::watch::{CPU_CLOCK, Company};
 use crate::{SessionError, StopFlag};
@@ -44,6 +45,8 @@ pub struct ServiceRequest {
     pub interval_ns: u64,
     /// CPU time by event beside that of the tick.
     pub events: EventClock,
+    /// Look at every CPU so many times a second for what programs are at, where that can be; `None`: do not.
+    pub profile_hz: Option<u32>,
     /// What is kept, and for how long.
     pub retention: Retention,
     /// The machine's time zone: a day ends at its midnight.
@@ -121,6 +124,7 @@ pub fn serve<'a>(
         keeper: Keeper::start(&request.directory, &request.retention)?,
         machine: Machine::new(&What::ALL),
         cpu_clock: CpuClock::start(request.events)?,
+        profiler: request.profile_hz.map(Profiler::if_possible),
         open: None,
         outcome: ServiceOutcome::default(),
         unwritten: 0,
@@ -166,6 +170,7 @@ struct Service<'a> {
     keeper: Keeper,
     machine: Machine,
     cpu_clock: Option<CpuClock>,
+    profiler: Option<Profiler>,
     open: Option<Open>,
     outcome: ServiceOutcome,
     /// Samples in a row for which there was no room.
@@ -277,6 +282,9 @@ impl Service<'_> {
         let origin_ns = open.writer.started_t_ns();
         let mut batches = self.machine.sample(due_ns, origin_ns);
         if let Some(Ok(rows)) = self.cpu_clock.as_mut().map(|clock| clock.sample(due_ns, origin_ns)) {
+            batches.extend(rows);
+        }
+        if let Some(Ok(rows)) = self.profiler.as_mut().map(|profiler| profiler.sample(origin_ns)) {
             batches.extend(rows);
         }
         self.outcome.samples += 1;

@@ -50,6 +50,7 @@ fn request(directory: &Path, seconds: u64) -> ServiceRequest {
     ServiceRequest {
         directory: directory.to_path_buf(),
         events: crate::EventClock::Off,
+        profile_hz: None,
         interval_ns: SECOND_NS,
         retention: Retention { keep_ns: None, max_bytes: None, min_free_bytes: None, tiers: Vec::new() },
         zone: Zone::default(),

@@ -2,10 +2,10 @@
 
 use crate::block::in_flight::Table;
 use crate::block::records::{Entry, InFlight, Io, Raw, Statistics};
-use crate::block::{DIRTY_TRACEPOINTS, FLOOD, OBJECT, Options, PROGRAMS, STARTS, constants, ring_bytes};
+use crate::block::{DIRTY_TRACEPOINTS, FLOOD, Options, SET, STARTS, constants, ring_bytes};
 use crate::names::{Actor, Name, fill, fill_who};
 use crate::paths::File;
-use crate::program::{self, Callable, Loaded, Misses, State, Verdict};
+use crate::program::{Callable, Loaded, Misses, State, Verdict};
 use crate::{Kernel, TraceError};
 use libbpf_rs::{MapCore, MapFlags, MapHandle, OpenObject, RingBufferBuilder};
 use quantity::clock;
@@ -105,7 +105,7 @@ impl BlockTrace {
     /// Missing capabilities or kernel features; a buffer or filter that cannot be.
     pub fn start(options: &Options) -> Result<Self, TraceError> {
         let kernel = Kernel::running()?;
-        let mut verdicts = program::judge(&kernel, &PROGRAMS)?;
+        let mut verdicts = SET.verdicts(&kernel)?;
         if !options.files {
             // Nobody asks whose cached data are written.
             let names = DIRTY_TRACEPOINTS;
@@ -123,7 +123,7 @@ impl BlockTrace {
             }
             open.maps_mut().find(|map| map.name() == "ring").map_or(Ok(()), |mut ring| ring.set_max_entries(ring_bytes))
         };
-        let mut loaded = program::load(OBJECT, &kernel, &PROGRAMS, &verdicts, &constants, prepare)?;
+        let mut loaded = SET.load_judged(&kernel, verdicts.clone(), &constants, prepare)?;
         fill_filters(&loaded, options)?;
         let counters = loaded.map("counters")?;
         let in_flight = Table::of(&loaded)?;
@@ -131,7 +131,7 @@ impl BlockTrace {
         let names = [loaded.map("actors")?, loaded.map("files")?];
         let misses = Misses::of(&loaded, &STARTS);
         let flood = if options.flood { Some(Flood(Callable::of(&loaded, FLOOD)?)) } else { None };
-        loaded.attach(&PROGRAMS, &verdicts)?;
+        loaded.attach()?;
         let started_ns = clock::now_ns();
         let shared = Arc::new(Shared::default());
         let (sender, chunks) = sync_channel(CHUNKS_WAITING);

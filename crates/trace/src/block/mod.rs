@@ -15,12 +15,13 @@ pub use records::{InFlight, Io, Statistics, op_name, op_numbers};
 pub use ring::Ring;
 
 use crate::constants::Constants;
-use crate::program::{Need, Program};
-use crate::{Device, Kernel, TraceError, Verdict, program, symbols};
+use crate::program::{Need, ProbeSet, Program};
+use crate::{Device, Kernel, TraceError, symbols};
 use std::collections::HashMap;
 
-/// The probe's object, compiled by build.rs.
-pub(crate) const OBJECT: &[u8] = include_bytes!(concat!(env!("OUT_DIR"), "/block.bpf.o"));
+/// What build.rs compiled.
+pub(crate) const SET: ProbeSet =
+    ProbeSet { object: include_bytes!(concat!(env!("OUT_DIR"), "/block.bpf.o")), programs: &PROGRAMS };
 
 /// They only serve to know who changed cached data.
 const DIRTY_TRACEPOINTS: [&str; 2] = ["writeback_dirty_folio", "writeback_dirty_page"];
@@ -156,14 +157,6 @@ impl Default for Options {
     fn default() -> Self {
         Self { filter: Filter::default(), ring_bytes: None, files: true, flood: false }
     }
-}
-
-/// What this kernel offers for block tracing.
-///
-/// # Errors
-/// Something that nothing replaces is missing.
-pub fn verdicts(kernel: &Kernel) -> Result<Vec<Verdict>, TraceError> {
-    program::judge(kernel, &PROGRAMS)
 }
 
 /// The size that the ring gets: a power of two of whole pages.

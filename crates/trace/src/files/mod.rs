@@ -9,16 +9,17 @@ pub use totals::{Counts, FileActivity, Losses};
 use crate::constants::Constants;
 use crate::names::{Actor, Name, fill_who};
 use crate::paths::{File, Mounts};
-use crate::program::{self, Loaded, Need, Program};
-use crate::{Kernel, TraceError, Verdict};
+use crate::program::{Loaded, Need, ProbeSet, Program};
+use crate::{TraceError, Verdict};
 use libbpf_rs::{MapCore, MapFlags, MapHandle, RingBuffer, RingBufferBuilder};
 use quantity::clock;
 use std::collections::HashMap;
 use std::sync::{Arc, Mutex, PoisonError};
 use totals::{KEY_BYTES, key_of};
 
-/// The probe's object, compiled by build.rs.
-pub(crate) const OBJECT: &[u8] = include_bytes!(concat!(env!("OUT_DIR"), "/files.bpf.o"));
+/// What build.rs compiled.
+pub(crate) const SET: ProbeSet =
+    ProbeSet { object: include_bytes!(concat!(env!("OUT_DIR"), "/files.bpf.o")), programs: &PROGRAMS };
 
 const PROGRAMS: [Program; 7] = [
     Program { name: "on_dirty_folio", tracepoint: "writeback_dirty_folio", need: Need::Else(MADE_IS_UNKNOWN) },
@@ -67,14 +68,6 @@ pub fn page_bytes() -> u64 {
     rustix::param::page_size() as u64
 }
 
-/// What this kernel offers.
-///
-/// # Errors
-/// Something that nothing replaces is missing.
-pub fn verdicts(kernel: &Kernel) -> Result<Vec<Verdict>, TraceError> {
-    program::judge(kernel, &PROGRAMS)
-}
-
 /// Names that came through the ring and were not looked at yet.
 type Names = Arc<Mutex<Vec<Name>>>;
 
@@ -88,10 +81,9 @@ pub struct FileTrace {
     files: HashMap<u32, Named>,
     mounts: Mounts,
     seen: HashMap<[u8; KEY_BYTES], Counts>,
-    verdicts: Vec<Verdict>,
     started_ns: u64,
     // Last: the ring's memory goes before its map does.
-    _loaded: Loaded,
+    loaded: Loaded,
 }
 
 impl std::fmt::Debug for FileTrace {
@@ -114,15 +106,13 @@ impl FileTrace {
     /// # Errors
     /// Missing capabilities or kernel features; too many values of a filter.
     pub fn start(options: &Options) -> Result<Self, TraceError> {
-        let kernel = Kernel::running()?;
-        let verdicts = program::judge(&kernel, &PROGRAMS)?;
         let mut constants = Constants::default();
         constants.u32("o_direct", rustix::fs::OFlags::DIRECT.bits());
         constants.u32("page_shift", rustix::param::page_size().trailing_zeros());
         constants.flag("only_pids", !options.pids.is_empty());
         constants.flag("only_comms", !options.comms.is_empty());
         constants.flag("only_cgroups", !options.cgroups.is_empty());
-        let mut loaded = program::load(OBJECT, &kernel, &PROGRAMS, &verdicts, &constants, |_| Ok(()))?;
+        let mut loaded = SET.load(&constants, |_| Ok(()))?;
         fill_who(&loaded, &options.pids, &options.comms, &options.cgroups)?;
         let arrived = Names::default();
         let theirs = Arc::clone(&arrived);
@@ -136,7 +126,7 @@ impl FileTrace {
         builder.add(&names, take).map_err(failed)?;
         let ring = builder.build().map_err(failed)?;
         let (sums, counters) = (loaded.map("sums")?, loaded.map("counters")?);
-        loaded.attach(&PROGRAMS, &verdicts)?;
+        loaded.attach()?;
         Ok(Self {
             sums,
             counters,
@@ -146,9 +136,8 @@ impl FileTrace {
             files: HashMap::new(),
             mounts: Mounts::default(),
             seen: HashMap::new(),
-            verdicts,
             started_ns: clock::now_ns(),
-            _loaded: loaded,
+            loaded,
         })
     }
 
@@ -198,7 +187,7 @@ impl FileTrace {
     /// What the kernel offers, program by program.
     #[must_use]
     pub fn verdicts(&self) -> &[Verdict] {
-        &self.verdicts
+        self.loaded.verdicts()
     }
 
     /// When everything was attached, `CLOCK_MONOTONIC`, ns.

@@ -4,14 +4,15 @@
 
 use crate::constants::Constants;
 use crate::names::Cursor;
-use crate::program::{self, Loaded, Need, Program};
-use crate::{Kernel, TraceError, Verdict};
+use crate::program::{Loaded, Need, ProbeSet, Program, entries};
+use crate::{TraceError, Verdict};
 use libbpf_rs::{MapCore, MapFlags, MapHandle};
 use std::collections::HashMap;
 use std::sync::Arc;
 
-/// The probe's object, compiled by build.rs.
-pub(crate) const OBJECT: &[u8] = include_bytes!(concat!(env!("OUT_DIR"), "/irq.bpf.o"));
+/// What build.rs compiled.
+pub(crate) const SET: ProbeSet =
+    ProbeSet { object: include_bytes!(concat!(env!("OUT_DIR"), "/irq.bpf.o")), programs: &PROGRAMS };
 
 /// Programs for interrupts of the processor itself, which only this kind of machine has tracepoints for.
 const LOCAL: &str = "interrupts of the processor itself (timer, other CPUs' calls) are not in the interrupt time";
@@ -42,20 +43,10 @@ const PROGRAMS: [Program; 14] = [
 
 /// Entries of the kernel's table, as in probe.bpf.c.
 const VICTIMS: usize = 1 << 14;
-/// Entries that are read with one call.
-const BATCH: u32 = 1024;
 /// Names of soft interrupts, as in `/proc/softirqs`.
 const SOFT: [&str; 10] = ["HI", "TIMER", "NET_TX", "NET_RX", "BLOCK", "IRQ_POLL", "TASKLET", "SCHED", "HRTIMER", "RCU"];
 /// Names of the processor's own, as in `/proc/interrupts`.
 const OWN: [&str; 5] = ["LOC", "RES", "CAL", "CAL", "IWI"];
-
-/// What this kernel offers.
-///
-/// # Errors
-/// Something that nothing replaces is missing.
-pub fn verdicts(kernel: &Kernel) -> Result<Vec<Verdict>, TraceError> {
-    program::judge(kernel, &PROGRAMS)
-}
 
 /// Sums since the probe began.
 #[derive(Clone, Debug, Default)]
@@ -129,7 +120,6 @@ pub struct IrqTrace {
     known: HashMap<u32, Arc<str>>,
     /// By process and vector.
     stolen: HashMap<(u32, u32), Victim>,
-    verdicts: Vec<Verdict>,
     loaded: Loaded,
 }
 
@@ -145,20 +135,18 @@ impl IrqTrace {
     /// # Errors
     /// Missing capabilities or kernel features.
     pub fn start() -> Result<Self, TraceError> {
-        let kernel = Kernel::running()?;
-        let verdicts = program::judge(&kernel, &PROGRAMS)?;
-        let mut loaded = program::load(OBJECT, &kernel, &PROGRAMS, &verdicts, &Constants::default(), |_| Ok(()))?;
+        let mut loaded = SET.load(&Constants::default(), |_| Ok(()))?;
         let (cpus, vectors) = (loaded.map("cpus")?, loaded.map("vectors")?);
         let (victims, names) = (loaded.map("victims")?, loaded.map("names")?);
-        loaded.attach(&PROGRAMS, &verdicts)?;
+        loaded.attach()?;
         let (known, stolen) = (HashMap::new(), HashMap::new());
-        Ok(Self { cpus, vectors, victims, names, known, stolen, verdicts, loaded })
+        Ok(Self { cpus, vectors, victims, names, known, stolen, loaded })
     }
 
     /// What the kernel offers, program by program.
     #[must_use]
     pub fn verdicts(&self) -> &[Verdict] {
-        &self.verdicts
+        self.loaded.verdicts()
     }
 
     /// What the probe's programs cost so far.
@@ -199,8 +187,7 @@ impl IrqTrace {
     }
 
     fn read_victims(&mut self) -> Result<Vec<Stolen>, TraceError> {
-        let all = self.victims.lookup_batch(BATCH, MapFlags::ANY, MapFlags::ANY).map_err(|why| unreadable(&why))?;
-        let all: Vec<_> = all.collect();
+        let all = entries(&self.victims).map_err(|why| unreadable(&why))?;
         let is_crowded = all.len() > VICTIMS * 3 / 4;
         let mut out = Vec::with_capacity(all.len());
         let mut present = std::collections::HashSet::with_capacity(all.len());

@@ -7,8 +7,8 @@
 mod totals;
 
 use crate::constants::Constants;
-use crate::program::{self, Loaded, Need, Program};
-use crate::{Kernel, TraceError, Verdict};
+use crate::program::{Entry, Loaded, Need, ProbeSet, Program, entries};
+use crate::{TraceError, Verdict};
 use libbpf_rs::{MapCore, MapFlags, MapHandle};
 use quantity::clock;
 use rustix::thread::CpuSet;
@@ -16,8 +16,9 @@ use std::collections::HashMap;
 use std::sync::Arc;
 use totals::{Pair, PairKey, Slot, Sums, Thread, ThreadKey};
 
-/// The probe's object, compiled by build.rs.
-pub(crate) const OBJECT: &[u8] = include_bytes!(concat!(env!("OUT_DIR"), "/sched.bpf.o"));
+/// What build.rs compiled.
+pub(crate) const SET: ProbeSet =
+    ProbeSet { object: include_bytes!(concat!(env!("OUT_DIR"), "/sched.bpf.o")), programs: &PROGRAMS };
 
 const PROGRAMS: [Program; 4] = [
     Program {
@@ -33,20 +34,10 @@ const PROGRAMS: [Program; 4] = [
 /// Entries of the kernel's tables, as in probe.bpf.c.
 const THREADS: usize = 1 << 15;
 const PAIRS: usize = 1 << 13;
-/// Entries that are read with one call.
-const BATCH: u32 = 1024;
 /// How often a CPU's sums are read again when they changed meanwhile.
 const TRIES: u32 = 100;
 /// How long CPUs are waited for at the start.
 const ROUND_NS: u64 = 100_000_000;
-
-/// What this kernel offers.
-///
-/// # Errors
-/// Something that nothing replaces is missing.
-pub fn verdicts(kernel: &Kernel) -> Result<Vec<Verdict>, TraceError> {
-    program::judge(kernel, &PROGRAMS)
-}
 
 /// Sums since the probe began.
 #[derive(Clone, Debug, Default)]
@@ -122,9 +113,6 @@ pub struct Preemption {
     pub behind_ns: u64,
 }
 
-/// Key and value of a table.
-type Entry = (Vec<u8>, Vec<u8>);
-
 /// A process, with what was told of it.
 #[derive(Debug)]
 struct Known {
@@ -152,7 +140,6 @@ pub struct SchedTrace {
     names: HashMap<u32, Arc<str>>,
     /// Number of the reading.
     round: u64,
-    verdicts: Vec<Verdict>,
     loaded: Loaded,
 }
 
@@ -169,15 +156,13 @@ impl SchedTrace {
     /// # Errors
     /// Missing capabilities or kernel features.
     pub fn start(told_after_ns: u64) -> Result<Self, TraceError> {
-        let kernel = Kernel::running()?;
-        let verdicts = program::judge(&kernel, &PROGRAMS)?;
         let cpu_count = u32::try_from(libbpf_rs::num_possible_cpus().unwrap_or(1)).unwrap_or(1);
-        let mut loaded = program::load(OBJECT, &kernel, &PROGRAMS, &verdicts, &Constants::default(), |open| {
+        let mut loaded = SET.load(&Constants::default(), |open| {
             let mut slots = open.maps_mut().find(|map| map.name() == "slots");
             slots.as_mut().map_or(Ok(()), |slots| slots.set_max_entries(cpu_count))
         })?;
         let (slots, threads, pairs) = (loaded.map("slots")?, loaded.map("threads")?, loaded.map("pairs")?);
-        loaded.attach(&PROGRAMS, &verdicts)?;
+        loaded.attach()?;
         go_round();
         Ok(Self {
             slots,
@@ -191,7 +176,6 @@ impl SchedTrace {
             pair_sums: HashMap::new(),
             names: HashMap::new(),
             round: 0,
-            verdicts,
             loaded,
         })
     }
@@ -199,7 +183,7 @@ impl SchedTrace {
     /// What the kernel offers, program by program.
     #[must_use]
     pub fn verdicts(&self) -> &[Verdict] {
-        &self.verdicts
+        self.loaded.verdicts()
     }
 
     /// What the probe's programs cost so far.
@@ -220,7 +204,7 @@ impl SchedTrace {
     /// The kernel's tables cannot be read.
     pub fn read(&mut self) -> Result<SchedSums, TraceError> {
         // Threads before CPUs: a task that leaves its CPU in between is told of next time, and none twice.
-        let threads = self.all_of(&self.threads)?;
+        let threads = entries(&self.threads).map_err(|why| unreadable(&why))?;
         let mut sums = SchedSums::default();
         let mut running = Vec::new();
         for cpu in 0..self.cpu_count {
@@ -264,10 +248,6 @@ impl SchedTrace {
         Ok(None)
     }
 
-    fn all_of(&self, map: &MapHandle) -> Result<Vec<Entry>, TraceError> {
-        Ok(map.lookup_batch(BATCH, MapFlags::ANY, MapFlags::ANY).map_err(|why| unreadable(&why))?.collect())
-    }
-
     /// Adds what threads did since the last time to their processes.
     fn take_threads(&mut self, threads: Vec<Entry>, running: &[(ThreadKey, u64)]) {
         let is_crowded = threads.len() > THREADS * 3 / 4;
@@ -307,7 +287,7 @@ impl SchedTrace {
     }
 
     fn take_pairs(&mut self) -> Result<(), TraceError> {
-        let pairs = self.all_of(&self.pairs)?;
+        let pairs = entries(&self.pairs).map_err(|why| unreadable(&why))?;
         let is_crowded = pairs.len() > PAIRS * 3 / 4;
         for (raw, value) in pairs {
             let key = PairKey::of(&raw);

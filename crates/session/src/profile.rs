@@ -1,0 +1,112 @@
+//! What programs are at: the probe `profile` as rows.
+
+use crate::cpu_clock::{event, push};
+use crate::rows::signed;
+use quantity::clock;
+use recording::rows::Profile;
+use recording::{Batch, Label, RecordingError};
+use std::sync::Arc;
+use trace::profile::ProfileTrace;
+use trace::{ProbeCost, TraceError};
+
+/// The probe, with what was said of it.
+pub(crate) struct Profiler {
+    /// Given up when it cannot be read.
+    trace: Option<ProfileTrace>,
+    period_ns: u64,
+    /// End of the last interval.
+    last_ns: u64,
+    lost: u64,
+    lost_stacks: u64,
+    /// Said with the next sample.
+    said: Vec<(&'static str, String)>,
+}
+
+impl Profiler {
+    /// Begins to look, so often a second at each CPU.
+    ///
+    /// # Errors
+    /// The kernel or a privilege does not allow it.
+    pub(crate) fn start(hz: u32) -> Result<Self, TraceError> {
+        let trace = ProfileTrace::start(hz)?;
+        let said = trace.words().map(|words| ("info", words.to_string())).into_iter().collect();
+        let (period_ns, last_ns) = (trace.period_ns(), clock::now_ns());
+        Ok(Self { trace: Some(trace), period_ns, last_ns, lost: 0, lost_stacks: 0, said })
+    }
+
+    /// The same for who has more to do: where it cannot be, the next sample says so.
+    pub(crate) fn if_possible(hz: u32) -> Self {
+        Self::start(hz).unwrap_or_else(|error| {
+            let said = vec![("warning", format!("what programs are at is not recorded: {error}"))];
+            Self { trace: None, period_ns: 0, last_ns: clock::now_ns(), lost: 0, lost_stacks: 0, said }
+        })
+    }
+
+    /// When it began, and later the end of the last interval.
+    pub(crate) fn last_ns(&self) -> u64 {
+        self.last_ns
+    }
+
+    /// Looks that are in no row.
+    pub(crate) fn lost(&self) -> u64 {
+        self.lost
+    }
+
+    /// For the manifest: what is not in the rows, or not whole there.
+    pub(crate) fn losses(&self) -> [(&'static str, u64); 2] {
+        [("profile_table_full", self.lost), ("profile_stacks_full", self.lost_stacks)]
+    }
+
+    /// What the program in the kernel costs so far, while somebody counts it.
+    pub(crate) fn cost(&self) -> ProbeCost {
+        self.trace.as_ref().map(ProfileTrace::cost).unwrap_or_default()
+    }
+
+    /// Rows of what was seen since the last time; a probe that cannot be read any more is given up, which is said.
+    ///
+    /// # Errors
+    /// Does not happen with rows of the catalogue.
+    pub(crate) fn sample(&mut self, origin_ns: u64) -> Result<Vec<Batch>, RecordingError> {
+        let mut batches = Vec::new();
+        let read = self.trace.as_mut().map(ProfileTrace::read);
+        let t_ns = clock::now_ns();
+        let interval_ns = signed(t_ns.saturating_sub(self.last_ns));
+        let at = (signed(t_ns), t_ns.saturating_sub(origin_ns) as f64 / 1e9);
+        match read {
+            Some(Ok(profile)) => {
+                let label = |text: &Option<Arc<str>>| text.clone().map(Label);
+                let row = |one: &trace::profile::StackCount| Profile {
+                    t_ns: at.0,
+                    t_s: at.1,
+                    interval_ns,
+                    pid: i64::from(one.pid),
+                    comm: Label(Arc::clone(&one.comm)),
+                    user: label(&one.user),
+                    kernel: label(&one.kernel),
+                    samples: signed(one.count),
+                    cpu_ns: signed(one.count.saturating_mul(self.period_ns)),
+                };
+                push(&mut batches, &profile.stacks.iter().map(row).collect::<Vec<_>>())?;
+                let (new, new_stacks) = (profile.lost - self.lost, profile.lost_stacks - self.lost_stacks);
+                (self.lost, self.lost_stacks) = (profile.lost, profile.lost_stacks);
+                if new > 0 {
+                    self.said
+                        .push(("error", format!("{new} looks at stacks are in no row: the probe's table is full")));
+                }
+                if new_stacks > 0 {
+                    self.said
+                        .push(("warning", format!("{new_stacks} stacks are not known: the probe's table is full")));
+                }
+            }
+            Some(Err(error)) => {
+                self.trace = None;
+                self.said.push(("warning", error.to_string()));
+            }
+            None => {}
+        }
+        self.last_ns = t_ns;
+        let events: Vec<_> = self.said.drain(..).map(|(severity, message)| event(severity, message, at)).collect();
+        push(&mut batches, &events)?;
+        Ok(batches)
+    }
+}
