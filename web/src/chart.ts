@@ -1,6 +1,6 @@
 // From a view to SVG text and what a cursor over it reads. Pure: no DOM, so it is tested in Node.
 import { decode } from "./model";
-import type { HeatBody, HistogramBody, Line, LinesBody, LineStyle, MatrixBody, PanelsBody, Point, PointLine, PointsBody, ViewData } from "./model";
+import type { HeatBody, HistogramBody, Line, LinesBody, LineStyle, MatrixBody, PanelsBody, Point, PointLine, PointsBody, Right, Unit, ViewData } from "./model";
 import { format } from "./format";
 import { linear, logarithmic, nines } from "./scale";
 import type { Scale } from "./scale";
@@ -46,6 +46,8 @@ export function draw(view: ViewData, size: Size, window: Window | null, dark: bo
 class Canvas {
   plot: { x: number; y: number; w: number; h: number };
   private readonly parts: string[] = [];
+  /** Room at the right for the ticks of an axis there. */
+  private beside = 0;
   constructor(readonly size: Size, marked: boolean) {
     const top = TOP + (marked ? 14 : 0);
     this.plot = { x: LEFT, y: top, w: Math.max(40, size.width - LEFT - RIGHT), h: Math.max(30, size.height - top - BOTTOM) };
@@ -74,7 +76,19 @@ class Canvas {
       this.text(at, plot.y + plot.h + 17, "middle", "tick", tick.label);
     }
     this.rule(plot.x, plot.y + plot.h, plot.x + plot.w, plot.y + plot.h, "axis");
-    this.text(plot.x + plot.w + 10, plot.y + plot.h + 17, "start", "tick", xLabel);
+    this.text(plot.x + plot.w + this.beside + 10, plot.y + plot.h + 17, "start", "tick", xLabel);
+  }
+  /** Ticks of a right axis, in room that the plot gives. */
+  makeRoom(y: Scale) {
+    this.beside = Math.max(...y.ticks.map((tick) => tick.label.length * 6.2), 0) + 10;
+    this.plot.w = Math.max(40, this.plot.w - this.beside);
+    const { plot } = this, right = plot.x + plot.w;
+    for (const tick of y.ticks) {
+      const at = this.py(y, tick.at);
+      this.rule(right, at, right + 4, at, "axis");
+      this.text(right + 7, at + 3.5, "start", "tick", tick.label);
+    }
+    this.rule(right, plot.y, right, plot.y + plot.h, "axis");
   }
   rule(x1: number, y1: number, x2: number, y2: number, cls: string) {
     this.add(`<line x1="${n(x1)}" y1="${n(y1)}" x2="${n(x2)}" y2="${n(y2)}" class="${cls}"/>`);
@@ -98,7 +112,7 @@ class Canvas {
     const place = sorted.map((item) => Math.min(Math.max(item.at, low), high));
     for (let i = 1; i < place.length; i++) place[i] = Math.max(place[i] as number, (place[i - 1] as number) + gap);
     for (let i = place.length - 1, limit = high; i >= 0; i--, limit -= gap) place[i] = Math.min(place[i] as number, limit);
-    sorted.forEach((item, i) => this.text(this.plot.x + this.plot.w + 8, (place[i] as number) + 3.5, "start", `label s-${item.style}`, short(item.name, 14)));
+    sorted.forEach((item, i) => this.text(this.plot.x + this.plot.w + this.beside + 8, (place[i] as number) + 3.5, "start", `label s-${item.style}`, short(item.name, 14)));
   }
   svg(label: string) {
     const { width, height } = this.size;
@@ -177,8 +191,11 @@ function drawLines(view: ViewData, body: LinesBody, size: Size, window: Window |
   const xs = decode(body.x);
   const time = view.x.scale === "time";
   const [first, last] = bounds(xs, time ? window : null);
-  const lines = body.lines.map((line) => ({ ...line, numbers: decode(line.values) }));
+  const decoded = (lines: Line[]) => lines.map((line) => ({ ...line, numbers: decode(line.values) }));
+  const lines = decoded(body.lines), beside = decoded(body.right?.lines ?? []);
   const canvas = new Canvas(size, time);
+  const right = body.right ? rightScale(body.right, beside.map((line) => ({ values: line.numbers, first, last })), canvas.plot.h) : null;
+  if (right) canvas.makeRoom(right);
   const start = time ? Math.min(0, xs[0] ?? 0) : xs[0] ?? 0;
   const x = time && window ? xScale(view, window.from, window.to, canvas.plot.w) : xScale(view, start, xs[xs.length - 1] ?? 1, canvas.plot.w);
   const [low, high] = range(lines.map((line) => ({ values: line.numbers, first, last })), view.y.scale === "log");
@@ -187,20 +204,34 @@ function drawLines(view: ViewData, body: LinesBody, size: Size, window: Window |
   canvas.grid(x, y, time ? "elapsed" : "");
   canvas.add(`<g clip-path="inset(0)" class="lines">`);
   const px = (v: number) => canvas.px(x, v), py = (v: number) => canvas.py(y, Math.min(Math.max(v, y.low), y.high));
+  const pyRight = (v: number) => (right ? canvas.py(right, Math.min(Math.max(v, right.low), right.high)) : 0);
+  for (const line of beside) canvas.add(`<path d="${path(xs, line.numbers, first, last, px, pyRight)}" class="line right s-${line.style}"/>`);
   for (const line of lines) canvas.add(`<path d="${path(xs, line.numbers, first, last, px, py)}" class="line s-${line.style}"/>`);
   canvas.add("</g>");
-  canvas.labels(lines.flatMap((line) => {
+  const end = (place: (v: number) => number) => (line: Line & { numbers: Float64Array }) => {
     for (let i = last; i >= first; i--) {
       const value = line.numbers[i] as number;
-      if (!Number.isNaN(value)) return [{ at: py(value), name: line.name, style: line.style }];
+      if (!Number.isNaN(value)) return [{ at: place(value), name: line.name, style: line.style }];
     }
     return [];
-  }));
+  };
+  canvas.labels([...beside.flatMap(end(pyRight)), ...lines.flatMap(end(py))]);
   return {
     svg: canvas.svg(describe(view)), plot: canvas.plot, x, stops: xs, time, pixels: null,
     title: (i) => (time ? `at ${format("s", xs[i] as number)}` : format(view.x.unit, xs[i] as number)),
-    readings: (i) => lines.map((line: Line & { numbers: Float64Array }) => ({ name: line.name, style: line.style, text: format(view.y.unit, line.numbers[i] as number) })),
+    readings: (i) => {
+      const read = (unit: Unit) => (line: Line & { numbers: Float64Array }) => ({ name: line.name, style: line.style, text: format(unit, line.numbers[i] as number) });
+      return [...lines.map(read(view.y.unit)), ...(body.right ? beside.map(read(body.right.y.unit)) : [])];
+    },
   };
+}
+
+/** Of shares, all there can be; of others, as on the left. */
+function rightScale(right: Right, lines: { values: Float64Array; first: number; last: number }[], height: number): Scale {
+  const log = right.y.scale === "log", count = Math.max(2, Math.floor(height / 34));
+  const [low, most] = range(lines, log);
+  const high = right.y.unit === "%" && most > 10 ? Math.max(most, 100) : most;
+  return log ? logarithmic(low, high, right.y.unit, count, true) : linear(Math.min(0, low), high, right.y.unit, count, true);
 }
 
 function drawHeat(view: ViewData, body: HeatBody, size: Size, window: Window | null, dark: boolean): Drawn {

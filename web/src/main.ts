@@ -10,7 +10,7 @@ const GROUPS: [string, (id: string) => boolean][] = [
   ["Over time", (id) => ["run.iops", "run.response", "run.response_heatmap", "run.throughput", "run.service"].includes(id)],
   ["Distribution", (id) => id === "run.histogram" || id === "run.percentiles"],
   ["Queues and the load generator", (id) => ["run.queue_depth", "run.backlog", "run.wait", "run.generator"].includes(id)],
-  ["The machine", (id) => id === "run.cpu" || id.startsWith("disk.")],
+  ["The machine", (id) => id === "run.cpu" || id.startsWith("disk.") || id.startsWith("controller.")],
 ];
 
 interface Chart { view: ViewData; host: HTMLElement; readout: HTMLElement; drawn: Drawn | null; stop: number | null; part: number | null; shared: Group }
@@ -145,7 +145,8 @@ function card(view: ViewData, shared: Group): HTMLElement {
   figure.id = `view-${view.id}`;
   const caption = element("figcaption", "");
   caption.append(element("h3", "", view.title));
-  const unit = view.body.kind === "table" ? "" : view.y.label;
+  const right = view.body.kind === "lines" && view.body.right ? ` \u00b7 right, dotted: ${view.body.right.y.label}` : "";
+  const unit = view.body.kind === "table" ? "" : view.y.label + right;
   if (unit && !view.title.toLowerCase().includes(unit)) caption.append(element("span", "unit", unit));
   caption.append(element("p", "explain", view.explanation));
   figure.append(caption);

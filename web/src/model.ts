@@ -22,7 +22,9 @@ export interface Knee { x: number; y: number; label: string }
 export type Cells = { kind: "text"; of: string[] } | { kind: "numbers"; of: Values };
 export interface Column { name: string; group: string; unit: Unit; cells: Cells }
 
-export interface LinesBody { kind: "lines"; x: Values; lines: Line[] }
+export interface LinesBody { kind: "lines"; x: Values; lines: Line[]; right?: Right }
+/** What stands on an axis at the right; drawn dotted. */
+export interface Right { y: Axis; lines: Line[] }
 export interface HeatBody { kind: "heat"; x_edges: Values; y_edges: Values; counts: Values; unit: Unit }
 export interface HistogramBody { kind: "histogram"; edges: Values; lines: Line[] }
 export interface PointsBody { kind: "points"; lines: PointLine[]; knee: Knee | null }

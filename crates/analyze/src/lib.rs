@@ -22,6 +22,7 @@ mod series;
 pub mod stat;
 mod tables;
 mod traced;
+pub mod trend;
 mod unit;
 mod values;
 mod view;
@@ -51,7 +52,8 @@ pub use traced::rows::{TracedIo, each_traced};
 pub use unit::Unit;
 pub use values::Values;
 pub use view::{
-    Axis, Body, Cells, Column, Knee, Line, LineStyle, Mark, MarkKind, Panel, Point, PointLine, Scale, Table, ViewData,
+    Axis, Body, Cells, Column, Knee, Line, LineStyle, Mark, MarkKind, Panel, Point, PointLine, Right, Scale, Table,
+    ViewData,
 };
 
 use recording::RecordingError;

@@ -13,7 +13,10 @@ mod machine;
 mod sweep;
 
 pub(crate) use distribution::{edges, extent, heat, heat_map, heat_within, histogram, percentile_curve, percentiles};
-pub(crate) use machine::{disk_reads, disk_size, disk_skew, net_packets, net_throughput};
+pub(crate) use machine::{
+    controller_latency, controller_throughput, disk_activity, disk_latency, disk_reads, disk_size, disk_skew,
+    net_packets, net_throughput,
+};
 pub(crate) use sweep::{knee, load_response, matrix, rate_by, response_by, throughput_by};
 
 /// Most devices with a line of their own.
@@ -136,7 +139,7 @@ fn drawing(run: &RunFacts, x: Vec<f64>, y: Axis, lines: Vec<Line>) -> Option<Dra
         return None;
     }
     let x_axis = axis("elapsed time", Unit::Seconds, Scale::Time);
-    Some(Drawing { x: x_axis, y, body: Body::Lines { x: x.into(), lines }, marks: marks(run) })
+    Some(Drawing { x: x_axis, y, body: Body::Lines { x: x.into(), lines, right: None }, marks: marks(run) })
 }
 
 /// Operations that occur in the run.
@@ -300,6 +303,21 @@ fn each<P: Ends>(
     weight: fn(&P) -> Option<f64>,
     lines: &[OfDevice<'_, P>],
 ) -> Option<Drawing> {
+    let (ticks, devices) = busiest(all, run, weight, DEVICES)?;
+    let lines = lines_of(&ticks, &devices, lines);
+    drawing(run, ticks.clock.x, y, lines)
+}
+
+/// A device's points within the run.
+type OfRun<'a, P> = (&'a String, &'a [P]);
+
+/// The devices that did most, and their times.
+fn busiest<'a, P: Ends>(
+    all: &'a BTreeMap<String, Vec<P>>,
+    run: &RunFacts,
+    weight: fn(&P) -> Option<f64>,
+    most: usize,
+) -> Option<(Ticks, Vec<OfRun<'a, P>>)> {
     let mut active: Vec<(&String, &[P], f64)> = all
         .iter()
         .map(|(name, points)| (name, within(run, points, P::t_ns)))
@@ -307,22 +325,33 @@ fn each<P: Ends>(
         .filter(|(_, points, _)| !points.is_empty())
         .collect();
     active.sort_by(|a, b| b.2.total_cmp(&a.2));
-    active.truncate(DEVICES);
+    active.truncate(most);
     let longest = active.iter().max_by_key(|(_, points, _)| points.len())?;
-    let clock = clock_of(run, longest.1.iter().map(P::t_ns).collect());
     let ends: Vec<i64> = longest.1.iter().map(P::t_ns).collect();
+    let clock = clock_of(run, ends.clone());
+    Some((Ticks { clock, ends }, active.into_iter().map(|(name, points, _)| (name, points)).collect()))
+}
+
+/// The times of lines over devices.
+struct Ticks {
+    clock: Clock,
+    ends: Vec<i64>,
+}
+
+/// Lines of each device; of several, those that are more than 0.
+fn lines_of<P: Ends>(ticks: &Ticks, devices: &[OfRun<'_, P>], lines: &[OfDevice<'_, P>]) -> Vec<Line> {
     let mut drawn = Vec::new();
-    for (name, points, _) in &active {
+    for (name, points) in devices {
         let by_end: BTreeMap<i64, &P> = points.iter().map(|point| (point.t_ns(), point)).collect();
         for (what, of) in lines {
             let full = if what.is_empty() { (*name).clone() } else { format!("{name} {what}") };
-            let values = clock.values(|index| by_end.get(&ends[index]).and_then(|point| of(point)));
+            let values = ticks.clock.values(|index| by_end.get(&ticks.ends[index]).and_then(|point| of(point)));
             if lines.len() == 1 || values.range().is_some_and(|(_, high)| high > 0.0) {
                 drawn.push(line(&full, LineStyle::category(drawn.len()), values));
             }
         }
     }
-    drawing(run, clock.x, y, drawn)
+    drawn
 }
 
 fn devices(

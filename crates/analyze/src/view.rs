@@ -59,6 +59,9 @@ pub enum Body {
         x: Values,
         /// In order of the legend.
         lines: Vec<Line>,
+        /// Further lines over the same x with an axis of their own.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        right: Option<Right>,
     },
     /// Counts by column and row, coloured on a logarithmic scale.
     Heat {
@@ -107,6 +110,15 @@ pub enum Body {
     },
     /// Rows and columns of text and numbers.
     Table(Table),
+}
+
+/// What stands on the right axis of a chart; drawn dotted.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct Right {
+    /// The axis.
+    pub y: Axis,
+    /// In order of the legend.
+    pub lines: Vec<Line>,
 }
 
 /// One line of a chart.

@@ -39,6 +39,7 @@ pub fn hardware_of(root: &Path, targets: &[(String, PathBuf)]) -> Value {
         },
         "targets": described,
         "devices": devices,
+        "controllers": controllers(root),
     })
 }
 
@@ -94,6 +95,38 @@ fn memory_bytes(root: &Path) -> Option<u64> {
     let line = lines(&text).find(|line| line.starts_with(b"MemTotal:"))?;
     let kib: u64 = std::str::from_utf8(words(line).nth(1)?).ok()?.parse().ok()?;
     kib.checked_mul(1024)
+}
+
+/// Which controller each disk hangs on: the nearest PCI function upwards, with its SCSI host where it has several. Devices
+/// that lie on others have none.
+fn controllers(root: &Path) -> Map<String, Value> {
+    let entries = std::fs::read_dir(root.join("sys/block")).into_iter().flatten().flatten();
+    let of = |entry: std::fs::DirEntry| {
+        let path = std::fs::canonicalize(entry.path()).ok()?;
+        let name = entry.file_name().to_string_lossy().into_owned();
+        let parts: Vec<&str> = path.iter().filter_map(|part| part.to_str()).collect();
+        let function = parts.iter().rposition(|part| is_pci_function(part))?;
+        let host = parts[function..].iter().find(|part| is_numbered(part, "host") || is_numbered(part, "ata"));
+        let controller = match host {
+            Some(host) => format!("{} {host}", parts[function]),
+            None => parts[function].to_string(),
+        };
+        Some((name, Value::from(controller)))
+    };
+    entries.filter_map(of).collect()
+}
+
+/// `0000:00:1f.2`.
+fn is_pci_function(part: &str) -> bool {
+    let hex = |text: &str| !text.is_empty() && text.chars().all(|letter| letter.is_ascii_hexdigit());
+    let fields: Vec<&str> = part.split([':', '.']).collect();
+    matches!(fields.as_slice(), [domain, bus, device, function] if hex(domain) && hex(bus) && hex(device) && hex(function))
+        && part.matches('.').count() == 1
+}
+
+/// `host3` of `host`.
+fn is_numbered(part: &str, word: &str) -> bool {
+    part.strip_prefix(word).is_some_and(|number| !number.is_empty() && number.chars().all(|c| c.is_ascii_digit()))
 }
 
 /// Everything about a device that decides how fast it can be.

@@ -180,6 +180,32 @@ fn inventory_of_a_tree() {
 }
 
 #[test]
+fn disks_by_controller() {
+    let root = tempfile::tempdir().unwrap();
+    let block = root.path().join("sys/block");
+    std::fs::create_dir_all(&block).unwrap();
+    let devices = [
+        ("sda", "pci0000:00/0000:00:1f.2/ata3/host2/target2:0:0/2:0:0:0/block/sda"),
+        ("sdb", "pci0000:00/0000:00:03.0/0000:05:00.0/host0/rport-0:0-1/target0:0:1/0:0:1:0/block/sdb"),
+        ("nvme0n1", "pci0000:00/0000:00:1d.0/0000:02:00.0/nvme/nvme0/nvme0n1"),
+        ("vda", "pci0000:00/0000:00:02.0/virtio1/block/vda"),
+        ("loop0", "virtual/block/loop0"),
+    ];
+    for (name, place) in devices {
+        let place = root.path().join("sys/devices").join(place);
+        std::fs::create_dir_all(&place).unwrap();
+        std::os::unix::fs::symlink(&place, block.join(name)).unwrap();
+    }
+    let expect = serde_json::json!({
+        "sda": "0000:00:1f.2 ata3",
+        "sdb": "0000:05:00.0 host0",
+        "nvme0n1": "0000:02:00.0",
+        "vda": "0000:00:02.0",
+    });
+    assert_eq!(hardware_of(root.path(), &[])["controllers"], expect);
+}
+
+#[test]
 fn this_machine() {
     let scratch = scratch_dir(Place::Disk).unwrap();
     let targets = [("sd1".to_string(), scratch.path().join("not-there-yet"))];

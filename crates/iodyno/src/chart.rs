@@ -15,6 +15,9 @@ pub(crate) fn run(args: &ChartArgs, command_line: &[String]) -> Result<u8, Failu
     if let Some(file) = &args.batch {
         return batch(file);
     }
+    if args.trend {
+        return crate::growth::run(args, command_line);
+    }
     let recording = args.recording.clone().unwrap_or_default();
     let reader = Reader::open(&recording).map_err(SessionError::from)?;
     if args.list {
@@ -25,18 +28,24 @@ pub(crate) fn run(args: &ChartArgs, command_line: &[String]) -> Result<u8, Failu
     }
     let id = args.view.as_deref().unwrap_or_default();
     let view = view(args, &reader, id)?;
-    let theme = if args.dark { Theme::Dark } else { Theme::Light };
-    let svg = report::svg(&view, theme, Size { width: args.width, height: args.height });
     let path = args.output.clone().unwrap_or_else(|| PathBuf::from(format!("{id}.svg")));
-    let bytes = match ending(&path).as_deref() {
+    write(&view, args, &path)?;
+    println!("{}", path.display());
+    println!("{}", again(command_line, args, &path));
+    Ok(0)
+}
+
+/// Writes a picture; its name's ending decides what it is.
+pub(crate) fn write(view: &ViewData, args: &ChartArgs, path: &Path) -> Result<(), Failure> {
+    let theme = if args.dark { Theme::Dark } else { Theme::Light };
+    let svg = report::svg(view, theme, Size { width: args.width, height: args.height });
+    let bytes = match ending(path).as_deref() {
         Some("svg") => svg.into_bytes(),
         Some("png") => report::png(&svg).map_err(SessionError::from)?,
         _ => return Err(Failure::new(PARAMETERS, format!("{}: the name must end in .svg or .png", path.display()))),
     };
-    session::write_whole(&path, &bytes)?;
-    println!("{}", path.display());
-    println!("{}", again(command_line, args, &path));
-    Ok(0)
+    session::write_whole(path, &bytes)?;
+    Ok(())
 }
 
 /// Draws what a file of commands asks for; the first that fails is named by its line, and nothing after it is drawn.
@@ -112,7 +121,7 @@ fn code_of(error: &AnalyzeError) -> u8 {
 }
 
 /// The command that draws the same picture again, quoted for a shell.
-fn again(command_line: &[String], args: &ChartArgs, path: &Path) -> String {
+pub(crate) fn again(command_line: &[String], args: &ChartArgs, path: &Path) -> String {
     let quoted = |word: &String| {
         let plain = !word.is_empty() && word.chars().all(|c| c.is_alphanumeric() || "-_./=:,+@%".contains(c));
         if plain { word.clone() } else { format!("'{}'", word.replace('\'', r"'\''")) }

@@ -11,6 +11,7 @@ mod diagnose;
 mod exit;
 mod export;
 mod fio_flags;
+mod growth;
 mod import;
 mod model;
 mod objectives;

@@ -45,6 +45,7 @@ pub(crate) struct CompareArgs {
       iodyno chart results/monday run.response -o response.png\n  \
       iodyno chart results/monday disk.rate --run rd1 --dark -o rate.svg\n  \
       iodyno chart results/monday compare.iops --with results/tuesday -o iops.png\n  \
+      iodyno chart /var/lib/iodyno disk.throughput --trend --limit 500MB/s -o growth.png\n  \
       iodyno chart --batch pictures.txt                                     many: a file of such commands, as they are printed")]
 pub(crate) struct ChartArgs {
     /// A recording.
@@ -62,6 +63,19 @@ pub(crate) struct ChartArgs {
     /// Where to write it; the ending decides: .svg or .png. Default: VIEW.svg here.
     #[arg(short, long, value_name = "FILE")]
     pub(crate) output: Option<PathBuf>,
+    /// Whether a figure grows from day to day, and when it reaches its limit: RECORDING is a directory of daily recordings
+    /// (or one of several, with --with), VIEW one of `iodyno chart . --trend --list`. A picture with -o.
+    #[arg(long)]
+    pub(crate) trend: bool,
+    /// With --trend: this device or interface; default: the busiest.
+    #[arg(long, value_name = "NAME", requires = "trend")]
+    pub(crate) select: Option<String>,
+    /// With --trend: what is not to be exceeded (80%, 500MB/s, 20k, 48GB); default: 100 %, all memory, the link's speed.
+    #[arg(long, value_name = "VALUE", requires = "trend")]
+    pub(crate) limit: Option<String>,
+    /// With --trend: as JSON.
+    #[arg(long, requires = "trend")]
+    pub(crate) json: bool,
     /// For views named compare.*: another recording, held against the first; may be given several times.
     #[arg(long, value_name = "RECORDING")]
     pub(crate) with: Vec<PathBuf>,

@@ -71,3 +71,84 @@ fn runs_are_paired_by_name() {
     assert!(row(&out, "two").contains("too short to be sure"), "{out}");
     assert!(out.contains("b has no run one."), "{out}");
 }
+
+/// A day of a disk that moves so much in the busy half of it, minute by minute.
+fn a_day(scratch: &Scratch, day: i64, bytes_per_s: i64) {
+    use recording::rows::Disk;
+    use recording::{Batch, ClockAnchor, Manifest, Sink as _, Writer};
+    const SECOND: i64 = 1_000_000_000;
+    let midnight = quantity::text::wall_ns_of((2026, 11, 1), (0, 0, 0)).unwrap() + day * 86_400 * SECOND;
+    let mut manifest = Manifest::new(&["test".to_string()]);
+    (manifest.started_t_ns, manifest.started_wall_ns) = (SECOND, midnight);
+    manifest.clock_anchors = vec![ClockAnchor { t_ns: SECOND, wall_ns: midnight }];
+    let mut writer = Writer::create(&scratch.path(&format!("days/{day:02}")), manifest).unwrap();
+    let mut sectors = 0;
+    let row = |minute: i64, device: &str, sectors: i64| Disk {
+        t_ns: SECOND + minute * 60 * SECOND,
+        t_s: minute as f64 * 60.0,
+        device: device.to_string(),
+        target: String::new(),
+        read_ios: Some(sectors / 8),
+        read_merges: Some(0),
+        read_sectors: Some(sectors),
+        read_ticks_ms: Some(sectors / 100),
+        write_ios: Some(0),
+        write_merges: Some(0),
+        write_sectors: Some(0),
+        write_ticks_ms: Some(0),
+        in_flight: Some(0),
+        io_ticks_ms: Some(sectors / 1000),
+        weighted_ticks_ms: Some(sectors / 100),
+        discard_ios: None,
+        discard_merges: None,
+        discard_sectors: None,
+        discard_ticks_ms: None,
+        flush_ios: None,
+        flush_ticks_ms: None,
+        any_ios: None,
+        any_sectors: None,
+    };
+    let rows: Vec<Disk> = (0..1440)
+        .flat_map(|minute| {
+            sectors += if minute < 720 { 60 * bytes_per_s / 512 } else { 60 };
+            [row(minute, "sda", sectors), row(minute, "sdb", minute)]
+        })
+        .collect();
+    writer.accept(&Batch::from_rows(&rows).unwrap()).unwrap();
+    writer.commit().unwrap();
+    writer.seal_past().unwrap();
+}
+
+#[test]
+fn growth_is_told_with_a_date_and_too_little_is_refused() {
+    let scratch = Scratch::new();
+    // 100 MB/s on the first day, 2 MB/s more each day, give or take 1 %: 200 MB/s after 50 days, on 21 December.
+    for day in 0..21 {
+        a_day(&scratch, day, 100_000_000 + day * 2_000_000 + (day * 7 % 5 - 2) * 500_000);
+    }
+    let trend = |more: &[&str]| {
+        let mut all = vec!["chart", "days", "disk.throughput", "--trend"];
+        all.extend_from_slice(more);
+        scratch.iodyno(&all).run().unwrap().expect_code(0).stdout
+    };
+    let told = trend(&["--limit", "180MB/s", "-o", "growth.png"]);
+    for words in
+        ["disk.throughput of sda: 21 days from 2026-11-01 to 2026-11-21", "reaches 180 MB/s (--limit) on 2026-12-1"]
+    {
+        assert!(told.contains(words), "{words}: {told}");
+    }
+    assert!(std::fs::read(scratch.path("growth.png")).unwrap().starts_with(b"\x89PNG"));
+    assert!(told.contains("chart days disk.throughput --trend --limit 180MB/s -o growth.png"), "the command: {told}");
+    let json: serde_json::Value = serde_json::from_str(&trend(&["--limit", "180MB/s", "--json"])).unwrap();
+    let per_day = json["slope"]["per_day"].as_f64().unwrap();
+    assert!((per_day - 2e6).abs() < 0.1e6, "{json:#}");
+    assert!((json["reach"]["day"].as_f64().unwrap() - 40.0).abs() < 2.0, "{json:#}");
+    // Another disk, that hardly does anything; a single day.
+    assert!(trend(&["--select", "sdb", "--limit", "1GB/s"]).contains("no date for 1.00 GB/s"));
+    let one = ["chart", "days/00", "disk.throughput", "--trend", "--limit", "1GB/s"];
+    let one = scratch.iodyno(&one).run().unwrap().expect_code(0).stdout;
+    assert!(one.contains("1 days over 1 are too few"), "{one}");
+    let wrong = ["chart", "days", "disk.speed", "--trend"];
+    let wrong = scratch.iodyno(&wrong).run().unwrap().expect_code(2).stderr;
+    assert!(wrong.contains("disk.throughput"), "{wrong}");
+}

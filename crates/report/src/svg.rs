@@ -18,7 +18,7 @@ pub(crate) use canvas::escape;
 pub fn svg(view: &ViewData, theme: Theme, size: Size) -> String {
     let mut canvas = Canvas::new(view, theme, grown(view, size));
     match &view.body {
-        Body::Lines { x, lines } => bodies::lines(&mut canvas, view, x, lines),
+        Body::Lines { x, lines, right } => bodies::lines(&mut canvas, view, x, (lines, right.as_ref())),
         Body::Heat { x_edges, y_edges, counts, .. } => grid::heat(&mut canvas, view, x_edges, y_edges, counts),
         Body::Histogram { edges, lines } => bodies::histogram(&mut canvas, view, edges, lines),
         Body::Points { lines, knee } => bodies::points(&mut canvas, view, lines, knee.as_ref()),

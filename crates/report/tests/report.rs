@@ -210,6 +210,14 @@ fn the_layout_of_a_chart_is_as_it_was() {
                 style: analyze::LineStyle::Rank0,
                 values: vec![1e5, 2e5, f64::NAN, 4e6].into(),
             }],
+            right: Some(analyze::Right {
+                y: axis("% of the time", Unit::Percent, analyze::Scale::Linear),
+                lines: vec![analyze::Line {
+                    name: "busy".to_string(),
+                    style: analyze::LineStyle::Category0,
+                    values: vec![10.0, 50.0, f64::NAN, 95.0].into(),
+                }],
+            }),
         },
         marks: vec![analyze::Mark {
             from: 2.0,

@@ -3,7 +3,7 @@
 use super::{Kind, View, run};
 use crate::series;
 
-pub(super) static MACHINE: [View; 5] = [
+pub(super) static MACHINE: [View; 9] = [
     run(
         "disk.read_share",
         "Share of reads by device",
@@ -24,6 +24,34 @@ pub(super) static MACHINE: [View; 5] = [
         Kind::TimeSeries,
         series::disk_skew,
         "Part of all devices' requests that each of them had; even lines are an even load. A partition or a volume counts beside what it lies on.",
+    ),
+    run(
+        "disk.activity",
+        "Device throughput and utilization",
+        Kind::TimeSeries,
+        series::disk_activity,
+        "Bytes per second of the two busiest devices (left), and the part of the time with at least one request in flight (right, dotted).",
+    ),
+    run(
+        "disk.latency",
+        "Device response time and queue",
+        Kind::TimeSeries,
+        series::disk_latency,
+        "Mean time of a request (left), and requests in queue and device (right, dotted), of the two busiest devices. Both axes are logarithmic.",
+    ),
+    run(
+        "controller.activity",
+        "Controller throughput and utilization",
+        Kind::TimeSeries,
+        series::controller_throughput,
+        "Bytes per second of all devices behind a controller (left), and how busy the busiest of them was (right, dotted).",
+    ),
+    run(
+        "controller.latency",
+        "Controller response time and queue",
+        Kind::TimeSeries,
+        series::controller_latency,
+        "Mean time of a request of all devices behind a controller (left), and their requests in queue and device (right, dotted). Both axes are logarithmic.",
     ),
     run(
         "net.throughput",

@@ -172,7 +172,8 @@ fn over_time(comparison: &Comparison, pair: usize, y: Axis, of: fn(&Part) -> Opt
     let longest = steps.iter().map(Vec::len).max()?;
     let x: Vec<f64> = (0..longest).map(|at| (at as f64 + 0.5) * step_s).collect();
     let lines = comparison.of(pair).zip(&steps).map(|((at, side, _), steps)| {
-        let value = |step: usize| of(&Part::of(steps.get(step).filter(|slices| !slices.is_empty())?));
+        // What fills less than half of its step, as where a recording begins, makes rates that mean little.
+        let value = |step: usize| of(&Part::of(steps.get(step).filter(|slices| length_s(slices) >= step_s / 2.0)?));
         let values: Values = (0..longest).map(value).collect();
         line(&side.label, LineStyle::category(at), values)
     });
@@ -180,7 +181,7 @@ fn over_time(comparison: &Comparison, pair: usize, y: Axis, of: fn(&Part) -> Opt
     lines.iter().any(|line| line.values.range().is_some()).then(|| Drawing {
         x: axis("elapsed time", Unit::Seconds, Scale::Time),
         y,
-        body: Body::Lines { x: x.into(), lines },
+        body: Body::Lines { x: x.into(), lines, right: None },
         marks: Vec::new(),
     })
 }
@@ -190,6 +191,11 @@ fn usual_s(slices: &[Slice]) -> f64 {
     let mut lengths: Vec<f64> = slices.iter().map(|slice| slice.length_s).collect();
     lengths.sort_by(f64::total_cmp);
     lengths.get(lengths.len() / 2).copied().unwrap_or(0.0)
+}
+
+/// How much time slices have together.
+fn length_s(slices: &[Slice]) -> f64 {
+    slices.iter().map(|slice| slice.length_s).sum()
 }
 
 /// Slices by the step in which they begin, the last one of less than half a step left out: its rates mean little.
@@ -204,8 +210,7 @@ fn stepped(slices: &[Slice], step_s: f64) -> Vec<Vec<Slice>> {
         }
         steps[place].push(slice.clone());
     }
-    let length = |step: &Vec<Slice>| step.iter().map(|slice| slice.length_s).sum::<f64>();
-    if steps.len() > 1 && steps.last().is_some_and(|step| length(step) < step_s / 2.0) {
+    if steps.len() > 1 && steps.last().is_some_and(|step| length_s(step) < step_s / 2.0) {
         steps.pop();
     }
     steps
@@ -289,7 +294,7 @@ pub(crate) fn cpu(comparison: &Comparison, pair: usize) -> Option<Drawing> {
     Some(Drawing {
         x: axis("elapsed time", Unit::Seconds, Scale::Time),
         y: axis("% of all CPUs", Unit::Percent, Scale::Linear),
-        body: Body::Lines { x: x.into(), lines },
+        body: Body::Lines { x: x.into(), lines, right: None },
         marks: Vec::new(),
     })
 }

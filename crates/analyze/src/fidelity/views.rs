@@ -64,7 +64,7 @@ fn over_time(run: &RunFacts, y: crate::Axis, lines: Vec<Line>) -> Option<Drawing
     (x.len() > 1).then(|| Drawing {
         x: axis("elapsed time", Unit::Seconds, Scale::Time),
         y,
-        body: Body::Lines { x: x.into(), lines },
+        body: Body::Lines { x: x.into(), lines, right: None },
         marks: marks(run),
     })
 }

@@ -184,7 +184,7 @@ pub(crate) fn percentile_curve(of: &[(String, LineStyle, &Histogram)]) -> Option
     Some(Drawing {
         x: axis("percentile", Unit::Nines, Scale::Log),
         y: axis("response time", Unit::Nanoseconds, Scale::Log),
-        body: Body::Lines { x: x.into(), lines },
+        body: Body::Lines { x: x.into(), lines, right: None },
         marks: Vec::new(),
     })
 }

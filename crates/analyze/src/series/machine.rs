@@ -1,8 +1,8 @@
 //! Devices and interfaces of a machine: what they were asked for, and how evenly.
 
-use super::{axis, each, moved};
+use super::{OfDevice, axis, busiest, drawing, each, lines_of, moved};
 use crate::catalogue::Drawing;
-use crate::view::Scale;
+use crate::view::{Axis, Body, Right, Scale};
 use crate::{DiskPoint, Facts, NetPoint, RunFacts, Unit};
 use std::collections::BTreeMap;
 
@@ -50,6 +50,91 @@ pub(crate) fn disk_skew(facts: &Facts, run: &RunFacts) -> Option<Drawing> {
     }
     let y = axis("% of all requests", Unit::Percent, Scale::Linear);
     each(&shares, run, y, |share| Some(share.1), &[("", |share: &(i64, f64)| Some(share.1))])
+}
+
+/// Devices of a picture with two axes: more could not be told apart.
+const FEW: usize = 2;
+
+/// Lines on two axes.
+fn both(
+    disks: &BTreeMap<String, Vec<DiskPoint>>,
+    run: &RunFacts,
+    (y, left): (Axis, &[OfDevice<'_, DiskPoint>]),
+    (right_y, right): (Axis, &[OfDevice<'_, DiskPoint>]),
+) -> Option<Drawing> {
+    let (ticks, few) = busiest(disks, run, moved, FEW)?;
+    let (left, right) = (lines_of(&ticks, &few, left), lines_of(&ticks, &few, right));
+    let mut drawing = drawing(run, ticks.clock.x, y, left)?;
+    if let Body::Lines { right: place, .. } = &mut drawing.body
+        && right.iter().any(|line| line.values.range().is_some())
+    {
+        *place = Some(Right { y: right_y, lines: right });
+    }
+    Some(drawing)
+}
+
+fn activity(disks: &BTreeMap<String, Vec<DiskPoint>>, run: &RunFacts) -> Option<Drawing> {
+    let bytes = axis("bytes per second", Unit::BytesPerSecond, Scale::Linear);
+    let left: [OfDevice<'_, DiskPoint>; 3] =
+        [("read", |point| point.read_bytes), ("write", |point| point.write_bytes), ("all", |point| point.all_bytes)];
+    let busy = axis("% of the time busy", Unit::Percent, Scale::Linear);
+    both(disks, run, (bytes, &left), (busy, &[("busy", |point| point.busy)]))
+}
+
+fn latency(disks: &BTreeMap<String, Vec<DiskPoint>>, run: &RunFacts) -> Option<Drawing> {
+    let time = axis("mean response time", Unit::Nanoseconds, Scale::Log);
+    let queue = axis("requests in queue and device", Unit::Count, Scale::Log);
+    // Below a thousandth there was hardly a request, and a logarithmic axis would be full of it.
+    let right: [OfDevice<'_, DiskPoint>; 1] = [("queue", |point| point.queue.filter(|queue| *queue >= 0.001))];
+    both(disks, run, (time, &[("time", |point| point.response_ns.filter(|ns| *ns > 0.0))]), (queue, &right))
+}
+
+pub(crate) fn disk_activity(facts: &Facts, run: &RunFacts) -> Option<Drawing> {
+    activity(&facts.disks, run)
+}
+
+pub(crate) fn disk_latency(facts: &Facts, run: &RunFacts) -> Option<Drawing> {
+    latency(&facts.disks, run)
+}
+
+pub(crate) fn controller_throughput(facts: &Facts, run: &RunFacts) -> Option<Drawing> {
+    activity(&controllers(facts), run)
+}
+
+pub(crate) fn controller_latency(facts: &Facts, run: &RunFacts) -> Option<Drawing> {
+    latency(&controllers(facts), run)
+}
+
+/// What the devices of each controller did together. Partitions and volumes have none: they would count twice.
+fn controllers(facts: &Facts) -> BTreeMap<String, Vec<DiskPoint>> {
+    let mut sums: BTreeMap<&str, BTreeMap<i64, DiskPoint>> = BTreeMap::new();
+    for (device, points) in &facts.disks {
+        let Some(controller) = facts.manifest.hardware["controllers"][device].as_str() else { continue };
+        let of = sums.entry(controller).or_default();
+        for point in points {
+            let sum = of.entry(point.t_ns);
+            sum.and_modify(|sum| add(sum, point)).or_insert(*point);
+        }
+    }
+    sums.into_iter().map(|(name, points)| (name.to_string(), points.into_values().collect())).collect()
+}
+
+/// Adds a device to its controller: times weighted by requests, as busy as the busiest.
+fn add(sum: &mut DiskPoint, point: &DiskPoint) {
+    let weighted = |point: &DiskPoint| Some((point.response_ns? * requests(point)?, requests(point)?));
+    sum.response_ns = match (weighted(sum), weighted(point)) {
+        (Some(a), Some(b)) if a.1 + b.1 > 0.0 => Some((a.0 + b.0) / (a.1 + b.1)),
+        _ => sum.response_ns.or(point.response_ns),
+    };
+    let both = |a: Option<f64>, b: Option<f64>| a.zip(b).map(|(a, b)| a + b);
+    sum.reads = both(sum.reads, point.reads);
+    sum.writes = both(sum.writes, point.writes);
+    sum.all = both(sum.all, point.all);
+    sum.read_bytes = both(sum.read_bytes, point.read_bytes);
+    sum.write_bytes = both(sum.write_bytes, point.write_bytes);
+    sum.all_bytes = both(sum.all_bytes, point.all_bytes);
+    sum.queue = both(sum.queue, point.queue);
+    sum.busy = sum.busy.zip(point.busy).map(|(a, b)| a.max(b));
 }
 
 fn carried(point: &NetPoint) -> Option<f64> {

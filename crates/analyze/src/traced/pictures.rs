@@ -28,7 +28,7 @@ fn over_time(facts: &TracedFacts, y: Axis, lines: Vec<Line>) -> Option<Drawing> 
     lines.iter().any(|line| line.values.range().is_some()).then(|| Drawing {
         x: elapsed(),
         y,
-        body: Body::Lines { x: x.into(), lines },
+        body: Body::Lines { x: x.into(), lines, right: None },
         marks: Vec::new(),
     })
 }
@@ -181,7 +181,7 @@ pub(crate) fn percentiles(facts: &TracedFacts, _: Option<&str>) -> Option<Drawin
     Some(Drawing {
         x: axis("percentile", Unit::Nines, Scale::Log),
         y: axis("time", Unit::Nanoseconds, Scale::Log),
-        body: Body::Lines { x: x.into(), lines },
+        body: Body::Lines { x: x.into(), lines, right: None },
         marks: Vec::new(),
     })
 }
@@ -296,7 +296,7 @@ pub(crate) fn hot_spots(facts: &TracedFacts, _: Option<&str>) -> Option<Drawing>
     Some(Drawing {
         x: axis("% of the regions that were used", Unit::Percent, Scale::Linear),
         y: axis("% of the I/Os", Unit::Percent, Scale::Linear),
-        body: Body::Lines { x: x.into(), lines },
+        body: Body::Lines { x: x.into(), lines, right: None },
         marks: Vec::new(),
     })
 }
@@ -310,7 +310,7 @@ pub(crate) fn working_set(facts: &TracedFacts, _: Option<&str>) -> Option<Drawin
     Some(Drawing {
         x: axis("window", Unit::Nanoseconds, Scale::Log),
         y: axis("bytes used within it", Unit::Bytes, Scale::Linear),
-        body: Body::Lines { x: x.into(), lines: vec![line("working set", LineStyle::Total, y)] },
+        body: Body::Lines { x: x.into(), lines: vec![line("working set", LineStyle::Total, y)], right: None },
         marks: Vec::new(),
     })
 }

@@ -58,27 +58,59 @@ pub(crate) fn error_bar(canvas: &mut Canvas, y: &Scale, point: &Point, at: f64, 
     }
 }
 
-pub(crate) fn lines(canvas: &mut Canvas, view: &ViewData, xs: &Values, lines: &[Line]) {
+pub(crate) fn lines(
+    canvas: &mut Canvas,
+    view: &ViewData,
+    xs: &Values,
+    (lines, right): (&[Line], Option<&analyze::Right>),
+) {
     let time = view.x.scale == Kind::Time;
     let (first, last) = (xs.first().copied().unwrap_or(0.0), xs.last().copied().unwrap_or(1.0));
+    let right = right.map(|right| (right_scale(right, canvas.plot.h), right.lines.as_slice()));
+    if let Some((y, _)) = &right {
+        canvas.make_room(y);
+    }
     let x = x_scale(&view.x, if time { first.min(0.0) } else { first }, last, canvas.plot.w);
     let (low, high) = range(lines.iter().flat_map(|line| line.values.iter()), view.y.scale == Kind::Log);
     let y = y_scale(&view.y, low, high, canvas.plot.h);
     canvas.marks(&view.marks, &x);
     canvas.axes(&x, &y, if time { "elapsed" } else { "" });
     let mut ends = Vec::new();
+    if let Some((y, lines)) = &right {
+        canvas.right_axis(y);
+        lines
+            .iter()
+            .for_each(|line| ends.extend(draw_line(canvas, (&x, xs), y, line, r#" stroke-dasharray="1.5 3.5""#)));
+    }
     for line in lines {
-        let path = path(canvas, (&x, xs), (&y, &line.values));
-        let stroke = canvas.theme.line(line.style);
         let dash = if line.style == LineStyle::Asked { r#" stroke-dasharray="5 4""# } else { "" };
-        canvas.push(&format!(
-            r#"<path d="{path}" fill="none" stroke="{stroke}" stroke-width="1.6" stroke-linejoin="round" stroke-linecap="round"{dash}/>"#
-        ));
-        if let Some(value) = line.values.iter().rfind(|value| !value.is_nan()) {
-            ends.push((canvas.py(&y, *value), line.name.clone(), line.style));
-        }
+        ends.extend(draw_line(canvas, (&x, xs), &y, line, dash));
     }
     canvas.labels(ends);
+}
+
+/// Of shares, all there can be; of others, as on the left.
+fn right_scale(right: &analyze::Right, height: f64) -> Scale {
+    let (low, high) = range(right.lines.iter().flat_map(|line| line.values.iter()), right.y.scale == Kind::Log);
+    let high = if right.y.unit == Unit::Percent && high > 10.0 { high.max(100.0) } else { high };
+    y_scale(&right.y, low, high, height)
+}
+
+/// Draws a line; gives where its name belongs.
+fn draw_line(
+    canvas: &mut Canvas,
+    x: (&Scale, &Values),
+    y: &Scale,
+    line: &Line,
+    dash: &str,
+) -> Option<(f64, String, LineStyle)> {
+    let path = path(canvas, x, (y, &line.values));
+    let stroke = canvas.theme.line(line.style);
+    canvas.push(&format!(
+        r#"<path d="{path}" fill="none" stroke="{stroke}" stroke-width="1.6" stroke-linejoin="round" stroke-linecap="round"{dash}/>"#
+    ));
+    let value = line.values.iter().rfind(|value| !value.is_nan())?;
+    Some((canvas.py(y, *value), line.name.clone(), line.style))
 }
 
 /// A path broken at gaps, with at most a smallest and a greatest value per pixel column.

@@ -3,7 +3,7 @@
 
 use super::scale::Scale;
 use super::theme::Theme;
-use analyze::{LineStyle, Mark, MarkKind, ViewData};
+use analyze::{Body, LineStyle, Mark, MarkKind, ViewData};
 use std::fmt::Write as _;
 
 /// Width and height in pixels.
@@ -27,6 +27,8 @@ pub(crate) struct Plot {
 pub(crate) struct Canvas {
     pub(crate) theme: Theme,
     pub(crate) plot: Plot,
+    /// Room at the right for the ticks of an axis there.
+    pub(crate) beside: f64,
     size: Size,
     out: String,
 }
@@ -111,13 +113,18 @@ impl Canvas {
             theme,
             size,
             plot: Plot { x: LEFT, y: 0.0, w: (width - LEFT - RIGHT).max(40.0), h: 0.0 },
+            beside: 0.0,
             out: String::new(),
         };
         let heading = Set { anchor: "start", size: 15.0, bold: true, fill: theme.ink() };
         canvas.text(20.0, 27.0, heading, &view.title);
         let beside = 20.0 + text_width(&view.title, 15.6) + 14.0;
         let label = Some(view.y.label.as_str()).filter(|label| !view.title.to_lowercase().contains(label));
-        let aside = [label.unwrap_or(""), view.subject.as_str()]
+        let right = match &view.body {
+            Body::Lines { right: Some(right), .. } => format!("right, dotted: {}", right.y.label),
+            _ => String::new(),
+        };
+        let aside = [label.unwrap_or(""), right.as_str(), view.subject.as_str()]
             .iter()
             .filter(|part| !part.is_empty())
             .copied()
@@ -203,7 +210,25 @@ impl Canvas {
             self.text(at, top + h + 18.0, Set { anchor: "middle", ..self.soft(11.0) }, &tick.label);
         }
         self.rule((left, top + h), (left + w, top + h), axis, "");
-        self.text(left + w + 12.0, top + h + 18.0, self.soft(11.0), x_label);
+        self.text(left + w + self.beside + 12.0, top + h + 18.0, self.soft(11.0), x_label);
+    }
+
+    /// Makes the plot narrower by what the ticks of a right axis need.
+    pub(crate) fn make_room(&mut self, y: &Scale) {
+        let widest = y.ticks.iter().map(|tick| text_width(&tick.label, 11.0)).fold(0.0, f64::max);
+        self.beside = widest + 10.0;
+        self.plot.w = (self.plot.w - self.beside).max(40.0);
+    }
+
+    /// Ticks at the right, without lines across the plot: those are the left axis's.
+    pub(crate) fn right_axis(&mut self, y: &Scale) {
+        let (right, axis) = (self.plot.x + self.plot.w, self.theme.axis());
+        for tick in &y.ticks {
+            let at = self.py(y, tick.at);
+            self.rule((right, at), (right + 4.0, at), axis, "");
+            self.text(right + 7.0, at + 3.8, self.soft(11.0), &tick.label);
+        }
+        self.rule((right, self.plot.y), (right, self.plot.y + self.plot.h), axis, "");
     }
 
     /// Shades stretches of the horizontal axis and names them above the plot.
@@ -248,7 +273,7 @@ impl Canvas {
         }
         for ((_, name, style), at) in items.into_iter().zip(places) {
             let set = Set { anchor: "start", size: 11.0, bold: true, fill: self.theme.line(style) };
-            self.text(self.plot.x + self.plot.w + 10.0, at + 3.8, set, &short(&name, 14));
+            self.text(self.plot.x + self.plot.w + self.beside + 10.0, at + 3.8, set, &short(&name, 14));
         }
     }
 

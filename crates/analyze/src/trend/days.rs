@@ -1,0 +1,291 @@
+//! From recordings to a level a day.
+
+use crate::facts::Columns;
+use crate::{AnalyzeError, Unit};
+use arrow_array::cast::AsArray as _;
+use arrow_array::{Array as _, Int64Array, RecordBatch};
+use recording::Reader;
+use std::collections::{BTreeMap, HashMap};
+
+/// A minute is one value; what passes in between evens out.
+const MINUTE_NS: i64 = 60_000_000_000;
+/// A longer time without a sample is a gap. Old recordings are thinned to five minutes.
+const GAP_NS: i64 = 15 * MINUTE_NS;
+const DAY_NS: i64 = 86_400_000_000_000;
+/// The level of a day: so much of its minutes is at or below.
+const QUANTILE: f64 = 0.95;
+
+/// Figures whose growth can be asked for.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Figure {
+    /// All CPUs.
+    Cpu,
+    /// Memory that is not available.
+    Memory,
+    /// Bytes that a device moves.
+    DiskThroughput,
+    /// Requests that it completes.
+    DiskRate,
+    /// Part of the time with a request in flight.
+    DiskBusy,
+    /// Bytes of an interface in its busier direction.
+    NetThroughput,
+}
+
+impl Figure {
+    /// All of them.
+    pub const ALL: [Self; 6] =
+        [Self::Cpu, Self::Memory, Self::DiskThroughput, Self::DiskRate, Self::DiskBusy, Self::NetThroughput];
+
+    /// Its name on the command line.
+    #[must_use]
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::Cpu => "cpu.busy",
+            Self::Memory => "memory.used",
+            Self::DiskThroughput => "disk.throughput",
+            Self::DiskRate => "disk.rate",
+            Self::DiskBusy => "disk.busy",
+            Self::NetThroughput => "net.throughput",
+        }
+    }
+
+    /// The one of this name.
+    #[must_use]
+    pub fn named(name: &str) -> Option<Self> {
+        Self::ALL.into_iter().find(|figure| figure.name() == name)
+    }
+
+    /// Its unit.
+    #[must_use]
+    pub fn unit(self) -> Unit {
+        match self {
+            Self::Cpu | Self::DiskBusy => Unit::Percent,
+            Self::Memory => Unit::Bytes,
+            Self::DiskThroughput | Self::NetThroughput => Unit::BytesPerSecond,
+            Self::DiskRate => Unit::OpsPerSecond,
+        }
+    }
+
+    fn table(self) -> &'static str {
+        match self {
+            Self::Cpu => "cpu",
+            Self::Memory => "memory",
+            Self::DiskThroughput | Self::DiskRate | Self::DiskBusy => "disk",
+            Self::NetThroughput => "net",
+        }
+    }
+
+    fn thing(self) -> Option<&'static str> {
+        match self {
+            Self::Cpu => Some("cpu"),
+            Self::Memory => None,
+            Self::DiskThroughput | Self::DiskRate | Self::DiskBusy => Some("device"),
+            Self::NetThroughput => Some("interface"),
+        }
+    }
+
+    /// Counters that are summed; of an interface, of which the one that grew more counts.
+    fn counters(self) -> &'static [&'static str] {
+        match self {
+            Self::Cpu => &["user_ns", "nice_ns", "system_ns", "irq_ns", "softirq_ns", "steal_ns"],
+            Self::Memory => &["total_bytes", "available_bytes"],
+            Self::DiskThroughput => &["read_sectors", "write_sectors"],
+            Self::DiskRate => &["read_ios", "write_ios"],
+            Self::DiskBusy => &["io_ticks_ms"],
+            Self::NetThroughput => &["rx_bytes", "tx_bytes"],
+        }
+    }
+
+    /// Further columns.
+    fn others(self) -> &'static [&'static str] {
+        match self {
+            Self::Cpu => &["idle_ns", "iowait_ns"],
+            Self::NetThroughput => &["speed_bits_per_s"],
+            _ => &[],
+        }
+    }
+
+    /// From the growth of its counters to the figure.
+    fn value(self, was: &[i64], now: &[i64], seconds: f64) -> Option<f64> {
+        let grown: Vec<f64> = now.iter().zip(was).map(|(now, was)| (now - was) as f64).collect();
+        if self != Self::Memory && grown.iter().any(|grown| *grown < 0.0) {
+            return None;
+        }
+        let sum = || grown.iter().sum::<f64>();
+        match self {
+            Self::Cpu => {
+                let busy: f64 = grown.iter().take(self.counters().len()).sum();
+                (sum() > 0.0).then(|| 100.0 * busy / sum())
+            }
+            Self::Memory => Some((now.first()? - now.get(1)?) as f64),
+            Self::DiskThroughput => Some(sum() * 512.0 / seconds),
+            Self::DiskRate => Some(sum() / seconds),
+            Self::DiskBusy => Some((sum() / 10.0 / seconds).min(100.0)),
+            Self::NetThroughput => grown.iter().take(2).copied().reduce(f64::max).map(|most| most / seconds),
+        }
+    }
+}
+
+/// A level a day.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Days {
+    /// Of what.
+    pub figure: Figure,
+    /// Device or interface; empty for the machine.
+    pub thing: String,
+    /// First day, UTC, ns since 1970.
+    pub first_wall_ns: i64,
+    /// Days since the first, and their levels.
+    pub levels: Vec<(f64, f64)>,
+    /// Days of which far less was recorded than of others.
+    pub left_out: usize,
+    /// What the recordings say is the limit.
+    pub limit: Option<f64>,
+    /// Why.
+    pub limit_from: &'static str,
+}
+
+/// One thing under way.
+#[derive(Default)]
+struct Thing {
+    /// When a minute began, and the counters then.
+    before: Option<(i64, Vec<i64>)>,
+    /// Values of minutes by day.
+    days: BTreeMap<i64, Vec<f64>>,
+    limit: Option<f64>,
+}
+
+impl Days {
+    /// From recordings in any order. `select`: the device or interface; otherwise the one with the highest levels.
+    ///
+    /// # Errors
+    /// A recording that cannot be read; there is no such thing, or it did nothing.
+    pub fn read(readers: &[Reader], figure: Figure, select: Option<&str>) -> Result<Self, AnalyzeError> {
+        let mut things: HashMap<String, Thing> = HashMap::new();
+        for reader in readers {
+            // Counters of another recording may be of another boot.
+            things.values_mut().for_each(|thing| thing.before = None);
+            let columns: Vec<&str> = ["t_ns"]
+                .into_iter()
+                .chain(figure.thing())
+                .chain(figure.counters().iter().chain(figure.others()).copied())
+                .collect();
+            for batch in reader.columns(figure.table(), &columns)? {
+                take(reader, figure, &batch?, &mut things)?;
+            }
+        }
+        let mut known: Vec<&str> = things.keys().map(String::as_str).collect();
+        known.sort_unstable();
+        let known = known.join(", ");
+        let nothing = |reason: String| AnalyzeError::Empty { id: figure.name().to_string(), reason };
+        let total = |thing: &Thing| thing.days.values().flatten().sum::<f64>();
+        let chosen = match select {
+            Some(name) => {
+                things.remove_entry(name).ok_or_else(|| nothing(format!("there is no {name}; there are {known}")))?
+            }
+            None => {
+                let name = things.iter().max_by(|a, b| total(a.1).total_cmp(&total(b.1)).then(b.0.cmp(a.0)));
+                let name = name.map(|(name, _)| name.clone()).unwrap_or_default();
+                things.remove_entry(&name).ok_or_else(|| nothing("it was not recorded".to_string()))?
+            }
+        };
+        Self::of(figure, chosen).ok_or_else(|| nothing("no minute of it was recorded".to_string()))
+    }
+
+    fn of(figure: Figure, (name, thing): (String, Thing)) -> Option<Self> {
+        let mut counts: Vec<usize> = thing.days.values().map(Vec::len).collect();
+        counts.sort_unstable();
+        let usual = *counts.get(counts.len() / 2)?;
+        let all = thing.days.len();
+        let whole: Vec<(i64, f64)> = thing
+            .days
+            .into_iter()
+            .filter(|(_, minutes)| minutes.len() * 2 >= usual)
+            .filter_map(|(day, minutes)| Some((day, level(minutes)?)))
+            .collect();
+        let first = whole.first()?.0;
+        let percent = figure.unit() == Unit::Percent;
+        let limit_from = match figure {
+            Figure::NetThroughput => "the link's speed",
+            Figure::Memory => "all memory",
+            _ => "all there is",
+        };
+        Some(Self {
+            figure,
+            thing: if figure.thing().is_some() && figure != Figure::Cpu { name } else { String::new() },
+            first_wall_ns: first.saturating_mul(DAY_NS),
+            left_out: all - whole.len(),
+            levels: whole.into_iter().map(|(day, level)| ((day - first) as f64, level)).collect(),
+            limit: if percent { Some(100.0) } else { thing.limit },
+            limit_from,
+        })
+    }
+}
+
+/// The busy level of a day.
+fn level(mut minutes: Vec<f64>) -> Option<f64> {
+    minutes.sort_by(f64::total_cmp);
+    let count = minutes.len() as f64;
+    #[expect(clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "a place among the minutes")]
+    let at = ((count * QUANTILE).ceil() as usize).saturating_sub(1);
+    minutes.get(at).copied()
+}
+
+/// The name column of a batch; plain text in every table that is read here.
+fn name(batch: &RecordBatch, column: Option<&str>, row: usize) -> String {
+    let texts = column.and_then(|column| batch.column_by_name(column)).and_then(|column| column.as_string_opt::<i32>());
+    texts.map_or_else(String::new, |texts| texts.value(row).to_string())
+}
+
+fn take(
+    reader: &Reader,
+    figure: Figure,
+    batch: &RecordBatch,
+    things: &mut HashMap<String, Thing>,
+) -> Result<(), AnalyzeError> {
+    let columns = Columns { table: figure.table(), batch };
+    let t_ns = columns.longs("t_ns")?;
+    let long = |name: &'static str| columns.longs(name);
+    let counters: Vec<&Int64Array> = figure.counters().iter().copied().map(long).collect::<Result<_, _>>()?;
+    let others: Vec<&Int64Array> = figure.others().iter().copied().map(long).collect::<Result<_, _>>()?;
+    for row in 0..batch.num_rows() {
+        let name = name(batch, figure.thing(), row);
+        if figure == Figure::Cpu && name != "all" {
+            continue;
+        }
+        let at = |column: &&Int64Array| column.is_valid(row).then(|| column.value(row));
+        let now_ns = t_ns.value(row);
+        let thing = things.entry(name).or_default();
+        if let Some((was_ns, _)) = &thing.before
+            && now_ns - was_ns < MINUTE_NS
+        {
+            continue;
+        }
+        // Of the CPUs, what a kernel does not count is nothing; of others, all must be known.
+        let now: Option<Vec<i64>> = if figure == Figure::Cpu {
+            Some(counters.iter().chain(&others).map(|column| at(column).unwrap_or(0)).collect())
+        } else {
+            counters.iter().map(at).collect()
+        };
+        let Some(now) = now else { continue };
+        match figure {
+            Figure::NetThroughput => {
+                let speed = others.first().and_then(at).filter(|speed| *speed > 0);
+                thing.limit = speed.map(|bits| bits as f64 / 8.0).or(thing.limit);
+            }
+            Figure::Memory => thing.limit = now.first().map(|total| *total as f64),
+            _ => {}
+        }
+        if let Some((was_ns, was)) = &thing.before
+            && now_ns - was_ns <= GAP_NS
+            && let Some(value) = figure.value(was, &now, (now_ns - was_ns) as f64 / 1e9)
+        {
+            let middle_ns = was_ns + (now_ns - was_ns) / 2;
+            let day = reader.manifest().wall_ns_at(middle_ns).div_euclid(DAY_NS);
+            thing.days.entry(day).or_default().push(value);
+        }
+        thing.before = Some((now_ns, now));
+    }
+    Ok(())
+}
