@@ -128,7 +128,7 @@ fn a_block_used_every_tenth_time_is_seen_as_such() {
     assert!(edges[full[0]] <= 10e6 && 10e6 < edges[full[0] + 1]);
     assert_eq!(bars[0].values[full[0]], 990.0);
     let set = view(&reader, "trace.working_set");
-    let Body::Lines { x, lines: curve } = &set.body else { panic!() };
+    let Body::Lines { x, lines: curve, .. } = &set.body else { panic!() };
     let at = |ns: f64| curve[0].values[x.iter().position(|window| *window >= ns).unwrap()];
     // Within a window shorter than 1 ms at most one block; from 10 ms on all ten, but for the trace's start.
     assert!(at(500_000.0) < 4096.0 && (at(100e6) / 40960.0 - 1.0).abs() < 0.02, "{} {}", at(500_000.0), at(100e6));

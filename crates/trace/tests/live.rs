@@ -274,7 +274,8 @@ fn functions_have_the_share_of_looks_that_they_have_of_the_time() {
     let (source, program) = (folder.path().join("parts.c"), folder.path().join("parts"));
     std::fs::write(&source, TWO_PARTS).unwrap();
     let made = Command::new("cc")
-        .args(["-O1", "-fno-omit-frame-pointer", "-mno-omit-leaf-frame-pointer", "-o"])
+        // Optimised, gcc gives functions that call nobody no frame, and their callers are not seen.
+        .args(["-O0", "-fno-omit-frame-pointer", "-o"])
         .arg(&program)
         .arg(&source)
         .status();
@@ -332,7 +333,7 @@ fn who_is_in_the_kernel_is_seen_there_and_who_sleeps_is_not() {
     if trace.words().is_none() {
         let reads =
             |one: &&trace::profile::StackCount| one.kernel.as_deref().is_some_and(|stack| stack.contains("vfs_read"));
-        assert!(of(&copy).iter().any(|one| reads(&one)), "{:?}", of(&copy));
+        assert!(of(&copy).iter().any(reads), "{:?}", of(&copy));
     }
     assert!(of(&sleeper).is_empty(), "{:?}", of(&sleeper));
 }
