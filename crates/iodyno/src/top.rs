@@ -6,9 +6,12 @@ use crate::run::{time, watch_signals};
 use crate::top_args::TopArgs;
 use analyze::finding::Thresholds;
 use session::{LiveRequest, StopFlag, TopOf, TopRequest};
+use signal_hook::consts::SIGHUP;
+use signal_hook::iterator::Signals;
 use std::os::unix::process::CommandExt as _;
 use std::path::{Path, PathBuf};
 use std::process::Command;
+use std::time::Duration;
 
 /// Shows the page; gives the exit code.
 pub(crate) fn run(args: &TopArgs, command_line: &[String]) -> Result<u8, Failure> {
@@ -38,9 +41,25 @@ pub(crate) fn run(args: &TopArgs, command_line: &[String]) -> Result<u8, Failure
     };
     let stop = StopFlag::default();
     watch_signals(&stop)?;
+    end_with_the_terminal()?;
     let request = TopRequest { of, thresholds, once, directory: PathBuf::from(".") };
     let by_signal = session::top(request, &stop)?;
     Ok(if by_signal { INTERRUPTED } else { 0 })
+}
+
+/// Ends the process when its terminal was closed and it has not noticed for three seconds: a terminal that goes away while
+/// crossterm looks at it is read over and over, and there is nothing that would be lost.
+fn end_with_the_terminal() -> Result<(), Failure> {
+    let failed = |error: std::io::Error| Failure::new(1, format!("failed to watch signals: {error}"));
+    let mut hang_ups = Signals::new([SIGHUP]).map_err(failed)?;
+    let wait = move || {
+        if hang_ups.forever().next().is_some() {
+            std::thread::sleep(Duration::from_secs(3));
+            signal_hook::low_level::exit(INTERRUPTED.into());
+        }
+    };
+    std::thread::Builder::new().name("hang-up".to_string()).spawn(wait).map_err(failed)?;
+    Ok(())
 }
 
 /// Host and directory of `host:/directory`; a path that is here is no host.
