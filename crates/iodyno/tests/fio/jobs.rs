@@ -49,19 +49,23 @@ pub(crate) fn jobs() -> Vec<Job> {
         job("rw=trim\nbs=64k\nioengine=psync", "rw=randtrim\nbs=64k\nioengine=psync"),
         job("rw=randtrim\nbs=128k\nioengine=psync", "rw=randtrim\nbs=128k\nsize=24m\nioengine=psync"),
         // trimwrite is not here: fio opens for it without direct=1, so what it writes goes through the page cache.
-        // Sizes; so many operations that chance moves the number of different places by much less than is allowed.
-        job("rw=randrw\nbs=4k,64k\nnorandommap\nnumber_ios=4800", "rw=randrw\nbs=4k,32k\nnorandommap\nnumber_ios=4800"),
+        // Sizes; so many operations that chance moves the number of different places by much less than is allowed. With `randrepeat=1`,
+        // fio begins its numbers again after each 48 MiB.
         job(
-            "rw=randread\nbsrange=4k-64k\nnorandommap\nnumber_ios=4800",
-            "rw=randread\nbsrange=4k-32k\nnorandommap\nnumber_ios=4800",
+            "rw=randrw\nbs=4k,64k\nnorandommap\nio_size=1g\nrandrepeat=0\nnumber_ios=4800",
+            "rw=randrw\nbs=4k,32k\nnorandommap\nio_size=1g\nrandrepeat=0\nnumber_ios=4800",
         ),
         job(
-            "rw=randwrite\nbssplit=4k/50:16k/30:64k/20\nnorandommap\nnumber_ios=4800",
-            "rw=randwrite\nbssplit=4k/40:16k/40:64k/20\nnorandommap\nnumber_ios=4800",
+            "rw=randread\nbsrange=4k-64k\nnorandommap\nio_size=1g\nrandrepeat=0\nnumber_ios=4800",
+            "rw=randread\nbsrange=4k-32k\nnorandommap\nio_size=1g\nrandrepeat=0\nnumber_ios=4800",
         ),
         job(
-            "rw=randrw\nbssplit=4k/60:8k/40,64k/50:32k\nnorandommap\nnumber_ios=4800",
-            "rw=randrw\nbssplit=4k/60:8k/40\nnorandommap\nnumber_ios=4800",
+            "rw=randwrite\nbssplit=4k/50:16k/30:64k/20\nnorandommap\nio_size=1g\nrandrepeat=0\nnumber_ios=4800",
+            "rw=randwrite\nbssplit=4k/40:16k/40:64k/20\nnorandommap\nio_size=1g\nrandrepeat=0\nnumber_ios=4800",
+        ),
+        job(
+            "rw=randrw\nbssplit=4k/60:8k/40,64k/50:32k\nnorandommap\nio_size=1g\nrandrepeat=0\nnumber_ios=4800",
+            "rw=randrw\nbssplit=4k/60:8k/40\nnorandommap\nio_size=1g\nrandrepeat=0\nnumber_ios=4800",
         ),
         job("rw=randread\nblockalign=64k\nnorandommap\nnumber_ios=3000", "rw=randread\nnorandommap\nnumber_ios=3000"),
         // Distributions.
@@ -94,35 +98,20 @@ pub(crate) fn jobs() -> Vec<Job> {
             "rw=randread\nrandom_distribution=zoned_abs:50/4m:50/44m\nnorandommap\nnumber_ios=4000",
             "rw=randread\nrandom_distribution=zoned_abs:50/8m:50/40m\nnorandommap\nnumber_ios=4000",
         ),
-        // A run of neighbours, (2 - 0.4) / 0.4 = 4 long as the offsets' spread sees it: four times as many as elsewhere, so that
-        // they are judged as strictly; in four jobs, because one of fio's ends where a run comes to the end of the device.
+        // Four and eight times as many as elsewhere, so that the offsets are judged as strictly: that is how many neighbours
+        // follow from one choice, (2 - 0.4) / 0.4 of them as their spread sees it where the length of a run is left to chance.
         Job {
-            is_counted: false,
             run: 4.0,
             ..job(
-                "[a]\nrw=randread\nrandseed=1\npercentage_random=40\nnorandommap\niodepth=1\nnumber_ios=4000\n\
-                 [b]\nstonewall\nrw=randread\nrandseed=2\npercentage_random=40\nnorandommap\niodepth=1\nnumber_ios=4000\n\
-                 [c]\nstonewall\nrw=randread\nrandseed=3\npercentage_random=40\nnorandommap\niodepth=1\nnumber_ios=4000\n\
-                 [d]\nstonewall\nrw=randread\nrandseed=4\npercentage_random=40\nnorandommap\niodepth=1\nnumber_ios=4000",
-                "[a]\nrw=randread\nrandseed=1\npercentage_random=60\nnorandommap\niodepth=1\nnumber_ios=4000\n\
-                 [b]\nstonewall\nrw=randread\nrandseed=2\npercentage_random=60\nnorandommap\niodepth=1\nnumber_ios=4000\n\
-                 [c]\nstonewall\nrw=randread\nrandseed=3\npercentage_random=60\nnorandommap\niodepth=1\nnumber_ios=4000\n\
-                 [d]\nstonewall\nrw=randread\nrandseed=4\npercentage_random=60\nnorandommap\niodepth=1\nnumber_ios=4000",
+                "rw=randread\npercentage_random=40\nnorandommap\niodepth=1\nio_size=1g\nrandrepeat=0\nnumber_ios=16000",
+                "rw=randread\npercentage_random=60\nnorandommap\niodepth=1\nio_size=1g\nrandrepeat=0\nnumber_ios=16000",
             )
         },
-        // Eight times as many as elsewhere, so that the offsets are judged as strictly; in four jobs, because one of fio's ends
-        // where a run of eight comes to the end of the device.
         Job {
             run: 8.0,
             ..job(
-                "[a]\nrw=randread:8\nrandseed=1\nnorandommap\niodepth=1\nnumber_ios=8000\n\
-                 [b]\nstonewall\nrw=randread:8\nrandseed=2\nnorandommap\niodepth=1\nnumber_ios=8000\n\
-                 [c]\nstonewall\nrw=randread:8\nrandseed=3\nnorandommap\niodepth=1\nnumber_ios=8000\n\
-                 [d]\nstonewall\nrw=randread:8\nrandseed=4\nnorandommap\niodepth=1\nnumber_ios=8000",
-                "[a]\nrw=randread:3\nrandseed=1\nnorandommap\niodepth=1\nnumber_ios=8000\n\
-                 [b]\nstonewall\nrw=randread:3\nrandseed=2\nnorandommap\niodepth=1\nnumber_ios=8000\n\
-                 [c]\nstonewall\nrw=randread:3\nrandseed=3\nnorandommap\niodepth=1\nnumber_ios=8000\n\
-                 [d]\nstonewall\nrw=randread:3\nrandseed=4\nnorandommap\niodepth=1\nnumber_ios=8000",
+                "rw=randread:8\nnorandommap\niodepth=1\nio_size=1g\nrandrepeat=0\nnumber_ios=32000",
+                "rw=randread:3\nnorandommap\niodepth=1\nio_size=1g\nrandrepeat=0\nnumber_ios=32000",
             )
         },
         job("rw=read:16k\nnumber_ios=2000", "rw=read:8k\nnumber_ios=2000"),
