@@ -158,7 +158,7 @@ class Loops:
         out = self.folder / "ours.iodyno"
         shutil.rmtree(out, ignore_errors=True)
         ours = subprocess.run([self.binary, "replay", self.folder / "source.iodyno", "--map", f"{self.disks[0].name}={self.disks[1].path}",
-                               "--speed", str(speed), "-o", out, "--no-report", "--json"], capture_output=True, text=True)
+                               "--speed", str(speed), "--destroy", self.disks[1].path, "-o", out, "--no-report", "--json"], capture_output=True, text=True)
         if not out.exists():
             return print(f"{title:22} failed: {ours.stderr}")
         p99 = compare(title, source, rows(self.binary, out), speed)
