@@ -67,13 +67,40 @@ fn delta(now: i64, before: i64) -> Option<f64> {
     (now >= before).then(|| (now - before) as f64)
 }
 
+/// The samples before, by name.
+struct Before<'a, R> {
+    last: BTreeMap<&'a str, (&'a R, i64)>,
+    t_ns: fn(&R) -> i64,
+}
+
+impl<'a, R> Before<'a, R> {
+    fn new(t_ns: fn(&R) -> i64) -> Self {
+        Self { last: BTreeMap::new(), t_ns }
+    }
+
+    /// The sample before this one. One that follows within a tenth of the step before, as the last of a recording does, is
+    /// left to the next: a rate over so little is chance.
+    fn of(&mut self, name: &'a str, row: &'a R) -> Option<&'a R> {
+        let Some((before, step_ns)) = self.last.get_mut(name) else {
+            self.last.insert(name, (row, 0));
+            return None;
+        };
+        let new_ns = (self.t_ns)(row) - (self.t_ns)(before);
+        if (0..=*step_ns / 10).contains(&new_ns) {
+            return None;
+        }
+        *step_ns = new_ns.max(0);
+        Some(std::mem::replace(before, row)).filter(|_| new_ns > 0)
+    }
+}
+
 /// Rates between successive samples of all CPUs.
 pub(crate) fn cpu(rows: &[Cpu]) -> Vec<CpuPoint> {
-    let mut last: BTreeMap<&str, &Cpu> = BTreeMap::new();
+    let mut last = Before::new(|row: &Cpu| row.t_ns);
     let mut points: Vec<CpuPoint> = Vec::new();
     let mut busiest: BTreeMap<i64, f64> = BTreeMap::new();
     for row in rows {
-        let Some(before) = last.insert(&row.cpu, row) else { continue };
+        let Some(before) = last.of(&row.cpu, row) else { continue };
         let Some(shares) = shares(row, before) else { continue };
         if row.cpu == "all" {
             points.push(shares);
@@ -113,12 +140,10 @@ pub(crate) fn shares(row: &Cpu, before: &Cpu) -> Option<CpuPoint> {
 
 /// Rates between successive samples of every device.
 pub(crate) fn disks(rows: &[Disk]) -> BTreeMap<String, Vec<DiskPoint>> {
-    let mut last: BTreeMap<&str, &Disk> = BTreeMap::new();
+    let mut last = Before::new(|row: &Disk| row.t_ns);
     let mut points: BTreeMap<String, Vec<DiskPoint>> = BTreeMap::new();
     for row in rows {
-        if let Some(before) = last.insert(&row.device, row)
-            && row.t_ns > before.t_ns
-        {
+        if let Some(before) = last.of(&row.device, row) {
             points.entry(row.device.clone()).or_default().push(disk(row, before));
         }
     }
@@ -152,10 +177,10 @@ fn disk(row: &Disk, before: &Disk) -> DiskPoint {
 
 /// Rates between successive samples of every interface.
 pub(crate) fn nets(rows: &[Net]) -> BTreeMap<String, Vec<NetPoint>> {
-    let mut last: BTreeMap<&str, &Net> = BTreeMap::new();
+    let mut last = Before::new(|row: &Net| row.t_ns);
     let mut points: BTreeMap<String, Vec<NetPoint>> = BTreeMap::new();
     for row in rows {
-        let Some(before) = last.insert(&row.interface, row).filter(|before| row.t_ns > before.t_ns) else { continue };
+        let Some(before) = last.of(&row.interface, row) else { continue };
         let seconds = (row.t_ns - before.t_ns) as f64 / 1e9;
         let rate = |of: fn(&Net) -> Option<i64>| {
             of(row).zip(of(before)).and_then(|(now, was)| delta(now, was)).map(|grown| grown / seconds)
@@ -169,4 +194,22 @@ pub(crate) fn nets(rows: &[Net]) -> BTreeMap<String, Vec<NetPoint>> {
         });
     }
     points
+}
+
+#[cfg(test)]
+mod tests {
+    use super::Before;
+
+    #[test]
+    fn a_step_too_short_for_a_rate_is_left_to_the_next() {
+        // Seconds, the last of the recording at once after the one before, and one on time after such a one.
+        let rows = [0_i64, 1000, 2000, 2003, 3000, 3000, 3001];
+        let mut before = Before::new(|row: &i64| *row);
+        let seen: Vec<Option<i64>> = rows.iter().map(|row| before.of("a", row).copied()).collect();
+        assert_eq!(seen, [None, Some(0), Some(1000), None, Some(2000), None, None]);
+        // Another device has steps of its own, and a clock that goes back begins anew.
+        let other = [5_i64, 6, 1, 2];
+        let seen: Vec<Option<i64>> = other.iter().map(|row| before.of("b", row).copied()).collect();
+        assert_eq!(seen, [None, Some(5), None, Some(1)]);
+    }
 }

@@ -62,7 +62,9 @@ fn both(
     (y, left): (Axis, &[OfDevice<'_, DiskPoint>]),
     (right_y, right): (Axis, &[OfDevice<'_, DiskPoint>]),
 ) -> Option<Drawing> {
-    let (ticks, few) = busiest(disks, run, moved, FEW)?;
+    let (ticks, mut few) = busiest(disks, run, moved, FEW)?;
+    // One that did nothing would only have a line at 0, in the colour of another.
+    few.retain(|(_, points)| points.iter().filter_map(moved).any(|bytes| bytes > 0.0));
     let (left, right) = (lines_of(&ticks, &few, left), lines_of(&ticks, &few, right));
     let mut drawing = drawing(run, ticks.clock.x, y, left)?;
     if let Body::Lines { right: place, .. } = &mut drawing.body

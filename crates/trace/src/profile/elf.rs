@@ -1,5 +1,6 @@
 //! Names of functions in a program's file, read without trust: files of any size, with anything in them.
 
+use super::names::readable;
 use crate::names::Cursor;
 use std::fs::File;
 use std::os::unix::fs::FileExt;
@@ -125,7 +126,7 @@ impl Functions {
             return None;
         }
         let name = self.names.get(symbol.name as usize..)?.split(|byte| *byte == 0).next()?;
-        Some(String::from_utf8_lossy(name).into_owned())
+        Some(readable(&String::from_utf8_lossy(name)))
     }
 }
 

@@ -6,6 +6,7 @@
 mod clocks;
 mod elf;
 mod kernel;
+mod names;
 mod user;
 
 use crate::TraceError;
