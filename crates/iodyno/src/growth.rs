@@ -67,23 +67,30 @@ fn value_of(text: &str, unit: Unit) -> Result<f64, Failure> {
         _ => "20k",
     };
     let malformed = || Failure::new(PARAMETERS, format!("--limit {text}: must be a value such as {example}"));
-    let number = text.trim().trim_end_matches("/s").trim_end_matches('%').trim_end_matches("op").trim();
-    let digits = number.trim_end_matches(|letter: char| letter.is_ascii_alphabetic());
-    let factor = match (number[digits.len()..].to_ascii_lowercase().as_str(), unit) {
-        ("", _) => 1.0,
-        ("b", Unit::Bytes | Unit::BytesPerSecond) => 1.0,
-        ("k" | "kb", _) => 1e3,
-        ("m" | "mb", _) => 1e6,
-        ("g" | "gb", _) => 1e9,
-        ("t" | "tb", _) => 1e12,
-        ("kib", _) => 1024.0,
-        ("mib", _) => 1024.0 * 1024.0,
-        ("gib", _) => 1024.0 * 1024.0 * 1024.0,
-        ("tib", _) => 1024.0 * 1024.0 * 1024.0 * 1024.0,
-        _ => return Err(malformed()),
+    let number = text.trim();
+    let digits = number.trim_end_matches(|letter: char| letter.is_ascii_alphabetic() || "/%".contains(letter));
+    let letters = number[digits.len()..].to_ascii_lowercase();
+    // What may stand behind the power of ten, and at the very end.
+    let (of, end) = match unit {
+        Unit::BytesPerSecond => ("b", "/s"),
+        Unit::Bytes => ("b", ""),
+        Unit::Percent => ("%", ""),
+        _ => ("op", "/s"),
+    };
+    let power = letters.strip_suffix(end).unwrap_or(&letters);
+    let power = power.strip_suffix(of).unwrap_or(power);
+    let binary = of == "b" && power.ends_with('i');
+    let factor = match power.trim_end_matches('i') {
+        "" if !binary => 1.0,
+        _ if unit == Unit::Percent || (power.ends_with('i') && !binary) => return Err(malformed()),
+        power => {
+            let place = ["k", "m", "g", "t"].iter().zip(1..).find(|(name, _)| **name == power).map(|(_, place)| place);
+            f64::powi(if binary { 1024.0 } else { 1000.0 }, place.ok_or_else(malformed)?)
+        }
     };
     let value: f64 = digits.trim().parse().map_err(|_| malformed())?;
-    if value.is_finite() && value > 0.0 { Ok(value * factor) } else { Err(malformed()) }
+    let most = if unit == Unit::Percent { 100.0 } else { f64::MAX };
+    if value > 0.0 && value <= most { Ok(value * factor) } else { Err(malformed()) }
 }
 
 #[cfg(test)]
@@ -102,8 +109,27 @@ mod tests {
         check("20k", Unit::OpsPerSecond, 20e3);
         check("20kop/s", Unit::OpsPerSecond, 20e3);
         check("64GiB", Unit::Bytes, 68_719_476_736.0);
-        for wrong in ["", "fast", "-5", "10 parsecs", "80%%x"] {
-            assert!(value_of(wrong, Unit::Percent).is_err(), "{wrong}");
+        check("1.5TB", Unit::Bytes, 1.5e12);
+        check("300kop", Unit::OpsPerSecond, 300e3);
+        check("5000", Unit::OpsPerSecond, 5000.0);
+        for (wrong, unit) in [
+            ("", Unit::Percent),
+            ("fast", Unit::Percent),
+            ("-5", Unit::Percent),
+            ("10 parsecs", Unit::Percent),
+            ("80%%x", Unit::Percent),
+            ("48GB", Unit::Percent),
+            ("8000%", Unit::Percent),
+            ("80k", Unit::Percent),
+            ("80%", Unit::BytesPerSecond),
+            ("20kop", Unit::BytesPerSecond),
+            ("500MB/s", Unit::OpsPerSecond),
+            ("20ki", Unit::OpsPerSecond),
+            ("48GB/s", Unit::Bytes),
+            ("48i", Unit::Bytes),
+            ("nan", Unit::Bytes),
+        ] {
+            assert!(value_of(wrong, unit).is_err(), "{wrong} {unit:?}");
         }
     }
 }

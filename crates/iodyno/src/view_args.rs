@@ -49,7 +49,7 @@ pub(crate) struct CompareArgs {
       iodyno chart --batch pictures.txt                                     many: a file of such commands, as they are printed")]
 pub(crate) struct ChartArgs {
     /// A recording.
-    #[arg(required_unless_present = "batch")]
+    #[arg(required_unless_present_any = ["batch", "trend"])]
     pub(crate) recording: Option<PathBuf>,
     /// Name of a view; see --list.
     #[arg(required_unless_present_any = ["list", "batch"])]
@@ -64,8 +64,8 @@ pub(crate) struct ChartArgs {
     #[arg(short, long, value_name = "FILE")]
     pub(crate) output: Option<PathBuf>,
     /// Whether a figure grows from day to day, and when it reaches its limit: RECORDING is a directory of daily recordings
-    /// (or one of several, with --with), VIEW one of `iodyno chart . --trend --list`. A picture with -o.
-    #[arg(long)]
+    /// (or one of several, with --with), VIEW one of `iodyno chart --trend --list`. A picture with -o.
+    #[arg(long, conflicts_with_all = ["run", "workload", "target"])]
     pub(crate) trend: bool,
     /// With --trend: this device or interface; default: the busiest.
     #[arg(long, value_name = "NAME", requires = "trend")]

@@ -110,7 +110,9 @@ fn a_day(scratch: &Scratch, day: i64, bytes_per_s: i64) {
     };
     let rows: Vec<Disk> = (0..1440)
         .flat_map(|minute| {
-            sectors += if minute < 720 { 60 * bytes_per_s / 512 } else { 60 };
+            // A burst every five minutes, so that a level depends on how long its steps are.
+            let quarters = if minute % 5 == 0 { 8 } else { 3 };
+            sectors += if minute < 720 { 15 * quarters * bytes_per_s / 512 } else { 60 };
             [row(minute, "sda", sectors), row(minute, "sdb", minute)]
         })
         .collect();
@@ -143,11 +145,20 @@ fn growth_is_told_with_a_date_and_too_little_is_refused() {
     let per_day = json["slope"]["per_day"].as_f64().unwrap();
     assert!((per_day - 2e6).abs() < 0.1e6, "{json:#}");
     assert!((json["reach"]["day"].as_f64().unwrap() - 40.0).abs() < 2.0, "{json:#}");
+    // Old days are thinned, and say the same.
+    for day in 0..11 {
+        let (whole, thinned) = (scratch.path(&format!("days/{day:02}")), scratch.path("thinned"));
+        recording::thin(&recording::Reader::open(&whole).unwrap(), &thinned, 300_000_000_000).unwrap();
+        std::fs::remove_dir_all(&whole).unwrap();
+        std::fs::rename(&thinned, &whole).unwrap();
+    }
+    let thinned: serde_json::Value = serde_json::from_str(&trend(&["--limit", "180MB/s", "--json"])).unwrap();
+    assert_eq!((thinned["days"].clone(), &thinned["left_out"]), (json["days"].clone(), &serde_json::json!(0)));
     // Another disk, that hardly does anything; a single day.
     assert!(trend(&["--select", "sdb", "--limit", "1GB/s"]).contains("no date for 1.00 GB/s"));
     let one = ["chart", "days/00", "disk.throughput", "--trend", "--limit", "1GB/s"];
     let one = scratch.iodyno(&one).run().unwrap().expect_code(0).stdout;
-    assert!(one.contains("1 days over 1 are too few"), "{one}");
+    assert!(one.contains("1 day within 1 are too few"), "{one}");
     let wrong = ["chart", "days", "disk.speed", "--trend"];
     let wrong = scratch.iodyno(&wrong).run().unwrap().expect_code(2).stderr;
     assert!(wrong.contains("disk.throughput"), "{wrong}");

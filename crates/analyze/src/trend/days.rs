@@ -4,15 +4,16 @@ use crate::facts::Columns;
 use crate::{AnalyzeError, Unit};
 use arrow_array::cast::AsArray as _;
 use arrow_array::{Array as _, Int64Array, RecordBatch};
-use recording::Reader;
+use recording::{Reader, thinned_to_ns};
 use std::collections::{BTreeMap, HashMap};
 
-/// A minute is one value; what passes in between evens out.
-const MINUTE_NS: i64 = 60_000_000_000;
-/// A longer time without a sample is a gap. Old recordings are thinned to five minutes.
-const GAP_NS: i64 = 15 * MINUTE_NS;
+/// A step is one value; what passes in between evens out. Old recordings are thinned to so much by default, and to be
+/// compared with them the new ones are looked at as coarsely.
+const STEP_NS: i64 = 300_000_000_000;
+/// So many steps without a sample are a gap.
+const GAP_STEPS: i64 = 3;
 const DAY_NS: i64 = 86_400_000_000_000;
-/// The level of a day: so much of its minutes is at or below.
+/// The level of a day: so much of its steps is at or below.
 const QUANTILE: f64 = 0.95;
 
 /// Figures whose growth can be asked for.
@@ -140,6 +141,8 @@ pub struct Days {
     pub levels: Vec<(f64, f64)>,
     /// Days of which far less was recorded than of others.
     pub left_out: usize,
+    /// Length of a step, of whose values a level is the 95th percentile.
+    pub step_ns: i64,
     /// What the recordings say is the limit.
     pub limit: Option<f64>,
     /// Why.
@@ -149,11 +152,54 @@ pub struct Days {
 /// One thing under way.
 #[derive(Default)]
 struct Thing {
-    /// When a minute began, and the counters then.
+    /// When its rows began in this recording: steps are counted from there, as those of thinned recordings are.
+    begun_ns: Option<i64>,
+    /// The last sample of the step before.
     before: Option<(i64, Vec<i64>)>,
-    /// Values of minutes by day.
-    days: BTreeMap<i64, Vec<f64>>,
+    /// The last sample yet, and its step.
+    newest: Option<(i64, i64, Vec<i64>)>,
+    /// Values and lengths (s) of steps by day.
+    days: BTreeMap<i64, Vec<(f64, f64)>>,
     limit: Option<f64>,
+}
+
+impl Thing {
+    /// Takes the next sample in.
+    fn sample(&mut self, figure: Figure, reader: &Reader, step_ns: i64, (now_ns, now): (i64, Vec<i64>)) {
+        let begun_ns = *self.begun_ns.get_or_insert(now_ns);
+        let step = if now_ns == begun_ns { -1 } else { (now_ns - begun_ns).div_euclid(step_ns) };
+        if self.newest.as_ref().is_some_and(|newest| newest.1 != step) {
+            self.end_step(figure, reader, step_ns);
+        }
+        self.newest = Some((now_ns, step, now));
+    }
+
+    /// The step ended with the newest sample.
+    fn end_step(&mut self, figure: Figure, reader: &Reader, step_ns: i64) {
+        let Some((now_ns, _, now)) = self.newest.take() else { return };
+        if let Some((was_ns, was)) = &self.before
+            && now_ns > *was_ns
+            && now_ns - was_ns <= GAP_STEPS * step_ns
+            && let seconds = (now_ns - was_ns) as f64 / 1e9
+            && let Some(value) = figure.value(was, &now, seconds)
+        {
+            let middle_ns = was_ns + (now_ns - was_ns) / 2;
+            let day = reader.manifest().wall_ns_at(middle_ns).div_euclid(DAY_NS);
+            self.days.entry(day).or_default().push((value, seconds));
+        }
+        self.before = Some((now_ns, now));
+    }
+
+    /// The recording ended: counters of another one may be of another boot.
+    fn end(&mut self, figure: Figure, reader: &Reader, step_ns: i64) {
+        // The rest of a step is a value when it is most of one.
+        let whole =
+            self.newest.as_ref().zip(self.before.as_ref()).is_some_and(|(new, was)| new.0 - was.0 >= step_ns / 2);
+        if whole {
+            self.end_step(figure, reader, step_ns);
+        }
+        (self.begun_ns, self.before, self.newest) = (None, None, None);
+    }
 }
 
 impl Days {
@@ -163,46 +209,54 @@ impl Days {
     /// A recording that cannot be read; there is no such thing, or it did nothing.
     pub fn read(readers: &[Reader], figure: Figure, select: Option<&str>) -> Result<Self, AnalyzeError> {
         let mut things: HashMap<String, Thing> = HashMap::new();
+        let step_ns = readers.iter().filter_map(|reader| thinned_to_ns(reader.manifest())).fold(STEP_NS, i64::max);
         for reader in readers {
-            // Counters of another recording may be of another boot.
-            things.values_mut().for_each(|thing| thing.before = None);
             let columns: Vec<&str> = ["t_ns"]
                 .into_iter()
                 .chain(figure.thing())
                 .chain(figure.counters().iter().chain(figure.others()).copied())
                 .collect();
             for batch in reader.columns(figure.table(), &columns)? {
-                take(reader, figure, &batch?, &mut things)?;
+                take(reader, figure, step_ns, &batch?, &mut things)?;
             }
+            things.values_mut().for_each(|thing| thing.end(figure, reader, step_ns));
         }
         let mut known: Vec<&str> = things.keys().map(String::as_str).collect();
         known.sort_unstable();
         let known = known.join(", ");
         let nothing = |reason: String| AnalyzeError::Empty { id: figure.name().to_string(), reason };
-        let total = |thing: &Thing| thing.days.values().flatten().sum::<f64>();
+        let total = |thing: &Thing| thing.days.values().flatten().map(|(value, seconds)| value * seconds).sum::<f64>();
         let chosen = match select {
             Some(name) => {
-                things.remove_entry(name).ok_or_else(|| nothing(format!("there is no {name}; there are {known}")))?
+                let known = if known.is_empty() {
+                    "one figure for the machine".to_string()
+                } else {
+                    format!("there are {known}")
+                };
+                things.remove_entry(name).ok_or_else(|| nothing(format!("there is no {name}; {known}")))?
             }
             None => {
-                let name = things.iter().max_by(|a, b| total(a.1).total_cmp(&total(b.1)).then(b.0.cmp(a.0)));
+                // What a machine sends itself loads no link.
+                let links = things.iter().filter(|(name, _)| figure != Figure::NetThroughput || *name != "lo");
+                let name = links.max_by(|a, b| total(a.1).total_cmp(&total(b.1)).then(b.0.cmp(a.0)));
                 let name = name.map(|(name, _)| name.clone()).unwrap_or_default();
                 things.remove_entry(&name).ok_or_else(|| nothing("it was not recorded".to_string()))?
             }
         };
-        Self::of(figure, chosen).ok_or_else(|| nothing("no minute of it was recorded".to_string()))
+        Self::of(figure, step_ns, chosen).ok_or_else(|| nothing("no step of it was recorded".to_string()))
     }
 
-    fn of(figure: Figure, (name, thing): (String, Thing)) -> Option<Self> {
-        let mut counts: Vec<usize> = thing.days.values().map(Vec::len).collect();
-        counts.sort_unstable();
-        let usual = *counts.get(counts.len() / 2)?;
+    fn of(figure: Figure, step_ns: i64, (name, thing): (String, Thing)) -> Option<Self> {
+        let seconds = |steps: &[(f64, f64)]| steps.iter().map(|step| step.1).sum::<f64>();
+        let mut covered: Vec<f64> = thing.days.values().map(|steps| seconds(steps)).collect();
+        covered.sort_by(f64::total_cmp);
+        let usual = *covered.get(covered.len() / 2)?;
         let all = thing.days.len();
         let whole: Vec<(i64, f64)> = thing
             .days
             .into_iter()
-            .filter(|(_, minutes)| minutes.len() * 2 >= usual)
-            .filter_map(|(day, minutes)| Some((day, level(minutes)?)))
+            .filter(|(_, steps)| seconds(steps) * 2.0 >= usual)
+            .filter_map(|(day, steps)| Some((day, level(steps.into_iter().map(|step| step.0).collect())?)))
             .collect();
         let first = whole.first()?.0;
         let percent = figure.unit() == Unit::Percent;
@@ -216,6 +270,7 @@ impl Days {
             thing: if figure.thing().is_some() && figure != Figure::Cpu { name } else { String::new() },
             first_wall_ns: first.saturating_mul(DAY_NS),
             left_out: all - whole.len(),
+            step_ns,
             levels: whole.into_iter().map(|(day, level)| ((day - first) as f64, level)).collect(),
             limit: if percent { Some(100.0) } else { thing.limit },
             limit_from,
@@ -224,12 +279,12 @@ impl Days {
 }
 
 /// The busy level of a day.
-fn level(mut minutes: Vec<f64>) -> Option<f64> {
-    minutes.sort_by(f64::total_cmp);
-    let count = minutes.len() as f64;
-    #[expect(clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "a place among the minutes")]
+fn level(mut values: Vec<f64>) -> Option<f64> {
+    values.sort_by(f64::total_cmp);
+    let count = values.len() as f64;
+    #[expect(clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "a place among the values")]
     let at = ((count * QUANTILE).ceil() as usize).saturating_sub(1);
-    minutes.get(at).copied()
+    values.get(at).copied()
 }
 
 /// The name column of a batch; plain text in every table that is read here.
@@ -241,6 +296,7 @@ fn name(batch: &RecordBatch, column: Option<&str>, row: usize) -> String {
 fn take(
     reader: &Reader,
     figure: Figure,
+    step_ns: i64,
     batch: &RecordBatch,
     things: &mut HashMap<String, Thing>,
 ) -> Result<(), AnalyzeError> {
@@ -255,13 +311,7 @@ fn take(
             continue;
         }
         let at = |column: &&Int64Array| column.is_valid(row).then(|| column.value(row));
-        let now_ns = t_ns.value(row);
         let thing = things.entry(name).or_default();
-        if let Some((was_ns, _)) = &thing.before
-            && now_ns - was_ns < MINUTE_NS
-        {
-            continue;
-        }
         // Of the CPUs, what a kernel does not count is nothing; of others, all must be known.
         let now: Option<Vec<i64>> = if figure == Figure::Cpu {
             Some(counters.iter().chain(&others).map(|column| at(column).unwrap_or(0)).collect())
@@ -277,15 +327,7 @@ fn take(
             Figure::Memory => thing.limit = now.first().map(|total| *total as f64),
             _ => {}
         }
-        if let Some((was_ns, was)) = &thing.before
-            && now_ns - was_ns <= GAP_NS
-            && let Some(value) = figure.value(was, &now, (now_ns - was_ns) as f64 / 1e9)
-        {
-            let middle_ns = was_ns + (now_ns - was_ns) / 2;
-            let day = reader.manifest().wall_ns_at(middle_ns).div_euclid(DAY_NS);
-            thing.days.entry(day).or_default().push(value);
-        }
-        thing.before = Some((now_ns, now));
+        thing.sample(figure, reader, step_ns, (t_ns.value(row), now));
     }
     Ok(())
 }

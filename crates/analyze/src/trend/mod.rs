@@ -19,8 +19,9 @@ const LEAST_SPAN: f64 = 13.0;
 const AHEAD: f64 = 2.0;
 /// Two-sided 95 % of the normal distribution.
 const Z: f64 = 1.96;
-/// Most that neighbouring days that are alike may widen the interval's variance.
-const ALIKE_MOST: f64 = 0.8;
+/// Correlation of neighbouring days beyond which a drift by chance looks like growth: of random walks of 30 days, the
+/// interval would call one in five growth or fall.
+const ALIKE_MOST: f64 = 0.6;
 
 /// Growth per day with its 95 % interval.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize)]
@@ -74,7 +75,9 @@ pub struct Trend {
     pub days: Vec<(f64, f64)>,
     /// Days that were left out because far less of them was recorded than of the others.
     pub left_out: usize,
-    /// `None`: too few days; `reach` says so.
+    /// A level is the 95th percentile of a day's steps of so many seconds.
+    pub step_s: f64,
+    /// `None`: too few days, or too much alike; `reach` says so.
     pub slope: Option<Slope>,
     /// The level of the trend on the last day.
     pub now: Option<f64>,
@@ -87,6 +90,10 @@ pub struct Trend {
     /// The middle of the days, and the trend's level there: all slopes go through it.
     #[serde(skip)]
     middle: (f64, f64),
+}
+
+fn days_of(count: usize) -> String {
+    format!("{count} day{}", if count == 1 { "" } else { "s" })
 }
 
 fn median(values: &mut [f64]) -> Option<f64> {
@@ -104,18 +111,21 @@ fn variance(days: &[(f64, f64)]) -> f64 {
     of(days.len() as f64) - ties
 }
 
-/// How alike neighbouring days are when the trend is taken away; 0 when that may be chance.
+/// Correlation of neighbouring days when the trend is taken away, at least 0. Few days show too little of it: the correction
+/// for that is of Marriott and Pope, Biometrika 41 (1954), and Kendall, ibid.
 fn alike(days: &[(f64, f64)], slope: f64) -> f64 {
-    let rest: Vec<f64> = days.iter().map(|(day, level)| level - slope * day).collect();
-    let mean = rest.iter().sum::<f64>() / rest.len().max(1) as f64;
-    let all: f64 = rest.iter().map(|value| (value - mean).powi(2)).sum();
-    let beside: f64 = rest.windows(2).map(|pair| (pair[0] - mean) * (pair[1] - mean)).sum();
-    let r = if all > 0.0 { beside / all } else { 0.0 };
-    if r > Z / (rest.len() as f64).sqrt() { r.min(ALIKE_MOST) } else { 0.0 }
+    let rest: Vec<(f64, f64)> = days.iter().map(|(day, level)| (*day, level - slope * day)).collect();
+    let count = rest.len().max(1) as f64;
+    let mean = rest.iter().map(|day| day.1).sum::<f64>() / count;
+    let all: f64 = rest.iter().map(|day| (day.1 - mean).powi(2)).sum();
+    let pairs = rest.windows(2).filter(|pair| pair[1].0 - pair[0].0 < 1.5);
+    let beside: f64 = pairs.map(|pair| (pair[0].1 - mean) * (pair[1].1 - mean)).sum();
+    let r = if all > 0.0 { beside / all } else { return 0.0 };
+    (r + (1.0 + 4.0 * r) / count).max(0.0)
 }
 
-/// The slope of Theil and Sen; the interval is wider where neighbouring days are alike, for they tell less.
-fn slope(days: &[(f64, f64)]) -> Option<Slope> {
+/// The slope of Theil and Sen; the interval is wider where neighbouring days are alike (`r`), for they tell less.
+fn slope(days: &[(f64, f64)]) -> Option<(Slope, f64)> {
     let mut slopes: Vec<f64> = Vec::with_capacity(days.len() * days.len() / 2);
     for (at, first) in days.iter().enumerate() {
         slopes.extend(
@@ -124,11 +134,13 @@ fn slope(days: &[(f64, f64)]) -> Option<Slope> {
     }
     let per_day = median(&mut slopes)?;
     let r = alike(days, per_day);
-    let width = Z * (variance(days) * (1.0 + r) / (1.0 - r)).max(0.0).sqrt();
+    let by = r.min(ALIKE_MOST);
+    let width = Z * (variance(days) * (1.0 + by) / (1.0 - by)).max(0.0).sqrt();
     let count = slopes.len() as f64;
     #[expect(clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "clamped to the slopes")]
     let at = |place: f64| slopes.get(place.clamp(0.0, count - 1.0) as usize).copied();
-    Some(Slope { per_day, low: at(((count - width) / 2.0).floor())?, high: at(((count + width) / 2.0).ceil())? })
+    let (low, high) = (at(((count - width) / 2.0).floor() - 1.0)?, at(((count + width) / 2.0).ceil())?);
+    Some((Slope { per_day, low, high }, r))
 }
 
 impl Trend {
@@ -143,6 +155,7 @@ impl Trend {
             first_wall_ns: days.first_wall_ns,
             days: days.levels.clone(),
             left_out: days.left_out,
+            step_s: days.step_ns as f64 / 1e9,
             slope: None,
             now: None,
             limit: limit.or(days.limit),
@@ -153,15 +166,21 @@ impl Trend {
         let span = trend.last_day();
         if trend.days.len() < LEAST_DAYS || span < LEAST_SPAN {
             let why = format!(
-                "{} days over {:.0} are too few to tell growth from chance; at least {LEAST_DAYS} over {:.0} are needed",
-                trend.days.len(),
+                "{} within {:.0} are too few to tell growth from chance; at least {LEAST_DAYS} within {:.0} are needed",
+                days_of(trend.days.len()),
                 span + 1.0,
                 LEAST_SPAN + 1.0
             );
             trend.reach = Reach::NotTold { why, not_before: None };
             return trend;
         }
-        let Some(slope) = slope(&trend.days) else { return trend };
+        let Some((slope, r)) = slope(&trend.days) else { return trend };
+        if r > ALIKE_MOST {
+            let why =
+                format!("neighbouring days are so alike (correlation {r:.2}) that a drift by chance looks like growth");
+            trend.reach = Reach::NotTold { why, not_before: None };
+            return trend;
+        }
         let mut starts: Vec<f64> = trend.days.iter().map(|(day, level)| level - slope.per_day * day).collect();
         let start = median(&mut starts).unwrap_or(0.0);
         let mut places: Vec<f64> = trend.days.iter().map(|day| day.0).collect();
@@ -225,9 +244,12 @@ impl Trend {
         if self.thing.is_empty() { self.figure.clone() } else { format!("{} of {}", self.figure, self.thing) }
     }
 
-    /// A value in its unit, with a sign.
+    /// A difference in its unit, with a sign; of percentages in points.
     fn signed(&self, value: f64) -> String {
-        let text = self.unit.format(Some(value.abs()));
+        let mut text = self.unit.format(Some(value.abs()));
+        if self.unit == Unit::Percent {
+            text = text.replace('%', "points");
+        }
         format!("{}{text}", if value < 0.0 { "−" } else { "+" })
     }
 
@@ -236,16 +258,17 @@ impl Trend {
     pub fn sentences(&self) -> Vec<String> {
         let show = |value: Option<f64>| self.unit.format(value);
         let mut told = vec![format!(
-            "{}: {} days from {} to {}, of each the 95th percentile of its minutes",
+            "{}: {} from {} to {}, of each the 95th percentile of its steps of {:.0} min",
             self.name(),
-            self.days.len(),
+            days_of(self.days.len()),
             self.date(0.0),
-            self.date(self.last_day())
+            self.date(self.last_day()),
+            self.step_s / 60.0
         )];
         if self.left_out > 0 {
             told.push(format!(
-                "{} days were left out: far less of them was recorded than of the others",
-                self.left_out
+                "left out: {}, of which less than half as much was recorded as of the others",
+                days_of(self.left_out)
             ));
         }
         if let Some(slope) = self.slope {

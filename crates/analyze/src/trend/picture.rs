@@ -49,7 +49,11 @@ impl Trend {
             title: format!("Trend of {}", self.name()),
             subject: since.label.clone(),
             explanation: told.join(". "),
-            y: Axis { label: "95th percentile of the minutes".to_string(), unit: self.unit, scale: Scale::Linear },
+            y: Axis {
+                label: format!("95th percentile of steps of {:.0} min", self.step_s / 60.0),
+                unit: self.unit,
+                scale: Scale::Linear,
+            },
             x: since,
             body: Body::Lines { x: x.into(), lines, right: None },
             marks: Vec::new(),
