@@ -3,8 +3,8 @@
 
 replay.py IODYNO [--seconds N]   A bursty load on one loop device is traced, exported for the others, and played by each of them on a second
 loop device, which is traced each time. Printed: I/Os found again, issue-time error against the trace (median aligned), length,
-order, correlation by 100 ms, and of iodyno what it says itself; iodyno plays it at twice and half the speed as well. Then a load of
-60,000 IOPS, by iodyno alone. Best on an idle machine, as root.
+order, correlation by 100 ms, and of iodyno what it says itself; iodyno plays it at twice and half the speed as well, and once more on a CPU
+that the kernel's workers leave alone. Then a load of 60,000 IOPS, by iodyno alone. Best on an idle machine, as root.
 """
 import argparse, csv, io, json, os, shutil, signal, statistics, subprocess, sys, tempfile, time
 from collections import defaultdict
@@ -154,11 +154,11 @@ class Loops:
         print(f"trace: {len(source):,} I/Os in {length:.2f} s, {len(source) / length:,.0f} IOPS", flush=True)
         return source
 
-    def ours(self, title, source, speed):
+    def ours(self, title, source, speed, more=()):
         out = self.folder / "ours.iodyno"
         shutil.rmtree(out, ignore_errors=True)
         ours = subprocess.run([self.binary, "replay", self.folder / "source.iodyno", "--map", f"{self.disks[0].name}={self.disks[1].path}",
-                               "--speed", str(speed), "--destroy", self.disks[1].path, "-o", out, "--no-report", "--json"], capture_output=True, text=True)
+                               "--speed", str(speed), "--destroy", self.disks[1].path, *more, "-o", out, "--no-report", "--json"], capture_output=True, text=True)
         if not out.exists():
             return print(f"{title:22} failed: {ours.stderr}")
         p99 = compare(title, source, rows(self.binary, out), speed)
@@ -189,6 +189,20 @@ class Loops:
         return p99
 
 
+class IdleCore:
+    """The last CPU, which the kernel's own workers (those of loop devices, write-back) leave alone meanwhile."""
+    MASK = Path("/sys/devices/virtual/workqueue/cpumask")
+
+    def __enter__(self):
+        last = os.cpu_count() - 1
+        self.before = self.MASK.read_text()
+        self.MASK.write_text(f"{(1 << last) - 1:x}")
+        return str(last)
+
+    def __exit__(self, *_):
+        self.MASK.write_text(self.before)
+
+
 def main():
     options = argparse.ArgumentParser()
     options.add_argument("iodyno")
@@ -204,8 +218,13 @@ def main():
             loops.ours(f"iodyno at {speed:g}x", source, speed)
         best = min((value, title) for title, value in loops.others(source).items() if value is not None)
         print(f"iodyno's p99 is {ours / best[0]:.4f} of the best other's ({best[1]})")
+        with IdleCore() as cpu:
+            for speed in (1.0, 2.0, 0.5):
+                loops.ours(f"iodyno at {speed:g}x, own CPU", source, speed, ["--cpus", cpu])
         source = loops.trace(FAST, options.seconds)
         loops.ours("iodyno", source, 1.0)
+        with IdleCore() as cpu:
+            loops.ours("iodyno, own CPU", source, 1.0, ["--cpus", cpu])
     finally:
         if loops:
             loops.close()

@@ -34,7 +34,7 @@ pub(crate) fn apply(placement: &Placement) -> Result<(), EngineError> {
             set.set(*cpu as usize);
         }
         sched_setaffinity(None, &set).map_err(|error| EngineError::System {
-            action: "bind a worker to its CPUs (cpus_allowed)",
+            action: "bind a thread to its CPUs (cpus_allowed, --cpus)",
             source: error.into(),
         })?;
     }

@@ -78,6 +78,7 @@ fn replay(args: &ReplayArgs, targets: &mut Vec<PathBuf>) -> Result<Replay, Failu
         pacing,
         speed: args.rate.map_or(Speed::Factor(args.speed), Speed::PerSecond),
         depth: args.depth,
+        cpus: args.cpus.clone(),
         from_ns: time(args.from.as_deref(), "--from")?.unwrap_or(0),
         for_ns: time(args.duration.as_deref(), "--for")?,
         filter: ReplayFilter {

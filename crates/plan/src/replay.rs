@@ -29,6 +29,9 @@ pub struct Replay {
     pub speed: Speed,
     /// Most operations in flight.
     pub depth: u32,
+    /// CPUs that the thread which plays may run on; empty: any.
+    #[serde(default)]
+    pub cpus: Vec<u32>,
     /// Leave out what was queued before this time of the trace.
     pub from_ns: u64,
     /// Leave out what was queued so long after that.
@@ -61,6 +64,7 @@ impl Replay {
             pacing: Pacing::OnTime,
             speed: Speed::Factor(1.0),
             depth: DEPTH,
+            cpus: Vec::new(),
             from_ns: 0,
             for_ns: None,
             filter: ReplayFilter::default(),

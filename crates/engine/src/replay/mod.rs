@@ -8,10 +8,12 @@ mod sequence;
 mod worker;
 
 use crate::group::descriptor;
+use crate::placement;
 use crate::running::{Offered, Parts, Team};
 use crate::shared::{Control, Done, Gate, Status};
 use crate::stats::{Buffer, Slot};
 use crate::{EngineError, Input, Running, discard, group};
+use plan::Placement;
 use plan::generate::{Content, Op};
 use plan::replay::{Pacing, ReplayIo};
 use quantity::clock;
@@ -34,6 +36,8 @@ pub struct Feed {
     pub pacing: Pacing,
     /// Most in flight.
     pub depth: u32,
+    /// CPUs that the thread may run on; empty: any.
+    pub cpus: Vec<u32>,
 }
 
 /// What a replay could not do as asked, counted while it runs.
@@ -100,13 +104,16 @@ pub fn replay(input: Input<'_>, feed: Feed) -> Result<(Running, Arc<Hindrances>)
         let (stats, control, status, hindrances) = shared;
         let _done = Done(Arc::clone(&status));
         // A ring belongs to the thread that made it.
-        let player = match Player::new(stages, feed, tell_chunks, (stats, control, status, hindrances)) {
-            Ok(player) => player,
-            Err(error) => {
-                let _ = told.send(Err(error));
-                return Ok(());
-            }
-        };
+        let placement = Placement { cpus: feed.cpus.clone(), ..Placement::default() };
+        let placed = placement::apply(&placement);
+        let player =
+            match placed.and_then(|()| Player::new(stages, feed, tell_chunks, (stats, control, status, hindrances))) {
+                Ok(player) => player,
+                Err(error) => {
+                    let _ = told.send(Err(error));
+                    return Ok(());
+                }
+            };
         let _ = told.send(Ok(player.is_real_time()));
         waiting.wait().map_or(Ok(()), |started_ns| player.run(started_ns))
     };

@@ -82,7 +82,7 @@ pub(crate) fn start(
     let reading = reading.map_err(|source| SessionError::Thread { what: "read the trace", source })?;
     // Nothing is to be late because the trace has not been opened yet.
     let _ = is_ready.recv_timeout(FIRST_WAIT);
-    let feed = Feed { chunks, pacing: replay.pacing, depth: replay.depth };
+    let feed = Feed { chunks, pacing: replay.pacing, depth: replay.depth, cpus: replay.cpus.clone() };
     let (running, hindrances) = engine::replay(input, feed)?;
     let started_ns = running.started_ns();
     let playback = Playback {
