@@ -58,7 +58,7 @@ pub(crate) enum Command {
     Record(RecordArgs),
     /// Say what a recording or this machine suffers from, with the figures it rests on: exit code 9 when there is anything.
     Diagnose(DiagnoseArgs),
-    /// Look into the kernel live: block I/O (`io`), files and the page cache (`files`), CPU time by event (`cpu`).
+    /// Look into the kernel live: block I/O (`io`), files and page cache (`files`), CPU time by event (`cpu`), functions (`stacks`).
     Probe(ProbeArgs),
     /// Ask recordings questions in SQL (docs/query.md).
     Query(QueryArgs),

@@ -16,13 +16,32 @@ __attribute__((noinline)) void three_parts(long n) { for (long i = 0; i < 3 * n;
 int main(void) { for (;;) { one_part(50000); three_parts(50000); } }
 ";
 
+/// Comes to where it works in a million ways.
+const MANY_WAYS: &str = "
+static volatile unsigned long sum;
+__attribute__((noinline)) void a(unsigned long way, int depth);
+__attribute__((noinline)) void b(unsigned long way, int depth) {
+    if (depth) { if (way & 1) a(way >> 1, depth - 1); else b(way >> 1, depth - 1); }
+    for (long i = 0; i < 100; i++) sum += i;
+}
+__attribute__((noinline)) void a(unsigned long way, int depth) {
+    if (depth) { if (way & 1) a(way >> 1, depth - 1); else b(way >> 1, depth - 1); }
+    for (long i = 0; i < 100; i++) sum += i;
+}
+int main(void) { for (unsigned long way = 1; ; way = way * 6364136223846793005ul + 1442695040888963407ul) a(way >> 40, 20); }
+";
+
 /// The program, compiled; `None` where it cannot be (or nobody may probe), which is said.
 fn two_parts(scratch: &Scratch) -> Option<PathBuf> {
+    compiled(scratch, TWO_PARTS)
+}
+
+fn compiled(scratch: &Scratch, text: &str) -> Option<PathBuf> {
     if !testkit::require_root_or_skip() {
         return None;
     }
     let (source, program) = (scratch.path("parts.c"), scratch.path("parts"));
-    std::fs::write(&source, TWO_PARTS).unwrap();
+    std::fs::write(&source, text).unwrap();
     // Optimised, gcc gives functions that call nobody no frame, and their callers are not seen.
     let arguments = ["-O0", "-fno-omit-frame-pointer", "-o", program.to_str().unwrap(), source.to_str().unwrap()];
     let Ok(made) = Command::new("cc").args(arguments).run() else {
@@ -93,6 +112,30 @@ fn stacks_are_recorded_when_asked() {
     assert!(rows.iter().all(|row| (of(row, "cpu_ns") - of(row, "samples") * 1e9 / 497.0).abs() < 1e6), "{:?}", rows[0]);
     scratch.iodyno(&["record", "-o", "plain", "--for", "1s"]).run().unwrap().expect_code(0);
     assert!(scratch.table("plain", "profile").is_empty(), "nobody asked");
+}
+
+#[test]
+fn what_is_lost_is_in_the_manifest_of_the_day() {
+    let scratch = Scratch::new();
+    let Some(program) = compiled(&scratch, MANY_WAYS) else { return };
+    let busy = Command::new(&program).spawn().unwrap();
+    let command = ["record", "-d", "days", "-i", "3s", "--for", "3s", "--profile=10000", "--min-free", "0"];
+    scratch.iodyno(&command).run().unwrap().expect_code(0);
+    drop(busy);
+    let days =
+        std::fs::read_dir(scratch.path("days")).unwrap().flatten().map(|entry| entry.path().join("manifest.json"));
+    let manifests: Vec<String> = days.filter_map(|path| std::fs::read_to_string(path).ok()).collect();
+    let manifest: Value = serde_json::from_str(&manifests[0]).unwrap();
+    assert!(manifest["losses"]["profile_stacks_full"].as_u64() > Some(100), "{}", manifest["losses"]);
+}
+
+#[test]
+fn help_names_every_subject() {
+    let help = Scratch::new().iodyno(&["probe", "--help"]).run().unwrap().expect_code(0);
+    let first = help.stdout.split("\n\n").next().unwrap_or_default();
+    for subject in ["`io`", "`files`", "`cpu`", "`stacks`"] {
+        assert!(first.contains(subject), "{first}");
+    }
 }
 
 #[test]

@@ -9,6 +9,16 @@ use std::sync::Arc;
 use trace::profile::ProfileTrace;
 use trace::{ProbeCost, TraceError};
 
+/// What is not in the rows, by the manifest's name.
+pub(crate) type Losses = [(&'static str, u64); 2];
+
+/// What was lost since `before`.
+pub(crate) fn lost_since(before: Losses, now: Losses) -> Losses {
+    let mut out = now;
+    out.iter_mut().zip(before).for_each(|((_, lost), (_, before))| *lost = lost.saturating_sub(before));
+    out
+}
+
 /// The probe, with what was said of it.
 pub(crate) struct Profiler {
     /// Given up when it cannot be read.
@@ -53,7 +63,7 @@ impl Profiler {
     }
 
     /// For the manifest: what is not in the rows, or not whole there.
-    pub(crate) fn losses(&self) -> [(&'static str, u64); 2] {
+    pub(crate) fn losses(&self) -> Losses {
         [("profile_table_full", self.lost), ("profile_stacks_full", self.lost_stacks)]
     }
 
@@ -68,8 +78,9 @@ impl Profiler {
     /// Does not happen with rows of the catalogue.
     pub(crate) fn sample(&mut self, origin_ns: u64) -> Result<Vec<Batch>, RecordingError> {
         let mut batches = Vec::new();
-        let read = self.trace.as_mut().map(ProfileTrace::read);
+        // Before it is read: names of what is new take a while, in which the next interval runs already.
         let t_ns = clock::now_ns();
+        let read = self.trace.as_mut().map(ProfileTrace::read);
         let interval_ns = signed(t_ns.saturating_sub(self.last_ns));
         let at = (signed(t_ns), t_ns.saturating_sub(origin_ns) as f64 / 1e9);
         match read {
@@ -108,5 +119,37 @@ impl Profiler {
         let events: Vec<_> = self.said.drain(..).map(|(severity, message)| event(severity, message, at)).collect();
         push(&mut batches, &events)?;
         Ok(batches)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::{Profiler, lost_since};
+    use quantity::clock;
+    use recording::rows::Profile;
+
+    #[test]
+    fn each_day_has_its_own_losses() {
+        let (first, second) = ([("a", 5), ("b", 0)], [("a", 7), ("b", 1)]);
+        assert_eq!(lost_since([("a", 0), ("b", 0)], first), first);
+        assert_eq!(lost_since(first, second), [("a", 2), ("b", 1)]);
+    }
+
+    #[test]
+    fn an_interval_ends_where_it_is_read() {
+        // Without privilege there are no rows.
+        let Ok(mut profiler) = Profiler::start(999) else { return };
+        let until_ns = clock::now_ns() + 300_000_000;
+        while clock::now_ns() < until_ns {}
+        let before_ns = clock::now_ns();
+        let batches = profiler.sample(0).unwrap();
+        let after_ns = clock::now_ns();
+        let rows: Vec<Profile> = batches.iter().flat_map(|batch| batch.to_rows::<Profile>().unwrap()).collect();
+        let end_ns = u64::try_from(rows[0].t_ns).unwrap();
+        // Names of this program alone take longer than the beginning of the call.
+        assert!(
+            end_ns >= before_ns && end_ns - before_ns < (after_ns - before_ns) / 2,
+            "{before_ns} {end_ns} {after_ns}"
+        );
     }
 }

@@ -20,6 +20,7 @@ pub mod profile;
 mod program;
 pub mod sched;
 mod symbols;
+mod table;
 
 pub use device::{Device, cgroup_root, device_name};
 pub use error::TraceError;

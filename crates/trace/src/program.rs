@@ -1,10 +1,10 @@
-//! The loader of every probe set: which programs of its object fit this kernel, what is lost without the others, load,
-//! attach, and what of its tables is read in the same way.
+//! The loader of every probe set: which programs of its object fit this kernel, what is lost without the others, load, and
+//! attach.
 
 use crate::constants::Constants;
 use crate::kernel::Kernel;
 use crate::{TraceError, capability};
-use libbpf_rs::{ErrorKind, Link, MapCore, MapFlags, MapHandle, Object, ObjectBuilder, OpenObject, PrintLevel};
+use libbpf_rs::{ErrorKind, Link, MapCore, MapHandle, Object, ObjectBuilder, OpenObject, PrintLevel};
 use std::os::fd::{AsFd, AsRawFd, IntoRawFd, OwnedFd};
 use std::sync::Mutex;
 
@@ -169,20 +169,6 @@ pub(crate) struct Loaded {
     pub(crate) object: Object,
     programs: &'static [Program],
     verdicts: Vec<Verdict>,
-}
-
-/// Key and value of a table.
-pub(crate) type Entry = (Vec<u8>, Vec<u8>);
-
-/// Entries that are read with one call.
-const BATCH: u32 = 1024;
-
-/// All of a hash table.
-///
-/// # Errors
-/// It cannot be read.
-pub(crate) fn entries(map: &MapHandle) -> Result<Vec<Entry>, libbpf_rs::Error> {
-    Ok(map.lookup_batch(BATCH, MapFlags::ANY, MapFlags::ANY)?.collect())
 }
 
 /// Storage of tasks for tracing programs came with 5.11, memory as an argument of global functions with 5.12.

@@ -339,6 +339,31 @@ fn who_is_in_the_kernel_is_seen_there_and_who_sleeps_is_not() {
 }
 
 #[test]
+fn every_look_is_in_one_row_also_where_processes_come_and_go_by_the_thousand() {
+    if !testkit::is_root() {
+        testkit::lacks("root");
+        return;
+    }
+    let mut trace = ProfileTrace::start(4999).unwrap();
+    let storm = Command::new("sh").args(["-c", "while :; do /bin/true; done"]).spawn();
+    let storm = Spinner(storm.unwrap());
+    let (mut rows, mut booked, mut last) = (0, 0, Profile::default());
+    for _ in 0..16 {
+        std::thread::sleep(std::time::Duration::from_millis(250));
+        last = trace.read().unwrap();
+        rows += last.stacks.len();
+        booked += last.stacks.iter().map(|one| one.count).sum::<u64>();
+    }
+    drop(storm);
+    assert!(rows > 3000, "{rows} rows fill the table");
+    let counted = last.samples - last.lost;
+    // Rows are read behind the sum: a few looks more are in them.
+    let error = booked.abs_diff(counted);
+    assert!(error <= 50 + counted / 200, "{booked} in rows, {counted} counted, {} lost", last.lost);
+    assert!(last.lost <= last.samples / 100, "{} of {} lost", last.lost, last.samples);
+}
+
+#[test]
 fn what_cannot_be_looked_at_so_often_is_said() {
     for hz in [0, 10_001] {
         assert!(ProfileTrace::start(hz).unwrap_err().to_string().contains("between 1 and 10000"));

@@ -60,7 +60,9 @@ impl<W: Write> StackLines<W> {
         let when = if is_total { "all of" } else { "elapsed" };
         let looks = format_count(fold.all().samples as f64);
         let mut lines = vec![format!("{when} {}: somebody ran at {looks} looks", format_ns(self.clock.elapsed_ns()))];
-        for group in fold.groups(self.look.top) {
+        let groups = fold.groups(self.look.top);
+        let (shown, others) = groups.split_at(self.look.top.min(groups.len()));
+        for group in shown {
             let share = |part: Seen| 100.0 * part.samples as f64 / group.all.samples.max(1) as f64;
             lines.push(String::new());
             lines.push(format!(
@@ -75,6 +77,13 @@ impl<W: Write> StackLines<W> {
                 let room = WIDTH - begin.chars().count();
                 lines.push(begin + &ending(&of.frames(), room));
             }
+        }
+        if !others.is_empty() {
+            let mut rest = Seen::default();
+            others.iter().for_each(|group| rest.add(group.all));
+            let processes = if others.len() == 1 { "process" } else { "processes" };
+            lines.push(String::new());
+            lines.push(format!("and {} other {processes}: {:.1} % of one CPU", others.len(), of_cpu(rest)));
         }
         lines.push(String::new());
         lines
@@ -111,7 +120,41 @@ impl<W: Write> Sink for StackLines<W> {
 
 #[cfg(test)]
 mod tests {
-    use super::ending;
+    use super::{StackLines, ending};
+    use crate::ProbeLook;
+    use analyze::StackFold;
+    use recording::Batch;
+    use recording::rows::Profile;
+
+    #[test]
+    fn processes_are_chosen_by_all_of_theirs_and_the_others_are_summed() {
+        // One with many small stacks, and three with a large one each.
+        let row = |pid: i64, user: String, samples: i64| Profile {
+            t_ns: 1,
+            t_s: 0.0,
+            interval_ns: 1,
+            pid,
+            comm: format!("p{pid}").as_str().into(),
+            user: Some(user.as_str().into()),
+            kernel: None,
+            samples,
+            cpu_ns: samples * 10_000_000,
+        };
+        let mut rows: Vec<Profile> = (0..50).map(|at| row(1, format!("small{at}"), 1)).collect();
+        rows.extend([(2, 30), (3, 20), (4, 10)].map(|(pid, samples)| row(pid, format!("large{pid}"), samples)));
+        let mut fold = StackFold::default();
+        fold.accept(&Batch::from_rows(&rows).unwrap()).unwrap();
+        let shown = |top: usize| {
+            let look = ProbeLook { json: false, top };
+            StackLines::new(Vec::new(), look, false).lines(&fold, 1.0, false).join("\n")
+        };
+        let text = shown(2);
+        assert!(text.contains("1 p1: 50.0 % of one CPU") && text.contains("2.0 %  small0"), "{text}");
+        assert!(text.contains("2 p2: 30.0 % of one CPU") && !text.contains("p3"), "{text}");
+        assert!(text.ends_with("and 2 other processes: 30.0 % of one CPU\n"), "{text}");
+        assert!(shown(3).contains("and 1 other process: 10.0 % of one CPU"));
+        assert!(!shown(4).contains("other"));
+    }
 
     #[test]
     fn the_leaf_stays() {

@@ -43,7 +43,8 @@ pub struct Seen {
 }
 
 impl Seen {
-    fn add(&mut self, other: Self) {
+    /// Adds both.
+    pub fn add(&mut self, other: Self) {
         self.samples += other.samples;
         self.cpu_ns += other.cpu_ns;
     }
@@ -105,25 +106,29 @@ impl StackFold {
         out
     }
 
-    /// Processes, the busiest first, with those of the `top` stacks that are theirs.
+    /// Every process, the busiest first, with those of the `top` stacks that are its own, one at least.
     #[must_use]
     pub fn groups(&self, top: usize) -> Vec<StackGroup> {
         let mut groups: HashMap<i64, StackGroup> = HashMap::new();
+        let mut threads: HashMap<(i64, &Label), i64> = HashMap::new();
         for (at, (of, seen)) in self.stacks().into_iter().enumerate() {
-            let group = groups.entry(of.pid).or_insert_with(|| StackGroup {
-                pid: of.pid,
-                comm: of.comm.to_string(),
-                ..StackGroup::default()
-            });
+            let group = groups.entry(of.pid).or_insert_with(|| StackGroup { pid: of.pid, ..StackGroup::default() });
             group.all.add(seen);
+            *threads.entry((of.pid, &of.comm)).or_default() += seen.samples;
             if of.kernel.is_some() {
                 group.kernel.add(seen);
             }
-            if at < top {
+            if at < top || group.stacks.is_empty() {
                 group.stacks.push((of.clone(), seen));
             }
         }
-        let mut out: Vec<StackGroup> = groups.into_values().filter(|group| !group.stacks.is_empty()).collect();
+        let mut threads: Vec<_> = threads.into_iter().collect();
+        // The one that was seen most is the last that its process gets.
+        threads.sort_by(|a, b| a.1.cmp(&b.1).then_with(|| b.0.cmp(&a.0)));
+        for ((pid, comm), _) in threads {
+            groups.entry(pid).and_modify(|group| group.comm = comm.to_string());
+        }
+        let mut out: Vec<StackGroup> = groups.into_values().collect();
         out.sort_by(|a, b| b.all.samples.cmp(&a.all.samples).then_with(|| a.pid.cmp(&b.pid)));
         out
     }
@@ -188,8 +193,15 @@ mod tests {
                 "a_b;main;work 45"
             ]
         );
+        let one = fold.groups(1);
+        assert_eq!(one.iter().map(|group| group.stacks.len()).collect::<Vec<_>>(), [1, 1], "each has one");
         fold.clear();
         assert!(fold.stacks().is_empty());
+        let thread = |comm: &str, user, samples| Profile { comm: comm.into(), ..row(3, Some(user), None, samples) };
+        // Its stack that was seen most is not that of the thread that was.
+        let rows = [thread("main", "a", 5), thread("pool", "b", 4), thread("pool", "c", 4)];
+        fold.accept(&Batch::from_rows(&rows).unwrap()).unwrap();
+        assert_eq!(fold.groups(1)[0].comm, "pool");
         let none = StackOf { pid: 1, comm: "x".into(), user: None, kernel: None };
         assert_eq!(none.frames(), "[unknown]");
     }

@@ -10,7 +10,7 @@ pub use retention::{Retention, Tier};
 
 use crate::counters::{SUBJECTS, subjects};
 use crate::cpu_clock::{CpuClock, EventClock};
-use crate::profile::Profiler;
+use crate::profile::{Losses, Profiler, lost_since};
 use crate::spine::clock_step;
 use crate::watch::{CPU_CLOCK, Company};
 use crate::{SessionError, StopFlag};
@@ -125,6 +125,7 @@ pub fn serve<'a>(
         machine: Machine::new(&What::ALL),
         cpu_clock: CpuClock::start(request.events)?,
         profiler: request.profile_hz.map(Profiler::if_possible),
+        lost_before: None,
         open: None,
         outcome: ServiceOutcome::default(),
         unwritten: 0,
@@ -171,6 +172,8 @@ struct Service<'a> {
     machine: Machine,
     cpu_clock: Option<CpuClock>,
     profiler: Option<Profiler>,
+    /// What of the profile was lost on the days before.
+    lost_before: Option<Losses>,
     open: Option<Open>,
     outcome: ServiceOutcome,
     /// Samples in a row for which there was no room.
@@ -257,10 +260,11 @@ impl Service<'_> {
         match self.begin(wall_ns) {
             Ok(()) => {
                 if let Some(mut old) = old {
-                    let anchor = self.anchor();
+                    let (anchor, losses) = (self.anchor(), self.losses_of_day());
                     // Without it the end is where the anchor of the last minute puts it.
                     let _ = old.writer.update_manifest(|manifest| {
                         manifest.clock_anchors.push(anchor);
+                        manifest.losses.extend(losses);
                         manifest.exit = Some("fine".to_string());
                     });
                     self.keeper.seal(old.writer);
@@ -319,6 +323,14 @@ impl Service<'_> {
         }
     }
 
+    /// What of the profile is not in the recording that ends now, for its manifest.
+    fn losses_of_day(&mut self) -> Vec<(String, u64)> {
+        let Some(now) = self.profiler.as_ref().map(Profiler::losses) else { return Vec::new() };
+        let before = self.lost_before.replace(now);
+        let lost = before.map_or(now, |before| lost_since(before, now));
+        lost.into_iter().filter(|(_, lost)| *lost > 0).map(|(name, lost)| (name.to_string(), lost)).collect()
+    }
+
     fn anchor(&self) -> ClockAnchor {
         anchor(self.clock)
     }
@@ -375,9 +387,10 @@ impl Service<'_> {
         }
         if let Some(mut open) = self.open.take() {
             let word = if stop.is_requested() { "interrupted" } else { "fine" };
-            let anchor = self.anchor();
+            let (anchor, losses) = (self.anchor(), self.losses_of_day());
             let _ = open.writer.update_manifest(|manifest| {
                 manifest.clock_anchors.push(anchor);
+                manifest.losses.extend(losses);
                 manifest.exit = Some(word.to_string());
             });
             self.keeper.seal(open.writer);

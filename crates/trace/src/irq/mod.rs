@@ -4,7 +4,8 @@
 
 use crate::constants::Constants;
 use crate::names::Cursor;
-use crate::program::{Loaded, Need, ProbeSet, Program, entries};
+use crate::program::{Loaded, Need, ProbeSet, Program};
+use crate::table::entries;
 use crate::{TraceError, Verdict};
 use libbpf_rs::{MapCore, MapFlags, MapHandle};
 use std::collections::HashMap;

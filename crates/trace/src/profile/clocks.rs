@@ -2,32 +2,84 @@
 
 use crate::TraceError;
 use libbpf_sys::{PERF_COUNT_SW_CPU_CLOCK, PERF_FLAG_FD_CLOEXEC, PERF_TYPE_SOFTWARE, perf_event_attr};
+use std::collections::BTreeSet;
 use std::io;
 use std::os::fd::{FromRawFd, OwnedFd};
 
-/// Opens one per CPU that is on, `hz` times a second; not while it idles.
-///
-/// # Errors
-/// The kernel refuses.
-pub(super) fn open(hz: u32) -> Result<Vec<OwnedFd>, TraceError> {
-    let cpus = libbpf_rs::num_possible_cpus().unwrap_or(1);
-    let mut clocks = Vec::with_capacity(cpus);
-    for cpu in 0..cpus {
-        match open_one(i32::try_from(cpu).unwrap_or(i32::MAX), hz) {
-            Ok(clock) => clocks.push(clock),
-            // It is off, or does not exist.
-            Err(why) if why.raw_os_error() == Some(libc::ENODEV) => {}
-            Err(why) if why.raw_os_error() == Some(libc::EINVAL) => {
-                let words = format!("{hz} looks a second are more than kernel.perf_event_max_sample_rate allows");
-                return Err(TraceError::Parameter(words));
-            }
-            Err(why) => return Err(TraceError::Forbidden { why: format!("perf_event_open: {why}") }),
-        }
-    }
-    Ok(clocks)
+const ONLINE: &str = "/sys/devices/system/cpu/online";
+
+/// Which CPUs have one.
+#[derive(Debug)]
+pub(super) struct Clocks {
+    hz: u32,
+    cpus: BTreeSet<u32>,
 }
 
-fn open_one(cpu: i32, hz: u32) -> io::Result<OwnedFd> {
+impl Clocks {
+    /// Opens one per CPU that is on, `hz` times a second; not while it idles.
+    ///
+    /// # Errors
+    /// The kernel refuses.
+    pub(super) fn open(hz: u32) -> Result<(Self, Vec<OwnedFd>), TraceError> {
+        let possible = u32::try_from(libbpf_rs::num_possible_cpus().unwrap_or(1)).unwrap_or(1);
+        let mut clocks = Vec::new();
+        let mut cpus = BTreeSet::new();
+        for cpu in 0..possible {
+            match open_one(cpu, hz) {
+                Ok(clock) => {
+                    clocks.push(clock);
+                    cpus.insert(cpu);
+                }
+                // It is off, or does not exist.
+                Err(why) if why.raw_os_error() == Some(libc::ENODEV) => {}
+                Err(why) if why.raw_os_error() == Some(libc::EINVAL) => {
+                    let words = format!("{hz} looks a second are more than kernel.perf_event_max_sample_rate allows");
+                    return Err(TraceError::Parameter(words));
+                }
+                Err(why) => return Err(TraceError::Forbidden { why: format!("perf_event_open: {why}") }),
+            }
+        }
+        Ok((Self { hz, cpus }, clocks))
+    }
+
+    /// Those of CPUs that were switched on since; one that is switched off loses its clock for good.
+    pub(super) fn follow(&mut self) -> Vec<OwnedFd> {
+        let online = std::fs::read_to_string(ONLINE).map(|text| listed(&text)).unwrap_or_default();
+        let mut clocks = Vec::new();
+        for cpu in self.news(&online) {
+            // What is switched off again meanwhile has its turn next time.
+            if let Ok(clock) = open_one(cpu, self.hz) {
+                clocks.push(clock);
+                self.cpus.insert(cpu);
+            }
+        }
+        clocks
+    }
+
+    /// CPUs without a clock; none where it is not known which are on.
+    fn news(&mut self, online: &BTreeSet<u32>) -> Vec<u32> {
+        if online.is_empty() {
+            return Vec::new();
+        }
+        self.cpus.retain(|cpu| online.contains(cpu));
+        online.difference(&self.cpus).copied().collect()
+    }
+}
+
+/// `0-3,8`
+fn listed(text: &str) -> BTreeSet<u32> {
+    let mut out = BTreeSet::new();
+    for part in text.trim().split(',') {
+        let (first, last) = part.split_once('-').unwrap_or((part, part));
+        if let (Ok(first), Ok(last)) = (first.parse::<u32>(), last.parse::<u32>()) {
+            out.extend(first..=last);
+        }
+    }
+    out
+}
+
+fn open_one(cpu: u32, hz: u32) -> io::Result<OwnedFd> {
+    let cpu = i32::try_from(cpu).unwrap_or(i32::MAX);
     let mut what = perf_event_attr {
         type_: PERF_TYPE_SOFTWARE,
         size: u32::try_from(size_of::<perf_event_attr>()).unwrap_or(0),
@@ -50,4 +102,21 @@ fn open_one(cpu: i32, hz: u32) -> io::Result<OwnedFd> {
         OwnedFd::from_raw_fd(i32::try_from(fd).unwrap_or(i32::MAX))
     };
     Ok(fd)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::{Clocks, listed};
+
+    #[test]
+    fn cpus_that_come_get_a_clock_also_when_they_come_again() {
+        assert_eq!(listed("0-2,5\n").into_iter().collect::<Vec<_>>(), [0, 1, 2, 5]);
+        assert!(listed("odd").is_empty());
+        let mut clocks = Clocks { hz: 99, cpus: listed("0-1") };
+        assert!(clocks.news(&listed("0-1")).is_empty());
+        assert_eq!(clocks.news(&listed("0-3")), [2, 3]);
+        assert!(clocks.news(&listed("0")).is_empty());
+        assert_eq!(clocks.news(&listed("0-1")), [1], "it lost its clock");
+        assert!(clocks.news(&listed("")).is_empty(), "not known");
+    }
 }

@@ -7,6 +7,8 @@ use std::os::unix::fs::FileExt;
 
 /// Tables larger than this are left alone.
 const BYTES_MAX: u64 = 1 << 28;
+/// Kept of one file; of what has more, the rest has no names.
+const KEPT_MAX: usize = 1 << 27;
 /// Sections and segments.
 const HEADERS_MAX: u64 = 4096;
 const SECTION_SYMBOLS: u32 = 2;
@@ -100,11 +102,17 @@ impl Functions {
             let mut at = Cursor::new(symbol);
             let (name, info, _other, section) = (at.u32(), at.u8(), at.u8(), at.u16());
             let (address, bytes) = (at.u64(), at.u64());
-            let is_function = FUNCTIONS.contains(&(info & 0xf)) && section != 0;
+            if !FUNCTIONS.contains(&(info & 0xf)) || section == 0 {
+                continue;
+            }
             let text = strings.get(name as usize..).unwrap_or_default();
             let text = text.split(|byte| *byte == 0).next().unwrap_or_default();
-            let Ok(name) = u32::try_from(self.names.len()) else { return };
-            if is_function && !text.is_empty() {
+            let Ok(name) = u32::try_from(self.names.len()) else { break };
+            // Symbols of a file that lies may all have the same endless name.
+            if self.bytes().saturating_add(text.len()) > KEPT_MAX {
+                break;
+            }
+            if !text.is_empty() {
                 self.symbols.push(Symbol { address, bytes, name });
                 self.names.extend_from_slice(text);
                 self.names.push(0);
@@ -112,6 +120,11 @@ impl Functions {
         }
         // Of those that begin at one place, the longest comes last and is found.
         self.symbols.sort_by_key(|symbol| (symbol.address, symbol.bytes));
+    }
+
+    /// Memory that they take.
+    pub(super) fn bytes(&self) -> usize {
+        self.names.len() + self.symbols.len() * size_of::<Symbol>() + self.segments.len() * size_of::<Segment>()
     }
 
     /// The function that a place of the file belongs to.
@@ -147,7 +160,7 @@ fn section(bytes: &[u8]) -> Section {
 
 #[cfg(test)]
 mod tests {
-    use super::Functions;
+    use super::{FUNCTIONS, Functions, KEPT_MAX, SYMBOL_BYTES};
     use std::fs::File;
     use std::io::{Read, Seek, Write};
 
@@ -172,6 +185,15 @@ mod tests {
             (hex(begin) <= address && address < hex(end)).then(|| address - hex(begin) + at)
         });
         assert_eq!(functions.name(offset.unwrap()).as_deref(), Some("iodyno_elf_landmark"));
+    }
+
+    #[test]
+    fn names_without_end_are_cut() {
+        let mut symbol = [0; SYMBOL_BYTES];
+        (symbol[4], symbol[6]) = (FUNCTIONS[0], 1);
+        let mut functions = Functions::default();
+        functions.take(&symbol.repeat(1000), &vec![b'x'; 1 << 20]);
+        assert!(functions.bytes() <= KEPT_MAX && functions.symbols.len() > 100, "{}", functions.bytes());
     }
 
     #[test]

@@ -14,6 +14,7 @@ char LICENSE[] SEC("license") = "Dual MIT/GPL";
 /* Frames of a stack; in step with mod.rs. */
 #define FRAMES 127
 #define BPF_F_USER_STACK (1ull << 8)
+#define EEXIST 17
 
 struct stack {
 	__u64 frames[FRAMES]; /* the innermost first; 0 behind the last */
@@ -83,11 +84,14 @@ static __always_inline __u64 keep(void *ctx, struct stack *stack, struct counter
 		hash = 1;
 	if (bpf_map_lookup_elem(&stacks, &hash))
 		return hash;
-	if (bpf_map_update_elem(&stacks, &hash, stack, BPF_ANY)) {
+	long failed = bpf_map_update_elem(&stacks, &hash, stack, BPF_NOEXIST);
+	if (!failed) {
+		counted->new_stacks++;
+	} else if (failed != -EEXIST) {
+		/* Not: another CPU was faster. */
 		counted->lost_stacks++;
 		return 0;
 	}
-	counted->new_stacks++;
 	return hash;
 }
 

@@ -7,7 +7,8 @@
 mod totals;
 
 use crate::constants::Constants;
-use crate::program::{Entry, Loaded, Need, ProbeSet, Program, entries};
+use crate::program::{Loaded, Need, ProbeSet, Program};
+use crate::table::{Entry, entries};
 use crate::{TraceError, Verdict};
 use libbpf_rs::{MapCore, MapFlags, MapHandle};
 use quantity::clock;
