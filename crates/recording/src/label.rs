@@ -2,7 +2,8 @@
 
 use crate::RecordingError;
 use crate::cell::{Cell, mismatch};
-use arrow_array::builder::{Int32Builder, StringBuilder};
+use crate::column::ColumnBuilder;
+use arrow_array::builder::StringBuilder;
 use arrow_array::cast::AsArray;
 use arrow_array::types::Int32Type;
 use arrow_array::{Array as _, ArrayRef, DictionaryArray, RecordBatch};
@@ -37,7 +38,7 @@ impl fmt::Display for Label {
 /// Builds the column of a label, row by row; for producers of millions of rows, which remember the numbers of names.
 #[derive(Debug, Default)]
 pub struct LabelBuilder {
-    keys: Int32Builder,
+    keys: ColumnBuilder<Int32Type>,
     numbers: HashMap<Arc<str>, LabelNumber>,
     names: Vec<Arc<str>>,
     /// Rows tend to repeat the one before.
@@ -52,7 +53,7 @@ impl LabelBuilder {
     /// One with room for so many rows.
     #[must_use]
     pub fn with_capacity(rows: usize) -> Self {
-        Self { keys: Int32Builder::with_capacity(rows), ..Self::default() }
+        Self { keys: ColumnBuilder::with_capacity(rows), ..Self::default() }
     }
 
     /// The number of a name, the same each time.
@@ -71,7 +72,7 @@ impl LabelBuilder {
     /// Adds a row with a name of [`Self::number`], or with none.
     #[inline]
     pub fn append(&mut self, number: Option<LabelNumber>) {
-        self.keys.append_option(number.map(|number| number.0));
+        self.keys.push_option(number.map(|number| number.0));
     }
 
     /// Adds a row with this name, or with none.
@@ -93,7 +94,7 @@ impl LabelBuilder {
     /// # Panics
     /// A number of another builder was appended.
     #[must_use]
-    pub fn finish(mut self) -> ArrayRef {
+    pub fn finish(self) -> ArrayRef {
         let mut values = StringBuilder::new();
         self.names.iter().for_each(|name| values.append_value(name));
         let keys = self.keys.finish();

@@ -5,11 +5,11 @@ use crate::block::consumer::Chunk;
 use crate::block::records::{FLAGS, Io, op_name};
 use crate::device::{cgroup_root, device_name};
 use crate::paths::Mounts;
-use arrow_array::builder::{Int32Builder, Int64Builder};
+use arrow_array::types::{Int32Type, Int64Type};
 use arrow_array::{ArrayRef, RecordBatch};
 use quantity::histogram::Recorder;
 use recording::rows::Io as IoRow;
-use recording::{Batch, LabelBuilder, LabelNumber, Row};
+use recording::{Batch, ColumnBuilder, LabelBuilder, LabelNumber, Row};
 use std::collections::HashMap;
 use std::os::unix::fs::MetadataExt;
 use std::path::Path;
@@ -56,25 +56,25 @@ pub struct Columns {
 
 /// The columns under way, in the order of the table, and the numbers that names have in them.
 struct Builders {
-    queue: Int64Builder,
-    issue: Int64Builder,
-    complete: Int64Builder,
+    queue: ColumnBuilder<Int64Type>,
+    issue: ColumnBuilder<Int64Type>,
+    complete: ColumnBuilder<Int64Type>,
     dev: LabelBuilder,
     op: LabelBuilder,
     flags: LabelBuilder,
-    sector: Int64Builder,
-    bytes: Int64Builder,
-    pid: Int32Builder,
-    tid: Int32Builder,
+    sector: ColumnBuilder<Int64Type>,
+    bytes: ColumnBuilder<Int64Type>,
+    pid: ColumnBuilder<Int32Type>,
+    tid: ColumnBuilder<Int32Type>,
     comm: LabelBuilder,
     cgroup: LabelBuilder,
-    inode: Int64Builder,
+    inode: ColumnBuilder<Int64Type>,
     file: LabelBuilder,
-    owner_pid: Int32Builder,
+    owner_pid: ColumnBuilder<Int32Type>,
     owner_comm: LabelBuilder,
-    error: Int32Builder,
-    bios: Int32Builder,
-    requeues: Int32Builder,
+    error: ColumnBuilder<Int32Type>,
+    bios: ColumnBuilder<Int32Type>,
+    requeues: ColumnBuilder<Int32Type>,
     devices: Memo<LabelNumber>,
     ops: Memo<LabelNumber>,
     flag_sets: Memo<LabelNumber>,
@@ -185,9 +185,9 @@ impl Columns {
     }
 
     fn append(&mut self, io: &Io, to: &mut Builders) {
-        to.queue.append_value(signed(io.queue_ns));
-        to.issue.append_option((io.issue_ns > 0).then(|| signed(io.issue_ns)));
-        to.complete.append_option((io.complete_ns > 0).then(|| signed(io.complete_ns)));
+        to.queue.push(signed(io.queue_ns));
+        to.issue.push_option((io.issue_ns > 0).then(|| signed(io.issue_ns)));
+        to.complete.push_option((io.complete_ns > 0).then(|| signed(io.complete_ns)));
         let device = to
             .devices
             .get(io.dev, || to.dev.number(self.devices.entry(io.dev).or_insert_with(|| device_name(io.dev).into())));
@@ -196,33 +196,33 @@ impl Columns {
         to.op.append(Some(op));
         let flags = to.flag_sets.get(u32::from(io.flags), || to.flags.number(&flags_text(io.flags)));
         to.flags.append(Some(flags));
-        to.sector.append_value(signed(io.sector));
-        to.bytes.append_value(i64::from(io.bytes));
+        to.sector.push(signed(io.sector));
+        to.bytes.push(i64::from(io.bytes));
         let actor = |id: u32| self.actors.get(&id).or_else(|| self.old_actors.get(&id));
         let issuer = to.issuers.get(io.issuer, || {
             let known = actor(io.issuer)?;
             let cgroup = known.cgroup.as_deref().map(|path| to.cgroup.number(path));
             Some(Issuer { pid: known.pid, tid: known.tid, comm: to.comm.number(&known.comm), cgroup })
         });
-        to.pid.append_option(issuer.map(|known| known.pid));
-        to.tid.append_option(issuer.map(|known| known.tid));
+        to.pid.push_option(issuer.map(|known| known.pid));
+        to.tid.push_option(issuer.map(|known| known.tid));
         to.comm.append(issuer.map(|known| known.comm));
         to.cgroup.append(issuer.and_then(|known| known.cgroup));
         let file = to.paths.get(io.file, || {
             let (inode, path) = self.files.get(&io.file).or_else(|| self.old_files.get(&io.file))?;
             Some((*inode, path.as_deref().map(|path| to.file.number(path))))
         });
-        to.inode.append_option(file.map(|(inode, _)| inode));
+        to.inode.push_option(file.map(|(inode, _)| inode));
         to.file.append(file.and_then(|(_, path)| path));
         let owner = to.owners.get(io.owner, || {
             let known = actor(io.owner)?;
             Some((known.pid, to.owner_comm.number(&known.comm)))
         });
-        to.owner_pid.append_option(owner.map(|(pid, _)| pid));
+        to.owner_pid.push_option(owner.map(|(pid, _)| pid));
         to.owner_comm.append(owner.map(|(_, comm)| comm));
-        to.error.append_option(io.error());
-        to.bios.append_value(i32::from(io.bios));
-        to.requeues.append_value(i32::from(io.requeues));
+        to.error.push_option(io.error());
+        to.bios.push(i32::from(io.bios));
+        to.requeues.push(i32::from(io.requeues));
     }
 
     /// Path of a control group below its root.
@@ -241,7 +241,7 @@ impl Columns {
 
 impl Builders {
     fn new(rows: usize) -> Self {
-        let (wide, narrow) = (|| Int64Builder::with_capacity(rows), || Int32Builder::with_capacity(rows));
+        let (wide, narrow) = (|| ColumnBuilder::with_capacity(rows), || ColumnBuilder::with_capacity(rows));
         let label = || LabelBuilder::with_capacity(rows);
         Self {
             queue: wide(),
@@ -272,7 +272,7 @@ impl Builders {
         }
     }
 
-    fn finish(mut self) -> Vec<ArrayRef> {
+    fn finish(self) -> Vec<ArrayRef> {
         vec![
             Arc::new(self.queue.finish()),
             Arc::new(self.issue.finish()),
