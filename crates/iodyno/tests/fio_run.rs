@@ -207,3 +207,46 @@ fn examples_of_fios_own_are_read() {
     }
     assert!(read >= 15, "only {read} of the examples are there");
 }
+
+#[test]
+fn a_log_of_fio_is_played_where_it_is_told_to() {
+    if !testkit::require_root_or_skip() {
+        return;
+    }
+    let scratch = Scratch::new();
+    let device = testkit::LoopDevice::new(16 << 20).unwrap();
+    let mut log = String::from("fio version 2 iolog\n/dev/elsewhere add\n/dev/elsewhere open\n");
+    for at in 0..300_u64 {
+        let op = if at % 3 == 0 { "write" } else { "read" };
+        log.push_str(&format!("/dev/elsewhere {op} {} 4096\n/dev/elsewhere wait 1000\n", at * 97 % 2000 * 8192));
+    }
+    scratch.write("t.iolog", &(log + "/dev/elsewhere close\n"));
+    let path = device.path().display().to_string();
+    let job = |more: &str| format!("[again]\ndirect=1\nread_iolog=t.iolog\n{more}");
+    // Where it goes is never left to the log; two jobs at once cannot be.
+    for (more, words) in [
+        ("", "add replay_redirect=DEVICE"),
+        ("numjobs=2\nfilename=x\n", "beside other jobs"),
+        ("replay_redirect=/dev/null\nreadonly\n", "replay_skip=write,trim"),
+    ] {
+        let file = scratch.write("wrong.fio", &job(more));
+        let out = scratch.iodyno(&["run", file.to_str().unwrap(), "--dry-run"]).run().unwrap();
+        assert!(out.expect_code(2).stderr.contains(words), "{words}");
+    }
+    let play = |name: &str, more: &str| {
+        let file = scratch.write("right.fio", &job(&format!("replay_redirect={path}\n{more}")));
+        let file = file.to_str().unwrap();
+        let out = scratch.iodyno(&["run", file, "-o", name, "--no-report", "--destroy", &path]).run().unwrap();
+        out.expect_code(0);
+        let totals = scratch.table(name, "run_total");
+        let of = |op: &str| support::sum(&totals, "ops", |row| row["op"] == op);
+        let last = scratch.table(name, "op_interval");
+        let last = last.iter().map(|row| row["t_s"].as_f64().unwrap()).fold(0.0, f64::max);
+        (of("read"), of("write"), last)
+    };
+    // The log lasts for 0.3 s, at a quarter of the rate for 1.2 s.
+    let (reads, writes, seconds) = play("slow", "replay_time_scale=25\n");
+    assert!((reads, writes) == (200, 100) && (1.1..2.1).contains(&seconds), "{reads} {writes} {seconds}");
+    let (reads, writes, _) = play("reads", "replay_skip=write\nreplay_no_stall=1\niodepth=4\nioengine=libaio\n");
+    assert_eq!((reads, writes), (200, 0));
+}

@@ -50,7 +50,7 @@ impl Task {
             Self::Pace => "Pace, in fio's words (--rate-iops 20000)",
             Self::Time => "Time, in fio's words (--runtime 30s --time-based)",
             Self::Verify => "Data validation, in fio's words (not built yet: refused with a sentence)",
-            Self::Replay => "Replay, in fio's words (not built yet: refused with a sentence)",
+            Self::Replay => "Replay, in fio's words",
             Self::Placement => "Placement, in fio's words (--cpus-allowed 0-3)",
             Self::Output => "Output of fio's (accepted, without effect: --name is the exception)",
         }
@@ -119,8 +119,6 @@ use Task::{Content, Engine, Output, Pace, Placement, Replay, Shape, Target, Time
 const SWITCH: (&str, &str) = ("", "1");
 const VERIFY: Effect = NotBuilt("data validation (verify=) is not built yet");
 const VERIFY_DETAIL: Effect = Note("a detail of verify=, which is not built yet; alone it has no effect");
-const REPLAY: Effect = NotBuilt("replay (read_iolog=) is not built yet");
-const REPLAY_DETAIL: Effect = Note("a detail of read_iolog=, which is not built yet; alone it has no effect");
 const LOG: Effect =
     Note("every interval is in the recording with its whole histograms; `iodyno export` gives the rows");
 const PERCENTILES: Effect =
@@ -250,13 +248,13 @@ pub const OPTIONS: &[FioOption] = &[
     other("trim_percentage", &[], Verify, ("PERCENT", "10"), VERIFY),
     other("trim_verify_zero", &[], Verify, SWITCH, VERIFY_DETAIL),
     // Replay
-    other("read_iolog", &[], Replay, ("FILE", "trace.log"), REPLAY),
-    other("replay_no_stall", &[], Replay, SWITCH, REPLAY_DETAIL),
-    other("replay_redirect", &[], Replay, ("DEVICE", "/dev/sdb"), REPLAY_DETAIL),
-    other("replay_scale", &[], Replay, ("N", "2"), REPLAY_DETAIL),
-    other("replay_align", &[], Replay, ("SIZE", "4k"), REPLAY_DETAIL),
-    other("replay_time_scale", &[], Replay, ("PERCENT", "50"), REPLAY_DETAIL),
-    other("replay_skip", &[], Replay, ("OPS", "trim"), REPLAY_DETAIL),
+    plan("read_iolog", &[], Replay, ("FILE", "trace.log"), "Play this trace: fio's log, or any that `iodyno import` reads. The job runs alone, and needs replay_redirect or filename"),
+    plan("replay_no_stall", &[], Replay, SWITCH, "Without the traced times: as many in flight as iodepth says"),
+    plan("replay_redirect", &[], Replay, ("DEVICE", "/dev/sdb"), "All devices of the trace go to this device or file"),
+    plan("replay_scale", &[], Replay, ("N", "2"), "Divide addresses by this"),
+    plan("replay_align", &[], Replay, ("SIZE", "4k"), "Round addresses down to a multiple of this"),
+    plan("replay_time_scale", &[], Replay, ("PERCENT", "50"), "Rate of the replay in per cent of the traced one: 200 is twice as fast"),
+    plan("replay_skip", &[], Replay, ("OPS", "trim"), "Kinds that are left out: read, write, trim, sync"),
     // Placement
     plan("cpus_allowed", &[], Placement, ("LIST", "0-3"), "CPUs that the job's thread may use"),
     plan("cpus_allowed_policy", &[], Placement, ("POLICY", "split"), "shared: all of them; split: one for each copy of the job"),

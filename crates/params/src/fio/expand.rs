@@ -1,6 +1,7 @@
 //! Jobs become runs: what stands between two stonewalls runs at the same time, every copy of a job is a workload.
 
 use super::options::{Options, Pattern};
+use super::replay;
 use super::source::Section;
 use super::targets::{Targets, label};
 use super::value::{Amount, PerOp};
@@ -8,9 +9,11 @@ use crate::context::Context;
 use crate::diagnostic::Diagnostic;
 use plan::{
     Address, AddressRange, Arrivals, Bound, Command, Content, Dedup, DedupSets, Distribution, Flow, Job, LatencyGoal,
-    Objective, OpMix, OpenFlags, Order, Placement, Rate, Run, Span, Steady, Stop, Think, TransferSize, Workload,
+    Objective, OpMix, OpenFlags, Order, Placement, Rate, Replay, Run, Span, Steady, Stop, Think, TransferSize,
+    Workload,
 };
 use std::fmt::Write as _;
+use std::path::PathBuf;
 
 /// Workloads of all runs together, far above any real file.
 const WORKLOADS_MAX: usize = 20_000;
@@ -74,6 +77,12 @@ pub(super) fn runs(context: &mut Context, jobs: &[JobSection], targets: &mut Tar
 /// What runs at the same time.
 fn one_run(context: &mut Context, group: &[&JobSection], targets: &mut Targets, interval_ns: u64) -> Run {
     targets.next_run();
+    if group.iter().any(|job| job.options.replay.iolog.is_some()) {
+        let name = run_name(group);
+        let run = replay::run(context, group, targets, (&name, interval_ns));
+        // What could not be was told, and then there is no plan.
+        return commands(group, run.unwrap_or_else(|| Run::of_replay(&name, nothing(group))));
+    }
     let first = &group[0].options;
     let warmup_ns = group.iter().map(|job| job.options.ramp_ns).max().unwrap_or(0);
     for job in group.iter().filter(|job| job.options.ramp_ns != warmup_ns) {
@@ -110,6 +119,23 @@ fn one_run(context: &mut Context, group: &[&JobSection], targets: &mut Targets, 
             }
         }
         first_of.push((job.name.clone(), begin, run.workloads.len()));
+    }
+    let mut run = commands(group, run);
+    waits(context, group, &first_of, &mut run);
+    let all = run.workloads.len().max(1) as f64;
+    run.workloads.iter_mut().for_each(|workload| workload.share = 1.0 / all);
+    times(group, &mut run);
+    run
+}
+
+/// A replay of nothing.
+fn nothing(group: &[&JobSection]) -> Workload {
+    Workload::replaying(Replay::new(PathBuf::new()), group[0].span)
+}
+
+/// The run with what is to be done before and after its jobs.
+fn commands(group: &[&JobSection], mut run: Run) -> Run {
+    for job in group {
         let command = |line: &Option<String>| {
             line.iter()
                 .map(|line| Command { line: line.clone(), output: "log".to_string(), span: job.span })
@@ -118,10 +144,6 @@ fn one_run(context: &mut Context, group: &[&JobSection], targets: &mut Targets, 
         run.start_commands.extend(command(&job.options.prerun));
         run.end_commands.extend(command(&job.options.postrun));
     }
-    waits(context, group, &first_of, &mut run);
-    let all = run.workloads.len().max(1) as f64;
-    run.workloads.iter_mut().for_each(|workload| workload.share = 1.0 / all);
-    times(group, &mut run);
     run
 }
 

@@ -8,6 +8,7 @@ pub(crate) mod catalogue;
 mod expand;
 mod options;
 mod print;
+mod replay;
 mod source;
 mod targets;
 mod unjob;

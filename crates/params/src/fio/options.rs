@@ -1,6 +1,7 @@
 //! The options of one job, read and typed; what a job does not say it has from `[global]`.
 
 use super::catalogue::{self, ABSENT, Effect, OPTIONS};
+use super::replay::{ReplayOptions, kinds};
 use super::source::Line;
 use super::value::{Amount, PerOp, Units, names, per_op};
 use super::words::{
@@ -118,6 +119,7 @@ pub(super) struct Options {
     pub(super) prio: Option<u16>,
     pub(super) prio_class: u16,
     pub(super) nice: i32,
+    pub(super) replay: ReplayOptions,
     pub(super) fail_if: Vec<(String, plan::Span)>,
     pub(super) prerun: Option<String>,
     pub(super) postrun: Option<String>,
@@ -202,6 +204,7 @@ impl Default for Options {
             prio: None,
             prio_class: 0,
             nice: 0,
+            replay: ReplayOptions::default(),
             fail_if: Vec::new(),
             prerun: None,
             postrun: None,
@@ -264,12 +267,14 @@ impl Options {
                 "stonewall" => self.stonewall = on,
                 "latency_run" => self.latency_run = on,
                 "time_based" => self.time_based = on,
+                "replay_no_stall" => self.replay.no_stall = on,
                 _ => return Err("this option is not read".to_string()),
             }
             return Ok(());
         }
         let text = value.filter(|text| !text.is_empty()).ok_or("it needs a value")?;
-        let takers = [Self::set_target, Self::set_shape, Self::set_load, Self::set_pace, Self::set_time];
+        let takers =
+            [Self::set_target, Self::set_shape, Self::set_load, Self::set_pace, Self::set_time, Self::set_replay];
         for taker in takers {
             if taker(self, name, text)? {
                 return Ok(());
@@ -430,6 +435,24 @@ impl Options {
             "steadystate" => self.steady = Some(steady(units, text)?),
             "steadystate_duration" => self.steady_ns = second(text)?,
             "steadystate_ramp_time" => self.steady_ramp_ns = second(text)?,
+            _ => return Ok(false),
+        }
+        Ok(true)
+    }
+
+    /// Which trace is played, and how. False: it is none of these.
+    fn set_replay(&mut self, name: &str, text: &str) -> Result<bool, String> {
+        let units = self.units;
+        match name {
+            "read_iolog" => self.replay.iolog = Some(text.to_string()),
+            "replay_redirect" => self.replay.redirect = Some(text.to_string()),
+            "replay_scale" => self.replay.scale = in_range(units.count(text)?, 1, 1 << 30)?,
+            "replay_align" => self.replay.align = Some(units.bytes(text)?).filter(|bytes| *bytes > 0),
+            "replay_time_scale" => {
+                let allowed = |percent: f64| (0.01..=1_000_000.0).contains(&percent);
+                self.replay.time_percent = checked(number(text)?, allowed, "between 0.01 and 1000000")?;
+            }
+            "replay_skip" => self.replay.skip = kinds(text)?,
             _ => return Ok(false),
         }
         Ok(true)

@@ -1,0 +1,146 @@
+//! `read_iolog=`: a job that plays a trace.
+
+use super::expand::JobSection;
+use super::options::Options;
+use super::targets::Targets;
+use crate::context::Context;
+use crate::diagnostic::Diagnostic;
+use plan::replay::{AddressRules, DEPTH, DeviceMap, Pacing, ReplayFilter, ReplayOp, ReplayVolume, Speed};
+use plan::{Content, OpMix, OpenFlags, Replay, Run, Workload};
+use std::path::PathBuf;
+
+/// Smallest piece of a trace.
+const SECTOR: u64 = 512;
+
+/// What the options of a replay say.
+#[derive(Clone, Debug)]
+pub(super) struct ReplayOptions {
+    pub(super) iolog: Option<String>,
+    pub(super) redirect: Option<String>,
+    pub(super) no_stall: bool,
+    /// Addresses are divided by this.
+    pub(super) scale: u64,
+    pub(super) align: Option<u64>,
+    /// Of the traced rate, per cent.
+    pub(super) time_percent: f64,
+    pub(super) skip: Vec<ReplayOp>,
+}
+
+impl Default for ReplayOptions {
+    fn default() -> Self {
+        Self {
+            iolog: None,
+            redirect: None,
+            no_stall: false,
+            scale: 1,
+            align: None,
+            time_percent: 100.0,
+            skip: Vec::new(),
+        }
+    }
+}
+
+/// `read,trim`: kinds that are left out.
+pub(super) fn kinds(text: &str) -> Result<Vec<ReplayOp>, String> {
+    let kind = |word: &str| match word.trim() {
+        "read" => Ok(ReplayOp::Read),
+        "write" => Ok(ReplayOp::Write),
+        "trim" => Ok(ReplayOp::Trim),
+        "sync" => Ok(ReplayOp::Flush),
+        other => Err(format!("`{other}` is none of read, write, trim, sync")),
+    };
+    text.split(',').map(kind).collect()
+}
+
+/// The run of a group in which a job plays a trace; `None`: no job does, or it cannot be, which was told then.
+pub(super) fn run(
+    context: &mut Context,
+    group: &[&JobSection],
+    targets: &mut Targets,
+    (name, interval_ns): (&str, u64),
+) -> Option<Run> {
+    let job = group.iter().find(|job| job.options.replay.iolog.is_some())?;
+    let options = &job.options;
+    let span = |name: &str| options.spans.get(name).copied().unwrap_or(job.span);
+    let mut refuse = |name: &str, message: String, help: &str| {
+        context.push(Diagnostic::error("replay", span(name), message).help(help.to_string()));
+        None
+    };
+    if group.len() > 1 || options.copies > 1 {
+        let name = if options.copies > 1 { "numjobs" } else { "read_iolog" };
+        let message = format!("job `{}` plays a trace beside other jobs", job.name);
+        return refuse(name, message, "a trace is played alone: give the job, and the one behind it, stonewall");
+    }
+    if options.replay.redirect.is_none() && options.filename.is_empty() {
+        let message = "it is not said where the trace is to be played".to_string();
+        let help = "add replay_redirect=DEVICE; the devices that the trace names are never written to unasked";
+        return refuse("read_iolog", message, help);
+    }
+    let takes: Vec<ReplayOp> = [ReplayOp::Read, ReplayOp::Write, ReplayOp::Trim, ReplayOp::Flush]
+        .into_iter()
+        .filter(|kind| !options.replay.skip.contains(kind))
+        .collect();
+    if takes.is_empty() {
+        return refuse("replay_skip", "nothing is left of the trace".to_string(), "leave one kind out of replay_skip");
+    }
+    let changes = takes.iter().any(|kind| matches!(kind, ReplayOp::Write | ReplayOp::Trim));
+    if options.readonly && changes {
+        let message = "a trace may write and trim, and `readonly` forbids it".to_string();
+        return refuse("readonly", message, "add replay_skip=write,trim");
+    }
+    for name in ["number_ios", "ramp_time"].into_iter().filter(|name| options.spans.contains_key(name)) {
+        let found =
+            Diagnostic::warning("replay", span(name), format!("`{name}` is not heeded while a trace is played"));
+        context.push(found.help("leave it out"));
+    }
+    let replay = replay(context, job, takes)?;
+    let mut placed = options.clone();
+    if let Some(device) = &options.replay.redirect {
+        (placed.filename, placed.directory) = (vec![device.clone()], Vec::new());
+    }
+    let open = OpenFlags { direct: options.direct, sync: options.sync, dsync: options.dsync, ..OpenFlags::default() };
+    let section = JobSection { name: job.name.clone(), span: job.span, options: placed };
+    let place = targets.place(context, &section, 0, (open, replay.depth, SECTOR))?;
+    let volumes = vec![ReplayVolume { targets: place.targets.clone() }];
+    let workload = Workload {
+        targets: place.targets,
+        depth: Some(replay.depth),
+        mix: OpMix::read_write(if changes { 0.5 } else { 1.0 }),
+        content: Content { literal: options.literal.clone(), ..Content::default() },
+        open: Some(open),
+        ..Workload::replaying(Replay { volumes, ..replay }, job.span)
+    };
+    Some(Run { interval_ns, ..Run::of_replay(name, workload) })
+}
+
+fn replay(context: &mut Context, job: &JobSection, takes: Vec<ReplayOp>) -> Option<Replay> {
+    let options: &Options = &job.options;
+    let of = &options.replay;
+    let speed = of.time_percent / 100.0;
+    let runtime_ns = options.runtime_ns.filter(|_| !of.no_stall);
+    if options.runtime_ns.is_some() && of.no_stall {
+        let at = options.spans.get("runtime").copied().unwrap_or(job.span);
+        let found = Diagnostic::warning(
+            "replay",
+            at,
+            "`runtime` is not heeded with replay_no_stall: the trace is played to its end",
+        );
+        context.push(found.help("leave one of the two out"));
+    }
+    #[expect(clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "a time")]
+    let traced_ns = |ns: u64| (ns as f64 * speed) as u64;
+    let map = DeviceMap { device: "*".to_string(), volume: 0, base_bytes: 0, packed: false };
+    Some(Replay {
+        maps: vec![map],
+        pacing: if of.no_stall { Pacing::Asap } else { Pacing::OnTime },
+        speed: Speed::Factor(speed),
+        // Without waiting, the depth is what is asked for; on time it is what the trace needs.
+        depth: if of.no_stall { options.depth } else { options.depth.max(DEPTH) },
+        cpus: options.cpus.clone(),
+        for_ns: runtime_ns.map(traced_ns),
+        filter: ReplayFilter { ops: if of.skip.is_empty() { Vec::new() } else { takes }, ..ReplayFilter::default() },
+        addresses: AddressRules { scale: 1.0 / of.scale as f64, align_bytes: of.align, ..AddressRules::default() },
+        repeat: u32::try_from(options.loops).unwrap_or(u32::MAX),
+        ..Replay::new(PathBuf::from(of.iolog.as_deref()?))
+    })
+}
