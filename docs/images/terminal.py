@@ -64,7 +64,7 @@ def draw(text, columns, rows):
     width, height = columns * CELL + 24, rows * LINE + 22
     parts = [f'<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 {width:.0f} {height:.0f}" width="{width:.0f}" height="{height:.0f}">',
              f'<rect width="100%" height="100%" rx="8" fill="{GROUND}"/>',
-             f'<g font-family="\'DejaVu Sans Mono\', Menlo, Consolas, monospace" font-size="{SIZE}" style="white-space: pre">']
+             f'<g font-family="\'DejaVu Sans Mono\', Menlo, Consolas, monospace" font-size="{SIZE}">']
     pen = Pen()
     for row, line in enumerate(text.split("\n")[:rows]):
         at, runs, pieces = 0, [], re.split(r"(\x1b\[[0-9;]*m)", line)
@@ -80,8 +80,10 @@ def draw(text, columns, rows):
             if ground:
                 parts.append(f'<rect x="{x:.1f}" y="{y:.1f}" width="{len(piece) * CELL:.1f}" height="{LINE}" fill="{ground}"/>')
             if piece.strip():
+                # Browsers draw runs of plain spaces as one.
+                letters = html.escape(piece).replace(" ", "\u00a0")
                 weight = ' font-weight="bold"' if bold else ""
-                parts.append(f'<text x="{x:.1f}" y="{y + 13:.1f}" fill="{ink}"{weight} textLength="{len(piece) * CELL:.1f}">{html.escape(piece)}</text>')
+                parts.append(f'<text x="{x:.1f}" y="{y + 13:.1f}" fill="{ink}"{weight} textLength="{len(piece) * CELL:.1f}">{letters}</text>')
     return "\n".join(parts + ["</g>", "</svg>", ""])
 
 

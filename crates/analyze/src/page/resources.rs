@@ -60,8 +60,11 @@ pub struct ResourceRow {
     pub errors: (String, Level),
     /// Share of the last 10 s in which some, and in which all tasks waited for it, per cent.
     pub pressure: [Option<f64>; 2],
-    /// Used share of the last moments, 0 to 1, oldest first; of TCP, segments as a share of the most in that time.
+    /// Used share of the last moments, 0 to 1, oldest first.
     pub curve: Vec<Option<f64>>,
+    /// Is the curve a share of its own greatest value, because nobody knows how much there could be (TCP, links without a
+    /// speed)? Then a high one is no trouble.
+    pub is_relative: bool,
     /// Where Enter leads.
     pub drill: Drill,
 }
@@ -156,6 +159,7 @@ impl Scene<'_> {
             saturation: (format!("run {} of {count}  blk {}", short_or(runnable), short_or(figure("blocked"))), waits),
             errors: steal.map_or(("-".to_string(), Level::Fine), |steal| (format!("steal {steal:.0}%"), Level::Busy)),
             pressure: self.pressure("cpu"),
+            is_relative: false,
             curve: self.curve(|moment| {
                 let each = moment.each(Subject::Cpu, "busy_percent").filter_map(|(_, percent)| percent);
                 each.reduce(f64::max)
@@ -181,6 +185,7 @@ impl Scene<'_> {
             saturation: (format!("refault {} swap {}/s", short_or(refaults), short_or(swap)), waits),
             errors: (format!("oom {}", short_or(now.oom_kills)), Level::of_trouble(now.oom_kills)),
             pressure: self.pressure("memory"),
+            is_relative: false,
             curve: self.curve(used),
             drill: Drill::Sheet(Sheet::Memory),
         }
@@ -222,6 +227,7 @@ impl Scene<'_> {
             saturation: (format!("queue {} {time}", short_or(figure("queue_size"))), Level::Fine),
             errors: (errors.map_or("?".to_string(), |errors| format!("{errors:.0}/min")), Level::of_trouble(errors)),
             pressure: self.pressure("io"),
+            is_relative: false,
             curve: self.curve(|moment| moment.figure(Subject::Disk, name, "util_percent")),
             drill: Drill::Sheet(Sheet::Disk(name.to_string())),
         }
@@ -256,6 +262,7 @@ impl Scene<'_> {
             ),
             errors: (format!("{}/s", short_or(errors)), Level::of_trouble(errors)),
             pressure: [None; 2],
+            is_relative: util.is_none(),
             curve: if util.is_some() { self.curve(rates) } else { relative(self.last_minute().iter().map(rates)) },
             drill: Drill::Sheet(Sheet::Net),
         }
@@ -286,6 +293,7 @@ impl Scene<'_> {
             ),
             errors: (format!("rst {}/s", short_or(figure("resets_per_s"))), Level::Fine),
             pressure: [None; 2],
+            is_relative: true,
             curve: relative(self.last_minute().iter().map(segments)),
             drill: Drill::Sheet(Sheet::Net),
         }

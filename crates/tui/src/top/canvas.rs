@@ -1,7 +1,7 @@
 //! Where text and marks are put: a buffer of cells, with colour or without, with block elements or without.
 
 use super::TopLook;
-use analyze::page::Level;
+use analyze::page::{Level, ResourceRow};
 use ratatui::buffer::Buffer;
 use ratatui::layout::Rect;
 use ratatui::style::{Color, Modifier, Style};
@@ -112,8 +112,9 @@ impl<'a> Canvas<'a> {
         bars[at.min(7)]
     }
 
-    /// A curve in so many columns, newest at the right; where several values share a column, the greatest counts.
-    pub(crate) fn curve(&mut self, area: Area, place: (u16, u16), width: u16, values: &[Option<f64>]) {
+    /// A resource's curve in so many columns, newest at the right; where several values share a column, the greatest counts.
+    pub(crate) fn curve(&mut self, area: Area, place: (u16, u16), width: u16, row: &ResourceRow) {
+        let values = &row.curve;
         let width_cells = usize::from(width.max(1));
         let per_cell = values.len().div_ceil(width_cells).max(1);
         let cells: Vec<Option<f64>> =
@@ -122,7 +123,12 @@ impl<'a> Canvas<'a> {
         for (at, value) in cells.iter().rev().enumerate() {
             let x = place.0 + u16::try_from(blank + at).unwrap_or(0);
             let bar = self.bar(*value).to_string();
-            self.text(area, (x, place.1), &bar, Ink::Level(level_of(*value)));
+            self.text(
+                area,
+                (x, place.1),
+                &bar,
+                Ink::Level(if row.is_relative { Level::Fine } else { level_of(*value) }),
+            );
         }
     }
 

@@ -134,7 +134,7 @@ pub(super) fn resources(state: &mut TopState, page: &TopPage<'_>, canvas: &mut C
             _ => {}
         }
         resource(canvas, area, (y, starts), row);
-        canvas.curve(area, (curve_x, y), curve, &row.curve);
+        canvas.curve(area, (curve_x, y), curve, row);
         mark_line(canvas, area.left(curve_x), y, chosen);
     }
     1 + u16::try_from(rows.len()).unwrap_or(0)
