@@ -162,6 +162,9 @@ fn put_aside(stretch: Stretch<'_>, pid: i64, sum: &Sum, limit: &thresholds::Pree
     })
 }
 
+/// Part of one CPU below which interrupts are no loss to anybody, however little the process runs besides.
+const FELT: f64 = 0.01;
+
 /// Interrupts take a part of its run time.
 fn robbed(stretch: Stretch<'_>, pid: i64, sum: &Sum, limit: &thresholds::Preempted) -> Option<Symptom> {
     let mut by: BTreeMap<&str, f64> = BTreeMap::new();
@@ -172,7 +175,7 @@ fn robbed(stretch: Stretch<'_>, pid: i64, sum: &Sum, limit: &thresholds::Preempt
     }
     let stolen_s: f64 = by.values().sum();
     let share = 100.0 * stolen_s / sum.run_s.max(stolen_s);
-    if stolen_s <= 0.0 || share < limit.stolen_percent {
+    if stolen_s < FELT * stretch.seconds() || share < limit.stolen_percent {
         return None;
     }
     let (vector, most_s) = by.into_iter().max_by(|a, b| a.1.total_cmp(&b.1))?;
@@ -310,20 +313,22 @@ mod tests {
 
     #[test]
     fn interrupts_that_take_a_programs_time() {
-        let run = |stolen: f64| {
+        let run = |run: f64, stolen: f64| {
             let mut bench = Bench::new();
             bench.steps(14, 1.0, |step| {
                 step.cpu(0, [60.0, 10.0, 5.0]);
                 step.cpu_event(0, 75.0, 10.0);
-                step.run(5, "db", RunStep { run: 70.0, wait: 1.0, switches: 100.0, preemptions: 3.0 });
+                step.run(5, "db", RunStep { run, wait: 1.0, switches: 100.0, preemptions: 3.0 });
                 step.stolen(5, "db", "NET_RX", stolen);
             });
             bench
         };
-        let bench = run(9.0);
+        let bench = run(70.0, 9.0);
         let found = bench.only(RuleId::R8);
         assert!(found.sentence.starts_with("Interrupts take 13 % of the CPU time of db[5]"), "{}", found.sentence);
         assert!(found.sentence.contains("softirq NET_RX (100 %)"), "{}", found.sentence);
-        run(1.5).is_silent();
+        run(70.0, 1.5).is_silent();
+        // As large a part, of next to nothing.
+        run(4.0, 0.5).is_silent();
     }
 }
