@@ -19,19 +19,29 @@ fn nothing_that_was_printed_is_lost() {
         scratch.path("data").display()
     );
     let file = scratch.write("a.vdb", &text);
+    // How long it takes until intervals are printed, today on this machine.
+    let command = |name: &str| {
+        scratch
+            .iodyno(&["run", file.to_str().unwrap(), "-o", name, "--json", "-i", "10ms", "--engine", "sync"])
+            .spawn()
+            .unwrap()
+    };
+    let started_ns = testkit::now_ns();
+    let mut first = command("first");
+    assert!(first.wait_for_stdout("t_ns", Duration::from_secs(30)));
+    let moments = (testkit::now_ns() - started_ns) / 1_000_000 + 400;
+    first.signal(Signal::KILL);
+    first.wait().unwrap();
     let mut state = 0x1234_5678_9abc_def1_u64;
     let (mut printed_total, mut cut, mut unborn) = (0, 0, 0);
     for kill in 0..KILLS {
-        // xorshift: moments from 0 to 500 ms after the start, the same in every execution of the test.
+        // xorshift: moments from 0 to 400 ms after intervals are printed.
         state ^= state << 13;
         state ^= state >> 7;
         state ^= state << 17;
         let name = format!("kill-{kill}");
-        let child = scratch
-            .iodyno(&["run", file.to_str().unwrap(), "-o", &name, "--json", "-i", "10ms", "--engine", "sync"])
-            .spawn()
-            .unwrap();
-        std::thread::sleep(Duration::from_millis(state % 500));
+        let child = command(&name);
+        std::thread::sleep(Duration::from_millis(state % moments));
         child.signal(Signal::KILL);
         let output = child.wait().unwrap();
         let directory = scratch.path(&name);

@@ -176,6 +176,10 @@ fn a_link_that_is_shaped() {
 
 #[test]
 fn a_disk_that_stops_answering_and_one_that_is_too_slow() {
+    testkit::while_cpus_are_ours(once_a_disk_that_stops_answering_and_one_that_is_too_slow);
+}
+
+fn once_a_disk_that_stops_answering_and_one_that_is_too_slow() {
     if !testkit::require_root_or_skip() {
         return;
     }
