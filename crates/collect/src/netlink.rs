@@ -1,7 +1,9 @@
 //! Questions to the kernel over netlink, and the frames of its answers (linux/netlink.h).
 
 use rustix::net::netlink::SocketAddrNetlink;
-use rustix::net::{AddressFamily, Protocol, RecvFlags, SendFlags, SocketFlags, SocketType, recv, sendto, socket_with};
+use rustix::net::{
+    AddressFamily, Protocol, RecvFlags, SendFlags, SocketFlags, SocketType, recv, sendto, socket_with, sockopt,
+};
 use std::io;
 use std::os::fd::OwnedFd;
 
@@ -27,6 +29,12 @@ impl Netlink {
     pub(crate) fn new(protocol: Option<Protocol>) -> io::Result<Self> {
         let socket = socket_with(AddressFamily::NETLINK, SocketType::RAW, SocketFlags::CLOEXEC, protocol)?;
         Ok(Self { socket, buffer: vec![0; 64 << 10] })
+    }
+
+    /// Lets so many bytes wait to be received, if the system grants it; otherwise as many as by default.
+    pub(crate) fn make_room(&self, bytes: usize) {
+        // Without CAP_NET_ADMIN what does not fit is lost, and that is told.
+        let _ = sockopt::set_socket_recv_buffer_size_force(&self.socket, bytes);
     }
 
     /// Sends a message: its kind, flags, and what follows the header.

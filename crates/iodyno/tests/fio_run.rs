@@ -215,12 +215,12 @@ fn a_log_of_fio_is_played_where_it_is_told_to() {
     }
     let scratch = Scratch::new();
     let device = testkit::LoopDevice::new(16 << 20).unwrap();
-    let mut log = String::from("fio version 2 iolog\n/dev/elsewhere add\n/dev/elsewhere open\n");
+    let mut log = String::from("fio version 3 iolog\n0 /dev/elsewhere add\n0 /dev/elsewhere open\n");
     for at in 0..300_u64 {
         let op = if at % 3 == 0 { "write" } else { "read" };
-        log.push_str(&format!("/dev/elsewhere {op} {} 4096\n/dev/elsewhere wait 1000\n", at * 97 % 2000 * 8192));
+        log.push_str(&format!("{} /dev/elsewhere {op} {} 4096\n", at * 1000, at * 97 % 2000 * 8192));
     }
-    scratch.write("t.iolog", &(log + "/dev/elsewhere close\n"));
+    scratch.write("t.iolog", &(log + "300000 /dev/elsewhere close\n"));
     let path = device.path().display().to_string();
     let job = |more: &str| format!("[again]\ndirect=1\nread_iolog=t.iolog\n{more}");
     // Where it goes is never left to the log; two jobs at once cannot be.
@@ -237,7 +237,9 @@ fn a_log_of_fio_is_played_where_it_is_told_to() {
         let file = scratch.write("right.fio", &job(&format!("replay_redirect={path}\n{more}")));
         let file = file.to_str().unwrap();
         let out = scratch.iodyno(&["run", file, "-o", name, "--no-report", "--destroy", &path]).run().unwrap();
-        out.expect_code(0);
+        let said = out.expect_code(0).stderr;
+        // Without times to keep, that four are in flight at most is no hindrance.
+        assert!(name == "slow" || said.contains("again: faithful"), "{said}");
         let totals = scratch.table(name, "run_total");
         let of = |op: &str| support::sum(&totals, "ops", |row| row["op"] == op);
         let last = scratch.table(name, "op_interval");

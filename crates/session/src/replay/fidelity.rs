@@ -48,7 +48,8 @@ pub(super) fn report(
     let hindrances = &playback.hindrances;
     let circumstances = Circumstances {
         caused: caused(&reader, context.run_index)?,
-        capped: hindrances.capped(),
+        // Without times to keep, as many in flight as the cap allows is what was asked for.
+        capped: if playback.pacing == Pacing::Asap { 0 } else { hindrances.capped() },
         starved: hindrances.starved(),
         errors: playback.errors,
         left_out: around.changes.left_out(),
