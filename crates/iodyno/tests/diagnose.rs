@@ -47,6 +47,10 @@ fn of<'a>(judged: &'a Value, rule: &str) -> Vec<&'a Value> {
 
 #[test]
 fn one_thread_that_keeps_a_cpu_busy() {
+    testkit::while_cpus_are_ours(once_one_thread_that_keeps_a_cpu_busy);
+}
+
+fn once_one_thread_that_keeps_a_cpu_busy() {
     if !testkit::require_root_or_skip() {
         return;
     }
@@ -107,6 +111,10 @@ fn a_recording_is_judged_like_the_machine_and_mistakes_are_told() {
 
 #[test]
 fn a_listener_with_a_short_backlog() {
+    testkit::while_cpus_are_ours(once_a_listener_with_a_short_backlog);
+}
+
+fn once_a_listener_with_a_short_backlog() {
     let Some(namespace) = Namespace::new("dlisten") else { return };
     let _alone = alone();
     let scratch = Scratch::new();
@@ -151,6 +159,10 @@ fn a_listener_with_a_short_backlog() {
 
 #[test]
 fn a_link_that_is_shaped() {
+    testkit::while_cpus_are_ours(once_a_link_that_is_shaped);
+}
+
+fn once_a_link_that_is_shaped() {
     let Some(namespace) = Namespace::new("dshape") else { return };
     let _alone = alone();
     let shape = ["qdisc", "add", "dev", "v0", "root", "tbf", "rate", "40mbit", "burst", "32kb", "latency", "50ms"];
@@ -232,6 +244,10 @@ fn once_a_disk_that_stops_answering_and_one_that_is_too_slow() {
 
 #[test]
 fn programs_too_brief_to_be_seen() {
+    testkit::while_cpus_are_ours(once_programs_too_brief_to_be_seen);
+}
+
+fn once_programs_too_brief_to_be_seen() {
     if !testkit::require_root_or_skip() {
         return;
     }
