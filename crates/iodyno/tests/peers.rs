@@ -54,6 +54,10 @@ fn number(value: &Value) -> f64 {
 
 #[test]
 fn disks_as_iostat() {
+    testkit::while_cpus_are_ours(once_disks_as_iostat);
+}
+
+fn once_disks_as_iostat() {
     if !testkit::require_root_or_skip() || !has("iostat") {
         return;
     }
@@ -101,6 +105,10 @@ fn disks_as_iostat() {
 
 #[test]
 fn interfaces_as_nicstat() {
+    testkit::while_cpus_are_ours(once_interfaces_as_nicstat);
+}
+
+fn once_interfaces_as_nicstat() {
     if !has("nicstat") {
         return;
     }
@@ -128,6 +136,10 @@ fn interfaces_as_nicstat() {
 
 #[test]
 fn cpus_as_mpstat() {
+    testkit::while_cpus_are_ours(once_cpus_as_mpstat);
+}
+
+fn once_cpus_as_mpstat() {
     if !has("mpstat") {
         return;
     }

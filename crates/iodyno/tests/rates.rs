@@ -26,6 +26,10 @@ fn arrivals(run: &str) -> Vec<(f64, f64)> {
 
 #[test]
 fn a_variable_rate_follows_its_steps() {
+    testkit::while_cpus_are_ours(once_a_variable_rate_follows_its_steps);
+}
+
+fn once_a_variable_rate_follows_its_steps() {
     for gaps in ["deterministic", "exponential"] {
         let run = format!("iorate=(400,1,2400,2),elapsed=6,interval=0.5,distribution=({gaps},variable)");
         let mut before = 0.0;
@@ -50,6 +54,10 @@ fn a_variable_rate_follows_its_steps() {
 
 #[test]
 fn a_spike_comes_at_the_beginning_of_each_second() {
+    testkit::while_cpus_are_ours(once_a_spike_comes_at_the_beginning_of_each_second);
+}
+
+fn once_a_spike_comes_at_the_beginning_of_each_second() {
     for (gaps, run) in
         [("deterministic", "iorate=200"), ("exponential", "iorate=200"), ("deterministic", "iorate=(200,2,50,1)")]
     {

@@ -47,6 +47,10 @@ fn total(recording: &Reader, op: &str) -> i64 {
 
 #[test]
 fn what_was_traced_on_one_disk_is_played_on_another() {
+    testkit::while_cpus_are_ours(once_what_was_traced_on_one_disk_is_played_on_another);
+}
+
+fn once_what_was_traced_on_one_disk_is_played_on_another() {
     if !testkit::require_root_or_skip() {
         return;
     }

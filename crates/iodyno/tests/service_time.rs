@@ -65,18 +65,30 @@ fn compare(engine: &str, depth: u32, delay_ms: u32) {
 
 #[test]
 fn at_depth_1() {
+    testkit::while_cpus_are_ours(once_at_depth_1);
+}
+
+fn once_at_depth_1() {
     compare("io_uring", 1, 25);
     compare("sync", 1, 25);
 }
 
 #[test]
 fn at_depth_32() {
+    testkit::while_cpus_are_ours(once_at_depth_32);
+}
+
+fn once_at_depth_32() {
     compare("io_uring", 32, 25);
     compare("sync", 32, 25);
 }
 
 #[test]
 fn at_depth_128() {
+    testkit::while_cpus_are_ours(once_at_depth_128);
+}
+
+fn once_at_depth_128() {
     compare("io_uring", 128, 25);
     compare("sync", 128, 25);
 }
