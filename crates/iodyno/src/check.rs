@@ -20,7 +20,7 @@ pub(crate) fn run(args: &CheckArgs) -> Result<u8, Failure> {
             if args.json {
                 println!("{}", session::json_verdict(verdict));
             } else if verdict.judgement == Judgement::Missed {
-                eprintln!("iodyno: {prefix}{}", verdict.told());
+                say!("iodyno: {prefix}{}", verdict.told());
             } else {
                 println!("{prefix}{}", verdict.told());
             }
@@ -29,7 +29,7 @@ pub(crate) fn run(args: &CheckArgs) -> Result<u8, Failure> {
             }
         }
         for condition in never_judged(&verdicts, &conditions) {
-            eprintln!("iodyno: {prefix}{}", session::never_judged(&condition));
+            say!("iodyno: {prefix}{}", session::never_judged(&condition));
             code = OBJECTIVE;
         }
     }

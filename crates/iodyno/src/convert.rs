@@ -20,7 +20,7 @@ pub(crate) fn run(args: &ConvertArgs) -> Result<u8, Failure> {
         LanguageArg::Fio => (params::print_fio(&plan), '#'),
     };
     for sentence in &printed.unsaid {
-        eprintln!("iodyno: not said: {sentence}");
+        say!("iodyno: not said: {sentence}");
     }
     let mut text = String::new();
     let names: Vec<String> = files.iter().map(|file| file.display().to_string()).collect();

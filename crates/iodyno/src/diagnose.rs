@@ -58,11 +58,11 @@ pub(crate) fn brief(path: &Path) {
     match recorded(path, Thresholds::default()) {
         Ok(judged) => {
             for finding in judged.engine.findings().iter().filter(|finding| finding.counts()) {
-                eprintln!("finding   {} {}", finding.rule.name(), finding.sentence);
+                say!("finding   {} {}", finding.rule.name(), finding.sentence);
             }
         }
         // The recording is what was asked for; that it cannot be judged is worth a word.
-        Err(failure) => eprintln!("iodyno: no findings: {}", failure.message),
+        Err(failure) => say!("iodyno: no findings: {}", failure.message),
     }
 }
 
@@ -102,10 +102,10 @@ fn this_machine(length: &str, thresholds: Thresholds, command_line: &[String]) -
     };
     let stop = StopFlag::default();
     watch_signals(&stop)?;
-    eprintln!("iodyno: watching this machine for {length}");
+    say!("iodyno: watching this machine for {length}");
     let mut engine = Engine::new(thresholds);
     let outcome = session::watch(&request, Company { face: Some(&mut engine), flight: None }, None, &stop)?;
-    outcome.messages.iter().for_each(|message| eprintln!("iodyno: {message}"));
+    outcome.messages.iter().for_each(|message| say!("iodyno: {message}"));
     Ok(Judged {
         engine,
         source: "this machine".to_string(),

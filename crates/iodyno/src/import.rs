@@ -19,7 +19,7 @@ pub(crate) fn run(args: &ImportArgs, command_line: &[String]) -> Result<u8, Fail
     let imported =
         convert::import::import(&args.input, &args.output, &options, command_line).map_err(SessionError::from)?;
     for note in &imported.notes {
-        eprintln!("iodyno: {note}");
+        say!("iodyno: {note}");
     }
     println!("{}", imported.directory.display());
     Ok(0)

@@ -1,5 +1,13 @@
 //! Arguments, error rendering, exit codes; one file per subcommand; nothing else.
-#![expect(clippy::print_stdout, clippy::print_stderr, reason = "this crate is where text meets the user")]
+#![expect(clippy::print_stdout, reason = "this crate is where text meets the user")]
+
+/// Words to standard error. Where that is closed (`2>&1 | head`, a journal that went away) they are lost, and nothing else
+/// is: `eprintln!` would end the command, and what it records.
+macro_rules! say {
+    ($($words:tt)*) => {{
+        let _ = std::io::Write::write_fmt(&mut std::io::stderr().lock(), format_args!("{}\n", format_args!($($words)*)));
+    }};
+}
 
 mod args;
 mod chart;
@@ -74,7 +82,7 @@ pub fn main(arguments: Vec<String>) -> ExitCode {
     match result {
         Ok(code) => ExitCode::from(code),
         Err(Failure { message, code }) => {
-            eprintln!("iodyno: {message}");
+            say!("iodyno: {message}");
             ExitCode::from(code)
         }
     }

@@ -22,11 +22,11 @@ pub(crate) fn run(args: &ModelArgs) -> Result<u8, Failure> {
     };
     let outcome = session::model(&request)?;
     for note in &outcome.notes {
-        eprintln!("iodyno: {note}");
+        say!("iodyno: {note}");
     }
     let Some(path) = args.output.as_deref() else {
         print!("{}", outcome.text);
-        outcome.table().iter().for_each(|line| eprintln!("{line}"));
+        outcome.table().iter().for_each(|line| say!("{line}"));
         return Ok(0);
     };
     session::write_whole(path, outcome.text.as_bytes())?;

@@ -146,6 +146,6 @@ fn end(shown: Result<(), RecordingError>, outcome: &ProbeOutcome) -> Result<u8, 
     {
         return Err(Failure::new(RECORDING, format!("failed to write the summary: {error}")));
     }
-    outcome.messages.iter().for_each(|message| eprintln!("iodyno: {message}"));
+    outcome.messages.iter().for_each(|message| say!("iodyno: {message}"));
     Ok(if outcome.lost > 0 { RECORDING } else { 0 })
 }

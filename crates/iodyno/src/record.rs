@@ -26,7 +26,7 @@ pub(crate) fn run(args: &RecordArgs, command_line: &[String]) -> Result<u8, Fail
     }
     let gather = args.text.as_deref().map(|text| gather(text, interval_ns)).transpose()?;
     let recorded = record(args, interval_ns, command_line);
-    gather.map(Gather::end).into_iter().flatten().for_each(|said| eprintln!("iodyno: {said}"));
+    gather.map(Gather::end).into_iter().flatten().for_each(|said| say!("iodyno: {said}"));
     recorded
 }
 
@@ -62,7 +62,7 @@ fn record(args: &RecordArgs, interval_ns: u64, command_line: &[String]) -> Resul
         None => None,
     };
     if child.is_none() {
-        eprintln!("iodyno: recording to {}; Ctrl-C ends it", directory.display());
+        say!("iodyno: recording to {}; Ctrl-C ends it", directory.display());
     }
     let company = Company { face: endpoint.as_mut().map(|face| face as &mut dyn Sink), flight: flight.as_mut() };
     let outcome = session::watch(&request, company, child.as_mut(), &stop);
@@ -73,13 +73,13 @@ fn record(args: &RecordArgs, interval_ns: u64, command_line: &[String]) -> Resul
         _ => None,
     };
     let outcome = outcome?;
-    outcome.messages.iter().for_each(|message| eprintln!("iodyno: {message}"));
+    outcome.messages.iter().for_each(|message| say!("iodyno: {message}"));
     if let (Some(before), Some(after), true) = (before, ChildCost::now(), child.is_some()) {
         let wall_ns = quantity::clock::now_ns() - started_ns;
         let cost = after.since(before);
         let unknown = || "?".to_string();
         let by_event = child.as_ref().and_then(|child| by_event(&directory, i64::from(child.id())));
-        eprintln!(
+        say!(
             "\ntime      {}\nCPU       {} user, {} system by tick ({:.0} % of one CPU); {} by event\nI/O       {} read, {} written (devices)",
             format_ns(wall_ns),
             format_ns(cost.user_ns),
@@ -91,7 +91,7 @@ fn record(args: &RecordArgs, interval_ns: u64, command_line: &[String]) -> Resul
         );
     }
     crate::diagnose::brief(&directory);
-    eprintln!("recording {} ({} samples, {} missed)", directory.display(), outcome.samples, outcome.missed);
+    say!("recording {} ({} samples, {} missed)", directory.display(), outcome.samples, outcome.missed);
     Ok(status.map_or(0, |status| {
         let code = status.code().unwrap_or_else(|| 128 + status.signal().unwrap_or(0));
         u8::try_from(code).unwrap_or(1)
@@ -126,7 +126,7 @@ fn gather(directory: &Path, interval_ns: u64) -> Result<Gather, Failure> {
     let (gather, said) = Gather::start(directory, seconds).map_err(|error| {
         Failure::new(PARAMETERS, format!("--text {}: failed to begin there: {error}", directory.display()))
     })?;
-    said.iter().for_each(|said| eprintln!("iodyno: {said}"));
+    said.iter().for_each(|said| say!("iodyno: {said}"));
     Ok(gather)
 }
 
@@ -134,7 +134,7 @@ fn gather(directory: &Path, interval_ns: u64) -> Result<Gather, Failure> {
 fn listen(address: &str) -> Result<Endpoint, Failure> {
     let endpoint = Endpoint::listen(address)
         .map_err(|error| Failure::new(PARAMETERS, format!("--export {address}: failed to listen there: {error}")))?;
-    eprintln!("iodyno: metrics at http://{}/metrics", endpoint.address());
+    say!("iodyno: metrics at http://{}/metrics", endpoint.address());
     Ok(endpoint)
 }
 
@@ -156,7 +156,7 @@ fn flight(args: &RecordArgs, directory: PathBuf, command_line: &[String]) -> Res
         command_line: command_line.to_vec(),
     };
     let flight = FindingFlight::start(plan, Thresholds::default())?;
-    eprintln!("iodyno: I/Os of the last {} are in memory; those around a finding are written", args.before);
+    say!("iodyno: I/Os of the last {} are in memory; those around a finding are written", args.before);
     Ok(Some(flight))
 }
 
@@ -180,15 +180,18 @@ fn collect_days(
     };
     let stop = StopFlag::default();
     watch_signals(&stop)?;
-    eprintln!("iodyno: recording to {}, a recording a day; Ctrl-C ends it", directory.display());
+    say!("iodyno: recording to {}, a recording a day; Ctrl-C ends it", directory.display());
     std::fs::create_dir_all(directory)
         .map_err(|error| Failure::new(PARAMETERS, format!("failed to create {}: {error}", directory.display())))?;
     let mut flight = flight(args, directory.join("flight"), command_line)?;
     let company = Company { face: endpoint.map(|face| face as &mut dyn Sink), flight: flight.as_mut() };
-    let outcome = session::serve(&request, &MachineClock, company, &mut |said| eprintln!("iodyno: {said}"), &stop)?;
-    eprintln!(
+    let outcome = session::serve(&request, &MachineClock, company, &mut |said| say!("iodyno: {said}"), &stop)?;
+    say!(
         "{} samples in {} recordings, {} missed, {} without room on the disk",
-        outcome.samples, outcome.recordings, outcome.missed, outcome.unwritten
+        outcome.samples,
+        outcome.recordings,
+        outcome.missed,
+        outcome.unwritten
     );
     Ok(0)
 }

@@ -51,7 +51,7 @@ pub(crate) fn show_run(request: &Request, json: bool) -> Result<Outcome, Failure
     // A reader that has gone away has nothing more to be told, so failures of the face do not matter here.
     let _ = face.finish(&[]);
     for message in &outcome.messages {
-        eprintln!("iodyno: {message}");
+        say!("iodyno: {message}");
     }
     if !json {
         let _ = face.finish(&session::last_words(&outcome)?);
@@ -135,7 +135,7 @@ fn read_plan(args: &RunArgs, flags: &Flags) -> Result<Plan, Failure> {
     let (files, variables) = split_inputs(args.files.iter().chain(&args.inputs));
     for flag in args.debug.iter().map(|value| format!("-d {value}")).chain(args.jvms.iter().map(|n| format!("-m {n}")))
     {
-        eprintln!("iodyno: {flag} has no effect here (it belongs to Vdbench's Java machines)");
+        say!("iodyno: {flag} has no effect here (it belongs to Vdbench's Java machines)");
     }
     if args.validate.is_some() || args.journal.is_some() {
         return Err(Failure::new(PARAMETERS, "data validation (-v, -j) is not built yet; run without it"));
@@ -182,7 +182,7 @@ pub(crate) fn time(text: Option<&str>, flag: &str) -> Result<Option<u64>, Failur
 
 fn show(diagnostics: &[Diagnostic], sources: &[Source]) {
     for found in diagnostics {
-        eprintln!("{}", params::render(found, sources));
+        say!("{}", params::render(found, sources));
     }
 }
 

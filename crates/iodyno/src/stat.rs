@@ -55,7 +55,7 @@ pub(crate) fn run(args: &StatArgs, command_line: &[String]) -> Result<u8, Failur
     watch_signals(&stop)?;
     let mut lines = StatLines::new(std::io::stdout(), StatFold::new(&subjects, &options), look, session::live_wall());
     let outcome = session::watch(&request, Company { face: Some(&mut lines), flight: None }, None, &stop)?;
-    outcome.messages.iter().for_each(|message| eprintln!("iodyno: {message}"));
+    outcome.messages.iter().for_each(|message| say!("iodyno: {message}"));
     Ok(0)
 }
 

@@ -132,7 +132,7 @@ fn fly(args: &TraceArgs, request: &FlightRequest) -> Result<u8, Failure> {
         };
     };
     let outcome = session::flight(request, &mut news, &stop)?;
-    outcome.messages.iter().for_each(|message| eprintln!("iodyno: {message}"));
+    outcome.messages.iter().for_each(|message| say!("iodyno: {message}"));
     if outcome.dumps.is_empty() && !args.json {
         println!("no trouble was seen; nothing was written");
     }
@@ -166,7 +166,7 @@ fn record(args: &TraceArgs, request: &TraceRequest) -> Result<u8, Failure> {
     };
     let outcome = session::trace(request, &mut watch, &stop)?;
     for message in &outcome.messages {
-        eprintln!("iodyno: {message}");
+        say!("iodyno: {message}");
     }
     if !args.json {
         let mut out = std::io::stdout().lock();

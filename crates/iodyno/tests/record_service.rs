@@ -204,3 +204,16 @@ fn prometheus_gets_the_newest_sample_and_old_scripts_their_text() {
         assert!(rows.len() >= 2 && rows[1].context_switches > rows[0].context_switches, "{rows:?}");
     }
 }
+
+#[test]
+fn a_closed_standard_error_loses_words_and_nothing_else() {
+    let scratch = Scratch::new();
+    // Nobody reads what it says: as behind `2>&1 | head`, or a journal that went away.
+    let script = format!(
+        "{} record --for 1s -o r 2>&1 >/dev/null | true; exit ${{PIPESTATUS[0]}}",
+        env!("CARGO_BIN_EXE_iodyno")
+    );
+    testkit::Command::new("bash").args(["-c", &script]).dir(scratch.path("")).run().unwrap().expect_code(0);
+    let reader = Reader::open(scratch.path("r")).unwrap();
+    assert_eq!(reader.state(), State::Sealed);
+}
