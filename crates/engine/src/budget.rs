@@ -15,6 +15,8 @@ pub(crate) struct Budget {
     bytes: [Option<Meter>; 3],
     /// Bytes count from here on: the warm-up does not.
     bytes_from_ns: u64,
+    /// What is due from here on, in time of the run, is not of the run: its length does not hang on when somebody looks.
+    end_ns: Option<u64>,
     spent: AtomicBool,
 }
 
@@ -30,9 +32,11 @@ impl Budget {
     pub(crate) fn new(input: &Input<'_>) -> Self {
         let stop = &input.run.stop;
         let limit = |limit: DataLimit| Meter { charged: AtomicU64::new(0), limit: limit_bytes(input, limit) };
+        let warmup_ns = if input.run.format { 0 } else { input.run.warmup_ns };
         Self {
             bytes: [stop.total, stop.read, stop.written].map(|given| given.map(limit)),
-            bytes_from_ns: if input.run.format { 0 } else { input.run.warmup_ns },
+            bytes_from_ns: warmup_ns,
+            end_ns: input.run.elapsed_ns.map(|elapsed| warmup_ns.saturating_add(elapsed)),
             operations: stop.operations.map(AtomicU64::new),
             spent: AtomicBool::new(false),
         }
@@ -57,10 +61,11 @@ impl Budget {
     /// Takes an operation out that was due at this time of the run; false when it may not be issued.
     #[inline]
     pub(crate) fn take(&self, operation: &Operation, due_ns: u64) -> bool {
-        if !self.is_limited() {
+        let in_time = self.end_ns.is_none_or(|end_ns| due_ns < end_ns);
+        if in_time && !self.is_limited() {
             return true;
         }
-        let granted = self.take_limited(operation, due_ns);
+        let granted = in_time && self.take_limited(operation, due_ns);
         if !granted {
             self.spent.store(true, Ordering::Relaxed);
         }

@@ -72,7 +72,8 @@ fn flags_are_a_job_file_on_the_command_line() {
     let (reads, writes) =
         (ops(&scratch, "out", |row| row["op"] == "read"), ops(&scratch, "out", |row| row["op"] == "write"));
     assert!((reads as f64 / (reads + writes) as f64 - 0.7).abs() < 0.045, "{reads} reads and {writes} writes");
-    assert!((reads + writes - 2000).abs() < 10, "{reads} reads and {writes} writes in 2 s at 1000/s");
+    // What is due in 2 s, however late the end is seen; less only where it could not be issued before.
+    assert!((1990..=2000).contains(&(reads + writes)), "{reads} reads and {writes} writes in 2 s at 1000/s");
 
     // Without a name they change every job of a file.
     let text = "[a]\nfilename=test\nsize=8m\nrw=randread\nnumber_ios=100\n[b]\nstonewall\nfilename=test\nsize=8m\nrw=randread\n";
