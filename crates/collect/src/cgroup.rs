@@ -10,10 +10,9 @@ mod tests;
 
 use crate::subject::{Stamp, Verdict};
 use files::{Group, Io};
-use quantity::clock::now_ns;
+use quantity::clock::{now_ns, thread_cpu_ns};
 use recording::Label;
 use recording::rows::{Cgroup, CgroupIo};
-use rustix::time::{ClockId, clock_gettime};
 use std::collections::{BTreeMap, BTreeSet, HashMap, VecDeque};
 use std::io;
 use std::os::unix::fs::MetadataExt;
@@ -88,7 +87,7 @@ impl Cgroups {
         if self.is_paced && t_ns < self.next_ns {
             return (Vec::new(), Vec::new());
         }
-        let (begin_ns, begin_cpu_ns) = (now_ns(), cpu_ns());
+        let (begin_ns, begin_cpu_ns) = (now_ns(), thread_cpu_ns());
         let paths = self.paths(verdicts);
         let (mut rows, mut devices) = (Vec::new(), Vec::new());
         self.known.retain(|path, _| paths.contains(path));
@@ -105,7 +104,7 @@ impl Cgroups {
         for row in &mut devices {
             (row.t_ns, row.t_s) = (stamp.t_ns, stamp.t_s);
         }
-        let pause_ns = (cpu_ns().saturating_sub(begin_cpu_ns) * SHARE).min(LONGEST_NS);
+        let pause_ns = (thread_cpu_ns().saturating_sub(begin_cpu_ns) * SHARE).min(LONGEST_NS);
         self.next_ns = t_ns.saturating_add(pause_ns.saturating_sub(SLACK_NS));
         (rows, devices)
     }
@@ -207,10 +206,4 @@ fn mounts(root: &Path, text: &str) -> Mounts {
         }
     }
     mounts
-}
-
-/// CPU time of this thread: what it waited for others is no cost of ours.
-fn cpu_ns() -> u64 {
-    let time = clock_gettime(ClockId::ThreadCPUTime);
-    u64::try_from(time.tv_sec).unwrap_or(0) * 1_000_000_000 + u64::try_from(time.tv_nsec).unwrap_or(0)
 }

@@ -8,7 +8,6 @@ use crate::uring::Worker;
 use plan::generate::{Geometry, Operations, Part};
 use plan::{Address, Content, OpMix, OpenFlags, Span, TargetSpec, TransferSize, Workload};
 use quantity::clock;
-use rustix::time::{ClockId, clock_gettime};
 use std::fmt;
 use std::path::PathBuf;
 use std::sync::Arc;
@@ -70,9 +69,9 @@ fn measure() -> Option<f64> {
             Arc::new(Status::default()),
         )
         .ok()?;
-        let before_ns = cpu_ns();
+        let before_ns = clock::thread_cpu_ns();
         worker.run(clock::now_ns()).ok()?;
-        Some((cpu_ns() - before_ns) as f64 / OPERATIONS as f64)
+        Some((clock::thread_cpu_ns() - before_ns) as f64 / OPERATIONS as f64)
     });
     worker.join().ok()?
 }
@@ -94,12 +93,6 @@ pub(crate) fn lane(operations: Operations) -> LaneSpec {
         nothing: true,
         io_priority: 0,
     }
-}
-
-/// CPU time of this thread: what else the machine does must not count.
-fn cpu_ns() -> u64 {
-    let time = clock_gettime(ClockId::ThreadCPUTime);
-    time.tv_sec.unsigned_abs() * 1_000_000_000 + time.tv_nsec.unsigned_abs()
 }
 
 pub(crate) fn target() -> TargetSpec {

@@ -11,6 +11,13 @@ pub fn now_ns() -> u64 {
     time.tv_sec.unsigned_abs() * 1_000_000_000 + time.tv_nsec.unsigned_abs()
 }
 
+/// CPU time of the calling thread, ns: what it waited for others does not count.
+#[must_use]
+pub fn thread_cpu_ns() -> u64 {
+    let time = clock_gettime(ClockId::ThreadCPUTime);
+    time.tv_sec.unsigned_abs() * 1_000_000_000 + time.tv_nsec.unsigned_abs()
+}
+
 /// Nanoseconds of UTC since 1970-01-01.
 #[must_use]
 pub fn wall_ns() -> i64 {

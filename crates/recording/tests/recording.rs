@@ -11,7 +11,8 @@ use proptest::prelude::*;
 use quantity::histogram::Histogram;
 use recording::rows::{Event, Io, OpInterval};
 use recording::{
-    Batch, ClockAnchor, ExportFormat, Manifest, Reader, RecordingError, Recordings, Sink, State, Writer, export,
+    Batch, ClockAnchor, ExportFormat, IO_RECORD_BYTES, IoNames, IoTask, Manifest, RawIo, Reader, RecordingError,
+    Recordings, Sink, State, Writer, export,
 };
 use std::path::{Path, PathBuf};
 
@@ -438,4 +439,56 @@ fn names_that_repeat_come_back_from_journal_and_parquet() {
     check("none", |io| io.file = None);
     check("bare", |io| (io.comm, io.file, io.pid, io.issue_ns) = (None, None, None, None));
     check("imported", |io| (io.complete_ns, io.flags, io.bios, io.requeues) = (None, None, None, None));
+}
+
+/// The record of an I/O that was queued at `n`, by task 5.
+fn raw_io(n: u64) -> RawIo {
+    let mut raw = [0; IO_RECORD_BYTES];
+    raw[..8].copy_from_slice(&n.to_ne_bytes());
+    raw[8..16].copy_from_slice(&(n + 500).to_ne_bytes());
+    raw[40..44].copy_from_slice(&5_u32.to_ne_bytes());
+    raw
+}
+
+/// Few, which wait for the commit, and many, which do not, between rows of other tables.
+#[test]
+fn packed_ios_are_rows_in_their_order_whatever_is_around_them() {
+    let (_folder, directory) = fresh();
+    let task = IoTask { pid: 50, tid: 51, comm: "fio \"x\"".into(), cgroup: None };
+    let names = IoNames { devices: vec![(0, "sda".into())], tasks: vec![(5, task)], files: Vec::new() };
+    let all: Vec<RawIo> = (0..30_000).map(raw_io).collect();
+    let mut writer = Writer::create(&directory, Manifest::new(&[])).unwrap();
+    let mut ends = vec![0];
+    for part in [0..3, 3..6003, 6003..6004, 6004..22_004, 22_004..30_000] {
+        writer.accept(&Batch::from_rows(&[event(i64::try_from(part.start).unwrap())]).unwrap()).unwrap();
+        writer.accept_ios(&names, &all[part]).unwrap();
+        writer.commit().unwrap();
+        ends.push(std::fs::metadata(directory.join("journal")).unwrap().len());
+    }
+    let queued = |reader: &Reader| -> Vec<i64> {
+        let rows = reader.table::<Io>().unwrap();
+        assert!(rows.iter().all(|row| row.pid == Some(50) && row.comm.as_deref() == Some("fio \"x\"")));
+        assert!(rows.iter().all(|row| &*row.dev == "sda" && row.complete_ns == Some(row.queue_ns + 500)));
+        rows.iter().map(|row| row.queue_ns).collect()
+    };
+    let open = Reader::open(&directory).unwrap();
+    assert_eq!((open.tables().unwrap(), open.unreadable_bytes().unwrap()), (vec!["event".into(), "io".into()], 0));
+    assert_eq!(queued(&open), (0..30_000).collect::<Vec<_>>());
+    assert_eq!(open.table::<Event>().unwrap().len(), 5);
+
+    // A byte within the second part, a journal cut within the fourth.
+    let journal = std::fs::read(directory.join("journal")).unwrap();
+    let (_folder, damaged) = fresh();
+    drop(Writer::create(&damaged, Manifest::new(&[])).unwrap());
+    let end = |at: usize| usize::try_from(ends[at]).unwrap();
+    let mut bytes = journal[..end(4) - 100].to_vec();
+    bytes[end(2) - 1000] ^= 1;
+    std::fs::write(damaged.join("journal"), bytes).unwrap();
+    let damaged = Reader::open(&damaged).unwrap();
+    assert_eq!(queued(&damaged), [0, 1, 2, 6003]);
+    assert_eq!(damaged.table::<Event>().unwrap().len(), 4);
+    assert!(damaged.unreadable_bytes().unwrap() > 22_000 * IO_RECORD_BYTES as u64);
+
+    writer.seal().unwrap();
+    assert_eq!(queued(&Reader::open(&directory).unwrap()), (0..30_000).collect::<Vec<_>>());
 }

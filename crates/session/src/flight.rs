@@ -350,7 +350,8 @@ impl Life<'_> {
         for chunk in self.ring.chunks_from(from_ns) {
             ios += chunk.len() as u64;
             uncommitted += chunk.len();
-            writer.accept(&self.columns.batch(&chunk)?)?;
+            let packed = self.columns.pack(&chunk);
+            writer.accept_ios(&packed.names, packed.records)?;
             if uncommitted >= COMMIT_ROWS {
                 uncommitted = 0;
                 writer.commit()?;

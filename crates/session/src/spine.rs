@@ -9,6 +9,7 @@ use engine::Pace;
 use quantity::clock;
 use recording::rows::{EngineInterval, Event, Objective, OpInterval, Phase, RunTotal};
 use recording::{Batch, ClockAnchor, RecordingError, Row, Sink, Writer};
+use trace::block::Packed;
 use tui::RunHeader;
 
 /// The recording's writer and the face.
@@ -171,6 +172,12 @@ impl<'a> Spine<'a> {
     /// Rows of a trace: for the recording only.
     pub(crate) fn traced(&mut self, batch: &Batch) -> Result<(), SessionError> {
         self.writer.accept(batch)?;
+        Ok(self.writer.commit()?)
+    }
+
+    /// I/Os of a trace as records: for the recording only.
+    pub(crate) fn traced_ios(&mut self, ios: &Packed<'_>) -> Result<(), SessionError> {
+        self.writer.accept_ios(&ios.names, ios.records)?;
         Ok(self.writer.commit()?)
     }
 

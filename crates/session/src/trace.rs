@@ -96,6 +96,8 @@ struct Life<'a> {
     interval_ns: u64,
     seen: Statistics,
     seen_cpu_ns: u64,
+    /// What this thread had used when the trace began.
+    setup_cpu_ns: u64,
     uncommitted: usize,
     ios: u64,
     parts: Parts,
@@ -140,6 +142,7 @@ pub fn trace(
         origin_ns,
         seen: Statistics::default(),
         seen_cpu_ns: 0,
+        setup_cpu_ns: clock::thread_cpu_ns(),
         uncommitted: 0,
         ios: 0,
         parts: Parts { ios_before: 0, began_ns, sealing: Vec::new(), sealed: Vec::new(), io_bytes: IO_BYTES },
@@ -230,10 +233,10 @@ impl Life<'_> {
     }
 
     fn accept(&mut self, chunk: &trace::block::Chunk) -> Result<(), SessionError> {
-        let batch = self.columns.batch(chunk)?;
+        let packed = self.columns.pack(chunk);
         self.ios += chunk.len() as u64;
         self.uncommitted += chunk.len();
-        self.writer.accept(&batch)?;
+        self.writer.accept_ios(&packed.names, packed.records)?;
         if self.uncommitted >= COMMIT_ROWS {
             self.commit()?;
         }
@@ -253,7 +256,7 @@ impl Life<'_> {
 
     fn interval_of(&mut self, t_ns: u64, statistics: Statistics) -> Result<(), SessionError> {
         let part = statistics.since(&self.seen);
-        let cpu_ns = self.trace.consumer_cpu_ns();
+        let cpu_ns = self.trace.consumer_cpu_ns() + clock::thread_cpu_ns().saturating_sub(self.setup_cpu_ns);
         let summary = self.columns.take_summary();
         let row = interval_row((self.interval_ns, t_ns, self.origin_ns), &part, &summary, cpu_ns - self.seen_cpu_ns);
         if part.lost() > 0 {
@@ -401,7 +404,7 @@ fn words(directories: &[PathBuf], ios: u64, traced_ns: u64, cpu_ns: u64, statist
     let lost = if statistics.lost() > 0 { format!(", {} LOST", statistics.lost()) } else { ", none lost".to_string() };
     let mut words = vec![
         format!("traced     {} I/Os in {}{lost}", format_count(ios as f64), format_ns(traced_ns)),
-        format!("cost       consumer {} ns per I/O, {} bytes per I/O on disk", per(cpu_ns), per(disk)),
+        format!("cost       taken out and written in {} ns per I/O, {} bytes per I/O on disk", per(cpu_ns), per(disk)),
         format!("recording  {name} ({})", format_bytes(disk)),
     ];
     if statistics.started > statistics.emitted + statistics.lost() {

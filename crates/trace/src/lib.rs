@@ -12,6 +12,8 @@ pub mod files;
 pub mod interchange;
 pub mod irq;
 mod kernel;
+mod kernel_ring;
+mod mapped;
 mod names;
 #[cfg(test)]
 mod other_kernels;

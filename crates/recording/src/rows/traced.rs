@@ -151,7 +151,7 @@ tables! {
         splits: i64, "op", Gauge;
         /// Completion − queueing.
         response: Histogram, "ns", Histogram;
-        /// CPU time of the consumer.
+        /// CPU time of taking records out of the buffer and, of `trace`, of writing them.
         consumer_cpu_ns: i64, "ns", Gauge;
     }
 }

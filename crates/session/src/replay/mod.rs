@@ -184,7 +184,7 @@ impl Playback {
             return Ok(());
         };
         if let Some(chunk) = watched.trace.next(time) {
-            spine.traced(&watched.columns.batch(&chunk)?)?;
+            spine.traced_ios(&watched.columns.pack(&chunk))?;
         }
         Ok(())
     }
@@ -238,7 +238,7 @@ impl Watched {
     fn finish(&mut self, spine: &mut Spine<'_>) -> Result<u64, SessionError> {
         self.trace.stop();
         while let Some(chunk) = self.trace.rest() {
-            spine.traced(&self.columns.batch(&chunk)?)?;
+            spine.traced_ios(&self.columns.pack(&chunk))?;
         }
         let statistics = self.trace.final_statistics()?;
         self.row(&statistics, spine)?;

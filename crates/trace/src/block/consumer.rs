@@ -1,15 +1,16 @@
 //! The thread that empties the ring: it copies records and does nothing else.
 
 use crate::block::in_flight::Table;
-use crate::block::records::{Entry, InFlight, Io, Raw, Statistics};
+use crate::block::records::{Entry, InFlight, Statistics};
 use crate::block::{DIRTY_TRACEPOINTS, FLOOD, Options, SET, STARTS, constants, ring_bytes};
+use crate::kernel_ring::KernelRing;
 use crate::names::{Actor, Name, fill, fill_who};
 use crate::paths::File;
 use crate::program::{Callable, Loaded, Misses, State, Verdict};
 use crate::{Kernel, TraceError};
-use libbpf_rs::{MapCore, MapFlags, MapHandle, OpenObject, RingBufferBuilder};
+use libbpf_rs::{MapCore, MapFlags, MapHandle, OpenObject};
 use quantity::clock;
-use rustix::time::{ClockId, clock_gettime};
+use recording::{IoRecord, RawIo};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::mpsc::{Receiver, RecvTimeoutError, SyncSender, sync_channel};
@@ -26,7 +27,7 @@ const POLL: Duration = Duration::from_millis(50);
 /// Records in the order of completion, and the names that are first used among them.
 #[derive(Debug, Default)]
 pub struct Chunk {
-    pub(crate) ios: Vec<Raw>,
+    pub(crate) ios: Vec<RawIo>,
     pub(crate) actors: Vec<(u32, Actor)>,
     pub(crate) files: Vec<(u32, File)>,
     pub(crate) unknown: u64,
@@ -34,12 +35,12 @@ pub struct Chunk {
 
 impl Chunk {
     /// Its I/Os in numbers.
-    pub fn ios(&self) -> impl Iterator<Item = Io> + '_ {
-        self.ios.iter().map(Io::of)
+    pub fn ios(&self) -> impl Iterator<Item = IoRecord> + '_ {
+        self.ios.iter().map(IoRecord::of)
     }
 
     /// One with these records and no names.
-    pub(crate) fn of_records(ios: Vec<Raw>) -> Self {
+    pub(crate) fn of_records(ios: Vec<RawIo>) -> Self {
         Self { ios, ..Self::default() }
     }
 
@@ -130,6 +131,7 @@ impl BlockTrace {
         let generation = loaded.map("generation")?;
         let names = [loaded.map("actors")?, loaded.map("files")?];
         let misses = Misses::of(&loaded, &STARTS);
+        let ring = KernelRing::new(&loaded.map("ring")?)?;
         let flood = if options.flood { Some(Flood(Callable::of(&loaded, FLOOD)?)) } else { None };
         loaded.attach()?;
         let started_ns = clock::now_ns();
@@ -138,7 +140,7 @@ impl BlockTrace {
         let theirs = Arc::clone(&shared);
         let thread = std::thread::Builder::new()
             .name("trace".to_string())
-            .spawn(move || consume(loaded, &sender, &theirs))
+            .spawn(move || consume(loaded, ring, &sender, &theirs))
             .map_err(|why| TraceError::Consumer(format!("could not be started: {why}")))?;
         Ok(Self {
             chunks,
@@ -272,51 +274,39 @@ fn fill_filters(loaded: &Loaded, options: &Options) -> Result<(), TraceError> {
 }
 
 /// Takes records out until it is told to stop, then takes the rest.
-fn consume(mut loaded: Loaded, sender: &SyncSender<Chunk>, shared: &Shared) {
-    let Ok(ring) = loaded.map("ring") else { return };
-    let chunk = std::cell::RefCell::new(Chunk::default());
+fn consume(mut loaded: Loaded, mut ring: KernelRing, sender: &SyncSender<Chunk>, shared: &Shared) {
+    let mut chunk = Chunk::default();
     let send = |chunk: &mut Chunk| {
         let full = std::mem::take(chunk);
         chunk.ios.reserve(CHUNK_RECORDS);
         // Nobody listens any more only when the trace is being dropped.
         let _ = sender.send(full);
     };
-    let take = |bytes: &[u8]| {
-        let mut chunk = chunk.borrow_mut();
-        match Entry::of(bytes) {
-            Entry::Io(raw) => chunk.ios.push(*raw),
-            Entry::Name(Name::Actor(id, actor)) => chunk.actors.push((id, actor)),
-            Entry::Name(Name::File(id, file)) => chunk.files.push((id, file)),
-            Entry::Unknown => chunk.unknown += 1,
-        }
-        if chunk.ios.len() >= CHUNK_RECORDS {
-            send(&mut chunk);
-        }
-        0
-    };
-    let mut builder = RingBufferBuilder::new();
-    if builder.add(&ring, take).is_err() {
-        return;
-    }
-    let Ok(buffer) = builder.build() else { return };
-    let flush = || {
-        let mut chunk = chunk.borrow_mut();
+    let mut empty = |ring: &mut KernelRing| {
+        let taken = ring.consume(|bytes| {
+            match Entry::of(bytes) {
+                Entry::Io(raw) => chunk.ios.push(*raw),
+                Entry::Name(Name::Actor(id, actor)) => chunk.actors.push((id, actor)),
+                Entry::Name(Name::File(id, file)) => chunk.files.push((id, file)),
+                Entry::Unknown => chunk.unknown += 1,
+            }
+            if chunk.ios.len() >= CHUNK_RECORDS {
+                send(&mut chunk);
+            }
+        });
         if !chunk.is_empty() {
             send(&mut chunk);
         }
-        let used = clock_gettime(ClockId::ThreadCPUTime);
-        let ns = u64::try_from(used.tv_sec).unwrap_or(0) * 1_000_000_000 + u64::try_from(used.tv_nsec).unwrap_or(0);
-        shared.cpu_ns.store(ns, Ordering::Relaxed);
+        shared.cpu_ns.store(clock::thread_cpu_ns(), Ordering::Relaxed);
+        taken
     };
     while !shared.stop.load(Ordering::Relaxed) {
-        // A poll that timed out has taken nothing: the probe wakes only when the ring is a quarter full.
-        buffer.poll_raw(POLL);
-        buffer.consume_raw();
-        flush();
+        // A wait that timed out: the probe wakes only when the ring is a quarter full.
+        ring.wait(POLL);
+        empty(&mut ring);
     }
     loaded.detach();
     // A program that ran while it was detached may still be writing its record.
     std::thread::sleep(Duration::from_millis(1));
-    while buffer.consume_raw() > 0 {}
-    flush();
+    while empty(&mut ring) > 0 {}
 }

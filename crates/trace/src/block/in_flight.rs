@@ -3,11 +3,11 @@
 
 use crate::TraceError;
 use crate::block::records::InFlight;
+use crate::mapped::Mapped;
 use crate::program::Loaded;
 use libbpf_rs::{MapCore, MapFlags, MapHandle};
-use rustix::mm::{MapFlags as Sharing, ProtFlags, mmap, munmap};
+use rustix::mm::ProtFlags;
 use std::os::fd::AsFd;
-use std::ptr::NonNull;
 
 /// Bytes of a place: the I/O's address, 0 when it is free, and what is known of it.
 const PLACE_BYTES: usize = 64;
@@ -15,15 +15,10 @@ const PLACE_BYTES: usize = 64;
 /// Every I/O in flight has a place that its address gives, or is in `displaced` because another has that place.
 #[derive(Debug)]
 pub(crate) struct Table {
-    mapped: NonNull<u64>,
+    mapped: Mapped,
     places: usize,
     displaced: MapHandle,
 }
-
-// SAFETY: the memory is the kernel's, is only read here, word by word, and stays mapped until the table is dropped.
-unsafe impl Send for Table {}
-// SAFETY: as above.
-unsafe impl Sync for Table {}
 
 impl Table {
     /// That of a loaded probe.
@@ -33,13 +28,7 @@ impl Table {
     pub(crate) fn of(loaded: &Loaded) -> Result<Self, TraceError> {
         let map = loaded.map("places")?;
         let places = map.max_entries() as usize;
-        // SAFETY: a new mapping that overlaps nothing; the map is as long as it says.
-        let mapped = unsafe {
-            mmap(std::ptr::null_mut(), places * PLACE_BYTES, ProtFlags::READ, Sharing::SHARED, map.as_fd(), 0)
-        };
-        let mapped = mapped.map_err(|why| TraceError::Consumer(format!("cannot look at the I/Os in flight: {why}")))?;
-        let mapped = NonNull::new(mapped.cast::<u64>());
-        let mapped = mapped.ok_or_else(|| TraceError::Consumer("cannot look at the I/Os in flight".to_string()))?;
+        let mapped = Mapped::new(map.as_fd(), 0, places * PLACE_BYTES, ProtFlags::READ)?;
         Ok(Self { mapped, places, displaced: loaded.map("in_flight")? })
     }
 
@@ -53,7 +42,7 @@ impl Table {
     fn at(&self, place: usize) -> Option<InFlight> {
         const WORDS: usize = PLACE_BYTES / 8;
         // SAFETY: below the mapping's end; the kernel writes whole words.
-        let word = |at: usize| unsafe { self.mapped.add(place * WORDS + at).read_volatile() };
+        let word = |at: usize| unsafe { self.mapped.start().cast::<u64>().add(place * WORDS + at).read_volatile() };
         if word(0) == 0 {
             return None;
         }
@@ -62,12 +51,5 @@ impl Table {
             out.copy_from_slice(&word(at + 1).to_ne_bytes());
         }
         InFlight::of(&bytes)
-    }
-}
-
-impl Drop for Table {
-    fn drop(&mut self) {
-        // SAFETY: mapped by `of` with this length, and nothing refers to it any more.
-        let _ = unsafe { munmap(self.mapped.as_ptr().cast(), self.places * PLACE_BYTES) };
     }
 }

@@ -1,7 +1,8 @@
 //! Every block I/O: when queued, issued and completed, where, how large, what kind, by whom, for which file.
 //!
 //! [`BlockTrace::start`] loads the probe and starts a consumer thread that does nothing but copy records out of the ring;
-//! [`Columns`] turns them into rows of the table `io` on whichever thread the caller likes.
+//! [`Columns`] finds the names that they use, on whichever thread the caller likes; rows of the table `io` are made of them
+//! at once for those who look ([`Columns::batch`]), or by the recording when it is read ([`Columns::pack`]).
 
 mod columns;
 mod consumer;
@@ -9,9 +10,10 @@ mod in_flight;
 mod records;
 mod ring;
 
-pub use columns::{Columns, Summary};
+pub use columns::{Columns, Packed, Summary};
 pub use consumer::{BlockTrace, Chunk, Flood};
-pub use records::{InFlight, Io, Statistics, op_name, op_numbers};
+pub use recording::{IoRecord, op_name};
+pub use records::{InFlight, Statistics, op_numbers};
 pub use ring::Ring;
 
 use crate::constants::Constants;

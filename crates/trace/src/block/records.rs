@@ -1,16 +1,12 @@
-//! What probe.bpf.c writes, but for names: the same layouts, read without trust.
+//! What probe.bpf.c writes, but for names and I/Os (`recording::IoRecord`): the same layouts, read without trust.
 
 use crate::names::{Cursor, Name};
-
-/// Bytes of one I/O's record.
-pub(crate) const RECORD_BYTES: usize = 64;
-/// One I/O as it lies in the ring.
-pub(crate) type Raw = [u8; RECORD_BYTES];
+use recording::{RawIo, op_name};
 
 /// Anything that can lie in the ring.
 #[derive(Debug)]
 pub(crate) enum Entry<'a> {
-    Io(&'a Raw),
+    Io(&'a RawIo),
     Name(Name),
     /// Of a length that this program does not write.
     Unknown,
@@ -19,7 +15,7 @@ pub(crate) enum Entry<'a> {
 impl<'a> Entry<'a> {
     #[inline]
     pub(crate) fn of(bytes: &'a [u8]) -> Self {
-        if let Ok(raw) = <&Raw>::try_from(bytes) {
+        if let Ok(raw) = <&RawIo>::try_from(bytes) {
             return Self::Io(raw);
         }
         Name::of(bytes).map_or(Self::Unknown, Self::Name)
@@ -49,129 +45,11 @@ impl InFlight {
     }
 }
 
-/// One I/O.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Io {
-    /// When its first bio was queued, `CLOCK_MONOTONIC`, ns.
-    pub queue_ns: u64,
-    /// When it completed; 0: that was not seen.
-    pub complete_ns: u64,
-    /// When the driver got it; 0: never given to the driver by itself.
-    pub issue_ns: u64,
-    pub(crate) sector: u64,
-    /// Size.
-    pub bytes: u32,
-    /// Its device, major << 20 | minor.
-    pub dev: u32,
-    /// Numbers of an [`Actor`]; 0: unknown.
-    pub(crate) issuer: u32,
-    pub(crate) owner: u32,
-    pub(crate) file: u32,
-    pub(crate) flags: u16,
-    /// The kernel's number of its operation.
-    pub op: u8,
-    pub(crate) bios: u8,
-    pub(crate) requeues: u8,
-    pub(crate) status: u8,
-}
-
-impl Io {
-    pub(crate) fn of(raw: &Raw) -> Self {
-        let mut at = Cursor::new(raw);
-        Self {
-            queue_ns: at.u64(),
-            complete_ns: at.u64(),
-            issue_ns: at.u64(),
-            sector: at.u64(),
-            bytes: at.u32(),
-            dev: at.u32(),
-            issuer: at.u32(),
-            owner: at.u32(),
-            file: at.u32(),
-            flags: at.u16(),
-            op: at.u8(),
-            bios: at.u8(),
-            requeues: at.u8(),
-            status: at.u8(),
-        }
-    }
-
-    /// When it completed, or the last that is known of it.
-    #[must_use]
-    pub fn last_ns(&self) -> u64 {
-        self.complete_ns.max(self.issue_ns).max(self.queue_ns)
-    }
-
-    /// From queueing to completion; `None` when that was not seen.
-    #[must_use]
-    pub fn response_ns(&self) -> Option<u64> {
-        (self.complete_ns > 0).then(|| self.complete_ns.saturating_sub(self.queue_ns))
-    }
-
-    /// Did it fail?
-    #[must_use]
-    pub fn failed(&self) -> bool {
-        self.status != 0
-    }
-
-    /// The errno of its status: a `blk_status_t`, or a negative errno with the high bit (before Linux 5.16).
-    pub(crate) fn error(&self) -> Option<i32> {
-        // include/linux/blk_types.h and block/blk-core.c, blk_errors.
-        Some(match self.status {
-            0 => return None,
-            errno @ 0x80.. => i32::from(errno & 0x7f),
-            1 => 95,        // EOPNOTSUPP
-            2 => 110,       // ETIMEDOUT
-            3 => 28,        // ENOSPC
-            4 => 67,        // ENOLINK
-            5 => 121,       // EREMOTEIO
-            6 => 52,        // EBADE
-            7 => 61,        // ENODATA
-            8 => 84,        // EILSEQ
-            9 => 12,        // ENOMEM
-            11 => 78,       // EREMCHG
-            12 => 11,       // EAGAIN
-            13 => 16,       // EBUSY
-            14 | 15 => 109, // ETOOMANYREFS, EOVERFLOW at times
-            16 => 19,       // ENODEV
-            17 => 62,       // ETIME
-            18 => 22,       // EINVAL
-            _ => 5,         // EIO
-        })
-    }
-}
-
-/// The kernel's name of an operation (include/linux/blk_types.h, enum req_op).
-#[must_use]
-pub fn op_name(op: u8) -> &'static str {
-    match op {
-        0 => "read",
-        1 => "write",
-        2 => "flush",
-        3 => "discard",
-        5 => "secure_erase",
-        7 => "zone_append",
-        9 => "write_zeroes",
-        10 | 11 => "zone_open",
-        12 | 13 => "zone_close",
-        14 | 15 => "zone_finish",
-        16 | 17 => "zone_reset",
-        18 | 19 => "zone_reset_all",
-        32 | 34 => "driver_in",
-        33 | 35 => "driver_out",
-        _ => "other",
-    }
-}
-
 /// The kernel's numbers of an operation by its name, as bits; 0 for an unknown name.
 #[must_use]
 pub fn op_numbers(name: &str) -> u32 {
     (0..31).filter(|op| op_name(*op) == name).fold(0, |bits, op| bits | 1 << op)
 }
-
-/// Names of the bits of `flags`, lowest first.
-pub(crate) const FLAGS: [&str; 9] =
-    ["sync", "meta", "fua", "preflush", "readahead", "background", "split", "direct", "device"];
 
 /// What the probe has counted since it was loaded, over all CPUs.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -279,20 +157,6 @@ impl Statistics {
 #[cfg(test)]
 mod tests {
     use super::*;
-
-    #[test]
-    fn every_status_is_an_error_and_none_is_none() {
-        let mut raw = [0; RECORD_BYTES];
-        let mut check = |status: u8, errno: Option<i32>| {
-            raw[57] = status;
-            assert_eq!(Io::of(&raw).error(), errno, "{status}");
-        };
-        check(0, None);
-        check(10, Some(5));
-        check(3, Some(28));
-        check(0x80 | 5, Some(5));
-        check(100, Some(5));
-    }
 
     #[test]
     fn operations_have_one_name_each_way() {

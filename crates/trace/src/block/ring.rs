@@ -1,7 +1,7 @@
 //! The last records in memory, as they came: what a flight recorder writes when there is trouble.
 
 use crate::block::consumer::Chunk;
-use crate::block::records::{Io, RECORD_BYTES, Raw};
+use recording::{IO_RECORD_BYTES, IoRecord, RawIo};
 use std::collections::VecDeque;
 
 /// Records of a full block: 256 KiB.
@@ -10,7 +10,7 @@ const BLOCK_RECORDS: usize = 4096;
 /// Records in the order of completion, some thousands of them.
 #[derive(Debug, Default)]
 struct Block {
-    ios: Vec<Raw>,
+    ios: Vec<RawIo>,
     /// Greatest time of completion, ns.
     last_ns: u64,
 }
@@ -29,7 +29,7 @@ impl Ring {
     /// An empty ring that takes no more than `bytes`, and never less than two blocks of 256 KiB.
     #[must_use]
     pub fn new(bytes: u64) -> Self {
-        let blocks = bytes / (BLOCK_RECORDS * RECORD_BYTES) as u64;
+        let blocks = bytes / (BLOCK_RECORDS * IO_RECORD_BYTES) as u64;
         let blocks_max = usize::try_from(blocks).unwrap_or(usize::MAX).max(2);
         Self { blocks: VecDeque::new(), spare: None, blocks_max, ios: 0 }
     }
@@ -49,7 +49,7 @@ impl Ring {
             }
             if let Some(block) = self.blocks.back_mut() {
                 block.ios.push(*raw);
-                block.last_ns = block.last_ns.max(Io::of(raw).last_ns());
+                block.last_ns = block.last_ns.max(IoRecord::of(raw).last_ns());
                 self.ios += 1;
             }
         }
@@ -76,7 +76,7 @@ impl Ring {
 
     /// What completed from `t_ns` on, a block at a time.
     pub fn chunks_from(&self, t_ns: u64) -> impl Iterator<Item = Chunk> + '_ {
-        let wanted = move |raw: &&Raw| Io::of(raw).last_ns() >= t_ns;
+        let wanted = move |raw: &&RawIo| IoRecord::of(raw).last_ns() >= t_ns;
         let blocks = self.blocks.iter().filter(move |block| block.last_ns >= t_ns);
         blocks.map(move |block| Chunk::of_records(block.ios.iter().filter(wanted).copied().collect()))
     }
@@ -101,7 +101,7 @@ mod tests {
     /// A chunk of I/Os that complete at these times.
     fn chunk(times: impl IntoIterator<Item = u64>) -> Chunk {
         let raw = |t_ns: u64| {
-            let mut raw = [0; RECORD_BYTES];
+            let mut raw = [0; IO_RECORD_BYTES];
             raw[8..16].copy_from_slice(&t_ns.to_ne_bytes());
             raw
         };
@@ -130,7 +130,7 @@ mod tests {
 
     #[test]
     fn a_full_ring_lets_the_oldest_go_and_says_so() {
-        let mut ring = Ring::new(4 * (BLOCK_RECORDS * RECORD_BYTES) as u64);
+        let mut ring = Ring::new(4 * (BLOCK_RECORDS * IO_RECORD_BYTES) as u64);
         let block = BLOCK_RECORDS as u64;
         assert_eq!(ring.push(&chunk(0..10 * block)), (6 * block, 6 * block - 1));
         assert_eq!(times(&ring, 0), (6 * block..10 * block).collect::<Vec<_>>());

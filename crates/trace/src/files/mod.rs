@@ -7,14 +7,15 @@ mod totals;
 pub use totals::{Counts, FileActivity, Losses};
 
 use crate::constants::Constants;
+use crate::kernel_ring::KernelRing;
 use crate::names::{Actor, Name, fill_who};
 use crate::paths::{File, Mounts};
 use crate::program::{Loaded, Need, ProbeSet, Program};
 use crate::{TraceError, Verdict};
-use libbpf_rs::{MapCore, MapFlags, MapHandle, RingBuffer, RingBufferBuilder};
+use libbpf_rs::{MapCore, MapFlags, MapHandle};
 use quantity::clock;
 use std::collections::HashMap;
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::Arc;
 use totals::{KEY_BYTES, key_of};
 
 /// What build.rs compiled.
@@ -68,21 +69,16 @@ pub fn page_bytes() -> u64 {
     rustix::param::page_size() as u64
 }
 
-/// Names that came through the ring and were not looked at yet.
-type Names = Arc<Mutex<Vec<Name>>>;
-
 /// A running probe of files; dropping it detaches everything.
 pub struct FileTrace {
     sums: MapHandle,
     counters: MapHandle,
-    ring: RingBuffer<'static>,
-    arrived: Names,
+    ring: KernelRing,
     actors: HashMap<u32, Actor>,
     files: HashMap<u32, Named>,
     mounts: Mounts,
     seen: HashMap<[u8; KEY_BYTES], Counts>,
     started_ns: u64,
-    // Last: the ring's memory goes before its map does.
     loaded: Loaded,
 }
 
@@ -114,24 +110,13 @@ impl FileTrace {
         constants.flag("only_cgroups", !options.cgroups.is_empty());
         let mut loaded = SET.load(&constants, |_| Ok(()))?;
         fill_who(&loaded, &options.pids, &options.comms, &options.cgroups)?;
-        let arrived = Names::default();
-        let theirs = Arc::clone(&arrived);
-        let mut builder = RingBufferBuilder::new();
-        let take = move |bytes: &[u8]| {
-            theirs.lock().unwrap_or_else(PoisonError::into_inner).extend(Name::of(bytes));
-            0
-        };
-        let failed = |why: libbpf_rs::Error| TraceError::Consumer(format!("cannot use the ring of names: {why}"));
-        let names = loaded.map("ring")?;
-        builder.add(&names, take).map_err(failed)?;
-        let ring = builder.build().map_err(failed)?;
+        let ring = KernelRing::new(&loaded.map("ring")?)?;
         let (sums, counters) = (loaded.map("sums")?, loaded.map("counters")?);
         loaded.attach()?;
         Ok(Self {
             sums,
             counters,
             ring,
-            arrived,
             actors: HashMap::new(),
             files: HashMap::new(),
             mounts: Mounts::default(),
@@ -197,8 +182,8 @@ impl FileTrace {
     }
 
     fn take_names(&mut self) {
-        let _ = self.ring.consume();
-        let arrived = std::mem::take(&mut *self.arrived.lock().unwrap_or_else(PoisonError::into_inner));
+        let mut arrived = Vec::new();
+        self.ring.consume(|bytes| arrived.extend(Name::of(bytes)));
         for name in arrived {
             match name {
                 Name::Actor(id, actor) => {
