@@ -22,6 +22,17 @@ pub enum EngineError {
         /// Why not.
         source: io::Error,
     },
+    /// The CPUs or NUMA nodes that the plan binds a thread to are not there, or switched off.
+    #[error("a thread is to run on {what} {} (--cpus, cpus_allowed, numa_cpu_nodes), which is not there, or off; on are {}",
+        words(.asked), words(.there))]
+    NotThere {
+        /// `cpu` or `node`.
+        what: &'static str,
+        /// Their numbers.
+        asked: Vec<u32>,
+        /// Those that are on.
+        there: Vec<u32>,
+    },
     /// A target of the run was not opened.
     #[error("target number {0} of the plan is not open; this is a bug")]
     NotOpen(usize),
@@ -45,10 +56,14 @@ impl EngineError {
     /// Are the parameters wrong?
     #[must_use]
     pub fn is_parameter(&self) -> bool {
-        matches!(self, Self::Generate(_) | Self::Pattern { .. })
+        matches!(self, Self::Generate(_) | Self::NotThere { .. } | Self::Pattern { .. })
     }
 
     pub(crate) fn system(action: &'static str) -> impl FnOnce(io::Error) -> Self {
         move |source| Self::System { action, source }
     }
+}
+
+fn words(numbers: &[u32]) -> String {
+    numbers.iter().map(u32::to_string).collect::<Vec<_>>().join(",")
 }

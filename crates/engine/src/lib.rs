@@ -31,6 +31,7 @@ mod uring;
 pub use cost::{OwnCost, own_cost};
 pub use error::EngineError;
 pub use harvest::{Failure, Finished, Harvest, LaneInterval, WorkerInterval};
+pub use placement::check_placement;
 pub use replay::{Chunk, Feed, Hindrances, replay};
 pub use running::{Running, start};
 

@@ -2,7 +2,8 @@
 #![expect(unsafe_code, reason = "system calls that no library of ours has")]
 
 use crate::EngineError;
-use plan::Placement;
+use plan::{Placement, Plan};
+use quantity::numbers::parse_list;
 use rustix::thread::{CpuSet, sched_setaffinity};
 
 /// `IOPRIO_WHO_PROCESS`: with 0, the calling thread.
@@ -10,6 +11,35 @@ const WHO_PROCESS: libc::c_int = 1;
 
 /// Priority among real-time threads; interrupt threads have 50.
 const REAL_TIME: libc::c_int = 40;
+
+/// Is any of the CPUs and nodes there that the plan binds its threads to? Asked before anything is written.
+///
+/// # Errors
+/// None of them is.
+pub fn check_placement(plan: &Plan) -> Result<(), EngineError> {
+    let online = |what: &'static str| {
+        let text = std::fs::read_to_string(format!("/sys/devices/system/{what}/online")).unwrap_or_default();
+        parse_list(&text).unwrap_or_default()
+    };
+    let check = |what: &'static str, asked: &[u32]| {
+        let there = online(what);
+        // A list that reaches further than this machine is fine; where the system does not tell, the threads will.
+        if asked.is_empty() || there.is_empty() || asked.iter().any(|number| there.contains(number)) {
+            return Ok(());
+        }
+        Err(EngineError::NotThere { what, asked: asked.to_vec(), there })
+    };
+    for workload in plan.runs.iter().flat_map(|run| &run.workloads) {
+        if let Some(job) = &workload.job {
+            check("cpu", &job.placement.cpus)?;
+            check("node", &job.placement.nodes)?;
+        }
+        if let Some(replay) = &workload.replay {
+            check("cpu", &replay.cpus)?;
+        }
+    }
+    Ok(())
+}
 
 /// Places the calling thread.
 ///
@@ -21,7 +51,7 @@ pub(crate) fn apply(placement: &Placement) -> Result<(), EngineError> {
         let path = format!("/sys/devices/system/node/node{node}/cpulist");
         let list = std::fs::read_to_string(path)
             .map_err(EngineError::system("find the CPUs of a NUMA node (numa_cpu_nodes)"))?;
-        of_nodes.extend(cpu_list(list.trim()));
+        of_nodes.extend(parse_list(&list).unwrap_or_default());
     }
     let cpus = match (&placement.cpus, of_nodes) {
         (cpus, nodes) if nodes.is_empty() => cpus.clone(),
@@ -64,16 +94,4 @@ pub(crate) fn real_time() -> bool {
     let parameters = libc::sched_param { sched_priority: REAL_TIME };
     // SAFETY: a system call that reads a structure which lives through it; 0 is the calling thread.
     unsafe { libc::sched_setscheduler(0, libc::SCHED_FIFO | libc::SCHED_RESET_ON_FORK, &raw const parameters) == 0 }
-}
-
-/// `0-3,8` as numbers.
-fn cpu_list(text: &str) -> Vec<u32> {
-    let mut cpus = Vec::new();
-    for part in text.split(',') {
-        let (low, high) = part.split_once('-').unwrap_or((part, part));
-        if let (Ok(low), Ok(high)) = (low.parse::<u32>(), high.parse::<u32>()) {
-            cpus.extend(low..=high);
-        }
-    }
-    cpus
 }

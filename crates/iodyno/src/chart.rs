@@ -22,7 +22,7 @@ pub(crate) fn run(args: &ChartArgs, command_line: &[String]) -> Result<u8, Failu
     let reader = Reader::open(&recording).map_err(SessionError::from)?;
     if args.list {
         for view in analyze::views() {
-            println!("{:<24} {}: {}", view.id, view.title, view.explanation);
+            outln!("{:<24} {}: {}", view.id, view.title, view.explanation);
         }
         return Ok(0);
     }
@@ -30,8 +30,8 @@ pub(crate) fn run(args: &ChartArgs, command_line: &[String]) -> Result<u8, Failu
     let view = view(args, &reader, id)?;
     let path = args.output.clone().unwrap_or_else(|| PathBuf::from(format!("{id}.svg")));
     write(&view, args, &path)?;
-    println!("{}", path.display());
-    println!("{}", again(command_line, args, &path));
+    outln!("{}", path.display());
+    outln!("{}", again(command_line, args, &path));
     Ok(0)
 }
 

@@ -18,11 +18,11 @@ pub(crate) fn run(args: &CheckArgs) -> Result<u8, Failure> {
         let verdicts = verdicts(path, &conditions, &args.fail_if)?;
         for verdict in &verdicts {
             if args.json {
-                println!("{}", session::json_verdict(verdict));
+                outln!("{}", session::json_verdict(verdict));
             } else if verdict.judgement == Judgement::Missed {
                 say!("iodyno: {prefix}{}", verdict.told());
             } else {
-                println!("{prefix}{}", verdict.told());
+                outln!("{prefix}{}", verdict.told());
             }
             if verdict.judgement == Judgement::Missed {
                 code = OBJECTIVE;

@@ -2,7 +2,6 @@
 
 use crate::exit::Failure;
 use crate::view_args::CompareArgs;
-use std::io::Write;
 use std::path::PathBuf;
 
 /// Holds recordings against each other; gives the exit code.
@@ -10,11 +9,10 @@ pub(crate) fn run(args: &CompareArgs) -> Result<u8, Failure> {
     let directories: Vec<PathBuf> = std::iter::once(&args.first).chain(&args.others).cloned().collect();
     let comparison = session::comparison(&directories, args.run.as_deref())?;
     let text = session::comparison_lines(&comparison, session::terminal_width()).join("\n");
-    // A reader that has seen enough is no reason not to write the page.
-    let _ = writeln!(std::io::stdout().lock(), "{text}");
+    outln!("{text}");
     if let Some(path) = &args.output {
         session::comparison_file(&comparison, path)?;
-        let _ = writeln!(std::io::stdout().lock(), "\n{}", path.display());
+        outln!("\n{}", path.display());
     }
     Ok(0)
 }

@@ -31,7 +31,7 @@ pub(crate) fn run(args: &DiagnoseArgs, command_line: &[String]) -> Result<u8, Fa
         None => Thresholds::default(),
     };
     if args.print_thresholds {
-        print!("{}", thresholds.to_toml());
+        out!("{}", thresholds.to_toml());
         return Ok(0);
     }
     let judged = match (&args.recording, &args.live) {
@@ -42,9 +42,9 @@ pub(crate) fn run(args: &DiagnoseArgs, command_line: &[String]) -> Result<u8, Fa
         }
     };
     if args.json {
-        println!("{}", as_json(&judged));
+        outln!("{}", as_json(&judged));
     } else {
-        print!("{}", as_text(&judged, args.explain));
+        out!("{}", as_text(&judged, args.explain));
     }
     Ok(match judged.engine.findings().iter().any(Finding::counts) {
         true => FINDINGS,

@@ -18,7 +18,7 @@ pub(crate) fn run(args: &ExportArgs) -> Result<u8, Failure> {
     let reader = Reader::open(&args.recording).map_err(SessionError::from)?;
     if let Some(directory) = args.output.as_ref().filter(|_| args.flatfile) {
         for path in convert::flatfile::write(&reader, directory).map_err(SessionError::from)? {
-            println!("{}", path.display());
+            outln!("{}", path.display());
         }
         return Ok(0);
     }
@@ -26,7 +26,7 @@ pub(crate) fn run(args: &ExportArgs) -> Result<u8, Failure> {
     let Some(table) = &asked else {
         for name in reader.tables().map_err(SessionError::from)? {
             let help = recording::table(&name).map_or("", |table| table.help.trim());
-            println!("{name:<18} {help}");
+            outln!("{name:<18} {help}");
         }
         return Ok(0);
     };

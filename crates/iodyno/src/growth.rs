@@ -12,7 +12,7 @@ use std::path::{Path, PathBuf};
 /// Tells of a trend, and draws it where a name for the picture was given.
 pub(crate) fn run(args: &ChartArgs, command_line: &[String]) -> Result<u8, Failure> {
     if args.list {
-        Figure::ALL.iter().for_each(|figure| println!("{}", figure.name()));
+        Figure::ALL.iter().for_each(|figure| outln!("{}", figure.name()));
         return Ok(0);
     }
     let id = args.view.as_deref().unwrap_or_default();
@@ -31,14 +31,14 @@ pub(crate) fn run(args: &ChartArgs, command_line: &[String]) -> Result<u8, Failu
     if args.json {
         let mut value = serde_json::json!(trend);
         value["sentences"] = trend.sentences().into();
-        println!("{value:#}");
+        outln!("{value:#}");
     } else {
-        trend.sentences().iter().for_each(|sentence| println!("{sentence}"));
+        trend.sentences().iter().for_each(|sentence| outln!("{sentence}"));
     }
     if let Some(path) = &args.output {
         chart::write(&trend.picture(), args, path)?;
         if !args.json {
-            println!("{}\n{}", path.display(), chart::again(command_line, args, path));
+            outln!("{}\n{}", path.display(), chart::again(command_line, args, path));
         }
     }
     Ok(0)

@@ -21,7 +21,7 @@ pub(crate) fn run(args: &ImportArgs, command_line: &[String]) -> Result<u8, Fail
     for note in &imported.notes {
         say!("iodyno: {note}");
     }
-    println!("{}", imported.directory.display());
+    outln!("{}", imported.directory.display());
     Ok(0)
 }
 

@@ -1,5 +1,4 @@
 //! Arguments, error rendering, exit codes; one file per subcommand; nothing else.
-#![expect(clippy::print_stdout, reason = "this crate is where text meets the user")]
 
 /// Words to standard error. Where that is closed (`2>&1 | head`, a journal that went away) they are lost, and nothing else
 /// is: `eprintln!` would end the command, and what it records.
@@ -7,6 +6,16 @@ macro_rules! say {
     ($($words:tt)*) => {{
         let _ = std::io::Write::write_fmt(&mut std::io::stderr().lock(), format_args!("{}\n", format_args!($($words)*)));
     }};
+}
+
+/// Words to standard output, see [`out`].
+macro_rules! out {
+    ($($words:tt)*) => { crate::out::write(format_args!($($words)*)) };
+}
+
+/// The same and a new line.
+macro_rules! outln {
+    ($($words:tt)*) => { crate::out::write(format_args!("{}\n", format_args!($($words)*))) };
 }
 
 mod args;
@@ -23,6 +32,7 @@ mod growth;
 mod import;
 mod model;
 mod objectives;
+mod out;
 mod probe;
 mod query;
 mod record;
@@ -80,6 +90,7 @@ pub fn main(arguments: Vec<String>) -> ExitCode {
         args::Command::Record(record) => record::run(&record, &arguments),
     };
     match result {
+        Ok(0) if out::failed() => ExitCode::from(1),
         Ok(code) => ExitCode::from(code),
         Err(Failure { message, code }) => {
             say!("iodyno: {message}");

@@ -25,16 +25,16 @@ pub(crate) fn run(args: &ModelArgs) -> Result<u8, Failure> {
         say!("iodyno: {note}");
     }
     let Some(path) = args.output.as_deref() else {
-        print!("{}", outcome.text);
+        out!("{}", outcome.text);
         outcome.table().iter().for_each(|line| say!("{line}"));
         return Ok(0);
     };
     session::write_whole(path, outcome.text.as_bytes())?;
     if args.json {
-        println!("{}", outcome.json(Some(path)));
+        outln!("{}", outcome.json(Some(path)));
     } else {
-        outcome.table().iter().for_each(|line| println!("{line}"));
-        println!("{}", path.display());
+        outcome.table().iter().for_each(|line| outln!("{line}"));
+        outln!("{}", path.display());
     }
     Ok(0)
 }

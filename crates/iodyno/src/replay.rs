@@ -7,6 +7,7 @@ use plan::replay::{
     AddressRules, DeviceMap, Pacing, Replay, ReplayFilter, ReplayOp, ReplayVolume, Speed, VolumeSize, means,
 };
 use plan::{Content, Dedup, DedupSets, OpMix, OpenFlags, Plan, Run, Settings, Source, Span, TargetSpec, Workload};
+use quantity::numbers::parse_list;
 use quantity::text::{format_bytes, format_count, format_ns, parse_bytes};
 use session::{Request, Survey};
 use std::path::PathBuf;
@@ -78,7 +79,7 @@ fn replay(args: &ReplayArgs, targets: &mut Vec<PathBuf>) -> Result<Replay, Failu
         pacing,
         speed: args.rate.map_or(Speed::Factor(args.speed), Speed::PerSecond),
         depth: args.depth,
-        cpus: args.cpus.clone(),
+        cpus: parse_list(args.cpus.as_deref().unwrap_or_default()).map_err(|why| wrong(format!("--cpus: {why}")))?,
         from_ns: time(args.from.as_deref(), "--from")?.unwrap_or(0),
         for_ns: time(args.duration.as_deref(), "--for")?,
         filter: ReplayFilter {
@@ -220,16 +221,16 @@ fn plan(
 /// What would be played, and what not.
 fn dry_run(plan: &Plan, policy: &Policy, survey: &Survey) -> Result<u8, Failure> {
     let future = session::dry_run(plan, policy);
-    println!(
+    outln!(
         "trace: {} I/Os in {}, {} of them change data",
         format_count(survey.ios as f64),
         format_ns(survey.span_ns),
         format_count(survey.changing as f64)
     );
     for (name, (ios, reach)) in &survey.devices {
-        println!("  {name}: {} I/Os, addresses up to {}", format_count(*ios as f64), format_bytes(*reach));
+        outln!("  {name}: {} I/Os, addresses up to {}", format_count(*ios as f64), format_bytes(*reach));
     }
-    future.lines.iter().for_each(|line| println!("{line}"));
+    future.lines.iter().for_each(|line| outln!("{line}"));
     let sizes: Vec<VolumeSize> = future
         .targets
         .iter()
@@ -239,9 +240,9 @@ fn dry_run(plan: &Plan, policy: &Policy, survey: &Survey) -> Result<u8, Failure>
     let replay = plan.runs.iter().flat_map(|run| &run.workloads).find_map(|workload| workload.replay.as_deref());
     if let (Some(replay), true) = (replay, sizes.len() == plan.targets.len()) {
         let (changes, last_ns) = session::rehearse(replay, survey, &sizes)?;
-        println!("would play: {} I/Os in {}", format_count(changes.played as f64), format_ns(last_ns));
-        changes.words().iter().for_each(|words| println!("  {words}"));
+        outln!("would play: {} I/Os in {}", format_count(changes.played as f64), format_ns(last_ns));
+        changes.words().iter().for_each(|words| outln!("  {words}"));
     }
-    println!("nothing was written or read; leave out --dry-run to play it");
+    outln!("nothing was written or read; leave out --dry-run to play it");
     Ok(if future.refused { REFUSED } else { 0 })
 }

@@ -44,9 +44,9 @@ pub(crate) struct ReplayArgs {
     /// Most I/Os in flight; when it bites, that is counted and said.
     #[arg(long, value_name = "N", default_value_t = plan::replay::DEPTH, value_parser = clap::value_parser!(u32).range(1..=16384))]
     pub(crate) depth: u32,
-    /// The thread that plays runs on these CPUs only: give it an idle one, that nothing else may use (docs/replay.md).
-    #[arg(long, value_name = "CPU", value_delimiter = ',')]
-    pub(crate) cpus: Vec<u32>,
+    /// The thread that plays runs on these CPUs only (0-1,3): give it an idle one, that nothing else may use (docs/replay.md).
+    #[arg(long, value_name = "LIST")]
+    pub(crate) cpus: Option<String>,
     /// Begin so far into the trace (10m).
     #[arg(long, value_name = "TIME")]
     pub(crate) from: Option<String>,

@@ -199,19 +199,19 @@ fn dry_run(args: &RunArgs, plan: &Plan, policy: &Policy) -> Result<u8, Failure> 
         let line = future
             .json(plan)
             .map_err(|why| Failure::new(PARAMETERS, format!("the plan has no JSON form: {why}; leave out --json")))?;
-        println!("{line}");
+        outln!("{line}");
         return Ok(code);
     }
     for line in params::simulate(plan) {
-        println!("{line}");
+        outln!("{line}");
     }
     for line in &future.lines {
-        println!("{line}");
+        outln!("{line}");
     }
     if let Some(output) = args.output.as_deref() {
-        println!("results: {}", output_directory(Some(output), "run")?.display());
+        outln!("results: {}", output_directory(Some(output), "run")?.display());
     }
-    println!("nothing was written or read; leave out --dry-run to run it");
+    outln!("nothing was written or read; leave out --dry-run to run it");
     Ok(code)
 }
 

@@ -176,7 +176,7 @@ fn speed(text: &str) -> Result<SpeedOverride, Failure> {
 
 /// `nicstat -l`: what is known of the links.
 fn list(speeds: &[SpeedOverride]) -> Result<u8, Failure> {
-    println!("{:<12} {:>8} {:>8} {:>6} {:>5}", "Int", "Loopback", "Mbit/s", "Duplex", "State");
+    outln!("{:<12} {:>8} {:>8} {:>6} {:>5}", "Int", "Loopback", "Mbit/s", "Duplex", "State");
     let batches = collect::Machine::new(&[What::Net]).sample(0, 0);
     for batch in &batches {
         let rows = batch.to_rows::<recording::rows::Net>().map_err(session::SessionError::from)?;
@@ -184,7 +184,7 @@ fn list(speeds: &[SpeedOverride]) -> Result<u8, Failure> {
             let known = speeds.iter().find(|known| known.interface == row.interface);
             let bits = known.map(|known| known.bits_per_s).or(row.speed_bits_per_s.map(|bits| bits as f64));
             let is_full = known.map(|known| known.duplex == Duplex::Full).or(row.full_duplex);
-            println!(
+            outln!(
                 "{:<12} {:>8} {:>8} {:>6} {:>5}",
                 row.interface,
                 if row.interface == "lo" { "yes" } else { "no" },

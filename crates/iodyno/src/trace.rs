@@ -134,7 +134,7 @@ fn fly(args: &TraceArgs, request: &FlightRequest) -> Result<u8, Failure> {
     let outcome = session::flight(request, &mut news, &stop)?;
     outcome.messages.iter().for_each(|message| say!("iodyno: {message}"));
     if outcome.dumps.is_empty() && !args.json {
-        println!("no trouble was seen; nothing was written");
+        outln!("no trouble was seen; nothing was written");
     }
     Ok(match (outcome.dumps.iter().any(|dump| dump.lost > 0), outcome.interrupted) {
         (true, _) => RECORDING,

@@ -33,12 +33,6 @@ fn sentence(finding: &Value) -> &str {
     finding["sentence"].as_str().unwrap()
 }
 
-/// The one object that `diagnose --json` prints.
-fn judged(command: Command, code: i32) -> Value {
-    let output = command.args(["--json"]).run().unwrap().expect_code(code);
-    serde_json::from_str(&output.stdout).unwrap_or_else(|error| panic!("{error}: {}", output.stdout))
-}
-
 /// Findings of one rule, notes left out.
 fn of<'a>(judged: &'a Value, rule: &str) -> Vec<&'a Value> {
     let findings = judged["findings"].as_array().unwrap().iter();
@@ -58,7 +52,7 @@ fn once_one_thread_that_keeps_a_cpu_busy() {
     let scratch = Scratch::new();
     // Other tests keep the other CPUs busy meanwhile; that alone is left out of what is asked.
     let thresholds = "[one_cpu]\nfor_s = 5\nfor_cpu_s = 0\nsystem_percent = 100\nrest_percent = 100\n";
-    std::fs::write(scratch.path("t.toml"), thresholds).unwrap();
+    std::fs::write(scratch.path("t.toml"), format!("[general]\nclear_s = 2\n{thresholds}")).unwrap();
     let spin = |share: &str| {
         let turn = format!(
             "import time\nwhile True:\n  end=time.monotonic()+0.01*{share}\n  while time.monotonic()<end: pass\n  time.sleep(0.01*(1-{share}))\n"
@@ -66,16 +60,18 @@ fn once_one_thread_that_keeps_a_cpu_busy() {
         // Before everything else on that CPU, or whatever runs beside the test takes half of it.
         Command::new("chrt").args(["-f", "1", "taskset", "-c", "0", "python3", "-c", &turn]).spawn().unwrap()
     };
-    let look = || scratch.iodyno(&["diagnose", "--live", "9s", "--thresholds", "t.toml"]);
     let spinner = spin("1");
     std::thread::sleep(Duration::from_millis(300));
-    let busy = judged(look(), 9);
+    let look = scratch.iodyno(&["diagnose", "--live", "14s", "--thresholds", "t.toml", "--json"]).spawn().unwrap();
     let pid = format!("[{}]", spinner.id());
+    std::thread::sleep(Duration::from_secs(9));
     drop(spinner);
+    let busy = seen(look);
     let mine = of(&busy, "R1").into_iter().find(|one| one["subject"].as_str().unwrap().ends_with(&pid));
     let mine = mine.unwrap_or_else(|| panic!("{pid} is not found: {busy}"));
     assert!(mine["sentence"].as_str().unwrap().contains("is using a whole CPU"), "{mine}");
     assert_eq!(mine["thresholds"]["for_s"], 5.0);
+    assert!(mine["end"].is_string(), "it is over: {mine}");
     // Half of the time is no whole CPU.
     let spinner = spin("0.5");
     let half = scratch.iodyno(&["diagnose", "--live", "9s", "--thresholds", "t.toml", "--json"]).run().unwrap();
@@ -118,43 +114,46 @@ fn once_a_listener_with_a_short_backlog() {
     let Some(namespace) = Namespace::new("dlisten") else { return };
     let _alone = alone();
     let scratch = Scratch::new();
-    let run = |backlog: u32| {
+    let run = |backlog: u32, calls: u32| {
+        let name = format!("r{backlog}-{calls}");
         let serve = format!(
             "import socket,time\ns=socket.socket()\ns.bind(('127.0.0.1',1521))\ns.listen({backlog})\ntime.sleep(20)\n"
         );
         let server = namespace.command("python3").args(["-c", &serve]).spawn().unwrap();
         std::thread::sleep(Duration::from_millis(700));
-        let record = namespace
-            .command(IODYNO)
-            .args(["record", "--for", "6s", "-o"])
-            .arg(scratch.path(&format!("r{backlog}")))
-            .spawn()
-            .unwrap();
+        let record =
+            namespace.command(IODYNO).args(["record", "--for", "6s", "-o"]).arg(scratch.path(&name)).spawn().unwrap();
         std::thread::sleep(Duration::from_millis(1500));
-        let call = "import socket,time\nall=[]\nfor i in range(40):\n  s=socket.socket(); s.setblocking(False)\n  \
-                    try: s.connect(('127.0.0.1',1521))\n  except BlockingIOError: pass\n  all.append(s)\ntime.sleep(6)\n";
-        let clients = namespace.command("python3").args(["-c", call]).spawn().unwrap();
+        let call = format!(
+            "import socket,time\nall=[]\nfor i in range({calls}):\n  s=socket.socket(); s.setblocking(False)\n  \
+             try: s.connect(('127.0.0.1',1521))\n  except BlockingIOError: pass\n  all.append(s)\ntime.sleep(6)\n"
+        );
+        let clients = namespace.command("python3").args(["-c", &call]).spawn().unwrap();
         let said = record.wait().unwrap().expect_code(0).stderr;
-        assert_eq!(said.contains("finding   R2 Listener 127.0.0.1:1521"), backlog == 5, "{said}");
+        assert_eq!(said.contains("finding   R2 Listener 127.0.0.1:1521"), name == "r5-40", "{said}");
         let pid = server.id();
         drop((clients, server));
-        let judged = seen(scratch.iodyno(&["diagnose", &format!("r{backlog}"), "--json"]).spawn().unwrap());
+        let judged = seen(scratch.iodyno(&["diagnose", &name, "--json"]).spawn().unwrap());
         (judged, pid)
     };
-    let (short, pid) = run(5);
+    let (short, pid) = run(5, 40);
     let finding = find(&short, "R2", "127.0.0.1:1521").unwrap_or_else(|| panic!("not found: {short}"));
     assert_eq!(finding["confidence"], "certain");
     assert!(sentence(finding).contains("accept queue 6 of 5"), "{finding}");
     assert!(sentence(finding).contains("The program asked listen(…, 5); system limit somaxconn"), "{finding}");
     assert!(sentence(finding).starts_with(&format!("Listener 127.0.0.1:1521 (python3[{pid}])")), "{pid} {finding}");
     // The same in every face of the recording.
-    let chart = scratch.iodyno(&["export", "r5", "recording.findings", "--csv"]).run().unwrap().expect_code(0).stdout;
+    let chart =
+        scratch.iodyno(&["export", "r5-40", "recording.findings", "--csv"]).run().unwrap().expect_code(0).stdout;
     assert!(chart.contains("R2,127.0.0.1:1521,"), "{chart}");
-    scratch.iodyno(&["report", "r5"]).run().unwrap().expect_code(0);
-    let page = std::fs::read_to_string(scratch.path("r5").join("report.html")).unwrap();
+    scratch.iodyno(&["report", "r5-40"]).run().unwrap().expect_code(0);
+    let page = std::fs::read_to_string(scratch.path("r5-40").join("report.html")).unwrap();
     assert!(page.contains("accept queue 6 of 5"), "the report does not show it");
-    let (long, _) = run(512);
-    assert!(of(&long, "R2").is_empty(), "{long}");
+    // Room for all of them; and half as many as there is room for.
+    for (backlog, calls) in [(512, 40), (5, 3)] {
+        let (silent, _) = run(backlog, calls);
+        assert!(of(&silent, "R2").is_empty(), "{silent}");
+    }
 }
 
 #[test]
@@ -167,13 +166,17 @@ fn once_a_link_that_is_shaped() {
     let _alone = alone();
     let shape = ["qdisc", "add", "dev", "v0", "root", "tbf", "rate", "40mbit", "burst", "32kb", "latency", "50ms"];
     namespace.command("tc").args(shape).run().unwrap().expect_code(0);
+    let scratch = Scratch::new();
+    std::fs::write(scratch.path("t.toml"), "[general]\nclear_s = 2\n").unwrap();
+    let thresholds = scratch.path("t.toml");
+    let look = ["diagnose", "--live", "14s", "--json", "--thresholds", thresholds.to_str().unwrap()];
     let run = |pause: &str| {
         let send = format!(
-            "import socket,time\ns=socket.socket(socket.AF_INET,socket.SOCK_DGRAM)\nend=time.time()+12\n\
+            "import socket,time\ns=socket.socket(socket.AF_INET,socket.SOCK_DGRAM)\nend=time.time()+9\n\
              while time.time()<end:\n  try: s.sendto(b'x'*1400,('10.99.0.2',9))\n  except OSError: pass\n  {pause}\n"
         );
         let sender = namespace.command("python3").args(["-c", &send]).spawn().unwrap();
-        let judged = seen(namespace.command(IODYNO).args(["diagnose", "--live", "8s", "--json"]).spawn().unwrap());
+        let judged = seen(namespace.command(IODYNO).args(look).spawn().unwrap());
         drop(sender);
         judged
     };
@@ -181,6 +184,7 @@ fn once_a_link_that_is_shaped() {
     let finding = find(&full, "R3", "v0").unwrap_or_else(|| panic!("not found: {full}"));
     assert!(sentence(finding).contains("of 40 Mbit/s"), "{finding}");
     assert!(sentence(finding).contains("Limit is the shaper tbf."), "{finding}");
+    assert!(finding["end"].is_string(), "it is over: {finding}");
     // At most 1,000 datagrams a second are 11 Mbit/s.
     let quiet = run("time.sleep(0.001)");
     assert!(of(&quiet, "R3").is_empty(), "{quiet}");
@@ -191,47 +195,64 @@ fn a_disk_that_stops_answering_and_one_that_is_too_slow() {
     testkit::while_cpus_are_ours(once_a_disk_that_stops_answering_and_one_that_is_too_slow);
 }
 
+/// A loop device over a disk with faults, and loads on it.
+struct FaultyDisk {
+    device: LoopDevice,
+    disk: faultfs::Handle,
+    _mountpoint: tempfile::TempDir,
+    scratch: Scratch,
+}
+
+impl FaultyDisk {
+    fn new(thresholds: &str) -> Self {
+        let scratch = Scratch::new();
+        let mountpoint = tempfile::tempdir().unwrap();
+        let disk = Faultfs::mount(mountpoint.path(), Config::new(64 << 20)).unwrap();
+        let device = LoopDevice::over(disk.disk()).unwrap();
+        std::fs::write(scratch.path("t.toml"), thresholds).unwrap();
+        Self { device, disk, _mountpoint: mountpoint, scratch }
+    }
+
+    fn fio(&self, job: &[&str]) -> Child {
+        Command::new("fio")
+            .args(["--name=l", "--rw=randread", "--bs=4k", "--direct=1", "--ioengine=libaio", "--time_based"])
+            .args([format!("--filename={}", self.device.path().display())])
+            .args(job)
+            .dir(self.scratch.path(""))
+            .spawn()
+            .unwrap()
+    }
+
+    fn watch(&self, length: &str) -> Child {
+        let arguments = ["diagnose", "--live", length, "--thresholds", "t.toml", "--json"];
+        self.scratch.iodyno(&arguments).spawn().unwrap()
+    }
+}
+
 fn once_a_disk_that_stops_answering_and_one_that_is_too_slow() {
     if !testkit::require_root_or_skip() {
         return;
     }
     let _alone = alone();
-    let scratch = Scratch::new();
-    let mountpoint = tempfile::tempdir().unwrap();
-    let disk = Faultfs::mount(mountpoint.path(), Config::new(64 << 20)).unwrap();
-    let device = LoopDevice::over(disk.disk()).unwrap();
-    let name = device.name();
-    std::fs::write(scratch.path("t.toml"), "[device]\nfor_s = 4\n").unwrap();
-    let fio = |job: &[&str]| {
-        Command::new("fio")
-            .args(["--name=l", "--rw=randread", "--bs=4k", "--direct=1", "--ioengine=libaio", "--time_based"])
-            .args([format!("--filename={}", device.path().display())])
-            .args(job)
-            .dir(scratch.path(""))
-            .spawn()
-            .unwrap()
-    };
-    let watch = |length: &str| {
-        let arguments = ["diagnose", "--live", length, "--thresholds", "t.toml", "--json"];
-        scratch.iodyno(&arguments).spawn().unwrap()
-    };
+    let faulty = FaultyDisk::new("[general]\nclear_s = 2\n[device]\nfor_s = 4\n");
+    let name = faulty.device.name();
     // Answers stay away for five seconds.
-    let load = fio(&["--iodepth=4", "--rate_iops=200", "--runtime=12"]);
-    let diagnose = watch("10s");
+    let load = faulty.fio(&["--iodepth=4", "--rate_iops=200", "--runtime=12"]);
+    let diagnose = faulty.watch("10s");
     std::thread::sleep(Duration::from_secs(3));
-    disk.control("stall 5s").unwrap();
+    faulty.disk.control("stall 5s").unwrap();
     let judged = seen(diagnose);
     drop(load);
     let stall = find(&judged, "R7", &name).unwrap_or_else(|| panic!("not found: {judged}"));
     let length = stall["seconds"].as_f64().unwrap();
     assert!((3.8..6.3).contains(&length), "{stall}");
     assert!(stall["end"].is_string() && sentence(stall).contains("answered nothing for"), "{stall}");
-    // Quick at first; then every answer takes 25 ms and eight wait for theirs.
-    let load = fio(&["--iodepth=1", "--rate_iops=100", "--runtime=4"]);
-    let diagnose = watch("12s");
+    // Quick at first; then every answer takes 25 ms and eight wait for theirs, until the load is over.
+    let load = faulty.fio(&["--iodepth=1", "--rate_iops=100", "--runtime=4"]);
+    let diagnose = faulty.watch("19s");
     load.wait().unwrap().expect_code(0);
-    disk.control("delay 25ms").unwrap();
-    let load = fio(&["--iodepth=8", "--runtime=9"]);
+    faulty.disk.control("delay 25ms").unwrap();
+    let load = faulty.fio(&["--iodepth=8", "--runtime=9"]);
     let judged = seen(diagnose);
     drop(load);
     let slow = find(&judged, "R5", &name).unwrap_or_else(|| panic!("not found: {judged}"));
@@ -239,7 +260,156 @@ fn once_a_disk_that_stops_answering_and_one_that_is_too_slow() {
         sentence(slow).contains(&format!("{name} is the limit")) && sentence(slow).contains("× unloaded"),
         "{slow}"
     );
+    assert!(slow["end"].is_string(), "it is over: {slow}");
     assert!(find(&judged, "R7", &name).is_none(), "{judged}");
+}
+
+#[test]
+fn a_disk_that_pauses_for_a_moment_and_one_that_is_slow_and_half_busy_are_no_findings() {
+    testkit::while_cpus_are_ours(once_a_disk_that_is_half_as_bad);
+}
+
+fn once_a_disk_that_is_half_as_bad() {
+    if !testkit::require_root_or_skip() {
+        return;
+    }
+    let _alone = alone();
+    let faulty = FaultyDisk::new("[device]\nfor_s = 4\n");
+    let name = faulty.device.name();
+    // One second without an answer; two would be told.
+    let load = faulty.fio(&["--iodepth=4", "--rate_iops=200", "--runtime=9"]);
+    let diagnose = faulty.watch("7s");
+    std::thread::sleep(Duration::from_secs(3));
+    faulty.disk.control("stall 1s").unwrap();
+    let judged = seen(diagnose);
+    drop(load);
+    assert!(find(&judged, "R7", &name).is_none(), "{judged}");
+    // Every answer takes a hundred times as long as at first, and half of the time nobody waits for one.
+    let load = faulty.fio(&["--iodepth=1", "--rate_iops=100", "--runtime=4"]);
+    let diagnose = faulty.watch("13s");
+    load.wait().unwrap().expect_code(0);
+    faulty.disk.control("delay 10ms").unwrap();
+    let load = faulty.fio(&["--iodepth=1", "--rate_iops=50", "--runtime=8"]);
+    let judged = seen(diagnose);
+    drop(load);
+    assert!(find(&judged, "R5", &name).is_none(), "{judged}");
+}
+
+/// A control group that may have so much memory; gone with the value.
+struct SmallGroup(Vec<std::path::PathBuf>);
+
+impl SmallGroup {
+    /// Where version 2 has the controller `memory`, there, else where version 1 has it; `None` when nobody has.
+    fn new(bytes: u64) -> Option<Self> {
+        static COUNT: std::sync::atomic::AtomicU32 = std::sync::atomic::AtomicU32::new(0);
+        let at = |place: &str| std::path::PathBuf::from("/sys/fs/cgroup").join(place);
+        let second = std::fs::read_to_string(at("cgroup.subtree_control")).is_ok_and(|text| text.contains("memory"));
+        // CPU time tells that a group did something.
+        let mounts = if second { vec![at("")] } else { vec![at("memory"), at("cpuacct")] };
+        let count = COUNT.fetch_add(1, std::sync::atomic::Ordering::Relaxed);
+        let name = format!("iodyno-small-{}-{count}", std::process::id());
+        let group = Self(mounts.iter().map(|mount| mount.join(&name)).collect());
+        let made = group.0.iter().all(|folder| std::fs::create_dir(folder).is_ok());
+        let limit = if second { "memory.max" } else { "memory.limit_in_bytes" };
+        let limited = made && std::fs::write(group.0[0].join(limit), bytes.to_string()).is_ok();
+        limited.then_some(group)
+    }
+
+    /// A command in it.
+    fn command(&self, program: &str) -> Command {
+        let enter = self.0.iter().map(|folder| format!("echo $$ > {}/cgroup.procs; ", folder.display()));
+        let script = format!("{}exec \"$@\"", enter.collect::<String>());
+        Command::new("sh").args(["-c", &script, "sh", program]).limit(Duration::from_secs(120))
+    }
+}
+
+impl Drop for SmallGroup {
+    fn drop(&mut self) {
+        for folder in &self.0 {
+            // What was killed is still on its way out.
+            for _ in 0..100 {
+                if std::fs::remove_dir(folder).is_ok() || !folder.exists() {
+                    break;
+                }
+                std::thread::sleep(Duration::from_millis(20));
+            }
+        }
+    }
+}
+
+/// Reads more and more of a file, all of it again and again; without a reading ahead, and of holes only, which no device reads.
+const FILLER: &str = "import os,sys,time\nf=os.open(sys.argv[1],os.O_RDONLY)\nos.posix_fadvise(f,0,0,os.POSIX_FADV_RANDOM)\n\
+    most=int(sys.argv[2])<<20\npage=bytearray(1<<20)\nsize=0\nwhile True:\n  size=min(most,size+(1<<20))\n  \
+    for at in range(0,size,1<<20): os.preadv(f,[page],at)\n  time.sleep(0.08)\n";
+
+#[test]
+fn a_cache_that_another_program_fills() {
+    testkit::while_cpus_are_ours(once_a_cache_that_another_program_fills);
+}
+
+fn once_a_cache_that_another_program_fills() {
+    if !testkit::require_root_or_skip() {
+        return;
+    }
+    let _alone = alone();
+    if SmallGroup::new(96 << 20).is_none() {
+        testkit::lacks("control groups with a limit of memory");
+        return;
+    }
+    let mountpoint = tempfile::tempdir().unwrap();
+    let disk = Faultfs::mount(mountpoint.path(), Config::new(128 << 20)).unwrap();
+    let device = LoopDevice::over(disk.disk()).unwrap();
+    let scratch = Scratch::new();
+    std::fs::write(scratch.path("t.toml"), "[general]\nclear_s = 2\n").unwrap();
+    FileSystem::Ext4.make(device.path()).unwrap();
+    // A load on 24 MB that are in the cache, beside a program that wants so many; there is room for 70.
+    let run = |filled: &str| {
+        disk.control("delay 0ms").unwrap();
+        let group = SmallGroup::new(96 << 20).unwrap();
+        let name = group.0[0].file_name().unwrap().to_string_lossy().into_owned();
+        let mounted = Mounted::device(device.path()).unwrap();
+        let (hot, fill) = (mounted.path().join("hot"), mounted.path().join("fill"));
+        std::fs::write(&hot, vec![7_u8; 24 << 20]).unwrap();
+        std::fs::File::create(&fill).unwrap().set_len(400 << 20).unwrap();
+        // What was written is in the cache, but not in that of the group.
+        std::fs::File::open(&hot).unwrap().sync_all().unwrap();
+        let forget = ["-c", "import os,sys\nos.posix_fadvise(os.open(sys.argv[1],0),0,0,os.POSIX_FADV_DONTNEED)\n"];
+        Command::new("python3").args(forget).arg(&hot).run().unwrap().expect_code(0);
+        group.command("cat").arg(&hot).run().unwrap().expect_code(0);
+        disk.control("delay 2ms").unwrap();
+        let text = format!(
+            "sd=hot,lun={},size=24m\nwd=wd1,sd=hot,xfersize=16k,rdpct=100,seekpct=random\n\
+             rd=rd1,wd=wd1,iorate=100,threads=4,elapsed=46,interval=1\n",
+            hot.display()
+        );
+        let file = scratch.write("load.vdb", &text);
+        let recording = scratch.path(&format!("filled{filled}"));
+        let load = group.command(IODYNO).arg("run").arg(&file).arg("-o").arg(&recording).spawn().unwrap();
+        std::thread::sleep(Duration::from_secs(13));
+        let filler = group.command("python3").args(["-c", FILLER]).arg(&fill).arg(filled).spawn().unwrap();
+        std::thread::sleep(Duration::from_secs(25));
+        // What it had goes with the file.
+        drop(filler);
+        std::fs::remove_file(&fill).unwrap();
+        load.wait().unwrap().expect_code(0);
+        let arguments = ["diagnose", recording.to_str().unwrap(), "--thresholds", "t.toml", "--json"];
+        (seen(scratch.iodyno(&arguments).spawn().unwrap()), format!("page cache of control group /{name}"))
+    };
+    let (judged, subject) = run("104");
+    let finding = find(&judged, "R6", &subject).unwrap_or_else(|| panic!("{subject} is not found: {judged}"));
+    assert!(sentence(finding).starts_with(&format!("The {subject} (")), "{finding}");
+    assert!(sentence(finding).contains("Results before that measure the cache."), "{finding}");
+    let evidence = |name: &str| {
+        let one = finding["evidence"].as_array().unwrap().iter().find(|one| one["name"] == name).unwrap();
+        one["value"].as_f64().unwrap()
+    };
+    // Nearly everything was there, and nearly nothing is; a read of the disk takes 2 ms.
+    assert!(evidence("device reads before") < 20.0 && evidence("device reads after") > 50.0, "{finding}");
+    assert!(evidence("response time before") < 1e6 && evidence("response time after") > 2e6, "{finding}");
+    assert!(finding["end"].is_string(), "it is over: {finding}");
+    // Half of that has room.
+    let (judged, subject) = run("40");
+    assert!(find(&judged, "R6", &subject).is_none(), "{judged}");
 }
 
 #[test]
@@ -267,6 +437,12 @@ fn once_programs_too_brief_to_be_seen() {
     drop(busy);
     let finding = find(&judged, "R9", "brief-abc").unwrap_or_else(|| panic!("not found: {judged}"));
     assert!(sentence(finding).contains("runs/s of brief-abc"), "{finding}");
+    // At half of what is told of, and when it is over.
+    let script = format!("while :; do {}; sleep 0.04; done", scratch.path("brief-abc").display());
+    let half = Command::new("sh").args(["-c", &script]).spawn().unwrap();
+    let quiet = seen(look());
+    assert!(find(&quiet, "R9", "brief-abc").is_none(), "{quiet}");
+    drop(half);
     let quiet = seen(look());
     assert!(find(&quiet, "R9", "brief-abc").is_none(), "{quiet}");
 }

@@ -115,6 +115,15 @@ fn busy(scratch: &Scratch) -> f64 {
     values.iter().sum::<f64>() / values.len() as f64
 }
 
+/// Mean share of CPU 1 that interrupts and soft interrupts took by event in the recording `seen`, per cent.
+fn in_interrupts(scratch: &Scratch) -> f64 {
+    let shown = ["stat", "cpu", "--clock", "both", "--each", "-i", "1", "-r", "seen", "--json"];
+    let rows = scratch.iodyno(&shown).run().unwrap().expect_code(0).ndjson();
+    let of = |row: &Value, key: &str| row[key].as_f64().unwrap();
+    let values = rows.iter().map(|row| of(row, "irq_percent") + of(row, "softirq_percent"));
+    values.sum::<f64>() / rows.len() as f64
+}
+
 #[test]
 fn a_tick_that_misses_what_hides_from_it() {
     testkit::while_cpus_are_ours(once_a_tick_that_misses_what_hides_from_it);
@@ -184,12 +193,17 @@ fn once_a_flood_of_small_packets_takes_a_cpu_and_who_lost_it_is_named() {
     namespace.peer("ip").args(["link", "set", "v1", "mtu", "9000"]).run().unwrap().expect_code(0);
     namespace.command("ip").args(["link", "set", "v0", "mtu", "256"]).run().unwrap().expect_code(0);
     namespace.peer("sh").args(["-c", "echo 2 > /sys/class/net/v1/queues/rx-0/rps_cpus"]).run().unwrap().expect_code(0);
-    let send = || {
-        let program = "import socket\ns=socket.socket(socket.AF_INET,socket.SOCK_DGRAM)\nwhile True:\n  \
-                       try: s.sendto(b'x'*20000,('10.99.0.2',9))\n  except OSError: pass\n";
-        namespace.command("chrt").args(["-f", "1", "taskset", "-c", "0", "python3", "-c", program]).spawn().unwrap()
+    // It sends for so many milliseconds and sleeps for so many.
+    let send = |work_ms: f64, sleep_ms: f64| {
+        let program = format!(
+            "import socket,time\ns=socket.socket(socket.AF_INET,socket.SOCK_DGRAM)\nwhile True:\n  \
+             end=time.monotonic()+{work_ms}/1e3\n  while time.monotonic()<end:\n    \
+             try: s.sendto(b'x'*20000,('10.99.0.2',9))\n    except OSError: pass\n  \
+             if {sleep_ms}: time.sleep({sleep_ms}/1e3)\n"
+        );
+        namespace.command("chrt").args(["-f", "1", "taskset", "-c", "0", "python3", "-c", &program]).spawn().unwrap()
     };
-    let flood = send();
+    let flood = send(1000.0, 0.0);
     let spin = ["-c", "1", "python3", "-c", "while True: pass"];
     let victim = Command::new("taskset").args(spin).spawn().unwrap();
     std::thread::sleep(Duration::from_millis(500));
@@ -204,6 +218,14 @@ fn once_a_flood_of_small_packets_takes_a_cpu_and_who_lost_it_is_named() {
     let frames = find(&judged, "R11", "v1").unwrap_or_else(|| panic!("not found: {judged}"));
     assert_eq!(frames["explained_by"], finding["id"], "{judged}");
     drop(flood);
+    // The same for less than half of the time: as small, and far from all that the CPU can do.
+    let mild = send(8.0, 12.0);
+    std::thread::sleep(Duration::from_millis(500));
+    let half = look();
+    drop(mild);
+    let irq = in_interrupts(&scratch);
+    assert!((10.0..50.0).contains(&irq), "{irq} % is not half of it");
+    assert!(find(&half, "R4", "cpu1").is_none() && find(&half, "R11", "v1").is_none(), "{irq} %: {half}");
     let quiet = look();
     assert!(find(&quiet, "R4", "cpu1").is_none() && find(&quiet, "R11", "v1").is_none(), "it is over: {quiet}");
     drop(victim);

@@ -135,6 +135,82 @@ fn once_interfaces_as_nicstat() {
 }
 
 #[test]
+fn tcp_as_nicstat_but_for_what_is_sent_again() {
+    testkit::while_cpus_are_ours(once_tcp_as_nicstat);
+}
+
+fn once_tcp_as_nicstat() {
+    if !has("nicstat") {
+        return;
+    }
+    let Some(namespace) = Namespace::new("peert") else { return };
+    if !namespace.lose_a_tenth() {
+        return;
+    }
+    namespace.send_two_megabytes();
+    // nicstat 1.95 counts no TCP but in its first line, which is the mean since boot.
+    let fields = |program: &str, arguments: &[&str]| -> Vec<String> {
+        let text = namespace.command(program).args(arguments).run().unwrap().expect_code(0).stdout;
+        let line = text.lines().find(|line| line.contains(":TCP:")).unwrap_or_else(|| panic!("{text}"));
+        line.split(':').map(String::from).collect()
+    };
+    let theirs = fields("nicstat", &["-t", "-p"]);
+    let ours = fields(IODYNO, &["stat", "net", "-t", "-p", "--since-boot", "0.1", "1"]);
+    assert_eq!(theirs.len(), ours.len(), "{theirs:?} {ours:?}");
+    for (name, at) in [("InSeg", 4), ("OutSeg", 5), ("Reset", 6), ("AttF", 7), ("InConn", 9), ("OutCon", 10)] {
+        check(name, ours[at].parse().unwrap(), 1.0, &theirs[at]);
+    }
+    assert!(theirs[5].parse::<f64>().unwrap() > 0.0, "nothing was sent: {theirs:?}");
+    // There nicstat says 0, whatever happens; the kernel knows.
+    let [sent, again] = ["OutSegs", "RetransSegs"].map(|name| namespace.tcp_counter(name));
+    println!("%ReTX: nicstat {}, here {}, the kernel {again} of {sent} and as many more", theirs[8], ours[8]);
+    assert!(again > 50.0, "{again} segments were sent again");
+    let ours: f64 = ours[8].parse().unwrap();
+    assert!((ours - 100.0 * again / (sent + again)).abs() <= 5.1e-3, "{ours} % instead of {again} in {sent}");
+}
+
+#[test]
+fn an_interface_without_a_speed_as_nicstat_but_for_its_use() {
+    testkit::while_cpus_are_ours(once_an_interface_without_a_speed_as_nicstat);
+}
+
+fn once_an_interface_without_a_speed_as_nicstat() {
+    if !has("nicstat") {
+        return;
+    }
+    let Some(namespace) = Namespace::new("peers") else { return };
+    for arguments in [&["link", "add", "b0", "type", "bridge"][..], &["link", "set", "b0", "up"]] {
+        if namespace.command("ip").args(arguments).run().unwrap().code != Some(0) {
+            testkit::lacks("bridges");
+            return;
+        }
+    }
+    let send = |count: u32| {
+        let send = format!(
+            "import socket\ns=socket.socket(socket.AF_PACKET,socket.SOCK_RAW)\ns.bind(('b0',0))\n\
+             for i in range({count}): s.send(b'\\xff'*6+b'\\x02\\0\\0\\0\\0\\1\\x88\\xb5'+b'x'*986)\n"
+        );
+        namespace.command("python3").args(["-c", &send]).run().unwrap().expect_code(0);
+    };
+    // nicstat does not know an interface that has not carried anything yet.
+    send(1);
+    let peer = namespace.command("nicstat").args(["-p", "-i", "b0", "6", "2"]).spawn().unwrap();
+    let ours = namespace.command(IODYNO).args(["stat", "net", "-i", "b0", "--json", "6", "1"]).spawn().unwrap();
+    std::thread::sleep(Duration::from_millis(1000));
+    send(20_000);
+    let ours = ours.wait().unwrap().expect_code(0).ndjson().remove(0);
+    let text = peer.wait().unwrap().expect_code(0).stdout;
+    let fields: Vec<&str> = text.lines().filter(|line| line.contains(":b0:")).nth(1).unwrap().split(':').collect();
+    let factor = factor(number(&ours["tx_kib_per_s"]), fields[3]);
+    check("wPk/s", number(&ours["tx_packets_per_s"]), factor, fields[5]);
+    // It carries 27 Mbit/s of nobody knows what; nicstat takes the -1 for 65,535 Mbit/s.
+    println!("%Util: nicstat {}, here {}", fields[6], ours["util_percent"]);
+    for key in ["util_percent", "rx_util_percent", "tx_util_percent", "speed_mbit_per_s"] {
+        assert!(ours[key].is_null(), "{key} is made up: {ours}");
+    }
+}
+
+#[test]
 fn cpus_as_mpstat() {
     testkit::while_cpus_are_ours(once_cpus_as_mpstat);
 }

@@ -18,6 +18,11 @@ fn values(lines: &[Value], key: &str) -> Vec<f64> {
 
 #[test]
 fn a_shaped_link_is_full_and_saturated() {
+    // Who cannot send is not the link's fault.
+    testkit::while_cpus_are_ours(a_shaped_link);
+}
+
+fn a_shaped_link() {
     let Some(namespace) = Namespace::new("shape") else { return };
     let shape = ["qdisc", "add", "dev", "v0", "root", "tbf", "rate", "40mbit", "burst", "32kb", "latency", "50ms"];
     namespace.command("tc").args(shape).run().unwrap().expect_code(0);
@@ -65,6 +70,95 @@ fn listeners_that_drop_are_seen() {
     assert!(kernel > 0.0, "the kernel dropped nothing: the test does not do what it says");
     assert!((count("listen_drops_per_s") - kernel).abs() < 0.5, "{} instead of {kernel}", count("listen_drops_per_s"));
     assert!(count("listen_overflows_per_s") > 0.0 && count("syn_retransmits_per_s") > 0.0);
+}
+
+#[test]
+fn segments_that_are_sent_again_are_counted_as_the_kernel_does() {
+    // What is sent again must have been acknowledged before the interval ends.
+    testkit::while_cpus_are_ours(segments_that_are_sent_again);
+}
+
+fn segments_that_are_sent_again() {
+    let Some(namespace) = Namespace::new("resent") else { return };
+    let of_the_kernel = || [namespace.tcp_counter("OutSegs"), namespace.tcp_counter("RetransSegs")];
+    let look = || {
+        let before = of_the_kernel();
+        let stat = |arguments: &[&str]| namespace.command(IODYNO).args(arguments).spawn().unwrap();
+        // Nothing but the load uses TCP here, and it lies within the interval of both.
+        let (tcp, net) = (stat(&["stat", "tcp", "--json", "8", "1"]), stat(&["stat", "net", "-t", "-p", "8", "1"]));
+        std::thread::sleep(Duration::from_millis(700));
+        namespace.send_two_megabytes();
+        let shown = tcp.wait().unwrap().expect_code(0).ndjson().remove(0);
+        let line = net.wait().unwrap().expect_code(0).stdout;
+        let after = of_the_kernel();
+        let [sent, again] = [0, 1].map(|at| after[at] - before[at]);
+        let of = |key: &str| shown[key].as_f64().unwrap_or_else(|| panic!("{key} is null in {shown}"));
+        let counted = of("out_segments_per_s") * of("interval_s");
+        assert!((counted - sent).abs() < 0.01, "{counted} instead of {sent}: {shown}");
+        // The kernel's OutSegs leaves out what was sent again.
+        let percent = 100.0 * again / (sent + again);
+        assert!((of("retransmit_percent") - percent).abs() < 1e-6, "{percent} % in {shown}");
+        let field = line.trim().split(':').nth(8).unwrap_or_else(|| panic!("{line}"));
+        let printed: f64 = field.parse().unwrap_or_else(|_| panic!("{line}"));
+        // Two digits behind the point from 10 on, three below.
+        assert!((printed - percent).abs() <= if percent < 10.0 { 5.1e-4 } else { 5.1e-3 }, "{percent} % in {line}");
+        (again, percent)
+    };
+    assert_eq!(look(), (0.0, 0.0), "nothing was lost");
+    if !namespace.lose_a_tenth() {
+        return;
+    }
+    let (again, percent) = look();
+    assert!(
+        again > 50.0 && (2.0..60.0).contains(&percent),
+        "a tenth is lost, and some only seem to be: {again} segments, {percent} %"
+    );
+}
+
+#[test]
+fn a_speed_that_nobody_knows_makes_no_percentage() {
+    let Some(namespace) = Namespace::new("speed") else { return };
+    let run = |program: &str, arguments: &[&str]| namespace.command(program).args(arguments).run().unwrap();
+    // sysfs says -1 of a bridge without members, and nothing of the others; what this kernel has not is left out.
+    let kinds = ["bridge", "ifb", "dummy"];
+    let made = |kind: &&str| {
+        run("ip", &["link", "add", kind, "type", kind]).code == Some(0)
+            && run("ip", &["link", "set", kind, "up"]).code == Some(0)
+    };
+    let unknown: Vec<&str> = kinds.into_iter().filter(made).chain(["lo"]).collect();
+    if unknown.len() < 2 {
+        testkit::lacks("bridge, ifb or dummy interfaces");
+        return;
+    }
+    let send = "import socket,sys\nfor link in sys.argv[1:]:\n  s=socket.socket(socket.AF_PACKET,socket.SOCK_RAW)\n  s.bind((link,0))\n  \
+                for i in range(1000): s.send(b'\\xff'*6+b'\\x02\\0\\0\\0\\0\\1\\x88\\xb5'+b'x'*986)\n";
+    let stat = |arguments: &[&str]| namespace.command(IODYNO).args(["stat", "net"]).args(arguments);
+    let watch = stat(&["--json", "3", "1"]).spawn().unwrap();
+    std::thread::sleep(Duration::from_millis(700));
+    run("python3", &[&["-c", send][..], &unknown].concat()).expect_code(0);
+    let shown = watch.wait().unwrap().expect_code(0).ndjson();
+    for name in &unknown {
+        let row = shown.iter().find(|row| row["name"] == *name).unwrap_or_else(|| panic!("no {name} in {shown:?}"));
+        let kib = ["rx_kib_per_s", "tx_kib_per_s"].map(|key| row[key].as_f64().unwrap());
+        assert!(kib[0].max(kib[1]) > 100.0, "{name} carried something: {row}");
+        for key in ["util_percent", "rx_util_percent", "tx_util_percent", "speed_mbit_per_s"] {
+            assert!(row[key].is_null(), "{key} of {name} is made up: {row}");
+        }
+    }
+    // The same in words, in nicstat's form, in the list; and a percentage as soon as somebody says the speed.
+    let lines = stat(&["0.2", "1"]).run().unwrap().expect_code(0).stdout;
+    let parseable = stat(&["-p", "0.2", "1"]).run().unwrap().expect_code(0).stdout;
+    let list = stat(&["-l"]).run().unwrap().expect_code(0).stdout;
+    for name in &unknown {
+        let line = |text: &str| text.lines().find(|line| line.contains(name)).unwrap_or_default().to_string();
+        assert_eq!(line(&lines).split_whitespace().nth(8), Some("?"), "{lines}");
+        assert_eq!(line(&parseable).split(':').nth(6), Some("?"), "{parseable}");
+        assert_eq!(line(&list).split_whitespace().nth(2), Some("?"), "{list}");
+    }
+    let told = format!("{}:100fd", unknown[0]);
+    let known = stat(&["-i", unknown[0], "-S", &told, "--json", "0.2", "1"]).run().unwrap().expect_code(0).ndjson();
+    assert_eq!(known[0]["speed_mbit_per_s"], 100.0);
+    assert!(known[0]["util_percent"].is_number(), "{known:?}");
 }
 
 #[test]

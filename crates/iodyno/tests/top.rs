@@ -95,6 +95,35 @@ fn it_ends_when_its_terminal_is_closed() {
     assert_eq!(on_a_terminal(&["top", "--no-probes"], &["wait LIVE", "close"]), "ended True\n");
 }
 
+/// Somebody who only computes; found by the filter, opened with Enter, once more for one of its stacks.
+#[test]
+fn a_process_leads_to_the_functions_that_it_is_in() {
+    if !testkit::require_root_or_skip() {
+        return;
+    }
+    let busy = Command::new("python3").args(["-c", "while True: pass"]).spawn().unwrap();
+    let steps = [
+        "wait RESOURCE",
+        "size 160 50",
+        "keys p",
+        "wait io-wait",
+        "keys /python3\\r",
+        "wait python3",
+        "keys \\r",
+        "wait where it is when it has a CPU",
+        "wait PyEval",
+        "keys /PyEval\\r",
+        "wait PyEval",
+        "keys \\r",
+        // Only what differs from the page before is drawn.
+        "wait of a CPU here",
+        "keys q",
+    ];
+    let said = on_a_terminal(&["top", "--interval", "300ms"], &steps);
+    drop(busy);
+    assert_eq!(said, format!("exit 0\n{GIVEN_BACK}"));
+}
+
 #[test]
 fn without_a_terminal_it_says_what_to_use() {
     let ran = Command::new(IODYNO).arg("top").run().unwrap().expect_code(2);

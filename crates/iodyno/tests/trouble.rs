@@ -8,7 +8,7 @@ use rustix::process::Signal;
 use std::path::Path;
 use std::time::Duration;
 use support::{Scratch, sum};
-use testkit::{LoopDevice, Mounted};
+use testkit::{Command, LoopDevice, Mounted};
 
 /// A faulty disk of 64 MiB with a loop device over it.
 struct Faulty {
@@ -126,7 +126,7 @@ fn a_full_disk_under_the_recording_keeps_what_was_measured() {
     if !testkit::require_root_or_skip() {
         return;
     }
-    let small = Mounted::tmpfs(256 << 10).unwrap();
+    let small = Mounted::tmpfs(512 << 10).unwrap();
     let scratch = Scratch::new();
     let text = parameters(&scratch.path("data"), "rdpct=50").replace("threads", "size=8m,threads");
     let file = scratch.write("a.vdb", &text);
@@ -173,4 +173,34 @@ fn without_any_privilege_on_a_file_of_ones_own() {
         .expect_code(0);
     let totals = support::table_of(&out, "run_total");
     assert!((sum(&totals, "arrivals", |row| row["phase"] == "measure") - 1000).abs() <= 60);
+}
+
+#[test]
+fn a_reader_that_has_seen_enough_is_no_failure_and_a_full_disk_is() {
+    let scratch = Scratch::new();
+    scratch
+        .iodyno(&["run", "--name", "x", "--filename", "t", "--size", "1m", "--rw", "write", "-o", "r"])
+        .run()
+        .unwrap();
+    let shell = |line: &str| {
+        let line = line.replace("iodyno", env!("CARGO_BIN_EXE_iodyno"));
+        Command::new("bash").args(["-c", &line]).dir(scratch.path("")).run().unwrap()
+    };
+    // Closed before anything is written.
+    for command in ["chart r --list", "diagnose r", "export r --list", "top r --once"] {
+        let output = shell(&format!("(sleep 0.5; iodyno {command}) | true; exit ${{PIPESTATUS[0]}}"));
+        assert!(!output.stderr.contains("panicked") && output.code != Some(101), "{command}: {}", output.stderr);
+    }
+    let full = shell("iodyno chart r --list > /dev/full").expect_code(1);
+    assert!(full.stderr.contains("standard output"), "{}", full.stderr);
+}
+
+#[test]
+fn a_thread_that_has_no_cpu_to_run_on_is_refused_before_anything_is_made() {
+    let scratch = Scratch::new();
+    let flags =
+        ["run", "--name", "x", "--filename", "t", "--size", "1m", "--rw", "read", "--cpus-allowed", "4000-4001"];
+    let refused = scratch.iodyno(&flags).run().unwrap().expect_code(2);
+    assert!(refused.stderr.contains("4000,4001") && refused.stderr.contains("on are 0"), "{}", refused.stderr);
+    assert!(!scratch.path("t").exists());
 }

@@ -2,6 +2,7 @@
 
 pub mod clock;
 pub mod histogram;
+pub mod numbers;
 pub mod suggest;
 pub mod text;
 pub mod zone;

@@ -57,6 +57,7 @@ pub fn execute(request: &Request, face: &mut dyn Face, stop: &StopFlag) -> Resul
         Some((objective, source)) => return Err(SessionError::Objective { text: objective.text, source }),
         None => Objectives::of(plan).map_err(|source| SessionError::Objective { text: String::new(), source })?,
     };
+    engine::check_placement(plan)?;
     let targets = open_targets(plan, &request.policy)?;
     let own_cost = engine::own_cost();
     let mut manifest = Manifest::new(&request.command_line);

@@ -3,10 +3,15 @@
 use super::moment::{DiskUse, Moment};
 use super::window::Window;
 use super::{Confidence, Evidence, Rule, RuleId, Severity, Symptom, Thresholds, figure, thresholds};
-use std::collections::VecDeque;
+use recording::Label;
+use std::collections::{BTreeMap, VecDeque};
 
-/// So much of the past is kept.
-const KEPT_NS: i64 = 1_800_000_000_000;
+/// So much of the past is kept: what lies before and after the moment when a cache was full, and a little more.
+const KEPT_NS: i64 = 480_000_000_000;
+/// A control group that was not told of for so long is forgotten: it is looked at once a minute at least when it does anything.
+const FORGET_NS: i64 = 180_000_000_000;
+/// So many control groups are remembered.
+const GROUPS: usize = 64;
 /// The change is looked for among samples from so long before the cache was full …
 const BEFORE_NS: i64 = 120_000_000_000;
 /// … and for so long after.
@@ -14,9 +19,32 @@ const AFTER_NS: i64 = 300_000_000_000;
 /// Least number of samples before and after the change.
 const LEAST: usize = 10;
 
-/// Remembers how the cache grew and what it did for the load.
+/// Remembers how the caches grew and what they did for the load: that of the machine, and those of control groups with a
+/// limit of their own, whose pages go when the group is full, however much room the machine has.
 #[derive(Default)]
 pub(crate) struct CacheRule {
+    machine: Cache,
+    groups: BTreeMap<Label, Group>,
+}
+
+/// A group that was told of.
+struct Group {
+    /// When, and how it stood.
+    last_ns: i64,
+    room: Room,
+    cache: Cache,
+}
+
+/// Bytes of page cache, and what it could grow by.
+#[derive(Clone, Copy)]
+struct Room {
+    cached: f64,
+    free: f64,
+}
+
+/// One cache.
+#[derive(Default)]
+struct Cache {
     samples: VecDeque<Sample>,
     /// When it became full, having been less so before.
     full_ns: Option<i64>,
@@ -37,8 +65,7 @@ struct Sample {
 }
 
 impl Sample {
-    fn of(moment: &Moment) -> Option<Self> {
-        let memory = moment.memory.as_ref()?;
+    fn of(moment: &Moment, Room { cached, free }: Room) -> Self {
         let reads = |disk: &DiskUse| disk.reads_per_s.unwrap_or(0.0);
         // What the load waited; without a load of iodyno's own, what the busiest device took.
         let busiest = moment.disks.iter().max_by(|a, b| reads(a).total_cmp(&reads(b)));
@@ -46,11 +73,12 @@ impl Sample {
             Some(load) => load.response_ns_p50,
             None => busiest.and_then(|disk| disk.response_ns),
         };
-        Some(Self {
+        Self {
             t_ns: moment.t_ns,
-            cached: memory.cached_bytes,
-            free: memory.free_bytes,
-            refaults: memory.refaults_per_s,
+            cached,
+            free,
+            // Of the whole machine: nobody tells them apart by group for little.
+            refaults: moment.memory.as_ref().and_then(|memory| memory.refaults_per_s),
             reads: moment
                 .disks
                 .iter()
@@ -59,7 +87,7 @@ impl Sample {
                 .filter(|_| !moment.disks.is_empty()),
             response_ns,
             rate: moment.load.as_ref().map(|load| load.ops_per_s),
-        })
+        }
     }
 
     /// What the cache has of what it can have without giving anything up.
@@ -82,25 +110,24 @@ struct Change {
 impl Rule for CacheRule {
     fn look(&mut self, window: &Window, thresholds: &Thresholds) -> Vec<Symptom> {
         let limit = &thresholds.cache;
-        let Some(sample) = window.now().and_then(Sample::of) else { return Vec::new() };
-        self.samples.push_back(sample);
-        while self.samples.front().is_some_and(|first| sample.t_ns - first.t_ns > KEPT_NS) {
-            self.samples.pop_front();
+        let Some(now) = window.now() else { return Vec::new() };
+        let room = now.memory.as_ref().map(|memory| Room { cached: memory.cached_bytes, free: memory.free_bytes });
+        let machine = room.and_then(|room| self.machine.look(Sample::of(now, room), None, limit));
+        let mut found: Vec<Symptom> = machine.into_iter().collect();
+        for group in &now.groups {
+            if self.groups.len() < GROUPS || self.groups.contains_key(&group.path) {
+                let room = Room { cached: group.cached_bytes, free: group.free_bytes };
+                let known = self.groups.entry(group.path.clone());
+                let known = known.or_insert_with(|| Group { last_ns: 0, room, cache: Cache::default() });
+                (known.last_ns, known.room) = (now.t_ns, room);
+            }
         }
-        if sample.filled_percent() < limit.full_percent {
-            (self.had_room, self.full_ns, self.change) = (true, None, None);
-            return self.forecast(&sample, limit).into_iter().collect();
+        self.groups.retain(|_, group| now.t_ns - group.last_ns <= FORGET_NS);
+        for (path, group) in &mut self.groups {
+            // One that did nothing since stands as it did.
+            found.extend(group.cache.look(Sample::of(now, group.room), Some(path), limit));
         }
-        if !self.had_room {
-            return Vec::new();
-        }
-        let full_ns = *self.full_ns.get_or_insert(sample.t_ns);
-        if self.change.is_none() && sample.t_ns - full_ns <= AFTER_NS {
-            self.change = self.find(full_ns, limit);
-        }
-        let Some(change) = self.change else { return Vec::new() };
-        let still = sample.response_ns.is_some_and(|now| now >= change.response_ns[0] * limit.response_ratio);
-        if still { vec![knee(&change)] } else { Vec::new() }
+        found
     }
 
     fn lost(&mut self) {
@@ -108,9 +135,33 @@ impl Rule for CacheRule {
     }
 }
 
-impl CacheRule {
+impl Cache {
+    /// `group`: whose cache it is; `None` is the machine's.
+    fn look(&mut self, sample: Sample, group: Option<&Label>, limit: &thresholds::Cache) -> Option<Symptom> {
+        #[expect(clippy::cast_possible_truncation, reason = "a threshold in seconds is far below 2^63 ns")]
+        let kept_ns = KEPT_NS.max((limit.forecast_s * 1.1e9) as i64);
+        self.samples.push_back(sample);
+        while self.samples.front().is_some_and(|first| sample.t_ns - first.t_ns > kept_ns) {
+            self.samples.pop_front();
+        }
+        if sample.filled_percent() < limit.full_percent {
+            (self.had_room, self.full_ns, self.change) = (true, None, None);
+            return self.forecast(&sample, group, limit);
+        }
+        if !self.had_room {
+            return None;
+        }
+        let full_ns = *self.full_ns.get_or_insert(sample.t_ns);
+        if self.change.is_none() && sample.t_ns - full_ns <= AFTER_NS {
+            self.change = self.find(full_ns, limit);
+        }
+        let change = self.change.as_ref()?;
+        let still = sample.response_ns.is_some_and(|now| now >= change.response_ns[0] * limit.response_ratio);
+        still.then(|| knee(change, group))
+    }
+
     /// A straight line through the growth of the last minute, as far as it is straight.
-    fn forecast(&self, now: &Sample, limit: &thresholds::Cache) -> Option<Symptom> {
+    fn forecast(&self, now: &Sample, group: Option<&Label>, limit: &thresholds::Cache) -> Option<Symptom> {
         let age = |sample: &&Sample| (now.t_ns - sample.t_ns) as f64 / 1e9;
         let recent: Vec<&Sample> =
             self.samples.iter().rev().take_while(|sample| age(sample) <= limit.forecast_s * 1.02).collect();
@@ -131,12 +182,13 @@ impl CacheRule {
         }
         Some(Symptom {
             rule: RuleId::R6,
-            subject: "page cache, forecast".to_string(),
+            subject: format!("{}, forecast", subject(group)),
             severity: Severity::Note,
             confidence: Confidence::Likely,
             since_ns: oldest.t_ns,
             sentence: format!(
-                "The page cache has grown by {} for {{for}}: at this rate it is full in {} (at {}). Figures until then are not steady state.",
+                "The {} has grown by {} for {{for}}: at this rate it is full in {} (at {}). Figures until then are not steady state.",
+                subject(group),
                 figure(Some(bytes_per_s), "B/s"),
                 figure(Some(seconds), "s"),
                 figure(Some(now.cached + now.free), "B"),
@@ -187,7 +239,12 @@ impl CacheRule {
     }
 }
 
-fn knee(change: &Change) -> Symptom {
+/// What the cache is called.
+fn subject(group: Option<&Label>) -> String {
+    group.map_or_else(|| "page cache".to_string(), |path| format!("page cache of control group {path}"))
+}
+
+fn knee(change: &Change, group: Option<&Label>) -> Symptom {
     let [r1, r2] = change.reads.map(|reads| figure(Some(reads), "op/s"));
     let [l1, l2] = change.response_ns.map(|ns| figure(Some(ns), "ns"));
     let rate = match change.rate {
@@ -198,12 +255,14 @@ fn knee(change: &Change) -> Symptom {
     };
     Symptom {
         rule: RuleId::R6,
-        subject: "page cache".to_string(),
+        subject: subject(group),
         severity: Severity::Finding,
-        confidence: if rate.is_empty() { Confidence::Likely } else { Confidence::Certain },
+        // Without a load of our own, what was slower is inferred; so is who reads, where a group is one of many.
+        confidence: if rate.is_empty() || group.is_some() { Confidence::Likely } else { Confidence::Certain },
         since_ns: change.t_ns,
         sentence: format!(
-            "The page cache ({}) became full {{for}} ago: device reads {r1} → {r2}, response {l1} → {l2}{rate}. Results before that measure the cache.",
+            "The {} ({}) became full {{for}} ago: device reads {r1} → {r2}, response {l1} → {l2}{rate}. Results before that measure the cache.",
+            subject(group),
             figure(Some(change.cached), "B"),
         ),
         evidence: vec![
@@ -332,5 +391,48 @@ mod tests {
             });
         }
         bench.is_silent();
+    }
+
+    /// A group that may have 512 MB fills them in 50 s and stands at `most`; the machine has 30 GB to spare.
+    fn group(most: f64, limit: Option<f64>, is_felt: bool) -> Bench {
+        let mut bench = Bench::new();
+        for second in 0..90 {
+            let is_full = f64::from(second) >= 50.0;
+            bench.steps(1, 1.0, |step| {
+                let is_bad = is_full && is_felt;
+                step.memory(20e9, 30e9, if is_bad { 6000.0 } else { 0.0 });
+                step.load(100.0, if is_bad { 5.0 } else { 0.02 });
+                let reads_per_s = if is_bad { 90.0 } else { 0.0 };
+                step.disk("sda", DiskStep { reads_per_s, response_ms: 4.0, ..DiskStep::default() });
+                // It is looked at every other second, and says nothing while nothing happens.
+                if second % 2 == 0 {
+                    step.group("/db", (10e6 * f64::from(second)).min(most), limit);
+                    step.group("/web", 100e6, Some(1e9));
+                }
+            });
+        }
+        bench
+    }
+
+    #[test]
+    fn a_control_group_is_full_while_the_machine_has_room() {
+        let bench = group(491e6, Some(512e6), true);
+        let found = bench.only(RuleId::R6);
+        assert_eq!(found.subject, "page cache of control group /db");
+        let t_s = found.start_ns as f64 / 1e9 - 1000.0;
+        assert!((t_s - 50.0).abs() <= 5.0, "{t_s}");
+        assert!(
+            found.sentence.starts_with("The page cache of control group /db (491 MB) became full"),
+            "{}",
+            found.sentence
+        );
+        assert!(found.sentence.contains("device reads 0 op/s → 90.0 op/s"), "{}", found.sentence);
+    }
+
+    #[test]
+    fn a_control_group_that_stays_half_full_or_has_no_limit_is_silent() {
+        group(245e6, Some(512e6), true).is_silent();
+        group(491e6, None, true).is_silent();
+        group(491e6, Some(512e6), false).is_silent();
     }
 }

@@ -27,6 +27,8 @@ pub(crate) struct Moment {
     pub(crate) system: Option<SystemUse>,
     /// Memory and paging.
     pub(crate) memory: Option<MemoryUse>,
+    /// Control groups with a limit of memory of their own that did something; they may be looked at more rarely than the rest.
+    pub(crate) groups: Vec<GroupUse>,
     /// The load that iodyno itself made.
     pub(crate) load: Option<LoadUse>,
     /// Interrupts by vector and CPU; those that hardly came are left out. `None`: they were not recorded.
@@ -231,6 +233,15 @@ pub(crate) struct MemoryUse {
     pub(crate) cached_bytes: f64,
     pub(crate) free_bytes: f64,
     pub(crate) refaults_per_s: Option<f64>,
+}
+
+/// Memory of one control group.
+#[derive(Clone, Debug, PartialEq)]
+pub(crate) struct GroupUse {
+    pub(crate) path: recording::Label,
+    pub(crate) cached_bytes: f64,
+    /// What its limit leaves.
+    pub(crate) free_bytes: f64,
 }
 
 /// iodyno's own load.

@@ -2,13 +2,14 @@
 
 use super::by_event::ByEvent;
 use super::moment::{
-    BtrfsErrors, CpuUse, DiskUse, InterruptUse, LinkUse, LoadUse, MemoryUse, Moment, SystemUse, TaskUse, TcpUse,
-    ThreadUse,
+    BtrfsErrors, CpuUse, DiskUse, GroupUse, InterruptUse, LinkUse, LoadUse, MemoryUse, Moment, SystemUse, TaskUse,
+    TcpUse, ThreadUse,
 };
 use crate::facts::cpu_shares;
 use quantity::histogram::Histogram;
 use recording::rows::{
-    BtrfsDevice, Cpu, Disk, Event, Exited, Interrupt, Listener, Memory, Net, OpInterval, Process, System, Tcp, Thread,
+    BtrfsDevice, Cgroup, Cpu, Disk, Event, Exited, Interrupt, Listener, Memory, Net, OpInterval, Process, System, Tcp,
+    Thread,
 };
 use recording::{Batch, Label, RecordingError};
 use std::collections::{HashMap, VecDeque};
@@ -106,6 +107,7 @@ pub(crate) struct Moments {
     btrfs: Sparse<(String, i64), BtrfsDevice>,
     listeners: Vec<Listener>,
     exited: Vec<Exited>,
+    groups: Vec<Cgroup>,
     by_event: ByEvent,
     load: Vec<OpInterval>,
     events: Vec<Event>,
@@ -136,6 +138,7 @@ impl Moments {
             btrfs: Sparse::default(),
             listeners: Vec::new(),
             exited: Vec::new(),
+            groups: Vec::new(),
             by_event: ByEvent::default(),
             load: Vec::new(),
             events: Vec::new(),
@@ -168,6 +171,7 @@ impl Moments {
             "btrfs_device" => self.btrfs.now.extend(batch.to_rows::<BtrfsDevice>()?),
             "listener" => self.listeners.extend(batch.to_rows::<Listener>()?),
             "exited" => self.exited.extend(batch.to_rows::<Exited>()?),
+            "cgroup" => self.groups.extend(batch.to_rows::<Cgroup>()?),
             "op_interval" => self.load.extend(batch.to_rows::<OpInterval>()?),
             "event" => self.events.extend(batch.to_rows::<Event>()?),
             _ => self.by_event.accept(batch)?,
@@ -208,6 +212,7 @@ impl Moments {
         moment.tcp = self.tcp.pairs(|_| (), |row, was| Some(tcp_use(row, was))).pop();
         moment.system = self.system.pairs(|_| (), system_use).pop();
         moment.memory = self.memory.pairs(|_| (), memory_use).pop();
+        moment.groups = self.groups.drain(..).filter_map(group_use).collect();
         moment.interrupts = self.interrupts(seconds);
         moment.btrfs = self.btrfs.grown(|row| (row.file_system.clone(), row.device), btrfs_errors).0;
         moment.listeners = std::mem::take(&mut self.listeners);
@@ -373,6 +378,12 @@ fn memory_use(row: &Memory, was: &Memory) -> Option<MemoryUse> {
         free_bytes: row.free_bytes? as f64,
         refaults_per_s: grown_some(row.file_refaults, was.file_refaults).map(|pages| pages / seconds),
     })
+}
+
+/// `None` without a limit of its own.
+fn group_use(row: Cgroup) -> Option<GroupUse> {
+    let free_bytes = (row.memory_max_bytes? - row.memory_bytes?).max(0) as f64;
+    Some(GroupUse { path: row.path, cached_bytes: row.file_bytes? as f64, free_bytes })
 }
 
 /// `None` for a device that has just come: its errors may be old.

@@ -6,7 +6,7 @@ use arrow_array::RecordBatch;
 use arrow_array::cast::AsArray as _;
 use arrow_array::types::Int64Type;
 use recording::rows::{
-    BtrfsDevice, Cpu, CpuEvent, Disk, Event, Exited, Interrupt, Listener, Memory, Net, OpInterval, PreemptedBy,
+    BtrfsDevice, Cgroup, Cpu, CpuEvent, Disk, Event, Exited, Interrupt, Listener, Memory, Net, OpInterval, PreemptedBy,
     Process, ProcessEvent, Stolen, System, Tcp, Thread,
 };
 use recording::{Batch, Reader, RecordingError, Row, Sink};
@@ -74,6 +74,7 @@ fn tables(mut of: impl FnMut(&str) -> Result<Source, RecordingError>) -> Result<
         Tcp,
         System,
         Memory,
+        Cgroup,
         Interrupt,
         Listener,
         BtrfsDevice,
@@ -216,6 +217,7 @@ impl<R: Row> Table for Frames<R> {
             "listener",
             "btrfs_device",
             "exited",
+            "cgroup",
             "process_event",
             "preempted_by",
             "stolen",

@@ -2,7 +2,7 @@
 
 use super::{Engine, Finding, RuleId, Severity, Thresholds};
 use recording::rows::{
-    BtrfsDevice, Cpu, CpuEvent, Disk, Event, Exited, Interrupt, Listener, Memory, Net, OpInterval, PreemptedBy,
+    BtrfsDevice, Cgroup, Cpu, CpuEvent, Disk, Event, Exited, Interrupt, Listener, Memory, Net, OpInterval, PreemptedBy,
     Process, ProcessEvent, Stolen, System, Tcp, Thread,
 };
 use recording::{Batch, Row, Sink};
@@ -20,6 +20,7 @@ pub(crate) struct Bench {
     tcp: Option<Tcp>,
     system: Option<System>,
     memory: Option<Memory>,
+    groups: Vec<Cgroup>,
     load: Vec<OpInterval>,
     interrupts: BTreeMap<(bool, String, i32), Interrupt>,
     listeners: Vec<Listener>,
@@ -93,6 +94,7 @@ impl Bench {
             tcp: None,
             system: None,
             memory: None,
+            groups: Vec::new(),
             load: Vec::new(),
             interrupts: BTreeMap::new(),
             listeners: Vec::new(),
@@ -142,6 +144,7 @@ impl Bench {
             self.tcp.iter(),
             self.system.iter(),
             self.memory.iter(),
+            self.groups.iter(),
             self.load.iter(),
             self.interrupts.values(),
             self.listeners.iter(),
@@ -154,6 +157,7 @@ impl Bench {
             self.events.iter()
         );
         self.load.clear();
+        self.groups.clear();
         self.listeners.clear();
         self.btrfs.clear();
         self.exited.clear();
@@ -433,6 +437,42 @@ impl Step<'_> {
         row.cached_bytes = Some(whole(cached));
         row.free_bytes = Some(whole(free));
         row.file_refaults = row.file_refaults.map(|was| was + whole(refaults * seconds));
+    }
+
+    /// A control group that did something: its page cache, and its limit of memory.
+    pub(crate) fn group(&mut self, path: &str, cached: f64, limit: Option<f64>) {
+        self.bench.groups.push(Cgroup {
+            t_ns: 0,
+            t_s: 0.0,
+            path: path.into(),
+            usage_ns: Some(0),
+            user_ns: None,
+            system_ns: None,
+            cpu_limit: None,
+            periods: None,
+            throttled_periods: None,
+            throttled_ns: None,
+            // Programs of its own have 20 MB.
+            memory_bytes: Some(whole(cached + 20e6)),
+            memory_max_bytes: limit.map(whole),
+            anonymous_bytes: Some(20_000_000),
+            file_bytes: Some(whole(cached)),
+            memory_high_events: None,
+            memory_max_events: None,
+            oom_events: None,
+            oom_kills: None,
+            read_bytes: None,
+            write_bytes: None,
+            read_ios: None,
+            write_ios: None,
+            tasks: None,
+            cpu_some_ns: None,
+            cpu_full_ns: None,
+            memory_some_ns: None,
+            memory_full_ns: None,
+            io_some_ns: None,
+            io_full_ns: None,
+        });
     }
 
     /// iodyno's own load: operations per second that all took so long.

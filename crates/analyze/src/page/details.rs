@@ -145,6 +145,7 @@ impl Scene<'_> {
             Sheet::File(name) => self.file(name),
             Sheet::Processes => vec![self.processes()],
             Sheet::Process(pid) => self.process(*pid),
+            Sheet::Stack(pid, frames) => self.stack(*pid, frames),
             Sheet::Findings => vec![self.all_findings()],
             // Made when both windows are known.
             Sheet::Compared => Vec::new(),
@@ -233,7 +234,7 @@ impl Scene<'_> {
         vec![logical, physical]
     }
 
-    /// One process, second by second, and its files.
+    /// One process, second by second, where it is, and its files.
     fn process(&self, pid: i64) -> Vec<Grid> {
         let is_it = |block: &StatBlock, row: &StatRow| block.value(row, "pid") == Some(pid as f64);
         let mut grid = Grid::new(
@@ -242,7 +243,7 @@ impl Scene<'_> {
         );
         let mut name = None;
         let now_ns = self.now().map_or(0, |now| now.t_ns);
-        for moment in self.moments.iter().rev().take(30) {
+        for moment in self.moments.iter().rev().take(10) {
             let Some(block) = moment.block(Subject::Process) else { continue };
             let ago = format!("{:.0}", (now_ns - moment.t_ns) as f64 / 1e9);
             let Some(row) = block.rows.iter().find(|row| is_it(block, row)) else {
@@ -268,7 +269,7 @@ impl Scene<'_> {
         }
         push_sums(&mut files, sums, self.lately().map(|moment| moment.seconds).sum());
         files.note = self.no_blocks.map(str::to_string);
-        vec![grid, files]
+        vec![grid, self.stacks(pid), files]
     }
 
     fn by_memory(&self) -> Grid {
@@ -352,7 +353,7 @@ impl Scene<'_> {
     }
 
     /// The moments of the last ten seconds.
-    fn lately(&self) -> impl Iterator<Item = &Moment> + Clone {
+    pub(super) fn lately(&self) -> impl Iterator<Item = &Moment> + Clone {
         let now_ns = self.now().map_or(0, |now| now.t_ns);
         self.moments.iter().filter(move |moment| now_ns - moment.t_ns < 10_000_000_000)
     }

@@ -1,7 +1,7 @@
 //! From samples to moments.
 
 use crate::stat::{StatBlock, StatFold, StatOptions, StatRow, Subject};
-use recording::rows::{Cpu, Event, Exited, FileInterval, Interrupt, IoInterval, Listener, Memory};
+use recording::rows::{Cpu, Event, Exited, FileInterval, Interrupt, IoInterval, Listener, Memory, Profile};
 use recording::{Batch, Label, RecordingError, Sink};
 use std::collections::HashMap;
 
@@ -21,6 +21,8 @@ pub struct Moment {
     pub ios: Vec<IoInterval>,
     /// Reads and writes of files.
     pub files: Vec<FileInterval>,
+    /// What programs were at.
+    pub stacks: Vec<Profile>,
     /// TCP sockets with a queue.
     pub listeners: Vec<Listener>,
     /// Processes killed for lack of memory in it.
@@ -199,6 +201,7 @@ impl Sink for PageFold {
             "event" => self.events(batch.to_rows()?),
             "io_interval" => self.next.ios.extend(batch.to_rows::<IoInterval>()?),
             "file_interval" => self.next.files.extend(batch.to_rows::<FileInterval>()?),
+            "profile" => self.next.stacks.extend(batch.to_rows::<Profile>()?),
             "listener" => self.next.listeners.extend(batch.to_rows::<Listener>()?),
             "exited" => {
                 let seconds = self.before_ns.zip(self.newest_ns).map(|(before, now)| (now - before) as f64 / 1e9);

@@ -34,6 +34,8 @@ pub enum Sheet {
     Processes,
     /// One process.
     Process(i64),
+    /// One stack of a process: its functions, the outermost first, with `;` between them.
+    Stack(i64, String),
     /// All findings.
     Findings,
     /// Two windows of time.

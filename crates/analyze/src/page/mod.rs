@@ -11,6 +11,7 @@ mod heat;
 mod interval;
 mod resources;
 mod samples;
+mod stacks;
 mod strip;
 
 pub use compare::{Change, compare, compared};
@@ -25,7 +26,7 @@ pub use strip::{Strip, StripLine};
 use crate::finding::{Finding, Severity};
 
 /// Tables that the page reads.
-pub const TABLES: [&str; 15] = [
+pub const TABLES: [&str; 16] = [
     "cpu",
     "system",
     "memory",
@@ -41,6 +42,7 @@ pub const TABLES: [&str; 15] = [
     "io_interval",
     "file_interval",
     "listener",
+    "profile",
 ];
 
 /// So long a time the small curves show.
@@ -85,6 +87,8 @@ pub struct Scene<'a> {
     pub no_blocks: Option<&'a str>,
     /// Why nothing is known of files, when nothing is.
     pub no_files: Option<&'a str>,
+    /// Why it is not known what programs are at, when it is not.
+    pub no_stacks: Option<&'a str>,
 }
 
 impl<'a> Scene<'a> {

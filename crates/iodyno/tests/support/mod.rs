@@ -116,6 +116,43 @@ impl Namespace {
     }
 }
 
+impl Namespace {
+    /// From now on a tenth of all large packets is lost on the way to the other end; `false` where the kernel cannot.
+    pub fn lose_a_tenth(&self) -> bool {
+        let tc = |arguments: &[&str]| self.peer("tc").args(arguments).run().unwrap().code == Some(0);
+        // More than 1,000 B long, and a random number of 32 bits in its uppermost tenth: lost. Most kernels have no netem.
+        let program = "6,128 0 0 0,53 0 2 1000,32 0 0 4294963256,37 1 0 3865470566,6 0 0 0,6 0 0 2";
+        let filter = ["filter", "add", "dev", "v1", "ingress", "bpf", "da", "bytecode", program];
+        // One segment is one packet, so that what is lost is one segment.
+        ip(&["-n", &self.0, "link", "set", "v0", "gso_max_segs", "1"]);
+        let can = tc(&["qdisc", "add", "dev", "v1", "clsact"]) && tc(&filter);
+        can || {
+            testkit::lacks("tc clsact with a BPF filter");
+            false
+        }
+    }
+
+    /// TCP counters of the kernel in this namespace, `/proc/net/snmp`.
+    pub fn tcp_counter(&self, name: &str) -> f64 {
+        let snmp = self.command("cat").arg("/proc/net/snmp").run().unwrap().expect_code(0).stdout;
+        let mut pair = snmp.lines().filter(|line| line.starts_with("Tcp:"));
+        let (names, values) = (pair.next().unwrap(), pair.next().unwrap());
+        let at = names.split_whitespace().position(|word| word == name).unwrap();
+        values.split_whitespace().nth(at).unwrap().parse().unwrap()
+    }
+
+    /// Sends 2 MB in a second to the other end, through one connection, and waits until all of it has arrived.
+    pub fn send_two_megabytes(&self) {
+        let serve = "import socket\ns=socket.socket()\ns.bind(('10.99.0.2',7000))\ns.listen(8)\nprint('ready',flush=True)\n\
+                     c,_=s.accept()\nwhile c.recv(1<<20): pass\nc.sendall(b'x')\n";
+        let mut server = self.peer("python3").args(["-c", serve]).spawn().unwrap();
+        assert!(server.wait_for_stdout("ready", Duration::from_secs(10)), "{}", server.stderr());
+        let send = "import socket,time\ns=socket.create_connection(('10.99.0.2',7000))\n\
+                    for i in range(100):\n  s.sendall(b'x'*20000); time.sleep(0.01)\ns.shutdown(1)\ns.recv(1)\n";
+        self.command("python3").args(["-c", send]).run().unwrap().expect_code(0);
+    }
+}
+
 impl Drop for Namespace {
     fn drop(&mut self) {
         for namespace in [self.0.clone(), format!("{}p", self.0)] {

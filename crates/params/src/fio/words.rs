@@ -3,6 +3,7 @@
 use super::options::MICROSECOND_NS;
 use super::value::{Amount, Units};
 use plan::{SteadyMeasure, TransferSize, Turn};
+use quantity::numbers::parse_list;
 
 /// On, when nothing is said.
 pub(super) fn switch(value: Option<&str>) -> Result<bool, String> {
@@ -143,21 +144,9 @@ pub(super) fn steady(units: Units, text: &str) -> Result<(SteadyMeasure, bool, f
     }
 }
 
-/// `0-3,8`.
+/// CPUs or nodes: `0-3,8`.
 pub(super) fn list(text: &str) -> Result<Vec<u32>, String> {
-    let mut out = Vec::new();
-    for part in text.split(',').map(str::trim) {
-        let (low, high) = part.split_once('-').unwrap_or((part, part));
-        let parse = |text: &str| text.trim().parse::<u32>().map_err(|_| format!("`{text}` is not a number"));
-        let (low, high) = (parse(low)?, parse(high)?);
-        if low > high || high > 4095 {
-            return Err(format!("`{part}` is no range of CPUs"));
-        }
-        out.extend(low..=high);
-    }
-    out.sort_unstable();
-    out.dedup();
-    Ok(out)
+    if text.trim().is_empty() { Err("`` is not a number".to_string()) } else { parse_list(text) }
 }
 
 pub(super) fn unquoted(text: &str) -> &str {

@@ -180,9 +180,13 @@ impl Source for Attached {
         Some(self.reader.directory().display().to_string())
     }
 
-    fn missing(&self) -> [Option<String>; 2] {
-        ["the collector does not record single I/Os", "the collector does not record files"]
-            .map(|words| Some(words.to_string()))
+    fn missing(&self) -> [Option<String>; 3] {
+        let words = [
+            "the collector does not record single I/Os",
+            "the collector does not record files",
+            "none in this time; `iodyno record --profile` records what programs are at",
+        ];
+        words.map(|words| Some(words.to_string()))
     }
 
     fn save(&self, _directory: &Path) -> Option<Result<PathBuf, SessionError>> {

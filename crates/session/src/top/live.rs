@@ -138,8 +138,12 @@ impl Source for Live {
         self.engine.findings().to_vec()
     }
 
-    fn missing(&self) -> [Option<String>; 2] {
+    fn missing(&self) -> [Option<String>; 3] {
         self.probes.missing()
+    }
+
+    fn look_at_stacks(&mut self, wanted: bool) {
+        self.probes.look_at_stacks(wanted);
     }
 
     fn save(&self, directory: &Path) -> Option<Result<PathBuf, SessionError>> {

@@ -16,7 +16,7 @@ use analyze::page::{Grid, Machine, Moment, Scene, Strip, compare, compared};
 use quantity::clock;
 use quantity::text::format_wall;
 use recording::Batch;
-use std::io;
+use std::io::{self, Write as _};
 use std::ops::Range;
 use std::path::PathBuf;
 use std::time::Duration;
@@ -97,8 +97,10 @@ pub(crate) trait Source {
     fn joins(&self) -> bool {
         false
     }
-    /// Why there are no distributions of response times, and nothing of files.
-    fn missing(&self) -> [Option<String>; 2];
+    /// Why there are no distributions of response times, nothing of files, and nothing of what programs are at.
+    fn missing(&self) -> [Option<String>; 3];
+    /// Somebody looks at what programs are at, or does no longer: what costs something is done only then.
+    fn look_at_stacks(&mut self, _wanted: bool) {}
     /// Writes what is remembered as a recording; `None`: it is one already.
     fn save(&self, directory: &std::path::Path) -> Option<Result<PathBuf, SessionError>>;
 }
@@ -162,6 +164,7 @@ macro_rules! page {
                 findings: &$top.findings,
                 no_blocks: $missing[0].as_deref(),
                 no_files: $missing[1].as_deref(),
+                no_stacks: $missing[2].as_deref(),
             },
             machine: $top.source.machine(),
             mode: $top.mode,
@@ -179,7 +182,6 @@ macro_rules! page {
 
 impl Top {
     /// Prints the page once there is something on it.
-    #[expect(clippy::print_stdout, reason = "the page as text is what was asked for")]
     fn once(&mut self, size: (u16, u16), stop: &StopFlag) -> Result<(), SessionError> {
         loop {
             // What a recording suffers from is waited for.
@@ -192,7 +194,8 @@ impl Top {
             std::thread::sleep(Duration::from_nanos(due_ns.saturating_sub(clock::now_ns()).min(NAP_NS)));
         }
         let text = self.text(size);
-        print!("{text}");
+        // A reader that has seen enough is no failure.
+        let _ = io::stdout().lock().write_all(text.as_bytes());
         Ok(())
     }
 
@@ -225,6 +228,7 @@ impl Top {
                         screen.end();
                         return Ok(false);
                     }
+                    self.source.look_at_stacks(self.state.shows_stacks());
                 }
                 // A signal that came while waiting; whatever is worse comes again.
                 Err(error) if error.kind() == io::ErrorKind::Interrupted => {}

@@ -2,6 +2,7 @@
 
 use crate::SessionError;
 use crate::probe::row_of;
+use crate::profile::Profiler;
 use crate::rows::signed;
 use analyze::page::IoIntervals;
 use recording::Batch;
@@ -12,6 +13,10 @@ use trace::files::{self, FileTrace};
 
 /// Bytes of the ring: I/Os are taken out many times a second.
 const RING_BYTES: u64 = 4 << 20;
+/// Looks a second at each CPU, while a process is looked at.
+const LOOKS_HZ: u32 = 99;
+/// Said until the first of them are there.
+const SOON: &str = "looked at from now on: with the next sample";
 /// Names are learned anew when there are so many.
 const NAMES_MAX: usize = 50_000;
 
@@ -19,8 +24,18 @@ const NAMES_MAX: usize = 50_000;
 pub(crate) struct Probes {
     blocks: Result<Box<(BlockTrace, Columns, IoIntervals)>, String>,
     files: Result<Box<FileTrace>, String>,
+    stacks: Stacks,
+    has_looked: bool,
     from_ns: u64,
     lost: u64,
+}
+
+/// The probe of stacks, which runs only while somebody looks at a process.
+enum Stacks {
+    /// They cannot be had, for this reason.
+    None(String),
+    Unwanted,
+    Wanted(Box<Profiler>),
 }
 
 impl Probes {
@@ -31,18 +46,46 @@ impl Probes {
             .map(|trace| Box::new((trace, Columns::default(), IoIntervals::default())))
             .map_err(|error| brief(&error));
         let files = FileTrace::start(&files::Options::default()).map(Box::new).map_err(|error| brief(&error));
-        Self { blocks, files, from_ns: quantity::clock::now_ns(), lost: 0 }
+        let stacks = Stacks::Unwanted;
+        Self { blocks, files, stacks, has_looked: false, from_ns: quantity::clock::now_ns(), lost: 0 }
     }
 
     /// None, by somebody's wish.
     pub(crate) fn off() -> Self {
-        let off = || "off (--no-probes)".to_string();
-        Self { blocks: Err(off()), files: Err(off()), from_ns: 0, lost: 0 }
+        let off = "off (--no-probes)";
+        let none = || off.to_string();
+        Self {
+            blocks: Err(none()),
+            files: Err(none()),
+            stacks: Stacks::None(none()),
+            has_looked: false,
+            from_ns: 0,
+            lost: 0,
+        }
     }
 
     /// What is missing.
-    pub(crate) fn missing(&self) -> [Option<String>; 2] {
-        [self.blocks.as_ref().err().cloned(), self.files.as_ref().err().cloned()]
+    pub(crate) fn missing(&self) -> [Option<String>; 3] {
+        let stacks = match &self.stacks {
+            Stacks::None(why) => Some(why.clone()),
+            Stacks::Unwanted => Some(SOON.to_string()),
+            Stacks::Wanted(_) if !self.has_looked => Some(SOON.to_string()),
+            Stacks::Wanted(_) => None,
+        };
+        [self.blocks.as_ref().err().cloned(), self.files.as_ref().err().cloned(), stacks]
+    }
+
+    /// Begins to look at what programs are at, or ends it.
+    pub(crate) fn look_at_stacks(&mut self, wanted: bool) {
+        match &self.stacks {
+            Stacks::Unwanted if wanted => {
+                let started = Profiler::start(LOOKS_HZ).map(Box::new);
+                self.stacks = started.map_or_else(|error| Stacks::None(brief(&error)), Stacks::Wanted);
+                self.has_looked = false;
+            }
+            Stacks::Wanted(_) if !wanted => self.stacks = Stacks::Unwanted,
+            _ => {}
+        }
     }
 
     /// Takes I/Os out of the ring; to be called several times a second.
@@ -76,6 +119,10 @@ impl Probes {
                 files.read()?.iter().map(|file| row_of(file, t_ns, self.from_ns, origin_ns)).collect();
             push(&mut batches, &rows)?;
             lost += files.losses()?.lost();
+        }
+        if let Stacks::Wanted(profiler) = &mut self.stacks {
+            batches.extend(profiler.sample(origin_ns)?);
+            self.has_looked = true;
         }
         if lost > self.lost {
             let row = Event {

@@ -43,7 +43,7 @@ pub(crate) struct Recorded {
     span: (i64, i64),
     interval_s: f64,
     is_trace: bool,
-    missing: [Option<String>; 2],
+    missing: [Option<String>; 3],
     found: Arc<Mutex<Found>>,
     end: Arc<AtomicBool>,
     /// The page is wanted once: what takes long is not looked through.
@@ -105,6 +105,7 @@ impl Recorded {
         let missing = [
             unless(is_trace || has(&reader, "io_interval", span), "single I/Os were not recorded"),
             unless(has(&reader, "file_interval", span), "files were not recorded"),
+            unless(has(&reader, "profile", span), "what programs are at was not recorded (iodyno record --profile)"),
         ];
         let (found, end) = (Arc::new(Mutex::new(Found::default())), Arc::new(AtomicBool::new(false)));
         let spawn = |what: &'static str, work: Box<dyn FnOnce() + Send>| {
@@ -275,7 +276,7 @@ impl Source for Recorded {
         Some(format!("{} {length} {}", name.unwrap_or_default(), self.reader.state().words()))
     }
 
-    fn missing(&self) -> [Option<String>; 2] {
+    fn missing(&self) -> [Option<String>; 3] {
         self.missing.clone()
     }
 

@@ -7,7 +7,7 @@ use crate::paths::Mounts;
 use quantity::histogram::Recorder;
 use recording::rows::Io as IoRow;
 use recording::{Batch, IoFile, IoNames, IoRecord, IoTask, RawIo, Row, io_rows};
-use std::collections::HashMap;
+use std::collections::{HashMap, HashSet};
 use std::os::unix::fs::MetadataExt;
 use std::path::Path;
 
@@ -59,29 +59,39 @@ struct Used {
     files: Marks,
 }
 
-/// Numbers that were seen, without looking far: one that was forgotten for another is new once more, which does no harm.
+/// Numbers that were seen; mostly one of those that were seen last.
 #[derive(Debug)]
-struct Marks(Vec<u32>);
+struct Marks {
+    last: Vec<u32>,
+    all: HashSet<u32>,
+}
 
 impl Default for Marks {
     fn default() -> Self {
-        Self(vec![0; Self::PLACES])
+        Self { last: vec![0; 1 << Self::BITS], all: HashSet::new() }
     }
 }
 
 impl Marks {
-    const PLACES: usize = 1024;
+    const BITS: u32 = 8;
 
     fn clear(&mut self) {
-        self.0.fill(0);
+        self.last.fill(0);
+        self.all.clear();
     }
 
     /// Is this number seen for the first time? 0 is no number.
     #[inline]
     fn is_new(&mut self, number: u32) -> bool {
-        // Numbers are given one after the other; devices differ in their low bits.
-        let Some(place) = self.0.get_mut(number as usize % Self::PLACES) else { return true };
-        std::mem::replace(place, number) != number
+        // The low bits are those of the CPU that gave it.
+        let place = number.wrapping_mul(0x9e37_79b9) >> (32 - Self::BITS);
+        match self.last.get_mut(place as usize) {
+            Some(last) if *last == number => false,
+            place => {
+                place.into_iter().for_each(|last| *last = number);
+                number != 0 && self.all.insert(number)
+            }
+        }
     }
 }
 
@@ -216,24 +226,24 @@ mod tests {
         raw
     }
 
-    /// Numbers that share a place in [`Marks`], names from an earlier chunk and from a generation before.
+    /// Numbers as one CPU gives them, more than there are places in [`Marks`], by turns; from a generation before.
     #[test]
-    fn every_chunk_has_the_names_that_it_uses() {
-        let far = 1 + u32::try_from(Marks::PLACES).unwrap();
+    fn every_chunk_has_the_names_that_it_uses_once() {
+        let numbers: Vec<u32> = (1..=1000).map(|given| given << 10 | 1).collect();
         let actor = |pid| Actor { pid, tid: pid, cgroup: 0, comm: format!("c{pid}") };
         let mut columns = Columns::default();
-        let actors = vec![(1, actor(10)), (far, actor(20)), (3, actor(30))];
+        let actors = numbers.iter().map(|number| (*number, actor(number >> 10))).collect();
         columns.learn(&Chunk { actors, ..Chunk::default() });
         columns.begin_generation();
-        let chunk = Chunk::of_records(vec![record(1, 0), record(far, 1), record(1, 9)]);
+        let turn = || numbers.iter().map(|number| record(*number, numbers[0]));
+        let chunk = Chunk::of_records(turn().chain(turn()).chain([record(0, 9)]).collect());
         for _ in 0..2 {
             let names = columns.pack(&chunk).names;
-            let mut tasks: Vec<_> = names.tasks.iter().map(|(number, task)| (*number, task.pid)).collect();
-            tasks.sort_unstable();
-            tasks.dedup();
-            assert_eq!(tasks, [(1, 10), (far, 20)]);
+            let tasks: Vec<_> = names.tasks.iter().map(|(number, task)| (*number, task.pid.cast_unsigned())).collect();
+            let expected: Vec<_> = numbers.iter().map(|number| (*number, number >> 10)).collect();
+            assert_eq!(tasks, expected);
             assert_eq!((names.devices.len(), names.files.len()), (0, 0), "0 is no device, and no file");
         }
-        assert_eq!(columns.take_summary().ios, 6);
+        assert_eq!(columns.take_summary().ios, 4002);
     }
 }

@@ -2,6 +2,7 @@
 
 use crate::TraceError;
 use libbpf_sys::{PERF_COUNT_SW_CPU_CLOCK, PERF_FLAG_FD_CLOEXEC, PERF_TYPE_SOFTWARE, perf_event_attr};
+use quantity::numbers::parse_list;
 use std::collections::BTreeSet;
 use std::io;
 use std::os::fd::{FromRawFd, OwnedFd};
@@ -66,16 +67,9 @@ impl Clocks {
     }
 }
 
-/// `0-3,8`
+/// CPUs of a list; none where it cannot be read.
 fn listed(text: &str) -> BTreeSet<u32> {
-    let mut out = BTreeSet::new();
-    for part in text.trim().split(',') {
-        let (first, last) = part.split_once('-').unwrap_or((part, part));
-        if let (Ok(first), Ok(last)) = (first.parse::<u32>(), last.parse::<u32>()) {
-            out.extend(first..=last);
-        }
-    }
-    out
+    parse_list(text).unwrap_or_default().into_iter().collect()
 }
 
 fn open_one(cpu: u32, hz: u32) -> io::Result<OwnedFd> {

@@ -155,7 +155,11 @@ impl TopState {
     fn drill(&mut self) {
         match self.lines.get(self.selected).cloned() {
             Some(Drill::Finding(id)) => self.explained = if self.explained == Some(id) { None } else { Some(id) },
-            Some(Drill::Sheet(sheet)) => self.open(sheet),
+            Some(Drill::Sheet(sheet)) => {
+                // What it was to find has been found.
+                self.filter.clear();
+                self.open(sheet);
+            }
             Some(Drill::Nothing) | None => self.say("nothing stands behind this line"),
         }
     }

@@ -113,6 +113,12 @@ impl TopState {
         self.open(Sheet::Compared);
     }
 
+    /// Is a process looked at, and with it what it is at?
+    #[must_use]
+    pub fn shows_stacks(&self) -> bool {
+        self.sheets.iter().any(|sheet| matches!(sheet, Sheet::Process(_) | Sheet::Stack(..)))
+    }
+
     /// Says something in the last line until the next key.
     pub fn say(&mut self, words: impl Into<String>) {
         self.message = Some(words.into());

@@ -296,7 +296,13 @@ impl Fixture {
         let moments = self.fold.take();
         let wall = |t_ns: i64| 1_795_170_000_000_000_000 + t_ns;
         draw(&TopPage {
-            scene: Scene { moments: &moments, findings: &self.findings, no_blocks: None, no_files: None },
+            scene: Scene {
+                moments: &moments,
+                findings: &self.findings,
+                no_blocks: None,
+                no_files: None,
+                no_stacks: None,
+            },
             machine: &self.machine,
             mode: Mode::Live,
             interval_s: 1.0,
