@@ -47,7 +47,12 @@ impl Budget {
         Self { operations: Some(AtomicU64::new(operations)), ..Self::default() }
     }
 
-    /// Is there a limit at all?
+    /// When nothing is granted any more, ns of the run.
+    pub(crate) fn end_ns(&self) -> Option<u64> {
+        self.end_ns
+    }
+
+    /// Is there a limit of operations or bytes?
     pub(crate) fn is_limited(&self) -> bool {
         self.operations.is_some() || self.bytes.iter().any(Option::is_some)
     }

@@ -53,11 +53,15 @@ pub(crate) fn apply(placement: &Placement) -> Result<(), EngineError> {
             .map_err(EngineError::system("find the CPUs of a NUMA node (numa_cpu_nodes)"))?;
         of_nodes.extend(parse_list(&list).unwrap_or_default());
     }
+    let node_cpus = of_nodes.clone();
     let cpus = match (&placement.cpus, of_nodes) {
         (cpus, nodes) if nodes.is_empty() => cpus.clone(),
         (cpus, nodes) if cpus.is_empty() => nodes,
         (cpus, nodes) => cpus.iter().copied().filter(|cpu| nodes.contains(cpu)).collect(),
     };
+    if cpus.is_empty() && !placement.cpus.is_empty() {
+        return Err(EngineError::NotThere { what: "cpu", asked: placement.cpus.clone(), there: node_cpus });
+    }
     if !cpus.is_empty() {
         let mut set = CpuSet::new();
         for cpu in cpus.iter().filter(|cpu| (**cpu as usize) < CpuSet::MAX_CPU) {

@@ -57,6 +57,8 @@ pub(crate) struct Parts {
     pub(crate) teams: Vec<Team>,
     pub(crate) control: Arc<Control>,
     pub(crate) started_ns: u64,
+    /// When nothing is issued any more, by the plan.
+    pub(crate) ends_ns: Option<u64>,
     pub(crate) offered: Offered,
     /// By workload: does it follow a schedule?
     pub(crate) is_open: Vec<bool>,
@@ -69,6 +71,8 @@ pub struct Running {
     teams: Vec<Team>,
     control: Arc<Control>,
     started_ns: u64,
+    /// When nothing is issued any more, by the plan.
+    ends_ns: Option<u64>,
     harvested_ns: u64,
     lanes: LaneMap,
     offered: Offered,
@@ -135,7 +139,8 @@ pub fn start(input: Input<'_>, options: &Options) -> Result<Running, EngineError
         chosen.reason
     );
     let offered = Offered::Scheduled(arrived);
-    Ok(Running::of(Parts { teams, control, started_ns, offered, is_open, engine: chosen.name, description }))
+    let ends_ns = budget.end_ns().map(|end_ns| started_ns + end_ns);
+    Ok(Running::of(Parts { teams, control, started_ns, ends_ns, offered, is_open, engine: chosen.name, description }))
 }
 
 /// Spawns the threads of one group.
@@ -205,13 +210,14 @@ fn team(
 impl Running {
     /// Has begun at `parts.started_ns`.
     pub(crate) fn of(parts: Parts) -> Self {
-        let Parts { teams, control, started_ns, offered, is_open, engine, description } = parts;
+        let Parts { teams, control, started_ns, ends_ns, offered, is_open, engine, description } = parts;
         let is_closed = is_open.contains(&false);
         let lanes = LaneMap::default();
         Self {
             teams,
             control,
             started_ns,
+            ends_ns,
             harvested_ns: started_ns,
             lanes,
             offered,
@@ -252,7 +258,9 @@ impl Running {
         for team in &mut self.teams {
             team.stats.exchange(&mut team.spare);
         }
-        let t_ns = clock::now_ns().max(self.harvested_ns + 1);
+        // The last interval ends with the load, however late somebody comes to harvest it.
+        let ends_ns = self.ends_ns.filter(|ends_ns| self.harvested_ns < *ends_ns).unwrap_or(u64::MAX);
+        let t_ns = clock::now_ns().min(ends_ns).max(self.harvested_ns + 1);
         let interval_ns = t_ns - self.harvested_ns;
         let run_ns = t_ns.saturating_sub(self.started_ns);
         for (number, team) in self.teams.iter_mut().enumerate() {

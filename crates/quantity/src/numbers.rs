@@ -17,8 +17,11 @@ pub fn parse_list(text: &str) -> Result<Vec<u32>, String> {
         let (low, high) = part.split_once('-').unwrap_or((part, part));
         let parse = |text: &str| text.trim().parse::<u32>().map_err(|_| format!("`{text}` is not a number"));
         let (low, high) = (parse(low)?, parse(high)?);
-        if low > high || high > GREATEST {
-            return Err(format!("`{part}` is no range of numbers up to {GREATEST}"));
+        if low > high {
+            return Err(format!("`{part}` ends before it begins"));
+        }
+        if high > GREATEST {
+            return Err(format!("`{part}` goes beyond {GREATEST}"));
         }
         out.extend(low..=high);
     }

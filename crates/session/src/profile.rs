@@ -52,6 +52,11 @@ impl Profiler {
         })
     }
 
+    /// Does it still look?
+    pub(crate) fn is_on(&self) -> bool {
+        self.trace.is_some()
+    }
+
     /// When it began, and later the end of the last interval.
     pub(crate) fn last_ns(&self) -> u64 {
         self.last_ns

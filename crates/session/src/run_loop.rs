@@ -254,7 +254,8 @@ impl Under<'_, '_> {
         let last_phase = self.phase;
         let now_ns = clock::now_ns();
         self.spine.phase(self.context, last_phase, "end", now_ns)?;
-        self.phase = if running.finished() { last_phase } else { "drain" };
+        // All that was issued in its time and came back in its time has been harvested.
+        self.phase = "drain";
         let deadline = if self.context.stop.is_urgent() { DRAIN_URGENT } else { DRAIN };
         let drained_by_ns = clock::now_ns() + u64::try_from(deadline.as_nanos()).unwrap_or(u64::MAX);
         while !running.finished() && clock::now_ns() < drained_by_ns && !self.context.stop.is_urgent() {

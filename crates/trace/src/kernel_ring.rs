@@ -15,7 +15,7 @@ use rustix::event::{Timespec, epoll};
 use rustix::mm::ProtFlags;
 use std::mem::MaybeUninit;
 use std::os::fd::{AsFd as _, OwnedFd};
-use std::sync::atomic::{AtomicU32, AtomicU64, Ordering};
+use std::sync::atomic::{AtomicU32, AtomicU64, Ordering, fence};
 use std::time::Duration;
 
 /// Of a record that is still being written.
@@ -66,44 +66,45 @@ impl KernelRing {
         let _ = epoll::wait(&self.wakes, &mut events, Some(&limit));
     }
 
-    /// Passes on what is there now, in the order of writing; gives the number of records.
+    /// Passes on what was there when it was called, in the order of writing; gives the number of records. Not what comes
+    /// meanwhile: whoever is slower than the writers would never get back to looking whether it is to end.
     pub(crate) fn consume(&mut self, mut take: impl FnMut(&[u8])) -> u64 {
         let mut taken = 0;
         let mut given_back = self.at;
-        loop {
-            let end = self.written().load(Ordering::Acquire);
-            if self.at >= end {
-                break;
+        // A small ring is given back in small parts: its writers wait for none.
+        let stretch = GIVE_BACK_BYTES.min(self.data_bytes as u64 / 8);
+        let end = self.written();
+        while self.at < end {
+            // One that is still being written keeps those behind it waiting.
+            let Some((length, is_discarded)) = self.record() else { break };
+            if !is_discarded {
+                // SAFETY: `record` found it whole and within the data, which is mapped twice; the kernel writes there
+                // again only when the position behind it was stored, below.
+                take(unsafe { std::slice::from_raw_parts(self.data(self.at + HEADER), length) });
+                taken += 1;
             }
-            while self.at < end {
-                let Some(record) = self.record() else {
-                    self.consumer().store(self.at, Ordering::Release);
-                    return taken;
-                };
-                let (length, is_discarded) = record;
-                if !is_discarded {
-                    // SAFETY: `record` found it whole and within the data, which is mapped twice; the kernel writes there
-                    // again only when the position behind it was stored, below.
-                    take(unsafe { std::slice::from_raw_parts(self.data(self.at + HEADER), length) });
-                    taken += 1;
-                }
-                self.at += (length as u64 + HEADER).next_multiple_of(HEADER);
-                if self.at - given_back >= GIVE_BACK_BYTES {
-                    self.consumer().store(self.at, Ordering::Release);
-                    given_back = self.at;
-                }
+            self.at += (length as u64 + HEADER).next_multiple_of(HEADER);
+            if self.at - given_back >= stretch {
+                self.consumer().store(self.at, Ordering::Release);
+                given_back = self.at;
             }
-            self.consumer().store(self.at, Ordering::Release);
-            given_back = self.at;
         }
+        self.consumer().store(self.at, Ordering::Release);
         taken
+    }
+
+    /// Has everything been taken that was ever begun to be written?
+    pub(crate) fn is_empty(&self) -> bool {
+        self.at >= self.written()
     }
 
     /// Length of the next record, and whether it was given up; `None` while it is being written.
     #[inline]
     fn record(&self) -> Option<(usize, bool)> {
         // SAFETY: positions are multiples of 8, so is the place; the kernel keeps a header there.
-        let header = unsafe { AtomicU32::from_ptr(self.data(self.at).cast_mut().cast()) }.load(Ordering::Acquire);
+        let header = unsafe { AtomicU32::from_ptr(self.data(self.at).cast_mut().cast()) }.load(Ordering::Relaxed);
+        // Memory that may not be written is promised to know relaxed loads only.
+        fence(Ordering::Acquire);
         let length = (header & !(BUSY | DISCARD)) as usize;
         // A length that cannot be would lead out of the mapping: nothing is taken any more, and losses are counted.
         (header & BUSY == 0 && length <= self.data_bytes).then_some((length, header & DISCARD != 0))
@@ -123,9 +124,12 @@ impl KernelRing {
         unsafe { AtomicU64::from_ptr(self.consumer.start().cast()) }
     }
 
+    /// How far the writers are.
     #[inline]
-    fn written(&self) -> &AtomicU64 {
-        // SAFETY: as above; it is only loaded from, which a page that may not be written allows.
-        unsafe { AtomicU64::from_ptr(self.producer.start().cast()) }
+    fn written(&self) -> u64 {
+        // SAFETY: the page's first eight bytes are the position; it stays mapped as long as `self`, and is only read.
+        let written = unsafe { AtomicU64::from_ptr(self.producer.start().cast()) }.load(Ordering::Relaxed);
+        fence(Ordering::Acquire);
+        written
     }
 }

@@ -49,8 +49,13 @@ impl Scene<'_> {
         let mut sums: HashMap<String, Seen> = HashMap::new();
         let mut seconds = 0.0;
         for moment in self.lately() {
-            // The first interval is shorter than its moment: it began when somebody began to look.
-            seconds += moment.stacks.first().map_or(0.0, |row| row.interval_ns as f64 / 1e9);
+            // The first interval is shorter than its moment: it began when somebody began to look. Later on, a moment
+            // without rows is one in which nobody was seen.
+            seconds += match moment.stacks.first() {
+                Some(row) if seconds == 0.0 => row.interval_ns as f64 / 1e9,
+                None if seconds == 0.0 => 0.0,
+                _ => moment.seconds,
+            };
             for row in moment.stacks.iter().filter(|row| row.pid == pid) {
                 let of = StackOf { pid, comm: row.comm.clone(), user: row.user.clone(), kernel: row.kernel.clone() };
                 let seen = Seen { samples: row.samples, cpu_ns: row.cpu_ns };
@@ -89,7 +94,7 @@ mod tests {
     fn stacks_of_ten_seconds_are_summed_by_process_and_lead_to_their_functions() {
         let moment = |t_s: i64, stacks| {
             let mut moment = Moment::default();
-            (moment.t_ns, moment.stacks) = (t_s * 1_000_000_000, stacks);
+            (moment.t_ns, moment.seconds, moment.stacks) = (t_s * 1_000_000_000, 1.0, stacks);
             moment
         };
         let read = || row(7, Some("main;read"), Some("vfs_read"), 30);

@@ -131,7 +131,8 @@ pub fn replay(input: Input<'_>, feed: Feed) -> Result<(Running, Arc<Hindrances>)
     let description = format!("io_uring, {} target(s), {how}, {priority}", lanes.len());
     let teams = vec![Team::new(stats, spare, status, vec![thread], lanes)];
     let offered = Offered::Played(Played { chunks, waiting: Vec::new(), at: 0 });
-    let parts = Parts { teams, control, started_ns, offered, is_open: vec![is_open], engine: "io_uring", description };
+    let is_open = vec![is_open];
+    let parts = Parts { teams, control, started_ns, ends_ns: None, offered, is_open, engine: "io_uring", description };
     Ok((Running::of(parts), hindrances))
 }
 

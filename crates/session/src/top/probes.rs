@@ -17,6 +17,8 @@ const RING_BYTES: u64 = 4 << 20;
 const LOOKS_HZ: u32 = 99;
 /// Said until the first of them are there.
 const SOON: &str = "looked at from now on: with the next sample";
+/// Chunks that are summed at once.
+const CHUNKS_MAX: usize = 64;
 /// Names are learned anew when there are so many.
 const NAMES_MAX: usize = 50_000;
 
@@ -92,7 +94,9 @@ impl Probes {
     pub(crate) fn drain(&mut self) -> Result<(), SessionError> {
         let Ok(blocks) = &mut self.blocks else { return Ok(()) };
         let (trace, columns, sums) = &mut **blocks;
-        while let Some(chunk) = trace.next(Duration::ZERO) {
+        // Not more than this: where I/Os come faster than they are summed, the page must go on, and losses are counted.
+        for _ in 0..CHUNKS_MAX {
+            let Some(chunk) = trace.next(Duration::ZERO) else { break };
             sums.accept(&columns.batch(&chunk)?)?;
         }
         Ok(())
@@ -123,6 +127,9 @@ impl Probes {
         if let Stacks::Wanted(profiler) = &mut self.stacks {
             batches.extend(profiler.sample(origin_ns)?);
             self.has_looked = true;
+            if !profiler.is_on() {
+                self.stacks = Stacks::None("cannot be read any more".to_string());
+            }
         }
         if lost > self.lost {
             let row = Event {

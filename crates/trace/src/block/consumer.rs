@@ -21,6 +21,8 @@ use std::time::Duration;
 const CHUNK_RECORDS: usize = 16 * 1024;
 /// Chunks that may wait to be made into rows; then the ring fills, and then losses are counted.
 const CHUNKS_WAITING: usize = 64;
+/// How long the last record may take to be written.
+const LAST_NS: u64 = 1_000_000_000;
 /// How long records may lie in the ring.
 const POLL: Duration = Duration::from_millis(50);
 
@@ -63,6 +65,8 @@ struct Shared {
     stop: AtomicBool,
     /// CPU time of the consumer, ns.
     cpu_ns: AtomicU64,
+    /// Records of I/Os that were taken out.
+    taken: AtomicU64,
 }
 
 /// Makes records of I/Os that never were.
@@ -202,6 +206,9 @@ impl BlockTrace {
     pub fn final_statistics(&self) -> Result<Statistics, TraceError> {
         let mut sum = self.statistics()?;
         sum.unfinished = self.in_flight.ios().count() as u64;
+        // What was written and never came out: behind a record that was not finished in time.
+        let missing = sum.emitted.saturating_sub(self.shared.taken.load(Ordering::Relaxed));
+        (sum.emitted, sum.lost_ring) = (sum.emitted - missing, sum.lost_ring + missing);
         Ok(sum)
     }
 
@@ -283,9 +290,13 @@ fn consume(mut loaded: Loaded, mut ring: KernelRing, sender: &SyncSender<Chunk>,
         let _ = sender.send(full);
     };
     let mut empty = |ring: &mut KernelRing| {
-        let taken = ring.consume(|bytes| {
+        let mut ios = 0;
+        ring.consume(|bytes| {
             match Entry::of(bytes) {
-                Entry::Io(raw) => chunk.ios.push(*raw),
+                Entry::Io(raw) => {
+                    chunk.ios.push(*raw);
+                    ios += 1;
+                }
                 Entry::Name(Name::Actor(id, actor)) => chunk.actors.push((id, actor)),
                 Entry::Name(Name::File(id, file)) => chunk.files.push((id, file)),
                 Entry::Unknown => chunk.unknown += 1,
@@ -297,8 +308,8 @@ fn consume(mut loaded: Loaded, mut ring: KernelRing, sender: &SyncSender<Chunk>,
         if !chunk.is_empty() {
             send(&mut chunk);
         }
+        shared.taken.fetch_add(ios, Ordering::Relaxed);
         shared.cpu_ns.store(clock::thread_cpu_ns(), Ordering::Relaxed);
-        taken
     };
     while !shared.stop.load(Ordering::Relaxed) {
         // A wait that timed out: the probe wakes only when the ring is a quarter full.
@@ -306,7 +317,13 @@ fn consume(mut loaded: Loaded, mut ring: KernelRing, sender: &SyncSender<Chunk>,
         empty(&mut ring);
     }
     loaded.detach();
-    // A program that ran while it was detached may still be writing its record.
-    std::thread::sleep(Duration::from_millis(1));
-    while empty(&mut ring) > 0 {}
+    // A program that ran while it was detached may still be writing its record, and keeps those behind it waiting.
+    let until_ns = clock::now_ns() + LAST_NS;
+    loop {
+        std::thread::sleep(Duration::from_millis(1));
+        empty(&mut ring);
+        if ring.is_empty() || clock::now_ns() > until_ns {
+            return;
+        }
+    }
 }
