@@ -148,7 +148,8 @@ fn plans_are_converted_and_run_alike() {
         let out = format!("out{number}");
         scratch.iodyno(&["run", file, "-o", &out, "--json", "--no-report"]).run().unwrap().expect_code(0);
         let (reads, all) = (ops(&scratch, &out, |row| row["op"] == "read"), ops(&scratch, &out, |_| true));
-        assert!((1960..=2040).contains(&all), "{file}: {all}");
+        // What waits at the end, behind a disk that stalls, is not issued any more.
+        assert!((1900..=2040).contains(&all), "{file}: {all}");
         assert!((reads as f64 / all as f64 - 0.6).abs() < 0.05, "{file}: {reads} of {all}");
     }
     let mixed = scratch.iodyno(&["run", name, "a.vdb"]).run().unwrap().expect_code(2);
