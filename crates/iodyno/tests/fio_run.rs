@@ -73,7 +73,7 @@ fn flags_are_a_job_file_on_the_command_line() {
         (ops(&scratch, "out", |row| row["op"] == "read"), ops(&scratch, "out", |row| row["op"] == "write"));
     assert!((reads as f64 / (reads + writes) as f64 - 0.7).abs() < 0.045, "{reads} reads and {writes} writes");
     // What is due in 2 s, however late the end is seen; less only where it could not be issued before.
-    assert!((1990..=2000).contains(&(reads + writes)), "{reads} reads and {writes} writes in 2 s at 1000/s");
+    assert!((1991..=2000).contains(&(reads + writes)), "{reads} reads and {writes} writes in 2 s at 1000/s");
 
     // Without a name they change every job of a file.
     let text = "[a]\nfilename=test\nsize=8m\nrw=randread\nnumber_ios=100\n[b]\nstonewall\nfilename=test\nsize=8m\nrw=randread\n";
@@ -134,6 +134,11 @@ fn nothing_is_done_on_the_null_target() {
 
 #[test]
 fn plans_are_converted_and_run_alike() {
+    // What is still to be issued when the time is over does not count.
+    testkit::while_cpus_are_ours(once_plans_are_converted_and_run_alike);
+}
+
+fn once_plans_are_converted_and_run_alike() {
     let scratch = Scratch::new();
     let file = scratch.write(
         "a.fio",
@@ -148,8 +153,7 @@ fn plans_are_converted_and_run_alike() {
         let out = format!("out{number}");
         scratch.iodyno(&["run", file, "-o", &out, "--json", "--no-report"]).run().unwrap().expect_code(0);
         let (reads, all) = (ops(&scratch, &out, |row| row["op"] == "read"), ops(&scratch, &out, |_| true));
-        // What waits at the end, behind a disk that stalls, is not issued any more.
-        assert!((1900..=2040).contains(&all), "{file}: {all}");
+        assert!((1960..=2040).contains(&all), "{file}: {all}");
         assert!((reads as f64 / all as f64 - 0.6).abs() < 0.05, "{file}: {reads} of {all}");
     }
     let mixed = scratch.iodyno(&["run", name, "a.vdb"]).run().unwrap().expect_code(2);

@@ -134,6 +134,7 @@ pub fn dry_run(plan: &Plan, policy: &Policy) -> DryRun {
     for unsupported in &plan.unsupported {
         lines.push(format!("cannot run: {}", unsupported.sentence));
     }
+    lines.extend(engine::check_placement(plan).err().map(|error| format!("cannot run: {error}")));
     DryRun { lines, refused, duration_ns, targets: findings }
 }
 

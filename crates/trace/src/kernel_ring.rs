@@ -66,10 +66,9 @@ impl KernelRing {
         let _ = epoll::wait(&self.wakes, &mut events, Some(&limit));
     }
 
-    /// Passes on what was there when it was called, in the order of writing; gives the number of records. Not what comes
-    /// meanwhile: whoever is slower than the writers would never get back to looking whether it is to end.
-    pub(crate) fn consume(&mut self, mut take: impl FnMut(&[u8])) -> u64 {
-        let mut taken = 0;
+    /// Passes on what was there when it was called, in the order of writing. Not what comes meanwhile: whoever is slower
+    /// than the writers would never get back to looking whether it is to end.
+    pub(crate) fn consume(&mut self, mut take: impl FnMut(&[u8])) {
         let mut given_back = self.at;
         // A small ring is given back in small parts: its writers wait for none.
         let stretch = GIVE_BACK_BYTES.min(self.data_bytes as u64 / 8);
@@ -81,7 +80,6 @@ impl KernelRing {
                 // SAFETY: `record` found it whole and within the data, which is mapped twice; the kernel writes there
                 // again only when the position behind it was stored, below.
                 take(unsafe { std::slice::from_raw_parts(self.data(self.at + HEADER), length) });
-                taken += 1;
             }
             self.at += (length as u64 + HEADER).next_multiple_of(HEADER);
             if self.at - given_back >= stretch {
@@ -90,7 +88,6 @@ impl KernelRing {
             }
         }
         self.consumer().store(self.at, Ordering::Release);
-        taken
     }
 
     /// Has everything been taken that was ever begun to be written?

@@ -48,13 +48,15 @@ impl Scene<'_> {
     fn seen(&self, pid: i64) -> (HashMap<String, Seen>, f64) {
         let mut sums: HashMap<String, Seen> = HashMap::new();
         let mut seconds = 0.0;
+        // Once somebody looks, a moment without rows is one in which nobody was seen.
+        let began_ns =
+            self.moments.iter().find(|moment| !moment.stacks.is_empty()).map_or(i64::MAX, |first| first.t_ns);
         for moment in self.lately() {
-            // The first interval is shorter than its moment: it began when somebody began to look. Later on, a moment
-            // without rows is one in which nobody was seen.
             seconds += match moment.stacks.first() {
-                Some(row) if seconds == 0.0 => row.interval_ns as f64 / 1e9,
-                None if seconds == 0.0 => 0.0,
-                _ => moment.seconds,
+                // Shorter than its moment: it began when somebody began to look.
+                Some(first) if moment.t_ns == began_ns => first.interval_ns as f64 / 1e9,
+                _ if moment.t_ns > began_ns => moment.seconds,
+                _ => 0.0,
             };
             for row in moment.stacks.iter().filter(|row| row.pid == pid) {
                 let of = StackOf { pid, comm: row.comm.clone(), user: row.user.clone(), kernel: row.kernel.clone() };
@@ -100,19 +102,23 @@ mod tests {
         let read = || row(7, Some("main;read"), Some("vfs_read"), 30);
         let moments = [
             moment(1, vec![row(7, Some("old"), None, 99)]),
+            // Nobody was seen, though somebody looked.
+            moment(13, Vec::new()),
             moment(14, vec![read(), row(8, Some("other"), None, 50)]),
             moment(15, vec![read(), row(7, Some("main;work"), None, 20)]),
         ];
         let scene = Scene { moments: &moments, findings: &[], no_blocks: None, no_files: None, no_stacks: None };
         let grid = scene.stacks(7);
         let cells: Vec<_> = grid.rows.iter().map(|row| row.cells.join("|")).collect();
-        assert_eq!(cells, ["vfs_read_[k] ← read ← main|30.0|60", "work ← main|10.0|20"]);
+        assert_eq!(cells, ["vfs_read_[k] ← read ← main|20.0|60", "work ← main|6.7|20"]);
         let Drill::Sheet(Sheet::Stack(7, frames)) = &grid.rows[0].drill else { panic!("{:?}", grid.rows[0]) };
         let page = scene.stack(7, frames);
-        assert!(page[0].title.contains("30.0 % of a CPU"), "{}", page[0].title);
+        assert!(page[0].title.contains("20.0 % of a CPU"), "{}", page[0].title);
         let functions: Vec<_> = page[0].rows.iter().map(|row| row.cells.join(" ")).collect();
         assert_eq!(functions, ["vfs_read kernel", "read program", "main program"]);
         assert_eq!(scene.stacks(9).note.as_deref(), Some("not seen on a CPU in this time"));
+        let fresh = Scene { moments: &moments[2..], ..scene };
+        assert_eq!(fresh.stacks(7).rows[0].cells[1], "30.0", "what was before nobody looked does not count");
         let missing = Scene { no_stacks: Some("needs root"), ..scene };
         assert_eq!(missing.stacks(9).note.as_deref(), Some("needs root"));
     }
