@@ -37,10 +37,36 @@ fn rounds_are_interleaved_and_become_means_with_intervals() {
     assert_eq!(lines.clone().count(), 2, "{csv}");
     let rows = scratch.iodyno(&["export", "out", "sweep.repeats", "--json"]).run().unwrap().expect_code(0).ndjson();
     assert_eq!((rows[0]["parameters"].as_str(), rows[0]["times"].as_f64()), (Some("threads=1"), Some(3.0)));
-    let (mean, half) = (rows[0]["rate_mean"].as_f64().unwrap(), rows[0]["rate_half_ci95"].as_f64().unwrap());
-    assert!((150.0..250.0).contains(&mean) && half > 0.0, "{mean} ± {half}");
+    // A machine that keeps its schedule has the same rate in every round; its responses differ.
+    let one_thread = |figure: &dyn Fn(&serde_json::Value) -> f64| -> Vec<f64> {
+        let rounds =
+            totals.iter().filter(|row| row["phase"] == "measure" && row["run_index"].as_i64().unwrap() % 2 == 1);
+        rounds.map(figure).collect()
+    };
+    let (rate, rate_half) = mean_and_half(&one_thread(&|row| row["ops"].as_f64().unwrap() / 2.0));
+    assert_is(&rows[0], "rate", rate, rate_half);
+    assert!((150.0..250.0).contains(&rate), "{rate}");
+    let (response, response_half) = mean_and_half(&one_thread(&|row| row["response_ns_mean"].as_f64().unwrap()));
+    assert_is(&rows[0], "response_mean", response, response_half);
+    assert!(response_half > 0.0, "{response} ± {response_half}");
     let wrong = scratch.iodyno(&["export", "out", "run.iops"]).run().unwrap().expect_code(2);
     assert!(wrong.stderr.contains("is a picture"), "{}", wrong.stderr);
     let both = scratch.iodyno(&["run", "a.vdb", "--repeat", "2", "-l", "3"]).run().unwrap().expect_code(2);
     assert!(both.stderr.contains("--repeat"), "{}", both.stderr);
+}
+
+/// Mean of three values and half of its 95 % confidence interval: Student's t with two degrees of freedom.
+fn mean_and_half(values: &[f64]) -> (f64, f64) {
+    assert_eq!(values.len(), 3);
+    let mean = values.iter().sum::<f64>() / 3.0;
+    let variance = values.iter().map(|value| (value - mean).powi(2)).sum::<f64>() / 2.0;
+    (mean, 4.303 * (variance / 3.0).sqrt())
+}
+
+/// The columns of a figure; a table of the recording has it rounded.
+fn assert_is(row: &serde_json::Value, figure: &str, mean: f64, half: f64) {
+    for (part, expected) in [("mean", mean), ("half_ci95", half)] {
+        let found = row[format!("{figure}_{part}")].as_f64().unwrap();
+        assert!((found - expected).abs() <= 0.002 * mean, "{figure}_{part}: {found}, expected {expected}");
+    }
 }
