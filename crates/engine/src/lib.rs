@@ -8,6 +8,7 @@
 //! *Due* is the schedule's time in an open loop, the time when the slot became free in a closed one; response time is
 //! completion − due, service time completion − submission.
 
+mod aside;
 mod budget;
 mod choose;
 mod cost;
@@ -28,6 +29,7 @@ mod stats;
 mod sync;
 mod uring;
 
+pub use aside::Aside;
 pub use cost::{OwnCost, own_cost};
 pub use error::EngineError;
 pub use harvest::{Failure, Finished, Harvest, LaneInterval, WorkerInterval};

@@ -99,3 +99,12 @@ pub(crate) fn real_time() -> bool {
     // SAFETY: a system call that reads a structure which lives through it; 0 is the calling thread.
     unsafe { libc::sched_setscheduler(0, libc::SCHED_FIFO | libc::SCHED_RESET_ON_FORK, &raw const parameters) == 0 }
 }
+
+/// Gives the calling thread ordinary priority again, the highest of them that it may have. False when the system refuses.
+pub(crate) fn ordinary() -> bool {
+    let parameters = libc::sched_param { sched_priority: 0 };
+    // SAFETY: system calls as above.
+    unsafe { libc::setpriority(libc::PRIO_PROCESS, 0, -20) };
+    // SAFETY: as above.
+    unsafe { libc::sched_setscheduler(0, libc::SCHED_OTHER | libc::SCHED_RESET_ON_FORK, &raw const parameters) == 0 }
+}

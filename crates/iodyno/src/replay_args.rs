@@ -44,7 +44,8 @@ pub(crate) struct ReplayArgs {
     /// Most I/Os in flight; when it bites, that is counted and said.
     #[arg(long, value_name = "N", default_value_t = plan::replay::DEPTH, value_parser = clap::value_parser!(u32).range(1..=16384))]
     pub(crate) depth: u32,
-    /// The thread that plays runs on these CPUs only (0-1,3): give it an idle one, that nothing else may use (docs/replay.md).
+    /// The thread that plays runs on these CPUs only, and the rest of iodyno keeps off them (0-1,3): an idle one is best
+    /// (docs/replay.md). The last one that iodyno may use, if it is not told.
     #[arg(long, value_name = "LIST")]
     pub(crate) cpus: Option<String>,
     /// Begin so far into the trace (10m).

@@ -5,6 +5,7 @@
 //! so that reading and decoding a trace never makes an operation late.
 
 mod sequence;
+mod share;
 mod worker;
 
 use crate::group::descriptor;
@@ -99,6 +100,11 @@ pub fn replay(input: Input<'_>, feed: Feed) -> Result<(Running, Arc<Hindrances>)
         Pacing::Dependencies => "at traced times, in the order of each thread",
     };
     let shared = (Arc::clone(&stats), Arc::clone(&control), Arc::clone(&status), Arc::clone(&hindrances));
+    let place = match feed.cpus.as_slice() {
+        [] => String::new(),
+        [cpu] => format!(", on CPU {cpu}"),
+        cpus => format!(", on CPUs {}", cpus.iter().map(u32::to_string).collect::<Vec<_>>().join(",")),
+    };
     let waiting = Arc::clone(&gate);
     let work = move || {
         let (stats, control, status, hindrances) = shared;
@@ -128,7 +134,7 @@ pub fn replay(input: Input<'_>, feed: Feed) -> Result<(Running, Arc<Hindrances>)
     let started_ns = clock::now_ns() + 2_000_000;
     gate.open(Some(started_ns));
     let priority = if is_real_time { "real-time priority" } else { "ordinary priority: times are less exact" };
-    let description = format!("io_uring, {} target(s), {how}, {priority}", lanes.len());
+    let description = format!("io_uring, {} target(s), {how}, {priority}{place}", lanes.len());
     let teams = vec![Team::new(stats, spare, status, vec![thread], lanes)];
     let offered = Offered::Played(Played { chunks, waiting: Vec::new(), at: 0 });
     let is_open = vec![is_open];

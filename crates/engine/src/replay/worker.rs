@@ -1,6 +1,7 @@
 //! The thread that plays: sleeps, looks at the clock, submits, reaps.
 
 use super::sequence::{Next, Played, Sequence};
+use super::share::Share;
 use super::{Chunk, Feed, Hindrances, Stage};
 use crate::EngineError;
 use crate::memory::Memory;
@@ -27,9 +28,9 @@ const QUIET_NS: u64 = 4_000;
 const NAP_NS: u64 = 20_000_000;
 /// Requests handed over with one system call.
 const BATCH: usize = 64;
-/// A thread with real-time priority that never sleeps starves the kernel's own threads on its CPU, or is itself held up
-/// for 50 ms in each second (`sched_rt_runtime_us`): after so long without sleep it sleeps. With ten times as long, loop
-/// devices, whose workers may be waiting for this very CPU, fell behind in bursts.
+/// A thread with real-time priority that never sleeps starves the kernel's own threads on its CPU: after so long without
+/// sleep it sleeps. With ten times as long, loop devices, whose workers may be waiting for this very CPU, fell behind in
+/// bursts. Completions cut it short, so [`Share`] looks that enough of the CPU is left.
 const AWAKE_NS: u64 = 1_000_000;
 /// So long.
 const REST_NS: u64 = 20_000;
@@ -64,6 +65,7 @@ pub(super) struct Player {
     status: Arc<Status>,
     hindrances: Arc<Hindrances>,
     is_real_time: bool,
+    share: Share,
     started_ns: u64,
     in_flight: u32,
     slept_ns: u64,
@@ -105,6 +107,7 @@ impl Player {
             status,
             hindrances,
             is_real_time,
+            share: Share::new(is_real_time),
             started_ns: 0,
             in_flight: 0,
             slept_ns: 0,
@@ -140,6 +143,7 @@ impl Player {
     fn turns(&mut self) -> Result<(), EngineError> {
         while !self.control.is_aborted() {
             let now_ns = self.now_ns();
+            self.share.keep(now_ns, clock::thread_cpu_ns);
             let next = if self.control.is_stopped() { Next::Ended } else { self.sequence.next(now_ns) };
             match next {
                 Next::At(due_ns) if self.free.is_empty() => {

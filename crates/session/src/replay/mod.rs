@@ -8,7 +8,7 @@ use crate::rows::signed;
 use crate::run_loop::RunContext;
 use crate::spine::Spine;
 use crate::trace::interval_row;
-use engine::{Chunk, Feed, Hindrances, Input, Running};
+use engine::{Aside, Chunk, Feed, Hindrances, Input, Running};
 use plan::replay::{Changes, Mapper, Pacing};
 use quantity::clock;
 use recording::Batch;
@@ -54,6 +54,8 @@ pub(crate) struct Playback {
     watched: Option<Watched>,
     started_ns: u64,
     errors: u64,
+    /// The rest of us keeps off the player's CPU as long as it plays.
+    aside: Option<Aside>,
 }
 
 /// Starts the run's replay; `None` when it has none.
@@ -68,6 +70,7 @@ pub(crate) fn start(
     let tape = Tape::open(replay)?;
     let survey = if tape.needs_survey() { tape.survey()? } else { Survey::default() };
     let mapper = tape.mapper(context.plan, context.targets, &survey);
+    let aside = Aside::of(&replay.cpus);
     let watched = if replay.verify { watch(context, spine)? } else { None };
     let (send, chunks) = sync_channel::<Chunk>(AHEAD);
     let (ready, is_ready) = sync_channel(1);
@@ -82,7 +85,7 @@ pub(crate) fn start(
     let reading = reading.map_err(|source| SessionError::Thread { what: "read the trace", source })?;
     // Nothing is to be late because the trace has not been opened yet.
     let _ = is_ready.recv_timeout(FIRST_WAIT);
-    let feed = Feed { chunks, pacing: replay.pacing, depth: replay.depth, cpus: replay.cpus.clone() };
+    let feed = Feed { chunks, pacing: replay.pacing, depth: replay.depth, cpus: aside.cpus().to_vec() };
     let (running, hindrances) = engine::replay(input, feed)?;
     let started_ns = running.started_ns();
     let playback = Playback {
@@ -94,6 +97,7 @@ pub(crate) fn start(
         watched,
         started_ns,
         errors: 0,
+        aside: Some(aside),
     };
     Ok(Some((running, playback)))
 }
@@ -204,6 +208,7 @@ impl Playback {
         spine: &mut Spine<'_>,
         is_cut: bool,
     ) -> Result<(), SessionError> {
+        drop(self.aside.take());
         let losses = match &mut self.watched {
             Some(watched) => watched.finish(spine)?,
             None => 0,

@@ -1,0 +1,100 @@
+//! The rest of the process keeps off the CPU of a thread that has to be on time.
+
+use crate::placement::real_time;
+use rustix::thread::{CpuSet, Pid, sched_getaffinity, sched_setaffinity};
+
+/// While it lives, all threads of this process but those with CPUs of their own keep off some CPUs.
+///
+/// A thread with real-time priority that looks at the clock most of the time goes first on its CPU; but where an ordinary
+/// thread has waited there for long, the kernel gives it up to 50 ms in each second at one go (its *fair server*), and
+/// the scheduler does move ordinary threads there when the other CPUs are busy.
+#[derive(Debug)]
+pub struct Aside {
+    cpus: Vec<u32>,
+    /// What we may use, and the rest of it without `cpus`.
+    moved: Option<(CpuSet, CpuSet)>,
+}
+
+impl Aside {
+    /// Keeps off `asked`; where nothing is asked, off the last CPU that this process may use, if it may use several
+    /// and gives real-time priority: an ordinary thread is better off wherever there is room.
+    #[must_use]
+    pub fn of(asked: &[u32]) -> Self {
+        let Ok(ours) = sched_getaffinity(None) else { return Self { cpus: asked.to_vec(), moved: None } };
+        let mut cpus = asked.to_vec();
+        if cpus.is_empty() && ours.count() > 1 && std::thread::spawn(real_time).join().unwrap_or(false) {
+            cpus.extend(numbers(&ours).last());
+        }
+        let mut rest = ours;
+        cpus.iter().filter(|cpu| (**cpu as usize) < CpuSet::MAX_CPU).for_each(|cpu| rest.unset(*cpu as usize));
+        let moved = (rest.count() > 0 && rest.count() < ours.count()).then_some((ours, rest));
+        if let Some((ours, rest)) = &moved {
+            move_all(ours, rest);
+        }
+        Self { cpus, moved }
+    }
+
+    /// The CPUs that are kept free; empty: none.
+    #[must_use]
+    pub fn cpus(&self) -> &[u32] {
+        &self.cpus
+    }
+}
+
+impl Drop for Aside {
+    fn drop(&mut self) {
+        if let Some((ours, rest)) = &self.moved {
+            move_all(rest, ours);
+        }
+    }
+}
+
+fn numbers(set: &CpuSet) -> impl Iterator<Item = u32> {
+    (0..CpuSet::MAX_CPU).filter(|cpu| set.is_set(*cpu)).filter_map(|cpu| u32::try_from(cpu).ok())
+}
+
+/// Those threads that may run exactly where `from` says may from now on where `to` says. What the system refuses stays.
+fn move_all(from: &CpuSet, to: &CpuSet) {
+    let tasks = std::fs::read_dir("/proc/self/task").into_iter().flatten().flatten();
+    let numbers = tasks.filter_map(|task| task.file_name().to_str()?.parse::<i32>().ok());
+    for thread in numbers.filter_map(Pid::from_raw) {
+        if sched_getaffinity(Some(thread)).is_ok_and(|now| now == *from) {
+            let _ = sched_setaffinity(Some(thread), to);
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::{Aside, numbers};
+    use rustix::thread::sched_getaffinity;
+
+    #[test]
+    fn threads_keep_off_while_it_lives_and_come_back() {
+        let ours = sched_getaffinity(None).unwrap();
+        let Some(last) = numbers(&ours).last().filter(|_| ours.count() > 1) else {
+            println!("SKIPPED: needs two CPUs");
+            return;
+        };
+        let (go, wait) = std::sync::mpsc::channel::<()>();
+        let waiting = std::thread::spawn(move || {
+            let _ = wait.recv();
+            sched_getaffinity(None).unwrap()
+        });
+        let aside = Aside::of(&[last]);
+        assert_eq!(aside.cpus(), [last]);
+        let now = sched_getaffinity(None).unwrap();
+        assert!(!now.is_set(last as usize) && now.count() == ours.count() - 1);
+        let heir = std::thread::spawn(|| sched_getaffinity(None).unwrap()).join().unwrap();
+        assert_eq!(heir, now, "threads made meanwhile keep off as well");
+        go.send(()).unwrap();
+        assert_eq!(waiting.join().unwrap(), now, "threads made before, too");
+        drop(aside);
+        assert_eq!(sched_getaffinity(None).unwrap(), ours);
+        // All of them: nobody would be left.
+        let all: Vec<u32> = numbers(&ours).collect();
+        let aside = Aside::of(&all);
+        assert_eq!(sched_getaffinity(None).unwrap(), ours);
+        drop(aside);
+    }
+}
