@@ -73,7 +73,7 @@ mod tests {
     fn threads_keep_off_while_it_lives_and_come_back() {
         let ours = sched_getaffinity(None).unwrap();
         let Some(last) = numbers(&ours).last().filter(|_| ours.count() > 1) else {
-            println!("SKIPPED: needs two CPUs");
+            testkit::lacks("two CPUs");
             return;
         };
         let (go, wait) = std::sync::mpsc::channel::<()>();
