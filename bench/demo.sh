@@ -1,6 +1,7 @@
 #!/usr/bin/env bash
 # The main job on a scratch file of this machine: a small OLTP-like load at full speed, then a curve of rates, then the report.
-# As root, the loop from production to the lab as well: a load on one loop device is traced, and the trace is played on another, at 1× and 2×.
+# As root, the loop from production to the lab as well: a load on one loop device is traced, the trace is played on another, at 1× and 2×,
+# and a small parameter file is made that behaves like it.
 set -euo pipefail
 cd "$(dirname "$0")/.."
 bin=${BIN:-target/release/iodyno}
@@ -37,9 +38,10 @@ if [ "$(id -u)" = 0 ] && command -v losetup >/dev/null; then
 sd=disk,lun=$source,openflags=o_direct,threads=16
 wd=oltp,sd=disk,xfersize=(4k,30,8k,70),rdpct=70,skew=80
 wd=log,sd=disk,xfersize=16k,rdpct=0,seekpct=0,skew=20
-rd=production,wd=*,iorate=(400,2,2000,1),distribution=(exponential,variable),elapsed=9,interval=1
+rd=production,wd=*,iorate=(400,2,2000,1),distribution=(exponential,variable),elapsed=12,interval=1
 EOF
-  coproc tracer { exec "$bin" trace -d "$(basename "$source")" -o "$dir/trace-$stamp" 2>&1; }
+  # What a run reads to look for data that must not be lost comes in larger pieces, and is no load.
+  coproc tracer { exec "$bin" trace -d "$(basename "$source")" --size 512-128k -o "$dir/trace-$stamp" 2>&1; }
   tracer_pid=$!
   read -r line <&"${tracer[0]}"
   echo "$line"
@@ -52,6 +54,9 @@ EOF
     "$bin" replay "$dir/trace-$stamp" --map "$(basename "$source")=$target" --speed $speed -o "$dir/replay-$speed-$stamp"
     replays="$replays\n               $(realpath "$dir")/replay-$speed-$stamp/report.html (at $speed×, beside the trace)"
   done
+  echo
+  echo "A small parameter file that behaves like the trace: how far it is from it, and how far the replay is"
+  "$bin" model "$dir/trace-$stamp" -o "$dir/model-$stamp.vdb" --compare "$dir/replay-1-$stamp"
   "$bin" report "$dir/trace-$stamp"
   echo
   echo "The trace beside its replays"
@@ -65,6 +70,8 @@ if [ -n "$replays" ]; then
   echo "The trace:     $(realpath "$dir")/trace-$stamp/report.html"
   echo -e "The replays:  ${replays#\\n              }"
   echo "Side by side:  $(realpath "$dir")/comparison-$stamp.html"
+  echo "The model:     $(realpath "$dir")/model-$stamp.vdb (a load of $(wc -l <"$dir/model-$stamp.vdb") lines that behaves like the trace)"
 fi
 echo "Try as well:   $bin chart $dir/recording-$stamp --list"
 echo "               $bin export $dir/recording-$stamp run_total --csv"
+if [ -n "$replays" ]; then echo "               $bin run $dir/model-$stamp.vdb lun=FILE"; fi

@@ -645,7 +645,8 @@ pub(crate) struct ImportArgs {
       iodyno model prod.iodyno -o prod.vdb --json | jq '.figures[] | {figure, distance}'\n  \
       iodyno model prod.iodyno --compare replay.iodyno --compare run.iodyno >/dev/null\n  \
                                                                 traces of its replay and of its model's run beside it\n\n\
-    The file has at most 60 lines, no names of files or processes and no data: sizes, shares, ranges and rates only. The table\n\
+    The file has at most 60 lines, no names of files or processes and no data: sizes, shares, ranges and rates only. Where the\n\
+    trace tells who did what, the busiest processes of a device have workloads of their own (p1_read, p2_write …). The table\n\
     at the end says how far the model is from the trace, and, as `unseen half`, how far a model of the first half is from the\n\
     second, which it has not seen; `!` marks what is farther than docs/model.md permits.")]
 pub(crate) struct ModelArgs {
@@ -667,6 +668,9 @@ pub(crate) struct ModelArgs {
     /// For so long.
     #[arg(long = "for", value_name = "TIME")]
     pub(crate) duration: Option<String>,
+    /// What workloads are told apart by: device only, or process as well.
+    #[arg(long, value_enum, default_value_t = ModelBy::Process)]
+    pub(crate) by: ModelBy,
     /// Another trace in the same table, by its distances from this one: of a replay, or of a run of the model; may be
     /// given several times.
     #[arg(long, value_name = "TRACE")]
@@ -680,6 +684,15 @@ pub(crate) struct ModelArgs {
     /// One JSON object in place of the table, on standard output; needs --output (docs/model.md).
     #[arg(long, requires = "output")]
     pub(crate) json: bool,
+}
+
+/// What the workloads of a model are told apart by.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, clap::ValueEnum)]
+pub(crate) enum ModelBy {
+    /// The busiest processes of each device, the others together.
+    Process,
+    /// Devices.
+    Device,
 }
 
 /// What `probe` looks at.

@@ -1,6 +1,6 @@
 //! `iodyno model`.
 
-use crate::args::ModelArgs;
+use crate::args::{ModelArgs, ModelBy};
 use crate::exit::{Failure, PARAMETERS};
 use crate::run::time;
 use session::ModelRequest;
@@ -18,6 +18,7 @@ pub(crate) fn run(args: &ModelArgs) -> Result<u8, Failure> {
         from_ns: time(args.from.as_deref(), "--from")?.unwrap_or(0),
         for_ns: time(args.duration.as_deref(), "--for")?,
         targets: args.targets.clone(),
+        by_device: args.by == ModelBy::Device,
         others: args.compare.clone(),
     };
     let outcome = session::model(&request)?;

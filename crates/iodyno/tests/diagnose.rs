@@ -114,15 +114,18 @@ fn once_a_listener_with_a_short_backlog() {
     let Some(namespace) = Namespace::new("dlisten") else { return };
     let _alone = alone();
     let scratch = Scratch::new();
-    let run = |backlog: u32, calls: u32| {
-        let name = format!("r{backlog}-{calls}");
+    std::fs::write(scratch.path("t.toml"), "[general]\nclear_s = 2\n").unwrap();
+    // The server takes nobody in for so many seconds, and then everybody.
+    let run = |backlog: u32, calls: u32, deaf_s: u32, length: &str| {
+        let name = format!("r{backlog}-{calls}-{deaf_s}");
         let serve = format!(
-            "import socket,time\ns=socket.socket()\ns.bind(('127.0.0.1',1521))\ns.listen({backlog})\ntime.sleep(20)\n"
+            "import socket,time\ns=socket.socket()\ns.bind(('127.0.0.1',1521))\ns.listen({backlog})\ntime.sleep({deaf_s})\n\
+             all=[]\nwhile True: all.append(s.accept())\n"
         );
         let server = namespace.command("python3").args(["-c", &serve]).spawn().unwrap();
         std::thread::sleep(Duration::from_millis(700));
         let record =
-            namespace.command(IODYNO).args(["record", "--for", "6s", "-o"]).arg(scratch.path(&name)).spawn().unwrap();
+            namespace.command(IODYNO).args(["record", "--for", length, "-o"]).arg(scratch.path(&name)).spawn().unwrap();
         std::thread::sleep(Duration::from_millis(1500));
         let call = format!(
             "import socket,time\nall=[]\nfor i in range({calls}):\n  s=socket.socket(); s.setblocking(False)\n  \
@@ -130,13 +133,13 @@ fn once_a_listener_with_a_short_backlog() {
         );
         let clients = namespace.command("python3").args(["-c", &call]).spawn().unwrap();
         let said = record.wait().unwrap().expect_code(0).stderr;
-        assert_eq!(said.contains("finding   R2 Listener 127.0.0.1:1521"), name == "r5-40", "{said}");
+        assert_eq!(said.contains("finding   R2 Listener 127.0.0.1:1521"), (backlog, calls) == (5, 40), "{said}");
         let pid = server.id();
         drop((clients, server));
-        let judged = seen(scratch.iodyno(&["diagnose", &name, "--json"]).spawn().unwrap());
+        let judged = seen(scratch.iodyno(&["diagnose", &name, "--thresholds", "t.toml", "--json"]).spawn().unwrap());
         (judged, pid)
     };
-    let (short, pid) = run(5, 40);
+    let (short, pid) = run(5, 40, 20, "6s");
     let finding = find(&short, "R2", "127.0.0.1:1521").unwrap_or_else(|| panic!("not found: {short}"));
     assert_eq!(finding["confidence"], "certain");
     assert!(sentence(finding).contains("accept queue 6 of 5"), "{finding}");
@@ -144,16 +147,19 @@ fn once_a_listener_with_a_short_backlog() {
     assert!(sentence(finding).starts_with(&format!("Listener 127.0.0.1:1521 (python3[{pid}])")), "{pid} {finding}");
     // The same in every face of the recording.
     let chart =
-        scratch.iodyno(&["export", "r5-40", "recording.findings", "--csv"]).run().unwrap().expect_code(0).stdout;
+        scratch.iodyno(&["export", "r5-40-20", "recording.findings", "--csv"]).run().unwrap().expect_code(0).stdout;
     assert!(chart.contains("R2,127.0.0.1:1521,"), "{chart}");
-    scratch.iodyno(&["report", "r5-40"]).run().unwrap().expect_code(0);
-    let page = std::fs::read_to_string(scratch.path("r5-40").join("report.html")).unwrap();
+    scratch.iodyno(&["report", "r5-40-20"]).run().unwrap().expect_code(0);
+    let page = std::fs::read_to_string(scratch.path("r5-40-20").join("report.html")).unwrap();
     assert!(page.contains("accept queue 6 of 5"), "the report does not show it");
     // Room for all of them; and half as many as there is room for.
     for (backlog, calls) in [(512, 40), (5, 3)] {
-        let (silent, _) = run(backlog, calls);
+        let (silent, _) = run(backlog, calls, 20, "6s");
         assert!(of(&silent, "R2").is_empty(), "{silent}");
     }
+    let (over, _) = run(5, 40, 6, "24s");
+    let finding = find(&over, "R2", "127.0.0.1:1521").unwrap_or_else(|| panic!("not found: {over}"));
+    assert!(finding["end"].is_string(), "it is over: {finding}");
 }
 
 #[test]

@@ -26,7 +26,9 @@ fn diagnosed_by(scratch: &Scratch, iodyno: Command, seconds: u32) -> Value {
     let _ = std::fs::remove_dir_all(&seen);
     let length = format!("{seconds}s");
     iodyno.args(["record", "-o", seen.to_str().unwrap(), "--for", &length]).run().unwrap().expect_code(0);
-    let output = scratch.iodyno(&["diagnose", "seen", "--json"]).run().unwrap();
+    let thresholds = scratch.write("clear.toml", "[general]\nclear_s = 2\n");
+    let output =
+        scratch.iodyno(&["diagnose", "seen", "--json", "--thresholds", thresholds.to_str().unwrap()]).run().unwrap();
     serde_json::from_str(&output.stdout).unwrap_or_else(|error| panic!("{error}: {} {}", output.stdout, output.stderr))
 }
 
@@ -60,12 +62,18 @@ fn once_a_server_that_is_put_aside_for_another_program() {
     let server = turns(1, 1.1, 0.14);
     let hog = turns(2, 2.0, 2.0);
     std::thread::sleep(Duration::from_millis(500));
-    let judged = diagnosed(&scratch, 14);
+    let by = format!("[{}] puts it aside", hog.id());
+    let leaving = std::thread::spawn(move || {
+        std::thread::sleep(Duration::from_secs(14));
+        drop(hog);
+    });
+    let judged = diagnosed(&scratch, 30);
+    leaving.join().unwrap();
     let subject = format!("[{}]", server.id());
     let finding = find(&judged, "R8", &subject).unwrap_or_else(|| panic!("{subject} is not found: {judged}"));
     let sentence = finding["sentence"].as_str().unwrap();
-    assert!(sentence.contains(&format!("[{}] puts it aside", hog.id())), "{sentence}");
-    drop(hog);
+    assert!(sentence.contains(&by), "{sentence}");
+    assert!(finding["end"].is_string(), "it is over: {finding}");
     // One that comes for a tenth of the time is no fault.
     let mild = turns(2, 0.3, 3.7);
     std::thread::sleep(Duration::from_millis(500));
@@ -138,21 +146,25 @@ fn once_a_tick_that_misses_what_hides_from_it() {
     let source = format!("{}/../../fixtures/tools/hide.c", env!("CARGO_MANIFEST_DIR"));
     let program = scratch.path("iodyno-hide");
     Command::new("cc").args(["-O2", "-o", program.to_str().unwrap(), &source]).run().unwrap().expect_code(0);
-    let run = |work_ns: &str| {
+    let run = |work_ns: &str, seconds: u32| {
         let hidden = Command::new(&program).args(["17", "1", work_ns]).spawn().unwrap();
         std::thread::sleep(Duration::from_millis(600));
-        let judged = diagnosed(&scratch, 14);
+        let judged = diagnosed(&scratch, seconds);
         let duty: f64 = hidden.wait().unwrap().expect_code(0).stdout.trim().parse().unwrap();
         (judged, duty, busy(&scratch))
     };
-    let (judged, duty, all) = run("2800000");
+    let (judged, duty, all) = run("2800000", 14);
     if all - duty < 5.0 {
         let finding = find(&judged, "R10", "cpu1").unwrap_or_else(|| panic!("not found: {judged}"));
         assert!(finding["sentence"].as_str().unwrap().starts_with("The tick misses"), "{finding}");
+        // It hides for 17 s.
+        let (judged, ..) = run("2800000", 34);
+        let finding = find(&judged, "R10", "cpu1").unwrap_or_else(|| panic!("not found: {judged}"));
+        assert!(finding["end"].is_string(), "it is over: {finding}");
     } else {
         println!("CPU 1 was not idle ({all} % busy, {duty} % of it hides): the tick finds the others, not judged");
     }
-    let (judged, duty, all) = run("100000");
+    let (judged, duty, all) = run("100000", 14);
     if all - duty < 5.0 {
         assert!(find(&judged, "R10", "cpu1").is_none(), "{judged}");
     }

@@ -119,6 +119,190 @@ fn a_mail_server_has_a_model() {
     assert!(text.contains("flushpct=100") && text.contains("trimpct=100"));
 }
 
+/// What a process does.
+#[derive(Clone, Copy, Debug, Default)]
+struct Doing {
+    ios: f64,
+    reads: f64,
+    bytes: f64,
+}
+
+impl Doing {
+    fn add(&mut self, ios: f64, is_read: bool, bytes: f64) {
+        self.ios += ios;
+        self.reads += if is_read { ios } else { 0.0 };
+        self.bytes += ios * bytes;
+    }
+}
+
+/// What the workloads whose names begin so do, as the parameter file says.
+fn asked(text: &str, prefix: &str) -> Doing {
+    let mut doing = Doing::default();
+    let whole = text.replace(",\n  ", ",");
+    for line in whole.lines().filter_map(|line| line.strip_prefix("wd=")).filter(|line| line.starts_with(prefix)) {
+        let value = |key: &str| Some(line.split_once(&format!(",{key}="))?.1);
+        let number = |text: &str| text.split(',').next().unwrap().parse::<f64>().unwrap();
+        let size = |text: &str| match text.strip_suffix('k') {
+            Some(count) => count.parse::<f64>().unwrap() * 1024.0,
+            None => text.parse::<f64>().unwrap(),
+        };
+        let sizes = value("xfersize").unwrap();
+        let bytes = match sizes.strip_prefix('(') {
+            None => size(sizes.split(',').next().unwrap()),
+            Some(mix) => {
+                let words: Vec<&str> = mix.split(')').next().unwrap().split(',').collect();
+                words.chunks(2).map(|pair| size(pair[0]) * number(pair[1]) / 100.0).sum()
+            }
+        };
+        assert!(value("rdpct").is_none_or(|percent| number(percent) == 0.0), "{line}");
+        doing.add(value("skew").map_or(100.0, number), value("rdpct").is_none(), bytes);
+    }
+    doing
+}
+
+/// What is done as the trace says: of those I/Os that are chosen.
+fn done(rows: &[Io], is_one: impl Fn(&Io) -> bool) -> Doing {
+    let mut doing = Doing::default();
+    rows.iter().filter(|io| is_one(io)).for_each(|io| doing.add(1.0, &*io.op == "read", io.bytes as f64));
+    doing
+}
+
+/// The file says of a process what the trace says of it: its share of all I/Os, of reads, and its sizes.
+fn alike(text: &str, prefix: &str, done: Doing, all: usize) {
+    let asked = asked(text, prefix);
+    println!("{prefix}: asked {asked:?}, done {done:?} of {all}");
+    assert!((asked.ios / 100.0 - done.ios / all as f64).abs() < 0.005, "{prefix} has {} % of all I/Os", asked.ios);
+    assert!((asked.reads / asked.ios - done.reads / done.ios).abs() < 0.01, "{prefix}: reads");
+    assert!((asked.bytes / asked.ios / (done.bytes / done.ios) - 1.0).abs() < 0.03, "{prefix}: bytes");
+}
+
+/// A database that reads and writes pages, hot and cold, with a log by a process of the same name; a backup that reads
+/// on and on; mails, which a worker of the kernel writes back for their owner; some that do next to nothing.
+fn processes(seconds: u32) -> Vec<Io> {
+    let mut chance = loads::Chance::new(15);
+    let sample = loads::mail(1).remove(0);
+    let mut rows = Vec::new();
+    let (mut t_s, mut log, mut backup) = (0.0, 0_i64, 0_i64);
+    while t_s < f64::from(seconds) {
+        let rate = if t_s.rem_euclid(8.0) < 3.0 { 3000.0 } else { 1500.0 };
+        t_s += chance.gap(rate);
+        let mut io = sample.clone();
+        io.queue_ns = (t_s * 1e9) as i64;
+        io.complete_ns = Some(io.queue_ns + 300_000);
+        let (draw, page) = (chance.unit(), (chance.unit().powi(3) * 131_072.0) as i64);
+        let mut by = |pid: i32, comm: &str, op: &str, sector: i64, bytes: i64| {
+            (io.pid, io.comm) = (Some(pid), Some(Label::from(comm)));
+            (io.op, io.sector, io.bytes) = (Label::from(op), sector, bytes);
+        };
+        match draw {
+            _ if draw < 0.5 => by(100, "secretdb", if draw < 0.4 { "read" } else { "write" }, page * 16, 8192),
+            _ if draw < 0.7 => {
+                log = (log + 32) % (64 * 2048);
+                by(101, "secretdb", "write", (4 << 21) + log, 16384);
+            }
+            _ if draw < 0.85 => {
+                backup += 512;
+                by(300, "payroll-backup", "read", (8 << 21) + backup, 256 << 10);
+            }
+            _ if draw < 0.95 => {
+                let place = i64::try_from(chance.below(1 << 15)).unwrap();
+                by(7, "kworker/u8:3", "write", (5 << 21) + place * 8, [4096, 8192][chance.below(2) as usize]);
+                (io.owner_pid, io.owner_comm) = (Some(400), Some(Label::from("secretmaild")));
+            }
+            _ => {
+                let number = i32::try_from(chance.below(40)).unwrap();
+                let place = i64::try_from(chance.below(1 << 14)).unwrap();
+                by(1000 + number, &format!("tenant-{number}"), "read", (7 << 21) + place * 8, 4096);
+            }
+        }
+        rows.push(io);
+    }
+    rows.retain(|io| io.queue_ns < i64::from(seconds) * 1_000_000_000);
+    rows
+}
+
+#[test]
+fn processes_of_a_device_have_workloads_of_their_own() {
+    let rows = processes(60);
+    let (by_process, text) = check("processes", &rows);
+    let by_pid = |pid: i32| done(&rows, |io| io.pid == Some(pid) && io.owner_pid.is_none());
+    alike(&text, "p1_", by_pid(100), rows.len());
+    alike(&text, "p2_", by_pid(101), rows.len());
+    alike(&text, "p3_", by_pid(300), rows.len());
+    // Those that are owed to a worker of the kernel, and all small ones, are one.
+    alike(&text, "rest_", done(&rows, |io| io.pid.unwrap() > 400 || io.owner_pid.is_some()), rows.len());
+    assert!(text.contains("* Process 1: ") && text.contains("* All other processes: "), "{text}");
+    assert!(text.contains("wd=p2_scan_write,") && text.contains("wd=p3_scan_read"), "{text}");
+
+    // The owner of write-back counts, not the worker.
+    let mails = rows.iter().filter(|io| io.pid.unwrap() <= 400 && !matches!(io.pid, Some(101 | 300))).cloned();
+    let mails: Vec<Io> = mails.collect();
+    let scratch = Scratch::new();
+    let (_, text) = model(&scratch, "mails", &mails, &[]);
+    alike(&text, "p2_", done(&mails, |io| io.owner_pid == Some(400)), mails.len());
+
+    // By device only, and where nobody is known, there are no processes.
+    let (by_device, text) = model(&scratch, "devices", &rows, &["--by", "device"]);
+    assert!(!text.contains("p1_") && !text.contains("Process"), "{text}");
+    // What is told apart is not farther from the trace.
+    for (one, other) in by_process["figures"].as_array().unwrap().iter().zip(by_device["figures"].as_array().unwrap()) {
+        for (part, process, device) in [("seen", one, other), ("unseen", &one["unseen"], &other["unseen"])] {
+            let (process, device) = (process["distance"].as_f64().unwrap(), device["distance"].as_f64().unwrap());
+            println!("{} {part}: by process {process:.4}, by device {device:.4}", one["figure"]);
+            assert!(process <= device + 0.1 * one["permitted"].as_f64().unwrap(), "{} {part}", one["figure"]);
+        }
+    }
+    let nobody = |io: &Io| Io { pid: None, tid: None, comm: None, owner_pid: None, owner_comm: None, ..io.clone() };
+    let unknown: Vec<Io> = rows.iter().map(nobody).collect();
+    assert_eq!(model(&scratch, "unknown", &unknown, &[]).1, text);
+    // One process is what it was.
+    let one: Vec<Io> =
+        unknown.into_iter().map(|io| Io { pid: Some(5), comm: Some(Label::from("one")), ..io }).collect();
+    assert_eq!(model(&scratch, "one", &one, &[]).1, text);
+}
+
+#[test]
+fn two_real_processes_have_workloads_of_their_own() {
+    if !testkit::require_root_or_skip() {
+        return;
+    }
+    let device = LoopDevice::new(256 << 20).unwrap();
+    let path = device.path().to_str().unwrap();
+    let scratch = Scratch::new();
+    let arguments = ["trace", "-d", path, "-o", "two.iodyno", "--size", "4k-64k"];
+    let mut tracing = scratch.iodyno(&arguments).spawn().unwrap();
+    if !tracing.wait_for_stdout("tracing", Duration::from_secs(20)) {
+        panic!("no trace: {:?}", tracing.wait());
+    }
+    // One reads by chance, the other writes on and on: two processes of one name.
+    let disk = format!("sd=sd1,lun={path},openflags=o_direct,threads=4\n");
+    scratch.write("read.vdb", &format!("{disk}wd=wd1,sd=sd1,xfersize=8k\nrd=rd1,wd=wd1,iorate=1500,elapsed=3\n"));
+    let order = "wd=wd1,sd=sd1,xfersize=(16k,50,32k,50),rdpct=0,seekpct=0\nrd=rd1,wd=wd1,iorate=600,elapsed=3\n";
+    scratch.write("write.vdb", &format!("{disk}{order}"));
+    let writing =
+        scratch.iodyno(&["run", "write.vdb", "-o", "write", "--no-report", "--json", "--destroy", path]).spawn();
+    let reading = scratch.iodyno(&["run", "read.vdb", "-o", "read", "--no-report", "--json"]).run();
+    writing.unwrap().wait().unwrap().expect_code(0);
+    reading.unwrap().expect_code(0);
+    tracing.signal(rustix::process::Signal::INT);
+    let traced = tracing.wait().unwrap();
+    assert!(matches!(traced.code, Some(0 | 6)), "{traced:?}");
+    let out = scratch.iodyno(&["model", "two.iodyno"]).run().unwrap().expect_code(0);
+    println!("{}{}", out.stdout, out.stderr);
+    let rows = scratch.table("two.iodyno", "io");
+    let last =
+        |op: &str| rows.iter().rfind(|row| row["op"] == op && row["comm"] != Value::Null).unwrap()["pid"].clone();
+    for (prefix, op, least) in [("p1_", "read", 4000.0), ("p2_", "write", 1500.0)] {
+        let (pid, mut doing) = (last(op), Doing::default());
+        for row in rows.iter().filter(|row| row["pid"] == pid) {
+            doing.add(1.0, row["op"] == "read", row["bytes"].as_f64().unwrap());
+        }
+        assert!(doing.ios > least, "{pid} {doing:?}");
+        alike(&out.stdout, prefix, doing, rows.len());
+    }
+    assert!(out.stdout.contains("wd=p2_scan_write,"), "{}", out.stdout);
+}
+
 /// Rows in which anything may happen.
 fn anything(choices: &[(usize, i64, i64, i64)]) -> Vec<Io> {
     let mut rows = loads::mail(2);

@@ -3,7 +3,7 @@
 //! What is judged is the file itself: its text is read again, and what it would do is generated without I/O.
 
 use crate::SessionError;
-use analyze::portrait::{self, Likeness, Portrait, Seen};
+use analyze::portrait::{self, Likeness, People, Portrait, Seen, Who};
 use convert::ConvertError;
 use convert::import::Options as ImportOptions;
 use params::{Memory, Options};
@@ -34,6 +34,8 @@ pub struct ModelRequest {
     pub for_ns: Option<u64>,
     /// Devices or files that the model is for, the busiest first; missing ones become variables.
     pub targets: Vec<PathBuf>,
+    /// Processes are not told apart.
+    pub by_device: bool,
     /// Other traces to hold against this one: of a replay of it, of a run of its model.
     pub others: Vec<PathBuf>,
 }
@@ -114,6 +116,8 @@ fn whole(request: &ModelRequest, place_bytes: Option<u64>) -> Result<(Portrait, 
 
 /// Gives every I/O that was asked for to `take`; what is to be said of the trace.
 fn each(request: &ModelRequest, take: &mut dyn FnMut(&str, Seen)) -> Result<Vec<String>, SessionError> {
+    let mut take =
+        |device: &str, seen: Seen| take(device, if request.by_device { seen.by(Who::default()) } else { seen });
     let words = |others: u64| {
         let word = format!("I/Os of kinds that a parameter file cannot ask for were left out: {others}");
         if others > 0 { vec![word] } else { Vec::new() }
@@ -143,10 +147,17 @@ fn each(request: &ModelRequest, take: &mut dyn FnMut(&str, Seen)) -> Result<Vec<
         for_ns: request.for_ns,
         ..ImportOptions::default()
     };
-    let mut others = 0;
+    let (mut others, mut people) = (0, People::default());
     let mut notes =
         convert::import::read_trace(&request.input, &options, &mut |io| match portrait::op_of(&io.op, io.bytes) {
-            Some(op) => take(&io.dev, Seen::new(io.queue_ns, io.complete_ns, op, io.sector, io.bytes)),
+            Some(op) => {
+                let (name, pid) = match &io.owner_comm {
+                    Some(owner) => (Some(owner), io.owner_pid),
+                    None => (io.comm.as_ref(), io.pid),
+                };
+                let who = name.map_or_else(Who::default, |name| people.who(name, pid));
+                take(&io.dev, Seen::new(io.queue_ns, io.complete_ns, op, io.sector, io.bytes).by(who));
+            }
             None => others += 1,
         })?;
     notes.extend(words(others));
@@ -233,12 +244,12 @@ fn page(printed: &str, comments: &[(String, String)], portrait: &Portrait, width
     let given: String = variables.iter().map(|name| format!(" {name}=DEVICE")).collect();
     out.push_str(&format!("* What is on the targets is overwritten. Run it: iodyno run THIS_FILE{given}\n"));
     for line in printed.lines() {
+        if line.starts_with("wd=") && !out.contains("\nwd=") {
+            out.push_str("* Parts of all I/Os (skew); seekpct=100, or none, is random, 0 a scan, between them runs from random places.\n");
+        }
         let comment = comments.iter().find(|(beginning, _)| line.starts_with(beginning.as_str()));
         if let Some((_, comment)) = comment {
             out.push_str(&format!("* {comment}\n"));
-        }
-        if line.starts_with("wd=") && !out.contains("\nwd=") {
-            out.push_str("* Parts of all I/Os (skew); seekpct=100, or none, is random, 0 a scan, between them runs from random places.\n");
         }
         fold(line, width, &mut out);
     }

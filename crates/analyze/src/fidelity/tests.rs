@@ -71,6 +71,18 @@ fn the_cap_is_the_reason_and_not_its_effects() {
 }
 
 #[test]
+fn what_made_the_player_late_is_named() {
+    let mut around = on_time();
+    (0..9000).for_each(|_| around.caused.record(900_000));
+    let said = |around: &Circumstances| Verdict::of(Some(&pair(|_| 0)), around).sentence;
+    assert!(said(&around).contains("its core was not idle"), "{}", said(&around));
+    around.stolen = Some(0.0005);
+    assert!(said(&around).contains("its core was not idle"), "{}", said(&around));
+    around.stolen = Some(0.1234);
+    assert!(said(&around).contains("the hypervisor took 12.3 % of its CPU"), "{}", said(&around));
+}
+
+#[test]
 fn distances_of_distributions_are_those_of_their_curves() {
     let histogram = |values: &[u64]| {
         let mut made = Histogram::new(7);

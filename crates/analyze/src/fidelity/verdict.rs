@@ -38,6 +38,8 @@ pub struct Circumstances {
     pub is_cut: bool,
     /// The system refused real-time priority.
     pub is_ordinary: bool,
+    /// Part of the time of the CPUs on which it played that a hypervisor gave to others, 0 … 1; `None` when that is not known.
+    pub stolen: Option<f64>,
 }
 
 /// One line of the fidelity report.
@@ -236,10 +238,14 @@ fn reasons(measures: &[Measure], comparison: Option<&Comparison>, around: &Circu
     say(around.losses > 0, format!("the tracing of the replay has lost {} I/Os", around.losses));
     say(around.starved > 0, "the trace could not be read fast enough".to_string());
     let late = broken("caused lateness") && around.capped == 0;
-    let priority =
-        if around.is_ordinary { "it had no real-time priority (CAP_SYS_NICE)" } else { "its core was not idle" };
+    // An idle host takes less than a thousandth.
+    let cause = match around.stolen {
+        Some(stolen) if stolen >= 0.003 => format!("the hypervisor took {:.1} % of its CPU", stolen * 100.0),
+        _ if around.is_ordinary => "it had no real-time priority (CAP_SYS_NICE)".to_string(),
+        _ => "its core was not idle".to_string(),
+    };
     let p99 = around.caused.percentile(0.99).map_or("?".to_string(), format_ns);
-    say(late, format!("I/Os were handed over late (p99 {p99}): {priority}"));
+    say(late, format!("I/Os were handed over late (p99 {p99}): {cause}"));
     let Some(comparison) = comparison else { return reasons };
     let different = comparison.missing() + comparison.extra();
     let explained = around.is_cut || around.losses > 0 || around.errors > 0;

@@ -1,8 +1,10 @@
 //! A plan with the same counts as a load.
 
 use super::Portrait;
-use super::fold::{Device, Shape, Total};
-use super::places::{Used, Zone, sum, zones};
+use super::fold::{Shape, Total};
+use super::group::{Class, Group, Region};
+use super::places::{MEMBERS, Zone, zones};
+use super::processes::{Member, Who, members};
 use super::rhythm::Steps;
 use plan::{
     Address, AddressRange, Arrivals, Bound, Burst, Content, Distribution, OpMix, OpenFlags, Order, Plan, Rate, Run,
@@ -16,7 +18,9 @@ const TARGETS: usize = 4;
 const SHARE_MIN: f64 = 0.01;
 /// Workloads of a model.
 const WORKLOADS: usize = 30;
-/// Zones by number of targets.
+/// Processes of a device, the others together among them, by number of targets.
+const PROCESSES: [usize; TARGETS + 1] = [MEMBERS, 3, 2, 2, 2];
+/// Zones by number of targets; fewer where processes would otherwise make too many workloads.
 const ZONES: [usize; TARGETS + 1] = [6, 5, 4, 3, 2];
 /// How near the curve of hits comes to the measured one, as a share of all I/Os: places, and scans, which come to all
 /// of their places alike but for where they are when the trace ends.
@@ -44,7 +48,11 @@ pub struct Model {
 /// A workload to be.
 struct Part {
     group: usize,
-    name: String,
+    /// Which of the group's.
+    class: usize,
+    /// What its name begins with, and goes on with.
+    prefix: String,
+    word: &'static str,
     weight: f64,
     workload: Workload,
 }
@@ -52,29 +60,41 @@ struct Part {
 /// A plan that behaves like `portrait`. Targets are `paths`, in the order of their I/Os, the busiest first; what has no
 /// path gets a variable.
 pub fn fit(portrait: &Portrait, paths: &[PathBuf]) -> Model {
-    let groups = groups(portrait);
-    let (mut parts, mut targets, mut comments) = (Vec::new(), Vec::new(), Vec::new());
+    let (groups, is_told) = groups(portrait);
     let all = portrait.ios().max(1) as f64;
-    for (at, devices) in groups.iter().enumerate() {
-        let prefix = if groups.len() > 1 { format!("d{}_", at + 1) } else { String::new() };
-        let first = parts.len();
-        let group = Group::of(portrait, devices);
-        let size_bytes = group.parts(at, &prefix, ZONES[groups.len().clamp(1, ZONES.len()) - 1], &mut parts);
+    let names = if is_told { numbers(&groups) } else { Vec::new() };
+    let zones = ZONES[groups.len().clamp(1, ZONES.len()) - 1];
+    let (mut parts, mut sizes) = workloads(&groups, &names, zones);
+    if is_told {
+        let is_much = |parts: &[Part]| parts.iter().filter(|part| part.weight >= NOTHING * all).count() > WORKLOADS;
+        for zones in (1..zones).rev() {
+            if is_much(&parts) {
+                (parts, sizes) = workloads(&groups, &names, zones);
+            }
+        }
+    }
+    let (mut targets, mut comments) = (Vec::new(), Vec::new());
+    for (at, group) in groups.iter().enumerate() {
         let path = paths.get(at).cloned().unwrap_or_else(|| {
             PathBuf::from(if groups.len() > 1 { format!("$lun{}", at + 1) } else { "$lun".to_string() })
         });
-        targets.push(target(&group, at, path, size_bytes));
-        let share = parts[first..].iter().map(|part| part.weight).sum::<f64>() / all * 100.0;
-        let what = match devices.len() {
+        targets.push(target(group, at, path, sizes[at]));
+        let weight: f64 = parts.iter().filter(|part| part.group == at).map(|part| part.weight).sum();
+        let share = weight / all * 100.0;
+        let what = match group.devices {
             1 if groups.len() == 1 => "The device".to_string(),
             1 => format!("Device {}", at + 1),
             more => format!("{more} more devices as one"),
         };
-        let zones = group.describe();
-        comments.push((format!("sd=sd{},", at + 1), format!("{what}: {share:.1} % of all I/Os; {zones}")));
+        let words = group.describe();
+        comments.push((format!("sd=sd{},", at + 1), format!("{what}: {share:.1} % of all I/Os; {words}")));
     }
     reduce(&mut parts);
+    rename(&mut parts, &groups);
     shares(&mut parts);
+    if is_told {
+        comments.extend(told(&parts, &groups, &names, all));
+    }
     let steps = portrait.rhythm.steps();
     comments.push(("rd=".to_string(), rhythm_words(&steps)));
     let run = run(portrait, parts, &steps);
@@ -82,126 +102,124 @@ pub fn fit(portrait: &Portrait, paths: &[PathBuf]) -> Model {
     Model { plan, comments }
 }
 
-/// Devices by what they become: each of the busiest alone, then all others together.
-fn groups(portrait: &Portrait) -> Vec<Vec<usize>> {
-    let mut devices: Vec<usize> = (0..portrait.devices.len()).filter(|at| portrait.devices[*at].ios() > 0).collect();
-    devices.sort_by_key(|at| std::cmp::Reverse(portrait.devices[*at].ios()));
-    let all = portrait.ios() as f64;
-    let own = |(at, device): (usize, &usize)| {
-        at < TARGETS && (at == 0 || portrait.devices[*device].ios() as f64 >= SHARE_MIN * all)
-    };
-    let alone = devices.iter().enumerate().take_while(|(at, device)| own((*at, device))).count();
-    let mut groups: Vec<Vec<usize>> = devices[..alone].iter().map(|device| vec![*device]).collect();
-    if devices.len() > alone {
-        groups.push(devices[alone..].to_vec());
+/// Workloads of all targets, with at most so many zones of a region, and the sizes that the targets must have.
+fn workloads(groups: &[Group], names: &[Who], zones: usize) -> (Vec<Part>, Vec<u64>) {
+    let (mut parts, mut sizes) = (Vec::new(), Vec::new());
+    for (at, group) in groups.iter().enumerate() {
+        let device = if groups.len() > 1 { format!("d{}_", at + 1) } else { String::new() };
+        let prefix = |class: &Class| format!("{device}{}", prefix(group, class, names));
+        let prefixes: Vec<String> = group.classes.iter().map(prefix).collect();
+        sizes.push(group.parts(at, &prefixes, zones, &mut parts));
     }
-    groups
+    (parts, sizes)
 }
 
-/// Devices that become one target.
-struct Group {
-    totals: [[Total; 2]; 2],
-    trims: Total,
-    flushes: u64,
-    scans: [f64; 2],
-    depth: usize,
-    is_aligned: bool,
-    place_bytes: u64,
-    /// I/Os of the whole load.
-    ios: u64,
-    short: Vec<Used>,
-    scanned: [Vec<Used>; 2],
-    /// Part of the scanned places that short I/Os use as well.
-    overlap: [f64; 2],
+/// Devices by what they become: each of the busiest alone, by process, then all others together. Is a process told from
+/// another?
+fn groups(portrait: &Portrait) -> (Vec<Group>, bool) {
+    let mut devices: Vec<usize> = (0..portrait.devices.len()).filter(|at| portrait.devices[*at].ios > 0).collect();
+    devices.sort_by_key(|at| std::cmp::Reverse(portrait.devices[*at].ios));
+    let all = portrait.ios() as f64;
+    let own = |(at, device): (usize, &usize)| {
+        at < TARGETS && (at == 0 || portrait.devices[*device].ios as f64 >= SHARE_MIN * all)
+    };
+    let alone = devices.iter().enumerate().take_while(|(at, device)| own((*at, device))).count();
+    let count = alone + usize::from(devices.len() > alone);
+    let most = PROCESSES[count.clamp(1, PROCESSES.len()) - 1];
+    let one = |device: &usize| Group::of(portrait, &[*device], &members(portrait, *device, most));
+    let mut groups: Vec<Group> = devices[..alone].iter().map(one).collect();
+    if devices.len() > alone {
+        let is_other = |at: &usize| devices[alone..].contains(&portrait.cells[*at].device);
+        let others = Member { who: None, cells: (0..portrait.cells.len()).filter(is_other).collect() };
+        groups.push(Group::of(portrait, &devices[alone..], &[others]));
+    }
+    let mut told = groups.iter().flat_map(|group| &group.classes).filter_map(|class| class.who);
+    let first = told.next();
+    let is_told = groups.iter().any(|group| group.classes.len() > 1) || told.any(|who| Some(who) != first);
+    (groups, is_told)
+}
+
+/// Processes that are told apart, the busiest first: their positions are their numbers.
+fn numbers(groups: &[Group]) -> Vec<Who> {
+    let mut known: Vec<(Who, u64)> = Vec::new();
+    for class in groups.iter().flat_map(|group| &group.classes) {
+        let Some(who) = class.who else { continue };
+        match known.iter_mut().find(|(other, _)| *other == who) {
+            Some((_, ios)) => *ios += class.ios(),
+            None => known.push((who, class.ios())),
+        }
+    }
+    known.sort_by_key(|(_, ios)| std::cmp::Reverse(*ios));
+    known.into_iter().map(|(who, _)| who).collect()
+}
+
+/// What the names of a process's workloads begin with.
+fn prefix(group: &Group, class: &Class, names: &[Who]) -> String {
+    match class.who.and_then(|who| names.iter().position(|one| *one == who)) {
+        Some(at) => format!("p{}_", at + 1),
+        None if group.classes.len() > 1 => "rest_".to_string(),
+        None => String::new(),
+    }
+}
+
+/// A comment before the first workload of each process.
+fn told(parts: &[Part], groups: &[Group], names: &[Who], all: f64) -> Vec<(String, String)> {
+    let mut out = Vec::new();
+    for (at, group) in groups.iter().enumerate() {
+        for (number, class) in group.classes.iter().enumerate() {
+            let Some(part) = parts.iter().find(|part| (part.group, part.class) == (at, number)) else { continue };
+            let what = match class.who.and_then(|who| names.iter().position(|one| *one == who)) {
+                Some(at) => format!("Process {}", at + 1),
+                None if group.classes.len() > 1 => "All other processes".to_string(),
+                None => continue,
+            };
+            let share = class.ios() as f64 / all * 100.0;
+            out.push((
+                format!("wd={},", part.workload.name),
+                format!("{what}: {share:.1} % of all I/Os; {}", class.describe()),
+            ));
+        }
+    }
+    out
 }
 
 impl Group {
-    fn of(portrait: &Portrait, devices: &[usize]) -> Self {
-        let members: Vec<&Device> = devices.iter().map(|at| &portrait.devices[*at]).collect();
-        let total = |shape: Shape, op: usize| {
-            let mut all = Total::default();
-            members.iter().for_each(|device| all.join(&device.totals[shape as usize][op]));
-            all
-        };
-        let mut trims = Total::default();
-        members.iter().for_each(|device| trims.join(&device.trims));
-        let (ios, unaligned) = members.iter().fold((0, 0), |(ios, un), one| (ios + one.ios(), un + one.unaligned));
-        let places = portrait.places.of(devices);
-        // A scan comes to each of its places about equally often, not by chance: no halves are needed, which would be
-        // hot where the other is cold.
-        let scanned = |op: usize| {
-            let both = places.iter().map(|counts| counts.ios[2 + op]).filter(|count| sum(*count) > 0);
-            let used = both.map(|[a, b]| {
-                let mut ios = [[0; 2]; 2];
-                ios[op] = [a.saturating_add(b); 2];
-                Used { ios, visits: None }
-            });
-            used.collect()
-        };
-        let overlap = |op: usize| {
-            let used = places.iter().map(|counts| counts.ios).filter(|ios| sum(ios[2 + op]) > 0);
-            let (all, both) = used.fold((0.0, 0.0), |(all, both), ios| {
-                let other = sum(ios[0]) + sum(ios[1]) + if op == 1 { sum(ios[2]) } else { 0 };
-                (all + 1.0, both + f64::from(u8::from(other > 0)))
-            });
-            if all > 0.0 { both / all } else { 0.0 }
-        };
-        Self {
-            totals: [[total(Shape::Short, 0), total(Shape::Short, 1)], [total(Shape::Scan, 0), total(Shape::Scan, 1)]],
-            trims,
-            flushes: members.iter().map(|device| device.flushes).sum(),
-            scans: [0, 1].map(|op| members.iter().map(|device| device.scans[op].mean()).sum()),
-            depth: members.iter().map(|device| device.depth).sum(),
-            is_aligned: unaligned * 100 <= ios,
-            place_bytes: portrait.places.bytes,
-            ios: portrait.ios(),
-            short: places
-                .iter()
-                .map(|counts| Used { ios: [counts.ios[0], counts.ios[1]], visits: Some(counts.visits) })
-                .collect(),
-            scanned: [scanned(0), scanned(1)],
-            overlap: [overlap(0), overlap(1)],
-        }
-    }
-
-    /// Adds its workloads; gives the size that its target must have.
-    fn parts(&self, group: usize, prefix: &str, most: usize, out: &mut Vec<Part>) -> u64 {
-        let scans_most = if most >= 4 { 2 } else { 1 };
+    /// Adds its workloads, whose names begin as told for each class; gives the size that its target must have.
+    fn parts(&self, group: usize, prefixes: &[String], most: usize, out: &mut Vec<Part>) -> u64 {
         let least = self.largest().div_ceil(self.place_bytes).max(1) * 2;
         // Places from, to, by workload; ranges follow when all are known.
-        let (mut placed, mut end): (Vec<(Part, u64, u64)>, u64) = (Vec::new(), 0);
-        let short = zones(self.short.clone(), most, self.near(Shape::Short));
-        for (number, zone) in short.iter().enumerate() {
-            let to = end + zone.places.max(least);
-            for (op, word) in [(0, "read"), (1, "write")] {
-                let total = &self.totals[Shape::Short as usize][op];
-                let name = named(prefix, word, number, short.len());
-                let order = seeks(total);
-                placed.push((self.part(group, name, total, zone.shares[op], order, op, 1), end, to));
+        let mut placed: Vec<(Part, u64, u64)> = Vec::new();
+        let mut end = self.zoned(group, prefixes, (most, least), &mut placed);
+        for (at, class) in self.classes.iter().enumerate() {
+            let of = Naming { group, class: at, prefix: &prefixes[at] };
+            for (op, word) in [(0, "scan_read"), (1, "scan_write")] {
+                let near =
+                    self.near(Shape::Scan, class.totals[Shape::Scan as usize].iter().map(|total| total.ios).sum());
+                let scans_most = if most >= 4 { 2 } else { 1 };
+                let found: Vec<Zone> = zones(&class.scanned[op], scans_most, near);
+                let total = &class.totals[Shape::Scan as usize][op];
+                let places: u64 = found.iter().map(|zone| zone.places.max(least)).sum();
+                let mut from = end.saturating_sub(part_of(places, class.overlap[op]));
+                for (number, zone) in found.iter().enumerate() {
+                    let to = from + zone.places.max(least);
+                    let order = Order::Sequential { once: false, backward: false };
+                    let streams = rounded(class.scans[op] * zone.shares[op]);
+                    let part = of.part((word, number, found.len()), total, zone.shares[op], order, op, streams);
+                    placed.push((part, from, to));
+                    from = to;
+                }
+                end = end.max(from);
             }
-            end = to;
-        }
-        for (op, word) in [(0, "scan_read"), (1, "scan_write")] {
-            let total = &self.totals[Shape::Scan as usize][op];
-            let found: Vec<Zone> = zones(self.scanned[op].clone(), scans_most, self.near(Shape::Scan));
-            let places: u64 = found.iter().map(|zone| zone.places.max(least)).sum();
-            let mut from = end.saturating_sub(part_of(places, self.overlap[op]));
-            for (number, zone) in found.iter().enumerate() {
-                let to = from + zone.places.max(least);
-                let order = Order::Sequential { once: false, backward: false };
-                let name = named(prefix, word, number, found.len());
-                let streams = rounded(self.scans[op] * zone.shares[op]);
-                placed.push((self.part(group, name, total, zone.shares[op], order, op, streams), from, to));
-                from = to;
-            }
-            end = end.max(from);
         }
         end = end.max(least);
-        let trims = seeks(&self.trims);
-        placed.push((self.part(group, format!("{prefix}trim"), &self.trims, 1.0, trims, 2, 1), 0, end));
-        let flushes = Total { ios: self.flushes, ..Total::default() };
-        let any = Order::Random(Distribution::Uniform);
-        placed.push((self.part(group, format!("{prefix}flush"), &flushes, 1.0, any, 3, 1), 0, end));
+        for (at, class) in self.classes.iter().enumerate() {
+            let of = Naming { group, class: at, prefix: &prefixes[at] };
+            placed.push((of.part(("trim", 0, 1), &class.trims, 1.0, seeks(&class.trims), 2, 1), 0, end));
+            let flushes = Total { ios: class.flushes, ..Total::default() };
+            let any = Order::Random(Distribution::Uniform);
+            placed.push((of.part(("flush", 0, 1), &flushes, 1.0, any, 3, 1), 0, end));
+        }
+        placed.sort_by_key(|(part, ..)| part.class);
         for (mut part, from, to) in placed {
             if part.weight > 0.0 {
                 part.workload.address.range = range(from, to, end);
@@ -211,24 +229,59 @@ impl Group {
         end * self.place_bytes
     }
 
-    /// How near the curve of hits of such I/Os must be measured: what are few matters little.
-    fn near(&self, shape: Shape) -> f64 {
-        let ios: u64 = self.totals[shape as usize].iter().map(|total| total.ios).sum();
+    /// Adds the workloads of short I/Os: at most so many zones of a region, of at least so many places; gives where they end.
+    fn zoned(
+        &self,
+        group: usize,
+        prefixes: &[String],
+        (most, least): (usize, u64),
+        placed: &mut Vec<(Part, u64, u64)>,
+    ) -> u64 {
+        let (mut end, mut number) = (0, 0);
+        let zones_of = |region: &Region| zones(&region.places, most, self.near(Shape::Short, region.ios()));
+        let found: Vec<Vec<Zone>> = self.regions.iter().map(zones_of).collect();
+        let count = found.iter().map(Vec::len).sum();
+        for (region, zones) in self.regions.iter().zip(&found) {
+            for zone in zones {
+                let to = end + zone.places.max(least);
+                for (at, class) in self.classes.iter().enumerate() {
+                    let of = Naming { group, class: at, prefix: &prefixes[at] };
+                    for (op, word) in [(0, "read"), (1, "write")] {
+                        let total = &class.totals[Shape::Short as usize][op];
+                        let share = region.parts[2 * at + op] * zone.shares[2 * at + op];
+                        placed.push((of.part((word, number, count), total, share, seeks(total), op, 1), end, to));
+                    }
+                }
+                (end, number) = (to, number + 1);
+            }
+        }
+        end
+    }
+
+    /// How near the curve of hits of so many I/Os must be measured: what are few matters little.
+    fn near(&self, shape: Shape, ios: u64) -> f64 {
         NEAR[shape as usize] * self.ios as f64 / ios.max(1) as f64
     }
 
     /// The largest transfer.
     fn largest(&self) -> u64 {
-        let totals = self.totals.iter().flatten().chain([&self.trims]);
+        let totals = self.classes.iter().flat_map(|class| class.totals.iter().flatten().chain([&class.trims]));
         let largest = totals.filter_map(|total| total.sizes.keys().next_back()).max();
         largest.map_or(4096, |bytes| transfer_bytes(u64::from(*bytes)))
     }
+}
 
-    #[expect(clippy::too_many_arguments, reason = "what a workload is made of")]
+/// Whose workloads are made, and what their names begin with.
+struct Naming<'a> {
+    group: usize,
+    class: usize,
+    prefix: &'a str,
+}
+
+impl Naming<'_> {
     fn part(
         &self,
-        group: usize,
-        name: String,
+        (word, number, count): (&'static str, usize, usize),
         total: &Total,
         share: f64,
         order: Order,
@@ -243,8 +296,8 @@ impl Group {
             _ => OpMix { flush: 1.0, ..mix },
         };
         let workload = Workload {
-            name: name.clone(),
-            targets: vec![group],
+            name: named(self.prefix, word, number, count),
+            targets: vec![self.group],
             share: 1.0,
             share_fixed: false,
             rate: None,
@@ -262,19 +315,14 @@ impl Group {
             replay: None,
             span: Span::default(),
         };
-        Part { group, name, weight: total.ios as f64 * share, workload }
-    }
-
-    /// What it is like, in a few words.
-    fn describe(&self) -> String {
-        let of = |shape: Shape| self.totals[shape as usize].each_ref().map(|total| total.ios);
-        let ([reads, writes], [scanned, streamed]) = (of(Shape::Short), of(Shape::Scan));
-        let all = (reads + writes + scanned + streamed).max(1) as f64;
-        let reading = (reads + scanned) as f64 / all * 100.0;
-        let scanning = (scanned + streamed) as f64 / all * 100.0;
-        let places = self.short.iter().filter(|used| used.ios.iter().any(|one| sum(*one) > 0)).count();
-        let used = quantity::text::format_bytes(places as u64 * self.place_bytes);
-        format!("{reading:.0} % reads, {scanning:.0} % in long scans, {used} otherwise used, the hottest first")
+        Part {
+            group: self.group,
+            class: self.class,
+            prefix: self.prefix.to_string(),
+            word,
+            weight: total.ios as f64 * share,
+            workload,
+        }
     }
 }
 
@@ -380,7 +428,8 @@ fn share_of(units: u32) -> f64 {
     f64::from(units) / 100.0 / 100.0
 }
 
-/// No more workloads than may be; the smallest are given to the largest of the same kind on their target, or of any.
+/// No more workloads than may be; the smallest are given to the largest of the same kind of their process, of their target,
+/// or of any.
 fn reduce(parts: &mut Vec<Part>) {
     let all: f64 = parts.iter().map(|part| part.weight).sum();
     loop {
@@ -394,11 +443,28 @@ fn reduce(parts: &mut Vec<Part>) {
             let like = (0..parts.len()).filter(|at| is_like(&parts[*at]));
             like.max_by(|a, b| parts[*a].weight.total_cmp(&parts[*b].weight))
         };
-        let into = heaviest(&|other| other.group == part.group && other.workload.mix == part.workload.mix)
+        let is_alike = |other: &Part| other.group == part.group && other.workload.mix == part.workload.mix;
+        let into = heaviest(&|other| is_alike(other) && other.class == part.class)
+            .or_else(|| heaviest(&is_alike))
             .or_else(|| heaviest(&|other| other.group == part.group))
             .or_else(|| heaviest(&|_| true));
         if let Some(into) = into {
             parts[into].weight += part.weight;
+        }
+    }
+}
+
+/// Where processes share a target, the zones of each are numbered by themselves.
+fn rename(parts: &mut [Part], groups: &[Group]) {
+    for at in 0..parts.len() {
+        let part = &parts[at];
+        let is_like = |other: &Part| (other.group, other.class, other.word) == (part.group, part.class, part.word);
+        if groups[part.group].classes.len() > 1 {
+            let (number, count) = (
+                parts[..at].iter().filter(|one| is_like(one)).count(),
+                parts.iter().filter(|one| is_like(one)).count(),
+            );
+            parts[at].workload.name = named(&part.prefix, part.word, number, count);
         }
     }
 }
@@ -409,7 +475,6 @@ fn shares(parts: &mut [Part]) {
     for (part, units) in parts.iter_mut().zip(whole_shares(&weights)) {
         part.workload.share = share_of(units);
         part.workload.share_fixed = !is_alone;
-        debug_assert_eq!(part.name, part.workload.name);
     }
 }
 

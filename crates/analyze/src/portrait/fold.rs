@@ -1,6 +1,7 @@
 //! I/Os in, counts out, in memory that does not grow with their number.
 
 use super::places::{Parting, Places};
+use super::processes::Who;
 use super::rhythm::Rhythm;
 use plan::generate::Op;
 use std::cmp::Reverse;
@@ -16,6 +17,11 @@ const SCAN_BYTES: u64 = 1 << 20;
 const SCAN_BLOCK: u32 = 64;
 /// Devices that are told apart; what comes later is one more.
 const DEVICES: usize = 256;
+/// Processes that are told apart, of all devices together; what comes later is counted by its name, and of twice as many
+/// as one more.
+const CELLS: usize = 256;
+/// Processes of a device that are found at once.
+const RECENT: usize = 8;
 /// Sizes that are told apart of one kind of I/O.
 const SIZES: usize = 1024;
 
@@ -32,6 +38,8 @@ pub struct Seen {
     pub offset: u64,
     /// Length; 0 for a flush.
     pub bytes: u32,
+    /// Whose it is.
+    pub who: Who,
 }
 
 impl Seen {
@@ -39,7 +47,13 @@ impl Seen {
     pub fn new(t_ns: i64, complete_ns: Option<i64>, op: Op, sector: i64, bytes: i64) -> Self {
         let offset = u64::try_from(sector).unwrap_or(0).saturating_mul(512);
         let bytes = if op == Op::Flush { 0 } else { u32::try_from(bytes).unwrap_or(u32::MAX) };
-        Self { t_ns, complete_ns, op, offset, bytes }
+        Self { t_ns, complete_ns, op, offset, bytes, who: Who::default() }
+    }
+
+    /// The same, done by somebody.
+    #[must_use]
+    pub fn by(self, who: Who) -> Self {
+        Self { who, ..self }
     }
 }
 
@@ -96,29 +110,41 @@ struct Stream {
 /// How many scans go on at the same time.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Scans {
-    block: Vec<u64>,
+    /// Streams, and whose they are.
+    block: Vec<(u64, usize)>,
     ios: u32,
     blocks: u64,
-    different: u64,
+    /// By process: its different streams, and the blocks in which it had any.
+    processes: BTreeMap<usize, (u64, u64)>,
 }
 
 impl Scans {
-    fn add(&mut self, number: u64) {
-        if !self.block.contains(&number) {
-            self.block.push(number);
+    fn add(&mut self, number: u64, process: usize) {
+        if !self.block.iter().any(|(known, _)| *known == number) {
+            self.block.push((number, process));
         }
         self.ios += 1;
         if self.ios >= SCAN_BLOCK {
             self.blocks += 1;
-            self.different += self.block.len() as u64;
+            self.block.sort_unstable_by_key(|(_, process)| *process);
+            for streams in self.block.chunk_by(|(_, a), (_, b)| a == b) {
+                let counts = self.processes.entry(streams[0].1).or_default();
+                counts.0 += streams.len() as u64;
+                counts.1 += 1;
+            }
             self.block.clear();
             self.ios = 0;
         }
     }
 
-    /// Mean number, at least 1.
-    pub(super) fn mean(&self) -> f64 {
-        if self.blocks == 0 { self.block.len().max(1) as f64 } else { self.different as f64 / self.blocks as f64 }
+    /// Mean number of these processes while they scan, at least 1 when little is known.
+    pub(super) fn mean(&self, is_one: impl Fn(usize) -> bool) -> f64 {
+        if self.blocks == 0 {
+            return self.block.iter().filter(|(_, process)| is_one(*process)).count().max(1) as f64;
+        }
+        let own = self.processes.iter().filter(|(process, _)| is_one(**process));
+        let (different, present) = own.fold((0, 0), |(a, b), (_, counts)| (a + counts.0, b + counts.1));
+        different as f64 / present.clamp(1, self.blocks) as f64
     }
 }
 
@@ -126,13 +152,13 @@ impl Scans {
 #[derive(Clone, Debug, Default)]
 pub(super) struct Device {
     streams: Vec<Stream>,
+    /// Who did something lately, and where it is counted.
+    recent: Vec<(Who, usize)>,
     flying: BinaryHeap<Reverse<i64>>,
     /// Most in flight; 0: not known.
     pub(super) depth: usize,
-    /// Reads and writes by [`Shape`].
-    pub(super) totals: [[Total; 2]; 2],
-    pub(super) trims: Total,
-    pub(super) flushes: u64,
+    /// I/Os of all kinds.
+    pub(super) ios: u64,
     pub(super) scans: [Scans; 2],
     /// I/Os that are no multiples of 4 KiB.
     pub(super) unaligned: u64,
@@ -141,12 +167,6 @@ pub(super) struct Device {
 }
 
 impl Device {
-    /// I/Os of all kinds.
-    pub(super) fn ios(&self) -> u64 {
-        let parts = self.totals.iter().flatten().map(|total| total.ios).sum::<u64>();
-        parts + self.trims.ios + self.flushes
-    }
-
     /// The stream that an I/O with data continues, or begins; did it continue one?
     fn stream(&mut self, seen: &Seen, number: u64, half: usize) -> (Stream, bool) {
         let fresh = Stream { end: 0, ios: 0, bytes: 0, number, half };
@@ -176,12 +196,34 @@ impl Device {
     }
 }
 
+/// What a process does to a device.
+#[derive(Clone, Debug, Default)]
+pub(super) struct Cell {
+    pub(super) device: usize,
+    pub(super) who: Who,
+    /// Reads and writes by [`Shape`].
+    pub(super) totals: [[Total; 2]; 2],
+    pub(super) trims: Total,
+    pub(super) flushes: u64,
+}
+
+impl Cell {
+    /// I/Os of all kinds.
+    pub(super) fn ios(&self) -> u64 {
+        self.totals.iter().flatten().map(|total| total.ios).sum::<u64>() + self.trims.ios + self.flushes
+    }
+}
+
 /// What is kept of a load: a fold over its I/Os.
 #[derive(Clone, Debug)]
 pub struct Portrait {
     names: HashMap<String, usize>,
     /// In the order of appearance.
     pub(super) devices: Vec<Device>,
+    /// Processes of devices, in the order of appearance.
+    pub(super) cells: Vec<Cell>,
+    /// Where they are.
+    known: HashMap<(usize, Who), usize>,
     pub(super) places: Places,
     pub(super) rhythm: Rhythm,
     parting: Parting,
@@ -198,6 +240,8 @@ impl Portrait {
         Self {
             names: HashMap::new(),
             devices: Vec::new(),
+            cells: Vec::new(),
+            known: HashMap::new(),
             places: Places::new(place_bytes),
             rhythm: Rhythm::new(begin_ns),
             parting: Parting::default(),
@@ -230,10 +274,21 @@ impl Portrait {
             self.devices.resize_with(at + 1, Device::default);
         }
         self.rhythm.add(seen.t_ns);
-        let device = &mut self.devices[at];
+        let recent = self.devices[at].recent.iter().find(|(who, _)| *who == seen.who);
+        let number = match recent {
+            Some((_, number)) => *number,
+            None => {
+                let number = self.cell(at, seen.who);
+                self.devices[at].recent.insert(0, (seen.who, number));
+                self.devices[at].recent.truncate(RECENT);
+                number
+            }
+        };
+        let (device, cell) = (&mut self.devices[at], &mut self.cells[number]);
+        device.ios += 1;
         device.fly(seen);
         if seen.op == Op::Flush {
-            device.flushes += 1;
+            cell.flushes += 1;
             return;
         }
         self.number += 1;
@@ -241,17 +296,34 @@ impl Portrait {
         self.sequential += u64::from(continued);
         device.end = device.end.max(stream.end);
         if seen.op == Op::Trim {
-            return device.trims.add(seen, continued);
+            return cell.trims.add(seen, continued);
         }
         device.unaligned += u64::from(!seen.offset.is_multiple_of(4096) || !seen.bytes.is_multiple_of(4096));
         let op = seen.op.index();
         let shape = if stream.ios >= SCAN_IOS && stream.bytes >= SCAN_BYTES { Shape::Scan } else { Shape::Short };
         if shape == Shape::Scan {
-            device.scans[op].add(stream.number);
+            device.scans[op].add(stream.number, number);
         }
-        device.totals[shape as usize][op].add(seen, continued);
+        cell.totals[shape as usize][op].add(seen, continued);
         let is_visit = shape == Shape::Short && !continued;
-        self.places.add(at, seen.offset, shape as usize * 2 + op, stream.half, is_visit);
+        self.places.add((at, number), seen.offset, shape as usize * 2 + op, stream.half, is_visit);
+    }
+
+    /// Where an I/O of somebody on a device is counted.
+    fn cell(&mut self, device: usize, who: Who) -> usize {
+        let keys = who.keys();
+        for (rank, key) in keys.into_iter().enumerate() {
+            if let Some(at) = self.known.get(&(device, key)) {
+                return *at;
+            }
+            // Processes first, then names, then everybody else: there is always room for that.
+            if self.cells.len() < (rank + 1) * CELLS || key == Who::default() {
+                self.known.insert((device, key), self.cells.len());
+                self.cells.push(Cell { device, who: who.counted_as(key), ..Cell::default() });
+                return self.cells.len() - 1;
+            }
+        }
+        0
     }
 
     /// Ends the fold at this time: what came after the last I/O was quiet.
@@ -288,12 +360,12 @@ impl Portrait {
     /// Reads and writes: I/Os, bytes, and how many by octave of their size; trims are the third.
     pub(super) fn kinds(&self) -> [Total; 3] {
         let mut out = [Total::default(), Total::default(), Total::default()];
-        for device in &self.devices {
-            for totals in &device.totals {
+        for cell in &self.cells {
+            for totals in &cell.totals {
                 out[0].join(&totals[0]);
                 out[1].join(&totals[1]);
             }
-            out[2].join(&device.trims);
+            out[2].join(&cell.trims);
         }
         out
     }

@@ -3,6 +3,7 @@
 
 use super::Portrait;
 use super::fold::Seen;
+use super::processes::Who;
 use plan::Plan;
 use plan::generate::{GenerateError, Geometry, Operations, Part, Schedule};
 use std::cmp::Reverse;
@@ -40,7 +41,7 @@ pub fn generate(plan: &Plan, like: &Portrait) -> Result<Portrait, GenerateError>
         let Some(operation) = lane.operations.next() else { continue };
         let t_ns = i64::try_from(due_ns).unwrap_or(i64::MAX);
         let (op, offset, bytes) = (operation.op, operation.offset, operation.bytes);
-        portrait.add_at(lane.target, &Seen { t_ns, complete_ns: None, op, offset, bytes });
+        portrait.add_at(lane.target, &Seen { t_ns, complete_ns: None, op, offset, bytes, who: Who::default() });
         due.push(Reverse((lane.schedule.next_ns(), at)));
     }
     portrait.finish(i64::try_from(length_ns).unwrap_or(i64::MAX));

@@ -1,11 +1,19 @@
 //! How often which place is used, and places of equal heat put together.
 
 use std::collections::HashMap;
+use std::collections::hash_map::Entry;
 
 /// First size of a place: the regions of the analysis of traces.
 const PLACE_BYTES: u64 = 1 << 20;
 /// Most places; when there are more, two become one.
 const PLACES: usize = 1 << 17;
+
+/// Processes that are told apart in one place; what comes later counts as the last of them.
+const PROCESSES: usize = 16;
+/// Processes that a model tells apart on one device.
+pub(super) const MEMBERS: usize = 4;
+/// What is counted of a place apart: reads and writes of each of them.
+pub(super) const KINDS: usize = 2 * MEMBERS;
 
 /// Zones whose places differ by less than this are one.
 const ALIKE: f64 = 1.3;
@@ -35,7 +43,7 @@ pub(super) struct Counts {
 }
 
 impl Counts {
-    fn join(&mut self, other: &Self) {
+    pub(super) fn join(&mut self, other: &Self) {
         for (into, from) in self.ios.iter_mut().flatten().zip(other.ios.iter().flatten()) {
             *into = into.saturating_add(*from);
         }
@@ -46,8 +54,8 @@ impl Counts {
 /// What zones are made of.
 #[derive(Clone, Copy, Debug, Default)]
 pub(super) struct Used {
-    /// Reads and writes, in two halves.
-    pub(super) ios: [[u32; 2]; 2],
+    /// Reads and writes of the first process, of the second, …; in two halves.
+    pub(super) ios: [[u32; 2]; KINDS],
     /// Visits; `None`: each place is known.
     pub(super) visits: Option<u32>,
 }
@@ -62,7 +70,41 @@ pub(super) fn sum(counts: [u32; 2]) -> u64 {
 pub(super) struct Places {
     pub(super) bytes: u64,
     most: usize,
-    counts: HashMap<(u32, u64), Counts>,
+    counts: HashMap<(u32, u64), Place>,
+}
+
+/// What is done in a place by whom: the first one there, and the others.
+#[derive(Clone, Debug)]
+struct Place {
+    first: (u32, Counts),
+    #[expect(clippy::box_collection, reason = "hardly any place has others: 8 bytes each instead of 24")]
+    others: Option<Box<Vec<(u32, Counts)>>>,
+}
+
+impl Place {
+    fn new(process: u32) -> Self {
+        Self { first: (process, Counts::default()), others: None }
+    }
+
+    /// The counts of a process.
+    fn of(&mut self, process: u32) -> &mut Counts {
+        if self.first.0 == process {
+            return &mut self.first.1;
+        }
+        let others = self.others.get_or_insert_default();
+        let at = others.iter().position(|(known, _)| *known == process).unwrap_or_else(|| {
+            if others.len() + 1 < PROCESSES {
+                others.push((process, Counts::default()));
+            }
+            others.len() - 1
+        });
+        &mut others[at].1
+    }
+
+    fn each(&self) -> impl Iterator<Item = (usize, &Counts)> {
+        let all = std::iter::once(&self.first).chain(self.others.iter().flat_map(|others| others.iter()));
+        all.map(|(process, counts)| (usize::try_from(*process).unwrap_or(usize::MAX), counts))
+    }
 }
 
 impl Places {
@@ -72,32 +114,50 @@ impl Places {
         Self { bytes: bytes.unwrap_or(PLACE_BYTES), most, counts: HashMap::new() }
     }
 
-    /// Adds an I/O of a kind, in one of the halves; `is_visit`: it began something there.
-    pub(super) fn add(&mut self, device: usize, offset: u64, kind: usize, half: usize, is_visit: bool) {
+    /// Adds an I/O of a kind, of a process on a device, in one of the halves; `is_visit`: it began something there.
+    pub(super) fn add(
+        &mut self,
+        (device, process): (usize, usize),
+        offset: u64,
+        kind: usize,
+        half: usize,
+        is_visit: bool,
+    ) {
         let device = u32::try_from(device).unwrap_or(u32::MAX);
-        let counts = self.counts.entry((device, offset / self.bytes)).or_default();
+        let process = u32::try_from(process).unwrap_or(u32::MAX);
+        let place = self.counts.entry((device, offset / self.bytes));
+        let counts = place.or_insert_with(|| Place::new(process)).of(process);
         counts.ios[kind][half] = counts.ios[kind][half].saturating_add(1);
         counts.visits = counts.visits.saturating_add(u32::from(is_visit));
         if self.counts.len() > self.most {
             self.bytes *= 2;
-            for ((device, at), counts) in std::mem::take(&mut self.counts) {
-                self.counts.entry((device, at / 2)).or_default().join(&counts);
+            for ((device, at), place) in std::mem::take(&mut self.counts) {
+                match self.counts.entry((device, at / 2)) {
+                    Entry::Vacant(empty) => {
+                        empty.insert(place);
+                    }
+                    Entry::Occupied(mut other) => {
+                        let others = place.others.iter().flat_map(|others| others.iter());
+                        let all = std::iter::once(&place.first).chain(others);
+                        all.for_each(|(process, counts)| other.get_mut().of(*process).join(counts));
+                    }
+                }
             }
         }
     }
 
-    /// Places of these devices, by address.
-    pub(super) fn of(&self, devices: &[usize]) -> Vec<&Counts> {
+    /// Places of these devices, by address: the counts of each process there.
+    pub(super) fn of(&self, devices: &[usize]) -> Vec<impl Iterator<Item = (usize, &Counts)>> {
         let is_one = |device: u32| devices.iter().any(|one| u32::try_from(*one) == Ok(device));
         let mut found: Vec<_> = self.counts.iter().filter(|((device, _), _)| is_one(*device)).collect();
         found.sort_unstable_by_key(|(place, _)| **place);
-        found.into_iter().map(|(_, counts)| counts).collect()
+        found.into_iter().map(|(_, place)| place.each()).collect()
     }
 
     /// I/Os of every place, the hottest first.
     pub(super) fn heat(&self) -> Vec<u64> {
-        let mut heat: Vec<u64> =
-            self.counts.values().map(|counts| counts.ios.iter().map(|count| sum(*count)).sum()).collect();
+        let ios = |place: &Place| place.each().flat_map(|(_, counts)| counts.ios).map(sum).sum();
+        let mut heat: Vec<u64> = self.counts.values().map(ios).collect();
         heat.sort_unstable_by(|a, b| b.cmp(a));
         heat
     }
@@ -108,9 +168,9 @@ impl Places {
 pub(super) struct Zone {
     /// How many, those included that were not used yet but will be.
     pub(super) places: u64,
-    /// Shares of all reads and of all writes that are in question.
-    pub(super) shares: [f64; 2],
-    /// Share of both together.
+    /// Shares of all reads and of all writes that are in question, of each process.
+    pub(super) shares: [f64; KINDS],
+    /// Share of all together.
     pub(super) heat: f64,
 }
 
@@ -123,36 +183,46 @@ impl Zone {
     fn join(&mut self, other: &Self) {
         self.places += other.places;
         self.heat += other.heat;
-        self.shares = [self.shares[0] + other.shares[0], self.shares[1] + other.shares[1]];
+        for (into, from) in self.shares.iter_mut().zip(other.shares) {
+            *into += from;
+        }
     }
 }
 
 /// At most `most` zones that stand for places with these counts of reads and writes, the hottest first; no more than it
 /// takes to come as `near` to the measured curve of hits.
-pub(super) fn zones(mut places: Vec<Used>, most: usize, near: f64) -> Vec<Zone> {
-    places.retain(|used| used.ios.iter().flatten().any(|count| *count > 0));
+pub(super) fn zones(places: &[Used], most: usize, near: f64) -> Vec<Zone> {
+    let is_used = |used: &&Used| used.ios.iter().flatten().any(|count| *count > 0);
+    let mut places: Vec<&Used> = places.iter().filter(is_used).collect();
     if places.is_empty() {
         return Vec::new();
     }
     // By address among equals: the second half has no part in the order.
-    places.sort_by_key(|used| std::cmp::Reverse(u64::from(used.ios[0][0]) + u64::from(used.ios[1][0])));
+    places.sort_by_key(|used| std::cmp::Reverse(used.ios.iter().map(|halves| u64::from(halves[0])).sum::<u64>()));
+    let counted = |places: &[&Used]| {
+        let mut counts = [0_u64; KINDS];
+        for used in places {
+            counts.iter_mut().zip(used.ios).for_each(|(count, halves)| *count += u64::from(halves[1]));
+        }
+        counts
+    };
+    let total = counted(&places);
+    let all = total.iter().sum::<u64>().max(1) as f64;
     let mut upto = Vec::with_capacity(places.len() + 1);
-    let mut at = [0_u64; 2];
-    upto.push(at);
+    let mut ios = 0;
+    upto.push(0.0);
     for used in &places {
-        at[0] += u64::from(used.ios[0][1]);
-        at[1] += u64::from(used.ios[1][1]);
-        upto.push(at);
+        ios += used.ios.iter().map(|halves| u64::from(halves[1])).sum::<u64>();
+        upto.push(ios as f64 / all);
     }
-    let total = at;
-    let all = (total[0] + total[1]).max(1) as f64;
-    let hits = |at: usize| (upto[at][0] + upto[at][1]) as f64 / all;
+    let hits = |at: usize| upto[at];
     let share = |from: usize, to: usize| {
-        let part = |op: usize| match total[op] {
+        let counts = counted(&places[from..to]);
+        let part = |kind: usize| match total[kind] {
             0 => (to - from) as f64 / places.len() as f64,
-            total => (upto[to][op] - upto[from][op]) as f64 / total as f64,
+            total => counts[kind] as f64 / total as f64,
         };
-        [part(0), part(1)]
+        std::array::from_fn(part)
     };
     let mut zones: Vec<Zone> = knots(places.len(), most, near, hits)
         .windows(2)
@@ -197,7 +267,7 @@ fn knots(count: usize, most: usize, near: f64, hits: impl Fn(usize) -> f64) -> V
 
 /// Places that were not used but would be if it went on: Chao's estimate from those that were visited once and twice
 /// (*Nonparametric estimation of the number of classes in a population*, 1984), at most as many as were used.
-fn unseen(places: &[Used]) -> u64 {
+fn unseen(places: &[&Used]) -> u64 {
     let visited = |times: u32| places.iter().filter(|used| used.visits == Some(times)).count() as u64;
     let (once, twice) = (visited(1), visited(2));
     (once * once.saturating_sub(1) / (2 * (twice + 1))).min(places.len() as u64)

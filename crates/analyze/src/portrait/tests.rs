@@ -1,6 +1,6 @@
 #![allow(clippy::unwrap_used, clippy::cast_possible_truncation, clippy::allow_attributes, reason = "tests")]
 use super::fold::Seen;
-use super::places::{Used, zones};
+use super::places::{KINDS, Used, zones};
 use super::*;
 use plan::Order;
 use plan::generate::Op;
@@ -13,7 +13,9 @@ fn portrait(ios: impl IntoIterator<Item = (i64, Op, u64)>) -> Portrait {
     for (t_ms, op, place) in ios {
         let bytes = if op == Op::Flush { 0 } else { 4096 };
         end_ns = (t_ms + 1) * 1_000_000;
-        portrait.add("a", &Seen { t_ns: t_ms * 1_000_000, complete_ns: None, op, offset: place * 4096, bytes });
+        let seen =
+            Seen { t_ns: t_ms * 1_000_000, complete_ns: None, op, offset: place * 4096, bytes, who: Who::default() };
+        portrait.add("a", &seen);
     }
     portrait.finish(end_ns);
     portrait
@@ -109,7 +111,7 @@ fn shares_sum_to_one_and_ranges_lie_in_order() {
 fn used(counts: impl IntoIterator<Item = u32>) -> Vec<Used> {
     let mut parting = super::places::Parting::default();
     let one = |count: u32| {
-        let mut ios = [[0; 2]; 2];
+        let mut ios = [[0; 2]; KINDS];
         (0..count).for_each(|_| ios[0][parting.next()] += 1);
         Used { ios, visits: Some(count) }
     };
@@ -121,7 +123,7 @@ fn chance_does_not_make_hot_places() {
     // 20,000 I/Os on 10,000 equal places: some have six, many have none, and none is hot.
     let mut counts = vec![0_u32; 10_000];
     (0..20_000).for_each(|at| counts[usize::try_from(scattered(at) % 10_000).unwrap()] += 1);
-    let found = zones(used(counts), 6, 0.01);
+    let found = zones(&used(counts), 6, 0.01);
     let most = found.iter().map(|zone| zone.heat / zone.places as f64).fold(0.0, f64::max) * 10_000.0;
     assert!(most < 1.5, "the hottest zone has {most} times its share: {found:?}");
     let places: u64 = found.iter().map(|zone| zone.places).sum();
@@ -131,11 +133,11 @@ fn chance_does_not_make_hot_places() {
 #[test]
 fn hot_places_are_found_with_their_share() {
     // A tenth of the places gets nine tenths of the I/Os.
-    let found = zones(used((0..1000).map(|at| if at % 10 == 0 { 180 } else { 2 })), 6, 0.01);
+    let found = zones(&used((0..1000).map(|at| if at % 10 == 0 { 180 } else { 2 })), 6, 0.01);
     let hottest = found[0];
     assert!(hottest.places.abs_diff(100) <= 2, "{found:?}");
     assert!((hottest.heat - 180.0 / 198.0).abs() < 0.02, "{found:?}");
-    assert!(zones(Vec::new(), 6, 0.01).is_empty());
+    assert!(zones(&[], 6, 0.01).is_empty());
 }
 
 #[test]
@@ -171,10 +173,166 @@ fn many_devices_become_few_targets() {
             op: Op::Read,
             offset: scattered(at) << 9,
             bytes: 512,
+            who: Who::default(),
         };
         portrait.add(&device, &seen);
     }
     portrait.finish(3_000_000_000);
     let model = fit(&portrait, &[]);
     assert!(model.plan.targets.len() <= 5 && model.plan.runs[0].workloads.len() <= 30);
+}
+
+/// I/Os of 4 KiB, one a millisecond, of somebody on device `a`: who, what, at which place (4 KiB).
+fn shared(count: u64, mut of: impl FnMut(u64, &mut People) -> (Who, Op, u64)) -> Portrait {
+    let (mut portrait, mut people) = (Portrait::new(0, None), People::default());
+    for at in 0..count {
+        let (who, op, place) = of(at, &mut people);
+        let t_ns = i64::try_from(at).unwrap() * 1_000_000;
+        portrait.add("a", &Seen { t_ns, complete_ns: None, op, offset: place * 4096, bytes: 4096, who });
+    }
+    portrait.finish(i64::try_from(count).unwrap() * 1_000_000);
+    portrait
+}
+
+/// Beginnings of the names of workloads.
+fn prefixes(model: &Model) -> std::collections::BTreeSet<String> {
+    let names = model.plan.runs[0].workloads.iter().map(|one| one.name.split('_').next().unwrap().to_string());
+    names.collect()
+}
+
+/// Three processes: pages by chance, a log, and now and then a write in a third place.
+fn three(at: u64, people: &mut People) -> (Who, Op, u64) {
+    match at % 10 {
+        0..6 => (people.who("reader", Some(1)), Op::Read, scattered(at) % (1 << 18)),
+        6..9 => (people.who("log", Some(2)), Op::Write, (1 << 19) + (at / 10 * 3 + at % 10 - 6) % (1 << 14)),
+        _ => (people.who("third", None), Op::Write, (1 << 20) + scattered(at) % (1 << 14)),
+    }
+}
+
+#[test]
+fn processes_have_workloads_and_places_of_their_own() {
+    let load = shared(40_000, three);
+    let model = fit(&load, &[]);
+    assert_eq!(prefixes(&model), ["p1", "p2", "p3"].map(String::from).into());
+    let workloads = &model.plan.runs[0].workloads;
+    for (process, share, reads) in [("p1_", 0.6, 1.0), ("p2_", 0.3, 0.0), ("p3_", 0.1, 0.0)] {
+        let own = || workloads.iter().filter(|one| one.name.starts_with(process));
+        let sum: f64 = own().map(|one| one.share).sum();
+        let reading: f64 = own().map(|one| one.share * one.mix.read).sum();
+        assert!((sum - share).abs() < 0.01 && (reading / sum - reads).abs() < 0.01, "{process} {sum} {reading}");
+    }
+    let ranges = |process: &'static str| {
+        let own = workloads.iter().filter(move |one| one.name.starts_with(process));
+        own.map(|one| match one.address.range {
+            Some(plan::AddressRange { low: plan::Bound::Fraction(low), high: plan::Bound::Fraction(high) }) => {
+                (low, high)
+            }
+            other => panic!("{other:?}"),
+        })
+    };
+    for (low, high) in ranges("p1_") {
+        let common = |other: (f64, f64)| (high.min(other.1) - low.max(other.0)).max(0.0);
+        let all: f64 = ranges("p2_").chain(ranges("p3_")).map(common).sum();
+        assert!(all < 0.01, "{all} of all places are those of the first and of another: {workloads:#?}");
+    }
+    let own: Vec<&str> = workloads.iter().map(|one| one.name.as_str()).filter(|name| name.starts_with("p2_")).collect();
+    assert_eq!(own, ["p2_scan_write"]);
+    assert!(
+        model.comments.iter().any(|(_, words)| words.starts_with("Process 2: 30.0 % of all I/Os; 0 % reads, 100 %"))
+    );
+    let driven = generate(&model.plan, &load).unwrap();
+    for one in compare(&load, &driven) {
+        assert!(one.is_within(), "{one:?}");
+    }
+}
+
+#[test]
+fn one_process_is_like_nobody() {
+    let nobody = shared(20_000, |at, people| (Who::default(), three(at, people).1, three(at, people).2));
+    // A second one that does next to nothing does not count.
+    for rare in [u64::MAX, 100] {
+        let one = shared(20_000, |at, people| {
+            let (_, op, place) = three(at, people);
+            (
+                people.who(if at % rare == 7 { "rare" } else { "only" }, Some(if at % rare == 7 { 2 } else { 1 })),
+                op,
+                place,
+            )
+        });
+        assert_eq!(fit(&one, &[]), fit(&nobody, &[]));
+    }
+}
+
+#[test]
+fn processes_of_a_name_are_told_apart_when_they_are_few() {
+    let load = |processes: u64| {
+        shared(20_000, move |at, people| {
+            let pid = i32::try_from(at % processes).unwrap();
+            (people.who("fio", Some(pid)), if pid == 0 { Op::Read } else { Op::Write }, scattered(at) % (1 << 18))
+        })
+    };
+    assert_eq!(prefixes(&fit(&load(2), &[])), ["p1", "p2"].map(String::from).into());
+    assert!(fit(&load(2), &[]).plan.runs[0].workloads.len() <= 12);
+    assert!(prefixes(&fit(&load(20), &[])).iter().all(|name| name.starts_with("read") || name.starts_with("write")));
+    // A number at the end of a name does not count.
+    let load = |processes: u64| {
+        shared(20_000, move |at, people| {
+            let number = at % processes;
+            let who = people.who(&format!("backend-{number}"), Some(i32::try_from(number).unwrap()));
+            (if at % 4 == 0 { people.who("other", None) } else { who }, Op::Read, scattered(at) % (1 << 18))
+        })
+    };
+    assert_eq!(prefixes(&fit(&load(30), &[])), ["p1", "p2"].map(String::from).into());
+    // Workers of the kernel are one, and threads of a process are it.
+    let load = shared(20_000, |at, people| {
+        let number = i32::try_from(at % 50).unwrap();
+        let who = match number {
+            0..25 => people.who(&format!("kworker/u8:{number}"), Some(number)),
+            _ => people.who(&format!("thread{number}"), Some(7)),
+        };
+        (who, Op::Write, scattered(at) % (1 << 18))
+    });
+    assert_eq!(prefixes(&fit(&load, &[])), ["p1", "p2"].map(String::from).into());
+}
+
+#[test]
+fn the_busiest_of_many_processes_are_told_apart_and_places_in_common_stay_so() {
+    // Two busy ones among thousands, all over the same places.
+    let load = shared(60_000, |at, people| {
+        let who = match at % 10 {
+            0..5 => people.who("first", Some(1)),
+            5..8 => people.who("second", Some(2)),
+            _ => people.who(&format!("one{}x", at % 5000), Some(i32::try_from(at % 5000).unwrap() + 10)),
+        };
+        (who, if at % 10 < 5 { Op::Read } else { Op::Write }, scattered(at) % (1 << 17))
+    });
+    let model = fit(&load, &[]);
+    assert_eq!(prefixes(&model), ["p1", "p2", "rest"].map(String::from).into());
+    let driven = generate(&model.plan, &load).unwrap();
+    for one in compare(&load, &driven) {
+        assert!(one.is_within(), "{one:?}");
+    }
+    assert!(model.comments.iter().any(|(_, words)| words.starts_with("All other processes: 20.0 %")));
+}
+
+#[test]
+fn a_process_has_one_number_on_all_devices() {
+    let (mut portrait, mut people) = (Portrait::new(0, None), People::default());
+    for at in 0..20_000_u64 {
+        // The database is on both devices, the busier one with a backup.
+        let (device, name) = match at % 5 {
+            0 | 1 => ("a", "db"),
+            2 => ("a", "backup"),
+            _ => ("b", "db"),
+        };
+        let who = people.who(name, None);
+        let t_ns = i64::try_from(at).unwrap() * 1_000_000;
+        let offset = scattered(at) % (1 << 16) * 4096;
+        portrait.add(device, &Seen { t_ns, complete_ns: None, op: Op::Read, offset, bytes: 4096, who });
+    }
+    portrait.finish(20_000_000_000);
+    let names: Vec<String> =
+        fit(&portrait, &[]).plan.runs[0].workloads.iter().map(|one| one.name[..5].to_string()).collect();
+    assert!(["d1_p1", "d1_p2", "d2_p1"].iter().all(|name| names.iter().any(|one| one == name)), "{names:?}");
+    assert!(names.iter().all(|name| name != "d2_p2"), "{names:?}");
 }

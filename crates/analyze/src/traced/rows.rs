@@ -4,7 +4,7 @@ use crate::AnalyzeError;
 use crate::facts::{Columns, Names};
 use arrow_array::cast::AsArray;
 use arrow_array::types::Int32Type;
-use arrow_array::{Array, RecordBatch};
+use arrow_array::{Array, Int32Array, RecordBatch};
 use recording::Reader;
 use std::sync::mpsc::sync_channel;
 
@@ -30,6 +30,8 @@ pub(crate) struct Traced {
     pub(crate) flags: usize,
     /// Name of the owner of write-back, or of the issuer.
     pub(crate) process: usize,
+    /// Number of the same; -1: not known.
+    pub(crate) process_pid: i32,
     pub(crate) pid: i32,
     /// Its thread; -1: not known.
     pub(crate) tid: i32,
@@ -158,7 +160,8 @@ pub(crate) fn append(batch: &RecordBatch, names: &mut Names, rows: &mut Vec<Trac
     let (queue, issue, complete) =
         (columns.longs("queue_ns")?, columns.longs("issue_ns")?, columns.longs("complete_ns")?);
     let (sector, bytes, pid) = (columns.longs("sector")?, columns.longs("bytes")?, columns.ints("pid")?);
-    let tid = columns.ints("tid")?;
+    let (tid, owner_pid) = (columns.ints("tid")?, columns.ints("owner_pid")?);
+    let number = |of: &Int32Array, row: usize| if of.is_valid(row) { of.value(row) } else { -1 };
     let error = columns.ints("error")?;
     let mut label = |column: &'static str| labels(batch, column, names);
     let (dev, op, flags) = (label("dev")?, label("op")?, label("flags")?);
@@ -184,8 +187,9 @@ pub(crate) fn append(batch: &RecordBatch, names: &mut Names, rows: &mut Vec<Trac
             },
             flags: flags[row],
             process: if owner[row] == nobody { comm[row] } else { owner[row] },
-            pid: if pid.is_valid(row) { pid.value(row) } else { -1 },
-            tid: if tid.is_valid(row) { tid.value(row) } else { -1 },
+            process_pid: number(if owner[row] == nobody { pid } else { owner_pid }, row),
+            pid: number(pid, row),
+            tid: number(tid, row),
             comm: comm[row],
             cgroup: cgroup[row],
             file: file[row],

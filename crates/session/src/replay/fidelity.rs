@@ -11,7 +11,8 @@ use plan::replay::{Changes, Pacing};
 use quantity::clock;
 use quantity::histogram::Histogram;
 use recording::Reader;
-use recording::rows::{EngineInterval, Fidelity, FidelityInterval};
+use recording::rows::{Cpu, EngineInterval, Fidelity, FidelityInterval};
+use std::collections::HashMap;
 use std::ops::ControlFlow;
 use std::sync::mpsc::{Receiver, sync_channel};
 
@@ -58,6 +59,7 @@ pub(super) fn report(
         on_time: playback.pacing == Pacing::OnTime,
         is_cut: around.is_cut,
         is_ordinary: hindrances.is_ordinary(),
+        stolen: stolen(&reader, playback)?,
     };
     let verdict = Verdict::of(comparison.as_ref(), &circumstances);
     let t_ns = clock::now_ns();
@@ -97,6 +99,29 @@ fn caused(reader: &Reader, run_index: i32) -> Result<Histogram, SessionError> {
         sum.merge(&row.wait);
     }
     Ok(sum)
+}
+
+/// The part of the time of the player's CPUs that a hypervisor gave to others.
+fn stolen(reader: &Reader, playback: &Playback) -> Result<Option<f64>, SessionError> {
+    let rows = reader.table::<Cpu>()?;
+    let is_ours = |row: &&Cpu| match playback.cpus.as_slice() {
+        [] => row.cpu == "all",
+        cpus => row.cpu.parse().is_ok_and(|cpu: u32| cpus.contains(&cpu)),
+    };
+    let mut ours: HashMap<&str, (&Cpu, &Cpu)> = HashMap::new();
+    for row in
+        rows.iter().filter(is_ours).filter(|row| row.t_ns >= signed(playback.started_ns.saturating_sub(SECOND_NS)))
+    {
+        ours.entry(&row.cpu).or_insert((row, row)).1 = row;
+    }
+    let grown = |of: fn(&Cpu) -> i64| ours.values().map(|(first, last)| of(last) - of(first)).sum::<i64>();
+    let stolen_ns = grown(|row| row.steal_ns.unwrap_or(0));
+    let others_ns = grown(|row| {
+        let rare = [row.nice_ns, row.iowait_ns, row.irq_ns, row.softirq_ns].into_iter().flatten();
+        row.user_ns + row.system_ns + row.idle_ns + rare.sum::<i64>()
+    });
+    let all_ns = stolen_ns + others_ns;
+    Ok((all_ns > 0).then(|| stolen_ns as f64 / all_ns as f64))
 }
 
 fn seconds(

@@ -54,6 +54,8 @@ pub(crate) struct Playback {
     watched: Option<Watched>,
     started_ns: u64,
     errors: u64,
+    /// Where it may run; empty: anywhere.
+    cpus: Vec<u32>,
     /// The rest of us keeps off the player's CPU as long as it plays.
     aside: Option<Aside>,
 }
@@ -97,6 +99,7 @@ pub(crate) fn start(
         watched,
         started_ns,
         errors: 0,
+        cpus: aside.cpus().to_vec(),
         aside: Some(aside),
     };
     Ok(Some((running, playback)))

@@ -1,0 +1,156 @@
+//! Whose an I/O is: processes by number, never by name, and the few of a device that are told apart.
+
+use super::Portrait;
+use std::collections::{BTreeMap, HashMap};
+
+/// Names that are told apart; what comes later has none.
+const NAMES: usize = 1 << 16;
+/// A process with less than this share of its device's I/Os is one of the others.
+const SHARE_MIN: f64 = 0.02;
+/// Processes of one name that are told apart; when there are more, a name is one.
+const SAME_NAME: usize = 4;
+/// Part of the I/Os of a name that such processes have together; where it is less, a name is one.
+const SAME_NAME_PART: f64 = 0.8;
+
+/// Whose an I/O is.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
+pub struct Who {
+    /// Number of a name; 0: not known whose.
+    name: u32,
+    /// Process, if that is known.
+    pid: Option<i32>,
+}
+
+/// Numbers for the names of processes.
+#[derive(Clone, Debug, Default)]
+pub struct People(HashMap<String, u32>);
+
+/// A name by its number.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Named {
+    number: u32,
+    /// Several processes have it, but they are not told apart.
+    is_one: bool,
+}
+
+impl People {
+    /// The number of a name, numbers at its end aside. The kernel's workers are one.
+    pub fn named(&mut self, name: &str) -> Named {
+        let stem = name.trim_end_matches(|letter: char| letter.is_ascii_digit() || "-_:/#.".contains(letter));
+        let (name, is_one) = match name {
+            _ if name.starts_with("kworker/") => ("kworker", true),
+            _ if stem.is_empty() => (name, false),
+            _ => (stem, false),
+        };
+        if name.is_empty() {
+            return Named::default();
+        }
+        let number = match self.0.get(name) {
+            Some(number) => *number,
+            None if self.0.len() >= NAMES => return Named::default(),
+            None => {
+                let number = u32::try_from(self.0.len()).map_or(0, |count| count + 1);
+                self.0.insert(name.to_string(), number);
+                number
+            }
+        };
+        Named { number, is_one }
+    }
+
+    /// The one with this name and number; without a name nobody is known.
+    pub fn who(&mut self, name: &str, pid: Option<i32>) -> Who {
+        Who::new(self.named(name), pid)
+    }
+}
+
+impl Who {
+    /// The one with this name and number.
+    pub(super) fn new(name: Named, pid: Option<i32>) -> Self {
+        let is_known = name.number > 0 && !name.is_one;
+        Self { name: name.number, pid: pid.filter(|pid| *pid >= 0 && is_known) }
+    }
+
+    /// Where it is counted, the finest first: a process, whatever its threads are called; all of its name; all that are
+    /// not told apart.
+    pub(super) fn keys(self) -> [Who; 3] {
+        let named = Self { pid: None, ..self };
+        let own = if self.pid.is_some() { Self { name: 0, ..self } } else { named };
+        [own, named, Self::default()]
+    }
+
+    /// What stands for all that are counted under `key`.
+    pub(super) fn counted_as(self, key: Who) -> Who {
+        if key.pid.is_some() { self } else { key }
+    }
+}
+
+/// Processes of a device that are one in a model.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub(super) struct Member {
+    /// Who it is, on all devices; `None`: all others together, or nobody is known.
+    pub(super) who: Option<Who>,
+    /// Positions in [`Portrait::cells`].
+    pub(super) cells: Vec<usize>,
+}
+
+/// A name's processes, together or one by one.
+struct Unit {
+    who: Who,
+    cells: Vec<usize>,
+    ios: u64,
+}
+
+/// Processes of a device by what they become: each of the busiest alone, then all others together; at most `most`.
+pub(super) fn members(portrait: &Portrait, device: usize, most: usize) -> Vec<Member> {
+    let own = |at: &usize| portrait.cells[*at].device == device && portrait.cells[*at].ios() > 0;
+    let cells: Vec<usize> = (0..portrait.cells.len()).filter(own).collect();
+    let all: u64 = cells.iter().map(|at| portrait.cells[*at].ios()).sum();
+    let least = SHARE_MIN * all as f64;
+    let mut units = units(portrait, &cells, least);
+    units.sort_by_key(|unit| (std::cmp::Reverse(unit.ios), unit.cells[0]));
+    let is_own = |unit: &&Unit| unit.who.name > 0 && unit.ios as f64 >= least;
+    let known = units.iter().filter(is_own).count();
+    let beside: u64 = units.iter().filter(|unit| !is_own(unit)).map(|unit| unit.ios).sum();
+    // What is left needs a place of its own, unless it is next to nothing.
+    let alone = if known < most || (known == most && (beside as f64) < least) { known } else { most - 1 };
+    let mut out: Vec<Member> = Vec::new();
+    let mut others = Member::default();
+    for unit in units {
+        if out.len() < alone && is_own(&&unit) {
+            out.push(Member { who: Some(unit.who), cells: unit.cells });
+        } else {
+            others.cells.extend(unit.cells);
+        }
+    }
+    let rest: u64 = others.cells.iter().map(|at| portrait.cells[*at].ios()).sum();
+    match out.first_mut().filter(|_| (rest as f64) < least) {
+        Some(first) => first.cells.append(&mut others.cells),
+        None if others.cells.is_empty() => {}
+        None => out.push(others),
+    }
+    out
+}
+
+/// All processes of a name as one; where a few processes do nearly all that is done under a name, each of them.
+fn units(portrait: &Portrait, cells: &[usize], least: f64) -> Vec<Unit> {
+    let mut names: BTreeMap<u32, Vec<usize>> = BTreeMap::new();
+    for at in cells {
+        names.entry(portrait.cells[*at].who.name).or_default().push(*at);
+    }
+    let sum = |cells: &[usize]| cells.iter().map(|at| portrait.cells[*at].ios()).sum::<u64>();
+    let mut out = Vec::new();
+    for (name, cells) in names {
+        let is_big = |at: &usize| portrait.cells[*at].who.pid.is_some() && portrait.cells[*at].ios() as f64 >= least;
+        let (big, small): (Vec<usize>, Vec<usize>) = cells.iter().copied().partition(is_big);
+        let is_few = (2..=SAME_NAME).contains(&big.len()) && sum(&big) as f64 >= SAME_NAME_PART * sum(&cells) as f64;
+        let (alone, together) = if is_few && name > 0 { (big, small) } else { (Vec::new(), cells) };
+        for at in alone {
+            let cell = &portrait.cells[at];
+            out.push(Unit { who: cell.who, ios: cell.ios(), cells: vec![at] });
+        }
+        if !together.is_empty() {
+            out.push(Unit { who: Who { name, pid: None }, ios: sum(&together), cells: together });
+        }
+    }
+    out
+}
