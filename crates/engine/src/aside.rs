@@ -22,7 +22,7 @@ impl Aside {
     pub fn of(asked: &[u32]) -> Self {
         let Ok(ours) = sched_getaffinity(None) else { return Self { cpus: asked.to_vec(), moved: None } };
         let mut cpus = asked.to_vec();
-        if cpus.is_empty() && ours.count() > 1 && std::thread::spawn(real_time).join().unwrap_or(false) {
+        if cpus.is_empty() && ours.count() > 1 && is_allowed() {
             cpus.extend(numbers(&ours).last());
         }
         let mut rest = ours;
@@ -49,17 +49,28 @@ impl Drop for Aside {
     }
 }
 
+/// May a thread of ours have real-time priority?
+fn is_allowed() -> bool {
+    let asking = std::thread::Builder::new().spawn(real_time);
+    asking.is_ok_and(|asking| asking.join().unwrap_or(false))
+}
+
 fn numbers(set: &CpuSet) -> impl Iterator<Item = u32> {
     (0..CpuSet::MAX_CPU).filter(|cpu| set.is_set(*cpu)).filter_map(|cpu| u32::try_from(cpu).ok())
 }
 
 /// Those threads that may run exactly where `from` says may from now on where `to` says. What the system refuses stays.
 fn move_all(from: &CpuSet, to: &CpuSet) {
-    let tasks = std::fs::read_dir("/proc/self/task").into_iter().flatten().flatten();
-    let numbers = tasks.filter_map(|task| task.file_name().to_str()?.parse::<i32>().ok());
-    for thread in numbers.filter_map(Pid::from_raw) {
-        if sched_getaffinity(Some(thread)).is_ok_and(|now| now == *from) {
-            let _ = sched_setaffinity(Some(thread), to);
+    // Again, for those that were made meanwhile by one that had not been moved yet.
+    for _ in 0..8 {
+        let tasks = std::fs::read_dir("/proc/self/task").into_iter().flatten().flatten();
+        let numbers = tasks.filter_map(|task| task.file_name().to_str()?.parse::<i32>().ok());
+        let moved = numbers.filter_map(Pid::from_raw).filter(|thread| {
+            sched_getaffinity(Some(*thread)).is_ok_and(|now| now == *from)
+                && sched_setaffinity(Some(*thread), to).is_ok()
+        });
+        if moved.count() == 0 {
+            return;
         }
     }
 }
@@ -90,6 +101,10 @@ mod tests {
         go.send(()).unwrap();
         assert_eq!(waiting.join().unwrap(), now, "threads made before, too");
         drop(aside);
+        assert_eq!(sched_getaffinity(None).unwrap(), ours);
+        // Nothing is asked: the last one, where it helps.
+        let chosen = Aside::of(&[]).cpus().to_vec();
+        assert_eq!(chosen, if super::is_allowed() { vec![last] } else { Vec::new() });
         assert_eq!(sched_getaffinity(None).unwrap(), ours);
         // All of them: nobody would be left.
         let all: Vec<u32> = numbers(&ours).collect();

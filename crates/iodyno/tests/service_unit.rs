@@ -29,8 +29,9 @@ impl Systemd {
         let groups = groups().into_iter().collect();
         let place = scratch.path("systemd");
         std::fs::create_dir(&place).unwrap();
-        let outside = Command::new("unshare")
-            .args(["--pid", "--fork", "--kill-child", "--mount", "--cgroup", BOOT])
+        let outside = Command::new("setpriv")
+            .args(["--pdeathsig", "KILL", "unshare", "--pid", "--fork", "--kill-child", "--mount", "--cgroup"])
+            .args(["--net", "--ipc", "--uts", BOOT])
             .args([place.as_os_str(), env!("CARGO_BIN_EXE_iodyno").as_ref(), UNIT.as_ref()])
             .limit(Duration::from_secs(120))
             .spawn()
@@ -42,7 +43,7 @@ impl Systemd {
             let inside = std::fs::read_to_string(children).unwrap_or_default();
             if let Some(pid) = inside.split_whitespace().next().and_then(|pid| pid.parse().ok()) {
                 systemd.pid = pid;
-                if systemd.ctl(&["is-active", "iodyno-record"]).stdout.trim() == "active" {
+                if systemd.ctl(&["show", "--value", "-p", "Version"]).code == Some(0) {
                     return Some(systemd);
                 }
             }
@@ -84,7 +85,8 @@ impl Drop for Systemd {
         // With the first process of a PID namespace all the others end; their control groups stay.
         self.outside.signal(Signal::KILL);
         for _ in 0..50 {
-            let ours: Vec<_> = groups().into_iter().filter(|group| !self.groups.contains(group)).collect();
+            let ours: Vec<_> =
+                groups().into_iter().filter(|group| !self.groups.contains(group) && is_systemds(group)).collect();
             if ours.is_empty() {
                 return;
             }
@@ -94,6 +96,12 @@ impl Drop for Systemd {
             std::thread::sleep(Duration::from_millis(100));
         }
     }
+}
+
+/// Has a control group, or one that it lies in, a name that systemd gives?
+fn is_systemds(group: &Path) -> bool {
+    let kinds = ["slice", "scope", "service", "mount", "socket", "swap"];
+    group.ancestors().any(|path| path.extension().is_some_and(|kind| kinds.iter().any(|known| kind == *known)))
 }
 
 /// Control groups of all hierarchies, the inner ones first.
@@ -129,6 +137,9 @@ fn the_shipped_unit_collects_seals_and_starts_again() {
     let busy = ["-t", &target, "-a", "-r", "-S", "65534", "-G", "65534", "--", "sh", "-c", "while :; do :; done"];
     let busy = Command::new("nsenter").args(busy).limit(Duration::from_secs(90)).spawn().unwrap();
     let cpu_rows = |path: &Path| Reader::open(path).unwrap().table::<Cpu>().unwrap().len();
+    wait_until(&format!("not active: {}", systemd.ctl(&["status", "iodyno-record"]).stdout), || {
+        systemd.ctl(&["is-active", "iodyno-record"]).stdout.trim() == "active"
+    });
     wait_until("no samples", || systemd.recordings().last().is_some_and(|path| cpu_rows(path) >= 6));
     let second = systemd.run(&["iodyno", "record", "-d", "/var/lib/iodyno"]).expect_code(7);
     assert!(second.stderr.contains(&systemd.property("MainPID")), "{}", second.stderr);

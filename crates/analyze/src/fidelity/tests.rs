@@ -79,7 +79,10 @@ fn what_made_the_player_late_is_named() {
     around.stolen = Some(0.0005);
     assert!(said(&around).contains("its core was not idle"), "{}", said(&around));
     around.stolen = Some(0.1234);
-    assert!(said(&around).contains("the hypervisor took 12.3 % of its CPU"), "{}", said(&around));
+    assert!(said(&around).contains(": the hypervisor took 12.3 % of its CPU"), "{}", said(&around));
+    around.is_ordinary = true;
+    let both = "it had no real-time priority (CAP_SYS_NICE), and the hypervisor took 12.3 % of its CPU";
+    assert!(said(&around).contains(both), "{}", said(&around));
 }
 
 #[test]

@@ -238,12 +238,15 @@ fn reasons(measures: &[Measure], comparison: Option<&Comparison>, around: &Circu
     say(around.losses > 0, format!("the tracing of the replay has lost {} I/Os", around.losses));
     say(around.starved > 0, "the trace could not be read fast enough".to_string());
     let late = broken("caused lateness") && around.capped == 0;
+    let mut causes = Vec::new();
+    if around.is_ordinary {
+        causes.push("it had no real-time priority (CAP_SYS_NICE)".to_string());
+    }
     // An idle host takes less than a thousandth.
-    let cause = match around.stolen {
-        Some(stolen) if stolen >= 0.003 => format!("the hypervisor took {:.1} % of its CPU", stolen * 100.0),
-        _ if around.is_ordinary => "it had no real-time priority (CAP_SYS_NICE)".to_string(),
-        _ => "its core was not idle".to_string(),
-    };
+    if let Some(stolen) = around.stolen.filter(|stolen| *stolen >= 0.003) {
+        causes.push(format!("the hypervisor took {:.1} % of its CPU", stolen * 100.0));
+    }
+    let cause = if causes.is_empty() { "its core was not idle".to_string() } else { causes.join(", and ") };
     let p99 = around.caused.percentile(0.99).map_or("?".to_string(), format_ns);
     say(late, format!("I/Os were handed over late (p99 {p99}): {cause}"));
     let Some(comparison) = comparison else { return reasons };

@@ -130,7 +130,8 @@ fn groups(portrait: &Portrait) -> (Vec<Group>, bool) {
     let mut groups: Vec<Group> = devices[..alone].iter().map(one).collect();
     if devices.len() > alone {
         let is_other = |at: &usize| devices[alone..].contains(&portrait.cells[*at].device);
-        let others = Member { who: None, cells: (0..portrait.cells.len()).filter(is_other).collect() };
+        let cells = (0..portrait.cells.len()).filter(is_other).collect();
+        let others = Member { who: None, cells, has_later: true };
         groups.push(Group::of(portrait, &devices[alone..], &[others]));
     }
     let mut told = groups.iter().flat_map(|group| &group.classes).filter_map(|class| class.who);

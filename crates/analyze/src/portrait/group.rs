@@ -2,7 +2,7 @@
 
 use super::Portrait;
 use super::fold::{Device, Shape, Total};
-use super::places::{Counts, KINDS, MEMBERS, Used, sum};
+use super::places::{Counts, KINDS, LATER, MEMBERS, Used, sum};
 use super::processes::{Member, Who};
 
 /// A process has a region of its own when so much of what it does is there, and so much of what is done there is its.
@@ -87,11 +87,13 @@ impl Group {
         for (class, member) in members.iter().enumerate() {
             member.cells.iter().for_each(|at| class_of[*at] = class);
         }
+        let later = members.iter().position(|member| member.has_later).unwrap_or(members.len().saturating_sub(1));
         let mut places = Vec::new();
         for counted in portrait.places.of(devices) {
             let mut place = Place::default();
             for (cell, counts) in counted {
-                place.classes[class_of[cell]].join(counts);
+                let class = if cell == LATER { later } else { class_of[cell] };
+                place.classes[class].join(counts);
                 place.visits = place.visits.saturating_add(counts.visits);
             }
             places.push(place);

@@ -8,8 +8,10 @@ const PLACE_BYTES: u64 = 1 << 20;
 /// Most places; when there are more, two become one.
 const PLACES: usize = 1 << 17;
 
-/// Processes that are told apart in one place; what comes later counts as the last of them.
+/// Processes that are told apart in one place; what comes later counts as [`LATER`].
 const PROCESSES: usize = 16;
+/// Stands for the processes that a place had no room for.
+pub(super) const LATER: usize = u32::MAX as usize;
 /// Processes that a model tells apart on one device.
 pub(super) const MEMBERS: usize = 4;
 /// What is counted of a place apart: reads and writes of each of them.
@@ -71,6 +73,8 @@ pub(super) struct Places {
     pub(super) bytes: u64,
     most: usize,
     counts: HashMap<(u32, u64), Place>,
+    /// Of each process, the I/Os that were counted as [`LATER`].
+    displaced: HashMap<u32, u64>,
 }
 
 /// What is done in a place by whom: the first one there, and the others.
@@ -86,19 +90,27 @@ impl Place {
         Self { first: (process, Counts::default()), others: None }
     }
 
-    /// The counts of a process.
-    fn of(&mut self, process: u32) -> &mut Counts {
+    /// The counts of a process, and whether it has them; else they are those of all that came later.
+    fn of(&mut self, process: u32) -> (&mut Counts, bool) {
         if self.first.0 == process {
-            return &mut self.first.1;
+            return (&mut self.first.1, true);
         }
         let others = self.others.get_or_insert_default();
-        let at = others.iter().position(|(known, _)| *known == process).unwrap_or_else(|| {
-            if others.len() + 1 < PROCESSES {
-                others.push((process, Counts::default()));
-            }
-            others.len() - 1
-        });
-        &mut others[at].1
+        let mut find = |process: u32, most: usize| {
+            let found = others.iter().position(|(known, _)| *known == process);
+            found.or_else(|| {
+                let has_room = others.len() < most;
+                has_room.then(|| {
+                    others.push((process, Counts::default()));
+                    others.len() - 1
+                })
+            })
+        };
+        let (at, is_own) = match find(process, PROCESSES - 1) {
+            Some(at) => (at, true),
+            None => (find(u32::MAX, PROCESSES).unwrap_or(PROCESSES - 1), false),
+        };
+        (&mut others[at].1, is_own)
     }
 
     fn each(&self) -> impl Iterator<Item = (usize, &Counts)> {
@@ -111,7 +123,7 @@ impl Places {
     pub(super) fn new(bytes: Option<u64>) -> Self {
         // What is compared with another must not become coarser than it.
         let most = if bytes.is_some() { 4 * PLACES } else { PLACES };
-        Self { bytes: bytes.unwrap_or(PLACE_BYTES), most, counts: HashMap::new() }
+        Self { bytes: bytes.unwrap_or(PLACE_BYTES), most, counts: HashMap::new(), displaced: HashMap::new() }
     }
 
     /// Adds an I/O of a kind, of a process on a device, in one of the halves; `is_visit`: it began something there.
@@ -126,7 +138,10 @@ impl Places {
         let device = u32::try_from(device).unwrap_or(u32::MAX);
         let process = u32::try_from(process).unwrap_or(u32::MAX);
         let place = self.counts.entry((device, offset / self.bytes));
-        let counts = place.or_insert_with(|| Place::new(process)).of(process);
+        let (counts, is_own) = place.or_insert_with(|| Place::new(process)).of(process);
+        if !is_own {
+            *self.displaced.entry(process).or_default() += 1;
+        }
         counts.ios[kind][half] = counts.ios[kind][half].saturating_add(1);
         counts.visits = counts.visits.saturating_add(u32::from(is_visit));
         if self.counts.len() > self.most {
@@ -139,7 +154,13 @@ impl Places {
                     Entry::Occupied(mut other) => {
                         let others = place.others.iter().flat_map(|others| others.iter());
                         let all = std::iter::once(&place.first).chain(others);
-                        all.for_each(|(process, counts)| other.get_mut().of(*process).join(counts));
+                        for (process, counts) in all {
+                            let (into, is_own) = other.get_mut().of(*process);
+                            into.join(counts);
+                            if !is_own && *process != u32::MAX {
+                                *self.displaced.entry(*process).or_default() += counts.ios.map(sum).iter().sum::<u64>();
+                            }
+                        }
                     }
                 }
             }
@@ -152,6 +173,11 @@ impl Places {
         let mut found: Vec<_> = self.counts.iter().filter(|((device, _), _)| is_one(*device)).collect();
         found.sort_unstable_by_key(|(place, _)| **place);
         found.into_iter().map(|(_, place)| place.each()).collect()
+    }
+
+    /// I/Os of a process that were counted as [`LATER`] where they were.
+    pub(super) fn displaced(&self, process: usize) -> u64 {
+        u32::try_from(process).ok().and_then(|process| self.displaced.get(&process)).copied().unwrap_or(0)
     }
 
     /// I/Os of every place, the hottest first.

@@ -11,6 +11,8 @@ const SHARE_MIN: f64 = 0.02;
 const SAME_NAME: usize = 4;
 /// Part of the I/Os of a name that such processes have together; where it is less, a name is one.
 const SAME_NAME_PART: f64 = 0.8;
+/// Part of a process's I/Os of which it need not be known where they were.
+const DISPLACED: f64 = 0.05;
 
 /// Whose an I/O is.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
@@ -91,6 +93,8 @@ pub(super) struct Member {
     pub(super) who: Option<Who>,
     /// Positions in [`Portrait::cells`].
     pub(super) cells: Vec<usize>,
+    /// What no place had room for is its.
+    pub(super) has_later: bool,
 }
 
 /// A name's processes, together or one by one.
@@ -117,7 +121,7 @@ pub(super) fn members(portrait: &Portrait, device: usize, most: usize) -> Vec<Me
     let mut others = Member::default();
     for unit in units {
         if out.len() < alone && is_own(&&unit) {
-            out.push(Member { who: Some(unit.who), cells: unit.cells });
+            out.push(Member { who: Some(unit.who), cells: unit.cells, has_later: false });
         } else {
             others.cells.extend(unit.cells);
         }
@@ -128,7 +132,26 @@ pub(super) fn members(portrait: &Portrait, device: usize, most: usize) -> Vec<Me
         None if others.cells.is_empty() => {}
         None => out.push(others),
     }
-    out
+    placed(portrait, out)
+}
+
+/// The same, if it is known of each where it is. A place tells some processes apart only: what came later may be of one
+/// member; where it is of several, all are one.
+fn placed(portrait: &Portrait, mut members: Vec<Member>) -> Vec<Member> {
+    let displaced = |member: &Member| member.cells.iter().map(|at| portrait.places.displaced(*at)).sum::<u64>();
+    let most = (0..members.len()).max_by_key(|at| displaced(&members[*at])).unwrap_or(0);
+    let is_known = |(at, member): (usize, &Member)| {
+        let ios: u64 = member.cells.iter().map(|at| portrait.cells[*at].ios()).sum();
+        at == most || displaced(member) as f64 <= DISPLACED * ios as f64
+    };
+    if !members.iter().enumerate().all(is_known) {
+        let cells = members.into_iter().flat_map(|member| member.cells).collect();
+        return vec![Member { who: None, cells, has_later: true }];
+    }
+    if let Some(member) = members.get_mut(most) {
+        member.has_later = true;
+    }
+    members
 }
 
 /// All processes of a name as one; where a few processes do nearly all that is done under a name, each of them.

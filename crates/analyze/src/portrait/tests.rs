@@ -316,6 +316,25 @@ fn the_busiest_of_many_processes_are_told_apart_and_places_in_common_stay_so() {
 }
 
 #[test]
+fn one_that_comes_where_many_have_been_is_not_lost() {
+    // Forty of one name everywhere, each by itself; then another one, for a third of all, at random or in order.
+    for is_scan in [false, true] {
+        let load = shared(90_000, |at, people| match at {
+            0..60_000 => {
+                (people.who("backend", Some(i32::try_from(at % 40).unwrap())), Op::Read, scattered(at) % (1 << 14))
+            }
+            _ if is_scan => (people.who("backup", Some(99)), Op::Write, at % (1 << 14)),
+            _ => (people.who("vacuum", Some(99)), Op::Write, scattered(at) % (1 << 14)),
+        });
+        let model = fit(&load, &[]);
+        let driven = generate(&model.plan, &load).unwrap();
+        for one in compare(&load, &driven) {
+            assert!(one.is_within(), "{is_scan} {one:?}");
+        }
+    }
+}
+
+#[test]
 fn a_process_has_one_number_on_all_devices() {
     let (mut portrait, mut people) = (Portrait::new(0, None), People::default());
     for at in 0..20_000_u64 {
