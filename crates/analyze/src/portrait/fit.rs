@@ -491,7 +491,8 @@ fn run(portrait: &Portrait, parts: Vec<Part>, steps: &Steps) -> Run {
         workloads: parts.into_iter().map(|part| part.workload).collect(),
         rate: Rate::PerSecond(if time_ns > 0.0 { ios / time_ns } else { portrait.rhythm.rate() }),
         arrivals: Arrivals { gaps: steps.gaps, burst },
-        elapsed_ns: Some(portrait.length_ns().div_ceil(1_000_000_000).max(1) * 1_000_000_000),
+        // No run is shorter than two of its intervals, however short the trace was.
+        elapsed_ns: Some(portrait.length_ns().div_ceil(1_000_000_000).max(2) * 1_000_000_000),
         warmup_ns: 0,
         interval_ns: 1_000_000_000,
         pause_ns: 0,
