@@ -16,7 +16,7 @@ use std::collections::HashMap;
 use std::os::unix::process::ExitStatusExt;
 use std::path::{Path, PathBuf};
 use std::process::Command;
-use trace::block::{Filter, Options};
+use trace::block::Options;
 
 /// Records the machine, until interrupted or while a command runs; gives the exit code, which is the command's own.
 pub(crate) fn run(args: &RecordArgs, command_line: &[String]) -> Result<u8, Failure> {
@@ -148,7 +148,7 @@ fn flight(args: &RecordArgs, directory: PathBuf, command_line: &[String]) -> Res
         return Ok(None);
     }
     let plan = FlightPlan {
-        options: Options { filter: Filter::default(), ring_bytes: None, files: true, flood: false },
+        options: Options::default(),
         before_ns: time(Some(&args.before), "--before")?.unwrap_or(0),
         after_ns: time(Some(&args.after), "--after")?.unwrap_or(0),
         memory_bytes: crate::trace::flight_memory(args.memory.as_deref())?,

@@ -31,7 +31,7 @@ pub(crate) fn run(args: &TraceArgs, command_line: &[String]) -> Result<u8, Failu
         filter: Filter { sample: sample(args.sample.as_deref())?, ..filter(&args.filter())? },
         ring_bytes: args.buffer.as_deref().map(|text| bytes(text, "--buffer")).transpose()?,
         files: !args.no_files,
-        flood: false,
+        ..Options::default()
     };
     let directory = output_directory(args.output.as_deref(), "trace")?;
     let duration_ns = time(args.duration.as_deref(), "--for")?;

@@ -153,11 +153,13 @@ pub struct Options {
     pub files: bool,
     /// For benches: load what [`BlockTrace::take_flood`] gives.
     pub flood: bool,
+    /// For tests: the kernel leaves the probe out at the ends of I/Os below this sector.
+    pub left_out_below: u64,
 }
 
 impl Default for Options {
     fn default() -> Self {
-        Self { filter: Filter::default(), ring_bytes: None, files: true, flood: false }
+        Self { filter: Filter::default(), ring_bytes: None, files: true, flood: false, left_out_below: 0 }
     }
 }
 
@@ -191,6 +193,7 @@ fn constants(kernel: &Kernel, options: &Options, ring_bytes: u32) -> Constants {
     constants.flag("only_cgroups", !filter.cgroups.is_empty());
     constants.u32("sample_limit", u32::MAX / filter.sample.max(1));
     constants.flag("with_files", options.files);
+    constants.u64("left_out_below", options.left_out_below);
     let ends =
         if options.files { symbols::addresses(&COMPLETIONS.map(|(_, function)| function)) } else { HashMap::new() };
     for (constant, function) in COMPLETIONS {

@@ -24,6 +24,12 @@ static __always_inline bool begins_at_issue(void)
 	return !has_io_start || (sample_limit == ~0u && !only_pids && !only_comms && !only_cgroups);
 }
 
+/* Are there I/Os that are not entered? */
+static __always_inline bool leaves_some(void)
+{
+	return only_devices || only_ops != ~0u || sample_limit != ~0u || only_pids || only_comms || only_cgroups;
+}
+
 /* Hands a finished I/O over; `now` is 0 when nobody knows when it finished. */
 static __always_inline void emit(struct counters *count, struct start *start, __u64 now)
 {
@@ -92,6 +98,22 @@ static __always_inline long keep_start(__u64 key, struct start *start, struct co
 		refused = bpf_map_update_elem(&in_flight, &key, start, BPF_ANY);
 	}
 	return refused;
+}
+
+/* What still stands under this address is of an I/O whose end was not seen: without this, the next one there would end it,
+ * with its own size and place, where it is not entered itself. */
+static __always_inline void drop_stale(__u64 key)
+{
+	struct start *stale = find_start(key);
+	struct counters *count = cpu_counters();
+	if (!stale || !count)
+		return;
+	if (stale->queue_ns) {
+		COUNT(lost_end);
+		emit(count, stale, 0);
+	}
+	stale->queue_ns = 0;
+	forget_start(key);
 }
 
 /* Enters an I/O that begins now, if it is wanted.
@@ -295,6 +317,8 @@ SEC("tp_btf/block_bio_queue")
 int BPF_PROG(on_bio_queue, struct bio *bio)
 {
 	__u32 dev = dev_of(bio->bi_bdev->bd_disk);
+	if (leaves_some())
+		drop_stale((__u64)bio);
 	if (!wanted_device(dev, bio->bi_bdev->bd_dev))
 		return 0;
 	__u64 now = bpf_ktime_get_ns();
@@ -344,11 +368,17 @@ static __always_inline void set_ended(__u64 key)
 		count->last_ended = key;
 }
 
+/* For tests. */
+static __always_inline bool is_left_out(__u64 sector)
+{
+	return left_out_below && sector < left_out_below;
+}
+
 static __always_inline void bio_completed(struct bio *bio)
 {
 	__u64 key = (__u64)bio;
 	struct start *start = find_start(key);
-	if (start) {
+	if (start && !is_left_out(bio->bi_iter.bi_sector)) {
 		start->status = bio->bi_status;
 		finish(key, start, bpf_ktime_get_ns());
 	} else if (bio->bi_status == STATUS_AGAIN) {
@@ -389,6 +419,8 @@ int BPF_PROG(on_split, struct bio *split, unsigned int rest_sector)
 SEC("tp_btf/block_io_start")
 int BPF_PROG(on_io_start, struct request *rq)
 {
+	if (leaves_some())
+		drop_stale((__u64)rq);
 	begin_request(rq, false);
 	return 0;
 }
@@ -485,7 +517,7 @@ static __always_inline void request_completed(struct request *rq, int error, uns
 {
 	__u64 key = (__u64)rq;
 	struct start *start = find_start(key);
-	if (!start)
+	if (!start || is_left_out(rq->__sector))
 		return;
 	/* A blk_status_t (a byte), or a negative errno before 5.16. */
 	if (error)
@@ -518,7 +550,7 @@ int BPF_PROG(on_io_done, struct request *rq)
 	if (is_ended(key))
 		return 0;
 	struct start *start = find_start(key);
-	if (start)
+	if (start && !is_left_out(rq->__sector))
 		finish(key, start, bpf_ktime_get_ns());
 	return 0;
 }

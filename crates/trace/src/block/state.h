@@ -41,6 +41,7 @@ const volatile __u32 only_ops = ~0u;       /* bit per operation; 31 for all abov
 const volatile __u32 bytes_min;
 const volatile __u32 bytes_max = ~0u;
 const volatile __u32 sample_limit = ~0u;    /* traced when the I/O's hash is not above */
+const volatile __u64 left_out_below;      /* for tests: the ends of I/Os below this sector are not seen */
 const volatile bool with_files = true;
 /* Addresses of completion functions, which say whose a bio is; 0 when /proc/kallsyms does not tell. */
 const volatile __u64 end_iomap_dio;

@@ -1,0 +1,112 @@
+//! I/Os whose end the kernel did not let the probe see: told of without it, and never mixed up with those after them.
+#![allow(clippy::unwrap_used, clippy::allow_attributes, reason = "helpers of tests")]
+
+use std::path::{Path, PathBuf};
+use testkit::{LoopDevice, Place, direct};
+use trace::Device;
+use trace::block::{BlockTrace, Filter, Options, Statistics, op_numbers};
+
+/// Bytes of a device.
+const BYTES: u64 = 64 << 20;
+/// The ends of I/Os below are not seen.
+const LEFT_OUT_BELOW: u64 = 32 << 20;
+/// Those of the first kind are so large, and the others so.
+const SIZES: [usize; 2] = [4096, 8192];
+/// Turns.
+const IOS: u64 = 2000;
+
+/// What the probe handed over: operation, first byte, size, and whether its end is known.
+type Row = (u8, u64, u32, bool);
+
+/// Traces I/Os of this process, by turns one whose end is not seen and two others; `write` says whether the first write,
+/// and the others do the opposite. (Three, because requests are taken in turn out of a power of two.)
+fn by_turns(device: &Path, filter: Filter, write: bool) -> (Vec<Row>, Statistics) {
+    let filter = Filter {
+        devices: vec![Device::find(device.to_str().unwrap()).unwrap()],
+        pids: vec![std::process::id()],
+        ..filter
+    };
+    let options = Options { filter, left_out_below: LEFT_OUT_BELOW / 512, ..Options::default() };
+    let trace = BlockTrace::start(&options).unwrap();
+    let file = direct::open(device).unwrap();
+    let act = |write: bool, offset: u64, bytes: usize| {
+        if write {
+            direct::write(&file, offset, &vec![0x5a; bytes]).unwrap();
+        } else {
+            direct::read(&file, offset, bytes).unwrap();
+        }
+    };
+    for io in 0..IOS {
+        act(write, io * SIZES[0] as u64, SIZES[0]);
+        for _ in 0..2 {
+            act(!write, LEFT_OUT_BELOW + io * SIZES[1] as u64, SIZES[1]);
+        }
+    }
+    trace.stop();
+    let mut rows = Vec::new();
+    while let Some(chunk) = trace.rest() {
+        rows.extend(chunk.ios().map(|io| (io.op, io.sector * 512, io.bytes, io.complete_ns > 0)));
+    }
+    (rows, trace.final_statistics().unwrap())
+}
+
+/// Each row is an I/O that was made, whatever became of those before it at the same address in the kernel's memory.
+fn check_filters(device: &Path) {
+    let (read, write) = (0, 1);
+    for (first_writes, ops, wanted) in [(true, "write", write), (false, "read", read)] {
+        let filter = Filter { ops: op_numbers(ops), ..Filter::default() };
+        let (rows, counted) = by_turns(device, filter, first_writes);
+        let wrong: Vec<_> = rows
+            .iter()
+            .filter(|(op, offset, bytes, ended)| {
+                (*op, *bytes as usize, *ended) != (wanted, SIZES[0], false) || *offset >= LEFT_OUT_BELOW
+            })
+            .collect();
+        assert!(wrong.is_empty(), "{ops}: {} of {} rows are no I/O: {:?}", wrong.len(), rows.len(), wrong[0]);
+        assert_eq!((counted.taken, counted.unaccounted()), (IOS, 0), "{counted:?}");
+        assert_eq!(rows.len() as u64 + counted.unfinished, IOS, "{counted:?}");
+        // Addresses do come again, or nothing was tested.
+        assert!(rows.len() as u64 > IOS / 2, "{} rows", rows.len());
+    }
+    let (rows, counted) = by_turns(device, Filter { sample: 2, ..Filter::default() }, true);
+    for row in &rows {
+        let is_first = row.1 < LEFT_OUT_BELOW;
+        let expected = if is_first { (write, SIZES[0] as u32, false) } else { (read, SIZES[1] as u32, true) };
+        assert_eq!((row.0, row.2, row.3), expected, "{row:?}");
+    }
+    assert_eq!((counted.started, counted.unaccounted()), (3 * IOS, 0), "{counted:?}");
+    assert_eq!(rows.len() as u64 + counted.unfinished, counted.taken);
+}
+
+#[test]
+fn what_comes_after_a_request_of_unseen_end_is_not_taken_for_it() {
+    if !testkit::require_root_or_skip() {
+        return;
+    }
+    let device = LoopDevice::new_in(BYTES, Place::Memory).unwrap();
+    check_filters(device.path());
+}
+
+/// A driver that takes bios and makes no requests of them; gone with the value.
+struct Zram(String);
+
+impl Drop for Zram {
+    fn drop(&mut self) {
+        let _ = std::fs::write(format!("/sys/block/zram{}/reset", self.0), "1");
+        let _ = std::fs::write("/sys/class/zram-control/hot_remove", &self.0);
+    }
+}
+
+#[test]
+fn what_comes_after_a_bio_of_unseen_end_is_not_taken_for_it() {
+    if !testkit::require_root_or_skip() {
+        return;
+    }
+    let Ok(number) = std::fs::read_to_string("/sys/class/zram-control/hot_add") else {
+        testkit::lacks("a zram device");
+        return;
+    };
+    let zram = Zram(number.trim().to_string());
+    std::fs::write(format!("/sys/block/zram{}/disksize", zram.0), BYTES.to_string()).unwrap();
+    check_filters(&PathBuf::from(format!("/dev/zram{}", zram.0)));
+}
