@@ -1,8 +1,8 @@
 //! `iodyno replay`.
 
-use crate::exit::{Failure, OBJECTIVE, PARAMETERS, REFUSED};
+use crate::exit::{Failure, OBJECTIVE, PARAMETERS};
 use crate::replay_args::ReplayArgs;
-use crate::run::{output_directory, show_run, time};
+use crate::run::{dry_run_code, output_directory, show_run, time};
 use plan::replay::{
     AddressRules, DeviceMap, Pacing, Replay, ReplayFilter, ReplayOp, ReplayVolume, Speed, VolumeSize, means,
 };
@@ -243,6 +243,8 @@ fn dry_run(plan: &Plan, policy: &Policy, survey: &Survey) -> Result<u8, Failure>
         outln!("would play: {} I/Os in {}", format_count(changes.played as f64), format_ns(last_ns));
         changes.words().iter().for_each(|words| outln!("  {words}"));
     }
-    outln!("nothing was written or read; leave out --dry-run to play it");
-    Ok(if future.refused { REFUSED } else { 0 })
+    if future.obstacles.is_empty() {
+        outln!("nothing was written or read; leave out --dry-run to play it");
+    }
+    Ok(dry_run_code(&future))
 }

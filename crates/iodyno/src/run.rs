@@ -186,15 +186,18 @@ fn show(diagnostics: &[Diagnostic], sources: &[Source]) {
     }
 }
 
+/// The exit code that the run would have.
+pub(crate) fn dry_run_code(future: &session::DryRun) -> u8 {
+    match (future.refused, future.obstacles.is_empty()) {
+        (true, _) => REFUSED,
+        (false, true) => 0,
+        (false, false) => PARAMETERS,
+    }
+}
+
 fn dry_run(args: &RunArgs, plan: &Plan, policy: &Policy) -> Result<u8, Failure> {
     let future = session::dry_run(plan, policy);
-    let code = if future.refused {
-        REFUSED
-    } else if plan.unsupported.is_empty() {
-        0
-    } else {
-        PARAMETERS
-    };
+    let code = dry_run_code(&future);
     if args.json {
         let line = future
             .json(plan)

@@ -203,4 +203,9 @@ fn a_thread_that_has_no_cpu_to_run_on_is_refused_before_anything_is_made() {
     let refused = scratch.iodyno(&flags).run().unwrap().expect_code(2);
     assert!(refused.stderr.contains("4000,4001") && refused.stderr.contains("on are 0"), "{}", refused.stderr);
     assert!(!scratch.path("t").exists());
+    // What it would come to is said as well.
+    let dry = scratch.iodyno(&[&flags[..], &["--dry-run"]].concat()).run().unwrap().expect_code(2);
+    assert!(dry.stdout.contains("cannot run: ") && dry.stdout.contains("4000,4001"), "{}", dry.stdout);
+    let json = scratch.iodyno(&[&flags[..], &["--dry-run", "--json"]].concat()).run().unwrap().expect_code(2).ndjson();
+    assert!(json[0]["obstacles"][0].as_str().unwrap().contains("4000,4001"), "{json:?}");
 }

@@ -13,6 +13,8 @@ pub struct DryRun {
     pub lines: Vec<String>,
     /// Would a target be refused to protect data?
     pub refused: bool,
+    /// Why nothing would be started: what is not supported, CPUs that are not there. In sentences.
+    pub obstacles: Vec<String>,
     /// Greatest duration of all runs together; `None` when a run ends by itself.
     pub duration_ns: Option<u64>,
     /// What was found at each target, in the plan's order.
@@ -42,6 +44,7 @@ struct PlanObject<'a> {
     plan: &'a Plan,
     targets: &'a [TargetFinding],
     refused: bool,
+    obstacles: &'a [String],
     duration_ns: Option<u64>,
 }
 
@@ -57,6 +60,7 @@ impl DryRun {
             plan,
             targets: &self.targets,
             refused: self.refused,
+            obstacles: &self.obstacles,
             duration_ns: self.duration_ns,
         })
     }
@@ -131,11 +135,10 @@ pub fn dry_run(plan: &Plan, policy: &Policy) -> DryRun {
         Some(ns) => format!("time: {} at most", format_ns(ns)),
         None => "time: open, at least one run ends with its data and not with the clock".to_string(),
     });
-    for unsupported in &plan.unsupported {
-        lines.push(format!("cannot run: {}", unsupported.sentence));
-    }
-    lines.extend(engine::check_placement(plan).err().map(|error| format!("cannot run: {error}")));
-    DryRun { lines, refused, duration_ns, targets: findings }
+    let mut obstacles: Vec<String> = plan.unsupported.iter().map(|what| what.sentence.clone()).collect();
+    obstacles.extend(engine::check_placement(plan).err().map(|error| error.to_string()));
+    lines.extend(obstacles.iter().map(|why| format!("cannot run: {why}")));
+    DryRun { lines, refused, obstacles, duration_ns, targets: findings }
 }
 
 /// Looks at every target; second: would one be refused to protect data?
