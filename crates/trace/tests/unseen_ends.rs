@@ -11,7 +11,7 @@ const BYTES: u64 = 64 << 20;
 /// The ends of I/Os below are not seen.
 const LEFT_OUT_BELOW: u64 = 32 << 20;
 /// Those of the first kind are so large, and the others so.
-const SIZES: [usize; 2] = [4096, 8192];
+const SIZES: [u32; 2] = [4096, 8192];
 /// Turns.
 const IOS: u64 = 2000;
 
@@ -29,17 +29,17 @@ fn by_turns(device: &Path, filter: Filter, write: bool) -> (Vec<Row>, Statistics
     let options = Options { filter, left_out_below: LEFT_OUT_BELOW / 512, ..Options::default() };
     let trace = BlockTrace::start(&options).unwrap();
     let file = direct::open(device).unwrap();
-    let act = |write: bool, offset: u64, bytes: usize| {
+    let act = |write: bool, offset: u64, bytes: u32| {
         if write {
-            direct::write(&file, offset, &vec![0x5a; bytes]).unwrap();
+            direct::write(&file, offset, &vec![0x5a; bytes as usize]).unwrap();
         } else {
-            direct::read(&file, offset, bytes).unwrap();
+            direct::read(&file, offset, bytes as usize).unwrap();
         }
     };
     for io in 0..IOS {
-        act(write, io * SIZES[0] as u64, SIZES[0]);
+        act(write, io * u64::from(SIZES[0]), SIZES[0]);
         for _ in 0..2 {
-            act(!write, LEFT_OUT_BELOW + io * SIZES[1] as u64, SIZES[1]);
+            act(!write, LEFT_OUT_BELOW + io * u64::from(SIZES[1]), SIZES[1]);
         }
     }
     trace.stop();
@@ -59,7 +59,7 @@ fn check_filters(device: &Path) {
         let wrong: Vec<_> = rows
             .iter()
             .filter(|(op, offset, bytes, ended)| {
-                (*op, *bytes as usize, *ended) != (wanted, SIZES[0], false) || *offset >= LEFT_OUT_BELOW
+                (*op, *bytes, *ended) != (wanted, SIZES[0], false) || *offset >= LEFT_OUT_BELOW
             })
             .collect();
         assert!(wrong.is_empty(), "{ops}: {} of {} rows are no I/O: {:?}", wrong.len(), rows.len(), wrong[0]);
@@ -71,7 +71,7 @@ fn check_filters(device: &Path) {
     let (rows, counted) = by_turns(device, Filter { sample: 2, ..Filter::default() }, true);
     for row in &rows {
         let is_first = row.1 < LEFT_OUT_BELOW;
-        let expected = if is_first { (write, SIZES[0] as u32, false) } else { (read, SIZES[1] as u32, true) };
+        let expected = if is_first { (write, SIZES[0], false) } else { (read, SIZES[1], true) };
         assert_eq!((row.0, row.2, row.3), expected, "{row:?}");
     }
     assert_eq!((counted.started, counted.unaccounted()), (3 * IOS, 0), "{counted:?}");
