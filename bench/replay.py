@@ -193,14 +193,16 @@ class Loops:
 
 
 class IdleCore:
-    """The last CPU, which the kernel's own workers (those of loop devices, write-back) leave alone meanwhile."""
+    """The CPU with the fewest interrupts of devices, which the kernel's own workers (those of loop devices, write-back) leave alone meanwhile."""
     MASK = Path("/sys/devices/virtual/workqueue/cpumask")
 
     def __enter__(self):
-        last = os.cpu_count() - 1
+        cpus = os.cpu_count()
+        lines = [line.split()[1:cpus + 1] for line in open("/proc/interrupts") if line.split(":")[0].strip().isdigit()]
+        quietest = min(range(cpus), key=lambda cpu: (sum(int(line[cpu]) for line in lines), -cpu))
         self.before = self.MASK.read_text()
-        self.MASK.write_text(f"{(1 << last) - 1:x}")
-        return str(last)
+        self.MASK.write_text(f"{(1 << cpus) - 1 & ~(1 << quietest):x}")
+        return str(quietest)
 
     def __exit__(self, *_):
         self.MASK.write_text(self.before)

@@ -425,12 +425,24 @@ int BPF_PROG(on_io_start, struct request *rq)
 	return 0;
 }
 
+/* The driver has it, so what begins now or is issued now is another. */
+static __always_inline bool is_issued(struct start *start)
+{
+	return start && start->issue_ns;
+}
+
 /* Only where there is no block_io_start. */
 SEC("tp_btf/block_rq_insert")
 int BPF_PROG(on_rq_insert, struct request *rq)
 {
 	__u64 key = (__u64)rq;
-	if (!find_start(key))
+	struct start *start = find_start(key);
+	if (is_issued(start)) {
+		drop_stale(key);
+		start = 0;
+	}
+	/* One that the driver gave back comes here again. */
+	if (!start)
 		begin_request(rq, false);
 	return 0;
 }
@@ -452,6 +464,10 @@ int BPF_PROG(on_rq_issue, struct request *rq)
 {
 	__u64 key = (__u64)rq;
 	struct start *start = find_start(key);
+	if (is_issued(start)) {
+		drop_stale(key);
+		start = 0;
+	}
 	if (!start) {
 		if ((rq->cmd_flags & OP_MASK) == OP_FLUSH) {
 			/* The queue's own flush request: what it serves are rows already. */
@@ -476,8 +492,11 @@ int BPF_PROG(on_rq_requeue, struct request *rq)
 {
 	__u64 key = (__u64)rq;
 	struct start *start = find_start(key);
-	if (start && start->requeues < 255)
+	if (!start)
+		return 0;
+	if (start->requeues < 255)
 		start->requeues++;
+	start->issue_ns = 0;
 	return 0;
 }
 
