@@ -15,6 +15,7 @@ boot() {
   dpkg-deb -x "$package" "$work/deb"
   version=$(basename "$work"/deb/boot/vmlinuz-* | sed s/vmlinuz-//)
   cp "$(command -v busybox)" "$root/bin/busybox"
+  ln -s bin "$root/sbin" # where the kernel looks for modprobe
   cp "$bin" "$root/bin/iodyno"
   strip --strip-debug "$root/bin/iodyno"
   for program in $programs; do cp "$(command -v "$program")" "$root/bin/"; done

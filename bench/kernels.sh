@@ -17,7 +17,7 @@ iodyno trace -d vda -o t > out 2>&1 & tracer=$!
 n=0; while ! grep -q tracing out && [ $n -lt 100 ]; do sleep 0.1; n=$((n+1)); done
 dd if=/dev/vda of=/dev/null bs=64k count=100 iflag=direct 2>/dev/null
 dd if=/dev/zero of=/dev/vda bs=4k count=50 oflag=direct 2>/dev/null
-mke2fs -q /dev/vda >/dev/null 2>&1; mount -t ext2 /dev/vda /mnt 2>/dev/null && { dd if=/dev/zero of=/mnt/file bs=64k count=16 2>/dev/null; sync; umount /mnt; }
+mke2fs -q /dev/vda >/dev/null 2>&1; mount -t ext2 /dev/vda /mnt 2>/dev/null && { dd if=/dev/zero of=/mnt/file bs=64k count=16 2>/dev/null; sync; sleep 1; umount /mnt; }
 kill -INT $tracer; wait $tracer; code=$?
 rows=$(iodyno export t io --csv 2>/dev/null | grep -c '"\?dd"\?')
 owned=$(iodyno export t io --csv 2>/dev/null | grep -c '/mnt/file')
