@@ -148,17 +148,25 @@ mod tests {
             return;
         }
         let mut profiler = started.unwrap();
-        let until_ns = clock::now_ns() + 300_000_000;
-        while clock::now_ns() < until_ns {}
-        let before_ns = clock::now_ns();
-        let batches = profiler.sample(0).unwrap();
-        let after_ns = clock::now_ns();
-        let rows: Vec<Profile> = batches.iter().flat_map(|batch| batch.to_rows::<Profile>().unwrap()).collect();
-        let end_ns = u64::try_from(rows[0].t_ns).unwrap();
-        // Names of this program alone take longer than the beginning of the call.
-        assert!(
-            end_ns >= before_ns && end_ns - before_ns < (after_ns - before_ns) / 2,
-            "{before_ns} {end_ns} {after_ns}"
-        );
+        // Again where somebody else had the CPU between two looks at the clock: one that ended where the names are found
+        // would be late each time.
+        let mut seen = Vec::new();
+        for _ in 0..5 {
+            let until_ns = clock::now_ns() + 300_000_000;
+            while clock::now_ns() < until_ns {}
+            let before_ns = clock::now_ns();
+            let batches = profiler.sample(0).unwrap();
+            let after_ns = clock::now_ns();
+            let rows: Vec<Profile> = batches.iter().flat_map(|batch| batch.to_rows::<Profile>().unwrap()).collect();
+            let end_ns = u64::try_from(rows[0].t_ns).unwrap();
+            assert!(end_ns >= before_ns && end_ns <= after_ns, "{before_ns} {end_ns} {after_ns}");
+            // Names of this program alone take longer than the beginning of the call; they are found once.
+            if end_ns - before_ns < (after_ns - before_ns) / 2 {
+                return;
+            }
+            seen.push((before_ns, end_ns, after_ns));
+            profiler = Profiler::start(999).unwrap();
+        }
+        panic!("{seen:?}");
     }
 }
