@@ -6,8 +6,8 @@ mod machine;
 use crate::comparison::Comparison;
 use crate::fidelity::views;
 use crate::finding::{self, Engine};
-use crate::view::{Axis, Body, Mark, ViewData};
-use crate::{AnalyzeError, Facts, FileFold, RunFacts, TracedFacts, probe, series, tables, traced};
+use crate::view::{Axis, Body, Column, Mark, Scale, Table, ViewData};
+use crate::{AnalyzeError, Facts, FileFold, RunFacts, TracedFacts, Unit, Verdicts, probe, series, tables, traced};
 use recording::Reader;
 use std::sync::LazyLock;
 
@@ -74,6 +74,15 @@ impl View {
     /// Is it about one run (rather than all of a recording)?
     pub fn is_of_a_run(&self) -> bool {
         matches!(self.compute, Compute::Run(_))
+    }
+
+    /// What stands in the place of the view when its subject did not let itself be measured: the verdict's words.
+    pub fn missing(&self, verdicts: &Verdicts) -> Option<ViewData> {
+        let words = verdicts.of_view(self.id)?;
+        let table = Table { columns: vec![Column::text("not measured", vec![words.to_string()])], omitted: 0 };
+        let none = || Axis { label: String::new(), unit: Unit::None, scale: Scale::Category };
+        let drawing = Drawing { x: none(), y: none(), body: Body::Table(table), marks: Vec::new() };
+        Some(self.data(drawing, String::new()))
     }
 
     /// Is it about the I/Os of a trace?
@@ -665,7 +674,9 @@ pub fn compute(reader: &Reader, id: &str, selection: &Selection) -> Result<ViewD
     }
     let mut facts = Facts::read(reader, selection)?;
     facts.without_runs();
-    view.draw(&facts, None).ok_or_else(|| empty("nothing of what it shows was recorded for this selection"))
+    let verdicts = Verdicts::of(reader.manifest());
+    let reason = verdicts.of_view(id).unwrap_or("nothing of what it shows was recorded for this selection");
+    view.draw(&facts, None).ok_or_else(|| empty(reason))
 }
 
 /// Edit distance.

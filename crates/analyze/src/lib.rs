@@ -25,6 +25,7 @@ mod traced;
 pub mod trend;
 mod unit;
 mod values;
+mod verdict;
 mod view;
 
 pub use catalogue::{Kind, Selection, View, compute, view, views};
@@ -51,6 +52,7 @@ pub use traced::TracedFacts;
 pub use traced::rows::{TracedIo, each_traced};
 pub use unit::Unit;
 pub use values::Values;
+pub use verdict::{SUBJECTS, Verdicts};
 pub use view::{
     Axis, Body, Cells, Column, Knee, Line, LineStyle, Mark, MarkKind, Panel, Point, PointLine, Right, Scale, Table,
     ViewData,

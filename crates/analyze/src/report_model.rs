@@ -9,8 +9,8 @@ use crate::model::{
     Warning,
 };
 use crate::{
-    AnalyzeError, Facts, FileFold, Judgement, RunFacts, Selection, TracedFacts, Unit, View, ViewData, tables, traced,
-    views,
+    AnalyzeError, Facts, FileFold, Judgement, RunFacts, Selection, TracedFacts, Unit, Verdicts, View, ViewData, tables,
+    traced, views,
 };
 use quantity::histogram::Histogram;
 use quantity::text::{format_bytes, format_wall};
@@ -268,6 +268,7 @@ fn run_sentence(run: &RunFacts, summary: &RunSummary) -> String {
 
 fn run_model(facts: &Facts, run: &RunFacts) -> RunModel {
     let summary = run_summary(facts, run);
+    let verdicts = Verdicts::of(&facts.manifest);
     RunModel {
         index: run.index,
         title: run.title.clone(),
@@ -277,7 +278,7 @@ fn run_model(facts: &Facts, run: &RunFacts) -> RunModel {
         views: views()
             .iter()
             .filter(|view| view.is_of_a_run() && view.id != "run.summary")
-            .filter_map(|view| view.draw(facts, Some(run)))
+            .filter_map(|view| view.draw(facts, Some(run)).or_else(|| view.missing(&verdicts)))
             .collect(),
         summary,
     }

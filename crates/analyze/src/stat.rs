@@ -8,8 +8,10 @@ mod cgroup;
 mod clocks;
 mod cpu;
 mod disk;
+mod irq;
 mod machine;
 mod net;
+mod pool;
 mod process;
 mod protocols;
 mod replay;
@@ -30,6 +32,17 @@ pub struct StatColumn {
     /// How many digits it is worth.
     pub digits: Digits,
     /// What it means, and its formula.
+    pub help: &'static str,
+}
+
+/// One column of words.
+#[derive(Debug, PartialEq)]
+pub struct TextColumn {
+    /// Name for programs.
+    pub key: &'static str,
+    /// Heading for people.
+    pub title: &'static str,
+    /// What it says.
     pub help: &'static str,
 }
 
@@ -68,6 +81,8 @@ pub struct StatRow {
     pub name: String,
     /// One per column; `None` is not known.
     pub values: Vec<Option<f64>>,
+    /// One per column of words; none where the subject has none.
+    pub texts: Vec<Option<String>>,
 }
 
 /// All things of one subject in one interval.
@@ -121,11 +136,17 @@ pub enum Subject {
     ProcessClock,
     /// Control groups.
     Cgroup,
+    /// Interrupts by vector.
+    Irq,
+    /// Interrupts by vector and CPU.
+    IrqCpu,
+    /// Pools of ZFS.
+    Pool,
 }
 
 impl Subject {
     /// All of them.
-    pub const ALL: [Self; 12] = [
+    pub const ALL: [Self; 15] = [
         Self::Cpu,
         Self::System,
         Self::Memory,
@@ -138,6 +159,9 @@ impl Subject {
         Self::CpuClock,
         Self::ProcessClock,
         Self::Cgroup,
+        Self::Irq,
+        Self::IrqCpu,
+        Self::Pool,
     ];
 
     /// Its name on the command line and in JSON.
@@ -156,6 +180,30 @@ impl Subject {
             Self::CpuClock => "cpu_clock",
             Self::ProcessClock => "proc_clock",
             Self::Cgroup => "cgroup",
+            Self::Irq => "irq",
+            Self::IrqCpu => "irq_cpu",
+            Self::Pool => "pool",
+        }
+    }
+
+    /// The table without which there are no figures.
+    #[must_use]
+    pub fn table(self) -> &'static str {
+        match self {
+            Self::Cpu => "cpu",
+            Self::System => "system",
+            Self::Memory => "memory",
+            Self::Pressure => "pressure",
+            Self::Disk => "disk",
+            Self::Net => "net",
+            Self::Tcp => "tcp",
+            Self::Udp => "udp",
+            Self::Process => "process",
+            Self::CpuClock => "cpu_event",
+            Self::ProcessClock => "process_event",
+            Self::Cgroup => "cgroup",
+            Self::Irq | Self::IrqCpu => "interrupt",
+            Self::Pool => "zfs_pool",
         }
     }
 
@@ -171,6 +219,8 @@ impl Subject {
             Self::Tcp | Self::Udp => "",
             Self::Process | Self::ProcessClock => "process",
             Self::Cgroup => "group",
+            Self::Irq | Self::IrqCpu => "vector",
+            Self::Pool => "pool",
         }
     }
 
@@ -190,6 +240,19 @@ impl Subject {
             Self::CpuClock => clocks::CPU,
             Self::ProcessClock => clocks::PROCESS,
             Self::Cgroup => cgroup::COLUMNS,
+            Self::Irq => irq::VECTORS,
+            Self::IrqCpu => irq::CPUS,
+            Self::Pool => pool::COLUMNS,
+        }
+    }
+
+    /// Its columns of words, which stand behind the figures.
+    #[must_use]
+    pub fn texts(self) -> &'static [TextColumn] {
+        match self {
+            Self::Irq | Self::IrqCpu => irq::TEXTS,
+            Self::Pool => pool::TEXTS,
+            _ => &[],
         }
     }
 }
@@ -203,6 +266,9 @@ pub fn columns_markdown() -> String {
     for subject in Subject::ALL {
         page.push_str(&format!("\n## {}\n\n| column | key | meaning |\n| --- | --- | --- |\n", subject.name()));
         for column in subject.columns() {
+            page.push_str(&format!("| {} | `{}` | {} |\n", column.title, column.key, column.help));
+        }
+        for column in subject.texts() {
             page.push_str(&format!("| {} | `{}` | {} |\n", column.title, column.key, column.help));
         }
     }
@@ -311,7 +377,7 @@ impl<R: Row + Timed, F: Figures<R>> Stream for Samples<R, F> {
             if before.is_some() || (is_first && self.since_boot) {
                 let step = Step { before, now: &row, seconds: (row.t_ns() - since_ns) as f64 / 1e9 };
                 block.seconds = block.seconds.max(step.seconds);
-                block.rows.push(StatRow { name: key.clone(), values: self.figures.values(&step) });
+                block.rows.push(StatRow { name: key.clone(), values: self.figures.values(&step), texts: Vec::new() });
             }
             fresh.insert(key, row);
         }
@@ -369,6 +435,9 @@ impl StatFold {
                 Subject::CpuClock => Box::new(clocks::Cpus::default()),
                 Subject::ProcessClock => Box::new(clocks::Processes::default()),
                 Subject::Cgroup => Box::new(cgroup::Groups::new(since_boot, options.joins)),
+                Subject::Irq => Box::new(irq::Vectors::new(false, since_boot)),
+                Subject::IrqCpu => Box::new(irq::Vectors::new(true, since_boot)),
+                Subject::Pool => Box::new(pool::Pools::new(since_boot)),
             })
             .collect();
         Self { streams }

@@ -12,10 +12,17 @@ const TOLD_AFTER: i64 = 100;
 /// Remembers what it told.
 #[derive(Debug, Default)]
 pub(crate) struct Interrupts {
+    /// Everything that ever came is told of each time.
+    tells_all: bool,
     told: HashMap<(bool, Vec<u8>, usize), i64>,
 }
 
 impl Interrupts {
+    /// For somebody who looks at interrupts and at nothing else.
+    pub(crate) fn telling_all(tells_all: bool) -> Self {
+        Self { tells_all, ..Self::default() }
+    }
+
     /// Rows of what grew; at first of all that ever came.
     pub(crate) fn rows(&mut self, text: &[u8], is_soft: bool, stamp: Stamp) -> Vec<Interrupt> {
         let mut all = lines(text);
@@ -39,7 +46,8 @@ impl Interrupts {
             let last = parts.last();
             for (at, (cpu, count)) in cpus.iter().zip(counts).enumerate() {
                 let told = self.told.entry((is_soft, name.to_vec(), at)).or_insert(0);
-                if count - *told < TOLD_AFTER && count >= *told {
+                let is_due = if self.tells_all { count > 0 } else { count - *told >= TOLD_AFTER };
+                if !is_due && count >= *told {
                     continue;
                 }
                 *told = count;

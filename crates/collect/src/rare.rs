@@ -42,8 +42,9 @@ impl Rare {
         let start_ns = i64::try_from(now_ns()).unwrap_or(i64::MAX);
         let file = |path: &str| Subject::new(root.join(path), true);
         Self {
-            interrupts: wants(What::Interrupts)
-                .then(|| (Interrupts::default(), [file("proc/interrupts"), file("proc/softirqs")])),
+            interrupts: wants(What::Interrupts).then(|| {
+                (Interrupts::telling_all(wanted.len() == 1), [file("proc/interrupts"), file("proc/softirqs")])
+            }),
             softnet: wants(What::Interrupts).then(|| file("proc/net/softnet_stat")),
             listeners: (wants(What::Listeners) && is_here)
                 .then(|| or_say(Listeners::new(root), "listeners", verdicts))

@@ -63,7 +63,19 @@ pub fn verdicts(root: &Path) -> BTreeMap<String, String> {
         Err(error) => format!("unsupported here: control groups: {error}"),
     };
     verdicts.insert("cgroup".to_string(), groups);
+    // The module alone has no pools.
+    let pools = match verdicts.get("zfs").cloned() {
+        Some(words) if words == "works" && !has_pool(root) => "not applicable: no pool is imported".to_string(),
+        words => words.unwrap_or_default(),
+    };
+    verdicts.insert("zfs_pool".to_string(), pools);
     verdicts
+}
+
+/// Each pool is a folder beside the module's own files.
+fn has_pool(root: &Path) -> bool {
+    let entries = std::fs::read_dir(root.join("proc/spl/kstat/zfs"));
+    entries.is_ok_and(|entries| entries.flatten().any(|entry| entry.file_type().is_ok_and(|kind| kind.is_dir())))
 }
 
 #[cfg(test)]
@@ -86,6 +98,13 @@ mod tests {
             ["pressure", "cgroup"].iter().all(|subject| none[*subject].starts_with("unsupported here: ")),
             "{none:?}"
         );
+        assert_eq!(none["zfs_pool"], none["zfs"]);
+        std::fs::create_dir_all(root.path().join("proc/spl/kstat/zfs")).unwrap();
+        std::fs::write(root.path().join("proc/spl/kstat/zfs/arcstats"), "hits 4 1\n").unwrap();
+        let module = verdicts(root.path());
+        assert_eq!((module["zfs"].as_str(), &*module["zfs_pool"]), ("works", "not applicable: no pool is imported"));
+        std::fs::create_dir(root.path().join("proc/spl/kstat/zfs/tank")).unwrap();
+        assert_eq!(verdicts(root.path())["zfs_pool"], "works");
         assert!(none["zfs"].starts_with("not applicable: ") && none["btrfs_device"].starts_with("not applicable: "));
     }
 }

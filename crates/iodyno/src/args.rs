@@ -366,6 +366,7 @@ pub(crate) enum TraceFormat {
       iodyno stat cpu --busy                  one line per CPU that is not idle\n  \
       iodyno stat proc 10 --pid 1234          CPU of one process to four digits\n  \
       iodyno stat cpu --each --clock both     what the tick sees beside what happened (BPF)\n  \
+      iodyno stat irq -z                      interrupts per second, and the CPU that takes most of each\n  \
       iodyno stat disk -r monday              the same of a recording, or of an import\n\n\
     The first lines are of the first interval; --since-boot puts the mean since boot before them. Times are UTC. `?` is not known.")]
 pub(crate) struct StatArgs {
@@ -377,7 +378,7 @@ pub(crate) struct StatArgs {
     pub(crate) interval: String,
     /// Number of lines; default: until interrupted.
     pub(crate) count: Option<u64>,
-    /// Only these interfaces, devices, CPUs, programs or control groups.
+    /// Only these interfaces, devices, CPUs, programs, control groups, interrupts, pools.
     #[arg(short = 'i', long = "only", value_name = "NAME", value_delimiter = ',')]
     pub(crate) only: Vec<String>,
     /// Every column that there is.
@@ -432,10 +433,10 @@ pub(crate) struct StatArgs {
     #[arg(short = 'S', long = "speed", value_name = "IF:MBIT[fd|hd]", value_delimiter = ',')]
     pub(crate) speeds: Vec<String>,
     /// cpu, proc: by the clock's tick (~), as always; or by that and by event beside it (BPF), which sees what works
-    /// between two ticks.
+    /// between two ticks. irq: with the time in handlers.
     #[arg(long, value_enum, default_value_t = StatClock::Tick)]
     pub(crate) clock: StatClock,
-    /// cpu: one line per CPU.
+    /// cpu: one line per CPU; irq: one per vector and CPU; pool: the parts of pools as well (imports).
     #[arg(long)]
     pub(crate) each: bool,
     /// cpu: one line per CPU that was not idle.
@@ -444,7 +445,7 @@ pub(crate) struct StatArgs {
     /// proc: only this process.
     #[arg(long, value_name = "PID")]
     pub(crate) pid: Option<i64>,
-    /// proc, cgroup: so many, the busiest first.
+    /// proc, cgroup, irq: so many, the busiest first.
     #[arg(long, value_name = "N", default_value_t = 20)]
     pub(crate) top: usize,
 }
@@ -483,6 +484,10 @@ pub(crate) enum StatSubject {
     Proc,
     /// Control groups: CPU time and its limits, memory, I/O, pressure.
     Cgroup,
+    /// Interrupts by vector, with the CPU that takes most of each.
+    Irq,
+    /// Pools of ZFS, as zpool iostat.
+    Pool,
 }
 
 /// Arguments of `iodyno record`.

@@ -1,13 +1,14 @@
 //! `iodyno stat`.
 
 use crate::args::{StatArgs, StatClock, StatSubject};
-use crate::exit::{Failure, PARAMETERS, RECORDING};
+use crate::exit::{Failure, PARAMETERS, PRIVILEGE, RECORDING};
 use crate::run::{time, watch_signals};
-use analyze::AnalyzeError;
 use analyze::stat::{Duplex, SpeedOverride, StatFold, StatOptions, Subject, replay};
+use analyze::{AnalyzeError, Verdicts};
 use collect::What;
 use recording::Reader;
 use session::{Company, EventClock, SessionError, StopFlag, WatchRequest};
+use std::path::Path;
 use tui::{StatForm, StatLines, StatLook};
 
 /// Shows counters interval by interval; gives the exit code.
@@ -31,15 +32,25 @@ pub(crate) fn run(args: &StatArgs, command_line: &[String]) -> Result<u8, Failur
     if let Some(path) = &args.recording {
         let reader = Reader::open(path).map_err(SessionError::from)?;
         let manifest = reader.manifest().clone();
+        let verdicts = Verdicts::of(&manifest);
         let wall = Box::new(move |t_ns| manifest.wall_ns_at(t_ns));
         let mut lines = StatLines::new(std::io::stdout(), StatFold::new(&subjects, &options), look, wall);
         return match replay(&reader, &subjects, &mut lines) {
             // Whoever read it has seen enough.
             Err(AnalyzeError::Recording(error)) if tui::is_closed(&error) => Ok(0),
             Err(error) => Err(Failure::new(RECORDING, error.to_string())),
-            Ok(()) => Ok(0),
+            Ok(()) => {
+                let missing = subjects.iter().copied().filter(|subject| !lines.has_seen(*subject)).collect();
+                absent(missing, &verdicts, subjects.len(), "the recording has none").map(|_| 0)
+            }
         };
     }
+    // What is not there will not come: nobody is to wait for it.
+    let verdicts = Verdicts::new(collect::verdicts(Path::new("/")));
+    let missing = subjects.iter().copied().filter(|subject| verdicts.of_subject(*subject).is_some()).collect();
+    let subjects = absent(missing, &verdicts, subjects.len(), "").map(|missing| {
+        subjects.iter().copied().filter(|subject| !missing.contains(subject)).collect::<Vec<Subject>>()
+    })?;
     let request = WatchRequest {
         what: subjects.iter().map(|subject| what(*subject)).collect(),
         events: if args.clock == StatClock::Both { EventClock::Needed } else { EventClock::Off },
@@ -59,6 +70,22 @@ pub(crate) fn run(args: &StatArgs, command_line: &[String]) -> Result<u8, Failur
     Ok(0)
 }
 
+/// Says of which subjects there are no figures, and why; a failure when that is all that was asked for.
+fn absent(missing: Vec<Subject>, verdicts: &Verdicts, asked: usize, otherwise: &str) -> Result<Vec<Subject>, Failure> {
+    let words = |subject: &Subject| {
+        let why = verdicts.of_subject(*subject).unwrap_or(otherwise);
+        format!("no figures of {}: {why}", subject.name())
+    };
+    if let Some(first) = missing.first().filter(|_| missing.len() == asked) {
+        // What this machine has not, and what somebody forgot to record, are two things.
+        let code = if verdicts.of_subject(*first).is_some() { PRIVILEGE } else { PARAMETERS };
+        let all: Vec<String> = missing.iter().map(words).collect();
+        return Err(Failure::new(code, all.join("; ")));
+    }
+    missing.iter().for_each(|subject| say!("iodyno: {}", words(subject)));
+    Ok(missing)
+}
+
 /// Flags that mean nothing for the subject are mistakes: silence would be taken for an answer.
 fn refuse_misplaced(args: &StatArgs, is_net: bool) -> Result<(), Failure> {
     let net = [
@@ -72,19 +99,20 @@ fn refuse_misplaced(args: &StatArgs, is_net: bool) -> Result<(), Failure> {
         (args.both_directions, "-U"),
         (!args.speeds.is_empty(), "-S"),
     ];
-    let cpu = [(args.each, "--each"), (args.busy, "--busy")];
+    let has_parts = [StatSubject::Cpu, StatSubject::Irq, StatSubject::Pool].contains(&args.subject);
     let wrong = |flags: &[(bool, &'static str)], belongs: bool| {
         flags.iter().find(|(given, _)| *given && !belongs).map(|(_, flag)| *flag)
     };
     let misplaced = wrong(&net, is_net)
         .map(|flag| (flag, "net"))
-        .or(wrong(&cpu, args.subject == StatSubject::Cpu).map(|flag| (flag, "cpu")))
+        .or(wrong(&[(args.busy, "--busy")], args.subject == StatSubject::Cpu).map(|flag| (flag, "cpu")))
+        .or(wrong(&[(args.each, "--each")], has_parts).map(|flag| (flag, "cpu`, `irq` and `pool")))
         .or(wrong(&[(args.pid.is_some(), "--pid")], args.subject == StatSubject::Proc).map(|flag| (flag, "proc")));
-    let has_clocks = [StatSubject::Cpu, StatSubject::Proc].contains(&args.subject);
+    let has_clocks = [StatSubject::Cpu, StatSubject::Proc, StatSubject::Irq].contains(&args.subject);
     if args.clock == StatClock::Both && !has_clocks {
-        return Err(Failure::new(PARAMETERS, "--clock belongs to `iodyno stat cpu` and `iodyno stat proc`"));
+        return Err(Failure::new(PARAMETERS, "--clock belongs to `iodyno stat cpu`, `proc` and `irq`"));
     }
-    if args.clock == StatClock::Both && args.since_boot {
+    if args.clock == StatClock::Both && args.since_boot && args.subject != StatSubject::Irq {
         return Err(Failure::new(PARAMETERS, "--clock both counts from now on: it has no mean since boot"));
     }
     match misplaced {
@@ -112,6 +140,8 @@ fn subjects(args: &StatArgs) -> Vec<Subject> {
         StatSubject::System => vec![Subject::System],
         StatSubject::Proc => vec![Subject::Process],
         StatSubject::Cgroup => vec![Subject::Cgroup],
+        StatSubject::Irq => vec![if args.each { Subject::IrqCpu } else { Subject::Irq }],
+        StatSubject::Pool => vec![Subject::Pool],
     }
 }
 
@@ -126,6 +156,8 @@ fn what(subject: Subject) -> What {
         Subject::Tcp | Subject::Udp => What::Protocols,
         Subject::Process | Subject::ProcessClock => What::Process,
         Subject::Cgroup => What::Cgroup,
+        Subject::Irq | Subject::IrqCpu => What::Interrupts,
+        Subject::Pool => What::Zfs,
     }
 }
 
@@ -147,7 +179,7 @@ fn look(args: &StatArgs) -> StatLook {
         only: args.only.clone(),
         skip_idle: args.skip_idle,
         skip_loopback: args.no_loopback,
-        each_cpu: args.each,
+        each: args.each,
         busy_cpus: args.busy,
         top: Some(args.top),
         pid: args.pid,

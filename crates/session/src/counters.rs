@@ -45,7 +45,7 @@ impl Counters {
 }
 
 /// In the manifest: for each subject, whether this machine lets it be measured, and why not.
-pub(crate) const SUBJECTS: &str = "subjects";
+pub(crate) use analyze::SUBJECTS;
 
 /// The verdicts of now, for a manifest.
 pub(crate) fn subjects() -> serde_json::Value {

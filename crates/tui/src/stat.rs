@@ -45,11 +45,11 @@ pub struct StatLook {
     pub skip_idle: bool,
     /// Leave out the loopback interface.
     pub skip_loopback: bool,
-    /// One row per CPU besides that of all.
-    pub each_cpu: bool,
+    /// One row per CPU besides that of all; the parts of pools.
+    pub each: bool,
     /// Only CPUs that were not idle.
     pub busy_cpus: bool,
-    /// At most so many processes.
+    /// At most so many processes, control groups, interrupts.
     pub top: Option<usize>,
     /// Only this process.
     pub pid: Option<i64>,
@@ -92,6 +92,16 @@ impl StatLook {
                 "queue_size",
                 "util_percent",
             ],
+            Subject::Pool if !self.extended => vec![
+                "allocated_mib",
+                "free_mib",
+                "allocated_percent",
+                "read_per_s",
+                "write_per_s",
+                "read_kib_per_s",
+                "write_kib_per_s",
+                "arc_hit_percent",
+            ],
             Subject::Cgroup if !self.extended => vec![
                 "cpu_percent",
                 "cpu_limit_percent",
@@ -112,7 +122,7 @@ impl StatLook {
 
     fn admits(&self, block: &StatBlock, row: &StatRow) -> bool {
         let is_idle = |keys: &[&str]| keys.iter().all(|key| block.value(row, key).is_none_or(|value| value <= 0.0));
-        let named = self.only.is_empty() || self.only.contains(&row.name);
+        let named = self.only.is_empty() || self.only.iter().any(|name| is_named(block.subject, row, name));
         named
             && match block.subject {
                 Subject::Net if self.skip_loopback && row.name == "lo" => false,
@@ -124,7 +134,7 @@ impl StatLook {
                 Subject::Cpu | Subject::CpuClock if row.name == "all" => true,
                 Subject::Cpu if self.busy_cpus => !is_idle(&["busy_percent"]),
                 Subject::CpuClock if self.busy_cpus => !is_idle(&["tick_busy_percent", "event_busy_percent"]),
-                Subject::Cpu | Subject::CpuClock => self.each_cpu || !self.only.is_empty(),
+                Subject::Cpu | Subject::CpuClock => self.each || !self.only.is_empty(),
                 Subject::Process => {
                     self.pid.is_none_or(|pid| row.values.first().copied().flatten() == Some(pid as f64))
                         && !(self.skip_idle && is_idle(&["cpu_percent"]))
@@ -137,6 +147,10 @@ impl StatLook {
                     let busy = ["cpu_percent", "read_per_s", "write_per_s", "io_some_percent", "memory_some_percent"];
                     !(self.skip_idle && is_idle(&busy))
                 }
+                Subject::Irq | Subject::IrqCpu => !(self.skip_idle && is_idle(&["per_s"])),
+                // What an import tells of the parts of a pool is asked for by name, or with --each.
+                Subject::Pool if row.name.contains('/') && !self.each && self.only.is_empty() => false,
+                Subject::Pool => !(self.skip_idle && is_idle(&["read_per_s", "write_per_s"])),
                 _ => true,
             }
     }
@@ -144,7 +158,10 @@ impl StatLook {
     fn rows<'a>(&self, block: &'a StatBlock) -> Vec<&'a StatRow> {
         let rows = block.rows.iter().filter(|row| self.admits(block, row));
         match (block.subject, self.top) {
-            (Subject::Process | Subject::ProcessClock | Subject::Cgroup, Some(top)) => rows.take(top).collect(),
+            (
+                Subject::Process | Subject::ProcessClock | Subject::Cgroup | Subject::Irq | Subject::IrqCpu,
+                Some(top),
+            ) => rows.take(top).collect(),
             _ => rows.collect(),
         }
     }
@@ -171,6 +188,17 @@ impl StatLook {
     }
 }
 
+/// Is the row what the user called so? Of an interrupt a number, or the device alone, will do.
+fn is_named(subject: Subject, row: &StatRow, name: &str) -> bool {
+    let by_word = matches!(subject, Subject::Irq | Subject::IrqCpu);
+    row.name == name || (by_word && row.name.split_whitespace().any(|word| word == name))
+}
+
+/// A word of a row; `?` when it is not known.
+fn word(row: &StatRow, at: usize) -> &str {
+    row.texts.get(at).and_then(Option::as_deref).unwrap_or("?")
+}
+
 /// Ties a monotonic time to the wall clock: nanoseconds since 1970.
 pub type WallClock = Box<dyn Fn(i64) -> i64>;
 
@@ -182,6 +210,8 @@ pub struct StatLines<W: Write> {
     wall: WallClock,
     since_heading: usize,
     has_heading: bool,
+    /// Subjects of which there were figures.
+    seen: Vec<Subject>,
 }
 
 impl<W: Write> std::fmt::Debug for StatLines<W> {
@@ -193,12 +223,20 @@ impl<W: Write> std::fmt::Debug for StatLines<W> {
 impl<W: Write> StatLines<W> {
     /// Writes what `fold` makes of the batches, as `look` says.
     pub fn new(out: W, fold: StatFold, look: StatLook, wall: WallClock) -> Self {
-        Self { out, fold, look, wall, since_heading: HEADING_EVERY, has_heading: false }
+        Self { out, fold, look, wall, since_heading: HEADING_EVERY, has_heading: false, seen: Vec::new() }
+    }
+
+    /// Were there figures of this subject? Those that nobody wanted to see count.
+    pub fn has_seen(&self, subject: Subject) -> bool {
+        self.seen.contains(&subject)
     }
 
     fn text(&mut self, blocks: &[StatBlock]) -> String {
         let mut text = String::new();
         for block in blocks {
+            if !self.seen.contains(&block.subject) {
+                self.seen.push(block.subject);
+            }
             let rows = self.look.rows(block);
             let wall_ns = (self.wall)(block.t_ns);
             match self.look.form {
@@ -210,6 +248,7 @@ impl<W: Write> StatLines<W> {
                     if !self.has_heading {
                         self.has_heading = true;
                         let keys = block.subject.columns().iter().map(|column| column.key);
+                        let keys = keys.chain(block.subject.texts().iter().map(|column| column.key));
                         let heading: Vec<&str> =
                             ["time_unix_s", "name", "interval_s"].into_iter().chain(keys).collect();
                         text.push_str(&heading.join(","));
@@ -245,12 +284,19 @@ impl<W: Write> StatLines<W> {
             .enumerate()
             .map(|(at, title)| cells.iter().map(|cells| cells[at].len()).max().unwrap_or(0).max(title.len()).max(7))
             .collect();
+        let words = block.subject.texts();
+        let widest = |at: usize| rows.iter().map(|row| word(row, at).chars().count()).max().unwrap_or(0);
+        let word_widths: Vec<usize> =
+            words.iter().enumerate().map(|(at, column)| widest(at).max(column.title.len())).collect();
         if rows.len() > 1 || is_one_of_several || self.since_heading >= HEADING_EVERY {
             self.since_heading = 0;
             text.push_str(&format!("{:>8} {:>name_width$}", "Time", block.subject.row_title()));
             for (title, width) in titles.iter().zip(&widths) {
                 text.push_str(&format!(" {title:>width$}"));
             }
+            let words: Vec<String> =
+                words.iter().zip(&word_widths).map(|(column, width)| format!(" {:<width$}", column.title)).collect();
+            text.push_str(words.concat().trim_end());
             text.push('\n');
         }
         self.since_heading += 1;
@@ -260,6 +306,9 @@ impl<W: Write> StatLines<W> {
             for (cell, width) in cells.iter().zip(&widths) {
                 text.push_str(&format!(" {cell:>width$}"));
             }
+            let words: Vec<String> =
+                word_widths.iter().enumerate().map(|(at, width)| format!(" {:<width$}", word(row, at))).collect();
+            text.push_str(words.concat().trim_end());
             text.push('\n');
         }
     }
@@ -340,19 +389,21 @@ fn parseable(block: &StatBlock, row: &StatRow, wall_ns: i64, extended: bool) -> 
             .to_vec(),
         _ => row.values.clone(),
     };
-    let fields: Vec<String> = values.into_iter().map(digits).collect();
+    let words = block.subject.texts().iter().enumerate().map(|(at, _)| word(row, at).to_string());
+    let fields: Vec<String> = values.into_iter().map(digits).chain(words).collect();
     format!("{}:{}:{}\n", wall_ns.div_euclid(1_000_000_000), row.name, fields.join(":"))
 }
 
 /// All figures with six digits behind the point; unknown ones are empty.
 fn csv(block: &StatBlock, row: &StatRow, wall_ns: i64) -> String {
-    let quoted = if row.name.contains([',', '"', '\n']) {
-        format!("\"{}\"", row.name.replace('"', "\"\""))
-    } else {
-        row.name.clone()
+    let quoted = |text: &str| {
+        if text.contains([',', '"', '\n']) { format!("\"{}\"", text.replace('"', "\"\"")) } else { text.to_string() }
     };
-    let values: Vec<String> =
-        row.values.iter().map(|value| value.map(|value| format!("{value:.6}")).unwrap_or_default()).collect();
+    let values = row.values.iter().map(|value| value.map(|value| format!("{value:.6}")).unwrap_or_default());
+    let words = block.subject.texts().iter().enumerate();
+    let words = words.map(|(at, _)| row.texts.get(at).and_then(Option::as_deref).map(quoted).unwrap_or_default());
+    let values: Vec<String> = values.chain(words).collect();
+    let quoted = quoted(&row.name);
     format!("{:.3},{quoted},{:.6},{}\n", wall_ns as f64 / 1e9, block.seconds, values.join(","))
 }
 
@@ -370,6 +421,8 @@ fn object(block: &StatBlock, row: &StatRow, wall_ns: i64) -> Value {
     if let Some(fields) = object.as_object_mut() {
         let columns = block.subject.columns().iter().map(|column| column.key.to_string());
         fields.extend(columns.zip(row.values.iter().map(|value| json!(value))));
+        let words = block.subject.texts().iter().map(|column| column.key.to_string());
+        fields.extend(words.zip(row.texts.iter().map(|text| json!(text))));
     }
     object
 }
@@ -385,6 +438,7 @@ mod tests {
             .map(|(name, value)| StatRow {
                 name: (*name).to_string(),
                 values: subject.columns().iter().map(|_| Some(*value)).collect(),
+                texts: subject.texts().iter().map(|_| None).collect(),
             })
             .collect();
         StatBlock { subject, t_ns: 0, seconds: 1.0, since_boot: false, rows }
@@ -436,7 +490,7 @@ mod tests {
             text(StatLook { form: StatForm::Json, ..look }, std::slice::from_ref(&cpus)).lines().count()
         };
         assert_eq!(of(StatLook::default()), 1);
-        assert_eq!(of(StatLook { each_cpu: true, ..StatLook::default() }), 3);
+        assert_eq!(of(StatLook { each: true, ..StatLook::default() }), 3);
         assert_eq!(of(StatLook { busy_cpus: true, ..StatLook::default() }), 2);
     }
 

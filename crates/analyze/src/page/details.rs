@@ -106,7 +106,15 @@ impl Scene<'_> {
         }
         ranked.sort_by(|a, b| b.0.total_cmp(&a.0));
         ranked.into_iter().for_each(|(_, cells, drill)| grid.push(cells, drill));
+        self.say_missing(&mut grid, "process");
         grid
+    }
+
+    /// Of a table without rows, why it has none.
+    fn say_missing(&self, grid: &mut Grid, table: &str) {
+        if grid.rows.is_empty() && grid.note.is_none() {
+            grid.note = self.verdicts.of_table(table).map(str::to_string);
+        }
     }
 
     /// Each CPU's busy share, in order.
@@ -158,7 +166,10 @@ impl Scene<'_> {
             keys.iter().filter_map(|key| subject.columns().iter().find(|column| column.key == *key)).collect();
         let mut grid = Grid::new(title, &[subject.row_title()]);
         grid.columns.extend(columns.iter().map(|column| column.title.to_string()));
-        let Some(block) = self.now().and_then(|now| now.block(subject)) else { return grid };
+        let Some(block) = self.now().and_then(|now| now.block(subject)) else {
+            grid.note = self.missing(subject).map(str::to_string);
+            return grid;
+        };
         for row in &block.rows {
             let mut cells = vec![row.name.clone()];
             cells.extend(columns.iter().map(|column| column.digits.format(block.value(row, column.key))));
@@ -274,7 +285,10 @@ impl Scene<'_> {
 
     fn by_memory(&self) -> Grid {
         let mut grid = Grid::new("processes that did something, largest first", &["process", "RSS", "majflt", "cpu%"]);
-        let Some(block) = self.now().and_then(|now| now.block(Subject::Process)) else { return grid };
+        let Some(block) = self.now().and_then(|now| now.block(Subject::Process)) else {
+            self.say_missing(&mut grid, "process");
+            return grid;
+        };
         let mut rows: Vec<&StatRow> = block.rows.iter().collect();
         let resident = |row: &StatRow| block.value(row, "resident_mib").unwrap_or(0.0);
         rows.sort_by(|a, b| resident(b).total_cmp(&resident(a)));
@@ -307,6 +321,7 @@ impl Scene<'_> {
             cells.extend(cpus.iter().map(|cpu| rates.get(cpu).map_or("-".to_string(), |rate| short_or(Some(*rate)))));
             grid.push(cells, Drill::Nothing);
         }
+        self.say_missing(&mut grid, "interrupt");
         grid
     }
 
@@ -329,6 +344,7 @@ impl Scene<'_> {
             ];
             grid.push(cells, row.pid.map_or(Drill::Nothing, |pid| Drill::Sheet(Sheet::Process(pid))));
         }
+        self.say_missing(&mut grid, "listener");
         grid
     }
 

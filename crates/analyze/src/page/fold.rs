@@ -5,6 +5,22 @@ use recording::rows::{Cpu, Event, Exited, FileInterval, Interrupt, IoInterval, L
 use recording::{Batch, Label, RecordingError, Sink};
 use std::collections::HashMap;
 
+/// What the page has figures of.
+const SUBJECTS: [Subject; 12] = [
+    Subject::Cpu,
+    Subject::System,
+    Subject::Memory,
+    Subject::Pressure,
+    Subject::Disk,
+    Subject::Net,
+    Subject::Tcp,
+    Subject::Udp,
+    Subject::Process,
+    Subject::CpuClock,
+    Subject::ProcessClock,
+    Subject::Cgroup,
+];
+
 /// Everything that the page shows of one sample.
 #[derive(Clone, Debug, Default)]
 pub struct Moment {
@@ -117,7 +133,7 @@ impl PageFold {
     pub fn new(joins: bool) -> Self {
         let options = StatOptions { joins, ..StatOptions::default() };
         Self {
-            stat: StatFold::new(&Subject::ALL, &options),
+            stat: StatFold::new(&SUBJECTS, &options),
             next: Moment::default(),
             newest_ns: None,
             before_ns: None,

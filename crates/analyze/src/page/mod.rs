@@ -23,6 +23,7 @@ pub use resources::{Level, Resource, ResourceRow};
 pub use samples::{by_second, sample_times, samples};
 pub use strip::{Strip, StripLine};
 
+use crate::Verdicts;
 use crate::finding::{Finding, Severity};
 
 /// Tables that the page reads.
@@ -59,6 +60,8 @@ pub struct Machine {
     pub cpus: Option<u64>,
     /// Its memory, bytes.
     pub memory_bytes: Option<u64>,
+    /// What it lets be measured.
+    pub verdicts: Verdicts,
 }
 
 impl Machine {
@@ -72,6 +75,7 @@ impl Machine {
             kernel,
             cpus: hardware["cpu"]["online"].as_u64(),
             memory_bytes: hardware["memory_bytes"].as_u64(),
+            verdicts: Verdicts::of(manifest),
         }
     }
 }
@@ -89,6 +93,8 @@ pub struct Scene<'a> {
     pub no_files: Option<&'a str>,
     /// Why it is not known what programs are at, when it is not.
     pub no_stacks: Option<&'a str>,
+    /// Why there are no figures of a subject, when there are none.
+    pub verdicts: &'a Verdicts,
 }
 
 impl<'a> Scene<'a> {

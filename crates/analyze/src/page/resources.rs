@@ -67,6 +67,27 @@ pub struct ResourceRow {
     pub is_relative: bool,
     /// Where Enter leads.
     pub drill: Drill,
+    /// Stands in the place of the figures: why there are none.
+    pub verdict: Option<String>,
+}
+
+impl ResourceRow {
+    /// One without figures.
+    fn missing(resource: Resource, name: &str, sheet: Sheet, verdict: &str) -> Self {
+        let nothing = || (String::new(), Level::Fine);
+        Self {
+            resource,
+            name: name.to_string(),
+            utilisation: nothing(),
+            saturation: nothing(),
+            errors: nothing(),
+            pressure: [None; 2],
+            curve: Vec::new(),
+            is_relative: false,
+            drill: Drill::Sheet(sheet),
+            verdict: Some(verdict.to_string()),
+        }
+    }
 }
 
 impl Scene<'_> {
@@ -74,11 +95,28 @@ impl Scene<'_> {
     #[must_use]
     pub fn resources(&self, disk: Option<&str>, net: Option<&str>) -> Vec<ResourceRow> {
         let Some(now) = self.now() else { return Vec::new() };
-        let mut rows = vec![self.cpu(now), self.memory(now)];
-        rows.extend(disk.map(str::to_string).or_else(|| self.worst_disk()).map(|name| self.disk(now, &name)));
-        rows.extend(net.map(str::to_string).or_else(|| self.worst_link()).map(|name| self.link(now, &name)));
-        rows.extend(now.block(Subject::Tcp).map(|_| self.tcp(now)));
-        rows
+        let missing = |resource, name: &str, sheet, subject| {
+            Some(ResourceRow::missing(resource, name, sheet, self.missing(subject)?))
+        };
+        let disk = disk.map(str::to_string).or_else(|| self.worst_disk());
+        let net = net.map(str::to_string).or_else(|| self.worst_link());
+        let rows = [
+            missing(Resource::Cpu, "cpu", Sheet::Cpu, Subject::Cpu).or_else(|| Some(self.cpu(now))),
+            missing(Resource::Memory, "memory", Sheet::Memory, Subject::Memory).or_else(|| Some(self.memory(now))),
+            missing(Resource::Disk, "disk", Sheet::Disks, Subject::Disk)
+                .or_else(|| Some(self.disk(now, disk.as_deref()?))),
+            missing(Resource::Net, "net", Sheet::Net, Subject::Net).or_else(|| Some(self.link(now, net.as_deref()?))),
+            missing(Resource::Tcp, "tcp", Sheet::Net, Subject::Tcp)
+                .or_else(|| now.block(Subject::Tcp).map(|_| self.tcp(now))),
+        ];
+        rows.into_iter().flatten().collect()
+    }
+
+    /// Why there are no figures of a subject now, when there are none.
+    #[must_use]
+    pub fn missing(&self, subject: Subject) -> Option<&str> {
+        let has_figures = self.now().is_some_and(|now| now.block(subject).is_some());
+        self.verdicts.of_subject(subject).filter(|_| !has_figures)
     }
 
     /// Names of the block devices that are whole, busiest of the last ten seconds first.
@@ -165,6 +203,7 @@ impl Scene<'_> {
                 each.reduce(f64::max)
             }),
             drill: Drill::Sheet(Sheet::Cpu),
+            verdict: None,
         }
     }
 
@@ -188,6 +227,7 @@ impl Scene<'_> {
             is_relative: false,
             curve: self.curve(used),
             drill: Drill::Sheet(Sheet::Memory),
+            verdict: None,
         }
     }
 
@@ -230,6 +270,7 @@ impl Scene<'_> {
             is_relative: false,
             curve: self.curve(|moment| moment.figure(Subject::Disk, name, "util_percent")),
             drill: Drill::Sheet(Sheet::Disk(name.to_string())),
+            verdict: None,
         }
     }
 
@@ -265,6 +306,7 @@ impl Scene<'_> {
             is_relative: util.is_none(),
             curve: if util.is_some() { self.curve(rates) } else { relative(self.last_minute().iter().map(rates)) },
             drill: Drill::Sheet(Sheet::Net),
+            verdict: None,
         }
     }
 
@@ -296,6 +338,7 @@ impl Scene<'_> {
             is_relative: true,
             curve: relative(self.last_minute().iter().map(segments)),
             drill: Drill::Sheet(Sheet::Net),
+            verdict: None,
         }
     }
 }

@@ -107,7 +107,14 @@ mod tests {
             moment(14, vec![read(), row(8, Some("other"), None, 50)]),
             moment(15, vec![read(), row(7, Some("main;work"), None, 20)]),
         ];
-        let scene = Scene { moments: &moments, findings: &[], no_blocks: None, no_files: None, no_stacks: None };
+        let scene = Scene {
+            moments: &moments,
+            findings: &[],
+            no_blocks: None,
+            no_files: None,
+            no_stacks: None,
+            verdicts: &crate::Verdicts::default(),
+        };
         let grid = scene.stacks(7);
         let cells: Vec<_> = grid.rows.iter().map(|row| row.cells.join("|")).collect();
         assert_eq!(cells, ["vfs_read_[k] ← read ← main|20.0|60", "work ← main|6.7|20"]);

@@ -2,7 +2,7 @@
 
 use super::several;
 use crate::model::{RunModel, Tone, Warning};
-use crate::{Facts, Judgement, RunFacts, Unit};
+use crate::{Facts, Judgement, RunFacts, Unit, Verdicts};
 use recording::State;
 
 /// A shortfall of the achieved rate that is worth a sentence.
@@ -39,6 +39,9 @@ fn recording(facts: &Facts) -> Vec<Warning> {
     }
     for (name, count) in facts.manifest.losses.iter().filter(|loss| *loss.1 > 0) {
         say(Tone::Warning, format!("Lost: {count} {}.", name.replace('_', " ")));
+    }
+    for (subject, words) in Verdicts::of(&facts.manifest).troubles() {
+        say(Tone::Info, format!("Not measured: {}: {words}.", subject.replace('_', " ")));
     }
     found
 }

@@ -69,7 +69,7 @@ impl Stream for Groups {
                 // One that was not there before has done all that it did in this interval; who joined cannot know.
                 let is_known = before.is_some() || !self.joins;
                 let step = Step { before, now: &row, seconds: if is_known { seconds } else { 0.0 } };
-                rows.push(StatRow { name: row.path.to_string(), values: values(&step) });
+                rows.push(StatRow { name: row.path.to_string(), values: values(&step), texts: Vec::new() });
             }
             self.before.insert(row.path.clone(), row);
         }

@@ -97,7 +97,7 @@ impl Stream for Cpus {
             values.extend(event.first().copied());
             values.push(difference);
             values.extend(event.into_iter().skip(1));
-            StatRow { name: name.clone(), values }
+            StatRow { name: name.clone(), values, texts: Vec::new() }
         };
         let rows: Vec<StatRow> = names.into_iter().map(row).collect();
         (!rows.is_empty()).then_some(StatBlock { subject: Subject::CpuClock, t_ns, seconds, since_boot: false, rows })
@@ -261,7 +261,7 @@ impl Processes {
             of(|used| used.switches, 1.0),
             of(|used| used.preemptions, 1.0),
         ];
-        StatRow { name, values }
+        StatRow { name, values, texts: Vec::new() }
     }
 }
 

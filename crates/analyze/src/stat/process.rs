@@ -62,7 +62,7 @@ impl Stream for Processes {
                 let is_known = before.is_some() || !self.joins || is_new;
                 // Without a row to compare with, nothing grew that is known.
                 let step = Step { before, now: &row, seconds: if is_known { seconds } else { 0.0 } };
-                rows.push(StatRow { name: row.comm.clone(), values: values(&step) });
+                rows.push(StatRow { name: row.comm.clone(), values: values(&step), texts: Vec::new() });
             }
             self.before.insert(key, row);
         }

@@ -3,7 +3,8 @@
 use super::Subject;
 use crate::AnalyzeError;
 use recording::rows::{
-    Cgroup, Cpu, CpuEvent, Disk, Memory, Net, Pressure, Process, ProcessEvent, Stolen, System, Tcp, Udp,
+    Cgroup, Cpu, CpuEvent, Disk, Figure, Interrupt, IrqTime, Memory, Net, Pressure, Process, ProcessEvent, Stolen,
+    System, Tcp, Udp, ZfsArc, ZfsPool,
 };
 use recording::{Batch, Reader, RecordingError, Row, Rows, Sink};
 use std::collections::HashSet;
@@ -62,6 +63,20 @@ fn tables_of(subject: Subject, reader: &Reader) -> Result<Vec<Box<dyn Table>>, A
         Subject::Tcp => Box::new(Samples::<Tcp>::of(reader, |row| (row.t_ns, ""))?),
         Subject::Udp => Box::new(Samples::<Udp>::of(reader, |row| (row.t_ns, ""))?),
         Subject::Process => Box::new(Samples::<Process>::of(reader, |row| (row.t_ns, ""))?),
+        Subject::Irq | Subject::IrqCpu => {
+            return Ok(vec![
+                Box::new(Samples::<Interrupt>::of(reader, |row| (row.t_ns, ""))?),
+                Box::new(Samples::<IrqTime>::of(reader, |row| (row.t_ns, ""))?),
+            ]);
+        }
+        Subject::Pool => {
+            return Ok(vec![
+                Box::new(Samples::<ZfsPool>::of(reader, |row| (row.t_ns, &row.pool))?),
+                Box::new(Samples::<ZfsArc>::of(reader, |row| (row.t_ns, ""))?),
+                Box::new(Samples::<Figure>::of(reader, |row| (row.t_ns, ""))?),
+                Box::new(Samples::<Disk>::of(reader, |row| (row.t_ns, &row.device))?),
+            ]);
+        }
         Subject::Cgroup => Box::new(Samples::<Cgroup>::of(reader, |row| (row.t_ns, ""))?),
     }])
 }

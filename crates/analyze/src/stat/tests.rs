@@ -1,7 +1,7 @@
 //! Formulas on hand-made counters.
 
 use super::*;
-use recording::rows::{Cgroup, Cpu, Net, Process};
+use recording::rows::{Cgroup, Cpu, Interrupt, IrqTime, Net, Process, ZfsPool};
 
 fn net(t_ns: i64, values: [i64; 4], more: impl Fn(&mut Net)) -> Net {
     let [rx_bytes, rx_packets, tx_bytes, tx_packets] = values;
@@ -233,4 +233,96 @@ fn a_control_group_by_the_time_since_the_last_look() {
     close(&block, "cpu_some_percent", 100.0);
     assert_eq!(block.value(&block.rows[0], "io_some_percent"), None, "not counted is not 0");
     assert_eq!(block.value(&block.rows[2], "cpu_percent"), Some(1.5), "all of it since the last look");
+}
+
+#[test]
+fn interrupts_with_the_cpu_that_takes_most() {
+    let irq = |t_s: i64, vector: &str, cpu: i32, count: i64| Interrupt {
+        t_ns: t_s * 1_000_000_000,
+        t_s: 0.0,
+        kind: if vector == "NET_RX" { "softirq".into() } else { "irq".into() },
+        vector: vector.into(),
+        cpu,
+        count,
+    };
+    let time = |t_s: i64, cpu: i32, count: i64, ns: i64| IrqTime {
+        t_ns: t_s * 1_000_000_000,
+        t_s: 0.0,
+        kind: "softirq".into(),
+        vector: "NET_RX".into(),
+        cpu,
+        count,
+        ns,
+        max_ns: 0,
+    };
+    let samples = [
+        vec![irq(1, "36 virtio1-req.0", 0, 1000), irq(1, "NET_RX", 0, 5000), irq(1, "NET_RX", 3, 500)],
+        vec![irq(3, "36 virtio1-req.0", 0, 1200), irq(3, "NET_RX", 0, 11_000), irq(3, "NET_RX", 3, 2500)],
+    ];
+    let times = [vec![time(1, 0, 100, 1_000_000)], vec![time(3, 0, 6100, 61_000_000)]];
+    let of = |subject: Subject| {
+        let mut fold = StatFold::new(&[subject], &StatOptions::default());
+        let blocks = samples.iter().zip(&times).map(|(rows, times)| {
+            fold.accept(&Batch::from_rows(rows).unwrap()).unwrap();
+            fold.accept(&Batch::from_rows(times).unwrap()).unwrap();
+            fold.commit()
+        });
+        blocks.last().unwrap().remove(0)
+    };
+    let block = of(Subject::Irq);
+    assert_eq!(block.rows.iter().map(|row| row.name.as_str()).collect::<Vec<_>>(), ["NET_RX", "36 virtio1-req.0"]);
+    assert_eq!(block.rows[0].texts, [Some("softirq".to_string())]);
+    close(&block, "per_s", 4000.0);
+    close(&block, "most_cpu", 0.0);
+    close(&block, "most_percent", 75.0);
+    close(&block, "cpus", 2.0);
+    close(&block, "ms_per_s", 30.0);
+    close(&block, "us_each", 10.0);
+    assert_eq!(block.value(&block.rows[1], "ms_per_s"), None, "not timed is not 0");
+    let each = of(Subject::IrqCpu);
+    assert_eq!(each.rows.len(), 3);
+    close(&each, "cpu", 0.0);
+    close(&each, "per_s", 3000.0);
+    close(&each, "share_percent", 75.0);
+}
+
+#[test]
+fn pools_of_this_machine_by_what_their_version_counts() {
+    let pool = |t_s: i64, old: Option<i64>, new: Option<i64>| ZfsPool {
+        t_ns: t_s * 1_000_000_000,
+        t_s: 0.0,
+        pool: "tank".into(),
+        state: Some("DEGRADED".into()),
+        read_ios: old.map(|count| count * 100),
+        read_bytes: old.map(|count| count * 102_400),
+        write_ios: old,
+        write_bytes: old,
+        wait_ns: None,
+        weighted_wait_ns: old.map(|count| count * 500_000_000),
+        run_ns: old.map(|count| count * 250_000_000),
+        weighted_run_ns: old.map(|count| count * 1_000_000_000),
+        waiting: None,
+        running: None,
+        arc_read_ios: new.map(|count| count * 30),
+        arc_read_bytes: new,
+        arc_write_ios: new,
+        arc_write_bytes: new,
+        direct_read_ios: new.map(|count| count * 12),
+        direct_read_bytes: new,
+        direct_write_ios: None,
+        direct_write_bytes: None,
+    };
+    let old = second(Subject::Pool, &StatOptions::default(), pool(1, Some(0), None), pool(3, Some(2), None));
+    assert_eq!((old.rows[0].name.as_str(), old.rows[0].texts[0].as_deref()), ("tank", Some("DEGRADED")));
+    close(&old, "read_per_s", 100.0);
+    close(&old, "read_kib_per_s", 100.0);
+    close(&old, "read_size_kib", 1.0);
+    close(&old, "busy_percent", 25.0);
+    close(&old, "queue_size", 1.5);
+    assert_eq!(old.value(&old.rows[0], "allocated_mib"), None, "the module does not tell");
+    let new = second(Subject::Pool, &StatOptions::default(), pool(1, None, Some(0)), pool(2, None, Some(2)));
+    close(&new, "read_per_s", 84.0);
+    close(&new, "write_per_s", 2.0);
+    let between = second(Subject::Pool, &StatOptions::default(), pool(1, None, None), pool(2, None, None));
+    assert_eq!(between.value(&between.rows[0], "read_per_s"), None, "not counted is not 0");
 }

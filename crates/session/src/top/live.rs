@@ -3,6 +3,7 @@
 use super::Source;
 use super::probes::Probes;
 use crate::SessionError;
+use crate::counters::{SUBJECTS, subjects};
 use crate::rows::signed;
 use analyze::finding::{Engine, Finding, Thresholds};
 use analyze::page::Machine as MachineFacts;
@@ -46,6 +47,7 @@ impl Live {
     pub(crate) fn start(request: &LiveRequest, thresholds: Thresholds) -> Self {
         let mut manifest = Manifest::new(&request.command_line);
         manifest.hardware = collect::hardware(&[]);
+        manifest.extra.insert(SUBJECTS.into(), subjects());
         let origin_ns = manifest.started_t_ns.unsigned_abs();
         Self {
             collector: Machine::new(&What::ALL),

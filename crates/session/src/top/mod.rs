@@ -165,6 +165,7 @@ macro_rules! page {
                 no_blocks: $missing[0].as_deref(),
                 no_files: $missing[1].as_deref(),
                 no_stacks: $missing[2].as_deref(),
+                verdicts: &$top.source.machine().verdicts,
             },
             machine: $top.source.machine(),
             mode: $top.mode,

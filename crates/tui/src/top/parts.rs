@@ -4,6 +4,7 @@ use super::canvas::{Area, Canvas, Ink, SHADES};
 use super::state::{Mode, TopPage, TopState};
 use analyze::finding::Severity;
 use analyze::page::{Drill, Heat, HeatColumn, Level, Resource, ResourceRow, short};
+use analyze::stat::Subject;
 use quantity::text::format_wall;
 
 /// Closed findings are counted so long.
@@ -133,11 +134,24 @@ pub(super) fn resources(state: &mut TopState, page: &TopPage<'_>, canvas: &mut C
             Resource::Net => state.net_line = Some(state.lines.len() - 1),
             _ => {}
         }
-        resource(canvas, area, (y, starts), row);
-        canvas.curve(area, (curve_x, y), curve, row);
+        if let Some(verdict) = &row.verdict {
+            canvas.text(area.left(starts[1].saturating_sub(1)), (1, y), &row.name, Ink::Strong);
+            canvas.text(area, (starts[1], y), verdict, Ink::Faint);
+        } else {
+            resource(canvas, area, (y, starts), row);
+            canvas.curve(area, (curve_x, y), curve, row);
+        }
         mark_line(canvas, area.left(curve_x), y, chosen);
     }
-    1 + u16::try_from(rows.len()).unwrap_or(0)
+    let used = 1 + u16::try_from(rows.len()).unwrap_or(0);
+    // The column of dashes says that there is nothing, not why.
+    match page.scene.missing(Subject::Pressure) {
+        Some(verdict) => {
+            canvas.text(area, (1, used), &format!("PSI: {verdict}"), Ink::Faint);
+            used + 1
+        }
+        None => used,
+    }
 }
 
 /// Where the columns begin, with so much room more for each.
@@ -183,7 +197,8 @@ fn resource(canvas: &mut Canvas<'_>, area: Area, (y, starts): (u16, [u16; 6]), r
 /// Response times of a disk over the last seconds.
 pub(super) fn heat(state: &TopState, page: &TopPage<'_>, canvas: &mut Canvas<'_>, area: Area) {
     let Some(device) = state.disk.clone().or_else(|| page.scene.worst_disk()) else {
-        canvas.text(area, (0, 0), "DISK RESPONSE: no disk with I/O", Ink::Title);
+        let why = page.scene.missing(Subject::Disk).unwrap_or("no disk with I/O");
+        canvas.text(area, (0, 0), &format!("DISK RESPONSE: {why}"), Ink::Title);
         return;
     };
     heat_of(page, canvas, area, &device);

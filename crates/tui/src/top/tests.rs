@@ -1,6 +1,7 @@
 //! The page drawn from a fixed recording.
 
 use super::*;
+use analyze::Verdicts;
 use analyze::finding::{Engine, Finding, Thresholds};
 use analyze::page::{Machine, PageFold, Scene};
 use crossterm::event::{KeyCode, KeyEvent, KeyModifiers};
@@ -272,10 +273,15 @@ struct Fixture {
 
 impl Fixture {
     fn new() -> Self {
+        Self::without(&[])
+    }
+
+    /// Of a machine that has no such tables.
+    fn without(tables: &[&str]) -> Self {
         let mut fold = PageFold::default();
         let mut engine = Engine::new(Thresholds::default());
         for n in 1..=SECONDS {
-            for batch in sample(n) {
+            for batch in sample(n).into_iter().filter(|batch| !tables.contains(&batch.table.name)) {
                 fold.accept(&batch).expect("a batch");
                 engine.accept(&batch).expect("a batch");
             }
@@ -287,6 +293,7 @@ impl Fixture {
             kernel: "6.18.1-amd64".to_string(),
             cpus: Some(64),
             memory_bytes: Some(512 << 30),
+            verdicts: Verdicts::default(),
         };
         Self { fold, findings: engine.findings().to_vec(), machine, thresholds: Thresholds::default() }
     }
@@ -302,6 +309,7 @@ impl Fixture {
                 no_blocks: None,
                 no_files: None,
                 no_stacks: None,
+                verdicts: &self.machine.verdicts,
             },
             machine: &self.machine,
             mode: Mode::Live,
@@ -335,6 +343,41 @@ fn the_first_page_small_and_large() {
         let ascii = plain_text(&mut TopState::new(TopLook { colour: false, blocks: false }, false), page, 80, 24);
         assert!(ascii.is_ascii(), "{ascii}");
         insta::assert_snapshot!("80x24 ascii", ascii);
+    });
+}
+
+#[test]
+fn what_does_not_work_says_so_where_its_figures_would_stand() {
+    let mut fixture = Fixture::without(&["pressure", "tcp", "disk"]);
+    let words = [
+        ("cpu", "works"),
+        ("disk", "broken: there is no /proc/diskstats"),
+        ("tcp", "broken: /proc/net/snmp: Permission denied (os error 13)"),
+        ("pressure", "unsupported here: there is no /proc/pressure/cpu"),
+        ("memory", "broken: a word that nobody sees, for there are figures"),
+    ];
+    fixture.machine.verdicts = Verdicts::new(words.map(|(name, words)| (name.into(), words.into())).into());
+    fixture.with(|page| {
+        let mut state = state();
+        let first = plain_text(&mut state, page, 80, 24);
+        for (name, expect) in [
+            (" disk ", "broken: there is no /proc/diskstats"),
+            (" tcp ", "broken: /proc/net/snmp: Permission denied (os error 13)"),
+            (" PSI: ", "unsupported here: there is no /proc/pressure/cpu"),
+        ] {
+            assert!(first.lines().any(|line| line.contains(name) && line.contains(expect)), "{name}: {first}");
+        }
+        assert!(!first.contains("nobody sees"), "{first}");
+        for (key, expect) in [
+            ('d', "broken: there is no /proc/diskstats"),
+            ('n', "broken: /proc/net/snmp: Permission denied"),
+            ('m', "unsupported here: there is no /proc/pressure/cpu"),
+        ] {
+            press(&mut state, KeyCode::Char(key));
+            let sheet = plain_text(&mut state, page, 100, 40);
+            assert!(sheet.contains(expect), "{key}: {sheet}");
+            press(&mut state, KeyCode::Esc);
+        }
     });
 }
 

@@ -1,0 +1,111 @@
+//! Why there are no figures: the word that a machine has about each subject (`works`, `unsupported here`, `broken`,
+//! `not applicable`, with the reason), as the collector found it and the manifest keeps it. Every face says it where the
+//! figures would stand.
+
+use crate::stat::Subject;
+use recording::Manifest;
+use std::collections::BTreeMap;
+
+/// Where a manifest keeps them.
+pub const SUBJECTS: &str = "subjects";
+
+/// What a subject begins with whose figures are there.
+const WORKS: &str = "works";
+
+/// A sentence per subject.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Verdicts(BTreeMap<String, String>);
+
+impl Verdicts {
+    /// Those of a machine.
+    #[must_use]
+    pub fn new(verdicts: BTreeMap<String, String>) -> Self {
+        Self(verdicts)
+    }
+
+    /// Those that a recording keeps; none of an import, or of one that is older than they are.
+    #[must_use]
+    pub fn of(manifest: &Manifest) -> Self {
+        let kept = manifest.extra.get(SUBJECTS).and_then(|kept| kept.as_object());
+        let words = kept.into_iter().flatten();
+        Self(words.filter_map(|(name, words)| Some((name.clone(), words.as_str()?.to_string()))).collect())
+    }
+
+    /// Why a table has no rows; `None` when its subject works, or nobody knows.
+    #[must_use]
+    pub fn of_table(&self, table: &str) -> Option<&str> {
+        // The narrower one goes first.
+        let subjects = [Some(table), subject_of(table)];
+        let mut words = subjects.into_iter().flatten().filter_map(|subject| self.0.get(subject));
+        words.find(|words| *words != WORKS).map(String::as_str)
+    }
+
+    /// Why a view of counters shows nothing.
+    #[must_use]
+    pub fn of_view(&self, id: &str) -> Option<&str> {
+        let table = match id.split_once('.')? {
+            ("run", "cpu") => "cpu",
+            ("disk" | "controller", _) => "disk",
+            ("net", _) => "net",
+            _ => return None,
+        };
+        self.of_table(table)
+    }
+
+    /// Subjects that a machine of this kind could have and this one does not let be measured, with the reason. What is not
+    /// applicable is missed by nobody.
+    pub fn troubles(&self) -> impl Iterator<Item = (&str, &str)> {
+        let is_trouble = |words: &str| words != WORKS && !words.starts_with("not applicable");
+        self.0.iter().map(|(subject, words)| (subject.as_str(), words.as_str())).filter(move |one| is_trouble(one.1))
+    }
+
+    /// Why `stat` and the page of `top` have no figures of a subject.
+    #[must_use]
+    pub fn of_subject(&self, subject: Subject) -> Option<&str> {
+        self.of_table(subject.table())
+    }
+}
+
+/// The subject that a table is filled by, where that has another name.
+fn subject_of(table: &str) -> Option<&'static str> {
+    Some(match table {
+        "system" => "cpu",
+        "udp" | "listener" => "tcp",
+        "nic_counter" => "net",
+        "softnet" => "interrupt",
+        "cgroup_io" => "cgroup",
+        "zfs_arc" | "zfs_pool" | "zfs_dataset" => "zfs",
+        "preempted_by" | "process_event" => "cpu_event",
+        "stolen" => "irq_time",
+        _ => return None,
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_narrower_word_goes_first_and_what_works_says_nothing() {
+        let words = [
+            ("cpu", "works"),
+            ("zfs", "works"),
+            ("zfs_pool", "not applicable: no pool is imported"),
+            ("pressure", "unsupported here: there is no /proc/pressure/cpu"),
+        ];
+        let mut manifest = Manifest::new(&[]);
+        assert_eq!(Verdicts::of(&manifest).of_table("pressure"), None, "nobody knows");
+        manifest.extra.insert(SUBJECTS.to_string(), words.into_iter().collect());
+        let verdicts = Verdicts::of(&manifest);
+        let check = |table: &str, expect: Option<&str>| assert_eq!(verdicts.of_table(table), expect, "{table}");
+        check("cpu", None);
+        check("system", None);
+        check("zfs_arc", None);
+        check("zfs_pool", Some("not applicable: no pool is imported"));
+        check("pressure", Some("unsupported here: there is no /proc/pressure/cpu"));
+        let troubles: Vec<&str> = verdicts.troubles().map(|trouble| trouble.0).collect();
+        assert_eq!(troubles, ["pressure"], "nobody misses what is not applicable");
+        assert_eq!(verdicts.of_view("net.throughput"), None);
+        assert_eq!(verdicts.of_subject(Subject::Pool), Some("not applicable: no pool is imported"));
+    }
+}

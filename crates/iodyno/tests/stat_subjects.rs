@@ -1,0 +1,263 @@
+//! Interrupts, pools and file systems in `stat`, and the word about what a machine does not let be measured.
+#![allow(clippy::unwrap_used, clippy::allow_attributes, clippy::print_stdout, reason = "helpers of tests")]
+
+mod support;
+
+use serde_json::Value;
+use std::collections::{BTreeMap, BTreeSet};
+use std::path::Path;
+use std::time::Duration;
+use support::Scratch;
+use testkit::Command;
+
+const IODYNO: &str = env!("CARGO_BIN_EXE_iodyno");
+
+fn stat(arguments: &[&str]) -> Command {
+    Command::new(IODYNO).arg("stat").args(arguments)
+}
+
+fn number(row: &Value, key: &str) -> f64 {
+    row[key].as_f64().unwrap_or_else(|| panic!("{key} is null in {row}"))
+}
+
+/// Vectors by name, as `stat` names them, all CPUs together.
+fn vectors() -> BTreeMap<String, i64> {
+    let mut sums = BTreeMap::new();
+    for file in ["/proc/interrupts", "/proc/softirqs"] {
+        let text = std::fs::read_to_string(file).unwrap();
+        let cpus = text.lines().next().unwrap().split_whitespace().count();
+        for line in text.lines().skip(1) {
+            let (name, rest) = line.trim().split_once(':').unwrap();
+            let words: Vec<&str> = rest.split_whitespace().collect();
+            let counts: Vec<i64> = words.iter().take(cpus).filter_map(|word| word.parse().ok()).collect();
+            if counts.len() < cpus {
+                continue;
+            }
+            let is_device = name.bytes().all(|byte| byte.is_ascii_digit());
+            let name = if is_device { format!("{name} {}", words.last().unwrap()) } else { name.to_string() };
+            *sums.entry(name).or_default() += counts.iter().sum::<i64>();
+        }
+    }
+    sums
+}
+
+/// A look at the kernel's own text: when it began and ended, and what it said.
+struct Look(u64, u64, BTreeMap<String, i64>);
+
+fn look() -> Look {
+    let from = testkit::now_ns();
+    let counts = vectors();
+    Look(from, testkit::now_ns(), counts)
+}
+
+/// So long after the time of a row its counters may have been read.
+const READING_NS: u64 = 50_000_000;
+
+#[test]
+fn interrupts_are_those_that_the_kernel_counts() {
+    testkit::while_cpus_are_ours(interrupts_of_a_second);
+}
+
+fn interrupts_of_a_second() {
+    let mut looks = vec![look()];
+    let watch = stat(&["irq", "--json", "--top", "100000", "1500ms", "1"]).spawn().unwrap();
+    let end = testkit::now_ns() + 2_500_000_000;
+    while testkit::now_ns() < end {
+        looks.push(look());
+        std::thread::sleep(Duration::from_millis(50));
+    }
+    let rows = watch.wait().unwrap().expect_code(0).ndjson();
+    let to = rows[0]["t_ns"].as_u64().unwrap();
+    #[allow(clippy::cast_possible_truncation, clippy::cast_sign_loss)]
+    let from = to - (number(&rows[0], "interval_s") * 1e9) as u64;
+    // Two looks within the interval, and two around it.
+    let inner_from = looks.iter().find(|look| look.0 >= from + READING_NS).expect("a look after its beginning");
+    let inner_to = looks.iter().rfind(|look| look.1 <= to).expect("a look before its end");
+    let outer_from = looks.iter().rfind(|look| look.1 <= from).expect("a look before it");
+    let outer_to = looks.iter().find(|look| look.0 >= to + READING_NS).expect("a look after it");
+    let between = |from: &Look, to: &Look, name: &str| {
+        (to.2.get(name).copied().unwrap_or(0) - from.2.get(name).copied().unwrap_or(0)) as f64
+    };
+    let seconds = number(&rows[0], "interval_s");
+    let online = std::thread::available_parallelism().unwrap().get() as f64;
+    for row in &rows {
+        let name = row["name"].as_str().unwrap();
+        let counted = number(row, "per_s") * seconds;
+        let (least, most) = (between(inner_from, inner_to, name), between(outer_from, outer_to, name));
+        assert!(counted >= least - 0.01 && counted <= most + 0.01, "{name}: {counted}, not {least} to {most}: {row}");
+        assert!(["irq", "softirq"].contains(&row["kind"].as_str().unwrap()), "{row}");
+        if counted > 0.0 {
+            assert!(number(row, "most_percent") > 99.9 / online.max(number(row, "cpus")), "{row}");
+        } else {
+            assert!(row["most_cpu"].is_null(), "nobody took most of nothing: {row}");
+        }
+    }
+    // All that ever came is there.
+    let shown: BTreeSet<&str> = rows.iter().map(|row| row["name"].as_str().unwrap()).collect();
+    for (name, _) in looks[0].2.iter().filter(|(_, count)| **count > 0) {
+        assert!(shown.contains(name.as_str()), "{name} is missing: {shown:?}");
+    }
+    assert!(rows.iter().any(|row| row["kind"] == "softirq" && number(row, "per_s") > 0.0), "{rows:?}");
+}
+
+#[test]
+fn interrupts_by_cpu_by_name_and_by_time() {
+    let table = stat(&["irq", "-z", "300ms", "2"]).run().unwrap().expect_code(0).stdout;
+    let heading = table.lines().next().unwrap();
+    assert!(heading.contains("vector") && heading.ends_with("kind") && heading.contains("%there"), "{table}");
+    let each = stat(&["irq", "--each", "--json", "-i", "TIMER", "300ms", "1"]).run().unwrap().expect_code(0).ndjson();
+    assert!(!each.is_empty() && each.iter().all(|row| row["subject"] == "irq_cpu" && row["name"] == "TIMER"));
+    let share: f64 = each.iter().map(|row| number(row, "share_percent")).sum();
+    let came = each.iter().any(|row| number(row, "per_s") > 0.0);
+    assert!(!came || (share - 100.0).abs() < 1e-6, "{each:?}");
+    let csv = stat(&["irq", "--csv", "300ms", "1"]).run().unwrap().expect_code(0).stdout;
+    let widths: BTreeSet<usize> = csv.lines().map(|line| line.split(',').count()).collect();
+    assert_eq!(widths.len(), 1, "{csv}");
+    let boot = stat(&["irq", "--since-boot", "300ms", "1"]).run().unwrap().expect_code(0).stdout;
+    assert!(boot.lines().nth(1).unwrap().trim_start().starts_with("boot"), "{boot}");
+    let scratch = Scratch::new();
+    scratch.iodyno(&["record", "-o", "old", "--for", "4s"]).run().unwrap().expect_code(0);
+    let old = scratch.iodyno(&["stat", "irq", "-r", "old", "--json"]).run().unwrap().expect_code(0).ndjson();
+    assert!(old.iter().any(|row| row["per_s"].as_f64().is_some_and(|rate| rate > 0.0)), "{old:?}");
+    if !testkit::require_root_or_skip() {
+        return;
+    }
+    let timed = stat(&["irq", "--clock", "both", "--json", "1", "2"]).limit(Duration::from_secs(60)).run().unwrap();
+    if timed.code == Some(8) {
+        testkit::lacks("probes of interrupts");
+        return;
+    }
+    let rows = timed.expect_code(0).ndjson();
+    let online = std::thread::available_parallelism().unwrap().get() as f64;
+    let times: Vec<f64> = rows.iter().filter_map(|row| row["ms_per_s"].as_f64()).collect();
+    assert!(times.iter().any(|ms| *ms > 0.0), "{rows:?}");
+    assert!(times.iter().all(|ms| *ms <= 1000.0 * online), "{rows:?}");
+}
+
+const ZPOOL: &str = "               capacity     operations    bandwidth\npool        alloc   free   read  write   read  write\n\
+    ----------  -----  -----  -----  -----  -----  -----\ntank        2.14M   248M     22    389  90.1K  2.62M\n  \
+    mirror     2.14M   248M     22    389  90.1K  2.62M\n    sda           -      -     11    200  45.0K  2.62M\n\
+    ----------  -----  -----  -----  -----  -----  -----\ntank        2.14M   248M    100   1.5K   4.0K  1.00M\n  \
+    mirror     2.14M   248M    100   1.5K   4.0K  1.00M\n    sda           -      -     50    750   2.0K  1.00M\n\
+    ----------  -----  -----  -----  -----  -----  -----\ntank        3.00M   247M      0      0      0      0\n  \
+    mirror     3.00M   247M      0      0      0      0\n    sda           -      -      0      0      0      0\n";
+
+/// What a disk of that machine did is no pool's.
+const IOSTAT: &str = "Device            r/s     rkB/s     w/s     wkB/s  %util\nsdb              1.00      4.00   2.00    8.00   1.00\n\n\
+    Device            r/s     rkB/s     w/s     wkB/s  %util\nsdb              5.00     20.00   2.00    8.00   1.00\n";
+
+#[test]
+fn pools_of_an_import() {
+    let scratch = Scratch::new();
+    std::fs::create_dir(scratch.path("gather")).unwrap();
+    scratch.write("gather/zpool_iostat.out", ZPOOL);
+    scratch.write("gather/iostat.out", IOSTAT);
+    scratch.iodyno(&["import", "gather", "-o", "old"]).run().unwrap().expect_code(0);
+    let of =
+        |more: &[&str]| scratch.iodyno(&[&["stat", "pool", "-r", "old"], more].concat()).run().unwrap().expect_code(0);
+    let rows = of(&["--json"]).ndjson();
+    assert!(rows.iter().all(|row| row["name"] == "tank"), "{rows:?}");
+    let busy = rows.iter().find(|row| row["read_per_s"].as_f64().is_some_and(|rate| rate > 0.0)).expect("reads");
+    for (key, expect) in [
+        ("read_per_s", 100.0),
+        ("write_per_s", 1536.0),
+        ("read_kib_per_s", 4.0),
+        ("write_kib_per_s", 1024.0),
+        ("allocated_mib", 2.14),
+        ("free_mib", 248.0),
+    ] {
+        assert!((number(busy, key) - expect).abs() < 0.01 * expect + 1e-9, "{key}: {busy}");
+    }
+    assert!(busy["arc_hit_percent"].is_null() && busy["busy_percent"].is_null() && busy["state"].is_null(), "{busy}");
+    let parts = of(&["--json", "--each"]).ndjson();
+    let names: BTreeSet<&str> = parts.iter().map(|row| row["name"].as_str().unwrap()).collect();
+    assert_eq!(names, BTreeSet::from(["tank", "tank/mirror", "tank/mirror/sda"]));
+    assert_eq!(of(&["-z", "--json"]).ndjson().len(), 1, "an idle interval is left out");
+    let text = of(&[]).stdout;
+    assert!(text.contains("alloc MiB") && text.contains(" 100.0 ") && text.contains('?'), "{text}");
+}
+
+#[test]
+fn pools_of_a_machine_with_zfs() {
+    use analyze::stat::{StatFold, StatOptions, Subject};
+    let root = tempfile::tempdir().unwrap();
+    let folder = root.path().join("proc/spl/kstat/zfs");
+    std::fs::create_dir_all(folder.join("tank")).unwrap();
+    let write = |n: i64| {
+        let head = "13 1 0x01 96 26112 4043178632 3417437393\nname                            type data\n";
+        let hits = format!("{head}hits 4 {}\nmisses 4 {}\n", 900 * n, 100 * n);
+        std::fs::write(folder.join("arcstats"), hits).unwrap();
+        std::fs::write(folder.join("tank/state"), "ONLINE\n").unwrap();
+        let io = "nread nwritten reads writes wtime wlentime wupdate rtime rlentime rupdate wcnt rcnt\n";
+        let io = format!("12 3 0x00 1 80 1 1\n{io}{} 0 {} 0 0 0 0 0 0 0 0 0\n", 1_024_000 * n, 500 * n);
+        std::fs::write(folder.join("tank/io"), io).unwrap();
+    };
+    let mut machine = collect::Machine::with_root(root.path(), &[collect::What::Zfs]);
+    let mut fold = StatFold::new(&[Subject::Pool], &StatOptions::default());
+    let mut blocks = Vec::new();
+    // Due in a future that no clock has reached: rows carry that time.
+    for n in [1_u64, 2] {
+        write(i64::try_from(n).unwrap());
+        for batch in machine.sample((1 << 60) + n * 1_000_000_000, 0) {
+            fold.accept(&batch).unwrap();
+        }
+        blocks.extend(fold.commit());
+    }
+    let [block] = &blocks[..] else { panic!("{blocks:?}") };
+    let row = &block.rows[0];
+    assert_eq!((row.name.as_str(), row.texts[0].as_deref()), ("tank", Some("ONLINE")));
+    let figure = |key: &str| block.value(row, key).unwrap_or_else(|| panic!("{key} is not known"));
+    for (key, expect) in [("read_per_s", 500.0), ("read_kib_per_s", 1000.0), ("arc_hit_percent", 90.0)] {
+        assert!((figure(key) - expect).abs() < 1e-6, "{key}: {}", figure(key));
+    }
+    assert_eq!(collect::verdicts(root.path())["zfs_pool"], "works");
+}
+
+#[test]
+fn what_this_machine_has_not_is_said_and_waited_for_by_nobody() {
+    if Path::new("/proc/spl/kstat/zfs").exists() {
+        testkit::lacks("a machine without ZFS");
+        return;
+    }
+    let refused = stat(&["pool"]).run().unwrap().expect_code(8);
+    assert!(refused.stderr.contains("no figures of pool: not applicable: there is no /proc/spl"), "{}", refused.stderr);
+    assert!(refused.stdout.is_empty(), "{}", refused.stdout);
+    let scratch = Scratch::new();
+    scratch.iodyno(&["record", "-o", "old", "--for", "2s"]).run().unwrap().expect_code(0);
+    let refused = scratch.iodyno(&["stat", "pool", "-r", "old"]).run().unwrap().expect_code(8);
+    assert!(refused.stderr.contains("no figures of pool: not applicable: "), "{}", refused.stderr);
+}
+
+/// A shell in which there is no pressure, for a mount of its own hides it.
+fn without_pressure(script: &str) -> Command {
+    let script = format!("mount -t tmpfs none /proc/pressure && {script}");
+    Command::new("unshare").args(["-m", "sh", "-c", &script]).limit(Duration::from_secs(120))
+}
+
+#[test]
+fn the_word_stands_where_the_figures_would() {
+    if !testkit::require_root_or_skip() {
+        return;
+    }
+    if !Path::new("/proc/pressure/cpu").exists() || without_pressure("true").run().unwrap().code != Some(0) {
+        testkit::lacks("pressure, and mounts of one's own to hide it");
+        return;
+    }
+    let word = "unsupported here: there is no /proc/pressure/cpu";
+    let refused = without_pressure(&format!("{IODYNO} stat pressure 1 1")).run().unwrap().expect_code(8);
+    assert!(refused.stderr.contains(&format!("no figures of pressure: {word}")), "{}", refused.stderr);
+    let live = without_pressure(&format!("{IODYNO} top --once --size 120x40")).run().unwrap().expect_code(0).stdout;
+    assert!(live.contains(&format!("PSI: {word}")), "{live}");
+    let scratch = Scratch::new();
+    let old = scratch.path("old").display().to_string();
+    without_pressure(&format!("{IODYNO} record -o {old} --for 3s")).run().unwrap().expect_code(0);
+    let recorded = scratch.iodyno(&["top", "old", "--once", "--size", "120x40"]).run().unwrap().expect_code(0).stdout;
+    assert!(recorded.contains(&format!("PSI: {word}")), "{recorded}");
+    let refused = scratch.iodyno(&["stat", "pressure", "-r", "old"]).run().unwrap().expect_code(8);
+    assert!(refused.stderr.contains(word), "{}", refused.stderr);
+    let report = scratch.iodyno(&["report", "old", "-o", "old.html"]).run().unwrap();
+    if report.code == Some(0) {
+        let page = std::fs::read_to_string(scratch.path("old.html")).unwrap();
+        assert!(page.contains(&format!("Not measured: pressure: {word}")), "the report does not say it");
+    }
+}
