@@ -211,7 +211,8 @@ pub(crate) struct RunArgs {
       iodyno trace -d sda -d sdb --op write --comm postgres     the writes of one program\n  \
       iodyno trace --all --sample 1/64                          one I/O in 64, chosen by a hash\n  \
       iodyno export prod.iodyno io --csv                        the rows\n\n\
-    Every I/O is one row of the table `io` (docs/trace.md). It needs root, or CAP_BPF and CAP_PERFMON.")]
+    Every I/O is one row of the table `io` (docs/trace.md). It needs root, or CAP_BPF and CAP_PERFMON;\n\
+    where BPF is not to be had, root traces through ftrace, which knows less.")]
 pub(crate) struct TraceArgs {
     /// Device or partition: a kernel name or a path. May be given several times.
     #[arg(short, long = "device", value_name = "DEVICE", required_unless_present = "all", conflicts_with = "all")]
@@ -252,6 +253,10 @@ pub(crate) struct TraceArgs {
     /// Buffer between kernel and consumer (16m, 1g); default 64 MiB or 1/64 of the memory.
     #[arg(long, value_name = "SIZE")]
     pub(crate) buffer: Option<String>,
+    /// By which way of the kernel's; default: bpf, and ftrace where BPF is not to be had. ftrace knows neither files nor
+    /// control groups (docs/trace.md).
+    #[arg(long, value_enum, value_name = "WAY")]
+    pub(crate) through: Option<ThroughArg>,
     /// Begin another recording (DIR-2, DIR-3, …) when one has this size (1g) or age (1h, 30m). Both may be given.
     #[arg(long, value_name = "SIZE|TIME", conflicts_with = "until")]
     pub(crate) rotate: Vec<String>,
@@ -274,6 +279,15 @@ pub(crate) struct TraceArgs {
     /// One JSON object per second on standard output, and nothing else there.
     #[arg(long)]
     pub(crate) json: bool,
+}
+
+/// By which way block I/O is traced.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+pub(crate) enum ThroughArg {
+    /// BPF programs.
+    Bpf,
+    /// An instance of ftrace.
+    Ftrace,
 }
 
 /// Choice of the engine.

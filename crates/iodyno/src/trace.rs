@@ -1,6 +1,6 @@
 //! `iodyno trace`.
 
-use crate::args::TraceArgs;
+use crate::args::{ThroughArg, TraceArgs};
 use crate::exit::{Failure, INTERRUPTED, PARAMETERS, RECORDING};
 use crate::run::{output_directory, time, watch_signals};
 use analyze::Condition;
@@ -12,7 +12,7 @@ use std::io::Write;
 use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
 use trace::Device;
-use trace::block::{Filter, Options, op_numbers};
+use trace::block::{Filter, Options, Through, op_numbers};
 use trace::files;
 
 /// Memory of a flight recorder, unless asked for otherwise: 512 MiB, or this part of the machine's.
@@ -31,6 +31,7 @@ pub(crate) fn run(args: &TraceArgs, command_line: &[String]) -> Result<u8, Failu
         filter: Filter { sample: sample(args.sample.as_deref())?, ..filter(&args.filter())? },
         ring_bytes: args.buffer.as_deref().map(|text| bytes(text, "--buffer")).transpose()?,
         files: !args.no_files,
+        through: args.through.map_or(Through::Either, ThroughArg::through),
         ..Options::default()
     };
     let directory = output_directory(args.output.as_deref(), "trace")?;
@@ -51,6 +52,10 @@ pub(crate) fn run(args: &TraceArgs, command_line: &[String]) -> Result<u8, Failu
         return fly(args, &request);
     }
     let files = if args.files {
+        if options.through == Through::Ftrace {
+            let why = "--files asks for what ftrace does not know; leave one of --files and --through ftrace out";
+            return Err(Failure::new(PARAMETERS, why));
+        }
         let cgroups = cgroups(&args.cgroups)?;
         Some(files::Options { pids: args.pids.clone(), comms: args.comms.clone(), cgroups })
     } else {
@@ -90,6 +95,21 @@ fn until(text: &str) -> Result<Condition, Failure> {
     })
 }
 
+/// On standard error, before anything is traced that would be read without it.
+fn said(note: Option<&str>) -> std::io::Result<()> {
+    note.into_iter().for_each(|note| say!("iodyno: {note}"));
+    Ok(())
+}
+
+impl ThroughArg {
+    fn through(self) -> Through {
+        match self {
+            Self::Bpf => Through::Bpf,
+            Self::Ftrace => Through::Ftrace,
+        }
+    }
+}
+
 fn what(args: &TraceArgs) -> String {
     if args.all { "all devices".to_string() } else { args.devices.join(", ") }
 }
@@ -104,8 +124,9 @@ fn fly(args: &TraceArgs, request: &FlightRequest) -> Result<u8, Failure> {
         let mut out = std::io::stdout().lock();
         // A reader that has gone away does not end the watch.
         let _ = match news {
-            FlightNews::Armed if args.json => Ok(()),
-            FlightNews::Armed => {
+            FlightNews::Armed(note) if args.json => said(note),
+            FlightNews::Armed(note) => {
+                let _ = said(note);
                 writeln!(out, "watching {what} until {condition}; nothing is written before; Ctrl-C ends it")
             }
             FlightNews::Interval(row, kept) if args.json => {
@@ -154,8 +175,11 @@ fn record(args: &TraceArgs, request: &TraceRequest) -> Result<u8, Failure> {
         let mut out = std::io::stdout().lock();
         // A reader that has gone away does not end the trace.
         let _ = match news {
-            TraceNews::Started if args.json => Ok(()),
-            TraceNews::Started => writeln!(out, "tracing {what} into {}{until}", request.directory.display()),
+            TraceNews::Started(note) if args.json => said(note),
+            TraceNews::Started(note) => {
+                let _ = said(note);
+                writeln!(out, "tracing {what} into {}{until}", request.directory.display())
+            }
             TraceNews::Interval(row) if args.json => writeln!(out, "{}", tui::trace_json(row)),
             TraceNews::Interval(row) => {
                 lines += 1;

@@ -27,7 +27,8 @@ fn two_capabilities_are_enough_and_each_of_them_is_missed_by_name() {
     let scratch = Scratch::new();
     let device = LoopDevice::new(16 << 20).unwrap();
     let name = device.name();
-    let trace = |out: &'static str| ["trace", "-d", &name, "--for", "1s", "-o", out].map(str::to_string);
+    let trace =
+        |out: &'static str| ["trace", "-d", &name, "--for", "1s", "--through", "bpf", "-o", out].map(str::to_string);
     let run = |capabilities: &str, out: &'static str| {
         let arguments = trace(out);
         with_only(capabilities, &scratch, &arguments.iter().map(String::as_str).collect::<Vec<_>>())
@@ -46,6 +47,12 @@ fn two_capabilities_are_enough_and_each_of_them_is_missed_by_name() {
         assert!(!scratch.path("none.iodyno").exists());
     }
     run("+bpf,+perfmon,+dac_override", "two.iodyno").expect_code(0);
+    // The user root may read tracefs, and need not do without.
+    let output = with_only("+dac_override", &scratch, &["trace", "-d", &name, "--for", "1s", "-o", "ftrace.iodyno"]);
+    let output = output.expect_code(0);
+    for word in ["CAP_BPF and CAP_PERFMON", "through ftrace", "not known"] {
+        assert!(output.stderr.contains(word), "{}", output.stderr);
+    }
     // The live probes say the same.
     let output = with_only("+dac_override", &scratch, &["probe", "io", "1s"]).expect_code(8);
     assert!(output.stderr.contains("CAP_BPF"), "{}", output.stderr);
@@ -78,13 +85,17 @@ fn without_the_kernels_types_the_file_is_named() {
         return;
     }
     let scratch = Scratch::new();
-    let line = format!("mount -t tmpfs none /sys/kernel/btf && exec {IODYNO} trace --all --for 1s -o t.iodyno");
-    let output =
-        Command::new("unshare").args(["-m", "sh", "-c", &line]).dir(scratch.path("")).run().unwrap().expect_code(8);
+    let line = format!("mount -t tmpfs none /sys/kernel/btf && exec {IODYNO} trace --all --for 1s -o");
+    let through = |more: &str| {
+        Command::new("unshare").args(["-m", "sh", "-c", &format!("{line} {more}")]).dir(scratch.path("")).run()
+    };
+    let output = through("t.iodyno --through bpf").unwrap().expect_code(8);
     assert!(
         output.stderr.contains("/sys/kernel/btf/vmlinux") && output.stderr.contains("DEBUG_INFO_BTF"),
         "{}",
         output.stderr
     );
     assert!(!scratch.path("t.iodyno").exists());
+    let output = through("ftrace.iodyno").unwrap().expect_code(0);
+    assert!(output.stderr.contains("BTF") && output.stderr.contains("through ftrace"), "{}", output.stderr);
 }

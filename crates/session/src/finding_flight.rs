@@ -185,7 +185,7 @@ impl Sink for FindingFlight {
 /// What the collector's recording is told of the recorder's news.
 fn tell(say: &Sender<Said>, news: &FlightNews<'_>, request: &FlightRequest) {
     let said = match news {
-        FlightNews::Armed => Said::Armed,
+        FlightNews::Armed(_) => Said::Armed,
         FlightNews::Dumped(dump) => {
             let lost = if dump.lost > 0 { format!(", {} lost", dump.lost) } else { String::new() };
             let message = format!(

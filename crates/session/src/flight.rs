@@ -80,8 +80,8 @@ pub struct Trouble {
 /// What happens while it runs.
 #[derive(Debug)]
 pub enum FlightNews<'a> {
-    /// Everything is attached.
-    Armed,
+    /// Everything is attached. With what is to be known of a trace that is not through BPF.
+    Armed(Option<&'a str>),
     /// A second has gone by; so many I/Os are in memory.
     Interval(&'a TraceInterval, usize),
     /// There is trouble: why.
@@ -193,7 +193,7 @@ pub fn flight(
         news,
         outcome: FlightOutcome { messages, ..FlightOutcome::default() },
     };
-    (life.news)(FlightNews::Armed);
+    (life.news)(FlightNews::Armed(life.trace.note()));
     life.outcome.interrupted = life.live(started_ns, stop)?;
     // What somebody waits for is written, shorter than asked.
     if matches!(life.state, State::Waiting { .. }) {
@@ -431,8 +431,8 @@ impl Life<'_> {
         manifest.hardware = collect::hardware(&[]);
         manifest.extra.insert("trace_sample".into(), self.request.options.filter.sample.into());
         manifest.extra.insert("trace_buffer_bytes".into(), self.trace.ring_bytes().into());
-        let verdicts: Vec<String> =
-            self.trace.verdicts().iter().map(Verdict::words).filter(|words| !words.is_empty()).collect();
+        let words = self.trace.verdicts().iter().map(Verdict::words).filter(|words| !words.is_empty());
+        let verdicts: Vec<String> = self.trace.note().map(str::to_string).into_iter().chain(words).collect();
         manifest.extra.insert("trace_verdicts".into(), verdicts.into());
         manifest.extra.insert(FLIGHT_CONDITION.into(), self.request.trigger.text().into());
         manifest.extra.insert("flight_reason".into(), reason.into());

@@ -54,8 +54,8 @@ const IO_BYTES: f64 = 12.0;
 /// What happens while a trace runs.
 #[derive(Debug)]
 pub enum TraceNews<'a> {
-    /// Everything is attached: from now on no I/O is missed.
-    Started,
+    /// Everything is attached: from now on no I/O is missed. With what is to be known of a trace that is not through BPF.
+    Started(Option<&'a str>),
     /// An interval has ended; its rows are in the recording.
     Interval(&'a TraceInterval),
 }
@@ -147,7 +147,7 @@ pub fn trace(
         ios: 0,
         parts: Parts { ios_before: 0, began_ns, sealing: Vec::new(), sealed: Vec::new(), io_bytes: IO_BYTES },
     };
-    (life.watch)(TraceNews::Started);
+    (life.watch)(TraceNews::Started(life.trace.note()));
     let interrupted = life.live(request, &verdicts, stop)?;
     life.finish(&request.directory, interrupted, verdicts)
 }
@@ -158,6 +158,7 @@ fn manifest(request: &TraceRequest, trace: &BlockTrace, verdicts: &[String]) -> 
     manifest.hardware = collect::hardware(&[]);
     manifest.extra.insert("trace_sample".into(), request.options.filter.sample.into());
     manifest.extra.insert("trace_buffer_bytes".into(), trace.ring_bytes().into());
+    let verdicts: Vec<&str> = trace.note().into_iter().chain(verdicts.iter().map(String::as_str)).collect();
     manifest.extra.insert("trace_verdicts".into(), verdicts.into());
     manifest
 }

@@ -54,6 +54,18 @@ pub enum TraceError {
         /// From the loader.
         why: String,
     },
+    /// The kernel's own tracer cannot be used either.
+    #[error(
+        "cannot trace through ftrace: failed to {action} {path}: {why}; root is needed, and tracefs (mount -t tracefs tracefs /sys/kernel/tracing)"
+    )]
+    NoFtrace {
+        /// What was tried.
+        action: &'static str,
+        /// On what.
+        path: PathBuf,
+        /// Why not.
+        why: String,
+    },
     /// Not a block device.
     #[error("{name} is no block device of this machine{}", known_text(.known))]
     UnknownDevice {
@@ -92,6 +104,7 @@ impl TraceError {
                 | Self::NoTracepoint { .. }
                 | Self::TooOld { .. }
                 | Self::Forbidden { .. }
+                | Self::NoFtrace { .. }
                 | Self::Refused { .. }
         )
     }

@@ -2,6 +2,7 @@
 //!
 //! A probe set declares its programs with the tracepoint that each needs and what is lost without it ([`program`]); the
 //! loader looks into the kernel's BTF, loads what fits, and returns a [`Verdict`] for each. Only loading needs privilege.
+//! Where no BPF can be loaded, block I/O is traced through ftrace ([`block::Through`]).
 
 pub mod block;
 mod capability;

@@ -2,7 +2,7 @@
 
 use crate::block::in_flight::Table;
 use crate::block::records::{Entry, InFlight, Statistics};
-use crate::block::{DIRTY_TRACEPOINTS, FLOOD, Options, SET, STARTS, constants, ring_bytes};
+use crate::block::{DIRTY_TRACEPOINTS, FLOOD, Options, SET, STARTS, Through, constants, ftrace, ring_bytes};
 use crate::kernel_ring::KernelRing;
 use crate::names::{Actor, Name, fill, fill_who};
 use crate::paths::File;
@@ -87,6 +87,24 @@ impl Flood {
 #[derive(Debug)]
 pub struct BlockTrace {
     chunks: Receiver<Chunk>,
+    source: Source,
+    thread: Option<JoinHandle<()>>,
+    verdicts: Vec<Verdict>,
+    note: Option<String>,
+    ring_bytes: u32,
+    started_ns: u64,
+}
+
+/// Where records come from.
+#[derive(Debug)]
+enum Source {
+    Probe(Box<Probe>),
+    Ftrace(Arc<ftrace::Shared>),
+}
+
+/// What is kept of the probe.
+#[derive(Debug)]
+struct Probe {
     counters: MapHandle,
     in_flight: Table,
     /// Numbers of tasks and of files.
@@ -97,10 +115,6 @@ pub struct BlockTrace {
     misses: Misses,
     flood: Option<Flood>,
     shared: Arc<Shared>,
-    thread: Option<JoinHandle<()>>,
-    verdicts: Vec<Verdict>,
-    ring_bytes: u32,
-    started_ns: u64,
 }
 
 impl BlockTrace {
@@ -109,6 +123,31 @@ impl BlockTrace {
     /// # Errors
     /// Missing capabilities or kernel features; a buffer or filter that cannot be.
     pub fn start(options: &Options) -> Result<Self, TraceError> {
+        match options.through {
+            Through::Bpf => Self::through_bpf(options),
+            Through::Ftrace => Self::through_ftrace(options, ftrace::NOTE.to_string()),
+            Through::Either => Self::through_bpf(options).or_else(|why| {
+                let note = format!("BPF cannot be used here ({why}), so it is {}", ftrace::NOTE);
+                // Those who may do neither are told what BPF needs.
+                if why.is_privilege() { Self::through_ftrace(options, note).map_err(|_| why) } else { Err(why) }
+            }),
+        }
+    }
+
+    fn through_ftrace(options: &Options, note: String) -> Result<Self, TraceError> {
+        let ftrace::Started { chunks, shared, thread, verdicts, ring_bytes } = ftrace::start(options)?;
+        Ok(Self {
+            chunks,
+            source: Source::Ftrace(shared),
+            thread: Some(thread),
+            verdicts,
+            note: Some(note),
+            ring_bytes,
+            started_ns: clock::now_ns(),
+        })
+    }
+
+    fn through_bpf(options: &Options) -> Result<Self, TraceError> {
         let kernel = Kernel::running()?;
         let mut verdicts = SET.verdicts(&kernel)?;
         if !options.files {
@@ -148,15 +187,10 @@ impl BlockTrace {
             .map_err(|why| TraceError::Consumer(format!("could not be started: {why}")))?;
         Ok(Self {
             chunks,
-            counters,
-            in_flight,
-            names,
-            generation,
-            misses,
-            flood,
-            shared,
+            source: Source::Probe(Box::new(Probe { counters, in_flight, names, generation, misses, flood, shared })),
             thread: Some(thread),
             verdicts,
+            note: None,
             ring_bytes,
             started_ns,
         })
@@ -170,7 +204,10 @@ impl BlockTrace {
 
     /// Detaches the probe; what is still in the ring follows, and then [`Self::next`] has no more.
     pub fn stop(&self) {
-        self.shared.stop.store(true, Ordering::Relaxed);
+        match &self.source {
+            Source::Probe(probe) => probe.shared.stop.store(true, Ordering::Relaxed),
+            Source::Ftrace(shared) => shared.stop.store(true, Ordering::Relaxed),
+        }
     }
 
     /// The next chunk after [`Self::stop`]; `None` when that was all.
@@ -190,12 +227,16 @@ impl BlockTrace {
     /// # Errors
     /// The map cannot be read.
     pub fn statistics(&self) -> Result<Statistics, TraceError> {
-        let cpus = self
+        let probe = match &self.source {
+            Source::Probe(probe) => probe,
+            Source::Ftrace(shared) => return Ok(shared.statistics()),
+        };
+        let cpus = probe
             .counters
             .lookup_percpu(&0_u32.to_ne_bytes(), MapFlags::ANY)
             .map_err(|why| TraceError::Consumer(format!("cannot read the probe's counters: {why}")))?;
         let mut sum = Statistics::sum(&cpus.unwrap_or_default());
-        sum.lost_start = self.misses.count();
+        sum.lost_start = probe.misses.count();
         Ok(sum)
     }
 
@@ -205,48 +246,68 @@ impl BlockTrace {
     /// A map cannot be read.
     pub fn final_statistics(&self) -> Result<Statistics, TraceError> {
         let mut sum = self.statistics()?;
-        sum.unfinished = self.in_flight.ios().count() as u64;
+        let Source::Probe(probe) = &self.source else { return Ok(sum) };
+        sum.unfinished = probe.in_flight.ios().count() as u64;
         // What was written and never came out: behind a record that was not finished in time.
-        let missing = sum.emitted.saturating_sub(self.shared.taken.load(Ordering::Relaxed));
+        let missing = sum.emitted.saturating_sub(probe.shared.taken.load(Ordering::Relaxed));
         (sum.emitted, sum.lost_ring) = (sum.emitted - missing, sum.lost_ring + missing);
         Ok(sum)
     }
 
     /// Lets the kernel send every name again when it is used next, so that old ones can be forgotten here.
     pub fn forget_names(&self) {
-        for map in &self.names {
+        let probe = match &self.source {
+            Source::Probe(probe) => probe,
+            Source::Ftrace(shared) => return shared.forget.store(true, Ordering::Relaxed),
+        };
+        for map in &probe.names {
             let keys: Vec<Vec<u8>> = map.keys().collect();
             keys.iter().for_each(|key| drop(map.delete(key)));
         }
         // Only now: a task that asked before would remember its old number.
         let key = 0_u32.to_ne_bytes();
-        let before = self.generation.lookup(&key, MapFlags::ANY).ok().flatten();
+        let before = probe.generation.lookup(&key, MapFlags::ANY).ok().flatten();
         let before = before.and_then(|bytes| bytes.try_into().ok()).map_or(0, u32::from_ne_bytes);
-        let _ = self.generation.update(&key, &before.wrapping_add(1).to_ne_bytes(), MapFlags::ANY);
+        let _ = probe.generation.update(&key, &before.wrapping_add(1).to_ne_bytes(), MapFlags::ANY);
     }
 
     /// The I/Os that are in flight now, in no order.
     #[must_use]
     pub fn in_flight(&self) -> Vec<InFlight> {
-        self.in_flight.ios().collect()
+        match &self.source {
+            Source::Probe(probe) => probe.in_flight.ios().collect(),
+            Source::Ftrace(shared) => shared.in_flight(),
+        }
     }
 
     /// For benches, once: what makes records up, if [`Options::flood`] was set.
     #[must_use]
     pub fn take_flood(&mut self) -> Option<Flood> {
-        self.flood.take()
+        match &mut self.source {
+            Source::Probe(probe) => probe.flood.take(),
+            Source::Ftrace(_) => None,
+        }
     }
 
     /// CPU time of the consumer so far, ns.
     #[must_use]
     pub fn consumer_cpu_ns(&self) -> u64 {
-        self.shared.cpu_ns.load(Ordering::Relaxed)
+        match &self.source {
+            Source::Probe(probe) => probe.shared.cpu_ns.load(Ordering::Relaxed),
+            Source::Ftrace(shared) => shared.cpu_ns.load(Ordering::Relaxed),
+        }
     }
 
     /// What the kernel offers, program by program.
     #[must_use]
     pub fn verdicts(&self) -> &[Verdict] {
         &self.verdicts
+    }
+
+    /// When it is not traced through BPF: that, why, and what is not known for it.
+    #[must_use]
+    pub fn note(&self) -> Option<&str> {
+        self.note.as_deref()
     }
 
     /// Size of the ring, bytes.

@@ -6,6 +6,7 @@
 
 mod columns;
 mod consumer;
+mod ftrace;
 mod in_flight;
 mod records;
 mod ring;
@@ -142,6 +143,18 @@ impl Default for Filter {
     }
 }
 
+/// By which way of the kernel's.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Through {
+    /// BPF programs.
+    #[default]
+    Bpf,
+    /// An instance of ftrace, which knows less.
+    Ftrace,
+    /// BPF, and ftrace where it is not to be had.
+    Either,
+}
+
 /// How to trace.
 #[derive(Clone, Debug)]
 pub struct Options {
@@ -151,6 +164,8 @@ pub struct Options {
     pub ring_bytes: Option<u64>,
     /// Find the file of each I/O, and the owner of write-back.
     pub files: bool,
+    /// By which way.
+    pub through: Through,
     /// For benches: load what [`BlockTrace::take_flood`] gives.
     pub flood: bool,
     /// For tests: the kernel leaves the probe out at the ends of I/Os below this sector.
@@ -159,7 +174,14 @@ pub struct Options {
 
 impl Default for Options {
     fn default() -> Self {
-        Self { filter: Filter::default(), ring_bytes: None, files: true, flood: false, left_out_below: 0 }
+        Self {
+            filter: Filter::default(),
+            ring_bytes: None,
+            files: true,
+            through: Through::default(),
+            flood: false,
+            left_out_below: 0,
+        }
     }
 }
 

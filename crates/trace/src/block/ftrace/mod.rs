@@ -1,0 +1,153 @@
+//! Where BPF is not to be had: the same records by way of the kernel's own tracer, through an instance of tracefs.
+//!
+//! Binary pages of each CPU ([`pages`]) give events whose fields lie where their `format` files say ([`format`],
+//! [`event`]); [`merge`] puts those of all CPUs in order, and [`pairs`] makes records of them.
+
+mod devices;
+mod event;
+mod format;
+mod instance;
+mod merge;
+mod pages;
+mod pairs;
+mod tasks;
+
+use crate::TraceError;
+use crate::block::consumer::Chunk;
+use crate::block::records::{InFlight, Statistics};
+use crate::block::{Options, ring_bytes};
+use crate::program::{State, Verdict};
+use devices::Devices;
+use event::Kind;
+use instance::Instance;
+use merge::Merge;
+use pairs::Pairs;
+use quantity::clock;
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use std::sync::mpsc::{Receiver, SyncSender, sync_channel};
+use std::sync::{Arc, Mutex, PoisonError};
+use std::thread::JoinHandle;
+use std::time::Duration;
+use tasks::Tasks;
+
+/// What is not known of an I/O that is seen this way.
+pub(crate) const NOTE: &str = "traced through ftrace: the file of an I/O, the control group of its task and who wrote what is written back are not known; names, sizes, operations and sampling are chosen here and not in the kernel; an event that finds no room in the buffer counts as one lost I/O, though an I/O has about five";
+
+/// Chunks that may wait to be made into rows.
+const CHUNKS_WAITING: usize = 64;
+/// How long events may lie in the buffers.
+const POLL: Duration = Duration::from_millis(20);
+/// How often the kernel is asked for losses.
+const LOSSES_NS: u64 = 200_000_000;
+
+/// What both threads see.
+#[derive(Debug, Default)]
+pub(crate) struct Shared {
+    pub(crate) stop: AtomicBool,
+    pub(crate) forget: AtomicBool,
+    pub(crate) cpu_ns: AtomicU64,
+    seen: Mutex<(Statistics, Vec<InFlight>)>,
+}
+
+impl Shared {
+    pub(crate) fn statistics(&self) -> Statistics {
+        self.seen.lock().unwrap_or_else(PoisonError::into_inner).0
+    }
+
+    pub(crate) fn in_flight(&self) -> Vec<InFlight> {
+        self.seen.lock().unwrap_or_else(PoisonError::into_inner).1.clone()
+    }
+}
+
+/// What has been started.
+#[derive(Debug)]
+pub(crate) struct Started {
+    pub(crate) chunks: Receiver<Chunk>,
+    pub(crate) shared: Arc<Shared>,
+    pub(crate) thread: JoinHandle<()>,
+    pub(crate) verdicts: Vec<Verdict>,
+    pub(crate) ring_bytes: u32,
+}
+
+/// Makes the instance and begins.
+///
+/// # Errors
+/// There is no tracefs, this process may not, or something is asked for that this way does not offer.
+pub(crate) fn start(options: &Options) -> Result<Started, TraceError> {
+    if !options.filter.cgroups.is_empty() {
+        let why = "I/Os cannot be chosen by control group through ftrace: its events do not have it (docs/trace.md)";
+        return Err(TraceError::Parameter(why.to_string()));
+    }
+    let ring_bytes = ring_bytes(options)?;
+    let devices = Devices::of(&options.filter);
+    let instance = Instance::create(u64::from(ring_bytes), devices.kernel_filter().as_deref())?;
+    let verdict = |(tracepoint, loss): &(&'static str, Option<&'static str>)| Verdict {
+        tracepoint,
+        state: State::Missing,
+        loss: *loss,
+    };
+    let verdicts = instance.missing.iter().map(verdict).collect();
+    let has_start = instance.decoders.iter().any(|decoder| decoder.kind() == Kind::Start);
+    let pairs = Pairs::new(&options.filter, devices, Tasks::new(instance::saved_processes()), has_start);
+    instance.start()?;
+    let shared = Arc::new(Shared::default());
+    let (sender, chunks) = sync_channel(CHUNKS_WAITING);
+    let theirs = Arc::clone(&shared);
+    let thread = std::thread::Builder::new()
+        .name("trace".to_string())
+        .spawn(move || consume(instance, pairs, &sender, &theirs))
+        .map_err(|why| TraceError::Consumer(format!("could not be started: {why}")))?;
+    Ok(Started { chunks, shared, thread, verdicts, ring_bytes })
+}
+
+/// Takes events out until it is told to stop, then takes the rest. The instance is gone before the sender is.
+fn consume(instance: Instance, mut pairs: Pairs, sender: &SyncSender<Chunk>, shared: &Shared) {
+    let mut merge = Merge::of(&instance);
+    let (mut lost, mut asked_ns) = (0, 0);
+    loop {
+        let is_last = shared.stop.load(Ordering::Relaxed);
+        if is_last {
+            instance.stop();
+        }
+        if shared.forget.swap(false, Ordering::Relaxed) {
+            pairs.forget_names();
+        }
+        let now_ns = clock::now_ns();
+        let is_behind = merge.fill(&instance, now_ns, is_last);
+        let missed = merge.missed();
+        if is_last || missed > lost || now_ns.saturating_sub(asked_ns) > LOSSES_NS {
+            let counted = instance.lost().max(missed);
+            if counted > lost {
+                pairs.lost(clock::now_ns());
+            }
+            (lost, asked_ns) = (lost.max(counted), now_ns);
+        }
+        merge.take(|event| {
+            pairs.take(event);
+        });
+        if is_last && !is_behind {
+            pairs.end();
+        }
+        publish(&mut pairs, merge.unknown(), lost, sender, shared);
+        if is_last && !is_behind {
+            return;
+        }
+        if !is_behind {
+            std::thread::sleep(POLL);
+        }
+    }
+}
+
+fn publish(pairs: &mut Pairs, unknown: u64, lost: u64, sender: &SyncSender<Chunk>, shared: &Shared) {
+    let mut sum = pairs.counts;
+    // What was lost was to be there.
+    (sum.lost_ring, sum.taken, sum.started) = (lost, sum.taken + lost, sum.started + lost);
+    *shared.seen.lock().unwrap_or_else(PoisonError::into_inner) = (sum, pairs.in_flight());
+    shared.cpu_ns.store(clock::thread_cpu_ns(), Ordering::Relaxed);
+    let mut chunk = std::mem::take(&mut pairs.chunk);
+    chunk.unknown += unknown;
+    if !chunk.is_empty() {
+        // Nobody listens any more only when the trace is being dropped.
+        let _ = sender.send(chunk);
+    }
+}
