@@ -99,6 +99,10 @@ fn conditions_come_from_fios_own_options() {
 
 #[test]
 fn a_run_ends_when_it_is_steady_and_warms_up_before() {
+    testkit::while_cpus_are_ours(once_a_run_ends_when_it_is_steady_and_warms_up_before);
+}
+
+fn once_a_run_ends_when_it_is_steady_and_warms_up_before() {
     let scratch = Scratch::new();
     let text = "[job]\nfilename=test\nsize=4m\nrw=randread\nrate_iops=500\niodepth=8\nioengine=io_uring\nramp_time=1\n\
                 time_based\nruntime=60\nsteadystate=iops:20%\nsteadystate_duration=3\n";
@@ -216,6 +220,10 @@ fn examples_of_fios_own_are_read() {
 
 #[test]
 fn a_log_of_fio_is_played_where_it_is_told_to() {
+    testkit::while_cpus_are_ours(once_a_log_of_fio_is_played_where_it_is_told_to);
+}
+
+fn once_a_log_of_fio_is_played_where_it_is_told_to() {
     if !testkit::require_root_or_skip() {
         return;
     }

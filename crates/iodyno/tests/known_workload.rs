@@ -130,6 +130,10 @@ fn sequential_writes_follow_each_other() {
 
 #[test]
 fn concatenated_devices_are_one_address_space() {
+    testkit::while_cpus_are_ours(once_concatenated_devices_are_one_address_space);
+}
+
+fn once_concatenated_devices_are_one_address_space() {
     if !testkit::require_root_or_skip() {
         return;
     }
