@@ -263,6 +263,10 @@ fn processes_of_a_device_have_workloads_of_their_own() {
 
 #[test]
 fn two_real_processes_have_workloads_of_their_own() {
+    testkit::while_cpus_are_ours(once_two_real_processes_have_workloads_of_their_own);
+}
+
+fn once_two_real_processes_have_workloads_of_their_own() {
     if !testkit::require_root_or_skip() {
         return;
     }
