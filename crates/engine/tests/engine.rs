@@ -1,4 +1,5 @@
 //! The engine on real files: what is asked is what is done.
+#![allow(clippy::unwrap_used, clippy::allow_attributes, reason = "helpers of tests")]
 
 mod support;
 
