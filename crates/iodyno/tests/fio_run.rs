@@ -38,6 +38,10 @@ fn files_are_made_named_shared_out_and_removed() {
 
 #[test]
 fn flags_are_a_job_file_on_the_command_line() {
+    testkit::while_cpus_are_ours(once_flags_are_a_job_file_on_the_command_line);
+}
+
+fn once_flags_are_a_job_file_on_the_command_line() {
     let scratch = Scratch::new();
     let arguments = [
         "run",
