@@ -5,6 +5,7 @@ mod support;
 
 use recording::Reader;
 use recording::rows::{Io, TraceInterval};
+use std::cell::Cell;
 use std::io::Write;
 use std::path::{Path, PathBuf};
 use std::sync::{Mutex, MutexGuard, PoisonError};
@@ -14,6 +15,11 @@ use testkit::{Child, Command, FileSystem, LoopDevice, Mounted, Output};
 
 /// One trace at a time: a tracer that attaches or leaves makes others lose an I/O now and then (docs/trace.md).
 static ALONE: Mutex<()> = Mutex::new(());
+
+thread_local! {
+    /// By which way the traces of this test are made; nothing: as a user gets it.
+    static WAY: Cell<Option<&'static str>> = const { Cell::new(None) };
+}
 
 /// A trace under way, which is ended by Ctrl-C.
 struct Tracing<'a> {
@@ -29,6 +35,7 @@ impl<'a> Tracing<'a> {
         let alone = ALONE.lock().unwrap_or_else(PoisonError::into_inner);
         let mut arguments = vec!["trace", "-o", name];
         arguments.extend_from_slice(more);
+        arguments.extend(WAY.get().into_iter().flat_map(|way| ["--through", way]));
         let mut child = scratch.iodyno(&arguments).spawn().unwrap();
         if !child.wait_for_stdout("tracing", Duration::from_secs(20)) {
             panic!("no trace: {:?}", child.wait());
@@ -88,6 +95,33 @@ tests! {
     a_large_write_is_split_and_its_parts_are_marked: once_a_large_write_is_split_and_its_parts_are_marked,
     a_control_group_is_told_from_others: once_a_control_group_is_told_from_others,
     a_long_trace_is_cut_into_recordings_without_losing_a_row: once_a_long_trace_is_cut_into_recordings_without_losing_a_row,
+}
+
+macro_rules! through_ftrace {
+    ($($name:ident: $once:ident,)*) => {
+        /// What needs neither files nor control groups is the same through ftrace.
+        mod through_ftrace {
+            $(#[test]
+            fn $name() {
+                if !std::path::Path::new("/sys/kernel/tracing/instances").is_dir() {
+                    testkit::lacks("tracefs at /sys/kernel/tracing");
+                    return;
+                }
+                super::WAY.set(Some("ftrace"));
+                super::without_losses(super::$once);
+            })*
+        }
+    };
+}
+
+through_ftrace! {
+    trims_and_flushes_are_rows_of_their_own: once_trims_and_flushes_are_rows_of_their_own,
+    filters_and_sampling_give_the_same: once_filters_and_sampling_are_done_in_the_kernel,
+    merged_bios_are_counted_in_the_request_that_took_them: once_merged_bios_are_counted_in_the_request_that_took_them,
+    btt_blkparse_and_fio_read_what_is_exported: once_btt_blkparse_and_fio_read_what_is_exported,
+    what_fails_has_its_error_number: once_what_fails_has_its_error_number,
+    a_partition_is_traced_without_its_neighbours: once_a_partition_is_traced_without_its_neighbours,
+    a_large_write_is_split_and_its_parts_are_marked: once_a_large_write_is_split_and_its_parts_are_marked,
 }
 
 #[test]
