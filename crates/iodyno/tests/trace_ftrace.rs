@@ -177,6 +177,27 @@ fn what_a_killed_trace_leaves_is_removed_by_the_next() {
     assert_eq!(instances(), Vec::<String>::new());
 }
 
+#[test]
+fn a_trace_that_looks_dead_to_another_goes_on() {
+    let _alone = ALONE.lock().unwrap_or_else(PoisonError::into_inner);
+    let Some(device) = device() else { return };
+    let scratch = Scratch::new();
+    // Under another name, it is no process of ours.
+    let other = scratch.path("otherwise");
+    std::os::unix::fs::symlink(env!("CARGO_BIN_EXE_iodyno"), &other).unwrap();
+    let name = device.name();
+    let arguments = ["trace", "-o", "first", "-d", &name, "--comm", "fio", "--through", "ftrace"];
+    let mut first = Command::new(&other).args(arguments).dir(scratch.path("")).spawn().unwrap();
+    assert!(first.wait_for_stdout("tracing", Duration::from_secs(30)));
+    let second = start(&scratch, "second", "ftrace", &name, &[]);
+    let log = fio(&scratch, device.path(), &["--rw=randread", "--bs=4k", "--size=16m", "--number_ios=500"]);
+    for (trace, name) in [(second, "second"), (first, "first")] {
+        let (output, rows) = stop(trace, &scratch, name);
+        output.expect_code(0);
+        assert_eq!(of(&rows), log, "{name}");
+    }
+}
+
 /// A zram device of 64 MiB.
 struct Zram(String);
 

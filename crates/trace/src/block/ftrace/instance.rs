@@ -188,8 +188,8 @@ impl Drop for Instance {
     }
 }
 
-/// Removes what killed processes have left. One of another PID namespace looks dead, but the kernel does not remove what
-/// is being read.
+/// Removes what killed processes have left. One of another PID namespace, or under another name, looks dead; nothing of it
+/// is touched but by this, and the kernel does not remove what is being read.
 fn remove_stale(root: &Path) {
     let own = std::fs::read_to_string("/proc/self/comm").unwrap_or_default();
     for entry in std::fs::read_dir(root.join("instances")).into_iter().flatten().flatten() {
@@ -199,7 +199,6 @@ fn remove_stale(root: &Path) {
         let is_ours = pid.parse::<u32>().is_ok();
         let comm = std::fs::read_to_string(format!("/proc/{pid}/comm")).unwrap_or_default();
         if is_ours && (comm.is_empty() || comm != own) {
-            let _ = std::fs::write(entry.path().join("tracing_on"), "0");
             let _ = std::fs::remove_dir(entry.path());
         }
     }
