@@ -8,6 +8,7 @@ mod cgroup;
 mod clocks;
 mod cpu;
 mod disk;
+mod fs;
 mod irq;
 mod machine;
 mod net;
@@ -142,11 +143,13 @@ pub enum Subject {
     IrqCpu,
     /// Pools of ZFS.
     Pool,
+    /// Mounted file systems.
+    Fs,
 }
 
 impl Subject {
     /// All of them.
-    pub const ALL: [Self; 15] = [
+    pub const ALL: [Self; 16] = [
         Self::Cpu,
         Self::System,
         Self::Memory,
@@ -162,6 +165,7 @@ impl Subject {
         Self::Irq,
         Self::IrqCpu,
         Self::Pool,
+        Self::Fs,
     ];
 
     /// Its name on the command line and in JSON.
@@ -183,6 +187,7 @@ impl Subject {
             Self::Irq => "irq",
             Self::IrqCpu => "irq_cpu",
             Self::Pool => "pool",
+            Self::Fs => "fs",
         }
     }
 
@@ -204,6 +209,7 @@ impl Subject {
             Self::Cgroup => "cgroup",
             Self::Irq | Self::IrqCpu => "interrupt",
             Self::Pool => "zfs_pool",
+            Self::Fs => "file_system",
         }
     }
 
@@ -221,6 +227,7 @@ impl Subject {
             Self::Cgroup => "group",
             Self::Irq | Self::IrqCpu => "vector",
             Self::Pool => "pool",
+            Self::Fs => "mount",
         }
     }
 
@@ -243,6 +250,7 @@ impl Subject {
             Self::Irq => irq::VECTORS,
             Self::IrqCpu => irq::CPUS,
             Self::Pool => pool::COLUMNS,
+            Self::Fs => fs::COLUMNS,
         }
     }
 
@@ -252,6 +260,7 @@ impl Subject {
         match self {
             Self::Irq | Self::IrqCpu => irq::TEXTS,
             Self::Pool => pool::TEXTS,
+            Self::Fs => fs::TEXTS,
             _ => &[],
         }
     }
@@ -438,6 +447,7 @@ impl StatFold {
                 Subject::Irq => Box::new(irq::Vectors::new(false, since_boot)),
                 Subject::IrqCpu => Box::new(irq::Vectors::new(true, since_boot)),
                 Subject::Pool => Box::new(pool::Pools::new(since_boot)),
+                Subject::Fs => Box::new(fs::FileSystems::new(since_boot)),
             })
             .collect();
         Self { streams }

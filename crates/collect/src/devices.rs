@@ -75,6 +75,16 @@ impl DeviceMap {
         found
     }
 
+    /// Everything that is mounted, in the order of mounting.
+    pub(crate) fn mounts(&self) -> &[Mount] {
+        &self.mounts
+    }
+
+    /// The kernel's name of a device.
+    pub(crate) fn name(&self, number: Number) -> Option<String> {
+        self.directory(number).map(|directory| kernel_name(&directory))
+    }
+
     /// `/sys/devices/…/sda` of a device.
     pub(crate) fn directory(&self, number: Number) -> Option<PathBuf> {
         std::fs::canonicalize(self.root.join(format!("sys/dev/block/{}:{}", number.0, number.1))).ok()

@@ -10,6 +10,7 @@ mod cpu;
 mod devices;
 mod disk;
 mod exited;
+mod file_system;
 mod hardware;
 mod interrupts;
 mod kernel_log;

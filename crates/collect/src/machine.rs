@@ -53,11 +53,15 @@ pub enum What {
     NicCounters,
     /// ZFS: its cache, pools and data sets.
     Zfs,
+    /// Mounted file systems.
+    FileSystems,
+    /// What NFS mounts ask their servers for.
+    NfsMounts,
 }
 
 impl What {
     /// All of them.
-    pub const ALL: [Self; 16] = [
+    pub const ALL: [Self; 18] = [
         Self::Cpu,
         Self::System,
         Self::Memory,
@@ -74,6 +78,8 @@ impl What {
         Self::Cgroup,
         Self::NicCounters,
         Self::Zfs,
+        Self::FileSystems,
+        Self::NfsMounts,
     ];
 }
 
@@ -334,7 +340,9 @@ mod tests {
     fn every_subject_of_this_machine() {
         let mut machine = Machine::new(&What::ALL);
         let tables: BTreeSet<&str> = machine.sample(now_ns(), 0).iter().map(|batch| batch.table.name).collect();
-        for table in ["cpu", "system", "memory", "disk", "net", "tcp", "udp", "process", "interrupt", "softnet"] {
+        for table in
+            ["cpu", "system", "memory", "disk", "net", "tcp", "udp", "process", "interrupt", "softnet", "file_system"]
+        {
             assert!(tables.contains(table), "{table} is missing: {tables:?}");
         }
         assert_eq!(tables.contains("pressure"), Path::new("/proc/pressure").exists());

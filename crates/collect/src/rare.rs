@@ -4,6 +4,7 @@
 use crate::btrfs::Btrfs;
 use crate::cgroup::Cgroups;
 use crate::exited::Ends;
+use crate::file_system::{FileSystems, NfsMounts};
 use crate::interrupts::Interrupts;
 use crate::kernel_log::KernelLog;
 use crate::listener::Listeners;
@@ -30,6 +31,8 @@ pub(crate) struct Rare {
     groups: Option<Cgroups>,
     nics: Option<(NicCounters, Subject)>,
     zfs: Option<Zfs>,
+    file_systems: Option<FileSystems>,
+    nfs_mounts: Option<NfsMounts>,
     buffer: Vec<u8>,
 }
 
@@ -63,6 +66,9 @@ impl Rare {
                 .flatten()
                 .map(|nics| (nics, file("proc/net/dev"))),
             zfs: wants(What::Zfs).then(|| Zfs::new(root)),
+            // Beside a whole machine, sizes need not be looked at each second.
+            file_systems: wants(What::FileSystems).then(|| FileSystems::new(root, !wants(What::Process))),
+            nfs_mounts: wants(What::NfsMounts).then(|| NfsMounts::new(root)).flatten(),
             buffer: Vec::new(),
         }
     }
@@ -106,6 +112,12 @@ impl Rare {
         }
         if let Some(zfs) = &mut self.zfs {
             zfs.sample(t_ns, stamp(), batches);
+        }
+        if let Some(systems) = &mut self.file_systems {
+            push(batches, &systems.sample(t_ns, stamp(), verdicts));
+        }
+        if let Some(mounts) = &mut self.nfs_mounts {
+            push(batches, &mounts.sample(stamp(), &mut self.buffer, verdicts));
         }
         if let Some(ends) = &mut self.ends {
             match ends.sample(stamp()) {

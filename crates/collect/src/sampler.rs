@@ -212,7 +212,7 @@ pub(crate) fn disk_row(counters: &DiskCounters, device: &str, targets: &str, sta
     })
 }
 
-fn nfs_row(counters: &NfsCounters, targets: &str, stamp: Stamp) -> NfsMount {
+pub(crate) fn nfs_row(counters: &NfsCounters, targets: &str, stamp: Stamp) -> NfsMount {
     let again = |operation: &Operation| Some(operation.transmissions? - operation.ops?);
     NfsMount {
         t_ns: stamp.t_ns,

@@ -18,13 +18,14 @@ enum Absent {
 }
 
 /// Subject, the file that it comes from, and what its absence means.
-const SUBJECTS: [(&str, &str, Absent); 11] = [
+const SUBJECTS: [(&str, &str, Absent); 12] = [
     ("cpu", "proc/stat", Absent::Broken),
     ("memory", "proc/meminfo", Absent::Broken),
     ("disk", "proc/diskstats", Absent::Broken),
     ("net", "proc/net/dev", Absent::Broken),
     ("tcp", "proc/net/snmp", Absent::Broken),
     ("process", "proc/self/stat", Absent::Broken),
+    ("file_system", "proc/self/mountinfo", Absent::Broken),
     ("interrupt", "proc/interrupts", Absent::Broken),
     ("pressure", "proc/pressure/cpu", Absent::Unsupported),
     ("kernel_log", "dev/kmsg", Absent::Unsupported),

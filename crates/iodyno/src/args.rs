@@ -392,7 +392,7 @@ pub(crate) struct StatArgs {
     pub(crate) interval: String,
     /// Number of lines; default: until interrupted.
     pub(crate) count: Option<u64>,
-    /// Only these interfaces, devices, CPUs, programs, control groups, interrupts, pools.
+    /// Only these interfaces, devices, CPUs, programs, control groups, interrupts, pools, mounts.
     #[arg(short = 'i', long = "only", value_name = "NAME", value_delimiter = ',')]
     pub(crate) only: Vec<String>,
     /// Every column that there is.
@@ -502,6 +502,8 @@ pub(crate) enum StatSubject {
     Irq,
     /// Pools of ZFS, as zpool iostat.
     Pool,
+    /// Mounted file systems, as df, with what their devices do.
+    Fs,
 }
 
 /// Arguments of `iodyno record`.

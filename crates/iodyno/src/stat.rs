@@ -52,7 +52,7 @@ pub(crate) fn run(args: &StatArgs, command_line: &[String]) -> Result<u8, Failur
         subjects.iter().copied().filter(|subject| !missing.contains(subject)).collect::<Vec<Subject>>()
     })?;
     let request = WatchRequest {
-        what: subjects.iter().map(|subject| what(*subject)).collect(),
+        what: subjects.iter().flat_map(|subject| what(*subject)).copied().collect(),
         events: if args.clock == StatClock::Both { EventClock::Needed } else { EventClock::Off },
         profile_hz: None,
         interval_ns,
@@ -142,22 +142,24 @@ fn subjects(args: &StatArgs) -> Vec<Subject> {
         StatSubject::Cgroup => vec![Subject::Cgroup],
         StatSubject::Irq => vec![if args.each { Subject::IrqCpu } else { Subject::Irq }],
         StatSubject::Pool => vec![Subject::Pool],
+        StatSubject::Fs => vec![Subject::Fs],
     }
 }
 
-fn what(subject: Subject) -> What {
+fn what(subject: Subject) -> &'static [What] {
     match subject {
-        Subject::Cpu | Subject::CpuClock => What::Cpu,
-        Subject::System => What::System,
-        Subject::Memory => What::Memory,
-        Subject::Pressure => What::Pressure,
-        Subject::Disk => What::Disk,
-        Subject::Net => What::Net,
-        Subject::Tcp | Subject::Udp => What::Protocols,
-        Subject::Process | Subject::ProcessClock => What::Process,
-        Subject::Cgroup => What::Cgroup,
-        Subject::Irq | Subject::IrqCpu => What::Interrupts,
-        Subject::Pool => What::Zfs,
+        Subject::Cpu | Subject::CpuClock => &[What::Cpu],
+        Subject::System => &[What::System],
+        Subject::Memory => &[What::Memory],
+        Subject::Pressure => &[What::Pressure],
+        Subject::Disk => &[What::Disk],
+        Subject::Net => &[What::Net],
+        Subject::Tcp | Subject::Udp => &[What::Protocols],
+        Subject::Process | Subject::ProcessClock => &[What::Process],
+        Subject::Cgroup => &[What::Cgroup],
+        Subject::Irq | Subject::IrqCpu => &[What::Interrupts],
+        Subject::Pool => &[What::Zfs],
+        Subject::Fs => &[What::FileSystems, What::NfsMounts, What::Btrfs, What::Disk],
     }
 }
 

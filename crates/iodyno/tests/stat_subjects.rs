@@ -8,7 +8,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::path::Path;
 use std::time::Duration;
 use support::Scratch;
-use testkit::Command;
+use testkit::{Command, FileSystem, LoopDevice, Mounted};
 
 const IODYNO: &str = env!("CARGO_BIN_EXE_iodyno");
 
@@ -260,4 +260,74 @@ fn the_word_stands_where_the_figures_would() {
         let page = std::fs::read_to_string(scratch.path("old.html")).unwrap();
         assert!(page.contains(&format!("Not measured: pressure: {word}")), "the report does not say it");
     }
+}
+
+/// `df`'s figures of all mounts: size, used, available, and inodes of which used, where it has them.
+fn df() -> BTreeMap<String, [Option<i64>; 5]> {
+    let columns = "--output=size,used,avail,itotal,iused,target";
+    let text = Command::new("df").args(["-a", "-B1", columns]).run().unwrap().stdout;
+    let row = |line: &str| {
+        let mut words = line.split_whitespace();
+        let values = [(); 5].map(|()| words.next().and_then(|word| word.parse().ok()));
+        (words.collect::<Vec<_>>().join(" "), values)
+    };
+    text.lines().skip(1).map(row).collect()
+}
+
+#[test]
+fn file_systems_are_as_full_as_df_says() {
+    if !testkit::require_root_or_skip() {
+        return;
+    }
+    let kinds = [FileSystem::Ext4, FileSystem::Btrfs].into_iter().filter(|kind| kind.is_available());
+    for kind in kinds {
+        let device = LoopDevice::new(kind.min_bytes().max(64 << 20)).unwrap();
+        let mounted = Mounted::make(kind, device.path()).unwrap();
+        let place = mounted.path().display().to_string();
+        let watch = stat(&["fs", "--json", "-i", &place, "1500ms", "1"]).spawn().unwrap();
+        std::thread::sleep(Duration::from_millis(500));
+        let path = mounted.path().join("file");
+        std::fs::write(&path, vec![7_u8; 8 << 20]).unwrap();
+        std::fs::File::open(&path).unwrap().sync_all().unwrap();
+        let row = watch.wait().unwrap().expect_code(0).ndjson().remove(0);
+        assert_eq!((row["subject"].as_str(), row["kind"].as_str()), (Some("fs"), Some(kind.name())), "{row}");
+        assert_eq!(row["device"].as_str(), device.path().to_str(), "{row}");
+        let written = number(&row, "write_kib_per_s") * number(&row, "interval_s");
+        assert!(written >= 8192.0 && number(&row, "write_per_s") > 0.0, "{written} KiB in {row}");
+        // Settled, it is what df says to the byte.
+        Command::new("sync").run().unwrap();
+        let row = stat(&["fs", "--json", "-i", &place, "300ms", "1"]).run().unwrap().expect_code(0).ndjson().remove(0);
+        let [size, used, available, inodes, inodes_used] = df()[&place];
+        for (key, expect) in [("size_mib", size), ("used_mib", used), ("available_mib", available)] {
+            let bytes = number(&row, key) * 1_048_576.0;
+            assert!((bytes - expect.unwrap() as f64).abs() < 1.0, "{key}: {bytes}, not {expect:?}: {row}");
+        }
+        let share = 100.0 * used.unwrap() as f64 / (used.unwrap() + available.unwrap()) as f64;
+        assert!((number(&row, "used_percent") - share).abs() < 1e-6, "{row}");
+        match inodes.filter(|inodes| *inodes > 0) {
+            Some(inodes) => {
+                let share = 100.0 * inodes_used.unwrap() as f64 / inodes as f64;
+                assert!((number(&row, "inodes_used_percent") - share).abs() < 1e-6, "{row}");
+            }
+            None => assert!(row["inodes_used_percent"].is_null(), "it makes them as it needs them: {row}"),
+        }
+        assert_eq!(row["device_errors"].as_f64(), (kind == FileSystem::Btrfs).then_some(0.0), "{row}");
+    }
+    // All others, by their sizes; what is mounted over, or comes and goes, is not compared.
+    let before = df();
+    let rows = stat(&["fs", "--json", "300ms", "1"]).run().unwrap().expect_code(0).ndjson();
+    let after = df();
+    assert!(rows.iter().any(|row| row["name"] == "/"), "{rows:?}");
+    for row in &rows {
+        let name = row["name"].as_str().unwrap();
+        if let (Some([Some(size), ..]), Some([Some(later), ..])) = (before.get(name), after.get(name))
+            && size == later
+        {
+            assert!((number(row, "size_mib") * 1_048_576.0 - *size as f64).abs() < 1.0, "{size}: {row}");
+        }
+    }
+    let scratch = Scratch::new();
+    scratch.iodyno(&["record", "-o", "old", "--for", "12s"]).run().unwrap().expect_code(0);
+    let old = scratch.iodyno(&["stat", "fs", "-r", "old", "--csv"]).run().unwrap().expect_code(0).stdout;
+    assert!(old.lines().next().unwrap().ends_with("kind,device") && old.lines().count() > 1, "{old}");
 }

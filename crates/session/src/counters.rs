@@ -22,7 +22,8 @@ pub(crate) struct Counters {
 impl Counters {
     /// For targets (name, path); `all`: of the whole machine.
     pub(crate) fn new(targets: &[(String, PathBuf)], all: bool) -> Self {
-        let rest: Vec<What> = What::ALL.into_iter().filter(|what| !matches!(what, What::Cpu | What::Disk)).collect();
+        let rest: Vec<What> =
+            What::ALL.into_iter().filter(|what| !matches!(what, What::Cpu | What::Disk | What::NfsMounts)).collect();
         Self { sampler: Sampler::new(targets), machine: all.then(|| Machine::new(&rest)), rest_at_ns: None }
     }
 

@@ -92,6 +92,15 @@ impl StatLook {
                 "queue_size",
                 "util_percent",
             ],
+            Subject::Fs if !self.extended => vec![
+                "size_mib",
+                "used_mib",
+                "available_mib",
+                "used_percent",
+                "inodes_used_percent",
+                "read_kib_per_s",
+                "write_kib_per_s",
+            ],
             Subject::Pool if !self.extended => vec![
                 "allocated_mib",
                 "free_mib",
@@ -151,6 +160,7 @@ impl StatLook {
                 // What an import tells of the parts of a pool is asked for by name, or with --each.
                 Subject::Pool if row.name.contains('/') && !self.each && self.only.is_empty() => false,
                 Subject::Pool => !(self.skip_idle && is_idle(&["read_per_s", "write_per_s"])),
+                Subject::Fs => !(self.skip_idle && is_idle(&["read_per_s", "write_per_s"])),
                 _ => true,
             }
     }

@@ -3,8 +3,8 @@
 use super::Subject;
 use crate::AnalyzeError;
 use recording::rows::{
-    Cgroup, Cpu, CpuEvent, Disk, Figure, Interrupt, IrqTime, Memory, Net, Pressure, Process, ProcessEvent, Stolen,
-    System, Tcp, Udp, ZfsArc, ZfsPool,
+    BtrfsDevice, Cgroup, Cpu, CpuEvent, Disk, Figure, FileSystem, Interrupt, IrqTime, Memory, Net, NfsMount, Pressure,
+    Process, ProcessEvent, Stolen, System, Tcp, Udp, ZfsArc, ZfsPool,
 };
 use recording::{Batch, Reader, RecordingError, Row, Rows, Sink};
 use std::collections::HashSet;
@@ -67,6 +67,14 @@ fn tables_of(subject: Subject, reader: &Reader) -> Result<Vec<Box<dyn Table>>, A
             return Ok(vec![
                 Box::new(Samples::<Interrupt>::of(reader, |row| (row.t_ns, ""))?),
                 Box::new(Samples::<IrqTime>::of(reader, |row| (row.t_ns, ""))?),
+            ]);
+        }
+        Subject::Fs => {
+            return Ok(vec![
+                Box::new(Samples::<FileSystem>::of(reader, |row| (row.t_ns, &row.mount))?),
+                Box::new(Samples::<NfsMount>::of(reader, |row| (row.t_ns, &row.mount))?),
+                Box::new(Samples::<BtrfsDevice>::of(reader, |row| (row.t_ns, ""))?),
+                Box::new(Samples::<Disk>::of(reader, |row| (row.t_ns, &row.device))?),
             ]);
         }
         Subject::Pool => {

@@ -342,6 +342,34 @@ tables! {
         unlinked: Option<i64>, "", Counter;
     }
 
+    /// A mounted file system that holds something, by the shortest of its mount points. All of them every 10 s.
+    FileSystem = "file_system" from "`/proc/self/mountinfo`, statvfs(3)" since 1 {
+        /// When it was asked.
+        t_ns: i64, "ns", Time;
+        /// The same since the recording's start.
+        t_s: f64, "s", Time;
+        /// Where it is mounted.
+        mount: String, "", Name;
+        /// What is mounted.
+        source: String, "", Name;
+        /// Its type.
+        kind: String, "", Name;
+        /// Kernel name of the device that it lies on, as in the table `disk`; null where it is none, or several.
+        device: Option<String>, "", Name;
+        /// A btrfs's name in the table `btrfs_device`.
+        volume: Option<String>, "", Name;
+        /// What it can hold; null while its server does not answer.
+        total_bytes: Option<i64>, "bytes", Gauge;
+        /// Not in use.
+        free_bytes: Option<i64>, "bytes", Gauge;
+        /// Of that, what programs without privilege can have.
+        available_bytes: Option<i64>, "bytes", Gauge;
+        /// Inodes that it has; null where it makes them as it needs them.
+        inodes: Option<i64>, "", Gauge;
+        /// Of them, not in use.
+        inodes_free: Option<i64>, "", Gauge;
+    }
+
     /// Counters of one NFS mount since it was mounted.
     NfsMount = "nfs_mount" from "`/proc/self/mountstats`" since 1 {
         /// When it was read.
