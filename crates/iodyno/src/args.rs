@@ -2,6 +2,7 @@
 
 use crate::replay_args::ReplayArgs;
 use crate::top_args::TopArgs;
+use crate::trace_args::TraceArgs;
 use crate::view_args::{ChartArgs, CompareArgs, ReportArgs};
 use clap::{Args, Parser, Subcommand, ValueEnum};
 use std::path::PathBuf;
@@ -201,93 +202,6 @@ pub(crate) struct RunArgs {
     /// Journaled data validation: not built yet, refused with a sentence.
     #[arg(short = 'j', num_args = 0..=1, default_missing_value = "", require_equals = true, hide = true)]
     pub(crate) journal: Option<String>,
-}
-
-/// Arguments of `iodyno trace`.
-#[derive(Debug, Args)]
-#[command(after_help = "Examples:\n  \
-      iodyno trace -d nvme0n1 -o prod.iodyno --for 30m          every I/O of one disk\n  \
-      iodyno trace --all --for 10s                              of all disks\n  \
-      iodyno trace -d sda -d sdb --op write --comm postgres     the writes of one program\n  \
-      iodyno trace --all --sample 1/64                          one I/O in 64, chosen by a hash\n  \
-      iodyno export prod.iodyno io --csv                        the rows\n\n\
-    Every I/O is one row of the table `io` (docs/trace.md). It needs root, or CAP_BPF and CAP_PERFMON;\n\
-    where BPF is not to be had, root traces through ftrace, which knows less.")]
-pub(crate) struct TraceArgs {
-    /// Device or partition: a kernel name or a path. May be given several times.
-    #[arg(short, long = "device", value_name = "DEVICE", required_unless_present = "all", conflicts_with = "all")]
-    pub(crate) devices: Vec<String>,
-    /// All devices.
-    #[arg(long)]
-    pub(crate) all: bool,
-    /// Directory of the recording; it must not exist. Default: trace-TIME.iodyno.
-    #[arg(short, long, value_name = "DIR")]
-    pub(crate) output: Option<String>,
-    /// How long (30s, 10m, 2h); default: until Ctrl-C.
-    #[arg(long = "for", value_name = "TIME")]
-    pub(crate) duration: Option<String>,
-    /// Only these operations: read, write, flush, discard, write_zeroes, …. May be given several times.
-    #[arg(long = "op", value_name = "OP", value_delimiter = ',')]
-    pub(crate) ops: Vec<String>,
-    /// Only I/Os of this size (4k), or from one size to another (4k-64k, 1m-).
-    #[arg(long, value_name = "SIZE")]
-    pub(crate) size: Option<String>,
-    /// Only processes with this id. May be given several times.
-    #[arg(long = "pid", value_name = "PID", value_delimiter = ',')]
-    pub(crate) pids: Vec<u32>,
-    /// Only threads of this name (15 characters). May be given several times.
-    #[arg(long = "comm", value_name = "NAME")]
-    pub(crate) comms: Vec<String>,
-    /// Only threads in this control group: its directory, or its path below /sys/fs/cgroup.
-    #[arg(long = "cgroup", value_name = "PATH")]
-    pub(crate) cgroups: Vec<PathBuf>,
-    /// Trace one I/O in N, chosen by a hash; rates are known all the same.
-    #[arg(long, value_name = "1/N")]
-    pub(crate) sample: Option<String>,
-    /// Reads and writes of files as well, per second, file and process, with what the page cache did not have.
-    #[arg(long)]
-    pub(crate) files: bool,
-    /// Do not look for the file of each I/O and the owner of write-back; costs less.
-    #[arg(long, conflicts_with = "files")]
-    pub(crate) no_files: bool,
-    /// Buffer between kernel and consumer (16m, 1g); default 64 MiB or 1/64 of the memory.
-    #[arg(long, value_name = "SIZE")]
-    pub(crate) buffer: Option<String>,
-    /// By which way of the kernel's; default: bpf, and ftrace where BPF is not to be had. ftrace knows neither files nor
-    /// control groups (docs/trace.md).
-    #[arg(long, value_enum, value_name = "WAY")]
-    pub(crate) through: Option<ThroughArg>,
-    /// Begin another recording (DIR-2, DIR-3, …) when one has this size (1g) or age (1h, 30m). Both may be given.
-    #[arg(long, value_name = "SIZE|TIME", conflicts_with = "until")]
-    pub(crate) rotate: Vec<String>,
-    /// Flight recorder: keep the trace in memory and write it only when this comes true, like 'response > 100ms' or
-    /// 'rate{target=sda} < 50 for 5s' (docs/trace.md).
-    #[arg(long, value_name = "CONDITION", conflicts_with = "files")]
-    pub(crate) until: Option<String>,
-    /// With --until: so much from before the trouble is written.
-    #[arg(long, value_name = "TIME", default_value = "30s", requires = "until")]
-    pub(crate) before: String,
-    /// With --until: so much from after it.
-    #[arg(long, value_name = "TIME", default_value = "10s", requires = "until")]
-    pub(crate) after: String,
-    /// With --until: end after so many dumps; later ones are named DIR-2, DIR-3, ….
-    #[arg(long, value_name = "N", default_value_t = 1, requires = "until")]
-    pub(crate) repeat: u64,
-    /// With --until: records in memory, at most (64 bytes each); default 512 MiB or 1/8 of the memory.
-    #[arg(long, value_name = "SIZE", requires = "until")]
-    pub(crate) memory: Option<String>,
-    /// One JSON object per second on standard output, and nothing else there.
-    #[arg(long)]
-    pub(crate) json: bool,
-}
-
-/// By which way block I/O is traced.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
-pub(crate) enum ThroughArg {
-    /// BPF programs.
-    Bpf,
-    /// An instance of ftrace.
-    Ftrace,
 }
 
 /// Choice of the engine.

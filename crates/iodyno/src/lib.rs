@@ -44,6 +44,7 @@ mod stat;
 mod top;
 mod top_args;
 mod trace;
+mod trace_args;
 mod vdbench_args;
 mod view_args;
 

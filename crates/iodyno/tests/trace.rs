@@ -10,7 +10,7 @@ use std::io::Write;
 use std::path::{Path, PathBuf};
 use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
-use support::Scratch;
+use support::{Done, Scratch, done, fio_log};
 use testkit::{Child, Command, FileSystem, LoopDevice, Mounted, Output};
 
 /// One trace at a time: a tracer that attaches or leaves makes others lose an I/O now and then (docs/trace.md).
@@ -138,38 +138,9 @@ fn intervals(scratch: &Scratch, name: &str) -> Vec<TraceInterval> {
     Reader::open(scratch.path(name)).unwrap().table::<TraceInterval>().unwrap()
 }
 
-/// Runs fio with `options` on `device`; what its own log says it did: operation, offset, bytes.
-fn fio(scratch: &Scratch, device: &LoopDevice, options: &[&str]) -> Vec<(String, i64, i64)> {
-    fio_on(scratch, device.path(), options)
-}
-
-fn fio_on(scratch: &Scratch, device: &Path, options: &[&str]) -> Vec<(String, i64, i64)> {
-    let log = scratch.path("fio.log");
-    let _ = std::fs::remove_file(&log);
-    Command::new("fio")
-        .args(["--name=known", "--direct=1", "--ioengine=libaio", "--thread=0", "--randrepeat=1", "--invalidate=0"])
-        .arg(format!("--filename={}", device.display()))
-        .arg(format!("--write_iolog={}", log.display()))
-        .args(options)
-        .dir(scratch.path(""))
-        .run()
-        .unwrap()
-        .expect_code(0);
-    let text = std::fs::read_to_string(&log).unwrap();
-    let words = text.lines().map(|line| line.split_whitespace().collect::<Vec<_>>());
-    // Version 3: time, file, action, offset, bytes.
-    words
-        .filter_map(|words| match words.as_slice() {
-            [_, _, action, offset, bytes] => Some(((*action).to_string(), offset.parse().ok()?, bytes.parse().ok()?)),
-            _ => None,
-        })
-        .collect()
-}
-
-/// The same of our rows.
-fn of(rows: &[Io]) -> Vec<(String, i64, i64)> {
-    let names = |op: &str| if op == "discard" { "trim".to_string() } else { op.to_string() };
-    rows.iter().map(|io| (names(&io.op), io.sector * 512, io.bytes)).collect()
+/// What fio did with `options`, by its own log.
+fn fio(scratch: &Scratch, device: &LoopDevice, options: &[&str]) -> Vec<Done> {
+    fio_log(scratch, device.path(), options)
 }
 
 /// A loop device that merges nothing, so that what fio submits and what the device gets are the same.
@@ -182,12 +153,12 @@ fn device() -> Option<LoopDevice> {
 }
 
 /// Those of a kind.
-fn only(log: &[(String, i64, i64)], is: fn(&(String, i64, i64)) -> bool) -> Vec<(String, i64, i64)> {
+fn only(log: &[Done], is: fn(&Done) -> bool) -> Vec<Done> {
     log.iter().filter(|row| is(row)).cloned().collect()
 }
 
 /// Compares row by row; the first difference is enough.
-fn assert_same(ours: &[(String, i64, i64)], theirs: &[(String, i64, i64)]) {
+fn assert_same(ours: &[Done], theirs: &[Done]) {
     for (at, (ours, theirs)) in ours.iter().zip(theirs).enumerate() {
         assert_eq!(ours, theirs, "row {at}");
     }
@@ -209,7 +180,7 @@ fn once_every_io_is_one_row_equal_to_fios_own_log() {
     assert!(output.stdout.contains("none lost"), "{}", output.stdout);
     let n = i64::try_from(log.len()).unwrap();
     assert!(n > 2000, "{n}");
-    assert_same(&of(&rows), &log);
+    assert_same(&done(&rows), &log);
     for io in &rows {
         let issue_ns = io.issue_ns.expect("a request is issued");
         assert!(io.queue_ns <= issue_ns && Some(issue_ns) < io.complete_ns, "{io:?}");
@@ -270,8 +241,8 @@ fn once_trims_and_flushes_are_rows_of_their_own() {
     let (output, rows) = tracing.stop();
     output.expect_code(0);
     let kind = |name: &str| rows.iter().filter(|io| *io.op == *name).cloned().collect::<Vec<_>>();
-    assert_same(&of(&kind("discard")), &only(&trims, |row| row.0 == "trim"));
-    assert_same(&of(&kind("write")), &only(&writes, |row| row.0 == "write"));
+    assert_same(&done(&kind("discard")), &only(&trims, |row| row.0 == "trim"));
+    assert_same(&done(&kind("write")), &only(&writes, |row| row.0 == "write"));
     let flushes = kind("flush");
     assert!((29..=31).contains(&flushes.len()), "one flush after every ten writes: {}", flushes.len());
     assert!(flushes.iter().all(|io| io.bytes == 0 && io.issue_ns.is_some()), "{flushes:?}");
@@ -293,9 +264,9 @@ fn once_filters_and_sampling_are_done_in_the_kernel() {
         (log, rows)
     };
     let (log, rows) = check("op", &["--op", "write"]);
-    assert_same(&of(&rows), &only(&log, |row| row.0 == "write"));
+    assert_same(&done(&rows), &only(&log, |row| row.0 == "write"));
     let (log, rows) = check("size", &["--size", "8k-64k"]);
-    assert_same(&of(&rows), &only(&log, |row| row.2 >= 8192));
+    assert_same(&done(&rows), &only(&log, |row| row.2 >= 8192));
     let (_, rows) = check("pid", &["--pid", "1"]);
     assert_eq!(rows, []);
     let (log, rows) = check("sample", &["--sample", "1/8"]);
@@ -304,7 +275,7 @@ fn once_filters_and_sampling_are_done_in_the_kernel() {
     // 4000 tries with probability 1/8: mean 500, sigma 21.
     assert!((395..=605).contains(&rows.len()), "{} of 4000 sampled", rows.len());
     let all = log.iter().collect::<std::collections::BTreeSet<_>>();
-    assert!(of(&rows).iter().all(|row| all.contains(row)), "a sampled row is whole");
+    assert!(done(&rows).iter().all(|row| all.contains(row)), "a sampled row is whole");
 }
 
 #[test]
@@ -366,7 +337,7 @@ fn once_a_driver_without_requests_is_traced_by_its_bios() {
     let scratch = Scratch::new();
     let name = format!("zram{}", zram.0);
     let tracing = Tracing::start(&scratch, "bios", &["-d", &name, "--comm", "fio"]);
-    let log = fio_on(
+    let log = fio_log(
         &scratch,
         &Path::new("/dev").join(&name),
         &["--rw=randrw", "--bs=4k", "--iodepth=4", "--size=32m", "--number_ios=2000"],
@@ -374,7 +345,7 @@ fn once_a_driver_without_requests_is_traced_by_its_bios() {
     let (output, rows) = tracing.stop();
     output.expect_code(0);
     assert!(log.len() > 1000);
-    assert_same(&of(&rows), &log);
+    assert_same(&done(&rows), &log);
     assert!(rows.iter().all(|io| *io.dev == *name && Some(io.queue_ns) < io.complete_ns && io.pid.is_some()));
 }
 
@@ -570,7 +541,7 @@ fn losses_are_counted_and_end_with_exit_code_6() {
     assert!((500..=910).contains(&rows.len()), "{}", rows.len());
     let (known, total) = (rows.len() as u64 + lost, log.len() as u64);
     assert_eq!(known, total, "{} rows and {lost} losses of {total} I/Os", rows.len());
-    assert_same(&of(&rows), &log[..rows.len()]);
+    assert_same(&done(&rows), &log[..rows.len()]);
     assert_eq!(intervals(&scratch, "lost").iter().map(|row| row.lost_buffer).sum::<i64>().unsigned_abs(), lost);
     let events = reader.table::<recording::rows::Event>().unwrap();
     let events = events.iter().filter(|event| event.kind == "trace_lost");
@@ -650,7 +621,7 @@ fn once_btt_blkparse_and_fio_read_what_is_exported() {
     tool("fio", &replay);
     let (output, again) = tracing.stop();
     output.expect_code(0);
-    assert_same(&of(&again), &log);
+    assert_same(&done(&again), &log);
 }
 
 fn once_reads_of_files_stand_beside_the_io_that_they_cause() {
@@ -825,6 +796,6 @@ fn once_a_long_trace_is_cut_into_recordings_without_losing_a_row() {
     assert!((3..=7).contains(&parts), "{parts}: {}", output.stdout);
     assert!(output.stdout.contains(&format!("{parts} of them")), "{}", output.stdout);
     rows.sort_by_key(|io| io.queue_ns);
-    assert_same(&of(&rows), &log);
+    assert_same(&done(&rows), &log);
     assert!(rows.iter().all(|io| io.comm.as_deref() == Some("fio")), "names are known in every part");
 }

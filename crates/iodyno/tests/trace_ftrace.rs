@@ -8,16 +8,13 @@ use recording::rows::Io;
 use std::path::Path;
 use std::sync::{Mutex, PoisonError};
 use std::time::Duration;
-use support::Scratch;
+use support::{Scratch, done, fio_log};
 use testkit::{Child, Command, LoopDevice, Output};
 
 const INSTANCES: &str = "/sys/kernel/tracing/instances";
 
 /// One at a time: instances are counted.
 static ALONE: Mutex<()> = Mutex::new(());
-
-/// Operation, offset, bytes.
-type Done = (String, i64, i64);
 
 /// A loop device that merges nothing, where there is a tracefs.
 fn device() -> Option<LoopDevice> {
@@ -51,32 +48,6 @@ fn stop(child: Child, scratch: &Scratch, name: &str) -> (Output, Vec<Io>) {
     (output, rows)
 }
 
-fn fio(scratch: &Scratch, device: &Path, options: &[&str]) -> Vec<Done> {
-    let log = scratch.path("fio.log");
-    let _ = std::fs::remove_file(&log);
-    Command::new("fio")
-        .args(["--name=known", "--direct=1", "--ioengine=libaio", "--randrepeat=1", "--invalidate=0"])
-        .arg(format!("--filename={}", device.display()))
-        .arg(format!("--write_iolog={}", log.display()))
-        .args(options)
-        .dir(scratch.path(""))
-        .run()
-        .unwrap()
-        .expect_code(0);
-    let text = std::fs::read_to_string(&log).unwrap();
-    let words = text.lines().map(|line| line.split_whitespace().collect::<Vec<_>>());
-    words
-        .filter_map(|words| match words.as_slice() {
-            [_, _, action, offset, bytes] => Some(((*action).to_string(), offset.parse().ok()?, bytes.parse().ok()?)),
-            _ => None,
-        })
-        .collect()
-}
-
-fn of(rows: &[Io]) -> Vec<Done> {
-    rows.iter().map(|io| (io.op.to_string(), io.sector * 512, io.bytes)).collect()
-}
-
 /// Our instances that there are.
 fn instances() -> Vec<String> {
     let entries = std::fs::read_dir(INSTANCES).unwrap().flatten();
@@ -94,14 +65,14 @@ fn every_io_is_one_row_equal_to_fios_own_log_and_the_instance_goes() {
     let tracing = start(&scratch, "known", "ftrace", &device.name(), &[]);
     let own = instances().len();
     let options = ["--rw=randrw", "--bsrange=4k-128k", "--iodepth=8", "--size=64m", "--number_ios=3000"];
-    let log = fio(&scratch, device.path(), &options);
+    let log = fio_log(&scratch, device.path(), &options);
     let (output, rows) = stop(tracing, &scratch, "known");
     let output = output.expect_code(0);
     assert_eq!(own, 1);
     assert_eq!(instances(), Vec::<String>::new(), "gone after Ctrl-C");
     assert!(log.len() > 1000 && output.stdout.contains("none lost"), "{}", output.stdout);
     assert!(output.stderr.contains("traced through ftrace"), "{}", output.stderr);
-    assert_eq!(of(&rows), log);
+    assert_eq!(done(&rows), log);
     for io in &rows {
         let issue_ns = io.issue_ns.expect("a request is issued");
         assert!(io.queue_ns <= issue_ns && Some(issue_ns) < io.complete_ns, "{io:?}");
@@ -119,7 +90,7 @@ fn both_ways_at_once_give_the_same_rows_at_the_same_times() {
     let scratch = Scratch::new();
     let one = start(&scratch, "ftrace", "ftrace", &device.name(), &[]);
     let other = start(&scratch, "bpf", "bpf", &device.name(), &[]);
-    fio(&scratch, device.path(), &["--rw=randrw", "--bs=8k", "--iodepth=4", "--size=32m", "--number_ios=3000"]);
+    fio_log(&scratch, device.path(), &["--rw=randrw", "--bs=8k", "--iodepth=4", "--size=32m", "--number_ios=3000"]);
     let (_, theirs) = stop(other, &scratch, "bpf");
     let (output, ours) = stop(one, &scratch, "ftrace");
     output.expect_code(0);
@@ -127,7 +98,8 @@ fn both_ways_at_once_give_the_same_rows_at_the_same_times() {
     let mut apart: Vec<i64> = Vec::new();
     let mut at = 0;
     for io in &theirs {
-        let Some(found) = (at..ours.len().min(at + 32)).find(|at| of(&ours[*at..=*at]) == of(std::slice::from_ref(io)))
+        let Some(found) =
+            (at..ours.len().min(at + 32)).find(|at| done(&ours[*at..=*at]) == done(std::slice::from_ref(io)))
         else {
             panic!("only BPF has {io:?}")
         };
@@ -151,8 +123,11 @@ fn losses_are_counted_and_end_with_exit_code_6() {
     let tracing = start(&scratch, "lost", "ftrace", &device.name(), &["--buffer", "64k"]);
     // Nobody empties the buffers while the load runs.
     tracing.signal(rustix::process::Signal::STOP);
-    let log =
-        fio(&scratch, device.path(), &["--rw=randread", "--bs=4k", "--iodepth=4", "--size=64m", "--number_ios=3000"]);
+    let log = fio_log(
+        &scratch,
+        device.path(),
+        &["--rw=randread", "--bs=4k", "--iodepth=4", "--size=64m", "--number_ios=3000"],
+    );
     tracing.signal(rustix::process::Signal::CONT);
     let (output, rows) = stop(tracing, &scratch, "lost");
     let output = output.expect_code(6);
@@ -190,11 +165,11 @@ fn a_trace_that_looks_dead_to_another_goes_on() {
     let mut first = Command::new(&other).args(arguments).dir(scratch.path("")).spawn().unwrap();
     assert!(first.wait_for_stdout("tracing", Duration::from_secs(30)));
     let second = start(&scratch, "second", "ftrace", &name, &[]);
-    let log = fio(&scratch, device.path(), &["--rw=randread", "--bs=4k", "--size=16m", "--number_ios=500"]);
+    let log = fio_log(&scratch, device.path(), &["--rw=randread", "--bs=4k", "--size=16m", "--number_ios=500"]);
     for (trace, name) in [(second, "second"), (first, "first")] {
         let (output, rows) = stop(trace, &scratch, name);
         output.expect_code(0);
-        assert_eq!(of(&rows), log, "{name}");
+        assert_eq!(done(&rows), log, "{name}");
     }
 }
 
@@ -223,11 +198,11 @@ fn a_driver_without_requests_is_traced_by_its_bios() {
     let scratch = Scratch::new();
     let tracing = start(&scratch, "bios", "ftrace", &name, &[]);
     let options = ["--rw=randrw", "--bs=4k", "--iodepth=4", "--size=32m", "--number_ios=2000"];
-    let log = fio(&scratch, &Path::new("/dev").join(&name), &options);
+    let log = fio_log(&scratch, &Path::new("/dev").join(&name), &options);
     let (output, rows) = stop(tracing, &scratch, "bios");
     output.expect_code(0);
     assert!(log.len() > 500);
-    assert_eq!(of(&rows), log);
+    assert_eq!(done(&rows), log);
     assert!(rows.iter().all(|io| *io.dev == *name && Some(io.queue_ns) < io.complete_ns && io.pid.is_some()));
 }
 

@@ -7,6 +7,7 @@
     reason = "each test binary uses a part of it"
 )]
 
+use recording::rows::Io;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 use tempfile::TempDir;
@@ -163,4 +164,37 @@ impl Drop for Namespace {
 
 fn ip(arguments: &[&str]) {
     Command::new("ip").args(arguments).run().unwrap().expect_code(0);
+}
+
+/// What an I/O was, as fio's own log has it: operation, offset and length in bytes.
+pub type Done = (String, i64, i64);
+
+/// What I/Os were, by our rows; in fio's words.
+pub fn done(rows: &[Io]) -> Vec<Done> {
+    let word = |op: &str| if op == "discard" { "trim".to_string() } else { op.to_string() };
+    rows.iter().map(|io| (word(&io.op), io.sector * 512, io.bytes)).collect()
+}
+
+/// Runs fio with `options` on a device; what its log says it did.
+pub fn fio_log(scratch: &Scratch, device: &Path, options: &[&str]) -> Vec<Done> {
+    let log = scratch.path("fio.log");
+    let _ = std::fs::remove_file(&log);
+    Command::new("fio")
+        .args(["--name=known", "--direct=1", "--ioengine=libaio", "--thread=0", "--randrepeat=1", "--invalidate=0"])
+        .arg(format!("--filename={}", device.display()))
+        .arg(format!("--write_iolog={}", log.display()))
+        .args(options)
+        .dir(scratch.path(""))
+        .run()
+        .unwrap()
+        .expect_code(0);
+    let text = std::fs::read_to_string(&log).unwrap();
+    let words = text.lines().map(|line| line.split_whitespace().collect::<Vec<_>>());
+    // Version 3: time, file, action, offset, bytes.
+    words
+        .filter_map(|words| match words.as_slice() {
+            [_, _, action, offset, bytes] => Some(((*action).to_string(), offset.parse().ok()?, bytes.parse().ok()?)),
+            _ => None,
+        })
+        .collect()
 }
