@@ -4,6 +4,8 @@ use crate::placement::real_time;
 use rustix::thread::{CpuSet, Pid, sched_getaffinity, sched_setaffinity};
 use std::cmp::Reverse;
 use std::collections::HashMap;
+use std::os::linux::net::SocketAddrExt as _;
+use std::os::unix::net::{SocketAddr, UnixDatagram};
 
 /// While it lives, all threads of this process but those with CPUs of their own keep off some CPUs.
 ///
@@ -15,18 +17,27 @@ pub struct Aside {
     cpus: Vec<u32>,
     /// What we may use, and the rest of it without `cpus`.
     moved: Option<(CpuSet, CpuSet)>,
+    /// That others like this one see which CPUs are taken.
+    _claims: Vec<UnixDatagram>,
 }
 
 impl Aside {
-    /// Keeps off `asked`; where nothing is asked, off the [`quietest`] CPU that this process may use, if it may use several
-    /// and gives real-time priority: an ordinary thread is better off wherever there is room.
+    /// Keeps off `asked`; where nothing is asked, off the quietest CPU that this process may use and no other one like it
+    /// has taken, if it may use several and gives real-time priority: an ordinary thread is better off wherever there is
+    /// room.
     #[must_use]
     pub fn of(asked: &[u32]) -> Self {
-        let Ok(ours) = sched_getaffinity(None) else { return Self { cpus: asked.to_vec(), moved: None } };
+        let mut claims: Vec<UnixDatagram> = asked.iter().filter_map(|cpu| claim(*cpu)).collect();
+        let Ok(ours) = sched_getaffinity(None) else {
+            return Self { cpus: asked.to_vec(), moved: None, _claims: claims };
+        };
         let mut cpus = asked.to_vec();
         if cpus.is_empty() && ours.count() > 1 && is_allowed() {
             let interrupts = std::fs::read_to_string("/proc/interrupts").unwrap_or_default();
-            cpus.extend(quietest(&interrupts, numbers(&ours)));
+            let quiet = by_quiet(&interrupts, numbers(&ours));
+            let free = quiet.iter().find_map(|cpu| Some((*cpu, claim(*cpu)?)));
+            cpus.extend(free.as_ref().map(|(cpu, _)| *cpu).or(quiet.first().copied()));
+            claims.extend(free.map(|(_, claim)| claim));
         }
         let mut rest = ours;
         cpus.iter().filter(|cpu| (**cpu as usize) < CpuSet::MAX_CPU).for_each(|cpu| rest.unset(*cpu as usize));
@@ -34,7 +45,7 @@ impl Aside {
         if let Some((ours, rest)) = &moved {
             move_all(ours, rest);
         }
-        Self { cpus, moved }
+        Self { cpus, moved, _claims: claims }
     }
 
     /// The CPUs that are kept free; empty: none.
@@ -58,10 +69,17 @@ fn is_allowed() -> bool {
     asking.is_ok_and(|asking| asking.join().unwrap_or(false))
 }
 
-/// The one of `cpus` on which devices have interrupted least since the machine started, by the text of
-/// `/proc/interrupts`; the last of several. What is played comes back as interrupts, and real-time priority does not
-/// hold these off.
-fn quietest(interrupts: &str, cpus: impl Iterator<Item = u32>) -> Option<u32> {
+/// Takes a CPU for as long as the socket is open, by a name that only one can have; `None`: another process has it. The
+/// kernel gives it back however a process ends.
+fn claim(cpu: u32) -> Option<UnixDatagram> {
+    let name = SocketAddr::from_abstract_name(format!("iodyno-cpu-{cpu}")).ok()?;
+    UnixDatagram::bind_addr(&name).ok()
+}
+
+/// Those CPUs on which devices have interrupted least since the machine started go first, by the text of
+/// `/proc/interrupts`; of those that are alike, the last. What is played comes back as interrupts, and real-time priority
+/// does not hold these off.
+fn by_quiet(interrupts: &str, cpus: impl Iterator<Item = u32>) -> Vec<u32> {
     let mut lines = interrupts.lines();
     // "CPU0 CPU1 …": those that are online.
     let columns: Vec<u32> = lines
@@ -80,7 +98,9 @@ fn quietest(interrupts: &str, cpus: impl Iterator<Item = u32>) -> Option<u32> {
             }
         }
     }
-    cpus.min_by_key(|cpu| (counts.get(cpu).copied().unwrap_or(0), Reverse(*cpu)))
+    let mut cpus: Vec<u32> = cpus.collect();
+    cpus.sort_by_key(|cpu| (counts.get(cpu).copied().unwrap_or(0), Reverse(*cpu)));
+    cpus
 }
 
 fn numbers(set: &CpuSet) -> impl Iterator<Item = u32> {
@@ -105,7 +125,7 @@ fn move_all(from: &CpuSet, to: &CpuSet) {
 
 #[cfg(test)]
 mod tests {
-    use super::{Aside, numbers, quietest};
+    use super::{Aside, by_quiet, claim, numbers};
     use rustix::thread::sched_getaffinity;
 
     #[test]
@@ -116,13 +136,23 @@ mod tests {
 LOC:          1          2   99999999  Local timer interrupts
 ERR:          0
 ";
-        let of = |cpus: &[u32]| quietest(text, cpus.iter().copied());
+        let of = |cpus: &[u32]| by_quiet(text, cpus.iter().copied()).first().copied();
         assert_eq!(of(&[0, 1, 3]), Some(3), "the last of those that are alike");
         assert_eq!(of(&[0, 1]), Some(0));
         assert_eq!(of(&[1]), Some(1));
         assert_eq!(of(&[]), None);
         assert_eq!(of(&[0, 1, 3, 7]), Some(7), "nothing is known of it, so nothing has interrupted it");
-        assert_eq!(quietest("", [0, 1].into_iter()), Some(1), "without the file");
+        assert_eq!(by_quiet(text, [0, 1, 3].into_iter()), [3, 0, 1]);
+        assert_eq!(by_quiet("", [0, 1].into_iter()), [1, 0], "without the file");
+    }
+
+    #[test]
+    fn a_cpu_is_taken_once_and_given_back() {
+        let cpu = 999_999;
+        let first = claim(cpu).unwrap();
+        assert!(claim(cpu).is_none() && claim(cpu - 1).is_some());
+        drop(first);
+        assert!(claim(cpu).is_some());
     }
 
     #[test]
