@@ -52,7 +52,7 @@ pub use traced::TracedFacts;
 pub use traced::rows::{TracedIo, each_traced};
 pub use unit::Unit;
 pub use values::Values;
-pub use verdict::{SUBJECTS, Verdicts};
+pub use verdict::{SUBJECTS, Verdicts, WORKS};
 pub use view::{
     Axis, Body, Cells, Column, Knee, Line, LineStyle, Mark, MarkKind, Panel, Point, PointLine, Right, Scale, Table,
     ViewData,

@@ -9,8 +9,8 @@ use std::collections::BTreeMap;
 /// Where a manifest keeps them.
 pub const SUBJECTS: &str = "subjects";
 
-/// What a subject begins with whose figures are there.
-const WORKS: &str = "works";
+/// The word of a subject whose figures are there.
+pub const WORKS: &str = "works";
 
 /// A sentence per subject.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]

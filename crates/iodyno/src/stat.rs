@@ -40,7 +40,11 @@ pub(crate) fn run(args: &StatArgs, command_line: &[String]) -> Result<u8, Failur
             Err(AnalyzeError::Recording(error)) if tui::is_closed(&error) => Ok(0),
             Err(error) => Err(Failure::new(RECORDING, error.to_string())),
             Ok(()) => {
-                let missing = subjects.iter().copied().filter(|subject| !lines.has_seen(*subject)).collect();
+                let (seen, missing): (Vec<Subject>, _) =
+                    subjects.iter().copied().partition(|subject| lines.has_seen(*subject));
+                for (subject, words) in seen.iter().filter_map(|one| Some((one, verdicts.of_subject(*one)?))) {
+                    say!("iodyno: not all figures of {}: {words}", subject.name());
+                }
                 absent(missing, &verdicts, subjects.len(), "the recording has none").map(|_| 0)
             }
         };

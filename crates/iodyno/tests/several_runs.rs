@@ -48,3 +48,13 @@ fn objectives_are_listed_when_one_was_missed() {
     let after = ran.stdout.split("\nobjectives\n").nth(1).expect("a table of objectives");
     assert!(after.contains("missed") && after.contains("met") && after.contains("rd2"), "{after}");
 }
+
+#[test]
+fn nothing_is_lost_between_two_runs() {
+    let scratch = Scratch::new();
+    let text = plan(&scratch, "errors > 0").replace("rd=rd2,", "rd=rd2,pause=5,");
+    let file = scratch.write("a.vdb", &text);
+    scratch.iodyno(&["run", file.to_str().unwrap(), "-o", "out", "--no-report"]).run().unwrap().expect_code(0);
+    let judged = scratch.iodyno(&["diagnose", "out"]).run().unwrap();
+    assert!(judged.stdout.contains(" of out") && !judged.stdout.contains("samples lost"), "{}", judged.stdout);
+}

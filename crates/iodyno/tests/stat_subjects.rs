@@ -228,6 +228,54 @@ fn what_this_machine_has_not_is_said_and_waited_for_by_nobody() {
     assert!(refused.stderr.contains("no figures of pool: not applicable: "), "{}", refused.stderr);
 }
 
+/// A recording whose machine had these words about two subjects, and a sample of its CPUs.
+fn with_words(path: &Path, net: &str, clock: &str) {
+    let mut manifest = recording::Manifest::new(&[]);
+    manifest.extra.insert(analyze::SUBJECTS.into(), serde_json::json!({"net": net, "cpu_event": clock}));
+    let mut writer = recording::Writer::create(path, manifest).unwrap();
+    let root = tempfile::tempdir().unwrap();
+    std::fs::create_dir(root.path().join("proc")).unwrap();
+    std::fs::write(root.path().join("proc/stat"), "cpu  1 2 3 4 5 6 7 8 0 0\ncpu0 1 2 3 4 5 6 7 8 0 0\n").unwrap();
+    let mut machine = collect::Machine::with_root(root.path(), &[collect::What::Cpu]);
+    for batch in machine.sample(1 << 60, 0) {
+        recording::Sink::accept(&mut writer, &batch).unwrap();
+    }
+    writer.seal().unwrap();
+}
+
+#[test]
+fn charts_and_clocks_say_why_there_is_nothing() {
+    let scratch = Scratch::new();
+    with_words(&scratch.path("old"), "broken: gone", "unsupported here: no BTF");
+    let refused = scratch.iodyno(&["chart", "old", "net.throughput"]).run().unwrap();
+    assert!(refused.code != Some(0) && refused.stderr.contains("broken: gone"), "{}", refused.stderr);
+    // There is no second sample of the tick either.
+    let refused = scratch.iodyno(&["stat", "cpu", "--clock", "both", "-r", "old"]).run().unwrap().expect_code(8);
+    assert!(refused.stderr.contains("unsupported here: no BTF"), "{}", refused.stderr);
+}
+
+/// Those that were looked for themselves have a word in the manifest, with the reason where they cannot be.
+#[test]
+fn probes_have_their_word() {
+    if !testkit::require_root_or_skip() {
+        return;
+    }
+    let scratch = Scratch::new();
+    let words = |name: &str| {
+        let text = std::fs::read_to_string(scratch.path(name).join("manifest.json")).unwrap();
+        let manifest: serde_json::Value = serde_json::from_str(&text).unwrap();
+        ["cpu_event", "irq_time", "profile"]
+            .map(|table| manifest["extra"]["subjects"][table].as_str().unwrap_or("-").to_string())
+    };
+    let record = |name: &'static str| ["record", "-o", name, "--profile", "--for", "1s"];
+    scratch.iodyno(&record("root")).run().unwrap().expect_code(0);
+    assert_eq!(words("root"), ["works"; 3]);
+    let drop = ["--bounding-set", "-all,+dac_override", "--inh-caps", "-all", "--", IODYNO];
+    Command::new("setpriv").args(drop).args(record("user")).dir(scratch.path("")).run().unwrap().expect_code(0);
+    let found = words("user");
+    assert!(found.iter().all(|word| word.starts_with("unsupported here: ")), "{found:?}");
+}
+
 /// A shell in which there is no pressure, for a mount of its own hides it.
 fn without_pressure(script: &str) -> Command {
     let script = format!("mount -t tmpfs none /proc/pressure && {script}");
@@ -255,11 +303,17 @@ fn the_word_stands_where_the_figures_would() {
     assert!(recorded.contains(&format!("PSI: {word}")), "{recorded}");
     let refused = scratch.iodyno(&["stat", "pressure", "-r", "old"]).run().unwrap().expect_code(8);
     assert!(refused.stderr.contains(word), "{}", refused.stderr);
-    let report = scratch.iodyno(&["report", "old", "-o", "old.html"]).run().unwrap();
-    if report.code == Some(0) {
-        let page = std::fs::read_to_string(scratch.path("old.html")).unwrap();
-        assert!(page.contains(&format!("Not measured: pressure: {word}")), "the report does not say it");
-    }
+    scratch.iodyno(&["report", "old", "-o", "old.html"]).run().unwrap().expect_code(0);
+    let page = std::fs::read_to_string(scratch.path("old.html")).unwrap();
+    assert!(page.contains(&format!("Not measured: pressure: {word}")), "the report does not say it");
+    let days = scratch.path("days").display().to_string();
+    let collector = without_pressure(&format!("exec {IODYNO} record -d {days} -i 200ms")).spawn().unwrap();
+    std::thread::sleep(Duration::from_secs(3));
+    let attached = ["top", "--attach", "days", "--once", "--size", "120x40"];
+    let page = scratch.iodyno(&attached).run().unwrap().expect_code(0).stdout;
+    collector.signal(rustix::process::Signal::TERM);
+    collector.wait().unwrap();
+    assert!(page.contains(&format!("PSI: {word}")), "{page}");
 }
 
 /// `df`'s figures of all mounts: size, used, available, and inodes of which used, where it has them.

@@ -6,6 +6,7 @@
 use collect::{Machine, Sampler, What};
 use recording::Batch;
 use std::path::{Path, PathBuf};
+use trace::TraceError;
 
 /// Shortest time between two samples of the rest, ns; a little less than a second, so that intervals of one have one each.
 const REST_NS: u64 = 900_000_000;
@@ -48,9 +49,19 @@ impl Counters {
 /// In the manifest: for each subject, whether this machine lets it be measured, and why not.
 pub(crate) use analyze::SUBJECTS;
 
-/// The verdicts of now, for a manifest.
-pub(crate) fn subjects() -> serde_json::Value {
-    serde_json::json!(collect::verdicts(Path::new("/")))
+/// The verdicts of now, for a manifest; with those of the `probes` that were wanted.
+pub(crate) fn subjects(probes: impl IntoIterator<Item = (&'static str, String)>) -> serde_json::Value {
+    let mut verdicts = collect::verdicts(Path::new("/"));
+    verdicts.extend(probes.into_iter().map(|(subject, words)| (subject.to_string(), words)));
+    serde_json::json!(verdicts)
+}
+
+/// The verdict of a probe that began, or did not.
+pub(crate) fn verdict<T>(probe: Result<&T, &TraceError>) -> String {
+    match probe {
+        Ok(_) => analyze::WORKS.to_string(),
+        Err(error) => format!("unsupported here: {}", error.to_string().lines().next().unwrap_or("?")),
+    }
 }
 
 #[cfg(test)]

@@ -1,5 +1,6 @@
 //! The event clock of CPUs: the probes `sched` and `irq` as rows, beside what the collectors read.
 
+use crate::counters::verdict;
 use crate::rows::signed;
 use recording::rows::{CpuEvent, Event, IrqTime, PreemptedBy, ProcessEvent, Stolen};
 use recording::{Batch, Label, RecordingError};
@@ -35,6 +36,8 @@ pub(crate) struct CpuClock {
     /// By process, kind and vector: how long when last told.
     stolen: HashMap<(u32, &'static str, Arc<str>), u64>,
     lost: u64,
+    /// Of the tables that the probes fill, whether they are measured, and why not.
+    verdicts: Vec<(&'static str, String)>,
     /// Said with the next sample.
     said: Vec<(&'static str, String)>,
 }
@@ -49,8 +52,10 @@ impl CpuClock {
             return Ok(None);
         }
         let is_fine = wanted == EventClock::Needed;
-        let mut said = Vec::new();
-        let sched = match SchedTrace::start(if is_fine { 0 } else { TOLD_AFTER_NS }) {
+        let (mut said, mut verdicts) = (Vec::new(), Vec::new());
+        let started = SchedTrace::start(if is_fine { 0 } else { TOLD_AFTER_NS });
+        let word = verdict(started.as_ref());
+        let sched = match started {
             Ok(sched) => Some(sched),
             Err(error) if is_fine => return Err(error),
             Err(error) => {
@@ -59,7 +64,10 @@ impl CpuClock {
             }
         };
         // Without the first one, the second would ask for the same and say the same.
-        let irq = match sched.as_ref().map(|_| IrqTrace::start()) {
+        let started = sched.as_ref().map(|_| IrqTrace::start());
+        verdicts.push(("irq_time", started.as_ref().map_or(word.clone(), |irq| verdict(irq.as_ref()))));
+        verdicts.push(("cpu_event", word));
+        let irq = match started {
             Some(Ok(irq)) => Some(irq),
             Some(Err(error)) => {
                 said.push(("info", format!("interrupts are not timed: {error}")));
@@ -70,7 +78,12 @@ impl CpuClock {
         let words = sched.iter().flat_map(SchedTrace::verdicts).chain(irq.iter().flat_map(IrqTrace::verdicts));
         said.extend(words.map(trace::Verdict::words).filter(|words| !words.is_empty()).map(|words| ("info", words)));
         let (vectors, stolen) = (HashMap::new(), HashMap::new());
-        Ok(Some(Self { sched, irq, is_fine, vectors, stolen, lost: 0, said }))
+        Ok(Some(Self { sched, irq, is_fine, vectors, stolen, lost: 0, verdicts, said }))
+    }
+
+    /// For the manifest: the tables that the probes fill, each with whether it is measured, and why not.
+    pub(crate) fn verdicts(&self) -> impl Iterator<Item = (&'static str, String)> + '_ {
+        self.verdicts.iter().cloned()
     }
 
     /// In one word for the manifest: which clock CPU time has besides the tick.
@@ -100,6 +113,11 @@ impl CpuClock {
         self.lost
     }
 
+    /// The same for the manifest.
+    pub(crate) fn losses(&self) -> (&'static str, u64) {
+        ("cpu_clock_table_full", self.lost)
+    }
+
     /// Rows of one sample; a probe that cannot be read any more is given up, which is said.
     ///
     /// # Errors
@@ -110,7 +128,7 @@ impl CpuClock {
             Some(Ok(sums)) => Some(sums),
             Some(Err(error)) => {
                 self.irq = None;
-                self.said.push(("warning", error.to_string()));
+                self.give_up("irq_time", &error);
                 None
             }
             None => None,
@@ -119,7 +137,7 @@ impl CpuClock {
             Some(Ok(sums)) => Some(sums),
             Some(Err(error)) => {
                 self.sched = None;
-                self.said.push(("warning", error.to_string()));
+                self.give_up("cpu_event", &error);
                 None
             }
             None => None,
@@ -145,6 +163,15 @@ impl CpuClock {
         let events: Vec<Event> = self.said.drain(..).map(|(severity, message)| event(severity, message, at)).collect();
         push(&mut batches, &events)?;
         Ok(batches)
+    }
+
+    /// The next manifest and the next sample say that a table has no more rows, and why.
+    fn give_up(&mut self, table: &'static str, error: &TraceError) {
+        self.verdicts
+            .iter_mut()
+            .filter(|(name, _)| *name == table)
+            .for_each(|(_, word)| *word = format!("broken: {error}"));
+        self.said.push(("warning", error.to_string()));
     }
 
     fn vector_rows(&mut self, sums: &IrqSums, (t_ns, t_s): (i64, f64)) -> Vec<IrqTime> {
@@ -212,6 +239,7 @@ fn cpu_rows(sums: &SchedSums, irq: Option<&IrqSums>, (t_ns, t_s): (i64, f64)) ->
         t_s,
         cpu,
         run_ns: signed(run.run_ns),
+        long_ns: Some(signed(run.long_ns)),
         idle_ns: signed(run.idle_ns),
         idle_irq_ns: irq.map(|irq| signed(irq.idle_ns)),
         irq_ns: irq.map(|irq| signed(irq.irq_ns)),
@@ -226,6 +254,7 @@ fn cpu_rows(sums: &SchedSums, irq: Option<&IrqSums>, (t_ns, t_s): (i64, f64)) ->
     let mut all_irq = irq.map(|_| trace::irq::CpuIrq::default());
     for run in &sums.cpus {
         all.run_ns += run.run_ns;
+        all.long_ns += run.long_ns;
         all.idle_ns += run.idle_ns;
         all.wait_ns += run.wait_ns;
         all.switches += run.switches;

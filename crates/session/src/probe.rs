@@ -369,12 +369,12 @@ impl Life<'_> {
             Running::Cpu(cpu) => {
                 self.outcome.lost = cpu.clock.lost();
                 self.outcome.messages.extend(cpu.cost.as_ref().map(|cost| cost.words(cpu.clock.cost())));
-                vec![("cpu_clock_table_full", cpu.clock.lost())]
+                vec![cpu.clock.losses()]
             }
             Running::Stacks(stacks) => {
                 self.outcome.lost = stacks.profiler.lost();
                 self.outcome.messages.extend(stacks.cost.as_ref().map(|cost| cost.words(stacks.profiler.cost())));
-                stacks.profiler.losses().to_vec()
+                stacks.profiler.losses()
             }
         };
         if self.outcome.lost > 0 {

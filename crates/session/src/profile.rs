@@ -1,5 +1,6 @@
 //! What programs are at: the probe `profile` as rows.
 
+use crate::counters::verdict;
 use crate::cpu_clock::{event, push};
 use crate::rows::signed;
 use quantity::clock;
@@ -10,12 +11,12 @@ use trace::profile::ProfileTrace;
 use trace::{ProbeCost, TraceError};
 
 /// What is not in the rows, by the manifest's name.
-pub(crate) type Losses = [(&'static str, u64); 2];
+pub(crate) type Losses = Vec<(&'static str, u64)>;
 
-/// What was lost since `before`.
-pub(crate) fn lost_since(before: Losses, now: Losses) -> Losses {
-    let mut out = now;
-    out.iter_mut().zip(before).for_each(|((_, lost), (_, before))| *lost = lost.saturating_sub(before));
+/// What was lost since `before`, of the same things.
+pub(crate) fn lost_since(before: &Losses, now: &Losses) -> Losses {
+    let mut out = now.clone();
+    out.iter_mut().zip(before).for_each(|((_, lost), (_, before))| *lost = lost.saturating_sub(*before));
     out
 }
 
@@ -23,6 +24,8 @@ pub(crate) fn lost_since(before: Losses, now: Losses) -> Losses {
 pub(crate) struct Profiler {
     /// Given up when it cannot be read.
     trace: Option<ProfileTrace>,
+    /// Whether it is measured, and why not.
+    verdict: String,
     period_ns: u64,
     /// End of the last interval.
     last_ns: u64,
@@ -41,15 +44,22 @@ impl Profiler {
         let trace = ProfileTrace::start(hz)?;
         let said = trace.words().map(|words| ("info", words.to_string())).into_iter().collect();
         let (period_ns, last_ns) = (trace.period_ns(), clock::now_ns());
-        Ok(Self { trace: Some(trace), period_ns, last_ns, lost: 0, lost_stacks: 0, said })
+        let verdict = verdict(Ok(&trace));
+        Ok(Self { trace: Some(trace), verdict, period_ns, last_ns, lost: 0, lost_stacks: 0, said })
     }
 
     /// The same for who has more to do: where it cannot be, the next sample says so.
     pub(crate) fn if_possible(hz: u32) -> Self {
         Self::start(hz).unwrap_or_else(|error| {
             let said = vec![("warning", format!("what programs are at is not recorded: {error}"))];
-            Self { trace: None, period_ns: 0, last_ns: clock::now_ns(), lost: 0, lost_stacks: 0, said }
+            let verdict = verdict::<()>(Err(&error));
+            Self { trace: None, verdict, period_ns: 0, last_ns: clock::now_ns(), lost: 0, lost_stacks: 0, said }
         })
+    }
+
+    /// For the manifest: its table, and whether that is measured.
+    pub(crate) fn verdict(&self) -> (&'static str, String) {
+        ("profile", self.verdict.clone())
     }
 
     /// Does it still look?
@@ -69,7 +79,7 @@ impl Profiler {
 
     /// For the manifest: what is not in the rows, or not whole there.
     pub(crate) fn losses(&self) -> Losses {
-        [("profile_table_full", self.lost), ("profile_stacks_full", self.lost_stacks)]
+        vec![("profile_table_full", self.lost), ("profile_stacks_full", self.lost_stacks)]
     }
 
     /// What the program in the kernel costs so far, while somebody counts it.
@@ -116,6 +126,7 @@ impl Profiler {
             }
             Some(Err(error)) => {
                 self.trace = None;
+                self.verdict = format!("broken: {error}");
                 self.said.push(("warning", error.to_string()));
             }
             None => {}
@@ -135,9 +146,9 @@ mod tests {
 
     #[test]
     fn each_day_has_its_own_losses() {
-        let (first, second) = ([("a", 5), ("b", 0)], [("a", 7), ("b", 1)]);
-        assert_eq!(lost_since([("a", 0), ("b", 0)], first), first);
-        assert_eq!(lost_since(first, second), [("a", 2), ("b", 1)]);
+        let (first, second) = (vec![("a", 5), ("b", 0)], vec![("a", 7), ("b", 1)]);
+        assert_eq!(lost_since(&vec![("a", 0), ("b", 0)], &first), first);
+        assert_eq!(lost_since(&first, &second), [("a", 2), ("b", 1)]);
     }
 
     #[test]

@@ -88,7 +88,9 @@ pub fn watch(
             manifest.extra.insert(CPU_CLOCK.into(), clock.word().into());
         }
         manifest.hardware = collect::hardware(&[]);
-        manifest.extra.insert(SUBJECTS.into(), subjects());
+        let probes = cpu_clock.iter().flat_map(CpuClock::verdicts);
+        let probes = probes.chain(profiler.iter().map(Profiler::verdict));
+        manifest.extra.insert(SUBJECTS.into(), subjects(probes));
         writer = Some(Writer::create(directory, manifest)?);
     }
     let start_ns = clock::now_ns();
@@ -260,12 +262,11 @@ impl Watch<'_> {
         // A recording that broke off is left as it is: its journal holds everything, and sealing would need room.
         if let Some(mut writer) = self.writer {
             let word = if stop.is_requested() { "interrupted" } else { "fine" };
-            let lost = self.cpu_clock.as_ref().map_or(0, CpuClock::lost);
-            let losses = self.profiler.iter().flat_map(Profiler::losses).filter(|(_, lost)| *lost > 0);
+            let losses = self.cpu_clock.iter().map(CpuClock::losses);
+            let losses = losses.chain(self.profiler.iter().flat_map(Profiler::losses)).filter(|(_, lost)| *lost > 0);
             writer.update_manifest(|manifest| {
                 manifest.losses.extend(losses.map(|(name, lost)| (name.to_string(), lost)));
                 manifest.exit = Some(word.to_string());
-                manifest.losses.extend((lost > 0).then(|| ("cpu_clock_table_full".to_string(), lost)));
             })?;
             writer.seal()?;
         }

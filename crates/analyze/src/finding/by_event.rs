@@ -102,6 +102,8 @@ fn cpu_use(row: &CpuEvent, was: &CpuEvent) -> Option<CpuEventUse> {
     let some = |now: Option<i64>, was: Option<i64>| grown(now?, was?);
     let irq = some(row.irq_ns, was.irq_ns)? + some(row.softirq_ns, was.softirq_ns)?;
     let busy = run + some(row.idle_irq_ns, was.idle_irq_ns)?;
+    // A stretch that had begun before is told of when it ends, whole.
+    let long = some(row.long_ns, was.long_ns).unwrap_or(0.0).min(run);
     let percent = |part: f64| (run + idle > 0.0).then(|| 100.0 * part / (run + idle));
-    Some(CpuEventUse { cpu: row.cpu.clone(), busy: percent(busy)?, irq: percent(irq)? })
+    Some(CpuEventUse { cpu: row.cpu.clone(), busy: percent(busy)?, brief: percent(busy - long)?, irq: percent(irq)? })
 }

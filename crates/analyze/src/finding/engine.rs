@@ -1,6 +1,6 @@
 //! From symptoms to findings.
 
-use super::moments::Moments;
+use super::moments::{Before, Moments};
 use super::window::Window;
 use super::{Finding, IOS_ARE_IN, Rule, RuleId, Symptom, Thresholds, rules};
 use crate::Unit;
@@ -96,9 +96,9 @@ impl Engine {
 
     /// One sample is complete.
     fn judge(&mut self) {
-        let Some((moment, lost)) = self.moments.take() else { return };
-        if lost {
-            self.gaps += 1;
+        let Some((moment, before)) = self.moments.take() else { return };
+        if before != Before::Nothing {
+            self.gaps += usize::from(before == Before::Loss);
             self.window.clear();
             self.rules.iter_mut().for_each(|rule| rule.lost());
             return;

@@ -57,6 +57,8 @@ pub(crate) struct CpuEventUse {
     pub(crate) cpu: String,
     /// Tasks ran, or interrupts came.
     pub(crate) busy: f64,
+    /// Of that, tasks that ran for less than 20 ms at a stretch, and interrupts: what the tick may not have seen.
+    pub(crate) brief: f64,
     /// Interrupts and soft interrupts, wherever they came.
     pub(crate) irq: f64,
 }
@@ -267,6 +269,16 @@ impl Moment {
     /// One interface.
     pub(crate) fn link(&self, interface: &str) -> Option<&LinkUse> {
         self.links.iter().find(|link| link.interface == interface)
+    }
+
+    /// For how long the hypervisor stopped one CPU, whichever it stopped for longest, s: what it says that it stole, and what
+    /// ran at long stretches without the tick's coming by. Whoever waits for that CPU waits for nobody on this machine.
+    pub(crate) fn stopped_s(&self) -> f64 {
+        let of = |event: &CpuEventUse| {
+            let tick = self.cpu(&event.cpu)?;
+            Some(tick.stolen().max(0.0) + (event.busy - event.brief - tick.busy).max(0.0))
+        };
+        self.cpu_events.iter().filter_map(of).fold(0.0, f64::max) / 100.0 * self.seconds
     }
 
     /// One CPU by event.

@@ -8,8 +8,8 @@ use super::moment::{
 use crate::facts::cpu_shares;
 use quantity::histogram::Histogram;
 use recording::rows::{
-    BtrfsDevice, Cgroup, Cpu, Disk, Event, Exited, Interrupt, Listener, Memory, Net, OpInterval, Process, System, Tcp,
-    Thread,
+    BtrfsDevice, Cgroup, Cpu, Disk, Event, Exited, Interrupt, Listener, Memory, Net, OpInterval, Phase, Process,
+    System, Tcp, Thread,
 };
 use recording::{Batch, Label, RecordingError};
 use std::collections::{HashMap, VecDeque};
@@ -92,6 +92,17 @@ impl<K: Eq + Hash, R: recording::Row> Sparse<K, R> {
     }
 }
 
+/// What stands between a moment and the one before.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Before {
+    /// Nothing.
+    Nothing,
+    /// Time in which nothing was to be measured: between two runs of a load.
+    Pause,
+    /// Samples that were due and did not come.
+    Loss,
+}
+
 /// Makes moments of batches.
 #[derive(Debug)]
 pub(crate) struct Moments {
@@ -118,6 +129,8 @@ pub(crate) struct Moments {
     lengths: VecDeque<f64>,
     lost_after_intervals: f64,
     has_counters: bool,
+    /// A run of a load has ended since the last sample.
+    has_run_ended: bool,
 }
 
 /// So many lengths tell what is usual.
@@ -147,6 +160,7 @@ impl Moments {
             lengths: VecDeque::new(),
             lost_after_intervals,
             has_counters: false,
+            has_run_ended: false,
         }
     }
 
@@ -173,6 +187,7 @@ impl Moments {
             "exited" => self.exited.extend(batch.to_rows::<Exited>()?),
             "cgroup" => self.groups.extend(batch.to_rows::<Cgroup>()?),
             "op_interval" => self.load.extend(batch.to_rows::<OpInterval>()?),
+            "phase" => self.has_run_ended |= batch.to_rows::<Phase>()?.iter().any(|phase| phase.event == "end"),
             "event" => self.events.extend(batch.to_rows::<Event>()?),
             _ => self.by_event.accept(batch)?,
         }
@@ -189,9 +204,9 @@ impl Moments {
         Ok(())
     }
 
-    /// The moment that ends with the rows taken since the last one, and whether samples were lost before it. `None` for
-    /// the first sample, and when there were no counters.
-    pub(crate) fn take(&mut self) -> Option<(Moment, bool)> {
+    /// The moment that ends with the rows taken since the last one, and what stands before it. `None` for the first sample,
+    /// and when there were no counters.
+    pub(crate) fn take(&mut self) -> Option<(Moment, Before)> {
         let counted_ns = self.newest_ns.take();
         self.has_counters |= counted_ns.is_some();
         // Where nothing was counted, as in another machine's log, what happened marks the time.
@@ -224,9 +239,14 @@ impl Moments {
             self.events = moment.events;
             return None;
         }
-        let lost =
-            counted_ns.is_some() && self.is_lost(seconds) || moment.events.iter().any(|event| event.kind == "gap");
-        Some((moment, lost))
+        let has_run_ended = std::mem::take(&mut self.has_run_ended);
+        let is_long = counted_ns.is_some() && self.is_long(seconds);
+        let before = match moment.events.iter().any(|event| event.kind == "gap") || is_long {
+            false => Before::Nothing,
+            true if has_run_ended => Before::Pause,
+            true => Before::Loss,
+        };
+        Some((moment, before))
     }
 
     fn cpus(&mut self, moment: &mut Moment) {
@@ -256,7 +276,7 @@ impl Moments {
     }
 
     /// Is this length out of the usual?
-    fn is_lost(&mut self, seconds: f64) -> bool {
+    fn is_long(&mut self, seconds: f64) -> bool {
         let mut sorted: Vec<f64> = self.lengths.iter().copied().collect();
         sorted.sort_by(f64::total_cmp);
         self.lengths.push_back(seconds);

@@ -6,8 +6,8 @@ use arrow_array::RecordBatch;
 use arrow_array::cast::AsArray as _;
 use arrow_array::types::Int64Type;
 use recording::rows::{
-    BtrfsDevice, Cgroup, Cpu, CpuEvent, Disk, Event, Exited, Interrupt, Listener, Memory, Net, OpInterval, PreemptedBy,
-    Process, ProcessEvent, Stolen, System, Tcp, Thread,
+    BtrfsDevice, Cgroup, Cpu, CpuEvent, Disk, Event, Exited, Interrupt, Listener, Memory, Net, OpInterval, Phase,
+    PreemptedBy, Process, ProcessEvent, Stolen, System, Tcp, Thread,
 };
 use recording::{Batch, Reader, RecordingError, Row, Sink};
 use std::collections::{HashMap, HashSet};
@@ -84,6 +84,7 @@ fn tables(mut of: impl FnMut(&str) -> Result<Source, RecordingError>) -> Result<
         PreemptedBy,
         Stolen,
         OpInterval,
+        Phase,
         Event
     ))
 }
@@ -113,7 +114,7 @@ fn judge(
             later.drain(..).try_for_each(|batch| engine.accept(&batch))?;
         }
         match tables[at].frame()? {
-            Some(batch) if batch.table.name == "event" && !is_log => later.push(batch),
+            Some(batch) if ["event", "phase"].contains(&batch.table.name) && !is_log => later.push(batch),
             Some(batch) => engine.accept(&batch)?,
             None => {}
         }
@@ -211,6 +212,7 @@ impl<R: Row> Table for Frames<R> {
         // Tables without rows for what did not change do not mark the time.
         let without = [
             "op_interval",
+            "phase",
             "event",
             "thread",
             "interrupt",

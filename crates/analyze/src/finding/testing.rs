@@ -565,6 +565,7 @@ impl Step<'_> {
             t_s: 0.0,
             cpu: cpu.to_string(),
             run_ns: 0,
+            long_ns: Some(0),
             idle_ns: 0,
             idle_irq_ns: Some(0),
             irq_ns: Some(0),
@@ -578,6 +579,13 @@ impl Step<'_> {
         row.run_ns += share(busy);
         row.idle_ns += share(100.0 - busy);
         row.softirq_ns = row.softirq_ns.map(|ns| ns + share(irq));
+    }
+
+    /// So many per cent of a CPU, of those by event, were run at long stretches.
+    pub(crate) fn cpu_event_long(&mut self, cpu: usize, long: f64) {
+        let share = whole(long * 1e7 * self.seconds);
+        let row = self.bench.cpu_events.get_mut(&cpu).unwrap();
+        row.long_ns = row.long_ns.map(|ns| ns + share);
     }
 
     /// A process by event.

@@ -174,6 +174,8 @@ tables! {
         cpu: String, "", Name;
         /// Tasks ran on it, interrupts that came meanwhile included.
         run_ns: i64, "ns", Counter;
+        /// Of `run_ns`: at a stretch of 20 ms or more, which the clock's tick has seen, unless a hypervisor stopped the CPU meanwhile. Null in recordings from before it was counted.
+        long_ns: Option<i64>, "ns", Counter;
         /// No task ran on it, interrupts that came meanwhile included.
         idle_ns: i64, "ns", Counter;
         /// Of `idle_ns`: in interrupts. Busy is `run_ns + idle_irq_ns`. Null where the kernel does not let interrupts be timed.

@@ -125,7 +125,7 @@ pub fn serve<'a>(
         machine: Machine::new(&What::ALL),
         cpu_clock: CpuClock::start(request.events)?,
         profiler: request.profile_hz.map(Profiler::if_possible),
-        lost_before: None,
+        lost_before: Losses::new(),
         open: None,
         outcome: ServiceOutcome::default(),
         unwritten: 0,
@@ -172,8 +172,8 @@ struct Service<'a> {
     machine: Machine,
     cpu_clock: Option<CpuClock>,
     profiler: Option<Profiler>,
-    /// What of the profile was lost on the days before.
-    lost_before: Option<Losses>,
+    /// What of the probes was lost on the days before.
+    lost_before: Losses,
     open: Option<Open>,
     outcome: ServiceOutcome,
     /// Samples in a row for which there was no room.
@@ -222,7 +222,9 @@ impl Service<'_> {
     fn begin(&mut self, wall_ns: i64) -> Result<(), RecordingError> {
         let mut manifest = Manifest::new(&self.request.command_line);
         manifest.hardware = collect::hardware(&[]);
-        manifest.extra.insert(SUBJECTS.into(), subjects());
+        let probes = self.cpu_clock.iter().flat_map(CpuClock::verdicts);
+        let probes = probes.chain(self.profiler.iter().map(Profiler::verdict));
+        manifest.extra.insert(SUBJECTS.into(), subjects(probes));
         if let Some(clock) = &self.cpu_clock {
             manifest.extra.insert(CPU_CLOCK.into(), clock.word().into());
         }
@@ -323,11 +325,12 @@ impl Service<'_> {
         }
     }
 
-    /// What of the profile is not in the recording that ends now, for its manifest.
+    /// What the probes have not in the recording that ends now, for its manifest.
     fn losses_of_day(&mut self) -> Vec<(String, u64)> {
-        let Some(now) = self.profiler.as_ref().map(Profiler::losses) else { return Vec::new() };
-        let before = self.lost_before.replace(now);
-        let lost = before.map_or(now, |before| lost_since(before, now));
+        let clock = self.cpu_clock.iter().map(CpuClock::losses);
+        let now: Losses = clock.chain(self.profiler.iter().flat_map(Profiler::losses)).collect();
+        let lost = lost_since(&self.lost_before, &now);
+        self.lost_before = now;
         lost.into_iter().filter(|(_, lost)| *lost > 0).map(|(name, lost)| (name.to_string(), lost)).collect()
     }
 

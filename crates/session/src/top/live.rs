@@ -47,11 +47,12 @@ impl Live {
     pub(crate) fn start(request: &LiveRequest, thresholds: Thresholds) -> Self {
         let mut manifest = Manifest::new(&request.command_line);
         manifest.hardware = collect::hardware(&[]);
-        manifest.extra.insert(SUBJECTS.into(), subjects());
+        let probes = if request.probes { Probes::start() } else { Probes::off() };
+        manifest.extra.insert(SUBJECTS.into(), subjects(probes.verdicts()));
         let origin_ns = manifest.started_t_ns.unsigned_abs();
         Self {
             collector: Machine::new(&What::ALL),
-            probes: if request.probes { Probes::start() } else { Probes::off() },
+            probes,
             engine: Engine::new(thresholds),
             facts: MachineFacts::of(&manifest),
             manifest,

@@ -17,6 +17,8 @@ const RING_BYTES: u64 = 4 << 20;
 const LOOKS_HZ: u32 = 99;
 /// Said until the first of them are there.
 const SOON: &str = "looked at from now on: with the next sample";
+/// Why there are none, by somebody's wish.
+const OFF: &str = "off (--no-probes)";
 /// Chunks that are summed at once.
 const CHUNKS_MAX: usize = 64;
 /// Names are learned anew when there are so many.
@@ -54,8 +56,7 @@ impl Probes {
 
     /// None, by somebody's wish.
     pub(crate) fn off() -> Self {
-        let off = "off (--no-probes)";
-        let none = || off.to_string();
+        let none = || OFF.to_string();
         Self {
             blocks: Err(none()),
             files: Err(none()),
@@ -75,6 +76,18 @@ impl Probes {
             Stacks::Wanted(_) => None,
         };
         [self.blocks.as_ref().err().cloned(), self.files.as_ref().err().cloned(), stacks]
+    }
+
+    /// Of those that were wanted, a word for the manifest.
+    pub(crate) fn verdicts(&self) -> Vec<(&'static str, String)> {
+        let word = |why: Option<&String>| match why {
+            None => Some(analyze::WORKS.to_string()),
+            Some(why) if why == OFF => None,
+            Some(why) => Some(format!("unsupported here: {why}")),
+        };
+        let words =
+            [("io_interval", word(self.blocks.as_ref().err())), ("file_interval", word(self.files.as_ref().err()))];
+        words.into_iter().filter_map(|(subject, word)| Some((subject, word?))).collect()
     }
 
     /// Begins to look at what programs are at, or ends it.

@@ -35,6 +35,8 @@ const PROGRAMS: [Program; 4] = [
 /// Entries of the kernel's tables, as in probe.bpf.c.
 const THREADS: usize = 1 << 15;
 const PAIRS: usize = 1 << 13;
+/// Who runs for so long at a stretch is seen by the tick; as in probe.bpf.c.
+const LONG_NS: u64 = 20_000_000;
 /// How often a CPU's sums are read again when they changed meanwhile.
 const TRIES: u32 = 100;
 /// How long CPUs are waited for at the start.
@@ -62,6 +64,8 @@ pub struct CpuRun {
     pub cpu: u32,
     /// Tasks ran on it; interrupts that came meanwhile included.
     pub run_ns: u64,
+    /// Of that, at a stretch of 20 ms or more: the clock's tick has seen it, unless a hypervisor stopped the CPU meanwhile.
+    pub long_ns: u64,
     /// No task ran on it; the same.
     pub idle_ns: u64,
     /// Time for which tasks that ran on it next had been ready.
@@ -133,6 +137,8 @@ pub struct SchedTrace {
     cpu_count: u32,
     /// Run time that a process has a row for.
     told_after_ns: u64,
+    /// As they were last read.
+    cpus: HashMap<u32, CpuRun>,
     seen: HashMap<ThreadKey, Sums>,
     processes: HashMap<(u32, u64), Known>,
     pairs_seen: HashMap<PairKey, Pair>,
@@ -171,6 +177,7 @@ impl SchedTrace {
             pairs,
             cpu_count,
             told_after_ns,
+            cpus: HashMap::new(),
             seen: HashMap::new(),
             processes: HashMap::new(),
             pairs_seen: HashMap::new(),
@@ -209,8 +216,13 @@ impl SchedTrace {
         let mut sums = SchedSums::default();
         let mut running = Vec::new();
         for cpu in 0..self.cpu_count {
-            let Some(slot) = self.slot(cpu)? else { continue };
+            let slot = self.slot(cpu)?;
             let t_ns = clock::now_ns();
+            // Stopped by a hypervisor while it was changing them: where it stood the last time.
+            let Some(slot) = slot else {
+                sums.cpus.extend(self.cpus.get(&cpu));
+                continue;
+            };
             sums.lost += slot.lost;
             sums.t_ns = t_ns;
             if slot.since_ns == 0 {
@@ -219,14 +231,17 @@ impl SchedTrace {
             let now_ns = t_ns.saturating_sub(slot.since_ns);
             running.extend(slot.on_it.map(|key| (key, now_ns)));
             let (run, idle) = if slot.on_it.is_some() { (now_ns, 0) } else { (0, now_ns) };
-            sums.cpus.push(CpuRun {
+            let now = CpuRun {
                 cpu,
                 run_ns: slot.run_ns + run,
+                long_ns: slot.long_ns + if run >= LONG_NS { run } else { 0 },
                 idle_ns: slot.idle_ns + idle,
                 wait_ns: slot.wait_ns,
                 switches: slot.switches,
                 preemptions: slot.preemptions,
-            });
+            };
+            self.cpus.insert(cpu, now);
+            sums.cpus.push(now);
         }
         self.take_threads(threads, &running);
         self.take_pairs()?;

@@ -11,6 +11,8 @@
 
 char LICENSE[] SEC("license") = "Dual MIT/GPL";
 
+/* Two ticks of the slowest clock: who runs for so long is seen by the tick. In step with mod.rs. */
+#define LONG_NS 20000000
 #define CPUS_MAX 4096
 #define TASK_DEAD 0x80
 /* Who waits for less is not behind anybody: that much a switch itself takes, and who wakes another one and then sleeps. */
@@ -25,6 +27,7 @@ struct slot {
 	__u32 tid;         /* 0: idle */
 	__u32 tgid;
 	__u64 run_ns;
+	__u64 long_ns;     /* of that, at least LONG_NS at a stretch */
 	__u64 idle_ns;
 	__u64 wait_ns;
 	__u64 switches;
@@ -216,13 +219,16 @@ int BPF_PROG(on_switch, bool preempt, struct task_struct *prev, struct task_stru
 	struct slot *slot = cpu_slot();
 	if (!slot)
 		return 0;
+	/* Atomic, so that nothing is moved across. Before the clock is looked at: a hypervisor may stop the CPU at the first
+	 * write, for a while that then belongs to the task that leaves, as the reader has said meanwhile. */
+	ADD(slot->begin, 1);
 	__u64 now = bpf_ktime_get_ns();
 	__u64 ran = slot->since_ns ? now - slot->since_ns : 0;
-	/* Atomic, so that nothing is moved across. */
-	ADD(slot->begin, 1);
 	slot->switches++;
 	if (prev->pid) {
 		slot->run_ns += ran;
+		if (ran >= LONG_NS)
+			slot->long_ns += ran;
 		leaves(slot, prev, next, preempt, now, ran);
 	} else {
 		slot->idle_ns += ran;
