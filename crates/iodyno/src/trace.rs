@@ -1,8 +1,8 @@
 //! `iodyno trace`.
 
-use crate::args::{ThroughArg, TraceArgs};
 use crate::exit::{Failure, INTERRUPTED, PARAMETERS, RECORDING};
 use crate::run::{output_directory, time, watch_signals};
+use crate::trace_args::{ThroughArg, TraceArgs};
 use analyze::Condition;
 use params::{Diagnostic, Severity};
 use plan::{Source, Span};
@@ -150,14 +150,19 @@ fn fly(args: &TraceArgs, request: &FlightRequest) -> Result<u8, Failure> {
                 serde_json::json!({ "dump": dump.directory.display().to_string(), "reason": dump.reason, "ios": dump.ios, "lost": dump.lost })
             ),
             FlightNews::Dumped(dump) => writeln!(out, "written: {} ({} I/Os)", dump.directory.display(), dump.ios),
+            FlightNews::Failed(why) => {
+                say!("iodyno: not written, and the watch goes on: {why}");
+                Ok(())
+            }
         };
     };
     let outcome = session::flight(request, &mut news, &stop)?;
     outcome.messages.iter().for_each(|message| say!("iodyno: {message}"));
-    if outcome.dumps.is_empty() && !args.json {
+    if outcome.dumps.is_empty() && outcome.failed == 0 && !args.json {
         outln!("no trouble was seen; nothing was written");
     }
-    Ok(match (outcome.dumps.iter().any(|dump| dump.lost > 0), outcome.interrupted) {
+    let is_incomplete = outcome.failed > 0 || outcome.dumps.iter().any(|dump| dump.lost > 0);
+    Ok(match (is_incomplete, outcome.interrupted) {
         (true, _) => RECORDING,
         (false, true) => INTERRUPTED,
         (false, false) => 0,

@@ -72,6 +72,10 @@ impl Bench {
 
 #[test]
 fn a_stall_makes_one_dump_with_the_seconds_around_it() {
+    testkit::while_cpus_are_ours(once_a_stall_makes_one_dump_with_the_seconds_around_it);
+}
+
+fn once_a_stall_makes_one_dump_with_the_seconds_around_it() {
     let Some(bench) = Bench::new() else { return };
     let watch = bench.watch(&["--until", "response > 100ms", "--before", "3s", "--after", "1s", "--repeat", "5"]);
     let load = bench.load(10);
@@ -110,6 +114,10 @@ fn a_stall_makes_one_dump_with_the_seconds_around_it() {
 
 #[test]
 fn no_trouble_no_dump_and_flat_memory() {
+    testkit::while_cpus_are_ours(once_no_trouble_no_dump_and_flat_memory);
+}
+
+fn once_no_trouble_no_dump_and_flat_memory() {
     let Some(bench) = Bench::new() else { return };
     let watch =
         bench.watch(&["--until", "response > 2s or errors > 0", "--before", "1s", "--memory", "1m", "--for", "7s"]);
@@ -178,4 +186,64 @@ fn a_finding_of_the_collector_writes_the_ios_around_it_and_is_linked_with_them()
     let findings = judged["findings"].as_array().unwrap();
     let stall = findings.iter().find(|one| one["rule"] == "R7" && one["subject"] == *device).unwrap();
     assert!(stall["ios"].as_str().is_some_and(|ios| ios.starts_with(ours[0])), "{stall}");
+}
+
+/// A small file system in memory.
+struct Small(std::path::PathBuf);
+
+impl Small {
+    fn new(path: std::path::PathBuf) -> Self {
+        std::fs::create_dir(&path).unwrap();
+        let small = Self(path);
+        small.mount("size=64k");
+        small
+    }
+
+    fn mount(&self, options: &str) {
+        let place = self.0.display().to_string();
+        Command::new("mount").args(["-t", "tmpfs", "-o", options, "none", &place]).run().unwrap().expect_code(0);
+    }
+}
+
+impl Drop for Small {
+    fn drop(&mut self) {
+        let _ = Command::new("umount").arg(&self.0).run();
+    }
+}
+
+#[test]
+fn a_full_disk_costs_the_dump_and_not_the_watch() {
+    let Some(bench) = Bench::new() else { return };
+    let small = Small::new(bench.scratch.path("small"));
+    // To the last byte: what fails is the first write.
+    let _ = std::fs::write(small.0.join("filler"), vec![1_u8; 1 << 20]);
+    let name = bench.device.name();
+    let until = ["--until", "response > 400ms", "--before", "1s", "--after", "1s", "-o", "small/night.iodyno"];
+    let mut watch =
+        bench.scratch.iodyno(&[&["trace", "-d", &name, "--comm", "fio"][..], &until].concat()).spawn().unwrap();
+    assert!(watch.wait_for_stdout("watching", Duration::from_secs(20)), "{:?}", watch.wait());
+    let load = bench.load(60);
+    // A busy machine may be in trouble of its own, and is waited for until it is not: each is written once.
+    let stall = || {
+        bench.disk.control("stall 800ms").unwrap();
+        std::thread::sleep(Duration::from_secs(4));
+    };
+    stall();
+    small.mount("remount,size=64m");
+    let written = || {
+        let dumps = std::fs::read_dir(&small.0).unwrap().flatten().map(|entry| entry.path());
+        dumps.filter_map(|path| Reader::open(path).ok()?.table::<Io>().ok()).filter(|rows| rows.len() > 100).count()
+    };
+    for _ in 0..10 {
+        if written() > 0 {
+            break;
+        }
+        stall();
+    }
+    load.signal(Signal::KILL);
+    let _ = load.wait();
+    let ended = watch.wait().unwrap().expect_code(6);
+    assert!(ended.stderr.contains("not written, and the watch goes on"), "{}", ended.stderr);
+    assert!(ended.stdout.contains("written: small/night"), "{}", ended.stdout);
+    assert_eq!(written(), 1, "one dump has its I/Os");
 }

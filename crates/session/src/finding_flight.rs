@@ -198,6 +198,10 @@ fn tell(say: &Sender<Said>, news: &FlightNews<'_>, request: &FlightRequest) {
             let severity = if dump.lost > 0 { "warning" } else { "info" };
             Said::Words(Note { severity, target: dump.subject.clone(), message })
         }
+        FlightNews::Failed(why) => {
+            let message = format!("the I/Os around a finding could not be written: {why}");
+            Said::Words(Note { severity: "warning", target: None, message })
+        }
         FlightNews::Interval(..) | FlightNews::Trouble(_) => return,
     };
     // The collector has ended.

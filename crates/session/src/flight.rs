@@ -88,6 +88,8 @@ pub enum FlightNews<'a> {
     Trouble(&'a str),
     /// A dump is complete.
     Dumped(&'a Dump),
+    /// A dump could not be written: where, and why. The watch goes on.
+    Failed(&'a str),
 }
 
 /// One dump.
@@ -110,6 +112,8 @@ pub struct Dump {
 pub struct FlightOutcome {
     /// In order.
     pub dumps: Vec<Dump>,
+    /// Troubles of which nothing, or not all, could be written.
+    pub failed: u64,
     /// Was it stopped before its time?
     pub interrupted: bool,
     /// Sentences for the end.
@@ -164,7 +168,7 @@ struct Life<'a> {
 /// Waits for trouble until there were as many dumps as asked for, the time is over or somebody stops it.
 ///
 /// # Errors
-/// The probe cannot be loaded, or a dump cannot be written.
+/// The probe cannot be loaded, or not be read any more. A dump that cannot be written is told of, and the watch goes on.
 pub fn flight(
     request: &FlightRequest,
     news: &mut dyn FnMut(FlightNews<'_>),
@@ -198,7 +202,7 @@ pub fn flight(
     // What somebody waits for is written, shorter than asked.
     if matches!(life.state, State::Waiting { .. }) {
         life.tick(clock::now_ns())?;
-        life.dump()?;
+        life.dump();
     }
     Ok(life.outcome)
 }
@@ -280,7 +284,7 @@ impl Life<'_> {
                 None => self.forget(now_ns),
             },
             State::Waiting { until_ns, .. } if now_ns >= *until_ns => {
-                self.dump()?;
+                self.dump();
                 self.state = State::Cooling { quiet_ns: now_ns };
             }
             State::Waiting { .. } => {}
@@ -335,15 +339,25 @@ impl Life<'_> {
         std::mem::take(&mut self.lanes).into_iter().map(lane).collect()
     }
 
-    /// Writes what is in memory as a recording.
-    fn dump(&mut self) -> Result<(), SessionError> {
-        let State::Waiting { from_ns: trouble_ns, trouble, .. } = std::mem::replace(&mut self.state, State::Armed)
-        else {
-            return Ok(());
-        };
+    /// Writes what is in memory as a recording. A disk that is full now may have room when the next trouble comes.
+    fn dump(&mut self) {
+        let State::Waiting { from_ns, trouble, .. } = std::mem::replace(&mut self.state, State::Armed) else { return };
+        let directory = self.free_name();
+        match self.write(directory.clone(), from_ns, trouble) {
+            Ok(dump) => {
+                (self.news)(FlightNews::Dumped(&dump));
+                self.outcome.dumps.push(dump);
+            }
+            Err(error) => {
+                self.outcome.failed += 1;
+                (self.news)(FlightNews::Failed(&format!("{}: {error}", directory.display())));
+            }
+        }
+    }
+
+    fn write(&mut self, directory: PathBuf, trouble_ns: u64, trouble: Trouble) -> Result<Dump, SessionError> {
         let from_ns = trouble_ns.saturating_sub(self.request.before_ns).max(self.trace.started_ns());
         let Trouble { subject, reason } = trouble;
-        let directory = self.free_name();
         let mut writer = Writer::create(&directory, self.manifest(from_ns, trouble_ns, &reason))?;
         let mut ios = 0;
         let mut uncommitted = 0;
@@ -401,10 +415,7 @@ impl Life<'_> {
         if lost > ring_full {
             self.outcome.messages.push(format!("{}: {}", directory.display(), lost_words(&self.seen)));
         }
-        let dump = Dump { directory, subject, reason, ios, lost };
-        (self.news)(FlightNews::Dumped(&dump));
-        self.outcome.dumps.push(dump);
-        Ok(())
+        Ok(Dump { directory, subject, reason, ios, lost })
     }
 
     /// The name of the next dump; what is there stays there.
