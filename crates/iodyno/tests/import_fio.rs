@@ -83,6 +83,10 @@ fn beside(reader: &Reader) -> Vec<(String, i64, i64, f64)> {
 
 #[test]
 fn a_log_of_each_io_gives_intervals_with_whole_distributions() {
+    testkit::while_cpus_are_ours(once_a_log_of_each_io_gives_intervals_with_whole_distributions);
+}
+
+fn once_a_log_of_each_io_gives_intervals_with_whole_distributions() {
     let scratch = Scratch::new();
     let logs = "write_lat_log=mix\nwrite_bw_log=mix\nwrite_iops_log=mix";
     if fio(&scratch, &job(&scratch, logs)).is_none() {
@@ -110,6 +114,10 @@ fn a_log_of_each_io_gives_intervals_with_whole_distributions() {
 
 #[test]
 fn averaged_logs_and_histograms_are_imported_with_the_json_and_alone() {
+    testkit::while_cpus_are_ours(once_averaged_logs_and_histograms_are_imported_with_the_json_and_alone);
+}
+
+fn once_averaged_logs_and_histograms_are_imported_with_the_json_and_alone() {
     let scratch = Scratch::new();
     let logs = "log_avg_msec=500\nwrite_lat_log=mix\nwrite_bw_log=mix\nwrite_iops_log=mix";
     if fio(&scratch, &job(&scratch, logs)).is_none() {

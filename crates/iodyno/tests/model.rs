@@ -377,6 +377,10 @@ fn small(seconds: u32) -> Vec<Io> {
 
 #[test]
 fn trace_replay_and_a_run_of_the_model_are_alike_on_a_real_device() {
+    testkit::while_cpus_are_ours(once_trace_replay_and_a_run_of_the_model_are_alike_on_a_real_device);
+}
+
+fn once_trace_replay_and_a_run_of_the_model_are_alike_on_a_real_device() {
     if !testkit::require_root_or_skip() {
         return;
     }

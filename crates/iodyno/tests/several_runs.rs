@@ -52,7 +52,7 @@ fn objectives_are_listed_when_one_was_missed() {
 #[test]
 fn nothing_is_lost_between_two_runs() {
     let scratch = Scratch::new();
-    let text = plan(&scratch, "errors > 0").replace("rd=rd2,", "rd=rd2,pause=5,");
+    let text = plan(&scratch, "errors > 0").replace("rd=rd1,", "rd=rd1,pause=5,");
     let file = scratch.write("a.vdb", &text);
     scratch.iodyno(&["run", file.to_str().unwrap(), "-o", "out", "--no-report"]).run().unwrap().expect_code(0);
     let judged = scratch.iodyno(&["diagnose", "out"]).run().unwrap();

@@ -241,6 +241,10 @@ impl Moments {
         }
         let has_run_ended = std::mem::take(&mut self.has_run_ended);
         let is_long = counted_ns.is_some() && self.is_long(seconds);
+        // The next run has its own.
+        if has_run_ended {
+            self.lengths.clear();
+        }
         let before = match moment.events.iter().any(|event| event.kind == "gap") || is_long {
             false => Before::Nothing,
             true if has_run_ended => Before::Pause,

@@ -163,13 +163,13 @@ mod tests {
 
     #[test]
     fn a_slot_that_changed_meanwhile_is_none() {
-        let whole = words(&[7, 100, 55, 3, 10, 20, 30, 40, 50, 0, 7]);
+        let whole = words(&[7, 100, 55, 3, 10, 4, 20, 30, 40, 50, 0, 7]);
         let slot = Slot::of(&whole).unwrap();
         assert_eq!(slot.on_it, Some(ThreadKey { start_ns: 55, tid: 3 }));
-        assert_eq!((slot.since_ns, slot.run_ns, slot.idle_ns, slot.preemptions), (100, 10, 20, 50));
-        let torn = words(&[7, 100, 55, 3, 10, 20, 30, 40, 50, 0, 8]);
+        assert_eq!((slot.since_ns, slot.run_ns, slot.long_ns, slot.idle_ns, slot.preemptions), (100, 10, 4, 20, 50));
+        let torn = words(&[7, 100, 55, 3, 10, 4, 20, 30, 40, 50, 0, 8]);
         assert_eq!(Slot::of(&torn), None);
-        assert_eq!(Slot::of(&words(&[0; 11])).unwrap().on_it, None);
+        assert_eq!(Slot::of(&words(&[0; 12])).unwrap().on_it, None);
     }
 
     #[test]
