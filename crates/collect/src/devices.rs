@@ -26,6 +26,8 @@ pub struct Device {
 /// The mount that a path lies on.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Mount {
+    /// Its number in the mount table, and that of the one that it is mounted on.
+    pub(crate) ids: (u32, u32),
     /// Number that its files' `st_dev` has; major 0: not a block device's.
     pub number: Number,
     /// Where it is mounted.
@@ -147,8 +149,9 @@ impl DeviceMap {
         }
     }
 
-    /// All members of a btrfs: its `st_dev` is a number of no device, but sysfs lists the members while it is mounted.
-    fn btrfs(&self, mount: &Mount, chain: &str, depth: usize, found: &mut Resolution) {
+    /// The folder of a btrfs in sysfs, and its members: its `st_dev` is a number of no device, but sysfs lists the members
+    /// while it is mounted.
+    pub(crate) fn btrfs_members(&self, mount: &Mount) -> Option<(PathBuf, Vec<Number>)> {
         let source = block_device(Path::new(&mount.source));
         let members = |file_system: &PathBuf| -> Vec<Number> {
             entries(&file_system.join("devices")).iter().filter_map(|member| number_of(member)).collect()
@@ -158,14 +161,16 @@ impl DeviceMap {
             members(file_system).iter().any(|number| Some(*number) == source)
                 || name.as_ref().is_some_and(|name| file_system.join("devices").join(name).exists())
         };
-        let file_systems = entries(&self.root.join("sys/fs/btrfs"));
-        match file_systems.iter().find(|file_system| belongs(file_system)) {
-            Some(file_system) => {
-                for number in members(file_system) {
-                    self.device(number, chain, depth, found);
-                }
-            }
-            None => match source {
+        let folder = entries(&self.root.join("sys/fs/btrfs")).into_iter().find(belongs)?;
+        let members = members(&folder);
+        Some((folder, members))
+    }
+
+    /// All members of a btrfs.
+    fn btrfs(&self, mount: &Mount, chain: &str, depth: usize, found: &mut Resolution) {
+        match self.btrfs_members(mount) {
+            Some((_, members)) => members.into_iter().for_each(|number| self.device(number, chain, depth, found)),
+            None => match block_device(Path::new(&mount.source)) {
                 Some(number) => self.device(number, chain, depth, found),
                 None => found.reasons.push(format!("{chain}: sysfs does not list the members of the btrfs")),
             },
@@ -252,7 +257,8 @@ fn parse_mount(line: &str) -> Option<Mount> {
     let source = unescape(right.next()?);
     let options = format!("{};{}", left.get(5)?, right.next().unwrap_or_default());
     let number = (major.parse().ok()?, minor.parse().ok()?);
-    Some(Mount { number, mount_point: unescape(left.get(4)?), file_system, source, options })
+    let ids = (left.first()?.parse().ok()?, left.get(1)?.parse().ok()?);
+    Some(Mount { ids, number, mount_point: unescape(left.get(4)?), file_system, source, options })
 }
 
 /// Undoes `\040` and its like.

@@ -1,17 +1,19 @@
 //! Mounted file systems: what they hold and what is free, from `/proc/self/mountinfo` and statvfs(3).
 //!
-//! A server that does not answer blocks whoever asks it, for ever. Such file systems are asked by a thread of its own, which
-//! is waited for a little; while it hangs, their figures are missing, and that is said once.
+//! A server that does not answer blocks whoever asks it, for ever. Each such file system is asked by a thread of its own, which
+//! is waited for a little; while that hangs, the figures are missing, and that is said once.
 
 use crate::devices::{DeviceMap, Mount};
 use crate::nfs;
 use crate::sampler::nfs_row;
 use crate::subject::{Stamp, Subject, Verdict};
 use crate::text::small;
+use quantity::clock::now_ns;
 use recording::rows::{FileSystem, NfsMount};
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::path::{Path, PathBuf};
 use std::sync::mpsc::{Receiver, Sender, channel};
+use std::sync::{Mutex, PoisonError};
 use std::time::Duration;
 
 /// Beside other subjects they are looked at so often: sizes change slowly.
@@ -19,9 +21,9 @@ const EVERY_NS: u64 = 10_000_000_000;
 /// So many are looked at, those with the shortest paths.
 const MOST: usize = 512;
 /// Servers are waited for so long.
-const PATIENCE: Duration = Duration::from_millis(200);
+const PATIENCE_NS: u64 = 200_000_000;
 /// Kinds whose figures come from somebody who may not answer.
-const REMOTE: [&str; 16] = [
+const REMOTE: [&str; 19] = [
     "nfs",
     "nfs4",
     "cifs",
@@ -37,8 +39,40 @@ const REMOTE: [&str; 16] = [
     "ocfs2",
     "gfs2",
     "orangefs",
+    "pvfs2",
+    "beegfs",
+    "vboxsf",
     "virtiofs",
 ];
+/// Kinds that answer out of their own memory; others may have to read, or ask one below.
+const PROMPT: [&str; 7] = ["ext2", "ext3", "ext4", "xfs", "btrfs", "tmpfs", "f2fs"];
+/// Kinds that hold nothing.
+const EMPTY: [&str; 22] = [
+    "autofs",
+    "binfmt_misc",
+    "bpf",
+    "cgroup",
+    "cgroup2",
+    "configfs",
+    "debugfs",
+    "devpts",
+    "efivarfs",
+    "fusectl",
+    "hugetlbfs",
+    "mqueue",
+    "nsfs",
+    "proc",
+    "pstore",
+    "ramfs",
+    "resctrl",
+    "rpc_pipefs",
+    "securityfs",
+    "selinuxfs",
+    "sysfs",
+    "tracefs",
+];
+/// So many threads ask at most.
+const LANES_MOST: usize = 64;
 
 /// What statvfs says, bytes and inodes.
 #[derive(Clone, Copy, Debug, Default)]
@@ -50,53 +84,56 @@ struct Sizes {
     inodes_free: i64,
 }
 
-/// Paths to ask, and what they said.
-type Asked = BTreeMap<PathBuf, Option<Sizes>>;
-
-/// The thread that asks those who may not answer.
+/// A thread that asks those who may not answer, in their order.
 #[derive(Debug)]
-struct Patient {
-    questions: Sender<Vec<PathBuf>>,
-    answers: Receiver<Asked>,
-    /// The last question was not answered yet.
-    hangs: bool,
+struct Lane {
+    questions: Sender<PathBuf>,
+    answers: Receiver<(PathBuf, Option<Sizes>)>,
+    /// Not answered yet.
+    open: BTreeSet<PathBuf>,
 }
 
-impl Patient {
+impl Lane {
     fn start() -> Option<Self> {
-        let (questions, asked) = channel::<Vec<PathBuf>>();
+        let (questions, asked) = channel::<PathBuf>();
         let (answer, answers) = channel();
         let work = move || {
-            while let Ok(paths) = asked.recv() {
-                let told = paths.into_iter().map(|path| (path.clone(), sizes(&path))).collect();
-                if answer.send(told).is_err() {
+            while let Ok(path) = asked.recv() {
+                let told = sizes(&path);
+                if answer.send((path, told)).is_err() {
                     break;
                 }
             }
         };
         std::thread::Builder::new().name("file systems".to_string()).spawn(work).ok()?;
-        Some(Self { questions, answers, hangs: false })
+        Some(Self { questions, answers, open: BTreeSet::new() })
     }
 
-    /// `None`: they do not answer.
-    fn ask(&mut self, paths: Vec<PathBuf>) -> Option<Asked> {
-        if self.hangs {
-            // An old answer is of an old question; who has come back is asked again.
-            match self.answers.try_recv() {
-                Ok(_) => self.hangs = false,
-                Err(_) => return None,
+    /// Asks for those that are not being asked for already.
+    fn ask(&mut self, paths: &[PathBuf]) {
+        for path in paths {
+            if self.open.insert(path.clone()) {
+                let _ = self.questions.send(path.clone());
             }
         }
-        self.questions.send(paths).ok()?;
-        match self.answers.recv_timeout(PATIENCE) {
-            Ok(told) => Some(told),
-            Err(_) => {
-                self.hangs = true;
-                None
-            }
+    }
+
+    /// What has been answered by then.
+    fn take(&mut self, until_ns: u64, told: &mut BTreeMap<PathBuf, Option<Sizes>>) {
+        while !self.open.is_empty() {
+            let left = Duration::from_nanos(until_ns.saturating_sub(now_ns()));
+            let Ok((path, sizes)) = self.answers.recv_timeout(left) else {
+                break;
+            };
+            self.open.remove(&path);
+            told.insert(path, sizes);
         }
     }
 }
+
+/// Threads by the mount that each asks for; one for all that are on this machine. They outlive whoever reads mounts: one that
+/// waits for a dead server cannot be ended, and the next reader must not start another one.
+static LANES: Mutex<BTreeMap<PathBuf, Lane>> = Mutex::new(BTreeMap::new());
 
 /// Reads mounts.
 #[derive(Debug)]
@@ -104,8 +141,9 @@ pub(crate) struct FileSystems {
     root: PathBuf,
     every_ns: u64,
     due_ns: u64,
-    patient: Option<Patient>,
-    said: bool,
+    /// Those who did not answer.
+    silent: BTreeSet<PathBuf>,
+    said_most: bool,
 }
 
 impl FileSystems {
@@ -115,8 +153,8 @@ impl FileSystems {
             root: root.to_path_buf(),
             every_ns: if at_once { 0 } else { EVERY_NS },
             due_ns: 0,
-            patient: None,
-            said: false,
+            silent: BTreeSet::new(),
+            said_most: false,
         }
     }
 
@@ -127,47 +165,52 @@ impl FileSystems {
         }
         self.due_ns = t_ns.saturating_add(self.every_ns);
         let map = DeviceMap::new(&self.root);
-        let mounts = once_each(map.mounts());
+        let (mounts, left_out) = once_each(map.mounts());
+        if left_out > 0 && !std::mem::replace(&mut self.said_most, true) {
+            let message = format!("{left_out} mounted file systems are not looked at: no more than {MOST} are");
+            verdicts.push(Verdict { severity: "warning", target: None, message });
+        }
         let root = self.root.clone();
         let place = |mount: &Mount| root.join(mount.mount_point.trim_start_matches('/'));
-        let is_remote = |mount: &&Mount| REMOTE.contains(&&*mount.file_system) || mount.file_system.starts_with("fuse");
-        let (remote, local): (Vec<&Mount>, Vec<&Mount>) = mounts.iter().partition(is_remote);
-        let mut rows: Vec<FileSystem> =
-            local.into_iter().filter_map(|mount| self.row(&map, mount, Some(sizes(&place(mount))?), stamp)).collect();
-        if !remote.is_empty() {
-            let paths: Vec<PathBuf> = remote.iter().map(|mount| place(mount)).collect();
-            let patient = match self.patient.take() {
-                Some(patient) => Some(patient),
-                None => Patient::start(),
-            };
-            let (told, patient) = match patient {
-                Some(mut patient) => (patient.ask(paths), Some(patient)),
-                None => (None, None),
-            };
-            self.patient = patient;
-            self.say(told.is_none(), &remote, verdicts);
-            let told = told.unwrap_or_default();
-            rows.extend(remote.into_iter().filter_map(|mount| {
-                let sizes = told.get(&place(mount)).copied().flatten();
-                self.row(&map, mount, sizes, stamp)
-            }));
+        let above = |is: fn(&Mount) -> bool| -> Vec<&str> {
+            map.mounts().iter().filter(|mount| is(mount)).map(|mount| &*mount.mount_point).collect()
+        };
+        // Who lies below such a one is reached through it.
+        let (remote, automatic) = (above(is_remote), above(|mount| mount.file_system == "autofs"));
+        let lies_below =
+            |mount: &Mount, of: &[&str]| of.iter().any(|above| Path::new(&mount.mount_point).starts_with(above));
+        let mut told = BTreeMap::new();
+        let mut asked: BTreeMap<PathBuf, Vec<PathBuf>> = BTreeMap::new();
+        for mount in &mounts {
+            let path = place(mount);
+            if lies_below(mount, &automatic) && self.every_ns > 0 {
+                // Whoever looks there now and then keeps it mounted for ever.
+            } else if lies_below(mount, &remote) {
+                asked.entry(path.clone()).or_default().push(path);
+            } else if PROMPT.contains(&&*mount.file_system) && !lies_below(mount, &automatic) {
+                told.insert(path.clone(), sizes(&path));
+            } else {
+                asked.entry(PathBuf::new()).or_default().push(path);
+            }
         }
+        let silent = ask(&asked, &mut told);
+        self.say(&silent, verdicts);
+        let mut rows: Vec<FileSystem> = mounts
+            .iter()
+            .filter_map(|mount| self.row(&map, mount, told.get(&place(mount)).copied().flatten(), stamp))
+            .collect();
         rows.sort_by(|a, b| a.mount.cmp(&b.mount));
         rows
     }
 
-    fn say(&mut self, hangs: bool, remote: &[&Mount], verdicts: &mut Vec<Verdict>) {
-        if hangs == std::mem::replace(&mut self.said, hangs) {
-            return;
+    /// Says who has not answered since the last look.
+    fn say(&mut self, silent: &BTreeSet<PathBuf>, verdicts: &mut Vec<Verdict>) {
+        let new: Vec<String> = silent.difference(&self.silent).map(|path| path.display().to_string()).collect();
+        if !new.is_empty() {
+            let message = format!("no sizes of file systems that do not answer: {}", new.join(", "));
+            verdicts.push(Verdict { severity: "warning", target: None, message });
         }
-        let names: Vec<&str> = remote.iter().map(|mount| mount.mount_point.as_str()).collect();
-        let names = names.join(", ");
-        let (severity, message) = if hangs {
-            ("warning", format!("no sizes of file systems: one of these does not answer: {names}"))
-        } else {
-            ("info", format!("sizes of file systems are back: {names}"))
-        };
-        verdicts.push(Verdict { severity, target: None, message });
+        self.silent.clone_from(silent);
     }
 
     /// `None` for those that hold nothing, as `/proc`.
@@ -175,7 +218,7 @@ impl FileSystems {
         if sizes.is_some_and(|sizes| sizes.total == 0) {
             return None;
         }
-        let (volume, member) = if mount.file_system == "btrfs" { self.btrfs(mount) } else { (None, None) };
+        let (volume, member) = if mount.file_system == "btrfs" { Self::btrfs(map, mount) } else { (None, None) };
         let own = || (mount.number.0 != 0).then(|| map.name(mount.number)).flatten();
         Some(FileSystem {
             t_ns: stamp.t_ns,
@@ -195,16 +238,10 @@ impl FileSystems {
     }
 
     /// Name in the table `btrfs_device`, and the device where there is only one.
-    fn btrfs(&self, mount: &Mount) -> (Option<String>, Option<String>) {
-        let Some(name) = Path::new(&mount.source).file_name() else { return (None, None) };
-        let entries = std::fs::read_dir(self.root.join("sys/fs/btrfs"));
-        let mut folders = entries.into_iter().flatten().flatten().map(|entry| entry.path());
-        let Some(folder) = folders.find(|folder| folder.join("devices").join(name).exists()) else {
-            return (None, None);
-        };
-        let count = std::fs::read_dir(folder.join("devices")).map_or(0, Iterator::count);
+    fn btrfs(map: &DeviceMap, mount: &Mount) -> (Option<String>, Option<String>) {
+        let Some((folder, members)) = map.btrfs_members(mount) else { return (None, None) };
         let uuid = folder.file_name().map(|name| name.to_string_lossy().into_owned());
-        let device = (count == 1).then(|| name.to_string_lossy().into_owned());
+        let device = if let [one] = members[..] { map.name(one) } else { None };
         (small(&folder.join("label")).or(uuid), device)
     }
 }
@@ -228,17 +265,79 @@ impl NfsMounts {
     }
 }
 
-/// Each file system once, by the shortest of its mount points; what another mount covers is not there.
-fn once_each(mounts: &[Mount]) -> Vec<Mount> {
-    let mut places: BTreeMap<&str, &Mount> = BTreeMap::new();
-    for mount in mounts.iter().filter(|mount| mount.file_system != "autofs") {
-        places.insert(&mount.mount_point, mount);
+/// Somebody else has to answer for it.
+fn is_remote(mount: &Mount) -> bool {
+    REMOTE.contains(&&*mount.file_system) || mount.file_system.starts_with("fuse")
+}
+
+/// Asks all lanes at once, and waits for them a little; who has not answered since he was asked the last time.
+fn ask(asked: &BTreeMap<PathBuf, Vec<PathBuf>>, told: &mut BTreeMap<PathBuf, Option<Sizes>>) -> BTreeSet<PathBuf> {
+    let mut silent = BTreeSet::new();
+    if asked.is_empty() {
+        return silent;
     }
-    let mut found: Vec<&Mount> = places.into_values().collect();
+    let mut lanes = LANES.lock().unwrap_or_else(PoisonError::into_inner);
+    // Those of mounts that are gone; who hangs is kept, for the mount may come back.
+    lanes.retain(|key, lane| asked.contains_key(key) || !lane.open.is_empty());
+    for (key, paths) in asked {
+        if !lanes.contains_key(key) && lanes.len() < LANES_MOST {
+            lanes.extend(Lane::start().map(|lane| (key.clone(), lane)));
+        }
+        if let Some(lane) = lanes.get_mut(key) {
+            // What came late is as good: sizes change slowly.
+            lane.take(0, told);
+            silent.extend(lane.open.iter().filter(|path| paths.contains(path)).cloned());
+            let fresh: Vec<PathBuf> = paths.iter().filter(|path| !told.contains_key(*path)).cloned().collect();
+            lane.ask(&fresh);
+        }
+    }
+    let until_ns = now_ns() + PATIENCE_NS;
+    for lane in asked.keys() {
+        if let Some(lane) = lanes.get_mut(lane) {
+            lane.take(until_ns, told);
+        }
+    }
+    silent.retain(|path| !told.contains_key(path));
+    silent
+}
+
+/// Each file system once, by the shortest of its mount points, and how many were left out; what another mount covers is not
+/// there.
+fn once_each(mounts: &[Mount]) -> (Vec<Mount>, usize) {
+    let parents: BTreeMap<u32, u32> = mounts.iter().map(|mount| mount.ids).collect();
+    let is_on = |mount: &Mount, other: &Mount| {
+        let mut at = mount.ids.1;
+        // No deeper than there are mounts.
+        for _ in 0..mounts.len() {
+            if at == other.ids.0 {
+                return true;
+            }
+            match parents.get(&at) {
+                Some(parent) => at = *parent,
+                None => return false,
+            }
+        }
+        false
+    };
+    let mut places: BTreeMap<&Path, Vec<&Mount>> = BTreeMap::new();
+    for mount in mounts {
+        places.entry(Path::new(&mount.mount_point)).or_default().push(mount);
+    }
+    let is_covered = |mount: &Mount| {
+        let path = Path::new(&mount.mount_point);
+        let over = path.ancestors().filter_map(|above| places.get(above)).flatten();
+        over.filter(|other| other.ids.0 != mount.ids.0).any(|other| {
+            // At the same place one is mounted on the other; above it, what this one is not mounted on came later.
+            if other.mount_point == mount.mount_point { is_on(other, mount) } else { !is_on(mount, other) }
+        })
+    };
+    let mut found: Vec<&Mount> =
+        mounts.iter().filter(|mount| !EMPTY.contains(&&*mount.file_system) && !is_covered(mount)).collect();
     found.sort_by_key(|mount| mount.mount_point.len());
-    let mut seen = std::collections::BTreeSet::new();
+    let mut seen = BTreeSet::new();
     found.retain(|mount| seen.insert(mount.number));
-    found.into_iter().take(MOST).cloned().collect()
+    let left_out = found.len().saturating_sub(MOST);
+    (found.into_iter().take(MOST).cloned().collect(), left_out)
 }
 
 fn sizes(path: &Path) -> Option<Sizes> {
@@ -266,7 +365,13 @@ mod tests {
         let root = tempfile::tempdir().unwrap();
         std::fs::create_dir_all(root.path().join("proc/self")).unwrap();
         std::fs::create_dir_all(root.path().join("data/inner")).unwrap();
-        std::fs::create_dir_all(root.path().join("sys/fs/btrfs/0b1c/devices/vdz1")).unwrap();
+        let device = root.path().join("sys/devices/vdz1");
+        std::fs::create_dir_all(&device).unwrap();
+        std::fs::write(device.join("dev"), "254:1\n").unwrap();
+        for (folder, name) in [("sys/dev/block", "254:1"), ("sys/fs/btrfs/0b1c/devices", "vdz1")] {
+            std::fs::create_dir_all(root.path().join(folder)).unwrap();
+            std::os::unix::fs::symlink(&device, root.path().join(folder).join(name)).unwrap();
+        }
         let table = "20 1 7:1 / / rw - ext4 /dev/vdx1 rw\n21 20 0:30 / /data rw - btrfs /dev/vdz1 rw\n\
              22 20 0:30 /sub /data/inner rw - btrfs /dev/vdz1 rw\n23 20 0:5 / /auto rw - autofs none rw\n\
              24 20 0:40 / /gone rw - nfs4 server:/export rw\n";
@@ -291,6 +396,21 @@ mod tests {
         let (t_ns, stamp) = at(11);
         assert_eq!(systems.sample(t_ns, stamp, &mut verdicts).len(), 3);
         assert!(verdicts.is_empty(), "{verdicts:?}");
+    }
+
+    #[test]
+    fn what_another_mount_covers_is_not_there() {
+        let root = tempfile::tempdir().unwrap();
+        std::fs::create_dir_all(root.path().join("proc/self")).unwrap();
+        // /a/b was there before /a; /c is mounted twice, the later one on the earlier; /d/e lies on /d.
+        let table = "20 1 7:1 / / rw - ext4 /dev/vda rw\n21 20 7:2 / /a/b rw - ext4 /dev/vdb rw\n\
+             22 20 7:3 / /a rw - ext4 /dev/vdc rw\n23 20 7:4 / /c rw - ext4 /dev/vdd rw\n\
+             24 23 7:5 / /c rw - ext4 /dev/vde rw\n25 20 7:6 / /d rw - ext4 /dev/vdf rw\n\
+             26 25 7:7 / /d/e rw - ext4 /dev/vdg rw\n";
+        std::fs::write(root.path().join("proc/self/mountinfo"), table).unwrap();
+        let (found, left_out) = once_each(DeviceMap::new(root.path()).mounts());
+        let sources: Vec<&str> = found.iter().map(|mount| mount.source.as_str()).collect();
+        assert_eq!((sources, left_out), (vec!["/dev/vda", "/dev/vdc", "/dev/vde", "/dev/vdf", "/dev/vdg"], 0));
     }
 
     #[test]

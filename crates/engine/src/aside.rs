@@ -35,9 +35,12 @@ impl Aside {
         if cpus.is_empty() && ours.count() > 1 && is_allowed() {
             let interrupts = std::fs::read_to_string("/proc/interrupts").unwrap_or_default();
             let quiet = by_quiet(&interrupts, numbers(&ours));
-            let free = quiet.iter().find_map(|cpu| Some((*cpu, claim(*cpu)?)));
-            cpus.extend(free.as_ref().map(|(cpu, _)| *cpu).or(quiet.first().copied()));
-            claims.extend(free.map(|(_, claim)| claim));
+            // One that nobody has taken is left for everything else, or two that play would starve each other's helpers.
+            let mut free: Vec<(u32, UnixDatagram)> =
+                quiet.iter().filter_map(|cpu| Some((*cpu, claim(*cpu)?))).take(2).collect();
+            free.truncate(if free.len() == 2 { 1 } else { 0 });
+            cpus.extend(free.first().map(|(cpu, _)| *cpu).or(quiet.first().copied()));
+            claims.extend(free.into_iter().map(|(_, claim)| claim));
         }
         let mut rest = ours;
         cpus.iter().filter(|cpu| (**cpu as usize) < CpuSet::MAX_CPU).for_each(|cpu| rest.unset(*cpu as usize));
@@ -69,8 +72,8 @@ fn is_allowed() -> bool {
     asking.is_ok_and(|asking| asking.join().unwrap_or(false))
 }
 
-/// Takes a CPU for as long as the socket is open, by a name that only one can have; `None`: another process has it. The
-/// kernel gives it back however a process ends.
+/// Takes a CPU for as long as the socket is open, by a name that only one in a network namespace can have; `None`: another
+/// process has it. The kernel gives it back however a process ends.
 fn claim(cpu: u32) -> Option<UnixDatagram> {
     let name = SocketAddr::from_abstract_name(format!("iodyno-cpu-{cpu}")).ok()?;
     UnixDatagram::bind_addr(&name).ok()

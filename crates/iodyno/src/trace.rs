@@ -151,7 +151,7 @@ fn fly(args: &TraceArgs, request: &FlightRequest) -> Result<u8, Failure> {
             ),
             FlightNews::Dumped(dump) => writeln!(out, "written: {} ({} I/Os)", dump.directory.display(), dump.ios),
             FlightNews::Failed(why) => {
-                say!("iodyno: not written, and the watch goes on: {why}");
+                say!("iodyno: not written: {why}");
                 Ok(())
             }
         };

@@ -45,7 +45,7 @@ fn import(scratch: &Scratch, input: &str, output: &str) -> (Reader, PathBuf, Str
 fn what_fio_did_not_count_is_named_and_not_zero() {
     let scratch = Scratch::new();
     if fio(&scratch, &job(&scratch, "")).is_none() {
-        println!("SKIPPED: no fio");
+        testkit::lacks("fio");
         return;
     }
     let (reader, path, said) = import(&scratch, "fio.json", "old");
@@ -90,7 +90,7 @@ fn once_a_log_of_each_io_gives_intervals_with_whole_distributions() {
     let scratch = Scratch::new();
     let logs = "write_lat_log=mix\nwrite_bw_log=mix\nwrite_iops_log=mix";
     if fio(&scratch, &job(&scratch, logs)).is_none() {
-        println!("SKIPPED: no fio");
+        testkit::lacks("fio");
         return;
     }
     let (reader, path, said) = import(&scratch, "fio.json", "old");
@@ -121,7 +121,7 @@ fn once_averaged_logs_and_histograms_are_imported_with_the_json_and_alone() {
     let scratch = Scratch::new();
     let logs = "log_avg_msec=500\nwrite_lat_log=mix\nwrite_bw_log=mix\nwrite_iops_log=mix";
     if fio(&scratch, &job(&scratch, logs)).is_none() {
-        println!("SKIPPED: no fio");
+        testkit::lacks("fio");
         return;
     }
     let (reader, ..) = import(&scratch, "fio.json", "averaged");

@@ -343,19 +343,33 @@ impl Life<'_> {
     fn dump(&mut self) {
         let State::Waiting { from_ns, trouble, .. } = std::mem::replace(&mut self.state, State::Armed) else { return };
         let directory = self.free_name();
-        match self.write(directory.clone(), from_ns, trouble) {
+        let mut has_rows = false;
+        match self.write(directory.clone(), from_ns, trouble, &mut has_rows) {
             Ok(dump) => {
                 (self.news)(FlightNews::Dumped(&dump));
                 self.outcome.dumps.push(dump);
             }
             Err(error) => {
                 self.outcome.failed += 1;
+                self.let_go = (0, 0);
+                let _ = self.columns.take_summary();
+                // What could be written stays; a piece without a row is only in the way.
+                if !has_rows {
+                    let _ = std::fs::remove_dir_all(&directory);
+                }
                 (self.news)(FlightNews::Failed(&format!("{}: {error}", directory.display())));
             }
         }
     }
 
-    fn write(&mut self, directory: PathBuf, trouble_ns: u64, trouble: Trouble) -> Result<Dump, SessionError> {
+    /// `has_rows` is set once some I/Os are on the disk.
+    fn write(
+        &mut self,
+        directory: PathBuf,
+        trouble_ns: u64,
+        trouble: Trouble,
+        has_rows: &mut bool,
+    ) -> Result<Dump, SessionError> {
         let from_ns = trouble_ns.saturating_sub(self.request.before_ns).max(self.trace.started_ns());
         let Trouble { subject, reason } = trouble;
         let mut writer = Writer::create(&directory, self.manifest(from_ns, trouble_ns, &reason))?;
@@ -369,6 +383,7 @@ impl Life<'_> {
             if uncommitted >= COMMIT_ROWS {
                 uncommitted = 0;
                 writer.commit()?;
+                *has_rows = true;
             }
         }
         // They were counted when they came.
@@ -406,7 +421,10 @@ impl Life<'_> {
             manifest.exit = Some("fine".to_string());
             manifest.losses.extend(losses.iter().filter(|loss| loss.1 > 0).map(|(name, n)| ((*name).to_string(), *n)));
         })?;
-        writer.seal()?;
+        if let Err(error) = writer.seal() {
+            let words = format!("{} is whole, but not sealed: {error}", directory.display());
+            self.outcome.messages.push(words);
+        }
         if ring_full > 0 {
             self.outcome
                 .messages

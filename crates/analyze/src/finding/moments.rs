@@ -129,8 +129,10 @@ pub(crate) struct Moments {
     lengths: VecDeque<f64>,
     lost_after_intervals: f64,
     has_counters: bool,
-    /// A run of a load has ended since the last sample.
-    has_run_ended: bool,
+    /// No run of a load is under way since then, and one was before.
+    run_ended_ns: Option<i64>,
+    /// Another run has begun since the last sample.
+    is_after_pause: bool,
 }
 
 /// So many lengths tell what is usual.
@@ -160,7 +162,8 @@ impl Moments {
             lengths: VecDeque::new(),
             lost_after_intervals,
             has_counters: false,
-            has_run_ended: false,
+            run_ended_ns: None,
+            is_after_pause: false,
         }
     }
 
@@ -187,7 +190,7 @@ impl Moments {
             "exited" => self.exited.extend(batch.to_rows::<Exited>()?),
             "cgroup" => self.groups.extend(batch.to_rows::<Cgroup>()?),
             "op_interval" => self.load.extend(batch.to_rows::<OpInterval>()?),
-            "phase" => self.has_run_ended |= batch.to_rows::<Phase>()?.iter().any(|phase| phase.event == "end"),
+            "phase" => batch.to_rows::<Phase>()?.iter().for_each(|phase| self.phase(phase)),
             "event" => self.events.extend(batch.to_rows::<Event>()?),
             _ => self.by_event.accept(batch)?,
         }
@@ -239,17 +242,21 @@ impl Moments {
             self.events = moment.events;
             return None;
         }
-        let has_run_ended = std::mem::take(&mut self.has_run_ended);
+        let is_after_pause = std::mem::take(&mut self.is_after_pause);
+        let is_first = self.lengths.is_empty();
         let is_long = counted_ns.is_some() && self.is_long(seconds);
-        // The next run has its own.
-        if has_run_ended {
+        let has_gap = moment.events.iter().any(|event| event.kind == "gap");
+        let before = if is_after_pause && !has_gap && (is_long || is_first) {
+            Before::Pause
+        } else if has_gap || is_long {
+            Before::Loss
+        } else {
+            Before::Nothing
+        };
+        if is_after_pause {
+            // The next run has its own.
             self.lengths.clear();
         }
-        let before = match moment.events.iter().any(|event| event.kind == "gap") || is_long {
-            false => Before::Nothing,
-            true if has_run_ended => Before::Pause,
-            true => Before::Loss,
-        };
         Some((moment, before))
     }
 
@@ -277,6 +284,15 @@ impl Moments {
             },
         );
         is_known.then_some(uses)
+    }
+
+    /// A warm-up that ends where the measuring begins is no end.
+    fn phase(&mut self, phase: &Phase) {
+        if phase.event == "end" {
+            self.run_ended_ns = Some(phase.t_ns);
+        } else {
+            self.is_after_pause |= self.run_ended_ns.take().is_some_and(|ended_ns| phase.t_ns > ended_ns);
+        }
     }
 
     /// Is this length out of the usual?

@@ -1,5 +1,6 @@
 //! R8: work that waits for somebody else's, put aside for it or behind it, or whose CPU time interrupts take.
 
+use super::moment::Moment;
 use super::window::{Stretch, Window};
 use super::{Confidence, Evidence, Rule, RuleId, Severity, Symptom, Thresholds, figure, thresholds};
 use std::collections::BTreeMap;
@@ -126,7 +127,8 @@ fn put_aside(stretch: Stretch<'_>, pid: i64, sum: &Sum, limit: &thresholds::Pree
     }
     // Programs that only compute and share full CPUs fairly are a machine at work, as in a build. What answers requests, or
     // waits although there is an idle CPU, suffers.
-    let has_idle = beside_idle_percent(stretch, pid)? >= limit.idle_percent;
+    let has_idle =
+        idle_percent(stretch)? >= limit.idle_percent && beside_idle_percent(stretch, pid)? >= limit.idle_percent;
     let answers = sum.switches >= sum.preemptions;
     if !has_idle && !answers {
         return None;
@@ -203,6 +205,16 @@ fn robbed(stretch: Stretch<'_>, pid: i64, sum: &Sum, limit: &thresholds::Preempt
         explains: Vec::new(),
         clear_s: None,
     })
+}
+
+/// Of all CPUs' time, by event; `None` where a moment does not know.
+fn idle_percent(stretch: Stretch<'_>) -> Option<f64> {
+    let of = |moment: &Moment| {
+        let count = moment.cpu_events.len();
+        let busy: f64 = moment.cpu_events.iter().map(|cpu| cpu.busy).sum();
+        (count > 0).then(|| 100.0 - busy / count as f64)
+    };
+    stretch.mean(of)
 }
 
 /// How much of a process's waiting came at least while some CPU was idle: in each moment all of it that is longer than the

@@ -107,13 +107,14 @@ impl Stream for Cpus {
 /// Busy, and what stands behind the difference.
 fn event_values(step: &Step<'_, CpuEvent>) -> Vec<Option<f64>> {
     let (run, idle) = (step.delta(|row| row.run_ns), step.delta(|row| row.idle_ns));
-    let whole = run.zip(idle).map(|(run, idle)| run + idle);
+    // A CPU that could not be read stands where it stood: nothing is known of it, and not that it did nothing.
+    let whole = run.zip(idle).map(|(run, idle)| run + idle).filter(|whole| *whole > 0.0);
     let idle_irq = step.delta_some(|row| row.idle_irq_ns);
     // Where interrupts cannot be timed, those while no task ran are missing: a lower bound would be taken for the truth.
     let busy = run.zip(idle_irq).map(|(run, irq)| run + irq);
     let share = |part: Option<f64>| percent(part, whole);
     let seconds = step.before.map_or(0.0, |before| (step.now.t_ns - before.t_ns) as f64 / 1e9);
-    let rate = |count: Option<f64>| count.filter(|_| seconds > 0.0).map(|count| count / seconds);
+    let rate = |count: Option<f64>| count.filter(|_| seconds > 0.0 && whole.is_some()).map(|count| count / seconds);
     vec![
         share(busy),
         share(run),

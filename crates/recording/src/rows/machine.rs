@@ -358,7 +358,7 @@ tables! {
         device: Option<String>, "", Name;
         /// A btrfs's name in the table `btrfs_device`.
         volume: Option<String>, "", Name;
-        /// What it can hold; null while its server does not answer.
+        /// What it can hold; null while nobody answers for it, and below an automount, which looking would keep.
         total_bytes: Option<i64>, "bytes", Gauge;
         /// Not in use.
         free_bytes: Option<i64>, "bytes", Gauge;

@@ -216,10 +216,8 @@ impl SchedTrace {
         let mut sums = SchedSums::default();
         let mut running = Vec::new();
         for cpu in 0..self.cpu_count {
-            let slot = self.slot(cpu)?;
-            let t_ns = clock::now_ns();
             // Stopped by a hypervisor while it was changing them: where it stood the last time.
-            let Some(slot) = slot else {
+            let Some((t_ns, slot)) = self.slot(cpu)? else {
                 sums.cpus.extend(self.cpus.get(&cpu));
                 continue;
             };
@@ -252,13 +250,15 @@ impl SchedTrace {
         Ok(sums)
     }
 
-    /// `None` when it never held still.
-    fn slot(&self, cpu: u32) -> Result<Option<Slot>, TraceError> {
+    /// With a time at which it stood so, or had not come so far: what is added until then was not less later. `None` when
+    /// it never held still.
+    fn slot(&self, cpu: u32) -> Result<Option<(u64, Slot)>, TraceError> {
         for _ in 0..TRIES {
+            let t_ns = clock::now_ns();
             let bytes = self.slots.lookup(&cpu.to_ne_bytes(), MapFlags::ANY).map_err(|why| unreadable(&why))?;
             let Some(bytes) = bytes else { return Ok(None) };
             if let Some(slot) = Slot::of(&bytes) {
-                return Ok(Some(slot));
+                return Ok(Some((t_ns, slot)));
             }
         }
         Ok(None)
