@@ -125,6 +125,7 @@ def main():
     parser.add_argument("--rounds", type=int, default=3)
     parser.add_argument("--processes", type=int, default=600)
     parser.add_argument("--active", type=int, default=60)
+    parser.add_argument("--only", default="", help="only collectors with this in their name: a long round tells what a day costs, in which the ends of files count for little")
     options = parser.parse_args()
     folder = Path(tempfile.mkdtemp(prefix="iodyno-cost-", dir="/var/tmp"))
     missing = [name for name, command, _, _ in collectors(options.iodyno, folder) if command[0] is None]
@@ -142,7 +143,7 @@ def main():
             place = folder / str(number)
             place.mkdir()
             for name, command, output, scraped in collectors(options.iodyno, place):
-                if command[0] is None:
+                if command[0] is None or options.only not in name:
                     continue
                 if name == "iodyno record -d":
                     output.mkdir()

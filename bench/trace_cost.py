@@ -1,7 +1,9 @@
 #!/usr/bin/env python3
 """What a trace costs the load that it watches, beside the kernel's own blk tracer, in interleaved slices.
 
-trace_cost.py IODYNO [--rounds N]   fio reads a zram disk on one core; the tracers' consumers run on the other.
+trace_cost.py IODYNO [--rounds N] [--rate IOPS] [--jobs N]   fio reads a zram disk; with one job it has a core of its own, the tracers'
+consumers run on the other. Without --rate it reads as fast as that core allows: what a tracer takes is missing in the rate. With it, the load
+is one of so many IOPS, and it is shown how much of the cores it leaves free: a load keeps its rate as long as there is some left.
 Each round: nothing, iodyno, nothing, blk. A slice's rate is divided by the mean of the two slices without a tracer around it;
 printed are the median of these ratios and its 95 % interval (order statistics), I/Os lost, and CPU per I/O of each consumer.
 """
@@ -88,6 +90,12 @@ class Blk:
         return lost
 
 
+def idle_s():
+    """Seconds that all cores together were idle since the start."""
+    fields = open("/proc/stat").readline().split()
+    return (int(fields[4]) + int(fields[5])) / os.sysconf("SC_CLK_TCK")
+
+
 def interval(values):
     """Median, and the order statistics around it that hold it with 95 %."""
     values = sorted(values)
@@ -101,13 +109,16 @@ def main():
     options = argparse.ArgumentParser()
     options.add_argument("iodyno")
     options.add_argument("--rounds", type=int, default=15)
+    options.add_argument("--rate", type=int, help="IOPS of the load; default: as many as it can")
+    options.add_argument("--jobs", type=int, default=1, help="threads of the load; more than one use both cores")
     options = options.parse_args()
     if not (TRACEFS / "buffer_size_kb").exists():
         subprocess.run(["mount", "-t", "tracefs", "nodev", str(TRACEFS)], check=True)
     disk = Disk()
     folder = tempfile.mkdtemp(dir=".")
+    rate = [f"--rate_iops={options.rate // options.jobs}"] if options.rate else []
     load = subprocess.Popen(
-        ["taskset", "-c", "0", "fio", "--name=l", f"--filename=/dev/{disk.name}", "--rw=randread", "--bs=4k", "--direct=1",
+        ["taskset", "-c", "0" if options.jobs == 1 else "0,1", "fio", *rate, f"--numjobs={options.jobs}", "--name=l", f"--filename=/dev/{disk.name}", "--rw=randread", "--bs=4k", "--direct=1",
          # Not io_uring: it hands I/Os of a driver that may wait to threads of its own, and how these are scheduled is most of the rate.
          "--ioengine=psync", "--thread", "--norandommap", "--time_based", "--runtime=3600", "--output=/dev/null"])
     try:
@@ -118,7 +129,9 @@ def main():
             time.sleep(SLICE_S)
             return (disk.reads() - reads) / (time.monotonic() - started)
 
+        idle = idle_s()
         bare, ratios, cpu, written, lost = [slice_of()], {"iodyno": [], "blk": []}, [], [], {"iodyno": 0, "blk": 0}
+        free = (idle_s() - idle) / SLICE_S
         for _ in range(options.rounds):
             for name in ("iodyno", "blk"):
                 tracer = Iodyno(options.iodyno, disk, folder) if name == "iodyno" else Blk(disk)
@@ -134,7 +147,7 @@ def main():
                 time.sleep(0.5)
                 bare.append(slice_of())
                 ratios[name].append(rate / statistics.mean(bare[-2:]))
-        print(f"load without a tracer: {statistics.median(bare):,.0f} IOPS, {options.rounds} rounds")
+        print(f"load without a tracer: {statistics.median(bare):,.0f} IOPS, {free:.2f} of {os.cpu_count()} cores idle, {options.rounds} rounds")
         for name, values in ratios.items():
             middle, low, high = interval(values)
             print(f"{name:7} {middle:.3f} of that ({low:.3f} – {high:.3f}), {lost[name]:,} lost")

@@ -42,13 +42,17 @@ pub use model::{
     Appendix, Figure, Fold, HardwareGroup, RecordingInfo, ReportModel, RunModel, RunSummary, Source, StallModel, Tone,
     Warning,
 };
-pub use probe::{CpuBy, CpuFold, Distribution, FileFold, FilesBy, FilesOrder, IoBy, IoFold, IoGroup};
+pub use probe::{
+    CpuBy, CpuFold, Distribution, FileFold, FilesBy, FilesOrder, IoBy, IoFold, IoGroup, Octave, Preempted, RequestFold,
+    RequestGroup,
+};
 pub use probe::{Seen, StackFold, StackGroup, StackOf};
 pub use repeats::Estimate;
 pub use report_model::{report_model, run_summary};
 pub use run_fold::RunFold;
 pub use tables::totals_table;
 pub use traced::TracedFacts;
+pub use traced::ends::{TRACE_ENDED, unfinished_words};
 pub use traced::rows::{TracedIo, each_traced};
 pub use unit::Unit;
 pub use values::Values;

@@ -280,7 +280,7 @@ pub(crate) fn cpu(facts: &Facts, run: &RunFacts) -> Option<Drawing> {
         of("system", LineStyle::Category1, |point| Some(point.system)),
         of("interrupts", LineStyle::Category2, |point| Some(point.irq)),
         of("waiting for I/O", LineStyle::Category5, |point| Some(point.iowait)),
-        of("stolen", LineStyle::Category3, |point| Some(point.steal)),
+        of("stolen", LineStyle::Category3, |point| point.steal),
         of("busiest CPU", LineStyle::Asked, |point| point.busiest),
     ];
     lines.retain(|line| line.values.range().is_some_and(|(_, high)| high >= 0.05));

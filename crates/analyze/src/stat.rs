@@ -10,6 +10,7 @@ mod cpu;
 mod disk;
 mod fs;
 mod irq;
+pub(crate) mod known;
 mod machine;
 mod net;
 mod pool;

@@ -121,7 +121,7 @@ mod tests {
         // A name of its own, so that nobody else's ends are counted.
         let folder = tempfile::tempdir().unwrap();
         let program = folder.path().join("iodyno-ends-abc");
-        std::fs::copy("/bin/true", &program).unwrap();
+        testkit::copy_program("/bin/true", &program).unwrap();
         for _ in 0..1000 {
             assert!(std::process::Command::new(&program).status().unwrap().success());
         }

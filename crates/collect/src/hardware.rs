@@ -80,7 +80,10 @@ fn cpu(root: &Path) -> Value {
     let mut sockets: Vec<&String> = cores.iter().map(|(socket, _)| socket).collect();
     sockets.dedup();
     let known = |count: usize| (count > 0).then_some(count);
+    // Only x86 tells by a flag of the processor whether a hypervisor is below.
+    let flags = all("flags").into_iter().next();
     json!({
+        "hypervisor": flags.map(|flags| flags.split_whitespace().any(|flag| flag == "hypervisor")),
         "model": model,
         "online": known(all("processor").len()),
         "cores": known(cores.len()),

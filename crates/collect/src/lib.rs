@@ -37,6 +37,7 @@ mod zfs;
 pub use child::ChildCost;
 pub use devices::{Device, DeviceMap, Mount, Number, Resolution};
 pub use hardware::{hardware, hardware_of};
+pub use listener::listening;
 pub use machine::{Machine, What};
 pub use sampler::Sampler;
 pub use subject::SampleTimes;

@@ -51,22 +51,7 @@ impl Listeners {
 
     /// Rows of listeners that are new or have a queue.
     pub(crate) fn sample(&mut self, stamp: Stamp) -> io::Result<Vec<Listener>> {
-        let mut sockets = Vec::new();
-        for family in [AF_INET, AF_INET6] {
-            let mut body = [0_u8; 56];
-            (body[0], body[1]) = (family, IPPROTO_TCP);
-            body[4..8].copy_from_slice(&LISTENING.to_ne_bytes());
-            let asked = self.netlink.ask(
-                (SOCK_DIAG_BY_FAMILY, REQUEST | DUMP),
-                &body,
-                Some(SOCK_DIAG_BY_FAMILY),
-                &mut |message| sockets.extend(socket(message)),
-            );
-            // A kernel without IPv6 has none of its sockets.
-            if family == AF_INET {
-                asked?;
-            }
-        }
+        let sockets = sockets(&mut self.netlink)?;
         let there: HashSet<u32> = sockets.iter().map(|socket| socket.inode).collect();
         self.holders.retain(|inode, _| there.contains(inode));
         let crowded = |socket: &Socket| socket.queue * 100 >= socket.backlog * LOOK_PERCENT && socket.queue > 0;
@@ -82,6 +67,38 @@ impl Listeners {
         let told = sockets.into_iter().filter(|socket| socket.queue > 0 || !known.contains(&socket.inode));
         Ok(told.map(|socket| row(socket, limit, &self.holders, stamp)).collect())
     }
+}
+
+/// Every TCP socket of this network namespace that listens, with a process that holds it; those of other users need
+/// privilege. Reads the files of every process.
+///
+/// # Errors
+/// The kernel cannot be asked.
+pub fn listening() -> io::Result<Vec<Listener>> {
+    let sockets = sockets(&mut Netlink::new(Some(SOCK_DIAG))?)?;
+    let holders = holders(Path::new("/"), &sockets.iter().map(|socket| socket.inode).collect());
+    let now_ns = i64::try_from(quantity::clock::now_ns()).unwrap_or(i64::MAX);
+    let stamp = Stamp { t_ns: now_ns, t_s: 0.0 };
+    Ok(sockets.into_iter().map(|socket| row(socket, None, &holders, stamp)).collect())
+}
+
+/// Those that listen.
+fn sockets(netlink: &mut Netlink) -> io::Result<Vec<Socket>> {
+    let mut sockets = Vec::new();
+    for family in [AF_INET, AF_INET6] {
+        let mut body = [0_u8; 56];
+        (body[0], body[1]) = (family, IPPROTO_TCP);
+        body[4..8].copy_from_slice(&LISTENING.to_ne_bytes());
+        let asked =
+            netlink.ask((SOCK_DIAG_BY_FAMILY, REQUEST | DUMP), &body, Some(SOCK_DIAG_BY_FAMILY), &mut |message| {
+                sockets.extend(socket(message))
+            });
+        // A kernel without IPv6 has none of its sockets.
+        if family == AF_INET {
+            asked?;
+        }
+    }
+    Ok(sockets)
 }
 
 fn row(socket: Socket, limit: Option<i64>, holders: &HashMap<u32, (i64, String)>, stamp: Stamp) -> Listener {

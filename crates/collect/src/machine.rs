@@ -175,6 +175,17 @@ impl Machine {
     /// Reads everything that is wanted; `t_ns` is when it was due and `t0_ns` the recording's start. Rows carry the
     /// middle of the time that reading their subject took, or `t_ns` if that is later.
     pub fn sample(&mut self, t_ns: u64, t0_ns: u64) -> Vec<Batch> {
+        self.sample_those_that_ran((t_ns, t0_ns), &mut || None)
+    }
+
+    /// As [`Machine::sample`] where somebody may know which processes ran since the last sample, those included that have
+    /// ended: `ran` is asked right before processes are read, and not where they are not wanted. Only they are read then,
+    /// and all of them now and then; with `None` all are.
+    pub fn sample_those_that_ran(
+        &mut self,
+        (t_ns, t0_ns): (u64, u64),
+        ran: &mut dyn FnMut() -> Option<Vec<i64>>,
+    ) -> Vec<Batch> {
         let mut batches = Vec::new();
         self.last.begin_ns = now_ns();
         let wants = |this: &Self, what| this.wanted.contains(&what);
@@ -198,7 +209,7 @@ impl Machine {
             self.pressure(due, &mut batches);
         }
         if wants(self, What::Process) {
-            self.processes(due, &mut batches);
+            self.processes(due, ran, &mut batches);
         }
         self.rare.sample(due, &mut batches, &mut self.verdicts);
         self.last.end_ns = now_ns();
@@ -307,8 +318,15 @@ impl Machine {
         push(batches, &rows);
     }
 
-    fn processes(&mut self, (t_ns, t0_ns): (u64, u64), batches: &mut Vec<Batch>) {
-        match self.processes.sample(Stamp::at(now_ns().max(t_ns), t0_ns)) {
+    fn processes(
+        &mut self,
+        (t_ns, t0_ns): (u64, u64),
+        ran: &mut dyn FnMut() -> Option<Vec<i64>>,
+        batches: &mut Vec<Batch>,
+    ) {
+        // Before it is asked who ran, whose rows are not to be older than these: they are of the same sample.
+        let stamp = Stamp::at(now_ns().max(t_ns), t0_ns);
+        match self.processes.sample(stamp, ran()) {
             Ok(rows) => {
                 push(batches, &rows);
                 let stamp = Stamp::at(now_ns().max(t_ns), t0_ns);

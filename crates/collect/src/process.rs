@@ -26,7 +26,13 @@ pub(crate) struct Processes {
     /// `/proc/PID/stat` that are open, and how many may be: opening costs as much as reading.
     open: usize,
     open_most: usize,
+    /// Samples since all were listed; `None`: never.
+    since_listed: Option<u32>,
 }
+
+/// All processes are listed at least once in so many samples, whatever is told of those that ran: one that came or went
+/// without being told of is seen then.
+const LISTED_EVERY: u32 = 16;
 
 /// A process that used so much of one CPU has its threads looked at.
 const HOT_PERCENT: i64 = 50;
@@ -70,69 +76,105 @@ impl Processes {
             round: 0,
             last_ns: None,
             hot: Vec::new(),
+            since_listed: None,
         }
     }
 
     /// Rows of the processes that used CPU time or faulted since they were last told of, and of new ones. A process that
     /// starts and ends between two samples is not seen.
-    pub(crate) fn sample(&mut self, stamp: Stamp) -> Result<Vec<Process>, String> {
-        let folder = self.root.join("proc");
-        let entries =
-            std::fs::read_dir(&folder).map_err(|error| format!("failed to read {}: {error}", folder.display()))?;
+    ///
+    /// `ran`: every process that ran since the last sample, also one that has ended meanwhile. Only they are looked at
+    /// then, and those that wait for a device; what did not run is as it was. `None`: it is not known who ran.
+    pub(crate) fn sample(&mut self, stamp: Stamp, ran: Option<Vec<i64>>) -> Result<Vec<Process>, String> {
+        let ran = ran.filter(|_| self.since_listed.is_some_and(|samples| samples < LISTED_EVERY - 1));
+        let is_listed = ran.is_none();
+        let pids = match ran {
+            Some(ran) => self.with_waiting(ran),
+            None => self.list()?,
+        };
+        self.since_listed = if is_listed { Some(0) } else { self.since_listed.map(|samples| samples + 1) };
         self.round += 1;
         self.hot.clear();
         let since_ns = self.last_ns.replace(stamp.t_ns).map(|last_ns| stamp.t_ns - last_ns);
         let mut rows = Vec::new();
-        for entry in entries.flatten() {
-            let name = entry.file_name();
-            let Some(pid) = name.to_str().and_then(|name| counter(name.as_bytes())) else { continue };
-            // Gone since the folder was read: not an error.
-            let Some((length, opened)) = self.read(pid) else { continue };
-            // The file of a process that did nothing is the same to the byte, and most processes do nothing.
-            let print = print_of(&self.buffer[..length]);
-            if let Some(known) = self.known.get_mut(&pid).filter(|known| known.print == print && opened.is_none()) {
-                known.round = self.round;
-                continue;
-            }
-            let parsed = parse(&self.buffer[..length], stamp, self.tick_ns, self.page_bytes);
-            let Some(mut row) = parsed else { continue };
-            let used = [row.user_ns, row.system_ns, row.major_faults, row.io_delay_ns];
-            // What waits for a device uses nothing, and is what one looks for when a device stalls.
-            let waits = row.state.as_deref() == Some("D");
-            let print = if waits { None } else { print };
-            let is_news = waits
-                | match self.known.get_mut(&pid) {
-                    Some(known) if known.start_ns == row.start_ns => {
-                        known.round = self.round;
-                        known.print = print;
-                        known.stat = opened.or(known.stat.take());
-                        let before = std::mem::replace(&mut known.used, used);
-                        let cpu_ns = |used: [Option<i64>; 4]| used[0].unwrap_or(0) + used[1].unwrap_or(0);
-                        let is_hot = since_ns.is_some_and(|since_ns| {
-                            (cpu_ns(used) - cpu_ns(before)) * 100 >= since_ns * HOT_PERCENT && since_ns > 0
-                        });
-                        if is_hot && row.threads.is_some_and(|threads| threads > 1) {
-                            self.hot.push(pid);
-                        }
-                        before != used
-                    }
-                    _ => {
-                        self.known.insert(
-                            pid,
-                            Known { start_ns: row.start_ns, used, round: self.round, print, stat: opened },
-                        );
-                        true
-                    }
-                };
-            if is_news {
-                self.read_io(&mut row);
-                rows.push(row);
+        for pid in pids {
+            // Gone since it was told of: not an error.
+            if let Some((length, opened)) = self.read(pid) {
+                rows.extend(self.look(pid, (length, opened), stamp, since_ns));
+            } else {
+                self.known.remove(&pid);
             }
         }
-        let round = self.round;
-        self.known.retain(|_, known| known.round == round);
+        if is_listed {
+            let round = self.round;
+            self.known.retain(|_, known| known.round == round);
+        }
         self.open = self.known.values().filter(|known| known.stat.is_some()).count();
         Ok(rows)
+    }
+
+    /// Numbers of all processes.
+    fn list(&self) -> Result<Vec<i64>, String> {
+        let folder = self.root.join("proc");
+        let entries =
+            std::fs::read_dir(&folder).map_err(|error| format!("failed to read {}: {error}", folder.display()))?;
+        let number = |entry: std::fs::DirEntry| counter(entry.file_name().to_str()?.as_bytes());
+        Ok(entries.flatten().filter_map(number).collect())
+    }
+
+    /// Those that ran, each once, and those that wait for a device, which are told of in each sample.
+    fn with_waiting(&self, mut ran: Vec<i64>) -> Vec<i64> {
+        ran.extend(self.known.iter().filter(|(_, known)| known.print.is_none()).map(|(pid, _)| *pid));
+        ran.sort_unstable();
+        ran.dedup();
+        ran
+    }
+
+    /// What there is to tell of a process whose file is in the buffer.
+    fn look(
+        &mut self,
+        pid: i64,
+        (length, opened): (usize, Option<File>),
+        stamp: Stamp,
+        since_ns: Option<i64>,
+    ) -> Option<Process> {
+        // The file of a process that did nothing is the same to the byte, and most processes do nothing.
+        let print = print_of(&self.buffer[..length]);
+        if let Some(known) = self.known.get_mut(&pid).filter(|known| known.print == print && opened.is_none()) {
+            known.round = self.round;
+            return None;
+        }
+        let mut row = parse(&self.buffer[..length], stamp, self.tick_ns, self.page_bytes)?;
+        let used = [row.user_ns, row.system_ns, row.major_faults, row.io_delay_ns];
+        // What waits for a device uses nothing, and is what one looks for when a device stalls.
+        let waits = row.state.as_deref() == Some("D");
+        let print = if waits { None } else { print };
+        let is_news = waits
+            | match self.known.get_mut(&pid) {
+                Some(known) if known.start_ns == row.start_ns => {
+                    known.round = self.round;
+                    known.print = print;
+                    known.stat = opened.or(known.stat.take());
+                    let before = std::mem::replace(&mut known.used, used);
+                    let cpu_ns = |used: [Option<i64>; 4]| used[0].unwrap_or(0) + used[1].unwrap_or(0);
+                    let is_hot = since_ns.is_some_and(|since_ns| {
+                        (cpu_ns(used) - cpu_ns(before)) * 100 >= since_ns * HOT_PERCENT && since_ns > 0
+                    });
+                    if is_hot && row.threads.is_some_and(|threads| threads > 1) {
+                        self.hot.push(pid);
+                    }
+                    before != used
+                }
+                _ => {
+                    let known = Known { start_ns: row.start_ns, used, round: self.round, print, stat: opened };
+                    self.known.insert(pid, known);
+                    true
+                }
+            };
+        is_news.then(|| {
+            self.read_io(&mut row);
+            row
+        })
     }
 
     /// Processes of several threads that used half a CPU or more before the last sample.
@@ -243,29 +285,103 @@ mod tests {
         let mut child = std::process::Command::new("sleep").arg("1000").spawn().unwrap();
         let pid = i64::from(child.id());
         let mut processes = Processes::new("/".into(), 10_000_000);
-        let first = processes.sample(Stamp::at(0, 0)).unwrap();
+        let first = processes.sample(Stamp::at(0, 0), None).unwrap();
         assert!(first.iter().any(|row| row.pid == pid));
         assert!(processes.known[&pid].stat.is_some() && processes.open > 0);
         child.kill().unwrap();
         child.wait().unwrap();
-        let second = processes.sample(Stamp::at(1, 0)).unwrap();
+        let second = processes.sample(Stamp::at(1, 0), None).unwrap();
         assert!(second.iter().all(|row| row.pid != pid) && !processes.known.contains_key(&pid));
         // With no file to spare all are opened each time, and read alike.
         let mut frugal = Processes { open_most: 0, ..Processes::new("/".into(), 10_000_000) };
         let me = i64::from(std::process::id());
-        assert!(frugal.sample(Stamp::at(2, 0)).unwrap().iter().any(|row| row.pid == me));
+        assert!(frugal.sample(Stamp::at(2, 0), None).unwrap().iter().any(|row| row.pid == me));
         assert!(frugal.known.values().all(|known| known.stat.is_none()));
+    }
+
+    /// A `/proc` with processes of this state, user ticks and start.
+    fn tree(root: &Path, processes: &[(i64, &str, i64, i64)]) {
+        let _ = std::fs::remove_dir_all(root.join("proc"));
+        std::fs::create_dir_all(root.join("proc")).unwrap();
+        for (pid, state, user, start) in processes {
+            std::fs::create_dir_all(root.join(format!("proc/{pid}"))).unwrap();
+            let text = format!("{pid} (p{pid}) {state} 1 1 1 0 -1 0 0 0 0 0 {user} 0 0 0 20 0 1 0 {start} 1000 25");
+            std::fs::write(root.join(format!("proc/{pid}/stat")), text).unwrap();
+        }
+    }
+
+    #[test]
+    fn where_it_is_known_who_ran_only_they_are_looked_at() {
+        let folder = tempfile::tempdir().unwrap();
+        let root = folder.path();
+        let mut processes = Processes::new(root.to_path_buf(), 10_000_000);
+        let mut round = 0;
+        // Number and user ticks of those that are told of.
+        let mut sample = |ran: Option<&[i64]>| -> Vec<(i64, i64)> {
+            round += 1;
+            let rows = processes.sample(Stamp::at(round, 0), ran.map(<[i64]>::to_vec)).unwrap();
+            let ticks = |row: &Process| row.user_ns.unwrap() / 10_000_000;
+            let mut told: Vec<_> = rows.iter().map(|row| (row.pid, ticks(row))).collect();
+            told.sort_unstable();
+            told
+        };
+        tree(root, &[(1, "S", 5, 10), (2, "S", 6, 11), (3, "S", 7, 12)]);
+        assert_eq!(sample(Some(&[])), [(1, 5), (2, 6), (3, 7)], "all at first, whatever is told");
+        assert_eq!(sample(Some(&[2])), [], "it ran for less than a tick");
+        // 2 ran, 4 is new, 3 has ended; 1 is not looked at.
+        tree(root, &[(1, "S", 50, 10), (2, "S", 8, 11), (4, "S", 1, 20)]);
+        assert_eq!(sample(Some(&[4, 2, 3, 2, 99])), [(2, 8), (4, 1)], "each once");
+        // What waits for a device does not run, and is told of each time.
+        tree(root, &[(1, "S", 50, 10), (2, "D", 8, 11), (4, "S", 1, 20)]);
+        assert_eq!(
+            (sample(Some(&[2])), sample(Some(&[])), sample(Some(&[]))),
+            (vec![(2, 8)], vec![(2, 8)], vec![(2, 8)])
+        );
+        tree(root, &[(1, "S", 50, 10), (2, "S", 8, 11), (4, "S", 1, 20)]);
+        assert_eq!((sample(Some(&[2])), sample(Some(&[]))), (vec![], vec![]));
+        // A number that was given to another process that has used as much.
+        tree(root, &[(1, "S", 50, 10), (2, "S", 8, 11), (4, "S", 1, 30)]);
+        assert_eq!(sample(Some(&[4])), [(4, 1)]);
+        // Where it is not known who ran, all are looked at.
+        assert_eq!(sample(None), [(1, 50)]);
+        tree(root, &[(1, "S", 51, 10), (5, "S", 2, 40)]);
+        for _ in 0..LISTED_EVERY - 1 {
+            assert_eq!(sample(Some(&[])), []);
+        }
+        assert_eq!(sample(Some(&[])), [(1, 51), (5, 2)], "once in so many samples all are");
+        assert_eq!(sample(Some(&[])), []);
+        assert_eq!(processes.known.len(), 2, "the others are forgotten");
+    }
+
+    #[test]
+    fn processes_of_this_machine_come_and_go_between_lists() {
+        let mut processes = Processes::new("/".into(), 10_000_000);
+        processes.sample(Stamp::at(0, 0), None).unwrap();
+        let mut child = std::process::Command::new("sleep").arg("1000").spawn().unwrap();
+        let pid = i64::from(child.id());
+        // Others of this machine may wait for a device, and they are told of each time.
+        let waiting: Vec<i64> = processes.with_waiting(Vec::new());
+        let rows = processes.sample(Stamp::at(1, 0), Some(vec![pid])).unwrap();
+        let told: Vec<i64> = rows.iter().map(|row| row.pid).collect();
+        assert!(told.contains(&pid), "{told:?}");
+        assert!(told.iter().all(|told| *told == pid || waiting.contains(told)), "{told:?}, {waiting:?} waited");
+        assert!(processes.known[&pid].stat.is_some() && processes.known.len() > 1);
+        child.kill().unwrap();
+        child.wait().unwrap();
+        let rows = processes.sample(Stamp::at(2, 0), Some(vec![pid])).unwrap();
+        assert!(rows.iter().all(|row| row.pid != pid), "{rows:?}");
+        assert!(!processes.known.contains_key(&pid));
     }
 
     #[test]
     fn only_what_did_something() {
         let mut processes = Processes::new("/".into(), 10_000_000);
         let me = i64::from(std::process::id());
-        let first = processes.sample(Stamp::at(0, 0)).unwrap();
+        let first = processes.sample(Stamp::at(0, 0), None).unwrap();
         assert!(first.iter().any(|row| row.pid == me && row.read_bytes.is_some()), "at first all");
         let until_ns = quantity::clock::now_ns() + 60_000_000;
         while quantity::clock::now_ns() < until_ns {}
-        let second = processes.sample(Stamp::at(0, 0)).unwrap();
+        let second = processes.sample(Stamp::at(0, 0), None).unwrap();
         assert!(second.len() < first.len());
         let used = |rows: &[Process]| {
             rows.iter()

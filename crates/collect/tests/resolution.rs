@@ -166,6 +166,11 @@ fn inventory_of_a_tree() {
     let inventory = hardware_of(root.path(), &[("sd1".to_string(), PathBuf::from("/nowhere/vg data/file"))]);
     assert_eq!(inventory["cpu"]["model"], "Fast CPU");
     assert_eq!((inventory["cpu"]["online"].as_u64(), inventory["cpu"]["cores"].as_u64()), (Some(2), Some(1)));
+    assert!(inventory["cpu"]["hypervisor"].is_null(), "this processor does not tell");
+    for (flags, expect) in [("fpu hypervisor lahf_lm", true), ("fpu vmx hypervisors", false)] {
+        write(root.path().join("proc/cpuinfo"), format!("processor : 0\nflags\t\t: {flags}\n")).unwrap();
+        assert_eq!(hardware_of(root.path(), &[])["cpu"]["hypervisor"], expect);
+    }
     assert_eq!(inventory["memory_bytes"], 1 << 20);
     let sda = &inventory["devices"]["sda"];
     assert_eq!((sda["model"].as_str(), sda["scheduler"].as_str()), (Some("SPINNER 9000"), Some("bfq")));

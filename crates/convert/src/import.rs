@@ -11,6 +11,7 @@ mod vdbench;
 
 use crate::ConvertError;
 use quantity::histogram::Histogram;
+use quantity::zone::Zone;
 use recording::rows::{Cpu, Event, Io, OpInterval, Phase, RunTotal};
 use recording::{Batch, ClockAnchor, Manifest, Sink, Writer};
 use serde_json::json;
@@ -73,13 +74,21 @@ pub struct Options {
     pub from_ns: u64,
     /// Of a trace: for so long, ns; `None`: to its end.
     pub for_ns: Option<u64>,
-    /// Of text without dates: when it begins, UTC ns since 1970 (of text that tells the time of day, only the day counts).
+    /// Of text without dates: when it begins, ns since 1970 as clocks in `zone` show it (of text that tells the time of day,
+    /// only the day counts).
     pub start_ns: Option<i64>,
     /// Of text without times: how far its samples are apart, ns.
     pub interval_ns: Option<i64>,
+    /// Of text and of Vdbench's results: what times without a distance from UTC are of; `None`: they are taken for UTC.
+    pub zone: Option<Zone>,
 }
 
 impl Options {
+    /// When text without times begins, UTC ns since 1970.
+    fn start_utc_ns(&self) -> Option<i64> {
+        self.start_ns.map(|start_ns| self.zone.as_ref().map_or(start_ns, |zone| zone.utc_ns(start_ns, None)))
+    }
+
     fn is_selective(&self) -> bool {
         !self.devices.is_empty() || self.from_ns > 0 || self.for_ns.is_some()
     }
@@ -103,6 +112,8 @@ struct Results {
     program: String,
     /// Start, UTC ns since 1970.
     started_wall_ns: i64,
+    /// That is what clocks showed in a zone that is not told.
+    is_local: bool,
     intervals: Vec<OpInterval>,
     totals: Vec<RunTotal>,
     phases: Vec<Phase>,
@@ -180,7 +191,10 @@ pub fn import(
                 std::fs::read(&file).map_err(ConvertError::io("read", &file))?
             };
             let text = String::from_utf8_lossy(&text).into_owned();
-            let results = (candidate.read)(&file, &text)?;
+            let mut results = (candidate.read)(&file, &text)?;
+            if let Some(zone) = options.zone.as_ref().filter(|_| results.is_local) {
+                results.started_wall_ns = zone.utc_ns(results.started_wall_ns, None);
+            }
             return write(results, candidate, &file, &text, directory, command_line);
         }
     }

@@ -69,6 +69,8 @@ pub(crate) struct Request {
     pub(crate) operation: Operation,
     pub(crate) file: u32,
     pub(crate) address: *mut u8,
+    /// The address lies in the memory that was registered.
+    pub(crate) is_registered: bool,
     pub(crate) tag: u64,
     pub(crate) datasync: bool,
     /// A write that is durable when it completes: `RWF_DSYNC`, on a device a write with FUA.
@@ -151,7 +153,7 @@ impl Ring {
         if request.nothing {
             return Words { code: opcode::Nop::CODE, is_fixed_file: false, ..words };
         }
-        let code = match (op, self.fixed_buffers) {
+        let code = match (op, self.fixed_buffers && request.is_registered) {
             (Op::Read, true) => opcode::ReadFixed::CODE,
             (Op::Read, false) => opcode::Read::CODE,
             (Op::Write, true) => opcode::WriteFixed::CODE,
@@ -195,6 +197,18 @@ impl Ring {
             // ETIME: the time was up. EINTR: a signal. EBUSY, EAGAIN: reap first. What is left stays queued.
             Err(error)
                 if matches!(error.raw_os_error(), Some(libc::ETIME | libc::EINTR | libc::EBUSY | libc::EAGAIN)) => {}
+            Err(error) => return Err(error),
+        }
+        self.queued = u32::try_from(self.ring.submission().len()).unwrap_or(0);
+        Ok(())
+    }
+
+    /// Hands over what is queued, and leaves completions that the kernel put off for later.
+    pub(crate) fn hand_over(&mut self) -> io::Result<()> {
+        // SAFETY: no argument is passed; the queue's entries are valid by `push`. `submission()` published them.
+        match unsafe { self.ring.submitter().enter::<libc::sigset_t>(self.queued, 0, 0, None) } {
+            Ok(_) => {}
+            Err(error) if matches!(error.raw_os_error(), Some(libc::EINTR | libc::EBUSY | libc::EAGAIN)) => {}
             Err(error) => return Err(error),
         }
         self.queued = u32::try_from(self.ring.submission().len()).unwrap_or(0);

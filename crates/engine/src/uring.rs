@@ -206,7 +206,19 @@ impl Worker {
         let tag = u64::from(slot);
         let operation = issue.operation;
         let durable = false;
-        self.ring.push(&Request { operation, file, address, tag, datasync, durable, discards, nothing, io_priority });
+        let is_registered = true;
+        self.ring.push(&Request {
+            operation,
+            file,
+            address,
+            is_registered,
+            tag,
+            datasync,
+            durable,
+            discards,
+            nothing,
+            io_priority,
+        });
     }
 
     /// Hands over the batch and sleeps as long as nothing is due; true when it slept.

@@ -59,7 +59,7 @@ pub(crate) enum Command {
     Record(RecordArgs),
     /// Say what a recording or this machine suffers from, with the figures it rests on: exit code 9 when there is anything.
     Diagnose(DiagnoseArgs),
-    /// Look into the kernel live: block I/O (`io`), files and page cache (`files`), CPU time by event (`cpu`), functions (`stacks`).
+    /// Look into the kernel live: block I/O (`io`), files and page cache (`files`), CPU time by event (`cpu`), functions (`stacks`), servers' answers (`requests`).
     Probe(ProbeArgs),
     /// Ask recordings questions in SQL (docs/query.md).
     Query(QueryArgs),
@@ -538,6 +538,7 @@ pub(crate) struct QueryArgs {
       iodyno import msr/ -o msr                       a folder of MSR's prxy_0.csv.gz …: one trace\n  \
       iodyno import io_traces.csv -o d -d 419 -d 725 --for 1h    an hour of two devices\n  \
       iodyno import gather/ -o old --start 2026-11-20 --interval 5s    vmstat, iostat, nicstat … of one machine\n  \
+      iodyno import gather/ -o old --zone Europe/Berlin    times in it are Berlin's\n  \
       iodyno report old-monday\n\n\
     Results: vdbench, fio, fio-log. Text of other tools (counters, as `record` keeps them): nicstat, iostat, vmstat, mpstat-solaris,\n\
     sysstat (mpstat, pidstat, sar), sysstat-json (sadf -j), zpool-iostat, prstat, netstat, syslog, dtrace, ss, nfsstat, table. Traces (rows of the table io): blktrace, blkparse, fio-iolog, fio-iolog-waits, vdbench-flat, msr, alibaba, tencent,\n\
@@ -561,13 +562,17 @@ pub(crate) struct ImportArgs {
     /// Of a trace: for so long.
     #[arg(long = "for", value_name = "TIME")]
     pub(crate) duration: Option<String>,
-    /// Of text that does not tell it: the day, and where it tells no times, the time at which it began (UTC). Default: by the
-    /// file's last change.
+    /// Of text that does not tell it: the day, and where it tells no times, the time at which it began (UTC, or in --zone).
+    /// Default: by the file's last change.
     #[arg(long, value_name = "DAY[THH:MM:SS]")]
     pub(crate) start: Option<String>,
     /// Of text without times: how far its samples are apart. Default: 1 s.
     #[arg(long, value_name = "TIME")]
     pub(crate) interval: Option<String>,
+    /// Of text and of Vdbench's results: the time zone of times that do not tell their distance from UTC: a distance (+02:00),
+    /// a name (Europe/Berlin), `local`: this machine's, or Z. Default: Z.
+    #[arg(long, value_name = "ZONE", allow_hyphen_values = true)]
+    pub(crate) zone: Option<String>,
 }
 
 /// Arguments of `iodyno model`.
@@ -641,6 +646,8 @@ pub(crate) enum ProbeSubject {
     Cpu,
     /// What programs are at: the functions, of programs and of the kernel, that CPUs are found in.
     Stacks,
+    /// How long the servers on TCP ports (--port) take for an answer, pre-empted meanwhile and not.
+    Requests,
 }
 
 /// What rows of a probe are about.
@@ -667,7 +674,7 @@ pub(crate) enum ProbeBy {
 /// Arguments of `probe`.
 #[derive(clap::Args, Debug)]
 #[command(
-    after_help = "Examples:\n  iodyno probe io                       rates of every device each second; Ctrl-C shows distributions\n  iodyno probe io 5s 12 --by process    who does I/O, for a minute\n  iodyno probe files 10s 1              top files of ten seconds, and the miss rate\n  iodyno probe files --by fs --json     reads and writes per file system, for programs\n  iodyno probe cpu 5s --by irq          time in each interrupt, and from which process it was taken\n  iodyno probe cpu 10s 1 --cost         run times, waiting, pre-emption; and what the probes themselves cost\n  iodyno probe stacks 10s 1             the functions in which programs spend their CPU time\n  iodyno probe stacks 30s 1 --folded > stacks.txt    for tools that draw flame graphs"
+    after_help = "Examples:\n  iodyno probe io                       rates of every device each second; Ctrl-C shows distributions\n  iodyno probe io 5s 12 --by process    who does I/O, for a minute\n  iodyno probe files 10s 1              top files of ten seconds, and the miss rate\n  iodyno probe files --by fs --json     reads and writes per file system, for programs\n  iodyno probe cpu 5s --by irq          time in each interrupt, and from which process it was taken\n  iodyno probe cpu 10s 1 --cost         run times, waiting, pre-emption; and what the probes themselves cost\n  iodyno probe stacks 10s 1             the functions in which programs spend their CPU time\n  iodyno probe stacks 30s 1 --folded > stacks.txt    for tools that draw flame graphs\n  iodyno probe requests --port 5432     how long that server takes from reading a request to writing the answer"
 )]
 pub(crate) struct ProbeArgs {
     /// What to look at.
@@ -690,7 +697,10 @@ pub(crate) struct ProbeArgs {
     /// stacks: at the end a line `name;outermost;…;innermost count` for each stack, and nothing else on standard output.
     #[arg(long, conflicts_with = "json")]
     pub(crate) folded: bool,
-    /// cpu, stacks: let the kernel count what the probes cost, and say it at the end (the counting costs some as well).
+    /// requests: TCP ports of the servers to watch, at most 256.
+    #[arg(long = "port", value_name = "PORT", value_delimiter = ',', value_parser = clap::value_parser!(u16).range(1..))]
+    pub(crate) ports: Vec<u16>,
+    /// cpu, stacks, requests: let the kernel count what the probes cost, and say it at the end (the counting costs some as well).
     #[arg(long)]
     pub(crate) cost: bool,
     /// io: only this device or partition. May be given several times; default: all.

@@ -103,7 +103,7 @@ fn this_machine(length: &str, thresholds: Thresholds, command_line: &[String]) -
     let stop = StopFlag::default();
     watch_signals(&stop)?;
     say!("iodyno: watching this machine for {length}");
-    let mut engine = Engine::new(thresholds);
+    let mut engine = Engine::new(thresholds).of_machine(&collect::hardware(&[]));
     let outcome = session::watch(&request, Company { face: Some(&mut engine), flight: None }, None, &stop)?;
     outcome.messages.iter().for_each(|message| say!("iodyno: {message}"));
     Ok(Judged {

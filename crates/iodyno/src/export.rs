@@ -43,7 +43,14 @@ pub(crate) fn run(args: &ExportArgs) -> Result<u8, Failure> {
                 TraceFormat::Blkparse => Format::Blkparse,
                 TraceFormat::FioIolog => Format::Iolog,
             };
-            Box::new(move |out| Ok(interchange::write(&reader, format, &mut *out).map(|_| ())?))
+            Box::new(move |out| {
+                let written = interchange::write(&reader, format, &mut *out)?;
+                if written.out_of_order > 0 {
+                    let order = "stand after later ones: their I/Os stand in the recording too far behind";
+                    say!("{} events {order}", written.out_of_order);
+                }
+                Ok(())
+            })
         }
         None => {
             let format = if args.parquet {

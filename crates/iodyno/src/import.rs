@@ -4,6 +4,7 @@ use crate::args::ImportArgs;
 use crate::exit::{Failure, PARAMETERS};
 use crate::run::time;
 use convert::import::Options;
+use quantity::zone::Zone;
 use session::SessionError;
 
 /// Reads another tool's results into a recording; gives the exit code.
@@ -14,6 +15,7 @@ pub(crate) fn run(args: &ImportArgs, command_line: &[String]) -> Result<u8, Fail
         from_ns: time(args.from.as_deref(), "--from")?.unwrap_or(0),
         for_ns: time(args.duration.as_deref(), "--for")?,
         start_ns: args.start.as_deref().map(moment).transpose()?,
+        zone: args.zone.as_deref().map(zone).transpose()?,
         interval_ns: time(args.interval.as_deref(), "--interval")?.map(|ns| i64::try_from(ns).unwrap_or(i64::MAX)),
     };
     let imported =
@@ -25,7 +27,21 @@ pub(crate) fn run(args: &ImportArgs, command_line: &[String]) -> Result<u8, Fail
     Ok(0)
 }
 
-/// `2026-11-20`, or with a time of day behind a blank or a T; UTC.
+/// `+02:00`, `Z`, `local`, or the name of a zone.
+fn zone(text: &str) -> Result<Zone, Failure> {
+    if text == "local" {
+        return Ok(session::local_zone());
+    }
+    if let Some(ahead_s) = quantity::zone::ahead_s(text) {
+        return Ok(Zone::fixed(ahead_s));
+    }
+    session::named_zone(text).map_err(|why| {
+        let ways = "write a distance from UTC like +02:00, a name like Europe/Berlin, `local` or Z";
+        Failure::new(PARAMETERS, format!("--zone {text}: {ways} ({why})"))
+    })
+}
+
+/// `2026-11-20`, or with a time of day behind a blank or a T.
 fn moment(text: &str) -> Result<i64, Failure> {
     let wrong = || {
         Failure::new(PARAMETERS, format!("--start {text}: write a day, or a day and a time, like 2026-11-20T09:30:00"))
@@ -42,7 +58,18 @@ fn moment(text: &str) -> Result<i64, Failure> {
 
 #[cfg(test)]
 mod tests {
-    use super::moment;
+    use super::{moment, zone};
+    use quantity::zone::Zone;
+
+    #[test]
+    fn zones() {
+        assert_eq!(zone("-05:30").ok(), Some(Zone::fixed(-19_800)));
+        assert_eq!(zone("Z").ok(), Some(Zone::default()));
+        for wrong in ["", "+1", "Europe/Nowhere", "../../../etc/localtime", "/etc/localtime", "Europe"] {
+            let failed = zone(wrong).expect_err(wrong).message;
+            assert!(failed.contains("Europe/Berlin"), "{failed}");
+        }
+    }
 
     #[test]
     fn moments() {

@@ -7,8 +7,9 @@ use crate::trace::{Chosen, cgroups, filter};
 use analyze::{CpuBy, FilesBy, IoBy};
 use recording::RecordingError;
 use session::{ProbeOf, ProbeOutcome, ProbeRequest, StopFlag};
+use trace::requests::PORTS_MAX;
 use trace::{block, files};
-use tui::{CpuLines, FileLines, IoLines, ProbeLook, StackLines};
+use tui::{CpuLines, FileLines, IoLines, ProbeLook, RequestLines, StackLines};
 
 /// The least interval, ns.
 const INTERVAL_MIN_NS: u64 = 100_000_000;
@@ -78,6 +79,9 @@ pub(crate) fn run(args: &ProbeArgs, command_line: &[String]) -> Result<u8, Failu
             end(lines.finish(), &outcome)
         }
         ProbeSubject::Stacks => stacks(args, &request(ProbeOf::Stacks { hz: args.hz, cost: args.cost }), look, &stop),
+        ProbeSubject::Requests => {
+            requests(&request(ProbeOf::Requests { ports: ports(args)?, cost: args.cost }), look, &stop)
+        }
     }
 }
 
@@ -93,11 +97,41 @@ fn stacks(args: &ProbeArgs, request: &ProbeRequest, look: ProbeLook, stop: &Stop
     end(lines.finish(), &outcome)
 }
 
+fn requests(request: &ProbeRequest, look: ProbeLook, stop: &StopFlag) -> Result<u8, Failure> {
+    watch_signals(stop)?;
+    let mut lines = RequestLines::new(std::io::stdout(), look);
+    let outcome = session::probe(request, &mut lines, stop)?;
+    end(lines.finish(), &outcome)
+}
+
+/// The ports of `probe requests`, for which nothing else is chosen.
+fn ports(args: &ProbeArgs) -> Result<Vec<u16>, Failure> {
+    refuse_io_only(args)?;
+    refuse_whose(args)?;
+    if args.by.is_some() {
+        return Err(Failure::new(PARAMETERS, "--by has no meaning for `iodyno probe requests`".to_string()));
+    }
+    if args.ports.is_empty() {
+        let words = "which server? name its TCP port: `iodyno probe requests --port 5432` (`ss -ltnp` lists those of this machine, and so does the page r of `iodyno top`)";
+        return Err(Failure::new(PARAMETERS, words.to_string()));
+    }
+    if args.ports.len() > PORTS_MAX {
+        return Err(Failure::new(
+            PARAMETERS,
+            format!("{} ports are too many; {PORTS_MAX} is the most", args.ports.len()),
+        ));
+    }
+    Ok(args.ports.clone())
+}
+
 /// What only some subjects know.
 fn refuse_elsewhere(args: &ProbeArgs) -> Result<(), Failure> {
     let is_stacks = args.subject == ProbeSubject::Stacks;
-    if args.cost && !is_stacks && args.subject != ProbeSubject::Cpu {
-        return Err(misplaced("--cost", "cpu` and `iodyno probe stacks"));
+    if args.cost && matches!(args.subject, ProbeSubject::Io | ProbeSubject::Files) {
+        return Err(misplaced("--cost", "cpu`, `iodyno probe stacks` and `iodyno probe requests"));
+    }
+    if !args.ports.is_empty() && args.subject != ProbeSubject::Requests {
+        return Err(misplaced("--port", "requests"));
     }
     if !is_stacks && (args.folded || args.hz != trace::profile::HZ) {
         return Err(misplaced(if args.folded { "--folded" } else { "--hz" }, "stacks"));

@@ -8,7 +8,7 @@ use std::path::PathBuf;
 #[command(after_help = "Examples:\n  \
       iodyno top                        this machine, second by second; ? shows the keys\n  \
       iodyno top --interval 5s          the same every five seconds\n  \
-      iodyno top /var/lib/iodyno/2026-11-20      a recording: ← → g n N go through it, D compares two minutes\n  \
+      iodyno top /var/lib/iodyno/2026-11-20      a recording: ← → g n N go through it, b B set and find bookmarks, D compares two minutes\n  \
       iodyno top --attach /var/lib/iodyno        what the collector there is writing\n  \
       iodyno top --attach db7:/var/lib/iodyno    the same on another host, through ssh\n  \
       iodyno top --once --size 160x50   the page once as text\n\n\

@@ -435,7 +435,7 @@ fn once_programs_too_brief_to_be_seen() {
         "[short_lived]\nfor_s = 4\nbusy_percent = 1\none_name_percent = 0\nper_s = 50\n",
     )
     .unwrap();
-    std::fs::copy("/bin/true", scratch.path("brief-abc")).unwrap();
+    testkit::copy_program("/bin/true", scratch.path("brief-abc")).unwrap();
     let script = format!("while :; do {}; done", scratch.path("brief-abc").display());
     let busy = Command::new("sh").args(["-c", &script]).spawn().unwrap();
     let look = || scratch.iodyno(&["diagnose", "--live", "6s", "--thresholds", "t.toml", "--json"]).spawn().unwrap();

@@ -108,3 +108,28 @@ fn what_no_tool_printed_is_refused_with_its_beginning() {
         assert!(!scratch.path("new").exists());
     }
 }
+
+#[test]
+fn times_are_of_the_zone_that_is_said() {
+    let scratch = Scratch::new();
+    let file = fixture("iostat-xzty.txt");
+    let file = file.to_str().unwrap();
+    // Its first sample is of 10:27:20, and of one second.
+    let begins_s = |name: &str, zone: &[&str]| -> i64 {
+        scratch.iodyno(&["import", file, "-o", name]).args(zone).run().unwrap().expect_code(0);
+        let manifest = std::fs::read_to_string(scratch.path(name).join("manifest.json")).unwrap();
+        let manifest: Value = serde_json::from_str(&manifest).unwrap();
+        manifest["started_wall_ns"].as_i64().unwrap() / 1_000_000_000
+    };
+    let utc_s = begins_s("utc", &[]);
+    assert_eq!(utc_s % 86_400, (10 * 60 + 27) * 60 + 19);
+    assert_eq!(begins_s("east", &["--zone", "+02:00"]), utc_s - 7200);
+    assert_eq!(begins_s("west", &["--zone", "-0530"]), utc_s + 19_800);
+    if Path::new("/usr/share/zoneinfo/Europe/Berlin").exists() {
+        assert_eq!(begins_s("berlin", &["--zone", "Europe/Berlin"]), utc_s - 3600);
+    } else {
+        testkit::lacks("/usr/share/zoneinfo/Europe/Berlin");
+    }
+    let wrong = scratch.iodyno(&["import", file, "-o", "no", "--zone", "+2"]).run().unwrap().expect_code(2);
+    assert!(wrong.stderr.contains("+02:00") && !scratch.path("no").exists(), "{}", wrong.stderr);
+}

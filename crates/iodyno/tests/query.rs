@@ -1,14 +1,13 @@
 //! `iodyno query` hands its arguments over to `iodyno-query`, or says how to get it.
 #![expect(clippy::unwrap_used, reason = "a test that cannot be set up has failed")]
 
-use std::os::unix::fs::PermissionsExt;
 use std::path::Path;
 use std::process::Command;
 
 /// A copy of `iodyno` in a directory where nothing else is.
 fn alone(directory: &Path) -> Command {
     let program = directory.join("iodyno");
-    std::fs::copy(env!("CARGO_BIN_EXE_iodyno"), &program).unwrap();
+    testkit::copy_program(env!("CARGO_BIN_EXE_iodyno"), &program).unwrap();
     let mut command = Command::new(program);
     command.env("PATH", directory.join("bin")).args(["query", "r", "--csv", "--help", "select 1"]);
     command
@@ -16,8 +15,9 @@ fn alone(directory: &Path) -> Command {
 
 fn script(path: &Path, says: &str) {
     std::fs::create_dir_all(path.parent().unwrap()).unwrap();
-    std::fs::write(path, format!("#!/bin/sh\nprintf '%s|' {says} \"$@\"\nexit 5\n")).unwrap();
-    std::fs::set_permissions(path, PermissionsExt::from_mode(0o755)).unwrap();
+    let text = path.with_extension("text");
+    std::fs::write(&text, format!("#!/bin/sh\nprintf '%s|' {says} \"$@\"\nexit 5\n")).unwrap();
+    testkit::copy_program(&text, path).unwrap();
 }
 
 #[test]

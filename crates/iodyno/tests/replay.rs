@@ -128,6 +128,35 @@ fn any_trace_goes_to_a_file_as_asked() {
     assert_eq!(total(&chained, "read") + total(&chained, "write"), 100);
 }
 
+/// Small operations and large ones have memory of their own: each must be written from its own place.
+#[test]
+fn every_block_that_is_written_has_its_own_content() {
+    let scratch = Scratch::new();
+    let sizes = [4_usize << 10, 8 << 10, 16 << 10, 20 << 10, 32 << 10, 64 << 10, 256 << 10];
+    let size = |at: usize| sizes[at % sizes.len()];
+    let place = |at: usize| at * (256 << 10);
+    let writes = (0..140).map(|at| (at as u64 / 20, "Write", place(at) as u64, size(at) as u64));
+    std::fs::write(scratch.path("trace.csv"), msr(writes)).unwrap();
+    for pacing in [&[][..], &["--asap"][..]] {
+        // Of zeros: a new file would be filled first.
+        std::fs::write(scratch.path("img"), vec![0; 40 << 20]).unwrap();
+        let out = if pacing.is_empty() { "on-time.iodyno" } else { "asap.iodyno" };
+        let more = ["--map", "*=img", "--destroy", "img", "--no-report", "-o", out];
+        scratch.iodyno(&["replay", "trace.csv"]).args(more).args(pacing).run().unwrap().expect_code(0);
+        let data = std::fs::read(scratch.path("img")).unwrap();
+        let mut seen = std::collections::HashSet::new();
+        for at in 0..140 {
+            let (from, bytes) = (place(at), size(at));
+            for block in data[from..from + bytes].chunks(4096) {
+                assert!(block.iter().any(|byte| *byte != 0), "{at}: a block of a write of {bytes} is empty");
+                assert!(seen.insert(block.to_vec()), "{at}: a block of a write of {bytes} is there twice");
+            }
+            let rest = &data[from + bytes..place(at + 1)];
+            assert!(rest.iter().all(|byte| *byte == 0), "{at}: more than {bytes} was written");
+        }
+    }
+}
+
 #[test]
 fn what_does_not_fit_is_said_folded_or_refused() {
     let scratch = Scratch::new();

@@ -162,7 +162,7 @@ fn without_any_privilege_on_a_file_of_ones_own() {
     .unwrap();
     // The binary may lie where uid 65534 cannot reach it.
     let binary = folder.path().join("iodyno");
-    std::fs::copy(env!("CARGO_BIN_EXE_iodyno"), &binary).unwrap();
+    testkit::copy_program(env!("CARGO_BIN_EXE_iodyno"), &binary).unwrap();
     let out = folder.path().join("out");
     testkit::Command::new(&binary)
         .args(["run", file.to_str().unwrap(), "-o", out.to_str().unwrap(), "--json"])

@@ -1,5 +1,9 @@
 //! Local time from a time zone file (RFC 9636, `/etc/localtime`): how far it is from UTC at a moment. No I/O.
 
+/// Ten minutes: by less a line that stands in the wrong place, as in a log of several programs, does not tell that clocks
+/// were set back.
+pub const DISORDER_NS: i64 = 600_000_000_000;
+
 /// A time zone. Without one, local time is UTC.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Zone {
@@ -37,6 +41,12 @@ enum Day {
 }
 
 impl Zone {
+    /// A zone that is always so many seconds ahead of UTC.
+    #[must_use]
+    pub fn fixed(ahead_s: i64) -> Self {
+        Self { before: ahead_s, ..Self::default() }
+    }
+
     /// Reads the bytes of a time zone file; `None` when they are none.
     #[must_use]
     pub fn parse(bytes: &[u8]) -> Option<Self> {
@@ -64,12 +74,63 @@ impl Zone {
         }
     }
 
+    /// The moment (UTC ns since 1970) at which clocks show `local_ns`: local time, counted as if it were UTC.
+    ///
+    /// A time that clocks show twice, as at the end of summer time, is the first of both, unless that is more than
+    /// [`DISORDER_NS`] before `not_before_ns` and the second one is not. A time that they never show, as at its beginning, is taken for a clock
+    /// that was not set yet: 02:30 is half an hour after 02:00, which is 03:30.
+    #[must_use]
+    pub fn utc_ns(&self, local_ns: i64, not_before_ns: Option<i64>) -> i64 {
+        let local_s = local_ns.div_euclid(1_000_000_000);
+        let ahead = |utc_s: i64| self.offset_s(utc_s);
+        // Zones are less than a day from UTC, and change less often than daily.
+        let [before, after] = [-86_400, 86_400].map(|away| ahead(local_s.saturating_add(away)));
+        let holds = |offset: i64| ahead(local_s.saturating_sub(offset)) == offset;
+        let at = |offset: i64| local_ns.saturating_sub(offset.saturating_mul(1_000_000_000));
+        match (holds(before), holds(after)) {
+            (true, true) => {
+                let (first, second) = (at(before.max(after)), at(before.min(after)));
+                let comes_after = |ns: i64, earliest: i64| ns.saturating_add(DISORDER_NS) >= earliest;
+                let is_second = not_before_ns
+                    .is_some_and(|earliest| !comes_after(first, earliest) && comes_after(second, earliest));
+                if is_second { second } else { first }
+            }
+            (false, true) => at(after),
+            (true | false, false) => at(before),
+        }
+    }
+
     /// The local day of a moment (UTC ns since 1970), as days since 1970-01-01.
     #[must_use]
     pub fn day(&self, wall_ns: i64) -> i64 {
         let utc_s = wall_ns.div_euclid(1_000_000_000);
         utc_s.saturating_add(self.offset_s(utc_s)).div_euclid(86_400)
     }
+}
+
+/// A distance from UTC as it is written behind a time: `Z`, `+02`, `+0200` or `+02:00`, in seconds ahead; `None` when it is
+/// none. Hours have two digits: `+1` may be cut off.
+#[must_use]
+pub fn ahead_s(text: &str) -> Option<i64> {
+    if text == "Z" {
+        return Some(0);
+    }
+    let (sign, rest) = match text.as_bytes().first()? {
+        b'+' => (1, &text[1..]),
+        b'-' => (-1, &text[1..]),
+        _ => return None,
+    };
+    let (hours, minutes) = match rest.len() {
+        2 => (rest, "00"),
+        4 => rest.split_at_checked(2)?,
+        5 => rest.split_once(':')?,
+        _ => return None,
+    };
+    let two = |text: &str, below: i64| {
+        let digits = text.len() == 2 && text.bytes().all(|byte| byte.is_ascii_digit());
+        digits.then(|| text.parse::<i64>().ok()).flatten().filter(|value| *value < below)
+    };
+    Some(sign * (two(hours, 24)? * 3600 + two(minutes, 60)? * 60))
 }
 
 struct Header {
@@ -264,6 +325,44 @@ mod tests {
         let at = |hour, minute| wall_ns_of((2026, 11, 20), (hour, minute, 0)).expect("a moment");
         assert_eq!(tokyo.day(at(15, 0)) - tokyo.day(at(14, 59)), 1);
         assert_eq!(Zone::default().day(at(15, 0)), Zone::default().day(at(14, 59)));
+    }
+
+    #[test]
+    fn the_moment_of_a_local_time() {
+        let berlin = Zone::parse(&file("CET-1CEST,M3.5.0,M10.5.0/3")).expect("a zone");
+        let at = |day: (i64, i64, i64), hour, minute| wall_ns_of(day, (hour, minute, 0)).expect("a moment");
+        let (spring, autumn) = ((2026, 3, 29), (2026, 10, 25));
+        let of = |day, hour, minute| berlin.utc_ns(at(day, hour, minute), None);
+        assert_eq!((of(spring, 1, 59), of(spring, 3, 0)), (at(spring, 0, 59), at(spring, 1, 0)));
+        assert_eq!(of(spring, 2, 30), at(spring, 1, 30), "which clocks never show");
+        assert_eq!((of(autumn, 1, 59), of(autumn, 3, 0)), (at((2026, 10, 24), 23, 59), at(autumn, 2, 0)));
+        // 02:30 comes twice.
+        let again = |not_before| berlin.utc_ns(at(autumn, 2, 30), Some(not_before));
+        assert_eq!(of(autumn, 2, 30), at(autumn, 0, 30));
+        assert_eq!((again(at(autumn, 0, 30)), again(at(autumn, 0, 41))), (at(autumn, 0, 30), at(autumn, 1, 30)));
+        // Lines of a log that changed places, in both hours.
+        assert_eq!((again(at(autumn, 0, 31)), again(at(autumn, 1, 31))), (at(autumn, 0, 30), at(autumn, 1, 30)));
+        assert_eq!(again(at(autumn, 5, 0)), at(autumn, 0, 30), "neither is late enough");
+        assert_eq!(Zone::fixed(-5 * 3600).utc_ns(at(spring, 2, 30), None), at(spring, 7, 30));
+        assert_eq!(Zone::default().utc_ns(-1, Some(7)), -1);
+        for seconds in (0..400 * 86_400).step_by(1800) {
+            let utc_ns = at((2026, 1, 1), 0, 0) + seconds * 1_000_000_000;
+            let local_ns = utc_ns + berlin.offset_s(utc_ns / 1_000_000_000) * 1_000_000_000;
+            assert_eq!(berlin.utc_ns(local_ns, Some(utc_ns)), utc_ns);
+        }
+    }
+
+    #[test]
+    fn distances_from_utc() {
+        let good = [("Z", 0), ("+00:00", 0), ("+02:00", 7200), ("-0530", -19_800), ("+14", 50_400), ("-00:30", -1800)];
+        for (text, seconds) in good {
+            assert_eq!(ahead_s(text), Some(seconds), "{text}");
+        }
+        for wrong in
+            ["", "+", "+1", "1", "02:00", "+1:00", "+02:0", "+24", "+02:60", "+020", "Zulu", "z", "+02 00", "+é1", "é"]
+        {
+            assert_eq!(ahead_s(wrong), None, "{wrong}");
+        }
     }
 
     #[test]

@@ -130,7 +130,7 @@ pub const EXAMPLES: &[Example] = &[
         title: "The files that waited longest, and when",
         of_many: false,
         sql: "select time, file, comm, op, sector, (complete_ns - queue_ns) / 1e6 as ms\n\
-              from io where file is not null order by ms desc limit 10",
+              from io where file is not null order by ms desc nulls last limit 10",
     },
     Example {
         title: "Did the trace lose anything?",

@@ -3,9 +3,9 @@
 
 use crate::journal::JournalReader;
 use crate::{Batch, Manifest, Reader, RecordingError, catalogue};
-use arrow_array::RecordBatch;
 use arrow_array::cast::AsArray;
 use arrow_array::types::Int64Type;
+use arrow_array::{Array as _, RecordBatch};
 use parquet::arrow::ProjectionMask;
 use parquet::arrow::arrow_reader::ParquetRecordBatchReaderBuilder;
 use parquet::file::metadata::RowGroupMetaData;
@@ -122,20 +122,27 @@ pub(crate) fn row_times(batch: &RecordBatch) -> Option<&arrow_array::PrimitiveAr
     batch.column_by_name("t_ns").or_else(|| batch.column_by_name("complete_ns"))?.as_primitive_opt::<Int64Type>()
 }
 
+/// When a batch is: at its first row whose time is known. I/Os whose end was not seen have none, and their beginnings are
+/// no help, because they are older than what stands around them.
+fn first_time(batch: &RecordBatch) -> Option<i64> {
+    row_times(batch)?.iter().flatten().next()
+}
+
 /// The part of a batch that holds all of its rows of a range; rows are in the order of time but for a little.
 fn cut(batch: &RecordBatch, range: &Range<i64>) -> Option<RecordBatch> {
     let times = row_times(batch)?;
-    let first = times.iter().position(|t_ns| t_ns.is_some_and(|t_ns| range.contains(&t_ns)))?;
-    let last = (first..times.len()).rev().find(|row| range.contains(&times.value(*row)))?;
+    let is_in = |row: &usize| times.is_valid(*row) && range.contains(&times.value(*row));
+    let first = (0..times.len()).find(is_in)?;
+    let last = (first..times.len()).rfind(is_in)?;
     Some(batch.slice(first, last + 1 - first))
 }
 
-/// When the first frame at or behind `at` is, and where it ends; frames without a time are passed over.
+/// When the first frame at or behind `at` is; frames without a time are passed over.
 fn time_behind(journal: &mut JournalReader, at: u64) -> Result<Option<i64>, RecordingError> {
     journal.go_to(at)?;
     while let Some((_, batch)) = journal.next_batch(None)? {
-        if let Some(times) = row_times(&batch).filter(|times| !times.is_empty()) {
-            return Ok(Some(times.value(0)));
+        if let Some(t_ns) = first_time(&batch) {
+            return Ok(Some(t_ns));
         }
     }
     Ok(None)
@@ -160,8 +167,7 @@ fn from_journal(mut journal: JournalReader, tables: &[&str], range: &Range<i64>)
     journal.go_to(place)?;
     let mut found = Vec::new();
     while let Some((name, batch)) = journal.next_batch(None)? {
-        let first = row_times(&batch).filter(|times| !times.is_empty()).map(|times| times.value(0));
-        if first.is_some_and(|t_ns| t_ns > range.end.saturating_add(SLACK_NS)) {
+        if first_time(&batch).is_some_and(|t_ns| t_ns > range.end.saturating_add(SLACK_NS)) {
             break;
         }
         if let Some(table) = catalogue::table(&name).filter(|_| tables.contains(&name.as_str())) {
@@ -172,8 +178,12 @@ fn from_journal(mut journal: JournalReader, tables: &[&str], range: &Range<i64>)
 }
 
 fn journal_span(journal: &mut JournalReader, table: &str) -> Result<Option<(i64, i64)>, RecordingError> {
-    let first = journal.next_batch(Some(table))?.and_then(|(_, batch)| row_times(&batch).map(|times| times.value(0)));
-    let Some(first) = first else { return Ok(None) };
+    let first = loop {
+        let Some((_, batch)) = journal.next_batch(Some(table))? else { return Ok(None) };
+        if let Some(first) = first_time(&batch) {
+            break first;
+        }
+    };
     // The last one is near the end; how near, nobody knows.
     let (end, mut back) = (journal.end(), 1 << 18);
     loop {
@@ -211,7 +221,7 @@ impl Follower {
         loop {
             let at = follower.journal.at();
             let Some((_, batch)) = follower.journal.next_batch(None)? else { break };
-            if row_times(&batch).is_some_and(|times| !times.is_empty() && times.value(0) >= from_ns) {
+            if first_time(&batch).is_some_and(|t_ns| t_ns >= from_ns) {
                 follower.journal.go_to(at)?;
                 break;
             }

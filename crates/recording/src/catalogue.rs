@@ -195,7 +195,11 @@ pub fn catalogue_markdown() -> String {
          A column of type *histogram* holds the bytes of [histogram-v1](histogram-v1.md); beside it stand, as plain `int64` columns in ns, ",
     );
     let names: Vec<String> = suffixes().map(|suffix| format!("`NAME_ns_{suffix}`")).collect();
-    let _ = writeln!(page, "{}.\nMissing values are null, never 0.", names.join(", "));
+    let _ = writeln!(
+        page,
+        "{}; a histogram of sizes, in bytes, stands alone.\nMissing values are null, never 0.",
+        names.join(", ")
+    );
     for table in catalogue() {
         let _ = writeln!(
             page,

@@ -160,6 +160,25 @@ pub(crate) fn suffixes() -> impl Iterator<Item = &'static str> {
     ["min", "mean"].into_iter().chain(PERCENTILES.iter().map(|(name, _)| *name)).chain(["max"])
 }
 
+/// A histogram of bytes instead of nanoseconds. It stands alone: of sizes, the whole distribution is asked for.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Sizes(pub Histogram);
+
+impl Cell for Sizes {
+    const TYPE: &'static str = "histogram";
+    fn fields(name: &str, out: &mut Vec<Field>) {
+        out.push(Field::new(name, DataType::Binary, false));
+    }
+    fn arrays<'a>(values: impl Iterator<Item = &'a Self> + Clone, out: &mut Vec<ArrayRef>) {
+        let mut builder = BinaryBuilder::new();
+        values.for_each(|value| builder.append_value(value.0.encode()));
+        out.push(Arc::new(builder.finish()));
+    }
+    fn read(batch: &RecordBatch, table: &'static str, name: &str) -> Result<Vec<Self>, RecordingError> {
+        Ok(<Histogram as Cell>::read(batch, table, name)?.into_iter().map(Self).collect())
+    }
+}
+
 impl Cell for Histogram {
     const TYPE: &'static str = "histogram";
     fn fields(name: &str, out: &mut Vec<Field>) {

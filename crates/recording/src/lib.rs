@@ -22,13 +22,14 @@ mod seal;
 mod several;
 mod sync;
 mod thin;
+mod unended;
 mod writer;
 
 pub use abandoned::seal_abandoned;
 pub use between::Follower;
 pub use bus::{Batch, Sink};
 pub use catalogue::{Column, ColumnKind, Row, Table, catalogue, catalogue_markdown, table};
-pub use cell::{Cell, PERCENTILES};
+pub use cell::{Cell, PERCENTILES, Sizes};
 pub use column::ColumnBuilder;
 pub use error::RecordingError;
 pub use export::{BatchWriter, ExportFormat, export};

@@ -2,6 +2,7 @@
 
 use crate::counters::verdict;
 use crate::rows::signed;
+use collect::Machine;
 use recording::rows::{CpuEvent, Event, IrqTime, PreemptedBy, ProcessEvent, Stolen};
 use recording::{Batch, Label, RecordingError};
 use std::collections::HashMap;
@@ -36,6 +37,8 @@ pub(crate) struct CpuClock {
     /// By process, kind and vector: how long when last told.
     stolen: HashMap<(u32, &'static str, Arc<str>), u64>,
     lost: u64,
+    /// Processes that ran before the last sample, where that is known.
+    ran: Option<Vec<i64>>,
     /// Of the tables that the probes fill, whether they are measured, and why not.
     verdicts: Vec<(&'static str, String)>,
     /// Said with the next sample.
@@ -78,7 +81,7 @@ impl CpuClock {
         let words = sched.iter().flat_map(SchedTrace::verdicts).chain(irq.iter().flat_map(IrqTrace::verdicts));
         said.extend(words.map(trace::Verdict::words).filter(|words| !words.is_empty()).map(|words| ("info", words)));
         let (vectors, stolen) = (HashMap::new(), HashMap::new());
-        Ok(Some(Self { sched, irq, is_fine, vectors, stolen, lost: 0, verdicts, said }))
+        Ok(Some(Self { sched, irq, is_fine, vectors, stolen, lost: 0, ran: None, verdicts, said }))
     }
 
     /// For the manifest: the tables that the probes fill, each with whether it is measured, and why not.
@@ -142,6 +145,8 @@ impl CpuClock {
             }
             None => None,
         };
+        let ran = sched.as_ref().and_then(|sums| sums.ran.as_ref());
+        self.ran = ran.map(|ran| ran.iter().copied().map(i64::from).collect());
         let t_ns = sched.as_ref().map_or(due_ns, |sums| sums.t_ns.max(due_ns));
         let at = (signed(t_ns), t_ns.saturating_sub(origin_ns) as f64 / 1e9);
         if let Some(sums) = &sched {
@@ -163,6 +168,11 @@ impl CpuClock {
         let events: Vec<Event> = self.said.drain(..).map(|(severity, message)| event(severity, message, at)).collect();
         push(&mut batches, &events)?;
         Ok(batches)
+    }
+
+    /// Processes that ran between the last two samples, for whom it is asked once; `None`: it is not known.
+    fn ran(&mut self) -> Option<Vec<i64>> {
+        self.ran.take()
     }
 
     /// The next manifest and the next sample say that a table has no more rows, and why.
@@ -205,7 +215,8 @@ impl CpuClock {
         let is_news = |row: &&trace::irq::Stolen| {
             let told = known.get(&(row.pid, row.kind, Arc::clone(&row.vector))).copied();
             let after_ns = if is_fine { 1 } else { TOLD_AFTER_NS };
-            let is_news = told.is_none_or(|told| row.ns.saturating_sub(told) >= after_ns);
+            // Less than was told is another process of that number.
+            let is_news = told.is_none_or(|told| row.ns < told || row.ns - told >= after_ns);
             if is_news {
                 known.insert((row.pid, row.kind, Arc::clone(&row.vector)), row.ns);
             }
@@ -231,6 +242,25 @@ impl CpuClock {
         self.stolen.retain(|(pid, _, _), _| present.contains(pid));
         rows
     }
+}
+
+/// One sample of the machine's counters, and one of the event clock where it runs, which tells which processes need be read.
+/// The second one fails only as [`CpuClock::sample`] does.
+pub(crate) fn sample_both(
+    machine: &mut Machine,
+    mut clock: Option<&mut CpuClock>,
+    due_ns: u64,
+    origin_ns: u64,
+) -> (Vec<Batch>, Result<Vec<Batch>, RecordingError>) {
+    let mut events = None;
+    let batches = machine.sample_those_that_ran((due_ns, origin_ns), &mut || {
+        let clock = clock.as_mut()?;
+        events = Some(clock.sample(due_ns, origin_ns));
+        clock.ran()
+    });
+    // Where no processes are wanted, nobody asked.
+    let events = events.or_else(|| clock.map(|clock| clock.sample(due_ns, origin_ns)));
+    (batches, events.unwrap_or_else(|| Ok(Vec::new())))
 }
 
 fn cpu_rows(sums: &SchedSums, irq: Option<&IrqSums>, (t_ns, t_s): (i64, f64)) -> Vec<CpuEvent> {
@@ -321,4 +351,77 @@ pub(crate) fn push<R: recording::Row>(batches: &mut Vec<Batch>, rows: &[R]) -> R
         batches.push(Batch::from_rows(rows)?);
     }
     Ok(())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use collect::What;
+    use recording::rows::Process;
+
+    #[test]
+    fn where_the_probe_runs_processes_are_told_of_as_without_it() {
+        if !testkit::require_root_or_skip() {
+            return;
+        }
+        let mut clock = CpuClock::start(EventClock::Needed).expect("the probe loads").expect("it is wanted");
+        let (mut machine, mut whole) = (Machine::new(&[What::Process]), Machine::new(&[What::Process]));
+        let pids = |batches: &[Batch]| -> Vec<i64> {
+            let rows = batches.iter().filter(|batch| batch.table.name == "process");
+            rows.flat_map(|batch| batch.to_rows::<Process>().expect("rows")).map(|row| row.pid).collect()
+        };
+        let asleep = std::process::Command::new("sleep").arg("1000").spawn().map(Reaped).expect("started");
+        asleep.wait_until_asleep();
+        let first = pids(&sample_both(&mut machine, Some(&mut clock), 0, 0).0);
+        assert!(first.contains(&asleep.pid()), "all at first");
+        for _ in 0..20 {
+            whole.sample(0, 0);
+            let script = "i=0; while [ $i -lt 20000 ]; do i=$((i+1)); done; exec sleep 1000";
+            let new = std::process::Command::new("sh").args(["-c", script]).spawn().map(Reaped).expect("started");
+            std::thread::sleep(std::time::Duration::from_millis(100));
+            let (batches, events) = sample_both(&mut machine, Some(&mut clock), 0, 0);
+            let (told, all) = (pids(&batches), pids(&whole.sample(0, 0)));
+            assert!(told.contains(&new.pid()) && all.contains(&new.pid()), "{told:?} {all:?}");
+            assert!(!told.contains(&asleep.pid()) && !all.contains(&asleep.pid()), "{told:?} {all:?}");
+            assert!(events.expect("rows").iter().any(|batch| batch.table.name == "process_event"));
+        }
+        // It is not known in a sample in which a CPU's sums never held still.
+        let known = (0..20).find_map(|_| {
+            clock.sample(0, 0).expect("rows");
+            clock.ran()
+        });
+        let ran = known.expect("known in none of 20 samples");
+        assert!(ran.contains(&i64::from(std::process::id())) && !ran.contains(&asleep.pid()), "{ran:?}");
+    }
+
+    struct Reaped(std::process::Child);
+
+    impl Reaped {
+        fn pid(&self) -> i64 {
+            i64::from(self.0.id())
+        }
+
+        /// Until it sleeps and has used nothing more for a while.
+        fn wait_until_asleep(&self) {
+            let path = format!("/proc/{}/stat", self.0.id());
+            let look = || std::fs::read_to_string(&path).expect("it is there");
+            let until_ns = quantity::clock::now_ns() + 20_000_000_000;
+            let mut before = look();
+            loop {
+                std::thread::sleep(std::time::Duration::from_millis(100));
+                let now = look();
+                if now.contains("(sleep) S ") && now == before {
+                    return;
+                }
+                assert!(quantity::clock::now_ns() < until_ns, "it does not sleep: {now}");
+                before = now;
+            }
+        }
+    }
+
+    impl Drop for Reaped {
+        fn drop(&mut self) {
+            let _ = self.0.kill().and_then(|()| self.0.wait());
+        }
+    }
 }

@@ -97,7 +97,7 @@ impl FindingFlight {
             .spawn(fly)
             .map_err(|source| SessionError::Thread { what: "keep I/Os in memory", source })?;
         let mut beside = Self {
-            engine: Engine::new(thresholds),
+            engine: Engine::new(thresholds).of_machine(&collect::hardware(&[])),
             seen: 0,
             troubles: Some(troubles),
             said,
@@ -164,7 +164,7 @@ impl FindingFlight {
         }
         self.seen = findings.len();
         if self.seen > REMEMBERED && findings.iter().all(|finding| finding.end_ns.is_some()) {
-            self.engine = Engine::new(self.engine.thresholds().clone());
+            self.engine = self.engine.anew();
             self.seen = 0;
         }
     }

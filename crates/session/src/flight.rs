@@ -1,7 +1,7 @@
 //! The flight recorder: a trace that is kept in memory and written only when there is trouble.
 
 use crate::rows::signed;
-use crate::trace::{interval_row, lost_words};
+use crate::trace::{interval_row, lost_words, note_ends};
 use crate::{SessionError, StopFlag};
 use analyze::{Condition, Lane, Watch};
 use quantity::clock;
@@ -302,7 +302,7 @@ impl Life<'_> {
 
     /// Is there trouble in the second that ends?
     fn trouble(&mut self, from_ns: u64, now_ns: u64) -> Option<Trouble> {
-        let lanes = self.take_lanes(now_ns);
+        let lanes = self.take_lanes();
         if let Some(watch) = &mut self.watch {
             let is_trouble = watch.accept(signed(from_ns), signed(now_ns), &lanes);
             return is_trouble.then(|| Trouble { subject: None, reason: watch.reason() });
@@ -322,11 +322,12 @@ impl Life<'_> {
     }
 
     /// The lanes of the second, with what is in flight at its end.
-    fn take_lanes(&mut self, now_ns: u64) -> Vec<Lane> {
-        for io in self.trace.in_flight() {
+    fn take_lanes(&mut self) -> Vec<Lane> {
+        let (as_of_ns, in_flight) = self.trace.in_flight();
+        for io in in_flight {
             let lane = &mut self.lanes.entry((io.dev, io.op)).or_default().lane;
             lane.in_flight += 1.0;
-            lane.oldest_ns = lane.oldest_ns.max(now_ns.saturating_sub(io.queue_ns));
+            lane.oldest_ns = lane.oldest_ns.max(as_of_ns.saturating_sub(io.queue_ns));
         }
         let lane = |((dev, op), sums): ((u32, u8), Sums)| Lane {
             target: device_name(dev),
@@ -373,19 +374,7 @@ impl Life<'_> {
         let from_ns = trouble_ns.saturating_sub(self.request.before_ns).max(self.trace.started_ns());
         let Trouble { subject, reason } = trouble;
         let mut writer = Writer::create(&directory, self.manifest(from_ns, trouble_ns, &reason))?;
-        let mut ios = 0;
-        let mut uncommitted = 0;
-        for chunk in self.ring.chunks_from(from_ns) {
-            ios += chunk.len() as u64;
-            uncommitted += chunk.len();
-            let packed = self.columns.pack(&chunk);
-            writer.accept_ios(&packed.names, packed.records)?;
-            if uncommitted >= COMMIT_ROWS {
-                uncommitted = 0;
-                writer.commit()?;
-                *has_rows = true;
-            }
-        }
+        let (ios, unfinished, ended_ns) = self.write_ios(&mut writer, from_ns, has_rows)?;
         // They were counted when they came.
         let _ = self.columns.take_summary();
         let seconds = |t_ns: i64| (t_ns - signed(from_ns)) as f64 / 1e9;
@@ -418,6 +407,9 @@ impl Life<'_> {
         let devices = self.columns.device_numbers();
         writer.update_manifest(|manifest| {
             manifest.extra.insert("trace_devices".into(), devices);
+            let lost_end = sum(|row| row.lost_end);
+            let missed_ends = self.seen.missed_ends;
+            note_ends(manifest, &Statistics { lost_end, missed_ends, ..unfinished }, Some(ended_ns));
             manifest.exit = Some("fine".to_string());
             manifest.losses.extend(losses.iter().filter(|loss| loss.1 > 0).map(|(name, n)| ((*name).to_string(), *n)));
         })?;
@@ -434,6 +426,35 @@ impl Life<'_> {
             self.outcome.messages.push(format!("{}: {}", directory.display(), lost_words(&self.seen)));
         }
         Ok(Dump { directory, subject, reason, ios, lost })
+    }
+
+    /// Writes what is in memory from `from_ns` on, and what is in flight: how many, these, and when they were so.
+    fn write_ios(
+        &mut self,
+        writer: &mut Writer,
+        from_ns: u64,
+        has_rows: &mut bool,
+    ) -> Result<(u64, Statistics, u64), SessionError> {
+        let mut ios = 0;
+        let mut uncommitted = 0;
+        // What hangs is in no ring, and may be the trouble itself.
+        let (ended_ns, mut open) = self.trace.unfinished();
+        for chunk in self.ring.chunks_from(from_ns) {
+            open.remove(&chunk);
+            ios += chunk.len() as u64;
+            uncommitted += chunk.len();
+            let packed = self.columns.pack(&chunk);
+            writer.accept_ios(&packed.names, packed.records)?;
+            if uncommitted >= COMMIT_ROWS {
+                uncommitted = 0;
+                writer.commit()?;
+                *has_rows = true;
+            }
+        }
+        let unfinished = Statistics { unfinished: open.len() as u64, ..Statistics::default() };
+        let packed = self.columns.pack(&open);
+        writer.accept_ios(&packed.names, packed.records)?;
+        Ok((ios + unfinished.unfinished, unfinished, ended_ns))
     }
 
     /// The name of the next dump; what is there stays there.

@@ -24,6 +24,7 @@ mod profile;
 mod rates;
 mod replay;
 mod requested;
+mod requests;
 mod rows;
 mod run_loop;
 mod service;
@@ -50,7 +51,9 @@ pub use objectives::{never_judged, objective_mistakes};
 pub use outcome::{Ending, Outcome};
 pub use probe::{ProbeOf, ProbeOutcome, ProbeRequest, probe};
 pub use replay::{Survey, rehearse, survey};
-pub use service::{MachineClock, Retention, ServiceClock, ServiceOutcome, ServiceRequest, Tier, local_zone, serve};
+pub use service::{
+    MachineClock, Retention, ServiceClock, ServiceOutcome, ServiceRequest, Tier, local_zone, named_zone, serve,
+};
 pub use show::{comparison, comparison_file, comparison_lines, last_words, report_file, terminal_width, write_whole};
 pub use stop::StopFlag;
 pub use top::{LiveRequest, TopOf, TopRequest, top};

@@ -2,6 +2,7 @@
 
 use crate::cpu_clock::{CpuClock, EventClock};
 use crate::profile::Profiler;
+use crate::requests::rows as request_rows;
 use crate::rows::signed;
 use crate::trace::interval_row;
 use crate::{SessionError, StopFlag};
@@ -13,6 +14,7 @@ use std::path::PathBuf;
 use std::time::Duration;
 use trace::block::{BlockTrace, Columns, Statistics};
 use trace::files::{FileActivity, FileTrace, Losses};
+use trace::requests::RequestTrace;
 use trace::{CostCounting, ProbeCost, TraceError, Verdict, block, files};
 
 /// How long a stop request may go unnoticed.
@@ -34,6 +36,13 @@ pub enum ProbeOf {
     Stacks {
         /// Looks a second at each CPU.
         hz: u32,
+        /// As above.
+        cost: bool,
+    },
+    /// How long servers take for an answer: the table `request_interval`.
+    Requests {
+        /// On these TCP ports.
+        ports: Vec<u16>,
         /// As above.
         cost: bool,
     },
@@ -69,6 +78,7 @@ enum Running {
     Files(Box<FileTrace>),
     Cpu(Box<Cpu>),
     Stacks(Box<Stacks>),
+    Requests(Box<(RequestTrace, Option<Counted>)>),
 }
 
 /// What the programs in the kernel cost, counted since the probe began.
@@ -139,6 +149,9 @@ impl Running {
                 let (profiler, cost) = Counted::around(*cost, || Profiler::start(*hz), Profiler::cost)?;
                 Self::Stacks(Box::new(Stacks { profiler, cost }))
             }
+            ProbeOf::Requests { ports, cost } => {
+                Self::Requests(Box::new(Counted::around(*cost, || RequestTrace::start(ports), RequestTrace::cost)?))
+            }
         })
     }
 
@@ -146,6 +159,7 @@ impl Running {
         match self {
             Self::Io(io) => io.0.verdicts(),
             Self::Files(files) => files.verdicts(),
+            Self::Requests(requests) => requests.0.verdicts(),
             // They come as events.
             Self::Cpu(_) | Self::Stacks(_) => &[],
         }
@@ -155,6 +169,7 @@ impl Running {
         match self {
             Self::Io(io) => io.0.started_ns(),
             Self::Files(files) => files.started_ns(),
+            Self::Requests(requests) => requests.0.started_ns(),
             Self::Cpu(cpu) => cpu.started_ns,
             Self::Stacks(stacks) => stacks.profiler.last_ns(),
         }
@@ -232,7 +247,9 @@ impl Life<'_> {
                         self.publish(&batch)?;
                     }
                 }
-                Running::Files(_) | Running::Cpu(_) | Running::Stacks(_) => std::thread::sleep(nap),
+                Running::Files(_) | Running::Cpu(_) | Running::Stacks(_) | Running::Requests(_) => {
+                    std::thread::sleep(nap);
+                }
             }
         }
         Ok(false)
@@ -277,6 +294,12 @@ impl Life<'_> {
                 self.publish(&Batch::from_rows(&rows)?)?;
                 lost
             }
+            Running::Requests(requests) => {
+                let rows = request_rows(&mut requests.0, (self.interval_ns, t_ns, self.origin_ns))?;
+                let lost = requests.0.losses()?.lost();
+                self.publish(&Batch::from_rows(&rows)?)?;
+                lost
+            }
             Running::Cpu(_) | Running::Stacks(_) => self.probes_sample(t_ns)?,
         };
         if lost > self.lost {
@@ -318,7 +341,7 @@ impl Life<'_> {
         let (batches, lost) = match &mut self.running {
             Running::Cpu(cpu) => (cpu.clock.sample(t_ns, self.origin_ns)?, cpu.clock.lost()),
             Running::Stacks(stacks) => (stacks.profiler.sample(self.origin_ns)?, stacks.profiler.lost()),
-            Running::Io(_) | Running::Files(_) => return Ok(0),
+            Running::Io(_) | Running::Files(_) | Running::Requests(_) => return Ok(0),
         };
         for batch in &batches {
             self.outcome.messages.extend(batch.to_rows::<Event>()?.into_iter().map(|event| event.message));
@@ -332,6 +355,7 @@ impl Life<'_> {
         match self.running {
             Running::Cpu(_) => "switches and interrupts",
             Running::Stacks(_) => "looks at stacks",
+            Running::Requests(_) => "reads and writes of sockets",
             Running::Io(_) | Running::Files(_) => "I/Os",
         }
     }
@@ -375,6 +399,13 @@ impl Life<'_> {
                 self.outcome.lost = stacks.profiler.lost();
                 self.outcome.messages.extend(stacks.cost.as_ref().map(|cost| cost.words(stacks.profiler.cost())));
                 stacks.profiler.losses()
+            }
+            Running::Requests(requests) => {
+                let (probe, cost) = &**requests;
+                let losses = probe.losses()?;
+                self.outcome.lost = losses.lost();
+                self.outcome.messages.extend(cost.as_ref().map(|cost| cost.words(probe.cost())));
+                vec![("probe_table_full", losses.table), ("probe_missed", losses.missed)]
             }
         };
         if self.outcome.lost > 0 {

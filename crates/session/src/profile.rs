@@ -26,6 +26,8 @@ pub(crate) struct Profiler {
     trace: Option<ProfileTrace>,
     /// Whether it is measured, and why not.
     verdict: String,
+    /// The only one that is looked at.
+    cpu: Option<u32>,
     period_ns: u64,
     /// End of the last interval.
     last_ns: u64,
@@ -41,11 +43,19 @@ impl Profiler {
     /// # Errors
     /// The kernel or a privilege does not allow it.
     pub(crate) fn start(hz: u32) -> Result<Self, TraceError> {
-        let trace = ProfileTrace::start(hz)?;
+        Self::start_on(hz, None)
+    }
+
+    /// The same; where a CPU is named, no other is looked at.
+    ///
+    /// # Errors
+    /// The kernel or a privilege does not allow it.
+    pub(crate) fn start_on(hz: u32, cpu: Option<u32>) -> Result<Self, TraceError> {
+        let trace = ProfileTrace::start_on(hz, cpu)?;
         let said = trace.words().map(|words| ("info", words.to_string())).into_iter().collect();
         let (period_ns, last_ns) = (trace.period_ns(), clock::now_ns());
         let verdict = verdict(Ok(&trace));
-        Ok(Self { trace: Some(trace), verdict, period_ns, last_ns, lost: 0, lost_stacks: 0, said })
+        Ok(Self { trace: Some(trace), verdict, cpu, period_ns, last_ns, lost: 0, lost_stacks: 0, said })
     }
 
     /// The same for who has more to do: where it cannot be, the next sample says so.
@@ -53,7 +63,16 @@ impl Profiler {
         Self::start(hz).unwrap_or_else(|error| {
             let said = vec![("warning", format!("what programs are at is not recorded: {error}"))];
             let verdict = verdict::<()>(Err(&error));
-            Self { trace: None, verdict, period_ns: 0, last_ns: clock::now_ns(), lost: 0, lost_stacks: 0, said }
+            Self {
+                trace: None,
+                verdict,
+                cpu: None,
+                period_ns: 0,
+                last_ns: clock::now_ns(),
+                lost: 0,
+                lost_stacks: 0,
+                said,
+            }
         })
     }
 
@@ -111,6 +130,7 @@ impl Profiler {
                     kernel: label(&one.kernel),
                     samples: signed(one.count),
                     cpu_ns: signed(one.count.saturating_mul(self.period_ns)),
+                    cpu: self.cpu.and_then(|cpu| i32::try_from(cpu).ok()),
                 };
                 push(&mut batches, &profile.stacks.iter().map(row).collect::<Vec<_>>())?;
                 let (new, new_stacks) = (profile.lost - self.lost, profile.lost_stacks - self.lost_stacks);

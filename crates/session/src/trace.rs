@@ -5,6 +5,7 @@ use crate::probe::row_of;
 use crate::rows::signed;
 use crate::spine::clock_step;
 use crate::{SessionError, StopFlag};
+use analyze::{TRACE_ENDED, unfinished_words};
 use quantity::clock;
 use quantity::text::{format_bytes, format_count, format_ns};
 use recording::rows::{Event, TraceInterval};
@@ -311,10 +312,10 @@ impl Life<'_> {
         let losses = [("probe_table_full", unseen.table), ("probe_operations", unseen.operations)];
         let losses = losses.into_iter().filter(|(_, count)| *count > 0).chain(statistics.losses());
         let devices = self.columns.device_numbers();
+        let ended_ns = self.trace.ended_ns();
         self.writer.update_manifest(|manifest| {
             manifest.extra.insert("trace_devices".into(), devices);
-            manifest.extra.insert("trace_unfinished".into(), statistics.unfinished.into());
-            manifest.extra.insert("trace_end_unseen".into(), statistics.lost_end.into());
+            note_ends(manifest, &statistics, ended_ns);
             manifest.exit = Some(if interrupted { "interrupted" } else { "fine" }.to_string());
             manifest.losses.extend(losses.map(|(name, count)| (name.to_string(), count)));
         })?;
@@ -336,6 +337,14 @@ impl Life<'_> {
         let words = words(&directories, ios, traced_ns, cpu_ns, &statistics);
         Ok(TraceOutcome { directory: directory.to_path_buf(), ios, statistics, interrupted, messages, words })
     }
+}
+
+/// Puts into a manifest when the trace ended, and which I/Os have no end.
+pub(crate) fn note_ends(manifest: &mut Manifest, statistics: &Statistics, ended_ns: Option<u64>) {
+    manifest.extra.insert("trace_unfinished".into(), statistics.unfinished.into());
+    manifest.extra.insert("trace_end_unseen".into(), statistics.lost_end.into());
+    manifest.extra.insert("trace_end_misses".into(), statistics.missed_ends.into());
+    manifest.extra.extend(ended_ns.map(|ended_ns| (TRACE_ENDED.to_string(), ended_ns.into())));
 }
 
 /// The row of an interval, given its start and end and the recording's start.
@@ -408,17 +417,17 @@ fn words(directories: &[PathBuf], ios: u64, traced_ns: u64, cpu_ns: u64, statist
         format!("cost       taken out and written in {} ns per I/O, {} bytes per I/O on disk", per(cpu_ns), per(disk)),
         format!("recording  {name} ({})", format_bytes(disk)),
     ];
-    if statistics.started > statistics.emitted + statistics.lost() {
+    if statistics.started > statistics.emitted + statistics.unfinished + statistics.lost() {
         words.insert(
             1,
             format!("began      {} I/Os (before sampling and size filters)", format_count(statistics.started as f64)),
         );
     }
     if statistics.unfinished > 0 {
-        words.insert(
-            1,
-            format!("unfinished {} I/Os: in flight at the end, or their end was not seen", statistics.unfinished),
-        );
+        // An I/O whose end the probe missed looks like one that hangs.
+        let doubt = if statistics.missed_ends > 0 { ", or their end was not seen" } else { "" };
+        let unfinished = unfinished_words(statistics.unfinished);
+        words.insert(1, format!("unfinished {unfinished}{doubt} (rows without an end)"));
     }
     words
 }

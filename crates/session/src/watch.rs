@@ -1,7 +1,7 @@
 //! Samples a machine interval by interval: for `iodyno stat`, which shows, and `iodyno record`, which keeps.
 
 use crate::counters::{SUBJECTS, subjects};
-use crate::cpu_clock::{CpuClock, EventClock};
+use crate::cpu_clock::{CpuClock, EventClock, sample_both};
 use crate::finding_flight::FindingFlight;
 use crate::profile::Profiler;
 use crate::spine::clock_step;
@@ -178,10 +178,8 @@ impl Watch<'_> {
     }
 
     fn sample(&mut self, due_ns: u64) -> Result<(), SessionError> {
-        let mut batches = self.machine.sample(due_ns, self.origin_ns);
-        if let Some(clock) = &mut self.cpu_clock {
-            batches.extend(clock.sample(due_ns, self.origin_ns)?);
-        }
+        let (mut batches, events) = sample_both(&mut self.machine, self.cpu_clock.as_mut(), due_ns, self.origin_ns);
+        batches.extend(events?);
         if let Some(profiler) = &mut self.profiler {
             batches.extend(profiler.sample(self.origin_ns)?);
         }

@@ -25,12 +25,14 @@ pub enum TraceError {
         why: String,
     },
     /// A tracepoint that nothing replaces is not there.
-    #[error("this kernel has no tracepoint {tracepoint}, without which {loss}; Linux 5.11 or newer is needed")]
+    #[error("this kernel has no tracepoint {tracepoint}, without which {loss}; Linux {since} or newer is needed")]
     NoTracepoint {
         /// Its name.
         tracepoint: &'static str,
         /// What cannot be done.
         loss: &'static str,
+        /// The first version that has it, or that its probe runs on.
+        since: &'static str,
     },
     /// The kernel refused a program or a map.
     #[error("the kernel refused the probe: {why}{}", log_text(.log))]

@@ -1,14 +1,15 @@
 //! A trace in the formats of other tools: blktrace's binary stream, blkparse's text, fio's iolog.
 //!
 //! A row has three times; the formats want one event after the other. Rows come in the order of completion, so an event
-//! can be written once no later row can begin before it: a first pass finds by how much, and memory holds no more than
-//! that window.
+//! can be written once no later row can begin before it: a first pass finds by how much. The rows that began longest
+//! before what stands around them are taken out of their places beforehand, so that the others need not wait for them;
+//! and there is a limit to what waits.
 
 use crate::TraceError;
 use recording::rows::Io;
 use recording::{Reader, Row};
 use std::cmp::Reverse;
-use std::collections::{BinaryHeap, HashMap};
+use std::collections::{BinaryHeap, HashMap, HashSet};
 use std::io::{self, Write};
 
 /// A format to write a trace in.
@@ -33,44 +34,123 @@ enum Step {
 /// Ordered by time, then by row and step.
 type Event = (i64, u64, Step);
 
-/// Writes the table `io` of a recording; returns its I/Os.
+/// What was written.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Written {
+    /// I/Os.
+    pub ios: u64,
+    /// Those without a known end: no completion was written of them.
+    pub unended: u64,
+    /// Events that stand behind later ones, because their I/Os stand in the recording so far behind that there was no
+    /// memory to put them where they belong.
+    pub out_of_order: u64,
+}
+
+/// How many rows may be in memory.
+#[derive(Clone, Copy, Debug)]
+struct Limits {
+    /// Of those that began longest before what stands around them.
+    late: usize,
+    /// Of the others.
+    window: usize,
+}
+
+/// Some 100 MB.
+const LIMITS: Limits = Limits { late: 1 << 15, window: 1 << 18 };
+/// What began less before what stands around it is not late.
+const LATE_NS: i64 = 100_000_000;
+
+/// Writes the table `io` of a recording. An I/O without an end is queued and issued, and never completed.
 ///
 /// # Errors
 /// The recording has no trace or cannot be read; `out` refuses.
-pub fn write(reader: &Reader, format: Format, out: &mut dyn Write) -> Result<u64, TraceError> {
-    let (span_ns, origin_ns, rows) = survey(reader)?;
-    if rows == 0 {
+pub fn write(reader: &Reader, format: Format, out: &mut dyn Write) -> Result<Written, TraceError> {
+    write_within(reader, format, out, LIMITS)
+}
+
+fn write_within(reader: &Reader, format: Format, out: &mut dyn Write, limits: Limits) -> Result<Written, TraceError> {
+    let Survey { span_ns, origin_ns, mut written, late } = survey(reader, limits.late)?;
+    if written.ios == 0 {
         return Err(TraceError::Parameter(format!("{} holds no traced I/O", reader.directory().display())));
     }
     let mut writer =
         Formatter { out, format, origin_ns, sequence: 0, names: HashMap::new(), devices: devices(reader), last: None };
     writer.begin(reader.manifest().wall_ns_at(origin_ns)).map_err(failed)?;
-    let mut waiting: BinaryHeap<Reverse<Event>> = BinaryHeap::new();
-    let mut open: HashMap<u64, (Io, u8)> = HashMap::new();
+    let mut queue = Queue::default();
+    let late: HashSet<u64> = late.into_iter().map(|(number, io)| queue.push(number, io)).collect();
     let (mut number, mut newest_ns) = (0_u64, i64::MIN);
     for batch in reader.batches(Io::TABLE.name)? {
         for io in Io::from_batch(&batch?)? {
             newest_ns = newest_ns.max(last_ns(&io));
-            let times =
-                [(Some(io.queue_ns), Step::Queue), (io.issue_ns, Step::Issue), (io.complete_ns, Step::Complete)];
-            let mut steps = 0;
-            for (t_ns, step) in times {
-                let Some(t_ns) = t_ns else { continue };
-                steps += 1;
-                waiting.push(Reverse((t_ns, number, step)));
+            if !late.contains(&number) {
+                queue.push(number, io);
             }
-            open.insert(number, (io, steps));
             number += 1;
-            while waiting.peek().is_some_and(|Reverse((t_ns, ..))| *t_ns < newest_ns.saturating_sub(span_ns)) {
-                writer.next(&mut waiting, &mut open).map_err(failed)?;
+            let until_ns = newest_ns.saturating_sub(span_ns);
+            while queue.first_ns().is_some_and(|t_ns| t_ns < until_ns) || queue.rows() > limits.late + limits.window {
+                queue.next(&mut writer).map_err(failed)?;
             }
         }
     }
-    while !waiting.is_empty() {
-        writer.next(&mut waiting, &mut open).map_err(failed)?;
+    while queue.first_ns().is_some() {
+        queue.next(&mut writer).map_err(failed)?;
     }
     writer.end().map_err(failed)?;
-    Ok(number)
+    written.out_of_order = queue.out_of_order;
+    Ok(written)
+}
+
+/// Events that wait for those before them.
+#[derive(Debug)]
+struct Queue {
+    waiting: BinaryHeap<Reverse<Event>>,
+    /// Rows with the number of their events that wait.
+    open: HashMap<u64, (Io, u8)>,
+    written_ns: i64,
+    out_of_order: u64,
+}
+
+impl Default for Queue {
+    fn default() -> Self {
+        Self { waiting: BinaryHeap::new(), open: HashMap::new(), written_ns: i64::MIN, out_of_order: 0 }
+    }
+}
+
+impl Queue {
+    /// Takes a row; gives its number.
+    fn push(&mut self, number: u64, io: Io) -> u64 {
+        let times = [(Some(io.queue_ns), Step::Queue), (io.issue_ns, Step::Issue), (io.complete_ns, Step::Complete)];
+        let mut steps = 0;
+        for (t_ns, step) in times {
+            let Some(t_ns) = t_ns else { continue };
+            steps += 1;
+            self.waiting.push(Reverse((t_ns, number, step)));
+        }
+        self.open.insert(number, (io, steps));
+        number
+    }
+
+    fn rows(&self) -> usize {
+        self.open.len()
+    }
+
+    fn first_ns(&self) -> Option<i64> {
+        self.waiting.peek().map(|Reverse((t_ns, ..))| *t_ns)
+    }
+
+    /// Writes the earliest.
+    fn next(&mut self, writer: &mut Formatter<'_>) -> io::Result<()> {
+        let Some(Reverse((t_ns, number, step))) = self.waiting.pop() else { return Ok(()) };
+        let Some((io, left)) = self.open.get_mut(&number) else { return Ok(()) };
+        self.out_of_order += u64::from(t_ns < self.written_ns);
+        self.written_ns = self.written_ns.max(t_ns);
+        writer.event(t_ns, step, io)?;
+        *left -= 1;
+        if *left == 0 {
+            self.open.remove(&number);
+        }
+        Ok(())
+    }
 }
 
 /// The last time that is known of it.
@@ -82,18 +162,44 @@ fn failed(source: io::Error) -> TraceError {
     TraceError::Recording(recording::RecordingError::Face { face: "the export", source })
 }
 
-/// By how much a row may begin before the newest completion so far; the first time; the number of rows.
-fn survey(reader: &Reader) -> Result<(i64, i64, u64), TraceError> {
-    let (mut span_ns, mut first_ns, mut newest_ns, mut rows) = (0, i64::MAX, i64::MIN, 0);
+/// What a first pass finds.
+struct Survey {
+    /// By how much a row, but for the late ones, may begin before the newest time so far.
+    span_ns: i64,
+    /// The first time.
+    origin_ns: i64,
+    written: Written,
+    /// Those that begin longest before the newest time so far, with their numbers: what took long, and at the end what
+    /// had no end. All others would have to wait in memory for them.
+    late: HashMap<u64, Io>,
+}
+
+fn survey(reader: &Reader, most: usize) -> Result<Survey, TraceError> {
+    let mut found = Survey { span_ns: LATE_NS, origin_ns: i64::MAX, written: Written::default(), late: HashMap::new() };
+    let mut by_lateness: BinaryHeap<Reverse<(i64, u64)>> = BinaryHeap::new();
+    let mut newest_ns = i64::MIN;
     for batch in reader.batches(Io::TABLE.name)? {
         for io in Io::from_batch(&batch?)? {
+            let number = found.written.ios;
+            found.written.ios += 1;
+            found.written.unended += u64::from(io.complete_ns.is_none());
+            found.origin_ns = found.origin_ns.min(io.queue_ns);
             newest_ns = newest_ns.max(last_ns(&io));
-            span_ns = span_ns.max(newest_ns.saturating_sub(io.queue_ns));
-            first_ns = first_ns.min(io.queue_ns);
-            rows += 1;
+            let late_ns = newest_ns.saturating_sub(io.queue_ns);
+            if late_ns <= found.span_ns {
+                continue;
+            }
+            by_lateness.push(Reverse((late_ns, number)));
+            found.late.insert(number, io);
+            if by_lateness.len() > most
+                && let Some(Reverse((late_ns, number))) = by_lateness.pop()
+            {
+                found.late.remove(&number);
+                found.span_ns = late_ns;
+            }
         }
     }
-    Ok((span_ns, first_ns, rows))
+    Ok(found)
 }
 
 /// Numbers of the devices, as the trace found them.
@@ -121,32 +227,15 @@ struct Formatter<'a> {
 }
 
 impl Formatter<'_> {
-    /// Writes the earliest event.
-    fn next(&mut self, waiting: &mut BinaryHeap<Reverse<Event>>, open: &mut HashMap<u64, (Io, u8)>) -> io::Result<()> {
-        let Some(Reverse((t_ns, number, step))) = waiting.pop() else { return Ok(()) };
-        let Some((io, left)) = open.get_mut(&number) else { return Ok(()) };
-        *left -= 1;
-        let is_last = *left == 0;
+    /// Writes what happened to an I/O.
+    fn event(&mut self, t_ns: i64, step: Step, io: &Io) -> io::Result<()> {
         let t_ns = t_ns.saturating_sub(self.origin_ns).max(0);
         match self.format {
-            Format::Blktrace => {
-                let (t_ns, io) = (t_ns.unsigned_abs(), io.clone());
-                self.blktrace(t_ns, step, &io)?;
-            }
-            Format::Blkparse => {
-                let io = io.clone();
-                self.blkparse(t_ns, step, &io)?;
-            }
-            Format::Iolog if step == Step::Queue => {
-                let io = io.clone();
-                self.iolog(t_ns, &io)?;
-            }
-            Format::Iolog => {}
+            Format::Blktrace => self.blktrace(t_ns.unsigned_abs(), step, io),
+            Format::Blkparse => self.blkparse(t_ns, step, io),
+            Format::Iolog if step == Step::Queue => self.iolog(t_ns, io),
+            Format::Iolog => Ok(()),
         }
-        if is_last {
-            open.remove(&number);
-        }
-        Ok(())
     }
 
     fn begin(&mut self, wall_ns: i64) -> io::Result<()> {
@@ -269,14 +358,15 @@ impl Formatter<'_> {
             _ => return Ok(()),
         };
         let name = format!("/dev/{}", &*io.dev);
-        let t_us = t_ns / 1000;
         let (opened, last_us) = self.last.get_or_insert_default();
+        // fio wants no time before another.
+        let t_us = (t_ns / 1000).max(*last_us);
         *last_us = t_us;
         if !opened.contains(&name) {
             writeln!(self.out, "{t_us} {name} add\n{t_us} {name} open")?;
             opened.push(name.clone());
         }
-        writeln!(self.out, "{t_us} {name} {action} {} {}", io.sector * 512, io.bytes)
+        writeln!(self.out, "{t_us} {name} {action} {} {}", io.sector.saturating_mul(512), io.bytes)
     }
 }
 
@@ -319,4 +409,91 @@ fn marks(io: &Io) -> String {
         }
     }
     text
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use recording::{Batch, Label, Manifest, Sink, Writer};
+
+    /// A read on `sda` that took 1 ms, queued at this ms.
+    fn io(ms: i64) -> Io {
+        Io {
+            queue_ns: ms * 1_000_000,
+            issue_ns: Some(ms * 1_000_000 + 1000),
+            complete_ns: Some((ms + 1) * 1_000_000),
+            dev: Label::from("sda"),
+            op: Label::from("read"),
+            flags: None,
+            sector: 8 * ms,
+            bytes: 4096,
+            pid: None,
+            tid: None,
+            comm: None,
+            cgroup: None,
+            inode: None,
+            file: None,
+            owner_pid: None,
+            owner_comm: None,
+            error: None,
+            bios: None,
+            requeues: None,
+        }
+    }
+
+    fn written(rows: &[Io], format: Format, limits: Limits) -> (Written, Vec<String>) {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("t");
+        let mut writer = Writer::create(&path, Manifest::new(&[])).unwrap();
+        writer.accept(&Batch::from_rows(rows).unwrap()).unwrap();
+        writer.commit().unwrap();
+        let mut out = Vec::new();
+        let written = write_within(&Reader::open(&path).unwrap(), format, &mut out, limits).unwrap();
+        (written, String::from_utf8(out).unwrap().lines().map(str::to_string).collect())
+    }
+
+    /// Seconds of the events of blkparse's text, and their letters.
+    fn events(lines: &[String]) -> Vec<(f64, String)> {
+        let words = lines.iter().map(|line| line.split_whitespace().collect::<Vec<_>>());
+        words.map(|words| (words[3].parse().unwrap(), words[5].to_string())).collect()
+    }
+
+    /// 2000 I/Os of which one takes a second, and two without an end behind them.
+    fn rows() -> Vec<Io> {
+        let mut rows: Vec<Io> = (0..2000).map(io).collect();
+        rows[500].complete_ns = Some(1_500_000_000);
+        rows.sort_by_key(|io| io.complete_ns);
+        rows.push(Io { complete_ns: None, ..io(3) });
+        rows.push(Io { complete_ns: None, issue_ns: None, ..io(1700) });
+        rows
+    }
+
+    #[test]
+    fn what_has_no_end_is_queued_and_issued_where_it_belongs() {
+        let (counts, lines) = written(&rows(), Format::Blkparse, LIMITS);
+        assert_eq!(counts, Written { ios: 2002, unended: 2, out_of_order: 0 });
+        let events = events(&lines);
+        assert!(events.is_sorted_by(|one, other| one.0 <= other.0));
+        let count = |letter: &str| events.iter().filter(|event| event.1 == letter).count();
+        assert_eq!((count("Q"), count("D"), count("C")), (2002, 2001, 2000));
+    }
+
+    #[test]
+    fn a_window_of_a_few_rows_is_enough_when_the_late_ones_are_taken_out() {
+        let (counts, lines) = written(&rows(), Format::Blkparse, Limits { late: 3, window: 110 });
+        assert_eq!(counts.out_of_order, 0);
+        assert!(events(&lines).is_sorted_by(|one, other| one.0 <= other.0));
+    }
+
+    #[test]
+    fn memory_has_a_limit_and_what_it_costs_is_counted() {
+        let limits = Limits { late: 0, window: 50 };
+        let (counts, lines) = written(&rows(), Format::Blkparse, limits);
+        assert_eq!((counts.ios, lines.len()), (2002, 2002 + 2001 + 2000));
+        // Both events of the first without an end, that of the second, and two of what took a second.
+        assert_eq!(counts.out_of_order, 5);
+        let (_, lines) = written(&rows(), Format::Iolog, limits);
+        let times: Vec<i64> = lines[1..].iter().map(|line| line.split(' ').next().unwrap().parse().unwrap()).collect();
+        assert!(times.is_sorted(), "fio takes it");
+    }
 }

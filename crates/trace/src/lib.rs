@@ -16,11 +16,13 @@ mod kernel;
 mod kernel_ring;
 mod mapped;
 mod names;
+mod namespace;
 #[cfg(test)]
 mod other_kernels;
 mod paths;
 pub mod profile;
 mod program;
+pub mod requests;
 pub mod sched;
 mod symbols;
 mod table;

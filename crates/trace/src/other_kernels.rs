@@ -2,7 +2,7 @@
 //! field that a probe reads is where it looks for it, or is one that it does without. That they load there as well is
 //! seen by booting these kernels (bench/kernels.sh).
 
-use crate::{Kernel, State, block, files, irq, profile, sched};
+use crate::{Kernel, State, block, files, irq, profile, requests, sched};
 use libbpf_rs::btf::types::{Struct, Union};
 use libbpf_rs::btf::{Btf, BtfType, TypeId};
 use std::path::{Path, PathBuf};
@@ -147,5 +147,26 @@ fn what_other_kernels_lack_is_known_and_done_without() {
         let found = missing(version);
         assert_eq!(found.0, tracepoints, "Linux {version}");
         assert_eq!(found.1, lacks, "Linux {version}");
+    }
+}
+
+#[test]
+fn requests_are_seen_where_the_kernel_tells_of_reads_and_writes_of_sockets() {
+    let folder = tempfile::tempdir().unwrap();
+    let new = unpacked(folder.path(), "6.12");
+    let verdicts = requests::SET.verdicts(&Kernel::of_file(&new).unwrap()).unwrap();
+    let missing: Vec<_> = verdicts.iter().filter(|verdict| verdict.state == State::Missing).collect();
+    assert_eq!(missing.iter().map(|verdict| verdict.tracepoint).collect::<Vec<_>>(), ["tcp_sendmsg_locked"]);
+    assert!(missing[0].words().contains("to the end of the write"), "{}", missing[0].words());
+    let object = Btf::from_raw("probe", requests::SET.object).unwrap().expect("the object has types");
+    let none: [&str; 0] = [];
+    assert_eq!(absent(&object, &Btf::from_path(&new).unwrap()), none);
+    for old in ["6.1", "5.10"] {
+        let kernel = Kernel::of_file(&unpacked(folder.path(), old)).unwrap();
+        let refused = requests::SET.verdicts(&kernel).unwrap_err().to_string();
+        assert!(
+            refused.contains("no tracepoint sock_send_length") && refused.contains("Linux 6.3 or newer"),
+            "{refused}"
+        );
     }
 }

@@ -8,6 +8,9 @@ use libbpf_rs::{ErrorKind, Link, MapCore, MapHandle, Object, ObjectBuilder, Open
 use std::os::fd::{AsFd, AsRawFd, IntoRawFd, OwnedFd};
 use std::sync::Mutex;
 
+/// The first Linux with everything that probes need besides tracepoints that are younger.
+const OLDEST: &str = "5.12";
+
 /// One program of a probe set.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Program {
@@ -24,6 +27,8 @@ pub(crate) struct Program {
 pub(crate) enum Need {
     /// Nothing works without it; what that is.
     Always(&'static str),
+    /// The same of a tracepoint that came with this version of Linux.
+    AlwaysSince(&'static str, &'static str),
     /// What is lost without it; empty where another program says it.
     Else(&'static str),
     /// Stands in where the first tracepoint is missing; what is lost by that.
@@ -101,10 +106,11 @@ impl ProbeSet {
         let judge = |program: &Program| {
             let here = kernel.has_tracepoint(program.tracepoint);
             let (state, loss) = match program.need {
-                Need::Always(loss) if !here => {
-                    return Err(TraceError::NoTracepoint { tracepoint: program.tracepoint, loss });
+                Need::Always(loss) | Need::AlwaysSince(loss, _) if !here => {
+                    let since = if let Need::AlwaysSince(_, since) = program.need { since } else { OLDEST };
+                    return Err(TraceError::NoTracepoint { tracepoint: program.tracepoint, loss, since });
                 }
-                Need::Always(_) | Need::ByHand => (State::Used, None),
+                Need::Always(_) | Need::AlwaysSince(..) | Need::ByHand => (State::Used, None),
                 Need::Else(_) if here => (State::Used, None),
                 Need::Else(loss) => (State::Missing, Some(loss)),
                 Need::Instead(better, _) if kernel.has_tracepoint(better) => (State::NotNeeded, None),

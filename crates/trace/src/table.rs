@@ -1,6 +1,6 @@
 //! Hash tables of probes: read whole, whatever their size, and entries taken out of them.
 
-use libbpf_rs::{MapCore, MapFlags, MapHandle};
+use libbpf_rs::{MapCore, MapFlags, MapHandle, OpenObject};
 use std::io;
 use std::os::fd::{AsFd, AsRawFd};
 use std::ptr::null_mut;
@@ -12,6 +12,28 @@ pub(crate) type Entry = (Vec<u8>, Vec<u8>);
 const BATCH: usize = 1024;
 /// So often a bucket that is locked is asked for again.
 const TRIES: u32 = 100;
+
+/// An entry that did not grow in so many readings leaves the kernel's table, so that it does not fill over weeks.
+pub(crate) const IDLE_READINGS: u32 = 60;
+
+/// Entries of a table that has so many for each CPU, between what the probe says and eight times that.
+pub(crate) fn room(least: u32, for_each_cpu: u32) -> u32 {
+    let cpus = u32::try_from(libbpf_rs::num_possible_cpus().unwrap_or(1)).unwrap_or(1);
+    cpus.saturating_mul(for_each_cpu).next_power_of_two().clamp(least, least * 8)
+}
+
+/// Gives a table its room, before it is loaded.
+///
+/// # Errors
+/// The library refuses it.
+pub(crate) fn set_room(open: &mut OpenObject, name: &str, entries: u32) -> Result<(), libbpf_rs::Error> {
+    open.maps_mut().find(|map| map.name() == name).map_or(Ok(()), |mut map| map.set_max_entries(entries))
+}
+
+/// Is more than three quarters of it used?
+pub(crate) fn is_crowded(map: &MapHandle, used: usize) -> bool {
+    used > map.max_entries() as usize / 4 * 3
+}
 
 /// Room for what one call reads, and where the next one goes on.
 struct Pages {

@@ -339,6 +339,53 @@ fn who_is_in_the_kernel_is_seen_there_and_who_sleeps_is_not() {
 }
 
 #[test]
+fn where_one_cpu_is_looked_at_who_runs_on_another_is_not_seen() {
+    if !testkit::is_root() {
+        testkit::lacks("root");
+        return;
+    }
+    let mine = std::fs::read_to_string("/proc/self/status").unwrap();
+    let mine = mine.lines().find_map(|line| line.strip_prefix("Cpus_allowed_list:")).unwrap().trim().to_string();
+    if !mine.starts_with("0-") && !mine.starts_with("0,1") {
+        testkit::lacks("CPUs 0 and 1");
+        return;
+    }
+    // Started on its CPU: before that it is on its way there.
+    let on = |cpu: &str| {
+        let command = Command::new("taskset").args(["-c", cpu, "sh", "-c", "while :; do :; done"]).spawn();
+        let spinner = Spinner(command.unwrap());
+        let is_there = || {
+            let status = std::fs::read_to_string(format!("/proc/{}/status", spinner.0.id())).unwrap();
+            let has = |line: String| status.lines().any(|one| one == line);
+            has("Name:\tsh".to_string()) && has(format!("Cpus_allowed_list:\t{cpu}"))
+        };
+        while !is_there() {
+            std::thread::sleep(std::time::Duration::from_millis(10));
+        }
+        spinner
+    };
+    let (here, elsewhere) = (on("1"), on("0"));
+    let mut trace = ProfileTrace::start_on(997, Some(1)).unwrap();
+    let mut looks = |of: &Spinner, other: &Spinner| {
+        let seen = trace.read().unwrap();
+        let count =
+            |one: &Spinner| seen.stacks.iter().filter(|row| row.pid == one.0.id()).map(|row| row.count).sum::<u64>();
+        (count(of), count(other))
+    };
+    let mut sum = (0, 0);
+    // As long as it takes, however busy the machine is.
+    for _ in 0..40 {
+        std::thread::sleep(std::time::Duration::from_millis(250));
+        let (one, other) = looks(&here, &elsewhere);
+        sum = (sum.0 + one, sum.1 + other);
+        if sum.0 > 200 {
+            break;
+        }
+    }
+    assert!(sum.0 > 200 && sum.1 == 0, "{sum:?}");
+}
+
+#[test]
 fn every_look_is_in_one_row_also_where_processes_come_and_go_by_the_thousand() {
     if !testkit::is_root() {
         testkit::lacks("root");
@@ -348,9 +395,12 @@ fn every_look_is_in_one_row_also_where_processes_come_and_go_by_the_thousand() {
     let storm = Command::new("sh").args(["-c", "while :; do /bin/true; done"]).spawn();
     let storm = Spinner(storm.unwrap());
     let (mut rows, mut booked, mut last) = (0, 0, Profile::default());
+    let mut longest_ns = 0;
     for _ in 0..16 {
+        let began_ns = testkit::now_ns();
         std::thread::sleep(std::time::Duration::from_millis(250));
         last = trace.read().unwrap();
+        longest_ns = longest_ns.max(testkit::now_ns() - began_ns);
         rows += last.stacks.len();
         booked += last.stacks.iter().map(|one| one.count).sum::<u64>();
     }
@@ -360,7 +410,10 @@ fn every_look_is_in_one_row_also_where_processes_come_and_go_by_the_thousand() {
     // Rows are read behind the sum: a few looks more are in them.
     let error = booked.abs_diff(counted);
     assert!(error <= 50 + counted / 200, "{booked} in rows, {counted} counted, {} lost", last.lost);
-    assert!(last.lost <= last.samples / 100, "{} of {} lost", last.lost, last.samples);
+    // A table has room for so many processes as come in a quarter of a second, and not for those of one that others kept
+    // this test from reading.
+    let is_late = longest_ns > 400_000_000;
+    assert!(is_late || last.lost <= last.samples / 100, "{} of {} lost, {longest_ns} ns", last.lost, last.samples);
 }
 
 #[test]

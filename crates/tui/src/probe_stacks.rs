@@ -139,6 +139,7 @@ mod tests {
             kernel: None,
             samples,
             cpu_ns: samples * 10_000_000,
+            cpu: None,
         };
         let mut rows: Vec<Profile> = (0..50).map(|at| row(1, format!("small{at}"), 1)).collect();
         rows.extend([(2, 30), (3, 20), (4, 10)].map(|(pid, samples)| row(pid, format!("large{pid}"), samples)));

@@ -269,7 +269,7 @@ pub(crate) fn cpu(comparison: &Comparison, pair: usize) -> Option<Drawing> {
         let busy: Vec<(f64, f64)> = points
             .map(|point| {
                 let seconds = (point.t_ns - from_ns) as f64 / 1e9;
-                (seconds, point.user + point.system + point.irq + point.steal)
+                (seconds, point.user + point.system + point.irq + point.steal.unwrap_or(0.0))
             })
             .collect();
         if busy.len() > x.len() {

@@ -15,7 +15,7 @@ pub struct CpuPoint {
     /// Interrupts and soft interrupts.
     pub irq: f64,
     /// Stolen by the hypervisor.
-    pub steal: f64,
+    pub steal: Option<f64>,
     /// Idle with I/O outstanding.
     pub iowait: f64,
     /// Busy share of the busiest single CPU; `None` when CPUs were not sampled singly.
@@ -105,7 +105,7 @@ pub(crate) fn cpu(rows: &[Cpu]) -> Vec<CpuPoint> {
         if row.cpu == "all" {
             points.push(shares);
         } else {
-            let busy = shares.user + shares.system + shares.irq + shares.steal;
+            let busy = shares.user + shares.system + shares.irq + shares.steal.unwrap_or(0.0);
             let most = busiest.entry(row.t_ns).or_insert(busy);
             *most = most.max(busy);
         }
@@ -132,7 +132,7 @@ pub(crate) fn shares(row: &Cpu, before: &Cpu) -> Option<CpuPoint> {
         user: percent(user),
         system: percent(system),
         irq: percent(irq),
-        steal: percent(steal),
+        steal: row.steal_ns.and(before.steal_ns).map(|_| percent(steal)),
         iowait: percent(iowait),
         busiest: None,
     })

@@ -53,6 +53,8 @@ pub struct Side {
     pub gaps: Merger,
     /// Response times.
     pub response: Merger,
+    /// I/Os whose end is not known: they count like any other, and have no response time.
+    pub unended: u64,
     /// In flight when one was queued.
     pub depth: Merger,
     flying: BinaryHeap<Reverse<i64>>,
@@ -69,6 +71,7 @@ impl Default for Side {
             bins: Vec::new(),
             gaps: fine(),
             response: fine(),
+            unended: 0,
             depth: fine(),
             flying: BinaryHeap::new(),
         }
@@ -101,6 +104,7 @@ impl Side {
             self.bins.resize(bin + 1, 0);
         }
         self.bins[bin] += 1;
+        self.unended += u64::from(response_ns.is_none());
         if let Some(response_ns) = response_ns {
             while self.flying.peek().is_some_and(|Reverse(end_ns)| *end_ns <= t_ns) {
                 self.flying.pop();

@@ -48,6 +48,20 @@ fn what_is_missing_or_more_is_counted_whatever_its_time() {
 }
 
 #[test]
+fn an_end_that_was_not_seen_is_no_difference() {
+    let mut comparison = Comparison::default();
+    for at in 0..1000 {
+        comparison.expect(key(at % 7), at * 1_000_000, Some(100_000));
+        let response_ns = (at % 300 != 1).then_some(100_000);
+        comparison.observe(key(at % 7), (at * 1_000_000).cast_signed(), response_ns);
+    }
+    let verdict = Verdict::of(Some(&comparison), &on_time());
+    assert!(verdict.is_faithful, "{verdict:#?}");
+    let line = verdict.measures.iter().find(|one| one.name.starts_with("without an end")).unwrap();
+    assert_eq!((line.source, line.replay, line.is_kept), (Some(0.0), Some(4.0), None));
+}
+
+#[test]
 fn neighbours_that_change_places_are_seen() {
     let mut comparison = Comparison::default();
     for at in 0..4 {

@@ -164,6 +164,11 @@ fn behaviour(lines: &mut Lines, comparison: &Comparison) {
     let [one, other] = [&comparison.source, &comparison.replay].map(|side| side.response.clone().take());
     let p99 = |histogram: &Histogram| histogram.percentile(0.99).map(|value| value as f64);
     lines.shown("response time, p99", "ns", [p99(&one), p99(&other)], None);
+    let unended = [&comparison.source, &comparison.replay].map(|side| side.unended);
+    if unended != [0, 0] {
+        let unended = unended.map(|count| Some(count as f64));
+        lines.shown("without an end, in no response time", "I/Os", unended, None);
+    }
 }
 
 /// What the player itself did.

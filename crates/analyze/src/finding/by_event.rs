@@ -6,12 +6,23 @@ use recording::rows::{CpuEvent, PreemptedBy, ProcessEvent, Stolen};
 use recording::{Batch, Label, RecordingError};
 
 /// Rows since the last moment, and those before.
-#[derive(Debug, Default)]
+#[derive(Debug)]
 pub(super) struct ByEvent {
     cpus: Samples<String, CpuEvent>,
     runs: Sparse<(i64, i64), ProcessEvent>,
     preempted: Sparse<(i64, i64), PreemptedBy>,
     stolen: Sparse<(i64, Label, Label), Stolen>,
+}
+
+impl Default for ByEvent {
+    fn default() -> Self {
+        Self {
+            cpus: Samples::default(),
+            runs: Sparse::of_beginners(|row| (row.start_ns, row.t_ns)),
+            preempted: Sparse::default(),
+            stolen: Sparse::default(),
+        }
+    }
 }
 
 impl ByEvent {
@@ -85,13 +96,13 @@ impl ByEvent {
 
     fn forget(&mut self, t_ns: i64) {
         if self.runs.before.len() > KNOWN {
-            self.runs.before.retain(|_, row| t_ns - row.t_ns < FORGET_NS);
+            self.runs.forget(|row| t_ns - row.t_ns < FORGET_NS);
         }
         if self.preempted.before.len() > KNOWN {
-            self.preempted.before.retain(|_, row| t_ns - row.t_ns < FORGET_NS);
+            self.preempted.forget(|row| t_ns - row.t_ns < FORGET_NS);
         }
         if self.stolen.before.len() > KNOWN {
-            self.stolen.before.retain(|_, row| t_ns - row.t_ns < FORGET_NS);
+            self.stolen.forget(|row| t_ns - row.t_ns < FORGET_NS);
         }
     }
 }

@@ -1,6 +1,5 @@
 //! R10: the tick and events disagree about how busy a CPU is.
 
-use super::moment::CpuUse;
 use super::window::Window;
 use super::{Confidence, Evidence, Rule, RuleId, Severity, Symptom, Thresholds};
 
@@ -15,11 +14,16 @@ impl Rule for ClocksRule {
             let event = stretch.mean(|moment| moment.cpu_event(cpu).map(|one| one.busy))?;
             let tick = stretch.mean(|moment| moment.cpu(cpu).map(|one| one.busy))?;
             let brief = stretch.mean(|moment| moment.cpu_event(cpu).map(|one| one.brief))?;
-            let stolen = stretch.mean(|moment| moment.cpu(cpu).map(CpuUse::stolen))?;
+            let stolen = stretch.mean(|moment| moment.cpu(cpu)?.stolen);
             // What the hypervisor steals from a task is busy by both; from an idle CPU, by the tick only, and rightly. The
             // tick may also find more than there is: what wakes with it is charged whole ticks. What runs across several ticks
             // hides from none of them; a CPU that the hypervisor stops without a word looks like that.
-            let missed = if event > tick { (event - tick).min(brief) } else { (event - (tick - stolen)).min(0.0) };
+            // Where it is not known how much was stolen, it may be all of that.
+            let missed = match stolen {
+                _ if event > tick => (event - tick).min(brief),
+                Some(stolen) => (event - (tick - stolen)).min(0.0),
+                None => 0.0,
+            };
             (missed.abs() >= limit.points).then(|| {
                 let (severity, words) = if missed > 0.0 {
                     (Severity::Finding, "what works there sleeps when the tick comes")
@@ -106,6 +110,37 @@ mod tests {
         let sentence = |tick, stolen, event| run(tick, stolen, event).engine().findings()[0].sentence.clone();
         assert!(sentence(40.0, 20.0, 70.0).starts_with("The tick misses 30 points"));
         assert!(sentence(40.0, 6.0, 20.0).starts_with("The tick adds 14 points"));
+    }
+
+    #[test]
+    fn where_it_is_not_told_what_is_stolen_the_tick_adds_nothing_for_sure() {
+        let run = |hypervisor: Option<bool>, (tick, stolen, event): (f64, f64, f64), is_told: bool| {
+            let mut bench = Bench::new().of_machine(&serde_json::json!({"cpu": {"hypervisor": hypervisor}}));
+            bench.steps(14, 1.0, |step| {
+                step.cpu_stolen(1, [tick - stolen, 0.0, 0.0], stolen);
+                step.cpu_event(1, event, 0.5);
+                if !is_told {
+                    step.cpu_steal_untold(1);
+                }
+            });
+            bench
+        };
+        let stolen = |bench: &Bench| {
+            let all = &bench.engine().findings()[0].evidence;
+            all.iter().find(|one| one.name == "of that stolen by the hypervisor").expect("told").value
+        };
+        // A CPU that was stopped may look so.
+        for hypervisor in [None, Some(true)] {
+            run(hypervisor, (40.0, 0.0, 20.0), false).is_silent();
+            let missed = run(hypervisor, (40.0, 0.0, 70.0), false);
+            assert_eq!(stolen(&missed), None, "not known is not 0");
+        }
+        assert!(stolen(&run(Some(true), (40.0, 6.0, 20.0), true)).is_some_and(|percent| (percent - 6.0).abs() < 0.01));
+        // Nobody is there who could.
+        let adds = run(Some(false), (40.0, 0.0, 20.0), false);
+        assert!(adds.engine().findings()[0].sentence.starts_with("The tick adds 20 points"));
+        assert_eq!(stolen(&adds), Some(0.0));
+        run(Some(false), (40.0, 20.0, 20.0), true).is_silent();
     }
 
     #[test]

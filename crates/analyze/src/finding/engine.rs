@@ -64,6 +64,21 @@ impl Engine {
         engine
     }
 
+    /// The same of the machine with this inventory, as a manifest has it: where there is no hypervisor, nobody steals CPU time.
+    #[must_use]
+    pub fn of_machine(mut self, hardware: &serde_json::Value) -> Self {
+        self.moments.is_guest = hardware["cpu"]["hypervisor"].as_bool();
+        self
+    }
+
+    /// Nothing seen yet, with the same thresholds and of the same machine.
+    #[must_use]
+    pub fn anew(&self) -> Self {
+        let mut engine = Self::new(self.thresholds.clone());
+        engine.moments.is_guest = self.moments.is_guest;
+        engine
+    }
+
     /// All findings so far in the order of opening; those that still hold have no end.
     #[must_use]
     pub fn findings(&self) -> &[Finding] {

@@ -127,15 +127,10 @@ pub(crate) struct CpuUse {
     pub(crate) system: f64,
     /// Interrupts and soft interrupts.
     pub(crate) irq: f64,
-    /// Not idle, time stolen by the hypervisor included.
+    /// Not idle, time stolen by the hypervisor included as far as it is told.
     pub(crate) busy: f64,
-}
-
-impl CpuUse {
-    /// Time that the hypervisor gave to others, of an idle CPU too.
-    pub(crate) fn stolen(&self) -> f64 {
-        self.busy - self.user - self.system - self.irq
-    }
+    /// Time that the hypervisor gave to others, of an idle CPU too; `None`: the kernel does not tell, and there may be one.
+    pub(crate) stolen: Option<f64>,
 }
 
 /// One process; CPU in per cent of one CPU.
@@ -276,7 +271,7 @@ impl Moment {
     pub(crate) fn stopped_s(&self) -> f64 {
         let of = |event: &CpuEventUse| {
             let tick = self.cpu(&event.cpu)?;
-            Some(tick.stolen().max(0.0) + (event.busy - event.brief - tick.busy).max(0.0))
+            Some(tick.stolen.unwrap_or(0.0).max(0.0) + (event.busy - event.brief - tick.busy).max(0.0))
         };
         self.cpu_events.iter().filter_map(of).fold(0.0, f64::max) / 100.0 * self.seconds
     }

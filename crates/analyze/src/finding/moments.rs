@@ -6,6 +6,7 @@ use super::moment::{
     TcpUse, ThreadUse,
 };
 use crate::facts::cpu_shares;
+use crate::stat::known::began_since;
 use quantity::histogram::Histogram;
 use recording::rows::{
     BtrfsDevice, Cgroup, Cpu, Disk, Event, Exited, Interrupt, Listener, Memory, Net, OpInterval, Phase, Process,
@@ -48,6 +49,9 @@ impl<K: Eq + Hash, R: recording::Row> Samples<K, R> {
     }
 }
 
+/// When what a row is of began, and when the row is of, ns.
+type Times<R> = fn(&R) -> (i64, i64);
+
 /// The same of a table that has rows only of what changed.
 #[derive(Debug)]
 pub(super) struct Sparse<K, R> {
@@ -57,11 +61,22 @@ pub(super) struct Sparse<K, R> {
     seen: bool,
     /// What comes is not the beginning: what was not told of yet may have been counted for long.
     pub(super) joins: bool,
+    /// When a thing began and when a row is of, where that is told: what began since the last row is new even so.
+    times: Option<Times<R>>,
+    /// The newest row taken.
+    told_ns: i64,
 }
 
 impl<K, R> Default for Sparse<K, R> {
     fn default() -> Self {
-        Self { before: HashMap::new(), now: Vec::new(), seen: false, joins: false }
+        Self { before: HashMap::new(), now: Vec::new(), seen: false, joins: false, times: None, told_ns: 0 }
+    }
+}
+
+impl<K, R> Sparse<K, R> {
+    /// Of things whose beginning is told; `times`: when one began, when a row is of.
+    pub(super) fn of_beginners(times: Times<R>) -> Self {
+        Self { times: Some(times), ..Self::default() }
     }
 }
 
@@ -69,6 +84,14 @@ impl<K: Eq + Hash, R: recording::Row> Sparse<K, R> {
     pub(super) fn accept(&mut self, batch: &Batch) -> Result<(), RecordingError> {
         self.now.extend(batch.to_rows::<R>()?);
         Ok(())
+    }
+
+    /// Keeps those that pass. What is forgotten is not new when it comes again: it is as if this had joined then, and only
+    /// what is told to have begun since is new.
+    pub(super) fn forget(&mut self, keeps: impl Fn(&R) -> bool) {
+        let known = self.before.len();
+        self.before.retain(|_, row| keeps(row));
+        self.joins |= self.before.len() < known;
     }
 
     /// What `of` makes of each row and the one before, if there was one; false when nothing was ever told.
@@ -80,12 +103,15 @@ impl<K: Eq + Hash, R: recording::Row> Sparse<K, R> {
         let mut found = Vec::with_capacity(self.now.len());
         let is_first = !self.seen;
         self.seen |= !self.now.is_empty();
+        let since_ns = self.told_ns;
         for row in self.now.drain(..) {
-            let key = key(&row);
+            let (key, times) = (key(&row), self.times.map(|times| times(&row)));
             let was = self.before.get(&key);
-            if !(is_first || self.joins && was.is_none()) {
+            let is_new = times.is_some_and(|(began_ns, _)| began_since(began_ns, since_ns));
+            if !is_first && (was.is_some() || is_new || !self.joins) {
                 found.extend(of(&row, was));
             }
+            self.told_ns = self.told_ns.max(times.map_or(0, |(_, t_ns)| t_ns));
             self.before.insert(key, row);
         }
         (found, self.seen)
@@ -128,6 +154,8 @@ pub(crate) struct Moments {
     /// Lengths of the last moments.
     lengths: VecDeque<f64>,
     lost_after_intervals: f64,
+    /// The machine is a hypervisor's; `None`: it may be.
+    pub(super) is_guest: Option<bool>,
     has_counters: bool,
     /// No run of a load is under way since then, and one was before.
     run_ended_ns: Option<i64>,
@@ -141,9 +169,10 @@ const LENGTHS: usize = 9;
 impl Moments {
     pub(crate) fn new(lost_after_intervals: f64) -> Self {
         Self {
+            is_guest: None,
             cpu: Samples::default(),
             process: Processes::default(),
-            threads: Sparse::default(),
+            threads: Sparse::of_beginners(|row| (row.start_ns.unwrap_or(0), row.t_ns)),
             disk: Samples::default(),
             net: Samples::default(),
             tcp: Samples::default(),
@@ -222,7 +251,7 @@ impl Moments {
         moment.processes = self.process.take(seconds);
         moment.threads = self.threads.grown(|row| (row.pid, row.tid, row.start_ns), thread_use).0;
         if self.threads.before.len() > KNOWN {
-            self.threads.before.retain(|_, row| t_ns - row.t_ns < FORGET_NS);
+            self.threads.forget(|row| t_ns - row.t_ns < FORGET_NS);
         }
         moment.disks = self.disk.pairs(|row| row.device.clone(), disk_use);
         drop_partitions(&mut moment.disks);
@@ -261,12 +290,16 @@ impl Moments {
     }
 
     fn cpus(&mut self, moment: &mut Moment) {
+        let is_guest = self.is_guest;
         let uses = self.cpu.pairs(
             |row| row.cpu.clone(),
             |row, was| {
                 let shares = cpu_shares(row, was)?;
                 let (user, system, irq) = (shares.user, shares.system, shares.irq);
-                Some(CpuUse { cpu: row.cpu.clone(), user, system, irq, busy: user + system + irq + shares.steal })
+                // Where there is no hypervisor nobody steals, whatever the kernel counts.
+                let stolen = if is_guest == Some(false) { Some(0.0) } else { shares.steal };
+                let busy = user + system + irq + stolen.unwrap_or(0.0);
+                Some(CpuUse { cpu: row.cpu.clone(), user, system, irq, busy, stolen })
             },
         );
         let (all, cpus): (Vec<CpuUse>, Vec<CpuUse>) = uses.into_iter().partition(|one| one.cpu == "all");
@@ -521,7 +554,48 @@ fn task_use(row: Process, was: Option<&Process>, seconds: f64) -> Option<TaskUse
 
 #[cfg(test)]
 mod tests {
-    use super::is_partition;
+    use super::{Sparse, is_partition};
+    use recording::Label;
+    use recording::rows::ProcessEvent;
+
+    /// What is told of a process that began then.
+    fn ran(pid: i64, start_ns: i64, t_ns: i64, run_ns: i64) -> ProcessEvent {
+        ProcessEvent {
+            t_ns,
+            t_s: 0.0,
+            pid,
+            start_ns,
+            parent: 1,
+            comm: Label::from("p"),
+            run_ns,
+            wait_ns: 0,
+            switches: 0,
+            preemptions: 0,
+        }
+    }
+
+    #[test]
+    fn what_began_is_new_even_after_something_was_forgotten() {
+        const S: i64 = 1_000_000_000;
+        let mut runs: Sparse<i64, ProcessEvent> = Sparse::of_beginners(|row| (row.start_ns, row.t_ns));
+        let mut told = |rows: Vec<ProcessEvent>, forgets: bool| -> Vec<(i64, i64)> {
+            runs.now = rows;
+            let grown = |row: &ProcessEvent, was: Option<&ProcessEvent>| {
+                Some((row.pid, row.run_ns - was.map_or(0, |was| was.run_ns)))
+            };
+            let found = runs.grown(|row| row.pid, grown).0;
+            if forgets {
+                runs.forget(|row| row.pid != 1);
+            }
+            found
+        };
+        assert_eq!(told(vec![ran(1, 0, S, 7), ran(2, 0, S, 5)], false), [], "the beginning");
+        assert_eq!(told(vec![ran(1, 0, 2 * S, 9), ran(3, 0, 2 * S, 4)], true), [(1, 2), (3, 4)]);
+        // 1 was forgotten; 4 began since.
+        let rows = vec![ran(1, 0, 3 * S, 30), ran(2, 0, 3 * S, 6), ran(4, 2 * S + S / 2, 3 * S, 3)];
+        assert_eq!(told(rows, false), [(2, 1), (4, 3)]);
+        assert_eq!(told(vec![ran(1, 0, 4 * S, 31)], false), [(1, 1)]);
+    }
 
     #[test]
     fn partitions() {

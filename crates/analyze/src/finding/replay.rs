@@ -31,7 +31,7 @@ pub fn findings_until(
     thresholds: Thresholds,
     watch: &mut dyn FnMut(&Engine, i64) -> bool,
 ) -> Result<Engine, AnalyzeError> {
-    judge(Engine::new(thresholds), tables(|name| Ok(Box::new(reader.batches(name)?)))?, watch)
+    judge(of(reader, Engine::new(thresholds)), tables(|name| Ok(Box::new(reader.batches(name)?)))?, watch)
 }
 
 /// The findings of a stretch of a recording's time, of which alone it is read: nothing is known of what was before.
@@ -51,10 +51,14 @@ pub fn findings_between(
         found.entry(batch.table.name).or_default().push(Ok(batch.rows));
     }
     judge(
-        Engine::joining(thresholds),
+        of(reader, Engine::joining(thresholds)),
         tables(|name| Ok(Box::new(found.remove(name).unwrap_or_default().into_iter())))?,
         watch,
     )
+}
+
+fn of(reader: &Reader, engine: Engine) -> Engine {
+    engine.of_machine(&reader.manifest().hardware)
 }
 
 /// Batches of a table in the order of time.

@@ -108,6 +108,12 @@ impl Bench {
         }
     }
 
+    /// Of a machine with this inventory.
+    pub(crate) fn of_machine(mut self, hardware: &serde_json::Value) -> Self {
+        self.engine = self.engine.of_machine(hardware);
+        self
+    }
+
     /// `count` intervals of `seconds` in which `what` happens; before the first of all, counters stand at what `what`
     /// makes them in no time.
     pub(crate) fn steps(&mut self, count: usize, seconds: f64, what: impl Fn(&mut Step<'_>)) {
@@ -234,6 +240,11 @@ impl Step<'_> {
         };
         add(number.to_string());
         add("all".to_string());
+    }
+
+    /// The kernel does not tell what was stolen from a CPU.
+    pub(crate) fn cpu_steal_untold(&mut self, number: usize) {
+        self.bench.cpus.get_mut(&number.to_string()).unwrap().steal_ns = None;
     }
 
     /// A process with what it uses, per cent of one CPU.

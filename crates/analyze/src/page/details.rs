@@ -111,7 +111,7 @@ impl Scene<'_> {
     }
 
     /// Of a table without rows, why it has none.
-    fn say_missing(&self, grid: &mut Grid, table: &str) {
+    pub(super) fn say_missing(&self, grid: &mut Grid, table: &str) {
         if grid.rows.is_empty() && grid.note.is_none() {
             grid.note = self.verdicts.of_table(table).map(str::to_string);
         }
@@ -134,8 +134,17 @@ impl Scene<'_> {
                 self.stat_grid(Subject::System, "scheduling", SYSTEM),
                 self.processes(),
             ],
-            Sheet::Disks => vec![self.disk_grid()],
-            Sheet::Disk(device) => vec![self.on_device(device, true), self.on_device(device, false), self.disk_grid()],
+            Sheet::OneCpu(cpu) => self.one_cpu(*cpu),
+            Sheet::Disks => {
+                let worst = self.worst_disk().map(|device| self.operations(&device));
+                std::iter::once(self.disk_grid()).chain(worst).collect()
+            }
+            Sheet::Disk(device) => vec![
+                self.operations(device),
+                self.on_device(device, true),
+                self.on_device(device, false),
+                self.disk_grid(),
+            ],
             Sheet::Net => vec![
                 self.stat_grid(Subject::Net, "interfaces", NET),
                 self.stat_grid(Subject::Tcp, "TCP", TCP),
@@ -154,6 +163,8 @@ impl Scene<'_> {
             Sheet::Processes => vec![self.processes()],
             Sheet::Process(pid) => self.process(*pid),
             Sheet::Stack(pid, frames) => self.stack(*pid, frames),
+            Sheet::Ports => vec![self.ports()],
+            Sheet::Requests(port) => self.requests(*port),
             Sheet::Findings => vec![self.all_findings()],
             // Made when both windows are known.
             Sheet::Compared => Vec::new(),
@@ -173,8 +184,12 @@ impl Scene<'_> {
         for row in &block.rows {
             let mut cells = vec![row.name.clone()];
             cells.extend(columns.iter().map(|column| column.digits.format(block.value(row, column.key))));
-            let drill =
-                if subject == Subject::Disk { Drill::Sheet(Sheet::Disk(row.name.clone())) } else { Drill::Nothing };
+            let drill = match subject {
+                Subject::Disk => Drill::Sheet(Sheet::Disk(row.name.clone())),
+                // The mean of all of them is no CPU.
+                Subject::Cpu => row.name.parse().map_or(Drill::Nothing, |cpu| Drill::Sheet(Sheet::OneCpu(cpu))),
+                _ => Drill::Nothing,
+            };
             grid.push(cells, drill);
         }
         grid
@@ -192,7 +207,7 @@ impl Scene<'_> {
     fn on_device(&self, device: &str, by_file: bool) -> Grid {
         let heading = if by_file { "file" } else { "process" };
         let mut grid = Grid::new(
-            format!("{heading}s on {device}, last 10 s"),
+            format!("{} on {device}, last 10 s", if by_file { "files" } else { "processes" }),
             &[heading, "IO/s", "read%", "B/s", "p50", "p99", "max"],
         );
         let mut sums: BTreeMap<String, (IoSum, Drill)> = BTreeMap::new();

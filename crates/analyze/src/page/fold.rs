@@ -1,7 +1,10 @@
 //! From samples to moments.
 
 use crate::stat::{StatBlock, StatFold, StatOptions, StatRow, Subject};
-use recording::rows::{Cpu, Event, Exited, FileInterval, Interrupt, IoInterval, Listener, Memory, Profile};
+use recording::rows::{
+    Cpu, Event, Exited, FileInterval, Interrupt, IoInterval, IoPlace, IrqTime, Listener, Memory, Profile,
+    RequestInterval,
+};
 use recording::{Batch, Label, RecordingError, Sink};
 use std::collections::HashMap;
 
@@ -21,6 +24,10 @@ const SUBJECTS: [Subject; 12] = [
     Subject::Cgroup,
 ];
 
+/// After so many moments in a row without CPU time by event nobody measures it any more: what comes later is of probes that
+/// were loaded anew. One alone may be without, where its rows are of the moment beside it.
+const UNTIMED_MAX: u32 = 2;
+
 /// Everything that the page shows of one sample.
 #[derive(Clone, Debug, Default)]
 pub struct Moment {
@@ -33,12 +40,18 @@ pub struct Moment {
     pub ended: Vec<Ended>,
     /// Interrupts that are frequent.
     pub interrupts: Vec<InterruptRate>,
+    /// Time in their handlers by event, where that is measured.
+    pub handlers: Vec<HandlerTime>,
     /// Block I/O by device, operation, process and file.
     pub ios: Vec<IoInterval>,
+    /// Where on devices it was.
+    pub places: Vec<IoPlace>,
     /// Reads and writes of files.
     pub files: Vec<FileInterval>,
     /// What programs were at.
     pub stacks: Vec<Profile>,
+    /// How long servers took for answers, on ports that were watched.
+    pub requests: Vec<RequestInterval>,
     /// TCP sockets with a queue.
     pub listeners: Vec<Listener>,
     /// Processes killed for lack of memory in it.
@@ -81,6 +94,23 @@ pub struct InterruptRate {
     pub per_s: f64,
 }
 
+/// Time in the handlers of one vector on one CPU, since its last row.
+#[derive(Clone, Debug, PartialEq)]
+pub struct HandlerTime {
+    /// `irq` or `softirq`.
+    pub kind: String,
+    /// Number and name.
+    pub vector: String,
+    /// CPU.
+    pub cpu: i32,
+    /// How often per second.
+    pub per_s: f64,
+    /// Of the CPU's time.
+    pub percent: f64,
+    /// The longest since the probe began, ns.
+    pub max_ns: i64,
+}
+
 impl Moment {
     /// Figures of a subject.
     #[must_use]
@@ -115,6 +145,11 @@ pub struct PageFold {
     newest_ns: Option<i64>,
     before_ns: Option<i64>,
     interrupts: HashMap<(Label, Label, i32), (i64, i64)>,
+    /// By kind, vector and CPU: when last told, how often and how long.
+    handlers: HashMap<(Label, Label, i32), (i64, i64, i64)>,
+    /// Moments in a row without CPU time by event, and whether the next one has it.
+    untimed: u32,
+    is_timed: bool,
     oom_kills: Option<i64>,
     reads_log: bool,
     done: Vec<Moment>,
@@ -138,6 +173,9 @@ impl PageFold {
             newest_ns: None,
             before_ns: None,
             interrupts: HashMap::new(),
+            handlers: HashMap::new(),
+            untimed: 0,
+            is_timed: false,
             oom_kills: None,
             reads_log: true,
             done: Vec::new(),
@@ -161,6 +199,27 @@ impl PageFold {
                     let (kind, vector) = (kind.to_string(), vector.to_string());
                     self.next.interrupts.push(InterruptRate { kind, vector, cpu, per_s });
                 }
+            }
+        }
+    }
+
+    fn handlers(&mut self, rows: Vec<IrqTime>) {
+        for row in rows {
+            let now = (row.t_ns, row.count, row.ns);
+            let key = (row.kind, row.vector, row.cpu);
+            let Some((t_ns, count, ns)) = self.handlers.insert(key.clone(), now) else { continue };
+            let seconds = (now.0 - t_ns) as f64 / 1e9;
+            // A probe that was loaded anew counts from 0.
+            if seconds > 0.0 && now.1 >= count && now.2 >= ns {
+                let (kind, vector, cpu) = key;
+                self.next.handlers.push(HandlerTime {
+                    kind: kind.to_string(),
+                    vector: vector.to_string(),
+                    cpu,
+                    per_s: (now.1 - count) as f64 / seconds,
+                    percent: (now.2 - ns) as f64 / 1e7 / seconds,
+                    max_ns: row.max_ns,
+                });
             }
         }
     }
@@ -214,10 +273,17 @@ impl Sink for PageFold {
             }
             "memory" => self.memory(&batch.to_rows()?),
             "interrupt" => self.interrupts(batch.to_rows()?),
+            "cpu_event" => self.is_timed = true,
+            "irq_time" => {
+                self.is_timed = true;
+                self.handlers(batch.to_rows()?);
+            }
             "event" => self.events(batch.to_rows()?),
             "io_interval" => self.next.ios.extend(batch.to_rows::<IoInterval>()?),
+            "io_place" => self.next.places.extend(batch.to_rows::<IoPlace>()?),
             "file_interval" => self.next.files.extend(batch.to_rows::<FileInterval>()?),
             "profile" => self.next.stacks.extend(batch.to_rows::<Profile>()?),
+            "request_interval" => self.next.requests.extend(batch.to_rows::<RequestInterval>()?),
             "listener" => self.next.listeners.extend(batch.to_rows::<Listener>()?),
             "exited" => {
                 let seconds = self.before_ns.zip(self.newest_ns).map(|(before, now)| (now - before) as f64 / 1e9);
@@ -232,13 +298,21 @@ impl Sink for PageFold {
         let mut moment = std::mem::take(&mut self.next);
         moment.blocks = self.stat.commit();
         let newest = moment.blocks.iter().map(|block| block.t_ns).max();
-        let others = moment.ios.iter().map(|row| row.t_ns).chain(moment.files.iter().map(|row| row.t_ns)).max();
+        let others = moment.ios.iter().map(|row| row.t_ns).chain(moment.files.iter().map(|row| row.t_ns));
+        let others = others.chain(moment.requests.iter().map(|row| row.t_ns)).max();
         let Some(t_ns) = self.newest_ns.take().or(newest).or(others) else { return Ok(()) };
         moment.t_ns = t_ns;
+        self.untimed = if std::mem::take(&mut self.is_timed) { 0 } else { self.untimed + 1 };
+        if self.untimed >= UNTIMED_MAX {
+            self.handlers.clear();
+        }
         if moment.io_errors.is_none() && self.reads_log {
             moment.io_errors = Some(0);
         }
-        if let Some(before_ns) = self.before_ns.replace(t_ns) {
+        // Where nothing else was recorded, the first interval has its figures as well.
+        let first =
+            if moment.blocks.is_empty() { moment.requested_ns().map(|length_ns| t_ns - length_ns) } else { None };
+        if let Some(before_ns) = self.before_ns.replace(t_ns).or(first) {
             moment.seconds = (t_ns - before_ns) as f64 / 1e9;
             self.done.push(moment);
         }

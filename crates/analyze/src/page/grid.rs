@@ -16,6 +16,8 @@ pub enum Drill {
 pub enum Sheet {
     /// CPUs.
     Cpu,
+    /// One CPU, by its number.
+    OneCpu(u32),
     /// Block devices.
     Disks,
     /// One block device: its files and processes.
@@ -36,6 +38,10 @@ pub enum Sheet {
     Process(i64),
     /// One stack of a process: its functions, the outermost first, with `;` between them.
     Stack(i64, String),
+    /// Ports of servers, one to be chosen.
+    Ports,
+    /// How long the servers on a port take for an answer.
+    Requests(u16),
     /// All findings.
     Findings,
     /// Two windows of time.

@@ -18,7 +18,7 @@ pub struct Heat {
     pub ratio: f64,
     /// Oldest first.
     pub columns: Vec<HeatColumn>,
-    /// Why there are means instead of distributions.
+    /// Why there are means instead of distributions, or nothing.
     pub note: Option<String>,
 }
 
@@ -55,6 +55,18 @@ enum Times {
     Nothing,
 }
 
+impl Times {
+    /// Least and greatest, ns.
+    fn range(&self) -> Option<(u64, u64)> {
+        match self {
+            Self::Distribution(response) => range_of(response),
+            #[expect(clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "a time of a counter")]
+            Self::Mean(ns) => Some((ns.max(1.0) as u64, ns.max(1.0) as u64)),
+            Self::Nothing => None,
+        }
+    }
+}
+
 impl Scene<'_> {
     /// The heat map of a device in so many rows and at most so many columns.
     #[must_use]
@@ -71,57 +83,89 @@ impl Scene<'_> {
                 _ => Times::Nothing,
             })
             .collect();
-        let (low, step) = scale(&times, rows);
-        let row_of = |ns: f64| {
-            let octave = ns.max(1.0).log2();
-            let row = ((octave - f64::from(low)) / f64::from(step)).floor().clamp(0.0, rows.saturating_sub(1) as f64);
-            #[expect(clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "clamped to the rows")]
-            let row = row as usize;
-            row
-        };
+        let scale = Scale::of(times.iter().filter_map(Times::range), 15, rows);
         let column = |times: &Times| match times {
             Times::Nothing => HeatColumn::Mean(None),
-            Times::Mean(ns) => HeatColumn::Mean(Some(row_of(*ns))),
-            Times::Distribution(response) => {
-                let mut counts = vec![0; rows];
-                for (low_ns, high_ns, count) in response.buckets() {
-                    let middle = (low_ns + high_ns) as f64 / 2.0;
-                    if let Some(cell) = counts.get_mut(row_of(middle)) {
-                        *cell += count;
-                    }
-                }
-                HeatColumn::Counts(counts)
-            }
+            Times::Mean(ns) => HeatColumn::Mean(Some(scale.row(*ns, rows))),
+            Times::Distribution(response) => HeatColumn::Counts(scale.counts(response, rows)),
         };
         let has_means = times.iter().any(|times| matches!(times, Times::Mean(_)));
+        let has_counts = times.iter().any(|times| matches!(times, Times::Distribution(_)));
+        let note = if has_means {
+            Some(format!("means only (m): {}", self.no_blocks.unwrap_or("I/Os were not followed")))
+        } else {
+            (!has_counts).then(|| self.why_empty(device, self.moments[first..].iter()))
+        };
         Heat {
             device: device.to_string(),
-            lower_ns: (0..rows).map(|row| (f64::from(low) + (row as f64) * f64::from(step)).exp2()).collect(),
-            ratio: f64::from(step).exp2(),
+            lower_ns: scale.lower(rows),
+            ratio: f64::from(scale.step).exp2(),
             columns: times.iter().map(column).collect(),
-            note: has_means.then(|| format!("means only (m): {}", self.no_blocks.unwrap_or("I/Os were not followed"))),
+            note,
         }
     }
 }
 
-/// The lowest edge and the step between rows, as powers of two, that hold everything.
-fn scale(times: &[Times], rows: usize) -> (u32, u32) {
-    let (mut low, mut high) = (u64::MAX, 0);
-    for times in times {
-        let (least, most) = match times {
-            Times::Distribution(response) => (response.min(), response.max()),
-            #[expect(clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "a time of a counter")]
-            Times::Mean(ns) => (Some(ns.max(1.0) as u64), Some(ns.max(1.0) as u64)),
-            Times::Nothing => (None, None),
-        };
-        low = low.min(least.unwrap_or(u64::MAX));
-        high = high.max(most.unwrap_or(0));
+/// Least and greatest of what was counted; `None`: nothing was.
+pub(super) fn range_of(values: &Histogram) -> Option<(u64, u64)> {
+    values.min().zip(values.max())
+}
+
+/// Rows of a map on a logarithmic scale.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Scale {
+    /// The lowest edge, as a power of two.
+    low: u32,
+    /// Between two rows, as a power of two.
+    step: u32,
+}
+
+impl Scale {
+    /// One that holds everything: least and greatest value of each column. `lowest`: the power of two at the bottom where
+    /// there is nothing yet.
+    pub(super) fn of(ranges: impl Iterator<Item = (u64, u64)>, lowest: u32, rows: usize) -> Self {
+        let all = ranges.reduce(|all, one| (all.0.min(one.0), all.1.max(one.1)));
+        let (low, high) = all.map_or((lowest, lowest), |(least, most)| (least.max(1).ilog2(), most.max(1).ilog2()));
+        let rows = u32::try_from(rows.max(1)).unwrap_or(1);
+        let step = (high.max(low) - low + 1).div_ceil(rows).clamp(1, STEP_MAX * 2);
+        // What room there is goes above: that is where trouble will be.
+        Self { low, step }
     }
-    // Nothing yet: 30 µs and up.
-    let low = if low == u64::MAX { 15 } else { low.max(1).ilog2() };
-    let high = high.max(1).ilog2().max(low);
-    let rows = u32::try_from(rows.max(1)).unwrap_or(1);
-    let step = (high - low + 1).div_ceil(rows).clamp(1, STEP_MAX * 2);
-    // What room there is goes above: that is where trouble will be.
-    (low, step)
+
+    /// The row of a value, of so many.
+    fn row(self, value: f64, rows: usize) -> usize {
+        let octave = value.max(1.0).log2();
+        let row = ((octave - f64::from(self.low)) / f64::from(self.step)).floor();
+        #[expect(clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "clamped to the rows")]
+        let row = row.clamp(0.0, rows.saturating_sub(1) as f64) as usize;
+        row
+    }
+
+    /// Values by row.
+    pub(super) fn counts(self, values: &Histogram, rows: usize) -> Vec<u64> {
+        let mut counts = vec![0; rows];
+        for (low, high, count) in values.buckets() {
+            let middle = (low + high) as f64 / 2.0;
+            if let Some(cell) = counts.get_mut(self.row(middle, rows)) {
+                *cell += count;
+            }
+        }
+        counts
+    }
+
+    /// Lower edges of the rows, upwards.
+    pub(super) fn lower(self, rows: usize) -> Vec<f64> {
+        (0..rows).map(|row| (f64::from(self.low) + (row as f64) * f64::from(self.step)).exp2()).collect()
+    }
+}
+
+/// `32µs`, `1ms`, `4s`.
+pub(super) fn edge(ns: f64) -> String {
+    let (value, unit) = match ns {
+        ns if ns < 1e3 => (ns, "ns"),
+        ns if ns < 1e6 => (ns / 1e3, "µs"),
+        ns if ns < 1e9 => (ns / 1e6, "ms"),
+        ns => (ns / 1e9, "s"),
+    };
+    if value < 9.95 { format!("{value:.1}{unit}") } else { format!("{value:.0}{unit}") }
 }

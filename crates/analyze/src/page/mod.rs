@@ -4,21 +4,27 @@
 //! their time, and gives everything that the page shows as plain values. What was not measured is `None`, shown as `?`.
 
 mod compare;
+mod cpu;
 mod details;
 mod fold;
 mod grid;
 mod heat;
 mod interval;
+mod maps;
+mod operations;
+mod requests;
 mod resources;
 mod samples;
 mod stacks;
 mod strip;
 
 pub use compare::{Change, compare, compared};
-pub use fold::{Ended, InterruptRate, Moment, PageFold};
+pub use fold::{Ended, HandlerTime, InterruptRate, Moment, PageFold};
 pub use grid::{Drill, Grid, GridRow, Sheet};
 pub use heat::{Heat, HeatColumn};
-pub use interval::{IoIntervals, TRACED_EVERY_NS};
+pub use interval::{BANDS, IoIntervals, TRACED_EVERY_NS};
+pub use maps::{DiskMap, MapOf};
+pub use requests::{Servers, Watch};
 pub use resources::{Level, Resource, ResourceRow};
 pub use samples::{by_second, sample_times, samples};
 pub use strip::{Strip, StripLine};
@@ -27,8 +33,9 @@ use crate::Verdicts;
 use crate::finding::{Finding, Severity};
 
 /// Tables that the page reads.
-pub const TABLES: [&str; 16] = [
+pub const TABLES: [&str; 20] = [
     "cpu",
+    "cpu_event",
     "system",
     "memory",
     "pressure",
@@ -39,11 +46,14 @@ pub const TABLES: [&str; 16] = [
     "process",
     "exited",
     "interrupt",
+    "irq_time",
     "event",
     "io_interval",
+    "io_place",
     "file_interval",
     "listener",
     "profile",
+    "request_interval",
 ];
 
 /// So long a time the small curves show.
@@ -93,8 +103,19 @@ pub struct Scene<'a> {
     pub no_files: Option<&'a str>,
     /// Why it is not known what programs are at, when it is not.
     pub no_stacks: Option<&'a str>,
+    /// Servers, for the page of requests.
+    pub servers: Servers<'a>,
     /// Why there are no figures of a subject, when there are none.
     pub verdicts: &'a Verdicts,
+}
+
+#[cfg(test)]
+impl<'a> Scene<'a> {
+    /// These moments, and nothing that is missing or known besides.
+    fn of(moments: &'a [Moment], verdicts: &'a Verdicts) -> Self {
+        let (no_blocks, no_files, no_stacks) = (None, None, None);
+        Self { moments, findings: &[], no_blocks, no_files, no_stacks, servers: Servers::default(), verdicts }
+    }
 }
 
 impl<'a> Scene<'a> {

@@ -7,7 +7,8 @@ use arrow_array::{Array as _, PrimitiveArray, RecordBatch};
 use recording::Batch;
 
 /// Tables that are read once per sample; the first of them that is there sets the pace.
-const PACE: [&str; 9] = ["cpu", "system", "memory", "disk", "net", "tcp", "pressure", "process", "io_interval"];
+const PACE: [&str; 10] =
+    ["cpu", "system", "memory", "disk", "net", "tcp", "pressure", "process", "io_interval", "request_interval"];
 
 fn times(rows: &RecordBatch) -> Option<&PrimitiveArray<Int64Type>> {
     rows.column_by_name("t_ns").and_then(|column| column.as_primitive_opt::<Int64Type>())

@@ -3,8 +3,11 @@
 use super::{Drill, Grid, Scene, Sheet};
 use crate::probe::{Seen, StackOf};
 use crate::stat::Subject;
+use recording::rows::Profile;
 use std::collections::HashMap;
 
+/// A first row that covers less of its moment than this began within it, when somebody began to look.
+const WHOLE: f64 = 0.9;
 /// Stacks on the page of a process; the rest stands for little.
 const STACKS_MAX: usize = 40;
 
@@ -47,29 +50,45 @@ impl Scene<'_> {
     /// A process's stacks in the last ten seconds, outermost function first, and the seconds that were looked at.
     fn seen(&self, pid: i64) -> (HashMap<String, Seen>, f64) {
         let mut sums: HashMap<String, Seen> = HashMap::new();
-        let mut seconds = 0.0;
-        // Once somebody looks, a moment without rows is one in which nobody was seen.
-        let began_ns =
-            self.moments.iter().find(|moment| !moment.stacks.is_empty()).map_or(i64::MAX, |first| first.t_ns);
-        for moment in self.lately() {
-            seconds += match moment.stacks.first() {
-                // Shorter than its moment: it began when somebody began to look.
-                Some(first) if moment.t_ns == began_ns => first.interval_ns as f64 / 1e9,
-                _ if moment.t_ns > began_ns => moment.seconds,
-                _ => 0.0,
-            };
-            for row in moment.stacks.iter().filter(|row| row.pid == pid) {
+        let seconds = self.each_look(None, |row| {
+            if row.pid == pid {
                 let of = StackOf { pid, comm: row.comm.clone(), user: row.user.clone(), kernel: row.kernel.clone() };
                 let seen = Seen { samples: row.samples, cpu_ns: row.cpu_ns };
                 sums.entry(of.frames()).or_default().add(seen);
             }
-        }
+        });
         (sums, seconds)
+    }
+
+    /// Gives to `take` what was seen in the last ten seconds while only this CPU, or for `None` every one, was looked at;
+    /// gives the seconds of that.
+    pub(super) fn each_look(&self, cpu: Option<i32>, mut take: impl FnMut(&Profile)) -> f64 {
+        let from_ns = self.lately().next().map_or(i64::MAX, |first| first.t_ns);
+        let mut looked = None;
+        // `unseen_s`: since the last row. Somebody looked and nobody was seen, or nobody looked: the next row tells.
+        let (mut seconds, mut unseen_s) = (0.0, 0.0);
+        for moment in self.moments {
+            let is_late = moment.t_ns >= from_ns;
+            let Some(first) = moment.stacks.first() else {
+                if is_late && looked == Some(cpu) {
+                    unseen_s += moment.seconds;
+                }
+                continue;
+            };
+            let interval_s = first.interval_ns as f64 / 1e9;
+            let begins = looked.replace(first.cpu) != Some(first.cpu) || interval_s < WHOLE * moment.seconds;
+            let before_s = std::mem::take(&mut unseen_s);
+            if is_late && first.cpu == cpu {
+                seconds += if begins { interval_s } else { before_s + moment.seconds };
+                moment.stacks.iter().filter(|row| row.cpu == cpu).for_each(&mut take);
+            }
+        }
+        seconds + unseen_s
     }
 }
 
 /// Of one CPU.
-fn cpu_percent(seen: Seen, seconds: f64) -> String {
+pub(super) fn cpu_percent(seen: Seen, seconds: f64) -> String {
     if seconds > 0.0 { format!("{:.1}", seen.cpu_ns as f64 / 1e7 / seconds) } else { "?".to_string() }
 }
 
@@ -89,6 +108,7 @@ mod tests {
             kernel: kernel.map(Into::into),
             samples,
             cpu_ns: samples * 10_000_000,
+            cpu: None,
         }
     }
 
@@ -107,14 +127,8 @@ mod tests {
             moment(14, vec![read(), row(8, Some("other"), None, 50)]),
             moment(15, vec![read(), row(7, Some("main;work"), None, 20)]),
         ];
-        let scene = Scene {
-            moments: &moments,
-            findings: &[],
-            no_blocks: None,
-            no_files: None,
-            no_stacks: None,
-            verdicts: &crate::Verdicts::default(),
-        };
+        let verdicts = crate::Verdicts::default();
+        let scene = Scene::of(&moments, &verdicts);
         let grid = scene.stacks(7);
         let cells: Vec<_> = grid.rows.iter().map(|row| row.cells.join("|")).collect();
         assert_eq!(cells, ["vfs_read_[k] ← read ← main|20.0|60", "work ← main|6.7|20"]);
@@ -126,6 +140,11 @@ mod tests {
         assert_eq!(scene.stacks(9).note.as_deref(), Some("not seen on a CPU in this time"));
         let fresh = Scene { moments: &moments[2..], ..scene };
         assert_eq!(fresh.stacks(7).rows[0].cells[1], "30.0", "what was before nobody looked does not count");
+        let mut again = moments.clone();
+        again[2].stacks.iter_mut().for_each(|row| row.interval_ns = 400_000_000);
+        let away = Scene { moments: &again, ..scene };
+        // 0.6 s in 1.4 s: the second without rows, and the beginning of the next one, nobody looked.
+        assert_eq!(away.stacks(7).rows[0].cells[1], "42.9", "the page was left and opened again");
         let missing = Scene { no_stacks: Some("needs root"), ..scene };
         assert_eq!(missing.stacks(9).note.as_deref(), Some("needs root"));
     }

@@ -180,7 +180,7 @@ impl Device {
         if found.is_none() {
             *stream = fresh;
         }
-        stream.end = seen.offset + u64::from(seen.bytes);
+        stream.end = seen.offset.saturating_add(u64::from(seen.bytes));
         stream.ios = stream.ios.saturating_add(1);
         stream.bytes += u64::from(seen.bytes);
         (*stream, found.is_some())

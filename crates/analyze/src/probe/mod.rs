@@ -3,12 +3,14 @@
 mod cpu;
 mod files;
 mod io;
+mod requests;
 mod stacks;
 
 pub use cpu::{CpuBy, CpuFold};
 pub use files::{FileFold, FilesBy, FilesOrder};
 pub(crate) use files::{by_bytes, by_mount, by_reads, by_written};
 pub use io::{Distribution, IoBy, IoFold, IoGroup};
+pub use requests::{Octave, Preempted, RequestFold, RequestGroup};
 pub use stacks::{Seen, StackFold, StackGroup, StackOf};
 
 /// Most rows of a table of names in reports.

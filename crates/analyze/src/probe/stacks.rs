@@ -165,6 +165,7 @@ mod tests {
             kernel: kernel.map(Into::into),
             samples,
             cpu_ns: samples * 10,
+            cpu: None,
         }
     }
 

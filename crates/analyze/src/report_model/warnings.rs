@@ -2,8 +2,9 @@
 
 use super::several;
 use crate::model::{RunModel, Tone, Warning};
+use crate::traced::ends::unseen;
 use crate::{Facts, Judgement, RunFacts, Unit, Verdicts};
-use recording::State;
+use recording::{Manifest, State};
 
 /// A shortfall of the achieved rate that is worth a sentence.
 const SHORTFALL: f64 = 0.01;
@@ -40,10 +41,27 @@ fn recording(facts: &Facts) -> Vec<Warning> {
     for (name, count) in facts.manifest.losses.iter().filter(|loss| *loss.1 > 0) {
         say(Tone::Warning, format!("Lost: {count} {}.", name.replace('_', " ")));
     }
+    for words in unseen(&facts.manifest) {
+        say(Tone::Info, format!("{words}; no response time counts them."));
+    }
+    if let Some(text) = missed_ends(&facts.manifest) {
+        say(Tone::Info, text);
+    }
     for (subject, words) in Verdicts::of(&facts.manifest).troubles() {
         say(Tone::Info, format!("Not measured: {}: {words}.", subject.replace('_', " ")));
     }
     found
+}
+
+/// One whose end the probe missed stands in its table as one that hangs does.
+fn missed_ends(manifest: &Manifest) -> Option<String> {
+    let count = |name: &str| manifest.extra.get(name)?.as_u64().filter(|count| *count > 0);
+    let (unfinished, misses) = (count("trace_unfinished")?, count("trace_end_misses")?);
+    let times = if misses == 1 { "once".to_string() } else { format!("{misses} times") };
+    let which = if unfinished == 1 { "the I/O" } else { "some of the I/Os" };
+    Some(format!(
+        "The kernel left the probe at ends of I/Os out {times}: {which} without an end may have ended unseen."
+    ))
 }
 
 fn errors(model: &RunModel, say: &mut dyn FnMut(Tone, String)) {
@@ -165,5 +183,23 @@ fn events(facts: &Facts, found: &mut Vec<Warning>) {
                 .map_or(event.message.as_str(), |rest| rest.trim_start_matches(": "))
         });
         found.push(Warning { tone, text: text.to_string(), run });
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn an_end_that_may_have_been_missed_is_said_where_it_matters() {
+        let words = |unfinished: u64, misses: Option<u64>| {
+            let mut manifest = Manifest::new(&[]);
+            manifest.extra.insert("trace_unfinished".to_string(), unfinished.into());
+            manifest.extra.extend(misses.map(|misses| ("trace_end_misses".to_string(), misses.into())));
+            missed_ends(&manifest)
+        };
+        assert_eq!([words(0, Some(3)), words(2, Some(0)), words(2, None)], [None, None, None]);
+        assert!(words(1, Some(1)).unwrap().contains("out once: the I/O without an end may"));
+        assert!(words(2, Some(3)).unwrap().contains("out 3 times: some of the I/Os without an end may"));
     }
 }

@@ -3,6 +3,7 @@
 //! Like processes, those that did nothing have no row; a rate is over the time since the sample before.
 
 use super::Digits::{Fixed, Percent, Scaled};
+use super::known::forget;
 use super::{StatBlock, StatColumn, StatRow, Step, Stream, Subject, columns, percent};
 use recording::rows::Cgroup;
 use recording::{Batch, Label, RecordingError};
@@ -73,6 +74,8 @@ impl Stream for Groups {
             }
             self.before.insert(row.path.clone(), row);
         }
+        // One that was forgotten is as one that was there when this joined.
+        self.joins |= forget(&mut self.before, |row| row.t_ns);
         // The topmost group has all that the others have, and comes first by that.
         let cpu = |row: &StatRow| row.values[0].unwrap_or(0.0);
         rows.sort_by(|a, b| cpu(b).total_cmp(&cpu(a)).then_with(|| a.name.cmp(&b.name)));

@@ -2,6 +2,7 @@
 //! exactly when a task ran. What works between two ticks and sleeps across them is seen by the second one only.
 
 use super::Digits::Fixed;
+use super::known::{KNOWN, began_since, forget};
 use super::{StatBlock, StatColumn, StatRow, Step, Stream, Subject, columns, percent};
 use recording::rows::{Cpu, CpuEvent, Process, ProcessEvent, Stolen};
 use recording::{Batch, RecordingError};
@@ -134,7 +135,10 @@ pub(super) struct Processes {
     /// Time taken, by process and vector.
     stolen: Vec<(i64, String, i64)>,
     before: [HashMap<(i64, i64), Used>; 2],
-    stolen_before: HashMap<(i64, String), i64>,
+    /// With the time at which it was told.
+    stolen_before: HashMap<(i64, String), (i64, i64)>,
+    /// Something was forgotten: what is not known may be old.
+    forgot: [bool; 3],
     /// Processes that were ever found in `/proc`.
     found: HashSet<i64>,
     has_irq: bool,
@@ -153,8 +157,12 @@ struct Used {
     wait_ns: i64,
     switches: i64,
     preemptions: i64,
+    t_ns: i64,
+    /// What it used in this interval is known.
+    is_known: bool,
 }
 
+const STOLEN: usize = 2;
 const TICK: usize = 0;
 const EVENT: usize = 1;
 
@@ -172,6 +180,8 @@ impl Stream for Processes {
                 wait_ns: 0,
                 switches: 0,
                 preemptions: 0,
+                t_ns: row.t_ns,
+                is_known: true,
             });
         }
         for row in batch.to_rows::<ProcessEvent>()? {
@@ -184,6 +194,8 @@ impl Stream for Processes {
                 wait_ns: row.wait_ns,
                 switches: row.switches,
                 preemptions: row.preemptions,
+                t_ns: row.t_ns,
+                is_known: true,
             });
         }
         for row in batch.to_rows::<Stolen>()? {
@@ -204,17 +216,19 @@ impl Stream for Processes {
         let mut found: BTreeMap<i64, (String, [Option<Used>; 2])> = BTreeMap::new();
         for clock in [TICK, EVENT] {
             for row in self.now[clock].drain(..) {
+                let is_new = since_ns.is_some_and(|since_ns| began_since(row.start_ns, since_ns));
                 // One that began since then has used in this interval all that it has used.
                 let grown = match self.before[clock].insert((row.pid, row.start_ns), row.clone()) {
                     Some(before) => row.since(&before),
-                    None => row.clone(),
+                    None => Used { is_known: is_new || !self.forgot[clock], ..row.clone() },
                 };
                 let entry = found.entry(row.pid).or_default();
                 entry.0 = row.comm;
                 entry.1[clock] = Some(grown);
             }
         }
-        let stolen = self.take_stolen();
+        let stolen = self.take_stolen(t_ns);
+        self.forget();
         if is_first || seconds <= 0.0 {
             return None;
         }
@@ -228,13 +242,26 @@ impl Stream for Processes {
 }
 
 impl Processes {
-    fn take_stolen(&mut self) -> HashMap<i64, i64> {
-        let mut grown: HashMap<i64, i64> = HashMap::new();
+    /// By process; `None` where it is not known.
+    fn take_stolen(&mut self, t_ns: i64) -> HashMap<i64, Option<i64>> {
+        let mut grown: HashMap<i64, Option<i64>> = HashMap::new();
         for (pid, vector, ns) in self.stolen.drain(..) {
-            let before = self.stolen_before.insert((pid, vector), ns).unwrap_or(0);
-            *grown.entry(pid).or_default() += (ns - before).max(0);
+            let before = self.stolen_before.insert((pid, vector), (ns, t_ns)).map(|(ns, _)| ns);
+            let before = if self.forgot[STOLEN] { before } else { Some(before.unwrap_or(0)) };
+            let sum = grown.entry(pid).or_insert(Some(0));
+            *sum = sum.zip(before).map(|(sum, before)| sum + (ns - before).max(0));
         }
         grown
+    }
+
+    fn forget(&mut self) {
+        for (before, forgot) in self.before.iter_mut().zip(&mut self.forgot) {
+            *forgot |= forget(before, |used| used.t_ns);
+        }
+        self.forgot[STOLEN] |= forget(&mut self.stolen_before, |(_, t_ns)| *t_ns);
+        if self.found.len() > KNOWN {
+            self.found = self.before[TICK].keys().map(|(pid, _)| *pid).collect();
+        }
     }
 
     fn row(
@@ -242,14 +269,19 @@ impl Processes {
         pid: i64,
         name: String,
         used: &[Option<Used>; 2],
-        stolen: &HashMap<i64, i64>,
+        stolen: &HashMap<i64, Option<i64>>,
         seconds: f64,
     ) -> StatRow {
         let share = |ns: i64| ns as f64 / seconds / 1e7;
         let nothing = |is_known: bool| is_known.then_some(0.0);
-        let tick = used[TICK].as_ref().map(|used| share(used.cpu_ns)).or(nothing(self.found.contains(&pid)));
-        let of = |value: fn(&Used) -> i64, scale: f64| {
-            used[EVENT].as_ref().map(|used| value(used) as f64 / seconds / scale).or(nothing(self.has_events))
+        let known = |used: &Used, value: f64| used.is_known.then_some(value);
+        let tick = match &used[TICK] {
+            Some(used) => known(used, share(used.cpu_ns)),
+            None => nothing(self.found.contains(&pid)),
+        };
+        let of = |value: fn(&Used) -> i64, scale: f64| match &used[EVENT] {
+            Some(used) => known(used, value(used) as f64 / seconds / scale),
+            None => nothing(self.has_events),
         };
         let event = of(|used| used.cpu_ns, 1e7);
         let values = vec![
@@ -258,7 +290,7 @@ impl Processes {
             event,
             event.zip(tick).map(|(event, tick)| event - tick),
             of(|used| used.wait_ns, 1e7),
-            self.has_irq.then(|| stolen.get(&pid).map_or(0.0, |ns| share(*ns))),
+            stolen.get(&pid).copied().unwrap_or(Some(0)).filter(|_| self.has_irq).map(share),
             of(|used| used.switches, 1.0),
             of(|used| used.preemptions, 1.0),
         ];

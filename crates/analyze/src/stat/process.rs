@@ -4,6 +4,7 @@
 //! since the sample before, not since the process's own row before.
 
 use super::Digits::{Fixed, Scaled};
+use super::known::{began_since, forget};
 use super::{StatBlock, StatColumn, StatRow, Step, Stream, Subject, columns};
 use recording::rows::Process;
 use recording::{Batch, RecordingError};
@@ -57,8 +58,7 @@ impl Stream for Processes {
                 None => None,
             };
             if let Some(seconds) = seconds {
-                // The kernel's start of a process is to the tick, and by a clock that also counts sleep.
-                let is_new = row.start_ns.zip(since_ns).is_some_and(|(start, since)| start + 20_000_000 >= since);
+                let is_new = row.start_ns.zip(since_ns).is_some_and(|(start, since)| began_since(start, since));
                 let is_known = before.is_some() || !self.joins || is_new;
                 // Without a row to compare with, nothing grew that is known.
                 let step = Step { before, now: &row, seconds: if is_known { seconds } else { 0.0 } };
@@ -66,6 +66,8 @@ impl Stream for Processes {
             }
             self.before.insert(key, row);
         }
+        // Of one that was forgotten it is not known what it used before, as of one that was there when this joined.
+        self.joins |= forget(&mut self.before, |row| row.t_ns);
         let seconds = (t_ns - since_ns.unwrap_or(0)) as f64 / 1e9;
         let since_boot = since_ns.is_none();
         let cpu = |row: &StatRow| row.values[3].unwrap_or(0.0);

@@ -175,6 +175,49 @@ fn a_process_that_slept_is_charged_for_one_interval_only() {
 }
 
 #[test]
+fn what_was_forgotten_is_not_known_when_it_comes_again() {
+    let process = |pid: i64, t_s: i64, start_s: i64, user_s: i64| Process {
+        t_ns: t_s * 1_000_000_000,
+        t_s: 0.0,
+        pid,
+        start_ns: Some(start_s * 1_000_000_000),
+        parent: None,
+        comm: "p".into(),
+        state: None,
+        threads: None,
+        user_ns: Some(user_s * 1_000_000_000),
+        system_ns: Some(0),
+        resident_bytes: None,
+        major_faults: None,
+        io_delay_ns: None,
+        read_bytes: None,
+        write_bytes: None,
+    };
+    let mut fold = StatFold::new(&[Subject::Process, Subject::ProcessClock], &StatOptions::default());
+    let mut last = Vec::new();
+    let crowd = i64::try_from(known::KNOWN).unwrap() + 1;
+    for rows in [
+        vec![process(7, 1, 0, 100), process(8, 1, 0, 100)],
+        (10..crowd + 10).map(|pid| process(pid, 2, 1, 0)).collect(),
+        vec![process(8, 3, 0, 110)],
+        (10..20).map(|pid| process(pid, 9, 1, 1)).collect(),
+        // It slept since the first sample; and one that is new.
+        vec![process(7, 10, 0, 150), process(9, 10, 10, 1), process(10, 10, 1, 2)],
+    ] {
+        fold.accept(&Batch::from_rows(&rows).unwrap()).unwrap();
+        last = fold.commit();
+    }
+    for (block, key) in last.iter().zip(["cpu_percent", "proc_percent"]) {
+        let of = |pid: f64| {
+            let row = block.rows.iter().find(|row| row.values[0] == Some(pid)).expect("a row");
+            block.value(row, key)
+        };
+        assert_eq!((of(7.0), of(9.0), of(10.0)), (None, Some(100.0), Some(100.0)), "{key}");
+    }
+    assert_eq!(last.len(), 2);
+}
+
+#[test]
 fn a_control_group_by_the_time_since_the_last_look() {
     let second = 1_000_000_000;
     let group = |t_s: i64, path: &str, used_ms: i64, held: i64| Cgroup {

@@ -2,6 +2,7 @@
 //!
 //! The definitions (sequential, working set, burstiness, …) are in docs/trace-analysis.md.
 
+pub(crate) mod ends;
 mod groups;
 mod load;
 mod order;
@@ -41,6 +42,8 @@ pub struct TracedFacts {
     times: Vec<Times>,
     /// By name of the device, busiest first.
     addresses: Vec<(String, Addresses)>,
+    /// When the trace ended, if that is told.
+    ended_ns: Option<i64>,
     /// I/Os by class.
     ios: [u64; 3],
     /// Response times by class, of those whose completion is known.
@@ -90,11 +93,11 @@ struct Fold {
 }
 
 impl Fold {
-    fn new(origin_ns: i64) -> Self {
+    fn new(origin_ns: i64, ended_ns: Option<i64>) -> Self {
         let fine = || Merger::with_sub_bits(FINE);
         Self {
-            timeline: Timeline::new(origin_ns),
-            order: Order::default(),
+            timeline: Timeline::new(origin_ns, ended_ns),
+            order: Order::new(ended_ns),
             reuse: reuse::Reuse::default(),
             ios: [0; 3],
             response: [fine(), fine(), fine()],
@@ -142,13 +145,14 @@ impl TracedFacts {
     /// A recording that cannot be read.
     pub fn read(reader: &Reader) -> Result<Option<Self>, AnalyzeError> {
         let mut fold: Option<Fold> = None;
+        let ended_ns = ends::ended_ns(reader.manifest());
         let names = rows::each(reader, |row, _| {
-            fold.get_or_insert_with(|| Fold::new(row.queue_ns)).add(row);
+            fold.get_or_insert_with(|| Fold::new(row.queue_ns, ended_ns)).add(row);
         })?;
-        Ok(fold.map(|fold| Self::of(fold, &names)))
+        Ok(fold.map(|fold| Self::of(fold, &names, ended_ns)))
     }
 
-    fn of(mut fold: Fold, names: &crate::facts::Names) -> Self {
+    fn of(mut fold: Fold, names: &crate::facts::Names, ended_ns: Option<i64>) -> Self {
         let named = |groups: Groups<usize>, nobody: &str| -> Vec<(String, Total)> {
             let text = |number: Option<usize>| match number.map(|number| names.name(number)) {
                 Some("") => nobody.to_string(),
@@ -184,6 +188,7 @@ impl TracedFacts {
             times: fold.timeline.times(),
             bins: fold.timeline.bins,
             addresses,
+            ended_ns,
             ios: fold.ios,
             response: fold.response.map(|mut merger| merger.take()),
             wait: fold.wait.take(),
@@ -216,12 +221,17 @@ impl TracedFacts {
 
     /// Length, s.
     fn length_s(&self) -> f64 {
-        (self.end_ns - self.origin_ns) as f64 / 1e9
+        self.end_ns.saturating_sub(self.origin_ns) as f64 / 1e9
     }
 
     /// I/Os by class.
     fn ios(&self) -> [u64; 3] {
         self.ios
+    }
+
+    /// I/Os that no response time counts, because their end is not known.
+    fn unended(&self) -> u64 {
+        self.ios.iter().sum::<u64>().saturating_sub(self.response.iter().map(Histogram::count).sum())
     }
 
     /// Is the completion of any I/O known?

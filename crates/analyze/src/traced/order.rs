@@ -21,7 +21,7 @@ struct Device {
     end: i64,
     /// Where its streams ended, the last used first.
     streams: Vec<i64>,
-    /// Completions of those in flight.
+    /// Completions of those in flight; of those that were to the end of the trace, the greatest number.
     flying: BinaryHeap<Reverse<i64>>,
 }
 
@@ -97,14 +97,27 @@ pub(super) struct Order {
     last_ns: Option<i64>,
     first_ns: i64,
     pub(super) windows: [Windows; 3],
-    slowest: BinaryHeap<Reverse<(u64, u64)>>,
+    /// When the trace ended.
+    ended_ns: i64,
+    /// How long it took or is on its way, had it no end, its number.
+    slowest: BinaryHeap<Reverse<(u64, bool, u64)>>,
     slow: HashMap<u64, Slow>,
     /// Candidates that are still in flight: end, number.
     watched: Vec<(i64, u64)>,
     number: u64,
 }
 
+/// Until when it was in flight: its end, or for ever. `None` where it had an end that was not seen.
+fn gone_ns(row: &Traced) -> Option<i64> {
+    row.complete_ns.or(row.is_unfinished.then_some(i64::MAX))
+}
+
 impl Order {
+    /// Of a trace that ended then; `None`: nobody knows.
+    pub(super) fn new(ended_ns: Option<i64>) -> Self {
+        Self { ended_ns: ended_ns.unwrap_or(i64::MAX), ..Self::default() }
+    }
+
     /// Adds an I/O. Did it continue a stream, its device's last, its process's last; and how many were in flight?
     pub(super) fn add(&mut self, row: &Traced) -> ([bool; 3], usize) {
         self.arrive(row.queue_ns);
@@ -113,7 +126,7 @@ impl Order {
             device.flying.pop();
         }
         let depth = device.flying.len();
-        device.flying.extend(row.complete_ns.map(Reverse));
+        device.flying.extend(gone_ns(row).map(Reverse));
         let mut sequential = [false; 3];
         if row.bytes > 0 {
             sequential[1] = device.end == row.sector;
@@ -139,15 +152,16 @@ impl Order {
 
     fn arrive(&mut self, queue_ns: i64) {
         if let Some(last_ns) = self.last_ns {
-            let gap_ns = u64::try_from(queue_ns - last_ns).unwrap_or(0);
+            let gap_ns = u64::try_from(queue_ns.saturating_sub(last_ns)).unwrap_or(0);
             self.gaps.record(gap_ns);
             self.gap_squares += gap_ns as f64 * gap_ns as f64;
         } else {
             self.first_ns = queue_ns;
         }
-        self.last_ns = Some(queue_ns);
+        // One that comes late must not make the time to the next one long.
+        self.last_ns = self.last_ns.max(Some(queue_ns));
         for (windows, length_ns) in self.windows.iter_mut().zip(WINDOWS_NS) {
-            windows.add((queue_ns - self.first_ns) / length_ns);
+            windows.add(queue_ns.saturating_sub(self.first_ns) / length_ns);
         }
     }
 
@@ -164,28 +178,39 @@ impl Order {
                 }
             }
         }
-        let Some((response_ns, complete_ns)) = row.response_ns().zip(row.complete_ns) else { return };
-        if self.slowest.len() >= SLOWEST && self.slowest.peek().is_some_and(|Reverse((least, _))| response_ns <= *least)
-        {
+        let Some(gone_ns) = gone_ns(row) else { return };
+        let length_ns = self.length_ns(row);
+        let is_faster = |Reverse((least, is_unfinished, _)): &Reverse<_>| {
+            (length_ns, row.is_unfinished) <= (*least, *is_unfinished)
+        };
+        if self.slowest.len() >= SLOWEST && self.slowest.peek().is_some_and(is_faster) {
             return;
         }
         if self.slowest.len() >= SLOWEST
-            && let Some(Reverse((_, number))) = self.slowest.pop()
+            && let Some(Reverse((_, _, number))) = self.slowest.pop()
         {
             self.slow.remove(&number);
             self.watched.retain(|watched| watched.1 != number);
         }
-        self.slowest.push(Reverse((response_ns, self.number)));
-        self.watched.push((complete_ns, self.number));
+        self.slowest.push(Reverse((length_ns, row.is_unfinished, self.number)));
+        self.watched.push((gone_ns, self.number));
         let slow = Slow { row: *row, depth, during: 0, during_bytes: 0, overtaken_by: 0, during_other: 0 };
         self.slow.insert(self.number, slow);
     }
 
-    /// The slowest, slowest first; ends the counting.
+    /// How long it took; of one that had no end, how long it was on its way when the trace ended, for ever where nobody
+    /// knows when that was.
+    fn length_ns(&self, row: &Traced) -> u64 {
+        let end_ns = row.complete_ns.unwrap_or(self.ended_ns);
+        u64::try_from(end_ns.saturating_sub(row.queue_ns)).unwrap_or(0)
+    }
+
+    /// The slowest first; ends the counting.
     pub(super) fn finish(&mut self) -> Vec<Slow> {
         self.windows.iter_mut().for_each(Windows::close);
         let mut slow: Vec<Slow> = std::mem::take(&mut self.slow).into_values().collect();
-        slow.sort_by_key(|slow| (Reverse(slow.row.response_ns()), slow.row.queue_ns));
+        let key = |slow: &Slow| (self.length_ns(&slow.row), slow.row.is_unfinished);
+        slow.sort_by_key(|slow| (Reverse(key(slow)), slow.row.queue_ns));
         slow
     }
 }

@@ -7,6 +7,8 @@ use std::collections::HashMap;
 pub(super) const BLOCK_BYTES: i64 = 4096;
 /// Most blocks that are followed; when there are more, half of them are let go.
 const BLOCKS: usize = 1 << 18;
+/// Blocks of an I/O that are looked at: those of 4 GiB, more than the kernel's records hold.
+const BLOCKS_OF_AN_IO: i64 = (1 << 32) / BLOCK_BYTES;
 /// First size of a region, bytes.
 const REGION_BYTES: i64 = 1 << 20;
 /// Most regions; when there are more, two become one.
@@ -101,15 +103,16 @@ impl Reuse {
             return;
         }
         let dev = u32::try_from(row.dev).unwrap_or(u32::MAX);
-        let first = row.sector * 512 / BLOCK_BYTES;
-        let last = (row.sector * 512 + row.bytes - 1) / BLOCK_BYTES;
+        let first_byte = row.sector.saturating_mul(512);
+        let first = first_byte / BLOCK_BYTES;
+        let last = (first_byte.saturating_add(row.bytes - 1) / BLOCK_BYTES).min(first.saturating_add(BLOCKS_OF_AN_IO));
         for block in first..=last {
             let hash = mixed(block.unsigned_abs() ^ u64::from(dev) << 48);
             if hash.trailing_zeros() >= self.zeros {
                 self.touch((dev, block), row.queue_ns);
             }
         }
-        let region = self.regions.entry((dev, row.sector * 512 / self.region_bytes)).or_default();
+        let region = self.regions.entry((dev, first_byte / self.region_bytes)).or_default();
         region.reads += u64::from(row.class == 0);
         region.writes += u64::from(row.class == 1);
         region.bytes += u64::try_from(row.bytes).unwrap_or(0);
@@ -123,7 +126,7 @@ impl Reuse {
         self.uses += weight;
         match self.blocks.insert(block, t_ns) {
             Some(before_ns) => {
-                let gap_ns = u64::try_from(t_ns - before_ns).unwrap_or(0).max(1);
+                let gap_ns = u64::try_from(t_ns.saturating_sub(before_ns)).unwrap_or(0).max(1);
                 let (count, sum) = &mut self.gaps[63 - gap_ns.leading_zeros() as usize];
                 *count += weight;
                 *sum += weight * gap_ns as f64;
@@ -140,7 +143,8 @@ impl Reuse {
     }
 
     fn coarsen(&mut self) {
-        while self.regions.len() > REGIONS / 2 {
+        // Not for ever, should there be more devices than regions.
+        while self.regions.len() > REGIONS / 2 && self.region_bytes < i64::MAX / 2 {
             self.region_bytes *= 2;
             for ((dev, at), region) in std::mem::take(&mut self.regions) {
                 let sum = self.regions.entry((dev, at / 2)).or_default();
@@ -159,11 +163,11 @@ impl Reuse {
     /// Mean number of bytes used within a window, by its length in ns (Denning and Schwartz 1972: a use fills the window
     /// from its time until the next use of its block, or for the window's length). `end_ns`: of the trace.
     pub(super) fn working_set(&self, origin_ns: i64, end_ns: i64) -> Vec<(f64, f64)> {
-        let length = (end_ns - origin_ns) as f64;
+        let length = end_ns.saturating_sub(origin_ns) as f64;
         if length <= 0.0 || self.blocks.is_empty() {
             return Vec::new();
         }
-        let tails: Vec<f64> = self.blocks.values().map(|last_ns| (end_ns - last_ns) as f64).collect();
+        let tails: Vec<f64> = self.blocks.values().map(|last_ns| end_ns.saturating_sub(*last_ns) as f64).collect();
         let window = |octave: i32| 2_f64.powi(octave);
         (16..63)
             .map(window)

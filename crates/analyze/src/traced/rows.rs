@@ -12,6 +12,9 @@ use std::sync::mpsc::sync_channel;
 const WAITING: usize = 8;
 /// Rows that are sorted at a time. A row that began before so many later completions comes out of order.
 const BLOCK: usize = 32 * 1024;
+/// Most rows without an end that are put where they began, before all others are read: more have only imports that do not
+/// tell of ends, and are in order.
+const UNENDED: usize = 1 << 17;
 
 /// One I/O, with numbers for names.
 #[derive(Clone, Copy, Debug)]
@@ -19,8 +22,10 @@ pub(crate) struct Traced {
     pub(crate) queue_ns: i64,
     /// `None`: never given to the driver by itself.
     pub(crate) issue_ns: Option<i64>,
-    /// `None`: an import did not tell.
+    /// `None`: it was not seen, or an import did not tell.
     pub(crate) complete_ns: Option<i64>,
+    /// No end had been seen when the trace ended.
+    pub(crate) is_unfinished: bool,
     pub(crate) sector: i64,
     pub(crate) bytes: i64,
     pub(crate) dev: usize,
@@ -65,12 +70,12 @@ impl Traced {
 
     /// The sector after its last.
     pub(crate) fn end(&self) -> i64 {
-        self.sector + self.bytes / 512
+        self.sector.saturating_add(self.bytes / 512)
     }
 }
 
 fn span(from_ns: i64, to_ns: i64) -> u64 {
-    u64::try_from(to_ns - from_ns).unwrap_or(0)
+    u64::try_from(to_ns.saturating_sub(from_ns)).unwrap_or(0)
 }
 
 /// One I/O of the table `io`.
@@ -101,7 +106,7 @@ pub struct TracedIo<'a> {
 }
 
 /// Gives every I/O of a recording to `take`, in the order of queueing, in memory that does not grow with their number.
-/// One that took longer than some 30,000 later ones comes out of order.
+/// One that took longer than some 30,000 later ones comes out of order; one without an end does not.
 ///
 /// # Errors
 /// The recording cannot be read.
@@ -127,7 +132,8 @@ pub fn each_traced(reader: &Reader, mut take: impl FnMut(&TracedIo<'_>)) -> Resu
 /// Gives every row to `take`, in the order of queueing; returns the names that their numbers stand for.
 pub(crate) fn each(reader: &Reader, mut take: impl FnMut(&Traced, &Names)) -> Result<Names, AnalyzeError> {
     let mut names = Names::default();
-    let mut waiting: Vec<Traced> = Vec::with_capacity(2 * BLOCK);
+    let (mut waiting, mut fresh): (Vec<Traced>, Vec<Traced>) = (Vec::with_capacity(2 * BLOCK), Vec::new());
+    let mut unended = Unended::read(reader, &mut names)?;
     let batches = reader.batches("io")?;
     std::thread::scope(|scope| {
         let (sender, receiver) = sync_channel(WAITING);
@@ -140,18 +146,60 @@ pub(crate) fn each(reader: &Reader, mut take: impl FnMut(&Traced, &Names)) -> Re
             }
         });
         for batch in receiver {
-            append(&batch?, &mut names, &mut waiting)?;
+            append(&batch?, &mut names, &mut fresh)?;
+            waiting.extend(fresh.drain(..).filter(|row| !unended.has(row)));
             if waiting.len() >= 2 * BLOCK {
                 waiting.sort_by_key(|row| row.queue_ns);
-                waiting[..BLOCK].iter().for_each(|row| take(row, &names));
+                for row in &waiting[..BLOCK] {
+                    unended.give(row.queue_ns, |row| take(row, &names));
+                    take(row, &names);
+                }
                 waiting.drain(..BLOCK);
             }
         }
         Ok::<(), AnalyzeError>(())
     })?;
     waiting.sort_by_key(|row| row.queue_ns);
-    waiting.iter().for_each(|row| take(row, &names));
+    for row in &waiting {
+        unended.give(row.queue_ns, |row| take(row, &names));
+        take(row, &names);
+    }
+    unended.give(i64::MAX, |row| take(row, &names));
     Ok(names)
+}
+
+/// Rows without an end. They stand in the table behind I/Os that were completed long after they began, at its very end
+/// if they were in flight when the trace ended.
+struct Unended {
+    /// In the order of queueing, the last first; `None`: too many, so they come as they stand.
+    rows: Option<Vec<Traced>>,
+}
+
+impl Unended {
+    fn read(reader: &Reader, names: &mut Names) -> Result<Self, AnalyzeError> {
+        let Some(batches) = reader.unended(UNENDED)? else { return Ok(Self { rows: None }) };
+        let mut rows = Vec::new();
+        for batch in &batches {
+            append(batch, names, &mut rows)?;
+        }
+        // Of the same moment in the order of the table, as all others.
+        rows.sort_by_key(|row| row.queue_ns);
+        rows.reverse();
+        Ok(Self { rows: Some(rows) })
+    }
+
+    /// Is this row, as it stands in the table, one of them? One that was written since they were read counts as well: it
+    /// is for the next to read.
+    fn has(&self, row: &Traced) -> bool {
+        self.rows.is_some() && row.complete_ns.is_none()
+    }
+
+    /// Gives those that were queued by then.
+    fn give(&mut self, until_ns: i64, mut take: impl FnMut(&Traced)) {
+        while let Some(row) = self.rows.as_mut().and_then(|rows| rows.pop_if(|row| row.queue_ns <= until_ns)) {
+            take(&row);
+        }
+    }
 }
 
 /// The rows of a batch of the table, with numbers for their names.
@@ -174,7 +222,9 @@ pub(crate) fn append(batch: &RecordBatch, names: &mut Names, rows: &mut Vec<Trac
             queue_ns: queue.value(row),
             issue_ns: issue.is_valid(row).then(|| issue.value(row)),
             complete_ns: complete.is_valid(row).then(|| complete.value(row)),
-            sector: sector.value(row),
+            is_unfinished: complete.is_null(row) && names.name(flags[row]).contains("unfinished"),
+            // What has no place was written as the last there is, once.
+            sector: Some(sector.value(row)).filter(|sector| *sector < i64::MAX / 512).unwrap_or(0),
             bytes: bytes.value(row),
             dev: dev[row],
             op,

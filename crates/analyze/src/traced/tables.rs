@@ -154,8 +154,16 @@ pub(crate) fn slowest(facts: &Facts, _: Option<&str>) -> Option<Drawing> {
     };
     let origin_ns = facts.origin_ns;
     let ns = |value: Option<u64>| value.map(|ns| ns as f64);
-    let at = |slow: &super::Slow| format!("{:.6} s", (slow.row.queue_ns - origin_ns) as f64 / 1e9);
-    let columns = vec![
+    let at = |slow: &super::Slow| format!("{:.6} s", slow.row.queue_ns.saturating_sub(origin_ns) as f64 / 1e9);
+    let open = |slow: &super::Slow| match facts.ended_ns.filter(|_| slow.row.is_unfinished) {
+        Some(ended_ns) => {
+            let ns = ended_ns.saturating_sub(slow.row.queue_ns).max(0);
+            format!("no end seen, at least {}", Unit::Nanoseconds.format(Some(ns as f64)))
+        }
+        None if slow.row.is_unfinished => "no end seen".to_string(),
+        None => String::new(),
+    };
+    let mut columns = vec![
         Column::text("queued at", rows.iter().map(|slow| at(&slow.0)).collect()),
         number("response", Unit::Nanoseconds, &|slow| ns(slow.row.response_ns())),
         number("wait", Unit::Nanoseconds, &|slow| ns(slow.row.wait_ns())),
@@ -173,6 +181,9 @@ pub(crate) fn slowest(facts: &Facts, _: Option<&str>) -> Option<Drawing> {
         text("process", 3),
         text("file", 4),
     ];
+    if rows.iter().any(|slow| slow.0.row.is_unfinished) {
+        columns.insert(1, Column::text("end", rows.iter().map(|slow| open(&slow.0)).collect()));
+    }
     drawn(Table { columns, omitted: 0 })
 }
 
@@ -205,7 +216,12 @@ pub(crate) fn figures(facts: &Facts) -> Vec<Figure> {
         figure(
             "I/Os",
             Unit::Operations.format(Some(all as f64)),
-            format!("in {}", Unit::Seconds.format(Some(length_s))),
+            match facts.unended() {
+                unended if unended > 0 && facts.has_times() => {
+                    format!("in {}; {unended} without an end", Unit::Seconds.format(Some(length_s)))
+                }
+                _ => format!("in {}", Unit::Seconds.format(Some(length_s))),
+            },
         ),
         figure(
             "IOPS",
@@ -267,8 +283,12 @@ pub(crate) fn sentence(facts: &Facts) -> String {
     let times = match (response.p50, response.p99) {
         (None, None) => "when they were completed is not known".to_string(),
         (p50, p99) => {
+            let unended = match facts.unended() {
+                0 => String::new(),
+                unended => format!(" (without {unended} whose end is not known)"),
+            };
             format!(
-                "half of them within {}, 99 % within {}",
+                "half of them within {}, 99 % within {}{unended}",
                 Unit::Nanoseconds.format(p50),
                 Unit::Nanoseconds.format(p99)
             )

@@ -64,7 +64,8 @@ impl Addresses {
     fn add(&mut self, bin: usize, row: &Traced) {
         let places = i64::try_from(PLACES).unwrap_or(i64::MAX);
         self.step = self.step.max(2048);
-        while row.sector >= self.step.saturating_mul(places) {
+        // Divided, not multiplied: no address is beyond what a number can hold, and the loop ends.
+        while row.sector / places >= self.step {
             self.step = self.step.saturating_mul(2);
             for column in self.counts.chunks_mut(PLACES) {
                 for at in 0..PLACES / 2 {
@@ -94,6 +95,8 @@ impl Addresses {
 pub(super) struct Timeline {
     pub(super) origin_ns: i64,
     pub(super) end_ns: i64,
+    /// When the trace ended, if that is told.
+    ended_ns: Option<i64>,
     pub(super) bin_ns: i64,
     pub(super) bins: Vec<Bin>,
     /// By number of the device's name.
@@ -101,15 +104,16 @@ pub(super) struct Timeline {
 }
 
 impl Timeline {
-    pub(super) fn new(origin_ns: i64) -> Self {
-        Self { origin_ns, end_ns: origin_ns, bin_ns: FIRST_NS, bins: Vec::new(), addresses: Vec::new() }
+    pub(super) fn new(origin_ns: i64, ended_ns: Option<i64>) -> Self {
+        let (bins, addresses) = (Vec::new(), Vec::new());
+        Self { origin_ns, end_ns: origin_ns, ended_ns, bin_ns: FIRST_NS, bins, addresses }
     }
 
     /// Place of a time; makes room for it.
     fn place(&mut self, t_ns: i64) -> usize {
         let t_ns = t_ns.max(self.origin_ns);
         let most = i64::try_from(BINS).unwrap_or(i64::MAX);
-        while (t_ns - self.origin_ns) / self.bin_ns >= most {
+        while t_ns.saturating_sub(self.origin_ns) / self.bin_ns >= most {
             self.bin_ns *= 2;
             let mut old = std::mem::take(&mut self.bins).into_iter();
             while let Some(mut bin) = old.next() {
@@ -120,7 +124,7 @@ impl Timeline {
             }
             self.addresses.iter_mut().for_each(|device| device.1.halve());
         }
-        let place = usize::try_from((t_ns - self.origin_ns) / self.bin_ns).unwrap_or(0);
+        let place = usize::try_from(t_ns.saturating_sub(self.origin_ns) / self.bin_ns).unwrap_or(0);
         if self.bins.len() <= place {
             self.bins.resize_with(place + 1, Bin::default);
         }
@@ -129,8 +133,13 @@ impl Timeline {
 
     /// Adds an I/O; `sequential`: it continued a stream, its device's last, its process's last.
     pub(super) fn add(&mut self, row: &Traced, sequential: [bool; 3]) {
-        let place = self.place(row.last_ns());
-        self.end_ns = self.end_ns.max(row.last_ns());
+        // In flight as long as the trace could see.
+        let gone_ns = row.complete_ns.or(self.ended_ns.filter(|_| row.is_unfinished));
+        self.end_ns = self.end_ns.max(row.last_ns()).max(gone_ns.unwrap_or(i64::MIN));
+        // The last first, which makes room up to there and may make stretches longer.
+        let last_ns = row.last_ns();
+        let _ = self.place(gone_ns.unwrap_or(last_ns));
+        let place = self.place(last_ns);
         let bin = &mut self.bins[place];
         bin.ios[row.class] += 1;
         bin.bytes[row.class] += u64::try_from(row.bytes).unwrap_or(0);
@@ -149,10 +158,10 @@ impl Timeline {
                 *sum += u64::from(is);
             }
         }
-        if let Some(complete_ns) = row.complete_ns {
-            self.spend(row.queue_ns, complete_ns, |bin| &mut bin.in_flight_ns);
+        if let Some(gone_ns) = gone_ns {
+            self.spend(row.queue_ns, gone_ns, |bin| &mut bin.in_flight_ns);
             if let Some(issue_ns) = row.issue_ns {
-                self.spend(issue_ns, complete_ns, |bin| &mut bin.at_device_ns);
+                self.spend(issue_ns, gone_ns, |bin| &mut bin.at_device_ns);
             }
         }
         let known = self.addresses.iter().position(|device| device.0 == row.dev);
@@ -171,9 +180,10 @@ impl Timeline {
     fn spend(&mut self, from_ns: i64, to_ns: i64, sum: fn(&mut Bin) -> &mut f64) {
         let mut from_ns = from_ns.max(self.origin_ns);
         while from_ns < to_ns {
-            let place = usize::try_from((from_ns - self.origin_ns) / self.bin_ns).unwrap_or(0);
+            let since_ns = from_ns.saturating_sub(self.origin_ns);
+            let place = usize::try_from(since_ns / self.bin_ns).unwrap_or(0);
             let Some(bin) = self.bins.get_mut(place) else { return };
-            let until_ns = (from_ns - (from_ns - self.origin_ns) % self.bin_ns + self.bin_ns).min(to_ns);
+            let until_ns = from_ns.saturating_add(self.bin_ns - since_ns % self.bin_ns).min(to_ns);
             *sum(bin) += (until_ns - from_ns) as f64;
             from_ns = until_ns;
         }
@@ -182,8 +192,9 @@ impl Timeline {
     /// Start and length of each stretch, s; the last ends with the trace.
     pub(super) fn spans(&self) -> impl Iterator<Item = (f64, f64)> + '_ {
         (0_i64..).take(self.bins.len()).map(|at| {
-            let from_ns = at * self.bin_ns;
-            let to_ns = (from_ns + self.bin_ns).min(self.end_ns - self.origin_ns).max(from_ns + 1);
+            let from_ns = at.saturating_mul(self.bin_ns);
+            let length_ns = self.end_ns.saturating_sub(self.origin_ns);
+            let to_ns = from_ns.saturating_add(self.bin_ns).min(length_ns).max(from_ns.saturating_add(1));
             (from_ns as f64 / 1e9, (to_ns - from_ns) as f64 / 1e9)
         })
     }

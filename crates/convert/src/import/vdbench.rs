@@ -32,6 +32,7 @@ pub(super) fn read(path: &Path, text: &str) -> Result<Results, ConvertError> {
     let mut results = Results {
         program: "Vdbench".to_string(),
         started_wall_ns: flat.start_ns(),
+        is_local: flat.is_local,
         notes: std::mem::take(&mut flat.notes),
         ..Results::default()
     };

@@ -160,7 +160,7 @@ impl Sequence {
             return if next == Next::At(io.due_ns) { Next::Blocked } else { next };
         }
         let due_ns = match (self.pacing, chains.done.get(&io.after)) {
-            (Pacing::Closed, Some(done_ns)) => done_ns + io.think_ns,
+            (Pacing::Closed, Some(done_ns)) => done_ns.saturating_add(io.think_ns),
             _ => io.due_ns,
         };
         chains.ready.push(Reverse((due_ns, number)));
@@ -186,7 +186,7 @@ impl Sequence {
         }
         for waited in chains.parked.remove(&number).unwrap_or_default() {
             let Some(io) = chains.ios.get(&waited) else { continue };
-            let due_ns = if self.pacing == Pacing::Closed { now_ns + io.think_ns } else { io.due_ns };
+            let due_ns = if self.pacing == Pacing::Closed { now_ns.saturating_add(io.think_ns) } else { io.due_ns };
             chains.ready.push(Reverse((due_ns, waited)));
         }
     }

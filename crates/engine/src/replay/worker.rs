@@ -10,7 +10,7 @@ use crate::ring::{Request, Ring};
 use crate::shared::{Control, Status};
 use crate::stats::{Alike, RawFailure, Slot};
 use plan::generate::{Op, Operation};
-use plan::replay::ReplayIo;
+use plan::replay::{Pacing, ReplayIo};
 use quantity::clock;
 use std::os::fd::AsRawFd;
 use std::sync::Arc;
@@ -29,13 +29,23 @@ const NAP_NS: u64 = 20_000_000;
 /// Requests handed over with one system call.
 const BATCH: usize = 64;
 /// A thread with real-time priority that never sleeps starves the kernel's own threads on its CPU: after so long without
-/// sleep it sleeps. With ten times as long, loop devices, whose workers may be waiting for this very CPU, fell behind in
-/// bursts. Completions cut it short, so [`Share`] looks that enough of the CPU is left.
-const AWAKE_NS: u64 = 1_000_000;
-/// So long.
+/// sleep it sleeps as soon as nothing is due for [`GAP_NS`]. Completions cut it short, so [`Share`] looks that enough of
+/// the CPU is left.
+const AWAKE_NS: u64 = 500_000;
+/// A sleep and being woken late hardly ever take longer than this.
+const GAP_NS: u64 = 60_000;
+/// After so long it sleeps even where something is due: a burst is better late for once than all that follows it, for
+/// loop devices, whose workers may be waiting for this very CPU, fall behind.
+const AWAKE_MAX_NS: u64 = 3_000_000;
+/// How long it sleeps then.
 const REST_NS: u64 = 20_000;
+/// While operations are late, completions wait so long at most: that much longer a response then seems to take.
+const DEFER_NS: u64 = 50_000;
 /// Bytes of a buffer: more than a replay ever asks for at once. Only what is used takes memory.
 const PLACE_BYTES: usize = 4 << 20;
+/// Operations up to this size use memory that the kernel knows already, which makes handing them over cheaper. It is
+/// pinned, so there is not more of it.
+const SMALL_BYTES: usize = 16 << 10;
 
 #[derive(Clone, Copy, Debug)]
 struct InFlight {
@@ -52,6 +62,8 @@ type Shared = (Arc<Slot>, Arc<Control>, Arc<Status>, Arc<Hindrances>);
 /// What the thread owns.
 pub(super) struct Player {
     ring: Ring,
+    /// Registered, for operations up to [`SMALL_BYTES`].
+    small: Memory,
     memory: Memory,
     stages: Vec<Stage>,
     /// Plan's number of a target → place in `stages`.
@@ -66,9 +78,12 @@ pub(super) struct Player {
     hindrances: Arc<Hindrances>,
     is_real_time: bool,
     share: Share,
+    /// Times count from the trace's clock, so that being late can be made up for.
+    is_on_time: bool,
     started_ns: u64,
     in_flight: u32,
     slept_ns: u64,
+    reaped_ns: u64,
     /// Was the next operation counted as held up by the cap?
     capped: bool,
 }
@@ -82,9 +97,10 @@ impl Player {
     ) -> Result<Self, EngineError> {
         let depth = feed.depth.clamp(1, 16_384);
         let mut ring = Ring::new(depth).map_err(EngineError::system("set up io_uring"))?;
+        let small = Memory::new(depth as usize, SMALL_BYTES)?;
         let memory = Memory::new(depth as usize, PLACE_BYTES)?;
         let raw: Vec<i32> = stages.iter().map(|stage| stage.fd.as_ref().map_or(-1, |file| file.as_raw_fd())).collect();
-        ring.register(&raw, &memory)?;
+        ring.register(&raw, &small)?;
         ring.register_self();
         let is_real_time = real_time();
         hindrances.ordinary.store(u64::from(!is_real_time), Ordering::Relaxed);
@@ -95,9 +111,11 @@ impl Player {
         let idle = InFlight { lane: 0, io: nothing, due_ns: 0, submitted_ns: 0, number: 0 };
         Ok(Self {
             ring,
+            small,
             memory,
             stages,
             lanes,
+            is_on_time: feed.pacing == Pacing::OnTime,
             sequence: Sequence::new(feed.chunks, tell, feed.pacing),
             slots: vec![idle; depth as usize],
             free: (0..depth).rev().collect(),
@@ -111,6 +129,7 @@ impl Player {
             started_ns: 0,
             in_flight: 0,
             slept_ns: 0,
+            reaped_ns: 0,
             capped: false,
         })
     }
@@ -128,7 +147,8 @@ impl Player {
         self.status.done.store(true, Ordering::Release);
         if self.in_flight > 0 {
             // The kernel may still write into it.
-            let Self { ring, memory, .. } = self;
+            let Self { ring, small, memory, .. } = self;
+            small.leak();
             memory.leak();
             drop(ring);
         }
@@ -153,15 +173,11 @@ impl Player {
                     self.sleep(NAP_NS)?;
                 }
                 Next::At(due_ns) if due_ns <= now_ns + SPIN_NS => {
-                    let is_tired = now_ns.saturating_sub(self.slept_ns) > AWAKE_NS;
-                    if is_tired && due_ns > now_ns {
+                    if rests(now_ns.saturating_sub(self.slept_ns), due_ns.saturating_sub(now_ns)) {
                         self.sleep(REST_NS)?;
                         continue;
                     }
                     self.play(due_ns)?;
-                    if is_tired {
-                        self.sleep(REST_NS)?;
-                    }
                 }
                 Next::At(due_ns) => self.sleep((due_ns - now_ns - SPIN_NS).min(NAP_NS))?,
                 Next::Starved => {
@@ -205,9 +221,18 @@ impl Player {
             }
         }
         self.stamp();
+        if self.may_defer(now_ns) {
+            return self.ring.hand_over().map_err(EngineError::system("submit to io_uring"));
+        }
         self.ring.enter(0, None).map_err(EngineError::system("submit to io_uring"))?;
         self.reap(self.now_ns());
         Ok(())
+    }
+
+    /// May completions wait, because the next operation is late already?
+    fn may_defer(&mut self, now_ns: u64) -> bool {
+        let may = self.is_on_time && now_ns < self.reaped_ns + DEFER_NS && self.free.len() > BATCH;
+        may && matches!(self.sequence.next(now_ns), Next::At(due_ns) if due_ns <= now_ns)
     }
 
     /// Would the block layer make one request of the next operation and one of the batch, because they are neighbours
@@ -231,18 +256,21 @@ impl Player {
         let lane = self.lanes.get(io.target as usize).copied().unwrap_or(0);
         let stage = &mut self.stages[lane];
         let ReplayIo { op, offset, bytes, .. } = io;
+        let is_small = bytes as usize <= SMALL_BYTES;
+        let memory = if is_small { &mut self.small } else { &mut self.memory };
         let address = match (op, &mut stage.content) {
             (Op::Write, Some(content)) => {
-                let place = self.memory.write_place(slot as usize, bytes as usize);
+                let place = memory.write_place(slot as usize, bytes as usize);
                 content.fill(place, offset);
                 place.as_mut_ptr()
             }
-            _ => self.memory.read_place(slot as usize),
+            _ => memory.read_place(slot as usize),
         };
         self.ring.push(&Request {
             operation: Operation { op, offset, bytes },
             file: u32::try_from(lane).unwrap_or(0),
             address,
+            is_registered: is_small,
             tag: u64::from(slot),
             datasync: false,
             durable: io.durable,
@@ -269,6 +297,7 @@ impl Player {
 
     /// Records everything that came back.
     fn reap(&mut self, now_ns: u64) {
+        self.reaped_ns = now_ns;
         let Self { ring, sequence, slots, free, stats, in_flight, stages, .. } = self;
         if ring.is_quiet() {
             return;
@@ -290,5 +319,24 @@ impl Player {
             *in_flight -= 1;
             free.push(slot);
         });
+    }
+}
+
+/// Does a thread that has been awake for `awake_ns` sleep, when the next operation is due in `gap_ns`?
+fn rests(awake_ns: u64, gap_ns: u64) -> bool {
+    awake_ns > AWAKE_MAX_NS || (awake_ns > AWAKE_NS && gap_ns >= GAP_NS)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::{AWAKE_MAX_NS, AWAKE_NS, GAP_NS, REST_NS, SPIN_NS, rests};
+
+    #[test]
+    fn it_sleeps_in_gaps_and_in_bursts_only_in_the_end() {
+        assert!(!rests(AWAKE_NS, SPIN_NS), "awake for a short time");
+        assert!(rests(AWAKE_NS + 1, GAP_NS), "a gap");
+        assert!(!rests(AWAKE_NS + 1, GAP_NS - 1) && !rests(AWAKE_MAX_NS, 0), "a burst");
+        assert!(rests(AWAKE_MAX_NS + 1, 0), "a burst that does not end");
+        const { assert!(REST_NS < GAP_NS && GAP_NS < SPIN_NS) };
     }
 }

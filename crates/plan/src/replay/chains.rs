@@ -20,7 +20,8 @@ struct Thread {
 pub struct Chains(HashMap<u64, Thread>);
 
 impl Chains {
-    /// The I/O of this thread that completed last before `queue_ns`: its number, and how long before.
+    /// The I/O of this thread that completed last before `queue_ns`: its number, and how long before. For one that stands
+    /// in the trace after I/Os that began later, none: it cannot have waited for those.
     pub fn before(&mut self, thread: u64, queue_ns: u64) -> Option<(u64, u64)> {
         let thread = self.0.get_mut(&thread)?;
         let last = &mut thread.last;
@@ -31,7 +32,7 @@ impl Chains {
             }
             !is_over
         });
-        thread.last.map(|(complete_ns, number)| (number, queue_ns - complete_ns))
+        thread.last.and_then(|(complete_ns, number)| Some((number, queue_ns.checked_sub(complete_ns)?)))
     }
 
     /// Takes note of one that is played as number `number` (from 1).

@@ -218,7 +218,8 @@ impl Mapper {
     /// Is everything from here on after the part that was asked for?
     #[must_use]
     pub fn is_over(&self, queue_ns: i64) -> bool {
-        self.origin_ns.is_some_and(|origin| u64::try_from(queue_ns - origin).is_ok_and(|since| since >= self.until_ns))
+        let since = |origin| u64::try_from(queue_ns.saturating_sub(origin));
+        self.origin_ns.is_some_and(|origin| since(origin).is_ok_and(|since| since >= self.until_ns))
     }
 
     /// Makes sure that it is known where a device goes.
@@ -233,7 +234,7 @@ impl Mapper {
     /// Gives the operations of a traced I/O to `take`; mostly one.
     pub fn map(&mut self, io: &Traced<'_>, take: &mut dyn FnMut(ReplayIo, Source)) {
         let origin_ns = *self.origin_ns.get_or_insert(io.queue_ns);
-        let since_ns = u64::try_from(io.queue_ns - origin_ns).unwrap_or(0);
+        let since_ns = u64::try_from(io.queue_ns.saturating_sub(origin_ns)).unwrap_or(0);
         if !(self.from_ns..self.until_ns).contains(&since_ns) {
             self.changes.filtered += 1;
             return;
@@ -258,15 +259,15 @@ impl Mapper {
         }
         let since_first = since_ns - (*self.first_ns.get_or_insert(since_ns)).min(since_ns);
         #[expect(clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "times of a trace")]
-        let due_ns = self.shift_ns
-            + if self.speed == 1.0 { since_first } else { (since_first as f64 / self.speed).round() as u64 };
+        let scaled = if self.speed == 1.0 { since_first } else { (since_first as f64 / self.speed).round() as u64 };
+        let due_ns = self.shift_ns.saturating_add(scaled);
         if due_ns < self.last_due_ns {
             self.changes.late += u64::from(self.last_due_ns - due_ns > 1_000);
         }
         self.last_due_ns = self.last_due_ns.max(due_ns);
         let source = Source {
             since_ns: since_first,
-            response_ns: io.complete_ns.and_then(|end| u64::try_from(end - io.queue_ns).ok()),
+            response_ns: io.complete_ns.and_then(|end| u64::try_from(end.saturating_sub(io.queue_ns)).ok()),
         };
         let durable = op == Op::Write && (io.flags.contains("fua") || io.flags.contains("preflush"));
         let one =
@@ -280,7 +281,7 @@ impl Mapper {
         for (nth, map) in places.iter().enumerate() {
             let (_, volume, base) = &self.maps[*map];
             let pieces = place(&self.volumes[*volume], &self.rules, (op, *base), io, &mut self.changes);
-            let due_ns = one.due_ns + nth as u64 * self.stagger_ns;
+            let due_ns = one.due_ns.saturating_add((nth as u64).saturating_mul(self.stagger_ns));
             for (target, offset, bytes) in pieces.unwrap_or_default() {
                 self.changes.played += 1;
                 take(ReplayIo { due_ns, target, offset, bytes, after, think_ns, ..one }, source);
@@ -289,8 +290,9 @@ impl Mapper {
         if self.changes.played == played {
             return;
         }
+        // Nobody is known to have waited for one without an end.
         if let (true, Some(response_ns)) = (chained, source.response_ns) {
-            self.chains.add(thread, self.changes.played, since_ns + response_ns);
+            self.chains.add(thread, self.changes.played, since_ns.saturating_add(response_ns));
         }
     }
 }

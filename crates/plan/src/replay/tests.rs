@@ -4,7 +4,7 @@ use proptest::prelude::*;
 fn io<'a>(queue_ns: i64, op: &'a str, offset: u64, bytes: u64) -> Traced<'a> {
     Traced {
         queue_ns,
-        complete_ns: Some(queue_ns + 100),
+        complete_ns: Some(queue_ns.saturating_add(100)),
         device: "sda",
         op,
         flags: "",
@@ -83,6 +83,32 @@ fn an_io_waits_for_the_completion_before_it_in_its_thread() {
     let out = all(&mut mapper, &[io(0, "read", 0, 512), other, io(90, "read", 0, 512), io(250, "read", 0, 512)]);
     // The third began while the first was under way; the fourth after both had completed, the later at 190.
     assert_eq!(out.iter().map(|one| (one.after, one.think_ns)).collect::<Vec<_>>(), [(0, 0), (0, 0), (0, 0), (3, 60)]);
+}
+
+#[test]
+fn what_comes_late_or_has_no_end_makes_nobody_wait() {
+    for pacing in [Pacing::Closed, Pacing::Dependencies] {
+        let mut mapper = Mapper::new(&Replay { pacing, ..wish() }, &sizes(1 << 30), |_| 0, 1.0);
+        let open = Traced { complete_ns: None, ..io(150, "read", 0, 512) };
+        let ios = [io(0, "read", 0, 512), open, io(300, "read", 0, 512), io(450, "read", 0, 512)];
+        // Then one that was queued before the second had completed, but stands here.
+        let out = all(&mut mapper, &[&ios[..], &[io(50, "read", 0, 512), io(500, "read", 0, 512)]].concat());
+        let waits: Vec<_> = out.iter().map(|one| (one.after, one.think_ns)).collect();
+        // The third waits for the first, and not for the one without an end; the late one for none.
+        assert_eq!(waits, [(0, 0), (1, 50), (1, 200), (3, 50), (0, 0), (3, 100)], "{pacing:?}");
+        let latest = out.iter().map(|one| one.due_ns.max(one.think_ns)).max();
+        assert_eq!(latest, Some(500));
+    }
+}
+
+#[test]
+fn no_time_of_a_trace_is_too_far_away() {
+    let far = |queue_ns, complete_ns| Traced { complete_ns, ..io(queue_ns, "read", 0, 512) };
+    let ios = [far(i64::MIN, Some(i64::MAX)), far(i64::MAX, Some(i64::MIN)), far(0, Some(i64::MIN)), far(5, Some(9))];
+    for pacing in [Pacing::OnTime, Pacing::Closed, Pacing::Dependencies] {
+        let mut mapper = Mapper::new(&Replay { pacing, ..wish() }, &sizes(1 << 30), |_| 0, 0.5);
+        assert_eq!(all(&mut mapper, &ios).len(), 4);
+    }
 }
 
 #[test]

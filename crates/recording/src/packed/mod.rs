@@ -91,7 +91,8 @@ pub struct IoRecord {
 }
 
 impl IoRecord {
-    /// Reads a record.
+    /// Reads a record. A driver's own command has no place, for which the kernel has the highest number there is; here it
+    /// is 0.
     #[inline]
     #[must_use]
     pub fn of(raw: &RawIo) -> Self {
@@ -101,7 +102,7 @@ impl IoRecord {
             queue_ns: wide(0),
             complete_ns: wide(8),
             issue_ns: wide(16),
-            sector: wide(24),
+            sector: Some(wide(24)).filter(|sector| *sector != NOWHERE).unwrap_or(0),
             bytes: word(32),
             dev: word(36),
             issuer: word(40),
@@ -113,6 +114,28 @@ impl IoRecord {
             requeues: raw[56],
             status: raw[57],
         }
+    }
+
+    /// The bytes of a record.
+    #[must_use]
+    pub fn to_raw(&self) -> RawIo {
+        let mut raw = [0; IO_RECORD_BYTES];
+        let mut put = |at: usize, bytes: &[u8]| raw[at..at + bytes.len()].copy_from_slice(bytes);
+        for (at, value) in [self.queue_ns, self.complete_ns, self.issue_ns, self.sector].into_iter().enumerate() {
+            put(at * 8, &value.to_ne_bytes());
+        }
+        for (at, value) in [self.bytes, self.dev, self.issuer, self.owner, self.file].into_iter().enumerate() {
+            put(32 + at * 4, &value.to_ne_bytes());
+        }
+        put(52, &self.flags.to_ne_bytes());
+        put(54, &[self.op, self.bios, self.requeues, self.status]);
+        raw
+    }
+
+    /// The same, of which no end had been seen when the trace ended.
+    #[must_use]
+    pub fn unfinished(self) -> Self {
+        Self { complete_ns: 0, flags: self.flags | UNFINISHED, ..self }
     }
 
     /// When it completed, or the last that is known of it.
@@ -185,8 +208,12 @@ pub fn op_name(op: u8) -> &'static str {
 }
 
 /// Names of the bits of `flags`, lowest first.
-pub const FLAGS: [&str; 9] =
-    ["sync", "meta", "fua", "preflush", "readahead", "background", "split", "direct", "device"];
+pub const FLAGS: [&str; 10] =
+    ["sync", "meta", "fua", "preflush", "readahead", "background", "split", "direct", "device", "unfinished"];
+/// The bit `unfinished`.
+const UNFINISHED: u16 = 1 << 9;
+/// The sector of what has none, `(sector_t)-1`.
+const NOWHERE: u64 = u64::MAX;
 
 /// Puts what stands before the records in a frame behind what is in `to`.
 pub(crate) fn begin(names: &IoNames, to: &mut Vec<u8>) -> Result<(), RecordingError> {
@@ -205,13 +232,25 @@ pub(crate) fn is_packed(bytes: &[u8]) -> bool {
 
 /// The rows of packed records; `None` where they are damaged.
 pub(crate) fn unpack(bytes: &[u8]) -> Option<RecordBatch> {
+    let (names, records) = parts(bytes)?;
+    io_rows(&serde_json::from_slice(names).ok()?, records).ok()
+}
+
+/// Of packed records the rows of those without an end; `None` where they are damaged.
+pub(crate) fn unpack_unended(bytes: &[u8]) -> Option<RecordBatch> {
+    let (names, records) = parts(bytes)?;
+    let unended: Vec<RawIo> = records.iter().filter(|raw| IoRecord::of(raw).complete_ns == 0).copied().collect();
+    // Names are read for nothing otherwise.
+    let names = if unended.is_empty() { IoNames::default() } else { serde_json::from_slice(names).ok()? };
+    io_rows(&names, &unended).ok()
+}
+
+/// Names and records.
+fn parts(bytes: &[u8]) -> Option<(&[u8], &[RawIo])> {
     let length = u32::from_le_bytes(bytes.get(MAGIC.len()..HEADER)?.try_into().ok()?);
     let (names, records) = bytes.get(HEADER..)?.split_at_checked(usize::try_from(length).ok()?)?;
     let (records, rest) = records.as_chunks::<IO_RECORD_BYTES>();
-    if !rest.is_empty() {
-        return None;
-    }
-    io_rows(&serde_json::from_slice(names).ok()?, records).ok()
+    rest.is_empty().then_some((names, records))
 }
 
 /// The rows of records, in their order.
@@ -266,6 +305,27 @@ mod tests {
             files: vec![(9, IoFile { inode: 12, path: Some("/x \"y\"".to_string()) })],
         };
         (names, raw)
+    }
+
+    #[test]
+    fn a_record_is_written_as_it_is_read() {
+        let (_, raw) = sample();
+        let io = IoRecord::of(&raw);
+        assert_eq!(io.to_raw(), raw);
+        let open = IoRecord::of(&io.unfinished().to_raw());
+        assert_eq!((open.complete_ns, open.queue_ns, open.issue_ns), (0, 1000, 2000));
+        assert_eq!(FLAGS.iter().position(|name| *name == "unfinished"), Some(UNFINISHED.trailing_zeros() as usize));
+        assert_eq!(open.flags, io.flags | UNFINISHED);
+    }
+
+    /// A command of a driver (SG_IO, nvme-cli): the kernel's sector is -1.
+    #[test]
+    fn what_has_no_place_is_at_sector_0() {
+        let (names, mut raw) = sample();
+        raw[24..32].fill(0xff);
+        raw[54] = 34;
+        let rows = Io::from_batch(&io_rows(&names, &[raw]).unwrap()).unwrap();
+        assert_eq!((&*rows[0].op, rows[0].sector), ("driver_in", 0));
     }
 
     fn packed(names: &IoNames, records: &[RawIo]) -> Vec<u8> {

@@ -2,6 +2,7 @@
 
 use crate::catalogue::tables;
 use crate::label::Label;
+use quantity::histogram::Histogram;
 
 tables! {
     /// Counters of one network interface since it came up, with its queueing discipline.
@@ -176,5 +177,25 @@ tables! {
         pid: Option<i64>, "", Gauge;
         /// Its name.
         comm: Option<String>, "", Name;
+    }
+
+    /// How long a program took to answer requests on a watched port: from the first read of a request on a TCP connection to the begin of the next write on it (to its end before Linux 6.16). A row for each port, program and `preempted` with answers in the interval; a port that was watched and on which nothing was answered has one row, without program and count. Only with `probe requests`, and with `top` until its page of requests is left with Esc.
+    RequestInterval = "request_interval" from "the probe `requests`" since 1 {
+        /// End of the interval.
+        t_ns: i64, "ns", Time;
+        /// The same since the recording's start.
+        t_s: f64, "s", Time;
+        /// Its length.
+        interval_ns: i64, "ns", Gauge;
+        /// Port on the side of the server.
+        port: i32, "", Gauge;
+        /// Name of the process that answered, 15 bytes; null when nobody did.
+        comm: Option<Label>, "", Name;
+        /// Was the thread that wrote the answer put aside after the request had been read, or did it wait for a CPU when it woke (10 µs or more, behind another task)? Null where that is not known: another thread had read the request, and the one that wrote was not watched yet.
+        preempted: Option<bool>, "", Gauge;
+        /// Answers; null when there were none.
+        count: Option<i64>, "op", Gauge;
+        /// Reading the request to writing the answer.
+        response: Histogram, "ns", Histogram;
     }
 }

@@ -262,6 +262,8 @@ tables! {
         samples: i64, "", Gauge;
         /// CPU time that they stand for.
         cpu_ns: i64, "ns", Gauge;
+        /// The CPU, where no other was looked at; null: all of them were.
+        cpu: Option<i32>, "", Gauge;
     }
 
     /// Time in one vector of interrupts on one CPU by event since the probes began. A row when it grew by 100 times or a millisecond.

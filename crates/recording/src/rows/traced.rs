@@ -1,6 +1,7 @@
 //! I/Os, and what traces and probes sum up.
 
 use crate::catalogue::tables;
+use crate::cell::Sizes;
 use crate::label::Label;
 use quantity::histogram::Histogram;
 
@@ -11,15 +12,15 @@ tables! {
         queue_ns: i64, "ns", Time;
         /// The driver got the request (of a flush: the flush that served it); null when that did not happen.
         issue_ns: Option<i64>, "ns", Time;
-        /// It was completed; null where that was not seen, or an import does not tell.
+        /// It was completed; null where that was not seen (`unfinished` in `flags`: not until the trace ended), or an import does not tell.
         complete_ns: Option<i64>, "ns", Time;
         /// Kernel name of the whole device; of imports, what their format calls it.
         dev: Label, "", Name;
         /// `read`, `write`, `flush`, `discard`, `write_zeroes`, `zone_append`, …; `unknown` in imports that do not tell.
         op: Label, "", Name;
-        /// What it was marked with: `sync`, `meta`, `fua`, `preflush`, `readahead`, `background`, `split`, `direct` (a program's own memory), `device` (page cache of the device: metadata), with `+` between; null in imports that do not tell.
+        /// What it was marked with: `sync`, `meta`, `fua`, `preflush`, `readahead`, `background`, `split`, `direct` (a program's own memory), `device` (page cache of the device: metadata), `unfinished` (no end had been seen when the trace ended), with `+` between; null in imports that do not tell.
         flags: Option<Label>, "", Name;
-        /// First sector of the whole device, 512 B each.
+        /// First sector of the whole device, 512 B each; 0 of what has no place (flushes, drivers' own commands).
         sector: i64, "sectors", Gauge;
         /// Size.
         bytes: i64, "bytes", Gauge;
@@ -71,6 +72,32 @@ tables! {
         bytes: i64, "bytes", Gauge;
         /// Completion − queueing.
         response: Histogram, "ns", Histogram;
+        /// Of the I/Os: those that nobody waits for: writes without `sync` (write-back), and read-ahead. Null where an import did not tell, and in recordings made before there was this column.
+        asynchronous: Option<i64>, "op", Gauge;
+        /// Bytes of each I/O that moved any; empty in recordings made before there was this column.
+        sizes: Sizes, "bytes", Histogram;
+    }
+
+    /// Where on a device the reads and writes of one interval were: its capacity in 64 bands of the same length. A row for each band in which any began.
+    IoPlace = "io_place" from "`iodyno top` (block tracepoints)" since 1 {
+        /// End of the interval.
+        t_ns: i64, "ns", Time;
+        /// The same since the recording's start.
+        t_s: f64, "s", Time;
+        /// Measured length of the interval.
+        interval_ns: i64, "ns", Gauge;
+        /// Kernel name of the whole device.
+        dev: Label, "", Name;
+        /// Its capacity.
+        capacity_bytes: i64, "bytes", Gauge;
+        /// The band: 0 is where the device begins, 63 where it ends.
+        band: i32, "", Gauge;
+        /// Reads completed that began in it.
+        reads: i64, "op", Gauge;
+        /// Writes completed that began in it.
+        writes: i64, "op", Gauge;
+        /// Bytes moved by them.
+        bytes: i64, "bytes", Gauge;
     }
 
     /// What a process did with a file in one interval: as programs asked for it (logical), and what the page cache had to get for it (physical). A row for each pair that did anything.

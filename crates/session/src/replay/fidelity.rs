@@ -211,9 +211,13 @@ fn compare(playback: &Playback, context: &RunContext<'_>, reader: &Reader) -> Re
                 }
                 comparison.expect(expected.0, expected.1, expected.2);
             }
-            let offset = if op == 3 { 0 } else { u64::try_from(io.sector * 512 - start).unwrap_or(u64::MAX) };
+            let offset = if op == 3 {
+                0
+            } else {
+                u64::try_from(io.sector.saturating_mul(512).saturating_sub(start)).unwrap_or(u64::MAX)
+            };
             let bytes = u32::try_from(io.bytes).unwrap_or(u32::MAX);
-            let response_ns = io.complete_ns.and_then(|end| u64::try_from(end - io.queue_ns).ok());
+            let response_ns = io.complete_ns.and_then(|end| u64::try_from(end.saturating_sub(io.queue_ns)).ok());
             comparison.observe(Key { target, op, offset, bytes }, t_ns, response_ns);
         })?;
         late.into_iter().chain(&mut trace).for_each(|(key, due_ns, response)| comparison.expect(key, due_ns, response));

@@ -7,7 +7,7 @@ use crate::SessionError;
 use crate::rows::signed;
 use crate::run_loop::RunContext;
 use crate::spine::Spine;
-use crate::trace::interval_row;
+use crate::trace::{interval_row, note_ends};
 use engine::{Aside, Chunk, Feed, Hindrances, Input, Running};
 use plan::replay::{Changes, Mapper, Pacing};
 use quantity::clock;
@@ -251,9 +251,10 @@ impl Watched {
         let statistics = self.trace.final_statistics()?;
         self.row(&statistics, spine)?;
         let numbers = self.columns.device_numbers();
+        let ended_ns = self.trace.ended_ns();
         spine.manifest(|manifest| {
             manifest.extra.insert("trace_devices".into(), numbers);
-            manifest.extra.insert("trace_end_unseen".into(), statistics.lost_end.into());
+            note_ends(manifest, &statistics, ended_ns);
             for (name, count) in statistics.losses() {
                 *manifest.losses.entry(name.to_string()).or_default() += count;
             }

@@ -86,7 +86,7 @@ impl Sorter<'_> {
                 device: &io.dev,
                 op: &io.op,
                 flags: flags.as_deref().unwrap_or(""),
-                offset: u64::try_from(io.sector).unwrap_or(0) * 512,
+                offset: u64::try_from(io.sector).unwrap_or(0).saturating_mul(512),
                 bytes: u64::try_from(io.bytes).unwrap_or(0),
                 pid: io.pid.unwrap_or(-1),
                 tid: io.tid.unwrap_or(-1),
@@ -139,7 +139,7 @@ impl Tape {
                 device: io.dev,
                 op: io.op,
                 flags: io.flags,
-                offset: u64::try_from(io.sector).unwrap_or(0) * 512,
+                offset: u64::try_from(io.sector).unwrap_or(0).saturating_mul(512),
                 bytes: u64::try_from(io.bytes).unwrap_or(0),
                 pid: io.pid,
                 tid: io.tid,
@@ -158,9 +158,9 @@ impl Tape {
             let first_ns = *first_ns.get_or_insert(io.queue_ns);
             survey.ios += 1;
             survey.changing += u64::from(!matches!(io.op, "read" | "flush"));
-            survey.span_ns = survey.span_ns.max(u64::try_from(io.queue_ns - first_ns).unwrap_or(0));
+            survey.span_ns = survey.span_ns.max(u64::try_from(io.queue_ns.saturating_sub(first_ns)).unwrap_or(0));
             survey.has_ends |= io.complete_ns.is_some();
-            let end = io.offset + io.bytes;
+            let end = io.offset.saturating_add(io.bytes);
             match survey.devices.get_mut(io.device) {
                 Some((ios, reach)) => (*ios, *reach) = (*ios + 1, end.max(*reach)),
                 None => drop(survey.devices.insert(io.device.to_string(), (1, end))),

@@ -6,6 +6,8 @@ use quantity::zone::Zone;
 /// sets it back by an hour.
 const BACK_NS: i64 = 3_660_000_000_000;
 const DAY_NS: i64 = 86_400_000_000_000;
+/// Time zone files by name.
+const ZONES: &str = "/usr/share/zoneinfo";
 
 /// Follows the day.
 #[derive(Debug)]
@@ -48,13 +50,25 @@ pub(super) fn name_of(day: i64) -> String {
     format!("{year:04}-{month:02}-{day:02}")
 }
 
+/// The time zone of a name such as `Europe/Berlin`.
+///
+/// # Errors
+/// This machine knows no zone of that name: the file that it was looked for in, and why it was not read.
+pub fn named_zone(name: &str) -> Result<Zone, String> {
+    let path = format!("{ZONES}/{name}");
+    let is_name = !name.is_empty() && !name.starts_with('/') && !name.contains("..");
+    let bytes = if is_name { std::fs::read(&path) } else { Err(std::io::ErrorKind::InvalidInput.into()) };
+    let bytes = bytes.map_err(|error| format!("{path}: {error}"))?;
+    Zone::parse(&bytes).ok_or_else(|| format!("{path} is no time zone file"))
+}
+
 /// The time zone of this machine; UTC where it cannot be told.
 #[must_use]
 pub fn local_zone() -> Zone {
     let name = std::env::var("TZ").ok().filter(|name| !name.is_empty());
     let path = match name.as_deref().map(|name| name.trim_start_matches(':')) {
         Some(path) if path.starts_with('/') => path.to_string(),
-        Some(name) if !name.contains("..") => format!("/usr/share/zoneinfo/{name}"),
+        Some(name) if !name.contains("..") => format!("{ZONES}/{name}"),
         _ => "/etc/localtime".to_string(),
     };
     std::fs::read(path).ok().and_then(|bytes| Zone::parse(&bytes)).unwrap_or_default()

@@ -5,11 +5,11 @@ mod days;
 mod keeper;
 mod retention;
 
-pub use days::local_zone;
+pub use days::{local_zone, named_zone};
 pub use retention::{Retention, Tier};
 
 use crate::counters::{SUBJECTS, subjects};
-use crate::cpu_clock::{CpuClock, EventClock};
+use crate::cpu_clock::{CpuClock, EventClock, sample_both};
 use crate::profile::{Losses, Profiler, lost_since};
 use crate::spine::clock_step;
 use crate::watch::{CPU_CLOCK, Company};
@@ -286,10 +286,8 @@ impl Service<'_> {
     fn sample(&mut self, due_ns: u64) {
         let Some(open) = &mut self.open else { return };
         let origin_ns = open.writer.started_t_ns();
-        let mut batches = self.machine.sample(due_ns, origin_ns);
-        if let Some(Ok(rows)) = self.cpu_clock.as_mut().map(|clock| clock.sample(due_ns, origin_ns)) {
-            batches.extend(rows);
-        }
+        let (mut batches, events) = sample_both(&mut self.machine, self.cpu_clock.as_mut(), due_ns, origin_ns);
+        batches.extend(events.unwrap_or_default());
         if let Some(Ok(rows)) = self.profiler.as_mut().map(|profiler| profiler.sample(origin_ns)) {
             batches.extend(rows);
         }

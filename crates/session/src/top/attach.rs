@@ -5,7 +5,7 @@ use super::{Source, WINDOW_SAMPLES};
 use crate::SessionError;
 use crate::flight::FLIGHT_CONDITION;
 use analyze::finding::{Engine, Finding, Thresholds};
-use analyze::page::{Machine, TABLES, samples};
+use analyze::page::{Machine, Servers, TABLES, samples};
 use quantity::clock;
 use recording::{Batch, Follower, Manifest, Reader, Sink as _, State};
 use std::ops::Range;
@@ -80,8 +80,8 @@ impl Attached {
             directory: directory.to_path_buf(),
             follower: Follower::open(&path, span.1.saturating_sub(back_ns))?,
             facts: Machine::of(reader.manifest()),
+            engine: Engine::joining(thresholds).of_machine(&reader.manifest().hardware),
             reader,
-            engine: Engine::joining(thresholds),
             span,
             interval_s,
             pending: Vec::new(),
@@ -187,6 +187,10 @@ impl Source for Attached {
             "none in this time; `iodyno record --profile` records what programs are at",
         ];
         words.map(|words| Some(words.to_string()))
+    }
+
+    fn servers(&self) -> Servers<'_> {
+        Servers { listening: None, missing: Some("the collector does not watch requests") }
     }
 
     fn save(&self, _directory: &Path) -> Option<Result<PathBuf, SessionError>> {

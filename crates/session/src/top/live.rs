@@ -6,7 +6,7 @@ use crate::SessionError;
 use crate::counters::{SUBJECTS, subjects};
 use crate::rows::signed;
 use analyze::finding::{Engine, Finding, Thresholds};
-use analyze::page::Machine as MachineFacts;
+use analyze::page::{Machine as MachineFacts, Servers, Watch};
 use collect::{Machine, What};
 use quantity::clock;
 use recording::rows::Event;
@@ -14,6 +14,7 @@ use recording::{Batch, ClockAnchor, Manifest, Sink as _, Writer};
 use std::collections::VecDeque;
 use std::ops::Range;
 use std::path::{Path, PathBuf};
+use tui::top::Looks;
 
 /// What is remembered, bytes of columns.
 const REMEMBER_BYTES: usize = 96 << 20;
@@ -53,7 +54,7 @@ impl Live {
         Self {
             collector: Machine::new(&What::ALL),
             probes,
-            engine: Engine::new(thresholds),
+            engine: Engine::new(thresholds).of_machine(&manifest.hardware),
             facts: MachineFacts::of(&manifest),
             manifest,
             origin_ns,
@@ -145,8 +146,16 @@ impl Source for Live {
         self.probes.missing()
     }
 
-    fn look_at_stacks(&mut self, wanted: bool) {
-        self.probes.look_at_stacks(wanted);
+    fn look_at_stacks(&mut self, looks: Looks) {
+        self.probes.look_at_stacks(looks);
+    }
+
+    fn look_at_requests(&mut self, watch: Watch) {
+        self.probes.look_at_requests(watch);
+    }
+
+    fn servers(&self) -> Servers<'_> {
+        self.probes.servers()
     }
 
     fn save(&self, directory: &Path) -> Option<Result<PathBuf, SessionError>> {

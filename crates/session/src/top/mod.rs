@@ -2,9 +2,11 @@
 //! recording, or one that a collector is writing.
 
 mod attach;
+mod bookmarks;
 mod live;
 mod probes;
 mod recorded;
+mod requests;
 mod snapshot;
 mod window;
 
@@ -12,7 +14,8 @@ pub use live::LiveRequest;
 
 use crate::{SessionError, StopFlag};
 use analyze::finding::{Finding, Thresholds};
-use analyze::page::{Grid, Machine, Moment, Scene, Strip, compare, compared};
+use analyze::page::{Grid, Machine, Moment, Scene, Servers, Strip, Watch, compare, compared};
+use bookmarks::Bookmarks;
 use quantity::clock;
 use quantity::text::format_wall;
 use recording::Batch;
@@ -20,7 +23,7 @@ use std::io::{self, Write as _};
 use std::ops::Range;
 use std::path::PathBuf;
 use std::time::Duration;
-use tui::top::{Command, Mode, Screen, TopLook, TopPage, TopState, plain_text};
+use tui::top::{Command, Looks, Mode, Screen, TopLook, TopPage, TopState, plain_text};
 use window::Window;
 
 /// How long a stop request may go unnoticed.
@@ -99,8 +102,12 @@ pub(crate) trait Source {
     }
     /// Why there are no distributions of response times, nothing of files, and nothing of what programs are at.
     fn missing(&self) -> [Option<String>; 3];
-    /// Somebody looks at what programs are at, or does no longer: what costs something is done only then.
-    fn look_at_stacks(&mut self, _wanted: bool) {}
+    /// Where somebody looks at what programs are at: what costs something is done only then.
+    fn look_at_stacks(&mut self, _looks: Looks) {}
+    /// The same of servers.
+    fn look_at_requests(&mut self, _watch: Watch) {}
+    /// What is known of servers besides rows.
+    fn servers(&self) -> Servers<'_>;
     /// Writes what is remembered as a recording; `None`: it is one already.
     fn save(&self, directory: &std::path::Path) -> Option<Result<PathBuf, SessionError>>;
 }
@@ -122,6 +129,7 @@ pub fn top(request: TopRequest, stop: &StopFlag) -> Result<bool, SessionError> {
         strip: None,
         marks: Vec::new(),
         compared: None,
+        bookmarks: Bookmarks::default(),
         state: TopState::new(look, is_recorded),
         mode: if is_recorded { Mode::Recorded } else { Mode::Live },
         findings: source.findings(),
@@ -151,6 +159,7 @@ struct Top {
     /// The ends of the windows that are to be compared.
     marks: Vec<i64>,
     compared: Option<Grid>,
+    bookmarks: Bookmarks,
     thresholds: Thresholds,
     directory: PathBuf,
 }
@@ -165,6 +174,7 @@ macro_rules! page {
                 no_blocks: $missing[0].as_deref(),
                 no_files: $missing[1].as_deref(),
                 no_stacks: $missing[2].as_deref(),
+                servers: $top.source.servers(),
                 verdicts: &$top.source.machine().verdicts,
             },
             machine: $top.source.machine(),
@@ -177,6 +187,7 @@ macro_rules! page {
             judging: $top.source.judging(),
             strip: $top.strip.as_ref(),
             compared: $top.compared.as_ref(),
+            bookmarks: $top.bookmarks.times(),
         }
     };
 }
@@ -233,7 +244,8 @@ impl Top {
                         screen.end();
                         return Ok(false);
                     }
-                    self.source.look_at_stacks(self.state.shows_stacks());
+                    self.source.look_at_stacks(self.state.looks());
+                    self.source.look_at_requests(self.state.watches());
                 }
                 // A signal that came while waiting; whatever is worse comes again.
                 Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
@@ -290,6 +302,8 @@ impl Top {
             Command::GoTo(text) => self.go_to(&text)?,
             Command::Snapshot => self.snapshot(),
             Command::Mark => self.mark()?,
+            Command::Bookmark => self.bookmark(),
+            Command::NextBookmark => self.next_bookmark()?,
             Command::Suspend => screen.suspend().map_err(terminal)?,
         }
         Ok(false)
@@ -426,6 +440,45 @@ impl Top {
         self.compared = Some(compared(title, &changes));
         self.state.show_compared();
         Ok(())
+    }
+
+    /// Sets a bookmark at the moment that is shown, or takes it away.
+    fn bookmark(&mut self) {
+        let Some(now_ns) = self.now_ns() else { return };
+        let is_set = self.bookmarks.turn(now_ns, self.slack_ns());
+        let time = self.time(now_ns);
+        self.state.say(match (is_set, self.bookmarks.times().len()) {
+            (true, 1) => format!("bookmark at {time}: B comes back to it, b here takes it away"),
+            (true, many) => format!("bookmark at {time}: B goes through all {many}, b here takes it away"),
+            (false, _) => format!("bookmark at {time} is gone"),
+        });
+    }
+
+    fn next_bookmark(&mut self) -> Result<(), SessionError> {
+        let Some(now_ns) = self.now_ns() else { return Ok(()) };
+        let Some((number, t_ns)) = self.bookmarks.after(now_ns, self.slack_ns()) else {
+            self.state.say("no bookmark yet: b sets one");
+            return Ok(());
+        };
+        self.go(t_ns)?;
+        // What is no longer remembered has said so.
+        if self.now_ns().is_some_and(|now_ns| (now_ns - t_ns).abs() <= self.slack_ns()) {
+            let words = format!("bookmark {number} of {} at {}", self.bookmarks.times().len(), self.time(t_ns));
+            self.state.say(words);
+        }
+        Ok(())
+    }
+
+    /// Moments nearer than this are the same one.
+    fn slack_ns(&self) -> i64 {
+        #[expect(clippy::cast_possible_truncation, reason = "an interval")]
+        let slack_ns = (self.source.interval_s() * 0.5e9) as i64;
+        slack_ns
+    }
+
+    /// `10:44:07` of a monotonic time.
+    fn time(&self, t_ns: i64) -> String {
+        format_wall(self.source.wall_ns(t_ns)).get(11..19).unwrap_or("?").to_string()
     }
 
     fn snapshot(&mut self) {

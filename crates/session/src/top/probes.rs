@@ -1,24 +1,27 @@
 //! What only the kernel's probes know: response times of block I/O with who and which file, and reads and writes of files.
 
+use super::requests::RequestWatch;
 use crate::SessionError;
+use crate::cpu_clock::{CpuClock, EventClock};
 use crate::probe::row_of;
 use crate::profile::Profiler;
 use crate::rows::signed;
-use analyze::page::IoIntervals;
+use analyze::page::{IoIntervals, Servers, Watch};
 use recording::Batch;
-use recording::rows::{Event, FileInterval, IoInterval};
+use recording::rows::{Event, FileInterval};
 use std::time::Duration;
 use trace::block::{self, BlockTrace, Columns};
 use trace::files::{self, FileTrace};
+use tui::top::Looks;
 
 /// Bytes of the ring: I/Os are taken out many times a second.
 const RING_BYTES: u64 = 4 << 20;
-/// Looks a second at each CPU, while a process is looked at.
+/// Looks a second at each CPU, while a process or a CPU is looked at.
 const LOOKS_HZ: u32 = 99;
 /// Said until the first of them are there.
 const SOON: &str = "looked at from now on: with the next sample";
 /// Why there are none, by somebody's wish.
-const OFF: &str = "off (--no-probes)";
+pub(super) const OFF: &str = "off (--no-probes)";
 /// Chunks that are summed at once.
 const CHUNKS_MAX: usize = 64;
 /// Names are learned anew when there are so many.
@@ -28,18 +31,18 @@ const NAMES_MAX: usize = 50_000;
 pub(crate) struct Probes {
     blocks: Result<Box<(BlockTrace, Columns, IoIntervals)>, String>,
     files: Result<Box<FileTrace>, String>,
-    stacks: Stacks,
+    /// What programs are at, while somebody looks at a process or at a CPU; or why that cannot be had.
+    stacks: Result<Option<Box<Profiler>>, String>,
+    /// Where somebody looks.
+    looks: Looks,
+    /// By somebody's wish nothing is loaded.
+    is_off: bool,
+    /// CPU time by event, while somebody looks at one CPU.
+    clock: Option<Box<CpuClock>>,
+    requests: RequestWatch,
     has_looked: bool,
     from_ns: u64,
     lost: u64,
-}
-
-/// The probe of stacks, which runs only while somebody looks at a process.
-enum Stacks {
-    /// They cannot be had, for this reason.
-    None(String),
-    Unwanted,
-    Wanted(Box<Profiler>),
 }
 
 impl Probes {
@@ -47,20 +50,27 @@ impl Probes {
     pub(crate) fn start() -> Self {
         let options = block::Options { ring_bytes: Some(RING_BYTES), ..block::Options::default() };
         let blocks = BlockTrace::start(&options)
-            .map(|trace| Box::new((trace, Columns::default(), IoIntervals::default())))
+            .map(|trace| Box::new((trace, Columns::default(), IoIntervals::with_capacities(capacity_bytes))))
             .map_err(|error| brief(&error));
         let files = FileTrace::start(&files::Options::default()).map(Box::new).map_err(|error| brief(&error));
-        let stacks = Stacks::Unwanted;
-        Self { blocks, files, stacks, has_looked: false, from_ns: quantity::clock::now_ns(), lost: 0 }
+        Self { blocks, files, from_ns: quantity::clock::now_ns(), ..Self::new(false) }
     }
 
     /// None, by somebody's wish.
     pub(crate) fn off() -> Self {
+        Self::new(true)
+    }
+
+    fn new(is_off: bool) -> Self {
         let none = || OFF.to_string();
         Self {
             blocks: Err(none()),
             files: Err(none()),
-            stacks: Stacks::None(none()),
+            stacks: if is_off { Err(none()) } else { Ok(None) },
+            looks: Looks::Nowhere,
+            is_off,
+            clock: None,
+            requests: RequestWatch::new(is_off),
             has_looked: false,
             from_ns: 0,
             lost: 0,
@@ -70,10 +80,9 @@ impl Probes {
     /// What is missing.
     pub(crate) fn missing(&self) -> [Option<String>; 3] {
         let stacks = match &self.stacks {
-            Stacks::None(why) => Some(why.clone()),
-            Stacks::Unwanted => Some(SOON.to_string()),
-            Stacks::Wanted(_) if !self.has_looked => Some(SOON.to_string()),
-            Stacks::Wanted(_) => None,
+            Err(why) => Some(why.clone()),
+            Ok(Some(_)) if self.has_looked => None,
+            Ok(_) => Some(SOON.to_string()),
         };
         [self.blocks.as_ref().err().cloned(), self.files.as_ref().err().cloned(), stacks]
     }
@@ -90,17 +99,36 @@ impl Probes {
         words.into_iter().filter_map(|(subject, word)| Some((subject, word?))).collect()
     }
 
-    /// Begins to look at what programs are at, or ends it.
-    pub(crate) fn look_at_stacks(&mut self, wanted: bool) {
-        match &self.stacks {
-            Stacks::Unwanted if wanted => {
-                let started = Profiler::start(LOOKS_HZ).map(Box::new);
-                self.stacks = started.map_or_else(|error| Stacks::None(brief(&error)), Stacks::Wanted);
-                self.has_looked = false;
-            }
-            Stacks::Wanted(_) if !wanted => self.stacks = Stacks::Unwanted,
-            _ => {}
+    /// Begins to look at what programs are at, there and nowhere else, or ends it.
+    pub(crate) fn look_at_stacks(&mut self, looks: Looks) {
+        if self.is_off || looks == self.looks {
+            return;
         }
+        (self.looks, self.has_looked) = (looks, false);
+        // The probe of before goes first.
+        self.stacks = Ok(None);
+        let cpu = match looks {
+            Looks::Nowhere | Looks::Everywhere => None,
+            Looks::Cpu(cpu) => Some(cpu),
+        };
+        // Whether or not there are stacks. It has all CPUs: from one to the next it goes on. Why there is none it would say
+        // itself.
+        let clock = cpu.and_then(|_| self.clock.take().or_else(start_clock));
+        self.clock = clock;
+        if looks != Looks::Nowhere {
+            let started = Profiler::start_on(LOOKS_HZ, cpu);
+            self.stacks = started.map(|profiler| Some(Box::new(profiler))).map_err(|error| brief(&error));
+        }
+    }
+
+    /// Begins to look at servers, or at one of them, or ends it.
+    pub(crate) fn look_at_requests(&mut self, watch: Watch) {
+        self.requests.look_at(watch);
+    }
+
+    /// What is known of servers besides rows.
+    pub(crate) fn servers(&self) -> Servers<'_> {
+        self.requests.servers()
     }
 
     /// Takes I/Os out of the ring; to be called several times a second.
@@ -122,8 +150,9 @@ impl Probes {
         let mut lost = 0;
         if let Ok(blocks) = &mut self.blocks {
             let (trace, columns, sums) = &mut **blocks;
-            let rows: Vec<IoInterval> = sums.take(signed(self.from_ns), signed(t_ns), signed(origin_ns));
+            let (rows, places) = sums.take(signed(self.from_ns), signed(t_ns), signed(origin_ns));
             push(&mut batches, &rows)?;
+            push(&mut batches, &places)?;
             columns.take_summary();
             lost += trace.statistics()?.lost();
             if columns.names() > NAMES_MAX {
@@ -137,13 +166,17 @@ impl Probes {
             push(&mut batches, &rows)?;
             lost += files.losses()?.lost();
         }
-        if let Stacks::Wanted(profiler) = &mut self.stacks {
+        if let Some(clock) = &mut self.clock {
+            batches.extend(clock.sample(t_ns, origin_ns)?);
+        }
+        if let Ok(Some(profiler)) = &mut self.stacks {
             batches.extend(profiler.sample(origin_ns)?);
             self.has_looked = true;
             if !profiler.is_on() {
-                self.stacks = Stacks::None("cannot be read any more".to_string());
+                self.stacks = Err("cannot be read any more".to_string());
             }
         }
+        self.requests.take(t_ns, origin_ns, &mut batches)?;
         if lost > self.lost {
             let row = Event {
                 t_ns: signed(t_ns),
@@ -163,7 +196,18 @@ impl Probes {
     }
 }
 
-fn push<R: recording::Row>(batches: &mut Vec<Batch>, rows: &[R]) -> Result<(), SessionError> {
+/// CPU time by event, as far as this kernel has it.
+fn start_clock() -> Option<Box<CpuClock>> {
+    CpuClock::start(EventClock::IfPossible).ok().flatten().map(Box::new)
+}
+
+/// As the kernel knows it at this moment.
+fn capacity_bytes(device: &str) -> Option<u64> {
+    let text = std::fs::read_to_string(format!("/sys/class/block/{}/size", device.replace('/', "!"))).ok()?;
+    text.trim().parse::<u64>().ok().map(|sectors| sectors.saturating_mul(512))
+}
+
+pub(super) fn push<R: recording::Row>(batches: &mut Vec<Batch>, rows: &[R]) -> Result<(), SessionError> {
     if !rows.is_empty() {
         batches.push(Batch::from_rows(rows)?);
     }
@@ -171,10 +215,34 @@ fn push<R: recording::Row>(batches: &mut Vec<Batch>, rows: &[R]) -> Result<(), S
 }
 
 /// In one line, with what to do.
-fn brief(error: &trace::TraceError) -> String {
+pub(super) fn brief(error: &trace::TraceError) -> String {
     if error.is_privilege() {
         "needs root".to_string()
     } else {
         error.to_string().lines().next().unwrap_or("?").to_string()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_a_page_needs_leaves_with_it_and_is_tried_again() {
+        let mut probes = Probes::new(false);
+        probes.look_at_stacks(Looks::Cpu(0));
+        assert!(probes.clock.is_some(), "though it may have no probe");
+        for looks in [Looks::Everywhere, Looks::Nowhere] {
+            probes.look_at_stacks(Looks::Cpu(0));
+            probes.stacks = Err("broken".to_string());
+            probes.look_at_stacks(Looks::Cpu(0));
+            assert_eq!(probes.missing()[2].as_deref(), Some("broken"), "not as long as it is the same page");
+            probes.look_at_stacks(looks);
+            assert!(probes.clock.is_none(), "{looks:?}");
+            assert_ne!(probes.missing()[2].as_deref(), Some("broken"));
+        }
+        let mut off = Probes::off();
+        off.look_at_stacks(Looks::Cpu(0));
+        assert_eq!((off.missing()[2].as_deref(), off.clock.is_none()), (Some(OFF), true));
     }
 }

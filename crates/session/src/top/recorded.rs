@@ -3,7 +3,7 @@
 use super::{Source, WINDOW_SAMPLES};
 use crate::SessionError;
 use analyze::finding::{Finding, Thresholds, findings_between, findings_until};
-use analyze::page::{IoIntervals, Machine, Strip, TABLES, TRACED_EVERY_NS};
+use analyze::page::{IoIntervals, Machine, Servers, Strip, TABLES, TRACED_EVERY_NS};
 use recording::{Batch, Reader, State};
 use std::ops::Range;
 use std::path::{Path, PathBuf};
@@ -11,7 +11,8 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 /// Tables of which the first one that has rows tells when samples were taken.
-const PACE: [&str; 9] = ["cpu", "system", "memory", "disk", "net", "tcp", "process", "io_interval", "io"];
+const PACE: [&str; 10] =
+    ["cpu", "system", "memory", "disk", "net", "tcp", "process", "io_interval", "request_interval", "io"];
 /// Cells of the strip; a terminal is hardly wider.
 const STRIP_CELLS: usize = 720;
 /// So often the findings so far are shown, in samples.
@@ -44,6 +45,7 @@ pub(crate) struct Recorded {
     interval_s: f64,
     is_trace: bool,
     missing: [Option<String>; 3],
+    has_requests: bool,
     found: Arc<Mutex<Found>>,
     end: Arc<AtomicBool>,
     /// The page is wanted once: what takes long is not looked through.
@@ -107,6 +109,7 @@ impl Recorded {
             unless(has(&reader, "file_interval", span), "files were not recorded"),
             unless(has(&reader, "profile", span), "what programs are at was not recorded (iodyno record --profile)"),
         ];
+        let has_requests = has(&reader, "request_interval", span);
         let (found, end) = (Arc::new(Mutex::new(Found::default())), Arc::new(AtomicBool::new(false)));
         let spawn = |what: &'static str, work: Box<dyn FnOnce() + Send>| {
             let thread = std::thread::Builder::new().name(what.to_string()).spawn(work);
@@ -123,6 +126,7 @@ impl Recorded {
             interval_s,
             is_trace,
             missing,
+            has_requests,
             found,
             end,
             once,
@@ -280,6 +284,11 @@ impl Source for Recorded {
         self.missing.clone()
     }
 
+    fn servers(&self) -> Servers<'_> {
+        let words = "requests were not recorded (iodyno probe requests -o, or s in a live page of them)";
+        Servers { listening: None, missing: (!self.has_requests).then_some(words) }
+    }
+
     fn save(&self, _directory: &Path) -> Option<Result<PathBuf, SessionError>> {
         None
     }
@@ -293,20 +302,27 @@ impl Source for Recorded {
 fn from_trace(reader: &Reader, range: &Range<i64>, origin_ns: i64) -> Result<Vec<Batch>, SessionError> {
     let most_ns = i64::try_from(WINDOW_SAMPLES).unwrap_or(0) * 2 * TRACED_EVERY_NS;
     let from_ns = range.start.max(range.end.saturating_sub(most_ns));
-    let mut sums = IoIntervals::default();
+    let devices = reader.manifest().hardware["devices"].clone();
+    let mut sums = IoIntervals::with_capacities(move |device| devices[device]["size_bytes"].as_u64());
     let mut batches = Vec::new();
     let mut end_ns: Option<i64> = None;
     for batch in reader.between(&["io"], from_ns..range.end)? {
         for (second, part) in analyze::page::by_second(&batch) {
             let this_end_ns = (second + 1) * TRACED_EVERY_NS;
             if let Some(end_ns) = end_ns.replace(this_end_ns).filter(|end_ns| *end_ns != this_end_ns) {
-                batches.push(Batch::from_rows(&sums.take(end_ns - TRACED_EVERY_NS, end_ns, origin_ns))?);
+                batches.extend(of_second(&mut sums, end_ns, origin_ns)?);
             }
             sums.accept(&part)?;
         }
     }
     if let Some(end_ns) = end_ns {
-        batches.push(Batch::from_rows(&sums.take(end_ns - TRACED_EVERY_NS, end_ns, origin_ns))?);
+        batches.extend(of_second(&mut sums, end_ns, origin_ns)?);
     }
     Ok(batches)
+}
+
+/// The rows of the second that ends at `end_ns`.
+fn of_second(sums: &mut IoIntervals, end_ns: i64, origin_ns: i64) -> Result<[Batch; 2], SessionError> {
+    let (rows, places) = sums.take(end_ns - TRACED_EVERY_NS, end_ns, origin_ns);
+    Ok([Batch::from_rows(&rows)?, Batch::from_rows(&places)?])
 }

@@ -236,7 +236,7 @@ fn a_user_without_rights() {
     for (path, words) in [(&own, "write"), (&secret, "read"), (&device.path().to_owned(), "write"), (&new, "create")] {
         // A process of its own: credentials belong to the process. A copy, since nobody may not enter the build folder.
         let program = scratch.path().join("program");
-        std::fs::copy(std::env::current_exe().unwrap(), &program).unwrap();
+        testkit::copy_program(std::env::current_exe().unwrap(), &program).unwrap();
         let output = testkit::Command::new(&program)
             .args(["--exact", "files::as_nobody", "--nocapture", "--ignored"])
             .env("IODYNO_TEST_PATH", path)

@@ -1,8 +1,11 @@
 //! The thread that empties the ring: it copies records and does nothing else.
 
+use crate::block::idle::Idle;
 use crate::block::in_flight::Table;
 use crate::block::records::{Entry, InFlight, Statistics};
-use crate::block::{DIRTY_TRACEPOINTS, FLOOD, Options, SET, STARTS, Through, constants, ftrace, ring_bytes};
+use crate::block::{
+    DIRTY_TRACEPOINTS, FLOOD, LAST_ENDS, LAST_ENDS_BEFORE, Options, SET, STARTS, Through, constants, ftrace, ring_bytes,
+};
 use crate::kernel_ring::KernelRing;
 use crate::names::{Actor, Name, fill, fill_who};
 use crate::paths::File;
@@ -11,6 +14,9 @@ use crate::{Kernel, TraceError};
 use libbpf_rs::{MapCore, MapFlags, MapHandle, OpenObject};
 use quantity::clock;
 use recording::{IoRecord, RawIo};
+use rustix::thread::{MembarrierCommand, membarrier};
+use std::collections::HashSet;
+use std::ops::RangeInclusive;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::mpsc::{Receiver, RecvTimeoutError, SyncSender, sync_channel};
@@ -23,6 +29,12 @@ const CHUNK_RECORDS: usize = 16 * 1024;
 const CHUNKS_WAITING: usize = 64;
 /// How long the last record may take to be written.
 const LAST_NS: u64 = 1_000_000_000;
+/// How long programs may take to end, where the kernel does not tell when they have.
+const QUIET: Duration = Duration::from_millis(50);
+/// Who has been on its way for longer may have ended unseen: its device is asked.
+const LONG_NS: u64 = 10_000_000;
+/// What is younger may be about to be entered in the table of those in flight.
+const SETTLED_NS: u64 = 1_000_000;
 /// How long records may lie in the ring.
 const POLL: Duration = Duration::from_millis(50);
 
@@ -46,6 +58,16 @@ impl Chunk {
         Self { ios, ..Self::default() }
     }
 
+    /// Takes those of the I/Os out that are in another chunk as well, with their ends: they ended while these were listed.
+    pub fn remove(&mut self, ended: &Self) {
+        if self.ios.is_empty() {
+            return;
+        }
+        let key = |io: &IoRecord| (io.queue_ns, io.dev, io.sector);
+        let ended: HashSet<_> = ended.ios().map(|io| key(&io)).collect();
+        self.ios.retain(|raw| !ended.contains(&key(&IoRecord::of(raw))));
+    }
+
     /// I/Os in it.
     #[must_use]
     pub fn len(&self) -> usize {
@@ -67,6 +89,14 @@ struct Shared {
     cpu_ns: AtomicU64,
     /// Records of I/Os that were taken out.
     taken: AtomicU64,
+    /// When it was detached; 0: not yet.
+    ended_ns: AtomicU64,
+    /// I/Os of which no end had been seen then.
+    unfinished: AtomicU64,
+    /// Rows of I/Os that had ended without that the probe saw it, made at the end.
+    ended_unseen: AtomicU64,
+    /// Those of them whose size is not wanted.
+    passed_over: AtomicU64,
 }
 
 /// Makes records of I/Os that never were.
@@ -106,15 +136,29 @@ enum Source {
 #[derive(Debug)]
 struct Probe {
     counters: MapHandle,
-    in_flight: Table,
+    in_flight: Arc<Table>,
     /// Numbers of tasks and of files.
     names: [MapHandle; 2],
     /// Counts how often they were forgotten.
     generation: MapHandle,
-    /// Of the programs at an I/O's start.
-    misses: Misses,
+    /// Of the programs at an I/O's start, and of the last ones at its end.
+    misses: [Misses; 2],
     flood: Option<Flood>,
+    /// That are wanted, bytes.
+    sizes: RangeInclusive<u32>,
     shared: Arc<Shared>,
+}
+
+impl Probe {
+    /// I/Os in flight, but for those that have ended without that the probe saw it: where one has been on its way for long,
+    /// its device is asked whether it has anything to do.
+    fn on_their_way(&self, now_ns: u64) -> Vec<IoRecord> {
+        let mut ios: Vec<IoRecord> = self.in_flight.ios().collect();
+        let long_ns = now_ns.saturating_sub(LONG_NS);
+        let idle = Idle::look(ios.iter().filter(|io| io.queue_ns < long_ns).copied());
+        ios.retain(|io| !idle.has_ended(io));
+        ios
+    }
 }
 
 impl BlockTrace {
@@ -170,24 +214,40 @@ impl BlockTrace {
         let mut loaded = SET.load_judged(&kernel, verdicts.clone(), &constants, prepare)?;
         fill_filters(&loaded, options)?;
         let counters = loaded.map("counters")?;
-        let in_flight = Table::of(&loaded)?;
+        let in_flight = Arc::new(Table::of(&loaded)?);
         let generation = loaded.map("generation")?;
         let names = [loaded.map("actors")?, loaded.map("files")?];
-        let misses = Misses::of(&loaded, &STARTS);
+        let last_ends = if kernel.has_tracepoint("block_io_done") { LAST_ENDS } else { LAST_ENDS_BEFORE };
+        let misses = [&STARTS[..], &last_ends].map(|names| Misses::of(&loaded, names));
         let ring = KernelRing::new(&loaded.map("ring")?)?;
         let flood = if options.flood { Some(Flood(Callable::of(&loaded, FLOOD)?)) } else { None };
         loaded.attach()?;
         let started_ns = clock::now_ns();
         let shared = Arc::new(Shared::default());
         let (sender, chunks) = sync_channel(CHUNKS_WAITING);
-        let theirs = Arc::clone(&shared);
+        let consumer = Consumer {
+            sender,
+            shared: Arc::clone(&shared),
+            in_flight: Arc::clone(&in_flight),
+            sizes: options.filter.bytes_min..=options.filter.bytes_max,
+            chunk: Chunk::default(),
+        };
         let thread = std::thread::Builder::new()
             .name("trace".to_string())
-            .spawn(move || consume(loaded, ring, &sender, &theirs))
+            .spawn(move || consumer.consume(loaded, ring))
             .map_err(|why| TraceError::Consumer(format!("could not be started: {why}")))?;
         Ok(Self {
             chunks,
-            source: Source::Probe(Box::new(Probe { counters, in_flight, names, generation, misses, flood, shared })),
+            source: Source::Probe(Box::new(Probe {
+                counters,
+                in_flight,
+                names,
+                generation,
+                misses,
+                flood,
+                sizes: options.filter.bytes_min..=options.filter.bytes_max,
+                shared,
+            })),
             thread: Some(thread),
             verdicts,
             note: None,
@@ -202,7 +262,8 @@ impl BlockTrace {
         self.chunks.recv_timeout(limit).ok()
     }
 
-    /// Detaches the probe; what is still in the ring follows, and then [`Self::next`] has no more.
+    /// Detaches the probe; what is still in the ring follows, then what is in flight, as records without an end, and then
+    /// [`Self::next`] has no more.
     pub fn stop(&self) {
         match &self.source {
             Source::Probe(probe) => probe.shared.stop.store(true, Ordering::Relaxed),
@@ -236,7 +297,8 @@ impl BlockTrace {
             .lookup_percpu(&0_u32.to_ne_bytes(), MapFlags::ANY)
             .map_err(|why| TraceError::Consumer(format!("cannot read the probe's counters: {why}")))?;
         let mut sum = Statistics::sum(&cpus.unwrap_or_default());
-        sum.lost_start = probe.misses.count();
+        let [starts, ends] = &probe.misses;
+        (sum.lost_start, sum.missed_ends) = (starts.count(), ends.count());
         Ok(sum)
     }
 
@@ -247,10 +309,13 @@ impl BlockTrace {
     pub fn final_statistics(&self) -> Result<Statistics, TraceError> {
         let mut sum = self.statistics()?;
         let Source::Probe(probe) = &self.source else { return Ok(sum) };
-        sum.unfinished = probe.in_flight.ios().count() as u64;
+        sum.unfinished = probe.shared.unfinished.load(Ordering::Relaxed);
+        sum.passed_over += probe.shared.passed_over.load(Ordering::Relaxed);
         // What was written and never came out: behind a record that was not finished in time.
         let missing = sum.emitted.saturating_sub(probe.shared.taken.load(Ordering::Relaxed));
         (sum.emitted, sum.lost_ring) = (sum.emitted - missing, sum.lost_ring + missing);
+        let ended = probe.shared.ended_unseen.load(Ordering::Relaxed);
+        (sum.emitted, sum.lost_end) = (sum.emitted + ended, sum.lost_end + ended);
         Ok(sum)
     }
 
@@ -271,13 +336,51 @@ impl BlockTrace {
         let _ = probe.generation.update(&key, &before.wrapping_add(1).to_ne_bytes(), MapFlags::ANY);
     }
 
-    /// The I/Os that are in flight now, in no order.
+    /// I/Os in flight, in no order, behind the time when they were, as in [`Self::unfinished`]; those that have ended unseen
+    /// are left out as far as their device tells.
     #[must_use]
-    pub fn in_flight(&self) -> Vec<InFlight> {
+    pub fn in_flight(&self) -> (u64, Vec<InFlight>) {
         match &self.source {
-            Source::Probe(probe) => probe.in_flight.ios().collect(),
-            Source::Ftrace(shared) => shared.in_flight(),
+            Source::Probe(probe) => {
+                let now_ns = clock::now_ns();
+                (now_ns, probe.on_their_way(now_ns).iter().map(InFlight::of).collect())
+            }
+            Source::Ftrace(shared) => {
+                let (as_of_ns, ios) = shared.in_flight();
+                (as_of_ns, ios.iter().map(InFlight::of).collect())
+            }
         }
+    }
+
+    /// Records of I/Os without an end, in the order of queueing, behind the time, `CLOCK_MONOTONIC`, ns, when they were in
+    /// flight: now, or where events come out later than they happen (ftrace), shortly before. Those of the millisecond
+    /// before that time are left out.
+    #[must_use]
+    pub fn unfinished(&self) -> (u64, Chunk) {
+        let (as_of_ns, mut ios): (u64, Vec<IoRecord>) = match &self.source {
+            // The time first: what ends while the table is looked at was in flight then.
+            Source::Probe(probe) => {
+                let now_ns = clock::now_ns();
+                let mut ios = probe.on_their_way(now_ns);
+                ios.retain(|io| probe.sizes.contains(&io.bytes));
+                (now_ns, ios)
+            }
+            Source::Ftrace(shared) => shared.in_flight(),
+        };
+        let as_of_ns = as_of_ns.max(self.started_ns);
+        ios.retain(|io| io.queue_ns < as_of_ns.saturating_sub(SETTLED_NS));
+        ios.sort_by_key(|io| io.queue_ns);
+        (as_of_ns, Chunk::of_records(ios.into_iter().map(|io| io.unfinished().to_raw()).collect()))
+    }
+
+    /// When the trace was ended by [`Self::stop`], `CLOCK_MONOTONIC`, ns; known once [`Self::rest`] has given everything.
+    #[must_use]
+    pub fn ended_ns(&self) -> Option<u64> {
+        let ended_ns = match &self.source {
+            Source::Probe(probe) => &probe.shared.ended_ns,
+            Source::Ftrace(shared) => &shared.ended_ns,
+        };
+        Some(ended_ns.load(Ordering::Relaxed)).filter(|ns| *ns > 0)
     }
 
     /// For benches, once: what makes records up, if [`Options::flood`] was set.
@@ -341,50 +444,95 @@ fn fill_filters(loaded: &Loaded, options: &Options) -> Result<(), TraceError> {
     fill_who(loaded, &filter.pids, &filter.comms, &filter.cgroups)
 }
 
-/// Takes records out until it is told to stop, then takes the rest.
-fn consume(mut loaded: Loaded, mut ring: KernelRing, sender: &SyncSender<Chunk>, shared: &Shared) {
-    let mut chunk = Chunk::default();
-    let send = |chunk: &mut Chunk| {
-        let full = std::mem::take(chunk);
-        chunk.ios.reserve(CHUNK_RECORDS);
+/// What the thread has.
+struct Consumer {
+    sender: SyncSender<Chunk>,
+    shared: Arc<Shared>,
+    in_flight: Arc<Table>,
+    /// That are wanted, bytes.
+    sizes: RangeInclusive<u32>,
+    chunk: Chunk,
+}
+
+impl Consumer {
+    /// Takes records out until it is told to stop, then takes the rest and what is in flight.
+    fn consume(mut self, mut loaded: Loaded, mut ring: KernelRing) {
+        while !self.shared.stop.load(Ordering::Relaxed) {
+            // A wait that timed out: the probe wakes only when the ring is a quarter full.
+            ring.wait(POLL);
+            self.empty(&mut ring);
+        }
+        // While ends are seen: what stays in the table although its device has nothing to do had an end that was not.
+        let idle = Idle::look(self.in_flight.ios());
+        // Before it: what is in the table afterwards had no end then.
+        self.shared.ended_ns.store(clock::now_ns(), Ordering::Relaxed);
+        loaded.detach();
+        quiesce();
+        // A record that was not finished keeps those behind it waiting.
+        let until_ns = clock::now_ns() + LAST_NS;
+        loop {
+            self.empty(&mut ring);
+            if ring.is_empty() || clock::now_ns() > until_ns {
+                break;
+            }
+            std::thread::sleep(Duration::from_millis(1));
+        }
+        self.tell_unfinished(&idle);
+    }
+
+    fn send(&mut self) {
+        let full = std::mem::take(&mut self.chunk);
+        self.chunk.ios.reserve(CHUNK_RECORDS);
         // Nobody listens any more only when the trace is being dropped.
-        let _ = sender.send(full);
-    };
-    let mut empty = |ring: &mut KernelRing| {
+        let _ = self.sender.send(full);
+    }
+
+    fn empty(&mut self, ring: &mut KernelRing) {
         let mut ios = 0;
         ring.consume(|bytes| {
             match Entry::of(bytes) {
                 Entry::Io(raw) => {
-                    chunk.ios.push(*raw);
+                    self.chunk.ios.push(*raw);
                     ios += 1;
                 }
-                Entry::Name(Name::Actor(id, actor)) => chunk.actors.push((id, actor)),
-                Entry::Name(Name::File(id, file)) => chunk.files.push((id, file)),
-                Entry::Unknown => chunk.unknown += 1,
+                Entry::Name(Name::Actor(id, actor)) => self.chunk.actors.push((id, actor)),
+                Entry::Name(Name::File(id, file)) => self.chunk.files.push((id, file)),
+                Entry::Unknown => self.chunk.unknown += 1,
             }
-            if chunk.ios.len() >= CHUNK_RECORDS {
-                send(&mut chunk);
+            if self.chunk.ios.len() >= CHUNK_RECORDS {
+                self.send();
             }
         });
-        if !chunk.is_empty() {
-            send(&mut chunk);
+        if !self.chunk.is_empty() {
+            self.send();
         }
-        shared.taken.fetch_add(ios, Ordering::Relaxed);
-        shared.cpu_ns.store(clock::thread_cpu_ns(), Ordering::Relaxed);
-    };
-    while !shared.stop.load(Ordering::Relaxed) {
-        // A wait that timed out: the probe wakes only when the ring is a quarter full.
-        ring.wait(POLL);
-        empty(&mut ring);
+        self.shared.taken.fetch_add(ios, Ordering::Relaxed);
+        self.shared.cpu_ns.store(clock::thread_cpu_ns(), Ordering::Relaxed);
     }
-    loaded.detach();
-    // A program that ran while it was detached may still be writing its record, and keeps those behind it waiting.
-    let until_ns = clock::now_ns() + LAST_NS;
-    loop {
-        std::thread::sleep(Duration::from_millis(1));
-        empty(&mut ring);
-        if ring.is_empty() || clock::now_ns() > until_ns {
-            return;
+
+    /// Tells what the table still has, once no program runs any more: I/Os of which no end was seen, as unfinished, but for
+    /// those that had ended.
+    fn tell_unfinished(&mut self, idle: &Idle) {
+        let (mut ios, others): (Vec<IoRecord>, Vec<IoRecord>) =
+            self.in_flight.ios().partition(|io| self.sizes.contains(&io.bytes));
+        ios.sort_by_key(|io| io.queue_ns);
+        let ended = ios.iter().filter(|io| idle.has_ended(io)).count() as u64;
+        self.shared.unfinished.store(ios.len() as u64 - ended, Ordering::Relaxed);
+        self.shared.ended_unseen.store(ended, Ordering::Relaxed);
+        self.shared.passed_over.store(others.len() as u64, Ordering::Relaxed);
+        let told = |io: &IoRecord| if idle.has_ended(io) { *io } else { io.unfinished() };
+        for part in ios.chunks(CHUNK_RECORDS) {
+            self.chunk.ios.extend(part.iter().map(|io| told(io).to_raw()));
+            self.send();
         }
+    }
+}
+
+/// Waits until no program that was detached runs any more: one on a CPU that was stopped would end an I/O that has been
+/// told as unfinished. The barrier is a grace period of the kernel's RCU, and programs run inside one.
+fn quiesce() {
+    if membarrier(MembarrierCommand::Global).is_err() {
+        // Refused where some CPUs have no tick (`nohz_full`).
+        std::thread::sleep(QUIET);
     }
 }

@@ -7,6 +7,7 @@
 mod columns;
 mod consumer;
 mod ftrace;
+mod idle;
 mod in_flight;
 mod records;
 mod ring;
@@ -93,6 +94,10 @@ const FLOOD: &str = "make_flood";
 
 /// An I/O that they miss is unknown.
 const STARTS: [&str; 3] = ["on_io_start", "on_rq_insert", "on_bio_queue"];
+/// The last that can see an I/O's end, on kernels that have `block_io_done` and on others: what they miss stays in the table
+/// of those in flight.
+const LAST_ENDS: [&str; 2] = ["on_io_done", "on_bio_complete_missed"];
+const LAST_ENDS_BEFORE: [&str; 2] = ["on_rq_complete", "on_bio_complete_missed"];
 /// Functions that complete a bio and say by that whose it is, with the probe's constants for them.
 const COMPLETIONS: [(&str, &str); 3] = [
     ("end_iomap_dio", "iomap_dio_bio_end_io"),

@@ -1,7 +1,7 @@
 //! What probe.bpf.c writes, but for names and I/Os (`recording::IoRecord`): the same layouts, read without trust.
 
 use crate::names::{Cursor, Name};
-use recording::{RawIo, op_name};
+use recording::{IoRecord, RawIo, op_name};
 
 /// Anything that can lie in the ring.
 #[derive(Debug)]
@@ -34,15 +34,35 @@ pub struct InFlight {
 }
 
 impl InFlight {
-    /// As the table of those in flight has it; `None` for what is left of one that is over.
-    pub(crate) fn of(bytes: &[u8]) -> Option<Self> {
-        let mut at = Cursor::new(bytes);
-        let queue_ns = at.u64();
-        let (_issue, _sector, _bytes) = (at.u64(), at.u64(), at.u32());
-        let dev = at.u32();
-        let (_issuer, _owner, _file, _flags) = (at.u32(), at.u32(), at.u32(), at.u16());
-        (queue_ns > 0).then(|| Self { queue_ns, dev, op: at.u8() })
+    pub(crate) fn of(io: &IoRecord) -> Self {
+        Self { queue_ns: io.queue_ns, dev: io.dev, op: io.op }
     }
+}
+
+/// An I/O as the table of those in flight has it (`struct start`); `None` for what is left of one that is over.
+pub(crate) fn started(bytes: &[u8]) -> Option<IoRecord> {
+    let mut at = Cursor::new(bytes);
+    let (queue_ns, issue_ns, sector) = (at.u64(), at.u64(), at.u64());
+    let (bytes, dev, issuer, owner, file) = (at.u32(), at.u32(), at.u32(), at.u32(), at.u32());
+    let flags = at.u16();
+    let (op, bios, requeues, status) = (at.u8(), at.u8(), at.u8(), at.u8());
+    let io = IoRecord {
+        queue_ns,
+        complete_ns: 0,
+        issue_ns,
+        sector,
+        bytes,
+        dev,
+        issuer,
+        owner,
+        file,
+        flags,
+        op,
+        bios,
+        requeues,
+        status,
+    };
+    (queue_ns > 0).then_some(io)
 }
 
 /// The kernel's numbers of an operation by its name, as bits; 0 for an unknown name.
@@ -66,6 +86,8 @@ pub struct Statistics {
     pub lost_end: u64,
     /// Times that the probe at an I/O's start did not run: at most so many are lost.
     pub lost_start: u64,
+    /// Times that the last probe at an I/O's end did not run: at most so many of the unfinished had ended.
+    pub missed_ends: u64,
     /// Times that a name found no room; the I/Os with it have no issuer.
     pub lost_names: u64,
     /// Bios merged into a request.
@@ -78,7 +100,8 @@ pub struct Statistics {
     pub merged_away: u64,
     /// I/Os of an unwanted size.
     pub passed_over: u64,
-    /// I/Os still in flight; known at the end only.
+    /// I/Os of which no end had been seen when the trace ended: in flight, but for those whose end the kernel did not let
+    /// the probe see. They are rows without an end; known at the end only.
     pub unfinished: u64,
 }
 
@@ -146,6 +169,7 @@ impl Statistics {
             splits: self.splits.saturating_sub(earlier.splits),
             lost_end: self.lost_end.saturating_sub(earlier.lost_end),
             lost_start: self.lost_start.saturating_sub(earlier.lost_start),
+            missed_ends: self.missed_ends.saturating_sub(earlier.missed_ends),
             taken: self.taken.saturating_sub(earlier.taken),
             merged_away: self.merged_away.saturating_sub(earlier.merged_away),
             passed_over: self.passed_over.saturating_sub(earlier.passed_over),

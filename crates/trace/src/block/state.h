@@ -28,6 +28,7 @@ enum {
 	FLAG_SPLIT = 64,
 	FLAG_DIRECT = 128,   /* from a program's own memory */
 	FLAG_DEVICE = 256,   /* page cache of the device itself: metadata of a file system, or its node was opened */
+	/* 512 is put in outside: still in flight when the trace ended */
 };
 
 /* Magic numbers of file systems. */

@@ -268,6 +268,17 @@ struct task_struct___before_5_14 {
 	long state;
 } KERNEL_TYPE;
 
+struct sock_common {
+	unsigned short skc_family;
+	unsigned char skc_state;
+	__u16 skc_num; /* the port on this side */
+} KERNEL_TYPE;
+
+struct sock {
+	struct sock_common __sk_common;
+	__u16 sk_protocol;
+} KERNEL_TYPE;
+
 struct irqaction {
 	const char *name;
 } KERNEL_TYPE;

@@ -2,14 +2,18 @@
 //!
 //! The probe sums in the kernel; [`IrqTrace::read`] gives the sums since it began.
 
+mod victims;
+
 use crate::constants::Constants;
 use crate::names::Cursor;
+use crate::namespace::{is_there, sees_all_processes};
 use crate::program::{Loaded, Need, ProbeSet, Program};
-use crate::table::entries;
+use crate::table::{entries, is_crowded, room, set_room, take};
 use crate::{TraceError, Verdict};
 use libbpf_rs::{MapCore, MapFlags, MapHandle};
 use std::collections::HashMap;
 use std::sync::Arc;
+use victims::Victims;
 
 /// What build.rs compiled.
 pub(crate) const SET: ProbeSet =
@@ -42,8 +46,9 @@ const PROGRAMS: [Program; 14] = [
     Program { name: "on_work_entry", tracepoint: "irq_work_entry", need: Need::Else("") },
 ];
 
-/// Entries of the kernel's table, as in probe.bpf.c.
-const VICTIMS: usize = 1 << 14;
+/// Entries of the kernel's table at least, and for each CPU.
+const VICTIMS: u32 = 1 << 14;
+const VICTIMS_OF_CPU: u32 = 256;
 /// Names of soft interrupts, as in `/proc/softirqs`.
 const SOFT: [&str; 10] = ["HI", "TIMER", "NET_TX", "NET_RX", "BLOCK", "IRQ_POLL", "TASKLET", "SCHED", "HRTIMER", "RCU"];
 /// Names of the processor's own, as in `/proc/interrupts`.
@@ -109,9 +114,6 @@ pub struct Stolen {
     pub ns: u64,
 }
 
-/// Sums of a victim: its name, what the kernel held at the last reading, and all.
-type Victim = (Arc<str>, [u64; 2], [u64; 2]);
-
 /// A running probe; dropping it detaches everything.
 pub struct IrqTrace {
     cpus: MapHandle,
@@ -119,8 +121,9 @@ pub struct IrqTrace {
     victims: MapHandle,
     names: MapHandle,
     known: HashMap<u32, Arc<str>>,
-    /// By process and vector.
-    stolen: HashMap<(u32, u32), Victim>,
+    stolen: Victims,
+    /// The numbers of processes here are those of the kernel.
+    sees_all: bool,
     loaded: Loaded,
 }
 
@@ -136,12 +139,13 @@ impl IrqTrace {
     /// # Errors
     /// Missing capabilities or kernel features.
     pub fn start() -> Result<Self, TraceError> {
-        let mut loaded = SET.load(&Constants::default(), |_| Ok(()))?;
+        let mut loaded =
+            SET.load(&Constants::default(), |open| set_room(open, "victims", room(VICTIMS, VICTIMS_OF_CPU)))?;
         let (cpus, vectors) = (loaded.map("cpus")?, loaded.map("vectors")?);
         let (victims, names) = (loaded.map("victims")?, loaded.map("names")?);
         loaded.attach()?;
-        let (known, stolen) = (HashMap::new(), HashMap::new());
-        Ok(Self { cpus, vectors, victims, names, known, stolen, loaded })
+        let (known, stolen) = (HashMap::new(), Victims::default());
+        Ok(Self { cpus, vectors, victims, names, known, stolen, sees_all: sees_all_processes(), loaded })
     }
 
     /// What the kernel offers, program by program.
@@ -173,7 +177,7 @@ impl IrqTrace {
         for key in keys {
             let number = Cursor::new(&key).u32();
             let cpus = self.vectors.lookup_percpu(&key, MapFlags::ANY).map_err(|why| unreadable(&why))?;
-            let (kind, vector) = self.name(number);
+            let (kind, vector) = name_of(&self.names, &mut self.known, number);
             for (cpu, value) in (0..).zip(cpus.unwrap_or_default()) {
                 let mut at = Cursor::new(&value);
                 let (count, ns, max_ns) = (at.u64(), at.u64(), at.u64());
@@ -189,57 +193,34 @@ impl IrqTrace {
 
     fn read_victims(&mut self) -> Result<Vec<Stolen>, TraceError> {
         let all = entries(&self.victims).map_err(|why| unreadable(&why))?;
-        let is_crowded = all.len() > VICTIMS * 3 / 4;
-        let mut out = Vec::with_capacity(all.len());
-        let mut present = std::collections::HashSet::with_capacity(all.len());
-        for (raw, value) in all {
-            let mut at = Cursor::new(&raw);
-            let (pid, number) = (at.u32(), at.u32());
-            let mut at = Cursor::new(&value);
-            let (now, comm) = ([at.u64(), at.u64()], at.text(16));
-            let (kind, vector) = self.name(number);
-            let known = self.stolen.entry((pid, number)).or_insert_with(|| (comm.as_str().into(), [0; 2], [0; 2]));
-            if *known.0 != *comm {
-                known.0 = comm.as_str().into();
-            }
-            (0..2).for_each(|which| known.2[which] += now[which].saturating_sub(known.1[which]));
-            let is_idle = known.1 == now;
-            known.1 = now;
-            let [count, ns] = known.2;
-            out.push(Stolen { pid, comm: Arc::clone(&known.0), kind, vector, count, ns });
-            if is_crowded && is_idle {
-                let _ = self.victims.delete(&raw);
-            } else {
-                present.insert((pid, number));
-            }
-        }
-        self.stolen.retain(|key, _| present.contains(key));
-        out.sort_by(|a, b| (a.pid, a.kind, &a.vector).cmp(&(b.pid, b.kind, &b.vector)));
-        Ok(out)
+        let crowded = is_crowded(&self.victims, all.len());
+        let Self { victims, names, known, stolen, sees_all, .. } = self;
+        let is_alive: Option<&dyn Fn(u32) -> bool> = if *sees_all { Some(&is_there) } else { None };
+        let mut out = |raw: &[u8]| take(victims, raw);
+        Ok(stolen.read(all, crowded, &mut out, is_alive, &mut |number| name_of(names, known, number)))
     }
+}
 
-    /// Kind and name of a vector.
-    fn name(&mut self, number: u32) -> (&'static str, Arc<str>) {
-        let (kind, index) = (number >> 24, number & 0x00ff_ffff);
-        let of =
-            |names: &[&'static str]| names.get(index as usize).map_or_else(|| index.to_string(), ToString::to_string);
-        let word = if kind == 1 { "softirq" } else { "irq" };
-        if let Some(known) = self.known.get(&number) {
-            return (word, Arc::clone(known));
-        }
-        let text = match kind {
-            1 => of(&SOFT),
-            2 => of(&OWN),
-            _ => {
-                let name = self.names.lookup(&number.to_ne_bytes(), MapFlags::ANY).ok().flatten();
-                let name = name.map(|name| Cursor::new(&name).text(32)).unwrap_or_default();
-                format!("{index} {name}").trim_end().to_string()
-            }
-        };
-        let text: Arc<str> = text.into();
-        self.known.insert(number, Arc::clone(&text));
-        (word, text)
+/// Kind and name of a vector.
+fn name_of(names: &MapHandle, known: &mut HashMap<u32, Arc<str>>, number: u32) -> (&'static str, Arc<str>) {
+    let (kind, index) = (number >> 24, number & 0x00ff_ffff);
+    let of = |names: &[&'static str]| names.get(index as usize).map_or_else(|| index.to_string(), ToString::to_string);
+    let word = if kind == 1 { "softirq" } else { "irq" };
+    if let Some(known) = known.get(&number) {
+        return (word, Arc::clone(known));
     }
+    let text = match kind {
+        1 => of(&SOFT),
+        2 => of(&OWN),
+        _ => {
+            let name = names.lookup(&number.to_ne_bytes(), MapFlags::ANY).ok().flatten();
+            let name = name.map(|name| Cursor::new(&name).text(32)).unwrap_or_default();
+            format!("{index} {name}").trim_end().to_string()
+        }
+    };
+    let text: Arc<str> = text.into();
+    known.insert(number, Arc::clone(&text));
+    (word, text)
 }
 
 fn unreadable(why: &libbpf_rs::Error) -> TraceError {

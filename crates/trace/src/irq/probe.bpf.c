@@ -79,7 +79,7 @@ struct victim {
 
 struct {
 	__uint(type, BPF_MAP_TYPE_HASH);
-	__uint(max_entries, 1 << 14);
+	__uint(max_entries, 1 << 14); /* at least; more where there are many CPUs */
 	__type(key, struct victim_key);
 	__type(value, struct victim);
 } victims SEC(".maps");

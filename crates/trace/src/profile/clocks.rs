@@ -13,19 +13,21 @@ const ONLINE: &str = "/sys/devices/system/cpu/online";
 #[derive(Debug)]
 pub(super) struct Clocks {
     hz: u32,
+    /// No other CPU is looked at.
+    only: Option<u32>,
     cpus: BTreeSet<u32>,
 }
 
 impl Clocks {
-    /// Opens one per CPU that is on, `hz` times a second; not while it idles.
+    /// Opens one per CPU that is on, or for `only` this one, `hz` times a second; not while it idles.
     ///
     /// # Errors
     /// The kernel refuses.
-    pub(super) fn open(hz: u32) -> Result<(Self, Vec<OwnedFd>), TraceError> {
+    pub(super) fn open(hz: u32, only: Option<u32>) -> Result<(Self, Vec<OwnedFd>), TraceError> {
         let possible = u32::try_from(libbpf_rs::num_possible_cpus().unwrap_or(1)).unwrap_or(1);
         let mut clocks = Vec::new();
         let mut cpus = BTreeSet::new();
-        for cpu in 0..possible {
+        for cpu in (0..possible).filter(|cpu| only.is_none_or(|only| only == *cpu)) {
             match open_one(cpu, hz) {
                 Ok(clock) => {
                     clocks.push(clock);
@@ -40,7 +42,7 @@ impl Clocks {
                 Err(why) => return Err(TraceError::Forbidden { why: format!("perf_event_open: {why}") }),
             }
         }
-        Ok((Self { hz, cpus }, clocks))
+        Ok((Self { hz, only, cpus }, clocks))
     }
 
     /// Those of CPUs that were switched on since; one that is switched off loses its clock for good.
@@ -63,7 +65,8 @@ impl Clocks {
             return Vec::new();
         }
         self.cpus.retain(|cpu| online.contains(cpu));
-        online.difference(&self.cpus).copied().collect()
+        let news = online.difference(&self.cpus).copied();
+        news.filter(|cpu| self.only.is_none_or(|only| only == *cpu)).collect()
     }
 }
 
@@ -106,11 +109,15 @@ mod tests {
     fn cpus_that_come_get_a_clock_also_when_they_come_again() {
         assert_eq!(listed("0-2,5\n").into_iter().collect::<Vec<_>>(), [0, 1, 2, 5]);
         assert!(listed("odd").is_empty());
-        let mut clocks = Clocks { hz: 99, cpus: listed("0-1") };
+        let mut clocks = Clocks { hz: 99, only: None, cpus: listed("0-1") };
         assert!(clocks.news(&listed("0-1")).is_empty());
         assert_eq!(clocks.news(&listed("0-3")), [2, 3]);
         assert!(clocks.news(&listed("0")).is_empty());
         assert_eq!(clocks.news(&listed("0-1")), [1], "it lost its clock");
         assert!(clocks.news(&listed("")).is_empty(), "not known");
+        let mut one = Clocks { hz: 99, only: Some(2), cpus: listed("2") };
+        assert!(one.news(&listed("0-3")).is_empty(), "nobody asked for the others");
+        assert!(one.news(&listed("0-1")).is_empty());
+        assert_eq!(one.news(&listed("0-3")), [2], "it is on again");
     }
 }

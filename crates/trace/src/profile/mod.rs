@@ -148,6 +148,14 @@ impl ProfileTrace {
     /// # Errors
     /// Missing capabilities or kernel features; more looks than the kernel allows.
     pub fn start(hz: u32) -> Result<Self, TraceError> {
+        Self::start_on(hz, None)
+    }
+
+    /// The same, but where a CPU is named no other is looked at; one that is off is looked at when it comes back.
+    ///
+    /// # Errors
+    /// As of [`Self::start`].
+    pub fn start_on(hz: u32, cpu: Option<u32>) -> Result<Self, TraceError> {
         if !(1..=HZ_MAX).contains(&hz) {
             return Err(TraceError::Parameter(format!("{hz} looks a second: between 1 and {HZ_MAX} are possible")));
         }
@@ -155,7 +163,7 @@ impl ProfileTrace {
         let (counts, stacks, counters) = (loaded.map("counts")?, loaded.map("stacks")?, loaded.map("counters")?);
         // Addresses of the kernel's functions before the first look, for they take a while.
         let kernel = KernelNames::running();
-        let (clocks, events) = Clocks::open(hz)?;
+        let (clocks, events) = Clocks::open(hz, cpu)?;
         loaded.attach_to("on_sample", events)?;
         Ok(Self {
             counts,

@@ -4,18 +4,21 @@
 //! The probe sums in the kernel; [`SchedTrace::read`] gives the sums since the probe began, those of tasks that run at
 //! that moment included.
 
+mod pairs;
 mod totals;
 
 use crate::constants::Constants;
+use crate::namespace::sees_all_processes;
 use crate::program::{Loaded, Need, ProbeSet, Program};
-use crate::table::{Entry, entries};
+use crate::table::{Entry, entries, is_crowded, room, set_room, take};
 use crate::{TraceError, Verdict};
 use libbpf_rs::{MapCore, MapFlags, MapHandle};
+use pairs::Pairs;
 use quantity::clock;
 use rustix::thread::CpuSet;
 use std::collections::HashMap;
 use std::sync::Arc;
-use totals::{Pair, PairKey, Slot, Sums, Thread, ThreadKey};
+use totals::{Pair, Slot, Sums, Thread, ThreadKey};
 
 /// What build.rs compiled.
 pub(crate) const SET: ProbeSet =
@@ -32,9 +35,11 @@ const PROGRAMS: [Program; 4] = [
     Program { name: "on_switch", tracepoint: "sched_switch", need: Need::Always("run times are unknown") },
 ];
 
-/// Entries of the kernel's tables, as in probe.bpf.c.
-const THREADS: usize = 1 << 15;
-const PAIRS: usize = 1 << 13;
+/// Entries of the kernel's tables at least, and for each CPU.
+const THREADS: u32 = 1 << 15;
+const THREADS_OF_CPU: u32 = 512;
+const PAIRS: u32 = 1 << 13;
+const PAIRS_OF_CPU: u32 = 128;
 /// Who runs for so long at a stretch is seen by the tick; as in probe.bpf.c.
 const LONG_NS: u64 = 20_000_000;
 /// How often a CPU's sums are read again when they changed meanwhile.
@@ -55,6 +60,9 @@ pub struct SchedSums {
     pub preemptions: Vec<Preemption>,
     /// Switches that could not be charged to a thread or pair: a table was full.
     pub lost: u64,
+    /// Every process, as `/proc` numbers them, that ran since the last reading or was begun, in ascending order; `None`: not
+    /// known, something was lost or this process does not see the processes of the machine.
+    pub ran: Option<Vec<u32>>,
 }
 
 /// Sums of a CPU.
@@ -133,7 +141,7 @@ struct Known {
 pub struct SchedTrace {
     slots: MapHandle,
     threads: MapHandle,
-    pairs: MapHandle,
+    pair_table: MapHandle,
     cpu_count: u32,
     /// Run time that a process has a row for.
     told_after_ns: u64,
@@ -141,12 +149,16 @@ pub struct SchedTrace {
     cpus: HashMap<u32, CpuRun>,
     seen: HashMap<ThreadKey, Sums>,
     processes: HashMap<(u32, u64), Known>,
-    pairs_seen: HashMap<PairKey, Pair>,
-    /// Sums and what was told of them.
-    pair_sums: HashMap<PairKey, (Pair, Pair)>,
+    pairs: Pairs,
     names: HashMap<u32, Arc<str>>,
     /// Number of the reading.
     round: u64,
+    /// What was lost until the last reading.
+    lost: u64,
+    /// At the last reading threads were taken out of the table, which may have run in that moment.
+    was_crowded: bool,
+    /// The numbers of processes here are those of the kernel.
+    sees_all: bool,
     loaded: Loaded,
 }
 
@@ -165,25 +177,28 @@ impl SchedTrace {
     pub fn start(told_after_ns: u64) -> Result<Self, TraceError> {
         let cpu_count = u32::try_from(libbpf_rs::num_possible_cpus().unwrap_or(1)).unwrap_or(1);
         let mut loaded = SET.load(&Constants::default(), |open| {
-            let mut slots = open.maps_mut().find(|map| map.name() == "slots");
-            slots.as_mut().map_or(Ok(()), |slots| slots.set_max_entries(cpu_count))
+            set_room(open, "slots", cpu_count)?;
+            set_room(open, "threads", room(THREADS, THREADS_OF_CPU))?;
+            set_room(open, "pairs", room(PAIRS, PAIRS_OF_CPU))
         })?;
-        let (slots, threads, pairs) = (loaded.map("slots")?, loaded.map("threads")?, loaded.map("pairs")?);
+        let (slots, threads, pair_table) = (loaded.map("slots")?, loaded.map("threads")?, loaded.map("pairs")?);
         loaded.attach()?;
         go_round();
         Ok(Self {
             slots,
             threads,
-            pairs,
+            pair_table,
             cpu_count,
             told_after_ns,
             cpus: HashMap::new(),
             seen: HashMap::new(),
             processes: HashMap::new(),
-            pairs_seen: HashMap::new(),
-            pair_sums: HashMap::new(),
+            pairs: Pairs::default(),
             names: HashMap::new(),
             round: 0,
+            lost: 0,
+            was_crowded: false,
+            sees_all: sees_all_processes(),
             loaded,
         })
     }
@@ -203,7 +218,7 @@ impl SchedTrace {
     /// Forgets what was told, so that the next sums are whole.
     pub fn tell_all(&mut self) {
         self.processes.values_mut().for_each(|known| known.told = None);
-        self.pair_sums.values_mut().for_each(|(_, told)| *told = Pair::default());
+        self.pairs.tell_all();
     }
 
     /// Sums until now.
@@ -215,9 +230,11 @@ impl SchedTrace {
         let threads = entries(&self.threads).map_err(|why| unreadable(&why))?;
         let mut sums = SchedSums::default();
         let mut running = Vec::new();
+        let mut is_whole = self.sees_all;
         for cpu in 0..self.cpu_count {
             // Stopped by a hypervisor while it was changing them: where it stood the last time.
             let Some((t_ns, slot)) = self.slot(cpu)? else {
+                is_whole = false;
                 sums.cpus.extend(self.cpus.get(&cpu));
                 continue;
             };
@@ -241,7 +258,10 @@ impl SchedTrace {
             self.cpus.insert(cpu, now);
             sums.cpus.push(now);
         }
-        self.take_threads(threads, &running);
+        is_whole &= std::mem::replace(&mut self.lost, sums.lost) == sums.lost;
+        is_whole &= !std::mem::replace(&mut self.was_crowded, is_crowded(&self.threads, threads.len()));
+        let ran = self.take_threads(threads, &running);
+        sums.ran = is_whole.then_some(ran);
         self.take_pairs()?;
         sums.processes = self.news();
         sums.preemptions = self.pair_news();
@@ -264,17 +284,22 @@ impl SchedTrace {
         Ok(None)
     }
 
-    /// Adds what threads did since the last time to their processes.
-    fn take_threads(&mut self, threads: Vec<Entry>, running: &[(ThreadKey, u64)]) {
-        let is_crowded = threads.len() > THREADS * 3 / 4;
+    /// Adds what threads did since the last time to their processes, and tells which ones did something.
+    fn take_threads(&mut self, threads: Vec<Entry>, running: &[(ThreadKey, u64)]) -> Vec<u32> {
+        let mut ran = Vec::new();
+        let is_crowded = self.was_crowded;
         self.names.clear();
         self.round += 1;
         for (raw, value) in threads {
             let (key, thread) = (ThreadKey::of(&raw), Thread::of(&value));
             let mut now = thread.sums;
             now.run_ns += running.iter().find(|(on_it, _)| *on_it == key).map_or(0, |(_, ns)| *ns);
-            let before = self.seen.get(&key).copied().unwrap_or_default();
+            let known = self.seen.get(&key).copied();
+            let before = known.unwrap_or_default();
             let part = now.since(&before);
+            if known.is_none() || part != Sums::default() || thread.is_dead {
+                ran.push(thread.tgid);
+            }
             let is_leader = key.tid == thread.tgid;
             let known = self.processes.entry((thread.tgid, thread.leader_ns)).or_insert_with(|| Known {
                 comm: thread.leader_comm.as_str().into(),
@@ -300,22 +325,16 @@ impl SchedTrace {
                 self.seen.insert(key, Sums { run_ns, ..now });
             }
         }
+        ran.sort_unstable();
+        ran.dedup();
+        ran
     }
 
     fn take_pairs(&mut self) -> Result<(), TraceError> {
-        let pairs = entries(&self.pairs).map_err(|why| unreadable(&why))?;
-        let is_crowded = pairs.len() > PAIRS * 3 / 4;
-        for (raw, value) in pairs {
-            let key = PairKey::of(&raw);
-            let now = Pair::of(&value);
-            let before = self.pairs_seen.insert(key, now).unwrap_or_default();
-            self.pair_sums.entry(key).or_default().0.add(&now.since(&before));
-            let is_gone = !self.names.contains_key(&key.victim) || !self.names.contains_key(&key.by);
-            if is_gone || (is_crowded && now == before) {
-                let _ = self.pairs.delete(&raw);
-                self.pairs_seen.remove(&key);
-            }
-        }
+        let all = entries(&self.pair_table).map_err(|why| unreadable(&why))?;
+        let crowded = is_crowded(&self.pair_table, all.len());
+        let Self { pairs, pair_table, names, .. } = self;
+        pairs.read(all, crowded, &mut |raw| take(pair_table, raw), &|pid| names.contains_key(&pid));
         Ok(())
     }
 
@@ -349,25 +368,22 @@ impl SchedTrace {
 
     fn pair_news(&mut self) -> Vec<Preemption> {
         let (after, after_ns) = if self.told_after_ns > 0 { (WAITS_TOLD, WAIT_TOLD_NS) } else { (1, u64::MAX) };
+        let is_news = |new: &Pair| new.count + new.behind >= after || new.wait_ns + new.behind_ns >= after_ns;
         let names = &self.names;
-        let mut out = Vec::new();
-        self.pair_sums.retain(|key, (sums, told)| {
-            let new = sums.since(told);
-            if new.count + new.behind >= after || new.wait_ns + new.behind_ns >= after_ns {
-                *told = *sums;
-                out.push(Preemption {
-                    pid: key.victim,
-                    comm: names.get(&key.victim).cloned(),
-                    by_pid: key.by,
-                    by_comm: names.get(&key.by).cloned(),
-                    count: sums.count,
-                    wait_ns: sums.wait_ns,
-                    behind: sums.behind,
-                    behind_ns: sums.behind_ns,
-                });
-            }
-            names.contains_key(&key.victim) && names.contains_key(&key.by)
-        });
+        let news = self.pairs.news(&is_news, &|pid| names.contains_key(&pid));
+        let mut out: Vec<Preemption> = news
+            .into_iter()
+            .map(|(key, sums)| Preemption {
+                pid: key.victim,
+                comm: names.get(&key.victim).cloned(),
+                by_pid: key.by,
+                by_comm: names.get(&key.by).cloned(),
+                count: sums.count,
+                wait_ns: sums.wait_ns,
+                behind: sums.behind,
+                behind_ns: sums.behind_ns,
+            })
+            .collect();
         out.sort_by_key(|pair| (pair.pid, pair.by_pid));
         out
     }

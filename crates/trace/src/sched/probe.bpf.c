@@ -69,7 +69,7 @@ struct thread {
 
 struct {
 	__uint(type, BPF_MAP_TYPE_HASH);
-	__uint(max_entries, 1 << 15);
+	__uint(max_entries, 1 << 15); /* at least; more where there are many CPUs */
 	__type(key, struct thread_key);
 	__type(value, struct thread);
 } threads SEC(".maps");
@@ -88,7 +88,7 @@ struct pair {
 
 struct {
 	__uint(type, BPF_MAP_TYPE_HASH);
-	__uint(max_entries, 1 << 13);
+	__uint(max_entries, 1 << 13); /* at least; more where there are many CPUs */
 	__type(key, struct pair_key);
 	__type(value, struct pair);
 } pairs SEC(".maps");

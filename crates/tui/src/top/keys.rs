@@ -32,6 +32,10 @@ pub enum Command {
     Snapshot,
     /// Mark a window of time here, or compare two of them.
     Mark,
+    /// Set a bookmark here, or take it away.
+    Bookmark,
+    /// To the next bookmark; after the last one, to the first.
+    NextBookmark,
     /// To the shell; the page comes back with `fg`.
     Suspend,
 }
@@ -87,6 +91,8 @@ impl TopState {
             }
             KeyCode::Char('s') => Command::Snapshot,
             KeyCode::Char('D') => Command::Mark,
+            KeyCode::Char('b') => Command::Bookmark,
+            KeyCode::Char('B') => Command::NextBookmark,
             KeyCode::Char('q') => Command::Quit,
             _ => return None,
         })
@@ -104,12 +110,14 @@ impl TopState {
             KeyCode::Char('i') => self.open(Sheet::Interrupts),
             KeyCode::Char('F') => self.open(Sheet::Files),
             KeyCode::Char('p') => self.open(Sheet::Processes),
+            KeyCode::Char('r') => self.open_requests(),
             KeyCode::Char('f') => self.open(Sheet::Findings),
             KeyCode::Char('x') => self.explain(),
             KeyCode::Char('/') => {
                 self.filter.clear();
                 self.prompt = Some(Prompt::Filter);
             }
+            KeyCode::Tab | KeyCode::Char('.') if self.shows_maps() => self.map = self.map.next(),
             KeyCode::Tab | KeyCode::Char('.') => {
                 let is_net = self.net_line.is_some() && self.net_line == Some(self.selected);
                 self.cycle = Some(if is_net { Cycle::Net } else { Cycle::Disk });

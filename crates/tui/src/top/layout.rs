@@ -80,9 +80,12 @@ fn last_line(state: &TopState, page: &TopPage<'_>, canvas: &mut Canvas<'_>, area
         return;
     }
     let keys = match (page.mode, state.sheets.is_empty()) {
+        (_, false) if state.shows_maps() && area.width < sheets::MAPS_LEAST => {
+            "Esc back  Enter deeper  Tab map  / filter  space hold  ←→ time  ? help  q quit"
+        }
         (_, false) => "Esc back  Enter deeper  / filter  space hold  ←→ time  ? help  q quit",
-        (Mode::Recorded, true) => "←→ time n/N finding g goto D diff c d e m i F p f x / filter ? help q quit",
-        (_, true) => "c cpu d disk n net m mem i irq F files p proc x explain ␣ hold ←→ time ? q",
+        (Mode::Recorded, true) => "←→ time n/N finding g goto b/B mark D diff c d e m i F p r f x / ? help q",
+        (_, true) => "c cpu d disk n net m mem i irq F files p proc r req x why ␣ hold ←→ time ? q",
     };
     let keys = keys.replace('␣', if state.look.blocks { "␣" } else { "space" });
     let filter = if state.filter.is_empty() { String::new() } else { format!("/{}  ", state.filter) };

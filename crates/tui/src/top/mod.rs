@@ -14,7 +14,7 @@ mod tests;
 
 pub use keys::Command;
 pub use screen::{Screen, has_terminal};
-pub use state::{Mode, TopPage, TopState};
+pub use state::{Looks, Mode, TopPage, TopState};
 
 use canvas::Canvas;
 use ratatui::buffer::Buffer;

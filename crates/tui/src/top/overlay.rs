@@ -8,13 +8,15 @@ use quantity::text::format_wall;
 
 const HELP: &[&str] = &[
     "c CPUs   d disks   n (or e) network   m memory   i interrupts",
-    "F files  p processes  f all findings  x explain the finding chosen, or the worst",
+    "F files  p processes  r requests of a port   f all findings",
+    "x explains the finding chosen, or the worst",
     "↑ ↓ PgUp PgDn choose a line   Enter opens it: device, file, process, finding",
-    "Esc back   Tab next disk (on the row of an interface: next interface)",
+    "Esc back   Tab next disk or interface; on the page of a disk: next map",
     "/ filter lines by name",
     "space hold and go on   ← → a sample back and on   shift (or < >) a minute",
     "Home first moment   End newest   g go to a time   [ ] finding before, next",
     "D marks a window of time; twice: lists what differs most between both",
+    "b sets a bookmark here, or takes it away   B goes to the next one",
     "s writes what is shown to a file   Ctrl-Z to the shell   q (Ctrl-C) quit",
     "",
     "Marks: ! at its limit or failing, * busy, ● finding, · note, ? not known.",

@@ -3,7 +3,7 @@
 use super::canvas::{Area, Canvas, Ink, SHADES};
 use super::state::{Mode, TopPage, TopState};
 use analyze::finding::Severity;
-use analyze::page::{Drill, Heat, HeatColumn, Level, Resource, ResourceRow, short};
+use analyze::page::{Drill, HeatColumn, Level, MapOf, Resource, ResourceRow, short};
 use analyze::stat::Subject;
 use quantity::text::format_wall;
 
@@ -207,28 +207,32 @@ pub(super) fn heat(state: &TopState, page: &TopPage<'_>, canvas: &mut Canvas<'_>
 /// Columns of the labels of a heat map.
 const LABELS: u16 = 7;
 
+/// The map of a device's response times.
 pub(super) fn heat_of(page: &TopPage<'_>, canvas: &mut Canvas<'_>, area: Area, device: &str) {
+    map_of(page, canvas, area, (device, MapOf::Response), "");
+}
+
+/// A map of a device; `more` is said behind its title.
+pub(super) fn map_of(page: &TopPage<'_>, canvas: &mut Canvas<'_>, area: Area, (device, of): (&str, MapOf), more: &str) {
     // A title, a note.
     let rows = area.height.saturating_sub(2).clamp(1, 14);
     let columns = area.width.saturating_sub(LABELS + 1);
-    let heat = page.scene.heat(device, usize::from(rows), usize::from(columns));
-    canvas.text(area, (0, 0), &format!("DISK RESPONSE {device} (log; columns {})", columns_are(page)), Ink::Title);
-    let most = heat
-        .columns
-        .iter()
-        .filter_map(|column| if let HeatColumn::Counts(counts) = column { counts.iter().max().copied() } else { None })
-        .max()
-        .unwrap_or(0);
+    let map = page.scene.disk_map(device, of, usize::from(rows), usize::from(columns));
+    let title = match map.title.strip_suffix(')') {
+        Some(title) => format!("{title}; columns {}){more}", columns_are(page)),
+        None => format!("{} (columns {}){more}", map.title, columns_are(page)),
+    };
+    canvas.text(area, (0, 0), &title, Ink::Title);
+    let most = map.most();
     for row in 0..rows {
         let at = usize::from(rows - 1 - row);
-        let label = heat.lower_ns.get(at).map_or(String::new(), |ns| edge(*ns));
-        canvas.text_right(area, (0, 1 + row), LABELS - 1, &label, Ink::Faint);
-        heat_row(canvas, area, (1 + row, at), &heat, (columns, most));
+        let label = map.labels.get(at).map_or("", String::as_str);
+        canvas.text_right(area, (0, 1 + row), LABELS - 1, label, Ink::Faint);
+        heat_row(canvas, area, (1 + row, at), &map.columns, (columns, most));
     }
-    let legend = match &heat.note {
-        Some(note) => note.clone(),
-        None if most > 0 => format!("  . 1  @ {} I/Os in a cell", short(most as f64)),
-        None => "  no I/O in this time".to_string(),
+    let legend = match &map.note {
+        Some(note) => format!("  {note}"),
+        None => format!("  . 1  @ {} I/Os in a cell", short(most as f64)),
     };
     canvas.text(area, (0, 1 + rows), &legend, Ink::Faint);
 }
@@ -237,9 +241,15 @@ fn columns_are(page: &TopPage<'_>) -> String {
     if (page.interval_s - 1.0).abs() < 0.01 { "s".to_string() } else { format!("{:.1} s", page.interval_s) }
 }
 
-fn heat_row(canvas: &mut Canvas<'_>, area: Area, (y, at): (u16, usize), heat: &Heat, (columns, most): (u16, u64)) {
-    let blank = columns.saturating_sub(u16::try_from(heat.columns.len()).unwrap_or(columns));
-    for (index, column) in heat.columns.iter().enumerate() {
+fn heat_row(
+    canvas: &mut Canvas<'_>,
+    area: Area,
+    (y, at): (u16, usize),
+    cells: &[HeatColumn],
+    (columns, most): (u16, u64),
+) {
+    let blank = columns.saturating_sub(u16::try_from(cells.len()).unwrap_or(columns));
+    for (index, column) in cells.iter().enumerate() {
         let x = LABELS + blank + u16::try_from(index).unwrap_or(0);
         let (mark, ink) = match column {
             HeatColumn::Unknown => ('░', Ink::Faint),
@@ -265,17 +275,6 @@ fn shade(count: u64, most: u64) -> (char, Ink) {
         _ => Ink::Level(Level::Full),
     };
     (SHADES[at.min(4)], ink)
-}
-
-/// `32µs`, `1ms`, `4s`.
-fn edge(ns: f64) -> String {
-    let (value, unit) = match ns {
-        ns if ns < 1e3 => (ns, "ns"),
-        ns if ns < 1e6 => (ns / 1e3, "µs"),
-        ns if ns < 1e9 => (ns / 1e6, "ms"),
-        ns => (ns / 1e9, "s"),
-    };
-    if value < 9.95 { format!("{value:.1}{unit}") } else { format!("{value:.0}{unit}") }
 }
 
 /// Rows that the grid of CPUs takes: one, or more where one cell for each CPU fits in two.

@@ -1,12 +1,15 @@
 //! Pages behind the first one, and the tables on it.
 
 use super::canvas::{Area, Canvas, Ink};
-use super::parts::{heat_of, mark_line};
+use super::parts::{map_of, mark_line};
 use super::state::{TopPage, TopState};
-use analyze::page::{Grid, GridRow, Sheet};
+use analyze::page::{Drill, Grid, GridRow, MapOf, Sheet};
 
 /// A name gets so many columns at least.
 const NAME_LEAST: usize = 16;
+
+/// From so many columns on, all maps of a device stand side by side.
+pub(super) const MAPS_LEAST: u16 = 150;
 
 /// How a grid's columns lie in a width: that of the name, and those of the others that fit.
 struct Columns {
@@ -114,7 +117,7 @@ pub(super) fn draw(state: &mut TopState, page: &TopPage<'_>, canvas: &mut Canvas
     };
     if let Some(device) = device {
         let rows = (area.height / 2).min(12);
-        heat_of(page, canvas, area.top(rows), &device);
+        maps(state, page, canvas, area.top(rows), &device);
         area = area.below(rows);
     }
     let grids = match sheet {
@@ -137,8 +140,15 @@ pub(super) fn draw(state: &mut TopState, page: &TopPage<'_>, canvas: &mut Canvas
             lines.push(Line::Row(number, (*one).clone(), at));
         }
         if rows.is_empty() || grid.note.is_some() {
-            lines.push(Line::Note(grid.note.clone().unwrap_or_else(|| "none".to_string())));
+            let none = if grid.rows.is_empty() { "none" } else { "none that the filter lets through" };
+            lines.push(Line::Note(grid.note.clone().unwrap_or_else(|| none.to_string())));
         }
+    }
+    if std::mem::take(&mut state.is_fresh) && matches!(sheet, Sheet::Disk(_) | Sheet::OneCpu(_)) {
+        // Not where that would scroll what stands above it away.
+        let leads = |line: &&Line| matches!(line, Line::Row(_, row, _) if row.drill != Drill::Nothing);
+        let first = lines.iter().take(usize::from(area.height)).find(leads);
+        state.selected = if let Some(Line::Row(number, ..)) = first { *number } else { 0 };
     }
     state.selected = state.selected.min(state.lines.len().saturating_sub(1));
     scroll(state, &lines, usize::from(area.height));
@@ -155,6 +165,18 @@ pub(super) fn draw(state: &mut TopState, page: &TopPage<'_>, canvas: &mut Canvas
             }
             Line::Note(note) => drop(canvas.text(area, (1, y), note, Ink::Faint)),
         }
+    }
+}
+
+/// All maps of a device side by side, or where there is no room for that the one that is chosen.
+fn maps(state: &TopState, page: &TopPage<'_>, canvas: &mut Canvas<'_>, area: Area, device: &str) {
+    if area.width < MAPS_LEAST {
+        let more = format!("   Tab: {}", state.map.next().word());
+        return map_of(page, canvas, area, (device, state.map), &more);
+    }
+    let width = area.width / 3;
+    for (at, of) in (0..).zip(MapOf::ALL) {
+        map_of(page, canvas, area.right_of(at * width).left(width - 1), (device, of), "");
     }
 }
 

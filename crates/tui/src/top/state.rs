@@ -3,7 +3,7 @@
 use super::TopLook;
 use super::keys::Prompt;
 use analyze::finding::Thresholds;
-use analyze::page::{Drill, Grid, Machine, Scene, Sheet, Strip};
+use analyze::page::{Drill, Grid, Machine, MapOf, Scene, Sheet, Strip, Watch};
 
 /// Whether time goes on.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -14,6 +14,18 @@ pub enum Mode {
     Paused,
     /// A recording that does not grow.
     Recorded,
+}
+
+/// On which CPUs somebody looks at what programs are at.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Looks {
+    /// On none.
+    #[default]
+    Nowhere,
+    /// On all of them.
+    Everywhere,
+    /// On this one.
+    Cpu(u32),
 }
 
 /// All that is shown.
@@ -40,6 +52,8 @@ pub struct TopPage<'a> {
     pub strip: Option<&'a Strip>,
     /// Two windows of time, compared.
     pub compared: Option<&'a Grid>,
+    /// Moments with a bookmark, in the order of time, ns.
+    pub bookmarks: &'a [i64],
 }
 
 impl std::fmt::Debug for TopPage<'_> {
@@ -67,6 +81,12 @@ pub struct TopState {
     pub(crate) disk: Option<String>,
     pub(crate) net: Option<String>,
     pub(crate) cycle: Option<Cycle>,
+    /// Which map of a disk is seen, where there is room for one.
+    pub(crate) map: MapOf,
+    /// The page has just been opened: the first line that leads somewhere is chosen.
+    pub(crate) is_fresh: bool,
+    /// Whose requests were looked at last.
+    pub(crate) port: Option<u16>,
     pub(crate) filter: String,
     pub(crate) prompt: Option<Prompt>,
     pub(crate) help: bool,
@@ -99,6 +119,9 @@ impl TopState {
             disk: None,
             net: None,
             cycle: None,
+            map: MapOf::default(),
+            is_fresh: false,
+            port: None,
             filter: String::new(),
             prompt: None,
             help: false,
@@ -113,10 +136,41 @@ impl TopState {
         self.open(Sheet::Compared);
     }
 
-    /// Is a process looked at, and with it what it is at?
+    /// Where what programs are at is looked for: by the page of a process or of a CPU, the one that was opened last.
     #[must_use]
-    pub fn shows_stacks(&self) -> bool {
-        self.sheets.iter().any(|sheet| matches!(sheet, Sheet::Process(_) | Sheet::Stack(..)))
+    pub fn looks(&self) -> Looks {
+        let of = |sheet: &Sheet| match sheet {
+            Sheet::Process(_) | Sheet::Stack(..) => Some(Looks::Everywhere),
+            Sheet::OneCpu(cpu) => Some(Looks::Cpu(*cpu)),
+            _ => None,
+        };
+        self.sheets.iter().rev().find_map(of).unwrap_or(Looks::Nowhere)
+    }
+
+    /// Is a disk's page seen?
+    pub(crate) fn shows_maps(&self) -> bool {
+        matches!(self.sheets.last(), Some(Sheet::Disk(_) | Sheet::Disks))
+    }
+
+    /// What of requests is looked at.
+    #[must_use]
+    pub fn watches(&self) -> Watch {
+        let of = |sheet: &Sheet| match sheet {
+            Sheet::Requests(port) => Some(Watch::Port(*port)),
+            Sheet::Ports => Some(Watch::Servers),
+            _ => None,
+        };
+        self.sheets.iter().rev().find_map(of).unwrap_or_default()
+    }
+
+    /// The servers, and above them the one that was chosen before.
+    pub(crate) fn open_requests(&mut self) {
+        if self.watches() == Watch::Nothing || self.port.is_none() {
+            self.open(Sheet::Ports);
+        }
+        if let Some(port) = self.port {
+            self.open(Sheet::Requests(port));
+        }
     }
 
     /// Says something in the last line until the next key.
@@ -125,9 +179,13 @@ impl TopState {
     }
 
     pub(crate) fn open(&mut self, sheet: Sheet) {
+        if let Sheet::Requests(port) = &sheet {
+            self.port = Some(*port);
+        }
         if self.sheets.last() != Some(&sheet) {
             self.sheets.push(sheet);
         }
+        self.is_fresh = true;
         (self.selected, self.scroll, self.explained) = (0, 0, None);
     }
 

@@ -35,7 +35,13 @@ pub(super) fn draw(page: &TopPage<'_>, canvas: &mut Canvas<'_>, area: Area) -> u
     }
     findings(page, strip, canvas, bed, y);
     canvas.text(area.left(NAMES), (0, y), "found", Ink::Title);
-    y + 1
+    y += 1;
+    if !page.bookmarks.is_empty() {
+        bookmarks(page, strip, canvas, bed, y);
+        canvas.text(area.left(NAMES), (0, y), "marks", Ink::Title);
+        y += 1;
+    }
+    y
 }
 
 /// The most of each cell's part; `None` where nothing was measured.
@@ -89,6 +95,14 @@ fn axis(page: &TopPage<'_>, strip: &Strip, canvas: &mut Canvas<'_>, area: Area, 
         canvas.text(bed, (x, 0), if canvas.look.blocks { "▼" } else { "V" }, Ink::Level(Level::Full));
     }
     canvas.text_right(area, (bed.width + NAMES, 0), GREATEST, "most", Ink::Faint);
+}
+
+/// A mark at each bookmark.
+fn bookmarks(page: &TopPage<'_>, strip: &Strip, canvas: &mut Canvas<'_>, bed: Area, y: u16) {
+    let mark = if canvas.look.blocks { "◆" } else { "b" };
+    for t_ns in page.bookmarks {
+        canvas.text(bed, (place(strip, *t_ns, bed.width), y), mark, Ink::Strong);
+    }
 }
 
 /// A mark where a finding begins: the rule's number, `+` where there are several.

@@ -7,8 +7,11 @@ use analyze::page::{Machine, PageFold, Scene};
 use crossterm::event::{KeyCode, KeyEvent, KeyModifiers};
 use quantity::histogram::Histogram;
 use ratatui::style::Color;
-use recording::rows::{Cpu, Disk, Exited, FileInterval, IoInterval, Memory, Net, Pressure, Process, System, Tcp};
-use recording::{Batch, Label, Row, Sink};
+use recording::rows::{
+    Cpu, Disk, Exited, FileInterval, Interrupt, IoInterval, IoPlace, Memory, Net, Pressure, Process, Profile, System,
+    Tcp,
+};
+use recording::{Batch, Label, Row, Sink, Sizes};
 
 const SECOND_NS: i64 = 1_000_000_000;
 const SECONDS: i64 = 75;
@@ -168,6 +171,8 @@ fn io(n: i64, op: &str, file: &str, times: &[(u64, u64)]) -> IoInterval {
     for (ns, count) in times {
         (0..*count).for_each(|_| response.record(*ns));
     }
+    let mut sizes = Histogram::new(5);
+    times.iter().zip([8192, 65_536]).for_each(|((_, count), bytes)| (0..*count).for_each(|_| sizes.record(bytes)));
     IoInterval {
         t_ns: n * SECOND_NS,
         t_s: n as f64,
@@ -180,6 +185,22 @@ fn io(n: i64, op: &str, file: &str, times: &[(u64, u64)]) -> IoInterval {
         ios: i64::try_from(response.count()).expect("few"),
         bytes: i64::try_from(response.count()).expect("few") * 8192,
         response,
+        asynchronous: Some(if op == "write" { 500 } else { 0 }),
+        sizes: Sizes(sizes),
+    }
+}
+
+fn place(n: i64, band: i32, reads: i64, writes: i64) -> IoPlace {
+    IoPlace {
+        t_ns: n * SECOND_NS,
+        t_s: n as f64,
+        interval_ns: SECOND_NS,
+        dev: Label::from("sdq"),
+        capacity_bytes: 4_000_000_000_000,
+        band,
+        reads,
+        writes,
+        bytes: (reads + writes) * 8192,
     }
 }
 
@@ -260,6 +281,8 @@ fn sample(n: i64) -> Vec<Batch> {
             io(n, "read", "/u/stock.ibd", &[(180_000, 150), (900_000, 50)]),
             io(n, "write", "/u/redo.log", &[(slow, 500), (slow * 4, 47)]),
         ]),
+        // Reads at the beginning, writes that go on and on from the middle.
+        batch(&[place(n, 3, 200, 0), place(n, 32 + i32::try_from(n % 32).expect("few"), 0, 547)]),
         batch(&[file(n, "/d001/a/komentarz_gieldowy.wmv", 365, 0), file(n, "/u/stock.ibd", 52, 52 * 8192)]),
     ]
 }
@@ -309,6 +332,7 @@ impl Fixture {
                 no_blocks: None,
                 no_files: None,
                 no_stacks: None,
+                servers: analyze::page::Servers::default(),
                 verdicts: &self.machine.verdicts,
             },
             machine: &self.machine,
@@ -321,6 +345,7 @@ impl Fixture {
             judging: None,
             strip: None,
             compared: None,
+            bookmarks: &[],
         })
     }
 }
@@ -423,6 +448,82 @@ fn enter_goes_from_the_disk_to_the_file_to_its_process() {
 }
 
 #[test]
+fn a_disk_shows_what_its_ios_are_like() {
+    Fixture::new().with(|page| {
+        let mut state = state();
+        press(&mut state, KeyCode::Char('d'));
+        let shown = |state: &mut TopState| plain_text(state, page, 80, 24);
+        assert!(shown(&mut state).contains("Tab: size"));
+        press(&mut state, KeyCode::Enter);
+        let first = shown(&mut state);
+        assert!(first.contains("operations on sdq") && first.contains("DISK RESPONSE sdq"), "{first}");
+        press(&mut state, KeyCode::Tab);
+        insta::assert_snapshot!("disk 80x24 sizes", shown(&mut state));
+        press(&mut state, KeyCode::Tab);
+        insta::assert_snapshot!("disk 80x24 addresses", shown(&mut state));
+        press(&mut state, KeyCode::Tab);
+        assert_eq!(shown(&mut state), first, "round again");
+        insta::assert_snapshot!("disk 160x50", plain_text(&mut state, page, 160, 50));
+        let mut ascii = TopState::new(TopLook { colour: false, blocks: false }, false);
+        press(&mut ascii, KeyCode::Char('d'));
+        let text = plain_text(&mut ascii, page, 160, 50);
+        assert!(text.is_ascii() && text.contains("DISK ADDRESS sdq of 4.0TB"), "{text}");
+    });
+}
+
+#[test]
+fn a_cpu_shows_its_seconds_what_runs_on_it_and_its_interrupts() {
+    let mut fixture = Fixture::new();
+    for n in SECONDS + 1..=SECONDS + 8 {
+        let interrupt = |vector: &str, cpu: i32, rate: i64| Interrupt {
+            t_ns: n * SECOND_NS,
+            t_s: n as f64,
+            kind: Label::from("softirq"),
+            vector: Label::from(vector),
+            cpu,
+            count: n * rate,
+        };
+        let look = |pid: i64, comm: &str, user: &str, samples: i64| Profile {
+            t_ns: n * SECOND_NS,
+            t_s: n as f64,
+            interval_ns: SECOND_NS,
+            pid,
+            comm: Label::from(comm),
+            user: Some(Label::from(user)),
+            kernel: None,
+            samples,
+            cpu_ns: samples * 10_101_010,
+            cpu: Some(48),
+        };
+        let looks = [look(4711, "gzip", "main;deflate;longest_match", 90), look(911, "oracle", "main;read", 7)];
+        let more = [
+            batch(&looks),
+            batch(&[interrupt("TIMER", 48, 250), interrupt("NET_RX", 48, 1200), interrupt("NET_RX", 0, 9)]),
+        ];
+        sample(n).iter().chain(&more).for_each(|batch| fixture.fold.accept(batch).expect("a batch"));
+        fixture.fold.commit().expect("a sample");
+    }
+    fixture.with(|page| {
+        let mut state = state();
+        assert_eq!(state.looks(), Looks::Nowhere);
+        press(&mut state, KeyCode::Char('c'));
+        assert!(plain_text(&mut state, page, 80, 24).contains("CPU time"));
+        // All of them, and 0 to 47 before it.
+        (0..49).for_each(|_| drop(press(&mut state, KeyCode::Down)));
+        press(&mut state, KeyCode::Enter);
+        assert_eq!(state.looks(), Looks::Cpu(48));
+        insta::assert_snapshot!("cpu 80x24", plain_text(&mut state, page, 80, 24));
+        insta::assert_snapshot!("cpu 160x50", plain_text(&mut state, page, 160, 50));
+        // The first line that leads somewhere.
+        press(&mut state, KeyCode::Enter);
+        assert!(plain_text(&mut state, page, 80, 24).contains("gzip 4711:"));
+        assert_eq!(state.looks(), Looks::Everywhere);
+        press(&mut state, KeyCode::Esc);
+        assert_eq!(state.looks(), Looks::Cpu(48));
+    });
+}
+
+#[test]
 fn a_finding_is_explained_with_its_evidence() {
     Fixture::new().with(|page| {
         let mut state = state();
@@ -449,6 +550,45 @@ fn every_page_fits_every_size() {
             }
         }
     });
+}
+
+/// The page of a recording with all of its time above it.
+fn recorded(page: &TopPage<'_>, bookmarks: &[i64], look: TopLook) -> String {
+    let line = analyze::page::StripLine { name: "iops", greatest: "747/s".to_string(), cells: vec![Some(1.0); 10] };
+    let strip = analyze::page::Strip { from_ns: SECOND_NS, to_ns: SECONDS * SECOND_NS, lines: vec![line] };
+    let recorded = TopPage {
+        scene: page.scene,
+        machine: page.machine,
+        mode: Mode::Recorded,
+        interval_s: 1.0,
+        wall: page.wall,
+        thresholds: page.thresholds,
+        source: None,
+        lost: 0,
+        judging: None,
+        strip: Some(&strip),
+        compared: None,
+        bookmarks,
+    };
+    plain_text(&mut TopState::new(look, true), &recorded, 80, 24)
+}
+
+#[test]
+fn bookmarks_stand_on_the_strip_and_their_keys_are_told() {
+    Fixture::new().with(|page| {
+        let marks = [SECOND_NS, 38 * SECOND_NS, SECONDS * SECOND_NS];
+        let text = recorded(page, &marks, PLAIN);
+        let row: Vec<char> = text.lines().find(|line| line.starts_with("marks")).expect("a row").chars().collect();
+        let at: Vec<usize> = (0..row.len()).filter(|x| row[*x] == '◆').collect();
+        assert_eq!(at, [8, 39, 70], "the beginning, the middle, the end: {text}");
+        assert!(text.contains("b/B mark"), "{text}");
+        assert!(!recorded(page, &[], PLAIN).contains("marks"), "no row without any");
+        let ascii = recorded(page, &marks, TopLook { colour: false, blocks: false });
+        assert!(ascii.lines().any(|line| line.starts_with("marks   b")), "{ascii}");
+    });
+    let mut state = state();
+    assert_eq!(press(&mut state, KeyCode::Char('b')), Command::Bookmark);
+    assert_eq!(press(&mut state, KeyCode::Char('B')), Command::NextBookmark);
 }
 
 #[test]

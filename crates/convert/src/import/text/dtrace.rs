@@ -143,7 +143,7 @@ fn figures(lines: &Lines, told: &mut Told, wall_ns: i64, rest: &str, names: &[St
     }
     let columns: Vec<&str> = pairs.iter().map(|(name, _)| name.as_str()).collect();
     let section = told.plain_section(&columns);
-    if told.block(section, When::Wall(wall_ns), false) {
+    if told.block(section, When::Local(wall_ns, 0), false) {
         let cells: Vec<Cell> = pairs.iter().map(|(_, value)| Cell::Number(*value)).collect();
         told.row(section, "", &cells);
     }

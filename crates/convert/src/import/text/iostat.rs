@@ -3,8 +3,8 @@
 use super::columns::Subject;
 use super::source::Lines;
 use super::told::{Cell, Told};
-use super::when::{SECOND_NS, When, dates, month, of_day};
-use super::words::{banner, cell, command, has_flag, number};
+use super::when::{self, SECOND_NS, When, dates, month, of_day};
+use super::words::{banner, cell, command, has_flag, is_utc, number};
 use super::{Passed, passed};
 use crate::ConvertError;
 use quantity::text::wall_ns_of;
@@ -118,7 +118,7 @@ pub(super) fn stamp(words: &[&str], told: &mut Told) -> Option<When> {
             let ns = of_day(time, words.get(2).copied())?;
             match dates(date).as_slice() {
                 [] => None,
-                [day] => Some(When::Wall(day + ns)),
+                [day] => Some(When::Local(day + ns, 0)),
                 several => {
                     if told.dates.is_empty() && told.date_ns.is_none() {
                         told.dates = several.to_vec();
@@ -129,15 +129,16 @@ pub(super) fn stamp(words: &[&str], told: &mut Told) -> Option<When> {
         }
         [iso] if iso.contains('T') && iso.len() >= 19 => {
             let (date, time) = iso.split_once('T')?;
-            Some(When::Wall(dates(date).first()? + of_day(time.get(..8)?, None)?))
+            when::at(*dates(date).first()?, time)
         }
         [seconds] if seconds.len() >= 9 => Some(When::Wall(seconds.parse::<i64>().ok()?.checked_mul(SECOND_NS)?)),
         // Fri Nov 20 10:27:20 UTC 2026
-        [_, name, day, time, .., year] => {
+        [_, name, day, time, zone @ .., year] => {
             let day = (month(name)?, number(day)?);
             #[expect(clippy::cast_possible_truncation, reason = "days of a month")]
             let midnight = wall_ns_of((year.parse().ok()?, day.0, day.1 as i64), (0, 0, 0))?;
-            Some(When::Wall(midnight + of_day(time, None)?))
+            let at = midnight + of_day(time, None)?;
+            Some(if zone.first().is_some_and(|zone| is_utc(zone)) { When::Wall(at) } else { When::Local(at, 0) })
         }
         _ => None,
     }

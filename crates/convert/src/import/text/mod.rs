@@ -30,6 +30,7 @@ use super::{Imported, Options};
 use crate::ConvertError;
 use source::Lines;
 use std::path::{Path, PathBuf};
+use std::rc::Rc;
 use told::Told;
 
 /// Bytes at the beginning of a file by which its format is known.
@@ -204,8 +205,10 @@ pub(super) fn import(
     command_line: &[String],
 ) -> Result<Imported, ConvertError> {
     let mut all = Vec::new();
+    let zone = options.zone.clone().map(Rc::new);
     for (path, format) in &texts.files {
         let mut told = Told::new(format.name);
+        told.zone.clone_from(&zone);
         let mut lines = Lines::open(path)?;
         (format.read)(&mut lines, &mut told)?;
         if told.is_empty() {

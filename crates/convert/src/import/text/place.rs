@@ -27,7 +27,12 @@ pub(super) fn place(files: Vec<(PathBuf, Told)>, options: &Options) -> Result<Ve
         .into_iter()
         .map(|(path, mut told)| {
             let changed_ns = changed_ns(&path)?;
-            let day_ns = day(&mut told, changed_ns, options);
+            // As clocks showed it there.
+            let changed_there_ns = options.zone.as_ref().map_or(changed_ns, |zone| {
+                changed_ns.saturating_add(zone.offset_s(changed_ns.div_euclid(SECOND_NS)).saturating_mul(SECOND_NS))
+            });
+            let day_ns = day(&mut told, changed_there_ns, options);
+            let mut set_back = 0;
             let (mut times, mut steps) = (Vec::new(), Vec::new());
             let mut asked = Asked { options, changed_ns, is_told: false };
             for at in 0..told.sections.len() {
@@ -42,15 +47,27 @@ pub(super) fn place(files: Vec<(PathBuf, Told)>, options: &Options) -> Result<Ve
                     Epoch::Sample => (asked.first_ns(section, step_ns), step_ns),
                 };
                 let of_block = |block: &super::told::Block| from_ns.saturating_add(block.at.saturating_mul(unit));
-                times.push(section.blocks.iter().map(of_block).collect());
+                if let (Epoch::Day, Some(zone)) = (section.timeline.epoch, &options.zone) {
+                    let blocks = section.blocks.iter().map(|block| block.at);
+                    let (found, other) = section.timeline.of_days(day_ns, blocks, zone);
+                    set_back += other;
+                    times.push(found);
+                } else {
+                    set_back += section.timeline.set_back;
+                    times.push(section.blocks.iter().map(of_block).collect());
+                }
                 steps.push(step_ns);
             }
             asked.tell(&mut told);
-            let set_back: u32 = told.sections.iter().map(|section| section.timeline.set_back).sum();
             if set_back > 0 {
-                told.note(&format!("times of day that went back (the clock was set, or summer time ended): {set_back}; time goes on there"));
+                let why = if options.zone.is_some() {
+                    "the clock was set"
+                } else {
+                    "the clock was set, or summer time ended"
+                };
+                told.note(&format!("times of day that went back ({why}): {set_back}; time goes on there"));
             }
-            events(&mut told, changed_ns, options);
+            events(&mut told, (changed_ns, changed_there_ns), options);
             Ok(Placed { path, told, times, steps })
         })
         .collect()
@@ -94,19 +111,24 @@ fn day(told: &mut Told, changed_ns: i64, options: &Options) -> i64 {
 }
 
 /// Puts events on the wall clock: messages tell no year, or only the time since the machine was started.
-fn events(told: &mut Told, changed_ns: i64, options: &Options) {
+fn events(told: &mut Told, (changed_ns, changed_there_ns): (i64, i64), options: &Options) {
     let Some(last_ns) = told.events.iter().map(|(at, _)| *at).max() else { return };
     match told.event_clock {
         EventClock::Wall => {}
         EventClock::Yearless => {
-            let end_ns = options.start_ns.unwrap_or(changed_ns);
+            let end_ns = options.start_ns.unwrap_or(changed_there_ns);
             let later = civil(last_ns).0.0 - ANY_YEAR;
             let mut year = civil(end_ns).0.0 - later;
-            if options.start_ns.is_none() && in_year(last_ns, year + later) > changed_ns.saturating_add(DAY_NS) {
+            if options.start_ns.is_none() && in_year(last_ns, year + later) > changed_there_ns.saturating_add(DAY_NS) {
                 year -= 1;
             }
+            let mut before = None;
             for (at, _) in &mut told.events {
                 *at = in_year(*at, civil(*at).0.0 - ANY_YEAR + year);
+                if let Some(zone) = &options.zone {
+                    *at = zone.utc_ns(*at, before);
+                    before = Some(*at);
+                }
             }
             if options.start_ns.is_none() {
                 told.note(&format!(
@@ -115,7 +137,7 @@ fn events(told: &mut Told, changed_ns: i64, options: &Options) {
             }
         }
         EventClock::Boot => {
-            let boot_ns = options.start_ns.unwrap_or_else(|| changed_ns.saturating_sub(last_ns));
+            let boot_ns = options.start_utc_ns().unwrap_or_else(|| changed_ns.saturating_sub(last_ns));
             told.events.iter_mut().for_each(|(at, _)| *at = at.saturating_add(boot_ns));
             if options.start_ns.is_none() {
                 told.note("its messages tell the time since the machine was started; the last one was put at the file's last change (--start says when it was started)");
@@ -136,7 +158,7 @@ impl Asked<'_> {
     fn first_ns(&mut self, section: &Section, step_ns: i64) -> i64 {
         self.is_told |= !section.blocks.is_empty();
         let last = section.blocks.last().map_or(0, |block| block.at);
-        self.options.start_ns.unwrap_or_else(|| self.changed_ns.saturating_sub(last.saturating_mul(step_ns)))
+        self.options.start_utc_ns().unwrap_or_else(|| self.changed_ns.saturating_sub(last.saturating_mul(step_ns)))
     }
 
     fn tell(&self, told: &mut Told) {

@@ -3,7 +3,7 @@
 
 use super::source::Lines;
 use super::told::{EventClock, Told};
-use super::when::{SECOND_NS, dates, month, of_day};
+use super::when::{SECOND_NS, When, at, dates, month, of_day};
 use super::words::number;
 use crate::ConvertError;
 use quantity::text::wall_ns_of;
@@ -24,6 +24,8 @@ pub(super) fn sniff(head: &str) -> bool {
 struct Message<'a> {
     clock: EventClock,
     at: i64,
+    /// Of a clock on the wall whose distance from UTC is not told.
+    is_local: bool,
     host: Option<&'a str>,
     text: &'a str,
 }
@@ -33,7 +35,7 @@ fn message(line: &str) -> Option<Message<'_>> {
         let (whole, decimals) = seconds.trim().split_once('.')?;
         let ns: i64 = format!("{decimals:0<9}").get(..9)?.parse().ok()?;
         let at = whole.parse::<i64>().ok()?.checked_mul(SECOND_NS)?.checked_add(ns)?;
-        return Some(Message { clock: EventClock::Boot, at, host: None, text });
+        return Some(Message { clock: EventClock::Boot, at, is_local: false, host: None, text });
     }
     let words: Vec<&str> = line.split_whitespace().take(4).collect();
     if let [name, day, time, host] = words.as_slice()
@@ -43,30 +45,21 @@ fn message(line: &str) -> Option<Message<'_>> {
         // Behind the time, so that a host called like it is not taken for it.
         let rest = &line[line.find(time)? + time.len()..];
         let text = &rest[rest.find(host)? + host.len()..];
-        return Some(Message { clock: EventClock::Yearless, at: midnight + ns, host: Some(host), text });
+        // Where in the zone it is depends on the year.
+        let at = midnight + ns;
+        return Some(Message { clock: EventClock::Yearless, at, is_local: false, host: Some(host), text });
     }
     // 2026-11-20T10:27:20.123456+00:00 host …
     let (stamp, rest) = line.split_once(' ')?;
     let (day, time) = stamp.split_once('T')?;
     let midnight = dates(day).first().copied().filter(|_| day.len() == 10)?;
-    let zone = time.find(['+', '-', 'Z']).unwrap_or(time.len());
-    let ns = of_day(time.get(..zone)?, None)?;
     let (host, text) = rest.trim_start().split_once(' ')?;
-    Some(Message { clock: EventClock::Wall, at: midnight + ns - zone_ns(&time[zone..])?, host: Some(host), text })
-}
-
-/// `+01:00`, `-0500`, `Z` or nothing.
-fn zone_ns(zone: &str) -> Option<i64> {
-    let digits: String = zone.chars().filter(char::is_ascii_digit).collect();
-    match (zone.chars().next(), digits.len()) {
-        (None, _) | (Some('Z'), 0) => Some(0),
-        (Some(sign @ ('+' | '-')), 4) => {
-            let (hours, minutes): (i64, i64) = (digits[..2].parse().ok()?, digits[2..].parse().ok()?);
-            let ns = (hours * 60 + minutes) * 60 * SECOND_NS;
-            Some(if sign == '-' { -ns } else { ns })
-        }
-        _ => None,
-    }
+    let (at, is_local) = match at(midnight, time)? {
+        When::Local(at, _) => (at, true),
+        When::Wall(at) => (at, false),
+        When::OfDay(_) | When::Next => return None,
+    };
+    Some(Message { clock: EventClock::Wall, at, is_local, host: Some(host), text })
 }
 
 pub(super) fn read(lines: &mut Lines, told: &mut Told) -> Result<(), ConvertError> {
@@ -101,6 +94,9 @@ pub(super) fn read(lines: &mut Lines, told: &mut Told) -> Result<(), ConvertErro
             continue;
         }
         let mut at = message.at;
+        if let Some(zone) = told.zone.as_ref().filter(|_| message.is_local) {
+            at = zone.utc_ns(at, told.events.last().map(|(last, _)| *last));
+        }
         // December is followed by January.
         if let Some((last, _)) = told.events.last()
             && message.clock == EventClock::Yearless

@@ -3,7 +3,7 @@
 use super::columns::Subject;
 use super::source::Lines;
 use super::told::{Cell, Told};
-use super::when::{SECOND_NS, When, dates, of_day};
+use super::when::{self, SECOND_NS, When, dates, of_day};
 use super::words;
 use crate::ConvertError;
 use serde_json::{Map, Value};
@@ -95,12 +95,15 @@ fn stamp(value: &Value) -> (When, Option<When>) {
         let words: Vec<&str> = text.split([' ', 'T']).collect();
         let (day, time) = match words.as_slice() {
             [time] => (None, *time),
-            [day, time, ..] => (dates(day).first().copied(), time.get(..8).unwrap_or(time)),
+            [day, time, ..] => (dates(day).first().copied(), *time),
             [] => return (When::Next, None),
         };
         let half = words.last().copied().filter(|half| ["AM", "PM"].contains(half));
+        if let (Some(day), None) = (day, half) {
+            return (when::at(day, time).unwrap_or(When::Next), None);
+        }
         let Some(ns) = of_day(time, half) else { return (When::Next, None) };
-        return (day.map_or(When::OfDay(ns), |day| When::Wall(day + ns)), None);
+        return (day.map_or(When::OfDay(ns), |day| When::Local(day + ns, 0)), None);
     }
     let part = |name: &str| value[name].as_str();
     let day = part("date").and_then(|date| dates(date).first().copied());
@@ -108,7 +111,12 @@ fn stamp(value: &Value) -> (When, Option<When>) {
         return (When::Next, None);
     };
     let interval = value["interval"].as_i64().filter(|seconds| *seconds > 0);
-    (When::Wall(at), interval.map(|seconds| When::Wall(at.saturating_sub(seconds.saturating_mul(SECOND_NS)))))
+    let interval_ns = interval.map(|seconds| seconds.saturating_mul(SECOND_NS));
+    // sadf tells UTC unless it was asked for local time.
+    if value["utc"].as_i64() == Some(1) {
+        return (When::Wall(at), interval_ns.map(|ns| When::Wall(at.saturating_sub(ns))));
+    }
+    (When::Local(at, 0), interval_ns.map(|ns| When::Local(at, ns)))
 }
 
 /// Takes a part: a list of things, one thing, or parts of its own.

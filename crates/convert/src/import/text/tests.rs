@@ -2,6 +2,7 @@
 
 use super::super::{Options, import};
 use proptest::prelude::*;
+use quantity::zone::Zone;
 use recording::rows::{Cpu, Disk, Event, Figure, Memory, Net, Pressure, Process, System, Tcp};
 use recording::{Reader, Row};
 use std::collections::{BTreeMap, BTreeSet};
@@ -433,4 +434,83 @@ fn sadf_gives_all_its_parts() {
     let cut = of_text("sa20.json", &SADF[..SADF.len() / 2], &Options::default()).map(|import| import.format);
     let error = cut.expect_err("it is cut off").to_string();
     assert!(error.contains("sa20.json:1") && error.contains("cut off"), "{error}");
+}
+
+/// With the end of summer time in Berlin, 2026-10-25 01:00 UTC.
+fn berlin() -> Zone {
+    let mut block = b"TZif2".to_vec();
+    block.extend([0; 15]);
+    [0_u32, 0, 0, 0, 1, 4].iter().for_each(|count| block.extend(count.to_be_bytes()));
+    block.extend([0, 0, 0, 0, 0, 0]);
+    block.extend(b"UTC\0");
+    let mut bytes = block.repeat(2);
+    bytes.extend(b"\nCET-1CEST,M3.5.0,M10.5.0/3\n");
+    Zone::parse(&bytes).expect("a zone")
+}
+
+#[test]
+fn times_of_a_zone() {
+    let zone = |zone: Zone| Options { zone: Some(zone), ..Options::default() };
+    // Times of the rows, as UTC.
+    let times = |name: &str, text: &str, options: &Options| -> Vec<String> {
+        let import = of_text(name, text, options).expect("it is good");
+        assert!(!import.notes.iter().any(|note| note.contains("went back")), "{:?}", import.notes);
+        let origin_ns = import.reader.manifest().started_wall_ns;
+        let rows = import.rows::<Disk>();
+        let mut found: Vec<i64> = rows.iter().map(|row| row.t_ns + origin_ns).collect();
+        found.dedup();
+        found.into_iter().map(|at| quantity::text::format_wall(at)[..19].to_string()).collect()
+    };
+    // Of day, over the hour that comes twice.
+    let heading = "DEV       tps     rkB/s     wkB/s     dkB/s   areq-sz    aqu-sz     await     %util";
+    let mut sar = format!("Linux 6.18.44 (db7) \t10/25/26 \t_x86_64_\t(2 CPU)\n\n02:20:00 {heading}\n");
+    for time in ["02:40:00", "02:00:00", "02:20:00", "02:40:00", "03:00:00"] {
+        let _ = writeln!(
+            sar,
+            "{time}          vda    154.00  36984.00  33712.00     56.00    459.43      0.48      3.12      4.40"
+        );
+    }
+    let utc = |hours: &[&str]| -> Vec<String> { hours.iter().map(|hour| format!("2026-10-25 {hour}:00")).collect() };
+    assert_eq!(times("sar.txt", &sar, &zone(berlin())), utc(&["00:20", "00:40", "01:00", "01:20", "01:40", "02:00"]));
+    // Date and time; and a distance that is told wins.
+    let iostat = |stamps: [&str; 3]| {
+        let figures =
+            "Device tps kB_read/s kB_wrtn/s kB_dscd/s kB_read kB_wrtn kB_dscd\nvda 1.00 2.00 3.00 0.00 4 5 0\n";
+        let mut text = "Linux 6.18.44 (db7) \t10/25/26 \t_x86_64_\t(2 CPU)\n\n".to_string();
+        stamps.iter().for_each(|stamp| text.push_str(&format!("{stamp}\n{figures}\n")));
+        text
+    };
+    let local = iostat(["10/25/26 02:30:00", "10/25/26 02:00:00", "10/25/26 03:00:00"]);
+    assert_eq!(times("io.txt", &local, &zone(berlin()))[1..], utc(&["01:00", "02:00"]));
+    assert_eq!(times("io.txt", &local, &zone(Zone::fixed(7200)))[1..], utc(&["01:00"]), "there it goes back");
+    let told = iostat(["2026-10-25T04:00:00+0200", "2026-10-25T04:30:00+0200", "2026-10-25T04:00:00+0100"]);
+    let expect = utc(&["02:00", "02:30", "03:00"]);
+    assert_eq!(times("io.txt", &told, &zone(Zone::fixed(-18_000)))[..], expect[..]);
+    assert_eq!(times("io.txt", &told, &Options::default())[..], expect[..]);
+    let begin = quantity::text::wall_ns_of((2026, 10, 25), (2, 0, 0));
+    let options = Options { start_ns: begin, ..zone(Zone::fixed(7200)) };
+    let import = of_text("vmstat.txt", VMSTAT, &options).expect("it is good");
+    assert_eq!(
+        import.rows::<System>()[0].t_ns + import.reader.manifest().started_wall_ns,
+        begin.expect("a moment") - 7_200_000_000_000
+    );
+}
+
+#[test]
+fn messages_of_a_zone() {
+    let events = |text: &str, options: &Options| -> Vec<String> {
+        let import = of_text("messages", text, options).expect("it is good");
+        let origin_ns = import.reader.manifest().started_wall_ns;
+        let rows = import.rows::<Event>().into_iter().filter(|row| row.kind == "kernel");
+        rows.map(|row| quantity::text::format_wall(row.t_ns + origin_ns)[11..19].to_string()).collect()
+    };
+    let options = |zone: Zone| Options { zone: Some(zone), ..options() };
+    let yearless =
+        "Oct 25 02:59:00 db7 kernel: one\nOct 25 02:01:00 db7 kernel: two\nOct 25 03:00:00 db7 kernel: three\n";
+    assert_eq!(events(yearless, &options(berlin())), ["00:59:00", "01:01:00", "02:00:00"]);
+    let dated = "2026-10-25T02:59:00 db7 kernel: one\n2026-10-25T02:01:00 db7 kernel: two\n2026-10-25T09:00:00Z db7 kernel: three\n";
+    assert_eq!(events(dated, &options(berlin())), ["00:59:00", "01:01:00", "09:00:00"]);
+    // One digit may be a distance that is cut off.
+    let odd = "2026-10-25T10:00:00+01:00 db7 kernel: one\n2026-10-25T10:00:00+1 db7 kernel: two\n";
+    assert_eq!(events(odd, &options(berlin())), ["09:00:00"]);
 }

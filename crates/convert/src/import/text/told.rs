@@ -2,8 +2,10 @@
 
 use super::columns::{How, Spec, Subject, subject_of};
 use super::when::{Timeline, When};
+use quantity::zone::Zone;
 use recording::rows::Event;
 use std::collections::{BTreeMap, BTreeSet, HashMap};
+use std::rc::Rc;
 
 /// What times of events are counted from.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -115,6 +117,8 @@ impl Section {
 pub(super) struct Told {
     /// Name of the format.
     pub(super) tool: &'static str,
+    /// What local times are of; `None`: they are taken for UTC.
+    pub(super) zone: Option<Rc<Zone>>,
     pub(super) sections: Vec<Section>,
     /// By heading.
     known: HashMap<String, usize>,
@@ -169,7 +173,7 @@ impl Told {
         self.sections.push(Section {
             subject,
             columns,
-            timeline: Timeline::default(),
+            timeline: Timeline::of_zone(self.zone.as_ref()),
             blocks: Vec::new(),
             series: BTreeMap::new(),
             texts: Vec::new(),
@@ -206,7 +210,7 @@ impl Told {
     /// A row at this time: its block begins, unless it is the one under way.
     pub(super) fn continued(&mut self, section: usize, when: When, is_start: bool) -> bool {
         let mine = &mut self.sections[section];
-        let mut probe = mine.timeline;
+        let mut probe = mine.timeline.clone();
         let at = probe.at(when);
         let is_same = mine.blocks.last().is_some_and(|last| at == last.at) && mine.has_rows;
         is_same || self.block(section, when, is_start)

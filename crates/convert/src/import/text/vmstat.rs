@@ -5,7 +5,7 @@ use super::pairs;
 use super::source::Lines;
 use super::told::{Cell, Told};
 use super::when::{SECOND_NS, When, dates, of_day};
-use super::words::{cell, command, has_flag, number};
+use super::words::{cell, command, has_flag, is_utc, number};
 use super::{Passed, passed};
 use crate::ConvertError;
 
@@ -59,6 +59,7 @@ struct Layout {
     width: usize,
     /// Date and time stand behind the columns.
     is_stamped: bool,
+    is_utc: bool,
     groups: Vec<Group>,
     /// By column.
     is_sized: Vec<bool>,
@@ -88,7 +89,8 @@ impl Layout {
         }
         let is_sized = names.iter().take(columns).map(|name| OF_UNIT.contains(name)).collect();
         // -t: the zone's name is the heading of date and time.
-        Self { width: columns, is_stamped: names.len() > columns, groups, is_sized }
+        let is_utc = names.get(columns).is_some_and(|zone| is_utc(zone));
+        Self { width: columns, is_stamped: names.len() > columns, is_utc, groups, is_sized }
     }
 }
 
@@ -184,7 +186,8 @@ fn add(
             _ => None,
         };
         let (ns, day) = stamp.ok_or_else(|| lines.malformed("ends without date and time".to_string()))?;
-        When::Wall(day + ns / SECOND_NS * SECOND_NS)
+        let at = day + ns / SECOND_NS * SECOND_NS;
+        if layout.is_utc { When::Wall(at) } else { When::Local(at, 0) }
     } else {
         When::Next
     };

@@ -57,6 +57,11 @@ pub(super) fn banner(line: &str, told: &mut Told) -> bool {
     true
 }
 
+/// Names of zones that are UTC; others are used for several.
+pub(super) fn is_utc(zone: &str) -> bool {
+    ["UTC", "GMT", "Z"].contains(&zone)
+}
+
 /// A date of the file's first time.
 pub(super) fn date(text: &str, told: &mut Told) {
     if told.date_ns.is_some() || !told.dates.is_empty() {

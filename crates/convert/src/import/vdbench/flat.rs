@@ -13,6 +13,8 @@ pub(super) struct Flat {
     pub(super) columns: Vec<String>,
     lines: Vec<Line>,
     pub(super) notes: Vec<String>,
+    /// It has dates with the name of a zone that is not UTC, which may mean several.
+    pub(super) is_local: bool,
 }
 
 /// One line of figures.
@@ -22,7 +24,7 @@ pub(super) struct Line {
     pub(super) interval: u64,
     /// First and last interval of an `avg_` line.
     pub(super) average: Option<(u64, u64)>,
-    /// End of the interval, UTC ns since 1970 (the zone's name is not understood).
+    /// End of the interval, ns since 1970 as the clock showed it (the zone's name is not understood).
     pub(super) wall_ns: i64,
     /// Figures by column; `n/a` is none.
     figures: Vec<(String, Option<f64>)>,
@@ -69,6 +71,9 @@ impl Flat {
                 continue;
             }
             let line = parse(&flat.columns, &words).map_err(|what| malformed(number, what))?;
+            let at = flat.columns.iter().position(|name| name == "timestamp");
+            let zone = at.and_then(|at| words[at].splitn(3, '-').nth(2));
+            flat.is_local |= at.is_some() && !zone.is_some_and(|zone| ["UTC", "GMT"].contains(&zone));
             flat.push(line, &mut days);
         }
         if flat.columns.is_empty() {

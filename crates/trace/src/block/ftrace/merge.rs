@@ -81,6 +81,11 @@ impl Merge {
         self.waiting.drain(..count).as_slice().iter().for_each(each);
     }
 
+    /// What is before this has been given, once [`Self::take`] returns.
+    pub(crate) fn taken_until_ns(&self) -> u64 {
+        self.horizon_ns
+    }
+
     /// Events that pages say are missing, so far.
     pub(crate) fn missed(&self) -> u64 {
         self.missed

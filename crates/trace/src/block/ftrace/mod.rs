@@ -14,7 +14,7 @@ mod tasks;
 
 use crate::TraceError;
 use crate::block::consumer::Chunk;
-use crate::block::records::{InFlight, Statistics};
+use crate::block::records::Statistics;
 use crate::block::{Options, ring_bytes};
 use crate::program::{State, Verdict};
 use devices::Devices;
@@ -23,6 +23,7 @@ use instance::Instance;
 use merge::Merge;
 use pairs::Pairs;
 use quantity::clock;
+use recording::IoRecord;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::mpsc::{Receiver, SyncSender, sync_channel};
 use std::sync::{Arc, Mutex, PoisonError};
@@ -46,16 +47,29 @@ pub(crate) struct Shared {
     pub(crate) stop: AtomicBool,
     pub(crate) forget: AtomicBool,
     pub(crate) cpu_ns: AtomicU64,
-    seen: Mutex<(Statistics, Vec<InFlight>)>,
+    /// When it was ended; 0: not yet.
+    pub(crate) ended_ns: AtomicU64,
+    seen: Mutex<Seen>,
+}
+
+/// How it stands: events come out some time after they happened.
+#[derive(Clone, Debug, Default)]
+struct Seen {
+    statistics: Statistics,
+    in_flight: Vec<IoRecord>,
+    /// When those were in flight: all events before it have been taken.
+    until_ns: u64,
 }
 
 impl Shared {
     pub(crate) fn statistics(&self) -> Statistics {
-        self.seen.lock().unwrap_or_else(PoisonError::into_inner).0
+        self.seen.lock().unwrap_or_else(PoisonError::into_inner).statistics
     }
 
-    pub(crate) fn in_flight(&self) -> Vec<InFlight> {
-        self.seen.lock().unwrap_or_else(PoisonError::into_inner).1.clone()
+    /// When it was, and what was in flight then.
+    pub(crate) fn in_flight(&self) -> (u64, Vec<IoRecord>) {
+        let seen = self.seen.lock().unwrap_or_else(PoisonError::into_inner);
+        (seen.until_ns, seen.in_flight.clone())
     }
 }
 
@@ -106,7 +120,8 @@ fn consume(instance: Instance, mut pairs: Pairs, sender: &SyncSender<Chunk>, sha
     let (mut lost, mut asked_ns) = (0, 0);
     loop {
         let is_last = shared.stop.load(Ordering::Relaxed);
-        if is_last {
+        if is_last && shared.ended_ns.load(Ordering::Relaxed) == 0 {
+            shared.ended_ns.store(clock::now_ns(), Ordering::Relaxed);
             instance.stop();
         }
         if shared.forget.swap(false, Ordering::Relaxed) {
@@ -128,7 +143,9 @@ fn consume(instance: Instance, mut pairs: Pairs, sender: &SyncSender<Chunk>, sha
         if is_last && !is_behind {
             pairs.end();
         }
-        publish(&mut pairs, merge.unknown(), lost, sender, shared);
+        // At the end all of them are taken, those until now.
+        let until_ns = merge.taken_until_ns().min(now_ns);
+        publish(&mut pairs, (until_ns, merge.unknown(), lost), sender, shared);
         if is_last && !is_behind {
             return;
         }
@@ -138,16 +155,64 @@ fn consume(instance: Instance, mut pairs: Pairs, sender: &SyncSender<Chunk>, sha
     }
 }
 
-fn publish(pairs: &mut Pairs, unknown: u64, lost: u64, sender: &SyncSender<Chunk>, shared: &Shared) {
-    let mut sum = pairs.counts;
+/// Shows how it stands after the events until some time, given how many were not understood since the last time and how
+/// many are lost in all; then hands over what has ended.
+fn publish(pairs: &mut Pairs, (until_ns, unknown, lost): (u64, u64, u64), sender: &SyncSender<Chunk>, shared: &Shared) {
+    let mut statistics = pairs.counts;
     // What was lost was to be there.
-    (sum.lost_ring, sum.taken, sum.started) = (lost, sum.taken + lost, sum.started + lost);
-    *shared.seen.lock().unwrap_or_else(PoisonError::into_inner) = (sum, pairs.in_flight());
+    (statistics.lost_ring, statistics.taken, statistics.started) =
+        (lost, statistics.taken + lost, statistics.started + lost);
+    let in_flight = pairs.in_flight();
+    let mut seen = shared.seen.lock().unwrap_or_else(PoisonError::into_inner);
+    // A buffer that is behind takes the time back, but not the events that were taken.
+    *seen = Seen { statistics, in_flight, until_ns: until_ns.max(seen.until_ns) };
+    drop(seen);
     shared.cpu_ns.store(clock::thread_cpu_ns(), Ordering::Relaxed);
     let mut chunk = std::mem::take(&mut pairs.chunk);
     chunk.unknown += unknown;
     if !chunk.is_empty() {
         // Nobody listens any more only when the trace is being dropped.
         let _ = sender.send(chunk);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::block::Filter;
+    use event::Event;
+
+    #[test]
+    fn what_is_in_flight_has_the_time_until_which_events_were_taken() {
+        let mut pairs = Pairs::new(&Filter::default(), Devices::default(), Tasks::new("/nowhere".into()), true);
+        let (sender, chunks) = sync_channel(8);
+        let shared = Shared::default();
+        let (dev, comm) = (4000 << 20, [0; 16]);
+        let event = Event {
+            ns: 10,
+            kind: Kind::BioQueue,
+            tid: 1,
+            comm,
+            dev,
+            sector: 8,
+            sectors: 8,
+            rest_sector: 0,
+            error: 0,
+            op: 1,
+            flags: 1,
+        };
+        pairs.take(&event);
+        publish(&mut pairs, (15, 0, 0), &sender, &shared);
+        let (as_of_ns, ios) = shared.in_flight();
+        assert_eq!((as_of_ns, ios.iter().map(|io| io.queue_ns).collect::<Vec<_>>()), (15, vec![10]));
+        pairs.take(&Event { ns: 20, kind: Kind::BioComplete, ..event });
+        publish(&mut pairs, (25, 0, 0), &sender, &shared);
+        assert_eq!(shared.in_flight(), (25, vec![]));
+        // A buffer that is behind.
+        publish(&mut pairs, (12, 0, 0), &sender, &shared);
+        assert_eq!(shared.in_flight(), (25, vec![]), "it is so late all the same");
+        drop(sender);
+        let ended: Vec<IoRecord> = chunks.iter().flat_map(|chunk| chunk.ios().collect::<Vec<_>>()).collect();
+        assert_eq!(ended.iter().map(|io| (io.queue_ns, io.complete_ns)).collect::<Vec<_>>(), [(10, 20)]);
     }
 }

@@ -6,8 +6,8 @@ use crate::block::consumer::Chunk;
 use crate::block::ftrace::devices::Devices;
 use crate::block::ftrace::event::{Event, FLUSH, Kind};
 use crate::block::ftrace::tasks::{Tasks, text};
-use crate::block::records::{InFlight, Statistics};
-use recording::{FLAGS, IO_RECORD_BYTES, IoRecord, RawIo};
+use crate::block::records::Statistics;
+use recording::{FLAGS, IoRecord};
 use std::collections::{BTreeMap, HashMap};
 
 /// As many may be in flight; so many bios may wait for their requests.
@@ -167,22 +167,32 @@ impl Pairs {
     }
 
     /// Those in flight now.
-    pub(crate) fn in_flight(&self) -> Vec<InFlight> {
+    pub(crate) fn in_flight(&self) -> Vec<IoRecord> {
         let flying = self.requests.all().chain(self.wholes.all());
-        flying.map(|Flying { io, .. }| InFlight { queue_ns: io.queue_ns, dev: io.dev, op: io.op }).collect()
+        flying.map(|flying| flying.io).filter(|io| self.is_wanted_size(io)).collect()
     }
 
-    /// What can have ended among what was lost goes out without an end; what is left is in flight.
+    /// The trace is over: what is left goes out without an end. What can have ended among what was lost is not called
+    /// unfinished.
     pub(crate) fn end(&mut self) {
-        let flying: Vec<IoRecord> = self.requests.all().chain(self.wholes.all()).map(|flying| flying.io).collect();
-        for io in &flying {
+        let (requests, wholes) = (std::mem::take(&mut self.requests), std::mem::take(&mut self.wholes));
+        let mut left: Vec<IoRecord> = requests.all().chain(wholes.all()).map(|flying| flying.io).collect();
+        left.sort_by_key(|io| io.queue_ns);
+        for io in left {
             if io.queue_ns < self.doubt_ns {
                 self.counts.lost_end += 1;
-                self.emit(io);
-            } else {
+                self.emit(&io);
+            } else if self.is_wanted_size(&io) {
                 self.counts.unfinished += 1;
+                self.chunk.ios.push(io.unfinished().to_raw());
+            } else {
+                self.counts.passed_over += 1;
             }
         }
+    }
+
+    fn is_wanted_size(&self, io: &IoRecord) -> bool {
+        (self.filter.bytes_min..=self.filter.bytes_max).contains(&io.bytes)
     }
 
     fn bio_of(&self, event: &Event) -> Bio {
@@ -408,12 +418,12 @@ impl Pairs {
     }
 
     fn emit(&mut self, io: &IoRecord) {
-        if io.bytes < self.filter.bytes_min || io.bytes > self.filter.bytes_max {
+        if !self.is_wanted_size(io) {
             self.counts.passed_over += 1;
             return;
         }
         self.counts.emitted += 1;
-        self.chunk.ios.push(raw(io));
+        self.chunk.ios.push(io.to_raw());
     }
 }
 
@@ -426,17 +436,73 @@ fn status(error: i32) -> u8 {
     }
 }
 
-/// The bytes of a record.
-fn raw(io: &IoRecord) -> RawIo {
-    let mut raw = [0; IO_RECORD_BYTES];
-    let mut put = |at: usize, bytes: &[u8]| raw[at..at + bytes.len()].copy_from_slice(bytes);
-    for (at, value) in [io.queue_ns, io.complete_ns, io.issue_ns, io.sector].into_iter().enumerate() {
-        put(at * 8, &value.to_ne_bytes());
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// A device that is not there: its driver takes bios.
+    const DEV: u32 = 4000 << 20;
+
+    fn event(ns: u64, kind: Kind, sector: u64, sectors: u32) -> Event {
+        Event { ns, kind, tid: 1, comm: [0; 16], dev: DEV, sector, sectors, rest_sector: 0, error: 0, op: 1, flags: 1 }
     }
-    for (at, value) in [io.bytes, io.dev, io.issuer, io.owner, io.file].into_iter().enumerate() {
-        put(32 + at * 4, &value.to_ne_bytes());
+
+    fn pairs(filter: &Filter) -> Pairs {
+        Pairs::new(filter, Devices::default(), Tasks::new("/nowhere".into()), true)
     }
-    put(52, &io.flags.to_ne_bytes());
-    put(54, &[io.op, io.bios, io.requeues, io.status]);
-    raw
+
+    /// Queueing, issue, end, sector and whether it is called unfinished.
+    fn told(pairs: &Pairs) -> Vec<(u64, u64, u64, u64, bool)> {
+        let is_open = |io: &IoRecord| io.unfinished() == *io;
+        let ios = pairs.chunk.ios();
+        ios.map(|io| (io.queue_ns, io.issue_ns, io.complete_ns, io.sector, is_open(&io))).collect()
+    }
+
+    fn begun(filter: &Filter) -> Pairs {
+        let mut pairs = pairs(filter);
+        for event in [
+            event(10, Kind::Start, 0, 8),
+            event(20, Kind::Start, 100, 8),
+            event(25, Kind::Issue, 100, 8),
+            event(30, Kind::BioQueue, 200, 16),
+            event(40, Kind::Start, 300, 8),
+            event(41, Kind::Issue, 300, 8),
+            event(50, Kind::Complete, 300, 8),
+            event(60, Kind::Start, 400, 16),
+            event(61, Kind::Issue, 400, 16),
+            event(62, Kind::Requeue, 400, 16),
+        ] {
+            pairs.take(&event);
+        }
+        pairs
+    }
+
+    #[test]
+    fn what_is_left_at_the_end_is_told_without_an_end() {
+        let mut pairs = begun(&Filter::default());
+        assert_eq!(pairs.in_flight().len(), 4);
+        pairs.end();
+        let open = [(10, 0, 0, 0, true), (20, 25, 0, 100, true), (30, 30, 0, 200, true), (60, 0, 0, 400, true)];
+        assert_eq!(told(&pairs), [&[(40, 41, 50, 300, false)][..], &open].concat());
+        assert_eq!((pairs.counts.unfinished, pairs.counts.emitted, pairs.counts.unaccounted()), (4, 1, 0));
+        assert!(pairs.in_flight().is_empty());
+    }
+
+    #[test]
+    fn what_may_have_ended_among_what_was_lost_is_not_called_unfinished() {
+        let mut pairs = begun(&Filter::default());
+        pairs.lost(55);
+        pairs.end();
+        let open: Vec<_> = told(&pairs).into_iter().filter(|io| io.2 == 0).map(|io| (io.0, io.4)).collect();
+        assert_eq!(open, [(10, false), (20, false), (30, false), (60, true)]);
+        assert_eq!((pairs.counts.unfinished, pairs.counts.lost_end, pairs.counts.unaccounted()), (1, 3, 0));
+    }
+
+    #[test]
+    fn sizes_that_are_not_wanted_are_not_told_at_the_end_either() {
+        let mut pairs = begun(&Filter { bytes_max: 4096, ..Filter::default() });
+        pairs.end();
+        assert_eq!(told(&pairs).iter().map(|io| io.0).collect::<Vec<_>>(), [40, 10, 20]);
+        assert_eq!((pairs.counts.unfinished, pairs.counts.passed_over, pairs.counts.unaccounted()), (2, 2, 0));
+    }
 }
