@@ -2,6 +2,7 @@
 #![allow(clippy::unwrap_used, clippy::allow_attributes, reason = "helpers of tests")]
 
 use std::path::{Path, PathBuf};
+use std::time::Duration;
 use testkit::{LoopDevice, Place, direct};
 use trace::Device;
 use trace::block::{BlockTrace, Filter, Options, Statistics, op_numbers};
@@ -42,6 +43,8 @@ fn by_turns(device: &Path, filter: Filter, write: bool) -> (Vec<Row>, Statistics
             act(!write, LEFT_OUT_BELOW + io * u64::from(SIZES[1]), SIZES[1]);
         }
     }
+    // What ended less than a millisecond ago is not judged by the device's own count.
+    std::thread::sleep(Duration::from_millis(5));
     trace.stop();
     let mut rows = Vec::new();
     while let Some(chunk) = trace.rest() {
@@ -74,9 +77,13 @@ fn check_filters(device: &Path, is_counted: bool) {
     let (rows, counted) = by_turns(device, Filter { sample: 2, ..Filter::default() }, true);
     for row in &rows {
         let is_first = row.1 < LEFT_OUT_BELOW;
-        let expected = if is_first { (write, SIZES[0], false) } else { (read, SIZES[1], true) };
-        assert_eq!((row.0, row.2, row.3), expected, "{row:?}");
+        let expected = if is_first { (write, SIZES[0]) } else { (read, SIZES[1]) };
+        assert_eq!((row.0, row.2), expected, "{row:?}");
+        assert!(!(is_first && row.3), "{row:?} has the end of another");
     }
+    // Ends that the kernel itself let no probe see (docs/trace.md) are few.
+    let unseen = rows.iter().filter(|row| row.1 >= LEFT_OUT_BELOW && !row.3).count();
+    assert!(unseen <= 1 + rows.len() / 200, "{unseen} of {} ends were not seen: {counted:?}", rows.len());
     assert_eq!((counted.started, counted.unaccounted()), (3 * IOS, 0), "{counted:?}");
     assert_eq!(rows.len() as u64, counted.taken);
     assert_eq!(counted.emitted + counted.unfinished, counted.taken);
