@@ -21,12 +21,7 @@ pub struct Scratch {
 impl Scratch {
     /// Under `/var/tmp`.
     pub fn new() -> Self {
-        Self {
-            folder: tempfile::Builder::new()
-                .prefix("iodyno-e2e-")
-                .tempdir_in("/var/tmp")
-                .expect("/var/tmp is writable"),
-        }
+        Self { folder: testkit::scratch_dir(testkit::Place::Disk).expect("/var/tmp is writable") }
     }
 
     /// A path in it.
