@@ -10,7 +10,7 @@ const GROUPS: [string, (id: string) => boolean][] = [
   ["Over time", (id) => ["run.iops", "run.response", "run.response_heatmap", "run.throughput", "run.service"].includes(id)],
   ["Distribution", (id) => id === "run.histogram" || id === "run.percentiles"],
   ["Queues and the load generator", (id) => ["run.queue_depth", "run.backlog", "run.wait", "run.generator"].includes(id)],
-  ["The machine", (id) => id === "run.cpu" || id.startsWith("disk.") || id.startsWith("controller.")],
+  ["The machine", (id) => id === "run.cpu" || id.startsWith("disk.") || id.startsWith("controller.") || id.startsWith("net.")],
 ];
 
 interface Chart { view: ViewData; host: HTMLElement; readout: HTMLElement; drawn: Drawn | null; stop: number | null; part: number | null; shared: Group }
@@ -147,7 +147,10 @@ function card(view: ViewData, shared: Group): HTMLElement {
   caption.append(element("h3", "", view.title));
   const right = view.body.kind === "lines" && view.body.right ? ` \u00b7 right, dotted: ${view.body.right.y.label}` : "";
   const unit = view.body.kind === "table" ? "" : view.y.label + right;
-  if (unit && !view.title.toLowerCase().includes(unit)) caption.append(element("span", "unit", unit));
+  // Of a run the page says which one it is; above, several cards may be of the same kind.
+  const of = shared === overview ? view.subject : "";
+  const aside = [unit && !view.title.toLowerCase().includes(unit) ? unit : "", of].filter((part) => part !== "").join(" \u00b7 ");
+  if (aside) caption.append(element("span", "unit", aside));
   caption.append(element("p", "explain", view.explanation));
   figure.append(caption);
   const host = element("div", view.body.kind === "table" ? "table" : "plot");

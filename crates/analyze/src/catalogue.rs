@@ -7,7 +7,10 @@ use crate::comparison::Comparison;
 use crate::fidelity::views;
 use crate::finding::{self, Engine};
 use crate::view::{Axis, Body, Column, Mark, Scale, Table, ViewData};
-use crate::{AnalyzeError, Facts, FileFold, RunFacts, TracedFacts, Unit, Verdicts, probe, series, tables, traced};
+use crate::{
+    AnalyzeError, Facts, FileFold, RequestFacts, RunFacts, TracedFacts, Unit, Verdicts, probe, requests, series,
+    tables, traced,
+};
 use recording::Reader;
 use std::sync::LazyLock;
 
@@ -48,6 +51,9 @@ enum Compute {
     /// The second argument names a device, for views that show one.
     Trace(fn(&TracedFacts, Option<&str>) -> Option<Drawing>),
     Files(fn(&FileFold) -> Option<Drawing>),
+    Requests(fn(&RequestFacts) -> Option<Drawing>),
+    /// The second argument names a server.
+    Server(fn(&RequestFacts, &str) -> Option<Drawing>),
     /// The second argument is where elapsed time begins, ns.
     Findings(fn(&Engine, i64) -> Option<Drawing>),
     /// The second argument is the number of the pair.
@@ -106,6 +112,26 @@ impl View {
     pub fn draw_files(&self, files: &FileFold) -> Option<ViewData> {
         let Compute::Files(compute) = self.compute else { return None };
         Some(self.data(compute(files)?, String::new()))
+    }
+
+    /// Is it about how long servers take for answers?
+    pub fn is_of_requests(&self) -> bool {
+        matches!(self.compute, Compute::Requests(_) | Compute::Server(_))
+    }
+
+    /// The view over the answers of servers, one for each of these where it shows only one; none when there is nothing to
+    /// show, and for views of something else.
+    pub fn draw_requests(&self, requests: &RequestFacts, servers: &[String]) -> Vec<ViewData> {
+        match self.compute {
+            Compute::Requests(compute) => {
+                compute(requests).map(|drawing| self.data(drawing, String::new())).into_iter().collect()
+            }
+            Compute::Server(compute) => {
+                let of = |server: &String| Some(self.data(compute(requests, server)?, server.clone()));
+                servers.iter().filter_map(of).collect()
+            }
+            _ => Vec::new(),
+        }
     }
 
     /// Is it about findings?
@@ -229,7 +255,17 @@ const fn files(
     View { id, title, explanation, kind: Kind::Table, compute: Compute::Files(compute) }
 }
 
-static VIEWS: [View; 69] = [
+const fn requests(
+    id: &'static str,
+    title: &'static str,
+    kind: Kind,
+    compute: Compute,
+    explanation: &'static str,
+) -> View {
+    View { id, title, explanation, kind, compute }
+}
+
+static VIEWS: [View; 74] = [
     all(
         "sweep.load_response",
         "Load and response time",
@@ -628,6 +664,41 @@ static VIEWS: [View; 69] = [
     files("files.bytes", "Files by bytes read", probe::by_bytes, "The same, the most bytes read or mapped first."),
     files("files.written", "Files by bytes written", probe::by_written, "The same, the most bytes written first."),
     files("files.mounts", "File systems", probe::by_mount, "The same by mounted file system."),
+    requests(
+        "requests.servers",
+        "Servers",
+        Kind::Table,
+        Compute::Requests(requests::servers),
+        "How long programs took for answers: from reading a request to writing the answer, by whether the thread had to wait for a CPU meanwhile. Rates are of the time in which the port was watched.",
+    ),
+    requests(
+        "requests.rate",
+        "Answers per second",
+        Kind::TimeSeries,
+        Compute::Requests(requests::rate),
+        "Of the servers with most answers; nothing is drawn while a port was not watched.",
+    ),
+    requests(
+        "requests.response",
+        "Response time of a server",
+        Kind::TimeSeries,
+        Compute::Server(requests::response),
+        "From reading a request to writing the answer, percentiles of each interval, logarithmic axis.",
+    ),
+    requests(
+        "requests.response_heatmap",
+        "All answers of a server",
+        Kind::HeatMap,
+        Compute::Server(requests::response_heatmap),
+        "Every answer: the darker (on dark pages, the brighter), the more answers took this long. Logarithmic colours.",
+    ),
+    requests(
+        "requests.histogram",
+        "Response times of a server",
+        Kind::Histogram,
+        Compute::Server(requests::histogram),
+        "Answers by response time: those whose thread had a CPU all the time beside those whose thread waited for one. Both axes logarithmic.",
+    ),
 ];
 
 /// All views.
@@ -663,6 +734,19 @@ pub fn compute(reader: &Reader, id: &str, selection: &Selection) -> Result<ViewD
     if view.is_of_files() {
         let files = FileFold::read(reader)?.ok_or_else(|| empty("the recording holds nothing about files"))?;
         return view.draw_files(&files).ok_or_else(|| empty("no file has anything of what it shows"));
+    }
+    if view.is_of_requests() {
+        let requests = RequestFacts::read(reader)?;
+        let requests = requests.ok_or_else(|| empty("the recording holds nothing about requests to servers"))?;
+        let mut names: Vec<String> = requests.names().collect();
+        match &selection.target {
+            Some(server) if !names.contains(server) => {
+                return Err(empty(&format!("no server is called `{server}`; there are: {}", names.join(", "))));
+            }
+            Some(server) => names = vec![server.clone()],
+            None => names.truncate(1),
+        }
+        return view.draw_requests(&requests, &names).pop().ok_or_else(|| empty("no request was answered"));
     }
     if view.is_of_findings() {
         let engine = finding::findings(reader, finding::Thresholds::default())?;

@@ -1,5 +1,6 @@
 //! Puts a whole report together.
 
+mod machine;
 mod warnings;
 
 use crate::facts::OpCount;
@@ -8,9 +9,10 @@ use crate::model::{
     Appendix, Figure, Fold, HardwareGroup, RecordingInfo, ReportModel, RunModel, RunSummary, Source, StallModel, Tone,
     Warning,
 };
+use crate::thin::thinned;
 use crate::{
-    AnalyzeError, Facts, FileFold, Judgement, RunFacts, Selection, TracedFacts, Unit, Verdicts, View, ViewData, tables,
-    traced, views,
+    AnalyzeError, Facts, FileFold, Judgement, RequestFacts, RunFacts, Selection, TracedFacts, Unit, Verdicts, View,
+    ViewData, tables, traced, views,
 };
 use quantity::histogram::Histogram;
 use quantity::text::{format_bytes, format_wall};
@@ -21,17 +23,20 @@ use serde_json::Value;
 const SCHEMA: &str = "iodyno.report/1";
 /// Most devices of a trace with a map of their addresses in the report.
 const MAPS: usize = 4;
+/// Most servers whose answers the report shows one by one.
+const SERVERS: usize = 3;
 
 /// The report of a recording.
 ///
 /// # Errors
 /// A recording that cannot be read.
 pub fn report_model(reader: &Reader) -> Result<ReportModel, AnalyzeError> {
-    let facts = Facts::read(reader, &Selection::default())?;
+    let mut facts = Facts::read(reader, &Selection::default())?;
     let mut runs: Vec<RunModel> = facts.runs.iter().map(|run| run_model(&facts, run)).collect();
     let shown = |view: &&View| view.id == "recording.objectives" || view.id.starts_with("sweep.");
-    let mut overview: Vec<&View> = views().iter().filter(|view| !view.is_of_a_run()).filter(shown).collect();
-    overview.sort_by_key(|view| !view.id.starts_with("recording."));
+    let mut of_all: Vec<&View> = views().iter().filter(|view| !view.is_of_a_run()).filter(shown).collect();
+    of_all.sort_by_key(|view| !view.id.starts_with("recording."));
+    let of_all: Vec<ViewData> = of_all.into_iter().filter_map(|view| view.draw(&facts, None)).collect();
     let traced = TracedFacts::read(reader)?;
     // Of a replay the trace is a witness: what it says of the replay comes first.
     let mut trace_views = traced.as_ref().map_or_else(Vec::new, trace_views);
@@ -39,23 +44,34 @@ pub fn report_model(reader: &Reader) -> Result<ReportModel, AnalyzeError> {
         run.views.append(&mut trace_views);
     }
     let files = FileFold::read(reader)?;
+    let requests = RequestFacts::read(reader)?;
     let findings = finding::findings(reader, finding::Thresholds::default())?;
     let title = match facts.manifest.sources.first() {
         Some((name, _)) => name.rsplit('/').next().unwrap_or(name).to_string(),
         None => facts.manifest.id.clone(),
     };
+    // A trace beside runs is about their I/O; alone it is what the recording is about, and counters are when nothing else is.
+    let mut machine_views = Vec::new();
+    let is_watched = machine::is_alone(&facts);
+    if is_watched {
+        facts.without_runs();
+        machine_views = machine::drawn(&facts);
+    }
+    let (sentence, figures) = match (&traced, &requests, &files) {
+        _ if !runs.is_empty() => {
+            (sentence(&facts, &runs), headline(&facts, &runs).into_iter().chain(objectives_figure(&facts)).collect())
+        }
+        (Some(traced), ..) => (traced::sentence(traced), traced::figures(traced)),
+        (_, Some(requests), _) => (requests.sentence(), Vec::new()),
+        (_, _, Some(files)) => (files.sentence() + ".", Vec::new()),
+        _ if is_watched => (machine::sentence(&facts), machine::figures(&facts)),
+        _ => (nothing_shown(&reader.tables()?), Vec::new()),
+    };
     Ok(ReportModel {
         schema: SCHEMA.to_string(),
         title,
-        // A trace beside runs is about their I/O; alone it is what the recording is about.
-        sentence: match &traced {
-            Some(traced) if runs.is_empty() => traced::sentence(traced),
-            _ => sentence(&facts, &runs),
-        },
-        figures: match &traced {
-            Some(traced) if runs.is_empty() => traced::figures(traced),
-            _ => headline(&facts, &runs).into_iter().chain(objectives_figure(&facts)).collect(),
-        },
+        sentence,
+        figures,
         recording: recording_info(&facts),
         warnings: warnings::warnings(&facts, &runs)
             .into_iter()
@@ -71,9 +87,12 @@ pub fn report_model(reader: &Reader) -> Result<ReportModel, AnalyzeError> {
         overview: views()
             .iter()
             .filter_map(|view| view.draw_findings(&findings, facts.manifest.started_t_ns))
-            .chain(overview.into_iter().filter_map(|view| view.draw(&facts, None)))
+            .chain(of_all)
             .chain(trace_views)
             .chain(files.iter().flat_map(|files| views().iter().filter_map(|view| view.draw_files(files))))
+            .chain(requests.iter().flat_map(request_views))
+            .chain(machine_views)
+            .map(thinned)
             .collect(),
         appendix: appendix(&facts),
         runs,
@@ -87,6 +106,21 @@ fn no_finding(findings: &finding::Engine) -> Option<String> {
         let judged = Unit::Seconds.format(Some(judged_s.round()));
         format!("No finding: the machine's counters of {judged} were judged by all rules (docs/findings.md).")
     })
+}
+
+/// Of a recording of which no view shows anything.
+fn nothing_shown(tables: &[String]) -> String {
+    let kept: Vec<&str> = tables.iter().map(String::as_str).filter(|table| *table != "event").collect();
+    match kept.as_slice() {
+        [] => "Nothing was measured.".to_string(),
+        kept => format!("Nothing was measured that a view shows; `iodyno export` writes what there is: {}.", kept.join(", ")),
+    }
+}
+
+/// The views of servers' answers; those of one server are there for each of the busiest.
+fn request_views(requests: &RequestFacts) -> Vec<ViewData> {
+    let busiest: Vec<String> = requests.names().take(SERVERS).collect();
+    views().iter().flat_map(|view| view.draw_requests(requests, &busiest)).collect()
 }
 
 /// The views of a trace; those of one device are there for each of the busiest.
@@ -279,6 +313,7 @@ fn run_model(facts: &Facts, run: &RunFacts) -> RunModel {
             .iter()
             .filter(|view| view.is_of_a_run() && view.id != "run.summary")
             .filter_map(|view| view.draw(facts, Some(run)).or_else(|| view.missing(&verdicts)))
+            .map(thinned)
             .collect(),
         summary,
     }

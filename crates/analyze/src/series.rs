@@ -12,7 +12,9 @@ mod distribution;
 mod machine;
 mod sweep;
 
-pub(crate) use distribution::{edges, extent, heat, heat_map, heat_within, histogram, percentile_curve, percentiles};
+pub(crate) use distribution::{
+    distribution, edges, extent, heat, heat_map, heat_within, histogram, percentile_curve, percentiles, ranks,
+};
 pub(crate) use machine::{
     controller_latency, controller_throughput, disk_activity, disk_latency, disk_reads, disk_size, disk_skew,
     net_packets, net_throughput,
@@ -198,35 +200,22 @@ pub(crate) fn throughput(_: &Facts, run: &RunFacts) -> Option<Drawing> {
 }
 
 /// p50 … maximum of a histogram of each interval.
-fn ranks(run: &RunFacts, label: &str, of: fn(&IntervalFacts) -> &Histogram) -> Option<Drawing> {
-    let at = |quantile: f64| {
-        move |interval: &IntervalFacts| of(interval).percentile(quantile).map(|ns| (ns as f64).max(1.0))
-    };
-    let (p50, p90, p99, p999) = (at(0.5), at(0.9), at(0.99), at(0.999));
-    let max = |interval: &IntervalFacts| of(interval).max().map(|ns| (ns as f64).max(1.0));
-    over_time(
-        run,
-        axis(label, Unit::Nanoseconds, Scale::Log),
-        &[
-            ("p50", LineStyle::Rank0, &p50),
-            ("p90", LineStyle::Rank1, &p90),
-            ("p99", LineStyle::Rank2, &p99),
-            ("p99.9", LineStyle::Rank3, &p999),
-            ("max", LineStyle::Rank4, &max),
-        ],
-    )
+fn ranks_of(run: &RunFacts, label: &str, of: fn(&IntervalFacts) -> &Histogram) -> Option<Drawing> {
+    let clock = Clock::new(run, run.intervals.iter().map(|interval| (interval.t_ns, interval.interval_ns)));
+    let histograms: Vec<_> = clock.at.iter().map(|at| at.map(|index| of(&run.intervals[index]))).collect();
+    drawing(run, clock.x, axis(label, Unit::Nanoseconds, Scale::Log), ranks(&histograms))
 }
 
 pub(crate) fn response(_: &Facts, run: &RunFacts) -> Option<Drawing> {
-    ranks(run, "response time", |interval| &interval.response)
+    ranks_of(run, "response time", |interval| &interval.response)
 }
 
 pub(crate) fn service(_: &Facts, run: &RunFacts) -> Option<Drawing> {
-    ranks(run, "service time", |interval| &interval.service)
+    ranks_of(run, "service time", |interval| &interval.service)
 }
 
 pub(crate) fn wait(_: &Facts, run: &RunFacts) -> Option<Drawing> {
-    ranks(run, "submission lag", |interval| &interval.wait)
+    ranks_of(run, "submission lag", |interval| &interval.wait)
 }
 
 pub(crate) fn queue_depth(_: &Facts, run: &RunFacts) -> Option<Drawing> {

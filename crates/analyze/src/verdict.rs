@@ -40,16 +40,21 @@ impl Verdicts {
         words.find(|words| *words != WORKS).map(String::as_str)
     }
 
+    /// The table of counters that a view is about; `None` for views of something else.
+    #[must_use]
+    pub fn table_of(view: &str) -> Option<&'static str> {
+        match view.split_once('.')? {
+            ("run", "cpu") => Some("cpu"),
+            ("disk" | "controller", _) => Some("disk"),
+            ("net", _) => Some("net"),
+            _ => None,
+        }
+    }
+
     /// Why a view of counters shows nothing.
     #[must_use]
     pub fn of_view(&self, id: &str) -> Option<&str> {
-        let table = match id.split_once('.')? {
-            ("run", "cpu") => "cpu",
-            ("disk" | "controller", _) => "disk",
-            ("net", _) => "net",
-            _ => return None,
-        };
-        self.of_table(table)
+        self.of_table(Self::table_of(id)?)
     }
 
     /// Subjects that a machine of this kind could have and this one does not let be measured, with the reason. What is not

@@ -89,6 +89,18 @@ impl Options {
         self.start_ns.map(|start_ns| self.zone.as_ref().map_or(start_ns, |zone| zone.utc_ns(start_ns, None)))
     }
 
+    /// What was said about times that this source tells by itself, or has not.
+    fn note_of_unused(&self, uses_zone: bool) -> Option<String> {
+        let said = [
+            (self.start_ns.is_some(), "--start"),
+            (self.interval_ns.is_some(), "--interval"),
+            (self.zone.is_some() && !uses_zone, "--zone"),
+        ];
+        let unused: Vec<&str> = said.iter().filter(|(unused, _)| *unused).map(|(_, name)| *name).collect();
+        (!unused.is_empty())
+            .then(|| format!("{}: not used, the times are taken as the source tells them", unused.join(", ")))
+    }
+
     fn is_selective(&self) -> bool {
         !self.devices.is_empty() || self.from_ns > 0 || self.for_ns.is_some()
     }
@@ -162,7 +174,9 @@ pub fn import(
     if !(format.is_none() && has_results)
         && let Some(trace) = traces::recognise(path, format)?
     {
-        return traces::import(&trace, directory, options, command_line);
+        let mut imported = traces::import(&trace, directory, options, command_line)?;
+        imported.notes.extend(options.note_of_unused(false));
+        return Ok(imported);
     }
     let format = match format {
         Some(name) => Some(
@@ -192,6 +206,7 @@ pub fn import(
             };
             let text = String::from_utf8_lossy(&text).into_owned();
             let mut results = (candidate.read)(&file, &text)?;
+            results.notes.extend(options.note_of_unused(results.is_local));
             if let Some(zone) = options.zone.as_ref().filter(|_| results.is_local) {
                 results.started_wall_ns = zone.utc_ns(results.started_wall_ns, None);
             }

@@ -42,6 +42,20 @@ fn import(scratch: &Scratch, input: &str, output: &str) -> (Reader, PathBuf, Str
 }
 
 #[test]
+fn what_is_said_of_times_and_not_used_is_named() {
+    let scratch = Scratch::new();
+    if fio(&scratch, &job(&scratch, "")).is_none() {
+        testkit::lacks("fio");
+        return;
+    }
+    let said = |more: &[&str], output: &str| {
+        scratch.iodyno(&["import", "fio.json", "-o", output]).args(more).run().unwrap().expect_code(0).stderr
+    };
+    assert!(said(&["--interval", "5s", "--zone", "+01:00"], "one").contains("--interval, --zone: not used"));
+    assert!(!said(&[], "two").contains("not used"));
+}
+
+#[test]
 fn what_fio_did_not_count_is_named_and_not_zero() {
     let scratch = Scratch::new();
     if fio(&scratch, &job(&scratch, "")).is_none() {

@@ -71,6 +71,12 @@ fn an_import_is_shown_drawn_and_judged_like_a_recording() {
         scratch.iodyno(&["chart", "old", view, "-o", &file]).run().unwrap().expect_code(0);
         assert!(std::fs::read_to_string(scratch.path(&file)).unwrap().contains("<svg"));
     }
+    // The report of counters alone has all their views, and says what the machine did.
+    scratch.iodyno(&["report", "old", "-o", "page.html"]).run().unwrap().expect_code(0);
+    let page = std::fs::read_to_string(scratch.path("page.html")).unwrap();
+    for words in ["CPUs 25.2", "run.cpu", "disk.response", "net.throughput", "recording.findings"] {
+        assert!(page.contains(words), "the report has no {words}");
+    }
     let judged = scratch.iodyno(&["diagnose", "old", "--json"]).run().unwrap().expect_code(9);
     let judged: Value = serde_json::from_str(&judged.stdout).unwrap();
     let rules: Vec<&Value> = judged["findings"].as_array().unwrap().iter().map(|one| &one["rule"]).collect();
@@ -130,6 +136,14 @@ fn times_are_of_the_zone_that_is_said() {
     } else {
         testkit::lacks("/usr/share/zoneinfo/Europe/Berlin");
     }
+    // Of a trace the times are known: what was said about them is not passed over in silence.
+    std::fs::write(scratch.path("t.csv"), "128166372003061629,host,0,Read,0,4096,1000\n").unwrap();
+    let said = ["--zone", "+02:00", "--start", "2026-11-20 10:00:00"];
+    let trace = scratch.iodyno(&["import", "t.csv", "--format", "msr", "-o", "trace"]);
+    let trace = trace.args(said).run().unwrap().expect_code(0);
+    assert!(trace.stderr.contains("--start, --zone: not used"), "{}", trace.stderr);
+    let trace = scratch.iodyno(&["import", "t.csv", "--format", "msr", "-o", "again"]).run().unwrap().expect_code(0);
+    assert!(!trace.stderr.contains("not used"), "{}", trace.stderr);
     let wrong = scratch.iodyno(&["import", file, "-o", "no", "--zone", "+2"]).run().unwrap().expect_code(2);
     assert!(wrong.stderr.contains("+02:00") && !scratch.path("no").exists(), "{}", wrong.stderr);
 }

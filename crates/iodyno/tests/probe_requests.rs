@@ -230,6 +230,23 @@ fn every_answer_counts_once_and_takes_as_long_as_the_server_says() {
         for word in ["not pre-empted", "probe_requests-", "response times of", "all of"] {
             assert!(output.stdout.contains(word), "{word}: {}", output.stdout);
         }
+        let page = scratch.iodyno(&["report", "probed", "-o", "page.html"]).run().unwrap().expect_code(0);
+        assert!(page.stderr.is_empty(), "{}", page.stderr);
+        let page = std::fs::read_to_string(scratch.path("page.html")).unwrap();
+        for view in ["requests.servers", "requests.rate", "requests.response_heatmap", "requests.histogram"] {
+            assert!(page.contains(view), "the report has no {view}");
+        }
+        let name = format!("{} probe_requests-", six.port);
+        scratch
+            .iodyno(&["chart", "probed", "requests.response", "--target", &name, "-o", "a.svg"])
+            .run()
+            .unwrap()
+            .expect_code(0);
+        let picture = std::fs::read_to_string(scratch.path("a.svg")).unwrap();
+        assert!(picture.contains(&name), "the picture does not say whose times these are");
+        let wrong = scratch.iodyno(&["chart", "probed", "requests.response", "--target", "80 httpd", "-o", "b.svg"]);
+        let wrong = wrong.run().unwrap();
+        assert!(wrong.code != Some(0) && wrong.stderr.contains(&name), "{}", wrong.stderr);
     });
 }
 

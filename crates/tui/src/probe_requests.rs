@@ -44,7 +44,7 @@ impl<W: Write> RequestLines<W> {
     fn lines(&self, fold: &RequestFold, length_s: f64, is_total: bool) -> Vec<String> {
         if self.look.json {
             let elapsed_s = self.clock.elapsed_ns() as f64 / 1e9;
-            let rows: Vec<Value> = fold.groups().iter().map(|group| json_group(group, length_s)).collect();
+            let rows: Vec<Value> = fold.groups().iter().map(|group| json_group(group, fold.rate(group))).collect();
             let mut object = json!({"schema": SCHEMA, "probe": "requests", "elapsed_s": elapsed_s, "interval_s": length_s, "rows": rows});
             if is_total {
                 object["total"] = true.into();
@@ -53,7 +53,7 @@ impl<W: Write> RequestLines<W> {
         }
         let when = if is_total { "all of" } else { "elapsed" };
         let mut lines = vec![format!("{when} {}", format_ns(self.clock.elapsed_ns()))];
-        lines.extend(table_lines(&fold.table(length_s, self.look.top), WIDTH));
+        lines.extend(table_lines(&fold.table(self.look.top), WIDTH));
         let groups = fold.groups().into_iter().filter(|group| group.count().is_some());
         for group in groups.take(SHOWN.min(self.look.top)) {
             lines.push(String::new());
@@ -89,7 +89,7 @@ fn quantize(group: &RequestGroup) -> Vec<String> {
     [title, heading].into_iter().chain(octaves.iter().map(line)).collect()
 }
 
-fn json_group(group: &RequestGroup, length_s: f64) -> Value {
+fn json_group(group: &RequestGroup, per_s: Option<f64>) -> Value {
     let octaves = group.octaves();
     let kind = |of: Preempted| {
         let all = group.responses(of);
@@ -101,9 +101,8 @@ fn json_group(group: &RequestGroup, length_s: f64) -> Value {
         json!({"requests": count, "p50_ns": all.percentile(0.5), "p99_ns": all.percentile(0.99),
             "mean_ns": Histogram::mean(all), "max_ns": all.max(), "quantize": rows})
     };
-    let rate = group.count().filter(|_| length_s > 0.0).map(|count| count as f64 / length_s);
     let mut object = json!({"port": group.port, "program": group.program, "requests": group.count(),
-        "requests_per_s": rate, "preempted_percent": group.preempted_percent()});
+        "requests_per_s": per_s, "preempted_percent": group.preempted_percent()});
     for of in Preempted::ALL {
         object[of.key()] = kind(of);
     }

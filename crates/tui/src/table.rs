@@ -12,16 +12,13 @@ pub fn table_lines(table: &Table, width: usize) -> Vec<String> {
     let Some((first, rest)) = table.columns.split_first() else { return lines };
     let mut rest = rest;
     loop {
-        let mut used = column_width(first);
-        let mut taken = 0;
-        while let Some(column) = rest.get(taken) {
-            let next = used + 2 + column_width(column);
-            if next > width && taken > 0 {
-                break;
-            }
-            used = next;
-            taken += 1;
-        }
+        // The first of them in any case, or this would not end.
+        let fits = |taken: &usize| {
+            let columns: Vec<&Column> = std::iter::once(first).chain(&rest[..*taken]).collect();
+            let widths = column_widths(&columns);
+            widths.iter().sum::<usize>() + 2 * (widths.len() - 1) <= width
+        };
+        let taken = (2..=rest.len()).take_while(fits).last().unwrap_or(rest.len().min(1));
         let (now, later) = rest.split_at(taken);
         let columns: Vec<&Column> = std::iter::once(first).chain(now).collect();
         block(&columns, table.rows(), &mut lines);
@@ -45,24 +42,43 @@ fn column_width(column: &Column) -> usize {
     (0..column.cells.len()).map(|row| width_of(&column.cell(row))).max().unwrap_or(0).max(width_of(&heading(column)))
 }
 
+/// Of the columns that stand beside each other with the same group.
+fn grouped<'a>(columns: &'a [&'a Column]) -> impl Iterator<Item = &'a [&'a Column]> {
+    columns.chunk_by(|one, next| one.group == next.group)
+}
+
+/// As wide as each needs; the last of a group has the room that the group's name needs beyond that.
+fn column_widths(columns: &[&Column]) -> Vec<usize> {
+    let mut widths: Vec<usize> = Vec::with_capacity(columns.len());
+    for group in grouped(columns) {
+        widths.extend(group.iter().map(|column| column_width(column)));
+        let own = &mut widths[..];
+        let from = own.len() - group.len();
+        let used = own[from..].iter().sum::<usize>() + 2 * (group.len() - 1);
+        let named = group.first().map_or(0, |column| width_of(&column.group));
+        if let Some(last) = own.last_mut() {
+            *last += named.saturating_sub(used);
+        }
+    }
+    widths
+}
+
 fn padded(text: &str, width: usize, right: bool) -> String {
     let gap = " ".repeat(width.saturating_sub(width_of(text)));
     if right { gap + text } else { format!("{text}{gap}") }
 }
 
 fn block(columns: &[&Column], rows: usize, lines: &mut Vec<String>) {
-    let widths: Vec<usize> = columns.iter().map(|column| column_width(column)).collect();
+    let widths = column_widths(columns);
     if columns.iter().any(|column| !column.group.is_empty()) {
         let mut line = String::new();
         let mut at = 0;
-        while at < columns.len() {
-            let end =
-                (at..columns.len()).find(|next| columns[*next].group != columns[at].group).unwrap_or(columns.len());
-            let width = widths[at..end].iter().sum::<usize>() + 2 * (end - at - 1);
-            let group: String = columns[at].group.chars().take(width).collect();
-            line.push_str(&padded(&group, width, !group.is_empty()));
+        for group in grouped(columns) {
+            let own = &widths[at..at + group.len()];
+            let name = group.first().map_or("", |column| &column.group);
+            line.push_str(&padded(name, own.iter().sum::<usize>() + 2 * (group.len() - 1), !name.is_empty()));
             line.push_str("  ");
-            at = end;
+            at += group.len();
         }
         lines.push(line.trim_end().to_string());
     }
@@ -111,4 +127,29 @@ pub fn summary_tables(facts: &Facts, width: usize) -> Vec<String> {
         lines.pop();
     }
     lines
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use analyze::Unit;
+
+    #[test]
+    fn a_groups_name_is_never_cut() {
+        let number = |name: &str, value: f64| Column::numbers(name, Unit::Percent, [Some(value)]);
+        let columns = vec![
+            Column::text("program", vec!["httpd".to_string()]),
+            number("share", 25.0).under("of all that were not pre-empted"),
+            number("p50", 1.0).under("of all that were not pre-empted"),
+            number("p50", 2.0).under("else"),
+        ];
+        let table = Table { columns, omitted: 0 };
+        let lines = table_lines(&table, 80);
+        assert!(lines[0].contains("of all that were not pre-empted") && lines[0].ends_with("else"), "{lines:?}");
+        assert_eq!(lines[0].chars().count(), lines[1].chars().count(), "{lines:?}");
+        // Where there is no room for both groups, the second is below.
+        let narrow = table_lines(&table, 44);
+        assert!(narrow.iter().all(|line| line.chars().count() <= 44), "{narrow:?}");
+        assert!(narrow.iter().any(|line| line.trim() == "else"), "{narrow:?}");
+    }
 }

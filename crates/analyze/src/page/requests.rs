@@ -3,7 +3,7 @@
 use super::resources::milliseconds;
 use super::{Drill, Grid, Moment, Scene, Sheet, short_or};
 use crate::probe::{Octave, Preempted, RequestFold, RequestGroup};
-use recording::rows::Listener;
+use recording::rows::{Listener, RequestInterval};
 use std::collections::{BTreeMap, BTreeSet};
 
 /// Columns of the longest bar.
@@ -77,20 +77,19 @@ impl Scene<'_> {
     /// Answers on a port in the last ten seconds, those of threads that waited for a CPU apart from the others.
     pub(super) fn requests(&self, port: u16) -> Vec<Grid> {
         let mut fold = RequestFold::default();
-        let mut seconds = 0.0;
-        for moment in self.lately() {
-            let mut rows = moment.requests.iter().filter(|row| row.port == i32::from(port)).peekable();
-            seconds += rows.peek().map_or(0.0, |row| row.interval_ns as f64 / 1e9);
-            rows.for_each(|row| fold.add(row));
+        let of_port = |row: &&RequestInterval| row.port == i32::from(port);
+        for row in self.lately().flat_map(|moment| &moment.requests).filter(of_port) {
+            fold.add(row);
         }
+        let seconds = fold.watched_s(port.into());
         let groups: Vec<RequestGroup> = fold.groups().into_iter().filter(|group| group.count().is_some()).collect();
         let mut grid = Grid::new(
             format!("answers on port {port}, last 10 s: from reading a request to writing"),
             &["program", "req/s", "share", "p50", "p99", "max"],
         );
-        groups.iter().for_each(|group| push_kinds(&mut grid, group, seconds));
+        groups.iter().for_each(|group| push_kinds(&mut grid, group, seconds.unwrap_or(0.0)));
         if grid.rows.is_empty() {
-            let is_watched = !fold.ports().is_empty();
+            let is_watched = seconds.is_some();
             let idle = if is_watched { "no request was answered in this time" } else { "not watched in this time" };
             grid.note = Some(self.servers.missing.filter(|_| !is_watched).unwrap_or(idle).to_string());
         }
@@ -156,7 +155,6 @@ mod tests {
     use super::*;
     use crate::Verdicts;
     use quantity::histogram::{Histogram, STORED_SUB_BITS};
-    use recording::rows::RequestInterval;
 
     fn row(port: i32, comm: Option<&str>, preempted: Option<bool>, times_ms: &[u64]) -> RequestInterval {
         let mut response = Histogram::new(STORED_SUB_BITS);
@@ -173,7 +171,8 @@ mod tests {
         }
     }
 
-    fn moment(t_s: i64, requests: Vec<RequestInterval>) -> Moment {
+    fn moment(t_s: i64, mut requests: Vec<RequestInterval>) -> Moment {
+        requests.iter_mut().for_each(|row| row.t_ns = t_s * 1_000_000_000);
         let mut moment = Moment::default();
         (moment.t_ns, moment.seconds, moment.requests) = (t_s * 1_000_000_000, 1.0, requests);
         moment

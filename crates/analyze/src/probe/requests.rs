@@ -7,7 +7,7 @@ use quantity::histogram::{Histogram, STORED_SUB_BITS};
 use quantity::text::format_ns;
 use recording::rows::RequestInterval;
 use recording::{Batch, RecordingError};
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeMap;
 
 /// Did the thread that answered have to wait for a CPU meanwhile?
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -128,7 +128,15 @@ impl RequestGroup {
 #[derive(Clone, Debug, Default)]
 pub struct RequestFold {
     groups: BTreeMap<(i32, String), RequestGroup>,
-    ports: BTreeSet<i32>,
+    ports: BTreeMap<i32, Watched>,
+}
+
+/// How long a port was watched.
+#[derive(Clone, Copy, Debug, Default)]
+struct Watched {
+    ns: i64,
+    /// End of the last interval in that, if there was one.
+    until_ns: Option<i64>,
 }
 
 impl RequestFold {
@@ -137,17 +145,24 @@ impl RequestFold {
     /// # Errors
     /// It has not the columns of its table.
     pub fn accept(&mut self, batch: &Batch) -> Result<(), RecordingError> {
-        batch.to_rows::<RequestInterval>()?.iter().for_each(|row| self.add(row));
+        for row in batch.to_rows::<RequestInterval>()? {
+            self.add(&row);
+        }
         Ok(())
     }
 
-    /// Adds a row.
-    pub fn add(&mut self, row: &RequestInterval) {
-        self.ports.insert(row.port);
-        let Some(comm) = row.comm.as_deref() else { return };
+    /// Adds a row; returns whether it is the first of its port in its interval.
+    pub fn add(&mut self, row: &RequestInterval) -> bool {
+        let watched = self.ports.entry(row.port).or_default();
+        let is_first = watched.until_ns.replace(row.t_ns) != Some(row.t_ns);
+        if is_first {
+            watched.ns += row.interval_ns;
+        }
+        let Some(comm) = row.comm.as_deref() else { return is_first };
         let group = self.groups.entry((row.port, comm.to_string()));
         let group = group.or_insert_with(|| RequestGroup::new(row.port, Some(comm.to_string())));
         group.responses[Preempted::of(row.preempted) as usize].merge(&row.response);
+        is_first
     }
 
     /// By port, those with most answers first; a port on which nobody answered has one without a program.
@@ -155,29 +170,35 @@ impl RequestFold {
     pub fn groups(&self) -> Vec<RequestGroup> {
         let mut groups: Vec<RequestGroup> = self.groups.values().cloned().collect();
         let is_silent = |port: &&i32| groups.iter().all(|group| group.port != **port);
-        let silent: Vec<i32> = self.ports.iter().filter(is_silent).copied().collect();
+        let silent: Vec<i32> = self.ports.keys().filter(is_silent).copied().collect();
         groups.extend(silent.into_iter().map(|port| RequestGroup::new(port, None)));
         groups.sort_by_key(|group| (group.port, std::cmp::Reverse(group.count())));
         groups
     }
 
-    /// Ports that were watched.
+    /// How long a port was watched; `None` when it was not.
     #[must_use]
-    pub fn ports(&self) -> &BTreeSet<i32> {
-        &self.ports
+    pub fn watched_s(&self, port: i32) -> Option<f64> {
+        self.ports.get(&port).map(|watched| watched.ns as f64 / 1e9)
     }
 
-    /// Rates and response times over `seconds`, the first `top` rows.
+    /// Answers per second of the time in which the group's port was watched.
     #[must_use]
-    pub fn table(&self, seconds: f64, top: usize) -> Table {
+    pub fn rate(&self, group: &RequestGroup) -> Option<f64> {
+        let seconds = self.watched_s(group.port).filter(|seconds| *seconds > 0.0)?;
+        group.count().map(|count| count as f64 / seconds)
+    }
+
+    /// Rates and response times, the first `top` rows.
+    #[must_use]
+    pub fn table(&self, top: usize) -> Table {
         let mut groups = self.groups();
         let omitted = groups.len().saturating_sub(top);
         groups.truncate(top);
-        let rate = |count: Option<u64>| count.filter(|_| seconds > 0.0).map(|count| count as f64 / seconds);
         let mut columns = vec![
             Column::text("port", groups.iter().map(|group| group.port.to_string()).collect()),
             Column::text("program", groups.iter().map(|group| group.program.clone().unwrap_or_default()).collect()),
-            Column::numbers("requests", Unit::OpsPerSecond, groups.iter().map(|group| rate(group.count()))),
+            Column::numbers("requests", Unit::OpsPerSecond, groups.iter().map(|group| self.rate(group))),
         ];
         for of in Preempted::ALL {
             if of == Preempted::Unknown && groups.iter().all(|group| group.responses(of).count() == 0) {
@@ -244,16 +265,15 @@ mod tests {
             row(80, Some("haproxy"), Some(false), &[1]),
             row(5432, None, None, &[]),
         ]);
-        let table = fold.table(2.0, 10);
+        let table = fold.table(10);
         let Cells::Text(programs) = &table.columns[1].cells else { panic!() };
         assert_eq!(programs, &["httpd", "haproxy", ""]);
-        assert_eq!(numbers(&table, "", "requests"), [Some(2.0), Some(0.5), None], "nobody answered: not known, not 0");
+        assert_eq!(numbers(&table, "", "requests"), [Some(4.0), Some(1.0), None], "nobody answered: not known, not 0");
         assert_eq!(numbers(&table, "not pre-empted", "max"), [Some(3e6), Some(1e6), None]);
         assert_eq!(numbers(&table, "pre-empted", "max"), [Some(40e6), None, None]);
         assert_eq!(numbers(&table, "pre-empted", "share"), [Some(25.0), Some(0.0), None]);
         assert!(table.columns.iter().all(|column| column.group != "not known"), "all is known");
-        assert_eq!((fold.table(2.0, 1).rows(), fold.table(2.0, 1).omitted), (1, 2));
-        assert_eq!(numbers(&fold.table(0.0, 10), "", "requests"), [None; 3], "without a length no rate");
+        assert_eq!((fold.table(1).rows(), fold.table(1).omitted), (1, 2));
     }
 
     #[test]
@@ -268,7 +288,7 @@ mod tests {
         let [httpd] = groups.as_slice() else { panic!("{groups:?}") };
         assert_eq!((httpd.count(), httpd.responses(Preempted::No).max()), (Some(4), Some(9 * MS)));
         assert_eq!(httpd.preempted_percent(), Some(0.0), "of those of which it is known");
-        assert_eq!(numbers(&fold.table(1.0, 9), "not known", "max"), [Some(7e6)]);
+        assert_eq!(numbers(&fold.table(9), "not known", "max"), [Some(7e6)]);
     }
 
     #[test]

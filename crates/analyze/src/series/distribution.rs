@@ -3,7 +3,7 @@
 use super::{axis, line, marks};
 use crate::catalogue::Drawing;
 use crate::facts::{IntervalFacts, OPS};
-use crate::view::{Body, Line, LineStyle, Mark, Scale};
+use crate::view::{Axis, Body, Line, LineStyle, Mark, Scale};
 use crate::{Facts, RunFacts, Unit, Values};
 use quantity::histogram::Histogram;
 use std::collections::BTreeMap;
@@ -116,30 +116,44 @@ fn by_op(run: &RunFacts) -> Vec<(&'static str, Histogram)> {
     sums
 }
 
+/// p50 … maximum along histograms, with a gap where there is none.
+pub(crate) fn ranks(histograms: &[Option<&Histogram>]) -> Vec<Line> {
+    let along = |of: &dyn Fn(&Histogram) -> Option<u64>| -> Values {
+        // On a logarithmic axis nothing is 0.
+        histograms.iter().map(|histogram| histogram.and_then(of).map(|ns| (ns as f64).max(1.0))).collect()
+    };
+    let rank = |name, style, quantile| line(name, style, along(&|histogram| histogram.percentile(quantile)));
+    vec![
+        rank("p50", LineStyle::Rank0, 0.5),
+        rank("p90", LineStyle::Rank1, 0.9),
+        rank("p99", LineStyle::Rank2, 0.99),
+        rank("p99.9", LineStyle::Rank3, 0.999),
+        line("max", LineStyle::Rank4, along(&Histogram::max)),
+    ]
+}
+
+/// Counts over times, a line for each histogram that has any.
+pub(crate) fn distribution(x: Axis, y: Axis, sums: &[(&str, LineStyle, &Histogram)]) -> Option<Drawing> {
+    let sums: Vec<_> = sums.iter().filter(|sum| sum.2.count() > 0).collect();
+    let (low, high) = extent(sums.iter().map(|sum| sum.2), FINE)?;
+    let edges = edges(low, high, FINE);
+    let lines = sums.iter().map(|(name, style, histogram)| {
+        let counts: BTreeMap<u64, u64> =
+            histogram.collapse(FINE).buckets().map(|(low, _, count)| (low, count)).collect();
+        let values: Vec<f64> =
+            edges[..edges.len() - 1].iter().map(|low| counts.get(low).copied().unwrap_or(0) as f64).collect();
+        line(name, *style, values.into())
+    });
+    let lines = lines.collect();
+    let edges: Vec<f64> = edges.iter().map(|edge| (*edge).max(1) as f64).collect();
+    Some(Drawing { x, y, body: Body::Histogram { edges: edges.into(), lines }, marks: Vec::new() })
+}
+
 pub(crate) fn histogram(_: &Facts, run: &RunFacts) -> Option<Drawing> {
     let sums = by_op(run);
-    let (low, high) = extent(sums.iter().map(|sum| &sum.1), FINE)?;
-    let edges = edges(low, high, FINE);
-    let lines: Vec<Line> = sums
-        .iter()
-        .map(|(op, histogram)| {
-            let counts: BTreeMap<u64, u64> =
-                histogram.collapse(FINE).buckets().map(|(low, _, count)| (low, count)).collect();
-            let values: Values = edges[..edges.len() - 1]
-                .iter()
-                .map(|low| counts.get(low).copied().unwrap_or(0) as f64)
-                .collect::<Vec<f64>>()
-                .into();
-            line(op, LineStyle::of_op(op), values)
-        })
-        .collect();
-    let edges: Vec<f64> = edges.iter().map(|edge| (*edge).max(1) as f64).collect();
-    Some(Drawing {
-        x: axis("response time", Unit::Nanoseconds, Scale::Log),
-        y: axis("operations", Unit::Operations, Scale::Log),
-        body: Body::Histogram { edges: edges.into(), lines },
-        marks: Vec::new(),
-    })
+    let sums: Vec<_> = sums.iter().map(|(op, sum)| (*op, LineStyle::of_op(op), sum)).collect();
+    let x = axis("response time", Unit::Nanoseconds, Scale::Log);
+    distribution(x, axis("operations", Unit::Operations, Scale::Log), &sums)
 }
 
 pub(crate) fn percentiles(_: &Facts, run: &RunFacts) -> Option<Drawing> {

@@ -3,15 +3,14 @@
 use super::TracedFacts;
 use super::timeline::{Bin, PLACES, Times};
 use crate::catalogue::Drawing;
-use crate::series::{axis, edges, extent, line};
+use crate::series::{self, axis, edges, extent, line};
 use crate::view::{Axis, Body, Line, LineStyle, Scale};
 use crate::{Unit, Values};
 use quantity::histogram::Histogram;
 use std::collections::BTreeMap;
 
-/// Sub-buckets per octave of heat maps and of histograms, as powers of two.
+/// Sub-buckets per octave of heat maps, as a power of two.
 const COARSE: u32 = 2;
-const FINE: u32 = 3;
 const CLASSES: [&str; 3] = ["read", "write", "other"];
 
 fn class_style(class: usize) -> LineStyle {
@@ -63,18 +62,8 @@ pub(crate) fn throughput(facts: &TracedFacts, _: Option<&str>) -> Option<Drawing
 }
 
 fn ranks(facts: &TracedFacts, label: &str, of: fn(&Times) -> &Histogram) -> Option<Drawing> {
-    let at = |quantile: f64| -> Values {
-        facts.times.iter().map(|times| of(times).percentile(quantile).map(|ns| (ns as f64).max(1.0))).collect()
-    };
-    let max: Values = facts.times.iter().map(|times| of(times).max().map(|ns| (ns as f64).max(1.0))).collect();
-    let lines = vec![
-        line("p50", LineStyle::Rank0, at(0.5)),
-        line("p90", LineStyle::Rank1, at(0.9)),
-        line("p99", LineStyle::Rank2, at(0.99)),
-        line("p99.9", LineStyle::Rank3, at(0.999)),
-        line("max", LineStyle::Rank4, max),
-    ];
-    over_time(facts, axis(label, Unit::Nanoseconds, Scale::Log), lines)
+    let histograms: Vec<_> = facts.times.iter().map(|times| Some(of(times))).collect();
+    over_time(facts, axis(label, Unit::Nanoseconds, Scale::Log), series::ranks(&histograms))
 }
 
 pub(crate) fn response(facts: &TracedFacts, _: Option<&str>) -> Option<Drawing> {
@@ -125,24 +114,7 @@ pub(crate) fn response_heatmap(facts: &TracedFacts, _: Option<&str>) -> Option<D
 
 /// Histogram lines over common edges.
 fn distribution(x: Axis, sums: &[(&str, LineStyle, &Histogram)]) -> Option<Drawing> {
-    let sums: Vec<_> = sums.iter().filter(|sum| sum.2.count() > 0).collect();
-    let (low, high) = extent(sums.iter().map(|sum| sum.2), FINE)?;
-    let edges = edges(low, high, FINE);
-    let lines = sums.iter().map(|(name, style, histogram)| {
-        let counts: BTreeMap<u64, u64> =
-            histogram.collapse(FINE).buckets().map(|(low, _, count)| (low, count)).collect();
-        let values: Vec<f64> =
-            edges[..edges.len() - 1].iter().map(|low| counts.get(low).copied().unwrap_or(0) as f64).collect();
-        line(name, *style, values.into())
-    });
-    let lines = lines.collect();
-    let edges: Vec<f64> = edges.iter().map(|edge| (*edge).max(1) as f64).collect();
-    Some(Drawing {
-        x,
-        y: axis("I/Os", Unit::Operations, Scale::Log),
-        body: Body::Histogram { edges: edges.into(), lines },
-        marks: Vec::new(),
-    })
+    series::distribution(x, axis("I/Os", Unit::Operations, Scale::Log), sums)
 }
 
 pub(crate) fn histogram(facts: &TracedFacts, _: Option<&str>) -> Option<Drawing> {

@@ -1,0 +1,168 @@
+//! The report of a machine that was watched while nothing was driven or traced: all of the recording is one stretch.
+
+use super::figure;
+use crate::facts::{CpuPoint, DiskPoint, NetPoint};
+use crate::model::Figure;
+use crate::{Facts, Unit, Verdicts, ViewData, views};
+use std::collections::BTreeMap;
+
+/// A figure over time, in a few words.
+#[derive(Clone, Copy)]
+struct Course {
+    mean: f64,
+    most: f64,
+}
+
+/// Mean by time, and the greatest; an interval lasts from the point before it. `None` where nothing is known.
+fn course<P>(points: &[P], t_ns: fn(&P) -> i64, of: impl Fn(&P) -> Option<f64>) -> Option<Course> {
+    let length = |at: usize| {
+        let before = if at > 0 { at - 1 } else { at };
+        let next = if at > 0 { at } else { points.len().min(2) - 1 };
+        (t_ns(&points[next]) - t_ns(&points[before])).max(1) as f64
+    };
+    let (mut sum, mut time, mut most) = (0.0, 0.0, f64::NEG_INFINITY);
+    for (at, value) in points.iter().enumerate().filter_map(|(at, point)| Some((at, of(point)?))) {
+        sum += value * length(at);
+        time += length(at);
+        most = most.max(value);
+    }
+    (time > 0.0).then(|| Course { mean: sum / time, most })
+}
+
+/// The one with the greatest mean, where that is more than nothing.
+fn busiest<P>(
+    all: &BTreeMap<String, Vec<P>>,
+    t_ns: fn(&P) -> i64,
+    of: impl Fn(&P) -> Option<f64>,
+) -> Option<(&str, &[P], Course)> {
+    let courses = all.iter().filter_map(|(name, points)| Some((name.as_str(), &**points, course(points, t_ns, &of)?)));
+    // Of equals the first: a disk goes before its partitions.
+    let busiest = courses.rev().max_by(|a, b| a.2.mean.total_cmp(&b.2.mean));
+    busiest.filter(|(_, _, course)| course.mean > 0.0)
+}
+
+/// The device and the interval of the greatest mean response.
+fn slowest(disks: &BTreeMap<String, Vec<DiskPoint>>) -> Option<(&str, i64, f64)> {
+    let each = disks.iter().flat_map(|(name, points)| points.iter().map(move |point| (name.as_str(), point)));
+    let known = each.filter_map(|(name, point)| Some((name, point.t_ns, point.response_ns?)));
+    known.rev().max_by(|a, b| a.2.total_cmp(&b.2))
+}
+
+fn busy(point: &CpuPoint) -> Option<f64> {
+    Some(point.user + point.system + point.irq)
+}
+
+fn disk_bytes(point: &DiskPoint) -> Option<f64> {
+    sum([point.read_bytes, point.write_bytes, point.all_bytes])
+}
+
+fn net_bytes(point: &NetPoint) -> Option<f64> {
+    sum([point.rx_bytes, point.tx_bytes])
+}
+
+/// Of what is known; `None` where nothing is.
+fn sum<const N: usize>(parts: [Option<f64>; N]) -> Option<f64> {
+    parts.into_iter().flatten().reduce(|sum, part| sum + part)
+}
+
+fn rate(value: f64) -> String {
+    Unit::BytesPerSecond.format(Some(value))
+}
+
+fn percent(value: f64) -> String {
+    Unit::Percent.format(Some(value))
+}
+
+/// Whether counters are all that the recording holds of the machine; [`Facts::without_runs`] goes before the others.
+pub(super) fn is_alone(facts: &Facts) -> bool {
+    facts.runs.is_empty() && !(facts.cpu.is_empty() && facts.disks.is_empty() && facts.nets.is_empty())
+}
+
+/// What the machine did, in a sentence.
+pub(super) fn sentence(facts: &Facts) -> String {
+    let span_s = facts.runs.first().map_or(0.0, |all| (all.end_ns() - all.start_ns) as f64 / 1e9);
+    let cpu = course(&facts.cpu, |point| point.t_ns, busy)
+        .map(|cpu| format!("CPUs {} busy on average and {} at most", percent(cpu.mean), percent(cpu.most)));
+    let disk = busiest(&facts.disks, |point| point.t_ns, disk_bytes)
+        .map(|(name, _, course)| format!("{name}, the device that moved most, {}", rate(course.mean)));
+    let net = busiest(&facts.nets, |point| point.t_ns, net_bytes)
+        .map(|(name, _, course)| format!("{name}, the busiest interface, {}", rate(course.mean)));
+    let parts: Vec<String> = [cpu, disk, net].into_iter().flatten().collect();
+    let host = if facts.manifest.host.is_empty() { "a machine" } else { &facts.manifest.host };
+    let colon = if parts.is_empty() { "" } else { ": " };
+    format!("{} of {host}{colon}{}.", Unit::Seconds.format(Some(span_s)), parts.join("; "))
+}
+
+/// The same as figures.
+pub(super) fn figures(facts: &Facts) -> Vec<Figure> {
+    let mut figures = Vec::new();
+    if let Some(cpu) = course(&facts.cpu, |point| point.t_ns, busy) {
+        let single = course(&facts.cpu, |point| point.t_ns, |point| point.busiest);
+        let single = single.map_or(String::new(), |one| format!(", a single one {}", percent(one.most)));
+        let detail = format!("at most {}{single}", percent(cpu.most));
+        figures.push(figure("CPUs busy", percent(cpu.mean), detail));
+    }
+    if let Some((name, points, moved)) = busiest(&facts.disks, |point| point.t_ns, disk_bytes) {
+        figures.push(figure("Busiest device", rate(moved.mean), format!("{name}, at most {}", rate(moved.most))));
+        if let Some(busy) = course(points, |point| point.t_ns, |point| point.busy) {
+            figures.push(figure("Utilization there", percent(busy.mean), format!("at most {}", percent(busy.most))));
+        }
+    }
+    if let Some((name, at_ns, response_ns)) = slowest(&facts.disks) {
+        let at_s = (at_ns - facts.manifest.started_t_ns) as f64 / 1e9;
+        let detail = format!("mean response of {name} at {}", Unit::Seconds.format(Some(at_s)));
+        figures.push(figure("Slowest interval", Unit::Nanoseconds.format(Some(response_ns)), detail));
+    }
+    if let Some((name, _, moved)) = busiest(&facts.nets, |point| point.t_ns, net_bytes) {
+        figures.push(figure("Busiest interface", rate(moved.mean), format!("{name}, at most {}", rate(moved.most))));
+    }
+    figures
+}
+
+/// The views of counters, over all of the recording.
+pub(super) fn drawn(facts: &Facts) -> Vec<ViewData> {
+    let verdicts = Verdicts::of(&facts.manifest);
+    let of_counters = views().iter().filter(|view| Verdicts::table_of(view.id).is_some());
+    let drawn = of_counters.filter_map(|view| view.draw(facts, facts.runs.first()).or_else(|| view.missing(&verdicts)));
+    drawn.collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const SECOND_NS: i64 = 1_000_000_000;
+
+    fn disk(t_s: i64, read_bytes: Option<f64>) -> DiskPoint {
+        DiskPoint { t_ns: t_s * SECOND_NS, read_bytes, ..DiskPoint::default() }
+    }
+
+    #[test]
+    fn a_mean_is_of_the_time_and_not_of_the_points() {
+        // As where the old part of a day is thinned: 10 s of 1, then 1 s of 12; before the first point one as long as the next.
+        let points = [disk(10, Some(1.0)), disk(20, Some(1.0)), disk(21, Some(12.0)), disk(31, None)];
+        let course = course(&points, |point| point.t_ns, disk_bytes).unwrap();
+        assert_eq!((course.mean, course.most), (32.0 / 21.0, 12.0));
+        assert!(super::course(&points[3..], |point| point.t_ns, disk_bytes).is_none(), "not known is not 0");
+        assert!(super::course(&[], |point: &DiskPoint| point.t_ns, disk_bytes).is_none());
+    }
+
+    #[test]
+    fn a_disk_goes_before_its_partition_and_an_idle_one_is_not_the_busiest() {
+        let both = |bytes| vec![disk(1, Some(bytes)), disk(2, Some(bytes))];
+        let all = |bytes| -> BTreeMap<String, Vec<DiskPoint>> {
+            [("loop0", 0.0), ("sda", bytes), ("sda1", bytes)]
+                .map(|(name, bytes)| (name.to_string(), both(bytes)))
+                .into()
+        };
+        let name = |all: &BTreeMap<String, Vec<DiskPoint>>| {
+            busiest(all, |point| point.t_ns, disk_bytes).map(|(name, ..)| name.to_string())
+        };
+        assert_eq!(name(&all(7.0)).as_deref(), Some("sda"));
+        assert_eq!(name(&all(0.0)), None);
+        let mut slow = all(7.0);
+        slow.get_mut("sda").unwrap()[1].response_ns = Some(2e6);
+        slow.get_mut("sda1").unwrap()[1].response_ns = Some(2e6);
+        assert_eq!(slowest(&slow), Some(("sda", 2 * SECOND_NS, 2e6)));
+    }
+}
