@@ -10,7 +10,7 @@ const GROUPS: [string, (id: string) => boolean][] = [
   ["Over time", (id) => ["run.iops", "run.response", "run.response_heatmap", "run.throughput", "run.service"].includes(id)],
   ["Distribution", (id) => id === "run.histogram" || id === "run.percentiles"],
   ["Queues and the load generator", (id) => ["run.queue_depth", "run.backlog", "run.wait", "run.generator"].includes(id)],
-  ["The machine", (id) => id === "run.cpu" || id.startsWith("disk.") || id.startsWith("controller.") || id.startsWith("net.")],
+  ["The machine", (id) => id === "run.cpu" || /^(disk|controller|net|memory|system|pressure)\./.test(id)],
 ];
 
 interface Chart { view: ViewData; host: HTMLElement; readout: HTMLElement; drawn: Drawn | null; stop: number | null; part: number | null; shared: Group }

@@ -7,7 +7,7 @@ mod tally;
 
 pub(crate) use columns::{Columns, Names};
 pub(crate) use counters::shares as cpu_shares;
-pub use counters::{CpuPoint, DiskPoint, NetPoint};
+pub use counters::{CpuPoint, DiskPoint, MemoryPoint, NetPoint, PressurePoint, TasksPoint};
 pub use tally::Tally;
 
 use crate::{AnalyzeError, Selection};
@@ -31,6 +31,12 @@ pub struct Facts {
     pub disks: BTreeMap<String, Vec<DiskPoint>>,
     /// Rates of each interface between successive samples, ascending in time.
     pub nets: BTreeMap<String, Vec<NetPoint>>,
+    /// Memory, ascending in time.
+    pub memory: Vec<MemoryPoint>,
+    /// Runnable and blocked tasks, ascending in time.
+    pub tasks: Vec<TasksPoint>,
+    /// Pressure by resource between successive samples, ascending in time.
+    pub pressure: BTreeMap<String, Vec<PressurePoint>>,
     /// What happened.
     pub events: Vec<rows::Event>,
     /// What came of the objectives that the recording was made with.
@@ -233,6 +239,9 @@ impl Facts {
             cpu: counters::cpu(&reader.table::<rows::Cpu>()?),
             disks: counters::disks(&reader.table::<rows::Disk>()?),
             nets: counters::nets(&reader.table::<rows::Net>()?),
+            memory: counters::memory(&reader.table::<rows::Memory>()?),
+            tasks: counters::tasks(&reader.table::<rows::System>()?),
+            pressure: counters::pressure(&reader.table::<rows::Pressure>()?),
             events: reader.table::<rows::Event>()?,
             objectives: crate::objectives(reader)?,
             runs,

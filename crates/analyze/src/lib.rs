@@ -37,7 +37,8 @@ pub use condition::{
     objectives, verdicts,
 };
 pub use facts::{
-    CpuPoint, DiskPoint, Facts, IntervalFacts, NetPoint, OpCount, PhaseSpan, RunFacts, Stall, Tally, TotalFacts,
+    CpuPoint, DiskPoint, Facts, IntervalFacts, MemoryPoint, NetPoint, OpCount, PhaseSpan, PressurePoint, RunFacts,
+    Stall, Tally, TasksPoint, TotalFacts,
 };
 pub use interval::{IntervalLine, LineFold};
 pub use model::{

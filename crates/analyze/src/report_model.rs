@@ -113,7 +113,10 @@ fn nothing_shown(tables: &[String]) -> String {
     let kept: Vec<&str> = tables.iter().map(String::as_str).filter(|table| *table != "event").collect();
     match kept.as_slice() {
         [] => "Nothing was measured.".to_string(),
-        kept => format!("Nothing was measured that a view shows; `iodyno export` writes what there is: {}.", kept.join(", ")),
+        kept => format!(
+            "Nothing was measured that a view shows; `iodyno export` writes what there is: {}.",
+            kept.join(", ")
+        ),
     }
 }
 

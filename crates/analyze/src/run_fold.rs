@@ -80,6 +80,9 @@ impl RunFold {
             cpu: std::mem::take(&mut self.cpu),
             disks: BTreeMap::new(),
             nets: BTreeMap::new(),
+            memory: Vec::new(),
+            tasks: Vec::new(),
+            pressure: BTreeMap::new(),
             events: Vec::new(),
             objectives: Vec::new(),
         };

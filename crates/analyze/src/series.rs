@@ -1,7 +1,7 @@
 //! The charts of the catalogue, from facts to lines.
 
 use crate::catalogue::Drawing;
-use crate::facts::{CpuPoint, DiskPoint, IntervalFacts, NetPoint, OPS, Tally};
+use crate::facts::{CpuPoint, DiskPoint, IntervalFacts, NetPoint, OPS, PressurePoint, Tally};
 use crate::report_model::run_summary;
 use crate::view::{Axis, Body, Line, LineStyle, Mark, MarkKind, Scale};
 use crate::{Facts, RunFacts, Unit, Values};
@@ -17,7 +17,7 @@ pub(crate) use distribution::{
 };
 pub(crate) use machine::{
     controller_latency, controller_throughput, disk_activity, disk_latency, disk_reads, disk_size, disk_skew,
-    net_packets, net_throughput,
+    memory_use, net_packets, net_throughput, pressure, tasks,
 };
 pub(crate) use sweep::{knee, load_response, matrix, rate_by, response_by, throughput_by};
 
@@ -111,6 +111,12 @@ impl Ends for DiskPoint {
 }
 
 impl Ends for NetPoint {
+    fn t_ns(&self) -> i64 {
+        self.t_ns
+    }
+}
+
+impl Ends for PressurePoint {
     fn t_ns(&self) -> i64 {
         self.t_ns
     }

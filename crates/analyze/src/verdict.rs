@@ -47,6 +47,9 @@ impl Verdicts {
             ("run", "cpu") => Some("cpu"),
             ("disk" | "controller", _) => Some("disk"),
             ("net", _) => Some("net"),
+            ("memory", _) => Some("memory"),
+            ("system", _) => Some("system"),
+            ("pressure", _) => Some("pressure"),
             _ => None,
         }
     }

@@ -187,7 +187,11 @@ fn a_recording_that_was_cut_short_says_so_and_loses_nothing() {
 fn a_recording_without_a_run_gives_a_page_all_the_same() {
     let (_directory, reader) = reader(sample::empty);
     let page = report::report(&reader).unwrap();
-    assert!(page.contains("Nothing was measured"), "{}", page.split("<h1").nth(1).unwrap_or_default().get(..300).unwrap_or_default());
+    assert!(
+        page.contains("Nothing was measured"),
+        "{}",
+        page.split("<h1").nth(1).unwrap_or_default().get(..300).unwrap_or_default()
+    );
     let error = analyze::compute(&reader, "run.iops", &Selection::default()).unwrap_err().to_string();
     assert!(error.contains("has nothing to show"), "{error}");
 }

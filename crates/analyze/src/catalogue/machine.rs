@@ -3,7 +3,7 @@
 use super::{Kind, View, run};
 use crate::series;
 
-pub(super) static MACHINE: [View; 9] = [
+pub(super) static MACHINE: [View; 12] = [
     run(
         "disk.read_share",
         "Share of reads by device",
@@ -66,5 +66,26 @@ pub(super) static MACHINE: [View; 9] = [
         Kind::TimeSeries,
         series::net_packets,
         "Packets per second that interfaces received and sent.",
+    ),
+    run(
+        "memory.use",
+        "Memory",
+        Kind::TimeSeries,
+        series::memory_use,
+        "Used: all that is not available to new programs. The page cache is given back when somebody needs it; dirty is not on a disk yet.",
+    ),
+    run(
+        "system.tasks",
+        "Tasks that run, could run, or are blocked",
+        Kind::TimeSeries,
+        series::tasks,
+        "At the moment of each sample: more runnable tasks than CPUs wait for one; blocked ones wait for I/O and cannot be interrupted.",
+    ),
+    run(
+        "pressure.waiting",
+        "Time lost to waiting",
+        Kind::TimeSeries,
+        series::pressure,
+        "Part of the time in which at least one task (some), or all that were not idle (full), waited for CPU, memory or I/O, as the kernel counts it (PSI).",
     ),
 ];

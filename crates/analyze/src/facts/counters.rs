@@ -1,6 +1,6 @@
 //! From cumulative counters of CPUs and devices to rates between successive samples.
 
-use recording::rows::{Cpu, Disk, Net};
+use recording::rows::{Cpu, Disk, Memory, Net, Pressure, System};
 use std::collections::BTreeMap;
 
 /// Use of the CPUs between two samples, per cent of all of them.
@@ -60,6 +60,43 @@ pub struct NetPoint {
     pub rx_packets: Option<f64>,
     /// Packets sent per second.
     pub tx_packets: Option<f64>,
+}
+
+/// Memory at a sample, bytes.
+#[derive(Clone, Copy, Debug, Default, PartialEq)]
+pub struct MemoryPoint {
+    /// When, ns.
+    pub t_ns: i64,
+    /// What programs and the kernel have and would not give back: all but what is available.
+    pub used: Option<f64>,
+    /// Page cache.
+    pub cached: Option<f64>,
+    /// Changed and not on the disk yet.
+    pub dirty: Option<f64>,
+    /// Swap in use.
+    pub swapped: Option<f64>,
+}
+
+/// Tasks at a sample.
+#[derive(Clone, Copy, Debug, Default, PartialEq)]
+pub struct TasksPoint {
+    /// When, ns.
+    pub t_ns: i64,
+    /// Those that ran or could have run.
+    pub runnable: Option<f64>,
+    /// Those that waited for I/O without being interruptible.
+    pub blocked: Option<f64>,
+}
+
+/// Pressure of a resource between two samples, per cent of the time.
+#[derive(Clone, Copy, Debug, Default, PartialEq)]
+pub struct PressurePoint {
+    /// End, ns.
+    pub t_ns: i64,
+    /// At least one task waited for it.
+    pub some: Option<f64>,
+    /// All tasks that were not idle did.
+    pub full: Option<f64>,
 }
 
 /// `now - before`; counters that went backwards (a reset, a new device) are missing.
@@ -196,9 +233,88 @@ pub(crate) fn nets(rows: &[Net]) -> BTreeMap<String, Vec<NetPoint>> {
     points
 }
 
+/// `all - rest` of bytes, where both are known.
+fn difference(all: Option<i64>, rest: Option<i64>) -> Option<f64> {
+    Some((all? - rest?).max(0) as f64)
+}
+
+/// What new programs could have; kernels before 3.14, and some imports, do not tell it.
+fn available(told: Option<i64>, free: Option<i64>, cached: Option<i64>) -> Option<i64> {
+    told.or_else(|| Some(free? + cached?))
+}
+
+/// Samples of memory.
+pub(crate) fn memory(rows: &[Memory]) -> Vec<MemoryPoint> {
+    let point = |row: &Memory| MemoryPoint {
+        t_ns: row.t_ns,
+        used: difference(row.total_bytes, available(row.available_bytes, row.free_bytes, row.cached_bytes)),
+        cached: row.cached_bytes.map(|bytes| bytes as f64),
+        dirty: row.dirty_bytes.map(|bytes| (bytes + row.writeback_bytes.unwrap_or(0)) as f64),
+        swapped: difference(row.swap_total_bytes, row.swap_free_bytes),
+    };
+    rows.iter().map(point).collect()
+}
+
+/// Samples of runnable and blocked tasks.
+pub(crate) fn tasks(rows: &[System]) -> Vec<TasksPoint> {
+    let count = |count: Option<i64>| count.map(|count| count as f64);
+    let point =
+        |row: &System| TasksPoint { t_ns: row.t_ns, runnable: count(row.runnable), blocked: count(row.blocked) };
+    rows.iter().map(point).collect()
+}
+
+/// Shares of the time between successive samples, by resource.
+pub(crate) fn pressure(rows: &[Pressure]) -> BTreeMap<String, Vec<PressurePoint>> {
+    let mut last = Before::new(|row: &Pressure| row.t_ns);
+    let mut points: BTreeMap<String, Vec<PressurePoint>> = BTreeMap::new();
+    for row in rows {
+        let Some(before) = last.of(&row.resource, row) else { continue };
+        let share = |now: Option<i64>, was: Option<i64>| {
+            delta(now?, was?).map(|grown| (100.0 * grown / (row.t_ns - before.t_ns) as f64).min(100.0))
+        };
+        points.entry(row.resource.clone()).or_default().push(PressurePoint {
+            t_ns: row.t_ns,
+            some: share(row.some_ns, before.some_ns),
+            full: share(row.full_ns, before.full_ns),
+        });
+    }
+    points
+}
+
 #[cfg(test)]
 mod tests {
-    use super::Before;
+    use super::*;
+
+    #[test]
+    fn memory_that_is_used_is_what_is_not_available() {
+        let used = |told, free, cached| difference(Some(100), available(told, free, cached));
+        assert_eq!(used(Some(60), Some(10), Some(40)), Some(40.0));
+        assert_eq!(used(None, Some(10), Some(40)), Some(50.0), "as old kernels tell it");
+        assert_eq!(used(None, None, Some(40)), None, "not known is not 0");
+        assert_eq!(difference(None, Some(60)), None);
+    }
+
+    #[test]
+    fn pressure_is_a_share_of_the_time_between_samples() {
+        let row = |t_ns: i64, resource: &str, some_ns, full_ns| Pressure {
+            t_ns,
+            t_s: 0.0,
+            resource: resource.to_string(),
+            some_ns,
+            full_ns,
+        };
+        let rows = [
+            row(0, "io", Some(5), Some(0)),
+            row(0, "cpu", Some(0), None),
+            row(1000, "io", Some(255), Some(100)),
+            row(1000, "cpu", Some(1010), None),
+            row(3000, "io", Some(255), None),
+        ];
+        let points = pressure(&rows);
+        let io: Vec<_> = points["io"].iter().map(|point| (point.t_ns, point.some, point.full)).collect();
+        assert_eq!(io, [(1000, Some(25.0), Some(10.0)), (3000, Some(0.0), None)]);
+        assert_eq!((points["cpu"][0].some, points["cpu"][0].full), (Some(100.0), None), "a little more by two clocks");
+    }
 
     #[test]
     fn a_step_too_short_for_a_rate_is_left_to_the_next() {

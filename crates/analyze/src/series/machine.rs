@@ -1,8 +1,9 @@
 //! Devices and interfaces of a machine: what they were asked for, and how evenly.
 
-use super::{OfDevice, axis, busiest, drawing, each, lines_of, moved};
+use super::{OfDevice, axis, busiest, clock_of, drawing, each, line, lines_of, moved, within};
 use crate::catalogue::Drawing;
-use crate::view::{Axis, Body, Right, Scale};
+use crate::facts::{MemoryPoint, TasksPoint};
+use crate::view::{Axis, Body, LineStyle, Right, Scale};
 use crate::{DiskPoint, Facts, NetPoint, RunFacts, Unit};
 use std::collections::BTreeMap;
 
@@ -151,4 +152,46 @@ pub(crate) fn net_throughput(facts: &Facts, run: &RunFacts) -> Option<Drawing> {
 pub(crate) fn net_packets(facts: &Facts, run: &RunFacts) -> Option<Drawing> {
     let y = axis("packets per second", Unit::OpsPerSecond, Scale::Linear);
     each(&facts.nets, run, y, carried, &[("received", |point| point.rx_packets), ("sent", |point| point.tx_packets)])
+}
+
+/// What a line shows of a sample of the whole machine.
+type OfMachine<P> = (&'static str, fn(&P) -> Option<f64>);
+
+/// Lines over samples of the whole machine, those that were ever more than 0.
+fn over_samples<P>(
+    run: &RunFacts,
+    points: &[P],
+    t_ns: fn(&P) -> i64,
+    y: Axis,
+    lines: &[OfMachine<P>],
+) -> Option<Drawing> {
+    let points = within(run, points, t_ns);
+    let clock = clock_of(run, points.iter().map(t_ns).collect());
+    let of = |(at, (name, of)): (usize, &OfMachine<P>)| {
+        line(name, LineStyle::category(at), clock.values(|index| of(&points[index])))
+    };
+    let mut drawn: Vec<_> = lines.iter().enumerate().map(of).collect();
+    drawn.retain(|line| line.values.range().is_some_and(|(_, high)| high > 0.0));
+    drawing(run, clock.x, y, drawn)
+}
+
+pub(crate) fn memory_use(facts: &Facts, run: &RunFacts) -> Option<Drawing> {
+    let lines: [OfMachine<MemoryPoint>; 4] = [
+        ("used", |point| point.used),
+        ("page cache", |point| point.cached),
+        ("dirty", |point| point.dirty),
+        ("swap", |point| point.swapped),
+    ];
+    over_samples(run, &facts.memory, |point| point.t_ns, axis("bytes", Unit::Bytes, Scale::Linear), &lines)
+}
+
+pub(crate) fn tasks(facts: &Facts, run: &RunFacts) -> Option<Drawing> {
+    let lines: [OfMachine<TasksPoint>; 2] =
+        [("runnable", |point| point.runnable), ("blocked by I/O", |point| point.blocked)];
+    over_samples(run, &facts.tasks, |point| point.t_ns, axis("tasks", Unit::Count, Scale::Linear), &lines)
+}
+
+pub(crate) fn pressure(facts: &Facts, run: &RunFacts) -> Option<Drawing> {
+    let y = axis("% of the time", Unit::Percent, Scale::Linear);
+    each(&facts.pressure, run, y, |point| point.some, &[("some", |point| point.some), ("full", |point| point.full)])
 }
