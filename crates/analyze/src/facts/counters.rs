@@ -263,17 +263,24 @@ pub(crate) fn tasks(rows: &[System]) -> Vec<TasksPoint> {
     rows.iter().map(point).collect()
 }
 
-/// Shares of the time between successive samples, by resource.
+/// Rows that follow each other sooner than this are of one sample, which reads one file after the other.
+const ONE_SAMPLE_NS: u64 = 5_000_000;
+
+/// Shares of the time between successive samples, by resource; all of a sample end at the same time.
 pub(crate) fn pressure(rows: &[Pressure]) -> BTreeMap<String, Vec<PressurePoint>> {
     let mut last = Before::new(|row: &Pressure| row.t_ns);
     let mut points: BTreeMap<String, Vec<PressurePoint>> = BTreeMap::new();
+    let mut sample_ns = i64::MIN;
     for row in rows {
+        if row.t_ns.abs_diff(sample_ns) > ONE_SAMPLE_NS {
+            sample_ns = row.t_ns;
+        }
         let Some(before) = last.of(&row.resource, row) else { continue };
         let share = |now: Option<i64>, was: Option<i64>| {
             delta(now?, was?).map(|grown| (100.0 * grown / (row.t_ns - before.t_ns) as f64).min(100.0))
         };
         points.entry(row.resource.clone()).or_default().push(PressurePoint {
-            t_ns: row.t_ns,
+            t_ns: sample_ns,
             some: share(row.some_ns, before.some_ns),
             full: share(row.full_ns, before.full_ns),
         });
@@ -294,6 +301,9 @@ mod tests {
         assert_eq!(difference(None, Some(60)), None);
     }
 
+    /// A second.
+    const S: i64 = 1_000_000_000;
+
     #[test]
     fn pressure_is_a_share_of_the_time_between_samples() {
         let row = |t_ns: i64, resource: &str, some_ns, full_ns| Pressure {
@@ -304,16 +314,18 @@ mod tests {
             full_ns,
         };
         let rows = [
-            row(0, "io", Some(5), Some(0)),
             row(0, "cpu", Some(0), None),
-            row(1000, "io", Some(255), Some(100)),
-            row(1000, "cpu", Some(1010), None),
-            row(3000, "io", Some(255), None),
+            row(7_000, "io", Some(5), Some(0)),
+            row(S, "cpu", Some(S + 9), None),
+            row(S + 7_000, "io", Some(S / 4 + 5), Some(S / 10)),
+            row(3 * S, "cpu", Some(S + 9), None),
+            row(3 * S + 7_000, "io", Some(S / 4 + 5), None),
         ];
         let points = pressure(&rows);
         let io: Vec<_> = points["io"].iter().map(|point| (point.t_ns, point.some, point.full)).collect();
-        assert_eq!(io, [(1000, Some(25.0), Some(10.0)), (3000, Some(0.0), None)]);
-        assert_eq!((points["cpu"][0].some, points["cpu"][0].full), (Some(100.0), None), "a little more by two clocks");
+        assert_eq!(io, [(S, Some(25.0), Some(10.0)), (3 * S, Some(0.0), None)]);
+        let cpu: Vec<_> = points["cpu"].iter().map(|point| (point.t_ns, point.some, point.full)).collect();
+        assert_eq!(cpu, [(S, Some(100.0), None), (3 * S, Some(0.0), None)], "never more than all of the time");
     }
 
     #[test]
