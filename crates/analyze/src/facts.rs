@@ -6,8 +6,8 @@ mod fold;
 mod tally;
 
 pub(crate) use columns::{Columns, Names};
-pub(crate) use counters::shares as cpu_shares;
 pub use counters::{CpuPoint, DiskPoint, MemoryPoint, NetPoint, PressurePoint, TasksPoint};
+pub(crate) use counters::{is_loopback, shares as cpu_shares};
 pub use tally::Tally;
 
 use crate::{AnalyzeError, Selection};
@@ -250,12 +250,24 @@ impl Facts {
 }
 
 impl Facts {
-    /// A recording of counters alone (`record`, imports) has no runs: for charts, all of it is one.
-    pub(crate) fn without_runs(&mut self) {
+    /// When the machine's counters were sampled, of one subject after the other.
+    fn sampled_ns(&self) -> impl Iterator<Item = i64> {
         let ends = self.cpu.iter().map(|point| point.t_ns);
         let ends = ends.chain(self.disks.values().flatten().map(|point| point.t_ns));
         let ends = ends.chain(self.nets.values().flatten().map(|point| point.t_ns));
-        let span = ends.fold(None, |span: Option<(i64, i64)>, t_ns| {
+        let ends = ends.chain(self.memory.iter().map(|point| point.t_ns));
+        let ends = ends.chain(self.tasks.iter().map(|point| point.t_ns));
+        ends.chain(self.pressure.values().flatten().map(|point| point.t_ns))
+    }
+
+    /// Did nothing run while the machine's counters were sampled (`record`, imports)?
+    pub(crate) fn has_counters_only(&self) -> bool {
+        self.runs.is_empty() && self.sampled_ns().next().is_some()
+    }
+
+    /// A recording of counters alone has no runs: for charts, all of it is one.
+    pub(crate) fn without_runs(&mut self) {
+        let span = self.sampled_ns().fold(None, |span: Option<(i64, i64)>, t_ns| {
             span.map_or(Some((t_ns, t_ns)), |(from, to)| Some((from.min(t_ns), to.max(t_ns))))
         });
         let Some((first_ns, to_ns)) = span.filter(|_| self.runs.is_empty()) else { return };

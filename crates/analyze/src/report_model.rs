@@ -52,7 +52,7 @@ pub fn report_model(reader: &Reader) -> Result<ReportModel, AnalyzeError> {
     };
     // A trace beside runs is about their I/O; alone it is what the recording is about, and counters are when nothing else is.
     let mut machine_views = Vec::new();
-    let is_watched = machine::is_alone(&facts);
+    let is_watched = facts.has_counters_only();
     if is_watched {
         facts.without_runs();
         machine_views = machine::drawn(&facts);

@@ -58,6 +58,11 @@ impl Stretch {
         }
     }
 
+    /// Was nobody watched before the other began? Intervals touch; half of one is more than rounding.
+    fn is_apart_from(&self, next: &Self) -> bool {
+        next.from_s - self.to_s > (self.to_s - self.from_s) / self.intervals as f64 / 2.0
+    }
+
     fn responses_of(&mut self, server: Server) -> &mut Histogram {
         self.responses.entry(server).or_insert_with(|| Histogram::new(STORED_SUB_BITS))
     }
@@ -75,6 +80,8 @@ pub struct RequestFacts {
     fold: RequestFold,
     /// In the order of time.
     stretches: Vec<Stretch>,
+    /// Intervals that a stretch may have.
+    most_intervals: usize,
 }
 
 impl RequestFacts {
@@ -98,9 +105,13 @@ impl RequestFacts {
 
     /// How long answers took, in a sentence.
     pub(crate) fn sentence(&self) -> String {
-        let watched_s = Unit::Seconds.format(Some(self.stretches.iter().map(|all| all.to_s - all.from_s).sum()));
         let busiest = self.busiest();
-        let Some(first) = busiest.first() else { return format!("No request was answered in {watched_s}.") };
+        let watched = |port: Option<i32>| {
+            let longest = self.fold.ports().filter(|known| port.is_none_or(|port| port == *known));
+            Unit::Seconds.format(longest.filter_map(|port| self.fold.watched_s(port)).reduce(f64::max))
+        };
+        let Some(first) = busiest.first() else { return format!("No request was answered in {}.", watched(None)) };
+        let watched_s = watched(Some(first.port));
         let mut all = Histogram::new(STORED_SUB_BITS);
         Preempted::ALL.into_iter().for_each(|kind| all.merge(first.responses(kind)));
         let time = |quantile: f64| Unit::Nanoseconds.format(all.percentile(quantile).map(|ns| ns as f64));
@@ -140,24 +151,36 @@ impl RequestFacts {
         }
     }
 
-    /// What came before the last interval becomes a part of the stretch before it, until that is as long as the others; and
-    /// when there are too many stretches, all become twice as long.
+    /// What came before the last interval becomes a part of the stretch before it, until that is as long as may be; and when
+    /// there are too many stretches, all may be twice as long. Nothing is put together over a time in which nobody was
+    /// watched, unless there are too many of these.
     fn shorten(&mut self) {
-        let usual = self.stretches.first().map_or(1, |first| first.intervals);
         let [.., before, ended, _] = self.stretches.as_slice() else { return };
-        if before.intervals + ended.intervals <= usual {
+        if before.intervals + ended.intervals <= self.most_intervals.max(1) && !before.is_apart_from(ended) {
             let ended = self.stretches.remove(self.stretches.len() - 2);
             let at = self.stretches.len() - 2;
             self.stretches[at].append(ended);
         } else if self.stretches.len() > STRETCHES {
-            let last = self.stretches.pop();
-            let mut all = std::mem::take(&mut self.stretches).into_iter();
-            while let Some(mut stretch) = all.next() {
-                all.next().into_iter().for_each(|next| stretch.append(next));
-                self.stretches.push(stretch);
+            self.most_intervals = 2 * self.most_intervals.max(1);
+            self.put_together(Stretch::is_apart_from);
+            if self.stretches.len() > STRETCHES {
+                self.put_together(|_, _| false);
             }
-            self.stretches.extend(last);
         }
+    }
+
+    /// Neighbours that are not to be kept apart, while they are not too long; the last one is under way.
+    fn put_together(&mut self, apart: fn(&Stretch, &Stretch) -> bool) {
+        let last = self.stretches.pop();
+        for next in std::mem::take(&mut self.stretches) {
+            match self.stretches.last_mut() {
+                Some(before) if before.intervals + next.intervals <= self.most_intervals && !apart(before, &next) => {
+                    before.append(next);
+                }
+                _ => self.stretches.push(next),
+            }
+        }
+        self.stretches.extend(last);
     }
 
     /// Those that answered, most answers first.
@@ -175,14 +198,13 @@ impl RequestFacts {
     /// Moments and what was between them; `None` where nothing was watched, so that no line leads over it.
     fn course(&self) -> Vec<(f64, Option<&Stretch>)> {
         let mut course = Vec::new();
-        let mut ended_s: Option<f64> = None;
+        let mut before: Option<&Stretch> = None;
         for stretch in &self.stretches {
-            let half_s = (stretch.to_s - stretch.from_s) / 2.0;
-            if let Some(ended_s) = ended_s.filter(|ended_s| stretch.from_s - ended_s > half_s) {
-                course.push(((ended_s + stretch.from_s) / 2.0, None));
+            if let Some(before) = before.filter(|before| before.is_apart_from(stretch)) {
+                course.push(((before.to_s + stretch.from_s) / 2.0, None));
             }
-            course.push((stretch.from_s + half_s, Some(stretch)));
-            ended_s = Some(stretch.to_s);
+            course.push(((stretch.from_s + stretch.to_s) / 2.0, Some(stretch)));
+            before = Some(stretch);
         }
         course
     }
@@ -351,5 +373,28 @@ mod tests {
         let rates = course(&rate(&facts).unwrap(), "80 httpd");
         assert!(rates.iter().all(|(_, rate)| *rate == Some(2.0)), "{rates:?}");
         assert!(facts.stretches.windows(2).all(|pair| pair[0].to_s == pair[1].from_s));
+    }
+
+    #[test]
+    fn a_gap_in_a_long_recording_stays_a_gap() {
+        // Somebody looked for 5,000 s, then not for a minute, then again.
+        let seconds = (1..=5_000).chain(5_061..=10_000);
+        let facts = facts(seconds.map(|end_s| row(end_s, 80, Some("httpd"), Some(false), &[1])));
+        assert!(facts.stretches.len() <= STRETCHES + 2, "{}", facts.stretches.len());
+        let rates = course(&rate(&facts).unwrap(), "80 httpd");
+        let gaps: Vec<f64> = rates.iter().filter(|(_, rate)| rate.is_none()).map(|(at_s, _)| *at_s).collect();
+        assert_eq!(gaps, [5_030.0]);
+        assert!(rates.iter().all(|(_, rate)| rate.is_none_or(|rate| rate == 1.0)), "{rates:?}");
+        assert!(facts.sentence().contains("in 2 h 45 min"), "{}", facts.sentence());
+    }
+
+    #[test]
+    fn looking_now_and_then_for_long_takes_no_more_memory() {
+        // A second of each ten: no two intervals touch.
+        let facts = facts((1..=20_000).map(|at| row(10 * at, 80, Some("httpd"), Some(false), &[1])));
+        assert!(facts.stretches.len() <= STRETCHES + 2, "{}", facts.stretches.len());
+        let answers: u64 =
+            facts.stretches.iter().flat_map(|stretch| stretch.responses.values()).map(Histogram::count).sum();
+        assert_eq!(answers, 20_000);
     }
 }

@@ -333,9 +333,11 @@ struct Ticks {
     ends: Vec<i64>,
 }
 
-/// Lines of each device; of several, those that are more than 0.
+/// Lines of each device; of several, those that are more than 0. Where all that is known is 0, the first of it: that nothing
+/// happened is not to say that nothing was measured.
 fn lines_of<P: Ends>(ticks: &Ticks, devices: &[OfRun<'_, P>], lines: &[OfDevice<'_, P>]) -> Vec<Line> {
-    let mut drawn = Vec::new();
+    let mut drawn: Vec<Line> = Vec::new();
+    let mut of_zero = None;
     for (name, points) in devices {
         let by_end: BTreeMap<i64, &P> = points.iter().map(|point| (point.t_ns(), point)).collect();
         for (what, of) in lines {
@@ -343,8 +345,13 @@ fn lines_of<P: Ends>(ticks: &Ticks, devices: &[OfRun<'_, P>], lines: &[OfDevice<
             let values = ticks.clock.values(|index| by_end.get(&ticks.ends[index]).and_then(|point| of(point)));
             if lines.len() == 1 || values.range().is_some_and(|(_, high)| high > 0.0) {
                 drawn.push(line(&full, LineStyle::category(drawn.len()), values));
+            } else if of_zero.is_none() && values.range().is_some() {
+                of_zero = Some(line(&full, LineStyle::category(0), values));
             }
         }
+    }
+    if drawn.is_empty() {
+        drawn.extend(of_zero);
     }
     drawn
 }
@@ -359,17 +366,13 @@ fn devices(
     each(&facts.disks, run, y, weight, lines)
 }
 
-fn moved(point: &DiskPoint) -> Option<f64> {
-    Some(point.read_bytes.unwrap_or(0.0) + point.write_bytes.unwrap_or(0.0) + point.all_bytes.unwrap_or(0.0))
-}
-
 pub(crate) fn disk_rate(facts: &Facts, run: &RunFacts) -> Option<Drawing> {
     let y = axis("requests per second", Unit::OpsPerSecond, Scale::Linear);
     devices(
         facts,
         run,
         y,
-        moved,
+        DiskPoint::bytes,
         &[("read", |point| point.reads), ("write", |point| point.writes), ("all", |point| point.all)],
     )
 }
@@ -380,24 +383,24 @@ pub(crate) fn disk_throughput(facts: &Facts, run: &RunFacts) -> Option<Drawing> 
         facts,
         run,
         y,
-        moved,
+        DiskPoint::bytes,
         &[("read", |point| point.read_bytes), ("write", |point| point.write_bytes), ("all", |point| point.all_bytes)],
     )
 }
 
 pub(crate) fn disk_response(facts: &Facts, run: &RunFacts) -> Option<Drawing> {
     let y = axis("mean response time", Unit::Nanoseconds, Scale::Log);
-    devices(facts, run, y, moved, &[("", |point| point.response_ns.filter(|ns| *ns > 0.0))])
+    devices(facts, run, y, DiskPoint::bytes, &[("", |point| point.response_ns.filter(|ns| *ns > 0.0))])
 }
 
 pub(crate) fn disk_queue(facts: &Facts, run: &RunFacts) -> Option<Drawing> {
     let y = axis("requests", Unit::Count, Scale::Linear);
-    devices(facts, run, y, moved, &[("", |point| point.queue)])
+    devices(facts, run, y, DiskPoint::bytes, &[("", |point| point.queue)])
 }
 
 pub(crate) fn disk_busy(facts: &Facts, run: &RunFacts) -> Option<Drawing> {
     let y = axis("% of the time", Unit::Percent, Scale::Linear);
-    devices(facts, run, y, moved, &[("", |point| point.busy)])
+    devices(facts, run, y, DiskPoint::bytes, &[("", |point| point.busy)])
 }
 
 /// Achieved rate and response time of the runs that measured something.

@@ -313,7 +313,7 @@ impl SmallGroup {
         // CPU time tells that a group did something.
         let mounts = if second { vec![at("")] } else { vec![at("memory"), at("cpuacct")] };
         let count = COUNT.fetch_add(1, std::sync::atomic::Ordering::Relaxed);
-        let name = format!("iodyno-small-{}-{count}", std::process::id());
+        let name = testkit::own_name(&format!("small-{count}"));
         let group = Self(mounts.iter().map(|mount| mount.join(&name)).collect());
         let made = group.0.iter().all(|folder| std::fs::create_dir(folder).is_ok());
         let limit = if second { "memory.max" } else { "memory.limit_in_bytes" };

@@ -153,6 +153,10 @@ fn a_condition_that_cannot_be_read_is_shown_with_its_place() {
 
 #[test]
 fn a_finding_of_the_collector_writes_the_ios_around_it_and_is_linked_with_them() {
+    testkit::while_cpus_are_ours(once_a_finding_of_the_collector_writes_the_ios_around_it);
+}
+
+fn once_a_finding_of_the_collector_writes_the_ios_around_it() {
     let Some(bench) = Bench::new() else { return };
     std::fs::write(bench.device.sysfs().join("queue/rotational"), "0").unwrap();
     let arguments = ["record", "-o", "night.iodyno", "--for", "16s", "--flight", "--before", "8s", "--after", "4s"];
@@ -167,22 +171,24 @@ fn a_finding_of_the_collector_writes_the_ios_around_it_and_is_linked_with_them()
 
     let device = bench.device.name();
     let subject = format!("R7 {device}");
-    let is_dump = |name: &String| name.starts_with("night-flight-");
-    let dumps: Vec<String> = bench.dumps().into_iter().filter(is_dump).collect();
-    let dump_of = |name: &String| Reader::open(bench.scratch.path(name)).unwrap();
-    let about = |name: &&String| dump_of(name).manifest().extra["flight_reason"].as_str().unwrap().contains(&device);
-    let ours: Vec<&String> = dumps.iter().filter(about).collect();
-    assert_eq!(ours.len(), 1, "{dumps:?} {}", output.stderr);
-    let rows = dump_of(ours[0]).table::<Io>().unwrap();
+    // A busy machine may suffer from something else, too, and have dumps of that.
+    let dumps: Vec<String> = bench.dumps().into_iter().filter(|name| name.starts_with("night-flight-")).collect();
+    let events = Reader::open(bench.scratch.path("night.iodyno")).unwrap().table::<Event>().unwrap();
+    let linked = events.iter().filter(|event| event.kind == "flight" && event.target.as_deref() == Some(&*subject));
+    let linked: Vec<&str> = linked.map(|event| event.message.as_str()).collect();
+    let [linked] = linked[..] else { panic!("{linked:?} of {events:?}") };
+    let ours: Vec<&String> = dumps.iter().filter(|name| linked.contains(name.as_str())).collect();
+    assert_eq!(ours.len(), 1, "{dumps:?} {linked} {}", output.stderr);
+    let dump = Reader::open(bench.scratch.path(ours[0])).unwrap();
+    let reason = dump.manifest().extra["flight_reason"].as_str().unwrap();
+    assert!(reason.contains(&format!("R7 {device} ")), "{reason}");
+    let rows = dump.table::<Io>().unwrap();
     let of_device: Vec<&Io> = rows.iter().filter(|io| *io.dev == *device).collect();
     let slow = of_device.iter().filter(|io| io.complete_ns.is_some_and(|ns| ns - io.queue_ns > 3_000_000_000)).count();
     assert!(slow > 0, "{} I/Os, none of which met the stall", of_device.len());
     let first_ns = of_device.iter().map(|io| io.queue_ns).min().unwrap();
     assert!(first_ns < stalled_ns - 2_000_000_000, "{} s before", (stalled_ns - first_ns) as f64 / 1e9);
 
-    let events = Reader::open(bench.scratch.path("night.iodyno")).unwrap().table::<Event>().unwrap();
-    let linked = events.iter().filter(|event| event.kind == "flight" && event.target.as_deref() == Some(&*subject));
-    assert_eq!(linked.count(), 1, "{events:?}");
     let told = bench.scratch.iodyno(&["diagnose", "night.iodyno"]).run().unwrap().expect_code(9).stdout;
     assert!(told.contains(&format!("the I/Os around it are in {}", ours[0])), "{told}");
     let judged = bench.scratch.iodyno(&["diagnose", "night.iodyno", "--json"]).run().unwrap().stdout;
@@ -249,5 +255,6 @@ fn a_full_disk_costs_the_dump_and_not_the_watch() {
     let ended = watch.wait().unwrap().expect_code(6);
     assert!(ended.stderr.contains("not written: small/night"), "{}", ended.stderr);
     assert!(ended.stdout.contains("written: small/night"), "{}", ended.stdout);
-    assert_eq!(written(), 1, "one dump has its I/Os");
+    // The host may have stalled as well: then there is another.
+    assert!(written() >= 1, "no dump has its I/Os");
 }

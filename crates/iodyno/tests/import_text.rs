@@ -74,13 +74,33 @@ fn an_import_is_shown_drawn_and_judged_like_a_recording() {
     // The report of counters alone has all their views, and says what the machine did.
     scratch.iodyno(&["report", "old", "-o", "page.html"]).run().unwrap().expect_code(0);
     let page = std::fs::read_to_string(scratch.path("page.html")).unwrap();
-    for words in ["CPUs 25.2", "run.cpu", "disk.response", "net.throughput", "recording.findings"] {
-        assert!(page.contains(words), "the report has no {words}");
+    assert!(page.contains("CPUs 25.2"), "no sentence says what the machine did");
+    for view in ["run.cpu", "disk.response", "net.throughput", "recording.findings"] {
+        assert!(page.contains(&format!("\"id\":\"{view}\"")), "the report has no {view}");
     }
     let judged = scratch.iodyno(&["diagnose", "old", "--json"]).run().unwrap().expect_code(9);
     let judged: Value = serde_json::from_str(&judged.stdout).unwrap();
     let rules: Vec<&Value> = judged["findings"].as_array().unwrap().iter().map(|one| &one["rule"]).collect();
     assert!(rules.contains(&&Value::from("R1")), "{judged}");
+}
+
+#[test]
+fn tasks_and_pressure_alone_make_a_report_and_charts() {
+    let scratch = Scratch::new();
+    let sar = fixture("sar-q-psi.txt");
+    scratch.iodyno(&["import", sar.to_str().unwrap(), "-o", "old"]).run().unwrap().expect_code(0);
+    scratch.iodyno(&["report", "old", "-o", "page.html"]).run().unwrap().expect_code(0);
+    let page = std::fs::read_to_string(scratch.path("page.html")).unwrap();
+    for view in ["system.tasks", "pressure.waiting"] {
+        assert!(page.contains(&format!("\"id\":\"{view}\"")), "the report has no {view}");
+        scratch.iodyno(&["chart", "old", view, "-o", &format!("{view}.svg")]).run().unwrap().expect_code(0);
+    }
+    assert!(!page.contains("Nothing was measured"));
+    let pressure = std::fs::read_to_string(scratch.path("pressure.waiting.svg")).unwrap();
+    // Memory was never waited for: no line of it.
+    for (name, is_drawn) in [("cpu some", true), ("io full", true), ("memory some", false)] {
+        assert_eq!(pressure.contains(name), is_drawn, "{name}");
+    }
 }
 
 #[test]

@@ -234,7 +234,7 @@ fn every_answer_counts_once_and_takes_as_long_as_the_server_says() {
         assert!(page.stderr.is_empty(), "{}", page.stderr);
         let page = std::fs::read_to_string(scratch.path("page.html")).unwrap();
         for view in ["requests.servers", "requests.rate", "requests.response_heatmap", "requests.histogram"] {
-            assert!(page.contains(view), "the report has no {view}");
+            assert!(page.contains(&format!("\"id\":\"{view}\"")), "the report has no {view}");
         }
         let name = format!("{} probe_requests-", six.port);
         scratch

@@ -7,6 +7,10 @@ use support::{Scratch, sum};
 
 #[test]
 fn a_parameter_file_becomes_a_recording_a_report_and_an_export_that_agree() {
+    testkit::while_cpus_are_ours(once_a_parameter_file_becomes_a_recording_a_report_and_an_export_that_agree);
+}
+
+fn once_a_parameter_file_becomes_a_recording_a_report_and_an_export_that_agree() {
     let scratch = Scratch::new();
     let text = "sd=sd1,lun=$file,size=64m,threads=8\nwd=wd1,sd=sd1,xfersize=4k,rdpct=70\nrd=rd1,wd=wd1,iorate=2000,elapsed=3,interval=1,warmup=1\n";
     let file = scratch.path("data");
@@ -104,6 +108,10 @@ fn what_is_not_built_yet_is_refused_in_one_sentence() {
 
 #[test]
 fn a_curve_runs_its_points_at_shares_of_the_greatest_rate() {
+    testkit::while_cpus_are_ours(once_a_curve_runs_its_points_at_shares_of_the_greatest_rate);
+}
+
+fn once_a_curve_runs_its_points_at_shares_of_the_greatest_rate() {
     let scratch = Scratch::new();
     let text = format!(
         "sd=sd1,lun={},size=16m,threads=4\nwd=wd1,sd=sd1,xfersize=4k\nrd=rd1,wd=wd1,iorate=curve,curve=(20,50),elapsed=2,interval=1\n",

@@ -539,8 +539,10 @@ fn losses_are_counted_and_end_with_exit_code_6() {
     let lost = reader.manifest().losses["trace_buffer_full"];
     // 64 KiB hold 910 records with their headers of 8 bytes.
     assert!((500..=910).contains(&rows.len()), "{}", rows.len());
-    let (known, total) = (rows.len() as u64 + lost, log.len() as u64);
-    assert_eq!(known, total, "{} rows and {lost} losses of {total} I/Os", rows.len());
+    // Now and then the kernel leaves the probe out, which is a loss of another kind.
+    let all: u64 = reader.manifest().losses.values().sum();
+    let (known, total) = (rows.len() as u64 + all, log.len() as u64);
+    assert_eq!(known, total, "{} rows and {:?} of {total} I/Os", rows.len(), reader.manifest().losses);
     assert_same(&done(&rows), &log[..rows.len()]);
     assert_eq!(intervals(&scratch, "lost").iter().map(|row| row.lost_buffer).sum::<i64>().unsigned_abs(), lost);
     let events = reader.table::<recording::rows::Event>().unwrap();
@@ -733,10 +735,8 @@ fn once_a_partition_is_traced_without_its_neighbours() {
 fn once_a_large_write_is_split_and_its_parts_are_marked() {
     let Some(device) = device() else { return };
     let scratch = Scratch::new();
-    // It stays with the device's number, whatever it is used for next.
-    let limit = device.sysfs().join("queue/max_sectors_kb");
-    let before = std::fs::read_to_string(&limit).unwrap();
-    std::fs::write(&limit, "64").unwrap();
+    // It would stay with the device's number, whatever that is used for next.
+    let _limit = support::Setting::new(device.sysfs().join("queue/max_sectors_kb"), "64");
     let name = device.name();
     let tracing = Tracing::start(&scratch, "split", &["-d", &name, "--comm", "dd"]);
     Command::new("dd")
@@ -745,7 +745,6 @@ fn once_a_large_write_is_split_and_its_parts_are_marked() {
         .unwrap()
         .expect_code(0);
     let (output, rows) = tracing.stop();
-    std::fs::write(&limit, before).unwrap();
     output.expect_code(0);
     let writes: Vec<&Io> = rows.iter().filter(|io| &*io.op == "write").collect();
     assert_eq!(writes.iter().map(|io| io.bytes).sum::<i64>(), 2 << 20);

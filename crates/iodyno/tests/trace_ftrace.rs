@@ -48,13 +48,12 @@ fn stop(child: Child, scratch: &Scratch, name: &str) -> (Output, Vec<Io>) {
     (output, rows)
 }
 
-/// Our instances that there are.
+/// Instances of `iodyno trace` that there are.
 fn instances() -> Vec<String> {
     let entries = std::fs::read_dir(INSTANCES).unwrap().flatten();
-    entries
-        .map(|entry| entry.file_name().to_string_lossy().into_owned())
-        .filter(|name| name.starts_with("iodyno-"))
-        .collect()
+    let names = entries.map(|entry| entry.file_name().to_string_lossy().into_owned());
+    // Tests have some of their own.
+    names.filter(|name| name.starts_with("iodyno-") && !name.starts_with("iodyno-test-")).collect()
 }
 
 #[test]
@@ -85,6 +84,10 @@ fn every_io_is_one_row_equal_to_fios_own_log_and_the_instance_goes() {
 
 #[test]
 fn both_ways_at_once_give_the_same_rows_at_the_same_times() {
+    testkit::while_cpus_are_ours(once_both_ways_give_the_same_rows_at_the_same_times);
+}
+
+fn once_both_ways_give_the_same_rows_at_the_same_times() {
     let _alone = ALONE.lock().unwrap_or_else(PoisonError::into_inner);
     let Some(device) = device() else { return };
     let scratch = Scratch::new();

@@ -35,7 +35,7 @@ pub struct FlightPlan {
 /// What the recorder's thread says.
 enum Said {
     Armed,
-    Words(Note),
+    Words(Vec<Note>),
 }
 
 /// Something for the collector's own recording.
@@ -61,7 +61,7 @@ impl std::fmt::Debug for Said {
     fn fmt(&self, out: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         out.write_str(match self {
             Self::Armed => "Armed",
-            Self::Words(note) => &note.message,
+            Self::Words(notes) => notes.first().map_or("Words", |note| &note.message),
         })
     }
 }
@@ -121,9 +121,9 @@ impl FindingFlight {
     }
 
     fn said(&self, origin_ns: u64) -> Vec<Event> {
-        let words = self.said.try_iter().filter_map(|said| match said {
-            Said::Armed => None,
-            Said::Words(note) => Some(note),
+        let words = self.said.try_iter().flat_map(|said| match said {
+            Said::Armed => Vec::new(),
+            Said::Words(notes) => notes,
         });
         words.map(|note| event(note, origin_ns)).collect()
     }
@@ -156,7 +156,7 @@ impl FindingFlight {
         let fresh: Vec<&Finding> = findings.iter().skip(self.seen).filter(|finding| finding.counts()).collect();
         for finding in fresh {
             let trouble = Trouble {
-                subject: Some(finding.key()),
+                subjects: vec![finding.key()],
                 reason: format!("{} {}", finding.rule.name(), finding.sentence),
             };
             // It has ended: what it last said is told at the end.
@@ -196,11 +196,12 @@ fn tell(say: &Sender<Said>, news: &FlightNews<'_>, request: &FlightRequest) {
                 request.after_ns as f64 / 1e9
             );
             let severity = if dump.lost > 0 { "warning" } else { "info" };
-            Said::Words(Note { severity, target: dump.subject.clone(), message })
+            let note = |subject: &String| Note { severity, target: Some(subject.clone()), message: message.clone() };
+            Said::Words(dump.subjects.iter().map(note).collect())
         }
         FlightNews::Failed(why) => {
             let message = format!("the I/Os around a finding could not be written: {why}");
-            Said::Words(Note { severity: "warning", target: None, message })
+            Said::Words(vec![Note { severity: "warning", target: None, message }])
         }
         FlightNews::Interval(..) | FlightNews::Trouble(_) => return,
     };

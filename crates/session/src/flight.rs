@@ -71,10 +71,25 @@ impl Trigger {
 /// Trouble that somebody else sees.
 #[derive(Clone, Debug)]
 pub struct Trouble {
-    /// Whose it is.
-    pub subject: Option<String>,
+    /// Whose it is, where somebody else saw it.
+    pub subjects: Vec<String>,
     /// In words.
     pub reason: String,
+}
+
+impl Trouble {
+    /// Is it, at least in part, of others than these? Trouble that the recorder itself sees is of nobody.
+    fn is_other_than(&self, subjects: &[String]) -> bool {
+        self.subjects.iter().any(|subject| !subjects.contains(subject))
+    }
+
+    /// More trouble of the same time.
+    fn join(mut self, other: Self) -> Self {
+        let more = other.subjects.into_iter().filter(|subject| !self.subjects.contains(subject));
+        self.subjects.extend(more.collect::<Vec<_>>());
+        self.reason = format!("{}; {}", self.reason, other.reason);
+        self
+    }
 }
 
 /// What happens while it runs.
@@ -98,7 +113,7 @@ pub struct Dump {
     /// The recording.
     pub directory: PathBuf,
     /// Whose trouble it is, where somebody else saw it.
-    pub subject: Option<String>,
+    pub subjects: Vec<String>,
     /// Why it was written.
     pub reason: String,
     /// Rows of `io`.
@@ -131,8 +146,10 @@ enum State {
         trouble: Trouble,
     },
     /// Written; armed again when the condition has not held since `quiet_ns` for as long as is written after trouble.
+    /// Trouble of another subject than these is another.
     Cooling {
         quiet_ns: u64,
+        subjects: Vec<String>,
     },
 }
 
@@ -202,7 +219,9 @@ pub fn flight(
     // What somebody waits for is written, shorter than asked.
     if matches!(life.state, State::Waiting { .. }) {
         life.tick(clock::now_ns())?;
-        life.dump();
+    }
+    if let State::Waiting { from_ns, trouble, .. } = std::mem::replace(&mut life.state, State::Armed) {
+        life.dump(from_ns, trouble);
     }
     Ok(life.outcome)
 }
@@ -274,30 +293,41 @@ impl Life<'_> {
         (self.seen, self.seen_cpu_ns, self.tick_ns) = (statistics, cpu_ns, now_ns);
         (self.news)(FlightNews::Interval(&row, self.ring.len()));
         self.rows.push_back(row);
-        let trouble = self.trouble(from_ns, now_ns);
-        match &mut self.state {
-            State::Armed => match trouble {
-                Some(trouble) => {
-                    (self.news)(FlightNews::Trouble(&trouble.reason));
-                    self.state = State::Waiting { from_ns, until_ns: now_ns + self.request.after_ns, trouble };
-                }
-                None => self.forget(now_ns),
-            },
-            State::Waiting { until_ns, .. } if now_ns >= *until_ns => {
-                self.dump();
-                self.state = State::Cooling { quiet_ns: now_ns };
+        let seen = self.trouble(from_ns, now_ns);
+        let after_ns = self.request.after_ns;
+        self.state = match (std::mem::replace(&mut self.state, State::Armed), seen) {
+            (State::Armed, Some(trouble)) => self.wait_for_more(from_ns, now_ns, trouble),
+            (State::Cooling { subjects, .. }, Some(trouble)) if trouble.is_other_than(&subjects) => {
+                self.wait_for_more(from_ns, now_ns, trouble)
             }
-            State::Waiting { .. } => {}
-            State::Cooling { quiet_ns } => {
-                if trouble.is_some() {
-                    *quiet_ns = now_ns;
-                } else if now_ns - *quiet_ns >= self.request.after_ns {
-                    self.state = State::Armed;
+            // What comes meanwhile has the same I/Os around it. A condition that goes on to hold is still the same trouble.
+            (State::Waiting { from_ns, until_ns, trouble }, more) => {
+                let more = more.filter(|more| more.is_other_than(&trouble.subjects));
+                let trouble = more.into_iter().fold(trouble, Trouble::join);
+                if now_ns < until_ns {
+                    State::Waiting { from_ns, until_ns, trouble }
+                } else {
+                    let subjects = trouble.subjects.clone();
+                    self.dump(from_ns, trouble);
+                    State::Cooling { quiet_ns: now_ns, subjects }
                 }
-                self.forget(now_ns);
             }
+            (State::Cooling { subjects, .. }, Some(_)) => State::Cooling { quiet_ns: now_ns, subjects },
+            (State::Cooling { quiet_ns, subjects }, None) if now_ns - quiet_ns < after_ns => {
+                State::Cooling { quiet_ns, subjects }
+            }
+            (State::Cooling { .. } | State::Armed, None) => State::Armed,
+        };
+        if !matches!(self.state, State::Waiting { .. }) {
+            self.forget(now_ns);
         }
         Ok(())
+    }
+
+    /// There is trouble since the second that began at `from_ns`: it is written once it is known what followed.
+    fn wait_for_more(&mut self, from_ns: u64, now_ns: u64, trouble: Trouble) -> State {
+        (self.news)(FlightNews::Trouble(&trouble.reason));
+        State::Waiting { from_ns, until_ns: now_ns + self.request.after_ns, trouble }
     }
 
     /// Is there trouble in the second that ends?
@@ -305,11 +335,10 @@ impl Life<'_> {
         let lanes = self.take_lanes();
         if let Some(watch) = &mut self.watch {
             let is_trouble = watch.accept(signed(from_ns), signed(now_ns), &lanes);
-            return is_trouble.then(|| Trouble { subject: None, reason: watch.reason() });
+            return is_trouble.then(|| Trouble { subjects: Vec::new(), reason: watch.reason() });
         }
         let Trigger::Told(told) = &self.request.trigger else { return None };
-        // The first: what comes with it has the same I/Os around it.
-        told.try_iter().reduce(|first, _| first)
+        told.try_iter().reduce(Trouble::join)
     }
 
     /// Lets go what is older than anybody can ask for: trouble may have begun in the second that is under way.
@@ -341,8 +370,7 @@ impl Life<'_> {
     }
 
     /// Writes what is in memory as a recording. A disk that is full now may have room when the next trouble comes.
-    fn dump(&mut self) {
-        let State::Waiting { from_ns, trouble, .. } = std::mem::replace(&mut self.state, State::Armed) else { return };
+    fn dump(&mut self, from_ns: u64, trouble: Trouble) {
         let directory = self.free_name();
         let mut has_rows = false;
         match self.write(directory.clone(), from_ns, trouble, &mut has_rows) {
@@ -372,7 +400,7 @@ impl Life<'_> {
         has_rows: &mut bool,
     ) -> Result<Dump, SessionError> {
         let from_ns = trouble_ns.saturating_sub(self.request.before_ns).max(self.trace.started_ns());
-        let Trouble { subject, reason } = trouble;
+        let Trouble { subjects, reason } = trouble;
         let mut writer = Writer::create(&directory, self.manifest(from_ns, trouble_ns, &reason))?;
         let (ios, unfinished, ended_ns) = self.write_ios(&mut writer, from_ns, has_rows)?;
         // They were counted when they came.
@@ -425,7 +453,7 @@ impl Life<'_> {
         if lost > ring_full {
             self.outcome.messages.push(format!("{}: {}", directory.display(), lost_words(&self.seen)));
         }
-        Ok(Dump { directory, subject, reason, ios, lost })
+        Ok(Dump { directory, subjects, reason, ios, lost })
     }
 
     /// Writes what is in memory from `from_ns` on, and what is in flight: how many, these, and when they were so.
@@ -506,8 +534,25 @@ pub(crate) fn numbered(directory: &Path, number: usize) -> PathBuf {
 
 #[cfg(test)]
 mod tests {
-    use super::numbered;
+    use super::{Trouble, numbered};
     use std::path::Path;
+
+    #[test]
+    fn troubles_of_one_time_are_told_together_and_each_once() {
+        let trouble = |subjects: &[&str], reason: &str| Trouble {
+            subjects: subjects.iter().map(ToString::to_string).collect(),
+            reason: reason.to_string(),
+        };
+        let both = trouble(&["R7 sda"], "R7 sda stalled").join(trouble(&["R5 sda", "R7 sda"], "R5 sda is full"));
+        assert_eq!(both.subjects, ["R7 sda", "R5 sda"]);
+        assert_eq!(both.reason, "R7 sda stalled; R5 sda is full");
+        assert!(!trouble(&["R5 sda"], "").is_other_than(&both.subjects));
+        assert!(trouble(&["R5 sda", "R1 cpu1"], "").is_other_than(&both.subjects));
+        assert!(
+            !trouble(&[], "response > 1s").is_other_than(&[]),
+            "a condition that goes on to hold is no other trouble"
+        );
+    }
 
     #[test]
     fn later_dumps_have_a_number_in_their_name() {

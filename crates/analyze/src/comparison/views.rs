@@ -266,12 +266,7 @@ pub(crate) fn cpu(comparison: &Comparison, pair: usize) -> Option<Drawing> {
     for (at, side, load) in comparison.of(pair) {
         let (from_ns, to_ns) = load.span_ns;
         let points = side.facts.cpu.iter().filter(|point| (from_ns..=to_ns + 300_000_000).contains(&point.t_ns));
-        let busy: Vec<(f64, f64)> = points
-            .map(|point| {
-                let seconds = (point.t_ns - from_ns) as f64 / 1e9;
-                (seconds, point.user + point.system + point.irq + point.steal.unwrap_or(0.0))
-            })
-            .collect();
+        let busy: Vec<(f64, f64)> = points.map(|point| ((point.t_ns - from_ns) as f64 / 1e9, point.busy())).collect();
         if busy.len() > x.len() {
             x = busy.iter().map(|point| point.0).collect();
         }

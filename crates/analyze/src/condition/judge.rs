@@ -299,7 +299,7 @@ impl Record {
             sample.in_flight = (seconds > 0.0).then(|| sum.in_flight_ns / (seconds * 1e9));
             sample.wait = self.wait.clone();
         }
-        let share = |point: &CpuPoint| (point.user + point.system + point.irq) / 100.0;
+        let share = |point: &CpuPoint| point.used() / 100.0;
         for (t_ns, interval) in &mut self.intervals {
             // Counters are read just after the interval's end.
             let near = cpu.iter().find(|point| point.t_ns >= *t_ns && point.t_ns < t_ns + interval.length_ns / 2);

@@ -1,7 +1,7 @@
 //! From cumulative counters of CPUs and devices to rates between successive samples.
 
 use recording::rows::{Cpu, Disk, Memory, Net, Pressure, System};
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 /// Use of the CPUs between two samples, per cent of all of them.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
@@ -18,8 +18,22 @@ pub struct CpuPoint {
     pub steal: Option<f64>,
     /// Idle with I/O outstanding.
     pub iowait: f64,
-    /// Busy share of the busiest single CPU; `None` when CPUs were not sampled singly.
+    /// Busy share of the busiest single CPU, stolen time included; `None` when CPUs were not sampled singly.
     pub busiest: Option<f64>,
+}
+
+impl CpuPoint {
+    /// What this machine used: user, system and interrupts.
+    #[must_use]
+    pub fn used(&self) -> f64 {
+        self.user + self.system + self.irq
+    }
+
+    /// What nobody else could have used here: that, and what the hypervisor took away.
+    #[must_use]
+    pub fn busy(&self) -> f64 {
+        self.used() + self.steal.unwrap_or(0.0)
+    }
 }
 
 /// A device between two samples.
@@ -47,6 +61,20 @@ pub struct DiskPoint {
     pub busy: Option<f64>,
 }
 
+impl DiskPoint {
+    /// Bytes per second of all kinds; `None` where none is known.
+    #[must_use]
+    pub fn bytes(&self) -> Option<f64> {
+        sum([self.read_bytes, self.write_bytes, self.all_bytes])
+    }
+
+    /// Requests per second of all kinds that move data; `None` where none is known.
+    #[must_use]
+    pub fn requests(&self) -> Option<f64> {
+        sum([self.reads, self.writes, self.all])
+    }
+}
+
 /// An interface between two samples.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub struct NetPoint {
@@ -60,6 +88,14 @@ pub struct NetPoint {
     pub rx_packets: Option<f64>,
     /// Packets sent per second.
     pub tx_packets: Option<f64>,
+}
+
+impl NetPoint {
+    /// Bytes per second in both directions; `None` where neither is known.
+    #[must_use]
+    pub fn bytes(&self) -> Option<f64> {
+        sum([self.rx_bytes, self.tx_bytes])
+    }
 }
 
 /// Memory at a sample, bytes.
@@ -97,6 +133,11 @@ pub struct PressurePoint {
     pub some: Option<f64>,
     /// All tasks that were not idle did.
     pub full: Option<f64>,
+}
+
+/// Of what is known; `None` where nothing is.
+fn sum<const N: usize>(parts: [Option<f64>; N]) -> Option<f64> {
+    parts.into_iter().flatten().reduce(|sum, part| sum + part)
 }
 
 /// `now - before`; counters that went backwards (a reset, a new device) are missing.
@@ -142,9 +183,8 @@ pub(crate) fn cpu(rows: &[Cpu]) -> Vec<CpuPoint> {
         if row.cpu == "all" {
             points.push(shares);
         } else {
-            let busy = shares.user + shares.system + shares.irq + shares.steal.unwrap_or(0.0);
-            let most = busiest.entry(row.t_ns).or_insert(busy);
-            *most = most.max(busy);
+            let most = busiest.entry(row.t_ns).or_insert(0.0_f64);
+            *most = most.max(shares.busy());
         }
     }
     for point in &mut points {
@@ -191,7 +231,6 @@ fn disk(row: &Disk, before: &Disk) -> DiskPoint {
     let seconds = (row.t_ns - before.t_ns) as f64 / 1e9;
     let grown = |of: fn(&Disk) -> Option<i64>| of(row).zip(of(before)).and_then(|(now, was)| delta(now, was));
     let rate = |of: fn(&Disk) -> Option<i64>, scale: f64| grown(of).map(|value| value * scale / seconds);
-    let sum = |parts: [Option<f64>; 3]| parts.into_iter().flatten().reduce(|a, b| a + b);
     let by_kind = sum([grown(|row| row.read_ios), grown(|row| row.write_ios), grown(|row| row.discard_ios)]);
     let ios = by_kind.or_else(|| grown(|row| row.any_ios));
     let ticks =
@@ -210,6 +249,12 @@ fn disk(row: &Disk, before: &Disk) -> DiskPoint {
         queue: rate(|row| row.weighted_ticks_ms, 1e-3),
         busy: rate(|row| row.io_ticks_ms, 0.1).map(|busy| busy.min(100.0)),
     }
+}
+
+/// Is it a machine's way to itself? That has no wire, and what goes over it loads no link.
+pub(crate) fn is_loopback(interface: &str) -> bool {
+    // Linux, and Solaris and BSD in imports.
+    matches!(interface, "lo" | "lo0")
 }
 
 /// Rates between successive samples of every interface.
@@ -263,18 +308,18 @@ pub(crate) fn tasks(rows: &[System]) -> Vec<TasksPoint> {
     rows.iter().map(point).collect()
 }
 
-/// Rows that follow each other sooner than this are of one sample, which reads one file after the other.
-const ONE_SAMPLE_NS: u64 = 5_000_000;
-
 /// Shares of the time between successive samples, by resource; all of a sample end at the same time.
 pub(crate) fn pressure(rows: &[Pressure]) -> BTreeMap<String, Vec<PressurePoint>> {
     let mut last = Before::new(|row: &Pressure| row.t_ns);
     let mut points: BTreeMap<String, Vec<PressurePoint>> = BTreeMap::new();
-    let mut sample_ns = i64::MIN;
+    // A sample reads one file after the other; the next begins with a resource that this one has.
+    let (mut sample_ns, mut in_sample) = (0, BTreeSet::new());
     for row in rows {
-        if row.t_ns.abs_diff(sample_ns) > ONE_SAMPLE_NS {
+        if in_sample.is_empty() || in_sample.contains(&row.resource) {
             sample_ns = row.t_ns;
+            in_sample.clear();
         }
+        in_sample.insert(&row.resource);
         let Some(before) = last.of(&row.resource, row) else { continue };
         let share = |now: Option<i64>, was: Option<i64>| {
             delta(now?, was?).map(|grown| (100.0 * grown / (row.t_ns - before.t_ns) as f64).min(100.0))
@@ -317,9 +362,10 @@ mod tests {
             row(0, "cpu", Some(0), None),
             row(7_000, "io", Some(5), Some(0)),
             row(S, "cpu", Some(S + 9), None),
-            row(S + 7_000, "io", Some(S / 4 + 5), Some(S / 10)),
+            // Who reads was held up between the two files.
+            row(S + 30_007_000, "io", Some(257_500_005), Some(103_000_000)),
             row(3 * S, "cpu", Some(S + 9), None),
-            row(3 * S + 7_000, "io", Some(S / 4 + 5), None),
+            row(3 * S + 7_000, "io", Some(257_500_005), None),
         ];
         let points = pressure(&rows);
         let io: Vec<_> = points["io"].iter().map(|point| (point.t_ns, point.some, point.full)).collect();

@@ -2,6 +2,7 @@
 
 use super::window::Window;
 use super::{Confidence, Evidence, Rule, RuleId, Severity, Symptom, Thresholds};
+use crate::facts::is_loopback;
 
 /// Averages over a window; needs no memory of its own.
 pub(crate) struct FramesRule;
@@ -21,7 +22,7 @@ impl Rule for FramesRule {
         };
         let jumbo = now.links.iter().filter(|link| link.mtu_bytes.is_some_and(|mtu| mtu >= limit.jumbo_mtu_bytes));
         jumbo
-            .filter(|link| link.interface != "lo")
+            .filter(|link| !is_loopback(&link.interface))
             .filter_map(|link| {
                 let of = |value: &dyn Fn(&super::moment::LinkUse) -> Option<f64>| {
                     stretch.mean(|moment| value(moment.link(&link.interface)?))

@@ -294,12 +294,13 @@ impl Moments {
         let uses = self.cpu.pairs(
             |row| row.cpu.clone(),
             |row, was| {
-                let shares = cpu_shares(row, was)?;
-                let (user, system, irq) = (shares.user, shares.system, shares.irq);
+                let mut shares = cpu_shares(row, was)?;
                 // Where there is no hypervisor nobody steals, whatever the kernel counts.
-                let stolen = if is_guest == Some(false) { Some(0.0) } else { shares.steal };
-                let busy = user + system + irq + stolen.unwrap_or(0.0);
-                Some(CpuUse { cpu: row.cpu.clone(), user, system, irq, busy, stolen })
+                if is_guest == Some(false) {
+                    shares.steal = Some(0.0);
+                }
+                let (user, system, irq, stolen) = (shares.user, shares.system, shares.irq, shares.steal);
+                Some(CpuUse { cpu: row.cpu.clone(), user, system, irq, busy: shares.busy(), stolen })
             },
         );
         let (all, cpus): (Vec<CpuUse>, Vec<CpuUse>) = uses.into_iter().partition(|one| one.cpu == "all");

@@ -3,6 +3,7 @@
 use super::moment::{LinkUse, SystemUse};
 use super::window::{Stretch, Window};
 use super::{Confidence, Evidence, Rule, RuleId, Severity, Symptom, Thresholds, figure, thresholds};
+use crate::facts::is_loopback;
 
 /// Averages over a window; needs no memory of its own.
 pub(crate) struct NetworkRule;
@@ -64,7 +65,7 @@ impl Rule for NetworkRule {
 
 /// Means over the stretch; `None` for links that came in between, and for the loopback, which has no wire.
 fn over<'a>(stretch: Stretch<'_>, now: &'a LinkUse) -> Option<Link<'a>> {
-    if now.interface == "lo" {
+    if is_loopback(&now.interface) {
         return None;
     }
     let of = |value: &dyn Fn(&LinkUse) -> Option<f64>| stretch.mean(|moment| value(moment.link(&now.interface)?));

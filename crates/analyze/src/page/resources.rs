@@ -1,6 +1,7 @@
 //! One row per resource: how much of it is used, how much waits for it, what failed; each with its worst element.
 
 use super::{Drill, Moment, Scene, Sheet, short, short_bytes, short_or};
+use crate::facts::is_loopback;
 use crate::finding::is_partition;
 use crate::stat::{StatRow, Subject};
 
@@ -154,7 +155,7 @@ impl Scene<'_> {
                 };
                 let bytes = mean("rx_kib_per_s") + mean("tx_kib_per_s");
                 // The loopback is no link.
-                let real = if row.name == "lo" { 0.0 } else { 1.0 };
+                let real = if is_loopback(&row.name) { 0.0 } else { 1.0 };
                 (real * (mean("util_percent") + f64::from(bytes > 0.0)), bytes, row.name.as_str())
             })
             .collect();

@@ -176,6 +176,11 @@ impl RequestFold {
         groups
     }
 
+    /// Ports that were watched.
+    pub(crate) fn ports(&self) -> impl Iterator<Item = i32> {
+        self.ports.keys().copied()
+    }
+
     /// How long a port was watched; `None` when it was not.
     #[must_use]
     pub fn watched_s(&self, port: i32) -> Option<f64> {

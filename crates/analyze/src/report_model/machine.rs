@@ -1,10 +1,10 @@
 //! The report of a machine that was watched while nothing was driven or traced: all of the recording is one stretch.
 
 use super::figure;
-use crate::facts::{CpuPoint, DiskPoint, NetPoint};
+use crate::facts::{CpuPoint, DiskPoint, NetPoint, is_loopback};
+use crate::finding::is_partition;
 use crate::model::Figure;
 use crate::{Facts, Unit, Verdicts, ViewData, views};
-use std::collections::BTreeMap;
 
 /// A figure over time, in a few words.
 #[derive(Clone, Copy)]
@@ -29,40 +29,45 @@ fn course<P>(points: &[P], t_ns: fn(&P) -> i64, of: impl Fn(&P) -> Option<f64>) 
     (time > 0.0).then(|| Course { mean: sum / time, most })
 }
 
-/// The one with the greatest mean, where that is more than nothing.
-fn busiest<P>(
-    all: &BTreeMap<String, Vec<P>>,
+/// Something with a name, and its points.
+type Named<'a, P> = (&'a str, &'a [P]);
+
+/// The one with the greatest mean, where that is more than nothing; of equals the first.
+fn busiest<'a, P>(
+    all: &[Named<'a, P>],
     t_ns: fn(&P) -> i64,
     of: impl Fn(&P) -> Option<f64>,
-) -> Option<(&str, &[P], Course)> {
-    let courses = all.iter().filter_map(|(name, points)| Some((name.as_str(), &**points, course(points, t_ns, &of)?)));
-    // Of equals the first: a disk goes before its partitions.
+) -> Option<(&'a str, &'a [P], Course)> {
+    let courses = all.iter().filter_map(|(name, points)| Some((*name, *points, course(points, t_ns, &of)?)));
     let busiest = courses.rev().max_by(|a, b| a.2.mean.total_cmp(&b.2.mean));
     busiest.filter(|(_, _, course)| course.mean > 0.0)
 }
 
+/// Devices that are no part of another and, where it is known which devices hang on a controller, no volume over others:
+/// what these do is told of the others.
+fn disks(facts: &Facts) -> Vec<Named<'_, DiskPoint>> {
+    let all = || facts.disks.iter().map(|(name, points)| (name.as_str(), points.as_slice()));
+    let whole = all().filter(|(name, _)| !facts.disks.keys().any(|whole| is_partition(name, whole)));
+    let (physical, others): (Vec<_>, Vec<_>) =
+        whole.partition(|(name, _)| facts.manifest.hardware["controllers"][*name].is_string());
+    if physical.is_empty() { others } else { physical }
+}
+
+/// Interfaces with a wire.
+fn links(facts: &Facts) -> Vec<Named<'_, NetPoint>> {
+    let links = facts.nets.iter().filter(|(name, _)| !is_loopback(name));
+    links.map(|(name, points)| (name.as_str(), points.as_slice())).collect()
+}
+
 /// The device and the interval of the greatest mean response.
-fn slowest(disks: &BTreeMap<String, Vec<DiskPoint>>) -> Option<(&str, i64, f64)> {
-    let each = disks.iter().flat_map(|(name, points)| points.iter().map(move |point| (name.as_str(), point)));
-    let known = each.filter_map(|(name, point)| Some((name, point.t_ns, point.response_ns?)));
+fn slowest<'a>(disks: &[Named<'a, DiskPoint>]) -> Option<(&'a str, &'a DiskPoint, f64)> {
+    let each = disks.iter().flat_map(|(name, points)| points.iter().map(move |point| (*name, point)));
+    let known = each.filter_map(|(name, point)| Some((name, point, point.response_ns?)));
     known.rev().max_by(|a, b| a.2.total_cmp(&b.2))
 }
 
 fn busy(point: &CpuPoint) -> Option<f64> {
-    Some(point.user + point.system + point.irq)
-}
-
-fn disk_bytes(point: &DiskPoint) -> Option<f64> {
-    sum([point.read_bytes, point.write_bytes, point.all_bytes])
-}
-
-fn net_bytes(point: &NetPoint) -> Option<f64> {
-    sum([point.rx_bytes, point.tx_bytes])
-}
-
-/// Of what is known; `None` where nothing is.
-fn sum<const N: usize>(parts: [Option<f64>; N]) -> Option<f64> {
-    parts.into_iter().flatten().reduce(|sum, part| sum + part)
+    Some(point.busy())
 }
 
 fn rate(value: f64) -> String {
@@ -73,19 +78,14 @@ fn percent(value: f64) -> String {
     Unit::Percent.format(Some(value))
 }
 
-/// Whether counters are all that the recording holds of the machine; [`Facts::without_runs`] goes before the others.
-pub(super) fn is_alone(facts: &Facts) -> bool {
-    facts.runs.is_empty() && !(facts.cpu.is_empty() && facts.disks.is_empty() && facts.nets.is_empty())
-}
-
-/// What the machine did, in a sentence.
+/// What the machine did, in a sentence; [`Facts::without_runs`] goes before.
 pub(super) fn sentence(facts: &Facts) -> String {
     let span_s = facts.runs.first().map_or(0.0, |all| (all.end_ns() - all.start_ns) as f64 / 1e9);
     let cpu = course(&facts.cpu, |point| point.t_ns, busy)
         .map(|cpu| format!("CPUs {} busy on average and {} at most", percent(cpu.mean), percent(cpu.most)));
-    let disk = busiest(&facts.disks, |point| point.t_ns, disk_bytes)
+    let disk = busiest(&disks(facts), |point| point.t_ns, DiskPoint::bytes)
         .map(|(name, _, course)| format!("{name}, the device that moved most, {}", rate(course.mean)));
-    let net = busiest(&facts.nets, |point| point.t_ns, net_bytes)
+    let net = busiest(&links(facts), |point| point.t_ns, NetPoint::bytes)
         .map(|(name, _, course)| format!("{name}, the busiest interface, {}", rate(course.mean)));
     let parts: Vec<String> = [cpu, disk, net].into_iter().flatten().collect();
     let host = if facts.manifest.host.is_empty() { "a machine" } else { &facts.manifest.host };
@@ -102,18 +102,20 @@ pub(super) fn figures(facts: &Facts) -> Vec<Figure> {
         let detail = format!("at most {}{single}", percent(cpu.most));
         figures.push(figure("CPUs busy", percent(cpu.mean), detail));
     }
-    if let Some((name, points, moved)) = busiest(&facts.disks, |point| point.t_ns, disk_bytes) {
+    let disks = disks(facts);
+    if let Some((name, points, moved)) = busiest(&disks, |point| point.t_ns, DiskPoint::bytes) {
         figures.push(figure("Busiest device", rate(moved.mean), format!("{name}, at most {}", rate(moved.most))));
         if let Some(busy) = course(points, |point| point.t_ns, |point| point.busy) {
             figures.push(figure("Utilization there", percent(busy.mean), format!("at most {}", percent(busy.most))));
         }
     }
-    if let Some((name, at_ns, response_ns)) = slowest(&facts.disks) {
-        let at_s = (at_ns - facts.manifest.started_t_ns) as f64 / 1e9;
-        let detail = format!("mean response of {name} at {}", Unit::Seconds.format(Some(at_s)));
+    if let Some((name, point, response_ns)) = slowest(&disks) {
+        let at_s = (point.t_ns - facts.manifest.started_t_ns) as f64 / 1e9;
+        let rate = Unit::OpsPerSecond.format(point.requests());
+        let detail = format!("mean response of {name} at {}, {rate}", Unit::Seconds.format(Some(at_s)));
         figures.push(figure("Slowest interval", Unit::Nanoseconds.format(Some(response_ns)), detail));
     }
-    if let Some((name, _, moved)) = busiest(&facts.nets, |point| point.t_ns, net_bytes) {
+    if let Some((name, _, moved)) = busiest(&links(facts), |point| point.t_ns, NetPoint::bytes) {
         figures.push(figure("Busiest interface", rate(moved.mean), format!("{name}, at most {}", rate(moved.most))));
     }
     figures
@@ -141,28 +143,26 @@ mod tests {
     fn a_mean_is_of_the_time_and_not_of_the_points() {
         // As where the old part of a day is thinned: 10 s of 1, then 1 s of 12; before the first point one as long as the next.
         let points = [disk(10, Some(1.0)), disk(20, Some(1.0)), disk(21, Some(12.0)), disk(31, None)];
-        let course = course(&points, |point| point.t_ns, disk_bytes).unwrap();
+        let course = course(&points, |point| point.t_ns, DiskPoint::bytes).unwrap();
         assert_eq!((course.mean, course.most), (32.0 / 21.0, 12.0));
-        assert!(super::course(&points[3..], |point| point.t_ns, disk_bytes).is_none(), "not known is not 0");
-        assert!(super::course(&[], |point: &DiskPoint| point.t_ns, disk_bytes).is_none());
+        assert!(super::course(&points[3..], |point| point.t_ns, DiskPoint::bytes).is_none(), "not known is not 0");
+        assert!(super::course(&[], |point: &DiskPoint| point.t_ns, DiskPoint::bytes).is_none());
     }
 
     #[test]
-    fn a_disk_goes_before_its_partition_and_an_idle_one_is_not_the_busiest() {
+    fn the_busiest_is_neither_idle_nor_the_last_of_equals() {
         let both = |bytes| vec![disk(1, Some(bytes)), disk(2, Some(bytes))];
-        let all = |bytes| -> BTreeMap<String, Vec<DiskPoint>> {
-            [("loop0", 0.0), ("sda", bytes), ("sda1", bytes)]
-                .map(|(name, bytes)| (name.to_string(), both(bytes)))
-                .into()
+        let name = |bytes| {
+            let all = [("loop0", both(0.0)), ("sda", both(bytes)), ("sdb", both(bytes))];
+            let all: Vec<Named<'_, DiskPoint>> = all.iter().map(|(name, points)| (*name, points.as_slice())).collect();
+            busiest(&all, |point| point.t_ns, DiskPoint::bytes).map(|(name, ..)| name.to_string())
         };
-        let name = |all: &BTreeMap<String, Vec<DiskPoint>>| {
-            busiest(all, |point| point.t_ns, disk_bytes).map(|(name, ..)| name.to_string())
-        };
-        assert_eq!(name(&all(7.0)).as_deref(), Some("sda"));
-        assert_eq!(name(&all(0.0)), None);
-        let mut slow = all(7.0);
-        slow.get_mut("sda").unwrap()[1].response_ns = Some(2e6);
-        slow.get_mut("sda1").unwrap()[1].response_ns = Some(2e6);
-        assert_eq!(slowest(&slow), Some(("sda", 2 * SECOND_NS, 2e6)));
+        assert_eq!(name(7.0).as_deref(), Some("sda"));
+        assert_eq!(name(0.0), None);
+        let mut slow = both(7.0);
+        slow[1].response_ns = Some(2e6);
+        let fast = both(1.0);
+        let (name, point, ns) = slowest(&[("sda", &fast), ("sdb", &slow), ("sdc", &slow)]).unwrap();
+        assert_eq!((name, point.t_ns, ns), ("sdb", 2 * SECOND_NS, 2e6));
     }
 }

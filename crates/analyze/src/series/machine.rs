@@ -1,31 +1,31 @@
 //! Devices and interfaces of a machine: what they were asked for, and how evenly.
 
-use super::{OfDevice, axis, busiest, clock_of, drawing, each, line, lines_of, moved, within};
+use super::{OfDevice, axis, busiest, clock_of, drawing, each, line, lines_of, within};
 use crate::catalogue::Drawing;
 use crate::facts::{MemoryPoint, TasksPoint};
-use crate::view::{Axis, Body, LineStyle, Right, Scale};
+use crate::view::{Axis, Body, Line, LineStyle, Right, Scale};
 use crate::{DiskPoint, Facts, NetPoint, RunFacts, Unit};
 use std::collections::BTreeMap;
-
-/// Requests per second of all kinds that move data.
-fn requests(point: &DiskPoint) -> Option<f64> {
-    let parts = [point.reads, point.writes, point.all];
-    parts.into_iter().flatten().reduce(|a, b| a + b)
-}
 
 pub(crate) fn disk_reads(facts: &Facts, run: &RunFacts) -> Option<Drawing> {
     let share = |point: &DiskPoint| {
         let (reads, writes) = (point.reads?, point.writes?);
         (reads + writes > 0.0).then(|| 100.0 * reads / (reads + writes))
     };
-    each(&facts.disks, run, axis("% of reads and writes", Unit::Percent, Scale::Linear), moved, &[("", share)])
+    each(
+        &facts.disks,
+        run,
+        axis("% of reads and writes", Unit::Percent, Scale::Linear),
+        DiskPoint::bytes,
+        &[("", share)],
+    )
 }
 
 pub(crate) fn disk_size(facts: &Facts, run: &RunFacts) -> Option<Drawing> {
     let y = axis("mean bytes per request", Unit::Bytes, Scale::Log);
     let read = |point: &DiskPoint| Some(point.read_bytes? / point.reads.filter(|reads| *reads > 0.0)?);
     let write = |point: &DiskPoint| Some(point.write_bytes? / point.writes.filter(|writes| *writes > 0.0)?);
-    each(&facts.disks, run, y, moved, &[("read", read), ("write", write)])
+    each(&facts.disks, run, y, DiskPoint::bytes, &[("read", read), ("write", write)])
 }
 
 /// Of how many devices at least there is a share to tell.
@@ -34,11 +34,11 @@ const SEVERAL: usize = 2;
 pub(crate) fn disk_skew(facts: &Facts, run: &RunFacts) -> Option<Drawing> {
     let mut totals: BTreeMap<i64, f64> = BTreeMap::new();
     for point in facts.disks.values().flatten() {
-        *totals.entry(point.t_ns).or_default() += requests(point).unwrap_or(0.0);
+        *totals.entry(point.t_ns).or_default() += point.requests().unwrap_or(0.0);
     }
     let share = |point: &DiskPoint| {
         let total = totals.get(&point.t_ns).filter(|total| **total > 0.0)?;
-        Some((point.t_ns, 100.0 * requests(point)? / total))
+        Some((point.t_ns, 100.0 * point.requests()? / total))
     };
     let shares: BTreeMap<String, Vec<(i64, f64)>> = facts
         .disks
@@ -63,9 +63,9 @@ fn both(
     (y, left): (Axis, &[OfDevice<'_, DiskPoint>]),
     (right_y, right): (Axis, &[OfDevice<'_, DiskPoint>]),
 ) -> Option<Drawing> {
-    let (ticks, mut few) = busiest(disks, run, moved, FEW)?;
+    let (ticks, mut few) = busiest(disks, run, DiskPoint::bytes, FEW)?;
     // One that did nothing would only have a line at 0, in the colour of another.
-    few.retain(|(_, points)| points.iter().filter_map(moved).any(|bytes| bytes > 0.0));
+    few.retain(|(_, points)| points.iter().filter_map(DiskPoint::bytes).any(|bytes| bytes > 0.0));
     let (left, right) = (lines_of(&ticks, &few, left), lines_of(&ticks, &few, right));
     let mut drawing = drawing(run, ticks.clock.x, y, left)?;
     if let Body::Lines { right: place, .. } = &mut drawing.body
@@ -124,7 +124,7 @@ fn controllers(facts: &Facts) -> BTreeMap<String, Vec<DiskPoint>> {
 
 /// Adds a device to its controller: times weighted by requests, as busy as the busiest.
 fn add(sum: &mut DiskPoint, point: &DiskPoint) {
-    let weighted = |point: &DiskPoint| Some((point.response_ns? * requests(point)?, requests(point)?));
+    let weighted = |point: &DiskPoint| Some((point.response_ns? * point.requests()?, point.requests()?));
     sum.response_ns = match (weighted(sum), weighted(point)) {
         (Some(a), Some(b)) if a.1 + b.1 > 0.0 => Some((a.0 + b.0) / (a.1 + b.1)),
         _ => sum.response_ns.or(point.response_ns),
@@ -140,24 +140,32 @@ fn add(sum: &mut DiskPoint, point: &DiskPoint) {
     sum.busy = sum.busy.zip(point.busy).map(|(a, b)| a.max(b));
 }
 
-fn carried(point: &NetPoint) -> Option<f64> {
-    Some(point.rx_bytes? + point.tx_bytes?)
-}
-
 pub(crate) fn net_throughput(facts: &Facts, run: &RunFacts) -> Option<Drawing> {
     let y = axis("bytes per second", Unit::BytesPerSecond, Scale::Linear);
-    each(&facts.nets, run, y, carried, &[("received", |point| point.rx_bytes), ("sent", |point| point.tx_bytes)])
+    each(
+        &facts.nets,
+        run,
+        y,
+        NetPoint::bytes,
+        &[("received", |point| point.rx_bytes), ("sent", |point| point.tx_bytes)],
+    )
 }
 
 pub(crate) fn net_packets(facts: &Facts, run: &RunFacts) -> Option<Drawing> {
     let y = axis("packets per second", Unit::OpsPerSecond, Scale::Linear);
-    each(&facts.nets, run, y, carried, &[("received", |point| point.rx_packets), ("sent", |point| point.tx_packets)])
+    each(
+        &facts.nets,
+        run,
+        y,
+        NetPoint::bytes,
+        &[("received", |point| point.rx_packets), ("sent", |point| point.tx_packets)],
+    )
 }
 
 /// What a line shows of a sample of the whole machine.
 type OfMachine<P> = (&'static str, fn(&P) -> Option<f64>);
 
-/// Lines over samples of the whole machine, those that were ever more than 0.
+/// Lines over samples of the whole machine, those that were ever more than 0; one at 0 where none was.
 fn over_samples<P>(
     run: &RunFacts,
     points: &[P],
@@ -171,7 +179,12 @@ fn over_samples<P>(
         line(name, LineStyle::category(at), clock.values(|index| of(&points[index])))
     };
     let mut drawn: Vec<_> = lines.iter().enumerate().map(of).collect();
-    drawn.retain(|line| line.values.range().is_some_and(|(_, high)| high > 0.0));
+    let is_more = |line: &Line| line.values.range().is_some_and(|(_, high)| high > 0.0);
+    if drawn.iter().any(is_more) {
+        drawn.retain(is_more);
+    } else {
+        drawn.truncate(1);
+    }
     drawing(run, clock.x, y, drawn)
 }
 

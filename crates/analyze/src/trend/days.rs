@@ -1,6 +1,6 @@
 //! From recordings to a level a day.
 
-use crate::facts::Columns;
+use crate::facts::{Columns, is_loopback};
 use crate::{AnalyzeError, Unit};
 use arrow_array::cast::AsArray as _;
 use arrow_array::{Array as _, Int64Array, RecordBatch};
@@ -237,7 +237,7 @@ impl Days {
             }
             None => {
                 // What a machine sends itself loads no link.
-                let links = things.iter().filter(|(name, _)| figure != Figure::NetThroughput || *name != "lo");
+                let links = things.iter().filter(|(name, _)| figure != Figure::NetThroughput || !is_loopback(name));
                 let name = links.max_by(|a, b| total(a.1).total_cmp(&total(b.1)).then(b.0.cmp(a.0)));
                 let name = name.map(|(name, _)| name.clone()).unwrap_or_default();
                 things.remove_entry(&name).ok_or_else(|| nothing("it was not recorded".to_string()))?

@@ -76,6 +76,27 @@ pub fn sum(rows: &[serde_json::Value], column: &str, pass: impl Fn(&serde_json::
         .sum()
 }
 
+/// A setting of the kernel, put back as it was with the value.
+pub struct Setting {
+    file: PathBuf,
+    before: String,
+}
+
+impl Setting {
+    /// Changes it.
+    pub fn new(file: PathBuf, value: &str) -> Self {
+        let before = std::fs::read_to_string(&file).unwrap();
+        std::fs::write(&file, value).unwrap();
+        Self { file, before }
+    }
+}
+
+impl Drop for Setting {
+    fn drop(&mut self) {
+        let _ = std::fs::write(&self.file, &self.before);
+    }
+}
+
 /// A network namespace with a pair of interfaces, one end in it; gone with the value.
 pub struct Namespace(String);
 
@@ -85,7 +106,7 @@ impl Namespace {
         if !testkit::require_root_or_skip() {
             return None;
         }
-        let this = Self(format!("iodyno-{name}-{}", std::process::id()));
+        let this = Self(testkit::own_name(name));
         let (inside, peer) = (&this.0, format!("{}p", this.0));
         for namespace in [inside, &peer] {
             ip(&["netns", "add", namespace]);
