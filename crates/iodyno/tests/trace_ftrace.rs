@@ -114,7 +114,6 @@ fn once_both_ways_give_the_same_rows_at_the_same_times() {
     assert!(theirs.len().abs_diff(ours.len()) * 1000 <= ours.len(), "{} and {}", theirs.len(), ours.len());
     apart.sort_unstable();
     let percentile = |p: usize| apart[apart.len() * p / 100];
-    println!("apart by {} ns (median), {} ns (p90)", percentile(50), percentile(90));
     assert!(percentile(50) < 5_000 && percentile(90) < 50_000, "{} {}", percentile(50), percentile(90));
 }
 
