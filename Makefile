@@ -52,7 +52,7 @@ check: fmt
 fmt:
 	cargo fmt --all --check
 
-# Rewrites what is generated from the sources: docs/tables.md, docs/man.
+# Rewrites what is generated from the sources: references of tables, columns, rules, options and SQL functions, and man pages.
 docs:
 	cargo run --release --locked --quiet -p xtask -- generate
 

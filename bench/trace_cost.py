@@ -7,7 +7,7 @@ is one of so many IOPS, and it is shown how much of the cores it leaves free: a 
 Each round: nothing, iodyno, nothing, blk. A slice's rate is divided by the mean of the two slices without a tracer around it;
 printed are the median of these ratios and its 95 % interval (order statistics), I/Os lost, and CPU per I/O of each consumer.
 """
-import argparse, json, os, re, shutil, signal, statistics, subprocess, sys, tempfile, time
+import argparse, json, math, os, re, shutil, signal, statistics, subprocess, sys, tempfile, time
 from pathlib import Path
 
 SLICE_S = 2.0
@@ -97,12 +97,17 @@ def idle_s():
 
 
 def interval(values):
-    """Median, and the order statistics around it that hold it with 95 %."""
+    """Median, and the order statistics around it that hold it with at least 95 % (exact, by the binomial); with fewer than
+    six values nothing does, and it is all of them."""
     values = sorted(values)
     n = len(values)
-    half = 0.98 * n**0.5
-    low, high = max(0, int(n / 2 - half)), min(n - 1, int(n / 2 + half))
-    return statistics.median(values), values[low], values[high]
+
+    def outside(rank):
+        """How often the median lies below the value of this rank (from 0), or above the one as far from the end."""
+        return 2 * sum(math.comb(n, k) for k in range(rank + 1)) / 2**n
+
+    rank = max((rank for rank in range(n // 2) if outside(rank) <= 0.05), default=0)
+    return statistics.median(values), values[rank], values[n - 1 - rank]
 
 
 def main():

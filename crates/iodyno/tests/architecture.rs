@@ -62,3 +62,52 @@ fn only_the_recording_crate_knows_parquet_and_only_the_engine_io_uring() {
         }
     }
 }
+
+/// Files with `unsafe` below a folder.
+fn with_unsafe(folder: &std::path::Path, found: &mut Vec<String>) {
+    for entry in std::fs::read_dir(folder).expect("a folder of sources").flatten() {
+        let path = entry.path();
+        if path.is_dir() {
+            with_unsafe(&path, found);
+        } else if path.extension().is_some_and(|extension| extension == "rs") {
+            let text = std::fs::read_to_string(&path).expect("a source");
+            if text
+                .lines()
+                .any(|line| line.contains("unsafe {") || line.contains("unsafe impl") || line.contains("unsafe fn"))
+            {
+                found.push(path.to_string_lossy().into_owned());
+            }
+        }
+    }
+}
+
+#[test]
+fn unsafe_code_stands_only_where_the_kernel_is_spoken_to() {
+    // ARCHITECTURE.md, invariant 8. A file that comes here needs a reason there.
+    let allowed = [
+        "collect/src/nic.rs",
+        "engine/src/discard.rs",
+        "engine/src/memory.rs",
+        "engine/src/placement.rs",
+        "engine/src/ring.rs",
+        "trace/src/block/in_flight.rs",
+        "trace/src/kernel_ring.rs",
+        "trace/src/mapped.rs",
+        "trace/src/profile/clocks.rs",
+        "trace/src/program.rs",
+        "trace/src/table.rs",
+    ];
+    let crates = std::path::Path::new(env!("CARGO_MANIFEST_DIR")).join("..");
+    let mut found = Vec::new();
+    for package in std::fs::read_dir(&crates).expect("the crates").flatten() {
+        with_unsafe(&package.path().join("src"), &mut found);
+    }
+    let prefix = format!("{}/", crates.display());
+    let found: Vec<&str> = found.iter().filter_map(|path| path.strip_prefix(prefix.as_str())).collect();
+    for path in &found {
+        assert!(allowed.contains(path), "{path} has unsafe code");
+    }
+    for path in allowed {
+        assert!(found.contains(&path), "{path} has none any more");
+    }
+}
