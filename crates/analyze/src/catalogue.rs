@@ -729,7 +729,11 @@ pub fn compute(reader: &Reader, id: &str, selection: &Selection) -> Result<ViewD
     if view.is_of_a_trace() {
         let traced = TracedFacts::read(reader)?.ok_or_else(|| empty("the recording holds no traced I/O"))?;
         let drawn = view.draw_trace(&traced, selection.target.as_deref());
-        return drawn.ok_or_else(|| empty("the trace has nothing of what it shows"));
+        let reason = match traced.is_sample() {
+            true => "the trace is a sample (--sample), and has nothing of what it shows or not enough of it",
+            false => "the trace has nothing of what it shows",
+        };
+        return drawn.ok_or_else(|| empty(reason));
     }
     if view.is_of_files() {
         let files = FileFold::read(reader)?.ok_or_else(|| empty("the recording holds nothing about files"))?;

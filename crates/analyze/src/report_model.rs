@@ -83,6 +83,11 @@ pub fn report_model(reader: &Reader) -> Result<ReportModel, AnalyzeError> {
                     .chain(no_finding(&findings))
                     .map(|text| Warning { tone: Tone::Info, text, run: None }),
             )
+            .chain(traced.as_ref().and_then(TracedFacts::sample_note).map(|text| Warning {
+                tone: Tone::Warning,
+                text,
+                run: None,
+            }))
             .collect(),
         overview: views()
             .iter()

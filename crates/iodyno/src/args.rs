@@ -684,6 +684,7 @@ pub(crate) struct ProbeArgs {
     #[arg(default_value = "1s")]
     pub(crate) interval: String,
     /// Number of intervals; default: until interrupted.
+    #[arg(value_parser = clap::value_parser!(u64).range(1..))]
     pub(crate) count: Option<u64>,
     /// A row per what; default: device (io), file (files), every table (cpu).
     #[arg(long, value_enum)]

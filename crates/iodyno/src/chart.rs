@@ -27,6 +27,9 @@ pub(crate) fn run(args: &ChartArgs, command_line: &[String]) -> Result<u8, Failu
         return Ok(0);
     }
     let id = args.view.as_deref().unwrap_or_default();
+    if analyze::view(id).is_ok_and(analyze::View::is_of_a_trace) {
+        crate::trace::say_incomplete(reader.manifest());
+    }
     let view = view(args, &reader, id)?;
     let path = args.output.clone().unwrap_or_else(|| PathBuf::from(format!("{id}.svg")));
     write(&view, args, &path)?;

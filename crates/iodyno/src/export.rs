@@ -2,6 +2,7 @@
 
 use crate::args::{ExportArgs, TraceFormat};
 use crate::exit::{Failure, PARAMETERS, RECORDING};
+use crate::trace::say_incomplete;
 use analyze::{Body, Cells, Column, Selection, Table};
 use recording::{ExportFormat, Reader, RecordingError};
 use session::SessionError;
@@ -16,6 +17,9 @@ type Writing<'a> = Box<dyn Fn(&mut (dyn Write + Send)) -> Result<(), SessionErro
 /// Writes a table, or lists the tables; gives the exit code.
 pub(crate) fn run(args: &ExportArgs) -> Result<u8, Failure> {
     let reader = Reader::open(&args.recording).map_err(SessionError::from)?;
+    if asks_for_trace(args) {
+        say_incomplete(reader.manifest());
+    }
     if let Some(directory) = args.output.as_ref().filter(|_| args.flatfile) {
         for path in convert::flatfile::write(&reader, directory).map_err(SessionError::from)? {
             outln!("{}", path.display());
@@ -82,6 +86,15 @@ pub(crate) fn run(args: &ExportArgs) -> Result<u8, Failure> {
         ) if source.kind() == io::ErrorKind::BrokenPipe => Ok(0),
         other => other.map(|()| 0).map_err(Failure::from),
     }
+}
+
+/// Is it about the I/Os of a trace?
+fn asks_for_trace(args: &ExportArgs) -> bool {
+    let is_of_a_trace = |table: &String| {
+        let view = analyze::view(table).is_ok_and(analyze::View::is_of_a_trace);
+        view || matches!(table.as_str(), "io" | "trace_interval")
+    };
+    args.trace_format.is_some() || args.table.as_ref().is_some_and(is_of_a_trace)
 }
 
 /// Writes a view that is a table: numbers in base units (op/s, B/s, ns), missing ones empty or null.

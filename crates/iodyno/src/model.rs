@@ -21,6 +21,9 @@ pub(crate) fn run(args: &ModelArgs) -> Result<u8, Failure> {
         by_device: args.by == ModelBy::Device,
         others: args.compare.clone(),
     };
+    if let Ok(reader) = recording::Reader::open(&args.input) {
+        crate::trace::say_incomplete(reader.manifest());
+    }
     let outcome = session::model(&request)?;
     for note in &outcome.notes {
         say!("iodyno: {note}");

@@ -7,6 +7,7 @@ use crate::trace::{Chosen, cgroups, filter};
 use analyze::{CpuBy, FilesBy, IoBy};
 use recording::RecordingError;
 use session::{ProbeOf, ProbeOutcome, ProbeRequest, StopFlag};
+use std::path::Path;
 use trace::requests::PORTS_MAX;
 use trace::{block, files};
 use tui::{CpuLines, FileLines, IoLines, ProbeLook, RequestLines, StackLines};
@@ -20,6 +21,7 @@ pub(crate) fn run(args: &ProbeArgs, command_line: &[String]) -> Result<u8, Failu
     if interval_ns < INTERVAL_MIN_NS {
         return Err(Failure::new(PARAMETERS, format!("interval {} is too short; 100ms is the least", args.interval)));
     }
+    check_place(args.output.as_deref())?;
     let request = |of: ProbeOf| ProbeRequest {
         of,
         interval_ns,
@@ -83,6 +85,22 @@ pub(crate) fn run(args: &ProbeArgs, command_line: &[String]) -> Result<u8, Failu
             requests(&request(ProbeOf::Requests { ports: ports(args)?, cost: args.cost }), look, &stop)
         }
     }
+}
+
+/// A recording goes into a directory that is there, under a name that is not.
+fn check_place(output: Option<&Path>) -> Result<(), Failure> {
+    let Some(output) = output else { return Ok(()) };
+    let folder = output.parent().filter(|folder| !folder.as_os_str().is_empty());
+    if let Some(folder) = folder.filter(|folder| !folder.is_dir()) {
+        let why = format!("-o {}: there is no directory {}", output.display(), folder.display());
+        return Err(Failure::new(PARAMETERS, why));
+    }
+    if output.exists() {
+        let why =
+            format!("{} exists; a recording never goes into an existing directory: name another", output.display());
+        return Err(Failure::new(PARAMETERS, why));
+    }
+    Ok(())
 }
 
 fn stacks(args: &ProbeArgs, request: &ProbeRequest, look: ProbeLook, stop: &StopFlag) -> Result<u8, Failure> {

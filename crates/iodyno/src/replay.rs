@@ -18,6 +18,7 @@ pub(crate) fn run(args: &ReplayArgs, command_line: &[String]) -> Result<u8, Fail
     let mut targets = Vec::new();
     let replay = replay(args, &mut targets)?;
     let survey = session::survey(&replay)?;
+    say_incomplete(&args.trace);
     check(args, &replay, &survey)?;
     let plan = plan(args, &replay, &targets, &survey, command_line)?;
     let policy = Policy { destroy: args.destroy.clone(), never_create: false };
@@ -38,6 +39,13 @@ pub(crate) fn run(args: &ReplayArgs, command_line: &[String]) -> Result<u8, Fail
     let outcome = show_run(&request, args.json)?;
     let code = outcome.ending.exit_code();
     Ok(if args.strict && code == 0 && !outcome.is_faithful { OBJECTIVE } else { code })
+}
+
+/// A trace that is not a recording tells nothing of it.
+fn say_incomplete(trace: &std::path::Path) {
+    if let Ok(reader) = recording::Reader::open(trace) {
+        crate::trace::say_incomplete(reader.manifest());
+    }
 }
 
 fn wrong(message: impl Into<String>) -> Failure {

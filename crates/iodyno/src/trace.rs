@@ -6,7 +6,7 @@ use crate::trace_args::{ThroughArg, TraceArgs};
 use analyze::Condition;
 use params::{Diagnostic, Severity};
 use plan::{Source, Span};
-use quantity::text::{format_ns, parse_bytes};
+use quantity::text::{format_bytes, format_ns, parse_bytes};
 use session::{FlightNews, FlightRequest, Rotate, SessionError, StopFlag, TraceNews, TraceRequest, Trigger};
 use std::io::Write;
 use std::os::unix::fs::MetadataExt;
@@ -18,11 +18,37 @@ use trace::files;
 /// Memory of a flight recorder, unless asked for otherwise: 512 MiB, or this part of the machine's.
 const MEMORY_BYTES: u64 = 512 << 20;
 const MEMORY_SHARE: u64 = 8;
+/// The least that is worth a ring.
+const MEMORY_BYTES_MIN: u64 = 64 << 10;
 
 /// Bytes that a flight recorder may take, as asked for or by the machine's memory.
 pub(crate) fn flight_memory(asked: Option<&str>) -> Result<u64, Failure> {
-    let shipped = (rustix::system::sysinfo().totalram / MEMORY_SHARE).min(MEMORY_BYTES);
-    asked.map_or(Ok(shipped), |text| bytes(text, "--memory"))
+    let memory = rustix::system::sysinfo().totalram;
+    let Some(text) = asked else { return Ok((memory / MEMORY_SHARE).min(MEMORY_BYTES)) };
+    let asked = bytes(text, "--memory")?;
+    if !(MEMORY_BYTES_MIN..=memory / 2).contains(&asked) {
+        return Err(Failure::new(
+            PARAMETERS,
+            format!(
+                "--memory {text} is not possible: between {} and half of the memory ({})",
+                format_bytes(MEMORY_BYTES_MIN),
+                format_bytes(memory / 2)
+            ),
+        ));
+    }
+    Ok(asked)
+}
+
+/// Refuses a length of nothing.
+fn length(text: Option<&str>, flag: &str) -> Result<Option<u64>, Failure> {
+    let length_ns = time(text, flag)?;
+    if length_ns == Some(0) {
+        return Err(Failure::new(
+            PARAMETERS,
+            format!("{flag} 0: nothing would be traced; write a time such as 30s, 10m"),
+        ));
+    }
+    Ok(length_ns)
 }
 
 /// Traces; gives the exit code.
@@ -35,7 +61,7 @@ pub(crate) fn run(args: &TraceArgs, command_line: &[String]) -> Result<u8, Failu
         ..Options::default()
     };
     let directory = output_directory(args.output.as_deref(), "trace")?;
-    let duration_ns = time(args.duration.as_deref(), "--for")?;
+    let duration_ns = length(args.duration.as_deref(), "--for")?;
     let command_line = command_line.to_vec();
     if let Some(condition) = &args.until {
         let request = FlightRequest {
@@ -66,10 +92,15 @@ pub(crate) fn run(args: &TraceArgs, command_line: &[String]) -> Result<u8, Failu
     record(args, &request)
 }
 
-/// `1g` is a size and `1h` a time; `1m` is a size, a minute is `1min` or `60s`.
+/// `1g` is a size and `1h` a time; `30m` could be both.
 fn rotate(texts: &[String]) -> Result<Rotate, Failure> {
     let mut rotate = Rotate::default();
     for text in texts {
+        if text.ends_with('m') {
+            let number = text.trim_end_matches('m');
+            let why = format!("--rotate {text} is minutes or MiB; write {number}min or {number}mib");
+            return Err(Failure::new(PARAMETERS, why));
+        }
         let is_time = ["s", "min", "h", "d"].iter().any(|unit| text.ends_with(unit));
         if is_time {
             rotate.age_ns = time(Some(text), "--rotate")?;
@@ -96,9 +127,18 @@ fn until(text: &str) -> Result<Condition, Failure> {
 }
 
 /// On standard error, before anything is traced that would be read without it.
-fn said(note: Option<&str>) -> std::io::Result<()> {
-    note.into_iter().for_each(|note| say!("iodyno: {note}"));
+fn said(notes: &[String]) -> std::io::Result<()> {
+    notes.iter().for_each(|note| say!("iodyno: {note}"));
     Ok(())
+}
+
+/// A row for programs; of a sample with what its counts were multiplied by.
+fn json(row: &recording::rows::TraceInterval, options: &Options) -> serde_json::Value {
+    let mut object = tui::trace_json(row);
+    if options.filter.sample > 1 {
+        object["sample"] = options.filter.sample.into();
+    }
+    object
 }
 
 impl ThroughArg {
@@ -111,7 +151,7 @@ impl ThroughArg {
 }
 
 fn what(args: &TraceArgs) -> String {
-    if args.all { "all devices".to_string() } else { args.devices.join(", ") }
+    if args.all || args.devices.is_empty() { "all devices".to_string() } else { args.devices.join(", ") }
 }
 
 /// Waits for trouble; gives the exit code.
@@ -130,7 +170,7 @@ fn fly(args: &TraceArgs, request: &FlightRequest) -> Result<u8, Failure> {
                 writeln!(out, "watching {what} until {condition}; nothing is written before; Ctrl-C ends it")
             }
             FlightNews::Interval(row, kept) if args.json => {
-                let mut object = tui::trace_json(row);
+                let mut object = json(row, &request.options);
                 object["kept"] = kept.into();
                 writeln!(out, "{object}")
             }
@@ -161,7 +201,7 @@ fn fly(args: &TraceArgs, request: &FlightRequest) -> Result<u8, Failure> {
     if outcome.dumps.is_empty() && outcome.failed == 0 && !args.json {
         outln!("no trouble was seen; nothing was written");
     }
-    let is_incomplete = outcome.failed > 0 || outcome.dumps.iter().any(|dump| dump.lost > 0);
+    let is_incomplete = outcome.failed > 0 || outcome.lost > 0 || outcome.dumps.iter().any(|dump| dump.lost > 0);
     Ok(match (is_incomplete, outcome.interrupted) {
         (true, _) => RECORDING,
         (false, true) => INTERRUPTED,
@@ -176,7 +216,9 @@ fn record(args: &TraceArgs, request: &TraceRequest) -> Result<u8, Failure> {
     let what = what(args);
     let until = if args.duration.is_some() { "" } else { "; Ctrl-C ends it" };
     let mut lines = 0_u64;
+    let mut has_begun = false;
     let mut watch = |news: TraceNews<'_>| {
+        has_begun = true;
         let mut out = std::io::stdout().lock();
         // A reader that has gone away does not end the trace.
         let _ = match news {
@@ -185,7 +227,7 @@ fn record(args: &TraceArgs, request: &TraceRequest) -> Result<u8, Failure> {
                 let _ = said(note);
                 writeln!(out, "tracing {what} into {}{until}", request.directory.display())
             }
-            TraceNews::Interval(row) if args.json => writeln!(out, "{}", tui::trace_json(row)),
+            TraceNews::Interval(row) if args.json => writeln!(out, "{}", json(row, &request.options)),
             TraceNews::Interval(row) => {
                 lines += 1;
                 let heading = if lines % 20 == 1 { tui::trace_header() + "\n" } else { String::new() };
@@ -193,7 +235,17 @@ fn record(args: &TraceArgs, request: &TraceRequest) -> Result<u8, Failure> {
             }
         };
     };
-    let outcome = session::trace(request, &mut watch, &stop)?;
+    let outcome = session::trace(request, &mut watch, &stop).map_err(|error| {
+        let failure = Failure::from(error);
+        if !has_begun {
+            return failure;
+        }
+        // As on a full disk: everything up to the last commit is in the journal.
+        let kept = request.directory.display();
+        let message =
+            format!("{}\nwhat was traced until then is kept and can be read: iodyno report {kept}", failure.message);
+        Failure { message, ..failure }
+    })?;
     for message in &outcome.messages {
         say!("iodyno: {message}");
     }
@@ -209,6 +261,11 @@ fn record(args: &TraceArgs, request: &TraceRequest) -> Result<u8, Failure> {
         (true, true) => INTERRUPTED,
         (true, false) => 0,
     })
+}
+
+/// Says on standard error why a recording's trace has not every I/O that there was: losses, a sample.
+pub(crate) fn say_incomplete(recording: &recording::Manifest) {
+    analyze::incomplete(recording).iter().for_each(|words| say!("iodyno: {words}"));
 }
 
 /// Flags by which I/Os are chosen, of `trace` and `probe`.
@@ -305,7 +362,25 @@ fn cgroup(path: &Path) -> Result<u64, Failure> {
 
 #[cfg(test)]
 mod tests {
-    use super::sizes;
+    use super::{flight_memory, rotate, sizes};
+
+    #[test]
+    fn an_age_and_a_size_are_told_apart() {
+        let check = |text: &str| rotate(&[text.to_string()]).ok().map(|rotate| (rotate.bytes, rotate.age_ns));
+        assert_eq!(check("1g"), Some((Some(1 << 30), None)));
+        assert_eq!(check("30mib"), Some((Some(30 << 20), None)));
+        assert_eq!(check("30min"), Some((None, Some(1_800_000_000_000))));
+        assert_eq!(check("1h"), Some((None, Some(3_600_000_000_000))));
+        assert_eq!(check("30m"), None, "minutes, or MiB?");
+    }
+
+    #[test]
+    fn more_memory_than_there_is_is_refused() {
+        assert_eq!(flight_memory(Some("1m")).ok(), Some(1 << 20));
+        for wrong in ["900t", "0", "1k"] {
+            assert!(flight_memory(Some(wrong)).is_err(), "{wrong}");
+        }
+    }
 
     #[test]
     fn sizes_and_ranges() {

@@ -185,7 +185,11 @@ impl Sink for FindingFlight {
 /// What the collector's recording is told of the recorder's news.
 fn tell(say: &Sender<Said>, news: &FlightNews<'_>, request: &FlightRequest) {
     let said = match news {
-        FlightNews::Armed(_) => Said::Armed,
+        FlightNews::Armed(words) => {
+            let notes = words.iter().map(|words| Note { severity: "warning", target: None, message: words.clone() });
+            let _ = say.send(Said::Armed);
+            Said::Words(notes.collect())
+        }
         FlightNews::Dumped(dump) => {
             let lost = if dump.lost > 0 { format!(", {} lost", dump.lost) } else { String::new() };
             let message = format!(

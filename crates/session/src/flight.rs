@@ -1,9 +1,9 @@
 //! The flight recorder: a trace that is kept in memory and written only when there is trouble.
 
 use crate::rows::signed;
-use crate::trace::{interval_row, lost_words, note_ends};
+use crate::trace::{End, interval_row, known, lost_words, sample_news, shown};
 use crate::{SessionError, StopFlag};
-use analyze::{Condition, Lane, Watch};
+use analyze::{Condition, Lane, TRACE_SAMPLE, Watch};
 use quantity::clock;
 use quantity::histogram::Recorder;
 use recording::rows::{Event, TraceInterval};
@@ -13,14 +13,12 @@ use std::path::{Path, PathBuf};
 use std::sync::mpsc::Receiver;
 use std::time::Duration;
 use trace::block::{BlockTrace, Chunk, Columns, Options, Ring, Statistics, Summary, op_name};
-use trace::{Verdict, device_name};
+use trace::device_name;
 
 /// How long the loop waits for records before it looks at the clock and at signals.
 const NAP: Duration = Duration::from_millis(50);
 /// The condition is judged so often.
 const TICK_NS: u64 = 1_000_000_000;
-/// Names of one generation; then the kernel sends them anew, and the oldest are forgotten.
-const NAMES_MAX: usize = 100_000;
 /// Rows between two commits of a dump.
 const COMMIT_ROWS: usize = 64 * 1024;
 
@@ -95,9 +93,9 @@ impl Trouble {
 /// What happens while it runs.
 #[derive(Debug)]
 pub enum FlightNews<'a> {
-    /// Everything is attached. With what is to be known of a trace that is not through BPF.
-    Armed(Option<&'a str>),
-    /// A second has gone by; so many I/Os are in memory.
+    /// Everything is attached. With what is to be known of this trace.
+    Armed(&'a [String]),
+    /// A second has gone by; so many I/Os are in memory. Of a sample, counts are multiplied.
     Interval(&'a TraceInterval, usize),
     /// There is trouble: why.
     Trouble(&'a str),
@@ -129,6 +127,8 @@ pub struct FlightOutcome {
     pub dumps: Vec<Dump>,
     /// Troubles of which nothing, or not all, could be written.
     pub failed: u64,
+    /// I/Os that the whole watch did not see: trouble among them is not known.
+    pub lost: u64,
     /// Was it stopped before its time?
     pub interrupted: bool,
     /// Sentences for the end.
@@ -193,7 +193,7 @@ pub fn flight(
 ) -> Result<FlightOutcome, SessionError> {
     let trace = BlockTrace::start(&request.options)?;
     let started_ns = trace.started_ns();
-    let messages = trace.verdicts().iter().map(Verdict::words).filter(|words| !words.is_empty()).collect();
+    let notes: Vec<String> = known(&trace, trace.verdicts()).into_iter().chain(sample_news(&request.options)).collect();
     let mut life = Life {
         request,
         columns: Columns::default(),
@@ -212,9 +212,9 @@ pub fn flight(
         seen_cpu_ns: 0,
         trace,
         news,
-        outcome: FlightOutcome { messages, ..FlightOutcome::default() },
+        outcome: FlightOutcome::default(),
     };
-    (life.news)(FlightNews::Armed(life.trace.note()));
+    (life.news)(FlightNews::Armed(&notes));
     life.outcome.interrupted = life.live(started_ns, stop)?;
     // What somebody waits for is written, shorter than asked.
     if matches!(life.state, State::Waiting { .. }) {
@@ -222,6 +222,12 @@ pub fn flight(
     }
     if let State::Waiting { from_ns, trouble, .. } = std::mem::replace(&mut life.state, State::Armed) {
         life.dump(from_ns, trouble);
+    }
+    let statistics = life.trace.statistics()?;
+    life.outcome.lost = statistics.lost();
+    if life.outcome.lost > 0 {
+        let words = format!("the watch did not see every I/O: {}", lost_words(&statistics));
+        life.outcome.messages.push(words);
     }
     Ok(life.outcome)
 }
@@ -253,11 +259,13 @@ impl Life<'_> {
 
     fn take(&mut self, chunk: &Chunk) {
         self.columns.learn(chunk);
+        // Of a sample, each stands for so many.
+        let weight = i64::from(self.weight());
         for io in chunk.ios() {
             let sums = self.lanes.entry((io.dev, io.op)).or_default();
-            sums.lane.ops += 1;
-            sums.lane.bytes += i64::from(io.bytes);
-            sums.lane.errors += i64::from(io.failed());
+            sums.lane.ops += weight;
+            sums.lane.bytes += weight * i64::from(io.bytes);
+            sums.lane.errors += weight * i64::from(io.failed());
             if let Some(response_ns) = io.response_ns() {
                 sums.response.record(response_ns);
                 self.summary.response.record(response_ns);
@@ -275,10 +283,12 @@ impl Life<'_> {
         }
         let (gone, gone_ns) = self.ring.push(chunk);
         self.let_go = (self.let_go.0 + gone, self.let_go.1.max(gone_ns));
-        if self.columns.names() > NAMES_MAX {
-            self.trace.forget_names();
-            self.columns.begin_generation();
-        }
+        self.trace.bound_names(&mut self.columns);
+    }
+
+    /// I/Os for which one that was traced stands.
+    fn weight(&self) -> u32 {
+        self.request.options.filter.sample.max(1)
     }
 
     /// Ends a second: its row, the condition, and what follows from it.
@@ -291,7 +301,7 @@ impl Life<'_> {
         // Of a dump `t_s` begins elsewhere.
         let row = interval_row((from_ns, now_ns, self.trace.started_ns()), &part, &summary, cpu_ns - self.seen_cpu_ns);
         (self.seen, self.seen_cpu_ns, self.tick_ns) = (statistics, cpu_ns, now_ns);
-        (self.news)(FlightNews::Interval(&row, self.ring.len()));
+        (self.news)(FlightNews::Interval(&shown(&row, &self.request.options), self.ring.len()));
         self.rows.push_back(row);
         let seen = self.trouble(from_ns, now_ns);
         let after_ns = self.request.after_ns;
@@ -353,9 +363,10 @@ impl Life<'_> {
     /// The lanes of the second, with what is in flight at its end.
     fn take_lanes(&mut self) -> Vec<Lane> {
         let (as_of_ns, in_flight) = self.trace.in_flight();
+        let weight = f64::from(self.weight());
         for io in in_flight {
             let lane = &mut self.lanes.entry((io.dev, io.op)).or_default().lane;
-            lane.in_flight += 1.0;
+            lane.in_flight += weight;
             lane.oldest_ns = lane.oldest_ns.max(as_of_ns.saturating_sub(io.queue_ns));
         }
         let lane = |((dev, op), sums): ((u32, u8), Sums)| Lane {
@@ -424,23 +435,20 @@ impl Life<'_> {
         writer.commit()?;
         let sum = |of: fn(&TraceInterval) -> i64| rows.iter().map(of).sum::<i64>().unsigned_abs();
         let ring_full = if self.let_go.1 >= from_ns { self.let_go.0 } else { 0 };
-        let losses = [
-            ("trace_buffer_full", sum(|row| row.lost_buffer)),
-            ("trace_table_full", sum(|row| row.lost_table)),
-            ("trace_start_unseen", sum(|row| row.lost_start)),
-            ("flight_memory_full", ring_full),
-        ];
+        let part = Statistics {
+            lost_ring: sum(|row| row.lost_buffer),
+            lost_table: sum(|row| row.lost_table),
+            lost_start: sum(|row| row.lost_start),
+            lost_names: sum(|row| row.lost_names),
+            lost_end: sum(|row| row.lost_end),
+            missed_ends: self.seen.missed_ends,
+            ..unfinished
+        };
         self.let_go = (0, 0);
-        let lost = losses.iter().map(|loss| loss.1).sum();
-        let devices = self.columns.device_numbers();
-        writer.update_manifest(|manifest| {
-            manifest.extra.insert("trace_devices".into(), devices);
-            let lost_end = sum(|row| row.lost_end);
-            let missed_ends = self.seen.missed_ends;
-            note_ends(manifest, &Statistics { lost_end, missed_ends, ..unfinished }, Some(ended_ns));
-            manifest.exit = Some("fine".to_string());
-            manifest.losses.extend(losses.iter().filter(|loss| loss.1 > 0).map(|(name, n)| ((*name).to_string(), *n)));
-        })?;
+        let lost = part.lost() + ring_full;
+        let end = End { columns: &self.columns, statistics: &part, ended_ns: Some(ended_ns), exit: Some("fine") };
+        let memory_full = [("flight_memory_full", ring_full)];
+        writer.update_manifest(|manifest| end.note(manifest, part.losses_of_a_part().chain(memory_full)))?;
         if let Err(error) = writer.seal() {
             let words = format!("{} is whole, but not sealed: {error}", directory.display());
             self.outcome.messages.push(words);
@@ -451,7 +459,7 @@ impl Life<'_> {
                 .push(format!("{} has fewer seconds than asked for: --memory was too small", directory.display()));
         }
         if lost > ring_full {
-            self.outcome.messages.push(format!("{}: {}", directory.display(), lost_words(&self.seen)));
+            self.outcome.messages.push(format!("{}: {}", directory.display(), lost_words(&part)));
         }
         Ok(Dump { directory, subjects, reason, ios, lost })
     }
@@ -507,11 +515,9 @@ impl Life<'_> {
         manifest.started_wall_ns -= back_ns;
         manifest.clock_anchors.clear();
         manifest.hardware = collect::hardware(&[]);
-        manifest.extra.insert("trace_sample".into(), self.request.options.filter.sample.into());
+        manifest.extra.insert(TRACE_SAMPLE.into(), self.request.options.filter.sample.into());
         manifest.extra.insert("trace_buffer_bytes".into(), self.trace.ring_bytes().into());
-        let words = self.trace.verdicts().iter().map(Verdict::words).filter(|words| !words.is_empty());
-        let verdicts: Vec<String> = self.trace.note().map(str::to_string).into_iter().chain(words).collect();
-        manifest.extra.insert("trace_verdicts".into(), verdicts.into());
+        manifest.extra.insert("trace_verdicts".into(), known(&self.trace, self.trace.verdicts()).into());
         manifest.extra.insert(FLIGHT_CONDITION.into(), self.request.trigger.text().into());
         manifest.extra.insert("flight_reason".into(), reason.into());
         manifest.extra.insert("flight_trouble_t_ns".into(), trouble_ns.into());

@@ -4,7 +4,7 @@ use crate::cpu_clock::{CpuClock, EventClock};
 use crate::profile::Profiler;
 use crate::requests::rows as request_rows;
 use crate::rows::signed;
-use crate::trace::interval_row;
+use crate::trace::{End, interval_row, known};
 use crate::{SessionError, StopFlag};
 use quantity::clock;
 use quantity::text::format_count;
@@ -197,8 +197,10 @@ struct Life<'a> {
 pub fn probe(request: &ProbeRequest, face: &mut dyn Sink, stop: &StopFlag) -> Result<ProbeOutcome, SessionError> {
     let running = Running::start(&request.of)?;
     let mut writer = None;
-    let verdicts: Vec<String> =
-        running.verdicts().iter().map(Verdict::words).filter(|words| !words.is_empty()).collect();
+    let verdicts: Vec<String> = match &running {
+        Running::Io(io) => known(&io.0, io.0.verdicts()),
+        other => other.verdicts().iter().map(Verdict::words).filter(|words| !words.is_empty()).collect(),
+    };
     if let Some(directory) = &request.directory {
         let mut manifest = Manifest::new(&request.command_line);
         manifest.hardware = collect::hardware(&[]);
@@ -244,6 +246,7 @@ impl Life<'_> {
                 Running::Io(io) => {
                     if let Some(chunk) = io.0.next(nap) {
                         let batch = io.1.batch(&chunk)?;
+                        io.0.bound_names(&mut io.1);
                         self.publish(&batch)?;
                     }
                 }
@@ -366,24 +369,35 @@ impl Life<'_> {
         self.shown(shown);
     }
 
-    /// What was under way when somebody stopped it is a last interval of its own.
+    /// What was under way when somebody stopped it is a last interval of its own. What comes after all intervals that were
+    /// asked for goes into the recording only: totals are over those intervals.
     fn finish(mut self, is_stopped: bool) -> Result<ProbeOutcome, SessionError> {
+        let mut has_rest = is_stopped;
         if let Running::Io(io) = &self.running {
             io.0.stop();
+            has_rest |= self.writer.is_some();
+            if !is_stopped {
+                self.face = None;
+            }
         }
         while let Running::Io(io) = &mut self.running {
             let Some(chunk) = io.0.rest() else { break };
             let batch = io.1.batch(&chunk)?;
             self.publish(&batch)?;
         }
-        if is_stopped {
+        if has_rest {
             self.interval(clock::now_ns())?;
         }
         let losses = match &self.running {
             Running::Io(io) => {
                 let statistics = io.0.final_statistics()?;
                 self.outcome.lost = statistics.lost();
-                vec![("trace_buffer_full", statistics.lost_ring), ("trace_table_full", statistics.lost_table)]
+                if let Some(writer) = &mut self.writer {
+                    let end =
+                        End { columns: &io.1, statistics: &statistics, ended_ns: io.0.ended_ns(), exit: Some("fine") };
+                    writer.update_manifest(|manifest| end.note(manifest, statistics.losses()))?;
+                }
+                Vec::new()
             }
             Running::Files(files) => {
                 let Losses { table, names, operations } = files.losses()?;

@@ -5,7 +5,7 @@ use crate::probe::row_of;
 use crate::rows::signed;
 use crate::spine::clock_step;
 use crate::{SessionError, StopFlag};
-use analyze::{TRACE_ENDED, unfinished_words};
+use analyze::{TRACE_ENDED, TRACE_SAMPLE, unfinished_words};
 use quantity::clock;
 use quantity::text::{format_bytes, format_count, format_ns};
 use recording::rows::{Event, TraceInterval};
@@ -14,7 +14,7 @@ use std::path::{Path, PathBuf};
 use std::thread::JoinHandle;
 use std::time::Duration;
 use trace::block::{BlockTrace, Columns, Options, Statistics, Summary};
-use trace::files::{self, FileTrace};
+use trace::files::{self, FileTrace, Losses};
 
 /// How long the loop waits for records before it looks at the clock and at signals.
 const NAP: Duration = Duration::from_millis(50);
@@ -55,9 +55,10 @@ const IO_BYTES: f64 = 12.0;
 /// What happens while a trace runs.
 #[derive(Debug)]
 pub enum TraceNews<'a> {
-    /// Everything is attached: from now on no I/O is missed. With what is to be known of a trace that is not through BPF.
-    Started(Option<&'a str>),
-    /// An interval has ended; its rows are in the recording.
+    /// Everything is attached: from now on no I/O is missed. With what is to be known of this trace: what it does not know,
+    /// that it is a sample.
+    Started(&'a [String]),
+    /// An interval has ended; its rows are in the recording. Of a sample, counts are multiplied.
     Interval(&'a TraceInterval),
 }
 
@@ -87,6 +88,7 @@ impl TraceOutcome {
 }
 
 struct Life<'a> {
+    options: &'a Options,
     trace: BlockTrace,
     files: Option<FileTrace>,
     columns: Columns,
@@ -110,6 +112,8 @@ struct Parts {
     ios_before: u64,
     /// When the one under way began, ns.
     began_ns: u64,
+    /// What had been counted by then, of I/Os and of files.
+    began: (Statistics, Losses),
     /// Sealed on threads of their own.
     sealing: Vec<JoinHandle<Result<PathBuf, RecordingError>>>,
     sealed: Vec<PathBuf>,
@@ -130,10 +134,11 @@ pub fn trace(
     let began_ns = trace.started_ns();
     let files = request.files.as_ref().map(FileTrace::start).transpose()?;
     let verdicts = trace.verdicts().iter().chain(files.iter().flat_map(FileTrace::verdicts));
-    let verdicts: Vec<String> = verdicts.map(trace::Verdict::words).filter(|words| !words.is_empty()).collect();
+    let verdicts = known(&trace, verdicts);
     let writer = Writer::create(&request.directory, manifest(request, &trace, &verdicts))?;
     let origin_ns = writer.started_t_ns();
     let mut life = Life {
+        options: &request.options,
         interval_ns: trace.started_ns(),
         trace,
         files,
@@ -146,20 +151,53 @@ pub fn trace(
         setup_cpu_ns: clock::thread_cpu_ns(),
         uncommitted: 0,
         ios: 0,
-        parts: Parts { ios_before: 0, began_ns, sealing: Vec::new(), sealed: Vec::new(), io_bytes: IO_BYTES },
+        parts: Parts {
+            ios_before: 0,
+            began_ns,
+            began: Default::default(),
+            sealing: Vec::new(),
+            sealed: Vec::new(),
+            io_bytes: IO_BYTES,
+        },
     };
-    (life.watch)(TraceNews::Started(life.trace.note()));
+    let news: Vec<String> = verdicts.iter().cloned().chain(sample_news(&request.options)).collect();
+    (life.watch)(TraceNews::Started(&news));
     let interrupted = life.live(request, &verdicts, stop)?;
-    life.finish(&request.directory, interrupted, verdicts)
+    life.finish(request, interrupted)
+}
+
+/// What is to be known of a trace before it is read: by which way it is made, what the kernel does not offer.
+pub(crate) fn known<'a>(trace: &BlockTrace, verdicts: impl IntoIterator<Item = &'a trace::Verdict>) -> Vec<String> {
+    let words = verdicts.into_iter().map(trace::Verdict::words).filter(|words| !words.is_empty());
+    trace.note().map(str::to_string).into_iter().chain(words).collect()
+}
+
+/// That it is a sample.
+pub(crate) fn sample_news(options: &Options) -> Option<String> {
+    let sample = options.filter.sample;
+    (sample > 1).then(|| {
+        format!("one I/O in {sample} is traced; the counts and rates shown are estimates for all of them, the rows of the table io are the sample")
+    })
+}
+
+/// The row as it is shown: of a sample, what is counted is multiplied. What the kernel counts of all I/Os, and losses, are not.
+pub(crate) fn shown(row: &TraceInterval, options: &Options) -> TraceInterval {
+    let times = i64::from(options.filter.sample.max(1));
+    TraceInterval {
+        ios: row.ios.saturating_mul(times),
+        reads: row.reads.saturating_mul(times),
+        bytes: row.bytes.saturating_mul(times),
+        errors: row.errors.saturating_mul(times),
+        ..row.clone()
+    }
 }
 
 /// The manifest of a recording that begins now.
 fn manifest(request: &TraceRequest, trace: &BlockTrace, verdicts: &[String]) -> Manifest {
     let mut manifest = Manifest::new(&request.command_line);
     manifest.hardware = collect::hardware(&[]);
-    manifest.extra.insert("trace_sample".into(), request.options.filter.sample.into());
+    manifest.extra.insert(TRACE_SAMPLE.into(), request.options.filter.sample.into());
     manifest.extra.insert("trace_buffer_bytes".into(), trace.ring_bytes().into());
-    let verdicts: Vec<&str> = trace.note().into_iter().chain(verdicts.iter().map(String::as_str)).collect();
     manifest.extra.insert("trace_verdicts".into(), verdicts.into());
     manifest
 }
@@ -202,10 +240,13 @@ impl Life<'_> {
         let fresh = Writer::create(&numbered(&request.directory, number), manifest(request, &self.trace, verdicts))?;
         self.origin_ns = fresh.started_t_ns();
         let mut full = std::mem::replace(&mut self.writer, fresh);
-        full.update_manifest(|manifest| {
-            manifest.extra.insert("trace_devices".into(), self.columns.device_numbers());
-            manifest.exit = Some("fine".to_string());
-        })?;
+        // What is in flight is in the next one, with its end.
+        let unseen = self.unseen()?;
+        let part = self.seen.since(&self.parts.began.0);
+        let losses = part.losses_of_a_part();
+        let end = End { columns: &self.columns, statistics: &part, ended_ns: Some(now_ns), exit: Some("fine") };
+        full.update_manifest(|manifest| end.note(manifest, losses.chain(file_losses(&unseen, &self.parts.began.1))))?;
+        self.parts.began = (self.seen, unseen);
         let seal = move || full.seal();
         let thread = std::thread::Builder::new().name("seal".to_string()).spawn(seal);
         self.parts.sealing.push(thread.map_err(|source| RecordingError::Io {
@@ -242,7 +283,13 @@ impl Life<'_> {
         if self.uncommitted >= COMMIT_ROWS {
             self.commit()?;
         }
+        self.trace.bound_names(&mut self.columns);
         Ok(())
+    }
+
+    /// What of files could not be counted so far.
+    fn unseen(&self) -> Result<Losses, SessionError> {
+        Ok(self.files.as_ref().map(FileTrace::losses).transpose()?.unwrap_or_default())
     }
 
     fn commit(&mut self) -> Result<(), SessionError> {
@@ -276,7 +323,7 @@ impl Life<'_> {
             self.commit()?;
         }
         (self.seen, self.seen_cpu_ns, self.interval_ns) = (statistics, cpu_ns, t_ns);
-        (self.watch)(TraceNews::Interval(&row));
+        (self.watch)(TraceNews::Interval(&shown(&row, self.options)));
         Ok(())
     }
 
@@ -296,29 +343,23 @@ impl Life<'_> {
     }
 
     /// Takes what is still in the ring, says what was lost, seals.
-    fn finish(
-        mut self,
-        directory: &Path,
-        interrupted: bool,
-        mut messages: Vec<String>,
-    ) -> Result<TraceOutcome, SessionError> {
+    fn finish(mut self, request: &TraceRequest, interrupted: bool) -> Result<TraceOutcome, SessionError> {
+        let directory = &request.directory;
         self.trace.stop();
         while let Some(chunk) = self.trace.rest() {
             self.accept(&chunk)?;
         }
         let statistics = self.trace.final_statistics()?;
         self.interval_of(clock::now_ns(), statistics)?;
-        let unseen = self.files.as_ref().map(FileTrace::losses).transpose()?.unwrap_or_default();
-        let losses = [("probe_table_full", unseen.table), ("probe_operations", unseen.operations)];
-        let losses = losses.into_iter().filter(|(_, count)| *count > 0).chain(statistics.losses());
-        let devices = self.columns.device_numbers();
-        let ended_ns = self.trace.ended_ns();
-        self.writer.update_manifest(|manifest| {
-            manifest.extra.insert("trace_devices".into(), devices);
-            note_ends(manifest, &statistics, ended_ns);
-            manifest.exit = Some(if interrupted { "interrupted" } else { "fine" }.to_string());
-            manifest.losses.extend(losses.map(|(name, count)| (name.to_string(), count)));
-        })?;
+        let unseen = self.unseen()?;
+        let part = statistics.since(&self.parts.began.0);
+        // That every I/O is accounted for is known only of all parts together.
+        let losses = part.losses_of_a_part().chain(statistics.losses_unaccounted());
+        let losses = losses.chain(file_losses(&unseen, &self.parts.began.1));
+        let exit = Some(if interrupted { "interrupted" } else { "fine" });
+        let end = End { columns: &self.columns, statistics: &part, ended_ns: self.trace.ended_ns(), exit };
+        self.writer.update_manifest(|manifest| end.note(manifest, losses))?;
+        let mut messages = Vec::new();
         if unseen.lost() > 0 {
             messages.push(format!("{} reads, writes or pages of files could not be counted", unseen.lost()));
         }
@@ -334,17 +375,48 @@ impl Life<'_> {
         self.writer.seal()?;
         let parts = self.parts.sealed.len() + 1;
         let directories: Vec<PathBuf> = (1..=parts).map(|number| numbered(directory, number)).collect();
-        let words = words(&directories, ios, traced_ns, cpu_ns, &statistics);
-        Ok(TraceOutcome { directory: directory.to_path_buf(), ios, statistics, interrupted, messages, words })
+        let mut words = words(&directories, ios, traced_ns, cpu_ns, &statistics);
+        let sample = request.options.filter.sample;
+        if sample > 1 {
+            let all = format_count(ios.saturating_mul(u64::from(sample)) as f64);
+            words.insert(1, format!("sample     one I/O in {sample}: an estimated {all} in all"));
+        }
+        Ok(TraceOutcome { directory: directory.clone(), ios, statistics, interrupted, messages, words })
     }
 }
 
-/// Puts into a manifest when the trace ended, and which I/Os have no end.
-pub(crate) fn note_ends(manifest: &mut Manifest, statistics: &Statistics, ended_ns: Option<u64>) {
-    manifest.extra.insert("trace_unfinished".into(), statistics.unfinished.into());
-    manifest.extra.insert("trace_end_unseen".into(), statistics.lost_end.into());
-    manifest.extra.insert("trace_end_misses".into(), statistics.missed_ends.into());
-    manifest.extra.extend(ended_ns.map(|ended_ns| (TRACE_ENDED.to_string(), ended_ns.into())));
+/// What of files could not be counted since `before`, by the names of losses.
+fn file_losses(now: &Losses, before: &Losses) -> impl Iterator<Item = (&'static str, u64)> + use<> {
+    let losses = [
+        ("probe_table_full", now.table.saturating_sub(before.table)),
+        ("probe_operations", now.operations.saturating_sub(before.operations)),
+    ];
+    losses.into_iter().filter(|(_, count)| *count > 0)
+}
+
+/// How a recording of I/Os ends: a trace, a part of one, a dump, a probe.
+pub(crate) struct End<'a> {
+    pub(crate) columns: &'a Columns,
+    /// Of this recording.
+    pub(crate) statistics: &'a Statistics,
+    pub(crate) ended_ns: Option<u64>,
+    pub(crate) exit: Option<&'a str>,
+}
+
+impl End<'_> {
+    /// Puts it into the manifest: the devices, when it ended, which I/Os have no end, which are missing.
+    pub(crate) fn note(&self, manifest: &mut Manifest, losses: impl Iterator<Item = (&'static str, u64)>) {
+        let Self { columns, statistics, ended_ns, exit } = self;
+        manifest.extra.insert("trace_devices".into(), columns.device_numbers());
+        manifest.extra.insert("trace_unfinished".into(), statistics.unfinished.into());
+        manifest.extra.insert("trace_end_unseen".into(), statistics.lost_end.into());
+        manifest.extra.insert("trace_end_misses".into(), statistics.missed_ends.into());
+        manifest.extra.extend(ended_ns.map(|ended_ns| (TRACE_ENDED.to_string(), ended_ns.into())));
+        manifest.exit = exit.map(str::to_string).or_else(|| manifest.exit.take());
+        for (name, count) in losses.filter(|(_, count)| *count > 0) {
+            *manifest.losses.entry(name.to_string()).or_default() += count;
+        }
+    }
 }
 
 /// The row of an interval, given its start and end and the recording's start.
@@ -363,7 +435,8 @@ pub(crate) fn interval_row(
         bytes: signed(summary.bytes),
         errors: signed(summary.errors),
         started: signed(part.started),
-        lost_buffer: signed(part.lost_ring),
+        // Of what was not understood no more is known than of what found no room.
+        lost_buffer: signed(part.lost_ring + part.lost_unknown),
         lost_table: signed(part.lost_table),
         lost_end: signed(part.lost_end),
         lost_start: signed(part.lost_start),
@@ -386,6 +459,9 @@ pub(crate) fn lost_words(part: &Statistics) -> String {
     }
     if part.lost_table > 0 {
         words.push(format!("{} I/Os lost because the table of those in flight (65536) was full", part.lost_table));
+    }
+    if part.lost_unknown > 0 {
+        words.push(format!("at most {} I/Os lost because what the probe wrote was not understood", part.lost_unknown));
     }
     if part.lost_end > 0 {
         words.push(format!(

@@ -31,6 +31,23 @@ impl Device {
     }
 }
 
+impl Device {
+    /// Is it a disk that turns, as far as the kernel knows?
+    pub(crate) fn is_rotating(&self) -> bool {
+        let at = format!("/sys/dev/block/{}:{}", self.number >> 20, self.number & 0xf_ffff);
+        // A partition has no queue of its own.
+        let told = ["queue", "../queue"]
+            .iter()
+            .find_map(|queue| std::fs::read_to_string(format!("{at}/{queue}/rotational")).ok());
+        told.is_some_and(|told| told.trim() == "1")
+    }
+}
+
+/// Disks of this machine that have a size.
+pub(crate) fn all() -> Vec<Device> {
+    known().iter().filter_map(|name| Device::find(name).ok()).collect()
+}
+
 /// Where control groups (version 2) are mounted.
 #[must_use]
 pub fn cgroup_root() -> PathBuf {

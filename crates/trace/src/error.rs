@@ -7,7 +7,7 @@ use std::path::PathBuf;
 pub enum TraceError {
     /// Capabilities are missing.
     #[error(
-        "tracing needs {}, which this process lacks; run it with sudo, or once: sudo setcap cap_bpf,cap_perfmon+ep $(command -v iodyno)",
+        "tracing needs {}, which this process lacks; run it with sudo, or once: sudo setcap cap_bpf,cap_perfmon,cap_syslog+ep $(command -v iodyno)",
         .missing.join(" and ")
     )]
     Privilege {

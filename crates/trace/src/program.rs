@@ -53,6 +53,8 @@ pub enum State {
     Missing,
     /// Something better is there, or it was not asked for.
     NotNeeded,
+    /// It is there, and this process may not see it: the loss says what helps.
+    Hidden,
 }
 
 /// What the kernel offers for one program; part of the recording.
@@ -73,6 +75,7 @@ impl Verdict {
         match (self.state, self.loss.filter(|loss| !loss.is_empty())) {
             (State::Used, Some(loss)) => format!("{} stands in for a newer tracepoint: {loss}", self.tracepoint),
             (State::Missing, Some(loss)) => format!("this kernel has no {}: {loss}", self.tracepoint),
+            (State::Hidden, Some(loss)) => format!("{} is hidden: {loss}", self.tracepoint),
             _ => String::new(),
         }
     }

@@ -11,6 +11,9 @@ pub(crate) fn addresses(names: &[&'static str]) -> HashMap<&'static str, u64> {
     }
 }
 
+/// A function that every kernel has. Where its address is not told, none is.
+pub(crate) const ALWAYS: &str = "_stext";
+
 fn find(text: impl BufRead, names: &[&'static str]) -> HashMap<&'static str, u64> {
     let mut found = HashMap::new();
     for line in text.lines().map_while(Result::ok) {

@@ -5,6 +5,7 @@ use super::{Comparison, Load, Side};
 use crate::model::{Appendix, Figure, RecordingInfo, ReportModel, RunModel, Source, Tone, Warning};
 use crate::report_model::{recording_info, run_summary, sources_and_hardware};
 use crate::series::summaries;
+use crate::traced::sample::sample_words;
 use crate::{RunSummary, ViewData, views};
 
 /// Version of the model's shape.
@@ -167,6 +168,9 @@ fn warnings(comparison: &Comparison) -> Vec<Warning> {
         }
         for loss in recording_info(&side.facts).losses {
             say(Tone::Warning, format!("{}: {loss}.", side.label));
+        }
+        if let Some(words) = sample_words(&side.facts.manifest) {
+            say(Tone::Warning, format!("{}: {words}; counts and rates are estimates for all.", side.label));
         }
         if side.samples.is_empty() {
             say(Tone::Info, format!("{} has no counters of its machine.", side.label));

@@ -9,6 +9,7 @@ mod order;
 mod pictures;
 mod reuse;
 pub(crate) mod rows;
+pub(crate) mod sample;
 mod tables;
 mod timeline;
 
@@ -72,6 +73,10 @@ pub struct TracedFacts {
     first_uses: f64,
     sampling: f64,
     working_set: Vec<(f64, f64)>,
+    /// One I/O in so many was traced; counts and sums above are those of all, distributions those of the traced.
+    sample: u64,
+    /// I/Os of `ios` that no response time counts.
+    unended: u64,
 }
 
 /// The state of the pass.
@@ -149,7 +154,8 @@ impl TracedFacts {
         let names = rows::each(reader, |row, _| {
             fold.get_or_insert_with(|| Fold::new(row.queue_ns, ended_ns)).add(row);
         })?;
-        Ok(fold.map(|fold| Self::of(fold, &names, ended_ns)))
+        let sample = sample::sample(reader.manifest());
+        Ok(fold.map(|fold| Self::of(fold, &names, ended_ns).scaled(sample)))
     }
 
     fn of(mut fold: Fold, names: &crate::facts::Names, ended_ns: Option<i64>) -> Self {
@@ -181,7 +187,10 @@ impl TracedFacts {
         addresses.sort_by_key(|(name, _)| devices.iter().position(|device| device.0 == *name));
         let end_ns = fold.timeline.end_ns;
         let origin_ns = fold.timeline.origin_ns;
+        let timed: u64 = fold.response.iter().map(Merger::count).sum();
         Self {
+            sample: 1,
+            unended: fold.ios.iter().sum::<u64>().saturating_sub(timed),
             origin_ns,
             end_ns,
             spans: fold.timeline.spans().collect(),
@@ -231,7 +240,7 @@ impl TracedFacts {
 
     /// I/Os that no response time counts, because their end is not known.
     fn unended(&self) -> u64 {
-        self.ios.iter().sum::<u64>().saturating_sub(self.response.iter().map(Histogram::count).sum())
+        self.unended
     }
 
     /// Is the completion of any I/O known?

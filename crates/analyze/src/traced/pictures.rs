@@ -94,7 +94,7 @@ pub(crate) fn response_heatmap(facts: &TracedFacts, _: Option<&str>) -> Option<D
     for (at, column) in columns.iter().enumerate() {
         for (bucket, _, count) in column.buckets() {
             if let Some(row) = place.get(&bucket) {
-                counts[at * rows + row] += count as f64;
+                counts[at * rows + row] += count as f64 * facts.weight();
             }
         }
     }
@@ -113,19 +113,30 @@ pub(crate) fn response_heatmap(facts: &TracedFacts, _: Option<&str>) -> Option<D
 }
 
 /// Histogram lines over common edges.
-fn distribution(x: Axis, sums: &[(&str, LineStyle, &Histogram)]) -> Option<Drawing> {
-    series::distribution(x, axis("I/Os", Unit::Operations, Scale::Log), sums)
+fn distribution(facts: &TracedFacts, x: Axis, sums: &[(&str, LineStyle, &Histogram)]) -> Option<Drawing> {
+    let mut drawing = series::distribution(x, axis("I/Os", Unit::Operations, Scale::Log), sums)?;
+    if let Body::Histogram { lines, .. } = &mut drawing.body
+        && facts.is_sample()
+    {
+        for line in lines {
+            line.values = line.values.iter().map(|count| count * facts.weight()).collect::<Values>();
+        }
+    }
+    Some(drawing)
 }
 
 pub(crate) fn histogram(facts: &TracedFacts, _: Option<&str>) -> Option<Drawing> {
     let sums: Vec<(&str, LineStyle, &Histogram)> =
         (0..3).map(|class| (CLASSES[class], class_style(class), &facts.response[class])).collect();
-    distribution(axis("response time", Unit::Nanoseconds, Scale::Log), &sums)
+    distribution(facts, axis("response time", Unit::Nanoseconds, Scale::Log), &sums)
 }
 
 pub(crate) fn inter_arrival(facts: &TracedFacts, _: Option<&str>) -> Option<Drawing> {
+    if facts.is_sample() {
+        return None;
+    }
     let x = axis("time since the I/O before", Unit::Nanoseconds, Scale::Log);
-    distribution(x, &[("I/Os", LineStyle::Total, &facts.gaps)])
+    distribution(facts, x, &[("I/Os", LineStyle::Total, &facts.gaps)])
 }
 
 pub(crate) fn percentiles(facts: &TracedFacts, _: Option<&str>) -> Option<Drawing> {
@@ -184,6 +195,9 @@ pub(crate) fn shares(facts: &TracedFacts, _: Option<&str>) -> Option<Drawing> {
 }
 
 pub(crate) fn sequential(facts: &TracedFacts, _: Option<&str>) -> Option<Drawing> {
+    if facts.is_sample() {
+        return None;
+    }
     let of = |name: &str, style: LineStyle, at: usize| {
         line(name, style, along(facts, |bin, _| percent(bin.sequential[at], bin.with_data)))
     };
@@ -226,8 +240,11 @@ pub(crate) fn addresses(facts: &TracedFacts, device: Option<&str>) -> Option<Dra
     // Without the rows above the highest address.
     let used =
         (0..PLACES).rev().find(|place| addresses.counts.iter().skip(*place).step_by(PLACES).any(|n| *n > 0))? + 1;
-    let mut counts: Vec<f64> =
-        addresses.counts.chunks(PLACES).flat_map(|column| column[..used].iter().map(|n| f64::from(*n))).collect();
+    let mut counts: Vec<f64> = addresses
+        .counts
+        .chunks(PLACES)
+        .flat_map(|column| column[..used].iter().map(|n| f64::from(*n) * facts.weight()))
+        .collect();
     counts.resize(used * facts.bins.len(), 0.0);
     let step = addresses.step as f64 * 512.0;
     let y_edges: Vec<f64> = (0..=used).map(|at| at as f64 * step).collect();
@@ -247,7 +264,7 @@ pub(crate) fn addresses(facts: &TracedFacts, device: Option<&str>) -> Option<Dra
 pub(crate) fn hot_spots(facts: &TracedFacts, _: Option<&str>) -> Option<Drawing> {
     let all: u64 = facts.regions.iter().map(|region| region.2.ios()).sum();
     let count = facts.regions.len();
-    if count < 2 {
+    if count < 2 || facts.is_sample() {
         return None;
     }
     let step = count.div_ceil(200);
@@ -274,7 +291,7 @@ pub(crate) fn hot_spots(facts: &TracedFacts, _: Option<&str>) -> Option<Drawing>
 }
 
 pub(crate) fn working_set(facts: &TracedFacts, _: Option<&str>) -> Option<Drawing> {
-    if facts.working_set.len() < 2 {
+    if facts.working_set.len() < 2 || facts.is_sample() {
         return None;
     }
     let x: Vec<f64> = facts.working_set.iter().map(|point| point.0).collect();
@@ -288,6 +305,9 @@ pub(crate) fn working_set(facts: &TracedFacts, _: Option<&str>) -> Option<Drawin
 }
 
 pub(crate) fn rereference(facts: &TracedFacts, _: Option<&str>) -> Option<Drawing> {
+    if facts.is_sample() {
+        return None;
+    }
     let first = facts.reuse.iter().position(|count| *count > 0.0)?;
     let last = facts.reuse.iter().rposition(|count| *count > 0.0)?;
     let power = |at: usize| 2_f64.powi(i32::try_from(at).unwrap_or(0));

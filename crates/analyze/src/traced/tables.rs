@@ -47,7 +47,9 @@ fn totals(facts: &Facts, heading: &str, named: &[(String, Total)]) -> Option<Dra
         of("rate", Unit::OpsPerSecond, &|total| (length_s > 0.0).then(|| total.ios() as f64 / length_s)),
         of("bytes", Unit::Bytes, &|total| Some(total.bytes as f64)),
         of("reads", Unit::Percent, &|total| part(total.reads, total.reads + total.writes)),
-        of("sequential", Unit::Percent, &|total| part(total.sequential, total.with_data)),
+        of("sequential", Unit::Percent, &|total| {
+            part(total.sequential, total.with_data).filter(|_| !facts.is_sample())
+        }),
         of("mean", Unit::Nanoseconds, &|total| mean(total.response_ns, total.timed)).under("response"),
         fold("p50", |fold| fold.p50),
         fold("p99", |fold| fold.p99),
@@ -126,12 +128,15 @@ pub(crate) fn hot_regions(facts: &Facts, _: Option<&str>) -> Option<Drawing> {
 
 /// Square of the coefficient of variation of the times between I/Os.
 fn variation(facts: &Facts) -> Option<f64> {
-    let mean = facts.gaps.mean().filter(|mean| *mean > 0.0)?;
+    let mean = facts.gaps.mean().filter(|mean| *mean > 0.0 && !facts.is_sample())?;
     let count = facts.gaps.count() as f64;
     Some((facts.gap_squares / count - mean * mean).max(0.0) / (mean * mean))
 }
 
 pub(crate) fn bursts(facts: &Facts, _: Option<&str>) -> Option<Drawing> {
+    if facts.is_sample() {
+        return None;
+    }
     let windows: Vec<_> = facts.windows.iter().zip(WINDOWS_NS).filter(|(windows, _)| windows.windows >= 2.0).collect();
     let of = |name: &str, unit: Unit, value: &dyn Fn(&super::Windows, f64) -> Option<f64>| {
         Column::numbers(name, unit, windows.iter().map(|(windows, length)| value(windows, *length as f64 / 1e9)))
@@ -151,6 +156,9 @@ pub(crate) fn slowest(facts: &Facts, _: Option<&str>) -> Option<Drawing> {
     let text = |name: &str, at: usize| Column::text(name, rows.iter().map(|slow| slow.1[at].clone()).collect());
     let number = |name: &str, unit: Unit, value: &dyn Fn(&super::Slow) -> Option<f64>| {
         Column::numbers(name, unit, rows.iter().map(|slow| value(&slow.0)))
+    };
+    let around = |name: &str, unit: Unit, value: &dyn Fn(&super::Slow) -> f64| {
+        number(name, unit, &|slow| (!facts.is_sample()).then(|| value(slow))).under("around it")
     };
     let origin_ns = facts.origin_ns;
     let ns = |value: Option<u64>| value.map(|ns| ns as f64);
@@ -173,11 +181,11 @@ pub(crate) fn slowest(facts: &Facts, _: Option<&str>) -> Option<Drawing> {
         text("flags", 2),
         Column::text("size", rows.iter().map(|slow| format_bytes(slow.0.row.bytes.unsigned_abs())).collect()),
         Column::text("sector", rows.iter().map(|slow| slow.0.row.sector.to_string()).collect()),
-        number("in flight before", Unit::Count, &|slow| Some(slow.depth as f64)).under("around it"),
-        number("queued meanwhile", Unit::Count, &|slow| Some(slow.during as f64)).under("around it"),
-        number("of them faster", Unit::Count, &|slow| Some(slow.overtaken_by as f64)).under("around it"),
-        number("flushes etc.", Unit::Count, &|slow| Some(slow.during_other as f64)).under("around it"),
-        number("bytes", Unit::Bytes, &|slow| Some(slow.during_bytes as f64)).under("around it"),
+        around("in flight before", Unit::Count, &|slow| slow.depth as f64),
+        around("queued meanwhile", Unit::Count, &|slow| slow.during as f64),
+        around("of them faster", Unit::Count, &|slow| slow.overtaken_by as f64),
+        around("flushes etc.", Unit::Count, &|slow| slow.during_other as f64),
+        around("bytes", Unit::Bytes, &|slow| slow.during_bytes as f64),
         text("process", 3),
         text("file", 4),
     ];
@@ -194,7 +202,8 @@ fn figure(label: &str, value: String, detail: String) -> Figure {
 /// Per cent of the I/Os with data that continued a stream, the device's last, the process's last.
 fn sequential(facts: &Facts) -> [Option<f64>; 3] {
     let with_data: u64 = facts.bins.iter().map(|bin| bin.with_data).sum();
-    [0, 1, 2].map(|at| part(facts.bins.iter().map(|bin| bin.sequential[at]).sum(), with_data))
+    [0, 1, 2]
+        .map(|at| part(facts.bins.iter().map(|bin| bin.sequential[at]).sum(), with_data).filter(|_| !facts.is_sample()))
 }
 
 /// The figures that matter most.
@@ -211,7 +220,9 @@ pub(crate) fn figures(facts: &Facts) -> Vec<Figure> {
     let percent = |value: Option<f64>| Unit::Percent.format(value);
     let failed: u64 = facts.devices.iter().map(|device| device.1.failed).sum();
     let mean_bytes = bytes.checked_div(reads + writes).unwrap_or(0);
-    let first = facts.first_uses * super::reuse::BLOCK_BYTES as f64;
+    let all_seen = !facts.is_sample();
+    let first = all_seen.then_some(facts.first_uses * super::reuse::BLOCK_BYTES as f64);
+    let met = facts.depth.percentile(0.99).filter(|_| all_seen);
     vec![
         figure(
             "I/Os",
@@ -239,15 +250,15 @@ pub(crate) fn figures(facts: &Facts) -> Vec<Figure> {
         figure(
             "In flight",
             Unit::Count.format(per_second(depth / 1e9).filter(|_| facts.has_times())),
-            format!("99 % of I/Os met {} or fewer", Unit::Count.format(facts.depth.percentile(0.99).map(|n| n as f64))),
+            format!("99 % of I/Os met {} or fewer", Unit::Count.format(met.map(|n| n as f64))),
         ),
         figure("Sequential", percent(stream), format!("{} after the device's last", percent(device))),
         figure(
             "Working set",
-            Unit::Bytes.format(Some(first)),
+            Unit::Bytes.format(first),
             format!(
                 "each block used {} times",
-                Unit::Count.format((facts.first_uses > 0.0).then(|| facts.uses / facts.first_uses))
+                Unit::Count.format((all_seen && facts.first_uses > 0.0).then(|| facts.uses / facts.first_uses))
             ),
         ),
         figure(
@@ -295,8 +306,9 @@ pub(crate) fn sentence(facts: &Facts) -> String {
         }
     };
     format!(
-        "{} I/Os traced in {} {device}: {}, {times}{who}.",
+        "{} I/Os {} in {} {device}: {}, {times}{who}.",
         Unit::Operations.format(Some(all as f64)),
+        if facts.is_sample() { format!("(estimated from one in {})", facts.sample) } else { "traced".to_string() },
         Unit::Seconds.format(Some(facts.length_s())),
         Unit::OpsPerSecond.format((facts.length_s() > 0.0).then(|| all as f64 / facts.length_s())),
     )
@@ -305,7 +317,7 @@ pub(crate) fn sentence(facts: &Facts) -> String {
 impl TracedFacts {
     /// Estimate where blocks were sampled: one in so many.
     pub(crate) fn sampling_note(&self) -> Option<String> {
-        (self.sampling > 1.0)
+        (self.sampling > 1.0 && !self.is_sample())
             .then(|| format!("Working set and re-use are estimated from one block in {:.0}.", self.sampling))
     }
 }

@@ -7,7 +7,7 @@ use crate::SessionError;
 use crate::rows::signed;
 use crate::run_loop::RunContext;
 use crate::spine::Spine;
-use crate::trace::{interval_row, note_ends};
+use crate::trace::{End, interval_row};
 use engine::{Aside, Chunk, Feed, Hindrances, Input, Running};
 use plan::replay::{Changes, Mapper, Pacing};
 use quantity::clock;
@@ -250,15 +250,9 @@ impl Watched {
         }
         let statistics = self.trace.final_statistics()?;
         self.row(&statistics, spine)?;
-        let numbers = self.columns.device_numbers();
-        let ended_ns = self.trace.ended_ns();
-        spine.manifest(|manifest| {
-            manifest.extra.insert("trace_devices".into(), numbers);
-            note_ends(manifest, &statistics, ended_ns);
-            for (name, count) in statistics.losses() {
-                *manifest.losses.entry(name.to_string()).or_default() += count;
-            }
-        })?;
+        // How the run itself ended is told by others.
+        let end = End { columns: &self.columns, statistics: &statistics, ended_ns: self.trace.ended_ns(), exit: None };
+        spine.manifest(|manifest| end.note(manifest, statistics.losses()))?;
         Ok(statistics.lost())
     }
 }

@@ -84,6 +84,10 @@ pub(crate) trait Source {
     fn is_busy(&self) -> bool {
         false
     }
+    /// I/Os that are missing from all of it.
+    fn lost(&self) -> i64 {
+        0
+    }
     /// What is shown, when it is not this machine.
     fn name(&self) -> Option<String> {
         None
@@ -133,7 +137,7 @@ pub fn top(request: TopRequest, stop: &StopFlag) -> Result<bool, SessionError> {
         state: TopState::new(look, is_recorded),
         mode: if is_recorded { Mode::Recorded } else { Mode::Live },
         findings: source.findings(),
-        lost: 0,
+        lost: source.lost(),
         source,
         thresholds,
         directory,
@@ -199,7 +203,9 @@ impl Top {
             // What a recording suffers from is waited for.
             let is_busy = self.source.is_busy();
             self.advance()?;
-            if stop.is_requested() || !(is_busy || self.window.shown().is_empty()) {
+            // A recording that was read gets no other sample, however little it holds.
+            let is_waited_for = self.window.shown().is_empty() && self.source.due_ns().is_some();
+            if stop.is_requested() || !(is_busy || is_waited_for) {
                 break;
             }
             let due_ns = self.source.due_ns().unwrap_or_else(|| clock::now_ns() + NAP_NS / 10);

@@ -2,6 +2,7 @@
 
 use super::{Source, WINDOW_SAMPLES};
 use crate::SessionError;
+use crate::rows::signed;
 use analyze::finding::{Finding, Thresholds, findings_between, findings_until};
 use analyze::page::{IoIntervals, Machine, Servers, Strip, TABLES, TRACED_EVERY_NS};
 use recording::{Batch, Reader, State};
@@ -277,7 +278,21 @@ impl Source for Recorded {
     fn name(&self) -> Option<String> {
         let name = self.reader.directory().file_name().map(|name| name.to_string_lossy().into_owned());
         let length = analyze::Unit::Seconds.format(Some(((self.span.1 - self.span.0) as f64 / 1e9).round()));
-        Some(format!("{} {length} {}", name.unwrap_or_default(), self.reader.state().words()))
+        let mut words = format!("{} {length} {}", name.unwrap_or_default(), self.reader.state().words());
+        if self.is_trace && self.lost() > 0 {
+            words.push_str(", NOT COMPLETE");
+        }
+        let sample = analyze::sample(self.reader.manifest());
+        if self.is_trace && sample > 1 {
+            words.push_str(&format!(", a SAMPLE of one I/O in {sample}"));
+        }
+        Some(words)
+    }
+
+    fn lost(&self) -> i64 {
+        let losses = self.reader.manifest().losses.iter();
+        let of_trace = losses.filter(|(name, _)| name.starts_with("trace_") || name.starts_with("flight_"));
+        if self.is_trace { signed(of_trace.map(|(_, count)| *count).sum()) } else { 0 }
     }
 
     fn missing(&self) -> [Option<String>; 3] {

@@ -22,8 +22,6 @@ pub struct Summary {
     pub bytes: u64,
     /// Those that failed.
     pub errors: u64,
-    /// Entries of the ring that were not understood.
-    pub unknown: u64,
     /// Completion − queueing.
     pub response: Recorder,
 }
@@ -136,7 +134,6 @@ impl Columns {
 
     /// Takes note of the names in a chunk whose rows come later, or never.
     pub fn learn(&mut self, chunk: &Chunk) {
-        self.summary.unknown += chunk.unknown;
         for (id, actor) in &chunk.actors {
             let (pid, tid) = (signed32(actor.pid), signed32(actor.tid));
             let task = IoTask { pid, tid, comm: actor.comm.clone(), cgroup: self.cgroup(actor.cgroup) };
@@ -159,6 +156,7 @@ impl Columns {
     pub fn begin_generation(&mut self) {
         self.old_tasks = std::mem::take(&mut self.tasks);
         self.old_files = std::mem::take(&mut self.files);
+        self.cgroups.clear();
     }
 
     /// The devices seen so far, for a manifest: number (major << 20 | minor) by name.

@@ -1,5 +1,6 @@
 //! The thread that empties the ring: it copies records and does nothing else.
 
+use crate::block::columns::Columns;
 use crate::block::idle::Idle;
 use crate::block::in_flight::Table;
 use crate::block::records::{Entry, InFlight, Statistics};
@@ -44,7 +45,6 @@ pub struct Chunk {
     pub(crate) ios: Vec<RawIo>,
     pub(crate) actors: Vec<(u32, Actor)>,
     pub(crate) files: Vec<(u32, File)>,
-    pub(crate) unknown: u64,
 }
 
 impl Chunk {
@@ -89,6 +89,8 @@ struct Shared {
     cpu_ns: AtomicU64,
     /// Records of I/Os that were taken out.
     taken: AtomicU64,
+    /// Entries of the ring that were not understood.
+    unknown: AtomicU64,
     /// When it was detached; 0: not yet.
     ended_ns: AtomicU64,
     /// I/Os of which no end had been seen then.
@@ -112,6 +114,9 @@ impl Flood {
         self.0.call(&mut [records.to_ne_bytes(), device.to_ne_bytes()].concat())
     }
 }
+
+/// Names of one generation; then the kernel sends them anew, and the oldest are forgotten.
+const NAMES_MAX: usize = 100_000;
 
 /// A running trace of block I/O; dropping it detaches everything.
 #[derive(Debug)]
@@ -202,7 +207,7 @@ impl BlockTrace {
             });
         }
         let ring_bytes = ring_bytes(options)?;
-        let constants = constants(&kernel, options, ring_bytes);
+        let constants = constants(&kernel, options, ring_bytes, &mut verdicts);
         let prepare = |open: &mut OpenObject| {
             if options.flood {
                 open.progs_mut()
@@ -299,6 +304,7 @@ impl BlockTrace {
         let mut sum = Statistics::sum(&cpus.unwrap_or_default());
         let [starts, ends] = &probe.misses;
         (sum.lost_start, sum.missed_ends) = (starts.count(), ends.count());
+        sum.lost_unknown = probe.shared.unknown.load(Ordering::Relaxed);
         Ok(sum)
     }
 
@@ -313,10 +319,21 @@ impl BlockTrace {
         sum.passed_over += probe.shared.passed_over.load(Ordering::Relaxed);
         // What was written and never came out: behind a record that was not finished in time.
         let missing = sum.emitted.saturating_sub(probe.shared.taken.load(Ordering::Relaxed));
-        (sum.emitted, sum.lost_ring) = (sum.emitted - missing, sum.lost_ring + missing);
+        sum.emitted -= missing;
+        // Those that came out and were not understood are counted already.
+        sum.lost_ring += missing.saturating_sub(sum.lost_unknown);
         let ended = probe.shared.ended_unseen.load(Ordering::Relaxed);
         (sum.emitted, sum.lost_end) = (sum.emitted + ended, sum.lost_end + ended);
         Ok(sum)
+    }
+
+    /// Forgets the oldest of the names that `columns` knows when there are very many, so that memory does not grow with the
+    /// number of tasks and files. For every loop that takes chunks, once a chunk's rows are made.
+    pub fn bound_names(&self, columns: &mut Columns) {
+        if columns.names() > NAMES_MAX {
+            self.forget_names();
+            columns.begin_generation();
+        }
     }
 
     /// Lets the kernel send every name again when it is used next, so that old ones can be forgotten here.
@@ -488,7 +505,7 @@ impl Consumer {
     }
 
     fn empty(&mut self, ring: &mut KernelRing) {
-        let mut ios = 0;
+        let (mut ios, mut unknown) = (0, 0);
         ring.consume(|bytes| {
             match Entry::of(bytes) {
                 Entry::Io(raw) => {
@@ -497,7 +514,7 @@ impl Consumer {
                 }
                 Entry::Name(Name::Actor(id, actor)) => self.chunk.actors.push((id, actor)),
                 Entry::Name(Name::File(id, file)) => self.chunk.files.push((id, file)),
-                Entry::Unknown => self.chunk.unknown += 1,
+                Entry::Unknown => unknown += 1,
             }
             if self.chunk.ios.len() >= CHUNK_RECORDS {
                 self.send();
@@ -507,6 +524,7 @@ impl Consumer {
             self.send();
         }
         self.shared.taken.fetch_add(ios, Ordering::Relaxed);
+        self.shared.unknown.fetch_add(unknown, Ordering::Relaxed);
         self.shared.cpu_ns.store(clock::thread_cpu_ns(), Ordering::Relaxed);
     }
 

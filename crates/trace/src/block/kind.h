@@ -97,12 +97,23 @@ static __always_inline struct inode *page_inode(struct bio *bio, struct start *s
 	if (head & 1)
 		page = (void *)(head - 1);
 	unsigned long mapping = (unsigned long)BPF_CORE_READ(page, mapping);
-	/* The low bits mark memory of programs, and pages of drivers. */
-	if (mapping & 1)
+	/* The low bits mark memory of programs, and pages of drivers. Metadata may lie in memory of the kernel's own
+	 * (slab), where this is something else; no program's I/O is metadata. */
+	if (mapping & 1 && !(start->flags & FLAG_META))
 		start->flags |= FLAG_DIRECT;
 	if (!mapping || mapping & 3)
 		return 0;
-	return BPF_CORE_READ((struct address_space *)mapping, host);
+	struct inode *host = BPF_CORE_READ((struct address_space *)mapping, host);
+	/* Something else again where the file does not know of it. */
+	if (!host || (unsigned long)BPF_CORE_READ(host, i_mapping) != mapping)
+		return 0;
+	/* Such files are on no device: their pages are memory that a program shares, and hands over for direct I/O. */
+	unsigned long magic = BPF_CORE_READ(host, i_sb, s_magic);
+	if (magic == TMPFS_MAGIC || magic == HUGETLBFS_MAGIC || magic == RAMFS_MAGIC) {
+		start->flags |= FLAG_DIRECT;
+		return 0;
+	}
+	return host;
 }
 
 static __always_inline void find_origin(struct bio *bio, struct start *start, struct origin *origin)
@@ -118,14 +129,19 @@ static __always_inline void find_origin(struct bio *bio, struct start *start, st
 	}
 	origin->inode = (__u64)page_inode(bio, start);
 	origin->cached = origin->inode != 0;
-	if (origin->inode || !end || !bpf_core_field_exists(((struct btrfs_bio *)0)->inode))
+	if (!end || !bpf_core_field_exists(((struct btrfs_bio *)0)->inode))
 		return;
 	if (end == end_btrfs_simple || end == end_btrfs_orig_write) {
-		/* Compressed data are in pages of nobody; the bio lies in one that knows. */
+		/* Compressed data are in pages of nobody, those of direct I/O may be another file's; the bio lies in one that
+		 * knows. */
 		struct btrfs_bio *outer = (void *)bio - bpf_core_field_offset(struct btrfs_bio, bio);
 		struct btrfs_inode *inode = BPF_CORE_READ(outer, inode);
-		if (inode)
-			origin->inode = (__u64)inode + bpf_core_field_offset(struct btrfs_inode, vfs_inode);
+		if (!inode)
+			return;
+		__u64 own = (__u64)inode + bpf_core_field_offset(struct btrfs_inode, vfs_inode);
+		if (origin->inode && origin->inode != own)
+			start->flags |= FLAG_DIRECT;
+		origin->inode = own;
 		origin->cached = !(start->flags & FLAG_DIRECT);
 	}
 }

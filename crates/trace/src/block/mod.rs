@@ -19,8 +19,8 @@ pub use records::{InFlight, Statistics, op_numbers};
 pub use ring::Ring;
 
 use crate::constants::Constants;
-use crate::program::{Need, ProbeSet, Program};
-use crate::{Device, Kernel, TraceError, symbols};
+use crate::program::{Need, ProbeSet, Program, State, Verdict};
+use crate::{Device, Kernel, TraceError, device, symbols};
 use std::collections::HashMap;
 
 /// What build.rs compiled.
@@ -105,8 +105,12 @@ const COMPLETIONS: [(&str, &str); 3] = [
     ("end_btrfs_orig_write", "btrfs_orig_write_end_io"),
 ];
 
-/// Bytes of the ring buffer, unless asked for otherwise: a million records.
+/// Bytes of the ring buffer, unless asked for otherwise, for each device that is traced: a million records for one that can do
+/// a million I/Os a second, less for one that turns.
 const RING_BYTES: u64 = 64 << 20;
+const RING_BYTES_ROTATING: u64 = 4 << 20;
+/// Of all devices together: no less, and no more.
+const RING_BYTES_DEFAULT: std::ops::RangeInclusive<u64> = 16 << 20..=128 << 20;
 /// It takes no more than this part of the machine's memory.
 const RING_MEMORY_SHARE: u64 = 64;
 /// The smallest that the kernel takes anywhere.
@@ -165,7 +169,8 @@ pub enum Through {
 pub struct Options {
     /// What.
     pub filter: Filter,
-    /// Bytes of the ring buffer between kernel and consumer; by default 64 MiB, or 1/64 of the memory.
+    /// Bytes of the ring buffer between kernel and consumer; by default 64 MiB for each device (4 MiB for
+    /// one that turns), between 16 and 128 MiB, at most 1/64 of the memory.
     pub ring_bytes: Option<u64>,
     /// Find the file of each I/O, and the owner of write-back.
     pub files: bool,
@@ -190,10 +195,25 @@ impl Default for Options {
     }
 }
 
+/// The ring's size by what is traced: for each device so much, within limits and a part of the memory.
+fn ring_default(rotating: impl IntoIterator<Item = bool>, memory: u64) -> u64 {
+    let each = rotating.into_iter().map(|rotating| if rotating { RING_BYTES_ROTATING } else { RING_BYTES });
+    let wanted = each.sum::<u64>().clamp(*RING_BYTES_DEFAULT.start(), *RING_BYTES_DEFAULT.end());
+    wanted.min(memory / RING_MEMORY_SHARE)
+}
+
+/// Do the devices that are traced turn?
+fn rotating(filter: &Filter) -> Vec<bool> {
+    match filter.devices.as_slice() {
+        [] => device::all().iter().map(|device| device.is_rotating()).collect(),
+        devices => devices.iter().map(Device::is_rotating).collect(),
+    }
+}
+
 /// The size that the ring gets: a power of two of whole pages.
 fn ring_bytes(options: &Options) -> Result<u32, TraceError> {
     let memory = rustix::system::sysinfo().totalram;
-    let asked = options.ring_bytes.unwrap_or_else(|| RING_BYTES.min(memory / RING_MEMORY_SHARE));
+    let asked = options.ring_bytes.unwrap_or_else(|| ring_default(rotating(&options.filter), memory));
     let bytes = asked.clamp(RING_BYTES_MIN, 1 << 31).next_power_of_two();
     if options.ring_bytes.is_some() && (asked < RING_BYTES_MIN || asked > memory / 4) {
         return Err(TraceError::Parameter(format!(
@@ -206,8 +226,17 @@ fn ring_bytes(options: &Options) -> Result<u32, TraceError> {
     u32::try_from(bytes).map_err(|_| TraceError::Parameter("a buffer of more than 2 GiB is not possible".to_string()))
 }
 
-/// The probe's constants for these options.
-fn constants(kernel: &Kernel, options: &Options, ring_bytes: u32) -> Constants {
+/// What is not known where functions cannot be told by their addresses.
+const HIDDEN: Verdict = Verdict {
+    tracepoint: "the address of every kernel function (/proc/kallsyms)",
+    state: State::Hidden,
+    loss: Some(
+        "the file of direct I/O is not known, nor that of compressed data on btrfs; CAP_SYSLOG shows the addresses, and root does, unless kernel.kptr_restrict is 2",
+    ),
+};
+
+/// The probe's constants for these options; what cannot be known for want of addresses goes to `verdicts`.
+fn constants(kernel: &Kernel, options: &Options, ring_bytes: u32, verdicts: &mut Vec<Verdict>) -> Constants {
     let filter = &options.filter;
     let mut constants = Constants::default();
     constants.flag("has_io_start", kernel.has_tracepoint("block_io_start"));
@@ -221,11 +250,36 @@ fn constants(kernel: &Kernel, options: &Options, ring_bytes: u32) -> Constants {
     constants.u32("sample_limit", u32::MAX / filter.sample.max(1));
     constants.flag("with_files", options.files);
     constants.u64("left_out_below", options.left_out_below);
-    let ends =
-        if options.files { symbols::addresses(&COMPLETIONS.map(|(_, function)| function)) } else { HashMap::new() };
+    let mut ends = HashMap::new();
+    if options.files {
+        let functions = COMPLETIONS.map(|(_, function)| function);
+        ends = symbols::addresses(&[&functions[..], &[symbols::ALWAYS]].concat());
+        if !ends.contains_key(symbols::ALWAYS) {
+            verdicts.push(HIDDEN);
+        }
+    }
     for (constant, function) in COMPLETIONS {
         constants.u64(constant, ends.get(function).copied().unwrap_or(0));
     }
     constants.u64("wake_bytes", u64::from(ring_bytes) / 4);
     constants
+}
+
+#[cfg(test)]
+mod tests {
+    use super::ring_default;
+
+    #[test]
+    fn the_ring_is_as_large_as_its_devices_are_quick() {
+        let check = |rotating: &[bool], memory_mib: u64, expected_mib: u64| {
+            assert_eq!(ring_default(rotating.iter().copied(), memory_mib << 20) >> 20, expected_mib, "{rotating:?}");
+        };
+        check(&[false], 65536, 64);
+        check(&[true], 65536, 16);
+        check(&[true, true, true, true, true, true], 65536, 24);
+        check(&[false, true], 65536, 68);
+        check(&[false; 10], 65536, 128);
+        check(&[], 65536, 16);
+        check(&[false], 2048, 32);
+    }
 }

@@ -82,6 +82,8 @@ pub struct Statistics {
     pub lost_ring: u64,
     /// I/Os lost because the table of those in flight was full.
     pub lost_table: u64,
+    /// Entries of the ring that were not understood: at most so many I/Os are lost, or have no name.
+    pub lost_unknown: u64,
     /// I/Os whose completion was not seen, because the probe did not run: they are there, without its time.
     pub lost_end: u64,
     /// Times that the probe at an I/O's start did not run: at most so many are lost.
@@ -133,16 +135,26 @@ impl Statistics {
     /// I/Os that should be in the trace and are not.
     #[must_use]
     pub fn lost(&self) -> u64 {
-        self.lost_ring + self.lost_table + self.lost_start
+        self.lost_ring + self.lost_table + self.lost_start + self.lost_unknown
     }
 
     /// Everything that is missing, by the names under which a manifest lists losses; without what is not.
-    pub fn losses(&self) -> impl Iterator<Item = (&'static str, u64)> {
+    pub fn losses(&self) -> impl Iterator<Item = (&'static str, u64)> + use<> {
+        self.losses_of_a_part().chain(self.losses_unaccounted())
+    }
+
+    /// I/Os that began and of which nothing is known, as a loss; of a whole trace only.
+    pub fn losses_unaccounted(&self) -> impl Iterator<Item = (&'static str, u64)> + use<> {
+        std::iter::once(("trace_unaccounted", self.unaccounted().unsigned_abs())).filter(|(_, count)| *count > 0)
+    }
+
+    /// The same of what was counted within a part of a trace, where I/Os are in flight at both ends.
+    pub fn losses_of_a_part(&self) -> impl Iterator<Item = (&'static str, u64)> + use<> {
         let losses = [
             ("trace_buffer_full", self.lost_ring),
             ("trace_table_full", self.lost_table),
             ("trace_start_unseen", self.lost_start),
-            ("trace_unaccounted", self.unaccounted().unsigned_abs()),
+            ("trace_not_understood", self.lost_unknown),
             ("trace_names", self.lost_names),
         ];
         losses.into_iter().filter(|(_, count)| *count > 0)
@@ -151,7 +163,7 @@ impl Statistics {
     /// I/Os that began and of which nothing is known; 0, or the probe miscounts.
     #[must_use]
     pub fn unaccounted(&self) -> i64 {
-        let known = self.emitted + self.lost_ring + self.lost_table;
+        let known = self.emitted + self.lost_ring + self.lost_table + self.lost_unknown;
         let known = known + self.merged_away + self.passed_over + self.unfinished;
         i64::try_from(self.taken).unwrap_or(i64::MAX) - i64::try_from(known).unwrap_or(i64::MAX)
     }
@@ -164,6 +176,7 @@ impl Statistics {
             emitted: self.emitted.saturating_sub(earlier.emitted),
             lost_ring: self.lost_ring.saturating_sub(earlier.lost_ring),
             lost_table: self.lost_table.saturating_sub(earlier.lost_table),
+            lost_unknown: self.lost_unknown.saturating_sub(earlier.lost_unknown),
             lost_names: self.lost_names.saturating_sub(earlier.lost_names),
             merged: self.merged.saturating_sub(earlier.merged),
             splits: self.splits.saturating_sub(earlier.splits),

@@ -34,6 +34,9 @@ enum {
 /* Magic numbers of file systems. */
 #define BDEVFS_MAGIC 0x62646576
 #define BTRFS_MAGIC 0x9123683e
+#define TMPFS_MAGIC 0x01021994
+#define HUGETLBFS_MAGIC 0x958458f6
+#define RAMFS_MAGIC 0x858458f6
 
 /* Set before loading. */
 const volatile bool has_io_start = true;

@@ -140,6 +140,7 @@ struct inode {
 	unsigned int i_generation;
 	unsigned long i_ino;
 	struct super_block *i_sb;
+	struct address_space *i_mapping;
 	struct hlist_head i_dentry;
 } KERNEL_TYPE;
 

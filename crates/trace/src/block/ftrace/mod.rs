@@ -158,18 +158,19 @@ fn consume(instance: Instance, mut pairs: Pairs, sender: &SyncSender<Chunk>, sha
 /// Shows how it stands after the events until some time, given how many were not understood since the last time and how
 /// many are lost in all; then hands over what has ended.
 fn publish(pairs: &mut Pairs, (until_ns, unknown, lost): (u64, u64, u64), sender: &SyncSender<Chunk>, shared: &Shared) {
+    pairs.counts.lost_unknown += unknown;
     let mut statistics = pairs.counts;
+    let missing = lost + statistics.lost_unknown;
     // What was lost was to be there.
     (statistics.lost_ring, statistics.taken, statistics.started) =
-        (lost, statistics.taken + lost, statistics.started + lost);
+        (lost, statistics.taken + missing, statistics.started + missing);
     let in_flight = pairs.in_flight();
     let mut seen = shared.seen.lock().unwrap_or_else(PoisonError::into_inner);
     // A buffer that is behind takes the time back, but not the events that were taken.
     *seen = Seen { statistics, in_flight, until_ns: until_ns.max(seen.until_ns) };
     drop(seen);
     shared.cpu_ns.store(clock::thread_cpu_ns(), Ordering::Relaxed);
-    let mut chunk = std::mem::take(&mut pairs.chunk);
-    chunk.unknown += unknown;
+    let chunk = std::mem::take(&mut pairs.chunk);
     if !chunk.is_empty() {
         // Nobody listens any more only when the trace is being dropped.
         let _ = sender.send(chunk);
