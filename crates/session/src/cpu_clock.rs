@@ -253,7 +253,7 @@ pub(crate) fn sample_both(
     origin_ns: u64,
 ) -> (Vec<Batch>, Result<Vec<Batch>, RecordingError>) {
     let mut events = None;
-    let mut batches = machine.sample_those_that_ran((due_ns, origin_ns), &mut || {
+    let batches = machine.sample_those_that_ran((due_ns, origin_ns), &mut || {
         let clock = clock.as_mut()?;
         events = Some(clock.sample(due_ns, origin_ns));
         clock.ran()
@@ -265,7 +265,7 @@ pub(crate) fn sample_both(
         events.extend(times.transpose()?);
         Ok(events)
     });
-    (std::mem::take(&mut batches), events)
+    (batches, events)
 }
 
 /// When a sample was taken; nothing where nothing was read.
