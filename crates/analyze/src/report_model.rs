@@ -543,7 +543,9 @@ fn plain(value: &Value) -> String {
         Value::String(text) => text.clone(),
         Value::Array(values) => values.iter().map(plain).collect::<Vec<String>>().join(", "),
         Value::Object(fields) => {
-            fields.iter().map(|(name, value)| format!("{name} {}", plain(value))).collect::<Vec<String>>().join(", ")
+            // What a path carries is said in words beside the number.
+            let fields = fields.iter().filter(|(name, _)| !name.ends_with("_bytes_per_s"));
+            fields.map(|(name, value)| format!("{name} {}", plain(value))).collect::<Vec<String>>().join(", ")
         }
         other => other.to_string(),
     }

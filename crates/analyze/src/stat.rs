@@ -290,6 +290,11 @@ trait Figures<R> {
     /// Names the thing a row is of.
     fn key(&self, row: &R) -> String;
 
+    /// Sees every batch, for what other tables have to say.
+    fn observe(&mut self, _batch: &Batch) -> Result<(), RecordingError> {
+        Ok(())
+    }
+
     /// Figures of an interval, one per column. `before` is `None` for the mean since boot.
     fn values(&self, step: &Step<'_, R>) -> Vec<Option<f64>>;
 }
@@ -369,6 +374,7 @@ trait Timed {
 
 impl<R: Row + Timed, F: Figures<R>> Stream for Samples<R, F> {
     fn accept(&mut self, batch: &Batch) -> Result<(), RecordingError> {
+        self.figures.observe(batch)?;
         self.now.extend(batch.to_rows::<R>()?);
         Ok(())
     }
@@ -377,10 +383,11 @@ impl<R: Row + Timed, F: Figures<R>> Stream for Samples<R, F> {
         let t_ns = self.now.iter().map(Timed::t_ns).max()?;
         let is_first = self.before.is_empty();
         let mut block = StatBlock { subject: self.subject, t_ns, seconds: 0.0, since_boot: is_first, rows: Vec::new() };
-        let mut fresh = HashMap::with_capacity(self.now.len());
+        let mut fresh: HashMap<String, R> = HashMap::with_capacity(self.now.len());
         for row in self.now.drain(..) {
             let key = self.figures.key(&row);
-            let before = self.before.get(&key);
+            // What is new has its row of the sample before in the same commit.
+            let before = self.before.get(&key).or_else(|| fresh.get(&key));
             // The monotonic clock began at boot, and so did the counters.
             let since_ns = before.map_or(0, Timed::t_ns);
             // A thing that came in between has no interval yet.
@@ -399,6 +406,8 @@ impl<R: Row + Timed, F: Figures<R>> Stream for Samples<R, F> {
 /// Makes figures of counters.
 pub struct StatFold {
     streams: Vec<Box<dyn Stream>>,
+    /// When samples were taken and how long their slowest subject took to read, ns: the newest, and the one before.
+    read: [Option<(i64, i64)>; 2],
 }
 
 impl std::fmt::Debug for StatFold {
@@ -445,13 +454,13 @@ impl StatFold {
                 Subject::CpuClock => Box::new(clocks::Cpus::default()),
                 Subject::ProcessClock => Box::new(clocks::Processes::default()),
                 Subject::Cgroup => Box::new(cgroup::Groups::new(since_boot, options.joins)),
-                Subject::Irq => Box::new(irq::Vectors::new(false, since_boot)),
-                Subject::IrqCpu => Box::new(irq::Vectors::new(true, since_boot)),
+                Subject::Irq => Box::new(irq::Vectors::new(false, since_boot, options.joins)),
+                Subject::IrqCpu => Box::new(irq::Vectors::new(true, since_boot, options.joins)),
                 Subject::Pool => Box::new(pool::Pools::new(since_boot)),
                 Subject::Fs => Box::new(fs::FileSystems::new(since_boot)),
             })
             .collect();
-        Self { streams }
+        Self { streams, read: [None; 2] }
     }
 
     /// Takes in a batch of any table.
@@ -459,7 +468,19 @@ impl StatFold {
     /// # Errors
     /// A column is of another type than the catalogue says.
     pub fn accept(&mut self, batch: &Batch) -> Result<(), RecordingError> {
+        for row in batch.to_rows::<recording::rows::Sample>()? {
+            self.read = [Some((row.t_ns, row.slowest_ns)), self.read[0]];
+        }
         self.streams.iter_mut().try_for_each(|stream| stream.accept(batch))
+    }
+
+    /// How far the rates of the last interval may be off at most, per cent of themselves: within the time in which a subject was
+    /// read, nobody knows when each of its counters was. `None` where the table `sample` does not tell.
+    #[must_use]
+    pub fn rate_error_percent(&self) -> Option<f64> {
+        let [Some((now_ns, window_ns)), Some((before_ns, window_before_ns))] = self.read else { return None };
+        let interval_ns = now_ns - before_ns;
+        (interval_ns > 0).then(|| 100.0 * window_ns.max(window_before_ns) as f64 / interval_ns as f64)
     }
 
     /// The sample is complete: figures of the interval since the one before.

@@ -63,7 +63,9 @@ impl Verdicts {
     /// Subjects that a machine of this kind could have and this one does not let be measured, with the reason. What is not
     /// applicable is missed by nobody.
     pub fn troubles(&self) -> impl Iterator<Item = (&str, &str)> {
-        let is_trouble = |words: &str| words != WORKS && !words.starts_with("not applicable");
+        // A column that a kernel does not have is a property of it: `?` says so where it stands.
+        let of_kernel = ["not applicable", "not measured"];
+        let is_trouble = move |words: &str| words != WORKS && !of_kernel.iter().any(|word| words.starts_with(word));
         self.0.iter().map(|(subject, words)| (subject.as_str(), words.as_str())).filter(move |one| is_trouble(one.1))
     }
 

@@ -3,7 +3,7 @@
 //! On most kernels this is sampled: at each tick (250 or so per second) the whole tick is charged to whatever runs then.
 //! Hence the clock `tick`; short intervals and short bursts are not to be trusted.
 
-use crate::text::{counter, lines, words};
+use crate::text::{counter, lines, named, words};
 
 /// Cumulative time of one CPU, nanoseconds since boot. `None`: the kernel does not count it.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -28,9 +28,26 @@ pub(crate) struct CpuTimes {
     pub(crate) steal_ns: Option<i64>,
 }
 
-/// Reads the `cpu` lines; they stand first. `tick_ns` is the length of one unit of the file.
+/// So many interrupts take more than a tick of a CPU, be they ever so short: 100,000 of 1 µs are 100 ms.
+const INTERRUPTS_SEEN: i64 = 100_000;
+
+/// Reads the `cpu` lines; they stand first. `tick_ns` is the length of one unit of the file. Where the kernel does not
+/// measure the time in interrupts, it is not known.
 pub(crate) fn parse(text: &[u8], tick_ns: i64) -> Vec<CpuTimes> {
-    lines(text).take_while(|line| line.starts_with(b"cpu")).filter_map(|line| parse_line(line, tick_ns)).collect()
+    let cpus = lines(text).take_while(|line| line.starts_with(b"cpu"));
+    let mut cpus: Vec<CpuTimes> = cpus.filter_map(|line| parse_line(line, tick_ns)).collect();
+    if !measures_interrupts(text) {
+        cpus.iter_mut().for_each(|cpu| cpu.irq_ns = None);
+    }
+    cpus
+}
+
+/// Does this `/proc/stat` have a time in interrupts that means something? The tick that counts it comes as an interrupt
+/// itself, so that without `CONFIG_IRQ_TIME_ACCOUNTING` (or a CPU that accounts by itself) it is 0 for ever.
+pub(crate) fn measures_interrupts(text: &[u8]) -> bool {
+    let all = lines(text).next().and_then(|line| parse_line(line, 1));
+    let is_zero = all.is_some_and(|all| all.irq_ns == Some(0));
+    !(is_zero && named(text, "intr") > Some(INTERRUPTS_SEEN))
 }
 
 fn parse_line(line: &[u8], tick_ns: i64) -> Option<CpuTimes> {
@@ -76,5 +93,19 @@ mod tests {
         assert_eq!((times[0].idle_ns, times[0].iowait_ns, times[0].steal_ns), (Some(4 * TICK_NS), None, None));
         assert!(parse(b"", TICK_NS).is_empty());
         assert_eq!(parse(b"cpu x 2\n", TICK_NS)[0].user_ns, None);
+    }
+
+    #[test]
+    fn interrupts_that_nobody_measures_are_not_0() {
+        let text = |irq: i64, interrupts: i64| {
+            format!("cpu  9 9 9 9 9 {irq} 9 9 0 0\ncpu0 9 9 9 9 9 0 9 9 0 0\nintr {interrupts} 5 6\n")
+        };
+        let irq = |irq, interrupts| -> Vec<Option<i64>> {
+            parse(text(irq, interrupts).as_bytes(), 1).iter().map(|cpu| cpu.irq_ns).collect()
+        };
+        assert_eq!(irq(0, 100_001), [None, None]);
+        assert_eq!(irq(0, 5000), [Some(0), Some(0)], "just booted: it may come yet");
+        assert_eq!(irq(3, 100_001), [Some(3), Some(0)], "a CPU that nobody interrupts");
+        assert_eq!(parse(b"cpu  1 2 3 4\nintr 999999\n", 1)[0].irq_ns, None);
     }
 }

@@ -1,7 +1,9 @@
 //! Counters of block devices from `/proc/diskstats` (the kernel's `admin-guide/iostats.rst`).
 
 use crate::devices::Number;
+use crate::subject::Stamp;
 use crate::text::{counter, lines, words};
+use std::collections::{BTreeSet, HashSet};
 
 /// Cumulative counters of one device. `None`: the kernel does not count it.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -26,6 +28,53 @@ pub(crate) fn parse<'a, T>(text: &[u8], wanted: impl Fn(Number) -> Option<&'a T>
             Some((DiskCounters { number, values }, what))
         })
         .collect()
+}
+
+/// A device and where its counters stand.
+pub(crate) type Named<'a> = (DiskCounters, std::borrow::Cow<'a, str>);
+
+/// Devices that are told of: those that ever did something, and those that were asked for by name. Idle RAM and loop devices
+/// by the dozen cost no rows.
+#[derive(Debug, Default)]
+pub(crate) struct Told {
+    /// Told of however idle they are.
+    asked: BTreeSet<String>,
+    /// Those of the last sample, and when that was; `None`: there was none.
+    last: Option<(HashSet<Number>, Stamp)>,
+}
+
+impl Told {
+    /// From now on these are told of as well.
+    pub(crate) fn ask(&mut self, names: &[String]) {
+        self.asked.extend(names.iter().cloned());
+    }
+
+    /// Those to tell of now, and those whose counters stood at 0 at the sample before, when there was no row of them: what
+    /// they did since then is the difference, like anybody's.
+    pub(crate) fn choose<'a>(&mut self, text: &'a [u8], stamp: Stamp) -> (Vec<Named<'a>>, Vec<(Named<'a>, Stamp)>) {
+        let (mut now, mut new, mut numbers) = (Vec::new(), Vec::new(), HashSet::new());
+        for line in lines(text) {
+            let Some((counters, name)) = named(line) else { continue };
+            let did_something = counters.values.iter().flatten().any(|value| *value > 0);
+            if !did_something && !self.asked.contains(&*name) {
+                continue;
+            }
+            numbers.insert(counters.number);
+            if let Some((_, before)) = self.last.as_ref().filter(|(told, _)| !told.contains(&counters.number)) {
+                let zero = DiskCounters { values: counters.values.map(|value| value.map(|_| 0)), ..counters.clone() };
+                new.push(((zero, name.clone()), *before));
+            }
+            now.push((counters, name));
+        }
+        self.last = Some((numbers, stamp));
+        (now, new)
+    }
+}
+
+/// One line with the device's name.
+fn named(line: &[u8]) -> Option<Named<'_>> {
+    let name = words(line).nth(2).map(String::from_utf8_lossy)?;
+    parse(line, |_| Some(&())).pop().map(|(counters, ())| (counters, name))
 }
 
 #[cfg(test)]
@@ -64,5 +113,35 @@ mod tests {
         let text = b"8 0 sda 1 2 3 4 5 6 7 8 9 10 11\n8 16 sdb 1 2 3 4 5 6 7 8 9 10 11\n";
         let disks = parse(text, |number| (number == (8, 16)).then_some(&name));
         assert_eq!((disks.len(), disks[0].0.number, disks[0].1.as_str()), (1, (8, 16), "the one"));
+    }
+
+    #[test]
+    fn a_device_that_begins_to_work_was_at_0_at_the_sample_before() {
+        let line = |name: &str, minor: u32, reads: i64| format!("7 {minor} {name} {reads} 0 8 1 0 0 0 0 0 1 1\n");
+        let of = |told: &mut Told, text: &str, t_ns: u64| {
+            let (now, new) = told.choose(text.as_bytes(), Stamp::at(t_ns, 0));
+            let now: Vec<_> = now.into_iter().map(|(one, name)| (name.into_owned(), one.values[0])).collect();
+            let new: Vec<_> =
+                new.into_iter().map(|((one, name), at)| (name.into_owned(), one.values[0], at.t_ns)).collect();
+            (now, new)
+        };
+        let idle = "7 2 loop2 0 0 0 0 0 0 0 0 0 0 0\n";
+        let mut told = Told::default();
+        told.ask(&["loop2".to_string()]);
+        let some = |name: &str, reads| (name.to_string(), Some(reads));
+        assert_eq!(
+            of(&mut told, &(line("sda", 0, 5) + "7 1 loop1 0 0 0 0 0 0 0 0 0 0 0\n"), 10),
+            (vec![some("sda", 5)], vec![])
+        );
+        // One began, one came that had worked before anybody saw it, one was asked for.
+        let text = line("sda", 0, 6) + &line("loop1", 1, 7) + &line("loop3", 3, 9) + idle;
+        let zero = |name: &str| (name.to_string(), Some(0), 10);
+        let (now, new) = of(&mut told, &text, 20);
+        assert_eq!(now, [some("sda", 6), some("loop1", 7), some("loop3", 9), some("loop2", 0)]);
+        assert_eq!(new, [zero("loop1"), zero("loop3"), zero("loop2")]);
+        assert_eq!(of(&mut told, &text, 30).1, [], "said once");
+        // A kernel that does not count something does not say 0 of it.
+        let (_, new) = told.choose(b"8 9 sdz 1 2 3 4 5 6 7 8 9 10 11\n", Stamp::at(40, 0));
+        assert_eq!((new[0].0.0.values[10], new[0].0.0.values[11]), (Some(0), None));
     }
 }

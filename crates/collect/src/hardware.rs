@@ -1,12 +1,16 @@
 //! What the machine is made of, as far as it explains a result.
 
-use crate::devices::{DeviceMap, Number, Resolution};
-use crate::text::{lines, small, words};
+use crate::ceiling::{self, Limit};
+use crate::devices::{DeviceMap, Number, Resolution, kernel_name};
+use crate::net;
+use crate::text::{lines, small, words as words_of};
+use quantity::text::format_throughput;
 use serde_json::{Map, Value, json};
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 
-/// The inventory of this machine and of what lies under targets (name, path). Unknown values are null.
+/// The inventory of this machine and of what lies under targets (name, path), without targets of all its disks. Unknown values
+/// are null.
 #[must_use]
 pub fn hardware(targets: &[(String, PathBuf)]) -> Value {
     hardware_of(Path::new("/"), targets)
@@ -23,12 +27,13 @@ pub fn hardware_of(root: &Path, targets: &[(String, PathBuf)]) -> Value {
         for device in &resolution.devices {
             devices.entry(device.number).or_insert_with(|| {
                 let directory = map.directory(device.number).unwrap_or_default();
-                (device.name.clone(), describe_device(&directory))
+                (device.name.clone(), describe_device(root, &directory))
             });
         }
         described.push(describe_target(name, path, &resolution));
     }
-    let devices: Map<String, Value> = devices.into_values().collect();
+    let devices: Map<String, Value> =
+        if targets.is_empty() { every_device(root) } else { devices.into_values().collect() };
     json!({
         "cpu": cpu(root),
         "memory_bytes": memory_bytes(root),
@@ -40,7 +45,53 @@ pub fn hardware_of(root: &Path, targets: &[(String, PathBuf)]) -> Value {
         "targets": described,
         "devices": devices,
         "controllers": controllers(root),
+        "interfaces": interfaces(root),
     })
+}
+
+/// Every disk that holds something: of hundreds of loop devices those that have a file.
+fn every_device(root: &Path) -> Map<String, Value> {
+    let entries = std::fs::read_dir(root.join("sys/block")).into_iter().flatten().flatten();
+    let of = |entry: std::fs::DirEntry| {
+        let directory = std::fs::canonicalize(entry.path()).ok()?;
+        let device = describe_device(root, &directory);
+        let is_empty = device["size_bytes"] == 0;
+        (!is_empty).then(|| (kernel_name(&directory), device))
+    };
+    entries.filter_map(of).collect()
+}
+
+/// Interfaces that have hardware or are a bond; a host of containers has thousands of others.
+fn interfaces(root: &Path) -> Map<String, Value> {
+    let entries = std::fs::read_dir(root.join("sys/class/net")).into_iter().flatten().flatten();
+    let of = |entry: std::fs::DirEntry| {
+        let (name, folder) = (entry.file_name().into_string().ok()?, entry.path());
+        let hardware = std::fs::canonicalize(folder.join("device")).ok();
+        let is_bond = folder.join("bonding").exists();
+        (hardware.is_some() || is_bond).then_some(())?;
+        let link = net::link(root, &name);
+        let driver = std::fs::read_link(folder.join("device/driver")).ok();
+        let driver = driver.and_then(|path| Some(path.file_name()?.to_string_lossy().into_owned()));
+        let limit = ceiling::of_interface(hardware.as_deref(), link.speed_bits_per_s);
+        let described = json!({
+            "driver": driver.or(is_bond.then(|| "bonding".to_string())),
+            "mbit_per_s": link.speed_bits_per_s.map(|bits| bits / 1_000_000),
+            "duplex": link.full_duplex.map(|full| if full { "full" } else { "half" }),
+            "mtu_bytes": link.mtu_bytes,
+            "member_of": link.master,
+            "numa_node": small(&folder.join("device/numa_node")),
+            "link": hardware.as_deref().map_or(Value::Null, self::link),
+            "path": limit.as_ref().map(words),
+            "path_bytes_per_s": limit.map(|limit| limit.bytes_per_s),
+        });
+        Some((name, described))
+    };
+    entries.filter_map(of).collect()
+}
+
+/// Behind the word "path".
+fn words(limit: &Limit) -> String {
+    format!("carries at most {} ({})", format_throughput(limit.bytes_per_s as f64), limit.what)
 }
 
 fn describe_target(name: &str, path: &Path, resolution: &Resolution) -> Value {
@@ -96,7 +147,7 @@ fn cpu(root: &Path) -> Value {
 fn memory_bytes(root: &Path) -> Option<u64> {
     let text = std::fs::read(root.join("proc/meminfo")).ok()?;
     let line = lines(&text).find(|line| line.starts_with(b"MemTotal:"))?;
-    let kib: u64 = std::str::from_utf8(words(line).nth(1)?).ok()?.parse().ok()?;
+    let kib: u64 = std::str::from_utf8(words_of(line).nth(1)?).ok()?.parse().ok()?;
     kib.checked_mul(1024)
 }
 
@@ -133,12 +184,13 @@ fn is_numbered(part: &str, word: &str) -> bool {
 }
 
 /// Everything about a device that decides how fast it can be.
-fn describe_device(directory: &Path) -> Value {
+fn describe_device(root: &Path, directory: &Path) -> Value {
     // A partition has neither queue nor model; they are its disk's.
     let disk = if directory.join("partition").exists() { directory.parent().unwrap_or(directory) } else { directory };
     let queue = |name: &str| small(&disk.join("queue").join(name));
     let number = |name: &str| queue(name).and_then(|text| text.parse::<u64>().ok());
     let device = |names: &[&str]| names.iter().find_map(|name| small(&disk.join(name)));
+    let limit = ceiling::of_disk(root, disk);
     json!({
         "size_bytes": small(&directory.join("size")).and_then(|text| text.parse::<u64>().ok()).map(|sectors| sectors * 512),
         "partition": directory.join("partition").exists(),
@@ -158,6 +210,8 @@ fn describe_device(directory: &Path) -> Value {
         "discard_max_bytes": number("discard_max_bytes"),
         "numa_node": device(&["device/numa_node", "device/device/numa_node"]),
         "link": link(disk),
+        "path": limit.as_ref().map(words),
+        "path_bytes_per_s": limit.map(|limit| limit.bytes_per_s),
         "backing_file": small(&directory.join("loop/backing_file")),
         "direct_io": small(&directory.join("loop/dio")).map(|flag| flag == "1"),
         "mapped_name": small(&directory.join("dm/name")),

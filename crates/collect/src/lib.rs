@@ -4,6 +4,7 @@
 //! cannot be read at all is said by an event, never by a zero.
 
 mod btrfs;
+mod ceiling;
 mod cgroup;
 mod child;
 mod cpu;
@@ -39,6 +40,7 @@ pub use devices::{Device, DeviceMap, Mount, Number, Resolution};
 pub use hardware::{hardware, hardware_of};
 pub use listener::listening;
 pub use machine::{Machine, What};
+pub use process::Asked;
 pub use sampler::Sampler;
 pub use subject::SampleTimes;
-pub use verdict::verdicts;
+pub use verdict::{CPU_IRQ, verdicts};

@@ -16,10 +16,12 @@ const AF_INET6: u8 = 10;
 const IPPROTO_TCP: u8 = 6;
 /// `1 << TCP_LISTEN`.
 const LISTENING: u32 = 1 << 10;
-/// Holders are looked for when the queue has so many hundredths of the backlog: it means reading every process's files.
+/// Looking for holders means reading the names of every process's files, some 10 ms. Where a queue has so many hundredths of its
+/// backlog, it is done so often at most;
 const LOOK_PERCENT: i64 = 80;
-/// And so often at most.
 const LOOK_EVERY_NS: i64 = 10_000_000_000;
+/// for listeners that are only new, so often.
+const LOOK_NEW_EVERY_NS: i64 = 60_000_000_000;
 
 /// One socket.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -39,6 +41,8 @@ pub(crate) struct Listeners {
     known: HashSet<u32>,
     /// By inode.
     holders: HashMap<u32, (i64, String)>,
+    /// Inodes whose holder was looked for in vain.
+    unheld: HashSet<u32>,
     looked_ns: Option<i64>,
 }
 
@@ -46,7 +50,19 @@ impl Listeners {
     /// Of this network namespace; needs no privilege. Processes are those under `root`.
     pub(crate) fn new(root: &Path) -> io::Result<Self> {
         let netlink = Netlink::new(Some(SOCK_DIAG))?;
-        Ok(Self { root: root.to_path_buf(), netlink, known: HashSet::new(), holders: HashMap::new(), looked_ns: None })
+        Ok(Self {
+            root: root.to_path_buf(),
+            netlink,
+            known: HashSet::new(),
+            holders: HashMap::new(),
+            unheld: HashSet::new(),
+            looked_ns: None,
+        })
+    }
+
+    /// Can they be asked for?
+    pub(crate) fn try_out(&mut self) -> io::Result<()> {
+        sockets(&mut self.netlink).map(|_| ())
     }
 
     /// Rows of listeners that are new or have a queue.
@@ -54,13 +70,18 @@ impl Listeners {
         let sockets = sockets(&mut self.netlink)?;
         let there: HashSet<u32> = sockets.iter().map(|socket| socket.inode).collect();
         self.holders.retain(|inode, _| there.contains(inode));
+        self.unheld.retain(|inode| there.contains(inode));
         let crowded = |socket: &Socket| socket.queue * 100 >= socket.backlog * LOOK_PERCENT && socket.queue > 0;
-        if sockets.iter().any(|socket| crowded(socket) && !self.holders.contains_key(&socket.inode))
-            && self.looked_ns.is_none_or(|at_ns| stamp.t_ns - at_ns >= LOOK_EVERY_NS)
-        {
+        let unheld =
+            |socket: &&Socket| !self.holders.contains_key(&socket.inode) && !self.unheld.contains(&socket.inode);
+        let wanted: HashSet<u32> = sockets.iter().filter(unheld).map(|socket| socket.inode).collect();
+        let is_crowded = sockets.iter().any(|socket| crowded(socket) && wanted.contains(&socket.inode));
+        let after_ns = if is_crowded { LOOK_EVERY_NS } else { LOOK_NEW_EVERY_NS };
+        if !wanted.is_empty() && self.looked_ns.is_none_or(|at_ns| stamp.t_ns - at_ns >= after_ns) {
             self.looked_ns = Some(stamp.t_ns);
-            let wanted = sockets.iter().filter(|socket| crowded(socket)).map(|socket| socket.inode).collect();
             self.holders.extend(holders(&self.root, &wanted));
+            // Of another user, or the kernel's: it is not looked for again.
+            self.unheld.extend(wanted.into_iter().filter(|inode| !self.holders.contains_key(inode)));
         }
         let limit = small(&self.root.join("proc/sys/net/core/somaxconn")).and_then(|text| counter(text.as_bytes()));
         let known = std::mem::replace(&mut self.known, there);
@@ -166,7 +187,7 @@ mod tests {
         let mut listeners = Listeners::new(Path::new("/")).unwrap();
         let of = |rows: Vec<Listener>| rows.into_iter().find(|row| row.port == port && row.address == "127.0.0.1");
         let first = of(listeners.sample(Stamp::at(0, 0)).unwrap()).unwrap();
-        assert_eq!((first.queue, first.pid), (0, None));
+        assert_eq!((first.queue, first.pid), (0, Some(i64::from(std::process::id()))));
         assert!(first.backlog > 0 && first.limit.is_some());
         assert!(of(listeners.sample(Stamp::at(1, 0)).unwrap()).is_none(), "nothing new");
         let _client = TcpStream::connect(server.local_addr().unwrap()).unwrap();

@@ -1,12 +1,11 @@
 //! The whole machine: every subject that was asked for, once per interval.
 
-use crate::disk;
-use crate::process::Processes;
+use crate::disk::Told;
+use crate::process::{Asked, Processes};
 use crate::qdisc::{Asker, Qdisc};
 use crate::rare::Rare;
 use crate::sampler::{cpu_row, disk_row};
 use crate::subject::{SampleTimes, Stamp, Subject, Verdict, push};
-use crate::text::{lines, words};
 use crate::threads::Threads;
 use crate::{cpu, memory, net, pressure, protocols, system};
 use quantity::clock::now_ns;
@@ -95,6 +94,7 @@ pub struct Machine {
     vmstat: Subject,
     pressure: Vec<(&'static str, Subject)>,
     disk: Subject,
+    disks_told: Told,
     net: Subject,
     snmp: Subject,
     netstat: Subject,
@@ -147,6 +147,7 @@ impl Machine {
                 .map(|(resource, path)| (resource, Subject::new(path, true)))
                 .collect(),
             disk: file("proc/diskstats"),
+            disks_told: Told::default(),
             net: file("proc/net/dev"),
             snmp: file("proc/net/snmp"),
             netstat: file("proc/net/netstat"),
@@ -166,7 +167,13 @@ impl Machine {
         }
     }
 
-    /// When the last sample was taken.
+    /// Tells of these block devices and processes in every sample, however idle they are; of a program by its name.
+    pub fn tell_of(&mut self, devices: &[String], processes: &Asked) {
+        self.disks_told.ask(devices);
+        self.processes.ask(processes);
+    }
+
+    /// When the last sample was taken, and which subject took longest to read.
     #[must_use]
     pub fn last_times(&self) -> SampleTimes {
         self.last
@@ -187,31 +194,39 @@ impl Machine {
         ran: &mut dyn FnMut() -> Option<Vec<i64>>,
     ) -> Vec<Batch> {
         let mut batches = Vec::new();
-        self.last.begin_ns = now_ns();
+        let begin_ns = now_ns();
+        self.last = SampleTimes { begin_ns, end_ns: begin_ns, slowest: None };
         let wants = |this: &Self, what| this.wanted.contains(&what);
         let due = (t_ns, t0_ns);
         if wants(self, What::Cpu) || wants(self, What::System) {
             self.stat(due, &mut batches);
+            self.last.took("cpu");
         }
         if wants(self, What::Disk) {
             self.disks(due, &mut batches);
+            self.last.took("disk");
         }
         if wants(self, What::Net) {
             self.net(due, &mut batches);
+            self.last.took("net");
         }
         if wants(self, What::Protocols) {
             self.protocols(due, &mut batches);
+            self.last.took("tcp");
         }
         if wants(self, What::Memory) {
             self.memory(due, &mut batches);
+            self.last.took("memory");
         }
         if wants(self, What::Pressure) {
             self.pressure(due, &mut batches);
+            self.last.took("pressure");
         }
         if wants(self, What::Process) {
             self.processes(due, ran, &mut batches);
+            self.last.took("process");
         }
-        self.rare.sample(due, &mut batches, &mut self.verdicts);
+        self.rare.sample(due, &mut batches, &mut self.verdicts, &mut self.last);
         self.last.end_ns = now_ns();
         let stamp = Stamp::at(self.last.end_ns.max(t_ns), t0_ns);
         let events: Vec<Event> = self.verdicts.drain(..).map(|verdict| verdict.row(stamp)).collect();
@@ -236,24 +251,16 @@ impl Machine {
         }
     }
 
-    /// Every device that ever did anything: idle RAM and loop devices by the dozen cost no rows.
     fn disks(&mut self, (t_ns, t0_ns): (u64, u64), batches: &mut Vec<Batch>) {
         let begin_ns = now_ns();
         let Some(text) = self.disk.read(&mut self.buffers[0], &mut self.verdicts) else { return };
         let stamp = Stamp::between(begin_ns, now_ns(), t_ns, t0_ns);
-        let names: HashMap<(u32, u32), String> = lines(text)
-            .filter_map(|line| {
-                let mut words = words(line).map(|word| String::from_utf8_lossy(word).to_string());
-                let number = (words.next()?.parse().ok()?, words.next()?.parse().ok()?);
-                Some((number, words.next()?))
-            })
-            .collect();
-        let rows: Vec<Disk> = disk::parse(text, |number| names.get(&number))
-            .iter()
-            .filter(|(counters, _)| counters.values.iter().flatten().any(|value| *value > 0))
-            .filter_map(|(counters, name)| disk_row(counters, name, "", stamp))
-            .collect();
-        push(batches, &rows);
+        let (now, new) = self.disks_told.choose(text, stamp);
+        let new = new.iter().filter_map(|((counters, name), before)| disk_row(counters, name, "", *before));
+        // A batch of its own: each has a device once.
+        push(batches, &new.collect::<Vec<Disk>>());
+        let now = now.iter().filter_map(|(counters, name)| disk_row(counters, name, "", stamp));
+        push(batches, &now.collect::<Vec<Disk>>());
     }
 
     fn net(&mut self, (t_ns, t0_ns): (u64, u64), batches: &mut Vec<Batch>) {

@@ -1,7 +1,7 @@
 //! Processes from `/proc/PID/stat` and `/proc/PID/io` (proc(5)).
 
 use crate::subject::Stamp;
-use crate::text::{counter, named, words};
+use crate::text::{counter, named, small, words};
 use recording::rows::Process;
 use std::collections::HashMap;
 use std::fs::File;
@@ -28,6 +28,28 @@ pub(crate) struct Processes {
     open_most: usize,
     /// Samples since all were listed; `None`: never.
     since_listed: Option<u32>,
+    /// Does the kernel measure how long they wait for block I/O?
+    has_delays: bool,
+    asked: Asked,
+}
+
+/// Processes that are told of however idle they are.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Asked {
+    /// By number.
+    pub pids: Vec<i64>,
+    /// By name.
+    pub names: Vec<String>,
+}
+
+/// Does it? The sysctl came with Linux 5.14; before, it was a word of the kernel's command line.
+fn has_delays(root: &Path) -> bool {
+    match small(&root.join("proc/sys/kernel/task_delayacct")) {
+        Some(word) => word != "0",
+        None => {
+            !small(&root.join("proc/cmdline")).is_some_and(|line| line.split(' ').any(|word| word == "nodelayacct"))
+        }
+    }
 }
 
 /// All processes are listed at least once in so many samples, whatever is told of those that ran: one that came or went
@@ -77,7 +99,14 @@ impl Processes {
             last_ns: None,
             hot: Vec::new(),
             since_listed: None,
+            has_delays: false,
+            asked: Asked::default(),
         }
+    }
+
+    /// From now on these are told of in every sample.
+    pub(crate) fn ask(&mut self, asked: &Asked) {
+        self.asked = asked.clone();
     }
 
     /// Rows of the processes that used CPU time or faulted since they were last told of, and of new ones. A process that
@@ -90,7 +119,11 @@ impl Processes {
         let is_listed = ran.is_none();
         let pids = match ran {
             Some(ran) => self.with_waiting(ran),
-            None => self.list()?,
+            None => {
+                // It can be switched on and off at any time, and what is counted before stays.
+                self.has_delays = has_delays(&self.root);
+                self.list()?
+            }
         };
         self.since_listed = if is_listed { Some(0) } else { self.since_listed.map(|samples| samples + 1) };
         self.round += 1;
@@ -145,9 +178,14 @@ impl Processes {
             return None;
         }
         let mut row = parse(&self.buffer[..length], stamp, self.tick_ns, self.page_bytes)?;
+        if !self.has_delays {
+            row.io_delay_ns = None;
+        }
         let used = [row.user_ns, row.system_ns, row.major_faults, row.io_delay_ns];
         // What waits for a device uses nothing, and is what one looks for when a device stalls.
-        let waits = row.state.as_deref() == Some("D");
+        // What was asked for is told of as well.
+        let is_asked = self.asked.pids.contains(&pid) || self.asked.names.contains(&row.comm);
+        let waits = row.state.as_deref() == Some("D") || is_asked;
         let print = if waits { None } else { print };
         let is_news = waits
             | match self.known.get_mut(&pid) {
@@ -389,5 +427,44 @@ mod tests {
                 .map(|row| row.user_ns.zip(row.system_ns).map(|(user, system)| user + system))
         };
         assert!(used(&second) > used(&first));
+    }
+
+    #[test]
+    fn waiting_for_devices_that_the_kernel_does_not_measure_is_not_0() {
+        let folder = tempfile::tempdir().unwrap();
+        let root = folder.path();
+        let delay = |word: Option<&str>, line: &str| {
+            tree(root, &[]);
+            std::fs::create_dir_all(root.join("proc/1")).unwrap();
+            let fields =
+                "1 (p) S 1 1 1 0 -1 0 0 0 0 0 5 0 0 0 20 0 1 0 9 1000 25 0 0 0 0 0 0 0 0 0 0 0 0 0 0 0 0 0 7 0 0";
+            std::fs::write(root.join("proc/1/stat"), fields).unwrap();
+            std::fs::create_dir_all(root.join("proc/sys/kernel")).unwrap();
+            std::fs::write(root.join("proc/cmdline"), line).unwrap();
+            if let Some(word) = word {
+                std::fs::write(root.join("proc/sys/kernel/task_delayacct"), word).unwrap();
+            }
+            let mut processes = Processes::new(root.to_path_buf(), 10_000_000);
+            processes.sample(Stamp::at(0, 0), None).unwrap()[0].io_delay_ns
+        };
+        assert_eq!(delay(Some("0\n"), ""), None);
+        assert_eq!(delay(Some("1\n"), ""), Some(70_000_000));
+        // Kernels before the sysctl measured it, if nobody forbade it.
+        assert_eq!((delay(None, "quiet"), delay(None, "quiet nodelayacct ro")), (Some(70_000_000), None));
+    }
+
+    #[test]
+    fn what_was_asked_for_is_told_of_however_idle() {
+        let folder = tempfile::tempdir().unwrap();
+        tree(folder.path(), &[(1, "S", 5, 10), (2, "S", 6, 11), (3, "S", 7, 12)]);
+        let mut processes = Processes::new(folder.path().to_path_buf(), 10_000_000);
+        processes.ask(&Asked { pids: vec![2], names: vec!["p3".to_string()] });
+        let mut pids = |at| -> Vec<i64> {
+            let rows = processes.sample(Stamp::at(at, 0), None).unwrap();
+            let mut pids: Vec<i64> = rows.iter().map(|row| row.pid).collect();
+            pids.sort_unstable();
+            pids
+        };
+        assert_eq!((pids(0), pids(1), pids(2)), (vec![1, 2, 3], vec![2, 3], vec![2, 3]));
     }
 }

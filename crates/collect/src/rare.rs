@@ -10,7 +10,7 @@ use crate::kernel_log::KernelLog;
 use crate::listener::Listeners;
 use crate::machine::What;
 use crate::nic::NicCounters;
-use crate::subject::{Stamp, Subject, Verdict, push};
+use crate::subject::{SampleTimes, Stamp, Subject, Verdict, push};
 use crate::system;
 use crate::zfs::Zfs;
 use quantity::clock::now_ns;
@@ -74,7 +74,13 @@ impl Rare {
     }
 
     /// Adds what there is to tell; `due` is when the sample was due, and the recording's start.
-    pub(crate) fn sample(&mut self, (t_ns, t0_ns): (u64, u64), batches: &mut Vec<Batch>, verdicts: &mut Vec<Verdict>) {
+    pub(crate) fn sample(
+        &mut self,
+        (t_ns, t0_ns): (u64, u64),
+        batches: &mut Vec<Batch>,
+        verdicts: &mut Vec<Verdict>,
+        times: &mut SampleTimes,
+    ) {
         let stamp = || Stamp::at(now_ns().max(t_ns), t0_ns);
         if let Some((interrupts, files)) = &mut self.interrupts {
             let mut rows = Vec::new();
@@ -84,6 +90,7 @@ impl Rare {
                 rows.extend(text.map(|text| interrupts.rows(text, is_soft, stamp)).unwrap_or_default());
             }
             push(batches, &rows);
+            times.took("interrupt");
         }
         if let Some(text) = self.softnet.as_mut().and_then(|file| file.read(&mut self.buffer, verdicts)) {
             push(batches, &system::softnet(text, stamp()));
@@ -93,6 +100,7 @@ impl Rare {
                 Ok(rows) => push(batches, &rows),
                 Err(error) => self.listeners = or_say(Err(error), "listeners", verdicts),
             }
+            times.took("listener");
         }
         if let Some(log) = &mut self.kernel_log {
             push(batches, &log.sample(stamp(), t0_ns));
@@ -104,20 +112,25 @@ impl Rare {
             let (rows, devices) = groups.sample((t_ns, t0_ns), verdicts);
             push(batches, &rows);
             push(batches, &devices);
+            times.took("cgroup");
         }
         if let Some((nics, file)) = self.nics.as_mut().filter(|(nics, _)| nics.is_due(t_ns))
             && let Some(text) = file.read(&mut self.buffer, verdicts)
         {
             push(batches, &nics.sample(text, t_ns, stamp()));
+            times.took("nic_counter");
         }
         if let Some(zfs) = &mut self.zfs {
             zfs.sample(t_ns, stamp(), batches);
+            times.took("zfs");
         }
         if let Some(systems) = &mut self.file_systems {
             push(batches, &systems.sample(t_ns, stamp(), verdicts));
+            times.took("file_system");
         }
         if let Some(mounts) = &mut self.nfs_mounts {
             push(batches, &mounts.sample(stamp(), &mut self.buffer, verdicts));
+            times.took("nfs_mount");
         }
         if let Some(ends) = &mut self.ends {
             match ends.sample(stamp()) {
@@ -159,9 +172,9 @@ mod tests {
         let mut rare = Rare::new(root.path(), &What::ALL.into_iter().collect(), &mut verdicts);
         assert!(verdicts.iter().any(|verdict| verdict.message.contains("messages of the kernel")));
         let mut batches = Vec::new();
-        rare.sample((1, 0), &mut batches, &mut verdicts);
+        rare.sample((1, 0), &mut batches, &mut verdicts, &mut SampleTimes::default());
         let said = verdicts.len();
-        rare.sample((2, 0), &mut batches, &mut verdicts);
+        rare.sample((2, 0), &mut batches, &mut verdicts, &mut SampleTimes::default());
         assert!(batches.is_empty() && verdicts.len() == said, "{verdicts:?}");
         assert!(verdicts.into_iter().map(|verdict| verdict.row(Stamp::at(0, 0))).all(|event: Event| event.count == 1));
     }

@@ -13,6 +13,19 @@ pub struct SampleTimes {
     pub begin_ns: u64,
     /// After the last one was.
     pub end_ns: u64,
+    /// Of the subjects, the one that took longest to read, and how long, ns; none when nothing was read.
+    pub slowest: Option<(&'static str, u64)>,
+}
+
+impl SampleTimes {
+    /// A subject was read from where the one before ended until now.
+    pub(crate) fn took(&mut self, subject: &'static str) {
+        let now_ns = quantity::clock::now_ns();
+        let ns = now_ns.saturating_sub(std::mem::replace(&mut self.end_ns, now_ns));
+        if self.slowest.is_none_or(|(_, most_ns)| ns > most_ns) {
+            self.slowest = Some((subject, ns));
+        }
+    }
 }
 
 /// One file and whether it can be read.

@@ -1,6 +1,12 @@
 //! What this machine lets be measured: a word per subject, for the recording's manifest.
 
 use crate::cgroup::Cgroups;
+use crate::cpu;
+use crate::devices::DeviceMap;
+use crate::exited::Ends;
+use crate::listener::Listeners;
+use crate::nic::NicCounters;
+use crate::qdisc::Asker;
 use std::collections::BTreeMap;
 use std::fs::File;
 use std::io::{ErrorKind, Read};
@@ -18,7 +24,7 @@ enum Absent {
 }
 
 /// Subject, the file that it comes from, and what its absence means.
-const SUBJECTS: [(&str, &str, Absent); 12] = [
+const SUBJECTS: [(&str, &str, Absent); 15] = [
     ("cpu", "proc/stat", Absent::Broken),
     ("memory", "proc/meminfo", Absent::Broken),
     ("disk", "proc/diskstats", Absent::Broken),
@@ -27,13 +33,20 @@ const SUBJECTS: [(&str, &str, Absent); 12] = [
     ("process", "proc/self/stat", Absent::Broken),
     ("file_system", "proc/self/mountinfo", Absent::Broken),
     ("interrupt", "proc/interrupts", Absent::Broken),
+    ("softnet", "proc/net/softnet_stat", Absent::Broken),
+    ("thread", "proc/self/task", Absent::Broken),
+    ("nfs_mount", "proc/self/mountstats", Absent::Unsupported),
     ("pressure", "proc/pressure/cpu", Absent::Unsupported),
     ("kernel_log", "dev/kmsg", Absent::Unsupported),
     ("btrfs_device", "sys/fs/btrfs/features", Absent::NotApplicable),
     ("zfs", "proc/spl/kstat/zfs/arcstats", Absent::NotApplicable),
 ];
 
-/// A sentence per subject that begins with `works`, `unsupported here`, `broken` or `not applicable`.
+/// The time of CPUs in interrupts, which most kernels do not measure by the tick.
+pub const CPU_IRQ: &str = "cpu_irq";
+
+/// A sentence per subject that begins with `works`, `unsupported here`, `broken` or `not applicable`; of a single column with
+/// `not measured`.
 #[must_use]
 pub fn verdicts(root: &Path) -> BTreeMap<String, String> {
     let of = |(subject, file, absent): (&str, &str, Absent)| {
@@ -70,7 +83,37 @@ pub fn verdicts(root: &Path) -> BTreeMap<String, String> {
         words => words.unwrap_or_default(),
     };
     verdicts.insert("zfs_pool".to_string(), pools);
+    let has_nfs = DeviceMap::new(root).mounts().iter().any(|mount| mount.file_system.starts_with("nfs"));
+    if verdicts["nfs_mount"] == WORKS && !has_nfs {
+        verdicts.insert("nfs_mount".to_string(), "not applicable: nothing is mounted over NFS".to_string());
+    }
+    let interrupts = match std::fs::read(root.join("proc/stat")) {
+        Ok(text) if !cpu::measures_interrupts(&text) => "not measured: this kernel does not account for the time in              interrupts (CONFIG_IRQ_TIME_ACCOUNTING); --clock both does"
+            .to_string(),
+        _ => verdicts["cpu"].clone(),
+    };
+    verdicts.insert(CPU_IRQ.to_string(), interrupts);
+    // What is asked over sockets is always of this machine.
+    if root == Path::new("/") {
+        verdicts.extend(asked().map(|(subject, words)| (subject.to_string(), words)));
+    }
     verdicts
+}
+
+const WORKS: &str = "works";
+
+/// Subjects that are asked over netlink, or of drivers.
+fn asked() -> [(&'static str, String); 4] {
+    let word = |answer: std::io::Result<()>| match answer {
+        Ok(()) => WORKS.to_string(),
+        Err(error) => format!("unsupported here: {error}"),
+    };
+    [
+        ("listener", word(Listeners::new(Path::new("/")).and_then(|mut listeners| listeners.try_out()))),
+        ("exited", word(Ends::new().map(|_| ()))),
+        ("qdisc", word(Asker::new().and_then(|mut asker| asker.ask().map(|_| ())))),
+        ("nic_counter", word(NicCounters::new().map(|_| ()))),
+    ]
 }
 
 /// Each pool is a folder beside the module's own files.
@@ -92,6 +135,10 @@ mod tests {
         );
         let has_zfs = Path::new("/proc/spl/kstat/zfs/arcstats").exists();
         assert_eq!(here["zfs"] == "works", has_zfs, "{here:?}");
+        for subject in ["listener", "qdisc", "nic_counter", "softnet", "thread"] {
+            assert_eq!(here[subject], WORKS, "{subject}");
+        }
+        assert!(here["exited"] == WORKS || here["exited"].starts_with("unsupported here: "), "{here:?}");
         let root = tempfile::tempdir().unwrap();
         let none = verdicts(root.path());
         assert!(none["cpu"].starts_with("broken: there is no "), "{none:?}");
@@ -99,11 +146,17 @@ mod tests {
             ["pressure", "cgroup"].iter().all(|subject| none[*subject].starts_with("unsupported here: ")),
             "{none:?}"
         );
+        assert!(none["softnet"].starts_with("broken: ") && none["nfs_mount"].starts_with("unsupported here: "));
         assert_eq!(none["zfs_pool"], none["zfs"]);
         std::fs::create_dir_all(root.path().join("proc/spl/kstat/zfs")).unwrap();
         std::fs::write(root.path().join("proc/spl/kstat/zfs/arcstats"), "hits 4 1\n").unwrap();
         let module = verdicts(root.path());
         assert_eq!((module["zfs"].as_str(), &*module["zfs_pool"]), ("works", "not applicable: no pool is imported"));
+        std::fs::write(root.path().join("proc/stat"), "cpu  9 9 9 9 9 0 9 9 0 0\nintr 100001 5\n").unwrap();
+        assert!(verdicts(root.path())[CPU_IRQ].starts_with("not measured: "));
+        std::fs::create_dir_all(root.path().join("proc/self")).unwrap();
+        std::fs::write(root.path().join("proc/self/mountstats"), "device x mounted on /x with fstype tmpfs\n").unwrap();
+        assert!(verdicts(root.path())["nfs_mount"].starts_with("not applicable: "));
         std::fs::create_dir(root.path().join("proc/spl/kstat/zfs/tank")).unwrap();
         assert_eq!(verdicts(root.path())["zfs_pool"], "works");
         assert!(none["zfs"].starts_with("not applicable: ") && none["btrfs_device"].starts_with("not applicable: "));

@@ -176,6 +176,9 @@ fn inventory_of_a_tree() {
     assert_eq!((sda["model"].as_str(), sda["scheduler"].as_str()), (Some("SPINNER 9000"), Some("bfq")));
     assert_eq!((sda["rotational"].as_bool(), sda["size_bytes"].as_u64()), (Some(true), Some(MIB)));
     assert_eq!((sda["link"]["speed"].as_str(), sda["link"]["width"].as_str()), (Some("8.0 GT/s PCIe"), Some("4")));
+    // A lane of generation 3 is 985 MB/s: 8 GT/s, 128 of 130 bits.
+    assert_eq!(sda["path_bytes_per_s"], 3_938_461_538_u64);
+    assert_eq!(sda["path"], "carries at most 3.94 GB/s (PCIe 8.0 GT/s x4)");
     assert!(sda["serial"].is_null());
     // A partition shows its disk's queue.
     assert_eq!(inventory["devices"]["sda2"]["scheduler"], "bfq");
@@ -208,6 +211,46 @@ fn disks_by_controller() {
         "vda": "0000:00:02.0",
     });
     assert_eq!(hardware_of(root.path(), &[])["controllers"], expect);
+}
+
+#[test]
+fn without_targets_every_disk_and_interface_is_described() {
+    let root = machine();
+    let at = |path: &str| root.path().join(path);
+    create_dir_all(at("sys/block")).unwrap();
+    for (name, place) in [("sda", "pci0/sda"), ("sdb", "pci0/sdb"), ("dm-0", "virtual/dm-0")] {
+        symlink(at("sys/devices").join(place), at("sys/block").join(name)).unwrap();
+    }
+    // A loop device without a file holds nothing.
+    create_dir_all(at("sys/devices/virtual/loop0/queue")).unwrap();
+    write(at("sys/devices/virtual/loop0/size"), "0\n").unwrap();
+    symlink(at("sys/devices/virtual/loop0"), at("sys/block/loop0")).unwrap();
+    write(at("sys/devices/pci0/sda/queue/nr_requests"), "256\n").unwrap();
+    write(at("sys/devices/pci0/sda/queue/logical_block_size"), "512\n").unwrap();
+    let card = at("sys/devices/pci0/0000:03:00.0");
+    create_dir_all(card.join("driver_of")).unwrap();
+    symlink(card.join("driver_of"), card.join("driver")).unwrap();
+    for (name, speed) in [("eth0", "100000"), ("veth7", "10000")] {
+        let folder = at("sys/class/net").join(name);
+        create_dir_all(&folder).unwrap();
+        write(folder.join("speed"), speed).unwrap();
+        write(folder.join("duplex"), "full").unwrap();
+        write(folder.join("mtu"), "9000").unwrap();
+    }
+    symlink(&card, at("sys/class/net/eth0/device")).unwrap();
+    let inventory = hardware_of(root.path(), &[]);
+    let names: Vec<&String> = inventory["devices"].as_object().unwrap().keys().collect();
+    assert_eq!(names, ["dm-0", "sda", "sdb"]);
+    let sda = &inventory["devices"]["sda"];
+    assert_eq!((sda["nr_requests"].as_u64(), sda["logical_block_bytes"].as_u64()), (Some(256), Some(512)));
+    assert_eq!((sda["rotational"].as_bool(), sda["model"].as_str()), (Some(true), Some("SPINNER 9000")));
+    let names: Vec<&String> = inventory["interfaces"].as_object().unwrap().keys().collect();
+    assert_eq!(names, ["eth0"], "what has no hardware is no path");
+    let eth0 = &inventory["interfaces"]["eth0"];
+    assert_eq!((eth0["driver"].as_str(), eth0["duplex"].as_str()), (Some("driver_of"), Some("full")));
+    assert_eq!((eth0["mbit_per_s"].as_u64(), eth0["mtu_bytes"].as_u64()), (Some(100_000), Some(9000)));
+    // The port carries 12.5 GB/s, its four lanes of generation 3 do not.
+    assert_eq!(eth0["path"], "carries at most 3.94 GB/s (PCIe 8.0 GT/s x4)");
 }
 
 #[test]

@@ -331,7 +331,7 @@ pub(crate) struct StatArgs {
     #[arg(short, long, value_name = "DIR")]
     pub(crate) output: Option<PathBuf>,
     /// Of a recording (also an imported one) instead of this machine: all its samples.
-    #[arg(short, long, value_name = "RECORDING", conflicts_with_all = ["output", "since_boot", "list", "count"])]
+    #[arg(short, long, value_name = "RECORDING", conflicts_with_all = ["output", "since_boot", "list", "interval", "count"])]
     pub(crate) recording: Option<PathBuf>,
     /// net: TCP instead of interfaces.
     #[arg(short = 't', long = "with-tcp")]
@@ -373,6 +373,12 @@ pub(crate) struct StatArgs {
     /// proc: only this process.
     #[arg(long, value_name = "PID")]
     pub(crate) pid: Option<i64>,
+    /// proc: CPU time in per cent of all CPUs together instead of one; for people only.
+    #[arg(long, conflicts_with = "seconds")]
+    pub(crate) of_system: bool,
+    /// proc: CPU time in seconds of the interval; for people only.
+    #[arg(long)]
+    pub(crate) seconds: bool,
     /// proc, cgroup, irq: so many, the busiest first.
     #[arg(long, value_name = "N", default_value_t = 20)]
     pub(crate) top: usize,

@@ -95,6 +95,7 @@ fn this_machine(length: &str, thresholds: Thresholds, command_line: &[String]) -
         events: EventClock::IfPossible,
         profile_hz: None,
         interval_ns: INTERVAL_NS,
+        idle: session::Idle::default(),
         samples: None,
         for_ns: Some(for_ns),
         directory: None,
@@ -104,7 +105,7 @@ fn this_machine(length: &str, thresholds: Thresholds, command_line: &[String]) -
     watch_signals(&stop)?;
     say!("iodyno: watching this machine for {length}");
     let mut engine = Engine::new(thresholds).of_machine(&collect::hardware(&[]));
-    let outcome = session::watch(&request, Company { face: Some(&mut engine), flight: None }, None, &stop)?;
+    let outcome = session::watch(&request, Company { face: Some(&mut engine), ..Company::default() }, None, &stop)?;
     outcome.messages.iter().for_each(|message| say!("iodyno: {message}"));
     Ok(Judged {
         engine,

@@ -43,6 +43,7 @@ fn record(args: &RecordArgs, interval_ns: u64, command_line: &[String]) -> Resul
         events: event_clock(args),
         profile_hz: args.profile,
         interval_ns,
+        idle: session::Idle::default(),
         samples: None,
         for_ns: time(args.length.as_deref(), "--for")?,
         directory: Some(directory.clone()),
@@ -64,7 +65,8 @@ fn record(args: &RecordArgs, interval_ns: u64, command_line: &[String]) -> Resul
     if child.is_none() {
         say!("iodyno: recording to {}; Ctrl-C ends it", directory.display());
     }
-    let company = Company { face: endpoint.as_mut().map(|face| face as &mut dyn Sink), flight: flight.as_mut() };
+    let company =
+        Company { face: endpoint.as_mut().map(|face| face as &mut dyn Sink), flight: flight.as_mut(), tell: None };
     let outcome = session::watch(&request, company, child.as_mut(), &stop);
     // Whatever became of the recording, the command is not left behind as a zombie.
     let status = match (&outcome, child.as_mut()) {
@@ -184,7 +186,7 @@ fn collect_days(
     std::fs::create_dir_all(directory)
         .map_err(|error| Failure::new(PARAMETERS, format!("failed to create {}: {error}", directory.display())))?;
     let mut flight = flight(args, directory.join("flight"), command_line)?;
-    let company = Company { face: endpoint.map(|face| face as &mut dyn Sink), flight: flight.as_mut() };
+    let company = Company { face: endpoint.map(|face| face as &mut dyn Sink), flight: flight.as_mut(), tell: None };
     let outcome = session::serve(&request, &MachineClock, company, &mut |said| say!("iodyno: {said}"), &stop)?;
     say!(
         "{} samples in {} recordings, {} missed, {} without room on the disk",

@@ -5,11 +5,11 @@ use crate::exit::{Failure, PARAMETERS, PRIVILEGE, RECORDING};
 use crate::run::{time, watch_signals};
 use analyze::stat::{Duplex, SpeedOverride, StatFold, StatOptions, Subject, replay};
 use analyze::{AnalyzeError, Verdicts};
-use collect::What;
+use collect::{Asked, CPU_IRQ, What};
 use recording::Reader;
-use session::{Company, EventClock, SessionError, StopFlag, WatchRequest};
+use session::{Company, EventClock, Idle, SessionError, StopFlag, WatchRequest};
 use std::path::Path;
-use tui::{StatForm, StatLines, StatLook};
+use tui::{CpuUnit, StatForm, StatLines, StatLook, stranger};
 
 /// Shows counters interval by interval; gives the exit code.
 pub(crate) fn run(args: &StatArgs, command_line: &[String]) -> Result<u8, Failure> {
@@ -17,7 +17,7 @@ pub(crate) fn run(args: &StatArgs, command_line: &[String]) -> Result<u8, Failur
     refuse_misplaced(args, is_net)?;
     let speeds = args.speeds.iter().map(|text| speed(text)).collect::<Result<Vec<_>, _>>()?;
     if args.list {
-        return list(&speeds);
+        return list(&args.only, &speeds);
     }
     let subjects = subjects(args);
     if args.csv && subjects.len() > 1 {
@@ -28,7 +28,7 @@ pub(crate) fn run(args: &StatArgs, command_line: &[String]) -> Result<u8, Failur
         return Err(Failure::new(PARAMETERS, format!("interval {} is too short; 10ms is the least", args.interval)));
     }
     let options = StatOptions { since_boot: args.since_boot, speeds, joins: false };
-    let look = look(args);
+    let look = look(args)?;
     if let Some(path) = &args.recording {
         let reader = Reader::open(path).map_err(SessionError::from)?;
         let manifest = reader.manifest().clone();
@@ -42,6 +42,8 @@ pub(crate) fn run(args: &StatArgs, command_line: &[String]) -> Result<u8, Failur
             Ok(()) => {
                 let (seen, missing): (Vec<Subject>, _) =
                     subjects.iter().copied().partition(|subject| lines.has_seen(*subject));
+                let strange = lines.strangers().iter().map(|name| stranger(subjects[subjects.len() - 1], name));
+                strange.for_each(|words| say!("iodyno: {words}"));
                 for (subject, words) in seen.iter().filter_map(|one| Some((one, verdicts.of_subject(*one)?))) {
                     say!("iodyno: not all figures of {}: {words}", subject.name());
                 }
@@ -60,6 +62,7 @@ pub(crate) fn run(args: &StatArgs, command_line: &[String]) -> Result<u8, Failur
         events: if args.clock == StatClock::Both { EventClock::Needed } else { EventClock::Off },
         profile_hz: None,
         interval_ns,
+        idle: idle(args),
         // Every interval has two ends.
         samples: args.count.map(|count| count + u64::from(!args.since_boot)),
         for_ns: None,
@@ -69,9 +72,25 @@ pub(crate) fn run(args: &StatArgs, command_line: &[String]) -> Result<u8, Failur
     let stop = StopFlag::default();
     watch_signals(&stop)?;
     let mut lines = StatLines::new(std::io::stdout(), StatFold::new(&subjects, &options), look, session::live_wall());
-    let outcome = session::watch(&request, Company { face: Some(&mut lines), flight: None }, None, &stop)?;
+    lines.complain_to(Box::new(|words| say!("iodyno: {words}")));
+    if subjects.contains(&Subject::Cpu)
+        && let Some(words) = collect::verdicts(Path::new("/")).get(CPU_IRQ).filter(|words| *words != analyze::WORKS)
+    {
+        say!("iodyno: %irq is ?: {words}");
+    }
+    let mut tell = |message: &str| say!("iodyno: {message}");
+    let company = Company { face: Some(&mut lines), flight: None, tell: Some(&mut tell) };
+    let outcome = session::watch(&request, company, None, &stop)?;
     outcome.messages.iter().for_each(|message| say!("iodyno: {message}"));
+    // Nobody ends it in another way: being stopped is no failure.
     Ok(0)
+}
+
+/// What has rows though it is idle: it was asked for by name.
+fn idle(args: &StatArgs) -> Idle {
+    let of = |subject: StatSubject| if args.subject == subject { args.only.clone() } else { Vec::new() };
+    let processes = Asked { pids: args.pid.into_iter().collect(), names: of(StatSubject::Proc) };
+    Idle { devices: of(StatSubject::Disk), processes }
 }
 
 /// Says of which subjects there are no figures, and why; a failure when that is all that was asked for.
@@ -119,8 +138,35 @@ fn refuse_misplaced(args: &StatArgs, is_net: bool) -> Result<(), Failure> {
     if args.clock == StatClock::Both && args.since_boot && args.subject != StatSubject::Irq {
         return Err(Failure::new(PARAMETERS, "--clock both counts from now on: it has no mean since boot"));
     }
+    refuse_senseless(args)?;
     match misplaced {
         Some((flag, subject)) => Err(Failure::new(PARAMETERS, format!("{flag} belongs to `iodyno stat {subject}`"))),
+        None => Ok(()),
+    }
+}
+
+/// What cannot be meant: nothing would be shown, or one flag would be ignored for another.
+fn refuse_senseless(args: &StatArgs) -> Result<(), Failure> {
+    let is_for_programs = args.json || args.csv || args.parseable;
+    let has_one_row =
+        [StatSubject::Mem, StatSubject::Tcp, StatSubject::Udp, StatSubject::System].contains(&args.subject);
+    let in_unit = args.of_system || args.seconds;
+    let wrong = [
+        (args.count == Some(0), "0 lines are none; leave the number out to go on until interrupted"),
+        (args.top == 0, "--top 0 shows nothing; 1 is the least"),
+        (has_one_row && !args.only.is_empty(), "-i chooses rows, and this subject has only one"),
+        (args.list && is_for_programs, "-l is a list for people: it has no --json, --csv or -p"),
+        (args.summary && (args.extended || args.all), "-s shows less and -x and -a show more: choose one"),
+        (args.summary && args.both_directions, "-s shows no utilisation, which -U divides"),
+        (args.megabits && (args.json || args.csv), "-M is for people; --json and --csv are in KiB/s, as -p is"),
+        (in_unit && args.subject != StatSubject::Proc, "--of-system and --seconds belong to `iodyno stat proc`"),
+        (
+            in_unit && is_for_programs,
+            "--of-system and --seconds are for people: cpu_percent ÷ 100 × interval_s are seconds",
+        ),
+    ];
+    match wrong.iter().find(|(is_so, _)| *is_so) {
+        Some((_, words)) => Err(Failure::new(PARAMETERS, *words)),
         None => Ok(()),
     }
 }
@@ -157,7 +203,8 @@ fn what(subject: Subject) -> &'static [What] {
         Subject::Memory => &[What::Memory],
         Subject::Pressure => &[What::Pressure],
         Subject::Disk => &[What::Disk],
-        Subject::Net => &[What::Net],
+        // Input queues drop what an interface has received, and that is counted there.
+        Subject::Net => &[What::Net, What::System],
         Subject::Tcp | Subject::Udp => &[What::Protocols],
         Subject::Process | Subject::ProcessClock => &[What::Process],
         Subject::Cgroup => &[What::Cgroup],
@@ -167,8 +214,14 @@ fn what(subject: Subject) -> &'static [What] {
     }
 }
 
-fn look(args: &StatArgs) -> StatLook {
-    StatLook {
+fn look(args: &StatArgs) -> Result<StatLook, Failure> {
+    let cpu_unit = match (args.of_system, args.seconds) {
+        (true, _) => CpuUnit::System(cpus(args.recording.as_deref())?),
+        (_, true) => CpuUnit::Seconds,
+        _ => CpuUnit::OneCpu,
+    };
+    let expected = args.speeds.iter().filter_map(|text| Some(text.rsplit_once(':')?.0.to_string())).collect();
+    Ok(StatLook {
         form: if args.json {
             StatForm::Json
         } else if args.csv {
@@ -189,7 +242,19 @@ fn look(args: &StatArgs) -> StatLook {
         busy_cpus: args.busy,
         top: Some(args.top),
         pid: args.pid,
-    }
+        cpu_unit,
+        expected,
+    })
+}
+
+/// How many CPUs this machine has, or the one that was recorded had.
+fn cpus(recording: Option<&Path>) -> Result<u32, Failure> {
+    let hardware = match recording {
+        Some(path) => Reader::open(path).map_err(SessionError::from)?.manifest().hardware.clone(),
+        None => collect::hardware(&[]),
+    };
+    let cpus = hardware["cpu"]["online"].as_u64().and_then(|cpus| u32::try_from(cpus).ok());
+    cpus.ok_or_else(|| Failure::new(PARAMETERS, "--of-system: nobody tells how many CPUs there are"))
 }
 
 /// `eth0:200fd`, nicstat's form; the name itself may hold colons.
@@ -213,12 +278,17 @@ fn speed(text: &str) -> Result<SpeedOverride, Failure> {
 }
 
 /// `nicstat -l`: what is known of the links.
-fn list(speeds: &[SpeedOverride]) -> Result<u8, Failure> {
+fn list(only: &[String], speeds: &[SpeedOverride]) -> Result<u8, Failure> {
+    let mut strangers: Vec<&String> = only.iter().chain(speeds.iter().map(|speed| &speed.interface)).collect();
     outln!("{:<12} {:>8} {:>8} {:>6} {:>5}", "Int", "Loopback", "Mbit/s", "Duplex", "State");
     let batches = collect::Machine::new(&[What::Net]).sample(0, 0);
     for batch in &batches {
         let rows = batch.to_rows::<recording::rows::Net>().map_err(session::SessionError::from)?;
         for row in rows {
+            strangers.retain(|name| **name != row.interface);
+            if !only.is_empty() && !only.contains(&row.interface) {
+                continue;
+            }
             let known = speeds.iter().find(|known| known.interface == row.interface);
             let bits = known.map(|known| known.bits_per_s).or(row.speed_bits_per_s.map(|bits| bits as f64));
             let is_full = known.map(|known| known.duplex == Duplex::Full).or(row.full_duplex);
@@ -232,5 +302,6 @@ fn list(speeds: &[SpeedOverride]) -> Result<u8, Failure> {
             );
         }
     }
+    strangers.iter().for_each(|name| say!("iodyno: {}", stranger(Subject::Net, name)));
     Ok(0)
 }

@@ -207,6 +207,14 @@ fn forms_and_flags() {
         (&["net", "-S", "eth0"], "eth0:1000fd"),
         (&["net", "1ms"], "too short"),
         (&["net", "-a", "--csv"], "one subject"),
+        (&["net", "1", "0"], "0 lines"),
+        (&["proc", "--top", "0"], "--top 0"),
+        (&["mem", "-i", "foo"], "-i chooses rows"),
+        (&["net", "-l", "--json"], "-l is a list for people"),
+        (&["net", "-s", "-x"], "choose one"),
+        (&["disk", "--seconds"], "belong to `iodyno stat proc`"),
+        (&["proc", "--of-system", "--json"], "for people"),
+        (&["net", "10", "-r", "/nowhere"], "cannot be used with"),
     ] {
         let refused = of(wrong).expect_code(2);
         assert!(refused.stderr.contains(word), "{wrong:?}: {}", refused.stderr);
@@ -387,4 +395,116 @@ fn counters_of_a_driver_are_those_that_ethtool_shows() {
     assert_eq!(subjects["cpu"], "works", "{manifest}");
     let zfs = subjects["zfs"].as_str().unwrap();
     assert!(zfs == "works" || zfs.starts_with("not applicable: "), "{zfs}");
+}
+
+/// A loop device of a number that nobody has used, so that its counters are 0; removed at the end.
+struct NewLoop {
+    number: u32,
+    path: String,
+}
+
+impl NewLoop {
+    fn control(request: u32, number: u32) -> bool {
+        let script = format!("import fcntl\nfcntl.ioctl(open('/dev/loop-control','rb+'),{request},{number})");
+        Command::new("python3").args(["-c", &script]).run().unwrap().code == Some(0)
+    }
+
+    fn new(number: u32, backing: &str) -> Option<Self> {
+        if !testkit::is_root() || !Self::control(0x4C80, number) {
+            testkit::lacks("root and a new loop device");
+            return None;
+        }
+        let this = Self { number, path: format!("/dev/loop{number}") };
+        if !std::path::Path::new(&this.path).exists() {
+            Command::new("mknod").args([&*this.path, "b", "7", &number.to_string()]).run().unwrap().expect_code(0);
+        }
+        Command::new("losetup").args([&*this.path, backing]).run().unwrap().expect_code(0);
+        let stats = std::fs::read_to_string("/proc/diskstats").unwrap();
+        let line = stats.lines().find(|line| line.split_whitespace().nth(2) == Some(&*this.name())).unwrap();
+        assert!(line.split_whitespace().skip(3).all(|word| word == "0"), "it is not new: {line}");
+        Some(this)
+    }
+
+    fn name(&self) -> String {
+        format!("loop{}", self.number)
+    }
+
+    fn write(&self, count: u32) {
+        let (of, count) = (format!("of={}", self.path), format!("count={count}"));
+        Command::new("dd").args(["if=/dev/zero", &of, "bs=4k", &count, "oflag=direct"]).run().unwrap().expect_code(0);
+    }
+}
+
+impl Drop for NewLoop {
+    fn drop(&mut self) {
+        let _ = Command::new("losetup").args(["-d", &self.path]).run();
+        std::thread::sleep(Duration::from_millis(200));
+        Self::control(0x4C81, self.number);
+        let _ = std::fs::remove_file(&self.path);
+    }
+}
+
+/// Writes of all intervals.
+fn writes(lines: &[Value]) -> f64 {
+    let of = |line: &Value| line["write_per_s"].as_f64().unwrap() * line["interval_s"].as_f64().unwrap();
+    lines.iter().map(of).sum()
+}
+
+#[test]
+fn the_first_ios_of_a_new_device_are_seen_and_an_idle_one_that_was_asked_for_has_rows() {
+    let scratch = Scratch::new();
+    let backing = scratch.path("backing");
+    std::fs::File::create(&backing).unwrap().set_len(8 << 20).unwrap();
+    let Some(device) = NewLoop::new(3001, backing.to_str().unwrap()) else { return };
+    let stat = ["stat", "disk", "-i", &device.name(), "--json", "0.5", "6"];
+    let mut stat = Command::new(IODYNO).args(stat).spawn().unwrap();
+    assert!(stat.wait_for_stdout("}", Duration::from_secs(20)), "idle, and yet a line: {}", stat.stderr());
+    device.write(100);
+    let shown = stat.wait().unwrap().expect_code(0).ndjson();
+    assert_eq!(shown.len(), 6);
+    assert_eq!(shown[0]["write_per_s"].as_f64(), Some(0.0));
+    assert!((writes(&shown) - 100.0).abs() < 1e-6, "{}", writes(&shown));
+    let errors = values(&shown, "rate_error_percent");
+    assert!(errors.iter().all(|percent| *percent > 0.0 && *percent < 50.0), "{errors:?}");
+    drop(device);
+    // Nobody asks for it by name: the recording has its first I/Os all the same.
+    let device = NewLoop::new(3002, backing.to_str().unwrap()).unwrap();
+    let directory = scratch.path("new");
+    let record = ["record", "-i", "250ms", "--for", "3s", "-o", directory.to_str().unwrap()];
+    let record = Command::new(IODYNO).args(record).spawn().unwrap();
+    std::thread::sleep(Duration::from_millis(1700));
+    device.write(100);
+    record.wait().unwrap().expect_code(0);
+    let again = ["stat", "disk", "-i", &device.name(), "-r", directory.to_str().unwrap(), "--json"];
+    let shown = Command::new(IODYNO).args(again).run().unwrap().expect_code(0).ndjson();
+    assert!((writes(&shown) - 100.0).abs() < 1e-6, "{shown:?}");
+    // The regular samples are all there are: none comes some milliseconds after the last of them.
+    let times: Vec<i64> = scratch.table("new", "sample").iter().map(|row| row["t_ns"].as_i64().unwrap()).collect();
+    let steps: Vec<i64> = times.windows(2).map(|pair| pair[1] - pair[0]).collect();
+    assert!(steps.iter().all(|step| *step > 25_000_000), "{steps:?}");
+}
+
+#[test]
+fn idle_processes_that_were_asked_for_have_rows_and_strangers_are_said() {
+    let sleep = Command::new("sleep").arg("60").spawn().unwrap();
+    let pid = sleep.id().to_string();
+    let of = |arguments: &[&str]| Command::new(IODYNO).arg("stat").args(arguments).run().unwrap().expect_code(0);
+    let shown = of(&["proc", "--pid", &pid, "--json", "0.2", "3"]).ndjson();
+    assert_eq!(values(&shown, "cpu_percent"), [0.0, 0.0, 0.0]);
+    let lines = of(&["proc", "--pid", &pid, "--seconds", "0.2", "2"]).stdout;
+    assert!(lines.contains("CPU s") && lines.contains(" 0.0000"), "{lines}");
+    drop(sleep);
+    for (arguments, word) in [
+        (&["net", "-i", "nosuch", "0.1", "1"][..], "no interface nosuch"),
+        (&["net", "-S", "nosuch:100", "0.1", "1"], "no interface nosuch"),
+        (&["net", "-l", "-i", "nosuch"], "no interface nosuch"),
+        (&["proc", "--pid", "4194304", "0.1", "1"], "no process 4194304"),
+        (&["disk", "-i", "nosuch", "0.1", "1"], "no device nosuch"),
+    ] {
+        let said = of(arguments);
+        assert!(said.stderr.contains(word), "{arguments:?}: {}", said.stderr);
+        assert!(said.stdout.lines().all(|line| !line.contains("nosuch")), "{}", said.stdout);
+    }
+    let known = of(&["net", "-l", "-i", "lo"]);
+    assert_eq!((known.stdout.lines().count(), known.stderr.as_str()), (2, ""));
 }

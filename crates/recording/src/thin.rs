@@ -4,7 +4,7 @@
 //! own two ends, so that a maximum is still there, with its time and its length.
 
 use crate::rows::{
-    Cgroup, CgroupIo, Cpu, CpuEvent, Disk, FileSystem, Interrupt, IrqTime, Memory, Net, NfsMount, NicCounter,
+    self, Cgroup, CgroupIo, Cpu, CpuEvent, Disk, FileSystem, Interrupt, IrqTime, Memory, Net, NfsMount, NicCounter,
     PreemptedBy, Pressure, Process, ProcessEvent, Softnet, Stolen, System, Tcp, Udp, ZfsArc, ZfsDataset, ZfsPool,
 };
 use crate::{Batch, Manifest, Reader, RecordingError, Row, Sink, Writer};
@@ -191,6 +191,13 @@ fn more(reader: &Reader, output: &mut Writer, step_ns: i64, name: &str) -> Resul
             |row| &row.mount,
             |row| some(row.total_bytes) - some(row.free_bytes),
         )?,
+        "sample" => sparse::<rows::Sample, _>(
+            reader,
+            output,
+            step_ns,
+            |_| (),
+            |row, end| rows::Sample { t_ns: end.t_ns, t_s: end.t_s, ..row },
+        )?,
         "nic_counter" => sparse::<NicCounter, _>(
             reader,
             output,
@@ -216,7 +223,7 @@ macro_rules! timed {
     ($($row:ty),*) => { $( impl Timed for $row { fn t_ns(&self) -> i64 { self.t_ns } } )* };
 }
 timed!(Cpu, Disk, Interrupt, Net, NfsMount, Tcp, Udp, Memory, Pressure, Softnet, System, Process);
-timed!(FileSystem, NicCounter, ZfsArc, ZfsDataset, ZfsPool);
+timed!(FileSystem, NicCounter, rows::Sample, ZfsArc, ZfsDataset, ZfsPool);
 timed!(Cgroup, CgroupIo, CpuEvent, IrqTime, PreemptedBy, ProcessEvent, Stolen);
 
 /// Tells samples apart: a new one begins when a thing comes again.

@@ -2,8 +2,8 @@
 
 use crate::counters::verdict;
 use crate::rows::signed;
-use collect::Machine;
-use recording::rows::{CpuEvent, Event, IrqTime, PreemptedBy, ProcessEvent, Stolen};
+use collect::{Machine, SampleTimes};
+use recording::rows::{CpuEvent, Event, IrqTime, PreemptedBy, ProcessEvent, Sample, Stolen};
 use recording::{Batch, Label, RecordingError};
 use std::collections::HashMap;
 use std::sync::Arc;
@@ -260,7 +260,24 @@ pub(crate) fn sample_both(
     });
     // Where no processes are wanted, nobody asked.
     let events = events.or_else(|| clock.map(|clock| clock.sample(due_ns, origin_ns)));
-    (batches, events.unwrap_or_else(|| Ok(Vec::new())))
+    let times = sample_row(machine.last_times(), origin_ns).map(|row| Batch::from_rows(&[row]));
+    let events = events.unwrap_or_else(|| Ok(Vec::new())).and_then(|mut events| {
+        events.extend(times.transpose()?);
+        Ok(events)
+    });
+    (batches, events)
+}
+
+/// When a sample was taken; nothing where nothing was read.
+fn sample_row(times: SampleTimes, origin_ns: u64) -> Option<Sample> {
+    let (slowest, slowest_ns) = times.slowest?;
+    Some(Sample {
+        t_ns: signed(times.begin_ns),
+        t_s: times.begin_ns.saturating_sub(origin_ns) as f64 / 1e9,
+        length_ns: signed(times.end_ns.saturating_sub(times.begin_ns)),
+        slowest: Label::from(slowest),
+        slowest_ns: signed(slowest_ns),
+    })
 }
 
 fn cpu_rows(sums: &SchedSums, irq: Option<&IrqSums>, (t_ns, t_s): (i64, f64)) -> Vec<CpuEvent> {

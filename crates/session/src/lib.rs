@@ -59,4 +59,4 @@ pub use stop::StopFlag;
 pub use top::{LiveRequest, TopOf, TopRequest, top};
 pub use trace::{Rotate, TraceNews, TraceOutcome, TraceRequest, trace};
 pub use tui::json_verdict;
-pub use watch::{Company, WatchOutcome, WatchRequest, live_wall, watch};
+pub use watch::{Company, Idle, WatchOutcome, WatchRequest, live_wall, watch};

@@ -6,7 +6,7 @@ use crate::finding_flight::FindingFlight;
 use crate::profile::Profiler;
 use crate::spine::clock_step;
 use crate::{SessionError, StopFlag};
-use collect::{Machine, What};
+use collect::{Asked, Machine, What};
 use quantity::clock;
 use recording::rows::Event;
 use recording::{Batch, ClockAnchor, Manifest, RecordingError, Sink, Writer};
@@ -16,6 +16,9 @@ use std::time::Duration;
 
 /// How long a stop request may go unnoticed.
 const NAP_NS: u64 = 100_000_000;
+
+/// A last sample is not taken within this part of the interval after the one before.
+const SHORT: u64 = 10;
 
 /// In the manifest: which clocks CPU time has.
 pub(crate) const CPU_CLOCK: &str = "cpu_clock";
@@ -31,6 +34,8 @@ pub struct WatchRequest {
     pub profile_hz: Option<u32>,
     /// Time between two samples.
     pub interval_ns: u64,
+    /// What has rows in every sample, however idle it is.
+    pub idle: Idle,
     /// Number of samples; `None`: until stopped.
     pub samples: Option<u64>,
     /// Longest time; `None`: until stopped.
@@ -41,6 +46,15 @@ pub struct WatchRequest {
     pub command_line: Vec<String>,
 }
 
+/// What was asked for by name: it has rows even when it does nothing.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Idle {
+    /// Block devices, by the kernel's names.
+    pub devices: Vec<String>,
+    /// Processes.
+    pub processes: Asked,
+}
+
 /// Who else gets each sample.
 #[derive(Default)]
 pub struct Company<'a> {
@@ -48,6 +62,8 @@ pub struct Company<'a> {
     pub face: Option<&'a mut dyn Sink>,
     /// Judges it, and writes the I/Os around a finding.
     pub flight: Option<&'a mut FindingFlight>,
+    /// Says at once what is to be said; without it, sentences are kept for the end.
+    pub tell: Option<&'a mut dyn FnMut(&str)>,
 }
 
 impl std::fmt::Debug for Company<'_> {
@@ -94,8 +110,10 @@ pub fn watch(
         writer = Some(Writer::create(directory, manifest)?);
     }
     let start_ns = clock::now_ns();
+    let mut machine = Machine::new(&request.what);
+    machine.tell_of(&request.idle.devices, &request.idle.processes);
     let mut watch = Watch {
-        machine: Machine::new(&request.what),
+        machine,
         cpu_clock,
         profiler,
         origin_ns: writer.as_ref().map_or(start_ns, Writer::started_t_ns),
@@ -129,6 +147,7 @@ impl Watch<'_> {
         let end_ns = request.for_ns.map(|length_ns| start_ns.saturating_add(length_ns));
         let mut due_ns = start_ns;
         loop {
+            let sampled_ns = clock::now_ns();
             self.sample(due_ns)?;
             if request.samples.is_some_and(|samples| self.outcome.samples >= samples) {
                 return Ok(());
@@ -144,8 +163,12 @@ impl Watch<'_> {
             let due_or_end_ns = end_ns.map_or(due_ns, |end_ns| due_ns.min(end_ns));
             let ended = self.sleep(due_or_end_ns, child.as_deref_mut(), stop);
             if ended || end_ns.is_some_and(|end_ns| clock::now_ns() >= end_ns && due_ns > end_ns) {
-                // The interval under way counts as well where it is kept.
-                return if self.writer.is_some() { self.sample(clock::now_ns()) } else { Ok(()) };
+                // The interval under way counts as well where it is kept; of a small part of one no rate can be made. What was
+                // asked for (`--for`) is over then, and a command's end is always told of.
+                let now_ns = clock::now_ns();
+                let is_short = now_ns.saturating_sub(sampled_ns) < interval_ns / SHORT;
+                let is_wanted = self.writer.is_some() && (!is_short || self.outcome.status.is_some());
+                return if is_wanted { self.sample(now_ns) } else { Ok(()) };
             }
             if self.company.face.is_none() && self.writer.is_none() {
                 return Ok(());
@@ -225,9 +248,12 @@ impl Watch<'_> {
     /// What could not be read is said on standard error, too; the kernel's own messages are not ours to repeat.
     fn warn(&mut self, batches: &[Batch]) -> Result<(), SessionError> {
         for batch in batches {
-            self.outcome.messages.extend(
-                batch.to_rows::<Event>()?.into_iter().filter(|event| event.kind != "kernel").map(|event| event.message),
-            );
+            for event in batch.to_rows::<Event>()?.into_iter().filter(|event| event.kind != "kernel") {
+                match &mut self.company.tell {
+                    Some(tell) => tell(&event.message),
+                    None => self.outcome.messages.push(event.message),
+                }
+            }
         }
         Ok(())
     }

@@ -1,7 +1,7 @@
 //! Figures of a machine as text: columns for people, nicstat's parseable form, CSV, JSON lines.
 
 use crate::output_error;
-use analyze::stat::{Digits, StatBlock, StatFold, StatRow, Subject};
+use analyze::stat::{Digits, StatBlock, StatColumn, StatFold, StatRow, Subject};
 use quantity::text::format_wall;
 use recording::{Batch, RecordingError, Sink};
 use serde_json::{Value, json};
@@ -53,6 +53,22 @@ pub struct StatLook {
     pub top: Option<usize>,
     /// Only this process.
     pub pid: Option<i64>,
+    /// Of what CPU time of processes is shown, in columns for people.
+    pub cpu_unit: CpuUnit,
+    /// Names that there must be something of, besides `only`: interfaces whose speed was told.
+    pub expected: Vec<String>,
+}
+
+/// What the CPU time of processes is told in.
+#[derive(Clone, Copy, Debug, Default, PartialEq)]
+pub enum CpuUnit {
+    /// Per cent of one CPU.
+    #[default]
+    OneCpu,
+    /// Per cent of all CPUs together, of which there are so many.
+    System(u32),
+    /// CPU seconds in the interval.
+    Seconds,
 }
 
 impl StatLook {
@@ -180,6 +196,13 @@ impl StatLook {
     fn cell(&self, block: &StatBlock, row: &StatRow, key: &str) -> String {
         let (_, digits) = self.column(block.subject, key);
         let value = block.value(row, key);
+        if is_cpu_time(block.subject, key) {
+            return match self.cpu_unit {
+                CpuUnit::OneCpu => digits.format(value),
+                CpuUnit::System(cpus) => Digits::Fixed(4).format(value.map(|percent| percent / f64::from(cpus.max(1)))),
+                CpuUnit::Seconds => Digits::Fixed(4).format(value.map(|percent| percent / 100.0 * block.seconds)),
+            };
+        }
         digits.format(if self.is_megabits(key) { value.map(|kib| kib * 1024.0 * 8.0 / 1e6) } else { value })
     }
 
@@ -190,12 +213,28 @@ impl StatLook {
     fn column(&self, subject: Subject, key: &str) -> (&'static str, Digits) {
         let column = subject.columns().iter().find(|column| column.key == key);
         let title = match key {
+            _ if self.cpu_unit == CpuUnit::Seconds && is_cpu_time(subject, key) => match key {
+                "user_percent" => "usr s",
+                "system_percent" => "sys s",
+                "proc_percent" => "/proc s",
+                "wait_percent" => "wait s",
+                "stolen_percent" => "stolen s",
+                "io_delay_percent" => "iodly s",
+                "difference_points" => "diff s",
+                _ => "CPU s",
+            },
             "rx_kib_per_s" if self.megabits => "rMbit/s",
             "tx_kib_per_s" if self.megabits => "wMbit/s",
             _ => column.map_or("", |column| column.title),
         };
         (title, column.map_or(Digits::Fixed(0), |column| column.digits))
     }
+}
+
+/// Is it a time of processes as a share of one CPU?
+fn is_cpu_time(subject: Subject, key: &str) -> bool {
+    matches!(subject, Subject::Process | Subject::ProcessClock)
+        && (key.ends_with("_percent") || key == "difference_points")
 }
 
 /// Is the row what the user called so? Of an interrupt a number, or the device alone, will do.
@@ -222,7 +261,14 @@ pub struct StatLines<W: Write> {
     has_heading: bool,
     /// Subjects of which there were figures.
     seen: Vec<Subject>,
+    /// Names that were asked for and of which nothing came yet.
+    strangers: Vec<String>,
+    /// Told of them, once there are figures.
+    complain: Option<Complaint>,
 }
+
+/// Takes a sentence for the user.
+pub type Complaint = Box<dyn FnMut(&str)>;
 
 impl<W: Write> std::fmt::Debug for StatLines<W> {
     fn fmt(&self, formatter: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
@@ -233,7 +279,46 @@ impl<W: Write> std::fmt::Debug for StatLines<W> {
 impl<W: Write> StatLines<W> {
     /// Writes what `fold` makes of the batches, as `look` says.
     pub fn new(out: W, fold: StatFold, look: StatLook, wall: WallClock) -> Self {
-        Self { out, fold, look, wall, since_heading: HEADING_EVERY, has_heading: false, seen: Vec::new() }
+        let mut strangers = [look.only.clone(), look.expected.clone()].concat();
+        strangers.extend(look.pid.map(|pid| pid.to_string()));
+        Self {
+            out,
+            fold,
+            look,
+            wall,
+            since_heading: HEADING_EVERY,
+            has_heading: false,
+            seen: Vec::new(),
+            strangers,
+            complain: None,
+        }
+    }
+
+    /// Tells `complain` in a sentence which names that were asked for are nobody's in the first interval.
+    pub fn complain_to(&mut self, complain: Complaint) {
+        self.complain = Some(complain);
+    }
+
+    /// Names that were asked for and of which nothing came.
+    pub fn strangers(&self) -> &[String] {
+        &self.strangers
+    }
+
+    fn look_for_strangers(&mut self, blocks: &[StatBlock]) {
+        for block in blocks {
+            let pid = |row: &StatRow| block.value(row, "pid").map(|pid| format!("{pid:.0}"));
+            let is_row = |name: &String| {
+                block.rows.iter().any(|row| is_named(block.subject, row, name) || pid(row).as_ref() == Some(name))
+            };
+            self.strangers.retain(|name| !is_row(name));
+        }
+        if let Some(block) = blocks.last()
+            && let Some(mut complain) = self.complain.take()
+        {
+            for name in &self.strangers {
+                complain(&stranger(block.subject, name));
+            }
+        }
     }
 
     /// Were there figures of this subject? Those that nobody wanted to see count.
@@ -248,6 +333,9 @@ impl<W: Write> StatLines<W> {
                 self.seen.push(block.subject);
             }
             let rows = self.look.rows(block);
+            if rows.is_empty() && self.look.form == StatForm::Columns {
+                continue;
+            }
             let wall_ns = (self.wall)(block.t_ns);
             match self.look.form {
                 StatForm::Columns => self.columns(block, &rows, wall_ns, blocks.len() > 1, &mut text),
@@ -267,7 +355,8 @@ impl<W: Write> StatLines<W> {
                     rows.iter().for_each(|row| text.push_str(&csv(block, row, wall_ns)));
                 }
                 StatForm::Json => {
-                    rows.iter().for_each(|row| text.push_str(&format!("{}\n", object(block, row, wall_ns))));
+                    let error = self.fold.rate_error_percent().filter(|_| !block.since_boot);
+                    rows.iter().for_each(|row| text.push_str(&format!("{}\n", object(block, row, wall_ns, error))));
                 }
             }
         }
@@ -331,10 +420,26 @@ impl<W: Write> Sink for StatLines<W> {
 
     fn commit(&mut self) -> Result<(), RecordingError> {
         let blocks = self.fold.commit();
+        self.look_for_strangers(&blocks);
         let text = self.text(&blocks);
         // One write per sample: a reader never sees half of one.
         self.out.write_all(text.as_bytes()).and_then(|()| self.out.flush()).map_err(output_error)
     }
+}
+
+/// What is said of a name that is nobody's.
+pub fn stranger(subject: Subject, name: &str) -> String {
+    let what = match subject {
+        Subject::Net | Subject::Tcp | Subject::Udp => "interface",
+        Subject::Cpu | Subject::CpuClock => "CPU",
+        Subject::Disk => "device",
+        Subject::Cgroup => "control group that does something",
+        Subject::Process | Subject::ProcessClock => "process",
+        Subject::Irq | Subject::IrqCpu => "interrupt that comes",
+        Subject::Fs => "mounted file system",
+        other => other.row_title(),
+    };
+    format!("there is no {what} {name} (yet)")
 }
 
 /// `10:27:44` of UTC.
@@ -404,12 +509,19 @@ fn parseable(block: &StatBlock, row: &StatRow, wall_ns: i64, extended: bool) -> 
     format!("{}:{}:{}\n", wall_ns.div_euclid(1_000_000_000), row.name, fields.join(":"))
 }
 
-/// All figures with six digits behind the point; unknown ones are empty.
+/// All figures with six digits behind the point, whole numbers without; unknown ones are empty.
 fn csv(block: &StatBlock, row: &StatRow, wall_ns: i64) -> String {
     let quoted = |text: &str| {
         if text.contains([',', '"', '\n']) { format!("\"{}\"", text.replace('"', "\"\"")) } else { text.to_string() }
     };
-    let values = row.values.iter().map(|value| value.map(|value| format!("{value:.6}")).unwrap_or_default());
+    // Numbers of processes and of CPUs, and counts, are whole.
+    let columns = block.subject.columns().iter();
+    let digits = |column: &StatColumn, value: f64| match column.digits {
+        Digits::Fixed(0) if value.fract() == 0.0 => format!("{value:.0}"),
+        _ => format!("{value:.6}"),
+    };
+    let values =
+        columns.zip(&row.values).map(|(column, value)| value.map(|value| digits(column, value)).unwrap_or_default());
     let words = block.subject.texts().iter().enumerate();
     let words = words.map(|(at, _)| row.texts.get(at).and_then(Option::as_deref).map(quoted).unwrap_or_default());
     let values: Vec<String> = values.chain(words).collect();
@@ -418,7 +530,7 @@ fn csv(block: &StatBlock, row: &StatRow, wall_ns: i64) -> String {
 }
 
 /// One row as an object; unknown figures are null.
-fn object(block: &StatBlock, row: &StatRow, wall_ns: i64) -> Value {
+fn object(block: &StatBlock, row: &StatRow, wall_ns: i64, rate_error_percent: Option<f64>) -> Value {
     let mut object = json!({
         "schema": SCHEMA,
         "subject": block.subject.name(),
@@ -427,6 +539,7 @@ fn object(block: &StatBlock, row: &StatRow, wall_ns: i64) -> Value {
         "time_unix_s": wall_ns as f64 / 1e9,
         "interval_s": block.seconds,
         "since_boot": block.since_boot,
+        "rate_error_percent": rate_error_percent,
     });
     if let Some(fields) = object.as_object_mut() {
         let columns = block.subject.columns().iter().map(|column| column.key.to_string());
@@ -512,5 +625,82 @@ mod tests {
         assert!(of(StatForm::Columns).lines().nth(1).unwrap().contains('?'));
         assert!(of(StatForm::Json).contains("\"util_percent\":null"));
         assert!(of(StatForm::Csv).lines().nth(1).unwrap().ends_with(",,,"));
+    }
+
+    #[test]
+    fn nicstats_flags() {
+        let net = block(Subject::Net, &[("eth0", 1000.0), ("lo", 0.0)]);
+        let heading = |look: StatLook| text(look, std::slice::from_ref(&net)).lines().next().unwrap().to_string();
+        let summary = StatLook { summary: true, ..StatLook::default() };
+        assert_eq!(heading(summary), "    Time    Int   rKB/s   wKB/s");
+        let both = StatLook { both_directions: true, ..StatLook::default() };
+        let expect = "    Time    Int   rKB/s   wKB/s   rPk/s   wPk/s    rAvs    wAvs  %rUtil  %wUtil     Sat";
+        assert_eq!(heading(both), expect);
+        let extended = StatLook { extended: true, ..StatLook::default() };
+        let expect = "    Time    Int   rKB/s   wKB/s   rPk/s   wPk/s    IErr    OErr    Coll   IDrop   ODrop   qDrop   qOver     qKB   %Util     Sat";
+        assert_eq!(heading(extended), expect);
+        // 1000 KiB/s are 8.192 Mbit/s; what programs read stays as it is, as in nicstat.
+        let megabits = StatLook { megabits: true, summary: true, skip_idle: true, ..StatLook::default() };
+        let lines = text(megabits.clone(), std::slice::from_ref(&net));
+        assert_eq!(lines, "    Time    Int rMbit/s wMbit/s\n10:27:26   eth0    8.19    8.19\n");
+        let parseable = StatLook { form: StatForm::Parseable, ..megabits };
+        assert!(text(parseable, std::slice::from_ref(&net)).starts_with("1795170446:eth0:1000.0:1000.0:"));
+        // -a: TCP and UDP stand before the interfaces, each with a heading of its own; -n leaves loopback out.
+        let all = StatLook { extended: true, skip_loopback: true, ..StatLook::default() };
+        let blocks = [block(Subject::Tcp, &[("TCP", 1.0)]), block(Subject::Udp, &[("UDP", 2.0)]), net.clone()];
+        let lines: Vec<String> = text(all, &blocks).lines().map(str::to_string).collect();
+        let named = |line: &String| line.split_whitespace().nth(1).map(str::to_string).unwrap_or_default();
+        assert_eq!(lines.iter().map(named).collect::<Vec<_>>(), ["InSeg", "TCP", "InDG", "UDP", "Int", "eth0"]);
+    }
+
+    #[test]
+    fn an_interval_without_rows_has_no_heading() {
+        let process = block(Subject::Process, &[("p", 1.0)]);
+        let look = StatLook { only: vec!["q".into()], ..StatLook::default() };
+        assert_eq!(text(look, std::slice::from_ref(&process)), "");
+    }
+
+    #[test]
+    fn cpu_time_of_processes_in_other_units() {
+        let mut process = block(Subject::Process, &[("p", 50.0)]);
+        process.seconds = 2.0;
+        let of = |cpu_unit| {
+            let lines = text(StatLook { cpu_unit, ..StatLook::default() }, std::slice::from_ref(&process));
+            let words = |line: usize| -> Vec<String> {
+                lines.lines().nth(line).unwrap().split_whitespace().map(str::to_string).collect()
+            };
+            (words(0).join(" "), words(1)[3..6].join(" "))
+        };
+        assert_eq!(of(CpuUnit::OneCpu).1, "50.0000 50.0000 50.0000");
+        assert_eq!(of(CpuUnit::System(256)).1, "0.1953 0.1953 0.1953");
+        let (heading, figures) = of(CpuUnit::Seconds);
+        assert_eq!(figures, "1.0000 1.0000 1.0000");
+        assert!(heading.contains("usr s") && heading.contains("CPU s"), "{heading}");
+    }
+
+    #[test]
+    fn whole_numbers_are_whole_in_csv() {
+        let process = block(Subject::Process, &[("p", 26_172.0)]);
+        let lines = text(StatLook { form: StatForm::Csv, ..StatLook::default() }, std::slice::from_ref(&process));
+        assert!(lines.lines().nth(1).unwrap().contains(",26172,26172.000000,"), "{lines}");
+    }
+
+    #[test]
+    fn names_that_nobody_has_are_said_once() {
+        use std::sync::{Arc, Mutex};
+        let said = Arc::new(Mutex::new(Vec::new()));
+        let look =
+            StatLook { only: vec!["eth0".into(), "nosuch".into()], expected: vec!["lo".into()], ..StatLook::default() };
+        let fold = StatFold::new(&[], &StatOptions::default());
+        let mut lines = StatLines::new(Vec::new(), fold, look, Box::new(|_| 0));
+        let to = Arc::clone(&said);
+        lines.complain_to(Box::new(move |words| to.lock().unwrap().push(words.to_string())));
+        lines.look_for_strangers(&[]);
+        assert!(said.lock().unwrap().is_empty(), "there are no figures yet");
+        for _ in 0..2 {
+            lines.look_for_strangers(&[block(Subject::Net, &[("eth0", 1.0), ("lo", 0.0)])]);
+        }
+        assert_eq!(*said.lock().unwrap(), ["there is no interface nosuch (yet)"]);
+        assert_eq!(lines.strangers(), ["nosuch"]);
     }
 }

@@ -42,7 +42,9 @@ impl<K: Eq + Hash, R: recording::Row> Samples<K, R> {
         let mut found = Vec::with_capacity(self.now.len());
         for row in self.now.drain(..) {
             let key = key(&row);
-            found.extend(before.get(&key).and_then(|was| of(&row, was)));
+            // What is new has its row of the sample before in the same commit.
+            let was = before.get(&key).or_else(|| self.before.get(&key));
+            found.extend(was.and_then(|was| of(&row, was)));
             self.before.insert(key, row);
         }
         found

@@ -127,7 +127,13 @@ impl FileSystems {
 impl Stream for FileSystems {
     fn accept(&mut self, batch: &Batch) -> Result<(), RecordingError> {
         self.now.extend(batch.to_rows::<FileSystem>()?);
-        self.disks.now.extend(batch.to_rows::<Disk>()?.into_iter().map(|row| (row.device.clone(), row)));
+        for row in batch.to_rows::<Disk>()? {
+            let device = row.device.clone();
+            // Of what is new, the row of the sample before comes with that of this one.
+            if let Some(before) = self.disks.now.insert(device.clone(), row) {
+                self.disks.before.entry(device).or_insert(before);
+            }
+        }
         self.mounts.now.extend(batch.to_rows::<NfsMount>()?.into_iter().map(|row| (row.mount.clone(), row)));
         let devices = batch.to_rows::<BtrfsDevice>()?.into_iter();
         self.btrfs.extend(devices.map(|row| ((row.file_system.clone(), row.device), row)));

@@ -51,11 +51,13 @@ pub(super) struct Vectors {
     before_ns: Option<i64>,
     times_before: HashMap<Key, (i64, i64, i64)>,
     times: Vec<IrqTime>,
+    /// What is not told of yet may have been counted for long.
+    joins: bool,
 }
 
 impl Vectors {
     /// One row of each vector, or `by_cpu` one of each vector and CPU.
-    pub(super) fn new(by_cpu: bool, since_boot: bool) -> Self {
+    pub(super) fn new(by_cpu: bool, since_boot: bool, joins: bool) -> Self {
         Self {
             by_cpu,
             since_boot,
@@ -64,15 +66,19 @@ impl Vectors {
             before_ns: None,
             times_before: HashMap::new(),
             times: Vec::new(),
+            joins,
         }
     }
 
-    /// ms per second and µs each, of what has been told of now.
-    fn times(&mut self) -> HashMap<Key, (f64, Option<f64>)> {
+    /// ms per second and µs each, of what has been told of now. The probe tells of a vector from its first interrupt on, so
+    /// that one which has no row yet had none at the sample before, at `since_ns`.
+    fn times(&mut self, since_ns: Option<i64>) -> HashMap<Key, (f64, Option<f64>)> {
         let mut known = HashMap::new();
         for row in self.times.drain(..) {
             let key = (row.kind, row.vector, row.cpu);
-            if let Some((t_ns, count, ns)) = self.times_before.insert(key.clone(), (row.t_ns, row.count, row.ns))
+            let before = self.times_before.insert(key.clone(), (row.t_ns, row.count, row.ns));
+            let new = since_ns.filter(|_| !self.joins).map(|since_ns| (since_ns, 0, 0));
+            if let Some((t_ns, count, ns)) = before.or(new)
                 && row.t_ns > t_ns
                 && row.ns >= ns
             {
@@ -96,7 +102,7 @@ impl Stream for Vectors {
         let t_ns = self.now.iter().map(|row| row.t_ns).max()?;
         let since_ns = self.before_ns.replace(t_ns);
         let since_boot = since_ns.is_none();
-        let times = self.times();
+        let times = self.times(since_ns);
         let mut vectors: BTreeMap<(Label, Label), Vec<OnCpu>> = BTreeMap::new();
         for row in std::mem::take(&mut self.now) {
             let key = (row.kind, row.vector, row.cpu);

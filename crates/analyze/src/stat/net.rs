@@ -5,7 +5,8 @@
 
 use super::Digits::{Fixed, Percent, Scaled};
 use super::{StatColumn, Step, columns, ratio};
-use recording::rows::Net;
+use recording::rows::{Net, System};
+use recording::{Batch, RecordingError};
 
 pub(super) const COLUMNS: &[StatColumn] = columns! {
     "rx_kib_per_s" "rKB/s" Scaled, "KiB received per second";
@@ -15,7 +16,7 @@ pub(super) const COLUMNS: &[StatColumn] = columns! {
     "rx_packet_bytes" "rAvs" Scaled, "mean size of a received packet, bytes";
     "tx_packet_bytes" "wAvs" Scaled, "mean size of a sent packet, bytes";
     "util_percent" "%Util" Percent, "of the link's speed: the busier direction (full duplex) or both together (half duplex)";
-    "saturation_per_s" "Sat" Percent, "errors, drops, overruns, collisions, carrier losses, and the queueing discipline's drops, requeues and overlimits, per second";
+    "saturation_per_s" "Sat" Percent, "errors, drops, overruns, collisions, carrier losses, and the queueing discipline's drops, requeues and overlimits, and, where something was received, what the CPUs' input queues dropped of all interfaces, per second";
     "rx_util_percent" "%rUtil" Percent, "of the link's speed, receiving";
     "tx_util_percent" "%wUtil" Percent, "of the link's speed, sending";
     "rx_errors_per_s" "IErr" Percent, "bad packets received per second";
@@ -27,6 +28,7 @@ pub(super) const COLUMNS: &[StatColumn] = columns! {
     "qdisc_overlimits_per_s" "qOver" Percent, "times per second that the queueing discipline held a packet back";
     "qdisc_backlog_kib" "qKB" Scaled, "KiB waiting in the queueing discipline at the end of the interval";
     "speed_mbit_per_s" "Mbit/s" Fixed(0), "speed of the link";
+    "softnet_drops_per_s" "softDrop" Percent, "packets per second that the CPUs' input queues dropped, of all interfaces together";
 };
 
 /// What a user knows of a link's speed.
@@ -52,11 +54,20 @@ pub enum Duplex {
 /// Knows what the user said of links.
 pub(super) struct Figures {
     speeds: Vec<SpeedOverride>,
+    /// Packets that the CPUs' input queues dropped: the newest sample, and the one before, with their times.
+    softnet: [Option<(i64, i64)>; 2],
 }
 
 impl Figures {
     pub(super) fn new(speeds: &[SpeedOverride]) -> Self {
-        Self { speeds: speeds.to_vec() }
+        Self { speeds: speeds.to_vec(), softnet: [None; 2] }
+    }
+
+    /// Packets per second that input queues dropped; `None` where it is not known. Recordings of the past, and imports, may
+    /// lack it.
+    fn softnet(&self) -> Option<f64> {
+        let [Some((now_ns, now)), Some((before_ns, before))] = self.softnet else { return None };
+        (now_ns > before_ns && now >= before).then(|| (now - before) as f64 * 1e9 / (now_ns - before_ns) as f64)
     }
 
     /// Bits per second, and whether in both directions at once; unknown directions count as both, as all links of this
@@ -72,6 +83,13 @@ impl Figures {
 impl super::Figures<Net> for Figures {
     fn key(&self, row: &Net) -> String {
         row.interface.clone()
+    }
+
+    fn observe(&mut self, batch: &Batch) -> Result<(), RecordingError> {
+        for row in batch.to_rows::<System>()? {
+            self.softnet = [row.softnet_drops.map(|drops| (row.t_ns, drops)), self.softnet[0]];
+        }
+        Ok(())
     }
 
     fn values(&self, step: &Step<'_, Net>) -> Vec<Option<f64>> {
@@ -96,8 +114,15 @@ impl super::Figures<Net> for Figures {
             // Of what the source counts; imports may lack some.
             parts.into_iter().flatten().reduce(|a, b| a + b)
         });
+        let [drops, requeues, overlimits] =
+            [|row: &Net| row.qdisc_drops, |row: &Net| row.qdisc_requeues, |row: &Net| row.qdisc_overlimits]
+                .map(|counter| rate_of_32_bits(step, counter));
+        // An interface of which no discipline is known has what it counts itself.
+        let has_discipline = step.now.qdisc_drops.is_some();
         let discipline =
-            step.rate_some(|row| Some(row.qdisc_drops? + row.qdisc_requeues? + row.qdisc_overlimits?)).unwrap_or(0.0);
+            if has_discipline { drops.zip(requeues).zip(overlimits).map(|((a, b), c)| a + b + c) } else { Some(0.0) };
+        // Whose packets they were the kernel does not tell: of all that received some.
+        let softnet = self.softnet().filter(|_| rx.is_some_and(|rx| rx > 0.0)).unwrap_or(0.0);
         let kib = |bytes: f64| bytes / 1024.0;
         vec![
             rx.map(kib),
@@ -107,7 +132,7 @@ impl super::Figures<Net> for Figures {
             ratio(step.delta(|row| row.rx_bytes), step.delta_some(|row| row.rx_packets)),
             ratio(step.delta(|row| row.tx_bytes), step.delta_some(|row| row.tx_packets)),
             util,
-            own.map(|own| own + discipline),
+            own.zip(discipline).map(|(own, discipline)| own + discipline + softnet),
             used(rx),
             used(tx),
             step.rate_some(|row| row.rx_errors),
@@ -115,10 +140,20 @@ impl super::Figures<Net> for Figures {
             step.rate_some(|row| row.tx_collisions),
             step.rate_some(|row| row.rx_drops),
             step.rate_some(|row| row.tx_drops),
-            step.rate_some(|row| row.qdisc_drops),
-            step.rate_some(|row| row.qdisc_overlimits),
+            drops,
+            overlimits,
             step.now.qdisc_backlog_bytes.map(|bytes| bytes as f64 / 1024.0),
             speed.map(|bits| bits / 1e6),
+            self.softnet(),
         ]
     }
+}
+
+/// Growth per second of a counter that the kernel keeps in 32 bits: one that fell by more than half of them went round.
+fn rate_of_32_bits(step: &Step<'_, Net>, counter: fn(&Net) -> Option<i64>) -> Option<f64> {
+    step.rate_some(counter).or_else(|| {
+        let (now, before) = (counter(step.now)?, counter(step.before?)?);
+        let grown = now - before + (1 << 32);
+        (step.seconds > 0.0 && (0..1 << 31).contains(&grown) && before < 1 << 32).then(|| grown as f64 / step.seconds)
+    })
 }

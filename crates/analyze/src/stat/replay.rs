@@ -4,7 +4,7 @@ use super::Subject;
 use crate::AnalyzeError;
 use recording::rows::{
     BtrfsDevice, Cgroup, Cpu, CpuEvent, Disk, Figure, FileSystem, Interrupt, IrqTime, Memory, Net, NfsMount, Pressure,
-    Process, ProcessEvent, Stolen, System, Tcp, Udp, ZfsArc, ZfsPool,
+    Process, ProcessEvent, Sample, Stolen, System, Tcp, Udp, ZfsArc, ZfsPool,
 };
 use recording::{Batch, Reader, RecordingError, Row, Rows, Sink};
 use std::collections::HashSet;
@@ -19,21 +19,32 @@ pub fn replay(reader: &Reader, subjects: &[Subject], sink: &mut dyn Sink) -> Res
     for subject in subjects {
         tables.extend(tables_of(*subject, reader)?);
     }
+    tables.push(Box::new(Samples::<Sample>::of(reader, |row| (row.t_ns, ""))?));
     let mut seen: HashSet<usize> = HashSet::new();
+    let mut sample: Vec<Batch> = Vec::new();
+    // When this sample began, and how long the last two intervals were.
+    let (mut began_ns, mut last_steps) = (None::<i64>, [0_i64; 2]);
+    let mut give = |sample: &mut Vec<Batch>| -> Result<(), AnalyzeError> {
+        sample.drain(..).try_for_each(|batch| sink.accept(&batch))?;
+        Ok(sink.commit()?)
+    };
     loop {
         let next = tables.iter_mut().enumerate().filter_map(|(at, table)| Some((table.next_ns()?, at))).min();
-        let Some((_, at)) = next else { break };
+        let Some((next_ns, at)) = next else { break };
         // What comes again begins the next sample.
         if !seen.insert(at) {
-            sink.commit()?;
+            give(&mut sample)?;
             seen.clear();
             seen.insert(at);
         }
-        if let Some(batch) = tables[at].sample()? {
-            sink.accept(&batch)?;
+        if sample.is_empty() {
+            let before_ns = began_ns.replace(next_ns);
+            last_steps = [last_steps[1], before_ns.map_or(0, |before_ns| next_ns - before_ns)];
         }
+        sample.extend(tables[at].sample()?);
     }
-    Ok(sink.commit()?)
+    // Recorders once took a last sample however short a time after the one before; a rate over so little is chance.
+    if last_steps[1] > 0 && last_steps[1] * 10 < last_steps[0] { Ok(()) } else { give(&mut sample) }
 }
 
 fn tables_of(subject: Subject, reader: &Reader) -> Result<Vec<Box<dyn Table>>, AnalyzeError> {
@@ -59,7 +70,12 @@ fn tables_of(subject: Subject, reader: &Reader) -> Result<Vec<Box<dyn Table>>, A
         Subject::Memory => Box::new(Samples::<Memory>::of(reader, |row| (row.t_ns, ""))?),
         Subject::Pressure => Box::new(Samples::<Pressure>::of(reader, |row| (row.t_ns, &row.resource))?),
         Subject::Disk => Box::new(Samples::<Disk>::of(reader, |row| (row.t_ns, &row.device))?),
-        Subject::Net => Box::new(Samples::<Net>::of(reader, |row| (row.t_ns, &row.interface))?),
+        Subject::Net => {
+            return Ok(vec![
+                Box::new(Samples::<Net>::of(reader, |row| (row.t_ns, &row.interface))?),
+                Box::new(Samples::<System>::of(reader, |row| (row.t_ns, ""))?),
+            ]);
+        }
         Subject::Tcp => Box::new(Samples::<Tcp>::of(reader, |row| (row.t_ns, ""))?),
         Subject::Udp => Box::new(Samples::<Udp>::of(reader, |row| (row.t_ns, ""))?),
         Subject::Process => Box::new(Samples::<Process>::of(reader, |row| (row.t_ns, ""))?),

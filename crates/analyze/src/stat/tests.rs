@@ -369,3 +369,148 @@ fn pools_of_this_machine_by_what_their_version_counts() {
     let between = second(Subject::Pool, &StatOptions::default(), pool(1, None, None), pool(2, None, None));
     assert_eq!(between.value(&between.rows[0], "read_per_s"), None, "not counted is not 0");
 }
+
+fn disk(t_s: i64, device: &str, writes: i64) -> recording::rows::Disk {
+    recording::rows::Disk {
+        t_ns: t_s * 1_000_000_000,
+        t_s: 0.0,
+        device: device.into(),
+        target: String::new(),
+        read_ios: Some(0),
+        read_merges: Some(0),
+        read_sectors: Some(0),
+        read_ticks_ms: Some(0),
+        write_ios: Some(writes),
+        write_merges: Some(0),
+        write_sectors: Some(8 * writes),
+        write_ticks_ms: Some(writes),
+        in_flight: Some(0),
+        io_ticks_ms: Some(writes),
+        weighted_ticks_ms: Some(writes),
+        discard_ios: None,
+        discard_merges: None,
+        discard_sectors: None,
+        discard_ticks_ms: None,
+        flush_ios: None,
+        flush_ticks_ms: None,
+        any_ios: None,
+        any_sectors: None,
+    }
+}
+
+#[test]
+fn the_first_ios_of_a_device_count() {
+    let mut fold = StatFold::new(&[Subject::Disk], &StatOptions::default());
+    fold.accept(&Batch::from_rows(&[disk(1, "sda", 5)]).unwrap()).unwrap();
+    assert!(fold.commit().is_empty());
+    // Its row of the sample before comes with that of this one.
+    fold.accept(&Batch::from_rows(&[disk(1, "loop7", 0)]).unwrap()).unwrap();
+    fold.accept(&Batch::from_rows(&[disk(3, "sda", 5), disk(3, "loop7", 100)]).unwrap()).unwrap();
+    let block = fold.commit().remove(0);
+    let shown: Vec<_> = block.rows.iter().map(|row| (row.name.as_str(), block.value(row, "write_per_s"))).collect();
+    assert_eq!(shown, [("sda", Some(0.0)), ("loop7", Some(50.0))]);
+}
+
+#[test]
+fn a_link_of_ten_gigabits_is_measured_beyond_32_bits() {
+    let fast = |t_ns, bytes| net(t_ns, [bytes, 1, bytes, 1], |row| row.speed_bits_per_s = Some(10_000_000_000));
+    let begin = 5_000_000_000_000;
+    let block =
+        second(Subject::Net, &StatOptions::default(), fast(0, begin), fast(1_000_000_000, begin + 1_222_500_000));
+    close(&block, "util_percent", 97.8);
+    close(&block, "rx_kib_per_s", 1_222_500_000.0 / 1024.0);
+    let fast = |t_ns, bytes| net(t_ns, [bytes, 1, 0, 1], |row| row.speed_bits_per_s = Some(400_000_000_000));
+    let block = second(Subject::Net, &StatOptions::default(), fast(0, 0), fast(1_000_000_000, 25_000_000_000));
+    close(&block, "rx_util_percent", 50.0);
+    close(&block, "speed_mbit_per_s", 400_000.0);
+}
+
+#[test]
+fn counters_of_disciplines_go_round() {
+    let with = |t_ns: i64, drops: i64| {
+        net(t_ns, [0, 0, 0, 0], |row| {
+            (row.qdisc_drops, row.qdisc_requeues, row.qdisc_overlimits) = (Some(drops), Some(0), Some(0));
+        })
+    };
+    let block = second(Subject::Net, &StatOptions::default(), with(0, u32::MAX.into()), with(1_000_000_000, 9));
+    close(&block, "qdisc_drops_per_s", 10.0);
+    close(&block, "saturation_per_s", 10.0);
+    // Another discipline began anew: how many it dropped is not known, and neither is the sum.
+    let block = second(Subject::Net, &StatOptions::default(), with(0, 5000), with(1_000_000_000, 9));
+    assert_eq!(block.value(&block.rows[0], "qdisc_drops_per_s"), None);
+    assert_eq!(block.value(&block.rows[0], "saturation_per_s"), None, "not known is not 0");
+}
+
+#[test]
+fn what_input_queues_drop_saturates_who_receives() {
+    let system = |t_ns, drops| recording::rows::System {
+        t_ns,
+        t_s: 0.0,
+        context_switches: Some(0),
+        interrupts: None,
+        forks: None,
+        runnable: None,
+        blocked: None,
+        load_1m: None,
+        softnet_drops: Some(drops),
+        softnet_squeezed: Some(0),
+    };
+    let idle = |t_ns| Net { interface: "eth1".into(), ..net(t_ns, [0, 0, 0, 0], |_| {}) };
+    let mut fold = StatFold::new(&[Subject::Net], &StatOptions::default());
+    for (t_ns, bytes, drops) in [(0, 0, 7), (1_000_000_000, 5000, 19)] {
+        fold.accept(&Batch::from_rows(&[system(t_ns, drops)]).unwrap()).unwrap();
+        fold.accept(&Batch::from_rows(&[net(t_ns, [bytes, 1, 0, 0], |_| {}), idle(t_ns)]).unwrap()).unwrap();
+        for block in fold.commit() {
+            let of = |key| block.rows.iter().map(|row| block.value(row, key)).collect::<Vec<_>>();
+            assert_eq!(of("saturation_per_s"), [Some(12.0), Some(0.0)]);
+            assert_eq!(of("softnet_drops_per_s"), [Some(12.0), Some(12.0)]);
+        }
+    }
+}
+
+#[test]
+fn the_first_interval_has_the_time_in_handlers() {
+    let interrupt =
+        |t_ns, count| Interrupt { t_ns, t_s: 0.0, kind: "irq".into(), vector: "36 disk".into(), cpu: 1, count };
+    let time = |t_ns, count, ns| IrqTime {
+        t_ns,
+        t_s: 0.0,
+        kind: "irq".into(),
+        vector: "36 disk".into(),
+        cpu: 1,
+        count,
+        ns,
+        max_ns: ns,
+    };
+    let of = |joins| {
+        let mut fold = StatFold::new(&[Subject::Irq], &StatOptions { joins, ..StatOptions::default() });
+        fold.accept(&Batch::from_rows(&[interrupt(0, 1000)]).unwrap()).unwrap();
+        assert!(fold.commit().is_empty());
+        // The probe had seen none at the first sample, and says so by having no row.
+        fold.accept(&Batch::from_rows(&[interrupt(1_000_000_000, 1200)]).unwrap()).unwrap();
+        fold.accept(&Batch::from_rows(&[time(1_000_000_000, 200, 3_000_000)]).unwrap()).unwrap();
+        let block = fold.commit().remove(0);
+        (block.value(&block.rows[0], "ms_per_s"), block.value(&block.rows[0], "us_each"))
+    };
+    assert_eq!(of(false), (Some(3.0), Some(15.0)));
+    assert_eq!(of(true), (None, None), "what came before is not known");
+}
+
+#[test]
+fn how_far_rates_may_be_off() {
+    let sample = |t_ns, slowest_ns| recording::rows::Sample {
+        t_ns,
+        t_s: 0.0,
+        length_ns: slowest_ns,
+        slowest: "process".into(),
+        slowest_ns,
+    };
+    let mut fold = StatFold::new(&[], &StatOptions::default());
+    assert_eq!(fold.rate_error_percent(), None);
+    fold.accept(&Batch::from_rows(&[sample(0, 20_000_000)]).unwrap()).unwrap();
+    assert_eq!(fold.rate_error_percent(), None, "one sample has no interval");
+    fold.accept(&Batch::from_rows(&[sample(1_000_000_000, 5_000_000)]).unwrap()).unwrap();
+    assert_eq!(fold.rate_error_percent(), Some(2.0));
+    fold.accept(&Batch::from_rows(&[sample(3_000_000_000, 5_000_000)]).unwrap()).unwrap();
+    assert_eq!(fold.rate_error_percent(), Some(0.25));
+}

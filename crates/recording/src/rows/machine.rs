@@ -22,7 +22,7 @@ tables! {
         idle_ns: i64, "ns", Counter;
         /// Nothing to do while a task waited for I/O; idle time.
         iowait_ns: Option<i64>, "ns", Counter;
-        /// Interrupts; 0 where the kernel does not account for it.
+        /// Interrupts; null where the kernel does not account for it, in older recordings 0.
         irq_ns: Option<i64>, "ns", Counter;
         /// Soft interrupts.
         softirq_ns: Option<i64>, "ns", Counter;
@@ -30,6 +30,20 @@ tables! {
         steal_ns: Option<i64>, "ns", Counter;
         /// `tick`: sampled by the timer interrupt.
         clock: String, "", Name;
+    }
+
+    /// One sample: when its counters were read. A rate of two samples is wrong by as much, at most, as the time in which its counter may have been read is of the time between them.
+    Sample = "sample" from "the clock of the collector" since 1 {
+        /// Before the first counter was read.
+        t_ns: i64, "ns", Time;
+        /// The same since the recording's start.
+        t_s: f64, "s", Time;
+        /// From there until the last one was.
+        length_ns: i64, "ns", Gauge;
+        /// The subject that took longest to read.
+        slowest: Label, "", Name;
+        /// How long that took.
+        slowest_ns: i64, "ns", Gauge;
     }
 
     /// Memory and paging of the machine.

@@ -173,7 +173,7 @@ tables! {
         backlog: i64, "", Gauge;
         /// The system's limit (`net.core.somaxconn`).
         limit: Option<i64>, "", Gauge;
-        /// A process that holds it; looked for only when the queue is long, and null without the privilege to look.
+        /// A process that holds it; looked for when listeners are first seen, later at most once a minute (every 10 s where a queue is long), and null without the privilege to look.
         pid: Option<i64>, "", Gauge;
         /// Its name.
         comm: Option<String>, "", Name;
