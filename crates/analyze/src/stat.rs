@@ -452,7 +452,7 @@ impl StatFold {
                 Subject::Udp => stream(*subject, protocols::Udp, since_boot),
                 Subject::Process => Box::new(process::Processes::new(since_boot, options.joins)),
                 Subject::CpuClock => Box::new(clocks::Cpus::default()),
-                Subject::ProcessClock => Box::new(clocks::Processes::default()),
+                Subject::ProcessClock => Box::new(clocks::Processes::new(options.joins)),
                 Subject::Cgroup => Box::new(cgroup::Groups::new(since_boot, options.joins)),
                 Subject::Irq => Box::new(irq::Vectors::new(false, since_boot, options.joins)),
                 Subject::IrqCpu => Box::new(irq::Vectors::new(true, since_boot, options.joins)),

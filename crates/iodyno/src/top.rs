@@ -71,6 +71,15 @@ fn remote(place: &str) -> Option<(&str, &str)> {
 
 /// Becomes ssh, which runs `iodyno top` on the other host, on this terminal.
 fn over_ssh(host: &str, directory: &str, args: &TopArgs) -> Result<u8, Failure> {
+    if let Some(path) = &args.thresholds {
+        let why = format!(
+            "--thresholds {} is a file of this host, and findings are judged on {host}: copy it there and run \
+             `ssh -t {host} iodyno top --attach {} --thresholds FILE`",
+            path.display(),
+            quoted(directory)
+        );
+        return Err(Failure::new(PARAMETERS, why));
+    }
     let mut line = format!("iodyno top --attach {}", quoted(directory));
     if args.once {
         line.push_str(&format!(" --once --size {}", quoted(&args.size)));

@@ -23,7 +23,7 @@ pub(crate) struct TopArgs {
     #[arg(long, value_name = "[HOST:]DIR")]
     pub(crate) attach: Option<String>,
     /// Time between samples.
-    #[arg(short, long, default_value = "1s", value_name = "TIME")]
+    #[arg(short, long, default_value = "1s", value_name = "TIME", conflicts_with = "attach")]
     pub(crate) interval: String,
     /// Print the page once as plain text, and end.
     #[arg(long)]
@@ -32,7 +32,7 @@ pub(crate) struct TopArgs {
     #[arg(long, value_name = "COLUMNSxROWS", default_value = "80x24", requires = "once")]
     pub(crate) size: String,
     /// Leave the kernel's probes out.
-    #[arg(long)]
+    #[arg(long, conflicts_with = "attach")]
     pub(crate) no_probes: bool,
     /// Thresholds of findings, a TOML file (`iodyno diagnose --print-thresholds`).
     #[arg(long, value_name = "FILE")]

@@ -425,6 +425,10 @@ fn a_recording_is_gone_through() {
         "keys q",
     ];
     assert_eq!(on_a_terminal(&["top", path], &steps), format!("exit 0\n{GIVEN_BACK}"));
+    // Played from its beginning it comes to its end, ten times as fast.
+    let steps =
+        ["wait iops", "keys \\x1b[H", "keys +", "wait plays ×10", "keys  ", "wait PLAY", "wait its end", "keys q"];
+    assert_eq!(on_a_terminal(&["top", path], &steps), format!("exit 0\n{GIVEN_BACK}"));
     let nothing = Command::new(IODYNO).args(["top", folder.path().to_str().unwrap(), "--once"]).run().unwrap();
     nothing.expect_code(2);
 }
@@ -519,4 +523,89 @@ fn a_collector_is_watched_while_it_writes() {
     collector.wait().unwrap();
     let ran = Command::new(IODYNO).args(attach).run().unwrap().expect_code(2);
     assert!(ran.stderr.contains("iodyno top"), "the newest recording is named: {}", ran.stderr);
+}
+
+/// Killed, it has no time to say so: the page does, without a key.
+#[test]
+fn a_collector_that_is_killed_is_not_live() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().to_str().unwrap();
+    let collector = Command::new(IODYNO).args(["record", "-d", path, "-i", "300ms"]).spawn().unwrap();
+    let number = collector.id();
+    let attach = ["top", "--attach", path, "--once"];
+    let until_ns = testkit::now_ns() + 30_000_000_000;
+    while !Command::new(IODYNO).args(attach).run().unwrap().stdout.contains("LIVE") {
+        assert!(testkit::now_ns() < until_ns, "never begun");
+    }
+    // From without: who drives the terminal cannot.
+    let killer = std::thread::spawn(move || {
+        std::thread::sleep(Duration::from_secs(4));
+        Command::new("kill").args(["-9", &number.to_string()]).run().unwrap();
+    });
+    let steps = ["wait LIVE", "wait the collector has ended", "keys q"];
+    assert_eq!(on_a_terminal(&["top", "--attach", path], &steps), format!("exit 0\n{GIVEN_BACK}"));
+    killer.join().unwrap();
+    drop(collector);
+}
+
+/// `ssh` is whatever is first in PATH: this one runs the words here, as ssh does there, and keeps them.
+#[test]
+fn a_collector_elsewhere_is_watched_through_ssh() {
+    use std::os::unix::fs::PermissionsExt as _;
+    let folder = tempfile::tempdir().unwrap();
+    let (bin, days) = (folder.path().join("bin"), folder.path().join("the days"));
+    std::fs::create_dir_all(&bin).unwrap();
+    let script = format!("#!/bin/sh\necho \"$1 $2 $3 $4\" >> '{}'\nexec sh -c \"$4\"\n", bin.join("said").display());
+    std::fs::write(bin.join("ssh"), script).unwrap();
+    std::fs::set_permissions(bin.join("ssh"), std::fs::Permissions::from_mode(0o755)).unwrap();
+    std::os::unix::fs::symlink(IODYNO, bin.join("iodyno")).unwrap();
+    let path = format!("{}:{}", bin.display(), std::env::var("PATH").unwrap());
+    let there = days.to_str().unwrap().to_string();
+    let place = format!("db7:{there}");
+    let attach = |more: &[&str]| {
+        let args = ["top", "--attach", &place].into_iter().chain(more.iter().copied());
+        Command::new(IODYNO).args(args).env("PATH", &path).env("NO_COLOR", "1").run().unwrap()
+    };
+    let collector = Command::new(IODYNO).args(["record", "-d", &there, "-i", "200ms"]).spawn().unwrap();
+    let until_ns = testkit::now_ns() + 30_000_000_000;
+    let page = loop {
+        let ran = attach(&["--once", "--size", "100x30"]);
+        if ran.stdout.contains("LIVE") {
+            break ran.expect_code(0).stdout;
+        }
+        assert!(testkit::now_ns() < until_ns, "{} {}", ran.stdout, ran.stderr);
+    };
+    assert_eq!(page.lines().count(), 30, "{page}");
+    let said = std::fs::read_to_string(bin.join("said")).unwrap();
+    let line = format!("-t db7 -- NO_COLOR=1 iodyno top --attach '{there}' --once --size '100x30'");
+    assert_eq!(said.lines().last(), Some(line.as_str()));
+    // What would be left out over there is refused here, and ssh is not called.
+    for (more, word) in [
+        (&["--once", "--interval", "5s"][..], "--attach"),
+        (&["--once", "--no-probes"][..], "--attach"),
+        (&["--once", "--thresholds", "/dev/null"][..], "copy it there"),
+    ] {
+        let ran = attach(more).expect_code(2);
+        assert!(ran.stderr.contains(word), "{more:?}: {}", ran.stderr);
+    }
+    assert_eq!(std::fs::read_to_string(bin.join("said")).unwrap(), said);
+    collector.signal(rustix::process::Signal::TERM);
+    collector.wait().unwrap();
+}
+
+/// With the probes of switches and interrupts from the first page on, findings that need them can open.
+#[test]
+fn live_figures_are_by_event_where_that_is_allowed() {
+    if !testkit::require_root_or_skip() {
+        return;
+    }
+    let args = ["top", "--once", "--size", "160x50", "--interval", "500ms"];
+    let page = Command::new(IODYNO).args(args).run().unwrap().expect_code(0).stdout;
+    assert!(page.contains("clock event(cpu irq)") && page.contains("runq ms"), "{page}");
+    let args = ["top", "--once", "--size", "160x50", "--interval", "500ms", "--no-probes"];
+    let page = Command::new(IODYNO).args(args).run().unwrap().expect_code(0).stdout;
+    assert!(
+        page.contains("clock tick(cpu") && page.lines().any(|line| line.contains("cpu ") && line.contains('~')),
+        "{page}"
+    );
 }

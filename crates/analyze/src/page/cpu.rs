@@ -1,5 +1,6 @@
 //! One CPU: what its time goes into second by second, what programs are at on it, and its interrupts.
 
+use super::clock::EVENT;
 use super::{Drill, Grid, Moment, Scene, Sheet, short_or};
 use crate::probe::{Seen, StackOf};
 use crate::stat::Subject;
@@ -10,7 +11,7 @@ const SECONDS: usize = 10;
 /// Stacks on the page; the rest stands for little.
 const STACKS_MAX: usize = 20;
 
-/// Figures by the kernel's tick, and by event.
+/// Figures by the kernel's tick.
 const TICK: [(&str, &str); 7] = [
     ("usr", "user_percent"),
     ("sys", "system_percent"),
@@ -19,12 +20,6 @@ const TICK: [(&str, &str); 7] = [
     ("soft", "softirq_percent"),
     ("steal", "steal_percent"),
     ("idle", "idle_percent"),
-];
-const EVENT: [(&str, &str); 4] = [
-    ("ev busy", "event_busy_percent"),
-    ("ev irq", "irq_percent"),
-    ("ev soft", "softirq_percent"),
-    ("pinned", "stolen_percent"),
 ];
 
 /// Of an interrupt's handlers, where somebody times them: share of the CPU's time, the longest in ns.

@@ -1,5 +1,6 @@
 //! What stands below the rows of resources, and on the pages behind them.
 
+use super::clock::{ByEvent, ms_cell};
 use super::resources::{milliseconds, percent};
 use super::{Drill, Grid, Moment, Scene, Sheet, is_open, short_or};
 use crate::stat::{StatBlock, StatRow, Subject};
@@ -30,18 +31,18 @@ impl IoSum {
 
 /// What was done with a file.
 #[derive(Default)]
-struct FileSum {
-    reads: i64,
-    writes: i64,
-    read_bytes: i64,
-    written_bytes: i64,
+pub(super) struct FileSum {
+    pub(super) reads: i64,
+    pub(super) writes: i64,
+    pub(super) read_bytes: i64,
+    pub(super) written_bytes: i64,
     touched: i64,
     filled: i64,
     direct: i64,
 }
 
 impl FileSum {
-    fn add(&mut self, row: &FileInterval) {
+    pub(super) fn add(&mut self, row: &FileInterval) {
         self.reads += row.reads + row.direct_reads;
         self.writes += row.writes + row.direct_writes;
         self.read_bytes += row.read_bytes + row.direct_read_bytes;
@@ -52,50 +53,32 @@ impl FileSum {
     }
 
     /// Of what was read, the share that came from a device; read-ahead counts, so that it can be more than all.
-    fn physical(&self) -> Option<f64> {
+    pub(super) fn physical(&self) -> Option<f64> {
         let all = self.touched + self.direct;
         (all > 0).then(|| 100.0 * (self.filled + self.direct) as f64 / all as f64)
+    }
+
+    /// Bytes that came from devices for it.
+    pub(super) fn physical_bytes(&self) -> i64 {
+        self.filled + self.direct
+    }
+
+    /// Nothing was done with it.
+    pub(super) fn is_idle(&self) -> bool {
+        self.reads + self.writes + self.filled + self.direct == 0
     }
 }
 
 impl Scene<'_> {
-    /// Files, most reads and writes first, as programs asked for them.
-    #[must_use]
-    pub fn files(&self) -> Grid {
-        let mut grid = Grid::new("FILES", &["file", "IO/s", "B/s", "phys", "p99"]);
-        let Some(now) = self.now() else { return grid };
-        let mut sums: BTreeMap<String, FileSum> = BTreeMap::new();
-        for row in &now.files {
-            sums.entry(file_name(row)).or_default().add(row);
-        }
-        let seconds = per(now);
-        let mut ranked: Vec<(&String, &FileSum)> = sums.iter().collect();
-        ranked.sort_by_key(|(_, sum)| std::cmp::Reverse(sum.reads + sum.writes));
-        for (name, sum) in ranked {
-            let on_devices = now.ios.iter().filter(|row| row.file.as_deref() == Some(name));
-            let response = merged(on_devices.map(|row| &row.response));
-            let cells = vec![
-                name.clone(),
-                short_or(Some((sum.reads + sum.writes) as f64 / seconds)),
-                short_or(Some((sum.read_bytes + sum.written_bytes) as f64 / seconds)),
-                sum.physical().map_or("-".to_string(), |share| format!("{share:.0}%")),
-                p99(response.as_ref()),
-            ];
-            grid.push(cells, Drill::Sheet(Sheet::File(name.clone())));
-        }
-        grid.note = self.no_files.map(str::to_string);
-        grid
-    }
-
     /// Processes by CPU time, with those that lived too briefly to be sampled, summed by name.
     #[must_use]
     pub fn processes(&self) -> Grid {
-        let mut grid =
-            Grid::new("PROCESS", &["process", "cpu%", "sys%", "io-wait", "rd B/s", "wr B/s", "majflt", "RSS"]);
+        let mut grid = Grid::new("PROCESS", &PROCESS);
         let Some(now) = self.now() else { return grid };
         let mut ranked: Vec<(f64, Vec<String>, Drill)> = Vec::new();
         if let Some(block) = now.block(Subject::Process) {
-            ranked.extend(block.rows.iter().map(|row| process_row(block, row)));
+            let by_event = ByEvent::of(now);
+            ranked.extend(block.rows.iter().map(|row| process_row(block, row, &by_event)));
         }
         for ended in &now.ended {
             let name = format!("{}×{} (exited)", ended.comm, ended.processes.max(1));
@@ -121,19 +104,16 @@ impl Scene<'_> {
     #[must_use]
     pub fn cpus(&self) -> Vec<(String, Option<f64>)> {
         let Some(now) = self.now() else { return Vec::new() };
-        let each = now.each(Subject::Cpu, "busy_percent").filter(|(row, _)| row.name != "all");
-        each.map(|(row, percent)| (row.name.clone(), percent)).collect()
+        now.busy().0.into_iter().map(|(name, percent)| (name.to_string(), percent)).collect()
     }
 
     /// The tables of a page.
     #[must_use]
     pub fn sheet(&self, sheet: &Sheet) -> Vec<Grid> {
         match sheet {
-            Sheet::Cpu => vec![
-                self.stat_grid(Subject::Cpu, "CPU time, % (by tick)", CPU),
-                self.stat_grid(Subject::System, "scheduling", SYSTEM),
-                self.processes(),
-            ],
+            Sheet::Cpu => {
+                vec![self.cpu_list(), self.stat_grid(Subject::System, "scheduling", SYSTEM), self.processes()]
+            }
             Sheet::OneCpu(cpu) => self.one_cpu(*cpu),
             Sheet::Disks => {
                 let worst = self.worst_disk().map(|device| self.operations(&device));
@@ -145,20 +125,15 @@ impl Scene<'_> {
                 self.on_device(device, false),
                 self.disk_grid(),
             ],
-            Sheet::Net => vec![
-                self.stat_grid(Subject::Net, "interfaces", NET),
-                self.stat_grid(Subject::Tcp, "TCP", TCP),
-                self.stat_grid(Subject::Udp, "UDP", UDP),
-                self.listeners(),
-            ],
+            Sheet::Net => self.network(),
             Sheet::Memory => vec![
                 self.stat_grid(Subject::Memory, "memory, MiB", MEMORY),
                 self.stat_grid(Subject::Memory, "paging", PAGING),
                 self.stat_grid(Subject::Pressure, "pressure", PRESSURE),
                 self.by_memory(),
             ],
-            Sheet::Interrupts => vec![self.interrupts()],
-            Sheet::Files => vec![self.files()],
+            Sheet::Interrupts => vec![self.interrupts(), self.victims()],
+            Sheet::Files => vec![self.page_cache(), self.files()],
             Sheet::File(name) => self.file(name),
             Sheet::Processes => vec![self.processes()],
             Sheet::Process(pid) => self.process(*pid),
@@ -172,7 +147,7 @@ impl Scene<'_> {
     }
 
     /// A subject as `stat` shows it, some of its columns.
-    fn stat_grid(&self, subject: Subject, title: &str, keys: &[&str]) -> Grid {
+    pub(super) fn stat_grid(&self, subject: Subject, title: &str, keys: &[&str]) -> Grid {
         let columns: Vec<_> =
             keys.iter().filter_map(|key| subject.columns().iter().find(|column| column.key == *key)).collect();
         let mut grid = Grid::new(title, &[subject.row_title()]);
@@ -263,10 +238,10 @@ impl Scene<'_> {
     /// One process, second by second, where it is, and its files.
     fn process(&self, pid: i64) -> Vec<Grid> {
         let is_it = |block: &StatBlock, row: &StatRow| block.value(row, "pid") == Some(pid as f64);
-        let mut grid = Grid::new(
-            "",
-            &["s ago", "cpu%", "usr%", "sys%", "io-wait", "rd B/s", "wr B/s", "majflt", "RSS", "threads"],
-        );
+        let mut grid = Grid::new("", &["s ago"]);
+        grid.columns.extend(PROCESS[1..].iter().map(|title| (*title).to_string()));
+        grid.columns.insert(2, "usr%".to_string());
+        grid.columns.push("threads".to_string());
         let mut name = None;
         let now_ns = self.now().map_or(0, |now| now.t_ns);
         for moment in self.moments.iter().rev().take(10) {
@@ -277,7 +252,7 @@ impl Scene<'_> {
                 continue;
             };
             name = name.or(Some(row.name.clone()));
-            let (_, mut cells, _) = process_row(block, row);
+            let (_, mut cells, _) = process_row(block, row, &ByEvent::of(moment));
             cells.splice(0..1, [ago]);
             cells.insert(2, percent_cell(block.value(row, "user_percent")));
             cells.push(short_or(block.value(row, "threads")));
@@ -300,66 +275,22 @@ impl Scene<'_> {
 
     fn by_memory(&self) -> Grid {
         let mut grid = Grid::new("processes that did something, largest first", &["process", "RSS", "majflt", "cpu%"]);
-        let Some(block) = self.now().and_then(|now| now.block(Subject::Process)) else {
+        let Some((now, block)) = self.now().and_then(|now| Some((now, now.block(Subject::Process)?))) else {
             self.say_missing(&mut grid, "process");
             return grid;
         };
+        let by_event = ByEvent::of(now);
         let mut rows: Vec<&StatRow> = block.rows.iter().collect();
         let resident = |row: &StatRow| block.value(row, "resident_mib").unwrap_or(0.0);
         rows.sort_by(|a, b| resident(b).total_cmp(&resident(a)));
         for row in rows {
-            let (_, cells, drill) = process_row(block, row);
-            let at = |index: usize| cells.get(index).cloned().unwrap_or_default();
-            grid.push(vec![at(0), at(7), at(6), at(1)], drill);
+            let (_, cells, drill) = process_row(block, row, &by_event);
+            let of = |title: &str| {
+                let at = PROCESS.iter().position(|one| *one == title);
+                at.and_then(|at| cells.get(at)).cloned().unwrap_or_default()
+            };
+            grid.push(vec![of("process"), of("RSS"), of("majflt"), of("cpu%")], drill);
         }
-        grid
-    }
-
-    /// Vectors by rate, with the CPU that has most of them.
-    fn interrupts(&self) -> Grid {
-        let mut grid =
-            Grid::new("interrupts per second (100 or more since they were last told of)", &["vector", "kind", "all"]);
-        let Some(now) = self.now() else { return grid };
-        let mut cpus: Vec<i32> = now.interrupts.iter().map(|rate| rate.cpu).collect();
-        cpus.sort_unstable();
-        cpus.dedup();
-        grid.columns.extend(cpus.iter().map(|cpu| format!("cpu{cpu}")));
-        let mut vectors: BTreeMap<(&str, &str), BTreeMap<i32, f64>> = BTreeMap::new();
-        for rate in &now.interrupts {
-            *vectors.entry((&rate.vector, &rate.kind)).or_default().entry(rate.cpu).or_default() += rate.per_s;
-        }
-        let mut ranked: Vec<_> = vectors.into_iter().collect();
-        let sum = |rates: &BTreeMap<i32, f64>| rates.values().sum::<f64>();
-        ranked.sort_by(|a, b| sum(&b.1).total_cmp(&sum(&a.1)));
-        for ((vector, kind), rates) in ranked {
-            let mut cells = vec![vector.to_string(), kind.to_string(), short_or(Some(sum(&rates)))];
-            cells.extend(cpus.iter().map(|cpu| rates.get(cpu).map_or("-".to_string(), |rate| short_or(Some(*rate)))));
-            grid.push(cells, Drill::Nothing);
-        }
-        self.say_missing(&mut grid, "interrupt");
-        grid
-    }
-
-    fn listeners(&self) -> Grid {
-        let mut grid =
-            Grid::new("listeners with a queue, last minute", &["address", "queue", "backlog", "limit", "process"]);
-        let mut latest = BTreeMap::new();
-        for row in self.last_minute().iter().flat_map(|moment| &moment.listeners).filter(|row| row.queue > 0) {
-            latest.insert((&row.address, row.port), row);
-        }
-        for row in latest.values() {
-            let limit = row.limit.map_or("?".to_string(), |limit| limit.to_string());
-            let process = with_pid(row.comm.as_deref().unwrap_or("?"), row.pid.and_then(|pid| i32::try_from(pid).ok()));
-            let cells = vec![
-                format!("{}:{}", row.address, row.port),
-                row.queue.to_string(),
-                row.backlog.to_string(),
-                limit,
-                process,
-            ];
-            grid.push(cells, row.pid.map_or(Drill::Nothing, |pid| Drill::Sheet(Sheet::Process(pid))));
-        }
-        self.say_missing(&mut grid, "listener");
         grid
     }
 
@@ -410,14 +341,21 @@ fn push_sums(grid: &mut Grid, sums: BTreeMap<String, (IoSum, Drill)>, seconds: f
     }
 }
 
-fn process_row(block: &StatBlock, row: &StatRow) -> (f64, Vec<String>, Drill) {
+/// What the page tells of a process. `pin ms`: taken by interrupts while it ran; `runq ms`: ready, and on no CPU; both per second.
+const PROCESS: [&str; 10] =
+    ["process", "cpu%", "sys%", "pin ms", "runq ms", "io-wait", "rd B/s", "wr B/s", "majflt", "RSS"];
+
+fn process_row(block: &StatBlock, row: &StatRow, by_event: &ByEvent<'_>) -> (f64, Vec<String>, Drill) {
     let figure = |key| block.value(row, key);
     let bytes = |key| short_or(figure(key).map(|kib: f64| kib * 1024.0));
     let pid = figure("pid");
+    let cpu = by_event.figure(pid, "event_percent").or(figure("cpu_percent"));
     let cells = vec![
         format!("{} {}", row.name, pid.map_or("?".to_string(), |pid| format!("{pid:.0}"))),
-        percent_cell(figure("cpu_percent")),
+        percent_cell(cpu),
         percent_cell(figure("system_percent")),
+        ms_cell(by_event.figure(pid, "stolen_percent")),
+        ms_cell(by_event.figure(pid, "wait_percent")),
         // Without delay accounting the kernel gives 0 for ever.
         figure("io_delay_percent").map_or("?".to_string(), |share| format!("{share:.0}%")),
         bytes("read_kib_per_s"),
@@ -428,14 +366,14 @@ fn process_row(block: &StatBlock, row: &StatRow) -> (f64, Vec<String>, Drill) {
     ];
     #[expect(clippy::cast_possible_truncation, reason = "a process number")]
     let drill = pid.map_or(Drill::Nothing, |pid| Drill::Sheet(Sheet::Process(pid as i64)));
-    (figure("cpu_percent").unwrap_or(0.0), cells, drill)
+    (cpu.unwrap_or(0.0), cells, drill)
 }
 
 fn percent_cell(value: Option<f64>) -> String {
     percent(value).trim_end_matches('%').to_string()
 }
 
-fn merged<'a>(all: impl Iterator<Item = &'a Histogram>) -> Option<Histogram> {
+pub(super) fn merged<'a>(all: impl Iterator<Item = &'a Histogram>) -> Option<Histogram> {
     all.fold(None, |sum: Option<Histogram>, one| {
         let mut sum = sum.unwrap_or_else(|| Histogram::new(one.sub_bits()));
         sum.merge(one);
@@ -443,15 +381,15 @@ fn merged<'a>(all: impl Iterator<Item = &'a Histogram>) -> Option<Histogram> {
     })
 }
 
-fn p99(response: Option<&Histogram>) -> String {
+pub(super) fn p99(response: Option<&Histogram>) -> String {
     response.and_then(|all| all.percentile(0.99)).map_or("-".to_string(), |ns| milliseconds(ns as f64))
 }
 
-fn per(moment: &Moment) -> f64 {
+pub(super) fn per(moment: &Moment) -> f64 {
     if moment.seconds > 0.0 { moment.seconds } else { 1.0 }
 }
 
-fn file_name(row: &FileInterval) -> String {
+pub(super) fn file_name(row: &FileInterval) -> String {
     match (&row.file, row.inode) {
         (Some(file), _) => file.to_string(),
         (None, Some(inode)) => format!("(inode {inode})"),
@@ -471,21 +409,10 @@ fn named_process(row: &IoInterval) -> (String, Drill) {
     (with_pid(row.comm.as_deref().unwrap_or("(unknown)"), row.pid), drill)
 }
 
-fn with_pid(comm: &str, pid: Option<i32>) -> String {
+pub(super) fn with_pid(comm: &str, pid: Option<i32>) -> String {
     pid.map_or_else(|| comm.to_string(), |pid| format!("{comm} {pid}"))
 }
 
-const CPU: &[&str] = &[
-    "user_percent",
-    "nice_percent",
-    "system_percent",
-    "iowait_percent",
-    "irq_percent",
-    "softirq_percent",
-    "steal_percent",
-    "idle_percent",
-    "busy_percent",
-];
 const SYSTEM: &[&str] =
     &["runnable", "blocked", "load_1m", "context_switches_per_s", "interrupts_per_s", "forks_per_s"];
 const DISK: &[&str] = &[
@@ -499,29 +426,6 @@ const DISK: &[&str] = &[
     "util_percent",
     "in_flight",
 ];
-const NET: &[&str] = &[
-    "rx_kib_per_s",
-    "tx_kib_per_s",
-    "rx_packets_per_s",
-    "tx_packets_per_s",
-    "util_percent",
-    "saturation_per_s",
-    "rx_drops_per_s",
-    "qdisc_drops_per_s",
-    "speed_mbit_per_s",
-];
-const TCP: &[&str] = &[
-    "in_segments_per_s",
-    "out_segments_per_s",
-    "resets_per_s",
-    "retransmit_percent",
-    "passive_opens_per_s",
-    "active_opens_per_s",
-    "listen_drops_per_s",
-    "listen_overflows_per_s",
-    "established",
-];
-const UDP: &[&str] = &["in_datagrams_per_s", "out_datagrams_per_s", "in_errors_per_s", "receive_buffer_errors_per_s"];
 const MEMORY: &[&str] = &[
     "available_mib",
     "free_mib",

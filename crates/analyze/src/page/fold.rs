@@ -2,8 +2,8 @@
 
 use crate::stat::{StatBlock, StatFold, StatOptions, StatRow, Subject};
 use recording::rows::{
-    Cpu, Event, Exited, FileInterval, Interrupt, IoInterval, IoPlace, IrqTime, Listener, Memory, Profile,
-    RequestInterval,
+    Cpu, Event, Exited, FileInterval, Interrupt, IoInterval, IoPlace, IrqTime, Listener, Memory, NicCounter, Profile,
+    RequestInterval, Stolen,
 };
 use recording::{Batch, Label, RecordingError, Sink};
 use std::collections::HashMap;
@@ -28,6 +28,9 @@ const SUBJECTS: [Subject; 12] = [
 /// were loaded anew. One alone may be without, where its rows are of the moment beside it.
 const UNTIMED_MAX: u32 = 2;
 
+/// Processes and vectors that are remembered.
+const VICTIMS_MAX: usize = 20_000;
+
 /// Everything that the page shows of one sample.
 #[derive(Clone, Debug, Default)]
 pub struct Moment {
@@ -42,6 +45,10 @@ pub struct Moment {
     pub interrupts: Vec<InterruptRate>,
     /// Time in their handlers by event, where that is measured.
     pub handlers: Vec<HandlerTime>,
+    /// Time that interrupts took from processes by event, where that is measured.
+    pub victims: Vec<Victim>,
+    /// Counters of interfaces' drivers.
+    pub nics: Vec<NicRate>,
     /// Block I/O by device, operation, process and file.
     pub ios: Vec<IoInterval>,
     /// Where on devices it was.
@@ -111,6 +118,34 @@ pub struct HandlerTime {
     pub max_ns: i64,
 }
 
+/// Time that one vector took from one process.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Victim {
+    /// Process.
+    pub pid: i64,
+    /// Its name.
+    pub comm: String,
+    /// `irq` or `softirq`.
+    pub kind: String,
+    /// Number and name.
+    pub vector: String,
+    /// How often since its last row.
+    pub count: i64,
+    /// Time since its last row, ns.
+    pub ns: i64,
+}
+
+/// A counter of an interface's driver.
+#[derive(Clone, Debug, PartialEq)]
+pub struct NicRate {
+    /// Interface.
+    pub interface: String,
+    /// What its driver calls it.
+    pub name: String,
+    /// Per second, since its last row.
+    pub per_s: f64,
+}
+
 impl Moment {
     /// Figures of a subject.
     #[must_use]
@@ -147,6 +182,14 @@ pub struct PageFold {
     interrupts: HashMap<(Label, Label, i32), (i64, i64)>,
     /// By kind, vector and CPU: when last told, how often and how long.
     handlers: HashMap<(Label, Label, i32), (i64, i64, i64)>,
+    /// By process, kind and vector: when last told, how often and how long.
+    stolen: HashMap<(i64, Label, Label), (i64, i64, i64)>,
+    /// What a process lost before it was first met is not known.
+    joins: bool,
+    /// By interface and name.
+    nics: HashMap<(Label, Label), (i64, i64)>,
+    /// When drivers' counters were last looked at, and now.
+    nics_ns: (Option<i64>, Option<i64>),
     /// Moments in a row without CPU time by event, and whether the next one has it.
     untimed: u32,
     is_timed: bool,
@@ -174,6 +217,10 @@ impl PageFold {
             before_ns: None,
             interrupts: HashMap::new(),
             handlers: HashMap::new(),
+            stolen: HashMap::new(),
+            joins,
+            nics: HashMap::new(),
+            nics_ns: (None, None),
             untimed: 0,
             is_timed: false,
             oom_kills: None,
@@ -219,6 +266,55 @@ impl PageFold {
                     per_s: (now.1 - count) as f64 / seconds,
                     percent: (now.2 - ns) as f64 / 1e7 / seconds,
                     max_ns: row.max_ns,
+                });
+            }
+        }
+    }
+
+    fn victims(&mut self, rows: Vec<Stolen>) {
+        if self.stolen.len() > VICTIMS_MAX {
+            // Those that are met again have a past that is not known any more.
+            self.stolen.clear();
+            self.joins = true;
+        }
+        for row in rows {
+            let now = (row.t_ns, row.count, row.ns);
+            let before = self.stolen.insert((row.pid, row.kind.clone(), row.vector.clone()), now);
+            let (count, ns) = match before {
+                // Less than was told is another process of that number, or a probe that was loaded anew.
+                Some((_, count, ns)) if now.1 >= count && now.2 >= ns => (now.1 - count, now.2 - ns),
+                None if self.joins => continue,
+                _ => (now.1, now.2),
+            };
+            self.next.victims.push(Victim {
+                pid: row.pid,
+                comm: row.comm.to_string(),
+                kind: row.kind.to_string(),
+                vector: row.vector.to_string(),
+                count,
+                ns,
+            });
+        }
+    }
+
+    /// Rows are of those that changed, and all were looked at when one of them was.
+    fn nics(&mut self, rows: Vec<NicCounter>) {
+        let Some(now_ns) = rows.iter().map(|row| row.t_ns).max() else { return };
+        // Each interface has a time of its own within one look.
+        if self.nics_ns.1.is_none_or(|last_ns| now_ns - last_ns > 1_000_000_000) {
+            self.nics_ns = (self.nics_ns.1, Some(now_ns));
+        }
+        for row in rows {
+            let before = self.nics.insert((row.interface.clone(), row.name.clone()), (row.t_ns, row.value));
+            // One that had no row at the look before did not change until then.
+            let since_ns = before.map(|(t_ns, _)| self.nics_ns.0.unwrap_or(t_ns).max(t_ns));
+            let (Some((_, value)), Some(since_ns)) = (before, since_ns) else { continue };
+            let seconds = (row.t_ns - since_ns) as f64 / 1e9;
+            if seconds > 0.0 && row.value >= value {
+                self.next.nics.push(NicRate {
+                    interface: row.interface.to_string(),
+                    name: row.name.to_string(),
+                    per_s: (row.value - value) as f64 / seconds,
                 });
             }
         }
@@ -278,6 +374,8 @@ impl Sink for PageFold {
                 self.is_timed = true;
                 self.handlers(batch.to_rows()?);
             }
+            "stolen" => self.victims(batch.to_rows()?),
+            "nic_counter" => self.nics(batch.to_rows()?),
             "event" => self.events(batch.to_rows()?),
             "io_interval" => self.next.ios.extend(batch.to_rows::<IoInterval>()?),
             "io_place" => self.next.places.extend(batch.to_rows::<IoPlace>()?),
@@ -305,6 +403,7 @@ impl Sink for PageFold {
         self.untimed = if std::mem::take(&mut self.is_timed) { 0 } else { self.untimed + 1 };
         if self.untimed >= UNTIMED_MAX {
             self.handlers.clear();
+            self.stolen.clear();
         }
         if moment.io_errors.is_none() && self.reads_log {
             moment.io_errors = Some(0);

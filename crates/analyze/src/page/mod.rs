@@ -3,14 +3,17 @@
 //! [`PageFold`] takes samples and makes a [`Moment`] of each; a [`Scene`] is some moments in a row with the findings of
 //! their time, and gives everything that the page shows as plain values. What was not measured is `None`, shown as `?`.
 
+mod clock;
 mod compare;
 mod cpu;
 mod details;
+mod files;
 mod fold;
 mod grid;
 mod heat;
 mod interval;
 mod maps;
+mod network;
 mod operations;
 mod requests;
 mod resources;
@@ -19,7 +22,7 @@ mod stacks;
 mod strip;
 
 pub use compare::{Change, compare, compared};
-pub use fold::{Ended, HandlerTime, InterruptRate, Moment, PageFold};
+pub use fold::{Ended, HandlerTime, InterruptRate, Moment, NicRate, PageFold, Victim};
 pub use grid::{Drill, Grid, GridRow, Sheet};
 pub use heat::{Heat, HeatColumn};
 pub use interval::{BANDS, IoIntervals, TRACED_EVERY_NS};
@@ -33,7 +36,7 @@ use crate::Verdicts;
 use crate::finding::{Finding, Severity};
 
 /// Tables that the page reads.
-pub const TABLES: [&str; 20] = [
+pub const TABLES: [&str; 23] = [
     "cpu",
     "cpu_event",
     "system",
@@ -44,6 +47,9 @@ pub const TABLES: [&str; 20] = [
     "tcp",
     "udp",
     "process",
+    "process_event",
+    "stolen",
+    "nic_counter",
     "exited",
     "interrupt",
     "irq_time",
@@ -185,6 +191,36 @@ pub fn short(value: f64) -> String {
         scaled /= 1000.0;
     }
     format!("{scaled:.0}P")
+}
+
+/// The same of what is counted: `4`, and not `4.0`.
+pub(crate) fn count_or(value: Option<f64>) -> String {
+    match value {
+        Some(value) if value.abs() < 9.95 && (value - value.round()).abs() < 0.05 => format!("{value:.0}"),
+        value => short_or(value),
+    }
+}
+
+/// With its sign: `+31M`, `-4.2k`.
+pub(crate) fn signed_short(value: f64) -> String {
+    let text = short(value);
+    if value > 0.0 && text != "0" { format!("+{text}") } else { text }
+}
+
+/// A time in at most five characters: `88ms`, `8.4ms`, `900µs`.
+pub(crate) fn short_time(ns: f64) -> String {
+    let mut scaled = ns;
+    for unit in ["ns", "µs", "ms"] {
+        if scaled < 999.5 {
+            return if scaled >= 9.95 || scaled == 0.0 {
+                format!("{scaled:.0}{unit}")
+            } else {
+                format!("{scaled:.1}{unit}")
+            };
+        }
+        scaled /= 1000.0;
+    }
+    if scaled >= 9.95 { format!("{scaled:.0}s") } else { format!("{scaled:.1}s") }
 }
 
 /// The same, `?` when it is not known.

@@ -1,9 +1,9 @@
 //! One row per resource: how much of it is used, how much waits for it, what failed; each with its worst element.
 
-use super::{Drill, Moment, Scene, Sheet, short, short_bytes, short_or};
+use super::{Drill, Moment, Scene, Sheet, count_or, short, short_bytes, short_or, short_time};
 use crate::facts::is_loopback;
 use crate::finding::is_partition;
-use crate::stat::{StatRow, Subject};
+use crate::stat::Subject;
 
 /// A resource.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -46,7 +46,8 @@ impl Level {
     }
 }
 
-/// One resource at one moment.
+/// One resource at one moment. Where a text has several figures, two blanks stand between them, the least important last:
+/// what has no room is left out, and no figure is cut.
 #[derive(Clone, Debug, PartialEq)]
 pub struct ResourceRow {
     /// Which.
@@ -177,13 +178,16 @@ impl Scene<'_> {
     }
 
     fn cpu(&self, now: &Moment) -> ResourceRow {
-        let busy = now.figure(Subject::Cpu, "all", "busy_percent");
-        let worst = busiest(now.each(Subject::Cpu, "busy_percent").filter(|(row, _)| row.name != "all"));
-        let count =
-            now.block(Subject::Cpu).map_or(0, |block| block.rows.iter().filter(|row| row.name != "all").count());
+        let (each, busy) = now.busy();
+        let count = each.len();
+        let worst = busiest(each.into_iter());
+        // What only the tick samples is marked.
+        let about = if now.is_by_event() { "" } else { "~" };
         let figure = |key| now.figure(Subject::System, "", key);
         let runnable = figure("runnable");
-        let max = worst.map_or(String::new(), |(row, percent)| format!(" max {percent:.0} @{}", row.name));
+        let max = worst.map_or(String::new(), |(name, percent)| format!("  max {percent:.0} @{name}"));
+        let run = format!("run {} of {count}", count_or(runnable));
+        let wait = now.waited_ns_per_s().map_or(String::new(), |ns| format!("  wait {}/s", short_time(ns)));
         let waits = match runnable {
             Some(runnable) if count > 0 && runnable > 2.0 * count as f64 => Level::Full,
             Some(runnable) if count > 0 && runnable > count as f64 => Level::Busy,
@@ -194,15 +198,12 @@ impl Scene<'_> {
         ResourceRow {
             resource: Resource::Cpu,
             name: "cpu".to_string(),
-            utilisation: (format!("{}{max}", percent(busy)), Level::of_percent(most)),
-            saturation: (format!("run {} of {count}  blk {}", short_or(runnable), short_or(figure("blocked"))), waits),
+            utilisation: (format!("{about}{}{max}", percent(busy)), Level::of_percent(most)),
+            saturation: (format!("{run}{wait}  blk {}", count_or(figure("blocked"))), waits),
             errors: steal.map_or(("-".to_string(), Level::Fine), |steal| (format!("steal {steal:.0}%"), Level::Busy)),
             pressure: self.pressure("cpu"),
             is_relative: false,
-            curve: self.curve(|moment| {
-                let each = moment.each(Subject::Cpu, "busy_percent").filter_map(|(_, percent)| percent);
-                each.reduce(f64::max)
-            }),
+            curve: self.curve(|moment| busiest(moment.busy().0.into_iter()).map(|(_, percent)| percent)),
             drill: Drill::Sheet(Sheet::Cpu),
             verdict: None,
         }
@@ -221,9 +222,9 @@ impl Scene<'_> {
         ResourceRow {
             resource: Resource::Memory,
             name: "memory".to_string(),
-            utilisation: (format!("{} cache {cache}", percent(used(now))), Level::of_percent(used(now))),
-            saturation: (format!("refault {} swap {}/s", short_or(refaults), short_or(swap)), waits),
-            errors: (format!("oom {}", short_or(now.oom_kills)), Level::of_trouble(now.oom_kills)),
+            utilisation: (format!("{}  cache {cache}", percent(used(now))), Level::of_percent(used(now))),
+            saturation: (format!("refault {}  swap {}/s", short_or(refaults), short_or(swap)), waits),
+            errors: (format!("oom {}", count_or(now.oom_kills)), Level::of_trouble(now.oom_kills)),
             pressure: self.pressure("memory"),
             is_relative: false,
             curve: self.curve(used),
@@ -239,11 +240,8 @@ impl Scene<'_> {
         let bytes = sum(["read_kib_per_s", "write_kib_per_s"]).map(|kib| kib * 1024.0);
         let p99 = now.response_of(name).and_then(|response| response.percentile(0.99)).map(|ns| ns as f64);
         let time = match p99 {
-            Some(ns) => format!("p99 {}", milliseconds(ns).replace(' ', "")),
-            None => format!(
-                "await {}",
-                await_ms(now, name).map_or("?".to_string(), |ms| milliseconds(ms * 1e6).replace(' ', ""))
-            ),
+            Some(ns) => format!("p99 {}", short_time(ns)),
+            None => format!("mean {}", await_ms(now, name).map_or("?".to_string(), |ms| short_time(ms * 1e6))),
         };
         let util = figure("util_percent");
         let errors = now.io_errors.map(|_| {
@@ -262,10 +260,10 @@ impl Scene<'_> {
             resource: Resource::Disk,
             name: format!("disk {name}"),
             utilisation: (
-                format!("{} {}/s {}B/s", percent(util), short_or(ios), short_or(bytes)),
+                format!("{}  {}/s  {}B/s", percent(util), short_or(ios), short_or(bytes)),
                 Level::of_percent(util).min(Level::Busy),
             ),
-            saturation: (format!("queue {} {time}", short_or(figure("queue_size"))), Level::Fine),
+            saturation: (format!("queue {}  {time}", short_or(figure("queue_size"))), Level::Fine),
             errors: (errors.map_or("?".to_string(), |errors| format!("{errors:.0}/min")), Level::of_trouble(errors)),
             pressure: self.pressure("io"),
             is_relative: false,
@@ -295,11 +293,11 @@ impl Scene<'_> {
             resource: Resource::Net,
             name: format!("net {name}"),
             utilisation: (
-                format!("r {} w {}", way("rx_util_percent", "rx_kib_per_s"), way("tx_util_percent", "tx_kib_per_s")),
+                format!("r {}  w {}", way("rx_util_percent", "rx_kib_per_s"), way("tx_util_percent", "tx_kib_per_s")),
                 Level::of_percent(util),
             ),
             saturation: (
-                format!("queue {}B drop {}/s", short_or(backlog), short_or(drops)),
+                format!("queue {}B  drop {}/s", short_or(backlog), count_or(drops)),
                 if drops.is_some_and(|drops| drops > 0.0) { Level::Busy } else { Level::Fine },
             ),
             errors: (format!("{}/s", short_or(errors)), Level::of_trouble(errors)),
@@ -323,18 +321,18 @@ impl Scene<'_> {
             resource: Resource::Tcp,
             name: "tcp".to_string(),
             utilisation: (
-                format!("{} est  in {}/s", short_or(figure("established")), short_or(figure("passive_opens_per_s"))),
+                format!("{} est  in {}/s", count_or(figure("established")), count_or(figure("passive_opens_per_s"))),
                 Level::Fine,
             ),
             saturation: (
-                format!("drops {}/s resent {}%", short_or(drops), short_or(resent)),
+                format!("drop {}/s  retr {}%", count_or(drops), short_or(resent)),
                 Level::of_trouble(drops).max(if resent.is_some_and(|share| share >= 1.0) {
                     Level::Busy
                 } else {
                     Level::Fine
                 }),
             ),
-            errors: (format!("rst {}/s", short_or(figure("resets_per_s"))), Level::Fine),
+            errors: (format!("rst {}/s", count_or(figure("resets_per_s"))), Level::Fine),
             pressure: [None; 2],
             is_relative: true,
             curve: relative(self.last_minute().iter().map(segments)),
@@ -344,9 +342,9 @@ impl Scene<'_> {
     }
 }
 
-/// The greatest of some figures, with its row.
-fn busiest<'a>(figures: impl Iterator<Item = (&'a StatRow, Option<f64>)>) -> Option<(&'a StatRow, f64)> {
-    figures.filter_map(|(row, value)| Some((row, value?))).max_by(|a, b| a.1.total_cmp(&b.1))
+/// The greatest of some figures, with whose it is.
+fn busiest<'a>(figures: impl Iterator<Item = (&'a str, Option<f64>)>) -> Option<(&'a str, f64)> {
+    figures.filter_map(|(name, value)| Some((name, value?))).max_by(|a, b| a.1.total_cmp(&b.1))
 }
 
 /// Shares of the greatest.

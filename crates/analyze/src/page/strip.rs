@@ -9,6 +9,8 @@ use std::collections::HashMap;
 
 /// A longer time without a sample, in intervals, is a gap.
 const GAP_INTERVALS: f64 = 3.5;
+/// I/Os in an interval of which a mean response is made.
+const IOS_LEAST: i64 = 5;
 
 /// One figure over time.
 #[derive(Clone, Debug, PartialEq)]
@@ -28,6 +30,9 @@ pub struct Strip {
     pub from_ns: i64,
     /// Last moment.
     pub to_ns: i64,
+    /// How far samples are apart, in at most seven letters: `1s raw`; `10s max` when it was made coarser, and of each stretch
+    /// the busiest interval was kept.
+    pub resolution: String,
     /// From the top.
     pub lines: Vec<StripLine>,
 }
@@ -89,6 +94,18 @@ impl Cells {
     }
 }
 
+impl Cells {
+    /// On a logarithmic scale from `least` to the greatest.
+    fn logarithmic(self, name: &'static str, least: f64, words: impl Fn(f64) -> String) -> StripLine {
+        let greatest = self.values.iter().flatten().copied().reduce(f64::max);
+        let range = greatest.map_or(0.0, |greatest| (greatest / least).ln()).max(f64::MIN_POSITIVE);
+        // Not lower than what can be seen.
+        let share = |value: f64| if range < 0.1 { 0.5 } else { ((value / least).ln() / range).clamp(0.0, 1.0) };
+        let cells = self.values.iter().map(|value| value.map(|value| share(value.max(least)))).collect();
+        StripLine { name, greatest: greatest.map_or("?".to_string(), words), cells }
+    }
+}
+
 impl Strip {
     /// Of a whole recording in so many cells: only the columns that it needs are read. `interval_s` is the time between
     /// samples.
@@ -98,13 +115,30 @@ impl Strip {
     pub fn read(reader: &Reader, span: (i64, i64), interval_s: f64, count: usize) -> Result<Self, AnalyzeError> {
         let cells = || Cells::new(span, interval_s, count);
         let percent = |value: f64| format!("{:.0}%", value / 1e7);
-        let lines = vec![
+        let mut lines = vec![
             cpu(reader, cells())?.line("cpu", Some(1e9), percent),
             pressure(reader, cells())?.line("psi io", Some(1e9), percent),
             ios(reader, cells())?.line("iops", None, |value| format!("{}/s", super::short(value))),
         ];
-        Ok(Self { from_ns: span.0, to_ns: span.1, lines })
+        let (response, least_ns) = responses(reader, cells())?;
+        if response.values.iter().any(Option::is_some) {
+            lines.push(response.logarithmic("resp", least_ns, super::short_time));
+        }
+        let resolution = resolution(recording::thinned_to_ns(reader.manifest()), interval_s);
+        Ok(Self { from_ns: span.0, to_ns: span.1, resolution, lines })
     }
+}
+
+/// `1s raw`, `10s max`.
+fn resolution(thinned_to_ns: Option<i64>, interval_s: f64) -> String {
+    let seconds = thinned_to_ns.map_or(interval_s, |ns| ns as f64 / 1e9);
+    let step = match seconds {
+        seconds if seconds >= 60.0 => format!("{:.0}m", seconds / 60.0),
+        seconds if seconds >= 0.95 => format!("{seconds:.0}s"),
+        // `.5s`: there is room for no more.
+        seconds => format!("{seconds:.1}s").trim_start_matches('0').to_string(),
+    };
+    if thinned_to_ns.is_some() { format!("{step} max") } else { format!("{step} raw") }
 }
 
 /// The name column of a batch, whether it is plain or a dictionary.
@@ -162,6 +196,34 @@ fn pressure(reader: &Reader, mut cells: Cells) -> Result<Cells, AnalyzeError> {
     Ok(cells)
 }
 
+/// Mean response of the slowest device of each moment, ns, and the least one in a cell. A few I/Os tell nothing of a device.
+fn responses(reader: &Reader, mut cells: Cells) -> Result<(Cells, f64), AnalyzeError> {
+    let mut before: HashMap<String, (i64, i64, i64)> = HashMap::new();
+    let columns = ["t_ns", "device", "read_ios", "write_ios", "read_ticks_ms", "write_ticks_ms"];
+    for batch in reader.columns("disk", &columns)? {
+        let batch = batch?;
+        let columns = Columns { table: "disk", batch: &batch };
+        let t_ns = columns.longs("t_ns")?;
+        let figures = ["read_ios", "write_ios", "read_ticks_ms", "write_ticks_ms"].map(|name| columns.longs(name));
+        let figures = figures.into_iter().collect::<Result<Vec<_>, _>>()?;
+        let Some(names) = names(&batch, "device") else { continue };
+        for row in (0..batch.num_rows()).filter(|row| figures.iter().all(|column| column.is_valid(*row))) {
+            let at = |index: usize| figures[index].value(row);
+            let now = (t_ns.value(row), at(0) + at(1), at(2) + at(3));
+            let Some(was) = before.get_mut(names[row]).map(|was| std::mem::replace(was, now)) else {
+                before.insert(names[row].to_string(), now);
+                continue;
+            };
+            let (passed_ns, ios, ticks_ms) = (now.0 - was.0, now.1 - was.1, now.2 - was.2);
+            if passed_ns > 0 && passed_ns <= cells.gap_ns && ios >= IOS_LEAST && ticks_ms >= 0 {
+                cells.put(now.0, ticks_ms as f64 * 1e6 / ios as f64);
+            }
+        }
+    }
+    let least = cells.values.iter().flatten().copied().filter(|ns| *ns > 0.0).reduce(f64::min);
+    Ok((cells, least.unwrap_or(1.0)))
+}
+
 /// Reads and writes per second of the busiest device of each moment.
 fn ios(reader: &Reader, mut cells: Cells) -> Result<Cells, AnalyzeError> {
     let mut before = HashMap::new();
@@ -175,4 +237,33 @@ fn ios(reader: &Reader, mut cells: Cells) -> Result<Cells, AnalyzeError> {
         }
     }
     Ok(cells)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn how_far_samples_are_apart_has_room_before_the_axis() {
+        let check = |thinned_ns: Option<i64>, interval_s: f64, expect: &str| {
+            assert_eq!(resolution(thinned_ns, interval_s), expect);
+            assert!(expect.len() <= 7);
+        };
+        check(None, 1.0, "1s raw");
+        check(None, 0.5, ".5s raw");
+        check(None, 60.0, "1m raw");
+        check(Some(10_000_000_000), 4.0, "10s max");
+        check(Some(300_000_000_000), 1.0, "5m max");
+    }
+
+    #[test]
+    fn responses_stand_on_a_logarithmic_scale() {
+        let mut cells = Cells::new((0, 3_000_000_000), 1.0, 3);
+        for (second, ns) in [(1, 1e6), (2, 1e7), (3, 1e8)] {
+            cells.put(second * 1_000_000_000, ns);
+        }
+        let line = cells.logarithmic("resp", 1e6, crate::page::short_time);
+        let shares: Vec<String> = line.cells.iter().map(|cell| format!("{:.2}", cell.unwrap_or(9.0))).collect();
+        assert_eq!((shares.join(" "), line.greatest.as_str()), ("0.00 0.50 1.00".to_string(), "100ms"));
+    }
 }

@@ -166,6 +166,14 @@ const STOLEN: usize = 2;
 const TICK: usize = 0;
 const EVENT: usize = 1;
 
+impl Processes {
+    /// `joins`: what comes is not the beginning of a recording: of a process that is first met it is not known what it used
+    /// before.
+    pub(super) fn new(joins: bool) -> Self {
+        Self { forgot: [joins; 3], ..Self::default() }
+    }
+}
+
 impl Stream for Processes {
     fn accept(&mut self, batch: &Batch) -> Result<(), RecordingError> {
         for row in batch.to_rows::<Process>()? {

@@ -30,8 +30,16 @@ pub(crate) struct Attached {
     pending: Vec<Batch>,
     looked_ns: u64,
     fresh_ns: u64,
-    silent: bool,
+    /// Why nothing comes any more, in words.
+    stalled: Option<&'static str>,
+    /// That has changed.
+    is_news: bool,
 }
+
+/// It is there, and writes nothing.
+const SILENT: &str = "the collector is silent";
+/// Nobody writes in this directory.
+const ENDED: &str = "the collector has ended";
 
 /// The newest recording in a directory that somebody is writing, or the directory itself.
 fn newest_open(directory: &Path) -> Result<PathBuf, SessionError> {
@@ -87,22 +95,30 @@ impl Attached {
             pending: Vec::new(),
             looked_ns: 0,
             fresh_ns: now_ns,
-            silent: false,
+            stalled: None,
+            is_news: false,
         })
     }
 
     /// The collector went on in another recording, as at midnight, or has ended.
     fn move_on(&mut self) -> Result<(), SessionError> {
-        let Ok(path) = newest_open(&self.directory) else {
-            self.silent = true;
-            return Ok(());
-        };
-        if path != self.reader.directory() {
-            self.reader = Reader::open(&path)?;
-            self.follower = Follower::open(&path, i64::MIN)?;
-            self.span.0 = self.reader.manifest().started_t_ns;
+        match newest_open(&self.directory) {
+            Ok(path) if path != self.reader.directory() => {
+                self.reader = Reader::open(&path)?;
+                self.follower = Follower::open(&path, i64::MIN)?;
+                self.span.0 = self.reader.manifest().started_t_ns;
+                self.stall(None);
+            }
+            Ok(_) => self.stall(Some(SILENT)),
+            Err(_) => self.stall(Some(ENDED)),
         }
         Ok(())
+    }
+
+    /// What the page says of the collector.
+    fn stall(&mut self, why: Option<&'static str>) {
+        self.is_news |= self.stalled != why;
+        self.stalled = why;
     }
 }
 
@@ -127,7 +143,8 @@ impl Source for Attached {
             }
             return Ok(Vec::new());
         }
-        (self.fresh_ns, self.silent) = (now_ns, false);
+        self.fresh_ns = now_ns;
+        self.stall(None);
         let mut found = samples(&self.pending);
         self.pending.clear();
         // The last one may go on; once nothing more came, it is whole.
@@ -144,7 +161,7 @@ impl Source for Attached {
     }
 
     fn is_news(&mut self) -> bool {
-        false
+        std::mem::take(&mut self.is_news)
     }
 
     fn due_ns(&self) -> Option<u64> {
@@ -172,8 +189,8 @@ impl Source for Attached {
         self.engine.findings().to_vec()
     }
 
-    fn judging(&self) -> Option<String> {
-        self.silent.then(|| "the collector is silent".to_string())
+    fn stalled(&self) -> Option<&'static str> {
+        self.stalled
     }
 
     fn name(&self) -> Option<String> {

@@ -4,7 +4,9 @@ use super::Source;
 use super::probes::Probes;
 use crate::SessionError;
 use crate::counters::{SUBJECTS, subjects};
+use crate::cpu_clock::sample_both;
 use crate::rows::signed;
+use crate::watch::CPU_CLOCK;
 use analyze::finding::{Engine, Finding, Thresholds};
 use analyze::page::{Machine as MachineFacts, Servers, Watch};
 use collect::{Machine, What};
@@ -50,6 +52,7 @@ impl Live {
         manifest.hardware = collect::hardware(&[]);
         let probes = if request.probes { Probes::start() } else { Probes::off() };
         manifest.extra.insert(SUBJECTS.into(), subjects(probes.verdicts()));
+        manifest.extra.extend(probes.clock_word().map(|word| (CPU_CLOCK.into(), word.into())));
         let origin_ns = manifest.started_t_ns.unsigned_abs();
         Self {
             collector: Machine::new(&What::ALL),
@@ -66,7 +69,8 @@ impl Live {
     }
 
     fn sample(&mut self) -> Result<Vec<Batch>, SessionError> {
-        let mut batches = self.collector.sample(self.due_ns, self.origin_ns);
+        let (mut batches, events) = sample_both(&mut self.collector, self.probes.clock(), self.due_ns, self.origin_ns);
+        batches.extend(events?);
         batches.extend(self.probes.take(clock::now_ns(), self.origin_ns)?);
         self.due_ns += self.interval_ns;
         // After a suspend the samples in between are gone; the next one keeps its place in the raster.

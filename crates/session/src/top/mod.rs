@@ -4,6 +4,7 @@
 mod attach;
 mod bookmarks;
 mod live;
+mod play;
 mod probes;
 mod recorded;
 mod requests;
@@ -16,6 +17,7 @@ use crate::{SessionError, StopFlag};
 use analyze::finding::{Finding, Thresholds};
 use analyze::page::{Grid, Machine, Moment, Scene, Servers, Strip, Watch, compare, compared};
 use bookmarks::Bookmarks;
+use play::Play;
 use quantity::clock;
 use quantity::text::format_wall;
 use recording::Batch;
@@ -28,8 +30,8 @@ use window::Window;
 
 /// How long a stop request may go unnoticed.
 const NAP_NS: u64 = 200_000_000;
-/// Length of a window that is compared, and its samples at least.
-const MARK_NS: i64 = 60_000_000_000;
+/// Lengths of a window that is compared, of which one is chosen, and its samples at least.
+const MARKS_NS: [i64; 4] = [60_000_000_000, 600_000_000_000, 3_600_000_000_000, 10_000_000_000];
 const MARK_SAMPLES: i64 = 12;
 /// Samples that the page looks back on, with room for steps without reading again.
 pub(crate) const WINDOW_SAMPLES: usize = 240;
@@ -78,6 +80,10 @@ pub(crate) trait Source {
     fn findings(&self) -> Vec<Finding>;
     /// How far they have been judged, when that is not up to the end.
     fn judging(&self) -> Option<String> {
+        None
+    }
+    /// Why nothing new comes though it should, in words.
+    fn stalled(&self) -> Option<&'static str> {
         None
     }
     /// Is it still being looked through?
@@ -134,6 +140,8 @@ pub fn top(request: TopRequest, stop: &StopFlag) -> Result<bool, SessionError> {
         marks: Vec::new(),
         compared: None,
         bookmarks: Bookmarks::default(),
+        play: Play::default(),
+        mark_length: 0,
         state: TopState::new(look, is_recorded),
         mode: if is_recorded { Mode::Recorded } else { Mode::Live },
         findings: source.findings(),
@@ -164,6 +172,9 @@ struct Top {
     marks: Vec<i64>,
     compared: Option<Grid>,
     bookmarks: Bookmarks,
+    play: Play,
+    /// Which length windows have that are compared.
+    mark_length: usize,
     thresholds: Thresholds,
     directory: PathBuf,
 }
@@ -189,6 +200,8 @@ macro_rules! page {
             source: $top.source.name(),
             lost: $top.lost,
             judging: $top.source.judging(),
+            stalled: $top.source.stalled(),
+            plays: $top.play.goes(),
             strip: $top.strip.as_ref(),
             compared: $top.compared.as_ref(),
             bookmarks: $top.bookmarks.times(),
@@ -233,13 +246,14 @@ impl Top {
         let mut screen = Screen::take().map_err(terminal)?;
         let mut is_stale = true;
         while !stop.is_requested() {
-            is_stale |= self.advance()?;
+            is_stale |= self.advance()? | self.play_on()?;
             if is_stale {
                 self.draw(&mut screen)?;
                 is_stale = false;
             }
             let now_ns = clock::now_ns();
-            let nap_ns = self.source.due_ns().map_or(NAP_NS, |due_ns| due_ns.saturating_sub(now_ns).min(NAP_NS));
+            let due_ns = self.source.due_ns().into_iter().chain(self.play.due_ns(self.source.interval_s())).min();
+            let nap_ns = due_ns.map_or(NAP_NS, |due_ns| due_ns.saturating_sub(now_ns).min(NAP_NS));
             match screen.key(Duration::from_nanos(nap_ns)) {
                 Ok(None) => {}
                 Ok(Some(None)) => is_stale = true,
@@ -310,9 +324,50 @@ impl Top {
             Command::Mark => self.mark()?,
             Command::Bookmark => self.bookmark(),
             Command::NextBookmark => self.next_bookmark()?,
+            Command::Speed { faster } => self.speed(faster),
+            Command::MarkLength => self.mark_length(),
             Command::Suspend => screen.suspend().map_err(terminal)?,
         }
+        // Wherever that led, time goes on from there.
+        if let Some(now_ns) = self.now_ns() {
+            self.play.from(clock::now_ns(), now_ns);
+        }
         Ok(false)
+    }
+
+    /// Shows the moment up to which a recording that is played has come; true when the page changed.
+    fn play_on(&mut self) -> Result<bool, SessionError> {
+        let Some(t_ns) = self.play.moment(clock::now_ns(), self.source.interval_s()) else { return Ok(false) };
+        if !self.window.show(t_ns) {
+            self.go(t_ns)?;
+        }
+        if self.source.span().is_none_or(|span| t_ns >= span.1) {
+            self.play.stop();
+            self.state.say("this is its end");
+        }
+        Ok(true)
+    }
+
+    fn speed(&mut self, faster: bool) {
+        if self.mode == Mode::Recorded {
+            self.play.change(faster);
+            let goes = if self.play.goes().is_some() { "" } else { "; space begins" };
+            self.state.say(format!("plays ×{}{goes}", self.play.speed()));
+        }
+    }
+
+    fn mark_length(&mut self) {
+        self.mark_length = (self.mark_length + 1) % MARKS_NS.len();
+        let length = analyze::Unit::Seconds.format(Some((self.mark_ns() as f64 / 1e9).round()));
+        self.state.say(format!("windows that D marks are {length} long"));
+    }
+
+    /// Length of a window that is compared.
+    fn mark_ns(&self) -> i64 {
+        let wanted_ns = MARKS_NS.get(self.mark_length).copied().unwrap_or(MARKS_NS[0]);
+        #[expect(clippy::cast_possible_truncation, reason = "an interval")]
+        let least_ns = (self.source.interval_s() * 1e9) as i64 * MARK_SAMPLES;
+        wanted_ns.max(least_ns)
     }
 
     fn pause(&mut self) {
@@ -322,7 +377,11 @@ impl Top {
                 self.mode = Mode::Live;
                 self.window.follow();
             }
-            Mode::Recorded => self.state.say("a recording does not go on by itself; ← → go through it"),
+            Mode::Recorded => {
+                if let Some(now_ns) = self.now_ns() {
+                    self.play.turn(clock::now_ns(), now_ns);
+                }
+            }
         }
     }
 
@@ -406,16 +465,18 @@ impl Top {
 
     fn go_to(&mut self, text: &str) -> Result<(), SessionError> {
         let Some(now_ns) = self.now_ns() else { return Ok(()) };
-        match window::moment_of(text, self.source.wall_ns(now_ns)) {
+        let first_ns = self.source.span().map_or(now_ns, |span| span.0);
+        match window::moment_of(text, self.source.wall_ns(now_ns), self.source.wall_ns(first_ns)) {
             Some(by_ns) => self.by(by_ns),
             None => {
-                self.state.say(format!("`{text}` is no time: write 03:12, 03:12:44, -10m or +30s"));
+                let words = "is no time: write 03:12, 03:12:44, 2026-11-20 03:12, -10m or +30s";
+                self.state.say(format!("`{text}` {words}"));
                 Ok(())
             }
         }
     }
 
-    /// Marks the minute that ends here; the second one is compared with the first.
+    /// Marks the window that ends here; the second one is compared with the first.
     fn mark(&mut self) -> Result<(), SessionError> {
         let Some(now_ns) = self.now_ns() else { return Ok(()) };
         let time = |t_ns: i64| format_wall(self.source.wall_ns(t_ns)).get(11..19).unwrap_or("?").to_string();
@@ -424,13 +485,13 @@ impl Top {
         }
         self.marks.push(now_ns);
         let [a_ns, b_ns] = self.marks[..] else {
-            let said = format!("A is the minute up to {}; go elsewhere and press D for B", time(now_ns));
+            let length = analyze::Unit::Seconds.format(Some((self.mark_ns() as f64 / 1e9).round()));
+            let said = format!("A is {length} up to {}; go elsewhere and press D for B (w: length)", time(now_ns));
             self.state.say(said);
             return Ok(());
         };
         let interval_s = self.source.interval_s();
-        #[expect(clippy::cast_possible_truncation, reason = "an interval")]
-        let length_ns = MARK_NS.max((interval_s * 1e9) as i64 * MARK_SAMPLES);
+        let length_ns = self.mark_ns();
         let read = |t_ns: i64| {
             #[expect(clippy::cast_possible_truncation, reason = "an interval")]
             let lead_ns = (interval_s * 1.5e9) as i64;

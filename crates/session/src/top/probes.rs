@@ -37,7 +37,7 @@ pub(crate) struct Probes {
     looks: Looks,
     /// By somebody's wish nothing is loaded.
     is_off: bool,
-    /// CPU time by event, while somebody looks at one CPU.
+    /// CPU time by event.
     clock: Option<Box<CpuClock>>,
     requests: RequestWatch,
     has_looked: bool,
@@ -53,7 +53,9 @@ impl Probes {
             .map(|trace| Box::new((trace, Columns::default(), IoIntervals::with_capacities(capacity_bytes))))
             .map_err(|error| brief(&error));
         let files = FileTrace::start(&files::Options::default()).map(Box::new).map_err(|error| brief(&error));
-        Self { blocks, files, from_ns: quantity::clock::now_ns(), ..Self::new(false) }
+        // As `diagnose` does: findings of CPUs need it, and so do figures that a tick does not see.
+        let clock = CpuClock::start(EventClock::IfPossible).ok().flatten().map(Box::new);
+        Self { blocks, files, clock, from_ns: quantity::clock::now_ns(), ..Self::new(false) }
     }
 
     /// None, by somebody's wish.
@@ -96,7 +98,18 @@ impl Probes {
         };
         let words =
             [("io_interval", word(self.blocks.as_ref().err())), ("file_interval", word(self.files.as_ref().err()))];
-        words.into_iter().filter_map(|(subject, word)| Some((subject, word?))).collect()
+        let words = words.into_iter().filter_map(|(subject, word)| Some((subject, word?)));
+        words.chain(self.clock.iter().flat_map(|clock| clock.verdicts())).collect()
+    }
+
+    /// In one word for the manifest: which clock CPU time has.
+    pub(crate) fn clock_word(&self) -> Option<&'static str> {
+        self.clock.as_ref().map(|clock| clock.word())
+    }
+
+    /// CPU time by event, which also tells who ran.
+    pub(crate) fn clock(&mut self) -> Option<&mut CpuClock> {
+        self.clock.as_deref_mut()
     }
 
     /// Begins to look at what programs are at, there and nowhere else, or ends it.
@@ -111,10 +124,6 @@ impl Probes {
             Looks::Nowhere | Looks::Everywhere => None,
             Looks::Cpu(cpu) => Some(cpu),
         };
-        // Whether or not there are stacks. It has all CPUs: from one to the next it goes on. Why there is none it would say
-        // itself.
-        let clock = cpu.and_then(|_| self.clock.take().or_else(start_clock));
-        self.clock = clock;
         if looks != Looks::Nowhere {
             let started = Profiler::start_on(LOOKS_HZ, cpu);
             self.stacks = started.map(|profiler| Some(Box::new(profiler))).map_err(|error| brief(&error));
@@ -166,9 +175,6 @@ impl Probes {
             push(&mut batches, &rows)?;
             lost += files.losses()?.lost();
         }
-        if let Some(clock) = &mut self.clock {
-            batches.extend(clock.sample(t_ns, origin_ns)?);
-        }
         if let Ok(Some(profiler)) = &mut self.stacks {
             batches.extend(profiler.sample(origin_ns)?);
             self.has_looked = true;
@@ -194,11 +200,6 @@ impl Probes {
         self.from_ns = t_ns;
         Ok(batches)
     }
-}
-
-/// CPU time by event, as far as this kernel has it.
-fn start_clock() -> Option<Box<CpuClock>> {
-    CpuClock::start(EventClock::IfPossible).ok().flatten().map(Box::new)
 }
 
 /// As the kernel knows it at this moment.
@@ -230,19 +231,25 @@ mod tests {
     #[test]
     fn what_a_page_needs_leaves_with_it_and_is_tried_again() {
         let mut probes = Probes::new(false);
-        probes.look_at_stacks(Looks::Cpu(0));
-        assert!(probes.clock.is_some(), "though it may have no probe");
         for looks in [Looks::Everywhere, Looks::Nowhere] {
             probes.look_at_stacks(Looks::Cpu(0));
             probes.stacks = Err("broken".to_string());
             probes.look_at_stacks(Looks::Cpu(0));
             assert_eq!(probes.missing()[2].as_deref(), Some("broken"), "not as long as it is the same page");
             probes.look_at_stacks(looks);
-            assert!(probes.clock.is_none(), "{looks:?}");
             assert_ne!(probes.missing()[2].as_deref(), Some("broken"));
         }
         let mut off = Probes::off();
         off.look_at_stacks(Looks::Cpu(0));
         assert_eq!((off.missing()[2].as_deref(), off.clock.is_none()), (Some(OFF), true));
+    }
+
+    #[test]
+    fn cpu_time_by_event_is_there_on_every_page() {
+        let mut probes = Probes::start();
+        assert!(probes.clock().is_some(), "though it may have no probe");
+        let said: Vec<&str> = probes.verdicts().into_iter().map(|(table, _)| table).collect();
+        assert!(said.contains(&"cpu_event") && said.contains(&"irq_time"), "{said:?}");
+        assert!(Probes::off().clock().is_none());
     }
 }

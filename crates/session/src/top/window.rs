@@ -3,7 +3,7 @@
 use super::WINDOW_SAMPLES;
 use crate::SessionError;
 use analyze::page::{Moment, PageFold, samples};
-use quantity::text::{civil, parse_duration_s};
+use quantity::text::{civil, parse_duration_s, wall_ns_of};
 use recording::{Batch, Sink as _};
 use std::ops::Range;
 
@@ -70,6 +70,17 @@ impl Window {
         is_here
     }
 
+    /// Shows the last moment at or before `t_ns` when that one is here, without reading; false: it may not be.
+    pub(crate) fn show(&mut self, t_ns: i64) -> bool {
+        let Some((moments, count)) = &mut self.held else { return false };
+        let wanted = moments.partition_point(|moment| moment.t_ns <= t_ns);
+        let is_here = wanted >= *count && wanted < moments.len();
+        if is_here {
+            *count = wanted;
+        }
+        is_here
+    }
+
     /// Shows the last moment at or before `t_ns`; `read` gives the batches of a stretch of time.
     pub(crate) fn go(
         &mut self,
@@ -100,8 +111,9 @@ pub(crate) fn moments(batches: &[Batch]) -> Result<Vec<Moment>, SessionError> {
     Ok(fold.take())
 }
 
-/// How far a time that somebody wrote is from the moment `wall_ns` (UTC): `hh:mm`, `hh:mm:ss` of its day, `-10m`, `+30s`.
-pub(crate) fn moment_of(text: &str, wall_ns: i64) -> Option<i64> {
+/// How far a time that somebody wrote is from the moment `wall_ns` (UTC): `-10m`, `+30s`, `2026-11-20 03:12`; `hh:mm`,
+/// `hh:mm:ss`, the last such time at or before that moment, or the next one where that is before the first of all, `first_ns`.
+pub(crate) fn moment_of(text: &str, wall_ns: i64, first_ns: i64) -> Option<i64> {
     let text = text.trim();
     let length = |text: &str| parse_duration_s(text).ok().and_then(|ns| i64::try_from(ns).ok());
     if let Some(back) = text.strip_prefix('-') {
@@ -110,16 +122,31 @@ pub(crate) fn moment_of(text: &str, wall_ns: i64) -> Option<i64> {
     if let Some(on) = text.strip_prefix('+') {
         return length(on);
     }
+    if let Some((date, time)) = text.split_once([' ', 'T']) {
+        let mut parts = date.split('-').map(|part| part.parse::<i64>().ok());
+        let date = (parts.next()??, parts.next()??, parts.next()??);
+        let wanted_ns = wall_ns_of(date, time_of_day(time.trim().trim_end_matches('Z'))?)?;
+        return if parts.next().is_none() { wanted_ns.checked_sub(wall_ns) } else { None };
+    }
+    let (hour, minute, second) = time_of_day(text)?;
+    let (_, (now_hour, now_minute, now_second)) = civil(wall_ns);
+    let of_day = |hour: i64, minute: i64, second: i64| (hour * 60 + minute) * 60 + second;
+    let by_s = of_day(hour, minute, second) - of_day(now_hour, now_minute, now_second);
+    let back_ns = if by_s > 0 { by_s - DAY_S } else { by_s } * 1_000_000_000;
+    // Within the second in which all begins it is that one.
+    let is_there = wall_ns.saturating_add(back_ns) > first_ns.saturating_sub(1_000_000_000);
+    Some(if is_there || back_ns == 0 { back_ns } else { back_ns + DAY_S * 1_000_000_000 })
+}
+
+const DAY_S: i64 = 86_400;
+
+/// `hh:mm` or `hh:mm:ss`.
+fn time_of_day(text: &str) -> Option<(i64, i64, i64)> {
     let mut parts = text.split(':').map(|part| part.parse::<i64>().ok());
     let (hour, minute) = (parts.next()??, parts.next()??);
     let second = parts.next().unwrap_or(Some(0))?;
     let is_time = (0..24).contains(&hour) && (0..60).contains(&minute) && (0..60).contains(&second);
-    if !is_time || parts.next().is_some() {
-        return None;
-    }
-    let (_, (now_hour, now_minute, now_second)) = civil(wall_ns);
-    let of_day = |hour: i64, minute: i64, second: i64| (hour * 60 + minute) * 60 + second;
-    Some((of_day(hour, minute, second) - of_day(now_hour, now_minute, now_second)) * 1_000_000_000)
+    (is_time && parts.next().is_none()).then_some((hour, minute, second))
 }
 
 #[cfg(test)]
@@ -130,16 +157,39 @@ mod tests {
     fn times_that_people_write() {
         let noon = quantity::text::wall_ns_of((2026, 11, 20), (12, 0, 0)).expect("a moment");
         let check = |text: &str, seconds: Option<i64>| {
-            assert_eq!(moment_of(text, noon), seconds.map(|seconds| seconds * 1_000_000_000), "{text}");
+            assert_eq!(
+                moment_of(text, noon, noon - 86_400_000_000_000),
+                seconds.map(|seconds| seconds * 1_000_000_000),
+                "{text}"
+            );
         };
         check("12:00", Some(0));
-        check("12:00:05", Some(5));
+        check("12:00:05", Some(5 - 86_400));
         check("03:12", Some(-(8 * 60 + 48) * 60));
         check("-10m", Some(-600));
         check("+30", Some(30));
+        check("2026-11-20 12:00:05", Some(5));
+        check("2026-11-19T12:00", Some(-86_400));
+        check("2026-11-20 12", None);
+        check("2026-11-20-1 12:00", None);
+        check("2026-13-20 12:00", None);
         check("24:00", None);
         check("12", None);
         check("12:00:00:00", None);
         check("soon", None);
+    }
+
+    #[test]
+    fn a_time_of_the_day_is_the_last_one_that_was() {
+        let at = |day, hour, minute| quantity::text::wall_ns_of((2026, 11, day), (hour, minute, 0)).expect("a moment");
+        let check = |(now, first): (i64, i64), text: &str, expect: i64| {
+            assert_eq!(moment_of(text, now, first).map(|by_ns| now + by_ns), Some(expect), "{text}");
+        };
+        let days = (at(22, 0, 10), at(20, 0, 0));
+        check(days, "23:50", at(21, 23, 50));
+        check(days, "00:05", at(22, 0, 5));
+        // Of a day whose cursor stands at its beginning.
+        check((at(20, 3, 0), at(20, 0, 0)), "05:00", at(20, 5, 0));
+        check((at(20, 3, 0), at(20, 0, 0)), "00:00", at(20, 0, 0));
     }
 }

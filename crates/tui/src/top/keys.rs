@@ -11,7 +11,7 @@ pub enum Command {
     Draw,
     /// End.
     Quit,
-    /// Hold, or go on.
+    /// Hold, or go on; a recording is played.
     Pause,
     /// So many samples on; negative: back.
     Samples(i64),
@@ -26,7 +26,7 @@ pub enum Command {
         /// On, not back.
         on: bool,
     },
-    /// To this time: `hh:mm[:ss]`, `-10m`, `+30s`.
+    /// To this time: `hh:mm[:ss]`, `2026-11-20 03:12`, `-10m`, `+30s`.
     GoTo(String),
     /// Write what is shown to a file.
     Snapshot,
@@ -36,6 +36,13 @@ pub enum Command {
     Bookmark,
     /// To the next bookmark; after the last one, to the first.
     NextBookmark,
+    /// Play a recording faster, or slower.
+    Speed {
+        /// Not slower.
+        faster: bool,
+    },
+    /// Another length for windows that are compared.
+    MarkLength,
     /// To the shell; the page comes back with `fg`.
     Suspend,
 }
@@ -91,6 +98,9 @@ impl TopState {
             }
             KeyCode::Char('s') => Command::Snapshot,
             KeyCode::Char('D') => Command::Mark,
+            KeyCode::Char('w') => Command::MarkLength,
+            KeyCode::Char('+' | '=') if self.is_recorded => Command::Speed { faster: true },
+            KeyCode::Char('-') if self.is_recorded => Command::Speed { faster: false },
             KeyCode::Char('b') => Command::Bookmark,
             KeyCode::Char('B') => Command::NextBookmark,
             KeyCode::Char('q') => Command::Quit,

@@ -69,7 +69,7 @@ fn last_line(state: &TopState, page: &TopPage<'_>, canvas: &mut Canvas<'_>, area
             return;
         }
         Some(Prompt::GoTo(text)) => {
-            let words = format!("go to: {text}_   hh:mm[:ss] UTC, or -10m, +30s; Enter goes, Esc does not");
+            let words = format!("go to: {text}_   03:12[:44], 2026-11-20 03:12 (UTC), -10m, +30s; Enter goes");
             canvas.text(area, (0, 0), &words, Ink::Strong);
             return;
         }
@@ -84,7 +84,7 @@ fn last_line(state: &TopState, page: &TopPage<'_>, canvas: &mut Canvas<'_>, area
             "Esc back  Enter deeper  Tab map  / filter  space hold  ←→ time  ? help  q quit"
         }
         (_, false) => "Esc back  Enter deeper  / filter  space hold  ←→ time  ? help  q quit",
-        (Mode::Recorded, true) => "←→ time n/N finding g goto b/B mark D diff c d e m i F p r f x / ? help q",
+        (Mode::Recorded, true) => "␣ play ←→ time n/N finding g goto b/B mark D diff c d e m i F p r f x / ? q",
         (_, true) => "c cpu d disk n net m mem i irq F files p proc r req x why ␣ hold ←→ time ? q",
     };
     let keys = keys.replace('␣', if state.look.blocks { "␣" } else { "space" });

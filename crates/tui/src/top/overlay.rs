@@ -15,7 +15,7 @@ const HELP: &[&str] = &[
     "/ filter lines by name",
     "space hold and go on   ← → a sample back and on   shift (or < >) a minute",
     "Home first moment   End newest   g go to a time   [ ] finding before, next",
-    "D marks a window of time; twice: lists what differs most between both",
+    "D marks a window of time; twice: lists what differs most   w its length",
     "b sets a bookmark here, or takes it away   B goes to the next one",
     "s writes what is shown to a file   Ctrl-Z to the shell   q (Ctrl-C) quit",
     "",
@@ -23,13 +23,15 @@ const HELP: &[&str] = &[
     "UTIL of a disk is the time with an I/O in flight, not its capacity.",
     "PSI: share of the last 10 s in which some / all tasks waited for it.",
     "Curves: 60 s, newest right; the worst CPU, the used share of others.",
+    "~ sampled by the tick, not by event. Without room figures are left out.",
     "m in the map of response times: only a mean is known, not the distribution.",
 ];
 
 pub(super) fn help(canvas: &mut Canvas<'_>, area: Area, is_recorded: bool) {
     let mut lines: Vec<(String, Ink)> = HELP.iter().map(|line| ((*line).to_string(), Ink::Plain)).collect();
     if is_recorded {
-        lines.insert(7, ("n N next finding, the one before (the network is e here)".to_string(), Ink::Plain));
+        lines.insert(7, ("space plays it and holds   + - faster, slower: ×1 ×10 ×60 ×600".to_string(), Ink::Plain));
+        lines.insert(8, ("n N next finding, the one before (the network is e here)".to_string(), Ink::Plain));
     }
     boxed(canvas, area, "Keys", &lines);
 }

@@ -21,12 +21,13 @@ pub(super) fn header(state: &TopState, page: &TopPage<'_>, canvas: &mut Canvas<'
     let memory = machine.memory_bytes.map_or("?".to_string(), |bytes| format!("{}B", short(bytes as f64)));
     let step =
         if page.interval_s >= 1.0 { format!("{:.0}s", page.interval_s) } else { format!("{:.1}s", page.interval_s) };
-    let mode = match page.mode {
-        Mode::Live => format!("▶ LIVE {step}"),
-        Mode::Paused => "‖ PAUSED".replace('‖', if state.look.blocks { "‖" } else { "||" }),
-        Mode::Recorded => "RECORDED".to_string(),
+    let mode = match (page.mode, page.stalled) {
+        (Mode::Live, Some(why)) => format!("■ {why}"),
+        (Mode::Live, None) => format!("▶ LIVE {step}"),
+        (Mode::Paused, _) => "‖ PAUSED".replace('‖', if state.look.blocks { "‖" } else { "||" }),
+        (Mode::Recorded, _) => page.plays.map_or("RECORDED".to_string(), |speed| format!("▶ PLAY ×{speed}")),
     };
-    let clock = page.scene.now().and_then(|now| now.clock.as_deref()).unwrap_or("?");
+    let clock = page.scene.now().map_or("?".to_string(), |now| now.clock_words());
     let lost = format!("lost {}", page.lost);
     // By what they are worth; shown in this order all the same.
     let mut parts: Vec<(u8, String, Ink)> = vec![
@@ -34,7 +35,7 @@ pub(super) fn header(state: &TopState, page: &TopPage<'_>, canvas: &mut Canvas<'
         (5, format!("Linux {}", short_release(&machine.kernel)), Ink::Plain),
         (4, format!("{cpus} {memory}"), Ink::Plain),
         (0, time, Ink::Plain),
-        (0, mode, Ink::Title),
+        (0, mode, if page.stalled.is_some() { Ink::Level(Level::Full) } else { Ink::Title }),
         (3, format!("clock {clock}"), Ink::Plain),
         (1, lost, if page.lost > 0 { Ink::Level(Level::Busy) } else { Ink::Plain }),
     ];
@@ -111,8 +112,8 @@ pub(super) fn mark_line(canvas: &mut Canvas<'_>, area: Area, y: u16, chosen: boo
 const NAME: u16 = 13;
 const USED: u16 = 20;
 const WAITS: u16 = 21;
-const ERRORS: u16 = 9;
-const PRESSURE: u16 = 9;
+const ERRORS: u16 = 10;
+const PRESSURE: u16 = 8;
 
 /// One row per resource; gives the rows used.
 pub(super) fn resources(state: &mut TopState, page: &TopPage<'_>, canvas: &mut Canvas<'_>, area: Area) -> u16 {
@@ -177,7 +178,9 @@ fn resource(canvas: &mut Canvas<'_>, area: Area, (y, starts): (u16, [u16; 6]), r
     canvas.text(cell(0), (1, y), &row.name, Ink::Strong);
     for (at, (text, level)) in [&row.utilisation, &row.saturation, &row.errors].into_iter().enumerate() {
         let ink = if *level == Level::Fine { Ink::Plain } else { Ink::Level(*level) };
-        canvas.text(cell(at + 1), (starts[at + 1], y), text, ink);
+        let area = cell(at + 1);
+        let room = usize::from(area.width.saturating_sub(starts[at + 1]));
+        canvas.text(area, (starts[at + 1], y), &whole_items(text, room), ink);
     }
     let share = |value: Option<f64>| {
         value.map_or(
@@ -192,6 +195,23 @@ fn resource(canvas: &mut Canvas<'_>, area: Area, (y, starts): (u16, [u16; 6]), r
         _ => Ink::Plain,
     };
     canvas.text(cell(4), (starts[4], y), &pressure, ink);
+}
+
+/// Of a text with two blanks between its items those that have room, closer together before one is left out: half a figure
+/// would be another one.
+fn whole_items(text: &str, room: usize) -> String {
+    let length = |text: &str| text.chars().count();
+    if length(text) <= room {
+        return text.to_string();
+    }
+    let mut fitted = String::new();
+    for item in text.split("  ") {
+        let blank = if fitted.is_empty() { "" } else { " " };
+        if fitted.is_empty() || length(&fitted) + 1 + length(item) <= room {
+            fitted = format!("{fitted}{blank}{item}");
+        }
+    }
+    fitted
 }
 
 /// Response times of a disk over the last seconds.

@@ -48,6 +48,10 @@ pub struct TopPage<'a> {
     pub lost: i64,
     /// How far the findings have been judged, when that is not up to the end: words.
     pub judging: Option<String>,
+    /// Why nothing new comes though it should, in words: the page does not say that it is live then.
+    pub stalled: Option<&'static str>,
+    /// A recording goes on by itself, so many times as fast as it was.
+    pub plays: Option<u32>,
     /// All of a recording's time.
     pub strip: Option<&'a Strip>,
     /// Two windows of time, compared.
@@ -160,12 +164,15 @@ impl TopState {
             Sheet::Ports => Some(Watch::Servers),
             _ => None,
         };
-        self.sheets.iter().rev().find_map(of).unwrap_or_default()
+        // A port goes on being watched also behind another page; the page of the network needs the list only.
+        let net = if self.sheets.last() == Some(&Sheet::Net) { Watch::Servers } else { Watch::Nothing };
+        self.sheets.iter().rev().find_map(of).unwrap_or(net)
     }
 
     /// The servers, and above them the one that was chosen before.
     pub(crate) fn open_requests(&mut self) {
-        if self.watches() == Watch::Nothing || self.port.is_none() {
+        let is_open = self.sheets.iter().any(|sheet| matches!(sheet, Sheet::Ports | Sheet::Requests(_)));
+        if !is_open || self.port.is_none() {
             self.open(Sheet::Ports);
         }
         if let Some(port) = self.port {

@@ -17,6 +17,7 @@ pub(super) fn draw(page: &TopPage<'_>, canvas: &mut Canvas<'_>, area: Area) -> u
     };
     let width = area.width.saturating_sub(NAMES + GREATEST + 1).max(1);
     let bed = Area { x: area.x + NAMES, width, ..area };
+    canvas.text(area.left(NAMES), (0, 0), &strip.resolution, Ink::Faint);
     axis(page, strip, canvas, area, bed);
     let mut y = 1;
     for line in &strip.lines {

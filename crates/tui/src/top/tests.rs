@@ -343,6 +343,8 @@ impl Fixture {
             source: None,
             lost: 0,
             judging: None,
+            stalled: None,
+            plays: None,
             strip: None,
             compared: None,
             bookmarks: &[],
@@ -369,6 +371,60 @@ fn the_first_page_small_and_large() {
         assert!(ascii.is_ascii(), "{ascii}");
         insta::assert_snapshot!("80x24 ascii", ascii);
     });
+}
+
+#[test]
+fn no_figure_is_cut_at_80_columns() {
+    Fixture::new().with(|page| {
+        let text = plain_text(&mut state(), page, 80, 24);
+        let rows = text.lines().skip_while(|line| !line.starts_with("RESOURCE")).take(6);
+        rows.for_each(|row| assert!(!row.contains('…'), "{text}"));
+        for word in ["run 2 of 64", "blk 1", "queue 9.3", "p99 88ms", "retr 0.1%", "rst 2/s"] {
+            assert!(text.contains(word), "{word}: {text}");
+        }
+    });
+}
+
+#[test]
+fn a_collector_that_writes_nothing_is_not_live() {
+    Fixture::new().with(|page| {
+        let stalled = TopPage { stalled: Some("the collector has ended"), ..again(page) };
+        let text = plain_text(&mut state(), &stalled, 80, 24);
+        assert!(text.contains("■ the collector has ended") && !text.contains("LIVE"), "{text}");
+    });
+}
+
+#[test]
+fn a_recording_that_is_played_says_how_fast() {
+    Fixture::new().with(|page| {
+        let played = TopPage { mode: Mode::Recorded, plays: Some(60), ..again(page) };
+        assert!(plain_text(&mut TopState::new(PLAIN, true), &played, 80, 24).contains("▶ PLAY ×60"));
+    });
+    let mut state = TopState::new(PLAIN, true);
+    assert_eq!(press(&mut state, KeyCode::Char('+')), Command::Speed { faster: true });
+    assert_eq!(press(&mut state, KeyCode::Char('-')), Command::Speed { faster: false });
+    assert_eq!(press(&mut state, KeyCode::Char(' ')), Command::Pause);
+    assert_eq!(press(&mut state, KeyCode::Char('w')), Command::MarkLength);
+}
+
+/// The same page once more, to be changed.
+fn again<'a>(page: &TopPage<'a>) -> TopPage<'a> {
+    TopPage {
+        scene: page.scene,
+        machine: page.machine,
+        mode: page.mode,
+        interval_s: page.interval_s,
+        wall: page.wall,
+        thresholds: page.thresholds,
+        source: None,
+        lost: page.lost,
+        judging: None,
+        stalled: None,
+        plays: None,
+        strip: None,
+        compared: None,
+        bookmarks: &[],
+    }
 }
 
 #[test]
@@ -555,7 +611,12 @@ fn every_page_fits_every_size() {
 /// The page of a recording with all of its time above it.
 fn recorded(page: &TopPage<'_>, bookmarks: &[i64], look: TopLook) -> String {
     let line = analyze::page::StripLine { name: "iops", greatest: "747/s".to_string(), cells: vec![Some(1.0); 10] };
-    let strip = analyze::page::Strip { from_ns: SECOND_NS, to_ns: SECONDS * SECOND_NS, lines: vec![line] };
+    let strip = analyze::page::Strip {
+        from_ns: SECOND_NS,
+        to_ns: SECONDS * SECOND_NS,
+        resolution: "1s raw".into(),
+        lines: vec![line],
+    };
     let recorded = TopPage {
         scene: page.scene,
         machine: page.machine,
@@ -566,6 +627,8 @@ fn recorded(page: &TopPage<'_>, bookmarks: &[i64], look: TopLook) -> String {
         source: None,
         lost: 0,
         judging: None,
+        stalled: None,
+        plays: None,
         strip: Some(&strip),
         compared: None,
         bookmarks,
@@ -634,7 +697,7 @@ fn what_was_not_measured_is_a_question_mark() {
     fixture.findings.clear();
     fixture.with(|page| {
         let text = plain_text(&mut state(), page, 100, 30);
-        assert!(text.contains("disk sdq") && text.contains("?% 747/s"), "{text}");
+        assert!(text.contains("disk sdq") && text.contains("?%  747/s"), "{text}");
         assert!(text.contains("queue ?"), "{text}");
     });
 }
