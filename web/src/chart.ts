@@ -1,8 +1,8 @@
 // From a view to SVG text and what a cursor over it reads. Pure: no DOM, so it is tested in Node.
 import { decode } from "./model";
 import type { HeatBody, HistogramBody, Line, LinesBody, LineStyle, MatrixBody, PanelsBody, Point, PointLine, PointsBody, Right, Unit, ViewData } from "./model";
-import { format } from "./format";
-import { linear, logarithmic, nines } from "./scale";
+import { format, moment, zone } from "./format";
+import { linear, logarithmic, nines, timeOfDay } from "./scale";
 import type { Scale } from "./scale";
 import { css, heat } from "./colour";
 
@@ -76,7 +76,7 @@ class Canvas {
       this.text(at, plot.y + plot.h + 17, "middle", "tick", tick.label);
     }
     this.rule(plot.x, plot.y + plot.h, plot.x + plot.w, plot.y + plot.h, "axis");
-    this.text(plot.x + plot.w + this.beside + 10, plot.y + plot.h + 17, "start", "tick", xLabel);
+    this.text(Math.max(plot.x + plot.w + this.beside + 10, free + 4), plot.y + plot.h + 17, "start", "tick", xLabel);
   }
   /** Ticks of a right axis, in room that the plot gives. */
   makeRoom(y: Scale) {
@@ -112,7 +112,8 @@ class Canvas {
     const place = sorted.map((item) => Math.min(Math.max(item.at, low), high));
     for (let i = 1; i < place.length; i++) place[i] = Math.max(place[i] as number, (place[i - 1] as number) + gap);
     for (let i = place.length - 1, limit = high; i >= 0; i--, limit -= gap) place[i] = Math.min(place[i] as number, limit);
-    sorted.forEach((item, i) => this.text(this.plot.x + this.plot.w + this.beside + 8, (place[i] as number) + 3.5, "start", `label s-${item.style}`, short(item.name, 14)));
+    const names = shortened(sorted.map((item) => item.name), 14);
+    sorted.forEach((item, i) => this.text(this.plot.x + this.plot.w + this.beside + 8, (place[i] as number) + 3.5, "start", `label s-${item.style}`, names[i] as string));
   }
   svg(label: string) {
     const { width, height } = this.size;
@@ -123,6 +124,25 @@ class Canvas {
 export function short(name: string, length: number): string {
   return name.length <= length ? name : `${name.slice(0, length - 1)}\u2026`;
 }
+
+/** Names that stand beside each other: where cutting the end makes two of them equal, the middle goes. */
+export function shortened(names: string[], length: number): string[] {
+  // A letter more where it is as narrow as one of these.
+  const wide = (name: string) => name.length - 0.5 * (name.match(/[ijlIft.,:;'|/() -]/g) ?? []).length;
+  const cut = (tail: number) => names.map((name) => {
+    if (wide(name) <= length - 1) return name;
+    const end = tail ? name.slice(-tail) : "";
+    return `${name.slice(0, Math.max(0, length - 1 - tail))}\u2026${end}`;
+  });
+  for (let tail = 0; tail < length; tail++) {
+    const shorter = cut(tail);
+    if (shorter.every((name, i) => shorter.findIndex((other) => other === name) === i || names.indexOf(names[i] as string) !== i)) return shorter;
+  }
+  return cut(0);
+}
+
+/** A point between two gaps has no line: it becomes a ring, which the stroke fills. */
+const DOT = "m-1.2 0a1.2 1.2 0 1 0 2.4 0a1.2 1.2 0 1 0 -2.4 0";
 
 /** Path through the points in the window, broken at gaps; at most a minimum and a maximum per pixel column. */
 export function path(x: ArrayLike<number>, y: ArrayLike<number>, first: number, last: number, px: (v: number) => number, py: (v: number) => number): string {
@@ -139,7 +159,7 @@ export function path(x: ArrayLike<number>, y: ArrayLike<number>, first: number, 
   for (let i = first; i <= last; i++) {
     const value = y[i] as number;
     if (Number.isNaN(value)) {
-      if (dense) flush(); else if (alone >= 0) text += "h0.1";
+      if (dense) flush(); else if (alone >= 0) text += DOT;
       pen = false; alone = -1;
       continue;
     }
@@ -150,7 +170,7 @@ export function path(x: ArrayLike<number>, y: ArrayLike<number>, first: number, 
     if (value < low) { low = value; lowAt = i; }
     if (value > high) { high = value; highAt = i; }
   }
-  if (dense) flush(); else if (alone >= 0) text += "h0.1";
+  if (dense) flush(); else if (alone >= 0) text += DOT;
   return text;
 }
 
@@ -182,6 +202,19 @@ export function xScale(view: ViewData, low: number, high: number, width: number)
   return view.x.scale === "log" ? logarithmic(low, high, view.x.unit, count, false) : linear(low, high, view.x.unit, count, false);
 }
 
+/** The horizontal axis of a view over time, all of it or the window. */
+function timeScale(view: ViewData, low: number, high: number, window: Window | null, width: number): Scale {
+  const [from, to] = window ? [window.from, window.to] : view.shown ?? [low, high];
+  return view.clock ? timeOfDay(view.clock, from, to, Math.max(2, Math.floor(width / 90))) : xScale(view, from, to, width);
+}
+
+function timeLabel(view: ViewData): string { return view.clock ? zone(view.clock) : "elapsed"; }
+
+/** A place on a time axis in words. */
+function at(view: ViewData, seconds: number): string {
+  return view.clock ? moment(view.clock, seconds) : `at ${format("s", seconds)}`;
+}
+
 export function yScale(view: ViewData, low: number, high: number, height: number): Scale {
   const count = Math.max(2, Math.floor(height / 34));
   return view.y.scale === "log" ? logarithmic(low, high, view.y.unit, count, true) : linear(Math.min(0, low), high, view.y.unit, count, true);
@@ -197,11 +230,11 @@ function drawLines(view: ViewData, body: LinesBody, size: Size, window: Window |
   const right = body.right ? rightScale(body.right, beside.map((line) => ({ values: line.numbers, first, last })), canvas.plot.h) : null;
   if (right) canvas.makeRoom(right);
   const start = time ? Math.min(0, xs[0] ?? 0) : xs[0] ?? 0;
-  const x = time && window ? xScale(view, window.from, window.to, canvas.plot.w) : xScale(view, start, xs[xs.length - 1] ?? 1, canvas.plot.w);
+  const x = time ? timeScale(view, start, xs[xs.length - 1] ?? 1, window, canvas.plot.w) : xScale(view, start, xs[xs.length - 1] ?? 1, canvas.plot.w);
   const [low, high] = range(lines.map((line) => ({ values: line.numbers, first, last })), view.y.scale === "log");
   const y = yScale(view, low, high, canvas.plot.h);
   canvas.marks(view, x);
-  canvas.grid(x, y, time ? "elapsed" : "");
+  canvas.grid(x, y, time ? timeLabel(view) : "");
   canvas.add(`<g clip-path="inset(0)" class="lines">`);
   const px = (v: number) => canvas.px(x, v), py = (v: number) => canvas.py(y, Math.min(Math.max(v, y.low), y.high));
   const pyRight = (v: number) => (right ? canvas.py(right, Math.min(Math.max(v, right.low), right.high)) : 0);
@@ -218,7 +251,7 @@ function drawLines(view: ViewData, body: LinesBody, size: Size, window: Window |
   canvas.labels([...beside.flatMap(end(pyRight)), ...lines.flatMap(end(py))]);
   return {
     svg: canvas.svg(describe(view)), plot: canvas.plot, x, stops: xs, time, pixels: null,
-    title: (i) => (time ? `at ${format("s", xs[i] as number)}` : format(view.x.unit, xs[i] as number)),
+    title: (i) => (time ? at(view, xs[i] as number) : format(view.x.unit, xs[i] as number)),
     readings: (i) => {
       const read = (unit: Unit) => (line: Line & { numbers: Float64Array }) => ({ name: line.name, style: line.style, text: format(unit, line.numbers[i] as number) });
       return [...lines.map(read(view.y.unit)), ...(body.right ? beside.map(read(body.right.y.unit)) : [])];
@@ -239,7 +272,7 @@ function drawHeat(view: ViewData, body: HeatBody, size: Size, window: Window | n
   const columns = xe.length - 1, rows = ye.length - 1;
   const canvas = new Canvas(size, true);
   const { plot } = canvas;
-  const x = window ? xScale(view, window.from, window.to, plot.w) : xScale(view, Math.min(0, xe[0] ?? 0), xe[columns] ?? 1, plot.w);
+  const x = timeScale(view, Math.min(0, xe[0] ?? 0), xe[columns] ?? 1, window, plot.w);
   const y = (view.y.scale === "log" ? logarithmic : linear)(ye[0] ?? 1, ye[rows] ?? 10, view.y.unit, Math.max(2, Math.floor(plot.h / 34)), false);
   const most = Math.max(1, range([{ values: counts, first: 0, last: counts.length - 1 }], true)[1]);
   // One pixel column per screen column keeps the image right when columns differ in width (a short last interval).
@@ -257,7 +290,7 @@ function drawHeat(view: ViewData, body: HeatBody, size: Size, window: Window | n
     }
   }
   canvas.add(`<rect x="${n(plot.x)}" y="${n(plot.y)}" width="${n(plot.w)}" height="${n(plot.h)}" class="heat-ground"/>`);
-  canvas.grid(x, { ...y, minor: [] }, "elapsed");
+  canvas.grid(x, { ...y, minor: [] }, timeLabel(view));
   canvas.add(`<image data-heat="1" x="${n(plot.x)}" y="${n(plot.y)}" width="${n(plot.w)}" height="${n(plot.h)}" preserveAspectRatio="none" style="image-rendering:pixelated"/>`);
   canvas.marks(view, x);
   colourBar(canvas, most, dark);
@@ -265,7 +298,7 @@ function drawHeat(view: ViewData, body: HeatBody, size: Size, window: Window | n
   return {
     svg: canvas.svg(describe(view)), plot, x, stops: xe.subarray(1), time: true,
     pixels: { columns: wide, rows, data },
-    title: (i) => `at ${format("s", xe[i + 1] as number)}`,
+    title: (i) => at(view, xe[i + 1] as number),
     readings: (i, part) => {
       if (part === null) {
         let sum = 0;
@@ -338,10 +371,10 @@ function drawPoints(view: ViewData, body: PointsBody, size: Size): Drawn {
   if (body.knee) {
     canvas.rule(px(body.knee.x), plot.y, px(body.knee.x), plot.y + plot.h, "knee");
     const left = px(body.knee.x) > plot.x + plot.w * 0.6;
+    for (const line of body.lines) pointLine(canvas, line, x, y, 3);
     canvas.text(px(body.knee.x) + (left ? -7 : 7), plot.y + 12, left ? "end" : "start", "knee-label", body.knee.label);
-  }
-  for (const line of body.lines) {
-    pointLine(canvas, line, x, y, 3);
+  } else {
+    for (const line of body.lines) pointLine(canvas, line, x, y, 3);
   }
   canvas.labels(body.lines.flatMap((line) => {
     const end = line.points.reduce<{ x: number; y: number } | null>((best, point) => (best && best.x > point.x ? best : point), null);

@@ -1,5 +1,5 @@
 // Numbers for people; the same rules as crates/analyze/src/unit.rs.
-import type { Unit } from "./model";
+import type { Unit, WallClock } from "./model";
 
 function three(value: number): string {
   const size = Math.abs(value);
@@ -89,4 +89,41 @@ export function tick(unit: Unit, value: number, span: number): string {
   if (unit === "op/s" || unit === "op" || unit === "count") return trim(prefixed(value, ""));
   if (value === 0) return "0";
   return trim(format(unit, value));
+}
+
+/** Labels that three digits make equal, or other than their ticks, with the digits that a step needs. */
+export function toldApart(ticks: { at: number; label: string }[], unit: Unit, step: number): { at: number; label: string }[] {
+  const alike = ticks.some((each, i) => i > 0 && each.label === ticks[i - 1]?.label);
+  if (!(alike || step < 0.01) || unit === "s" || unit === "nines") return ticks;
+  const most = Math.max(...ticks.map((each) => Math.abs(each.at)), 0);
+  const name = tick(unit, most, most).split(" ").slice(1).join(" ");
+  let factor = 1, scaled = most;
+  while (scaled >= 999.5 && factor < 1e15) { factor *= 1000; scaled /= 1000; }
+  let decimals = 0;
+  while (decimals < 15 && (step / factor) * 10 ** decimals <= 0.999) decimals++;
+  const trim = (text: string) => text.includes(".") ? text.replace(/0+$/, "").replace(/\.$/, "") : text;
+  return ticks.map(({ at }) => ({ at, label: at === 0 ? "0" : `${trim((at / factor).toFixed(decimals))} ${name}`.trimEnd() }));
+}
+
+/** Local time of seconds since 1970 that were counted as if they were UTC. */
+const civil = (local: number) => new Date(Math.round(local * 1000)).toISOString();
+
+/** `14:30`, `14:30:07` where steps are that small, `11-24` at midnight. */
+export function hands(local: number, step: number): string {
+  const text = civil(local);
+  if (Math.round(local * 1000) % 86400000 === 0) return text.slice(5, 10);
+  return step >= 60 ? text.slice(11, 16) : step >= 1 ? text.slice(11, 19) : text.slice(11, 23);
+}
+
+/** `2026-11-24 14:30:07 UTC+1`. */
+export function moment(wall: WallClock, at: number): string {
+  const text = civil(wall.utc_s + wall.ahead_s + at);
+  return `${text.slice(0, 10)} ${text.slice(11, 19)} ${zone(wall)}`;
+}
+
+/** How far its times are from UTC: `UTC`, `UTC+1`, `UTC−3:30`. */
+export function zone(wall: WallClock): string {
+  const minutes = Math.floor(Math.abs(wall.ahead_s) / 60), rest = minutes % 60;
+  if (!minutes) return "UTC";
+  return `UTC${wall.ahead_s < 0 ? "\u2212" : "+"}${Math.floor(minutes / 60)}${rest ? `:${String(rest).padStart(2, "0")}` : ""}`;
 }

@@ -38,7 +38,13 @@ export type Body = LinesBody | HeatBody | HistogramBody | PointsBody | PanelsBod
 export interface ViewData {
   id: string; title: string; subject: string; explanation: string;
   x: Axis; y: Axis; body: Body; marks: Mark[];
+  /** What time it was at x = 0 of a time axis; not there where only the time since then matters. */
+  clock?: WallClock;
+  /** Both ends of the stretch of a time axis that was asked for. */
+  shown?: [number, number];
 }
+/** UTC in seconds since 1970, and how far the clocks on the axis are ahead of it. */
+export interface WallClock { utc_s: number; ahead_s: number }
 export interface Figure { label: string; value: string; detail: string; tone: Tone }
 export interface Warning { tone: Tone; text: string; run: number | null }
 export interface RecordingInfo {

@@ -1,6 +1,6 @@
 // Scales and ticks. Pure.
-import type { Unit } from "./model";
-import { tick } from "./format";
+import type { Unit, WallClock } from "./model";
+import { hands, tick, toldApart } from "./format";
 
 export interface Tick { at: number; label: string }
 export interface Scale {
@@ -13,7 +13,7 @@ export interface Scale {
   minor: number[];
 }
 
-const TIME_STEPS = [0.001, 0.002, 0.005, 0.01, 0.02, 0.05, 0.1, 0.2, 0.5, 1, 2, 5, 10, 15, 30, 60, 120, 300, 600, 900, 1800, 3600, 7200, 14400, 21600, 43200, 86400];
+const TIME_STEPS = [0.001, 0.002, 0.005, 0.01, 0.02, 0.05, 0.1, 0.2, 0.5, 1, 2, 5, 10, 15, 30, 60, 120, 300, 600, 900, 1800, 3600, 7200, 14400, 21600, 43200, 86400, 172800, 604800, 1209600, 2419200];
 
 function niceStep(span: number, count: number): number {
   const raw = span / Math.max(1, count);
@@ -31,15 +31,27 @@ function steps(low: number, high: number, step: number): number[] {
 export function linear(low: number, high: number, unit: Unit, count: number, nice: boolean): Scale {
   if (!(high > low)) high = low + (low === 0 ? 1 : Math.abs(low));
   const time = unit === "s";
-  const step = time ? TIME_STEPS.find((s) => (high - low) / s <= count) ?? niceStep(high - low, count) : niceStep(high - low, count);
+  let step = time ? TIME_STEPS.find((s) => (high - low) / s <= count) ?? niceStep(high - low, count) : niceStep(high - low, count);
+  // Where nothing happened, parts of one byte or one operation would be told.
+  if (low === 0 && high === 1 && !["", "s", "%", "nines"].includes(unit)) step = 1;
   if (nice) { low = Math.floor(low / step + 1e-9) * step; high = Math.ceil(high / step - 1e-9) * step; }
   const span = high - low;
   return {
     low, high, log: false, minor: [],
     of: (value) => (value - low) / span,
     back: (part) => low + part * span,
-    ticks: steps(low, high, step).map((at) => ({ at, label: tick(unit, at, span) })),
+    ticks: toldApart(steps(low, high, step).map((at) => ({ at, label: tick(unit, at, span) })), unit, step),
   };
+}
+
+/** Time of day, and dates at midnight; values are seconds since the clock's. */
+export function timeOfDay(wall: WallClock, low: number, high: number, count: number): Scale {
+  if (!(high > low)) high = low + 1;
+  const step = TIME_STEPS.find((s) => (high - low) / s <= count) ?? 4838400;
+  const zero = wall.utc_s + wall.ahead_s, ticks: Tick[] = [];
+  for (let i = Math.ceil((zero + low) / step - 1e-9); i * step <= zero + high + step * 1e-9; i++) ticks.push({ at: i * step - zero, label: hands(i * step, step) });
+  const span = high - low;
+  return { low, high, log: false, minor: [], of: (value) => (value - low) / span, back: (part) => low + part * span, ticks };
 }
 
 export function logarithmic(low: number, high: number, unit: Unit, count: number, nice: boolean): Scale {
@@ -68,7 +80,7 @@ export function logarithmic(low: number, high: number, unit: Unit, count: number
     low, high, log: true, minor: span <= 4 ? minor.filter((at) => !chosen.includes(at)) : [],
     of: (value) => (Math.log10(Math.max(value, 1e-12)) - a) / span,
     back: (part) => 10 ** (a + part * span),
-    ticks: chosen.map((at) => ({ at, label: tick(unit, at, high - low) })),
+    ticks: toldApart(chosen.map((at) => ({ at, label: tick(unit, at, high - low) })), unit, chosen[0] ?? 1),
   };
 }
 

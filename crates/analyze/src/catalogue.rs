@@ -5,13 +5,12 @@ mod machine;
 
 use crate::comparison::Comparison;
 use crate::fidelity::views;
-use crate::finding::{self, Engine};
+use crate::finding::Engine;
 use crate::view::{Axis, Body, Column, Mark, Scale, Table, ViewData};
 use crate::{
     AnalyzeError, Facts, FileFold, RequestFacts, RunFacts, TracedFacts, Unit, Verdicts, probe, requests, series,
     tables, traced,
 };
-use recording::Reader;
 use std::sync::LazyLock;
 
 /// What kind of picture a view is.
@@ -84,7 +83,9 @@ impl View {
 
     /// What stands in the place of the view when its subject did not let itself be measured: the verdict's words.
     pub fn missing(&self, verdicts: &Verdicts) -> Option<ViewData> {
-        let words = verdicts.of_view(self.id)?;
+        // Nobody misses the pools of a machine without ZFS.
+        let is_missed = |words: &&str| !(self.id.starts_with("pool.") && words.starts_with("not applicable"));
+        let words = verdicts.of_view(self.id).filter(is_missed)?;
         let table = Table { columns: vec![Column::text("not measured", vec![words.to_string()])], omitted: 0 };
         let none = || Axis { label: String::new(), unit: Unit::None, scale: Scale::Category };
         let drawing = Drawing { x: none(), y: none(), body: Body::Table(table), marks: Vec::new() };
@@ -175,12 +176,20 @@ impl View {
         let (drawing, subject) = match self.compute {
             Compute::All(compute) => (compute(facts)?, String::new()),
             Compute::Run(compute) => {
-                let run = run.or_else(|| facts.runs.iter().find(|run| run.title != "format")).or(facts.runs.first())?;
-                (compute(facts, run)?, run.name())
+                let run = run.or_else(|| self.run_of(facts))?;
+                let mut data = self.data(compute(facts, run)?, run.name());
+                data.clock = (facts.is_without_runs() && data.is_over_time())
+                    .then(|| crate::compute::wall_clock(&facts.manifest, run.start_ns));
+                return Some(data);
             }
             _ => return None,
         };
         Some(self.data(drawing, subject))
+    }
+
+    /// The run that is shown where none is named: the first that is not a filling run.
+    pub(crate) fn run_of<'a>(&self, facts: &'a Facts) -> Option<&'a RunFacts> {
+        facts.runs.iter().find(|run| run.title != "format").or(facts.runs.first())
     }
 
     fn data(&self, drawing: Drawing, subject: String) -> ViewData {
@@ -193,26 +202,9 @@ impl View {
             y: drawing.y,
             body: drawing.body,
             marks: drawing.marks,
+            clock: None,
+            shown: None,
         }
-    }
-}
-
-/// Which part of a recording a view is about.
-#[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct Selection {
-    /// Title of a run, or its position in the order of execution; `None`: the first that is not a filling run.
-    pub run: Option<String>,
-    /// Only this workload.
-    pub workload: Option<String>,
-    /// Only this target.
-    pub target: Option<String>,
-}
-
-impl Selection {
-    /// Does a row of this workload and target belong to it?
-    pub fn admits(&self, workload: &str, target: &str) -> bool {
-        self.workload.as_deref().is_none_or(|wanted| wanted == workload)
-            && self.target.as_deref().is_none_or(|wanted| wanted == target)
     }
 }
 
@@ -717,54 +709,6 @@ pub fn view(id: &str) -> Result<&'static View, AnalyzeError> {
         let nearest = views().iter().min_by_key(|view| distance(view.id, id)).map_or("", |view| view.id);
         AnalyzeError::UnknownView { id: id.to_string(), nearest: nearest.to_string() }
     })
-}
-
-/// Computes one view of a recording.
-///
-/// # Errors
-/// No such view or run, a recording that cannot be read, or nothing to show.
-pub fn compute(reader: &Reader, id: &str, selection: &Selection) -> Result<ViewData, AnalyzeError> {
-    let view = view(id)?;
-    let empty = |reason: &str| AnalyzeError::Empty { id: id.to_string(), reason: reason.to_string() };
-    if view.is_of_a_trace() {
-        let traced = TracedFacts::read(reader)?.ok_or_else(|| empty("the recording holds no traced I/O"))?;
-        let drawn = view.draw_trace(&traced, selection.target.as_deref());
-        let reason = match traced.is_sample() {
-            true => "the trace is a sample (--sample), and has nothing of what it shows or not enough of it",
-            false => "the trace has nothing of what it shows",
-        };
-        return drawn.ok_or_else(|| empty(reason));
-    }
-    if view.is_of_files() {
-        let files = FileFold::read(reader)?.ok_or_else(|| empty("the recording holds nothing about files"))?;
-        return view.draw_files(&files).ok_or_else(|| empty("no file has anything of what it shows"));
-    }
-    if view.is_of_requests() {
-        let requests = RequestFacts::read(reader)?;
-        let requests = requests.ok_or_else(|| empty("the recording holds nothing about requests to servers"))?;
-        let mut names: Vec<String> = requests.names().collect();
-        match &selection.target {
-            Some(server) if !names.contains(server) => {
-                return Err(empty(&format!("no server is called `{server}`; there are: {}", names.join(", "))));
-            }
-            Some(server) => names = vec![server.clone()],
-            None => names.truncate(1),
-        }
-        return view.draw_requests(&requests, &names).pop().ok_or_else(|| empty("no request was answered"));
-    }
-    if view.is_of_findings() {
-        let engine = finding::findings(reader, finding::Thresholds::default())?;
-        let drawn = view.draw_findings(&engine, reader.manifest().started_t_ns);
-        return drawn.ok_or_else(|| empty("no rule found anything in what was recorded"));
-    }
-    if view.is_of_a_comparison() {
-        return Err(empty("it shows recordings side by side; name the others with --with"));
-    }
-    let mut facts = Facts::read(reader, selection)?;
-    facts.without_runs();
-    let verdicts = Verdicts::of(reader.manifest());
-    let reason = verdicts.of_view(id).unwrap_or("nothing of what it shows was recorded for this selection");
-    view.draw(&facts, None).ok_or_else(|| empty(reason))
 }
 
 /// Edit distance.

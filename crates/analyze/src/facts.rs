@@ -6,11 +6,11 @@ mod fold;
 mod tally;
 
 pub(crate) use columns::{Columns, Names};
-pub use counters::{CpuPoint, DiskPoint, MemoryPoint, NetPoint, PressurePoint, TasksPoint};
+pub use counters::{CpuPoint, DiskPoint, MemoryPoint, NetPoint, PoolPoint, PressurePoint, TasksPoint};
 pub(crate) use counters::{is_loopback, shares as cpu_shares};
 pub use tally::Tally;
 
-use crate::{AnalyzeError, Selection};
+use crate::{AnalyzeError, NamePattern, Selection};
 use quantity::histogram::Histogram;
 use recording::{Manifest, Reader, State, rows};
 use std::collections::BTreeMap;
@@ -31,6 +31,8 @@ pub struct Facts {
     pub disks: BTreeMap<String, Vec<DiskPoint>>,
     /// Rates of each interface between successive samples, ascending in time.
     pub nets: BTreeMap<String, Vec<NetPoint>>,
+    /// Rates of each pool between successive samples, ascending in time.
+    pub pools: BTreeMap<String, Vec<PoolPoint>>,
     /// Memory, ascending in time.
     pub memory: Vec<MemoryPoint>,
     /// Runnable and blocked tasks, ascending in time.
@@ -41,6 +43,10 @@ pub struct Facts {
     pub events: Vec<rows::Event>,
     /// What came of the objectives that the recording was made with.
     pub objectives: Vec<crate::Verdict>,
+    /// Only these controllers.
+    pub(crate) controllers: Option<NamePattern>,
+    /// Is what stands for a run all of a recording without one?
+    pub(crate) is_without_runs: bool,
 }
 
 /// One run.
@@ -233,17 +239,21 @@ impl Facts {
                 return Err(AnalyzeError::UnknownRun { run: wanted.clone(), known: known.join(", ") });
             }
         }
+        let disks = reader.table::<rows::Disk>()?;
         Ok(Self {
             manifest: reader.manifest().clone(),
             state: reader.state(),
-            cpu: counters::cpu(&reader.table::<rows::Cpu>()?),
-            disks: counters::disks(&reader.table::<rows::Disk>()?),
+            cpu: counters::cpu(&reader.table::<rows::Cpu>()?, selection.names.as_ref()),
+            pools: counters::pools(&reader.table::<rows::ZfsPool>()?, &disks, &reader.table::<rows::Figure>()?),
+            disks: counters::disks(&disks),
             nets: counters::nets(&reader.table::<rows::Net>()?),
             memory: counters::memory(&reader.table::<rows::Memory>()?),
             tasks: counters::tasks(&reader.table::<rows::System>()?),
             pressure: counters::pressure(&reader.table::<rows::Pressure>()?),
             events: reader.table::<rows::Event>()?,
             objectives: crate::objectives(reader)?,
+            controllers: None,
+            is_without_runs: false,
             runs,
         })
     }
@@ -275,6 +285,62 @@ impl Facts {
         let from_ns = self.manifest.started_t_ns.min(first_ns - 1);
         let phases = vec![PhaseSpan { phase: "measure".to_string(), from_ns, to_ns }];
         self.runs.push(RunFacts { start_ns: from_ns, phases, ..RunFacts::default() });
+        self.is_without_runs = true;
+    }
+
+    /// Does all of a recording without a run stand for one?
+    pub(crate) fn is_without_runs(&self) -> bool {
+        self.is_without_runs
+    }
+
+    /// Keeps the counters of what has such a name, for a view that shows these by name.
+    ///
+    /// # Errors
+    /// Nothing has: what there is.
+    pub(crate) fn only(&mut self, view: &str, names: &NamePattern) -> Result<(), String> {
+        fn retain<P>(all: &mut BTreeMap<String, P>, names: &NamePattern) -> Result<(), String> {
+            let known: Vec<&str> = all.keys().map(String::as_str).collect();
+            if !known.iter().any(|name| names.admits(name)) {
+                let known = if known.is_empty() {
+                    "none was recorded".into()
+                } else {
+                    format!("there are: {}", known.join(", "))
+                };
+                return Err(format!("nothing is called `{}`; {known}", names.as_str()));
+            }
+            all.retain(|name, _| names.admits(name));
+            Ok(())
+        }
+        match view.split_once('.').unwrap_or_default() {
+            ("disk", _) => retain(&mut self.disks, names),
+            ("net", _) => retain(&mut self.nets, names),
+            ("pool", _) => retain(&mut self.pools, names),
+            ("pressure", _) => retain(&mut self.pressure, names),
+            ("controller", _) => {
+                let all = self.manifest.hardware["controllers"].as_object().into_iter().flat_map(|all| all.values());
+                let mut all = all.filter_map(|name| Some((name.as_str()?.to_string(), ()))).collect();
+                retain(&mut all, names)?;
+                self.controllers = Some(names.clone());
+                Ok(())
+            }
+            ("run", "cpu") if self.cpu.is_empty() => Err(format!("no CPU is called `{}`", names.as_str())),
+            _ => Ok(()),
+        }
+    }
+
+    /// Keeps the counters of a stretch, seconds from `start_ns` on.
+    pub(crate) fn only_between(&mut self, start_ns: i64, (from_s, to_s): (f64, f64)) {
+        fn retain<P>(points: &mut Vec<P>, t_ns: fn(&P) -> i64, is_within: impl Fn(i64) -> bool) {
+            points.retain(|point| is_within(t_ns(point)));
+        }
+        let is_within = |t_ns: i64| (from_s..=to_s).contains(&((t_ns - start_ns) as f64 / 1e9));
+        retain(&mut self.cpu, |point| point.t_ns, is_within);
+        retain(&mut self.memory, |point| point.t_ns, is_within);
+        retain(&mut self.tasks, |point| point.t_ns, is_within);
+        self.disks.values_mut().for_each(|points| retain(points, |point| point.t_ns, is_within));
+        self.nets.values_mut().for_each(|points| retain(points, |point| point.t_ns, is_within));
+        self.pools.values_mut().for_each(|points| retain(points, |point| point.t_ns, is_within));
+        self.pressure.values_mut().for_each(|points| retain(points, |point| point.t_ns, is_within));
     }
 }
 

@@ -6,6 +6,7 @@
 
 mod catalogue;
 mod comparison;
+mod compute;
 mod condition;
 mod facts;
 pub mod fidelity;
@@ -19,6 +20,7 @@ mod repeats;
 mod report_model;
 mod requests;
 mod run_fold;
+mod selection;
 mod series;
 pub mod stat;
 mod tables;
@@ -30,15 +32,16 @@ mod values;
 mod verdict;
 mod view;
 
-pub use catalogue::{Kind, Selection, View, compute, view, views};
+pub use catalogue::{Kind, View, view, views};
 pub use comparison::{Change, Comparison, Ratio, comparison_model};
+pub use compute::{ZONE_AHEAD_S, compute};
 pub use condition::{
     Condition, ConditionError, Evidence, Judge, Judgement, Lane, Names, Verdict, Watch, measures_markdown, names_of,
     objectives, verdicts,
 };
 pub use facts::{
-    CpuPoint, DiskPoint, Facts, IntervalFacts, MemoryPoint, NetPoint, OpCount, PhaseSpan, PressurePoint, RunFacts,
-    Stall, Tally, TasksPoint, TotalFacts,
+    CpuPoint, DiskPoint, Facts, IntervalFacts, MemoryPoint, NetPoint, OpCount, PhaseSpan, PoolPoint, PressurePoint,
+    RunFacts, Stall, Tally, TasksPoint, TotalFacts,
 };
 pub use interval::{IntervalLine, LineFold};
 pub use model::{
@@ -54,6 +57,7 @@ pub use repeats::Estimate;
 pub use report_model::{report_model, run_summary};
 pub use requests::RequestFacts;
 pub use run_fold::RunFold;
+pub use selection::{Moment, NamePattern, Selection, Window};
 pub use tables::totals_table;
 pub use traced::TracedFacts;
 pub use traced::ends::{TRACE_ENDED, unfinished_words};
@@ -64,7 +68,7 @@ pub use values::Values;
 pub use verdict::{SUBJECTS, Verdicts, WORKS};
 pub use view::{
     Axis, Body, Cells, Column, Knee, Line, LineStyle, Mark, MarkKind, Panel, Point, PointLine, Right, Scale, Table,
-    ViewData,
+    ViewData, WallClock,
 };
 
 use recording::RecordingError;
@@ -113,6 +117,14 @@ pub enum AnalyzeError {
         /// Titles of those that exist.
         known: String,
     },
+    /// What was asked for does not choose anything of the view.
+    #[error("view `{id}`: {reason}")]
+    Unfit {
+        /// The view.
+        id: String,
+        /// Why.
+        reason: String,
+    },
     /// The view has nothing to show for this selection.
     #[error("the view `{id}` has nothing to show here: {reason}")]
     Empty {
@@ -127,6 +139,6 @@ impl AnalyzeError {
     /// Did somebody ask for what there is not?
     #[must_use]
     pub fn is_parameter(&self) -> bool {
-        matches!(self, Self::UnknownView { .. } | Self::UnknownRun { .. } | Self::Empty { .. })
+        matches!(self, Self::UnknownView { .. } | Self::UnknownRun { .. } | Self::Unfit { .. } | Self::Empty { .. })
     }
 }

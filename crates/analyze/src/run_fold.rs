@@ -80,11 +80,14 @@ impl RunFold {
             cpu: std::mem::take(&mut self.cpu),
             disks: BTreeMap::new(),
             nets: BTreeMap::new(),
+            pools: BTreeMap::new(),
             memory: Vec::new(),
             tasks: Vec::new(),
             pressure: BTreeMap::new(),
             events: Vec::new(),
             objectives: Vec::new(),
+            controllers: None,
+            is_without_runs: false,
         };
         debug_assert!(run.intervals.iter().all(|interval| interval.response == Histogram::default()));
         run_summary(&facts, &run)

@@ -1,7 +1,7 @@
 //! The charts of the catalogue, from facts to lines.
 
 use crate::catalogue::Drawing;
-use crate::facts::{CpuPoint, DiskPoint, IntervalFacts, NetPoint, OPS, PressurePoint, Tally};
+use crate::facts::{CpuPoint, DiskPoint, IntervalFacts, NetPoint, OPS, PoolPoint, PressurePoint, Tally};
 use crate::report_model::run_summary;
 use crate::view::{Axis, Body, Line, LineStyle, Mark, MarkKind, Scale};
 use crate::{Facts, RunFacts, Unit, Values};
@@ -17,7 +17,7 @@ pub(crate) use distribution::{
 };
 pub(crate) use machine::{
     controller_latency, controller_throughput, disk_activity, disk_latency, disk_reads, disk_size, disk_skew,
-    memory_use, net_packets, net_throughput, pressure, tasks,
+    memory_use, net_packets, net_throughput, pool_throughput, pressure, tasks,
 };
 pub(crate) use sweep::{knee, load_response, matrix, rate_by, response_by, throughput_by};
 
@@ -111,6 +111,12 @@ impl Ends for DiskPoint {
 }
 
 impl Ends for NetPoint {
+    fn t_ns(&self) -> i64 {
+        self.t_ns
+    }
+}
+
+impl Ends for PoolPoint {
     fn t_ns(&self) -> i64 {
         self.t_ns
     }
@@ -333,27 +339,25 @@ struct Ticks {
     ends: Vec<i64>,
 }
 
-/// Lines of each device; of several, those that are more than 0. Where all that is known is 0, the first of it: that nothing
-/// happened is not to say that nothing was measured.
+/// Lines of each device; of several, those that are more than 0. Where all that is known is 0, those of the first device:
+/// that nothing happened is not to say that nothing was measured.
 fn lines_of<P: Ends>(ticks: &Ticks, devices: &[OfRun<'_, P>], lines: &[OfDevice<'_, P>]) -> Vec<Line> {
     let mut drawn: Vec<Line> = Vec::new();
-    let mut of_zero = None;
+    let mut of_zero: Vec<Line> = Vec::new();
     for (name, points) in devices {
+        let is_first = of_zero.is_empty();
         let by_end: BTreeMap<i64, &P> = points.iter().map(|point| (point.t_ns(), point)).collect();
         for (what, of) in lines {
             let full = if what.is_empty() { (*name).clone() } else { format!("{name} {what}") };
             let values = ticks.clock.values(|index| by_end.get(&ticks.ends[index]).and_then(|point| of(point)));
             if lines.len() == 1 || values.range().is_some_and(|(_, high)| high > 0.0) {
                 drawn.push(line(&full, LineStyle::category(drawn.len()), values));
-            } else if of_zero.is_none() && values.range().is_some() {
-                of_zero = Some(line(&full, LineStyle::category(0), values));
+            } else if is_first && values.range().is_some() {
+                of_zero.push(line(&full, LineStyle::category(of_zero.len()), values));
             }
         }
     }
-    if drawn.is_empty() {
-        drawn.extend(of_zero);
-    }
-    drawn
+    if drawn.is_empty() { of_zero } else { drawn }
 }
 
 fn devices(

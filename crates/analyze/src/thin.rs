@@ -100,6 +100,8 @@ mod tests {
             y: axis(Unit::None),
             body: Body::Lines { x: x.into(), lines: vec![line], right: None },
             marks: Vec::new(),
+            clock: None,
+            shown: None,
         }
     }
 

@@ -127,6 +127,12 @@ impl Unit {
         }
     }
 
+    /// Is it of things that there are no parts of?
+    #[must_use]
+    pub fn is_counted(self) -> bool {
+        !matches!(self, Self::None | Self::Seconds | Self::Percent | Self::Nines)
+    }
+
     /// As in a table whose heading carries the unit: whole operations per second, everything else as [`Unit::format`].
     pub fn format_cell(self, value: Option<f64>) -> String {
         let Some(value) = value.filter(|value| value.is_finite()) else { return "?".to_string() };

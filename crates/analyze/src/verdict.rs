@@ -47,6 +47,7 @@ impl Verdicts {
             ("run", "cpu") => Some("cpu"),
             ("disk" | "controller", _) => Some("disk"),
             ("net", _) => Some("net"),
+            ("pool", _) => Some("zfs_pool"),
             ("memory", _) => Some("memory"),
             ("system", _) => Some("system"),
             ("pressure", _) => Some("pressure"),

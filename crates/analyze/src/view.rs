@@ -22,6 +22,21 @@ pub struct ViewData {
     pub body: Body,
     /// Stretches of the horizontal axis to mark.
     pub marks: Vec<Mark>,
+    /// What time it was where a time axis begins; `None` where only the time since then matters.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub clock: Option<WallClock>,
+    /// Of a time axis, both ends of the stretch that was asked for; otherwise all of it is there.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub shown: Option<(f64, f64)>,
+}
+
+/// The wall clock at x = 0 of a time axis.
+#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
+pub struct WallClock {
+    /// UTC, seconds since 1970.
+    pub utc_s: f64,
+    /// Seconds that the clocks on the axis are ahead of UTC.
+    pub ahead_s: i64,
 }
 
 /// An axis.

@@ -442,16 +442,16 @@ pub(crate) struct RecordArgs {
     #[arg(short, long, value_name = "DIR", conflicts_with = "command")]
     pub(crate) directory: Option<PathBuf>,
     /// With -d: remove recordings that ended longer ago; 0 for never.
-    #[arg(long, value_name = "TIME", default_value = "90d", requires = "directory")]
+    #[arg(long, value_name = "TIME", default_value = "90d", requires = "directory", conflicts_with_all = ["output", "command"])]
     pub(crate) keep: String,
     /// With -d: remove the oldest recordings until all take no more; 0 for no limit.
-    #[arg(long, value_name = "SIZE", default_value = "0", requires = "directory")]
+    #[arg(long, value_name = "SIZE", default_value = "0", requires = "directory", conflicts_with_all = ["output", "command"])]
     pub(crate) max_size: String,
     /// With -d: remove the oldest recordings until so much is free on the disk; 0 for no limit.
-    #[arg(long, value_name = "SIZE", default_value = "1g", requires = "directory")]
+    #[arg(long, value_name = "SIZE", default_value = "1g", requires = "directory", conflicts_with_all = ["output", "command"])]
     pub(crate) min_free: String,
     /// With -d: samples of recordings older than AGE are STEP apart, sums and maxima kept; several times; `none` for never.
-    #[arg(long, value_name = "STEP:AGE", default_values = ["10s:2d", "5m:14d"], requires = "directory")]
+    #[arg(long, value_name = "STEP:AGE", default_values = ["10s:2d", "5m:14d"], requires = "directory", conflicts_with_all = ["output", "command"])]
     pub(crate) thin: Vec<String>,
     /// Time between two samples.
     #[arg(short, long, value_name = "TIME", default_value = "1s")]

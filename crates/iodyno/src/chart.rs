@@ -2,8 +2,9 @@
 
 use crate::args::{Cli, Command};
 use crate::exit::{Failure, PARAMETERS, RECORDING};
+use crate::run::time;
 use crate::view_args::ChartArgs;
-use analyze::{AnalyzeError, Selection, ViewData};
+use analyze::{AnalyzeError, Moment, NamePattern, Selection, ViewData, Window};
 use clap::Parser;
 use recording::Reader;
 use report::{ReportError, Size, Theme};
@@ -104,13 +105,48 @@ fn words(line: &str) -> Result<Vec<String>, String> {
 fn view(args: &ChartArgs, reader: &Reader, id: &str) -> Result<ViewData, Failure> {
     let failure = |error: AnalyzeError| Failure::new(code_of(&error), error.to_string());
     if args.with.is_empty() {
-        let (run, workload, target) = (args.run.clone(), args.workload.clone(), args.target.clone());
-        return analyze::compute(reader, id, &Selection { run, workload, target }).map_err(failure);
+        return analyze::compute(reader, id, &selection(args)?).map_err(failure);
+    }
+    for (flag, given) in [("--select", &args.select), ("--workload", &args.workload), ("--target", &args.target)] {
+        if given.is_some() {
+            let message = format!("{flag} chooses nothing of recordings that are held against each other (--with)");
+            return Err(Failure::new(PARAMETERS, message));
+        }
     }
     let directories: Vec<PathBuf> = args.recording.iter().chain(&args.with).cloned().collect();
     let comparison = session::comparison(&directories, args.run.as_deref())?;
     let mut drawn = comparison.draw(id).map_err(failure)?;
-    drawn.pop().ok_or_else(|| Failure::new(PARAMETERS, format!("{id} shows nothing")))
+    let mut last = drawn.pop().ok_or_else(|| Failure::new(PARAMETERS, format!("{id} shows nothing")))?;
+    last.cut(&window(args)?, None).map_err(failure)?;
+    Ok(last)
+}
+
+/// Which part of the recording was asked for.
+fn selection(args: &ChartArgs) -> Result<Selection, Failure> {
+    let (run, workload, target) = (args.run.clone(), args.workload.clone(), args.target.clone());
+    let names = args.select.as_deref().map(pattern).transpose()?;
+    Ok(Selection { run, workload, target, names, window: window(args)? })
+}
+
+/// Which names were asked for.
+pub(crate) fn pattern(text: &str) -> Result<NamePattern, Failure> {
+    NamePattern::parse(text).map_err(|why| {
+        Failure::new(PARAMETERS, format!("--select {text}: {why}; it must be a regular expression such as sda or sd.*"))
+    })
+}
+
+/// Which stretch of time was asked for.
+fn window(args: &ChartArgs) -> Result<Window, Failure> {
+    let moment = |text: Option<&str>, flag: &str| {
+        let parse =
+            |text: &str| Moment::parse(text).map_err(|why| Failure::new(PARAMETERS, format!("{flag} {text}: {why}")));
+        text.map(parse).transpose()
+    };
+    Ok(Window {
+        last_s: time(args.last.as_deref(), "--last")?.map(|ns| ns as f64 / 1e9),
+        from: moment(args.from.as_deref(), "--from")?,
+        to: moment(args.to.as_deref(), "--to")?,
+    })
 }
 
 /// The name's ending in lower case.

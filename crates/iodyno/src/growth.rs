@@ -26,7 +26,8 @@ pub(crate) fn run(args: &ChartArgs, command_line: &[String]) -> Result<u8, Failu
         directories.extend(recordings_in(path)?);
     }
     let recordings = Recordings::open(&directories).map_err(SessionError::from)?;
-    let days = Days::read(recordings.readers(), figure, args.select.as_deref()).map_err(SessionError::from)?;
+    let names = args.select.as_deref().map(chart::pattern).transpose()?;
+    let days = Days::read(recordings.readers(), figure, names.as_ref()).map_err(SessionError::from)?;
     let trend = Trend::of(&days, limit);
     if args.json {
         let mut value = serde_json::json!(trend);

@@ -95,6 +95,10 @@ fn record(args: &RecordArgs, interval_ns: u64, command_line: &[String]) -> Resul
     crate::diagnose::brief(&directory);
     say!("recording {} ({} samples, {} missed)", directory.display(), outcome.samples, outcome.missed);
     Ok(status.map_or(0, |status| {
+        // Whoever ended it sees that, also where the command ends well when it is told to.
+        if let Some(signal) = stop.signal() {
+            return u8::try_from(128 + signal).unwrap_or(1);
+        }
         let code = status.code().unwrap_or_else(|| 128 + status.signal().unwrap_or(0));
         u8::try_from(code).unwrap_or(1)
     }))

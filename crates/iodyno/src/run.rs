@@ -67,8 +67,8 @@ pub(crate) fn watch_signals(stop: &StopFlag) -> Result<(), Failure> {
     std::thread::Builder::new()
         .name("signals".to_string())
         .spawn(move || {
-            for _ in signals.forever() {
-                stop.request();
+            for signal in signals.forever() {
+                stop.request_by(signal);
             }
         })
         .map_err(failed)?;

@@ -44,6 +44,8 @@ pub(crate) struct CompareArgs {
       iodyno chart results/monday --list                                    every view with what it shows\n  \
       iodyno chart results/monday run.response -o response.png\n  \
       iodyno chart results/monday disk.rate --run rd1 --dark -o rate.svg\n  \
+      iodyno chart /var/lib/iodyno/2026-11-20 disk.response --select 'sd.*' --last 5m -o sd.png\n  \
+      iodyno chart /var/lib/iodyno/2026-11-20 net.throughput --from 14:00 --to 14:30 -o net.png\n  \
       iodyno chart results/monday compare.iops --with results/tuesday -o iops.png\n  \
       iodyno chart /var/lib/iodyno disk.throughput --trend --limit 500MB/s -o growth.png\n  \
       iodyno chart --batch pictures.txt                                     many: a file of such commands, as they are printed")]
@@ -67,9 +69,19 @@ pub(crate) struct ChartArgs {
     /// (or one of several, with --with), VIEW one of `iodyno chart --trend --list`. A picture with -o.
     #[arg(long, conflicts_with_all = ["run", "workload", "target"])]
     pub(crate) trend: bool,
-    /// With --trend: this device or interface; default: the busiest.
-    #[arg(long, value_name = "NAME", requires = "trend")]
+    /// Only devices, interfaces, controllers, CPUs, pools or servers whose whole name matches this regular expression
+    /// (`sda`, `sd.*`, `sda|sdb`); with --trend, the busiest of them.
+    #[arg(long, value_name = "REGEX")]
     pub(crate) select: Option<String>,
+    /// Only so much at the end: 90s, 5m, 2h; with --to, before that.
+    #[arg(long, value_name = "TIME", conflicts_with_all = ["from", "trend"])]
+    pub(crate) last: Option<String>,
+    /// Only from here: a time since the beginning (90s, 2h), a time of day (14:30), or a date and time (2026-11-20T14:30).
+    #[arg(long, value_name = "TIME", conflicts_with = "trend")]
+    pub(crate) from: Option<String>,
+    /// Only to here.
+    #[arg(long, value_name = "TIME", conflicts_with = "trend")]
+    pub(crate) to: Option<String>,
     /// With --trend: what is not to be exceeded (80%, 500MB/s, 20k, 48GB); default: 100 %, all memory, the link's speed.
     #[arg(long, value_name = "VALUE", requires = "trend")]
     pub(crate) limit: Option<String>,
@@ -82,10 +94,10 @@ pub(crate) struct ChartArgs {
     /// Only this run: its title, its number counted from 0, `first` or `last`.
     #[arg(long, value_name = "RUN")]
     pub(crate) run: Option<String>,
-    /// Only this workload.
+    /// Of views of runs, only this workload.
     #[arg(long, value_name = "NAME")]
     pub(crate) workload: Option<String>,
-    /// Only this target.
+    /// Of views of runs, only this target; of servers, this one (`80 httpd`).
     #[arg(long, value_name = "NAME")]
     pub(crate) target: Option<String>,
     /// Width in pixels.

@@ -163,3 +163,78 @@ fn growth_is_told_with_a_date_and_too_little_is_refused() {
     let wrong = scratch.iodyno(&wrong).run().unwrap().expect_code(2).stderr;
     assert!(wrong.contains("disk.throughput"), "{wrong}");
 }
+
+/// Two seconds of this machine.
+fn watched(scratch: &Scratch) {
+    let record = ["record", "-o", "r", "-i", "100ms", "--clock", "tick", "--for", "2s"];
+    scratch.iodyno(&record).run().unwrap().expect_code(0);
+}
+
+#[test]
+fn a_chart_of_some_devices_and_the_last_seconds() {
+    let scratch = Scratch::new();
+    watched(&scratch);
+    let chart = |arguments: &[&str]| scratch.iodyno(&[&["chart", "r"], arguments].concat()).run().unwrap();
+    let all = chart(&["run.cpu", "-o", "all.svg"]).expect_code(0);
+    // A day has its times of day, and the zone that they are of.
+    let picture = |name: &str| std::fs::read_to_string(scratch.path(name)).unwrap();
+    assert!(picture("all.svg").contains(">UTC") && !picture("all.svg").contains(">elapsed<"), "{}", all.stdout);
+    let last = ["run.cpu", "--select", "0", "--last", "1s", "-o", "last.svg"];
+    let said = chart(&last).expect_code(0).stdout;
+    assert!(said.contains("chart r run.cpu --select 0 --last 1s -o last.svg"), "{said}");
+    assert!(picture("last.svg").contains("only 0") && picture("last.svg") != picture("all.svg"));
+    chart(&["memory.use", "--from", "500ms", "--to", "1500ms", "-o", "m.svg"]).expect_code(0);
+    for (arguments, why) in [
+        (["run.cpu", "--select", "cpu7777", "-o", "no.svg"], "no CPU is called"),
+        (["run.cpu", "--select", "(", "-o", "no.svg"], "must be a regular expression"),
+        (["disk.response", "--select", "nosuch", "-o", "no.svg"], "nothing is called `nosuch`"),
+        (["disk.response", "--target", "loop4", "-o", "no.svg"], "--select chooses among its devices"),
+        (["run.cpu", "--workload", "wd1", "-o", "no.svg"], "--workload chooses nothing"),
+        (["memory.use", "--select", "sd.*", "-o", "no.svg"], "nothing by name"),
+        (["memory.use", "--from", "soon", "-o", "no.svg"], "a time of day (14:30)"),
+        (["memory.use", "--from", "9h", "-o", "no.svg"], "nothing was recorded in the stretch"),
+        (["recording.events", "--last", "1s", "-o", "no.svg"], "is not over time"),
+        (["run.summary", "--run", "0", "-o", "no.svg"], "no run"),
+    ] {
+        let refused = chart(&arguments).expect_code(2);
+        assert!(refused.stderr.contains(why), "{arguments:?}: {}", refused.stderr);
+    }
+    assert!(!scratch.path("no.svg").exists());
+    // A recording without a run has no summary of one.
+    let summary = chart(&["run.summary"]).expect_code(2);
+    assert!(summary.stderr.contains("no run was recorded, only the machine's counters"), "{}", summary.stderr);
+}
+
+#[test]
+fn many_charts_by_a_file_of_commands() {
+    let scratch = Scratch::new();
+    watched(&scratch);
+    let one = ["chart", "r", "run.cpu", "--select", "cpu.", "--last", "1s", "--dark", "-o", "one.svg"];
+    let said = scratch.iodyno(&one).run().unwrap().expect_code(0).stdout;
+    let first = std::fs::read(scratch.path("one.svg")).unwrap();
+    std::fs::remove_file(scratch.path("one.svg")).unwrap();
+    let again = said.lines().last().unwrap();
+    let batch = |text: &str| {
+        std::fs::write(scratch.path("pictures.txt"), text).unwrap();
+        scratch.iodyno(&["chart", "--batch", "pictures.txt"]).run().unwrap()
+    };
+    batch(&format!("# of the machine\n{again}\n\niodyno chart r memory.use -o 'two of it.png' # a remark\n"))
+        .expect_code(0);
+    assert_eq!(std::fs::read(scratch.path("one.svg")).unwrap(), first, "the command that was printed makes it again");
+    assert!(std::fs::read(scratch.path("two of it.png")).unwrap().starts_with(b"\x89PNG"));
+    // The first that fails is named by its line, and nothing after it is drawn.
+    let text =
+        "iodyno chart r run.cpu -o three.svg\niodyno chart r run.cpuu -o x.svg\niodyno chart r run.cpu -o four.svg\n";
+    let failed = batch(text).expect_code(2);
+    assert!(failed.stderr.contains("pictures.txt:2:") && failed.stderr.contains("run.cpu"), "{}", failed.stderr);
+    assert!(scratch.path("three.svg").exists() && !scratch.path("four.svg").exists());
+    for (wrong, why) in [
+        ("iodyno chart r run.cpu --last", "--last"),
+        ("iodyno chart r 'run.cpu", "not closed"),
+        ("iodyno report r", "is no chart command"),
+        ("iodyno chart --batch pictures.txt", "is no chart command"),
+    ] {
+        let failed = batch(wrong).expect_code(2);
+        assert!(failed.stderr.contains("pictures.txt:1:") && failed.stderr.contains(why), "{wrong}: {}", failed.stderr);
+    }
+}

@@ -217,3 +217,81 @@ fn a_closed_standard_error_loses_words_and_nothing_else() {
     let reader = Reader::open(scratch.path("r")).unwrap();
     assert_eq!(reader.state(), State::Sealed);
 }
+
+#[test]
+fn what_is_kept_is_not_said_of_a_single_recording() {
+    let scratch = Scratch::new();
+    for flag in [["--keep", "3d"], ["--max-size", "1g"], ["--min-free", "1g"], ["--thin", "10s:2d"]] {
+        for more in [["-o", "q"].as_slice(), &["--", "true"], &[]] {
+            let refused = scratch.iodyno(&[&["record"], flag.as_slice(), more].concat()).run().unwrap().expect_code(2);
+            assert!(refused.stderr.contains(flag[0]) || refused.stderr.contains("--directory"), "{}", refused.stderr);
+        }
+    }
+    assert!(!scratch.path("q").exists());
+}
+
+#[test]
+fn a_signal_for_the_collector_reaches_its_command() {
+    let scratch = Scratch::new();
+    for (signal, code, told) in [(Signal::INT, 130, "INT"), (Signal::TERM, 143, "TERM")] {
+        // One that ends well when it is told to, and says which signal that was.
+        let script = "trap 'echo INT > told; exit 0' INT; trap 'echo TERM > told; exit 0' TERM; : > ready; while :; do sleep 0.05; done";
+        let name = format!("r{code}");
+        let arguments = ["record", "-o", &name, "-i", "50ms", "--clock", "tick", "--", "bash", "-c", script];
+        let child = scratch.iodyno(&arguments).spawn().unwrap();
+        wait_for("the command", Duration::from_secs(20), || scratch.path("ready").exists());
+        child.signal(signal);
+        let ended = child.wait().unwrap().expect_code(code);
+        assert!(ended.stderr.contains("by tick"), "what it cost is said: {}", ended.stderr);
+        assert_eq!(std::fs::read_to_string(scratch.path("told")).unwrap().trim(), told);
+        let reader = Reader::open(scratch.path(&name)).unwrap();
+        assert_eq!(reader.state(), State::Sealed);
+        for file in ["ready", "told"] {
+            std::fs::remove_file(scratch.path(file)).unwrap();
+        }
+    }
+}
+
+#[test]
+fn a_host_that_is_renamed_goes_on_and_its_next_recording_has_the_new_name() {
+    if !testkit::require_root_or_skip() {
+        return;
+    }
+    let scratch = Scratch::new();
+    let directory = scratch.path("collected");
+    let named = |name: &str, again: Option<&str>, count: usize| {
+        // In a namespace of its own, so that nobody else's host is renamed.
+        let script = format!(
+            "hostname {name}; exec {} record -d {} -i 50ms --min-free 0 --clock tick",
+            env!("CARGO_BIN_EXE_iodyno"),
+            directory.display()
+        );
+        let child = testkit::Command::new("unshare").args(["--uts", "sh", "-c", &script]).spawn().unwrap();
+        let newest = || recordings(&directory).pop().filter(|_| recordings(&directory).len() == count);
+        wait_for("samples", Duration::from_secs(20), || {
+            directory.exists() && newest().is_some_and(|path| samples(&path).len() >= 3)
+        });
+        if let Some(again) = again {
+            let pid = child.id().to_string();
+            testkit::Command::new("nsenter").args(["-t", &pid, "-u", "hostname", again]).run().unwrap().expect_code(0);
+        }
+        let path = newest().unwrap();
+        let known = samples(&path).len();
+        wait_for("samples after it", Duration::from_secs(20), || samples(&path).len() >= known + 3);
+        child.signal(Signal::TERM);
+        child.wait().unwrap().expect_code(0);
+    };
+    named("before.example", Some("after.example"), 1);
+    named("after.example", None, 2);
+    let hosts: Vec<String> = recordings(&directory)
+        .iter()
+        .map(|path| {
+            let reader = Reader::open(path).unwrap();
+            assert_eq!(reader.state(), State::Sealed);
+            let times = samples(path);
+            assert!(times.len() >= 6 && times.windows(2).all(|pair| pair[1] > pair[0]), "{times:?}");
+            reader.manifest().host.clone()
+        })
+        .collect();
+    assert_eq!(hosts, ["before.example", "after.example"]);
+}

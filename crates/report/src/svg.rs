@@ -5,6 +5,7 @@ mod canvas;
 mod grid;
 mod panels;
 mod scale;
+mod text;
 mod theme;
 
 pub use canvas::Size;
@@ -29,12 +30,18 @@ pub fn svg(view: &ViewData, theme: Theme, size: Size) -> String {
     canvas.finish(view)
 }
 
-/// Small charts that would be too small make the picture higher than was asked for.
+/// Small charts, and tables whose cells are broken into lines, make the picture higher than was asked for where they would
+/// have too little room.
 fn grown(view: &ViewData, size: Size) -> Size {
-    let Body::Panels { panels, .. } = &view.body else { return size };
     /// Heading and explanation.
     const ABOVE: f64 = 90.0;
-    let needed = panels::needed(f64::from(size.width) - 72.0, panels.len()) + ABOVE;
-    let height = (size.height..16_000).find(|height| f64::from(*height) >= needed).unwrap_or(16_000);
-    Size { height: if panels.len() > 1 { height } else { size.height }, ..size }
+    let (needed, most) = match &view.body {
+        Body::Panels { panels, .. } if panels.len() > 1 => {
+            (panels::needed(f64::from(size.width) - 72.0, panels.len()) + ABOVE, 16_000)
+        }
+        Body::Table(table) => (grid::table_needs(table, f64::from(size.width)) + ABOVE, 2_000),
+        _ => return size,
+    };
+    let height = (size.height..most).find(|height| f64::from(*height) >= needed);
+    Size { height: height.unwrap_or(most).max(size.height), ..size }
 }

@@ -229,6 +229,8 @@ fn the_layout_of_a_chart_is_as_it_was() {
             kind: analyze::MarkKind::Stall,
             label: "no completion for 1.00 s".to_string(),
         }],
+        clock: None,
+        shown: None,
     };
     insta::assert_snapshot!(report::svg(&view, Theme::Light, Size { width: 480, height: 240 }));
 }

@@ -6,10 +6,12 @@ use crate::finding_flight::FindingFlight;
 use crate::profile::Profiler;
 use crate::spine::clock_step;
 use crate::{SessionError, StopFlag};
+use analyze::ZONE_AHEAD_S;
 use collect::{Asked, Machine, What};
 use quantity::clock;
 use recording::rows::Event;
 use recording::{Batch, ClockAnchor, Manifest, RecordingError, Sink, Writer};
+use rustix::process::{Pid, Signal};
 use std::path::PathBuf;
 use std::process::{Child, ExitStatus};
 use std::time::Duration;
@@ -106,6 +108,8 @@ pub fn watch(
         manifest.hardware = collect::hardware(&[]);
         let probes = cpu_clock.iter().flat_map(CpuClock::verdicts);
         let probes = probes.chain(profiler.iter().map(Profiler::verdict));
+        let wall_s = manifest.started_wall_ns.div_euclid(1_000_000_000);
+        manifest.extra.insert(ZONE_AHEAD_S.into(), crate::local_zone().offset_s(wall_s).into());
         manifest.extra.insert(SUBJECTS.into(), subjects(probes));
         writer = Some(Writer::create(directory, manifest)?);
     }
@@ -120,6 +124,7 @@ pub fn watch(
         writer,
         company,
         outcome: WatchOutcome { samples: 0, missed: 0, status: None, messages: Vec::new() },
+        told: false,
     };
     let lived = watch.live(request, start_ns, child, stop);
     watch.finish(lived, stop)
@@ -133,6 +138,28 @@ struct Watch<'a> {
     company: Company<'a>,
     origin_ns: u64,
     outcome: WatchOutcome,
+    /// Was the signal to end passed on to the command?
+    told: bool,
+}
+
+/// Sends the command the signal that was meant to end it. Ctrl-C at a terminal reached it as well: it is not to get it twice.
+fn pass_on(signal: i32, child: &Child) {
+    if signal == Signal::INT.as_raw() && is_in_the_foreground() {
+        return;
+    }
+    let pid = i32::try_from(child.id()).ok().and_then(Pid::from_raw);
+    // A command that has just ended cannot be sent anything; it is not reaped yet, so nobody else is.
+    if let (Some(pid), Some(signal)) = (pid, Signal::from_named_raw(signal)) {
+        let _ = rustix::process::kill_process(pid, signal);
+    }
+}
+
+/// Is this program in the process group that a terminal's keys reach? Fields 5 and 8 of `/proc/self/stat`.
+fn is_in_the_foreground() -> bool {
+    let stat = std::fs::read_to_string("/proc/self/stat").unwrap_or_default();
+    // The name before may have spaces and parentheses.
+    let fields: Vec<&str> = stat.rsplit_once(')').map_or("", |(_, rest)| rest).split_whitespace().collect();
+    matches!((fields.get(2), fields.get(5)), (Some(group), Some(terminals)) if group == terminals)
 }
 
 impl Watch<'_> {
@@ -186,6 +213,9 @@ impl Watch<'_> {
                 }
                 if stop.is_urgent() {
                     let _ = child.kill();
+                } else if let Some(signal) = stop.signal().filter(|_| !self.told) {
+                    self.told = true;
+                    pass_on(signal, child);
                 }
             } else if stop.is_requested() {
                 return true;

@@ -3,7 +3,7 @@
 use super::{Kind, View, run};
 use crate::series;
 
-pub(super) static MACHINE: [View; 12] = [
+pub(super) static MACHINE: [View; 13] = [
     run(
         "disk.read_share",
         "Share of reads by device",
@@ -66,6 +66,13 @@ pub(super) static MACHINE: [View; 12] = [
         Kind::TimeSeries,
         series::net_packets,
         "Packets per second that interfaces received and sent.",
+    ),
+    run(
+        "pool.throughput",
+        "Pool throughput",
+        Kind::TimeSeries,
+        series::pool_throughput,
+        "Bytes per second read from and written to pools of ZFS: by the module's counters, or as `zpool iostat` told.",
     ),
     run(
         "memory.use",

@@ -1,6 +1,7 @@
 //! From cumulative counters of CPUs and devices to rates between successive samples.
 
-use recording::rows::{Cpu, Disk, Memory, Net, Pressure, System};
+use crate::NamePattern;
+use recording::rows::{Cpu, Disk, Figure, Memory, Net, Pressure, System, ZfsPool};
 use std::collections::{BTreeMap, BTreeSet};
 
 /// Use of the CPUs between two samples, per cent of all of them.
@@ -98,6 +99,25 @@ impl NetPoint {
     }
 }
 
+/// A pool between two samples.
+#[derive(Clone, Copy, Debug, Default, PartialEq)]
+pub struct PoolPoint {
+    /// End, ns.
+    pub t_ns: i64,
+    /// Bytes read per second.
+    pub read_bytes: Option<f64>,
+    /// Bytes written per second.
+    pub write_bytes: Option<f64>,
+}
+
+impl PoolPoint {
+    /// Bytes per second in both directions; `None` where neither is known.
+    #[must_use]
+    pub fn bytes(&self) -> Option<f64> {
+        sum([self.read_bytes, self.write_bytes])
+    }
+}
+
 /// Memory at a sample, bytes.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub struct MemoryPoint {
@@ -172,8 +192,37 @@ impl<'a, R> Before<'a, R> {
     }
 }
 
-/// Rates between successive samples of all CPUs.
-pub(crate) fn cpu(rows: &[Cpu]) -> Vec<CpuPoint> {
+/// Rates between successive samples of all CPUs, or the mean of those that have such a name (`cpu0`, or only `0`).
+pub(crate) fn cpu(rows: &[Cpu], names: Option<&NamePattern>) -> Vec<CpuPoint> {
+    let Some(names) = names else { return all_cpus(rows) };
+    let mut last = Before::new(|row: &Cpu| row.t_ns);
+    let mut sums: BTreeMap<i64, (CpuPoint, f64)> = BTreeMap::new();
+    let is_one = |row: &&Cpu| row.cpu != "all" && (names.admits(&row.cpu) || names.admits(&format!("cpu{}", row.cpu)));
+    for row in rows.iter().filter(is_one) {
+        let Some(before) = last.of(&row.cpu, row) else { continue };
+        let Some(of) = shares(row, before) else { continue };
+        let (sum, count) = sums.entry(row.t_ns).or_default();
+        *count += 1.0;
+        sum.user += of.user;
+        sum.system += of.system;
+        sum.irq += of.irq;
+        sum.iowait += of.iowait;
+        sum.steal = of.steal.map(|steal| sum.steal.unwrap_or(0.0) + steal).or(sum.steal);
+        sum.busiest = Some(sum.busiest.unwrap_or(0.0).max(of.busy()));
+    }
+    let mean = |(t_ns, (sum, count)): (i64, (CpuPoint, f64))| CpuPoint {
+        t_ns,
+        user: sum.user / count,
+        system: sum.system / count,
+        irq: sum.irq / count,
+        iowait: sum.iowait / count,
+        steal: sum.steal.map(|steal| steal / count),
+        busiest: sum.busiest,
+    };
+    sums.into_iter().map(mean).collect()
+}
+
+fn all_cpus(rows: &[Cpu]) -> Vec<CpuPoint> {
     let mut last = Before::new(|row: &Cpu| row.t_ns);
     let mut points: Vec<CpuPoint> = Vec::new();
     let mut busiest: BTreeMap<i64, f64> = BTreeMap::new();
@@ -274,6 +323,41 @@ pub(crate) fn nets(rows: &[Net]) -> BTreeMap<String, Vec<NetPoint>> {
             rx_packets: rate(|row| row.rx_packets),
             tx_packets: rate(|row| row.tx_packets),
         });
+    }
+    points
+}
+
+/// The format whose devices are pools and their parts, `pool/mirror/disk`.
+const ZPOOL: &str = "zpool-iostat";
+
+/// Rates between successive samples of every pool: from the module's counters, and from what `zpool iostat` told.
+pub(crate) fn pools(rows: &[ZfsPool], disks: &[Disk], figures: &[Figure]) -> BTreeMap<String, Vec<PoolPoint>> {
+    let mut last = Before::new(|row: &ZfsPool| row.t_ns);
+    let mut points: BTreeMap<String, Vec<PoolPoint>> = BTreeMap::new();
+    for row in rows {
+        let Some(before) = last.of(&row.pool, row) else { continue };
+        let seconds = (row.t_ns - before.t_ns) as f64 / 1e9;
+        // No version of ZFS counts in both ways.
+        let rate = |own: fn(&ZfsPool) -> Option<i64>,
+                    cached: fn(&ZfsPool) -> Option<i64>,
+                    direct: fn(&ZfsPool) -> Option<i64>| {
+            let of = |row: &ZfsPool| own(row).or_else(|| Some(cached(row)? + direct(row).unwrap_or(0)));
+            of(row).zip(of(before)).and_then(|(now, was)| delta(now, was)).map(|grown| grown / seconds)
+        };
+        points.entry(row.pool.clone()).or_default().push(PoolPoint {
+            t_ns: row.t_ns,
+            read_bytes: rate(|row| row.read_bytes, |row| row.arc_read_bytes, |row| row.direct_read_bytes),
+            write_bytes: rate(|row| row.write_bytes, |row| row.arc_write_bytes, |row| row.direct_write_bytes),
+        });
+    }
+    let told = figures.iter().filter(|figure| &*figure.tool == ZPOOL).map(|figure| &*figure.thing);
+    let told: BTreeSet<&str> = told.filter(|thing| !thing.contains('/')).collect();
+    let mut last = Before::new(|row: &Disk| row.t_ns);
+    for row in disks.iter().filter(|row| told.contains(row.device.as_str())) {
+        let Some(before) = last.of(&row.device, row) else { continue };
+        let of = disk(row, before);
+        let point = PoolPoint { t_ns: of.t_ns, read_bytes: of.read_bytes, write_bytes: of.write_bytes };
+        points.entry(row.device.clone()).or_default().push(point);
     }
     points
 }

@@ -4,7 +4,7 @@ use super::{OfDevice, axis, busiest, clock_of, drawing, each, line, lines_of, wi
 use crate::catalogue::Drawing;
 use crate::facts::{MemoryPoint, TasksPoint};
 use crate::view::{Axis, Body, Line, LineStyle, Right, Scale};
-use crate::{DiskPoint, Facts, NetPoint, RunFacts, Unit};
+use crate::{DiskPoint, Facts, NetPoint, PoolPoint, RunFacts, Unit};
 use std::collections::BTreeMap;
 
 pub(crate) fn disk_reads(facts: &Facts, run: &RunFacts) -> Option<Drawing> {
@@ -113,6 +113,9 @@ fn controllers(facts: &Facts) -> BTreeMap<String, Vec<DiskPoint>> {
     let mut sums: BTreeMap<&str, BTreeMap<i64, DiskPoint>> = BTreeMap::new();
     for (device, points) in &facts.disks {
         let Some(controller) = facts.manifest.hardware["controllers"][device].as_str() else { continue };
+        if facts.controllers.as_ref().is_some_and(|names| !names.admits(controller)) {
+            continue;
+        }
         let of = sums.entry(controller).or_default();
         for point in points {
             let sum = of.entry(point.t_ns);
@@ -162,10 +165,17 @@ pub(crate) fn net_packets(facts: &Facts, run: &RunFacts) -> Option<Drawing> {
     )
 }
 
+pub(crate) fn pool_throughput(facts: &Facts, run: &RunFacts) -> Option<Drawing> {
+    let y = axis("bytes per second", Unit::BytesPerSecond, Scale::Linear);
+    let lines: [OfDevice<'_, PoolPoint>; 2] =
+        [("read", |point| point.read_bytes), ("write", |point| point.write_bytes)];
+    each(&facts.pools, run, y, PoolPoint::bytes, &lines)
+}
+
 /// What a line shows of a sample of the whole machine.
 type OfMachine<P> = (&'static str, fn(&P) -> Option<f64>);
 
-/// Lines over samples of the whole machine, those that were ever more than 0; one at 0 where none was.
+/// Lines over samples of the whole machine, those that were ever more than 0; all that are known where none was.
 fn over_samples<P>(
     run: &RunFacts,
     points: &[P],
@@ -183,7 +193,7 @@ fn over_samples<P>(
     if drawn.iter().any(is_more) {
         drawn.retain(is_more);
     } else {
-        drawn.truncate(1);
+        drawn.retain(|line| line.values.range().is_some());
     }
     drawing(run, clock.x, y, drawn)
 }

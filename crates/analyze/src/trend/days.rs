@@ -1,7 +1,7 @@
 //! From recordings to a level a day.
 
 use crate::facts::{Columns, is_loopback};
-use crate::{AnalyzeError, Unit};
+use crate::{AnalyzeError, NamePattern, Unit};
 use arrow_array::cast::AsArray as _;
 use arrow_array::{Array as _, Int64Array, RecordBatch};
 use recording::{Reader, thinned_to_ns};
@@ -203,11 +203,12 @@ impl Thing {
 }
 
 impl Days {
-    /// From recordings in any order. `select`: the device or interface; otherwise the one with the highest levels.
+    /// From recordings in any order. The device or interface with the highest levels, of those with
+    /// such a name where names are given.
     ///
     /// # Errors
     /// A recording that cannot be read; there is no such thing, or it did nothing.
-    pub fn read(readers: &[Reader], figure: Figure, select: Option<&str>) -> Result<Self, AnalyzeError> {
+    pub fn read(readers: &[Reader], figure: Figure, select: Option<&NamePattern>) -> Result<Self, AnalyzeError> {
         let mut things: HashMap<String, Thing> = HashMap::new();
         let step_ns = readers.iter().filter_map(|reader| thinned_to_ns(reader.manifest())).fold(STEP_NS, i64::max);
         for reader in readers {
@@ -227,13 +228,17 @@ impl Days {
         let nothing = |reason: String| AnalyzeError::Empty { id: figure.name().to_string(), reason };
         let total = |thing: &Thing| thing.days.values().flatten().map(|(value, seconds)| value * seconds).sum::<f64>();
         let chosen = match select {
-            Some(name) => {
+            Some(names) => {
                 let known = if known.is_empty() {
                     "one figure for the machine".to_string()
                 } else {
                     format!("there are {known}")
                 };
-                things.remove_entry(name).ok_or_else(|| nothing(format!("there is no {name}; {known}")))?
+                let named = things.iter().filter(|(name, _)| names.admits(name));
+                let name = named.max_by(|a, b| total(a.1).total_cmp(&total(b.1)).then(b.0.cmp(a.0)));
+                let name = name.map(|(name, _)| name.clone());
+                let found = name.and_then(|name| things.remove_entry(&name));
+                found.ok_or_else(|| nothing(format!("there is no {}; {known}", names.as_str())))?
             }
             None => {
                 // What a machine sends itself loads no link.

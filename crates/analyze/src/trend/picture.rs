@@ -1,7 +1,7 @@
 //! A trend as a picture.
 
 use super::{Reach, Trend};
-use crate::view::{Axis, Body, Line, LineStyle, Scale, ViewData};
+use crate::view::{Axis, Body, Line, LineStyle, Scale, ViewData, WallClock};
 use crate::{Unit, Values};
 
 impl Trend {
@@ -42,21 +42,24 @@ impl Trend {
                 lines.push(line("limit", LineStyle::Write, &|_, _| Some(limit)));
             }
         }
-        let since = Axis { label: format!("days since {}", self.date(0.0)), unit: Unit::Count, scale: Scale::Linear };
+        let dates = Axis { label: "date".to_string(), unit: Unit::Seconds, scale: Scale::Time };
+        let x: Vec<f64> = x.into_iter().map(|day| day * 86_400.0).collect();
         let told: Vec<String> = self.sentences().into_iter().skip(1).collect();
         ViewData {
             id: format!("trend.{}", self.figure),
             title: format!("Trend of {}", self.name()),
-            subject: since.label.clone(),
+            subject: format!("from {}", self.date(0.0)),
             explanation: told.join(". "),
             y: Axis {
                 label: format!("95th percentile of steps of {:.0} min", self.step_s / 60.0),
                 unit: self.unit,
                 scale: Scale::Linear,
             },
-            x: since,
+            x: dates,
             body: Body::Lines { x: x.into(), lines, right: None },
             marks: Vec::new(),
+            clock: Some(WallClock { utc_s: self.first_wall_ns as f64 / 1e9, ahead_s: 0 }),
+            shown: None,
         }
     }
 }

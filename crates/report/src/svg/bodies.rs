@@ -21,6 +21,15 @@ pub(crate) fn x_scale(axis: &Axis, low: f64, high: f64, width: f64) -> Scale {
     }
 }
 
+/// The horizontal axis of a view over time, and what stands at its end.
+pub(crate) fn time_scale(view: &ViewData, (first, last): (f64, f64), width: f64) -> (Scale, String) {
+    let (low, high) = view.shown.unwrap_or((first.min(0.0), last));
+    match view.clock {
+        Some(clock) => (Scale::time_of_day(clock, low, high, count(width, 90.0)), clock.zone()),
+        None => (x_scale(&view.x, low, high, width), "elapsed".to_string()),
+    }
+}
+
 pub(crate) fn y_scale(axis: &Axis, low: f64, high: f64, height: f64) -> Scale {
     match axis.scale {
         Kind::Log => Scale::logarithmic(low, high, axis.unit, count(height, 34.0), true),
@@ -70,11 +79,15 @@ pub(crate) fn lines(
     if let Some((y, _)) = &right {
         canvas.make_room(y);
     }
-    let x = x_scale(&view.x, if time { first.min(0.0) } else { first }, last, canvas.plot.w);
+    let (x, x_label) = if time {
+        time_scale(view, (first, last), canvas.plot.w)
+    } else {
+        (x_scale(&view.x, first, last, canvas.plot.w), String::new())
+    };
     let (low, high) = range(lines.iter().flat_map(|line| line.values.iter()), view.y.scale == Kind::Log);
     let y = y_scale(&view.y, low, high, canvas.plot.h);
     canvas.marks(&view.marks, &x);
-    canvas.axes(&x, &y, if time { "elapsed" } else { "" });
+    canvas.axes(&x, &y, &x_label);
     let mut ends = Vec::new();
     if let Some((y, lines)) = &right {
         canvas.right_axis(y);
@@ -137,12 +150,7 @@ fn path(canvas: &Canvas, (x, xs): (&Scale, &Values), (y, values): (&Scale, &Valu
             column = None;
         }
         if value.is_nan() {
-            // A point between two gaps is a dot.
-            text.push_str(if text.ends_with(|letter: char| letter.is_ascii_digit()) && !text.contains('L') {
-                "h0.1"
-            } else {
-                ""
-            });
+            dot(&mut text);
             pen = false;
             continue;
         }
@@ -166,10 +174,16 @@ fn path(canvas: &Canvas, (x, xs): (&Scale, &Values), (y, values): (&Scale, &Valu
             put(&mut text, &mut pen, place, if rising { high } else { low });
         }
     }
-    if !text.contains('L') && !text.is_empty() {
-        text.push_str("h0.1");
-    }
+    dot(&mut text);
     text
+}
+
+/// A point between two gaps has no line: it becomes a ring, which the stroke fills.
+fn dot(path: &mut String) {
+    let begun = path.rfind('M').unwrap_or(path.len());
+    if path.len() > begun && !path[begun..].contains(['L', 'a']) {
+        path.push_str("m-1.2 0a1.2 1.2 0 1 0 2.4 0a1.2 1.2 0 1 0 -2.4 0");
+    }
 }
 
 pub(crate) fn histogram(canvas: &mut Canvas, view: &ViewData, edges: &Values, lines: &[Line]) {
@@ -210,13 +224,14 @@ pub(crate) fn points(canvas: &mut Canvas, view: &ViewData, lines: &[PointLine], 
     let (low, high) = range(ys.iter(), true);
     let y = y_scale(&view.y, low, high, canvas.plot.h);
     canvas.axes(&x, &y, "op/s");
+    let mut over = None;
     if let Some(knee) = knee {
         let (at, plot) = (canvas.px(&x, knee.x), canvas.plot);
         let ink = canvas.theme.ink();
         canvas.rule((at, plot.y), (at, plot.y + plot.h), ink, r#" stroke-dasharray="2 3""#);
         let right = at > plot.x + plot.w * 0.6;
         let (anchor, by) = if right { ("end", -7.0) } else { ("start", 7.0) };
-        canvas.text(at + by, plot.y + 12.0, Set { anchor, size: 11.0, bold: true, fill: ink }, &knee.label);
+        over = Some((at + by, plot.y + 12.0, Set { anchor, size: 11.0, bold: true, fill: ink }, &knee.label));
     }
     let mut ends = Vec::new();
     for line in lines {
@@ -242,6 +257,9 @@ pub(crate) fn points(canvas: &mut Canvas, view: &ViewData, lines: &[PointLine], 
         if let Some(end) = places.iter().max_by(|a, b| a.0.total_cmp(&b.0)) {
             ends.push((end.1, line.name.clone(), line.style));
         }
+    }
+    if let Some((x, y, set, label)) = over {
+        canvas.text_over(x, y, set, label);
     }
     canvas.labels(ends);
 }

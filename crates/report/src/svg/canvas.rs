@@ -2,6 +2,7 @@
 //! other line up.
 
 use super::scale::Scale;
+use super::text::{shortened, text_width, wrap};
 use super::theme::Theme;
 use analyze::{Body, LineStyle, Mark, MarkKind, ViewData};
 use std::fmt::Write as _;
@@ -68,44 +69,6 @@ pub(crate) fn escape(text: &str) -> String {
     safe
 }
 
-/// `name` in at most `length` letters.
-pub(crate) fn short(name: &str, length: usize) -> String {
-    if name.chars().count() <= length {
-        return name.to_string();
-    }
-    name.chars().take(length.saturating_sub(1)).chain(['…']).collect()
-}
-
-/// Width of a text in Inter, roughly.
-pub(crate) fn text_width(text: &str, size: f64) -> f64 {
-    let letters: f64 = text
-        .chars()
-        .map(|letter| match letter {
-            'i' | 'j' | 'l' | 'I' | '.' | ',' | ':' | ';' | '\'' | '|' | ' ' => 0.28,
-            'f' | 'r' | 't' | '(' | ')' | '-' => 0.38,
-            'm' | 'w' | 'M' | 'W' | '%' | '@' => 0.85,
-            'A'..='Z' => 0.67,
-            _ => 0.585,
-        })
-        .sum();
-    letters * size
-}
-
-/// Breaks `text` at spaces into lines of at most `width`.
-fn wrap(text: &str, size: f64, width: f64) -> Vec<String> {
-    let mut lines: Vec<String> = Vec::new();
-    for word in text.split_whitespace() {
-        match lines.last_mut() {
-            Some(line) if text_width(line, size) + text_width(word, size) + size * 0.3 <= width => {
-                line.push(' ');
-                line.push_str(word);
-            }
-            _ => lines.push(word.to_string()),
-        }
-    }
-    lines
-}
-
 impl Canvas {
     pub(crate) fn new(view: &ViewData, theme: Theme, size: Size) -> Self {
         let (width, height) = (f64::from(size.width), f64::from(size.height));
@@ -124,7 +87,10 @@ impl Canvas {
             Body::Lines { right: Some(right), .. } => format!("right, dotted: {}", right.y.label),
             _ => String::new(),
         };
-        let aside = [label.unwrap_or(""), right.as_str(), view.subject.as_str()]
+        // Times of day do not tell the day.
+        let begin = view.shown.map_or(0.0, |shown| shown.0);
+        let day = view.clock.filter(|_| !view.subject.starts_with("from ")).map(|clock| clock.date(begin));
+        let aside = [label.unwrap_or(""), right.as_str(), view.subject.as_str(), day.as_deref().unwrap_or("")]
             .iter()
             .filter(|part| !part.is_empty())
             .copied()
@@ -141,6 +107,11 @@ impl Canvas {
         canvas
     }
 
+    /// Width of the picture.
+    pub(crate) fn width(&self) -> f64 {
+        f64::from(self.size.width)
+    }
+
     pub(crate) fn soft(&self, size: f64) -> Set<'static> {
         Set { anchor: "start", size, bold: false, fill: self.theme.soft() }
     }
@@ -151,11 +122,25 @@ impl Canvas {
     }
 
     pub(crate) fn text(&mut self, x: f64, y: f64, set: Set<'_>, text: &str) {
+        self.put_text((x, y), set, "", text);
+    }
+
+    /// Text over lines, which do not strike it through.
+    pub(crate) fn text_over(&mut self, x: f64, y: f64, set: Set<'_>, text: &str) {
+        let card = self.theme.card();
+        let more = format!(r#" stroke="{card}" stroke-width="5" stroke-linejoin="round" paint-order="stroke""#);
+        self.put_text((x, y), set, &more, text);
+    }
+
+    fn put_text(&mut self, (x, y): (f64, f64), set: Set<'_>, more: &str, text: &str) {
+        if text.is_empty() {
+            return;
+        }
         let weight = if set.bold { r#" font-weight="600""# } else { "" };
         let anchor = if set.anchor == "start" { String::new() } else { format!(r#" text-anchor="{}""#, set.anchor) };
         let _ = writeln!(
             self.out,
-            r#"<text x="{}" y="{}" font-size="{}"{weight}{anchor} fill="{}">{}</text>"#,
+            r#"<text x="{}" y="{}" font-size="{}"{weight}{anchor}{more} fill="{}">{}</text>"#,
             n(x),
             n(y),
             n(set.size),
@@ -210,7 +195,8 @@ impl Canvas {
             self.text(at, top + h + 18.0, Set { anchor: "middle", ..self.soft(11.0) }, &tick.label);
         }
         self.rule((left, top + h), (left + w, top + h), axis, "");
-        self.text(left + w + self.beside + 12.0, top + h + 18.0, self.soft(11.0), x_label);
+        // Behind what the last tick needs.
+        self.text((left + w + self.beside + 12.0).max(free + 5.0), top + h + 18.0, self.soft(11.0), x_label);
     }
 
     /// Makes the plot narrower by what the ticks of a right axis need.
@@ -271,9 +257,11 @@ impl Canvas {
             *place = place.min(limit);
             limit = *place - GAP;
         }
-        for ((_, name, style), at) in items.into_iter().zip(places) {
+        let names: Vec<String> = items.iter().map(|item| item.1.clone()).collect();
+        let names = shortened(&names, 11.0, RIGHT - 10.0);
+        for (((_, _, style), name), at) in items.into_iter().zip(names).zip(places) {
             let set = Set { anchor: "start", size: 11.0, bold: true, fill: self.theme.line(style) };
-            self.text(self.plot.x + self.plot.w + self.beside + 10.0, at + 3.8, set, &short(&name, 14));
+            self.text(self.plot.x + self.plot.w + self.beside + 10.0, at + 3.8, set, &name);
         }
     }
 

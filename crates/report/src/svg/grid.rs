@@ -1,9 +1,10 @@
 //! Heat maps, matrices and tables.
 
-use super::bodies::x_scale;
-use super::canvas::{Canvas, Plot, Set, n, short, text_width};
+use super::bodies::time_scale;
+use super::canvas::{Canvas, Plot, Set, n};
 use super::scale::Scale;
-use analyze::{Cells, Table, Unit, Values, ViewData};
+use super::text::{short, text_width, wrap};
+use analyze::{Cells, Column, Table, Unit, Values, ViewData};
 
 /// Most rows of a table in a picture.
 const TABLE_ROWS: usize = 60;
@@ -16,14 +17,14 @@ pub(crate) fn heat(canvas: &mut Canvas, view: &ViewData, x_edges: &Values, y_edg
     let rows = y_edges.len().saturating_sub(1);
     let ends = |edges: &Values| (edges.first().copied().unwrap_or(1.0), edges.last().copied().unwrap_or(10.0));
     let ((left, right), (low, high)) = (ends(x_edges), ends(y_edges));
-    let x = x_scale(&view.x, left.min(0.0), right, canvas.plot.w);
+    let (x, x_label) = time_scale(view, (left, right), canvas.plot.w);
     let y = match view.y.scale {
         analyze::Scale::Log => Scale::logarithmic(low, high, view.y.unit, 6, false),
         _ => Scale::linear(low, high, view.y.unit, 6, false),
     };
     let most = counts.range().map_or(1.0, |(_, high)| high).max(1.0);
     let scale = |count: f64| if most > 1.0 { (count + 0.5).ln() / (most + 0.5).ln() } else { 1.0 };
-    canvas.axes(&x, &Scale { minor: Vec::new(), ..y.clone() }, "elapsed");
+    canvas.axes(&x, &Scale { minor: Vec::new(), ..y.clone() }, &x_label);
     canvas.push(r#"<g shape-rendering="crispEdges">"#);
     for (column, edges) in x_edges.windows(2).enumerate() {
         let (from, to) = (canvas.px(&x, edges[0]), canvas.px(&x, edges[1]));
@@ -118,59 +119,166 @@ pub(crate) fn matrix(canvas: &mut Canvas, columns: &[String], rows: &[String], c
     }
 }
 
+/// Height of a row of one line.
+const ROW: f64 = 19.0;
+/// Height of each further line of a row.
+const LINE: f64 = 15.0;
+/// Cells are set smaller only where even their longest words do not fit.
+const CELL: f64 = 12.0;
+/// Least width of a column whose text is broken into lines.
+const NARROW: f64 = 48.0;
+/// Between two columns.
+const BETWEEN: f64 = 14.0;
+
+/// How a table is laid out in a picture of some width.
+struct Layout {
+    widths: Vec<f64>,
+    /// Factor of the size of letters.
+    letters: f64,
+    headings: Vec<Vec<String>>,
+    /// Row by row, column by column, line by line.
+    rows: Vec<Vec<Vec<String>>>,
+}
+
+impl Layout {
+    fn of(table: &Table, room: f64) -> Self {
+        let rows = table.rows().min(TABLE_ROWS);
+        let widest = |column: &Column, of: &dyn Fn(&str, f64) -> f64| {
+            let cells = (0..rows).map(|row| of(&column.cell(row), CELL));
+            cells.fold(of(&heading(column), 11.5), f64::max) + BETWEEN
+        };
+        let natural: Vec<f64> = table.columns.iter().map(|column| widest(column, &text_width)).collect();
+        let word =
+            |text: &str, size: f64| text.split_whitespace().map(|word| text_width(word, size)).fold(0.0, f64::max);
+        let least: Vec<f64> = table.columns.iter().map(|column| widest(column, &word).max(NARROW)).collect();
+        let least: Vec<f64> = least.iter().zip(&natural).map(|(least, natural)| least.min(*natural)).collect();
+        let total = |widths: &[f64]| widths.iter().sum::<f64>();
+        let (widths, letters) = if total(&natural) <= room {
+            let stretch = (room / total(&natural).max(1.0)).min(1.35);
+            (natural.iter().map(|width| width * stretch).collect(), 1.0)
+        } else if total(&least) <= room {
+            (shared(&least, &natural, room), 1.0)
+        } else {
+            let letters = room / total(&least);
+            (least.iter().map(|width| width * letters).collect(), letters)
+        };
+        let broken = |text: &str, size: f64, width: f64| {
+            // Their own breaks, as in a list of facts, are kept.
+            let lines: Vec<String> =
+                text.lines().flat_map(|line| wrap(line, size * letters, width - BETWEEN * letters + 1.0)).collect();
+            if lines.is_empty() { vec![String::new()] } else { lines }
+        };
+        let cells = |row: usize| -> Vec<Vec<String>> {
+            let cell = |(column, width): (&Column, &f64)| match column.cells {
+                Cells::Text(_) => broken(&column.cell(row), CELL, *width),
+                Cells::Numbers(_) => vec![column.cell(row)],
+            };
+            table.columns.iter().zip(&widths).map(cell).collect()
+        };
+        Self {
+            headings: table
+                .columns
+                .iter()
+                .zip(&widths)
+                .map(|(column, width)| broken(&heading(column), 11.5, *width))
+                .collect(),
+            rows: (0..rows).map(cells).collect(),
+            letters,
+            widths,
+        }
+    }
+
+    /// Height of the first `rows` rows.
+    fn height(&self, rows: usize) -> f64 {
+        self.rows.iter().take(rows).map(|row| high(row)).sum()
+    }
+
+    /// Height of what stands above the rows.
+    fn above(&self) -> f64 {
+        high(&self.headings)
+    }
+}
+
+/// Height of a row.
+fn high(cells: &[Vec<String>]) -> f64 {
+    let lines = cells.iter().map(Vec::len).max().unwrap_or(1);
+    ROW + LINE * (lines.max(1) - 1) as f64
+}
+
+/// Widths between the least and the natural ones that fill the room: narrow columns have what they need, wide ones share.
+fn shared(least: &[f64], natural: &[f64], room: f64) -> Vec<f64> {
+    let at = |level: f64| -> Vec<f64> {
+        least.iter().zip(natural).map(|(least, natural)| level.clamp(*least, natural.max(*least))).collect()
+    };
+    let (mut low, mut high) = (0.0, room);
+    for _ in 0..40 {
+        let middle = f64::midpoint(low, high);
+        if at(middle).iter().sum::<f64>() <= room { low = middle } else { high = middle }
+    }
+    at(low)
+}
+
+/// Width for a table in a picture of this width.
+fn table_room(width: f64) -> f64 {
+    width - 40.0
+}
+
+/// The height below the heading that a table needs whose cells are broken into lines; 0 where none are.
+pub(crate) fn table_needs(table: &Table, width: f64) -> f64 {
+    let layout = Layout::of(table, table_room(width));
+    let is_broken = layout.rows.iter().any(|row| high(row) > ROW);
+    if is_broken { layout.above() + layout.height(layout.rows.len()) + 2.0 * ROW } else { 0.0 }
+}
+
 /// A table as a picture: as many rows as fit.
 pub(crate) fn table(canvas: &mut Canvas, table: &Table) {
-    const LINE: f64 = 19.0;
-    let mut room = 0;
-    while f64::from(room + 2) * LINE < canvas.plot.h + 24.0 {
-        room += 1;
-    }
-    let rows = table.rows().min(TABLE_ROWS).min(usize::try_from(room).unwrap_or(0));
-    let widths: Vec<f64> = table
-        .columns
-        .iter()
-        .map(|column| {
-            let heading = text_width(&heading(column), 11.5);
-            (0..rows).map(|row| text_width(&column.cell(row), 12.0)).fold(heading, f64::max) + 14.0
-        })
-        .collect();
-    let total: f64 = widths.iter().sum();
-    let room = canvas.plot.x + canvas.plot.w + 76.0 - 20.0;
-    let stretch = (room / total.max(1.0)).min(1.35);
-    // Many columns are set smaller rather than over each other.
-    let letters = stretch.min(1.0);
+    let layout = Layout::of(table, table_room(canvas.width()));
     let grouped = table.columns.iter().any(|column| !column.group.is_empty());
-    let (mut x, top) = (20.0, canvas.plot.y + if grouped { 20.0 } else { 6.0 });
+    let top = canvas.plot.y + if grouped { 20.0 } else { 6.0 };
+    let first = top + layout.above() - ROW;
+    let bottom = canvas.plot.y + canvas.plot.h + 24.0;
+    let fit = (0..=layout.rows.len()).rfind(|rows| {
+        let note = if rows < &(table.rows() + table.omitted) { ROW } else { 0.0 };
+        first + layout.height(*rows) + note <= bottom
+    });
+    let rows = fit.unwrap_or(0);
+    let (mut x, letters) = (20.0, layout.letters);
     let (ink, soft, grid) = (canvas.theme.ink(), canvas.theme.soft(), canvas.theme.grid());
     let mut group = "";
-    for (column, width) in table.columns.iter().zip(&widths) {
-        let width = width * stretch;
+    for (index, (column, width)) in table.columns.iter().zip(&layout.widths).enumerate() {
         let number = matches!(column.cells, Cells::Numbers(_));
         let (anchor, at) = if number { ("end", x + width - 4.0) } else { ("start", x) };
         if column.group != group {
             group = &column.group;
             let set = Set { anchor: "start", size: 11.0 * letters, bold: true, fill: soft };
-            canvas.text(x + 14.0 * stretch, top - LINE + 3.0, set, &column.group);
+            canvas.text(x + BETWEEN * letters, top - ROW + 3.0, set, &column.group);
         }
-        canvas.text(at, top, Set { anchor, size: 11.0 * letters, bold: true, fill: soft }, &heading(column));
-        for row in 0..rows {
-            let y = top + (row as f64 + 1.0) * LINE;
-            canvas.text(at, y, Set { anchor, size: 12.0 * letters, bold: false, fill: ink }, &column.cell(row));
+        let mut put = |y: f64, size: f64, bold: bool, fill: &str, lines: &[String]| {
+            for (line, text) in lines.iter().enumerate() {
+                canvas.text(at, y + LINE * line as f64, Set { anchor, size: size * letters, bold, fill }, text);
+            }
+        };
+        put(top, 11.0, true, soft, &layout.headings[index]);
+        let mut y = first;
+        for cells in &layout.rows[..rows] {
+            put(y + ROW, CELL, false, ink, &cells[index]);
+            y += high(cells);
         }
         x += width;
     }
-    for row in 0..=rows {
-        let y = top + row as f64 * LINE + 5.5;
-        canvas.rule((20.0, y), (x, y), grid, "");
+    let mut y = first;
+    canvas.rule((20.0, y + 5.5), (x, y + 5.5), grid, "");
+    for cells in &layout.rows[..rows] {
+        y += high(cells);
+        canvas.rule((20.0, y + 5.5), (x, y + 5.5), grid, "");
     }
     if rows < table.rows() + table.omitted {
-        let y = top + (rows as f64 + 1.0) * LINE;
         let text =
             format!("and {} further rows; `iodyno export` writes all of them", table.rows() + table.omitted - rows);
-        canvas.text(20.0, y, canvas.soft(11.0), &text);
+        canvas.text(20.0, y + ROW, canvas.soft(11.0), &text);
     }
 }
 
-fn heading(column: &analyze::Column) -> String {
+fn heading(column: &Column) -> String {
     format!("{} {}", column.name, column.unit.heading()).trim_end().to_string()
 }

@@ -1,8 +1,9 @@
 //! Small charts side by side, all with the same axes.
 
 use super::bodies::{count, error_bar, point_range, y_scale};
-use super::canvas::{Canvas, Plot, Set, n, short, text_width};
+use super::canvas::{Canvas, Plot, Set, n};
 use super::scale::{Scale, Tick};
+use super::text::{short, text_width};
 use super::theme::Theme;
 use analyze::{Panel, Point, ViewData};
 
@@ -103,13 +104,14 @@ fn legend(canvas: &mut Canvas, view: &ViewData, panels: &[Panel]) {
 }
 
 fn draw(canvas: &mut Canvas, panel: &Panel, (x, y): (&Scale, &Scale), single: bool) {
+    let mut over = None;
     if let Some(knee) = &panel.knee {
         let (at, plot, ink) = (canvas.px(x, knee.x), canvas.plot, canvas.theme.soft());
         canvas.rule((at, plot.y), (at, plot.y + plot.h), ink, r#" stroke-dasharray="2 3""#);
         let right = at > plot.x + plot.w * 0.6;
         let (anchor, by) = if right { ("end", -5.0) } else { ("start", 5.0) };
         let size = if single { 11.0 } else { 9.5 };
-        canvas.text(at + by, plot.y + 9.0, Set { anchor, size, bold: single, fill: ink }, &knee.label);
+        over = Some((at + by, plot.y + 9.0, Set { anchor, size, bold: single, fill: ink }, &knee.label));
     }
     let mut ends = Vec::new();
     for line in &panel.lines {
@@ -134,6 +136,9 @@ fn draw(canvas: &mut Canvas, panel: &Panel, (x, y): (&Scale, &Scale), single: bo
             ));
         }
         ends.extend(places.last().map(|end| (end.1, line.name.clone(), line.style)));
+    }
+    if let Some((x, y, set, label)) = over {
+        canvas.text_over(x, y, set, label);
     }
     if single {
         canvas.labels(ends);

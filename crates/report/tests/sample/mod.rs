@@ -1,13 +1,20 @@
 //! Recordings made up for tests and pictures: a storage with a service time that grows with its load, noise, a warm-up
 //! and a stall. Every random choice comes from a fixed seed.
-#![expect(
+#![allow(
+    clippy::allow_attributes,
     clippy::unwrap_used,
     clippy::too_many_lines,
     clippy::cast_possible_wrap,
     clippy::cast_possible_truncation,
     clippy::cast_sign_loss,
+    dead_code,
+    unused_imports,
     reason = "test data; each user needs a part of it"
 )]
+
+mod machine;
+
+pub(crate) use machine::{idle_machine, machine};
 
 use quantity::histogram::Histogram;
 use recording::rows::{Cpu, Disk, EngineInterval, Event, OpInterval, Phase, RunTotal};

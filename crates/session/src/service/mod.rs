@@ -14,6 +14,7 @@ use crate::profile::{Losses, Profiler, lost_since};
 use crate::spine::clock_step;
 use crate::watch::{CPU_CLOCK, Company};
 use crate::{SessionError, StopFlag};
+use analyze::ZONE_AHEAD_S;
 use collect::{Machine, What};
 use days::{Days, name_of};
 use keeper::Keeper;
@@ -224,6 +225,8 @@ impl Service<'_> {
         manifest.hardware = collect::hardware(&[]);
         let probes = self.cpu_clock.iter().flat_map(CpuClock::verdicts);
         let probes = probes.chain(self.profiler.iter().map(Profiler::verdict));
+        let wall_s = wall_ns.div_euclid(1_000_000_000);
+        manifest.extra.insert(ZONE_AHEAD_S.into(), self.request.zone.offset_s(wall_s).into());
         manifest.extra.insert(SUBJECTS.into(), subjects(probes));
         if let Some(clock) = &self.cpu_clock {
             manifest.extra.insert(CPU_CLOCK.into(), clock.word().into());

@@ -14,12 +14,19 @@ struct Told {
     wall_ns: Cell<i64>,
     /// The wall clock is set by so much at this monotonic time.
     set: Cell<Option<(u64, i64)>>,
+    /// From this monotonic time on nobody runs for so long.
+    held: Cell<Option<(u64, u64)>>,
 }
 
 impl Told {
     fn at(wall_ns: i64) -> Self {
         // Rows carry the machine's own monotonic time.
-        Self { now_ns: Cell::new(clock::now_ns()), wall_ns: Cell::new(wall_ns), set: Cell::new(None) }
+        Self {
+            now_ns: Cell::new(clock::now_ns()),
+            wall_ns: Cell::new(wall_ns),
+            set: Cell::new(None),
+            held: Cell::new(None),
+        }
     }
 }
 
@@ -38,6 +45,13 @@ impl ServiceClock for Told {
         {
             self.set.set(None);
             self.wall_ns.set(self.wall_ns.get() + by_ns);
+        }
+        if let Some((at_ns, for_ns)) = self.held.get()
+            && self.now_ns.get() >= at_ns
+        {
+            self.held.set(None);
+            self.now_ns.set(self.now_ns.get() + for_ns);
+            self.wall_ns.set(self.wall_ns.get() + i64::try_from(for_ns).expect("a while"));
         }
     }
 }
@@ -109,6 +123,37 @@ fn clocks_that_are_set_make_no_days_and_are_noted() {
     let anchors = &reader.manifest().clock_anchors;
     let stepped = |pair: &[ClockAnchor]| (pair[1].wall_ns - pair[0].wall_ns) - (pair[1].t_ns - pair[0].t_ns);
     assert!(anchors.windows(2).any(|pair| stepped(pair) == -20_000_000_000), "{anchors:?}");
+}
+
+#[test]
+fn a_suspend_over_midnight_begins_a_day_and_is_noted() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let told = Told::at(wall(20, (23, 0, 0)));
+    // The monotonic clock stands still in a suspend: for it, the wall clock is set ahead.
+    told.set.set(Some((told.now_ns() + 5 * SECOND_NS, 7_200_000_000_000)));
+    let outcome = serve_quietly(&request(folder.path(), 15), &told);
+    assert_eq!((outcome.missed, outcome.recordings), (0, 2), "{:?}", names(folder.path()));
+    assert_eq!(names(folder.path()), ["2026-11-20", "2026-11-21"]);
+    let events =
+        |name: &str| Reader::open(folder.path().join(name)).expect("a recording").table::<Event>().expect("rows");
+    let steps = [events("2026-11-20"), events("2026-11-21")].concat();
+    assert!(steps.iter().any(|event| event.kind == "clock_step" && event.message.contains("forward")), "{steps:?}");
+    assert!(samples(folder.path(), "2026-11-20") >= 5 && samples(folder.path(), "2026-11-21") >= 9);
+}
+
+#[test]
+fn time_in_which_the_collector_could_not_run_is_a_gap() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let told = Told::at(wall(20, (12, 0, 0)));
+    // As of a guest that its host holds up, or SIGSTOP.
+    told.held.set(Some((told.now_ns() + 5 * SECOND_NS, 60 * SECOND_NS)));
+    let outcome = serve_quietly(&request(folder.path(), 80), &told);
+    let held = 58..=61;
+    assert!(held.contains(&outcome.missed), "{outcome:?}");
+    let events = Reader::open(folder.path().join("2026-11-20")).expect("a recording").table::<Event>().expect("rows");
+    let words = format!("{} samples were due", outcome.missed);
+    assert!(events.iter().any(|event| event.kind == "gap" && event.message.starts_with(&words)), "{events:?}");
+    assert_eq!(samples(folder.path(), "2026-11-20") as u64 + outcome.missed, 81);
 }
 
 #[test]
