@@ -131,5 +131,6 @@ fn cpu_use(row: &CpuEvent, was: &CpuEvent) -> Option<CpuEventUse> {
 /// All threads of the kernel come from `kthreadd`, which is process 2; what the idle task (0) is made of is the kernel's too.
 fn is_kernel(row: &ProcessEvent) -> bool {
     const KTHREADD: i64 = 2;
-    row.parent == KTHREADD || row.pid == KTHREADD || row.pid == 0
+    // In a container, 2 may be anybody; the kernel's own has no parent.
+    row.parent == KTHREADD || row.pid == 0 || (row.pid == KTHREADD && row.parent == 0)
 }

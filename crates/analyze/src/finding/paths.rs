@@ -436,7 +436,7 @@ mod tests {
         let found = bench.found(RuleId::R7);
         assert_eq!((found.len(), found[0].subject.as_str()), (1, "link eth0"));
         assert!(
-            found[0].sentence.starts_with("The network link of eth0 has been down for 17 s"),
+            found[0].sentence.starts_with("The network link of eth0 has been down for 16 s"),
             "{}",
             found[0].sentence
         );
@@ -466,7 +466,7 @@ mod tests {
         let found = bench.found(RuleId::R7);
         assert_eq!((found.len(), found[0].subject.as_str(), found[0].end_ns), (1, "path 8:16", None));
         let words =
-            "Paths 8:16, 8:32 of 1 device were lost. Redundancy is missing for 18 s. It is now 2 of 3 paths of mpatha.";
+            "Paths 8:16, 8:32 of 1 device were lost. Redundancy is missing for 17 s. It is now 2 of 3 paths of mpatha.";
         assert_eq!(found[0].sentence, words);
         // It is no path of sda.
         assert!(bench.found(RuleId::R5)[0].counts(), "{:#?}", bench.engine().findings());
