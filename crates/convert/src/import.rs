@@ -81,6 +81,10 @@ pub struct Options {
     pub interval_ns: Option<i64>,
     /// Of text and of Vdbench's results: what times without a distance from UTC are of; `None`: they are taken for UTC.
     pub zone: Option<Zone>,
+    /// Of text: it is cut out of a longer one, so that its first sample is an interval like the others, not the mean since boot.
+    pub is_excerpt: bool,
+    /// Of text in which only some CPUs are printed: how many there are; those that are not printed are idle.
+    pub cpus: Option<u32>,
 }
 
 impl Options {

@@ -579,6 +579,12 @@ pub(crate) struct ImportArgs {
     /// a name (Europe/Berlin), `local`: this machine's, or Z. Default: Z.
     #[arg(long, value_name = "ZONE", allow_hyphen_values = true)]
     pub(crate) zone: Option<String>,
+    /// Of text that is cut out of a longer one: its first sample is an interval like the others, and not the mean since boot.
+    #[arg(long)]
+    pub(crate) excerpt: bool,
+    /// Of mpstat of Solaris that prints some CPUs only: how many the machine has. Those that are not printed are idle.
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..=65_536))]
+    pub(crate) cpus: Option<u32>,
 }
 
 /// Arguments of `iodyno model`.

@@ -488,3 +488,39 @@ fn a_mirror_with_damaged_data() {
     let judged = seen(Command::new(IODYNO).args(["diagnose", "--live", "2s", "--json"]).spawn().unwrap());
     assert!(of(&judged, "R12").is_empty(), "{judged}");
 }
+
+#[test]
+#[ignore = "an hour; `make soak`"]
+fn soak_idle_a_full_speed_load_and_a_build_are_no_findings() {
+    if !testkit::require_root_or_skip() {
+        return;
+    }
+    let _alone = alone();
+    let scratch = Scratch::new();
+    let said = std::env::var("IODYNO_SOAK_S").ok().and_then(|text| text.parse::<u64>().ok());
+    let third = (said.unwrap_or(3600) / 3).max(30);
+    let whole = format!("{}s", 3 * third + 10);
+    let record = scratch.iodyno(&["record", "-o", "r", "--for", &whole]).spawn().unwrap();
+    std::thread::sleep(Duration::from_secs(third));
+    let device = LoopDevice::new(256 << 20).unwrap();
+    let load = format!(
+        "sd=sd1,lun={},threads=128\nwd=wd1,sd=sd1,xfersize=4k,rdpct=100,seekpct=100\n\
+         rd=rd1,wd=wd1,iorate=max,elapsed={third},interval=1\n",
+        device.path().display()
+    );
+    std::fs::write(scratch.path("load.vdb"), load).unwrap();
+    scratch.iodyno(&["run", "load.vdb", "-o", "load"]).run().unwrap().expect_code(0);
+    // Programs that only compute, on all CPUs, each for a few seconds, and start and end, as compilers do.
+    let work = "import hashlib,sys\nb=bytes(1<<20)\nfor i in range(int(sys.argv[1])): hashlib.sha256(b).digest()";
+    let build = format!(
+        "end=$(($(date +%s)+{third})); while [ $(date +%s) -lt $end ]; do \
+         for cpu in $(seq $(nproc)); do python3 -c '{work}' $((500 + RANDOM % 2000)) & done; wait; done"
+    );
+    Command::new("bash").args(["-c", &build]).run().unwrap().expect_code(0);
+    record.wait().unwrap().expect_code(0);
+    let judged = scratch.iodyno(&["diagnose", "r", "--json"]).run().unwrap();
+    let judged: Value = serde_json::from_str(&judged.stdout).unwrap();
+    let found: Vec<&Value> =
+        judged["findings"].as_array().unwrap().iter().filter(|one| one["counts"] == true).collect();
+    assert!(found.is_empty(), "{found:#?}");
+}

@@ -167,3 +167,58 @@ fn times_are_of_the_zone_that_is_said() {
     let wrong = scratch.iodyno(&["import", file, "-o", "no", "--zone", "+2"]).run().unwrap().expect_code(2);
     assert!(wrong.stderr.contains("+02:00") && !scratch.path("no").exists(), "{}", wrong.stderr);
 }
+
+/// A finding of a source document: its file, how it is imported, the rule, the subject, and words of the sentence.
+type Known = (&'static str, &'static [&'static str], &'static str, &'static str, &'static str);
+
+#[test]
+fn source_documents_give_the_findings_that_they_are_about() {
+    const KNOWN: &[Known] = &[
+        ("004-netstat-listendrop.txt", &[], "R2", "tcp", "23.0/s dropped"),
+        (
+            "003-iostat-cnxz.txt",
+            &["--interval", "10s", "--excerpt"],
+            "R5",
+            "c2t8d0",
+            "busy 98 %, 547 op/s, 31.7 MB/s, queue 9.2, mean 16.9 ms; its queue grew from 4.9 to 9.2 and throughput changed by only -4.7 %",
+        ),
+        (
+            "002-mpstat-t5440.txt",
+            &["--interval", "5s", "--cpus", "256"],
+            "R1",
+            "cpu48",
+            "the system shows only 0.4 % because one CPU is 0.4 % of 256",
+        ),
+        ("002-mpstat-t5440.txt", &["--interval", "10s"], "R1", "cpu48", "of the 3 that were told of"),
+        ("001-mpstat-stuck-cpu1.txt", &["--interval", "5s"], "R4", "cpu1", "stuck in the kernel: 100 %"),
+        (
+            "003-mpxio-messages.log",
+            &[],
+            "R7",
+            "path emlxs0",
+            "of 4 devices was lost; failover finished 110 s later (90 s waiting for the offline timeout, 20 s until it had switched): I/O on it may have stood still for that long",
+        ),
+        ("002-zfs-selfheal-raw.txt", &[], "R12", "zfs, /export/zfs/zd0", "63 blocks had a wrong check sum"),
+    ];
+    let scratch = Scratch::new();
+    for (at, (file, options, rule, subject, words)) in KNOWN.iter().enumerate() {
+        let (path, name) = (fixture("old").join(file), format!("r{at}"));
+        let import = scratch.iodyno(&["import", path.to_str().unwrap(), "-o", &name, "--start", "2026-11-20T10:00:00"]);
+        import.args(*options).run().unwrap().expect_code(0);
+        let judged = scratch.iodyno(&["diagnose", &name, "--json"]).run().unwrap();
+        let judged: Value = serde_json::from_str(&judged.stdout).unwrap();
+        let findings = judged["findings"].as_array().unwrap();
+        let found = findings.iter().find(|one| one["rule"] == *rule && one["subject"] == *subject);
+        let found = found.unwrap_or_else(|| panic!("{file}: {judged}"));
+        assert!(found["sentence"].as_str().unwrap().contains(words), "{file}: {found}");
+        assert!(found["counts"] == true, "{file}: {found}");
+        if *rule == "R7" {
+            assert!(found["end"].is_string() && found["confidence"] == "likely", "{found}");
+        }
+    }
+    // What is not known is left out, not 0.
+    let path = fixture("old").join("003-iostat-cnxz.txt");
+    scratch.iodyno(&["import", path.to_str().unwrap(), "-o", "one", "--interval", "10s"]).run().unwrap().expect_code(0);
+    let judged = scratch.iodyno(&["diagnose", "one", "--json"]).run().unwrap().stdout;
+    assert!(!judged.contains("mean 0 ns") && judged.contains("mean 16.9 ms"), "{judged}");
+}

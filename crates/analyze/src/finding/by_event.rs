@@ -54,6 +54,7 @@ impl ByEvent {
                 Some(RunUse {
                     pid: row.pid,
                     comm: row.comm.to_string(),
+                    is_kernel: is_kernel(row),
                     run_s: since(row.run_ns, was.map(|was| was.run_ns))? / 1e9,
                     wait_s: since(row.wait_ns, was.map(|was| was.wait_ns))? / 1e9,
                     switches: since(row.switches, was.map(|was| was.switches))?,
@@ -116,5 +117,20 @@ fn cpu_use(row: &CpuEvent, was: &CpuEvent) -> Option<CpuEventUse> {
     // A stretch that had begun before is told of when it ends, whole.
     let long = some(row.long_ns, was.long_ns).unwrap_or(0.0).min(run);
     let percent = |part: f64| (run + idle > 0.0).then(|| 100.0 * part / (run + idle));
-    Some(CpuEventUse { cpu: row.cpu.clone(), busy: percent(busy)?, brief: percent(busy - long)?, irq: percent(irq)? })
+    let seconds = (row.t_ns - was.t_ns) as f64 / 1e9;
+    let switches = grown(row.switches, was.switches).filter(|_| seconds > 0.0);
+    Some(CpuEventUse {
+        cpu: row.cpu.clone(),
+        busy: percent(busy)?,
+        brief: percent(busy - long)?,
+        irq: percent(irq)?,
+        switches_per_s: switches.map(|switches| switches / seconds),
+    })
+}
+
+/// All threads of the kernel come from `kthreadd`, which is process 2; what the idle task (0) is made of is the kernel's too.
+fn is_kernel(row: &ProcessEvent) -> bool {
+    const KTHREADD: i64 = 2;
+    // In a container, 2 may be anybody; the kernel's own has no parent.
+    row.parent == KTHREADD || row.pid == 0 || (row.pid == KTHREADD && row.parent == 0)
 }

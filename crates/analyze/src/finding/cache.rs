@@ -24,6 +24,8 @@ const LEAST: usize = 10;
 #[derive(Default)]
 pub(crate) struct CacheRule {
     machine: Cache,
+    /// That of ZFS.
+    arc: Cache,
     groups: BTreeMap<Label, Group>,
 }
 
@@ -35,11 +37,31 @@ struct Group {
     cache: Cache,
 }
 
-/// Bytes of page cache, and what it could grow by.
+/// Bytes of a cache, and what it could grow by; of all reads, those that found what they wanted in it, per cent.
 #[derive(Clone, Copy)]
 struct Room {
     cached: f64,
     free: f64,
+    hits: Option<f64>,
+}
+
+/// Whose cache it is.
+#[derive(Clone, Copy)]
+enum Whose<'a> {
+    Machine,
+    Group(&'a Label),
+    Zfs,
+}
+
+impl Whose<'_> {
+    /// What it is called.
+    fn name(self) -> String {
+        match self {
+            Self::Machine => "page cache".to_string(),
+            Self::Group(path) => format!("page cache of control group {path}"),
+            Self::Zfs => "cache of ZFS (ARC)".to_string(),
+        }
+    }
 }
 
 /// One cache.
@@ -58,6 +80,7 @@ struct Sample {
     t_ns: i64,
     cached: f64,
     free: f64,
+    hits: Option<f64>,
     refaults: Option<f64>,
     reads: Option<f64>,
     response_ns: Option<f64>,
@@ -65,7 +88,7 @@ struct Sample {
 }
 
 impl Sample {
-    fn of(moment: &Moment, Room { cached, free }: Room) -> Self {
+    fn of(moment: &Moment, Room { cached, free, hits }: Room) -> Self {
         let reads = |disk: &DiskUse| disk.reads_per_s.unwrap_or(0.0);
         // What the load waited; without a load of iodyno's own, what the busiest device took.
         let busiest = moment.disks.iter().max_by(|a, b| reads(a).total_cmp(&reads(b)));
@@ -77,6 +100,7 @@ impl Sample {
             t_ns: moment.t_ns,
             cached,
             free,
+            hits,
             // Of the whole machine: nobody tells them apart by group for little.
             refaults: moment.memory.as_ref().and_then(|memory| memory.refaults_per_s),
             reads: moment
@@ -101,7 +125,8 @@ impl Sample {
 struct Change {
     t_ns: i64,
     cached: f64,
-    refaults: [f64; 2],
+    hits: Option<[f64; 2]>,
+    refaults: Option<[f64; 2]>,
     reads: [f64; 2],
     response_ns: [f64; 2],
     rate: [Option<f64>; 2],
@@ -111,12 +136,18 @@ impl Rule for CacheRule {
     fn look(&mut self, window: &Window, thresholds: &Thresholds) -> Vec<Symptom> {
         let limit = &thresholds.cache;
         let Some(now) = window.now() else { return Vec::new() };
-        let room = now.memory.as_ref().map(|memory| Room { cached: memory.cached_bytes, free: memory.free_bytes });
-        let machine = room.and_then(|room| self.machine.look(Sample::of(now, room), None, limit));
+        let room =
+            now.memory.as_ref().map(|memory| Room { cached: memory.cached_bytes, free: memory.free_bytes, hits: None });
+        let machine = room.and_then(|room| self.machine.look(Sample::of(now, room), Whose::Machine, limit));
         let mut found: Vec<Symptom> = machine.into_iter().collect();
+        if let Some(arc) = &now.arc {
+            let free = (arc.max_bytes - arc.size_bytes).max(0.0);
+            let room = Room { cached: arc.size_bytes, free, hits: arc.hit_percent };
+            found.extend(self.arc.look(Sample::of(now, room), Whose::Zfs, limit));
+        }
         for group in &now.groups {
             if self.groups.len() < GROUPS || self.groups.contains_key(&group.path) {
-                let room = Room { cached: group.cached_bytes, free: group.free_bytes };
+                let room = Room { cached: group.cached_bytes, free: group.free_bytes, hits: None };
                 let known = self.groups.entry(group.path.clone());
                 let known = known.or_insert_with(|| Group { last_ns: 0, room, cache: Cache::default() });
                 (known.last_ns, known.room) = (now.t_ns, room);
@@ -125,7 +156,7 @@ impl Rule for CacheRule {
         self.groups.retain(|_, group| now.t_ns - group.last_ns <= FORGET_NS);
         for (path, group) in &mut self.groups {
             // One that did nothing since stands as it did.
-            found.extend(group.cache.look(Sample::of(now, group.room), Some(path), limit));
+            found.extend(group.cache.look(Sample::of(now, group.room), Whose::Group(path), limit));
         }
         found
     }
@@ -136,8 +167,7 @@ impl Rule for CacheRule {
 }
 
 impl Cache {
-    /// `group`: whose cache it is; `None` is the machine's.
-    fn look(&mut self, sample: Sample, group: Option<&Label>, limit: &thresholds::Cache) -> Option<Symptom> {
+    fn look(&mut self, sample: Sample, whose: Whose<'_>, limit: &thresholds::Cache) -> Option<Symptom> {
         #[expect(clippy::cast_possible_truncation, reason = "a threshold in seconds is far below 2^63 ns")]
         let kept_ns = KEPT_NS.max((limit.forecast_s * 1.1e9) as i64);
         self.samples.push_back(sample);
@@ -146,7 +176,7 @@ impl Cache {
         }
         if sample.filled_percent() < limit.full_percent {
             (self.had_room, self.full_ns, self.change) = (true, None, None);
-            return self.forecast(&sample, group, limit);
+            return self.forecast(&sample, whose, limit);
         }
         if !self.had_room {
             return None;
@@ -157,11 +187,11 @@ impl Cache {
         }
         let change = self.change.as_ref()?;
         let still = sample.response_ns.is_some_and(|now| now >= change.response_ns[0] * limit.response_ratio);
-        still.then(|| knee(change, group))
+        still.then(|| knee(change, whose))
     }
 
     /// A straight line through the growth of the last minute, as far as it is straight.
-    fn forecast(&self, now: &Sample, group: Option<&Label>, limit: &thresholds::Cache) -> Option<Symptom> {
+    fn forecast(&self, now: &Sample, whose: Whose<'_>, limit: &thresholds::Cache) -> Option<Symptom> {
         let age = |sample: &&Sample| (now.t_ns - sample.t_ns) as f64 / 1e9;
         let recent: Vec<&Sample> =
             self.samples.iter().rev().take_while(|sample| age(sample) <= limit.forecast_s * 1.02).collect();
@@ -182,13 +212,13 @@ impl Cache {
         }
         Some(Symptom {
             rule: RuleId::R6,
-            subject: format!("{}, forecast", subject(group)),
+            subject: format!("{}, forecast", whose.name()),
             severity: Severity::Note,
             confidence: Confidence::Likely,
             since_ns: oldest.t_ns,
             sentence: format!(
                 "The {} has grown by {} for {{for}}: at this rate it is full in {} (at {}). Figures until then are not steady state.",
-                subject(group),
+                whose.name(),
                 figure(Some(bytes_per_s), "B/s"),
                 figure(Some(seconds), "s"),
                 figure(Some(now.cached + now.free), "B"),
@@ -225,26 +255,27 @@ impl Cache {
         let change = Change {
             t_ns,
             cached: near.get(at)?.cached,
-            refaults: both(&|sample| sample.refaults)?,
+            hits: both(&|sample| sample.hits),
+            refaults: both(&|sample| sample.refaults),
             reads: both(&|sample| sample.reads)?,
             response_ns: both(&|sample| sample.response_ns)?,
             rate: [median(before, &|sample| sample.rate), median(after, &|sample| sample.rate)],
         };
         let times = |[before, after]: [f64; 2], ratio: f64| after >= before * ratio && after > 0.0;
-        let changed = times(change.refaults, limit.refault_ratio)
-            && change.refaults[1] >= limit.refaults_per_s
-            && times(change.reads, limit.reads_ratio)
-            && times(change.response_ns, limit.response_ratio);
-        changed.then_some(change)
+        let reads_more = times(change.reads, limit.reads_ratio);
+        let missed = match change.hits {
+            // What is needed again is counted by the hits; the kernel's refaults are of another cache.
+            Some([before, after]) => reads_more || before - after >= limit.hit_points,
+            None => {
+                let refaults = change.refaults?;
+                times(refaults, limit.refault_ratio) && refaults[1] >= limit.refaults_per_s && reads_more
+            }
+        };
+        (missed && times(change.response_ns, limit.response_ratio)).then_some(change)
     }
 }
 
-/// What the cache is called.
-fn subject(group: Option<&Label>) -> String {
-    group.map_or_else(|| "page cache".to_string(), |path| format!("page cache of control group {path}"))
-}
-
-fn knee(change: &Change, group: Option<&Label>) -> Symptom {
+fn knee(change: &Change, whose: Whose<'_>) -> Symptom {
     let [r1, r2] = change.reads.map(|reads| figure(Some(reads), "op/s"));
     let [l1, l2] = change.response_ns.map(|ns| figure(Some(ns), "ns"));
     let rate = match change.rate {
@@ -253,22 +284,30 @@ fn knee(change: &Change, group: Option<&Label>) -> Symptom {
         }
         _ => String::new(),
     };
+    let hits = change.hits.map_or(String::new(), |[before, after]| format!("hits {before:.0} → {after:.0} %, "));
+    let part = |of: Option<[f64; 2]>, at: usize| of.map(|of| of[at]);
     Symptom {
         rule: RuleId::R6,
-        subject: subject(group),
+        subject: whose.name(),
         severity: Severity::Finding,
         // Without a load of our own, what was slower is inferred; so is who reads, where a group is one of many.
-        confidence: if rate.is_empty() || group.is_some() { Confidence::Likely } else { Confidence::Certain },
+        confidence: if rate.is_empty() || matches!(whose, Whose::Group(_)) {
+            Confidence::Likely
+        } else {
+            Confidence::Certain
+        },
         since_ns: change.t_ns,
         sentence: format!(
-            "The {} ({}) became full {{for}} ago: device reads {r1} → {r2}, response {l1} → {l2}{rate}. Results before that measure the cache.",
-            subject(group),
+            "The {} ({}) became full, which has been felt for {{for}}: {hits}device reads {r1} → {r2}, response {l1} → {l2}{rate}. Results before that measure the cache.",
+            whose.name(),
             figure(Some(change.cached), "B"),
         ),
         evidence: vec![
-            Evidence::new("page cache", change.cached, "B"),
-            Evidence::new("refaults before", change.refaults[0], "pages/s"),
-            Evidence::new("refaults after", change.refaults[1], "pages/s"),
+            Evidence::new("cache", change.cached, "B"),
+            Evidence::new("hits before", part(change.hits, 0), "%"),
+            Evidence::new("hits after", part(change.hits, 1), "%"),
+            Evidence::new("refaults before", part(change.refaults, 0), "pages/s"),
+            Evidence::new("refaults after", part(change.refaults, 1), "pages/s"),
             Evidence::new("device reads before", change.reads[0], "op/s"),
             Evidence::new("device reads after", change.reads[1], "op/s"),
             Evidence::new("response time before", change.response_ns[0], "ns"),
@@ -391,6 +430,30 @@ mod tests {
             });
         }
         bench.is_silent();
+    }
+
+    #[test]
+    fn the_cache_of_zfs() {
+        let run = |hits: [f64; 2], slow_ms: f64| {
+            let mut bench = Bench::new();
+            for second in 0..120 {
+                let is_full = second >= 60;
+                bench.steps(1, 1.0, |step| {
+                    step.memory(2e9, 30e9, 0.0);
+                    step.arc((0.9e9 * f64::from(second) + 1e9).min(54e9), 55e9, hits[usize::from(is_full)]);
+                    step.load(if is_full { 600.0 } else { 1000.0 }, if is_full { slow_ms } else { 1.0 });
+                    step.disk("sda", DiskStep { reads_per_s: 100.0, response_ms: 4.0, ..DiskStep::default() });
+                });
+            }
+            bench
+        };
+        let bench = run([95.0, 60.0], 8.0);
+        let found = bench.only(RuleId::R6);
+        assert_eq!(found.subject, "cache of ZFS (ARC)");
+        assert!(found.sentence.contains("hits 95 → 60 %, device reads 100 op/s"), "{}", found.sentence);
+        assert!(!found.sentence.contains("ago"), "{}", found.sentence);
+        run([95.0, 90.0], 8.0).is_silent();
+        run([95.0, 60.0], 2.0).is_silent();
     }
 
     /// A group that may have 512 MB fills them in 50 s and stands at `most`; the machine has 30 GB to spare.

@@ -19,6 +19,8 @@ struct Known {
     io: f64,
     repaired: i64,
     not_repairable: i64,
+    /// Of ZFS, which tells no more than the counts.
+    is_zfs: bool,
 }
 
 impl Rule for ChecksumRule {
@@ -48,6 +50,16 @@ impl Rule for ChecksumRule {
                 }
             }
         }
+        for errors in &now.zfs {
+            let fresh = Known { since_ns: now.start_ns(), is_zfs: true, ..Known::default() };
+            let known = self.devices.entry(format!("zfs, {}", errors.device)).or_insert(fresh);
+            if errors.is_checksum {
+                known.corruption += errors.grown
+            } else {
+                known.io += errors.grown
+            }
+            known.last_ns = now.t_ns;
+        }
         // One symptom per change: its time is the time of the last one.
         let changed = self.devices.iter().filter(|(_, known)| known.last_ns == now.t_ns);
         changed.map(|(name, known)| symptom(name, known, limit.clear_s)).collect()
@@ -63,6 +75,9 @@ fn symptom(name: &str, known: &Known, clear_s: f64) -> Symptom {
     let outcome = match (known.repaired, known.not_repairable) {
         (_, bad) if bad > 0 => format!("{bad} of them not repairable"),
         (good, _) if good > 0 => "repaired from mirror".to_string(),
+        _ if known.is_zfs => {
+            "ZFS repairs what it has a good copy of (`zpool status -v` names files that it had none of)".to_string()
+        }
         _ => "whether they were repaired was not recorded".to_string(),
     };
     Symptom {
@@ -78,7 +93,10 @@ fn symptom(name: &str, known: &Known, clear_s: f64) -> Symptom {
             Evidence::new("repairs that the kernel told of", known.repaired as f64, ""),
             Evidence::new("not repairable, as it told", known.not_repairable as f64, ""),
         ],
-        next: "Look at the path to that device (cable, controller, memory) and its own counters (smartctl); `btrfs scrub start` reads everything once; replace the device when it goes on.".to_string(),
+        next: format!(
+            "Look at the path to that device (cable, controller, memory) and its own counters (smartctl); `{}` reads everything once; replace the device when it goes on.",
+            if known.is_zfs { "zpool scrub" } else { "btrfs scrub start" }
+        ),
         explains: Vec::new(),
         clear_s: Some(clear_s),
     }
@@ -116,6 +134,23 @@ mod tests {
         );
         bench.steps(70, 1.0, |step| step.cpu(0, [1.0, 1.0, 0.0]));
         assert!(bench.only(RuleId::R12).end_ns.is_some());
+    }
+
+    #[test]
+    fn a_mirror_of_zfs() {
+        // The source's page: the damaged half of a mirror, as `zpool status` counted it.
+        let mut bench = Bench::new();
+        for count in [0.0, 7.0, 63.0] {
+            bench.steps(1, 1.0, |step| {
+                step.cpu(0, [1.0, 1.0, 0.0]);
+                step.zpool_status("/export/zfs/zd0", "CKSUM", count);
+                step.zpool_status("/export/zfs/zd1", "CKSUM", 0.0);
+            });
+        }
+        let found = bench.only(RuleId::R12);
+        assert_eq!(found.subject, "zfs, /export/zfs/zd0");
+        assert!(found.sentence.contains("63 blocks had a wrong check sum within 2 s"), "{}", found.sentence);
+        assert!(found.next.contains("zpool scrub"), "{}", found.next);
     }
 
     #[test]

@@ -16,8 +16,9 @@ pub(crate) struct DeviceRule {
 
 #[derive(Default)]
 struct Known {
-    /// Lowest mean response time of an interval without a queue.
+    /// Lowest mean response time of an interval without a queue, and the mean size of a request then.
     unloaded_ns: Option<f64>,
+    unloaded_bytes: Option<f64>,
     /// Windows in which it was busy: queue, bytes and operations per second.
     busy: VecDeque<(f64, Option<f64>, f64)>,
 }
@@ -71,14 +72,24 @@ impl Known {
         if let Some(response_ns) = disk.response_ns
             && disk.queue.is_some_and(|queue| queue <= limit.unloaded_queue)
             && ops >= limit.unloaded_ops
+            && self.unloaded_ns.is_none_or(|lowest| response_ns < lowest)
         {
-            self.unloaded_ns = Some(self.unloaded_ns.map_or(response_ns, |lowest| lowest.min(response_ns)));
+            self.unloaded_ns = Some(response_ns);
+            self.unloaded_bytes = disk.bytes_per_s.map(|bytes| bytes / disk.ops_per_s);
         }
+    }
+
+    /// So many times as large are requests as those that were answered soonest; 1 where that is not known, or they are
+    /// smaller. Where nothing waits for anything else, what is larger takes longer, and no limit is reached by that.
+    fn larger(&self, mean: &Mean) -> f64 {
+        let now = mean.bytes_per_s.map(|bytes| bytes / mean.ops_per_s);
+        now.zip(self.unloaded_bytes).map_or(1.0, |(now, unloaded)| (now / unloaded).max(1.0))
     }
 
     fn why(&self, mean: &Mean, limit: &thresholds::Device) -> Option<Why> {
         let slower = mean.response_ns.zip(self.unloaded_ns).map(|(now, unloaded)| now / unloaded);
-        if let Some(ratio) = slower.filter(|ratio| *ratio >= limit.response_ratio && mean.queue > limit.unloaded_queue)
+        if let Some(ratio) = slower.filter(|ratio| *ratio >= limit.response_ratio)
+            && (mean.queue > limit.unloaded_queue || ratio >= limit.response_ratio * self.larger(mean))
         {
             return Some(Why::Slower(ratio));
         }
@@ -102,29 +113,33 @@ impl Known {
 fn over(stretch: Stretch<'_>, device: &str) -> Option<Mean> {
     let of = |value: &dyn Fn(&DiskUse) -> Option<f64>| stretch.mean(|moment| value(moment.disk(device)?));
     let ops_per_s = of(&|disk| Some(disk.ops_per_s))?;
-    // Means of requests, not of intervals.
+    // Means of requests, not of intervals; `None` where an interval with requests does not tell how long they took.
     let ticks = stretch.mean(|moment| {
         let disk = moment.disk(device)?;
-        Some(disk.response_ns.unwrap_or(0.0) * disk.ops_per_s)
-    })?;
+        if disk.ops_per_s > 0.0 { Some(disk.response_ns? * disk.ops_per_s) } else { Some(0.0) }
+    });
     Some(Mean {
         busy: of(&|disk| disk.busy)?,
         queue: of(&|disk| disk.queue)?,
         reads_per_s: of(&|disk| disk.reads_per_s),
         bytes_per_s: of(&|disk| disk.bytes_per_s),
-        response_ns: (ops_per_s > 0.0).then(|| ticks / ops_per_s),
+        response_ns: ticks.filter(|_| ops_per_s > 0.0).map(|ticks| ticks / ops_per_s),
         ops_per_s,
     })
 }
 
 fn symptom(stretch: Stretch<'_>, device: &str, mean: &Mean, why: Option<Why>, unloaded_ns: Option<f64>) -> Symptom {
+    // What is not known is left out.
+    let known = |words: &str, value: Option<f64>, unit| {
+        value.map_or(String::new(), |value| format!(", {words}{}", figure(Some(value), unit)))
+    };
     let figures = format!(
-        "busy {:.0} %, {}, {}, queue {:.1}, mean {}",
+        "busy {:.0} %, {}{}, queue {:.1}{}",
         mean.busy,
         figure(Some(mean.ops_per_s), "op/s"),
-        figure(mean.bytes_per_s, "B/s"),
+        known("", mean.bytes_per_s, "B/s"),
         mean.queue,
-        figure(mean.response_ns, "ns"),
+        known("mean ", mean.response_ns, "ns"),
     );
     let (sentence, next) = match &why {
         Some(Why::Slower(ratio)) => (
@@ -258,6 +273,23 @@ mod tests {
         // Half as much slower, or not busy all the time: nothing is wrong.
         run(11.0, 99.0).is_silent();
         run(22.0, 60.0).is_silent();
+    }
+
+    #[test]
+    fn a_device_that_is_a_hundred_times_slower_with_one_request_at_a_time() {
+        let run = |response_ms: f64, kbytes: f64| {
+            let mut bench = Bench::new();
+            bench.steps(12, 1.0, |step| step.disk("sda", write([900.0, 3600.0, 0.9, 1.0], 90.0)));
+            let per_s = 1000.0 / response_ms;
+            bench.steps(14, 1.0, |step| step.disk("sda", write([per_s, per_s * kbytes, 1.0, response_ms], 100.0)));
+            bench
+        };
+        let bench = run(100.0, 4.0);
+        let sentence = &bench.only(RuleId::R5).sentence;
+        assert!(sentence.contains("queue 1.0, mean 100 ms (100.0× unloaded)"), "{sentence}");
+        // Nothing waits, and requests are larger by as much: that is no limit, but how long they take.
+        run(5.0, 1024.0).is_silent();
+        run(2.0, 4.0).is_silent();
     }
 
     #[test]

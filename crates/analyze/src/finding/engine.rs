@@ -23,6 +23,8 @@ pub struct Engine {
     left_out: usize,
     judged_s: f64,
     gaps: usize,
+    /// The last moment was behind a gap.
+    in_gap: bool,
 }
 
 struct Open {
@@ -52,6 +54,7 @@ impl Engine {
             left_out: 0,
             judged_s: 0.0,
             gaps: 0,
+            in_gap: false,
         }
     }
 
@@ -113,11 +116,15 @@ impl Engine {
     fn judge(&mut self) {
         let Some((moment, before)) = self.moments.take() else { return };
         if before != Before::Nothing {
-            self.gaps += usize::from(before == Before::Loss);
+            // The moment that is too long, and the word of it that comes with the next one, are one gap.
+            let is_loss = before == Before::Loss;
+            self.gaps += usize::from(is_loss && !self.in_gap);
+            self.in_gap = is_loss;
             self.window.clear();
             self.rules.iter_mut().for_each(|rule| rule.lost());
             return;
         }
+        self.in_gap = false;
         let now_ns = moment.t_ns;
         for event in moment.events.iter().filter(|event| event.kind == "flight") {
             self.link(event);
@@ -211,8 +218,8 @@ impl Engine {
         self.open.retain(|_, open| {
             let Some(finding) = findings.get_mut(open.at) else { return false };
             let quiet_s = (now_ns - finding.last_ns) as f64 / 1e9;
-            // What held at this moment stays open, whatever the time.
-            let stays = quiet_s <= 0.0 || quiet_s < open.clear_s;
+            // What held at this moment stays open, whatever the time, unless that was its last word.
+            let stays = (quiet_s <= 0.0 && open.clear_s >= 0.0) || quiet_s < open.clear_s;
             if !stays {
                 finding.end_ns = Some(finding.last_ns);
             }

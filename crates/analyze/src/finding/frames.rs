@@ -11,7 +11,11 @@ impl Rule for FramesRule {
     fn look(&mut self, window: &Window, thresholds: &Thresholds) -> Vec<Symptom> {
         let limit = &thresholds.frames;
         let (Some(stretch), Some(now)) = (window.last(limit.for_s), window.now()) else { return Vec::new() };
-        let softirq = |cpu: &str| stretch.mean(|moment| moment.cpu(cpu).map(|cpu| cpu.irq));
+        // What handlers say themselves goes before what the tick found.
+        let softirq = |cpu: &str| {
+            let by_event = stretch.mean(|moment| moment.cpu_event(cpu).map(|one| one.irq));
+            by_event.or_else(|| stretch.mean(|moment| moment.cpu(cpu).map(|cpu| cpu.irq)))
+        };
         let busiest = now
             .cpus
             .iter()

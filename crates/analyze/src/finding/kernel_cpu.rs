@@ -210,7 +210,7 @@ fn interrupted(stretch: Stretch<'_>, cpu: &CpuUse, limit: &thresholds::KernelCpu
         sentence: format!(
             "cpu{} is spending {irq:.0} % in interrupts and soft interrupts for {{for}} ({rate_words}). {}{}",
             cpu.cpu,
-            victims(stretch),
+            victims(stretch, &cpu.cpu),
             flood(stretch),
         ),
         evidence: vec![
@@ -225,8 +225,9 @@ fn interrupted(stretch: Stretch<'_>, cpu: &CpuUse, limit: &thresholds::KernelCpu
     })
 }
 
-/// Who lost most by interrupts over the stretch, on any CPU.
-fn victims(stretch: Stretch<'_>) -> String {
+/// Who lost most by interrupts over the stretch. The kernel's counts tell by whom, not where: they are this CPU's where
+/// nearly all interrupts came here, or those that were lost on all CPUs.
+fn victims(stretch: Stretch<'_>, cpu: &str) -> String {
     let mut lost: BTreeMap<i64, (&str, f64)> = BTreeMap::new();
     for one in stretch.iter().flat_map(|moment| moment.stolen.iter().flatten()) {
         lost.entry(one.pid).or_insert((&one.comm, 0.0)).1 += one.stolen_s * 1e3 / stretch.seconds();
@@ -237,9 +238,18 @@ fn victims(stretch: Stretch<'_>) -> String {
         return "Whatever else runs there waits for them.".to_string();
     }
     let named = lost.iter().take(3).map(|(pid, (comm, ms))| format!("{comm}[{pid}] {ms:.0} ms/s"));
-    format!("They took it from {}.", named.collect::<Vec<_>>().join(", "))
+    let named = named.collect::<Vec<_>>().join(", ");
+    let irq = |moment: &Moment| moment.cpu_events.iter().map(|one| one.irq).sum::<f64>();
+    let (here, all) =
+        (stretch.mean(|moment| Some(moment.cpu_event(cpu)?.irq)), stretch.mean(|moment| Some(irq(moment))));
+    if here.zip(all).is_some_and(|(here, all)| 100.0 * here >= HERE_PERCENT * all) {
+        return format!("They took it from {named}.");
+    }
+    format!("On all CPUs together, interrupts took time from {named}.")
 }
 
+/// With so much of all interrupts' time on one CPU, who lost lost it there.
+const HERE_PERCENT: f64 = 80.0;
 /// Who lost less is not named.
 const VICTIM_MS_PER_S: f64 = 5.0;
 
@@ -253,6 +263,11 @@ fn in_kernel(stretch: Stretch<'_>, cpu: &CpuUse, limit: &thresholds::KernelCpu) 
     let processes = stretch.iter().all(|moment| moment.processes.is_some());
     let busiest = busiest_process(stretch);
     if busiest.as_ref().is_some_and(|(_, percent)| *percent >= limit.owner_percent) {
+        return None;
+    }
+    // A CPU on which tasks take turns is not stuck: they do their work in the kernel.
+    let switches = stretch.mean(|moment| moment.cpu_event(&cpu.cpu)?.switches_per_s);
+    if switches.is_some_and(|per_s| per_s >= limit.stuck_switches_per_s) {
         return None;
     }
     let others = match &busiest {
@@ -275,6 +290,7 @@ fn in_kernel(stretch: Stretch<'_>, cpu: &CpuUse, limit: &thresholds::KernelCpu) 
         evidence: vec![
             Evidence::new("kernel", system, "%"),
             Evidence::new("interrupts and soft interrupts", irq, "%"),
+            Evidence::new("switches between tasks there", switches, "1/s"),
             Evidence::new("busiest process", busiest.map(|(_, percent)| percent), "%"),
         ],
         next: "Look at that CPU's stacks (perf record -a -C CPU, /proc/PID/stack) and at the kernel's messages."
@@ -304,6 +320,41 @@ mod tests {
 
     /// `mpstat`'s CPU 0 and 1 in the source: user, system of CPU 0; CPU 1 stands at 100 % system.
     const STUCK: [[f64; 2]; 4] = [[0.0, 0.0], [0.0, 2.0], [8.0, 2.0], [0.0, 2.0]];
+
+    #[test]
+    fn a_cpu_on_which_tasks_take_turns_is_not_stuck() {
+        let run = |per_s: i64| {
+            let mut bench = Bench::new();
+            bench.steps(14, 1.0, |step| {
+                step.cpu(0, [0.0, 2.0, 0.0]);
+                step.cpu(1, [0.0, 100.0, 0.0]);
+                step.cpu_event(0, 2.0, 0.1);
+                step.cpu_event(1, 100.0, 0.1).switches += per_s;
+            });
+            bench
+        };
+        assert!(run(2).only(RuleId::R4).sentence.starts_with("cpu1 is stuck in the kernel"));
+        run(5000).is_silent();
+    }
+
+    #[test]
+    fn who_lost_to_interrupts_is_said_of_the_cpu_only_where_it_is_known() {
+        let run = |other: f64| {
+            let mut bench = Bench::new();
+            bench.steps(8, 1.0, |step| {
+                for (cpu, irq) in [(0, other), (1, 70.0)] {
+                    step.cpu(cpu, [1.0, 1.0, irq]);
+                    step.cpu_event(cpu, 80.0, irq);
+                }
+                step.stolen(5, "db", "NET_RX", 20.0);
+            });
+            bench
+        };
+        let of = |bench: &Bench| bench.found(RuleId::R4)[0].sentence.clone();
+        assert!(of(&run(2.0)).contains("They took it from db[5] 200 ms/s."), "{}", of(&run(2.0)));
+        let words = "On all CPUs together, interrupts took time from db[5] 200 ms/s.";
+        assert!(of(&run(40.0)).contains(words), "{}", of(&run(40.0)));
+    }
 
     #[test]
     fn a_cpu_stuck_in_the_kernel() {

@@ -266,6 +266,24 @@ mod tests {
     }
 
     #[test]
+    fn the_queue_of_half_open_connections() {
+        let run = |per_s: i64| {
+            let mut bench = Bench::new();
+            bench.steps(12, 1.0, |step| {
+                let row = step.tcp(Some(0), 0);
+                row.request_queue_drops = row.request_queue_drops.map(|was| was + per_s);
+                row.request_queue_cookies = row.request_queue_cookies.map(|was| was + per_s);
+            });
+            bench
+        };
+        let bench = run(20);
+        let found = bench.only(RuleId::R2);
+        let words = "40.0/s found the queue of half-open connections full";
+        assert!(found.sentence.contains(words), "{}", found.sentence);
+        run(0).is_silent();
+    }
+
+    #[test]
     fn a_backlog_that_suffices_and_a_single_burst_are_silent() {
         let mut bench = Bench::new();
         bench.steps(30, 1.0, |step| {

@@ -19,6 +19,7 @@ mod moments;
 mod network;
 mod one_cpu;
 mod page;
+mod path_words;
 mod paths;
 mod preempted;
 mod replay;
@@ -231,9 +232,12 @@ pub(crate) struct Symptom {
     pub(crate) next: String,
     /// What it is the cause of: findings of this rule, of this subject; `None`: of any.
     pub(crate) explains: Vec<(RuleId, Option<String>)>,
-    /// It closes after so long without it; `None`: the general time.
+    /// It closes after so long without it; `None`: the general time; [`ENDED`]: at once.
     pub(crate) clear_s: Option<f64>,
 }
+
+/// What holds now has ended now: its last word, after which it is not open any more.
+pub(crate) const ENDED: f64 = -1.0;
 
 /// A sentence about a cause, with what it rests on.
 #[derive(Clone, Debug, PartialEq, Serialize)]

@@ -27,6 +27,10 @@ pub(crate) struct Moment {
     pub(crate) system: Option<SystemUse>,
     /// Memory and paging.
     pub(crate) memory: Option<MemoryUse>,
+    /// The cache of ZFS.
+    pub(crate) arc: Option<ArcUse>,
+    /// Errors that devices of ZFS pools counted since they were looked at before.
+    pub(crate) zfs: Vec<ZfsErrors>,
     /// Control groups with a limit of memory of their own that did something; they may be looked at more rarely than the rest.
     pub(crate) groups: Vec<GroupUse>,
     /// The load that iodyno itself made.
@@ -61,6 +65,8 @@ pub(crate) struct CpuEventUse {
     pub(crate) brief: f64,
     /// Interrupts and soft interrupts, wherever they came.
     pub(crate) irq: f64,
+    /// Switches from one task to another.
+    pub(crate) switches_per_s: Option<f64>,
 }
 
 /// One process by event.
@@ -68,6 +74,8 @@ pub(crate) struct CpuEventUse {
 pub(crate) struct RunUse {
     pub(crate) pid: i64,
     pub(crate) comm: String,
+    /// A thread of the kernel: it works for others.
+    pub(crate) is_kernel: bool,
     pub(crate) run_s: f64,
     /// Ready, and on no CPU.
     pub(crate) wait_s: f64,
@@ -117,6 +125,25 @@ pub(crate) struct BtrfsErrors {
     pub(crate) corruption: f64,
     /// Reads, writes and flushes that failed.
     pub(crate) io: f64,
+}
+
+/// What grew on one device of a ZFS pool.
+#[derive(Clone, Debug, PartialEq)]
+pub(crate) struct ZfsErrors {
+    pub(crate) device: String,
+    /// Blocks whose check sum was wrong; else reads or writes that failed.
+    pub(crate) is_checksum: bool,
+    pub(crate) grown: f64,
+}
+
+/// The cache of ZFS.
+#[derive(Clone, Debug, PartialEq)]
+pub(crate) struct ArcUse {
+    pub(crate) size_bytes: f64,
+    /// The most that it may have.
+    pub(crate) max_bytes: f64,
+    /// Reads that found their block in it, of all; `None`: there were none.
+    pub(crate) hit_percent: Option<f64>,
 }
 
 /// One CPU; all in per cent of its time.

@@ -2,15 +2,15 @@
 
 use super::by_event::ByEvent;
 use super::moment::{
-    BtrfsErrors, CpuUse, DiskUse, GroupUse, InterruptUse, LinkUse, LoadUse, MemoryUse, Moment, SystemUse, TaskUse,
-    TcpUse, ThreadUse,
+    ArcUse, BtrfsErrors, CpuUse, DiskUse, GroupUse, InterruptUse, LinkUse, LoadUse, MemoryUse, Moment, SystemUse,
+    TaskUse, TcpUse, ThreadUse, ZfsErrors,
 };
 use crate::facts::cpu_shares;
 use crate::stat::known::began_since;
 use quantity::histogram::Histogram;
 use recording::rows::{
-    BtrfsDevice, Cgroup, Cpu, Disk, Event, Exited, Interrupt, Listener, Memory, Net, OpInterval, Phase, Process,
-    System, Tcp, Thread,
+    BtrfsDevice, Cgroup, Cpu, Disk, Event, Exited, Figure, Interrupt, Listener, Memory, Net, OpInterval, Phase,
+    Process, System, Tcp, Thread, ZfsArc,
 };
 use recording::{Batch, Label, RecordingError};
 use std::collections::{HashMap, VecDeque};
@@ -142,6 +142,8 @@ pub(crate) struct Moments {
     tcp: Samples<(), Tcp>,
     system: Samples<(), System>,
     memory: Samples<(), Memory>,
+    arc: Samples<(), ZfsArc>,
+    checksums: Samples<(Label, Label), Figure>,
     interrupts: Sparse<(Label, Label, i32), Interrupt>,
     btrfs: Sparse<(String, i64), BtrfsDevice>,
     listeners: Vec<Listener>,
@@ -180,6 +182,8 @@ impl Moments {
             tcp: Samples::default(),
             system: Samples::default(),
             memory: Samples::default(),
+            arc: Samples::default(),
+            checksums: Samples::default(),
             interrupts: Sparse::default(),
             btrfs: Sparse::default(),
             listeners: Vec::new(),
@@ -215,6 +219,8 @@ impl Moments {
             "tcp" => self.tcp.accept(batch)?,
             "system" => self.system.accept(batch)?,
             "memory" => self.memory.accept(batch)?,
+            "zfs_arc" => self.arc.accept(batch)?,
+            "figure" => self.figures(batch)?,
             "interrupt" => self.interrupts.now.extend(batch.to_rows::<Interrupt>()?),
             "btrfs_device" => self.btrfs.now.extend(batch.to_rows::<BtrfsDevice>()?),
             "listener" => self.listeners.extend(batch.to_rows::<Listener>()?),
@@ -233,6 +239,8 @@ impl Moments {
             self.tcp.now.last().map(|row| row.t_ns),
             self.system.now.last().map(|row| row.t_ns),
             self.memory.now.last().map(|row| row.t_ns),
+            self.arc.now.last().map(|row| row.t_ns),
+            self.checksums.now.last().map(|row| row.t_ns),
         ];
         self.newest_ns = self.newest_ns.max(times.into_iter().flatten().max());
         Ok(())
@@ -261,6 +269,8 @@ impl Moments {
         moment.tcp = self.tcp.pairs(|_| (), |row, was| Some(tcp_use(row, was))).pop();
         moment.system = self.system.pairs(|_| (), system_use).pop();
         moment.memory = self.memory.pairs(|_| (), memory_use).pop();
+        moment.arc = self.arc.pairs(|_| (), arc_use).pop();
+        moment.zfs = self.checksums.pairs(|row| (row.thing.clone(), row.name.clone()), zfs_errors);
         moment.groups = self.groups.drain(..).filter_map(group_use).collect();
         moment.interrupts = self.interrupts(seconds);
         moment.btrfs = self.btrfs.grown(|row| (row.file_system.clone(), row.device), btrfs_errors).0;
@@ -289,6 +299,14 @@ impl Moments {
             self.lengths.clear();
         }
         Some((moment, before))
+    }
+
+    /// Of what other tools printed and no table has a place for, the errors that `zpool status` counts.
+    fn figures(&mut self, batch: &Batch) -> Result<(), RecordingError> {
+        let rows = batch.to_rows::<Figure>()?;
+        let is_errors = |row: &Figure| &*row.tool == ZPOOL_STATUS && ["READ", "WRITE", "CKSUM"].contains(&&*row.name);
+        self.checksums.now.extend(rows.into_iter().filter(is_errors));
+        Ok(())
     }
 
     fn cpus(&mut self, moment: &mut Moment) {
@@ -382,7 +400,8 @@ fn disk_use(row: &Disk, was: &Disk) -> Option<DiskUse> {
         reads_per_s: reads.map(|reads| reads / seconds),
         ops_per_s: ops / seconds,
         bytes_per_s: sectors.map(|sectors| sectors * 512.0 / seconds),
-        response_ns: ticks_ms.filter(|_| ops > 0.0).map(|ticks_ms| ticks_ms * 1e6 / ops),
+        // By Little's law, where only the queue was told, as by iostat of Solaris.
+        response_ns: ticks_ms.or(weighted_ms).filter(|_| ops > 0.0).map(|ms| ms * 1e6 / ops),
         queue: weighted_ms.or(ticks_ms).map(|ms| ms / 1e3 / seconds),
         busy: grown_some(row.io_ticks_ms, was.io_ticks_ms).map(|ms| (ms / 10.0 / seconds).min(100.0)),
         in_flight: row.in_flight,
@@ -453,6 +472,25 @@ fn memory_use(row: &Memory, was: &Memory) -> Option<MemoryUse> {
         cached_bytes: row.cached_bytes? as f64,
         free_bytes: row.free_bytes? as f64,
         refaults_per_s: grown_some(row.file_refaults, was.file_refaults).map(|pages| pages / seconds),
+    })
+}
+
+/// Name of the import's format.
+const ZPOOL_STATUS: &str = "zpool-status";
+
+fn zfs_errors(row: &Figure, was: &Figure) -> Option<ZfsErrors> {
+    let grown = row.value? - was.value?;
+    let is_checksum = &*row.name == "CKSUM";
+    (grown > 0.0).then(|| ZfsErrors { device: row.thing.to_string(), is_checksum, grown })
+}
+
+fn arc_use(row: &ZfsArc, was: &ZfsArc) -> Option<ArcUse> {
+    let (hits, misses) = (grown_some(row.hits, was.hits), grown_some(row.misses, was.misses));
+    let hit_percent = hits.zip(misses).filter(|(hits, misses)| hits + misses > 0.0);
+    Some(ArcUse {
+        size_bytes: row.size_bytes? as f64,
+        max_bytes: row.max_bytes? as f64,
+        hit_percent: hit_percent.map(|(hits, misses)| 100.0 * hits / (hits + misses)),
     })
 }
 

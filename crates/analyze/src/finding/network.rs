@@ -33,6 +33,8 @@ struct Link<'a> {
     /// The busier direction.
     way: usize,
     is_full_duplex: bool,
+    /// What the user or the interface says, bit/s.
+    speed: Option<f64>,
     /// What is used there, and of what; `None` when what it can carry is not known.
     used: Option<(f64, Room)>,
     rx_drops: Option<f64>,
@@ -54,9 +56,11 @@ impl Rule for NetworkRule {
     fn look(&mut self, window: &Window, thresholds: &Thresholds) -> Vec<Symptom> {
         let limit = &thresholds.network;
         let (Some(stretch), Some(now)) = (window.last(limit.for_s), window.now()) else { return Vec::new() };
-        let links: Vec<Link<'_>> = now.links.iter().filter_map(|link| over(stretch, link)).collect();
+        let speed = |link: &LinkUse| thresholds.speed_bits_per_s(&link.interface).or(link.speed_bits_per_s);
+        let links: Vec<Link<'_>> = now.links.iter().filter_map(|link| over(stretch, link, speed(link))).collect();
         let mut found: Vec<Symptom> = links.iter().filter_map(|link| bandwidth(link, &links, stretch, limit)).collect();
-        if found.is_empty() {
+        // A note of one link does not say why another one drops packets.
+        if !found.iter().any(|symptom| symptom.severity == Severity::Finding) {
             found.extend(packets(stretch, &links, limit));
         }
         found
@@ -64,7 +68,7 @@ impl Rule for NetworkRule {
 }
 
 /// Means over the stretch; `None` for links that came in between, and for the loopback, which has no wire.
-fn over<'a>(stretch: Stretch<'_>, now: &'a LinkUse) -> Option<Link<'a>> {
+fn over<'a>(stretch: Stretch<'_>, now: &'a LinkUse, speed: Option<f64>) -> Option<Link<'a>> {
     if is_loopback(&now.interface) {
         return None;
     }
@@ -74,20 +78,20 @@ fn over<'a>(stretch: Stretch<'_>, now: &'a LinkUse) -> Option<Link<'a>> {
     };
     let (bits, bytes) = (both(&|link| link.wire_bits_per_s)?, both(&|link| link.bytes_per_s)?);
     let is_full_duplex = now.full_duplex.unwrap_or(true);
-    let speed = now.speed_bits_per_s.map(Room::Speed);
+    let room = speed.map(Room::Speed);
     let (way, used) = if is_full_duplex {
-        let receiving = speed.map(|room| (bits[0], room));
+        let receiving = room.map(|room| (bits[0], room));
         // A shaper counts frames as the interface does, without preamble and gap.
         let shaped = now.shaped_bits_per_s.map(|room| (bytes[1] * 8.0, Room::Shaper(room)));
         let share = |used: &Option<(f64, Room)>| used.map_or(0.0, |(bits, room)| bits / room.bits_per_s());
-        let sending = [speed.map(|room| (bits[1], room)), shaped]
+        let sending = [room.map(|room| (bits[1], room)), shaped]
             .into_iter()
             .max_by(|a, b| share(a).total_cmp(&share(b)))
             .flatten();
         let way = usize::from(share(&sending) >= share(&receiving));
         (way, [receiving, sending][way])
     } else {
-        (usize::from(bits[1] >= bits[0]), speed.map(|room| (bits[0] + bits[1], room)))
+        (usize::from(bits[1] >= bits[0]), room.map(|room| (bits[0] + bits[1], room)))
     };
     Some(Link {
         now,
@@ -96,6 +100,7 @@ fn over<'a>(stretch: Stretch<'_>, now: &'a LinkUse) -> Option<Link<'a>> {
         packets: [of(&|link| link.packets_per_s[0]), of(&|link| link.packets_per_s[1])],
         way,
         is_full_duplex,
+        speed,
         used,
         rx_drops: of(&|link| link.rx_drops_per_s),
         qdisc_drops: of(&|link| link.qdisc_drops_per_s),
@@ -229,7 +234,7 @@ fn evidence(link: &Link<'_>) -> Vec<Evidence> {
     vec![
         Evidence::new("receiving, on the wire", mega(link.bits[0]), "Mbit/s"),
         Evidence::new("sending, on the wire", mega(link.bits[1]), "Mbit/s"),
-        Evidence::new("speed", link.now.speed_bits_per_s.map(mega), "Mbit/s"),
+        Evidence::new("speed", link.speed.map(mega), "Mbit/s"),
         Evidence::new("shaped to", link.now.shaped_bits_per_s.map(mega), "Mbit/s"),
         Evidence::new("utilization", link.util_percent(), "%"),
         Evidence::new("packets received", link.packets[0], "1/s"),
@@ -244,7 +249,7 @@ fn evidence(link: &Link<'_>) -> Vec<Evidence> {
 #[cfg(test)]
 mod tests {
     use super::super::testing::{Bench, LinkStep};
-    use super::super::{RuleId, Severity};
+    use super::super::{RuleId, Severity, Thresholds};
 
     /// Sends `mbit` of payload per second in full frames.
     fn sending(mbit: f64) -> LinkStep {
@@ -380,5 +385,32 @@ mod tests {
         let mut bench = Bench::new();
         bench.steps(8, 1.0, |step| step.link("tun0", sending(9000.0)).speed_bits_per_s = None);
         bench.is_silent();
+    }
+
+    #[test]
+    fn a_speed_that_the_user_says() {
+        let run = |said: &str| {
+            let mut bench = Bench::with(Thresholds::parse(&format!("[speed]\n{said}")).unwrap());
+            bench.steps(8, 1.0, |step| step.link("tun0", sending(950.0)).speed_bits_per_s = None);
+            bench
+        };
+        let found = run("tun0 = \"1g\"");
+        assert!(found.only(RuleId::R3).sentence.contains("% of 1.0 Gbit/s"), "{:#?}", found.engine().findings());
+        run("tun0 = \"10g\"").is_silent();
+        run("tun1 = \"1g\"").is_silent();
+    }
+
+    #[test]
+    fn a_note_of_another_link_does_not_hide_the_packets() {
+        let mut bench = Bench::new();
+        bench.steps(8, 1.0, |step| {
+            step.link("eth1", sending(800.0));
+            let small =
+                LinkStep { rx_bytes_per_s: 400_000.0 * 60.0, rx_packets_per_s: 400_000.0, ..LinkStep::default() };
+            step.link("eth0", small).speed_bits_per_s = Some(10_000_000_000);
+            step.system(20_000.0, 1200.0, 0.0);
+        });
+        assert_eq!(bench.only(RuleId::R3).subject, "eth0");
+        assert!(bench.engine().findings().iter().any(|one| one.subject == "eth1" && one.severity == Severity::Note));
     }
 }

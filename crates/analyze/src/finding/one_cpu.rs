@@ -1,11 +1,15 @@
 //! R1: one thread uses a whole CPU while the system looks idle.
 
+use super::moment::Moment;
 use super::window::{Stretch, Window};
 use super::{Confidence, Evidence, Rule, RuleId, Severity, Symptom, Thresholds};
 use std::collections::{BTreeMap, HashSet};
 
 /// Most threads that are named at once; further ones are counted in the evidence.
 const NAMED: usize = 3;
+
+/// Events and ticks differ by so much of a CPU before it is said.
+const HIDES: f64 = 5.0;
 
 /// Averages over a window; needs no memory of its own.
 pub(crate) struct OneCpuRule;
@@ -17,11 +21,27 @@ struct Owner {
     threads: Option<i64>,
     user: f64,
     system: f64,
+    /// What it ran by event, where that is known: the tick may miss it.
+    event: Option<f64>,
 }
 
 impl Owner {
-    fn busy(&self) -> f64 {
+    fn tick(&self) -> f64 {
         self.user + self.system
+    }
+
+    fn busy(&self) -> f64 {
+        self.event.unwrap_or_else(|| self.tick())
+    }
+
+    /// "98 % user, 2 % kernel"; only the tick tells them apart, as far as it sees anything.
+    fn parts(&self) -> String {
+        match self.event {
+            Some(event) if (event - self.tick()).abs() >= HIDES => {
+                format!("by event; the tick saw {:.0} % of it", self.tick())
+            }
+            _ => format!("{:.0} % user, {:.0} % kernel", self.user, self.system),
+        }
     }
 }
 
@@ -30,7 +50,10 @@ impl Rule for OneCpuRule {
         let limit = &thresholds.one_cpu;
         let Some(cpus) = window.now().map(|now| now.cpus.len()).filter(|cpus| *cpus >= 2) else { return Vec::new() };
         let Some(stretch) = window.last(limit.for_s.max(limit.for_cpu_s / cpus as f64)) else { return Vec::new() };
-        let Some(all) = stretch.mean(|moment| Some(moment.all.as_ref()?.busy)) else { return Vec::new() };
+        // Events say what the tick may miss.
+        let by_event = stretch.mean(|moment| all_by_event(moment, cpus));
+        let by_tick = || stretch.mean(|moment| Some(moment.all.as_ref()?.busy));
+        let Some(all) = by_event.or_else(by_tick) else { return Vec::new() };
         let Some((cpu, busiest)) = busiest(stretch) else { return Vec::new() };
         let count = cpus as f64;
         let rest = (all * count - busiest.busy.min(100.0)).max(0.0) / (count - 1.0);
@@ -66,11 +89,29 @@ struct Seen<'a> {
     busiest: Busiest,
 }
 
+impl Seen<'_> {
+    /// How many CPUs there are; of a tool that printed some of them only, those.
+    fn cpus_words(&self) -> String {
+        let now = self.stretch.iter().next_back();
+        let highest = now.into_iter().flat_map(|now| &now.cpus).filter_map(|cpu| cpu.cpu.parse::<usize>().ok()).max();
+        if highest.is_some_and(|highest| highest >= self.cpus) {
+            return format!("the {} that were told of (the machine has more)", self.cpus);
+        }
+        self.cpus.to_string()
+    }
+}
+
 #[derive(Clone, Copy, Debug)]
 struct Busiest {
     busy: f64,
     user: f64,
     system: f64,
+}
+
+/// How busy all CPUs are together by event, where each of them tells.
+fn all_by_event(moment: &Moment, cpus: usize) -> Option<f64> {
+    let sum: f64 = moment.cpu_events.iter().map(|cpu| cpu.busy).sum();
+    (moment.cpu_events.len() == cpus).then(|| sum / cpus as f64)
 }
 
 /// The CPU that was busiest over the stretch.
@@ -80,7 +121,9 @@ fn busiest(stretch: Stretch<'_>) -> Option<(String, Busiest)> {
         .iter()
         .filter_map(|one| {
             let of = |value: fn(&super::moment::CpuUse) -> f64| stretch.mean(|moment| moment.cpu(&one.cpu).map(value));
-            let mean = Busiest { busy: of(|cpu| cpu.busy)?, user: of(|cpu| cpu.user)?, system: of(|cpu| cpu.system)? };
+            let by_event = stretch.mean(|moment| moment.cpu_event(&one.cpu).map(|cpu| cpu.busy));
+            let busy = by_event.or_else(|| of(|cpu| cpu.busy))?;
+            let mean = Busiest { busy, user: of(|cpu| cpu.user)?, system: of(|cpu| cpu.system)? };
             Some((one.cpu.clone(), mean))
         })
         .max_by(|(_, a), (_, b)| a.busy.total_cmp(&b.busy))
@@ -94,7 +137,10 @@ fn owners(stretch: Stretch<'_>) -> Option<BTreeMap<(i64, i64), Owner>> {
     let of_threads: HashSet<i64> = stretch.iter().flat_map(|moment| &moment.threads).map(|thread| thread.pid).collect();
     for moment in stretch.iter() {
         let part = moment.seconds / seconds;
-        for task in moment.processes.as_ref()? {
+        if moment.processes.is_none() && moment.runs.is_none() {
+            return None;
+        }
+        for task in moment.processes.iter().flatten() {
             if of_threads.contains(&task.pid) {
                 continue;
             }
@@ -113,7 +159,34 @@ fn owners(stretch: Stretch<'_>) -> Option<BTreeMap<(i64, i64), Owner>> {
             owner.system += thread.system * part;
         }
     }
+    by_event(stretch, &mut owners);
     Some(owners)
+}
+
+/// Puts beside what the tick found what each process ran by event. Threads are told apart by the tick only: they stay where it
+/// sees most of what their process ran.
+fn by_event(stretch: Stretch<'_>, owners: &mut BTreeMap<(i64, i64), Owner>) {
+    if !stretch.iter().all(|moment| moment.runs.is_some()) {
+        return;
+    }
+    let mut runs: BTreeMap<i64, (&str, f64)> = BTreeMap::new();
+    for run in stretch.iter().flat_map(|moment| moment.runs.iter().flatten()) {
+        runs.entry(run.pid).or_insert((&run.comm, 0.0)).1 += 100.0 * run.run_s / stretch.seconds();
+    }
+    for (pid, (comm, percent)) in runs {
+        let of_threads: f64 = owners.range((pid, i64::MIN)..(pid, 0)).map(|(_, owner)| owner.tick()).sum();
+        if of_threads > 0.5 * percent {
+            continue;
+        }
+        let last = owners.range_mut((pid, 0)..=(pid, i64::MAX)).next_back();
+        match last {
+            Some((_, owner)) => owner.event = Some(percent),
+            None => {
+                let name = format!("{comm}[{pid}]");
+                owners.insert((pid, 0), Owner { name, event: Some(percent), ..Owner::default() });
+            }
+        }
+    }
 }
 
 fn symptom(seen: &Seen<'_>, owner: &Owner, is_cpu_full: bool, more: usize) -> Symptom {
@@ -127,8 +200,16 @@ fn symptom(seen: &Seen<'_>, owner: &Owner, is_cpu_full: bool, more: usize) -> Sy
     };
     let mut evidence = vec![
         Evidence::new(format!("CPU of {}", owner.name), owner.busy(), "%"),
-        Evidence::new("of that user mode", owner.user, "%"),
-        Evidence::new("of that kernel", owner.system, "%"),
+        Evidence::new(
+            if owner.event.is_some() { "in user mode, by tick" } else { "of that user mode" },
+            owner.user,
+            "%",
+        ),
+        Evidence::new(
+            if owner.event.is_some() { "in the kernel, by tick" } else { "of that kernel" },
+            owner.system,
+            "%",
+        ),
         Evidence::new("threads", owner.threads.map(|threads| threads as f64), ""),
     ];
     evidence.extend(common(seen));
@@ -142,10 +223,10 @@ fn symptom(seen: &Seen<'_>, owner: &Owner, is_cpu_full: bool, more: usize) -> Sy
         confidence,
         since_ns: seen.stretch.start_ns(),
         sentence: format!(
-            "{who} is using a whole CPU ({:.0} % of {place}, {:.0} % user, {:.0} % kernel) for {{for}}; the system shows only {all:.1} % because one CPU is {share:.1} % of {cpus}. Throughput of this process is limited by a single thread.",
+            "{who} is using a whole CPU ({:.0} % of {place}, {}) for {{for}}; the system shows only {all:.1} % because one CPU is {share:.1} % of {}. Throughput of this process is limited by a single thread.",
             owner.busy(),
-            owner.user,
-            owner.system,
+            owner.parts(),
+            seen.cpus_words(),
         ),
         evidence,
         next: "Look at where that thread spends its time (perf top -t TID, or the program's own profile); more CPUs do not help it, a faster one does, or a program that divides this work.".to_string(),
@@ -163,11 +244,12 @@ fn nameless(seen: &Seen<'_>) -> Symptom {
         confidence: Confidence::Likely,
         since_ns: seen.stretch.start_ns(),
         sentence: format!(
-            "cpu{cpu} is saturated ({:.0} %: {:.0} % user, {:.0} % kernel) for {{for}}; the system shows only {all:.1} % because one CPU is {:.1} % of {cpus}. Whose thread it is was not recorded; whoever it is, is limited by a single thread.",
+            "cpu{cpu} is saturated ({:.0} %: {:.0} % user, {:.0} % kernel) for {{for}}; the system shows only {all:.1} % because one CPU is {:.1} % of {}. Whose thread it is was not recorded; whoever it is, is limited by a single thread.",
             busiest.busy,
             busiest.user,
             busiest.system,
             100.0 / *cpus as f64,
+            seen.cpus_words(),
         ),
         evidence: common(seen),
         next: "Record processes as well (`iodyno record`), or look with `iodyno stat proc`.".to_string(),
@@ -187,7 +269,7 @@ fn common(seen: &Seen<'_>) -> Vec<Evidence> {
 
 #[cfg(test)]
 mod tests {
-    use super::super::testing::{Bench, Step};
+    use super::super::testing::{Bench, RunStep, Step};
     use super::super::{Confidence, RuleId};
 
     /// `mpstat` on a T5440 with 256 CPUs: what it showed of CPUs 0, 32 and 48, three samples.
@@ -294,6 +376,28 @@ mod tests {
             (60..70).for_each(|tid| step.thread(50, tid, "worker", 10.0));
         });
         many.is_silent();
+    }
+
+    #[test]
+    fn what_hides_from_the_tick_is_seen_by_event() {
+        let run = |event: f64| {
+            let mut bench = Bench::new();
+            bench.steps(14, 1.0, |step| {
+                for cpu in 0..4 {
+                    step.cpu(cpu, [1.0, 0.0, 0.0]);
+                    step.cpu_event(cpu, if cpu == 1 { event } else { 2.0 }, 0.1);
+                }
+                step.process(77, "hide", 1, [0.4, 0.0]);
+                step.run(77, "hide", RunStep { run: event - 0.5, wait: 0.0, switches: 250.0, preemptions: 0.0 });
+            });
+            bench
+        };
+        let bench = run(99.0);
+        let found = bench.found(RuleId::R1);
+        assert_eq!(found.len(), 1, "{:#?}", bench.engine().findings());
+        let words = "One thread of hide[77] is using a whole CPU (98 % of cpu1, by event; the tick saw 0 % of it) for 14 s; the system shows only 26.2 %";
+        assert!(found[0].sentence.starts_with(words), "{}", found[0].sentence);
+        assert!(run(49.0).found(RuleId::R1).is_empty());
     }
 
     #[test]

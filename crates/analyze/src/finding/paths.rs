@@ -1,101 +1,195 @@
 //! R7, second half: paths to storage that are lost, taken over and given back, from the messages of the kernel and of
-//! multipathing. Many lines, one finding.
+//! multipathing. Many lines, one finding. Network links that are down are told of apart.
 
+use super::moment::Moment;
+use super::path_words::{Said, Step, is_port, kernel_name, said};
 use super::window::Window;
-use super::{Confidence, Evidence, Rule, RuleId, Severity, Symptom, Thresholds, figure};
-use std::collections::BTreeSet;
+use super::{Confidence, ENDED, Evidence, Rule, RuleId, Severity, Symptom, Thresholds, figure, thresholds};
+use std::collections::{BTreeMap, BTreeSet};
 
-/// Follows one loss of paths from its first message to the last.
+/// Follows each loss of paths from its first message to the last.
 #[derive(Default)]
 pub(crate) struct PathRule {
-    episode: Option<Episode>,
-    /// When paths were lost.
-    losses: Vec<i64>,
-}
-
-/// What a message says.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Step {
-    Lost,
-    Timeout,
-    Degraded,
-    FailoverStarted,
-    FailoverDone,
-    Restored,
-    FailedBack,
+    episodes: Vec<Episode>,
+    /// When each path was lost.
+    losses: BTreeMap<String, Vec<i64>>,
+    /// Paths that a device has left, and the most that it was told to have.
+    left: BTreeMap<String, (u32, u32)>,
+    /// Network links that are down, and since when.
+    links: BTreeMap<String, i64>,
 }
 
 /// Times of the steps, ns.
 #[derive(Clone, Debug, Default)]
 struct Episode {
+    /// What it is called: the first path, or what the first message was about.
     path: String,
+    /// Paths that were lost, and when each came back.
+    paths: BTreeMap<String, Option<i64>>,
     lost_ns: i64,
     timeout: Option<(i64, String)>,
     degraded_ns: Option<i64>,
-    /// Devices that lost a path.
-    devices: BTreeSet<String>,
+    /// Devices that lost a path, and when each had all of them again, where that is told.
+    devices: BTreeMap<String, Option<i64>>,
     failover_ns: Option<i64>,
     taken_over_ns: Option<i64>,
     restored_ns: Option<i64>,
     failed_back_ns: Option<i64>,
-    last_ns: i64,
+    /// For how long each disk had requests and answered none until the work was taken over, s.
+    stood: BTreeMap<String, f64>,
 }
 
 /// A restored path may be given back its work so long after.
 const FAILBACK_NS: i64 = 60_000_000_000;
+/// Paths that are lost within this time of each other are lost for one cause.
+const TOGETHER_NS: i64 = 60_000_000_000;
 
 impl Rule for PathRule {
     fn look(&mut self, window: &Window, thresholds: &Thresholds) -> Vec<Symptom> {
         let limit = &thresholds.stall;
         let Some(now) = window.now() else { return Vec::new() };
+        let mut found = Vec::new();
         for event in now.events.iter().filter(|event| event.kind != "counters") {
-            if let Some(step) = step(&event.message) {
-                self.take(step, &event.message, event.t_ns, limit.together_s);
+            match said(&event.message) {
+                Some(Said::Path { step, path, device }) => {
+                    self.take(step, &path, device, event.t_ns, limit.together_s);
+                }
+                Some(Said::Remaining { device, count }) => {
+                    let left = self.left.entry(device).or_default();
+                    *left = (count, left.1.max(count));
+                }
+                Some(Said::Link { interface, is_up: false }) => {
+                    self.links.entry(interface).or_insert(event.t_ns);
+                }
+                Some(Said::Link { interface, is_up: true }) => {
+                    let since_ns = self.links.remove(&interface);
+                    found.extend(since_ns.map(|since_ns| link(&interface, since_ns, true)));
+                }
+                None => {}
             }
         }
-        let Some(episode) = &self.episode else { return Vec::new() };
-        let symptom = episode.symptom(self.losses.len(), limit.flapping);
-        if episode.is_over(now.t_ns) {
-            self.episode = None;
+        found.extend(self.links.iter().map(|(interface, since_ns)| link(interface, *since_ns, false)));
+        for episode in &mut self.episodes {
+            episode.watch(now);
+            let losses = episode.paths.keys().filter_map(|path| self.losses.get(path)).map(Vec::len).max();
+            let is_over = episode.is_over(now.t_ns);
+            found.push(episode.symptom(losses.unwrap_or(0), &self.left, is_over, limit));
         }
-        vec![symptom]
+        self.episodes.retain(|episode| !episode.is_over(now.t_ns));
+        found
     }
 }
 
 impl PathRule {
-    fn take(&mut self, step: Step, message: &str, t_ns: i64, together_s: f64) {
-        if matches!(step, Step::Lost) {
-            self.losses.retain(|lost_ns| (t_ns - lost_ns) as f64 / 1e9 <= together_s);
-            self.losses.push(t_ns);
-        }
-        let begins = matches!(step, Step::Lost | Step::Timeout | Step::Degraded);
-        if self.episode.is_none() && begins {
-            self.episode = Some(Episode { path: name(message), lost_ns: t_ns, last_ns: t_ns, ..Episode::default() });
-        }
-        let Some(episode) = &mut self.episode else { return };
-        episode.last_ns = t_ns;
-        let first = |place: &mut Option<i64>| {
-            place.get_or_insert(t_ns);
-        };
+    fn take(&mut self, step: Step, path: &str, device: Option<String>, t_ns: i64, together_s: f64) {
         match step {
-            Step::Lost => episode.restored_ns = None,
-            Step::Timeout => {
-                episode.timeout.get_or_insert_with(|| (t_ns, "the offline timeout".to_string()));
+            Step::Lost => self.lose(path, device, t_ns, together_s),
+            Step::Restored => {
+                self.episodes.iter_mut().for_each(|episode| episode.restore(path, device.as_deref(), t_ns));
             }
-            Step::Degraded => {
-                first(&mut episode.degraded_ns);
-                episode.devices.insert(device(message));
+            _ => {
+                let of = |episode: &Episode| device.as_ref().is_some_and(|device| episode.devices.contains_key(device));
+                let at = self.episodes.iter().position(of).or_else(|| self.episodes.len().checked_sub(1));
+                if at.is_none() && matches!(step, Step::Timeout | Step::Degraded) {
+                    self.episodes.push(Episode { path: path.to_string(), lost_ns: t_ns, ..Episode::default() });
+                }
+                let at = at.unwrap_or(0);
+                if let Some(episode) = self.episodes.get_mut(at) {
+                    episode.step(step, device, t_ns);
+                }
             }
-            Step::FailoverStarted if episode.restored_ns.is_none() => first(&mut episode.failover_ns),
-            Step::FailoverDone if episode.restored_ns.is_none() => first(&mut episode.taken_over_ns),
-            Step::FailoverStarted | Step::FailoverDone => {}
-            Step::Restored => first(&mut episode.restored_ns),
-            Step::FailedBack => first(&mut episode.failed_back_ns),
+        }
+    }
+
+    /// A path is lost: several messages may say so.
+    fn lose(&mut self, path: &str, device: Option<String>, t_ns: i64, together_s: f64) {
+        let knows = |episode: &Episode| episode.paths.contains_key(path);
+        let belongs = |episode: &Episode| {
+            let age_ns = t_ns - episode.lost_ns;
+            // Behind a port that is down, paths fail one by one as their timers run out.
+            let is_behind = is_port(&episode.path) && age_ns as f64 / 1e9 <= together_s;
+            episode.restored_ns.is_none() && (age_ns <= TOGETHER_NS || is_behind)
+        };
+        let at = self.episodes.iter().position(knows).or_else(|| self.episodes.iter().position(belongs));
+        let at = at.unwrap_or_else(|| {
+            self.episodes.push(Episode { path: path.to_string(), lost_ns: t_ns, ..Episode::default() });
+            self.episodes.len() - 1
+        });
+        let Some(episode) = self.episodes.get_mut(at) else { return };
+        let was_lost = episode.paths.get(path) == Some(&None);
+        episode.paths.insert(path.to_string(), None);
+        episode.restored_ns = None;
+        if let Some(device) = device {
+            episode.devices.insert(device, None);
+        }
+        if !was_lost {
+            let losses = self.losses.entry(path.to_string()).or_default();
+            losses.retain(|lost_ns| (t_ns - lost_ns) as f64 / 1e9 <= together_s);
+            losses.push(t_ns);
         }
     }
 }
 
 impl Episode {
+    fn step(&mut self, step: Step, device: Option<String>, t_ns: i64) {
+        let is_away = self.restored_ns.is_none();
+        match step {
+            Step::Timeout => {
+                self.timeout.get_or_insert_with(|| (t_ns, "the offline timeout".to_string()));
+            }
+            Step::Degraded => {
+                self.degraded_ns.get_or_insert(t_ns);
+                self.devices.extend(device.map(|device| (device, None)));
+            }
+            Step::FailoverStarted if is_away => {
+                self.failover_ns.get_or_insert(t_ns);
+            }
+            Step::FailoverDone if is_away => {
+                self.taken_over_ns.get_or_insert(t_ns);
+            }
+            Step::FailedBack => {
+                self.failed_back_ns.get_or_insert(t_ns);
+            }
+            Step::FailoverStarted | Step::FailoverDone | Step::Lost | Step::Restored => {}
+        }
+    }
+
+    /// A path, or all paths of a device, are back; it may be another episode's.
+    fn restore(&mut self, path: &str, device: Option<&str>, t_ns: i64) {
+        if let Some(back) = device.and_then(|device| self.devices.get_mut(device)) {
+            *back = Some(t_ns);
+        }
+        if let Some(back) = self.paths.get_mut(path) {
+            *back = Some(t_ns);
+        }
+        let is_back = |things: &BTreeMap<String, Option<i64>>| things.values().all(Option::is_some);
+        // Where no message named a path, the devices tell, and where none named those either, any path.
+        let is_restored = match (self.paths.is_empty(), self.devices.is_empty()) {
+            (false, _) => is_back(&self.paths),
+            (true, false) => is_back(&self.devices),
+            (true, true) => true,
+        };
+        if is_restored {
+            self.restored_ns.get_or_insert(t_ns);
+        }
+    }
+
+    /// Who stands still meanwhile.
+    fn watch(&mut self, now: &Moment) {
+        if self.taken_over_ns.or(self.restored_ns).is_some_and(|end_ns| end_ns <= now.start_ns()) {
+            return;
+        }
+        let stands = |disk: &&super::moment::DiskUse| disk.completions == 0.0 && disk.in_flight.unwrap_or(0) > 0;
+        for disk in now.disks.iter().filter(stands) {
+            *self.stood.entry(disk.device.clone()).or_default() += now.seconds;
+        }
+    }
+
+    /// What the kernel calls the devices that it is about.
+    fn own(&self) -> BTreeSet<String> {
+        self.devices.keys().chain(self.paths.keys()).map(|name| kernel_name(name)).collect()
+    }
+
     /// Nothing more is to be expected of it.
     fn is_over(&self, now_ns: i64) -> bool {
         match self.restored_ns {
@@ -105,7 +199,13 @@ impl Episode {
         }
     }
 
-    fn symptom(&self, losses: usize, flapping: f64) -> Symptom {
+    /// The device of it that stood still for longest, and for how long, s.
+    fn longest(&self, own: &BTreeSet<String>, least_s: f64) -> Option<(&str, f64)> {
+        let own = self.stood.iter().filter(|(device, seconds)| own.contains(*device) && **seconds >= least_s);
+        own.map(|(device, seconds)| (device.as_str(), *seconds)).max_by(|a, b| a.1.total_cmp(&b.1))
+    }
+
+    fn sentence(&self, stood: Option<(&str, f64)>, left: &BTreeMap<String, (u32, u32)>) -> String {
         let after = |t_ns: i64| (t_ns - self.lost_ns) as f64 / 1e9;
         let seconds = |t_ns: i64| format!("{:.0} s", after(t_ns));
         let devices = match self.devices.len() {
@@ -113,21 +213,30 @@ impl Episode {
             1 => " of 1 device".to_string(),
             count => format!(" of {count} devices"),
         };
-        let mut sentence = format!("Path {}{devices} was lost", self.path);
-        let switched_ns = self.failover_ns.or(self.degraded_ns);
-        match (self.taken_over_ns, &self.timeout) {
-            (Some(done_ns), Some((timeout_ns, timer))) => sentence.push_str(&format!(
-                "; failover finished {} later ({} waiting for {timer}, {:.0} s until it had switched): for that long, I/O on it stood still, which is not transparent",
-                seconds(done_ns),
-                seconds(*timeout_ns),
-                after(done_ns) - after(*timeout_ns),
-            )),
-            (Some(done_ns), None) => sentence.push_str(&format!(
-                "; failover finished {} later: for that long, I/O on it stood still, which is not transparent",
-                seconds(done_ns)
-            )),
-            (None, _) if switched_ns.is_some() => sentence.push_str("; failover has not finished"),
-            (None, _) => {}
+        let mut sentence = match self.paths.len() {
+            0 | 1 => format!("Path {}{devices} was lost", self.path),
+            _ => {
+                let names: Vec<&str> = self.paths.keys().map(String::as_str).collect();
+                format!("Paths {}{devices} were lost", names.join(", "))
+            }
+        };
+        if let Some(done_ns) = self.taken_over_ns {
+            let parts = self.timeout.as_ref().map_or(String::new(), |(timeout_ns, timer)| {
+                let switched_s = after(done_ns) - after(*timeout_ns);
+                format!(" ({} waiting for {timer}, {switched_s:.0} s until it had switched)", seconds(*timeout_ns))
+            });
+            let felt = match stood {
+                Some((_, stood_s)) if stood_s >= 0.8 * after(done_ns) => {
+                    "for that long, I/O on it stood still, which is not transparent".to_string()
+                }
+                Some((device, stood_s)) => {
+                    format!("for {stood_s:.0} s of that, I/O on {device} stood still, which is not transparent")
+                }
+                None => "I/O on it may have stood still for that long, which would not be transparent".to_string(),
+            };
+            sentence.push_str(&format!("; failover finished {} later{parts}: {felt}", seconds(done_ns)));
+        } else if self.failover_ns.or(self.degraded_ns).is_some() {
+            sentence.push_str("; failover has not finished");
         }
         match self.restored_ns {
             Some(restored_ns) => {
@@ -136,96 +245,97 @@ impl Episode {
                     sentence.push_str(&format!("; failed back after {}", seconds(back_ns)));
                 }
             }
-            None => sentence.push_str(". Redundancy is missing for {for}"),
+            None => sentence.push_str(&format!(". Redundancy is missing for {{for}}{}", self.now_left(left))),
         }
         sentence.push('.');
-        if losses as f64 >= flapping {
+        sentence
+    }
+
+    /// ": now 1 of 2 paths of mpatha" where that was told.
+    fn now_left(&self, left: &BTreeMap<String, (u32, u32)>) -> String {
+        let lost = u32::try_from(self.paths.values().filter(|back| back.is_none()).count()).unwrap_or(0);
+        let fewest = left.iter().min_by_key(|(_, (count, _))| *count);
+        fewest.map_or(String::new(), |(device, (count, most))| {
+            // Before the first message nobody told how many there were.
+            let most = if most > count { *most } else { count + lost };
+            format!(". It is now {count} of {most} paths of {device}")
+        })
+    }
+
+    fn symptom(
+        &self,
+        losses: usize,
+        left: &BTreeMap<String, (u32, u32)>,
+        is_over: bool,
+        limit: &thresholds::Stall,
+    ) -> Symptom {
+        let after = |t_ns: i64| (t_ns - self.lost_ns) as f64 / 1e9;
+        let own = self.own();
+        let stood = self.longest(&own, limit.for_s);
+        let mut sentence = self.sentence(stood, left);
+        if losses as f64 >= limit.flapping {
             sentence.push_str(&format!(" Paths are flapping: {losses} losses."));
         }
         let at = |t_ns: Option<i64>| t_ns.map(after);
+        let timeout_ns = self.timeout.as_ref().map(|(t_ns, _)| *t_ns);
         Symptom {
             rule: RuleId::R7,
             subject: format!("path {}", self.path),
             severity: Severity::Finding,
-            confidence: Confidence::Certain,
+            // Messages tell that a path is lost; what that does to I/O is inferred, unless a device was seen to stand still.
+            confidence: if stood.is_some() { Confidence::Certain } else { Confidence::Likely },
             since_ns: self.lost_ns,
             sentence,
             evidence: vec![
-                Evidence::new("timeout after", at(self.timeout.as_ref().map(|(t_ns, _)| *t_ns)), "s"),
+                Evidence::new("timeout after", at(timeout_ns), "s"),
                 Evidence::new("degraded after", at(self.degraded_ns), "s"),
                 Evidence::new("failover started after", at(self.failover_ns), "s"),
                 Evidence::new("failover finished after", at(self.taken_over_ns), "s"),
                 Evidence::new("path back after", at(self.restored_ns), "s"),
                 Evidence::new("failed back after", at(self.failed_back_ns), "s"),
                 Evidence::new("devices", (!self.devices.is_empty()).then_some(self.devices.len() as f64), ""),
+                Evidence::new("a device of it stood still", stood.map(|(_, seconds)| seconds), "s"),
                 Evidence::new("losses", losses as f64, ""),
             ],
             next: format!(
                 "Look at cable, port and switch of {}; shorten the timeouts that come before failover (fast_io_fail_tmo, dev_loss_tmo, no_path_retry) if {} are too long.",
                 self.path,
-                figure(at(self.taken_over_ns).or(at(self.timeout.as_ref().map(|(t_ns, _)| *t_ns))), "s"),
+                figure(at(self.taken_over_ns).or(at(timeout_ns)), "s"),
             ),
-            explains: vec![(RuleId::R7, None), (RuleId::R5, None)],
-            clear_s: Some(0.0),
+            explains: own
+                .into_iter()
+                .flat_map(|device| [(RuleId::R7, Some(device.clone())), (RuleId::R5, Some(device))])
+                .collect(),
+            clear_s: Some(if is_over { ENDED } else { 0.0 }),
         }
     }
 }
 
-/// What a message says of a path; `None` when it says nothing of paths.
-fn step(message: &str) -> Option<Step> {
-    const WORDS: &[(&str, Step)] = &[
-        ("failback operation succeeded", Step::FailedBack),
-        ("failover operation completed", Step::FailoverDone),
-        ("initiating failover", Step::FailoverStarted),
-        ("multipath status: degraded", Step::Degraded),
-        ("multipath status: optimal", Step::Restored),
-        ("offline timeout", Step::Timeout),
-        ("blocked fc remote port time out", Step::Timeout),
-        ("link down", Step::Lost),
-        ("link is down", Step::Lost),
-        ("loop down detected", Step::Lost),
-        ("failing path", Step::Lost),
-        ("path is down", Step::Lost),
-        ("link up", Step::Restored),
-        ("link is up", Step::Restored),
-        ("loop up detected", Step::Restored),
-        ("reinstating path", Step::Restored),
-        ("reinstated", Step::Restored),
-    ];
-    let message = message.to_lowercase();
-    WORDS.iter().find(|(words, _)| message.contains(words)).map(|(_, step)| *step)
-}
-
-/// The device that a message about a path is of: what stands before `multipath status`, in brackets if it has any.
-fn device(message: &str) -> String {
-    let before = message.split(" multipath status").next().unwrap_or(message);
-    let last = before.split_whitespace().next_back().unwrap_or(before);
-    last.trim_matches(|c: char| "():".contains(c)).to_string()
-}
-
-/// What the message calls the path: what stands behind `path`, else the first word that looks like a name with a number.
-fn name(message: &str) -> String {
-    let clean = |word: &str| word.trim_matches(|c: char| "[]():.,".contains(c)).to_string();
-    let mut words = message.split_whitespace();
-    if words.any(|word| word.eq_ignore_ascii_case("path"))
-        && let Some(path) = words.next()
-    {
-        return clean(path);
+/// A network link is down, or was until now.
+fn link(interface: &str, since_ns: i64, is_over: bool) -> Symptom {
+    let verb = if is_over { "was" } else { "has been" };
+    Symptom {
+        rule: RuleId::R7,
+        subject: format!("link {interface}"),
+        severity: Severity::Finding,
+        confidence: Confidence::Certain,
+        since_ns,
+        sentence: format!(
+            "The network link of {interface} {verb} down for {{for}}: nothing goes through it meanwhile."
+        ),
+        evidence: Vec::new(),
+        next: format!(
+            "Look at cable, port and switch (`ethtool {interface}`), unless somebody turned it off (`ip link show {interface}`)."
+        ),
+        explains: Vec::new(),
+        clear_s: Some(if is_over { ENDED } else { 0.0 }),
     }
-    // Time stamps stand before it, in brackets: `[ 5.0314]emlxs0:`.
-    let behind = message.rsplit(']').next().unwrap_or(message);
-    let is_name = |word: &&str| {
-        word.starts_with(|first: char| first.is_ascii_alphabetic()) && word.contains(|c: char| c.is_ascii_digit())
-    };
-    let found = behind.split_whitespace().find(is_name).or_else(|| behind.split_whitespace().next());
-    clean(found.unwrap_or(message))
 }
 
 #[cfg(test)]
 mod tests {
-    use super::super::RuleId;
     use super::super::testing::{Bench, DiskStep};
-    use super::name;
+    use super::super::{Confidence, RuleId};
 
     /// The source's messages, shortened: seconds since 11:17:33.
     const MPXIO: &[(i64, &str)] = &[
@@ -304,8 +414,85 @@ mod tests {
         assert!(bench.found(RuleId::R7).iter().all(|one| one.end_ns.is_some()));
     }
 
+    /// Seconds in which sda is slow, with messages at some of them.
+    fn slow_disk(messages: &[(i64, &str)]) -> Bench {
+        let mut bench = Bench::new();
+        let fast =
+            DiskStep { writes_per_s: 100.0, response_ms: 1.0, queue: 0.1, busy_percent: 10.0, ..DiskStep::default() };
+        bench.steps(5, 1.0, |step| step.disk("sda", fast));
+        let slow = DiskStep { response_ms: 50.0, queue: 5.0, busy_percent: 100.0, ..fast };
+        for second in 0..20 {
+            bench.steps(1, 1.0, |step| {
+                step.disk("sda", slow);
+                messages.iter().filter(|(at, _)| *at == second).for_each(|(_, message)| step.event("kernel", message));
+            });
+        }
+        bench
+    }
+
     #[test]
-    fn other_messages_and_names() {
+    fn a_network_link_is_no_path_and_hides_no_device() {
+        let bench = slow_disk(&[(3, "e1000e 0000:00:19.0 eth0: NIC Link is Down")]);
+        let found = bench.found(RuleId::R7);
+        assert_eq!((found.len(), found[0].subject.as_str()), (1, "link eth0"));
+        assert!(
+            found[0].sentence.starts_with("The network link of eth0 has been down for 16 s"),
+            "{}",
+            found[0].sentence
+        );
+        assert!(!found[0].next.contains("failover"), "{}", found[0].next);
+        assert!(bench.found(RuleId::R5)[0].counts(), "{:#?}", bench.engine().findings());
+        // What programs make has no cable.
+        let bench = slow_disk(&[(3, "docker0: Link is Down"), (4, "veth1@if2: Link is Down")]);
+        assert!(bench.found(RuleId::R7).is_empty());
+        let bench =
+            slow_disk(&[(3, "igb 0000:03:00.0 eth2: NIC Link is Down"), (9, "igb 0000:03:00.0 eth2: NIC Link is Up")]);
+        let found = bench.found(RuleId::R7);
+        assert!(found[0].end_ns.is_some() && found[0].sentence.contains("was down for"), "{found:#?}");
+    }
+
+    #[test]
+    fn each_path_has_its_own_state() {
+        let lost = [
+            (2, "device-mapper: multipath: 253:0: Failing path 8:16."),
+            (2, "multipathd: mpatha: remaining active paths: 3"),
+            (3, "device-mapper: multipath: 253:0: Failing path 8:32."),
+            (3, "multipathd: mpatha: remaining active paths: 2"),
+            (5, "ixgbe 0000:03:00.0 eth2: NIC Link is Up 10 Gbps"),
+            (6, "device-mapper: multipath: 253:0: Reinstating path 8:16."),
+            (7, "lpfc 0000:05:00.0: 0:1303 Link Up Event x3 received"),
+        ];
+        let bench = slow_disk(&lost);
+        let found = bench.found(RuleId::R7);
+        assert_eq!((found.len(), found[0].subject.as_str(), found[0].end_ns), (1, "path 8:16", None));
+        let words =
+            "Paths 8:16, 8:32 of 1 device were lost. Redundancy is missing for 17 s. It is now 2 of 3 paths of mpatha.";
+        assert_eq!(found[0].sentence, words);
+        // It is no path of sda.
+        assert!(bench.found(RuleId::R5)[0].counts(), "{:#?}", bench.engine().findings());
+        let back = [&lost[..], &[(12, "device-mapper: multipath: 253:0: Reinstating path 8:32.")]].concat();
+        assert!(slow_disk(&back).found(RuleId::R7)[0].end_ns.is_some());
+    }
+
+    #[test]
+    fn messages_alone_are_no_proof_that_anything_stood_still() {
+        let mut bench = Bench::new();
+        bench.steps(2, 1.0, |step| step.cpu(0, [1.0, 0.0, 0.0]));
+        for second in 0..=340 {
+            bench.steps(1, 1.0, |step| {
+                step.cpu(0, [1.0, 0.0, 0.0]);
+                MPXIO.iter().filter(|(at, _)| *at == second).for_each(|(_, message)| step.event("kernel", message));
+            });
+        }
+        let found = bench.only(RuleId::R7);
+        assert_eq!(found.confidence, Confidence::Likely);
+        assert!(found.sentence.contains("I/O on it may have stood still for that long"), "{}", found.sentence);
+        // It ends with the message that says so, though nothing comes after it.
+        assert!(found.sentence.ends_with("failed back after 340 s.") && found.end_ns.is_some(), "{found:#?}");
+    }
+
+    #[test]
+    fn other_messages() {
         let mut bench = Bench::new();
         bench.steps(3, 1.0, |step| {
             step.cpu(0, [1.0, 0.0, 0.0]);
@@ -313,13 +500,5 @@ mod tests {
             step.event("kernel", "e1000e 0000:00:19.0 eth0: NIC Link is Up 1000 Mbps Full Duplex");
         });
         bench.is_silent();
-        for (message, expect) in [
-            ("[ 5.0314]emlxs0: NOTICE: 710: Link down.", "emlxs0"),
-            ("device-mapper: multipath: Failing path 8:16.", "8:16"),
-            ("qla2xxx [0000:05:00.0]-500b:2: LOOP DOWN detected", "-500b:2"),
-            ("ixgbe 0000:03:00.0 eth2: NIC Link is Down", "eth2"),
-        ] {
-            assert_eq!(name(message), expect, "{message}");
-        }
     }
 }

@@ -12,6 +12,7 @@ pub(crate) struct PreemptedRule;
 #[derive(Clone, Debug, Default)]
 struct Sum {
     comm: String,
+    is_kernel: bool,
     run_s: f64,
     wait_s: f64,
     switches: f64,
@@ -21,6 +22,12 @@ struct Sum {
 impl Sum {
     fn active_s(&self) -> f64 {
         self.run_s + self.wait_s
+    }
+
+    /// Nobody waits for what waits here for its own sake: threads of the kernel work for others, and it is they who would be
+    /// told of; and iodyno's own load waits for what it makes the machine do, and says itself how late it was.
+    fn is_no_subject(&self) -> bool {
+        self.is_kernel || self.comm.starts_with("iodyno")
     }
 }
 
@@ -36,6 +43,7 @@ impl Rule for PreemptedRule {
             for run in runs {
                 let sum = sums.entry(run.pid).or_default();
                 sum.comm.clone_from(&run.comm);
+                sum.is_kernel |= run.is_kernel;
                 sum.run_s += run.run_s;
                 sum.wait_s += (run.wait_s - stopped_s).max(0.0);
                 sum.switches += run.switches;
@@ -45,7 +53,7 @@ impl Rule for PreemptedRule {
         let mut found = Vec::new();
         for (pid, sum) in sums {
             // What hardly works has nothing to lose.
-            if 100.0 * sum.active_s() < limit.least_percent * stretch.seconds() {
+            if sum.is_no_subject() || 100.0 * sum.active_s() < limit.least_percent * stretch.seconds() {
                 continue;
             }
             found.extend(put_aside(stretch, pid, &sum, limit).or_else(|| robbed(stretch, pid, &sum, limit)));
@@ -300,6 +308,28 @@ mod tests {
         in_step(7.0, 0.9, 8).is_silent();
         in_step(20.0, 0.4, 8).is_silent();
         in_step(20.0, 0.9, 7).is_silent();
+    }
+
+    #[test]
+    fn threads_of_the_kernel_and_our_own_load_are_no_subjects() {
+        // A loop device under 128 reads at once: soft interrupts wait behind workers, workers behind the load, and the load
+        // behind workers. All of it is the load's own work.
+        let of = |pid: i64, comm: &str, parent: i64| {
+            let mut bench = Bench::new();
+            bench.steps(14, 1.0, |step| {
+                step.cpu(0, [30.0, 65.0, 0.0]);
+                step.cpu_event(0, 98.0, 1.0);
+                let waits = RunStep { run: 40.0, wait: 45.0, switches: 9000.0, preemptions: 100.0 };
+                step.run(pid, comm, waits).parent = parent;
+                step.run(815, "other", RunStep { run: 50.0, wait: 1.0, switches: 20_000.0, preemptions: 10.0 });
+                step.behind(pid, (815, "other"), 9000.0, 44.0);
+            });
+            bench
+        };
+        of(15, "ksoftirqd/0", 2).is_silent();
+        of(77, "kworker/0:1H-loop0", 2).is_silent();
+        of(4000, "iodyno", 1).is_silent();
+        assert_eq!(of(4000, "mysqld", 1).only(RuleId::R8).subject, "mysqld[4000]");
     }
 
     #[test]

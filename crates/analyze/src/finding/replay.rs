@@ -6,8 +6,8 @@ use arrow_array::RecordBatch;
 use arrow_array::cast::AsArray as _;
 use arrow_array::types::Int64Type;
 use recording::rows::{
-    BtrfsDevice, Cgroup, Cpu, CpuEvent, Disk, Event, Exited, Interrupt, Listener, Memory, Net, OpInterval, Phase,
-    PreemptedBy, Process, ProcessEvent, Stolen, System, Tcp, Thread,
+    BtrfsDevice, Cgroup, Cpu, CpuEvent, Disk, Event, Exited, Figure, Interrupt, Listener, Memory, Net, OpInterval,
+    Phase, PreemptedBy, Process, ProcessEvent, Stolen, System, Tcp, Thread, ZfsArc,
 };
 use recording::{Batch, Reader, RecordingError, Row, Sink};
 use std::collections::{HashMap, HashSet};
@@ -78,6 +78,8 @@ fn tables(mut of: impl FnMut(&str) -> Result<Source, RecordingError>) -> Result<
         Tcp,
         System,
         Memory,
+        ZfsArc,
+        Figure,
         Cgroup,
         Interrupt,
         Listener,
@@ -218,6 +220,7 @@ impl<R: Row> Table for Frames<R> {
             "op_interval",
             "phase",
             "event",
+            "figure",
             "thread",
             "interrupt",
             "listener",

@@ -2,8 +2,8 @@
 
 use super::{Engine, Finding, RuleId, Severity, Thresholds};
 use recording::rows::{
-    BtrfsDevice, Cgroup, Cpu, CpuEvent, Disk, Event, Exited, Interrupt, Listener, Memory, Net, OpInterval, PreemptedBy,
-    Process, ProcessEvent, Stolen, System, Tcp, Thread,
+    BtrfsDevice, Cgroup, Cpu, CpuEvent, Disk, Event, Exited, Figure, Interrupt, Listener, Memory, Net, OpInterval,
+    PreemptedBy, Process, ProcessEvent, Stolen, System, Tcp, Thread, ZfsArc,
 };
 use recording::{Batch, Row, Sink};
 use std::collections::BTreeMap;
@@ -20,6 +20,8 @@ pub(crate) struct Bench {
     tcp: Option<Tcp>,
     system: Option<System>,
     memory: Option<Memory>,
+    arc: Option<ZfsArc>,
+    errors: BTreeMap<(String, &'static str), Figure>,
     groups: Vec<Cgroup>,
     load: Vec<OpInterval>,
     interrupts: BTreeMap<(bool, String, i32), Interrupt>,
@@ -76,6 +78,43 @@ fn whole(value: f64) -> i64 {
     value
 }
 
+/// A cache of which nothing is told.
+fn empty_arc() -> ZfsArc {
+    ZfsArc {
+        t_ns: 0,
+        t_s: 0.0,
+        hits: None,
+        misses: None,
+        demand_data_hits: None,
+        demand_data_misses: None,
+        demand_metadata_hits: None,
+        demand_metadata_misses: None,
+        prefetch_data_hits: None,
+        prefetch_data_misses: None,
+        prefetch_metadata_hits: None,
+        prefetch_metadata_misses: None,
+        mru_hits: None,
+        mfu_hits: None,
+        mru_ghost_hits: None,
+        mfu_ghost_hits: None,
+        size_bytes: None,
+        target_bytes: None,
+        min_bytes: None,
+        max_bytes: None,
+        metadata_bytes: None,
+        compressed_bytes: None,
+        uncompressed_bytes: None,
+        memory_throttles: None,
+        l2_hits: None,
+        l2_misses: None,
+        l2_read_bytes: None,
+        l2_write_bytes: None,
+        l2_size_bytes: None,
+        l2_io_errors: None,
+        l2_checksum_errors: None,
+    }
+}
+
 impl Bench {
     pub(crate) fn new() -> Self {
         Self::with(Thresholds::default())
@@ -94,6 +133,8 @@ impl Bench {
             tcp: None,
             system: None,
             memory: None,
+            arc: None,
+            errors: BTreeMap::new(),
             groups: Vec::new(),
             load: Vec::new(),
             interrupts: BTreeMap::new(),
@@ -150,6 +191,8 @@ impl Bench {
             self.tcp.iter(),
             self.system.iter(),
             self.memory.iter(),
+            self.arc.iter(),
+            self.errors.values(),
             self.groups.iter(),
             self.load.iter(),
             self.interrupts.values(),
@@ -450,6 +493,29 @@ impl Step<'_> {
         row.file_refaults = row.file_refaults.map(|was| was + whole(refaults * seconds));
     }
 
+    /// The cache of ZFS: what it has and may have, and hits in 1,000 reads of the interval, per cent.
+    pub(crate) fn arc(&mut self, size: f64, max: f64, hits: f64) {
+        let row = self.bench.arc.get_or_insert_with(|| ZfsArc { hits: Some(0), misses: Some(0), ..empty_arc() });
+        row.hits = row.hits.map(|was| was + whole(hits * 10.0));
+        row.misses = row.misses.map(|was| was + whole((100.0 - hits) * 10.0));
+        (row.size_bytes, row.max_bytes) = (Some(whole(size)), Some(whole(max)));
+    }
+
+    /// What `zpool status` counts of a device.
+    pub(crate) fn zpool_status(&mut self, device: &str, column: &'static str, count: f64) {
+        let row = self.bench.errors.entry((device.to_string(), column)).or_insert_with(|| Figure {
+            t_ns: 0,
+            t_s: 0.0,
+            interval_ns: None,
+            tool: "zpool-status".into(),
+            thing: device.into(),
+            name: column.into(),
+            value: None,
+            text: None,
+        });
+        row.value = Some(count);
+    }
+
     /// A control group that did something: its page cache, and its limit of memory.
     pub(crate) fn group(&mut self, path: &str, cached: f64, limit: Option<f64>) {
         self.bench.groups.push(Cgroup {
@@ -570,7 +636,7 @@ impl Step<'_> {
     }
 
     /// A CPU by event, per cent: busy, and in interrupts.
-    pub(crate) fn cpu_event(&mut self, cpu: usize, busy: f64, irq: f64) {
+    pub(crate) fn cpu_event(&mut self, cpu: usize, busy: f64, irq: f64) -> &mut CpuEvent {
         let row = self.bench.cpu_events.entry(cpu).or_insert_with(|| CpuEvent {
             t_ns: 0,
             t_s: 0.0,
@@ -590,6 +656,7 @@ impl Step<'_> {
         row.run_ns += share(busy);
         row.idle_ns += share(100.0 - busy);
         row.softirq_ns = row.softirq_ns.map(|ns| ns + share(irq));
+        row
     }
 
     /// So many per cent of a CPU, of those by event, were run at long stretches.
@@ -600,7 +667,7 @@ impl Step<'_> {
     }
 
     /// A process by event.
-    pub(crate) fn run(&mut self, pid: i64, comm: &str, step: RunStep) {
+    pub(crate) fn run(&mut self, pid: i64, comm: &str, step: RunStep) -> &mut ProcessEvent {
         let row = self.bench.runs.entry(pid).or_insert_with(|| ProcessEvent {
             t_ns: 0,
             t_s: 0.0,
@@ -617,6 +684,7 @@ impl Step<'_> {
         row.wait_ns += whole(step.wait * 1e7 * self.seconds);
         row.switches += whole(step.switches * self.seconds);
         row.preemptions += whole(step.preemptions * self.seconds);
+        row
     }
 
     /// One process was put aside for another so often per second, and waited for so many per cent of the time.

@@ -1,6 +1,7 @@
 //! Every number that a rule compares with, in one file of TOML that says what each is for.
 
 use serde::Deserialize;
+use std::collections::BTreeMap;
 use std::fmt::Write as _;
 
 /// One threshold as a finding's explanation shows it.
@@ -52,6 +53,8 @@ macro_rules! thresholds {
         #[serde(default, deny_unknown_fields)]
         pub struct Thresholds {
             $( #[doc = $help] pub $section: $type, )*
+            /// What network links can carry, by interface: `10g`, `200m`. It goes before what the interface says.
+            pub speed: BTreeMap<String, String>,
         }
 
         impl Thresholds {
@@ -137,6 +140,8 @@ thresholds! {
         stuck_percent = 95.0, "%";
         /// A thread that uses so much of that CPU accounts for it.
         owner_percent = 85.0, "%";
+        /// On a CPU that is stuck, tasks take turns more rarely than so often per second, where that is counted (the event clock).
+        stuck_switches_per_s = 5.0, "1/s";
         /// An interrupt that comes so often per second …
         storm_per_s = 20000.0, "1/s";
         /// … and so many times as often as it usually does (the median of the last five minutes) …
@@ -183,10 +188,12 @@ thresholds! {
         refaults_per_s = 100.0, "1/s";
         /// … and reads from devices, times as many as before …
         reads_ratio = 3.0, "";
+        /// (of the cache of ZFS: or hits fell by so many points, whatever was needed again)
+        hit_points = 10.0, "points";
         /// … and response time, times as long as before.
         response_ratio = 3.0, "";
     }
-    /// R7: a device answers nothing, or lost a path.
+    /// R7: a device answers nothing, or lost a path; a network link is down.
     stall: Stall {
         /// Requests wait and nothing was completed for so long.
         for_s = 2.0, "s";
@@ -275,7 +282,20 @@ impl Thresholds {
                 }
             }
         }
+        for (interface, speed) in &read.speed {
+            if bits_per_s(speed).is_none() {
+                return Err(ThresholdsError(format!(
+                    "[speed] {interface} = \"{speed}\": a speed is a number of bits per second with k, m, g or t behind it, as 200m or 10g"
+                )));
+            }
+        }
         Ok(read)
+    }
+
+    /// What the user says that a network link can carry, bit/s.
+    #[must_use]
+    pub fn speed_bits_per_s(&self, interface: &str) -> Option<f64> {
+        bits_per_s(self.speed.get(interface)?)
     }
 
     /// The whole file with these values, every threshold explained; [`Thresholds::parse`] reads it again.
@@ -292,8 +312,24 @@ impl Thresholds {
                 let _ = write!(text, "#{help}{unit}\n{name} = {value:?}\n");
             }
         }
+        text.push_str(
+            "\n# What network links can carry, where the interface does not tell it or tells it wrongly (R3): bits per second.\n\
+             [speed]\n# \"eth0\" = \"10g\"\n",
+        );
+        for (interface, speed) in &self.speed {
+            let _ = writeln!(text, "{interface:?} = {speed:?}");
+        }
         text
     }
+}
+
+/// `10g`, `2.5G`, `200m`.
+fn bits_per_s(speed: &str) -> Option<f64> {
+    let letter = speed.chars().next_back()?;
+    let power = "kmgt".find(letter.to_ascii_lowercase())?;
+    let number: f64 = speed[..speed.len() - letter.len_utf8()].trim().parse().ok()?;
+    let bits = number * 1000_f64.powi(i32::try_from(power).ok()? + 1);
+    (bits.is_finite() && bits > 0.0).then_some(bits)
 }
 
 #[cfg(test)]
@@ -314,6 +350,14 @@ mod tests {
     }
 
     #[test]
+    fn speeds_of_links() {
+        let read = Thresholds::parse("[speed]\n\"eth0\" = \"10g\"\ntun0 = \"2.5M\"\n").unwrap();
+        assert_eq!((read.speed_bits_per_s("eth0"), read.speed_bits_per_s("tun0")), (Some(1e10), Some(2.5e6)));
+        assert_eq!(read.speed_bits_per_s("eth1"), None);
+        assert_eq!(Thresholds::parse(&read.to_toml()).unwrap(), read);
+    }
+
+    #[test]
     fn mistakes_name_their_place() {
         for (text, words) in [
             ("[one_cpu]\nbusy = 80\n", ["line 2", "busy_percent"]),
@@ -321,6 +365,8 @@ mod tests {
             ("[one_cpu]\nbusy_percent = \"a\"\n", ["line 2", "expected f64"]),
             ("[one_cpu\n", ["line 1", "["]),
             ("[one_cpu]\nbusy_percent = -1.0\n", ["busy_percent", "0 or more"]),
+            ("[speed]\neth0 = \"10\"\n", ["eth0", "10g"]),
+            ("[speed]\neth0 = \"fast\"\n", ["eth0", "200m"]),
             ("[one_cpu]\nbusy_percent = nan\n", ["busy_percent", "0 or more"]),
         ] {
             let error = Thresholds::parse(text).unwrap_err().to_string();

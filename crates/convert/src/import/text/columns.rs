@@ -289,7 +289,10 @@ const TCP: &[Spec] = &[
     spec("tcpEstabResets", "established_resets", Total(1.0)),
     spec("tcpOutRsts", "resets_sent", Total(1.0)),
     spec("tcpCurrEstab", "established", Gauge(1.0)),
+    spec("TcpExtTCPReqQFullDrop", "request_queue_drops", Total(1.0)),
+    spec("TcpExtTCPReqQFullDoCookies", "request_queue_cookies", Total(1.0)),
     spec("tcpListenDrop", "listen_drops", Total(1.0)),
+    spec("tcpListenDropQ0", "request_queue_drops", Total(1.0)),
 ];
 
 const UDP: &[Spec] = &[

@@ -4,26 +4,34 @@
 mod columns;
 mod dtrace;
 mod emit;
+mod glued;
 mod iostat;
 mod lanes;
 mod link;
+mod lockstat;
 mod mpstat_solaris;
+mod netperf;
 mod netstat;
 mod nfsstat;
 mod nicstat;
+mod oracle;
 mod pairs;
 mod place;
 mod prstat;
+mod rfileio;
 mod ss;
+mod stmsboot;
 mod syslog;
 mod sysstat;
 mod sysstat_json;
 mod table;
+mod time;
 mod told;
 mod vmstat;
 mod when;
 mod words;
 mod zpool;
+mod zpool_status;
 
 use super::traces::source;
 use super::{Imported, Options};
@@ -48,7 +56,7 @@ pub(super) struct TextFormat {
 }
 
 /// All of them, in the order in which they are tried.
-pub(super) const FORMATS: [TextFormat; 14] = [
+pub(super) const FORMATS: [TextFormat; 22] = [
     TextFormat {
         name: "nicstat",
         help: "nicstat's text in all layouts, -p and -l as well, of Linux and Solaris",
@@ -116,6 +124,34 @@ pub(super) const FORMATS: [TextFormat; 14] = [
         help: "messages of the kernel and of daemons: syslog of Linux and Solaris, journalctl, dmesg",
         sniff: syslog::sniff,
         read: syslog::read,
+    },
+    TextFormat {
+        name: "zpool-status",
+        help: "errors of the devices of pools from zpool status",
+        sniff: zpool_status::sniff,
+        read: zpool_status::read,
+    },
+    TextFormat { name: "netperf", help: "netperf's stream tests", sniff: netperf::sniff, read: netperf::read },
+    TextFormat {
+        name: "time",
+        help: "real, user and sys of commands, as `time` of a shell says them",
+        sniff: time::sniff,
+        read: time::read,
+    },
+    TextFormat { name: "rfileio", help: "files by reads, from rfileio", sniff: rfileio::sniff, read: rfileio::read },
+    TextFormat { name: "lockstat", help: "lockstatI's table", sniff: lockstat::sniff, read: lockstat::read },
+    TextFormat { name: "oracle", help: "timed events of Oracle's reports", sniff: oracle::sniff, read: oracle::read },
+    TextFormat {
+        name: "stmsboot",
+        help: "names of devices with and without multipathing from stmsboot -L",
+        sniff: stmsboot::sniff,
+        read: stmsboot::read,
+    },
+    TextFormat {
+        name: "glued",
+        help: "results of compressors, and of connections of mysqld, whose line breaks or blanks were lost",
+        sniff: glued::sniff,
+        read: glued::read,
     },
     TextFormat {
         name: "table",
@@ -209,6 +245,7 @@ pub(super) fn import(
     for (path, format) in &texts.files {
         let mut told = Told::new(format.name);
         told.zone.clone_from(&zone);
+        (told.is_excerpt, told.all_cpus) = (options.is_excerpt, options.cpus);
         let mut lines = Lines::open(path)?;
         (format.read)(&mut lines, &mut told)?;
         if told.is_empty() {
@@ -224,5 +261,7 @@ pub(super) fn import(
     emit::write(texts, &placed, directory, command_line)
 }
 
+#[cfg(test)]
+mod source_tests;
 #[cfg(test)]
 mod tests;

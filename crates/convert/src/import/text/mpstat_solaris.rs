@@ -7,6 +7,7 @@ use super::when::When;
 use super::words::{cell, command, number};
 use super::{Passed, passed};
 use crate::ConvertError;
+use std::collections::BTreeSet;
 
 pub(super) fn sniff(head: &str) -> bool {
     head.lines().any(|line| is_heading(&line.split_whitespace().collect::<Vec<&str>>()))
@@ -25,6 +26,8 @@ struct Under {
     /// Sums over CPUs of each column, and their number.
     sums: Vec<f64>,
     count: f64,
+    /// Numbers of the CPUs that were printed.
+    shown: BTreeSet<u32>,
     is_open: bool,
 }
 
@@ -34,6 +37,7 @@ impl Under {
         if self.count > 0.0 && self.is_open {
             let shares: Vec<bool> =
                 told.sections[self.section].columns.iter().map(|column| !column.specs.is_empty()).collect();
+            self.fill(told);
             let cells: Vec<Cell> = self
                 .sums
                 .iter()
@@ -45,12 +49,31 @@ impl Under {
         }
         self.sums.iter_mut().for_each(|sum| *sum = 0.0);
         self.count = 0.0;
+        self.shown.clear();
+    }
+
+    /// Where the user says how many CPUs there are: those that were not printed did nothing.
+    fn fill(&mut self, told: &mut Told) {
+        let Some(all) = told.all_cpus else { return };
+        let columns = &told.sections[self.section].columns;
+        let idle: Vec<Cell> =
+            columns.iter().map(|column| Cell::Number(if column.name == "idl" { 100.0 } else { 0.0 })).collect();
+        let missing = (all as usize).saturating_sub(self.shown.len());
+        let names: Vec<u32> = (0..).filter(|cpu| !self.shown.contains(cpu)).take(missing).collect();
+        for cpu in names {
+            told.row(self.section, &cpu.to_string(), &idle);
+            self.count += 1.0;
+            for (sum, cell) in self.sums.iter_mut().zip(&idle) {
+                *sum += if let Cell::Number(value) = cell { *value } else { 0.0 };
+            }
+        }
     }
 }
 
 pub(super) fn read(lines: &mut Lines, told: &mut Told) -> Result<(), ConvertError> {
     let mut under: Option<Under> = None;
     let mut is_first = true;
+    let mut highest: Option<u32> = None;
     while lines.advance()? {
         let text = lines.line();
         let words: Vec<&str> = text.split_whitespace().collect();
@@ -65,7 +88,15 @@ pub(super) fn read(lines: &mut Lines, told: &mut Told) -> Result<(), ConvertErro
             let is_open = words[0] == "CPU" && told.block(section, When::Next, is_first);
             is_first &= words[0] != "CPU";
             let sums = vec![0.0; words.len() - 1];
-            under = Some(Under { section, width: words.len(), kind: words[0].to_string(), sums, count: 0.0, is_open });
+            under = Some(Under {
+                section,
+                width: words.len(),
+                kind: words[0].to_string(),
+                sums,
+                count: 0.0,
+                shown: BTreeSet::new(),
+                is_open,
+            });
         } else if let Some(under) = &mut under {
             if matches!(passed(lines, told, &words, under.width)?, Passed::Over) {
                 continue;
@@ -80,6 +111,9 @@ pub(super) fn read(lines: &mut Lines, told: &mut Told) -> Result<(), ConvertErro
                     *sum += if let Cell::Number(value) = cell { *value } else { 0.0 };
                 }
                 under.count += 1.0;
+                let cpu = words[0].parse().ok();
+                under.shown.extend(cpu);
+                highest = highest.max(cpu);
             } else if told.block(under.section, When::Next, is_first) {
                 is_first = false;
                 told.cpus = told.cpus.or(number(words[0]).filter(|cpus| under.kind == "CPUs" && *cpus >= 1.0));
@@ -93,6 +127,10 @@ pub(super) fn read(lines: &mut Lines, told: &mut Told) -> Result<(), ConvertErro
         under.close(told);
         if under.kind == "CPU" {
             told.note("mpstat of Solaris has no row for all CPUs: it was made of those that were printed");
+            if told.all_cpus.is_none() && highest.is_some_and(|highest| f64::from(highest) >= told.cpus.unwrap_or(0.0))
+            {
+                told.note("not all CPUs were printed: shares of all of them are of those that were (--cpus says how many there are)");
+            }
         }
     }
     Ok(())

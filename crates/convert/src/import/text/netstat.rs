@@ -5,6 +5,7 @@ use super::told::{Cell, Told};
 use super::when::When;
 use super::words::{command, number};
 use crate::ConvertError;
+use std::collections::HashMap;
 
 /// What `netstat -s` of Linux writes for the kernel's names, old and new spellings.
 const PHRASES: [(&str, &str, &str); 19] = [
@@ -56,6 +57,7 @@ fn solaris(line: &str) -> Option<Vec<(&str, f64)>> {
 
 pub(super) fn read(lines: &mut Lines, told: &mut Told) -> Result<(), ConvertError> {
     let (mut protocol, mut is_nstat) = (String::new(), false);
+    let mut snapshots = Snapshots::default();
     while lines.advance()? {
         let text = lines.line();
         if command(&text, "netstat").is_some() || command(&text, "nstat").is_some() {
@@ -64,7 +66,7 @@ pub(super) fn read(lines: &mut Lines, told: &mut Told) -> Result<(), ConvertErro
         if text.starts_with("#kernel") {
             is_nstat = true;
         } else if let Some(found) = solaris(&text) {
-            found.into_iter().for_each(|(name, value)| add(told, name, value));
+            found.into_iter().for_each(|(name, value)| snapshots.take(name, value));
         } else if is_nstat {
             let words: Vec<&str> = text.split_whitespace().collect();
             match words.as_slice() {
@@ -84,12 +86,49 @@ pub(super) fn read(lines: &mut Lines, told: &mut Told) -> Result<(), ConvertErro
             told.tally("lines that are not netstat's (messages, prompts) left out");
         }
     }
+    snapshots.give(told);
     if is_nstat {
         told.note(
             "nstat: its values were taken for those since boot (-a); without -a they are those since nstat ran last",
         );
     }
     Ok(())
+}
+
+/// What Solaris' netstat printed of each name, one snapshot after the other.
+#[derive(Default)]
+struct Snapshots {
+    values: Vec<(String, Vec<f64>)>,
+    by_name: HashMap<String, usize>,
+}
+
+impl Snapshots {
+    fn take(&mut self, name: &str, value: f64) {
+        let at = *self.by_name.entry(name.to_string()).or_insert_with(|| {
+            self.values.push((name.to_string(), Vec::new()));
+            self.values.len() - 1
+        });
+        self.values[at].1.push(value);
+    }
+
+    /// With an interval, netstat prints what was counted since boot, and then what was counted in each interval: a counter
+    /// of it falls, which counters do not.
+    fn give(self, told: &mut Told) {
+        let falls = |(_, values): &(String, Vec<f64>)| values.windows(2).any(|pair| pair[1] < pair[0]);
+        let is_interval = |(name, _): &&(String, Vec<f64>)| !name.ends_with("CurrEstab");
+        let by_interval = self.values.iter().filter(is_interval).any(falls);
+        if by_interval {
+            told.note("its first sample counts since boot, and the others by interval: they were added to it");
+        }
+        for one in &self.values {
+            let sums = by_interval && is_interval(&one);
+            let mut sum = 0.0;
+            for value in &one.1 {
+                sum = if sums { sum + value } else { *value };
+                add(told, &one.0, sum);
+            }
+        }
+    }
 }
 
 /// `24727 segments received`, `TCPTimeouts: 2`, `Quick ack mode was activated 35 times`.

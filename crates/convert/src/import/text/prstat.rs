@@ -88,7 +88,11 @@ fn rows(lines: &Lines, told: &mut Told, names: &[String], words: &[&str]) -> Res
     let at = |name: &str| names.iter().position(|found| found == name);
     let (pid, command) = (at("PID").unwrap_or(0), at("COMMAND"));
     let width = names.len();
-    let mut rest = words;
+    let mut words: Vec<&str> = words.to_vec();
+    if command.is_some() {
+        unglue(told, &mut words, pid);
+    }
+    let mut rest = &words[..];
     while rest.len() >= width && number(rest[pid]).is_some() {
         // A command may hold blanks; it ends where the next process begins.
         let length = match command {
@@ -99,7 +103,7 @@ fn rows(lines: &Lines, told: &mut Told, names: &[String], words: &[&str]) -> Res
         rest = more;
         let mut cells = Vec::with_capacity(width);
         for at in figures(names) {
-            cells.push(field(&names[at], row[at]));
+            cells.push(if row[at] == LOST { Cell::Missing } else { field(&names[at], row[at]) });
         }
         let name = match command {
             Some(command) => row[command..].join(" "),
@@ -119,6 +123,35 @@ fn rows(lines: &Lines, told: &mut Told, names: &[String], words: &[&str]) -> Res
         told.tally("lines that are not prstat's (messages, prompts) left out");
     }
     Ok(())
+}
+
+/// Stands for a user whose name is not known.
+const LOST: &str = "\u{fffd}";
+
+/// Where a line break was lost, the user of the next row is glued to the end of the command before, which is cut off: it is
+/// known only where it is one that stood by itself.
+fn unglue<'a>(told: &mut Told, words: &mut Vec<&'a str>, pid: usize) {
+    let users: Vec<&'a str> =
+        if begins(words, pid) { words.first().copied().into_iter().collect() } else { Vec::new() };
+    let mut at = words.len();
+    while at > 1 {
+        at -= 1;
+        if !begins(&words[at..], pid) {
+            continue;
+        }
+        let glued = words[at];
+        let user = users.iter().copied().find(|user| glued.ends_with(user));
+        if user.is_none() {
+            told.note(
+                "line breaks were lost before users' names, which are glued to the command before: those are not known",
+            );
+        }
+        words[at] = user.unwrap_or(LOST);
+        let rest = &glued[..glued.len() - user.map_or(0, str::len)];
+        if !rest.is_empty() {
+            words.insert(at, rest);
+        }
+    }
 }
 
 /// Do these words begin a row of pstime: user, number, two shares?

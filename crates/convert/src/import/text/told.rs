@@ -138,6 +138,10 @@ pub(super) struct Told {
     pub(super) system: Option<String>,
     /// Things that are not printed do nothing.
     pub(super) leaves_out_idle: bool,
+    /// The user says that its first sample is an interval like the others.
+    pub(super) is_excerpt: bool,
+    /// The user says how many CPUs there are.
+    pub(super) all_cpus: Option<u32>,
 }
 
 impl Told {
@@ -202,6 +206,7 @@ impl Told {
             self.tally("blocks left out, because the one before has the same time or a later one");
             return false;
         }
+        let is_start = is_start && !(self.is_excerpt && section.blocks.is_empty());
         section.blocks.push(Block { at, is_start });
         section.has_rows = false;
         true

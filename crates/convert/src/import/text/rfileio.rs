@@ -1,0 +1,55 @@
+//! Files that were read most, by count and by bytes, logically and from the device: rfileio of the DTrace toolkit.
+
+use super::source::Lines;
+use super::told::{Cell, Told};
+use super::when::When;
+use super::words::number;
+use crate::ConvertError;
+
+pub(super) fn sniff(head: &str) -> bool {
+    head.lines().any(|line| title(line).is_some())
+}
+
+/// `Read IOPS, top 20 (count)`.
+fn title(line: &str) -> Option<(&str, &str)> {
+    let (what, rest) = line.trim().split_once(", top ")?;
+    let unit = rest.split_once('(')?.1.strip_suffix(')')?;
+    ["Read IOPS", "Read Bandwidth", "Write IOPS", "Write Bandwidth"].contains(&what).then_some((what, unit))
+}
+
+pub(super) fn read(lines: &mut Lines, told: &mut Told) -> Result<(), ConvertError> {
+    let mut under: Option<String> = None;
+    while lines.advance()? {
+        let text = lines.line();
+        if let Some((what, unit)) = title(&text) {
+            under = Some(format!("{what} ({unit})"));
+            for level in ["logical", "physical"] {
+                let name = format!("{what} ({unit}), {level}");
+                let section = told.plain_section(&[name.as_str()]);
+                told.block(section, When::Next, true);
+            }
+        } else if let Some((what, percent)) = text.split_once("miss-rate:") {
+            let Some(value) = number(percent.trim().trim_end_matches('%')) else {
+                return Err(lines.malformed(format!("`{}` is no miss rate", percent.trim())));
+            };
+            let name = format!("{} miss-rate (%)", what.trim());
+            let section = told.plain_section(&[name.as_str()]);
+            told.block(section, When::Next, true);
+            told.row(section, "", &[Cell::Number(value)]);
+        } else if let Some(what) = under.as_ref().filter(|_| !text.trim().is_empty()) {
+            // A path may hold blanks.
+            let mut words = text.trim().rsplitn(3, ' ');
+            let row = (words.next().and_then(number), words.next(), words.next());
+            match row {
+                (Some(value), Some(level @ ("logical" | "physical")), Some(path)) => {
+                    let name = format!("{what}, {level}");
+                    let section = told.plain_section(&[name.as_str()]);
+                    told.row(section, path.trim(), &[Cell::Number(value)]);
+                }
+                _ if lines.may_be_cut() => told.note(&format!("line {} is cut off, and left out", lines.number())),
+                _ => return Err(lines.malformed("is not a file, `logical` or `physical`, and a number".to_string())),
+            }
+        }
+    }
+    Ok(())
+}
