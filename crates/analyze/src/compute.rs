@@ -30,7 +30,12 @@ pub fn compute(reader: &Reader, id: &str, selection: &Selection) -> Result<ViewD
         let names: Vec<String> = traced.device_names().map(String::from).collect();
         let device = chosen(id, "device", &names, selection)?;
         let drawn = view.draw_trace(&traced, device.as_deref());
-        drawn.ok_or_else(|| empty("the trace has nothing of what it shows"))?
+        let reason = if traced.is_sample() {
+            "the trace is a sample (--sample), and has nothing of what it shows or not enough of it"
+        } else {
+            "the trace has nothing of what it shows"
+        };
+        drawn.ok_or_else(|| empty(reason))?
     } else if view.is_of_files() {
         let files = FileFold::read(reader)?.ok_or_else(|| empty("the recording holds nothing about files"))?;
         view.draw_files(&files).ok_or_else(|| empty("no file has anything of what it shows"))?

@@ -68,7 +68,7 @@ fn load(lines: &Lines, told: &mut Told, rows: &str) -> Result<(), ConvertError> 
         figures.push(figure);
         rest = more;
     }
-    if !rest.is_empty() || figures.is_empty() || figures.len() % LOAD_COLUMNS.len() != 0 {
+    if !rest.is_empty() || figures.is_empty() || !figures.len().is_multiple_of(LOAD_COLUMNS.len()) {
         return Err(lines.malformed(format!("has {} figures, which are no whole rows", figures.len())));
     }
     let firsts: Vec<&str> = figures.iter().copied().step_by(LOAD_COLUMNS.len()).collect();
