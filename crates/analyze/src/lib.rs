@@ -57,7 +57,7 @@ pub use run_fold::RunFold;
 pub use tables::totals_table;
 pub use traced::TracedFacts;
 pub use traced::ends::{TRACE_ENDED, unfinished_words};
-pub use traced::rows::{TracedIo, each_traced};
+pub use traced::rows::{TracedIo, each_traced, each_traced_until};
 pub use unit::Unit;
 pub use values::Values;
 pub use verdict::{SUBJECTS, Verdicts, WORKS};
