@@ -5,6 +5,7 @@ replay.py IODYNO [--seconds N]   A bursty load on one loop device is traced, exp
 loop device, which is traced each time. Printed: I/Os found again, issue-time error against the trace (median aligned), length,
 order, correlation by 100 ms, and of iodyno what it says itself; iodyno plays it at twice and half the speed as well, and once more on a CPU
 that the kernel's workers leave alone. Then a load of 60,000 IOPS on loop devices in memory, by iodyno alone. Best on an idle machine, as root.
+What is promised of an idle core (docs/replay.md) is judged at the end, met or missed, on the runs with a CPU of their own; exit code 1 if anything is missed.
 """
 import argparse, csv, io, json, os, shutil, signal, statistics, subprocess, sys, tempfile, time
 from collections import defaultdict
@@ -60,6 +61,25 @@ rate_iops=42000,18000
 # 17 ms of that load are a thousand I/Os.
 DEEP = ["--depth", "4096"]
 
+# Caused lateness and issue-time error, µs; iodyno's error as a share of the best other's.
+LIMITS = {"caused lateness, p99": 50, "caused lateness, p99.9": 250, "issue-time error, p99": 75, "share of the best other's error": 0.1}
+judged = []
+
+
+def judge(title, figure, value):
+    """Notes whether a limit was met; what was not measured has missed it."""
+    judged.append((title, figure, value, value is not None and value <= LIMITS[figure]))
+
+
+def verdict():
+    """Prints all that was judged; the exit code."""
+    for title, figure, value, is_met in judged:
+        shown = "?" if value is None else f"{value:,.4g}"
+        print(f"{'met   ' if is_met else 'MISSED'} {title}: {figure} {shown}, limit {LIMITS[figure]:g}")
+    missed = sum(not one[3] for one in judged)
+    print(f"{'all limits met' if judged and not missed else f'{missed} of {len(judged)} limits missed'}")
+    return 0 if judged and not missed else 1
+
 
 def sh(*command, **more):
     return subprocess.run([str(word) for word in command], check=True, text=True, capture_output=True, **more).stdout
@@ -97,6 +117,12 @@ def rows(binary, recording):
     """(queue ns, kind, sector, bytes), in the order of queueing."""
     table = csv.DictReader(io.StringIO(sh(binary, "export", recording, "io", "--csv")))
     return sorted((int(row["queue_ns"]), row["op"], row["sector"], row["bytes"]) for row in table)
+
+
+def lateness(binary, recording):
+    """Caused lateness by figure, µs."""
+    table = csv.DictReader(io.StringIO(sh(binary, "export", recording, "fidelity", "--csv")))
+    return {row["measure"]: float(row["error"]) / 1000 for row in table if row["measure"].startswith("caused") and row["error"]}
 
 
 def percentile(values, share):
@@ -157,18 +183,26 @@ class Loops:
         print(f"trace: {len(source):,} I/Os in {length:.2f} s, {len(source) / length:,.0f} IOPS", flush=True)
         return source
 
-    def ours(self, title, source, speed, more=()):
+    def ours(self, title, source, speed, more=(), is_judged=False):
         out = self.folder / "ours.iodyno"
         shutil.rmtree(out, ignore_errors=True)
         ours = subprocess.run([self.binary, "replay", self.folder / "source.iodyno", "--map", f"{self.disks[0].name}={self.disks[1].path}",
                                "--speed", str(speed), "--destroy", self.disks[1].path, *more, "-o", out, "--no-report", "--json"], capture_output=True, text=True)
         if not out.exists():
+            if is_judged:
+                for figure in list(LIMITS)[:3]:
+                    judge(title, figure, None)
             return print(f"{title:22} failed: {ours.stderr}")
         p99 = compare(title, source, rows(self.binary, out), speed)
         print("    " + ours.stderr.strip().splitlines()[-1])
         table = sh(self.binary, "export", out, "replay.fidelity", "--csv")
         print("    " + "; ".join(f"{row['measure']} {row['difference']}" for row in csv.DictReader(io.StringIO(table))
                                  if row["measure"].startswith("caused")), flush=True)
+        if is_judged:
+            caused = lateness(self.binary, out)
+            for figure in list(LIMITS)[:2]:
+                judge(title, figure, caused.get(figure))
+            judge(title, "issue-time error, p99", p99)
         return p99
 
     def others(self, source):
@@ -223,7 +257,8 @@ def main():
             source = loops.trace(FAST, options.seconds)
             loops.ours("iodyno", source, 1.0, DEEP)
             with IdleCore() as cpu:
-                loops.ours("iodyno, own CPU", source, 1.0, [*DEEP, "--cpus", cpu])
+                loops.ours("iodyno at 60,000 IOPS, own CPU", source, 1.0, [*DEEP, "--cpus", cpu], is_judged=True)
+    sys.exit(verdict())
 
 
 def bursts(loops, seconds):
@@ -231,11 +266,13 @@ def bursts(loops, seconds):
     ours = loops.ours("iodyno", source, 1.0)
     for speed in (2.0, 0.5):
         loops.ours(f"iodyno at {speed:g}x", source, speed)
-    best = min((value, title) for title, value in loops.others(source).items() if value is not None)
-    print(f"iodyno's p99 is {ours / best[0]:.4f} of the best other's ({best[1]})")
+    others = [(value, title) for title, value in loops.others(source).items() if value is not None]
+    best = min(others) if others else (None, "none of them played it")
+    share = ours / best[0] if ours is not None and best[0] else None
+    judge(f"iodyno beside {best[1]}", "share of the best other's error", share)
     with IdleCore() as cpu:
         for speed in (1.0, 2.0, 0.5):
-            loops.ours(f"iodyno at {speed:g}x, own CPU", source, speed, ["--cpus", cpu])
+            loops.ours(f"iodyno at {speed:g}x, own CPU", source, speed, ["--cpus", cpu], is_judged=True)
 
 
 main()

@@ -61,7 +61,7 @@ pub use selection::{Moment, NamePattern, Selection, Window};
 pub use tables::totals_table;
 pub use traced::TracedFacts;
 pub use traced::ends::{TRACE_ENDED, unfinished_words};
-pub use traced::rows::{TracedIo, each_traced};
+pub use traced::rows::{TracedIo, each_traced, each_traced_until};
 pub use traced::sample::{TRACE_SAMPLE, incomplete, sample, sample_words};
 pub use unit::Unit;
 pub use values::Values;

@@ -16,6 +16,7 @@ use recording::rows::{Cpu, Event, Io, OpInterval, Phase, RunTotal};
 use recording::{Batch, ClockAnchor, Manifest, Sink, Writer};
 use serde_json::json;
 use std::io::Read as _;
+use std::ops::ControlFlow;
 use std::path::{Path, PathBuf};
 
 /// Bytes at the beginning of a file by which its format is known.
@@ -227,6 +228,25 @@ pub fn import(
 /// # Errors
 /// Nobody knows the content, or it is malformed: `take` may have had I/Os from before the place.
 pub fn read_trace(path: &Path, options: &Options, take: &mut dyn FnMut(Io)) -> Result<Vec<String>, ConvertError> {
+    read_trace_until(path, options, &mut |io| {
+        take(io);
+        ControlFlow::Continue(())
+    })
+}
+
+/// [`read_trace`], until `take` has enough: what comes after that is not read.
+///
+/// # Errors
+/// See [`read_trace`].
+pub fn read_trace_until(
+    path: &Path,
+    options: &Options,
+    take: &mut dyn FnMut(Io) -> ControlFlow<()>,
+) -> Result<Vec<String>, ConvertError> {
+    if let Some(name) = options.format.as_ref().filter(|name| !traces::FORMATS.iter().any(|one| one.name == **name)) {
+        let known = traces::FORMATS.map(|format| format.name).join(", ");
+        return Err(ConvertError::UnknownFormat { name: name.clone(), known });
+    }
     match traces::recognise(path, options.format.as_deref())? {
         Some(trace) => traces::read(&trace, options, take),
         None => Err(unknown(path)),

@@ -12,6 +12,8 @@ use std::os::fd::RawFd;
 
 /// `fallocate` flags of a trim of a file: give the blocks back, keep the size.
 const PUNCH_HOLE: u32 = (libc::FALLOC_FL_PUNCH_HOLE | libc::FALLOC_FL_KEEP_SIZE) as u32;
+/// `fallocate` flags of a device's range that is to read as zeroes, by the device's command for it where it has one.
+const ZERO_RANGE: u32 = (libc::FALLOC_FL_ZERO_RANGE | libc::FALLOC_FL_KEEP_SIZE) as u32;
 /// Waits for completions in `io_uring_enter`, and runs what the kernel deferred to this task.
 const GETEVENTS: u32 = 1;
 
@@ -77,6 +79,8 @@ pub(crate) struct Request {
     pub(crate) durable: bool,
     /// A trim is a discard of a device, not a hole in a file.
     pub(crate) discards: bool,
+    /// A trim writes zeroes.
+    pub(crate) zeroes: bool,
     /// Do nothing.
     pub(crate) nothing: bool,
     /// Of reads and writes; 0: the thread's own.
@@ -158,7 +162,7 @@ impl Ring {
             (Op::Read, false) => opcode::Read::CODE,
             (Op::Write, true) => opcode::WriteFixed::CODE,
             (Op::Write, false) => opcode::Write::CODE,
-            (Op::Trim, _) if request.discards => opcode::UringCmd16::CODE,
+            (Op::Trim, _) if request.discards && !request.zeroes => opcode::UringCmd16::CODE,
             (Op::Trim, _) => opcode::Fallocate::CODE,
             (Op::Flush, _) => opcode::Fsync::CODE,
         };
@@ -172,6 +176,9 @@ impl Ring {
                 io_priority: request.io_priority,
                 ..words
             },
+            Op::Trim if request.zeroes && request.discards => {
+                Words { code, offset, address: u64::from(bytes), length: ZERO_RANGE, ..words }
+            }
             Op::Trim if request.discards => {
                 Words { code, offset: URING_DISCARD, address: offset, third_address: u64::from(bytes), ..words }
             }

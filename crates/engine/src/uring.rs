@@ -216,6 +216,7 @@ impl Worker {
             datasync,
             durable,
             discards,
+            zeroes: false,
             nothing,
             io_priority,
         });

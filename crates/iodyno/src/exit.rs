@@ -43,6 +43,8 @@ impl From<SessionError> for Failure {
             SessionError::Unsupported(_)
             | SessionError::NoMaximum { .. }
             | SessionError::NoTrace(_)
+            | SessionError::ReadOnce(_)
+            | SessionError::NothingToPlay { .. }
             | SessionError::NoSamples(_)
             | SessionError::NotCollecting { .. }
             | SessionError::Objective { .. } => PARAMETERS,

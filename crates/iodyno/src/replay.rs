@@ -36,7 +36,7 @@ pub(crate) fn run(args: &ReplayArgs, command_line: &[String]) -> Result<u8, Fail
         report: !args.no_report,
         flatfile: false,
     };
-    let outcome = show_run(&request, args.json)?;
+    let outcome = show_run(&request, args.json).map_err(in_our_words)?;
     let code = outcome.ending.exit_code();
     Ok(if args.strict && code == 0 && !outcome.is_faithful { OBJECTIVE } else { code })
 }
@@ -46,6 +46,12 @@ fn say_incomplete(trace: &std::path::Path) {
     if let Ok(reader) = recording::Reader::open(trace) {
         crate::trace::say_incomplete(reader.manifest());
     }
+}
+
+/// What targets advise is said in the language of parameter files.
+fn in_our_words(failure: Failure) -> Failure {
+    let message = failure.message.replace("`size=`", "`--size`");
+    Failure { message: message.replace("leave out `openflags=o_direct`", "give `--buffered`"), ..failure }
 }
 
 fn wrong(message: impl Into<String>) -> Failure {
@@ -61,6 +67,11 @@ fn replay(args: &ReplayArgs, targets: &mut Vec<PathBuf>) -> Result<Replay, Failu
     for (flag, factor) in [("--speed", args.speed), ("--scale", args.scale), ("--rate", args.rate.unwrap_or(1.0))] {
         if !(factor.is_finite() && factor > 0.0) {
             return Err(wrong(format!("{flag} {factor}: more than 0 is needed")));
+        }
+    }
+    for (flag, ratio) in [("--compress-ratio", args.compress_ratio), ("--dedup-ratio", args.dedup_ratio)] {
+        if !(ratio.is_finite() && ratio >= 1.0) {
+            return Err(wrong(format!("{flag} {ratio}: 1 or more is needed (1: the data do not shrink)")));
         }
     }
     let pacing = match (args.closed, args.asap, args.dependencies) {
@@ -238,7 +249,7 @@ fn dry_run(plan: &Plan, policy: &Policy, survey: &Survey) -> Result<u8, Failure>
     for (name, (ios, reach)) in &survey.devices {
         outln!("  {name}: {} I/Os, addresses up to {}", format_count(*ios as f64), format_bytes(*reach));
     }
-    future.lines.iter().for_each(|line| outln!("{line}"));
+    future.lines.iter().for_each(|line| outln!("{}", line.replace("`size=`", "`--size`")));
     let sizes: Vec<VolumeSize> = future
         .targets
         .iter()
@@ -250,6 +261,10 @@ fn dry_run(plan: &Plan, policy: &Policy, survey: &Survey) -> Result<u8, Failure>
         let (changes, last_ns) = session::rehearse(replay, survey, &sizes)?;
         outln!("would play: {} I/Os in {}", format_count(changes.played as f64), format_ns(last_ns));
         changes.words().iter().for_each(|words| outln!("  {words}"));
+        if changes.played == 0 {
+            let why = changes.whereabouts().join("; ");
+            return Err(wrong(format!("nothing of {} would be played: {why}", replay.trace.display())));
+        }
     }
     if future.obstacles.is_empty() {
         outln!("nothing was written or read; leave out --dry-run to play it");

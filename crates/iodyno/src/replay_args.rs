@@ -29,7 +29,7 @@ pub(crate) struct ReplayArgs {
     /// Traced time ÷ replayed time: 2 is twice as fast.
     #[arg(long, value_name = "FACTOR", default_value_t = 1.0, conflicts_with = "rate")]
     pub(crate) speed: f64,
-    /// So many I/Os per second on average, instead of a speed.
+    /// So many I/Os per second on average, instead of a speed: of those that are played.
     #[arg(long, value_name = "IOPS")]
     pub(crate) rate: Option<f64>,
     /// Each I/O after the completion that came before it in its thread, and the thread's traced think time.
@@ -45,7 +45,8 @@ pub(crate) struct ReplayArgs {
     #[arg(long, value_name = "N", default_value_t = plan::replay::DEPTH, value_parser = clap::value_parser!(u32).range(1..=16384))]
     pub(crate) depth: u32,
     /// The thread that plays runs on these CPUs only, and the rest of iodyno keeps off them (0-1,3): an idle one is best
-    /// (docs/replay.md). The last one that iodyno may use, if it is not told.
+    /// (docs/replay.md). If it is not told: of those that iodyno may
+    /// use, the one that devices have interrupted least.
     #[arg(long, value_name = "LIST")]
     pub(crate) cpus: Option<String>,
     /// Begin so far into the trace (10m).
@@ -90,10 +91,10 @@ pub(crate) struct ReplayArgs {
     /// With --copies: each begins so much after the one before.
     #[arg(long, value_name = "TIME", default_value = "0s")]
     pub(crate) stagger: String,
-    /// Uncompressed ÷ compressed of the data that is written.
+    /// Uncompressed ÷ compressed of the data that is written, 1 or more.
     #[arg(long, value_name = "RATIO", default_value_t = 1.0)]
     pub(crate) compress_ratio: f64,
-    /// All blocks ÷ unique blocks of the data that is written.
+    /// All blocks ÷ unique blocks of the data that is written, 1 or more.
     #[arg(long, value_name = "RATIO", default_value_t = 1.0)]
     pub(crate) dedup_ratio: f64,
     /// Through the page cache.

@@ -5,7 +5,7 @@ mod chains;
 mod mapper;
 
 pub use chains::Chains;
-pub use mapper::{Changes, Mapper, Source, Traced, VolumeSize};
+pub use mapper::{Changes, LATE_NS, Mapper, Source, Traced, VolumeSize};
 
 use crate::generate::Op;
 use crate::{Address, Arrivals, Content, OpMix, Rate, Run, Span, Stop, TransferSize, Workload};
@@ -153,7 +153,7 @@ pub struct DeviceMap {
     pub device: String,
     /// Index into [`Replay::volumes`].
     pub volume: usize,
-    /// Added to its addresses.
+    /// Where its region of the volume begins: added to its addresses, and nothing of it comes before.
     pub base_bytes: u64,
     /// It is one of several that lie one after the other in the volume, in the order of the maps, each as long as its
     /// addresses reach in the trace.
@@ -240,7 +240,7 @@ pub struct AddressRules {
     pub shift_bytes: i64,
     /// Rounded down to a multiple of this; the target's block anyway.
     pub align_bytes: Option<u64>,
-    /// Modulo this; `Some(0)`: modulo the size of the volume.
+    /// Modulo this; `Some(0)`: modulo the size of the volume from the beginning of the device's region on.
     pub fold_bytes: Option<u64>,
     /// What lies in the first 4 KiB goes to the second (Vdbench leaves the first block alone).
     pub skip_first_block: bool,
@@ -267,6 +267,8 @@ pub struct ReplayIo {
     pub op: Op,
     /// A write that must be durable when it completes.
     pub durable: bool,
+    /// A trim that writes zeroes instead of giving blocks back.
+    pub zeroes: bool,
     /// Number, from 1, of the operation whose completion it waits for; 0: of none.
     pub after: u64,
     /// It begins so long after that completion ([`Pacing::Closed`]), ns.

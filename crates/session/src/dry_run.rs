@@ -142,7 +142,7 @@ pub fn dry_run(plan: &Plan, policy: &Policy) -> DryRun {
 }
 
 /// Looks at every target; second: would one be refused to protect data?
-fn inspect_all(plan: &Plan, policy: &Policy) -> (Vec<TargetFinding>, bool) {
+pub(crate) fn inspect_all(plan: &Plan, policy: &Policy) -> (Vec<TargetFinding>, bool) {
     let mut refused = false;
     let findings = plan.targets.iter().enumerate().map(|(index, spec)| {
         let access = access_of(plan, index);

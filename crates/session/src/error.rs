@@ -53,6 +53,19 @@ pub enum SessionError {
     /// There is nothing to replay.
     #[error("{} is a recording without a trace: it has no table `io` (`iodyno trace` makes one)", .0.display())]
     NoTrace(PathBuf),
+    /// A replay reads its trace more than once.
+    #[error(
+        "{} is a pipe or a device, and a replay reads its trace more than once: make a recording of it first (`iodyno import {} --format NAME -o trace.iodyno`), and replay that", .0.display(), .0.display()
+    )]
+    ReadOnce(PathBuf),
+    /// A replay of nothing.
+    #[error("nothing of {} would be played: {why}", .trace.display())]
+    NothingToPlay {
+        /// The trace.
+        trace: PathBuf,
+        /// Where all of it went.
+        why: String,
+    },
     /// The system has no threads left.
     #[error("failed to start a thread to {what}: {source}")]
     Thread {

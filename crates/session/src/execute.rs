@@ -58,6 +58,7 @@ pub fn execute(request: &Request, face: &mut dyn Face, stop: &StopFlag) -> Resul
         None => Objectives::of(plan).map_err(|source| SessionError::Objective { text: String::new(), source })?,
     };
     engine::check_placement(plan)?;
+    crate::replay::preflight(plan, &request.policy)?;
     let targets = open_targets(plan, &request.policy)?;
     let own_cost = engine::own_cost();
     let mut manifest = Manifest::new(&request.command_line);

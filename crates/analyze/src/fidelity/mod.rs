@@ -28,7 +28,7 @@ const FINE: u32 = 7;
 pub struct Key {
     /// Number of its target.
     pub target: u32,
-    /// 0 read, 1 write, 2 discard, 3 flush.
+    /// 0 read, 1 write, 2 discard, 3 flush, 4 write of zeroes.
     pub op: u8,
     /// First byte.
     pub offset: u64,
@@ -40,7 +40,7 @@ pub struct Key {
 #[derive(Debug)]
 pub struct Side {
     /// I/Os by kind.
-    pub ops: [u64; 4],
+    pub ops: [u64; 5],
     /// Bytes.
     pub bytes: u64,
     /// Time of the first and of the last, ns.
@@ -64,7 +64,7 @@ impl Default for Side {
     fn default() -> Self {
         let fine = || Merger::with_sub_bits(FINE);
         Self {
-            ops: [0; 4],
+            ops: [0; 5],
             bytes: 0,
             first_ns: None,
             last_ns: 0,
@@ -92,7 +92,7 @@ impl Side {
     }
 
     fn add(&mut self, key: &Key, t_ns: i64, response_ns: Option<u64>) {
-        self.ops[usize::from(key.op.min(3))] += 1;
+        self.ops[usize::from(key.op.min(4))] += 1;
         self.bytes += u64::from(key.bytes);
         if self.first_ns.is_some() {
             self.gaps.record(u64::try_from(t_ns - self.last_ns).unwrap_or(0));
@@ -176,8 +176,15 @@ impl Comparison {
         }
         self.number += 1;
         let number = self.number;
-        match self.extra.get_mut(&key).and_then(VecDeque::pop_front) {
-            Some(t_ns) => self.pair(number, due_ns, t_ns),
+        let waiting = self.extra.get_mut(&key);
+        let found = waiting.and_then(|waiting| Some((waiting.pop_front()?, waiting.is_empty())));
+        match found {
+            Some((t_ns, is_last)) => {
+                if is_last {
+                    self.extra.remove(&key);
+                }
+                self.pair(number, due_ns, t_ns);
+            }
             None => self.missing.entry(key).or_default().push_back((number, due_ns)),
         }
     }

@@ -107,7 +107,7 @@ impl Lines {
 /// Counts, kinds, sizes, addresses, order.
 fn sameness(lines: &mut Lines, comparison: &Comparison) {
     let (source, replay) = (&comparison.source, &comparison.replay);
-    for (at, name) in ["reads", "writes", "discards", "flushes"].into_iter().enumerate() {
+    for (at, name) in ["reads", "writes", "discards", "flushes", "writes of zeroes"].into_iter().enumerate() {
         let (one, other) = (source.ops[at], replay.ops[at]);
         if one + other > 0 {
             lines.judged(name, "I/Os", [Some(one as f64), Some(other as f64)], (Some(one.abs_diff(other) as f64), 0.0));

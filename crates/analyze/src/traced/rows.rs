@@ -6,6 +6,7 @@ use arrow_array::cast::AsArray;
 use arrow_array::types::Int32Type;
 use arrow_array::{Array, Int32Array, RecordBatch};
 use recording::Reader;
+use std::ops::ControlFlow;
 use std::sync::mpsc::sync_channel;
 
 /// Batches that may wait between reading and folding.
@@ -111,7 +112,21 @@ pub struct TracedIo<'a> {
 /// # Errors
 /// The recording cannot be read.
 pub fn each_traced(reader: &Reader, mut take: impl FnMut(&TracedIo<'_>)) -> Result<(), AnalyzeError> {
-    each(reader, |row, names| {
+    each_traced_until(reader, |io| {
+        take(io);
+        ControlFlow::Continue(())
+    })
+}
+
+/// [`each_traced`], until `take` has enough: what comes after that is not read.
+///
+/// # Errors
+/// See [`each_traced`].
+pub fn each_traced_until(
+    reader: &Reader,
+    mut take: impl FnMut(&TracedIo<'_>) -> ControlFlow<()>,
+) -> Result<(), AnalyzeError> {
+    each_until(reader, |row, names| {
         take(&TracedIo {
             queue_ns: row.queue_ns,
             complete_ns: row.complete_ns,
@@ -124,17 +139,29 @@ pub fn each_traced(reader: &Reader, mut take: impl FnMut(&TracedIo<'_>)) -> Resu
             flags: names.name(row.flags),
             comm: names.name(row.comm),
             file: names.name(row.file),
-        });
+        })
     })
     .map(|_| ())
 }
 
 /// Gives every row to `take`, in the order of queueing; returns the names that their numbers stand for.
 pub(crate) fn each(reader: &Reader, mut take: impl FnMut(&Traced, &Names)) -> Result<Names, AnalyzeError> {
+    each_until(reader, |row, names| {
+        take(row, names);
+        ControlFlow::Continue(())
+    })
+}
+
+/// [`each`], until `take` has enough.
+fn each_until(
+    reader: &Reader,
+    mut take: impl FnMut(&Traced, &Names) -> ControlFlow<()>,
+) -> Result<Names, AnalyzeError> {
     let mut names = Names::default();
     let (mut waiting, mut fresh): (Vec<Traced>, Vec<Traced>) = (Vec::with_capacity(2 * BLOCK), Vec::new());
     let mut unended = Unended::read(reader, &mut names)?;
     let batches = reader.batches("io")?;
+    let mut flow = ControlFlow::Continue(());
     std::thread::scope(|scope| {
         let (sender, receiver) = sync_channel(WAITING);
         // Decoding costs as much as folding.
@@ -151,8 +178,12 @@ pub(crate) fn each(reader: &Reader, mut take: impl FnMut(&Traced, &Names)) -> Re
             if waiting.len() >= 2 * BLOCK {
                 waiting.sort_by_key(|row| row.queue_ns);
                 for row in &waiting[..BLOCK] {
-                    unended.give(row.queue_ns, |row| take(row, &names));
-                    take(row, &names);
+                    unended.give(row.queue_ns, |row| flow = all(flow, || take(row, &names)));
+                    flow = all(flow, || take(row, &names));
+                    if flow.is_break() {
+                        // The other thread ends when nobody receives.
+                        return Ok(());
+                    }
                 }
                 waiting.drain(..BLOCK);
             }
@@ -161,11 +192,16 @@ pub(crate) fn each(reader: &Reader, mut take: impl FnMut(&Traced, &Names)) -> Re
     })?;
     waiting.sort_by_key(|row| row.queue_ns);
     for row in &waiting {
-        unended.give(row.queue_ns, |row| take(row, &names));
-        take(row, &names);
+        unended.give(row.queue_ns, |row| flow = all(flow, || take(row, &names)));
+        flow = all(flow, || take(row, &names));
     }
-    unended.give(i64::MAX, |row| take(row, &names));
+    unended.give(i64::MAX, |row| flow = all(flow, || take(row, &names)));
     Ok(names)
+}
+
+/// Goes on with `next` if it went on so far.
+fn all(flow: ControlFlow<()>, next: impl FnOnce() -> ControlFlow<()>) -> ControlFlow<()> {
+    if flow.is_continue() { next() } else { flow }
 }
 
 /// Rows without an end. They stand in the table behind I/Os that were completed long after they began, at its very end

@@ -4,6 +4,7 @@
 //! the clock for the rest; absolute times, so that no error adds up. What it reads comes in chunks from another thread,
 //! so that reading and decoding a trace never makes an operation late.
 
+mod discards;
 mod sequence;
 mod share;
 mod worker;
@@ -14,6 +15,7 @@ use crate::running::{Offered, Parts, Team};
 use crate::shared::{Control, Done, Gate, Status};
 use crate::stats::{Buffer, Slot};
 use crate::{EngineError, Input, Running, discard, group};
+use discards::Discards;
 use plan::Placement;
 use plan::generate::{Content, Op};
 use plan::replay::{Pacing, ReplayIo};
@@ -47,6 +49,7 @@ pub struct Hindrances {
     capped: AtomicU64,
     starved: AtomicU64,
     ordinary: AtomicU64,
+    handed_over: AtomicU64,
 }
 
 impl Hindrances {
@@ -60,6 +63,12 @@ impl Hindrances {
     #[must_use]
     pub fn starved(&self) -> u64 {
         self.starved.load(Ordering::Relaxed)
+    }
+
+    /// Operations that were handed over so far; at traced times and at once, these are the first ones.
+    #[must_use]
+    pub fn handed_over(&self) -> u64 {
+        self.handed_over.load(Ordering::Relaxed)
     }
 
     /// Did the system refuse real-time priority?
@@ -81,10 +90,12 @@ pub(crate) struct Stage {
 /// Starts a replay of the run's only workload.
 ///
 /// # Errors
-/// io_uring is not there, a target is not open or takes no discards by it, or the system has no memory or threads left.
+/// io_uring is not there, a target is not open, or the system has no memory or threads left.
 /// Nothing was issued then.
 pub fn replay(input: Input<'_>, feed: Feed) -> Result<(Running, Arc<Hindrances>), EngineError> {
     let stages = stages(&input)?;
+    // Before the thread that plays has its priority and its CPU: those it starts would have them too.
+    let discards = if needs_threads(&input) { Some(Discards::start()?) } else { None };
     let lanes: Vec<(usize, usize)> = stages.iter().map(|stage| (0, stage.plan_index)).collect();
     let hindrances = Arc::new(Hindrances::default());
     let (control, gate, status) =
@@ -112,14 +123,15 @@ pub fn replay(input: Input<'_>, feed: Feed) -> Result<(Running, Arc<Hindrances>)
         // A ring belongs to the thread that made it.
         let placement = Placement { cpus: feed.cpus.clone(), ..Placement::default() };
         let placed = placement::apply(&placement);
-        let player =
-            match placed.and_then(|()| Player::new(stages, feed, tell_chunks, (stats, control, status, hindrances))) {
-                Ok(player) => player,
-                Err(error) => {
-                    let _ = told.send(Err(error));
-                    return Ok(());
-                }
-            };
+        let player = match placed
+            .and_then(|()| Player::new((stages, discards), feed, tell_chunks, (stats, control, status, hindrances)))
+        {
+            Ok(player) => player,
+            Err(error) => {
+                let _ = told.send(Err(error));
+                return Ok(());
+            }
+        };
         let _ = told.send(Ok(player.is_real_time()));
         waiting.wait().map_or(Ok(()), |started_ns| player.run(started_ns))
     };
@@ -145,20 +157,23 @@ pub fn replay(input: Input<'_>, feed: Feed) -> Result<(Running, Arc<Hindrances>)
 /// The targets of the run's workload.
 fn stages(input: &Input<'_>) -> Result<Vec<Stage>, EngineError> {
     let workload = input.run.workloads.first().ok_or(EngineError::NotOpen(0))?;
-    let trims = workload.replay.as_ref().is_some_and(|replay| replay.filter.takes_op(Op::Trim));
     let stage = |plan_index: &usize| {
         let opened = input.targets.get(*plan_index).and_then(Option::as_ref);
         let opened = opened.ok_or(EngineError::NotOpen(*plan_index))?;
         let discards = discard::is_device(opened);
-        if trims && opened.writable && discards && !discard::has_uring() {
-            let why = format!("discards on {} go by io_uring from Linux 6.12 on: leave them out (--only)", opened.name);
-            return Err(EngineError::NoUring(why));
-        }
         let content = group::content(input, *plan_index, opened, workload)?;
         let nothing = opened.kind == Kind::Nothing;
         Ok(Stage { plan_index: *plan_index, fd: descriptor(opened)?, content, discards, nothing })
     };
     workload.targets.iter().map(stage).collect()
+}
+
+/// May there be discards that io_uring does not take here?
+fn needs_threads(input: &Input<'_>) -> bool {
+    let Some(workload) = input.run.workloads.first() else { return false };
+    let trims = workload.replay.as_ref().is_some_and(|replay| replay.filter.takes_op(Op::Trim));
+    let mut opened = workload.targets.iter().filter_map(|at| input.targets.get(*at)?.as_ref());
+    trims && !discard::has_uring() && opened.any(|opened| opened.writable && discard::is_device(opened))
 }
 
 /// Counts what became due: the coordinator's copy of what the thread plays.

@@ -208,6 +208,7 @@ mod tests {
             target: 0,
             op: Op::Read,
             durable: false,
+            zeroes: false,
             after: *after,
             think_ns: *think_ns,
         };

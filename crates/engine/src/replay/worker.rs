@@ -1,5 +1,6 @@
 //! The thread that plays: sleeps, looks at the clock, submits, reaps.
 
+use super::discards::{Discards, Ended};
 use super::sequence::{Next, Played, Sequence};
 use super::share::Share;
 use super::{Chunk, Feed, Hindrances, Stage};
@@ -26,6 +27,8 @@ const TOGETHER_NS: u64 = 1_000;
 const QUIET_NS: u64 = 4_000;
 /// Longest sleep: how late the end is noticed.
 const NAP_NS: u64 = 20_000_000;
+/// How often it is looked whether discards of other threads came back.
+const LOOK_NS: u64 = 200_000;
 /// Requests handed over with one system call.
 const BATCH: usize = 64;
 /// A thread with real-time priority that never sleeps starves the kernel's own threads on its CPU: after so long without
@@ -66,6 +69,8 @@ pub(super) struct Player {
     small: Memory,
     memory: Memory,
     stages: Vec<Stage>,
+    /// Where io_uring takes no discards.
+    discards: Option<Discards>,
     /// Plan's number of a target → place in `stages`.
     lanes: Vec<usize>,
     sequence: Sequence,
@@ -90,7 +95,7 @@ pub(super) struct Player {
 
 impl Player {
     pub(super) fn new(
-        stages: Vec<Stage>,
+        (stages, discards): (Vec<Stage>, Option<Discards>),
         feed: Feed,
         tell: Sender<Chunk>,
         (stats, control, status, hindrances): Shared,
@@ -106,14 +111,24 @@ impl Player {
         hindrances.ordinary.store(u64::from(!is_real_time), Ordering::Relaxed);
         let mut lanes = vec![0; stages.iter().map(|stage| stage.plan_index + 1).max().unwrap_or(0)];
         stages.iter().enumerate().for_each(|(lane, stage)| lanes[stage.plan_index] = lane);
-        let nothing =
-            ReplayIo { due_ns: 0, offset: 0, bytes: 0, target: 0, op: Op::Read, durable: false, after: 0, think_ns: 0 };
+        let nothing = ReplayIo {
+            due_ns: 0,
+            offset: 0,
+            bytes: 0,
+            target: 0,
+            op: Op::Read,
+            durable: false,
+            zeroes: false,
+            after: 0,
+            think_ns: 0,
+        };
         let idle = InFlight { lane: 0, io: nothing, due_ns: 0, submitted_ns: 0, number: 0 };
         Ok(Self {
             ring,
             small,
             memory,
             stages,
+            discards,
             lanes,
             is_on_time: feed.pacing == Pacing::OnTime,
             sequence: Sequence::new(feed.chunks, tell, feed.pacing),
@@ -193,6 +208,9 @@ impl Player {
 
     /// Waits in the kernel until something has been completed, at most `longest_ns`.
     fn sleep(&mut self, longest_ns: u64) -> Result<(), EngineError> {
+        // Discards of other threads wake nobody.
+        let is_awaited = self.discards.as_ref().is_some_and(Discards::is_busy);
+        let longest_ns = if is_awaited { longest_ns.min(LOOK_NS) } else { longest_ns };
         self.ring.enter(1, Some(longest_ns)).map_err(EngineError::system("wait for io_uring"))?;
         self.slept_ns = self.now_ns();
         self.reap(self.slept_ns);
@@ -256,6 +274,14 @@ impl Player {
         let lane = self.lanes.get(io.target as usize).copied().unwrap_or(0);
         let stage = &mut self.stages[lane];
         let ReplayIo { op, offset, bytes, .. } = io;
+        let operation = Operation { op, offset, bytes };
+        self.slots[slot as usize] = InFlight { lane, io, due_ns, submitted_ns: 0, number };
+        self.in_flight += 1;
+        self.batch.push(slot);
+        if self.discards.is_some() && goes_aside(stage, &io) {
+            // Handed over when its time has come.
+            return;
+        }
         let is_small = bytes as usize <= SMALL_BYTES;
         let memory = if is_small { &mut self.small } else { &mut self.memory };
         let address = match (op, &mut stage.content) {
@@ -267,7 +293,7 @@ impl Player {
             _ => memory.read_place(slot as usize),
         };
         self.ring.push(&Request {
-            operation: Operation { op, offset, bytes },
+            operation,
             file: u32::try_from(lane).unwrap_or(0),
             address,
             is_registered: is_small,
@@ -275,12 +301,10 @@ impl Player {
             datasync: false,
             durable: io.durable,
             discards: stage.discards,
+            zeroes: io.zeroes,
             nothing: stage.nothing,
             io_priority: 0,
         });
-        self.slots[slot as usize] = InFlight { lane, io, due_ns, submitted_ns: 0, number };
-        self.in_flight += 1;
-        self.batch.push(slot);
     }
 
     /// Notes the moment at which the batch is handed over.
@@ -288,24 +312,32 @@ impl Player {
         let stamp_ns = self.now_ns();
         let mut buffer = self.stats.lock();
         buffer.submit_calls += 1;
+        self.hindrances.handed_over.fetch_add(self.batch.len() as u64, Ordering::Relaxed);
         for slot in &self.batch {
             let one = &mut self.slots[*slot as usize];
             one.submitted_ns = stamp_ns;
             buffer.submitted(one.lane, one.io.op, one.due_ns, stamp_ns);
+        }
+        drop(buffer);
+        let Self { batch, slots, stages, discards: Some(discards), .. } = self else { return };
+        for slot in batch.iter() {
+            let InFlight { lane, io, .. } = slots[*slot as usize];
+            if let (true, Some(fd)) = (goes_aside(&stages[lane], &io), &stages[lane].fd) {
+                discards.push(*slot, fd, Operation { op: io.op, offset: io.offset, bytes: io.bytes });
+            }
         }
     }
 
     /// Records everything that came back.
     fn reap(&mut self, now_ns: u64) {
         self.reaped_ns = now_ns;
-        let Self { ring, sequence, slots, free, stats, in_flight, stages, .. } = self;
-        if ring.is_quiet() {
+        let Self { ring, discards, sequence, slots, free, stats, in_flight, stages, started_ns, .. } = self;
+        let ended: &[Ended] = discards.as_mut().map_or(&[], Discards::take);
+        if ring.is_quiet() && ended.is_empty() {
             return;
         }
         let mut buffer = stats.lock();
-        ring.reap(|tag, result| {
-            #[expect(clippy::cast_possible_truncation, reason = "tags are slot numbers")]
-            let slot = tag as u32;
+        let mut settle = |slot: u32, result: i32, now_ns: u64| {
             let InFlight { lane, io, due_ns, submitted_ns, number } = slots[slot as usize];
             let ReplayIo { op, offset, bytes, .. } = io;
             let moves = matches!(op, Op::Read | Op::Write) && !stages[lane].nothing;
@@ -318,8 +350,18 @@ impl Player {
             sequence.completed(number, now_ns);
             *in_flight -= 1;
             free.push(slot);
-        });
+        };
+        for one in ended {
+            settle(one.slot, one.result, one.t_ns.saturating_sub(*started_ns));
+        }
+        #[expect(clippy::cast_possible_truncation, reason = "tags are slot numbers")]
+        ring.reap(|tag, result| settle(tag as u32, result, now_ns));
     }
+}
+
+/// Is this operation for the threads that discard, where there are any?
+fn goes_aside(stage: &Stage, io: &ReplayIo) -> bool {
+    io.op == Op::Trim && stage.discards && !io.zeroes && stage.fd.is_some()
 }
 
 /// Does a thread that has been awake for `awake_ns` sleep, when the next operation is due in `gap_ns`?

@@ -8,6 +8,8 @@ use std::collections::{BTreeMap, HashMap};
 const EXTENT_ALIGN: u64 = 1 << 20;
 /// Larger I/Os are cut: buffers have this size.
 const BYTES_MAX: u64 = 4 << 20;
+/// An I/O does not stand so much later in a trace than those that were queued after it.
+pub const LATE_NS: u64 = 1_000_000_000;
 /// Bytes at the beginning of a device that Vdbench leaves alone.
 const FIRST_BLOCK: u64 = 4096;
 
@@ -65,9 +67,11 @@ pub struct Changes {
     pub played: u64,
     /// I/Os of devices that nothing is mapped to.
     pub unmapped: u64,
-    /// I/Os that a filter or the time left out.
+    /// I/Os that lie outside the stretch that was asked for.
+    pub outside: u64,
+    /// I/Os that a filter left out.
     pub filtered: u64,
-    /// I/Os beyond the end of their volume.
+    /// I/Os beyond the end of their volume, or before its beginning.
     pub beyond: u64,
     /// I/Os whose address was folded into the volume.
     pub folded: u64,
@@ -81,6 +85,8 @@ pub struct Changes {
     pub kinds: BTreeMap<String, u64>,
     /// Bytes at 4 KiB instead of 0 (Vdbench's rule).
     pub moved: u64,
+    /// I/Os that write zeroes.
+    pub zeroed: u64,
 }
 
 impl Changes {
@@ -88,12 +94,16 @@ impl Changes {
     #[must_use]
     pub fn words(&self) -> Vec<String> {
         let mut words: Vec<String> = [
-            (self.beyond, "I/Os beyond the end of the target were left out (--fold or --scale brings them inside)"),
+            (
+                self.beyond,
+                "I/Os beyond the end of the target, or before its beginning, were left out (--fold brings them inside)",
+            ),
             (self.folded, "I/Os were folded into the target"),
             (self.cut, "I/Os were cut in pieces"),
             (self.rounded, "I/Os were rounded to whole blocks of the target"),
             (self.late, "I/Os stand in the trace after later ones and were played late"),
             (self.moved, "I/Os of the first 4 KiB went to the second"),
+            (self.zeroed, "I/Os that write zeroes were played as such, and are counted with the discards"),
             (self.unmapped, "I/Os of devices that are not mapped were left out"),
         ]
         .into_iter()
@@ -101,6 +111,23 @@ impl Changes {
         .map(|(count, what)| format!("{count} {what}"))
         .collect();
         words.extend(self.kinds.iter().map(|(kind, count)| format!("{count} I/Os of kind {kind} cannot be played")));
+        words
+    }
+
+    /// Where everything went when nothing was played: one reason per place.
+    #[must_use]
+    pub fn whereabouts(&self) -> Vec<String> {
+        let mut words: Vec<String> = [
+            (self.outside, "outside the stretch that was asked for (--from, --for)"),
+            (self.filtered, "left out by a filter (--only, --pid, --comm, --file)"),
+            (self.unmapped, "of devices that nothing is mapped to (--map)"),
+            (self.beyond, "beyond the end of the target or before its beginning (--fold brings them inside)"),
+        ]
+        .into_iter()
+        .filter(|(count, _)| *count > 0)
+        .map(|(count, what)| format!("{count} {what}"))
+        .collect();
+        words.extend(self.kinds.iter().map(|(kind, count)| format!("{count} of kind {kind}, which cannot be played")));
         words
     }
 
@@ -125,10 +152,21 @@ struct Volume {
     block: u64,
 }
 
+/// Where a device lies.
+#[derive(Clone, Debug)]
+struct Map {
+    device: String,
+    volume: usize,
+    /// First byte of its region in the volume; nothing of it comes before.
+    base: u64,
+    /// Added to its addresses, within the region.
+    ahead: u64,
+}
+
 /// Turns traced I/Os into operations, one after the other.
 #[derive(Debug)]
 pub struct Mapper {
-    maps: Vec<(String, usize, u64)>,
+    maps: Vec<Map>,
     volumes: Vec<Volume>,
     rules: AddressRules,
     filter: super::ReplayFilter,
@@ -171,15 +209,15 @@ impl Mapper {
         };
         let mut packed: HashMap<usize, u64> = HashMap::new();
         let maps = replay.maps.iter().map(|map| {
-            let base = if map.packed {
+            let ahead = if map.packed {
                 let next = packed.entry(map.volume).or_default();
-                let base = *next;
-                *next = (base + reach(&map.device)).next_multiple_of(EXTENT_ALIGN);
-                base + map.base_bytes
+                let ahead = *next;
+                *next = ahead.saturating_add(reach(&map.device)).div_ceil(EXTENT_ALIGN).saturating_mul(EXTENT_ALIGN);
+                ahead
             } else {
-                map.base_bytes
+                0
             };
-            (map.device.clone(), map.volume, base)
+            Map { device: map.device.clone(), volume: map.volume, base: map.base_bytes, ahead }
         });
         Self {
             maps: maps.collect(),
@@ -215,17 +253,18 @@ impl Mapper {
         self.last_due_ns
     }
 
-    /// Is everything from here on after the part that was asked for?
+    /// Is everything from here on after the part that was asked for? I/Os may stand [`LATE_NS`] too late in a trace.
     #[must_use]
     pub fn is_over(&self, queue_ns: i64) -> bool {
         let since = |origin| u64::try_from(queue_ns.saturating_sub(origin));
-        self.origin_ns.is_some_and(|origin| since(origin).is_ok_and(|since| since >= self.until_ns))
+        let until_ns = self.until_ns.saturating_add(LATE_NS);
+        self.origin_ns.is_some_and(|origin| since(origin).is_ok_and(|since| since >= until_ns))
     }
 
     /// Makes sure that it is known where a device goes.
     fn look_up(&mut self, device: &str) {
         if !self.known.contains_key(device) {
-            let fitting = (0..self.maps.len()).filter(|at| means(&self.maps[*at].0, device));
+            let fitting = (0..self.maps.len()).filter(|at| means(&self.maps[*at].device, device));
             let places = fitting.take(if self.duplicate { usize::MAX } else { 1 }).collect();
             self.known.insert(device.to_string(), places);
         }
@@ -236,7 +275,7 @@ impl Mapper {
         let origin_ns = *self.origin_ns.get_or_insert(io.queue_ns);
         let since_ns = u64::try_from(io.queue_ns.saturating_sub(origin_ns)).unwrap_or(0);
         if !(self.from_ns..self.until_ns).contains(&since_ns) {
-            self.changes.filtered += 1;
+            self.changes.outside += 1;
             return;
         }
         self.look_up(io.device);
@@ -244,6 +283,7 @@ impl Mapper {
             self.changes.unmapped += 1;
             return;
         };
+        let zeroes = io.op == "write_zeroes";
         let Some(op) = op_of(io.op) else {
             *self.changes.kinds.entry(io.op.to_string()).or_default() += 1;
             return;
@@ -270,8 +310,8 @@ impl Mapper {
             response_ns: io.complete_ns.and_then(|end| u64::try_from(end.saturating_sub(io.queue_ns)).ok()),
         };
         let durable = op == Op::Write && (io.flags.contains("fua") || io.flags.contains("preflush"));
-        let one =
-            ReplayIo { due_ns: self.last_due_ns, offset: 0, bytes: 0, target: 0, op, durable, after: 0, think_ns: 0 };
+        let due_ns = self.last_due_ns;
+        let one = ReplayIo { due_ns, offset: 0, bytes: 0, target: 0, op, durable, zeroes, after: 0, think_ns: 0 };
         let thread = if io.tid >= 0 { u64::from(io.tid.unsigned_abs()) } else { u64::MAX - places[0] as u64 };
         let chained = matches!(self.pacing, Pacing::Closed | Pacing::Dependencies);
         let before = if chained { self.chains.before(thread, since_ns) } else { None };
@@ -279,8 +319,8 @@ impl Mapper {
         let (after, think_ns) = before.map_or((0, 0), |(number, gap)| (number, (gap as f64 / self.speed) as u64));
         let played = self.changes.played;
         for (nth, map) in places.iter().enumerate() {
-            let (_, volume, base) = &self.maps[*map];
-            let pieces = place(&self.volumes[*volume], &self.rules, (op, *base), io, &mut self.changes);
+            let map = &self.maps[*map];
+            let pieces = place(&self.volumes[map.volume], &self.rules, (op, map), io, &mut self.changes);
             let due_ns = one.due_ns.saturating_add((nth as u64).saturating_mul(self.stagger_ns));
             for (target, offset, bytes) in pieces.unwrap_or_default() {
                 self.changes.played += 1;
@@ -290,6 +330,7 @@ impl Mapper {
         if self.changes.played == played {
             return;
         }
+        self.changes.zeroed += u64::from(zeroes);
         // Nobody is known to have waited for one without an end.
         if let (true, Some(response_ns)) = (chained, source.response_ns) {
             self.chains.add(thread, self.changes.played, since_ns.saturating_add(response_ns));
@@ -310,7 +351,7 @@ fn op_of(name: &str) -> Option<Op> {
         "read" => Some(Op::Read),
         "write" => Some(Op::Write),
         "flush" => Some(Op::Flush),
-        "discard" | "secure_erase" => Some(Op::Trim),
+        "discard" | "secure_erase" | "write_zeroes" => Some(Op::Trim),
         _ => None,
     }
 }
@@ -335,34 +376,45 @@ type Pieces = Vec<(u32, u64, u32)>;
 fn place(
     volume: &Volume,
     rules: &AddressRules,
-    (op, base): (Op, u64),
+    (op, map): (Op, &Map),
     io: &Traced<'_>,
     changes: &mut Changes,
 ) -> Option<Pieces> {
-    let first = volume.extents.first()?;
     if op == Op::Flush {
-        return Some(vec![(first.target, 0, 0)]);
+        // What was written before it may lie on any of them.
+        let mut targets: Vec<u32> = volume.extents.iter().map(|extent| extent.target).collect();
+        targets.sort_unstable();
+        targets.dedup();
+        return Some(targets.into_iter().map(|target| (target, 0, 0)).collect());
     }
     let block = volume.block.max(1);
     #[expect(clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "clamped to 2^63")]
     let scaled = if rules.scale == 1.0 { io.offset } else { (io.offset as f64 * rules.scale).clamp(0.0, 9e18) as u64 };
-    let shifted = scaled.saturating_add(base).saturating_add_signed(rules.shift_bytes);
     let align = rules.align_bytes.unwrap_or(1).max(1).next_multiple_of(block);
-    let mut offset = shifted / align * align;
+    let wide = i128::from(align);
+    // The region of the device is [base, end of the volume); addresses count from its beginning.
+    let base = map.base.div_ceil(align).saturating_mul(align);
+    let shifted = i128::from(scaled) + i128::from(map.ahead) + i128::from(rules.shift_bytes);
+    let mut inside = shifted.div_euclid(wide) * wide;
     let mut bytes = io.bytes.next_multiple_of(block).max(block);
-    let is_rounded = (rules.scale == 1.0 && offset != shifted) || bytes != io.bytes;
+    let is_rounded = (rules.scale == 1.0 && inside != shifted) || base != map.base || bytes != io.bytes;
+    if let Some(fold) = rules.fold_bytes {
+        let space = volume.bytes.saturating_sub(base);
+        let size = if fold == 0 { space } else { fold.min(space) } / align * align;
+        let is_inside = inside >= 0 && inside.saturating_add(i128::from(bytes)) <= i128::from(size);
+        if size > 0 && !is_inside {
+            changes.folded += 1;
+            bytes = bytes.min(size);
+            inside = inside.rem_euclid(i128::from(size)).min(i128::from((size - bytes) / align * align));
+        }
+    }
+    let Some(mut offset) = u64::try_from(inside).ok().and_then(|inside| inside.checked_add(base)) else {
+        changes.beyond += 1;
+        return None;
+    };
     if rules.skip_first_block && offset < FIRST_BLOCK {
         (offset, bytes) = (FIRST_BLOCK, FIRST_BLOCK);
         changes.moved += 1;
-    }
-    if let Some(fold) = rules.fold_bytes {
-        let size = if fold == 0 { volume.bytes } else { fold.min(volume.bytes) } / align * align;
-        if size > 0 && offset.saturating_add(bytes) > size {
-            changes.folded += 1;
-            offset %= size;
-            bytes = bytes.min(size);
-            offset = offset.min((size - bytes) / align * align);
-        }
     }
     if offset.saturating_add(bytes) > volume.bytes {
         changes.beyond += 1;

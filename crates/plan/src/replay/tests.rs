@@ -43,7 +43,7 @@ fn times_are_scaled_from_the_first_that_is_played() {
     let out = all(&mut mapper, &ios);
     assert_eq!(out.iter().map(|one| one.due_ns).collect::<Vec<_>>(), [0, 1_500]);
     assert_eq!((out[1].op, out[1].offset, out[1].bytes, out[1].target), (Op::Write, 4096, 1024, 3));
-    assert_eq!(mapper.changes.filtered, 1);
+    assert_eq!(mapper.changes.outside, 1);
 }
 
 #[test]
@@ -108,6 +108,99 @@ fn no_time_of_a_trace_is_too_far_away() {
     for pacing in [Pacing::OnTime, Pacing::Closed, Pacing::Dependencies] {
         let mut mapper = Mapper::new(&Replay { pacing, ..wish() }, &sizes(1 << 30), |_| 0, 0.5);
         assert_eq!(all(&mut mapper, &ios).len(), 4);
+    }
+}
+
+/// Offsets at which 4 KiB I/Os at these addresses are played under some rules, in a volume of 1 MiB whose region for
+/// the device begins at `base`.
+fn offsets(rules: AddressRules, base_bytes: u64, addresses: &[u64]) -> (Vec<u64>, Changes) {
+    let mut replay = Replay { addresses: rules, ..wish() };
+    replay.maps[0].base_bytes = base_bytes;
+    let mut mapper = Mapper::new(&replay, &sizes(1 << 20), |_| 0, 1.0);
+    let ios: Vec<Traced<'_>> = addresses.iter().map(|at| io(0, "write", *at, 4096)).collect();
+    (all(&mut mapper, &ios).iter().map(|one| one.offset).collect(), mapper.changes)
+}
+
+#[test]
+fn addresses_are_scaled_shifted_aligned_and_folded_in_this_order() {
+    let rules = AddressRules { scale: 0.5, shift_bytes: 3 << 10, align_bytes: Some(4096), ..AddressRules::default() };
+    let (places, changes) = offsets(rules, 0, &[0, 16 << 10, 20 << 10, 21 << 10]);
+    assert_eq!(places, [0, 8 << 10, 12 << 10, 12 << 10]);
+    assert_eq!((changes.beyond, changes.folded), (0, 0));
+    let rules = AddressRules { shift_bytes: 8 << 10, fold_bytes: Some(64 << 10), ..AddressRules::default() };
+    assert_eq!(offsets(rules, 0, &[0, 56 << 10, 70 << 10]).0, [8 << 10, 0, 14 << 10]);
+}
+
+#[test]
+fn what_a_shift_moves_before_the_beginning_is_left_out_and_counted() {
+    let rules = AddressRules { shift_bytes: -(64 << 10), ..AddressRules::default() };
+    let (places, changes) = offsets(rules.clone(), 0, &[0, 60 << 10, 64 << 10, 80 << 10]);
+    assert_eq!(places, [0, 16 << 10]);
+    assert_eq!((changes.beyond, changes.left_out()), (2, 2));
+    assert!(changes.words()[0].starts_with("2 I/Os beyond"), "{:?}", changes.words());
+    // The region of a device begins where the map says.
+    let (places, changes) = offsets(rules.clone(), 128 << 10, &[0, 64 << 10]);
+    assert_eq!((places, changes.beyond), (vec![128 << 10], 1));
+    // Folding brings them back from the other end.
+    let (places, changes) = offsets(AddressRules { fold_bytes: Some(0), ..rules }, 0, &[0, 64 << 10]);
+    assert_eq!((places, changes.beyond, changes.folded), (vec![(1 << 20) - (64 << 10), 0], 0, 1));
+}
+
+#[test]
+fn a_folded_device_stays_in_its_region() {
+    let rules = AddressRules { fold_bytes: Some(0), ..AddressRules::default() };
+    let base = 768 << 10;
+    let (places, changes) = offsets(rules.clone(), base, &[0, 252 << 10, 256 << 10, 1 << 30, (1 << 30) + (255 << 10)]);
+    assert_eq!(places, [base, base + (252 << 10), base, base, base + (252 << 10)]);
+    assert_eq!(changes.folded, 3);
+    // A region behind the end has no place at all.
+    let (places, changes) = offsets(rules, 2 << 20, &[0]);
+    assert!(places.is_empty() && changes.beyond == 1);
+}
+
+#[test]
+fn a_flush_goes_to_every_target_of_its_volume() {
+    let replay = Replay { volumes: vec![ReplayVolume { targets: vec![4, 2, 4] }], ..wish() };
+    let sizes = [2, 4].map(|target| VolumeSize { target, bytes: 4 << 20, block_bytes: 512 });
+    let mut mapper = Mapper::new(&replay, &sizes, |_| 0, 1.0);
+    let out = all(&mut mapper, &[io(0, "flush", 0, 0)]);
+    assert_eq!(
+        out.iter().map(|one| (one.target, one.op, one.bytes)).collect::<Vec<_>>(),
+        [(2, Op::Flush, 0), (4, Op::Flush, 0)]
+    );
+    assert_eq!(mapper.changes.played, 2);
+}
+
+#[test]
+fn zeroes_that_were_written_are_written() {
+    let mut mapper = Mapper::new(&wish(), &sizes(1 << 20), |_| 0, 1.0);
+    let out = all(&mut mapper, &[io(0, "write_zeroes", 8192, 65536), io(1, "discard", 0, 4096)]);
+    let seen: Vec<_> = out.iter().map(|one| (one.op, one.zeroes, one.offset, one.bytes)).collect();
+    assert_eq!(seen, [(Op::Trim, true, 8192, 65536), (Op::Trim, false, 0, 4096)]);
+    assert_eq!((mapper.changes.zeroed, mapper.changes.left_out()), (1, 0));
+}
+
+#[test]
+fn filters_choose_by_process_name_and_file() {
+    let ios = [
+        io(0, "read", 0, 512),
+        Traced { pid: 2, ..io(1, "read", 0, 512) },
+        Traced { comm: "backup", ..io(2, "read", 0, 512) },
+        Traced { file: "/y/log", ..io(3, "write", 0, 512) },
+    ];
+    let (pids, ops) = (vec![2], vec![ReplayOp::Write, ReplayOp::Flush]);
+    for (filter, expect) in [
+        (ReplayFilter { pids, ..ReplayFilter::default() }, 1),
+        (ReplayFilter { comms: vec!["db".into()], ..ReplayFilter::default() }, 3),
+        (ReplayFilter { files: vec!["/y/*".into()], ..ReplayFilter::default() }, 1),
+        (ReplayFilter { ops, ..ReplayFilter::default() }, 1),
+        (ReplayFilter { comms: vec!["nobody".into()], ..ReplayFilter::default() }, 0),
+    ] {
+        let mut mapper = Mapper::new(&Replay { filter, ..wish() }, &sizes(1 << 20), |_| 0, 1.0);
+        assert_eq!(all(&mut mapper, &ios).len(), expect);
+        assert_eq!(mapper.changes.filtered, (ios.len() - expect) as u64);
+        let words = mapper.changes.whereabouts().join(";");
+        assert_eq!(words.contains("left out by a filter"), expect < ios.len(), "{words}");
     }
 }
 

@@ -7,7 +7,7 @@ use crate::run_loop::RunContext;
 use crate::spine::Spine;
 use analyze::fidelity::{Circumstances, Comparison, Key, Verdict};
 use plan::generate::Op;
-use plan::replay::{Changes, Pacing};
+use plan::replay::{Changes, Pacing, ReplayIo};
 use quantity::clock;
 use quantity::histogram::Histogram;
 use recording::Reader;
@@ -16,13 +16,20 @@ use std::collections::HashMap;
 use std::ops::ControlFlow;
 use std::sync::mpsc::{Receiver, sync_channel};
 
-/// Operations of the trace that are looked at ahead of the replay: they may come so much too early.
+/// Operations of the trace that are looked at ahead of the replay: they may come so much too early, …
 const AHEAD_NS: u64 = 2_000_000_000;
+/// … and so many, which is more than can be in flight. A replay far behind its trace's clock keeps no more in memory.
+const AHEAD_IOS: u64 = 1 << 16;
 /// Operations that are handed over at once.
 const CHUNK: usize = 4096;
 /// Sub-buckets per octave of stored intervals, as a power of two.
 const STORED: u32 = 5;
 const SECOND_NS: u64 = 1_000_000_000;
+
+/// Kinds of [`Key::op`].
+const FLUSH: u8 = 3;
+/// See [`FLUSH`].
+const ZEROES: u8 = 4;
 
 /// What is known of the replay besides its rows.
 pub(super) struct Around {
@@ -43,7 +50,7 @@ pub(super) fn report(
 ) -> Result<(), SessionError> {
     let reader = Reader::open(spine.directory())?;
     let comparison = match &playback.watched {
-        Some(_) => Some(compare(playback, context, &reader)?),
+        Some(_) => Some(compare(playback, context, &reader, around.is_cut)?),
         None => None,
     };
     let hindrances = &playback.hindrances;
@@ -151,12 +158,13 @@ fn seconds(
     comparison.seconds.iter().map(row).collect()
 }
 
-fn kind(op: Op) -> u8 {
-    match op {
+fn kind(io: &ReplayIo) -> u8 {
+    match io.op {
         Op::Read => 0,
         Op::Write => 1,
+        Op::Trim if io.zeroes => ZEROES,
         Op::Trim => 2,
-        Op::Flush => 3,
+        Op::Flush => FLUSH,
     }
 }
 
@@ -165,15 +173,23 @@ fn kind_of(name: &str) -> Option<u8> {
         "read" => 0,
         "write" => 1,
         "discard" | "secure_erase" => 2,
-        "flush" => 3,
+        "flush" => FLUSH,
+        "write_zeroes" => ZEROES,
         _ => return None,
     })
 }
 
 /// The trace as it should have been played, against the rows of the replay's own tracing.
-fn compare(playback: &Playback, context: &RunContext<'_>, reader: &Reader) -> Result<Comparison, SessionError> {
+/// Of one that was stopped, only what had been handed over until then is expected, and no more is read.
+fn compare(
+    playback: &Playback,
+    context: &RunContext<'_>,
+    reader: &Reader,
+    is_cut: bool,
+) -> Result<Comparison, SessionError> {
     let Some(watched) = &playback.watched else { return Ok(Comparison::default()) };
-    let mapper = playback.tape.mapper(context.plan, context.targets, &playback.survey);
+    let sizes = super::source::sizes(context.plan, context.targets);
+    let mapper = playback.tape.mapper(&sizes, &playback.survey, playback.speed);
     let (send, receive) = sync_channel::<Vec<Expected>>(4);
     let mut comparison = Comparison::default();
     std::thread::scope(|scope| {
@@ -181,7 +197,7 @@ fn compare(playback: &Playback, context: &RunContext<'_>, reader: &Reader) -> Re
         let reading = scope.spawn(move || {
             let mut chunk = Vec::with_capacity(CHUNK);
             let played = tape.play(mapper, &mut |io, source| {
-                let key = Key { target: io.target, op: kind(io.op), offset: io.offset, bytes: io.bytes };
+                let key = Key { target: io.target, op: kind(&io), offset: io.offset, bytes: io.bytes };
                 chunk.push((key, io.due_ns, source.response_ns));
                 if chunk.len() < CHUNK {
                     return ControlFlow::Continue(());
@@ -194,7 +210,9 @@ fn compare(playback: &Playback, context: &RunContext<'_>, reader: &Reader) -> Re
             let _ = send.send(chunk);
             played.map(|_| ())
         });
-        let mut trace = Ahead { receive, chunk: Vec::new().into_iter() };
+        let left = if is_cut { playback.hindrances.handed_over() } else { u64::MAX };
+        let mut trace = Ahead { receive, chunk: Vec::new().into_iter(), left };
+        let is_on_time = playback.pacing == Pacing::OnTime;
         let started_ns = signed(playback.started_ns);
         let pid = i32::try_from(std::process::id()).unwrap_or(-1);
         let mut late = trace.chunk.next();
@@ -204,14 +222,15 @@ fn compare(playback: &Playback, context: &RunContext<'_>, reader: &Reader) -> Re
                 return;
             }
             let t_ns = io.queue_ns - started_ns;
-            while let Some(expected) = late.take().or_else(|| trace.next()) {
-                if expected.1 > t_ns.unsigned_abs() + AHEAD_NS {
+            while comparison.source.count() < comparison.replay.count() + AHEAD_IOS {
+                let Some(expected) = late.take().or_else(|| trace.next()) else { break };
+                if is_on_time && expected.1 > t_ns.unsigned_abs() + AHEAD_NS {
                     late = Some(expected);
                     break;
                 }
                 comparison.expect(expected.0, expected.1, expected.2);
             }
-            let offset = if op == 3 {
+            let offset = if op == FLUSH {
                 0
             } else {
                 u64::try_from(io.sector.saturating_mul(512).saturating_sub(start)).unwrap_or(u64::MAX)
@@ -231,12 +250,15 @@ fn compare(playback: &Playback, context: &RunContext<'_>, reader: &Reader) -> Re
 struct Ahead {
     receive: Receiver<Vec<Expected>>,
     chunk: std::vec::IntoIter<Expected>,
+    /// No more than so many.
+    left: u64,
 }
 
 impl Iterator for Ahead {
     type Item = Expected;
 
     fn next(&mut self) -> Option<Expected> {
+        self.left = self.left.checked_sub(1)?;
         loop {
             if let Some(one) = self.chunk.next() {
                 return Some(one);

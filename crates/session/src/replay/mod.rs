@@ -24,6 +24,7 @@ use trace::Device;
 use trace::block::{BlockTrace, Columns, Filter, Options, Statistics};
 
 use source::Tape;
+pub(crate) use source::preflight;
 pub use source::{Survey, rehearse, survey};
 
 /// Operations of a chunk.
@@ -48,6 +49,8 @@ struct Watched {
 pub(crate) struct Playback {
     tape: Tape,
     survey: Survey,
+    /// Traced time ÷ replayed time.
+    speed: f64,
     pacing: Pacing,
     reading: Option<JoinHandle<Result<Changes, SessionError>>>,
     hindrances: Arc<Hindrances>,
@@ -70,29 +73,35 @@ pub(crate) fn start(
         return Ok(None);
     };
     let tape = Tape::open(replay)?;
-    let survey = if tape.needs_survey() { tape.survey()? } else { Survey::default() };
-    let mapper = tape.mapper(context.plan, context.targets, &survey);
+    let survey = if tape.is_packed() { tape.survey()? } else { Survey::default() };
+    let sizes = source::sizes(context.plan, context.targets);
+    let speed = tape.speed(&sizes, &survey)?;
+    let mapper = tape.mapper(&sizes, &survey, speed);
     let aside = Aside::of(&replay.cpus);
     let watched = if replay.verify { watch(context, spine)? } else { None };
     let (send, chunks) = sync_channel::<Chunk>(AHEAD);
     let (ready, is_ready) = sync_channel(1);
     let reader = tape.clone();
     let reading = std::thread::Builder::new().name("iodyno-trace".to_string()).spawn(move || {
-        let read = read(&reader, mapper, &send, &|| {
-            let _ = ready.try_send(());
+        let read = read(&reader, mapper, &send, &|is_any| {
+            let _ = ready.try_send(is_any);
         });
         drop((send, ready));
         read
     });
     let reading = reading.map_err(|source| SessionError::Thread { what: "read the trace", source })?;
     // Nothing is to be late because the trace has not been opened yet.
-    let _ = is_ready.recv_timeout(FIRST_WAIT);
+    if let Ok(false) = is_ready.recv_timeout(FIRST_WAIT) {
+        let changes = reading.join().unwrap_or_else(|_| Ok(Changes::default()))?;
+        return Err(source::nothing(replay, &changes));
+    }
     let feed = Feed { chunks, pacing: replay.pacing, depth: replay.depth, cpus: aside.cpus().to_vec() };
     let (running, hindrances) = engine::replay(input, feed)?;
     let started_ns = running.started_ns();
     let playback = Playback {
         tape,
         survey,
+        speed,
         pacing: replay.pacing,
         reading: Some(reading),
         hindrances,
@@ -105,12 +114,13 @@ pub(crate) fn start(
     Ok(Some((running, playback)))
 }
 
-/// Reads the trace into chunks; tells `ready` when as many are there as may be read ahead, or all.
+/// Reads the trace into chunks; tells `ready` when as many are there as may be read ahead, or
+/// all, and whether there are any.
 fn read(
     tape: &Tape,
     mapper: Mapper,
     send: &std::sync::mpsc::SyncSender<Chunk>,
-    ready: &dyn Fn(),
+    ready: &dyn Fn(bool),
 ) -> Result<Changes, SessionError> {
     let mut chunk = Vec::with_capacity(CHUNK);
     let mut chunks = 0;
@@ -123,14 +133,14 @@ fn read(
         chunk.clear();
         chunks += 1;
         if chunks == AHEAD {
-            ready();
+            ready(true);
         }
         if sent.is_ok() { ControlFlow::Continue(()) } else { ControlFlow::Break(()) }
     })?;
     if !chunk.is_empty() {
         let _ = send.send(chunk.into());
     }
-    ready();
+    ready(changes.played > 0);
     Ok(changes)
 }
 
@@ -216,10 +226,9 @@ impl Playback {
             Some(watched) => watched.finish(spine)?,
             None => 0,
         };
-        let changes = match self.reading.take().map(JoinHandle::join) {
-            // Of a replay that was stopped the rest of the trace is of no interest, and reading it takes long.
-            _ if is_cut => Changes::default(),
-            Some(Ok(changes)) => changes?,
+        let changes = match self.reading.take() {
+            // Of a replay that was stopped the rest of the trace is of no interest; the thread ends as nobody receives.
+            Some(reading) if !is_cut => reading.join().unwrap_or_else(|_| Ok(Changes::default()))?,
             _ => Changes::default(),
         };
         for words in changes.words() {

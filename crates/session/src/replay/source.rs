@@ -1,14 +1,15 @@
 //! Where the operations of a replay come from: a recording with a trace, or another tool's trace.
 
 use crate::SessionError;
+use crate::dry_run::inspect_all;
 use convert::import::{self, Options};
-use plan::replay::{Changes, Mapper, ReplayIo, Source, Traced, VolumeSize};
+use plan::replay::{Changes, LATE_NS, Mapper, Pacing, ReplayIo, Source, Traced, VolumeSize};
 use plan::{Plan, Replay, replay::Speed};
 use recording::Reader;
 use recording::rows::Io;
 use std::collections::{BTreeMap, BinaryHeap};
 use std::ops::ControlFlow;
-use target::Opened;
+use target::{Opened, Policy};
 
 /// Rows of other tools' traces that are sorted at a time.
 const BLOCK: usize = 32 * 1024;
@@ -51,8 +52,7 @@ pub fn survey(replay: &Replay) -> Result<Survey, SessionError> {
 /// See [`survey`].
 pub fn rehearse(replay: &Replay, survey: &Survey, sizes: &[VolumeSize]) -> Result<(Changes, u64), SessionError> {
     let tape = Tape::open(replay)?;
-    let reach = |device: &str| survey.devices.get(device).map_or(0, |(_, reach)| *reach);
-    let mapper = Mapper::new(replay, sizes, reach, tape.speed(survey));
+    let mapper = tape.mapper(sizes, survey, tape.speed(sizes, survey)?);
     let mut last_ns = 0;
     let changes = tape.play(mapper, &mut |io, _| {
         last_ns = last_ns.max(io.due_ns);
@@ -61,21 +61,68 @@ pub fn rehearse(replay: &Replay, survey: &Survey, sizes: &[VolumeSize]) -> Resul
     Ok((changes, last_ns))
 }
 
+/// Refuses a plan with a replay of nothing. Sizes of targets are those that were found; where they are not known, or where
+/// devices lie one after the other, everything has its place.
+///
+/// # Errors
+/// There is no trace, or nothing of it would be played.
+pub(crate) fn preflight(plan: &Plan, policy: &Policy) -> Result<(), SessionError> {
+    let mut found = None;
+    for replay in plan.runs.iter().flat_map(|run| &run.workloads).filter_map(|workload| workload.replay.as_deref()) {
+        let tape = Tape::open(replay)?;
+        let found = found.get_or_insert_with(|| inspect_all(plan, policy).0);
+        let size = |target: usize| found.get(target)?.size_bytes;
+        let known = |target: usize| size(target).filter(|_| !tape.is_packed());
+        let size = |target| VolumeSize { target, bytes: known(target).unwrap_or(1 << 62), block_bytes: 512 };
+        let sizes: Vec<VolumeSize> = (0..plan.targets.len()).map(size).collect();
+        let mut is_played = false;
+        let changes = tape.play(tape.mapper(&sizes, &Survey::default(), 1.0), &mut |_, _| {
+            is_played = true;
+            ControlFlow::Break(())
+        })?;
+        if !is_played {
+            return Err(nothing(replay, &changes));
+        }
+    }
+    Ok(())
+}
+
+/// Nothing of a trace is played, and why.
+pub(crate) fn nothing(replay: &Replay, changes: &Changes) -> SessionError {
+    let whereabouts = changes.whereabouts();
+    let why = if whereabouts.is_empty() {
+        "there is no I/O in it".to_string()
+    } else {
+        format!("of its I/Os are {}", whereabouts.join("; "))
+    };
+    SessionError::NothingToPlay { trace: replay.trace.clone(), why }
+}
+
+/// Sizes of opened targets.
+pub(crate) fn sizes(plan: &Plan, targets: &[Option<Opened>]) -> Vec<VolumeSize> {
+    let size = |(target, opened): (usize, &Option<Opened>)| {
+        let opened = opened.as_ref()?;
+        let block_bytes = u64::from(opened.logical_block_bytes).max(if opened.direct { 512 } else { 1 });
+        let asked = plan.targets.get(target).and_then(|spec| spec.size_bytes);
+        let bytes = asked.map_or(opened.size_bytes, |bytes| bytes.min(opened.size_bytes));
+        Some(VolumeSize { target, bytes, block_bytes })
+    };
+    targets.iter().enumerate().filter_map(size).collect()
+}
+
 /// Gives what it is given to `take` in the order of queueing, a block in memory.
 struct Sorter<'a> {
     rows: Vec<Io>,
-    take: &'a mut dyn FnMut(&Traced<'_>),
+    take: &'a mut dyn FnMut(&Traced<'_>) -> ControlFlow<()>,
 }
 
 impl Sorter<'_> {
-    fn push(&mut self, io: Io) {
+    fn push(&mut self, io: Io) -> ControlFlow<()> {
         self.rows.push(io);
-        if self.rows.len() >= 2 * BLOCK {
-            self.give(BLOCK);
-        }
+        if self.rows.len() >= 2 * BLOCK { self.give(BLOCK) } else { ControlFlow::Continue(()) }
     }
 
-    fn give(&mut self, count: usize) {
+    fn give(&mut self, count: usize) -> ControlFlow<()> {
         self.rows.sort_by_key(|io| io.queue_ns);
         for io in self.rows.drain(..count) {
             let text = |label: &Option<recording::Label>| label.clone();
@@ -92,8 +139,9 @@ impl Sorter<'_> {
                 tid: io.tid.unwrap_or(-1),
                 comm: comm.as_deref().unwrap_or(""),
                 file: file.as_deref().unwrap_or(""),
-            });
+            })?;
         }
+        ControlFlow::Continue(())
     }
 }
 
@@ -101,8 +149,11 @@ impl Tape {
     /// The trace that a wish names.
     ///
     /// # Errors
-    /// There is nothing there, or a recording without a trace.
+    /// There is nothing there, something that can be read only once, or a recording without a trace.
     pub(crate) fn open(replay: &Replay) -> Result<Self, SessionError> {
+        if std::fs::metadata(&replay.trace).is_ok_and(|facts| !facts.is_file() && !facts.is_dir()) {
+            return Err(SessionError::ReadOnce(replay.trace.clone()));
+        }
         let is_recording = replay.format.is_none() && replay.trace.join("manifest.json").exists();
         if is_recording {
             let reader = Reader::open(&replay.trace)?;
@@ -123,16 +174,22 @@ impl Tape {
         losses.map_or(0, |losses| losses.iter().filter(|(name, _)| counts(name)).map(|(_, count)| count).sum())
     }
 
-    /// Every I/O of the trace, in the order of queueing.
-    fn each(&self, take: &mut dyn FnMut(&Traced<'_>)) -> Result<(), SessionError> {
+    /// Every I/O of the trace, in the order of queueing, until `take` has enough: the rest is not read.
+    fn each(&self, take: &mut dyn FnMut(&Traced<'_>) -> ControlFlow<()>) -> Result<(), SessionError> {
         if !self.is_recording {
             let options = Options { format: self.replay.format.clone(), ..Options::default() };
             let mut sorter = Sorter { rows: Vec::with_capacity(2 * BLOCK), take };
-            import::read_trace(&self.replay.trace, &options, &mut |io| sorter.push(io))?;
-            sorter.give(sorter.rows.len());
+            let mut flow = ControlFlow::Continue(());
+            import::read_trace_until(&self.replay.trace, &options, &mut |io| {
+                flow = sorter.push(io);
+                flow
+            })?;
+            if flow.is_continue() {
+                let _ = sorter.give(sorter.rows.len());
+            }
             return Ok(());
         }
-        analyze::each_traced(&Reader::open(&self.replay.trace)?, |io| {
+        analyze::each_traced_until(&Reader::open(&self.replay.trace)?, |io| {
             take(&Traced {
                 queue_ns: io.queue_ns,
                 complete_ns: io.complete_ns,
@@ -145,17 +202,23 @@ impl Tape {
                 tid: io.tid,
                 comm: io.comm,
                 file: io.file,
-            });
+            })
         })
         .map_err(SessionError::from)
     }
 
-    /// One pass over the trace.
+    /// One pass over the trace, to the end of the stretch that was asked for.
     pub(crate) fn survey(&self) -> Result<Survey, SessionError> {
         let mut survey = Survey::default();
         let mut first_ns = None;
+        // Where packed devices lie does not depend on the stretch.
+        let stretch = self.replay.for_ns.filter(|_| !self.is_packed());
+        let until_ns = stretch.map_or(u64::MAX, |ns| ns.saturating_add(self.replay.from_ns).saturating_add(LATE_NS));
         self.each(&mut |io| {
             let first_ns = *first_ns.get_or_insert(io.queue_ns);
+            if u64::try_from(io.queue_ns.saturating_sub(first_ns)).is_ok_and(|since_ns| since_ns >= until_ns) {
+                return ControlFlow::Break(());
+            }
             survey.ios += 1;
             survey.changing += u64::from(!matches!(io.op, "read" | "flush"));
             survey.span_ns = survey.span_ns.max(u64::try_from(io.queue_ns.saturating_sub(first_ns)).unwrap_or(0));
@@ -165,42 +228,43 @@ impl Tape {
                 Some((ios, reach)) => (*ios, *reach) = (*ios + 1, end.max(*reach)),
                 None => drop(survey.devices.insert(io.device.to_string(), (1, end))),
             }
+            ControlFlow::Continue(())
         })?;
         Ok(survey)
     }
 
-    /// Is a pass over the trace needed before it can be played?
-    pub(crate) fn needs_survey(&self) -> bool {
-        matches!(self.replay.speed, Speed::PerSecond(_)) || self.replay.maps.iter().any(|map| map.packed)
+    /// Do devices lie one after the other, as far as their addresses reach? That needs a pass over the trace first.
+    pub(crate) fn is_packed(&self) -> bool {
+        self.replay.maps.iter().any(|map| map.packed)
     }
 
-    /// What maps the trace to `targets`.
-    pub(crate) fn mapper(&self, plan: &Plan, targets: &[Option<Opened>], survey: &Survey) -> Mapper {
-        let sizes: Vec<VolumeSize> = targets
-            .iter()
-            .enumerate()
-            .filter_map(|(target, opened)| {
-                let opened = opened.as_ref()?;
-                let block_bytes = u64::from(opened.logical_block_bytes).max(if opened.direct { 512 } else { 1 });
-                let bytes = plan.targets.get(target).and_then(|spec| spec.size_bytes);
-                Some(VolumeSize {
-                    target,
-                    bytes: bytes.map_or(opened.size_bytes, |b| b.min(opened.size_bytes)),
-                    block_bytes,
-                })
-            })
-            .collect();
+    /// What maps the trace to targets of these sizes, at this speed.
+    pub(crate) fn mapper(&self, sizes: &[VolumeSize], survey: &Survey, speed: f64) -> Mapper {
         let reach = |device: &str| survey.devices.get(device).map_or(0, |(_, reach)| *reach);
-        Mapper::new(&self.replay, &sizes, reach, self.speed(survey))
+        Mapper::new(&self.replay, sizes, reach, speed)
     }
 
-    /// Traced time ÷ replayed time.
-    pub(crate) fn speed(&self, survey: &Survey) -> f64 {
-        match self.replay.speed {
-            Speed::Factor(factor) => factor,
-            Speed::PerSecond(rate) if survey.span_ns > 0 => rate * survey.span_ns as f64 / 1e9 / survey.ios as f64,
-            Speed::PerSecond(_) => 1.0,
-        }
+    /// Traced time ÷ replayed time. Where a rate was asked for, of all that is played, which takes a pass over the trace.
+    ///
+    /// # Errors
+    /// The trace cannot be read.
+    pub(crate) fn speed(&self, sizes: &[VolumeSize], survey: &Survey) -> Result<f64, SessionError> {
+        let rate = match self.replay.speed {
+            Speed::Factor(factor) => return Ok(factor),
+            Speed::PerSecond(_) if self.replay.pacing == Pacing::Asap => return Ok(1.0),
+            Speed::PerSecond(rate) => rate,
+        };
+        let mut mapper = self.mapper(sizes, survey, 1.0);
+        let mut last_ns = 0;
+        self.each(&mut |io| {
+            if mapper.is_over(io.queue_ns) {
+                return ControlFlow::Break(());
+            }
+            mapper.map(io, &mut |_, source| last_ns = last_ns.max(source.since_ns));
+            ControlFlow::Continue(())
+        })?;
+        let ios = mapper.changes.played.saturating_mul(u64::from(self.replay.copies.max(1)));
+        Ok(if last_ns > 0 && ios > 0 { rate * last_ns as f64 / 1e9 / ios as f64 } else { 1.0 })
     }
 
     /// Everything that is to be played, in the order of due times, until `take` has enough.
@@ -221,14 +285,19 @@ impl Tape {
                 mapper.again(shift_ns);
             }
             self.each(&mut |io| {
-                if flow.is_continue() && !mapper.is_over(io.queue_ns) {
-                    mapper.map(io, &mut |one, source| {
-                        if flow.is_continue() {
-                            flow = copier.push(one, source, take);
-                        }
-                    });
+                if mapper.is_over(io.queue_ns) {
+                    return ControlFlow::Break(());
                 }
+                mapper.map(io, &mut |one, source| {
+                    if flow.is_continue() {
+                        flow = copier.push(one, source, take);
+                    }
+                });
+                flow
             })?;
+            if flow.is_break() {
+                break;
+            }
         }
         if flow.is_continue() {
             let _ = copier.give(u64::MAX, take);

@@ -19,6 +19,7 @@ use output::Output;
 use recording::rows::Io;
 use recording::{Batch, ClockAnchor, Label, Manifest, RecordingError, Sink};
 use std::collections::BTreeSet;
+use std::ops::ControlFlow;
 use std::path::{Path, PathBuf};
 
 /// Bytes at the beginning of a file by which its format is known.
@@ -285,7 +286,8 @@ pub(super) fn import(
     let manifest = Manifest { exit: None, ..imported_manifest(command_line) };
     let mut output = Output::new(directory, manifest, trace.format.origin_ns());
     trace.others.iter().try_for_each(|file| csv::capacities(file, &mut context))?;
-    let filled = fill(trace, options, &mut context, &mut |io, begin_ns| output.push(io, begin_ns));
+    let filled =
+        fill(trace, options, &mut context, &mut |io, begin_ns| output.push(io, begin_ns).map(ControlFlow::Continue));
     let imported = filled.and_then(|()| finish(trace, &mut context, &mut output));
     if imported.is_err() && output.writer.take().is_some() {
         let _ = std::fs::remove_dir_all(directory);
@@ -345,7 +347,7 @@ fn fill(
     trace: &Trace,
     options: &Options,
     context: &mut Context,
-    take: &mut dyn FnMut(Io, Option<i64>) -> Result<(), ConvertError>,
+    take: &mut dyn FnMut(Io, Option<i64>) -> Result<ControlFlow<()>, ConvertError>,
 ) -> Result<(), ConvertError> {
     let mut merge = Merge::new(trace.format, &trace.sources)?;
     let mut part = Part::of(options);
@@ -360,7 +362,9 @@ fn fill(
                 continue;
             }
         }
-        take(io, begin_ns)?;
+        if take(io, begin_ns)?.is_break() {
+            return Ok(());
+        }
     }
     match part.nothing() {
         Some(what) => Err(ConvertError::NothingSelected { path: trace.path.clone(), what }),
@@ -372,12 +376,13 @@ fn fill(
 ///
 /// # Errors
 /// See [`import`].
-pub(super) fn read(trace: &Trace, options: &Options, take: &mut dyn FnMut(Io)) -> Result<Vec<String>, ConvertError> {
+pub(super) fn read(
+    trace: &Trace,
+    options: &Options,
+    take: &mut dyn FnMut(Io) -> ControlFlow<()>,
+) -> Result<Vec<String>, ConvertError> {
     let mut context = Context::default();
-    fill(trace, options, &mut context, &mut |io, _| {
-        take(io);
-        Ok(())
-    })?;
+    fill(trace, options, &mut context, &mut |io, _| Ok(take(io)))?;
     Ok(context.words())
 }
 
