@@ -165,6 +165,21 @@ pub fn format_count(value: f64) -> String {
     format!("{} {}", significant(scaled), UNITS[unit])
 }
 
+/// Bytes per second in decimal megabytes, as the field quotes it: `812 MB/s`.
+#[must_use]
+pub fn format_throughput(bytes_per_second: f64) -> String {
+    if !bytes_per_second.is_finite() {
+        return "?".to_string();
+    }
+    if bytes_per_second >= 999.5e6 {
+        format!("{} GB/s", significant(bytes_per_second / 1e9))
+    } else if bytes_per_second >= 999.5e3 || bytes_per_second == 0.0 {
+        format!("{} MB/s", significant(bytes_per_second / 1e6))
+    } else {
+        format!("{} kB/s", significant(bytes_per_second / 1e3))
+    }
+}
+
 /// UTC date and time of nanoseconds since 1970, fit for a file name: `2026-11-20T10-44-07`.
 #[must_use]
 pub fn format_stamp(wall_ns: i64) -> String {
@@ -262,6 +277,7 @@ mod tests {
         assert_eq!(format_bytes(1_610_612_736), "1.50 GiB");
         assert_eq!(format_count(20_123.0), "20.1 k");
         assert_eq!(format_count(999.7), "1.00 k");
+        assert_eq!(format_throughput(812_000_000.0), "812 MB/s");
     }
 
     #[test]
