@@ -93,6 +93,9 @@ fn of_facts(reader: &Reader, view: &View, selection: &Selection) -> Result<ViewD
     }
     if let Some(names) = &selection.names {
         let only = format!("only {}", names.as_str());
+        if view.id == "run.cpu" {
+            drawn.y.label = "% of these CPUs".to_string();
+        }
         drawn.subject = if drawn.subject.is_empty() { only } else { format!("{}, {only}", drawn.subject) };
     }
     Ok(drawn)

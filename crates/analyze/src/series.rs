@@ -284,7 +284,13 @@ pub(crate) fn cpu(facts: &Facts, run: &RunFacts) -> Option<Drawing> {
         of("stolen", LineStyle::Category3, |point| point.steal),
         of("busiest CPU", LineStyle::Asked, |point| point.busiest),
     ];
-    lines.retain(|line| line.values.range().is_some_and(|(_, high)| high >= 0.05));
+    let is_seen = |line: &Line| line.values.range().is_some_and(|(_, high)| high >= 0.05);
+    if lines.iter().any(is_seen) {
+        lines.retain(is_seen);
+    } else {
+        // An idle machine was measured all the same.
+        lines.truncate(1);
+    }
     drawing(run, clock.x, axis("% of all CPUs", Unit::Percent, Scale::Linear), lines)
 }
 

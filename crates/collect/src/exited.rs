@@ -60,7 +60,15 @@ impl Ends {
         let mut body = vec![TASKSTATS_CMD_GET, 1, 0, 0];
         let cpus = std::fs::read_to_string("/sys/devices/system/cpu/possible")?;
         put_attribute(&mut body, TASKSTATS_CMD_ATTR_REGISTER_CPUMASK, format!("{}\0", cpus.trim()).as_bytes());
-        netlink.ask((family, REQUEST | ACK), &body, None, &mut |_| {})?;
+        netlink.ask((family, REQUEST | ACK), &body, None, &mut |_| {}).map_err(|error| {
+            // EINVAL: kernel/taskstats.c, taskstats_user_cmd.
+            match error.kind() {
+                io::ErrorKind::InvalidInput => {
+                    io::Error::new(error.kind(), "taskstats answers only in the first PID and user namespace")
+                }
+                _ => error,
+            }
+        })?;
         Ok(Self(netlink))
     }
 

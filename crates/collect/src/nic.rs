@@ -54,7 +54,8 @@ struct Known {
 impl NicCounters {
     /// Needs no privilege.
     pub(crate) fn new() -> io::Result<Self> {
-        let socket = socket_with(AddressFamily::INET, SocketType::DGRAM, SocketFlags::CLOEXEC, None)?;
+        // Any family takes it; a service may be kept from those of the network.
+        let socket = socket_with(AddressFamily::UNIX, SocketType::DGRAM, SocketFlags::CLOEXEC, None)?;
         Ok(Self { socket, known: HashMap::new(), next_ns: 0 })
     }
 

@@ -88,7 +88,7 @@ pub fn verdicts(root: &Path) -> BTreeMap<String, String> {
         verdicts.insert("nfs_mount".to_string(), "not applicable: nothing is mounted over NFS".to_string());
     }
     let interrupts = match std::fs::read(root.join("proc/stat")) {
-        Ok(text) if !cpu::measures_interrupts(&text) => "not measured: this kernel does not account for the time in              interrupts (CONFIG_IRQ_TIME_ACCOUNTING); --clock both does"
+        Ok(text) if !cpu::measures_interrupts(&text) => "not measured: this kernel does not account for the time in interrupts (CONFIG_IRQ_TIME_ACCOUNTING); --clock both does"
             .to_string(),
         _ => verdicts["cpu"].clone(),
     };

@@ -81,6 +81,7 @@ pub(crate) fn run(args: &StatArgs, command_line: &[String]) -> Result<u8, Failur
     let mut tell = |message: &str| say!("iodyno: {message}");
     let company = Company { face: Some(&mut lines), flight: None, tell: Some(&mut tell) };
     let outcome = session::watch(&request, company, None, &stop)?;
+    subjects.last().into_iter().for_each(|subject| lines.complain_of_strangers(*subject));
     outcome.messages.iter().for_each(|message| say!("iodyno: {message}"));
     // Nobody ends it in another way: being stopped is no failure.
     Ok(0)

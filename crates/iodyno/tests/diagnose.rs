@@ -7,7 +7,7 @@ use faultfs::{Config, Faultfs};
 use serde_json::Value;
 use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
-use support::{Namespace, Scratch};
+use support::{FaultyDisk, Namespace, Scratch};
 use testkit::{Child, Command, FileSystem, LoopDevice, Mounted};
 
 const IODYNO: &str = env!("CARGO_BIN_EXE_iodyno");
@@ -201,28 +201,24 @@ fn a_disk_that_stops_answering_and_one_that_is_too_slow() {
     testkit::while_cpus_are_ours(once_a_disk_that_stops_answering_and_one_that_is_too_slow);
 }
 
-/// A loop device over a disk with faults, and loads on it.
-struct FaultyDisk {
-    device: LoopDevice,
-    disk: faultfs::Handle,
-    _mountpoint: tempfile::TempDir,
+/// A disk with faults, and loads on it.
+struct Trouble {
+    faulty: FaultyDisk,
     scratch: Scratch,
 }
 
-impl FaultyDisk {
-    fn new(thresholds: &str) -> Self {
+impl Trouble {
+    fn new(thresholds: &str) -> Option<Self> {
+        let faulty = FaultyDisk::new()?;
         let scratch = Scratch::new();
-        let mountpoint = tempfile::tempdir().unwrap();
-        let disk = Faultfs::mount(mountpoint.path(), Config::new(64 << 20)).unwrap();
-        let device = LoopDevice::over(disk.disk()).unwrap();
         std::fs::write(scratch.path("t.toml"), thresholds).unwrap();
-        Self { device, disk, _mountpoint: mountpoint, scratch }
+        Some(Self { faulty, scratch })
     }
 
     fn fio(&self, job: &[&str]) -> Child {
         Command::new("fio")
             .args(["--name=l", "--rw=randread", "--bs=4k", "--direct=1", "--ioengine=libaio", "--time_based"])
-            .args([format!("--filename={}", self.device.path().display())])
+            .args([format!("--filename={}", self.faulty.device.path().display())])
             .args(job)
             .dir(self.scratch.path(""))
             .spawn()
@@ -236,17 +232,14 @@ impl FaultyDisk {
 }
 
 fn once_a_disk_that_stops_answering_and_one_that_is_too_slow() {
-    if !testkit::require_root_or_skip() {
-        return;
-    }
     let _alone = alone();
-    let faulty = FaultyDisk::new("[general]\nclear_s = 2\n[device]\nfor_s = 4\n");
-    let name = faulty.device.name();
+    let Some(trouble) = Trouble::new("[general]\nclear_s = 2\n[device]\nfor_s = 4\n") else { return };
+    let name = trouble.faulty.device.name();
     // Answers stay away for five seconds.
-    let load = faulty.fio(&["--iodepth=4", "--rate_iops=200", "--runtime=12"]);
-    let diagnose = faulty.watch("10s");
+    let load = trouble.fio(&["--iodepth=4", "--rate_iops=200", "--runtime=12"]);
+    let diagnose = trouble.watch("10s");
     std::thread::sleep(Duration::from_secs(3));
-    faulty.disk.control("stall 5s").unwrap();
+    trouble.faulty.disk.control("stall 5s").unwrap();
     let judged = seen(diagnose);
     drop(load);
     let stall = find(&judged, "R7", &name).unwrap_or_else(|| panic!("not found: {judged}"));
@@ -254,11 +247,11 @@ fn once_a_disk_that_stops_answering_and_one_that_is_too_slow() {
     assert!((3.8..6.3).contains(&length), "{stall}");
     assert!(stall["end"].is_string() && sentence(stall).contains("answered nothing for"), "{stall}");
     // Quick at first; then every answer takes 25 ms and eight wait for theirs, until the load is over.
-    let load = faulty.fio(&["--iodepth=1", "--rate_iops=100", "--runtime=4"]);
-    let diagnose = faulty.watch("19s");
+    let load = trouble.fio(&["--iodepth=1", "--rate_iops=100", "--runtime=4"]);
+    let diagnose = trouble.watch("19s");
     load.wait().unwrap().expect_code(0);
-    faulty.disk.control("delay 25ms").unwrap();
-    let load = faulty.fio(&["--iodepth=8", "--runtime=9"]);
+    trouble.faulty.disk.control("delay 25ms").unwrap();
+    let load = trouble.fio(&["--iodepth=8", "--runtime=9"]);
     let judged = seen(diagnose);
     drop(load);
     let slow = find(&judged, "R5", &name).unwrap_or_else(|| panic!("not found: {judged}"));
@@ -276,26 +269,23 @@ fn a_disk_that_pauses_for_a_moment_and_one_that_is_slow_and_half_busy_are_no_fin
 }
 
 fn once_a_disk_that_is_half_as_bad() {
-    if !testkit::require_root_or_skip() {
-        return;
-    }
     let _alone = alone();
-    let faulty = FaultyDisk::new("[device]\nfor_s = 4\n");
-    let name = faulty.device.name();
+    let Some(trouble) = Trouble::new("[device]\nfor_s = 4\n") else { return };
+    let name = trouble.faulty.device.name();
     // One second without an answer; two would be told.
-    let load = faulty.fio(&["--iodepth=4", "--rate_iops=200", "--runtime=9"]);
-    let diagnose = faulty.watch("7s");
+    let load = trouble.fio(&["--iodepth=4", "--rate_iops=200", "--runtime=9"]);
+    let diagnose = trouble.watch("7s");
     std::thread::sleep(Duration::from_secs(3));
-    faulty.disk.control("stall 1s").unwrap();
+    trouble.faulty.disk.control("stall 1s").unwrap();
     let judged = seen(diagnose);
     drop(load);
     assert!(find(&judged, "R7", &name).is_none(), "{judged}");
     // Every answer takes a hundred times as long as at first, and half of the time nobody waits for one.
-    let load = faulty.fio(&["--iodepth=1", "--rate_iops=100", "--runtime=4"]);
-    let diagnose = faulty.watch("13s");
+    let load = trouble.fio(&["--iodepth=1", "--rate_iops=100", "--runtime=4"]);
+    let diagnose = trouble.watch("13s");
     load.wait().unwrap().expect_code(0);
-    faulty.disk.control("delay 10ms").unwrap();
-    let load = faulty.fio(&["--iodepth=1", "--rate_iops=50", "--runtime=8"]);
+    trouble.faulty.disk.control("delay 10ms").unwrap();
+    let load = trouble.fio(&["--iodepth=1", "--rate_iops=50", "--runtime=8"]);
     let judged = seen(diagnose);
     drop(load);
     assert!(find(&judged, "R5", &name).is_none(), "{judged}");

@@ -3,36 +3,27 @@
 
 mod support;
 
-use faultfs::{Config, Faultfs, Handle};
 use recording::Reader;
 use recording::rows::{Event, Io, TraceInterval};
 use rustix::process::Signal;
 use std::time::Duration;
-use support::Scratch;
-use testkit::{Child, Command, LoopDevice};
+use support::{FaultyDisk, Scratch};
+use testkit::{Child, Command};
 
 struct Bench {
     scratch: Scratch,
-    // Dropped in this order: the device before the file that it is over, that before the place where it is mounted.
-    device: LoopDevice,
-    disk: Handle,
-    _mountpoint: tempfile::TempDir,
+    faulty: FaultyDisk,
 }
 
 impl Bench {
     fn new() -> Option<Self> {
-        if !testkit::require_root_or_skip() {
-            return None;
-        }
-        let mountpoint = tempfile::tempdir().unwrap();
-        let disk = Faultfs::mount(mountpoint.path(), Config::new(64 << 20)).unwrap();
-        let device = LoopDevice::over(disk.disk()).unwrap();
-        Some(Self { scratch: Scratch::new(), device, disk, _mountpoint: mountpoint })
+        let faulty = FaultyDisk::new()?;
+        Some(Self { scratch: Scratch::new(), faulty })
     }
 
     /// The recorder; returns once it is armed.
     fn watch(&self, more: &[&str]) -> Child {
-        let name = self.device.name();
+        let name = self.faulty.device.name();
         let mut arguments = vec!["trace", "-d", &name, "--comm", "fio", "-o", "night.iodyno"];
         arguments.extend_from_slice(more);
         let mut child = self.scratch.iodyno(&arguments).spawn().unwrap();
@@ -54,7 +45,7 @@ impl Bench {
                 "--iodepth=4",
                 "--rate_iops=200",
             ])
-            .args([format!("--filename={}", self.device.path().display()), format!("--runtime={seconds}")])
+            .args([format!("--filename={}", self.faulty.device.path().display()), format!("--runtime={seconds}")])
             .arg("--time_based")
             .dir(self.scratch.path(""))
             .spawn()
@@ -81,7 +72,7 @@ fn once_a_stall_makes_one_dump_with_the_seconds_around_it() {
     let load = bench.load(10);
     std::thread::sleep(Duration::from_secs(5));
     let stalled_ns = i64::try_from(testkit::now_ns()).unwrap();
-    bench.disk.control("stall 300ms").unwrap();
+    bench.faulty.disk.control("stall 300ms").unwrap();
     load.wait().unwrap().expect_code(0);
     watch.signal(Signal::INT);
     let output = watch.wait().unwrap().expect_code(130);
@@ -158,18 +149,18 @@ fn a_finding_of_the_collector_writes_the_ios_around_it_and_is_linked_with_them()
 
 fn once_a_finding_of_the_collector_writes_the_ios_around_it() {
     let Some(bench) = Bench::new() else { return };
-    std::fs::write(bench.device.sysfs().join("queue/rotational"), "0").unwrap();
+    std::fs::write(bench.faulty.device.sysfs().join("queue/rotational"), "0").unwrap();
     let arguments = ["record", "-o", "night.iodyno", "--for", "16s", "--flight", "--before", "8s", "--after", "4s"];
     let watch = bench.scratch.iodyno(&arguments).spawn().unwrap();
     let load = bench.load(14);
     std::thread::sleep(Duration::from_secs(6));
     let stalled_ns = i64::try_from(testkit::now_ns()).unwrap();
-    bench.disk.control("stall 4s").unwrap();
+    bench.faulty.disk.control("stall 4s").unwrap();
     load.wait().unwrap().expect_code(0);
     let output = watch.wait().unwrap().expect_code(0);
     assert!(output.stderr.contains("those around a finding are written"), "{}", output.stderr);
 
-    let device = bench.device.name();
+    let device = bench.faulty.device.name();
     let subject = format!("R7 {device}");
     // A busy machine may suffer from something else, too, and have dumps of that.
     let dumps: Vec<String> = bench.dumps().into_iter().filter(|name| name.starts_with("night-flight-")).collect();
@@ -227,7 +218,7 @@ fn a_full_disk_costs_the_dump_and_not_the_watch() {
     let small = Small::new(bench.scratch.path("small"));
     // To the last byte: what fails is the first write.
     let _ = std::fs::write(small.0.join("filler"), vec![1_u8; 1 << 20]);
-    let name = bench.device.name();
+    let name = bench.faulty.device.name();
     let until = ["--until", "response > 400ms", "--before", "1s", "--after", "1s", "-o", "small/night.iodyno"];
     let mut watch =
         bench.scratch.iodyno(&[&["trace", "-d", &name, "--comm", "fio"][..], &until].concat()).spawn().unwrap();
@@ -235,7 +226,7 @@ fn a_full_disk_costs_the_dump_and_not_the_watch() {
     let load = bench.load(60);
     // A busy machine may be in trouble of its own, and is waited for until it is not: each is written once.
     let stall = || {
-        bench.disk.control("stall 800ms").unwrap();
+        bench.faulty.disk.control("stall 800ms").unwrap();
         std::thread::sleep(Duration::from_secs(4));
     };
     stall();

@@ -405,7 +405,7 @@ struct NewLoop {
 
 impl NewLoop {
     fn control(request: u32, number: u32) -> bool {
-        let script = format!("import fcntl\nfcntl.ioctl(open('/dev/loop-control','rb+'),{request},{number})");
+        let script = format!("import fcntl,os\nfcntl.ioctl(os.open('/dev/loop-control',os.O_RDWR),{request},{number})");
         Command::new("python3").args(["-c", &script]).run().unwrap().code == Some(0)
     }
 

@@ -3,31 +3,11 @@
 
 mod support;
 
-use faultfs::{Config, Faultfs, Handle};
 use rustix::process::Signal;
 use std::path::Path;
 use std::time::Duration;
-use support::{Scratch, sum};
-use testkit::{Command, LoopDevice, Mounted};
-
-/// A faulty disk of 64 MiB with a loop device over it.
-struct Faulty {
-    device: LoopDevice,
-    disk: Handle,
-    _mountpoint: tempfile::TempDir,
-}
-
-impl Faulty {
-    fn new() -> Option<Self> {
-        if !testkit::require_root_or_skip() {
-            return None;
-        }
-        let mountpoint = tempfile::tempdir().unwrap();
-        let disk = Faultfs::mount(mountpoint.path(), Config::new(64 << 20)).unwrap();
-        let device = LoopDevice::over(mountpoint.path().join("disk")).unwrap();
-        Some(Self { device, disk, _mountpoint: mountpoint })
-    }
-}
+use support::{FaultyDisk, Scratch, sum};
+use testkit::{Command, Mounted};
 
 fn parameters(lun: &Path, more: &str) -> String {
     format!(
@@ -45,7 +25,7 @@ fn assert_kept(scratch: &Scratch, name: &str) {
 
 #[test]
 fn errors_of_the_target_stop_the_run_with_its_results() {
-    let Some(faulty) = Faulty::new() else { return };
+    let Some(faulty) = FaultyDisk::new() else { return };
     let scratch = Scratch::new();
     let file = scratch.write("a.vdb", &parameters(faulty.device.path(), "rdpct=100"));
     let child = scratch.iodyno(&["run", file.to_str().unwrap(), "-o", "out", "--json"]).spawn().unwrap();
@@ -60,7 +40,7 @@ fn errors_of_the_target_stop_the_run_with_its_results() {
 
 #[test]
 fn a_target_that_vanishes_does_not_hang_the_run() {
-    let Some(faulty) = Faulty::new() else { return };
+    let Some(faulty) = FaultyDisk::new() else { return };
     let scratch = Scratch::new();
     let file = scratch.write("a.vdb", &parameters(faulty.device.path(), "rdpct=100"));
     let child = scratch.iodyno(&["run", file.to_str().unwrap(), "-o", "out", "--json"]).spawn().unwrap();
@@ -76,7 +56,7 @@ fn a_stall_is_seen_as_response_time_and_named() {
 }
 
 fn once_a_stall_is_seen_as_response_time_and_named() {
-    let Some(faulty) = Faulty::new() else { return };
+    let Some(faulty) = FaultyDisk::new() else { return };
     let scratch = Scratch::new();
     let file = scratch.write("a.vdb", &parameters(faulty.device.path(), "rdpct=100"));
     let child = scratch.iodyno(&["run", file.to_str().unwrap(), "-o", "out", "--json"]).spawn().unwrap();

@@ -4,14 +4,13 @@
 
 mod support;
 
-use faultfs::{Config, Faultfs, Handle};
 use recording::Reader;
 use recording::rows::Io;
 use rustix::process::Signal;
 use std::path::Path;
 use std::time::Duration;
-use support::Scratch;
-use testkit::{Child, Command, LoopDevice, Output};
+use support::{FaultyDisk, Scratch};
+use testkit::{Child, Command, Output};
 
 /// Reads that hang, and writes.
 const READS: usize = 2;
@@ -19,25 +18,17 @@ const WRITES: usize = 1;
 
 struct Bench {
     scratch: Scratch,
-    // Dropped in this order: the device before the file that it is over, that before the place where it is mounted.
-    device: LoopDevice,
-    disk: Handle,
-    _mountpoint: tempfile::TempDir,
+    faulty: FaultyDisk,
 }
 
 impl Bench {
     fn new() -> Option<Self> {
-        if !testkit::require_root_or_skip() {
-            return None;
-        }
-        let mountpoint = tempfile::tempdir().unwrap();
-        let disk = Faultfs::mount(mountpoint.path(), Config::new(64 << 20)).unwrap();
-        let device = LoopDevice::over(disk.disk()).unwrap();
-        Some(Self { scratch: Scratch::new(), device, disk, _mountpoint: mountpoint })
+        let faulty = FaultyDisk::new()?;
+        Some(Self { scratch: Scratch::new(), faulty })
     }
 
     fn traced(&self, ready: &str, more: &[&str]) -> Child {
-        let name = self.device.name();
+        let name = self.faulty.device.name();
         let arguments = [&["trace", "-d", &name, "--comm", "dd", "-o", "hang.iodyno"], more].concat();
         let mut child = self.scratch.iodyno(&arguments).spawn().unwrap();
         if !child.wait_for_stdout(ready, Duration::from_secs(30)) {
@@ -48,7 +39,7 @@ impl Bench {
 
     /// One I/O of 8 KiB past the page cache, at this multiple of it.
     fn io(&self, write: bool, at: usize) -> Child {
-        let (zero, device) = ("/dev/zero".to_string(), self.device.path().display().to_string());
+        let (zero, device) = ("/dev/zero".to_string(), self.faulty.device.path().display().to_string());
         let (from, to, flag, place) = match write {
             true => (zero, device, "oflag=direct", "seek"),
             false => (device, "/dev/null".to_string(), "iflag=direct", "skip"),
@@ -62,7 +53,7 @@ impl Bench {
         for at in 0..10 {
             self.io(at % 2 == 0, at).wait().unwrap().expect_code(0);
         }
-        self.disk.control("stall 60s").unwrap();
+        self.faulty.disk.control("stall 60s").unwrap();
         let hanging = [(false, 100), (false, 200), (true, 300)].map(|(write, at)| self.io(write, at));
         for child in &hanging {
             wait_until_hanging(child.id());
@@ -73,7 +64,7 @@ impl Bench {
     }
 
     fn release(&self, hanging: Vec<Child>) {
-        self.disk.control("reset").unwrap();
+        self.faulty.disk.control("reset").unwrap();
         for child in hanging {
             child.wait().unwrap().expect_code(0);
         }

@@ -3,7 +3,7 @@
 //! What is judged is the file itself: its text is read again, and what it would do is generated without I/O.
 
 use crate::SessionError;
-use analyze::portrait::{self, Likeness, People, Portrait, Seen, Who};
+use analyze::portrait::{self, Course, Likeness, People, Portrait, Seen, Who};
 use convert::ConvertError;
 use convert::import::Options as ImportOptions;
 use params::{Memory, Options};
@@ -51,8 +51,8 @@ pub struct ModelOutcome {
     pub length_ns: u64,
     /// The model against what it was made from.
     pub likeness: Vec<Likeness>,
-    /// How far the rates go together in time, −1 to 1; `None`: they do not change.
-    pub iops_correlation: Option<f64>,
+    /// How far both go together in time.
+    pub course: Course,
     /// A model of the first half against the second half, which it has not seen.
     pub unseen: Option<Vec<Likeness>>,
     /// Other traces against this one, by name.
@@ -91,7 +91,7 @@ pub fn model(request: &ModelRequest) -> Result<ModelOutcome, SessionError> {
         ios: whole.ios(),
         length_ns: whole.length_ns(),
         likeness: portrait::compare(&whole, &driven),
-        iops_correlation: portrait::correlation(&whole, &driven),
+        course: portrait::course(&whole, &driven),
         unseen,
         others,
         notes,
@@ -305,9 +305,20 @@ impl ModelOutcome {
             }
             lines.push(line);
         }
-        if let Some(correlation) = self.iops_correlation {
-            lines
-                .push(format!("second by second, the rates of trace and model have a correlation of {correlation:.2}"));
+        let told =
+            [("IOPS", self.course.ios), ("bytes", self.course.bytes), ("share of reads", self.course.read_share)];
+        let told: Vec<String> =
+            told.iter().filter_map(|(what, of)| Some(format!("{what} {:.2}", of.as_ref()?))).collect();
+        if !told.is_empty() {
+            lines.push(format!("second by second, trace and model have a correlation of {}", told.join(", ")));
+        }
+        if self.course.is_changing() {
+            lines.push(format!(
+                "! the mix changes in time: from second to second the share of reads by ± {:.2}, the bytes per I/O by ± {:.0} %; \
+                 the model has the same mix all the time (docs/model.md)",
+                self.course.read_share_deviation,
+                100.0 * self.course.size_deviation
+            ));
         }
         lines
     }
@@ -327,7 +338,11 @@ impl ModelOutcome {
             "lines": self.text.lines().count(),
             "ios": self.ios,
             "length_s": self.length_ns as f64 / 1e9,
-            "iops_correlation": self.iops_correlation,
+            "iops_correlation": self.course.ios,
+            "bytes_correlation": self.course.bytes,
+            "read_share_correlation": self.course.read_share,
+            "read_share_deviation": self.course.read_share_deviation,
+            "bytes_per_io_deviation": self.course.size_deviation,
             "figures": figures,
             "others": self.others.iter().map(|(name, figures)| {
                 serde_json::json!({"name": name, "figures": figures})

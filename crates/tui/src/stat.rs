@@ -312,12 +312,15 @@ impl<W: Write> StatLines<W> {
             };
             self.strangers.retain(|name| !is_row(name));
         }
-        if let Some(block) = blocks.last()
-            && let Some(mut complain) = self.complain.take()
-        {
-            for name in &self.strangers {
-                complain(&stranger(block.subject, name));
-            }
+        if let Some(block) = blocks.last() {
+            self.complain_of_strangers(block.subject);
+        }
+    }
+
+    /// Says which names are nobody's, if that has not been said: also where nothing of the subject had any figures.
+    pub fn complain_of_strangers(&mut self, subject: Subject) {
+        if let Some(mut complain) = self.complain.take() {
+            self.strangers.iter().for_each(|name| complain(&stranger(subject, name)));
         }
     }
 

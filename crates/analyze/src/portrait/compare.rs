@@ -2,6 +2,7 @@
 
 use super::Portrait;
 use super::fold::Total;
+use super::rhythm::Bin;
 use serde::Serialize;
 use std::collections::BTreeMap;
 
@@ -83,20 +84,72 @@ pub fn compare(trace: &Portrait, model: &Portrait) -> Vec<Likeness> {
     ]
 }
 
-/// How far the rates of two loads of the same length go together, second by second: −1 to 1; `None` when one of them
-/// does not change.
-pub fn correlation(trace: &Portrait, model: &Portrait) -> Option<f64> {
+/// How far two loads of the same length go together, second by second: correlations, −1 to 1; `None` when one of the two
+/// does not change. And how much the mix of the first changes.
+#[derive(Clone, Copy, Debug, Default, PartialEq)]
+pub struct Course {
+    /// Of the I/Os per second.
+    pub ios: Option<f64>,
+    /// Of the bytes per second.
+    pub bytes: Option<f64>,
+    /// Of the share of reads.
+    pub read_share: Option<f64>,
+    /// Standard deviation of the share of reads over the trace's seconds, 0 to 0.5.
+    pub read_share_deviation: f64,
+    /// Standard deviation of the bytes per I/O over the trace's seconds ÷ their mean.
+    pub size_deviation: f64,
+}
+
+impl Course {
+    /// Does the trace do now one thing and now another, which a model with the same mix all the time does not?
+    #[must_use]
+    pub fn is_changing(&self) -> bool {
+        self.read_share_deviation > 0.15 || self.size_deviation > 0.5
+    }
+}
+
+/// A second with fewer I/Os has a mix by chance.
+const MIXED: f64 = 20.0;
+
+/// How two loads go together in time.
+pub fn course(trace: &Portrait, model: &Portrait) -> Course {
     let (a, b) = (trace.rhythm.seconds(), model.rhythm.seconds());
-    let count = a.len().min(b.len());
-    let mean = |of: &[f64]| of[..count].iter().sum::<f64>() / count as f64;
-    let (ma, mb) = (mean(&a), mean(&b));
+    let of = |value: fn(&Bin) -> Option<f64>| {
+        let pairs = a.iter().zip(&b).filter_map(|(x, y)| value(x).zip(value(y)));
+        correlation(&pairs.collect::<Vec<_>>())
+    };
+    let busy = || a.iter().filter(|bin| bin.ios() >= MIXED);
+    let sizes: Vec<f64> = busy().map(|bin| bin.bytes() / bin.ios()).collect();
+    let shares: Vec<f64> = busy().filter_map(Bin::read_share).collect();
+    let (mean_size, size_deviation) = spread(&sizes);
+    Course {
+        ios: of(|bin| Some(bin.ios())),
+        bytes: of(|bin| Some(bin.bytes())),
+        read_share: of(Bin::read_share),
+        read_share_deviation: spread(&shares).1,
+        size_deviation: if mean_size > 0.0 { size_deviation / mean_size } else { 0.0 },
+    }
+}
+
+/// Mean and standard deviation.
+fn spread(values: &[f64]) -> (f64, f64) {
+    let count = values.len().max(1) as f64;
+    let mean = values.iter().sum::<f64>() / count;
+    (mean, (values.iter().map(|value| (value - mean) * (value - mean)).sum::<f64>() / count).sqrt())
+}
+
+/// Pearson's.
+fn correlation(pairs: &[(f64, f64)]) -> Option<f64> {
+    let count = pairs.len() as f64;
+    let (ma, mb) =
+        (pairs.iter().map(|pair| pair.0).sum::<f64>() / count, pairs.iter().map(|pair| pair.1).sum::<f64>() / count);
     let (mut both, mut aa, mut bb) = (0.0, 0.0, 0.0);
-    for (x, y) in a.iter().zip(&b) {
+    for (x, y) in pairs {
         both += (x - ma) * (y - mb);
         aa += (x - ma) * (x - ma);
         bb += (y - mb) * (y - mb);
     }
-    (count >= 2 && aa > 0.0 && bb > 0.0).then(|| both / (aa * bb).sqrt())
+    (pairs.len() >= 2 && aa > 0.0 && bb > 0.0).then(|| both / (aa * bb).sqrt())
 }
 
 fn difference(a: f64, b: f64) -> f64 {

@@ -273,7 +273,7 @@ impl Portrait {
         if self.devices.len() <= at {
             self.devices.resize_with(at + 1, Device::default);
         }
-        self.rhythm.add(seen.t_ns);
+        self.rhythm.add(seen.t_ns, seen.op, seen.bytes);
         let recent = self.devices[at].recent.iter().find(|(who, _)| *who == seen.who);
         let number = match recent {
             Some((_, number)) => *number,

@@ -24,7 +24,7 @@ mod rhythm;
 #[cfg(test)]
 mod tests;
 
-pub use compare::{Likeness, Shown, compare, correlation};
+pub use compare::{Course, Likeness, Shown, compare, course};
 pub use fit::{Model, fit};
 pub use fold::{Portrait, Seen};
 pub use generate::generate;

@@ -1,6 +1,7 @@
 //! How many I/Os come when, and a few rates that stand for them.
 
 use plan::Gaps;
+use plan::generate::Op;
 
 /// First length of a bin, and the window of the burstiness that is judged, ns.
 pub(super) const BIN_NS: u64 = 100_000_000;
@@ -59,6 +60,48 @@ impl Windows {
     }
 }
 
+/// What came in a stretch of time.
+#[derive(Clone, Copy, Debug, Default)]
+pub(super) struct Bin {
+    /// I/Os.
+    ios: u32,
+    reads: u32,
+    /// Reads and writes.
+    moved: u32,
+    bytes: u64,
+}
+
+impl Bin {
+    fn add(&mut self, other: &Self) {
+        self.ios = self.ios.saturating_add(other.ios);
+        self.reads = self.reads.saturating_add(other.reads);
+        self.moved = self.moved.saturating_add(other.moved);
+        self.bytes = self.bytes.saturating_add(other.bytes);
+    }
+
+    /// Of all of these.
+    fn sum(bins: &[Self]) -> Self {
+        let mut sum = Self::default();
+        bins.iter().for_each(|bin| sum.add(bin));
+        sum
+    }
+
+    /// I/Os.
+    pub(super) fn ios(&self) -> f64 {
+        f64::from(self.ios)
+    }
+
+    /// Bytes of reads, writes and trims.
+    pub(super) fn bytes(&self) -> f64 {
+        self.bytes as f64
+    }
+
+    /// Reads ÷ (reads and writes); `None` where there were none.
+    pub(super) fn read_share(&self) -> Option<f64> {
+        (self.moved > 0).then(|| f64::from(self.reads) / f64::from(self.moved))
+    }
+}
+
 /// The fold over arrivals.
 #[derive(Clone, Debug)]
 pub(super) struct Rhythm {
@@ -66,7 +109,7 @@ pub(super) struct Rhythm {
     length_ns: u64,
     ios: u64,
     pub(super) bin_ns: u64,
-    pub(super) bins: Vec<u32>,
+    bins: Vec<Bin>,
     windows: Windows,
 }
 
@@ -75,23 +118,25 @@ impl Rhythm {
         Self { begin_ns, length_ns: 0, ios: 0, bin_ns: BIN_NS, bins: Vec::new(), windows: Windows::new(BIN_NS) }
     }
 
-    pub(super) fn add(&mut self, t_ns: i64) {
+    pub(super) fn add(&mut self, t_ns: i64, op: Op, bytes: u32) {
         let since_ns = u64::try_from(t_ns.saturating_sub(self.begin_ns)).unwrap_or(0);
         self.ios += 1;
         self.length_ns = self.length_ns.max(since_ns + 1);
         self.windows.add(since_ns);
         let at = self.place(since_ns);
-        self.bins[at] = self.bins[at].saturating_add(1);
+        let (is_read, is_write) = (op == Op::Read, op == Op::Write);
+        let moved = u32::from(is_read || is_write);
+        self.bins[at].add(&Bin { ios: 1, reads: u32::from(is_read), moved, bytes: u64::from(bytes) });
     }
 
     fn place(&mut self, since_ns: u64) -> usize {
         while since_ns / self.bin_ns >= BINS as u64 {
             self.bin_ns *= 2;
-            self.bins = self.bins.chunks(2).map(|pair| pair.iter().fold(0, |a, b| b.saturating_add(a))).collect();
+            self.bins = self.bins.chunks(2).map(Bin::sum).collect();
         }
         let at = usize::try_from(since_ns / self.bin_ns).unwrap_or(0);
         if self.bins.len() <= at {
-            self.bins.resize(at + 1, 0);
+            self.bins.resize(at + 1, Bin::default());
         }
         at
     }
@@ -130,24 +175,24 @@ impl Rhythm {
         usize::try_from(1_000_000_000 / self.bin_ns).unwrap_or(1).max(1)
     }
 
-    /// Counts of whole seconds (of bins that are longer).
-    pub(super) fn seconds(&self) -> Vec<f64> {
-        let whole = usize::try_from(self.length_ns / self.bin_ns).unwrap_or(0).min(self.bins.len());
-        let seconds = self.bins[..whole].chunks_exact(self.per_second());
-        seconds.map(|bins| bins.iter().map(|count| f64::from(*count)).sum()).collect()
+    /// What came in whole seconds (in bins that are longer).
+    pub(super) fn seconds(&self) -> Vec<Bin> {
+        self.whole().chunks_exact(self.per_second()).map(Bin::sum).collect()
     }
 
-    /// The same of seconds that begin with every bin, so that it does not matter when the first one begins.
+    /// Bins that lie in the length as a whole.
+    fn whole(&self) -> &[Bin] {
+        &self.bins[..usize::try_from(self.length_ns / self.bin_ns).unwrap_or(0).min(self.bins.len())]
+    }
+
+    /// Counts of seconds that begin with every bin, so that it does not matter when the first one begins.
     pub(super) fn sliding(&self) -> Vec<f64> {
-        let whole = usize::try_from(self.length_ns / self.bin_ns).unwrap_or(0).min(self.bins.len());
-        let seconds = self.bins[..whole].windows(self.per_second());
-        seconds.map(|bins| bins.iter().map(|count| f64::from(*count)).sum()).collect()
+        self.whole().windows(self.per_second()).map(|bins| bins.iter().map(Bin::ios).sum()).collect()
     }
 
     /// A few rates, each for some time, that stand for these arrivals.
     pub(super) fn steps(&self) -> Steps {
-        let whole = usize::try_from(self.length_ns / self.bin_ns).unwrap_or(0).min(self.bins.len());
-        let counts: Vec<f64> = self.bins[..whole].iter().map(|count| f64::from(*count)).collect();
+        let counts: Vec<f64> = self.whole().iter().map(Bin::ios).collect();
         let constant = Steps { steps: vec![(self.rate(), self.length_ns)], digest: false, gaps: Gaps::Exponential };
         if counts.len() < 2 || counts.iter().sum::<f64>() <= 0.0 {
             return constant;

@@ -66,7 +66,7 @@ fn nothing_to_compare_is_not_known() {
         assert!(one.trace.is_none() || one.figure == "IOPS", "{one:?}");
         assert_eq!(one.shown(None), "?");
     }
-    assert!(correlation(&empty, &flushes).is_none());
+    assert!(course(&empty, &flushes).ios.is_none());
 }
 
 #[test]
@@ -141,6 +141,28 @@ fn hot_places_are_found_with_their_share() {
 }
 
 #[test]
+fn a_mix_that_changes_in_time_is_told_since_a_model_has_it_not() {
+    // Reads for two seconds, then half as many writes for two seconds, and so on.
+    let (mut t_ms, mut times) = (0, Vec::new());
+    while t_ms < 40_000 {
+        let is_reading = t_ms / 2000 % 2 == 0;
+        t_ms += if is_reading { 1 } else { 2 };
+        times.push((t_ms, if is_reading { Op::Read } else { Op::Write }, scattered(times.len() as u64)));
+    }
+    let load = portrait(times);
+    let driven = generate(&fit(&load, &[]).plan, &load).unwrap();
+    let course = super::course(&load, &driven);
+    assert!(course.ios.unwrap() > 0.95, "{course:?}");
+    assert!(course.read_share.is_none_or(|with| with.abs() < 0.5), "{course:?}");
+    assert!((course.read_share_deviation - 0.5).abs() < 0.05 && course.is_changing(), "{course:?}");
+    let mixed = (0..40_000_i64)
+        .map(|t_ms| (t_ms, if t_ms % 3 == 0 { Op::Write } else { Op::Read }, scattered(t_ms.unsigned_abs())));
+    let mixed = portrait(mixed);
+    let course = super::course(&mixed, &mixed);
+    assert!(course.read_share_deviation < 0.01 && !course.is_changing(), "{course:?}");
+}
+
+#[test]
 fn a_rate_that_changes_is_followed_and_one_that_does_not_is_one() {
     // 100/s and 1000/s in turn, two seconds each.
     let mut t_ms = 0.0;
@@ -155,7 +177,7 @@ fn a_rate_that_changes_is_followed_and_one_that_does_not_is_one() {
     let burst = model.plan.runs[0].arrivals.burst.clone().unwrap();
     assert_eq!(burst.steps.len(), 10, "{burst:?}");
     let driven = generate(&model.plan, &load).unwrap();
-    assert!(correlation(&load, &driven).unwrap() > 0.99);
+    assert!(course(&load, &driven).ios.unwrap() > 0.99);
 
     let steady = portrait((0..20_000_i64).map(|at| (at, Op::Read, scattered(at.unsigned_abs()))));
     let run = &fit(&steady, &[]).plan.runs[0];

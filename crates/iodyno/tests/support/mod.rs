@@ -11,7 +11,7 @@ use recording::rows::Io;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 use tempfile::TempDir;
-use testkit::{Command, Output};
+use testkit::{Command, LoopDevice, Output};
 
 /// A folder for one test, on a real file system (not tmpfs), and what runs in it.
 pub struct Scratch {
@@ -74,6 +74,30 @@ pub fn sum(rows: &[serde_json::Value], column: &str, pass: impl Fn(&serde_json::
         .filter(|row| pass(row))
         .map(|row| row[column].as_i64().unwrap_or_else(|| panic!("{column} in {row}")))
         .sum()
+}
+
+/// A loop device over a disk of 64 MiB that stalls and fails as it is told; needs root.
+///
+/// Dropped in this order: the device before the file that it is over, that before the place where it is mounted.
+pub struct FaultyDisk {
+    /// The device.
+    pub device: LoopDevice,
+    /// Tells the disk what to do.
+    pub disk: faultfs::Handle,
+    _mountpoint: TempDir,
+}
+
+impl FaultyDisk {
+    /// `None` without the privilege to make one, which is said.
+    pub fn new() -> Option<Self> {
+        if !testkit::require_root_or_skip() {
+            return None;
+        }
+        let mountpoint = tempfile::tempdir().unwrap();
+        let disk = faultfs::Faultfs::mount(mountpoint.path(), faultfs::Config::new(64 << 20)).unwrap();
+        let device = LoopDevice::over(disk.disk()).unwrap();
+        Some(Self { device, disk, _mountpoint: mountpoint })
+    }
 }
 
 /// A setting of the kernel, put back as it was with the value.
