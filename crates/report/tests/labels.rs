@@ -79,10 +79,10 @@ fn check(view: &ViewData, size: Size) {
         assert!(left >= 0.0 && right <= f64::from(size.width), "{}: {text:?} is outside", view.id);
         assert!(text.size >= 8.0, "{}: {text:?} cannot be read", view.id);
     }
-    if matches!(view.body, Body::Table(_) | Body::Matrix { .. }) {
+    if matches!(view.body, Body::Table(_) | Body::Matrix { .. } | Body::Panels { .. }) {
         return;
     }
-    // Ticks of an axis, and names of lines, stand under each other or beside each other.
+    // Ticks of an axis (panels beside each other have the same), and names of lines, stand under each other or beside each other.
     let mut seen = BTreeSet::new();
     for text in all.iter().filter(|text| text.size == 11.0 && text.text.len() > 1) {
         let line = if text.anchor == "middle" { text.y } else { text.x };

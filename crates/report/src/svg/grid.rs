@@ -150,7 +150,13 @@ impl Layout {
         let natural: Vec<f64> = table.columns.iter().map(|column| widest(column, &text_width)).collect();
         let word =
             |text: &str, size: f64| text.split_whitespace().map(|word| text_width(word, size)).fold(0.0, f64::max);
-        let least: Vec<f64> = table.columns.iter().map(|column| widest(column, &word).max(NARROW)).collect();
+        // A number and its unit stay in one line.
+        let unbroken = |column: &Column| match column.cells {
+            Cells::Numbers(_) => (0..rows).map(|row| text_width(&column.cell(row), CELL)).fold(0.0, f64::max) + BETWEEN,
+            Cells::Text(_) => NARROW,
+        };
+        let least = table.columns.iter().map(|column| widest(column, &word).max(unbroken(column)));
+        let least: Vec<f64> = least.collect();
         let least: Vec<f64> = least.iter().zip(&natural).map(|(least, natural)| least.min(*natural)).collect();
         let total = |widths: &[f64]| widths.iter().sum::<f64>();
         let (widths, letters) = if total(&natural) <= room {

@@ -11,7 +11,8 @@ char LICENSE[] SEC("license") = "Dual MIT/GPL";
 
 static __always_inline __u64 wake_flags(struct counters *count, __u64 now)
 {
-	if (bpf_ringbuf_query(&ring, BPF_RB_AVAIL_DATA) < wake_bytes || now - count->woken_ns < 1000000)
+	/* In this order: how much there is is a call, and its answer lies where the consumer writes. */
+	if (now - count->woken_ns < 1000000 || bpf_ringbuf_query(&ring, BPF_RB_AVAIL_DATA) < wake_bytes)
 		return BPF_RB_NO_WAKEUP;
 	count->woken_ns = now;
 	return BPF_RB_FORCE_WAKEUP;
