@@ -28,7 +28,7 @@ impl Selection {
     }
 }
 
-/// NamePattern, as a regular expression that the whole of a name must match.
+/// Names, as a regular expression that the whole of each must match.
 #[derive(Clone, Debug)]
 pub struct NamePattern {
     text: String,
