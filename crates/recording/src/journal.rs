@@ -1,9 +1,9 @@
 //! The journal: one append-only file of framed record batches, readable after any crash.
 //!
 //! A frame is `magic (8 bytes), length (u32 LE), crc32 (u32 LE), payload`; the payload is a table's name (a length byte
-//! and the bytes) and one batch as an Arrow IPC stream, or I/Os of a trace as records ([`crate::packed`]), so that each
-//! frame stands for itself. All batches of a commit go out with one write; only large frames of I/Os go out before it,
-//! each by itself. A reader stops at nothing: what is torn or damaged is skipped to the next magic whose frame has a
+//! and the bytes) and one batch as an Arrow IPC stream, or I/Os of a trace packed ([`crate::packed`]), so that each
+//! frame stands for itself. All batches of a commit go out with one write; only I/Os go out before it when there are
+//! many. A reader stops at nothing: what is torn or damaged is skipped to the next magic whose frame has a
 //! right checksum, and counted.
 //!
 //! What is written survives the process at once (`kill -9`); it survives the machine after the next sync, which happens
@@ -22,7 +22,7 @@ use arrow_ipc::writer::StreamWriter;
 use rustix::fs::{FlockOperation, flock};
 use rustix::io::Errno;
 use std::fs::{File, OpenOptions};
-use std::io::{self, IoSlice, Read, Seek, SeekFrom, Write};
+use std::io::{self, Read, Seek, SeekFrom, Write};
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
@@ -40,7 +40,7 @@ const HEADER: usize = 16;
 const BACK: i64 = -16;
 /// A frame longer than this is damage, not data.
 const FRAME_MAX: u32 = 1 << 30;
-/// So many bytes of I/Os are not copied before they are written.
+/// So many bytes of I/Os do not wait for the commit.
 const LARGE_BYTES: usize = 256 * 1024;
 /// How often the journal is forced to the disk.
 const SYNC_EVERY: Duration = Duration::from_secs(5);
@@ -84,22 +84,10 @@ impl JournalWriter {
         })
     }
 
-    /// Adds I/Os as they are; they are rows for whoever reads. Many go out at once, without being copied.
+    /// Adds I/Os packed; they are rows for whoever reads. Many go out at once.
     pub(crate) fn add_ios(&mut self, names: &IoNames, records: &[RawIo]) -> Result<(), RecordingError> {
-        let name = Io::TABLE.name;
-        let records = records.as_flattened();
-        if records.len() < LARGE_BYTES {
-            return self.add_frame(name, |pending| {
-                packed::begin(names, pending)?;
-                pending.extend_from_slice(records);
-                Ok(())
-            });
-        }
-        self.commit()?;
-        let mut frame = begin_frame(name);
-        packed::begin(names, &mut frame)?;
-        end_frame(name, &mut frame, records)?;
-        self.write(&frame, records)
+        self.add_frame(Io::TABLE.name, |pending| packed::pack(names, records, pending))?;
+        if self.pending.len() < LARGE_BYTES { Ok(()) } else { self.commit() }
     }
 
     fn add_frame(
@@ -109,7 +97,7 @@ impl JournalWriter {
     ) -> Result<(), RecordingError> {
         let start = self.pending.len();
         self.pending.extend_from_slice(&begin_frame(name));
-        let ended = encode(&mut self.pending).and_then(|()| end_frame(name, &mut self.pending[start..], &[]));
+        let ended = encode(&mut self.pending).and_then(|()| end_frame(name, &mut self.pending[start..]));
         if ended.is_err() {
             self.pending.truncate(start);
         }
@@ -122,16 +110,15 @@ impl JournalWriter {
             return Ok(());
         }
         let mut pending = std::mem::take(&mut self.pending);
-        let written = self.write(&pending, &[]);
+        let written = self.write(&pending);
         pending.clear();
         self.pending = pending;
         written
     }
 
-    /// Writes whole frames, in two parts that follow each other.
-    fn write(&mut self, first: &[u8], second: &[u8]) -> Result<(), RecordingError> {
-        let written = write_both(&mut self.file, first, second);
-        if let Err(error) = written {
+    /// Writes whole frames.
+    fn write(&mut self, frames: &[u8]) -> Result<(), RecordingError> {
+        if let Err(error) = self.file.write_all(frames) {
             // What arrived of it must not stand before later frames.
             if self.file.set_len(self.whole).is_err() {
                 // Then it stays, and a reader steps over it. Nothing before it may ever be cut off for it.
@@ -139,7 +126,7 @@ impl JournalWriter {
             }
             return Err(RecordingError::io("write", &self.path)(error));
         }
-        self.whole = self.whole.saturating_add((first.len() + second.len()) as u64);
+        self.whole = self.whole.saturating_add(frames.len() as u64);
         let now_ns = quantity::clock::now_ns();
         if u128::from(now_ns.saturating_sub(self.synced_ns)) < SYNC_EVERY.as_nanos() {
             return Ok(());
@@ -164,28 +151,16 @@ fn begin_frame(name: &str) -> Vec<u8> {
     frame
 }
 
-/// Writes the header of a frame whose payload ends with `rest`.
-fn end_frame(name: &str, frame: &mut [u8], rest: &[u8]) -> Result<(), RecordingError> {
+/// Writes the header of a frame.
+fn end_frame(name: &str, frame: &mut [u8]) -> Result<(), RecordingError> {
     let payload = &frame[HEADER..];
-    let length = u32::try_from(payload.len() + rest.len()).ok().filter(|length| *length <= FRAME_MAX);
+    let length = u32::try_from(payload.len()).ok().filter(|length| *length <= FRAME_MAX);
     let length = length.ok_or_else(|| RecordingError::format(name)("a batch of more than 1 GiB"))?;
-    let mut checksum = crc32fast::Hasher::new();
-    checksum.update(payload);
-    checksum.update(rest);
+    let checksum = crc32fast::hash(payload);
     frame[..8].copy_from_slice(&MAGIC);
     frame[8..12].copy_from_slice(&length.to_le_bytes());
-    frame[12..HEADER].copy_from_slice(&checksum.finalize().to_le_bytes());
+    frame[12..HEADER].copy_from_slice(&checksum.to_le_bytes());
     Ok(())
-}
-
-/// Both parts, with one call unless the system takes less of them.
-fn write_both(file: &mut File, first: &[u8], second: &[u8]) -> io::Result<()> {
-    let written = match file.write_vectored(&[IoSlice::new(first), IoSlice::new(second)]) {
-        Err(error) if error.kind() == io::ErrorKind::Interrupted => 0,
-        written => written?,
-    };
-    file.write_all(&first[written.min(first.len())..])?;
-    file.write_all(&second[written.saturating_sub(first.len())..])
 }
 
 /// Is somebody writing this journal now?

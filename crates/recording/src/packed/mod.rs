@@ -3,9 +3,10 @@
 //! times what writing costs, and nothing that is being measured has to wait for it.
 //!
 //! In a frame of the journal they stand in place of an Arrow stream: `magic (8 bytes), length of the names (u32 LE), the
-//! names as JSON, records of 64 bytes` in the byte order of the machine that wrote them. A frame has all names that its
-//! records use, so that it stands for itself like any other.
+//! names as JSON, blocks of records` ([`planes`]) in the byte order of the machine that wrote them. A frame has all names
+//! that its records use, so that it stands for itself like any other.
 
+mod planes;
 mod rows;
 
 use crate::rows::Io;
@@ -20,7 +21,7 @@ pub const IO_RECORD_BYTES: usize = 64;
 pub type RawIo = [u8; IO_RECORD_BYTES];
 
 /// Begins records in a frame; an Arrow stream begins with four bytes of ones.
-const MAGIC: [u8; 8] = *b"\x93ioPack\x01";
+const MAGIC: [u8; 8] = *b"\x93ioPack\x02";
 /// Magic, length of the names.
 const HEADER: usize = 12;
 
@@ -215,13 +216,14 @@ const UNFINISHED: u16 = 1 << 9;
 /// The sector of what has none, `(sector_t)-1`.
 const NOWHERE: u64 = u64::MAX;
 
-/// Puts what stands before the records in a frame behind what is in `to`.
-pub(crate) fn begin(names: &IoNames, to: &mut Vec<u8>) -> Result<(), RecordingError> {
+/// Puts records and their names behind what is in `to`.
+pub(crate) fn pack(names: &IoNames, records: &[RawIo], to: &mut Vec<u8>) -> Result<(), RecordingError> {
     let names = serde_json::to_vec(names).map_err(RecordingError::format(Io::TABLE.name))?;
     let length = u32::try_from(names.len()).map_err(RecordingError::format(Io::TABLE.name))?;
     to.extend_from_slice(&MAGIC);
     to.extend_from_slice(&length.to_le_bytes());
     to.extend_from_slice(&names);
+    planes::encode(records, to);
     Ok(())
 }
 
@@ -233,24 +235,22 @@ pub(crate) fn is_packed(bytes: &[u8]) -> bool {
 /// The rows of packed records; `None` where they are damaged.
 pub(crate) fn unpack(bytes: &[u8]) -> Option<RecordBatch> {
     let (names, records) = parts(bytes)?;
-    io_rows(&serde_json::from_slice(names).ok()?, records).ok()
+    io_rows(&serde_json::from_slice(names).ok()?, &planes::decode(records)?).ok()
 }
 
 /// Of packed records the rows of those without an end; `None` where they are damaged.
 pub(crate) fn unpack_unended(bytes: &[u8]) -> Option<RecordBatch> {
     let (names, records) = parts(bytes)?;
-    let unended: Vec<RawIo> = records.iter().filter(|raw| IoRecord::of(raw).complete_ns == 0).copied().collect();
+    let unended = planes::decode_unended(records)?;
     // Names are read for nothing otherwise.
     let names = if unended.is_empty() { IoNames::default() } else { serde_json::from_slice(names).ok()? };
     io_rows(&names, &unended).ok()
 }
 
 /// Names and records.
-fn parts(bytes: &[u8]) -> Option<(&[u8], &[RawIo])> {
+fn parts(bytes: &[u8]) -> Option<(&[u8], &[u8])> {
     let length = u32::from_le_bytes(bytes.get(MAGIC.len()..HEADER)?.try_into().ok()?);
-    let (names, records) = bytes.get(HEADER..)?.split_at_checked(usize::try_from(length).ok()?)?;
-    let (records, rest) = records.as_chunks::<IO_RECORD_BYTES>();
-    rest.is_empty().then_some((names, records))
+    bytes.get(HEADER..)?.split_at_checked(usize::try_from(length).ok()?)
 }
 
 /// The rows of records, in their order.
@@ -330,8 +330,7 @@ mod tests {
 
     fn packed(names: &IoNames, records: &[RawIo]) -> Vec<u8> {
         let mut packed = Vec::new();
-        begin(names, &mut packed).unwrap();
-        packed.extend_from_slice(records.as_flattened());
+        pack(names, records, &mut packed).unwrap();
         packed
     }
 
