@@ -142,6 +142,10 @@ fn put_aside(stretch: Stretch<'_>, pid: i64, sum: &Sum, limit: &thresholds::Pree
         return None;
     }
     let by = dearest(stretch, pid, has_idle)?;
+    // Nor are they for others: two builds at once, the workers of one server. That their CPUs are full is R1's to say.
+    if !has_idle && by.comm == sum.comm {
+        return None;
+    }
     let share = 100.0 * by.wait_s() / sum.wait_s.max(by.wait_s());
     if by.wait_s() <= 0.0 || share < limit.one_percent {
         return None;
@@ -360,6 +364,26 @@ mod tests {
         let bench = computing(3.0);
         assert_eq!(bench.found(RuleId::R8).len(), 2);
         assert!(bench.found(RuleId::R8)[0].sentence.contains("Other CPUs are idle"));
+    }
+
+    #[test]
+    fn programs_of_one_name_share_full_cpus() {
+        // Measured where two builds ran at once on two CPUs: this compiler sleeps more often than it is put aside.
+        let run = |by: &str| {
+            let mut bench = Bench::new();
+            bench.steps(14, 1.0, |step| {
+                for cpu in 0..2 {
+                    step.cpu(cpu, [99.0, 0.0, 0.0]);
+                    step.cpu_event(cpu, 99.0, 0.5);
+                }
+                step.run(1, "rustc", RunStep { run: 43.0, wait: 57.0, switches: 14.0, preemptions: 8.0 });
+                step.run(2, by, RunStep { run: 90.0, wait: 20.0, switches: 5.0, preemptions: 9.0 });
+                step.preempted(1, (2, by), 6.0, 34.0);
+            });
+            bench
+        };
+        run("rustc").is_silent();
+        assert_eq!(run("stress").only(RuleId::R8).subject, "rustc[1]");
     }
 
     #[test]
