@@ -101,6 +101,8 @@ fn a_sample_shows_the_rate_of_all() {
     }
     says(&bench.run(&["export", "s", "--format", "blkparse"]).expect_code(0).stderr, "a sample of one I/O in 16");
     says(&bench.run(&["model", "s"]).stderr, "a sample of one I/O in 16");
+    let page = bench.run(&["top", "s", "--once", "--json"]).expect_code(0);
+    says(&page.stdout, "SAMPLE");
     bench.run(&["report", "s", "-o", "s.html"]).expect_code(0);
     says(&std::fs::read_to_string(bench.scratch.path("s.html")).unwrap(), "a sample of one I/O in 16");
 }

@@ -32,18 +32,20 @@ struct Sum {
 }
 
 impl Sum {
-    fn add(&mut self, row: &Traced, is_asynchronous: Option<bool>) {
-        self.ios += 1;
-        self.bytes += row.bytes;
+    /// Adds an I/O that stands for `weight` of its kind.
+    fn add(&mut self, row: &Traced, is_asynchronous: Option<bool>, weight: u32) {
+        let count = i64::from(weight);
+        self.ios += count;
+        self.bytes += row.bytes.saturating_mul(count);
         if let Some(response_ns) = row.response_ns() {
-            self.response.record(response_ns);
+            self.response.record_n(response_ns, weight.into());
         }
         if let Some(bytes) = u64::try_from(row.bytes).ok().filter(|bytes| *bytes > 0) {
-            self.sizes.record(bytes);
+            self.sizes.record_n(bytes, weight.into());
         }
         match is_asynchronous {
-            Some(is) => self.asynchronous += i64::from(is),
-            None => self.untold += 1,
+            Some(is) => self.asynchronous += i64::from(is) * count,
+            None => self.untold += count,
         }
     }
 
@@ -68,19 +70,19 @@ struct Places {
 }
 
 impl Places {
-    fn add(&mut self, row: &Traced) {
+    fn add(&mut self, row: &Traced, weight: u32) {
         let at_bytes = u128::try_from(row.sector).unwrap_or(0) * 512;
         let band = at_bytes * BANDS as u128 / u128::from(self.capacity_bytes.max(1));
         // A device that has just shrunk may end I/Os behind its end.
         let band = usize::try_from(band).unwrap_or(BANDS).min(BANDS - 1);
         let (reads, writes, bytes) = &mut self.bands[band];
         match row.class {
-            0 => *reads += 1,
-            1 => *writes += 1,
+            0 => *reads += i64::from(weight),
+            1 => *writes += i64::from(weight),
             // A discard may reach over many bands, and a flush has no place.
             _ => return,
         }
-        *bytes += row.bytes;
+        *bytes += row.bytes.saturating_mul(weight.into());
     }
 }
 
@@ -98,6 +100,18 @@ pub struct IoIntervals {
     capacity_of: Option<CapacityOf>,
     /// `None`: the device's capacity is not known.
     places: HashMap<usize, Option<Box<Places>>>,
+    /// Each I/O stands for so many.
+    sample: Sample,
+}
+
+/// One I/O in so many is given.
+#[derive(Clone, Copy, Debug)]
+struct Sample(u32);
+
+impl Default for Sample {
+    fn default() -> Self {
+        Self(1)
+    }
 }
 
 impl std::fmt::Debug for IoIntervals {
@@ -111,6 +125,12 @@ impl IoIntervals {
     /// interval for its bytes: a loop device may be another one meanwhile.
     pub fn with_capacities(capacity_of: impl Fn(&str) -> Option<u64> + Send + 'static) -> Self {
         Self { capacity_of: Some(Box::new(capacity_of)), ..Self::default() }
+    }
+
+    /// The same of a trace of one I/O in `sample` ([`crate::sample`]): counts, bytes and histograms are estimates for all.
+    #[must_use]
+    pub fn of_one_in(self, sample: u64) -> Self {
+        Self { sample: Sample(u32::try_from(sample).unwrap_or(u32::MAX).max(1)), ..self }
     }
 
     /// Adds a batch; those of other tables are passed over.
@@ -134,14 +154,18 @@ impl IoIntervals {
             });
             let is_told = flags.is_none_or(|flags| flags.is_valid(at));
             let is_asynchronous = is_told.then_some((row.class == 1 && !is_sync) || (row.class == 0 && is_ahead));
-            self.sums.entry((row.dev, row.op, pid, row.process, row.file)).or_default().add(row, is_asynchronous);
+            self.sums.entry((row.dev, row.op, pid, row.process, row.file)).or_default().add(
+                row,
+                is_asynchronous,
+                self.sample.0,
+            );
             if let Some(capacity_of) = &self.capacity_of {
                 let places = self.places.entry(row.dev).or_insert_with(|| {
                     let capacity_bytes = capacity_of(names.name(row.dev)).filter(|bytes| *bytes > 0)?;
                     Some(Box::new(Places { capacity_bytes, bands: [(0, 0, 0); BANDS] }))
                 });
                 if let Some(places) = places {
-                    places.add(row);
+                    places.add(row, self.sample.0);
                 }
             }
         }
@@ -286,6 +310,18 @@ mod tests {
         assert_eq!(places, [(0, 0, 2, 69_632), (1, 1, 0, 131_072), (last, 2, 0, 4608)]);
         let (intervals, places) = sums.take(10, 20, 0);
         assert!(intervals.is_empty() && places.is_empty(), "taken once");
+    }
+
+    #[test]
+    fn an_io_of_a_sample_stands_for_others() {
+        let mut sums = IoIntervals::with_capacities(|_| Some(64 << 20)).of_one_in(64);
+        let rows = [io("sda", "write", Some(""), (0, 4096)), io("sda", "write", Some("sync"), (0, 8192))];
+        sums.accept(&Batch::from_rows(&rows).expect("a batch")).expect("its columns");
+        let (intervals, places) = sums.take(0, 10, 0);
+        let [row] = intervals.as_slice() else { panic!("{intervals:?}") };
+        assert_eq!((row.ios, row.bytes, row.asynchronous), (128, 64 * 12_288, Some(64)));
+        assert_eq!((row.response.count(), row.response.max(), row.sizes.0.count()), (128, Some(4000), 128));
+        assert_eq!((places[0].writes, places[0].bytes), (128, 64 * 12_288));
     }
 
     #[test]

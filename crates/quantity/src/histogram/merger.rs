@@ -80,17 +80,28 @@ impl Merger {
     /// Adds one value.
     #[inline]
     pub fn record(&mut self, value_ns: u64) {
+        self.record_n(value_ns, 1);
+    }
+
+    /// Adds `n` equal values.
+    #[inline]
+    pub fn record_n(&mut self, value_ns: u64, n: u64) {
+        if n == 0 {
+            return;
+        }
         let bucket = to_index(bucket_of(value_ns.min(CLIP_NS), self.sub_bits));
         // The bucket of a clipped value exists.
         if let Some(slot) = self.slot(bucket) {
-            *slot = slot.saturating_add(1);
+            *slot = slot.saturating_add(n);
         }
         (self.low, self.high) = (self.low.min(bucket), self.high.max(bucket + 1));
-        self.count = self.count.saturating_add(1);
-        self.sum = self.sum.saturating_add(u128::from(value_ns));
+        self.count = self.count.saturating_add(n);
+        self.sum = self.sum.saturating_add(u128::from(value_ns) * u128::from(n));
         self.min = self.min.min(value_ns);
         self.max = self.max.max(value_ns);
-        self.clipped = self.clipped.saturating_add(u64::from(value_ns > CLIP_NS));
+        if value_ns > CLIP_NS {
+            self.clipped = self.clipped.saturating_add(n);
+        }
     }
 
     /// Adds a histogram in its binary form.

@@ -318,7 +318,8 @@ fn from_trace(reader: &Reader, range: &Range<i64>, origin_ns: i64) -> Result<Vec
     let most_ns = i64::try_from(WINDOW_SAMPLES).unwrap_or(0) * 2 * TRACED_EVERY_NS;
     let from_ns = range.start.max(range.end.saturating_sub(most_ns));
     let devices = reader.manifest().hardware["devices"].clone();
-    let mut sums = IoIntervals::with_capacities(move |device| devices[device]["size_bytes"].as_u64());
+    let mut sums = IoIntervals::with_capacities(move |device| devices[device]["size_bytes"].as_u64())
+        .of_one_in(analyze::sample(reader.manifest()));
     let mut batches = Vec::new();
     let mut end_ns: Option<i64> = None;
     for batch in reader.between(&["io"], from_ns..range.end)? {
