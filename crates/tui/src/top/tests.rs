@@ -187,6 +187,7 @@ fn io(n: i64, op: &str, file: &str, times: &[(u64, u64)]) -> IoInterval {
         response,
         asynchronous: Some(if op == "write" { 500 } else { 0 }),
         sizes: Sizes(sizes),
+        sequential: None,
     }
 }
 
