@@ -4,6 +4,7 @@ use crate::args::DiagnoseArgs;
 use crate::exit::{FINDINGS, Failure, INTERRUPTED, PARAMETERS, RECORDING};
 use crate::run::{time, watch_signals};
 use analyze::finding::{Engine, Finding, IOS_ARE_IN, Severity, Thresholds};
+use analyze::stat::Subject;
 use collect::What;
 use quantity::text::format_wall;
 use recording::Reader;
@@ -26,10 +27,11 @@ struct Judged {
 
 /// Says what a recording or this machine suffers from; gives the exit code.
 pub(crate) fn run(args: &DiagnoseArgs, command_line: &[String]) -> Result<u8, Failure> {
-    let thresholds = match &args.thresholds {
+    let mut thresholds = match &args.thresholds {
         Some(path) => read_thresholds(path)?,
         None => Thresholds::default(),
     };
+    args.links.links()?.iter().for_each(|link| thresholds.set_speed(link));
     if args.print_thresholds {
         out!("{}", thresholds.to_toml());
         return Ok(0);
@@ -41,6 +43,9 @@ pub(crate) fn run(args: &DiagnoseArgs, command_line: &[String]) -> Result<u8, Fa
             return Err(Failure::new(PARAMETERS, "a recording or --live, not both"));
         }
     };
+    for link in args.links.links()?.iter().filter(|link| !judged.engine.knows_link(&link.interface)) {
+        say!("iodyno: -S: {}", tui::stranger(Subject::Net, &link.interface));
+    }
     if args.json {
         outln!("{}", as_json(&judged));
     } else {

@@ -1,8 +1,9 @@
 //! `iodyno record`.
 
-use crate::args::{RecordArgs, StatClock};
+use crate::args::RecordArgs;
 use crate::exit::{Failure, PARAMETERS, TARGET};
 use crate::run::{output_directory, time, watch_signals};
+use crate::stat_args::StatClock;
 use analyze::finding::Thresholds;
 use collect::{ChildCost, What};
 use quantity::text::{format_bytes, format_ns, parse_bytes};

@@ -1,8 +1,8 @@
 //! `iodyno stat`.
 
-use crate::args::{StatArgs, StatClock, StatSubject};
 use crate::exit::{Failure, PARAMETERS, PRIVILEGE, RECORDING};
 use crate::run::{time, watch_signals};
+use crate::stat_args::{StatArgs, StatClock, StatSubject};
 use analyze::stat::{Duplex, SpeedOverride, StatFold, StatOptions, Subject, replay};
 use analyze::{AnalyzeError, Verdicts};
 use collect::{Asked, CPU_IRQ, What};
@@ -15,7 +15,7 @@ use tui::{CpuUnit, StatForm, StatLines, StatLook, stranger};
 pub(crate) fn run(args: &StatArgs, command_line: &[String]) -> Result<u8, Failure> {
     let is_net = args.subject == StatSubject::Net;
     refuse_misplaced(args, is_net)?;
-    let speeds = args.speeds.iter().map(|text| speed(text)).collect::<Result<Vec<_>, _>>()?;
+    let speeds = args.links.links()?;
     if args.list {
         return list(&args.only, &speeds);
     }
@@ -121,7 +121,7 @@ fn refuse_misplaced(args: &StatArgs, is_net: bool) -> Result<(), Failure> {
         (args.no_loopback, "-n"),
         (args.megabits, "-M"),
         (args.both_directions, "-U"),
-        (!args.speeds.is_empty(), "-S"),
+        (!args.links.speeds.is_empty(), "-S"),
     ];
     let has_parts = [StatSubject::Cpu, StatSubject::Irq, StatSubject::Pool].contains(&args.subject);
     let wrong = |flags: &[(bool, &'static str)], belongs: bool| {
@@ -221,7 +221,7 @@ fn look(args: &StatArgs) -> Result<StatLook, Failure> {
         (_, true) => CpuUnit::Seconds,
         _ => CpuUnit::OneCpu,
     };
-    let expected = args.speeds.iter().filter_map(|text| Some(text.rsplit_once(':')?.0.to_string())).collect();
+    let expected = args.links.speeds.iter().filter_map(|text| Some(text.rsplit_once(':')?.0.to_string())).collect();
     Ok(StatLook {
         form: if args.json {
             StatForm::Json
@@ -256,26 +256,6 @@ fn cpus(recording: Option<&Path>) -> Result<u32, Failure> {
     };
     let cpus = hardware["cpu"]["online"].as_u64().and_then(|cpus| u32::try_from(cpus).ok());
     cpus.ok_or_else(|| Failure::new(PARAMETERS, "--of-system: nobody tells how many CPUs there are"))
-}
-
-/// `eth0:200fd`, nicstat's form; the name itself may hold colons.
-fn speed(text: &str) -> Result<SpeedOverride, Failure> {
-    let wrong = || {
-        Failure::new(
-            PARAMETERS,
-            format!(
-                "-S {text}: write INTERFACE:MBIT, with fd or hd behind it for full or half duplex, like eth0:1000fd"
-            ),
-        )
-    };
-    let (interface, value) = text.rsplit_once(':').ok_or_else(wrong)?;
-    let (number, duplex) = match (value.strip_suffix("fd"), value.strip_suffix("hd")) {
-        (Some(number), _) => (number, Duplex::Full),
-        (_, Some(number)) => (number, Duplex::Half),
-        _ => (value, Duplex::Full),
-    };
-    let mbit: f64 = number.parse().ok().filter(|mbit: &f64| mbit.is_finite() && *mbit > 0.0).ok_or_else(wrong)?;
-    Ok(SpeedOverride { interface: interface.to_string(), bits_per_s: mbit * 1e6, duplex })
 }
 
 /// `nicstat -l`: what is known of the links.

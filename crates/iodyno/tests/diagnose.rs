@@ -91,6 +91,11 @@ fn a_recording_is_judged_like_the_machine_and_mistakes_are_told() {
     assert!((0.8..1.6).contains(&seconds) || judged["gaps"].as_u64().unwrap() > 0, "{judged}");
     let shipped = Command::new(IODYNO).args(["diagnose", "--print-thresholds"]).run().unwrap().expect_code(0).stdout;
     std::fs::write(scratch.path("shipped.toml"), &shipped).unwrap();
+    let speeds = ["diagnose", "-S", "eth0:200hd,wlan0:54", "--print-thresholds"];
+    let said = scratch.iodyno(&speeds).run().unwrap().expect_code(0).stdout;
+    assert!(said.contains("\"eth0\" = \"200000khd\"\n") && said.contains("\"wlan0\" = \"54000kfd\"\n"), "{said}");
+    let wrong = scratch.iodyno(&["diagnose", "-S", "eth0:fast", "--print-thresholds"]).run().unwrap().expect_code(2);
+    assert!(wrong.stderr.contains("-S eth0:fast") && wrong.stderr.contains("eth0:1000fd"), "{}", wrong.stderr);
     let again = scratch.iodyno(&["diagnose", "--thresholds", "shipped.toml", "--print-thresholds"]);
     assert_eq!(again.run().unwrap().expect_code(0).stdout, shipped);
     std::fs::write(scratch.path("wrong.toml"), "[one_cpu]\nbusy = 3\n").unwrap();

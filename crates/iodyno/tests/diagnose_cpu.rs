@@ -1,13 +1,16 @@
 //! Findings that need the event clock, on real causes: each is made, found, and not found at half its strength.
 #![allow(clippy::unwrap_used, clippy::allow_attributes, clippy::print_stdout, reason = "helpers of tests")]
 
+#[path = "support/causes.rs"]
+mod causes;
 mod support;
 
+use causes::{FirstComes, flood, hiding_program, large_frames_to_cpu_1, turns};
 use serde_json::Value;
 use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 use support::{Namespace, Scratch};
-use testkit::{Child, Command};
+use testkit::Command;
 
 /// Causes of one test would be found by another.
 fn alone() -> MutexGuard<'static, ()> {
@@ -35,15 +38,6 @@ fn diagnosed_by(scratch: &Scratch, iodyno: Command, seconds: u32) -> Value {
 fn find<'a>(judged: &'a Value, rule: &str, subject: &str) -> Option<&'a Value> {
     let all = judged["findings"].as_array().unwrap().iter();
     all.into_iter().find(|one| one["rule"] == rule && one["subject"].as_str().unwrap().contains(subject))
-}
-
-/// A program that works and sleeps in turn, with real-time priority on CPU 0.
-fn turns(priority: u32, work_ms: f64, sleep_ms: f64) -> Child {
-    let program = format!(
-        "import time\nwhile True:\n  end=time.monotonic()+{work_ms}/1e3\n  while time.monotonic()<end: pass\n  time.sleep({sleep_ms}/1e3)\n"
-    );
-    let priority = priority.to_string();
-    Command::new("chrt").args(["-f", &priority, "taskset", "-c", "0", "python3", "-c", &program]).spawn().unwrap()
 }
 
 #[test]
@@ -143,9 +137,7 @@ fn once_a_tick_that_misses_what_hides_from_it() {
     }
     let _alone = alone();
     let scratch = Scratch::new();
-    let source = format!("{}/../../fixtures/tools/hide.c", env!("CARGO_MANIFEST_DIR"));
-    let program = scratch.path("iodyno-hide");
-    Command::new("cc").args(["-O2", "-o", program.to_str().unwrap(), &source]).run().unwrap().expect_code(0);
+    let program = hiding_program(scratch.path("iodyno-hide"));
     let run = |work_ns: &str, seconds: u32| {
         let hidden = Command::new(&program).args(["17", "1", work_ns]).spawn().unwrap();
         std::thread::sleep(Duration::from_millis(600));
@@ -170,24 +162,6 @@ fn once_a_tick_that_misses_what_hides_from_it() {
     }
 }
 
-/// Soft interrupts of CPU 1 come before other programs even when the kernel leaves them to its thread.
-struct FirstComes(String);
-
-impl FirstComes {
-    fn new() -> Option<Self> {
-        let found = Command::new("pgrep").args(["-x", "ksoftirqd/1"]).run().ok()?;
-        let pid = found.stdout.trim().to_string();
-        Command::new("chrt").args(["-f", "-p", "1", &pid]).run().ok().filter(|output| output.code == Some(0))?;
-        Some(Self(pid))
-    }
-}
-
-impl Drop for FirstComes {
-    fn drop(&mut self) {
-        let _ = Command::new("chrt").args(["-o", "-p", "0", &self.0]).run();
-    }
-}
-
 #[test]
 fn a_flood_of_small_packets_takes_a_cpu_and_who_lost_it_is_named() {
     testkit::while_cpus_are_ours(once_a_flood_of_small_packets_takes_a_cpu_and_who_lost_it_is_named);
@@ -201,21 +175,9 @@ fn once_a_flood_of_small_packets_takes_a_cpu_and_who_lost_it_is_named() {
         testkit::lacks("ksoftirqd/1 or the right to give it a priority");
         return;
     };
-    // Small fragments on a link that takes large ones: many packets for one call. What arrives is handed to CPU 1.
-    namespace.peer("ip").args(["link", "set", "v1", "mtu", "9000"]).run().unwrap().expect_code(0);
-    namespace.command("ip").args(["link", "set", "v0", "mtu", "256"]).run().unwrap().expect_code(0);
-    namespace.peer("sh").args(["-c", "echo 2 > /sys/class/net/v1/queues/rx-0/rps_cpus"]).run().unwrap().expect_code(0);
-    // It sends for so many milliseconds and sleeps for so many.
-    let send = |work_ms: f64, sleep_ms: f64| {
-        let program = format!(
-            "import socket,time\ns=socket.socket(socket.AF_INET,socket.SOCK_DGRAM)\nwhile True:\n  \
-             end=time.monotonic()+{work_ms}/1e3\n  while time.monotonic()<end:\n    \
-             try: s.sendto(b'x'*20000,('10.99.0.2',9))\n    except OSError: pass\n  \
-             if {sleep_ms}: time.sleep({sleep_ms}/1e3)\n"
-        );
-        namespace.command("chrt").args(["-f", "1", "taskset", "-c", "0", "python3", "-c", &program]).spawn().unwrap()
-    };
-    let flood = send(1000.0, 0.0);
+    large_frames_to_cpu_1(&namespace);
+    let send = |work_ms: f64, sleep_ms: f64| flood(&namespace, work_ms, sleep_ms);
+    let full = send(1000.0, 0.0);
     let spin = ["-c", "1", "python3", "-c", "while True: pass"];
     let victim = Command::new("taskset").args(spin).spawn().unwrap();
     std::thread::sleep(Duration::from_millis(500));
@@ -229,7 +191,7 @@ fn once_a_flood_of_small_packets_takes_a_cpu_and_who_lost_it_is_named() {
     assert!(sentence.contains("They took it from"), "{sentence}");
     let frames = find(&judged, "R11", "v1").unwrap_or_else(|| panic!("not found: {judged}"));
     assert_eq!(frames["explained_by"], finding["id"], "{judged}");
-    drop(flood);
+    drop(full);
     // The same for less than half of the time: as small, and far from all that the CPU can do.
     let mild = send(8.0, 12.0);
     std::thread::sleep(Duration::from_millis(500));

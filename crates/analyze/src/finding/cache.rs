@@ -1,5 +1,6 @@
 //! R6: the page cache fills, and what was measured before that is not what comes after.
 
+use super::held_back;
 use super::moment::{DiskUse, Moment};
 use super::window::Window;
 use super::{Confidence, Evidence, Rule, RuleId, Severity, Symptom, Thresholds, figure, thresholds};
@@ -317,7 +318,11 @@ fn knee(change: &Change, whose: Whose<'_>) -> Symptom {
         ],
         next: "Leave out what was measured before; measure long enough after, or with a working set that fits."
             .to_string(),
-        explains: vec![(RuleId::R5, None)],
+        explains: match whose {
+            // One that reclaims its page cache for what it reads again waits for memory besides.
+            Whose::Group(path) => vec![(RuleId::R5, None), (RuleId::R6, Some(held_back::subject(path)))],
+            Whose::Machine | Whose::Zfs => vec![(RuleId::R5, None)],
+        },
         clear_s: None,
     }
 }
@@ -353,7 +358,7 @@ fn median(samples: &[&Sample], of: &dyn Fn(&Sample) -> Option<f64>) -> Option<f6
 
 #[cfg(test)]
 mod tests {
-    use super::super::testing::{Bench, DiskStep};
+    use super::super::testing::{Bench, DiskStep, Step};
     use super::super::{RuleId, Severity};
 
     /// The source's storage server: 60 GB of cache filled at 80 MB/s by 10,000 ops/s; at 700 s it is full and all changes.
@@ -458,6 +463,10 @@ mod tests {
 
     /// A group that may have 512 MB fills them in 50 s and stands at `most`; the machine has 30 GB to spare.
     fn group(most: f64, limit: Option<f64>, is_felt: bool) -> Bench {
+        group_told(most, is_felt, |step, cached| step.group("/db", cached, limit))
+    }
+
+    fn group_told(most: f64, is_felt: bool, tell: impl Fn(&mut Step<'_>, f64)) -> Bench {
         let mut bench = Bench::new();
         for second in 0..90 {
             let is_full = f64::from(second) >= 50.0;
@@ -469,7 +478,7 @@ mod tests {
                 step.disk("sda", DiskStep { reads_per_s, response_ms: 4.0, ..DiskStep::default() });
                 // It is looked at every other second, and says nothing while nothing happens.
                 if second % 2 == 0 {
-                    step.group("/db", (10e6 * f64::from(second)).min(most), limit);
+                    tell(step, (10e6 * f64::from(second)).min(most));
                     step.group("/web", 100e6, Some(1e9));
                 }
             });
@@ -490,6 +499,14 @@ mod tests {
             found.sentence
         );
         assert!(found.sentence.contains("device reads 0 op/s → 90.0 op/s"), "{}", found.sentence);
+    }
+
+    #[test]
+    fn a_control_group_is_full_at_its_memory_high() {
+        let tell = |step: &mut Step<'_>, cached: f64| step.group_at_high("/db", cached + 20e6, 512e6, [0.0, 0.0]);
+        let bench = group_told(491e6, true, tell);
+        assert_eq!(bench.only(RuleId::R6).subject, "page cache of control group /db");
+        group_told(245e6, true, tell).is_silent();
     }
 
     #[test]

@@ -1,5 +1,6 @@
 //! R5: a block device is the limit.
 
+use super::io_users::{self, Followed};
 use super::moment::{DiskUse, Moment};
 use super::window::{Stretch, Window};
 use super::{Confidence, Evidence, Rule, RuleId, Severity, Symptom, Thresholds, figure, thresholds};
@@ -129,28 +130,31 @@ fn over(stretch: Stretch<'_>, device: &str) -> Option<Mean> {
 }
 
 fn symptom(stretch: Stretch<'_>, device: &str, mean: &Mean, why: Option<Why>, unloaded_ns: Option<f64>) -> Symptom {
+    let followed = Followed::over(stretch, device, mean.ops_per_s * stretch.seconds());
+    let size_bytes = mean.bytes_per_s.map(|bytes| bytes / mean.ops_per_s);
+    let about = format!("{}{}", users(stretch, followed.as_ref()), io_users::kind_words(size_bytes, followed.as_ref()));
     // What is not known is left out.
     let known = |words: &str, value: Option<f64>, unit| {
         value.map_or(String::new(), |value| format!(", {words}{}", figure(Some(value), unit)))
     };
     let figures = format!(
-        "busy {:.0} %, {}{}, queue {:.1}{}",
+        "busy {:.0} %, {}{}, queue {:.1}{}{}",
         mean.busy,
         figure(Some(mean.ops_per_s), "op/s"),
         known("", mean.bytes_per_s, "B/s"),
         mean.queue,
+        followed.as_ref().map_or(String::new(), Followed::response_words),
         known("mean ", mean.response_ns, "ns"),
     );
     let (sentence, next) = match &why {
         Some(Why::Slower(ratio)) => (
-            format!("{device} is the limit for {{for}}: {figures} ({ratio:.1}× unloaded).{}", users(stretch)),
+            format!("{device} is the limit for {{for}}: {figures} ({ratio:.1}× unloaded).{about}"),
             "Find who makes the load (`iodyno probe io --by process`), and move, merge or cache it; `iodyno trace` shows every request.",
         ),
         Some(Why::NoGain { queue, gain_percent }) => (
             format!(
-                "{device} is the limit for {{for}}: {figures}; its queue grew from {queue:.1} to {:.1} and throughput changed by only {gain_percent:+.1} %.{}",
+                "{device} is the limit for {{for}}: {figures}; its queue grew from {queue:.1} to {:.1} and throughput changed by only {gain_percent:+.1} %.{about}",
                 mean.queue,
-                users(stretch)
             ),
             "Find who makes the load (`iodyno probe io --by process`), and move, merge or cache it; `iodyno trace` shows every request.",
         ),
@@ -169,8 +173,9 @@ fn symptom(stretch: Stretch<'_>, device: &str, mean: &Mean, why: Option<Why>, un
         Evidence::new("queue, mean", mean.queue, "op"),
         Evidence::new("response time, mean", mean.response_ns, "ns"),
         Evidence::new("response time without a queue", unloaded_ns, "ns"),
-        Evidence::new("mean size", mean.bytes_per_s.map(|bytes| bytes / mean.ops_per_s), "B"),
+        Evidence::new("mean size", size_bytes, "B"),
     ];
+    evidence.extend(io_users::evidence(followed.as_ref()));
     if let Some(Why::NoGain { queue, gain_percent }) = why {
         evidence.push(Evidence::new("queue before", queue, "op"));
         evidence.push(Evidence::new("gain of throughput since", gain_percent, "%"));
@@ -189,8 +194,13 @@ fn symptom(stretch: Stretch<'_>, device: &str, mean: &Mean, why: Option<Why>, un
     }
 }
 
-/// " I/O of: fio[12] 30 MB/s, …": who moved most over the stretch, where that was recorded.
-fn users(stretch: Stretch<'_>) -> String {
+/// " Writers: fio[12] 82 %, …" of this device, where that is known; else " Most I/O of all devices: fio[12] 30 MB/s, …", where
+/// that was recorded.
+fn users(stretch: Stretch<'_>, followed: Option<&Followed>) -> String {
+    let of_this_device = followed.map(Followed::users_words).unwrap_or_default();
+    if !of_this_device.is_empty() {
+        return of_this_device;
+    }
     let mut moved: BTreeMap<(i64, Option<i64>), (String, f64)> = BTreeMap::new();
     let of = |moment: &Moment| moment.processes.iter().flatten().cloned().collect::<Vec<_>>();
     for moment in stretch.iter() {
@@ -273,6 +283,49 @@ mod tests {
         // Half as much slower, or not busy all the time: nothing is wrong.
         run(11.0, 99.0).is_silent();
         run(22.0, 60.0).is_silent();
+    }
+
+    /// 200 writes of 4 kB each second, of which the probe saw a share: three of four take 12 ms, the others 22 ms.
+    fn followed(share: f64, kind: (&str, f64)) -> Bench {
+        let mut bench = Bench::new();
+        bench.steps(5, 1.0, |step| step.disk("sda", write([100.0, 400.0, 0.5, 5.0], 50.0)));
+        bench.steps(12, 1.0, |step| {
+            step.disk("sda", write([200.0, 800.0, 4.0, 22.0], 99.0));
+            let (op, sequential) = kind;
+            step.ios("sda", op, (10, "fio", "/data/a"), [150.0 * share, 4096.0, 12.0, sequential]);
+            step.ios("sda", "write", (9, "postgres", ""), [46.0 * share, 4096.0, 22.0, 0.0]);
+            step.ios("sda", "write", (11, "cron", "/var/log/cron"), [4.0 * share, 4096.0, 22.0, 0.0]);
+            step.ios("sdb", "write", (12, "other", "/b"), [900.0, 4096.0, 1.0, 100.0]);
+            step.process(10, "fio", 1, [1.0, 1.0]).write_bytes = Some(800 << 30);
+        });
+        bench
+    }
+
+    #[test]
+    fn who_writes_what_where_the_probe_of_io_ran() {
+        let bench = followed(1.0, ("write", 10.0));
+        let found = bench.only(RuleId::R5);
+        let words = "queue 4.0, p50 12.1 ms / p99 22.0 ms, mean 22.0 ms (4.4× unloaded). Writers: fio[10] 75 % (/data/a), postgres[9] 23 %. I/O is 4.10 kB on average, 92 % random.";
+        assert!(found.sentence.ends_with(words), "{}", found.sentence);
+        let figure =
+            |name: &str| found.evidence.iter().find(|one| one.name == name).unwrap_or_else(|| panic!("{name}")).value;
+        assert_eq!(figure("written by fio[10]"), Some(75.0));
+        assert!((figure("sequential").unwrap() - 7.5).abs() < 0.1);
+        assert!((figure("response time, p99").unwrap() - 22e6).abs() < 1e6);
+        // Mostly reads, one beside the other.
+        let bench = followed(1.0, ("read", 100.0));
+        let sentence = &bench.only(RuleId::R5).sentence;
+        assert!(sentence.contains("Readers: fio[10] 100 % (/data/a). Writers: postgres[9] 92 %, cron[11] 8 % (/var/log/cron). I/O is 4.10 kB on average, 75 % sequential."), "{sentence}");
+    }
+
+    #[test]
+    fn half_of_the_requests_say_nothing_of_a_device() {
+        for bench in [followed(0.5, ("write", 10.0)), followed(0.0, ("write", 10.0))] {
+            let found = bench.only(RuleId::R5);
+            assert!(found.sentence.ends_with("(4.4× unloaded). I/O is 4.10 kB on average."), "{}", found.sentence);
+            let p99 = found.evidence.iter().find(|one| one.name == "response time, p99");
+            assert_eq!(p99.map(|one| one.value), Some(None));
+        }
     }
 
     #[test]

@@ -94,6 +94,12 @@ impl Engine {
         &self.thresholds
     }
 
+    /// Were there counters of this network link?
+    #[must_use]
+    pub fn knows_link(&self, interface: &str) -> bool {
+        self.moments.knows_link(interface)
+    }
+
     /// Symptoms that got no finding because their rule had too many open.
     #[must_use]
     pub fn left_out(&self) -> usize {

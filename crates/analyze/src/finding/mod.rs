@@ -12,6 +12,9 @@ mod clocks;
 mod device;
 mod engine;
 mod frames;
+mod groups;
+mod held_back;
+mod io_users;
 mod kernel_cpu;
 mod listen_queue;
 mod moment;
@@ -23,6 +26,7 @@ mod path_words;
 mod paths;
 mod preempted;
 mod replay;
+mod samples;
 mod short_lived;
 mod stall;
 #[cfg(test)]
@@ -311,6 +315,7 @@ pub(crate) fn rules() -> Vec<Box<dyn Rule>> {
         Box::new(kernel_cpu::KernelCpuRule::default()),
         Box::new(device::DeviceRule::default()),
         Box::new(cache::CacheRule::default()),
+        Box::new(held_back::HeldBackRule),
         Box::new(stall::StallRule::default()),
         Box::new(paths::PathRule::default()),
         Box::new(preempted::PreemptedRule),

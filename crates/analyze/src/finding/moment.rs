@@ -1,6 +1,6 @@
 //! What happened between two samples, from the raw counters of both.
 
-use recording::rows::{BtrfsDevice, Event, Exited, Listener};
+use recording::rows::{BtrfsDevice, Event, Exited, IoInterval, Listener};
 
 /// Everything that rules look at, of one interval. What was not recorded is empty or `None`, never 0.
 #[derive(Clone, Debug, Default)]
@@ -33,6 +33,8 @@ pub(crate) struct Moment {
     pub(crate) zfs: Vec<ZfsErrors>,
     /// Control groups with a limit of memory of their own that did something; they may be looked at more rarely than the rest.
     pub(crate) groups: Vec<GroupUse>,
+    /// Block I/O by device, operation, process and file, where the probe of it ran.
+    pub(crate) ios: Vec<IoInterval>,
     /// The load that iodyno itself made.
     pub(crate) load: Option<LoadUse>,
     /// Interrupts by vector and CPU; those that hardly came are left out. `None`: they were not recorded.
@@ -263,9 +265,19 @@ pub(crate) struct MemoryUse {
 #[derive(Clone, Debug, PartialEq)]
 pub(crate) struct GroupUse {
     pub(crate) path: recording::Label,
+    /// Since it was told of before; 0 for the first time.
+    pub(crate) seconds: f64,
+    pub(crate) memory_bytes: f64,
     pub(crate) cached_bytes: f64,
-    /// What its limit leaves.
+    /// What its limits leave.
     pub(crate) free_bytes: f64,
+    /// Its `memory.high`; `None` without one.
+    pub(crate) high_bytes: Option<f64>,
+    /// Times that it was made to free memory because of that.
+    pub(crate) held: Option<f64>,
+    /// For how long at least one of its tasks waited for memory, and for how long all of them did, s.
+    pub(crate) some_s: Option<f64>,
+    pub(crate) full_s: Option<f64>,
 }
 
 /// iodyno's own load.

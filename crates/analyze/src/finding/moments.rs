@@ -1,124 +1,20 @@
 //! From rows of counters to moments.
 
 use super::by_event::ByEvent;
+use super::groups::Groups;
 use super::moment::{
-    ArcUse, BtrfsErrors, CpuUse, DiskUse, GroupUse, InterruptUse, LinkUse, LoadUse, MemoryUse, Moment, SystemUse,
-    TaskUse, TcpUse, ThreadUse, ZfsErrors,
+    ArcUse, BtrfsErrors, CpuUse, DiskUse, InterruptUse, LinkUse, LoadUse, MemoryUse, Moment, SystemUse, TaskUse,
+    TcpUse, ThreadUse, ZfsErrors,
 };
+use super::samples::{FORGET_NS, KNOWN, Samples, Sparse};
 use crate::facts::cpu_shares;
-use crate::stat::known::began_since;
 use quantity::histogram::Histogram;
 use recording::rows::{
-    BtrfsDevice, Cgroup, Cpu, Disk, Event, Exited, Figure, Interrupt, Listener, Memory, Net, OpInterval, Phase,
+    BtrfsDevice, Cpu, Disk, Event, Exited, Figure, Interrupt, IoInterval, Listener, Memory, Net, OpInterval, Phase,
     Process, System, Tcp, Thread, ZfsArc,
 };
 use recording::{Batch, Label, RecordingError};
-use std::collections::{HashMap, VecDeque};
-use std::hash::Hash;
-
-/// Rows of one table as they came, and those of the sample before by what they are of.
-#[derive(Debug)]
-pub(super) struct Samples<K, R> {
-    before: HashMap<K, R>,
-    pub(super) now: Vec<R>,
-}
-
-impl<K, R> Default for Samples<K, R> {
-    fn default() -> Self {
-        Self { before: HashMap::new(), now: Vec::new() }
-    }
-}
-
-impl<K: Eq + Hash, R: recording::Row> Samples<K, R> {
-    pub(super) fn accept(&mut self, batch: &Batch) -> Result<(), RecordingError> {
-        self.now.extend(batch.to_rows::<R>()?);
-        Ok(())
-    }
-
-    /// Pairs each row with that of the sample before, gives what `of` makes of it, and puts the row in that place.
-    pub(super) fn pairs<T>(&mut self, key: impl Fn(&R) -> K, of: impl Fn(&R, &R) -> Option<T>) -> Vec<T> {
-        let fresh: HashMap<K, R> = HashMap::with_capacity(self.now.len());
-        let before = std::mem::replace(&mut self.before, fresh);
-        let mut found = Vec::with_capacity(self.now.len());
-        for row in self.now.drain(..) {
-            let key = key(&row);
-            // What is new has its row of the sample before in the same commit.
-            let was = before.get(&key).or_else(|| self.before.get(&key));
-            found.extend(was.and_then(|was| of(&row, was)));
-            self.before.insert(key, row);
-        }
-        found
-    }
-}
-
-/// When what a row is of began, and when the row is of, ns.
-type Times<R> = fn(&R) -> (i64, i64);
-
-/// The same of a table that has rows only of what changed.
-#[derive(Debug)]
-pub(super) struct Sparse<K, R> {
-    pub(super) before: HashMap<K, R>,
-    now: Vec<R>,
-    /// The first sample was seen, which tells of everything.
-    seen: bool,
-    /// What comes is not the beginning: what was not told of yet may have been counted for long.
-    pub(super) joins: bool,
-    /// When a thing began and when a row is of, where that is told: what began since the last row is new even so.
-    times: Option<Times<R>>,
-    /// The newest row taken.
-    told_ns: i64,
-}
-
-impl<K, R> Default for Sparse<K, R> {
-    fn default() -> Self {
-        Self { before: HashMap::new(), now: Vec::new(), seen: false, joins: false, times: None, told_ns: 0 }
-    }
-}
-
-impl<K, R> Sparse<K, R> {
-    /// Of things whose beginning is told; `times`: when one began, when a row is of.
-    pub(super) fn of_beginners(times: Times<R>) -> Self {
-        Self { times: Some(times), ..Self::default() }
-    }
-}
-
-impl<K: Eq + Hash, R: recording::Row> Sparse<K, R> {
-    pub(super) fn accept(&mut self, batch: &Batch) -> Result<(), RecordingError> {
-        self.now.extend(batch.to_rows::<R>()?);
-        Ok(())
-    }
-
-    /// Keeps those that pass. What is forgotten is not new when it comes again: it is as if this had joined then, and only
-    /// what is told to have begun since is new.
-    pub(super) fn forget(&mut self, keeps: impl Fn(&R) -> bool) {
-        let known = self.before.len();
-        self.before.retain(|_, row| keeps(row));
-        self.joins |= self.before.len() < known;
-    }
-
-    /// What `of` makes of each row and the one before, if there was one; false when nothing was ever told.
-    pub(super) fn grown<T>(
-        &mut self,
-        key: impl Fn(&R) -> K,
-        of: impl Fn(&R, Option<&R>) -> Option<T>,
-    ) -> (Vec<T>, bool) {
-        let mut found = Vec::with_capacity(self.now.len());
-        let is_first = !self.seen;
-        self.seen |= !self.now.is_empty();
-        let since_ns = self.told_ns;
-        for row in self.now.drain(..) {
-            let (key, times) = (key(&row), self.times.map(|times| times(&row)));
-            let was = self.before.get(&key);
-            let is_new = times.is_some_and(|(began_ns, _)| began_since(began_ns, since_ns));
-            if !is_first && (was.is_some() || is_new || !self.joins) {
-                found.extend(of(&row, was));
-            }
-            self.told_ns = self.told_ns.max(times.map_or(0, |(_, t_ns)| t_ns));
-            self.before.insert(key, row);
-        }
-        (found, self.seen)
-    }
-}
+use std::collections::{HashMap, HashSet, VecDeque};
 
 /// What stands between a moment and the one before.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -139,6 +35,7 @@ pub(crate) struct Moments {
     threads: Sparse<(i64, i64, Option<i64>), Thread>,
     disk: Samples<String, Disk>,
     net: Samples<String, Net>,
+    known_links: HashSet<String>,
     tcp: Samples<(), Tcp>,
     system: Samples<(), System>,
     memory: Samples<(), Memory>,
@@ -148,7 +45,8 @@ pub(crate) struct Moments {
     btrfs: Sparse<(String, i64), BtrfsDevice>,
     listeners: Vec<Listener>,
     exited: Vec<Exited>,
-    groups: Vec<Cgroup>,
+    groups: Groups,
+    ios: Vec<IoInterval>,
     by_event: ByEvent,
     load: Vec<OpInterval>,
     events: Vec<Event>,
@@ -179,6 +77,7 @@ impl Moments {
             threads: Sparse::of_beginners(|row| (row.start_ns.unwrap_or(0), row.t_ns)),
             disk: Samples::default(),
             net: Samples::default(),
+            known_links: HashSet::new(),
             tcp: Samples::default(),
             system: Samples::default(),
             memory: Samples::default(),
@@ -188,7 +87,8 @@ impl Moments {
             btrfs: Sparse::default(),
             listeners: Vec::new(),
             exited: Vec::new(),
-            groups: Vec::new(),
+            groups: Groups::default(),
+            ios: Vec::new(),
             by_event: ByEvent::default(),
             load: Vec::new(),
             events: Vec::new(),
@@ -208,6 +108,11 @@ impl Moments {
         self.by_event.join();
     }
 
+    /// Were there rows of this network link?
+    pub(super) fn knows_link(&self, interface: &str) -> bool {
+        self.known_links.contains(interface)
+    }
+
     /// Takes a batch of any table.
     pub(crate) fn accept(&mut self, batch: &Batch) -> Result<(), RecordingError> {
         match batch.table.name {
@@ -225,7 +130,8 @@ impl Moments {
             "btrfs_device" => self.btrfs.now.extend(batch.to_rows::<BtrfsDevice>()?),
             "listener" => self.listeners.extend(batch.to_rows::<Listener>()?),
             "exited" => self.exited.extend(batch.to_rows::<Exited>()?),
-            "cgroup" => self.groups.extend(batch.to_rows::<Cgroup>()?),
+            "cgroup" => self.groups.accept(batch)?,
+            "io_interval" => self.ios.extend(batch.to_rows::<IoInterval>()?),
             "op_interval" => self.load.extend(batch.to_rows::<OpInterval>()?),
             "phase" => batch.to_rows::<Phase>()?.iter().for_each(|phase| self.phase(phase)),
             "event" => self.events.extend(batch.to_rows::<Event>()?),
@@ -266,12 +172,16 @@ impl Moments {
         moment.disks = self.disk.pairs(|row| row.device.clone(), disk_use);
         drop_partitions(&mut moment.disks);
         moment.links = self.net.pairs(|row| row.interface.clone(), link_use);
+        let unknown = moment.links.iter().map(|link| &link.interface).filter(|name| !self.known_links.contains(*name));
+        let unknown: Vec<String> = unknown.cloned().collect();
+        self.known_links.extend(unknown);
         moment.tcp = self.tcp.pairs(|_| (), |row, was| Some(tcp_use(row, was))).pop();
         moment.system = self.system.pairs(|_| (), system_use).pop();
         moment.memory = self.memory.pairs(|_| (), memory_use).pop();
         moment.arc = self.arc.pairs(|_| (), arc_use).pop();
         moment.zfs = self.checksums.pairs(|row| (row.thing.clone(), row.name.clone()), zfs_errors);
-        moment.groups = self.groups.drain(..).filter_map(group_use).collect();
+        moment.groups = self.groups.take();
+        moment.ios = std::mem::take(&mut self.ios);
         moment.interrupts = self.interrupts(seconds);
         moment.btrfs = self.btrfs.grown(|row| (row.file_system.clone(), row.device), btrfs_errors).0;
         moment.listeners = std::mem::take(&mut self.listeners);
@@ -367,7 +277,7 @@ pub(super) fn grown(now: i64, before: i64) -> Option<f64> {
     (grown >= 0).then_some(grown as f64)
 }
 
-fn grown_some(now: Option<i64>, before: Option<i64>) -> Option<f64> {
+pub(super) fn grown_some(now: Option<i64>, before: Option<i64>) -> Option<f64> {
     grown(now?, before?)
 }
 
@@ -494,12 +404,6 @@ fn arc_use(row: &ZfsArc, was: &ZfsArc) -> Option<ArcUse> {
     })
 }
 
-/// `None` without a limit of its own.
-fn group_use(row: Cgroup) -> Option<GroupUse> {
-    let free_bytes = (row.memory_max_bytes? - row.memory_bytes?).max(0) as f64;
-    Some(GroupUse { path: row.path, cached_bytes: row.file_bytes? as f64, free_bytes })
-}
-
 /// `None` for a device that has just come: its errors may be old.
 fn btrfs_errors(row: &BtrfsDevice, was: Option<&BtrfsDevice>) -> Option<BtrfsErrors> {
     let was = was?;
@@ -534,10 +438,6 @@ struct Processes {
     now: Vec<Process>,
     seen: bool,
 }
-
-/// Above so many processes or threads that were ever seen, those that were not told of for so long are forgotten.
-pub(super) const KNOWN: usize = 20_000;
-pub(super) const FORGET_NS: i64 = 3_600_000_000_000;
 
 impl Processes {
     fn take(&mut self, seconds: f64) -> Option<Vec<TaskUse>> {
@@ -595,48 +495,7 @@ fn task_use(row: Process, was: Option<&Process>, seconds: f64) -> Option<TaskUse
 
 #[cfg(test)]
 mod tests {
-    use super::{Sparse, is_partition};
-    use recording::Label;
-    use recording::rows::ProcessEvent;
-
-    /// What is told of a process that began then.
-    fn ran(pid: i64, start_ns: i64, t_ns: i64, run_ns: i64) -> ProcessEvent {
-        ProcessEvent {
-            t_ns,
-            t_s: 0.0,
-            pid,
-            start_ns,
-            parent: 1,
-            comm: Label::from("p"),
-            run_ns,
-            wait_ns: 0,
-            switches: 0,
-            preemptions: 0,
-        }
-    }
-
-    #[test]
-    fn what_began_is_new_even_after_something_was_forgotten() {
-        const S: i64 = 1_000_000_000;
-        let mut runs: Sparse<i64, ProcessEvent> = Sparse::of_beginners(|row| (row.start_ns, row.t_ns));
-        let mut told = |rows: Vec<ProcessEvent>, forgets: bool| -> Vec<(i64, i64)> {
-            runs.now = rows;
-            let grown = |row: &ProcessEvent, was: Option<&ProcessEvent>| {
-                Some((row.pid, row.run_ns - was.map_or(0, |was| was.run_ns)))
-            };
-            let found = runs.grown(|row| row.pid, grown).0;
-            if forgets {
-                runs.forget(|row| row.pid != 1);
-            }
-            found
-        };
-        assert_eq!(told(vec![ran(1, 0, S, 7), ran(2, 0, S, 5)], false), [], "the beginning");
-        assert_eq!(told(vec![ran(1, 0, 2 * S, 9), ran(3, 0, 2 * S, 4)], true), [(1, 2), (3, 4)]);
-        // 1 was forgotten; 4 began since.
-        let rows = vec![ran(1, 0, 3 * S, 30), ran(2, 0, 3 * S, 6), ran(4, 2 * S + S / 2, 3 * S, 3)];
-        assert_eq!(told(rows, false), [(2, 1), (4, 3)]);
-        assert_eq!(told(vec![ran(1, 0, 4 * S, 31)], false), [(1, 1)]);
-    }
+    use super::is_partition;
 
     #[test]
     fn partitions() {

@@ -32,7 +32,8 @@ struct Link<'a> {
     bytes: [f64; 2],
     /// The busier direction.
     way: usize,
-    is_full_duplex: bool,
+    /// By the user or the interface.
+    full_duplex: Option<bool>,
     /// What the user or the interface says, bit/s.
     speed: Option<f64>,
     /// What is used there, and of what; `None` when what it can carry is not known.
@@ -57,7 +58,9 @@ impl Rule for NetworkRule {
         let limit = &thresholds.network;
         let (Some(stretch), Some(now)) = (window.last(limit.for_s), window.now()) else { return Vec::new() };
         let speed = |link: &LinkUse| thresholds.speed_bits_per_s(&link.interface).or(link.speed_bits_per_s);
-        let links: Vec<Link<'_>> = now.links.iter().filter_map(|link| over(stretch, link, speed(link))).collect();
+        let duplex = |link: &LinkUse| thresholds.is_full_duplex(&link.interface).or(link.full_duplex);
+        let over = |link| over(stretch, link, (speed(link), duplex(link)));
+        let links: Vec<Link<'_>> = now.links.iter().filter_map(over).collect();
         let mut found: Vec<Symptom> = links.iter().filter_map(|link| bandwidth(link, &links, stretch, limit)).collect();
         // A note of one link does not say why another one drops packets.
         if !found.iter().any(|symptom| symptom.severity == Severity::Finding) {
@@ -68,7 +71,11 @@ impl Rule for NetworkRule {
 }
 
 /// Means over the stretch; `None` for links that came in between, and for the loopback, which has no wire.
-fn over<'a>(stretch: Stretch<'_>, now: &'a LinkUse, speed: Option<f64>) -> Option<Link<'a>> {
+fn over<'a>(
+    stretch: Stretch<'_>,
+    now: &'a LinkUse,
+    (speed, full_duplex): (Option<f64>, Option<bool>),
+) -> Option<Link<'a>> {
     if is_loopback(&now.interface) {
         return None;
     }
@@ -77,9 +84,8 @@ fn over<'a>(stretch: Stretch<'_>, now: &'a LinkUse, speed: Option<f64>) -> Optio
         Some([of(&|link| Some(value(link)[0]))?, of(&|link| Some(value(link)[1]))?])
     };
     let (bits, bytes) = (both(&|link| link.wire_bits_per_s)?, both(&|link| link.bytes_per_s)?);
-    let is_full_duplex = now.full_duplex.unwrap_or(true);
     let room = speed.map(Room::Speed);
-    let (way, used) = if is_full_duplex {
+    let (way, used) = if full_duplex.unwrap_or(true) {
         let receiving = room.map(|room| (bits[0], room));
         // A shaper counts frames as the interface does, without preamble and gap.
         let shaped = now.shaped_bits_per_s.map(|room| (bytes[1] * 8.0, Room::Shaper(room)));
@@ -99,7 +105,7 @@ fn over<'a>(stretch: Stretch<'_>, now: &'a LinkUse, speed: Option<f64>) -> Optio
         bytes,
         packets: [of(&|link| link.packets_per_s[0]), of(&|link| link.packets_per_s[1])],
         way,
-        is_full_duplex,
+        full_duplex,
         speed,
         used,
         rx_drops: of(&|link| link.rx_drops_per_s),
@@ -121,12 +127,12 @@ fn bandwidth(
         return None;
     }
     let name = &link.now.interface;
-    let verb = match (link.is_full_duplex, link.way) {
-        (false, _) => "transferring",
-        (true, 1) => "transmitting",
-        (true, _) => "receiving",
+    let verb = match (link.full_duplex, link.way) {
+        (Some(false), _) => "transferring",
+        (_, 1) => "transmitting",
+        (_, _) => "receiving",
     };
-    let duplex = match link.now.full_duplex {
+    let duplex = match link.full_duplex {
         Some(true) => "duplex full",
         Some(false) => "duplex half",
         None => "duplex unknown",
@@ -348,6 +354,20 @@ mod tests {
             (row.speed_bits_per_s, row.full_duplex) = (Some(100_000_000), Some(false));
         });
         assert!(bench.only(RuleId::R3).sentence.contains("eth0 is transferring"));
+    }
+
+    #[test]
+    fn a_duplex_that_the_user_says() {
+        let run = |said: &str| {
+            let mut bench = Bench::with(Thresholds::parse(&format!("[speed]\n{said}")).unwrap());
+            let both = LinkStep { rx_bytes_per_s: 6.0e6, rx_packets_per_s: 4000.0, ..sending(46.0) };
+            bench.steps(8, 1.0, |step| step.link("eth0", both).speed_bits_per_s = Some(100_000_000));
+            bench
+        };
+        let half = run("eth0 = \"100mhd\"");
+        assert!(half.only(RuleId::R3).sentence.contains("eth0 is transferring"));
+        run("eth0 = \"100m\"").is_silent();
+        run("eth0 = \"100mfd\"").is_silent();
     }
 
     #[test]

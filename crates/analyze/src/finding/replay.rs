@@ -6,8 +6,8 @@ use arrow_array::RecordBatch;
 use arrow_array::cast::AsArray as _;
 use arrow_array::types::Int64Type;
 use recording::rows::{
-    BtrfsDevice, Cgroup, Cpu, CpuEvent, Disk, Event, Exited, Figure, Interrupt, Listener, Memory, Net, OpInterval,
-    Phase, PreemptedBy, Process, ProcessEvent, Stolen, System, Tcp, Thread, ZfsArc,
+    BtrfsDevice, Cgroup, Cpu, CpuEvent, Disk, Event, Exited, Figure, Interrupt, IoInterval, Listener, Memory, Net,
+    OpInterval, Phase, PreemptedBy, Process, ProcessEvent, Stolen, System, Tcp, Thread, ZfsArc,
 };
 use recording::{Batch, Reader, RecordingError, Row, Sink};
 use std::collections::{HashMap, HashSet};
@@ -89,6 +89,7 @@ fn tables(mut of: impl FnMut(&str) -> Result<Source, RecordingError>) -> Result<
         ProcessEvent,
         PreemptedBy,
         Stolen,
+        IoInterval,
         OpInterval,
         Phase,
         Event
@@ -230,6 +231,7 @@ impl<R: Row> Table for Frames<R> {
             "process_event",
             "preempted_by",
             "stolen",
+            "io_interval",
         ];
         !without.contains(&R::TABLE.name)
     }

@@ -1,9 +1,12 @@
 //! Hand-made counters for the tests of rules: each step says what happened in an interval, and the counters grow by it.
 
+mod by_event;
+mod storage;
+
 use super::{Engine, Finding, RuleId, Severity, Thresholds};
 use recording::rows::{
-    BtrfsDevice, Cgroup, Cpu, CpuEvent, Disk, Event, Exited, Figure, Interrupt, Listener, Memory, Net, OpInterval,
-    PreemptedBy, Process, ProcessEvent, Stolen, System, Tcp, Thread, ZfsArc,
+    BtrfsDevice, Cgroup, Cpu, CpuEvent, Disk, Event, Exited, Figure, Interrupt, IoInterval, Listener, Memory, Net,
+    OpInterval, PreemptedBy, Process, ProcessEvent, Stolen, System, Tcp, Thread, ZfsArc,
 };
 use recording::{Batch, Row, Sink};
 use std::collections::BTreeMap;
@@ -23,6 +26,9 @@ pub(crate) struct Bench {
     arc: Option<ZfsArc>,
     errors: BTreeMap<(String, &'static str), Figure>,
     groups: Vec<Cgroup>,
+    /// How often groups were held back, and for how long they waited for memory, ns.
+    held: BTreeMap<String, (i64, i64)>,
+    ios: Vec<IoInterval>,
     load: Vec<OpInterval>,
     interrupts: BTreeMap<(bool, String, i32), Interrupt>,
     listeners: Vec<Listener>,
@@ -78,43 +84,6 @@ fn whole(value: f64) -> i64 {
     value
 }
 
-/// A cache of which nothing is told.
-fn empty_arc() -> ZfsArc {
-    ZfsArc {
-        t_ns: 0,
-        t_s: 0.0,
-        hits: None,
-        misses: None,
-        demand_data_hits: None,
-        demand_data_misses: None,
-        demand_metadata_hits: None,
-        demand_metadata_misses: None,
-        prefetch_data_hits: None,
-        prefetch_data_misses: None,
-        prefetch_metadata_hits: None,
-        prefetch_metadata_misses: None,
-        mru_hits: None,
-        mfu_hits: None,
-        mru_ghost_hits: None,
-        mfu_ghost_hits: None,
-        size_bytes: None,
-        target_bytes: None,
-        min_bytes: None,
-        max_bytes: None,
-        metadata_bytes: None,
-        compressed_bytes: None,
-        uncompressed_bytes: None,
-        memory_throttles: None,
-        l2_hits: None,
-        l2_misses: None,
-        l2_read_bytes: None,
-        l2_write_bytes: None,
-        l2_size_bytes: None,
-        l2_io_errors: None,
-        l2_checksum_errors: None,
-    }
-}
-
 impl Bench {
     pub(crate) fn new() -> Self {
         Self::with(Thresholds::default())
@@ -136,6 +105,8 @@ impl Bench {
             arc: None,
             errors: BTreeMap::new(),
             groups: Vec::new(),
+            held: BTreeMap::new(),
+            ios: Vec::new(),
             load: Vec::new(),
             interrupts: BTreeMap::new(),
             listeners: Vec::new(),
@@ -194,6 +165,7 @@ impl Bench {
             self.arc.iter(),
             self.errors.values(),
             self.groups.iter(),
+            self.ios.iter(),
             self.load.iter(),
             self.interrupts.values(),
             self.listeners.iter(),
@@ -207,6 +179,7 @@ impl Bench {
         );
         self.load.clear();
         self.groups.clear();
+        self.ios.clear();
         self.listeners.clear();
         self.btrfs.clear();
         self.exited.clear();
@@ -462,121 +435,6 @@ impl Step<'_> {
         grow(&mut row.softnet_squeezed, squeezed);
     }
 
-    /// Page cache and free memory at the end, and refaults per second.
-    pub(crate) fn memory(&mut self, cached: f64, free: f64, refaults: f64) {
-        let seconds = self.seconds;
-        let row = self.bench.memory.get_or_insert(Memory {
-            t_ns: 0,
-            t_s: 0.0,
-            total_bytes: None,
-            free_bytes: None,
-            available_bytes: None,
-            cached_bytes: None,
-            anonymous_bytes: None,
-            slab_bytes: None,
-            dirty_bytes: None,
-            writeback_bytes: None,
-            swap_total_bytes: None,
-            swap_free_bytes: None,
-            page_in_bytes: None,
-            page_out_bytes: None,
-            swap_in_pages: None,
-            swap_out_pages: None,
-            faults: None,
-            major_faults: None,
-            file_refaults: Some(0),
-            direct_reclaimed: None,
-            oom_kills: None,
-        });
-        row.cached_bytes = Some(whole(cached));
-        row.free_bytes = Some(whole(free));
-        row.file_refaults = row.file_refaults.map(|was| was + whole(refaults * seconds));
-    }
-
-    /// The cache of ZFS: what it has and may have, and hits in 1,000 reads of the interval, per cent.
-    pub(crate) fn arc(&mut self, size: f64, max: f64, hits: f64) {
-        let row = self.bench.arc.get_or_insert_with(|| ZfsArc { hits: Some(0), misses: Some(0), ..empty_arc() });
-        row.hits = row.hits.map(|was| was + whole(hits * 10.0));
-        row.misses = row.misses.map(|was| was + whole((100.0 - hits) * 10.0));
-        (row.size_bytes, row.max_bytes) = (Some(whole(size)), Some(whole(max)));
-    }
-
-    /// What `zpool status` counts of a device.
-    pub(crate) fn zpool_status(&mut self, device: &str, column: &'static str, count: f64) {
-        let row = self.bench.errors.entry((device.to_string(), column)).or_insert_with(|| Figure {
-            t_ns: 0,
-            t_s: 0.0,
-            interval_ns: None,
-            tool: "zpool-status".into(),
-            thing: device.into(),
-            name: column.into(),
-            value: None,
-            text: None,
-        });
-        row.value = Some(count);
-    }
-
-    /// A control group that did something: its page cache, and its limit of memory.
-    pub(crate) fn group(&mut self, path: &str, cached: f64, limit: Option<f64>) {
-        self.bench.groups.push(Cgroup {
-            t_ns: 0,
-            t_s: 0.0,
-            path: path.into(),
-            usage_ns: Some(0),
-            user_ns: None,
-            system_ns: None,
-            cpu_limit: None,
-            periods: None,
-            throttled_periods: None,
-            throttled_ns: None,
-            // Programs of its own have 20 MB.
-            memory_bytes: Some(whole(cached + 20e6)),
-            memory_max_bytes: limit.map(whole),
-            anonymous_bytes: Some(20_000_000),
-            file_bytes: Some(whole(cached)),
-            memory_high_events: None,
-            memory_max_events: None,
-            oom_events: None,
-            oom_kills: None,
-            read_bytes: None,
-            write_bytes: None,
-            read_ios: None,
-            write_ios: None,
-            tasks: None,
-            cpu_some_ns: None,
-            cpu_full_ns: None,
-            memory_some_ns: None,
-            memory_full_ns: None,
-            io_some_ns: None,
-            io_full_ns: None,
-        });
-    }
-
-    /// iodyno's own load: operations per second that all took so long.
-    pub(crate) fn load(&mut self, ops_per_s: f64, response_ms: f64) {
-        let mut response = quantity::histogram::Histogram::default();
-        response.record(u64::try_from(whole(response_ms * 1e6)).unwrap());
-        self.bench.load.push(OpInterval {
-            t_ns: 0,
-            t_s: 0.0,
-            interval_ns: ns(self.seconds),
-            run: "r".into(),
-            run_index: 0,
-            phase: "measure".into(),
-            workload: "w".into(),
-            target: "t".into(),
-            op: "read".into(),
-            arrivals: None,
-            ops: whole(ops_per_s * self.seconds),
-            bytes: 0,
-            errors: Some(0),
-            service: response.clone(),
-            response,
-            in_flight_mean: None,
-            backlog: None,
-        });
-    }
-
     /// An interrupt on a CPU, per second.
     pub(crate) fn interrupt(&mut self, is_soft: bool, vector: &str, cpu: i32, per_s: f64) {
         let key = (is_soft, vector.to_string(), cpu);
@@ -606,21 +464,6 @@ impl Step<'_> {
         });
     }
 
-    /// So many blocks of a device have had a wrong check sum.
-    pub(crate) fn btrfs(&mut self, file_system: &str, device: i64, corruption: i64) {
-        self.bench.btrfs.push(BtrfsDevice {
-            t_ns: 0,
-            t_s: 0.0,
-            file_system: file_system.into(),
-            device,
-            write_errors: Some(0),
-            read_errors: Some(0),
-            flush_errors: Some(0),
-            corruption_errors: Some(corruption),
-            generation_errors: Some(0),
-        });
-    }
-
     /// So many processes per second of that name ended, each having used so much CPU time and lived twice as long.
     pub(crate) fn exited(&mut self, comm: &str, per_s: i64, cpu_ms: f64) {
         let count = whole(per_s as f64 * self.seconds);
@@ -633,104 +476,6 @@ impl Step<'_> {
             cpu_ns: whole(count as f64 * cpu_ms * 1e6),
             lived_ns: whole(count as f64 * cpu_ms * 2e6),
         });
-    }
-
-    /// A CPU by event, per cent: busy, and in interrupts.
-    pub(crate) fn cpu_event(&mut self, cpu: usize, busy: f64, irq: f64) -> &mut CpuEvent {
-        let row = self.bench.cpu_events.entry(cpu).or_insert_with(|| CpuEvent {
-            t_ns: 0,
-            t_s: 0.0,
-            cpu: cpu.to_string(),
-            run_ns: 0,
-            long_ns: Some(0),
-            idle_ns: 0,
-            idle_irq_ns: Some(0),
-            irq_ns: Some(0),
-            softirq_ns: Some(0),
-            stolen_ns: Some(0),
-            wait_ns: 0,
-            switches: 0,
-            preemptions: 0,
-        });
-        let share = |percent: f64| whole(percent * 1e7 * self.seconds);
-        row.run_ns += share(busy);
-        row.idle_ns += share(100.0 - busy);
-        row.softirq_ns = row.softirq_ns.map(|ns| ns + share(irq));
-        row
-    }
-
-    /// So many per cent of a CPU, of those by event, were run at long stretches.
-    pub(crate) fn cpu_event_long(&mut self, cpu: usize, long: f64) {
-        let share = whole(long * 1e7 * self.seconds);
-        let row = self.bench.cpu_events.get_mut(&cpu).unwrap();
-        row.long_ns = row.long_ns.map(|ns| ns + share);
-    }
-
-    /// A process by event.
-    pub(crate) fn run(&mut self, pid: i64, comm: &str, step: RunStep) -> &mut ProcessEvent {
-        let row = self.bench.runs.entry(pid).or_insert_with(|| ProcessEvent {
-            t_ns: 0,
-            t_s: 0.0,
-            pid,
-            start_ns: 1,
-            parent: 1,
-            comm: comm.into(),
-            run_ns: 0,
-            wait_ns: 0,
-            switches: 0,
-            preemptions: 0,
-        });
-        row.run_ns += whole(step.run * 1e7 * self.seconds);
-        row.wait_ns += whole(step.wait * 1e7 * self.seconds);
-        row.switches += whole(step.switches * self.seconds);
-        row.preemptions += whole(step.preemptions * self.seconds);
-        row
-    }
-
-    /// One process was put aside for another so often per second, and waited for so many per cent of the time.
-    pub(crate) fn preempted(&mut self, pid: i64, (by_pid, by): (i64, &str), per_s: f64, waits: f64) {
-        let seconds = self.seconds;
-        let row = self.pair(pid, by_pid, by);
-        row.count += whole(per_s * seconds);
-        row.wait_ns += whole(waits * 1e7 * seconds);
-    }
-
-    /// The same, but it woke and waited behind the other one.
-    pub(crate) fn behind(&mut self, pid: i64, (by_pid, by): (i64, &str), per_s: f64, waits: f64) {
-        let seconds = self.seconds;
-        let row = self.pair(pid, by_pid, by);
-        row.behind = row.behind.map(|count| count + whole(per_s * seconds));
-        row.behind_ns = row.behind_ns.map(|ns| ns + whole(waits * 1e7 * seconds));
-    }
-
-    fn pair(&mut self, pid: i64, by_pid: i64, by: &str) -> &mut PreemptedBy {
-        self.bench.preempted.entry((pid, by_pid)).or_insert_with(|| PreemptedBy {
-            t_ns: 0,
-            t_s: 0.0,
-            pid,
-            comm: None,
-            by_pid,
-            by_comm: Some(by.into()),
-            count: 0,
-            wait_ns: 0,
-            behind: Some(0),
-            behind_ns: Some(0),
-        })
-    }
-
-    /// A soft interrupt took so much from a process, per cent of one CPU.
-    pub(crate) fn stolen(&mut self, pid: i64, comm: &str, vector: &str, percent: f64) {
-        let row = self.bench.stolen.entry((pid, vector.to_string())).or_insert_with(|| Stolen {
-            t_ns: 0,
-            t_s: 0.0,
-            pid,
-            comm: comm.into(),
-            kind: "softirq".into(),
-            vector: vector.into(),
-            count: 0,
-            ns: 0,
-        });
-        row.ns += whole(percent * 1e7 * self.seconds);
     }
 
     /// Something happened.

@@ -1,5 +1,6 @@
 //! Every number that a rule compares with, in one file of TOML that says what each is for.
 
+use crate::stat::{Duplex, SpeedOverride};
 use serde::Deserialize;
 use std::collections::BTreeMap;
 use std::fmt::Write as _;
@@ -53,7 +54,7 @@ macro_rules! thresholds {
         #[serde(default, deny_unknown_fields)]
         pub struct Thresholds {
             $( #[doc = $help] pub $section: $type, )*
-            /// What network links can carry, by interface: `10g`, `200m`. It goes before what the interface says.
+            /// What network links can carry, by interface: `10g`, `200m`, of half duplex `100mhd`. It goes before what the interface says.
             pub speed: BTreeMap<String, String>,
         }
 
@@ -192,6 +193,14 @@ thresholds! {
         hit_points = 10.0, "points";
         /// … and response time, times as long as before.
         response_ratio = 3.0, "";
+        /// A control group is held back at its `memory.high`: over this window …
+        held_for_s = 10.0, "s";
+        /// … it has so much of it, …
+        held_at_percent = 90.0, "%";
+        /// … was made to free memory so often, …
+        held_per_s = 1.0, "1/s";
+        /// … and at least one of its tasks waited for memory for so much of the time.
+        held_wait_percent = 10.0, "%";
     }
     /// R7: a device answers nothing, or lost a path; a network link is down.
     stall: Stall {
@@ -283,9 +292,9 @@ impl Thresholds {
             }
         }
         for (interface, speed) in &read.speed {
-            if bits_per_s(speed).is_none() {
+            if link_speed(speed).is_none() {
                 return Err(ThresholdsError(format!(
-                    "[speed] {interface} = \"{speed}\": a speed is a number of bits per second with k, m, g or t behind it, as 200m or 10g"
+                    "[speed] {interface} = \"{speed}\": a speed is a number of bits per second with k, m, g or t behind it, as 200m or 10g, and then fd or hd, where it is full or half duplex"
                 )));
             }
         }
@@ -295,7 +304,22 @@ impl Thresholds {
     /// What the user says that a network link can carry, bit/s.
     #[must_use]
     pub fn speed_bits_per_s(&self, interface: &str) -> Option<f64> {
-        bits_per_s(self.speed.get(interface)?)
+        link_speed(self.speed.get(interface)?).map(|(bits_per_s, _)| bits_per_s)
+    }
+
+    /// What the user says of its directions: both at once?
+    #[must_use]
+    pub fn is_full_duplex(&self, interface: &str) -> Option<bool> {
+        link_speed(self.speed.get(interface)?)?.1
+    }
+
+    /// What a user knows of a link goes before what the file says.
+    pub fn set_speed(&mut self, link: &SpeedOverride) {
+        let duplex = match link.duplex {
+            Duplex::Full => "fd",
+            Duplex::Half => "hd",
+        };
+        self.speed.insert(link.interface.clone(), format!("{}k{duplex}", link.bits_per_s / 1e3));
     }
 
     /// The whole file with these values, every threshold explained; [`Thresholds::parse`] reads it again.
@@ -314,6 +338,7 @@ impl Thresholds {
         }
         text.push_str(
             "\n# What network links can carry, where the interface does not tell it or tells it wrongly (R3): bits per second.\n\
+             # fd or hd behind it says that the link is full or half duplex.\n\
              [speed]\n# \"eth0\" = \"10g\"\n",
         );
         for (interface, speed) in &self.speed {
@@ -321,6 +346,16 @@ impl Thresholds {
         }
         text
     }
+}
+
+/// `10g`, `200m`, `100mhd`: bit/s, and whether it is said to be full duplex.
+fn link_speed(text: &str) -> Option<(f64, Option<bool>)> {
+    let (speed, is_full) = match (text.strip_suffix("fd"), text.strip_suffix("hd")) {
+        (Some(speed), _) => (speed, Some(true)),
+        (None, Some(speed)) => (speed, Some(false)),
+        (None, None) => (text, None),
+    };
+    Some((bits_per_s(speed)?, is_full))
 }
 
 /// `10g`, `2.5G`, `200m`.
@@ -334,7 +369,7 @@ fn bits_per_s(speed: &str) -> Option<f64> {
 
 #[cfg(test)]
 mod tests {
-    use super::Thresholds;
+    use super::{Duplex, SpeedOverride, Thresholds};
 
     #[test]
     fn the_shipped_file_is_read_as_what_it_says() {
@@ -354,6 +389,15 @@ mod tests {
         let read = Thresholds::parse("[speed]\n\"eth0\" = \"10g\"\ntun0 = \"2.5M\"\n").unwrap();
         assert_eq!((read.speed_bits_per_s("eth0"), read.speed_bits_per_s("tun0")), (Some(1e10), Some(2.5e6)));
         assert_eq!(read.speed_bits_per_s("eth1"), None);
+        assert_eq!(Thresholds::parse(&read.to_toml()).unwrap(), read);
+        let mut read = Thresholds::parse("[speed]\na = \"10ghd\"\nb = \"100mfd\"\nc = \"1g\"\n").unwrap();
+        let told = |read: &Thresholds, link: &str| (read.speed_bits_per_s(link), read.is_full_duplex(link));
+        assert_eq!(told(&read, "a"), (Some(1e10), Some(false)));
+        assert_eq!(told(&read, "b"), (Some(1e8), Some(true)));
+        assert_eq!(told(&read, "c"), (Some(1e9), None));
+        let link = SpeedOverride { interface: "a".to_string(), bits_per_s: 2.5e6, duplex: Duplex::Full };
+        read.set_speed(&link);
+        assert_eq!(told(&read, "a"), (Some(2.5e6), Some(true)));
         assert_eq!(Thresholds::parse(&read.to_toml()).unwrap(), read);
     }
 

@@ -7,7 +7,7 @@ use arrow_array::Array as _;
 use quantity::histogram::Merger;
 use recording::rows::{IoInterval, IoPlace};
 use recording::{Batch, Label, Sizes};
-use std::collections::HashMap;
+use std::collections::{HashMap, VecDeque};
 
 /// Most rows of one interval with a process and a file of their own.
 const ROWS: usize = 200;
@@ -16,6 +16,10 @@ pub const TRACED_EVERY_NS: i64 = 1_000_000_000;
 
 /// Parts of a device's capacity whose I/Os are counted by themselves.
 pub const BANDS: usize = 64;
+
+/// So many I/Os of a device are remembered, to tell whether the next one lies beside one of them: several streams at once are
+/// sequential too, and so is one whose I/Os did not come in their order.
+const RECENT: usize = 64;
 
 /// Device, operation, process, its name, file; numbers of `Names`.
 type Key = (usize, usize, i32, usize, usize);
@@ -29,6 +33,8 @@ struct Sum {
     asynchronous: i64,
     /// Of how many it is not told whether anybody waits for them.
     untold: i64,
+    /// Of reads and writes: those beside another one.
+    sequential: Option<i64>,
 }
 
 impl Sum {
@@ -54,6 +60,9 @@ impl Sum {
         self.bytes += other.bytes;
         self.asynchronous += other.asynchronous;
         self.untold += other.untold;
+        if let Some(sequential) = other.sequential {
+            *self.sequential.get_or_insert(0) += sequential;
+        }
         // Both have the same buckets; a histogram of our own making can be read.
         let _ = self.response.add(&other.response.take().encode());
         let _ = self.sizes.add(&other.sizes.take().encode());
@@ -86,6 +95,23 @@ impl Places {
     }
 }
 
+/// Where the last reads and writes of a device began and ended, sectors; the newest last.
+#[derive(Default)]
+struct Recent(VecDeque<(i64, i64)>);
+
+impl Recent {
+    /// Is this one beside one of them? It is remembered.
+    fn is_beside(&mut self, row: &Traced) -> bool {
+        let (start, end) = (row.sector, row.end());
+        let is_beside = self.0.iter().rev().any(|(other, other_end)| start == *other_end || end == *other);
+        if self.0.len() == RECENT {
+            self.0.pop_front();
+        }
+        self.0.push_back((start, end));
+        is_beside
+    }
+}
+
 /// Gives the capacity of a device in bytes, where it is known.
 type CapacityOf = Box<dyn Fn(&str) -> Option<u64> + Send>;
 
@@ -100,6 +126,7 @@ pub struct IoIntervals {
     capacity_of: Option<CapacityOf>,
     /// `None`: the device's capacity is not known.
     places: HashMap<usize, Option<Box<Places>>>,
+    recent: HashMap<usize, Recent>,
     /// Each I/O stands for so many.
     sample: Sample,
 }
@@ -145,7 +172,10 @@ impl IoIntervals {
         append(&batch.rows, &mut self.names, &mut rows)?;
         let flags = batch.rows.column_by_name("flags");
         let owners = Columns { table: "io", batch: &batch.rows }.ints("owner_pid")?;
-        for (at, row) in rows.iter().enumerate() {
+        // They come as they were completed, but lie beside each other as they were asked for.
+        let mut order: Vec<usize> = (0..rows.len()).collect();
+        order.sort_by_key(|at| rows.get(*at).map(|row| row.queue_ns));
+        for (at, row) in order.into_iter().filter_map(|at| Some((at, rows.get(at)?))) {
             let pid = if at < owners.len() && owners.is_valid(at) { owners.value(at) } else { row.pid };
             let names = &self.names;
             let (is_sync, is_ahead) = *self.marks.entry(row.flags).or_insert_with(|| {
@@ -154,11 +184,13 @@ impl IoIntervals {
             });
             let is_told = flags.is_none_or(|flags| flags.is_valid(at));
             let is_asynchronous = is_told.then_some((row.class == 1 && !is_sync) || (row.class == 0 && is_ahead));
-            self.sums.entry((row.dev, row.op, pid, row.process, row.file)).or_default().add(
-                row,
-                is_asynchronous,
-                self.sample.0,
-            );
+            let sum = self.sums.entry((row.dev, row.op, pid, row.process, row.file)).or_default();
+            sum.add(row, is_asynchronous, self.sample.0);
+            // What lies beside a sample's I/O is mostly not in the sample.
+            if row.class < 2 && row.bytes > 0 && self.sample.0 == 1 {
+                let is_beside = self.recent.entry(row.dev).or_default().is_beside(row);
+                *sum.sequential.get_or_insert(0) += i64::from(is_beside);
+            }
             if let Some(capacity_of) = &self.capacity_of {
                 let places = self.places.entry(row.dev).or_insert_with(|| {
                     let capacity_bytes = capacity_of(names.name(row.dev)).filter(|bytes| *bytes > 0)?;
@@ -225,6 +257,7 @@ impl IoIntervals {
         if self.names.len() > 100_000 {
             self.names = Names::default();
             self.marks.clear();
+            self.recent.clear();
         }
         rows
     }
@@ -246,6 +279,7 @@ impl IoIntervals {
             response: sum.response.take(),
             asynchronous: (sum.untold == 0).then_some(sum.asynchronous),
             sizes: Sizes(sum.sizes.take()),
+            sequential: sum.sequential.take(),
         }
     }
 }
@@ -319,9 +353,36 @@ mod tests {
         sums.accept(&Batch::from_rows(&rows).expect("a batch")).expect("its columns");
         let (intervals, places) = sums.take(0, 10, 0);
         let [row] = intervals.as_slice() else { panic!("{intervals:?}") };
-        assert_eq!((row.ios, row.bytes, row.asynchronous), (128, 64 * 12_288, Some(64)));
+        assert_eq!((row.ios, row.bytes, row.asynchronous, row.sequential), (128, 64 * 12_288, Some(64), None));
         assert_eq!((row.response.count(), row.response.max(), row.sizes.0.count()), (128, Some(4000), 128));
         assert_eq!((places[0].writes, places[0].bytes), (128, 64 * 12_288));
+    }
+
+    #[test]
+    fn streams_and_completions_out_of_order_are_sequential() {
+        let sequential = |places: &[i64]| {
+            let mut sums = IoIntervals::default();
+            let rows =
+                places.iter().map(|at| Io { queue_ns: *at % 100, ..io("sda", "write", Some(""), (at * 4096, 4096)) });
+            let rows: Vec<Io> = rows.collect();
+            sums.accept(&Batch::from_rows(&rows).expect("a batch")).expect("its columns");
+            sums.take(0, 10, 0).0[0].sequential
+        };
+        assert_eq!(sequential(&[0, 1, 2, 3, 4]), Some(4));
+        assert_eq!(sequential(&[1, 0, 3, 2, 5, 4]), Some(5), "completed out of their order");
+        assert_eq!(sequential(&[0, 900, 1, 901, 2, 902]), Some(4), "two streams");
+        assert_eq!(sequential(&[5, 4, 3, 2].map(|at| at + 100 * (5 - at))), Some(0), "hops backwards over a gap");
+        assert_eq!(sequential(&[7, 90, 30, 500, 2, 60]), Some(0));
+        let mut sums = IoIntervals::default();
+        let first = io("sda", "read", Some(""), (0, 4096));
+        for (row, expect) in [
+            (first, Some(0)),
+            (io("sda", "read", Some(""), (4096, 4096)), Some(1)),
+            (io("sda", "flush", Some(""), (0, 0)), None),
+        ] {
+            sums.accept(&Batch::from_rows(&[row]).expect("a batch")).expect("its columns");
+            assert_eq!(sums.take(0, 10, 0).0[0].sequential, expect, "it goes on from interval to interval");
+        }
     }
 
     #[test]

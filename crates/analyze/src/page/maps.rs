@@ -299,6 +299,7 @@ mod tests {
             response: histogram(&[(200_000, sizes.count())]),
             asynchronous,
             sizes: Sizes(sizes),
+            sequential: None,
         }
     }
 

@@ -20,6 +20,7 @@ mod resources;
 mod samples;
 mod stacks;
 mod strip;
+mod strip_heat;
 
 pub use compare::{Change, compare, compared};
 pub use fold::{Ended, HandlerTime, InterruptRate, Moment, NicRate, PageFold, Victim};
@@ -31,6 +32,7 @@ pub use requests::{Servers, Watch};
 pub use resources::{Level, Resource, ResourceRow};
 pub use samples::{by_second, sample_times, samples};
 pub use strip::{Strip, StripLine};
+pub use strip_heat::{StripHeat, StripMap};
 
 use crate::Verdicts;
 use crate::finding::{Finding, Severity};

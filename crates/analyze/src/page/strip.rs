@@ -1,5 +1,6 @@
 //! A whole recording in one strip: a few figures over all of its time, with the gaps.
 
+use super::strip_heat::StripHeat;
 use crate::AnalyzeError;
 use crate::facts::Columns;
 use arrow_array::cast::AsArray as _;
@@ -35,10 +36,12 @@ pub struct Strip {
     pub resolution: String,
     /// From the top.
     pub lines: Vec<StripLine>,
+    /// Response times of single operations below them, where those were recorded.
+    pub heat: Option<StripHeat>,
 }
 
 /// The most of a rate in each cell.
-struct Cells {
+pub(super) struct Cells {
     from_ns: i64,
     to_ns: i64,
     interval_ns: f64,
@@ -58,13 +61,24 @@ impl Cells {
         Self { from_ns: span.0, to_ns, interval_ns, gap_ns, values: vec![None; count.min(samples)] }
     }
 
-    fn put(&mut self, t_ns: i64, value: f64) {
+    /// How many.
+    pub(super) fn count(&self) -> usize {
+        self.values.len()
+    }
+
+    /// The cell of what was told of at this time.
+    pub(super) fn place(&self, t_ns: i64) -> usize {
         let count = self.values.len();
         // The middle of the interval: samples are never exactly on time.
         let since_ns = (t_ns - self.from_ns) as f64 - self.interval_ns / 2.0;
         let place = since_ns / (self.to_ns - self.from_ns) as f64 * count as f64;
         #[expect(clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "clamped to the cells")]
         let at = place.clamp(0.0, count.saturating_sub(1) as f64) as usize;
+        at
+    }
+
+    fn put(&mut self, t_ns: i64, value: f64) {
+        let at = self.place(t_ns);
         if let Some(cell) = self.values.get_mut(at) {
             *cell = Some(cell.map_or(value, |most| most.max(value)));
         }
@@ -120,12 +134,14 @@ impl Strip {
             pressure(reader, cells())?.line("psi io", Some(1e9), percent),
             ios(reader, cells())?.line("iops", None, |value| format!("{}/s", super::short(value))),
         ];
+        let heat = StripHeat::read(reader, &cells())?;
+        // Means of devices tell less than the distribution.
         let (response, least_ns) = responses(reader, cells())?;
-        if response.values.iter().any(Option::is_some) {
+        if heat.is_none() && response.values.iter().any(Option::is_some) {
             lines.push(response.logarithmic("resp", least_ns, super::short_time));
         }
         let resolution = resolution(recording::thinned_to_ns(reader.manifest()), interval_s);
-        Ok(Self { from_ns: span.0, to_ns: span.1, resolution, lines })
+        Ok(Self { from_ns: span.0, to_ns: span.1, resolution, lines, heat })
     }
 }
 

@@ -233,6 +233,7 @@ fn a_control_group_by_the_time_since_the_last_look() {
         throttled_ns: Some(held * 8_000_000),
         memory_bytes: Some(3 << 20),
         memory_max_bytes: None,
+        memory_high_bytes: None,
         anonymous_bytes: None,
         file_bytes: None,
         memory_high_events: None,

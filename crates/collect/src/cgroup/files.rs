@@ -124,6 +124,7 @@ impl<'a> Group<'a> {
             (row.anonymous_bytes, row.file_bytes) = (named(text, "anon"), named(text, "file"));
             row.memory_bytes = self.second("memory.current", buffer).and_then(first_number);
             row.memory_max_bytes = self.second("memory.max", buffer).and_then(first_number);
+            row.memory_high_bytes = self.second("memory.high", buffer).and_then(first_number);
             let Some(text) = self.second("memory.events", buffer) else { return };
             (row.memory_high_events, row.memory_max_events) = (named(text, "high"), named(text, "max"));
             (row.oom_events, row.oom_kills) = (named(text, "oom"), named(text, "oom_kill"));
@@ -242,6 +243,7 @@ pub(super) fn empty(path: &str) -> Cgroup {
         throttled_ns: None,
         memory_bytes: None,
         memory_max_bytes: None,
+        memory_high_bytes: None,
         anonymous_bytes: None,
         file_bytes: None,
         memory_high_events: None,

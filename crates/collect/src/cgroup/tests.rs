@@ -38,6 +38,7 @@ fn version_2() -> tempfile::TempDir {
             ("io.pressure", PRESSURE),
             ("memory.current", "8192\n"),
             ("memory.max", "1048576\n"),
+            ("memory.high", "524288\n"),
             ("memory.stat", "anon 4096\nfile 1024\nkernel 512\nanon_thp 1\n"),
             ("memory.events", "low 0\nhigh 3\nmax 2\noom 1\noom_kill 1\noom_group_kill 0\n"),
             (
@@ -69,6 +70,7 @@ fn version_2_with_every_controller() {
     assert_eq!((row.periods, row.throttled_periods, row.throttled_ns), (Some(10), Some(8), Some(640_000)));
     assert_eq!((row.cpu_limit, row.tasks), (Some(0.2), Some(7)));
     assert_eq!((row.memory_bytes, row.memory_max_bytes), (Some(8192), Some(1 << 20)));
+    assert_eq!(row.memory_high_bytes, Some(1 << 19));
     assert_eq!((row.anonymous_bytes, row.file_bytes), (Some(4096), Some(1024)));
     assert_eq!((row.memory_high_events, row.memory_max_events), (Some(3), Some(2)));
     assert_eq!((row.oom_events, row.oom_kills), (Some(1), Some(1)));

@@ -104,6 +104,8 @@ tables! {
         memory_bytes: Option<i64>, "bytes", Gauge;
         /// How much it may have; null without a limit of its own.
         memory_max_bytes: Option<i64>, "bytes", Gauge;
+        /// Above so much it is held back and made to free memory (`memory.high` of cgroup 2); null without such a bound, and in recordings made before there was this column.
+        memory_high_bytes: Option<i64>, "bytes", Gauge;
         /// Of `memory_bytes`: memory of programs that has no file behind it.
         anonymous_bytes: Option<i64>, "bytes", Gauge;
         /// Of `memory_bytes`: page cache.

@@ -76,6 +76,8 @@ tables! {
         asynchronous: Option<i64>, "op", Gauge;
         /// Bytes of each I/O that moved any; empty in recordings made before there was this column.
         sizes: Sizes, "bytes", Histogram;
+        /// Of reads or writes: those beside one of the last 64 of the device, which begin where it ended or end where it began. Null for other operations, and in recordings made before there was this column.
+        sequential: Option<i64>, "op", Gauge;
     }
 
     /// Where on a device the reads and writes of one interval were: its capacity in 64 bands of the same length. A row for each band in which any began.

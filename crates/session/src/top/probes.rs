@@ -184,17 +184,7 @@ impl Probes {
         }
         self.requests.take(t_ns, origin_ns, &mut batches)?;
         if lost > self.lost {
-            let row = Event {
-                t_ns: signed(t_ns),
-                t_s: t_ns.saturating_sub(origin_ns) as f64 / 1e9,
-                severity: "error".to_string(),
-                kind: "probe_lost".to_string(),
-                run: None,
-                target: None,
-                message: format!("{} I/Os could not be counted", lost - self.lost),
-                count: signed(lost - self.lost),
-            };
-            push(&mut batches, &[row])?;
+            push(&mut batches, &[lost_row((t_ns, origin_ns), lost - self.lost, "I/Os")])?;
             self.lost = lost;
         }
         self.from_ns = t_ns;
@@ -206,6 +196,20 @@ impl Probes {
 fn capacity_bytes(device: &str) -> Option<u64> {
     let text = std::fs::read_to_string(format!("/sys/class/block/{}/size", device.replace('/', "!"))).ok()?;
     text.trim().parse::<u64>().ok().map(|sectors| sectors.saturating_mul(512))
+}
+
+/// Says that so many things were lost by the sample at `t_ns` of what began at `origin_ns`.
+pub(super) fn lost_row((t_ns, origin_ns): (u64, u64), count: u64, what: &str) -> Event {
+    Event {
+        t_ns: signed(t_ns),
+        t_s: t_ns.saturating_sub(origin_ns) as f64 / 1e9,
+        severity: "error".to_string(),
+        kind: "probe_lost".to_string(),
+        run: None,
+        target: None,
+        message: format!("{count} {what} could not be counted"),
+        count: signed(count),
+    }
 }
 
 pub(super) fn push<R: recording::Row>(batches: &mut Vec<Batch>, rows: &[R]) -> Result<(), SessionError> {

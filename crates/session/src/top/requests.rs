@@ -1,13 +1,12 @@
 //! Servers of this machine, looked at while somebody has their page open: who listens, and how long those on one port take.
 
-use super::probes::{OFF, brief, push};
+use super::probes::{OFF, brief, lost_row, push};
 use crate::SessionError;
 use crate::requests::rows;
-use crate::rows::signed;
 use analyze::page::{Servers, Watch};
 use quantity::clock;
 use recording::Batch;
-use recording::rows::{Event, Listener};
+use recording::rows::Listener;
 use trace::TraceError;
 use trace::requests::RequestTrace;
 
@@ -98,17 +97,7 @@ impl RequestWatch {
         };
         push(batches, &rows)?;
         if lost > self.lost {
-            let row = Event {
-                t_ns: signed(t_ns),
-                t_s: t_ns.saturating_sub(origin_ns) as f64 / 1e9,
-                severity: "error".to_string(),
-                kind: "probe_lost".to_string(),
-                run: None,
-                target: None,
-                message: format!("{} requests could not be counted", lost - self.lost),
-                count: signed(lost - self.lost),
-            };
-            push(batches, &[row])?;
+            push(batches, &[lost_row((t_ns, origin_ns), lost - self.lost, "requests")])?;
         }
         (self.from_ns, self.lost, self.missing) = (t_ns, lost, None);
         Ok(())

@@ -285,7 +285,7 @@ fn heat_row(
 }
 
 /// On a logarithmic scale from one to the most.
-fn shade(count: u64, most: u64) -> (char, Ink) {
+pub(super) fn shade(count: u64, most: u64) -> (char, Ink) {
     let share = if most > 1 { (count as f64).ln() / (most as f64).ln() } else { 1.0 };
     #[expect(clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "between 0 and 4")]
     let at = (share.clamp(0.0, 1.0) * 4.0).round() as usize;

@@ -1,8 +1,9 @@
 //! All of a recording's time in a few rows: hours, figures, findings, gaps, and where the cursor stands.
 
 use super::canvas::{Area, Canvas, Ink};
+use super::parts;
 use super::state::TopPage;
-use analyze::page::{Level, Strip};
+use analyze::page::{Level, Strip, StripMap, short};
 use quantity::text::format_wall;
 
 /// Columns of the names and of the greatest values.
@@ -34,6 +35,9 @@ pub(super) fn draw(page: &TopPage<'_>, canvas: &mut Canvas<'_>, area: Area) -> u
         canvas.text_right(area, (NAMES + width, y), GREATEST, &line.greatest, Ink::Plain);
         y += 1;
     }
+    if let Some(map) = strip.heat.as_ref().map(|heat| heat.map(heat_rows(area), usize::from(width))) {
+        y += heat(&map, canvas, (area, bed), y);
+    }
     findings(page, strip, canvas, bed, y);
     canvas.text(area.left(NAMES), (0, y), "found", Ink::Title);
     y += 1;
@@ -43,6 +47,33 @@ pub(super) fn draw(page: &TopPage<'_>, canvas: &mut Canvas<'_>, area: Area) -> u
         y += 1;
     }
     y
+}
+
+/// Rows of response times: few where little room is left for the page below.
+fn heat_rows(area: Area) -> usize {
+    if area.height < 34 { 3 } else { 6 }
+}
+
+/// Response times of single operations, the longest at the top; gives the rows used.
+fn heat(map: &StripMap, canvas: &mut Canvas<'_>, (area, bed): (Area, Area), y: u16) -> u16 {
+    let mut used = 0;
+    for (row, label) in map.labels.iter().enumerate().rev() {
+        canvas.text_right(area, (0, y + used), NAMES - 1, label, Ink::Faint);
+        for (x, counts) in map.columns.iter().enumerate() {
+            if let Some(count) = counts.get(row).copied().filter(|count| *count > 0) {
+                let (mark, ink) = parts::shade(count, map.most);
+                canvas.text(bed, (u16::try_from(x).unwrap_or(u16::MAX), y + used), &mark.to_string(), ink);
+            }
+        }
+        used += 1;
+    }
+    let words = [format!("@ {}", short(map.most as f64)), "resp".to_string()];
+    for (row, words) in words.iter().rev().enumerate().take(usize::from(used)) {
+        let row = u16::try_from(row).unwrap_or(0);
+        let ink = if row == 0 { Ink::Title } else { Ink::Faint };
+        canvas.text_right(area, (NAMES + bed.width, y + row), GREATEST, words, ink);
+    }
+    used
 }
 
 /// The most of each cell's part; `None` where nothing was measured.

@@ -187,6 +187,7 @@ fn io(n: i64, op: &str, file: &str, times: &[(u64, u64)]) -> IoInterval {
         response,
         asynchronous: Some(if op == "write" { 500 } else { 0 }),
         sizes: Sizes(sizes),
+        sequential: None,
     }
 }
 
@@ -610,12 +611,23 @@ fn every_page_fits_every_size() {
 
 /// The page of a recording with all of its time above it.
 fn recorded(page: &TopPage<'_>, bookmarks: &[i64], look: TopLook) -> String {
+    recorded_with(page, (bookmarks, None), look, (80, 24))
+}
+
+/// The same, with response times of single operations, in a terminal of this size.
+fn recorded_with(
+    page: &TopPage<'_>,
+    (bookmarks, heat): (&[i64], Option<analyze::page::StripHeat>),
+    look: TopLook,
+    (columns, rows): (u16, u16),
+) -> String {
     let line = analyze::page::StripLine { name: "iops", greatest: "747/s".to_string(), cells: vec![Some(1.0); 10] };
     let strip = analyze::page::Strip {
         from_ns: SECOND_NS,
         to_ns: SECONDS * SECOND_NS,
         resolution: "1s raw".into(),
         lines: vec![line],
+        heat,
     };
     let recorded = TopPage {
         scene: page.scene,
@@ -633,7 +645,28 @@ fn recorded(page: &TopPage<'_>, bookmarks: &[i64], look: TopLook) -> String {
         compared: None,
         bookmarks,
     };
-    plain_text(&mut TopState::new(look, true), &recorded, 80, 24)
+    plain_text(&mut TopState::new(look, true), &recorded, columns, rows)
+}
+
+/// From 32 µs to 33 ms; a cache becomes full on the way: what took 0.1 ms takes 16 ms, and nothing was done for a while before.
+fn a_knee() -> analyze::page::StripHeat {
+    let cell = |second: u64| match second {
+        0..25 => vec![40, 900, 300, 20, 3, 0, 0, 0, 0, 0],
+        25..30 => Vec::new(),
+        _ => vec![1, 9, 20, 12, 4, 2, 9, 30, 260, 1 + second % 5],
+    };
+    analyze::page::StripHeat::new(15, (0..60).map(cell).collect())
+}
+
+#[test]
+fn response_times_of_a_run_stand_on_its_strip() {
+    Fixture::new().with(|page| {
+        let small = recorded_with(page, (&[], Some(a_knee())), PLAIN, (80, 24));
+        let large = recorded_with(page, (&[], Some(a_knee())), PLAIN, (160, 50));
+        assert!(small.lines().all(|line| line.chars().count() <= 80), "{small}");
+        insta::assert_snapshot!("strip heat 80x24", small);
+        insta::assert_snapshot!("strip heat 160x50", large);
+    });
 }
 
 #[test]
