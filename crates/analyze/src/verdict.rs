@@ -86,7 +86,7 @@ fn subject_of(table: &str) -> Option<&'static str> {
         "softnet" => "interrupt",
         "cgroup_io" => "cgroup",
         "zfs_arc" | "zfs_pool" | "zfs_dataset" => "zfs",
-        "preempted_by" | "process_event" => "cpu_event",
+        "preempted_by" | "process_event" | "run_queue" => "cpu_event",
         "stolen" => "irq_time",
         _ => return None,
     })

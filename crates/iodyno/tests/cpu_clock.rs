@@ -3,6 +3,8 @@
 
 mod support;
 
+use recording::Reader;
+use recording::rows::RunQueue;
 use serde_json::Value;
 use std::path::{Path, PathBuf};
 use std::sync::{Mutex, MutexGuard, PoisonError};
@@ -124,8 +126,17 @@ fn once_live_with_every_part_and_nothing_left_over() {
         assert!(parts.iter().all(|key| row[*key].as_f64().is_some()), "{row}");
         assert!(row["event_busy_percent"].as_f64().unwrap() >= 0.95 * duty, "{row}");
     }
-    // All time of a CPU is either run or idle.
+    // Each wait is in the histogram of one interval, and all of them in the sums.
+    let queues = Reader::open(scratch.path("live")).unwrap().table::<RunQueue>().unwrap();
+    assert!(queues.len() >= 3 && queues.iter().all(|row| row.wait.count() > 10), "{queues:?}");
+    let singly: u128 = queues[1..].iter().map(|row| row.wait.sum()).sum();
     let cpus = scratch.table("live", "cpu_event");
+    let all: Vec<&Value> = cpus.iter().filter(|row| row["cpu"] == "all").collect();
+    let summed = all[all.len() - 1]["wait_ns"].as_i64().unwrap() - all[0]["wait_ns"].as_i64().unwrap();
+    // Read one after the other.
+    let differ = (singly as f64 - summed as f64).abs();
+    assert!(differ < 0.02 * summed as f64 + 3e6, "{singly} ns singly, {summed} ns in all");
+    // All time of a CPU is either run or idle.
     let rows: Vec<&Value> = cpus.iter().filter(|row| row["cpu"] == "1").collect();
     let number = |row: &Value, key: &str| row[key].as_i64().unwrap();
     for pair in rows.windows(2) {

@@ -5,7 +5,8 @@
 
 use crate::rows::{
     self, Cgroup, CgroupIo, Cpu, CpuEvent, Disk, FileSystem, Interrupt, IrqTime, Memory, Net, NfsMount, NicCounter,
-    PreemptedBy, Pressure, Process, ProcessEvent, Softnet, Stolen, System, Tcp, Udp, ZfsArc, ZfsDataset, ZfsPool,
+    PreemptedBy, Pressure, Process, ProcessEvent, RunQueue, Softnet, Stolen, System, Tcp, Udp, ZfsArc, ZfsDataset,
+    ZfsPool,
 };
 use crate::{Batch, Manifest, Reader, RecordingError, Row, Sink, Writer};
 use std::collections::{BTreeMap, BTreeSet, HashMap};
@@ -144,9 +145,30 @@ fn by_event(reader: &Reader, output: &mut Writer, step_ns: i64, name: &str) -> R
             |row| (row.pid, row.kind.clone(), row.vector.clone()),
             |row, end| Stolen { t_ns: end.t_ns, t_s: end.t_s, ..row },
         )?,
+        "run_queue" => run_queue(reader, output, step_ns)?,
         _ => return Ok(false),
     }
     Ok(true)
+}
+
+/// How long tasks waited in a stretch of time, as one row: histograms add up.
+fn run_queue(reader: &Reader, writer: &mut Writer, step_ns: i64) -> Result<(), RecordingError> {
+    let (mut first_ns, mut window): (Option<i64>, i64) = (None, 0);
+    let mut rows: Vec<RunQueue> = Vec::new();
+    for row in reader.rows::<RunQueue>()? {
+        let row = row?;
+        let of_row = (row.t_ns - *first_ns.get_or_insert(row.t_ns)).div_euclid(step_ns.max(1));
+        let is_same = std::mem::replace(&mut window, of_row) == of_row;
+        if let Some(last) = rows.last_mut().filter(|_| is_same) {
+            (last.t_ns, last.t_s) = (row.t_ns, row.t_s);
+            last.interval_ns += row.interval_ns;
+            last.wait.merge(&row.wait);
+            continue;
+        }
+        put(writer, &mut rows, BATCH)?;
+        rows.push(row);
+    }
+    put(writer, &mut rows, 1)
 }
 
 /// Tables of control groups, of ZFS and of drivers; false for any other.

@@ -9,7 +9,7 @@ use parquet::basic::{Compression, Encoding};
 use parquet::file::reader::{FileReader, SerializedFileReader};
 use proptest::prelude::*;
 use quantity::histogram::Histogram;
-use recording::rows::{Event, Io, OpInterval};
+use recording::rows::{Event, Io, OpInterval, RunQueue};
 use recording::{
     Batch, ClockAnchor, ExportFormat, IO_RECORD_BYTES, IoNames, IoTask, Manifest, RawIo, Reader, RecordingError,
     Recordings, Sink, State, Writer, export,
@@ -446,6 +446,31 @@ fn names_that_repeat_come_back_from_journal_and_parquet() {
     check("none", |io| io.file = None);
     check("bare", |io| (io.comm, io.file, io.pid, io.issue_ns) = (None, None, None, None));
     check("imported", |io| (io.complete_ns, io.flags, io.bios, io.requeues) = (None, None, None, None));
+}
+
+#[test]
+fn waits_for_a_cpu_add_up_when_a_recording_is_made_coarser() {
+    let (folder, directory) = fresh();
+    let mut writer = Writer::create(&directory, Manifest::new(&[])).unwrap();
+    let row = |second: i64| {
+        let mut wait = Histogram::new(2);
+        (0..=second).for_each(|_| wait.record(1000));
+        wait.record(1_000_000 * u64::try_from(second).unwrap());
+        RunQueue { t_ns: second * 1_000_000_000, t_s: second as f64, interval_ns: 1_000_000_000, wait }
+    };
+    writer.accept(&Batch::from_rows(&(1..=30).map(row).collect::<Vec<_>>()).unwrap()).unwrap();
+    writer.commit().unwrap();
+    let whole = Reader::open(writer.seal().unwrap()).unwrap();
+    let coarse = folder.path().join("coarse");
+    recording::thin(&whole, &coarse, 10_000_000_000).unwrap();
+    let rows = Reader::open(&coarse).unwrap().table::<RunQueue>().unwrap();
+    let seconds: Vec<i64> = rows.iter().map(|row| row.interval_ns / 1_000_000_000).collect();
+    assert_eq!(seconds, [10, 10, 10]);
+    assert_eq!(rows.iter().map(|row| row.wait.count()).sum::<u64>(), (1..=30).map(|second| second + 2).sum::<u64>());
+    assert_eq!(
+        rows.iter().map(|row| row.wait.max().unwrap()).collect::<Vec<_>>(),
+        [10_000_000, 20_000_000, 30_000_000]
+    );
 }
 
 /// The record of an I/O that was queued at `n`, by task 5.

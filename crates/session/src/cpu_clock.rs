@@ -3,7 +3,7 @@
 use crate::counters::verdict;
 use crate::rows::signed;
 use collect::{Machine, SampleTimes};
-use recording::rows::{CpuEvent, Event, IrqTime, PreemptedBy, ProcessEvent, Sample, Stolen};
+use recording::rows::{CpuEvent, Event, IrqTime, PreemptedBy, ProcessEvent, RunQueue, Sample, Stolen};
 use recording::{Batch, Label, RecordingError};
 use std::collections::HashMap;
 use std::sync::Arc;
@@ -39,6 +39,8 @@ pub(crate) struct CpuClock {
     lost: u64,
     /// Processes that ran before the last sample, where that is known.
     ran: Option<Vec<i64>>,
+    /// When the last interval ended, ns.
+    before_ns: u64,
     /// Of the tables that the probes fill, whether they are measured, and why not.
     verdicts: Vec<(&'static str, String)>,
     /// Said with the next sample.
@@ -81,7 +83,8 @@ impl CpuClock {
         let words = sched.iter().flat_map(SchedTrace::verdicts).chain(irq.iter().flat_map(IrqTrace::verdicts));
         said.extend(words.map(trace::Verdict::words).filter(|words| !words.is_empty()).map(|words| ("info", words)));
         let (vectors, stolen) = (HashMap::new(), HashMap::new());
-        Ok(Some(Self { sched, irq, is_fine, vectors, stolen, lost: 0, ran: None, verdicts, said }))
+        let before_ns = quantity::clock::now_ns();
+        Ok(Some(Self { sched, irq, is_fine, vectors, stolen, lost: 0, ran: None, before_ns, verdicts, said }))
     }
 
     /// For the manifest: the tables that the probes fill, each with whether it is measured, and why not.
@@ -153,6 +156,9 @@ impl CpuClock {
             push(&mut batches, &cpu_rows(sums, irq.as_ref(), at))?;
             push(&mut batches, &process_rows(sums, at))?;
             push(&mut batches, &preempted_rows(sums, at))?;
+            let interval_ns = signed(t_ns.saturating_sub(self.before_ns));
+            self.before_ns = t_ns;
+            push(&mut batches, run_queue_row(sums, at, interval_ns).as_slice())?;
         }
         if let Some(sums) = &irq {
             push(&mut batches, &self.vector_rows(sums, at))?;
@@ -315,6 +321,10 @@ fn cpu_rows(sums: &SchedSums, irq: Option<&IrqSums>, (t_ns, t_s): (i64, f64)) ->
     }
     let each = sums.cpus.iter().map(|run| row(run.cpu.to_string(), run, irq_of(run.cpu)));
     std::iter::once(row("all".to_string(), &all, all_irq)).chain(each).collect()
+}
+
+fn run_queue_row(sums: &SchedSums, (t_ns, t_s): (i64, f64), interval_ns: i64) -> Option<RunQueue> {
+    sums.waits.clone().map(|wait| RunQueue { t_ns, t_s, interval_ns, wait })
 }
 
 fn process_rows(sums: &SchedSums, (t_ns, t_s): (i64, f64)) -> Vec<ProcessEvent> {

@@ -5,6 +5,7 @@
 //! Where no BPF can be loaded, block I/O is traced through ftrace ([`block::Through`]).
 
 pub mod block;
+mod buckets;
 mod capability;
 mod constants;
 mod device;

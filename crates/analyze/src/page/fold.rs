@@ -1,9 +1,10 @@
 //! From samples to moments.
 
 use crate::stat::{StatBlock, StatFold, StatOptions, StatRow, Subject};
+use quantity::histogram::Histogram;
 use recording::rows::{
     Cpu, Event, Exited, FileInterval, Interrupt, IoInterval, IoPlace, IrqTime, Listener, Memory, NicCounter, Profile,
-    RequestInterval, Stolen,
+    RequestInterval, RunQueue, Stolen,
 };
 use recording::{Batch, Label, RecordingError, Sink};
 use std::collections::HashMap;
@@ -59,6 +60,8 @@ pub struct Moment {
     pub stacks: Vec<Profile>,
     /// How long servers took for answers, on ports that were watched.
     pub requests: Vec<RequestInterval>,
+    /// How long tasks were ready before they ran, where that is measured.
+    pub run_waits: Option<Histogram>,
     /// TCP sockets with a queue.
     pub listeners: Vec<Listener>,
     /// Processes killed for lack of memory in it.
@@ -370,6 +373,10 @@ impl Sink for PageFold {
             "memory" => self.memory(&batch.to_rows()?),
             "interrupt" => self.interrupts(batch.to_rows()?),
             "cpu_event" => self.is_timed = true,
+            "run_queue" => {
+                let rows = batch.to_rows::<RunQueue>()?.into_iter();
+                rows.for_each(|row| self.next.run_waits.get_or_insert_default().merge(&row.wait));
+            }
             "irq_time" => {
                 self.is_timed = true;
                 self.handlers(batch.to_rows()?);

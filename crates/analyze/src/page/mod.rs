@@ -38,9 +38,10 @@ use crate::Verdicts;
 use crate::finding::{Finding, Severity};
 
 /// Tables that the page reads.
-pub const TABLES: [&str; 23] = [
+pub const TABLES: [&str; 24] = [
     "cpu",
     "cpu_event",
+    "run_queue",
     "system",
     "memory",
     "pressure",

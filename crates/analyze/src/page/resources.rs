@@ -187,7 +187,13 @@ impl Scene<'_> {
         let runnable = figure("runnable");
         let max = worst.map_or(String::new(), |(name, percent)| format!("  max {percent:.0} @{name}"));
         let run = format!("run {} of {count}", count_or(runnable));
-        let wait = now.waited_ns_per_s().map_or(String::new(), |ns| format!("  wait {}/s", short_time(ns)));
+        let p99 = now.run_waits.as_ref().and_then(|waits| waits.percentile(0.99)).map(|ns| ns as f64);
+        // In recordings from before single waits were counted, of all of them together.
+        let wait = match (p99, now.waited_ns_per_s()) {
+            (Some(ns), _) => format!("  wait p99 {}", short_time(ns)),
+            (None, Some(ns)) => format!("  wait {}/s", short_time(ns)),
+            (None, None) => String::new(),
+        };
         let waits = match runnable {
             Some(runnable) if count > 0 && runnable > 2.0 * count as f64 => Level::Full,
             Some(runnable) if count > 0 && runnable > count as f64 => Level::Busy,

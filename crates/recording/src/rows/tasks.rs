@@ -2,6 +2,7 @@
 
 use crate::catalogue::tables;
 use crate::label::Label;
+use quantity::histogram::Histogram;
 
 tables! {
     /// One process; rows of processes that did nothing since the sample before are left out.
@@ -194,6 +195,18 @@ tables! {
         switches: i64, "", Counter;
         /// Those that put a task aside that could have gone on.
         preemptions: i64, "", Counter;
+    }
+
+    /// How long tasks were ready before they ran, of all CPUs together; no row for an interval in which none was.
+    RunQueue = "run_queue" from "the probe `sched`" since 1 {
+        /// End of the interval.
+        t_ns: i64, "ns", Time;
+        /// The same since the recording's start.
+        t_s: f64, "s", Time;
+        /// Length of the interval.
+        interval_ns: i64, "ns", Gauge;
+        /// From waking, or from being put aside, to running: 4 buckets to an octave, the least and the greatest are the bounds of theirs.
+        wait: Histogram, "ns", Histogram;
     }
 
     /// What a process ran by event since the probes began. A row when it ran or waited for a millisecond or more since its last row, and its last word when it ended; what has no row did less.

@@ -9,6 +9,7 @@
 #include <bpf/bpf_helpers.h>
 #include <bpf/bpf_core_read.h>
 #include <bpf/bpf_tracing.h>
+#include "buckets.h"
 
 char LICENSE[] SEC("license") = "Dual MIT/GPL";
 
@@ -181,27 +182,6 @@ int BPF_PROG(on_receive, struct sock *sk, int length, int flags)
 	return 0;
 }
 
-static __always_inline __u32 octave_of(__u64 value)
-{
-	__u32 octave = 0;
-	if (value >> 32) { octave += 32; value >>= 32; }
-	if (value >> 16) { octave += 16; value >>= 16; }
-	if (value >> 8) { octave += 8; value >>= 8; }
-	if (value >> 4) { octave += 4; value >>= 4; }
-	if (value >> 2) { octave += 2; value >>= 2; }
-	return octave + (__u32)(value >> 1);
-}
-
-static __always_inline __u32 bucket_of(__u64 ns)
-{
-	if (ns > LONGEST_NS)
-		ns = LONGEST_NS;
-	if (ns < 1 << SUB_BITS)
-		return (__u32)ns;
-	__u32 shift = octave_of(ns) - SUB_BITS;
-	return ((shift + 1) << SUB_BITS) + ((__u32)(ns >> (shift & 63)) & ((1 << SUB_BITS) - 1));
-}
-
 static __always_inline struct sums *sums_of(struct key *key)
 {
 	struct sums *known = bpf_map_lookup_elem(&answered, key);
@@ -219,7 +199,7 @@ static __always_inline void count(struct sums *sums, __u64 ns)
 {
 	__u32 zero = 0;
 	__u64 *number = bpf_map_lookup_elem(&interval, &zero);
-	__u32 bucket = bucket_of(ns);
+	__u32 bucket = bucket_of(ns > LONGEST_NS ? LONGEST_NS : ns, SUB_BITS);
 	if (!number || bucket >= BUCKETS)
 		return;
 	/* Of two CPUs at the same moment one may lose its extreme; the reader holds it against the buckets. */

@@ -1,5 +1,6 @@
 //! What probe.bpf.c sums: the same layouts, read without trust.
 
+use crate::buckets;
 use crate::names::Cursor;
 use quantity::histogram::{Histogram, STORED_SUB_BITS};
 
@@ -83,12 +84,7 @@ fn within(ns: u64, low_ns: u64) -> u64 {
 
 /// Where a bucket begins, ns.
 fn low_of(bucket: u32) -> u64 {
-    let linear = 1_u32 << STORED_SUB_BITS;
-    if bucket < linear {
-        return u64::from(bucket);
-    }
-    let shift = (bucket >> STORED_SUB_BITS) - 1;
-    u64::from((bucket & (linear - 1)) | linear) << shift
+    buckets::low_of(bucket, STORED_SUB_BITS)
 }
 
 #[cfg(test)]

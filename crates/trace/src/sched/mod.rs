@@ -6,6 +6,7 @@
 
 mod pairs;
 mod totals;
+mod waits;
 
 use crate::constants::Constants;
 use crate::namespace::sees_all_processes;
@@ -15,10 +16,12 @@ use crate::{TraceError, Verdict};
 use libbpf_rs::{MapCore, MapFlags, MapHandle};
 use pairs::Pairs;
 use quantity::clock;
+use quantity::histogram::Histogram;
 use rustix::thread::CpuSet;
 use std::collections::HashMap;
 use std::sync::Arc;
 use totals::{Pair, Slot, Sums, Thread, ThreadKey};
+use waits::Waits;
 
 /// What build.rs compiled.
 pub(crate) const SET: ProbeSet =
@@ -58,6 +61,8 @@ pub struct SchedSums {
     pub processes: Vec<ProcessRun>,
     /// Pairs that were not told of before, or met since then.
     pub preemptions: Vec<Preemption>,
+    /// How long those tasks had been ready that ran since the last reading, ns; `None`: no task had.
+    pub waits: Option<Histogram>,
     /// Switches that could not be charged to a thread or pair: a table was full.
     pub lost: u64,
     /// Every process, as `/proc` numbers them, that ran since the last reading or was begun, in ascending order; `None`: not
@@ -142,6 +147,9 @@ pub struct SchedTrace {
     slots: MapHandle,
     threads: MapHandle,
     pair_table: MapHandle,
+    waits: MapHandle,
+    /// As they were last read.
+    waited: Waits,
     cpu_count: u32,
     /// Run time that a process has a row for.
     told_after_ns: u64,
@@ -182,12 +190,15 @@ impl SchedTrace {
             set_room(open, "pairs", room(PAIRS, PAIRS_OF_CPU))
         })?;
         let (slots, threads, pair_table) = (loaded.map("slots")?, loaded.map("threads")?, loaded.map("pairs")?);
+        let waits = loaded.map("waits")?;
         loaded.attach()?;
         go_round();
         Ok(Self {
             slots,
             threads,
             pair_table,
+            waits,
+            waited: Waits::default(),
             cpu_count,
             told_after_ns,
             cpus: HashMap::new(),
@@ -263,6 +274,7 @@ impl SchedTrace {
         let ran = self.take_threads(threads, &running);
         sums.ran = is_whole.then_some(ran);
         self.take_pairs()?;
+        sums.waits = self.take_waits()?;
         sums.processes = self.news();
         sums.preemptions = self.pair_news();
         let round = self.round;
@@ -336,6 +348,14 @@ impl SchedTrace {
         let Self { pairs, pair_table, names, .. } = self;
         pairs.read(all, crowded, &mut |raw| take(pair_table, raw), &|pid| names.contains_key(&pid));
         Ok(())
+    }
+
+    fn take_waits(&mut self) -> Result<Option<Histogram>, TraceError> {
+        let cpus = self.waits.lookup_percpu(&0_u32.to_ne_bytes(), MapFlags::ANY).map_err(|why| unreadable(&why))?;
+        let now = Waits::of(&cpus.unwrap_or_default());
+        let waits = now.since(&self.waited);
+        self.waited = now;
+        Ok(waits)
     }
 
     fn news(&mut self) -> Vec<ProcessRun> {

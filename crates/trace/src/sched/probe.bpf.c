@@ -8,6 +8,7 @@
 #include <bpf/bpf_helpers.h>
 #include <bpf/bpf_core_read.h>
 #include <bpf/bpf_tracing.h>
+#include "buckets.h"
 
 char LICENSE[] SEC("license") = "Dual MIT/GPL";
 
@@ -92,6 +93,23 @@ struct {
 	__type(key, struct pair_key);
 	__type(value, struct pair);
 } pairs SEC(".maps");
+
+/* How long tasks were ready before they ran: 4 buckets to an octave, up to two minutes. In step with waits.rs. */
+#define WAIT_SUB_BITS 2
+#define WAIT_BUCKETS 144
+#define WAIT_LONGEST_NS ((1ULL << 37) - 1)
+
+struct waits {
+	__u64 sum_ns;
+	__u64 buckets[WAIT_BUCKETS];
+};
+
+struct {
+	__uint(type, BPF_MAP_TYPE_PERCPU_ARRAY);
+	__uint(max_entries, 1);
+	__type(key, __u32);
+	__type(value, struct waits);
+} waits SEC(".maps");
 
 #define ADD(field, value) __sync_fetch_and_add(&(field), value)
 
@@ -192,6 +210,18 @@ static __always_inline void waited_behind(struct slot *slot, struct thread *thre
 	ADD(pair->behind_ns, wait_ns);
 }
 
+static __always_inline void count_wait(__u64 wait_ns)
+{
+	__u32 zero = 0;
+	__u32 bucket = bucket_of(wait_ns > WAIT_LONGEST_NS ? WAIT_LONGEST_NS : wait_ns, WAIT_SUB_BITS);
+	struct waits *mine = bpf_map_lookup_elem(&waits, &zero);
+	if (!mine || bucket >= WAIT_BUCKETS)
+		return;
+	/* Nobody else writes here: a CPU has one switch at a time. */
+	mine->sum_ns += wait_ns;
+	mine->buckets[bucket]++;
+}
+
 /* The task that comes: how long it was ready, and because of whom. `slot` still tells of the one before. */
 static __always_inline void comes(struct slot *slot, struct task_struct *next, __u64 now)
 {
@@ -204,6 +234,7 @@ static __always_inline void comes(struct slot *slot, struct task_struct *next, _
 		return;
 	ADD(thread->wait_ns, now - queued_ns);
 	slot->wait_ns += now - queued_ns;
+	count_wait(now - queued_ns);
 	if (!thread->by) {
 		waited_behind(slot, thread, queued_ns, now);
 		return;

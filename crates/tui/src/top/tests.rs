@@ -8,8 +8,8 @@ use crossterm::event::{KeyCode, KeyEvent, KeyModifiers};
 use quantity::histogram::Histogram;
 use ratatui::style::Color;
 use recording::rows::{
-    Cpu, Disk, Exited, FileInterval, Interrupt, IoInterval, IoPlace, Memory, Net, Pressure, Process, Profile, System,
-    Tcp,
+    Cpu, Disk, Exited, FileInterval, Interrupt, IoInterval, IoPlace, Memory, Net, Pressure, Process, Profile, RunQueue,
+    System, Tcp,
 };
 use recording::{Batch, Label, Row, Sink, Sizes};
 
@@ -268,8 +268,13 @@ fn sample(n: i64) -> Vec<Batch> {
         lived_ns: 700_000_000,
     };
     let slow = if n > 40 { 22_000_000 } else { 3_000_000 };
+    let mut wait = Histogram::new(2);
+    (0..99).for_each(|_| wait.record(4000));
+    wait.record(100_000);
+    let run_queue = RunQueue { t_ns: n * SECOND_NS, t_s: n as f64, interval_ns: SECOND_NS, wait };
     vec![
         batch(&cpus),
+        batch(&[run_queue]),
         batch(&[system]),
         batch(&[memory(n)]),
         batch(&[pressure("cpu", 1, 0), pressure("memory", 0, 0), pressure("io", 31, 12)]),
