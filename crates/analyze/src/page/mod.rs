@@ -21,6 +21,7 @@ mod samples;
 mod stacks;
 mod strip;
 mod strip_heat;
+mod strip_trace;
 
 pub use compare::{Change, compare, compared};
 pub use fold::{Ended, HandlerTime, InterruptRate, Moment, NicRate, PageFold, Victim};

@@ -1,6 +1,7 @@
 //! A whole recording in one strip: a few figures over all of its time, with the gaps.
 
 use super::strip_heat::StripHeat;
+use super::strip_trace;
 use crate::AnalyzeError;
 use crate::facts::Columns;
 use arrow_array::cast::AsArray as _;
@@ -66,6 +67,11 @@ impl Cells {
         self.values.len()
     }
 
+    /// Was nothing measured?
+    fn is_empty(&self) -> bool {
+        self.values.iter().all(Option::is_none)
+    }
+
     /// The cell of what was told of at this time.
     pub(super) fn place(&self, t_ns: i64) -> usize {
         let count = self.values.len();
@@ -77,7 +83,7 @@ impl Cells {
         at
     }
 
-    fn put(&mut self, t_ns: i64, value: f64) {
+    pub(super) fn put(&mut self, t_ns: i64, value: f64) {
         let at = self.place(t_ns);
         if let Some(cell) = self.values.get_mut(at) {
             *cell = Some(cell.map_or(value, |most| most.max(value)));
@@ -132,12 +138,18 @@ impl Strip {
         let mut lines = vec![
             cpu(reader, cells())?.line("cpu", Some(1e9), percent),
             pressure(reader, cells())?.line("psi io", Some(1e9), percent),
-            ios(reader, cells())?.line("iops", None, |value| format!("{}/s", super::short(value))),
         ];
-        let heat = StripHeat::read(reader, &cells())?;
+        let (mut rates, mut heat) = (ios(reader, cells())?, StripHeat::read(reader, &cells())?);
+        if rates.is_empty()
+            && heat.is_none()
+            && let Some(traced) = strip_trace::read(reader, cells())?
+        {
+            (rates, heat) = traced;
+        }
+        lines.push(rates.line("iops", None, |value| format!("{}/s", super::short(value))));
         // Means of devices tell less than the distribution.
         let (response, least_ns) = responses(reader, cells())?;
-        if heat.is_none() && response.values.iter().any(Option::is_some) {
+        if heat.is_none() && !response.is_empty() {
             lines.push(response.logarithmic("resp", least_ns, super::short_time));
         }
         let resolution = resolution(recording::thinned_to_ns(reader.manifest()), interval_s);

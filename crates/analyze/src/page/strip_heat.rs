@@ -11,7 +11,7 @@ use recording::Reader;
 /// Tables that have response times of single operations; the first one that has any is shown: of a run, what its load saw.
 const TABLES: [&str; 2] = ["op_interval", "io_interval"];
 /// So many powers of two, ns; what takes longer than the last one stands in it.
-const OCTAVES: usize = 40;
+pub(super) const OCTAVES: usize = 40;
 
 /// Counts of response times by stretch of time and power of two.
 #[derive(Clone, Debug, Default, PartialEq)]
@@ -73,7 +73,7 @@ impl StripHeat {
     }
 
     /// Of counts by stretch and power of two; `None`: there are none.
-    fn of(sums: Vec<Vec<u64>>) -> Option<Self> {
+    pub(super) fn of(sums: Vec<Vec<u64>>) -> Option<Self> {
         let used = |octave: &usize| sums.iter().any(|counts| counts.get(*octave).is_some_and(|count| *count > 0));
         let (low, high) = ((0..OCTAVES).find(used)?, (0..OCTAVES).rev().find(used)?);
         let cut = |counts: Vec<u64>| {
