@@ -103,6 +103,7 @@ impl RequestWatch {
                 t_s: t_ns.saturating_sub(origin_ns) as f64 / 1e9,
                 severity: "error".to_string(),
                 kind: "probe_lost".to_string(),
+                class: None,
                 run: None,
                 target: None,
                 message: format!("{} requests could not be counted", lost - self.lost),
