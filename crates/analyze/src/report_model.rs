@@ -16,7 +16,7 @@ use crate::{
 };
 use quantity::histogram::Histogram;
 use quantity::text::{format_bytes, format_wall};
-use recording::Reader;
+use recording::{OTHER, Reader};
 use serde_json::Value;
 
 /// Version of the model's shape.
@@ -530,7 +530,12 @@ fn appendix(facts: &Facts) -> Appendix {
             .take(2_000)
             .map(|event| {
                 let run = event.run.as_deref().map_or(String::new(), |run| format!(" {run}:"));
-                format!("{:>10.3} s  {:<7} {:<14}{run} {}", event.t_s, event.severity, event.kind, event.message)
+                let kind = match event.class.as_deref() {
+                    Some(class) if class != OTHER => format!("{} {class}", event.kind),
+                    _ => event.kind.clone(),
+                };
+                let count = if event.count > 1 { format!(" (×{})", event.count) } else { String::new() };
+                format!("{:>10.3} s  {:<7} {kind:<14}{run} {}{count}", event.t_s, event.severity, event.message)
             })
             .collect(),
     }

@@ -17,6 +17,7 @@ mod pool;
 mod process;
 mod protocols;
 mod replay;
+mod responses;
 
 pub use net::{Duplex, SpeedOverride};
 pub use replay::replay;
@@ -25,7 +26,7 @@ use recording::{Batch, RecordingError, Row};
 use std::collections::HashMap;
 
 /// One column of a subject.
-#[derive(Debug, PartialEq)]
+#[derive(Clone, Debug, PartialEq)]
 pub struct StatColumn {
     /// Name for programs, with its unit.
     pub key: &'static str,
@@ -124,6 +125,8 @@ pub enum Subject {
     Pressure,
     /// Block devices.
     Disk,
+    /// Block devices with percentiles of their response times.
+    DiskPercentiles,
     /// Network interfaces.
     Net,
     /// TCP.
@@ -150,12 +153,13 @@ pub enum Subject {
 
 impl Subject {
     /// All of them.
-    pub const ALL: [Self; 16] = [
+    pub const ALL: [Self; 17] = [
         Self::Cpu,
         Self::System,
         Self::Memory,
         Self::Pressure,
         Self::Disk,
+        Self::DiskPercentiles,
         Self::Net,
         Self::Tcp,
         Self::Udp,
@@ -178,6 +182,7 @@ impl Subject {
             Self::Memory => "mem",
             Self::Pressure => "pressure",
             Self::Disk => "disk",
+            Self::DiskPercentiles => "disk_percentiles",
             Self::Net => "net",
             Self::Tcp => "tcp",
             Self::Udp => "udp",
@@ -200,7 +205,7 @@ impl Subject {
             Self::System => "system",
             Self::Memory => "memory",
             Self::Pressure => "pressure",
-            Self::Disk => "disk",
+            Self::Disk | Self::DiskPercentiles => "disk",
             Self::Net => "net",
             Self::Tcp => "tcp",
             Self::Udp => "udp",
@@ -221,7 +226,7 @@ impl Subject {
             Self::Cpu | Self::CpuClock => "CPU",
             Self::System | Self::Memory => "",
             Self::Pressure => "resource",
-            Self::Disk => "device",
+            Self::Disk | Self::DiskPercentiles => "device",
             Self::Net => "Int",
             Self::Tcp | Self::Udp => "",
             Self::Process | Self::ProcessClock => "process",
@@ -241,6 +246,7 @@ impl Subject {
             Self::Memory => machine::MEMORY,
             Self::Pressure => machine::PRESSURE,
             Self::Disk => disk::COLUMNS,
+            Self::DiskPercentiles => &responses::COLUMNS,
             Self::Net => net::COLUMNS,
             Self::Tcp => protocols::TCP,
             Self::Udp => protocols::UDP,
@@ -447,6 +453,7 @@ impl StatFold {
                 Subject::Memory => stream(*subject, machine::Memory, since_boot),
                 Subject::Pressure => stream(*subject, machine::Pressure, since_boot),
                 Subject::Disk => stream(*subject, disk::Figures, since_boot),
+                Subject::DiskPercentiles => Box::new(responses::Disks::new(since_boot)),
                 Subject::Net => stream(*subject, net::Figures::new(&options.speeds), since_boot),
                 Subject::Tcp => stream(*subject, protocols::Tcp, since_boot),
                 Subject::Udp => stream(*subject, protocols::Udp, since_boot),

@@ -40,6 +40,12 @@ impl Verdicts {
         words.find(|words| *words != WORKS).map(String::as_str)
     }
 
+    /// Does a recording say that a subject was measured?
+    #[must_use]
+    pub fn works(manifest: &Manifest, subject: &str) -> bool {
+        Self::of(manifest).0.get(subject).is_some_and(|words| words == WORKS)
+    }
+
     /// The table of counters that a view is about; `None` for views of something else.
     #[must_use]
     pub fn table_of(view: &str) -> Option<&'static str> {

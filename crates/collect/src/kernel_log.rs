@@ -1,6 +1,7 @@
 //! The kernel's messages as events, from `/dev/kmsg` (the kernel's `ABI/testing/dev-kmsg`).
 
 use crate::subject::Stamp;
+use recording::Label;
 use recording::rows::Event;
 use std::collections::BTreeMap;
 use std::fs::File;
@@ -98,6 +99,7 @@ fn event(stamp: Stamp, severity: &str, message: String, count: i64) -> Event {
         t_s: stamp.t_s,
         severity: severity.to_string(),
         kind: KIND.to_string(),
+        class: Some(Label::from(recording::kernel_class(&message))),
         run: None,
         target: None,
         message,
@@ -154,6 +156,8 @@ mod tests {
                 ("warning", "messages of the kernel that were not kept", 2),
             ]
         );
+        let classes: Vec<_> = events.iter().map(|one| one.class.as_deref()).collect();
+        assert_eq!(classes, [Some("io_error"), Some("other"), Some("other")]);
         assert_eq!(events[0].t_ns, 5_000_000_000);
         assert!(log.sample(Stamp::at(7_000_000_000, 0), 0).is_empty());
     }

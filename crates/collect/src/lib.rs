@@ -34,6 +34,7 @@ mod text;
 mod threads;
 mod verdict;
 mod zfs;
+mod zpool;
 
 pub use child::ChildCost;
 pub use devices::{Device, DeviceMap, Mount, Number, Resolution};

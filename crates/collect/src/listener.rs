@@ -1,6 +1,6 @@
 //! TCP sockets that listen, with queue and backlog, over sock_diag (linux/inet_diag.h), and who holds them.
 
-use crate::netlink::{DUMP, Netlink, REQUEST, u32_at};
+use crate::netlink::{DUMP, Netlink, REQUEST, attribute, u32_at};
 use crate::subject::Stamp;
 use crate::text::{counter, small, words};
 use recording::rows::Listener;
@@ -14,6 +14,11 @@ const SOCK_DIAG_BY_FAMILY: u16 = 20;
 const AF_INET: u8 = 2;
 const AF_INET6: u8 = 10;
 const IPPROTO_TCP: u8 = 6;
+/// Length of a `struct inet_diag_msg`, behind which attributes stand.
+const MESSAGE_BYTES: usize = 72;
+/// `INET_DIAG_SKMEMINFO`, an array of 32-bit numbers, and its place of `SK_MEMINFO_DROPS` (linux/sock_diag.h; since Linux 4.12).
+const SKMEMINFO: u16 = 7;
+const DROPS_AT: usize = 8 * 4;
 /// `1 << TCP_LISTEN`.
 const LISTENING: u32 = 1 << 10;
 /// Looking for holders means reading the names of every process's files, some 10 ms. Where a queue has so many hundredths of its
@@ -30,6 +35,7 @@ struct Socket {
     port: i64,
     queue: i64,
     backlog: i64,
+    drops: Option<i64>,
     inode: u32,
 }
 
@@ -38,7 +44,8 @@ struct Socket {
 pub(crate) struct Listeners {
     root: PathBuf,
     netlink: Netlink,
-    known: HashSet<u32>,
+    /// By inode: what it had dropped.
+    known: HashMap<u32, Option<i64>>,
     /// By inode.
     holders: HashMap<u32, (i64, String)>,
     /// Inodes whose holder was looked for in vain.
@@ -53,7 +60,7 @@ impl Listeners {
         Ok(Self {
             root: root.to_path_buf(),
             netlink,
-            known: HashSet::new(),
+            known: HashMap::new(),
             holders: HashMap::new(),
             unheld: HashSet::new(),
             looked_ns: None,
@@ -65,12 +72,12 @@ impl Listeners {
         sockets(&mut self.netlink).map(|_| ())
     }
 
-    /// Rows of listeners that are new or have a queue.
+    /// Rows of listeners that are new, have a queue, or dropped something.
     pub(crate) fn sample(&mut self, stamp: Stamp) -> io::Result<Vec<Listener>> {
         let sockets = sockets(&mut self.netlink)?;
-        let there: HashSet<u32> = sockets.iter().map(|socket| socket.inode).collect();
-        self.holders.retain(|inode, _| there.contains(inode));
-        self.unheld.retain(|inode| there.contains(inode));
+        let there: HashMap<u32, Option<i64>> = sockets.iter().map(|socket| (socket.inode, socket.drops)).collect();
+        self.holders.retain(|inode, _| there.contains_key(inode));
+        self.unheld.retain(|inode| there.contains_key(inode));
         let crowded = |socket: &Socket| socket.queue * 100 >= socket.backlog * LOOK_PERCENT && socket.queue > 0;
         let unheld =
             |socket: &&Socket| !self.holders.contains_key(&socket.inode) && !self.unheld.contains(&socket.inode);
@@ -85,7 +92,8 @@ impl Listeners {
         }
         let limit = small(&self.root.join("proc/sys/net/core/somaxconn")).and_then(|text| counter(text.as_bytes()));
         let known = std::mem::replace(&mut self.known, there);
-        let told = sockets.into_iter().filter(|socket| socket.queue > 0 || !known.contains(&socket.inode));
+        let told =
+            sockets.into_iter().filter(|socket| socket.queue > 0 || known.get(&socket.inode) != Some(&socket.drops));
         Ok(told.map(|socket| row(socket, limit, &self.holders, stamp)).collect())
     }
 }
@@ -109,6 +117,7 @@ fn sockets(netlink: &mut Netlink) -> io::Result<Vec<Socket>> {
     for family in [AF_INET, AF_INET6] {
         let mut body = [0_u8; 56];
         (body[0], body[1]) = (family, IPPROTO_TCP);
+        body[2] = 1 << (SKMEMINFO - 1);
         body[4..8].copy_from_slice(&LISTENING.to_ne_bytes());
         let asked =
             netlink.ask((SOCK_DIAG_BY_FAMILY, REQUEST | DUMP), &body, Some(SOCK_DIAG_BY_FAMILY), &mut |message| {
@@ -132,6 +141,7 @@ fn row(socket: Socket, limit: Option<i64>, holders: &HashMap<u32, (i64, String)>
         queue: socket.queue,
         backlog: socket.backlog,
         limit,
+        drops: socket.drops,
         pid: holder.map(|(pid, _)| *pid),
         comm: holder.map(|(_, comm)| comm.clone()),
     }
@@ -150,6 +160,10 @@ fn socket(message: &[u8]) -> Option<Socket> {
         port,
         queue: i64::from(u32_at(message, 56)?),
         backlog: i64::from(u32_at(message, 60)?),
+        drops: message
+            .get(MESSAGE_BYTES..)
+            .and_then(|attributes| u32_at(attribute(attributes, SKMEMINFO)?, DROPS_AT))
+            .map(i64::from),
         inode: u32_at(message, 68)?,
     })
 }
@@ -179,6 +193,30 @@ fn holders(root: &Path, wanted: &HashSet<u32>) -> HashMap<u32, (i64, String)> {
 mod tests {
     use super::*;
     use std::net::{TcpListener, TcpStream};
+
+    #[test]
+    fn requests_that_a_listener_dropped_are_its_own() {
+        let [server, other] = [0, 1].map(|_| TcpListener::bind("127.0.0.1:0").unwrap());
+        rustix::net::listen(&server, 1).unwrap();
+        let address = server.local_addr().unwrap();
+        let mut listeners = Listeners::new(Path::new("/")).unwrap();
+        let mut drops = |of: &TcpListener| {
+            let port = i64::from(of.local_addr().unwrap().port());
+            let rows = listeners.sample(Stamp::at(0, 0)).unwrap();
+            rows.into_iter().find(|row| row.port == port).map(|row| (row.drops, row.queue))
+        };
+        assert_eq!(drops(&server), Some((Some(0), 0)));
+        assert_eq!(drops(&other), None, "told of already, and nothing happened");
+        let wait = std::time::Duration::from_millis(200);
+        let callers: Vec<_> = (0..5).map(|_| TcpStream::connect_timeout(&address, wait)).collect();
+        assert_eq!(callers.iter().filter(|caller| caller.is_ok()).count(), 2, "one more than the backlog");
+        let (dropped, queue) = drops(&server).unwrap();
+        assert!(dropped.is_some_and(|dropped| dropped >= 3) && queue == 2, "{dropped:?} {queue}");
+        for _ in 0..2 {
+            server.accept().unwrap();
+        }
+        assert_eq!(drops(&server), None, "nobody waits, and it dropped nothing more");
+    }
 
     #[test]
     fn a_listener_of_ours_with_a_queue() {

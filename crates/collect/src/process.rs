@@ -289,6 +289,7 @@ fn parse(text: &[u8], stamp: Stamp, tick_ns: i64, page_bytes: i64) -> Option<Pro
         state: Some(stat.state()?),
         parent: number(4),
         major_faults: number(12),
+        minor_faults: number(10),
         user_ns: Some(number(14)?.checked_mul(tick_ns)?),
         system_ns: Some(number(15)?.checked_mul(tick_ns)?),
         threads: number(20),
@@ -314,6 +315,7 @@ mod tests {
             (42, "a) b (c", Some("R"), Some(2))
         );
         assert_eq!((row.user_ns, row.system_ns, row.major_faults), (Some(70_000_000), Some(50_000_000), Some(3)));
+        assert_eq!(row.minor_faults, Some(100));
         assert_eq!((row.start_ns, row.resident_bytes, row.io_delay_ns), (Some(9_000_000_000), Some(25 * 4096), None));
         assert!(parse(b"42 (a", Stamp::at(0, 0), 1, 1).is_none() && parse(b") (", Stamp::at(0, 0), 1, 1).is_none());
     }

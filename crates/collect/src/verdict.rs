@@ -7,6 +7,7 @@ use crate::exited::Ends;
 use crate::listener::Listeners;
 use crate::nic::NicCounters;
 use crate::qdisc::Asker;
+use crate::zpool;
 use std::collections::BTreeMap;
 use std::fs::File;
 use std::io::{ErrorKind, Read};
@@ -82,6 +83,11 @@ pub fn verdicts(root: &Path) -> BTreeMap<String, String> {
         Some(words) if words == "works" && !has_pool(root) => "not applicable: no pool is imported".to_string(),
         words => words.unwrap_or_default(),
     };
+    let space = match pools.as_str() {
+        WORKS if zpool::program(root).is_none() => "not applicable: there is no program zpool".to_string(),
+        words => words.to_string(),
+    };
+    verdicts.insert("zfs_space".to_string(), space);
     verdicts.insert("zfs_pool".to_string(), pools);
     let has_nfs = DeviceMap::new(root).mounts().iter().any(|mount| mount.file_system.starts_with("nfs"));
     if verdicts["nfs_mount"] == WORKS && !has_nfs {
@@ -158,7 +164,11 @@ mod tests {
         std::fs::write(root.path().join("proc/self/mountstats"), "device x mounted on /x with fstype tmpfs\n").unwrap();
         assert!(verdicts(root.path())["nfs_mount"].starts_with("not applicable: "));
         std::fs::create_dir(root.path().join("proc/spl/kstat/zfs/tank")).unwrap();
-        assert_eq!(verdicts(root.path())["zfs_pool"], "works");
+        let pools = verdicts(root.path());
+        assert_eq!((&*pools["zfs_pool"], &*pools["zfs_space"]), ("works", "not applicable: there is no program zpool"));
+        std::fs::create_dir(root.path().join("sbin")).unwrap();
+        std::fs::write(root.path().join("sbin/zpool"), "").unwrap();
+        assert_eq!(verdicts(root.path())["zfs_space"], "works");
         assert!(none["zfs"].starts_with("not applicable: ") && none["btrfs_device"].starts_with("not applicable: "));
     }
 }

@@ -4,6 +4,7 @@
 
 use crate::subject::{Stamp, push};
 use crate::text::{counter, lines, small, words};
+use crate::zpool::Asker;
 use recording::rows::{ZfsArc, ZfsDataset, ZfsPool};
 use recording::{Batch, Label};
 use std::collections::{HashMap, HashSet};
@@ -20,12 +21,13 @@ pub(crate) struct Zfs {
     folder: PathBuf,
     datasets_ns: u64,
     told: HashMap<PathBuf, [Option<i64>; 6]>,
+    asker: Asker,
 }
 
 impl Zfs {
     /// Under `root`.
     pub(crate) fn new(root: &Path) -> Self {
-        Self { folder: root.join("proc/spl/kstat/zfs"), datasets_ns: 0, told: HashMap::new() }
+        Self { folder: root.join("proc/spl/kstat/zfs"), datasets_ns: 0, told: HashMap::new(), asker: Asker::new(root) }
     }
 
     /// Adds what there is to tell.
@@ -40,7 +42,10 @@ impl Zfs {
             .map(|entry| entry.path())
             .collect();
         pools.sort();
-        let rows: Vec<ZfsPool> = pools.iter().filter_map(|folder| pool(folder, stamp)).collect();
+        if !pools.is_empty() {
+            self.asker.look(t_ns);
+        }
+        let rows: Vec<ZfsPool> = pools.iter().filter_map(|folder| pool(folder, stamp, &self.asker)).collect();
         push(batches, &rows);
         if t_ns >= self.datasets_ns {
             self.datasets_ns = t_ns.saturating_add(DATASETS_EVERY_NS);
@@ -148,7 +153,7 @@ fn arc(text: &[u8], stamp: Stamp) -> ZfsArc {
 }
 
 /// The row of a pool; `None` when it is gone, or the folder is none of a pool.
-fn pool(folder: &Path, stamp: Stamp) -> Option<ZfsPool> {
+fn pool(folder: &Path, stamp: Stamp, asker: &Asker) -> Option<ZfsPool> {
     let state = small(&folder.join("state"));
     let io = std::fs::read(folder.join("io")).ok();
     let stats = std::fs::read(folder.join("iostats")).ok();
@@ -157,11 +162,16 @@ fn pool(folder: &Path, stamp: Stamp) -> Option<ZfsPool> {
     }
     let io = |name: &str| io.as_deref().and_then(|text| column(text, name));
     let stats = |name: &str| stats.as_deref().and_then(|text| stat(text, name));
+    let space = asker.of(&name(folder));
     Some(ZfsPool {
         t_ns: stamp.t_ns,
         t_s: stamp.t_s,
         pool: name(folder),
-        state,
+        state: state.or(space.health),
+        size_bytes: space.size_bytes,
+        allocated_bytes: space.allocated_bytes,
+        free_bytes: space.free_bytes,
+        fragmentation_percent: space.fragmentation_percent,
         read_ios: io("reads"),
         read_bytes: io("nread"),
         write_ios: io("writes"),

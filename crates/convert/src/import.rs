@@ -334,6 +334,7 @@ fn events(t_ns: i64, first: String, notes: &[String]) -> Vec<Event> {
         t_s: seconds(t_ns),
         severity: severity.to_string(),
         kind: kind.to_string(),
+        class: None,
         run: None,
         target: None,
         message,

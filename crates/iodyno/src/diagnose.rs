@@ -99,6 +99,7 @@ fn this_machine(length: &str, thresholds: Thresholds, command_line: &[String]) -
         what: What::ALL.to_vec(),
         events: EventClock::IfPossible,
         profile_hz: None,
+        responses: false,
         interval_ns: INTERVAL_NS,
         idle: session::Idle::default(),
         samples: None,

@@ -43,6 +43,7 @@ fn record(args: &RecordArgs, interval_ns: u64, command_line: &[String]) -> Resul
         what: What::ALL.to_vec(),
         events: event_clock(args),
         profile_hz: args.profile,
+        responses: false,
         interval_ns,
         idle: session::Idle::default(),
         samples: None,

@@ -30,26 +30,7 @@ pub(crate) fn run(args: &StatArgs, command_line: &[String]) -> Result<u8, Failur
     let options = StatOptions { since_boot: args.since_boot, speeds, joins: false };
     let look = look(args)?;
     if let Some(path) = &args.recording {
-        let reader = Reader::open(path).map_err(SessionError::from)?;
-        let manifest = reader.manifest().clone();
-        let verdicts = Verdicts::of(&manifest);
-        let wall = Box::new(move |t_ns| manifest.wall_ns_at(t_ns));
-        let mut lines = StatLines::new(std::io::stdout(), StatFold::new(&subjects, &options), look, wall);
-        return match replay(&reader, &subjects, &mut lines) {
-            // Whoever read it has seen enough.
-            Err(AnalyzeError::Recording(error)) if tui::is_closed(&error) => Ok(0),
-            Err(error) => Err(Failure::new(RECORDING, error.to_string())),
-            Ok(()) => {
-                let (seen, missing): (Vec<Subject>, _) =
-                    subjects.iter().copied().partition(|subject| lines.has_seen(*subject));
-                let strange = lines.strangers().iter().map(|name| stranger(subjects[subjects.len() - 1], name));
-                strange.for_each(|words| say!("iodyno: {words}"));
-                for (subject, words) in seen.iter().filter_map(|one| Some((one, verdicts.of_subject(*one)?))) {
-                    say!("iodyno: not all figures of {}: {words}", subject.name());
-                }
-                absent(missing, &verdicts, subjects.len(), "the recording has none").map(|_| 0)
-            }
-        };
+        return of_recording(path, &subjects, &options, look);
     }
     // What is not there will not come: nobody is to wait for it.
     let verdicts = Verdicts::new(collect::verdicts(Path::new("/")));
@@ -61,6 +42,7 @@ pub(crate) fn run(args: &StatArgs, command_line: &[String]) -> Result<u8, Failur
         what: subjects.iter().flat_map(|subject| what(*subject)).copied().collect(),
         events: if args.clock == StatClock::Both { EventClock::Needed } else { EventClock::Off },
         profile_hz: None,
+        responses: args.percentiles,
         interval_ns,
         idle: idle(args),
         // Every interval has two ends.
@@ -85,6 +67,46 @@ pub(crate) fn run(args: &StatArgs, command_line: &[String]) -> Result<u8, Failur
     outcome.messages.iter().for_each(|message| say!("iodyno: {message}"));
     // Nobody ends it in another way: being stopped is no failure.
     Ok(0)
+}
+
+/// Shows the samples of a recording.
+fn of_recording(path: &Path, subjects: &[Subject], options: &StatOptions, look: StatLook) -> Result<u8, Failure> {
+    let reader = Reader::open(path).map_err(SessionError::from)?;
+    let manifest = reader.manifest().clone();
+    let verdicts = Verdicts::of(&manifest);
+    let wall = Box::new(move |t_ns| manifest.wall_ns_at(t_ns));
+    let mut lines = StatLines::new(std::io::stdout(), StatFold::new(subjects, options), look, wall);
+    match replay(&reader, subjects, &mut lines) {
+        // Whoever read it has seen enough.
+        Err(AnalyzeError::Recording(error)) if tui::is_closed(&error) => Ok(0),
+        Err(error) => Err(Failure::new(RECORDING, error.to_string())),
+        Ok(()) => {
+            let (seen, missing): (Vec<Subject>, _) =
+                subjects.iter().copied().partition(|subject| lines.has_seen(*subject));
+            let strange = lines.strangers().iter().map(|name| stranger(subjects[subjects.len() - 1], name));
+            strange.for_each(|words| say!("iodyno: {words}"));
+            for (subject, words) in seen.iter().filter_map(|one| Some((one, verdicts.of_subject(*one)?))) {
+                say!("iodyno: not all figures of {}: {words}", subject.name());
+            }
+            if seen.contains(&Subject::DiskPercentiles)
+                && let Some(words) = without_percentiles(&reader, &verdicts)?
+            {
+                say!("iodyno: percentiles are ?: {words}");
+            }
+            absent(missing, &verdicts, subjects.len(), "the recording has none").map(|_| 0)
+        }
+    }
+}
+
+/// Why a recording has no distributions of response times; `None` when it has some.
+fn without_percentiles(reader: &Reader, verdicts: &Verdicts) -> Result<Option<String>, Failure> {
+    let table = "io_interval";
+    let has_some = reader.tables().map_err(SessionError::from)?.iter().any(|name| name == table);
+    // One that watched disks on which nothing was done has none either, and misses nothing.
+    let was_watched = Verdicts::works(reader.manifest(), table);
+    let otherwise = "the recording has no table io_interval (stat disk --percentiles -o and top make it)";
+    let words = verdicts.of_table(table).unwrap_or(otherwise);
+    Ok((!has_some && !was_watched).then(|| words.to_string()))
 }
 
 /// What has rows though it is idle: it was asked for by name.
@@ -131,6 +153,7 @@ fn refuse_misplaced(args: &StatArgs, is_net: bool) -> Result<(), Failure> {
         .map(|flag| (flag, "net"))
         .or(wrong(&[(args.busy, "--busy")], args.subject == StatSubject::Cpu).map(|flag| (flag, "cpu")))
         .or(wrong(&[(args.each, "--each")], has_parts).map(|flag| (flag, "cpu`, `irq` and `pool")))
+        .or(wrong(&[(args.percentiles, "--percentiles")], args.subject == StatSubject::Disk).map(|flag| (flag, "disk")))
         .or(wrong(&[(args.pid.is_some(), "--pid")], args.subject == StatSubject::Proc).map(|flag| (flag, "proc")));
     let has_clocks = [StatSubject::Cpu, StatSubject::Proc, StatSubject::Irq].contains(&args.subject);
     if args.clock == StatClock::Both && !has_clocks {
@@ -182,6 +205,7 @@ fn subjects(args: &StatArgs) -> Vec<Subject> {
         StatSubject::Net => vec![Subject::Net],
         StatSubject::Tcp => vec![Subject::Tcp],
         StatSubject::Udp => vec![Subject::Udp],
+        StatSubject::Disk if args.percentiles => vec![Subject::DiskPercentiles],
         StatSubject::Disk => vec![Subject::Disk],
         StatSubject::Cpu if args.clock == StatClock::Both => vec![Subject::CpuClock],
         StatSubject::Proc if args.clock == StatClock::Both => vec![Subject::ProcessClock],
@@ -203,7 +227,7 @@ fn what(subject: Subject) -> &'static [What] {
         Subject::System => &[What::System],
         Subject::Memory => &[What::Memory],
         Subject::Pressure => &[What::Pressure],
-        Subject::Disk => &[What::Disk],
+        Subject::Disk | Subject::DiskPercentiles => &[What::Disk],
         // Input queues drop what an interface has received, and that is counted there.
         Subject::Net => &[What::Net, What::System],
         Subject::Tcp | Subject::Udp => &[What::Protocols],

@@ -12,6 +12,7 @@ use std::path::PathBuf;
       iodyno stat net -p -i eth0 1            as `nicstat -p`: fields with colons between them\n  \
       iodyno stat net -S eth0:200fd           the link is known to carry 200 Mbit/s, full duplex\n  \
       iodyno stat disk -x -z                  all of iostat's columns; idle devices left out\n  \
+      iodyno stat disk --percentiles -i sda   with p50, p95, p99, p99.9 and the longest of reads and writes (BPF)\n  \
       iodyno stat cpu --busy                  one line per CPU that is not idle\n  \
       iodyno stat proc 10 --pid 1234          CPU of one process to four digits\n  \
       iodyno stat cpu --each --clock both     what the tick sees beside what happened (BPF)\n  \
@@ -90,6 +91,9 @@ pub(crate) struct StatArgs {
     /// cpu: one line per CPU that was not idle.
     #[arg(long)]
     pub(crate) busy: bool,
+    /// disk: percentiles of the response times of reads and writes as well (p50, p95, p99, p99.9, the longest; BPF).
+    #[arg(long)]
+    pub(crate) percentiles: bool,
     /// proc: only this process.
     #[arg(long, value_name = "PID")]
     pub(crate) pid: Option<i64>,

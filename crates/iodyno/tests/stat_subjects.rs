@@ -7,7 +7,7 @@ use serde_json::Value;
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::Path;
 use std::time::Duration;
-use support::Scratch;
+use support::{FaultyDisk, Scratch};
 use testkit::{Command, FileSystem, LoopDevice, Mounted};
 
 const IODYNO: &str = env!("CARGO_BIN_EXE_iodyno");
@@ -394,4 +394,101 @@ fn file_systems_are_as_full_as_df_says() {
     scratch.iodyno(&["record", "-o", "old", "--for", "12s"]).run().unwrap().expect_code(0);
     let old = scratch.iodyno(&["stat", "fs", "-r", "old", "--csv"]).run().unwrap().expect_code(0).stdout;
     assert!(old.lines().next().unwrap().ends_with("kind,device") && old.lines().count() > 1, "{old}");
+}
+
+/// Percentiles that `stat disk --percentiles` shows of reads and writes, ms, beside those that fio measured of the same I/Os.
+fn percentiles(row: &Value, fio: &Value, op: &str) -> Vec<(f64, f64)> {
+    let clat = &fio["jobs"][0][op]["clat_ns"];
+    let of_fio = |key: &str| clat["percentile"][key].as_f64().unwrap_or_else(|| panic!("{key} of {clat}")) / 1e6;
+    let of = |name: &str| number(row, &format!("{op}_{name}_ms"));
+    vec![
+        (of("p50"), of_fio("50.000000")),
+        (of("p95"), of_fio("95.000000")),
+        (of("p99"), of_fio("99.000000")),
+        (of("max"), number(clat, "max") / 1e6),
+    ]
+}
+
+#[test]
+fn percentiles_of_a_disk_are_those_that_fio_measures() {
+    let Some(faulty) = FaultyDisk::new() else { return };
+    if Command::new("fio").arg("--version").run().is_err() {
+        testkit::lacks("fio");
+        return;
+    }
+    testkit::while_cpus_are_ours(|| {
+        // From 4 to 12 ms, so that what fio needs to see an end is little of it.
+        faulty.disk.control("delay 8ms 4ms").unwrap();
+        let (scratch, name) = (Scratch::new(), faulty.device.name());
+        let directory = scratch.path("percentiles");
+        let kept = directory.to_str().unwrap();
+        let shown = stat(&["disk", "--percentiles", "-i", &name, "--json", "-o", kept, "8", "1"]).spawn().unwrap();
+        // The recording is begun when the probe is loaded, and the first sample taken at once then.
+        let until_ns = testkit::now_ns() + 20_000_000_000;
+        while !directory.join("manifest.json").exists() && testkit::now_ns() < until_ns {
+            std::thread::sleep(Duration::from_millis(20));
+        }
+        std::thread::sleep(Duration::from_millis(500));
+        let file = format!("--filename={}", faulty.device.path().display());
+        let load = ["--name=x", &file, "--rw=randrw", "--bs=4k", "--iodepth=4", "--ioengine=libaio", "--direct=1"];
+        let how = ["--time_based", "--runtime=4", "--output-format=json", "--percentile_list=50:95:99"];
+        let fio = Command::new("fio").args(load).args(how).run().unwrap().expect_code(0).stdout;
+        let fio: Value = serde_json::from_str(&fio[fio.find('{').unwrap()..]).unwrap();
+        let row = shown.wait().unwrap().expect_code(0).ndjson().remove(0);
+        for op in ["read", "write"] {
+            let ios = number(&row, &format!("{op}_per_s")) * number(&row, "interval_s");
+            let of_fio = number(&fio["jobs"][0][op], "total_ios");
+            assert!(ios > 100.0 && (ios - of_fio).abs() <= of_fio * 0.01, "{op}: {ios} I/Os, by fio {of_fio}");
+            let both = percentiles(&row, &fio, op);
+            // The distributions that are compared have buckets of 3.1 % here and of 1.6 % there.
+            let is_near = |(ours, fio): &(f64, f64)| (ours - fio).abs() <= fio * 0.05 + 0.1;
+            assert!(both[..3].iter().all(is_near), "{op}: {both:?}");
+            assert!(both[3].0 <= both[3].1 && both[3].0 > 4.0, "the longest of {op}: {both:?}");
+        }
+        // The same of the recording, in every form.
+        let again = |form: &[&str]| {
+            let output = stat(&["disk", "--percentiles", "-i", &name, "-r", kept]).args(form).run().unwrap();
+            output.expect_code(0).stdout
+        };
+        let p99 = number(&row, "read_p99_ms");
+        let csv = again(&["--csv"]);
+        let cells: Vec<Vec<&str>> = csv.lines().map(|line| line.split(',').collect()).collect();
+        let at = cells[0].iter().position(|key| *key == "read_p99_ms").unwrap();
+        assert_eq!(cells[1][at], format!("{p99:.6}"));
+        let p50 = number(&row, "read_p50_ms");
+        assert!(again(&["-p"]).contains(&format!(":{p50:.3}:")), "{p50}: less than 10 have three decimals");
+        let lines = again(&[]);
+        let words = |line: usize| lines.lines().nth(line).unwrap().split_whitespace().collect::<Vec<_>>();
+        let at = words(0).iter().position(|title| *title == "r_p99").unwrap();
+        assert_eq!(words(1)[at], format!("{p99:.3}"), "{lines}");
+    });
+}
+
+#[test]
+fn percentiles_that_cannot_be_had_are_unknown_and_those_of_nothing_are_none() {
+    let Some(faulty) = FaultyDisk::new() else { return };
+    let name = faulty.device.name();
+    let of = |user: u32, form: &[&str]| {
+        let shown = stat(&["disk", "--percentiles", "-i", &name, "1", "4"]).args(form).user(user).spawn().unwrap();
+        std::thread::sleep(Duration::from_millis(3500));
+        let file = testkit::direct::open(faulty.device.path()).unwrap();
+        (0..20).for_each(|block| drop(testkit::direct::read(&file, block * 4096, 4096).unwrap()));
+        shown.wait().unwrap().expect_code(0)
+    };
+    let nobody = of(65534, &["--json"]);
+    assert!(nobody.stderr.contains("percentiles are ?"), "{}", nobody.stderr);
+    let rows = nobody.ndjson();
+    assert!(rows.iter().any(|row| number(row, "read_per_s") > 0.0), "{rows:?}");
+    assert!(rows.iter().all(|row| row["read_p99_ms"].is_null() && row["read_max_ms"].is_null()), "{rows:?}");
+    let lines = of(65534, &[]);
+    assert!(lines.stdout.lines().any(|line| line.split_whitespace().nth(5) == Some("?")), "{}", lines.stdout);
+    let lines = of(0, &[]);
+    // Time, device, r/s, rkB/s, r_await, r_p50 …
+    let cells = |line: &str| line.split_whitespace().skip(2).map(str::to_string).collect::<Vec<_>>();
+    let rows: Vec<Vec<String>> = lines.stdout.lines().filter(|line| line.contains(&name)).map(cells).collect();
+    assert!(lines.stderr.is_empty() && rows.len() == 4, "{} {}", lines.stdout, lines.stderr);
+    assert!(rows.iter().any(|row| row[0] == "0.00" && row[3..8].iter().all(|cell| cell == "-")), "{rows:?}");
+    let busy = rows.iter().find(|row| row[0] != "0.00").expect("an interval with I/O");
+    assert!(busy[3..8].iter().all(|cell| cell.parse::<f64>().is_ok_and(|ms| ms > 0.0)), "{busy:?}");
+    assert!(busy[12..17].iter().all(|cell| cell == "-"), "no writes: {busy:?}");
 }

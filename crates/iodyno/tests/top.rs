@@ -370,6 +370,7 @@ fn forty_minutes(path: &std::path::Path) {
             system_ns: Some(second * 17 % 1000),
             resident_bytes: Some(second * number),
             major_faults: None,
+            minor_faults: None,
             io_delay_ns: None,
             read_bytes: None,
             write_bytes: None,

@@ -19,6 +19,7 @@ fn event(n: i64) -> Event {
         t_s: 0.0,
         severity: "info".into(),
         kind: "test".into(),
+        class: None,
         run: None,
         target: None,
         // Frames of all lengths up to 8 KiB.

@@ -46,6 +46,7 @@ fn event(n: i64) -> Event {
         t_s: 0.0,
         severity: "info".into(),
         kind: "test".into(),
+        class: None,
         run: None,
         target: Some("sd1".into()),
         message: format!("number {n}"),

@@ -366,6 +366,7 @@ pub(crate) fn event(severity: &str, message: String, (t_ns, t_s): (i64, f64)) ->
         t_s,
         severity: severity.to_string(),
         kind: "probe".to_string(),
+        class: None,
         run: None,
         target: None,
         message,

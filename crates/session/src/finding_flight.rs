@@ -220,6 +220,7 @@ fn event(note: Note, origin_ns: u64) -> Event {
         t_s: t_ns.saturating_sub(origin_ns) as f64 / 1e9,
         severity: note.severity.to_string(),
         kind: "flight".to_string(),
+        class: None,
         run: None,
         target: note.target,
         message: note.message,

@@ -426,6 +426,7 @@ impl Life<'_> {
             t_s: seconds(signed(trouble_ns)),
             severity: "warning".to_string(),
             kind: "trouble".to_string(),
+            class: None,
             run: None,
             target: None,
             message: reason.clone(),

@@ -25,6 +25,7 @@ mod rates;
 mod replay;
 mod requested;
 mod requests;
+mod responses;
 mod rows;
 mod run_loop;
 mod service;

@@ -311,6 +311,7 @@ impl Life<'_> {
                 t_s: t_ns.saturating_sub(self.origin_ns) as f64 / 1e9,
                 severity: "error".to_string(),
                 kind: "probe_lost".to_string(),
+                class: None,
                 run: None,
                 target: None,
                 message: format!("{} {} could not be counted", lost - self.lost, self.what()),

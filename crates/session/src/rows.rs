@@ -99,6 +99,7 @@ impl Stretch<'_> {
                 t_s: self.seconds(failure.t_ns),
                 severity: "error".to_string(),
                 kind: "io_error".to_string(),
+                class: None,
                 run: Some(self.title.to_string()),
                 target: Some(self.target(failure.target)),
                 message: format!(

@@ -156,6 +156,7 @@ impl<'a> Spine<'a> {
             t_s: self.seconds(t_ns),
             severity: severity.to_string(),
             kind: kind.to_string(),
+            class: None,
             run: run.map(String::from),
             target: target.map(String::from),
             message: message.to_string(),
@@ -294,6 +295,7 @@ pub(crate) fn clock_step(step_ns: i64, origin_ns: u64) -> Event {
         t_s: t_ns.saturating_sub(origin_ns) as f64 / 1e9,
         severity: "warning".to_string(),
         kind: "clock_step".to_string(),
+        class: None,
         run: None,
         target: None,
         message: format!(

@@ -334,6 +334,7 @@ impl Life<'_> {
             t_s: t_ns.saturating_sub(self.origin_ns) as f64 / 1e9,
             severity: "error".to_string(),
             kind: "trace_lost".to_string(),
+            class: None,
             run: None,
             target: None,
             message: lost_words(part),

@@ -4,6 +4,7 @@ use crate::counters::{SUBJECTS, subjects};
 use crate::cpu_clock::{CpuClock, EventClock, sample_both};
 use crate::finding_flight::FindingFlight;
 use crate::profile::Profiler;
+use crate::responses;
 use crate::spine::clock_step;
 use crate::{SessionError, StopFlag};
 use analyze::ZONE_AHEAD_S;
@@ -34,6 +35,8 @@ pub struct WatchRequest {
     pub events: EventClock,
     /// Look at every CPU so many times a second for what programs are at, where that can be; `None`: do not.
     pub profile_hz: Option<u32>,
+    /// Follow single I/Os for the distributions of their response times, where that can be.
+    pub responses: bool,
     /// Time between two samples.
     pub interval_ns: u64,
     /// What has rows in every sample, however idle it is.
@@ -99,6 +102,7 @@ pub fn watch(
 ) -> Result<WatchOutcome, SessionError> {
     let cpu_clock = CpuClock::start(request.events)?;
     let profiler = request.profile_hz.map(Profiler::if_possible);
+    let responses = request.responses.then(responses::Asked::if_possible);
     let mut writer = None;
     if let Some(directory) = &request.directory {
         let mut manifest = Manifest::new(&request.command_line);
@@ -108,6 +112,7 @@ pub fn watch(
         manifest.hardware = collect::hardware(&[]);
         let probes = cpu_clock.iter().flat_map(CpuClock::verdicts);
         let probes = probes.chain(profiler.iter().map(Profiler::verdict));
+        let probes = probes.chain(responses.iter().map(responses::Asked::verdict));
         let wall_s = manifest.started_wall_ns.div_euclid(1_000_000_000);
         manifest.extra.insert(ZONE_AHEAD_S.into(), crate::local_zone().offset_s(wall_s).into());
         manifest.extra.insert(SUBJECTS.into(), subjects(probes));
@@ -120,6 +125,7 @@ pub fn watch(
         machine,
         cpu_clock,
         profiler,
+        responses,
         origin_ns: writer.as_ref().map_or(start_ns, Writer::started_t_ns),
         writer,
         company,
@@ -134,6 +140,7 @@ struct Watch<'a> {
     machine: Machine,
     cpu_clock: Option<CpuClock>,
     profiler: Option<Profiler>,
+    responses: Option<responses::Asked>,
     writer: Option<Writer>,
     company: Company<'a>,
     origin_ns: u64,
@@ -188,7 +195,7 @@ impl Watch<'_> {
                 self.event("gap", &format!("{late} samples were due while the collector could not run"))?;
             }
             let due_or_end_ns = end_ns.map_or(due_ns, |end_ns| due_ns.min(end_ns));
-            let ended = self.sleep(due_or_end_ns, child.as_deref_mut(), stop);
+            let ended = self.sleep(due_or_end_ns, child.as_deref_mut(), stop)?;
             if ended || end_ns.is_some_and(|end_ns| clock::now_ns() >= end_ns && due_ns > end_ns) {
                 // The interval under way counts as well where it is kept; of a small part of one no rate can be made. What was
                 // asked for (`--for`) is over then, and a command's end is always told of.
@@ -204,12 +211,13 @@ impl Watch<'_> {
     }
 
     /// Sleeps until `until_ns`; true when it is time to end.
-    fn sleep(&mut self, until_ns: u64, mut child: Option<&mut Child>, stop: &StopFlag) -> bool {
+    fn sleep(&mut self, until_ns: u64, mut child: Option<&mut Child>, stop: &StopFlag) -> Result<bool, SessionError> {
         loop {
+            self.responses.as_mut().map_or(Ok(()), responses::Asked::drain)?;
             if let Some(child) = child.as_deref_mut() {
                 if let Ok(Some(status)) = child.try_wait() {
                     self.outcome.status = Some(status);
-                    return true;
+                    return Ok(true);
                 }
                 if stop.is_urgent() {
                     let _ = child.kill();
@@ -218,11 +226,11 @@ impl Watch<'_> {
                     pass_on(signal, child);
                 }
             } else if stop.is_requested() {
-                return true;
+                return Ok(true);
             }
             let now_ns = clock::now_ns();
             if now_ns >= until_ns {
-                return false;
+                return Ok(false);
             }
             // A command's end is to be seen at once, for its time is printed.
             let nap_ns = if child.is_some() { NAP_NS / 10 } else { NAP_NS };
@@ -235,6 +243,9 @@ impl Watch<'_> {
         batches.extend(events?);
         if let Some(profiler) = &mut self.profiler {
             batches.extend(profiler.sample(self.origin_ns)?);
+        }
+        if let Some(responses) = &mut self.responses {
+            batches.extend(responses.sample(self.origin_ns)?);
         }
         self.outcome.samples += 1;
         self.publish(&batches)?;
@@ -295,6 +306,7 @@ impl Watch<'_> {
             t_s: t_ns.saturating_sub(self.origin_ns) as f64 / 1e9,
             severity: "warning".to_string(),
             kind: kind.to_string(),
+            class: None,
             run: None,
             target: None,
             message: message.to_string(),
@@ -317,7 +329,9 @@ impl Watch<'_> {
         if let Some(mut writer) = self.writer {
             let word = if stop.is_requested() { "interrupted" } else { "fine" };
             let losses = self.cpu_clock.iter().map(CpuClock::losses);
-            let losses = losses.chain(self.profiler.iter().flat_map(Profiler::losses)).filter(|(_, lost)| *lost > 0);
+            let losses = losses.chain(self.profiler.iter().flat_map(Profiler::losses));
+            let losses =
+                losses.chain(self.responses.iter().map(responses::Asked::losses)).filter(|(_, lost)| *lost > 0);
             writer.update_manifest(|manifest| {
                 manifest.losses.extend(losses.map(|(name, lost)| (name.to_string(), lost)));
                 manifest.exit = Some(word.to_string());

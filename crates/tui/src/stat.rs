@@ -9,6 +9,8 @@ use std::io::Write;
 
 /// Name and version of the JSON objects' shape.
 const SCHEMA: &str = "iodyno.stat/1";
+/// What stands where there is nothing to have a figure of.
+const NONE: &str = "-";
 /// Blocks of one row between two headings.
 const HEADING_EVERY: usize = 20;
 
@@ -74,7 +76,7 @@ pub enum CpuUnit {
 impl StatLook {
     /// Keys of the columns for people.
     fn keys(&self, subject: Subject) -> Vec<&'static str> {
-        let all = || subject.columns().iter().map(|column| column.key).collect();
+        let all = || self.all_keys(subject);
         match subject {
             Subject::Net if self.summary => vec!["rx_kib_per_s", "tx_kib_per_s"],
             Subject::Net => {
@@ -108,6 +110,7 @@ impl StatLook {
                 "queue_size",
                 "util_percent",
             ],
+            Subject::DiskPercentiles => self.percentile_keys(),
             Subject::Fs if !self.extended => vec![
                 "size_mib",
                 "used_mib",
@@ -145,6 +148,30 @@ impl StatLook {
         }
     }
 
+    /// All of a subject's, but for those that only `-x` shows.
+    fn all_keys(&self, subject: Subject) -> Vec<&'static str> {
+        let is_shown = |key: &&str| self.extended || *key != "minor_faults_per_s";
+        subject.columns().iter().map(|column| column.key).filter(is_shown).collect()
+    }
+
+    /// The columns of `stat disk`, with the percentiles of reads and of writes each behind their mean.
+    fn percentile_keys(&self) -> Vec<&'static str> {
+        let mut keys = Vec::new();
+        for key in self.keys(Subject::Disk) {
+            keys.push(key);
+            match key {
+                "read_await_ms" => {
+                    keys.extend(["read_p50_ms", "read_p95_ms", "read_p99_ms", "read_p999_ms", "read_max_ms"]);
+                }
+                "write_await_ms" => {
+                    keys.extend(["write_p50_ms", "write_p95_ms", "write_p99_ms", "write_p999_ms", "write_max_ms"]);
+                }
+                _ => {}
+            }
+        }
+        keys
+    }
+
     fn admits(&self, block: &StatBlock, row: &StatRow) -> bool {
         let is_idle = |keys: &[&str]| keys.iter().all(|key| block.value(row, key).is_none_or(|value| value <= 0.0));
         let named = self.only.is_empty() || self.only.iter().any(|name| is_named(block.subject, row, name));
@@ -152,7 +179,7 @@ impl StatLook {
             && match block.subject {
                 Subject::Net if self.skip_loopback && row.name == "lo" => false,
                 Subject::Net => !self.skip_idle || !is_idle(&["rx_packets_per_s", "tx_packets_per_s"]),
-                Subject::Disk => {
+                Subject::Disk | Subject::DiskPercentiles => {
                     let busy = ["read_per_s", "write_per_s", "discard_per_s", "flush_per_s", "util_percent"];
                     !(self.skip_idle && is_idle(&busy))
                 }
@@ -196,6 +223,9 @@ impl StatLook {
     fn cell(&self, block: &StatBlock, row: &StatRow, key: &str) -> String {
         let (_, digits) = self.column(block.subject, key);
         let value = block.value(row, key);
+        if value.is_none() && is_of_nothing(block, row, key) {
+            return NONE.to_string();
+        }
         if is_cpu_time(block.subject, key) {
             return match self.cpu_unit {
                 CpuUnit::OneCpu => digits.format(value),
@@ -235,6 +265,20 @@ impl StatLook {
 fn is_cpu_time(subject: Subject, key: &str) -> bool {
     matches!(subject, Subject::Process | Subject::ProcessClock)
         && (key.ends_with("_percent") || key == "difference_points")
+}
+
+/// Is it a percentile of reads or writes of which there were none? That is known, and yet no figure.
+fn is_of_nothing(block: &StatBlock, row: &StatRow, key: &str) -> bool {
+    let rate = match key.split_once('_') {
+        Some(("read", rest)) if is_percentile(rest) => "read_per_s",
+        Some(("write", rest)) if is_percentile(rest) => "write_per_s",
+        _ => return false,
+    };
+    block.subject == Subject::DiskPercentiles && !block.since_boot && block.value(row, rate) == Some(0.0)
+}
+
+fn is_percentile(rest: &str) -> bool {
+    matches!(rest, "p50_ms" | "p95_ms" | "p99_ms" | "p999_ms" | "max_ms")
 }
 
 /// Is the row what the user called so? Of an interrupt a number, or the device alone, will do.
@@ -435,7 +479,7 @@ pub fn stranger(subject: Subject, name: &str) -> String {
     let what = match subject {
         Subject::Net | Subject::Tcp | Subject::Udp => "interface",
         Subject::Cpu | Subject::CpuClock => "CPU",
-        Subject::Disk => "device",
+        Subject::Disk | Subject::DiskPercentiles => "device",
         Subject::Cgroup => "control group that does something",
         Subject::Process | Subject::ProcessClock => "process",
         Subject::Irq | Subject::IrqCpu => "interrupt that comes",
@@ -508,7 +552,14 @@ fn parseable(block: &StatBlock, row: &StatRow, wall_ns: i64, extended: bool) -> 
         _ => row.values.clone(),
     };
     let words = block.subject.texts().iter().enumerate().map(|(at, _)| word(row, at).to_string());
-    let fields: Vec<String> = values.into_iter().map(digits).chain(words).collect();
+    let mut fields: Vec<String> = values.into_iter().map(digits).chain(words).collect();
+    if block.subject == Subject::DiskPercentiles {
+        for (field, column) in fields.iter_mut().zip(block.subject.columns()) {
+            if field == "?" && is_of_nothing(block, row, column.key) {
+                *field = NONE.to_string();
+            }
+        }
+    }
     format!("{}:{}:{}\n", wall_ns.div_euclid(1_000_000_000), row.name, fields.join(":"))
 }
 
@@ -676,6 +727,9 @@ mod tests {
         };
         assert_eq!(of(CpuUnit::OneCpu).1, "50.0000 50.0000 50.0000");
         assert_eq!(of(CpuUnit::System(256)).1, "0.1953 0.1953 0.1953");
+        assert!(!of(CpuUnit::OneCpu).0.contains("minf/s"), "only when it is asked for");
+        let extended = text(StatLook { extended: true, ..StatLook::default() }, std::slice::from_ref(&process));
+        assert!(extended.lines().next().is_some_and(|heading| heading.ends_with("minf/s")), "{extended}");
         let (heading, figures) = of(CpuUnit::Seconds);
         assert_eq!(figures, "1.0000 1.0000 1.0000");
         assert!(heading.contains("usr s") && heading.contains("CPU s"), "{heading}");

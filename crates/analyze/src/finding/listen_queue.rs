@@ -17,16 +17,25 @@ impl Rule for ListenQueueRule {
         let refused = Refused::over(&moments);
         let has_refused = refused.samples as f64 >= limit.samples;
         let mut found = Vec::new();
-        for queue in queues(&moments) {
+        let queues = queues(&moments);
+        for queue in &queues {
             let is_full = queue.beyond as f64 >= limit.samples;
             if is_full || (has_refused && queue.beyond > 0) {
-                found.push(full(&queue, is_full.then_some(()).and(has_refused.then_some(&refused)), &refused));
+                found.push(full(queue, is_full.then_some(()).and(has_refused.then_some(&refused)), &refused));
             } else if queue.near(limit.near_percent) >= moments.len() && window.last(limit.for_s).is_some() {
-                found.push(near(&queue));
+                found.push(near(queue));
             }
         }
         if has_refused && !found.iter().any(|symptom| symptom.severity == Severity::Finding) {
-            found.push(counted(&refused));
+            // Between two samples a queue fills and empties: each listener's own count tells who it was.
+            let dropping = queues.iter().filter(|queue| queue.dropped > 0.0);
+            match dropping.max_by(|a, b| a.dropped.total_cmp(&b.dropped)) {
+                Some(queue) => {
+                    found.retain(|note| note.subject != queue.name());
+                    found.push(dropping_now(queue, &refused));
+                }
+                None => found.push(counted(&refused)),
+            }
         }
         found
     }
@@ -98,6 +107,8 @@ struct Queue<'a> {
     /// Samples with more in the queue than the backlog: the kernel admits one more, and then refuses.
     beyond: usize,
     fill: Vec<f64>,
+    /// Connection requests that it dropped itself, by its own count.
+    dropped: f64,
 }
 
 impl Queue<'_> {
@@ -146,6 +157,7 @@ impl Queue<'_> {
             Evidence::new("backlog", self.last.backlog as f64, ""),
             Evidence::new("system limit", self.last.limit.map(|limit| limit as f64), ""),
             Evidence::new("samples beyond the backlog", self.beyond as f64, ""),
+            Evidence::new("dropped by this listener", self.last.drops.map(|_| self.dropped), ""),
         ]
     }
 }
@@ -154,14 +166,16 @@ impl Queue<'_> {
 fn queues<'a>(moments: &[&'a Moment]) -> Vec<Queue<'a>> {
     let mut found: BTreeMap<(&str, i64), Queue<'_>> = BTreeMap::new();
     for moment in moments {
-        for row in &moment.listeners {
+        for (at, row) in moment.listeners.iter().enumerate() {
             let queue = found.entry((row.address.as_str(), row.port)).or_insert_with(|| Queue {
                 last: row,
                 since_ns: moment.start_ns(),
                 beyond: 0,
                 fill: Vec::new(),
+                dropped: 0.0,
             });
             queue.last = row;
+            queue.dropped += moment.listen_drops.get(at).copied().unwrap_or(0.0);
             queue.fill.push(100.0 * row.queue as f64 / row.backlog.max(1) as f64);
             if row.queue > row.backlog {
                 if queue.beyond == 0 {
@@ -217,6 +231,31 @@ fn near(queue: &Queue<'_>) -> Symptom {
         evidence: queue.evidence(),
         next: queue.advice(),
         explains: Vec::new(),
+        clear_s: None,
+    }
+}
+
+/// The kernel counts overflows, and the listener's own count grows, though no sample met its queue full.
+fn dropping_now(queue: &Queue<'_>, refused: &Refused) -> Symptom {
+    let mut evidence = queue.evidence();
+    evidence.extend(refused.evidence());
+    Symptom {
+        rule: RuleId::R2,
+        subject: queue.name(),
+        severity: Severity::Finding,
+        confidence: Confidence::Certain,
+        since_ns: refused.since_ns,
+        sentence: format!(
+            "Listener {}{} refuses new connections: {:.1}/s dropped by its own count, for {{for}}; its accept queue of {} was full between samples. {} Clients retry after 1, 3, 7 s…; established connections are not affected.",
+            queue.name(),
+            queue.holder(),
+            queue.dropped / refused.seconds,
+            queue.last.backlog,
+            queue.asked(),
+        ),
+        evidence,
+        next: queue.advice(),
+        explains: vec![(RuleId::R2, Some("tcp".to_string()))],
         clear_s: None,
     }
 }
@@ -329,6 +368,19 @@ mod tests {
         // The queue alone is a sign as well; the kernel's count alone too, of somebody.
         assert_eq!(run(6, 0).only(RuleId::R2).confidence, Confidence::Likely);
         assert_eq!(run(3, 27).only(RuleId::R2).subject, "tcp");
+        // Where each listener's own count is known, that tells who it was, though no sample met a full queue.
+        let mut bench = Bench::new();
+        for second in 1..=12 {
+            bench.steps(1, 1.0, |step| {
+                step.tcp(Some(27), 27);
+                step.listener_that_dropped(1521, 3, 5, Some(27 * second));
+                step.listener_that_dropped(22, 1, 128, Some(4));
+            });
+        }
+        let found = bench.only(RuleId::R2);
+        assert_eq!((found.subject.as_str(), found.confidence), ("0.0.0.0:1521", Confidence::Certain));
+        assert!(found.sentence.contains("27.0/s dropped by its own count"), "{}", found.sentence);
+        assert!(found.evidence.iter().any(|one| one.name == "dropped by this listener"), "{:?}", found.evidence);
         run(3, 0).is_silent();
         let close = run(4, 0);
         close.is_silent();

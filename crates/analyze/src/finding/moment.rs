@@ -41,6 +41,8 @@ pub(crate) struct Moment {
     pub(crate) interrupts: Option<Vec<InterruptUse>>,
     /// TCP sockets that listen and have a queue.
     pub(crate) listeners: Vec<Listener>,
+    /// Of each of them, how many connection requests it dropped since the moment before.
+    pub(crate) listen_drops: Vec<f64>,
     /// Devices of btrfs file systems whose errors grew.
     pub(crate) btrfs: Vec<BtrfsErrors>,
     /// Tasks that ended after a short life, by name; `None`: none did, or they were not recorded.

@@ -44,6 +44,8 @@ pub(crate) struct Moments {
     interrupts: Sparse<(Label, Label, i32), Interrupt>,
     btrfs: Sparse<(String, i64), BtrfsDevice>,
     listeners: Vec<Listener>,
+    /// By address and port: what a listener has dropped, as it was last told.
+    listen_drops: HashMap<(String, i64), i64>,
     exited: Vec<Exited>,
     groups: Groups,
     ios: Vec<IoInterval>,
@@ -86,6 +88,7 @@ impl Moments {
             interrupts: Sparse::default(),
             btrfs: Sparse::default(),
             listeners: Vec::new(),
+            listen_drops: HashMap::new(),
             exited: Vec::new(),
             groups: Groups::default(),
             ios: Vec::new(),
@@ -152,6 +155,18 @@ impl Moments {
         Ok(())
     }
 
+    /// What each listener of this sample dropped since it was last told of: it has a row whenever it dropped something.
+    fn listen_drops(&mut self) -> Vec<f64> {
+        let known = &mut self.listen_drops;
+        let of = |row: &Listener| {
+            let now = row.drops?;
+            let before = known.insert((row.address.clone(), row.port), now)?;
+            // Another socket of that port counts from 0.
+            Some(if now >= before { now - before } else { now } as f64)
+        };
+        self.listeners.iter().map(of).map(|grown| grown.unwrap_or(0.0)).collect()
+    }
+
     /// The moment that ends with the rows taken since the last one, and what stands before it. `None` for the first sample,
     /// and when there were no counters.
     pub(crate) fn take(&mut self) -> Option<(Moment, Before)> {
@@ -184,6 +199,7 @@ impl Moments {
         moment.ios = std::mem::take(&mut self.ios);
         moment.interrupts = self.interrupts(seconds);
         moment.btrfs = self.btrfs.grown(|row| (row.file_system.clone(), row.device), btrfs_errors).0;
+        moment.listen_drops = self.listen_drops();
         moment.listeners = std::mem::take(&mut self.listeners);
         moment.exited = Some(std::mem::take(&mut self.exited)).filter(|rows| !rows.is_empty());
         self.by_event.fill(&mut moment);

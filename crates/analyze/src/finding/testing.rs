@@ -278,6 +278,7 @@ impl Step<'_> {
             system_ns: Some(0),
             resident_bytes: Some(0),
             major_faults: Some(0),
+            minor_faults: None,
             io_delay_ns: None,
             read_bytes: Some(0),
             write_bytes: Some(0),
@@ -451,6 +452,11 @@ impl Step<'_> {
 
     /// A listener of `tnslsnr` with a queue.
     pub(crate) fn listener(&mut self, port: i64, queue: i64, backlog: i64) {
+        self.listener_that_dropped(port, queue, backlog, None);
+    }
+
+    /// The same, which has dropped so many requests since it listens.
+    pub(crate) fn listener_that_dropped(&mut self, port: i64, queue: i64, backlog: i64, drops: Option<i64>) {
         self.bench.listeners.push(Listener {
             t_ns: 0,
             t_s: 0.0,
@@ -459,6 +465,7 @@ impl Step<'_> {
             queue,
             backlog,
             limit: Some(4096),
+            drops,
             pid: Some(911),
             comm: Some("tnslsnr".into()),
         });
@@ -490,6 +497,7 @@ impl Step<'_> {
             t_s: 0.0,
             severity: "warning".into(),
             kind: kind.into(),
+            class: None,
             run: None,
             target: None,
             message: message.into(),

@@ -251,6 +251,7 @@ mod tests {
             system_ns: Some(0),
             resident_bytes: None,
             major_faults: None,
+            minor_faults: None,
             io_delay_ns: None,
             read_bytes: None,
             write_bytes: None,
@@ -326,5 +327,24 @@ mod tests {
         let scene = Scene::of(&tick, &verdicts);
         assert!(first(scene.processes()).starts_with("hide 7|1.0|0.0|?|?|"), "{}", first(scene.processes()));
         assert_eq!(scene.victims().note.as_deref(), Some("interrupts were not timed by event in this time"));
+    }
+
+    #[test]
+    fn the_kernels_part_is_no_more_than_all_of_it() {
+        let mut fold = PageFold::new(true);
+        for n in 1..=2 {
+            let mut batches = sample(n, "all", true);
+            batches.extend(process(n));
+            let ticked = batches.iter_mut().find(|batch| batch.table.name == "process").expect("by the tick");
+            let mut rows: Vec<Process> = ticked.to_rows().expect("rows");
+            // The tick found it there more often than it was.
+            rows[0].system_ns = Some(n * 600_000_000);
+            *ticked = batch(&rows);
+            batches.iter().for_each(|batch| fold.accept(batch).expect("a batch"));
+            fold.commit().expect("a sample");
+        }
+        let (moments, verdicts) = (fold.take(), Verdicts::default());
+        let first = Scene::of(&moments, &verdicts).processes().rows[0].cells.join("|");
+        assert!(first.starts_with("hide 7|39|39|"), "{first}");
     }
 }

@@ -241,7 +241,7 @@ impl Scene<'_> {
         let mut grid = Grid::new("", &["s ago"]);
         grid.columns.extend(PROCESS[1..].iter().map(|title| (*title).to_string()));
         grid.columns.insert(2, "usr%".to_string());
-        grid.columns.push("threads".to_string());
+        grid.columns.extend(["threads", "minflt"].map(str::to_string));
         let mut name = None;
         let now_ns = self.now().map_or(0, |now| now.t_ns);
         for moment in self.moments.iter().rev().take(10) {
@@ -256,6 +256,7 @@ impl Scene<'_> {
             cells.splice(0..1, [ago]);
             cells.insert(2, percent_cell(block.value(row, "user_percent")));
             cells.push(short_or(block.value(row, "threads")));
+            cells.push(short_or(block.value(row, "minor_faults_per_s")));
             grid.push(cells, Drill::Nothing);
         }
         grid.title = format!(
@@ -353,7 +354,8 @@ fn process_row(block: &StatBlock, row: &StatRow, by_event: &ByEvent<'_>) -> (f64
     let cells = vec![
         format!("{} {}", row.name, pid.map_or("?".to_string(), |pid| format!("{pid:.0}"))),
         percent_cell(cpu),
-        percent_cell(figure("system_percent")),
+        // By the tick, in steps of 10 ms: never more than all of it, which is by event.
+        percent_cell(figure("system_percent").map(|system| cpu.map_or(system, |cpu| system.min(cpu)))),
         ms_cell(by_event.figure(pid, "stolen_percent")),
         ms_cell(by_event.figure(pid, "wait_percent")),
         // Without delay accounting the kernel gives 0 for ever.

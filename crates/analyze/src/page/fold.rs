@@ -1,5 +1,6 @@
 //! From samples to moments.
 
+use super::resources::is_io_error;
 use crate::stat::{StatBlock, StatFold, StatOptions, StatRow, Subject};
 use quantity::histogram::Histogram;
 use recording::rows::{
@@ -326,7 +327,7 @@ impl PageFold {
     fn events(&mut self, rows: Vec<Event>) {
         for row in rows {
             match row.kind.as_str() {
-                "kernel" if row.message.contains("I/O error") => {
+                "kernel" if is_io_error(&row.message) => {
                     self.next.io_errors = Some(self.next.io_errors.unwrap_or(0) + row.count);
                 }
                 "gap" | "probe_lost" | "trace_lost" => self.next.lost += row.count,

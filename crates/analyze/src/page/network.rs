@@ -101,8 +101,8 @@ impl Scene<'_> {
     /// Who listens, the longest queue first; with an empty queue too, where that is known.
     fn listeners(&self) -> Grid {
         let mut grid = Grid::new(
-            "listeners (Recv-Q: connections that wait to be accepted; drops are counted for all together, below)",
-            &["address", "Recv-Q", "most 60 s", "backlog", "limit", "process"],
+            "listeners (Recv-Q: connections that wait to be accepted; drops: requests for one that it dropped since it listens)",
+            &["address", "Recv-Q", "most 60 s", "backlog", "limit", "drops", "process"],
         );
         let Some(now) = self.now() else { return grid };
         let mut known: BTreeMap<(&str, i64), (i64, i64, &Listener)> = BTreeMap::new();
@@ -138,6 +138,7 @@ impl Scene<'_> {
                 most.to_string(),
                 row.backlog.to_string(),
                 row.limit.map_or("?".to_string(), |limit| limit.to_string()),
+                row.drops.map_or("?".to_string(), |drops| drops.to_string()),
                 process,
             ];
             grid.push(cells, row.pid.map_or(Drill::Nothing, |pid| Drill::Sheet(Sheet::Process(pid))));
@@ -221,6 +222,7 @@ mod tests {
             queue,
             backlog: 5,
             limit: Some(4096),
+            drops: Some(port / 80),
             pid: Some(port),
             comm: Some("server".into()),
         }
@@ -241,6 +243,7 @@ mod tests {
         scene.servers = Servers { listening: Some(&listening), missing: None };
         let cells = |grid: &Grid| grid.rows.iter().map(|row| row.cells[..4].join("|")).collect::<Vec<_>>();
         assert_eq!(cells(&scene.listeners()), ["0.0.0.0:1521|6|6|5", "0.0.0.0:80|0|3|5", "0.0.0.0:22|0|0|5"]);
+        assert_eq!(scene.listeners().rows[0].cells[4..], ["4096", "19", "server 1521"]);
         let queues = scene.queues().expect("queues");
         assert_eq!(cells(&queues), ["eth0 rx 1|30|3.0k|-", "eth0 rx 0|10|-|-"]);
         assert_eq!(queues.rows[0].cells[4], "75%");

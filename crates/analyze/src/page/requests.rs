@@ -187,6 +187,7 @@ mod tests {
             queue: 0,
             backlog: 128,
             limit: None,
+            drops: None,
             pid: comm.map(|_| 7),
             comm: comm.map(str::to_string),
         }

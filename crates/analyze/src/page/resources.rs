@@ -252,7 +252,7 @@ impl Scene<'_> {
         let util = figure("util_percent");
         let errors = now.io_errors.map(|_| {
             let told = |moment: &Moment| {
-                let about = |message: &str| message.contains("I/O error") && names_device(message, name);
+                let about = |message: &str| is_io_error(message) && names_device(message, name);
                 moment
                     .events
                     .iter()
@@ -360,6 +360,11 @@ fn relative(values: impl Iterator<Item = Option<f64>>) -> Vec<Option<f64>> {
     values.into_iter().map(|value| value.map(|value| if most > 0.0 { value / most } else { 0.0 })).collect()
 }
 
+/// Does the kernel tell of a request that failed? Media errors and others have words of their own, with the device behind.
+pub(crate) fn is_io_error(message: &str) -> bool {
+    message.contains("I/O error") || message.contains(" error, dev ")
+}
+
 /// Does the kernel's message name this device, and not only one whose name begins alike?
 fn names_device(message: &str, device: &str) -> bool {
     message.split(|c: char| !c.is_ascii_alphanumeric() && c != '-' && c != '_').any(|word| word == device)
@@ -385,4 +390,22 @@ pub(crate) fn percent(value: Option<f64>) -> String {
 /// `22 ms`, `0.1 ms`, `1.2 s`.
 pub(crate) fn milliseconds(ns: f64) -> String {
     crate::Unit::Nanoseconds.format(Some(ns))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::is_io_error;
+
+    #[test]
+    fn requests_that_failed_are_told_in_more_than_one_word() {
+        for message in [
+            "I/O error, dev sda, sector 8 op 0x0:(READ)",
+            "Buffer I/O error on dev dm-0, logical block 0, async page read",
+            "critical medium error, dev sda, sector 9928 op 0x0:(READ)",
+            "blk_update_request: critical target error, dev nvme0n1, sector 0",
+        ] {
+            assert!(is_io_error(message), "{message}");
+        }
+        assert!(!is_io_error("EDAC MC0: 1 CE memory read error on CPU_SrcID#0") && !is_io_error("sda: error"));
+    }
 }

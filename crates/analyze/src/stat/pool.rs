@@ -15,8 +15,8 @@ pub(super) const COLUMNS: &[StatColumn] = columns! {
     "write_size_kib" "wsize" Scaled, "KiB per write";
     "busy_percent" "%busy" Percent, "share of time in which I/Os were under way (ZFS before 2.0)";
     "queue_size" "queue" Scaled, "mean number of I/Os that waited or were under way (ZFS before 2.0)";
-    "allocated_mib" "alloc MiB" Scaled, "in use (zpool iostat; the module's counters do not tell)";
-    "free_mib" "free MiB" Scaled, "not in use (zpool iostat)";
+    "allocated_mib" "alloc MiB" Scaled, "in use (`zpool list`, once a minute; of imports `zpool iostat`)";
+    "free_mib" "free MiB" Scaled, "not in use";
     "allocated_percent" "%alloc" Percent, "in use ÷ both";
     "arc_hit_percent" "%ARC" Percent, "reads that found their block in the cache ÷ all that asked it; of the whole machine";
 };
@@ -146,11 +146,10 @@ fn of_pool(step: &Step<'_, ZfsPool>, arc_hits: Option<f64>) -> Vec<Option<f64>> 
     values.extend([
         step.rate_some(|row| row.run_ns).map(|ns| (ns / 1e7).min(100.0)),
         step.rate_some(|row| Some(row.weighted_wait_ns? + row.weighted_run_ns?)).map(|ns| ns / 1e9),
-        None,
-        None,
-        None,
-        arc_hits,
     ]);
+    let bytes = |of: Option<i64>| of.map(|bytes| bytes as f64);
+    values.extend(space(bytes(step.now.allocated_bytes), bytes(step.now.free_bytes)));
+    values.push(arc_hits);
     values
 }
 
@@ -162,14 +161,14 @@ fn of_import(step: &Step<'_, Disk>, [allocated, free]: [Option<f64>; 2]) -> Vec<
         bytes(step.rate_some(|row| row.read_sectors)),
         bytes(step.rate_some(|row| row.write_sectors)),
     );
-    let whole = allocated.zip(free).map(|(allocated, free)| allocated + free);
-    values.extend([
-        None,
-        None,
-        allocated.map(|bytes| bytes / MIB),
-        free.map(|bytes| bytes / MIB),
-        percent(allocated, whole),
-        None,
-    ]);
+    values.extend([None, None]);
+    values.extend(space(allocated, free));
+    values.push(None);
     values
+}
+
+/// Of both in bytes: allocated, free, MiB, and the share in use.
+fn space(allocated: Option<f64>, free: Option<f64>) -> [Option<f64>; 3] {
+    let whole = allocated.zip(free).map(|(allocated, free)| allocated + free);
+    [allocated.map(|bytes| bytes / MIB), free.map(|bytes| bytes / MIB), percent(allocated, whole)]
 }

@@ -21,6 +21,7 @@ pub(super) const COLUMNS: &[StatColumn] = columns! {
     "write_kib_per_s" "kB_wr/s" Scaled, "KiB per second written to devices";
     "major_faults_per_s" "majf/s" Scaled, "page faults per second that waited for a device";
     "io_delay_percent" "%iodly" Fixed(2), "waiting for block I/O (kernel.task_delayacct=1 only)";
+    "minor_faults_per_s" "minf/s" Scaled, "page faults per second that waited for no device (for people with -x)";
 };
 
 pub(super) struct Processes {
@@ -92,5 +93,6 @@ fn values(step: &Step<'_, Process>) -> Vec<Option<f64>> {
         kib(step.rate_some(|row| row.write_bytes)),
         step.rate_some(|row| row.major_faults),
         share(step.rate_some(|row| row.io_delay_ns)),
+        step.rate_some(|row| row.minor_faults),
     ]
 }

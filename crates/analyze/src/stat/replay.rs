@@ -3,8 +3,8 @@
 use super::Subject;
 use crate::AnalyzeError;
 use recording::rows::{
-    BtrfsDevice, Cgroup, Cpu, CpuEvent, Disk, Figure, FileSystem, Interrupt, IrqTime, Memory, Net, NfsMount, Pressure,
-    Process, ProcessEvent, Sample, Stolen, System, Tcp, Udp, ZfsArc, ZfsPool,
+    BtrfsDevice, Cgroup, Cpu, CpuEvent, Disk, Figure, FileSystem, Interrupt, IoInterval, IrqTime, Memory, Net,
+    NfsMount, Pressure, Process, ProcessEvent, Sample, Stolen, System, Tcp, Udp, ZfsArc, ZfsPool,
 };
 use recording::{Batch, Reader, RecordingError, Row, Rows, Sink};
 use std::collections::HashSet;
@@ -70,6 +70,10 @@ fn tables_of(subject: Subject, reader: &Reader) -> Result<Vec<Box<dyn Table>>, A
         Subject::Memory => Box::new(Samples::<Memory>::of(reader, |row| (row.t_ns, ""))?),
         Subject::Pressure => Box::new(Samples::<Pressure>::of(reader, |row| (row.t_ns, &row.resource))?),
         Subject::Disk => Box::new(Samples::<Disk>::of(reader, |row| (row.t_ns, &row.device))?),
+        Subject::DiskPercentiles => {
+            let ios: Vec<Box<dyn Table>> = vec![Box::new(Samples::<IoInterval>::of(reader, |row| (row.t_ns, ""))?)];
+            return both(Subject::Disk, ios);
+        }
         Subject::Net => {
             return Ok(vec![
                 Box::new(Samples::<Net>::of(reader, |row| (row.t_ns, &row.interface))?),

@@ -155,6 +155,7 @@ fn a_process_that_slept_is_charged_for_one_interval_only() {
         system_ns: Some(0),
         resident_bytes: Some(1 << 20),
         major_faults: Some(0),
+        minor_faults: None,
         io_delay_ns: None,
         read_bytes: None,
         write_bytes: None,
@@ -189,6 +190,7 @@ fn what_was_forgotten_is_not_known_when_it_comes_again() {
         system_ns: Some(0),
         resident_bytes: None,
         major_faults: None,
+        minor_faults: None,
         io_delay_ns: None,
         read_bytes: None,
         write_bytes: None,
@@ -337,6 +339,10 @@ fn pools_of_this_machine_by_what_their_version_counts() {
         t_s: 0.0,
         pool: "tank".into(),
         state: Some("DEGRADED".into()),
+        size_bytes: None,
+        allocated_bytes: new.map(|_| 3 << 20),
+        free_bytes: new.map(|_| 9 << 20),
+        fragmentation_percent: None,
         read_ios: old.map(|count| count * 100),
         read_bytes: old.map(|count| count * 102_400),
         write_ios: old,
@@ -367,6 +373,9 @@ fn pools_of_this_machine_by_what_their_version_counts() {
     let new = second(Subject::Pool, &StatOptions::default(), pool(1, None, Some(0)), pool(2, None, Some(2)));
     close(&new, "read_per_s", 84.0);
     close(&new, "write_per_s", 2.0);
+    close(&new, "allocated_mib", 3.0);
+    close(&new, "free_mib", 9.0);
+    close(&new, "allocated_percent", 25.0);
     let between = second(Subject::Pool, &StatOptions::default(), pool(1, None, None), pool(2, None, None));
     assert_eq!(between.value(&between.rows[0], "read_per_s"), None, "not counted is not 0");
 }
@@ -514,4 +523,49 @@ fn how_far_rates_may_be_off() {
     assert_eq!(fold.rate_error_percent(), Some(2.0));
     fold.accept(&Batch::from_rows(&[sample(3_000_000_000, 5_000_000)]).unwrap()).unwrap();
     assert_eq!(fold.rate_error_percent(), Some(0.25));
+}
+
+#[test]
+fn percentiles_are_of_the_interval_and_the_device() {
+    let io = |t_s: i64, op: &str, pid: i32, times_ms: &[u64]| {
+        let mut response = quantity::histogram::Histogram::new(5);
+        times_ms.iter().for_each(|ms| response.record(ms * 1_000_000));
+        recording::rows::IoInterval {
+            t_ns: t_s * 1_000_000_000,
+            t_s: 0.0,
+            interval_ns: 1_000_000_000,
+            dev: recording::Label::from("sda"),
+            op: recording::Label::from(op),
+            pid: Some(pid),
+            comm: None,
+            file: None,
+            ios: i64::try_from(times_ms.len()).unwrap(),
+            bytes: 0,
+            response,
+            asynchronous: None,
+            sizes: recording::Sizes(quantity::histogram::Histogram::new(5)),
+            sequential: None,
+        }
+    };
+    let mut fold = StatFold::new(&[Subject::DiskPercentiles], &StatOptions::default());
+    let mut second = |t_s: i64, ios: &[recording::rows::IoInterval]| {
+        let disks = [disk(t_s, "sda", t_s * 10), disk(t_s, "sdb", 0)];
+        fold.accept(&Batch::from_rows(&disks).unwrap()).unwrap();
+        fold.accept(&Batch::from_rows(ios).unwrap()).unwrap();
+        fold.commit().pop()
+    };
+    assert!(second(1, &[io(1, "write", 1, &[900])]).is_none(), "of no interval yet");
+    // Two processes, of whose writes one percentile is made; a flush is neither.
+    let fast: Vec<u64> = vec![2; 98];
+    let block =
+        second(2, &[io(2, "write", 1, &fast), io(2, "write", 2, &[50, 100]), io(2, "flush", 1, &[700])]).unwrap();
+    let of = |block: &StatBlock, row: usize, key: &str| block.value(&block.rows[row], key);
+    let is_near = |value: Option<f64>, ms: f64| value.is_some_and(|value| (value / ms - 1.0).abs() < 0.032);
+    assert!(is_near(of(&block, 0, "write_p50_ms"), 2.0) && is_near(of(&block, 0, "write_p99_ms"), 50.0), "{block:?}");
+    assert_eq!(of(&block, 0, "write_max_ms"), Some(100.0));
+    close(&block, "write_per_s", 10.0);
+    assert_eq!((of(&block, 0, "read_p50_ms"), of(&block, 1, "write_p50_ms")), (None, None));
+    let idle = second(3, &[]).unwrap();
+    assert_eq!(of(&idle, 0, "write_max_ms"), None, "not those of before");
+    assert_eq!(idle.rows[0].values.len(), Subject::DiskPercentiles.columns().len());
 }

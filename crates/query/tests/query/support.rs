@@ -195,6 +195,7 @@ pub(crate) fn write_open(directory: &Path) -> Writer {
         t_s: 75.0,
         severity: "warning".to_string(),
         kind: "stall".to_string(),
+        class: None,
         run: Some("rd1".to_string()),
         target: None,
         message: "sd1 did not answer for 2 s".to_string(),

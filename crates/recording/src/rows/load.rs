@@ -1,6 +1,7 @@
 //! What the load engine and a replay measured, and what happened meanwhile.
 
 use crate::catalogue::tables;
+use crate::label::Label;
 use quantity::histogram::Histogram;
 
 tables! {
@@ -210,6 +211,8 @@ tables! {
         severity: String, "", Name;
         /// Short name of what it was.
         kind: String, "", Name;
+        /// Of a message of the kernel (kind `kernel`) what it tells of: `link_down`, `link_up`, `path_failed`, `path_restored`, `io_error`, `io_timeout`, `device_gone`, `oom`, `hung_task`, `lockup`, `filesystem_error`, `machine_check`, …, or `other` (the list: `crates/recording/src/kernel_messages.txt`). Null for other kinds, and in recordings from before it was told.
+        class: Option<Label>, "", Name;
         /// Title of the run, when it belongs to one.
         run: Option<String>, "", Name;
         /// Target, when it belongs to one.

@@ -285,7 +285,7 @@ tables! {
     }
 
     /// A ZFS pool since it was imported. What a version of ZFS does not count is null.
-    ZfsPool = "zfs_pool" from "`/proc/spl/kstat/zfs/POOL/state`, `io`, `iostats`" since 1 {
+    ZfsPool = "zfs_pool" from "`/proc/spl/kstat/zfs/POOL/state`, `io`, `iostats`; `zpool list`" since 1 {
         /// When it was read.
         t_ns: i64, "ns", Time;
         /// The same since the recording's start.
@@ -294,6 +294,14 @@ tables! {
         pool: String, "", Name;
         /// `ONLINE`, `DEGRADED`, `FAULTED`, `SUSPENDED`, …
         state: Option<String>, "", Name;
+        /// All of it, as `zpool list` tells, which is run once a minute; null where there is none or it does not answer, and in recordings from before it was asked.
+        size_bytes: Option<i64>, "bytes", Gauge;
+        /// In use.
+        allocated_bytes: Option<i64>, "bytes", Gauge;
+        /// Not in use.
+        free_bytes: Option<i64>, "bytes", Gauge;
+        /// How broken up the free space is.
+        fragmentation_percent: Option<i64>, "%", Gauge;
         /// Reads of the pool (ZFS before 2.0).
         read_ios: Option<i64>, "op", Counter;
         /// Bytes read.

@@ -157,7 +157,7 @@ tables! {
         value: i64, "", Counter;
     }
 
-    /// A TCP socket that listens. A row when it is first seen, and at every sample in which its queue is not empty.
+    /// A TCP socket that listens. A row when it is first seen, at every sample in which its queue is not empty, and when it dropped connection requests.
     Listener = "listener" from "sock_diag (netlink), `/proc/PID/fd`" since 1 {
         /// When it was read.
         t_ns: i64, "ns", Time;
@@ -173,6 +173,8 @@ tables! {
         backlog: i64, "", Gauge;
         /// The system's limit (`net.core.somaxconn`).
         limit: Option<i64>, "", Gauge;
+        /// Connection requests that it dropped since it began to listen, for a full queue or another reason. Null in recordings from before it was read.
+        drops: Option<i64>, "", Counter;
         /// A process that holds it; looked for when listeners are first seen, later at most once a minute (every 10 s where a queue is long), and null without the privilege to look.
         pid: Option<i64>, "", Gauge;
         /// Its name.

@@ -31,6 +31,8 @@ tables! {
         resident_bytes: Option<i64>, "bytes", Gauge;
         /// Page faults that waited for a device.
         major_faults: Option<i64>, "", Counter;
+        /// Page faults that waited for none. Null in recordings from before it was read.
+        minor_faults: Option<i64>, "", Counter;
         /// Time spent waiting for block I/O; counted with `kernel.task_delayacct=1` only.
         io_delay_ns: Option<i64>, "ns", Counter;
         /// Bytes that it caused to be read from devices; null without the privilege to know.

@@ -130,6 +130,7 @@ impl Maker {
             t_s: self.seconds(),
             severity: severity.to_string(),
             kind: kind.to_string(),
+            class: None,
             run: run.map(String::from),
             target: None,
             message: message.to_string(),

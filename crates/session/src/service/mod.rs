@@ -347,6 +347,7 @@ impl Service<'_> {
             t_s: t_ns.saturating_sub(open.writer.started_t_ns()) as f64 / 1e9,
             severity: "warning".to_string(),
             kind: kind.to_string(),
+            class: None,
             run: None,
             target: None,
             message: message.to_string(),

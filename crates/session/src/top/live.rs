@@ -83,6 +83,7 @@ impl Live {
                 t_s: now_ns.saturating_sub(self.origin_ns) as f64 / 1e9,
                 severity: "warning".to_string(),
                 kind: "gap".to_string(),
+                class: None,
                 run: None,
                 target: None,
                 message: format!("{late} samples were due while the collector could not run"),

@@ -5,31 +5,24 @@ use crate::SessionError;
 use crate::cpu_clock::{CpuClock, EventClock};
 use crate::probe::row_of;
 use crate::profile::Profiler;
+use crate::responses::Responses;
 use crate::rows::signed;
-use analyze::page::{IoIntervals, Servers, Watch};
+use analyze::page::{Servers, Watch};
 use recording::Batch;
 use recording::rows::{Event, FileInterval};
-use std::time::Duration;
-use trace::block::{self, BlockTrace, Columns};
 use trace::files::{self, FileTrace};
 use tui::top::Looks;
 
-/// Bytes of the ring: I/Os are taken out many times a second.
-const RING_BYTES: u64 = 4 << 20;
 /// Looks a second at each CPU, while a process or a CPU is looked at.
 const LOOKS_HZ: u32 = 99;
 /// Said until the first of them are there.
 const SOON: &str = "looked at from now on: with the next sample";
 /// Why there are none, by somebody's wish.
 pub(super) const OFF: &str = "off (--no-probes)";
-/// Chunks that are summed at once.
-const CHUNKS_MAX: usize = 64;
-/// Names are learned anew when there are so many.
-const NAMES_MAX: usize = 50_000;
 
 /// The probes that could be loaded, and why others could not.
 pub(crate) struct Probes {
-    blocks: Result<Box<(BlockTrace, Columns, IoIntervals)>, String>,
+    blocks: Result<Box<Responses>, String>,
     files: Result<Box<FileTrace>, String>,
     /// What programs are at, while somebody looks at a process or at a CPU; or why that cannot be had.
     stacks: Result<Option<Box<Profiler>>, String>,
@@ -48,10 +41,7 @@ pub(crate) struct Probes {
 impl Probes {
     /// Loads what can be loaded.
     pub(crate) fn start() -> Self {
-        let options = block::Options { ring_bytes: Some(RING_BYTES), ..block::Options::default() };
-        let blocks = BlockTrace::start(&options)
-            .map(|trace| Box::new((trace, Columns::default(), IoIntervals::with_capacities(capacity_bytes))))
-            .map_err(|error| brief(&error));
+        let blocks = Responses::start().map(Box::new).map_err(|error| brief(&error));
         let files = FileTrace::start(&files::Options::default()).map(Box::new).map_err(|error| brief(&error));
         // As `diagnose` does: findings of CPUs need it, and so do figures that a tick does not see.
         let clock = CpuClock::start(EventClock::IfPossible).ok().flatten().map(Box::new);
@@ -142,33 +132,15 @@ impl Probes {
 
     /// Takes I/Os out of the ring; to be called several times a second.
     pub(crate) fn drain(&mut self) -> Result<(), SessionError> {
-        let Ok(blocks) = &mut self.blocks else { return Ok(()) };
-        let (trace, columns, sums) = &mut **blocks;
-        // Not more than this: where I/Os come faster than they are summed, the page must go on, and losses are counted.
-        for _ in 0..CHUNKS_MAX {
-            let Some(chunk) = trace.next(Duration::ZERO) else { break };
-            sums.accept(&columns.batch(&chunk)?)?;
-        }
-        Ok(())
+        self.blocks.as_mut().map_or(Ok(()), |blocks| blocks.drain())
     }
 
     /// Ends an interval: its batches.
     pub(crate) fn take(&mut self, t_ns: u64, origin_ns: u64) -> Result<Vec<Batch>, SessionError> {
-        self.drain()?;
-        let mut batches = Vec::new();
-        let mut lost = 0;
-        if let Ok(blocks) = &mut self.blocks {
-            let (trace, columns, sums) = &mut **blocks;
-            let (rows, places) = sums.take(signed(self.from_ns), signed(t_ns), signed(origin_ns));
-            push(&mut batches, &rows)?;
-            push(&mut batches, &places)?;
-            columns.take_summary();
-            lost += trace.statistics()?.lost();
-            if columns.names() > NAMES_MAX {
-                columns.begin_generation();
-                trace.forget_names();
-            }
-        }
+        let (mut batches, mut lost) = match &mut self.blocks {
+            Ok(blocks) => blocks.take(t_ns, origin_ns)?,
+            Err(_) => (Vec::new(), 0),
+        };
         if let Ok(files) = &mut self.files {
             let rows: Vec<FileInterval> =
                 files.read()?.iter().map(|file| row_of(file, t_ns, self.from_ns, origin_ns)).collect();
@@ -192,12 +164,6 @@ impl Probes {
     }
 }
 
-/// As the kernel knows it at this moment.
-fn capacity_bytes(device: &str) -> Option<u64> {
-    let text = std::fs::read_to_string(format!("/sys/class/block/{}/size", device.replace('/', "!"))).ok()?;
-    text.trim().parse::<u64>().ok().map(|sectors| sectors.saturating_mul(512))
-}
-
 /// Says that so many things were lost by the sample at `t_ns` of what began at `origin_ns`.
 pub(super) fn lost_row((t_ns, origin_ns): (u64, u64), count: u64, what: &str) -> Event {
     Event {
@@ -205,6 +171,7 @@ pub(super) fn lost_row((t_ns, origin_ns): (u64, u64), count: u64, what: &str) ->
         t_s: t_ns.saturating_sub(origin_ns) as f64 / 1e9,
         severity: "error".to_string(),
         kind: "probe_lost".to_string(),
+        class: None,
         run: None,
         target: None,
         message: format!("{count} {what} could not be counted"),

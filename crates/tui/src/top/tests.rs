@@ -133,6 +133,7 @@ fn process(n: i64, pid: i64, comm: &str, percent: i64) -> Process {
         system_ns: Some(0),
         resident_bytes: Some(34 << 20),
         major_faults: Some(0),
+        minor_faults: None,
         io_delay_ns: None,
         read_bytes: Some(n * 1_000_000),
         write_bytes: None,

@@ -447,6 +447,6 @@ fn udp(_: &str, t: i64, sums: &Sums) -> Udp {
 fn process(name: &str, t: i64, sums: &Sums) -> Process {
     let (pid, comm) = name.split_once(' ').unwrap_or((name, ""));
     row!(Process, t, sums, { pid: pid.parse().unwrap_or(0), comm: comm.trim().to_string(), state: None }, [
-        start_ns, parent, threads, user_ns, system_ns, resident_bytes, major_faults, io_delay_ns, read_bytes, write_bytes
+        start_ns, parent, threads, user_ns, system_ns, resident_bytes, major_faults, minor_faults, io_delay_ns, read_bytes, write_bytes
     ])
 }

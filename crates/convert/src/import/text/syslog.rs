@@ -69,8 +69,7 @@ pub(super) fn read(lines: &mut Lines, told: &mut Told) -> Result<(), ConvertErro
             if line.starts_with([' ', '\t'])
                 && let Some((_, event)) = told.events.last_mut()
             {
-                event.message.push(' ');
-                event.message.push_str(line.trim());
+                go_on(event, line.trim());
                 continue;
             }
             told.tally("lines that are no messages left out");
@@ -82,8 +81,7 @@ pub(super) fn read(lines: &mut Lines, told: &mut Told) -> Result<(), ConvertErro
         if message.text.starts_with("   ")
             && let Some((_, event)) = told.events.last_mut()
         {
-            event.message.push(' ');
-            event.message.push_str(message.text.trim());
+            go_on(event, message.text.trim());
             continue;
         }
         let text = message.text.trim();
@@ -136,6 +134,17 @@ fn repeated(text: &str) -> Option<i64> {
     rest.split_whitespace().next()?.parse().ok()
 }
 
+/// A message that goes on in another line: what it tells of may stand there.
+fn go_on(event: &mut Event, text: &str) {
+    event.message.push(' ');
+    event.message.push_str(text);
+    event.class = Some(class(&event.message));
+}
+
+fn class(text: &str) -> recording::Label {
+    recording::Label::from(recording::kernel_class(text))
+}
+
 fn event(text: &str) -> Event {
     let lower = text.to_lowercase();
     let has = |words: &[&str]| words.iter().any(|word| lower.contains(word));
@@ -161,6 +170,7 @@ fn event(text: &str) -> Event {
         t_s: 0.0,
         severity: severity.to_string(),
         kind: "kernel".to_string(),
+        class: Some(class(text)),
         run: None,
         target: device(text),
         message: text.to_string(),

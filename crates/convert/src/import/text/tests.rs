@@ -208,8 +208,13 @@ fn told(folder: &str, starts: &str) -> String {
         for event in import.rows::<Event>().iter().filter(|event| event.kind == "kernel") {
             let _ = writeln!(
                 out,
-                "  {} s {} {:?} ×{}: {:.100}",
-                event.t_s, event.severity, event.target, event.count, event.message
+                "  {} s {} {} {:?} ×{}: {:.100}",
+                event.t_s,
+                event.severity,
+                event.class.as_deref().unwrap_or("?"),
+                event.target,
+                event.count,
+                event.message
             );
         }
         if ["dtrace", "nfsstat", "ss", "prstat"].contains(&import.format) {
