@@ -101,8 +101,12 @@ fn a_sample_shows_the_rate_of_all() {
     }
     says(&bench.run(&["export", "s", "--format", "blkparse"]).expect_code(0).stderr, "a sample of one I/O in 16");
     says(&bench.run(&["model", "s"]).stderr, "a sample of one I/O in 16");
-    let page = bench.run(&["top", "s", "--once", "--json"]).expect_code(0);
-    says(&page.stdout, "SAMPLE");
+    let page = bench.run(&["top", "s", "--once", "--size", "160x50"]).expect_code(0).stdout;
+    says(&page, "a SAMPLE of one I/O in 16");
+    let most = page.lines().find_map(|line| line.strip_prefix("iops")?.split_whitespace().last()).unwrap();
+    let most = most.strip_suffix("k/s").unwrap_or_else(|| panic!("{page}")).parse::<f64>().unwrap();
+    // The most of five seconds, of 125 rows each, sigma 11.
+    assert!((1.8..3.0).contains(&most), "{page}");
     bench.run(&["report", "s", "-o", "s.html"]).expect_code(0);
     says(&std::fs::read_to_string(bench.scratch.path("s.html")).unwrap(), "a sample of one I/O in 16");
 }

@@ -225,8 +225,8 @@ thresholds! {
         wait_percent = 20.0, "%";
         /// … and of that waiting, so much is because of one other process, for which it was put aside or which ran on when it woke …
         one_percent = 50.0, "%";
-        /// … and either it leaves its CPU by its own will so often, and as often as it is put aside (it answers requests, and does not only compute) …
-        answers_per_s = 20.0, "1/s";
+        /// … and either it waits for that one so often, and leaves its CPU by its own will at least as often as it is put aside (it answers requests, and does not only compute) …
+        waits_per_s = 25.0, "1/s";
         /// … or all CPUs together are idle for so much of the time, and some CPU was for so much of its waiting at least.
         idle_percent = 25.0, "%";
         /// Interrupts take so much of the run time of a process.

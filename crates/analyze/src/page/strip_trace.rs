@@ -26,7 +26,7 @@ pub(super) fn read(reader: &Reader, mut rates: Cells) -> Result<Option<(Cells, O
             *counts.entry((second, device)).or_default() += weight;
             let response_ns = completed.value(row).saturating_sub(queued.value(row)).max(1);
             let octave = usize::try_from(response_ns.ilog2()).unwrap_or(OCTAVES).min(OCTAVES - 1);
-            if let Some(cell) = heat.get_mut(rates.place(completed.value(row))) {
+            if let Some(cell) = heat.get_mut(rates.place((second + 1) * TRACED_EVERY_NS)) {
                 cell[octave] += weight;
             }
         }
