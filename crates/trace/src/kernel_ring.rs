@@ -9,6 +9,7 @@
 #![expect(unsafe_code, reason = "the ring lies in memory shared with the kernel")]
 
 use crate::TraceError;
+use crate::fetch::fetch;
 use crate::mapped::Mapped;
 use libbpf_rs::{MapCore as _, MapHandle};
 use rustix::event::{Timespec, epoll};
@@ -79,7 +80,7 @@ impl KernelRing {
         while self.at < end {
             // One that is still being written keeps those behind it waiting.
             let Some((length, is_discarded)) = self.record() else { break };
-            self.fetch_ahead();
+            fetch(self.data(self.at + AHEAD_BYTES));
             if !is_discarded {
                 // SAFETY: `record` found it whole and within the data, which is mapped twice; the kernel writes there
                 // again only when the position behind it was stored, below.
@@ -109,17 +110,6 @@ impl KernelRing {
         let length = (header & !(BUSY | DISCARD)) as usize;
         // A length that cannot be would lead out of the mapping: nothing is taken any more, and losses are counted.
         (header & BUSY == 0 && length <= self.data_bytes).then_some((length, header & DISCARD != 0))
-    }
-
-    /// Asks for what comes next: it lies in the cache of the CPU that wrote it, which is as far away as memory.
-    #[inline]
-    fn fetch_ahead(&self) {
-        #[cfg(target_arch = "x86_64")]
-        // SAFETY: only a hint, which no address makes fault.
-        unsafe {
-            use std::arch::x86_64::{_MM_HINT_T0, _mm_prefetch};
-            _mm_prefetch::<_MM_HINT_T0>(self.data(self.at + AHEAD_BYTES).cast());
-        }
     }
 
     #[inline]
