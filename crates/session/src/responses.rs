@@ -13,8 +13,6 @@ use trace::block::{self, BlockTrace, Columns};
 const RING_BYTES: u64 = 4 << 20;
 /// Chunks that are summed at once.
 const CHUNKS_MAX: usize = 64;
-/// Names are learned anew when there are so many.
-const NAMES_MAX: usize = 50_000;
 
 /// The probe, with the sums of the interval under way.
 pub(crate) struct Responses {
@@ -55,10 +53,7 @@ impl Responses {
         push(&mut batches, &places)?;
         self.from_ns = t_ns;
         self.columns.take_summary();
-        if self.columns.names() > NAMES_MAX {
-            self.columns.begin_generation();
-            self.trace.forget_names();
-        }
+        self.trace.bound_names(&mut self.columns);
         Ok((batches, self.trace.statistics()?.lost()))
     }
 }

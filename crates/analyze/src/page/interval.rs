@@ -3,11 +3,12 @@
 use crate::AnalyzeError;
 use crate::facts::{Columns, Names};
 use crate::traced::rows::{Traced, append};
+use crate::traced::streams::Streams;
 use arrow_array::Array as _;
 use quantity::histogram::Merger;
 use recording::rows::{IoInterval, IoPlace};
 use recording::{Batch, Label, Sizes};
-use std::collections::{HashMap, VecDeque};
+use std::collections::HashMap;
 
 /// Most rows of one interval with a process and a file of their own.
 const ROWS: usize = 200;
@@ -16,10 +17,6 @@ pub const TRACED_EVERY_NS: i64 = 1_000_000_000;
 
 /// Parts of a device's capacity whose I/Os are counted by themselves.
 pub const BANDS: usize = 64;
-
-/// So many I/Os of a device are remembered, to tell whether the next one lies beside one of them: several streams at once are
-/// sequential too, and so is one whose I/Os did not come in their order.
-const RECENT: usize = 64;
 
 /// Device, operation, process, its name, file; numbers of `Names`.
 type Key = (usize, usize, i32, usize, usize);
@@ -33,7 +30,7 @@ struct Sum {
     asynchronous: i64,
     /// Of how many it is not told whether anybody waits for them.
     untold: i64,
-    /// Of reads and writes: those beside another one.
+    /// Of reads and writes: those that continue a stream.
     sequential: Option<i64>,
 }
 
@@ -95,23 +92,6 @@ impl Places {
     }
 }
 
-/// Where the last reads and writes of a device began and ended, sectors; the newest last.
-#[derive(Default)]
-struct Recent(VecDeque<(i64, i64)>);
-
-impl Recent {
-    /// Is this one beside one of them? It is remembered.
-    fn is_beside(&mut self, row: &Traced) -> bool {
-        let (start, end) = (row.sector, row.end());
-        let is_beside = self.0.iter().rev().any(|(other, other_end)| start == *other_end || end == *other);
-        if self.0.len() == RECENT {
-            self.0.pop_front();
-        }
-        self.0.push_back((start, end));
-        is_beside
-    }
-}
-
 /// Gives the capacity of a device in bytes, where it is known.
 type CapacityOf = Box<dyn Fn(&str) -> Option<u64> + Send>;
 
@@ -126,7 +106,7 @@ pub struct IoIntervals {
     capacity_of: Option<CapacityOf>,
     /// `None`: the device's capacity is not known.
     places: HashMap<usize, Option<Box<Places>>>,
-    recent: HashMap<usize, Recent>,
+    streams: HashMap<usize, Streams>,
     /// Each I/O stands for so many.
     sample: Sample,
 }
@@ -172,7 +152,7 @@ impl IoIntervals {
         append(&batch.rows, &mut self.names, &mut rows)?;
         let flags = batch.rows.column_by_name("flags");
         let owners = Columns { table: "io", batch: &batch.rows }.ints("owner_pid")?;
-        // They come as they were completed, but lie beside each other as they were asked for.
+        // They come as they were completed, but continue each other as they were asked for.
         let mut order: Vec<usize> = (0..rows.len()).collect();
         order.sort_by_key(|at| rows.get(*at).map(|row| row.queue_ns));
         for (at, row) in order.into_iter().filter_map(|at| Some((at, rows.get(at)?))) {
@@ -186,10 +166,10 @@ impl IoIntervals {
             let is_asynchronous = is_told.then_some((row.class == 1 && !is_sync) || (row.class == 0 && is_ahead));
             let sum = self.sums.entry((row.dev, row.op, pid, row.process, row.file)).or_default();
             sum.add(row, is_asynchronous, self.sample.0);
-            // What lies beside a sample's I/O is mostly not in the sample.
+            // What a sample's I/O continues is mostly not in the sample.
             if row.class < 2 && row.bytes > 0 && self.sample.0 == 1 {
-                let is_beside = self.recent.entry(row.dev).or_default().is_beside(row);
-                *sum.sequential.get_or_insert(0) += i64::from(is_beside);
+                let continues = self.streams.entry(row.dev).or_default().continues(row);
+                *sum.sequential.get_or_insert(0) += i64::from(continues);
             }
             if let Some(capacity_of) = &self.capacity_of {
                 let places = self.places.entry(row.dev).or_insert_with(|| {
@@ -257,7 +237,7 @@ impl IoIntervals {
         if self.names.len() > 100_000 {
             self.names = Names::default();
             self.marks.clear();
-            self.recent.clear();
+            self.streams.clear();
         }
         rows
     }

@@ -10,6 +10,7 @@ mod pictures;
 mod reuse;
 pub(crate) mod rows;
 pub(crate) mod sample;
+pub(crate) mod streams;
 mod tables;
 mod timeline;
 

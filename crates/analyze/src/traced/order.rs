@@ -1,12 +1,11 @@
 //! What depends on the order of I/Os: sequential or random, arrivals, depth, and what went on around the slowest.
 
 use super::rows::Traced;
+use super::streams::Streams;
 use quantity::histogram::Merger;
 use std::cmp::Reverse;
 use std::collections::{BinaryHeap, HashMap};
 
-/// Streams that are followed on each device.
-const STREAMS: usize = 32;
 /// Processes whose last address is remembered; all are forgotten when there are more.
 const PROCESSES: usize = 1 << 16;
 /// The slowest I/Os that are kept.
@@ -19,8 +18,7 @@ pub(super) const WINDOWS_NS: [i64; 3] = [10_000_000, 100_000_000, 1_000_000_000]
 struct Device {
     /// Where its last I/O with data ended.
     end: i64,
-    /// Where its streams ended, the last used first.
-    streams: Vec<i64>,
+    streams: Streams,
     /// Completions of those in flight; of those that were to the end of the trace, the greatest number.
     flying: BinaryHeap<Reverse<i64>>,
 }
@@ -131,15 +129,7 @@ impl Order {
         if row.bytes > 0 {
             sequential[1] = device.end == row.sector;
             device.end = row.end();
-            match device.streams.iter().position(|end| *end == row.sector) {
-                Some(at) => {
-                    sequential[0] = true;
-                    device.streams[..=at].rotate_right(1);
-                }
-                None if device.streams.len() < STREAMS => device.streams.insert(0, 0),
-                None => device.streams.rotate_right(1),
-            }
-            device.streams[0] = row.end();
+            sequential[0] = device.streams.continues(row);
             if self.processes.len() >= PROCESSES {
                 self.processes.clear();
             }

@@ -76,7 +76,7 @@ tables! {
         asynchronous: Option<i64>, "op", Gauge;
         /// Bytes of each I/O that moved any; empty in recordings made before there was this column.
         sizes: Sizes, "bytes", Histogram;
-        /// Of reads or writes: those beside one of the last 64 of the device, which begin where it ended or end where it began. Null for other operations, and in recordings made before there was this column.
+        /// Of reads or writes: those that continue one of the last 32 streams of the device, as in the analysis of traces (trace-analysis.md). Null for other operations, and in recordings made before there was this column.
         sequential: Option<i64>, "op", Gauge;
     }
 
