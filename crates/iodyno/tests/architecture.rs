@@ -91,6 +91,7 @@ fn unsafe_code_stands_only_where_the_kernel_is_spoken_to() {
         "engine/src/placement.rs",
         "engine/src/ring.rs",
         "trace/src/block/in_flight.rs",
+        "trace/src/fetch.rs",
         "trace/src/kernel_ring.rs",
         "trace/src/mapped.rs",
         "trace/src/profile/clocks.rs",
