@@ -62,6 +62,17 @@ dmsetup create linear --table "0 65536 linear /dev/nvme0n1 0"
 dmsetup create delay --table "0 65536 delay /dev/nvme0n1 65536 3"
 both dm-0
 both dm-1
+# Percentiles of what delays each I/O, and of what it lies on.
+iodyno stat disk --percentiles -i dm-1,nvme0n1 --json -o stat.t 10 1 > stat.out 2>&1 & stat=$!
+n=0; while ! [ -e stat.t/manifest.json ] && [ $n -lt 200 ]; do sleep 0.1; n=$((n+1)); done
+sleep 1
+dd if=/dev/dm-1 of=/dev/null bs=4k count=200 iflag=direct 2>/dev/null
+wait $stat
+p50() { sed -n "s/.*\"name\":\"$1\".*\"read_p50_ms\":\([0-9.]*\).*/\1/p" stat.out; }
+upper=$(p50 dm-1) lower=$(p50 nvme0n1)
+# In steps of the tick, of which the first may be short.
+awk "BEGIN {exit !(${lower:-0} > 0 && ${upper:-0} > $lower + 1)}" && verdict=ok || { verdict=WRONG; cat stat.out; }
+echo "DRIVER dm-1: reads took ${upper:-?} ms (p50), those of nvme0n1 ${lower:-?} ms: $verdict"
 mdadm --create /dev/md0 --level=1 --raid-devices=2 --metadata=1.2 --assume-clean --run /dev/ram0 /dev/ram1 > md.out 2>&1 || cat md.out
 both md0
 begin nullb0 blkzone

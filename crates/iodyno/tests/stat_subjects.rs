@@ -8,7 +8,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::path::Path;
 use std::time::Duration;
 use support::{FaultyDisk, Scratch};
-use testkit::{Command, FileSystem, LoopDevice, Mounted};
+use testkit::{Command, DelayedVolume, FileSystem, LoopDevice, Mounted, Place, Zram};
 
 const IODYNO: &str = env!("CARGO_BIN_EXE_iodyno");
 
@@ -411,6 +411,15 @@ fn percentiles(row: &Value, fio: &Value, op: &str) -> Vec<(f64, f64)> {
     ]
 }
 
+/// Waits until the first sample has been taken of what goes to this recording, which is begun when the probe is loaded.
+fn wait_for_the_probe(recording: &Path) {
+    let until_ns = testkit::now_ns() + 20_000_000_000;
+    while !recording.join("manifest.json").exists() && testkit::now_ns() < until_ns {
+        std::thread::sleep(Duration::from_millis(20));
+    }
+    std::thread::sleep(Duration::from_millis(500));
+}
+
 #[test]
 fn percentiles_of_a_disk_are_those_that_fio_measures() {
     let Some(faulty) = FaultyDisk::new() else { return };
@@ -425,12 +434,7 @@ fn percentiles_of_a_disk_are_those_that_fio_measures() {
         let directory = scratch.path("percentiles");
         let kept = directory.to_str().unwrap();
         let shown = stat(&["disk", "--percentiles", "-i", &name, "--json", "-o", kept, "8", "1"]).spawn().unwrap();
-        // The recording is begun when the probe is loaded, and the first sample taken at once then.
-        let until_ns = testkit::now_ns() + 20_000_000_000;
-        while !directory.join("manifest.json").exists() && testkit::now_ns() < until_ns {
-            std::thread::sleep(Duration::from_millis(20));
-        }
-        std::thread::sleep(Duration::from_millis(500));
+        wait_for_the_probe(&directory);
         let file = format!("--filename={}", faulty.device.path().display());
         let load = ["--name=x", &file, "--rw=randrw", "--bs=4k", "--iodepth=4", "--ioengine=libaio", "--direct=1"];
         let how = ["--time_based", "--runtime=4", "--output-format=json"];
@@ -464,6 +468,79 @@ fn percentiles_of_a_disk_are_those_that_fio_measures() {
         let words = |line: usize| lines.lines().nth(line).unwrap().split_whitespace().collect::<Vec<_>>();
         let at = words(0).iter().position(|title| *title == "r_p99").unwrap();
         assert_eq!(words(1)[at], format!("{p99:.3}"), "{lines}");
+    });
+}
+
+/// One interval of these devices, by name, in which so many blocks are read from a node one after the other; and how long each
+/// took here, ms, the shortest first.
+fn rows_of_reads(names: &[&str], node: &Path, reads: u64) -> (BTreeMap<String, Value>, Vec<f64>) {
+    let scratch = Scratch::new();
+    let kept = scratch.path("kept");
+    let to = ["--json", "-o", kept.to_str().unwrap(), "5", "1"];
+    let shown = stat(&["disk", "--percentiles", "-i", &names.join(",")]).args(to).spawn().unwrap();
+    wait_for_the_probe(&kept);
+    let file = testkit::direct::open(node).unwrap();
+    let read_ms = |block: u64| {
+        let from_ns = testkit::now_ns();
+        testkit::direct::read(&file, block * 4096, 4096).unwrap();
+        (testkit::now_ns() - from_ns) as f64 / 1e6
+    };
+    let mut took_ms: Vec<f64> = (0..reads).map(read_ms).collect();
+    took_ms.sort_by(f64::total_cmp);
+    let rows = shown.wait().unwrap().expect_code(0).ndjson();
+    (rows.into_iter().map(|row| (row["name"].as_str().unwrap().to_string(), row)).collect(), took_ms)
+}
+
+/// Reads in the interval of a row, by the kernel's counters.
+fn reads_of(row: &Value) -> f64 {
+    number(row, "read_per_s") * number(row, "interval_s")
+}
+
+#[test]
+fn percentiles_of_a_driver_without_requests_are_those_of_its_bios() {
+    if !testkit::require_root_or_skip() {
+        return;
+    }
+    let zram = match Zram::new(64 << 20) {
+        Ok(zram) => zram,
+        Err(error) => {
+            testkit::lacks(&format!("zram: {error}"));
+            return;
+        }
+    };
+    let (rows, took_ms) = rows_of_reads(&[&zram.name()], &zram.path(), 200);
+    let row = &rows[&zram.name()];
+    assert!((199.5..205.0).contains(&reads_of(row)), "nobody else reads: {row}");
+    // The kernel had each for a part of the time that it took here; buckets are 3.1 % wide.
+    let [p50, p99, max] = ["read_p50_ms", "read_p99_ms", "read_max_ms"].map(|key| number(row, key));
+    assert!(0.0 < p50 && p50 <= p99 && p99 <= max, "{row}");
+    assert!(p50 <= took_ms[took_ms.len() / 2] * 1.04, "{took_ms:?}: {row}");
+    assert!(row["write_p50_ms"].is_null() && row["write_max_ms"].is_null(), "no writes: {row}");
+}
+
+#[test]
+fn percentiles_of_a_volume_and_of_what_it_lies_on_are_told_apart() {
+    if !testkit::require_root_or_skip() {
+        return;
+    }
+    let below = LoopDevice::new_in(64 << 20, Place::Memory).unwrap();
+    let volume = match DelayedVolume::over(&below, 20) {
+        Ok(volume) => volume,
+        Err(error) => {
+            testkit::lacks(&format!("device mapper: {error}"));
+            return;
+        }
+    };
+    testkit::while_cpus_are_ours(|| {
+        let (rows, took_ms) = rows_of_reads(&[volume.name(), &below.name()], &volume.path(), 50);
+        let (upper, lower) = (&rows[volume.name()], &rows[&below.name()]);
+        for row in [upper, lower] {
+            assert!((49.5..55.0).contains(&reads_of(row)), "each read is one of both: {row}");
+        }
+        // The delay is in steps of the tick, which may be 10 ms.
+        let (of_upper, of_lower) = (number(upper, "read_p50_ms"), number(lower, "read_p50_ms"));
+        assert!((10.0..=took_ms[25] * 1.04).contains(&of_upper), "{took_ms:?}: {upper}");
+        assert!(of_lower > 0.0 && of_lower < 5.0, "{lower}");
     });
 }
 

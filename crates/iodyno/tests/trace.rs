@@ -11,7 +11,7 @@ use std::path::{Path, PathBuf};
 use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 use support::{Done, Scratch, done, fio_log};
-use testkit::{Child, Command, FileSystem, LoopDevice, Mounted, Output};
+use testkit::{Child, Command, FileSystem, LoopDevice, Mounted, Output, Zram};
 
 /// One trace at a time: a tracer that attaches or leaves makes others lose an I/O now and then (docs/trace.md).
 static ALONE: Mutex<()> = Mutex::new(());
@@ -308,38 +308,23 @@ fn wrong_parameters_are_refused_with_what_would_be_right() {
     check(&["--all", "-d", "x"], "cannot be used with");
 }
 
-/// A zram device of 64 MiB: a driver that takes bios and makes no requests of them.
-struct Zram(String);
-
-impl Zram {
-    fn new() -> Option<Self> {
-        let number = std::fs::read_to_string("/sys/class/zram-control/hot_add").ok()?;
-        let zram = Self(number.trim().to_string());
-        std::fs::write(format!("/sys/block/zram{}/disksize", zram.0), "64M").ok()?;
-        Some(zram)
-    }
-}
-
-impl Drop for Zram {
-    fn drop(&mut self) {
-        let _ = std::fs::write("/sys/class/zram-control/hot_remove", &self.0);
-    }
-}
-
 fn once_a_driver_without_requests_is_traced_by_its_bios() {
     if !testkit::require_root_or_skip() {
         return;
     }
-    let Some(zram) = Zram::new() else {
-        testkit::lacks("a zram device");
-        return;
+    let zram = match Zram::new(64 << 20) {
+        Ok(zram) => zram,
+        Err(error) => {
+            testkit::lacks(&format!("zram: {error}"));
+            return;
+        }
     };
     let scratch = Scratch::new();
-    let name = format!("zram{}", zram.0);
+    let name = zram.name();
     let tracing = Tracing::start(&scratch, "bios", &["-d", &name, "--comm", "fio"]);
     let log = fio_log(
         &scratch,
-        &Path::new("/dev").join(&name),
+        &zram.path(),
         &["--rw=randrw", "--bs=4k", "--iodepth=4", "--size=32m", "--number_ios=2000"],
     );
     let (output, rows) = tracing.stop();

@@ -9,7 +9,7 @@ use std::path::Path;
 use std::sync::{Mutex, PoisonError};
 use std::time::Duration;
 use support::{Scratch, done, fio_log};
-use testkit::{Child, Command, LoopDevice, Output};
+use testkit::{Child, Command, LoopDevice, Output, Zram};
 
 const INSTANCES: &str = "/sys/kernel/tracing/instances";
 
@@ -175,32 +175,24 @@ fn a_trace_that_looks_dead_to_another_goes_on() {
     }
 }
 
-/// A zram device of 64 MiB.
-struct Zram(String);
-
-impl Drop for Zram {
-    fn drop(&mut self) {
-        let _ = std::fs::write("/sys/class/zram-control/hot_remove", &self.0);
-    }
-}
-
 #[test]
 fn a_driver_without_requests_is_traced_by_its_bios() {
     let _alone = ALONE.lock().unwrap_or_else(PoisonError::into_inner);
     if device().is_none() {
         return;
     }
-    let Ok(number) = std::fs::read_to_string("/sys/class/zram-control/hot_add") else {
-        testkit::lacks("a zram device");
-        return;
+    let zram = match Zram::new(64 << 20) {
+        Ok(zram) => zram,
+        Err(error) => {
+            testkit::lacks(&format!("zram: {error}"));
+            return;
+        }
     };
-    let zram = Zram(number.trim().to_string());
-    std::fs::write(format!("/sys/block/zram{}/disksize", zram.0), "64M").unwrap();
-    let name = format!("zram{}", zram.0);
+    let name = zram.name();
     let scratch = Scratch::new();
     let tracing = start(&scratch, "bios", "ftrace", &name, &[]);
     let options = ["--rw=randrw", "--bs=4k", "--iodepth=4", "--size=32m", "--number_ios=2000"];
-    let log = fio_log(&scratch, &Path::new("/dev").join(&name), &options);
+    let log = fio_log(&scratch, &zram.path(), &options);
     let (output, rows) = stop(tracing, &scratch, "bios");
     output.expect_code(0);
     assert!(log.len() > 500);

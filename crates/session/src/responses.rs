@@ -23,7 +23,8 @@ pub(crate) struct Responses {
 }
 
 impl Responses {
-    /// Loads the probe.
+    /// Loads the probe. It follows every device, whether its driver makes requests or takes bios: an I/O through one that lies
+    /// on another is summed at each of them.
     ///
     /// # Errors
     /// The kernel or a privilege does not allow it.

@@ -1,9 +1,9 @@
 //! I/Os whose end the kernel did not let the probe see: told of without it, and never mixed up with those after them.
 #![allow(clippy::unwrap_used, clippy::allow_attributes, reason = "helpers of tests")]
 
-use std::path::{Path, PathBuf};
+use std::path::Path;
 use std::time::Duration;
-use testkit::{LoopDevice, Place, direct};
+use testkit::{LoopDevice, Place, Zram, direct};
 use trace::Device;
 use trace::block::{BlockTrace, Filter, Options, Statistics, op_numbers};
 
@@ -98,26 +98,13 @@ fn what_comes_after_a_request_of_unseen_end_is_not_taken_for_it() {
     check_filters(device.path(), true);
 }
 
-/// A driver that takes bios and makes no requests of them; gone with the value.
-struct Zram(String);
-
-impl Drop for Zram {
-    fn drop(&mut self) {
-        let _ = std::fs::write(format!("/sys/block/zram{}/reset", self.0), "1");
-        let _ = std::fs::write("/sys/class/zram-control/hot_remove", &self.0);
-    }
-}
-
 #[test]
 fn what_comes_after_a_bio_of_unseen_end_is_not_taken_for_it() {
     if !testkit::require_root_or_skip() {
         return;
     }
-    let Ok(number) = std::fs::read_to_string("/sys/class/zram-control/hot_add") else {
-        testkit::lacks("a zram device");
-        return;
-    };
-    let zram = Zram(number.trim().to_string());
-    std::fs::write(format!("/sys/block/zram{}/disksize", zram.0), BYTES.to_string()).unwrap();
-    check_filters(&PathBuf::from(format!("/dev/zram{}", zram.0)), false);
+    match Zram::new(BYTES) {
+        Ok(zram) => check_filters(&zram.path(), false),
+        Err(error) => assert!(testkit::lacks(&format!("zram: {error}"))),
+    }
 }

@@ -375,18 +375,6 @@ fn percent_cell(value: Option<f64>) -> String {
     percent(value).trim_end_matches('%').to_string()
 }
 
-pub(super) fn merged<'a>(all: impl Iterator<Item = &'a Histogram>) -> Option<Histogram> {
-    all.fold(None, |sum: Option<Histogram>, one| {
-        let mut sum = sum.unwrap_or_else(|| Histogram::new(one.sub_bits()));
-        sum.merge(one);
-        Some(sum)
-    })
-}
-
-pub(super) fn p99(response: Option<&Histogram>) -> String {
-    response.and_then(|all| all.percentile(0.99)).map_or("-".to_string(), |ns| milliseconds(ns as f64))
-}
-
 pub(super) fn per(moment: &Moment) -> f64 {
     if moment.seconds > 0.0 { moment.seconds } else { 1.0 }
 }

@@ -11,12 +11,12 @@ use std::collections::HashMap;
 use std::sync::LazyLock;
 
 const PERCENTILES: &[StatColumn] = columns! {
-    "read_p50_ms" "r_p50" Fixed(3), "half of the reads took no longer from queue to completion, ms; `-` without reads, `?` where single I/Os are not seen";
+    "read_p50_ms" "r_p50" Fixed(3), "half of the reads took no longer from queue to completion, ms; `-` without reads, `?` where single I/Os are not seen, and of partitions";
     "read_p95_ms" "r_p95" Fixed(3), "95 % of the reads took no longer, ms";
     "read_p99_ms" "r_p99" Fixed(3), "99 % of the reads took no longer, ms";
     "read_p999_ms" "r_p99.9" Fixed(3), "99.9 % of the reads took no longer, ms";
     "read_max_ms" "r_max" Fixed(3), "the longest of the reads, ms";
-    "write_p50_ms" "w_p50" Fixed(3), "half of the writes took no longer from queue to completion, ms; `-` without writes, `?` where single I/Os are not seen";
+    "write_p50_ms" "w_p50" Fixed(3), "half of the writes took no longer from queue to completion, ms; `-` without writes, `?` where single I/Os are not seen, and of partitions";
     "write_p95_ms" "w_p95" Fixed(3), "95 % of the writes took no longer, ms";
     "write_p99_ms" "w_p99" Fixed(3), "99 % of the writes took no longer, ms";
     "write_p999_ms" "w_p99.9" Fixed(3), "99.9 % of the writes took no longer, ms";
@@ -70,7 +70,8 @@ impl Stream for Disks {
         let mut sums = std::mem::take(&mut self.sums);
         let mut block = self.disks.commit()?;
         for row in &mut block.rows {
-            // Nobody has seen the I/Os since boot.
+            // Nobody has seen the I/Os since boot. Those of a partition are its disk's: where they lie does not tell whether
+            // they were sent to the partition, which is what its counters count.
             let of_device = sums.get_mut(&row.name).filter(|_| !block.since_boot);
             let values = match of_device {
                 Some(sums) => sums.each_mut().map(percentiles_ms).concat(),

@@ -525,28 +525,31 @@ fn how_far_rates_may_be_off() {
     assert_eq!(fold.rate_error_percent(), Some(0.25));
 }
 
+/// What a process did on a device in a second.
+fn io_of(dev: &str, t_s: i64, (op, pid): (&str, i32), times_ms: &[u64]) -> recording::rows::IoInterval {
+    let mut response = quantity::histogram::Histogram::new(5);
+    times_ms.iter().for_each(|ms| response.record(ms * 1_000_000));
+    recording::rows::IoInterval {
+        t_ns: t_s * 1_000_000_000,
+        t_s: 0.0,
+        interval_ns: 1_000_000_000,
+        dev: recording::Label::from(dev),
+        op: recording::Label::from(op),
+        pid: Some(pid),
+        comm: None,
+        file: None,
+        ios: i64::try_from(times_ms.len()).unwrap(),
+        bytes: 0,
+        response,
+        asynchronous: None,
+        sizes: recording::Sizes(quantity::histogram::Histogram::new(5)),
+        sequential: None,
+    }
+}
+
 #[test]
 fn percentiles_are_of_the_interval_and_the_device() {
-    let io = |t_s: i64, op: &str, pid: i32, times_ms: &[u64]| {
-        let mut response = quantity::histogram::Histogram::new(5);
-        times_ms.iter().for_each(|ms| response.record(ms * 1_000_000));
-        recording::rows::IoInterval {
-            t_ns: t_s * 1_000_000_000,
-            t_s: 0.0,
-            interval_ns: 1_000_000_000,
-            dev: recording::Label::from("sda"),
-            op: recording::Label::from(op),
-            pid: Some(pid),
-            comm: None,
-            file: None,
-            ios: i64::try_from(times_ms.len()).unwrap(),
-            bytes: 0,
-            response,
-            asynchronous: None,
-            sizes: recording::Sizes(quantity::histogram::Histogram::new(5)),
-            sequential: None,
-        }
-    };
+    let io = |t_s: i64, op: &str, pid: i32, times_ms: &[u64]| io_of("sda", t_s, (op, pid), times_ms);
     let mut fold = StatFold::new(&[Subject::DiskPercentiles], &StatOptions::default());
     let mut second = |t_s: i64, ios: &[recording::rows::IoInterval]| {
         let disks = [disk(t_s, "sda", t_s * 10), disk(t_s, "sdb", 0)];
@@ -568,4 +571,27 @@ fn percentiles_are_of_the_interval_and_the_device() {
     let idle = second(3, &[]).unwrap();
     assert_eq!(of(&idle, 0, "write_max_ms"), None, "not those of before");
     assert_eq!(idle.rows[0].values.len(), Subject::DiskPercentiles.columns().len());
+}
+
+/// A volume over a disk, and a partition of that: an I/O to the volume is one of the disk as well, and takes longer there.
+#[test]
+fn percentiles_of_devices_that_lie_on_each_other_are_not_mixed() {
+    let mut fold = StatFold::new(&[Subject::DiskPercentiles], &StatOptions::default());
+    let mut second = |t_s: i64, ios: &[recording::rows::IoInterval]| {
+        let disks = ["sda", "sda1", "dm-0"].map(|name| disk(t_s, name, t_s * 10));
+        fold.accept(&Batch::from_rows(&disks).unwrap()).unwrap();
+        fold.accept(&Batch::from_rows(ios).unwrap()).unwrap();
+        fold.commit().pop()
+    };
+    assert!(second(1, &[]).is_none(), "of no interval yet");
+    let ios = [io_of("dm-0", 2, ("write", 1), &[40; 10]), io_of("sda", 2, ("write", 1), &[2; 10])];
+    let block = second(2, &ios).unwrap();
+    let of = |name: &str, key: &str| {
+        let row = block.rows.iter().find(|row| row.name == name).expect(name);
+        block.value(row, key)
+    };
+    assert_eq!((of("dm-0", "write_max_ms"), of("sda", "write_max_ms")), (Some(40.0), Some(2.0)));
+    let p50 = |name: &str| of(name, "write_p50_ms").expect(name);
+    assert!((p50("dm-0") / 40.0 - 1.0).abs() < 0.032 && (p50("sda") / 2.0 - 1.0).abs() < 0.032, "{block:?}");
+    assert_eq!((of("sda1", "write_per_s"), of("sda1", "write_p50_ms")), (Some(10.0), None), "not known, and not none");
 }

@@ -56,7 +56,7 @@ tables! {
         t_s: f64, "s", Time;
         /// Measured length of the interval.
         interval_ns: i64, "ns", Gauge;
-        /// Kernel name of the whole device.
+        /// Kernel name of the whole device; an I/O through one that lies on another is counted at each of them.
         dev: Label, "", Name;
         /// `read`, `write`, `flush`, `discard`, …
         op: Label, "", Name;
