@@ -11,6 +11,7 @@ mod disk;
 mod fs;
 mod irq;
 pub(crate) mod known;
+mod listen;
 mod machine;
 mod net;
 mod pool;
@@ -149,11 +150,13 @@ pub enum Subject {
     Pool,
     /// Mounted file systems.
     Fs,
+    /// TCP sockets that listen.
+    Listen,
 }
 
 impl Subject {
     /// All of them.
-    pub const ALL: [Self; 17] = [
+    pub const ALL: [Self; 18] = [
         Self::Cpu,
         Self::System,
         Self::Memory,
@@ -171,6 +174,7 @@ impl Subject {
         Self::IrqCpu,
         Self::Pool,
         Self::Fs,
+        Self::Listen,
     ];
 
     /// Its name on the command line and in JSON.
@@ -194,6 +198,7 @@ impl Subject {
             Self::IrqCpu => "irq_cpu",
             Self::Pool => "pool",
             Self::Fs => "fs",
+            Self::Listen => "listen",
         }
     }
 
@@ -216,6 +221,7 @@ impl Subject {
             Self::Irq | Self::IrqCpu => "interrupt",
             Self::Pool => "zfs_pool",
             Self::Fs => "file_system",
+            Self::Listen => "listener",
         }
     }
 
@@ -234,6 +240,7 @@ impl Subject {
             Self::Irq | Self::IrqCpu => "vector",
             Self::Pool => "pool",
             Self::Fs => "mount",
+            Self::Listen => "address",
         }
     }
 
@@ -258,6 +265,7 @@ impl Subject {
             Self::IrqCpu => irq::CPUS,
             Self::Pool => pool::COLUMNS,
             Self::Fs => fs::COLUMNS,
+            Self::Listen => listen::COLUMNS,
         }
     }
 
@@ -268,6 +276,7 @@ impl Subject {
             Self::Irq | Self::IrqCpu => irq::TEXTS,
             Self::Pool => pool::TEXTS,
             Self::Fs => fs::TEXTS,
+            Self::Listen => listen::TEXTS,
             _ => &[],
         }
     }
@@ -465,6 +474,7 @@ impl StatFold {
                 Subject::IrqCpu => Box::new(irq::Vectors::new(true, since_boot, options.joins)),
                 Subject::Pool => Box::new(pool::Pools::new(since_boot)),
                 Subject::Fs => Box::new(fs::FileSystems::new(since_boot)),
+                Subject::Listen => Box::new(listen::Listeners::new(since_boot, options.joins)),
             })
             .collect();
         Self { streams, read: [None; 2] }

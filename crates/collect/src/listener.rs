@@ -25,7 +25,7 @@ const LISTENING: u32 = 1 << 10;
 /// backlog, it is done so often at most;
 const LOOK_PERCENT: i64 = 80;
 const LOOK_EVERY_NS: i64 = 10_000_000_000;
-/// for listeners that are only new, so often.
+/// for listeners that are only new, so often. Where nothing but listeners is looked at, it is done at once.
 const LOOK_NEW_EVERY_NS: i64 = 60_000_000_000;
 
 /// One socket.
@@ -44,13 +44,17 @@ struct Socket {
 pub(crate) struct Listeners {
     root: PathBuf,
     netlink: Netlink,
-    /// By inode: what it had dropped.
-    known: HashMap<u32, Option<i64>>,
+    /// By inode: as it was in the last sample.
+    known: HashMap<u32, Socket>,
+    /// As it was in the last sample.
+    limit: Option<i64>,
     /// By inode.
     holders: HashMap<u32, (i64, String)>,
     /// Inodes whose holder was looked for in vain.
     unheld: HashSet<u32>,
     looked_ns: Option<i64>,
+    /// Holders of new listeners are looked for in the same sample.
+    at_once: bool,
 }
 
 impl Listeners {
@@ -61,10 +65,17 @@ impl Listeners {
             root: root.to_path_buf(),
             netlink,
             known: HashMap::new(),
+            limit: None,
             holders: HashMap::new(),
             unheld: HashSet::new(),
             looked_ns: None,
+            at_once: false,
         })
+    }
+
+    /// `at_once`: who holds a new listener is looked for in the sample in which it is first seen, whatever that costs.
+    pub(crate) fn looking_at_once(self, at_once: bool) -> Self {
+        Self { at_once, ..self }
     }
 
     /// Can they be asked for?
@@ -72,29 +83,53 @@ impl Listeners {
         sockets(&mut self.netlink).map(|_| ())
     }
 
-    /// Rows of listeners that are new, have a queue, or dropped something.
+    /// Rows of listeners that are gone, that are new, that have a queue, and of which something is not as it was: what they
+    /// dropped, backlog, limit, who holds them.
     pub(crate) fn sample(&mut self, stamp: Stamp) -> io::Result<Vec<Listener>> {
         let sockets = sockets(&mut self.netlink)?;
-        let there: HashMap<u32, Option<i64>> = sockets.iter().map(|socket| (socket.inode, socket.drops)).collect();
-        self.holders.retain(|inode, _| there.contains_key(inode));
-        self.unheld.retain(|inode| there.contains_key(inode));
+        let there: HashSet<u32> = sockets.iter().map(|socket| socket.inode).collect();
+        let limit = small(&self.root.join("proc/sys/net/core/somaxconn")).and_then(|text| counter(text.as_bytes()));
+        // They come first: the address and port of one may be another's by now.
+        let gone = self.known.values().filter(|socket| !there.contains(&socket.inode));
+        let mut rows: Vec<Listener> = gone
+            .map(|socket| Listener { queue: 0, gone: Some(true), ..row(socket, limit, &self.holders, stamp) })
+            .collect();
+        self.holders.retain(|inode, _| there.contains(inode));
+        self.unheld.retain(|inode| there.contains(inode));
+        let found = self.look_for_holders(&sockets, stamp);
+        let is_other_limit = std::mem::replace(&mut self.limit, limit) != limit;
+        let is_told = |socket: &&Socket| {
+            let known = self.known.get(&socket.inode);
+            let is_as_before = known.is_some_and(|was| (was.drops, was.backlog) == (socket.drops, socket.backlog));
+            socket.queue > 0 || !is_as_before || is_other_limit || found.contains(&socket.inode)
+        };
+        rows.extend(sockets.iter().filter(is_told).map(|socket| row(socket, limit, &self.holders, stamp)));
+        self.known = sockets.into_iter().map(|socket| (socket.inode, socket)).collect();
+        Ok(rows)
+    }
+
+    /// Looks for the holders that are not known, unless it did a short while ago; gives the inodes of those that it found.
+    fn look_for_holders(&mut self, sockets: &[Socket], stamp: Stamp) -> HashSet<u32> {
         let crowded = |socket: &Socket| socket.queue * 100 >= socket.backlog * LOOK_PERCENT && socket.queue > 0;
         let unheld =
             |socket: &&Socket| !self.holders.contains_key(&socket.inode) && !self.unheld.contains(&socket.inode);
         let wanted: HashSet<u32> = sockets.iter().filter(unheld).map(|socket| socket.inode).collect();
         let is_crowded = sockets.iter().any(|socket| crowded(socket) && wanted.contains(&socket.inode));
-        let after_ns = if is_crowded { LOOK_EVERY_NS } else { LOOK_NEW_EVERY_NS };
-        if !wanted.is_empty() && self.looked_ns.is_none_or(|at_ns| stamp.t_ns - at_ns >= after_ns) {
-            self.looked_ns = Some(stamp.t_ns);
-            self.holders.extend(holders(&self.root, &wanted));
-            // Of another user, or the kernel's: it is not looked for again.
-            self.unheld.extend(wanted.into_iter().filter(|inode| !self.holders.contains_key(inode)));
+        let after_ns = match is_crowded {
+            _ if self.at_once => 0,
+            true => LOOK_EVERY_NS,
+            false => LOOK_NEW_EVERY_NS,
+        };
+        if wanted.is_empty() || self.looked_ns.is_some_and(|at_ns| stamp.t_ns - at_ns < after_ns) {
+            return HashSet::new();
         }
-        let limit = small(&self.root.join("proc/sys/net/core/somaxconn")).and_then(|text| counter(text.as_bytes()));
-        let known = std::mem::replace(&mut self.known, there);
-        let told =
-            sockets.into_iter().filter(|socket| socket.queue > 0 || known.get(&socket.inode) != Some(&socket.drops));
-        Ok(told.map(|socket| row(socket, limit, &self.holders, stamp)).collect())
+        self.looked_ns = Some(stamp.t_ns);
+        let held = holders(&self.root, &wanted);
+        let found: HashSet<u32> = held.keys().copied().collect();
+        self.holders.extend(held);
+        // Of another user, or the kernel's: it is not looked for again.
+        self.unheld.extend(wanted.difference(&found));
+        found
     }
 }
 
@@ -108,7 +143,7 @@ pub fn listening() -> io::Result<Vec<Listener>> {
     let holders = holders(Path::new("/"), &sockets.iter().map(|socket| socket.inode).collect());
     let now_ns = i64::try_from(quantity::clock::now_ns()).unwrap_or(i64::MAX);
     let stamp = Stamp { t_ns: now_ns, t_s: 0.0 };
-    Ok(sockets.into_iter().map(|socket| row(socket, None, &holders, stamp)).collect())
+    Ok(sockets.iter().map(|socket| row(socket, None, &holders, stamp)).collect())
 }
 
 /// Those that listen.
@@ -131,12 +166,12 @@ fn sockets(netlink: &mut Netlink) -> io::Result<Vec<Socket>> {
     Ok(sockets)
 }
 
-fn row(socket: Socket, limit: Option<i64>, holders: &HashMap<u32, (i64, String)>, stamp: Stamp) -> Listener {
+fn row(socket: &Socket, limit: Option<i64>, holders: &HashMap<u32, (i64, String)>, stamp: Stamp) -> Listener {
     let holder = holders.get(&socket.inode);
     Listener {
         t_ns: stamp.t_ns,
         t_s: stamp.t_s,
-        address: socket.address,
+        address: socket.address.clone(),
         port: socket.port,
         queue: socket.queue,
         backlog: socket.backlog,
@@ -144,6 +179,8 @@ fn row(socket: Socket, limit: Option<i64>, holders: &HashMap<u32, (i64, String)>
         drops: socket.drops,
         pid: holder.map(|(pid, _)| *pid),
         comm: holder.map(|(_, comm)| comm.clone()),
+        inode: Some(i64::from(socket.inode)),
+        gone: Some(false),
     }
 }
 
@@ -231,6 +268,43 @@ mod tests {
         let _client = TcpStream::connect(server.local_addr().unwrap()).unwrap();
         let row = of(listeners.sample(Stamp::at(2, 0)).unwrap()).unwrap();
         assert_eq!((row.queue, row.backlog), (1, first.backlog));
+    }
+
+    #[test]
+    fn one_that_is_gone_is_told_of_once() {
+        let server = TcpListener::bind("127.0.0.1:0").unwrap();
+        let port = i64::from(server.local_addr().unwrap().port());
+        let _client = TcpStream::connect(server.local_addr().unwrap()).unwrap();
+        let mut listeners = Listeners::new(Path::new("/")).unwrap();
+        let mut of = |t_ns: u64| -> Vec<Listener> {
+            let rows = listeners.sample(Stamp::at(t_ns, 0)).unwrap();
+            rows.into_iter().filter(|row| row.port == port && row.address == "127.0.0.1").collect()
+        };
+        let there = of(0).remove(0);
+        assert_eq!((there.queue, there.gone), (1, Some(false)));
+        drop(server);
+        assert_eq!(of(1), [Listener { t_ns: 1, t_s: 1e-9, queue: 0, gone: Some(true), ..there }]);
+        assert!(of(2).is_empty());
+    }
+
+    #[test]
+    fn who_holds_a_new_one_is_told_at_once_or_later() {
+        let port = |server: &TcpListener| i64::from(server.local_addr().unwrap().port());
+        let _old = TcpListener::bind("127.0.0.1:0").unwrap();
+        let [mut seldom, mut at_once] =
+            [false, true].map(|at_once| Listeners::new(Path::new("/")).unwrap().looking_at_once(at_once));
+        for listeners in [&mut seldom, &mut at_once] {
+            listeners.sample(Stamp::at(0, 0)).unwrap();
+        }
+        let server = TcpListener::bind("127.0.0.1:0").unwrap();
+        let of = |listeners: &mut Listeners, t_ns: u64| {
+            let rows = listeners.sample(Stamp::at(t_ns, 0)).unwrap();
+            rows.into_iter().find(|row| row.port == port(&server)).map(|row| row.pid)
+        };
+        let our = Some(Some(i64::from(std::process::id())));
+        assert_eq!((of(&mut seldom, 1), of(&mut at_once, 1)), (Some(None), our));
+        assert_eq!((of(&mut seldom, 2), of(&mut at_once, 2)), (None, None), "nothing new");
+        assert_eq!((of(&mut seldom, 60_000_000_001), of(&mut at_once, 60_000_000_001)), (our, None));
     }
 
     #[test]

@@ -50,7 +50,10 @@ impl Rare {
             }),
             softnet: wants(What::Interrupts).then(|| file("proc/net/softnet_stat")),
             listeners: (wants(What::Listeners) && is_here)
-                .then(|| or_say(Listeners::new(root), "listeners", verdicts))
+                .then(|| {
+                    let listeners = Listeners::new(root).map(|new| new.looking_at_once(wanted.len() == 1));
+                    or_say(listeners, "listeners", verdicts)
+                })
                 .flatten(),
             kernel_log: wants(What::KernelLog)
                 .then(|| or_say(KernelLog::new(root, start_ns), "messages of the kernel", verdicts))

@@ -130,7 +130,7 @@ fn ports(args: &ProbeArgs) -> Result<Vec<u16>, Failure> {
         return Err(Failure::new(PARAMETERS, "--by has no meaning for `iodyno probe requests`".to_string()));
     }
     if args.ports.is_empty() {
-        let words = "which server? name its TCP port: `iodyno probe requests --port 5432` (`ss -ltnp` lists those of this machine, and so does the page r of `iodyno top`)";
+        let words = "which server? name its TCP port: `iodyno probe requests --port 5432` (`iodyno stat listen` lists those of this machine, and so does the page r of `iodyno top`)";
         return Err(Failure::new(PARAMETERS, words.to_string()));
     }
     if args.ports.len() > PORTS_MAX {

@@ -218,6 +218,7 @@ fn subjects(args: &StatArgs) -> Vec<Subject> {
         StatSubject::Irq => vec![if args.each { Subject::IrqCpu } else { Subject::Irq }],
         StatSubject::Pool => vec![Subject::Pool],
         StatSubject::Fs => vec![Subject::Fs],
+        StatSubject::Listen => vec![Subject::Listen],
     }
 }
 
@@ -236,6 +237,7 @@ fn what(subject: Subject) -> &'static [What] {
         Subject::Irq | Subject::IrqCpu => &[What::Interrupts],
         Subject::Pool => &[What::Zfs],
         Subject::Fs => &[What::FileSystems, What::NfsMounts, What::Btrfs, What::Disk],
+        Subject::Listen => &[What::Listeners],
     }
 }
 

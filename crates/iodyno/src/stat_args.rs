@@ -16,6 +16,7 @@ use std::path::PathBuf;
       iodyno stat cpu --busy                  one line per CPU that is not idle\n  \
       iodyno stat proc 10 --pid 1234          CPU of one process to four digits\n  \
       iodyno stat cpu --each --clock both     what the tick sees beside what happened (BPF)\n  \
+      iodyno stat listen -z                   listeners with a queue, or that drop connection requests, and their programs\n  \
       iodyno stat irq -z                      interrupts per second, and the CPU that takes most of each\n  \
       iodyno stat disk -r monday              the same of a recording, or of an import\n\n\
     The first lines are of the first interval; --since-boot puts the mean since boot before them. Times are UTC. `?` is not known.")]
@@ -28,7 +29,8 @@ pub(crate) struct StatArgs {
     pub(crate) interval: String,
     /// Number of lines; default: until interrupted.
     pub(crate) count: Option<u64>,
-    /// Only these interfaces, devices, CPUs, programs, control groups, interrupts, pools, mounts.
+    /// Only these interfaces, devices, CPUs, programs, control groups, interrupts, pools, mounts; listeners by address:port, port
+    /// or program.
     #[arg(short = 'i', long = "only", value_name = "NAME", value_delimiter = ',')]
     pub(crate) only: Vec<String>,
     /// Every column that there is.
@@ -122,7 +124,7 @@ pub(crate) enum StatClock {
 pub(crate) enum StatSubject {
     /// Network interfaces, as nicstat.
     Net,
-    /// TCP.
+    /// TCP (`listen` has each listener).
     Tcp,
     /// UDP.
     Udp,
@@ -148,4 +150,7 @@ pub(crate) enum StatSubject {
     Pool,
     /// Mounted file systems, as df, with what their devices do.
     Fs,
+    /// TCP sockets that listen, as ss -ltn, with what each dropped and who holds it.
+    #[value(alias = "listener")]
+    Listen,
 }

@@ -1,13 +1,14 @@
-//! Interrupts, pools and file systems in `stat`, and the word about what a machine does not let be measured.
+//! Interrupts, pools, file systems and listeners in `stat`, and the word about what a machine does not let be measured.
 #![allow(clippy::unwrap_used, clippy::allow_attributes, clippy::print_stdout, reason = "helpers of tests")]
 
 mod support;
 
 use serde_json::Value;
 use std::collections::{BTreeMap, BTreeSet};
+use std::net::TcpListener;
 use std::path::Path;
 use std::time::Duration;
-use support::{FaultyDisk, Scratch};
+use support::{FaultyDisk, Namespace, Scratch};
 use testkit::{Command, DelayedVolume, FileSystem, LoopDevice, Mounted, Place, Zram};
 
 const IODYNO: &str = env!("CARGO_BIN_EXE_iodyno");
@@ -571,4 +572,131 @@ fn percentiles_that_cannot_be_had_are_unknown_and_those_of_nothing_are_none() {
     let busy = rows.iter().find(|row| row[0] != "0.00").expect("an interval with I/O");
     assert!(busy[3..8].iter().all(|cell| cell.parse::<f64>().is_ok_and(|ms| ms > 0.0)), "{busy:?}");
     assert!(busy[12..17].iter().all(|cell| cell == "-"), "no writes: {busy:?}");
+}
+
+/// Recv-Q and Send-Q by address and port, as `ss -ltn` has them; `None` where there is no `ss`, which is said.
+fn ss(namespace: &Namespace) -> Option<BTreeMap<String, [f64; 2]>> {
+    let told = namespace.command("ss").arg("-ltnH").run().unwrap();
+    if told.code != Some(0) {
+        testkit::lacks("ss");
+        return None;
+    }
+    let row = |line: &str| {
+        let words: Vec<&str> = line.split_whitespace().collect();
+        let number = |at: usize| words.get(at)?.parse::<f64>().ok();
+        Some(((*words.get(3)?).to_string(), [number(1)?, number(2)?]))
+    };
+    Some(told.stdout.lines().filter_map(row).collect())
+}
+
+/// Listens with a backlog of 5, and takes nobody in until it is told to.
+const DEAF: &str = "import signal,socket\nsignal.pthread_sigmask(signal.SIG_BLOCK,{signal.SIGUSR1})\n\
+    s=socket.socket()\ns.bind(('127.0.0.1',1521))\ns.listen(5)\nprint('ready',flush=True)\n\
+    signal.sigwait({signal.SIGUSR1})\nall=[]\nwhile True: all.append(s.accept())\n";
+/// Listens, and nobody comes.
+const IDLE: &str = "import socket,time\ns=socket.socket()\ns.bind(('127.0.0.1',1522))\ns.listen(64)\n\
+    print('ready',flush=True)\ntime.sleep(60)\n";
+/// Calls forty times.
+const CALLS: &str = "import socket,time\nall=[]\nfor i in range(40):\n  s=socket.socket(); s.setblocking(False)\n  \
+    try: s.connect(('127.0.0.1',1521))\n  except BlockingIOError: pass\n  all.append(s)\ntime.sleep(6)\n";
+
+#[test]
+fn listeners_are_those_that_ss_lists() {
+    testkit::while_cpus_are_ours(listeners_of_a_namespace);
+}
+
+fn listeners_of_a_namespace() {
+    let Some(namespace) = Namespace::new("slisten") else { return };
+    let scratch = Scratch::new();
+    let python = |script: &str| namespace.command("python3").args(["-c", script]).spawn().unwrap();
+    let [mut deaf, mut idle] = [DEAF, IDLE].map(python);
+    for server in [&mut deaf, &mut idle] {
+        assert!(server.wait_for_stdout("ready", Duration::from_secs(20)), "{}", server.stderr());
+    }
+    let directory = scratch.path("old");
+    let stat = ["stat", "listen", "--json", "-o", directory.to_str().unwrap(), "500ms", "16"];
+    let mut shown = namespace.command(IODYNO).args(stat).spawn().unwrap();
+    assert!(shown.wait_for_stdout("}", Duration::from_secs(20)), "{}", shown.stderr());
+    let calls = python(CALLS);
+    std::thread::sleep(Duration::from_millis(2000));
+    let by_ss = ss(&namespace);
+    deaf.signal(rustix::process::Signal::USR1);
+    std::thread::sleep(Duration::from_millis(1000));
+    drop(idle);
+    let rows = shown.wait().unwrap().expect_code(0).ndjson();
+    let of = |name: &str| rows.iter().filter(|row| row["name"] == name).collect::<Vec<_>>();
+    let (full, quiet) = (of("127.0.0.1:1521"), of("127.0.0.1:1522"));
+    assert_eq!(full.len(), 16, "{rows:?}");
+    // One more than the backlog is admitted.
+    let queues: Vec<f64> = full.iter().map(|row| number(row, "queue")).collect();
+    assert!(queues.iter().all(|queue| *queue <= 6.0), "{queues:?}");
+    assert!(queues.iter().filter(|queue| **queue == 6.0).count() >= 2, "{queues:?}");
+    for row in &full {
+        assert_eq!(number(row, "backlog"), 5.0, "{row}");
+        assert_eq!(number(row, "full_percent"), number(row, "queue") * 20.0, "{row}");
+        assert_eq!((row["comm"].as_str(), number(row, "pid")), (Some("python3"), f64::from(deaf.id())), "{row}");
+        assert!(number(row, "limit") >= 5.0, "{row}");
+    }
+    // 34 found it full at first, and some of them again a second later; the rates add up to what the kernel counts.
+    let last = full.last().unwrap();
+    let dropped: f64 = full.iter().map(|row| number(row, "drops_per_s") * number(row, "interval_s")).sum();
+    assert!(dropped >= 34.0 && (dropped - number(last, "drops")).abs() < 1e-6, "{dropped}: {last}");
+    assert_eq!(number(last, "queue"), 0.0, "it takes in whoever comes: {last}");
+    // The other one had nothing to do, and is gone in the end.
+    assert!(quiet.len() >= 5 && quiet.len() < 16, "{quiet:?}");
+    assert!(quiet.iter().all(|row| (number(row, "queue"), number(row, "backlog")) == (0.0, 64.0)), "{quiet:?}");
+    if let Some(by_ss) = by_ss {
+        let expect = [("127.0.0.1:1521", [6.0, 5.0]), ("127.0.0.1:1522", [0.0, 64.0])];
+        assert_eq!(by_ss, BTreeMap::from(expect.map(|(name, figures)| (name.to_string(), figures))));
+    }
+    drop((calls, deaf));
+    listeners_of_a_recording(&scratch, &rows);
+}
+
+/// The recording `old` tells what was shown, in every form.
+fn listeners_of_a_recording(scratch: &Scratch, rows: &[Value]) {
+    let of = |more: &[&str]| {
+        scratch.iodyno(&[&["stat", "listen", "-r", "old"], more].concat()).run().unwrap().expect_code(0)
+    };
+    let keys = ["name", "t_ns", "interval_s", "queue", "drops_per_s", "drops", "pid", "comm"];
+    let facts = |rows: &[Value]| rows.iter().map(|row| keys.map(|key| row[key].clone())).collect::<Vec<_>>();
+    assert_eq!(facts(&of(&["--json"]).ndjson()), facts(rows));
+    let busy = of(&["-z", "--json"]).ndjson();
+    assert!(!busy.is_empty() && busy.len() < 16, "{busy:?}");
+    assert!(busy.iter().all(|row| number(row, "queue") > 0.0 || number(row, "drops_per_s") > 0.0), "{busy:?}");
+    let names = |only: &str| -> BTreeSet<String> {
+        let rows = of(&["-i", only, "--json"]).ndjson();
+        rows.iter().map(|row| row["name"].as_str().unwrap().to_string()).collect()
+    };
+    let [full, quiet] = ["127.0.0.1:1521", "127.0.0.1:1522"].map(str::to_string);
+    assert_eq!(names("1522"), BTreeSet::from([quiet.clone()]));
+    assert_eq!(names(&full), BTreeSet::from([full.clone()]));
+    assert_eq!(names("python3"), BTreeSet::from([full, quiet]));
+    let none = of(&["-i", "152"]);
+    assert!(none.stdout.is_empty() && none.stderr.contains("there is no listener 152"), "{}", none.stderr);
+    let table = of(&[]).stdout;
+    let heading = table.lines().next().unwrap();
+    assert!(heading.contains("Recv-Q") && heading.ends_with("PID process"), "{table}");
+    let csv = of(&["--csv"]).stdout;
+    let widths: BTreeSet<usize> = csv.lines().map(|line| line.split(',').count()).collect();
+    assert_eq!(widths.len(), 1, "{csv}");
+    assert!(of(&["-p"]).stdout.lines().all(|line| line.ends_with(":python3")));
+}
+
+#[test]
+fn whose_a_listener_is_takes_privilege_to_see() {
+    if !testkit::require_root_or_skip() {
+        return;
+    }
+    let server = TcpListener::bind("127.0.0.1:0").unwrap();
+    let name = server.local_addr().unwrap().to_string();
+    let seen_by = |user: u32| {
+        let shown = stat(&["listen", "--json", "-i", &name, "300ms", "1"]).user(user).run().unwrap();
+        shown.expect_code(0).ndjson().remove(0)
+    };
+    let [root, nobody] = [0, 65534].map(seen_by);
+    assert_eq!(number(&root, "pid"), f64::from(std::process::id()), "in the first line: {root}");
+    assert!(root["comm"].is_string(), "{root}");
+    assert!(nobody["pid"].is_null() && nobody["comm"].is_null(), "{nobody}");
+    assert_eq!((number(&nobody, "queue"), number(&nobody, "drops")), (0.0, 0.0), "{nobody}");
 }

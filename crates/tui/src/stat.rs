@@ -204,6 +204,7 @@ impl StatLook {
                 Subject::Pool if row.name.contains('/') && !self.each && self.only.is_empty() => false,
                 Subject::Pool => !(self.skip_idle && is_idle(&["read_per_s", "write_per_s"])),
                 Subject::Fs => !(self.skip_idle && is_idle(&["read_per_s", "write_per_s"])),
+                Subject::Listen => !(self.skip_idle && is_idle(&["queue", "drops_per_s"])),
                 _ => true,
             }
     }
@@ -281,10 +282,19 @@ fn is_percentile(rest: &str) -> bool {
     matches!(rest, "p50_ms" | "p95_ms" | "p99_ms" | "p999_ms" | "max_ms")
 }
 
-/// Is the row what the user called so? Of an interrupt a number, or the device alone, will do.
+/// Is the row what the user called so? Of an interrupt a number, or the device alone, will do; of a listener its port, or its
+/// program.
 fn is_named(subject: Subject, row: &StatRow, name: &str) -> bool {
-    let by_word = matches!(subject, Subject::Irq | Subject::IrqCpu);
-    row.name == name || (by_word && row.name.split_whitespace().any(|word| word == name))
+    let otherwise = match subject {
+        Subject::Irq | Subject::IrqCpu => row.name.split_whitespace().any(|word| word == name),
+        Subject::Listen => {
+            let port = row.name.rsplit_once(':').map(|(_, port)| port);
+            let comm = row.texts.first().and_then(Option::as_deref);
+            port == Some(name) || comm == Some(name)
+        }
+        _ => false,
+    };
+    row.name == name || otherwise
 }
 
 /// A word of a row; `?` when it is not known.
@@ -351,8 +361,12 @@ impl<W: Write> StatLines<W> {
     fn look_for_strangers(&mut self, blocks: &[StatBlock]) {
         for block in blocks {
             let pid = |row: &StatRow| block.value(row, "pid").map(|pid| format!("{pid:.0}"));
+            let has_pid = matches!(block.subject, Subject::Process | Subject::ProcessClock);
             let is_row = |name: &String| {
-                block.rows.iter().any(|row| is_named(block.subject, row, name) || pid(row).as_ref() == Some(name))
+                let is_it = |row: &StatRow| {
+                    is_named(block.subject, row, name) || (has_pid && pid(row).as_ref() == Some(name))
+                };
+                block.rows.iter().any(is_it)
             };
             self.strangers.retain(|name| !is_row(name));
         }
@@ -484,6 +498,7 @@ pub fn stranger(subject: Subject, name: &str) -> String {
         Subject::Process | Subject::ProcessClock => "process",
         Subject::Irq | Subject::IrqCpu => "interrupt that comes",
         Subject::Fs => "mounted file system",
+        Subject::Listen => "listener",
         other => other.row_title(),
     };
     format!("there is no {what} {name} (yet)")
@@ -733,6 +748,37 @@ mod tests {
         let (heading, figures) = of(CpuUnit::Seconds);
         assert_eq!(figures, "1.0000 1.0000 1.0000");
         assert!(heading.contains("usr s") && heading.contains("CPU s"), "{heading}");
+    }
+
+    #[test]
+    fn listeners_by_address_port_and_program() {
+        let row = |name: &str, queue: f64, dropped: Option<f64>, comm: Option<&str>| StatRow {
+            name: name.to_string(),
+            values: vec![Some(queue), Some(5.0), Some(queue * 20.0), dropped, dropped, Some(4096.0), None],
+            texts: vec![comm.map(str::to_string)],
+        };
+        let mut listen = block(Subject::Listen, &[]);
+        listen.rows = vec![
+            row("127.0.0.1:1521", 6.0, Some(9.5), Some("tnslsnr")),
+            row("[::]:80", 0.0, Some(0.0), Some("nginx")),
+            row("0.0.0.0:8080", 0.0, None, None),
+        ];
+        let of = |only: &[&str], skip_idle: bool| -> Vec<String> {
+            let only = only.iter().map(|name| (*name).to_string()).collect();
+            let look = StatLook { only, skip_idle, ..StatLook::default() };
+            let lines = text(look, std::slice::from_ref(&listen));
+            lines.lines().map(|line| line.split_whitespace().skip(1).collect::<Vec<_>>().join(" ")).collect()
+        };
+        let heading = "address Recv-Q backlog %full drops/s drops limit PID process";
+        let [full, idle, unknown] = [
+            "127.0.0.1:1521 6 5 120 9.50 10 4096 ? tnslsnr",
+            "[::]:80 0 5 0.00 0.00 0 4096 ? nginx",
+            "0.0.0.0:8080 0 5 0.00 ? ? 4096 ? ?",
+        ];
+        assert_eq!(of(&[], false), [heading, full, idle, unknown]);
+        assert_eq!(of(&[], true), [heading, full], "what is not known is nothing that happened");
+        assert_eq!(of(&["tnslsnr", "[::]:80"], false), [heading, full, idle]);
+        assert_eq!(of(&["80"], false), [heading, idle], "a port, not the end of one");
     }
 
     #[test]

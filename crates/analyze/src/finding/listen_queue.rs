@@ -273,7 +273,7 @@ fn counted(refused: &Refused) -> Symptom {
             refused.words(),
         ),
         evidence: refused.evidence(),
-        next: "Find the listener whose Recv-Q stands above its Send-Q (`ss -ltn`), and raise the program's backlog."
+        next: "Find the listener that drops them (`iodyno stat listen -z`), and raise the program's backlog."
             .to_string(),
         explains: Vec::new(),
         clear_s: None,

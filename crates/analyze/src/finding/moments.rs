@@ -131,7 +131,11 @@ impl Moments {
             "figure" => self.figures(batch)?,
             "interrupt" => self.interrupts.now.extend(batch.to_rows::<Interrupt>()?),
             "btrfs_device" => self.btrfs.now.extend(batch.to_rows::<BtrfsDevice>()?),
-            "listener" => self.listeners.extend(batch.to_rows::<Listener>()?),
+            "listener" => {
+                // One that is gone refuses nobody any more; what was seen of it stays.
+                let rows = batch.to_rows::<Listener>()?.into_iter();
+                self.listeners.extend(rows.filter(|row| row.gone != Some(true)));
+            }
             "exited" => self.exited.extend(batch.to_rows::<Exited>()?),
             "cgroup" => self.groups.accept(batch)?,
             "io_interval" => self.ios.extend(batch.to_rows::<IoInterval>()?),

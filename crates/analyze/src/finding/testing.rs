@@ -468,6 +468,8 @@ impl Step<'_> {
             drops,
             pid: Some(911),
             comm: Some("tnslsnr".into()),
+            inode: None,
+            gone: None,
         });
     }
 

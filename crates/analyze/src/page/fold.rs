@@ -390,7 +390,10 @@ impl Sink for PageFold {
             "file_interval" => self.next.files.extend(batch.to_rows::<FileInterval>()?),
             "profile" => self.next.stacks.extend(batch.to_rows::<Profile>()?),
             "request_interval" => self.next.requests.extend(batch.to_rows::<RequestInterval>()?),
-            "listener" => self.next.listeners.extend(batch.to_rows::<Listener>()?),
+            "listener" => {
+                let rows = batch.to_rows::<Listener>()?.into_iter();
+                self.next.listeners.extend(rows.filter(|row| row.gone != Some(true)));
+            }
             "exited" => {
                 let seconds = self.before_ns.zip(self.newest_ns).map(|(before, now)| (now - before) as f64 / 1e9);
                 self.ended(&batch.to_rows()?, seconds.filter(|seconds| *seconds > 0.0).unwrap_or(1.0));

@@ -225,6 +225,8 @@ mod tests {
             drops: Some(port / 80),
             pid: Some(port),
             comm: Some("server".into()),
+            inode: None,
+            gone: None,
         }
     }
 

@@ -190,6 +190,8 @@ mod tests {
             drops: None,
             pid: comm.map(|_| 7),
             comm: comm.map(str::to_string),
+            inode: None,
+            gone: None,
         }
     }
 

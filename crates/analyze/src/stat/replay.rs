@@ -3,8 +3,8 @@
 use super::Subject;
 use crate::AnalyzeError;
 use recording::rows::{
-    BtrfsDevice, Cgroup, Cpu, CpuEvent, Disk, Figure, FileSystem, Interrupt, IoInterval, IrqTime, Memory, Net,
-    NfsMount, Pressure, Process, ProcessEvent, Sample, Stolen, System, Tcp, Udp, ZfsArc, ZfsPool,
+    BtrfsDevice, Cgroup, Cpu, CpuEvent, Disk, Figure, FileSystem, Interrupt, IoInterval, IrqTime, Listener, Memory,
+    Net, NfsMount, Pressure, Process, ProcessEvent, Sample, Stolen, System, Tcp, Udp, ZfsArc, ZfsPool,
 };
 use recording::{Batch, Reader, RecordingError, Row, Rows, Sink};
 use std::collections::HashSet;
@@ -104,6 +104,11 @@ fn tables_of(subject: Subject, reader: &Reader) -> Result<Vec<Box<dyn Table>>, A
                 Box::new(Samples::<Figure>::of(reader, |row| (row.t_ns, ""))?),
                 Box::new(Samples::<Disk>::of(reader, |row| (row.t_ns, &row.device))?),
             ]);
+        }
+        // Where the table `sample` is missing (runs, older recordings), TCP tells when there was one in which nothing happened.
+        Subject::Listen => {
+            let listeners = Samples::<Listener>::of(reader, |row| (row.t_ns, ""))?;
+            return both(Subject::Tcp, vec![Box::new(listeners)]);
         }
         Subject::Cgroup => Box::new(Samples::<Cgroup>::of(reader, |row| (row.t_ns, ""))?),
     }])

@@ -157,7 +157,7 @@ tables! {
         value: i64, "", Counter;
     }
 
-    /// A TCP socket that listens. A row when it is first seen, at every sample in which its queue is not empty, and when it dropped connection requests.
+    /// A TCP socket that listens. A row when it is first seen, at every sample in which its queue is not empty, when it dropped connection requests or anything else of it is another than before, and one when it is gone.
     Listener = "listener" from "sock_diag (netlink), `/proc/PID/fd`" since 1 {
         /// When it was read.
         t_ns: i64, "ns", Time;
@@ -175,10 +175,14 @@ tables! {
         limit: Option<i64>, "", Gauge;
         /// Connection requests that it dropped since it began to listen, for a full queue or another reason. Null in recordings from before it was read.
         drops: Option<i64>, "", Counter;
-        /// A process that holds it; looked for when listeners are first seen, later at most once a minute (every 10 s where a queue is long), and null without the privilege to look.
+        /// A process that holds it; looked for when listeners are first seen, later at most once a minute (every 10 s where a queue is long; at once by `stat listen`), and null without the privilege to look.
         pid: Option<i64>, "", Gauge;
         /// Its name.
         comm: Option<String>, "", Name;
+        /// Number of the socket, by which several that share an address and a port (`SO_REUSEPORT`) are told apart. Null in recordings from before it was read.
+        inode: Option<i64>, "", Gauge;
+        /// It is no longer there: this is its last row, with an empty queue. Null in recordings from before that was told.
+        gone: Option<bool>, "", Gauge;
     }
 
     /// How long a program took to answer requests on a watched port: from the first read of a request on a TCP connection to the begin of the next write on it (to its end before Linux 6.16). A row for each port, program and `preempted` with answers in the interval; a port that was watched and on which nothing was answered has one row, without program and count. Only with `probe requests`, and with `top` until its page of requests is left with Esc.
