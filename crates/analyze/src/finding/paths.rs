@@ -15,8 +15,26 @@ pub(crate) struct PathRule {
     losses: BTreeMap<String, Vec<i64>>,
     /// Paths that a device has left, and the most that it was told to have.
     left: BTreeMap<String, (u32, u32)>,
-    /// Network links that are down, and since when.
-    links: BTreeMap<String, i64>,
+    /// Network links that are down.
+    links: BTreeMap<String, DownLink>,
+}
+
+/// A network link that is down.
+#[derive(Clone, Copy, Debug)]
+struct DownLink {
+    since_ns: i64,
+    /// Were there counters of it while it was down? Not every recording has them.
+    was_there: bool,
+    /// Samples in a row without counters of it since.
+    absent: u32,
+}
+
+impl DownLink {
+    /// Its interface is no longer there: taken out, or given another name.
+    fn is_gone(self) -> bool {
+        // One may be missing from a single sample: where its counters began anew, they say nothing.
+        self.was_there && self.absent >= 2
+    }
 }
 
 /// Times of the steps, ns.
@@ -59,16 +77,23 @@ impl Rule for PathRule {
                     *left = (count, left.1.max(count));
                 }
                 Some(Said::Link { interface, is_up: false }) => {
-                    self.links.entry(interface).or_insert(event.t_ns);
+                    let down = DownLink { since_ns: event.t_ns, was_there: false, absent: 0 };
+                    self.links.entry(interface).or_insert(down);
                 }
                 Some(Said::Link { interface, is_up: true }) => {
-                    let since_ns = self.links.remove(&interface);
-                    found.extend(since_ns.map(|since_ns| link(&interface, since_ns, true)));
+                    let down = self.links.remove(&interface);
+                    found.extend(down.map(|down| link(&interface, down.since_ns, true)));
                 }
                 None => {}
             }
         }
-        found.extend(self.links.iter().map(|(interface, since_ns)| link(interface, *since_ns, false)));
+        for (interface, down) in &mut self.links {
+            let is_there = now.links.iter().any(|link| link.interface == *interface);
+            down.was_there |= is_there;
+            down.absent = if is_there { 0 } else { down.absent + 1 };
+            found.push(link(interface, down.since_ns, down.is_gone()));
+        }
+        self.links.retain(|_, down| !down.is_gone());
         for episode in &mut self.episodes {
             episode.watch(now);
             let losses = episode.paths.keys().filter_map(|path| self.losses.get(path)).map(Vec::len).max();
@@ -334,7 +359,7 @@ fn link(interface: &str, since_ns: i64, is_over: bool) -> Symptom {
 
 #[cfg(test)]
 mod tests {
-    use super::super::testing::{Bench, DiskStep};
+    use super::super::testing::{Bench, DiskStep, LinkStep, Step};
     use super::super::{Confidence, RuleId};
 
     /// The source's messages, shortened: seconds since 11:17:33.
@@ -449,6 +474,33 @@ mod tests {
             slow_disk(&[(3, "igb 0000:03:00.0 eth2: NIC Link is Down"), (9, "igb 0000:03:00.0 eth2: NIC Link is Up")]);
         let found = bench.found(RuleId::R7);
         assert!(found[0].end_ns.is_some() && found[0].sentence.contains("was down for"), "{found:#?}");
+    }
+
+    #[test]
+    fn a_link_that_is_down_is_told_of_for_as_long_as_its_interface_is_there() {
+        let mut bench = Bench::new();
+        let both = |step: &mut Step<'_>| {
+            step.cpu(0, [1.0, 0.0, 0.0]);
+            for name in ["eth0", "eth1"] {
+                step.link(name, LinkStep::default());
+            }
+        };
+        bench.steps(5, 1.0, both);
+        bench.steps(1, 1.0, |step| {
+            both(step);
+            step.event("kernel", "e1000e 0000:00:19.0 eth0: NIC Link is Down");
+        });
+        bench.steps(5, 1.0, both);
+        // Its driver begins anew to count.
+        bench.steps(1, 1.0, |step| step.link("eth0", LinkStep::default()).rx_bytes = -1);
+        bench.steps(5, 1.0, both);
+        assert_eq!(bench.only(RuleId::R7).end_ns, None);
+        bench.unplug("eth0");
+        bench.steps(1, 1.0, |step| step.cpu(0, [1.0, 0.0, 0.0]));
+        assert_eq!(bench.only(RuleId::R7).end_ns, None);
+        bench.steps(1, 1.0, |step| step.cpu(0, [1.0, 0.0, 0.0]));
+        let found = bench.only(RuleId::R7);
+        assert!(found.end_ns.is_some() && found.sentence.contains("was down for 13 s"), "{found:#?}");
     }
 
     #[test]

@@ -187,6 +187,11 @@ impl Bench {
         self.engine.commit().unwrap();
     }
 
+    /// From here on there is no such network interface.
+    pub(crate) fn unplug(&mut self, interface: &str) {
+        self.links.remove(interface);
+    }
+
     pub(crate) fn now_s(&self) -> f64 {
         self.t_s
     }
