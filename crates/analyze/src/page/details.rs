@@ -241,7 +241,7 @@ impl Scene<'_> {
         let mut grid = Grid::new("", &["s ago"]);
         grid.columns.extend(PROCESS[1..].iter().map(|title| (*title).to_string()));
         grid.columns.insert(2, "usr%".to_string());
-        grid.columns.extend(["threads", "minflt"].map(str::to_string));
+        grid.columns.push("threads".to_string());
         let mut name = None;
         let now_ns = self.now().map_or(0, |now| now.t_ns);
         for moment in self.moments.iter().rev().take(10) {
@@ -256,7 +256,6 @@ impl Scene<'_> {
             cells.splice(0..1, [ago]);
             cells.insert(2, percent_cell(block.value(row, "user_percent")));
             cells.push(short_or(block.value(row, "threads")));
-            cells.push(short_or(block.value(row, "minor_faults_per_s")));
             grid.push(cells, Drill::Nothing);
         }
         grid.title = format!(
@@ -343,8 +342,8 @@ fn push_sums(grid: &mut Grid, sums: BTreeMap<String, (IoSum, Drill)>, seconds: f
 }
 
 /// What the page tells of a process. `pin ms`: taken by interrupts while it ran; `runq ms`: ready, and on no CPU; both per second.
-const PROCESS: [&str; 10] =
-    ["process", "cpu%", "sys%", "pin ms", "runq ms", "io-wait", "rd B/s", "wr B/s", "majflt", "RSS"];
+const PROCESS: [&str; 11] =
+    ["process", "cpu%", "sys%", "pin ms", "runq ms", "io-wait", "rd B/s", "wr B/s", "majflt", "RSS", "minflt"];
 
 fn process_row(block: &StatBlock, row: &StatRow, by_event: &ByEvent<'_>) -> (f64, Vec<String>, Drill) {
     let figure = |key| block.value(row, key);
@@ -365,6 +364,7 @@ fn process_row(block: &StatBlock, row: &StatRow, by_event: &ByEvent<'_>) -> (f64
         short_or(figure("major_faults_per_s")),
         figure("resident_mib")
             .map_or("?".to_string(), |mib| format!("{}B", super::short_bytes(mib * f64::from(1 << 20)))),
+        short_or(figure("minor_faults_per_s")),
     ];
     #[expect(clippy::cast_possible_truncation, reason = "a process number")]
     let drill = pid.map_or(Drill::Nothing, |pid| Drill::Sheet(Sheet::Process(pid as i64)));
