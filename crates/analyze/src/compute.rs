@@ -66,8 +66,7 @@ fn of_facts(reader: &Reader, view: &View, selection: &Selection) -> Result<ViewD
     let mut facts = Facts::read(reader, selection)?;
     facts.without_runs();
     if facts.is_without_runs() && view.is_of_a_run() && Verdicts::table_of(view.id).is_none() {
-        let words =
-            "no run was recorded, only the machine's counters: see run.cpu, disk.*, net.*, memory.use, system.tasks";
+        let words = "no run was recorded, only the machine's counters: see run.cpu, cpu.*, disk.*, net.*, memory.use, system.tasks";
         return Err(empty(words));
     }
     if let Some(names) = &selection.names {

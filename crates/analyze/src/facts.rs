@@ -6,7 +6,7 @@ mod fold;
 mod tally;
 
 pub(crate) use columns::{Columns, Names};
-pub use counters::{CpuPoint, DiskPoint, MemoryPoint, NetPoint, PoolPoint, PressurePoint, TasksPoint};
+pub use counters::{CpuPoint, DiskPoint, MemoryPoint, NetPoint, PoolPoint, PressurePoint, TasksPoint, WaitPoint};
 pub(crate) use counters::{is_loopback, shares as cpu_shares};
 pub use tally::Tally;
 
@@ -37,6 +37,8 @@ pub struct Facts {
     pub memory: Vec<MemoryPoint>,
     /// Runnable and blocked tasks, ascending in time.
     pub tasks: Vec<TasksPoint>,
+    /// Waits for a CPU by event, ascending in time.
+    pub waits: Vec<WaitPoint>,
     /// Pressure by resource between successive samples, ascending in time.
     pub pressure: BTreeMap<String, Vec<PressurePoint>>,
     /// What happened.
@@ -249,6 +251,7 @@ impl Facts {
             nets: counters::nets(&reader.table::<rows::Net>()?),
             memory: counters::memory(&reader.table::<rows::Memory>()?),
             tasks: counters::tasks(&reader.table::<rows::System>()?),
+            waits: counters::waits(&reader.table::<rows::RunQueue>()?),
             pressure: counters::pressure(&reader.table::<rows::Pressure>()?),
             events: reader.table::<rows::Event>()?,
             objectives: crate::objectives(reader)?,
@@ -267,6 +270,7 @@ impl Facts {
         let ends = ends.chain(self.nets.values().flatten().map(|point| point.t_ns));
         let ends = ends.chain(self.memory.iter().map(|point| point.t_ns));
         let ends = ends.chain(self.tasks.iter().map(|point| point.t_ns));
+        let ends = ends.chain(self.waits.iter().map(|point| point.t_ns));
         ends.chain(self.pressure.values().flatten().map(|point| point.t_ns))
     }
 
@@ -337,6 +341,7 @@ impl Facts {
         retain(&mut self.cpu, |point| point.t_ns, is_within);
         retain(&mut self.memory, |point| point.t_ns, is_within);
         retain(&mut self.tasks, |point| point.t_ns, is_within);
+        retain(&mut self.waits, |point| point.t_ns, is_within);
         self.disks.values_mut().for_each(|points| retain(points, |point| point.t_ns, is_within));
         self.nets.values_mut().for_each(|points| retain(points, |point| point.t_ns, is_within));
         self.pools.values_mut().for_each(|points| retain(points, |point| point.t_ns, is_within));

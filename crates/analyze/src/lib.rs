@@ -41,7 +41,7 @@ pub use condition::{
 };
 pub use facts::{
     CpuPoint, DiskPoint, Facts, IntervalFacts, MemoryPoint, NetPoint, OpCount, PhaseSpan, PoolPoint, PressurePoint,
-    RunFacts, Stall, Tally, TasksPoint, TotalFacts,
+    RunFacts, Stall, Tally, TasksPoint, TotalFacts, WaitPoint,
 };
 pub use interval::{IntervalLine, LineFold};
 pub use model::{

@@ -83,6 +83,7 @@ impl RunFold {
             pools: BTreeMap::new(),
             memory: Vec::new(),
             tasks: Vec::new(),
+            waits: Vec::new(),
             pressure: BTreeMap::new(),
             events: Vec::new(),
             objectives: Vec::new(),

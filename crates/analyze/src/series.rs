@@ -17,7 +17,7 @@ pub(crate) use distribution::{
 };
 pub(crate) use machine::{
     controller_latency, controller_throughput, disk_activity, disk_latency, disk_reads, disk_size, disk_skew,
-    memory_use, net_packets, net_throughput, pool_throughput, pressure, tasks,
+    memory_use, net_packets, net_throughput, pool_throughput, pressure, run_queue, tasks,
 };
 pub(crate) use sweep::{knee, load_response, matrix, rate_by, response_by, throughput_by};
 

@@ -51,6 +51,7 @@ impl Verdicts {
     pub fn table_of(view: &str) -> Option<&'static str> {
         match view.split_once('.')? {
             ("run", "cpu") => Some("cpu"),
+            ("cpu", _) => Some("run_queue"),
             ("disk" | "controller", _) => Some("disk"),
             ("net", _) => Some("net"),
             ("pool", _) => Some("zfs_pool"),

@@ -129,6 +129,9 @@ fn once_live_with_every_part_and_nothing_left_over() {
     // Each wait is in the histogram of one interval, and all of them in the sums.
     let queues = Reader::open(scratch.path("live")).unwrap().table::<RunQueue>().unwrap();
     assert!(queues.len() >= 3 && queues.iter().all(|row| row.wait.count() > 10), "{queues:?}");
+    scratch.iodyno(&["chart", "live", "cpu.run_queue", "-o", "waits.svg"]).run().unwrap().expect_code(0);
+    let drawn = std::fs::read_to_string(scratch.path("waits.svg")).unwrap();
+    assert!(["p50", "p99", "max"].iter().all(|line| drawn.contains(line)), "{drawn}");
     let singly: u128 = queues[1..].iter().map(|row| row.wait.sum()).sum();
     let cpus = scratch.table("live", "cpu_event");
     let all: Vec<&Value> = cpus.iter().filter(|row| row["cpu"] == "all").collect();

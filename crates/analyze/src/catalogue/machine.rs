@@ -3,7 +3,7 @@
 use super::{Kind, View, run};
 use crate::series;
 
-pub(super) static MACHINE: [View; 13] = [
+pub(super) static MACHINE: [View; 14] = [
     run(
         "disk.read_share",
         "Share of reads by device",
@@ -87,6 +87,13 @@ pub(super) static MACHINE: [View; 13] = [
         Kind::TimeSeries,
         series::tasks,
         "At the moment of each sample: more runnable tasks than CPUs wait for one; blocked ones wait for I/O and cannot be interrupted.",
+    ),
+    run(
+        "cpu.run_queue",
+        "Waits for a CPU",
+        Kind::TimeSeries,
+        series::run_queue,
+        "Percentiles of how long tasks were ready before they ran, of all CPUs together; a time is that of the end of its bucket, of which there are 4 to an octave. Logarithmic axis.",
     ),
     run(
         "pressure.waiting",

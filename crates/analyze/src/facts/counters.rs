@@ -1,7 +1,7 @@
 //! From cumulative counters of CPUs and devices to rates between successive samples.
 
 use crate::NamePattern;
-use recording::rows::{Cpu, Disk, Figure, Memory, Net, Pressure, System, ZfsPool};
+use recording::rows::{Cpu, Disk, Figure, Memory, Net, Pressure, RunQueue, System, ZfsPool};
 use std::collections::{BTreeMap, BTreeSet};
 
 /// Use of the CPUs between two samples, per cent of all of them.
@@ -142,6 +142,19 @@ pub struct TasksPoint {
     pub runnable: Option<f64>,
     /// Those that waited for I/O without being interruptible.
     pub blocked: Option<f64>,
+}
+
+/// How long tasks waited for a CPU in an interval, ns.
+#[derive(Clone, Copy, Debug, Default, PartialEq)]
+pub struct WaitPoint {
+    /// End, ns.
+    pub t_ns: i64,
+    /// Half of them no longer.
+    pub p50: Option<f64>,
+    /// 99 % of them no longer.
+    pub p99: Option<f64>,
+    /// The longest.
+    pub max: Option<f64>,
 }
 
 /// Pressure of a resource between two samples, per cent of the time.
@@ -389,6 +402,15 @@ pub(crate) fn tasks(rows: &[System]) -> Vec<TasksPoint> {
     let count = |count: Option<i64>| count.map(|count| count as f64);
     let point =
         |row: &System| TasksPoint { t_ns: row.t_ns, runnable: count(row.runnable), blocked: count(row.blocked) };
+    rows.iter().map(point).collect()
+}
+
+/// How long tasks waited for a CPU, interval by interval.
+pub(crate) fn waits(rows: &[RunQueue]) -> Vec<WaitPoint> {
+    let point = |row: &RunQueue| {
+        let ns = |quantile: f64| row.wait.percentile(quantile).map(|ns| ns as f64);
+        WaitPoint { t_ns: row.t_ns, p50: ns(0.5), p99: ns(0.99), max: row.wait.max().map(|ns| ns as f64) }
+    };
     rows.iter().map(point).collect()
 }
 

@@ -2,7 +2,7 @@
 
 use super::{OfDevice, axis, busiest, clock_of, drawing, each, line, lines_of, within};
 use crate::catalogue::Drawing;
-use crate::facts::{MemoryPoint, TasksPoint};
+use crate::facts::{MemoryPoint, TasksPoint, WaitPoint};
 use crate::view::{Axis, Body, Line, LineStyle, Right, Scale};
 use crate::{DiskPoint, Facts, NetPoint, PoolPoint, RunFacts, Unit};
 use std::collections::BTreeMap;
@@ -212,6 +212,21 @@ pub(crate) fn tasks(facts: &Facts, run: &RunFacts) -> Option<Drawing> {
     let lines: [OfMachine<TasksPoint>; 2] =
         [("runnable", |point| point.runnable), ("blocked by I/O", |point| point.blocked)];
     over_samples(run, &facts.tasks, |point| point.t_ns, axis("tasks", Unit::Count, Scale::Linear), &lines)
+}
+
+pub(crate) fn run_queue(facts: &Facts, run: &RunFacts) -> Option<Drawing> {
+    const LINES: [(LineStyle, OfMachine<WaitPoint>); 3] = [
+        (LineStyle::Rank0, ("p50", |point| point.p50)),
+        (LineStyle::Rank2, ("p99", |point| point.p99)),
+        (LineStyle::Rank4, ("max", |point| point.max)),
+    ];
+    let points = within(run, &facts.waits, |point| point.t_ns);
+    let clock = clock_of(run, points.iter().map(|point| point.t_ns).collect());
+    let of = |(style, (name, of)): (LineStyle, OfMachine<WaitPoint>)| {
+        line(name, style, clock.values(|index| of(&points[index])))
+    };
+    let lines = LINES.into_iter().map(of).collect();
+    drawing(run, clock.x, axis("wait for a CPU", Unit::Nanoseconds, Scale::Log), lines)
 }
 
 pub(crate) fn pressure(facts: &Facts, run: &RunFacts) -> Option<Drawing> {
