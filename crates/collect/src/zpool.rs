@@ -2,7 +2,10 @@
 //! a while: where a pool's disks do not answer, `zpool` does not either.
 
 use crate::text::{counter, lines};
+use rustix::fs::{MemfdFlags, memfd_create};
 use std::collections::HashMap;
+use std::fs::File;
+use std::io::{Read, Seek};
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 use std::sync::mpsc::{Receiver, TryRecvError, channel};
@@ -92,13 +95,16 @@ impl Asker {
 
 /// Runs the program; `None` when it fails, or does not end in time.
 fn ask(program: &Path, naps: u32) -> Option<Spaces> {
+    // Not a pipe: one that is full would hold it up, and it is not read before it has ended.
+    let mut answer = File::from(memfd_create("zpool", MemfdFlags::CLOEXEC).ok()?);
     let mut command = Command::new(program);
-    command.args(ARGUMENTS).stdin(Stdio::null()).stdout(Stdio::piped()).stderr(Stdio::null());
+    command.args(ARGUMENTS).stdin(Stdio::null()).stdout(answer.try_clone().ok()?).stderr(Stdio::null());
     let mut child = command.spawn().ok()?;
     for _ in 0..naps {
         match child.try_wait() {
             Ok(Some(status)) => {
-                let output = child.wait_with_output().ok()?.stdout;
+                let mut output = Vec::new();
+                answer.rewind().and_then(|()| answer.read_to_end(&mut output)).ok()?;
                 return status.success().then(|| parse(&output));
             }
             Ok(None) => std::thread::sleep(NAP),
@@ -178,6 +184,14 @@ mod tests {
         asker.program = None;
         asker.look(OLD_NS + 2);
         assert_eq!(asker.of("rpool"), Space::default());
+    }
+
+    #[test]
+    fn more_pools_than_a_pipe_has_room_for() {
+        let line = r"printf 'pool%04d\t1000\t10\t990\t1\tONLINE\n' $i";
+        let (_root, mut asker) = with(&format!("i=0; while [ $i -lt 3000 ]; do {line}; i=$((i+1)); done"));
+        answered(&mut asker, 1);
+        assert_eq!((asker.known.len(), asker.of("pool2999").free_bytes), (3000, Some(990)));
     }
 
     #[test]
