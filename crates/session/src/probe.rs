@@ -3,7 +3,7 @@
 use crate::cpu_clock::{CpuClock, EventClock};
 use crate::profile::Profiler;
 use crate::requests::rows as request_rows;
-use crate::rows::signed;
+use crate::rows::{lost_row, signed};
 use crate::trace::{End, interval_row, known};
 use crate::{SessionError, StopFlag};
 use quantity::clock;
@@ -306,17 +306,7 @@ impl Life<'_> {
             Running::Cpu(_) | Running::Stacks(_) => self.probes_sample(t_ns)?,
         };
         if lost > self.lost {
-            let row = Event {
-                t_ns: signed(t_ns),
-                t_s: t_ns.saturating_sub(self.origin_ns) as f64 / 1e9,
-                severity: "error".to_string(),
-                kind: "probe_lost".to_string(),
-                class: None,
-                run: None,
-                target: None,
-                message: format!("{} {} could not be counted", lost - self.lost, self.what()),
-                count: signed(lost - self.lost),
-            };
+            let row = lost_row((t_ns, self.origin_ns), lost - self.lost, self.what());
             self.publish(&Batch::from_rows(&[row])?)?;
             self.lost = lost;
         }

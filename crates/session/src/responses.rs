@@ -2,7 +2,7 @@
 
 use crate::SessionError;
 use crate::cpu_clock::{event, push};
-use crate::rows::signed;
+use crate::rows::{lost_row, signed};
 use analyze::page::IoIntervals;
 use recording::{Batch, RecordingError};
 use std::time::Duration;
@@ -109,8 +109,7 @@ impl Asked {
         let mut events = Vec::new();
         events.extend(self.said.take().map(|words| event("info", words, at)));
         if lost > self.lost {
-            let words = format!("{} I/Os could not be counted: percentiles are without them", lost - self.lost);
-            events.push(recording::rows::Event { kind: "probe_lost".to_string(), ..event("error", words, at) });
+            events.push(lost_row((t_ns, origin_ns), lost - self.lost, "I/Os"));
             self.lost = lost;
         }
         push(&mut batches, &events).map_err(|error: RecordingError| SessionError::from(error))?;

@@ -126,6 +126,21 @@ pub(crate) fn signed(value: u64) -> i64 {
     i64::try_from(value).unwrap_or(i64::MAX)
 }
 
+/// Says that so many things were in no figure by the sample at `t_ns` of what began at `origin_ns`.
+pub(crate) fn lost_row((t_ns, origin_ns): (u64, u64), count: u64, what: &str) -> Event {
+    Event {
+        t_ns: signed(t_ns),
+        t_s: t_ns.saturating_sub(origin_ns) as f64 / 1e9,
+        severity: "error".to_string(),
+        kind: "probe_lost".to_string(),
+        class: None,
+        run: None,
+        target: None,
+        message: format!("{count} {what} could not be counted"),
+        count: signed(count),
+    }
+}
+
 /// What a run did, exactly, at full resolution, by phase × workload × target × operation.
 #[derive(Debug, Default)]
 pub(crate) struct Totals {

@@ -2,14 +2,14 @@
 
 use super::requests::RequestWatch;
 use crate::SessionError;
-use crate::cpu_clock::{CpuClock, EventClock};
+use crate::cpu_clock::{CpuClock, EventClock, push};
 use crate::probe::row_of;
 use crate::profile::Profiler;
 use crate::responses::Responses;
-use crate::rows::signed;
+use crate::rows::lost_row;
 use analyze::page::{Servers, Watch};
 use recording::Batch;
-use recording::rows::{Event, FileInterval};
+use recording::rows::FileInterval;
 use trace::files::{self, FileTrace};
 use tui::top::Looks;
 
@@ -162,28 +162,6 @@ impl Probes {
         self.from_ns = t_ns;
         Ok(batches)
     }
-}
-
-/// Says that so many things were lost by the sample at `t_ns` of what began at `origin_ns`.
-pub(super) fn lost_row((t_ns, origin_ns): (u64, u64), count: u64, what: &str) -> Event {
-    Event {
-        t_ns: signed(t_ns),
-        t_s: t_ns.saturating_sub(origin_ns) as f64 / 1e9,
-        severity: "error".to_string(),
-        kind: "probe_lost".to_string(),
-        class: None,
-        run: None,
-        target: None,
-        message: format!("{count} {what} could not be counted"),
-        count: signed(count),
-    }
-}
-
-pub(super) fn push<R: recording::Row>(batches: &mut Vec<Batch>, rows: &[R]) -> Result<(), SessionError> {
-    if !rows.is_empty() {
-        batches.push(Batch::from_rows(rows)?);
-    }
-    Ok(())
 }
 
 /// In one line, with what to do.
