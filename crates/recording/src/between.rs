@@ -152,7 +152,7 @@ fn time_behind(journal: &mut JournalReader, at: u64) -> Result<Option<i64>, Reco
 fn place_of(journal: &mut JournalReader, t_ns: i64) -> Result<u64, RecordingError> {
     let (mut low, mut high) = (0, journal.end());
     // Below a few commits, reading is as quick.
-    while high - low > 1 << 16 {
+    while high - low > 1 << 14 {
         let middle = low + (high - low) / 2;
         match time_behind(journal, middle)? {
             Some(found_ns) if found_ns < t_ns => low = middle,
@@ -216,6 +216,7 @@ impl Follower {
         let mut journal = JournalReader::open(directory)?;
         let place = place_of(&mut journal, from_ns)?;
         journal.go_to(place)?;
+        journal.waits = true;
         let mut follower = Self { directory: directory.to_path_buf(), journal };
         // To the first frame that is late enough.
         loop {

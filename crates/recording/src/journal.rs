@@ -1,8 +1,8 @@
 //! The journal: one append-only file of framed record batches, readable after any crash.
 //!
 //! A frame is `magic (8 bytes), length (u32 LE), crc32 (u32 LE), payload`; the payload is a table's name (a length byte
-//! and the bytes) and one batch as an Arrow IPC stream, or I/Os of a trace packed ([`crate::packed`]), so that each
-//! frame stands for itself. All batches of a commit go out with one write; only I/Os go out before it when there are
+//! and the bytes) and one batch as an Arrow IPC stream, compressed ([`crate::squeeze`]) where that makes it shorter, or I/Os
+//! of a trace packed ([`crate::packed`]), so that each frame stands for itself. All batches of a commit go out with one write; only I/Os go out before it when there are
 //! many. A reader stops at nothing: what is torn or damaged is skipped to the next magic whose frame has a
 //! right checksum, and counted.
 //!
@@ -14,6 +14,7 @@
 
 use crate::packed::{self, IoNames, RawIo};
 use crate::rows::Io;
+use crate::squeeze::{Squeezer, Unsqueezer};
 use crate::sync::Syncer;
 use crate::{Batch, RecordingError, Row};
 use arrow_array::RecordBatch;
@@ -52,6 +53,7 @@ pub(crate) struct JournalWriter {
     path: PathBuf,
     /// Frames of the commit under way.
     pending: Vec<u8>,
+    squeezer: Squeezer,
     /// Length of the file up to the last whole commit.
     whole: u64,
     synced_ns: u64,
@@ -71,17 +73,31 @@ impl JournalWriter {
             Err(error) => return Err(RecordingError::io("lock", &path)(error.into())),
         }
         let syncer = Syncer::start(&path).ok();
-        Ok(Self { file, path, pending: Vec::new(), whole: 0, synced_ns: quantity::clock::now_ns(), syncer })
+        Ok(Self {
+            file,
+            path,
+            pending: Vec::new(),
+            squeezer: Squeezer::default(),
+            whole: 0,
+            synced_ns: quantity::clock::now_ns(),
+            syncer,
+        })
     }
 
     /// Adds a batch to the commit under way; nothing is written yet.
     pub(crate) fn add(&mut self, batch: &Batch) -> Result<(), RecordingError> {
         let name = batch.table.name;
-        self.add_frame(name, |pending| {
-            StreamWriter::try_new(pending, &batch.rows.schema())
-                .and_then(|mut writer| writer.write(&batch.rows).and_then(|()| writer.finish()))
+        let mut squeezer = std::mem::take(&mut self.squeezer);
+        let added = self.add_frame(name, |pending| {
+            squeezer
+                .squeeze(pending, |plain| {
+                    StreamWriter::try_new(plain, &batch.rows.schema())
+                        .and_then(|mut writer| writer.write(&batch.rows).and_then(|()| writer.finish()))
+                })
                 .map_err(RecordingError::format(name))
-        })
+        });
+        self.squeezer = squeezer;
+        added
     }
 
     /// Adds I/Os packed; they are rows for whoever reads. Many go out at once.
@@ -182,6 +198,9 @@ pub(crate) struct JournalReader {
     path: PathBuf,
     at: u64,
     end: u64,
+    unsqueezer: Unsqueezer,
+    /// Somebody writes it: what is not whole at its end will be.
+    pub(crate) waits: bool,
     /// Bytes that belonged to no whole frame.
     pub(crate) skipped: u64,
 }
@@ -191,7 +210,8 @@ impl JournalReader {
         let path = directory.join(JOURNAL);
         let file = File::open(&path).map_err(RecordingError::io("open", &path))?;
         let end = file.metadata().map_err(RecordingError::io("read", &path))?.len();
-        Ok(Self { file: std::io::BufReader::with_capacity(1 << 18, file), path, at: 0, end, skipped: 0 })
+        let file = std::io::BufReader::with_capacity(1 << 18, file);
+        Ok(Self { file, path, at: 0, end, unsqueezer: Unsqueezer::default(), waits: false, skipped: 0 })
     }
 
     /// Where the file ended when it was last looked at.
@@ -236,7 +256,7 @@ impl JournalReader {
         Ok(!is_frame || left >= HEADER as u64 + u64::from(length))
     }
 
-    /// The next whole frame: table name, and Arrow stream or packed records.
+    /// The next whole frame: table name, and what [`Self::batch_of`] reads.
     pub(crate) fn next_frame(&mut self) -> Result<Option<(String, Vec<u8>)>, RecordingError> {
         while self.end.saturating_sub(self.at) >= HEADER as u64 {
             let mut header = [0; HEADER];
@@ -246,6 +266,9 @@ impl JournalReader {
             let word = |at: usize| u32::from_le_bytes([header[at], header[at + 1], header[at + 2], header[at + 3]]);
             let (length, checksum) = (word(8), word(12));
             let fits = self.at + HEADER as u64 + u64::from(length) <= self.end && length <= FRAME_MAX;
+            if self.waits && header[..8] == MAGIC && !fits && length <= FRAME_MAX {
+                break;
+            }
             if header[..8] == MAGIC && fits {
                 let mut payload = vec![0; length as usize];
                 if !self.read(&mut payload)? {
@@ -260,8 +283,13 @@ impl JournalReader {
             }
             self.resynchronise()?;
         }
-        self.skipped += self.end.saturating_sub(self.at);
-        self.at = self.end;
+        if self.waits {
+            // The buffer stands behind the header that was looked at.
+            self.go_to(self.at)?;
+        } else {
+            self.skipped += self.end.saturating_sub(self.at);
+            self.at = self.end;
+        }
         Ok(None)
     }
 
@@ -300,9 +328,20 @@ impl JournalReader {
                 return Ok(());
             }
         }
-        self.skipped += self.end - start;
-        self.at = self.end;
+        // A magic may have begun in the last bytes.
+        let begun = if self.waits { MAGIC.len() as u64 - 1 } else { 0 };
+        self.at = self.end.saturating_sub(begun).max(start + 1).min(self.end);
+        self.skipped += self.at - start;
         Ok(())
+    }
+
+    /// The batch of a frame; `None` where that cannot be read.
+    pub(crate) fn batch_of(&mut self, stream: &[u8]) -> Option<RecordBatch> {
+        if packed::is_packed(stream) {
+            return packed::unpack(stream);
+        }
+        let plain = self.unsqueezer.plain(stream, FRAME_MAX as usize)?;
+        StreamReader::try_new(plain, None).ok()?.next()?.ok()
     }
 
     /// The next batch of any table; a frame that cannot be read counts as skipped.
@@ -311,12 +350,7 @@ impl JournalReader {
             if wanted.is_some_and(|wanted| wanted != name) {
                 continue;
             }
-            let batch = if packed::is_packed(&stream) {
-                packed::unpack(&stream)
-            } else {
-                StreamReader::try_new(stream.as_slice(), None).ok().and_then(|mut reader| reader.next()?.ok())
-            };
-            match batch {
+            match self.batch_of(&stream) {
                 Some(batch) => return Ok(Some((name, batch))),
                 None => self.skipped += stream.len() as u64,
             }

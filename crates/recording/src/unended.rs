@@ -1,12 +1,12 @@
 //! I/Os of a trace that have no end, found without reading the others: they stand where nobody looks for them, behind
 //! the I/Os that were completed while they were in flight.
 
+use crate::journal::JournalReader;
 use crate::rows::Io;
 use crate::{Reader, RecordingError, Row, packed};
 use arrow_array::cast::AsArray;
 use arrow_array::types::Int64Type;
 use arrow_array::{Array, BooleanArray, RecordBatch};
-use arrow_ipc::reader::StreamReader;
 use parquet::arrow::ProjectionMask;
 use parquet::arrow::arrow_reader::{ArrowPredicateFn, ParquetRecordBatchReaderBuilder, RowFilter};
 use parquet::file::metadata::RowGroupMetaData;
@@ -25,7 +25,7 @@ impl Reader {
         let mut found = Found { batches: Vec::new(), left: most };
         if let Some(mut journal) = self.open_journal()? {
             while let Some((name, stream)) = journal.next_frame()? {
-                let fits = name != Io::TABLE.name || found.take_frame(&stream);
+                let fits = name != Io::TABLE.name || found.take_frame(&mut journal, &stream);
                 if !fits {
                     return Ok(None);
                 }
@@ -59,12 +59,11 @@ impl Found {
     }
 
     /// What a frame of the journal has of them; nothing of a damaged one.
-    fn take_frame(&mut self, stream: &[u8]) -> bool {
+    fn take_frame(&mut self, journal: &mut JournalReader, stream: &[u8]) -> bool {
         if packed::is_packed(stream) {
             return packed::unpack_unended(stream).is_none_or(|batch| self.take(batch));
         }
-        let batch = StreamReader::try_new(stream, None).ok().and_then(|mut reader| reader.next()?.ok());
-        let Some(batch) = batch else { return true };
+        let Some(batch) = journal.batch_of(stream) else { return true };
         let ends = batch.column_by_name(COMPLETE).and_then(|column| column.as_primitive_opt::<Int64Type>());
         let Some(ends) = ends else { return true };
         let mut from = 0;
