@@ -10,7 +10,7 @@ use std::io::{Read as _, Write as _};
 use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
 use support::Scratch;
-use testkit::{Child, Mounted};
+use testkit::{Child, Command, Mounted};
 
 /// Recordings in a directory, oldest first.
 fn recordings(directory: &Path) -> Vec<PathBuf> {
@@ -163,6 +163,21 @@ fn a_full_disk_costs_the_samples_that_had_no_room() {
     assert!(times.len() > 5 && times.windows(2).all(|pair| pair[1] > pair[0]), "{times:?}");
 }
 
+/// No series is there twice, and the parser of Prometheus' own client takes all of it.
+fn reads_as_open_metrics(body: &str) {
+    let series: Vec<&str> =
+        body.lines().filter(|line| !line.starts_with('#')).filter_map(|line| Some(line.rsplit_once(' ')?.0)).collect();
+    let mut once = series.clone();
+    once.sort_unstable();
+    once.dedup();
+    assert!(series.len() > 100 && once.len() == series.len(), "{} of {} series: {body}", once.len(), series.len());
+    let parse = "import sys\nfrom prometheus_client.openmetrics.parser import text_string_to_metric_families as read\n\
+                 print(sum(len(family.samples) for family in read(sys.stdin.read())))";
+    // Debian's, which has the package.
+    let read = Command::new("/usr/bin/python3").args(["-c", parse]).stdin(body).run().unwrap().expect_code(0);
+    assert_eq!(read.stdout.trim().parse(), Ok(series.len()), "{}", read.stderr);
+}
+
 #[test]
 fn prometheus_gets_the_newest_sample_and_old_scripts_their_text() {
     let scratch = Scratch::new();
@@ -175,13 +190,14 @@ fn prometheus_gets_the_newest_sample_and_old_scripts_their_text() {
         address = line.and_then(|line| line.strip_suffix("/metrics").map(String::from));
         address.is_some()
     });
-    let ask = || {
+    let ask_as = |accept: &str| {
         let mut stream = std::net::TcpStream::connect(address.clone().unwrap()).unwrap();
-        stream.write_all(b"GET /metrics HTTP/1.1\r\n\r\n").unwrap();
-        let mut page = String::new();
-        stream.read_to_string(&mut page).unwrap();
-        page
+        write!(stream, "GET /metrics HTTP/1.1\r\nAccept: {accept}\r\n\r\n").unwrap();
+        let mut answer = Vec::new();
+        stream.read_to_end(&mut answer).unwrap();
+        answer
     };
+    let ask = || String::from_utf8(ask_as("*/*")).unwrap();
     let context_switches = |page: &str| {
         let line = page.lines().find(|line| line.starts_with("iodyno_system_context_switches_total "));
         line.and_then(|line| line.split(' ').nth(1)?.parse::<f64>().ok())
@@ -191,6 +207,22 @@ fn prometheus_gets_the_newest_sample_and_old_scripts_their_text() {
     wait_for("another one", Duration::from_secs(20), || context_switches(&ask()).unwrap() > before);
     let page = ask();
     assert!(page.contains("# TYPE iodyno_cpu_user_seconds counter") && page.ends_with("# EOF\n"), "{page}");
+    let (_, body) = page.split_once("\r\n\r\n").unwrap();
+    reads_as_open_metrics(body);
+    let messages = "application/vnd.google.protobuf;proto=io.prometheus.client.MetricFamily;encoding=delimited";
+    let answer = ask_as(messages);
+    let head = String::from_utf8_lossy(&answer[..200]).into_owned();
+    assert!(
+        head.contains("Content-Type: application/vnd.google.protobuf; proto=io.prometheus.client.MetricFamily"),
+        "{head}"
+    );
+    let holds = |words: &str| answer.windows(words.len()).any(|part| part == words.as_bytes());
+    assert!(holds("iodyno_cpu_user_seconds_total"));
+    if testkit::is_root() {
+        assert!(
+            body.contains("# TYPE iodyno_run_queue_wait_seconds histogram") && holds("iodyno_run_queue_wait_seconds")
+        );
+    }
     let vmstat = scratch.path("gather").join("vmstat.out");
     let has_vmstat = vmstat.exists();
     if has_vmstat {

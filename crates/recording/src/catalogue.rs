@@ -18,6 +18,8 @@ pub enum ColumnKind {
     Histogram,
     /// A name.
     Name,
+    /// A number that names a thing: a process, a port, a CPU.
+    Number,
     /// A sentence.
     Text,
 }
@@ -32,6 +34,7 @@ impl ColumnKind {
             Self::Gauge => "gauge",
             Self::Histogram => "histogram",
             Self::Name => "name",
+            Self::Number => "number",
             Self::Text => "text",
         }
     }

@@ -1,99 +1,242 @@
-//! Rows as OpenMetrics text: names, units and meanings come from the schema catalogue.
+//! Rows as metrics for a scraper: names, units and meanings come from the schema catalogue.
+//!
+//! Many tables have rows only of what changed. A scraper that comes every few seconds must find all of them all the same, so
+//! that the newest row of each thing is kept, and the distributions of all intervals are summed.
+
+mod protobuf;
+mod text;
 
 use crate::Batch;
 use crate::catalogue::{Column, ColumnKind, Table};
+use crate::cell::Cell;
 use arrow_array::cast::AsArray;
 use arrow_array::types::{Float64Type, Int32Type, Int64Type};
 use arrow_array::{Array, ArrayRef};
 use arrow_cast::display::array_value_to_string;
-use std::fmt::Write as _;
+use quantity::histogram::Histogram;
+use std::collections::BTreeMap;
 
-/// The type of the text, for HTTP.
+/// The type of [`Metrics::text`], for HTTP.
 pub const OPEN_METRICS: &str = "application/openmetrics-text; version=1.0.0; charset=utf-8";
+/// The type of [`Metrics::protobuf`], for HTTP.
+pub const PROTOBUF: &str =
+    "application/vnd.google.protobuf; proto=io.prometheus.client.MetricFamily; encoding=delimited";
 
-/// A column as a metric: base units, as Prometheus has them.
-struct Family {
-    name: String,
-    unit: &'static str,
-    scale: f64,
+/// What has names without number, or figures of one interval only, which a scraper would miss most of.
+const LEFT_OUT: [&str; 13] = [
+    "process",
+    "process_event",
+    "thread",
+    "exited",
+    "preempted_by",
+    "profile",
+    "stolen",
+    "event",
+    "io_interval",
+    "io_place",
+    "file_interval",
+    "request_interval",
+    "figure",
+];
+
+/// Tables with rows of what is new or changed; of all others, what has no row in the newest sample is not there any more.
+const SPARSE: [&str; 8] =
+    ["interrupt", "irq_time", "nic_counter", "btrfs_device", "zfs_dataset", "listener", "cgroup", "cgroup_io"];
+
+/// Control groups come and go without a word: what did nothing for an hour is left out until it does something.
+const FORGET_NS: i64 = 3_600_000_000_000;
+/// So many things of a table at most.
+const KNOWN: usize = 10_000;
+
+/// Names of a row, with what they are called.
+type Labels = Vec<(&'static str, String)>;
+
+/// The newest values of a machine's counters.
+#[derive(Debug, Default)]
+pub struct Metrics {
+    tables: BTreeMap<&'static str, Newest>,
 }
 
-impl Family {
-    fn of(table: &Table, column: &Column) -> Self {
-        let (ending, unit, scale) = match column.unit {
-            "ns" => ("_ns", "seconds", 1e-9),
-            "ms" => ("_ms", "seconds", 1e-3),
-            "sectors" => ("_sectors", "bytes", 512.0),
-            "bytes" => ("_bytes", "bytes", 1.0),
-            _ => ("", "", 1.0),
-        };
-        let stem = column.name.strip_suffix(ending).unwrap_or(column.name);
-        let name = match unit {
-            "" => format!("iodyno_{}_{stem}", table.name),
-            unit => format!("iodyno_{}_{stem}_{unit}", table.name),
-        };
-        Self { name, unit, scale }
+/// Of one table.
+#[derive(Debug)]
+struct Newest {
+    table: &'static Table,
+    rows: BTreeMap<Labels, Told>,
+    /// Sums of all intervals so far, by column.
+    sums: BTreeMap<(&'static str, Labels), Histogram>,
+}
+
+/// What a thing was last told to be.
+#[derive(Debug)]
+struct Told {
+    t_ns: i64,
+    /// One for each counter and gauge of the table.
+    values: Vec<Option<f64>>,
+}
+
+/// A metric as scrapers know it, in base units.
+struct Family<'a> {
+    name: String,
+    /// Empty without one.
+    unit: &'static str,
+    help: &'static str,
+    points: Points<'a>,
+}
+
+enum Points<'a> {
+    Counters(Vec<(&'a Labels, f64)>),
+    Gauges(Vec<(&'a Labels, f64)>),
+    /// Of nanoseconds.
+    Histograms(Vec<(&'a Labels, &'a Histogram)>),
+}
+
+impl Metrics {
+    /// Takes in rows of any table.
+    pub fn accept(&mut self, batch: &Batch) {
+        if batch.rows.num_rows() == 0 || LEFT_OUT.contains(&batch.table.name) {
+            return;
+        }
+        let newest = self.tables.entry(batch.table.name).or_insert_with(|| Newest {
+            table: batch.table,
+            rows: BTreeMap::new(),
+            sums: BTreeMap::new(),
+        });
+        newest.accept(batch);
+    }
+
+    /// All of it as OpenMetrics text ([`OPEN_METRICS`]). What is not known has no line.
+    #[must_use]
+    pub fn text(&self) -> String {
+        text::page(&self.families())
+    }
+
+    /// The same as length-delimited messages of Prometheus ([`PROTOBUF`]), which can carry native histograms.
+    #[must_use]
+    pub fn protobuf(&self) -> Vec<u8> {
+        protobuf::messages(&self.families())
+    }
+
+    fn families(&self) -> Vec<Family<'_>> {
+        self.tables.values().flat_map(Newest::families).collect()
     }
 }
 
-/// The newest rows of some tables as one page. A value that is not known has no line; processes and events are left out,
-/// for their names are without number.
-#[must_use]
-pub fn open_metrics(batches: &[Batch]) -> String {
-    let mut page = String::new();
-    for batch in batches.iter().filter(|batch| {
-        !["process", "process_event", "preempted_by", "profile", "stolen", "event"].contains(&batch.table.name)
-    }) {
+impl Newest {
+    fn accept(&mut self, batch: &Batch) {
         let labels = labels(batch);
-        for column in batch.table.columns {
-            let is_metric = matches!(column.kind, ColumnKind::Counter | ColumnKind::Gauge);
-            let values = batch.rows.column_by_name(column.name).filter(|_| is_metric);
-            if let Some(values) = values.map(numbers) {
-                family(batch.table, column, &labels, &values, &mut page);
+        let column = |name: &str| batch.rows.column_by_name(name).map(numbers);
+        let values: Vec<Vec<Option<f64>>> =
+            scalars(self.table).map(|one| column(one.name).unwrap_or_else(|| vec![None; labels.len()])).collect();
+        let times = batch.rows.column_by_name("t_ns").and_then(|times| times.as_primitive_opt::<Int64Type>());
+        let t_ns = |row: usize| times.map_or(0, |times| times.value(row));
+        let gone = batch.rows.column_by_name(GONE).and_then(|gone| gone.as_boolean_opt());
+        let is_gone = |row: usize| gone.is_some_and(|gone| gone.is_valid(row) && gone.value(row));
+        for one in self.table.columns.iter().filter(|column| column.kind == ColumnKind::Histogram) {
+            let Ok(all) = <Histogram as Cell>::read(&batch.rows, self.table.name, one.name) else { continue };
+            for (labels, histogram) in labels.iter().zip(&all) {
+                let sum = self.sums.entry((one.name, labels.clone()));
+                sum.or_insert_with(|| Histogram::new(histogram.sub_bits())).merge(histogram);
             }
         }
+        if !SPARSE.contains(&self.table.name) {
+            self.rows.clear();
+        }
+        for (row, labels) in labels.into_iter().enumerate() {
+            // Who holds a socket may become known later: it is the same one under more names.
+            if let Some(socket) = labels.iter().find(|(name, _)| *name == SOCKET) {
+                self.rows.retain(|known, _| !known.contains(socket));
+            }
+            if is_gone(row) {
+                continue;
+            }
+            self.rows.insert(labels, Told { t_ns: t_ns(row), values: values.iter().map(|all| all[row]).collect() });
+        }
+        self.forget((0..batch.rows.num_rows()).map(t_ns).max().unwrap_or(0));
     }
-    page.push_str("# EOF\n");
-    page
-}
 
-fn family(table: &Table, column: &Column, labels: &[String], values: &[Option<f64>], page: &mut String) {
-    if values.iter().all(Option::is_none) {
-        return;
-    }
-    let Family { name, unit, scale } = Family::of(table, column);
-    let (kind, ending) = if column.kind == ColumnKind::Counter { ("counter", "_total") } else { ("gauge", "") };
-    let _ = writeln!(page, "# TYPE {name} {kind}");
-    if !unit.is_empty() {
-        let _ = writeln!(page, "# UNIT {name} {unit}");
-    }
-    let _ = writeln!(page, "# HELP {name} {}", escaped(column.help.trim()));
-    for (labels, value) in labels.iter().zip(values) {
-        if let Some(value) = value {
-            let _ = writeln!(page, "{name}{ending}{labels} {}", value * scale);
+    fn forget(&mut self, now_ns: i64) {
+        if self.table.name.starts_with("cgroup") {
+            self.rows.retain(|_, told| now_ns - told.t_ns < FORGET_NS);
+        }
+        if self.rows.len() > KNOWN {
+            let mut times: Vec<i64> = self.rows.values().map(|told| told.t_ns).collect();
+            let first = times.len() - KNOWN / 2;
+            let (_, since_ns, _) = times.select_nth_unstable(first);
+            let since_ns = *since_ns;
+            self.rows.retain(|_, told| told.t_ns >= since_ns);
         }
     }
+
+    fn families(&self) -> Vec<Family<'_>> {
+        let mut families = Vec::new();
+        for (at, column) in scalars(self.table).enumerate() {
+            let (name, unit, scale) = named(self.table, column);
+            let known = self.rows.iter().filter_map(|(labels, told)| Some((labels, told.values[at]? * scale)));
+            let known: Vec<(&Labels, f64)> = known.collect();
+            if !known.is_empty() {
+                let is_counter = column.kind == ColumnKind::Counter;
+                let points = if is_counter { Points::Counters(known) } else { Points::Gauges(known) };
+                families.push(Family { name, unit, help: column.help.trim(), points });
+            }
+        }
+        for column in self.table.columns.iter().filter(|column| column.kind == ColumnKind::Histogram) {
+            let of_column = self.sums.iter().filter(|((name, _), _)| *name == column.name);
+            let known: Vec<_> = of_column.map(|((_, labels), sum)| (labels, sum)).collect();
+            if !known.is_empty() && column.unit == "ns" {
+                let (name, unit, _) = named(self.table, column);
+                let points = Points::Histograms(known);
+                families.push(Family { name, unit, help: column.help.trim(), points });
+            }
+        }
+        families
+    }
 }
 
-/// The names in each row, as labels; empty ones are left out.
-fn labels(batch: &Batch) -> Vec<String> {
-    let names: Vec<(&str, &ArrayRef)> = batch
+/// The number of a socket, which names it whatever else is known of it.
+const SOCKET: &str = "inode";
+
+/// What says that a row is the last of its thing: it has no value for anybody to see.
+const GONE: &str = "gone";
+
+/// The columns that are one number a row.
+fn scalars(table: &'static Table) -> impl Iterator<Item = &'static Column> {
+    let is_number = |column: &&Column| matches!(column.kind, ColumnKind::Counter | ColumnKind::Gauge);
+    table.columns.iter().filter(is_number).filter(|column| column.name != GONE)
+}
+
+/// Name and unit of a column as a metric, and what its values are multiplied by.
+fn named(table: &Table, column: &Column) -> (String, &'static str, f64) {
+    let (ending, unit, scale) = match column.unit {
+        "ns" => ("_ns", "seconds", 1e-9),
+        "ms" => ("_ms", "seconds", 1e-3),
+        "sectors" => ("_sectors", "bytes", 512.0),
+        "bytes" => ("_bytes", "bytes", 1.0),
+        _ => ("", "", 1.0),
+    };
+    let stem = column.name.strip_suffix(ending).unwrap_or(column.name);
+    // A column that is called as its unit: `irq_time.ns`.
+    let words = ["iodyno", table.name, if stem == "ns" { "" } else { stem }, unit];
+    let name = words.into_iter().filter(|word| !word.is_empty()).collect::<Vec<_>>().join("_");
+    (name, unit, scale)
+}
+
+/// What names each row; empty names are left out.
+fn labels(batch: &Batch) -> Vec<Labels> {
+    let names: Vec<(&'static str, &ArrayRef)> = batch
         .table
         .columns
         .iter()
-        .filter(|column| column.kind == ColumnKind::Name)
+        .filter(|column| matches!(column.kind, ColumnKind::Name | ColumnKind::Number))
         .filter_map(|column| Some((column.name, batch.rows.column_by_name(column.name)?)))
         .collect();
-    (0..batch.rows.num_rows())
-        .map(|row| {
-            let of_row = names.iter().filter_map(|(name, values)| {
-                let text = values.is_valid(row).then(|| array_value_to_string(values, row).ok()).flatten()?;
-                (!text.is_empty()).then(|| format!("{name}=\"{}\"", escaped(&text)))
-            });
-            let of_row: Vec<String> = of_row.collect();
-            if of_row.is_empty() { String::new() } else { format!("{{{}}}", of_row.join(",")) }
-        })
-        .collect()
+    let of_row = |row: usize| {
+        let words = names.iter().filter_map(|(name, values)| {
+            let text = values.is_valid(row).then(|| array_value_to_string(values, row).ok()).flatten()?;
+            (!text.is_empty()).then_some((*name, text))
+        });
+        words.collect()
+    };
+    (0..batch.rows.num_rows()).map(of_row).collect()
 }
 
 fn numbers(values: &ArrayRef) -> Vec<Option<f64>> {
@@ -112,44 +255,5 @@ fn numbers(values: &ArrayRef) -> Vec<Option<f64>> {
     }
 }
 
-/// Backslash, quote and line end as the format wants them.
-fn escaped(text: &str) -> String {
-    text.replace('\\', r"\\").replace('"', "\\\"").replace('\n', r"\n")
-}
-
 #[cfg(test)]
-mod tests {
-    use super::*;
-    use crate::rows::{Cpu, Pressure};
-
-    #[test]
-    fn base_units_and_nothing_for_what_is_not_known() {
-        let cpu = Cpu {
-            t_ns: 5,
-            t_s: 0.0,
-            cpu: "0".to_string(),
-            user_ns: 1_500_000_000,
-            nice_ns: None,
-            system_ns: 0,
-            idle_ns: 7,
-            iowait_ns: None,
-            irq_ns: None,
-            softirq_ns: None,
-            steal_ns: None,
-            clock: "ti\"ck".to_string(),
-        };
-        let io =
-            Pressure { t_ns: 5, t_s: 0.0, resource: "io".to_string(), some_ns: Some(2_000_000_000), full_ns: None };
-        let batches = [Batch::from_rows(&[cpu]).expect("a batch"), Batch::from_rows(&[io]).expect("a batch")];
-        let page = open_metrics(&batches);
-        assert!(
-            page.contains("# TYPE iodyno_cpu_user_seconds counter\n# UNIT iodyno_cpu_user_seconds seconds\n"),
-            "{page}"
-        );
-        assert!(page.contains("iodyno_cpu_user_seconds_total{cpu=\"0\",clock=\"ti\\\"ck\"} 1.5\n"), "{page}");
-        assert!(page.contains("iodyno_pressure_some_seconds_total{resource=\"io\"} 2\n"), "{page}");
-        assert!(!page.contains("cpu_nice") && !page.contains("pressure_full") && !page.contains("t_ns"), "{page}");
-        assert!(page.ends_with("# EOF\n"));
-        assert_eq!(open_metrics(&[]), "# EOF\n");
-    }
-}
+mod tests;

@@ -1,7 +1,7 @@
-//! An HTTP endpoint with the newest sample as OpenMetrics, for those who have a Prometheus already.
+//! An HTTP endpoint with the newest sample as OpenMetrics, for those who have a Prometheus already; one that asks for the
+//! messages that carry native histograms gets these.
 
-use recording::{Batch, OPEN_METRICS, RecordingError, Sink, open_metrics};
-use std::collections::BTreeMap;
+use recording::{Batch, Metrics, OPEN_METRICS, PROTOBUF, RecordingError, Sink};
 use std::io::{Read as _, Write as _};
 use std::net::{SocketAddr, TcpListener, TcpStream, ToSocketAddrs as _};
 use std::sync::{Arc, Mutex, PoisonError};
@@ -12,8 +12,8 @@ const PATIENCE: Duration = Duration::from_secs(2);
 /// Longest request that is read.
 const REQUEST_MAX: usize = 8 << 10;
 
-/// The newest batch of each table.
-type Newest = Arc<Mutex<BTreeMap<&'static str, Batch>>>;
+/// What samples have told so far.
+type Newest = Arc<Mutex<Metrics>>;
 
 /// Takes samples, and answers who asks for them. It ends with the process.
 #[derive(Debug)]
@@ -57,9 +57,7 @@ impl Endpoint {
 
 impl Sink for Endpoint {
     fn accept(&mut self, batch: &Batch) -> Result<(), RecordingError> {
-        let mut newest = self.newest.lock().unwrap_or_else(PoisonError::into_inner);
-        // Pressure comes in a batch per sample as every other table does.
-        newest.insert(batch.table.name, batch.clone());
+        self.newest.lock().unwrap_or_else(PoisonError::into_inner).accept(batch);
         Ok(())
     }
 
@@ -79,27 +77,53 @@ fn answer(mut stream: TcpStream, newest: &Newest) -> std::io::Result<()> {
             length => request.extend_from_slice(&part[..length]),
         }
     }
-    let line = request.split(|byte| *byte == b'\r').next().unwrap_or_default();
-    let line = String::from_utf8_lossy(line);
-    let mut words = line.split(' ');
+    let request = String::from_utf8_lossy(&request);
+    let mut words = request.lines().next().unwrap_or_default().split(' ');
     let (method, path) = (words.next().unwrap_or_default(), words.next().unwrap_or_default());
     let is_metrics = path.split('?').next() == Some("/metrics");
     let (status, kind, body) = match (method, is_metrics) {
         ("GET" | "HEAD", true) => {
-            let batches: Vec<Batch> = newest.lock().unwrap_or_else(PoisonError::into_inner).values().cloned().collect();
-            ("200 OK", OPEN_METRICS, open_metrics(&batches))
+            let newest = newest.lock().unwrap_or_else(PoisonError::into_inner);
+            if wants_messages(&request) {
+                ("200 OK", PROTOBUF, newest.protobuf())
+            } else {
+                ("200 OK", OPEN_METRICS, newest.text().into_bytes())
+            }
         }
-        ("GET" | "HEAD", false) => ("404 Not Found", "text/plain", "the metrics are at /metrics\n".to_string()),
-        _ => ("405 Method Not Allowed", "text/plain", "only GET\n".to_string()),
+        ("GET" | "HEAD", false) => ("404 Not Found", "text/plain", b"the metrics are at /metrics\n".to_vec()),
+        _ => ("405 Method Not Allowed", "text/plain", b"only GET\n".to_vec()),
     };
     let length = body.len();
     let head =
         format!("HTTP/1.1 {status}\r\nContent-Type: {kind}\r\nContent-Length: {length}\r\nConnection: close\r\n\r\n");
     stream.write_all(head.as_bytes())?;
     if method != "HEAD" {
-        stream.write_all(body.as_bytes())?;
+        stream.write_all(&body)?;
     }
     stream.flush()
+}
+
+/// Does the scraper like Prometheus' messages better than OpenMetrics text (RFC 9110, Accept)? It says so where it takes native
+/// histograms.
+fn wants_messages(request: &str) -> bool {
+    let accepted = request.lines().filter_map(|line| line.split_once(':'));
+    let accepted =
+        accepted.filter(|(name, _)| name.eq_ignore_ascii_case("accept")).flat_map(|(_, types)| types.split(','));
+    let (mut messages, mut text) = (0.0_f64, 0.0_f64);
+    for kind in accepted {
+        let mut parts = kind.split(';').map(str::trim);
+        let name = parts.next().unwrap_or_default();
+        let parts: Vec<&str> = parts.collect();
+        let weight = parts.iter().find_map(|part| part.strip_prefix("q=")?.parse().ok()).unwrap_or(1.0);
+        if name == "application/vnd.google.protobuf" {
+            let is_ours =
+                parts.contains(&"proto=io.prometheus.client.MetricFamily") && parts.contains(&"encoding=delimited");
+            messages = messages.max(if is_ours { weight } else { 0.0 });
+        } else if ["application/openmetrics-text", "application/*", "*/*"].contains(&name) {
+            text = text.max(weight);
+        }
+    }
+    messages > text
 }
 
 #[cfg(test)]
@@ -113,6 +137,21 @@ mod tests {
         let mut text = String::new();
         stream.read_to_string(&mut text).expect("it answers");
         text
+    }
+
+    /// What Prometheus sends with and without native histograms (3.5, config.DefaultScrapeProtocols), and others.
+    #[test]
+    fn who_gets_messages() {
+        let wants =
+            |accept: &str| wants_messages(&format!("GET /metrics HTTP/1.1\r\nHost: x\r\naccept: {accept}\r\n\r\n"));
+        let messages = "application/vnd.google.protobuf;proto=io.prometheus.client.MetricFamily;encoding=delimited";
+        assert!(wants(&format!(
+            "{messages};q=0.6,application/openmetrics-text;version=1.0.0;q=0.5,text/plain;q=0.3,*/*;q=0.2"
+        )));
+        assert!(wants(messages));
+        assert!(!wants(&format!("application/openmetrics-text;version=1.0.0;q=0.6, {messages};q=0.5, */*;q=0.2")));
+        assert!(!wants("application/vnd.google.protobuf;proto=some.other.Family;encoding=delimited"));
+        assert!(!wants("*/*") && !wants("") && !wants_messages("GET /metrics HTTP/1.1"));
     }
 
     #[test]

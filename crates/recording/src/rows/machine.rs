@@ -141,7 +141,7 @@ tables! {
         /// Number or short name, with what raises it: `36 virtio1-req.0`, `LOC`, `NET_RX`.
         vector: Label, "", Name;
         /// Number of the CPU.
-        cpu: i32, "", Gauge;
+        cpu: i32, "", Number;
         /// How often.
         count: i64, "", Counter;
     }
@@ -205,7 +205,7 @@ tables! {
         /// The file system: its label, else its UUID.
         file_system: String, "", Name;
         /// Number of the device in it.
-        device: i64, "", Gauge;
+        device: i64, "", Number;
         /// Writes that failed.
         write_errors: Option<i64>, "", Counter;
         /// Reads that failed.

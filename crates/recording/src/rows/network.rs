@@ -132,7 +132,7 @@ tables! {
         /// The same since the recording's start.
         t_s: f64, "s", Time;
         /// Number of the CPU.
-        cpu: i32, "", Gauge;
+        cpu: i32, "", Number;
         /// Packets handled.
         packets: i64, "packets", Counter;
         /// Packets dropped because the queue was full.
@@ -166,7 +166,7 @@ tables! {
         /// Address that it listens on; IPv6 in brackets.
         address: String, "", Name;
         /// Port.
-        port: i64, "", Gauge;
+        port: i64, "", Number;
         /// Connections that wait to be accepted.
         queue: i64, "", Gauge;
         /// What the program asked for in `listen(2)`, or the system's limit if that is less. The kernel admits one more.
@@ -176,11 +176,11 @@ tables! {
         /// Connection requests that it dropped since it began to listen, for a full queue or another reason. Null in recordings from before it was read.
         drops: Option<i64>, "", Counter;
         /// A process that holds it; looked for when listeners are first seen, later at most once a minute (every 10 s where a queue is long; at once by `stat listen`), and null without the privilege to look.
-        pid: Option<i64>, "", Gauge;
+        pid: Option<i64>, "", Number;
         /// Its name.
         comm: Option<String>, "", Name;
         /// Number of the socket, by which several that share an address and a port (`SO_REUSEPORT`) are told apart. Null in recordings from before it was read.
-        inode: Option<i64>, "", Gauge;
+        inode: Option<i64>, "", Number;
         /// It is no longer there: this is its last row, with an empty queue. Null in recordings from before that was told.
         gone: Option<bool>, "", Gauge;
     }
@@ -194,7 +194,7 @@ tables! {
         /// Its length.
         interval_ns: i64, "ns", Gauge;
         /// Port on the side of the server.
-        port: i32, "", Gauge;
+        port: i32, "", Number;
         /// Name of the process that answered, 15 bytes; null when nobody did.
         comm: Option<Label>, "", Name;
         /// Was the thread that wrote the answer put aside after the request had been read, or did it wait for a CPU when it woke (10 µs or more, behind another task)? Null where that is not known: another thread had read the request, and the one that wrote was not watched yet.

@@ -12,11 +12,11 @@ tables! {
         /// The same since the recording's start.
         t_s: f64, "s", Time;
         /// Process.
-        pid: i64, "", Gauge;
+        pid: i64, "", Number;
         /// When it was started, since boot: with the number, it names a process for good.
         start_ns: Option<i64>, "ns", Gauge;
         /// Its parent.
-        parent: Option<i64>, "", Gauge;
+        parent: Option<i64>, "", Number;
         /// Name of the program, 15 bytes.
         comm: String, "", Name;
         /// `R`unning, `S`leeping, `D` waiting for I/O, `Z`ombie, s`T`opped, `I`dle.
@@ -48,9 +48,9 @@ tables! {
         /// The same since the recording's start.
         t_s: f64, "s", Time;
         /// Its process.
-        pid: i64, "", Gauge;
+        pid: i64, "", Number;
         /// Thread.
-        tid: i64, "", Gauge;
+        tid: i64, "", Number;
         /// When it was started, since boot.
         start_ns: Option<i64>, "ns", Gauge;
         /// Its name, 15 bytes.
@@ -218,11 +218,11 @@ tables! {
         /// The same since the recording's start.
         t_s: f64, "s", Time;
         /// Process.
-        pid: i64, "", Gauge;
+        pid: i64, "", Number;
         /// When it was started, since boot: with the number, it names a process for good.
         start_ns: i64, "ns", Gauge;
         /// The process that it came from, when it was first seen.
-        parent: i64, "", Gauge;
+        parent: i64, "", Number;
         /// Name of the program, 15 bytes.
         comm: Label, "", Name;
         /// Its threads ran, interrupts that came meanwhile included.
@@ -242,11 +242,11 @@ tables! {
         /// The same since the recording's start.
         t_s: f64, "s", Time;
         /// The process that was ready.
-        pid: i64, "", Gauge;
+        pid: i64, "", Number;
         /// Its name; null when that is not known any more.
         comm: Option<Label>, "", Name;
         /// The process that ran.
-        by_pid: i64, "", Gauge;
+        by_pid: i64, "", Number;
         /// Its name.
         by_comm: Option<Label>, "", Name;
         /// How often the first one could have gone on and was put aside for the second.
@@ -268,7 +268,7 @@ tables! {
         /// Its length.
         interval_ns: i64, "ns", Gauge;
         /// Process.
-        pid: i64, "", Gauge;
+        pid: i64, "", Number;
         /// Name of the thread, 15 bytes.
         comm: Label, "", Name;
         /// Functions of the program, the outermost first, with `;` between them; without a symbol, the file and the place in it. Null for threads of the kernel, and where there was no room.
@@ -294,7 +294,7 @@ tables! {
         /// As in the table `interrupt`: `NET_RX`, `36 virtio1-req.0`, `LOC`, …
         vector: Label, "", Name;
         /// CPU.
-        cpu: i32, "", Gauge;
+        cpu: i32, "", Number;
         /// How often.
         count: i64, "", Counter;
         /// Time in its handlers.
@@ -310,7 +310,7 @@ tables! {
         /// The same since the recording's start.
         t_s: f64, "s", Time;
         /// The process that was running.
-        pid: i64, "", Gauge;
+        pid: i64, "", Number;
         /// Its name.
         comm: Label, "", Name;
         /// `irq` or `softirq`.

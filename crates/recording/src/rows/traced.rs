@@ -25,7 +25,7 @@ tables! {
         /// Size.
         bytes: i64, "bytes", Gauge;
         /// Process that issued it; null when its name was lost, or not told.
-        pid: Option<i32>, "", Gauge;
+        pid: Option<i32>, "", Number;
         /// Its thread.
         tid: Option<i32>, "", Gauge;
         /// Name of the thread, 15 characters.
@@ -37,7 +37,7 @@ tables! {
         /// Path of that inode when it was first seen.
         file: Option<Label>, "", Name;
         /// Of write-back: process that wrote the data into the page cache last.
-        owner_pid: Option<i32>, "", Gauge;
+        owner_pid: Option<i32>, "", Number;
         /// Name of its thread.
         owner_comm: Option<Label>, "", Name;
         /// Error number (errno); null when it succeeded.
@@ -61,7 +61,7 @@ tables! {
         /// `read`, `write`, `flush`, `discard`, …
         op: Label, "", Name;
         /// Process: of write-back the one that wrote the data into the page cache last, else the one that issued it.
-        pid: Option<i32>, "", Gauge;
+        pid: Option<i32>, "", Number;
         /// Its name, 15 characters.
         comm: Option<Label>, "", Name;
         /// Path of the file whose data it moved.
@@ -117,7 +117,7 @@ tables! {
         /// Path when the file was first seen; `/dev/…` for a block device; null when it has no name in memory.
         file: Option<Label>, "", Name;
         /// Process; null when its name was lost.
-        pid: Option<i32>, "", Gauge;
+        pid: Option<i32>, "", Number;
         /// Its name, 15 characters.
         comm: Option<Label>, "", Name;
         /// Reads through the page cache that gave something.

@@ -1,0 +1,127 @@
+//! What a scraper gets.
+
+use super::*;
+use crate::rows::{Cpu, Interrupt, Listener, Pressure, RunQueue, Softnet};
+use crate::{Label, Row};
+
+fn page<R: Row>(metrics: &mut Metrics, rows: &[R]) -> String {
+    metrics.accept(&Batch::from_rows(rows).expect("a batch"));
+    metrics.text()
+}
+
+#[test]
+fn base_units_and_nothing_for_what_is_not_known() {
+    let cpu = Cpu {
+        t_ns: 5,
+        t_s: 0.0,
+        cpu: "0".to_string(),
+        user_ns: 1_500_000_000,
+        nice_ns: None,
+        system_ns: 0,
+        idle_ns: 0,
+        iowait_ns: None,
+        irq_ns: None,
+        softirq_ns: None,
+        steal_ns: None,
+        clock: "ti\"ck".to_string(),
+    };
+    let io = Pressure { t_ns: 5, t_s: 0.0, resource: "io".to_string(), some_ns: Some(2_000_000_000), full_ns: None };
+    let mut metrics = Metrics::default();
+    page(&mut metrics, &[cpu]);
+    let page = page(&mut metrics, &[io]);
+    assert!(
+        page.contains("# TYPE iodyno_cpu_user_seconds counter\n# UNIT iodyno_cpu_user_seconds seconds\n"),
+        "{page}"
+    );
+    assert!(page.contains("iodyno_cpu_user_seconds_total{cpu=\"0\",clock=\"ti\\\"ck\"} 1.5\n"), "{page}");
+    assert!(page.contains("iodyno_pressure_some_seconds_total{resource=\"io\"} 2\n"), "{page}");
+    assert!(!page.contains("cpu_nice") && !page.contains("pressure_full") && !page.contains("t_ns"), "{page}");
+    assert!(page.ends_with("# EOF\n"));
+    assert_eq!(Metrics::default().text(), "# EOF\n");
+}
+
+fn interrupt(t_ns: i64, cpu: i32, count: i64) -> Interrupt {
+    Interrupt { t_ns, t_s: 0.0, kind: Label::from("softirq"), vector: Label::from("NET_RX"), cpu, count }
+}
+
+#[test]
+fn what_did_not_change_stays_and_cpus_are_told_apart() {
+    let mut metrics = Metrics::default();
+    page(&mut metrics, &[interrupt(1, 0, 500), interrupt(1, 1, 7)]);
+    let told = page(&mut metrics, &[interrupt(2, 0, 900)]);
+    for (cpu, count) in [(0, 900), (1, 7)] {
+        let line =
+            format!("iodyno_interrupt_count_total{{kind=\"softirq\",vector=\"NET_RX\",cpu=\"{cpu}\"}} {count}\n");
+        assert!(told.contains(&line), "{told}");
+    }
+    // Where each sample has all of them, one without a row is gone.
+    let softnet = |cpu: i32| Softnet { t_ns: 3, t_s: 0.0, cpu, packets: 1, drops: 0, squeezed: 0, received_rps: None };
+    page(&mut metrics, &[softnet(0), softnet(1)]);
+    let told = page(&mut metrics, &[softnet(0)]);
+    assert!(told.contains("softnet_packets_total{cpu=\"0\"}") && !told.contains("softnet_packets_total{cpu=\"1\"}"));
+}
+
+#[test]
+fn sockets_of_one_address_are_told_apart_and_go() {
+    let socket = |port: i64, gone: bool| Listener {
+        t_ns: 1,
+        t_s: 0.0,
+        address: "0.0.0.0".to_string(),
+        port,
+        queue: 1,
+        backlog: 5,
+        limit: None,
+        drops: Some(port),
+        pid: Some(9),
+        comm: Some("nginx".to_string()),
+        inode: Some(port * 2),
+        gone: Some(gone),
+    };
+    let mut metrics = Metrics::default();
+    // Who holds it is not known yet.
+    page(&mut metrics, &[Listener { pid: None, comm: None, ..socket(80, false) }]);
+    let told = page(&mut metrics, &[socket(80, false), socket(443, false)]);
+    assert_eq!(told.matches("iodyno_listener_drops_total").count(), 2, "{told}");
+    let line = |port: i64| {
+        format!(
+            "iodyno_listener_drops_total{{address=\"0.0.0.0\",port=\"{port}\",pid=\"9\",comm=\"nginx\",inode=\"{}\"}} {port}\n",
+            2 * port
+        )
+    };
+    assert!(told.contains(&line(80)) && told.contains(&line(443)) && !told.contains("listener_gone"), "{told}");
+    let told = page(&mut metrics, &[socket(80, true)]);
+    assert!(!told.contains(&line(80)) && told.contains(&line(443)), "{told}");
+}
+
+#[test]
+fn distributions_are_those_of_all_intervals() {
+    let mut metrics = Metrics::default();
+    for t_ns in 1..=3 {
+        let mut wait = Histogram::new(2);
+        [900, 5_000, 2_000_000].into_iter().for_each(|ns| wait.record(ns));
+        page(&mut metrics, &[RunQueue { t_ns, t_s: 0.0, interval_ns: 1, wait }]);
+    }
+    let told = metrics.text();
+    for line in [
+        "# TYPE iodyno_run_queue_wait_seconds histogram\n",
+        "iodyno_run_queue_wait_seconds_bucket{le=\"0.000001024\"} 3\n",
+        "iodyno_run_queue_wait_seconds_bucket{le=\"0.000004096\"} 3\n",
+        "iodyno_run_queue_wait_seconds_bucket{le=\"0.000008192\"} 6\n",
+        "iodyno_run_queue_wait_seconds_bucket{le=\"+Inf\"} 9\n",
+        "iodyno_run_queue_wait_seconds_count 9\n",
+        "iodyno_run_queue_wait_seconds_sum 0.0060177\n",
+    ] {
+        assert!(told.contains(line), "{line} {told}");
+    }
+    assert!(!metrics.protobuf().is_empty());
+}
+
+#[test]
+fn names_without_number_are_bounded() {
+    let mut metrics = Metrics::default();
+    let many = i32::try_from(KNOWN).expect("few") + 1;
+    let all: Vec<Interrupt> = (0..many).map(|cpu| interrupt(i64::from(cpu), cpu, 1)).collect();
+    let told = page(&mut metrics, &all);
+    assert_eq!(told.matches("iodyno_interrupt_count_total").count(), KNOWN / 2);
+    assert!(told.contains(&format!("cpu=\"{}\"", many - 1)), "the newest stay");
+}
