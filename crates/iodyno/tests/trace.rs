@@ -322,11 +322,8 @@ fn once_a_driver_without_requests_is_traced_by_its_bios() {
     let scratch = Scratch::new();
     let name = zram.name();
     let tracing = Tracing::start(&scratch, "bios", &["-d", &name, "--comm", "fio"]);
-    let log = fio_log(
-        &scratch,
-        &zram.path(),
-        &["--rw=randrw", "--bs=4k", "--iodepth=4", "--size=32m", "--number_ios=2000"],
-    );
+    let log =
+        fio_log(&scratch, &zram.path(), &["--rw=randrw", "--bs=4k", "--iodepth=4", "--size=32m", "--number_ios=2000"]);
     let (output, rows) = tracing.stop();
     output.expect_code(0);
     assert!(log.len() > 1000);

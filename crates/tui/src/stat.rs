@@ -363,9 +363,8 @@ impl<W: Write> StatLines<W> {
             let pid = |row: &StatRow| block.value(row, "pid").map(|pid| format!("{pid:.0}"));
             let has_pid = matches!(block.subject, Subject::Process | Subject::ProcessClock);
             let is_row = |name: &String| {
-                let is_it = |row: &StatRow| {
-                    is_named(block.subject, row, name) || (has_pid && pid(row).as_ref() == Some(name))
-                };
+                let is_it =
+                    |row: &StatRow| is_named(block.subject, row, name) || (has_pid && pid(row).as_ref() == Some(name));
                 block.rows.iter().any(is_it)
             };
             self.strangers.retain(|name| !is_row(name));
