@@ -62,12 +62,15 @@ class Crowd:
 def collectors(iodyno, folder):
     """Name, command, where it writes, whether it is scraped."""
     sadc = next((path for path in ("/usr/lib/sysstat/sadc", "/usr/lib64/sa/sadc") if os.path.exists(path)), None)
+    below = shutil.which("below")
+    # It knows version 2 of control groups only, and only there: where the machine has another one, it gets its own view.
+    alone = [] if os.path.exists("/sys/fs/cgroup/cgroup.controllers") else ["unshare", "--mount", "sh", "-c", 'mount -t cgroup2 none /sys/fs/cgroup && exec "$0" "$@"']
     exporter = shutil.which("prometheus-node-exporter") or shutil.which("node_exporter")
     return [
         ("iodyno record -d", [iodyno, "record", "-d", folder / "days"], folder / "days", None),
         ("  --clock tick", [iodyno, "record", "-d", folder / "ticks", "--clock", "tick"], folder / "ticks", None),
         ("atop", [shutil.which("atop"), "-w", folder / "atop.raw", "1"], folder / "atop.raw", None),
-        ("below", [shutil.which("below"), "--config", "/dev/null", "record", "--collect-interval-s", "1", "--store-size-limit", str(1 << 30)], Path("/var/log/below/store"), None),
+        ("below", (alone if below else []) + [below, "--config", "/dev/null", "record", "--collect-interval-s", "1", "--store-size-limit", str(1 << 30)], Path("/var/log/below/store"), None),
         ("sadc -S ALL", [sadc, "-S", "ALL", "1", folder / "sadc.raw"], folder / "sadc.raw", None),
         ("pidstat -udrh", [shutil.which("pidstat"), "-udrh", "1"], folder / "pidstat.out", None),
         ("node_exporter", [exporter, "--web.listen-address=127.0.0.1:19100"], None, "http://127.0.0.1:19100/metrics"),
@@ -121,8 +124,8 @@ def sealed_bytes_per_s(folder):
 def main():
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("iodyno")
-    parser.add_argument("--seconds", type=float, default=60)
-    parser.add_argument("--rounds", type=int, default=3)
+    parser.add_argument("--seconds", type=float, default=120)
+    parser.add_argument("--rounds", type=int, default=1)
     parser.add_argument("--processes", type=int, default=600)
     parser.add_argument("--active", type=int, default=60)
     parser.add_argument("--only", default="", help="only collectors with this in their name: a long round tells what a day costs, in which the ends of files count for little")
