@@ -63,6 +63,8 @@ def collectors(iodyno, folder):
     """Name, command, where it writes, whether it is scraped."""
     sadc = next((path for path in ("/usr/lib/sysstat/sadc", "/usr/lib64/sa/sadc") if os.path.exists(path)), None)
     below = shutil.which("below")
+    settings, store = folder / "below.conf", folder / "below"
+    settings.write_text(f'log_dir = "{folder / "below.log"}"\nstore_dir = "{store}"\n')
     # It knows version 2 of control groups only, and only there: where the machine has another one, it gets its own view.
     alone = [] if os.path.exists("/sys/fs/cgroup/cgroup.controllers") else ["unshare", "--mount", "sh", "-c", 'mount -t cgroup2 none /sys/fs/cgroup && exec "$0" "$@"']
     exporter = shutil.which("prometheus-node-exporter") or shutil.which("node_exporter")
@@ -70,7 +72,7 @@ def collectors(iodyno, folder):
         ("iodyno record -d", [iodyno, "record", "-d", folder / "days"], folder / "days", None),
         ("  --clock tick", [iodyno, "record", "-d", folder / "ticks", "--clock", "tick"], folder / "ticks", None),
         ("atop", [shutil.which("atop"), "-w", folder / "atop.raw", "1"], folder / "atop.raw", None),
-        ("below", (alone if below else []) + [below, "--config", "/dev/null", "record", "--collect-interval-s", "1", "--store-size-limit", str(1 << 30)], Path("/var/log/below/store"), None),
+        ("below", (alone if below else []) + [below, "--config", settings, "record", "--interval-s", "1", "--store-size-limit", str(1 << 30)], store, None),
         ("sadc -S ALL", [sadc, "-S", "ALL", "1", folder / "sadc.raw"], folder / "sadc.raw", None),
         ("pidstat -udrh", [shutil.which("pidstat"), "-udrh", "1"], folder / "pidstat.out", None),
         ("node_exporter", [exporter, "--web.listen-address=127.0.0.1:19100"], None, "http://127.0.0.1:19100/metrics"),
@@ -148,7 +150,7 @@ def main():
             for name, command, output, scraped in collectors(options.iodyno, place):
                 if command[0] is None or options.only not in name:
                     continue
-                if name == "iodyno record -d":
+                if name in ("iodyno record -d", "below"):
                     output.mkdir()
                 result = measure(command, output, scraped, options.seconds)
                 if result is None:
