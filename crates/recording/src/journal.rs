@@ -2,9 +2,9 @@
 //!
 //! A frame is `magic (8 bytes), length (u32 LE), crc32 (u32 LE), payload`; the payload is a table's name (a length byte
 //! and the bytes) and one batch as an Arrow IPC stream, compressed ([`crate::squeeze`]) where that makes it shorter, or I/Os
-//! of a trace packed ([`crate::packed`]), so that each frame stands for itself. All batches of a commit go out with one write; only I/Os go out before it when there are
-//! many. A reader stops at nothing: what is torn or damaged is skipped to the next magic whose frame has a
-//! right checksum, and counted.
+//! of a trace packed ([`crate::packed`]), so that each frame stands for itself. All batches of a commit go out with one
+//! write; only I/Os go out before it when there are many. A reader stops at nothing: what is torn or damaged is skipped to
+//! the next magic whose frame has a right checksum, and counted.
 //!
 //! What is written survives the process at once (`kill -9`); it survives the machine after the next sync, which happens
 //! beside the writer every 5 s and, waited for, at phase ends and before sealing.
