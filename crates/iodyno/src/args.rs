@@ -297,12 +297,17 @@ pub(crate) struct RecordArgs {
     /// Directory of the recording; it must not exist. Default: named by the time.
     #[arg(short, long, value_name = "DIR", conflicts_with = "directory")]
     pub(crate) output: Option<String>,
-    /// Collect for months: one recording a day in this directory, switched at local midnight.
+    /// Collect for months: one recording a day in this directory, switched at local midnight. The directory is the collector's
+    /// own: a new or an empty one, or the one that it had before.
     #[arg(short, long, value_name = "DIR", conflicts_with = "command")]
     pub(crate) directory: Option<PathBuf>,
     /// With -d: remove recordings that ended longer ago; 0 for never.
     #[arg(long, value_name = "TIME", default_value = "90d", requires = "directory", conflicts_with_all = ["output", "command"])]
     pub(crate) keep: String,
+    /// With -d: the newest recordings that cover so much time stay, whatever the clock says (never more than --keep) and however
+    /// much room other files take.
+    #[arg(long, value_name = "TIME", default_value = "7d", requires = "directory", conflicts_with_all = ["output", "command"])]
+    pub(crate) keep_at_least: String,
     /// With -d: remove the oldest recordings until all take no more; 0 for no limit.
     #[arg(long, value_name = "SIZE", default_value = "0", requires = "directory", conflicts_with_all = ["output", "command"])]
     pub(crate) max_size: String,

@@ -51,7 +51,8 @@ impl From<SessionError> for Failure {
             SessionError::Target(error) => target_code(error),
             SessionError::Engine(error) if error.is_privilege() => PRIVILEGE,
             SessionError::Engine(error) if error.is_parameter() => PARAMETERS,
-            SessionError::Occupied { .. } => REFUSED,
+            SessionError::Occupied { .. } | SessionError::NotEmpty { .. } | SessionError::Strange { .. } => REFUSED,
+            SessionError::Output(error) if error.is_parameter() => PARAMETERS,
             SessionError::Engine(_) | SessionError::Command { .. } => TARGET,
             SessionError::Model(_) => 1,
             SessionError::Trace(error) if error.is_privilege() => PRIVILEGE,
@@ -65,6 +66,7 @@ impl From<SessionError> for Failure {
             | SessionError::Report(_)
             | SessionError::Analyze(_)
             | SessionError::Thread { .. }
+            | SessionError::Output(_)
             | SessionError::Write { .. } => RECORDING,
         };
         Self { message: error.to_string(), code }

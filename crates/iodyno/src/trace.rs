@@ -74,6 +74,7 @@ pub(crate) fn run(args: &TraceArgs, command_line: &[String]) -> Result<u8, Failu
             duration_ns,
             directory,
             command_line,
+            collector: None,
         };
         return fly(args, &request);
     }

@@ -16,6 +16,7 @@ mod error;
 mod file;
 mod folder;
 mod fresh;
+mod moving;
 mod name;
 
 pub use access::{Access, DEFAULT_MODE};

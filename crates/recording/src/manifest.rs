@@ -126,11 +126,16 @@ impl Manifest {
 
     /// Reads the manifest in `directory`.
     pub(crate) fn read(directory: &Path) -> Result<Self, RecordingError> {
-        let path = directory.join(MANIFEST);
         let not = |why: String| RecordingError::NotARecording { path: directory.to_path_buf(), why };
-        let text = fs::read(&path).map_err(|error| not(format!("{MANIFEST}: {error}")))?;
+        let text = fs::read(directory.join(MANIFEST)).map_err(|error| not(format!("{MANIFEST}: {error}")))?;
+        Self::parse(&text, directory)
+    }
+
+    /// Reads the text of the manifest in `directory`.
+    pub(crate) fn parse(text: &[u8], directory: &Path) -> Result<Self, RecordingError> {
+        let not = |why: String| RecordingError::NotARecording { path: directory.to_path_buf(), why };
         let value: serde_json::Value =
-            serde_json::from_slice(&text).map_err(|error| not(format!("{MANIFEST}: {error}")))?;
+            serde_json::from_slice(text).map_err(|error| not(format!("{MANIFEST}: {error}")))?;
         // The version first: a newer manifest may not fit this structure.
         let found = value["format_version"].as_u64().and_then(|version| u32::try_from(version).ok());
         let found = found.ok_or_else(|| not(format!("{MANIFEST} has no format_version")))?;

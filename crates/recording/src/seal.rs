@@ -1,5 +1,6 @@
 //! From the journal to one Parquet file per table, batch by batch.
 
+use crate::inventory::PART;
 use crate::journal::JournalReader;
 use crate::sync::sync_folder;
 use crate::{Manifest, RecordingError, Table};
@@ -29,8 +30,13 @@ const UTC: &str = "+00:00";
 
 /// Where a table's sealed rows are.
 pub(crate) fn table_folder(directory: &Path, table: &str, host: &str) -> PathBuf {
+    directory.join(table).join(host_folder(host))
+}
+
+/// Name of the folder of a host's rows.
+pub(crate) fn host_folder(host: &str) -> String {
     let host: String = host.chars().map(|c| if c.is_alphanumeric() || "-._".contains(c) { c } else { '_' }).collect();
-    directory.join(table).join(format!("host={host}"))
+    format!("host={host}")
 }
 
 /// The schema with `time` (UTC) behind the other columns, when there is a `t_ns` that it can be made of.
@@ -94,7 +100,7 @@ impl Open {
     fn create(directory: &Path, manifest: &Manifest, name: &str, batch: &RecordBatch) -> Result<Self, RecordingError> {
         let folder = table_folder(directory, name, &manifest.host);
         std::fs::create_dir_all(&folder).map_err(RecordingError::io("create", &folder))?;
-        let path = folder.join("000001.parquet");
+        let path = folder.join(PART);
         let file = File::create(&path).map_err(RecordingError::io("create", &path))?;
         let schema = crate::catalogue::table(name).map_or_else(|| batch.schema(), Table::schema_with_time);
         let properties = properties(&schema);

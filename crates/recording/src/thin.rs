@@ -36,7 +36,7 @@ pub fn thin(reader: &Reader, into: &Path, step_ns: i64) -> Result<PathBuf, Recor
     let writer = Writer::create(into, manifest)?;
     let thinned = copy(reader, writer, step_ns);
     if thinned.is_err() {
-        let _ = std::fs::remove_dir_all(into);
+        crate::discard(into);
     }
     thinned
 }

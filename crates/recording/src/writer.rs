@@ -1,9 +1,11 @@
 //! The writing end of a recording.
 
 use crate::journal::{JOURNAL, JournalWriter, UNREADABLE};
+use crate::mark::of_output;
 use crate::packed::{IoNames, RawIo};
 use crate::sync::sync_folder;
-use crate::{Batch, ClockAnchor, Manifest, RecordingError, Sink, seal};
+use crate::{Batch, ClockAnchor, Manifest, Mark, RecordingError, Sink, discard, seal};
+use output::Folder;
 use std::path::{Path, PathBuf};
 
 /// A wall-clock anchor is written at least so often.
@@ -26,6 +28,20 @@ impl Writer {
     /// # Errors
     /// The directory exists, or cannot be made.
     pub fn create(directory: &Path, manifest: Manifest) -> Result<Self, RecordingError> {
+        Self::create_with(directory, manifest, None)
+    }
+
+    /// Creates the directory and begins a recording of a collector, with its mark in the manifest and beside it. The mark is
+    /// the first file: what a collector that is killed meanwhile leaves is known by it.
+    ///
+    /// # Errors
+    /// See [`create`](Self::create); nothing is left of it then.
+    pub fn create_marked(directory: &Path, mut manifest: Manifest, mark: &Mark) -> Result<Self, RecordingError> {
+        mark.note(&mut manifest);
+        Self::create_with(directory, manifest, Some(mark))
+    }
+
+    fn create_with(directory: &Path, manifest: Manifest, mark: Option<&Mark>) -> Result<Self, RecordingError> {
         if let Some(parent) = directory.parent().filter(|parent| !parent.as_os_str().is_empty()) {
             std::fs::create_dir_all(parent).map_err(RecordingError::io("create", parent))?;
         }
@@ -34,6 +50,19 @@ impl Writer {
                 return Err(RecordingError::Exists(directory.to_path_buf()));
             }
             made => made.map_err(RecordingError::io("create", directory))?,
+        }
+        let begun = Self::begin(directory, manifest, mark);
+        if begun.is_err() {
+            // It was made just now, and has nothing of others.
+            discard(directory);
+        }
+        begun
+    }
+
+    /// Begins in a directory that was just made.
+    fn begin(directory: &Path, manifest: Manifest, mark: Option<&Mark>) -> Result<Self, RecordingError> {
+        if let Some(mark) = mark {
+            mark.write(&Folder::open(directory).map_err(of_output)?)?;
         }
         // The journal first: a directory with a manifest always has one, or is sealed.
         let journal = JournalWriter::create(directory)?;
