@@ -29,7 +29,12 @@ impl Folder {
     ///
     /// # Errors
     /// One of the names is not there, or the system refuses.
-    pub fn exchange(&self, name: impl AsRef<OsStr>, with: &Self, other: impl AsRef<OsStr>) -> Result<bool, OutputError> {
+    pub fn exchange(
+        &self,
+        name: impl AsRef<OsStr>,
+        with: &Self,
+        other: impl AsRef<OsStr>,
+    ) -> Result<bool, OutputError> {
         let (name, other) = (component(name.as_ref())?, component(other.as_ref())?);
         match renameat_with(self, name, with, other, RenameFlags::EXCHANGE) {
             Ok(()) => Ok(true),

@@ -201,7 +201,10 @@ pub fn discard(directory: &Path) {
 }
 
 fn bytes_of(folder: &Folder, name: &OsStr) -> u64 {
-    folder.open_file(name).and_then(|file| file.metadata().map_err(OutputError::io("read", folder.path()))).map_or(0, |found| found.len())
+    folder
+        .open_file(name)
+        .and_then(|file| file.metadata().map_err(OutputError::io("read", folder.path())))
+        .map_or(0, |found| found.len())
 }
 
 fn is_file_of_ours(name: &OsStr, manifest: Option<&Manifest>) -> bool {
@@ -218,7 +221,8 @@ fn is_file_of_ours(name: &OsStr, manifest: Option<&Manifest>) -> bool {
 fn is_temporary(name: &OsStr, of: &[&str]) -> bool {
     let Some(name) = name.to_str() else { return false };
     of.iter().any(|of| {
-        let random = name.strip_prefix('.').and_then(|rest| rest.strip_prefix(of)).and_then(|rest| rest.strip_prefix('.'));
+        let random =
+            name.strip_prefix('.').and_then(|rest| rest.strip_prefix(of)).and_then(|rest| rest.strip_prefix('.'));
         random.and_then(|rest| rest.strip_suffix(".new")).is_some_and(is_hexadecimal)
     })
 }

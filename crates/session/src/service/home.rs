@@ -7,9 +7,9 @@
 //! | `.iodyno-work-…` | an unguessable name, and a mark inside: where recordings are thinned and removed |
 //! | `.lock` | held by the collector that runs |
 
+use super::ServiceClock;
 use super::evidence::{Evidence, Step};
 use super::policy::{Budget, DAY_NS, share};
-use super::ServiceClock;
 use crate::SessionError;
 use output::{Access, Folder, Kind, OutputError, Over};
 use quantity::text::format_ns;
@@ -141,7 +141,8 @@ impl Home {
 
     /// Is this a name of the collector's own files in its directory, or of the file system's?
     pub(super) fn is_furniture(&self, name: &OsStr) -> bool {
-        [LOCK, IDENTITY, STATE, LOST_FOUND, self.work_name.as_str()].iter().any(|own| name == *own) || is_temporary(name)
+        [LOCK, IDENTITY, STATE, LOST_FOUND, self.work_name.as_str()].iter().any(|own| name == *own)
+            || is_temporary(name)
     }
 
     /// The mark of the next recording.
@@ -163,14 +164,19 @@ impl Home {
         let far = |ns: i64| format_ns(ns.unsigned_abs());
         Some(match step {
             Step::Believed(ns) => {
-                format!("the clock is {} ahead of the time that has passed, and trusted: recordings are older by that", far(ns))
+                format!(
+                    "the clock is {} ahead of the time that has passed, and trusted: recordings are older by that",
+                    far(ns)
+                )
             }
             Step::Withheld(ns) => format!(
                 "the clock is {} ahead of the time that has passed: recordings are not taken for older until it is \
                  synchronised, or as much time has passed",
                 far(ns)
             ),
-            Step::TakenBack(ns) => format!("the clock was {} ahead by mistake: recordings are younger by that again", far(ns)),
+            Step::TakenBack(ns) => {
+                format!("the clock was {} ahead by mistake: recordings are younger by that again", far(ns))
+            }
         })
     }
 
@@ -248,8 +254,8 @@ fn read_identity(folder: &Folder) -> Result<Option<Identity>, SessionError> {
     let mut text = Vec::new();
     let file = folder.open_file(IDENTITY)?;
     file.take(FILE_BYTES).read_to_end(&mut text).map_err(OutputError::io("read", &path))?;
-    let identity: Identity =
-        serde_json::from_slice(&text).map_err(|error| strange(format!("does not tell whose directory this is ({error})")))?;
+    let identity: Identity = serde_json::from_slice(&text)
+        .map_err(|error| strange(format!("does not tell whose directory this is ({error})")))?;
     if identity.format > FORMAT {
         return Err(strange(format!("has format {}, this program reads up to {FORMAT}", identity.format)));
     }
@@ -301,7 +307,8 @@ fn newest(folder: &Folder, id: &str) -> Result<Option<(u64, i64)>, SessionError>
     for name in folder.names()? {
         let is_folder = folder.kind(&name)? == Some(Kind::Directory);
         let Some(recording) = is_folder.then(|| folder.subfolder(&name).ok()).flatten() else { continue };
-        let Some(mark) = Mark::read(&recording).filter(|mark| mark.collector == id && name == mark.name.as_str()) else {
+        let Some(mark) = Mark::read(&recording).filter(|mark| mark.collector == id && name == mark.name.as_str())
+        else {
             continue;
         };
         if newest.is_none_or(|(number, _)| number < mark.number) {
@@ -349,10 +356,14 @@ fn is_of_a_collector(name: &OsStr, kind: Kind) -> bool {
 fn is_day(name: &str) -> bool {
     let mut parts = name.split('-');
     let mut number = |least: usize, most: usize| {
-        parts.next().is_some_and(|part| (least..=most).contains(&part.len()) && part.bytes().all(|byte| byte.is_ascii_digit()))
+        parts
+            .next()
+            .is_some_and(|part| (least..=most).contains(&part.len()) && part.bytes().all(|byte| byte.is_ascii_digit()))
     };
     let is_date = number(4, 6) && number(2, 2) && number(2, 2);
-    is_date && parts.next().is_none_or(|part| !part.is_empty() && part.bytes().all(|byte| byte.is_ascii_digit())) && parts.next().is_none()
+    is_date
+        && parts.next().is_none_or(|part| !part.is_empty() && part.bytes().all(|byte| byte.is_ascii_digit()))
+        && parts.next().is_none()
 }
 
 #[cfg(test)]
@@ -364,7 +375,9 @@ mod tests {
         for day in ["2026-11-20", "2026-11-20-2", "1970-01-01-117"] {
             assert!(is_day(day), "{day}");
         }
-        for other in ["", "2026", "2026-11", "2026-11-20-", "2026-11-20-x", "2026-11-20-2-3", "photos-11-20", "2026-1-2"] {
+        for other in
+            ["", "2026", "2026-11", "2026-11-20-", "2026-11-20-x", "2026-11-20-2-3", "photos-11-20", "2026-1-2"]
+        {
             assert!(!is_day(other), "{other}");
         }
     }

@@ -165,8 +165,10 @@ fn by_age(kept: &mut Vec<Kept>, now: Now, retention: &Retention, left: &mut Budg
     let why = format!("it ended more than {} ago", format_ns(keep_ns.unsigned_abs()));
     let mut withheld = 0;
     let mut place = 0;
+    // In their order: one that stays keeps those behind it, whatever time they say.
+    let mut is_due = true;
     kept.retain(|recording| {
-        let is_due = place < safe && now.passed_ns.saturating_sub(recording.end_ns) > keep_ns;
+        is_due &= place < safe && now.passed_ns.saturating_sub(recording.end_ns) > keep_ns;
         place += 1;
         if !is_due || shelf.is_enough() {
             return true;

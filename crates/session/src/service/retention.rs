@@ -111,9 +111,13 @@ impl Files<'_> {
                 Ok(Found::Ours(ours)) if Some(ours.mark.number) == open => under_way = Some(kept_of(&ours)),
                 Ok(Found::Ours(ours)) => kept.extend(self.sealed(*ours)),
                 Ok(Found::Begun) => {}
-                Ok(Found::Gone) => self.say("info", format!("removed {shown}: its collector was killed before a sample")),
+                Ok(Found::Gone) => {
+                    self.say("info", format!("removed {shown}: its collector was killed before a sample"))
+                }
                 Ok(Found::Strange) => self.alone.push(shown),
-                Ok(Found::Alone(why)) => self.say_once(&format!("{shown} {why}"), format!("{shown} is left alone: {why}")),
+                Ok(Found::Alone(why)) => {
+                    self.say_once(&format!("{shown} {why}"), format!("{shown} is left alone: {why}"))
+                }
                 Err(error) => self.say_once(&format!("{shown} {error}"), format!("{shown} is left alone: {error}")),
             }
         }
@@ -190,7 +194,10 @@ impl Files<'_> {
                 // Being written, or no room: the next time will do.
                 Ok(false) => return None,
                 Err(error) => {
-                    self.say_once(&format!("seal {}", ours.mark.name), format!("failed to seal {}: {error}", ours.mark.name));
+                    self.say_once(
+                        &format!("seal {}", ours.mark.name),
+                        format!("failed to seal {}: {error}", ours.mark.name),
+                    );
                     return None;
                 }
             }
@@ -318,7 +325,8 @@ impl Files<'_> {
         let inventory = Inventory::of(&folder, manifest.as_ref())?;
         let marks = [Mark::read(&folder), manifest.as_ref().and_then(Mark::of_manifest)];
         let mut marked = marks.iter().flatten().peekable();
-        let is_known = if marked.peek().is_some() { marked.all(|mark| self.home.is_mine(mark)) } else { inventory.is_unbegun() };
+        let is_known =
+            if marked.peek().is_some() { marked.all(|mark| self.home.is_mine(mark)) } else { inventory.is_unbegun() };
         if !is_known || !inventory.is_ours() || !folder.is_on_mount_of(work)? {
             self.alone.push(format!("{}/{}", work.path().display(), text.escape_debug()));
             return Ok(());

@@ -109,7 +109,10 @@ fn nothing() -> Retention {
 
 /// Looks after a directory once; what was said before is said again.
 fn tidy_once(home: &Home, retention: &Retention, open: Option<u64>) -> Vec<String> {
-    tidy(home, retention, open, &mut BTreeSet::new(), &StopFlag::default()).into_iter().map(|said| said.message).collect()
+    tidy(home, retention, open, &mut BTreeSet::new(), &StopFlag::default())
+        .into_iter()
+        .map(|said| said.message)
+        .collect()
 }
 
 fn request(seconds: u64) -> ServiceRequest {
@@ -271,7 +274,8 @@ fn recording(home: &Home, day: i64, seconds: i64) -> PathBuf {
 fn tiny(home: &Home, name: &str, length_ns: i64) -> PathBuf {
     let mut manifest = Manifest::new(&[]);
     (manifest.started_t_ns, manifest.started_wall_ns) = (0, wall(1, (0, 0, 0)));
-    manifest.clock_anchors = [0, length_ns].map(|t_ns| ClockAnchor { t_ns, wall_ns: wall(1, (0, 0, 0)) + t_ns }).to_vec();
+    manifest.clock_anchors =
+        [0, length_ns].map(|t_ns| ClockAnchor { t_ns, wall_ns: wall(1, (0, 0, 0)) + t_ns }).to_vec();
     let writer = Writer::create_marked(&home.path().join(name), manifest, &home.next_mark(name)).expect("a writer");
     writer.seal_past().expect("sealed")
 }
@@ -338,7 +342,7 @@ fn thinning_keeps_maxima_and_sums() {
     assert_eq!(greatest(&path, "sda"), before, "not old enough");
     told.pass(DAY_NS / 2, &home);
     let said = tidy_once(&home, &retention, None);
-    assert!(said.len() == 1 && said[0].starts_with("thinned 2026-11-01 to samples 10 s apart ("), "{said:?}");
+    assert!(said.len() == 1 && said[0].starts_with("thinned 2026-11-01 to samples 10.0 s apart ("), "{said:?}");
     let coarser = greatest(&path, "sda");
     assert!(coarser.0 < before.0 / 3 && coarser.1 == before.1, "{before:?} {coarser:?}");
     assert_eq!((last(&path), greatest(&path, "sdb").1), (end.clone(), 2500));
@@ -406,7 +410,10 @@ fn what_goes_is_an_event_of_the_recording_under_way_and_is_said() {
     let mut tell = |words: &str| said.push(words.to_string());
     serve(&home, &request, &told, Company::default(), &mut tell, &StopFlag::default()).expect("it serves");
     let events = retention_events(&folder.path().join("2026-11-04"));
-    assert!(events.iter().any(|event| event.starts_with("removed 2026-11-02 (") && event.contains("more than 1 B")), "{events:?}");
+    assert!(
+        events.iter().any(|event| event.starts_with("removed 2026-11-02 (") && event.contains("more than 1 B")),
+        "{events:?}"
+    );
     let alone: Vec<&String> = events.iter().filter(|event| event.contains("notes.txt")).collect();
     assert_eq!(alone.len(), 1, "said once: {events:?}");
     assert!(alone[0].starts_with("2026-11-01 is left alone: it holds notes.txt"), "{alone:?}");

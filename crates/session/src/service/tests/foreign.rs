@@ -89,7 +89,9 @@ const KINDS: [Kind; 62] = [
     ("a long name", Directory, |_, path| file(&path.with_file_name("x".repeat(255)), "mine")),
     ("a folder", Directory, |_, path| folder(path)),
     ("an empty folder", Directory, |_, path| std::fs::create_dir(path).expect("made")),
-    ("a folder that older versions took for theirs", Directory, |_, path| folder(&path.with_file_name(".thin-clients"))),
+    ("a folder that older versions took for theirs", Directory, |_, path| {
+        folder(&path.with_file_name(".thin-clients"))
+    }),
     ("another one", Directory, |_, path| folder(&path.with_file_name(".old-photos"))),
     ("what an older version had begun", Directory, |_, path| folder(&path.with_file_name(".thin-2026-01-01"))),
     ("what it had put aside", Directory, |_, path| run(&path.with_file_name(".old-2026-01-01"), true)),
@@ -137,9 +139,13 @@ const KINDS: [Kind; 62] = [
         folder(path);
         copy(&newest(scene).join(recording::MARK), &path.join(recording::MARK));
     }),
-    ("a folder called like one that goes", Directory, |_, path| folder(&path.with_file_name("gone-1-0123456789abcdef"))),
+    ("a folder called like one that goes", Directory, |_, path| {
+        folder(&path.with_file_name("gone-1-0123456789abcdef"))
+    }),
     ("a folder called like a work folder", Directory, |_, path| folder(&path.with_file_name(".iodyno-work-x"))),
-    ("a file called like the state", Directory, |_, path| file(&path.with_file_name(".iodyno-collector-state.bak"), "x")),
+    ("a file called like the state", Directory, |_, path| {
+        file(&path.with_file_name(".iodyno-collector-state.bak"), "x")
+    }),
     ("a flight of an older version", Directory, |_, path| run(&path.with_file_name("flight-2026.iodyno"), true)),
     ("notes", Recording, |_, path| file(&path.join("NOTES.txt"), "mine")),
     ("a report", Recording, |_, path| file(&path.join("report.html"), "<html>")),
@@ -173,7 +179,9 @@ const KINDS: [Kind; 62] = [
         copy(&newest(scene).join("manifest.json"), &path.join("manifest.json"));
     }),
     ("a manifest that is none", Recording, |_, path| file(&path.join("manifest.json"), "{")),
-    ("another name", Recording, |_, path| std::fs::rename(path, path.with_file_name("keep this one")).expect("renamed")),
+    ("another name", Recording, |_, path| {
+        std::fs::rename(path, path.with_file_name("keep this one")).expect("renamed")
+    }),
     ("a file", Work, |_, path| file(path, "mine")),
     ("a recording of a run", Work, |_, path| run(&path.with_file_name("fresh-1-x"), true)),
     ("a folder called like one that goes", Work, |_, path| folder(&path.with_file_name("gone-1-x"))),
@@ -211,7 +219,9 @@ struct Unmount(PathBuf);
 impl Drop for Unmount {
     fn drop(&mut self) {
         let text = std::fs::read_to_string("/proc/self/mountinfo").unwrap_or_default();
-        let below = |line: &&str| line.split(' ').nth(4).is_some_and(|at| Path::new(at).starts_with(&self.0) && Path::new(at) != self.0);
+        let below = |line: &&str| {
+            line.split(' ').nth(4).is_some_and(|at| Path::new(at).starts_with(&self.0) && Path::new(at) != self.0)
+        };
         for line in text.lines().rev().filter(below) {
             let at = line.split(' ').nth(4).unwrap_or_default();
             let _ = rustix::mount::unmount(at, rustix::mount::UnmountFlags::DETACH);
@@ -244,7 +254,8 @@ fn digest(top: &Path, leave_out: &dyn Fn(&Path) -> bool) -> BTreeMap<PathBuf, St
             let is_special = kind.is_fifo() || kind.is_socket() || kind.is_char_device();
             let (mode, links, device) = (data.mode(), data.nlink(), data.rdev());
             // Names come and go around what is mounted on; times and sizes of all else are as they were.
-            let about = format!("{mode:o} {links} {device} {is_special} {} {}.{}", data.ino(), data.mtime(), data.mtime_nsec());
+            let about =
+                format!("{mode:o} {links} {device} {is_special} {} {}.{}", data.ino(), data.mtime(), data.mtime_nsec());
             found.insert(path, format!("{about} {content:?}"));
         }
     }
@@ -290,7 +301,8 @@ fn nothing_of_others_is_ever_touched() {
     let home = Home::open(&directory, &told).expect("a directory");
     let _mounts = Unmount(top.clone());
     let held = KINDS.len()..KINDS.len() + ROOTS.len();
-    let numbers = (0..held.end).filter(|number| KINDS.iter().chain(&ROOTS).nth(*number).is_some_and(|kind| kind.1 == Recording));
+    let numbers =
+        (0..held.end).filter(|number| KINDS.iter().chain(&ROOTS).nth(*number).is_some_and(|kind| kind.1 == Recording));
     for name in numbers.map(|number| format!("held-{number}")).chain((1..=12).map(|day| format!("clean-{day}"))) {
         recorded(&home, &name);
         told.pass(DAY_NS, &home);
@@ -300,7 +312,8 @@ fn nothing_of_others_is_ever_touched() {
     let mut scene = Scene { home, outside, told };
     let put = furnish(&scene);
     assert!(put.len() >= 50, "{put:?}");
-    let held_without_root = |path: &Path| !testkit::is_root() && held.clone().any(|number| path.ends_with(format!("held-{number}")));
+    let held_without_root =
+        |path: &Path| !testkit::is_root() && held.clone().any(|number| path.ends_with(format!("held-{number}")));
     let ours = |path: &Path| {
         let name = path.file_name().unwrap_or_default().to_string_lossy().into_owned();
         let at_top = path.parent() == Some(&directory);
@@ -311,7 +324,9 @@ fn nothing_of_others_is_ever_touched() {
     };
     let work = scene.home.work().path().to_path_buf();
     let mark = |path: &Path| path.parent() == Some(&work) && !path.ends_with(recording::MARK) && false;
-    let all = |scene_directory: &Path| (digest(scene_directory, &ours), digest(&work, &mark), digest(&scene.outside, &|_| false));
+    let all = |scene_directory: &Path| {
+        (digest(scene_directory, &ours), digest(&work, &mark), digest(&scene.outside, &|_| false))
+    };
     let before = all(&directory);
     let thin = vec![Tier { after_ns: DAY_NS, step_ns: 10_000_000_000 }];
     let policies = [
@@ -400,7 +415,9 @@ fn a_directory_of_an_older_version_goes_on_and_its_recordings_are_left_alone() {
     let place = tempfile::tempdir().expect("a folder");
     file(&place.path().join(".lock"), "4711\n");
     std::fs::create_dir(place.path().join("lost+found")).expect("made");
-    for (name, is_sealed) in [("2026-08-01", true), ("2026-08-02", false), ("2026-08-02-2", true), (".old-2026-08-03", true)] {
+    for (name, is_sealed) in
+        [("2026-08-01", true), ("2026-08-02", false), ("2026-08-02-2", true), (".old-2026-08-03", true)]
+    {
         run(&place.path().join(name), is_sealed);
     }
     let old = |path: &Path| !path.to_string_lossy().contains("2026-08-");
@@ -412,7 +429,10 @@ fn a_directory_of_an_older_version_goes_on_and_its_recordings_are_left_alone() {
     assert_eq!(digest(place.path(), &old), before);
     assert_eq!(samples(place.path(), "2026-11-20"), 4);
     let events = retention_events(&place.path().join("2026-11-20"));
-    assert!(events.iter().any(|event| event.contains("left alone: .old-2026-08-03, 2026-08-01, 2026-08-02, 2026-08-02-2.")), "{events:?}");
+    assert!(
+        events.iter().any(|event| event.contains("left alone: .old-2026-08-03, 2026-08-01, 2026-08-02, 2026-08-02-2.")),
+        "{events:?}"
+    );
 }
 
 #[test]

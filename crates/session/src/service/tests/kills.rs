@@ -27,8 +27,8 @@ fn shelf(folder: &Path) -> Home {
 }
 
 fn policy() -> Retention {
-    let tiers = vec![Tier { after_ns: 2 * DAY_NS, step_ns: 10_000_000_000 }];
-    // The first one ended three days ago, the second one two days and more.
+    let tiers = vec![Tier { after_ns: DAY_NS / 2, step_ns: 10_000_000_000 }];
+    // The first one ended three days ago, the second one a day: when the next of ours began.
     Retention { keep_ns: Some(5 * DAY_NS / 2), tiers, ..nothing() }
 }
 
@@ -73,8 +73,7 @@ fn kill_at_each_step(can_exchange: bool) -> u32 {
         assert_eq!(found[2..], [Some(122), Some(50), Some(122)], "step {at}");
         assert_eq!(home.work().names().expect("names"), [recording::MARK], "step {at}: nothing is left");
         // And one with the same wishes ends where one that was not killed would have.
-        told.pass(DAY_NS - 1, &home);
-        told.pass(2, &home);
+        told.pass(DAY_NS, &home);
         tidy_once(&home, &policy(), None);
         let found = whole(folder.path());
         assert!(found[0].is_none() && found[1].is_some_and(|rows| rows < 100), "step {at}: {found:?}");

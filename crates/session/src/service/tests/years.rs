@@ -133,7 +133,7 @@ fn ten_thousand_days_with_a_right_clock_keep_ninety() {
     }
     assert_eq!(years.memory.removed.len(), 10_000 - 91);
     // Each became coarser twice, but for the last ones.
-    assert_eq!(years.memory.thinned, 9_998 + 9_986);
+    assert_eq!(years.memory.thinned, 9_997 + 9_985);
     assert!(years.memory.said.is_empty(), "{:?}", years.memory.said);
 }
 
@@ -168,7 +168,7 @@ fn ten_thousand_days_with_a_clock_that_jumps_keep_the_newest_week_and_lose_a_ten
 
 #[test]
 fn a_clock_that_is_wrong_by_120_days_loses_nothing() {
-    for (step, is_synchronised) in [(120, false), (-120, false), (-120, true)] {
+    for (step, is_synchronised) in [(120, false), (120, true), (-120, false), (-120, true)] {
         let mut years = Years::begin(Retention { min_free_bytes: None, ..Retention::default() });
         years.is_synchronised = is_synchronised;
         (0..90).for_each(|_| years.day());
@@ -176,8 +176,10 @@ fn a_clock_that_is_wrong_by_120_days_loses_nothing() {
         (0..3).for_each(|_| years.day());
         years.now.wall_ns -= step * DAY_NS;
         (0..3).for_each(|_| years.day());
-        // 96 days: those that are older than 90 days by the time that has passed went, and no others.
-        assert!((90..=91).contains(&years.kept().1), "{step} {is_synchronised} {:?}", years.kept());
+        // 96 days: those that are older than 90 days by the time that has passed went. Of a clock that is ahead and said to be
+        // right for three days, a tenth a day.
+        let least = if step > 0 && is_synchronised { 65 } else { 90 };
+        assert!((least..=91).contains(&years.kept().1), "{step} {is_synchronised} {:?}", years.kept());
     }
 }
 
@@ -191,7 +193,7 @@ fn a_full_disk_goes_down_to_the_newest_where_it_is_ours_and_to_the_newest_week_w
     let free = years.memory.room().expect("room").free;
     assert!((20_000..=21_000).contains(&free), "it stops as soon as there is room: {free}");
     // Others come, and take more and more.
-    for others in (0..=100_000).step_by(5000) {
+    for others in (0..=90_000).step_by(5000) {
         years.memory.others = others;
         years.day();
         let (_, count) = years.kept();
@@ -199,7 +201,7 @@ fn a_full_disk_goes_down_to_the_newest_where_it_is_ours_and_to_the_newest_week_w
     }
     assert_eq!(years.kept().1, 7);
     let last = years.memory.said.last().expect("it is said");
-    assert!(last.contains("the newest recordings stay") && last.contains("everything else 97.7 KiB"), "{last}");
+    assert!(last.contains("the newest recordings stay: this collector's take 7.81 KiB, everything else "), "{last}");
     // A disk that never has that much: a tenth of it stays free, and it is said.
     let mut years = Years::begin(retention);
     years.memory.total = 30_000;
@@ -219,7 +221,8 @@ fn recordings_around_findings_and_restarts_protect_no_more_than_days_do() {
     years.day();
     for _ in 0..5 {
         years.number += 1;
-        let flight = Kept { number: years.number, is_flight: true, length_ns: 70 * DAY_NS, ..years.memory.kept[0].clone() };
+        let flight =
+            Kept { number: years.number, is_flight: true, length_ns: 70 * DAY_NS, ..years.memory.kept[0].clone() };
         years.memory.kept.push(flight);
     }
     years.tidy();
