@@ -32,6 +32,7 @@ mod growth;
 mod import;
 mod model;
 mod objectives;
+mod open;
 mod out;
 mod probe;
 mod query;

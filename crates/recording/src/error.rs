@@ -17,6 +17,14 @@ pub enum RecordingError {
         /// Why not.
         why: String,
     },
+    /// A recording of which a part is damaged, as far as one must know it to read the rest.
+    #[error("{path} is damaged: {why}; `iodyno repair RECORDING` keeps what is whole")]
+    Damaged {
+        /// Directory, or the file.
+        path: PathBuf,
+        /// What was found.
+        why: String,
+    },
     /// Written by a newer version.
     #[error("{path} has recording format {found}, this program reads up to {known}; use a newer iodyno")]
     Newer {

@@ -1,6 +1,6 @@
 //! The writing end of a recording.
 
-use crate::journal::{JOURNAL, JournalWriter, UNREADABLE};
+use crate::journal::{JOURNAL, JournalWriter};
 use crate::packed::{IoNames, RawIo};
 use crate::sync::sync_folder;
 use crate::{Batch, ClockAnchor, Manifest, RecordingError, Sink, seal};
@@ -36,7 +36,7 @@ impl Writer {
             made => made.map_err(RecordingError::io("create", directory))?,
         }
         // The journal first: a directory with a manifest always has one, or is sealed.
-        let journal = JournalWriter::create(directory)?;
+        let journal = JournalWriter::create(directory, &manifest)?;
         manifest.write(directory)?;
         if let Some(parent) = directory.parent() {
             let parent = if parent.as_os_str().is_empty() { Path::new(".") } else { parent };
@@ -64,6 +64,7 @@ impl Writer {
     /// It could not be written; the old one is still there.
     pub fn update_manifest(&mut self, change: impl FnOnce(&mut Manifest)) -> Result<(), RecordingError> {
         change(&mut self.manifest);
+        self.journal.tell(&self.manifest)?;
         self.manifest.write(&self.directory)
     }
 
@@ -109,6 +110,7 @@ impl Writer {
     /// A table could not be written; the journal stays, and the recording can be read from it.
     pub fn seal(mut self) -> Result<PathBuf, RecordingError> {
         self.manifest.clock_anchors.push(ClockAnchor::now());
+        self.journal.tell(&self.manifest)?;
         self.seal_past()
     }
 
@@ -119,13 +121,7 @@ impl Writer {
     pub fn seal_past(mut self) -> Result<PathBuf, RecordingError> {
         self.journal.commit()?;
         self.journal.sync()?;
-        let (rows, skipped) = seal::seal(&self.directory, &self.manifest)?;
-        self.manifest.rows = rows;
-        if skipped > 0 {
-            self.manifest.losses.insert(UNREADABLE.to_string(), skipped);
-        }
-        self.manifest.sealed = true;
-        self.manifest.write(&self.directory)?;
+        seal::seal(&self.directory, &mut self.manifest)?;
         let journal = self.directory.join(JOURNAL);
         std::fs::remove_file(&journal).map_err(RecordingError::io("remove", &journal))?;
         Ok(self.directory)
