@@ -2,6 +2,7 @@
 
 use crate::chart;
 use crate::exit::{Failure, PARAMETERS};
+use crate::open::say_of;
 use crate::view_args::ChartArgs;
 use analyze::Unit;
 use analyze::trend::{Days, Figure, Trend};

@@ -39,6 +39,7 @@ mod query;
 mod record;
 mod replay;
 mod replay_args;
+mod repair;
 mod report;
 mod run;
 mod speed_args;
@@ -80,6 +81,7 @@ pub fn main(arguments: Vec<String>) -> ExitCode {
         args::Command::Trace(trace) => trace::run(&trace, &arguments),
         args::Command::Replay(replay) => replay::run(&replay, &arguments),
         args::Command::Report(report) => report::run(&report),
+        args::Command::Repair(args) => repair::run(&args),
         args::Command::Compare(compare) => compare::run(&compare),
         args::Command::Check(check) => check::run(&check),
         args::Command::Chart(chart) => chart::run(&chart, &arguments),

@@ -2,6 +2,7 @@
 
 use crate::args::{ModelArgs, ModelBy};
 use crate::exit::{Failure, PARAMETERS};
+use crate::open::open;
 use crate::run::time;
 use session::ModelRequest;
 

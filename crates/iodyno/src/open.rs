@@ -36,7 +36,9 @@ fn say(reader: &Reader, damage: &Damage) -> u8 {
         let path = reader.directory().display();
         let sentences = damage.sentences(reader.manifest());
         sentences.iter().for_each(|sentence| say!("iodyno: {path} is damaged: {sentence}"));
-        say!("iodyno: `iodyno repair {path}` keeps what is whole");
+        if reader.can_be_repaired(damage) {
+            say!("iodyno: `iodyno repair {path}` keeps what is whole");
+        }
     }
     if damage.costs_rows() { RECORDING } else { 0 }
 }

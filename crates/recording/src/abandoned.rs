@@ -7,7 +7,7 @@ use std::fs::OpenOptions;
 use std::path::Path;
 
 /// What a recording that was sealed by somebody else says of its end.
-const KILLED: &str = "killed";
+pub(crate) const KILLED: &str = "killed";
 
 /// Seals the recording in `directory` when nobody writes it any more; false when it is sealed, or being written.
 ///

@@ -170,6 +170,20 @@ impl Reader {
         Ok(damage)
     }
 
+    /// Checks the sealed files of a table: for engines that read them on their own.
+    ///
+    /// # Errors
+    /// One of them is damaged.
+    pub fn check_files(&self, table: &str) -> Result<(), RecordingError> {
+        self.files_of(table)?.iter().try_for_each(|file| file.open()?.check_all(file.path()))
+    }
+
+    /// Is there more damage than a repair, or sealing, has already put down?
+    #[must_use]
+    pub fn can_be_repaired(&self, damage: &Damage) -> bool {
+        *damage != Damage::of(self.manifest())
+    }
+
     /// What is damaged, with all sealed files read and checked.
     ///
     /// # Errors

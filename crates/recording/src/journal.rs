@@ -218,6 +218,12 @@ fn recording_of(manifest: &Manifest) -> u64 {
 /// The manifest as the journal has it; `None` where there is no journal, or that does not have all of it.
 pub(crate) fn manifest(directory: &Path) -> Option<Manifest> {
     let mut journal = JournalReader::begin(directory, Layout::Two, None).ok()?;
+    let mut begin = [0; MAGIC_BYTES];
+    if !journal.read(&mut begin).ok()? || begin != Layout::Two.magic() {
+        // Some other file of that name, perhaps a long one.
+        return None;
+    }
+    journal.go_to(0).ok()?;
     journal.of_manifest = Some(Changes::default());
     while journal.next_frame().ok()?.is_some() {}
     journal.of_manifest?.manifest()

@@ -155,6 +155,11 @@ impl Manifest {
         Ok((manifest, Some(format!("{why}; what it said is read from {from}"))))
     }
 
+    /// Is the one of this name missing, or not what was written?
+    pub(crate) fn is_damaged(directory: &Path, name: &str) -> bool {
+        Self::read_file(directory, name).is_err()
+    }
+
     fn read_file(directory: &Path, name: &str) -> Result<Self, RecordingError> {
         let path = directory.join(name);
         let not = |why: String| RecordingError::NotARecording { path: directory.to_path_buf(), why };

@@ -128,7 +128,7 @@ impl Open {
 }
 
 /// What the metadata of every file says of its recording; the texts and the hardware only in one, as they can be long.
-fn in_metadata(manifest: &Manifest, is_first: bool) -> Result<String, RecordingError> {
+pub(crate) fn in_metadata(manifest: &Manifest, is_first: bool) -> Result<String, RecordingError> {
     let mut copy = manifest.clone();
     copy.parts = Vec::new();
     if !is_first {

@@ -16,6 +16,8 @@ pub(crate) type Builder = ParquetRecordBatchReaderBuilder<CheckedFile>;
 pub(crate) struct Sealed {
     /// With checksums, by table; `None` in recordings of format 1.
     parts: Option<BTreeMap<String, Vec<Arc<Expected>>>>,
+    /// The same as the manifest has them.
+    all: Vec<Arc<Expected>>,
 }
 
 impl Sealed {
@@ -25,14 +27,16 @@ impl Sealed {
     /// It names what is no file of a recording.
     pub(crate) fn new(directory: &Path, manifest: &Manifest) -> Result<Self, RecordingError> {
         if manifest.format_version < 2 {
-            return Ok(Self { parts: None });
+            return Ok(Self { parts: None, all: Vec::new() });
         }
         let mut parts: BTreeMap<String, Vec<Arc<Expected>>> = BTreeMap::new();
+        let mut all = Vec::new();
         for part in &manifest.parts {
             let expected = Arc::new(Expected::new(directory, part)?);
+            all.push(Arc::clone(&expected));
             parts.entry(part.table().unwrap_or_default().to_string()).or_default().push(expected);
         }
-        Ok(Self { parts: Some(parts) })
+        Ok(Self { parts: Some(parts), all })
     }
 
     /// The files of a table, in the order of writing.
@@ -44,9 +48,9 @@ impl Sealed {
         Ok(parts.get(table).into_iter().flatten().map(SealedFile::of).collect())
     }
 
-    /// All files with checksums.
+    /// All files with checksums, in the manifest's order.
     pub(crate) fn all(&self) -> impl Iterator<Item = SealedFile> {
-        self.parts.iter().flat_map(BTreeMap::values).flatten().map(SealedFile::of)
+        self.all.iter().map(SealedFile::of)
     }
 }
 
@@ -65,7 +69,7 @@ fn found(folder: &Path) -> Result<Vec<SealedFile>, RecordingError> {
         }
     }
     files.sort();
-    Ok(files.into_iter().map(|path| SealedFile { path, expected: None }).collect())
+    Ok(files.into_iter().map(SealedFile::unknown).collect())
 }
 
 /// One sealed file.
@@ -78,6 +82,11 @@ pub(crate) struct SealedFile {
 impl SealedFile {
     fn of(expected: &Arc<Expected>) -> Self {
         Self { path: expected.path().to_path_buf(), expected: Some(Arc::clone(expected)) }
+    }
+
+    /// One of which nothing is known but its name.
+    pub(crate) fn unknown(path: PathBuf) -> Self {
+        Self { path, expected: None }
     }
 
     pub(crate) fn path(&self) -> &Path {

@@ -41,12 +41,18 @@ impl Part {
     /// The table that it holds rows of; `None` where the path is not of a recording's file: such a one is never opened.
     #[must_use]
     pub fn table(&self) -> Option<&str> {
-        let path = Path::new(&self.path);
-        let is_plain = path.components().all(|part| matches!(part, Component::Normal(_)));
-        let mut names = self.path.split('/');
-        let (table, host, file) = (names.next()?, names.next()?, names.next()?);
-        let is_ours = names.next().is_none() && host.starts_with("host=") && file.ends_with(".parquet");
-        (is_plain && is_ours).then_some(table)
+        Self::is_path(&self.path).then(|| self.path.split('/').next()).flatten()
+    }
+
+    /// Is it `TABLE/host=HOST/NAME.parquet`, and leads nowhere else?
+    pub(crate) fn is_path(path: &str) -> bool {
+        let is_plain = Path::new(path).components().all(|part| matches!(part, Component::Normal(_)));
+        match path.split('/').collect::<Vec<&str>>()[..] {
+            [table, host, file] => {
+                is_plain && !table.is_empty() && host.starts_with("host=") && file.ends_with(".parquet")
+            }
+            _ => false,
+        }
     }
 
     /// The file at `path` below `directory` as it is now.

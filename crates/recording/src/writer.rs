@@ -3,7 +3,7 @@
 use crate::journal::{JOURNAL, JournalWriter};
 use crate::packed::{IoNames, RawIo};
 use crate::sync::sync_folder;
-use crate::{Batch, ClockAnchor, Manifest, RecordingError, Sink, seal};
+use crate::{Batch, ClockAnchor, FORMAT_VERSION, Manifest, RecordingError, Sink, seal};
 use std::path::{Path, PathBuf};
 
 /// A wall-clock anchor is written at least so often.
@@ -25,7 +25,10 @@ impl Writer {
     ///
     /// # Errors
     /// The directory exists, or cannot be made.
-    pub fn create(directory: &Path, manifest: Manifest) -> Result<Self, RecordingError> {
+    pub fn create(directory: &Path, mut manifest: Manifest) -> Result<Self, RecordingError> {
+        // It may be that of an older recording, which is written again.
+        manifest.format_version = FORMAT_VERSION;
+        manifest.parts.clear();
         if let Some(parent) = directory.parent().filter(|parent| !parent.as_os_str().is_empty()) {
             std::fs::create_dir_all(parent).map_err(RecordingError::io("create", parent))?;
         }

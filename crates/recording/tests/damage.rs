@@ -2,7 +2,9 @@
 #![expect(clippy::unwrap_used, reason = "a helper that fails fails its test")]
 
 use recording::rows::{Event, System};
-use recording::{Batch, Damage, Manifest, Reader, RecordingError, Sink as _, State, Writer, seal_abandoned};
+use recording::{
+    Batch, Damage, Manifest, Reader, RecordingError, Sink as _, State, Writer, repair, seal_abandoned,
+};
 use std::path::{Path, PathBuf};
 
 const SECOND_NS: i64 = 1_000_000_000;
@@ -116,7 +118,7 @@ fn what_a_killed_writer_had_not_finished_is_no_damage_and_a_bit_of_the_last_fram
     // The file grew, and what was written did not come to the disk.
     let (_, damage) = read(&directory, &[before.as_slice(), &[&[0; 5000]]].concat());
     assert!(!damage.is_some());
-    for bit in 0..last.len() * 8 {
+    for bit in (0..last.len() * 8).step_by(3) {
         let mut flipped = last.clone();
         flipped[bit / 8] ^= 1 << (bit % 8);
         let (numbers, damage) = read(&directory, &[before.as_slice(), &[&flipped]].concat());
@@ -249,4 +251,101 @@ fn recordings_of_format_1_read_as_before() {
     assert_eq!((reader.manifest().format_version, reader.manifest().parts.len()), (2, 1));
     assert_eq!(reader.table::<Event>().unwrap(), rows[1..]);
     assert!(reader.damage().unwrap().costs_rows());
+}
+
+#[test]
+fn repair_keeps_what_is_whole_counts_the_rest_and_removes_nothing() {
+    let folder = tempfile::tempdir().unwrap();
+    // A whole one stays as it is.
+    let directory = written(&folder.path().join("whole"), 3).seal().unwrap();
+    let files = |directory: &Path| std::fs::read_dir(directory).unwrap().count();
+    let before = files(&directory);
+    assert_eq!((repair(&directory).unwrap(), files(&directory)), (Vec::<String>::new(), before));
+
+    // A damaged manifest, of a sealed one and of one whose writer was killed.
+    for directory in [directory, killed(folder.path(), "open", 3)] {
+        let whole = Reader::open(&directory).unwrap().manifest().clone();
+        std::fs::write(directory.join("manifest.json"), "{").unwrap();
+        assert_eq!(repair(&directory).unwrap().len(), 1);
+        let reader = Reader::open(&directory).unwrap();
+        assert_eq!((reader.manifest(), reader.verify().unwrap().is_some()), (&whole, false));
+        assert_eq!(std::fs::read(directory.join("manifest.json.damaged-1")).unwrap(), b"{");
+        assert!(repair(&directory).unwrap().is_empty());
+    }
+
+    // A damaged frame of a journal: the rest is sealed, the journal stays.
+    let directory = killed(folder.path(), "frames", 5);
+    let mut journal = std::fs::read(directory.join("journal")).unwrap();
+    let at = journal.len() - 3;
+    journal[at] ^= 1;
+    std::fs::write(directory.join("journal"), &journal).unwrap();
+    assert!(!repair(&directory).unwrap().is_empty());
+    assert_eq!(std::fs::read(directory.join("journal.damaged-1")).unwrap(), journal);
+    let reader = Reader::open(&directory).unwrap();
+    let damage = reader.verify().unwrap();
+    assert_eq!((reader.table::<Event>().unwrap().len(), damage.frames_lost), (4, 1));
+    assert!(!reader.can_be_repaired(&damage));
+
+    // While it is written nothing is done.
+    let directory = folder.path().join("alive");
+    let writer = written(&directory, 1);
+    assert!(matches!(repair(&directory), Err(RecordingError::BeingWritten(_))));
+    drop(writer);
+}
+
+#[test]
+fn repair_takes_whole_row_groups_out_of_a_damaged_file() {
+    let folder = tempfile::tempdir().unwrap();
+    let directory = folder.path().join("r");
+    let mut writer = Writer::create(&directory, Manifest::new(&[])).unwrap();
+    // Three row groups of 64 Ki rows, the last one short; texts that do not compress, so that blocks are several.
+    let total = 2 * 65_536 + 100;
+    for first in (0..total).step_by(8192) {
+        let hash = |n: i64| n.unsigned_abs().wrapping_add(1).wrapping_mul(0x9e37_79b9_7f4a_7c15);
+        let text = |n: i64| Event { message: format!("{:x}{:x}{:x}", hash(n), hash(n * 3), hash(n * 7)), ..event(n) };
+        let rows: Vec<Event> = (first..(first + 8192).min(total)).map(text).collect();
+        writer.accept(&Batch::from_rows(&rows).unwrap()).unwrap();
+        writer.commit().unwrap();
+    }
+    let directory = writer.seal().unwrap();
+    let whole = Reader::open(&directory).unwrap().table::<Event>().unwrap();
+    let path = Reader::open(&directory).unwrap().sealed_files("event").unwrap().remove(0);
+    let mut bytes = std::fs::read(&path).unwrap();
+    assert!(bytes.len() > 3 << 20, "{}", bytes.len());
+    bytes[100] ^= 1;
+    std::fs::write(&path, &bytes).unwrap();
+    let notes = repair(&directory).unwrap();
+    let reader = Reader::open(&directory).unwrap();
+    assert_eq!(reader.table::<Event>().unwrap(), whole[65_536..], "{notes:?}");
+    let damage = reader.verify().unwrap();
+    assert_eq!(damage.rows_lost["event"], 65_536);
+    assert_eq!(reader.manifest().rows["event"], 65_636);
+    assert_eq!(std::fs::read(path.with_file_name("000001.parquet.damaged-1")).unwrap(), bytes);
+    assert!(repair(&directory).unwrap().is_empty());
+
+    // Both manifests gone: what the files say of it, and that nothing could be checked.
+    std::fs::remove_file(directory.join("manifest.json")).unwrap();
+    std::fs::remove_file(directory.join("manifest.json.copy")).unwrap();
+    assert!(matches!(Reader::open(&directory), Err(RecordingError::NotARecording { .. })));
+    repair(&directory).unwrap();
+    let rebuilt = Reader::open(&directory).unwrap();
+    assert_eq!(rebuilt.table::<Event>().unwrap(), whole[65_536..]);
+    assert_eq!(rebuilt.manifest().id, reader.manifest().id);
+    assert!(rebuilt.damage().unwrap().costs_rows());
+}
+
+#[test]
+fn a_recording_that_names_files_elsewhere_is_refused() {
+    let folder = tempfile::tempdir().unwrap();
+    let directory = written(&folder.path().join("r"), 3).seal().unwrap();
+    let mut manifest = Reader::open(&directory).unwrap().manifest().clone();
+    manifest.parts[0].path = "../other/host=x/000001.parquet".to_string();
+    // As somebody would write it who means it.
+    let mut text = serde_json::to_vec_pretty(&manifest).unwrap();
+    text.truncate(text.len() - 2);
+    let sum = twox_hash::XxHash64::oneshot(0, &text);
+    text.extend_from_slice(format!(",\n  \"checksum\": \"xxh64:{sum:016x}\"\n}}\n").as_bytes());
+    std::fs::write(directory.join("manifest.json"), text).unwrap();
+    let error = Reader::open(&directory).unwrap().table::<Event>().unwrap_err();
+    assert!(error.to_string().contains("is no file of a recording"), "{error}");
 }
