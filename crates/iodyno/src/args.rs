@@ -5,7 +5,7 @@ use crate::speed_args::SpeedArgs;
 use crate::stat_args::{StatArgs, StatClock};
 use crate::top_args::TopArgs;
 use crate::trace_args::TraceArgs;
-use crate::view_args::{ChartArgs, CompareArgs, ReportArgs};
+use crate::view_args::{ChartArgs, CompareArgs, RepairArgs, ReportArgs};
 use clap::{Args, Parser, Subcommand, ValueEnum};
 use std::path::PathBuf;
 
@@ -47,6 +47,8 @@ pub(crate) enum Command {
     Check(CheckArgs),
     /// Draw one view of a recording as SVG or PNG, or list the views.
     Chart(ChartArgs),
+    /// Keep what is whole of a damaged recording, and say what is lost; what was damaged is kept beside it.
+    Repair(RepairArgs),
     /// Write a table of a recording as CSV, JSON or Parquet, percentiles worked out.
     Export(ExportArgs),
     /// Read another tool's results (Vdbench, fio) or trace (blktrace, fio, MSR, …) into a recording.
@@ -224,7 +226,7 @@ pub(crate) enum EngineArg {
       iodyno check results/monday                                          by the objectives that it was run with\n  \
       iodyno check results/monday --fail-if 'response_ns_p99{op=read} > 5ms for 10s'\n  \
       iodyno check results/* --fail-if 'achieved < 0.99 * offered' --fail-if 'errors > 0'\n\n\
-    The language of conditions: docs/objectives.md. Exit code 0: all met, 5: one was missed.")]
+    The language of conditions: docs/objectives.md. Exit code 0: all met, 5: one was missed, 6: rows are missing, not judged.")]
 pub(crate) struct CheckArgs {
     /// Recordings.
     #[arg(required = true, value_name = "RECORDING")]

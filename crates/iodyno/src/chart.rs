@@ -2,6 +2,7 @@
 
 use crate::args::{Cli, Command};
 use crate::exit::{Failure, PARAMETERS, RECORDING};
+use crate::open::{open, say_of};
 use crate::run::time;
 use crate::view_args::ChartArgs;
 use analyze::{AnalyzeError, Moment, NamePattern, Selection, ViewData, Window};
@@ -20,7 +21,7 @@ pub(crate) fn run(args: &ChartArgs, command_line: &[String]) -> Result<u8, Failu
         return crate::growth::run(args, command_line);
     }
     let recording = args.recording.clone().unwrap_or_default();
-    let reader = Reader::open(&recording).map_err(SessionError::from)?;
+    let (reader, damaged) = open(&recording)?;
     if args.list {
         for view in analyze::views() {
             outln!("{:<24} {}: {}", view.id, view.title, view.explanation);
@@ -36,7 +37,7 @@ pub(crate) fn run(args: &ChartArgs, command_line: &[String]) -> Result<u8, Failu
     write(&view, args, &path)?;
     outln!("{}", path.display());
     outln!("{}", again(command_line, args, &path));
-    Ok(0)
+    Ok(damaged.max(say_of(args.with.iter().map(PathBuf::as_path))?))
 }
 
 /// Writes a picture; its name's ending decides what it is.
@@ -56,6 +57,7 @@ pub(crate) fn write(view: &ViewData, args: &ChartArgs, path: &Path) -> Result<()
 fn batch(file: &Path) -> Result<u8, Failure> {
     let text = std::fs::read_to_string(file)
         .map_err(|error| Failure::new(PARAMETERS, format!("failed to read {}: {error}", file.display())))?;
+    let mut code = 0;
     for (number, line) in (1..).zip(text.lines()) {
         let at = |code: u8, why: String| Failure::new(code, format!("{}:{number}: {why}", file.display()));
         let words = words(line).map_err(|why| at(PARAMETERS, why))?;
@@ -68,12 +70,12 @@ fn batch(file: &Path) -> Result<u8, Failure> {
         })?;
         match parsed.command {
             Command::Chart(chart) if chart.batch.is_none() => {
-                run(&chart, &words).map_err(|failure| at(failure.code, failure.message))?;
+                code = code.max(run(&chart, &words).map_err(|failure| at(failure.code, failure.message))?);
             }
             _ => return Err(at(PARAMETERS, "is no chart command of one picture".to_string())),
         }
     }
-    Ok(0)
+    Ok(code)
 }
 
 /// Words of a shell's line: quotes of both kinds, `\` outside of single ones, `#` at the beginning of a word.
@@ -155,7 +157,7 @@ fn ending(path: &Path) -> Option<String> {
 }
 
 /// A wrong name is a wrong parameter; anything else is the recording's fault.
-fn code_of(error: &AnalyzeError) -> u8 {
+pub(crate) fn code_of(error: &AnalyzeError) -> u8 {
     if error.is_parameter() { PARAMETERS } else { RECORDING }
 }
 

@@ -2,14 +2,14 @@
 
 use crate::args::DiagnoseArgs;
 use crate::exit::{FINDINGS, Failure, INTERRUPTED, PARAMETERS, RECORDING};
+use crate::open::{open, over};
 use crate::run::{time, watch_signals};
 use analyze::finding::{Engine, Finding, IOS_ARE_IN, Severity, Thresholds};
 use analyze::stat::Subject;
 use collect::What;
 use quantity::text::format_wall;
-use recording::Reader;
 use serde_json::{Value, json};
-use session::{Company, EventClock, SessionError, StopFlag, WatchRequest};
+use session::{Company, EventClock, StopFlag, WatchRequest};
 use std::path::Path;
 
 /// Time between two samples of a live diagnosis.
@@ -23,6 +23,8 @@ struct Judged {
     /// Ties the monotonic clock to the wall clock.
     wall: Box<dyn Fn(i64) -> i64>,
     interrupted: bool,
+    /// The exit code when rows are missing, else 0.
+    damaged: u8,
 }
 
 /// Says what a recording or this machine suffers from; gives the exit code.
@@ -51,11 +53,12 @@ pub(crate) fn run(args: &DiagnoseArgs, command_line: &[String]) -> Result<u8, Fa
     } else {
         out!("{}", as_text(&judged, args.explain));
     }
-    Ok(match judged.engine.findings().iter().any(Finding::counts) {
+    let code = match judged.engine.findings().iter().any(Finding::counts) {
         true => FINDINGS,
         false if judged.interrupted => INTERRUPTED,
         false => 0,
-    })
+    };
+    Ok(over(code, judged.damaged))
 }
 
 /// Says on standard error what the shipped thresholds find in a recording that was just made; nothing when that is nothing.
@@ -78,7 +81,7 @@ pub(crate) fn read_thresholds(path: &Path) -> Result<Thresholds, Failure> {
 }
 
 fn recorded(path: &Path, thresholds: Thresholds) -> Result<Judged, Failure> {
-    let reader = Reader::open(path).map_err(SessionError::from)?;
+    let (reader, damaged) = open(path)?;
     let engine =
         analyze::finding::findings(&reader, thresholds).map_err(|error| Failure::new(RECORDING, error.to_string()))?;
     let manifest = reader.manifest().clone();
@@ -87,6 +90,7 @@ fn recorded(path: &Path, thresholds: Thresholds) -> Result<Judged, Failure> {
         source: format!("{} ({}, {})", path.display(), manifest.host, reader.state().words()),
         wall: Box::new(move |t_ns| manifest.wall_ns_at(t_ns)),
         interrupted: false,
+        damaged,
     })
 }
 
@@ -118,6 +122,7 @@ fn this_machine(length: &str, thresholds: Thresholds, command_line: &[String]) -
         source: "this machine".to_string(),
         wall: session::live_wall(),
         interrupted: stop.is_requested(),
+        damaged: 0,
     })
 }
 

@@ -1,7 +1,9 @@
 //! `iodyno export`.
 
 use crate::args::{ExportArgs, TraceFormat};
+use crate::chart::code_of;
 use crate::exit::{Failure, PARAMETERS, RECORDING};
+use crate::open::{open, over};
 use crate::trace::say_incomplete;
 use analyze::{Body, Cells, Column, Selection, Table};
 use recording::{ExportFormat, Reader, RecordingError};
@@ -16,7 +18,7 @@ type Writing<'a> = Box<dyn Fn(&mut (dyn Write + Send)) -> Result<(), SessionErro
 
 /// Writes a table, or lists the tables; gives the exit code.
 pub(crate) fn run(args: &ExportArgs) -> Result<u8, Failure> {
-    let reader = Reader::open(&args.recording).map_err(SessionError::from)?;
+    let (reader, damaged) = open(&args.recording)?;
     if asks_for_trace(args) {
         say_incomplete(reader.manifest());
     }
@@ -24,7 +26,7 @@ pub(crate) fn run(args: &ExportArgs) -> Result<u8, Failure> {
         for path in convert::flatfile::write(&reader, directory).map_err(SessionError::from)? {
             outln!("{}", path.display());
         }
-        return Ok(0);
+        return Ok(damaged);
     }
     let asked = args.table.clone().or_else(|| args.trace_format.map(|_| "io".to_string()));
     let Some(table) = &asked else {
@@ -32,10 +34,10 @@ pub(crate) fn run(args: &ExportArgs) -> Result<u8, Failure> {
             let help = recording::table(&name).map_or("", |table| table.help.trim());
             outln!("{name:<18} {help}");
         }
-        return Ok(0);
+        return Ok(damaged);
     };
     if recording::table(table).is_none() && analyze::view(table).is_ok() {
-        return view(args, &reader, table);
+        return view(args, &reader, table).map(|code| over(code, damaged));
     }
     let write: Writing<'_> = match args.trace_format {
         Some(_) if table != "io" => {
@@ -84,7 +86,7 @@ pub(crate) fn run(args: &ExportArgs) -> Result<u8, Failure> {
             SessionError::Recording(RecordingError::Face { source, .. })
             | SessionError::Trace(TraceError::Recording(RecordingError::Face { source, .. })),
         ) if source.kind() == io::ErrorKind::BrokenPipe => Ok(0),
-        other => other.map(|()| 0).map_err(Failure::from),
+        other => other.map(|()| damaged).map_err(Failure::from),
     }
 }
 
@@ -100,7 +102,7 @@ fn asks_for_trace(args: &ExportArgs) -> bool {
 /// Writes a view that is a table: numbers in base units (op/s, B/s, ns), missing ones empty or null.
 fn view(args: &ExportArgs, reader: &Reader, id: &str) -> Result<u8, Failure> {
     let data = analyze::compute(reader, id, &Selection::default())
-        .map_err(|error| Failure::new(PARAMETERS, error.to_string()))?;
+        .map_err(|error| Failure::new(code_of(&error), error.to_string()))?;
     let Body::Table(table) = data.body else {
         let help = format!("the view `{id}` is a picture; `iodyno chart` draws it");
         return Err(Failure::new(PARAMETERS, help));

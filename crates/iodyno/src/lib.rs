@@ -32,12 +32,14 @@ mod growth;
 mod import;
 mod model;
 mod objectives;
+mod open;
 mod out;
 mod probe;
 mod query;
 mod record;
 mod replay;
 mod replay_args;
+mod repair;
 mod report;
 mod run;
 mod speed_args;
@@ -79,6 +81,7 @@ pub fn main(arguments: Vec<String>) -> ExitCode {
         args::Command::Trace(trace) => trace::run(&trace, &arguments),
         args::Command::Replay(replay) => replay::run(&replay, &arguments),
         args::Command::Report(report) => report::run(&report),
+        args::Command::Repair(args) => repair::run(&args),
         args::Command::Compare(compare) => compare::run(&compare),
         args::Command::Check(check) => check::run(&check),
         args::Command::Chart(chart) => chart::run(&chart, &arguments),

@@ -2,6 +2,7 @@
 
 use crate::args::{ModelArgs, ModelBy};
 use crate::exit::{Failure, PARAMETERS};
+use crate::open::open;
 use crate::run::time;
 use session::ModelRequest;
 
@@ -21,7 +22,10 @@ pub(crate) fn run(args: &ModelArgs) -> Result<u8, Failure> {
         by_device: args.by == ModelBy::Device,
         others: args.compare.clone(),
     };
-    if let Ok(reader) = recording::Reader::open(&args.input) {
+    let mut damaged = 0;
+    if recording::Reader::open(&args.input).is_ok() {
+        let (reader, code) = open(&args.input)?;
+        damaged = code;
         crate::trace::say_incomplete(reader.manifest());
     }
     let outcome = session::model(&request)?;
@@ -31,7 +35,7 @@ pub(crate) fn run(args: &ModelArgs) -> Result<u8, Failure> {
     let Some(path) = args.output.as_deref() else {
         out!("{}", outcome.text);
         outcome.table().iter().for_each(|line| say!("{line}"));
-        return Ok(0);
+        return Ok(damaged);
     };
     session::write_whole(path, outcome.text.as_bytes())?;
     if args.json {
@@ -40,5 +44,5 @@ pub(crate) fn run(args: &ModelArgs) -> Result<u8, Failure> {
         outcome.table().iter().for_each(|line| outln!("{line}"));
         outln!("{}", path.display());
     }
-    Ok(0)
+    Ok(damaged)
 }

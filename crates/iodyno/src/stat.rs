@@ -1,6 +1,7 @@
 //! `iodyno stat`.
 
 use crate::exit::{Failure, PARAMETERS, PRIVILEGE, RECORDING};
+use crate::open::open;
 use crate::run::{time, watch_signals};
 use crate::stat_args::{StatArgs, StatClock, StatSubject};
 use analyze::stat::{Duplex, SpeedOverride, StatFold, StatOptions, Subject, replay};
@@ -71,7 +72,7 @@ pub(crate) fn run(args: &StatArgs, command_line: &[String]) -> Result<u8, Failur
 
 /// Shows the samples of a recording.
 fn of_recording(path: &Path, subjects: &[Subject], options: &StatOptions, look: StatLook) -> Result<u8, Failure> {
-    let reader = Reader::open(path).map_err(SessionError::from)?;
+    let (reader, damaged) = open(path)?;
     let manifest = reader.manifest().clone();
     let verdicts = Verdicts::of(&manifest);
     let wall = Box::new(move |t_ns| manifest.wall_ns_at(t_ns));
@@ -93,7 +94,7 @@ fn of_recording(path: &Path, subjects: &[Subject], options: &StatOptions, look: 
             {
                 say!("iodyno: percentiles are ?: {words}");
             }
-            absent(missing, &verdicts, subjects.len(), "the recording has none").map(|_| 0)
+            absent(missing, &verdicts, subjects.len(), "the recording has none").map(|_| damaged)
         }
     }
 }

@@ -1,4 +1,4 @@
-//! Arguments of the commands that show recordings: `report`, `compare`, `chart`.
+//! Arguments of the commands that show recordings: `report`, `repair`, `compare`, `chart`.
 
 use clap::Args;
 use std::path::PathBuf;
@@ -12,6 +12,16 @@ pub(crate) struct ReportArgs {
     /// Where to write it; default: report.html in the recording.
     #[arg(short, long, value_name = "FILE")]
     pub(crate) output: Option<PathBuf>,
+}
+
+/// Arguments of `iodyno repair`.
+#[derive(Debug, Args)]
+#[command(after_help = "Example:\n  iodyno repair results/monday\n\n\
+    What is damaged gets the name NAME.damaged-N and stays; docs/recording.md says what is kept.\n\
+    Exit code 0: all rows are there, 6: rows are lost.")]
+pub(crate) struct RepairArgs {
+    /// A recording that nobody writes.
+    pub(crate) recording: PathBuf,
 }
 
 /// Arguments of `iodyno compare`.

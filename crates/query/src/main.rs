@@ -17,7 +17,8 @@ fn main() -> ExitCode {
         }
     };
     match run::run(&args) {
-        Ok(()) => ExitCode::SUCCESS,
+        Ok(true) => ExitCode::SUCCESS,
+        Ok(false) => ExitCode::from(6),
         Err(failure) => {
             eprintln!("iodyno query: {failure}");
             // As in the README: 2 wrong parameters, 6 a recording that is not to be read.

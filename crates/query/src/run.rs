@@ -8,8 +8,8 @@ use std::fs::File;
 use std::io::{self, BufWriter, IsTerminal as _, Read as _, Write};
 use std::path::Path;
 
-/// Does what the arguments ask for.
-pub(crate) fn run(args: &Args) -> Result<(), QueryError> {
+/// Does what the arguments ask for; false when rows are missing from the answer, because a recording is damaged.
+pub(crate) fn run(args: &Args) -> Result<bool, QueryError> {
     let (paths, sql) = args.split();
     if paths.is_empty() {
         return Err(QueryError::Usage(
@@ -20,6 +20,10 @@ pub(crate) fn run(args: &Args) -> Result<(), QueryError> {
     for left_out in &sources.left_out {
         eprintln!("iodyno query: left out: {left_out}");
     }
+    for damaged in &sources.damaged {
+        eprintln!("iodyno query: {damaged}");
+    }
+    let is_whole = sources.damaged.is_empty();
     // Ctrl-C of the shell comes through the runtime's I/O.
     let runtime = tokio::runtime::Builder::new_multi_thread().enable_io().build();
     let runtime = runtime.map_err(|error| QueryError::Engine(format!("failed to start threads: {error}")))?;
@@ -36,7 +40,7 @@ pub(crate) fn run(args: &Args) -> Result<(), QueryError> {
     let text;
     let statements = match sql {
         Some(sql) => vec![sql.trim()],
-        None if io::stdin().is_terminal() => return crate::shell::run(&runtime, &database),
+        None if io::stdin().is_terminal() => return crate::shell::run(&runtime, &database).map(|()| is_whole),
         None => {
             text = read_standard_input()?;
             split(&text)
@@ -52,9 +56,9 @@ pub(crate) fn run(args: &Args) -> Result<(), QueryError> {
     match answered {
         // `| head` is not an error.
         Err(QueryError::Read(RecordingError::Face { source, .. })) if source.kind() == io::ErrorKind::BrokenPipe => {
-            Ok(())
+            Ok(is_whole)
         }
-        other => other,
+        other => other.map(|()| is_whole),
     }
 }
 

@@ -57,6 +57,8 @@ impl RecordedTable {
             let reader = source.open().map_err(external)?;
             let sealed = reader.sealed_files(&self.name).map_err(external)?;
             if !sealed.is_empty() {
+                // The engine reads the files by itself, and knows nothing of their checksums.
+                reader.check_files(&self.name).map_err(external)?;
                 for path in sealed {
                     let metadata = std::fs::metadata(&path)?;
                     let path = std::path::absolute(&path)?;

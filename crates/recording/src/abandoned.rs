@@ -1,13 +1,13 @@
 //! Recordings whose writer was killed: their journal holds everything, and can be sealed by somebody else.
 
-use crate::journal::{JOURNAL, UNREADABLE};
+use crate::journal::JOURNAL;
 use crate::{Manifest, RecordingError, seal};
 use rustix::fs::{FlockOperation, flock};
 use std::fs::OpenOptions;
 use std::path::Path;
 
 /// What a recording that was sealed by somebody else says of its end.
-const KILLED: &str = "killed";
+pub(crate) const KILLED: &str = "killed";
 
 /// Seals the recording in `directory` when nobody writes it any more; false when it is sealed, or being written.
 ///
@@ -25,14 +25,8 @@ pub fn seal_abandoned(directory: &Path) -> Result<bool, RecordingError> {
         return Ok(false);
     }
     if !manifest.sealed {
-        let (rows, skipped) = seal::seal(directory, &manifest)?;
-        manifest.rows = rows;
-        if skipped > 0 {
-            manifest.losses.insert(UNREADABLE.to_string(), skipped);
-        }
         manifest.exit = Some(manifest.exit.take().unwrap_or_else(|| KILLED.to_string()));
-        manifest.sealed = true;
-        manifest.write(directory)?;
+        seal::seal(directory, &mut manifest)?;
     }
     // Killed between the manifest and this: the tables are whole.
     std::fs::remove_file(&journal).map_err(RecordingError::io("remove", &journal))?;

@@ -17,6 +17,17 @@ pub enum RecordingError {
         /// Why not.
         why: String,
     },
+    /// A recording of which a part is damaged, as far as one must know it to read the rest.
+    #[error("{path} is damaged: {why}; `iodyno repair RECORDING` keeps what is whole")]
+    Damaged {
+        /// Directory, or the file.
+        path: PathBuf,
+        /// What was found.
+        why: String,
+    },
+    /// Its writer lives.
+    #[error("{0} is being written; it can be repaired when its writer has ended")]
+    BeingWritten(PathBuf),
     /// Written by a newer version.
     #[error("{path} has recording format {found}, this program reads up to {known}; use a newer iodyno")]
     Newer {
@@ -77,7 +88,7 @@ impl RecordingError {
     /// Did the user ask for something impossible, rather than something having failed?
     #[must_use]
     pub fn is_parameter(&self) -> bool {
-        matches!(self, Self::Exists(_) | Self::UnknownTable { .. } | Self::NotARecording { .. })
+        matches!(self, Self::Exists(_) | Self::BeingWritten(_) | Self::UnknownTable { .. } | Self::NotARecording { .. })
     }
 
     /// For `map_err`.

@@ -4,7 +4,7 @@
 //! that it is in, and a folder goes when it is empty.
 
 use crate::journal::JOURNAL;
-use crate::manifest::MANIFEST;
+use crate::manifest::{COPY, MANIFEST};
 use crate::mark::{MARK, small_file};
 use crate::{Manifest, seal};
 use output::{Folder, Kind, OutputError};
@@ -183,7 +183,7 @@ impl Inventory {
 #[must_use]
 pub fn manifest_in(folder: &Folder) -> Option<Manifest> {
     let text = small_file(folder, MANIFEST, MANIFEST_BYTES)?;
-    Manifest::parse(&text, folder.path()).ok()
+    Manifest::parse(&text, folder.path(), MANIFEST).ok()
 }
 
 /// Removes what of a recording is ours, and its folder when that is empty then: for one that could not be made.
@@ -210,11 +210,12 @@ fn bytes_of(folder: &Folder, name: &OsStr) -> u64 {
 fn is_file_of_ours(name: &OsStr, manifest: Option<&Manifest>) -> bool {
     let is_sealed = manifest.is_some_and(|manifest| manifest.sealed);
     name == MANIFEST
+        || name == COPY
         || name == MARK
         // A collector that was killed between sealing and this has left it.
         || name == JOURNAL
-        || (!is_sealed && name == "manifest.json.new")
-        || is_temporary(name, &[MANIFEST, MARK])
+        || (!is_sealed && (name == "manifest.json.new" || name == "manifest.json.copy.new"))
+        || is_temporary(name, &[MANIFEST, COPY, MARK])
 }
 
 /// What a writer that was killed has left: `.NAME.0123456789abcdef.new`.

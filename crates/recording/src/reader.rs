@@ -1,17 +1,14 @@
 //! The reading end: sealed, open or cut short, one recording or several.
 
 use crate::journal::{JOURNAL, JournalReader, UNREADABLE, is_alive};
+use crate::sealed::{Sealed, SealedBatches, SealedFile};
 use crate::{Manifest, RecordingError, Row, seal};
 use arrow_array::RecordBatch;
 use arrow_schema::SchemaRef;
-use parquet::arrow::arrow_reader::{
-    ArrowReaderMetadata, ArrowReaderOptions, ParquetRecordBatchReader, ParquetRecordBatchReaderBuilder,
-};
 use std::collections::BTreeSet;
-use std::fs::File;
 use std::io::ErrorKind;
 use std::path::{Path, PathBuf};
-use std::sync::Arc;
+use std::sync::{Arc, OnceLock};
 
 /// How complete a recording is.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -42,6 +39,10 @@ pub struct Reader {
     directory: PathBuf,
     manifest: Manifest,
     state: State,
+    /// What is wrong with the manifest, which was read from elsewhere then.
+    manifest_damage: Option<String>,
+    /// Sealed files by table; read when they are first asked for, as the recording may be sealed by then.
+    sealed: OnceLock<Sealed>,
 }
 
 impl Reader {
@@ -51,14 +52,14 @@ impl Reader {
     /// Not a recording, or one of a newer format.
     pub fn open(directory: impl AsRef<Path>) -> Result<Self, RecordingError> {
         let directory = directory.as_ref().to_path_buf();
-        let mut manifest = Manifest::read(&directory)?;
+        let (mut manifest, mut manifest_damage) = Manifest::find(&directory)?;
         let mut state = if manifest.sealed { State::Sealed } else { State::CutShort };
         if state == State::CutShort && is_alive(&directory) {
             state = State::Open;
         }
         if state != State::Sealed && !directory.join(JOURNAL).exists() {
             // Sealed between the two looks?
-            manifest = Manifest::read(&directory)?;
+            (manifest, manifest_damage) = Manifest::find(&directory)?;
             if !manifest.sealed {
                 return Err(RecordingError::NotARecording {
                     path: directory,
@@ -67,13 +68,18 @@ impl Reader {
             }
             state = State::Sealed;
         }
-        Ok(Self { directory, manifest, state })
+        Ok(Self { directory, manifest, state, manifest_damage, sealed: OnceLock::new() })
     }
 
     /// Its manifest.
     #[must_use]
     pub fn manifest(&self) -> &Manifest {
         &self.manifest
+    }
+
+    /// What is wrong with the manifest itself, when it was read from elsewhere.
+    pub(crate) fn manifest_damage(&self) -> Option<&str> {
+        self.manifest_damage.as_deref()
     }
 
     /// How complete it is.
@@ -107,9 +113,9 @@ impl Reader {
         if self.state == State::Sealed {
             return Ok(None);
         }
-        match JournalReader::open(&self.directory) {
+        match JournalReader::open(&self.directory, &self.manifest) {
             Err(RecordingError::Io { source, .. })
-                if source.kind() == ErrorKind::NotFound && Manifest::read(&self.directory)?.sealed =>
+                if source.kind() == ErrorKind::NotFound && Manifest::find(&self.directory)?.0.sealed =>
             {
                 Ok(None)
             }
@@ -123,7 +129,7 @@ impl Reader {
     /// The journal cannot be read.
     pub fn tables(&self) -> Result<Vec<String>, RecordingError> {
         let Some(mut journal) = self.open_journal()? else {
-            let sealed_since = if self.state == State::Sealed { None } else { Some(Manifest::read(&self.directory)?) };
+            let sealed_since = if self.state == State::Sealed { None } else { Some(Manifest::find(&self.directory)?.0) };
             return Ok(sealed_since.as_ref().unwrap_or(&self.manifest).rows.keys().cloned().collect());
         };
         let mut names = BTreeSet::new();
@@ -139,24 +145,28 @@ impl Reader {
     /// # Errors
     /// A folder cannot be read.
     pub fn sealed_files(&self, table: &str) -> Result<Vec<PathBuf>, RecordingError> {
-        let mut files = Vec::new();
-        if self.open_journal()?.is_some() {
-            return Ok(files);
+        Ok(self.files_of(table)?.iter().map(|file| file.path().to_path_buf()).collect())
+    }
+
+    /// The sealed files of a table in the order of writing.
+    pub(crate) fn files_of(&self, table: &str) -> Result<Vec<SealedFile>, RecordingError> {
+        if self.open_journal()?.is_some() { Ok(Vec::new()) } else { self.sealed()?.of(&self.directory, table) }
+    }
+
+    /// All sealed files that the manifest has checksums of.
+    pub(crate) fn parts(&self) -> Result<impl Iterator<Item = SealedFile>, RecordingError> {
+        Ok(self.sealed()?.all())
+    }
+
+    fn sealed(&self) -> Result<&Sealed, RecordingError> {
+        if let Some(sealed) = self.sealed.get() {
+            return Ok(sealed);
         }
-        let folder = self.directory.join(table);
-        if let Ok(hosts) = std::fs::read_dir(&folder) {
-            for host in hosts.flatten() {
-                let parts = std::fs::read_dir(host.path()).map_err(RecordingError::io("read", &host.path()))?;
-                files.extend(
-                    parts
-                        .flatten()
-                        .map(|part| part.path())
-                        .filter(|path| path.extension().is_some_and(|end| end == "parquet")),
-                );
-            }
-        }
-        files.sort();
-        Ok(files)
+        let sealed = match self.state {
+            State::Sealed => Sealed::new(&self.directory, &self.manifest)?,
+            State::Open | State::CutShort => Sealed::new(&self.directory, &Manifest::find(&self.directory)?.0)?,
+        };
+        Ok(self.sealed.get_or_init(|| sealed))
     }
 
     /// The columns of a table as they are in this recording, `time` included; `None` when it has no such table.
@@ -164,12 +174,10 @@ impl Reader {
     /// # Errors
     /// A file cannot be opened, or is damaged.
     pub fn schema(&self, table: &str) -> Result<Option<SchemaRef>, RecordingError> {
-        let Some(first) = self.sealed_files(table)?.into_iter().next() else {
+        let Some(first) = self.files_of(table)?.into_iter().next() else {
             return Ok(self.batches(table)?.next().transpose()?.map(|batch| seal::with_time(&batch.schema())));
         };
-        let file = File::open(&first).map_err(RecordingError::io("open", &first))?;
-        let metadata = ArrowReaderMetadata::load(&file, ArrowReaderOptions::new());
-        Ok(Some(Arc::clone(metadata.map_err(RecordingError::format(table))?.schema())))
+        Ok(Some(Arc::clone(first.builder(table)?.schema())))
     }
 
     /// All batches of a table in the order of writing; none when the recording has no such table.
@@ -180,7 +188,7 @@ impl Reader {
         if let Some(journal) = self.open_journal()? {
             return Ok(Batches(Inner::Journal { journal, table: table.to_string() }));
         }
-        let mut files = self.sealed_files(table)?;
+        let mut files = self.files_of(table)?;
         files.reverse();
         Ok(Batches(Inner::Parquet { files, current: None, table: table.to_string() }))
     }
@@ -244,7 +252,7 @@ pub struct Batches(Inner);
 #[derive(Debug)]
 enum Inner {
     Journal { journal: JournalReader, table: String },
-    Parquet { files: Vec<PathBuf>, current: Option<ParquetRecordBatchReader>, table: String },
+    Parquet { files: Vec<SealedFile>, current: Option<SealedBatches>, table: String },
 }
 
 impl Iterator for Batches {
@@ -257,21 +265,14 @@ impl Iterator for Batches {
             }
             Inner::Parquet { files, current, table } => loop {
                 if let Some(batch) = current.as_mut().and_then(Iterator::next) {
-                    return Some(batch.map_err(RecordingError::format(table)));
+                    return Some(batch);
                 }
-                let path = files.pop()?;
-                match open_parquet(&path, table) {
+                let file = files.pop()?;
+                match file.builder(table).and_then(|builder| file.read(table, builder.with_batch_size(8192))) {
                     Ok(reader) => *current = Some(reader),
                     Err(error) => return Some(Err(error)),
                 }
             },
         }
     }
-}
-
-fn open_parquet(path: &Path, table: &str) -> Result<ParquetRecordBatchReader, RecordingError> {
-    let file = File::open(path).map_err(RecordingError::io("open", path))?;
-    ParquetRecordBatchReaderBuilder::try_new(file)
-        .and_then(|builder| builder.with_batch_size(8192).build())
-        .map_err(RecordingError::format(table))
 }

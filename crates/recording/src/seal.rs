@@ -1,9 +1,12 @@
-//! From the journal to one Parquet file per table, batch by batch.
+//! From the journal to one Parquet file per table, batch by batch. Each file has the manifest in its metadata, so that a
+//! recording of which only the files are left can be told and read.
 
 use crate::inventory::PART;
-use crate::journal::JournalReader;
+use crate::journal::{JournalReader, UNREADABLE};
+use crate::manifest::FORMAT_VERSION;
+use crate::sums::{Part, Summing};
 use crate::sync::sync_folder;
-use crate::{Manifest, RecordingError, Table};
+use crate::{Manifest, RecordingError, Table, damage};
 use arrow_array::cast::AsArray;
 use arrow_array::types::Int64Type;
 use arrow_array::{RecordBatch, TimestampNanosecondArray};
@@ -11,6 +14,7 @@ use arrow_schema::{DataType, Field, Schema, SchemaRef, TimeUnit};
 use parquet::arrow::ArrowWriter;
 use parquet::basic::{Compression, Encoding, ZstdLevel};
 use parquet::errors::ParquetError;
+use parquet::file::metadata::KeyValue;
 use parquet::file::properties::{EnabledStatistics, WriterProperties};
 use parquet::schema::types::ColumnPath;
 use std::collections::BTreeMap;
@@ -24,6 +28,9 @@ const ROW_GROUP_ROWS: usize = 64 * 1024;
 
 /// Columns, besides times of day, whose neighbours are close to each other or too many for a dictionary.
 const DELTA_COLUMNS: [&str; 5] = ["t_ns", "queue_ns", "issue_ns", "complete_ns", "sector"];
+
+/// Under this name a file's metadata have the manifest.
+pub(crate) const MANIFEST_KEY: &str = "iodyno.manifest";
 
 /// UTC as an offset: readers without a time-zone database know it as well.
 const UTC: &str = "+00:00";
@@ -91,7 +98,7 @@ pub(crate) fn properties(schema: &Schema) -> WriterProperties {
 /// One table under way.
 struct Open {
     name: String,
-    writer: ArrowWriter<File>,
+    writer: ArrowWriter<Summing<File>>,
     path: PathBuf,
     rows: u64,
 }
@@ -104,7 +111,7 @@ impl Open {
         let file = File::create(&path).map_err(RecordingError::io("create", &path))?;
         let schema = crate::catalogue::table(name).map_or_else(|| batch.schema(), Table::schema_with_time);
         let properties = properties(&schema);
-        let writer = ArrowWriter::try_new(file, schema, Some(properties)).map_err(failed(name, &path))?;
+        let writer = ArrowWriter::try_new(Summing::new(file), schema, Some(properties)).map_err(failed(name, &path))?;
         Ok(Self { name: name.to_string(), writer, path, rows: 0 })
     }
 
@@ -113,15 +120,27 @@ impl Open {
         self.writer.write(batch).map_err(failed(&self.name, &self.path))
     }
 
-    /// Ends the file, and makes it and its name durable.
-    fn close(self, directory: &Path) -> Result<(String, u64), RecordingError> {
-        let file = self.writer.into_inner().map_err(failed(&self.name, &self.path))?;
-        file.sync_all().map_err(RecordingError::io("sync", &self.path))?;
+    /// Ends the file with what a manifest says, and makes it and its name durable.
+    fn close(mut self, directory: &Path, manifest: String) -> Result<Part, RecordingError> {
+        self.writer.append_key_value_metadata(KeyValue::new(MANIFEST_KEY.to_string(), manifest));
+        let summing = self.writer.into_inner().map_err(failed(&self.name, &self.path))?;
+        summing.get_ref().sync_all().map_err(RecordingError::io("sync", &self.path))?;
         for folder in self.path.ancestors().skip(1).take_while(|folder| *folder != directory) {
             sync_folder(folder).map_err(RecordingError::io("sync", folder))?;
         }
-        Ok((self.name, self.rows))
+        let path = self.path.strip_prefix(directory).unwrap_or(&self.path).to_string_lossy().into_owned();
+        Ok(summing.part(path, self.rows))
     }
+}
+
+/// What the metadata of every file says of its recording; the texts and the hardware only in one, as they can be long.
+pub(crate) fn in_metadata(manifest: &Manifest, is_first: bool) -> Result<String, RecordingError> {
+    let mut copy = manifest.clone();
+    copy.parts = Vec::new();
+    if !is_first {
+        (copy.sources, copy.hardware) = (Vec::new(), serde_json::Value::Null);
+    }
+    serde_json::to_string(&copy).map_err(RecordingError::format("manifest"))
 }
 
 /// For `map_err`: a disk that is full is named by its file, not by the encoding that met it.
@@ -135,34 +154,61 @@ fn failed(table: &str, path: &Path) -> impl FnOnce(ParquetError) -> RecordingErr
     }
 }
 
-/// Writes every table of the journal; returns rows per table and bytes of the journal that could not be read. What was
-/// begun is removed when it fails: the journal has it all, and the disk may be full.
+/// Writes every table of the journal, and the manifest with what was written and what was not to be read. What was begun is
+/// removed when it fails: the journal has it all, and the disk may be full.
 ///
 /// Not done during a run, part by part, though that would save two thirds of the disk space: encoding takes a core for
 /// seconds at a time, which the load would feel, and the report would show as the target's.
-pub(crate) fn seal(directory: &Path, manifest: &Manifest) -> Result<(BTreeMap<String, u64>, u64), RecordingError> {
+pub(crate) fn seal(directory: &Path, manifest: &mut Manifest) -> Result<(), RecordingError> {
     let mut begun = BTreeMap::new();
     let encoded = encode(directory, manifest, &mut begun);
     let written: Vec<PathBuf> = begun.values().map(|table: &Open| table.path.clone()).collect();
-    let sealed = encoded.and_then(|skipped| {
-        let rows = begun.into_values().map(|table| table.close(directory)).collect::<Result<_, _>>()?;
+    let mut sealed = manifest.clone();
+    let finished = encoded.and_then(|journal| {
+        sealed.rows = begun.iter().map(|(name, table)| (name.clone(), table.rows)).collect();
+        sealed.format_version = FORMAT_VERSION;
+        sealed.sealed = true;
+        if journal.skipped > 0 {
+            sealed.losses.insert(UNREADABLE.to_string(), journal.skipped);
+        }
+        if journal.skipped > journal.torn || journal.order.lost > 0 {
+            damage::inspect(JournalReader::open(directory, manifest)?)?.keep(&mut sealed);
+        }
+        let texts = [in_metadata(&sealed, true)?, in_metadata(&sealed, false)?];
+        sealed.parts = begun
+            .into_values()
+            .enumerate()
+            .map(|(at, table)| table.close(directory, texts[at.min(1)].clone()))
+            .collect::<Result<_, _>>()?;
         sync_folder(directory).map_err(RecordingError::io("sync", directory))?;
-        Ok((rows, skipped))
+        sealed.write_sealed(directory)
     });
-    if sealed.is_err() {
-        for path in written {
-            let _ = std::fs::remove_file(&path);
-            for folder in path.ancestors().skip(1).take_while(|folder| *folder != directory) {
-                let _ = std::fs::remove_dir(folder);
-            }
+    match finished {
+        Ok(()) => *manifest = sealed,
+        // Perhaps the disk refused only to say that the manifest is there for good: then it names these files.
+        Err(_) if Manifest::read(directory).is_ok_and(|there| there.sealed) => {}
+        Err(_) => unseal(directory, &written),
+    }
+    finished
+}
+
+/// Removes what was begun.
+fn unseal(directory: &Path, written: &[PathBuf]) {
+    for path in written {
+        let _ = std::fs::remove_file(path);
+        for folder in path.ancestors().skip(1).take_while(|folder| *folder != directory) {
+            let _ = std::fs::remove_dir(folder);
         }
     }
-    sealed
 }
 
 /// The pass over the journal: one row group per table is held in memory.
-fn encode(directory: &Path, manifest: &Manifest, open: &mut BTreeMap<String, Open>) -> Result<u64, RecordingError> {
-    let mut journal = JournalReader::open(directory)?;
+fn encode(
+    directory: &Path,
+    manifest: &Manifest,
+    open: &mut BTreeMap<String, Open>,
+) -> Result<JournalReader, RecordingError> {
+    let mut journal = JournalReader::open(directory, manifest)?;
     while let Some((name, batch)) = journal.next_batch(None)? {
         let batch = add_time(&batch, manifest, &name)?;
         if !open.contains_key(&name) {
@@ -172,5 +218,5 @@ fn encode(directory: &Path, manifest: &Manifest, open: &mut BTreeMap<String, Ope
             table.write(&batch)?;
         }
     }
-    Ok(journal.skipped)
+    Ok(journal)
 }

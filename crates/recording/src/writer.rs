@@ -1,10 +1,10 @@
 //! The writing end of a recording.
 
-use crate::journal::{JOURNAL, JournalWriter, UNREADABLE};
+use crate::journal::{JOURNAL, JournalWriter};
 use crate::mark::of_output;
 use crate::packed::{IoNames, RawIo};
 use crate::sync::sync_folder;
-use crate::{Batch, ClockAnchor, Manifest, Mark, RecordingError, Sink, discard, seal};
+use crate::{Batch, ClockAnchor, FORMAT_VERSION, Manifest, Mark, RecordingError, Sink, discard, seal};
 use output::Folder;
 use std::path::{Path, PathBuf};
 
@@ -41,7 +41,10 @@ impl Writer {
         Self::create_with(directory, manifest, Some(mark))
     }
 
-    fn create_with(directory: &Path, manifest: Manifest, mark: Option<&Mark>) -> Result<Self, RecordingError> {
+    fn create_with(directory: &Path, mut manifest: Manifest, mark: Option<&Mark>) -> Result<Self, RecordingError> {
+        // It may be that of an older recording, which is written again.
+        manifest.format_version = FORMAT_VERSION;
+        manifest.parts.clear();
         if let Some(parent) = directory.parent().filter(|parent| !parent.as_os_str().is_empty()) {
             std::fs::create_dir_all(parent).map_err(RecordingError::io("create", parent))?;
         }
@@ -65,7 +68,7 @@ impl Writer {
             mark.write(&Folder::open(directory).map_err(of_output)?)?;
         }
         // The journal first: a directory with a manifest always has one, or is sealed.
-        let journal = JournalWriter::create(directory)?;
+        let journal = JournalWriter::create(directory, &manifest)?;
         manifest.write(directory)?;
         if let Some(parent) = directory.parent() {
             let parent = if parent.as_os_str().is_empty() { Path::new(".") } else { parent };
@@ -93,6 +96,7 @@ impl Writer {
     /// It could not be written; the old one is still there.
     pub fn update_manifest(&mut self, change: impl FnOnce(&mut Manifest)) -> Result<(), RecordingError> {
         change(&mut self.manifest);
+        self.journal.tell(&self.manifest)?;
         self.manifest.write(&self.directory)
     }
 
@@ -138,6 +142,7 @@ impl Writer {
     /// A table could not be written; the journal stays, and the recording can be read from it.
     pub fn seal(mut self) -> Result<PathBuf, RecordingError> {
         self.manifest.clock_anchors.push(ClockAnchor::now());
+        self.journal.tell(&self.manifest)?;
         self.seal_past()
     }
 
@@ -148,13 +153,7 @@ impl Writer {
     pub fn seal_past(mut self) -> Result<PathBuf, RecordingError> {
         self.journal.commit()?;
         self.journal.sync()?;
-        let (rows, skipped) = seal::seal(&self.directory, &self.manifest)?;
-        self.manifest.rows = rows;
-        if skipped > 0 {
-            self.manifest.losses.insert(UNREADABLE.to_string(), skipped);
-        }
-        self.manifest.sealed = true;
-        self.manifest.write(&self.directory)?;
+        seal::seal(&self.directory, &mut self.manifest)?;
         let journal = self.directory.join(JOURNAL);
         std::fs::remove_file(&journal).map_err(RecordingError::io("remove", &journal))?;
         Ok(self.directory)

@@ -417,6 +417,15 @@ impl Life<'_, '_> {
         }
         messages
             .extend(broken.map(|why| format!("the recording broke off: {why}; what was measured until then is kept")));
+        if sealed.is_ok()
+            && let Ok(reader) = Reader::open(&directory)
+            && let Ok(damage) = reader.damage()
+            && damage.is_some()
+        {
+            // The disk under the journal did not give back what was written.
+            ending = ending.max(Ending::RecordingIncomplete);
+            messages.extend(damage.sentences(reader.manifest()).into_iter().map(|what| format!("the recording: {what}")));
+        }
         if self.request.flatfile {
             let written = Reader::open(&directory)
                 .map_err(convert::ConvertError::from)
