@@ -21,6 +21,10 @@ use std::path::PathBuf;
                   130 interrupted (results kept)."
 )]
 pub(crate) struct Cli {
+    /// Most memory that the command may take; it ends with a sentence and exit code 6 where it needs more. Default: half of
+    /// what is free, 1 GiB at least; none for run, replay and probe. (With record --flight and trace --until: for I/Os.)
+    #[arg(long, global = true, value_name = "SIZE")]
+    pub(crate) memory: Option<String>,
     /// What to do.
     #[command(subcommand)]
     pub(crate) command: Command,

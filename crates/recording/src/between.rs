@@ -2,20 +2,17 @@
 //! open journal. And a journal's growth, batch by batch.
 
 use crate::journal::JournalReader;
+use crate::parts::Part;
 use crate::{Batch, Manifest, Reader, RecordingError, catalogue};
 use arrow_array::cast::AsArray;
 use arrow_array::types::Int64Type;
 use arrow_array::{Array as _, RecordBatch};
 use parquet::arrow::ProjectionMask;
-use parquet::arrow::arrow_reader::ParquetRecordBatchReaderBuilder;
 use parquet::file::metadata::RowGroupMetaData;
 use parquet::file::statistics::Statistics;
-use std::fs::File;
 use std::ops::Range;
 use std::path::{Path, PathBuf};
 
-/// Rows of a batch that is read.
-const BATCH_ROWS: usize = 8192;
 /// Commits may stand in the journal a little out of the order of their rows' times.
 const SLACK_NS: i64 = 2_000_000_000;
 
@@ -32,8 +29,8 @@ impl Reader {
         let mut found = Vec::new();
         for table in tables {
             let Some(known) = catalogue::table(table) else { continue };
-            for path in self.sealed_files(table)? {
-                found.extend(from_parquet(&path, table, &range)?.into_iter().map(|rows| Batch { table: known, rows }));
+            for part in self.sealed_parts(table)? {
+                found.extend(from_parquet(part, table, &range)?.into_iter().map(|rows| Batch { table: known, rows }));
             }
         }
         Ok(found)
@@ -52,8 +49,7 @@ impl Reader {
             return Ok(Box::new(self.batches(table)?));
         }
         let mut readers = Vec::new();
-        for path in self.sealed_files(table)? {
-            let builder = builder(&path, table)?;
+        for builder in self.sealed_parts(table)? {
             let mask = ProjectionMask::columns(builder.parquet_schema(), columns.iter().copied());
             readers.push(builder.with_projection(mask).build().map_err(RecordingError::format(table))?);
         }
@@ -70,8 +66,7 @@ impl Reader {
             return journal_span(&mut journal, table);
         }
         let mut span: Option<(i64, i64)> = None;
-        for path in self.sealed_files(table)? {
-            let builder = builder(&path, table)?;
+        for builder in self.sealed_parts(table)? {
             for group in builder.metadata().row_groups() {
                 let Some((low, high)) = times(group) else { continue };
                 span = Some(span.map_or((low, high), |(first, last)| (first.min(low), last.max(high))));
@@ -79,12 +74,6 @@ impl Reader {
         }
         Ok(span)
     }
-}
-
-fn builder(path: &Path, table: &str) -> Result<ParquetRecordBatchReaderBuilder<File>, RecordingError> {
-    let file = File::open(path).map_err(RecordingError::io("open", path))?;
-    let builder = ParquetRecordBatchReaderBuilder::try_new(file).map_err(RecordingError::format(table))?;
-    Ok(builder.with_batch_size(BATCH_ROWS))
 }
 
 /// Least and greatest time of a row group, as far as it tells.
@@ -99,8 +88,7 @@ fn times(group: &RowGroupMetaData) -> Option<(i64, i64)> {
     }
 }
 
-fn from_parquet(path: &Path, table: &str, range: &Range<i64>) -> Result<Vec<RecordBatch>, RecordingError> {
-    let builder = builder(path, table)?;
+fn from_parquet(builder: Part, table: &str, range: &Range<i64>) -> Result<Vec<RecordBatch>, RecordingError> {
     let wanted: Vec<usize> = builder
         .metadata()
         .row_groups()

@@ -1,14 +1,12 @@
 //! The reading end: sealed, open or cut short, one recording or several.
 
 use crate::journal::{JOURNAL, JournalReader, UNREADABLE, is_alive};
+use crate::parts::{self, BATCH_ROWS, Part};
 use crate::{Manifest, RecordingError, Row, seal};
 use arrow_array::RecordBatch;
 use arrow_schema::SchemaRef;
-use parquet::arrow::arrow_reader::{
-    ArrowReaderMetadata, ArrowReaderOptions, ParquetRecordBatchReader, ParquetRecordBatchReaderBuilder,
-};
+use parquet::arrow::arrow_reader::ParquetRecordBatchReader;
 use std::collections::BTreeSet;
-use std::fs::File;
 use std::io::ErrorKind;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -164,12 +162,20 @@ impl Reader {
     /// # Errors
     /// A file cannot be opened, or is damaged.
     pub fn schema(&self, table: &str) -> Result<Option<SchemaRef>, RecordingError> {
-        let Some(first) = self.sealed_files(table)?.into_iter().next() else {
+        let Some(first) = self.sealed_parts(table)?.into_iter().next() else {
             return Ok(self.batches(table)?.next().transpose()?.map(|batch| seal::with_time(&batch.schema())));
         };
-        let file = File::open(&first).map_err(RecordingError::io("open", &first))?;
-        let metadata = ArrowReaderMetadata::load(&file, ArrowReaderOptions::new());
-        Ok(Some(Arc::clone(metadata.map_err(RecordingError::format(table))?.schema())))
+        Ok(Some(Arc::clone(first.schema())))
+    }
+
+    /// The same files opened and looked at, see [`parts`]. A recording that was sealed since this one was opened has its rows
+    /// in a manifest that is newer than ours.
+    pub(crate) fn sealed_parts(&self, table: &str) -> Result<Vec<Part>, RecordingError> {
+        let paths = self.sealed_files(table)?;
+        if self.state == State::Sealed || paths.is_empty() {
+            return parts::open(&self.manifest, table, &paths);
+        }
+        parts::open(&Manifest::read(&self.directory)?, table, &paths)
     }
 
     /// All batches of a table in the order of writing; none when the recording has no such table.
@@ -178,11 +184,12 @@ impl Reader {
     /// A file cannot be opened.
     pub fn batches(&self, table: &str) -> Result<Batches, RecordingError> {
         if let Some(journal) = self.open_journal()? {
-            return Ok(Batches(Inner::Journal { journal, table: table.to_string() }));
+            quantity::reading::note(&["table ", table, " (", &self.directory.join(JOURNAL).to_string_lossy(), ")"]);
+            return Ok(Batches(Inner::Journal { journal, table: table.to_string(), left: None }));
         }
-        let mut files = self.sealed_files(table)?;
-        files.reverse();
-        Ok(Batches(Inner::Parquet { files, current: None, table: table.to_string() }))
+        let mut parts = self.sealed_parts(table)?;
+        parts.reverse();
+        Ok(Batches(Inner::Parquet { parts, current: None, table: table.to_string() }))
     }
 
     /// The rows of a table one after the other, a batch of them in memory.
@@ -243,8 +250,13 @@ pub struct Batches(Inner);
 
 #[derive(Debug)]
 enum Inner {
-    Journal { journal: JournalReader, table: String },
-    Parquet { files: Vec<PathBuf>, current: Option<ParquetRecordBatchReader>, table: String },
+    Journal {
+        journal: JournalReader,
+        table: String,
+        /// Rows of the frame that was read last which are still to come.
+        left: Option<RecordBatch>,
+    },
+    Parquet { parts: Vec<Part>, current: Option<ParquetRecordBatchReader>, table: String },
 }
 
 impl Iterator for Batches {
@@ -252,26 +264,27 @@ impl Iterator for Batches {
 
     fn next(&mut self) -> Option<Self::Item> {
         match &mut self.0 {
-            Inner::Journal { journal, table } => {
-                journal.next_batch(Some(table)).map(|found| found.map(|(_, batch)| batch)).transpose()
+            Inner::Journal { journal, table, left } => {
+                let batch = match left.take() {
+                    Some(batch) => batch,
+                    None => match journal.next_batch(Some(table)) {
+                        Ok(found) => found?.1,
+                        Err(error) => return Some(Err(error)),
+                    },
+                };
+                let rows = batch.num_rows().min(BATCH_ROWS);
+                *left = (rows < batch.num_rows()).then(|| batch.slice(rows, batch.num_rows() - rows));
+                Some(Ok(batch.slice(0, rows)))
             }
-            Inner::Parquet { files, current, table } => loop {
+            Inner::Parquet { parts, current, table } => loop {
                 if let Some(batch) = current.as_mut().and_then(Iterator::next) {
                     return Some(batch.map_err(RecordingError::format(table)));
                 }
-                let path = files.pop()?;
-                match open_parquet(&path, table) {
+                match parts.pop()?.build() {
                     Ok(reader) => *current = Some(reader),
-                    Err(error) => return Some(Err(error)),
+                    Err(error) => return Some(Err(RecordingError::format(table)(error))),
                 }
             },
         }
     }
-}
-
-fn open_parquet(path: &Path, table: &str) -> Result<ParquetRecordBatchReader, RecordingError> {
-    let file = File::open(path).map_err(RecordingError::io("open", path))?;
-    ParquetRecordBatchReaderBuilder::try_new(file)
-        .and_then(|builder| builder.with_batch_size(8192).build())
-        .map_err(RecordingError::format(table))
 }

@@ -2,16 +2,15 @@
 //! the I/Os that were completed while they were in flight.
 
 use crate::journal::JournalReader;
+use crate::parts::Part;
 use crate::rows::Io;
 use crate::{Reader, RecordingError, Row, packed};
 use arrow_array::cast::AsArray;
 use arrow_array::types::Int64Type;
 use arrow_array::{Array, BooleanArray, RecordBatch};
 use parquet::arrow::ProjectionMask;
-use parquet::arrow::arrow_reader::{ArrowPredicateFn, ParquetRecordBatchReaderBuilder, RowFilter};
+use parquet::arrow::arrow_reader::{ArrowPredicateFn, RowFilter};
 use parquet::file::metadata::RowGroupMetaData;
-use std::fs::File;
-use std::path::Path;
 
 const COMPLETE: &str = "complete_ns";
 
@@ -32,8 +31,8 @@ impl Reader {
             }
             return Ok(Some(found.batches));
         }
-        for path in self.sealed_files(Io::TABLE.name)? {
-            if !from_parquet(&path, &mut found)? {
+        for part in self.sealed_parts(Io::TABLE.name)? {
+            if !from_parquet(part, &mut found)? {
                 return Ok(None);
             }
         }
@@ -84,10 +83,8 @@ fn nulls(group: &RowGroupMetaData) -> Option<u64> {
 }
 
 /// False when it is too much.
-fn from_parquet(path: &Path, found: &mut Found) -> Result<bool, RecordingError> {
+fn from_parquet(builder: Part, found: &mut Found) -> Result<bool, RecordingError> {
     let wrong = |error: parquet::errors::ParquetError| RecordingError::format(Io::TABLE.name)(error);
-    let file = File::open(path).map_err(RecordingError::io("open", path))?;
-    let builder = ParquetRecordBatchReaderBuilder::try_new(file).map_err(wrong)?;
     let groups = builder.metadata().row_groups();
     let known: u64 = groups.iter().filter_map(nulls).sum();
     if known > found.left as u64 {
