@@ -325,9 +325,14 @@ pub(crate) struct RecordArgs {
     /// Keep the text of vmstat, iostat, mpstat, pidstat, nicstat and zpool iostat as well, those that there are, in this directory.
     #[arg(long, value_name = "DIR")]
     pub(crate) text: Option<PathBuf>,
-    /// Show the newest sample at http://ADDRESS/metrics as OpenMetrics, for Prometheus; :PORT for all addresses of this machine.
+    /// Show the newest sample at http://ADDRESS/metrics as OpenMetrics, for Prometheus. :PORT is reached from this machine
+    /// only; 0.0.0.0:PORT or [::]:PORT from others as well: there is no password.
     #[arg(long, value_name = "ADDRESS")]
     pub(crate) export: Option<String>,
+    /// With --export: answer requests with this name in their Host header, too; several times. On the loopback, names other
+    /// than localhost are refused otherwise.
+    #[arg(long, value_name = "NAME", requires = "export")]
+    pub(crate) export_host: Vec<String>,
     /// CPU time by the kernel's tick alone, or by event as well, where the kernel lets it be measured (docs/stat.md).
     #[arg(long, value_enum, default_value_t = StatClock::Both)]
     pub(crate) clock: StatClock,

@@ -87,7 +87,11 @@ pub fn main(arguments: Vec<String>) -> ExitCode {
 }
 
 /// Does one command; gives the exit code.
-fn run_command(command: &args::Command, flags: &[(String, Option<String>)], arguments: &[String]) -> Result<u8, Failure> {
+fn run_command(
+    command: &args::Command,
+    flags: &[(String, Option<String>)],
+    arguments: &[String],
+) -> Result<u8, Failure> {
     match command {
         args::Command::Run(run) => run::run(run, flags, arguments),
         args::Command::Convert(convert) => convert::run(convert),

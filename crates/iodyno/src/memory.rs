@@ -54,9 +54,10 @@ fn group_limit(root: &Path) -> Option<u64> {
     let group = text.lines().find_map(|line| line.strip_prefix("0::/"))?;
     let top = root.join("sys/fs/cgroup");
     let limits = top.join(group);
-    let limits = limits.ancestors().take_while(|folder| folder.starts_with(&top)).filter_map(|folder| {
-        std::fs::read_to_string(folder.join("memory.max")).ok()?.trim().parse().ok()
-    });
+    let limits = limits
+        .ancestors()
+        .take_while(|folder| folder.starts_with(&top))
+        .filter_map(|folder| std::fs::read_to_string(folder.join("memory.max")).ok()?.trim().parse().ok());
     limits.min()
 }
 

@@ -80,10 +80,11 @@ impl Placed for parquet::file::metadata::ColumnChunkMetaData {
 /// So many rows that a batch has a bounded size also where text is long and stands in the file only once.
 fn batch_rows(metadata: &ParquetMetaData) -> usize {
     let of_group = |group: &RowGroupMetaData| {
-        let bytes: u64 = group.columns().iter().filter_map(|column| column.unencoded_byte_array_data_bytes()).fold(
-            0,
-            |sum, bytes| sum.saturating_add(bytes.unsigned_abs()),
-        );
+        let bytes: u64 = group
+            .columns()
+            .iter()
+            .filter_map(|column| column.unencoded_byte_array_data_bytes())
+            .fold(0, |sum, bytes| sum.saturating_add(bytes.unsigned_abs()));
         let each = bytes / u64::try_from(group.num_rows()).unwrap_or(0).max(1);
         usize::try_from(BATCH_BYTES / each.max(1)).unwrap_or(BATCH_ROWS)
     };

@@ -256,7 +256,11 @@ enum Inner {
         /// Rows of the frame that was read last which are still to come.
         left: Option<RecordBatch>,
     },
-    Parquet { parts: Vec<Part>, current: Option<ParquetRecordBatchReader>, table: String },
+    Parquet {
+        parts: Vec<Part>,
+        current: Option<ParquetRecordBatchReader>,
+        table: String,
+    },
 }
 
 impl Iterator for Batches {
