@@ -21,6 +21,10 @@ use std::path::PathBuf;
                   130 interrupted (results kept)."
 )]
 pub(crate) struct Cli {
+    /// Most memory that the command may take; it ends with a sentence and exit code 6 where it needs more. Default: half of
+    /// what is free, 1 GiB at least; none for run, replay and probe. (With record --flight and trace --until: for I/Os.)
+    #[arg(long, global = true, value_name = "SIZE")]
+    pub(crate) memory: Option<String>,
     /// What to do.
     #[command(subcommand)]
     pub(crate) command: Command,
@@ -328,9 +332,14 @@ pub(crate) struct RecordArgs {
     /// Keep the text of vmstat, iostat, mpstat, pidstat, nicstat and zpool iostat as well, those that there are, in this directory.
     #[arg(long, value_name = "DIR")]
     pub(crate) text: Option<PathBuf>,
-    /// Show the newest sample at http://ADDRESS/metrics as OpenMetrics, for Prometheus; :PORT for all addresses of this machine.
+    /// Show the newest sample at http://ADDRESS/metrics as OpenMetrics, for Prometheus. :PORT is reached from this machine
+    /// only; 0.0.0.0:PORT or [::]:PORT from others as well: there is no password.
     #[arg(long, value_name = "ADDRESS")]
     pub(crate) export: Option<String>,
+    /// With --export: answer requests with this name in their Host header, too; several times. On the loopback, names other
+    /// than localhost are refused otherwise.
+    #[arg(long, value_name = "NAME", requires = "export")]
+    pub(crate) export_host: Vec<String>,
     /// CPU time by the kernel's tick alone, or by event as well, where the kernel lets it be measured (docs/stat.md).
     #[arg(long, value_enum, default_value_t = StatClock::Both)]
     pub(crate) clock: StatClock,

@@ -18,6 +18,7 @@ macro_rules! outln {
     ($($words:tt)*) => { crate::out::write(format_args!("{}\n", format_args!($($words)*))) };
 }
 
+mod allocator;
 mod args;
 mod chart;
 mod check;
@@ -30,6 +31,7 @@ mod export;
 mod fio_flags;
 mod growth;
 mod import;
+mod memory;
 mod model;
 mod objectives;
 mod open;
@@ -74,27 +76,8 @@ pub fn main(arguments: Vec<String>) -> ExitCode {
             return ExitCode::from(u8::try_from(error.exit_code()).unwrap_or(2));
         }
     };
-    let result = match cli.command {
-        args::Command::Run(run) => run::run(&run, &flags, &arguments),
-        args::Command::Convert(convert) => convert::run(&convert),
-        args::Command::Completions(completions) => completions::run(&completions),
-        args::Command::Trace(trace) => trace::run(&trace, &arguments),
-        args::Command::Replay(replay) => replay::run(&replay, &arguments),
-        args::Command::Report(report) => report::run(&report),
-        args::Command::Repair(args) => repair::run(&args),
-        args::Command::Compare(compare) => compare::run(&compare),
-        args::Command::Check(check) => check::run(&check),
-        args::Command::Chart(chart) => chart::run(&chart, &arguments),
-        args::Command::Export(export) => export::run(&export),
-        args::Command::Probe(probe) => probe::run(&probe, &arguments),
-        args::Command::Query(query) => query::run(&query),
-        args::Command::Import(import) => import::run(&import, &arguments),
-        args::Command::Model(model) => model::run(&model),
-        args::Command::Top(top) => top::run(&top, &arguments),
-        args::Command::Stat(stat) => stat::run(&stat, &arguments),
-        args::Command::Diagnose(diagnose) => diagnose::run(&diagnose, &arguments),
-        args::Command::Record(record) => record::run(&record, &arguments),
-    };
+    let limited = memory::limit(cli.memory.as_deref(), &cli.command);
+    let result = limited.and_then(|()| run_command(&cli.command, &flags, &arguments));
     match result {
         Ok(0) if out::failed() => ExitCode::from(1),
         Ok(code) => ExitCode::from(code),
@@ -102,5 +85,34 @@ pub fn main(arguments: Vec<String>) -> ExitCode {
             say!("iodyno: {message}");
             ExitCode::from(code)
         }
+    }
+}
+
+/// Does one command; gives the exit code.
+fn run_command(
+    command: &args::Command,
+    flags: &[(String, Option<String>)],
+    arguments: &[String],
+) -> Result<u8, Failure> {
+    match command {
+        args::Command::Run(run) => run::run(run, flags, arguments),
+        args::Command::Convert(convert) => convert::run(convert),
+        args::Command::Completions(completions) => completions::run(completions),
+        args::Command::Trace(trace) => trace::run(trace, arguments),
+        args::Command::Replay(replay) => replay::run(replay, arguments),
+        args::Command::Report(report) => report::run(report),
+        args::Command::Repair(repair) => repair::run(repair),
+        args::Command::Compare(compare) => compare::run(compare),
+        args::Command::Check(check) => check::run(check),
+        args::Command::Chart(chart) => chart::run(chart, arguments),
+        args::Command::Export(export) => export::run(export),
+        args::Command::Probe(probe) => probe::run(probe, arguments),
+        args::Command::Query(query) => query::run(query),
+        args::Command::Import(import) => import::run(import, arguments),
+        args::Command::Model(model) => model::run(model),
+        args::Command::Top(top) => top::run(top, arguments),
+        args::Command::Stat(stat) => stat::run(stat, arguments),
+        args::Command::Diagnose(diagnose) => diagnose::run(diagnose, arguments),
+        args::Command::Record(record) => record::run(record, arguments),
     }
 }

@@ -33,7 +33,7 @@ pub(crate) fn run(args: &RecordArgs, command_line: &[String]) -> Result<u8, Fail
 }
 
 fn record(args: &RecordArgs, interval_ns: u64, command_line: &[String]) -> Result<u8, Failure> {
-    let mut endpoint = args.export.as_deref().map(listen).transpose()?;
+    let mut endpoint = args.export.as_deref().map(|address| listen(address, &args.export_host)).transpose()?;
     if let Some(directory) = &args.directory {
         return collect_days(args, directory, interval_ns, endpoint.as_mut(), command_line);
     }
@@ -140,8 +140,8 @@ fn gather(directory: &Path, interval_ns: u64) -> Result<Gather, Failure> {
 }
 
 /// Opens the endpoint, and says where it is: the port may have been left to the kernel.
-fn listen(address: &str) -> Result<Endpoint, Failure> {
-    let endpoint = Endpoint::listen(address)
+fn listen(address: &str, hosts: &[String]) -> Result<Endpoint, Failure> {
+    let endpoint = Endpoint::listen(address, hosts)
         .map_err(|error| Failure::new(PARAMETERS, format!("--export {address}: failed to listen there: {error}")))?;
     say!("iodyno: metrics at http://{}/metrics", endpoint.address());
     Ok(endpoint)

@@ -47,6 +47,9 @@ pub(crate) fn run(args: &TopArgs, command_line: &[String]) -> Result<u8, Failure
     let stop = StopFlag::default();
     watch_signals(&stop)?;
     end_with_the_terminal()?;
+    if once.is_none() {
+        crate::allocator::takes_terminal();
+    }
     let request = TopRequest { of, thresholds, once, directory: PathBuf::from(".") };
     let by_signal = session::top(request, &stop)?;
     Ok(over(if by_signal { INTERRUPTED } else { 0 }, damaged))

@@ -50,6 +50,8 @@ fn only_the_recording_crate_knows_parquet_and_only_the_engine_io_uring() {
         ("clap", vec!["iodyno", "query"]),
         ("datafusion", vec!["query"]),
         ("libbpf-rs", vec!["trace"]),
+        ("hyper", vec!["session"]),
+        ("tokio", vec!["query", "session"]),
     ];
     for package in metadata()["packages"].as_array().expect("packages") {
         let name = package["name"].as_str().expect("name");
@@ -91,6 +93,7 @@ fn unsafe_code_stands_only_where_the_kernel_is_spoken_to() {
         "engine/src/memory.rs",
         "engine/src/placement.rs",
         "engine/src/ring.rs",
+        "iodyno/src/allocator.rs",
         "trace/src/block/in_flight.rs",
         "trace/src/fetch.rs",
         "trace/src/kernel_ring.rs",

@@ -3,6 +3,7 @@
 pub mod clock;
 pub mod histogram;
 pub mod numbers;
+pub mod reading;
 pub mod suggest;
 pub mod text;
 pub mod zone;

@@ -2,7 +2,7 @@
 //! open journal. And a journal's growth, batch by batch.
 
 use crate::journal::JournalReader;
-use crate::sealed::SealedFile;
+use crate::sealed::{Builder, SealedFile};
 use crate::{Batch, Manifest, Reader, RecordingError, catalogue};
 use arrow_array::cast::AsArray;
 use arrow_array::types::Int64Type;
@@ -13,8 +13,6 @@ use parquet::file::statistics::Statistics;
 use std::ops::Range;
 use std::path::{Path, PathBuf};
 
-/// Rows of a batch that is read.
-const BATCH_ROWS: usize = 8192;
 /// Commits may stand in the journal a little out of the order of their rows' times.
 const SLACK_NS: i64 = 2_000_000_000;
 
@@ -31,8 +29,9 @@ impl Reader {
         let mut found = Vec::new();
         for table in tables {
             let Some(known) = catalogue::table(table) else { continue };
-            for file in self.files_of(table)? {
-                found.extend(from_parquet(&file, table, &range)?.into_iter().map(|rows| Batch { table: known, rows }));
+            for (file, builder) in self.builders(table)? {
+                let rows = from_parquet(&file, builder, table, &range)?;
+                found.extend(rows.into_iter().map(|rows| Batch { table: known, rows }));
             }
         }
         Ok(found)
@@ -51,10 +50,9 @@ impl Reader {
             return Ok(Box::new(self.batches(table)?));
         }
         let mut readers = Vec::new();
-        for file in self.files_of(table)? {
-            let builder = file.builder(table)?;
+        for (file, builder) in self.builders(table)? {
             let mask = ProjectionMask::columns(builder.parquet_schema(), columns.iter().copied());
-            readers.push(file.read(table, builder.with_batch_size(BATCH_ROWS).with_projection(mask))?);
+            readers.push(file.read(table, builder.with_projection(mask))?);
         }
         Ok(Box::new(readers.into_iter().flatten()))
     }
@@ -68,8 +66,7 @@ impl Reader {
             return journal_span(&mut journal, table);
         }
         let mut span: Option<(i64, i64)> = None;
-        for file in self.files_of(table)? {
-            let builder = file.builder(table)?;
+        for (_, builder) in self.builders(table)? {
             for group in builder.metadata().row_groups() {
                 let Some((low, high)) = times(group) else { continue };
                 span = Some(span.map_or((low, high), |(first, last)| (first.min(low), last.max(high))));
@@ -91,8 +88,12 @@ fn times(group: &RowGroupMetaData) -> Option<(i64, i64)> {
     }
 }
 
-fn from_parquet(file: &SealedFile, table: &str, range: &Range<i64>) -> Result<Vec<RecordBatch>, RecordingError> {
-    let builder = file.builder(table)?;
+fn from_parquet(
+    file: &SealedFile,
+    builder: Builder,
+    table: &str,
+    range: &Range<i64>,
+) -> Result<Vec<RecordBatch>, RecordingError> {
     let wanted: Vec<usize> = builder
         .metadata()
         .row_groups()
@@ -102,7 +103,7 @@ fn from_parquet(file: &SealedFile, table: &str, range: &Range<i64>) -> Result<Ve
         .map(|(at, _)| at)
         .collect();
     let mut found = Vec::new();
-    for batch in file.read(table, builder.with_batch_size(BATCH_ROWS).with_row_groups(wanted))? {
+    for batch in file.read(table, builder.with_row_groups(wanted))? {
         found.extend(cut(&batch?, range));
     }
     Ok(found)

@@ -56,6 +56,21 @@ pub enum RecordingError {
         /// What there is.
         known: String,
     },
+    /// A sealed table has other rows than the manifest says.
+    #[error(
+        "table {table} has {found} rows in its files, and manifest.json says {told}: they were exchanged, or one is missing{}",
+        path.as_ref().map_or(String::new(), |path| format!(" ({})", path.display()))
+    )]
+    Rows {
+        /// Table.
+        table: String,
+        /// Rows in its files.
+        found: u64,
+        /// Rows that the manifest tells.
+        told: u64,
+        /// Its first file; `None` where there is none.
+        path: Option<PathBuf>,
+    },
     /// Arrow or Parquet refused.
     #[error("failed to encode or decode table {table}: {why}")]
     Format {

@@ -15,6 +15,7 @@
 
 use crate::frame::{self, FRAME_MAX, HEADER_MAX, Header, Layout, MAGIC_BYTES, Order};
 use crate::manifest::Changes;
+use crate::ipc;
 use crate::packed::{self, IoNames, RawIo};
 use crate::rows::Io;
 use crate::squeeze::{Squeezer, Unsqueezer};
@@ -22,7 +23,6 @@ use crate::sync::Syncer;
 use crate::sums::sum;
 use crate::{Batch, Manifest, RecordingError, Row};
 use arrow_array::RecordBatch;
-use arrow_ipc::reader::StreamReader;
 use arrow_ipc::writer::StreamWriter;
 use arrow_schema::ArrowError;
 use rustix::fs::{FlockOperation, flock};
@@ -40,6 +40,11 @@ pub(crate) const UNREADABLE: &str = "journal_bytes_unreadable";
 
 /// In place of a table's name: what the manifest says, or what has changed of it.
 const OF_MANIFEST: &str = "manifest.json";
+/// Longest batch that is written, bytes before compression; longer ones become several frames.
+const BATCH_BYTES: usize = 64 << 20;
+/// Longest batch that is read: earlier versions did not divide any, and no sample of a machine came near it. What is longer
+/// was made to fill the reader's memory.
+const BATCH_BYTES_MAX: usize = 256 << 20;
 /// So many bytes of I/Os do not wait for the commit.
 const LARGE_BYTES: usize = 256 * 1024;
 /// How often the journal is forced to the disk.
@@ -103,29 +108,55 @@ impl JournalWriter {
         if changes.is_empty() {
             return Ok(());
         }
-        self.add_squeezed(OF_MANIFEST, |plain| {
+        let fits = self.add_squeezed(OF_MANIFEST, BATCH_BYTES_MAX, |plain| {
             serde_json::to_writer(plain, &changes).map_err(|error| ArrowError::JsonError(error.to_string()))
-        })
+        })?;
+        if fits { Ok(()) } else { Err(RecordingError::format(OF_MANIFEST)("more than 256 MiB")) }
     }
 
     /// Adds a batch to the commit under way; nothing is written yet.
     pub(crate) fn add(&mut self, batch: &Batch) -> Result<(), RecordingError> {
-        self.add_squeezed(batch.table.name, |plain| {
-            StreamWriter::try_new(plain, &batch.rows.schema())
-                .and_then(|mut writer| writer.write(&batch.rows).and_then(|()| writer.finish()))
-        })
+        self.add_rows(batch.table.name, &batch.rows, BATCH_BYTES)
     }
 
+    /// Adds rows as frames of at most `most` bytes before compression.
+    fn add_rows(&mut self, name: &str, rows: &RecordBatch, most: usize) -> Result<(), RecordingError> {
+        let fits = self.add_squeezed(name, most, |plain| {
+            StreamWriter::try_new(plain, &rows.schema())
+                .and_then(|mut writer| writer.write(rows).and_then(|()| writer.finish()))
+        })?;
+        if fits {
+            return Ok(());
+        }
+        let half = rows.num_rows() / 2;
+        if half == 0 {
+            return Err(RecordingError::format(name)(format!("one row of more than {most} bytes")));
+        }
+        self.add_rows(name, &rows.slice(0, half), most)?;
+        self.add_rows(name, &rows.slice(half, rows.num_rows() - half), most)
+    }
+
+    /// Adds a frame of what `write` gives; adds nothing and is false where that is longer than `most` bytes.
     fn add_squeezed(
         &mut self,
         name: &str,
+        most: usize,
         write: impl FnOnce(&mut Vec<u8>) -> Result<(), ArrowError>,
-    ) -> Result<(), RecordingError> {
+    ) -> Result<bool, RecordingError> {
+        let (before, number) = (self.pending.len(), self.number);
         let mut squeezer = std::mem::take(&mut self.squeezer);
-        let added = self
-            .add_frame(name, |pending| squeezer.squeeze(pending, write).map_err(RecordingError::format(name)));
+        let mut fits = true;
+        let added = self.add_frame(name, |pending| {
+            fits = squeezer.squeeze(pending, most, write).map_err(RecordingError::format(name))?;
+            Ok(())
+        });
         self.squeezer = squeezer;
-        added
+        added?;
+        if !fits {
+            self.pending.truncate(before);
+            self.number = number;
+        }
+        Ok(fits)
     }
 
     /// Adds I/Os packed; they are rows for whoever reads. Many go out at once.
@@ -487,8 +518,8 @@ impl JournalReader {
     /// Takes in what a frame says of the manifest.
     fn hear(&mut self, stream: &[u8]) {
         let Some(changes) = &mut self.of_manifest else { return };
-        let plain = self.unsqueezer.plain(stream, FRAME_MAX as usize);
-        match plain.and_then(|plain| serde_json::from_slice(plain).ok()) {
+        let plain = self.unsqueezer.plain(stream, BATCH_BYTES_MAX);
+        match plain.and_then(|plain| serde_json::from_slice(&plain).ok()) {
             Some(said) => changes.add(said),
             None => self.order.lost += 1,
         }
@@ -542,8 +573,7 @@ impl JournalReader {
         if packed::is_packed(stream) {
             return packed::unpack(stream);
         }
-        let plain = self.unsqueezer.plain(stream, FRAME_MAX as usize)?;
-        StreamReader::try_new(plain, None).ok()?.next()?.ok()
+        ipc::batch(self.unsqueezer.plain(stream, BATCH_BYTES_MAX)?)
     }
 
     /// The next batch of any table; a frame that cannot be read counts as skipped.

@@ -1,7 +1,8 @@
 //! The reading end: sealed, open or cut short, one recording or several.
 
 use crate::journal::{JOURNAL, JournalReader, UNREADABLE, is_alive};
-use crate::sealed::{Sealed, SealedBatches, SealedFile};
+use crate::parts::BATCH_ROWS;
+use crate::sealed::{Builder, Sealed, SealedBatches, SealedFile};
 use crate::{Manifest, RecordingError, Row, seal};
 use arrow_array::RecordBatch;
 use arrow_schema::SchemaRef;
@@ -174,10 +175,23 @@ impl Reader {
     /// # Errors
     /// A file cannot be opened, or is damaged.
     pub fn schema(&self, table: &str) -> Result<Option<SchemaRef>, RecordingError> {
-        let Some(first) = self.files_of(table)?.into_iter().next() else {
+        let Some((_, first)) = self.builders(table)?.into_iter().next() else {
             return Ok(self.batches(table)?.next().transpose()?.map(|batch| seal::with_time(&batch.schema())));
         };
-        Ok(Some(Arc::clone(first.builder(table)?.schema())))
+        Ok(Some(Arc::clone(first.schema())))
+    }
+
+    /// The same files opened and looked at, see [`crate::parts`], their rows compared with those that the manifest tells.
+    pub(crate) fn builders(&self, table: &str) -> Result<Vec<(SealedFile, Builder)>, RecordingError> {
+        let files = self.files_of(table)?;
+        let path = files.first().map(|file| file.path().to_path_buf());
+        let opened = files.into_iter().map(|file| file.builder(table).map(|builder| (file, builder)));
+        let opened = opened.collect::<Result<Vec<_>, RecordingError>>()?;
+        let found: u64 = opened.iter().map(|(_, file)| file.metadata().file_metadata().num_rows().unsigned_abs()).sum();
+        match if opened.is_empty() { None } else { self.sealed()?.rows_of(table) } {
+            Some(told) if told != found => Err(RecordingError::Rows { table: table.to_string(), found, told, path }),
+            _ => Ok(opened),
+        }
     }
 
     /// All batches of a table in the order of writing; none when the recording has no such table.
@@ -186,9 +200,10 @@ impl Reader {
     /// A file cannot be opened.
     pub fn batches(&self, table: &str) -> Result<Batches, RecordingError> {
         if let Some(journal) = self.open_journal()? {
-            return Ok(Batches(Inner::Journal { journal, table: table.to_string() }));
+            quantity::reading::note(&["table ", table, " (", &self.directory.join(JOURNAL).to_string_lossy(), ")"]);
+            return Ok(Batches(Inner::Journal { journal, table: table.to_string(), left: None }));
         }
-        let mut files = self.files_of(table)?;
+        let mut files = self.builders(table)?;
         files.reverse();
         Ok(Batches(Inner::Parquet { files, current: None, table: table.to_string() }))
     }
@@ -251,8 +266,17 @@ pub struct Batches(Inner);
 
 #[derive(Debug)]
 enum Inner {
-    Journal { journal: JournalReader, table: String },
-    Parquet { files: Vec<SealedFile>, current: Option<SealedBatches>, table: String },
+    Journal {
+        journal: JournalReader,
+        table: String,
+        /// Rows of the frame that was read last which are still to come.
+        left: Option<RecordBatch>,
+    },
+    Parquet {
+        files: Vec<(SealedFile, Builder)>,
+        current: Option<SealedBatches>,
+        table: String,
+    },
 }
 
 impl Iterator for Batches {
@@ -260,15 +284,24 @@ impl Iterator for Batches {
 
     fn next(&mut self) -> Option<Self::Item> {
         match &mut self.0 {
-            Inner::Journal { journal, table } => {
-                journal.next_batch(Some(table)).map(|found| found.map(|(_, batch)| batch)).transpose()
+            Inner::Journal { journal, table, left } => {
+                let batch = match left.take() {
+                    Some(batch) => batch,
+                    None => match journal.next_batch(Some(table)) {
+                        Ok(found) => found?.1,
+                        Err(error) => return Some(Err(error)),
+                    },
+                };
+                let rows = batch.num_rows().min(BATCH_ROWS);
+                *left = (rows < batch.num_rows()).then(|| batch.slice(rows, batch.num_rows() - rows));
+                Some(Ok(batch.slice(0, rows)))
             }
             Inner::Parquet { files, current, table } => loop {
                 if let Some(batch) = current.as_mut().and_then(Iterator::next) {
                     return Some(batch);
                 }
-                let file = files.pop()?;
-                match file.builder(table).and_then(|builder| file.read(table, builder.with_batch_size(8192))) {
+                let (file, builder) = files.pop()?;
+                match file.read(table, builder) {
                     Ok(reader) => *current = Some(reader),
                     Err(error) => return Some(Err(error)),
                 }

@@ -1,9 +1,12 @@
 //! The sealed files of a recording, read with their checksums.
 
 use crate::sums::{CheckedFile, Expected};
-use crate::{Manifest, RecordingError};
+use crate::{Manifest, RecordingError, parts};
 use arrow_array::RecordBatch;
-use parquet::arrow::arrow_reader::{ParquetRecordBatchReader, ParquetRecordBatchReaderBuilder};
+use parquet::arrow::arrow_reader::{
+    ArrowReaderMetadata, ArrowReaderOptions, ParquetRecordBatchReader, ParquetRecordBatchReaderBuilder,
+};
+use parquet::file::reader::Length as _;
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -18,6 +21,8 @@ pub(crate) struct Sealed {
     parts: Option<BTreeMap<String, Vec<Arc<Expected>>>>,
     /// The same as the manifest has them.
     all: Vec<Arc<Expected>>,
+    /// Rows by table, as the manifest has them.
+    rows: BTreeMap<String, u64>,
 }
 
 impl Sealed {
@@ -27,7 +32,7 @@ impl Sealed {
     /// It names what is no file of a recording.
     pub(crate) fn new(directory: &Path, manifest: &Manifest) -> Result<Self, RecordingError> {
         if manifest.format_version < 2 {
-            return Ok(Self { parts: None, all: Vec::new() });
+            return Ok(Self { parts: None, all: Vec::new(), rows: manifest.rows.clone() });
         }
         let mut parts: BTreeMap<String, Vec<Arc<Expected>>> = BTreeMap::new();
         let mut all = Vec::new();
@@ -36,7 +41,7 @@ impl Sealed {
             all.push(Arc::clone(&expected));
             parts.entry(part.table().unwrap_or_default().to_string()).or_default().push(expected);
         }
-        Ok(Self { parts: Some(parts), all })
+        Ok(Self { parts: Some(parts), all, rows: manifest.rows.clone() })
     }
 
     /// The files of a table, in the order of writing.
@@ -46,6 +51,11 @@ impl Sealed {
     pub(crate) fn of(&self, directory: &Path, table: &str) -> Result<Vec<SealedFile>, RecordingError> {
         let Some(parts) = &self.parts else { return found(&directory.join(table)) };
         Ok(parts.get(table).into_iter().flatten().map(SealedFile::of).collect())
+    }
+
+    /// Rows of a table, as far as the manifest tells.
+    pub(crate) fn rows_of(&self, table: &str) -> Option<u64> {
+        self.rows.get(table).copied()
     }
 
     /// All files with checksums, in the manifest's order.
@@ -106,8 +116,15 @@ impl SealedFile {
     /// # Errors
     /// It cannot be read, or is damaged.
     pub(crate) fn builder(&self, table: &str) -> Result<Builder, RecordingError> {
+        let shown = self.path.to_string_lossy();
+        quantity::reading::note(&["table ", table, " (", &shown, ")"]);
         let file = self.open()?;
-        Builder::try_new(file.clone()).map_err(|error| self.failed(&file, table, &error))
+        let metadata = ArrowReaderMetadata::load(&file, ArrowReaderOptions::new());
+        let metadata = metadata.map_err(|error| self.failed(&file, table, &error))?;
+        parts::check(metadata.metadata(), file.len())
+            .map_err(|why| self.failed(&file, table, &format!("{shown}: {why}")))?;
+        let rows = parts::batch_rows(metadata.metadata());
+        Ok(Builder::new_with_metadata(file, metadata).with_batch_size(rows))
     }
 
     /// The rows that a builder is to read.

@@ -3,7 +3,7 @@
 
 use crate::journal::JournalReader;
 use crate::rows::Io;
-use crate::sealed::SealedFile;
+use crate::sealed::{Builder, SealedFile};
 use crate::{Reader, RecordingError, Row, packed};
 use arrow_array::cast::AsArray;
 use arrow_array::types::Int64Type;
@@ -31,8 +31,8 @@ impl Reader {
             }
             return Ok(Some(found.batches));
         }
-        for file in self.files_of(Io::TABLE.name)? {
-            if !from_parquet(&file, &mut found)? {
+        for (file, builder) in self.builders(Io::TABLE.name)? {
+            if !from_parquet(&file, builder, &mut found)? {
                 return Ok(None);
             }
         }
@@ -83,8 +83,7 @@ fn nulls(group: &RowGroupMetaData) -> Option<u64> {
 }
 
 /// False when it is too much.
-fn from_parquet(file: &SealedFile, found: &mut Found) -> Result<bool, RecordingError> {
-    let builder = file.builder(Io::TABLE.name)?;
+fn from_parquet(file: &SealedFile, builder: Builder, found: &mut Found) -> Result<bool, RecordingError> {
     let groups = builder.metadata().row_groups();
     let known: u64 = groups.iter().filter_map(nulls).sum();
     if known > found.left as u64 {

@@ -34,7 +34,8 @@ fn take() -> io::Result<()> {
     execute!(io::stdout(), terminal::EnterAlternateScreen, cursor::Hide)
 }
 
-fn give_back() {
+/// Gives the terminal back, as dropping a [`Screen`] does: for a process that ends without that.
+pub fn give_back() {
     // What can still be given back is; there is nobody to tell of the rest.
     let _ = execute!(io::stdout(), terminal::LeaveAlternateScreen, cursor::Show);
     let _ = terminal::disable_raw_mode();
