@@ -32,10 +32,15 @@ pub(crate) fn open(manifest: &Manifest, table: &str, paths: &[PathBuf]) -> Resul
     }
 }
 
+/// What is read, for [`quantity::reading`].
+pub(crate) fn note(table: &str, path: &Path) -> String {
+    format!("table {table} ({})", path.display())
+}
+
 /// Opens one file.
 fn part(path: &Path, table: &str) -> Result<Part, RecordingError> {
+    quantity::reading::note(&[&note(table, path)]);
     let shown = path.to_string_lossy();
-    quantity::reading::note(&["table ", table, " (", &shown, ")"]);
     let file = File::open(path).map_err(RecordingError::io("open", path))?;
     let metadata = ArrowReaderMetadata::load(&file, ArrowReaderOptions::new());
     let metadata = metadata.map_err(RecordingError::format(table))?;
