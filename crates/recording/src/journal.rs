@@ -601,3 +601,30 @@ fn split_name(mut payload: Vec<u8>) -> Option<(String, Vec<u8>)> {
     payload.drain(..=length);
     Some((name, payload))
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::rows::Pressure;
+
+    #[test]
+    fn a_batch_that_is_too_long_becomes_several_frames() {
+        let folder = tempfile::tempdir().unwrap();
+        let row = |n: i64| Pressure { t_ns: n, t_s: 0.0, resource: "x".repeat(50), some_ns: Some(n), full_ns: None };
+        let rows = Batch::from_rows(&(0..100).map(row).collect::<Vec<Pressure>>()).unwrap().rows;
+        let mut writer = JournalWriter::create(folder.path()).unwrap();
+        writer.add_rows("pressure", &rows, 4000).unwrap();
+        // Not even one row fits: an error, and nothing of it is written.
+        assert!(writer.add_rows("pressure", &rows.slice(0, 1), 100).is_err());
+        writer.commit().unwrap();
+        let mut journal = JournalReader::open(folder.path()).unwrap();
+        let (mut frames, mut times) = (0, Vec::new());
+        while let Some((_, batch)) = journal.next_batch(None).unwrap() {
+            frames += 1;
+            times.extend(Pressure::from_batch(&batch).unwrap().iter().map(|row| row.t_ns));
+        }
+        assert!(frames > 2, "{frames}");
+        assert_eq!(times, (0..100).collect::<Vec<i64>>());
+        assert_eq!(journal.skipped, 0);
+    }
+}

@@ -2,6 +2,7 @@
 //! the reader's memory; and batches of bounded size.
 
 use parquet::file::metadata::{ParquetMetaData, RowGroupMetaData};
+use std::path::Path;
 
 /// Rows of a batch that is read, at most.
 pub(crate) const BATCH_ROWS: usize = 8192;
@@ -9,6 +10,11 @@ pub(crate) const BATCH_ROWS: usize = 8192;
 const BATCH_BYTES: u64 = 32 << 20;
 /// Most rows of a row group; iodyno writes 65,536, other programs that write Parquet a million.
 const GROUP_ROWS_MAX: i64 = 1 << 20;
+
+/// What is read, for [`quantity::reading`].
+pub(crate) fn note(table: &str, path: &Path) -> String {
+    format!("table {table} ({})", path.display())
+}
 
 /// Are the numbers at the end of a file possible for its length, and for a recording?
 pub(crate) fn check(metadata: &ParquetMetaData, length: u64) -> Result<(), String> {

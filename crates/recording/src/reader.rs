@@ -1,7 +1,7 @@
 //! The reading end: sealed, open or cut short, one recording or several.
 
 use crate::journal::{JOURNAL, JournalReader, UNREADABLE, is_alive};
-use crate::parts::BATCH_ROWS;
+use crate::parts::{self, BATCH_ROWS};
 use crate::sealed::{Builder, Sealed, SealedBatches, SealedFile};
 use crate::{Manifest, RecordingError, Row, seal};
 use arrow_array::RecordBatch;
@@ -200,12 +200,13 @@ impl Reader {
     /// A file cannot be opened.
     pub fn batches(&self, table: &str) -> Result<Batches, RecordingError> {
         if let Some(journal) = self.open_journal()? {
-            quantity::reading::note(&["table ", table, " (", &self.directory.join(JOURNAL).to_string_lossy(), ")"]);
-            return Ok(Batches(Inner::Journal { journal, table: table.to_string(), left: None }));
+            let inner = Inner::Journal { journal, table: table.to_string(), left: None };
+            return Ok(Batches { inner, note: parts::note(table, &self.directory.join(JOURNAL)) });
         }
         let mut files = self.builders(table)?;
         files.reverse();
-        Ok(Batches(Inner::Parquet { files, current: None, table: table.to_string() }))
+        let inner = Inner::Parquet { files, current: None, table: table.to_string() };
+        Ok(Batches { inner, note: parts::note(table, &self.directory.join(table)) })
     }
 
     /// The rows of a table one after the other, a batch of them in memory.
@@ -262,7 +263,11 @@ impl<R: Row> Iterator for Rows<R> {
 
 /// Batches of one table.
 #[derive(Debug)]
-pub struct Batches(Inner);
+pub struct Batches {
+    inner: Inner,
+    /// What is read: for a last sentence, should there be no memory for the next batch.
+    note: String,
+}
 
 #[derive(Debug)]
 enum Inner {
@@ -283,7 +288,8 @@ impl Iterator for Batches {
     type Item = Result<RecordBatch, RecordingError>;
 
     fn next(&mut self) -> Option<Self::Item> {
-        match &mut self.0 {
+        quantity::reading::note(&[&self.note]);
+        match &mut self.inner {
             Inner::Journal { journal, table, left } => {
                 let batch = match left.take() {
                     Some(batch) => batch,

@@ -117,7 +117,7 @@ impl SealedFile {
     /// It cannot be read, or is damaged.
     pub(crate) fn builder(&self, table: &str) -> Result<Builder, RecordingError> {
         let shown = self.path.to_string_lossy();
-        quantity::reading::note(&["table ", table, " (", &shown, ")"]);
+        quantity::reading::note(&[&parts::note(table, &self.path)]);
         let file = self.open()?;
         let metadata = ArrowReaderMetadata::load(&file, ArrowReaderOptions::new());
         let metadata = metadata.map_err(|error| self.failed(&file, table, &error))?;
