@@ -164,7 +164,8 @@ impl Manifest {
         let path = directory.join(name);
         let not = |why: String| RecordingError::NotARecording { path: directory.to_path_buf(), why };
         let text = fs::read(&path).map_err(|error| not(format!("{name}: {error}")))?;
-        let damaged = |why: &str| RecordingError::Damaged { path: directory.to_path_buf(), why: format!("{name} {why}") };
+        let damaged =
+            |why: &str| RecordingError::Damaged { path: directory.to_path_buf(), why: format!("{name} {why}") };
         let value: serde_json::Value =
             serde_json::from_slice(&text).map_err(|error| damaged(&format!("cannot be read: {error}")))?;
         // The version first: a newer manifest may not fit this structure.
@@ -235,7 +236,10 @@ const ANCHORS: &str = "clock_anchors";
 
 impl Changes {
     /// What is to be said since the last time.
-    pub(crate) fn of(&mut self, manifest: &Manifest) -> Result<serde_json::Map<String, serde_json::Value>, RecordingError> {
+    pub(crate) fn of(
+        &mut self,
+        manifest: &Manifest,
+    ) -> Result<serde_json::Map<String, serde_json::Value>, RecordingError> {
         let now = serde_json::to_value(manifest).map_err(RecordingError::format(MANIFEST))?;
         let serde_json::Value::Object(now) = now else { return Ok(serde_json::Map::new()) };
         let mut changes = serde_json::Map::new();
