@@ -143,7 +143,12 @@ fn flip(flips: usize, seed: u64) {
         for number in 0..flips / kinds.len() {
             // By turns any file, and any byte of all.
             let mut at = random.below(lengths.iter().sum());
-            let by_byte = lengths.iter().position(|length| at < *length || { at -= length; false });
+            let by_byte = lengths.iter().position(|length| {
+                at < *length || {
+                    at -= length;
+                    false
+                }
+            });
             let index = if number % 2 == 0 { random.below(all.len()) } else { by_byte.unwrap() };
             let (path, length) = (&all[index], lengths[index]);
             let bytes = std::fs::read(path).unwrap();

@@ -120,6 +120,11 @@ impl Order {
         self.next.unwrap_or(0)
     }
 
+    /// The number that should come, when this one is a later one.
+    pub(crate) fn awaited(&self, number: u64) -> Option<u64> {
+        self.next.filter(|next| number > *next)
+    }
+
     /// A whole frame; false when it does not belong here.
     pub(crate) fn take(&mut self, number: u64) -> bool {
         let next = self.next.unwrap_or(number);

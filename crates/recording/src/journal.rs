@@ -19,8 +19,8 @@ use crate::ipc;
 use crate::packed::{self, IoNames, RawIo};
 use crate::rows::Io;
 use crate::squeeze::{Squeezer, Unsqueezer};
-use crate::sync::Syncer;
 use crate::sums::sum;
+use crate::sync::Syncer;
 use crate::{Batch, Manifest, RecordingError, Row};
 use arrow_array::RecordBatch;
 use arrow_ipc::writer::StreamWriter;
@@ -197,6 +197,8 @@ impl JournalWriter {
     /// Writes whole frames.
     fn write(&mut self, frames: &[u8]) -> Result<(), RecordingError> {
         if let Err(error) = self.file.write_all(frames) {
+            // Some of it may have been about the manifest: all of that is told again.
+            self.told = Changes::default();
             // What arrived of it must not stand before later frames. Its writer hears of it: later frames take its numbers.
             if self.file.set_len(self.whole).is_ok() {
                 self.number = self.whole_number;
@@ -442,14 +444,30 @@ impl JournalReader {
             return self.step_over(header, bytes, is_foreign).map(|()| Step::Skipped);
         };
         self.at += bytes;
-        if is_foreign {
+        let number = header.place.map_or(0, |(number, _)| number);
+        // A later one that stands before the one that comes next would make all between them late.
+        let is_early = match self.order.awaited(number).filter(|_| header.place.is_some()) {
+            Some(awaited) => self.is_here(awaited)?,
+            None => false,
+        };
+        if is_foreign || is_early {
             self.order.misplaced += 1;
         }
-        if is_foreign || header.place.is_some_and(|(number, _)| !self.order.take(number)) {
+        if is_foreign || is_early || header.place.is_some_and(|(number, _)| !self.order.take(number)) {
             self.skipped += bytes;
             return Ok(Step::Skipped);
         }
         Ok(Step::Frame(name, stream))
+    }
+
+    /// Does the frame of this number stand here?
+    fn is_here(&mut self, number: u64) -> Result<bool, RecordingError> {
+        let (at, size) = (self.at, self.layout.bytes());
+        let mut header = [0; HEADER_MAX];
+        let is_long_enough = self.end.saturating_sub(at) >= size as u64 && self.read(&mut header[..size])?;
+        self.seek(at)?;
+        let place = self.layout.read(&header[..size]).filter(|_| is_long_enough).and_then(|header| header.place);
+        Ok(place.is_some_and(|(there, of)| there == number && self.recording == Some(of)))
     }
 
     /// A damaged payload: to where the next frame should begin, or where that cannot be known to the next one that does.

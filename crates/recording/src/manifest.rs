@@ -241,7 +241,10 @@ const ANCHORS: &str = "clock_anchors";
 
 impl Changes {
     /// What is to be said since the last time.
-    pub(crate) fn of(&mut self, manifest: &Manifest) -> Result<serde_json::Map<String, serde_json::Value>, RecordingError> {
+    pub(crate) fn of(
+        &mut self,
+        manifest: &Manifest,
+    ) -> Result<serde_json::Map<String, serde_json::Value>, RecordingError> {
         let now = serde_json::to_value(manifest).map_err(RecordingError::format(MANIFEST))?;
         let serde_json::Value::Object(now) = now else { return Ok(serde_json::Map::new()) };
         let mut changes = serde_json::Map::new();

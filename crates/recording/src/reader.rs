@@ -130,7 +130,8 @@ impl Reader {
     /// The journal cannot be read.
     pub fn tables(&self) -> Result<Vec<String>, RecordingError> {
         let Some(mut journal) = self.open_journal()? else {
-            let sealed_since = if self.state == State::Sealed { None } else { Some(Manifest::find(&self.directory)?.0) };
+            let sealed_since =
+                if self.state == State::Sealed { None } else { Some(Manifest::find(&self.directory)?.0) };
             return Ok(sealed_since.as_ref().unwrap_or(&self.manifest).rows.keys().cloned().collect());
         };
         let mut names = BTreeSet::new();

@@ -253,7 +253,9 @@ fn from_files(directory: &Path, notes: &mut Vec<String>) -> Result<Option<Manife
         }
     }
     manifest.rows = rows;
-    damage.files.push("the checksums of its files were lost with the manifest: their rows could be read, not checked".into());
+    damage
+        .files
+        .push("the checksums of its files were lost with the manifest: their rows could be read, not checked".into());
     damage.keep(&mut manifest);
     Ok(Some(manifest))
 }

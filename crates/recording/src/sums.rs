@@ -306,7 +306,8 @@ mod tests {
             part.table().map(ToString::to_string)
         };
         assert_eq!(table("io/host=a/000001.parquet").as_deref(), Some("io"));
-        for path in ["/etc/host=a/x.parquet", "../host=a/x.parquet", "io/x.parquet", "io/host=a/../x.parquet", "", "io"] {
+        for path in ["/etc/host=a/x.parquet", "../host=a/x.parquet", "io/x.parquet", "io/host=a/../x.parquet", "", "io"]
+        {
             assert_eq!(table(path), None, "{path}");
         }
     }
@@ -321,9 +322,7 @@ mod tests {
         std::fs::write(&path, &bytes).unwrap();
         let part = Part::of(folder.path(), name.to_string(), 1).unwrap();
         assert_eq!((part.bytes, part.sums.len()), (bytes.len() as u64, 3 * DIGITS));
-        let open = || {
-            CheckedFile::open(&path, Some(Arc::new(Expected::new(folder.path(), &part).unwrap())))
-        };
+        let open = || CheckedFile::open(&path, Some(Arc::new(Expected::new(folder.path(), &part).unwrap())));
         assert!(open().unwrap().check_all(&path).is_ok());
         let place = BLOCK_BYTES + 5;
         bytes[usize::try_from(place).unwrap()] ^= 4;

@@ -2,9 +2,7 @@
 #![expect(clippy::unwrap_used, reason = "a helper that fails fails its test")]
 
 use recording::rows::{Event, System};
-use recording::{
-    Batch, Damage, Manifest, Reader, RecordingError, Sink as _, State, Writer, repair, seal_abandoned,
-};
+use recording::{Batch, Damage, Manifest, Reader, RecordingError, Sink as _, State, Writer, repair, seal_abandoned};
 use std::path::{Path, PathBuf};
 
 const SECOND_NS: i64 = 1_000_000_000;
@@ -77,8 +75,9 @@ fn frames_that_are_missing_doubled_swapped_or_of_another_recording_are_counted()
     check(&whole, &[1, 2, 3, 4, 5, 6], 0, 0);
     check(&[&whole[..3], &whole[5..]].concat(), &[1, 2, 5, 6], 2, 0);
     check(&[&whole[..4], &whole[3..]].concat(), &[1, 2, 3, 4, 5, 6], 0, 1);
-    check(&[&whole[..2], &[whole[3], whole[2]], &whole[4..]].concat(), &[1, 3, 4, 5, 6], 1, 1);
+    check(&[&whole[..2], &[whole[3], whole[2]], &whole[4..]].concat(), &[1, 2, 4, 5, 6], 1, 1);
     check(&[&whole[..3], &[&other[3]], &whole[4..]].concat(), &[1, 2, 4, 5, 6], 1, 1);
+    check(&[&whole[..1], &[whole[6]], &whole[1..]].concat(), &[1, 2, 3, 4, 5, 6], 0, 1);
     check(&whole[..5], &[1, 2, 3, 4], 0, 0);
 }
 

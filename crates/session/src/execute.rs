@@ -424,7 +424,8 @@ impl Life<'_, '_> {
         {
             // The disk under the journal did not give back what was written.
             ending = ending.max(Ending::RecordingIncomplete);
-            messages.extend(damage.sentences(reader.manifest()).into_iter().map(|what| format!("the recording: {what}")));
+            messages
+                .extend(damage.sentences(reader.manifest()).into_iter().map(|what| format!("the recording: {what}")));
         }
         if self.request.flatfile {
             let written = Reader::open(&directory)

@@ -376,7 +376,7 @@ fn the_oldest_go_first() {
     assert_eq!(names(folder.path()), ["2026-11-02", "2026-11-03", "2026-11-04", "notes"]);
     let size = |path: &Path| -> u64 {
         let table = std::fs::read_dir(path.join("disk")).expect("a folder").flatten().next().expect("a host").path();
-        let files = [path.join("manifest.json"), path.join(recording::MARK), table.join("000001.parquet")];
+        let files = [path.join("manifest.json"), path.join("manifest.json.copy"), path.join(recording::MARK), table.join("000001.parquet")];
         files.iter().map(|file| std::fs::metadata(file).expect("a file").len()).sum()
     };
     let by_size = Retention { max_bytes: Some(size(&paths[2]) + size(&paths[3]) + 10), ..nothing() };
