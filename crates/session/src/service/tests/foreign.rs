@@ -437,6 +437,7 @@ fn what_a_collector_knows_of_itself_can_be_lost() {
     let place = tempfile::tempdir().expect("a folder");
     let told = Told::at(wall(1, (0, 0, 0)));
     let home = Home::open(place.path(), &told).expect("a directory");
+    assert_eq!(home.passed_ns(), wall(1, (0, 0, 0)), "a new scale begins with the wall clock");
     for day in 1..=3 {
         recording(&home, day, 60);
         told.pass(DAY_NS, &home);
