@@ -94,6 +94,14 @@ impl Inventory {
         self.tables.is_empty() && !has_manifest && self.journal_bytes == 0
     }
 
+    /// Is every table that the manifest of a sealed recording names there?
+    #[must_use]
+    pub fn has_tables_of(&self, manifest: &Manifest) -> bool {
+        let has_part = |table: &TableFolder| table.hosts.iter().any(|host| host.files.iter().any(|file| file == PART));
+        let is_there = |name: &String| self.tables.iter().any(|table| table.name == name.as_str() && has_part(table));
+        manifest.rows.keys().all(is_there)
+    }
+
     /// What others have put there, in words: `notes.txt, cpu/x and 3 more`.
     #[must_use]
     pub fn foreign_words(&self) -> String {

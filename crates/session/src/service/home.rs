@@ -307,7 +307,8 @@ fn newest(folder: &Folder, id: &str) -> Result<Option<(u64, i64)>, SessionError>
     for name in folder.names()? {
         let is_folder = folder.kind(&name)? == Some(Kind::Directory);
         let Some(recording) = is_folder.then(|| folder.subfolder(&name).ok()).flatten() else { continue };
-        let Some(mark) = Mark::read(&recording).filter(|mark| mark.collector == id && name == mark.name.as_str())
+        let Some(mark) =
+            Mark::read(&recording).filter(|mark| mark.collector == id && mark.number > 0 && name == mark.name.as_str())
         else {
             continue;
         };

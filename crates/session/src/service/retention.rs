@@ -312,6 +312,11 @@ impl Files<'_> {
         }
     }
 
+    /// Is a recording with this mark in its place?
+    fn has_copy(&self, mark: &Mark) -> bool {
+        matches!(self.look(OsStr::new(&mark.name)), Ok(Found::Ours(ours)) if ours.mark == *mark)
+    }
+
     fn finish(&mut self, name: &OsStr) -> Result<(), OutputError> {
         let (home, work) = (self.home.folder(), self.home.work());
         let text = name.to_string_lossy();
@@ -331,12 +336,21 @@ impl Files<'_> {
             self.alone.push(format!("{}/{}", work.path().display(), text.escape_debug()));
             return Ok(());
         }
-        // Out of its place, and nothing is in its place: it is put back.
-        if let Some(mark) = marks[0].as_ref().filter(|mark| marks[1].as_ref() == Some(*mark))
-            && text.starts_with(OLD)
-            && home.kind(&mark.name)?.is_none()
-        {
-            return work.move_to(name, home, &mark.name);
+        // Out of its place: it is put back, and goes only where its coarser copy has taken the place.
+        if text.starts_with(OLD) {
+            let mark = marks[0].as_ref().filter(|mark| marks[1].as_ref() == Some(*mark));
+            match mark.map(|mark| (mark, home.kind(&mark.name))) {
+                Some((mark, Ok(None))) if manifest.as_ref().is_some_and(|found| inventory.has_tables_of(found)) => {
+                    return work.move_to(name, home, &mark.name);
+                }
+                // What is left of one that was being removed.
+                Some((_, Ok(None))) => {}
+                Some((mark, _)) if !self.has_copy(mark) => {
+                    self.alone.push(format!("{}/{}", work.path().display(), text.escape_debug()));
+                    return Ok(());
+                }
+                _ => {}
+            }
         }
         inventory.remove(&folder, &mut step)?;
         work.remove_folder(name)

@@ -102,6 +102,13 @@ pub(super) fn can_exchange() -> bool {
     CAN_EXCHANGE.get()
 }
 
+/// A folder in memory where there is one: thousands of small files are synced there.
+fn quick_folder() -> tempfile::TempDir {
+    let memory = Path::new("/dev/shm");
+    let place = if memory.is_dir() { memory.to_path_buf() } else { std::env::temp_dir() };
+    tempfile::tempdir_in(place).expect("a folder")
+}
+
 /// Everything stays.
 fn nothing() -> Retention {
     Retention { keep_ns: None, keep_at_least_ns: 0, max_bytes: None, min_free_bytes: None, tiers: Vec::new() }

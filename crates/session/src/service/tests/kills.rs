@@ -60,7 +60,7 @@ fn kill_at_each_step(can_exchange: bool) -> u32 {
     CAN_EXCHANGE.set(can_exchange);
     let mut at = 0;
     loop {
-        let folder = tempfile::tempdir().expect("a folder");
+        let folder = quick_folder();
         let home = shelf(folder.path());
         let is_killed = killed_at(folder.path(), home, at);
         let told = Told::at(wall(5, (0, 1, 0)));
