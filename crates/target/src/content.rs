@@ -80,7 +80,7 @@ pub(crate) fn survey(
     let view = View::read(direct, size_bytes, flag, &survey::parts(size_bytes, u64::from(block), medium, random))?;
     let Some(first) = view.first_byte() else { return Ok(None) };
     // It is refused; the rest is about a name that helps.
-    Ok(Some(signature::find(&view)?.or_else(|| signature::find_in_partitions(&view, medium)).unwrap_or(first)))
+    Ok(Some(signature::find(&view)?.or_else(|| signature::find_in_partitions(&view)).unwrap_or(first)))
 }
 
 /// A target's bytes, in which every sector that iodyno wrote reads as zeroes. A short signature that happens to stand
@@ -119,7 +119,7 @@ impl<'a> View<'a> {
             let threads = DEPTH.min(parts.len());
             // A machine that gives no more threads: the ones that there are do it, this one at the least.
             let others: Vec<_> = (1..threads)
-                .map_while(|_| std::thread::Builder::new().stack_size(64 << 10).spawn_scoped(scope, work).ok())
+                .map_while(|_| std::thread::Builder::new().stack_size(256 << 10).spawn_scoped(scope, work).ok())
                 .collect();
             let own = work();
             let joined = others.into_iter().map(|other| {

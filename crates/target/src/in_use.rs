@@ -30,7 +30,7 @@ pub(crate) fn check_device(root: &Path, number: Number) -> Result<(), ErrorKind>
         }
     }
     exports::check(root, |exported| relatives.get(&exported.device?).cloned())?;
-    for sibling in footprint::siblings(root, number, &relatives, &footprint::kernel_tables()) {
+    for sibling in footprint::siblings(root, number, &relatives, &footprint::kernel_tables(root)) {
         let own = BTreeMap::from([(sibling.number, as_sibling(&sibling))]);
         check_mounts(root, &mounts, &own)?;
         check_swaps(root, |swap| swap.device == Some(sibling.number))?;
@@ -47,7 +47,7 @@ fn as_sibling(sibling: &Sibling) -> String {
 /// stands on, which the kernel does not claim for it.
 pub(crate) fn beside(root: &Path, number: Number) -> Vec<Sibling> {
     let relatives = relatives(root, number);
-    let mut found = footprint::siblings(root, number, &relatives, &footprint::kernel_tables());
+    let mut found = footprint::siblings(root, number, &relatives, &footprint::kernel_tables(root));
     for relative in relatives.keys() {
         let Some(below) = directory(root, *relative).and_then(|directory| below_loop(root, &directory)) else {
             continue;
@@ -153,10 +153,11 @@ fn check_mounts(root: &Path, mounts: &[Mount], relatives: &BTreeMap<Number, Stri
         let members: Vec<Number> =
             entries(&file_system.join("devices")).iter().filter_map(|member| number_of(member)).collect();
         if let Some((_, what)) = relatives.iter().find(|(number, _)| members.contains(number)) {
-            let mount_point = mounts
-                .iter()
-                .find(|mount| mount.sources.iter().any(|source| members.contains(source)))
-                .map_or_else(|| "a place that cannot be seen from here".to_string(), |mount| mount.mount_point.clone());
+            let is_it = |mount: &&Mount| mount.sources.iter().any(|source| members.contains(source));
+            let seen = mounts.iter().find(is_it).map(|mount| mount.mount_point.clone());
+            let mount_point = seen
+                .or_else(|| mounts::elsewhere(root).iter().find(is_it).map(|mount| mount.mount_point.clone()))
+                .unwrap_or_else(|| "a place that cannot be seen from here".to_string());
             let what = format!("the file system that {what} is a member of");
             return Err(ErrorKind::Mounted { what, mount_point, file_system: "btrfs".to_string() });
         }
@@ -166,17 +167,11 @@ fn check_mounts(root: &Path, mounts: &[Mount], relatives: &BTreeMap<Number, Stri
 
 fn check_swaps(root: &Path, is_ours: impl Fn(&InUse) -> bool) -> Result<(), ErrorKind> {
     let text = std::fs::read_to_string(root.join("proc/swaps")).unwrap_or_default();
-    let swaps: Vec<PathBuf> =
-        text.lines().skip(1).map(|line| unescape(line.split_ascii_whitespace().next().unwrap_or_default())).collect();
-    if swaps.is_empty() {
-        return Ok(());
-    }
-    // The name is that of the namespace in which it was turned on.
-    let views: Vec<PathBuf> = std::iter::once(root.to_owned())
-        .chain(mounts::namespaces(root).into_iter().map(|process| process.join("root")))
-        .collect();
-    for path in swaps {
-        if views.iter().any(|view| is_ours(&in_use_path(&mounts::seen_from(view, &path)))) {
+    for line in text.lines().skip(1) {
+        let path = unescape(line.split_ascii_whitespace().next().unwrap_or_default());
+        // The name is that of the namespace in which it was turned on.
+        let mut seen = mounts::views(root).map(|view| in_use_path(&mounts::seen_from(&view, &path)));
+        if seen.find(|seen| seen.device.is_some() || seen.file.is_some()).is_some_and(|seen| is_ours(&seen)) {
             return Err(ErrorKind::Swap { what: path.display().to_string() });
         }
     }
@@ -269,6 +264,46 @@ mod tests {
         symlink(root.path().join("sys/devices/sda/sda1"), members.join("sda1")).unwrap();
         let text = check_device(root.path(), (8, 1)).unwrap_err().to_string();
         assert!(text.contains("the file system that /dev/sda1 is a member of is mounted"), "{text}");
+    }
+
+    /// Two device-mapper devices over one disk, as sysfs shows them; their tables cannot be read.
+    #[test]
+    fn mapped_devices_over_the_disk_of_a_mounted_one_are_refused() {
+        let root = machine("md0", None);
+        for minor in [0, 1] {
+            let mapped = root.path().join(format!("sys/devices/dm-{minor}"));
+            std::fs::create_dir_all(mapped.join("slaves")).unwrap();
+            std::fs::create_dir_all(root.path().join("sys/block")).unwrap();
+            std::fs::write(mapped.join("dev"), format!("254:{minor}\n")).unwrap();
+            symlink(root.path().join("sys/devices/sda"), mapped.join("slaves/sda")).unwrap();
+            symlink(&mapped, root.path().join(format!("sys/dev/block/254:{minor}"))).unwrap();
+            symlink(&mapped, root.path().join(format!("sys/block/dm-{minor}"))).unwrap();
+        }
+        check_device(root.path(), (254, 1)).unwrap();
+        let node = |sibling: &Sibling| sibling.node.display().to_string();
+        assert_eq!(beside(root.path(), (254, 1)).iter().map(node).collect::<Vec<_>>(), ["/dev/dm-0"]);
+        let line = "36 35 254:0 / /data rw - ext4 /dev/mapper/one rw\n";
+        std::fs::write(root.path().join("proc/self/mountinfo"), line).unwrap();
+        let text = check_device(root.path(), (254, 1)).unwrap_err().to_string();
+        assert!(text.contains("/dev/dm-0, which covers the same bytes, is mounted at /data (ext4)"), "{text}");
+    }
+
+    #[test]
+    fn mounts_of_other_namespaces_are_told_with_a_process() {
+        let root = machine("md0", None);
+        for (pid, namespace) in [("self", 1), ("300", 2), ("301", 2), ("302", 1)] {
+            let process = root.path().join("proc").join(pid);
+            std::fs::create_dir_all(process.join("ns")).unwrap();
+            symlink(format!("mnt:[{namespace}]"), process.join("ns/mnt")).unwrap();
+            std::fs::write(process.join("comm"), "postgres\n").unwrap();
+            let line = format!("36 35 8:{namespace} / /srv rw - xfs /dev/x rw\n");
+            std::fs::write(process.join("mountinfo"), if pid == "self" { String::new() } else { line }).unwrap();
+        }
+        let text = exclusive(root.path(), (8, 2)).to_string();
+        assert!(text.contains("/dev/sda2 is mounted at /srv in the mount namespace of postgres (300) (xfs)"), "{text}");
+        // A table of our own namespace was read already; 302 is of it.
+        let text = exclusive(root.path(), (8, 1)).to_string();
+        assert!(text.contains("opened exclusively"), "{text}");
     }
 
     #[test]

@@ -63,9 +63,7 @@ pub(crate) fn of(root: &Path, directory: &Path) -> Option<Backing> {
         Some(status) => backing.file = Some((status.device, status.inode)),
         // Not permitted, or no node here: what the path leads to, from any namespace.
         None => {
-            let views = std::iter::once(root.to_owned())
-                .chain(mounts::namespaces(root).into_iter().map(|process| process.join("root")));
-            let mut found = views.map(|view| in_use_path(&mounts::seen_from(&view, &backing.path)));
+            let mut found = mounts::views(root).map(|view| in_use_path(&mounts::seen_from(&view, &backing.path)));
             if let Some(found) = found.find(|found| found.device.is_some() || found.file.is_some()) {
                 (backing.device, backing.file) = (found.device, found.file);
             }
@@ -106,9 +104,7 @@ impl Backing {
     /// Does the backing file surely not lie on an overlay?
     fn is_plain(&self, root: &Path, own: (u64, u64)) -> bool {
         let overlaid = |path: &Path| rustix::fs::statfs(path).map_or(true, |state| is_overlay(state.f_type));
-        let views = std::iter::once(root.to_owned())
-            .chain(mounts::namespaces(root).into_iter().map(|process| process.join("root")));
-        let mut seen = views.map(|view| mounts::seen_from(&view, &self.path));
+        let mut seen = mounts::views(root).map(|view| mounts::seen_from(&view, &self.path));
         if let Some(path) = seen.find(|path| in_use_path(path).file == Some(own)) {
             return !overlaid(&path);
         }

@@ -50,7 +50,7 @@ pub(crate) fn elsewhere(root: &Path) -> Vec<Mount> {
 }
 
 /// `/proc/PID` of one process of each mount namespace other than ours.
-pub(crate) fn namespaces(root: &Path) -> Vec<PathBuf> {
+fn namespaces(root: &Path) -> Vec<PathBuf> {
     let proc = root.join("proc");
     let mut seen: BTreeSet<PathBuf> = std::fs::read_link(proc.join("self/ns/mnt")).into_iter().collect();
     let is_process = |path: &PathBuf| {
@@ -60,6 +60,13 @@ pub(crate) fn namespaces(root: &Path) -> Vec<PathBuf> {
     found.retain(is_process);
     found.retain(|process| std::fs::read_link(process.join("ns/mnt")).is_ok_and(|name| seen.insert(name)));
     found
+}
+
+/// The roots from which paths may be meant: ours first, then, only when asked for, one of each other mount namespace.
+pub(crate) fn views(root: &Path) -> impl Iterator<Item = PathBuf> {
+    let others = root.to_owned();
+    let others = std::iter::once_with(move || namespaces(&others)).flatten().map(|process| process.join("root"));
+    std::iter::once(root.to_owned()).chain(others)
 }
 
 /// A path as it is seen from `view`, the root of a namespace.

@@ -8,7 +8,7 @@ use crate::magics::{
     At::{End, Start},
     HINTS, MAGICS, MD_MAGIC, Magic,
 };
-use crate::survey::{self, Medium};
+use crate::survey;
 
 /// The same, big-endian (only superblock 0.90 is written in the machine's own order).
 const MD_MAGIC_SWAPPED: [u8; 4] = [0xa9, 0x2b, 0x4e, 0xfc];
@@ -47,11 +47,11 @@ pub(crate) fn find(view: &View<'_>) -> Result<Option<Foreign>, ErrorKind> {
 
 /// The first known signature, among what was read, of something that begins or ends where a partition may. For what
 /// [`find`] has no name for.
-pub(crate) fn find_in_partitions(view: &View<'_>, medium: Medium) -> Option<Foreign> {
+pub(crate) fn find_in_partitions(view: &View<'_>) -> Option<Foreign> {
     let named = |what: &str, offset: u64, sector: u64| {
         foreign(&format!("{what} (of a partition that begins at sector {sector})"), offset)
     };
-    for start in survey::starts(view.size_bytes, medium) {
+    for start in survey::starts(view.size_bytes) {
         let (sector, likely) = (start / 512, start == 0 || LIKELY_STARTS.contains(&start));
         let hints = HINTS.iter().filter(|_| likely);
         let strong = MAGICS.iter().filter(|(.., bytes)| start > 0 && (bytes.len() > 2 || likely));

@@ -41,16 +41,10 @@ impl Medium {
             Self::Rotational => 256,
         }
     }
-
-    /// A partition may begin at each of so many MiB.
-    fn near_mib(self) -> u64 {
-        match self {
-            Self::Solid => 64,
-            Self::Rotational => 32,
-        }
-    }
 }
 
+/// A partition may begin at each of so many MiB.
+const NEAR_MIB: u64 = 64;
 /// Where partitions begin that are the first on their disk, in sectors: DOS, GPT's first usable one, Apple.
 const SECTORS: [u64; 4] = [63, 34, 40, 409_640];
 /// Sizes of EFI, boot, recovery and swap partitions in MiB, alone and one after the other, as installers make them.
@@ -71,12 +65,12 @@ const EXT_GROUP_BYTES: u64 = 128 * MIB;
 const FRACTIONS: [(u64, u64); 9] = [(1, 2), (1, 3), (2, 3), (1, 4), (3, 4), (1, 5), (1, 10), (9, 10), (1, 8)];
 
 /// Where partitions, and file systems without one, may begin on a device of `size_bytes`; the first is 0.
-pub(crate) fn starts(size_bytes: u64, medium: Medium) -> Vec<u64> {
+pub(crate) fn starts(size_bytes: u64) -> Vec<u64> {
     let mut found = vec![0];
     found.extend(SECTORS.map(|sector| sector * 512));
     // The metadata of md 1.2, bcache, LVM, LUKS before the data.
     found.extend((12..20).map(|power| 1 << power));
-    found.extend((1..=medium.near_mib()).map(|mib| mib * MIB));
+    found.extend((1..=NEAR_MIB).map(|mib| mib * MIB));
     found.extend(FIRST_SIZES_MIB.iter().flat_map(|mib| [mib * MIB, (mib + 1) * MIB]));
     found.extend(ROUND_SIZES_GIB.iter().flat_map(|gib| [gib * GIB, gib * GIB + MIB]));
     found.extend(FRACTIONS.iter().flat_map(|(part, of)| {
@@ -127,7 +121,7 @@ pub(crate) fn parts(
             };
             wanted.push(start..start + magic.len() as u64);
         }
-        for start in starts(size_bytes, medium) {
+        for start in starts(size_bytes) {
             wanted.extend(around(start, medium));
         }
         wanted.extend(copies(size_bytes).into_iter().map(|copy| copy.saturating_sub(4 * KIB)..copy + 4 * KIB));
@@ -237,7 +231,7 @@ mod tests {
         for (medium, size) in [(Medium::Solid, 1 << 40), (Medium::Rotational, 1 << 40), (Medium::Rotational, GIB)] {
             let parts = parts(size, 512, medium, counter());
             assert!(covers(&parts, 0..MIB) && covers(&parts, size - MIB..size));
-            let beginnings = [63 * 512, MIB, 2 * MIB, 32 * MIB, 101 * MIB, 117 * MIB, 513 * MIB, size / 2];
+            let beginnings = [63 * 512, MIB, 2 * MIB, 37 * MIB, 64 * MIB, 101 * MIB, 117 * MIB, 513 * MIB, size / 2];
             for start in beginnings.into_iter().filter(|start| *start < size) {
                 assert!(covers(&parts, start..start + 8192), "from {start}");
                 assert!(covers(&parts, start - 12 * KIB..start), "before {start}");

@@ -56,6 +56,8 @@ fn partitions_anywhere_a_tool_puts_them_are_found() {
     }
     let size = 3 << 40;
     let device = LoopDevice::new(size).unwrap();
+    // The fewest reads.
+    std::fs::write(device.sysfs().join("queue/rotational"), "1").unwrap();
     let file = OpenOptions::new().write(true).open(device.path()).unwrap();
     let superblock = |at: u64| {
         let mut bytes = vec![0; 1024];
@@ -102,15 +104,18 @@ fn partitions_anywhere_a_tool_puts_them_are_found() {
     }
     for (offset, bytes, words) in cases {
         file.write_all_at(&bytes, offset).unwrap();
-        let error = open_for(device.path(), None, Access::Write).map(drop).unwrap_err();
+        let Err(error) = open_for(device.path(), None, Access::Write) else {
+            panic!("{words} at {offset} is not seen")
+        };
         let text = error.to_string();
         assert!(error.is_refusal() && text.contains(words), "{words} at {offset}: {text}");
         file.write_all_at(&vec![0; bytes.len()], offset).unwrap();
     }
     assert!(open_for(device.path(), None, Access::Write).is_ok());
+    std::fs::write(device.sysfs().join("queue/rotational"), "0").unwrap();
 }
 
-/// Whatever fills two neighbouring sampling parts of 512 is met by a sample, wherever it lies.
+/// Whatever fills two neighbouring parts of the 256 of which each has a sample is met, wherever it lies.
 #[test]
 fn foreign_data_in_the_middle_of_a_device_is_found() {
     if !require_root_or_skip() {
@@ -119,8 +124,8 @@ fn foreign_data_in_the_middle_of_a_device_is_found() {
     let size = GIB;
     let device = LoopDevice::new_in(size, Place::Memory).unwrap();
     let file = OpenOptions::new().write(true).open(device.path()).unwrap();
-    let foreign = vec![0x5a; usize::try_from(size / 256).unwrap()];
-    for start in [70 * MIB + 12_345 * 512, size - 6 * MIB] {
+    let foreign = vec![0x5a; usize::try_from(size / 128).unwrap()];
+    for start in [70 * MIB + 12_345 * 512, size - 10 * MIB] {
         file.write_all_at(&foreign, start).unwrap();
         refused(device.path(), None, &["data that iodyno did not write (5a 5a"], Flag::Destroy);
         file.write_all_at(&vec![0; foreign.len()], start).unwrap();
