@@ -21,7 +21,7 @@ const LOADS: [&str; 12] = [
     "--rw=randwrite --bs=8k --io_size=8m --direct=0",
     "--rw=randtrim --bs=64k --io_size=64m",
     "--rw=trimwrite --bs=64k --io_size=16m --direct=1",
-    "--rw=randrw --bs=16k --io_size=16m --buffer_compress_percentage=100 --direct=1",
+    "--rw=randrw --bs=16k --io_size=16m --buffer_compress_percentage=95 --direct=1",
     "--rw=randwrite --bs=4k --io_size=8m --dedupe_percentage=80 --buffer_compress_percentage=50 --direct=1",
     "--rw=write --bs=1m --io_size=40m --offset=20m --direct=1",
     "--rw=write --bs=256k --direct=1",
@@ -43,7 +43,7 @@ fn devices_that_iodyno_wrote_are_written_again() {
         let name = device.path().to_str().unwrap();
         let run = |load: &str| {
             let target = format!("--filename={name}");
-            let mut arguments = vec!["run", "--name=l", target.as_str(), "-o", "out", "--force", "--no-report"];
+            let mut arguments = vec!["run", "--name=l", target.as_str(), "-o", "out", "--no-report"];
             arguments.extend(load.split(' '));
             let output = scratch.iodyno(&arguments).run().unwrap();
             let _ = std::fs::remove_dir_all(scratch.path("out"));
@@ -58,7 +58,7 @@ fn devices_that_iodyno_wrote_are_written_again() {
             "compratio=3.7\ndedupratio=2\ndedupunit=4k\nsd=sd1,lun={name}\nwd=wd1,sd=sd1,xfersize=(4k,50,12k,50),rdpct=30\n\
              rd=rd1,wd=wd1,iorate=max,elapsed=2,interval=1,maxops=500\n"
         );
-        scratch.run("vdbench", &text, &["--force"]).expect_code(0);
+        scratch.run("vdbench", &text, &[]).expect_code(0);
         let _ = std::fs::remove_dir_all(scratch.path("vdbench"));
         // Among all that, a sector of somebody else's.
         let file = OpenOptions::new().write(true).open(device.path()).unwrap();

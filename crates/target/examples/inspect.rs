@@ -1,5 +1,5 @@
 //! `cargo run -p target --example inspect DEVICE...`: what an inspection says of devices, and how long it took.
-#![allow(clippy::print_stdout, reason = "it is for people")]
+#![expect(clippy::print_stdout, reason = "it is for people")]
 
 use plan::{OpenFlags, Span, TargetSpec};
 use std::path::PathBuf;
