@@ -21,12 +21,12 @@ fn main() {
             unlink: false,
             span: Span::default(),
         };
-        let begin = std::time::Instant::now();
+        let begin_ns = quantity::clock::now_ns();
         let found = inspect(&spec, Access::Write, &Policy::default());
-        let took = begin.elapsed();
+        let took_ms = (quantity::clock::now_ns() - begin_ns) / 1_000_000;
         match found {
-            Ok(finding) => println!("{}: {finding}; {took:.1?}", path.display()),
-            Err(error) => println!("{error}; {took:.1?}"),
+            Ok(finding) => println!("{}: {finding}; {took_ms} ms", path.display()),
+            Err(error) => println!("{error}; {took_ms} ms"),
         }
     }
 }
