@@ -7,11 +7,12 @@
 //!    descriptor, and everything later goes through that descriptor. A path that is exchanged afterwards changes
 //!    nothing. Directories, FIFOs, sockets and character devices are no targets, files under `/etc`, `/usr`, … are not
 //!    written.
-//! 2. **Is it in use?** Mounts, swap, stacked devices, loop devices, members of a mounted btrfs, and at last `O_EXCL`,
-//!    which is held until [`Opened`] is dropped. *No flag overrides these.*
+//! 2. **Is it in use?** Mounts, swap, stacked devices, loop devices, members of a mounted btrfs, exports, other devices
+//!    over the same bytes, and at last `O_EXCL`, which is held until [`Opened`] is dropped. *No flag overrides these.*
 //! 3. **Does anything live there?** A file must carry iodyno's mark; the content must be zero or iodyno's own, seen
-//!    by known signatures (for a good message) and by every byte of the first and last MiB (for safety). `--destroy`
-//!    with the name of exactly this device or file overrides these.
+//!    by known signatures (for a good message) and by every byte of the first and last MiB (for safety); of a device
+//!    also by what stands where partitions may begin and end, and by samples all over it. `--destroy` with the name of
+//!    exactly this device or file overrides these.
 //!
 //! Only then is a file created or extended. A target that is only read needs none of this and gets a read-only
 //! descriptor, unless a file must be made or grow for it, which is a write like any other.
@@ -20,13 +21,20 @@ mod content;
 mod device;
 mod error;
 mod examine;
+mod exports;
 mod file;
+mod footprint;
 mod in_use;
+mod loops;
+mod magics;
+mod mounts;
 mod node;
 mod opened;
 mod ours;
 mod place;
 mod signature;
+mod survey;
+mod sysfs;
 
 pub use error::{ErrorKind, TargetError};
 pub use examine::{Finding, inspect};
