@@ -117,7 +117,7 @@ pub enum OutputError {
         why: &'static str,
     },
     /// A table's name that none can have.
-    #[error("`{name}` is no name of a table: a name has 1 to {max} of the characters a-z, 0-9 and _; the recording is damaged, or was made to do harm", max = crate::TABLE_NAME_MAX)]
+    #[error("`{name}` is no name of a table: a name has 1 to {max} of the characters a-z, 0-9 and _", max = crate::TABLE_NAME_MAX)]
     TableName {
         /// The name, control characters escaped.
         name: String,

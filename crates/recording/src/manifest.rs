@@ -1,7 +1,7 @@
 //! `manifest.json`: what a recording is, where and when it was made, and what is missing from it.
 
 use crate::RecordingError;
-use crate::sync::sync_folder;
+use output::{Folder, Over};
 use quantity::clock;
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
@@ -137,25 +137,15 @@ impl Manifest {
         if found > FORMAT_VERSION {
             return Err(RecordingError::Newer { path: directory.to_path_buf(), found, known: FORMAT_VERSION });
         }
-        serde_json::from_value(value).map_err(|error| not(format!("{MANIFEST}: {error}")))
+        let manifest: Self = serde_json::from_value(value).map_err(|error| not(format!("{MANIFEST}: {error}")))?;
+        manifest.rows.keys().try_for_each(|name| RecordingError::check_table_name(name, &path))?;
+        Ok(manifest)
     }
 
     /// Writes it in one step: a reader sees the old or the new one.
-    pub(crate) fn write(&self, directory: &Path) -> Result<(), RecordingError> {
-        let path = directory.join(MANIFEST);
-        let fresh = directory.join("manifest.json.new");
-        let failed = || RecordingError::io("write", &path);
+    pub(crate) fn write(&self, folder: &Folder) -> Result<(), RecordingError> {
         let mut text = serde_json::to_vec_pretty(self).map_err(RecordingError::format(MANIFEST))?;
         text.push(b'\n');
-        let mut file = fs::File::create(&fresh).map_err(failed())?;
-        let written = file
-            .write_all(&text)
-            .and_then(|()| file.sync_data())
-            .and_then(|()| fs::rename(&fresh, &path))
-            .and_then(|()| sync_folder(directory));
-        if written.is_err() {
-            let _ = fs::remove_file(&fresh);
-        }
-        written.map_err(failed())
+        Ok(folder.replace(MANIFEST, Over::File, |file| file.write_all(&text))?)
     }
 }

@@ -1,19 +1,18 @@
 //! From the journal to one Parquet file per table, batch by batch.
 
 use crate::journal::JournalReader;
-use crate::sync::sync_folder;
 use crate::{Manifest, RecordingError, Table};
 use arrow_array::cast::AsArray;
 use arrow_array::types::Int64Type;
 use arrow_array::{RecordBatch, TimestampNanosecondArray};
 use arrow_schema::{DataType, Field, Schema, SchemaRef, TimeUnit};
+use output::{Folder, NewFile, Over};
 use parquet::arrow::ArrowWriter;
 use parquet::basic::{Compression, Encoding, ZstdLevel};
 use parquet::errors::ParquetError;
 use parquet::file::properties::{EnabledStatistics, WriterProperties};
 use parquet::schema::types::ColumnPath;
 use std::collections::BTreeMap;
-use std::fs::File;
 use std::io;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -27,10 +26,13 @@ const DELTA_COLUMNS: [&str; 5] = ["t_ns", "queue_ns", "issue_ns", "complete_ns",
 /// UTC as an offset: readers without a time-zone database know it as well.
 const UTC: &str = "+00:00";
 
-/// Where a table's sealed rows are.
-pub(crate) fn table_folder(directory: &Path, table: &str, host: &str) -> PathBuf {
+/// Name of the only file of a sealed table.
+const PART: &str = "000001.parquet";
+
+/// The folder of a host's rows in a table's folder.
+fn host_folder(host: &str) -> String {
     let host: String = host.chars().map(|c| if c.is_alphanumeric() || "-._".contains(c) { c } else { '_' }).collect();
-    directory.join(table).join(format!("host={host}"))
+    format!("host={host}")
 }
 
 /// The schema with `time` (UTC) behind the other columns, when there is a `t_ns` that it can be made of.
@@ -85,21 +87,28 @@ pub(crate) fn properties(schema: &Schema) -> WriterProperties {
 /// One table under way.
 struct Open {
     name: String,
-    writer: ArrowWriter<File>,
+    writer: ArrowWriter<NewFile>,
+    folder: Folder,
     path: PathBuf,
     rows: u64,
 }
 
 impl Open {
-    fn create(directory: &Path, manifest: &Manifest, name: &str, batch: &RecordBatch) -> Result<Self, RecordingError> {
-        let folder = table_folder(directory, name, &manifest.host);
-        std::fs::create_dir_all(&folder).map_err(RecordingError::io("create", &folder))?;
-        let path = folder.join("000001.parquet");
-        let file = File::create(&path).map_err(RecordingError::io("create", &path))?;
+    fn create(
+        recording: &Folder,
+        manifest: &Manifest,
+        name: &str,
+        batch: &RecordBatch,
+    ) -> Result<Self, RecordingError> {
+        RecordingError::check_table_name(name, recording.path())?;
+        let folder = recording.make_folder(name)?.make_folder(host_folder(&manifest.host))?;
+        let path = folder.path().join(PART);
+        // A stump of a sealing that was killed may be there.
+        let file = folder.begin(PART, Over::File)?;
         let schema = crate::catalogue::table(name).map_or_else(|| batch.schema(), Table::schema_with_time);
         let properties = properties(&schema);
         let writer = ArrowWriter::try_new(file, schema, Some(properties)).map_err(failed(name, &path))?;
-        Ok(Self { name: name.to_string(), writer, path, rows: 0 })
+        Ok(Self { name: name.to_string(), writer, folder, path, rows: 0 })
     }
 
     fn write(&mut self, batch: &RecordBatch) -> Result<(), RecordingError> {
@@ -108,12 +117,9 @@ impl Open {
     }
 
     /// Ends the file, and makes it and its name durable.
-    fn close(self, directory: &Path) -> Result<(String, u64), RecordingError> {
-        let file = self.writer.into_inner().map_err(failed(&self.name, &self.path))?;
-        file.sync_all().map_err(RecordingError::io("sync", &self.path))?;
-        for folder in self.path.ancestors().skip(1).take_while(|folder| *folder != directory) {
-            sync_folder(folder).map_err(RecordingError::io("sync", folder))?;
-        }
+    fn close(self, recording: &Folder) -> Result<(String, u64), RecordingError> {
+        self.writer.into_inner().map_err(failed(&self.name, &self.path))?.finish()?;
+        recording.subfolder(&self.name)?.sync()?;
         Ok((self.name, self.rows))
     }
 }
@@ -134,33 +140,41 @@ fn failed(table: &str, path: &Path) -> impl FnOnce(ParquetError) -> RecordingErr
 ///
 /// Not done during a run, part by part, though that would save two thirds of the disk space: encoding takes a core for
 /// seconds at a time, which the load would feel, and the report would show as the target's.
-pub(crate) fn seal(directory: &Path, manifest: &Manifest) -> Result<(BTreeMap<String, u64>, u64), RecordingError> {
+pub(crate) fn seal(folder: &Folder, manifest: &Manifest) -> Result<(BTreeMap<String, u64>, u64), RecordingError> {
     let mut begun = BTreeMap::new();
-    let encoded = encode(directory, manifest, &mut begun);
-    let written: Vec<PathBuf> = begun.values().map(|table: &Open| table.path.clone()).collect();
+    let encoded = encode(folder, manifest, &mut begun);
+    let names: Vec<String> = begun.keys().cloned().collect();
+    let mut written = Vec::new();
     let sealed = encoded.and_then(|skipped| {
-        let rows = begun.into_values().map(|table| table.close(directory)).collect::<Result<_, _>>()?;
-        sync_folder(directory).map_err(RecordingError::io("sync", directory))?;
+        let mut rows = BTreeMap::new();
+        for table in begun.into_values() {
+            let of_table = table.folder.try_clone()?;
+            rows.extend([table.close(folder)?]);
+            written.push(of_table);
+        }
+        folder.sync()?;
         Ok((rows, skipped))
     });
     if sealed.is_err() {
-        for path in written {
-            let _ = std::fs::remove_file(&path);
-            for folder in path.ancestors().skip(1).take_while(|folder| *folder != directory) {
-                let _ = std::fs::remove_dir(folder);
-            }
+        for of_table in written {
+            let _ = of_table.remove_file(PART);
+        }
+        for name in names {
+            // Folders that are empty now.
+            let _ = folder.subfolder(&name).and_then(|table| table.remove_folder(host_folder(&manifest.host)));
+            let _ = folder.remove_folder(&name);
         }
     }
     sealed
 }
 
 /// The pass over the journal: one row group per table is held in memory.
-fn encode(directory: &Path, manifest: &Manifest, open: &mut BTreeMap<String, Open>) -> Result<u64, RecordingError> {
-    let mut journal = JournalReader::open(directory)?;
+fn encode(folder: &Folder, manifest: &Manifest, open: &mut BTreeMap<String, Open>) -> Result<u64, RecordingError> {
+    let mut journal = JournalReader::open(folder.path())?;
     while let Some((name, batch)) = journal.next_batch(None)? {
         let batch = add_time(&batch, manifest, &name)?;
         if !open.contains_key(&name) {
-            open.insert(name.clone(), Open::create(directory, manifest, &name, &batch)?);
+            open.insert(name.clone(), Open::create(folder, manifest, &name, &batch)?);
         }
         if let Some(table) = open.get_mut(&name) {
             table.write(&batch)?;

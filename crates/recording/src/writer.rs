@@ -2,8 +2,8 @@
 
 use crate::journal::{JOURNAL, JournalWriter, UNREADABLE};
 use crate::packed::{IoNames, RawIo};
-use crate::sync::sync_folder;
 use crate::{Batch, ClockAnchor, Manifest, RecordingError, Sink, seal};
+use output::{Access, Folder, OutputError};
 use std::path::{Path, PathBuf};
 
 /// A wall-clock anchor is written at least so often.
@@ -15,7 +15,7 @@ const STEP_NS: i64 = 100_000_000;
 /// Writes one recording: into the journal while it is open, into Parquet when it is sealed.
 #[derive(Debug)]
 pub struct Writer {
-    directory: PathBuf,
+    folder: Folder,
     manifest: Manifest,
     journal: JournalWriter,
 }
@@ -26,30 +26,20 @@ impl Writer {
     /// # Errors
     /// The directory exists, or cannot be made.
     pub fn create(directory: &Path, manifest: Manifest) -> Result<Self, RecordingError> {
-        if let Some(parent) = directory.parent().filter(|parent| !parent.as_os_str().is_empty()) {
-            std::fs::create_dir_all(parent).map_err(RecordingError::io("create", parent))?;
-        }
-        match std::fs::create_dir(directory) {
-            Err(error) if error.kind() == std::io::ErrorKind::AlreadyExists => {
-                return Err(RecordingError::Exists(directory.to_path_buf()));
-            }
-            made => made.map_err(RecordingError::io("create", directory))?,
-        }
+        let folder = match Folder::create(directory, Access::of_recordings()) {
+            Err(OutputError::Taken { path, .. }) => return Err(RecordingError::Exists(path)),
+            made => made?,
+        };
         // The journal first: a directory with a manifest always has one, or is sealed.
-        let journal = JournalWriter::create(directory)?;
-        manifest.write(directory)?;
-        if let Some(parent) = directory.parent() {
-            let parent = if parent.as_os_str().is_empty() { Path::new(".") } else { parent };
-            // A parent that may be written to but not read cannot be synced; the recording is there all the same.
-            let _ = sync_folder(parent);
-        }
-        Ok(Self { directory: directory.to_path_buf(), manifest, journal })
+        let journal = JournalWriter::create(&folder)?;
+        manifest.write(&folder)?;
+        Ok(Self { folder, manifest, journal })
     }
 
     /// Where the recording is.
     #[must_use]
     pub fn directory(&self) -> &Path {
-        &self.directory
+        self.folder.path()
     }
 
     /// `CLOCK_MONOTONIC` at the recording's start, ns.
@@ -64,7 +54,7 @@ impl Writer {
     /// It could not be written; the old one is still there.
     pub fn update_manifest(&mut self, change: impl FnOnce(&mut Manifest)) -> Result<(), RecordingError> {
         change(&mut self.manifest);
-        self.manifest.write(&self.directory)
+        self.manifest.write(&self.folder)
     }
 
     /// Keeps the wall clock's anchors: one a minute, and one at once when the wall clock was set, which is told as how far
@@ -119,16 +109,15 @@ impl Writer {
     pub fn seal_past(mut self) -> Result<PathBuf, RecordingError> {
         self.journal.commit()?;
         self.journal.sync()?;
-        let (rows, skipped) = seal::seal(&self.directory, &self.manifest)?;
+        let (rows, skipped) = seal::seal(&self.folder, &self.manifest)?;
         self.manifest.rows = rows;
         if skipped > 0 {
             self.manifest.losses.insert(UNREADABLE.to_string(), skipped);
         }
         self.manifest.sealed = true;
-        self.manifest.write(&self.directory)?;
-        let journal = self.directory.join(JOURNAL);
-        std::fs::remove_file(&journal).map_err(RecordingError::io("remove", &journal))?;
-        Ok(self.directory)
+        self.manifest.write(&self.folder)?;
+        self.folder.remove_file(JOURNAL)?;
+        Ok(self.folder.path().to_path_buf())
     }
 }
 
