@@ -33,6 +33,7 @@ mod import;
 mod model;
 mod objectives;
 mod out;
+mod output_args;
 mod probe;
 mod query;
 mod record;
@@ -72,7 +73,7 @@ pub fn main(arguments: Vec<String>) -> ExitCode {
             return ExitCode::from(u8::try_from(error.exit_code()).unwrap_or(2));
         }
     };
-    let result = match cli.command {
+    let result = output_args::apply(&cli.command).and_then(|()| match cli.command {
         args::Command::Run(run) => run::run(&run, &flags, &arguments),
         args::Command::Convert(convert) => convert::run(&convert),
         args::Command::Completions(completions) => completions::run(&completions),
@@ -91,7 +92,7 @@ pub fn main(arguments: Vec<String>) -> ExitCode {
         args::Command::Stat(stat) => stat::run(&stat, &arguments),
         args::Command::Diagnose(diagnose) => diagnose::run(&diagnose, &arguments),
         args::Command::Record(record) => record::run(&record, &arguments),
-    };
+    });
     match result {
         Ok(0) if out::failed() => ExitCode::from(1),
         Ok(code) => ExitCode::from(code),

@@ -189,8 +189,7 @@ fn collect_days(
     let stop = StopFlag::default();
     watch_signals(&stop)?;
     say!("iodyno: recording to {}, a recording a day; Ctrl-C ends it", directory.display());
-    std::fs::create_dir_all(directory)
-        .map_err(|error| Failure::new(PARAMETERS, format!("failed to create {}: {error}", directory.display())))?;
+    output::Folder::open_or_create(directory, output::Access::of_recordings())?;
     let mut flight = flight(args, directory.join("flight"), command_line)?;
     let company = Company { face: endpoint.map(|face| face as &mut dyn Sink), flight: flight.as_mut(), tell: None };
     let outcome = session::serve(&request, &MachineClock, company, &mut |said| say!("iodyno: {said}"), &stop)?;
