@@ -84,10 +84,12 @@ impl From<OutputError> for Failure {
 /// A name that is taken by a regular file is a wrong parameter, as it has always been; anything else that is never written
 /// over is a refusal.
 fn output_code(error: &OutputError) -> u8 {
-    match error {
-        OutputError::Exists(_) | OutputError::Access(_) => PARAMETERS,
-        OutputError::Io { .. } => RECORDING,
-        _ => REFUSED,
+    if error.is_refusal() {
+        REFUSED
+    } else if error.is_parameter() {
+        PARAMETERS
+    } else {
+        RECORDING
     }
 }
 

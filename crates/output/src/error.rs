@@ -150,6 +150,12 @@ impl OutputError {
         !matches!(self, Self::Io { .. })
     }
 
+    /// Is something in the way that is never written over, force or not?
+    #[must_use]
+    pub fn is_refusal(&self) -> bool {
+        !matches!(self, Self::Exists(_) | Self::Access(_) | Self::Io { .. })
+    }
+
     /// The kind of the system's error, where it is one.
     #[must_use]
     pub fn io_kind(&self) -> Option<io::ErrorKind> {
