@@ -1,5 +1,6 @@
 //! What can be typed: the command line as clap sees it, after [`crate::vdbench_args`] has put Vdbench's own forms right.
 
+use crate::output_args::{AccessArgs, ForceArgs};
 use crate::replay_args::ReplayArgs;
 use crate::speed_args::SpeedArgs;
 use crate::stat_args::{StatArgs, StatClock};
@@ -98,9 +99,8 @@ pub(crate) struct ConvertArgs {
     /// The language; default: the other one.
     #[arg(long, value_enum, value_name = "LANGUAGE")]
     pub(crate) to: Option<LanguageArg>,
-    /// Overwrite the output.
-    #[arg(long)]
-    pub(crate) force: bool,
+    #[command(flatten)]
+    pub(crate) force: ForceArgs,
 }
 
 /// A parameter language.
@@ -139,6 +139,8 @@ pub(crate) struct RunArgs {
     /// Directory of the recording and the report; it must not exist. `NAME+` counts up, `NAME.tod` adds the time.
     #[arg(short, long, value_name = "DIR")]
     pub(crate) output: Option<String>,
+    #[command(flatten)]
+    pub(crate) access: AccessArgs,
     /// Override every run's measured time: seconds, or with a unit (30s, 10m, 2h).
     #[arg(short, long, value_name = "TIME")]
     pub(crate) elapsed: Option<String>,
@@ -278,6 +280,8 @@ pub(crate) struct ExportArgs {
     /// Where to write it; default: standard output.
     #[arg(short, long, value_name = "FILE")]
     pub(crate) output: Option<PathBuf>,
+    #[command(flatten)]
+    pub(crate) force: ForceArgs,
 }
 
 /// A format that other tools read a trace in.
@@ -359,6 +363,8 @@ pub(crate) struct RecordArgs {
     /// Stop after this time.
     #[arg(long = "for", value_name = "TIME")]
     pub(crate) length: Option<String>,
+    #[command(flatten)]
+    pub(crate) access: AccessArgs,
     /// Run this command, and record as long as it runs.
     #[arg(last = true, value_name = "COMMAND")]
     pub(crate) command: Vec<String>,
@@ -434,6 +440,8 @@ pub(crate) struct ImportArgs {
     /// Directory of the recording; it must not exist.
     #[arg(short, long, value_name = "DIR")]
     pub(crate) output: PathBuf,
+    #[command(flatten)]
+    pub(crate) access: AccessArgs,
     /// Read it as this format instead of looking at the content.
     #[arg(long, value_name = "NAME")]
     pub(crate) format: Option<String>,
@@ -508,9 +516,8 @@ pub(crate) struct ModelArgs {
     /// Read the trace as this format (of `iodyno import`) instead of looking at the content.
     #[arg(long, value_name = "NAME")]
     pub(crate) format: Option<String>,
-    /// Overwrite the output.
-    #[arg(long)]
-    pub(crate) force: bool,
+    #[command(flatten)]
+    pub(crate) force: ForceArgs,
     /// One JSON object in place of the table, on standard output; needs --output (docs/model.md).
     #[arg(long, requires = "output")]
     pub(crate) json: bool,
@@ -615,6 +622,8 @@ pub(crate) struct ProbeArgs {
     /// Record it as well; the directory must not exist.
     #[arg(short, long, value_name = "DIR")]
     pub(crate) output: Option<PathBuf>,
+    #[command(flatten)]
+    pub(crate) access: AccessArgs,
     /// One JSON object per interval and one at the end, and nothing else on standard output (docs/probe.md).
     #[arg(long)]
     pub(crate) json: bool,

@@ -7,6 +7,7 @@ use crate::run::time;
 use crate::view_args::ChartArgs;
 use analyze::{AnalyzeError, Moment, NamePattern, Selection, ViewData, Window};
 use clap::Parser;
+use output::{Force, OutputFile};
 use recording::Reader;
 use report::{ReportError, Size, Theme};
 use session::SessionError;
@@ -49,8 +50,7 @@ pub(crate) fn write(view: &ViewData, args: &ChartArgs, path: &Path) -> Result<()
         Some("png") => report::png(&svg).map_err(SessionError::from)?,
         _ => return Err(Failure::new(PARAMETERS, format!("{}: the name must end in .svg or .png", path.display()))),
     };
-    session::write_whole(path, &bytes)?;
-    Ok(())
+    Ok(OutputFile::write_whole(path, args.force.force(), &bytes)?)
 }
 
 /// Draws what a file of commands asks for; the first that fails is named by its line, and nothing after it is drawn.
@@ -170,6 +170,10 @@ pub(crate) fn again(command_line: &[String], args: &ChartArgs, path: &Path) -> S
     let mut line: Vec<String> = command_line.iter().map(quoted).collect();
     if args.output.is_none() {
         line.push(format!("-o {}", quoted(&path.display().to_string())));
+    }
+    if args.force.force() == Force::No {
+        // The picture is there now.
+        line.push("--force".to_string());
     }
     line.join(" ")
 }

@@ -2,6 +2,7 @@
 
 use crate::exit::Failure;
 use crate::open::say_of;
+use crate::output_args::tell;
 use crate::view_args::CompareArgs;
 use std::path::PathBuf;
 
@@ -13,8 +14,9 @@ pub(crate) fn run(args: &CompareArgs) -> Result<u8, Failure> {
     let text = session::comparison_lines(&comparison, session::terminal_width()).join("\n");
     outln!("{text}");
     if let Some(path) = &args.output {
-        session::comparison_file(&comparison, path)?;
-        outln!("\n{}", path.display());
+        session::comparison_file(&comparison, path, args.force.force())?;
+        outln!("");
+        tell(path);
     }
     Ok(damaged)
 }

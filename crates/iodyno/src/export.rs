@@ -6,9 +6,9 @@ use crate::exit::{Failure, PARAMETERS, RECORDING};
 use crate::open::{open, over};
 use crate::trace::say_incomplete;
 use analyze::{Body, Cells, Column, Selection, Table};
+use output::{Access, Folder, OutputFile};
 use recording::{ExportFormat, Reader, RecordingError};
 use session::SessionError;
-use std::fs::File;
 use std::io::{self, BufWriter, Write};
 use trace::TraceError;
 use trace::interchange::{self, Format};
@@ -23,7 +23,8 @@ pub(crate) fn run(args: &ExportArgs) -> Result<u8, Failure> {
         say_incomplete(reader.manifest());
     }
     if let Some(directory) = args.output.as_ref().filter(|_| args.flatfile) {
-        for path in convert::flatfile::write(&reader, directory).map_err(SessionError::from)? {
+        let folder = Folder::open_or_create(directory, Access::Umask)?;
+        for path in convert::flatfile::write(&reader, &folder, args.force.force()).map_err(SessionError::from)? {
             outln!("{}", path.display());
         }
         return Ok(damaged);
@@ -71,12 +72,8 @@ pub(crate) fn run(args: &ExportArgs) -> Result<u8, Failure> {
     };
     let written = match &args.output {
         Some(path) => {
-            let failed =
-                |error: io::Error| Failure::new(RECORDING, format!("failed to write {}: {error}", path.display()));
-            let mut out = BufWriter::new(File::create(path).map_err(failed)?);
-            let written = write(&mut out);
-            out.flush().map_err(failed)?;
-            written
+            let mut out = OutputFile::create(path, args.force.force())?;
+            write(&mut out).and_then(|()| Ok(out.finish()?))
         }
         None => write(&mut BufWriter::new(io::stdout())),
     };
@@ -112,7 +109,7 @@ fn view(args: &ExportArgs, reader: &Reader, id: &str) -> Result<u8, Failure> {
     }
     let text = if args.json { json_lines(&table) } else { csv(&table) };
     let written = match &args.output {
-        Some(path) => return session::write_whole(path, text.as_bytes()).map(|()| 0).map_err(Failure::from),
+        Some(path) => return Ok(OutputFile::write_whole(path, args.force.force(), text.as_bytes()).map(|()| 0)?),
         None => io::stdout().write_all(text.as_bytes()),
     };
     match written {

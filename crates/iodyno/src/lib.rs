@@ -36,6 +36,7 @@ mod model;
 mod objectives;
 mod open;
 mod out;
+mod output_args;
 mod probe;
 mod query;
 mod record;
@@ -76,8 +77,8 @@ pub fn main(arguments: Vec<String>) -> ExitCode {
             return ExitCode::from(u8::try_from(error.exit_code()).unwrap_or(2));
         }
     };
-    let limited = memory::limit(cli.memory.as_deref(), &cli.command);
-    let result = limited.and_then(|()| run_command(&cli.command, &flags, &arguments));
+    let ready = memory::limit(cli.memory.as_deref(), &cli.command).and_then(|()| output_args::apply(&cli.command));
+    let result = ready.and_then(|()| run_command(&cli.command, &flags, &arguments));
     match result {
         Ok(0) if out::failed() => ExitCode::from(1),
         Ok(code) => ExitCode::from(code),

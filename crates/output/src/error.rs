@@ -117,7 +117,7 @@ pub enum OutputError {
         why: &'static str,
     },
     /// A table's name that none can have.
-    #[error("`{name}` is no name of a table: a name has 1 to {max} of the characters a-z, 0-9 and _; the recording is damaged, or was made to do harm", max = crate::TABLE_NAME_MAX)]
+    #[error("`{name}` is no name of a table: a name has 1 to {max} of the characters a-z, 0-9 and _", max = crate::TABLE_NAME_MAX)]
     TableName {
         /// The name, control characters escaped.
         name: String,
@@ -148,6 +148,12 @@ impl OutputError {
     #[must_use]
     pub fn is_parameter(&self) -> bool {
         !matches!(self, Self::Io { .. })
+    }
+
+    /// Is something in the way that is never written over, force or not?
+    #[must_use]
+    pub fn is_refusal(&self) -> bool {
+        !matches!(self, Self::Exists(_) | Self::Access(_) | Self::Io { .. })
     }
 
     /// The kind of the system's error, where it is one.

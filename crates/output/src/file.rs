@@ -106,7 +106,11 @@ impl OutputFile {
         let (out, name, path, force) = match self.0 {
             To::Nowhere => return Ok(()),
             To::Standard(mut out) => {
-                return out.flush().map_err(OutputError::io("write", Path::new("standard output")));
+                return match out.flush() {
+                    // `| head` is not an error.
+                    Err(error) if error.kind() == io::ErrorKind::BrokenPipe => Ok(()),
+                    flushed => flushed.map_err(OutputError::io("write", Path::new("standard output"))),
+                };
             }
             To::File { out, name, path, force } => (out, name, path, force),
         };

@@ -1,6 +1,6 @@
 //! A directory held open, and what is done in it.
 
-use crate::fresh::{Fresh, rename_new};
+use crate::fresh::{NewFile, rename_new};
 use crate::{Access, Kind, OutputError, component};
 use rustix::fd::{AsFd, BorrowedFd, OwnedFd};
 use rustix::fs::{AtFlags, CWD, Dir, Mode, OFlags, Stat, fstat, mkdirat, open, openat, renameat, statat, unlinkat};
@@ -150,9 +150,17 @@ impl Folder {
     pub fn append(&self, name: impl AsRef<OsStr>) -> Result<File, OutputError> {
         let name = name.as_ref();
         match self.create_new_log(name) {
-            Err(OutputError::Taken { .. }) => self.open_with(name, OFlags::RDWR | OFlags::APPEND),
+            Err(OutputError::Taken { .. }) => self.open_to_append(name),
             made => made,
         }
+    }
+
+    /// Opens a file that is there for reading and for writing at its end.
+    ///
+    /// # Errors
+    /// There is none of that name, it is no regular file, has a second name, or cannot be opened.
+    pub fn open_to_append(&self, name: impl AsRef<OsStr>) -> Result<File, OutputError> {
+        self.open_with(name.as_ref(), OFlags::RDWR | OFlags::APPEND)
     }
 
     /// Opens a regular file for reading. A FIFO or a device is refused without waiting.
@@ -173,10 +181,17 @@ impl Folder {
         over: Over,
         write: impl FnOnce(&mut File) -> io::Result<()>,
     ) -> Result<(), OutputError> {
-        let name = component(name.as_ref())?;
-        let mut fresh = Fresh::create(self.fd.as_fd(), &self.path, name, self.access)?;
-        write(&mut fresh.file).map_err(OutputError::io("write", &self.path.join(name)))?;
-        fresh.publish(name, over)
+        let mut fresh = self.begin(&name, over)?;
+        write(fresh.file()).map_err(OutputError::io("write", &self.path.join(name.as_ref())))?;
+        fresh.finish()
+    }
+
+    /// Begins a file that gets its name when it is finished.
+    ///
+    /// # Errors
+    /// Nothing can be made here.
+    pub fn begin(&self, name: impl AsRef<OsStr>, over: Over) -> Result<NewFile, OutputError> {
+        NewFile::create(self.fd.as_fd(), &self.path, component(name.as_ref())?, over, self.access)
     }
 
     /// Removes a regular file.

@@ -6,10 +6,54 @@ use crate::{Access, Kind, OutputError, unguessable};
 use rustix::fd::{AsFd, AsRawFd as _, BorrowedFd, OwnedFd};
 use rustix::fs::{AtFlags, CWD, Mode, OFlags, RenameFlags, linkat, openat, renameat, renameat_with, unlinkat};
 use rustix::io::Errno;
-use std::ffi::OsStr;
+use std::ffi::{OsStr, OsString};
 use std::fs::File;
-use std::io;
+use std::io::{self, Write};
 use std::path::{Path, PathBuf};
+
+/// A file under way in a [`Folder`](crate::Folder). It has its name once it is [finished](Self::finish); dropped before, it
+/// is gone.
+#[derive(Debug)]
+pub struct NewFile {
+    fresh: Fresh,
+    wanted: OsString,
+    over: Over,
+}
+
+impl NewFile {
+    pub(crate) fn create(
+        folder: BorrowedFd<'_>,
+        path: &Path,
+        wanted: &OsStr,
+        over: Over,
+        access: Access,
+    ) -> Result<Self, OutputError> {
+        Ok(Self { fresh: Fresh::create(folder, path, wanted, access)?, wanted: wanted.to_os_string(), over })
+    }
+
+    /// The file itself.
+    pub fn file(&mut self) -> &mut File {
+        &mut self.fresh.file
+    }
+
+    /// Forces it to the disk and gives it its name.
+    ///
+    /// # Errors
+    /// The disk refuses, or the name is taken by what may not be replaced.
+    pub fn finish(self) -> Result<(), OutputError> {
+        self.fresh.publish(&self.wanted, self.over)
+    }
+}
+
+impl Write for NewFile {
+    fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
+        self.fresh.file.write(bytes)
+    }
+
+    fn flush(&mut self) -> io::Result<()> {
+        self.fresh.file.flush()
+    }
+}
 
 /// The file under way. Dropped, it is gone.
 #[derive(Debug)]
@@ -151,7 +195,6 @@ fn sync(file: &File) -> io::Result<()> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use std::io::Write as _;
 
     fn names(folder: &Path) -> Vec<String> {
         let mut names: Vec<String> =

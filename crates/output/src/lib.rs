@@ -23,4 +23,5 @@ pub use access::{Access, DEFAULT_MODE};
 pub use error::{Kind, OutputError};
 pub use file::{Force, OutputFile, is_standard_output};
 pub use folder::{Folder, Over};
+pub use fresh::NewFile;
 pub use name::{TABLE_NAME_MAX, component, table_name, unguessable};

@@ -21,8 +21,12 @@ fn main() -> ExitCode {
         Ok(false) => ExitCode::from(6),
         Err(failure) => {
             eprintln!("iodyno query: {failure}");
-            // As in the README: 2 wrong parameters, 6 a recording that is not to be read.
-            ExitCode::from(if failure.is_parameter() { 2 } else { 6 })
+            // As in the README: 2 wrong parameters, 6 a recording that is not to be read, 7 refused to protect data.
+            ExitCode::from(match failure {
+                query::QueryError::Output(error) if error.is_refusal() => 7,
+                failure if failure.is_parameter() => 2,
+                _ => 6,
+            })
         }
     }
 }

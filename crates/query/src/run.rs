@@ -2,9 +2,9 @@
 #![expect(clippy::print_stderr, reason = "here text meets the user")]
 
 use crate::args::Args;
+use output::{Force, OutputFile};
 use query::{Database, Format, QueryError, Sources, write};
 use recording::{ExportFormat, RecordingError};
-use std::fs::File;
 use std::io::{self, BufWriter, IsTerminal as _, Read as _, Write};
 use std::path::Path;
 
@@ -47,7 +47,9 @@ pub(crate) fn run(args: &Args) -> Result<bool, QueryError> {
         }
     };
     let answered = match &args.output {
-        Some(path) => to_file(path, |out| answer_all(&runtime, &database, &statements, format, out)),
+        Some(path) => {
+            to_file(path, Force::from(args.force), |out| answer_all(&runtime, &database, &statements, format, out))
+        }
         None => {
             let mut out = BufWriter::new(io::stdout());
             answer_all(&runtime, &database, &statements, format, &mut out)
@@ -78,15 +80,12 @@ fn answer_all(
 /// The file appears when the answer is complete.
 fn to_file(
     path: &Path,
+    force: Force,
     answer: impl FnOnce(&mut (dyn Write + Send)) -> Result<(), QueryError>,
 ) -> Result<(), QueryError> {
-    let failed = |source| QueryError::File { action: "write", path: path.to_path_buf(), source };
-    let mut out = BufWriter::new(File::create(path).map_err(failed)?);
-    let answered = answer(&mut out).and_then(|()| out.flush().map_err(failed));
-    if answered.is_err() {
-        let _ = std::fs::remove_file(path);
-    }
-    answered
+    let mut out = OutputFile::create(path, force)?;
+    answer(&mut out)?;
+    Ok(out.finish()?)
 }
 
 fn read_standard_input() -> Result<String, QueryError> {

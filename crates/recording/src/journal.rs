@@ -25,9 +25,10 @@ use crate::{Batch, Manifest, RecordingError, Row};
 use arrow_array::RecordBatch;
 use arrow_ipc::writer::StreamWriter;
 use arrow_schema::ArrowError;
+use output::Folder;
 use rustix::fs::{FlockOperation, flock};
 use rustix::io::Errno;
-use std::fs::{File, OpenOptions};
+use std::fs::File;
 use std::io::{self, Read, Seek, SeekFrom, Write};
 use std::path::{Path, PathBuf};
 use std::time::Duration;
@@ -74,16 +75,16 @@ pub(crate) struct JournalWriter {
 
 impl JournalWriter {
     /// Creates the journal and locks it for the writer's life: a reader can tell a living writer from a dead one.
-    pub(crate) fn create(directory: &Path, manifest: &Manifest) -> Result<Self, RecordingError> {
-        let path = directory.join(JOURNAL);
-        let file = OpenOptions::new().create_new(true).read(true).append(true).open(&path);
-        let file = file.map_err(RecordingError::io("create", &path))?;
+    pub(crate) fn create(folder: &Folder, manifest: &Manifest) -> Result<Self, RecordingError> {
+        let path = folder.path().join(JOURNAL);
+        let file = folder.create_new_log(JOURNAL)?;
         match flock(&file, FlockOperation::NonBlockingLockExclusive) {
             // Without locks (some network file systems) a recording under way looks cut short; it is whole all the same.
             Ok(()) | Err(Errno::NOLCK | Errno::NOSYS | Errno::OPNOTSUPP) => {}
             Err(error) => return Err(RecordingError::io("lock", &path)(error.into())),
         }
-        let syncer = Syncer::start(&path).ok();
+        // A descriptor of its own: a duplicate would keep the writer's lock.
+        let syncer = folder.open_file(JOURNAL).ok().and_then(|file| Syncer::start(file).ok());
         let mut journal = Self {
             file,
             path,
@@ -394,7 +395,10 @@ impl JournalReader {
         loop {
             match self.step()? {
                 Step::Frame(name, stream) if name == OF_MANIFEST && self.layout == Layout::Two => self.hear(&stream),
-                Step::Frame(name, stream) => return Ok(Some((name, stream))),
+                Step::Frame(name, stream) => {
+                    RecordingError::check_table_name(&name, &self.path)?;
+                    return Ok(Some((name, stream)));
+                }
                 Step::Skipped => {}
                 Step::End => break,
             }

@@ -1,8 +1,8 @@
 //! `manifest.json`: what a recording is, where and when it was made, and what is missing from it.
 
 use crate::sums::{Part, sum};
-use crate::sync::sync_folder;
 use crate::{RecordingError, journal};
+use output::{Folder, Over};
 use quantity::clock;
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
@@ -186,38 +186,30 @@ impl Manifest {
             Some(false) => return Err(damaged("is not what was written (its checksum differs)")),
             None => return Err(damaged("has no checksum")),
         }
-        serde_json::from_value(value).map_err(|error| damaged(&format!("cannot be read: {error}")))
+        let manifest: Self =
+            serde_json::from_value(value).map_err(|error| damaged(&format!("cannot be read: {error}")))?;
+        let path = directory.join(name);
+        manifest.rows.keys().try_for_each(|name| RecordingError::check_table_name(name, &path))?;
+        Ok(manifest)
     }
 
     /// Writes it in one step: a reader sees the old or the new one.
-    pub(crate) fn write(&self, directory: &Path) -> Result<(), RecordingError> {
-        self.write_as(directory, MANIFEST)
+    pub(crate) fn write(&self, folder: &Folder) -> Result<(), RecordingError> {
+        self.write_as(folder, MANIFEST)
     }
 
     /// The same of a sealed recording, of which the journal goes away: twice, in this order, so that one is always whole.
-    pub(crate) fn write_sealed(&self, directory: &Path) -> Result<(), RecordingError> {
-        let written = self.write_as(directory, COPY).and_then(|()| self.write(directory));
+    pub(crate) fn write_sealed(&self, folder: &Folder) -> Result<(), RecordingError> {
+        let written = self.write_as(folder, COPY).and_then(|()| self.write(folder));
         if written.is_err() {
-            let _ = fs::remove_file(directory.join(COPY));
+            let _ = folder.remove_file(COPY);
         }
         written
     }
 
-    fn write_as(&self, directory: &Path, name: &str) -> Result<(), RecordingError> {
-        let path = directory.join(name);
-        let fresh = directory.join(format!("{name}.new"));
-        let failed = || RecordingError::io("write", &path);
+    fn write_as(&self, folder: &Folder, name: &str) -> Result<(), RecordingError> {
         let text = self.to_text()?;
-        let mut file = fs::File::create(&fresh).map_err(failed())?;
-        let written = file
-            .write_all(&text)
-            .and_then(|()| file.sync_data())
-            .and_then(|()| fs::rename(&fresh, &path))
-            .and_then(|()| sync_folder(directory));
-        if written.is_err() {
-            let _ = fs::remove_file(&fresh);
-        }
-        written.map_err(failed())
+        Ok(folder.replace(name, Over::File, |file| file.write_all(&text))?)
     }
 
     /// The text of the file, its checksum last.

@@ -46,7 +46,7 @@ pub fn repair(directory: &Path) -> Result<Vec<String>, RecordingError> {
             // The manifest goes first: sealing replaces it.
             put_aside(&folder, MANIFEST, is_manifest_damaged)?;
             manifest.exit.get_or_insert_with(|| KILLED.to_string());
-            seal::seal(directory, &mut manifest)?;
+            seal::seal(&folder, &mut manifest)?;
             let kept = put_aside(&folder, JOURNAL, true)?;
             notes.extend(kept.map(|name| format!("the whole frames were sealed, the journal is kept as {name}")));
             drop(lock);
@@ -60,13 +60,13 @@ pub fn repair(directory: &Path) -> Result<Vec<String>, RecordingError> {
         put_aside(&folder, MANIFEST, is_manifest_damaged)?;
         if manifest.sealed {
             put_aside(&folder, COPY, Manifest::is_damaged(directory, COPY))?;
-            manifest.write_sealed(directory)?;
+            manifest.write_sealed(&folder)?;
         } else {
-            manifest.write(directory)?;
+            manifest.write(&folder)?;
         }
     } else if manifest.sealed && manifest.format_version > 1 && Manifest::is_damaged(directory, COPY) {
         put_aside(&folder, COPY, true)?;
-        manifest.write_sealed(directory)?;
+        manifest.write_sealed(&folder)?;
         notes.push(format!("{COPY} is written again: it was damaged"));
     }
     Ok(notes)

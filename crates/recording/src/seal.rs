@@ -5,12 +5,12 @@ use crate::inventory::PART;
 use crate::journal::{JournalReader, UNREADABLE};
 use crate::manifest::FORMAT_VERSION;
 use crate::sums::{Part, Summing};
-use crate::sync::sync_folder;
 use crate::{Manifest, RecordingError, Table, damage};
 use arrow_array::cast::AsArray;
 use arrow_array::types::Int64Type;
 use arrow_array::{RecordBatch, TimestampNanosecondArray};
 use arrow_schema::{DataType, Field, Schema, SchemaRef, TimeUnit};
+use output::{Folder, NewFile, Over};
 use parquet::arrow::ArrowWriter;
 use parquet::basic::{Compression, Encoding, ZstdLevel};
 use parquet::errors::ParquetError;
@@ -18,7 +18,6 @@ use parquet::file::metadata::KeyValue;
 use parquet::file::properties::{EnabledStatistics, WriterProperties};
 use parquet::schema::types::ColumnPath;
 use std::collections::BTreeMap;
-use std::fs::File;
 use std::io;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -35,12 +34,7 @@ pub(crate) const MANIFEST_KEY: &str = "iodyno.manifest";
 /// UTC as an offset: readers without a time-zone database know it as well.
 const UTC: &str = "+00:00";
 
-/// Where a table's sealed rows are.
-pub(crate) fn table_folder(directory: &Path, table: &str, host: &str) -> PathBuf {
-    directory.join(table).join(host_folder(host))
-}
-
-/// Name of the folder of a host's rows.
+/// Name of the folder of a host's rows in a table's folder.
 pub(crate) fn host_folder(host: &str) -> String {
     let host: String = host.chars().map(|c| if c.is_alphanumeric() || "-._".contains(c) { c } else { '_' }).collect();
     format!("host={host}")
@@ -98,21 +92,28 @@ pub(crate) fn properties(schema: &Schema) -> WriterProperties {
 /// One table under way.
 struct Open {
     name: String,
-    writer: ArrowWriter<Summing<File>>,
+    writer: ArrowWriter<Summing<NewFile>>,
+    folder: Folder,
     path: PathBuf,
     rows: u64,
 }
 
 impl Open {
-    fn create(directory: &Path, manifest: &Manifest, name: &str, batch: &RecordBatch) -> Result<Self, RecordingError> {
-        let folder = table_folder(directory, name, &manifest.host);
-        std::fs::create_dir_all(&folder).map_err(RecordingError::io("create", &folder))?;
-        let path = folder.join(PART);
-        let file = File::create(&path).map_err(RecordingError::io("create", &path))?;
+    fn create(
+        recording: &Folder,
+        manifest: &Manifest,
+        name: &str,
+        batch: &RecordBatch,
+    ) -> Result<Self, RecordingError> {
+        RecordingError::check_table_name(name, recording.path())?;
+        let folder = recording.make_folder(name)?.make_folder(host_folder(&manifest.host))?;
+        let path = folder.path().join(PART);
+        // A stump of a sealing that was killed may be there.
+        let file = folder.begin(PART, Over::File)?;
         let schema = crate::catalogue::table(name).map_or_else(|| batch.schema(), Table::schema_with_time);
         let properties = properties(&schema);
         let writer = ArrowWriter::try_new(Summing::new(file), schema, Some(properties)).map_err(failed(name, &path))?;
-        Ok(Self { name: name.to_string(), writer, path, rows: 0 })
+        Ok(Self { name: name.to_string(), writer, folder, path, rows: 0 })
     }
 
     fn write(&mut self, batch: &RecordBatch) -> Result<(), RecordingError> {
@@ -121,15 +122,14 @@ impl Open {
     }
 
     /// Ends the file with what a manifest says, and makes it and its name durable.
-    fn close(mut self, directory: &Path, manifest: String) -> Result<Part, RecordingError> {
+    fn close(mut self, recording: &Folder, manifest: String) -> Result<Part, RecordingError> {
         self.writer.append_key_value_metadata(KeyValue::new(MANIFEST_KEY.to_string(), manifest));
+        let path = self.path.strip_prefix(recording.path()).unwrap_or(&self.path).to_string_lossy().into_owned();
         let summing = self.writer.into_inner().map_err(failed(&self.name, &self.path))?;
-        summing.get_ref().sync_all().map_err(RecordingError::io("sync", &self.path))?;
-        for folder in self.path.ancestors().skip(1).take_while(|folder| *folder != directory) {
-            sync_folder(folder).map_err(RecordingError::io("sync", folder))?;
-        }
-        let path = self.path.strip_prefix(directory).unwrap_or(&self.path).to_string_lossy().into_owned();
-        Ok(summing.part(path, self.rows))
+        let (file, part) = summing.end(path, self.rows);
+        file.finish()?;
+        recording.subfolder(&self.name)?.sync()?;
+        Ok(part)
     }
 }
 
@@ -159,60 +159,65 @@ fn failed(table: &str, path: &Path) -> impl FnOnce(ParquetError) -> RecordingErr
 ///
 /// Not done during a run, part by part, though that would save two thirds of the disk space: encoding takes a core for
 /// seconds at a time, which the load would feel, and the report would show as the target's.
-pub(crate) fn seal(directory: &Path, manifest: &mut Manifest) -> Result<(), RecordingError> {
+pub(crate) fn seal(folder: &Folder, manifest: &mut Manifest) -> Result<(), RecordingError> {
     let mut begun = BTreeMap::new();
-    let encoded = encode(directory, manifest, &mut begun);
-    let written: Vec<PathBuf> = begun.values().map(|table: &Open| table.path.clone()).collect();
+    let encoded = encode(folder, manifest, &mut begun);
+    let names: Vec<String> = begun.keys().cloned().collect();
+    let mut written = Vec::new();
     let mut sealed = manifest.clone();
     let finished = encoded.and_then(|journal| {
-        sealed.rows = begun.iter().map(|(name, table)| (name.clone(), table.rows)).collect();
+        sealed.rows = begun.iter().map(|(name, table): (&String, &Open)| (name.clone(), table.rows)).collect();
         sealed.format_version = FORMAT_VERSION;
         sealed.sealed = true;
         if journal.skipped > 0 {
             sealed.losses.insert(UNREADABLE.to_string(), journal.skipped);
         }
         if journal.skipped > journal.torn || journal.order.lost > 0 {
-            damage::inspect(JournalReader::open(directory, manifest)?)?.keep(&mut sealed);
+            damage::inspect(JournalReader::open(folder.path(), manifest)?)?.keep(&mut sealed);
         }
         let texts = [in_metadata(&sealed, true)?, in_metadata(&sealed, false)?];
-        sealed.parts = begun
-            .into_values()
-            .enumerate()
-            .map(|(at, table)| table.close(directory, texts[at.min(1)].clone()))
-            .collect::<Result<_, _>>()?;
-        sync_folder(directory).map_err(RecordingError::io("sync", directory))?;
-        sealed.write_sealed(directory)
+        sealed.parts.clear();
+        for (at, table) in begun.into_values().enumerate() {
+            let of_table = table.folder.try_clone()?;
+            sealed.parts.push(table.close(folder, texts[at.min(1)].clone())?);
+            written.push(of_table);
+        }
+        folder.sync()?;
+        sealed.write_sealed(folder)
     });
     match finished {
         Ok(()) => *manifest = sealed,
         // Perhaps the disk refused only to say that the manifest is there for good: then it names these files.
-        Err(_) if Manifest::read(directory).is_ok_and(|there| there.sealed) => {}
-        Err(_) => unseal(directory, &written),
+        Err(_) if Manifest::read(folder.path()).is_ok_and(|there| there.sealed) => {}
+        Err(_) => unseal(folder, &names, &written, &manifest.host),
     }
     finished
 }
 
 /// Removes what was begun.
-fn unseal(directory: &Path, written: &[PathBuf]) {
-    for path in written {
-        let _ = std::fs::remove_file(path);
-        for folder in path.ancestors().skip(1).take_while(|folder| *folder != directory) {
-            let _ = std::fs::remove_dir(folder);
+fn unseal(folder: &Folder, names: &[String], written: &[Folder], host: &str) {
+    for of_table in written {
+        let _ = of_table.remove_file(PART);
+    }
+    for name in names {
+        // Folders that are empty now.
+        let _ = folder.subfolder(name).and_then(|table| table.remove_folder(host_folder(host)));
+        let _ = folder.remove_folder(name);
         }
     }
 }
 
 /// The pass over the journal: one row group per table is held in memory.
 fn encode(
-    directory: &Path,
+    folder: &Folder,
     manifest: &Manifest,
     open: &mut BTreeMap<String, Open>,
 ) -> Result<JournalReader, RecordingError> {
-    let mut journal = JournalReader::open(directory, manifest)?;
+    let mut journal = JournalReader::open(folder.path(), manifest)?;
     while let Some((name, batch)) = journal.next_batch(None)? {
         let batch = add_time(&batch, manifest, &name)?;
         if !open.contains_key(&name) {
-            open.insert(name.clone(), Open::create(directory, manifest, &name, &batch)?);
+            open.insert(name.clone(), Open::create(folder, manifest, &name, &batch)?);
         }
         if let Some(table) = open.get_mut(&name) {
             table.write(&batch)?;

@@ -88,11 +88,16 @@ impl<W> Summing<W> {
     }
 
     /// What was written, as the manifest keeps it.
-    pub(crate) fn part(mut self, path: String, rows: u64) -> Part {
+    pub(crate) fn part(self, path: String, rows: u64) -> Part {
+        self.end(path, rows).1
+    }
+
+    /// Where it was written, and what.
+    pub(crate) fn end(mut self, path: String, rows: u64) -> (W, Part) {
         if self.in_block > 0 {
             self.end_block();
         }
-        Part { path, rows, bytes: self.bytes, block_bytes: BLOCK_BYTES, sums: self.sums }
+        (self.out, Part { path, rows, bytes: self.bytes, block_bytes: BLOCK_BYTES, sums: self.sums })
     }
 
     fn end_block(&mut self) {

@@ -1,11 +1,9 @@
 //! The writing end of a recording.
 
 use crate::journal::{JOURNAL, JournalWriter};
-use crate::mark::of_output;
 use crate::packed::{IoNames, RawIo};
-use crate::sync::sync_folder;
 use crate::{Batch, ClockAnchor, FORMAT_VERSION, Manifest, Mark, RecordingError, Sink, discard, seal};
-use output::Folder;
+use output::{Access, Folder, OutputError};
 use std::path::{Path, PathBuf};
 
 /// A wall-clock anchor is written at least so often.
@@ -17,7 +15,7 @@ const STEP_NS: i64 = 100_000_000;
 /// Writes one recording: into the journal while it is open, into Parquet when it is sealed.
 #[derive(Debug)]
 pub struct Writer {
-    directory: PathBuf,
+    folder: Folder,
     manifest: Manifest,
     journal: JournalWriter,
 }
@@ -45,16 +43,11 @@ impl Writer {
         // It may be that of an older recording, which is written again.
         manifest.format_version = FORMAT_VERSION;
         manifest.parts.clear();
-        if let Some(parent) = directory.parent().filter(|parent| !parent.as_os_str().is_empty()) {
-            std::fs::create_dir_all(parent).map_err(RecordingError::io("create", parent))?;
-        }
-        match std::fs::create_dir(directory) {
-            Err(error) if error.kind() == std::io::ErrorKind::AlreadyExists => {
-                return Err(RecordingError::Exists(directory.to_path_buf()));
-            }
-            made => made.map_err(RecordingError::io("create", directory))?,
-        }
-        let begun = Self::begin(directory, manifest, mark);
+        let folder = match Folder::create(directory, Access::of_recordings()) {
+            Err(OutputError::Taken { path, .. }) => return Err(RecordingError::Exists(path)),
+            made => made?,
+        };
+        let begun = Self::begin(folder, manifest, mark);
         if begun.is_err() {
             // It was made just now, and has nothing of others.
             discard(directory);
@@ -63,25 +56,20 @@ impl Writer {
     }
 
     /// Begins in a directory that was just made.
-    fn begin(directory: &Path, manifest: Manifest, mark: Option<&Mark>) -> Result<Self, RecordingError> {
+    fn begin(folder: Folder, manifest: Manifest, mark: Option<&Mark>) -> Result<Self, RecordingError> {
         if let Some(mark) = mark {
-            mark.write(&Folder::open(directory).map_err(of_output)?)?;
+            mark.write(&folder)?;
         }
         // The journal first: a directory with a manifest always has one, or is sealed.
-        let journal = JournalWriter::create(directory, &manifest)?;
-        manifest.write(directory)?;
-        if let Some(parent) = directory.parent() {
-            let parent = if parent.as_os_str().is_empty() { Path::new(".") } else { parent };
-            // A parent that may be written to but not read cannot be synced; the recording is there all the same.
-            let _ = sync_folder(parent);
-        }
-        Ok(Self { directory: directory.to_path_buf(), manifest, journal })
+        let journal = JournalWriter::create(&folder, &manifest)?;
+        manifest.write(&folder)?;
+        Ok(Self { folder, manifest, journal })
     }
 
     /// Where the recording is.
     #[must_use]
     pub fn directory(&self) -> &Path {
-        &self.directory
+        self.folder.path()
     }
 
     /// `CLOCK_MONOTONIC` at the recording's start, ns.
@@ -97,7 +85,7 @@ impl Writer {
     pub fn update_manifest(&mut self, change: impl FnOnce(&mut Manifest)) -> Result<(), RecordingError> {
         change(&mut self.manifest);
         self.journal.tell(&self.manifest)?;
-        self.manifest.write(&self.directory)
+        self.manifest.write(&self.folder)
     }
 
     /// Keeps the wall clock's anchors: one a minute, and one at once when the wall clock was set, which is told as how far
@@ -153,10 +141,9 @@ impl Writer {
     pub fn seal_past(mut self) -> Result<PathBuf, RecordingError> {
         self.journal.commit()?;
         self.journal.sync()?;
-        seal::seal(&self.directory, &mut self.manifest)?;
-        let journal = self.directory.join(JOURNAL);
-        std::fs::remove_file(&journal).map_err(RecordingError::io("remove", &journal))?;
-        Ok(self.directory)
+        seal::seal(&self.folder, &mut self.manifest)?;
+        self.folder.remove_file(JOURNAL)?;
+        Ok(self.folder.path().to_path_buf())
     }
 }
 

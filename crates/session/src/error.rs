@@ -122,6 +122,12 @@ pub enum SessionError {
     /// A model that was made of a trace cannot be read as a parameter file.
     #[error("the model of this trace is no valid parameter file; this is a bug, please report it with this: {0}")]
     Model(String),
+    /// An output stands in the way of another file, or cannot be written.
+    #[error(transparent)]
+    Output(#[from] output::OutputError),
+    /// A report that iodyno did not write is not written over.
+    #[error("{0} was not written by iodyno: move it away, name another file with -o, or add --force to replace it")]
+    ForeignReport(PathBuf),
     /// A file that belongs to the results could not be written.
     #[error("failed to write {path}: {source}")]
     Write {

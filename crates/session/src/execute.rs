@@ -11,6 +11,7 @@ use crate::spine::Spine;
 use crate::{SessionError, StopFlag, commands, format};
 use analyze::Judgement;
 use engine::{EngineChoice, Options, Pace};
+use output::{Folder, Force};
 use plan::{Command, Plan, Repeat, Run};
 use quantity::clock;
 use recording::{Manifest, Reader, Writer};
@@ -430,14 +431,15 @@ impl Life<'_, '_> {
         if self.request.flatfile {
             let written = Reader::open(&directory)
                 .map_err(convert::ConvertError::from)
-                .and_then(|reader| convert::flatfile::write(&reader, &directory));
+                .and_then(|reader| Ok((Folder::open(&directory)?, reader)))
+                .and_then(|(folder, reader)| convert::flatfile::write(&reader, &folder, Force::No));
             if let Err(error) = written {
                 messages.push(format!("Vdbench's files could not be written: {error}"));
                 ending = ending.max(Ending::RecordingIncomplete);
             }
         }
         let report = if self.request.report {
-            match crate::report_file(&directory, None) {
+            match crate::report_file(&directory, None, Force::No) {
                 Ok(path) => Some(path),
                 Err(error) => {
                     messages.push(format!("the report could not be written: {error}"));

@@ -7,7 +7,7 @@ use analyze::{Condition, Lane, TRACE_SAMPLE, Watch};
 use quantity::clock;
 use quantity::histogram::Recorder;
 use recording::rows::{Event, TraceInterval};
-use recording::{Batch, Manifest, Sink, Writer};
+use recording::{Batch, Manifest, RecordingError, Sink, Writer};
 use std::collections::{HashMap, VecDeque};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -397,7 +397,8 @@ impl Life<'_> {
                 self.let_go = (0, 0);
                 let _ = self.columns.take_summary();
                 // What could be written stays; a piece without a row is only in the way.
-                if !has_rows {
+                let is_taken = matches!(&error, SessionError::Recording(RecordingError::Exists(_)));
+                if !has_rows && !is_taken {
                     recording::discard(&directory);
                 }
                 (self.news)(FlightNews::Failed(&format!("{}: {error}", directory.display())));

@@ -56,7 +56,7 @@ pub use service::{
     Home, MachineClock, Moment, Retention, ServiceClock, ServiceOutcome, ServiceRequest, Tier, local_zone, named_zone,
     serve,
 };
-pub use show::{comparison, comparison_file, comparison_lines, last_words, report_file, terminal_width, write_whole};
+pub use show::{comparison, comparison_file, comparison_lines, last_words, report_file, terminal_width};
 pub use stop::StopFlag;
 pub use top::{LiveRequest, TopOf, TopRequest, top};
 pub use trace::{Rotate, TraceNews, TraceOutcome, TraceRequest, trace};
