@@ -2,15 +2,15 @@
 
 use crate::ErrorKind;
 
+use crate::pattern::Known;
 use crate::signature;
-use plan::generate::SECTOR_MAGIC;
 use rustix::fd::BorrowedFd;
 use rustix::io::{Errno, pread};
 use std::path::Path;
 
 /// The first and the last so many bytes are looked at, each of them.
 pub(crate) const EDGE_BYTES: u64 = 1 << 20;
-/// Every sector that iodyno writes begins with [`SECTOR_MAGIC`].
+/// What iodyno wrote is told sector by sector.
 const SECTOR_BYTES: usize = 512;
 
 /// What was found that is neither zero nor ours.
@@ -33,12 +33,12 @@ pub(crate) struct Edges {
     pub(crate) own_sectors: usize,
 }
 
-/// Looks at the edges of a target.
+/// Looks at the edges of a target. `known` tells by what a sector is iodyno's.
 ///
 /// # Errors
 /// [`ErrorKind::Unprovable`] when they cannot be read.
-pub(crate) fn look(fd: BorrowedFd<'_>, size_bytes: u64, flag: &Path) -> Result<Edges, ErrorKind> {
-    let view = View::read(fd, size_bytes, flag)?;
+pub(crate) fn look(fd: BorrowedFd<'_>, size_bytes: u64, flag: &Path, known: &Known) -> Result<Edges, ErrorKind> {
+    let view = View::read(fd, size_bytes, flag, known)?;
     if let Some(foreign) = signature::find(&view)? {
         return Ok(Edges { foreign: Some(foreign), signature: true, own_sectors: view.own_sectors });
     }
@@ -52,6 +52,7 @@ pub(crate) fn look(fd: BorrowedFd<'_>, size_bytes: u64, flag: &Path) -> Result<E
 pub(crate) struct View<'a> {
     fd: BorrowedFd<'a>,
     flag: &'a Path,
+    known: &'a Known,
     /// Size of the target.
     pub(crate) size_bytes: u64,
     head: Vec<u8>,
@@ -61,9 +62,9 @@ pub(crate) struct View<'a> {
 }
 
 impl<'a> View<'a> {
-    fn read(fd: BorrowedFd<'a>, size_bytes: u64, flag: &'a Path) -> Result<Self, ErrorKind> {
-        let mut view =
-            View { fd, flag, size_bytes, head: Vec::new(), tail: Vec::new(), tail_offset: 0, own_sectors: 0 };
+    fn read(fd: BorrowedFd<'a>, size_bytes: u64, flag: &'a Path, known: &'a Known) -> Result<Self, ErrorKind> {
+        let (head, tail) = (Vec::new(), Vec::new());
+        let mut view = View { fd, flag, known, size_bytes, head, tail, tail_offset: 0, own_sectors: 0 };
         let sector = SECTOR_BYTES as u64;
         // Both edges begin at a sector, also in a file whose size is odd.
         view.tail_offset = size_bytes.saturating_sub(EDGE_BYTES) / sector * sector;
@@ -111,8 +112,8 @@ impl<'a> View<'a> {
             }
         }
         let mut own = 0;
-        for sector in buffer.chunks_mut(SECTOR_BYTES) {
-            if sector.starts_with(&SECTOR_MAGIC) {
+        for (index, sector) in buffer.chunks_mut(SECTOR_BYTES).enumerate() {
+            if self.known.is_own(sector, offset + (index * SECTOR_BYTES) as u64) {
                 sector.fill(0);
                 own += 1;
             }
@@ -124,11 +125,15 @@ impl<'a> View<'a> {
     fn first_byte(&self) -> Option<Foreign> {
         for (start, bytes) in [(0, &self.head), (self.tail_offset, &self.tail)] {
             if let Some(index) = bytes.iter().position(|byte| *byte != 0) {
-                let sample: Vec<String> = bytes[index..].iter().take(8).map(|byte| format!("{byte:02x}")).collect();
-                let what = format!("data that iodyno did not write ({} …)", sample.join(" "));
-                return Some(Foreign { what, offset: start + index as u64 });
+                return Some(Foreign { what: unknown_data(&bytes[index..]), offset: start + index as u64 });
             }
         }
         None
     }
+}
+
+/// Data without a known signature, with their first bytes.
+pub(crate) fn unknown_data(bytes: &[u8]) -> String {
+    let sample: Vec<String> = bytes.iter().take(8).map(|byte| format!("{byte:02x}")).collect();
+    format!("data that iodyno did not write ({} …)", sample.join(" "))
 }

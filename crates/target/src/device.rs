@@ -61,6 +61,12 @@ fn claim(
     Ok(held)
 }
 
+/// Does this process hold the file for a run already?
+pub(crate) fn is_claimed(identity: (u64, u64)) -> bool {
+    let claims = CLAIMS.lock().unwrap_or_else(PoisonError::into_inner);
+    claims.get(&Subject::File(identity)).is_some_and(|claim| claim.strong_count() > 0)
+}
+
 /// Claims a block device with `O_EXCL`.
 fn claim_device(node: &Node, mode: Mode) -> Result<Arc<Claim>, ErrorKind> {
     let direction = if mode == Mode::Take { OFlags::RDWR } else { OFlags::RDONLY };
@@ -146,7 +152,8 @@ pub(crate) fn examine(
     // Whoever used it between the first check and the claim is gone or visible now.
     in_use::check_device(Path::new("/"), node.device())?;
     let size_bytes = size_of(claim.fd(), &node.path)?;
-    let given_up = match content::look(claim.fd(), size_bytes, flag) {
+    let known = ours::known_on_device(node.device());
+    let given_up = match content::look(claim.fd(), size_bytes, flag, &known) {
         Ok(edges) => edges.foreign,
         Err(_) if may_destroy => None,
         Err(error) => return Err(error),

@@ -161,7 +161,7 @@ fn parse_mount(line: &str) -> Option<Mount> {
 }
 
 /// Undoes `\040` and its like.
-fn unescape(text: &str) -> PathBuf {
+pub(crate) fn unescape(text: &str) -> PathBuf {
     let bytes = text.as_bytes();
     let mut out = Vec::with_capacity(bytes.len());
     let mut index = 0;
