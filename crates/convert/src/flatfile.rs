@@ -13,6 +13,7 @@ pub use requested::Requested;
 
 use crate::ConvertError;
 use facts::Facts;
+use quantity::visible::visible;
 use recording::Reader;
 use std::path::{Path, PathBuf};
 
@@ -41,6 +42,11 @@ pub fn write(reader: &Reader, directory: &Path) -> Result<Vec<PathBuf>, ConvertE
         written.push(path);
     }
     Ok(written)
+}
+
+/// Names come from a parameter file or from another's recording; the pages are HTML.
+fn escaped(text: &str) -> String {
+    visible(text).replace('&', "&amp;").replace('<', "&lt;").replace('>', "&gt;").replace('"', "&quot;")
 }
 
 /// `21:16:15.029`, UTC.
