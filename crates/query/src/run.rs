@@ -1,7 +1,7 @@
 //! One statement, many from standard input, or the shell.
-#![expect(clippy::print_stderr, reason = "here text meets the user")]
 
 use crate::args::Args;
+use quantity::output::{Form, say, stdout};
 use query::{Database, Format, QueryError, Sources, write};
 use recording::{ExportFormat, RecordingError};
 use std::fs::File;
@@ -18,7 +18,7 @@ pub(crate) fn run(args: &Args) -> Result<(), QueryError> {
     }
     let sources = Sources::open(&paths)?;
     for left_out in &sources.left_out {
-        eprintln!("iodyno query: left out: {left_out}");
+        say(format_args!("iodyno query: left out: {left_out}"));
     }
     // Ctrl-C of the shell comes through the runtime's I/O.
     let runtime = tokio::runtime::Builder::new_multi_thread().enable_io().build();
@@ -45,7 +45,7 @@ pub(crate) fn run(args: &Args) -> Result<(), QueryError> {
     let answered = match &args.output {
         Some(path) => to_file(path, |out| answer_all(&runtime, &database, &statements, format, out)),
         None => {
-            let mut out = BufWriter::new(io::stdout());
+            let mut out = BufWriter::new(stdout().with_form(form_of(format)));
             answer_all(&runtime, &database, &statements, format, &mut out)
         }
     };
@@ -55,6 +55,15 @@ pub(crate) fn run(args: &Args) -> Result<(), QueryError> {
             Ok(())
         }
         other => other,
+    }
+}
+
+/// What an answer is for standard output.
+pub(crate) fn form_of(format: Format) -> Form {
+    match format {
+        Format::Table => Form::Text,
+        Format::Export(ExportFormat::Json) => Form::Json,
+        Format::Export(_) => Form::Data,
     }
 }
 
