@@ -8,11 +8,11 @@ use std::path::PathBuf;
 pub(crate) fn run(args: &CompareArgs) -> Result<u8, Failure> {
     let directories: Vec<PathBuf> = std::iter::once(&args.first).chain(&args.others).cloned().collect();
     let comparison = session::comparison(&directories, args.run.as_deref())?;
-    let text = session::comparison_lines(&comparison, session::terminal_width()).join("\n");
-    outln!("{text}");
+    session::comparison_lines(&comparison, session::terminal_width()).iter().for_each(|line| outln!("{line}"));
     if let Some(path) = &args.output {
         session::comparison_file(&comparison, path)?;
-        outln!("\n{}", path.display());
+        outln!("");
+        outln!("{}", path.display());
     }
     Ok(0)
 }

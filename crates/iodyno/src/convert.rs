@@ -30,7 +30,7 @@ pub(crate) fn run(args: &ConvertArgs) -> Result<u8, Failure> {
     }
     text.push_str(&printed.text);
     match args.output.as_deref() {
-        None => out!("{text}"),
+        None => crate::out::file(&text),
         Some(path) if path.exists() && !args.force => {
             let message = format!("{} exists; name another file, or add --force", path.display());
             return Err(Failure::new(PARAMETERS, message));

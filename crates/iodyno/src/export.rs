@@ -4,6 +4,7 @@ use crate::args::{ExportArgs, TraceFormat};
 use crate::exit::{Failure, PARAMETERS, RECORDING};
 use crate::trace::say_incomplete;
 use analyze::{Body, Cells, Column, Selection, Table};
+use quantity::output::{Form, stdout};
 use recording::{ExportFormat, Reader, RecordingError};
 use session::SessionError;
 use std::fs::File;
@@ -76,7 +77,7 @@ pub(crate) fn run(args: &ExportArgs) -> Result<u8, Failure> {
             out.flush().map_err(failed)?;
             written
         }
-        None => write(&mut BufWriter::new(io::stdout())),
+        None => write(&mut BufWriter::new(stdout().with_form(form_of(args)))),
     };
     match written {
         // `| head` is not an error.
@@ -86,6 +87,11 @@ pub(crate) fn run(args: &ExportArgs) -> Result<u8, Failure> {
         ) if source.kind() == io::ErrorKind::BrokenPipe => Ok(0),
         other => other.map(|()| 0).map_err(Failure::from),
     }
+}
+
+/// What goes to standard output.
+fn form_of(args: &ExportArgs) -> Form {
+    if args.json && args.trace_format.is_none() { Form::Json } else { Form::Data }
 }
 
 /// Is it about the I/Os of a trace?
@@ -111,7 +117,7 @@ fn view(args: &ExportArgs, reader: &Reader, id: &str) -> Result<u8, Failure> {
     let text = if args.json { json_lines(&table) } else { csv(&table) };
     let written = match &args.output {
         Some(path) => return session::write_whole(path, text.as_bytes()).map(|()| 0).map_err(Failure::from),
-        None => io::stdout().write_all(text.as_bytes()),
+        None => stdout().with_form(form_of(args)).write_all(text.as_bytes()),
     };
     match written {
         Err(error) if error.kind() != io::ErrorKind::BrokenPipe => {

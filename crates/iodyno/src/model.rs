@@ -29,13 +29,13 @@ pub(crate) fn run(args: &ModelArgs) -> Result<u8, Failure> {
         say!("iodyno: {note}");
     }
     let Some(path) = args.output.as_deref() else {
-        out!("{}", outcome.text);
+        crate::out::file(&outcome.text);
         outcome.table().iter().for_each(|line| say!("{line}"));
         return Ok(0);
     };
     session::write_whole(path, outcome.text.as_bytes())?;
     if args.json {
-        outln!("{}", outcome.json(Some(path)));
+        crate::out::json(outcome.json(Some(path)));
     } else {
         outcome.table().iter().for_each(|line| outln!("{line}"));
         outln!("{}", path.display());
