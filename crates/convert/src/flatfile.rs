@@ -14,6 +14,7 @@ pub use requested::Requested;
 use crate::ConvertError;
 use facts::Facts;
 use output::{Folder, Force, Kind, OutputError, Over};
+use quantity::visible::visible;
 use recording::Reader;
 use std::io::Write as _;
 use std::path::PathBuf;
@@ -48,6 +49,11 @@ pub fn write(reader: &Reader, folder: &Folder, force: Force) -> Result<Vec<PathB
         written.push(folder.path().join(name));
     }
     Ok(written)
+}
+
+/// Names come from a parameter file or from another's recording; the pages are HTML.
+fn escaped(text: &str) -> String {
+    visible(text).replace('&', "&amp;").replace('<', "&lt;").replace('>', "&gt;").replace('"', "&quot;")
 }
 
 /// `21:16:15.029`, UTC.

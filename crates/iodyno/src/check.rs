@@ -24,7 +24,7 @@ pub(crate) fn run(args: &CheckArgs) -> Result<u8, Failure> {
         let verdicts = verdicts(&reader, &conditions, &args.fail_if)?;
         for verdict in &verdicts {
             if args.json {
-                outln!("{}", session::json_verdict(verdict));
+                crate::out::json(session::json_verdict(verdict));
             } else if verdict.judgement == Judgement::Missed {
                 say!("iodyno: {prefix}{}", verdict.told());
             } else {

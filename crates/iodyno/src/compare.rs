@@ -11,8 +11,7 @@ pub(crate) fn run(args: &CompareArgs) -> Result<u8, Failure> {
     let directories: Vec<PathBuf> = std::iter::once(&args.first).chain(&args.others).cloned().collect();
     let damaged = say_of(directories.iter().map(PathBuf::as_path))?;
     let comparison = session::comparison(&directories, args.run.as_deref())?;
-    let text = session::comparison_lines(&comparison, session::terminal_width()).join("\n");
-    outln!("{text}");
+    session::comparison_lines(&comparison, session::terminal_width()).iter().for_each(|line| outln!("{line}"));
     if let Some(path) = &args.output {
         session::comparison_file(&comparison, path, args.force.force())?;
         outln!("");

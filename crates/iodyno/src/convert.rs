@@ -31,7 +31,7 @@ pub(crate) fn run(args: &ConvertArgs) -> Result<u8, Failure> {
     }
     text.push_str(&printed.text);
     match args.output.as_deref() {
-        None => out!("{text}"),
+        None => crate::out::file(&text),
         Some(path) => OutputFile::write_whole(path, args.force.force(), text.as_bytes())?,
     }
     Ok(0)

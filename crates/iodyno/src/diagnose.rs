@@ -8,6 +8,7 @@ use analyze::finding::{Engine, Finding, IOS_ARE_IN, Severity, Thresholds};
 use analyze::stat::Subject;
 use collect::What;
 use quantity::text::format_wall;
+use quantity::visible::visible;
 use serde_json::{Value, json};
 use session::{Company, EventClock, StopFlag, WatchRequest};
 use std::path::Path;
@@ -49,7 +50,7 @@ pub(crate) fn run(args: &DiagnoseArgs, command_line: &[String]) -> Result<u8, Fa
         say!("iodyno: -S: {}", tui::stranger(Subject::Net, &link.interface));
     }
     if args.json {
-        outln!("{}", as_json(&judged));
+        crate::out::json(as_json(&judged));
     } else {
         out!("{}", as_text(&judged, args.explain));
     }
@@ -140,16 +141,16 @@ fn as_text(judged: &Judged, explain: bool) -> String {
     let mut text = String::new();
     for (cause, dependants) in causes(engine) {
         let mark = if cause.severity == Severity::Finding { "!" } else { "·" };
-        text.push_str(&format!("{mark} {} {}  {}\n", cause.rule.name(), cause.sentence, when(cause, judged)));
+        text.push_str(&format!("{mark} {} {}  {}\n", cause.rule.name(), visible(&cause.sentence), when(cause, judged)));
         if explain {
             text.push_str(&evidence(cause, engine));
         }
-        text.push_str(&format!("     → {}\n", cause.next));
+        text.push_str(&format!("     → {}\n", visible(&cause.next)));
         if let Some(ios) = &cause.ios {
-            text.push_str(&format!("     {IOS_ARE_IN}{ios}\n"));
+            text.push_str(&format!("     {IOS_ARE_IN}{}\n", visible(ios)));
         }
         for dependant in dependants {
-            text.push_str(&format!("     explains {} {}\n", dependant.rule.name(), dependant.sentence));
+            text.push_str(&format!("     explains {} {}\n", dependant.rule.name(), visible(&dependant.sentence)));
         }
     }
     let count = engine.findings().iter().filter(|finding| finding.counts()).count();
@@ -163,7 +164,7 @@ fn as_text(judged: &Judged, explain: bool) -> String {
         gaps => format!(", samples lost {gaps}×"),
     };
     let judged_for = analyze::Unit::Seconds.format(Some(engine.judged_s().round()));
-    text.push_str(&format!("{findings} in {judged_for} of {}{lost}\n", judged.source));
+    text.push_str(&format!("{findings} in {judged_for} of {}{lost}\n", visible(&judged.source)));
     if engine.left_out() > 0 {
         text.push_str("further things of the same kind were left out\n");
     }
@@ -181,7 +182,7 @@ fn evidence(finding: &Finding, engine: &Engine) -> String {
     let mut text = String::new();
     let width = finding.evidence.iter().map(|one| one.name.chars().count()).max().unwrap_or(0);
     for one in &finding.evidence {
-        text.push_str(&format!("     {:<width$}  {}\n", one.name, one.text()));
+        text.push_str(&format!("     {:<width$}  {}\n", visible(&one.name), visible(&one.text())));
     }
     let section = finding.rule.section();
     let thresholds: Vec<String> = engine

@@ -7,6 +7,7 @@ use crate::open::{open, over};
 use crate::trace::say_incomplete;
 use analyze::{Body, Cells, Column, Selection, Table};
 use output::{Access, Folder, OutputFile};
+use quantity::output::{Form, stdout};
 use recording::{ExportFormat, Reader, RecordingError};
 use session::SessionError;
 use std::io::{self, BufWriter, Write};
@@ -75,7 +76,7 @@ pub(crate) fn run(args: &ExportArgs) -> Result<u8, Failure> {
             let mut out = OutputFile::create(path, args.force.force())?;
             write(&mut out).and_then(|()| Ok(out.finish()?))
         }
-        None => write(&mut BufWriter::new(io::stdout())),
+        None => write(&mut BufWriter::new(stdout().with_form(form_of(args)))),
     };
     match written {
         // `| head` is not an error.
@@ -85,6 +86,11 @@ pub(crate) fn run(args: &ExportArgs) -> Result<u8, Failure> {
         ) if source.kind() == io::ErrorKind::BrokenPipe => Ok(0),
         other => other.map(|()| damaged).map_err(Failure::from),
     }
+}
+
+/// What goes to standard output.
+fn form_of(args: &ExportArgs) -> Form {
+    if args.json && args.trace_format.is_none() { Form::Json } else { Form::Data }
 }
 
 /// Is it about the I/Os of a trace?
@@ -110,7 +116,7 @@ fn view(args: &ExportArgs, reader: &Reader, id: &str) -> Result<u8, Failure> {
     let text = if args.json { json_lines(&table) } else { csv(&table) };
     let written = match &args.output {
         Some(path) => return Ok(OutputFile::write_whole(path, args.force.force(), text.as_bytes()).map(|()| 0)?),
-        None => io::stdout().write_all(text.as_bytes()),
+        None => stdout().with_form(form_of(args)).write_all(text.as_bytes()),
     };
     match written {
         Err(error) if error.kind() != io::ErrorKind::BrokenPipe => {

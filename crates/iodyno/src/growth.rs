@@ -34,14 +34,15 @@ pub(crate) fn run(args: &ChartArgs, command_line: &[String]) -> Result<u8, Failu
     if args.json {
         let mut value = serde_json::json!(trend);
         value["sentences"] = trend.sentences().into();
-        outln!("{value:#}");
+        crate::out::json(format_args!("{value:#}"));
     } else {
         trend.sentences().iter().for_each(|sentence| outln!("{sentence}"));
     }
     if let Some(path) = &args.output {
         chart::write(&trend.picture(), args, path)?;
         if !args.json {
-            outln!("{}\n{}", path.display(), chart::again(command_line, args, path));
+            outln!("{}", path.display());
+            outln!("{}", chart::again(command_line, args, path));
         }
     }
     Ok(damaged)

@@ -1,11 +1,13 @@
 //! Arguments, error rendering, exit codes; one file per subcommand; nothing else.
 
-/// Words to standard error. Where that is closed (`2>&1 | head`, a journal that went away) they are lost, and nothing else
-/// is: `eprintln!` would end the command, and what it records.
+/// Words to standard error, see [`quantity::output::say`].
 macro_rules! say {
-    ($($words:tt)*) => {{
-        let _ = std::io::Write::write_fmt(&mut std::io::stderr().lock(), format_args!("{}\n", format_args!($($words)*)));
-    }};
+    ($($words:tt)*) => { quantity::output::say(format_args!($($words)*)) };
+}
+
+/// The same of several lines.
+macro_rules! say_lines {
+    ($($words:tt)*) => { quantity::output::say_lines(format_args!($($words)*)) };
 }
 
 /// Words to standard output, see [`out`].
@@ -13,9 +15,9 @@ macro_rules! out {
     ($($words:tt)*) => { crate::out::write(format_args!($($words)*)) };
 }
 
-/// The same and a new line.
+/// A line to standard output, whatever is named in it.
 macro_rules! outln {
-    ($($words:tt)*) => { crate::out::write(format_args!("{}\n", format_args!($($words)*))) };
+    ($($words:tt)*) => { crate::out::line(format_args!($($words)*)) };
 }
 
 mod allocator;
@@ -73,7 +75,12 @@ pub fn main(arguments: Vec<String>) -> ExitCode {
         Ok(parsed) => parsed,
         Err(error) => {
             // Help and version are no errors; anything else is a wrong parameter: exit code 2, clap's own.
-            let _ = error.print();
+            if error.use_stderr() {
+                let words = error.render().to_string();
+                say_lines!("{}", words.trim_end_matches('\n'));
+            } else {
+                out!("{}", error.render());
+            }
             return ExitCode::from(u8::try_from(error.exit_code()).unwrap_or(2));
         }
     };
@@ -83,7 +90,7 @@ pub fn main(arguments: Vec<String>) -> ExitCode {
         Ok(0) if out::failed() => ExitCode::from(1),
         Ok(code) => ExitCode::from(code),
         Err(Failure { message, code }) => {
-            say!("iodyno: {message}");
+            say_lines!("iodyno: {message}");
             ExitCode::from(code)
         }
     }

@@ -34,14 +34,14 @@ pub(crate) fn run(args: &ModelArgs) -> Result<u8, Failure> {
         say!("iodyno: {note}");
     }
     let (Some(path), Some(mut file)) = (output, begun) else {
-        out!("{}", outcome.text);
+        crate::out::file(&outcome.text);
         outcome.table().iter().for_each(|line| say!("{line}"));
         return Ok(damaged);
     };
     file.write_all(outcome.text.as_bytes()).map_err(OutputError::io("write", path))?;
     file.finish()?;
     if args.json {
-        outln!("{}", outcome.json(Some(path)));
+        crate::out::json(outcome.json(Some(path)));
     } else {
         outcome.table().iter().for_each(|line| outln!("{line}"));
         outln!("{}", path.display());

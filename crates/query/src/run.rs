@@ -1,8 +1,8 @@
 //! One statement, many from standard input, or the shell.
-#![expect(clippy::print_stderr, reason = "here text meets the user")]
 
 use crate::args::Args;
 use output::{Force, OutputFile};
+use quantity::output::{Form, say, stdout};
 use query::{Database, Format, QueryError, Sources, write};
 use recording::{ExportFormat, RecordingError};
 use std::io::{self, BufWriter, IsTerminal as _, Read as _, Write};
@@ -18,10 +18,10 @@ pub(crate) fn run(args: &Args) -> Result<bool, QueryError> {
     }
     let sources = Sources::open(&paths)?;
     for left_out in &sources.left_out {
-        eprintln!("iodyno query: left out: {left_out}");
+        say(format_args!("iodyno query: left out: {left_out}"));
     }
     for damaged in &sources.damaged {
-        eprintln!("iodyno query: {damaged}");
+        say(format_args!("iodyno query: {damaged}"));
     }
     let is_whole = sources.damaged.is_empty();
     // Ctrl-C of the shell comes through the runtime's I/O.
@@ -51,7 +51,7 @@ pub(crate) fn run(args: &Args) -> Result<bool, QueryError> {
             to_file(path, Force::from(args.force), |out| answer_all(&runtime, &database, &statements, format, out))
         }
         None => {
-            let mut out = BufWriter::new(io::stdout());
+            let mut out = BufWriter::new(stdout().with_form(form_of(format)));
             answer_all(&runtime, &database, &statements, format, &mut out)
         }
     };
@@ -61,6 +61,15 @@ pub(crate) fn run(args: &Args) -> Result<bool, QueryError> {
             Ok(is_whole)
         }
         other => other.map(|()| is_whole),
+    }
+}
+
+/// What an answer is for standard output.
+pub(crate) fn form_of(format: Format) -> Form {
+    match format {
+        Format::Table => Form::Text,
+        Format::Export(ExportFormat::Json) => Form::Json,
+        Format::Export(_) => Form::Data,
     }
 }
 

@@ -61,7 +61,8 @@ impl RecordedTable {
                 reader.check_files(&self.name).map_err(external)?;
                 for path in sealed {
                     let metadata = std::fs::metadata(&path)?;
-                    let path = std::path::absolute(&path)?;
+                    // The store takes no `..`, which an absolute path may still have.
+                    let path = std::fs::canonicalize(&path)?;
                     let meta = ObjectMeta {
                         location: ObjectPath::from_absolute_path(path)
                             .map_err(|error| DataFusionError::External(error.into()))?,

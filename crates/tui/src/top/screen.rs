@@ -1,4 +1,5 @@
-//! The terminal itself: taken for the page, and given back whatever happens.
+//! The terminal itself: taken for the page, and given back whatever happens. Cells come from [`super::canvas`], which lets
+//! no hidden character into one; the sequences of crossterm are the page's own.
 
 use super::{TopPage, TopState, draw};
 use crossterm::event::{self, Event, KeyEvent};
