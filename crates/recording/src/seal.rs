@@ -203,7 +203,6 @@ fn unseal(folder: &Folder, names: &[String], written: &[Folder], host: &str) {
         // Folders that are empty now.
         let _ = folder.subfolder(name).and_then(|table| table.remove_folder(host_folder(host)));
         let _ = folder.remove_folder(name);
-        }
     }
 }
 

@@ -108,9 +108,6 @@ pub enum SessionError {
         /// What is wrong with it.
         why: String,
     },
-    /// A file or folder could not be made, replaced or removed.
-    #[error(transparent)]
-    Output(#[from] output::OutputError),
     /// Neither a rate nor a reference for one.
     #[error(
         "run {run} asks for a share of the greatest rate, but no run before it went at full speed; put a run with iorate=max before it"
@@ -122,7 +119,7 @@ pub enum SessionError {
     /// A model that was made of a trace cannot be read as a parameter file.
     #[error("the model of this trace is no valid parameter file; this is a bug, please report it with this: {0}")]
     Model(String),
-    /// An output stands in the way of another file, or cannot be written.
+    /// A file or folder could not be made, replaced or removed, or something stands in its way.
     #[error(transparent)]
     Output(#[from] output::OutputError),
     /// A report that iodyno did not write is not written over.
