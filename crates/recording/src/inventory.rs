@@ -43,7 +43,6 @@ pub struct Inventory {
     pub foreign_count: usize,
     /// Bytes of all files of ours.
     pub bytes: u64,
-    journal_bytes: u64,
 }
 
 impl Inventory {
@@ -58,11 +57,7 @@ impl Inventory {
         for name in folder.names()? {
             match folder.kind(&name)? {
                 Some(Kind::File) if is_file_of_ours(&name, manifest) => {
-                    let bytes = bytes_of(folder, &name);
-                    found.bytes += bytes;
-                    if name == JOURNAL {
-                        found.journal_bytes = bytes;
-                    }
+                    found.bytes += bytes_of(folder, &name);
                     found.files.push(name);
                 }
                 Some(Kind::Directory) if is_table(&name, manifest) => found.table(folder, name, manifest)?,
@@ -87,11 +82,10 @@ impl Inventory {
         self.files.iter().any(|name| name == JOURNAL)
     }
 
-    /// Was it only begun? No manifest, no table, nothing in the journal.
+    /// Was it only begun? No manifest and no table; a journal may have what the manifest would have said, and rows.
     #[must_use]
     pub fn is_unbegun(&self) -> bool {
-        let has_manifest = self.files.iter().any(|name| name == MANIFEST);
-        self.tables.is_empty() && !has_manifest && self.journal_bytes == 0
+        self.tables.is_empty() && !self.files.iter().any(|name| name == MANIFEST || name == COPY)
     }
 
     /// Is every table that the manifest of a sealed recording names there?

@@ -14,8 +14,8 @@
 //! 3.3), rows to batch another 1.4 ms; 392 B per row, of which sealing leaves 122.
 
 use crate::frame::{self, FRAME_MAX, HEADER_MAX, Header, Layout, MAGIC_BYTES, Order};
-use crate::manifest::Changes;
 use crate::ipc;
+use crate::manifest::Changes;
 use crate::packed::{self, IoNames, RawIo};
 use crate::rows::Io;
 use crate::squeeze::{Squeezer, Unsqueezer};

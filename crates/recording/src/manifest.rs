@@ -170,7 +170,8 @@ impl Manifest {
     /// Reads the text of the manifest of this name in `directory`.
     pub(crate) fn parse(text: &[u8], directory: &Path, name: &str) -> Result<Self, RecordingError> {
         let not = |why: String| RecordingError::NotARecording { path: directory.to_path_buf(), why };
-        let damaged = |why: &str| RecordingError::Damaged { path: directory.to_path_buf(), why: format!("{name} {why}") };
+        let damaged =
+            |why: &str| RecordingError::Damaged { path: directory.to_path_buf(), why: format!("{name} {why}") };
         let value: serde_json::Value =
             serde_json::from_slice(text).map_err(|error| damaged(&format!("cannot be read: {error}")))?;
         // The version first: a newer manifest may not fit this structure.

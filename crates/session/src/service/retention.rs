@@ -174,8 +174,8 @@ impl Files<'_> {
     fn unbegun(&self, name: &OsStr, folder: &Folder) -> Result<Found, OutputError> {
         let alone = |why: &str| Ok(Found::Alone(why.to_string()));
         let inventory = Inventory::of(folder, None)?;
-        if !inventory.is_ours() || !inventory.is_unbegun() {
-            return alone("it has no manifest that can be read");
+        if !inventory.is_ours() || !is_empty(folder, &inventory) {
+            return alone("it has no manifest that can be read; `iodyno repair` may find what it said");
         }
         inventory.remove(folder, &mut step)?;
         self.home.folder().remove_folder(name)?;
@@ -330,8 +330,11 @@ impl Files<'_> {
         let inventory = Inventory::of(&folder, manifest.as_ref())?;
         let marks = [Mark::read(&folder), manifest.as_ref().and_then(Mark::of_manifest)];
         let mut marked = marks.iter().flatten().peekable();
-        let is_known =
-            if marked.peek().is_some() { marked.all(|mark| self.home.is_mine(mark)) } else { inventory.is_unbegun() };
+        let is_known = if marked.peek().is_some() {
+            marked.all(|mark| self.home.is_mine(mark))
+        } else {
+            is_empty(&folder, &inventory)
+        };
         if !is_known || !inventory.is_ours() || !folder.is_on_mount_of(work)? {
             self.alone.push(format!("{}/{}", work.path().display(), text.escape_debug()));
             return Ok(());
@@ -417,6 +420,15 @@ fn kept_of(ours: &Ours) -> Kept {
         bytes: ours.inventory.bytes,
         step_ns: thinned_to_ns(&ours.manifest).unwrap_or(0),
     }
+}
+
+/// Was a recording only begun, and has it no row? A journal that cannot be read may have some.
+fn is_empty(folder: &Folder, inventory: &Inventory) -> bool {
+    let has_no_rows = |reader: Reader| Ok(reader.tables()?.is_empty() && reader.unreadable_bytes()? == 0);
+    let is_blank = folder.open_file("journal").is_ok_and(|file| file.metadata().is_ok_and(|found| found.len() == 0));
+    let is_clean = inventory.is_ours() && inventory.is_unbegun();
+    is_clean
+        && (!inventory.has_journal() || is_blank || Reader::open(folder.path()).and_then(has_no_rows).unwrap_or(false))
 }
 
 /// Does a program hold the lock of its journal?

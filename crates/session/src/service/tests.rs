@@ -239,18 +239,38 @@ fn what_was_killed_is_sealed_by_the_next() {
     let begun = home.next_mark("2026-11-18");
     std::fs::create_dir(folder.path().join("2026-11-18")).expect("made");
     begun.write(&home.folder().subfolder("2026-11-18").expect("it")).expect("marked");
+    // Killed a little later: the journal is there, and has no row.
+    let later =
+        Writer::create_marked(&folder.path().join("2026-11-17"), Manifest::new(&[]), &home.next_mark("2026-11-17"));
+    drop(later.expect("a writer"));
+    std::fs::remove_file(folder.path().join("2026-11-17/manifest.json")).expect("removed");
+    // And as it thins: one without a row goes, one with rows of an unknown owner stays.
+    let thinned = home.work().path().join("fresh-1-x");
+    drop(Writer::create(&thinned, Manifest::new(&[])).expect("a writer"));
+    std::fs::remove_file(thinned.join("manifest.json")).expect("removed");
+    let unknown = home.work().path().join("fresh-2-x");
+    let mut writer = Writer::create(&unknown, Manifest::new(&[])).expect("a writer");
+    commit(&mut writer, &[Batch::from_rows(&[disk(1, "sda", 1)]).expect("a batch")]).expect("written");
+    drop(writer);
+    std::fs::remove_file(unknown.join("manifest.json")).expect("removed");
     let path = folder.path().join("2026-11-19");
     let mut manifest = Manifest::new(&[]);
     manifest.started_wall_ns = wall(19, (1, 0, 0));
     manifest.clock_anchors = vec![ClockAnchor { t_ns: manifest.started_t_ns, wall_ns: manifest.started_wall_ns }];
     let mut writer = Writer::create_marked(&path, manifest, &home.next_mark("2026-11-19")).expect("a writer");
     commit(&mut writer, &Machine::new(&[What::Cpu]).sample(0, 0)).expect("written");
-    assert!(tidy_once(&home, &nothing(), None).is_empty(), "one that is being written is left alone");
+    let said = tidy_once(&home, &nothing(), None);
+    assert!(said.len() == 1 && said[0].contains("fresh-2-x"), "one that is being written is left alone: {said:?}");
     drop(writer);
     drop(home);
     let home = Home::open(folder.path(), &told).expect("a directory");
     let said = tidy_once(&home, &nothing(), None);
-    assert!(said.len() == 2 && said[0].starts_with("removed 2026-11-18") && said[1].starts_with("sealed "), "{said:?}");
+    assert!(
+        said[..2].iter().zip([17, 18]).all(|(said, day)| said.starts_with(&format!("removed 2026-11-{day}"))),
+        "{said:?}"
+    );
+    assert!(said.len() == 4 && said[2].starts_with("sealed ") && said[3].contains("fresh-2-x"), "{said:?}");
+    assert!(!thinned.exists() && unknown.join("journal").exists());
     assert_eq!(names(folder.path()), ["2026-11-19", "2026-11-20"]);
     assert_eq!((samples(folder.path(), "2026-11-19"), samples(folder.path(), "2026-11-20")), (1, 4));
     let manifest = Reader::open(&path).expect("a recording").manifest().clone();
@@ -383,7 +403,12 @@ fn the_oldest_go_first() {
     assert_eq!(names(folder.path()), ["2026-11-02", "2026-11-03", "2026-11-04", "notes"]);
     let size = |path: &Path| -> u64 {
         let table = std::fs::read_dir(path.join("disk")).expect("a folder").flatten().next().expect("a host").path();
-        let files = [path.join("manifest.json"), path.join("manifest.json.copy"), path.join(recording::MARK), table.join("000001.parquet")];
+        let files = [
+            path.join("manifest.json"),
+            path.join("manifest.json.copy"),
+            path.join(recording::MARK),
+            table.join("000001.parquet"),
+        ];
         files.iter().map(|file| std::fs::metadata(file).expect("a file").len()).sum()
     };
     let by_size = Retention { max_bytes: Some(size(&paths[2]) + size(&paths[3]) + 10), ..nothing() };
