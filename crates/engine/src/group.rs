@@ -284,6 +284,21 @@ fn geometry(opened: &Opened) -> Geometry {
     Geometry { size_bytes: opened.size_bytes, block_bytes: opened.logical_block_bytes }
 }
 
+/// The bytes that are written over and over instead of iodyno's own data; `None` when there is no pattern. That of
+/// `content.pattern` begins at the start of the target, that of `content.literal` with every transfer.
+///
+/// # Errors
+/// When the pattern's file cannot be read.
+pub fn pattern_of(content: &plan::Content) -> Result<Option<Vec<u8>>, EngineError> {
+    match &content.pattern {
+        Some(path) => {
+            let read = std::fs::read(path).map_err(|source| EngineError::Pattern { path: path.clone(), source })?;
+            Ok((!read.is_empty()).then_some(read))
+        }
+        None => Ok((!content.literal.is_empty()).then(|| content.literal.clone())),
+    }
+}
+
 /// The data that a workload writes to a target; `None` where nothing may be written.
 pub(crate) fn content(
     input: &Input<'_>,
@@ -294,11 +309,7 @@ pub(crate) fn content(
     if !opened.writable {
         return Ok(None);
     }
-    let pattern = match &workload.content.pattern {
-        None if !workload.content.literal.is_empty() => workload.content.literal.clone(),
-        Some(path) => std::fs::read(path).map_err(|source| EngineError::Pattern { path: path.clone(), source })?,
-        None => Vec::new(),
-    };
+    let pattern = pattern_of(&workload.content)?.unwrap_or_default();
     let volume = volume(input, target, opened.size_bytes, &workload.content);
     Ok(Some(Content::new(&workload.content, &pattern, &volume)?))
 }

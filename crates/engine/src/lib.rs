@@ -32,6 +32,7 @@ mod uring;
 pub use aside::Aside;
 pub use cost::{OwnCost, own_cost};
 pub use error::EngineError;
+pub use group::pattern_of;
 pub use harvest::{Failure, Finished, Harvest, LaneInterval, WorkerInterval};
 pub use placement::check_placement;
 pub use replay::{Chunk, Feed, Hindrances, replay};

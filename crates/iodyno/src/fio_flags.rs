@@ -19,6 +19,13 @@ pub(crate) fn augment(command: Command) -> Command {
     })
 }
 
+/// Is this the flag of a switch, without a value?
+pub(crate) fn is_switch(flag: &str) -> bool {
+    let Some(name) = flag.strip_prefix("--").map(|name| name.replace('-', "_")) else { return false };
+    let is_meant = |option: &&FioOption| option.name == name || option.aliases.contains(&name.as_str());
+    FIO_OPTIONS.iter().find(is_meant).is_some_and(|option| option.value.is_empty())
+}
+
 fn flag(option: &FioOption) -> Arg {
     let long = option.name.replace('_', "-");
     let example = if option.value.is_empty() { format!("--{long}") } else { format!("--{long} {}", option.example) };
@@ -44,7 +51,7 @@ fn flag(option: &FioOption) -> Arg {
         .hide_short_help(true)
         .hide(!matches!(option.effect, Effect::Plan) && option.name != "name");
     if option.value.is_empty() {
-        // `--direct`, `--direct=1`, and as people type it: `--direct 1` would be a parameter file of that name.
+        // `--direct`, `--direct=1`; `--direct 1` has become that before it comes here, or `1` would be a parameter file.
         arg.num_args(0..=1).require_equals(true).default_missing_value("1").value_name("0|1")
     } else {
         arg.num_args(1).value_name(option.value)

@@ -1,6 +1,8 @@
-//! Vdbench's command-line forms that no argument parser knows, put into the forms of [`crate::args`].
+//! Command-line forms of Vdbench and fio that no argument parser knows, put into the forms of [`crate::args`].
 //!
-//! `-t1`, `-l 30m`, `-l` alone, everything after `+`: rewritten for the `run` subcommand only.
+//! `-t1`, `-l 30m`, `-l` alone, `--direct 1`, everything after `+`: rewritten for the `run` subcommand only.
+
+use crate::fio_flags::is_switch;
 
 /// Rewrites the arguments of `iodyno run`; others pass unchanged. The first element is the program's name.
 pub(crate) fn normalise(arguments: Vec<String>) -> Vec<String> {
@@ -20,6 +22,11 @@ pub(crate) fn normalise(arguments: Vec<String>) -> Vec<String> {
                 None => out.push("--loop".to_string()),
             },
             "-simulate" => out.push("--dry-run".to_string()),
+            // As people type fio's switches, and as its manual has them: `--direct 1`.
+            switch if is_switch(switch) => match rest.next_if(|next| ["0", "1"].contains(&next.as_str())) {
+                Some(value) => out.push(format!("{switch}={value}")),
+                None => out.push(argument),
+            },
             _ => out.push(attached_value(&argument).unwrap_or(argument)),
         }
     }
@@ -65,6 +72,16 @@ mod tests {
         check("iodyno run a.vdb -l30m", "iodyno run a.vdb --loop=30m");
         check("iodyno run a.vdb -vr", "iodyno run a.vdb -v=r");
         check("iodyno report -t1", "iodyno report -t1");
+    }
+
+    #[test]
+    fn switches_of_fio_take_their_value_as_the_next_word() {
+        check("iodyno run --direct 1 a.fio", "iodyno run --direct=1 a.fio");
+        check("iodyno run --time-based 0 --end_fsync 1", "iodyno run --time-based=0 --end_fsync=1");
+        check("iodyno run --direct a.fio", "iodyno run --direct a.fio");
+        check("iodyno run --direct=1 1", "iodyno run --direct=1 1");
+        check("iodyno run --iodepth 1 --direct ./1", "iodyno run --iodepth 1 --direct ./1");
+        check("iodyno replay --direct 1", "iodyno replay --direct 1");
     }
 
     #[test]

@@ -11,7 +11,8 @@ use crate::spine::Spine;
 use crate::{SessionError, StopFlag, commands, format};
 use analyze::Judgement;
 use engine::{EngineChoice, Options, Pace};
-use plan::{Command, Plan, Repeat, Run};
+use output::{Folder, Force};
+use plan::{Command, Content, Plan, Repeat, Run};
 use quantity::clock;
 use recording::{Manifest, Reader, Writer};
 use std::path::PathBuf;
@@ -82,25 +83,30 @@ pub fn execute(request: &Request, face: &mut dyn Face, stop: &StopFlag) -> Resul
         achieved: Achieved::default(),
         next_index: 0,
         errors: 0,
+        unfinished: 0,
         ending: Ending::Fine,
     };
     let lived = life.live(&own_cost);
     life.finish(lived)
 }
 
-/// Closes all targets and removes the files that were only made for this run (`unlink=1`); gives what went wrong.
+/// Removes the files that were only made for this run (`unlink=1`), and closes all targets; gives what went wrong.
 fn unlink(plan: &Plan, targets: Vec<Option<Opened>>) -> Vec<String> {
-    let ours = plan
-        .targets
-        .iter()
-        .zip(&targets)
-        .filter(|(spec, target)| spec.unlink && target.as_ref().is_some_and(|target| target.created));
-    let mut paths: Vec<PathBuf> = ours.map(|(spec, _)| spec.path.clone()).collect();
-    drop(targets);
-    paths.sort();
-    paths.dedup();
-    let failures = paths.into_iter().filter_map(|path| std::fs::remove_file(&path).err().map(|error| (path, error)));
+    let both = plan.targets.iter().zip(&targets);
+    let ours = both.filter_map(|(spec, target)| target.as_ref().filter(|target| spec.unlink && target.created));
+    let failures = ours.filter_map(|target| target.remove().err().map(|error| (&target.path, error)));
     failures.map(|(path, error)| format!("failed to remove {} (unlink=1): {error}", path.display())).collect()
+}
+
+/// The kinds of data that the runs write to a target, each once.
+fn contents_of(plan: &Plan, target: usize) -> Vec<&Content> {
+    let mut found: Vec<&Content> = Vec::new();
+    for workload in plan.runs.iter().flat_map(|run| &run.workloads) {
+        if workload.targets.contains(&target) && !found.contains(&&workload.content) {
+            found.push(&workload.content);
+        }
+    }
+    found
 }
 
 /// How often all runs are done, as far as it is known before.
@@ -155,6 +161,8 @@ struct Life<'a, 'b> {
     achieved: Achieved,
     next_index: i32,
     errors: u64,
+    /// Operations that never came back: a write among them may still change its target.
+    unfinished: u64,
     ending: Ending,
 }
 
@@ -228,17 +236,17 @@ impl Life<'_, '_> {
         Ok(())
     }
 
-    /// Says what is worth knowing of the targets, and marks files that get a pattern of the user's.
+    /// Says what is worth knowing of the targets, and remembers the patterns that are going to be written to them.
     fn targets(&mut self) -> Result<(), SessionError> {
         let mut notes = Vec::new();
         for (index, target) in self.targets.iter().enumerate() {
             let Some(target) = target else { continue };
             notes.extend(target.notes.iter().map(|note| format!("{}: {note}", target.name)));
-            let writes_pattern = self.plan.runs.iter().flat_map(|run| &run.workloads).any(|workload| {
-                workload.targets.contains(&index) && workload.content.pattern.is_some() && workload.mix.changes_data()
-            });
-            if writes_pattern {
-                notes.extend(target.mark_pattern().err());
+            for content in contents_of(self.plan, index).into_iter().filter(|_| target.writable) {
+                if let Some(bytes) = engine::pattern_of(content)? {
+                    let pattern = target::Pattern { bytes, anew: !content.literal.is_empty() };
+                    notes.extend(target.remember(&pattern).err().map(|note| format!("{}: {note}", target.name)));
+                }
             }
         }
         for note in notes {
@@ -293,6 +301,7 @@ impl Life<'_, '_> {
         };
         let result = execute_run(&context, &mut self.spine, &mut self.counters)?;
         self.errors += result.all.errors;
+        self.unfinished += result.unfinished;
         self.judge(title, &result)?;
         self.objectives(run, run_index)?;
         Ok(result)
@@ -405,10 +414,15 @@ impl Life<'_, '_> {
             ending = Ending::RecordingIncomplete;
         }
         let directory = self.request.directory.clone();
+        // What may still be written to is left as it would be by a run that was killed.
+        let settling = self.targets.iter().flatten().filter(|_| self.unfinished == 0);
+        let unsettled: Vec<String> = settling
+            .filter_map(|target| target.settle().err().map(|error| format!("{}: {error}", target.name)))
+            .collect();
         let unlinked = unlink(self.plan, self.targets);
         let is_faithful = self.spine.is_faithful;
         let (sealed, mut messages) = self.spine.close(ending.word(), broken.is_none());
-        messages.extend(unlinked);
+        messages.extend(unsettled.into_iter().chain(unlinked));
         if let Err(error) = &sealed {
             ending = Ending::RecordingIncomplete;
             messages.push(format!(
@@ -417,17 +431,28 @@ impl Life<'_, '_> {
         }
         messages
             .extend(broken.map(|why| format!("the recording broke off: {why}; what was measured until then is kept")));
+        if sealed.is_ok()
+            && let Ok(reader) = Reader::open(&directory)
+            && let Ok(damage) = reader.damage()
+            && damage.is_some()
+        {
+            // The disk under the journal did not give back what was written.
+            ending = ending.max(Ending::RecordingIncomplete);
+            messages
+                .extend(damage.sentences(reader.manifest()).into_iter().map(|what| format!("the recording: {what}")));
+        }
         if self.request.flatfile {
             let written = Reader::open(&directory)
                 .map_err(convert::ConvertError::from)
-                .and_then(|reader| convert::flatfile::write(&reader, &directory));
+                .and_then(|reader| Ok((Folder::open(&directory)?, reader)))
+                .and_then(|(folder, reader)| convert::flatfile::write(&reader, &folder, Force::No));
             if let Err(error) = written {
                 messages.push(format!("Vdbench's files could not be written: {error}"));
                 ending = ending.max(Ending::RecordingIncomplete);
             }
         }
         let report = if self.request.report {
-            match crate::report_file(&directory, None) {
+            match crate::report_file(&directory, None, Force::No) {
                 Ok(path) => Some(path),
                 Err(error) => {
                     messages.push(format!("the report could not be written: {error}"));

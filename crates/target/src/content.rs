@@ -1,9 +1,9 @@
 //! Does anything but zeroes and iodyno's own data stand on a target?
 
 use crate::ErrorKind;
+use crate::pattern::Known;
 use crate::signature;
 use crate::survey::{self, Medium};
-use plan::generate::SECTOR_MAGIC;
 use rustix::fd::{AsFd, BorrowedFd};
 use rustix::fs::{Advice, fadvise, ioctl_blksszget};
 use rustix::io::{Errno, pread};
@@ -14,7 +14,7 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 
 /// The first and the last so many bytes of a file are looked at, each of them.
 pub(crate) const EDGE_BYTES: u64 = 1 << 20;
-/// Every sector that iodyno writes begins with [`SECTOR_MAGIC`].
+/// What iodyno wrote is told sector by sector.
 const SECTOR_BYTES: usize = 512;
 /// Reads of a device at the same time.
 const DEPTH: usize = 32;
@@ -41,15 +41,15 @@ pub(crate) struct Edges {
     pub(crate) own_sectors: usize,
 }
 
-/// Looks at the edges of a file.
+/// Looks at the edges of a file. `known` tells by what a sector is iodyno's.
 ///
 /// # Errors
 /// [`ErrorKind::Unprovable`] when they cannot be read.
-pub(crate) fn look(fd: BorrowedFd<'_>, size_bytes: u64, flag: &Path) -> Result<Edges, ErrorKind> {
+pub(crate) fn look(fd: BorrowedFd<'_>, size_bytes: u64, flag: &Path, known: &Known) -> Result<Edges, ErrorKind> {
     let sector = SECTOR_BYTES as u64;
     // Both edges begin at a sector, also in a file whose size is odd.
     let tail = size_bytes.saturating_sub(EDGE_BYTES) / sector * sector;
-    let view = View::read(fd, size_bytes, flag, &[0..size_bytes.min(EDGE_BYTES), tail..size_bytes])?;
+    let view = View::read(fd, size_bytes, flag, known, &[0..size_bytes.min(EDGE_BYTES), tail..size_bytes])?;
     let found = signature::find(&view)?;
     let signature = found.is_some();
     Ok(Edges { foreign: found.or_else(|| view.first_byte()), signature, own_sectors: view.own_sectors })
@@ -66,6 +66,7 @@ pub(crate) fn survey(
     size_bytes: u64,
     medium: Medium,
     flag: &Path,
+    known: &Known,
 ) -> Result<Option<Foreign>, ErrorKind> {
     let block = ioctl_blksszget(direct).unwrap_or(512);
     // Without direct I/O: forget clean pages, and read what is asked for only.
@@ -77,7 +78,8 @@ pub(crate) fn survey(
         count += 1;
         keys.hash_one(count)
     };
-    let view = View::read(direct, size_bytes, flag, &survey::parts(size_bytes, u64::from(block), medium, random))?;
+    let parts = survey::parts(size_bytes, u64::from(block), medium, random);
+    let view = View::read(direct, size_bytes, flag, known, &parts)?;
     let Some(first) = view.first_byte() else { return Ok(None) };
     // It is refused; the rest is about a name that helps.
     Ok(Some(signature::find(&view)?.or_else(|| signature::find_in_partitions(&view)).unwrap_or(first)))
@@ -89,6 +91,7 @@ pub(crate) fn survey(
 pub(crate) struct View<'a> {
     fd: BorrowedFd<'a>,
     flag: &'a Path,
+    known: &'a Known,
     /// Size of the target.
     pub(crate) size_bytes: u64,
     /// What was read, in order.
@@ -106,12 +109,18 @@ struct Piece {
 
 impl<'a> View<'a> {
     /// Reads parts of a target, several at the same time.
-    fn read(fd: BorrowedFd<'a>, size_bytes: u64, flag: &'a Path, parts: &[Range<u64>]) -> Result<Self, ErrorKind> {
+    fn read(
+        fd: BorrowedFd<'a>,
+        size_bytes: u64,
+        flag: &'a Path,
+        known: &'a Known,
+        parts: &[Range<u64>],
+    ) -> Result<Self, ErrorKind> {
         let next = AtomicUsize::new(0);
         let work = || {
             let mut pieces = Vec::new();
             while let Some(part) = parts.get(next.fetch_add(1, Ordering::Relaxed)) {
-                pieces.push(fetch(fd, part.clone(), flag)?);
+                pieces.push(fetch(fd, part.clone(), flag, known)?);
             }
             Ok(pieces)
         };
@@ -134,7 +143,7 @@ impl<'a> View<'a> {
         }
         pieces.sort_unstable_by_key(|piece| piece.offset);
         let own_sectors = pieces.iter().map(|piece| piece.own_sectors).sum();
-        Ok(View { fd, flag, size_bytes, pieces, own_sectors })
+        Ok(View { fd, flag, known, size_bytes, pieces, own_sectors })
     }
 
     /// Bytes `[offset, offset + len)` with our own sectors blanked; `None` when they lie outside the target.
@@ -147,7 +156,7 @@ impl<'a> View<'a> {
         let align = ALIGN_BYTES as u64;
         let low = offset / align * align;
         let high = end.next_multiple_of(align).min(self.size_bytes);
-        let piece = fetch(self.fd, low..high, self.flag)?;
+        let piece = fetch(self.fd, low..high, self.flag, self.known)?;
         let (Ok(skip), Ok(len)) = (usize::try_from(offset - low), usize::try_from(len)) else { return Ok(None) };
         Ok(piece.bytes.get(skip..skip + len).map(<[u8]>::to_vec))
     }
@@ -173,15 +182,13 @@ impl<'a> View<'a> {
     fn first_byte(&self) -> Option<Foreign> {
         self.pieces.iter().find_map(|piece| {
             let index = piece.bytes.iter().position(|byte| *byte != 0)?;
-            let sample: Vec<String> = piece.bytes[index..].iter().take(8).map(|byte| format!("{byte:02x}")).collect();
-            let what = format!("data that iodyno did not write ({} …)", sample.join(" "));
-            Some(Foreign { what, offset: piece.offset + index as u64 })
+            Some(Foreign { what: unknown_data(&piece.bytes[index..]), offset: piece.offset + index as u64 })
         })
     }
 }
 
 /// Reads a part that begins at a sector; blanks our own sectors.
-fn fetch(fd: BorrowedFd<'_>, part: Range<u64>, flag: &Path) -> Result<Piece, ErrorKind> {
+fn fetch(fd: BorrowedFd<'_>, part: Range<u64>, flag: &Path, known: &Known) -> Result<Piece, ErrorKind> {
     let offset = part.start;
     let len = usize::try_from(part.end - part.start).unwrap_or(usize::MAX);
     let unprovable =
@@ -201,11 +208,17 @@ fn fetch(fd: BorrowedFd<'_>, part: Range<u64>, flag: &Path) -> Result<Piece, Err
     let mut bytes = buffer.split_off(skip);
     bytes.truncate(len);
     let mut own_sectors = 0;
-    for sector in bytes.chunks_mut(SECTOR_BYTES) {
-        if sector.starts_with(&SECTOR_MAGIC) {
+    for (index, sector) in bytes.chunks_mut(SECTOR_BYTES).enumerate() {
+        if known.is_own(sector, offset + (index * SECTOR_BYTES) as u64) {
             sector.fill(0);
             own_sectors += 1;
         }
     }
     Ok(Piece { offset, bytes, own_sectors })
+}
+
+/// Data without a known signature, with their first bytes.
+pub(crate) fn unknown_data(bytes: &[u8]) -> String {
+    let sample: Vec<String> = bytes.iter().take(8).map(|byte| format!("{byte:02x}")).collect();
+    format!("data that iodyno did not write ({} …)", sample.join(" "))
 }

@@ -64,6 +64,12 @@ fn claim(
     Ok(held)
 }
 
+/// Does this process hold the file for a run already?
+pub(crate) fn is_claimed(identity: (u64, u64)) -> bool {
+    let claims = CLAIMS.lock().unwrap_or_else(PoisonError::into_inner);
+    claims.get(&Subject::File(identity)).is_some_and(|claim| claim.strong_count() > 0)
+}
+
 /// Claims a block device with `O_EXCL`, and with it the devices over the same bytes.
 fn claim_device(node: &Node, mode: Mode) -> Result<Arc<Claim>, ErrorKind> {
     let root = Path::new("/");
@@ -174,11 +180,12 @@ pub(crate) fn examine(
     // Whoever used it between the first check and the claim is gone or visible now.
     in_use::check_device(Path::new("/"), node.device())?;
     let size_bytes = size_of(claim.fd(), &node.path)?;
+    let known = ours::known_on_device(node.device());
     let medium = sysfs::medium(Path::new("/"), node.device());
     // Not every driver has direct I/O.
     let direct = node.reopen(OFlags::RDONLY | OFlags::DIRECT).ok();
     let fd = direct.as_ref().map_or(claim.fd(), |direct| direct.as_fd());
-    let given_up = match content::survey(fd, size_bytes, medium, flag) {
+    let given_up = match content::survey(fd, size_bytes, medium, flag, &known) {
         Ok(foreign) => foreign,
         Err(_) if may_destroy => None,
         Err(error) => return Err(error),

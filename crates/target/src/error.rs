@@ -30,6 +30,8 @@ impl TargetError {
             | K::ExclusiveBeside { .. }
             | K::Exported { .. }
             | K::Locked
+            | K::Leased { .. }
+            | K::Changed { .. }
             | K::SystemPath { .. }
             | K::NotATarget { .. }
             | K::ForeignFile { .. }
@@ -125,6 +127,16 @@ pub enum ErrorKind {
         "refused to write: the file is locked by another program (perhaps another iodyno); end that first, no flag overrides this"
     )]
     Locked,
+    /// Another program holds a lease on the file, which makes every open wait.
+    #[error(
+        "refused to open: another program{} holds a lease on the file and has not given it back within {waited_s} s; end that first, no flag overrides this", .by.as_ref().map(|by| format!(" ({by})")).unwrap_or_default()
+    )]
+    Leased {
+        /// The process, as far as can be seen.
+        by: Option<String>,
+        /// How long was waited, in seconds.
+        waited_s: u64,
+    },
     /// The path belongs to the operating system.
     #[error(
         "refused to write: the file lies under {directory}, which belongs to the operating system; choose another place, no flag overrides this"
@@ -156,6 +168,12 @@ pub enum ErrorKind {
         what: String,
         /// Where, from the start of the target.
         offset: u64,
+        /// What to name with the flag.
+        flag: PathBuf,
+    },
+    /// A file that iodyno made, and another program has changed since.
+    #[error("refused to write: another program has changed the file since iodyno's last run (its size or time of change is not what that run left); if its content may be lost, add `--destroy {}`", flag.display())]
+    Changed {
         /// What to name with the flag.
         flag: PathBuf,
     },
@@ -267,6 +285,9 @@ impl ErrorKind {
                 Self::Permission { action, uid: rustix::process::geteuid().as_raw(), source }
             }
             std::io::ErrorKind::ReadOnlyFilesystem => Self::ReadOnly,
+            std::io::ErrorKind::WouldBlock => {
+                Self::Leased { by: crate::node::lease_holder(at), waited_s: crate::node::LEASE_WAIT.as_secs() }
+            }
             _ if source.raw_os_error() == Some(rustix::io::Errno::MFILE.raw_os_error()) => {
                 let limit = rustix::process::getrlimit(rustix::process::Resource::Nofile).maximum;
                 Self::TooManyFiles { limit: limit.map_or("unlimited".to_string(), |limit| limit.to_string()) }

@@ -168,10 +168,6 @@ pub(crate) fn used(spec: &TargetSpec, size_bytes: u64) -> u64 {
 }
 
 fn describe(spec: &TargetSpec, examined: Examined) -> Finding {
-    let destroy = |bytes, foreign: Foreign| Finding::Destroy {
-        bytes,
-        what: format!("{} at byte {}", foreign.what, foreign.offset),
-    };
     match examined {
         Examined::Vacant(_, bytes) => Finding::Create { bytes },
         Examined::Zeroes(_, bytes) => Finding::Read { bytes },
@@ -180,7 +176,9 @@ fn describe(spec: &TargetSpec, examined: Examined) -> Finding {
             let bytes = used(spec, device.size_bytes);
             match (device.claim, device.given_up) {
                 (None, _) => Finding::Read { bytes },
-                (Some(_), Some(foreign)) => destroy(bytes, foreign),
+                (Some(_), Some(Foreign { what, offset })) => {
+                    Finding::Destroy { bytes, what: format!("{what} at byte {offset}") }
+                }
                 (Some(_), None) => Finding::WriteDevice { bytes },
             }
         }
@@ -188,7 +186,7 @@ fn describe(spec: &TargetSpec, examined: Examined) -> Finding {
             let bytes = file.grow_to.unwrap_or_else(|| used(spec, file.size_bytes));
             match (file.claim, file.given_up, file.mark, file.grow_to) {
                 (None, ..) => Finding::Read { bytes },
-                (Some(_), Some(foreign), ..) => destroy(bytes, foreign),
+                (Some(_), Some(what), ..) => Finding::Destroy { bytes, what },
                 (Some(_), None, None, _) => {
                     Finding::Destroy { bytes, what: "the content of a file that iodyno did not make".to_string() }
                 }

@@ -1,15 +1,15 @@
 //! The examination, creation and growth of regular files.
 
-use crate::content::{self, Foreign};
-use crate::device::{Claim, Mode, claim_file, claim_new};
+use crate::device::{Claim, Mode, claim_file, claim_new, is_claimed};
 use crate::node::{Node, Vacancy};
 use crate::ours::{self, Mark};
-use crate::{Access, ErrorKind, Policy, in_use, place};
+use crate::registry::Registry;
+use crate::{Access, ErrorKind, Policy, evidence, in_use, place};
 use plan::TargetSpec;
-use rustix::fd::{AsFd, BorrowedFd};
+use rustix::fd::{AsFd, AsRawFd, BorrowedFd, OwnedFd};
 use rustix::fs::{
-    AtFlags, FallocateFlags, Mode as Permissions, OFlags, SeekFrom, accessat, fallocate, fstat, fstatvfs, ftruncate,
-    openat, seek, statat, unlinkat,
+    AtFlags, CWD, FallocateFlags, Mode as Permissions, OFlags, SeekFrom, accessat, fallocate, fstat, fstatvfs,
+    ftruncate, linkat, openat, seek, statat, unlinkat,
 };
 use rustix::io::Errno;
 use std::path::Path;
@@ -26,7 +26,7 @@ pub(crate) struct Existing {
     /// Its mark, if it is ours.
     pub(crate) mark: Option<Mark>,
     /// What `--destroy` gave up.
-    pub(crate) given_up: Option<Foreign>,
+    pub(crate) given_up: Option<String>,
 }
 
 /// Examines a file that is there.
@@ -47,9 +47,9 @@ pub(crate) fn examine(
     }
     if access == Access::Read && grow_to.is_none() {
         let fd = node.reopen(OFlags::RDONLY).map_err(|error| ErrorKind::from_io("read", &node.path, error))?;
-        let mark = ours::mark_of(fd.as_fd(), ours::registry_path().as_deref());
+        let mark = ours::mark_of(fd.as_fd(), Registry::find().as_ref());
         // Our own file that was made and never filled: filling it is a write like any other, and goes on below.
-        let needs_fill = mark.is_some_and(|mark| first_unwritten(fd.as_fd(), mark, size_bytes) < size_bytes);
+        let needs_fill = mark.as_ref().is_some_and(|mark| first_unwritten(fd.as_fd(), mark, size_bytes) < size_bytes);
         if !needs_fill || policy.never_create {
             return Ok(Existing { claim: None, size_bytes, grow_to, mark, given_up: None });
         }
@@ -60,46 +60,30 @@ pub(crate) fn examine(
     // Before permissions: a foreign file is refused as such to everybody who may read it.
     let mark = {
         let fd = node.reopen(OFlags::RDONLY).map_err(|error| ErrorKind::from_io("read", &node.path, error))?;
-        ours::mark_of(fd.as_fd(), ours::registry_path().as_deref())
+        ours::mark_of(fd.as_fd(), Registry::find().as_ref())
     };
     if mark.is_none() && !may_destroy {
         let flag = spec.path.clone();
         return Err(ErrorKind::ForeignFile { bytes: size_bytes, mark: ours::XATTR, flag });
     }
     node.may_write()?;
+    // A plan may name one file twice: what it holds was proved for the first name, and only we have written since.
+    let is_proved = mark.is_some() && is_claimed(node.identity());
     let claim = claim_file(node, mode)?;
-    let given_up = foreign_content(claim.fd(), size_bytes, mark, may_destroy, &spec.path)?;
+    let given_up = match &mark {
+        _ if may_destroy => {
+            evidence::what_is_lost(claim.fd(), size_bytes, mark.as_ref().filter(|_| !is_proved), &spec.path)
+        }
+        Some(mark) if !is_proved => {
+            evidence::prove(claim.fd(), size_bytes, mark, &spec.path)?;
+            None
+        }
+        _ => None,
+    };
     if let Some(bytes) = grow_to {
         check_space(claim.fd(), bytes - size_bytes, &node.path)?;
     }
     Ok(Existing { claim: Some(claim), size_bytes, grow_to, mark, given_up })
-}
-
-/// What stands in the file that is not ours, refused unless a flag allows to lose it.
-fn foreign_content(
-    fd: BorrowedFd<'_>,
-    size_bytes: u64,
-    mark: Option<Mark>,
-    may_destroy: bool,
-    flag: &Path,
-) -> Result<Option<Foreign>, ErrorKind> {
-    let edges = match content::look(fd, size_bytes, flag) {
-        Ok(edges) => edges,
-        Err(_) if may_destroy => return Ok(None),
-        Err(error) => return Err(error),
-    };
-    if may_destroy {
-        return Ok(edges.foreign);
-    }
-    let mark = mark.unwrap_or_default();
-    // Our file, but somebody may have put something else into it since: a file system, or a copy of another file over
-    // it (which keeps the mark). Writes at odd offsets leave pieces of our data without our magic, so a file that still
-    // has sectors of ours is ours; and a user's pattern cannot be told from anything.
-    let replaced = edges.signature || edges.own_sectors == 0;
-    match edges.foreign {
-        Some(foreign) if replaced && !mark.pattern => Err(ours::foreign_error(foreign, flag)),
-        _ => Ok(None),
-    }
 }
 
 /// Examines a place where a file would be made; returns its size.
@@ -138,7 +122,6 @@ fn available(fd: BorrowedFd<'_>, path: &Path) -> Result<u64, ErrorKind> {
 pub(crate) struct Created<'a> {
     pub(crate) node: Node,
     pub(crate) claim: Arc<Claim>,
-    pub(crate) mark: Mark,
     /// Why the mark could not be set.
     pub(crate) unmarked: Option<String>,
     vacancy: &'a Vacancy,
@@ -167,23 +150,58 @@ impl Drop for Created<'_> {
     }
 }
 
-/// Makes a file of `bytes`; `O_EXCL` makes sure that nothing was there.
+/// Makes a file of `bytes`; never in the place of one that was there.
 pub(crate) fn create(vacancy: &Vacancy, bytes: u64) -> Result<Created<'_>, ErrorKind> {
     let path = vacancy.parent_path.join(&vacancy.name);
     let failed = |error: Errno| ErrorKind::from_io("create", &path, error);
-    let flags = OFlags::RDWR | OFlags::CREATE | OFlags::EXCL | OFlags::NOFOLLOW | OFlags::CLOEXEC;
-    let fd = openat(&vacancy.parent, &vacancy.name, flags, Permissions::from_raw_mode(0o644)).map_err(failed)?;
+    if let Some(fd) = unnamed(&vacancy.parent).map_err(failed)? {
+        let created = furnish(vacancy, fd, bytes)?;
+        // The name is the last thing that it gets: a run that is killed before leaves nothing.
+        let from = format!("/proc/self/fd/{}", created.claim.fd().as_raw_fd());
+        match linkat(CWD, from, &vacancy.parent, &vacancy.name, AtFlags::SYMLINK_FOLLOW) {
+            Ok(()) => return Ok(created),
+            Err(Errno::EXIST) => return Err(failed(Errno::EXIST)),
+            // A file system that can do the one and not the other.
+            Err(_) => {}
+        }
+    }
+    furnish(vacancy, named(vacancy).map_err(failed)?, bytes)
+}
+
+/// Marks a file that was just made, and gives it its size.
+fn furnish(vacancy: &Vacancy, fd: OwnedFd, bytes: u64) -> Result<Created<'_>, ErrorKind> {
+    let path = vacancy.parent_path.join(&vacancy.name);
+    let failed = |error: Errno| ErrorKind::from_io("create", &path, error);
     let stat = fstat(&fd).map_err(failed)?;
     let node = Node::of(path.clone(), &fd, stat).map_err(failed)?;
     let claim = claim_new(fd, node.identity())?;
-    let mut created = Created { node, claim, mark: Mark::default(), unmarked: None, vacancy, keep: false };
+    let mut created = Created { node, claim, unmarked: None, vacancy, keep: false };
+    let registry = Registry::find();
+    // Before anything else, so that a file that is left half-made is known.
+    created.unmarked = ours::set_mark(created.claim.fd(), &Mark::default(), registry.as_ref()).err();
     grow(created.claim.fd(), 0, bytes, &path)?;
-    if first_hole(created.claim.fd(), bytes) >= bytes {
+    if first_hole(created.claim.fd(), bytes) >= bytes && created.unmarked.is_none() {
         // The file system does not tell what was never written; the mark will.
-        created.mark.filled_bytes = Some(0);
+        let mark = Mark { filled_bytes: Some(0), ..Mark::default() };
+        created.unmarked = ours::set_mark(created.claim.fd(), &mark, registry.as_ref()).err();
     }
-    created.unmarked = ours::set_mark(created.claim.fd(), created.mark, ours::registry_path().as_deref()).err();
     Ok(created)
+}
+
+/// Makes a file that has no name yet, and goes with this process; `None` where the file system cannot.
+fn unnamed(parent: &OwnedFd) -> rustix::io::Result<Option<OwnedFd>> {
+    let flags = OFlags::RDWR | OFlags::TMPFILE | OFlags::CLOEXEC;
+    match openat(parent, ".", flags, Permissions::from_raw_mode(0o644)) {
+        Ok(fd) => Ok(Some(fd)),
+        Err(Errno::OPNOTSUPP | Errno::ISDIR | Errno::INVAL | Errno::NOENT | Errno::NOSYS) => Ok(None),
+        Err(error) => Err(error),
+    }
+}
+
+/// Makes a file under its name; `O_EXCL` makes sure that nothing was there.
+fn named(vacancy: &Vacancy) -> rustix::io::Result<OwnedFd> {
+    let flags = OFlags::RDWR | OFlags::CREATE | OFlags::EXCL | OFlags::NOFOLLOW | OFlags::CLOEXEC;
+    openat(&vacancy.parent, &vacancy.name, flags, Permissions::from_raw_mode(0o644))
 }
 
 /// Extends a file, with its space allocated where the file system can, so that a run does not meet a full disk.
@@ -207,7 +225,7 @@ pub(crate) fn grow(fd: BorrowedFd<'_>, from: u64, to: u64, path: &Path) -> Resul
 }
 
 /// The first byte of our own file that was never written; `size_bytes` when there is none.
-pub(crate) fn first_unwritten(fd: BorrowedFd<'_>, mark: Mark, size_bytes: u64) -> u64 {
+pub(crate) fn first_unwritten(fd: BorrowedFd<'_>, mark: &Mark, size_bytes: u64) -> u64 {
     mark.filled_bytes.unwrap_or(u64::MAX).min(first_hole(fd, size_bytes)).min(size_bytes)
 }
 

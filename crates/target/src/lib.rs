@@ -9,17 +9,21 @@
 //!    written.
 //! 2. **Is it in use?** Mounts, swap, stacked devices, loop devices, members of a mounted btrfs, exports, other devices
 //!    over the same bytes, and at last `O_EXCL`, which is held until [`Opened`] is dropped. *No flag overrides these.*
-//! 3. **Does anything live there?** A file must carry iodyno's mark; the content must be zero or iodyno's own, seen
-//!    by known signatures (for a good message) and by every byte of the first and last MiB (for safety); of a device
-//!    also by what stands where partitions may begin and end, and by samples all over it. `--destroy` with the name of
-//!    exactly this device or file overrides these.
+//! 3. **Does anything live there?** A file must carry iodyno's mark and be as the last run left it (size and time of
+//!    change); the content must be zero or iodyno's own, seen by known signatures (for a good message) and by every byte of
+//!    the first and last MiB (for safety); of a device also by what stands where partitions may begin and end, and by
+//!    samples all over it. What a file was left like is not known after a run that was killed: then all of
+//!    it is read. Patterns of the user's are remembered, so that they are known again. `--destroy` with the name of exactly
+//!    this device or file overrides these.
 //!
 //! Only then is a file created or extended. A target that is only read needs none of this and gets a read-only
 //! descriptor, unless a file must be made or grow for it, which is a write like any other.
 
 mod content;
 mod device;
+mod device_key;
 mod error;
+mod evidence;
 mod examine;
 mod exports;
 mod file;
@@ -31,7 +35,9 @@ mod mounts;
 mod node;
 mod opened;
 mod ours;
+mod pattern;
 mod place;
+mod registry;
 mod signature;
 mod survey;
 mod sysfs;
@@ -39,6 +45,7 @@ mod sysfs;
 pub use error::{ErrorKind, TargetError};
 pub use examine::{Finding, inspect};
 pub use opened::{Kind, Opened, open};
+pub use pattern::Pattern;
 
 use std::path::{Path, PathBuf};
 

@@ -4,16 +4,19 @@ use crate::device::{Claim, Mode};
 use crate::examine::{Examined, examine, used};
 use crate::file::{self, Created, Existing};
 use crate::node::Node;
-use crate::ours::{self, Mark};
+use crate::ours::{self, Mark, Settled};
+use crate::pattern::Pattern;
+use crate::registry::Registry;
 use crate::{Access, ErrorKind, Policy, TargetError};
 use plan::{OpenFlags, TargetSpec};
 use rustix::fd::{AsFd, BorrowedFd, OwnedFd};
-use rustix::fs::{Advice, AtFlags, OFlags, StatxFlags, fadvise, ioctl_blksszget, major, minor, statx};
+use rustix::fs::{Advice, AtFlags, OFlags, StatxFlags, fadvise, fstat, ioctl_blksszget, major, minor, statx};
 use rustix::io::Errno;
 use rustix::process::{Resource, Rlimit, getrlimit, setrlimit};
 use std::ops::Range;
+use std::os::unix::fs::MetadataExt;
 use std::path::PathBuf;
-use std::sync::{Arc, Mutex, Once, PoisonError};
+use std::sync::{Arc, Once};
 
 /// What a target is.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -66,7 +69,7 @@ pub struct Opened {
     /// What the user should know, as sentences.
     pub notes: Vec<String>,
     io: OwnedFd,
-    mark: Option<Mutex<Mark>>,
+    is_marked: bool,
     _claim: Option<Arc<Claim>>,
 }
 
@@ -87,24 +90,62 @@ impl Opened {
         self.change_mark(|mark| mark.filled_bytes = mark.filled_bytes.map(|filled| filled.max(size)))
     }
 
-    /// Notes that a user's pattern is written, which cannot be told from foreign data later: the file's mark then stands
-    /// for all of its content. Does nothing for devices, which need `--destroy` after such a run.
+    /// Notes that a pattern of the user's is going to be written, which carries no mark: the next run knows it by its
+    /// bytes. A pattern of zeroes needs no memory.
     ///
     /// # Errors
-    /// A sentence when the mark could not be changed; the next run will then want `--destroy`.
-    pub fn mark_pattern(&self) -> Result<(), String> {
-        self.change_mark(|mark| mark.pattern = true)
-    }
-
-    fn change_mark(&self, change: impl FnOnce(&mut Mark)) -> Result<(), String> {
-        let Some(mark) = self.mark.as_ref().filter(|_| self.writable) else { return Ok(()) };
-        let mut mark = mark.lock().unwrap_or_else(PoisonError::into_inner);
-        let before = *mark;
-        change(&mut mark);
-        if *mark == before {
+    /// A sentence when it could not be remembered; the next run will then want `--destroy`.
+    pub fn remember(&self, pattern: &Pattern) -> Result<(), String> {
+        if !self.writable || pattern.bytes.iter().all(|byte| *byte == 0) {
             return Ok(());
         }
-        ours::set_mark(self.io.as_fd(), *mark, ours::registry_path().as_deref())
+        let registry = Registry::find();
+        let noted = match self.kind {
+            Kind::BlockDevice { major, minor } => {
+                ours::add_pattern_to_device((major, minor), pattern, registry.as_ref())
+            }
+            Kind::File { .. } => ours::add_pattern_to_file(self.io.as_fd(), pattern, registry.as_ref()),
+            Kind::Zeroes | Kind::Nothing => Ok(()),
+        };
+        noted.map_err(|why| format!("the pattern is not remembered, and the next run will want --destroy: {why}"))
+    }
+
+    /// Notes how the run leaves a file, so that the next one sees whether another program has changed it. To be called
+    /// after the last write has come back; without it all of the file is read before it is written again.
+    ///
+    /// # Errors
+    /// A sentence when the mark could not be changed.
+    pub fn settle(&self) -> Result<(), String> {
+        let settled = Settled::now(self.io.as_fd()).map_err(|error| format!("failed to read its state: {error}"))?;
+        self.change_mark(|mark| mark.settled = Some(settled))
+    }
+
+    /// Removes the file, if its name still leads to it and not to another that has taken its place.
+    ///
+    /// # Errors
+    /// A sentence when it is another file, or cannot be removed.
+    pub fn remove(&self) -> Result<(), String> {
+        let stat = fstat(&self.io).map_err(|error| error.to_string())?;
+        let named = self.path.symlink_metadata().map_err(|error| error.to_string())?;
+        if (named.dev(), named.ino()) != (stat.st_dev, stat.st_ino) {
+            return Err("another file has taken its place".to_string());
+        }
+        std::fs::remove_file(&self.path).map_err(|error| error.to_string())
+    }
+
+    /// Changes the mark as it is now: a plan may name one file twice.
+    fn change_mark(&self, change: impl FnOnce(&mut Mark)) -> Result<(), String> {
+        if !self.is_marked || !self.writable {
+            return Ok(());
+        }
+        let registry = Registry::find();
+        let before = ours::mark_of(self.io.as_fd(), registry.as_ref());
+        let mut mark = before.clone().unwrap_or_default();
+        change(&mut mark);
+        if before.as_ref() == Some(&mark) {
+            return Ok(());
+        }
+        ours::set_mark(self.io.as_fd(), &mark, registry.as_ref())
     }
 }
 
@@ -209,23 +250,29 @@ pub(crate) fn check_direct(flags: OpenFlags, examined: &Examined) -> Result<(), 
 fn open_file(spec: &TargetSpec, node: &Node, existing: Existing, extra: OFlags) -> Result<Opened, ErrorKind> {
     let io = open_node(node, direction(existing.claim.is_some()) | extra)?;
     let size_bytes = existing.grow_to.unwrap_or_else(|| used(spec, existing.size_bytes));
+    let mut notes = Vec::new();
+    if existing.claim.is_some() {
+        if existing.mark.is_none() {
+            // From now on the file is iodyno's.
+            notes.push("--destroy gives up what was in the file".to_string());
+        }
+        // Until the run ends nothing tells when the file was last changed; before it grows, in case the run is killed then.
+        let mark = Mark { settled: None, ..existing.mark.clone().unwrap_or_default() };
+        if let Err(reason) = ours::set_mark(io.as_fd(), &mark, Registry::find().as_ref()) {
+            notes.push(format!("the file cannot be marked as iodyno's own: {reason}"));
+        }
+    }
     if let Some(to_bytes) = existing.grow_to {
         file::grow(io.as_fd(), existing.size_bytes, to_bytes, &node.path)?;
     }
     let mut opened = describe(spec, node, io, extra.contains(OFlags::DIRECT), size_bytes)?;
     opened.writable = existing.claim.is_some();
     opened._claim = existing.claim;
-    if existing.mark.is_none() && opened.writable {
-        // Given up by a flag: from now on the file is iodyno's.
-        opened.notes.push("--destroy gives up what was in the file".to_string());
-        if let Err(reason) = ours::set_mark(opened.as_fd(), Mark::default(), ours::registry_path().as_deref()) {
-            opened.notes.push(format!("the file cannot be marked as iodyno's own: {reason}"));
-        }
-    }
+    opened.notes = notes;
     match existing.mark.or(opened.writable.then(Mark::default)) {
         Some(mark) => {
-            set_fill(&mut opened, mark);
-            opened.mark = Some(Mutex::new(mark));
+            set_fill(&mut opened, &mark);
+            opened.is_marked = true;
         }
         None if file::first_hole(opened.as_fd(), size_bytes) < size_bytes => {
             opened.notes.push("the file has holes; reads of them cost its file system next to nothing".to_string());
@@ -246,13 +293,14 @@ fn open_created(spec: &TargetSpec, created: &Created<'_>, bytes: u64, extra: OFl
             .notes
             .push(format!("the file cannot be marked as iodyno's own and will want --destroy next time: {reason}"));
     }
-    set_fill(&mut opened, created.mark);
-    opened.mark = Some(Mutex::new(created.mark));
+    let mark = ours::mark_of(opened.as_fd(), Registry::find().as_ref()).unwrap_or_default();
+    set_fill(&mut opened, &mark);
+    opened.is_marked = created.unmarked.is_none();
     Ok(opened)
 }
 
 /// From the first byte that was never written to the end, beginning at a whole MiB.
-fn set_fill(opened: &mut Opened, mark: Mark) {
+fn set_fill(opened: &mut Opened, mark: &Mark) {
     let first = file::first_unwritten(opened.as_fd(), mark, opened.size_bytes);
     opened.fill = (first < opened.size_bytes).then_some(first >> 20 << 20..opened.size_bytes);
 }
@@ -293,7 +341,7 @@ fn describe(spec: &TargetSpec, node: &Node, io: OwnedFd, direct: bool, size_byte
         created: false,
         notes: Vec::new(),
         io,
-        mark: None,
+        is_marked: false,
         _claim: None,
     })
 }

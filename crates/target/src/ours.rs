@@ -1,57 +1,180 @@
-//! How iodyno knows its own files again: a mark in an extended attribute, or a line in a registry where there are none.
+//! How iodyno knows its own files and devices again: a mark in an extended attribute, or a line in a registry where there
+//! are none.
+//!
+//! A mark alone proves little, because it stays when another program writes into the file. So it says of which file it was
+//! written and, from the end of a run until the next one begins, when that file was last changed ([`Settled`]). While a run
+//! writes, and after one that was killed, it says nothing of that; then the content is the only evidence.
 
+use crate::device_key;
+use crate::node::Number;
+use crate::pattern::{Known, Pattern};
+use crate::registry::Registry;
 use crate::ErrorKind;
 use rustix::fd::BorrowedFd;
-use rustix::fs::{AtFlags, OFlags, Statx, StatxFlags, XattrFlags, fgetxattr, fsetxattr, statx};
+use rustix::fs::{AtFlags, Statx, StatxFlags, XattrFlags, fgetxattr, fsetxattr, statx};
 use rustix::io::Errno;
-use std::io::Write;
-use std::os::unix::fs::OpenOptionsExt;
-use std::path::{Path, PathBuf};
+use std::path::Path;
 
 /// The extended attribute that iodyno's own files carry.
 pub(crate) const XATTR: &str = "user.iodyno";
+/// A longer mark was not written by iodyno.
+const MAX_MARK_BYTES: usize = 2048;
+/// Patterns of one target that are remembered; the oldest are forgotten.
+const MAX_PATTERNS: usize = 16;
 
-/// What the mark says about a file.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+/// What the mark says about a file (or, without `filled_bytes` and `settled`, the registry about a device).
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(crate) struct Mark {
     /// The file was written once from its start up to here; reads beyond make no sense yet. `None`: the file system
     /// tells by itself which parts were never written (`SEEK_HOLE`).
     pub(crate) filled_bytes: Option<u64>,
-    /// It may hold a user's pattern, which cannot be told from foreign data.
-    pub(crate) pattern: bool,
+    /// Names in the registry of the patterns that may stand in it.
+    pub(crate) patterns: Vec<String>,
+    /// The file at the end of the last run; `None` while one writes, or when it was killed.
+    pub(crate) settled: Option<Settled>,
+}
+
+/// A file as iodyno left it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Settled {
+    size_bytes: u64,
+    modified: Time,
+    inode: u64,
+    /// Time of birth, where the file system tells it.
+    born: Option<Time>,
+}
+
+/// What a mark proves about the file that it was found on.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Standing {
+    /// Nothing but iodyno has written to it.
+    Untouched,
+    /// Another program has changed it since.
+    Changed,
+    /// Not known: a run was killed, or this is a copy. Its content must tell.
+    Unknown,
+}
+
+/// Seconds and nanoseconds.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+struct Time(i64, u32);
+
+impl Time {
+    fn decode(text: &str) -> Option<Self> {
+        let (seconds, nanoseconds) = text.split_once('.')?;
+        Some(Self(seconds.parse().ok()?, nanoseconds.parse().ok()?))
+    }
+
+    /// Is this what a file system with coarser times (ext3, FAT, CIFS) makes of `exact` when it is mounted again?
+    fn is_rounded(self, exact: Self) -> bool {
+        [100, 1_000, 1_000_000, 10_000_000, 1_000_000_000, 2_000_000_000].into_iter().any(|unit: i128| {
+            let ns = |time: Self| i128::from(time.0) * 1_000_000_000 + i128::from(time.1);
+            ns(exact).div_euclid(unit) * unit == ns(self)
+        })
+    }
+}
+
+impl std::fmt::Display for Time {
+    fn fmt(&self, out: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        write!(out, "{}.{:09}", self.0, self.1)
+    }
+}
+
+impl Settled {
+    /// The file as it is now.
+    ///
+    /// # Errors
+    /// When its state cannot be read.
+    pub(crate) fn now(fd: BorrowedFd<'_>) -> rustix::io::Result<Self> {
+        // Network file systems write back first, or the server's time comes later than what is noted here.
+        let how = AtFlags::EMPTY_PATH | AtFlags::STATX_FORCE_SYNC;
+        let stat: Statx = statx(fd, "", how, StatxFlags::BASIC_STATS | StatxFlags::BTIME)?;
+        let born = (stat.stx_mask & StatxFlags::BTIME.bits() != 0)
+            .then_some(Time(stat.stx_btime.tv_sec, stat.stx_btime.tv_nsec));
+        let modified = Time(stat.stx_mtime.tv_sec, stat.stx_mtime.tv_nsec);
+        Ok(Self { size_bytes: stat.stx_size, modified, inode: stat.stx_ino, born })
+    }
+
+    fn encode(self) -> String {
+        let born = self.born.map(|born| format!(" born={born}")).unwrap_or_default();
+        format!(" size={} mtime={} ino={}{born}", self.size_bytes, self.modified, self.inode)
+    }
 }
 
 impl Mark {
-    /// `1 pattern=0 filled=4096`: version, then words that later versions may add to.
-    fn encode(self) -> String {
+    /// `2 size=4096 mtime=1.000000002 ino=12 filled=4096 pattern=0123456789abcdef`: version, then words that later
+    /// versions may add to. Without `size`, `mtime` and `ino` a run is writing, or was killed.
+    pub(crate) fn encode(&self) -> String {
+        let settled = self.settled.map(Settled::encode).unwrap_or_default();
         let filled = self.filled_bytes.map(|bytes| format!(" filled={bytes}")).unwrap_or_default();
-        format!("1 pattern={}{filled}", u8::from(self.pattern))
+        let patterns: String = self.patterns.iter().map(|id| format!(" pattern={id}")).collect();
+        format!("2{settled}{filled}{patterns}")
     }
 
     /// `None` when this is not a mark of a version that this program knows.
-    fn decode(text: &str) -> Option<Self> {
+    pub(crate) fn decode(text: &str) -> Option<Self> {
         let mut words = text.split_ascii_whitespace();
-        if words.next() != Some("1") {
-            return None;
-        }
+        // Version 1 knew neither what its patterns were nor when it ended: what it left must be known by its content.
+        let is_first = match words.next() {
+            Some("1") => true,
+            Some("2") => false,
+            _ => return None,
+        };
         let mut mark = Self::default();
+        let (mut size, mut modified, mut inode, mut born) = (None, None, None, None);
         for word in words {
             match word.split_once('=')? {
                 ("filled", bytes) => mark.filled_bytes = Some(bytes.parse().ok()?),
-                ("pattern", flag) => mark.pattern = flag == "1",
+                ("pattern", id) if !is_first => mark.patterns.push(id.to_string()),
+                ("size", bytes) => size = Some(bytes.parse().ok()?),
+                ("mtime", time) => modified = Some(Time::decode(time)?),
+                ("ino", number) => inode = Some(number.parse().ok()?),
+                ("born", time) => born = Some(Time::decode(time)?),
                 _ => {}
             }
         }
+        if let (Some(size_bytes), Some(modified), Some(inode)) = (size, modified, inode) {
+            mark.settled = Some(Settled { size_bytes, modified, inode, born });
+        }
         Some(mark)
+    }
+
+    /// What the mark proves about a file that looks like `now`.
+    pub(crate) fn standing(&self, now: Settled) -> Standing {
+        let Some(left) = self.settled else { return Standing::Unknown };
+        if left == now {
+            return Standing::Untouched;
+        }
+        // A copy (`cp -a`, a move to another file system) keeps the mark and the time of the last change.
+        let same_change = left.modified == now.modified || now.modified.is_rounded(left.modified);
+        if left.size_bytes == now.size_bytes && same_change { Standing::Unknown } else { Standing::Changed }
+    }
+
+    /// What may stand in the file, apart from marked sectors.
+    pub(crate) fn known(&self, registry: Option<&Registry>) -> Known {
+        let find = |id: &String| registry?.pattern(id);
+        Known { patterns: self.patterns.iter().filter_map(find).collect() }
+    }
+
+    /// Adds a pattern; remembers it in the registry.
+    fn add_pattern(&mut self, pattern: &Pattern, registry: Option<&Registry>) -> Result<(), String> {
+        let registry = registry.ok_or("there is no home for a registry (HOME or IODYNO_STATE_DIR)")?;
+        let id = registry.keep(pattern)?;
+        // The newest is the last, also when it had been there.
+        self.patterns.retain(|known| *known != id);
+        self.patterns.push(id);
+        let surplus = self.patterns.len().saturating_sub(MAX_PATTERNS);
+        self.patterns.drain(..surplus);
+        Ok(())
     }
 }
 
 /// The mark of a file; `None` when iodyno did not make it.
-pub(crate) fn mark_of(fd: BorrowedFd<'_>, registry: Option<&Path>) -> Option<Mark> {
-    let mut value = [0_u8; 256];
+pub(crate) fn mark_of(fd: BorrowedFd<'_>, registry: Option<&Registry>) -> Option<Mark> {
+    let mut value = [0_u8; MAX_MARK_BYTES];
     match fgetxattr(fd, XATTR, &mut value) {
         Ok(len) => Mark::decode(std::str::from_utf8(value.get(..len)?).ok()?),
-        Err(_) => registered(fd, registry?),
+        Err(_) => Mark::decode(&registry?.last(&identity(fd)?)?),
     }
 }
 
@@ -59,24 +182,12 @@ pub(crate) fn mark_of(fd: BorrowedFd<'_>, registry: Option<&Path>) -> Option<Mar
 ///
 /// # Errors
 /// A sentence when neither the attribute nor the registry can be written: the file will not be known again.
-pub(crate) fn set_mark(fd: BorrowedFd<'_>, mark: Mark, registry: Option<&Path>) -> Result<(), String> {
+pub(crate) fn set_mark(fd: BorrowedFd<'_>, mark: &Mark, registry: Option<&Registry>) -> Result<(), String> {
     match fsetxattr(fd, XATTR, mark.encode().as_bytes(), XattrFlags::empty()) {
         Ok(()) => Ok(()),
         Err(Errno::NOTSUP | Errno::PERM | Errno::NOSPC | Errno::DQUOT | Errno::NOSYS) => register(fd, mark, registry),
         Err(error) => Err(format!("failed to set the extended attribute {XATTR}: {error}")),
     }
-}
-
-/// The registry of files on file systems without extended attributes: `/var/lib/iodyno/files` for root, otherwise
-/// `${XDG_STATE_HOME:-~/.local/state}/iodyno/files`. `None` when there is no home.
-pub(crate) fn registry_path() -> Option<PathBuf> {
-    let absolute = |name: &str| std::env::var_os(name).map(PathBuf::from).filter(|path| path.is_absolute());
-    let state = if rustix::process::geteuid().is_root() {
-        PathBuf::from("/var/lib")
-    } else {
-        absolute("XDG_STATE_HOME").or_else(|| Some(absolute("HOME")?.join(".local/state")))?
-    };
-    Some(state.join("iodyno/files"))
 }
 
 /// A file's name in the registry: device, inode and time of birth, since inodes are used again. `None` when the file
@@ -90,26 +201,56 @@ fn identity(fd: BorrowedFd<'_>) -> Option<String> {
     Some(format!("{}:{} {} {}.{:09}", device.0, device.1, stat.stx_ino, birth.tv_sec, birth.tv_nsec))
 }
 
-fn registered(fd: BorrowedFd<'_>, registry: &Path) -> Option<Mark> {
-    let identity = identity(fd)?;
-    let text = std::fs::read_to_string(registry).ok()?;
-    // The last line about a file counts; a torn one decodes to nothing.
-    let line = text.lines().rev().find_map(|line| line.strip_prefix(&identity)?.strip_prefix(" | "))?;
-    Mark::decode(line)
-}
-
-fn register(fd: BorrowedFd<'_>, mark: Mark, registry: Option<&Path>) -> Result<(), String> {
+fn register(fd: BorrowedFd<'_>, mark: &Mark, registry: Option<&Registry>) -> Result<(), String> {
     let unknown = "the file system keeps neither extended attributes nor times of birth";
     let identity = identity(fd).ok_or(unknown)?;
+    // An attribute that could be written once, and no longer (a full file system), would be read before the registry.
+    if fgetxattr(fd, XATTR, &mut [0_u8; MAX_MARK_BYTES]).is_ok() {
+        return Err(format!("failed to change the extended attribute {XATTR}"));
+    }
     let registry = registry.ok_or("the file system has no extended attributes and there is no home for a registry")?;
-    let written = registry.parent().map_or(Ok(()), std::fs::create_dir_all).and_then(|()| {
-        let nofollow = OFlags::NOFOLLOW.bits().cast_signed();
-        let mut options = std::fs::OpenOptions::new();
-        let mut file = options.append(true).create(true).mode(0o600).custom_flags(nofollow).open(registry)?;
-        // One write, so that two programs' lines do not mix.
-        file.write_all(format!("{identity} | {}\n", mark.encode()).as_bytes())
-    });
-    written.map_err(|error| format!("failed to write the registry {}: {error}", registry.display()))
+    registry.append(&identity, &mark.encode())
+}
+
+/// Notes that a pattern is going to be written to a file.
+///
+/// # Errors
+/// A sentence when it cannot be remembered: the next run will not know the file's content.
+pub(crate) fn add_pattern_to_file(
+    fd: BorrowedFd<'_>,
+    pattern: &Pattern,
+    registry: Option<&Registry>,
+) -> Result<(), String> {
+    let mut mark = mark_of(fd, registry).unwrap_or_default();
+    let before = mark.clone();
+    mark.add_pattern(pattern, registry)?;
+    if mark == before { Ok(()) } else { set_mark(fd, &mark, registry) }
+}
+
+/// Notes that a pattern is going to be written to a device.
+///
+/// # Errors
+/// As [`add_pattern_to_file`].
+pub(crate) fn add_pattern_to_device(
+    number: Number,
+    pattern: &Pattern,
+    registry: Option<&Registry>,
+) -> Result<(), String> {
+    let key = device_key::find(Path::new("/"), number).ok_or("nothing tells the device from others")?;
+    let mut mark = registry.and_then(|registry| Mark::decode(&registry.last(&key)?)).unwrap_or_default();
+    let before = mark.clone();
+    mark.add_pattern(pattern, registry)?;
+    match registry.filter(|_| mark != before) {
+        Some(registry) => registry.append(&key, &mark.encode()),
+        None => Ok(()),
+    }
+}
+
+/// What iodyno may have written to a device, apart from marked sectors.
+pub(crate) fn known_on_device(number: Number) -> Known {
+    let registry = Registry::find();
+    let find = || Mark::decode(&registry.as_ref()?.last(&device_key::find(Path::new("/"), number)?)?);
+    find().map(|mark| mark.known(registry.as_ref())).unwrap_or_default()
 }
 
 /// Refuses content that is not ours.
@@ -121,39 +262,103 @@ pub(crate) fn foreign_error(foreign: crate::content::Foreign, flag: &Path) -> Er
 mod tests {
     use super::*;
     use rustix::fd::AsFd;
+    use std::os::unix::fs::FileExt;
+
+    fn settled() -> Settled {
+        Settled { size_bytes: 4096, modified: Time(12, 345_678_901), inode: 7, born: Some(Time(-1, 5)) }
+    }
 
     #[test]
     fn marks_survive_a_round_trip() {
         for filled_bytes in [None, Some(0), Some(u64::MAX)] {
-            for pattern in [false, true] {
-                let mark = Mark { filled_bytes, pattern };
-                assert_eq!(Mark::decode(&mark.encode()), Some(mark));
+            for patterns in [vec![], vec!["0123456789abcdef".to_string(), "f".repeat(16)]] {
+                for settled in [None, Some(settled()), Some(Settled { born: None, ..settled() })] {
+                    let mark = Mark { filled_bytes, patterns: patterns.clone(), settled };
+                    assert_eq!(Mark::decode(&mark.encode()), Some(mark));
+                }
             }
         }
-        for other in ["", "2 pattern=0", "1 filled=x", "iodyno", "1 pattern"] {
+        for other in ["", "3", "1 filled=x", "iodyno", "1 pattern", "2 mtime=1", "2 size=-1"] {
             assert_eq!(Mark::decode(other), None, "{other}");
         }
-        assert!(Mark::decode("1 pattern=0 later=7").is_some());
+        assert!(Mark::decode("2 later=7").is_some());
+    }
+
+    #[test]
+    fn the_first_versions_pattern_proves_nothing() {
+        let mark = Mark::decode("1 pattern=1 filled=4096").unwrap();
+        assert_eq!(mark, Mark { filled_bytes: Some(4096), ..Mark::default() });
+        assert_eq!(mark.standing(settled()), Standing::Unknown);
+    }
+
+    #[test]
+    fn what_changed_is_seen_and_a_copy_is_not_proved() {
+        let left = settled();
+        let mark = Mark { settled: Some(left), ..Mark::default() };
+        let copy = Settled { inode: 8, born: Some(Time(13, 0)), ..left };
+        let unborn = Settled { born: None, ..left };
+        let coarse = |modified| Settled { modified, ..left };
+        for (now, standing) in [
+            (left, Standing::Untouched),
+            (Settled { size_bytes: 4097, ..left }, Standing::Changed),
+            (Settled { size_bytes: 4097, ..copy }, Standing::Changed),
+            (coarse(Time(12, 345_678_902)), Standing::Changed),
+            (coarse(Time(13, 345_678_901)), Standing::Changed),
+            (coarse(Time(11, 0)), Standing::Changed),
+            (copy, Standing::Unknown),
+            (unborn, Standing::Unknown),
+            (coarse(Time(12, 345_678_900)), Standing::Unknown),
+            (coarse(Time(12, 0)), Standing::Unknown),
+        ] {
+            assert_eq!(mark.standing(now), standing, "{now:?}");
+        }
+    }
+
+    #[test]
+    fn a_file_is_what_it_was_until_it_is_written_to() {
+        let scratch = tempfile::tempdir().unwrap();
+        let file = std::fs::File::create(scratch.path().join("file")).unwrap();
+        file.write_all_at(b"ours", 0).unwrap();
+        let mark = Mark { settled: Some(Settled::now(file.as_fd()).unwrap()), ..Mark::default() };
+        let standing = || mark.standing(Settled::now(file.as_fd()).unwrap());
+        set_mark(file.as_fd(), &mark, None).unwrap();
+        assert_eq!((standing(), mark_of(file.as_fd(), None)), (Standing::Untouched, Some(mark.clone())));
+        std::thread::sleep(std::time::Duration::from_millis(20));
+        file.write_all_at(b"else", 0).unwrap();
+        assert_eq!(standing(), Standing::Changed);
     }
 
     #[test]
     fn registry_knows_a_file_and_no_other() {
         let scratch = tempfile::tempdir().unwrap();
-        let registry = scratch.path().join("state/iodyno/files");
+        let registry = Registry::at(&scratch.path().join("state/iodyno"));
         let open = |name: &str| std::fs::File::create(scratch.path().join(name)).unwrap();
         let (own, other) = (open("own"), open("other"));
-        assert_eq!(registered(own.as_fd(), &registry), None);
+        let registered = |file: &std::fs::File| mark_of(file.as_fd(), Some(&registry));
+        assert_eq!(registered(&own), None);
         for filled in [Some(0), Some(4096)] {
-            let mark = Mark { filled_bytes: filled, pattern: false };
-            register(own.as_fd(), mark, Some(&registry)).unwrap();
-            assert_eq!(registered(own.as_fd(), &registry), Some(mark), "the last line counts");
+            let mark = Mark { filled_bytes: filled, ..Mark::default() };
+            register(own.as_fd(), &mark, Some(&registry)).unwrap();
+            assert_eq!(registered(&own), Some(mark), "the last line counts");
         }
-        assert_eq!(registered(other.as_fd(), &registry), None);
+        assert_eq!(registered(&other), None);
         // The same inode, born again, is another file.
-        let text = std::fs::read_to_string(&registry).unwrap();
-        let reborn: String = text.lines().map(|line| line.replacen('.', ".9", 1) + "\n").collect();
-        std::fs::write(&registry, reborn).unwrap();
-        assert_eq!(registered(own.as_fd(), &registry), None);
-        assert!(register(own.as_fd(), Mark::default(), None).unwrap_err().contains("no home"));
+        let reborn = identity(own.as_fd()).unwrap().replacen('.', ".9", 1);
+        assert_eq!(registry.last(&reborn), None);
+        assert!(register(own.as_fd(), &Mark::default(), None).unwrap_err().contains("no home"));
+    }
+
+    #[test]
+    fn only_the_newest_patterns_are_remembered() {
+        let scratch = tempfile::tempdir().unwrap();
+        let registry = Registry::at(&scratch.path().join("iodyno"));
+        let mut mark = Mark::default();
+        for number in 0..20_u8 {
+            mark.add_pattern(&Pattern { bytes: vec![number + 1], anew: true }, Some(&registry)).unwrap();
+            mark.add_pattern(&Pattern { bytes: vec![100], anew: true }, Some(&registry)).unwrap();
+        }
+        let known = mark.known(Some(&registry)).patterns;
+        assert_eq!((known.len(), known.last().unwrap().bytes[0]), (MAX_PATTERNS, 100));
+        assert!(mark.encode().len() < MAX_MARK_BYTES && mark.known(None).patterns.is_empty());
     }
 }

@@ -6,7 +6,7 @@ use rustix::fs::{CWD, FileType, Mode, mknodat};
 use std::fs::OpenOptions;
 use std::os::unix::fs::{FileExt, MetadataExt};
 use std::path::Path;
-use target::{Access, ErrorKind, Finding, Kind, Policy, inspect, open};
+use target::{Access, ErrorKind, Finding, Kind, Pattern, Policy, inspect, open};
 use testkit::{LoopDevice, Mounted, Place, Swap, require_root_or_skip, scratch_dir};
 
 const MIB: u64 = 1 << 20;
@@ -82,10 +82,10 @@ fn own_file_with_something_else_in_it() {
     // Copying over it keeps the mark.
     std::fs::copy(&copy, &path).unwrap();
     refused(&path, Some(&path), &["data that iodyno did not write (78 78"], Flag::Destroy);
-    // A user's pattern is noted in the mark.
+    // A user's pattern is remembered.
     std::fs::remove_file(&path).unwrap();
     let opened = open_for(&path, Some(4 * MIB), Access::Write).unwrap();
-    opened.mark_pattern().unwrap();
+    opened.remember(&Pattern { bytes: vec![b'x'], anew: true }).unwrap();
     rustix::io::pwrite(&opened, &[b'x'; 4096], 0).unwrap();
     drop(opened);
     assert!(open_for(&path, None, Access::Write).is_ok());
@@ -126,6 +126,13 @@ fn paths_of_the_system() {
         let bound = Mounted::mount(&["--bind", "/etc"]).unwrap();
         let error = open_for(&bound.path().join("iodyno-test"), Some(MIB), Access::Write).unwrap_err();
         assert!(matches!(error.kind, ErrorKind::SystemPath { .. }), "{error}");
+        // A part of it, and a folder of the test's own that is bound the same way.
+        let part = std::fs::read_dir("/etc").unwrap().flatten().find(|entry| entry.path().is_dir()).unwrap().path();
+        for (source, is_system) in [(part.as_path(), true), (scratch.path(), false)] {
+            let bound = Mounted::mount(&["--bind", &source.display().to_string()]).unwrap();
+            let result = inspect(&spec(&bound.path().join("new"), Some(MIB)), Access::Write, &destroy(Path::new("/")));
+            assert_eq!(matches!(&result, Err(error) if error.is_refusal()), is_system, "{}: {result:?}", source.display());
+        }
     }
 }
 

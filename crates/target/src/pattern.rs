@@ -1,0 +1,105 @@
+//! What iodyno writes, told from everything else by its content: marked sectors, and the data of a user's patterns.
+
+use plan::generate::SECTOR_MAGIC;
+
+/// Longer patterns are not remembered.
+pub(crate) const MAX_BYTES: usize = 1 << 20;
+
+/// Bytes that a run writes over and over instead of iodyno's own data, which carry no mark.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Pattern {
+    /// What is repeated.
+    pub bytes: Vec<u8>,
+    /// It begins anew with every transfer (fio's `buffer_pattern`), not at the start of the target (Vdbench's `pattern=`).
+    pub anew: bool,
+}
+
+impl Pattern {
+    /// Does a sector hold nothing but the pattern? `offset` is its place in the target.
+    fn explains(&self, sector: &[u8], offset: u64) -> bool {
+        let len = self.bytes.len();
+        if len == 0 || sector.is_empty() {
+            return false;
+        }
+        let phase = usize::try_from(offset % len as u64).unwrap_or(0);
+        if !self.anew {
+            return self.repeats(sector, phase);
+        }
+        // Where the transfer began is not known: any beginning will do.
+        self.repeats(sector, phase)
+            || (0..len).filter(|phase| self.bytes[*phase] == sector[0]).any(|phase| self.repeats(sector, phase))
+    }
+
+    fn repeats(&self, sector: &[u8], phase: usize) -> bool {
+        let mut at = phase;
+        let mut rest = sector;
+        while !rest.is_empty() {
+            let (now, after) = rest.split_at(rest.len().min(self.bytes.len() - at));
+            if *now != self.bytes[at..at + now.len()] {
+                return false;
+            }
+            (rest, at) = (after, 0);
+        }
+        true
+    }
+}
+
+/// By what a sector of a target is known as iodyno's.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct Known {
+    /// The patterns that were written to this target.
+    pub(crate) patterns: Vec<Pattern>,
+}
+
+impl Known {
+    /// Did iodyno write this sector (or what the end of the target leaves of one)?
+    pub(crate) fn is_own(&self, sector: &[u8], offset: u64) -> bool {
+        sector.starts_with(&SECTOR_MAGIC) || self.patterns.iter().any(|pattern| pattern.explains(sector, offset))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use plan::generate::{Content, Volume};
+
+    /// What the engine writes at `offset` with this pattern.
+    fn written(pattern: &Pattern, offset: u64, len: usize) -> Vec<u8> {
+        let literal = if pattern.anew { pattern.bytes.clone() } else { Vec::new() };
+        let spec = plan::Content { literal, ..plan::Content::default() };
+        let mut content = Content::new(&spec, &pattern.bytes, &Volume::alone(1, 1 << 30)).unwrap();
+        let mut data = vec![0; len];
+        content.fill(&mut data, offset);
+        data
+    }
+
+    #[test]
+    fn what_the_engine_writes_is_known_and_a_changed_byte_is_seen() {
+        for len in [1, 2, 3, 4, 7, 512, 600, 4096, 5000] {
+            let bytes: Vec<u8> = (0..len).map(|index: usize| (index * 7 + 1).to_le_bytes()[0]).collect();
+            for anew in [false, true] {
+                let pattern = Pattern { bytes: bytes.clone(), anew };
+                let known = Known { patterns: vec![pattern.clone()] };
+                for offset in [0, 4096, 1 << 20] {
+                    let mut data = written(&pattern, offset, 8192);
+                    for (index, sector) in data.chunks_mut(512).enumerate() {
+                        let at = offset + index as u64 * 512;
+                        assert!(known.is_own(sector, at), "{len} {anew} {at}");
+                        assert!(!Known::default().is_own(sector, at));
+                        sector[index * 17] ^= 0x80;
+                        assert!(!known.is_own(sector, at), "{len} {anew} {at}: one byte changed");
+                    }
+                }
+            }
+        }
+    }
+
+    #[test]
+    fn a_pattern_of_the_whole_target_stays_in_its_place() {
+        let pattern = Pattern { bytes: (0..1536_u32).map(|index| (index / 6).to_le_bytes()[0]).collect(), anew: false };
+        let known = Known { patterns: vec![pattern.clone()] };
+        let data = written(&pattern, 512, 512);
+        assert!(known.is_own(&data, 512) && known.is_own(&data, 512 + 1536) && !known.is_own(&data, 1024));
+        assert!(!Known { patterns: vec![Pattern { bytes: Vec::new(), anew: true }] }.is_own(&data, 0));
+    }
+}

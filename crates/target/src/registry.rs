@@ -1,0 +1,400 @@
+//! What iodyno remembers outside of its targets: marks of files whose file system has no extended attributes, patterns
+//! that were written, and which devices they were written to.
+//!
+//! Everything in here makes iodyno *know* something as its own, so what is damaged, too large, or could have been written
+//! by another user counts as not there: the target is then refused, and nothing is lost.
+
+use crate::pattern::{MAX_BYTES, Pattern};
+use rustix::fd::OwnedFd;
+use rustix::fs::{
+    AtFlags, CWD, FileType, FlockOperation, Mode, OFlags, Timespec, Timestamps, UTIME_NOW, flock, fstat, futimens, openat,
+    renameat, statat, unlinkat,
+};
+use rustix::io::Errno;
+use std::collections::BTreeMap;
+use std::fs::File;
+use std::io::{Read, Write};
+use std::os::unix::fs::{DirBuilderExt, MetadataExt};
+use std::path::{Path, PathBuf};
+use std::time::Duration;
+
+/// The lines are made fewer when their file is longer than this …
+const COMPACT_BYTES: u64 = 256 << 10;
+/// … and then take at most this, the oldest being forgotten.
+const KEPT_BYTES: usize = 128 << 10;
+/// A longer file was not written by iodyno.
+const MAX_READ_BYTES: u64 = 4 << 20;
+/// Patterns that are kept at most.
+const MAX_PATTERNS: usize = 256;
+/// Bytes of all patterns that are kept at most.
+const MAX_PATTERNS_BYTES: u64 = 64 << 20;
+/// First line of a pattern's file, up to its flag.
+const PATTERN_HEAD: &str = "iodyno pattern 1 anew=";
+
+/// A folder of iodyno's state that only this user may write to.
+#[derive(Clone, Debug)]
+pub(crate) struct Registry {
+    folder: PathBuf,
+}
+
+impl Registry {
+    /// `$IODYNO_STATE_DIR`; without it `/var/lib/iodyno-state` for root (`/var/lib/iodyno` holds the collector's recordings
+    /// and nothing else), otherwise `${XDG_STATE_HOME:-~/.local/state}/iodyno`. `None` when there is no home.
+    pub(crate) fn find() -> Option<Self> {
+        let absolute = |name: &str| std::env::var_os(name).map(PathBuf::from).filter(|path| path.is_absolute());
+        if let Some(folder) = absolute("IODYNO_STATE_DIR") {
+            return Some(Self { folder });
+        }
+        if rustix::process::geteuid().is_root() {
+            return Some(Self { folder: PathBuf::from("/var/lib/iodyno-state") });
+        }
+        let state = absolute("XDG_STATE_HOME").or_else(|| Some(absolute("HOME")?.join(".local/state")))?;
+        Some(Self { folder: state.join("iodyno") })
+    }
+
+    #[cfg(test)]
+    pub(crate) fn at(folder: &Path) -> Self {
+        Self { folder: folder.to_owned() }
+    }
+
+    fn lines_path(&self) -> PathBuf {
+        self.folder.join("files")
+    }
+
+    fn pattern_path(&self, id: &str) -> PathBuf {
+        self.folder.join("patterns").join(id)
+    }
+
+    /// The newest value of a key.
+    pub(crate) fn last(&self, key: &str) -> Option<String> {
+        let text = self.read(&self.lines_path(), MAX_READ_BYTES)?;
+        let text = String::from_utf8_lossy(&text).into_owned();
+        text.lines().rev().filter_map(parse).find(|(found, _)| *found == key).map(|(_, value)| value.to_string())
+    }
+
+    /// Remembers a value of a key, whatever there was before.
+    ///
+    /// # Errors
+    /// A sentence when it cannot be written.
+    pub(crate) fn append(&self, key: &str, value: &str) -> Result<(), String> {
+        let path = self.lines_path();
+        let failed = |error: std::io::Error| format!("failed to write the registry {}: {error}", path.display());
+        self.make(&self.folder).map_err(failed)?;
+        let mut file = self.locked().map_err(failed)?;
+        let len = file.metadata().map_err(failed)?.len();
+        let mut text = line(key, value);
+        if len > COMPACT_BYTES {
+            text = self.compacted() + &text;
+            return self.replace(&path, text.as_bytes()).map_err(failed);
+        }
+        // What a power cut tore off must not take this line with it.
+        text.insert(0, '\n');
+        file.write_all(text.as_bytes()).map_err(failed)
+    }
+
+    /// Remembers a pattern; gives the name under which it is found again.
+    ///
+    /// # Errors
+    /// A sentence when it is too long or cannot be written.
+    pub(crate) fn keep(&self, pattern: &Pattern) -> Result<String, String> {
+        if pattern.bytes.len() > MAX_BYTES {
+            return Err(format!("it is longer than {} MiB", MAX_BYTES >> 20));
+        }
+        let text = encode(pattern);
+        let id = format!("{:016x}", digest(&text));
+        let path = self.pattern_path(&id);
+        if let Some(known) = self.pattern(&id) {
+            let _ = self.open(&path).ok().map(|file| futimens(&file, &now(), ));
+            let same = known == *pattern;
+            return same.then_some(id).ok_or_else(|| "another pattern has the same checksum".to_string());
+        }
+        let folder = self.folder.join("patterns");
+        let written = self.make(&self.folder).and_then(|()| self.make(&folder)).and_then(|()| {
+            self.forget_patterns(&folder);
+            self.replace(&path, &text)
+        });
+        written.map_err(|error| format!("failed to write {}: {error}", path.display()))?;
+        Ok(id)
+    }
+
+    /// The pattern of this name.
+    pub(crate) fn pattern(&self, id: &str) -> Option<Pattern> {
+        if !is_id(id) {
+            return None;
+        }
+        let text = self.read(&self.pattern_path(id), MAX_BYTES as u64 + 64)?;
+        if format!("{:016x}", digest(&text)) != id {
+            return None;
+        }
+        let end = text.iter().position(|byte| *byte == b'\n')?;
+        let flag = std::str::from_utf8(&text[..end]).ok()?.strip_prefix(PATTERN_HEAD)?;
+        Some(Pattern { bytes: text[end + 1..].to_vec(), anew: flag == "1" })
+    }
+
+    /// Makes room for one more pattern: those that were used last stay.
+    fn forget_patterns(&self, folder: &Path) {
+        let Ok(entries) = std::fs::read_dir(folder) else { return };
+        let mut found: Vec<_> = entries
+            .flatten()
+            .filter(|entry| is_id(&entry.file_name().to_string_lossy()))
+            .filter_map(|entry| Some((entry.metadata().ok()?, entry.path())))
+            .filter(|(metadata, _)| metadata.is_file())
+            .map(|(metadata, path)| (std::cmp::Reverse((metadata.mtime(), metadata.mtime_nsec())), metadata.len(), path))
+            .collect();
+        found.sort();
+        let mut bytes = MAX_BYTES as u64;
+        for (index, (_, len, path)) in found.into_iter().enumerate() {
+            bytes += len;
+            if index + 1 >= MAX_PATTERNS || bytes > MAX_PATTERNS_BYTES {
+                let _ = std::fs::remove_file(path);
+            }
+        }
+    }
+
+    /// The newest line of each key, as many as are kept.
+    fn compacted(&self) -> String {
+        let text = self.read(&self.lines_path(), MAX_READ_BYTES).unwrap_or_default();
+        let text = String::from_utf8_lossy(&text).into_owned();
+        let mut newest: BTreeMap<&str, (usize, &str)> = BTreeMap::new();
+        for (index, (key, value)) in text.lines().filter_map(parse).enumerate() {
+            newest.insert(key, (index, value));
+        }
+        let mut lines: Vec<(usize, String)> =
+            newest.into_iter().map(|(key, (index, value))| (index, line(key, value))).collect();
+        lines.sort();
+        let mut bytes = 0;
+        let fits = |(_, line): &&(usize, String)| {
+            bytes += line.len();
+            bytes <= KEPT_BYTES
+        };
+        let mut kept: Vec<&str> = lines.iter().rev().take_while(fits).map(|(_, line)| line.as_str()).collect();
+        kept.reverse();
+        kept.concat()
+    }
+
+    /// Makes a folder for this user alone, and sees that a folder that is there is such a one.
+    fn make(&self, folder: &Path) -> std::io::Result<()> {
+        std::fs::DirBuilder::new().recursive(true).mode(0o700).create(folder)?;
+        if is_private(&fstat(openat(CWD, folder, OFlags::PATH | OFlags::DIRECTORY | OFlags::CLOEXEC, Mode::empty())?)?) {
+            return Ok(());
+        }
+        let why = format!("{} can be written by other users; take that right away (chmod go-w)", folder.display());
+        Err(std::io::Error::new(std::io::ErrorKind::PermissionDenied, why))
+    }
+
+    /// The file of lines for appending, which no other iodyno writes to before it is closed.
+    fn locked(&self) -> std::io::Result<File> {
+        let path = self.lines_path();
+        let flags = OFlags::RDWR | OFlags::APPEND | OFlags::CREATE | OFlags::NOFOLLOW | OFlags::NONBLOCK | OFlags::CLOEXEC;
+        for _ in 0..200 {
+            let fd = openat(CWD, &path, flags, Mode::from_raw_mode(0o600))?;
+            checked(&fd)?;
+            match flock(&fd, FlockOperation::NonBlockingLockExclusive) {
+                Ok(()) => {
+                    // Another iodyno may have put a shorter one in its place meanwhile.
+                    let (opened, named) = (fstat(&fd)?, statat(CWD, &path, AtFlags::SYMLINK_NOFOLLOW));
+                    if named.is_ok_and(|named| (named.st_dev, named.st_ino) == (opened.st_dev, opened.st_ino)) {
+                        return Ok(File::from(fd));
+                    }
+                }
+                Err(Errno::WOULDBLOCK) => std::thread::sleep(Duration::from_millis(10)),
+                Err(error) => return Err(error.into()),
+            }
+        }
+        Err(std::io::Error::new(std::io::ErrorKind::WouldBlock, "another program holds its lock"))
+    }
+
+    /// Writes a file of our folder anew: the old one is there until the new one is whole.
+    fn replace(&self, path: &Path, bytes: &[u8]) -> std::io::Result<()> {
+        let new = path.with_extension(format!("new{}", std::process::id()));
+        let flags = OFlags::WRONLY | OFlags::CREATE | OFlags::EXCL | OFlags::NOFOLLOW | OFlags::CLOEXEC;
+        let open = || openat(CWD, &new, flags, Mode::from_raw_mode(0o600));
+        let fd = match open() {
+            // Of a process with our number that was killed.
+            Err(Errno::EXIST) => unlinkat(CWD, &new, AtFlags::empty()).and_then(|()| open())?,
+            opened => opened?,
+        };
+        let mut file = File::from(fd);
+        let written = file.write_all(bytes).and_then(|()| Ok(renameat(CWD, &new, CWD, path)?));
+        if written.is_err() {
+            let _ = unlinkat(CWD, &new, AtFlags::empty());
+        }
+        written
+    }
+
+    fn open(&self, path: &Path) -> std::io::Result<File> {
+        // Not waiting for the writer of a FIFO.
+        let flags = OFlags::RDONLY | OFlags::NOFOLLOW | OFlags::NONBLOCK | OFlags::CLOEXEC;
+        let fd = openat(CWD, path, flags, Mode::empty())?;
+        checked(&fd)?;
+        Ok(File::from(fd))
+    }
+
+    /// All of a file of ours.
+    fn read(&self, path: &Path, max_bytes: u64) -> Option<Vec<u8>> {
+        let mut bytes = Vec::new();
+        self.open(path).ok()?.take(max_bytes + 1).read_to_end(&mut bytes).ok()?;
+        (bytes.len() as u64 <= max_bytes).then_some(bytes)
+    }
+}
+
+/// Refuses a file that other users could have written to, or that is none.
+fn checked(fd: &OwnedFd) -> std::io::Result<()> {
+    let stat = fstat(fd)?;
+    if FileType::from_raw_mode(stat.st_mode) == FileType::RegularFile && is_private(&stat) {
+        return Ok(());
+    }
+    let why = "it is no regular file, or other users can write to it";
+    Err(std::io::Error::new(std::io::ErrorKind::PermissionDenied, why))
+}
+
+fn is_private(stat: &rustix::fs::Stat) -> bool {
+    stat.st_uid == rustix::process::geteuid().as_raw() && stat.st_mode & 0o022 == 0
+}
+
+/// `key | value | checksum`.
+fn line(key: &str, value: &str) -> String {
+    let text = format!("{key} | {value}");
+    format!("{text} | {:016x}\n", digest(text.as_bytes()))
+}
+
+/// Key and value of a line; `None` when it is torn or damaged.
+fn parse(line: &str) -> Option<(&str, &str)> {
+    let (text, sum) = line.rsplit_once(" | ")?;
+    if sum != format!("{:016x}", digest(text.as_bytes())) {
+        return None;
+    }
+    text.split_once(" | ")
+}
+
+fn encode(pattern: &Pattern) -> Vec<u8> {
+    let mut text = format!("{PATTERN_HEAD}{}\n", u8::from(pattern.anew)).into_bytes();
+    text.extend_from_slice(&pattern.bytes);
+    text
+}
+
+fn is_id(name: &str) -> bool {
+    name.len() == 16 && name.bytes().all(|byte| matches!(byte, b'0'..=b'9' | b'a'..=b'f'))
+}
+
+/// FNV-1a of 64 bits: finds damage, not malice; others cannot write here.
+fn digest(bytes: &[u8]) -> u64 {
+    bytes.iter().fold(0xcbf2_9ce4_8422_2325, |hash, byte| (hash ^ u64::from(*byte)).wrapping_mul(0x0100_0000_01b3))
+}
+
+fn now() -> Timestamps {
+    let now = Timespec { tv_sec: 0, tv_nsec: UTIME_NOW };
+    Timestamps { last_access: now, last_modification: now }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::os::unix::fs::PermissionsExt;
+
+    fn registry() -> (tempfile::TempDir, Registry) {
+        let scratch = tempfile::tempdir().unwrap();
+        let registry = Registry::at(&scratch.path().join("state/iodyno"));
+        (scratch, registry)
+    }
+
+    #[test]
+    fn the_newest_value_counts_and_only_this_user_may_read_it() {
+        let (_scratch, registry) = registry();
+        assert_eq!(registry.last("a"), None);
+        for (key, value) in [("a", "1"), ("b", "x | y"), ("a", "2")] {
+            registry.append(key, value).unwrap();
+        }
+        assert_eq!((registry.last("a").unwrap(), registry.last("b").unwrap()), ("2".into(), "x | y".into()));
+        assert_eq!(registry.last("x"), None);
+        let mode = |path: &Path| path.metadata().unwrap().mode() & 0o777;
+        assert_eq!((mode(&registry.lines_path()), mode(&registry.folder)), (0o600, 0o700));
+    }
+
+    #[test]
+    fn damaged_lines_are_not_believed_and_take_no_other_with_them() {
+        let (_scratch, registry) = registry();
+        registry.append("a", "1").unwrap();
+        let path = registry.lines_path();
+        let mut text = std::fs::read(&path).unwrap();
+        for at in 0..text.len() {
+            let mut damaged = text.clone();
+            damaged[at] ^= 0x10;
+            std::fs::write(&path, &damaged).unwrap();
+            assert!(matches!(registry.last("a").as_deref(), None | Some("1")), "byte {at}");
+        }
+        // Torn off in the middle, and a line of noise: the next line is whole all the same.
+        text.extend_from_slice(b"a | 2 | 00\xff\xfe\0");
+        std::fs::write(&path, &text).unwrap();
+        assert_eq!(registry.last("a").unwrap(), "1");
+        registry.append("b", "3").unwrap();
+        assert_eq!((registry.last("a").unwrap(), registry.last("b").unwrap()), ("1".into(), "3".into()));
+    }
+
+    #[test]
+    fn what_others_could_have_written_is_not_believed() {
+        let (scratch, registry) = registry();
+        registry.append("a", "1").unwrap();
+        let path = registry.lines_path();
+        std::fs::set_permissions(&path, std::fs::Permissions::from_mode(0o666)).unwrap();
+        assert_eq!(registry.last("a"), None);
+        assert!(registry.append("a", "2").unwrap_err().contains("other users can write"));
+        // A link to a file of somebody's is not followed.
+        let victim = scratch.path().join("victim");
+        std::fs::write(&victim, "precious").unwrap();
+        std::fs::remove_file(&path).unwrap();
+        std::os::unix::fs::symlink(&victim, &path).unwrap();
+        assert!(registry.append("a", "1").is_err() && registry.last("a").is_none());
+        assert_eq!(std::fs::read(&victim).unwrap(), b"precious");
+        std::fs::remove_file(&path).unwrap();
+        std::fs::set_permissions(&registry.folder, std::fs::Permissions::from_mode(0o777)).unwrap();
+        assert!(registry.append("a", "1").unwrap_err().contains("chmod go-w"));
+    }
+
+    #[test]
+    fn stays_small_while_many_write_and_forgets_the_oldest() {
+        let (_scratch, registry) = registry();
+        let long = "v".repeat(900);
+        std::thread::scope(|scope| {
+            for writer in 0..4 {
+                let (registry, long) = (&registry, &long);
+                scope.spawn(move || {
+                    for number in 0..150 {
+                        registry.append(&format!("{writer}-{number}"), long).unwrap();
+                        registry.append("same", &number.to_string()).unwrap();
+                    }
+                    registry.append(&format!("last of {writer}"), "1").unwrap();
+                });
+            }
+        });
+        assert!(registry.lines_path().metadata().unwrap().len() <= COMPACT_BYTES + 2000);
+        for writer in 0..4 {
+            assert_eq!(registry.last(&format!("last of {writer}")).unwrap(), "1", "lost by another's line");
+        }
+        assert_eq!(registry.last("0-0"), None);
+        assert!(registry.last("same").is_some());
+    }
+
+    #[test]
+    fn patterns_are_kept_checked_and_bounded() {
+        let (_scratch, registry) = registry();
+        let pattern = Pattern { bytes: b"\nabc\0".to_vec(), anew: true };
+        let id = registry.keep(&pattern).unwrap();
+        assert_eq!(registry.keep(&pattern).unwrap(), id);
+        assert_eq!(registry.pattern(&id).unwrap(), pattern);
+        assert_ne!(registry.keep(&Pattern { anew: false, ..pattern }).unwrap(), id);
+        let mut text = std::fs::read(registry.pattern_path(&id)).unwrap();
+        *text.last_mut().unwrap() ^= 1;
+        std::fs::write(registry.pattern_path(&id), text).unwrap();
+        assert_eq!(registry.pattern(&id), None, "damaged");
+        for id in ["../files", "", "0123456789ABCDEF", "0123456789abcdef"] {
+            assert_eq!(registry.pattern(id), None, "{id}");
+        }
+        assert!(registry.keep(&Pattern { bytes: vec![1; MAX_BYTES + 1], anew: false }).is_err());
+        for number in 0..MAX_PATTERNS + 10 {
+            registry.keep(&Pattern { bytes: number.to_le_bytes().to_vec(), anew: false }).unwrap();
+        }
+        let folder = registry.folder.join("patterns");
+        assert!(std::fs::read_dir(folder).unwrap().count() <= MAX_PATTERNS);
+    }
+}
