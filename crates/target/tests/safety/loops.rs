@@ -248,3 +248,23 @@ fn a_loop_device_over_one_that_is_in_use_elsewhere_is_refused() {
     refused(above.path(), Some(above.path()), &["is mounted at /mnt in the mount namespace of"], Flag::None);
     elsewhere.run("umount /mnt");
 }
+
+/// `/proc/swaps` has the name of the namespace in which a file was turned on.
+#[test]
+fn a_swap_file_of_another_mount_namespace_is_refused() {
+    if !require_root_or_skip() {
+        return;
+    }
+    let scratch = scratch_dir(Place::Disk).unwrap();
+    let path = own_file(scratch.path(), "image");
+    // Swap wants a file without holes.
+    std::fs::OpenOptions::new().write(true).open(&path).unwrap().write_all(&vec![0; 16 << 20]).unwrap();
+    std::fs::set_permissions(&path, std::os::unix::fs::PermissionsExt::from_mode(0o600)).unwrap();
+    let mut elsewhere = Elsewhere::new();
+    elsewhere.run("mount -t tmpfs none /mnt && mkdir /mnt/hidden");
+    elsewhere.run(&format!("mount --bind {} /mnt/hidden", scratch.path().display()));
+    elsewhere.run("mkswap /mnt/hidden/image > /dev/null 2>&1 && swapon /mnt/hidden/image");
+    refused(&path, None, &["/mnt/hidden/image is in use as swap"], Flag::None);
+    elsewhere.run("swapoff /mnt/hidden/image");
+    refused(&path, Some(&path), &["swap space at byte 4086"], Flag::Destroy);
+}
