@@ -1,10 +1,10 @@
 //! Is everything in a file of iodyno's still iodyno's?
 
+use crate::ErrorKind;
 use crate::content::{self, Foreign};
 use crate::ours::{self, Mark, Settled, Standing};
 use crate::pattern::Known;
 use crate::registry::Registry;
-use crate::ErrorKind;
 use rustix::fd::BorrowedFd;
 use rustix::fs::{SeekFrom, seek};
 use rustix::io::{Errno, pread};

@@ -2,7 +2,9 @@
 
 use crate::ErrorKind;
 use rustix::fd::{AsRawFd, OwnedFd};
-use rustix::fs::{Access, AtFlags, CWD, FileType, Mode, OFlags, Stat, accessat, fcntl_getfl, fcntl_setfl, fstat, major, minor, openat};
+use rustix::fs::{
+    Access, AtFlags, CWD, FileType, Mode, OFlags, Stat, accessat, fcntl_getfl, fcntl_setfl, fstat, major, minor, openat,
+};
 use rustix::io::Errno;
 use std::ffi::OsString;
 use std::os::unix::fs::MetadataExt;

@@ -5,11 +5,11 @@
 //! written and, from the end of a run until the next one begins, when that file was last changed ([`Settled`]). While a run
 //! writes, and after one that was killed, it says nothing of that; then the content is the only evidence.
 
+use crate::ErrorKind;
 use crate::device_key;
 use crate::node::Number;
 use crate::pattern::{Known, Pattern};
 use crate::registry::Registry;
-use crate::ErrorKind;
 use rustix::fd::BorrowedFd;
 use rustix::fs::{AtFlags, Statx, StatxFlags, XattrFlags, fgetxattr, fsetxattr, statx};
 use rustix::io::Errno;

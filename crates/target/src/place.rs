@@ -27,9 +27,10 @@ pub(crate) fn check(path: &Path) -> Result<(), ErrorKind> {
     for directory in SYSTEM {
         let directory_path = Path::new(directory);
         let identity = identity(directory_path);
-        let named = path.ancestors().skip(1).any(|ancestor| {
-            ancestor == directory_path || (identity.is_some() && self::identity(ancestor) == identity)
-        });
+        let named = path
+            .ancestors()
+            .skip(1)
+            .any(|ancestor| ancestor == directory_path || (identity.is_some() && self::identity(ancestor) == identity));
         let inside = || {
             let system = place_in_file_system(&std::fs::canonicalize(directory_path).ok()?, &mounts)?;
             let inner = inner.as_ref()?;

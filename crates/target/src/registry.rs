@@ -7,8 +7,8 @@
 use crate::pattern::{MAX_BYTES, Pattern};
 use rustix::fd::OwnedFd;
 use rustix::fs::{
-    AtFlags, CWD, FileType, FlockOperation, Mode, OFlags, Timespec, Timestamps, UTIME_NOW, flock, fstat, futimens, openat,
-    renameat, statat, unlinkat,
+    AtFlags, CWD, FileType, FlockOperation, Mode, OFlags, Timespec, Timestamps, UTIME_NOW, flock, fstat, futimens,
+    openat, renameat, statat, unlinkat,
 };
 use rustix::io::Errno;
 use std::collections::BTreeMap;
@@ -104,7 +104,7 @@ impl Registry {
         let id = format!("{:016x}", digest(&text));
         let path = self.pattern_path(&id);
         if let Some(known) = self.pattern(&id) {
-            let _ = self.open(&path).ok().map(|file| futimens(&file, &now(), ));
+            let _ = self.open(&path).ok().map(|file| futimens(&file, &now()));
             let same = known == *pattern;
             return same.then_some(id).ok_or_else(|| "another pattern has the same checksum".to_string());
         }
@@ -139,7 +139,9 @@ impl Registry {
             .filter(|entry| is_id(&entry.file_name().to_string_lossy()))
             .filter_map(|entry| Some((entry.metadata().ok()?, entry.path())))
             .filter(|(metadata, _)| metadata.is_file())
-            .map(|(metadata, path)| (std::cmp::Reverse((metadata.mtime(), metadata.mtime_nsec())), metadata.len(), path))
+            .map(|(metadata, path)| {
+                (std::cmp::Reverse((metadata.mtime(), metadata.mtime_nsec())), metadata.len(), path)
+            })
             .collect();
         found.sort();
         let mut bytes = MAX_BYTES as u64;
@@ -175,7 +177,8 @@ impl Registry {
     /// Makes a folder for this user alone, and sees that a folder that is there is such a one.
     fn make(&self, folder: &Path) -> std::io::Result<()> {
         std::fs::DirBuilder::new().recursive(true).mode(0o700).create(folder)?;
-        if is_private(&fstat(openat(CWD, folder, OFlags::PATH | OFlags::DIRECTORY | OFlags::CLOEXEC, Mode::empty())?)?) {
+        if is_private(&fstat(openat(CWD, folder, OFlags::PATH | OFlags::DIRECTORY | OFlags::CLOEXEC, Mode::empty())?)?)
+        {
             return Ok(());
         }
         let why = format!("{} can be written by other users; take that right away (chmod go-w)", folder.display());
@@ -185,7 +188,8 @@ impl Registry {
     /// The file of lines for appending, which no other iodyno writes to before it is closed.
     fn locked(&self) -> std::io::Result<File> {
         let path = self.lines_path();
-        let flags = OFlags::RDWR | OFlags::APPEND | OFlags::CREATE | OFlags::NOFOLLOW | OFlags::NONBLOCK | OFlags::CLOEXEC;
+        let flags =
+            OFlags::RDWR | OFlags::APPEND | OFlags::CREATE | OFlags::NOFOLLOW | OFlags::NONBLOCK | OFlags::CLOEXEC;
         for _ in 0..200 {
             let fd = openat(CWD, &path, flags, Mode::from_raw_mode(0o600))?;
             checked(&fd)?;

@@ -131,7 +131,12 @@ fn paths_of_the_system() {
         for (source, is_system) in [(part.as_path(), true), (scratch.path(), false)] {
             let bound = Mounted::mount(&["--bind", &source.display().to_string()]).unwrap();
             let result = inspect(&spec(&bound.path().join("new"), Some(MIB)), Access::Write, &destroy(Path::new("/")));
-            assert_eq!(matches!(&result, Err(error) if error.is_refusal()), is_system, "{}: {result:?}", source.display());
+            assert_eq!(
+                matches!(&result, Err(error) if error.is_refusal()),
+                is_system,
+                "{}: {result:?}",
+                source.display()
+            );
         }
     }
 }
