@@ -23,6 +23,8 @@ pub struct Facts {
     pub manifest: Manifest,
     /// Is it sealed, open or cut short?
     pub state: State,
+    /// What of it is damaged, as sentences without a full stop.
+    pub damage: Vec<String>,
     /// Runs in the order of execution.
     pub runs: Vec<RunFacts>,
     /// Use of all CPUs between successive samples, ascending in time.
@@ -245,6 +247,7 @@ impl Facts {
         Ok(Self {
             manifest: reader.manifest().clone(),
             state: reader.state(),
+            damage: reader.damage()?.sentences(reader.manifest()),
             cpu: counters::cpu(&reader.table::<rows::Cpu>()?, selection.names.as_ref()),
             pools: counters::pools(&reader.table::<rows::ZfsPool>()?, &disks, &reader.table::<rows::Figure>()?),
             disks: counters::disks(&disks),

@@ -76,6 +76,7 @@ impl RunFold {
         let facts = Facts {
             manifest: Manifest::new(&[]),
             state: State::Open,
+            damage: Vec::new(),
             runs: Vec::new(),
             cpu: std::mem::take(&mut self.cpu),
             disks: BTreeMap::new(),

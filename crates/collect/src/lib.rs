@@ -7,6 +7,7 @@ mod btrfs;
 mod ceiling;
 mod cgroup;
 mod child;
+mod clock_state;
 mod cpu;
 mod devices;
 mod disk;
@@ -37,6 +38,7 @@ mod zfs;
 mod zpool;
 
 pub use child::ChildCost;
+pub use clock_state::{boot_id, is_clock_synchronised};
 pub use devices::{Device, DeviceMap, Mount, Number, Resolution};
 pub use hardware::{hardware, hardware_of};
 pub use listener::listening;

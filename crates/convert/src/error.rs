@@ -1,5 +1,6 @@
 //! What can go wrong with other tools' files.
 
+use output::OutputError;
 use recording::RecordingError;
 use std::io;
 use std::path::{Path, PathBuf};
@@ -10,6 +11,9 @@ pub enum ConvertError {
     /// The recording could not be read or written.
     #[error(transparent)]
     Recording(#[from] RecordingError),
+    /// An output stands in the way of another file, or cannot be written.
+    #[error(transparent)]
+    Output(#[from] OutputError),
     /// A file could not be read or written.
     #[error("failed to {action} {path}: {source}")]
     Io {
@@ -93,6 +97,7 @@ impl ConvertError {
     pub fn is_parameter(&self) -> bool {
         match self {
             Self::Recording(error) => error.is_parameter(),
+            Self::Output(error) => error.is_parameter(),
             Self::Io { action, .. } => *action == "read",
             Self::Malformed { .. }
             | Self::MalformedRecord { .. }

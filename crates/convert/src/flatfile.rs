@@ -13,19 +13,22 @@ pub use requested::Requested;
 
 use crate::ConvertError;
 use facts::Facts;
+use output::{Folder, Force, Kind, OutputError, Over};
+use quantity::visible::visible;
 use recording::Reader;
-use std::path::{Path, PathBuf};
+use std::io::Write as _;
+use std::path::PathBuf;
 
 /// Where in the manifest's `extra` the runs' [`Requested`] stand.
 pub const REQUESTED: &str = "requested";
 
-/// Writes the five files of the recording into `directory`, which is created if need be; returns their paths.
+/// Writes the five files of the recording into `folder`; returns their paths. Files of these names are replaced only with
+/// [`Force::Yes`], and none is written when one of them may not be.
 ///
 /// # Errors
-/// A recording that cannot be read, a file that cannot be written.
-pub fn write(reader: &Reader, directory: &Path) -> Result<Vec<PathBuf>, ConvertError> {
+/// A recording that cannot be read, a name that is taken, a file that cannot be written.
+pub fn write(reader: &Reader, folder: &Folder, force: Force) -> Result<Vec<PathBuf>, ConvertError> {
     let facts = Facts::read(reader)?;
-    std::fs::create_dir_all(directory).map_err(ConvertError::io("create", directory))?;
     let files = [
         ("flatfile.html", columns::page(&facts)),
         ("totals.html", tables::totals(&facts)),
@@ -33,14 +36,24 @@ pub fn write(reader: &Reader, directory: &Path) -> Result<Vec<PathBuf>, ConvertE
         ("histogram.html", buckets::page(&facts)),
         ("status.html", status::page(&facts)),
     ];
+    for (name, _) in &files {
+        if force == Force::No && folder.kind(name)? == Some(Kind::File) {
+            return Err(OutputError::Exists(folder.path().join(name)).into());
+        }
+    }
+    let over = if force == Force::Yes { Over::File } else { Over::Nothing };
     let mut written = Vec::new();
     for (name, body) in files {
-        let path = directory.join(name);
         let text = format!("<title>Vdbench output/{name}</title><pre>\n{body}");
-        std::fs::write(&path, text).map_err(ConvertError::io("write", &path))?;
-        written.push(path);
+        folder.replace(name, over, |file| file.write_all(text.as_bytes()))?;
+        written.push(folder.path().join(name));
     }
     Ok(written)
+}
+
+/// Names come from a parameter file or from another's recording; the pages are HTML.
+fn escaped(text: &str) -> String {
+    visible(text).replace('&', "&amp;").replace('<', "&lt;").replace('>', "&gt;").replace('"', "&quot;")
 }
 
 /// `21:16:15.029`, UTC.

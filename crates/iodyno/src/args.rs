@@ -1,11 +1,12 @@
 //! What can be typed: the command line as clap sees it, after [`crate::vdbench_args`] has put Vdbench's own forms right.
 
+use crate::output_args::{AccessArgs, ForceArgs};
 use crate::replay_args::ReplayArgs;
 use crate::speed_args::SpeedArgs;
 use crate::stat_args::{StatArgs, StatClock};
 use crate::top_args::TopArgs;
 use crate::trace_args::TraceArgs;
-use crate::view_args::{ChartArgs, CompareArgs, ReportArgs};
+use crate::view_args::{ChartArgs, CompareArgs, RepairArgs, ReportArgs};
 use clap::{Args, Parser, Subcommand, ValueEnum};
 use std::path::PathBuf;
 
@@ -21,6 +22,10 @@ use std::path::PathBuf;
                   130 interrupted (results kept)."
 )]
 pub(crate) struct Cli {
+    /// Most memory that the command may take; it ends with a sentence and exit code 6 where it needs more. Default: half of
+    /// what is free, 1 GiB at least; none for run, replay and probe. (With record --flight and trace --until: for I/Os.)
+    #[arg(long, global = true, value_name = "SIZE")]
+    pub(crate) memory: Option<String>,
     /// What to do.
     #[command(subcommand)]
     pub(crate) command: Command,
@@ -47,6 +52,8 @@ pub(crate) enum Command {
     Check(CheckArgs),
     /// Draw one view of a recording as SVG or PNG, or list the views.
     Chart(ChartArgs),
+    /// Keep what is whole of a damaged recording, and say what is lost; what was damaged is kept beside it.
+    Repair(RepairArgs),
     /// Write a table of a recording as CSV, JSON or Parquet, percentiles worked out.
     Export(ExportArgs),
     /// Read another tool's results (Vdbench, fio) or trace (blktrace, fio, MSR, …) into a recording.
@@ -92,9 +99,8 @@ pub(crate) struct ConvertArgs {
     /// The language; default: the other one.
     #[arg(long, value_enum, value_name = "LANGUAGE")]
     pub(crate) to: Option<LanguageArg>,
-    /// Overwrite the output.
-    #[arg(long)]
-    pub(crate) force: bool,
+    #[command(flatten)]
+    pub(crate) force: ForceArgs,
 }
 
 /// A parameter language.
@@ -133,6 +139,8 @@ pub(crate) struct RunArgs {
     /// Directory of the recording and the report; it must not exist. `NAME+` counts up, `NAME.tod` adds the time.
     #[arg(short, long, value_name = "DIR")]
     pub(crate) output: Option<String>,
+    #[command(flatten)]
+    pub(crate) access: AccessArgs,
     /// Override every run's measured time: seconds, or with a unit (30s, 10m, 2h).
     #[arg(short, long, value_name = "TIME")]
     pub(crate) elapsed: Option<String>,
@@ -224,7 +232,7 @@ pub(crate) enum EngineArg {
       iodyno check results/monday                                          by the objectives that it was run with\n  \
       iodyno check results/monday --fail-if 'response_ns_p99{op=read} > 5ms for 10s'\n  \
       iodyno check results/* --fail-if 'achieved < 0.99 * offered' --fail-if 'errors > 0'\n\n\
-    The language of conditions: docs/objectives.md. Exit code 0: all met, 5: one was missed.")]
+    The language of conditions: docs/objectives.md. Exit code 0: all met, 5: one was missed, 6: rows are missing, not judged.")]
 pub(crate) struct CheckArgs {
     /// Recordings.
     #[arg(required = true, value_name = "RECORDING")]
@@ -272,6 +280,8 @@ pub(crate) struct ExportArgs {
     /// Where to write it; default: standard output.
     #[arg(short, long, value_name = "FILE")]
     pub(crate) output: Option<PathBuf>,
+    #[command(flatten)]
+    pub(crate) force: ForceArgs,
 }
 
 /// A format that other tools read a trace in.
@@ -297,12 +307,17 @@ pub(crate) struct RecordArgs {
     /// Directory of the recording; it must not exist. Default: named by the time.
     #[arg(short, long, value_name = "DIR", conflicts_with = "directory")]
     pub(crate) output: Option<String>,
-    /// Collect for months: one recording a day in this directory, switched at local midnight.
+    /// Collect for months: one recording a day in this directory, switched at local midnight. The directory is the collector's
+    /// own: a new or an empty one, or the one that it had before.
     #[arg(short, long, value_name = "DIR", conflicts_with = "command")]
     pub(crate) directory: Option<PathBuf>,
     /// With -d: remove recordings that ended longer ago; 0 for never.
     #[arg(long, value_name = "TIME", default_value = "90d", requires = "directory", conflicts_with_all = ["output", "command"])]
     pub(crate) keep: String,
+    /// With -d: the newest recordings that cover so much time stay, whatever the clock says (never more than --keep) and however
+    /// much room other files take.
+    #[arg(long, value_name = "TIME", default_value = "7d", requires = "directory", conflicts_with_all = ["output", "command"])]
+    pub(crate) keep_at_least: String,
     /// With -d: remove the oldest recordings until all take no more; 0 for no limit.
     #[arg(long, value_name = "SIZE", default_value = "0", requires = "directory", conflicts_with_all = ["output", "command"])]
     pub(crate) max_size: String,
@@ -321,9 +336,14 @@ pub(crate) struct RecordArgs {
     /// Keep the text of vmstat, iostat, mpstat, pidstat, nicstat and zpool iostat as well, those that there are, in this directory.
     #[arg(long, value_name = "DIR")]
     pub(crate) text: Option<PathBuf>,
-    /// Show the newest sample at http://ADDRESS/metrics as OpenMetrics, for Prometheus; :PORT for all addresses of this machine.
+    /// Show the newest sample at http://ADDRESS/metrics as OpenMetrics, for Prometheus. :PORT is reached from this machine
+    /// only; 0.0.0.0:PORT or [::]:PORT from others as well: there is no password.
     #[arg(long, value_name = "ADDRESS")]
     pub(crate) export: Option<String>,
+    /// With --export: answer requests with this name in their Host header, too; several times. On the loopback, names other
+    /// than localhost are refused otherwise.
+    #[arg(long, value_name = "NAME", requires = "export")]
+    pub(crate) export_host: Vec<String>,
     /// CPU time by the kernel's tick alone, or by event as well, where the kernel lets it be measured (docs/stat.md).
     #[arg(long, value_enum, default_value_t = StatClock::Both)]
     pub(crate) clock: StatClock,
@@ -343,6 +363,8 @@ pub(crate) struct RecordArgs {
     /// Stop after this time.
     #[arg(long = "for", value_name = "TIME")]
     pub(crate) length: Option<String>,
+    #[command(flatten)]
+    pub(crate) access: AccessArgs,
     /// Run this command, and record as long as it runs.
     #[arg(last = true, value_name = "COMMAND")]
     pub(crate) command: Vec<String>,
@@ -418,6 +440,8 @@ pub(crate) struct ImportArgs {
     /// Directory of the recording; it must not exist.
     #[arg(short, long, value_name = "DIR")]
     pub(crate) output: PathBuf,
+    #[command(flatten)]
+    pub(crate) access: AccessArgs,
     /// Read it as this format instead of looking at the content.
     #[arg(long, value_name = "NAME")]
     pub(crate) format: Option<String>,
@@ -492,9 +516,8 @@ pub(crate) struct ModelArgs {
     /// Read the trace as this format (of `iodyno import`) instead of looking at the content.
     #[arg(long, value_name = "NAME")]
     pub(crate) format: Option<String>,
-    /// Overwrite the output.
-    #[arg(long)]
-    pub(crate) force: bool,
+    #[command(flatten)]
+    pub(crate) force: ForceArgs,
     /// One JSON object in place of the table, on standard output; needs --output (docs/model.md).
     #[arg(long, requires = "output")]
     pub(crate) json: bool,
@@ -599,6 +622,8 @@ pub(crate) struct ProbeArgs {
     /// Record it as well; the directory must not exist.
     #[arg(short, long, value_name = "DIR")]
     pub(crate) output: Option<PathBuf>,
+    #[command(flatten)]
+    pub(crate) access: AccessArgs,
     /// One JSON object per interval and one at the end, and nothing else on standard output (docs/probe.md).
     #[arg(long)]
     pub(crate) json: bool,

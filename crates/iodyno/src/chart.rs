@@ -2,10 +2,12 @@
 
 use crate::args::{Cli, Command};
 use crate::exit::{Failure, PARAMETERS, RECORDING};
+use crate::open::{open, say_of};
 use crate::run::time;
 use crate::view_args::ChartArgs;
 use analyze::{AnalyzeError, Moment, NamePattern, Selection, ViewData, Window};
 use clap::Parser;
+use output::{Force, OutputFile};
 use recording::Reader;
 use report::{ReportError, Size, Theme};
 use session::SessionError;
@@ -20,7 +22,7 @@ pub(crate) fn run(args: &ChartArgs, command_line: &[String]) -> Result<u8, Failu
         return crate::growth::run(args, command_line);
     }
     let recording = args.recording.clone().unwrap_or_default();
-    let reader = Reader::open(&recording).map_err(SessionError::from)?;
+    let (reader, damaged) = open(&recording)?;
     if args.list {
         for view in analyze::views() {
             outln!("{:<24} {}: {}", view.id, view.title, view.explanation);
@@ -36,7 +38,7 @@ pub(crate) fn run(args: &ChartArgs, command_line: &[String]) -> Result<u8, Failu
     write(&view, args, &path)?;
     outln!("{}", path.display());
     outln!("{}", again(command_line, args, &path));
-    Ok(0)
+    Ok(damaged.max(say_of(args.with.iter().map(PathBuf::as_path))?))
 }
 
 /// Writes a picture; its name's ending decides what it is.
@@ -48,14 +50,14 @@ pub(crate) fn write(view: &ViewData, args: &ChartArgs, path: &Path) -> Result<()
         Some("png") => report::png(&svg).map_err(SessionError::from)?,
         _ => return Err(Failure::new(PARAMETERS, format!("{}: the name must end in .svg or .png", path.display()))),
     };
-    session::write_whole(path, &bytes)?;
-    Ok(())
+    Ok(OutputFile::write_whole(path, args.force.force(), &bytes)?)
 }
 
 /// Draws what a file of commands asks for; the first that fails is named by its line, and nothing after it is drawn.
 fn batch(file: &Path) -> Result<u8, Failure> {
     let text = std::fs::read_to_string(file)
         .map_err(|error| Failure::new(PARAMETERS, format!("failed to read {}: {error}", file.display())))?;
+    let mut code = 0;
     for (number, line) in (1..).zip(text.lines()) {
         let at = |code: u8, why: String| Failure::new(code, format!("{}:{number}: {why}", file.display()));
         let words = words(line).map_err(|why| at(PARAMETERS, why))?;
@@ -68,12 +70,12 @@ fn batch(file: &Path) -> Result<u8, Failure> {
         })?;
         match parsed.command {
             Command::Chart(chart) if chart.batch.is_none() => {
-                run(&chart, &words).map_err(|failure| at(failure.code, failure.message))?;
+                code = code.max(run(&chart, &words).map_err(|failure| at(failure.code, failure.message))?);
             }
             _ => return Err(at(PARAMETERS, "is no chart command of one picture".to_string())),
         }
     }
-    Ok(0)
+    Ok(code)
 }
 
 /// Words of a shell's line: quotes of both kinds, `\` outside of single ones, `#` at the beginning of a word.
@@ -155,7 +157,7 @@ fn ending(path: &Path) -> Option<String> {
 }
 
 /// A wrong name is a wrong parameter; anything else is the recording's fault.
-fn code_of(error: &AnalyzeError) -> u8 {
+pub(crate) fn code_of(error: &AnalyzeError) -> u8 {
     if error.is_parameter() { PARAMETERS } else { RECORDING }
 }
 
@@ -168,6 +170,10 @@ pub(crate) fn again(command_line: &[String], args: &ChartArgs, path: &Path) -> S
     let mut line: Vec<String> = command_line.iter().map(quoted).collect();
     if args.output.is_none() {
         line.push(format!("-o {}", quoted(&path.display().to_string())));
+    }
+    if args.force.force() == Force::No {
+        // The picture is there now.
+        line.push("--force".to_string());
     }
     line.join(" ")
 }

@@ -3,22 +3,28 @@
 use crate::args::CheckArgs;
 use crate::exit::{Failure, OBJECTIVE, PARAMETERS, RECORDING};
 use crate::objectives;
+use crate::open::{over, verified};
 use analyze::{Condition, Judgement, Verdict};
 use plan::{Objective, Span};
 use recording::Reader;
-use session::SessionError;
-use std::path::Path;
 
 /// Judges recordings; gives the exit code.
 pub(crate) fn run(args: &CheckArgs) -> Result<u8, Failure> {
     let conditions = args.fail_if.iter().map(|text| read(text)).collect::<Result<Vec<Condition>, Failure>>()?;
-    let mut code = 0;
+    let (mut code, mut worst) = (0, 0);
     for path in &args.recordings {
         let prefix = if args.recordings.len() > 1 { format!("{}: ", path.display()) } else { String::new() };
-        let verdicts = verdicts(path, &conditions, &args.fail_if)?;
+        let (reader, damaged) = verified(path)?;
+        if damaged != 0 {
+            // What is not there cannot have met anything.
+            say!("iodyno: {} is not judged, because rows of it are missing", path.display());
+            worst = damaged;
+            continue;
+        }
+        let verdicts = verdicts(&reader, &conditions, &args.fail_if)?;
         for verdict in &verdicts {
             if args.json {
-                outln!("{}", session::json_verdict(verdict));
+                crate::out::json(session::json_verdict(verdict));
             } else if verdict.judgement == Judgement::Missed {
                 say!("iodyno: {prefix}{}", verdict.told());
             } else {
@@ -33,7 +39,7 @@ pub(crate) fn run(args: &CheckArgs) -> Result<u8, Failure> {
             code = OBJECTIVE;
         }
     }
-    Ok(code)
+    Ok(over(code, worst))
 }
 
 /// Reads a condition of the command line, or shows its mistake.
@@ -45,18 +51,18 @@ fn read(text: &str) -> Result<Condition, Failure> {
     })
 }
 
-fn verdicts(path: &Path, conditions: &[Condition], texts: &[String]) -> Result<Vec<Verdict>, Failure> {
+fn verdicts(reader: &Reader, conditions: &[Condition], texts: &[String]) -> Result<Vec<Verdict>, Failure> {
     let unreadable = |error: analyze::AnalyzeError| Failure::new(RECORDING, error.to_string());
-    let reader = Reader::open(path).map_err(SessionError::from)?;
+    let path = reader.directory();
     if conditions.is_empty() {
-        let verdicts = analyze::objectives(&reader).map_err(unreadable)?;
+        let verdicts = analyze::objectives(reader).map_err(unreadable)?;
         if verdicts.is_empty() {
             let help = "was run without objectives; give --fail-if 'response_ns_p99 > 5ms'";
             return Err(Failure::new(PARAMETERS, format!("{} {help}", path.display())));
         }
         return Ok(verdicts);
     }
-    let names = analyze::names_of(&reader).map_err(unreadable)?;
+    let names = analyze::names_of(reader).map_err(unreadable)?;
     for (condition, text) in conditions.iter().zip(texts) {
         if let Err(error) = condition.check_names(&names) {
             let span = Span { source: 0, start: 0, len: u32::try_from(text.len()).unwrap_or(u32::MAX) };
@@ -64,7 +70,7 @@ fn verdicts(path: &Path, conditions: &[Condition], texts: &[String]) -> Result<V
             return Err(Failure::new(PARAMETERS, format!("{} has nothing of that name", path.display())));
         }
     }
-    analyze::verdicts(&reader, conditions.to_vec()).map_err(unreadable)
+    analyze::verdicts(reader, conditions.to_vec()).map_err(unreadable)
 }
 
 /// Conditions that were judged in no run.

@@ -1,8 +1,9 @@
 //! `iodyno convert`.
 
 use crate::args::{ConvertArgs, LanguageArg};
-use crate::exit::{Failure, PARAMETERS};
+use crate::exit::Failure;
 use crate::run::{read_files, split_inputs};
+use output::OutputFile;
 use params::{Format, Options};
 use std::path::Path;
 
@@ -30,13 +31,8 @@ pub(crate) fn run(args: &ConvertArgs) -> Result<u8, Failure> {
     }
     text.push_str(&printed.text);
     match args.output.as_deref() {
-        None => out!("{text}"),
-        Some(path) if path.exists() && !args.force => {
-            let message = format!("{} exists; name another file, or add --force", path.display());
-            return Err(Failure::new(PARAMETERS, message));
-        }
-        Some(path) => std::fs::write(path, text)
-            .map_err(|error| Failure::new(1, format!("failed to write {}: {error}", path.display())))?,
+        None => crate::out::file(&text),
+        Some(path) => OutputFile::write_whole(path, args.force.force(), text.as_bytes())?,
     }
     Ok(0)
 }

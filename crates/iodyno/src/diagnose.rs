@@ -2,14 +2,15 @@
 
 use crate::args::DiagnoseArgs;
 use crate::exit::{FINDINGS, Failure, INTERRUPTED, PARAMETERS, RECORDING};
+use crate::open::{open, over};
 use crate::run::{time, watch_signals};
 use analyze::finding::{Engine, Finding, IOS_ARE_IN, Severity, Thresholds};
 use analyze::stat::Subject;
 use collect::What;
 use quantity::text::format_wall;
-use recording::Reader;
+use quantity::visible::visible;
 use serde_json::{Value, json};
-use session::{Company, EventClock, SessionError, StopFlag, WatchRequest};
+use session::{Company, EventClock, StopFlag, WatchRequest};
 use std::path::Path;
 
 /// Time between two samples of a live diagnosis.
@@ -23,6 +24,8 @@ struct Judged {
     /// Ties the monotonic clock to the wall clock.
     wall: Box<dyn Fn(i64) -> i64>,
     interrupted: bool,
+    /// The exit code when rows are missing, else 0.
+    damaged: u8,
 }
 
 /// Says what a recording or this machine suffers from; gives the exit code.
@@ -47,15 +50,16 @@ pub(crate) fn run(args: &DiagnoseArgs, command_line: &[String]) -> Result<u8, Fa
         say!("iodyno: -S: {}", tui::stranger(Subject::Net, &link.interface));
     }
     if args.json {
-        outln!("{}", as_json(&judged));
+        crate::out::json(as_json(&judged));
     } else {
         out!("{}", as_text(&judged, args.explain));
     }
-    Ok(match judged.engine.findings().iter().any(Finding::counts) {
+    let code = match judged.engine.findings().iter().any(Finding::counts) {
         true => FINDINGS,
         false if judged.interrupted => INTERRUPTED,
         false => 0,
-    })
+    };
+    Ok(over(code, judged.damaged))
 }
 
 /// Says on standard error what the shipped thresholds find in a recording that was just made; nothing when that is nothing.
@@ -78,7 +82,7 @@ pub(crate) fn read_thresholds(path: &Path) -> Result<Thresholds, Failure> {
 }
 
 fn recorded(path: &Path, thresholds: Thresholds) -> Result<Judged, Failure> {
-    let reader = Reader::open(path).map_err(SessionError::from)?;
+    let (reader, damaged) = open(path)?;
     let engine =
         analyze::finding::findings(&reader, thresholds).map_err(|error| Failure::new(RECORDING, error.to_string()))?;
     let manifest = reader.manifest().clone();
@@ -87,6 +91,7 @@ fn recorded(path: &Path, thresholds: Thresholds) -> Result<Judged, Failure> {
         source: format!("{} ({}, {})", path.display(), manifest.host, reader.state().words()),
         wall: Box::new(move |t_ns| manifest.wall_ns_at(t_ns)),
         interrupted: false,
+        damaged,
     })
 }
 
@@ -118,6 +123,7 @@ fn this_machine(length: &str, thresholds: Thresholds, command_line: &[String]) -
         source: "this machine".to_string(),
         wall: session::live_wall(),
         interrupted: stop.is_requested(),
+        damaged: 0,
     })
 }
 
@@ -135,16 +141,16 @@ fn as_text(judged: &Judged, explain: bool) -> String {
     let mut text = String::new();
     for (cause, dependants) in causes(engine) {
         let mark = if cause.severity == Severity::Finding { "!" } else { "·" };
-        text.push_str(&format!("{mark} {} {}  {}\n", cause.rule.name(), cause.sentence, when(cause, judged)));
+        text.push_str(&format!("{mark} {} {}  {}\n", cause.rule.name(), visible(&cause.sentence), when(cause, judged)));
         if explain {
             text.push_str(&evidence(cause, engine));
         }
-        text.push_str(&format!("     → {}\n", cause.next));
+        text.push_str(&format!("     → {}\n", visible(&cause.next)));
         if let Some(ios) = &cause.ios {
-            text.push_str(&format!("     {IOS_ARE_IN}{ios}\n"));
+            text.push_str(&format!("     {IOS_ARE_IN}{}\n", visible(ios)));
         }
         for dependant in dependants {
-            text.push_str(&format!("     explains {} {}\n", dependant.rule.name(), dependant.sentence));
+            text.push_str(&format!("     explains {} {}\n", dependant.rule.name(), visible(&dependant.sentence)));
         }
     }
     let count = engine.findings().iter().filter(|finding| finding.counts()).count();
@@ -158,7 +164,7 @@ fn as_text(judged: &Judged, explain: bool) -> String {
         gaps => format!(", samples lost {gaps}×"),
     };
     let judged_for = analyze::Unit::Seconds.format(Some(engine.judged_s().round()));
-    text.push_str(&format!("{findings} in {judged_for} of {}{lost}\n", judged.source));
+    text.push_str(&format!("{findings} in {judged_for} of {}{lost}\n", visible(&judged.source)));
     if engine.left_out() > 0 {
         text.push_str("further things of the same kind were left out\n");
     }
@@ -176,7 +182,7 @@ fn evidence(finding: &Finding, engine: &Engine) -> String {
     let mut text = String::new();
     let width = finding.evidence.iter().map(|one| one.name.chars().count()).max().unwrap_or(0);
     for one in &finding.evidence {
-        text.push_str(&format!("     {:<width$}  {}\n", one.name, one.text()));
+        text.push_str(&format!("     {:<width$}  {}\n", visible(&one.name), visible(&one.text())));
     }
     let section = finding.rule.section();
     let thresholds: Vec<String> = engine

@@ -1,5 +1,7 @@
 //! From errors to exit codes, as documented in the README.
 
+use convert::ConvertError;
+use output::OutputError;
 use session::SessionError;
 use target::TargetError;
 
@@ -51,7 +53,12 @@ impl From<SessionError> for Failure {
             SessionError::Target(error) => target_code(error),
             SessionError::Engine(error) if error.is_privilege() => PRIVILEGE,
             SessionError::Engine(error) if error.is_parameter() => PARAMETERS,
-            SessionError::Occupied { .. } => REFUSED,
+            SessionError::Occupied { .. }
+            | SessionError::NotEmpty { .. }
+            | SessionError::Strange { .. }
+            | SessionError::ForeignReport(_) => REFUSED,
+            SessionError::Output(error) => output_code(error),
+            SessionError::Convert(ConvertError::Output(error)) => output_code(error),
             SessionError::Engine(_) | SessionError::Command { .. } => TARGET,
             SessionError::Model(_) => 1,
             SessionError::Trace(error) if error.is_privilege() => PRIVILEGE,
@@ -65,9 +72,28 @@ impl From<SessionError> for Failure {
             | SessionError::Report(_)
             | SessionError::Analyze(_)
             | SessionError::Thread { .. }
+            | SessionError::Output(_)
             | SessionError::Write { .. } => RECORDING,
         };
         Self { message: error.to_string(), code }
+    }
+}
+
+impl From<OutputError> for Failure {
+    fn from(error: OutputError) -> Self {
+        Self { code: output_code(&error), message: error.to_string() }
+    }
+}
+
+/// A name that is taken by a regular file is a wrong parameter, as it has always been; anything else that is never written
+/// over is a refusal.
+fn output_code(error: &OutputError) -> u8 {
+    if error.is_refusal() {
+        REFUSED
+    } else if error.is_parameter() {
+        PARAMETERS
+    } else {
+        RECORDING
     }
 }
 

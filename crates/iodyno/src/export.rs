@@ -1,12 +1,15 @@
 //! `iodyno export`.
 
 use crate::args::{ExportArgs, TraceFormat};
+use crate::chart::code_of;
 use crate::exit::{Failure, PARAMETERS, RECORDING};
+use crate::open::{open, over};
 use crate::trace::say_incomplete;
 use analyze::{Body, Cells, Column, Selection, Table};
+use output::{Access, Folder, OutputFile};
+use quantity::output::{Form, stdout};
 use recording::{ExportFormat, Reader, RecordingError};
 use session::SessionError;
-use std::fs::File;
 use std::io::{self, BufWriter, Write};
 use trace::TraceError;
 use trace::interchange::{self, Format};
@@ -16,15 +19,16 @@ type Writing<'a> = Box<dyn Fn(&mut (dyn Write + Send)) -> Result<(), SessionErro
 
 /// Writes a table, or lists the tables; gives the exit code.
 pub(crate) fn run(args: &ExportArgs) -> Result<u8, Failure> {
-    let reader = Reader::open(&args.recording).map_err(SessionError::from)?;
+    let (reader, damaged) = open(&args.recording)?;
     if asks_for_trace(args) {
         say_incomplete(reader.manifest());
     }
     if let Some(directory) = args.output.as_ref().filter(|_| args.flatfile) {
-        for path in convert::flatfile::write(&reader, directory).map_err(SessionError::from)? {
+        let folder = Folder::open_or_create(directory, Access::Umask)?;
+        for path in convert::flatfile::write(&reader, &folder, args.force.force()).map_err(SessionError::from)? {
             outln!("{}", path.display());
         }
-        return Ok(0);
+        return Ok(damaged);
     }
     let asked = args.table.clone().or_else(|| args.trace_format.map(|_| "io".to_string()));
     let Some(table) = &asked else {
@@ -32,10 +36,10 @@ pub(crate) fn run(args: &ExportArgs) -> Result<u8, Failure> {
             let help = recording::table(&name).map_or("", |table| table.help.trim());
             outln!("{name:<18} {help}");
         }
-        return Ok(0);
+        return Ok(damaged);
     };
     if recording::table(table).is_none() && analyze::view(table).is_ok() {
-        return view(args, &reader, table);
+        return view(args, &reader, table).map(|code| over(code, damaged));
     }
     let write: Writing<'_> = match args.trace_format {
         Some(_) if table != "io" => {
@@ -69,14 +73,10 @@ pub(crate) fn run(args: &ExportArgs) -> Result<u8, Failure> {
     };
     let written = match &args.output {
         Some(path) => {
-            let failed =
-                |error: io::Error| Failure::new(RECORDING, format!("failed to write {}: {error}", path.display()));
-            let mut out = BufWriter::new(File::create(path).map_err(failed)?);
-            let written = write(&mut out);
-            out.flush().map_err(failed)?;
-            written
+            let mut out = OutputFile::create(path, args.force.force())?;
+            write(&mut out).and_then(|()| Ok(out.finish()?))
         }
-        None => write(&mut BufWriter::new(io::stdout())),
+        None => write(&mut BufWriter::new(stdout().with_form(form_of(args)))),
     };
     match written {
         // `| head` is not an error.
@@ -84,8 +84,13 @@ pub(crate) fn run(args: &ExportArgs) -> Result<u8, Failure> {
             SessionError::Recording(RecordingError::Face { source, .. })
             | SessionError::Trace(TraceError::Recording(RecordingError::Face { source, .. })),
         ) if source.kind() == io::ErrorKind::BrokenPipe => Ok(0),
-        other => other.map(|()| 0).map_err(Failure::from),
+        other => other.map(|()| damaged).map_err(Failure::from),
     }
+}
+
+/// What goes to standard output.
+fn form_of(args: &ExportArgs) -> Form {
+    if args.json && args.trace_format.is_none() { Form::Json } else { Form::Data }
 }
 
 /// Is it about the I/Os of a trace?
@@ -100,7 +105,7 @@ fn asks_for_trace(args: &ExportArgs) -> bool {
 /// Writes a view that is a table: numbers in base units (op/s, B/s, ns), missing ones empty or null.
 fn view(args: &ExportArgs, reader: &Reader, id: &str) -> Result<u8, Failure> {
     let data = analyze::compute(reader, id, &Selection::default())
-        .map_err(|error| Failure::new(PARAMETERS, error.to_string()))?;
+        .map_err(|error| Failure::new(code_of(&error), error.to_string()))?;
     let Body::Table(table) = data.body else {
         let help = format!("the view `{id}` is a picture; `iodyno chart` draws it");
         return Err(Failure::new(PARAMETERS, help));
@@ -110,8 +115,8 @@ fn view(args: &ExportArgs, reader: &Reader, id: &str) -> Result<u8, Failure> {
     }
     let text = if args.json { json_lines(&table) } else { csv(&table) };
     let written = match &args.output {
-        Some(path) => return session::write_whole(path, text.as_bytes()).map(|()| 0).map_err(Failure::from),
-        None => io::stdout().write_all(text.as_bytes()),
+        Some(path) => return Ok(OutputFile::write_whole(path, args.force.force(), text.as_bytes()).map(|()| 0)?),
+        None => stdout().with_form(form_of(args)).write_all(text.as_bytes()),
     };
     match written {
         Err(error) if error.kind() != io::ErrorKind::BrokenPipe => {

@@ -2,6 +2,7 @@
 
 use crate::chart;
 use crate::exit::{Failure, PARAMETERS};
+use crate::open::say_of;
 use crate::view_args::ChartArgs;
 use analyze::Unit;
 use analyze::trend::{Days, Figure, Trend};
@@ -25,6 +26,7 @@ pub(crate) fn run(args: &ChartArgs, command_line: &[String]) -> Result<u8, Failu
     for path in args.recording.iter().chain(&args.with) {
         directories.extend(recordings_in(path)?);
     }
+    let damaged = say_of(directories.iter().map(PathBuf::as_path))?;
     let recordings = Recordings::open(&directories).map_err(SessionError::from)?;
     let names = args.select.as_deref().map(chart::pattern).transpose()?;
     let days = Days::read(recordings.readers(), figure, names.as_ref()).map_err(SessionError::from)?;
@@ -32,17 +34,18 @@ pub(crate) fn run(args: &ChartArgs, command_line: &[String]) -> Result<u8, Failu
     if args.json {
         let mut value = serde_json::json!(trend);
         value["sentences"] = trend.sentences().into();
-        outln!("{value:#}");
+        crate::out::json(format_args!("{value:#}"));
     } else {
         trend.sentences().iter().for_each(|sentence| outln!("{sentence}"));
     }
     if let Some(path) = &args.output {
         chart::write(&trend.picture(), args, path)?;
         if !args.json {
-            outln!("{}\n{}", path.display(), chart::again(command_line, args, path));
+            outln!("{}", path.display());
+            outln!("{}", chart::again(command_line, args, path));
         }
     }
-    Ok(0)
+    Ok(damaged)
 }
 
 /// A recording itself, or those that lie in a directory.

@@ -1,11 +1,13 @@
 //! Arguments, error rendering, exit codes; one file per subcommand; nothing else.
 
-/// Words to standard error. Where that is closed (`2>&1 | head`, a journal that went away) they are lost, and nothing else
-/// is: `eprintln!` would end the command, and what it records.
+/// Words to standard error, see [`quantity::output::say`].
 macro_rules! say {
-    ($($words:tt)*) => {{
-        let _ = std::io::Write::write_fmt(&mut std::io::stderr().lock(), format_args!("{}\n", format_args!($($words)*)));
-    }};
+    ($($words:tt)*) => { quantity::output::say(format_args!($($words)*)) };
+}
+
+/// The same of several lines.
+macro_rules! say_lines {
+    ($($words:tt)*) => { quantity::output::say_lines(format_args!($($words)*)) };
 }
 
 /// Words to standard output, see [`out`].
@@ -13,11 +15,12 @@ macro_rules! out {
     ($($words:tt)*) => { crate::out::write(format_args!($($words)*)) };
 }
 
-/// The same and a new line.
+/// A line to standard output, whatever is named in it.
 macro_rules! outln {
-    ($($words:tt)*) => { crate::out::write(format_args!("{}\n", format_args!($($words)*))) };
+    ($($words:tt)*) => { crate::out::line(format_args!($($words)*)) };
 }
 
+mod allocator;
 mod args;
 mod chart;
 mod check;
@@ -30,12 +33,16 @@ mod export;
 mod fio_flags;
 mod growth;
 mod import;
+mod memory;
 mod model;
 mod objectives;
+mod open;
 mod out;
+mod output_args;
 mod probe;
 mod query;
 mod record;
+mod repair;
 mod replay;
 mod replay_args;
 mod report;
@@ -68,36 +75,52 @@ pub fn main(arguments: Vec<String>) -> ExitCode {
         Ok(parsed) => parsed,
         Err(error) => {
             // Help and version are no errors; anything else is a wrong parameter: exit code 2, clap's own.
-            let _ = error.print();
+            if error.use_stderr() {
+                let words = error.render().to_string();
+                say_lines!("{}", words.trim_end_matches('\n'));
+            } else {
+                out!("{}", error.render());
+            }
             return ExitCode::from(u8::try_from(error.exit_code()).unwrap_or(2));
         }
     };
-    let result = match cli.command {
-        args::Command::Run(run) => run::run(&run, &flags, &arguments),
-        args::Command::Convert(convert) => convert::run(&convert),
-        args::Command::Completions(completions) => completions::run(&completions),
-        args::Command::Trace(trace) => trace::run(&trace, &arguments),
-        args::Command::Replay(replay) => replay::run(&replay, &arguments),
-        args::Command::Report(report) => report::run(&report),
-        args::Command::Compare(compare) => compare::run(&compare),
-        args::Command::Check(check) => check::run(&check),
-        args::Command::Chart(chart) => chart::run(&chart, &arguments),
-        args::Command::Export(export) => export::run(&export),
-        args::Command::Probe(probe) => probe::run(&probe, &arguments),
-        args::Command::Query(query) => query::run(&query),
-        args::Command::Import(import) => import::run(&import, &arguments),
-        args::Command::Model(model) => model::run(&model),
-        args::Command::Top(top) => top::run(&top, &arguments),
-        args::Command::Stat(stat) => stat::run(&stat, &arguments),
-        args::Command::Diagnose(diagnose) => diagnose::run(&diagnose, &arguments),
-        args::Command::Record(record) => record::run(&record, &arguments),
-    };
+    let ready = memory::limit(cli.memory.as_deref(), &cli.command).and_then(|()| output_args::apply(&cli.command));
+    let result = ready.and_then(|()| run_command(&cli.command, &flags, &arguments));
     match result {
         Ok(0) if out::failed() => ExitCode::from(1),
         Ok(code) => ExitCode::from(code),
         Err(Failure { message, code }) => {
-            say!("iodyno: {message}");
+            say_lines!("iodyno: {message}");
             ExitCode::from(code)
         }
+    }
+}
+
+/// Does one command; gives the exit code.
+fn run_command(
+    command: &args::Command,
+    flags: &[(String, Option<String>)],
+    arguments: &[String],
+) -> Result<u8, Failure> {
+    match command {
+        args::Command::Run(run) => run::run(run, flags, arguments),
+        args::Command::Convert(convert) => convert::run(convert),
+        args::Command::Completions(completions) => completions::run(completions),
+        args::Command::Trace(trace) => trace::run(trace, arguments),
+        args::Command::Replay(replay) => replay::run(replay, arguments),
+        args::Command::Report(report) => report::run(report),
+        args::Command::Repair(repair) => repair::run(repair),
+        args::Command::Compare(compare) => compare::run(compare),
+        args::Command::Check(check) => check::run(check),
+        args::Command::Chart(chart) => chart::run(chart, arguments),
+        args::Command::Export(export) => export::run(export),
+        args::Command::Probe(probe) => probe::run(probe, arguments),
+        args::Command::Query(query) => query::run(query),
+        args::Command::Import(import) => import::run(import, arguments),
+        args::Command::Model(model) => model::run(model),
+        args::Command::Top(top) => top::run(top, arguments),
+        args::Command::Stat(stat) => stat::run(stat, arguments),
+        args::Command::Diagnose(diagnose) => diagnose::run(diagnose, arguments),
+        args::Command::Record(record) => record::run(record, arguments),
     }
 }

@@ -1,16 +1,18 @@
 //! `iodyno model`.
 
 use crate::args::{ModelArgs, ModelBy};
-use crate::exit::{Failure, PARAMETERS};
+use crate::exit::Failure;
+use crate::open::open;
 use crate::run::time;
+use output::{OutputError, OutputFile};
 use session::ModelRequest;
+use std::io::Write as _;
 
 /// Makes a parameter file of a trace and says how alike it is; gives the exit code.
 pub(crate) fn run(args: &ModelArgs) -> Result<u8, Failure> {
-    if let Some(path) = args.output.as_deref().filter(|path| path.exists() && !args.force) {
-        let message = format!("{} exists; name another file, or add --force", path.display());
-        return Err(Failure::new(PARAMETERS, message));
-    }
+    let output = args.output.as_deref().filter(|path| !output::is_standard_output(path));
+    // Refused before an hour is spent on the trace.
+    let begun = output.map(|path| OutputFile::create(path, args.force.force())).transpose()?;
     let request = ModelRequest {
         input: args.input.clone(),
         format: args.format.clone(),
@@ -21,24 +23,28 @@ pub(crate) fn run(args: &ModelArgs) -> Result<u8, Failure> {
         by_device: args.by == ModelBy::Device,
         others: args.compare.clone(),
     };
-    if let Ok(reader) = recording::Reader::open(&args.input) {
+    let mut damaged = 0;
+    if recording::Reader::open(&args.input).is_ok() {
+        let (reader, code) = open(&args.input)?;
+        damaged = code;
         crate::trace::say_incomplete(reader.manifest());
     }
     let outcome = session::model(&request)?;
     for note in &outcome.notes {
         say!("iodyno: {note}");
     }
-    let Some(path) = args.output.as_deref() else {
-        out!("{}", outcome.text);
+    let (Some(path), Some(mut file)) = (output, begun) else {
+        crate::out::file(&outcome.text);
         outcome.table().iter().for_each(|line| say!("{line}"));
-        return Ok(0);
+        return Ok(damaged);
     };
-    session::write_whole(path, outcome.text.as_bytes())?;
+    file.write_all(outcome.text.as_bytes()).map_err(OutputError::io("write", path))?;
+    file.finish()?;
     if args.json {
-        outln!("{}", outcome.json(Some(path)));
+        crate::out::json(outcome.json(Some(path)));
     } else {
         outcome.table().iter().for_each(|line| outln!("{line}"));
         outln!("{}", path.display());
     }
-    Ok(0)
+    Ok(damaged)
 }

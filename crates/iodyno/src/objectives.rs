@@ -40,7 +40,7 @@ pub(crate) fn show(sources: &[Source], objective: &Objective, error: &ConditionE
     let span = place(sources, objective, error);
     let mut found = Diagnostic::new(Severity::Error, "fail-if", span, error.message.clone());
     found.help.clone_from(&error.help);
-    say!("{}", params::render(&found, sources));
+    say_lines!("{}", params::render(&found, sources));
 }
 
 /// Where in the parameter text a mistake is; all of the condition when quotes or variables have changed it.

@@ -1,7 +1,9 @@
 //! What a command was asked to print, on standard output.
 
+use quantity::output::{Form, Output, stdout};
+use quantity::visible::visible;
 use std::fmt::Arguments;
-use std::io::{ErrorKind, Write};
+use std::io::{ErrorKind, Stdout, Write};
 use std::sync::atomic::{AtomicBool, Ordering};
 
 static FAILED: AtomicBool = AtomicBool::new(false);
@@ -9,8 +11,33 @@ static FAILED: AtomicBool = AtomicBool::new(false);
 /// Writes words. A reader that has seen enough (`| head`) is no failure; a disk that is full is, once, and the command
 /// ends with an exit code that says so.
 pub(crate) fn write(words: Arguments<'_>) {
-    let mut out = std::io::stdout().lock();
-    match out.write_fmt(words).and_then(|()| out.flush()) {
+    put(Form::Text, &words.to_string());
+}
+
+/// Writes a line: a break of it in a name is shown, and ends nothing.
+pub(crate) fn line(words: Arguments<'_>) {
+    put(Form::Text, &(visible(&words.to_string()).into_owned() + "\n"));
+}
+
+/// Writes a file's text that was asked for on standard output.
+pub(crate) fn file(text: &str) {
+    put(Form::Data, text);
+}
+
+/// Writes a line of JSON, or an object of several.
+pub(crate) fn json(value: impl std::fmt::Display) {
+    put(Form::Json, &format!("{value}\n"));
+}
+
+/// Standard output for the lines of a command with `--json`, or without.
+pub(crate) fn lines(json: bool) -> Output<Stdout> {
+    stdout().with_form(if json { Form::Json } else { Form::Text })
+}
+
+fn put(form: Form, text: &str) {
+    let mut out = stdout().with_form(form);
+    // One write, so that lines of two threads do not mix.
+    match out.write_all(text.as_bytes()).and_then(|()| out.flush()) {
         Err(error) if error.kind() != ErrorKind::BrokenPipe && !FAILED.swap(true, Ordering::Relaxed) => {
             say!("iodyno: cannot write to standard output: {error}");
         }

@@ -5,6 +5,7 @@ use crate::exit::{Failure, PARAMETERS, RECORDING};
 use crate::run::{time, watch_signals};
 use crate::trace::{Chosen, cgroups, filter};
 use analyze::{CpuBy, FilesBy, IoBy};
+use quantity::output::stdout;
 use recording::RecordingError;
 use session::{ProbeOf, ProbeOutcome, ProbeRequest, StopFlag};
 use std::path::Path;
@@ -52,7 +53,7 @@ pub(crate) fn run(args: &ProbeArgs, command_line: &[String]) -> Result<u8, Failu
             };
             let options = block::Options { filter: filter(&chosen)?, ..block::Options::default() };
             watch_signals(&stop)?;
-            let mut lines = IoLines::new(std::io::stdout(), look, by);
+            let mut lines = IoLines::new(stdout(), look, by);
             let outcome = session::probe(&request(ProbeOf::Io(options)), &mut lines, &stop)?;
             end(lines.finish(), &outcome)
         }
@@ -69,14 +70,14 @@ pub(crate) fn run(args: &ProbeArgs, command_line: &[String]) -> Result<u8, Failu
             let options =
                 files::Options { pids: args.pids.clone(), comms: args.comms.clone(), cgroups: cgroups(&args.cgroups)? };
             watch_signals(&stop)?;
-            let mut lines = FileLines::new(std::io::stdout(), look, by);
+            let mut lines = FileLines::new(stdout(), look, by);
             let outcome = session::probe(&request(ProbeOf::Files(options)), &mut lines, &stop)?;
             end(lines.finish(), &outcome)
         }
         ProbeSubject::Cpu => {
             let by = cpu_tables(args)?;
             watch_signals(&stop)?;
-            let mut lines = CpuLines::new(std::io::stdout(), look, by);
+            let mut lines = CpuLines::new(stdout(), look, by);
             let outcome = session::probe(&request(ProbeOf::Cpu { cost: args.cost }), &mut lines, &stop)?;
             end(lines.finish(), &outcome)
         }
@@ -110,14 +111,14 @@ fn stacks(args: &ProbeArgs, request: &ProbeRequest, look: ProbeLook, stop: &Stop
         return Err(Failure::new(PARAMETERS, "--by has no meaning for `iodyno probe stacks`".to_string()));
     }
     watch_signals(stop)?;
-    let mut lines = StackLines::new(std::io::stdout(), look, args.folded);
+    let mut lines = StackLines::new(stdout(), look, args.folded);
     let outcome = session::probe(request, &mut lines, stop)?;
     end(lines.finish(), &outcome)
 }
 
 fn requests(request: &ProbeRequest, look: ProbeLook, stop: &StopFlag) -> Result<u8, Failure> {
     watch_signals(stop)?;
-    let mut lines = RequestLines::new(std::io::stdout(), look);
+    let mut lines = RequestLines::new(stdout(), look);
     let outcome = session::probe(request, &mut lines, stop)?;
     end(lines.finish(), &outcome)
 }

@@ -10,13 +10,14 @@ use quantity::text::{format_bytes, format_ns, parse_bytes};
 use recording::rows::ProcessEvent;
 use recording::{Reader, Sink};
 use session::{
-    Company, Endpoint, EventClock, FindingFlight, FlightPlan, Gather, MachineClock, Retention, ServiceRequest,
+    Company, Endpoint, EventClock, FindingFlight, FlightPlan, Gather, Home, MachineClock, Retention, ServiceRequest,
     StopFlag, Tier, WatchRequest,
 };
 use std::collections::HashMap;
 use std::os::unix::process::ExitStatusExt;
 use std::path::{Path, PathBuf};
 use std::process::Command;
+use std::sync::Arc;
 use trace::block::Options;
 
 /// Records the machine, until interrupted or while a command runs; gives the exit code, which is the command's own.
@@ -32,13 +33,13 @@ pub(crate) fn run(args: &RecordArgs, command_line: &[String]) -> Result<u8, Fail
 }
 
 fn record(args: &RecordArgs, interval_ns: u64, command_line: &[String]) -> Result<u8, Failure> {
-    let mut endpoint = args.export.as_deref().map(listen).transpose()?;
+    let mut endpoint = args.export.as_deref().map(|address| listen(address, &args.export_host)).transpose()?;
     if let Some(directory) = &args.directory {
         return collect_days(args, directory, interval_ns, endpoint.as_mut(), command_line);
     }
     let directory = output_directory(args.output.as_deref(), "run")?;
     let name = directory.file_stem().unwrap_or_default().to_string_lossy();
-    let mut flight = flight(args, directory.with_file_name(format!("{name}-flight")), command_line)?;
+    let mut flight = flight(args, directory.with_file_name(format!("{name}-flight")), None, command_line)?;
     let request = WatchRequest {
         what: What::ALL.to_vec(),
         events: event_clock(args),
@@ -139,8 +140,8 @@ fn gather(directory: &Path, interval_ns: u64) -> Result<Gather, Failure> {
 }
 
 /// Opens the endpoint, and says where it is: the port may have been left to the kernel.
-fn listen(address: &str) -> Result<Endpoint, Failure> {
-    let endpoint = Endpoint::listen(address)
+fn listen(address: &str, hosts: &[String]) -> Result<Endpoint, Failure> {
+    let endpoint = Endpoint::listen(address, hosts)
         .map_err(|error| Failure::new(PARAMETERS, format!("--export {address}: failed to listen there: {error}")))?;
     say!("iodyno: metrics at http://{}/metrics", endpoint.address());
     Ok(endpoint)
@@ -151,7 +152,12 @@ fn event_clock(args: &RecordArgs) -> EventClock {
 }
 
 /// The flight recorder beside the collector, when it was asked for; recordings are named after `directory`.
-fn flight(args: &RecordArgs, directory: PathBuf, command_line: &[String]) -> Result<Option<FindingFlight>, Failure> {
+fn flight(
+    args: &RecordArgs,
+    directory: PathBuf,
+    collector: Option<&Arc<Home>>,
+    command_line: &[String],
+) -> Result<Option<FindingFlight>, Failure> {
     if !args.flight {
         return Ok(None);
     }
@@ -162,6 +168,7 @@ fn flight(args: &RecordArgs, directory: PathBuf, command_line: &[String]) -> Res
         memory_bytes: crate::trace::flight_memory(args.memory.as_deref())?,
         directory,
         command_line: command_line.to_vec(),
+        collector: collector.map(Arc::clone),
     };
     let flight = FindingFlight::start(plan, Thresholds::default())?;
     say!("iodyno: I/Os of the last {} are in memory; those around a finding are written", args.before);
@@ -177,7 +184,6 @@ fn collect_days(
     command_line: &[String],
 ) -> Result<u8, Failure> {
     let request = ServiceRequest {
-        directory: directory.to_path_buf(),
         interval_ns,
         events: event_clock(args),
         profile_hz: args.profile,
@@ -188,12 +194,11 @@ fn collect_days(
     };
     let stop = StopFlag::default();
     watch_signals(&stop)?;
+    let home = Arc::new(Home::open(directory, &MachineClock)?);
     say!("iodyno: recording to {}, a recording a day; Ctrl-C ends it", directory.display());
-    std::fs::create_dir_all(directory)
-        .map_err(|error| Failure::new(PARAMETERS, format!("failed to create {}: {error}", directory.display())))?;
-    let mut flight = flight(args, directory.join("flight"), command_line)?;
+    let mut flight = flight(args, directory.join("flight"), Some(&home), command_line)?;
     let company = Company { face: endpoint.map(|face| face as &mut dyn Sink), flight: flight.as_mut(), tell: None };
-    let outcome = session::serve(&request, &MachineClock, company, &mut |said| say!("iodyno: {said}"), &stop)?;
+    let outcome = session::serve(&home, &request, &MachineClock, company, &mut |said| say!("iodyno: {said}"), &stop)?;
     say!(
         "{} samples in {} recordings, {} missed, {} without room on the disk",
         outcome.samples,
@@ -222,6 +227,7 @@ fn retention(args: &RecordArgs) -> Result<Retention, Failure> {
     }
     Ok(Retention {
         keep_ns,
+        keep_at_least_ns: time(Some(&args.keep_at_least), "--keep-at-least")?.map_or(0, signed),
         max_bytes: bytes(&args.max_size, "--max-size")?,
         min_free_bytes: bytes(&args.min_free, "--min-free")?,
         tiers,

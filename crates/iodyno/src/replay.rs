@@ -43,7 +43,9 @@ pub(crate) fn run(args: &ReplayArgs, command_line: &[String]) -> Result<u8, Fail
 
 /// A trace that is not a recording tells nothing of it.
 fn say_incomplete(trace: &std::path::Path) {
-    if let Ok(reader) = recording::Reader::open(trace) {
+    if recording::Reader::open(trace).is_ok()
+        && let Ok((reader, _)) = crate::open::open(trace)
+    {
         crate::trace::say_incomplete(reader.manifest());
     }
 }

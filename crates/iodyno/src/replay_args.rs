@@ -1,5 +1,6 @@
 //! Arguments of `iodyno replay`.
 
+use crate::output_args::AccessArgs;
 use clap::Args;
 use std::path::PathBuf;
 
@@ -109,6 +110,8 @@ pub(crate) struct ReplayArgs {
     /// Directory of the recording and the report; it must not exist. Default: replay-TIME.iodyno.
     #[arg(short, long, value_name = "DIR")]
     pub(crate) output: Option<String>,
+    #[command(flatten)]
+    pub(crate) access: AccessArgs,
     /// Length of a reporting interval.
     #[arg(short, long, value_name = "TIME", default_value = "1s")]
     pub(crate) interval: String,

@@ -182,7 +182,7 @@ pub(crate) fn time(text: Option<&str>, flag: &str) -> Result<Option<u64>, Failur
 
 fn show(diagnostics: &[Diagnostic], sources: &[Source]) {
     for found in diagnostics {
-        say!("{}", params::render(found, sources));
+        say_lines!("{}", params::render(found, sources));
     }
 }
 
@@ -202,7 +202,7 @@ fn dry_run(args: &RunArgs, plan: &Plan, policy: &Policy) -> Result<u8, Failure> 
         let line = future
             .json(plan)
             .map_err(|why| Failure::new(PARAMETERS, format!("the plan has no JSON form: {why}; leave out --json")))?;
-        outln!("{line}");
+        crate::out::json(line);
         return Ok(code);
     }
     for line in params::simulate(plan) {

@@ -1,11 +1,13 @@
 //! `iodyno stat`.
 
 use crate::exit::{Failure, PARAMETERS, PRIVILEGE, RECORDING};
+use crate::open::open;
 use crate::run::{time, watch_signals};
 use crate::stat_args::{StatArgs, StatClock, StatSubject};
 use analyze::stat::{Duplex, SpeedOverride, StatFold, StatOptions, Subject, replay};
 use analyze::{AnalyzeError, Verdicts};
 use collect::{Asked, CPU_IRQ, What};
+use quantity::output::stdout;
 use recording::Reader;
 use session::{Company, EventClock, Idle, SessionError, StopFlag, WatchRequest};
 use std::path::Path;
@@ -53,7 +55,7 @@ pub(crate) fn run(args: &StatArgs, command_line: &[String]) -> Result<u8, Failur
     };
     let stop = StopFlag::default();
     watch_signals(&stop)?;
-    let mut lines = StatLines::new(std::io::stdout(), StatFold::new(&subjects, &options), look, session::live_wall());
+    let mut lines = StatLines::new(stdout(), StatFold::new(&subjects, &options), look, session::live_wall());
     lines.complain_to(Box::new(|words| say!("iodyno: {words}")));
     if subjects.contains(&Subject::Cpu)
         && let Some(words) = collect::verdicts(Path::new("/")).get(CPU_IRQ).filter(|words| *words != analyze::WORKS)
@@ -71,11 +73,11 @@ pub(crate) fn run(args: &StatArgs, command_line: &[String]) -> Result<u8, Failur
 
 /// Shows the samples of a recording.
 fn of_recording(path: &Path, subjects: &[Subject], options: &StatOptions, look: StatLook) -> Result<u8, Failure> {
-    let reader = Reader::open(path).map_err(SessionError::from)?;
+    let (reader, damaged) = open(path)?;
     let manifest = reader.manifest().clone();
     let verdicts = Verdicts::of(&manifest);
     let wall = Box::new(move |t_ns| manifest.wall_ns_at(t_ns));
-    let mut lines = StatLines::new(std::io::stdout(), StatFold::new(subjects, options), look, wall);
+    let mut lines = StatLines::new(stdout(), StatFold::new(subjects, options), look, wall);
     match replay(&reader, subjects, &mut lines) {
         // Whoever read it has seen enough.
         Err(AnalyzeError::Recording(error)) if tui::is_closed(&error) => Ok(0),
@@ -93,7 +95,7 @@ fn of_recording(path: &Path, subjects: &[Subject], options: &StatOptions, look: 
             {
                 say!("iodyno: percentiles are ?: {words}");
             }
-            absent(missing, &verdicts, subjects.len(), "the recording has none").map(|_| 0)
+            absent(missing, &verdicts, subjects.len(), "the recording has none").map(|_| damaged)
         }
     }
 }

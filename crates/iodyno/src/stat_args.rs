@@ -1,5 +1,6 @@
 //! Arguments of `iodyno stat`.
 
+use crate::output_args::AccessArgs;
 use crate::speed_args::SpeedArgs;
 use clap::{Args, ValueEnum};
 use std::path::PathBuf;
@@ -54,6 +55,8 @@ pub(crate) struct StatArgs {
     /// Record it as well; the directory must not exist.
     #[arg(short, long, value_name = "DIR")]
     pub(crate) output: Option<PathBuf>,
+    #[command(flatten)]
+    pub(crate) access: AccessArgs,
     /// Of a recording (also an imported one) instead of this machine: all its samples.
     #[arg(short, long, value_name = "RECORDING", conflicts_with_all = ["output", "since_boot", "list", "interval", "count"])]
     pub(crate) recording: Option<PathBuf>,

@@ -2,6 +2,7 @@
 
 use crate::diagnose::read_thresholds;
 use crate::exit::{Failure, INTERRUPTED, PARAMETERS};
+use crate::open::{over, verified};
 use crate::run::{time, watch_signals};
 use crate::top_args::TopArgs;
 use analyze::finding::Thresholds;
@@ -29,8 +30,12 @@ pub(crate) fn run(args: &TopArgs, command_line: &[String]) -> Result<u8, Failure
              `iodyno diagnose --live` says what is wrong",
         ));
     }
+    let mut damaged = 0;
     let of = match (&args.recording, &args.attach) {
-        (Some(path), _) => TopOf::Recorded(path.clone()),
+        (Some(path), _) => {
+            damaged = verified(path)?.1;
+            TopOf::Recorded(path.clone())
+        }
         (None, Some(place)) => match remote(place) {
             Some((host, directory)) => return over_ssh(host, directory, args),
             None => TopOf::Attached(PathBuf::from(place)),
@@ -42,9 +47,12 @@ pub(crate) fn run(args: &TopArgs, command_line: &[String]) -> Result<u8, Failure
     let stop = StopFlag::default();
     watch_signals(&stop)?;
     end_with_the_terminal()?;
+    if once.is_none() {
+        crate::allocator::takes_terminal();
+    }
     let request = TopRequest { of, thresholds, once, directory: PathBuf::from(".") };
     let by_signal = session::top(request, &stop)?;
-    Ok(if by_signal { INTERRUPTED } else { 0 })
+    Ok(over(if by_signal { INTERRUPTED } else { 0 }, damaged))
 }
 
 /// Ends the process when its terminal was closed and it has not noticed for three seconds: a terminal that goes away while

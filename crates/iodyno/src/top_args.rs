@@ -1,5 +1,6 @@
 //! Arguments of `iodyno top`.
 
+use crate::output_args::AccessArgs;
 use clap::Args;
 use std::path::PathBuf;
 
@@ -37,4 +38,6 @@ pub(crate) struct TopArgs {
     /// Thresholds of findings, a TOML file (`iodyno diagnose --print-thresholds`).
     #[arg(long, value_name = "FILE")]
     pub(crate) thresholds: Option<PathBuf>,
+    #[command(flatten)]
+    pub(crate) access: AccessArgs,
 }

@@ -74,6 +74,7 @@ pub(crate) fn run(args: &TraceArgs, command_line: &[String]) -> Result<u8, Failu
             duration_ns,
             directory,
             command_line,
+            collector: None,
         };
         return fly(args, &request);
     }
@@ -161,7 +162,7 @@ fn fly(args: &TraceArgs, request: &FlightRequest) -> Result<u8, Failure> {
     let (what, condition) = (what(args), request.trigger.text());
     let mut lines = 0_u64;
     let mut news = |news: FlightNews<'_>| {
-        let mut out = std::io::stdout().lock();
+        let mut out = crate::out::lines(args.json);
         // A reader that has gone away does not end the watch.
         let _ = match news {
             FlightNews::Armed(note) if args.json => said(note),
@@ -219,7 +220,7 @@ fn record(args: &TraceArgs, request: &TraceRequest) -> Result<u8, Failure> {
     let mut has_begun = false;
     let mut watch = |news: TraceNews<'_>| {
         has_begun = true;
-        let mut out = std::io::stdout().lock();
+        let mut out = crate::out::lines(args.json);
         // A reader that has gone away does not end the trace.
         let _ = match news {
             TraceNews::Started(note) if args.json => said(note),
@@ -250,10 +251,10 @@ fn record(args: &TraceArgs, request: &TraceRequest) -> Result<u8, Failure> {
         say!("iodyno: {message}");
     }
     if !args.json {
-        let mut out = std::io::stdout().lock();
-        let _ = writeln!(out);
+        let mut out = crate::out::lines(false);
+        let _ = out.line("");
         for line in &outcome.words {
-            let _ = writeln!(out, "{line}");
+            let _ = out.line(line);
         }
     }
     Ok(match (outcome.is_complete(), outcome.interrupted) {

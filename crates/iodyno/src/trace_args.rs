@@ -1,5 +1,6 @@
 //! Arguments of `iodyno trace`.
 
+use crate::output_args::AccessArgs;
 use clap::{Args, ValueEnum};
 use std::path::PathBuf;
 
@@ -24,6 +25,8 @@ pub(crate) struct TraceArgs {
     /// Directory of the recording; it must not exist. Default: trace-TIME.iodyno.
     #[arg(short, long, value_name = "DIR")]
     pub(crate) output: Option<String>,
+    #[command(flatten)]
+    pub(crate) access: AccessArgs,
     /// How long (30s, 10m, 2h); default: until Ctrl-C.
     #[arg(long = "for", value_name = "TIME")]
     pub(crate) duration: Option<String>,

@@ -1,5 +1,6 @@
-//! Arguments of the commands that show recordings: `report`, `compare`, `chart`.
+//! Arguments of the commands that show recordings: `report`, `repair`, `compare`, `chart`.
 
+use crate::output_args::ForceArgs;
 use clap::Args;
 use std::path::PathBuf;
 
@@ -9,9 +10,21 @@ use std::path::PathBuf;
 pub(crate) struct ReportArgs {
     /// A recording.
     pub(crate) recording: PathBuf,
-    /// Where to write it; default: report.html in the recording.
+    /// Where to write it; default: report.html in the recording, which is written anew.
     #[arg(short, long, value_name = "FILE")]
     pub(crate) output: Option<PathBuf>,
+    #[command(flatten)]
+    pub(crate) force: ForceArgs,
+}
+
+/// Arguments of `iodyno repair`.
+#[derive(Debug, Args)]
+#[command(after_help = "Example:\n  iodyno repair results/monday\n\n\
+    What is damaged gets the name NAME.damaged-N and stays; docs/recording.md says what is kept.\n\
+    Exit code 0: all rows are there, 6: rows are lost.")]
+pub(crate) struct RepairArgs {
+    /// A recording that nobody writes.
+    pub(crate) recording: PathBuf,
 }
 
 /// Arguments of `iodyno compare`.
@@ -33,6 +46,8 @@ pub(crate) struct CompareArgs {
     /// Write a page of it too.
     #[arg(short, long, value_name = "FILE.html")]
     pub(crate) output: Option<PathBuf>,
+    #[command(flatten)]
+    pub(crate) force: ForceArgs,
     /// Only this run: its title, its number counted from 0, `first` or `last`.
     #[arg(long, value_name = "RUN")]
     pub(crate) run: Option<String>,
@@ -65,6 +80,8 @@ pub(crate) struct ChartArgs {
     /// Where to write it; the ending decides: .svg or .png. Default: VIEW.svg here.
     #[arg(short, long, value_name = "FILE")]
     pub(crate) output: Option<PathBuf>,
+    #[command(flatten)]
+    pub(crate) force: ForceArgs,
     /// Whether a figure grows from day to day, and when it reaches its limit: RECORDING is a directory of daily recordings
     /// (or one of several, with --with), VIEW one of `iodyno chart --trend --list`. A picture with -o.
     #[arg(long, conflicts_with_all = ["run", "workload", "target"])]

@@ -148,6 +148,19 @@ fn the_units_capabilities_are_enough_for_short_processes_and_cpu_time_by_event()
 }
 
 #[test]
+fn the_shipped_unit_is_confined() {
+    let analyze = ["security", "--offline=yes", "--no-pager", "--threshold=25", UNIT];
+    let has_it = Command::new("systemd-analyze").arg("--version").run().is_ok_and(|version| version.code == Some(0));
+    if !has_it && testkit::lacks("systemd-analyze (apt-get install systemd)") {
+        return;
+    }
+    // In tenths: it fails above.
+    let judged = Command::new("systemd-analyze").args(analyze).run().unwrap();
+    assert_eq!(judged.code, Some(0), "{}{}", judged.stdout, judged.stderr);
+    assert!(judged.stdout.contains("Overall exposure level"), "{}", judged.stdout);
+}
+
+#[test]
 fn the_shipped_unit_collects_seals_and_starts_again() {
     let lacks_systemd =
         !Path::new("/lib/systemd/systemd").exists() && testkit::lacks("systemd (apt-get install systemd)");
@@ -168,6 +181,12 @@ fn the_shipped_unit_collects_seals_and_starts_again() {
         systemd.ctl(&["is-active", "iodyno-record"]).stdout.trim() == "active"
     });
     wait_until("no samples", || systemd.recordings().last().is_some_and(|path| cpu_rows(path) >= 6));
+    // The list of system calls is in force, and names of files and processes are for root only.
+    let status = format!("/proc/{}/status", systemd.property("MainPID"));
+    let confined = systemd.run(&["grep", "-E", "^(Seccomp|NoNewPrivs):", &status]).stdout;
+    assert_eq!(confined.split_whitespace().collect::<Vec<_>>(), ["NoNewPrivs:", "1", "Seccomp:", "2"]);
+    let open = systemd.run(&["find", "/var/lib/iodyno", "-perm", "/077"]).expect_code(0).stdout;
+    assert_eq!(open, "", "others can read or write these");
     let second = systemd.run(&["iodyno", "record", "-d", "/var/lib/iodyno"]).expect_code(7);
     assert!(second.stderr.contains(&systemd.property("MainPID")), "{}", second.stderr);
 

@@ -24,7 +24,11 @@ fn first_and_last_are_those_that_measured() {
     assert!(ran.stdout.contains("objectives: all 2 met"), "no table of what nobody needs to look at: {}", ran.stdout);
 
     let title = |run: &str| {
-        scratch.iodyno(&["chart", "out", "run.iops", "--run", run, "-o", "a.svg"]).run().unwrap().expect_code(0);
+        scratch
+            .iodyno(&["chart", "out", "run.iops", "--run", run, "-o", "a.svg", "--force"])
+            .run()
+            .unwrap()
+            .expect_code(0);
         let page = std::fs::read_to_string(scratch.path("a.svg")).unwrap();
         let found: Vec<&str> = ["rd1", "rd2"].into_iter().filter(|title| page.contains(*title)).collect();
         found.join(" ")

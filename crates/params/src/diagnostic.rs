@@ -1,6 +1,7 @@
 //! What was found in a parameter file, and how it is shown.
 
 use plan::{Source, Span};
+use quantity::visible::is_hidden;
 use std::fmt;
 
 /// How bad it is.
@@ -137,7 +138,7 @@ fn with_line(found: &Diagnostic, source: &Source, kind: &str) -> String {
     let line_start = text[..start].rfind('\n').map_or(0, |at| at + 1);
     let line_end = text[start..].find('\n').map_or(text.len(), |at| start + at);
     let number = text[..start].bytes().filter(|byte| *byte == b'\n').count() + 1;
-    let line: Vec<char> = text[line_start..line_end].chars().map(|c| if c.is_control() { ' ' } else { c }).collect();
+    let line: Vec<char> = text[line_start..line_end].chars().map(drawn).collect();
     let column = text[line_start..start].chars().count();
     let marked = text[start..end.clamp(start, line_end)].chars().count().max(1);
     let from = if line.len() <= SHOWN_MAX { 0 } else { column.saturating_sub(SHOWN_MAX / 2) };
@@ -154,6 +155,15 @@ fn with_line(found: &Diagnostic, source: &Source, kind: &str) -> String {
         shown.trim_end(),
         "^".repeat(carets),
     )
+}
+
+/// One column for each character, so that the marks stand below what they mean: what is not drawn is shown as `�`.
+fn drawn(c: char) -> char {
+    match c {
+        '\t' | '\r' => ' ',
+        c if is_hidden(c) => char::REPLACEMENT_CHARACTER,
+        c => c,
+    }
 }
 
 /// The nearest start of a character at or before `at`.

@@ -1,8 +1,12 @@
-//! Durations, sizes, rates and their text forms; the clock; time zones; histograms that merge. No I/O.
+//! Durations, sizes, rates and their text forms; the clock; time zones; histograms that merge. No I/O, but for the gate to
+//! standard output ([`output`]), through which all text goes.
 
 pub mod clock;
 pub mod histogram;
 pub mod numbers;
+pub mod output;
+pub mod reading;
 pub mod suggest;
 pub mod text;
+pub mod visible;
 pub mod zone;

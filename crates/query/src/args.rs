@@ -35,6 +35,10 @@ pub(crate) struct Args {
     /// Where to write the answer; default: standard output.
     #[arg(short, long, value_name = "FILE")]
     pub(crate) output: Option<PathBuf>,
+    /// Replace what -o names, if it is a regular file; without it a name that is taken is refused. Links, devices, FIFOs and
+    /// directories are always refused; - is standard output (docs/safety.md).
+    #[arg(long, requires = "output")]
+    pub(crate) force: bool,
 }
 
 impl Args {

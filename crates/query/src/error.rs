@@ -49,6 +49,9 @@ pub enum QueryError {
     /// The engine failed.
     #[error("{0}")]
     Engine(String),
+    /// The output stands in the way of another file, or cannot be written.
+    #[error(transparent)]
+    Output(#[from] ::output::OutputError),
     /// A file could not be read or written.
     #[error("failed to {action} {path}: {source}", path = path.display())]
     File {
@@ -109,6 +112,7 @@ impl QueryError {
     pub fn is_parameter(&self) -> bool {
         match self {
             Self::Recording { error, .. } => error.is_parameter(),
+            Self::Output(error) => error.is_parameter(),
             Self::NoRecording(_) | Self::Statement(_) | Self::ReadOnly | Self::Usage(_) => true,
             _ => false,
         }

@@ -11,7 +11,7 @@ mod source;
 mod table;
 mod units;
 
+pub use self::output::{Format, write};
 pub use database::{Answer, Database};
 pub use error::{Mistake, QueryError};
-pub use output::{Format, write};
 pub use source::{Sources, column_help, type_word};

@@ -9,6 +9,7 @@ use datafusion::common::DataFusionError;
 use futures_util::StreamExt as _;
 use quantity::histogram::Histogram;
 use quantity::text::format_ns;
+use quantity::visible::visible;
 use recording::{BatchWriter, ExportFormat, RecordingError};
 use std::io::Write;
 use std::sync::Arc;
@@ -78,7 +79,7 @@ fn table(schema: &SchemaRef, units: &[Option<String>], batches: &[RecordBatch]) 
     let has_units = units.iter().any(Option::is_some);
     let mut columns: Vec<Vec<String>> = Vec::new();
     for (at, field) in schema.fields().iter().enumerate() {
-        let mut cells = vec![field.name().clone()];
+        let mut cells = vec![visible(field.name()).into_owned()];
         if has_units {
             cells.push(units.get(at).cloned().flatten().unwrap_or_default());
         }
@@ -135,7 +136,8 @@ fn texts(array: &ArrayRef) -> Result<Vec<String>, QueryError> {
             let options = FormatOptions::default().with_null("?");
             let formatter = ArrayFormatter::try_new(array, &options).map_err(DataFusionError::from)?;
             // A line break in a cell would break the table.
-            rows.map(|row| formatter.value(row).to_string().replace('\n', "⏎")).collect()
+            let cell = |row| formatter.value(row).to_string().replace('\n', "⏎");
+            rows.map(|row| visible(&cell(row)).into_owned()).collect()
         }
     })
 }

@@ -185,6 +185,8 @@ iodyno query results/monday --parquet -o FILE \"select ...\"   # Parquet, histog
 iodyno query results/*                                       # a shell: Tab completes tables, columns, functions\n\
 iodyno query results/* < questions.sql                       # statements from a file, each ended by a semicolon\n\
 ```\n\n\
+Of a damaged recording ([recording.md](recording.md)) standard error says what is missing, and the exit code is 6; a query that\n\
+needs a damaged sealed file is refused.\n\n\
 Every table has a column `recording`, the name of the directory that the row comes from, and the table `recordings` has a row for each.\n\
 `t_s` is the time since the recording's start in seconds, `time` the same in UTC; of `io`, which stores neither, they are worked out\n\
 from `complete_ns`, or from `queue_ns` where an import does not tell that. The second line of a table's head has the columns'\n\

@@ -1,15 +1,15 @@
 //! One statement, many from standard input, or the shell.
-#![expect(clippy::print_stderr, reason = "here text meets the user")]
 
 use crate::args::Args;
+use output::{Force, OutputFile};
+use quantity::output::{Form, say, stdout};
 use query::{Database, Format, QueryError, Sources, write};
 use recording::{ExportFormat, RecordingError};
-use std::fs::File;
 use std::io::{self, BufWriter, IsTerminal as _, Read as _, Write};
 use std::path::Path;
 
-/// Does what the arguments ask for.
-pub(crate) fn run(args: &Args) -> Result<(), QueryError> {
+/// Does what the arguments ask for; false when rows are missing from the answer, because a recording is damaged.
+pub(crate) fn run(args: &Args) -> Result<bool, QueryError> {
     let (paths, sql) = args.split();
     if paths.is_empty() {
         return Err(QueryError::Usage(
@@ -18,8 +18,12 @@ pub(crate) fn run(args: &Args) -> Result<(), QueryError> {
     }
     let sources = Sources::open(&paths)?;
     for left_out in &sources.left_out {
-        eprintln!("iodyno query: left out: {left_out}");
+        say(format_args!("iodyno query: left out: {left_out}"));
     }
+    for damaged in &sources.damaged {
+        say(format_args!("iodyno query: {damaged}"));
+    }
+    let is_whole = sources.damaged.is_empty();
     // Ctrl-C of the shell comes through the runtime's I/O.
     let runtime = tokio::runtime::Builder::new_multi_thread().enable_io().build();
     let runtime = runtime.map_err(|error| QueryError::Engine(format!("failed to start threads: {error}")))?;
@@ -36,25 +40,36 @@ pub(crate) fn run(args: &Args) -> Result<(), QueryError> {
     let text;
     let statements = match sql {
         Some(sql) => vec![sql.trim()],
-        None if io::stdin().is_terminal() => return crate::shell::run(&runtime, &database),
+        None if io::stdin().is_terminal() => return crate::shell::run(&runtime, &database).map(|()| is_whole),
         None => {
             text = read_standard_input()?;
             split(&text)
         }
     };
     let answered = match &args.output {
-        Some(path) => to_file(path, |out| answer_all(&runtime, &database, &statements, format, out)),
+        Some(path) => {
+            to_file(path, Force::from(args.force), |out| answer_all(&runtime, &database, &statements, format, out))
+        }
         None => {
-            let mut out = BufWriter::new(io::stdout());
+            let mut out = BufWriter::new(stdout().with_form(form_of(format)));
             answer_all(&runtime, &database, &statements, format, &mut out)
         }
     };
     match answered {
         // `| head` is not an error.
         Err(QueryError::Read(RecordingError::Face { source, .. })) if source.kind() == io::ErrorKind::BrokenPipe => {
-            Ok(())
+            Ok(is_whole)
         }
-        other => other,
+        other => other.map(|()| is_whole),
+    }
+}
+
+/// What an answer is for standard output.
+pub(crate) fn form_of(format: Format) -> Form {
+    match format {
+        Format::Table => Form::Text,
+        Format::Export(ExportFormat::Json) => Form::Json,
+        Format::Export(_) => Form::Data,
     }
 }
 
@@ -74,15 +89,12 @@ fn answer_all(
 /// The file appears when the answer is complete.
 fn to_file(
     path: &Path,
+    force: Force,
     answer: impl FnOnce(&mut (dyn Write + Send)) -> Result<(), QueryError>,
 ) -> Result<(), QueryError> {
-    let failed = |source| QueryError::File { action: "write", path: path.to_path_buf(), source };
-    let mut out = BufWriter::new(File::create(path).map_err(failed)?);
-    let answered = answer(&mut out).and_then(|()| out.flush().map_err(failed));
-    if answered.is_err() {
-        let _ = std::fs::remove_file(path);
-    }
-    answered
+    let mut out = OutputFile::create(path, force)?;
+    answer(&mut out)?;
+    Ok(out.finish()?)
 }
 
 fn read_standard_input() -> Result<String, QueryError> {

@@ -1,8 +1,9 @@
 //! The shell: statements line by line, with editing, history and completion.
-#![expect(clippy::print_stdout, clippy::print_stderr, reason = "here text meets the user")]
 
-use crate::run::split;
+use crate::run::{form_of, split};
 use futures_util::future::{Either, select};
+use quantity::output::{say, say_lines, stdout};
+use quantity::visible::is_hidden;
 use query::reference::FUNCTIONS;
 use query::{Database, Format, QueryError, column_help, write};
 use recording::ExportFormat;
@@ -14,7 +15,7 @@ use rustyline::history::DefaultHistory;
 use rustyline::validate::{ValidationContext, ValidationResult, Validator};
 use rustyline::{CompletionType, Config, Context, Editor, Helper};
 use std::collections::{BTreeMap, BTreeSet};
-use std::io;
+use std::io::Write as _;
 use std::path::PathBuf;
 use tokio::runtime::Runtime;
 
@@ -62,6 +63,14 @@ const KEYWORDS: &[&str] = &[
     "with",
 ];
 
+/// Lines to standard output.
+macro_rules! shown {
+    ($($words:tt)*) => {{
+        // A reader that has gone away ends the shell by itself.
+        let _ = stdout().write_all(format!("{}\n", format_args!($($words)*)).as_bytes());
+    }};
+}
+
 const HELP: &str = "\
 A statement ends with a semicolon or an empty line. Tab completes, the arrow keys bring earlier statements back.
   .tables            tables, and what a row of each is
@@ -86,7 +95,7 @@ pub(crate) fn run(runtime: &Runtime, database: &Database) -> Result<(), QueryErr
     }
     let names: Vec<&str> = database.recordings().collect();
     let which = if names.len() > 3 { format!("{} recordings", names.len()) } else { names.join(", ") };
-    println!("{which} · .help helps, .quit leaves");
+    shown!("{which} · .help helps, .quit leaves");
     let mut format = Format::Table;
     loop {
         match editor.readline("sql> ") {
@@ -104,7 +113,7 @@ pub(crate) fn run(runtime: &Runtime, database: &Database) -> Result<(), QueryErr
     if let Some(file) = &history {
         let saved = file.parent().map_or(Ok(()), std::fs::create_dir_all).map_err(ReadlineError::Io);
         if let Err(error) = saved.and_then(|()| editor.save_history(file)) {
-            eprintln!("iodyno query: the history was not saved in {}: {error}", file.display());
+            say(format_args!("iodyno query: the history was not saved in {}: {error}", file.display()));
         }
     }
     Ok(())
@@ -112,23 +121,23 @@ pub(crate) fn run(runtime: &Runtime, database: &Database) -> Result<(), QueryErr
 
 /// Answers a statement; Ctrl-C gives it up and comes back to the prompt.
 fn answer(runtime: &Runtime, database: &Database, sql: &str, format: Format) {
-    let mut out = io::stdout();
+    let mut out = stdout().with_form(form_of(format));
     let asked = Box::pin(async { write(database.ask(sql).await?, format, &mut out).await });
     let outcome = runtime.block_on(async { select(asked, Box::pin(tokio::signal::ctrl_c())).await });
     match outcome {
         Either::Left((Ok(rows), _)) if format == Format::Table => {
-            println!("{rows} row{}", if rows == 1 { "" } else { "s" });
+            shown!("{rows} row{}", if rows == 1 { "" } else { "s" });
         }
         Either::Left((Ok(_), _)) => {}
-        Either::Left((Err(error), _)) => eprintln!("{error}"),
-        Either::Right(_) => eprintln!("given up"),
+        Either::Left((Err(error), _)) => say_lines(format_args!("{error}")),
+        Either::Right(_) => say(format_args!("given up")),
     }
 }
 
 fn answer_command(database: &Database, command: &str, format: &mut Format) {
     let (name, argument) = command.split_once(char::is_whitespace).unwrap_or((command, ""));
     match (name, argument.trim().trim_end_matches(';')) {
-        (".help" | ".h" | ".?", "") => println!("{HELP}"),
+        (".help" | ".h" | ".?", "") => shown!("{HELP}"),
         (".help", function) => help(database, function),
         (".tables", _) => {
             for name in database.tables() {
@@ -136,20 +145,23 @@ fn answer_command(database: &Database, command: &str, format: &mut Format) {
                     "recordings" => "One recording: where it is, how complete, when and by what it was made.",
                     name => recording::table(name).map_or("", |table| table.help.trim()),
                 };
-                println!("{name:<18} {help}");
+                shown!("{name:<18} {help}");
             }
         }
-        (".schema", "") => eprintln!(".schema TABLE; .tables lists them"),
+        (".schema", "") => say(format_args!(".schema TABLE; .tables lists them")),
         (".schema", table) => schema(database, table),
-        (".functions", _) => println!("{}", database.functions().into_iter().collect::<Vec<_>>().join(" ")),
-        (".recordings", _) => database.recordings().for_each(|name| println!("{name}")),
+        (".functions", _) => shown!("{}", database.functions().into_iter().collect::<Vec<_>>().join(" ")),
+        (".recordings", _) => database.recordings().for_each(|name| shown!("{name}")),
         (".mode", "table") => *format = Format::Table,
         (".mode", "csv") => *format = Format::Export(ExportFormat::Csv),
         (".mode", "json") => *format = Format::Export(ExportFormat::Json),
-        (".mode", _) => eprintln!(".mode table, .mode csv or .mode json"),
+        (".mode", _) => say(format_args!(".mode table, .mode csv or .mode json")),
         (other, _) => {
             let hint = quantity::suggest::did_you_mean(other, COMMANDS.iter().copied());
-            eprintln!("there is no command {other}; {}", hint.unwrap_or_else(|| ".help lists them".to_string()));
+            say(format_args!(
+                "there is no command {other}; {}",
+                hint.unwrap_or_else(|| ".help lists them".to_string())
+            ));
         }
     }
 }
@@ -159,14 +171,17 @@ const COMMANDS: &[&str] = &[".tables", ".schema", ".help", ".functions", ".recor
 fn help(database: &Database, name: &str) {
     let name = name.trim_end_matches("()");
     match FUNCTIONS.iter().find(|function| function.name == name) {
-        Some(function) => println!("{}\n  {}", function.signature, function.help),
+        Some(function) => shown!("{}\n  {}", function.signature, function.help),
         None if database.functions().contains(name) => {
-            println!("{name} is the engine's own: https://datafusion.apache.org/user-guide/sql/");
+            shown!("{name} is the engine's own: https://datafusion.apache.org/user-guide/sql/");
         }
         None => {
             let functions = database.functions();
             let hint = quantity::suggest::did_you_mean(name, functions.iter().map(String::as_str));
-            eprintln!("there is no function {name}; {}", hint.unwrap_or_else(|| ".functions lists them".to_string()));
+            say(format_args!(
+                "there is no function {name}; {}",
+                hint.unwrap_or_else(|| ".functions lists them".to_string())
+            ));
         }
     }
 }
@@ -177,10 +192,10 @@ fn schema(database: &Database, table: &str) {
             for field in schema.fields() {
                 let unit = field.metadata().get("unit").map_or("", String::as_str);
                 let help = column_help(table, field.name()).unwrap_or_default();
-                println!("{:<22} {:<10} {unit:<8} {help}", field.name(), query::type_word(field.data_type()));
+                shown!("{:<22} {:<10} {unit:<8} {help}", field.name(), query::type_word(field.data_type()));
             }
         }
-        Err(error) => eprintln!("{error}"),
+        Err(error) => say_lines(format_args!("{error}")),
     }
 }
 
@@ -215,7 +230,9 @@ impl Words {
             before.char_indices().rev().take_while(|(_, c)| is_part(*c)).last().map_or(before.len(), |(at, _)| at);
         let word = before[start..].to_lowercase();
         let matching = |names: &mut dyn Iterator<Item = String>| -> Vec<String> {
-            let names: BTreeSet<String> = names.filter(|name| name.to_lowercase().starts_with(&word)).collect();
+            // The editor prints them as they are.
+            let is_it = |name: &String| name.to_lowercase().starts_with(&word) && !name.contains(is_hidden);
+            let names: BTreeSet<String> = names.filter(is_it).collect();
             names.into_iter().collect()
         };
         if before.trim_start().starts_with('.') {

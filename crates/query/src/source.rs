@@ -32,6 +32,8 @@ pub struct Sources {
     pub(crate) recordings: Vec<Source>,
     /// Directories and files among the arguments that are no recordings, in words.
     pub left_out: Vec<String>,
+    /// What is damaged of the recordings, in words: rows are missing from every answer.
+    pub damaged: Vec<String>,
 }
 
 impl Sources {
@@ -40,10 +42,17 @@ impl Sources {
     /// # Errors
     /// None of them is a recording, or one is of a newer format.
     pub fn open(paths: &[PathBuf]) -> Result<Self, QueryError> {
-        let (mut directories, mut left_out) = (Vec::new(), Vec::new());
+        let (mut directories, mut left_out, mut damaged) = (Vec::new(), Vec::new(), Vec::new());
         for path in paths {
             match Reader::open(path) {
-                Ok(_) => directories.push(path.clone()),
+                Ok(reader) => {
+                    let damage = reader.damage().map_err(|error| QueryError::Recording { error, hint: None })?;
+                    if damage.costs_rows() {
+                        let sentences = damage.sentences(reader.manifest()).into_iter();
+                        damaged.extend(sentences.map(|what| format!("{} is damaged: {what}", path.display())));
+                    }
+                    directories.push(path.clone());
+                }
                 Err(error @ RecordingError::NotARecording { .. }) if paths.len() > 1 => {
                     left_out.push(error.to_string())
                 }
@@ -56,7 +65,7 @@ impl Sources {
         let names = names(&directories);
         let recordings =
             names.into_iter().zip(directories).map(|(name, directory)| Source { name, directory }).collect();
-        Ok(Self { recordings, left_out })
+        Ok(Self { recordings, left_out, damaged })
     }
 
     /// Names of all tables: those of the catalogue, which may be empty here, and those that only the recordings know.

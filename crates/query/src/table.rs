@@ -57,9 +57,12 @@ impl RecordedTable {
             let reader = source.open().map_err(external)?;
             let sealed = reader.sealed_files(&self.name).map_err(external)?;
             if !sealed.is_empty() {
+                // The engine reads the files by itself, and knows nothing of their checksums.
+                reader.check_files(&self.name).map_err(external)?;
                 for path in sealed {
                     let metadata = std::fs::metadata(&path)?;
-                    let path = std::path::absolute(&path)?;
+                    // The store takes no `..`, which an absolute path may still have.
+                    let path = std::fs::canonicalize(&path)?;
                     let meta = ObjectMeta {
                         location: ObjectPath::from_absolute_path(path)
                             .map_err(|error| DataFusionError::External(error.into()))?,

@@ -1,13 +1,13 @@
 //! Recordings whose writer was killed: their journal holds everything, and can be sealed by somebody else.
 
-use crate::journal::{JOURNAL, UNREADABLE};
+use crate::journal::JOURNAL;
 use crate::{Manifest, RecordingError, seal};
+use output::Folder;
 use rustix::fs::{FlockOperation, flock};
-use std::fs::OpenOptions;
 use std::path::Path;
 
 /// What a recording that was sealed by somebody else says of its end.
-const KILLED: &str = "killed";
+pub(crate) const KILLED: &str = "killed";
 
 /// Seals the recording in `directory` when nobody writes it any more; false when it is sealed, or being written.
 ///
@@ -15,26 +15,123 @@ const KILLED: &str = "killed";
 /// It is no recording, or a table could not be written; the journal stays then.
 pub fn seal_abandoned(directory: &Path) -> Result<bool, RecordingError> {
     let mut manifest = Manifest::read(directory)?;
-    let journal = directory.join(JOURNAL);
-    if !journal.exists() {
+    if !directory.join(JOURNAL).exists() {
         return Ok(false);
     }
-    let file =
-        OpenOptions::new().read(true).append(true).open(&journal).map_err(RecordingError::io("open", &journal))?;
+    let folder = Folder::open(directory)?;
+    let file = folder.open_to_append(JOURNAL)?;
     if flock(&file, FlockOperation::NonBlockingLockExclusive).is_err() {
         return Ok(false);
     }
     if !manifest.sealed {
-        let (rows, skipped) = seal::seal(directory, &manifest)?;
-        manifest.rows = rows;
-        if skipped > 0 {
-            manifest.losses.insert(UNREADABLE.to_string(), skipped);
-        }
         manifest.exit = Some(manifest.exit.take().unwrap_or_else(|| KILLED.to_string()));
-        manifest.sealed = true;
-        manifest.write(directory)?;
+        seal::seal(&folder, &mut manifest)?;
     }
     // Killed between the manifest and this: the tables are whole.
-    std::fs::remove_file(&journal).map_err(RecordingError::io("remove", &journal))?;
+    folder.remove_file(JOURNAL)?;
     Ok(true)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::rows::Event;
+    use crate::{Batch, Reader, Row, Sink, Table, Writer};
+    use std::os::unix::fs::{PermissionsExt as _, symlink};
+    use std::path::PathBuf;
+
+    /// A recording whose writer was killed, with a row in a table of this name.
+    fn killed(place: &Path, table: &'static str) -> PathBuf {
+        let event = Event {
+            t_ns: 1,
+            t_s: 0.0,
+            severity: "info".into(),
+            kind: "test".into(),
+            class: None,
+            run: None,
+            target: None,
+            message: "x".into(),
+            count: 1,
+        };
+        let named = Table { name: table, help: "", source: "", since: 1, columns: &[], fields: Event::TABLE.fields };
+        let batch = Batch { table: Box::leak(Box::new(named)), rows: Event::to_batch(&[event]).unwrap() };
+        let directory = place.join("days/recording");
+        let mut writer = Writer::create(&directory, Manifest::new(&[])).unwrap();
+        writer.accept(&batch).unwrap();
+        writer.commit().unwrap();
+        directory
+    }
+
+    /// Every path below a folder, in order.
+    fn everything(folder: &Path) -> Vec<String> {
+        let mut found = Vec::new();
+        for entry in std::fs::read_dir(folder).unwrap().flatten() {
+            found.push(entry.path().display().to_string());
+            if entry.file_type().unwrap().is_dir() {
+                found.extend(everything(&entry.path()));
+            }
+        }
+        found.sort();
+        found
+    }
+
+    #[test]
+    fn a_table_named_like_a_path_is_refused_and_written_nowhere() {
+        for name in ["../../x", "/tmp/iodyno-escaped", "..", "a/b", ""] {
+            let place = tempfile::tempdir().unwrap();
+            let directory = killed(place.path(), name);
+            let before = everything(place.path());
+            let said = seal_abandoned(&directory).unwrap_err().to_string();
+            assert!(said.contains("is no name of a table") && said.contains("journal"), "{said}");
+            assert!(Reader::open(&directory).unwrap().tables().is_err(), "{name}");
+            assert_eq!(everything(place.path()), before, "{name}");
+        }
+        assert!(!Path::new("/tmp/iodyno-escaped").exists());
+        // The same with a name that a table of a later version may have.
+        let place = tempfile::tempdir().unwrap();
+        let directory = killed(place.path(), "of_a_later_version");
+        assert!(seal_abandoned(&directory).unwrap());
+        assert_eq!(Reader::open(&directory).unwrap().tables().unwrap(), ["of_a_later_version"]);
+    }
+
+    #[test]
+    fn a_manifest_that_names_a_path_as_a_table_is_refused() {
+        let place = tempfile::tempdir().unwrap();
+        let directory = killed(place.path(), "event");
+        assert!(seal_abandoned(&directory).unwrap());
+        let manifest = directory.join("manifest.json");
+        let text = std::fs::read_to_string(&manifest).unwrap();
+        std::fs::write(&manifest, text.replace("\"event\": 1", "\"../../event\": 1")).unwrap();
+        let said = Reader::open(&directory).unwrap_err().to_string();
+        assert!(said.contains("`../../event` is no name of a table"), "{said}");
+    }
+
+    #[test]
+    fn links_in_a_recording_lead_no_write_out_of_it() {
+        let place = tempfile::tempdir().unwrap();
+        let directory = killed(place.path(), "event");
+        let outside = place.path().join("outside");
+        std::fs::create_dir(&outside).unwrap();
+        std::fs::write(outside.join("victim"), "precious").unwrap();
+        symlink(outside.join("victim"), directory.join("manifest.json.new")).unwrap();
+        symlink(&outside, directory.join("event")).unwrap();
+        let said = seal_abandoned(&directory).unwrap_err().to_string();
+        assert!(said.contains("event is a symbolic link, not a directory"), "{said}");
+        std::fs::remove_file(directory.join("event")).unwrap();
+        assert!(seal_abandoned(&directory).unwrap());
+        assert_eq!(everything(&outside).len(), 1);
+        assert_eq!(std::fs::read_to_string(outside.join("victim")).unwrap(), "precious");
+    }
+
+    #[test]
+    fn all_of_a_recording_is_for_its_owner_only() {
+        let place = tempfile::tempdir().unwrap();
+        let directory = killed(place.path(), "event");
+        assert!(seal_abandoned(&directory).unwrap());
+        for path in everything(&directory).into_iter().map(PathBuf::from).chain([directory.clone()]) {
+            let metadata = std::fs::metadata(&path).unwrap();
+            let wanted = if metadata.is_dir() { 0o700 } else { 0o600 };
+            assert_eq!(metadata.permissions().mode() & 0o777, wanted, "{}", path.display());
+        }
+    }
 }

@@ -2,20 +2,17 @@
 //! open journal. And a journal's growth, batch by batch.
 
 use crate::journal::JournalReader;
+use crate::sealed::{Builder, SealedFile};
 use crate::{Batch, Manifest, Reader, RecordingError, catalogue};
 use arrow_array::cast::AsArray;
 use arrow_array::types::Int64Type;
 use arrow_array::{Array as _, RecordBatch};
 use parquet::arrow::ProjectionMask;
-use parquet::arrow::arrow_reader::ParquetRecordBatchReaderBuilder;
 use parquet::file::metadata::RowGroupMetaData;
 use parquet::file::statistics::Statistics;
-use std::fs::File;
 use std::ops::Range;
 use std::path::{Path, PathBuf};
 
-/// Rows of a batch that is read.
-const BATCH_ROWS: usize = 8192;
 /// Commits may stand in the journal a little out of the order of their rows' times.
 const SLACK_NS: i64 = 2_000_000_000;
 
@@ -32,8 +29,9 @@ impl Reader {
         let mut found = Vec::new();
         for table in tables {
             let Some(known) = catalogue::table(table) else { continue };
-            for path in self.sealed_files(table)? {
-                found.extend(from_parquet(&path, table, &range)?.into_iter().map(|rows| Batch { table: known, rows }));
+            for (file, builder) in self.builders(table)? {
+                let rows = from_parquet(&file, builder, table, &range)?;
+                found.extend(rows.into_iter().map(|rows| Batch { table: known, rows }));
             }
         }
         Ok(found)
@@ -52,13 +50,11 @@ impl Reader {
             return Ok(Box::new(self.batches(table)?));
         }
         let mut readers = Vec::new();
-        for path in self.sealed_files(table)? {
-            let builder = builder(&path, table)?;
+        for (file, builder) in self.builders(table)? {
             let mask = ProjectionMask::columns(builder.parquet_schema(), columns.iter().copied());
-            readers.push(builder.with_projection(mask).build().map_err(RecordingError::format(table))?);
+            readers.push(file.read(table, builder.with_projection(mask))?);
         }
-        let name = table.to_string();
-        Ok(Box::new(readers.into_iter().flatten().map(move |batch| batch.map_err(RecordingError::format(&name)))))
+        Ok(Box::new(readers.into_iter().flatten()))
     }
 
     /// First and last `t_ns` of a table; `None` when it has no rows.
@@ -70,8 +66,7 @@ impl Reader {
             return journal_span(&mut journal, table);
         }
         let mut span: Option<(i64, i64)> = None;
-        for path in self.sealed_files(table)? {
-            let builder = builder(&path, table)?;
+        for (_, builder) in self.builders(table)? {
             for group in builder.metadata().row_groups() {
                 let Some((low, high)) = times(group) else { continue };
                 span = Some(span.map_or((low, high), |(first, last)| (first.min(low), last.max(high))));
@@ -79,12 +74,6 @@ impl Reader {
         }
         Ok(span)
     }
-}
-
-fn builder(path: &Path, table: &str) -> Result<ParquetRecordBatchReaderBuilder<File>, RecordingError> {
-    let file = File::open(path).map_err(RecordingError::io("open", path))?;
-    let builder = ParquetRecordBatchReaderBuilder::try_new(file).map_err(RecordingError::format(table))?;
-    Ok(builder.with_batch_size(BATCH_ROWS))
 }
 
 /// Least and greatest time of a row group, as far as it tells.
@@ -99,8 +88,12 @@ fn times(group: &RowGroupMetaData) -> Option<(i64, i64)> {
     }
 }
 
-fn from_parquet(path: &Path, table: &str, range: &Range<i64>) -> Result<Vec<RecordBatch>, RecordingError> {
-    let builder = builder(path, table)?;
+fn from_parquet(
+    file: &SealedFile,
+    builder: Builder,
+    table: &str,
+    range: &Range<i64>,
+) -> Result<Vec<RecordBatch>, RecordingError> {
     let wanted: Vec<usize> = builder
         .metadata()
         .row_groups()
@@ -109,10 +102,9 @@ fn from_parquet(path: &Path, table: &str, range: &Range<i64>) -> Result<Vec<Reco
         .filter(|(_, group)| times(group).is_none_or(|(low, high)| low < range.end && high >= range.start))
         .map(|(at, _)| at)
         .collect();
-    let reader = builder.with_row_groups(wanted).build().map_err(RecordingError::format(table))?;
     let mut found = Vec::new();
-    for batch in reader {
-        found.extend(cut(&batch.map_err(RecordingError::format(table))?, range));
+    for batch in file.read(table, builder.with_row_groups(wanted))? {
+        found.extend(cut(&batch?, range));
     }
     Ok(found)
 }
@@ -138,7 +130,7 @@ fn cut(batch: &RecordBatch, range: &Range<i64>) -> Option<RecordBatch> {
 }
 
 /// When the first frame at or behind `at` is; frames without a time are passed over.
-fn time_behind(journal: &mut JournalReader, at: u64) -> Result<Option<i64>, RecordingError> {
+pub(crate) fn time_behind(journal: &mut JournalReader, at: u64) -> Result<Option<i64>, RecordingError> {
     journal.go_to(at)?;
     while let Some((_, batch)) = journal.next_batch(None)? {
         if let Some(t_ns) = first_time(&batch) {
@@ -146,6 +138,13 @@ fn time_behind(journal: &mut JournalReader, at: u64) -> Result<Option<i64>, Reco
         }
     }
     Ok(None)
+}
+
+/// The last time that the frame here tells; `None` where it tells none.
+pub(crate) fn last_time(journal: &mut JournalReader, at: u64) -> Result<Option<i64>, RecordingError> {
+    journal.go_to(at)?;
+    let batch = journal.next_batch(None)?;
+    Ok(batch.and_then(|(_, batch)| row_times(&batch)?.iter().flatten().max()))
 }
 
 /// A place in the journal at or before the first frame of `t_ns`.
@@ -213,7 +212,7 @@ impl Follower {
     /// # Errors
     /// There is no journal: the recording is sealed, or none.
     pub fn open(directory: &Path, from_ns: i64) -> Result<Self, RecordingError> {
-        let mut journal = JournalReader::open(directory)?;
+        let mut journal = JournalReader::open(directory, &Manifest::find(directory)?.0)?;
         let place = place_of(&mut journal, from_ns)?;
         journal.go_to(place)?;
         journal.waits = true;
@@ -247,6 +246,6 @@ impl Follower {
     /// Has its writer sealed it?
     #[must_use]
     pub fn is_over(&self) -> bool {
-        Manifest::read(&self.directory).is_ok_and(|manifest| manifest.sealed)
+        Manifest::find(&self.directory).is_ok_and(|(manifest, _)| manifest.sealed)
     }
 }

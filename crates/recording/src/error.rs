@@ -1,5 +1,6 @@
 //! What can go wrong with a recording.
 
+use output::OutputError;
 use std::io;
 use std::path::{Path, PathBuf};
 
@@ -17,6 +18,17 @@ pub enum RecordingError {
         /// Why not.
         why: String,
     },
+    /// A recording of which a part is damaged, as far as one must know it to read the rest.
+    #[error("{path} is damaged: {why}; `iodyno repair RECORDING` keeps what is whole")]
+    Damaged {
+        /// Directory, or the file.
+        path: PathBuf,
+        /// What was found.
+        why: String,
+    },
+    /// Its writer lives.
+    #[error("{0} is being written; it can be repaired when its writer has ended")]
+    BeingWritten(PathBuf),
     /// Written by a newer version.
     #[error("{path} has recording format {found}, this program reads up to {known}; use a newer iodyno")]
     Newer {
@@ -45,6 +57,32 @@ pub enum RecordingError {
         /// What there is.
         known: String,
     },
+    /// A sealed table has other rows than the manifest says.
+    #[error(
+        "table {table} has {found} rows in its files, and manifest.json says {told}: they were exchanged, or one is missing{}",
+        path.as_ref().map_or(String::new(), |path| format!(" ({})", path.display()))
+    )]
+    Rows {
+        /// Table.
+        table: String,
+        /// Rows in its files.
+        found: u64,
+        /// Rows that the manifest tells.
+        told: u64,
+        /// Its first file; `None` where there is none.
+        path: Option<PathBuf>,
+    },
+    /// A table's name in the recording that could lead out of it.
+    #[error("{path} is refused: {source}; it is damaged, or was made to do harm")]
+    TableName {
+        /// The file with the name.
+        path: PathBuf,
+        /// The name.
+        source: OutputError,
+    },
+    /// Something else stands where a file of the recording belongs.
+    #[error(transparent)]
+    Output(OutputError),
     /// Arrow or Parquet refused.
     #[error("failed to encode or decode table {table}: {why}")]
     Format {
@@ -77,7 +115,14 @@ impl RecordingError {
     /// Did the user ask for something impossible, rather than something having failed?
     #[must_use]
     pub fn is_parameter(&self) -> bool {
-        matches!(self, Self::Exists(_) | Self::UnknownTable { .. } | Self::NotARecording { .. })
+        matches!(
+            self,
+            Self::Exists(_)
+                | Self::BeingWritten(_)
+                | Self::UnknownTable { .. }
+                | Self::NotARecording { .. }
+                | Self::Output(_)
+        )
     }
 
     /// For `map_err`.
@@ -86,9 +131,26 @@ impl RecordingError {
         move |source| Self::Io { action, path, source }
     }
 
+    /// Checks a table's name that was read from `path`, before it becomes part of a path.
+    pub(crate) fn check_table_name(name: &str, path: &Path) -> Result<(), Self> {
+        match output::table_name(name) {
+            Ok(_) => Ok(()),
+            Err(source) => Err(Self::TableName { path: path.to_path_buf(), source }),
+        }
+    }
+
     /// For `map_err` over Arrow and Parquet.
     pub(crate) fn format<E: std::fmt::Display>(table: &str) -> impl FnOnce(E) -> Self {
         let table = table.to_string();
         move |why| Self::Format { table, why: why.to_string() }
+    }
+}
+
+impl From<OutputError> for RecordingError {
+    fn from(error: OutputError) -> Self {
+        match error {
+            OutputError::Io { action, path, source } => Self::Io { action, path, source },
+            other => Self::Output(other),
+        }
     }
 }

@@ -1,7 +1,8 @@
 //! `manifest.json`: what a recording is, where and when it was made, and what is missing from it.
 
-use crate::RecordingError;
-use crate::sync::sync_folder;
+use crate::sums::{Part, sum};
+use crate::{RecordingError, journal};
+use output::{Folder, Over};
 use quantity::clock;
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
@@ -9,11 +10,16 @@ use std::fs;
 use std::io::Write as _;
 use std::path::Path;
 
-/// Format version that this program writes, and the newest that it reads.
-pub const FORMAT_VERSION: u32 = 1;
+/// Format version that this program writes, and the newest that it reads. Since 2, everything has checksums: the manifest, sealed
+/// files, the numbered frames of the journal.
+pub const FORMAT_VERSION: u32 = 2;
 
 /// Name of the file.
 pub(crate) const MANIFEST: &str = "manifest.json";
+/// A second one, made when the recording is sealed; until then the journal has what the manifest has.
+pub(crate) const COPY: &str = "manifest.json.copy";
+/// Stands before the checksum of all that stands before it, at the end of the file.
+const CHECKSUM: &str = ",\n  \"checksum\": \"xxh64:";
 
 /// Ties the monotonic clock to the wall clock.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
@@ -78,6 +84,9 @@ pub struct Manifest {
     /// Rows per table, known when sealed.
     #[serde(default)]
     pub rows: BTreeMap<String, u64>,
+    /// The sealed files with their checksums, in the order of their paths; none in recordings of format 1.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub parts: Vec<Part>,
     /// Further facts by name, for instance the engine's own cost.
     #[serde(default)]
     pub extra: BTreeMap<String, serde_json::Value>,
@@ -110,6 +119,7 @@ impl Manifest {
             sealed: false,
             exit: None,
             rows: BTreeMap::new(),
+            parts: Vec::new(),
             extra: BTreeMap::new(),
         }
     }
@@ -126,36 +136,148 @@ impl Manifest {
 
     /// Reads the manifest in `directory`.
     pub(crate) fn read(directory: &Path) -> Result<Self, RecordingError> {
-        let path = directory.join(MANIFEST);
+        Self::read_file(directory, MANIFEST)
+    }
+
+    /// Reads the manifest in `directory`, or where that is damaged what else has the same; and then why.
+    pub(crate) fn find(directory: &Path) -> Result<(Self, Option<String>), RecordingError> {
+        let error = match Self::read(directory) {
+            Err(error @ (RecordingError::Damaged { .. } | RecordingError::NotARecording { .. })) => error,
+            read => return read.map(|manifest| (manifest, None)),
+        };
+        let why = match &error {
+            RecordingError::Damaged { why, .. } | RecordingError::NotARecording { why, .. } => why.clone(),
+            other => other.to_string(),
+        };
+        let found = Self::read_file(directory, COPY).ok().map(|manifest| (manifest, COPY));
+        let found = found.or_else(|| Some((journal::manifest(directory)?, journal::JOURNAL)));
+        let Some((manifest, from)) = found else { return Err(error) };
+        Ok((manifest, Some(format!("{why}; what it said is read from {from}"))))
+    }
+
+    /// Is the one of this name missing, or not what was written?
+    pub(crate) fn is_damaged(directory: &Path, name: &str) -> bool {
+        Self::read_file(directory, name).is_err()
+    }
+
+    fn read_file(directory: &Path, name: &str) -> Result<Self, RecordingError> {
+        let path = directory.join(name);
         let not = |why: String| RecordingError::NotARecording { path: directory.to_path_buf(), why };
-        let text = fs::read(&path).map_err(|error| not(format!("{MANIFEST}: {error}")))?;
+        let text = fs::read(&path).map_err(|error| not(format!("{name}: {error}")))?;
+        Self::parse(&text, directory, name)
+    }
+
+    /// Reads the text of the manifest of this name in `directory`.
+    pub(crate) fn parse(text: &[u8], directory: &Path, name: &str) -> Result<Self, RecordingError> {
+        let not = |why: String| RecordingError::NotARecording { path: directory.to_path_buf(), why };
+        let damaged =
+            |why: &str| RecordingError::Damaged { path: directory.to_path_buf(), why: format!("{name} {why}") };
         let value: serde_json::Value =
-            serde_json::from_slice(&text).map_err(|error| not(format!("{MANIFEST}: {error}")))?;
+            serde_json::from_slice(text).map_err(|error| damaged(&format!("cannot be read: {error}")))?;
         // The version first: a newer manifest may not fit this structure.
         let found = value["format_version"].as_u64().and_then(|version| u32::try_from(version).ok());
-        let found = found.ok_or_else(|| not(format!("{MANIFEST} has no format_version")))?;
-        if found > FORMAT_VERSION {
+        let found = found.ok_or_else(|| not(format!("{name} has no format_version")))?;
+        let checksum = checksum(text);
+        if found > FORMAT_VERSION && checksum != Some(false) {
             return Err(RecordingError::Newer { path: directory.to_path_buf(), found, known: FORMAT_VERSION });
         }
-        serde_json::from_value(value).map_err(|error| not(format!("{MANIFEST}: {error}")))
+        match checksum {
+            Some(true) => {}
+            None if found == 1 => {}
+            Some(false) => return Err(damaged("is not what was written (its checksum differs)")),
+            None => return Err(damaged("has no checksum")),
+        }
+        let manifest: Self =
+            serde_json::from_value(value).map_err(|error| damaged(&format!("cannot be read: {error}")))?;
+        let path = directory.join(name);
+        manifest.rows.keys().try_for_each(|name| RecordingError::check_table_name(name, &path))?;
+        Ok(manifest)
     }
 
     /// Writes it in one step: a reader sees the old or the new one.
-    pub(crate) fn write(&self, directory: &Path) -> Result<(), RecordingError> {
-        let path = directory.join(MANIFEST);
-        let fresh = directory.join("manifest.json.new");
-        let failed = || RecordingError::io("write", &path);
-        let mut text = serde_json::to_vec_pretty(self).map_err(RecordingError::format(MANIFEST))?;
-        text.push(b'\n');
-        let mut file = fs::File::create(&fresh).map_err(failed())?;
-        let written = file
-            .write_all(&text)
-            .and_then(|()| file.sync_data())
-            .and_then(|()| fs::rename(&fresh, &path))
-            .and_then(|()| sync_folder(directory));
-        if written.is_err() {
-            let _ = fs::remove_file(&fresh);
-        }
-        written.map_err(failed())
+    pub(crate) fn write(&self, folder: &Folder) -> Result<(), RecordingError> {
+        self.write_as(folder, MANIFEST)
     }
+
+    /// The same of a sealed recording, of which the journal goes away: twice, in this order, so that one is always whole.
+    pub(crate) fn write_sealed(&self, folder: &Folder) -> Result<(), RecordingError> {
+        let written = self.write_as(folder, COPY).and_then(|()| self.write(folder));
+        if written.is_err() {
+            let _ = folder.remove_file(COPY);
+        }
+        written
+    }
+
+    fn write_as(&self, folder: &Folder, name: &str) -> Result<(), RecordingError> {
+        let text = self.to_text()?;
+        Ok(folder.replace(name, Over::File, |file| file.write_all(&text))?)
+    }
+
+    /// The text of the file, its checksum last.
+    fn to_text(&self) -> Result<Vec<u8>, RecordingError> {
+        let mut text = serde_json::to_vec_pretty(self).map_err(RecordingError::format(MANIFEST))?;
+        // Less the closing brace and its line, which come behind the checksum.
+        text.truncate(text.len().saturating_sub(2));
+        let sum = sum(&text);
+        text.extend_from_slice(format!("{CHECKSUM}{sum:016x}\"\n}}\n").as_bytes());
+        Ok(text)
+    }
+}
+
+/// What the journal says of the manifest: all of it in its first frame, then the fields that changed.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct Changes(serde_json::Map<String, serde_json::Value>);
+
+/// In place of all anchors of the clock, which come one a minute: those that came to them.
+const MORE_ANCHORS: &str = "clock_anchors_more";
+const ANCHORS: &str = "clock_anchors";
+
+impl Changes {
+    /// What is to be said since the last time.
+    pub(crate) fn of(
+        &mut self,
+        manifest: &Manifest,
+    ) -> Result<serde_json::Map<String, serde_json::Value>, RecordingError> {
+        let now = serde_json::to_value(manifest).map_err(RecordingError::format(MANIFEST))?;
+        let serde_json::Value::Object(now) = now else { return Ok(serde_json::Map::new()) };
+        let mut changes = serde_json::Map::new();
+        for (name, value) in now.iter().filter(|(name, value)| self.0.get(*name) != Some(*value)) {
+            let before = self.0.get(name).and_then(serde_json::Value::as_array).filter(|_| name == ANCHORS);
+            let more = before.zip(value.as_array()).and_then(|(before, all)| all.strip_prefix(before.as_slice()));
+            match more {
+                Some(more) => changes.insert(MORE_ANCHORS.to_string(), more.into()),
+                None => changes.insert(name.clone(), value.clone()),
+            };
+        }
+        self.0 = now;
+        Ok(changes)
+    }
+
+    /// Takes in what was said.
+    pub(crate) fn add(&mut self, said: serde_json::Map<String, serde_json::Value>) {
+        for (name, value) in said {
+            match (self.0.get_mut(ANCHORS).and_then(serde_json::Value::as_array_mut), value) {
+                (Some(anchors), serde_json::Value::Array(more)) if name == MORE_ANCHORS => anchors.extend(more),
+                (_, value) => drop(self.0.insert(name, value)),
+            }
+        }
+    }
+
+    /// All that was said.
+    pub(crate) fn manifest(self) -> Option<Manifest> {
+        serde_json::from_value(serde_json::Value::Object(self.0)).ok()
+    }
+}
+
+/// Is the text of a manifest what was written? `None` where it has no checksum.
+fn checksum(text: &[u8]) -> Option<bool> {
+    let end = b"\"\n}\n";
+    let length = CHECKSUM.len() + 16 + end.len();
+    let (before, trailer) = text.split_at(text.len().saturating_sub(length));
+    let Some(digits) = trailer.strip_prefix(CHECKSUM.as_bytes()).and_then(|rest| rest.strip_suffix(end)) else {
+        // Elsewhere than at the end it has been changed.
+        let is_there = text.windows(CHECKSUM.len()).any(|window| window == CHECKSUM.as_bytes());
+        return is_there.then_some(false);
+    };
+    Some(digits == format!("{:016x}", sum(before)).as_bytes())
 }

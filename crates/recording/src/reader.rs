@@ -1,17 +1,15 @@
 //! The reading end: sealed, open or cut short, one recording or several.
 
 use crate::journal::{JOURNAL, JournalReader, UNREADABLE, is_alive};
+use crate::parts::{self, BATCH_ROWS};
+use crate::sealed::{Builder, Sealed, SealedBatches, SealedFile};
 use crate::{Manifest, RecordingError, Row, seal};
 use arrow_array::RecordBatch;
 use arrow_schema::SchemaRef;
-use parquet::arrow::arrow_reader::{
-    ArrowReaderMetadata, ArrowReaderOptions, ParquetRecordBatchReader, ParquetRecordBatchReaderBuilder,
-};
 use std::collections::BTreeSet;
-use std::fs::File;
 use std::io::ErrorKind;
 use std::path::{Path, PathBuf};
-use std::sync::Arc;
+use std::sync::{Arc, OnceLock};
 
 /// How complete a recording is.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -42,6 +40,10 @@ pub struct Reader {
     directory: PathBuf,
     manifest: Manifest,
     state: State,
+    /// What is wrong with the manifest, which was read from elsewhere then.
+    manifest_damage: Option<String>,
+    /// Sealed files by table; read when they are first asked for, as the recording may be sealed by then.
+    sealed: OnceLock<Sealed>,
 }
 
 impl Reader {
@@ -51,14 +53,14 @@ impl Reader {
     /// Not a recording, or one of a newer format.
     pub fn open(directory: impl AsRef<Path>) -> Result<Self, RecordingError> {
         let directory = directory.as_ref().to_path_buf();
-        let mut manifest = Manifest::read(&directory)?;
+        let (mut manifest, mut manifest_damage) = Manifest::find(&directory)?;
         let mut state = if manifest.sealed { State::Sealed } else { State::CutShort };
         if state == State::CutShort && is_alive(&directory) {
             state = State::Open;
         }
         if state != State::Sealed && !directory.join(JOURNAL).exists() {
             // Sealed between the two looks?
-            manifest = Manifest::read(&directory)?;
+            (manifest, manifest_damage) = Manifest::find(&directory)?;
             if !manifest.sealed {
                 return Err(RecordingError::NotARecording {
                     path: directory,
@@ -67,13 +69,18 @@ impl Reader {
             }
             state = State::Sealed;
         }
-        Ok(Self { directory, manifest, state })
+        Ok(Self { directory, manifest, state, manifest_damage, sealed: OnceLock::new() })
     }
 
     /// Its manifest.
     #[must_use]
     pub fn manifest(&self) -> &Manifest {
         &self.manifest
+    }
+
+    /// What is wrong with the manifest itself, when it was read from elsewhere.
+    pub(crate) fn manifest_damage(&self) -> Option<&str> {
+        self.manifest_damage.as_deref()
     }
 
     /// How complete it is.
@@ -107,9 +114,9 @@ impl Reader {
         if self.state == State::Sealed {
             return Ok(None);
         }
-        match JournalReader::open(&self.directory) {
+        match JournalReader::open(&self.directory, &self.manifest) {
             Err(RecordingError::Io { source, .. })
-                if source.kind() == ErrorKind::NotFound && Manifest::read(&self.directory)?.sealed =>
+                if source.kind() == ErrorKind::NotFound && Manifest::find(&self.directory)?.0.sealed =>
             {
                 Ok(None)
             }
@@ -123,7 +130,8 @@ impl Reader {
     /// The journal cannot be read.
     pub fn tables(&self) -> Result<Vec<String>, RecordingError> {
         let Some(mut journal) = self.open_journal()? else {
-            let sealed_since = if self.state == State::Sealed { None } else { Some(Manifest::read(&self.directory)?) };
+            let sealed_since =
+                if self.state == State::Sealed { None } else { Some(Manifest::find(&self.directory)?.0) };
             return Ok(sealed_since.as_ref().unwrap_or(&self.manifest).rows.keys().cloned().collect());
         };
         let mut names = BTreeSet::new();
@@ -139,24 +147,28 @@ impl Reader {
     /// # Errors
     /// A folder cannot be read.
     pub fn sealed_files(&self, table: &str) -> Result<Vec<PathBuf>, RecordingError> {
-        let mut files = Vec::new();
-        if self.open_journal()?.is_some() {
-            return Ok(files);
+        Ok(self.files_of(table)?.iter().map(|file| file.path().to_path_buf()).collect())
+    }
+
+    /// The sealed files of a table in the order of writing.
+    pub(crate) fn files_of(&self, table: &str) -> Result<Vec<SealedFile>, RecordingError> {
+        if self.open_journal()?.is_some() { Ok(Vec::new()) } else { self.sealed()?.of(&self.directory, table) }
+    }
+
+    /// All sealed files that the manifest has checksums of.
+    pub(crate) fn parts(&self) -> Result<impl Iterator<Item = SealedFile>, RecordingError> {
+        Ok(self.sealed()?.all())
+    }
+
+    fn sealed(&self) -> Result<&Sealed, RecordingError> {
+        if let Some(sealed) = self.sealed.get() {
+            return Ok(sealed);
         }
-        let folder = self.directory.join(table);
-        if let Ok(hosts) = std::fs::read_dir(&folder) {
-            for host in hosts.flatten() {
-                let parts = std::fs::read_dir(host.path()).map_err(RecordingError::io("read", &host.path()))?;
-                files.extend(
-                    parts
-                        .flatten()
-                        .map(|part| part.path())
-                        .filter(|path| path.extension().is_some_and(|end| end == "parquet")),
-                );
-            }
-        }
-        files.sort();
-        Ok(files)
+        let sealed = match self.state {
+            State::Sealed => Sealed::new(&self.directory, &self.manifest)?,
+            State::Open | State::CutShort => Sealed::new(&self.directory, &Manifest::find(&self.directory)?.0)?,
+        };
+        Ok(self.sealed.get_or_init(|| sealed))
     }
 
     /// The columns of a table as they are in this recording, `time` included; `None` when it has no such table.
@@ -164,12 +176,23 @@ impl Reader {
     /// # Errors
     /// A file cannot be opened, or is damaged.
     pub fn schema(&self, table: &str) -> Result<Option<SchemaRef>, RecordingError> {
-        let Some(first) = self.sealed_files(table)?.into_iter().next() else {
+        let Some((_, first)) = self.builders(table)?.into_iter().next() else {
             return Ok(self.batches(table)?.next().transpose()?.map(|batch| seal::with_time(&batch.schema())));
         };
-        let file = File::open(&first).map_err(RecordingError::io("open", &first))?;
-        let metadata = ArrowReaderMetadata::load(&file, ArrowReaderOptions::new());
-        Ok(Some(Arc::clone(metadata.map_err(RecordingError::format(table))?.schema())))
+        Ok(Some(Arc::clone(first.schema())))
+    }
+
+    /// The same files opened and looked at, see [`crate::parts`], their rows compared with those that the manifest tells.
+    pub(crate) fn builders(&self, table: &str) -> Result<Vec<(SealedFile, Builder)>, RecordingError> {
+        let files = self.files_of(table)?;
+        let path = files.first().map(|file| file.path().to_path_buf());
+        let opened = files.into_iter().map(|file| file.builder(table).map(|builder| (file, builder)));
+        let opened = opened.collect::<Result<Vec<_>, RecordingError>>()?;
+        let found: u64 = opened.iter().map(|(_, file)| file.metadata().file_metadata().num_rows().unsigned_abs()).sum();
+        match if opened.is_empty() { None } else { self.sealed()?.rows_of(table) } {
+            Some(told) if told != found => Err(RecordingError::Rows { table: table.to_string(), found, told, path }),
+            _ => Ok(opened),
+        }
     }
 
     /// All batches of a table in the order of writing; none when the recording has no such table.
@@ -178,11 +201,13 @@ impl Reader {
     /// A file cannot be opened.
     pub fn batches(&self, table: &str) -> Result<Batches, RecordingError> {
         if let Some(journal) = self.open_journal()? {
-            return Ok(Batches(Inner::Journal { journal, table: table.to_string() }));
+            let inner = Inner::Journal { journal, table: table.to_string(), left: None };
+            return Ok(Batches { inner, note: parts::note(table, &self.directory.join(JOURNAL)) });
         }
-        let mut files = self.sealed_files(table)?;
+        let mut files = self.builders(table)?;
         files.reverse();
-        Ok(Batches(Inner::Parquet { files, current: None, table: table.to_string() }))
+        let inner = Inner::Parquet { files, current: None, table: table.to_string() };
+        Ok(Batches { inner, note: parts::note(table, &self.directory.join(table)) })
     }
 
     /// The rows of a table one after the other, a batch of them in memory.
@@ -239,39 +264,55 @@ impl<R: Row> Iterator for Rows<R> {
 
 /// Batches of one table.
 #[derive(Debug)]
-pub struct Batches(Inner);
+pub struct Batches {
+    inner: Inner,
+    /// What is read: for a last sentence, should there be no memory for the next batch.
+    note: String,
+}
 
 #[derive(Debug)]
 enum Inner {
-    Journal { journal: JournalReader, table: String },
-    Parquet { files: Vec<PathBuf>, current: Option<ParquetRecordBatchReader>, table: String },
+    Journal {
+        journal: JournalReader,
+        table: String,
+        /// Rows of the frame that was read last which are still to come.
+        left: Option<RecordBatch>,
+    },
+    Parquet {
+        files: Vec<(SealedFile, Builder)>,
+        current: Option<SealedBatches>,
+        table: String,
+    },
 }
 
 impl Iterator for Batches {
     type Item = Result<RecordBatch, RecordingError>;
 
     fn next(&mut self) -> Option<Self::Item> {
-        match &mut self.0 {
-            Inner::Journal { journal, table } => {
-                journal.next_batch(Some(table)).map(|found| found.map(|(_, batch)| batch)).transpose()
+        quantity::reading::note(&[&self.note]);
+        match &mut self.inner {
+            Inner::Journal { journal, table, left } => {
+                let batch = match left.take() {
+                    Some(batch) => batch,
+                    None => match journal.next_batch(Some(table)) {
+                        Ok(found) => found?.1,
+                        Err(error) => return Some(Err(error)),
+                    },
+                };
+                let rows = batch.num_rows().min(BATCH_ROWS);
+                *left = (rows < batch.num_rows()).then(|| batch.slice(rows, batch.num_rows() - rows));
+                Some(Ok(batch.slice(0, rows)))
             }
             Inner::Parquet { files, current, table } => loop {
                 if let Some(batch) = current.as_mut().and_then(Iterator::next) {
-                    return Some(batch.map_err(RecordingError::format(table)));
+                    return Some(batch);
                 }
-                let path = files.pop()?;
-                match open_parquet(&path, table) {
+                let (file, builder) = files.pop()?;
+                match file.read(table, builder) {
                     Ok(reader) => *current = Some(reader),
                     Err(error) => return Some(Err(error)),
                 }
             },
         }
     }
-}
-
-fn open_parquet(path: &Path, table: &str) -> Result<ParquetRecordBatchReader, RecordingError> {
-    let file = File::open(path).map_err(RecordingError::io("open", path))?;
-    ParquetRecordBatchReaderBuilder::try_new(file)
-        .and_then(|builder| builder.with_batch_size(8192).build())
-        .map_err(RecordingError::format(table))
 }

@@ -1,19 +1,23 @@
-//! From the journal to one Parquet file per table, batch by batch.
+//! From the journal to one Parquet file per table, batch by batch. Each file has the manifest in its metadata, so that a
+//! recording of which only the files are left can be told and read.
 
-use crate::journal::JournalReader;
-use crate::sync::sync_folder;
-use crate::{Manifest, RecordingError, Table};
+use crate::inventory::PART;
+use crate::journal::{JournalReader, UNREADABLE};
+use crate::manifest::FORMAT_VERSION;
+use crate::sums::{Part, Summing};
+use crate::{Manifest, RecordingError, Table, damage};
 use arrow_array::cast::AsArray;
 use arrow_array::types::Int64Type;
 use arrow_array::{RecordBatch, TimestampNanosecondArray};
 use arrow_schema::{DataType, Field, Schema, SchemaRef, TimeUnit};
+use output::{Folder, NewFile, Over};
 use parquet::arrow::ArrowWriter;
 use parquet::basic::{Compression, Encoding, ZstdLevel};
 use parquet::errors::ParquetError;
+use parquet::file::metadata::KeyValue;
 use parquet::file::properties::{EnabledStatistics, WriterProperties};
 use parquet::schema::types::ColumnPath;
 use std::collections::BTreeMap;
-use std::fs::File;
 use std::io;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -24,13 +28,16 @@ const ROW_GROUP_ROWS: usize = 64 * 1024;
 /// Columns, besides times of day, whose neighbours are close to each other or too many for a dictionary.
 const DELTA_COLUMNS: [&str; 5] = ["t_ns", "queue_ns", "issue_ns", "complete_ns", "sector"];
 
+/// Under this name a file's metadata have the manifest.
+pub(crate) const MANIFEST_KEY: &str = "iodyno.manifest";
+
 /// UTC as an offset: readers without a time-zone database know it as well.
 const UTC: &str = "+00:00";
 
-/// Where a table's sealed rows are.
-pub(crate) fn table_folder(directory: &Path, table: &str, host: &str) -> PathBuf {
+/// Name of the folder of a host's rows in a table's folder.
+pub(crate) fn host_folder(host: &str) -> String {
     let host: String = host.chars().map(|c| if c.is_alphanumeric() || "-._".contains(c) { c } else { '_' }).collect();
-    directory.join(table).join(format!("host={host}"))
+    format!("host={host}")
 }
 
 /// The schema with `time` (UTC) behind the other columns, when there is a `t_ns` that it can be made of.
@@ -85,21 +92,28 @@ pub(crate) fn properties(schema: &Schema) -> WriterProperties {
 /// One table under way.
 struct Open {
     name: String,
-    writer: ArrowWriter<File>,
+    writer: ArrowWriter<Summing<NewFile>>,
+    folder: Folder,
     path: PathBuf,
     rows: u64,
 }
 
 impl Open {
-    fn create(directory: &Path, manifest: &Manifest, name: &str, batch: &RecordBatch) -> Result<Self, RecordingError> {
-        let folder = table_folder(directory, name, &manifest.host);
-        std::fs::create_dir_all(&folder).map_err(RecordingError::io("create", &folder))?;
-        let path = folder.join("000001.parquet");
-        let file = File::create(&path).map_err(RecordingError::io("create", &path))?;
+    fn create(
+        recording: &Folder,
+        manifest: &Manifest,
+        name: &str,
+        batch: &RecordBatch,
+    ) -> Result<Self, RecordingError> {
+        RecordingError::check_table_name(name, recording.path())?;
+        let folder = recording.make_folder(name)?.make_folder(host_folder(&manifest.host))?;
+        let path = folder.path().join(PART);
+        // A stump of a sealing that was killed may be there.
+        let file = folder.begin(PART, Over::File)?;
         let schema = crate::catalogue::table(name).map_or_else(|| batch.schema(), Table::schema_with_time);
         let properties = properties(&schema);
-        let writer = ArrowWriter::try_new(file, schema, Some(properties)).map_err(failed(name, &path))?;
-        Ok(Self { name: name.to_string(), writer, path, rows: 0 })
+        let writer = ArrowWriter::try_new(Summing::new(file), schema, Some(properties)).map_err(failed(name, &path))?;
+        Ok(Self { name: name.to_string(), writer, folder, path, rows: 0 })
     }
 
     fn write(&mut self, batch: &RecordBatch) -> Result<(), RecordingError> {
@@ -107,15 +121,26 @@ impl Open {
         self.writer.write(batch).map_err(failed(&self.name, &self.path))
     }
 
-    /// Ends the file, and makes it and its name durable.
-    fn close(self, directory: &Path) -> Result<(String, u64), RecordingError> {
-        let file = self.writer.into_inner().map_err(failed(&self.name, &self.path))?;
-        file.sync_all().map_err(RecordingError::io("sync", &self.path))?;
-        for folder in self.path.ancestors().skip(1).take_while(|folder| *folder != directory) {
-            sync_folder(folder).map_err(RecordingError::io("sync", folder))?;
-        }
-        Ok((self.name, self.rows))
+    /// Ends the file with what a manifest says, and makes it and its name durable.
+    fn close(mut self, recording: &Folder, manifest: String) -> Result<Part, RecordingError> {
+        self.writer.append_key_value_metadata(KeyValue::new(MANIFEST_KEY.to_string(), manifest));
+        let path = self.path.strip_prefix(recording.path()).unwrap_or(&self.path).to_string_lossy().into_owned();
+        let summing = self.writer.into_inner().map_err(failed(&self.name, &self.path))?;
+        let (file, part) = summing.end(path, self.rows);
+        file.finish()?;
+        recording.subfolder(&self.name)?.sync()?;
+        Ok(part)
     }
+}
+
+/// What the metadata of every file says of its recording; the texts and the hardware only in one, as they can be long.
+pub(crate) fn in_metadata(manifest: &Manifest, is_first: bool) -> Result<String, RecordingError> {
+    let mut copy = manifest.clone();
+    copy.parts = Vec::new();
+    if !is_first {
+        (copy.sources, copy.hardware) = (Vec::new(), serde_json::Value::Null);
+    }
+    serde_json::to_string(&copy).map_err(RecordingError::format("manifest"))
 }
 
 /// For `map_err`: a disk that is full is named by its file, not by the encoding that met it.
@@ -129,42 +154,73 @@ fn failed(table: &str, path: &Path) -> impl FnOnce(ParquetError) -> RecordingErr
     }
 }
 
-/// Writes every table of the journal; returns rows per table and bytes of the journal that could not be read. What was
-/// begun is removed when it fails: the journal has it all, and the disk may be full.
+/// Writes every table of the journal, and the manifest with what was written and what was not to be read. What was begun is
+/// removed when it fails: the journal has it all, and the disk may be full.
 ///
 /// Not done during a run, part by part, though that would save two thirds of the disk space: encoding takes a core for
 /// seconds at a time, which the load would feel, and the report would show as the target's.
-pub(crate) fn seal(directory: &Path, manifest: &Manifest) -> Result<(BTreeMap<String, u64>, u64), RecordingError> {
+pub(crate) fn seal(folder: &Folder, manifest: &mut Manifest) -> Result<(), RecordingError> {
     let mut begun = BTreeMap::new();
-    let encoded = encode(directory, manifest, &mut begun);
-    let written: Vec<PathBuf> = begun.values().map(|table: &Open| table.path.clone()).collect();
-    let sealed = encoded.and_then(|skipped| {
-        let rows = begun.into_values().map(|table| table.close(directory)).collect::<Result<_, _>>()?;
-        sync_folder(directory).map_err(RecordingError::io("sync", directory))?;
-        Ok((rows, skipped))
-    });
-    if sealed.is_err() {
-        for path in written {
-            let _ = std::fs::remove_file(&path);
-            for folder in path.ancestors().skip(1).take_while(|folder| *folder != directory) {
-                let _ = std::fs::remove_dir(folder);
-            }
+    let encoded = encode(folder, manifest, &mut begun);
+    let names: Vec<String> = begun.keys().cloned().collect();
+    let mut written = Vec::new();
+    let mut sealed = manifest.clone();
+    let finished = encoded.and_then(|journal| {
+        sealed.rows = begun.iter().map(|(name, table): (&String, &Open)| (name.clone(), table.rows)).collect();
+        sealed.format_version = FORMAT_VERSION;
+        sealed.sealed = true;
+        if journal.skipped > 0 {
+            sealed.losses.insert(UNREADABLE.to_string(), journal.skipped);
         }
+        if journal.skipped > journal.torn || journal.order.lost > 0 {
+            damage::inspect(JournalReader::open(folder.path(), manifest)?)?.keep(&mut sealed);
+        }
+        let texts = [in_metadata(&sealed, true)?, in_metadata(&sealed, false)?];
+        sealed.parts.clear();
+        for (at, table) in begun.into_values().enumerate() {
+            let of_table = table.folder.try_clone()?;
+            sealed.parts.push(table.close(folder, texts[at.min(1)].clone())?);
+            written.push(of_table);
+        }
+        folder.sync()?;
+        sealed.write_sealed(folder)
+    });
+    match finished {
+        Ok(()) => *manifest = sealed,
+        // Perhaps the disk refused only to say that the manifest is there for good: then it names these files.
+        Err(_) if Manifest::read(folder.path()).is_ok_and(|there| there.sealed) => {}
+        Err(_) => unseal(folder, &names, &written, &manifest.host),
     }
-    sealed
+    finished
+}
+
+/// Removes what was begun.
+fn unseal(folder: &Folder, names: &[String], written: &[Folder], host: &str) {
+    for of_table in written {
+        let _ = of_table.remove_file(PART);
+    }
+    for name in names {
+        // Folders that are empty now.
+        let _ = folder.subfolder(name).and_then(|table| table.remove_folder(host_folder(host)));
+        let _ = folder.remove_folder(name);
+    }
 }
 
 /// The pass over the journal: one row group per table is held in memory.
-fn encode(directory: &Path, manifest: &Manifest, open: &mut BTreeMap<String, Open>) -> Result<u64, RecordingError> {
-    let mut journal = JournalReader::open(directory)?;
+fn encode(
+    folder: &Folder,
+    manifest: &Manifest,
+    open: &mut BTreeMap<String, Open>,
+) -> Result<JournalReader, RecordingError> {
+    let mut journal = JournalReader::open(folder.path(), manifest)?;
     while let Some((name, batch)) = journal.next_batch(None)? {
         let batch = add_time(&batch, manifest, &name)?;
         if !open.contains_key(&name) {
-            open.insert(name.clone(), Open::create(directory, manifest, &name, &batch)?);
+            open.insert(name.clone(), Open::create(folder, manifest, &name, &batch)?);
         }
         if let Some(table) = open.get_mut(&name) {
             table.write(&batch)?;
         }
     }
-    Ok(journal.skipped)
+    Ok(journal)
 }

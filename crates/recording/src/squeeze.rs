@@ -2,6 +2,7 @@
 //! that what is written shrinks to a quarter (a machine's counters, 20 tables a sample of 1 – 7 kB each).
 
 use arrow_schema::ArrowError;
+use zstd::zstd_safe::{self, CCtx, DCtx};
 
 /// Begins what is compressed (RFC 8878); an Arrow stream begins with `ff ff ff ff`.
 const MAGIC: [u8; 4] = [0x28, 0xb5, 0x2f, 0xfd];
@@ -12,7 +13,7 @@ const LEVEL: i32 = 1;
 #[derive(Default)]
 pub(crate) struct Squeezer {
     /// `None` before the first batch, and where there is no memory for it.
-    compressor: Option<zstd::bulk::Compressor<'static>>,
+    compressor: Option<CCtx<'static>>,
     plain: Vec<u8>,
     squeezed: Vec<u8>,
 }
@@ -24,33 +25,38 @@ impl std::fmt::Debug for Squeezer {
 }
 
 impl Squeezer {
-    /// Adds to `out` what `write` writes, as it is where compression does not make it shorter.
+    /// Adds to `out` what `write` writes, as it is where compression does not make it shorter; false, and nothing added, where
+    /// that is more than `most` bytes.
     pub(crate) fn squeeze(
         &mut self,
         out: &mut Vec<u8>,
+        most: usize,
         write: impl FnOnce(&mut Vec<u8>) -> Result<(), ArrowError>,
-    ) -> Result<(), ArrowError> {
+    ) -> Result<bool, ArrowError> {
         self.plain.clear();
         write(&mut self.plain)?;
+        if self.plain.len() > most {
+            self.plain = Vec::new();
+            return Ok(false);
+        }
         self.squeezed.clear();
-        self.squeezed.reserve(zstd::zstd_safe::compress_bound(self.plain.len()));
+        self.squeezed.reserve(zstd_safe::compress_bound(self.plain.len()));
         if self.compressor.is_none() {
-            self.compressor = zstd::bulk::Compressor::new(LEVEL).ok();
+            self.compressor = CCtx::try_create();
         }
         let (plain, squeezed) = (&self.plain, &mut self.squeezed);
-        let length = self.compressor.as_mut().and_then(|zstd| zstd.compress_to_buffer(plain, squeezed).ok());
+        let length = self.compressor.as_mut().and_then(|zstd| zstd.compress(squeezed, plain, LEVEL).ok());
         let is_shorter = length.is_some_and(|length| length < plain.len());
         let chosen: &[u8] = if is_shorter { squeezed } else { plain };
         out.extend_from_slice(chosen);
-        Ok(())
+        Ok(true)
     }
 }
 
 /// Reads what [`Squeezer`] wrote.
 #[derive(Default)]
 pub(crate) struct Unsqueezer {
-    decompressor: Option<zstd::bulk::Decompressor<'static>>,
-    plain: Vec<u8>,
+    decompressor: Option<DCtx<'static>>,
 }
 
 impl std::fmt::Debug for Unsqueezer {
@@ -61,20 +67,16 @@ impl std::fmt::Debug for Unsqueezer {
 
 impl Unsqueezer {
     /// What was given to be written, of at most `most` bytes; `None` for what is not whole, or longer.
-    pub(crate) fn plain<'a>(&'a mut self, bytes: &'a [u8], most: usize) -> Option<&'a [u8]> {
+    pub(crate) fn plain(&mut self, bytes: &[u8], most: usize) -> Option<Vec<u8>> {
         if !bytes.starts_with(&MAGIC) {
-            return Some(bytes);
+            return (bytes.len() <= most).then(|| bytes.to_vec());
         }
         // Written with every frame, as its length is known before.
-        let length = zstd::zstd_safe::get_frame_content_size(bytes).ok()??;
+        let length = zstd_safe::get_frame_content_size(bytes).ok()??;
         let length = usize::try_from(length).ok().filter(|length| *length <= most)?;
-        if self.decompressor.is_none() {
-            self.decompressor = zstd::bulk::Decompressor::new().ok();
-        }
-        self.plain.clear();
-        self.plain.reserve(length);
-        self.decompressor.as_mut()?.decompress_to_buffer(bytes, &mut self.plain).ok()?;
-        Some(&self.plain)
+        let mut plain = Vec::with_capacity(length);
+        self.decompressor.get_or_insert_with(DCtx::create).decompress(&mut plain, bytes).ok()?;
+        Some(plain)
     }
 }
 
@@ -86,7 +88,7 @@ mod tests {
     fn squeezed(squeezer: &mut Squeezer, bytes: &[u8]) -> Vec<u8> {
         let mut out = b"before".to_vec();
         squeezer
-            .squeeze(&mut out, |plain| {
+            .squeeze(&mut out, usize::MAX, |plain| {
                 plain.extend_from_slice(bytes);
                 Ok(())
             })
@@ -108,7 +110,7 @@ mod tests {
                 prop_assume!(!plain.starts_with(&MAGIC));
                 let short = squeezed(&mut squeezer, &plain);
                 prop_assert!(short.len() <= plain.len());
-                prop_assert_eq!(unsqueezer.plain(&short, 1 << 20), Some(plain.as_slice()));
+                prop_assert_eq!(unsqueezer.plain(&short, 1 << 20), Some(plain));
             }
         }
 
@@ -116,7 +118,7 @@ mod tests {
         fn any_bytes_are_refused_or_read(bytes in prop::collection::vec(any::<u8>(), 0..500)) {
             let mut damaged = MAGIC.to_vec();
             damaged.extend(&bytes);
-            let read = Unsqueezer::default().plain(&damaged, 1 << 16).map(<[u8]>::len);
+            let read = Unsqueezer::default().plain(&damaged, 1 << 16).map(|plain| plain.len());
             prop_assert!(read.is_none_or(|length| length <= 1 << 16));
         }
     }

@@ -3,7 +3,6 @@
 
 use std::fs::File;
 use std::io;
-use std::path::Path;
 use std::sync::mpsc::{SyncSender, sync_channel};
 use std::sync::{Arc, Mutex, PoisonError};
 
@@ -16,9 +15,7 @@ pub(crate) struct Syncer {
 
 impl Syncer {
     /// Starts the thread; it ends when the syncer is dropped, after a sync under way.
-    pub(crate) fn start(path: &Path) -> io::Result<Self> {
-        // A descriptor of its own: a duplicate would keep the writer's lock.
-        let file = File::open(path)?;
+    pub(crate) fn start(file: File) -> io::Result<Self> {
         let (asked, asks) = sync_channel::<()>(1);
         let failed = Arc::new(Mutex::new(None));
         let failure = Arc::clone(&failed);
@@ -37,14 +34,5 @@ impl Syncer {
         // One that waits already will cover this one.
         let _ = self.asked.try_send(());
         self.failed.lock().unwrap_or_else(PoisonError::into_inner).take().map_or(Ok(()), Err)
-    }
-}
-
-/// Makes the names in a folder as durable as the files that they name.
-pub(crate) fn sync_folder(folder: &Path) -> io::Result<()> {
-    match File::open(folder)?.sync_all() {
-        // Some network and FUSE file systems cannot, and promise nothing about names.
-        Err(error) if matches!(error.kind(), io::ErrorKind::InvalidInput | io::ErrorKind::Unsupported) => Ok(()),
-        synced => synced,
     }
 }

@@ -3,6 +3,7 @@
 //! Samples are counters, so rates over a stretch stay exact without those in between; and the busiest interval keeps its
 //! own two ends, so that a maximum is still there, with its time and its length.
 
+use crate::damage::DAMAGE;
 use crate::rows::{
     self, Cgroup, CgroupIo, Cpu, CpuEvent, Disk, FileSystem, Interrupt, IrqTime, Memory, Net, NfsMount, NicCounter,
     PreemptedBy, Pressure, Process, ProcessEvent, RunQueue, Softnet, Stolen, System, Tcp, Udp, ZfsArc, ZfsDataset,
@@ -33,10 +34,13 @@ pub fn thin(reader: &Reader, into: &Path, step_ns: i64) -> Result<PathBuf, Recor
     let mut manifest = reader.manifest().clone();
     manifest.extra.insert(THINNED.to_string(), step_ns.into());
     (manifest.sealed, manifest.rows) = (false, BTreeMap::new());
+    // What is missing stays missing.
+    manifest.extra.remove(DAMAGE);
+    reader.damage()?.keep(&mut manifest);
     let writer = Writer::create(into, manifest)?;
     let thinned = copy(reader, writer, step_ns);
     if thinned.is_err() {
-        let _ = std::fs::remove_dir_all(into);
+        crate::discard(into);
     }
     thinned
 }

@@ -3,15 +3,14 @@
 
 use crate::journal::JournalReader;
 use crate::rows::Io;
+use crate::sealed::{Builder, SealedFile};
 use crate::{Reader, RecordingError, Row, packed};
 use arrow_array::cast::AsArray;
 use arrow_array::types::Int64Type;
 use arrow_array::{Array, BooleanArray, RecordBatch};
 use parquet::arrow::ProjectionMask;
-use parquet::arrow::arrow_reader::{ArrowPredicateFn, ParquetRecordBatchReaderBuilder, RowFilter};
+use parquet::arrow::arrow_reader::{ArrowPredicateFn, RowFilter};
 use parquet::file::metadata::RowGroupMetaData;
-use std::fs::File;
-use std::path::Path;
 
 const COMPLETE: &str = "complete_ns";
 
@@ -32,8 +31,8 @@ impl Reader {
             }
             return Ok(Some(found.batches));
         }
-        for path in self.sealed_files(Io::TABLE.name)? {
-            if !from_parquet(&path, &mut found)? {
+        for (file, builder) in self.builders(Io::TABLE.name)? {
+            if !from_parquet(&file, builder, &mut found)? {
                 return Ok(None);
             }
         }
@@ -84,10 +83,7 @@ fn nulls(group: &RowGroupMetaData) -> Option<u64> {
 }
 
 /// False when it is too much.
-fn from_parquet(path: &Path, found: &mut Found) -> Result<bool, RecordingError> {
-    let wrong = |error: parquet::errors::ParquetError| RecordingError::format(Io::TABLE.name)(error);
-    let file = File::open(path).map_err(RecordingError::io("open", path))?;
-    let builder = ParquetRecordBatchReaderBuilder::try_new(file).map_err(wrong)?;
+fn from_parquet(file: &SealedFile, builder: Builder, found: &mut Found) -> Result<bool, RecordingError> {
     let groups = builder.metadata().row_groups();
     let known: u64 = groups.iter().filter_map(nulls).sum();
     if known > found.left as u64 {
@@ -103,8 +99,8 @@ fn from_parquet(path: &Path, found: &mut Found) -> Result<bool, RecordingError> 
         Ok((0..column.len()).map(|row| Some(column.is_null(row))).collect::<BooleanArray>())
     });
     let builder = builder.with_row_groups(wanted).with_row_filter(RowFilter::new(vec![Box::new(has_none)]));
-    for batch in builder.build().map_err(wrong)? {
-        if !found.take(batch.map_err(RecordingError::format(Io::TABLE.name))?) {
+    for batch in file.read(Io::TABLE.name, builder)? {
+        if !found.take(batch?) {
             return Ok(false);
         }
     }

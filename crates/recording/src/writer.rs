@@ -1,9 +1,9 @@
 //! The writing end of a recording.
 
-use crate::journal::{JOURNAL, JournalWriter, UNREADABLE};
+use crate::journal::{JOURNAL, JournalWriter};
 use crate::packed::{IoNames, RawIo};
-use crate::sync::sync_folder;
-use crate::{Batch, ClockAnchor, Manifest, RecordingError, Sink, seal};
+use crate::{Batch, ClockAnchor, FORMAT_VERSION, Manifest, Mark, RecordingError, Sink, discard, seal};
+use output::{Access, Folder, OutputError};
 use std::path::{Path, PathBuf};
 
 /// A wall-clock anchor is written at least so often.
@@ -15,7 +15,7 @@ const STEP_NS: i64 = 100_000_000;
 /// Writes one recording: into the journal while it is open, into Parquet when it is sealed.
 #[derive(Debug)]
 pub struct Writer {
-    directory: PathBuf,
+    folder: Folder,
     manifest: Manifest,
     journal: JournalWriter,
 }
@@ -26,30 +26,50 @@ impl Writer {
     /// # Errors
     /// The directory exists, or cannot be made.
     pub fn create(directory: &Path, manifest: Manifest) -> Result<Self, RecordingError> {
-        if let Some(parent) = directory.parent().filter(|parent| !parent.as_os_str().is_empty()) {
-            std::fs::create_dir_all(parent).map_err(RecordingError::io("create", parent))?;
+        Self::create_with(directory, manifest, None)
+    }
+
+    /// Creates the directory and begins a recording of a collector, with its mark in the manifest and beside it. The mark is
+    /// the first file: what a collector that is killed meanwhile leaves is known by it.
+    ///
+    /// # Errors
+    /// See [`create`](Self::create); nothing is left of it then.
+    pub fn create_marked(directory: &Path, mut manifest: Manifest, mark: &Mark) -> Result<Self, RecordingError> {
+        mark.note(&mut manifest);
+        Self::create_with(directory, manifest, Some(mark))
+    }
+
+    fn create_with(directory: &Path, mut manifest: Manifest, mark: Option<&Mark>) -> Result<Self, RecordingError> {
+        // It may be that of an older recording, which is written again.
+        manifest.format_version = FORMAT_VERSION;
+        manifest.parts.clear();
+        let folder = match Folder::create(directory, Access::of_recordings()) {
+            Err(OutputError::Taken { path, .. }) => return Err(RecordingError::Exists(path)),
+            made => made?,
+        };
+        let begun = Self::begin(folder, manifest, mark);
+        if begun.is_err() {
+            // It was made just now, and has nothing of others.
+            discard(directory);
         }
-        match std::fs::create_dir(directory) {
-            Err(error) if error.kind() == std::io::ErrorKind::AlreadyExists => {
-                return Err(RecordingError::Exists(directory.to_path_buf()));
-            }
-            made => made.map_err(RecordingError::io("create", directory))?,
+        begun
+    }
+
+    /// Begins in a directory that was just made.
+    fn begin(folder: Folder, manifest: Manifest, mark: Option<&Mark>) -> Result<Self, RecordingError> {
+        if let Some(mark) = mark {
+            mark.write(&folder)?;
         }
         // The journal first: a directory with a manifest always has one, or is sealed.
-        let journal = JournalWriter::create(directory)?;
-        manifest.write(directory)?;
-        if let Some(parent) = directory.parent() {
-            let parent = if parent.as_os_str().is_empty() { Path::new(".") } else { parent };
-            // A parent that may be written to but not read cannot be synced; the recording is there all the same.
-            let _ = sync_folder(parent);
-        }
-        Ok(Self { directory: directory.to_path_buf(), manifest, journal })
+        let journal = JournalWriter::create(&folder, &manifest)?;
+        manifest.write(&folder)?;
+        Ok(Self { folder, manifest, journal })
     }
 
     /// Where the recording is.
     #[must_use]
     pub fn directory(&self) -> &Path {
-        &self.directory
+        self.folder.path()
     }
 
     /// `CLOCK_MONOTONIC` at the recording's start, ns.
@@ -64,7 +84,8 @@ impl Writer {
     /// It could not be written; the old one is still there.
     pub fn update_manifest(&mut self, change: impl FnOnce(&mut Manifest)) -> Result<(), RecordingError> {
         change(&mut self.manifest);
-        self.manifest.write(&self.directory)
+        self.journal.tell(&self.manifest)?;
+        self.manifest.write(&self.folder)
     }
 
     /// Keeps the wall clock's anchors: one a minute, and one at once when the wall clock was set, which is told as how far
@@ -109,6 +130,7 @@ impl Writer {
     /// A table could not be written; the journal stays, and the recording can be read from it.
     pub fn seal(mut self) -> Result<PathBuf, RecordingError> {
         self.manifest.clock_anchors.push(ClockAnchor::now());
+        self.journal.tell(&self.manifest)?;
         self.seal_past()
     }
 
@@ -119,16 +141,9 @@ impl Writer {
     pub fn seal_past(mut self) -> Result<PathBuf, RecordingError> {
         self.journal.commit()?;
         self.journal.sync()?;
-        let (rows, skipped) = seal::seal(&self.directory, &self.manifest)?;
-        self.manifest.rows = rows;
-        if skipped > 0 {
-            self.manifest.losses.insert(UNREADABLE.to_string(), skipped);
-        }
-        self.manifest.sealed = true;
-        self.manifest.write(&self.directory)?;
-        let journal = self.directory.join(JOURNAL);
-        std::fs::remove_file(&journal).map_err(RecordingError::io("remove", &journal))?;
-        Ok(self.directory)
+        seal::seal(&self.folder, &mut self.manifest)?;
+        self.folder.remove_file(JOURNAL)?;
+        Ok(self.folder.path().to_path_buf())
     }
 }
 

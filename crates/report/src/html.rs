@@ -3,6 +3,9 @@
 use crate::ReportError;
 use crate::svg::{Size, Theme, escape, svg};
 use analyze::{Body, Cells, ReportModel, Table, Tone, ViewData};
+use quantity::visible::visible_lines;
+use serde_json::Value;
+use std::borrow::Cow;
 use std::fmt::Write as _;
 
 /// Views drawn for readers without a script, for a report of one run.
@@ -14,19 +17,24 @@ const STATIC_RUNS: usize = 100;
 const SCRIPT: &str = include_str!("../../../web/dist/report.js");
 const STYLE: &str = include_str!("../../../web/dist/report.css");
 
+/// In the first 1024 bytes of every page that iodyno writes: how it knows its own again.
+pub const GENERATOR: &str = "<meta name=\"generator\" content=\"iodyno ";
+
 /// The whole page; it needs no network and no other file.
 ///
 /// # Errors
 /// A model that cannot be written as JSON.
 pub fn html(model: &ReportModel) -> Result<String, ReportError> {
+    let mut data = serde_json::to_value(model)?;
+    show_hidden(&mut data);
     // `<` never stands in the data as itself, so nothing in it can end the element.
-    let json = serde_json::to_string(model)?.replace('<', "\\u003c").replace('\u{2028}', "\\u2028");
+    let json = serde_json::to_string(&data)?.replace('<', "\\u003c");
     let mut page = String::with_capacity(json.len() + 200_000);
     let _ = write!(
         page,
         "<!doctype html>\n<html lang=\"en\">\n<head>\n<meta charset=\"utf-8\">\n\
          <meta name=\"viewport\" content=\"width=device-width, initial-scale=1\">\n\
-         <meta name=\"generator\" content=\"iodyno {}\">\n<title>{} – iodyno</title>\n\
+         {GENERATOR}{}\">\n<title>{} – iodyno</title>\n\
          <link rel=\"icon\" href=\"data:,\">\n<style>{}{STYLE}</style>\n</head>\n<body>\n\
          <a class=\"skip\" href=\"#run\">Skip to the details</a>\n<main>\n",
         env!("CARGO_PKG_VERSION"),
@@ -46,6 +54,20 @@ pub fn html(model: &ReportModel) -> Result<String, ReportError> {
         escape(&model.recording.id)
     );
     Ok(page)
+}
+
+/// Makes what is hidden in the texts of the model visible: the script puts them on the page as they are.
+fn show_hidden(value: &mut Value) {
+    match value {
+        Value::String(text) => {
+            if let Cow::Owned(shown) = visible_lines(text) {
+                *text = shown;
+            }
+        }
+        Value::Array(values) => values.iter_mut().for_each(show_hidden),
+        Value::Object(fields) => fields.values_mut().for_each(show_hidden),
+        _ => {}
+    }
 }
 
 /// The two weights of the page's font, inside the page.

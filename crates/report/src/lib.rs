@@ -7,7 +7,7 @@ mod html;
 mod png;
 mod svg;
 
-pub use html::html;
+pub use html::{GENERATOR, html};
 pub use png::png;
 pub use svg::{Size, Theme, svg};
 

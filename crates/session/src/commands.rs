@@ -4,11 +4,14 @@
 //! folder, in `commands.log`.
 
 use crate::SessionError;
+use output::Folder;
 use plan::Command as Wanted;
-use std::fs::OpenOptions;
 use std::io::Write as _;
 use std::path::Path;
 use std::process::{Command, Stdio};
+
+/// Name of the file.
+const LOG: &str = "commands.log";
 
 /// What a command did.
 #[derive(Debug)]
@@ -30,9 +33,9 @@ pub(crate) fn execute(wanted: &Wanted, directory: &Path) -> Result<CommandResult
         .stdin(Stdio::null())
         .output()
         .map_err(|source| SessionError::Command { line: line.clone(), source })?;
-    let log = directory.join("commands.log");
+    let log = directory.join(LOG);
     let failed = |source| SessionError::Write { path: log.clone(), source };
-    let mut file = OpenOptions::new().create(true).append(true).open(&log).map_err(failed)?;
+    let mut file = Folder::open(directory)?.append(LOG)?;
     let mut text = format!("$ {line}\n").into_bytes();
     text.extend_from_slice(&output.stdout);
     text.extend_from_slice(&output.stderr);

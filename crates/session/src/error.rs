@@ -90,6 +90,24 @@ pub enum SessionError {
         /// Number of the process.
         holder: String,
     },
+    /// A collector has a directory of its own.
+    #[error(
+        "{} holds what no collector made: {found}. A collector removes old recordings, so it has a directory of its own: name a new or an empty one, such as {}", .directory.display(), .directory.join("collector").display()
+    )]
+    NotEmpty {
+        /// The directory.
+        directory: PathBuf,
+        /// The first names in it.
+        found: String,
+    },
+    /// One of a collector's own files is not what it should be.
+    #[error("{} {why}; it was left as it is: move it away, or name another directory", .path.display())]
+    Strange {
+        /// The file.
+        path: PathBuf,
+        /// What is wrong with it.
+        why: String,
+    },
     /// Neither a rate nor a reference for one.
     #[error(
         "run {run} asks for a share of the greatest rate, but no run before it went at full speed; put a run with iorate=max before it"
@@ -101,6 +119,12 @@ pub enum SessionError {
     /// A model that was made of a trace cannot be read as a parameter file.
     #[error("the model of this trace is no valid parameter file; this is a bug, please report it with this: {0}")]
     Model(String),
+    /// A file or folder could not be made, replaced or removed, or something stands in its way.
+    #[error(transparent)]
+    Output(#[from] output::OutputError),
+    /// A report that iodyno did not write is not written over.
+    #[error("{0} was not written by iodyno: move it away, name another file with -o, or add --force to replace it")]
+    ForeignReport(PathBuf),
     /// A file that belongs to the results could not be written.
     #[error("failed to write {path}: {source}")]
     Write {

@@ -11,6 +11,7 @@ use crate::spine::Spine;
 use crate::{SessionError, StopFlag, commands, format};
 use analyze::Judgement;
 use engine::{EngineChoice, Options, Pace};
+use output::{Folder, Force};
 use plan::{Command, Content, Plan, Repeat, Run};
 use quantity::clock;
 use recording::{Manifest, Reader, Writer};
@@ -430,17 +431,28 @@ impl Life<'_, '_> {
         }
         messages
             .extend(broken.map(|why| format!("the recording broke off: {why}; what was measured until then is kept")));
+        if sealed.is_ok()
+            && let Ok(reader) = Reader::open(&directory)
+            && let Ok(damage) = reader.damage()
+            && damage.is_some()
+        {
+            // The disk under the journal did not give back what was written.
+            ending = ending.max(Ending::RecordingIncomplete);
+            messages
+                .extend(damage.sentences(reader.manifest()).into_iter().map(|what| format!("the recording: {what}")));
+        }
         if self.request.flatfile {
             let written = Reader::open(&directory)
                 .map_err(convert::ConvertError::from)
-                .and_then(|reader| convert::flatfile::write(&reader, &directory));
+                .and_then(|reader| Ok((Folder::open(&directory)?, reader)))
+                .and_then(|(folder, reader)| convert::flatfile::write(&reader, &folder, Force::No));
             if let Err(error) = written {
                 messages.push(format!("Vdbench's files could not be written: {error}"));
                 ending = ending.max(Ending::RecordingIncomplete);
             }
         }
         let report = if self.request.report {
-            match crate::report_file(&directory, None) {
+            match crate::report_file(&directory, None, Force::No) {
                 Ok(path) => Some(path),
                 Err(error) => {
                     messages.push(format!("the report could not be written: {error}"));

@@ -1,6 +1,7 @@
 //! The faces that can watch a run.
 
 use analyze::Verdict;
+use quantity::output::stdout;
 use recording::{RecordingError, Sink};
 use std::io::{Stdout, Write};
 use tui::{JsonLines, Look, RunHeader, Terminal};
@@ -86,11 +87,11 @@ impl<W: Write> Face for JsonLines<W> {
 /// Lines for people on standard output.
 #[must_use]
 pub fn terminal_face() -> Terminal<Stdout> {
-    Terminal::new(std::io::stdout(), Look::of_stdout())
+    Terminal::new(stdout(), Look::of_stdout())
 }
 
 /// One JSON object per interval on standard output.
 #[must_use]
 pub fn json_face() -> JsonLines<Stdout> {
-    JsonLines::new(std::io::stdout())
+    JsonLines::new(stdout())
 }

@@ -2,12 +2,13 @@
 
 use crate::flight::{FlightNews, FlightRequest, Trigger, Trouble, flight};
 use crate::rows::signed;
-use crate::{SessionError, StopFlag};
+use crate::{Home, SessionError, StopFlag};
 use analyze::finding::{Engine, Finding, IOS_ARE_IN, Thresholds};
 use quantity::clock;
 use recording::rows::Event;
 use recording::{Batch, RecordingError, Sink};
 use std::path::PathBuf;
+use std::sync::Arc;
 use std::sync::mpsc::{Receiver, Sender, channel};
 use std::thread::JoinHandle;
 use trace::block::Options;
@@ -30,6 +31,8 @@ pub struct FlightPlan {
     pub directory: PathBuf,
     /// The command line, for the manifests.
     pub command_line: Vec<String>,
+    /// The collector in whose directory it writes.
+    pub collector: Option<Arc<Home>>,
 }
 
 /// What the recorder's thread says.
@@ -77,7 +80,7 @@ impl FindingFlight {
         let stop = StopFlag::default();
         let watched = stop.clone();
         let fly = move || {
-            let FlightPlan { options, before_ns, after_ns, memory_bytes, directory, command_line } = plan;
+            let FlightPlan { options, before_ns, after_ns, memory_bytes, directory, command_line, collector } = plan;
             let request = FlightRequest {
                 options,
                 trigger: Trigger::Told(told),
@@ -88,6 +91,7 @@ impl FindingFlight {
                 duration_ns: None,
                 directory,
                 command_line,
+                collector,
             };
             let outcome = flight(&request, &mut |news| tell(&say, &news, &request), &watched)?;
             Ok(outcome.messages)

@@ -2,14 +2,15 @@
 
 use crate::rows::signed;
 use crate::trace::{End, interval_row, known, lost_words, sample_news, shown};
-use crate::{SessionError, StopFlag};
+use crate::{Home, SessionError, StopFlag};
 use analyze::{Condition, Lane, TRACE_SAMPLE, Watch};
 use quantity::clock;
 use quantity::histogram::Recorder;
 use recording::rows::{Event, TraceInterval};
-use recording::{Batch, Manifest, Sink, Writer};
+use recording::{Batch, Manifest, RecordingError, Sink, Writer};
 use std::collections::{HashMap, VecDeque};
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
 use std::sync::mpsc::Receiver;
 use std::time::Duration;
 use trace::block::{BlockTrace, Chunk, Columns, Options, Ring, Statistics, Summary, op_name};
@@ -44,6 +45,8 @@ pub struct FlightRequest {
     pub directory: PathBuf,
     /// The command line, for the manifests.
     pub command_line: Vec<String>,
+    /// The collector in whose directory it writes, and which keeps and removes the recordings as its own.
+    pub collector: Option<Arc<Home>>,
 }
 
 /// What makes it write.
@@ -394,8 +397,9 @@ impl Life<'_> {
                 self.let_go = (0, 0);
                 let _ = self.columns.take_summary();
                 // What could be written stays; a piece without a row is only in the way.
-                if !has_rows {
-                    let _ = std::fs::remove_dir_all(&directory);
+                let is_taken = matches!(&error, SessionError::Recording(RecordingError::Exists(_)));
+                if !has_rows && !is_taken {
+                    recording::discard(&directory);
                 }
                 (self.news)(FlightNews::Failed(&format!("{}: {error}", directory.display())));
             }
@@ -412,7 +416,14 @@ impl Life<'_> {
     ) -> Result<Dump, SessionError> {
         let from_ns = trouble_ns.saturating_sub(self.request.before_ns).max(self.trace.started_ns());
         let Trouble { subjects, reason } = trouble;
-        let mut writer = Writer::create(&directory, self.manifest(from_ns, trouble_ns, &reason))?;
+        let manifest = self.manifest(from_ns, trouble_ns, &reason);
+        let mut writer = match &self.request.collector {
+            Some(home) => {
+                let name = directory.file_name().unwrap_or_default().to_string_lossy();
+                Writer::create_marked(&directory, manifest, &home.next_mark(&name))?
+            }
+            None => Writer::create(&directory, manifest)?,
+        };
         let (ios, unfinished, ended_ns) = self.write_ios(&mut writer, from_ns, has_rows)?;
         // They were counted when they came.
         let _ = self.columns.take_summary();

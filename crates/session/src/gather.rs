@@ -1,6 +1,7 @@
 //! `record --text DIR`: the text of the classic tools beside the recording, as gathering scripts keep it.
 
-use std::fs::{File, OpenOptions};
+use output::{Access, Folder, OutputError};
+use std::fs::File;
 use std::io::{ErrorKind, Write as _};
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
@@ -27,27 +28,29 @@ impl Gather {
     ///
     /// # Errors
     /// The directory or a file in it cannot be made; a file that is there already is not written over.
-    pub fn start(directory: &Path, seconds: u64) -> std::io::Result<(Self, Vec<String>)> {
-        std::fs::create_dir_all(directory)?;
+    pub fn start(directory: &Path, seconds: u64) -> Result<(Self, Vec<String>), OutputError> {
+        let folder = Folder::open_or_create(directory, Access::of_recordings())?;
         let (mut gather, mut said) = (Self { running: Vec::new() }, Vec::new());
         for (tool, arguments) in TOOLS {
-            let path = directory.join(format!("{tool}.out"));
-            let mut out = OpenOptions::new().write(true).create_new(true).open(&path)?;
+            let name = format!("{tool}.out");
+            let path = directory.join(&name);
+            let mut out = folder.create_new_log(&name)?;
             // Tells an import what was asked, and whoever reads it.
-            writeln!(out, "$ {tool} {} {seconds}", arguments.join(" "))?;
+            let failed = || OutputError::io("write", &path);
+            writeln!(out, "$ {tool} {} {seconds}", arguments.join(" ")).map_err(failed())?;
             let started = Command::new(tool)
                 .args(arguments)
                 .arg(seconds.to_string())
                 .env("LC_ALL", "C")
                 .env("S_TIME_FORMAT", "ISO")
                 .stdin(Stdio::null())
-                .stdout(Stdio::from(File::try_clone(&out)?))
+                .stdout(Stdio::from(File::try_clone(&out).map_err(failed())?))
                 .stderr(Stdio::from(out))
                 .spawn();
             match started {
                 Ok(child) => gather.running.push((child, path)),
                 Err(error) => {
-                    std::fs::remove_file(&path)?;
+                    folder.remove_file(&name)?;
                     let why = if error.kind() == ErrorKind::NotFound {
                         "it is not installed".to_string()
                     } else {

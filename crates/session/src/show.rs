@@ -2,20 +2,49 @@
 
 use crate::{Outcome, SessionError};
 use analyze::Comparison;
+use output::{Folder, Force, Kind, OutputFile, Over};
 use recording::Reader;
+use std::fs::File;
+use std::io::{Read as _, Write as _};
 use std::path::{Component, Path, PathBuf};
 use tui::Look;
 
-/// Writes the HTML report of the recording in `directory`, by default into it; returns its path.
+/// Name of the report in a recording.
+const REPORT: &str = "report.html";
+
+/// Writes the HTML report of the recording in `directory`, by default into it; returns its path. A report in the recording is
+/// written anew when it is one of iodyno's; any other file only with [`Force::Yes`].
 ///
 /// # Errors
-/// The recording cannot be read, or the file not be written.
-pub fn report_file(directory: &Path, output: Option<&Path>) -> Result<PathBuf, SessionError> {
+/// The recording cannot be read, something else has the file's name, or the file cannot be written.
+pub fn report_file(directory: &Path, output: Option<&Path>, force: Force) -> Result<PathBuf, SessionError> {
     let reader = Reader::open(directory)?;
+    if let Some(path) = output {
+        let file = OutputFile::create(path, force)?;
+        fill(file, path, report::report(&reader)?.as_bytes())?;
+        return Ok(path.to_path_buf());
+    }
+    let folder = Folder::open(directory)?;
+    let path = directory.join(REPORT);
+    if force == Force::No && folder.kind(REPORT)? == Some(Kind::File) && !is_ours(folder.open_file(REPORT)?) {
+        return Err(SessionError::ForeignReport(path));
+    }
     let page = report::report(&reader)?;
-    let path = output.map_or_else(|| directory.join("report.html"), Path::to_path_buf);
-    write_whole(&path, page.as_bytes())?;
+    folder.replace(REPORT, Over::File, |file| file.write_all(page.as_bytes()))?;
     Ok(path)
+}
+
+/// Does this file begin as a page of iodyno's does?
+fn is_ours(file: File) -> bool {
+    let mut beginning = Vec::new();
+    let is_read = file.take(1024).read_to_end(&mut beginning).is_ok();
+    let mark = report::GENERATOR.as_bytes();
+    is_read && beginning.windows(mark.len()).any(|window| window == mark)
+}
+
+fn fill(mut file: OutputFile, path: &Path, bytes: &[u8]) -> Result<(), SessionError> {
+    file.write_all(bytes).map_err(|source| SessionError::Write { path: path.to_path_buf(), source })?;
+    Ok(file.finish()?)
 }
 
 /// Recordings side by side, each called by its directory's name, and by as much of the path as tells it from the others.
@@ -65,9 +94,9 @@ fn common_ending(labels: &[String]) -> usize {
 ///
 /// # Errors
 /// The file cannot be written.
-pub fn comparison_file(comparison: &Comparison, output: &Path) -> Result<(), SessionError> {
+pub fn comparison_file(comparison: &Comparison, output: &Path, force: Force) -> Result<(), SessionError> {
     let page = report::html(&analyze::comparison_model(comparison))?;
-    write_whole(output, page.as_bytes())
+    Ok(OutputFile::write_whole(output, force, page.as_bytes())?)
 }
 
 /// Columns of standard output.
@@ -94,21 +123,6 @@ pub fn comparison_lines(comparison: &Comparison, width: usize) -> Vec<String> {
         }
     }
     lines
-}
-
-/// Writes a file in one step: nobody sees half of it, and a full disk leaves no stump.
-///
-/// # Errors
-/// The file cannot be written.
-pub fn write_whole(path: &Path, bytes: &[u8]) -> Result<(), SessionError> {
-    let mut fresh = path.as_os_str().to_owned();
-    fresh.push(".new");
-    let fresh = PathBuf::from(fresh);
-    let written = std::fs::write(&fresh, bytes).and_then(|()| std::fs::rename(&fresh, path));
-    if written.is_err() {
-        let _ = std::fs::remove_file(&fresh);
-    }
-    written.map_err(|source| SessionError::Write { path: path.to_path_buf(), source })
 }
 
 /// The summary of a finished command: tables with percentiles per operation, and where things are.

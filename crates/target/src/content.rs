@@ -1,17 +1,25 @@
-//! Does anything but zeroes and iodyno's own data stand at the edges of a target?
+//! Does anything but zeroes and iodyno's own data stand on a target?
 
 use crate::ErrorKind;
-
 use crate::pattern::Known;
 use crate::signature;
-use rustix::fd::BorrowedFd;
+use crate::survey::{self, Medium};
+use rustix::fd::{AsFd, BorrowedFd};
+use rustix::fs::{Advice, fadvise, ioctl_blksszget};
 use rustix::io::{Errno, pread};
+use std::hash::{BuildHasher, RandomState};
+use std::ops::Range;
 use std::path::Path;
+use std::sync::atomic::{AtomicUsize, Ordering};
 
-/// The first and the last so many bytes are looked at, each of them.
+/// The first and the last so many bytes of a file are looked at, each of them.
 pub(crate) const EDGE_BYTES: u64 = 1 << 20;
 /// What iodyno wrote is told sector by sector.
 const SECTOR_BYTES: usize = 512;
+/// Reads of a device at the same time.
+const DEPTH: usize = 32;
+/// Direct I/O into buffers at multiples of this works on every device.
+const ALIGN_BYTES: usize = 4096;
 
 /// What was found that is neither zero nor ours.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -22,7 +30,7 @@ pub(crate) struct Foreign {
     pub(crate) offset: u64,
 }
 
-/// What the edges of a target hold.
+/// What was found on a target.
 #[derive(Debug)]
 pub(crate) struct Edges {
     /// The first thing that is not ours.
@@ -33,17 +41,48 @@ pub(crate) struct Edges {
     pub(crate) own_sectors: usize,
 }
 
-/// Looks at the edges of a target. `known` tells by what a sector is iodyno's.
+/// Looks at the edges of a file. `known` tells by what a sector is iodyno's.
 ///
 /// # Errors
 /// [`ErrorKind::Unprovable`] when they cannot be read.
 pub(crate) fn look(fd: BorrowedFd<'_>, size_bytes: u64, flag: &Path, known: &Known) -> Result<Edges, ErrorKind> {
-    let view = View::read(fd, size_bytes, flag, known)?;
-    if let Some(foreign) = signature::find(&view)? {
-        return Ok(Edges { foreign: Some(foreign), signature: true, own_sectors: view.own_sectors });
-    }
-    let foreign = view.first_byte();
-    Ok(Edges { foreign, signature: false, own_sectors: view.own_sectors })
+    let sector = SECTOR_BYTES as u64;
+    // Both edges begin at a sector, also in a file whose size is odd.
+    let tail = size_bytes.saturating_sub(EDGE_BYTES) / sector * sector;
+    let view = View::read(fd, size_bytes, flag, known, &[0..size_bytes.min(EDGE_BYTES), tail..size_bytes])?;
+    let found = signature::find(&view)?;
+    let signature = found.is_some();
+    Ok(Edges { foreign: found.or_else(|| view.first_byte()), signature, own_sectors: view.own_sectors })
+}
+
+/// Looks at a device: at its edges, at the edges of all likely partitions, at copies of superblocks, and at samples of
+/// the rest ([`survey::parts`]). Returns the first thing that is not ours. `direct` is opened with `O_DIRECT` where that
+/// works, so that neither the page cache is filled nor what it remembers of an earlier content is believed.
+///
+/// # Errors
+/// [`ErrorKind::Unprovable`] when a part cannot be read.
+pub(crate) fn survey(
+    direct: BorrowedFd<'_>,
+    size_bytes: u64,
+    medium: Medium,
+    flag: &Path,
+    known: &Known,
+) -> Result<Option<Foreign>, ErrorKind> {
+    let block = ioctl_blksszget(direct).unwrap_or(512);
+    // Without direct I/O: forget clean pages, and read what is asked for only.
+    let _ = fadvise(direct, 0, None, Advice::DontNeed);
+    let _ = fadvise(direct, 0, None, Advice::Random);
+    // Other places in every run: what one has missed, the next may find.
+    let (keys, mut count) = (RandomState::new(), 0_u64);
+    let random = || {
+        count += 1;
+        keys.hash_one(count)
+    };
+    let parts = survey::parts(size_bytes, u64::from(block), medium, random);
+    let view = View::read(direct, size_bytes, flag, known, &parts)?;
+    let Some(first) = view.first_byte() else { return Ok(None) };
+    // It is refused; the rest is about a name that helps.
+    Ok(Some(signature::find(&view)?.or_else(|| signature::find_in_partitions(&view)).unwrap_or(first)))
 }
 
 /// A target's bytes, in which every sector that iodyno wrote reads as zeroes. A short signature that happens to stand
@@ -55,81 +94,127 @@ pub(crate) struct View<'a> {
     known: &'a Known,
     /// Size of the target.
     pub(crate) size_bytes: u64,
-    head: Vec<u8>,
-    tail: Vec<u8>,
-    tail_offset: u64,
+    /// What was read, in order.
+    pieces: Vec<Piece>,
+    own_sectors: usize,
+}
+
+/// Adjacent bytes with our own sectors blanked.
+#[derive(Debug)]
+struct Piece {
+    offset: u64,
+    bytes: Vec<u8>,
     own_sectors: usize,
 }
 
 impl<'a> View<'a> {
-    fn read(fd: BorrowedFd<'a>, size_bytes: u64, flag: &'a Path, known: &'a Known) -> Result<Self, ErrorKind> {
-        let (head, tail) = (Vec::new(), Vec::new());
-        let mut view = View { fd, flag, known, size_bytes, head, tail, tail_offset: 0, own_sectors: 0 };
-        let sector = SECTOR_BYTES as u64;
-        // Both edges begin at a sector, also in a file whose size is odd.
-        view.tail_offset = size_bytes.saturating_sub(EDGE_BYTES) / sector * sector;
-        let (head, own_head) = view.fetch(0, size_bytes.min(EDGE_BYTES))?;
-        let (tail, own_tail) = view.fetch(view.tail_offset, size_bytes - view.tail_offset)?;
-        view.head = head;
-        view.tail = tail;
-        view.own_sectors = own_head + own_tail;
-        Ok(view)
+    /// Reads parts of a target, several at the same time.
+    fn read(
+        fd: BorrowedFd<'a>,
+        size_bytes: u64,
+        flag: &'a Path,
+        known: &'a Known,
+        parts: &[Range<u64>],
+    ) -> Result<Self, ErrorKind> {
+        let next = AtomicUsize::new(0);
+        let work = || {
+            let mut pieces = Vec::new();
+            while let Some(part) = parts.get(next.fetch_add(1, Ordering::Relaxed)) {
+                pieces.push(fetch(fd, part.clone(), flag, known)?);
+            }
+            Ok(pieces)
+        };
+        let results: Vec<Result<Vec<Piece>, ErrorKind>> = std::thread::scope(|scope| {
+            let threads = DEPTH.min(parts.len());
+            // A machine that gives no more threads: the ones that there are do it, this one at the least.
+            let others: Vec<_> = (1..threads)
+                .map_while(|_| std::thread::Builder::new().stack_size(256 << 10).spawn_scoped(scope, work).ok())
+                .collect();
+            let own = work();
+            let joined = others.into_iter().map(|other| {
+                // A panic of ours goes on.
+                other.join().unwrap_or_else(|panic| std::panic::resume_unwind(panic))
+            });
+            joined.chain(std::iter::once(own)).collect()
+        });
+        let mut pieces = Vec::with_capacity(parts.len());
+        for result in results {
+            pieces.extend(result?);
+        }
+        pieces.sort_unstable_by_key(|piece| piece.offset);
+        let own_sectors = pieces.iter().map(|piece| piece.own_sectors).sum();
+        Ok(View { fd, flag, known, size_bytes, pieces, own_sectors })
     }
 
     /// Bytes `[offset, offset + len)` with our own sectors blanked; `None` when they lie outside the target.
     pub(crate) fn at(&self, offset: u64, len: u64) -> Result<Option<Vec<u8>>, ErrorKind> {
         let Some(end) = offset.checked_add(len).filter(|end| *end <= self.size_bytes) else { return Ok(None) };
-        for (start, bytes) in [(0, &self.head), (self.tail_offset, &self.tail)] {
-            if offset >= start && end <= start + bytes.len() as u64 {
-                let (Ok(low), Ok(high)) = (usize::try_from(offset - start), usize::try_from(end - start)) else {
-                    return Ok(None);
-                };
-                return Ok(Some(bytes[low..high].to_vec()));
-            }
+        if let Some(bytes) = self.peek(offset, len) {
+            return Ok(Some(bytes));
         }
         // In the middle: read whole sectors, so that our own can be told.
-        let sector = SECTOR_BYTES as u64;
-        let low = offset / sector * sector;
-        let high = end.div_ceil(sector).saturating_mul(sector).min(self.size_bytes);
-        let (bytes, _) = self.fetch(low, high - low)?;
+        let align = ALIGN_BYTES as u64;
+        let low = offset / align * align;
+        let high = end.next_multiple_of(align).min(self.size_bytes);
+        let piece = fetch(self.fd, low..high, self.flag, self.known)?;
         let (Ok(skip), Ok(len)) = (usize::try_from(offset - low), usize::try_from(len)) else { return Ok(None) };
-        Ok(bytes.get(skip..skip + len).map(<[u8]>::to_vec))
+        Ok(piece.bytes.get(skip..skip + len).map(<[u8]>::to_vec))
     }
 
-    /// Reads whole sectors; returns them with our own blanked, and how many of those there were.
-    fn fetch(&self, offset: u64, len: u64) -> Result<(Vec<u8>, usize), ErrorKind> {
-        let bytes = usize::try_from(len).unwrap_or(usize::MAX);
-        let unprovable =
-            |source: std::io::Error| ErrorKind::Unprovable { offset, bytes, source, flag: self.flag.to_owned() };
-        let mut buffer = vec![0; bytes];
-        let mut done = 0;
-        while done < buffer.len() {
-            match pread(self.fd, &mut buffer[done..], offset + done as u64) {
-                Ok(0) => return Err(unprovable(std::io::ErrorKind::UnexpectedEof.into())),
-                Ok(count) => done += count,
-                Err(Errno::INTR) => {}
-                Err(error) => return Err(unprovable(error.into())),
-            }
+    /// The same, of what was read already; `None` when some of it was not.
+    pub(crate) fn peek(&self, offset: u64, len: u64) -> Option<Vec<u8>> {
+        let mut out = Vec::new();
+        let mut index = self.pieces.partition_point(|piece| piece.offset <= offset).checked_sub(1)?;
+        let (mut at, end) = (offset, offset.checked_add(len)?);
+        while at < end {
+            let piece = self.pieces.get(index)?;
+            let low = usize::try_from(at.checked_sub(piece.offset)?).ok()?;
+            let high = usize::try_from(end - piece.offset).unwrap_or(usize::MAX).min(piece.bytes.len());
+            let bytes = piece.bytes.get(low..high).filter(|bytes| !bytes.is_empty())?;
+            out.extend_from_slice(bytes);
+            at += bytes.len() as u64;
+            index += 1;
         }
-        let mut own = 0;
-        for (index, sector) in buffer.chunks_mut(SECTOR_BYTES).enumerate() {
-            if self.known.is_own(sector, offset + (index * SECTOR_BYTES) as u64) {
-                sector.fill(0);
-                own += 1;
-            }
-        }
-        Ok((buffer, own))
+        Some(out)
     }
 
-    /// The first byte at the edges that is neither zero nor ours.
+    /// The first byte of what was read that is neither zero nor ours.
     fn first_byte(&self) -> Option<Foreign> {
-        for (start, bytes) in [(0, &self.head), (self.tail_offset, &self.tail)] {
-            if let Some(index) = bytes.iter().position(|byte| *byte != 0) {
-                return Some(Foreign { what: unknown_data(&bytes[index..]), offset: start + index as u64 });
-            }
-        }
-        None
+        self.pieces.iter().find_map(|piece| {
+            let index = piece.bytes.iter().position(|byte| *byte != 0)?;
+            Some(Foreign { what: unknown_data(&piece.bytes[index..]), offset: piece.offset + index as u64 })
+        })
     }
+}
+
+/// Reads a part that begins at a sector; blanks our own sectors.
+fn fetch(fd: BorrowedFd<'_>, part: Range<u64>, flag: &Path, known: &Known) -> Result<Piece, ErrorKind> {
+    let offset = part.start;
+    let len = usize::try_from(part.end - part.start).unwrap_or(usize::MAX);
+    let unprovable =
+        |source: std::io::Error| ErrorKind::Unprovable { offset, bytes: len, source, flag: flag.to_owned() };
+    // Direct I/O needs the buffer at a whole block.
+    let mut buffer = vec![0; len + ALIGN_BYTES];
+    let skip = buffer.as_ptr().align_offset(ALIGN_BYTES).min(ALIGN_BYTES);
+    let mut done = 0;
+    while done < len {
+        match pread(fd.as_fd(), &mut buffer[skip + done..skip + len], offset + done as u64) {
+            Ok(0) => return Err(unprovable(std::io::ErrorKind::UnexpectedEof.into())),
+            Ok(count) => done += count,
+            Err(Errno::INTR) => {}
+            Err(error) => return Err(unprovable(error.into())),
+        }
+    }
+    let mut bytes = buffer.split_off(skip);
+    bytes.truncate(len);
+    let mut own_sectors = 0;
+    for (index, sector) in bytes.chunks_mut(SECTOR_BYTES).enumerate() {
+        if known.is_own(sector, offset + (index * SECTOR_BYTES) as u64) {
+            sector.fill(0);
+            own_sectors += 1;
+        }
+    }
+    Ok(Piece { offset, bytes, own_sectors })
 }
 
 /// Data without a known signature, with their first bytes.

@@ -1,10 +1,11 @@
 //! Claims that are held while a target is written to, and the examination of block devices.
 
 use crate::content::{self, Foreign};
+use crate::footprint::Sibling;
 use crate::node::{Node, Number};
-use crate::{Access, ErrorKind, in_use, ours};
+use crate::{Access, ErrorKind, in_use, ours, sysfs};
 use rustix::fd::{AsFd, BorrowedFd, OwnedFd};
-use rustix::fs::{FlockOperation, OFlags, SeekFrom, fcntl_lock, flock, seek};
+use rustix::fs::{CWD, FlockOperation, Mode as Permissions, OFlags, SeekFrom, fcntl_lock, flock, openat, seek};
 use rustix::io::Errno;
 use std::collections::BTreeMap;
 use std::path::Path;
@@ -24,6 +25,8 @@ pub(crate) enum Mode {
 #[derive(Debug)]
 pub(crate) struct Claim {
     fd: OwnedFd,
+    /// Other devices over the same bytes.
+    _beside: Vec<Arc<Claim>>,
 }
 
 impl Claim {
@@ -47,13 +50,13 @@ static CLAIMS: Mutex<BTreeMap<Subject, Weak<Claim>>> = Mutex::new(BTreeMap::new(
 fn claim(
     subject: Subject,
     mode: Mode,
-    make: impl FnOnce() -> Result<OwnedFd, ErrorKind>,
+    make: impl FnOnce() -> Result<Claim, ErrorKind>,
 ) -> Result<Arc<Claim>, ErrorKind> {
     let mut claims = CLAIMS.lock().unwrap_or_else(PoisonError::into_inner);
     if let Some(held) = claims.get(&subject).and_then(Weak::upgrade) {
         return Ok(held);
     }
-    let held = Arc::new(Claim { fd: make()? });
+    let held = Arc::new(make()?);
     if mode == Mode::Take {
         claims.retain(|_, claim| claim.strong_count() > 0);
         claims.insert(subject, Arc::downgrade(&held));
@@ -67,16 +70,41 @@ pub(crate) fn is_claimed(identity: (u64, u64)) -> bool {
     claims.get(&Subject::File(identity)).is_some_and(|claim| claim.strong_count() > 0)
 }
 
-/// Claims a block device with `O_EXCL`.
+/// Claims a block device with `O_EXCL`, and with it the devices over the same bytes.
 fn claim_device(node: &Node, mode: Mode) -> Result<Arc<Claim>, ErrorKind> {
+    let root = Path::new("/");
+    let mut beside = Vec::new();
+    for sibling in in_use::beside(root, node.device()) {
+        beside.extend(claim_beside(root, &sibling, mode)?);
+    }
     let direction = if mode == Mode::Take { OFlags::RDWR } else { OFlags::RDONLY };
     claim(Subject::Device(node.device()), mode, || {
         let taken = patiently(|| node.reopen(direction | OFlags::EXCL), |result| !matches!(result, Err(Errno::BUSY)));
-        taken.map_err(|error| match error {
-            Errno::BUSY => ErrorKind::Exclusive { by: in_use::openers(node.device()) },
+        let fd = taken.map_err(|error| match error {
+            Errno::BUSY => in_use::exclusive(root, node.device()),
             _ => ErrorKind::from_io("write", &node.path, error),
-        })
+        })?;
+        Ok(Claim { fd, _beside: beside })
     })
+}
+
+/// Claims a device over the same bytes; `None` when it is gone.
+fn claim_beside(root: &Path, sibling: &Sibling, mode: Mode) -> Result<Option<Arc<Claim>>, ErrorKind> {
+    let flags = OFlags::RDONLY | OFlags::EXCL | OFlags::CLOEXEC;
+    let open = || openat(CWD, &sibling.node, flags, Permissions::empty());
+    let mut is_gone = false;
+    let claimed = claim(Subject::Device(sibling.number), mode, || {
+        let taken = patiently(open, |result| !matches!(result, Err(Errno::BUSY)));
+        let fd = taken.map_err(|error| match error {
+            Errno::BUSY => in_use::exclusive_beside(root, sibling),
+            _ => {
+                is_gone = matches!(error, Errno::NXIO | Errno::NODEV);
+                ErrorKind::from_io("claim", &sibling.node, error)
+            }
+        })?;
+        Ok(Claim { fd, _beside: Vec::new() })
+    });
+    if is_gone { Ok(None) } else { claimed.map(Some) }
 }
 
 /// Claims a file with a lock that other iodynos respect, after seeing that nobody holds a record lock (as qemu does on
@@ -86,7 +114,7 @@ pub(crate) fn claim_file(node: &Node, mode: Mode) -> Result<Arc<Claim>, ErrorKin
     claim(Subject::File(node.identity()), mode, || {
         let fd = node.reopen(direction).map_err(|error| ErrorKind::from_io("write", &node.path, error))?;
         lock(&fd, mode)?;
-        Ok(fd)
+        Ok(Claim { fd, _beside: Vec::new() })
     })
 }
 
@@ -94,7 +122,7 @@ pub(crate) fn claim_file(node: &Node, mode: Mode) -> Result<Arc<Claim>, ErrorKin
 pub(crate) fn claim_new(fd: OwnedFd, identity: (u64, u64)) -> Result<Arc<Claim>, ErrorKind> {
     claim(Subject::File(identity), Mode::Take, || {
         lock(&fd, Mode::Take)?;
-        Ok(fd)
+        Ok(Claim { fd, _beside: Vec::new() })
     })
 }
 
@@ -144,7 +172,7 @@ pub(crate) fn examine(
         return Ok(Device { claim: None, size_bytes: size_of(fd.as_fd(), &node.path)?, given_up: None });
     }
     in_use::check_device(Path::new("/"), node.device())?;
-    if in_use::is_read_only(Path::new("/"), node.device()) {
+    if sysfs::is_read_only(Path::new("/"), node.device()) {
         return Err(ErrorKind::ReadOnly);
     }
     node.may_write()?;
@@ -153,8 +181,12 @@ pub(crate) fn examine(
     in_use::check_device(Path::new("/"), node.device())?;
     let size_bytes = size_of(claim.fd(), &node.path)?;
     let known = ours::known_on_device(node.device());
-    let given_up = match content::look(claim.fd(), size_bytes, flag, &known) {
-        Ok(edges) => edges.foreign,
+    let medium = sysfs::medium(Path::new("/"), node.device());
+    // Not every driver has direct I/O.
+    let direct = node.reopen(OFlags::RDONLY | OFlags::DIRECT).ok();
+    let fd = direct.as_ref().map_or(claim.fd(), |direct| direct.as_fd());
+    let given_up = match content::survey(fd, size_bytes, medium, flag, &known) {
+        Ok(foreign) => foreign,
         Err(_) if may_destroy => None,
         Err(error) => return Err(error),
     };

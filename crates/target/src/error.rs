@@ -27,6 +27,8 @@ impl TargetError {
             | K::Held { .. }
             | K::BacksLoop { .. }
             | K::Exclusive { .. }
+            | K::ExclusiveBeside { .. }
+            | K::Exported { .. }
             | K::Locked
             | K::Leased { .. }
             | K::Changed { .. }
@@ -101,6 +103,24 @@ pub enum ErrorKind {
     Exclusive {
         /// Processes that have it open, as far as can be seen.
         by: Option<String>,
+    },
+    /// Another device over the same bytes is held exclusively.
+    #[error("refused to write: {what}, which covers the same bytes, is opened exclusively by another program or by the kernel{}; end that first, no flag overrides this", .by.as_ref().map(|by| format!(" (open in {by})")).unwrap_or_default())]
+    ExclusiveBeside {
+        /// The other device.
+        what: String,
+        /// Processes that have it open, as far as can be seen.
+        by: Option<String>,
+    },
+    /// It is given to others as a block device.
+    #[error(
+        "refused to write: {what} is served as a block device by {by}; take it back there first, no flag overrides this"
+    )]
+    Exported {
+        /// The file or device.
+        what: String,
+        /// By whom.
+        by: String,
     },
     /// Somebody else holds a lock on the file.
     #[error(

@@ -1,42 +1,106 @@
 //! Is a device or file in use by the running system? What is found here no flag overrides.
 //!
 //! These checks exist for a good message. The proof for devices is `O_EXCL` (see [`crate::device`]): mounts, swap, md,
-//! dm, bcache and ZFS hold exclusive claims in the kernel, whatever mount namespace they belong to. For files and for
-//! what a loop device stands on there is no such claim, and these checks are all there is.
+//! dm, bcache and ZFS hold exclusive claims in the kernel, whatever mount namespace they belong to. For what covers the
+//! same bytes ([`beside`]) the same claim is tried. For files and for what a loop device stands on there is no such
+//! claim, and these checks are all there is.
 
 use crate::ErrorKind;
+use crate::exports;
+use crate::footprint::{self, Sibling};
+use crate::loops::{self, FileIdentity};
+use crate::mounts::{self, Mount};
 use crate::node::{Node, Number};
-use rustix::fs::{FileType, major, minor};
+use crate::sysfs::{InUse, directory, entries, in_use_path, node_name, number_of, partitions, unescape};
 use std::collections::BTreeMap;
-use std::os::unix::ffi::OsStringExt;
-use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
 
 /// Refuses a block device that shares blocks with anything in use.
 pub(crate) fn check_device(root: &Path, number: Number) -> Result<(), ErrorKind> {
     let relatives = relatives(root, number);
-    check_mounts(root, &relatives)?;
+    let mounts = mounts::own(root)?;
+    check_mounts(root, &mounts, &relatives)?;
     check_swaps(root, |swap| swap.device.is_some_and(|device| relatives.contains_key(&device)))?;
     check_holders(root, &relatives)?;
-    check_loops(root, |backing| {
+    for backing in loops::all(root) {
         // The loop devices that the target itself is a part of are among the relatives; they are not the users here.
         let used = backing.device.and_then(|device| relatives.get(&device));
-        used.filter(|_| !relatives.contains_key(&backing.owner)).cloned()
-    })
+        if let Some(what) = used.filter(|_| !relatives.contains_key(&backing.owner)) {
+            return Err(ErrorKind::BacksLoop { what: what.clone(), device: backing.name });
+        }
+    }
+    exports::check(root, |exported| relatives.get(&exported.device?).cloned())?;
+    for sibling in footprint::siblings(root, number, &relatives, &footprint::kernel_tables(root)) {
+        let own = BTreeMap::from([(sibling.number, as_sibling(&sibling))]);
+        check_mounts(root, &mounts, &own)?;
+        check_swaps(root, |swap| swap.device == Some(sibling.number))?;
+        check_holders(root, &own)?;
+    }
+    Ok(())
 }
 
-/// Is the device set to read-only?
-pub(crate) fn is_read_only(root: &Path, number: Number) -> bool {
-    sys_directory(root, number)
-        .and_then(|directory| std::fs::read_to_string(directory.join("ro")).ok())
-        .is_some_and(|text| text.trim() == "1")
+fn as_sibling(sibling: &Sibling) -> String {
+    format!("{}, which covers the same bytes,", sibling.node.display())
 }
 
-/// Refuses a file that is swapped to or stands behind a loop device.
+/// Devices that have to be claimed together with this one: others over the same bytes, and those that a loop device
+/// stands on, which the kernel does not claim for it.
+pub(crate) fn beside(root: &Path, number: Number) -> Vec<Sibling> {
+    let relatives = relatives(root, number);
+    let mut found = footprint::siblings(root, number, &relatives, &footprint::kernel_tables(root));
+    for relative in relatives.keys() {
+        let Some(below) = directory(root, *relative).and_then(|directory| below_loop(root, &directory)) else {
+            continue;
+        };
+        if let Some(directory) = directory(root, below) {
+            found.push(Sibling { number: below, node: PathBuf::from(node_name(&directory)) });
+        }
+    }
+    found
+}
+
+/// Why a device that could not be claimed is in use: a mount in another namespace, or whoever has it open.
+pub(crate) fn exclusive(root: &Path, number: Number) -> ErrorKind {
+    match check_mounts(root, &mounts::elsewhere(root), &relatives(root, number)) {
+        Err(found) => found,
+        Ok(()) => ErrorKind::Exclusive { by: exports::openers(root, |open| open.device == Some(number)) },
+    }
+}
+
+/// The same for a device over the same bytes.
+pub(crate) fn exclusive_beside(root: &Path, sibling: &Sibling) -> ErrorKind {
+    let own = BTreeMap::from([(sibling.number, as_sibling(sibling))]);
+    match check_mounts(root, &mounts::elsewhere(root), &own) {
+        Err(found) => found,
+        Ok(()) => ErrorKind::ExclusiveBeside {
+            what: sibling.node.display().to_string(),
+            by: exports::openers(root, |open| open.device == Some(sibling.number)),
+        },
+    }
+}
+
+/// Refuses a file that is swapped to, mounted, exported, or stands behind a loop device; by file system and inode, under
+/// whatever name and from whatever mount namespace it is used.
 pub(crate) fn check_file(root: &Path, node: &Node) -> Result<(), ErrorKind> {
-    let same = |file: &InUse| file.file == Some(node.identity());
-    check_swaps(root, same)?;
-    check_loops(root, |file| same(file).then(|| node.path.display().to_string()))
+    let file = FileIdentity {
+        identity: node.identity(),
+        name: node.path.file_name().unwrap_or_default().to_owned(),
+        is_overlaid: node.is_overlaid(),
+    };
+    check_identity(root, &file, &node.path.display().to_string())
+}
+
+fn check_identity(root: &Path, file: &FileIdentity, what: &str) -> Result<(), ErrorKind> {
+    check_swaps(root, |swap| swap.file == Some(file.identity))?;
+    if let Some(mount) = mounts::own(root)?.iter().find(|mount| mount.image == Some(file.identity)) {
+        let (mount_point, file_system) = (mount.mount_point.clone(), mount.file_system.clone());
+        return Err(ErrorKind::Mounted { what: what.to_string(), mount_point, file_system });
+    }
+    if let Some(backing) = loops::all(root).iter().find(|backing| backing.may_be(root, file)) {
+        return Err(ErrorKind::BacksLoop { what: what.to_string(), device: backing.name.clone() });
+    }
+    exports::check(root, |exported| (exported.file == Some(file.identity)).then(|| what.to_string()))?;
+    exports::check_servers(root, file.identity, what)
 }
 
 /// Devices that share blocks with this one, with their names: itself, its partitions, the disk that it is a partition
@@ -48,7 +112,7 @@ fn relatives(root: &Path, number: Number) -> BTreeMap<Number, String> {
         if found.contains_key(&number) {
             continue;
         }
-        let Some(directory) = sys_directory(root, number) else {
+        let Some(directory) = directory(root, number) else {
             found.insert(number, format!("device {}:{}", number.0, number.1));
             continue;
         };
@@ -62,56 +126,20 @@ fn relatives(root: &Path, number: Number) -> BTreeMap<Number, String> {
         {
             // Not through the queue: the disk's other partitions are no relatives of this one.
             found.insert(number, node_name(disk));
-            queue.extend(below_loop(disk));
+            queue.extend(below_loop(root, disk));
         }
-        queue.extend(below_loop(&directory));
+        queue.extend(below_loop(root, &directory));
     }
     found
 }
 
 /// The block device that a loop device stands on, if it is one.
-fn below_loop(directory: &Path) -> Option<Number> {
-    let backing = std::fs::read_to_string(directory.join("loop/backing_file")).ok()?;
-    in_use_path(Path::new(backing.trim_end_matches('\n')), (0, 0)).device
+fn below_loop(root: &Path, directory: &Path) -> Option<Number> {
+    loops::of(root, directory)?.device
 }
 
-/// `/sys/devices/…/sda` for a device number.
-fn sys_directory(root: &Path, number: Number) -> Option<PathBuf> {
-    std::fs::canonicalize(root.join(format!("sys/dev/block/{}:{}", number.0, number.1))).ok()
-}
-
-fn partitions(directory: &Path) -> Vec<(Number, PathBuf)> {
-    entries(directory)
-        .into_iter()
-        .filter(|path| path.join("partition").exists())
-        .filter_map(|path| Some((number_of(&path)?, path)))
-        .collect()
-}
-
-/// `/dev/` with the kernel's name of a device.
-fn node_name(directory: &Path) -> String {
-    let name = directory.file_name().unwrap_or_default().to_string_lossy().replace('!', "/");
-    format!("/dev/{name}")
-}
-
-/// Reads the `dev` file of a device's directory.
-fn number_of(directory: &Path) -> Option<Number> {
-    let text = std::fs::read_to_string(directory.join("dev")).ok()?;
-    let (major, minor) = text.trim().split_once(':')?;
-    Some((major.parse().ok()?, minor.parse().ok()?))
-}
-
-/// A line of mountinfo.
-struct Mount {
-    number: Number,
-    mount_point: String,
-    file_system: String,
-    sources: Vec<Number>,
-}
-
-fn check_mounts(root: &Path, relatives: &BTreeMap<Number, String>) -> Result<(), ErrorKind> {
-    let mounts = mounts(root)?;
-    for mount in &mounts {
+fn check_mounts(root: &Path, mounts: &[Mount], relatives: &BTreeMap<Number, String>) -> Result<(), ErrorKind> {
+    for mount in mounts {
         // By the device number of the file system, and by the device that was named when it was mounted: file systems
         // over several devices have a number that belongs to none of them.
         let hit = relatives.iter().find(|(number, _)| mount.number == **number || mount.sources.contains(number));
@@ -125,10 +153,11 @@ fn check_mounts(root: &Path, relatives: &BTreeMap<Number, String>) -> Result<(),
         let members: Vec<Number> =
             entries(&file_system.join("devices")).iter().filter_map(|member| number_of(member)).collect();
         if let Some((_, what)) = relatives.iter().find(|(number, _)| members.contains(number)) {
-            let mount_point = mounts
-                .iter()
-                .find(|mount| mount.sources.iter().any(|source| members.contains(source)))
-                .map_or_else(|| "a place that cannot be seen from here".to_string(), |mount| mount.mount_point.clone());
+            let is_it = |mount: &&Mount| mount.sources.iter().any(|source| members.contains(source));
+            let seen = mounts.iter().find(is_it).map(|mount| mount.mount_point.clone());
+            let mount_point = seen
+                .or_else(|| mounts::elsewhere(root).iter().find(is_it).map(|mount| mount.mount_point.clone()))
+                .unwrap_or_else(|| "a place that cannot be seen from here".to_string());
             let what = format!("the file system that {what} is a member of");
             return Err(ErrorKind::Mounted { what, mount_point, file_system: "btrfs".to_string() });
         }
@@ -136,68 +165,13 @@ fn check_mounts(root: &Path, relatives: &BTreeMap<Number, String>) -> Result<(),
     Ok(())
 }
 
-fn mounts(root: &Path) -> Result<Vec<Mount>, ErrorKind> {
-    let table = root.join("proc/self/mountinfo");
-    let text = std::fs::read(&table).map_err(|error| ErrorKind::from_io("read", &table, error))?;
-    Ok(String::from_utf8_lossy(&text).lines().filter_map(parse_mount).collect())
-}
-
-/// `36 35 98:0 /mnt1 /mnt2 rw,noatime master:1 - ext3 /dev/root rw,errors=continue` (proc(5)).
-fn parse_mount(line: &str) -> Option<Mount> {
-    let (left, right) = line.split_once(" - ")?;
-    let mut left = left.split(' ');
-    let (major, minor) = left.nth(2)?.split_once(':')?;
-    let mount_point = unescape(left.nth(1)?).display().to_string();
-    let mut right = right.split(' ');
-    let file_system = right.next()?.to_string();
-    // bcachefs names all its devices, separated by colons.
-    let sources = right
-        .next()
-        .unwrap_or_default()
-        .split(':')
-        .filter_map(|source| in_use_path(&unescape(source), (0, 0)).device)
-        .collect();
-    Some(Mount { number: (major.parse().ok()?, minor.parse().ok()?), mount_point, file_system, sources })
-}
-
-/// Undoes `\040` and its like.
-pub(crate) fn unescape(text: &str) -> PathBuf {
-    let bytes = text.as_bytes();
-    let mut out = Vec::with_capacity(bytes.len());
-    let mut index = 0;
-    while index < bytes.len() {
-        let digits = bytes.get(index + 1..index + 4).filter(|_| bytes[index] == b'\\');
-        let code = digits.and_then(|digits| u8::from_str_radix(std::str::from_utf8(digits).ok()?, 8).ok());
-        out.push(code.unwrap_or(bytes[index]));
-        index += if code.is_some() { 4 } else { 1 };
-    }
-    PathBuf::from(std::ffi::OsString::from_vec(out))
-}
-
-/// Something that the kernel uses, by device number if it is a device, else by device and inode.
-struct InUse {
-    /// The device that uses it (loop devices).
-    owner: Number,
-    device: Option<Number>,
-    file: Option<(u64, u64)>,
-}
-
-fn in_use_path(path: &Path, owner: Number) -> InUse {
-    let metadata = path.metadata().ok();
-    let is_device = |mode| FileType::from_raw_mode(mode) == FileType::BlockDevice;
-    let device = metadata
-        .as_ref()
-        .filter(|metadata| is_device(metadata.mode()))
-        .map(|metadata| (major(metadata.rdev()), minor(metadata.rdev())));
-    let file = metadata.filter(|metadata| metadata.is_file()).map(|metadata| (metadata.dev(), metadata.ino()));
-    InUse { owner, device, file }
-}
-
 fn check_swaps(root: &Path, is_ours: impl Fn(&InUse) -> bool) -> Result<(), ErrorKind> {
     let text = std::fs::read_to_string(root.join("proc/swaps")).unwrap_or_default();
     for line in text.lines().skip(1) {
         let path = unescape(line.split_ascii_whitespace().next().unwrap_or_default());
-        if is_ours(&in_use_path(&path, (0, 0))) {
+        // The name is that of the namespace in which it was turned on.
+        let mut seen = mounts::views(root).map(|view| in_use_path(&mounts::seen_from(&view, &path)));
+        if seen.find(|seen| seen.device.is_some() || seen.file.is_some()).is_some_and(|seen| is_ours(&seen)) {
             return Err(ErrorKind::Swap { what: path.display().to_string() });
         }
     }
@@ -206,7 +180,7 @@ fn check_swaps(root: &Path, is_ours: impl Fn(&InUse) -> bool) -> Result<(), Erro
 
 fn check_holders(root: &Path, relatives: &BTreeMap<Number, String>) -> Result<(), ErrorKind> {
     for (number, what) in relatives {
-        let Some(directory) = sys_directory(root, *number) else { continue };
+        let Some(directory) = directory(root, *number) else { continue };
         let holders: Vec<String> = entries(&directory.join("holders")).iter().map(|holder| describe(holder)).collect();
         if !holders.is_empty() {
             return Err(ErrorKind::Held { what: what.clone(), holders });
@@ -222,46 +196,6 @@ fn describe(holder: &Path) -> String {
         Ok(mapped) => format!("{name} ({})", mapped.trim()),
         Err(_) => name.into_owned(),
     }
-}
-
-/// Refuses when `ours` names what stands behind a loop device.
-fn check_loops(root: &Path, ours: impl Fn(&InUse) -> Option<String>) -> Result<(), ErrorKind> {
-    for directory in entries(&root.join("sys/block")) {
-        let Ok(backing) = std::fs::read_to_string(directory.join("loop/backing_file")) else { continue };
-        let owner = number_of(&directory).unwrap_or_default();
-        if let Some(what) = ours(&in_use_path(Path::new(backing.trim_end_matches('\n')), owner)) {
-            return Err(ErrorKind::BacksLoop { what, device: node_name(&directory) });
-        }
-    }
-    Ok(())
-}
-
-/// Processes that have a device open, as `name (pid)`, at most three; for the message only.
-pub(crate) fn openers(number: Number) -> Option<String> {
-    let mut found = Vec::new();
-    for process in entries(Path::new("/proc")) {
-        let pid = process.file_name().unwrap_or_default().to_string_lossy().into_owned();
-        if !pid.bytes().all(|byte| byte.is_ascii_digit()) || pid == std::process::id().to_string() {
-            continue;
-        }
-        if entries(&process.join("fd")).iter().any(|fd| in_use_path(fd, (0, 0)).device == Some(number)) {
-            let name = std::fs::read_to_string(process.join("comm")).unwrap_or_default();
-            found.push(format!("{} ({pid})", name.trim()));
-        }
-        if found.len() == 3 {
-            break;
-        }
-    }
-    (!found.is_empty()).then(|| found.join(", "))
-}
-
-/// Paths in a directory, sorted; none when it cannot be read.
-fn entries(directory: &Path) -> Vec<PathBuf> {
-    let mut paths: Vec<PathBuf> = std::fs::read_dir(directory)
-        .map(|entries| entries.flatten().map(|entry| entry.path()).collect())
-        .unwrap_or_default();
-    paths.sort();
-    paths
 }
 
 #[cfg(test)]
@@ -330,6 +264,46 @@ mod tests {
         symlink(root.path().join("sys/devices/sda/sda1"), members.join("sda1")).unwrap();
         let text = check_device(root.path(), (8, 1)).unwrap_err().to_string();
         assert!(text.contains("the file system that /dev/sda1 is a member of is mounted"), "{text}");
+    }
+
+    /// Two device-mapper devices over one disk, as sysfs shows them; their tables cannot be read.
+    #[test]
+    fn mapped_devices_over_the_disk_of_a_mounted_one_are_refused() {
+        let root = machine("md0", None);
+        for minor in [0, 1] {
+            let mapped = root.path().join(format!("sys/devices/dm-{minor}"));
+            std::fs::create_dir_all(mapped.join("slaves")).unwrap();
+            std::fs::create_dir_all(root.path().join("sys/block")).unwrap();
+            std::fs::write(mapped.join("dev"), format!("254:{minor}\n")).unwrap();
+            symlink(root.path().join("sys/devices/sda"), mapped.join("slaves/sda")).unwrap();
+            symlink(&mapped, root.path().join(format!("sys/dev/block/254:{minor}"))).unwrap();
+            symlink(&mapped, root.path().join(format!("sys/block/dm-{minor}"))).unwrap();
+        }
+        check_device(root.path(), (254, 1)).unwrap();
+        let node = |sibling: &Sibling| sibling.node.display().to_string();
+        assert_eq!(beside(root.path(), (254, 1)).iter().map(node).collect::<Vec<_>>(), ["/dev/dm-0"]);
+        let line = "36 35 254:0 / /data rw - ext4 /dev/mapper/one rw\n";
+        std::fs::write(root.path().join("proc/self/mountinfo"), line).unwrap();
+        let text = check_device(root.path(), (254, 1)).unwrap_err().to_string();
+        assert!(text.contains("/dev/dm-0, which covers the same bytes, is mounted at /data (ext4)"), "{text}");
+    }
+
+    #[test]
+    fn mounts_of_other_namespaces_are_told_with_a_process() {
+        let root = machine("md0", None);
+        for (pid, namespace) in [("self", 1), ("300", 2), ("301", 2), ("302", 1)] {
+            let process = root.path().join("proc").join(pid);
+            std::fs::create_dir_all(process.join("ns")).unwrap();
+            symlink(format!("mnt:[{namespace}]"), process.join("ns/mnt")).unwrap();
+            std::fs::write(process.join("comm"), "postgres\n").unwrap();
+            let line = format!("36 35 8:{namespace} / /srv rw - xfs /dev/x rw\n");
+            std::fs::write(process.join("mountinfo"), if pid == "self" { String::new() } else { line }).unwrap();
+        }
+        let text = exclusive(root.path(), (8, 2)).to_string();
+        assert!(text.contains("/dev/sda2 is mounted at /srv in the mount namespace of postgres (300) (xfs)"), "{text}");
+        // A table of our own namespace was read already; 302 is of it.
+        let text = exclusive(root.path(), (8, 1)).to_string();
+        assert!(text.contains("opened exclusively"), "{text}");
     }
 
     #[test]

@@ -7,11 +7,12 @@
 //!    descriptor, and everything later goes through that descriptor. A path that is exchanged afterwards changes
 //!    nothing. Directories, FIFOs, sockets and character devices are no targets, files under `/etc`, `/usr`, … are not
 //!    written.
-//! 2. **Is it in use?** Mounts, swap, stacked devices, loop devices, members of a mounted btrfs, and at last `O_EXCL`,
-//!    which is held until [`Opened`] is dropped. *No flag overrides these.*
+//! 2. **Is it in use?** Mounts, swap, stacked devices, loop devices, members of a mounted btrfs, exports, other devices
+//!    over the same bytes, and at last `O_EXCL`, which is held until [`Opened`] is dropped. *No flag overrides these.*
 //! 3. **Does anything live there?** A file must carry iodyno's mark and be as the last run left it (size and time of
 //!    change); the content must be zero or iodyno's own, seen by known signatures (for a good message) and by every byte of
-//!    the first and last MiB (for safety). What a file was left like is not known after a run that was killed: then all of
+//!    the first and last MiB (for safety); of a device also by what stands where partitions may begin and end, and by
+//!    samples all over it. What a file was left like is not known after a run that was killed: then all of
 //!    it is read. Patterns of the user's are remembered, so that they are known again. `--destroy` with the name of exactly
 //!    this device or file overrides these.
 //!
@@ -24,8 +25,13 @@ mod device_key;
 mod error;
 mod evidence;
 mod examine;
+mod exports;
 mod file;
+mod footprint;
 mod in_use;
+mod loops;
+mod magics;
+mod mounts;
 mod node;
 mod opened;
 mod ours;
@@ -33,6 +39,8 @@ mod pattern;
 mod place;
 mod registry;
 mod signature;
+mod survey;
+mod sysfs;
 
 pub use error::{ErrorKind, TargetError};
 pub use examine::{Finding, inspect};

@@ -3,7 +3,8 @@
 use crate::ErrorKind;
 use rustix::fd::{AsRawFd, OwnedFd};
 use rustix::fs::{
-    Access, AtFlags, CWD, FileType, Mode, OFlags, Stat, accessat, fcntl_getfl, fcntl_setfl, fstat, major, minor, openat,
+    Access, AtFlags, CWD, FileType, Mode, OFlags, Stat, accessat, fcntl_getfl, fcntl_setfl, fstat, fstatfs, major, minor,
+    openat,
 };
 use rustix::io::Errno;
 use std::ffi::OsString;
@@ -63,6 +64,11 @@ impl Node {
     /// Number of the device that it lies on, and its inode.
     pub(crate) fn identity(&self) -> (u64, u64) {
         (self.stat.st_dev, self.stat.st_ino)
+    }
+
+    /// Does it lie on an overlay, where it has another identity than the file below? When that cannot be told, it may.
+    pub(crate) fn is_overlaid(&self) -> bool {
+        fstatfs(&self.handle).map_or(true, |state| crate::loops::is_overlay(state.f_type))
     }
 
     /// Asks whether this user may write to it, without opening it for writing.

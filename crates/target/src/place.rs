@@ -1,7 +1,7 @@
 //! Directories in which no file is written, whoever made it.
 
 use crate::ErrorKind;
-use crate::in_use::unescape;
+use crate::sysfs::unescape;
 use rustix::fs::{AtFlags, CWD, StatxFlags, statx};
 use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};

@@ -1,101 +1,24 @@
 //! Signatures of partition tables, file systems, and members of volume managers, for a message that helps.
 //!
 //! Nothing depends on this list being complete: whatever it does not know is still refused for its non-zero bytes.
-//! Offsets are those of util-linux' libblkid and of each format's own documentation.
 
 use crate::ErrorKind;
 use crate::content::{Foreign, View};
+use crate::magics::{
+    At::{End, Start},
+    HINTS, MAGICS, MD_MAGIC, Magic,
+};
+use crate::survey;
 
-/// Where a signature stands.
-#[derive(Clone, Copy, Debug)]
-enum At {
-    /// Bytes from the start.
-    Start(u64),
-    /// Bytes before the end.
-    End(u64),
-}
-use At::{End, Start};
-
-/// What, where, which bytes.
-type Magic = (&'static str, At, &'static [u8]);
-
-/// The more telling first: a GPT disk also has an MBR, a LUKS2 header may stand on a disk with old ext4 remains.
-const MAGICS: &[Magic] = &[
-    ("a GPT partition table", Start(512), b"EFI PART"),
-    ("a GPT partition table", Start(4096), b"EFI PART"),
-    ("a backup GPT partition table", End(512), b"EFI PART"),
-    ("a backup GPT partition table", End(4096), b"EFI PART"),
-    ("a LUKS encrypted volume", Start(0), b"LUKS\xba\xbe"),
-    ("a LUKS2 backup header", Start(0x4000), b"SKUL\xba\xbe"),
-    ("a BitLocker volume", Start(3), b"-FVE-FS-"),
-    ("an LVM2 physical volume", Start(0), b"LABELONE"),
-    ("an LVM2 physical volume", Start(512), b"LABELONE"),
-    ("an LVM2 physical volume", Start(1024), b"LABELONE"),
-    ("an LVM2 physical volume", Start(1536), b"LABELONE"),
-    ("a Linux md RAID member (superblock 1.1)", Start(0), &MD_MAGIC),
-    ("a Linux md RAID member (superblock 1.2)", Start(4096), &MD_MAGIC),
-    ("an Oracle ASM disk", Start(32), b"ORCLDISK"),
-    ("an Oracle ASM disk header", Start(0), b"\x01\x82\x01\x01"),
-    ("a Ceph BlueStore device", Start(0), b"bluestore block device"),
-    ("a bcache device", Start(4096 + 24), b"\xc6\x85\x73\xf6\x4e\x1a\x45\xca\x82\x65\xf5\x7f\x48\xba\x6d\x81"),
-    ("a bcachefs file system", Start(4096 + 24), b"\xc6\x85\x73\xf6\x66\xce\x90\xa9\xd9\x6a\x60\xcf\x80\x3d\xf7\xef"),
-    ("a Stratis device", Start(512 + 4), b"!Stra0tis\x86\xff\x02^\x41rh"),
-    ("a VDO volume", Start(0), b"dmvdo001"),
-    ("a VMFS volume", Start(0x10_0000), b"\x0d\xd0\x01\xc0"),
-    ("a VMFS file system", Start(0x20_0000), b"\x5e\xf1\xab\x2f"),
-    ("a DRBD device", End(4096 - 60), b"\x83\x74\x02\x6b"),
-    ("a DRBD device", End(4096 - 60), b"\x83\x74\x02\x6c"),
-    ("a DRBD device", End(4096 - 60), b"\x83\x74\x02\x6d"),
-    ("an Intel RAID member", End(1024), b"Intel Raid ISM Cfg Sig. "),
-    ("a DDF RAID member", End(512), b"\xde\x11\xde\x11"),
-    ("a btrfs file system", Start(0x1_0040), b"_BHRfS_M"),
-    ("a btrfs file system (backup superblock)", Start(0x400_0040), b"_BHRfS_M"),
-    ("an XFS file system", Start(0), b"XFSB"),
-    ("an XFS external log", Start(0), b"\xfe\xed\xba\xbe"),
-    ("swap space", Start(4096 - 10), b"SWAPSPACE2"),
-    ("swap space", Start(8192 - 10), b"SWAPSPACE2"),
-    ("swap space", Start(16384 - 10), b"SWAPSPACE2"),
-    ("swap space", Start(65536 - 10), b"SWAPSPACE2"),
-    ("swap space", Start(4096 - 10), b"SWAP-SPACE"),
-    ("a hibernation image", Start(4096 - 10), b"S1SUSPEND"),
-    ("a hibernation image", Start(4096 - 10), b"LINHIB0001"),
-    ("an F2FS file system", Start(1024), b"\x10\x20\xf5\xf2"),
-    ("an EROFS file system", Start(1024), b"\xe2\xe1\xf5\xe0"),
-    ("a SquashFS file system", Start(0), b"hsqs"),
-    ("an NTFS file system", Start(3), b"NTFS    "),
-    ("a ReFS file system", Start(3), b"ReFS\0\0\0\0"),
-    ("an exFAT file system", Start(3), b"EXFAT   "),
-    ("a FAT file system", Start(0x52), b"FAT32   "),
-    ("a FAT file system", Start(0x36), b"FAT16   "),
-    ("a FAT file system", Start(0x36), b"FAT12   "),
-    ("an ISO 9660 file system", Start(32769), b"CD001"),
-    ("a UDF file system", Start(32769), b"BEA01"),
-    ("a JFS file system", Start(32768), b"JFS1"),
-    ("a ReiserFS file system", Start(65536 + 52), b"ReIsEr"),
-    ("a GFS2 file system", Start(65536), b"\x01\x16\x19\x70"),
-    ("an OCFS2 file system", Start(1024), b"OCFSV2"),
-    ("an OCFS2 file system", Start(2048), b"OCFSV2"),
-    ("an OCFS2 file system", Start(4096), b"OCFSV2"),
-    ("an OCFS2 file system", Start(8192), b"OCFSV2"),
-    ("an APFS container", Start(32), b"NXSB"),
-    ("a QCOW2 disk image", Start(0), b"QFI\xfb"),
-    ("a Sun disk label", Start(508), b"\xda\xbe"),
-    ("an Apple partition map", Start(512), b"PM\0\0"),
-    ("a BSD disk label", Start(512), b"\x57\x45\x56\x82"),
-    ("a NILFS2 file system", Start(1024 + 6), b"\x34\x34"),
-    ("an ext2/ext3/ext4 file system", Start(1024 + 0x38), b"\x53\xef"),
-    ("an HFS+ file system", Start(1024), b"H+"),
-    ("an HFS file system", Start(1024), b"BD"),
-];
-
-/// md's magic number, little-endian.
-const MD_MAGIC: [u8; 4] = [0xfc, 0x4e, 0x2b, 0xa9];
 /// The same, big-endian (only superblock 0.90 is written in the machine's own order).
 const MD_MAGIC_SWAPPED: [u8; 4] = [0xa9, 0x2b, 0x4e, 0xfc];
 /// ZFS: four labels of 256 KiB, two at each end.
 const ZFS_LABEL_BYTES: u64 = 256 << 10;
 /// ZFS: magic of an uberblock, little-endian.
 const ZFS_UBERBLOCK: [u8; 8] = [0x0c, 0xb1, 0xba, 0, 0, 0, 0, 0];
+
+/// Where most first partitions begin: there, two bytes are enough for a name.
+const LIKELY_STARTS: [u64; 2] = [63 * 512, 2048 * 512];
 
 /// The first known signature on a target.
 pub(crate) fn find(view: &View<'_>) -> Result<Option<Foreign>, ErrorKind> {
@@ -110,14 +33,62 @@ pub(crate) fn find(view: &View<'_>) -> Result<Option<Foreign>, ErrorKind> {
             return Ok(Some(foreign(what, offset)));
         }
     }
-    if let Some(found) = md_at_the_end(view)? {
-        return Ok(Some(found));
+    for (what, offset) in md_at_the_end(view.size_bytes) {
+        if stands(view, offset, &MD_MAGIC)? || stands(view, offset, &MD_MAGIC_SWAPPED)? {
+            return Ok(Some(foreign(what, offset)));
+        }
     }
     if let Some(found) = zfs(view)? {
         return Ok(Some(found));
     }
     // Last, since many file systems' boot sectors look like one.
     mbr(view)
+}
+
+/// The first known signature, among what was read, of something that begins or ends where a partition may. For what
+/// [`find`] has no name for.
+pub(crate) fn find_in_partitions(view: &View<'_>) -> Option<Foreign> {
+    let named = |what: &str, offset: u64, sector: u64| {
+        foreign(&format!("{what} (of a partition that begins at sector {sector})"), offset)
+    };
+    for start in survey::starts(view.size_bytes) {
+        let (sector, likely) = (start / 512, start == 0 || LIKELY_STARTS.contains(&start));
+        let hints = HINTS.iter().filter(|_| likely);
+        let strong = MAGICS.iter().filter(|(.., bytes)| start > 0 && (bytes.len() > 2 || likely));
+        if let Some((what, offset)) = strong.chain(hints).find_map(|magic| at_partition(view, start, magic)) {
+            return Some(if start == 0 { foreign(what, offset) } else { named(what, offset, sector) });
+        }
+        if start > 0 && is_ext(view, start + 1024) {
+            return Some(named("an ext2/ext3/ext4 file system", start + 1024 + EXT_MAGIC, sector));
+        }
+        let is_md = |offset: u64| view.peek(offset, 4).is_some_and(|bytes| bytes == MD_MAGIC);
+        if let Some((what, offset)) = md_at_the_end(start).find(|(_, offset)| is_md(*offset)) {
+            return Some(foreign(&format!("{what} (of a partition that ends at sector {sector})"), offset));
+        }
+    }
+    let copy = survey::copies(view.size_bytes).into_iter().find(|copy| is_ext(view, *copy));
+    copy.map(|copy| foreign("an ext2/ext3/ext4 file system (backup superblock)", copy + EXT_MAGIC))
+}
+
+/// A magic that stands where a partition from `start` would have it, or one that ends there (at 0: the device itself).
+fn at_partition(view: &View<'_>, start: u64, (what, at, magic): &Magic) -> Option<(&'static str, u64)> {
+    let end = if start == 0 { view.size_bytes } else { start };
+    let offset = match at {
+        Start(offset) => start.checked_add(*offset)?,
+        End(bytes) => end.checked_sub(*bytes)?,
+    };
+    (view.peek(offset, magic.len() as u64).as_deref() == Some(magic)).then_some((*what, offset))
+}
+
+/// Offset of the magic number in ext's superblock.
+const EXT_MAGIC: u64 = 0x38;
+
+/// Is a superblock of ext2/3/4 here? Its magic number has two bytes only, so other fields must make sense as well.
+fn is_ext(view: &View<'_>, superblock: u64) -> bool {
+    let Some(bytes) = view.peek(superblock, 0x50) else { return false };
+    let word = |at: usize| u32::from_le_bytes([bytes[at], bytes[at + 1], bytes[at + 2], bytes[at + 3]]);
+    // Numbers of inodes and blocks, logarithm of the block size, revision.
+    bytes[0x38..].starts_with(b"\x53\xef") && word(0) > 0 && word(4) > 0 && word(0x18) <= 6 && word(0x4c) <= 1
 }
 
 fn foreign(what: &str, offset: u64) -> Foreign {
@@ -129,18 +100,11 @@ fn stands(view: &View<'_>, offset: u64, magic: &[u8]) -> Result<bool, ErrorKind>
 }
 
 /// md 0.90 stands in the last whole 64 KiB block but one, md 1.0 in the 8 KiB before the end, aligned down to 4 KiB.
-fn md_at_the_end(view: &View<'_>) -> Result<Option<Foreign>, ErrorKind> {
-    let old = (view.size_bytes & !0xffff).checked_sub(0x1_0000);
-    let new = (view.size_bytes / 512).checked_sub(16).map(|sector| (sector & !7) * 512);
-    for (what, offset) in
-        [("a Linux md RAID member (superblock 0.90)", old), ("a Linux md RAID member (superblock 1.0)", new)]
-    {
-        let Some(offset) = offset else { continue };
-        if stands(view, offset, &MD_MAGIC)? || stands(view, offset, &MD_MAGIC_SWAPPED)? {
-            return Ok(Some(foreign(what, offset)));
-        }
-    }
-    Ok(None)
+fn md_at_the_end(end: u64) -> impl Iterator<Item = (&'static str, u64)> {
+    let old = (end & !0xffff).checked_sub(0x1_0000);
+    let new = (end / 512).checked_sub(16).map(|sector| (sector & !7) * 512);
+    let both = [("a Linux md RAID member (superblock 0.90)", old), ("a Linux md RAID member (superblock 1.0)", new)];
+    both.into_iter().filter_map(|(what, offset)| Some((what, offset?)))
 }
 
 /// Each label is 16 KiB of other things, 112 KiB of configuration (an XDR list of names and values), and 128 KiB of

@@ -2,6 +2,7 @@
 
 use crate::output_error;
 use analyze::{Fold, IntervalLine, LineFold, Verdict};
+use quantity::output::{Form, Output};
 use recording::{Batch, RecordingError, Sink};
 use serde_json::{Value, json};
 use std::io::Write;
@@ -92,14 +93,14 @@ pub fn json_verdict(verdict: &Verdict) -> String {
 /// Writes one object per interval, one per verdict, and nothing else.
 #[derive(Debug)]
 pub struct JsonLines<W: Write> {
-    out: W,
+    out: Output<W>,
     fold: LineFold,
 }
 
 impl<W: Write> JsonLines<W> {
     /// Writes to `out`, a line at a time.
-    pub fn new(out: W) -> Self {
-        Self { out, fold: LineFold::default() }
+    pub fn new(out: Output<W>) -> Self {
+        Self { out: out.with_form(Form::Json), fold: LineFold::default() }
     }
 }
 

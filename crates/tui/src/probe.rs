@@ -3,6 +3,7 @@
 use crate::{output_error, table_lines};
 use analyze::{AnalyzeError, Cells, Distribution, FileFold, FilesBy, FilesOrder, IoBy, IoFold, Table, Unit};
 use quantity::clock;
+use quantity::output::{Form, Output};
 use quantity::text::format_ns;
 use recording::{Batch, RecordingError, Sink};
 use serde_json::{Map, Value, json};
@@ -24,6 +25,13 @@ pub struct ProbeLook {
     pub json: bool,
     /// Most rows of a table.
     pub top: usize,
+}
+
+impl ProbeLook {
+    /// The output in the form that is written.
+    pub(crate) fn form<W: Write>(self, out: Output<W>) -> Output<W> {
+        out.with_form(if self.json { Form::Json } else { Form::Text })
+    }
 }
 
 /// What has gone by since the last interval's end. The first commit says that the probe runs.
@@ -103,8 +111,8 @@ pub(crate) fn bars(distribution: &Distribution) -> Vec<String> {
 }
 
 /// `iodyno probe io`: fed with batches of the table `io`.
-pub struct IoLines<W> {
-    out: W,
+pub struct IoLines<W: Write> {
+    out: Output<W>,
     look: ProbeLook,
     now: IoFold,
     all: IoFold,
@@ -113,8 +121,8 @@ pub struct IoLines<W> {
 
 impl<W: Write> IoLines<W> {
     /// Writes to `out`.
-    pub fn new(out: W, look: ProbeLook, by: IoBy) -> Self {
-        Self { out, look, now: IoFold::new(by), all: IoFold::new(by), clock: Clock::default() }
+    pub fn new(out: Output<W>, look: ProbeLook, by: IoBy) -> Self {
+        Self { out: look.form(out), look, now: IoFold::new(by), all: IoFold::new(by), clock: Clock::default() }
     }
 
     /// Sums and distributions over everything.
@@ -150,12 +158,12 @@ impl<W: Write> IoLines<W> {
 }
 
 /// The probe runs.
-pub(crate) fn began(out: &mut impl Write, look: ProbeLook) -> Result<(), RecordingError> {
+pub(crate) fn began<W: Write>(out: &mut Output<W>, look: ProbeLook) -> Result<(), RecordingError> {
     if look.json { Ok(()) } else { write(out, &["probing; Ctrl-C ends it".to_string(), String::new()]) }
 }
 
-pub(crate) fn write(out: &mut impl Write, lines: &[String]) -> Result<(), RecordingError> {
-    lines.iter().try_for_each(|line| writeln!(out, "{line}")).and_then(|()| out.flush()).map_err(output_error)
+pub(crate) fn write<W: Write>(out: &mut Output<W>, lines: &[String]) -> Result<(), RecordingError> {
+    lines.iter().try_for_each(|line| out.line(line)).and_then(|()| out.flush()).map_err(output_error)
 }
 
 impl<W: Write> Sink for IoLines<W> {
@@ -187,8 +195,8 @@ impl<W: Write> Sink for IoLines<W> {
 }
 
 /// `iodyno probe files`: fed with batches of the table `file_interval`.
-pub struct FileLines<W> {
-    out: W,
+pub struct FileLines<W: Write> {
+    out: Output<W>,
     look: ProbeLook,
     by: FilesBy,
     now: FileFold,
@@ -198,8 +206,15 @@ pub struct FileLines<W> {
 
 impl<W: Write> FileLines<W> {
     /// Writes to `out`.
-    pub fn new(out: W, look: ProbeLook, by: FilesBy) -> Self {
-        Self { out, look, by, now: FileFold::default(), all: FileFold::default(), clock: Clock::default() }
+    pub fn new(out: Output<W>, look: ProbeLook, by: FilesBy) -> Self {
+        Self {
+            out: look.form(out),
+            look,
+            by,
+            now: FileFold::default(),
+            all: FileFold::default(),
+            clock: Clock::default(),
+        }
     }
 
     /// Sums over everything, when there was more than one interval.

@@ -3,14 +3,15 @@
 use crate::probe::{Clock, SCHEMA, WIDTH, began, json_rows, write};
 use crate::{ProbeLook, table_lines};
 use analyze::{CpuBy, CpuFold};
+use quantity::output::Output;
 use quantity::text::format_ns;
 use recording::{Batch, RecordingError, Sink};
 use serde_json::json;
 use std::io::Write;
 
 /// Tables of each interval, and of all.
-pub struct CpuLines<W> {
-    out: W,
+pub struct CpuLines<W: Write> {
+    out: Output<W>,
     look: ProbeLook,
     by: Vec<CpuBy>,
     now: CpuFold,
@@ -20,9 +21,16 @@ pub struct CpuLines<W> {
 
 impl<W: Write> CpuLines<W> {
     /// Writes to `out`; the tables that are wanted, none: all.
-    pub fn new(out: W, look: ProbeLook, by: &[CpuBy]) -> Self {
+    pub fn new(out: Output<W>, look: ProbeLook, by: &[CpuBy]) -> Self {
         let by = if by.is_empty() { CpuBy::ALL.to_vec() } else { by.to_vec() };
-        Self { out, look, by, now: CpuFold::default(), all: CpuFold::default(), clock: Clock::default() }
+        Self {
+            out: look.form(out),
+            look,
+            by,
+            now: CpuFold::default(),
+            all: CpuFold::default(),
+            clock: Clock::default(),
+        }
     }
 
     /// Sums over everything, when there was more than one interval.

@@ -4,6 +4,7 @@ use crate::probe::{Clock, SCHEMA, WIDTH, began, write};
 use crate::{ProbeLook, table_lines};
 use analyze::{Octave, Preempted, RequestFold, RequestGroup, Unit};
 use quantity::histogram::Histogram;
+use quantity::output::Output;
 use quantity::text::format_ns;
 use recording::{Batch, RecordingError, Sink};
 use serde_json::{Value, json};
@@ -15,8 +16,8 @@ const BAR: u64 = 28;
 const SHOWN: usize = 4;
 
 /// Response times of each interval, and of all.
-pub struct RequestLines<W> {
-    out: W,
+pub struct RequestLines<W: Write> {
+    out: Output<W>,
     look: ProbeLook,
     now: RequestFold,
     all: RequestFold,
@@ -25,8 +26,14 @@ pub struct RequestLines<W> {
 
 impl<W: Write> RequestLines<W> {
     /// Writes to `out`.
-    pub fn new(out: W, look: ProbeLook) -> Self {
-        Self { out, look, now: RequestFold::default(), all: RequestFold::default(), clock: Clock::default() }
+    pub fn new(out: Output<W>, look: ProbeLook) -> Self {
+        Self {
+            out: look.form(out),
+            look,
+            now: RequestFold::default(),
+            all: RequestFold::default(),
+            clock: Clock::default(),
+        }
     }
 
     /// Everything, when there was more than one interval.

@@ -3,14 +3,16 @@
 use crate::ProbeLook;
 use crate::probe::{Clock, SCHEMA, WIDTH, began, write};
 use analyze::{Seen, StackFold};
+use quantity::output::Output;
 use quantity::text::{format_count, format_ns};
+use quantity::visible::visible;
 use recording::{Batch, RecordingError, Sink};
 use serde_json::json;
 use std::io::Write;
 
 /// Stacks of each interval, and of all.
-pub struct StackLines<W> {
-    out: W,
+pub struct StackLines<W: Write> {
+    out: Output<W>,
     look: ProbeLook,
     /// Nothing but folded lines, at the end.
     is_folded: bool,
@@ -21,9 +23,9 @@ pub struct StackLines<W> {
 
 impl<W: Write> StackLines<W> {
     /// Writes to `out`; folded: lines for tools that draw flame graphs, at the end.
-    pub fn new(out: W, look: ProbeLook, is_folded: bool) -> Self {
+    pub fn new(out: Output<W>, look: ProbeLook, is_folded: bool) -> Self {
         let (now, all) = (StackFold::default(), StackFold::default());
-        Self { out, look, is_folded, now, all, clock: Clock::default() }
+        Self { out: look.form(out), look, is_folded, now, all, clock: Clock::default() }
     }
 
     /// Everything, when there was more than one interval, or folded.
@@ -68,14 +70,14 @@ impl<W: Write> StackLines<W> {
             lines.push(format!(
                 "{} {}: {:.1} % of one CPU, {:.0} % of that in the kernel",
                 group.pid,
-                group.comm,
+                visible(&group.comm),
                 of_cpu(group.all),
                 share(group.kernel)
             ));
             for (of, seen) in &group.stacks {
                 let begin = format!("{:>7.1} %  ", share(*seen));
                 let room = WIDTH - begin.chars().count();
-                lines.push(begin + &ending(&of.frames(), room));
+                lines.push(begin + &ending(&visible(&of.frames()), room));
             }
         }
         if !others.is_empty() {
@@ -123,6 +125,7 @@ mod tests {
     use super::{StackLines, ending};
     use crate::ProbeLook;
     use analyze::StackFold;
+    use quantity::output::Output;
     use recording::Batch;
     use recording::rows::Profile;
 
@@ -147,7 +150,7 @@ mod tests {
         fold.accept(&Batch::from_rows(&rows).unwrap()).unwrap();
         let shown = |top: usize| {
             let look = ProbeLook { json: false, top };
-            StackLines::new(Vec::new(), look, false).lines(&fold, 1.0, false).join("\n")
+            StackLines::new(Output::new(Vec::new()), look, false).lines(&fold, 1.0, false).join("\n")
         };
         let text = shown(2);
         assert!(text.contains("1 p1: 50.0 % of one CPU") && text.contains("2.0 %  small0"), "{text}");

@@ -2,9 +2,12 @@
 
 use crate::output_error;
 use analyze::stat::{Digits, StatBlock, StatColumn, StatFold, StatRow, Subject};
+use quantity::output::{Form, Output};
 use quantity::text::format_wall;
+use quantity::visible::visible;
 use recording::{Batch, RecordingError, Sink};
 use serde_json::{Value, json};
+use std::borrow::Cow;
 use std::io::Write;
 
 /// Name and version of the JSON objects' shape.
@@ -297,9 +300,9 @@ fn is_named(subject: Subject, row: &StatRow, name: &str) -> bool {
     row.name == name || otherwise
 }
 
-/// A word of a row; `?` when it is not known.
-fn word(row: &StatRow, at: usize) -> &str {
-    row.texts.get(at).and_then(Option::as_deref).unwrap_or("?")
+/// A word of a row as it is shown; `?` when it is not known.
+fn word(row: &StatRow, at: usize) -> Cow<'_, str> {
+    row.texts.get(at).and_then(Option::as_deref).map_or(Cow::Borrowed("?"), visible)
 }
 
 /// Ties a monotonic time to the wall clock: nanoseconds since 1970.
@@ -307,7 +310,7 @@ pub type WallClock = Box<dyn Fn(i64) -> i64>;
 
 /// Writes the figures of each sample to `out`.
 pub struct StatLines<W: Write> {
-    out: W,
+    out: Output<W>,
     fold: StatFold,
     look: StatLook,
     wall: WallClock,
@@ -332,9 +335,14 @@ impl<W: Write> std::fmt::Debug for StatLines<W> {
 
 impl<W: Write> StatLines<W> {
     /// Writes what `fold` makes of the batches, as `look` says.
-    pub fn new(out: W, fold: StatFold, look: StatLook, wall: WallClock) -> Self {
+    pub fn new(out: Output<W>, fold: StatFold, look: StatLook, wall: WallClock) -> Self {
         let mut strangers = [look.only.clone(), look.expected.clone()].concat();
         strangers.extend(look.pid.map(|pid| pid.to_string()));
+        let out = out.with_form(match look.form {
+            StatForm::Columns => Form::Text,
+            StatForm::Parseable | StatForm::Csv => Form::Data,
+            StatForm::Json => Form::Json,
+        });
         Self {
             out,
             fold,
@@ -435,7 +443,7 @@ impl<W: Write> StatLines<W> {
         let titles: Vec<&str> = keys.iter().map(|key| self.look.column(block.subject, key).0).collect();
         let cells: Vec<Vec<String>> =
             rows.iter().map(|row| keys.iter().map(|key| self.look.cell(block, row, key)).collect()).collect();
-        let names = rows.iter().map(|row| row.name.chars().count()).max().unwrap_or(0);
+        let names = rows.iter().map(|row| visible(&row.name).chars().count()).max().unwrap_or(0);
         let name_width = names.max(block.subject.row_title().len()).max(6);
         // Wide enough for most figures, so that columns keep their place from block to block.
         let widths: Vec<usize> = titles
@@ -461,7 +469,7 @@ impl<W: Write> StatLines<W> {
         self.since_heading += 1;
         let time = if block.since_boot { "boot".to_string() } else { clock(wall_ns) };
         for (row, cells) in rows.iter().zip(&cells) {
-            text.push_str(&format!("{time:>8} {:>name_width$}", row.name));
+            text.push_str(&format!("{time:>8} {:>name_width$}", visible(&row.name)));
             for (cell, width) in cells.iter().zip(&widths) {
                 text.push_str(&format!(" {cell:>width$}"));
             }
@@ -565,7 +573,7 @@ fn parseable(block: &StatBlock, row: &StatRow, wall_ns: i64, extended: bool) -> 
             .to_vec(),
         _ => row.values.clone(),
     };
-    let words = block.subject.texts().iter().enumerate().map(|(at, _)| word(row, at).to_string());
+    let words = block.subject.texts().iter().enumerate().map(|(at, _)| word(row, at).into_owned());
     let mut fields: Vec<String> = values.into_iter().map(digits).chain(words).collect();
     if block.subject == Subject::DiskPercentiles {
         for (field, column) in fields.iter_mut().zip(block.subject.columns()) {
@@ -574,7 +582,7 @@ fn parseable(block: &StatBlock, row: &StatRow, wall_ns: i64, extended: bool) -> 
             }
         }
     }
-    format!("{}:{}:{}\n", wall_ns.div_euclid(1_000_000_000), row.name, fields.join(":"))
+    format!("{}:{}:{}\n", wall_ns.div_euclid(1_000_000_000), visible(&row.name), fields.join(":"))
 }
 
 /// All figures with six digits behind the point, whole numbers without; unknown ones are empty.

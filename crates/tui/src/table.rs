@@ -1,6 +1,8 @@
 //! Tables of the catalogue as aligned text.
 
 use analyze::{Cells, Column, Facts, Judgement, Table};
+use quantity::visible::visible;
+use std::borrow::Cow;
 
 fn width_of(text: &str) -> usize {
     text.chars().count()
@@ -35,11 +37,16 @@ pub fn table_lines(table: &Table, width: usize) -> Vec<String> {
 }
 
 fn heading(column: &Column) -> String {
-    format!("{} {}", column.name, column.unit.heading()).trim_end().to_string()
+    format!("{} {}", visible(&column.name), column.unit.heading()).trim_end().to_string()
+}
+
+/// A cell as it is shown: names are anybody's.
+fn shown(column: &Column, row: usize) -> String {
+    visible(&column.cell(row)).into_owned()
 }
 
 fn column_width(column: &Column) -> usize {
-    (0..column.cells.len()).map(|row| width_of(&column.cell(row))).max().unwrap_or(0).max(width_of(&heading(column)))
+    (0..column.cells.len()).map(|row| width_of(&shown(column, row))).max().unwrap_or(0).max(width_of(&heading(column)))
 }
 
 /// Of the columns that stand beside each other with the same group.
@@ -55,7 +62,7 @@ fn column_widths(columns: &[&Column]) -> Vec<usize> {
         let own = &mut widths[..];
         let from = own.len() - group.len();
         let used = own[from..].iter().sum::<usize>() + 2 * (group.len() - 1);
-        let named = group.first().map_or(0, |column| width_of(&column.group));
+        let named = group.first().map_or(0, |column| width_of(&visible(&column.group)));
         if let Some(last) = own.last_mut() {
             *last += named.saturating_sub(used);
         }
@@ -75,8 +82,8 @@ fn block(columns: &[&Column], rows: usize, lines: &mut Vec<String>) {
         let mut at = 0;
         for group in grouped(columns) {
             let own = &widths[at..at + group.len()];
-            let name = group.first().map_or("", |column| &column.group);
-            line.push_str(&padded(name, own.iter().sum::<usize>() + 2 * (group.len() - 1), !name.is_empty()));
+            let name = group.first().map_or(Cow::Borrowed(""), |column| visible(&column.group));
+            line.push_str(&padded(&name, own.iter().sum::<usize>() + 2 * (group.len() - 1), !name.is_empty()));
             line.push_str("  ");
             at += group.len();
         }
@@ -91,7 +98,7 @@ fn block(columns: &[&Column], rows: usize, lines: &mut Vec<String>) {
     };
     put(&heading);
     for row in 0..rows {
-        put(&|column| column.cell(row));
+        put(&|column| shown(column, row));
     }
 }
 

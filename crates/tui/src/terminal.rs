@@ -4,6 +4,7 @@ use crate::lines::{average_line, header_lines, interval_line};
 use crate::output_error;
 use crate::progress::{Progress, progress_line};
 use analyze::{Judgement, LineFold, RunFold, Unit, Verdict};
+use quantity::output::{Output, Part};
 use recording::{Batch, RecordingError, Sink};
 use std::io::Write;
 
@@ -25,7 +26,7 @@ impl Look {
     /// Looks at standard output: its width, whether it is a terminal, and `NO_COLOR`.
     pub fn of_stdout() -> Self {
         let out = rustix::stdio::stdout();
-        let live = std::io::IsTerminal::is_terminal(&std::io::stdout());
+        let live = rustix::termios::isatty(out);
         let width =
             rustix::termios::tcgetwinsize(out).ok().map(|size| usize::from(size.ws_col)).filter(|width| *width > 0);
         let plain = std::env::var_os("NO_COLOR").is_some_and(|value| !value.is_empty());
@@ -60,10 +61,36 @@ pub struct RunHeader {
     pub start_s: f64,
 }
 
+/// How a line looks where colours may be.
+#[derive(Clone, Copy, Debug)]
+enum Style {
+    Plain,
+    Bold,
+    Dim,
+    Red,
+    Yellow,
+}
+
+impl Style {
+    /// The sequence that begins it.
+    fn begin(self) -> &'static str {
+        match self {
+            Self::Plain => "",
+            Self::Bold => "\x1b[1m",
+            Self::Dim => "\x1b[2m",
+            Self::Red => "\x1b[31m",
+            Self::Yellow => "\x1b[33m",
+        }
+    }
+}
+
+/// Back to the line's begin, which is emptied.
+const ERASE: Part<'static> = Part::Own("\r\x1b[K");
+
 /// Prints lines for people.
 #[derive(Debug)]
 pub struct Terminal<W: Write> {
-    out: W,
+    out: Output<W>,
     look: Look,
     fold: LineFold,
     summary: RunFold,
@@ -76,26 +103,32 @@ pub struct Terminal<W: Write> {
 
 impl<W: Write> Terminal<W> {
     /// Prints to `out`.
-    pub fn new(out: W, look: Look) -> Self {
+    pub fn new(out: Output<W>, look: Look) -> Self {
         let (fold, summary, run) = (LineFold::default(), RunFold::default(), RunHeader::default());
         Self { out, look, fold, summary, run, first_start_s: None, now_s: 0.0, lines: 0, painted: false }
     }
 
-    fn style(&self, code: &str, text: &str) -> String {
-        if self.look.colour { format!("\x1b[{code}m{text}\x1b[0m") } else { text.to_string() }
+    fn styled<'a>(&self, style: Style, text: &'a str) -> [Part<'a>; 3] {
+        let is_plain = !self.look.colour || matches!(style, Style::Plain);
+        let (begin, end) = if is_plain { ("", "") } else { (style.begin(), "\x1b[0m") };
+        [Part::Own(begin), Part::Text(text), Part::Own(end)]
     }
 
     /// Takes the progress line away.
     fn erase(&mut self) -> Result<(), RecordingError> {
         if std::mem::take(&mut self.painted) {
-            self.out.write_all(b"\r\x1b[K").map_err(output_error)?;
+            self.out.parts(&[ERASE]).map_err(output_error)?;
         }
         Ok(())
     }
 
-    fn put(&mut self, line: &str) -> Result<(), RecordingError> {
+    fn put(&mut self, style: Style, line: &str) -> Result<(), RecordingError> {
+        self.put_parts(&self.styled(style, line))
+    }
+
+    fn put_parts(&mut self, parts: &[Part<'_>]) -> Result<(), RecordingError> {
         self.erase()?;
-        self.out.write_all(format!("{line}\n").as_bytes()).map_err(output_error)
+        self.out.parts(&[parts, &[Part::Own("\n")]].concat()).map_err(output_error)
     }
 
     /// Paints the progress line; nothing when this is no terminal.
@@ -111,9 +144,10 @@ impl<W: Write> Terminal<W> {
             left_s: self.run.remaining_s.map(|left| left - (self.now_s - self.run.start_s)),
         };
         // One column less: a full line would wrap on some terminals.
-        let line = self.style("2", &progress_line(&progress, self.look.width.saturating_sub(1)));
+        let line = progress_line(&progress, self.look.width.saturating_sub(1));
         self.painted = true;
-        self.out.write_all(format!("\r\x1b[K{line}").as_bytes()).map_err(output_error)?;
+        let styled = self.styled(Style::Dim, &line);
+        self.out.parts(&[&[ERASE], &styled[..]].concat()).map_err(output_error)?;
         self.out.flush().map_err(output_error)
     }
 
@@ -126,27 +160,22 @@ impl<W: Write> Terminal<W> {
         let rate = run.offered_rate.map_or(free.to_string(), |rate| Unit::OpsPerSecond.format(Some(rate)));
         let time = run.duration_s.map_or("until its end".to_string(), |seconds| Unit::Seconds.format(Some(seconds)));
         let what = format!("{} {}", run.title, run.detail);
-        let title = self.style("1", what.trim_end());
-        let line = format!(
-            "run {} of {}: {title}: {rate}, {time}, {}",
-            run.index + 1,
-            run.count.max(run.index + 1),
-            run.engine
-        );
+        let begin = format!("run {} of {}: ", run.index + 1, run.count.max(run.index + 1));
+        let end = format!(": {rate}, {time}, {}", run.engine);
         self.first_start_s.get_or_insert(run.start_s);
         self.now_s = run.start_s;
         self.run = run;
         self.lines = 0;
-        self.put("")?;
-        self.put(line.trim_end_matches(", "))?;
+        self.put(Style::Plain, "")?;
+        let title = self.styled(Style::Bold, what.trim_end());
+        self.put_parts(&[&[Part::Text(&begin)], &title[..], &[Part::Text(end.trim_end_matches(", "))]].concat())?;
         self.heading()?;
         self.paint()
     }
 
     fn heading(&mut self) -> Result<(), RecordingError> {
         for line in header_lines(self.look.width) {
-            let line = self.style("2", &line);
-            self.put(&line)?;
+            self.put(Style::Dim, &line)?;
         }
         Ok(())
     }
@@ -157,8 +186,7 @@ impl<W: Write> Terminal<W> {
     /// The output cannot be written.
     pub fn run_ended(&mut self) -> Result<(), RecordingError> {
         let summary = self.summary.end();
-        let line = self.style("1", &average_line(&summary, self.look.width));
-        self.put(&line)?;
+        self.put(Style::Bold, &average_line(&summary, self.look.width))?;
         self.out.flush().map_err(output_error)
     }
 
@@ -169,12 +197,12 @@ impl<W: Write> Terminal<W> {
     pub fn verdicts(&mut self, verdicts: &[Verdict]) -> Result<(), RecordingError> {
         for verdict in verdicts {
             let line = verdict.told();
-            let line = match verdict.judgement {
-                Judgement::Missed => self.style("31", &line),
-                Judgement::Unknown => self.style("33", &line),
-                Judgement::Met => self.style("2", &line),
+            let style = match verdict.judgement {
+                Judgement::Missed => Style::Red,
+                Judgement::Unknown => Style::Yellow,
+                Judgement::Met => Style::Dim,
             };
-            self.put(&line)?;
+            self.put(style, &line)?;
         }
         self.out.flush().map_err(output_error)
     }
@@ -184,7 +212,7 @@ impl<W: Write> Terminal<W> {
     /// # Errors
     /// The output cannot be written.
     pub fn note(&mut self, sentence: &str) -> Result<(), RecordingError> {
-        self.put(sentence)?;
+        self.put(Style::Plain, sentence)?;
         self.out.flush().map_err(output_error)
     }
 
@@ -195,7 +223,7 @@ impl<W: Write> Terminal<W> {
     pub fn finish(&mut self, lines: &[String]) -> Result<(), RecordingError> {
         self.erase()?;
         for line in lines {
-            self.put(line)?;
+            self.put(Style::Plain, line)?;
         }
         self.out.flush().map_err(output_error)
     }
@@ -218,12 +246,12 @@ impl<W: Write> Sink for Terminal<W> {
             let stalled = line.ops == 0
                 && !line.errors.is_positive()
                 && (line.in_flight.is_positive() || line.backlog.is_positive());
-            let text = match line.phase.as_str() {
-                _ if stalled || line.errors.is_positive() => self.style("31", &text),
-                "measure" => text,
-                _ => self.style("2", &text),
+            let style = match line.phase.as_str() {
+                _ if stalled || line.errors.is_positive() => Style::Red,
+                "measure" => Style::Plain,
+                _ => Style::Dim,
             };
-            self.put(&text)?;
+            self.put(style, &text)?;
         }
         self.paint()
     }

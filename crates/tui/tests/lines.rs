@@ -4,6 +4,7 @@
 
 use analyze::{CpuPoint, Fold, IntervalLine, OpCount, Tally};
 use quantity::histogram::Histogram;
+use quantity::output::Output;
 use recording::rows::{OpInterval, RunTotal};
 use recording::{Batch, Sink};
 use tui::{JsonLines, Look, Progress, RunHeader, Terminal, interval_line, json_line, progress_line};
@@ -133,7 +134,7 @@ fn batches() -> [Batch; 2] {
 #[test]
 fn a_run_without_a_terminal_prints_plain_lines() {
     let mut out = Vec::new();
-    let mut terminal = Terminal::new(&mut out, Look { width: 120, live: false, colour: false });
+    let mut terminal = Terminal::new(Output::new(&mut out), Look { width: 120, live: false, colour: false });
     let header = RunHeader {
         is_replay: false,
         title: "rd1".to_string(),
@@ -159,7 +160,7 @@ fn a_run_without_a_terminal_prints_plain_lines() {
 #[test]
 fn json_lines_are_one_object_per_interval_and_nothing_else() {
     let mut out = Vec::new();
-    let mut lines = JsonLines::new(&mut out);
+    let mut lines = JsonLines::new(Output::new(&mut out));
     let [interval, total] = batches();
     for _ in 0..3 {
         lines.accept(&interval).unwrap();
@@ -192,10 +193,10 @@ impl std::io::Write for Closed {
 
 #[test]
 fn a_closed_output_is_told_apart() {
-    let mut lines = JsonLines::new(Closed);
+    let mut lines = JsonLines::new(Output::new(Closed));
     lines.accept(&batches()[0]).unwrap();
     assert!(tui::is_closed(&lines.commit().unwrap_err()));
     assert!(tui::is_closed(
-        &Terminal::new(Closed, Look { width: 80, live: true, colour: true }).note("x").unwrap_err()
+        &Terminal::new(Output::new(Closed), Look { width: 80, live: true, colour: true }).note("x").unwrap_err()
     ));
 }

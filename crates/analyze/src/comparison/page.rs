@@ -163,6 +163,9 @@ fn warnings(comparison: &Comparison) -> Vec<Warning> {
         say(Tone::Info, text.to_string());
     }
     for side in sides {
+        for sentence in &side.facts.damage {
+            say(Tone::Error, format!("{} is damaged: {sentence}.", side.label));
+        }
         if side.facts.state != recording::State::Sealed {
             say(Tone::Warning, format!("{} is {}.", side.label, side.facts.state.words()));
         }

@@ -30,7 +30,14 @@ pub(super) fn warnings(facts: &Facts, runs: &[RunModel]) -> Vec<Warning> {
 fn recording(facts: &Facts) -> Vec<Warning> {
     let mut found = Vec::new();
     let mut say = |tone, text: String| found.push(Warning { tone, text, run: None });
+    for sentence in &facts.damage {
+        say(Tone::Error, format!("The recording is damaged: {sentence}."));
+    }
     match facts.state {
+        State::CutShort if !facts.damage.is_empty() => say(
+            Tone::Warning,
+            "The recording was cut short: the program that wrote it was killed.".to_string(),
+        ),
         State::Sealed => {}
         State::CutShort => say(
             Tone::Warning,

@@ -2,7 +2,7 @@
 
 use super::facts::{Facts, Run};
 use super::figures::Figures;
-use super::{time_of_day, timestamp};
+use super::{escaped, time_of_day, timestamp};
 use std::fmt::Write as _;
 
 /// What Vdbench asks for when it means full speed.
@@ -98,7 +98,7 @@ fn line(page: &mut String, wall_ns: i64, context: &Context<'_>) {
         let text = match get(context) {
             Some(Value::Real(value)) => format!("{value:.4}"),
             Some(Value::Whole(value)) => format!("{value:.0}"),
-            Some(Value::Text(text)) => text,
+            Some(Value::Text(text)) => escaped(&text),
             None => "n/a".to_string(),
         };
         let width = name.len().max(10);

@@ -1,7 +1,7 @@
 //! `status.html`: the machine's view of what happened when, tab-delimited.
 
 use super::facts::Facts;
-use super::timestamp;
+use super::{escaped, timestamp};
 use std::fmt::Write as _;
 
 /// The file.
@@ -26,14 +26,23 @@ pub(super) fn page(facts: &Facts) -> String {
             (run.end_ns, "Workload done"),
             (run.end_ns, "Slaves done"),
         ] {
-            let _ = writeln!(page, "{} \t{words}\trd={}\tFor loops: {}", at(t_ns), run.name, run.loops());
+            let _ = writeln!(
+                page,
+                "{} \t{words}\trd={}\tFor loops: {}",
+                at(t_ns),
+                escaped(&run.name),
+                escaped(run.loops())
+            );
         }
         last_ns = Some(run.end_ns);
     }
     if let Some(exit) = &facts.manifest.exit {
         let end = last_ns.map_or(start, |t_ns| timestamp(facts.manifest.wall_ns_at(t_ns)));
-        let words =
-            if exit == "complete" { "Vdbench complete".to_string() } else { format!("Vdbench terminated: {exit}") };
+        let words = if exit == "complete" {
+            "Vdbench complete".to_string()
+        } else {
+            format!("Vdbench terminated: {}", escaped(exit))
+        };
         let _ = writeln!(page, "{end} \tShutting down slaves\n{end} \t{words}");
     }
     page

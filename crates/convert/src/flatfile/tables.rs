@@ -2,7 +2,7 @@
 
 use super::facts::{Facts, Run};
 use super::figures::Figures;
-use super::{date, time_of_day};
+use super::{date, escaped, time_of_day};
 use std::fmt::Write as _;
 
 /// Lines after which the heading comes again.
@@ -13,7 +13,7 @@ pub(super) fn summary(facts: &Facts) -> String {
     let start = facts.manifest.started_wall_ns;
     let mut page = format!(
         "{}\nVdbench summary report, created {} {} UTC\n\n",
-        facts.manifest.program,
+        escaped(&facts.manifest.program),
         &time_of_day(start)[..8],
         date(start)
     );
@@ -25,7 +25,12 @@ pub(super) fn summary(facts: &Facts) -> String {
     ] {
         let _ = writeln!(page, "{what:<32} <A HREF=\"{file}.html\">{file}</A>");
     }
-    let _ = writeln!(page, "\n* SDs: {}; WDs: {}\n", facts.targets.join(" "), facts.workloads.join(" "));
+    let _ = writeln!(
+        page,
+        "\n* SDs: {}; WDs: {}\n",
+        escaped(&facts.targets.join(" ")),
+        escaped(&facts.workloads.join(" "))
+    );
     page.push_str(&run_links(facts));
     for run in &facts.runs {
         page.push_str(&heading(facts, run));
@@ -42,7 +47,7 @@ pub(super) fn summary(facts: &Facts) -> String {
         let words = if exit == "complete" {
             "Vdbench execution completed successfully".to_string()
         } else {
-            format!("Vdbench terminated: {exit}")
+            format!("Vdbench terminated: {}", escaped(exit))
         };
         let _ = writeln!(page, "{} {words}", time_of_day(end));
     }
@@ -95,11 +100,6 @@ pub(super) fn heading(facts: &Facts, run: &Run) -> String {
         escaped(&run.name),
         escaped(run.loops())
     )
-}
-
-/// Names come from a parameter file; the page is HTML.
-fn escaped(text: &str) -> String {
-    text.replace('&', "&amp;").replace('<', "&lt;").replace('>', "&gt;")
 }
 
 fn columns(facts: &Facts, t_ns: i64) -> String {

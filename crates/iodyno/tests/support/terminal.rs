@@ -12,7 +12,8 @@ use std::time::Duration;
 use testkit::{Command, Output};
 
 /// Runs `top` on a terminal of its own: steps are `wait TEXT`, `gone TEXT` (no longer on the screen), `keys TEXT`, `size COLUMNS
-/// ROWS`, `signal NUMBER`, `close`, and `end PROCESS`, which ends another one. Prints the exit code, whether the terminal's settings are those of before, and whether the page was left.
+/// ROWS`, `signal NUMBER`, `close`, and `end PROCESS`, which ends another one; `bytes` prints all
+/// that came, in hexadecimal. Prints the exit code, whether the terminal's settings are those of before, and whether the page was left.
 ///
 /// Only cells that differ from those before are drawn, so that a text may come in parts, or not at all where it stood already:
 /// what is waited for has been drawn since the last key, or is on the screen and was not then, or is there for a while. A
@@ -94,6 +95,7 @@ while not done and time.time() < end:
 if not done: print('STILL RUNS'); os.kill(pid, 9); sys.exit(1)
 if master < 0: print('ended', os.WIFEXITED(status) or os.WIFSIGNALED(status)); sys.exit(0)
 while select.select([master], [], [], 0.2)[0]: seen += os.read(master, 65536)
+if 'bytes' in steps: print('bytes', seen.hex())
 print('exit', os.waitstatus_to_exitcode(status))
 print('settings', termios.tcgetattr(slave) == before)
 print('left', seen.rfind(b'\x1b[?1049l') > seen.rfind(b'\x1b[?1049h') >= 0, 'cursor', seen.rfind(b'\x1b[?25h') > seen.rfind(b'\x1b[?25l'))
@@ -118,6 +120,15 @@ pub fn tried_on_a_terminal(directory: &Path, arguments: &[&str], steps: &[&str])
         .dir(directory)
         .run()
         .unwrap()
+}
+
+/// The bytes that a command sends to its terminal during these steps, and its exit code.
+pub fn bytes_on_a_terminal(directory: &Path, arguments: &[&str], steps: &[&str]) -> (Vec<u8>, i32) {
+    let said = tried_on_a_terminal(directory, arguments, &[steps, &["bytes"]].concat()).expect_code(0).stdout;
+    let after = |word: &str| said.lines().find_map(|line| line.strip_prefix(word)).unwrap_or_default().to_string();
+    let hex = after("bytes ");
+    let bytes = (0..hex.len()).step_by(2).map(|at| u8::from_str_radix(&hex[at..at + 2], 16).unwrap()).collect();
+    (bytes, after("exit ").parse().unwrap())
 }
 
 /// Said when the terminal is as it was.

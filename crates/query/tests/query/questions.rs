@@ -297,3 +297,25 @@ fn every_table_can_be_asked_with_its_time() {
         assert!(rows(at.path(), &["r", &sql])[0]["n"].is_u64(), "{}", table.name);
     }
 }
+
+#[test]
+fn a_recording_beside_the_working_directory_can_be_asked() {
+    let (_keep, at) = results();
+    let within = at.join("elsewhere");
+    std::fs::create_dir(&within).unwrap();
+    for path in ["../results/monday", "./../results/../results/monday", "../results/tuesday"] {
+        let found = rows(&within, &[path, "select count(*) as n from op_interval"]);
+        assert_eq!(found[0]["n"], SECONDS * 4, "{path}");
+    }
+}
+
+#[test]
+fn names_in_an_answer_are_made_visible() {
+    let (_keep, at) = results();
+    let sql = "select '\x1b]0;OWNED\x07\u{202e}' as \"a\u{9b}b\" from op_interval limit 1";
+    let table = answer(&at, &["results/monday", sql]);
+    assert!(table.starts_with("a\\u{9b}b") && table.contains("\\x1b]0;OWNED\\x07\\u{202e}"), "{table:?}");
+    let json = answer(&at, &["results/monday", "--json", sql]);
+    assert!(json.is_ascii() && !json.contains('\x1b'), "{json:?}");
+    assert_eq!(rows(&at, &["results/monday", sql])[0]["a\u{9b}b"], "\x1b]0;OWNED\x07\u{202e}");
+}

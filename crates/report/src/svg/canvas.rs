@@ -5,6 +5,7 @@ use super::scale::Scale;
 use super::text::{shortened, text_width, wrap};
 use super::theme::Theme;
 use analyze::{Body, LineStyle, Mark, MarkKind, ViewData};
+use quantity::visible::visible_lines;
 use std::fmt::Write as _;
 
 /// Width and height in pixels.
@@ -53,16 +54,15 @@ pub(crate) fn n(value: f64) -> String {
     text.strip_suffix(".0").map(String::from).unwrap_or(text)
 }
 
+/// Text of others between tags or in an attribute with double quotes: it ends neither, and nothing in it is hidden.
 pub(crate) fn escape(text: &str) -> String {
     let mut safe = String::with_capacity(text.len());
-    for letter in text.chars() {
+    for letter in visible_lines(text).chars() {
         match letter {
             '&' => safe.push_str("&amp;"),
             '<' => safe.push_str("&lt;"),
             '>' => safe.push_str("&gt;"),
             '"' => safe.push_str("&quot;"),
-            // XML 1.0 knows no other control characters.
-            letter if letter.is_control() && !matches!(letter, '\n' | '\t' | '\r') => safe.push('\u{fffd}'),
             letter => safe.push(letter),
         }
     }

@@ -1,9 +1,11 @@
 //! What is done beside sampling, in a thread of its own: sealing days, and looking after old ones.
 
-use super::retention::{Retention, tidy};
+use super::home::Home;
+use super::policy::Retention;
+use super::retention::{Said, tidy};
 use crate::StopFlag;
 use recording::{RecordingError, Writer};
-use std::path::{Path, PathBuf};
+use std::collections::BTreeSet;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::mpsc::{Receiver, Sender, channel};
@@ -12,43 +14,45 @@ use std::time::Duration;
 
 enum Job {
     Seal(Box<Writer>),
-    Tidy { wall_ns: i64, open: Option<PathBuf> },
+    Tidy { open: Option<u64> },
 }
 
 /// The other end of the thread.
 pub(super) struct Keeper {
     jobs: Option<Sender<Job>>,
-    news: Receiver<String>,
+    news: Receiver<Said>,
     thread: Option<JoinHandle<()>>,
     /// Looking after old recordings is under way or asked for: once is enough.
     is_tidying: Arc<AtomicBool>,
 }
 
 impl Keeper {
-    pub(super) fn start(directory: &Path, retention: &Retention) -> Result<Self, RecordingError> {
+    pub(super) fn start(home: &Arc<Home>, retention: &Retention, stop: &StopFlag) -> Result<Self, RecordingError> {
         let (jobs, inbox) = channel::<Job>();
-        let (tell, news) = channel::<String>();
+        let (tell, news) = channel::<Said>();
         let is_tidying = Arc::new(AtomicBool::new(false));
-        let (busy, folder, retention) = (Arc::clone(&is_tidying), directory.to_path_buf(), retention.clone());
+        let (busy, at, retention, stop) = (Arc::clone(&is_tidying), Arc::clone(home), retention.clone(), stop.clone());
+        let mut told = BTreeSet::new();
         let work = move || {
             for job in inbox {
                 match job {
                     Job::Seal(writer) => {
                         if let Err(error) = writer.seal_past() {
-                            let _ = tell.send(format!("{error}; it is kept as it is, and sealed later"));
+                            let message = format!("{error}; it is kept as it is, and sealed later");
+                            let _ = tell.send(Said { severity: "warning", message });
                         }
                     }
-                    Job::Tidy { wall_ns, open } => {
-                        for said in tidy(&folder, &retention, wall_ns, open.as_deref()) {
+                    Job::Tidy { open } => {
+                        for said in tidy(&at, &retention, open, &mut told, &stop) {
                             let _ = tell.send(said);
                         }
-                        busy.store(false, Ordering::Relaxed);
+                        busy.store(false, Ordering::Release);
                     }
                 }
             }
         };
         let thread = std::thread::Builder::new().name("keeper".to_string()).spawn(work).map_err(|source| {
-            RecordingError::Io { action: "start a thread for", path: directory.to_path_buf(), source }
+            RecordingError::Io { action: "start a thread for", path: home.path().to_path_buf(), source }
         })?;
         Ok(Self { jobs: Some(jobs), news, thread: Some(thread), is_tidying })
     }
@@ -58,10 +62,10 @@ impl Keeper {
         self.send(Job::Seal(Box::new(writer)));
     }
 
-    /// Looks after the others; `open` is being written.
-    pub(super) fn tidy(&self, wall_ns: i64, open: Option<&Path>) {
-        if !self.is_tidying.swap(true, Ordering::Relaxed) {
-            self.send(Job::Tidy { wall_ns, open: open.map(Path::to_path_buf) });
+    /// Looks after the others; the one of number `open` is being written.
+    pub(super) fn tidy(&self, open: Option<u64>) {
+        if !self.is_tidying.swap(true, Ordering::AcqRel) {
+            self.send(Job::Tidy { open });
         }
     }
 
@@ -73,8 +77,15 @@ impl Keeper {
     }
 
     /// What there is to say.
-    pub(super) fn news(&self) -> Vec<String> {
+    pub(super) fn news(&self) -> Vec<Said> {
         self.news.try_iter().collect()
+    }
+
+    /// Waits until old recordings are looked after, unless somebody asks to stop at once.
+    pub(super) fn settle(&self, stop: &StopFlag) {
+        while self.is_tidying.load(Ordering::Acquire) && !stop.is_urgent() {
+            std::thread::sleep(Duration::from_millis(5));
+        }
     }
 
     /// Waits for what is under way, unless somebody asks to stop at once.

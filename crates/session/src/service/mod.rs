@@ -2,11 +2,16 @@
 //! thinned and removed by policy; a full disk costs the samples that had no room, and nothing else.
 
 mod days;
+mod evidence;
+mod home;
 mod keeper;
+mod policy;
 mod retention;
 
 pub use days::{local_zone, named_zone};
-pub use retention::{Retention, Tier};
+pub use evidence::Moment;
+pub use home::Home;
+pub use policy::{Retention, Tier};
 
 use crate::counters::{SUBJECTS, subjects};
 use crate::cpu_clock::{CpuClock, EventClock, sample_both};
@@ -22,10 +27,8 @@ use quantity::clock;
 use quantity::zone::Zone;
 use recording::rows::Event;
 use recording::{Batch, ClockAnchor, Manifest, RecordingError, Sink, Writer};
-use rustix::fs::{FlockOperation, flock};
-use std::fs::{File, OpenOptions};
-use std::io::{Read as _, Seek as _, Write as _};
-use std::path::{Path, PathBuf};
+use std::collections::VecDeque;
+use std::sync::Arc;
 use std::time::Duration;
 
 /// How long a stop request may go unnoticed.
@@ -34,14 +37,14 @@ const NAP_NS: u64 = 100_000_000;
 const TIDY_EVERY_NS: u64 = 600_000_000_000;
 /// A disk without room is told of so often.
 const COMPLAIN_EVERY_NS: u64 = 60_000_000_000;
-/// Name of the file that one collector holds locked.
-const LOCK: &str = ".lock";
+/// So many events wait for room on the disk.
+const EVENTS: usize = 1000;
+/// What happens to old recordings, among events.
+const RETENTION: &str = "retention";
 
 /// What to collect, and what to keep of it.
 #[derive(Clone, Debug)]
 pub struct ServiceRequest {
-    /// Where the recordings go.
-    pub directory: PathBuf,
     /// Time between two samples.
     pub interval_ns: u64,
     /// CPU time by event beside that of the tick.
@@ -64,6 +67,10 @@ pub trait ServiceClock {
     fn now_ns(&self) -> u64;
     /// UTC since 1970, ns.
     fn wall_ns(&self) -> i64;
+    /// The clocks that say how old recordings are.
+    fn moment(&self) -> Moment;
+    /// Does the kernel say that the wall clock is synchronised?
+    fn is_synchronised(&self) -> bool;
     /// Waits for so long.
     fn nap(&self, ns: u64);
 }
@@ -79,6 +86,14 @@ impl ServiceClock for MachineClock {
 
     fn wall_ns(&self) -> i64 {
         clock::wall_ns()
+    }
+
+    fn moment(&self) -> Moment {
+        Moment { wall_ns: clock::wall_ns(), boot_ns: clock::boot_ns(), boot: collect::boot_id() }
+    }
+
+    fn is_synchronised(&self) -> bool {
+        collect::is_clock_synchronised()
     }
 
     fn nap(&self, ns: u64) {
@@ -102,27 +117,23 @@ pub struct ServiceOutcome {
 /// Collects until somebody asks to stop; gives each sample to its `company`, and says what there is to say to `tell`.
 ///
 /// # Errors
-/// Another collector works in the directory, or it cannot be written to at the start.
+/// The directory cannot be written to at the start.
 pub fn serve<'a>(
+    home: &'a Arc<Home>,
     request: &'a ServiceRequest,
     clock: &'a dyn ServiceClock,
     company: Company<'a>,
     tell: &'a mut dyn FnMut(&str),
     stop: &StopFlag,
 ) -> Result<ServiceOutcome, SessionError> {
-    std::fs::create_dir_all(&request.directory).map_err(|source| RecordingError::Io {
-        action: "create",
-        path: request.directory.clone(),
-        source,
-    })?;
-    let _lock = lock(&request.directory)?;
     let mut service = Service {
+        home,
         request,
         clock,
         company,
         tell,
         days: Days::new(request.zone.clone(), clock.wall_ns()),
-        keeper: Keeper::start(&request.directory, &request.retention)?,
+        keeper: Keeper::start(home, &request.retention, stop)?,
         machine: Machine::new(&What::ALL),
         cpu_clock: CpuClock::start(request.events)?,
         profiler: request.profile_hz.map(Profiler::if_possible),
@@ -130,9 +141,11 @@ pub fn serve<'a>(
         open: None,
         outcome: ServiceOutcome::default(),
         unwritten: 0,
+        unsaid: VecDeque::new(),
         complained_ns: None,
     };
-    service.keeper.tidy(clock.wall_ns(), None);
+    service.follow_time();
+    service.keeper.tidy(None);
     let begun = service.begin(clock.wall_ns());
     service.say_news();
     begun?;
@@ -141,29 +154,14 @@ pub fn serve<'a>(
     lived.map(|()| service.outcome)
 }
 
-/// Holds the directory for one collector.
-fn lock(directory: &Path) -> Result<File, SessionError> {
-    let path = directory.join(LOCK);
-    let failed = |source| RecordingError::Io { action: "open", path: path.clone(), source };
-    let mut file =
-        OpenOptions::new().create(true).truncate(false).read(true).write(true).open(&path).map_err(failed)?;
-    if flock(&file, FlockOperation::NonBlockingLockExclusive).is_err() {
-        let mut holder = String::new();
-        let _ = file.read_to_string(&mut holder);
-        return Err(SessionError::Occupied { directory: directory.to_path_buf(), holder: holder.trim().to_string() });
-    }
-    // For people; the lock itself is the kernel's, and goes with the process.
-    let _ = file.set_len(0).and_then(|()| file.rewind()).and_then(|()| writeln!(file, "{}", std::process::id()));
-    Ok(file)
-}
-
 /// The recording under way.
 struct Open {
     writer: Writer,
-    path: PathBuf,
+    number: u64,
 }
 
 struct Service<'a> {
+    home: &'a Arc<Home>,
     request: &'a ServiceRequest,
     clock: &'a dyn ServiceClock,
     company: Company<'a>,
@@ -179,6 +177,8 @@ struct Service<'a> {
     outcome: ServiceOutcome,
     /// Samples in a row for which there was no room.
     unwritten: u64,
+    /// Events for which there was no recording or no room.
+    unsaid: VecDeque<Event>,
     complained_ns: Option<u64>,
 }
 
@@ -190,13 +190,14 @@ impl Service<'_> {
         let (mut due_ns, mut tidied_ns) = (start_ns, start_ns);
         loop {
             self.sample(due_ns);
+            self.follow_time();
             let wall_ns = self.clock.wall_ns();
             if self.days.is_over(wall_ns) {
                 self.turn(wall_ns);
             }
             if self.clock.now_ns().saturating_sub(tidied_ns) >= TIDY_EVERY_NS {
                 tidied_ns = self.clock.now_ns();
-                self.keeper.tidy(wall_ns, self.open.as_ref().map(|open| open.path.as_path()));
+                self.tidy();
             }
             self.say_news();
             due_ns += interval_ns;
@@ -205,7 +206,7 @@ impl Service<'_> {
             if late > 0 {
                 due_ns += late * interval_ns;
                 self.outcome.missed += late;
-                self.event("gap", &format!("{late} samples were due while the collector could not run"));
+                self.event("gap", "warning", &format!("{late} samples were due while the collector could not run"));
             }
             let until_ns = end_ns.map_or(due_ns, |end_ns| due_ns.min(end_ns));
             while self.clock.now_ns() < until_ns && !stop.is_requested() {
@@ -239,15 +240,12 @@ impl Service<'_> {
         // After a restart there is one of this day already.
         for number in 1_u32.. {
             let name = if number == 1 { name.clone() } else { format!("{name}-{number}") };
-            let path = self.request.directory.join(name);
-            match Writer::create(&path, manifest.clone()) {
+            let mark = self.home.next_mark(&name);
+            match Writer::create_marked(&self.home.path().join(&name), manifest.clone(), &mark) {
                 Err(RecordingError::Exists(_)) => {}
-                Err(error) => {
-                    let _ = std::fs::remove_dir_all(&path);
-                    return Err(error);
-                }
+                Err(error) => return Err(error),
                 Ok(writer) => {
-                    self.open = Some(Open { writer, path });
+                    self.open = Some(Open { writer, number: mark.number });
                     self.outcome.recordings += 1;
                     // The first sample of a recording has everything, also of what did nothing lately.
                     self.machine = Machine::new(&What::ALL);
@@ -275,7 +273,7 @@ impl Service<'_> {
                     self.keeper.seal(old.writer);
                 }
                 self.sample(self.clock.now_ns());
-                self.keeper.tidy(wall_ns, self.open.as_ref().map(|open| open.path.as_path()));
+                self.tidy();
             }
             // No room for a new one: the old day goes on, and the next sample tries again.
             Err(error) => {
@@ -313,15 +311,14 @@ impl Service<'_> {
         match written {
             Ok(()) if self.unwritten > 0 => {
                 let lost = std::mem::take(&mut self.unwritten);
-                self.event("disk full", &format!("{lost} samples had no room on the disk"));
+                self.event("disk full", "warning", &format!("{lost} samples had no room on the disk"));
             }
             Ok(()) => {}
             Err(error) => {
                 self.unwritten += 1;
                 self.outcome.unwritten += 1;
                 self.complain(&format!("{error}; samples are lost until there is room"));
-                let path = self.open.as_ref().map(|open| open.path.clone());
-                self.keeper.tidy(self.clock.wall_ns(), path.as_deref());
+                self.tidy();
             }
         }
     }
@@ -339,13 +336,23 @@ impl Service<'_> {
         anchor(self.clock)
     }
 
-    fn event(&mut self, kind: &str, message: &str) {
-        let Some(open) = &mut self.open else { return };
-        let t_ns = clock::now_ns();
+    /// Lets old recordings be looked after, beside the sampling.
+    fn tidy(&self) {
+        self.keeper.tidy(self.open.as_ref().map(|open| open.number));
+    }
+
+    /// What has passed, for the age of recordings.
+    fn follow_time(&mut self) {
+        if let Some(said) = self.home.see(self.clock) {
+            self.event(RETENTION, "warning", &said);
+        }
+    }
+
+    fn event(&mut self, kind: &str, severity: &str, message: &str) {
         let row = Event {
-            t_ns: i64::try_from(t_ns).unwrap_or(i64::MAX),
-            t_s: t_ns.saturating_sub(open.writer.started_t_ns()) as f64 / 1e9,
-            severity: "warning".to_string(),
+            t_ns: i64::try_from(clock::now_ns()).unwrap_or(i64::MAX),
+            t_s: 0.0,
+            severity: severity.to_string(),
             kind: kind.to_string(),
             class: None,
             run: None,
@@ -353,9 +360,27 @@ impl Service<'_> {
             message: message.to_string(),
             count: 1,
         };
-        // What cannot be written now is in the samples' own count.
-        let _ = Batch::from_rows(&[row]).and_then(|batch| commit(&mut open.writer, &[batch]));
+        if self.unsaid.len() == EVENTS {
+            self.unsaid.pop_front();
+        }
+        self.unsaid.push_back(row);
+        self.write_events();
         (self.tell)(message);
+    }
+
+    /// Journals the events that wait; without a recording, or without room, they go on waiting.
+    fn write_events(&mut self) {
+        let Some(open) = self.open.as_mut().filter(|_| !self.unsaid.is_empty()) else { return };
+        let origin_ns = i64::try_from(open.writer.started_t_ns()).unwrap_or(0);
+        // One that waited since before the recording belongs to its beginning.
+        for row in &mut self.unsaid {
+            row.t_ns = row.t_ns.max(origin_ns);
+            row.t_s = (row.t_ns - origin_ns) as f64 / 1e9;
+        }
+        let rows: Vec<Event> = self.unsaid.iter().cloned().collect();
+        if Batch::from_rows(&rows).and_then(|batch| commit(&mut open.writer, &[batch])).is_ok() {
+            self.unsaid.clear();
+        }
     }
 
     /// Journals what the flight recorder says, and says it.
@@ -380,8 +405,9 @@ impl Service<'_> {
 
     fn say_news(&mut self) {
         for news in self.keeper.news() {
-            (self.tell)(&news);
+            self.event(RETENTION, news.severity, &news.message);
         }
+        self.write_events();
     }
 
     /// Seals the day under way. Asked twice, it leaves that to the next start.
@@ -390,6 +416,9 @@ impl Service<'_> {
             let news = flight.end(self.open.as_ref().map_or(0, |open| open.writer.started_t_ns()));
             self.note(news);
         }
+        // What is removed now belongs into this recording.
+        self.keeper.settle(stop);
+        self.say_news();
         if let Some(mut open) = self.open.take() {
             let word = if stop.is_requested() { "interrupted" } else { "fine" };
             let (anchor, losses) = (self.anchor(), self.losses_of_day());
@@ -402,6 +431,7 @@ impl Service<'_> {
         }
         self.keeper.end(stop);
         self.say_news();
+        self.home.save();
     }
 }
 

@@ -225,7 +225,7 @@ impl Top {
             std::thread::sleep(Duration::from_nanos(due_ns.saturating_sub(clock::now_ns()).min(NAP_NS)));
         }
         let text = self.text(size);
-        match io::stdout().lock().write_all(text.as_bytes()) {
+        match quantity::output::stdout().write_all(text.as_bytes()) {
             // A reader that has seen enough is no failure.
             Err(source) if source.kind() != io::ErrorKind::BrokenPipe => {
                 Err(SessionError::Write { path: PathBuf::from("standard output"), source })

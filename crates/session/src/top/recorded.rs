@@ -45,6 +45,8 @@ pub(crate) struct Recorded {
     span: (i64, i64),
     interval_s: f64,
     is_trace: bool,
+    /// Are rows missing, because it is damaged?
+    is_damaged: bool,
     missing: [Option<String>; 3],
     has_requests: bool,
     found: Arc<Mutex<Found>>,
@@ -110,6 +112,7 @@ impl Recorded {
             unless(has(&reader, "file_interval", span), "files were not recorded"),
             unless(has(&reader, "profile", span), "what programs are at was not recorded (iodyno record --profile)"),
         ];
+        let is_damaged = reader.damage()?.costs_rows();
         let has_requests = has(&reader, "request_interval", span);
         let (found, end) = (Arc::new(Mutex::new(Found::default())), Arc::new(AtomicBool::new(false)));
         let spawn = |what: &'static str, work: Box<dyn FnOnce() + Send>| {
@@ -126,6 +129,7 @@ impl Recorded {
             span,
             interval_s,
             is_trace,
+            is_damaged,
             missing,
             has_requests,
             found,
@@ -281,6 +285,9 @@ impl Source for Recorded {
         let mut words = format!("{} {length} {}", name.unwrap_or_default(), self.reader.state().words());
         if self.is_trace && self.lost() > 0 {
             words.push_str(", NOT COMPLETE");
+        }
+        if self.is_damaged {
+            words.push_str(", DAMAGED: rows are missing");
         }
         let sample = analyze::sample(self.reader.manifest());
         if self.is_trace && sample > 1 {

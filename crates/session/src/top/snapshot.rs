@@ -1,8 +1,8 @@
 //! `s`: what is shown, as text; and what is remembered, as a recording.
 
 use crate::SessionError;
+use output::{Access, Folder, Over};
 use quantity::text::format_stamp;
-use std::fs::OpenOptions;
 use std::io::Write as _;
 use std::path::{Path, PathBuf};
 
@@ -17,16 +17,14 @@ pub(crate) fn write(
     save: impl Fn(&Path) -> Option<Result<PathBuf, SessionError>>,
 ) -> String {
     let stem = format!("top-{}", format_stamp(wall_ns));
-    let path = directory.join(format!("{stem}.txt"));
-    // Never over a file that is there.
-    let written = OpenOptions::new()
-        .write(true)
-        .create_new(true)
-        .open(&path)
-        .and_then(|mut file| file.write_all(text.as_bytes()));
+    let name = format!("{stem}.txt");
+    // Never over a file that is there; names of processes are in it.
+    let written = Folder::open(directory)
+        .map(|folder| folder.with_access(Access::of_recordings()))
+        .and_then(|folder| folder.replace(&name, Over::Nothing, |file| file.write_all(text.as_bytes())));
     let page = match written {
-        Ok(()) => format!("wrote {}", path.display()),
-        Err(error) => return format!("failed to write {}: {error}", path.display()),
+        Ok(()) => format!("wrote {}", directory.join(&name).display()),
+        Err(error) => return error.to_string(),
     };
     match save(&directory.join(format!("{stem}.iodyno"))) {
         None => page,

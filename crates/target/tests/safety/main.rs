@@ -4,6 +4,8 @@
 
 mod devices;
 mod files;
+mod loops;
+mod rescue;
 mod signatures;
 
 use plan::{OpenFlags, Span, TargetSpec};

@@ -18,7 +18,7 @@ fn block(subject: Subject, rows: &[(&str, f64)]) -> StatBlock {
 fn text(look: StatLook, blocks: &[StatBlock]) -> String {
     let wall = Box::new(|_| 1_795_170_446_500_000_000);
     let fold = StatFold::new(&[], &StatOptions::default());
-    StatLines::new(Vec::new(), fold, look, wall).text(blocks)
+    StatLines::new(Output::new(Vec::new()), fold, look, wall).text(blocks)
 }
 
 #[test]
@@ -172,7 +172,7 @@ fn names_that_nobody_has_are_said_once() {
     let look =
         StatLook { only: vec!["eth0".into(), "nosuch".into()], expected: vec!["lo".into()], ..StatLook::default() };
     let fold = StatFold::new(&[], &StatOptions::default());
-    let mut lines = StatLines::new(Vec::new(), fold, look, Box::new(|_| 0));
+    let mut lines = StatLines::new(Output::new(Vec::new()), fold, look, Box::new(|_| 0));
     let to = Arc::clone(&said);
     lines.complain_to(Box::new(move |words| to.lock().unwrap().push(words.to_string())));
     lines.look_for_strangers(&[]);

@@ -2,6 +2,7 @@
 
 use super::TopLook;
 use analyze::page::{Level, ResourceRow};
+use quantity::visible::visible;
 use ratatui::buffer::Buffer;
 use ratatui::layout::Rect;
 use ratatui::style::{Color, Modifier, Style};
@@ -157,12 +158,12 @@ fn level_of(share: Option<f64>) -> Level {
     }
 }
 
-/// Control characters never reach the terminal: names of files and processes are anybody's. Without block elements,
-/// what the page itself writes beyond ASCII is put into ASCII.
+/// Hidden characters never reach the terminal: names of files and processes are anybody's. Without block elements, what the
+/// page itself writes beyond ASCII is put into ASCII.
 fn clean(text: &str, blocks: bool) -> String {
-    text.chars()
+    visible(text)
+        .chars()
         .map(|c| match c {
-            c if c.is_control() => '?',
             c if blocks || c.is_ascii() => c,
             '●' => '*',
             '○' => 'o',

@@ -13,7 +13,7 @@ mod strip;
 mod tests;
 
 pub use keys::Command;
-pub use screen::{Screen, has_terminal};
+pub use screen::{Screen, give_back, has_terminal};
 pub use state::{Looks, Mode, TopPage, TopState};
 
 use canvas::Canvas;

@@ -1,4 +1,5 @@
-//! The terminal itself: taken for the page, and given back whatever happens.
+//! The terminal itself: taken for the page, and given back whatever happens. Cells come from [`super::canvas`], which lets
+//! no hidden character into one; the sequences of crossterm are the page's own.
 
 use super::{TopPage, TopState, draw};
 use crossterm::event::{self, Event, KeyEvent};
@@ -34,7 +35,8 @@ fn take() -> io::Result<()> {
     execute!(io::stdout(), terminal::EnterAlternateScreen, cursor::Hide)
 }
 
-fn give_back() {
+/// Gives the terminal back, as dropping a [`Screen`] does: for a process that ends without that.
+pub fn give_back() {
     // What can still be given back is; there is nobody to tell of the rest.
     let _ = execute!(io::stdout(), terminal::LeaveAlternateScreen, cursor::Show);
     let _ = terminal::disable_raw_mode();

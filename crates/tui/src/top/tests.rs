@@ -716,7 +716,7 @@ fn names_cannot_move_the_cursor() {
     fixture.fold.commit().expect("a sample");
     fixture.with(|page| {
         let text = plain_text(&mut state(), page, 160, 50);
-        assert!(text.contains("?[2Jx? 4712"), "{text}");
+        assert!(text.contains("\\x1b[2Jx\\x07 4712"), "{text}");
         assert!(!text.contains('\x1b'));
     });
 }

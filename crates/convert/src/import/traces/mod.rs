@@ -290,7 +290,7 @@ pub(super) fn import(
         fill(trace, options, &mut context, &mut |io, begin_ns| output.push(io, begin_ns).map(ControlFlow::Continue));
     let imported = filled.and_then(|()| finish(trace, &mut context, &mut output));
     if imported.is_err() && output.writer.take().is_some() {
-        let _ = std::fs::remove_dir_all(directory);
+        recording::discard(directory);
     }
     imported
 }

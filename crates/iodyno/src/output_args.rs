@@ -1,0 +1,59 @@
+//! Where a command writes, and who may read it: options that several commands share, defined once.
+
+use crate::args::Command;
+use crate::exit::Failure;
+use clap::Args;
+use output::{Access, Force};
+use std::path::Path;
+
+/// For commands whose `-o` names a file.
+#[derive(Clone, Copy, Debug, Args)]
+pub(crate) struct ForceArgs {
+    /// Replace what -o names, if it is a regular file; without it a name that is taken is refused. Links, devices, FIFOs and
+    /// directories are always refused; - is standard output (docs/safety.md).
+    #[arg(long)]
+    pub(crate) force: bool,
+}
+
+impl ForceArgs {
+    /// As the crate `output` takes it.
+    pub(crate) fn force(self) -> Force {
+        Force::from(self.force)
+    }
+}
+
+/// For commands that make recordings.
+#[derive(Clone, Debug, Args)]
+pub(crate) struct AccessArgs {
+    /// Permissions of the files of a recording, octal: 0600 to 0666; its folders can be searched by those who may read.
+    /// Default: 0600, with --group 0640.
+    #[arg(long, value_name = "MODE")]
+    pub(crate) mode: Option<String>,
+    /// Group of the recording and of its files: a name in /etc/group, or a number.
+    #[arg(long, value_name = "GROUP")]
+    pub(crate) group: Option<String>,
+}
+
+/// Says where an output is, except on standard output itself.
+pub(crate) fn tell(path: &Path) {
+    if !output::is_standard_output(path) {
+        outln!("{}", path.display());
+    }
+}
+
+/// Takes note of `--mode` and `--group` before anything is made.
+pub(crate) fn apply(command: &Command) -> Result<(), Failure> {
+    let access = match command {
+        Command::Run(args) => &args.access,
+        Command::Trace(args) => &args.access,
+        Command::Replay(args) => &args.access,
+        Command::Import(args) => &args.access,
+        Command::Top(args) => &args.access,
+        Command::Stat(args) => &args.access,
+        Command::Record(args) => &args.access,
+        Command::Probe(args) => &args.access,
+        _ => return Ok(()),
+    };
+    Access::parse(access.mode.as_deref(), access.group.as_deref())?.set_of_recordings();
+    Ok(())
+}

@@ -1,0 +1,27 @@
+//! Creates, replaces and removes files where others could have made something.
+//!
+//! Every crate writes its files through this one (`crates/iodyno/tests/outputs.rs` keeps it so):
+//!
+//! * A [`Folder`] is a directory held open by a descriptor. Everything in it is reached by one name at a time, relative to the
+//!   descriptor and without following a symbolic link. Nobody who may write in the folder can lead a write out of it.
+//! * An [`OutputFile`] is the file of an option like `-o`: a new regular file, which gets its name when it is complete.
+//! * [`Access`] says who may read what iodyno records.
+//! * [`component`] and [`table_name`] check names that came out of a file.
+//!
+//! What a path that the user typed leads through is the user's: links in it are followed, except the last component of an
+//! output file.
+
+mod access;
+mod error;
+mod file;
+mod folder;
+mod fresh;
+mod moving;
+mod name;
+
+pub use access::{Access, DEFAULT_MODE};
+pub use error::{Kind, OutputError};
+pub use file::{Force, OutputFile, is_standard_output};
+pub use folder::{Folder, Over};
+pub use fresh::NewFile;
+pub use name::{TABLE_NAME_MAX, component, table_name, unguessable};

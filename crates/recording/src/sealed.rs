@@ -1,0 +1,161 @@
+//! The sealed files of a recording, read with their checksums.
+
+use crate::sums::{CheckedFile, Expected};
+use crate::{Manifest, RecordingError, parts};
+use arrow_array::RecordBatch;
+use parquet::arrow::arrow_reader::{
+    ArrowReaderMetadata, ArrowReaderOptions, ParquetRecordBatchReader, ParquetRecordBatchReaderBuilder,
+};
+use parquet::file::reader::Length as _;
+use std::collections::BTreeMap;
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+
+/// Opens a Parquet file for its rows.
+pub(crate) type Builder = ParquetRecordBatchReaderBuilder<CheckedFile>;
+
+/// The sealed files of a recording.
+#[derive(Debug)]
+pub(crate) struct Sealed {
+    /// With checksums, by table; `None` in recordings of format 1.
+    parts: Option<BTreeMap<String, Vec<Arc<Expected>>>>,
+    /// The same as the manifest has them.
+    all: Vec<Arc<Expected>>,
+    /// Rows by table, as the manifest has them.
+    rows: BTreeMap<String, u64>,
+}
+
+impl Sealed {
+    /// As the manifest has them.
+    ///
+    /// # Errors
+    /// It names what is no file of a recording.
+    pub(crate) fn new(directory: &Path, manifest: &Manifest) -> Result<Self, RecordingError> {
+        if manifest.format_version < 2 {
+            return Ok(Self { parts: None, all: Vec::new(), rows: manifest.rows.clone() });
+        }
+        let mut parts: BTreeMap<String, Vec<Arc<Expected>>> = BTreeMap::new();
+        let mut all = Vec::new();
+        for part in &manifest.parts {
+            let expected = Arc::new(Expected::new(directory, part)?);
+            all.push(Arc::clone(&expected));
+            parts.entry(part.table().unwrap_or_default().to_string()).or_default().push(expected);
+        }
+        Ok(Self { parts: Some(parts), all, rows: manifest.rows.clone() })
+    }
+
+    /// The files of a table, in the order of writing.
+    ///
+    /// # Errors
+    /// A folder cannot be read.
+    pub(crate) fn of(&self, directory: &Path, table: &str) -> Result<Vec<SealedFile>, RecordingError> {
+        let Some(parts) = &self.parts else { return found(&directory.join(table)) };
+        Ok(parts.get(table).into_iter().flatten().map(SealedFile::of).collect())
+    }
+
+    /// Rows of a table, as far as the manifest tells.
+    pub(crate) fn rows_of(&self, table: &str) -> Option<u64> {
+        self.rows.get(table).copied()
+    }
+
+    /// All files with checksums, in the manifest's order.
+    pub(crate) fn all(&self) -> impl Iterator<Item = SealedFile> {
+        self.all.iter().map(SealedFile::of)
+    }
+}
+
+/// The files of a table of a recording of format 1, of which no list was kept.
+fn found(folder: &Path) -> Result<Vec<SealedFile>, RecordingError> {
+    let mut files = Vec::new();
+    if let Ok(hosts) = std::fs::read_dir(folder) {
+        for host in hosts.flatten() {
+            let parts = std::fs::read_dir(host.path()).map_err(RecordingError::io("read", &host.path()))?;
+            files.extend(
+                parts
+                    .flatten()
+                    .map(|part| part.path())
+                    .filter(|path| path.extension().is_some_and(|end| end == "parquet")),
+            );
+        }
+    }
+    files.sort();
+    Ok(files.into_iter().map(SealedFile::unknown).collect())
+}
+
+/// One sealed file.
+#[derive(Clone, Debug)]
+pub(crate) struct SealedFile {
+    path: PathBuf,
+    expected: Option<Arc<Expected>>,
+}
+
+impl SealedFile {
+    fn of(expected: &Arc<Expected>) -> Self {
+        Self { path: expected.path().to_path_buf(), expected: Some(Arc::clone(expected)) }
+    }
+
+    /// One of which nothing is known but its name.
+    pub(crate) fn unknown(path: PathBuf) -> Self {
+        Self { path, expected: None }
+    }
+
+    pub(crate) fn path(&self) -> &Path {
+        &self.path
+    }
+
+    /// Opens it.
+    ///
+    /// # Errors
+    /// It is not there, or not as long as it was.
+    pub(crate) fn open(&self) -> Result<CheckedFile, RecordingError> {
+        CheckedFile::open(&self.path, self.expected.clone())
+    }
+
+    /// Opens it for its rows.
+    ///
+    /// # Errors
+    /// It cannot be read, or is damaged.
+    pub(crate) fn builder(&self, table: &str) -> Result<Builder, RecordingError> {
+        let shown = self.path.to_string_lossy();
+        quantity::reading::note(&[&parts::note(table, &self.path)]);
+        let file = self.open()?;
+        let metadata = ArrowReaderMetadata::load(&file, ArrowReaderOptions::new());
+        let metadata = metadata.map_err(|error| self.failed(&file, table, &error))?;
+        parts::check(metadata.metadata(), file.len())
+            .map_err(|why| self.failed(&file, table, &format!("{shown}: {why}")))?;
+        let rows = parts::batch_rows(metadata.metadata());
+        Ok(Builder::new_with_metadata(file, metadata).with_batch_size(rows))
+    }
+
+    /// The rows that a builder is to read.
+    ///
+    /// # Errors
+    /// It cannot be read, or is damaged.
+    pub(crate) fn read(&self, table: &str, builder: Builder) -> Result<SealedBatches, RecordingError> {
+        let file = self.open()?;
+        let reader = builder.build().map_err(|error| self.failed(&file, table, &error))?;
+        Ok(SealedBatches { file: self.clone(), opened: file, reader, table: table.to_string() })
+    }
+
+    fn failed(&self, file: &CheckedFile, table: &str, error: &dyn std::fmt::Display) -> RecordingError {
+        file.why(&self.path).unwrap_or_else(|| RecordingError::format(table)(error))
+    }
+}
+
+/// Batches of one sealed file.
+#[derive(Debug)]
+pub(crate) struct SealedBatches {
+    file: SealedFile,
+    opened: CheckedFile,
+    reader: ParquetRecordBatchReader,
+    table: String,
+}
+
+impl Iterator for SealedBatches {
+    type Item = Result<RecordBatch, RecordingError>;
+
+    fn next(&mut self) -> Option<Self::Item> {
+        let batch = self.reader.next()?;
+        Some(batch.map_err(|error| self.file.failed(&self.opened, &self.table, &error)))
+    }
+}

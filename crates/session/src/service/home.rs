@@ -1,0 +1,385 @@
+//! A collector's directory: who it belongs to, and what the collector knows from one start to the next.
+//!
+//! | name | what it is |
+//! | --- | --- |
+//! | `.iodyno-collector` | the collector's identity, and the name of its work folder; made once |
+//! | `.iodyno-collector-state` | the next number of a recording, the time that has passed, what went by age lately |
+//! | `.iodyno-work-…` | an unguessable name, and a mark inside: where recordings are thinned and removed |
+//! | `.lock` | held by the collector that runs |
+
+use super::ServiceClock;
+use super::evidence::{Evidence, Step};
+use super::policy::{Budget, DAY_NS, share};
+use crate::SessionError;
+use output::{Access, Folder, Kind, OutputError, Over};
+use quantity::text::format_ns;
+use recording::{Mark, manifest_in};
+use rustix::fs::{FlockOperation, flock};
+use serde::{Deserialize, Serialize};
+use std::ffi::OsStr;
+use std::fs::File;
+use std::hash::{BuildHasher as _, RandomState};
+use std::io::{Read as _, Seek as _, Write as _};
+use std::path::Path;
+use std::sync::{Mutex, MutexGuard, PoisonError};
+
+/// Name of the file that one collector holds locked.
+const LOCK: &str = ".lock";
+const IDENTITY: &str = ".iodyno-collector";
+const STATE: &str = ".iodyno-collector-state";
+/// Beginning of the work folder's name.
+const WORK: &str = ".iodyno-work-";
+/// Made by `mkfs`.
+const LOST_FOUND: &str = "lost+found";
+/// Version of both files; newer ones are refused.
+const FORMAT: u32 = 1;
+/// A longer file is none of ours.
+const FILE_BYTES: u64 = 64 << 10;
+/// So many foreign names are told.
+const NAMES: usize = 4;
+
+#[derive(Debug, Serialize, Deserialize)]
+struct Identity {
+    format: u32,
+    /// 32 hexadecimal digits.
+    collector: String,
+    work: String,
+    program: String,
+}
+
+/// What went by age, and became coarser, since this much time with the machine on.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+struct Spent {
+    since_ns: i64,
+    removals: u64,
+    thinnings: u64,
+}
+
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+struct Known {
+    format: u32,
+    next: u64,
+    evidence: Evidence,
+    spent: Spent,
+}
+
+/// The directory of a collector, held by this one.
+#[derive(Debug)]
+pub struct Home {
+    folder: Folder,
+    work: Folder,
+    work_name: String,
+    id: String,
+    /// Recordings of this process have this number or a higher one.
+    first: u64,
+    known: Mutex<Known>,
+    _lock: File,
+}
+
+impl Home {
+    /// Takes a directory for a collector: its own one, a new or an empty one, or one of an older version of this program, whose
+    /// recordings are left alone from then on.
+    ///
+    /// # Errors
+    /// Another collector works there, something else is there that no collector made, or it cannot be written to.
+    pub fn open(directory: &Path, clock: &dyn ServiceClock) -> Result<Self, SessionError> {
+        let folder = Folder::open_or_create(directory, Access::of_recordings())?;
+        if folder.kind(IDENTITY)?.is_none() {
+            refuse_strangers(&folder)?;
+        }
+        let lock = lock(&folder)?;
+        let (identity, work) = match read_identity(&folder)? {
+            Some(identity) => match open_work(&folder, &identity)? {
+                Some(work) => (identity, work),
+                None => settle(&folder, identity.collector)?,
+            },
+            None => {
+                // Others may have come before the lock.
+                refuse_strangers(&folder)?;
+                settle(&folder, random())?
+            }
+        };
+        let id = identity.collector;
+        let now = clock.moment();
+        let newest = newest(&folder, &id)?;
+        let mut known = read_state(&folder).unwrap_or_else(|| Known {
+            format: FORMAT,
+            next: 1,
+            evidence: newest.map_or_else(|| Evidence::begin(&now), |(_, passed_ns)| Evidence::resume(&now, passed_ns)),
+            spent: Spent::default(),
+        });
+        known.next = known.next.max(newest.map_or(1, |(number, _)| number.saturating_add(1)));
+        let first = known.next;
+        let home = Self { folder, work, work_name: identity.work, id, first, known: Mutex::new(known), _lock: lock };
+        Ok(home)
+    }
+
+    /// Where the recordings are.
+    #[must_use]
+    pub fn path(&self) -> &Path {
+        self.folder.path()
+    }
+
+    pub(super) fn folder(&self) -> &Folder {
+        &self.folder
+    }
+
+    /// Where recordings are thinned and removed.
+    pub(super) fn work(&self) -> &Folder {
+        &self.work
+    }
+
+    /// Is a recording marked with this collector's identity?
+    pub(super) fn is_mine(&self, mark: &Mark) -> bool {
+        mark.collector == self.id
+    }
+
+    /// Was it begun by an earlier process?
+    pub(super) fn is_of_before(&self, mark: &Mark) -> bool {
+        mark.number < self.first
+    }
+
+    /// Is this a name of the collector's own files in its directory, or of the file system's?
+    pub(super) fn is_furniture(&self, name: &OsStr) -> bool {
+        [LOCK, IDENTITY, STATE, LOST_FOUND, self.work_name.as_str()].iter().any(|own| name == *own)
+            || is_temporary(name)
+    }
+
+    /// The mark of the next recording.
+    pub(crate) fn next_mark(&self, name: &str) -> Mark {
+        let mut known = self.known();
+        let number = known.next;
+        known.next += 1;
+        Mark { collector: self.id.clone(), number, name: name.to_string(), begun_ns: known.evidence.passed_ns() }
+    }
+
+    /// The scale of ages now, ns.
+    pub(super) fn passed_ns(&self) -> i64 {
+        self.known().evidence.passed_ns()
+    }
+
+    /// Takes in the present moment; gives what there is to say of a clock that stepped.
+    pub(super) fn see(&self, clock: &dyn ServiceClock) -> Option<String> {
+        let step = self.known().evidence.see(&clock.moment(), &|| clock.is_synchronised())?;
+        let far = |ns: i64| format_ns(ns.unsigned_abs());
+        Some(match step {
+            Step::Believed(ns) => {
+                format!(
+                    "the clock is {} ahead of the time that has passed, and trusted: recordings are older by that",
+                    far(ns)
+                )
+            }
+            Step::Withheld(ns) => format!(
+                "the clock is {} ahead of the time that has passed: recordings are not taken for older until it is \
+                 synchronised, or as much time has passed",
+                far(ns)
+            ),
+            Step::TakenBack(ns) => {
+                format!("the clock was {} ahead by mistake: recordings are younger by that again", far(ns))
+            }
+        })
+    }
+
+    /// How many of `count` recordings may go by age now.
+    pub(super) fn budget(&self, count: usize, keep_ns: Option<i64>) -> Budget {
+        let mut known = self.known();
+        let lived_ns = known.evidence.lived_ns();
+        if known.spent == Spent::default() || lived_ns.saturating_sub(known.spent.since_ns) >= DAY_NS {
+            known.spent = Spent { since_ns: lived_ns, ..Spent::default() };
+        }
+        let share = share(count, keep_ns);
+        Budget {
+            removals: share.saturating_sub(known.spent.removals),
+            thinnings: share.saturating_sub(known.spent.thinnings),
+        }
+    }
+
+    /// Notes what went.
+    pub(super) fn spend(&self, spent: Budget) {
+        let mut known = self.known();
+        known.spent.removals += spent.removals;
+        known.spent.thinnings += spent.thinnings;
+    }
+
+    /// Writes down what is known. On a full disk the old state stays: after a kill, the time since then is made up for by the
+    /// kernel's clock, and the numbers by the recordings.
+    pub(super) fn save(&self) {
+        let Ok(mut text) = serde_json::to_vec_pretty(&*self.known()) else { return };
+        text.push(b'\n');
+        let _ = self.folder.replace(STATE, Over::File, |file| file.write_all(&text));
+    }
+
+    fn known(&self) -> MutexGuard<'_, Known> {
+        self.known.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+/// 128 bits of the system's random source, as 32 hexadecimal digits.
+pub(super) fn random() -> String {
+    let part = || RandomState::new().hash_one(std::process::id());
+    format!("{:016x}{:016x}", part(), part())
+}
+
+/// What `Folder::replace` leaves of the collector's own files when it is killed.
+fn is_temporary(name: &OsStr) -> bool {
+    let name = name.to_string_lossy();
+    let of_ours = [IDENTITY, STATE].iter().any(|of| name.strip_prefix('.').is_some_and(|rest| rest.starts_with(of)));
+    of_ours && name.ends_with(".new")
+}
+
+/// Holds the directory for one collector.
+fn lock(folder: &Folder) -> Result<File, SessionError> {
+    let path = folder.path().join(LOCK);
+    let mut file = folder.append(LOCK)?;
+    let mut holder = String::new();
+    let is_text = (&mut file).take(FILE_BYTES).read_to_string(&mut holder).is_ok();
+    let holder = holder.trim().to_string();
+    if !is_text || !holder.bytes().all(|byte| byte.is_ascii_digit()) {
+        return Err(SessionError::Strange { path, why: "is not the lock of a collector".to_string() });
+    }
+    if flock(&file, FlockOperation::NonBlockingLockExclusive).is_err() {
+        return Err(SessionError::Occupied { directory: folder.path().to_path_buf(), holder });
+    }
+    // For people; the lock itself is the kernel's, and goes with the process.
+    let _ = file.set_len(0).and_then(|()| file.rewind()).and_then(|()| writeln!(file, "{}", std::process::id()));
+    Ok(file)
+}
+
+fn read_identity(folder: &Folder) -> Result<Option<Identity>, SessionError> {
+    if folder.kind(IDENTITY)?.is_none() {
+        return Ok(None);
+    }
+    let path = folder.path().join(IDENTITY);
+    let strange = |why: String| SessionError::Strange { path: path.clone(), why };
+    let mut text = Vec::new();
+    let file = folder.open_file(IDENTITY)?;
+    file.take(FILE_BYTES).read_to_end(&mut text).map_err(OutputError::io("read", &path))?;
+    let identity: Identity = serde_json::from_slice(&text)
+        .map_err(|error| strange(format!("does not tell whose directory this is ({error})")))?;
+    if identity.format > FORMAT {
+        return Err(strange(format!("has format {}, this program reads up to {FORMAT}", identity.format)));
+    }
+    let is_random = |text: &str| text.len() == 32 && text.bytes().all(|byte| byte.is_ascii_hexdigit());
+    if !is_random(&identity.collector) || !identity.work.strip_prefix(WORK).is_some_and(is_random) {
+        return Err(strange("does not tell whose directory this is".to_string()));
+    }
+    Ok(Some(identity))
+}
+
+/// Writes the identity, and makes the work folder that it names.
+fn settle(folder: &Folder, collector: String) -> Result<(Identity, Folder), SessionError> {
+    let program = format!("iodyno {}", env!("CARGO_PKG_VERSION"));
+    let identity = Identity { format: FORMAT, collector, work: format!("{WORK}{}", random()), program };
+    let mut text = serde_json::to_vec_pretty(&identity).map_err(|error| SessionError::Strange {
+        path: folder.path().join(IDENTITY),
+        why: format!("cannot be written ({error})"),
+    })?;
+    text.push(b'\n');
+    folder.replace(IDENTITY, Over::File, |file| file.write_all(&text))?;
+    let work = folder.create_folder(&identity.work)?;
+    work_mark(&identity).write(&work)?;
+    Ok((identity, work))
+}
+
+fn work_mark(identity: &Identity) -> Mark {
+    Mark { collector: identity.collector.clone(), number: 0, name: identity.work.clone(), begun_ns: 0 }
+}
+
+/// The work folder; `None` where it is gone or not ours any more, so that another one is needed.
+fn open_work(folder: &Folder, identity: &Identity) -> Result<Option<Folder>, SessionError> {
+    if folder.kind(&identity.work)? != Some(Kind::Directory) {
+        return Ok(None);
+    }
+    let work = folder.subfolder(&identity.work)?;
+    let is_ours = Mark::read(&work).is_some_and(|mark| mark == work_mark(identity)) && work.is_on_mount_of(folder)?;
+    Ok(is_ours.then_some(work))
+}
+
+fn read_state(folder: &Folder) -> Option<Known> {
+    let mut text = Vec::new();
+    folder.open_file(STATE).ok()?.take(FILE_BYTES).read_to_end(&mut text).ok()?;
+    serde_json::from_slice(&text).ok().filter(|known: &Known| known.format <= FORMAT)
+}
+
+/// The highest number of this collector's recordings, and the time that it proves to have passed; `None`: there is none.
+fn newest(folder: &Folder, id: &str) -> Result<Option<(u64, i64)>, SessionError> {
+    let mut newest: Option<(u64, i64)> = None;
+    for name in folder.names()? {
+        let is_folder = folder.kind(&name)? == Some(Kind::Directory);
+        let Some(recording) = is_folder.then(|| folder.subfolder(&name).ok()).flatten() else { continue };
+        let Some(mark) =
+            Mark::read(&recording).filter(|mark| mark.collector == id && mark.number > 0 && name == mark.name.as_str())
+        else {
+            continue;
+        };
+        if newest.is_none_or(|(number, _)| number < mark.number) {
+            let length_ns = manifest_in(&recording).map_or(0, |manifest| super::retention::length_ns(&manifest));
+            // A recording is of a day or so; more is damage.
+            newest = Some((mark.number, mark.begun_ns.saturating_add(length_ns.clamp(0, 2 * DAY_NS))));
+        }
+    }
+    Ok(newest)
+}
+
+/// Refuses a directory with something in it that neither a collector nor `mkfs` makes.
+fn refuse_strangers(folder: &Folder) -> Result<(), SessionError> {
+    let names = folder.names()?;
+    let mut strange = Vec::new();
+    for name in &names {
+        let kind = folder.kind(name)?;
+        if kind.is_some_and(|kind| !is_of_a_collector(name, kind)) {
+            strange.push(name.to_string_lossy().escape_debug().to_string());
+        }
+    }
+    if strange.is_empty() {
+        return Ok(());
+    }
+    let more = strange.len().saturating_sub(NAMES);
+    strange.truncate(NAMES);
+    let more = if more > 0 { format!(" and {more} more") } else { String::new() };
+    Err(SessionError::NotEmpty { directory: folder.path().to_path_buf(), found: strange.join(", ") + &more })
+}
+
+/// What an older version of this program left in the directory of a collector, by its names.
+fn is_of_a_collector(name: &OsStr, kind: Kind) -> bool {
+    let Some(name) = name.to_str() else { return false };
+    match kind {
+        Kind::File => name == LOCK || is_temporary(OsStr::new(name)),
+        Kind::Directory => {
+            let recording = name.strip_prefix(".thin-").or_else(|| name.strip_prefix(".old-")).unwrap_or(name);
+            name == LOST_FOUND || is_day(recording) || (name.starts_with("flight-") && name.ends_with(".iodyno"))
+        }
+        _ => false,
+    }
+}
+
+/// `2026-11-20`, or `2026-11-20-2`.
+fn is_day(name: &str) -> bool {
+    let mut parts = name.split('-');
+    let mut number = |least: usize, most: usize| {
+        parts
+            .next()
+            .is_some_and(|part| (least..=most).contains(&part.len()) && part.bytes().all(|byte| byte.is_ascii_digit()))
+    };
+    let is_date = number(4, 6) && number(2, 2) && number(2, 2);
+    is_date
+        && parts.next().is_none_or(|part| !part.is_empty() && part.bytes().all(|byte| byte.is_ascii_digit()))
+        && parts.next().is_none()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::is_day;
+
+    #[test]
+    fn days_are_known_by_their_names() {
+        for day in ["2026-11-20", "2026-11-20-2", "1970-01-01-117"] {
+            assert!(is_day(day), "{day}");
+        }
+        for other in
+            ["", "2026", "2026-11", "2026-11-20-", "2026-11-20-x", "2026-11-20-2-3", "photos-11-20", "2026-1-2"]
+        {
+            assert!(!is_day(other), "{other}");
+        }
+    }
+}

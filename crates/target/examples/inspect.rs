@@ -1,0 +1,32 @@
+//! `cargo run -p target --example inspect DEVICE...`: what an inspection says of devices, and how long it took.
+#![expect(clippy::print_stdout, reason = "it is for people")]
+
+use plan::{OpenFlags, Span, TargetSpec};
+use std::path::PathBuf;
+use target::{Access, Policy, inspect};
+
+fn main() {
+    for path in std::env::args_os().skip(1).map(PathBuf::from) {
+        let spec = TargetSpec {
+            name: "device".to_string(),
+            path: path.clone(),
+            size_bytes: None,
+            depth: 1,
+            open: OpenFlags::default(),
+            range: None,
+            hit_area_bytes: 1 << 20,
+            offset_bytes: 0,
+            align_bytes: None,
+            skip_first_block: false,
+            unlink: false,
+            span: Span::default(),
+        };
+        let begin_ns = quantity::clock::now_ns();
+        let found = inspect(&spec, Access::Write, &Policy::default());
+        let took_ms = (quantity::clock::now_ns() - begin_ns) / 1_000_000;
+        match found {
+            Ok(finding) => println!("{}: {finding}; {took_ms} ms", path.display()),
+            Err(error) => println!("{error}; {took_ms} ms"),
+        }
+    }
+}
