@@ -12,6 +12,7 @@ use recording::{Batch, IO_RECORD_BYTES, IoNames, IoRecord, Manifest, RawIo, Sink
 use std::io::Write as _;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
+use std::time::Duration;
 use support::Scratch;
 use testkit::{Command, Output};
 
@@ -25,7 +26,8 @@ fn peak(arguments: &[&str]) -> (Output, u64) {
         code=subprocess.run(sys.argv[1:],stdout=subprocess.DEVNULL).returncode\n\
         sys.stdout.write(str(resource.getrusage(resource.RUSAGE_CHILDREN).ru_maxrss))\n\
         sys.exit(code)";
-    let output = Command::new("python3").args(["-c", program, IODYNO]).args(arguments).run().unwrap();
+    let command = Command::new("python3").args(["-c", program, IODYNO]).args(arguments);
+    let output = command.limit(Duration::from_secs(600)).run().unwrap();
     let peak_kib: u64 = output.stdout.trim().parse().unwrap();
     (output, peak_kib / 1024)
 }
