@@ -186,7 +186,7 @@ fn trace(scratch: &Scratch, count: u64) -> PathBuf {
         io.queue_ns = started_ns + number * 10_000;
         (io.issue_ns, io.complete_ns) = (io.queue_ns + 2000, io.queue_ns + 80_000 + number % 97 * 1000);
         (io.sector, io.bytes, io.dev) = (number * 977 % (1 << 30), 4096, 8 << 20);
-        io.op = u8::from(number % 3 == 0);
+        io.op = u8::from(number.is_multiple_of(3));
         io.to_raw()
     };
     for first in (0..count).step_by(10_000) {
