@@ -12,7 +12,7 @@ pub use tally::Tally;
 
 use crate::{AnalyzeError, NamePattern, Selection};
 use quantity::histogram::Histogram;
-use recording::{Manifest, Reader, State, rows};
+use recording::{Manifest, Reader, Row, State, rows};
 use std::collections::BTreeMap;
 use std::ops::AddAssign;
 
@@ -243,19 +243,20 @@ impl Facts {
                 return Err(AnalyzeError::UnknownRun { run: wanted.clone(), known: known.join(", ") });
             }
         }
-        let disks = reader.table::<rows::Disk>()?;
+        let disks = with_rows(reader, |rows| counters::disks(rows))?;
+        let told = with_rows(reader, |rows| counters::told_pools(rows))?;
         Ok(Self {
             manifest: reader.manifest().clone(),
             state: reader.state(),
             damage: reader.damage()?.sentences(reader.manifest()),
-            cpu: counters::cpu(&reader.table::<rows::Cpu>()?, selection.names.as_ref()),
-            pools: counters::pools(&reader.table::<rows::ZfsPool>()?, &disks, &reader.table::<rows::Figure>()?),
-            disks: counters::disks(&disks),
-            nets: counters::nets(&reader.table::<rows::Net>()?),
-            memory: counters::memory(&reader.table::<rows::Memory>()?),
-            tasks: counters::tasks(&reader.table::<rows::System>()?),
-            waits: counters::waits(&reader.table::<rows::RunQueue>()?),
-            pressure: counters::pressure(&reader.table::<rows::Pressure>()?),
+            cpu: with_rows(reader, |rows| counters::cpu(rows, selection.names.as_ref()))?,
+            pools: with_rows(reader, |rows| counters::pools(rows, &disks, &told))?,
+            disks,
+            nets: with_rows(reader, |rows| counters::nets(rows))?,
+            memory: with_rows(reader, |rows| counters::memory(rows))?,
+            tasks: with_rows(reader, |rows| counters::tasks(rows))?,
+            waits: with_rows(reader, |rows| counters::waits(rows))?,
+            pressure: with_rows(reader, |rows| counters::pressure(rows))?,
             events: reader.table::<rows::Event>()?,
             objectives: crate::objectives(reader)?,
             controllers: None,
@@ -263,6 +264,17 @@ impl Facts {
             runs,
         })
     }
+}
+
+/// What `make` makes of the rows of a table, which it gets one after the other: on a machine with many CPUs, a day of them
+/// does not fit the memory.
+fn with_rows<R: Row, T>(
+    reader: &Reader,
+    make: impl FnOnce(&mut dyn Iterator<Item = R>) -> T,
+) -> Result<T, AnalyzeError> {
+    let mut failed = None;
+    let made = make(&mut reader.rows::<R>()?.map_while(|row| row.map_err(|error| failed = Some(error)).ok()));
+    failed.map_or(Ok(made), |error| Err(error.into()))
 }
 
 impl Facts {

@@ -12,6 +12,7 @@ use recording::{Batch, IO_RECORD_BYTES, IoNames, IoRecord, Manifest, RawIo, Sink
 use std::io::Write as _;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
+use std::time::Duration;
 use support::Scratch;
 use testkit::{Command, Output};
 
@@ -25,7 +26,8 @@ fn peak(arguments: &[&str]) -> (Output, u64) {
         code=subprocess.run(sys.argv[1:],stdout=subprocess.DEVNULL).returncode\n\
         sys.stdout.write(str(resource.getrusage(resource.RUSAGE_CHILDREN).ru_maxrss))\n\
         sys.exit(code)";
-    let output = Command::new("python3").args(["-c", program, IODYNO]).args(arguments).run().unwrap();
+    let command = Command::new("python3").args(["-c", program, IODYNO]).args(arguments);
+    let output = command.limit(Duration::from_secs(600)).run().unwrap();
     let peak_kib: u64 = output.stdout.trim().parse().unwrap();
     (output, peak_kib / 1024)
 }
@@ -184,7 +186,7 @@ fn trace(scratch: &Scratch, count: u64) -> PathBuf {
         io.queue_ns = started_ns + number * 10_000;
         (io.issue_ns, io.complete_ns) = (io.queue_ns + 2000, io.queue_ns + 80_000 + number % 97 * 1000);
         (io.sector, io.bytes, io.dev) = (number * 977 % (1 << 30), 4096, 8 << 20);
-        io.op = u8::from(number % 3 == 0);
+        io.op = u8::from(number.is_multiple_of(3));
         io.to_raw()
     };
     for first in (0..count).step_by(10_000) {
@@ -199,14 +201,17 @@ fn what_is_no_bomb_is_read(count: u64, limit: &str) {
     let scratch = Scratch::new();
     let directory = trace(&scratch, count);
     let path = directory.to_str().unwrap();
+    let chart = scratch.path("chart.svg").to_string_lossy().into_owned();
     for arguments in [
         ["export", path, "io", "--csv"].as_slice(),
         &["report", path],
         &["diagnose", path],
-        &["chart", path, "trace.response_distribution"],
+        &["chart", path, "trace.histogram", "-o", &chart],
     ] {
         let (output, peak_mib) = peak(&[arguments, &["--memory", limit]].concat());
-        assert!([Some(0), Some(2)].contains(&output.code), "{arguments:?}: {} ({peak_mib} MiB)", output.stderr);
+        // 9: a finding.
+        let is_done = output.code == Some(0) || arguments[0] == "diagnose" && output.code == Some(9);
+        assert!(is_done, "{arguments:?}: {} ({peak_mib} MiB)", output.stderr);
     }
 }
 

@@ -192,7 +192,8 @@ fn prometheus_gets_the_newest_sample_and_old_scripts_their_text() {
     });
     let ask_as = |accept: &str| {
         let mut stream = std::net::TcpStream::connect(address.clone().unwrap()).unwrap();
-        write!(stream, "GET /metrics HTTP/1.1\r\nAccept: {accept}\r\n\r\n").unwrap();
+        write!(stream, "GET /metrics HTTP/1.1\r\nHost: localhost\r\nConnection: close\r\nAccept: {accept}\r\n\r\n")
+            .unwrap();
         let mut answer = Vec::new();
         stream.read_to_end(&mut answer).unwrap();
         answer

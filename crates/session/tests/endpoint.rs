@@ -38,12 +38,12 @@ fn it_answers_with_the_newest_sample() {
         let page = ask(address, &get("GET", "/metrics", "localhost"));
         let line = format!("iodyno_pressure_some_seconds_total{{resource=\"io\"}} {}\n", some_ns / 1_000_000_000);
         assert!(page.contains(&line), "{page}");
-        assert!(page.starts_with("HTTP/1.1 200 OK\r\ncontent-type: application/openmetrics-text"), "{page}");
+        assert!(page.starts_with("HTTP/1.1 200 OK\r\nContent-Type: application/openmetrics-text"), "{page}");
     }
     assert!(ask(address, &get("GET", "/", "localhost")).contains("/metrics"));
     assert!(ask(address, &get("GET", "/other", "localhost")).starts_with("HTTP/1.1 404"));
     let refused = ask(address, &get("POST", "/metrics", "localhost"));
-    assert!(refused.starts_with("HTTP/1.1 405") && refused.contains("allow: GET, HEAD"), "{refused}");
+    assert!(refused.starts_with("HTTP/1.1 405") && refused.contains("Allow: GET, HEAD"), "{refused}");
     assert!(ask(address, &get("HEAD", "/metrics", "localhost")).ends_with("\r\n\r\n"));
     assert!(Endpoint::listen(&address.to_string(), &[]).is_err(), "another listens there");
     for wrong in ["nowhere", ":70000", ":"] {

@@ -178,41 +178,51 @@ fn delta(now: i64, before: i64) -> Option<f64> {
     (now >= before).then(|| (now - before) as f64)
 }
 
-/// The samples before, by name.
-struct Before<'a, R> {
-    last: BTreeMap<&'a str, (&'a R, i64)>,
+/// The samples before, by name: rows are read one after the other, and only the last two of each thing are kept.
+struct Before<R> {
+    last: BTreeMap<String, Last<R>>,
+    name: fn(&R) -> &str,
     t_ns: fn(&R) -> i64,
 }
 
-impl<'a, R> Before<'a, R> {
-    fn new(t_ns: fn(&R) -> i64) -> Self {
-        Self { last: BTreeMap::new(), t_ns }
+/// What was seen last of a thing.
+struct Last<R> {
+    row: R,
+    before: Option<R>,
+    step_ns: i64,
+}
+
+impl<R> Before<R> {
+    fn new(name: fn(&R) -> &str, t_ns: fn(&R) -> i64) -> Self {
+        Self { last: BTreeMap::new(), name, t_ns }
     }
 
-    /// The sample before this one. One that follows within a tenth of the step before, as the last of a recording does, is
-    /// left to the next: a rate over so little is chance.
-    fn of(&mut self, name: &'a str, row: &'a R) -> Option<&'a R> {
-        let Some((before, step_ns)) = self.last.get_mut(name) else {
-            self.last.insert(name, (row, 0));
-            return None;
-        };
-        let new_ns = (self.t_ns)(row) - (self.t_ns)(before);
-        if (0..=*step_ns / 10).contains(&new_ns) {
+    /// This sample and the one before it. One that follows within a tenth of the step before, as the last of a recording does,
+    /// is left to the next: a rate over so little is chance.
+    fn of(&mut self, row: R) -> Option<(&R, &R)> {
+        if !self.last.contains_key((self.name)(&row)) {
+            self.last.insert((self.name)(&row).to_string(), Last { row, before: None, step_ns: 0 });
             return None;
         }
-        *step_ns = new_ns.max(0);
-        Some(std::mem::replace(before, row)).filter(|_| new_ns > 0)
+        let last = self.last.get_mut((self.name)(&row))?;
+        let new_ns = (self.t_ns)(&row) - (self.t_ns)(&last.row);
+        if (0..=last.step_ns / 10).contains(&new_ns) {
+            return None;
+        }
+        last.step_ns = new_ns.max(0);
+        let before = last.before.insert(std::mem::replace(&mut last.row, row));
+        (new_ns > 0).then_some((&last.row, &*before))
     }
 }
 
 /// Rates between successive samples of all CPUs, or the mean of those that have such a name (`cpu0`, or only `0`).
-pub(crate) fn cpu(rows: &[Cpu], names: Option<&NamePattern>) -> Vec<CpuPoint> {
+pub(crate) fn cpu(rows: impl Iterator<Item = Cpu>, names: Option<&NamePattern>) -> Vec<CpuPoint> {
     let Some(names) = names else { return all_cpus(rows) };
-    let mut last = Before::new(|row: &Cpu| row.t_ns);
+    let mut last = Before::new(|row: &Cpu| &row.cpu, |row| row.t_ns);
     let mut sums: BTreeMap<i64, (CpuPoint, f64)> = BTreeMap::new();
-    let is_one = |row: &&Cpu| row.cpu != "all" && (names.admits(&row.cpu) || names.admits(&format!("cpu{}", row.cpu)));
-    for row in rows.iter().filter(is_one) {
-        let Some(before) = last.of(&row.cpu, row) else { continue };
+    let is_one = |row: &Cpu| row.cpu != "all" && (names.admits(&row.cpu) || names.admits(&format!("cpu{}", row.cpu)));
+    for row in rows.filter(is_one) {
+        let Some((row, before)) = last.of(row) else { continue };
         let Some(of) = shares(row, before) else { continue };
         let (sum, count) = sums.entry(row.t_ns).or_default();
         *count += 1.0;
@@ -235,12 +245,12 @@ pub(crate) fn cpu(rows: &[Cpu], names: Option<&NamePattern>) -> Vec<CpuPoint> {
     sums.into_iter().map(mean).collect()
 }
 
-fn all_cpus(rows: &[Cpu]) -> Vec<CpuPoint> {
-    let mut last = Before::new(|row: &Cpu| row.t_ns);
+fn all_cpus(rows: impl Iterator<Item = Cpu>) -> Vec<CpuPoint> {
+    let mut last = Before::new(|row: &Cpu| &row.cpu, |row| row.t_ns);
     let mut points: Vec<CpuPoint> = Vec::new();
     let mut busiest: BTreeMap<i64, f64> = BTreeMap::new();
     for row in rows {
-        let Some(before) = last.of(&row.cpu, row) else { continue };
+        let Some((row, before)) = last.of(row) else { continue };
         let Some(shares) = shares(row, before) else { continue };
         if row.cpu == "all" {
             points.push(shares);
@@ -278,11 +288,11 @@ pub(crate) fn shares(row: &Cpu, before: &Cpu) -> Option<CpuPoint> {
 }
 
 /// Rates between successive samples of every device.
-pub(crate) fn disks(rows: &[Disk]) -> BTreeMap<String, Vec<DiskPoint>> {
-    let mut last = Before::new(|row: &Disk| row.t_ns);
+pub(crate) fn disks(rows: impl Iterator<Item = Disk>) -> BTreeMap<String, Vec<DiskPoint>> {
+    let mut last = Before::new(|row: &Disk| &row.device, |row| row.t_ns);
     let mut points: BTreeMap<String, Vec<DiskPoint>> = BTreeMap::new();
     for row in rows {
-        if let Some(before) = last.of(&row.device, row) {
+        if let Some((row, before)) = last.of(row) {
             points.entry(row.device.clone()).or_default().push(disk(row, before));
         }
     }
@@ -320,11 +330,11 @@ pub(crate) fn is_loopback(interface: &str) -> bool {
 }
 
 /// Rates between successive samples of every interface.
-pub(crate) fn nets(rows: &[Net]) -> BTreeMap<String, Vec<NetPoint>> {
-    let mut last = Before::new(|row: &Net| row.t_ns);
+pub(crate) fn nets(rows: impl Iterator<Item = Net>) -> BTreeMap<String, Vec<NetPoint>> {
+    let mut last = Before::new(|row: &Net| &row.interface, |row| row.t_ns);
     let mut points: BTreeMap<String, Vec<NetPoint>> = BTreeMap::new();
     for row in rows {
-        let Some(before) = last.of(&row.interface, row) else { continue };
+        let Some((row, before)) = last.of(row) else { continue };
         let seconds = (row.t_ns - before.t_ns) as f64 / 1e9;
         let rate = |of: fn(&Net) -> Option<i64>| {
             of(row).zip(of(before)).and_then(|(now, was)| delta(now, was)).map(|grown| grown / seconds)
@@ -343,12 +353,23 @@ pub(crate) fn nets(rows: &[Net]) -> BTreeMap<String, Vec<NetPoint>> {
 /// The format whose devices are pools and their parts, `pool/mirror/disk`.
 const ZPOOL: &str = "zpool-iostat";
 
-/// Rates between successive samples of every pool: from the module's counters, and from what `zpool iostat` told.
-pub(crate) fn pools(rows: &[ZfsPool], disks: &[Disk], figures: &[Figure]) -> BTreeMap<String, Vec<PoolPoint>> {
-    let mut last = Before::new(|row: &ZfsPool| row.t_ns);
+/// The devices that are pools in what `zpool iostat` told.
+pub(crate) fn told_pools(figures: impl Iterator<Item = Figure>) -> BTreeSet<String> {
+    let told = figures.filter(|figure| &*figure.tool == ZPOOL && !figure.thing.contains('/'));
+    told.map(|figure| figure.thing.to_string()).collect()
+}
+
+/// Rates between successive samples of every pool: from the module's counters, and from what `zpool iostat` told, which are
+/// those of the devices `told`.
+pub(crate) fn pools(
+    rows: impl Iterator<Item = ZfsPool>,
+    disks: &BTreeMap<String, Vec<DiskPoint>>,
+    told: &BTreeSet<String>,
+) -> BTreeMap<String, Vec<PoolPoint>> {
+    let mut last = Before::new(|row: &ZfsPool| &row.pool, |row| row.t_ns);
     let mut points: BTreeMap<String, Vec<PoolPoint>> = BTreeMap::new();
     for row in rows {
-        let Some(before) = last.of(&row.pool, row) else { continue };
+        let Some((row, before)) = last.of(row) else { continue };
         let seconds = (row.t_ns - before.t_ns) as f64 / 1e9;
         // No version of ZFS counts in both ways.
         let rate = |own: fn(&ZfsPool) -> Option<i64>,
@@ -363,14 +384,9 @@ pub(crate) fn pools(rows: &[ZfsPool], disks: &[Disk], figures: &[Figure]) -> BTr
             write_bytes: rate(|row| row.write_bytes, |row| row.arc_write_bytes, |row| row.direct_write_bytes),
         });
     }
-    let told = figures.iter().filter(|figure| &*figure.tool == ZPOOL).map(|figure| &*figure.thing);
-    let told: BTreeSet<&str> = told.filter(|thing| !thing.contains('/')).collect();
-    let mut last = Before::new(|row: &Disk| row.t_ns);
-    for row in disks.iter().filter(|row| told.contains(row.device.as_str())) {
-        let Some(before) = last.of(&row.device, row) else { continue };
-        let of = disk(row, before);
-        let point = PoolPoint { t_ns: of.t_ns, read_bytes: of.read_bytes, write_bytes: of.write_bytes };
-        points.entry(row.device.clone()).or_default().push(point);
+    let point = |of: &DiskPoint| PoolPoint { t_ns: of.t_ns, read_bytes: of.read_bytes, write_bytes: of.write_bytes };
+    for (device, of) in disks.iter().filter(|(device, _)| told.contains(*device)) {
+        points.entry(device.clone()).or_default().extend(of.iter().map(point));
     }
     points
 }
@@ -386,37 +402,36 @@ fn available(told: Option<i64>, free: Option<i64>, cached: Option<i64>) -> Optio
 }
 
 /// Samples of memory.
-pub(crate) fn memory(rows: &[Memory]) -> Vec<MemoryPoint> {
-    let point = |row: &Memory| MemoryPoint {
+pub(crate) fn memory(rows: impl Iterator<Item = Memory>) -> Vec<MemoryPoint> {
+    let point = |row: Memory| MemoryPoint {
         t_ns: row.t_ns,
         used: difference(row.total_bytes, available(row.available_bytes, row.free_bytes, row.cached_bytes)),
         cached: row.cached_bytes.map(|bytes| bytes as f64),
         dirty: row.dirty_bytes.map(|bytes| (bytes + row.writeback_bytes.unwrap_or(0)) as f64),
         swapped: difference(row.swap_total_bytes, row.swap_free_bytes),
     };
-    rows.iter().map(point).collect()
+    rows.map(point).collect()
 }
 
 /// Samples of runnable and blocked tasks.
-pub(crate) fn tasks(rows: &[System]) -> Vec<TasksPoint> {
+pub(crate) fn tasks(rows: impl Iterator<Item = System>) -> Vec<TasksPoint> {
     let count = |count: Option<i64>| count.map(|count| count as f64);
-    let point =
-        |row: &System| TasksPoint { t_ns: row.t_ns, runnable: count(row.runnable), blocked: count(row.blocked) };
-    rows.iter().map(point).collect()
+    let point = |row: System| TasksPoint { t_ns: row.t_ns, runnable: count(row.runnable), blocked: count(row.blocked) };
+    rows.map(point).collect()
 }
 
 /// How long tasks waited for a CPU, interval by interval.
-pub(crate) fn waits(rows: &[RunQueue]) -> Vec<WaitPoint> {
-    let point = |row: &RunQueue| {
+pub(crate) fn waits(rows: impl Iterator<Item = RunQueue>) -> Vec<WaitPoint> {
+    let point = |row: RunQueue| {
         let ns = |quantile: f64| row.wait.percentile(quantile).map(|ns| ns as f64);
         WaitPoint { t_ns: row.t_ns, p50: ns(0.5), p99: ns(0.99), max: row.wait.max().map(|ns| ns as f64) }
     };
-    rows.iter().map(point).collect()
+    rows.map(point).collect()
 }
 
 /// Shares of the time between successive samples, by resource; all of a sample end at the same time.
-pub(crate) fn pressure(rows: &[Pressure]) -> BTreeMap<String, Vec<PressurePoint>> {
-    let mut last = Before::new(|row: &Pressure| row.t_ns);
+pub(crate) fn pressure(rows: impl Iterator<Item = Pressure>) -> BTreeMap<String, Vec<PressurePoint>> {
+    let mut last = Before::new(|row: &Pressure| &row.resource, |row| row.t_ns);
     let mut points: BTreeMap<String, Vec<PressurePoint>> = BTreeMap::new();
     // A sample reads one file after the other; the next begins with a resource that this one has.
     let (mut sample_ns, mut in_sample) = (0, BTreeSet::new());
@@ -425,8 +440,8 @@ pub(crate) fn pressure(rows: &[Pressure]) -> BTreeMap<String, Vec<PressurePoint>
             sample_ns = row.t_ns;
             in_sample.clear();
         }
-        in_sample.insert(&row.resource);
-        let Some(before) = last.of(&row.resource, row) else { continue };
+        in_sample.insert(row.resource.clone());
+        let Some((row, before)) = last.of(row) else { continue };
         let share = |now: Option<i64>, was: Option<i64>| {
             delta(now?, was?).map(|grown| (100.0 * grown / (row.t_ns - before.t_ns) as f64).min(100.0))
         };
@@ -473,7 +488,7 @@ mod tests {
             row(3 * S, "cpu", Some(S + 9), None),
             row(3 * S + 7_000, "io", Some(257_500_005), None),
         ];
-        let points = pressure(&rows);
+        let points = pressure(rows.into_iter());
         let io: Vec<_> = points["io"].iter().map(|point| (point.t_ns, point.some, point.full)).collect();
         assert_eq!(io, [(S, Some(25.0), Some(10.0)), (3 * S, Some(0.0), None)]);
         let cpu: Vec<_> = points["cpu"].iter().map(|point| (point.t_ns, point.some, point.full)).collect();
@@ -484,12 +499,13 @@ mod tests {
     fn a_step_too_short_for_a_rate_is_left_to_the_next() {
         // Seconds, the last of the recording at once after the one before, and one on time after such a one.
         let rows = [0_i64, 1000, 2000, 2003, 3000, 3000, 3001];
-        let mut before = Before::new(|row: &i64| *row);
-        let seen: Vec<Option<i64>> = rows.iter().map(|row| before.of("a", row).copied()).collect();
+        let mut before = Before::new(|row: &(&str, i64)| row.0, |row| row.1);
+        let mut of = |name, t_ns: i64| before.of((name, t_ns)).map(|(_, before)| before.1);
+        let seen: Vec<Option<i64>> = rows.iter().map(|row| of("a", *row)).collect();
         assert_eq!(seen, [None, Some(0), Some(1000), None, Some(2000), None, None]);
         // Another device has steps of its own, and a clock that goes back begins anew.
         let other = [5_i64, 6, 1, 2];
-        let seen: Vec<Option<i64>> = other.iter().map(|row| before.of("b", row).copied()).collect();
+        let seen: Vec<Option<i64>> = other.iter().map(|row| of("b", *row)).collect();
         assert_eq!(seen, [None, Some(5), None, Some(1)]);
     }
 }

@@ -5,7 +5,7 @@ use super::{REQUESTED, Requested};
 use crate::ConvertError;
 use quantity::histogram::Histogram;
 use recording::rows::{Cpu, OpInterval, Phase, RunTotal};
-use recording::{Manifest, Reader, Row};
+use recording::{Manifest, Reader, RecordingError, Row};
 use std::collections::BTreeMap;
 
 /// Everything that the files say.
@@ -76,7 +76,8 @@ impl Facts {
                 run.warm_ns = Some(row.t_ns);
             }
         }
-        let cpu: Vec<Cpu> = reader.table::<Cpu>()?.into_iter().filter(|row| row.cpu == "all").collect();
+        let all = reader.rows::<Cpu>()?.filter(|row| row.as_ref().map_or(true, |row| row.cpu == "all"));
+        let cpu = all.collect::<Result<Vec<Cpu>, RecordingError>>()?;
         facts.intervals(reader, &mut runs, &cpu)?;
         let mut exact: BTreeMap<i32, [(Side, Histogram); 2]> = BTreeMap::new();
         for row in reader.table::<RunTotal>()? {

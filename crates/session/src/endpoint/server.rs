@@ -145,6 +145,7 @@ async fn serve(server: Arc<Server>, stream: TcpStream, active_ns: Arc<AtomicU64>
         async move { Ok::<_, Infallible>(response) }
     });
     http1::Builder::new()
+        .title_case_headers(true)
         .timer(TokioTimer::new())
         .header_read_timeout(HEADER_TIME)
         .max_buf_size(HEADER_BYTES_MAX)
