@@ -72,7 +72,6 @@ impl From<SessionError> for Failure {
             | SessionError::Report(_)
             | SessionError::Analyze(_)
             | SessionError::Thread { .. }
-            | SessionError::Output(_)
             | SessionError::Write { .. } => RECORDING,
         };
         Self { message: error.to_string(), code }

@@ -269,7 +269,9 @@ fn everything(top: &Path) -> Vec<(PathBuf, Vec<u8>)> {
 fn a_directory_that_others_use_is_refused_and_a_folder_in_it_is_not() {
     let scratch = Scratch::new();
     scratch.iodyno(&["record", "--for", "200ms", "-o", "archive/monday"]).run().unwrap().expect_code(0);
-    for (name, text) in [("archive/monday/NOTES.txt", "mine"), ("archive/.lock", "mine"), ("archive/x\n\u{1b}[31m", "mine")] {
+    for (name, text) in
+        [("archive/monday/NOTES.txt", "mine"), ("archive/.lock", "mine"), ("archive/x\n\u{1b}[31m", "mine")]
+    {
         std::fs::write(scratch.path(name), text).unwrap();
     }
     std::fs::create_dir(scratch.path("archive/.old-photos")).unwrap();
@@ -279,11 +281,19 @@ fn a_directory_that_others_use_is_refused_and_a_folder_in_it_is_not() {
     let refused = scratch.iodyno(&[["record", "-d", "archive"].as_slice(), &limits].concat()).run().unwrap();
     let refused = refused.expect_code(7);
     let words = "archive holds what no collector made: ";
-    assert!(refused.stderr.contains(words) && refused.stderr.contains("such as archive/collector"), "{}", refused.stderr);
+    assert!(
+        refused.stderr.contains(words) && refused.stderr.contains("such as archive/collector"),
+        "{}",
+        refused.stderr
+    );
     assert_eq!(everything(&scratch.path("archive")), before);
     let inside = scratch.path("archive/collector");
     for _ in 0..3 {
-        scratch.iodyno(&[["record", "-d", "archive/collector"].as_slice(), &limits].concat()).run().unwrap().expect_code(0);
+        scratch
+            .iodyno(&[["record", "-d", "archive/collector"].as_slice(), &limits].concat())
+            .run()
+            .unwrap()
+            .expect_code(0);
     }
     let all = everything(&scratch.path("archive"));
     let outside: Vec<_> = all.into_iter().filter(|(path, _)| !path.starts_with(&inside)).collect();
@@ -293,13 +303,18 @@ fn a_directory_that_others_use_is_refused_and_a_folder_in_it_is_not() {
     assert_eq!(left.len(), 2, "{left:?}");
     let events = Reader::open(&left[1]).unwrap().table::<Event>().unwrap();
     let removed: Vec<_> = events.iter().filter(|event| event.kind == "retention").map(|event| &event.message).collect();
-    assert!(removed.len() == 1 && removed[0].starts_with("removed ") && removed[0].contains("all together"), "{removed:?}");
+    assert!(
+        removed.len() == 1 && removed[0].starts_with("removed ") && removed[0].contains("all together"),
+        "{removed:?}"
+    );
 }
 
 #[test]
 fn what_is_kept_is_not_said_of_a_single_recording() {
     let scratch = Scratch::new();
-    for flag in [["--keep", "3d"], ["--keep-at-least", "3d"], ["--max-size", "1g"], ["--min-free", "1g"], ["--thin", "10s:2d"]] {
+    for flag in
+        [["--keep", "3d"], ["--keep-at-least", "3d"], ["--max-size", "1g"], ["--min-free", "1g"], ["--thin", "10s:2d"]]
+    {
         for more in [["-o", "q"].as_slice(), &["--", "true"], &[]] {
             let refused = scratch.iodyno(&[&["record"], flag.as_slice(), more].concat()).run().unwrap().expect_code(2);
             assert!(refused.stderr.contains(flag[0]) || refused.stderr.contains("--directory"), "{}", refused.stderr);
