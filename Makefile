@@ -3,7 +3,7 @@
 
 SHELL := /bin/bash
 APT_BUILD := gcc libc6-dev make clang libelf-dev zlib1g-dev pkg-config
-APT_TEST := fio blktrace sysstat nicstat e2fsprogs xfsprogs btrfs-progs fdisk gdisk mount util-linux systemd attr iproute2 chromium nodejs npm python3 python3-venv python3-prometheus-client zstd fuse3
+APT_TEST := fio strace blktrace sysstat nicstat e2fsprogs xfsprogs btrfs-progs fdisk gdisk mount util-linux systemd attr iproute2 chromium nodejs npm python3 python3-venv python3-prometheus-client zstd fuse3
 BIN := $(or $(CARGO_TARGET_DIR),target)/release/iodyno
 SUDO := $(shell [ "$$(id -u)" = 0 ] || echo sudo)
 

@@ -3,8 +3,8 @@
 use crate::ErrorKind;
 use rustix::fd::{AsRawFd, OwnedFd};
 use rustix::fs::{
-    Access, AtFlags, CWD, FileType, Mode, OFlags, Stat, accessat, fcntl_getfl, fcntl_setfl, fstat, fstatfs, major, minor,
-    openat,
+    Access, AtFlags, CWD, FileType, Mode, OFlags, Stat, accessat, fcntl_getfl, fcntl_setfl, fstat, fstatfs, major,
+    minor, openat,
 };
 use rustix::io::Errno;
 use std::ffi::OsString;
