@@ -11,6 +11,13 @@ pub fn now_ns() -> u64 {
     time.tv_sec.unsigned_abs() * 1_000_000_000 + time.tv_nsec.unsigned_abs()
 }
 
+/// Nanoseconds of `CLOCK_BOOTTIME`: as [`now_ns`], and counts on while the machine is suspended.
+#[must_use]
+pub fn boot_ns() -> u64 {
+    let time = clock_gettime(ClockId::Boottime);
+    time.tv_sec.unsigned_abs() * 1_000_000_000 + time.tv_nsec.unsigned_abs()
+}
+
 /// CPU time of the calling thread, ns: what it waited for others does not count.
 #[must_use]
 pub fn thread_cpu_ns() -> u64 {

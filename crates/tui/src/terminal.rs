@@ -170,7 +170,7 @@ impl<W: Write> Terminal<W> {
         for verdict in verdicts {
             let line = verdict.told();
             let line = match verdict.judgement {
-                Judgement::Missed => self.style("31", &line),
+                Judgement::Missed | Judgement::Undecided => self.style("31", &line),
                 Judgement::Unknown => self.style("33", &line),
                 Judgement::Met => self.style("2", &line),
             };
