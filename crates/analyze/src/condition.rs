@@ -51,16 +51,25 @@ pub enum Judgement {
     Met,
     /// What it asks for was not measured.
     Unknown,
+    /// It depends on the times of operations that had no end: it was not met, and not surely missed.
+    Undecided,
     /// It came true: the objective was missed.
     Missed,
 }
 
 impl Judgement {
+    /// Does it fail the run? What cannot be decided was not met.
+    #[must_use]
+    pub fn fails(self) -> bool {
+        matches!(self, Self::Missed | Self::Undecided)
+    }
+
     /// In a word.
     pub fn word(self) -> &'static str {
         match self {
             Self::Met => "met",
             Self::Unknown => "not judged",
+            Self::Undecided => "undecided",
             Self::Missed => "missed",
         }
     }
@@ -73,6 +82,9 @@ pub struct Evidence {
     pub measure: String,
     /// In base units: ns, operations, bytes, per second; shares as fractions. `None`: not measured.
     pub value: Option<f64>,
+    /// Is the value only a lower bound, because operations had no end?
+    #[serde(default)]
+    pub at_least: bool,
     /// With its unit.
     pub text: String,
 }
@@ -104,6 +116,9 @@ impl Verdict {
         let run = format!("{} {}", self.run, self.detail);
         let run = run.trim_end();
         match self.judgement {
+            Judgement::Undecided => {
+                format!("objective undecided in {run}, so not met: {} (fail if {})", self.sentence, self.condition)
+            }
             Judgement::Missed => format!("objective missed in {run}: {} (fail if {})", self.sentence, self.condition),
             Judgement::Met => format!("objective met in {run}: {} (fail if {})", self.sentence, self.condition),
             Judgement::Unknown => {

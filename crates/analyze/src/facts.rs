@@ -2,15 +2,17 @@
 
 mod columns;
 mod counters;
+pub(crate) mod ending;
 mod fold;
 mod tally;
 
 pub(crate) use columns::{Columns, Names};
 pub use counters::{CpuPoint, DiskPoint, MemoryPoint, NetPoint, PoolPoint, PressurePoint, TasksPoint, WaitPoint};
 pub(crate) use counters::{is_loopback, shares as cpu_shares};
+pub use ending::Unfinished;
 pub use tally::Tally;
 
-use crate::{AnalyzeError, NamePattern, Selection};
+use crate::{AnalyzeError, NamePattern, Selection, Times};
 use quantity::histogram::Histogram;
 use recording::{Manifest, Reader, Row, State, rows};
 use std::collections::BTreeMap;
@@ -80,6 +82,10 @@ pub struct RunFacts {
     pub fidelity: Vec<rows::Fidelity>,
     /// Of a replay: its seconds beside those of the trace.
     pub seconds: Vec<rows::FidelityInterval>,
+    /// What had no end; `None` where that was not recorded.
+    pub unfinished: Option<Unfinished>,
+    /// Rows of its end, until they are part of its totals.
+    pub(crate) ends: Vec<rows::RunEnd>,
     /// Its totals were written at its end; otherwise they are added up from its intervals.
     pub complete: bool,
 }
@@ -87,7 +93,7 @@ pub struct RunFacts {
 /// A phase of a run.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct PhaseSpan {
-    /// `warmup`, `measure`, `drain`, `format`.
+    /// `warmup`, `measure`, `paused`, `drain`, `format`.
     pub phase: String,
     /// Start, ns.
     pub from_ns: i64,
@@ -160,7 +166,8 @@ impl IntervalFacts {
 
     /// Nothing came back, well or failed, although something was waiting or arrived.
     pub fn is_stalled(&self) -> bool {
-        self.completed() == 0
+        self.phase != "paused"
+            && self.completed() == 0
             && !self.ops.iter().any(|count| count.errors.is_positive())
             && (self.in_flight.is_positive()
                 || self.backlog.is_positive()
@@ -186,10 +193,10 @@ pub struct TotalFacts {
     pub op: String,
     /// Counts.
     pub count: OpCount,
-    /// Response times.
-    pub response: Histogram,
-    /// Service times.
-    pub service: Histogram,
+    /// Response times; in the phase in which the load ended with those that came back later or not at all.
+    pub response: Times,
+    /// Service times, the same.
+    pub service: Times,
 }
 
 /// A time without a completion although something was waiting.
@@ -220,6 +227,7 @@ impl Facts {
         let mut runs: BTreeMap<i32, RunFacts> = BTreeMap::new();
         fold::phases(reader, &mut runs)?;
         fold::totals(reader, selection, &mut runs)?;
+        fold::ends(reader, selection, &mut runs)?;
         fold::intervals(reader, selection, &mut runs)?;
         fold::engine(reader, &mut runs)?;
         fold::fidelity(reader, &mut runs)?;
@@ -436,6 +444,7 @@ impl RunFacts {
 
     /// Puts intervals in order, fills what the phase table does not know, and finds the stalls.
     pub(crate) fn finish(&mut self) {
+        self.join_end();
         self.intervals.sort_by_key(|interval| interval.t_ns);
         let first = self.intervals.first().map(|interval| interval.t_ns - interval.interval_ns);
         let phases = self.phases.iter().map(|phase| phase.from_ns).min();

@@ -25,6 +25,7 @@ mod series;
 pub mod stat;
 mod tables;
 mod thin;
+mod times;
 mod traced;
 pub mod trend;
 mod unit;
@@ -41,12 +42,12 @@ pub use condition::{
 };
 pub use facts::{
     CpuPoint, DiskPoint, Facts, IntervalFacts, MemoryPoint, NetPoint, OpCount, PhaseSpan, PoolPoint, PressurePoint,
-    RunFacts, Stall, Tally, TasksPoint, TotalFacts, WaitPoint,
+    RunFacts, Stall, Tally, TasksPoint, TotalFacts, Unfinished, WaitPoint,
 };
 pub use interval::{IntervalLine, LineFold};
 pub use model::{
-    Appendix, Figure, Fold, HardwareGroup, RecordingInfo, ReportModel, RunModel, RunSummary, Source, StallModel, Tone,
-    Warning,
+    Appendix, AtLeast, Figure, Fold, HardwareGroup, Part, RecordingInfo, ReportModel, RunModel, RunSummary, Source,
+    StallModel, Tone, Warning,
 };
 pub use probe::{
     CpuBy, CpuFold, Distribution, FileFold, FilesBy, FilesOrder, IoBy, IoFold, IoGroup, Octave, Preempted, RequestFold,
@@ -59,6 +60,7 @@ pub use requests::RequestFacts;
 pub use run_fold::RunFold;
 pub use selection::{Moment, NamePattern, Selection, Window};
 pub use tables::totals_table;
+pub use times::{Bounds, Times};
 pub use traced::TracedFacts;
 pub use traced::ends::{TRACE_ENDED, unfinished_words};
 pub use traced::rows::{TracedIo, each_traced, each_traced_until};

@@ -1,6 +1,6 @@
 //! The report as plain values: what the HTML page is given, and all that it knows.
 
-use crate::ViewData;
+use crate::{Times, Unit, ViewData};
 use quantity::histogram::Histogram;
 use serde::{Deserialize, Serialize};
 
@@ -103,9 +103,118 @@ pub struct Fold {
     pub p999: Option<f64>,
     /// Greatest.
     pub max: Option<f64>,
+    /// Which of them are only known to be not less, because operations had no end.
+    #[serde(default, skip_serializing_if = "AtLeast::is_none")]
+    pub at_least: AtLeast,
+}
+
+/// Which figures of a [`Fold`] are lower bounds.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(transparent)]
+pub struct AtLeast(u8);
+
+impl AtLeast {
+    /// None of them.
+    #[must_use]
+    pub fn is_none(&self) -> bool {
+        self.0 == 0
+    }
+}
+
+/// One figure of a [`Fold`].
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Part {
+    /// The mean.
+    Mean,
+    /// The smallest.
+    Min,
+    /// Percentiles.
+    P50,
+    /// 90 %.
+    P90,
+    /// 99 %.
+    P99,
+    /// 99.9 %.
+    P999,
+    /// The greatest.
+    Max,
+}
+
+impl Part {
+    /// All of them.
+    pub const ALL: [Self; 7] = [Self::Mean, Self::Min, Self::P50, Self::P90, Self::P99, Self::P999, Self::Max];
+
+    /// As in headings.
+    #[must_use]
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::Mean => "mean",
+            Self::Min => "min",
+            Self::P50 => "p50",
+            Self::P90 => "p90",
+            Self::P99 => "p99",
+            Self::P999 => "p99.9",
+            Self::Max => "max",
+        }
+    }
+
+    const fn bit(self) -> u8 {
+        1 << self as u8
+    }
 }
 
 impl Fold {
+    /// Reads the percentiles off times of which some may have no end.
+    #[must_use]
+    pub fn of_times(times: &Times) -> Self {
+        let figures = Part::ALL.map(|part| match part {
+            Part::Mean => times.mean(),
+            Part::Min => times.min(),
+            Part::P50 => times.percentile(0.5),
+            Part::P90 => times.percentile(0.9),
+            Part::P99 => times.percentile(0.99),
+            Part::P999 => times.percentile(0.999),
+            Part::Max => times.max(),
+        });
+        let open = Part::ALL.iter().zip(&figures).filter(|(_, figure)| figure.is_some_and(|figure| !figure.is_exact()));
+        let at_least = AtLeast(open.fold(0, |bits, (part, _)| bits | part.bit()));
+        let [mean, min, p50, p90, p99, p999, max] = figures.map(|figure| figure.map(|figure| figure.low));
+        Self { mean, min, p50, p90, p99, p999, max, at_least }
+    }
+
+    /// One of its figures.
+    #[must_use]
+    pub fn value(&self, part: Part) -> Option<f64> {
+        match part {
+            Part::Mean => self.mean,
+            Part::Min => self.min,
+            Part::P50 => self.p50,
+            Part::P90 => self.p90,
+            Part::P99 => self.p99,
+            Part::P999 => self.p999,
+            Part::Max => self.max,
+        }
+    }
+
+    /// Is this figure only known to be not less?
+    #[must_use]
+    pub fn is_at_least(&self, part: Part) -> bool {
+        self.at_least.0 & part.bit() != 0
+    }
+
+    /// One of its figures, where it is known and no lower bound.
+    #[must_use]
+    pub fn known(&self, part: Part) -> Option<f64> {
+        self.value(part).filter(|_| !self.is_at_least(part))
+    }
+
+    /// One of its figures with its unit, `≥ 1.2 s` where it is a lower bound.
+    #[must_use]
+    pub fn text(&self, part: Part) -> String {
+        let text = Unit::Nanoseconds.format(self.value(part));
+        if self.is_at_least(part) { format!("≥ {text}") } else { text }
+    }
+
     /// Reads the percentiles off `histogram`.
     pub fn of(histogram: &Histogram) -> Self {
         let at = |q: f64| histogram.percentile(q).map(|ns| ns as f64);
@@ -117,6 +226,7 @@ impl Fold {
             p99: at(0.99),
             p999: at(0.999),
             max: histogram.max().map(|ns| ns as f64),
+            at_least: AtLeast::default(),
         }
     }
 }
@@ -155,6 +265,10 @@ pub struct RunSummary {
     pub response: Fold,
     /// Service time.
     pub service: Fold,
+    /// Operations that had no end when the run was given up: their times count as lower bounds. `None` when that was not
+    /// recorded.
+    #[serde(default)]
+    pub unfinished: Option<f64>,
     /// Mean number in flight.
     pub queue_depth: Option<f64>,
     /// CPU of the host, user, per cent.

@@ -6,15 +6,14 @@ mod warnings;
 use crate::facts::OpCount;
 use crate::finding;
 use crate::model::{
-    Appendix, Figure, Fold, HardwareGroup, RecordingInfo, ReportModel, RunModel, RunSummary, Source, StallModel, Tone,
-    Warning,
+    Appendix, Figure, Fold, HardwareGroup, Part, RecordingInfo, ReportModel, RunModel, RunSummary, Source, StallModel,
+    Tone, Warning,
 };
 use crate::thin::thinned;
 use crate::{
-    AnalyzeError, Facts, FileFold, Judgement, RequestFacts, RunFacts, Selection, TracedFacts, Unit, Verdicts, View,
-    ViewData, tables, traced, views,
+    AnalyzeError, Facts, FileFold, Judgement, RequestFacts, RunFacts, Selection, Times, TracedFacts, Unit, Verdicts,
+    View, ViewData, tables, traced, views,
 };
-use quantity::histogram::Histogram;
 use quantity::text::{format_bytes, format_wall};
 use recording::{OTHER, Reader};
 use serde_json::Value;
@@ -146,7 +145,7 @@ fn trace_views(traced: &TracedFacts) -> Vec<ViewData> {
 
 /// A run in numbers, over its main phase.
 pub fn run_summary(facts: &Facts, run: &RunFacts) -> RunSummary {
-    let (mut response, mut service) = (Histogram::default(), Histogram::default());
+    let (mut response, mut service) = (Times::default(), Times::default());
     let mut count = OpCount::default();
     let mut reads = 0;
     for total in run.main_totals() {
@@ -177,8 +176,9 @@ pub fn run_summary(facts: &Facts, run: &RunFacts) -> RunSummary {
         iops: rate(ops),
         bytes_per_s: rate(bytes),
         read_percent: (ops > 0).then(|| 100.0 * reads as f64 / ops as f64),
-        response: Fold::of(&response),
-        service: Fold::of(&service),
+        response: Fold::of_times(&response),
+        service: Fold::of_times(&service),
+        unfinished: run.unfinished.map(|unfinished| unfinished.count() as f64),
         queue_depth: depth.filter(|_| lengths > 0.0).map(|depth| depth / lengths),
         cpu_user: mean(|point| point.user),
         cpu_system: mean(|point| point.system + point.irq),
@@ -252,10 +252,12 @@ fn objectives_figure(facts: &Facts) -> Option<Figure> {
     if all == 0 {
         return None;
     }
-    let (value, tone) = match (missed, unknown) {
-        (0, 0) => ("all met".to_string(), Tone::Plain),
-        (0, unknown) => (format!("{unknown} not judged"), Tone::Warning),
-        (missed, _) => (format!("{missed} missed"), Tone::Error),
+    let undecided = of(Judgement::Undecided);
+    let (value, tone) = match (missed, undecided, unknown) {
+        (0, 0, 0) => ("all met".to_string(), Tone::Plain),
+        (0, 1.., _) => (format!("{undecided} undecided"), Tone::Error),
+        (0, _, unknown) => (format!("{unknown} not judged"), Tone::Warning),
+        (missed, ..) => (format!("{missed} missed"), Tone::Error),
     };
     Some(Figure { label: "Objectives".to_string(), value, detail: format!("of {all}"), tone })
 }
@@ -270,14 +272,14 @@ fn run_figures(run: &RunFacts, summary: &RunSummary) -> Vec<Figure> {
         .filter(|interval| interval.response.max().map(|ns| ns as f64) == summary.response.max)
         .map(|interval| format!("at {}", Unit::Seconds.format(Some(run.seconds(interval.t_ns)))))
         .next();
-    let service = |value: Option<f64>| format!("service {}", time(value));
+    let service = |part: Part| format!("service {}", summary.service.text(part));
     vec![
         figure("IOPS", Unit::OpsPerSecond.format(summary.iops), offered),
         figure("Throughput", Unit::BytesPerSecond.format(summary.bytes_per_s), load(summary)),
-        figure("Response p50", time(summary.response.p50), service(summary.service.p50)),
-        figure("Response p99", time(summary.response.p99), service(summary.service.p99)),
-        figure("Response p99.9", time(summary.response.p999), service(summary.service.p999)),
-        figure("Response max", time(summary.response.max), max.unwrap_or_default()),
+        figure("Response p50", summary.response.text(Part::P50), service(Part::P50)),
+        figure("Response p99", summary.response.text(Part::P99), service(Part::P99)),
+        figure("Response p99.9", summary.response.text(Part::P999), service(Part::P999)),
+        figure("Response max", summary.response.text(Part::Max), max.unwrap_or_default()),
         stall_figure(summary),
         error_figure(summary.errors, summary.ops),
     ]
@@ -404,9 +406,11 @@ fn sentence(facts: &Facts, runs: &[RunModel]) -> String {
 /// Half of the operations and nearly all of them, by the best clock that there is.
 fn times(summary: &RunSummary) -> String {
     match (summary.response.p50, summary.service.p50) {
-        (None, Some(p50)) => format!("half of the operations served within {}, {}", time(Some(p50)), most(summary)),
+        (None, Some(_)) => {
+            format!("half of the operations served within {}, {}", summary.service.text(Part::P50), most(summary))
+        }
         (None, None) => most(summary),
-        (p50, _) => format!("half of the operations within {}, {}", time(p50), most(summary)),
+        _ => format!("half of the operations within {}, {}", summary.response.text(Part::P50), most(summary)),
     }
 }
 
@@ -422,7 +426,7 @@ fn most(summary: &RunSummary) -> String {
                 time(Some(mean))
             )
         }
-        (p99, ..) => format!("99 % within {}", time(p99)),
+        _ => format!("99 % within {}", summary.response.text(Part::P99)),
     }
 }
 
@@ -438,6 +442,7 @@ fn headline(facts: &Facts, runs: &[RunModel]) -> Vec<Figure> {
         return best.figures.clone();
     }
     let summary = &best.summary;
+    let service = |part: Part| format!("service {}", summary.service.text(part));
     let at = |text: &str| format!("{text} {} {}", best.title, best.detail).trim_end().to_string();
     let ops: f64 = runs.iter().map(|run| run.summary.ops).sum();
     let mut figures = vec![
@@ -452,8 +457,8 @@ fn headline(facts: &Facts, runs: &[RunModel]) -> Vec<Figure> {
         ),
         figure("Greatest rate", Unit::OpsPerSecond.format(summary.iops), at("in")),
         figure("Throughput there", Unit::BytesPerSecond.format(summary.bytes_per_s), load(summary)),
-        figure("Response p50 there", time(summary.response.p50), format!("service {}", time(summary.service.p50))),
-        figure("Response p99 there", time(summary.response.p99), format!("service {}", time(summary.service.p99))),
+        figure("Response p50 there", summary.response.text(Part::P50), service(Part::P50)),
+        figure("Response p99 there", summary.response.text(Part::P99), service(Part::P99)),
     ];
     if let Some((name, rate)) = tables::best_repeated(facts) {
         let half = rate.half.map_or(String::new(), |half| format!(" ± {}", Unit::OpsPerSecond.format(Some(half))));

@@ -2,9 +2,9 @@
 
 use crate::facts::{Facts, IntervalFacts, OPS, OpCount, RunFacts, TotalFacts};
 use crate::report_model::run_summary;
-use crate::{CpuPoint, RunSummary};
+use crate::{CpuPoint, RunSummary, Times};
 use quantity::histogram::Histogram;
-use recording::rows::{Cpu, OpInterval, RunTotal};
+use recording::rows::{Cpu, OpInterval, RunEnd, RunTotal};
 use recording::{Batch, Manifest, RecordingError, State};
 use std::collections::BTreeMap;
 
@@ -25,6 +25,7 @@ impl RunFold {
         match batch.table.name {
             "op_interval" => batch.to_rows::<OpInterval>()?.iter().for_each(|row| self.operation(row)),
             "run_total" => batch.to_rows::<RunTotal>()?.into_iter().for_each(|row| self.total(row)),
+            "run_end" => self.run.ends.extend(batch.to_rows::<RunEnd>()?),
             "cpu" => {
                 for row in batch.to_rows::<Cpu>()?.into_iter().filter(|row| row.cpu == "all") {
                     self.cpu.extend(self.last_cpu.as_ref().and_then(|before| crate::facts::cpu_shares(&row, before)));
@@ -64,8 +65,8 @@ impl RunFold {
             target: row.target,
             op: row.op,
             count: OpCount { arrivals: row.arrivals.into(), ops: row.ops, bytes: row.bytes, errors: row.errors.into() },
-            response: row.response,
-            service: row.service,
+            response: Times::ended(row.response),
+            service: Times::ended(row.service),
         });
     }
 

@@ -2,12 +2,12 @@
 
 use crate::catalogue::Drawing;
 use crate::facts::{OpCount, TotalFacts};
+use crate::model::Part;
 use crate::repeats::{Estimate, Group, groups};
 use crate::report_model::run_summary;
 use crate::series::{axis, summaries};
 use crate::view::{Body, Column, Scale, Table};
-use crate::{Facts, Fold, RunFacts, RunSummary, Unit};
-use quantity::histogram::Histogram;
+use crate::{Facts, Fold, RunFacts, RunSummary, Times, Unit};
 use std::collections::BTreeMap;
 
 /// Most rows of a table in a report; further ones are counted.
@@ -41,8 +41,8 @@ pub(crate) fn findings(engine: &crate::finding::Engine, t0_ns: i64) -> Option<Dr
 struct Sum {
     count: OpCount,
     reads: i64,
-    response: Histogram,
-    service: Histogram,
+    response: Times,
+    service: Times,
 }
 
 impl Sum {
@@ -56,17 +56,16 @@ impl Sum {
 
 /// Columns of percentiles of a time.
 fn fold_columns(group: &str, folds: &[Fold]) -> Vec<Column> {
-    let of = |name: &str, value: fn(&Fold) -> Option<f64>| {
-        Column::numbers(name, Unit::Nanoseconds, folds.iter().map(value)).under(group)
-    };
-    vec![
-        of("mean", |fold| fold.mean),
-        of("p50", |fold| fold.p50),
-        of("p90", |fold| fold.p90),
-        of("p99", |fold| fold.p99),
-        of("p99.9", |fold| fold.p999),
-        of("max", |fold| fold.max),
-    ]
+    let parts = [Part::Mean, Part::P50, Part::P90, Part::P99, Part::P999, Part::Max];
+    parts.map(|part| time_column(part.name(), folds, part).under(group)).into()
+}
+
+/// One column of times: numbers, or text where some are lower bounds (`≥ 1.2 s`).
+fn time_column(name: &str, folds: &[Fold], part: Part) -> Column {
+    if folds.iter().any(|fold| fold.is_at_least(part)) {
+        return Column::text(name, folds.iter().map(|fold| fold.text(part)).collect());
+    }
+    Column::numbers(name, Unit::Nanoseconds, folds.iter().map(|fold| fold.value(part)))
 }
 
 /// Rows of sums under `name`.
@@ -89,7 +88,7 @@ fn sums_table(run: &RunFacts, name: &str, rows: &[(String, Sum)], reads: bool) -
         columns.push(numbers("reads", Unit::Percent, &|sum| percent(sum.reads, sum.count.ops)));
     }
     columns.push(numbers("errors", Unit::Count, &|sum| sum.count.errors.known().map(|errors| errors as f64)));
-    let folds = |of: fn(&Sum) -> &Histogram| rows.iter().map(|(_, sum)| Fold::of(of(sum))).collect::<Vec<Fold>>();
+    let folds = |of: fn(&Sum) -> &Times| rows.iter().map(|(_, sum)| Fold::of_times(of(sum))).collect::<Vec<Fold>>();
     columns.extend(fold_columns("response time", &folds(|sum| &sum.response)));
     columns.extend(fold_columns("service time", &folds(|sum| &sum.service)));
     Table { columns, omitted: 0 }
@@ -161,8 +160,8 @@ pub(crate) fn runs(facts: &Facts) -> Option<Drawing> {
     ]);
     let folds = |of: fn(&RunSummary) -> Fold| rows.iter().map(|(_, summary)| of(summary)).collect::<Vec<Fold>>();
     columns.extend(fold_columns("response time", &folds(|summary| summary.response)));
-    columns.push(numbers("p50", Unit::Nanoseconds, &|summary| summary.service.p50).under("service time"));
-    columns.push(numbers("p99", Unit::Nanoseconds, &|summary| summary.service.p99).under("service time"));
+    let service = folds(|summary| summary.service);
+    columns.extend([Part::P50, Part::P99].map(|part| time_column(part.name(), &service, part).under("service time")));
     columns.extend([
         numbers("queue depth", Unit::Count, &|summary| summary.queue_depth),
         numbers("CPU", Unit::Percent, &|summary| Some(summary.cpu_user? + summary.cpu_system?)),
@@ -206,11 +205,12 @@ pub(crate) fn repeats(facts: &Facts) -> Option<Drawing> {
     let figures: [(&str, Unit, Figure); 7] = [
         ("rate", Unit::OpsPerSecond, |summary| summary.iops),
         ("throughput", Unit::BytesPerSecond, |summary| summary.bytes_per_s),
-        ("response mean", Unit::Nanoseconds, |summary| summary.response.mean),
-        ("response p50", Unit::Nanoseconds, |summary| summary.response.p50),
-        ("response p90", Unit::Nanoseconds, |summary| summary.response.p90),
-        ("response p99", Unit::Nanoseconds, |summary| summary.response.p99),
-        ("response p99.9", Unit::Nanoseconds, |summary| summary.response.p999),
+        // Of lower bounds there is no mean, and no confidence in it.
+        ("response mean", Unit::Nanoseconds, |summary| summary.response.known(Part::Mean)),
+        ("response p50", Unit::Nanoseconds, |summary| summary.response.known(Part::P50)),
+        ("response p90", Unit::Nanoseconds, |summary| summary.response.known(Part::P90)),
+        ("response p99", Unit::Nanoseconds, |summary| summary.response.known(Part::P99)),
+        ("response p99.9", Unit::Nanoseconds, |summary| summary.response.known(Part::P999)),
     ];
     for (group, unit, of) in figures {
         let estimates: Vec<Option<Estimate>> = all.iter().map(|group| group.estimate(of)).collect();
@@ -228,7 +228,7 @@ pub(crate) fn repeats(facts: &Facts) -> Option<Drawing> {
             all.iter().zip(before).map(|(now, before)| with(now, before)).collect()
         };
         columns.push(Column::text("rate", compared(|summary| summary.iops)).under("against the row above"));
-        let response = compared(|summary| summary.response.mean);
+        let response = compared(|summary| summary.response.known(Part::Mean));
         columns.push(Column::text("mean response", response).under("against the row above"));
     }
     drawing(Table { columns, omitted: 0 })
@@ -245,7 +245,6 @@ pub(crate) fn best_repeated(facts: &Facts) -> Option<(String, Estimate)> {
 
 pub(crate) fn summary(facts: &Facts, run: &RunFacts) -> Option<Drawing> {
     let summary = run_summary(facts, run);
-    let time = |value: Option<f64>| Unit::Nanoseconds.format(value);
     let rows: Vec<(&str, String)> = vec![
         ("measured", Unit::Seconds.format(Some(summary.measured_s))),
         ("offered", run.offered.map_or("full speed".to_string(), |rate| Unit::OpsPerSecond.format(Some(rate)))),
@@ -255,15 +254,16 @@ pub(crate) fn summary(facts: &Facts, run: &RunFacts) -> Option<Drawing> {
         ("bytes moved", Unit::Bytes.format(Some(summary.bytes))),
         ("reads", Unit::Percent.format(summary.read_percent)),
         ("errors", Unit::Operations.format(summary.errors)),
-        ("response time, mean", time(summary.response.mean)),
-        ("response time, p50", time(summary.response.p50)),
-        ("response time, p99", time(summary.response.p99)),
-        ("response time, p99.9", time(summary.response.p999)),
-        ("response time, max", time(summary.response.max)),
-        ("service time, mean", time(summary.service.mean)),
-        ("service time, p50", time(summary.service.p50)),
-        ("service time, p99", time(summary.service.p99)),
-        ("service time, max", time(summary.service.max)),
+        ("response time, mean", summary.response.text(Part::Mean)),
+        ("response time, p50", summary.response.text(Part::P50)),
+        ("response time, p99", summary.response.text(Part::P99)),
+        ("response time, p99.9", summary.response.text(Part::P999)),
+        ("response time, max", summary.response.text(Part::Max)),
+        ("service time, mean", summary.service.text(Part::Mean)),
+        ("service time, p50", summary.service.text(Part::P50)),
+        ("service time, p99", summary.service.text(Part::P99)),
+        ("service time, max", summary.service.text(Part::Max)),
+        ("operations without an end", Unit::Operations.format(summary.unfinished)),
         ("queue depth, mean", Unit::Count.format(summary.queue_depth)),
         (
             "CPU, user and system",
@@ -299,6 +299,7 @@ pub(crate) fn phases(_: &Facts, run: &RunFacts) -> Option<Drawing> {
         }
     }
     let sums: Vec<Sum> = phases.iter().map(|phase| of(&phase.0)).collect();
+    let folds: Vec<Fold> = sums.iter().map(|sum| Fold::of_times(&sum.response)).collect();
     drawing(Table {
         columns: vec![
             Column::text("phase", phases.iter().map(|phase| phase.0.clone()).collect()),
@@ -310,8 +311,8 @@ pub(crate) fn phases(_: &Facts, run: &RunFacts) -> Option<Drawing> {
                 Unit::Count,
                 sums.iter().map(|sum| sum.count.errors.known().map(|errors| errors as f64)),
             ),
-            Column::numbers("response p99", Unit::Nanoseconds, sums.iter().map(|sum| Fold::of(&sum.response).p99)),
-            Column::numbers("response max", Unit::Nanoseconds, sums.iter().map(|sum| Fold::of(&sum.response).max)),
+            time_column("response p99", &folds, Part::P99),
+            time_column("response max", &folds, Part::Max),
         ],
         omitted: 0,
     })

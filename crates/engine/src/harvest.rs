@@ -3,6 +3,7 @@
 use crate::budget::Budget;
 use crate::group::GroupSpec;
 use crate::stats::OpStat;
+use crate::waiting::{Arrival, Source, Waiting};
 use plan::generate::{Op, Operation, Operations, Schedule, Turns};
 use quantity::histogram::Histogram;
 use std::cmp::Reverse;
@@ -93,10 +94,84 @@ pub struct Failure {
 }
 
 /// How a run ended.
-#[derive(Clone, Copy, Debug, Default)]
+#[derive(Clone, Debug)]
 pub struct Finished {
+    /// What came back since the last harvest.
+    pub harvest: Harvest,
+    /// What has no end, in the order of workload, target, operation; lanes without such operations are left out.
+    pub open: Vec<LaneEnd>,
+}
+
+impl Finished {
     /// Operations that never came back.
-    pub unfinished: u64,
+    #[must_use]
+    pub fn unfinished(&self) -> u64 {
+        self.open.iter().map(|lane| lane.in_flight_age.count()).sum()
+    }
+
+    /// Operations that were due and never submitted.
+    #[must_use]
+    pub fn waiting(&self) -> u64 {
+        self.open.iter().map(|lane| lane.waiting_age.count()).sum()
+    }
+
+    /// How long the oldest of both had been due, ns.
+    #[must_use]
+    pub fn oldest_ns(&self) -> Option<u64> {
+        self.open.iter().filter_map(|lane| lane.in_flight_age.max().max(lane.waiting_age.max())).max()
+    }
+}
+
+/// Operations of one kind, workload and target that had no end when the run was given up. All ages are lower bounds of
+/// the times that they would have had.
+#[derive(Clone, Debug)]
+pub struct LaneEnd {
+    /// Index into the run's workloads.
+    pub workload: usize,
+    /// Index into the plan's targets.
+    pub target: usize,
+    /// Kind of operation.
+    pub op: Op,
+    /// Of those in flight, when waiting for them ended: time since they were due, ns.
+    pub in_flight_age: Histogram,
+    /// The same since their submission, ns.
+    pub in_flight_service_age: Histogram,
+    /// Of those that were due and never submitted: time from due to the end of the load, ns.
+    pub waiting_age: Histogram,
+}
+
+/// All lanes with operations that have no end.
+#[derive(Debug, Default)]
+pub(crate) struct LaneEnds(BTreeMap<(usize, usize, Op), LaneEnd>);
+
+impl LaneEnds {
+    fn of(&mut self, (workload, target): (usize, usize), op: Op) -> &mut LaneEnd {
+        self.0.entry((workload, target, op)).or_insert_with(|| LaneEnd {
+            workload,
+            target,
+            op,
+            in_flight_age: Histogram::default(),
+            in_flight_service_age: Histogram::default(),
+            waiting_age: Histogram::default(),
+        })
+    }
+
+    /// One in flight; ages in ns.
+    pub(crate) fn in_flight(&mut self, lane: (usize, usize), op: Op, (age_ns, service_age_ns): (u64, u64)) {
+        let end = self.of(lane, op);
+        end.in_flight_age.record(age_ns);
+        end.in_flight_service_age.record(service_age_ns);
+    }
+
+    /// One that waits at `end_ns` of the run.
+    pub(crate) fn waiting(&mut self, arrival: Arrival, end_ns: u64) {
+        self.of(arrival.lane, arrival.op).waiting_age.record(end_ns.saturating_sub(arrival.due_ns));
+    }
+
+    /// In order.
+    pub(crate) fn into_vec(self) -> Vec<LaneEnd> {
+        self.0.into_values().collect()
+    }
 }
 
 /// Sums of one lane and operation over all workers.
@@ -176,6 +251,8 @@ impl LaneMap {
 #[derive(Debug)]
 pub(crate) struct Arrived {
     counters: Vec<Counter>,
+    /// By group and lane: its counter, where it has one.
+    counter_of: Vec<Vec<Option<usize>>>,
     /// What the run may still ask for.
     budget: Budget,
     /// With a budget, the counters by their next due time: which operation is the last depends on the order.
@@ -189,6 +266,13 @@ pub(crate) fn is_predictable(job: &plan::Job) -> bool {
 
 #[derive(Debug)]
 struct Counter {
+    due: Due,
+    waiting: Waiting<Due>,
+}
+
+/// A copy of a schedule with its operations.
+#[derive(Clone, Debug)]
+struct Due {
     stream: Stream,
     schedule: Schedule,
     /// When the schedule's time begins, and when it ends.
@@ -199,7 +283,7 @@ struct Counter {
 }
 
 /// The operations that become due.
-#[derive(Debug)]
+#[derive(Clone, Debug)]
 enum Stream {
     /// Of one workload on one target.
     Lane((usize, usize), Box<Operations>),
@@ -219,58 +303,99 @@ impl Stream {
     }
 }
 
+impl Due {
+    /// The arrival that is next, where `grant` lets it be.
+    fn step(&mut self, grant: impl FnOnce(&Operation, u64) -> bool) -> Option<Arrival> {
+        let due_ns = self.next_ns.take().unwrap_or(0);
+        let (lane, operation) = self.stream.next().filter(|(_, operation)| grant(operation, due_ns))?;
+        let next_ns = self.start_ns + self.schedule.next_ns();
+        self.next_ns = (next_ns < self.end_ns).then_some(next_ns);
+        Some(Arrival { lane, op: operation.op, due_ns })
+    }
+}
+
+impl Source for Due {
+    fn next(&mut self) -> Option<Arrival> {
+        self.next_ns?;
+        // What is made again was granted before.
+        self.step(|_, _| true)
+    }
+}
+
 impl Counter {
+    fn new(stream: Stream, mut schedule: Schedule, start_ns: u64, end_ns: u64) -> Self {
+        let next_ns = Some(start_ns + schedule.next_ns());
+        Self { due: Due { stream, schedule, start_ns, end_ns, next_ns }, waiting: Waiting::default() }
+    }
+
     /// Counts the arrival that is next.
     fn step(&mut self, budget: &Budget, each: &mut impl FnMut((usize, usize), Op)) {
-        let due_ns = self.next_ns.unwrap_or(0);
-        self.next_ns =
-            self.stream.next().filter(|(_, operation)| budget.take(operation, due_ns)).and_then(|(lane, operation)| {
-                each(lane, operation.op);
-                let next_ns = self.start_ns + self.schedule.next_ns();
-                (next_ns < self.end_ns).then_some(next_ns)
-            });
+        let is_kept = self.waiting.keeps_all();
+        let before = (!is_kept).then(|| self.due.clone());
+        if let Some(arrival) = self.due.step(|operation, due_ns| budget.take(operation, due_ns)) {
+            each(arrival.lane, arrival.op);
+            self.waiting.arrived(arrival, before);
+        }
     }
 }
 
 impl Arrived {
     /// Counters of all lanes that follow a schedule, within the run's budget.
     pub(crate) fn new(groups: &[GroupSpec], budget: Budget) -> Self {
-        let mut counters = Vec::new();
+        let (mut counters, mut counter_of) = (Vec::new(), Vec::new());
         for group in groups {
-            for lane in &group.lanes {
+            let mut own = vec![None; group.lanes.len()];
+            for (at, lane) in group.lanes.iter().enumerate() {
                 if let Some(schedule) = &lane.schedule {
-                    let mut schedule = schedule.clone();
-                    let next_ns = Some(schedule.next_ns());
                     let lane_of = (lane.workload, group.targets[lane.target].plan_index);
                     let stream = Stream::Lane(lane_of, Box::new(lane.operations.clone()));
-                    counters.push(Counter { stream, schedule, start_ns: 0, end_ns: u64::MAX, next_ns });
+                    own[at] = Some(counters.len());
+                    counters.push(Counter::new(stream, schedule.clone(), 0, u64::MAX));
                 }
             }
             for job in group.jobs.iter().filter(|job| is_predictable(&job.job)) {
-                let Some(mut schedule) = job.schedule.clone() else { continue };
+                let Some(schedule) = job.schedule.clone() else { continue };
                 let start_ns = job.job.start_ns;
                 let lanes = group.lanes[job.lanes.clone()]
                     .iter()
                     .map(|lane| ((lane.workload, group.targets[lane.target].plan_index), lane.operations.clone()));
-                counters.push(Counter {
-                    stream: Stream::Job(Box::new(job.turns.clone()), lanes.collect()),
-                    next_ns: Some(start_ns + schedule.next_ns()),
-                    schedule,
-                    start_ns,
-                    end_ns: job.job.elapsed_ns.map_or(u64::MAX, |elapsed| start_ns.saturating_add(elapsed)),
-                });
+                let stream = Stream::Job(Box::new(job.turns.clone()), lanes.collect());
+                let end_ns = job.job.elapsed_ns.map_or(u64::MAX, |elapsed| start_ns.saturating_add(elapsed));
+                own[job.lanes.clone()].fill(Some(counters.len()));
+                counters.push(Counter::new(stream, schedule, start_ns, end_ns));
             }
+            counter_of.push(own);
         }
-        let first = |(at, counter): (usize, &Counter)| Some(Reverse((counter.next_ns?, at)));
+        let first = |(at, counter): (usize, &Counter)| Some(Reverse((counter.due.next_ns?, at)));
         let order = counters.iter().enumerate().filter_map(first).collect();
-        Self { counters, budget, order }
+        Self { counters, counter_of, budget, order }
+    }
+
+    /// A lane of a group submitted so many operations.
+    pub(crate) fn submitted(&mut self, group: usize, lane: usize, count: u64) {
+        let counter = self.counter_of.get(group).and_then(|lanes| lanes.get(lane).copied().flatten());
+        if let Some(counter) = counter.and_then(|counter| self.counters.get_mut(counter)) {
+            counter.waiting.submitted(count);
+        }
+    }
+
+    /// Gives everything that arrived and was not submitted, and forgets it. Where the last operations of a budget went to
+    /// another lane than was counted here, as many of this one do not wait.
+    pub(crate) fn take_waiting(&mut self, mut each: impl FnMut(Arrival)) {
+        let mut elsewhere: u64 = self.counters.iter().map(|counter| counter.waiting.owed()).sum();
+        for counter in &mut self.counters {
+            counter.waiting.take(|arrival| match elsewhere {
+                0 => each(arrival),
+                _ => elsewhere -= 1,
+            });
+        }
     }
 
     /// Counts everything that was due up to `until_ns` of the run.
     pub(crate) fn advance(&mut self, until_ns: u64, mut each: impl FnMut((usize, usize), Op)) {
         if !self.budget.is_limited() {
             for counter in &mut self.counters {
-                while counter.next_ns.is_some_and(|due_ns| due_ns <= until_ns) {
+                while counter.due.next_ns.is_some_and(|due_ns| due_ns <= until_ns) {
                     counter.step(&self.budget, &mut each);
                 }
             }
@@ -282,7 +407,7 @@ impl Arrived {
             }
             self.order.pop();
             self.counters[at].step(&self.budget, &mut each);
-            self.order.extend(self.counters[at].next_ns.map(|next_ns| Reverse((next_ns, at))));
+            self.order.extend(self.counters[at].due.next_ns.map(|next_ns| Reverse((next_ns, at))));
         }
     }
 }

@@ -257,12 +257,10 @@ impl Jobs {
             if let Ready::Due(due_ns) = ready
                 && self.in_a_row > 0
                 && !self.is_ahead(at)
-                && let Some((lane, operation)) = self.jobs[at].take(lanes, budget, due_ns)
+                && let Some(issue) = self.take(at, now_ns, due_ns, (lanes, budget))
             {
-                self.jobs[at].count(now_ns);
                 self.in_a_row -= 1;
-                self.in_flight += 1;
-                return Next::Issue(Issue { lane, operation, due_ns });
+                return Next::Issue(issue);
             }
             alive |= self.jobs.get(at).is_some_and(|job| !job.ended);
             if let Ready::At(at_ns) = ready {
@@ -277,6 +275,36 @@ impl Jobs {
             None if alive => Next::At(now_ns),
             None => Next::Ended,
         }
+    }
+
+    /// Takes the next operation of a job that has one due.
+    fn take(
+        &mut self,
+        at: usize,
+        now_ns: u64,
+        due_ns: u64,
+        (lanes, budget): (&mut [LaneSpec], &Budget),
+    ) -> Option<Issue> {
+        let (lane, operation) = self.jobs[at].take(lanes, budget, due_ns)?;
+        self.jobs[at].count(now_ns);
+        self.in_flight += 1;
+        Some(Issue { lane, operation, due_ns })
+    }
+
+    /// The time is over: the next operation of a job with a rate that was due at `last_due_ns` of the run, if a slot is free.
+    pub(crate) fn last(&mut self, last_due_ns: u64, lanes: &mut [LaneSpec], budget: &Budget) -> Option<Next> {
+        if budget.is_spent() {
+            return None;
+        }
+        for at in 0..self.jobs.len() {
+            if self.jobs[at].spec.schedule.is_some()
+                && let Ready::Due(due_ns) = self.jobs[at].ready(last_due_ns)
+                && let Some(issue) = self.take(at, last_due_ns, due_ns, (&mut *lanes, budget))
+            {
+                return Some(Next::Issue(issue));
+            }
+        }
+        None
     }
 
     /// An operation of `lane` came back at `now_ns`, `service_ns` after its submission.

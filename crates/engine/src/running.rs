@@ -4,7 +4,9 @@ use crate::budget::Budget;
 use crate::choose::Chosen;
 use crate::cpu::CpuClock;
 use crate::group::{GroupSpec, divide, used_targets};
-use crate::harvest::{Arrived, Failure, Finished, Harvest, LaneInterval, LaneMap, WorkerInterval, is_predictable};
+use crate::harvest::{
+    Arrived, Failure, Finished, Harvest, LaneEnd, LaneEnds, LaneInterval, LaneMap, WorkerInterval, is_predictable,
+};
 use crate::replay::Played;
 use crate::shared::{Control, Done, Gate, Status};
 use crate::stats::{Buffer, Slot, describe};
@@ -16,6 +18,9 @@ use std::sync::Arc;
 use std::sync::atomic::Ordering;
 use std::thread::JoinHandle;
 use std::time::Duration;
+
+/// How long workers get to go home when they are told to; those that hang in the kernel are left behind.
+const GIVE_UP_NS: u64 = 50_000_000;
 
 /// What a thread does.
 type Work = Box<dyn FnOnce() -> Result<(), EngineError> + Send>;
@@ -286,7 +291,14 @@ impl Running {
                 wakeups: spare.wakeups,
                 limited: false,
             });
-            spare.drain(|lane, op, stat| map.add(lanes[lane], op, stat, run_ns));
+            let offered = &mut self.offered;
+            spare.drain(|lane, op, stat| {
+                map.add(lanes[lane], op, stat, run_ns);
+                match offered {
+                    Offered::Scheduled(arrived) => arrived.submitted(number, lane, stat.submitted),
+                    Offered::Played(played) => played.submitted(stat.submitted),
+                }
+            });
         }
         let until_ns = self.control.stopped_at_ns().map_or(run_ns, |stopped| stopped.min(run_ns));
         match &mut self.offered {
@@ -305,7 +317,28 @@ impl Running {
         Harvest { t_ns, interval_ns, lanes, workers, failures }
     }
 
-    /// Ends the run: waits up to `patience` for what is in flight, then gives it up.
+    /// Ages of everything that has no end. What is in flight is looked at before what came back is taken: what comes back
+    /// in between is rather in both than in neither.
+    fn open_ends(&mut self) -> (Harvest, Vec<LaneEnd>) {
+        let mut ends = LaneEnds::default();
+        let run_ns = clock::now_ns().saturating_sub(self.started_ns);
+        for team in &self.teams {
+            for one in team.stats.lock().pending.iter() {
+                let ages = (run_ns.saturating_sub(one.due_ns), run_ns.saturating_sub(one.submitted_ns));
+                ends.in_flight(team.lanes[one.lane], one.op, ages);
+            }
+        }
+        let harvest = self.harvest();
+        let end_ns = self.control.stopped_at_ns().unwrap_or(run_ns);
+        match &mut self.offered {
+            Offered::Scheduled(arrived) => arrived.take_waiting(|arrival| ends.waiting(arrival, end_ns)),
+            Offered::Played(played) => played.take_waiting(|arrival| ends.waiting(arrival, end_ns)),
+        }
+        (harvest, ends.into_vec())
+    }
+
+    /// Ends the run: waits up to `patience` for what is in flight, then gives it up; tells what came back in the meantime
+    /// and what has no end.
     ///
     /// # Errors
     /// A worker broke down.
@@ -317,12 +350,14 @@ impl Running {
         }
         if !self.finished() {
             self.control.abort();
-            std::thread::sleep(Duration::from_millis(50));
+            let left_ns = clock::now_ns() + GIVE_UP_NS;
+            while !self.finished() && clock::now_ns() < left_ns {
+                std::thread::sleep(Duration::from_millis(1));
+            }
         }
-        let mut unfinished = 0;
+        let (harvest, open) = self.open_ends();
         for team in self.teams.drain(..) {
             let is_done = team.status.done.load(Ordering::Acquire);
-            unfinished += u64::from(team.status.in_flight.load(Ordering::Relaxed));
             // Threads that hang in a system call are left behind; they hold nothing that anybody needs.
             for thread in team.threads.into_iter().filter(|_| is_done) {
                 if let Ok(Err(error)) = thread.join() {
@@ -330,6 +365,6 @@ impl Running {
                 }
             }
         }
-        Ok(Finished { unfinished })
+        Ok(Finished { harvest, open })
     }
 }

@@ -84,6 +84,8 @@ pub(crate) struct Scheduler {
     thinking: BinaryHeap<Reverse<(u64, u32)>>,
     budget: Arc<Budget>,
     exhausted: bool,
+    /// What is due later than this, ns of the run, is not issued.
+    last_due_ns: u64,
     in_flight: u32,
     /// Open-loop lanes that can still produce something.
     open_left: usize,
@@ -117,6 +119,7 @@ impl Scheduler {
             ready: VecDeque::new(),
             shared: BinaryHeap::new(),
             thinking: BinaryHeap::new(),
+            last_due_ns: budget.end_ns().map_or(u64::MAX, |end_ns| end_ns.saturating_sub(1)),
             budget,
             exhausted: false,
             in_flight: 0,
@@ -170,8 +173,16 @@ impl Scheduler {
         }
     }
 
+    /// Nothing is issued that becomes due later than `stopped_ns` of the run; free slots of a closed loop are not used again.
+    pub(crate) fn end_at(&mut self, stopped_ns: u64) {
+        self.last_due_ns = self.last_due_ns.min(stopped_ns);
+    }
+
     /// What to do at `now_ns` of the run.
     pub(crate) fn next(&mut self, now_ns: u64) -> Next {
+        if now_ns > self.last_due_ns {
+            return self.last();
+        }
         if let Some(jobs) = &mut self.jobs {
             return jobs.next(now_ns, &mut self.specs, &self.budget);
         }
@@ -197,6 +208,16 @@ impl Scheduler {
             }
         }
         self.rest()
+    }
+
+    /// The time is over: only what an open loop had due before is still issued.
+    fn last(&mut self) -> Next {
+        let next = match &mut self.jobs {
+            Some(jobs) => jobs.last(self.last_due_ns, &mut self.specs, &self.budget),
+            None if self.open_left > 0 && !self.exhausted => self.next_open(self.last_due_ns),
+            None => None,
+        };
+        next.unwrap_or(if self.in_flight() > 0 { Next::Blocked } else { Next::Ended })
     }
 
     /// Nothing can be issued now: when can something?
@@ -431,6 +452,24 @@ mod tests {
             scheduler.returned(in_flight.pop_front().unwrap(), now_ns, 1);
             in_flight.extend(std::iter::from_fn(|| issue(&mut scheduler, now_ns)));
         }
+    }
+
+    #[test]
+    fn at_the_end_what_was_due_is_still_issued_and_nothing_else() {
+        let mut paced = lane(0.0, u32::MAX);
+        // One every microsecond.
+        let arrivals = plan::Arrivals { gaps: plan::Gaps::Deterministic, ..plan::Arrivals::default() };
+        paced.schedule = Some(Schedule::new(1e6, &arrivals, 1, Part::WHOLE).unwrap());
+        let mut scheduler = scheduler(vec![paced, lane(1.0, u32::MAX)], 8, false);
+        let began: Vec<u32> = std::iter::from_fn(|| issue(&mut scheduler, 10)).collect();
+        assert_eq!(began.len(), 8, "full");
+        began.iter().for_each(|lane| scheduler.returned(*lane, 5_000, 1));
+        scheduler.end_at(5_000);
+        let last: Vec<u32> = std::iter::from_fn(|| issue(&mut scheduler, 9_000)).collect();
+        assert!(last.iter().all(|lane| *lane == 0) && (4..=6).contains(&last.len()), "{last:?}");
+        assert_eq!(scheduler.next(9_000), Next::Blocked);
+        last.iter().for_each(|lane| scheduler.returned(*lane, 9_500, 1));
+        assert_eq!(scheduler.next(9_500), Next::Ended);
     }
 
     #[test]

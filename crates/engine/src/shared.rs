@@ -5,6 +5,10 @@ use std::sync::atomic::{AtomicBool, AtomicU32, AtomicU64, Ordering};
 use std::sync::{Arc, Condvar, Mutex, PoisonError};
 use std::time::Duration;
 
+/// What was due before the stop and found no free slot may still be submitted for so long: the end of a run that keeps up
+/// leaves nothing behind, and one that does not keep up ends soon.
+pub(crate) const LAST_CALL_NS: u64 = 100_000_000;
+
 /// What the coordinator tells all workers.
 #[derive(Debug, Default)]
 pub(crate) struct Control {
@@ -16,9 +20,9 @@ pub(crate) struct Control {
 
 impl Control {
     pub(crate) fn stop(&self, now_ns: u64) {
-        if !self.stop.swap(true, Ordering::AcqRel) {
-            self.stopped_at_ns.store(now_ns.max(1), Ordering::Release);
-        }
+        // The time first: who sees that it is over must know since when.
+        let _ = self.stopped_at_ns.compare_exchange(0, now_ns.max(1), Ordering::AcqRel, Ordering::Acquire);
+        self.stop.store(true, Ordering::Release);
     }
 
     pub(crate) fn abort(&self) {
@@ -44,7 +48,6 @@ impl Control {
 #[derive(Debug, Default)]
 pub(crate) struct Status {
     pub(crate) done: AtomicBool,
-    pub(crate) in_flight: AtomicU32,
     /// Thread identity in the kernel, 0 before it started.
     pub(crate) tid: AtomicU32,
 }

@@ -3,6 +3,7 @@
 //! Each worker fills one [`Buffer`]. At a harvest the coordinator puts an empty one in its place; the lock around it is
 //! taken once per batch and held by the coordinator for the length of a swap, so it never waits for I/O on either side.
 
+use crate::pending::Pending;
 use plan::generate::Op;
 use quantity::histogram::Recorder;
 use std::io;
@@ -72,6 +73,8 @@ pub(crate) struct Buffer {
     pub(crate) touched: Vec<usize>,
     pub(crate) wait: Recorder,
     pub(crate) failures: Vec<RawFailure>,
+    /// Belongs to the worker and not to an interval: it stays when buffers are exchanged.
+    pub(crate) pending: Pending,
     pub(crate) timestamp_age_ns_max: u64,
     pub(crate) submit_calls: u64,
     pub(crate) wakeups: u64,
@@ -180,7 +183,9 @@ impl Slot {
 
     /// For the coordinator: exchanges the buffer for `spare`.
     pub(crate) fn exchange(&self, spare: &mut Buffer) {
-        std::mem::swap(&mut *self.lock(), spare);
+        let mut buffer = self.lock();
+        std::mem::swap(&mut *buffer, spare);
+        std::mem::swap(&mut buffer.pending, &mut spare.pending);
     }
 }
 

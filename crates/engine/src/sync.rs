@@ -7,8 +7,9 @@
 use crate::budget::Budget;
 use crate::discard;
 use crate::group::GroupSpec;
+use crate::pending::PendingOp;
 use crate::scheduler::{Issue, Next, Scheduler};
-use crate::shared::{Control, Status};
+use crate::shared::{Control, LAST_CALL_NS, Status};
 use crate::stats::{Alike, RawFailure, Slot};
 use plan::generate::{Op, Operation};
 use quantity::clock;
@@ -40,6 +41,8 @@ struct State {
     /// Is a thread waiting for the next due time?
     has_timer: bool,
     threads: u32,
+    /// Threads that have begun: each has a slot of its own.
+    begun: usize,
     failures_in_a_row: u32,
 }
 
@@ -56,7 +59,7 @@ impl Crew {
         let (transfer_max, align) = (group.transfer_max as usize, group.memory_align as usize);
         let scheduler = Scheduler::new(&mut group, budget);
         Arc::new(Self {
-            state: Mutex::new(State { scheduler, has_timer: false, threads, failures_in_a_row: 0 }),
+            state: Mutex::new(State { scheduler, has_timer: false, threads, begun: 0, failures_in_a_row: 0 }),
             changed: Condvar::new(),
             files,
             stats,
@@ -89,13 +92,17 @@ impl Crew {
         let shift = memory.as_ptr().align_offset(self.align);
         let buffer = memory.get_mut(shift..shift + self.transfer_max).unwrap_or_default();
         let mut state = self.lock();
+        let slot = state.begun;
+        state.begun += 1;
         loop {
-            if self.control.is_stopped() || self.control.is_aborted() {
+            let now_ns = self.now_ns();
+            let stopped_ns = self.control.stopped_at_ns();
+            if self.control.is_aborted() || stopped_ns.is_some_and(|stopped_ns| now_ns > stopped_ns + LAST_CALL_NS) {
                 break;
             }
-            let now_ns = self.now_ns();
+            stopped_ns.into_iter().for_each(|stopped_ns| state.scheduler.end_at(stopped_ns));
             match state.scheduler.next(now_ns) {
-                Next::Issue(issue) => state = self.issue(state, &issue, buffer),
+                Next::Issue(issue) => state = self.issue(state, &issue, (slot, buffer)),
                 Next::Ended => break,
                 Next::At(at_ns) if !state.has_timer => {
                     state.has_timer = true;
@@ -104,7 +111,7 @@ impl Crew {
                     state.has_timer = false;
                 }
                 Next::At(_) | Next::Blocked => {
-                    let nap = Duration::from_nanos(NAP_NS * 5);
+                    let nap = Duration::from_nanos(if stopped_ns.is_some() { NAP_NS } else { NAP_NS * 5 });
                     state = self.changed.wait_timeout(state, nap).unwrap_or_else(PoisonError::into_inner).0;
                 }
             }
@@ -122,14 +129,13 @@ impl Crew {
         &'a self,
         mut state: MutexGuard<'a, State>,
         issue: &Issue,
-        buffer: &mut [u8],
+        (slot, buffer): (usize, &mut [u8]),
     ) -> MutexGuard<'a, State> {
         let Operation { op, offset, bytes } = issue.operation;
         let buffer = buffer.get_mut(..bytes as usize).unwrap_or_default();
         state.scheduler.fill(issue, buffer);
         let spec = state.scheduler.spec(issue.lane);
         let (target, datasync, discards) = (spec.target, spec.datasync, spec.discards);
-        self.status.in_flight.store(state.scheduler.in_flight(), Ordering::Relaxed);
         let wants_timer = !state.has_timer && state.threads > 1;
         let pause = state.failures_in_a_row > 64;
         drop(state);
@@ -145,6 +151,7 @@ impl Crew {
         {
             let mut stats = self.stats.lock();
             stats.submitted(lane, op, issue.due_ns, submitted_ns);
+            stats.pending.begin(slot, PendingOp { lane, op, due_ns: issue.due_ns, submitted_ns });
             stats.submit_calls += 1;
         }
         let result = match &self.files[target] {
@@ -155,6 +162,7 @@ impl Crew {
         let is_right = result >= 0 && (!matches!(op, Op::Read | Op::Write) || result.unsigned_abs() == bytes);
         {
             let mut stats = self.stats.lock();
+            stats.pending.end(slot);
             if is_right {
                 let due_ns = issue.due_ns;
                 let one = Alike { lane, op, due_ns, submitted_ns, count: 1, bytes: u64::from(bytes) };
@@ -166,7 +174,6 @@ impl Crew {
         let mut state = self.lock();
         state.failures_in_a_row = if is_right { 0 } else { state.failures_in_a_row.saturating_add(1) };
         state.scheduler.returned(issue.lane, now_ns, now_ns.saturating_sub(submitted_ns));
-        self.status.in_flight.store(state.scheduler.in_flight(), Ordering::Relaxed);
         state
     }
 }

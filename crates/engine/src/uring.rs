@@ -8,9 +8,10 @@ use crate::EngineError;
 use crate::budget::Budget;
 use crate::group::{GroupSpec, LaneSpec};
 use crate::memory::Memory;
+use crate::pending::PendingOp;
 use crate::ring::{Request, Ring};
 use crate::scheduler::{Issue, Next, Scheduler};
-use crate::shared::{Control, Status};
+use crate::shared::{Control, LAST_CALL_NS, Status};
 use crate::stats::{Alike, RawFailure, Slot};
 use plan::generate::{Op, Operation};
 use quantity::clock;
@@ -108,7 +109,6 @@ impl Worker {
         self.status.begin();
         let result = self.turns();
         let in_flight = self.scheduler.in_flight();
-        self.status.in_flight.store(in_flight, Ordering::Relaxed);
         self.status.done.store(true, Ordering::Release);
         if in_flight > 0 {
             self.memory.leak();
@@ -134,7 +134,6 @@ impl Worker {
             let waits = self.wait(next, now_ns)?;
             now_ns = self.now_ns();
             let reaped = self.reap(now_ns);
-            self.status.in_flight.store(self.scheduler.in_flight(), Ordering::Relaxed);
             if waits && reaped == 0 {
                 now_ns = self.now_ns();
             }
@@ -148,8 +147,11 @@ impl Worker {
     /// Queues what is due, at most a batch; says what comes next.
     fn submit(&mut self, now_ns: u64) -> Next {
         self.batch.clear();
-        if self.control.is_stopped() {
-            return Next::Blocked;
+        if let Some(stopped_ns) = self.control.stopped_at_ns() {
+            if now_ns > stopped_ns + LAST_CALL_NS {
+                return Next::Blocked;
+            }
+            self.scheduler.end_at(stopped_ns);
         }
         let mut queued = self.ring.queued();
         while queued < BATCH && !self.free.is_empty() {
@@ -176,6 +178,7 @@ impl Worker {
         for slot in &self.batch {
             let InFlight { issue, submitted_ns } = &mut self.slots[*slot as usize];
             *submitted_ns = stamp_ns;
+            buffer.pending.begin(*slot as usize, pending(issue, stamp_ns));
             let one = alike(issue, stamp_ns);
             if !run.as_mut().is_some_and(|run| run.absorb(&one))
                 && let Some(whole) = run.replace(one)
@@ -256,6 +259,7 @@ impl Worker {
             #[expect(clippy::cast_possible_truncation, reason = "tags are slot numbers")]
             let slot = tag as u32;
             let InFlight { issue, submitted_ns } = slots[slot as usize];
+            buffer.pending.end(slot as usize);
             let Operation { op, offset, bytes } = issue.operation;
             if is_first && handed_over.requests > 1 && submitted_ns == handed_over.stamp_ns {
                 // It came back from the call that submitted it: any time between the two stamps may be its own.
@@ -284,6 +288,12 @@ impl Worker {
         }
         reaped
     }
+}
+
+/// One operation, as it is known while it is in flight.
+#[inline]
+fn pending(issue: &Issue, submitted_ns: u64) -> PendingOp {
+    PendingOp { lane: issue.lane as usize, op: issue.operation.op, due_ns: issue.due_ns, submitted_ns }
 }
 
 /// One operation, to be recorded together with those like it.

@@ -25,12 +25,12 @@ pub(crate) fn run(args: &CheckArgs) -> Result<u8, Failure> {
         for verdict in &verdicts {
             if args.json {
                 crate::out::json(session::json_verdict(verdict));
-            } else if verdict.judgement == Judgement::Missed {
+            } else if verdict.judgement.fails() {
                 say!("iodyno: {prefix}{}", verdict.told());
             } else {
                 outln!("{prefix}{}", verdict.told());
             }
-            if verdict.judgement == Judgement::Missed {
+            if verdict.judgement.fails() {
                 code = OBJECTIVE;
             }
         }

@@ -11,7 +11,7 @@ pub fn now_ns() -> u64 {
     time.tv_sec.unsigned_abs() * 1_000_000_000 + time.tv_nsec.unsigned_abs()
 }
 
-/// Nanoseconds of `CLOCK_BOOTTIME`: like the monotonic clock, and it goes on while the machine sleeps.
+/// Nanoseconds of `CLOCK_BOOTTIME`: as [`now_ns`], and counts on while the machine is suspended.
 #[must_use]
 pub fn boot_ns() -> u64 {
     let time = clock_gettime(ClockId::Boottime);

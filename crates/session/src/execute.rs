@@ -14,13 +14,11 @@ use engine::{EngineChoice, Options, Pace};
 use output::{Folder, Force};
 use plan::{Command, Content, Plan, Repeat, Run};
 use quantity::clock;
+use quantity::text::format_ns;
 use recording::{Manifest, Reader, Writer};
 use std::path::PathBuf;
 use std::time::Duration;
 use target::{Access, Opened, Policy};
-
-/// A backlog at the end is said when it is more than one in so many of all arrivals.
-const BACKLOG_WORTH_SAYING: u64 = 1000;
 
 /// Everything that a `run` command needs to know.
 pub struct Request {
@@ -107,6 +105,10 @@ fn contents_of(plan: &Plan, target: usize) -> Vec<&Content> {
         }
     }
     found
+}
+
+fn operations(count: u64) -> String {
+    if count == 1 { "1 operation".to_string() } else { format!("{count} operations") }
 }
 
 /// How often all runs are done, as far as it is known before.
@@ -314,7 +316,7 @@ impl Life<'_, '_> {
         self.objectives.learn(&verdicts);
         for verdict in verdicts.iter().filter(|verdict| verdict.judgement != Judgement::Met) {
             self.spine.messages.push(verdict.told());
-            if verdict.judgement == Judgement::Missed {
+            if verdict.judgement.fails() {
                 self.ending = self.ending.max(Ending::ObjectiveMissed);
             }
         }
@@ -323,6 +325,7 @@ impl Life<'_, '_> {
 
     /// Says what went wrong in a run.
     fn judge(&mut self, title: &str, result: &RunResult) -> Result<(), SessionError> {
+        let mut is_silent = false;
         let mut say = |severity: &str, kind: &str, sentence: String| {
             let told = self.spine.event(severity, kind, Some(title), None, &sentence);
             self.spine.messages.push(sentence);
@@ -332,19 +335,32 @@ impl Life<'_, '_> {
             say(
                 "error",
                 "unfinished",
-                format!("{title}: {} operations never came back and are counted as lost", result.unfinished),
+                format!(
+                    "{title}: {} had not come back when the run was given up; the oldest had been due for {}, and all percentiles \
+                     of the run count it so",
+                    operations(result.unfinished),
+                    format_ns(result.oldest_ns.unwrap_or(0))
+                ),
             )?;
+            is_silent = true;
         }
-        // One or two that became due in the last moments are the end of every open loop.
-        if result.dropped * BACKLOG_WORTH_SAYING > result.all.arrivals {
+        if result.waiting > 0 {
             say(
                 "warning",
                 "backlog",
-                format!("{title}: {} arrivals were still waiting for submission at the end", result.dropped),
+                format!(
+                    "{title}: {} were due and still waiting for submission at the end; they count with the time that they had \
+                     waited",
+                    operations(result.waiting)
+                ),
             )?;
         }
         match result.cause {
             Cause::Done | Cause::Monitor => {
+                // Who asks twice to stop gives up waiting: that is not the target's doing.
+                if is_silent {
+                    self.ending = self.ending.max(Ending::TargetFailed);
+                }
                 if result.all.errors > 0 {
                     say("error", "io_errors", format!("{title}: {} operations failed", result.all.errors))?;
                     self.ending = self.ending.max(Ending::TargetFailed);

@@ -19,6 +19,7 @@ mod gather;
 mod model;
 mod objectives;
 mod outcome;
+mod pause;
 mod probe;
 mod profile;
 mod rates;

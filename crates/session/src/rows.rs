@@ -1,10 +1,10 @@
 //! From the engine's harvest to rows of the recording, and the exact totals of a run.
 
-use engine::{Harvest, LaneInterval, WorkerInterval};
+use engine::{Finished, Harvest, LaneInterval, WorkerInterval};
 use plan::{Plan, Run, generate::Op};
 use quantity::histogram::Histogram;
-use recording::rows::{EngineInterval, Event, OpInterval, RunTotal};
-use std::collections::BTreeMap;
+use recording::rows::{EngineInterval, Event, OpInterval, RunEnd, RunTotal};
+use std::collections::{BTreeMap, BTreeSet};
 
 /// Sub-buckets per octave, as a power of two, of histograms stored per interval (error ≤ 3.1 %).
 const STORED_SUB_BITS: u32 = 5;
@@ -18,7 +18,7 @@ pub(crate) struct Stretch<'a> {
     pub(crate) title: &'a str,
     /// Position of the run in the order of execution.
     pub(crate) run_index: i32,
-    /// `warmup`, `measure`, `drain` or `format`.
+    /// `warmup`, `measure`, `paused`, `drain` or `format`.
     pub(crate) phase: &'static str,
     /// `CLOCK_MONOTONIC` at the recording's start, ns.
     pub(crate) origin_ns: u64,
@@ -225,6 +225,37 @@ impl Totals {
             }
         }
         ops
+    }
+
+    /// What has no end, a row per lane that did anything; the load ended at `end_ns`, in the stretch's phase.
+    pub(crate) fn ends(&self, stretch: &Stretch<'_>, finished: &Finished, end_ns: u64) -> Vec<RunEnd> {
+        let t_ns = finished.harvest.t_ns;
+        let active = self.lanes.keys().map(|(_, workload, target, op)| (*workload, *target, *op));
+        let open = finished.open.iter().map(|end| (end.workload, end.target, end.op.index()));
+        let lanes: BTreeSet<(usize, usize, usize)> = active.chain(open).collect();
+        let row = |(workload, target, op): (usize, usize, usize)| {
+            let known = |end: &&engine::LaneEnd| (end.workload, end.target, end.op.index()) == (workload, target, op);
+            let end = finished.open.iter().find(known);
+            let ages = |of: fn(&engine::LaneEnd) -> &Histogram| end.map(|end| of(end).clone()).unwrap_or_default();
+            let (in_flight_age, waiting_age) = (ages(|end| &end.in_flight_age), ages(|end| &end.waiting_age));
+            RunEnd {
+                t_ns: signed(t_ns),
+                t_s: stretch.seconds(t_ns),
+                end_t_ns: signed(end_ns),
+                run: stretch.title.to_string(),
+                run_index: stretch.run_index,
+                phase: stretch.phase.to_string(),
+                workload: stretch.workload(workload),
+                target: stretch.target(target),
+                op: Op::ALL[op].name().to_string(),
+                in_flight: signed(in_flight_age.count()),
+                waiting: signed(waiting_age.count()),
+                in_flight_age,
+                in_flight_service_age: ages(|end| &end.in_flight_service_age),
+                waiting_age,
+            }
+        };
+        lanes.into_iter().map(row).collect()
     }
 
     /// Rows for the recording; called once, when the run has ended.

@@ -2,6 +2,7 @@
 
 use crate::SessionError;
 use crate::counters::Counters;
+use crate::pause::{Heartbeat, LIMIT_NS, Pause};
 use crate::replay::{self, Playback};
 use crate::rows::{Stretch, Sum, Totals};
 use crate::spine::Spine;
@@ -10,6 +11,7 @@ use crate::stop::StopFlag;
 use engine::{Harvest, Input, Options, Pace, Running};
 use plan::{Plan, Run};
 use quantity::clock;
+use quantity::text::format_ns;
 use std::os::unix::fs::MetadataExt;
 use std::time::Duration;
 use target::Opened;
@@ -49,7 +51,9 @@ pub(crate) struct RunResult {
     /// Operations of each workload in the measured phase.
     pub(crate) ops_by_workload: Vec<u64>,
     /// Arrivals that were never submitted because the run had ended.
-    pub(crate) dropped: u64,
+    pub(crate) waiting: u64,
+    /// How long the oldest operation without an end had been due; `None` when everything ended.
+    pub(crate) oldest_ns: Option<u64>,
     /// Operations that had not come back when the engine gave up waiting.
     pub(crate) unfinished: u64,
 }
@@ -68,6 +72,16 @@ pub(crate) struct RunContext<'a> {
     pub(crate) errors_before: u64,
 }
 
+/// Why the coordinator goes on.
+enum Wake {
+    /// It is time.
+    Due,
+    /// The run is over.
+    Stopped(Cause),
+    /// This process did not run for a while.
+    Paused,
+}
+
 /// State of a run under way.
 struct Under<'a, 'b> {
     context: &'a RunContext<'a>,
@@ -76,11 +90,33 @@ struct Under<'a, 'b> {
     totals: Totals,
     phase: &'static str,
     measured_ns: u64,
-    last_backlog: u64,
     steady: Option<Watch>,
     /// The monitor file as it was when the run began: what an earlier run was told is not said again.
     monitor_before: Option<(u64, i64, i64)>,
     playback: Option<Playback>,
+    heartbeat: Heartbeat,
+    /// When this thread was last known to run.
+    looked_ns: u64,
+    /// End of the last interval.
+    harvested_ns: u64,
+    paused: Option<Paused>,
+}
+
+/// A stretch that counts in no figure, because iodyno itself did not run.
+#[derive(Clone, Copy, Debug)]
+struct Paused {
+    pause: Pause,
+    /// What was due in the pause is believed to be over then.
+    until_ns: u64,
+    /// Operations that came back in it.
+    operations: u64,
+}
+
+impl Paused {
+    /// It takes as long again until what had become due in the meantime is served by a target with as much room.
+    fn of(pause: Pause) -> Self {
+        Self { pause, until_ns: pause.to_ns + pause.length_ns.max(LIMIT_NS), operations: 0 }
+    }
 }
 
 /// Length and time of the last change of the monitor file; `None` when there is none.
@@ -121,10 +157,13 @@ pub(crate) fn execute(
         totals: Totals::default(),
         phase: first,
         measured_ns: 0,
-        last_backlog: 0,
         steady: context.run.stop.steady.map(Watch::new),
         monitor_before: monitor_state(context.plan),
         playback,
+        heartbeat: Heartbeat::start(),
+        looked_ns: clock::now_ns(),
+        harvested_ns: running.started_ns(),
+        paused: None,
     };
     under.spine.phase(context, first, "start", clock::now_ns())?;
     // Where the counters stand before the first interval.
@@ -157,8 +196,13 @@ impl Under<'_, '_> {
         let mut phase_end_ns = if self.phase == "warmup" { Some(started_ns + warm_ns) } else { end_ns };
         let mut tick_ns = started_ns + run.interval_ns;
         loop {
-            let until_ns = phase_end_ns.map_or(tick_ns, |end| end.min(tick_ns));
-            let stopped = self.wait(running, until_ns)?;
+            let next_ns = self.paused.map_or(tick_ns, |paused| paused.until_ns);
+            let until_ns = phase_end_ns.map_or(next_ns, |end| end.min(next_ns));
+            let stopped = match self.wait(running, until_ns)? {
+                Wake::Due => None,
+                Wake::Stopped(cause) => Some(cause),
+                Wake::Paused => continue,
+            };
             let harvest = running.harvest();
             self.interval(&harvest)?;
             if let Some(cause) = stopped {
@@ -178,11 +222,12 @@ impl Under<'_, '_> {
                 if self.phase != "warmup" {
                     return Ok(Cause::Done);
                 }
-                self.spine.phase(self.context, "warmup", "end", harvest.t_ns)?;
-                self.phase = "measure";
-                self.spine.phase(self.context, "measure", "start", harvest.t_ns)?;
+                let next = if self.paused.is_some() { "paused" } else { "measure" };
+                self.enter(next, harvest.t_ns)?;
                 phase_end_ns = end_ns;
                 tick_ns = started_ns + warm_ns;
+            } else if self.paused.is_some_and(|paused| until_ns >= paused.until_ns) {
+                self.resume(started_ns, Some(harvest.t_ns))?;
             }
             while tick_ns <= until_ns {
                 tick_ns += run.interval_ns;
@@ -190,18 +235,69 @@ impl Under<'_, '_> {
         }
     }
 
+    /// Ends the phase and begins another.
+    fn enter(&mut self, phase: &'static str, t_ns: u64) -> Result<(), SessionError> {
+        self.spine.phase(self.context, self.phase, "end", t_ns)?;
+        self.phase = phase;
+        self.spine.phase(self.context, phase, "start", t_ns)
+    }
+
+    /// Did this process not run since the last look? Then the interval under way is no part of the measured phase.
+    fn looks_paused(&mut self, started_ns: u64) -> Result<bool, SessionError> {
+        let mut pauses = self.heartbeat.take(self.looked_ns).into_iter();
+        self.looked_ns = clock::now_ns();
+        let Some(first) = pauses.next() else { return Ok(false) };
+        let pause = pauses.fold(first, |sum, more| Pause {
+            to_ns: more.to_ns,
+            length_ns: sum.length_ns + more.length_ns,
+            ..sum
+        });
+        // One that follows before the other is over goes on with it.
+        self.resume(started_ns, None)?;
+        self.paused = Some(Paused::of(pause));
+        if self.phase == "measure" {
+            self.enter("paused", self.harvested_ns)?;
+        }
+        Ok(true)
+    }
+
+    /// The pause is over at `t_ns` (`None`: it has no end of its own): says what it cost, and measures again.
+    fn resume(&mut self, started_ns: u64, t_ns: Option<u64>) -> Result<(), SessionError> {
+        let Some(Paused { pause, operations, .. }) = self.paused.take() else { return Ok(()) };
+        let title = self.context.title;
+        let at = format_ns(pause.from_ns.saturating_sub(started_ns));
+        let counted = match (self.phase, operations) {
+            ("paused", 1) => "1 operation that was in flight or due then is in no figure".to_string(),
+            ("paused", count) => format!("{count} operations that were in flight or due then are in no figure"),
+            _ => "what was in flight or due then waited for it and not for the target".to_string(),
+        };
+        let sentence = format!(
+            "{title}: iodyno itself did not run for {} at {at} of the run (stopped, or its machine was); {counted}",
+            format_ns(pause.length_ns)
+        );
+        self.spine.event("warning", "paused", Some(title), None, &sentence)?;
+        self.spine.messages.push(sentence);
+        match t_ns {
+            Some(t_ns) if self.phase == "paused" => self.enter("measure", t_ns),
+            _ => Ok(()),
+        }
+    }
+
     /// Sleeps until `until_ns`, unless the run is over before.
-    fn wait(&mut self, running: &Running, until_ns: u64) -> Result<Option<Cause>, SessionError> {
+    fn wait(&mut self, running: &Running, until_ns: u64) -> Result<Wake, SessionError> {
         loop {
+            if self.looks_paused(running.started_ns())? {
+                return Ok(Wake::Paused);
+            }
             if self.context.stop.is_requested() {
-                return Ok(Some(Cause::Interrupted));
+                return Ok(Wake::Stopped(Cause::Interrupted));
             }
             if running.finished() {
-                return Ok(Some(Cause::Done));
+                return Ok(Wake::Stopped(Cause::Done));
             }
-            let left = Duration::from_nanos(until_ns.saturating_sub(clock::now_ns()));
+            let left = Duration::from_nanos(until_ns.saturating_sub(self.looked_ns));
             if left.is_zero() {
-                return Ok(None);
+                return Ok(Wake::Due);
             }
             match &mut self.playback {
                 Some(playback) => playback.nap(left.min(NAP), self.spine)?,
@@ -213,7 +309,10 @@ impl Under<'_, '_> {
     /// Passes one interval on to the recording and the faces, counters of the machine with it.
     fn interval(&mut self, harvest: &Harvest) -> Result<(), SessionError> {
         self.totals.add(self.phase, harvest);
-        self.last_backlog = harvest.lanes.iter().map(|lane| lane.backlog).sum();
+        self.harvested_ns = harvest.t_ns;
+        if let Some(paused) = &mut self.paused {
+            paused.operations += harvest.lanes.iter().map(|lane| lane.ops + lane.errors).sum::<u64>();
+        }
         if self.phase == "measure" || self.phase == "format" {
             self.measured_ns += harvest.interval_ns;
         }
@@ -230,7 +329,7 @@ impl Under<'_, '_> {
 
     /// Errors and the monitor file, looked at once per interval.
     fn should_end(&self) -> Option<Cause> {
-        let sum = self.totals.sum(&["format", "warmup", "measure"]);
+        let sum = self.totals.sum(&["format", "warmup", "measure", "paused"]);
         if self.context.errors_before + sum.errors > self.context.plan.settings.errors_max {
             return Some(Cause::Errors);
         }
@@ -249,32 +348,46 @@ impl Under<'_, '_> {
         }
     }
 
+    /// Waits until everything is back, for a limited time; did this process not run in it?
+    fn drain(&mut self, running: &Running) -> Result<bool, SessionError> {
+        let mut until_ns = clock::now_ns() + u64::try_from(DRAIN.as_nanos()).unwrap_or(u64::MAX);
+        let mut was_paused = false;
+        while !running.finished() && clock::now_ns() < until_ns && !self.context.stop.is_urgent() {
+            std::thread::sleep(Duration::from_millis(1));
+            if self.looks_paused(running.started_ns())? {
+                until_ns += self.paused.map_or(0, |paused| paused.pause.length_ns);
+                was_paused = true;
+            }
+        }
+        self.resume(running.started_ns(), None)?;
+        Ok(was_paused)
+    }
+
     /// Waits for what is in flight, records it as `drain`, and writes the totals.
-    fn end(mut self, mut running: Running, cause: Cause) -> Result<RunResult, SessionError> {
+    fn end(mut self, running: Running, cause: Cause) -> Result<RunResult, SessionError> {
+        let started_ns = running.started_ns();
+        self.resume(started_ns, None)?;
         let last_phase = self.phase;
         let now_ns = clock::now_ns();
         self.spine.phase(self.context, last_phase, "end", now_ns)?;
         // All that was issued in its time and came back in its time has been harvested.
         self.phase = "drain";
-        let deadline = if self.context.stop.is_urgent() { DRAIN_URGENT } else { DRAIN };
-        let drained_by_ns = clock::now_ns() + u64::try_from(deadline.as_nanos()).unwrap_or(u64::MAX);
-        while !running.finished() && clock::now_ns() < drained_by_ns && !self.context.stop.is_urgent() {
-            std::thread::sleep(Duration::from_millis(1));
-        }
-        let harvest = running.harvest();
-        if harvest.lanes.iter().any(|lane| lane.ops > 0 || lane.errors > 0) {
+        let was_paused = self.drain(&running)?;
+        let finished = running.finish(Duration::ZERO)?;
+        if finished.harvest.lanes.iter().any(|lane| lane.ops > 0 || lane.errors > 0) {
             let measured_ns = self.measured_ns;
-            self.interval(&harvest)?;
+            self.interval(&finished.harvest)?;
             self.measured_ns = measured_ns;
         }
-        let finished = running.finish(DRAIN_URGENT)?;
         let measured = self.totals.sum(&["measure", "format"]);
-        let all = self.totals.sum(&["format", "warmup", "measure", "drain"]);
+        let all = self.totals.sum(&["format", "warmup", "measure", "paused", "drain"]);
         let phase = if self.context.run.format { "format" } else { "measure" };
         let ops_by_workload = self.totals.ops_by_workload(phase, self.context.run.workloads.len());
         let stretch = self.spine.stretch(self.context, last_phase);
+        let stretch_of_end = if was_paused { self.spine.stretch(self.context, "paused") } else { stretch.clone() };
+        let ends = self.totals.ends(&stretch_of_end, &finished, now_ns);
         let rows = std::mem::take(&mut self.totals).rows(&stretch);
-        self.spine.run_ended(&rows)?;
+        self.spine.run_ended(&rows, &ends)?;
         if let Some(playback) = self.playback.take() {
             playback.finish(self.context, self.spine, cause != Cause::Done)?;
         }
@@ -284,8 +397,9 @@ impl Under<'_, '_> {
             all,
             measured_ns: self.measured_ns,
             ops_by_workload,
-            dropped: self.last_backlog,
-            unfinished: finished.unfinished,
+            waiting: finished.waiting(),
+            oldest_ns: finished.oldest_ns(),
+            unfinished: finished.unfinished(),
         })
     }
 }

@@ -7,7 +7,7 @@ use crate::run_loop::RunContext;
 use analyze::{Condition, Judge, Verdict};
 use engine::Pace;
 use quantity::clock;
-use recording::rows::{EngineInterval, Event, Objective, OpInterval, Phase, RunTotal};
+use recording::rows::{EngineInterval, Event, Objective, OpInterval, Phase, RunEnd, RunTotal};
 use recording::{Batch, ClockAnchor, RecordingError, Row, Sink, Writer};
 use trace::block::Packed;
 use tui::RunHeader;
@@ -222,8 +222,8 @@ impl<'a> Spine<'a> {
         Ok(())
     }
 
-    pub(crate) fn run_ended(&mut self, totals: &[RunTotal]) -> Result<(), SessionError> {
-        self.rows(totals)?;
+    pub(crate) fn run_ended(&mut self, totals: &[RunTotal], ends: &[RunEnd]) -> Result<(), SessionError> {
+        self.publish(&[Batch::from_rows(totals)?, Batch::from_rows(ends)?])?;
         self.face(|face| face.run_ended());
         Ok(())
     }

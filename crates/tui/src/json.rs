@@ -1,14 +1,18 @@
 //! One JSON object per interval, for programs (docs/json.md). Units are in the names; missing is null.
 
 use crate::output_error;
-use analyze::{Fold, IntervalLine, LineFold, Verdict};
+use analyze::{Fold, IntervalLine, LineFold, Unfinished, Verdict};
 use quantity::output::{Form, Output};
+use recording::rows::RunEnd;
 use recording::{Batch, RecordingError, Sink};
 use serde_json::{Value, json};
 use std::io::Write;
 
 /// Name and version of the objects' shape.
 const SCHEMA: &str = "iodyno.interval/1";
+
+/// Name and version of the shape of what had no end.
+const END_SCHEMA: &str = "iodyno.run_end/1";
 
 /// Name and version of a verdict's shape.
 const OBJECTIVE_SCHEMA: &str = "iodyno.objective/1";
@@ -74,7 +78,7 @@ pub fn json_verdict(verdict: &Verdict) -> String {
     let evidence: Vec<Value> = verdict
         .evidence
         .iter()
-        .map(|one| json!({"measure": one.measure, "value": one.value, "text": one.text}))
+        .map(|one| json!({"measure": one.measure, "value": one.value, "at_least": one.at_least, "text": one.text}))
         .collect();
     json!({
         "schema": OBJECTIVE_SCHEMA,
@@ -90,17 +94,35 @@ pub fn json_verdict(verdict: &Verdict) -> String {
     .to_string()
 }
 
-/// Writes one object per interval, one per verdict, and nothing else.
+/// The object of a run in which operations had no end, without a line break; `None` when all of them had.
+pub fn json_end(rows: &[RunEnd]) -> Option<String> {
+    let first = rows.first()?;
+    let mut unfinished = Unfinished::default();
+    rows.iter().for_each(|row| unfinished.add(row));
+    let object = json!({
+        "schema": END_SCHEMA,
+        "run": first.run,
+        "run_index": first.run_index,
+        "phase": first.phase,
+        "in_flight": unfinished.in_flight,
+        "waiting": unfinished.waiting,
+        "oldest_ns": unfinished.oldest_ns,
+    });
+    (unfinished.count() > 0).then(|| object.to_string())
+}
+
+/// Writes one object per interval, one per verdict, one per run that left operations without an end, and nothing else.
 #[derive(Debug)]
 pub struct JsonLines<W: Write> {
     out: Output<W>,
     fold: LineFold,
+    ends: Vec<RunEnd>,
 }
 
 impl<W: Write> JsonLines<W> {
     /// Writes to `out`, a line at a time.
     pub fn new(out: Output<W>) -> Self {
-        Self { out: out.with_form(Form::Json), fold: LineFold::default() }
+        Self { out: out.with_form(Form::Json), fold: LineFold::default(), ends: Vec::new() }
     }
 }
 
@@ -119,6 +141,9 @@ impl<W: Write> JsonLines<W> {
 
 impl<W: Write> Sink for JsonLines<W> {
     fn accept(&mut self, batch: &Batch) -> Result<(), RecordingError> {
+        if batch.table.name == "run_end" {
+            self.ends.extend(batch.to_rows::<RunEnd>()?);
+        }
         self.fold.accept(batch)
     }
 
@@ -126,6 +151,9 @@ impl<W: Write> Sink for JsonLines<W> {
         for line in self.fold.commit() {
             // One write per line: a reader never sees half of one.
             self.out.write_all(format!("{}\n", json_line(&line)).as_bytes()).map_err(output_error)?;
+        }
+        if let Some(line) = json_end(&std::mem::take(&mut self.ends)) {
+            self.out.write_all(format!("{line}\n").as_bytes()).map_err(output_error)?;
         }
         self.out.flush().map_err(output_error)
     }

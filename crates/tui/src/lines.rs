@@ -1,6 +1,6 @@
 //! One aligned line per interval, as many columns as the terminal is wide.
 
-use analyze::{IntervalLine, RunSummary, Tally, Unit};
+use analyze::{Fold, IntervalLine, Part, RunSummary, Tally, Unit};
 
 /// One column of the interval lines.
 struct Column {
@@ -17,12 +17,12 @@ const COLUMNS: [Column; 18] = [
     Column { heading: ["achieved", "op/s"], width: 8, rank: 13, cell: |line| rate(line.achieved()) },
     Column { heading: ["through", "MB/s"], width: 7, rank: 11, cell: |line| megabytes(line.bytes_per_s()) },
     Column { heading: ["read", "%"], width: 5, rank: 6, cell: |line| number(line.read_percent()) },
-    Column { heading: ["resp", "mean"], width: 7, rank: 5, cell: |line| time(line.response.mean) },
-    Column { heading: ["resp", "p50"], width: 7, rank: 12, cell: |line| time(line.response.p50) },
-    Column { heading: ["resp", "p99"], width: 7, rank: 13, cell: |line| time(line.response.p99) },
-    Column { heading: ["resp", "p99.9"], width: 7, rank: 7, cell: |line| time(line.response.p999) },
-    Column { heading: ["resp", "max"], width: 7, rank: 12, cell: |line| time(line.response.max) },
-    Column { heading: ["service", "p99"], width: 7, rank: 6, cell: |line| time(line.service.p99) },
+    Column { heading: ["resp", "mean"], width: 7, rank: 5, cell: |line| time(&line.response, Part::Mean) },
+    Column { heading: ["resp", "p50"], width: 7, rank: 12, cell: |line| time(&line.response, Part::P50) },
+    Column { heading: ["resp", "p99"], width: 7, rank: 13, cell: |line| time(&line.response, Part::P99) },
+    Column { heading: ["resp", "p99.9"], width: 7, rank: 7, cell: |line| time(&line.response, Part::P999) },
+    Column { heading: ["resp", "max"], width: 7, rank: 12, cell: |line| time(&line.response, Part::Max) },
+    Column { heading: ["service", "p99"], width: 7, rank: 6, cell: |line| time(&line.service, Part::P99) },
     Column { heading: ["queue", "depth"], width: 6, rank: 9, cell: |line| number(line.in_flight.known()) },
     Column { heading: ["back", "log"], width: 6, rank: 8, cell: |line| count(line.backlog.known()) },
     Column { heading: ["cpu", "usr%"], width: 5, rank: 4, cell: |line| number(line.cpu.map(|cpu| cpu.user)) },
@@ -33,9 +33,9 @@ const COLUMNS: [Column; 18] = [
         cell: |line| number(line.cpu.map(|cpu| cpu.system + cpu.irq)),
     },
     Column { heading: ["", "errors"], width: 6, rank: 3, cell: |line| count(line.errors.known()) },
-    Column { heading: ["lag", "p99"], width: 7, rank: 2, cell: |line| time(line.wait.p99) },
-    Column { heading: ["service", "p50"], width: 7, rank: 1, cell: |line| time(line.service.p50) },
-    Column { heading: ["service", "max"], width: 7, rank: 0, cell: |line| time(line.service.max) },
+    Column { heading: ["lag", "p99"], width: 7, rank: 2, cell: |line| time(&line.wait, Part::P99) },
+    Column { heading: ["service", "p50"], width: 7, rank: 1, cell: |line| time(&line.service, Part::P50) },
+    Column { heading: ["service", "max"], width: 7, rank: 0, cell: |line| time(&line.service, Part::Max) },
 ];
 
 /// Width of the time at the start of each line.
@@ -95,8 +95,8 @@ fn count(value: Option<i64>) -> String {
     }
 }
 
-fn time(value: Option<f64>) -> String {
-    Unit::Nanoseconds.format(value).replace(' ', "")
+fn time(fold: &Fold, part: Part) -> String {
+    fold.text(part).replace(' ', "")
 }
 
 /// `12.0 s`, `1:02:03`.
@@ -130,7 +130,7 @@ pub fn header_lines(width: usize) -> [String; 2] {
 /// What is wrong with an interval, or its phase when it does not count.
 fn remark(line: &IntervalLine) -> &'static str {
     let waits = line.in_flight.is_positive() || line.backlog.is_positive() || line.arrivals.is_positive();
-    if line.ops == 0 && !line.errors.is_positive() && waits {
+    if line.ops == 0 && !line.errors.is_positive() && waits && line.phase != "paused" {
         return "STALL";
     }
     if line.errors.is_positive() {
@@ -142,6 +142,7 @@ fn remark(line: &IntervalLine) -> &'static str {
     match line.phase.as_str() {
         "warmup" => "warm-up",
         "drain" => "drain",
+        "paused" => "paused",
         "format" => "format",
         _ => "",
     }
@@ -169,7 +170,7 @@ pub fn average_line(summary: &RunSummary, width: usize) -> String {
         by_op: Default::default(),
         response: summary.response,
         service: summary.service,
-        wait: analyze::Fold::default(),
+        wait: Fold::default(),
         in_flight: summary.queue_depth.into(),
         backlog: Tally::default(),
         cpu: None,

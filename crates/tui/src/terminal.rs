@@ -198,7 +198,7 @@ impl<W: Write> Terminal<W> {
         for verdict in verdicts {
             let line = verdict.told();
             let style = match verdict.judgement {
-                Judgement::Missed => Style::Red,
+                Judgement::Missed | Judgement::Undecided => Style::Red,
                 Judgement::Unknown => Style::Yellow,
                 Judgement::Met => Style::Dim,
             };

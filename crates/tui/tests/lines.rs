@@ -2,7 +2,7 @@
 
 #![expect(clippy::unwrap_used, reason = "helpers of tests")]
 
-use analyze::{CpuPoint, Fold, IntervalLine, OpCount, Tally};
+use analyze::{AtLeast, CpuPoint, Fold, IntervalLine, OpCount, Tally};
 use quantity::histogram::Histogram;
 use quantity::output::Output;
 use recording::rows::{OpInterval, RunTotal};
@@ -19,6 +19,7 @@ fn fold(scale: f64) -> Fold {
         p99: at(700.0),
         p999: at(5_600.0),
         max: at(31_000.0),
+        at_least: AtLeast::default(),
     }
 }
 

@@ -7,6 +7,7 @@
 
 use super::{Load, Slice};
 use crate::repeats::student_95;
+use crate::{Bounds, Times};
 use quantity::histogram::Histogram;
 
 /// Most stretches into which a load is cut.
@@ -23,7 +24,7 @@ pub(crate) struct Part {
     pub(crate) bytes: f64,
     /// Mean number in flight × seconds; `None` where it is not known.
     pub(crate) in_flight_s: Option<f64>,
-    pub(crate) response: Histogram,
+    pub(crate) response: Times,
 }
 
 impl Part {
@@ -38,7 +39,7 @@ impl Part {
             reads: sum(|slice| slice.reads),
             bytes: sum(|slice| slice.bytes),
             in_flight_s: slices.iter().map(|slice| Some(slice.in_flight? * slice.length_s)).sum(),
-            response,
+            response: Times::ended(response),
         }
     }
 }
@@ -72,6 +73,12 @@ fn squared_error(values: &[f64]) -> f64 {
     let count = values.len() as f64;
     let mean = values.iter().sum::<f64>() / count;
     values.iter().map(|value| (value - mean).powi(2)).sum::<f64>() / (count - 1.0) / count
+}
+
+/// The ratio of two figures that are known; of lower bounds it is not.
+pub(crate) fn exact_ratio(totals: (Bounds, Bounds), first: &[f64], second: &[f64]) -> Option<Ratio> {
+    let is_known = totals.0.is_exact() && totals.1.is_exact();
+    is_known.then(|| ratio((totals.0.low, totals.1.low), first, second)).flatten()
 }
 
 fn logs(values: &[f64]) -> Option<Vec<f64>> {

@@ -17,7 +17,7 @@ pub(crate) use views::{load_response, response_p50, response_p99, throughput};
 
 use crate::repeats::{Group, groups};
 use crate::series::summaries;
-use crate::{AnalyzeError, Facts, Selection, TracedFacts, ViewData};
+use crate::{AnalyzeError, Facts, Selection, Times, TracedFacts, ViewData};
 use quantity::histogram::Histogram;
 use recording::Reader;
 
@@ -41,8 +41,8 @@ pub(crate) struct Load {
     /// Failures, where they are counted.
     pub(crate) errors: Option<f64>,
     pub(crate) slices: Vec<Slice>,
-    /// Response times at full resolution.
-    pub(crate) response: Histogram,
+    /// Response times at full resolution; in a trace those that it saw the end of.
+    pub(crate) response: Times,
     /// On the monotonic clock of its machine, ns.
     pub(crate) span_ns: (i64, i64),
 }
@@ -184,7 +184,7 @@ fn paired(facts: &[&Facts]) -> (Vec<String>, Vec<Vec<Option<Load>>>) {
 
 /// The measured phase of a run, its repetitions one after the other.
 fn load(group: &Group<'_>) -> Load {
-    let mut response = Histogram::default();
+    let mut response = Times::default();
     let (mut slices, mut errors, mut at_s) = (Vec::new(), Some(0.0), 0.0);
     for (run, summary) in &group.runs {
         run.main_totals().for_each(|total| response.merge(&total.response));

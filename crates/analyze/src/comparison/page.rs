@@ -172,6 +172,14 @@ fn warnings(comparison: &Comparison) -> Vec<Warning> {
         for loss in recording_info(&side.facts).losses {
             say(Tone::Warning, format!("{}: {loss}.", side.label));
         }
+        for run in &side.facts.runs {
+            if let Some(words) = run.unfinished.and_then(|unfinished| unfinished.words()) {
+                say(Tone::Warning, format!("{}: {}: {words}: figures with ≥ are lower bounds.", side.label, run.title));
+            }
+        }
+        for event in side.facts.events.iter().filter(|event| event.kind == "paused") {
+            say(Tone::Warning, format!("{}: {}.", side.label, event.message));
+        }
         if let Some(words) = sample_words(&side.facts.manifest) {
             say(Tone::Warning, format!("{}: {words}; counts and rates are estimates for all.", side.label));
         }

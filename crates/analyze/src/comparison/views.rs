@@ -1,40 +1,50 @@
 //! The views of a comparison.
 
-use super::estimate::{Part, Ratio, batches, ratio};
+use super::estimate::{Part, Ratio, batches, exact_ratio, ratio};
 use super::{Comparison, Load, Side, Slice};
 use crate::catalogue::Drawing;
 use crate::series::{axis, heat_within, line, percentile_curve};
 use crate::view::{Axis, Body, Cells, Column, LineStyle, Point, PointLine, Scale, Table};
-use crate::{Unit, Values};
+use crate::{Bounds, Unit, Values};
 use quantity::histogram::Histogram;
 
 /// One figure of a load: name, unit, value of a part of it.
-type Measure = (&'static str, Unit, fn(&Part) -> Option<f64>);
+type Measure = (&'static str, Unit, fn(&Part) -> Option<Bounds>);
 
 fn per_second(value: f64, part: &Part) -> Option<f64> {
     (part.seconds > 0.0).then(|| value / part.seconds)
 }
 
-fn quantile(part: &Part, of: f64) -> Option<f64> {
-    part.response.percentile(of).map(|ns| ns as f64)
+fn rate_of(value: f64, part: &Part) -> Option<Bounds> {
+    per_second(value, part).map(Bounds::exact)
 }
 
-pub(super) const IOPS: Measure = ("IOPS", Unit::OpsPerSecond, |part| per_second(part.ops, part));
-pub(super) const P50: Measure = ("response p50", Unit::Nanoseconds, |part| quantile(part, 0.5));
-pub(super) const P99: Measure = ("response p99", Unit::Nanoseconds, |part| quantile(part, 0.99));
+fn low(figure: Option<Bounds>) -> Option<f64> {
+    figure.map(|figure| figure.low)
+}
+
+/// With its unit, `≥ 1.2 s` for a lower bound.
+fn shown(unit: Unit, figure: Option<Bounds>) -> String {
+    let text = unit.format(low(figure));
+    if figure.is_some_and(|figure| !figure.is_exact()) { format!("≥ {text}") } else { text }
+}
+
+pub(super) const IOPS: Measure = ("IOPS", Unit::OpsPerSecond, |part| rate_of(part.ops, part));
+pub(super) const P50: Measure = ("response p50", Unit::Nanoseconds, |part| part.response.percentile(0.5));
+pub(super) const P99: Measure = ("response p99", Unit::Nanoseconds, |part| part.response.percentile(0.99));
 
 const MEASURES: [Measure; 11] = [
     IOPS,
-    ("throughput", Unit::BytesPerSecond, |part| per_second(part.bytes, part)),
-    ("bytes per operation", Unit::Bytes, |part| (part.ops > 0.0).then(|| part.bytes / part.ops)),
-    ("share of reads", Unit::Percent, |part| (part.ops > 0.0).then(|| 100.0 * part.reads / part.ops)),
+    ("throughput", Unit::BytesPerSecond, |part| rate_of(part.bytes, part)),
+    ("bytes per operation", Unit::Bytes, |part| (part.ops > 0.0).then(|| Bounds::exact(part.bytes / part.ops))),
+    ("share of reads", Unit::Percent, |part| (part.ops > 0.0).then(|| Bounds::exact(100.0 * part.reads / part.ops))),
     ("mean response", Unit::Nanoseconds, |part| part.response.mean()),
     P50,
-    ("response p90", Unit::Nanoseconds, |part| quantile(part, 0.9)),
+    ("response p90", Unit::Nanoseconds, |part| part.response.percentile(0.9)),
     P99,
-    ("response p99.9", Unit::Nanoseconds, |part| quantile(part, 0.999)),
-    ("response max", Unit::Nanoseconds, |part| part.response.max().map(|ns| ns as f64)),
-    ("in flight", Unit::Count, |part| per_second(part.in_flight_s?, part)),
+    ("response p99.9", Unit::Nanoseconds, |part| part.response.percentile(0.999)),
+    ("response max", Unit::Nanoseconds, |part| part.response.max()),
+    ("in flight", Unit::Count, |part| rate_of(part.in_flight_s?, part)),
 ];
 
 /// A load as a whole: its histogram is the exact one.
@@ -44,8 +54,9 @@ fn whole(load: &Load) -> Part {
 
 /// How many times as much of a figure `other` has as `base`.
 pub(super) fn ratio_of((_, _, of): &Measure, base: &Load, other: &Load) -> Option<Ratio> {
-    let stretches = |load: &Load| batches(load).iter().map(of).collect::<Option<Vec<f64>>>().unwrap_or_default();
-    ratio((of(&whole(base))?, of(&whole(other))?), &stretches(base), &stretches(other))
+    let value = |part: &Part| low(of(part));
+    let stretches = |load: &Load| batches(load).iter().map(value).collect::<Option<Vec<f64>>>().unwrap_or_default();
+    exact_ratio((of(&whole(base))?, of(&whole(other))?), &stretches(base), &stretches(other))
 }
 
 /// `12 % more`, `3.1 times`, `within the noise`.
@@ -86,7 +97,7 @@ pub(crate) fn figures(comparison: &Comparison, pair: usize) -> Option<Drawing> {
     names.extend(["errors".to_string(), "measured time".to_string()]);
     let mut columns = vec![Column::text("figure", names)];
     for ((_, side, load), part) in loads.iter().zip(&wholes) {
-        let mut cells: Vec<String> = present.iter().map(|(_, unit, of)| unit.format(of(part))).collect();
+        let mut cells: Vec<String> = present.iter().map(|(_, unit, of)| shown(*unit, of(part))).collect();
         cells.extend([Unit::Operations.format(load.errors), Unit::Seconds.format(Some(part.seconds))]);
         columns.push(Column::text(&side.label, cells));
     }
@@ -120,8 +131,13 @@ pub(crate) fn runs(comparison: &Comparison, _: usize) -> Option<Drawing> {
     for (group, measure) in [("IOPS", IOPS), ("response p50", P50), ("response p99", P99)] {
         let value = |load: &Load| measure.2(&whole(load));
         for side in &comparison.sides {
-            let cells = side.loads.iter().map(|load| value(load.as_ref()?));
-            columns.push(Column::numbers(&side.label, measure.1, cells).under(group));
+            let cells: Vec<Option<Bounds>> = side.loads.iter().map(|load| value(load.as_ref()?)).collect();
+            let is_known = cells.iter().flatten().all(|figure| figure.is_exact());
+            let column = match is_known {
+                true => Column::numbers(&side.label, measure.1, cells.into_iter().map(low)),
+                false => Column::text(&side.label, cells.into_iter().map(|cell| shown(measure.1, cell)).collect()),
+            };
+            columns.push(column.under(group));
         }
         let base = &comparison.sides.first()?.loads;
         for side in &comparison.sides[1..] {
@@ -146,7 +162,7 @@ pub(crate) fn load_response(comparison: &Comparison, _: usize) -> Option<Drawing
         let mut points: Vec<Point> = loads
             .filter_map(|(load, name)| {
                 let part = whole(load);
-                let (x, y) = (IOPS.2(&part)?, part.response.mean()?);
+                let (x, y) = (low(IOPS.2(&part))?, low(part.response.mean())?);
                 Some(Point { x, y, label: name.clone(), within: None })
             })
             .collect();
@@ -163,7 +179,7 @@ pub(crate) fn load_response(comparison: &Comparison, _: usize) -> Option<Drawing
 }
 
 /// A line per side, on common steps of time: the longest that any of them has.
-fn over_time(comparison: &Comparison, pair: usize, y: Axis, of: fn(&Part) -> Option<f64>) -> Option<Drawing> {
+fn over_time(comparison: &Comparison, pair: usize, y: Axis, of: fn(&Part) -> Option<Bounds>) -> Option<Drawing> {
     let step_s = comparison.of(pair).map(|(_, _, load)| usual_s(&load.slices)).fold(0.0, f64::max);
     if step_s <= 0.0 {
         return None;
@@ -173,7 +189,8 @@ fn over_time(comparison: &Comparison, pair: usize, y: Axis, of: fn(&Part) -> Opt
     let x: Vec<f64> = (0..longest).map(|at| (at as f64 + 0.5) * step_s).collect();
     let lines = comparison.of(pair).zip(&steps).map(|((at, side, _), steps)| {
         // What fills less than half of its step, as where a recording begins, makes rates that mean little.
-        let value = |step: usize| of(&Part::of(steps.get(step).filter(|slices| length_s(slices) >= step_s / 2.0)?));
+        let value =
+            |step: usize| low(of(&Part::of(steps.get(step).filter(|slices| length_s(slices) >= step_s / 2.0)?)));
         let values: Values = (0..longest).map(value).collect();
         line(&side.label, LineStyle::category(at), values)
     });
@@ -226,27 +243,28 @@ pub(crate) fn throughput(comparison: &Comparison, pair: usize) -> Option<Drawing
 
 pub(crate) fn response_p50(comparison: &Comparison, pair: usize) -> Option<Drawing> {
     over_time(comparison, pair, axis("response time p50", Unit::Nanoseconds, Scale::Log), |part| {
-        quantile(part, 0.5).map(|ns| ns.max(1.0))
+        part.response.percentile(0.5).map(|ns| Bounds::exact(ns.low.max(1.0)))
     })
 }
 
 pub(crate) fn response_p99(comparison: &Comparison, pair: usize) -> Option<Drawing> {
     over_time(comparison, pair, axis("response time p99", Unit::Nanoseconds, Scale::Log), |part| {
-        quantile(part, 0.99).map(|ns| ns.max(1.0))
+        part.response.percentile(0.99).map(|ns| Bounds::exact(ns.low.max(1.0)))
     })
 }
 
 pub(crate) fn queue_depth(comparison: &Comparison, pair: usize) -> Option<Drawing> {
     over_time(comparison, pair, axis("operations in flight", Unit::Count, Scale::Linear), |part| {
-        per_second(part.in_flight_s?, part)
+        rate_of(part.in_flight_s?, part)
     })
 }
 
 pub(crate) fn percentiles(comparison: &Comparison, pair: usize) -> Option<Drawing> {
-    let lines: Vec<_> = comparison
-        .of(pair)
-        .filter(|(_, _, load)| load.response.count() > 0)
-        .map(|(at, side, load)| (side.label.clone(), LineStyle::category(at), &load.response))
+    let all: Vec<_> = comparison.of(pair).map(|(at, side, load)| (at, side, load.response.at_least())).collect();
+    let lines: Vec<_> = all
+        .iter()
+        .filter(|(_, _, response)| response.count() > 0)
+        .map(|(at, side, response)| (side.label.clone(), LineStyle::category(*at), response))
         .collect();
     percentile_curve(&lines)
 }

@@ -2,13 +2,14 @@
 
 use super::names::{Clock, Quantity};
 use super::samples::Sample;
-use super::sentence::{Stretch, World, first, holds};
+use super::sentence::{Stretch, World, first, holds, in_words};
 use super::syntax::{Comparison, Measured, Selector, Truth};
 use super::{Condition, Judgement, Names, Verdict};
-use crate::AnalyzeError;
-use crate::facts::{CpuPoint, OpCount, Stall};
+use crate::facts::ending::open_times;
+use crate::facts::{CpuPoint, OpCount, Stall, Unfinished};
+use crate::{AnalyzeError, Bounds, Times, Unit};
 use quantity::histogram::Histogram;
-use recording::rows::{Cpu, EngineInterval, Objective, OpInterval, Phase, RunTotal};
+use recording::rows::{Cpu, EngineInterval, Objective, OpInterval, Phase, RunEnd, RunTotal};
 use recording::{Batch, Reader, RecordingError};
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -36,8 +37,10 @@ struct Record {
     detail: String,
     /// Start of its first phase.
     start_ns: Option<i64>,
-    /// Start and end of its measured phase; the end is `i64::MAX` while it lasts.
-    measured: Option<(i64, i64)>,
+    /// Starts and ends of its measured phase, which pauses divide; the end is `i64::MAX` while it lasts.
+    measured: Vec<(i64, i64)>,
+    /// The same of the phases in which iodyno itself did not run.
+    paused: Vec<(i64, i64)>,
     intervals: BTreeMap<i64, Interval>,
     /// The interval that rows of operations are being added to.
     open: Option<(i64, Vec<Sample>)>,
@@ -46,6 +49,20 @@ struct Record {
     /// Exact totals, by selector; empty until they come.
     totals: Vec<Sample>,
     wait: Histogram,
+    end: End,
+}
+
+/// What of a run came back after its load had ended, or not at all.
+#[derive(Debug, Default)]
+struct End {
+    /// The phase in which the load ended; `None` when nothing is known of the end.
+    phase: Option<String>,
+    /// By selector.
+    drained: Vec<Sample>,
+    /// By selector.
+    open: Vec<Sample>,
+    wait: Times,
+    unfinished: Unfinished,
 }
 
 /// One interval, reduced to what conditions ask of it.
@@ -99,6 +116,7 @@ impl Judge {
             "op_interval" => batch.to_rows::<OpInterval>()?.iter().for_each(|row| self.operation(row)),
             "engine_interval" => batch.to_rows::<EngineInterval>()?.iter().for_each(|row| self.engine(row)),
             "run_total" => batch.to_rows::<RunTotal>()?.iter().for_each(|row| self.total(row)),
+            "run_end" => batch.to_rows::<RunEnd>()?.iter().for_each(|row| self.end(row)),
             "cpu" => batch.to_rows::<Cpu>()?.into_iter().for_each(|row| self.cpu(row)),
             _ => {}
         }
@@ -119,12 +137,19 @@ impl Judge {
         if record.detail.is_empty() {
             record.detail.clone_from(&row.detail);
         }
-        if row.phase == PHASE {
-            match (row.event.as_str(), &mut record.measured) {
-                ("start", measured) => *measured = Some((row.t_ns, i64::MAX)),
-                ("end", Some(measured)) => measured.1 = row.t_ns,
-                _ => {}
-            }
+        let spans = match row.phase.as_str() {
+            PHASE => &mut record.measured,
+            "paused" => &mut record.paused,
+            _ => return,
+        };
+        match (row.event.as_str(), spans.last_mut()) {
+            ("start", _) => spans.push((row.t_ns, i64::MAX)),
+            ("end", Some(span)) => span.1 = row.t_ns,
+            _ => {}
+        }
+        if row.phase == PHASE && row.event == "start" {
+            // What was waited for in a pause is no part of the end.
+            record.end.wait = Times::default();
         }
     }
 
@@ -159,8 +184,11 @@ impl Judge {
     fn engine(&mut self, row: &EngineInterval) {
         let asked = self.asked.len();
         let record = self.record(row.run_index, &row.run);
-        let measured = record.measured.is_some_and(|(from, to)| row.t_ns > from && row.t_ns <= to);
+        let measured = record.measured.iter().any(|(from, to)| row.t_ns > *from && row.t_ns <= *to);
         if !measured && !record.intervals.contains_key(&row.t_ns) {
+            if record.measured.last().is_some_and(|(_, to)| row.t_ns > *to) {
+                record.end.wait.ended.merge(&row.wait);
+            }
             return;
         }
         // Also tells of intervals in which nothing happened at all.
@@ -174,15 +202,37 @@ impl Judge {
     fn total(&mut self, row: &RunTotal) {
         let selectors = self.selectors.clone();
         let record = self.record(row.run_index, &row.run);
-        if row.phase != PHASE {
-            return;
-        }
-        record.totals.resize(selectors.len(), Sample::default());
+        let samples = match row.phase.as_str() {
+            PHASE => &mut record.totals,
+            "drain" => &mut record.end.drained,
+            _ => return,
+        };
+        samples.resize(selectors.len(), Sample::default());
         let count =
             OpCount { arrivals: row.arrivals.into(), ops: row.ops, bytes: row.bytes, errors: row.errors.into() };
-        for (sample, selector) in record.totals.iter_mut().zip(&selectors) {
+        for (sample, selector) in samples.iter_mut().zip(&selectors) {
             if selector.admits(&row.workload, &row.target, &row.op) {
                 sample.add(&row.op, count, &row.response, &row.service);
+            }
+        }
+    }
+
+    fn end(&mut self, row: &RunEnd) {
+        let selectors = self.selectors.clone();
+        let end = &mut self.record(row.run_index, &row.run).end;
+        end.phase = Some(row.phase.clone());
+        end.unfinished.add(row);
+        end.wait.open.merge(&row.waiting_age);
+        end.open.resize(selectors.len(), Sample::default());
+        if row.in_flight + row.waiting == 0 {
+            return;
+        }
+        let (response, service) = open_times(row);
+        for (sample, selector) in end.open.iter_mut().zip(&selectors) {
+            if selector.admits(&row.workload, &row.target, &row.op) {
+                sample.present = true;
+                sample.response.merge(&response);
+                sample.service.merge(&service);
             }
         }
     }
@@ -199,7 +249,7 @@ impl Judge {
         let Some(mut record) = self.runs.remove(&run_index) else { return Vec::new() };
         record.close(&self.asked);
         record.finish(&self.cpu, &self.asked);
-        if let Some((_, to_ns)) = record.measured {
+        if let Some((_, to_ns)) = record.measured.last().copied() {
             self.cpu.retain(|point| point.t_ns >= to_ns);
         }
         which
@@ -221,8 +271,10 @@ impl Judge {
         let mut reasons = Vec::new();
         match judgement {
             Judgement::Unknown => reasons.push(unknown(&measures, record, &whole)),
+            Judgement::Undecided => reasons.push(undecided(&measures, record, &whole)),
             known => world.reasons(&condition.truth, known == Judgement::Missed, &mut reasons),
         }
+        reasons.extend(record.pauses());
         let held = held(&condition.truth, &longest).filter(|stretch| stretch.length_ns() > 0);
         let seconds = |t_ns: i64| (t_ns - start_ns) as f64 / 1e9;
         Verdict {
@@ -239,7 +291,7 @@ impl Judge {
 }
 
 /// Why a condition could not be judged.
-fn unknown(measures: &[&Measured], record: &Record, whole: &dyn Fn(&Measured) -> Option<f64>) -> String {
+fn unknown(measures: &[&Measured], record: &Record, whole: &dyn Fn(&Measured) -> Option<Bounds>) -> String {
     if record.intervals.is_empty() {
         return "nothing was measured".to_string();
     }
@@ -249,6 +301,18 @@ fn unknown(measures: &[&Measured], record: &Record, whole: &dyn Fn(&Measured) ->
         .map(|measured| format!("{} was not measured: no such operation completed", measured.text))
         .collect();
     if missing.is_empty() { "a divisor was 0".to_string() } else { missing.join("; ") }
+}
+
+/// What leaves a condition open.
+fn undecided(measures: &[&Measured], record: &Record, whole: &dyn Fn(&Measured) -> Option<Bounds>) -> String {
+    let open = measures.iter().filter_map(|measured| {
+        let figure = whole(measured).filter(|figure| !figure.is_exact())?;
+        Some(format!("{} was {}", measured.text, in_words(figure, measured.dimension)))
+    });
+    let mut words: Vec<String> = open.collect();
+    words.dedup();
+    words.extend(record.end.unfinished.words());
+    words.join("; ")
 }
 
 /// The stretch of the first `for` of a tree.
@@ -262,6 +326,16 @@ fn held(truth: &Truth, longest: &dyn Fn(&Truth) -> Option<Stretch>) -> Option<St
 }
 
 impl Record {
+    /// What was left out because iodyno itself did not run, in words.
+    fn pauses(&self) -> Option<String> {
+        let ended = self.paused.iter().filter(|(_, to)| *to != i64::MAX);
+        let length_ns: i64 = ended.map(|(from, to)| to - from).sum();
+        (length_ns > 0).then(|| {
+            let length = Unit::Seconds.format(Some(length_ns as f64 / 1e9));
+            format!("{length} of the run are left out, in which iodyno itself did not run")
+        })
+    }
+
     /// Ends the interval under way: its histograms go into the sums, what was asked of it is kept.
     fn close(&mut self, asked: &[(Measured, usize)]) {
         let Some((t_ns, mut samples)) = self.open.take() else { return };
@@ -274,7 +348,7 @@ impl Record {
         // The last selector is that of everything together.
         interval.stalled = samples.last().is_some_and(Sample::is_stalled);
         for (value, (measured, selector)) in interval.values.iter_mut().zip(asked) {
-            *value = samples[*selector].value(measured.quantity).or(*value);
+            *value = samples[*selector].value(measured.quantity).map(|figure| figure.low).or(*value);
         }
         self.sums.resize(samples.len(), Sum::default());
         for (sum, sample) in self.sums.iter_mut().zip(&samples) {
@@ -285,7 +359,7 @@ impl Record {
     /// The run has ended: exact totals take the place of sums, what is known by time only is added.
     fn finish(&mut self, cpu: &[CpuPoint], asked: &[(Measured, usize)]) {
         let seconds: f64 = self.intervals.values().map(|interval| interval.length_ns as f64 / 1e9).sum();
-        let totals = std::mem::take(&mut self.totals);
+        let totals = self.whole_totals();
         let selectors = self.sums.len().max(totals.len());
         self.sums.resize(selectors, Sum::default());
         for (place, sum) in self.sums.iter_mut().enumerate() {
@@ -297,16 +371,20 @@ impl Record {
             }
             sample.seconds = seconds;
             sample.in_flight = (seconds > 0.0).then(|| sum.in_flight_ns / (seconds * 1e9));
-            sample.wait = self.wait.clone();
+            sample.wait = Times::ended(self.wait.clone());
+            if self.end.phase.as_deref() == Some(PHASE) {
+                sample.wait.merge(&self.end.wait);
+            }
         }
         let share = |point: &CpuPoint| point.used() / 100.0;
         for (t_ns, interval) in &mut self.intervals {
             // Counters are read just after the interval's end.
             let near = cpu.iter().find(|point| point.t_ns >= *t_ns && point.t_ns < t_ns + interval.length_ns / 2);
-            let sample = Sample { wait: std::mem::take(&mut interval.wait), cpu: near.map(share), ..Sample::default() };
+            let wait = Times::ended(std::mem::take(&mut interval.wait));
+            let sample = Sample { wait, cpu: near.map(share), ..Sample::default() };
             for (value, (measured, _)) in interval.values.iter_mut().zip(asked) {
                 if matches!(measured.quantity, Quantity::Cpu | Quantity::Time(Clock::Wait, _)) {
-                    *value = sample.value(measured.quantity);
+                    *value = sample.value(measured.quantity).map(|figure| figure.low);
                 }
             }
         }
@@ -318,6 +396,25 @@ impl Record {
             let mean = (!within.is_empty()).then(|| within.iter().sum::<f64>() / within.len() as f64);
             self.sums.iter_mut().for_each(|sum| sum.sample.cpu = mean);
         }
+    }
+
+    /// The exact totals, with what came back after the load had ended or not at all: it was due in the measured phase.
+    fn whole_totals(&mut self) -> Vec<Sample> {
+        let mut totals = std::mem::take(&mut self.totals);
+        if self.end.phase.as_deref() != Some(PHASE) {
+            return totals;
+        }
+        totals.resize(totals.len().max(self.end.open.len()), Sample::default());
+        let End { drained, open, .. } = &self.end;
+        for late in [drained, open] {
+            for (total, late) in totals.iter_mut().zip(late).filter(|(_, late)| late.present) {
+                total.present = true;
+                total.response.merge(&late.response);
+                total.service.merge(&late.service);
+                total.count.errors += late.count.errors;
+            }
+        }
+        totals
     }
 
     /// The longest stretch of consecutive intervals in which a part of a condition holds.
@@ -335,7 +432,7 @@ impl Record {
                     one.1.1 == base + measured.selector && one.1.0.quantity == measured.quantity
                 };
                 let (place, _) = asked.iter().enumerate().find(|one| wanted(&one))?;
-                interval.values.get(place).copied().flatten()
+                interval.values.get(place).copied().flatten().map(Bounds::exact)
             };
             let outcome = holds(truth, &figure);
             known |= outcome.is_some();
@@ -345,6 +442,7 @@ impl Record {
                 (Some(true), before) => {
                     let mut stretch = before.unwrap_or(Stretch { from_ns, to_ns: from_ns, worst: None });
                     let value = telling.and_then(|(_, left, _)| super::sentence::number(&left.number, &figure));
+                    let value = value.map(|figure| figure.low);
                     stretch.worst = match (stretch.worst, value) {
                         (Some(a), Some(b)) => Some(if falls { a.min(b) } else { a.max(b) }),
                         (a, b) => a.or(b),
@@ -435,6 +533,9 @@ fn judged(
     }
     for row in reader.rows::<RunTotal>()? {
         judge.total(&row?);
+    }
+    for row in reader.rows::<RunEnd>()? {
+        judge.end(&row?);
     }
     for row in reader.rows::<Cpu>()? {
         judge.cpu(row?);

@@ -2,6 +2,7 @@
 
 use super::names::{Clock, Quantity, Statistic};
 use crate::facts::{OpCount, Tally};
+use crate::{Bounds, Times};
 use quantity::histogram::Histogram;
 
 /// Counts and times of the lanes of one selector.
@@ -13,9 +14,9 @@ pub(super) struct Sample {
     pub(super) seconds: f64,
     pub(super) count: OpCount,
     pub(super) reads: i64,
-    pub(super) response: Histogram,
-    pub(super) service: Histogram,
-    pub(super) wait: Histogram,
+    pub(super) response: Times,
+    pub(super) service: Times,
+    pub(super) wait: Times,
     /// Mean number in flight.
     pub(super) in_flight: Option<f64>,
     pub(super) backlog: Tally<i64>,
@@ -32,8 +33,8 @@ impl Sample {
         self.present = true;
         self.count += count;
         self.reads += if op == "read" { count.ops } else { 0 };
-        self.response.merge(response);
-        self.service.merge(service);
+        self.response.ended.merge(response);
+        self.service.ended.merge(service);
     }
 
     /// Nothing came back, well or failed, although something was due or in flight.
@@ -46,7 +47,25 @@ impl Sample {
     }
 
     /// The figure in base units; `None` when it was not measured.
-    pub(super) fn value(&self, quantity: Quantity) -> Option<f64> {
+    pub(super) fn value(&self, quantity: Quantity) -> Option<Bounds> {
+        if let Quantity::Time(clock, statistic) = quantity {
+            let times = match clock {
+                Clock::Response => &self.response,
+                Clock::Service => &self.service,
+                Clock::Wait => &self.wait,
+            };
+            return match statistic {
+                Statistic::Min => times.min(),
+                Statistic::Max => times.max(),
+                Statistic::Mean => times.mean(),
+                Statistic::Percentile(quantile) => times.percentile(quantile),
+            };
+        }
+        self.counted(quantity).map(Bounds::exact)
+    }
+
+    /// A figure that is no time of an operation.
+    fn counted(&self, quantity: Quantity) -> Option<f64> {
         let per_second = |value: i64| (self.present && self.seconds > 0.0).then(|| value as f64 / self.seconds);
         let counted = |value: i64| self.present.then_some(value as f64);
         match quantity {
@@ -62,25 +81,11 @@ impl Sample {
             Quantity::Backlog => counted(self.backlog.known()?),
             Quantity::LongestStall => counted(self.stall_ns),
             Quantity::Cpu => self.cpu,
-            Quantity::Longest => self.response.max().max(Some(self.oldest_ns).filter(|ns| *ns > 0)).map(|ns| ns as f64),
-            Quantity::Time(clock, statistic) => statistic_of(
-                match clock {
-                    Clock::Response => &self.response,
-                    Clock::Service => &self.service,
-                    Clock::Wait => &self.wait,
-                },
-                statistic,
-            ),
+            Quantity::Longest => {
+                let oldest = Some(self.oldest_ns).filter(|ns| *ns > 0);
+                self.response.ended.max().max(oldest).map(|ns| ns as f64)
+            }
+            Quantity::Time(..) => None,
         }
-    }
-}
-
-fn statistic_of(histogram: &Histogram, statistic: Statistic) -> Option<f64> {
-    let whole = |value: Option<u64>| value.map(|ns| ns as f64);
-    match statistic {
-        Statistic::Min => whole(histogram.min()),
-        Statistic::Max => whole(histogram.max()),
-        Statistic::Mean => histogram.mean(),
-        Statistic::Percentile(quantile) => whole(histogram.percentile(quantile)),
     }
 }

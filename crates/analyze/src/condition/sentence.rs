@@ -3,7 +3,7 @@
 use super::dimension::Dimension;
 use super::syntax::{Comparison, Measured, Number, Side, Truth};
 use super::{Evidence, Judgement};
-use crate::Unit;
+use crate::{Bounds, Unit};
 
 /// A time in which a condition held, ns, and the most telling value of its first comparison in it.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
@@ -22,7 +22,7 @@ impl Stretch {
 /// What a tree is judged with.
 pub(super) struct World<'a> {
     /// A figure over the whole run.
-    pub(super) whole: &'a dyn Fn(&Measured) -> Option<f64>,
+    pub(super) whole: &'a dyn Fn(&Measured) -> Option<Bounds>,
     /// The longest stretch in which a part held.
     pub(super) longest: &'a dyn Fn(&Truth) -> Option<Stretch>,
     /// `CLOCK_MONOTONIC` at the run's start.
@@ -30,29 +30,25 @@ pub(super) struct World<'a> {
 }
 
 /// Value of a number.
-pub(super) fn number(of: &Number, figure: &dyn Fn(&Measured) -> Option<f64>) -> Option<f64> {
+pub(super) fn number(of: &Number, figure: &dyn Fn(&Measured) -> Option<Bounds>) -> Option<Bounds> {
     Some(match of {
-        Number::Constant(value) => *value,
+        Number::Constant(value) => Bounds::exact(*value),
         Number::Measured(measured) => figure(measured)?,
         Number::Negated(inner) => -number(inner, figure)?,
         Number::Sum(a, b) => number(a, figure)? + number(b, figure)?,
         Number::Difference(a, b) => number(a, figure)? - number(b, figure)?,
-        Number::Product(a, b, scale) => number(a, figure)? * number(b, figure)? * scale,
+        Number::Product(a, b, scale) => number(a, figure)?.times(number(b, figure)?).times(Bounds::exact(*scale)),
         Number::Quotient(a, b, scale) => {
-            let divisor = number(b, figure)?;
-            if divisor == 0.0 {
-                return None;
-            }
-            number(a, figure)? / divisor * scale
+            number(a, figure)?.divided_by(number(b, figure)?)?.times(Bounds::exact(*scale))
         }
     })
 }
 
-/// Truth of a tree without `for`; `None` when it depends on something that was not measured.
-pub(super) fn holds(truth: &Truth, figure: &dyn Fn(&Measured) -> Option<f64>) -> Option<bool> {
+/// Truth of a tree without `for`; `None` when it depends on something that was not measured, or is not known well enough.
+pub(super) fn holds(truth: &Truth, figure: &dyn Fn(&Measured) -> Option<Bounds>) -> Option<bool> {
     match truth {
         Truth::Compare(comparison, left, right) => {
-            Some(comparison.holds(number(&left.number, figure)?, number(&right.number, figure)?))
+            comparison.holds(number(&left.number, figure)?, number(&right.number, figure)?)
         }
         Truth::And(a, b) => both(holds(a, figure), holds(b, figure)),
         Truth::Or(a, b) => both(holds(a, figure).map(|a| !a), holds(b, figure).map(|b| !b)).map(|neither| !neither),
@@ -106,8 +102,15 @@ impl World<'_> {
         match self.truth(truth) {
             Some(true) => Judgement::Missed,
             Some(false) => Judgement::Met,
+            None if self.is_open(truth) => Judgement::Undecided,
             None => Judgement::Unknown,
         }
+    }
+
+    /// Would it be known whether a tree holds, if what has no end had ended just now?
+    fn is_open(&self, truth: &Truth) -> bool {
+        let whole = |measured: &Measured| (self.whole)(measured).map(|figure| Bounds::exact(figure.low));
+        World { whole: &whole, longest: self.longest, start_ns: self.start_ns }.truth(truth).is_some()
     }
 
     /// Why a tree is true or false: the parts that decided it.
@@ -130,9 +133,8 @@ impl World<'_> {
     fn compared(&self, comparison: Comparison, left: &Side, right: &Side, outcome: bool) -> String {
         let (measured, other, comparison) =
             if left.is_constant() { (right, left, comparison.flipped()) } else { (left, right, comparison) };
-        let shown = |side: &Side, dimension: Dimension| match number(&side.number, self.whole) {
-            Some(value) => dimension.format(value),
-            None => "?".to_string(),
+        let shown = |side: &Side, dimension: Dimension| {
+            number(&side.number, self.whole).map_or("?".to_string(), |figure| in_words(figure, dimension))
         };
         // A number without a unit takes that of what it stands beside.
         let dimension = if measured.dimension.is_plain() && !measured.dimension.is_percent() {
@@ -176,14 +178,25 @@ impl World<'_> {
         measures
             .iter()
             .map(|measured| {
-                let value = (self.whole)(measured);
+                let figure = (self.whole)(measured);
                 Evidence {
                     measure: measured.text.clone(),
-                    value,
-                    text: value.map_or("?".to_string(), |value| measured.dimension.format(value)),
+                    value: figure.map(|figure| figure.low),
+                    at_least: figure.is_some_and(|figure| !figure.is_exact()),
+                    text: figure.map_or("?".to_string(), |figure| in_words(figure, measured.dimension)),
                 }
             })
             .collect()
+    }
+}
+
+/// `5 ms`, or `at least 5 ms`.
+pub(super) fn in_words(figure: Bounds, dimension: Dimension) -> String {
+    match figure {
+        known if known.is_exact() => dimension.format(known.low),
+        Bounds { low, .. } if low.is_finite() => format!("at least {}", dimension.format(low)),
+        Bounds { high, .. } if high.is_finite() => format!("at most {}", dimension.format(high)),
+        _ => "?".to_string(),
     }
 }
 

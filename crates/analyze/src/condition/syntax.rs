@@ -2,6 +2,7 @@
 
 use super::dimension::Dimension;
 use super::names::Quantity;
+use crate::Bounds;
 
 /// A quantity of the lanes that a selector names.
 #[derive(Clone, Debug, PartialEq)]
@@ -86,14 +87,17 @@ pub(super) enum Comparison {
 }
 
 impl Comparison {
-    pub(super) fn holds(self, left: f64, right: f64) -> bool {
+    /// `None` when it depends on where between their bounds the two are.
+    pub(super) fn holds(self, left: Bounds, right: Bounds) -> Option<bool> {
         match self {
-            Self::Less => left < right,
-            Self::LessOrEqual => left <= right,
-            Self::Greater => left > right,
-            Self::GreaterOrEqual => left >= right,
-            Self::Equal => left.total_cmp(&right).is_eq(),
-            Self::Unequal => left.total_cmp(&right).is_ne(),
+            Self::Less if left.high < right.low => Some(true),
+            Self::Less => (left.low >= right.high).then_some(false),
+            Self::LessOrEqual if left.high <= right.low => Some(true),
+            Self::LessOrEqual => (left.low > right.high).then_some(false),
+            Self::Greater | Self::GreaterOrEqual => self.flipped().holds(right, left),
+            Self::Equal if left.is_exact() && right.is_exact() => Some(left.low.total_cmp(&right.low).is_eq()),
+            Self::Equal => (left.high < right.low || right.high < left.low).then_some(false),
+            Self::Unequal => Self::Equal.holds(left, right).map(|equal| !equal),
         }
     }
 

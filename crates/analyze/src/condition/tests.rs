@@ -3,7 +3,7 @@
 use super::{Condition, ConditionError, Judge, Judgement, Names, Verdict};
 use quantity::histogram::Histogram;
 use recording::Batch;
-use recording::rows::{OpInterval, Phase, RunTotal};
+use recording::rows::{OpInterval, Phase, RunEnd, RunTotal};
 
 /// One interval of reads: completions, their response time, how many wait.
 #[derive(Clone, Copy)]
@@ -44,8 +44,33 @@ fn row(second: usize, op: &str, of: Second) -> OpInterval {
     }
 }
 
-/// Judges `text` over a run of these intervals.
+/// Judges `text` over a run of these intervals whose end was not recorded.
 fn judged(text: &str, seconds: &[Second]) -> Verdict {
+    judged_with_end(text, seconds, None)
+}
+
+/// So many operations in flight and waiting, all of this age, when the run ended in `phase`.
+fn end((in_flight, waiting): (i64, i64), age_ns: u64, phase: &str) -> RunEnd {
+    RunEnd {
+        t_ns: 0,
+        t_s: 0.0,
+        end_t_ns: 0,
+        run: "rd1".into(),
+        run_index: 0,
+        phase: phase.into(),
+        workload: "wd1".into(),
+        target: "sd1".into(),
+        op: "read".into(),
+        in_flight,
+        waiting,
+        in_flight_age: times(in_flight, age_ns),
+        in_flight_service_age: times(in_flight, age_ns / 2),
+        waiting_age: times(waiting, age_ns),
+    }
+}
+
+/// Judges `text` over a run of these intervals with this end.
+fn judged_with_end(text: &str, seconds: &[Second], end: Option<RunEnd>) -> Verdict {
     let condition = Condition::parse(text).unwrap_or_else(|error| panic!("{text}: {error}"));
     let mut judge = Judge::new(vec![condition]);
     let mark = |event: &str, t_ns: i64| Phase {
@@ -85,7 +110,10 @@ fn judged(text: &str, seconds: &[Second]) -> Verdict {
         response: sum.clone(),
         service: sum,
     };
-    judge.accept(&Batch::from_rows(&[total]).unwrap()).unwrap();
+    let late =
+        RunTotal { phase: "drain".into(), ops: 1, response: times(1, 700_000_000), errors: Some(1), ..total.clone() };
+    judge.accept(&Batch::from_rows(&[late, total]).unwrap()).unwrap();
+    judge.accept(&Batch::from_rows(&end.into_iter().collect::<Vec<_>>()).unwrap()).unwrap();
     let mut verdicts = judge.verdicts(0, &[0]);
     assert_eq!(verdicts.len(), 1, "{text}");
     verdicts.remove(0)
@@ -299,4 +327,59 @@ fn any_text_is_read_or_refused_within_its_bounds() {
             assert!(text.is_char_boundary(error.start), "{text}: {error:?}");
         }
     }
+}
+
+#[test]
+fn what_has_no_end_counts_with_its_age() {
+    let check = |text: &str, end: RunEnd, expect: Judgement, words: &str| {
+        let verdict = judged_with_end(text, &[FAST, FAST], Some(end));
+        assert_eq!(verdict.judgement, expect, "{text}: {}", verdict.sentence);
+        assert!(verdict.sentence.contains(words), "{text}: {}", verdict.sentence);
+    };
+    let second = 1_000_000_000;
+    check(
+        "response_ns_max > 1s",
+        end((4, 0), 3 * second, "measure"),
+        Judgement::Missed,
+        "was at least 3.00 s, more than",
+    );
+    check("response_ns_max > 1s", end((0, 4), 3 * second, "measure"), Judgement::Missed, "was at least 3.00 s");
+    check("response_ns_p90 > 1s", end((0, 50), 3 * second, "measure"), Judgement::Missed, "was at least 3.0");
+    // One of two hundred changes no median; whether it will exceed ten seconds nothing tells.
+    check("response_ns_p50 > 1s", end((1, 0), 3 * second, "measure"), Judgement::Met, "was 1.0");
+    check(
+        "response_ns_max > 10s",
+        end((1, 0), 3 * second, "measure"),
+        Judgement::Undecided,
+        "1 operation had not come back",
+    );
+    check("response_ns_max < 1ms", end((0, 2), 3 * second, "measure"), Judgement::Met, "was at least 3.00 s");
+    check("response_ns_max > 10s and errors > 5", end((1, 0), second, "measure"), Judgement::Met, "errors was 1");
+    check("response_ns_max > 10s or errors > 0", end((1, 0), second, "measure"), Judgement::Missed, "errors was 1");
+    check("service_ns_max > 1s", end((1, 0), 3 * second, "measure"), Judgement::Missed, "was at least 1.50 s");
+    check("wait_ns_max > 1s", end((0, 1), 3 * second, "measure"), Judgement::Missed, "was at least 3.00 s");
+    check(
+        "response_ns_max - response_ns_min > 10s",
+        end((1, 0), second, "measure"),
+        Judgement::Undecided,
+        "was at least",
+    );
+    // What came back after the load's end had its true time.
+    check("response_ns_max > 500ms", end((0, 0), 0, "measure"), Judgement::Missed, "was 700 ms");
+    // What was due when iodyno itself did not run, or in the warm-up, is no part of it; nor is an end that is not known.
+    check("response_ns_max > 1s", end((4, 4), 3 * second, "paused"), Judgement::Met, "was 1.0");
+    assert_eq!(judged("response_ns_max > 500ms", &[FAST]).judgement, Judgement::Met);
+    let nothing = judged_with_end("response_ns_p50 > 1s", &[STALL], Some(end((9, 0), 2 * second, "measure")));
+    assert_eq!(nothing.judgement, Judgement::Missed, "{}", nothing.sentence);
+}
+
+#[test]
+fn an_objective_that_is_undecided_fails() {
+    let verdict = judged_with_end("response_ns_p99 > 10s", &[FAST], Some(end((0, 30), 2_000_000_000, "measure")));
+    assert!(verdict.judgement.fails() && verdict.evidence[0].at_least, "{verdict:?}");
+    assert!(
+        verdict.told().starts_with("objective undecided in rd1 threads=4, so not met: response_ns_p99 was at least 2"),
+        "{}",
+        verdict.told()
+    );
 }

@@ -4,6 +4,7 @@ use super::Condition;
 use super::samples::Sample;
 use super::sentence::{Stretch, TOLERANCE, World, both, holds};
 use super::syntax::{Measured, Truth};
+use crate::Bounds;
 use crate::facts::{OpCount, Tally};
 use quantity::histogram::Histogram;
 
@@ -58,7 +59,7 @@ fn lasting<'a>(truth: &'a Truth, out: &mut Vec<(&'a Truth, u64)>) {
 }
 
 /// Truth of a tree whose `for`s were judged before.
-fn truth(of: &Truth, whole: &dyn Fn(&Measured) -> Option<f64>, lasted: &dyn Fn(&Truth) -> bool) -> Option<bool> {
+fn truth(of: &Truth, whole: &dyn Fn(&Measured) -> Option<Bounds>, lasted: &dyn Fn(&Truth) -> bool) -> Option<bool> {
     match of {
         Truth::Compare(..) => holds(of, whole),
         Truth::And(a, b) => both(truth(a, whole, lasted), truth(b, whole, lasted)),
@@ -140,7 +141,7 @@ impl Watch {
 fn add(sample: &mut Sample, lane: &Lane) {
     let count = OpCount { ops: lane.ops, bytes: lane.bytes, errors: Tally::of(lane.errors), ..OpCount::default() };
     sample.add(&lane.op, count, &lane.response, &lane.service);
-    sample.wait.merge(&lane.wait);
+    sample.wait.ended.merge(&lane.wait);
     sample.in_flight = Some(sample.in_flight.unwrap_or(0.0) + lane.in_flight);
     sample.oldest_ns = sample.oldest_ns.max(lane.oldest_ns);
 }

@@ -2,7 +2,7 @@
 
 use super::columns::{Columns, Names};
 use super::{IntervalFacts, OPS, OpCount, PhaseSpan, RunFacts, Stall, Tally, TotalFacts};
-use crate::{AnalyzeError, Selection};
+use crate::{AnalyzeError, Selection, Times};
 use arrow_array::{Array, ArrowPrimitiveType, BinaryArray, PrimitiveArray, RecordBatch};
 use quantity::histogram::{Histogram, Merger};
 use recording::{Reader, rows};
@@ -53,9 +53,20 @@ pub(crate) fn totals(reader: &Reader, selection: &Selection, runs: &mut Runs) ->
                     bytes: row.bytes,
                     errors: row.errors.into(),
                 },
-                response: row.response,
-                service: row.service,
+                response: Times::ended(row.response),
+                service: Times::ended(row.service),
             });
+        }
+    }
+    Ok(())
+}
+
+/// What had no end.
+pub(crate) fn ends(reader: &Reader, selection: &Selection, runs: &mut Runs) -> Result<(), AnalyzeError> {
+    for row in reader.table::<rows::RunEnd>()? {
+        let run = run_of(runs, row.run_index, &row.run);
+        if selection.admits(&row.workload, &row.target) {
+            run.ends.push(row);
         }
     }
     Ok(())
@@ -223,12 +234,12 @@ impl Fold<'_> {
             target: name(2),
             op: name(3),
             count: OpCount::default(),
-            response: Histogram::default(),
-            service: Histogram::default(),
+            response: Times::default(),
+            service: Times::default(),
         });
         total.count += count;
-        total.response.merge(&decoded("response", response)?);
-        total.service.merge(&decoded("service", service)?);
+        total.response.ended.merge(&decoded("response", response)?);
+        total.service.ended.merge(&decoded("service", service)?);
         Ok(())
     }
 }

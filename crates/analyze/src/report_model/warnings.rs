@@ -17,6 +17,7 @@ pub(super) fn warnings(facts: &Facts, runs: &[RunModel]) -> Vec<Warning> {
     for (position, (run, model)) in facts.runs.iter().zip(runs).enumerate() {
         let mut say = |tone, text| found.push(Warning { tone, text, run: Some(position) });
         errors(model, &mut say);
+        unfinished(run, &mut say);
         stalls(model, &mut say);
         rate(run, model, &mut say);
         generator(run, model, &mut say);
@@ -81,6 +82,16 @@ fn errors(model: &RunModel, say: &mut dyn FnMut(Tone, String)) {
                 "{} operations failed ({share}); failed operations are in no percentile.",
                 Unit::Operations.format(Some(errors))
             ),
+        );
+    }
+}
+
+/// What had no end, and how it counts.
+fn unfinished(run: &RunFacts, say: &mut dyn FnMut(Tone, String)) {
+    if let Some(words) = run.unfinished.and_then(|unfinished| unfinished.words()) {
+        say(
+            Tone::Warning,
+            format!("{words}. They count with the time that they had taken so far: figures with ≥ are lower bounds."),
         );
     }
 }
@@ -157,6 +168,7 @@ fn objectives(facts: &Facts, found: &mut Vec<Warning>) {
         let (tone, what) = match verdict.judgement {
             Judgement::Met => continue,
             Judgement::Missed => (Tone::Error, "missed"),
+            Judgement::Undecided => (Tone::Error, "undecided, so not met"),
             Judgement::Unknown => (Tone::Warning, "not judged"),
         };
         if shown == EVENTS {
@@ -176,9 +188,12 @@ fn objectives(facts: &Facts, found: &mut Vec<Warning>) {
 
 /// Warnings and errors that were recorded as events; single failures are counted already.
 fn events(facts: &Facts, found: &mut Vec<Warning>) {
+    // Where the end is known it is told with its figures.
+    let is_end_known = facts.runs.iter().all(|run| run.unfinished.is_some());
     let told = facts.events.iter().filter(|event| {
         matches!(event.severity.as_str(), "warning" | "error")
             && !matches!(event.kind.as_str(), "io_error" | "io_errors")
+            && !(is_end_known && matches!(event.kind.as_str(), "unfinished" | "backlog"))
     });
     for event in told.take(EVENTS) {
         let tone = if event.severity == "error" { Tone::Error } else { Tone::Warning };

@@ -108,7 +108,7 @@ fn by_op(run: &RunFacts) -> Vec<(&'static str, Histogram)> {
     let mut sums: Vec<(&'static str, Histogram)> = Vec::new();
     for op in OPS {
         let mut sum = Histogram::default();
-        run.main_totals().filter(|total| total.op == op).for_each(|total| sum.merge(&total.response));
+        run.main_totals().filter(|total| total.op == op).for_each(|total| sum.merge(&total.response.at_least()));
         if sum.count() > 0 {
             sums.push((op, sum));
         }
@@ -159,7 +159,7 @@ pub(crate) fn histogram(_: &Facts, run: &RunFacts) -> Option<Drawing> {
 pub(crate) fn percentiles(_: &Facts, run: &RunFacts) -> Option<Drawing> {
     let responses = by_op(run);
     let mut service = Histogram::default();
-    run.main_totals().for_each(|total| service.merge(&total.service));
+    run.main_totals().for_each(|total| service.merge(&total.service.at_least()));
     let mut lines: Vec<(String, LineStyle, &Histogram)> = match responses.as_slice() {
         [(op, only)] => vec![("response".to_string(), LineStyle::of_op(op), only)],
         several => several.iter().map(|(op, sum)| ((*op).to_string(), LineStyle::of_op(op), sum)).collect(),

@@ -1,6 +1,7 @@
 //! A trace as a load, to be held against another.
 
 use super::TracedFacts;
+use crate::Times;
 use crate::comparison::{Load, Slice};
 
 impl TracedFacts {
@@ -21,7 +22,7 @@ impl TracedFacts {
         Load {
             errors: None,
             slices: slices.collect(),
-            response: self.responses(),
+            response: Times::ended(self.responses()),
             span_ns: (self.origin_ns, self.end_ns),
         }
     }

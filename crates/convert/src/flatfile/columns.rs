@@ -87,6 +87,9 @@ pub(super) fn page(facts: &Facts) -> String {
         if let Some((first, last, figures)) = &run.average {
             let context = Context { run, interval: format!("avg_{first}-{last}"), figures };
             line(&mut page, facts.manifest.wall_ns_at(run.end_ns), &context);
+            if let Some(remark) = &run.remark {
+                let _ = writeln!(page, "* {}: {remark}", run.name);
+            }
         }
     }
     page

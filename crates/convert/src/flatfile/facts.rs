@@ -4,7 +4,8 @@ use super::figures::{CpuShare, Figures, Side, Times};
 use super::{REQUESTED, Requested};
 use crate::ConvertError;
 use quantity::histogram::Histogram;
-use recording::rows::{Cpu, OpInterval, Phase, RunTotal};
+use quantity::text::format_ns;
+use recording::rows::{Cpu, OpInterval, Phase, RunEnd, RunTotal};
 use recording::{Manifest, Reader, RecordingError, Row};
 use std::collections::BTreeMap;
 
@@ -38,6 +39,43 @@ pub(super) struct Run {
     pub(super) totals: [Histogram; 2],
     /// End of the warm-up, when there was one.
     pub(super) warm_ns: Option<i64>,
+    /// What of the averages is a lower bound, in words; `None` when nothing is.
+    pub(super) remark: Option<String>,
+}
+
+/// What of a run had no end.
+#[derive(Debug, Default)]
+struct End {
+    /// The phase in which its load ended, where that is known.
+    phase: String,
+    count: i64,
+    oldest_ns: u64,
+    /// Ages of reads and writes.
+    ages: [Histogram; 2],
+}
+
+impl End {
+    fn add(&mut self, row: &RunEnd) {
+        self.phase.clone_from(&row.phase);
+        self.count += row.in_flight + row.waiting;
+        for ages in [&row.in_flight_age, &row.waiting_age] {
+            self.oldest_ns = self.oldest_ns.max(ages.max().unwrap_or(0));
+            if let Some(side) = side_of(&row.op) {
+                self.ages[side].merge(ages);
+            }
+        }
+    }
+
+    fn remark(&self) -> Option<String> {
+        (self.count > 0).then(|| {
+            format!(
+                "{} operation(s) had no end when the run did, the oldest was due for {}: response times of the average are lower \
+                 bounds",
+                self.count,
+                format_ns(self.oldest_ns)
+            )
+        })
+    }
 }
 
 /// One interval.
@@ -79,18 +117,17 @@ impl Facts {
         let all = reader.rows::<Cpu>()?.filter(|row| row.as_ref().map_or(true, |row| row.cpu == "all"));
         let cpu = all.collect::<Result<Vec<Cpu>, RecordingError>>()?;
         facts.intervals(reader, &mut runs, &cpu)?;
-        let mut exact: BTreeMap<i32, [(Side, Histogram); 2]> = BTreeMap::new();
-        for row in reader.table::<RunTotal>()? {
-            let Some(side) = side_of(&row.op).filter(|_| is_measured(&row.phase)) else { continue };
-            let side = &mut exact.entry(row.run_index).or_default()[side];
-            side.0.ops += row.ops;
-            side.0.bytes += row.bytes;
-            side.1.merge(known(&row.response, &row.service));
+        let mut ends: BTreeMap<i32, End> = BTreeMap::new();
+        for row in reader.table::<RunEnd>()? {
+            ends.entry(row.run_index).or_default().add(&row);
         }
+        ends.retain(|_, end| is_measured(&end.phase));
+        let mut exact = exact_totals(reader, &ends)?;
         let requested = requested(&facts.manifest);
         for (index, run) in &mut runs {
             run.index = *index;
             run.finish(exact.remove(index), &cpu);
+            run.remark = ends.get(index).and_then(End::remark);
             let base = run.name.split(" (round ").next().unwrap_or_default();
             let found = requested.iter().find(|found| found.run == base && found.detail == run.detail);
             run.requested = found.cloned().unwrap_or_default();
@@ -142,6 +179,30 @@ impl Facts {
         self.workloads = workloads.into_iter().collect();
         Ok(())
     }
+}
+
+/// Totals at full resolution, with the times of what was due in the measured phase and came back later, or had no end.
+fn exact_totals(
+    reader: &Reader,
+    ends: &BTreeMap<i32, End>,
+) -> Result<BTreeMap<i32, [(Side, Histogram); 2]>, ConvertError> {
+    let mut exact: BTreeMap<i32, [(Side, Histogram); 2]> = BTreeMap::new();
+    for row in reader.table::<RunTotal>()? {
+        let is_late = row.phase == "drain" && ends.contains_key(&row.run_index);
+        let Some(side) = side_of(&row.op).filter(|_| is_late || is_measured(&row.phase)) else { continue };
+        let side = &mut exact.entry(row.run_index).or_default()[side];
+        if !is_late {
+            side.0.ops += row.ops;
+            side.0.bytes += row.bytes;
+        }
+        side.1.merge(known(&row.response, &row.service));
+    }
+    for (index, end) in ends {
+        for (side, ages) in end.ages.iter().enumerate().filter(|(_, ages)| ages.count() > 0) {
+            exact.entry(*index).or_default()[side].1.merge(ages);
+        }
+    }
+    Ok(exact)
 }
 
 impl Run {

@@ -113,7 +113,10 @@ fn columns(facts: &Facts, t_ns: i64) -> String {
 
 fn average(facts: &Facts, run: &Run) -> String {
     match &run.average {
-        Some((first, last, figures)) => row(facts, run.end_ns, &format!("avg_{first}-{last}"), figures),
+        Some((first, last, figures)) => {
+            let remark = run.remark.as_ref().map_or(String::new(), |remark| format!("* {remark}\n"));
+            row(facts, run.end_ns, &format!("avg_{first}-{last}"), figures) + &remark
+        }
         None => String::new(),
     }
 }

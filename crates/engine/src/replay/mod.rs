@@ -14,6 +14,7 @@ use crate::placement;
 use crate::running::{Offered, Parts, Team};
 use crate::shared::{Control, Done, Gate, Status};
 use crate::stats::{Buffer, Slot};
+use crate::waiting::{Arrival, Source, Waiting};
 use crate::{EngineError, Input, Running, discard, group};
 use discards::Discards;
 use plan::Placement;
@@ -148,7 +149,7 @@ pub fn replay(input: Input<'_>, feed: Feed) -> Result<(Running, Arc<Hindrances>)
     let priority = if is_real_time { "real-time priority" } else { "ordinary priority: times are less exact" };
     let description = format!("io_uring, {} target(s), {how}, {priority}{place}", lanes.len());
     let teams = vec![Team::new(stats, spare, status, vec![thread], lanes)];
-    let offered = Offered::Played(Played { chunks, waiting: Vec::new(), at: 0 });
+    let offered = Offered::Played(Played { chunks, due: Vec::new(), at: 0, waiting: Waiting::default() });
     let is_open = vec![is_open];
     let parts = Parts { teams, control, started_ns, ends_ns: None, offered, is_open, engine: "io_uring", description };
     Ok((Running::of(parts), hindrances))
@@ -180,25 +181,48 @@ fn needs_threads(input: &Input<'_>) -> bool {
 #[derive(Debug)]
 pub(crate) struct Played {
     chunks: Receiver<Chunk>,
-    waiting: Vec<Chunk>,
+    due: Vec<Chunk>,
     at: usize,
+    waiting: Waiting<Unseen>,
+}
+
+/// The thread takes a chunk when it plays its first operation, so that never more than one of them waits: all are kept.
+#[derive(Clone, Debug)]
+pub(crate) struct Unseen;
+
+impl Source for Unseen {
+    fn next(&mut self) -> Option<Arrival> {
+        None
+    }
 }
 
 impl Played {
+    /// So many operations were submitted.
+    pub(crate) fn submitted(&mut self, count: u64) {
+        self.waiting.submitted(count);
+    }
+
+    /// Gives everything that was due and not submitted, and forgets it.
+    pub(crate) fn take_waiting(&mut self, each: impl FnMut(Arrival)) {
+        self.waiting.take(each);
+    }
+
     /// Gives target and kind of everything that was due up to `until_ns`.
     pub(crate) fn advance(&mut self, until_ns: u64, mut each: impl FnMut((usize, usize), Op)) {
-        self.waiting.extend(self.chunks.try_iter());
+        self.due.extend(self.chunks.try_iter());
         let mut over = 0;
-        'chunks: for chunk in &self.waiting {
+        'chunks: for chunk in &self.due {
             for io in &chunk[self.at..] {
                 if io.due_ns > until_ns {
                     break 'chunks;
                 }
-                each((0, io.target as usize), io.op);
+                let lane = (0, io.target as usize);
+                each(lane, io.op);
+                self.waiting.arrived(Arrival { lane, op: io.op, due_ns: io.due_ns }, None);
                 self.at += 1;
             }
             (over, self.at) = (over + 1, 0);
         }
-        self.waiting.drain(..over);
+        self.due.drain(..over);
     }
 }

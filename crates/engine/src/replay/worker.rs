@@ -6,6 +6,7 @@ use super::share::Share;
 use super::{Chunk, Feed, Hindrances, Stage};
 use crate::EngineError;
 use crate::memory::Memory;
+use crate::pending::PendingOp;
 use crate::placement::real_time;
 use crate::ring::{Request, Ring};
 use crate::shared::{Control, Status};
@@ -158,7 +159,6 @@ impl Player {
         self.started_ns = started_ns;
         self.status.begin();
         let result = self.turns();
-        self.status.in_flight.store(self.in_flight, Ordering::Relaxed);
         self.status.done.store(true, Ordering::Release);
         if self.in_flight > 0 {
             // The kernel may still write into it.
@@ -214,7 +214,6 @@ impl Player {
         self.ring.enter(1, Some(longest_ns)).map_err(EngineError::system("wait for io_uring"))?;
         self.slept_ns = self.now_ns();
         self.reap(self.slept_ns);
-        self.status.in_flight.store(self.in_flight, Ordering::Relaxed);
         Ok(())
     }
 
@@ -317,6 +316,8 @@ impl Player {
             let one = &mut self.slots[*slot as usize];
             one.submitted_ns = stamp_ns;
             buffer.submitted(one.lane, one.io.op, one.due_ns, stamp_ns);
+            let InFlight { lane, due_ns, .. } = *one;
+            buffer.pending.begin(*slot as usize, PendingOp { lane, op: one.io.op, due_ns, submitted_ns: stamp_ns });
         }
         drop(buffer);
         let Self { batch, slots, stages, discards: Some(discards), .. } = self else { return };
@@ -339,6 +340,7 @@ impl Player {
         let mut buffer = stats.lock();
         let mut settle = |slot: u32, result: i32, now_ns: u64| {
             let InFlight { lane, io, due_ns, submitted_ns, number } = slots[slot as usize];
+            buffer.pending.end(slot as usize);
             let ReplayIo { op, offset, bytes, .. } = io;
             let moves = matches!(op, Op::Read | Op::Write) && !stages[lane].nothing;
             if result < 0 || (moves && result.unsigned_abs() != bytes) {

@@ -136,7 +136,7 @@ impl Bench {
             std::thread::sleep(Duration::from_millis(1));
         }
         add(&mut sums, running.harvest());
-        assert_eq!(running.finish(Duration::from_secs(5)).unwrap().unfinished, 0);
+        assert_eq!(running.finish(Duration::from_secs(5)).unwrap().unfinished(), 0);
         sums
     }
 }

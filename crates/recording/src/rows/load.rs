@@ -17,7 +17,7 @@ tables! {
         run: String, "", Name;
         /// Position of the run in the order of execution.
         run_index: i32, "", Gauge;
-        /// `format`, `warmup`, `measure` or `drain`.
+        /// `format`, `warmup`, `measure`, `paused` (iodyno itself did not run: no figure counts it) or `drain`.
         phase: String, "", Name;
         /// Workload.
         workload: String, "", Name;
@@ -55,7 +55,7 @@ tables! {
         run: String, "", Name;
         /// Position of the run in the order of execution.
         run_index: i32, "", Gauge;
-        /// `format`, `warmup`, `measure` or `drain`.
+        /// `format`, `warmup`, `measure`, `paused` (iodyno itself did not run: no figure counts it) or `drain`.
         phase: String, "", Name;
         /// Workload.
         workload: String, "", Name;
@@ -75,6 +75,38 @@ tables! {
         response: Histogram, "ns", Histogram;
         /// Completion − submission.
         service: Histogram, "ns", Histogram;
+    }
+
+    /// What of a run had no end when it was given up, per workload, target and operation; a row for each of them, with 0 and empty histograms where everything came back. All ages are lower bounds of the times that the operations would have had (docs/honest-time.md).
+    RunEnd = "run_end" from "the load engine" since 1 {
+        /// When waiting for the target ended.
+        t_ns: i64, "ns", Time;
+        /// The same since the recording's start.
+        t_s: f64, "s", Time;
+        /// When the load ended: nothing became due from then on.
+        end_t_ns: i64, "ns", Time;
+        /// Title of the run.
+        run: String, "", Name;
+        /// Position of the run in the order of execution.
+        run_index: i32, "", Gauge;
+        /// The phase in which the load ended, which these operations and those of `drain` belong to: `format`, `warmup`, `measure` or `paused`.
+        phase: String, "", Name;
+        /// Workload.
+        workload: String, "", Name;
+        /// Target.
+        target: String, "", Name;
+        /// `read`, `write`, `trim` or `flush`.
+        op: String, "", Name;
+        /// Operations that were submitted and had not come back at `t_ns`.
+        in_flight: i64, "op", Gauge;
+        /// Operations that were due and were never submitted.
+        waiting: i64, "op", Gauge;
+        /// Of those in flight: `t_ns` − arrival.
+        in_flight_age: Histogram, "ns", Histogram;
+        /// Of those in flight: `t_ns` − submission.
+        in_flight_service_age: Histogram, "ns", Histogram;
+        /// Of those that were never submitted: `end_t_ns` − arrival.
+        waiting_age: Histogram, "ns", Histogram;
     }
 
     /// What one worker of the load engine did and cost in one interval.
@@ -141,7 +173,7 @@ tables! {
         run_index: i32, "", Gauge;
         /// The condition that must not come true (docs/objectives.md).
         condition: String, "", Text;
-        /// `met`, `missed` or `not judged`.
+        /// `met`, `missed`, `undecided` (operations without an end leave it open: not met) or `not judged`.
         verdict: String, "", Name;
         /// What was measured, in a sentence.
         sentence: String, "", Text;
