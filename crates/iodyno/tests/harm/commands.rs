@@ -6,17 +6,17 @@ use std::time::Duration;
 use testkit::{Command, Output};
 
 /// A command line with the target's path in it.
-pub struct Typed {
+pub(crate) struct Typed {
     /// For messages.
-    pub name: &'static str,
+    pub(crate) name: &'static str,
     /// What the path is to the command.
-    pub role: Role,
+    pub(crate) role: Role,
     arguments: fn(&Path, &Path) -> Vec<String>,
 }
 
 /// What the path is to a command.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Role {
+pub(crate) enum Role {
     /// The target of a load that writes.
     Target,
     /// The same, with `--destroy` naming it.
@@ -47,7 +47,7 @@ fn vdbench(path: &Path, work: &Path, rdpct: u32) -> Vec<String> {
 }
 
 /// All ways.
-pub const ALL: &[Typed] = &[
+pub(crate) const ALL: &[Typed] = &[
     Typed { name: "run FILE", role: Role::Target, arguments: |path, work| vdbench(path, work, 0) },
     Typed {
         name: "run --filename",
@@ -119,7 +119,7 @@ pub const ALL: &[Typed] = &[
 
 impl Typed {
     /// Types it; `recording` takes the place of `REC`.
-    pub fn run(&self, path: &Path, work: &Path, recording: &Path) -> Output {
+    pub(crate) fn run(&self, path: &Path, work: &Path, recording: &Path) -> Output {
         let mut arguments = (self.arguments)(path, work);
         for argument in arguments.iter_mut().filter(|argument| *argument == "REC") {
             *argument = recording.display().to_string();
@@ -130,7 +130,7 @@ impl Typed {
 
     /// What is wrong with how it ended, if anything, where the target has this rule; `changed` says whether what had to
     /// stay did change.
-    pub fn judge(&self, rule: Rule, output: &Output, changed: bool) -> Option<String> {
+    pub(crate) fn judge(&self, rule: Rule, output: &Output, changed: bool) -> Option<String> {
         let code = output.code;
         let wrote = matches!((self.role, rule), (Role::Target | Role::Destroyed, Rule::Allowed) | (Role::Destroyed, Rule::NeedsDestroy));
         let wrote = wrote || (self.role == Role::Forced && code == Some(0));

@@ -6,10 +6,10 @@ use std::path::Path;
 use testkit::{FileSystem, LoopDevice, Mounted, Swap};
 
 /// A row of the table: name, rule, maker (`None` where this machine cannot make it).
-pub type Row = (&'static str, Rule, fn() -> Option<Scene>);
+pub(crate) type Row = (&'static str, Rule, fn() -> Option<Scene>);
 
 /// A signature or other bytes at an offset of an otherwise empty device of 16 MiB.
-pub const BYTES: &[(&str, u64, &[u8])] = &[
+pub(crate) const BYTES: &[(&str, u64, &[u8])] = &[
     ("LUKS", 0, b"LUKS\xba\xbe\0\x02"),
     ("LUKS2 backup header", 0x4000, b"SKUL\xba\xbe\0\x02"),
     ("LVM2 label", 512, b"LABELONE\x01\0\0\0\0\0\0\0"),
@@ -189,7 +189,7 @@ fn second_node() -> Option<Scene> {
 }
 
 /// All rows about devices; those of [`BYTES`] and of partitions come beside.
-pub const ROWS: &[Row] = &[
+pub(crate) const ROWS: &[Row] = &[
     ("ext4", Rule::NeedsDestroy, || mkfs(FileSystem::Ext4)),
     ("xfs", Rule::NeedsDestroy, || mkfs(FileSystem::Xfs)),
     ("btrfs", Rule::NeedsDestroy, || mkfs(FileSystem::Btrfs)),
@@ -234,7 +234,7 @@ pub const ROWS: &[Row] = &[
 ];
 
 /// Every device of the table.
-pub fn all() -> Vec<(String, Rule, Box<dyn Fn() -> Option<Scene>>)> {
+pub(crate) fn all() -> Vec<(String, Rule, Box<dyn Fn() -> Option<Scene>>)> {
     let mut rows: Vec<(String, Rule, Box<dyn Fn() -> Option<Scene>>)> = Vec::new();
     for (name, rule, make) in ROWS {
         rows.push(((*name).to_string(), *rule, Box::new(make)));

@@ -138,7 +138,7 @@ fn overlay(content: fn(&Path)) -> Option<Scene> {
 }
 
 /// Rows about files.
-pub const ROWS: &[Row] = &[
+pub(crate) const ROWS: &[Row] = &[
     ("foreign file", Rule::NeedsDestroy, || Some(foreign())),
     ("foreign file of zeroes", Rule::NeedsDestroy, || Some(file(&vec![0; 4 << 20]))),
     ("empty file", Rule::Fail, || Some(file(b""))),

@@ -8,11 +8,11 @@ use tempfile::TempDir;
 use testkit::LoopDevice;
 
 /// 1 MiB.
-pub const MIB: u64 = 1 << 20;
+pub(crate) const MIB: u64 = 1 << 20;
 
 /// What a command that writes to the target has to do.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Rule {
+pub(crate) enum Rule {
     /// Refuse with exit code 7 and name `--destroy`.
     NeedsDestroy,
     /// Refuse with exit code 7, with `--destroy` too.
@@ -24,37 +24,37 @@ pub enum Rule {
 }
 
 /// A target with what it stands on. Guards are dropped in the order of their making reversed.
-pub struct Scene {
+pub(crate) struct Scene {
     /// What the user names.
-    pub path: PathBuf,
+    pub(crate) path: PathBuf,
     /// Files and devices whose content may not change.
-    pub kept: Vec<PathBuf>,
+    pub(crate) kept: Vec<PathBuf>,
     /// A folder whose names, types, sizes and contents may not change; files under `work` excepted.
-    pub folder: PathBuf,
+    pub(crate) folder: PathBuf,
     guards: Vec<Box<dyn Any>>,
 }
 
 impl Scene {
     /// In a new folder on the disk.
-    pub fn new() -> Self {
+    pub(crate) fn new() -> Self {
         let folder = testkit::scratch_dir(testkit::Place::Disk).unwrap();
         let path = folder.path().to_path_buf();
         Self { path: path.clone(), kept: Vec::new(), folder: path, guards: vec![Box::new(folder)] }
     }
 
     /// Keeps a guard until the scene ends.
-    pub fn hold<T: 'static>(&mut self, guard: T) {
+    pub(crate) fn hold<T: 'static>(&mut self, guard: T) {
         self.guards.push(Box::new(guard));
     }
 
     /// A path in the folder.
-    pub fn at(&self, name: &str) -> PathBuf {
+    pub(crate) fn at(&self, name: &str) -> PathBuf {
         self.folder.join(name)
     }
 
     /// The target is `path`, and its content may not change.
     #[must_use]
-    pub fn target(mut self, path: impl Into<PathBuf>) -> Self {
+    pub(crate) fn target(mut self, path: impl Into<PathBuf>) -> Self {
         let path = path.into();
         self.kept.push(path.clone());
         self.path = path;
@@ -62,7 +62,7 @@ impl Scene {
     }
 
     /// Makes a sparse image, lets `write` put something on it, and attaches a loop device, which is the target.
-    pub fn device(bytes: u64, write: impl FnOnce(&Path)) -> Self {
+    pub(crate) fn device(bytes: u64, write: impl FnOnce(&Path)) -> Self {
         let mut scene = Self::new();
         let image = scene.at("image");
         std::fs::File::create(&image).unwrap().set_len(bytes).unwrap();
@@ -74,7 +74,7 @@ impl Scene {
     }
 
     /// A device of 16 MiB with these bytes at these offsets.
-    pub fn bytes_on_device(pieces: &[(u64, &[u8])]) -> Self {
+    pub(crate) fn bytes_on_device(pieces: &[(u64, &[u8])]) -> Self {
         Self::device(16 * MIB, |image| put(image, pieces))
     }
 }
@@ -88,7 +88,7 @@ impl Drop for Scene {
 }
 
 /// Writes pieces into a file in place.
-pub fn put(path: &Path, pieces: &[(u64, &[u8])]) {
+pub(crate) fn put(path: &Path, pieces: &[(u64, &[u8])]) {
     let file = std::fs::OpenOptions::new().write(true).open(path).unwrap();
     for (offset, bytes) in pieces {
         file.write_all_at(bytes, *offset).unwrap();
@@ -97,13 +97,13 @@ pub fn put(path: &Path, pieces: &[(u64, &[u8])]) {
 
 /// Runs a tool, which must succeed.
 #[track_caller]
-pub fn tool(program: &str, arguments: &[&str]) {
+pub(crate) fn tool(program: &str, arguments: &[&str]) {
     let output = testkit::Command::new(program).args(arguments).run().unwrap();
     output.expect_code(0);
 }
 
 /// What a folder and some devices hold: one line per thing, to be compared as a whole.
-pub fn state(scene: &Scene) -> BTreeMap<String, String> {
+pub(crate) fn state(scene: &Scene) -> BTreeMap<String, String> {
     let mut found = BTreeMap::new();
     walk(&scene.folder, &mut found);
     for path in &scene.kept {
@@ -140,6 +140,6 @@ fn walk(folder: &Path, found: &mut BTreeMap<String, String>) {
 }
 
 /// A scratch folder for what commands themselves write.
-pub fn work() -> TempDir {
+pub(crate) fn work() -> TempDir {
     testkit::scratch_dir(testkit::Place::Disk).unwrap()
 }
