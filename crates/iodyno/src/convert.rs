@@ -30,7 +30,7 @@ pub(crate) fn run(args: &ConvertArgs) -> Result<u8, Failure> {
         text.push_str(&format!("{comment} not said: {sentence}\n"));
     }
     text.push_str(&printed.text);
-    match args.output.as_deref() {
+    match args.output.as_deref().filter(|path| !output::is_standard_output(path)) {
         None => crate::out::file(&text),
         Some(path) => OutputFile::write_whole(path, args.force.force(), text.as_bytes())?,
     }

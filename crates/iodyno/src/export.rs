@@ -11,6 +11,7 @@ use quantity::output::{Form, stdout};
 use recording::{ExportFormat, Reader, RecordingError};
 use session::SessionError;
 use std::io::{self, BufWriter, Write};
+use std::path::Path;
 use trace::TraceError;
 use trace::interchange::{self, Format};
 
@@ -71,7 +72,7 @@ pub(crate) fn run(args: &ExportArgs) -> Result<u8, Failure> {
             Box::new(move |out| Ok(recording::export(&reader, table, format, out)?))
         }
     };
-    let written = match &args.output {
+    let written = match file_of(args) {
         Some(path) => {
             let mut out = OutputFile::create(path, args.force.force())?;
             write(&mut out).and_then(|()| Ok(out.finish()?))
@@ -86,6 +87,11 @@ pub(crate) fn run(args: &ExportArgs) -> Result<u8, Failure> {
         ) if source.kind() == io::ErrorKind::BrokenPipe => Ok(0),
         other => other.map(|()| damaged).map_err(Failure::from),
     }
+}
+
+/// The file that is to be written; `None` for standard output, also where `-o -` names it.
+fn file_of(args: &ExportArgs) -> Option<&Path> {
+    args.output.as_deref().filter(|path| !output::is_standard_output(path))
 }
 
 /// What goes to standard output.
@@ -114,7 +120,7 @@ fn view(args: &ExportArgs, reader: &Reader, id: &str) -> Result<u8, Failure> {
         return Err(Failure::new(PARAMETERS, format!("the view `{id}` goes out as --csv or --json")));
     }
     let text = if args.json { json_lines(&table) } else { csv(&table) };
-    let written = match &args.output {
+    let written = match file_of(args) {
         Some(path) => return Ok(OutputFile::write_whole(path, args.force.force(), text.as_bytes()).map(|()| 0)?),
         None => stdout().with_form(form_of(args)).write_all(text.as_bytes()),
     };

@@ -59,8 +59,15 @@ fn recording(scratch: &Scratch, name: &str) -> PathBuf {
 fn replace(directory: &Path, table: &str, batches: &[RecordBatch], told: usize) -> u64 {
     let path = directory.join("manifest.json");
     let mut manifest: serde_json::Value = serde_json::from_slice(&std::fs::read(&path).unwrap()).unwrap();
+    // As a recording of format 1, which has no checksums: those with them need not be believed either, but these must not
+    // be taken for damaged before their rows are looked at.
     manifest["rows"][table] = told.into();
+    manifest["format_version"] = 1.into();
+    for name in ["parts", "checksum"] {
+        manifest.as_object_mut().unwrap().remove(name);
+    }
     std::fs::write(&path, manifest.to_string()).unwrap();
+    std::fs::remove_file(directory.join("manifest.json.copy")).unwrap();
     let folder = directory.join(table).join(format!("host={}", manifest["host"].as_str().unwrap()));
     std::fs::create_dir_all(&folder).unwrap();
     let path = folder.join("000001.parquet");
@@ -236,8 +243,8 @@ fn where_the_system_refuses_memory_a_recording_ends_with_a_sentence() {
         let output = Command::new("sh").args(["-c", &script]).dir(scratch.path("")).run().unwrap();
         match output.code {
             Some(0) => assert!(kib >= 400_000, "{kib}: {}", output.stderr),
-            // Before iodyno has begun, the loader says it.
-            Some(127) => assert!(kib < 100_000, "{kib}: {}", output.stderr),
+            // Before iodyno has begun, the loader says it, or the kernel ends what does not fit.
+            Some(127) | None => assert!(kib < 100_000, "{kib}: {}", output.stderr),
             _ => assert_ended(&output.expect_code(6), &["the system refuses", "of memory", "ulimit -v"]),
         }
         // What was written is a recording.

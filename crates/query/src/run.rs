@@ -46,7 +46,7 @@ pub(crate) fn run(args: &Args) -> Result<bool, QueryError> {
             split(&text)
         }
     };
-    let answered = match &args.output {
+    let answered = match args.output.as_deref().filter(|path| !output::is_standard_output(path)) {
         Some(path) => {
             to_file(path, Force::from(args.force), |out| answer_all(&runtime, &database, &statements, format, out))
         }

@@ -4,7 +4,7 @@
 //! that it is in, and a folder goes when it is empty.
 
 use crate::journal::JOURNAL;
-use crate::manifest::{COPY, MANIFEST};
+use crate::manifest::{BYTES_MAX, COPY, MANIFEST};
 use crate::mark::{MARK, small_file};
 use crate::{Manifest, seal};
 use output::{Folder, Kind, OutputError};
@@ -13,8 +13,6 @@ use std::path::Path;
 
 /// The one part of a sealed table.
 pub(crate) const PART: &str = "000001.parquet";
-/// A longer manifest is none.
-const MANIFEST_BYTES: u64 = 64 << 20;
 /// So many foreign names are told.
 const NAMES: usize = 5;
 
@@ -184,7 +182,7 @@ impl Inventory {
 /// The manifest in a recording's folder, without following a link; `None` where it is none that this version reads.
 #[must_use]
 pub fn manifest_in(folder: &Folder) -> Option<Manifest> {
-    let text = small_file(folder, MANIFEST, MANIFEST_BYTES)?;
+    let text = small_file(folder, MANIFEST, BYTES_MAX)?;
     Manifest::parse(&text, folder.path(), MANIFEST).ok()
 }
 

@@ -21,7 +21,7 @@ use crate::rows::Io;
 use crate::squeeze::{Squeezer, Unsqueezer};
 use crate::sums::sum;
 use crate::sync::Syncer;
-use crate::{Batch, Manifest, RecordingError, Row};
+use crate::{Batch, Manifest, RecordingError, Row, regular};
 use arrow_array::RecordBatch;
 use arrow_ipc::writer::StreamWriter;
 use arrow_schema::ArrowError;
@@ -265,7 +265,7 @@ pub(crate) fn manifest(directory: &Path) -> Option<Manifest> {
 
 /// Is somebody writing this journal now?
 pub(crate) fn is_alive(directory: &Path) -> bool {
-    let Ok(file) = File::open(directory.join(JOURNAL)) else { return false };
+    let Ok(file) = regular::open(&directory.join(JOURNAL)) else { return false };
     match flock(&file, FlockOperation::NonBlockingLockShared) {
         Ok(()) => {
             let _ = flock(&file, FlockOperation::Unlock);
@@ -313,7 +313,7 @@ impl JournalReader {
 
     fn begin(directory: &Path, layout: Layout, recording: Option<u64>) -> Result<Self, RecordingError> {
         let path = directory.join(JOURNAL);
-        let file = File::open(&path).map_err(RecordingError::io("open", &path))?;
+        let file = regular::open(&path).map_err(RecordingError::io("open", &path))?;
         let end = file.metadata().map_err(RecordingError::io("read", &path))?.len();
         let file = std::io::BufReader::with_capacity(1 << 18, file);
         Ok(Self {

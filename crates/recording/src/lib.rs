@@ -24,6 +24,7 @@ mod metrics;
 mod packed;
 mod parts;
 mod reader;
+mod regular;
 mod repair;
 pub mod rows;
 mod seal;

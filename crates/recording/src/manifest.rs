@@ -1,12 +1,11 @@
 //! `manifest.json`: what a recording is, where and when it was made, and what is missing from it.
 
 use crate::sums::{Part, sum};
-use crate::{RecordingError, journal};
+use crate::{RecordingError, journal, regular};
 use output::{Folder, Over};
 use quantity::clock;
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
-use std::fs;
 use std::io::Write as _;
 use std::path::Path;
 
@@ -14,6 +13,8 @@ use std::path::Path;
 /// files, the numbered frames of the journal.
 pub const FORMAT_VERSION: u32 = 2;
 
+/// A longer manifest is none.
+pub(crate) const BYTES_MAX: u64 = 64 << 20;
 /// Name of the file.
 pub(crate) const MANIFEST: &str = "manifest.json";
 /// A second one, made when the recording is sealed; until then the journal has what the manifest has.
@@ -163,7 +164,7 @@ impl Manifest {
     fn read_file(directory: &Path, name: &str) -> Result<Self, RecordingError> {
         let path = directory.join(name);
         let not = |why: String| RecordingError::NotARecording { path: directory.to_path_buf(), why };
-        let text = fs::read(&path).map_err(|error| not(format!("{name}: {error}")))?;
+        let text = regular::read(&path, BYTES_MAX).map_err(|error| not(format!("{name}: {error}")))?;
         Self::parse(&text, directory, name)
     }
 

@@ -152,7 +152,11 @@ impl Reader {
 
     /// The sealed files of a table in the order of writing.
     pub(crate) fn files_of(&self, table: &str) -> Result<Vec<SealedFile>, RecordingError> {
-        if self.open_journal()?.is_some() { Ok(Vec::new()) } else { self.sealed()?.of(&self.directory, table) }
+        // What is no name of a table is no part of a path either.
+        if output::table_name(table).is_err() || self.open_journal()?.is_some() {
+            return Ok(Vec::new());
+        }
+        self.sealed()?.of(&self.directory, table)
     }
 
     /// All sealed files that the manifest has checksums of.

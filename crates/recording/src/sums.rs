@@ -2,7 +2,7 @@
 //! other numbers that look like any others. A block is checked when something of it is first read, so that a face that
 //! looks at a minute of a long trace reads no more than before, and nothing that was not checked is decoded.
 
-use crate::RecordingError;
+use crate::{RecordingError, regular};
 use bytes::Bytes;
 use parquet::errors::ParquetError;
 use parquet::file::reader::{ChunkReader, Length};
@@ -61,7 +61,7 @@ impl Part {
     /// It cannot be read.
     pub(crate) fn of(directory: &Path, path: String, rows: u64) -> Result<Self, RecordingError> {
         let full = directory.join(&path);
-        let mut file = File::open(&full).map_err(RecordingError::io("open", &full))?;
+        let mut file = regular::open(&full).map_err(RecordingError::io("open", &full))?;
         let mut summing = Summing::new(io::sink());
         io::copy(&mut file, &mut summing).map_err(RecordingError::io("read", &full))?;
         Ok(summing.part(path, rows))
@@ -225,7 +225,7 @@ impl CheckedFile {
     /// # Errors
     /// It is not there, or not as long as it was.
     pub(crate) fn open(path: &Path, expected: Option<Arc<Expected>>) -> Result<Self, RecordingError> {
-        let file = File::open(path).map_err(|error| match (error.kind(), &expected) {
+        let file = regular::open(path).map_err(|error| match (error.kind(), &expected) {
             (io::ErrorKind::NotFound, Some(_)) => {
                 RecordingError::Damaged { path: path.to_path_buf(), why: "the file is gone".to_string() }
             }

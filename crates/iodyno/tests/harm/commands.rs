@@ -53,7 +53,8 @@ pub(crate) const ALL: &[Typed] = &[
         name: "run --filename",
         role: Role::Target,
         arguments: |path, _| {
-            let flags = "run --name j --filename PATH --rw randwrite --bs 4k --number_ios 16 -o out --no-report --no-counters";
+            let flags =
+                "run --name j --filename PATH --rw randwrite --bs 4k --number_ios 16 -o out --no-report --no-counters";
             words(&flags.split(' ').collect::<Vec<_>>(), path)
         },
     },
@@ -64,7 +65,10 @@ pub(crate) const ALL: &[Typed] = &[
             let line = "128166372000000000,host,0,Write,0,4096,10\n128166372005000000,host,0,Write,8192,4096,10\n";
             std::fs::write(work.join("t.csv"), line).unwrap();
             let map = format!("0={}", path.display());
-            words(&["replay", "t.csv", "--format", "msr", "--map", &map, "-o", "out", "--no-report", "--no-verify"], path)
+            words(
+                &["replay", "t.csv", "--format", "msr", "--map", &map, "-o", "out", "--no-report", "--no-verify"],
+                path,
+            )
         },
     },
     Typed {
@@ -77,10 +81,22 @@ pub(crate) const ALL: &[Typed] = &[
         },
     },
     Typed { name: "run of reads", role: Role::Source, arguments: |path, work| vdbench(path, work, 100) },
-    Typed { name: "chart -o", role: Role::Output, arguments: |path, _| words(&["chart", "REC", "cpu.busy", "-o", "PATH"], path) },
+    Typed {
+        name: "chart -o",
+        role: Role::Output,
+        arguments: |path, _| words(&["chart", "REC", "cpu.busy", "-o", "PATH"], path),
+    },
     Typed { name: "report -o", role: Role::Output, arguments: |path, _| words(&["report", "REC", "-o", "PATH"], path) },
-    Typed { name: "compare -o", role: Role::Output, arguments: |path, _| words(&["compare", "REC", "REC", "-o", "PATH"], path) },
-    Typed { name: "export -o", role: Role::Output, arguments: |path, _| words(&["export", "REC", "cpu", "--csv", "-o", "PATH"], path) },
+    Typed {
+        name: "compare -o",
+        role: Role::Output,
+        arguments: |path, _| words(&["compare", "REC", "REC", "-o", "PATH"], path),
+    },
+    Typed {
+        name: "export -o",
+        role: Role::Output,
+        arguments: |path, _| words(&["export", "REC", "cpu", "--csv", "-o", "PATH"], path),
+    },
     Typed {
         name: "export --parquet -o",
         role: Role::Output,
@@ -90,7 +106,11 @@ pub(crate) const ALL: &[Typed] = &[
         name: "convert -o",
         role: Role::Output,
         arguments: |path, work| {
-            std::fs::write(work.join("c.vdb"), "sd=sd1,lun=/x,size=1m\nwd=wd1,sd=sd1\nrd=rd1,wd=wd1,elapsed=1,interval=1\n").unwrap();
+            std::fs::write(
+                work.join("c.vdb"),
+                "sd=sd1,lun=/x,size=1m\nwd=wd1,sd=sd1\nrd=rd1,wd=wd1,elapsed=1,interval=1\n",
+            )
+            .unwrap();
             words(&["convert", "c.vdb", "--to", "fio", "-o", "PATH"], path)
         },
     },
@@ -99,9 +119,21 @@ pub(crate) const ALL: &[Typed] = &[
         role: Role::Forced,
         arguments: |path, _| words(&["export", "REC", "cpu", "--csv", "--force", "-o", "PATH"], path),
     },
-    Typed { name: "report --force -o", role: Role::Forced, arguments: |path, _| words(&["report", "REC", "--force", "-o", "PATH"], path) },
-    Typed { name: "record -o", role: Role::Folder, arguments: |path, _| words(&["record", "-o", "PATH", "--for", "10ms"], path) },
-    Typed { name: "record -d", role: Role::Folder, arguments: |path, _| words(&["record", "-d", "PATH", "--for", "10ms"], path) },
+    Typed {
+        name: "report --force -o",
+        role: Role::Forced,
+        arguments: |path, _| words(&["report", "REC", "--force", "-o", "PATH"], path),
+    },
+    Typed {
+        name: "record -o",
+        role: Role::Folder,
+        arguments: |path, _| words(&["record", "-o", "PATH", "--for", "10ms"], path),
+    },
+    Typed {
+        name: "record -d",
+        role: Role::Folder,
+        arguments: |path, _| words(&["record", "-d", "PATH", "--for", "10ms"], path),
+    },
     Typed {
         name: "export --flatfile -o",
         role: Role::Folder,
@@ -132,7 +164,10 @@ impl Typed {
     /// stay did change.
     pub(crate) fn judge(&self, rule: Rule, output: &Output, changed: bool) -> Option<String> {
         let code = output.code;
-        let wrote = matches!((self.role, rule), (Role::Target | Role::Destroyed, Rule::Allowed) | (Role::Destroyed, Rule::NeedsDestroy));
+        let wrote = matches!(
+            (self.role, rule),
+            (Role::Target | Role::Destroyed, Rule::Allowed) | (Role::Destroyed, Rule::NeedsDestroy)
+        );
         let wrote = wrote || (self.role == Role::Forced && code == Some(0));
         if changed && !wrote {
             return Some(format!("exit code {code:?}, and what had to stay has changed"));

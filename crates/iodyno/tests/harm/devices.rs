@@ -85,7 +85,8 @@ fn mounted(how: &str) -> Option<Scene> {
             scene.hold(guard);
         }
         "elsewhere" => {
-            let line = format!("mount --make-rprivate / && mount -o ro,noload {device} /mnt && echo ready && exec sleep 300");
+            let line =
+                format!("mount --make-rprivate / && mount -o ro,noload {device} /mnt && echo ready && exec sleep 300");
             let mut child = testkit::Command::new("unshare").args(["-m", "sh", "-c", &line]).spawn().unwrap();
             assert!(child.wait_for_stdout("ready", std::time::Duration::from_secs(20)), "{}", child.stderr());
             scene.hold(child);
@@ -240,7 +241,11 @@ pub(crate) fn all() -> Vec<(String, Rule, Box<dyn Fn() -> Option<Scene>>)> {
         rows.push(((*name).to_string(), *rule, Box::new(make)));
     }
     for (name, offset, bytes) in BYTES {
-        rows.push(((*name).to_string(), Rule::NeedsDestroy, Box::new(|| Some(Scene::bytes_on_device(&[(*offset, bytes)])))));
+        rows.push((
+            (*name).to_string(),
+            Rule::NeedsDestroy,
+            Box::new(|| Some(Scene::bytes_on_device(&[(*offset, bytes)]))),
+        ));
     }
     for (name, start) in PARTITION_STARTS {
         rows.push(((*name).to_string(), Rule::NeedsDestroy, Box::new(|| partition(*start))));

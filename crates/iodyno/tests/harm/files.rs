@@ -38,7 +38,8 @@ fn own_with(more: &[&str], then: fn(&Path)) -> Option<Scene> {
     let path = scene.at("own.dat");
     let work = crate::scene::work();
     let name = path.display().to_string();
-    let arguments = ["run", "--filename", &name, "--size", "4m", "--rw", "write", "--bs", "64k", "-o", "made", "--no-report"];
+    let arguments =
+        ["run", "--filename", &name, "--size", "4m", "--rw", "write", "--bs", "64k", "-o", "made", "--no-report"];
     let output = testkit::Command::new(env!("CARGO_BIN_EXE_iodyno")).args(arguments).args(more.iter()).dir(work.path());
     output.run().unwrap().expect_code(0);
     then(&path);
@@ -149,7 +150,9 @@ pub(crate) const ROWS: &[Row] = &[
         std::fs::write(&path, vec![b'x'; 1 << 20]).unwrap();
         Some(scene.target(path))
     }),
-    ("hard link to a foreign file", Rule::NeedsDestroy, || other_name(|path, link| std::fs::hard_link(path, link).unwrap())),
+    ("hard link to a foreign file", Rule::NeedsDestroy, || {
+        other_name(|path, link| std::fs::hard_link(path, link).unwrap())
+    }),
     ("symbolic link to a foreign file", Rule::NeedsDestroy, || other_name(|path, link| symlink(path, link).unwrap())),
     ("two symbolic links to a foreign file", Rule::NeedsDestroy, || {
         other_name(|path, link| {
@@ -192,7 +195,9 @@ pub(crate) const ROWS: &[Row] = &[
     ("ours with a pattern, a MiB of it overwritten", Rule::NeedsDestroy, || {
         own_with(&["--buffer_pattern", "0xdeadbeef"], |path| put(path, &[(2 * MIB, &vec![b'z'; 1 << 20])]))
     }),
-    ("ours, truncated and written anew", Rule::NeedsDestroy, || own(|path| std::fs::write(path, vec![b'n'; 4 << 20]).unwrap())),
+    ("ours, truncated and written anew", Rule::NeedsDestroy, || {
+        own(|path| std::fs::write(path, vec![b'n'; 4 << 20]).unwrap())
+    }),
     ("ours, held by another program's lock", Rule::Never, locked),
     ("directory", Rule::Never, directory),
     ("FIFO", Rule::Never, || special(FileType::Fifo, 0)),
@@ -207,5 +212,7 @@ pub(crate) const ROWS: &[Row] = &[
     ("bind mount of /etc", Rule::Never, || bind_of_system("/etc", "hostname")),
     ("bind mount of /etc/apt", Rule::Never, || bind_of_system("/etc/apt", "sources.list.d/debian.sources")),
     ("file on a read-only mount", Rule::Fail, read_only_file_system),
-    ("foreign file in an overlay", Rule::NeedsDestroy, || overlay(|path| std::fs::write(path, vec![b'x'; 1 << 20]).unwrap())),
+    ("foreign file in an overlay", Rule::NeedsDestroy, || {
+        overlay(|path| std::fs::write(path, vec![b'x'; 1 << 20]).unwrap())
+    }),
 ];

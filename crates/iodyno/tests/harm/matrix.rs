@@ -88,7 +88,8 @@ fn outputs_over_files() {
 
 #[test]
 fn outputs_over_devices() {
-    let chosen = ["ext4", "mounted", "swap in use", "ours", "empty", "by a symbolic link", "file behind a mounted loop"];
+    let chosen =
+        ["ext4", "mounted", "swap in use", "ours", "empty", "by a symbolic link", "file behind a mounted loop"];
     let rows: Vec<Made> = devices::all().into_iter().filter(|row| chosen.contains(&row.0.as_str())).collect();
     table(&rows, &[Role::Output, Role::Forced, Role::Folder], 60);
 }

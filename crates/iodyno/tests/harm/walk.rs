@@ -47,7 +47,9 @@ impl Thing {
 
     /// May a load that writes change it?
     fn is_protected(&self) -> bool {
-        self.mounted.is_some() || !self.foreign.is_empty() || (self.device.is_none() && self.is_foreign_file && self.file.exists())
+        self.mounted.is_some()
+            || !self.foreign.is_empty()
+            || (self.device.is_none() && self.is_foreign_file && self.file.exists())
     }
 
     fn write(&mut self, offset: u64, bytes: &[u8]) {
@@ -200,7 +202,9 @@ impl Walk {
     fn load(&mut self, at: usize) {
         let name = self.name_of(at);
         let mut arguments: Vec<String> =
-            ["run", "--name", "j", "--size", "4m", "--number_ios", "24", "--no-report", "--no-counters"].map(String::from).to_vec();
+            ["run", "--name", "j", "--size", "4m", "--number_ios", "24", "--no-report", "--no-counters"]
+                .map(String::from)
+                .to_vec();
         arguments.extend(["--filename".to_string(), name.display().to_string()]);
         let mut add = |chance: &mut Chance, flag: &str, choices: &[&str]| {
             let choice = choices[usize::try_from(chance.below(choices.len() as u64)).unwrap()];
@@ -217,8 +221,12 @@ impl Walk {
         }
         let folder = testkit::scratch_dir(testkit::Place::Disk).unwrap();
         let before: Vec<Option<Vec<u8>>> = self.things.iter().map(|thing| std::fs::read(&thing.file).ok()).collect();
-        let protected: Vec<bool> =
-            self.things.iter().enumerate().map(|(index, thing)| index != at || (thing.is_protected() && !self.patterns.contains(&index))).collect();
+        let protected: Vec<bool> = self
+            .things
+            .iter()
+            .enumerate()
+            .map(|(index, thing)| index != at || (thing.is_protected() && !self.patterns.contains(&index)))
+            .collect();
         let output = Command::new(env!("CARGO_BIN_EXE_iodyno"))
             .args(&arguments)
             .args(["-o", "out"])
