@@ -67,7 +67,8 @@ fn replace(directory: &Path, table: &str, batches: &[RecordBatch], told: usize) 
         manifest.as_object_mut().unwrap().remove(name);
     }
     std::fs::write(&path, manifest.to_string()).unwrap();
-    std::fs::remove_file(directory.join("manifest.json.copy")).unwrap();
+    // Gone already where this is the second time.
+    let _ = std::fs::remove_file(directory.join("manifest.json.copy"));
     let folder = directory.join(table).join(format!("host={}", manifest["host"].as_str().unwrap()));
     std::fs::create_dir_all(&folder).unwrap();
     let path = folder.join("000001.parquet");

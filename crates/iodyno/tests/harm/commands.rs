@@ -177,7 +177,7 @@ impl Typed {
             (Role::Target | Role::Destroyed, Rule::Allowed) | (Role::Destroyed, Rule::NeedsDestroy) => code == Some(0),
             (Role::Target, Rule::NeedsDestroy) => code == Some(7) && says("--destroy"),
             (Role::Target | Role::Destroyed, Rule::Never) => code == Some(7) && says("no flag overrides this"),
-            (Role::Target | Role::Destroyed, Rule::Fail) => matches!(code, Some(2 | 3 | 7)),
+            (Role::Target | Role::Destroyed, Rule::Fail) => matches!(code, Some(2 | 3 | 7 | 8)),
             // What is read may be anything; it has only to stay as it is, and end.
             (Role::Source, _) => code.is_some_and(|code| code != 1),
             // Something is there, whatever it is.
