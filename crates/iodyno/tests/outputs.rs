@@ -9,15 +9,13 @@ use support::Scratch;
 use testkit::{Command, LoopDevice, sha256};
 
 /// Files that create, replace or remove something by themselves, each with its reason.
-const BY_HAND: [(&str, &str); 8] = [
+const BY_HAND: [(&str, &str); 6] = [
     ("output/src/", "this is the one place"),
     ("query/src/shell.rs", "the history of the user's own shell, through rustyline"),
     ("target/src/file.rs", "targets of a load: O_EXCL and O_NOFOLLOW after the inspection"),
-    ("target/src/ours.rs", "the registry of target files"),
+    ("target/src/registry.rs", "the registry of target files, whose folder must belong to the user alone"),
     ("session/src/execute.rs", "unlink=1 removes target files that this run made"),
     ("trace/src/block/ftrace/instance.rs", "directories and files of tracefs, which are the kernel's"),
-    ("session/src/service/", "the collector's directory"),
-    ("recording/src/thin.rs", "the collector's directory"),
 ];
 
 /// What makes, replaces or removes files.
