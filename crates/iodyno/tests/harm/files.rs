@@ -208,7 +208,7 @@ pub(crate) const ROWS: &[Row] = &[
     ("immutable file", Rule::Fail, immutable),
     ("file in /etc", Rule::Never, || Some(Scene::new().target("/etc/hostname"))),
     ("file in /usr", Rule::Never, || Some(Scene::new().target("/usr/bin/env"))),
-    ("file in /proc", Rule::Never, || Some(Scene::new().target("/proc/version"))),
+    ("file in /proc", Rule::Fail, || Some(Scene::new().target("/proc/version"))),
     ("bind mount of /etc", Rule::Never, || bind_of_system("/etc", "hostname")),
     ("bind mount of /etc/apt", Rule::Never, || bind_of_system("/etc/apt", "sources.list.d/debian.sources")),
     ("file on a read-only mount", Rule::Fail, read_only_file_system),

@@ -66,7 +66,8 @@ fn file_rows() -> Vec<Made> {
 }
 
 #[test]
-fn loads_on_devices() {
+#[ignore = "minutes: make soak"]
+fn soak_loads_on_devices() {
     table(&devices::all(), &[Role::Target, Role::Destroyed, Role::Source], 200);
 }
 
@@ -81,7 +82,8 @@ fn is_of_the_system(name: &str) -> bool {
 }
 
 #[test]
-fn outputs_over_files() {
+#[ignore = "minutes: make soak"]
+fn soak_outputs_over_files() {
     let rows: Vec<Made> = file_rows().into_iter().filter(|row| !is_of_the_system(&row.0)).collect();
     table(&rows, &[Role::Output, Role::Forced, Role::Folder], 250);
 }
