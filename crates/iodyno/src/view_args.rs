@@ -23,7 +23,7 @@ pub(crate) struct ReportArgs {
     What is damaged gets the name NAME.damaged-N and stays; docs/recording.md says what is kept.\n\
     Exit code 0: all rows are there, 6: rows are lost.")]
 pub(crate) struct RepairArgs {
-    /// A recording that nobody writes.
+    /// A recording without a writer.
     pub(crate) recording: PathBuf,
 }
 

@@ -65,7 +65,7 @@ fn devices_that_iodyno_wrote_are_written_again() {
         );
         scratch.run("vdbench", &text, &[]).expect_code(0);
         let _ = std::fs::remove_dir_all(scratch.path("vdbench"));
-        // Among all that, a sector of somebody else's.
+        // Among all that, a foreign sector.
         let file = OpenOptions::new().write(true).open(device.path()).unwrap();
         file.write_all_at(&[0x11; 4096], MIB).unwrap();
         drop(file);

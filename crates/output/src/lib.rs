@@ -3,7 +3,7 @@
 //! Every crate writes its files through this one (`crates/iodyno/tests/outputs.rs` keeps it so):
 //!
 //! * A [`Folder`] is a directory held open by a descriptor. Everything in it is reached by one name at a time, relative to the
-//!   descriptor and without following a symbolic link. Nobody who may write in the folder can lead a write out of it.
+//!   descriptor and without following a symbolic link. Another user who may write in the folder cannot lead a write out of it.
 //! * An [`OutputFile`] is the file of an option like `-o`: a new regular file, which gets its name when it is complete.
 //! * [`Access`] says who may read what iodyno records.
 //! * [`component`] and [`table_name`] check names that came out of a file.

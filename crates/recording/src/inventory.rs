@@ -68,7 +68,7 @@ impl Inventory {
         Ok(found)
     }
 
-    /// Has nobody but iodyno put anything there?
+    /// Is everything there iodyno's?
     #[must_use]
     pub fn is_ours(&self) -> bool {
         self.foreign_count == 0

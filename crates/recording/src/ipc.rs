@@ -184,7 +184,7 @@ mod tests {
     }
 
     proptest! {
-        /// With a right checksum around it, as somebody writes it who means harm: no panic, and no more memory than it has bytes.
+        /// With a right checksum around it, as an attacker writes it: no panic, and no more memory than it has bytes.
         #[test]
         fn any_bytes_are_refused_or_read(
             places in prop::collection::vec((any::<prop::sample::Index>(), any::<u8>()), 1..4),

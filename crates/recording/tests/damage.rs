@@ -339,7 +339,7 @@ fn a_recording_that_names_files_elsewhere_is_refused() {
     let directory = written(&folder.path().join("r"), 3).seal().unwrap();
     let mut manifest = Reader::open(&directory).unwrap().manifest().clone();
     manifest.parts[0].path = "../other/host=x/000001.parquet".to_string();
-    // As somebody would write it who means it.
+    // As an attacker would write it.
     let mut text = serde_json::to_vec_pretty(&manifest).unwrap();
     text.truncate(text.len() - 2);
     let sum = twox_hash::XxHash64::oneshot(0, &text);

@@ -17,7 +17,7 @@ pub(crate) const EDGE_BYTES: u64 = 1 << 20;
 /// What iodyno wrote is told sector by sector.
 const SECTOR_BYTES: usize = 512;
 /// Reads of a device at the same time.
-const DEPTH: usize = 32;
+const DEPTH: usize = 64;
 /// Direct I/O into buffers at multiples of this works on every device.
 const ALIGN_BYTES: usize = 4096;
 

@@ -37,7 +37,7 @@ pub(crate) fn prove(fd: BorrowedFd<'_>, size_bytes: u64, mark: &Mark, flag: &Pat
     let standing = mark.standing(Settled::now(fd).map_err(unprovable)?);
     match (edges.foreign, standing) {
         // Pieces of our data without our magic are left by writes at odd offsets, and by a flag that gave up more than
-        // was written. Nobody else has written since, so what is here was here when the last run ended.
+        // was written. No other writer came since, so what is here was here when the last run ended.
         (Some(foreign), Standing::Untouched) if edges.signature || edges.own_sectors == 0 => {
             Err(ours::foreign_error(foreign, flag))
         }

@@ -59,7 +59,7 @@ pub(crate) fn beside(root: &Path, number: Number) -> Vec<Sibling> {
     found
 }
 
-/// Why a device that could not be claimed is in use: a mount in another namespace, or whoever has it open.
+/// Why a device that could not be claimed is in use: a mount in another namespace, or the process that has it open.
 pub(crate) fn exclusive(root: &Path, number: Number) -> ErrorKind {
     match check_mounts(root, &mounts::elsewhere(root), &relatives(root, number)) {
         Err(found) => found,

@@ -343,7 +343,7 @@ mod tests {
         std::fs::set_permissions(&path, std::fs::Permissions::from_mode(0o666)).unwrap();
         assert_eq!(registry.last("a"), None);
         assert!(registry.append("a", "2").unwrap_err().contains("other users can write"));
-        // A link to a file of somebody's is not followed.
+        // A link to a foreign file is not followed.
         let victim = scratch.path().join("victim");
         std::fs::write(&victim, "precious").unwrap();
         std::fs::remove_file(&path).unwrap();

@@ -40,7 +40,7 @@ fn heading(column: &Column) -> String {
     format!("{} {}", visible(&column.name), column.unit.heading()).trim_end().to_string()
 }
 
-/// A cell as it is shown: names are anybody's.
+/// A cell as it is shown: names are not trusted.
 fn shown(column: &Column, row: usize) -> String {
     visible(&column.cell(row)).into_owned()
 }

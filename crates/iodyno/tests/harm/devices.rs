@@ -171,7 +171,7 @@ fn partitioned(label: &str) -> Scene {
 }
 
 fn symlink_to_device() -> Option<Scene> {
-    let mut scene = Scene::bytes_on_device(&[(0, b"somebody's data")]);
+    let mut scene = Scene::bytes_on_device(&[(0, b"foreign data")]);
     let link = scene.at("disk");
     std::os::unix::fs::symlink(&scene.path, &link).unwrap();
     scene.path = link;
@@ -180,7 +180,7 @@ fn symlink_to_device() -> Option<Scene> {
 
 /// Another node of the same device.
 fn second_node() -> Option<Scene> {
-    let mut scene = Scene::bytes_on_device(&[(0, b"somebody's data")]);
+    let mut scene = Scene::bytes_on_device(&[(0, b"foreign data")]);
     let number = scene.path.metadata().ok().map(|metadata| std::os::unix::fs::MetadataExt::rdev(&metadata))?;
     let node = scene.at("node");
     let mode = Mode::from_raw_mode(0o600);

@@ -15,7 +15,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 #[derive(Debug, Default)]
 struct Newest {
     metrics: Metrics,
-    /// As text and as messages, once somebody has asked since the last sample: however many ask, the sampler waits for one
+    /// As text and as messages, once a scrape came since the last sample: however many come, the sampler waits for one
     /// answer to be made.
     text: Option<Bytes>,
     messages: Option<Bytes>,

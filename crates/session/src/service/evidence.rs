@@ -15,7 +15,7 @@ const TOLERANCE_NS: i64 = 600_000_000_000;
 pub struct Moment {
     /// UTC since 1970, ns.
     pub wall_ns: i64,
-    /// `CLOCK_BOOTTIME`, ns: it goes on in a suspend, and nobody can set it.
+    /// `CLOCK_BOOTTIME`, ns: it goes on in a suspend, and cannot be set.
     pub boot_ns: u64,
     /// Identity of this boot; empty where it is not known.
     pub boot: String,

@@ -81,14 +81,14 @@ impl Keeper {
         self.news.try_iter().collect()
     }
 
-    /// Waits until old recordings are looked after, unless somebody asks to stop at once.
+    /// Waits until old recordings are looked after, unless a stop at once is asked for.
     pub(super) fn settle(&self, stop: &StopFlag) {
         while self.is_tidying.load(Ordering::Acquire) && !stop.is_urgent() {
             std::thread::sleep(Duration::from_millis(5));
         }
     }
 
-    /// Waits for what is under way, unless somebody asks to stop at once.
+    /// Waits for what is under way, unless a stop at once is asked for.
     pub(super) fn end(&mut self, stop: &StopFlag) {
         self.jobs = None;
         let Some(thread) = self.thread.take() else { return };

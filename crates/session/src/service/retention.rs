@@ -1,10 +1,10 @@
 //! What becomes of old recordings on the disk: those of a killed collector are sealed; others are removed and made coarser as
-//! the policy says. Touched are only recordings of this collector in which nobody else has put anything.
+//! the policy says. Touched are only recordings of this collector without a foreign file.
 //!
 //! A recording is this collector's when the mark in its folder and the one in its manifest agree, have the collector's identity
 //! and the folder's name, and when it holds nothing but files that iodyno writes there. All else is left alone, and told.
 //!
-//! What goes is first moved to the work folder, in one step, so that nobody ever sees half a recording under its name. A collector
+//! What goes is first moved to the work folder, in one step, so that half a recording never stands under its name. A collector
 //! that was killed meanwhile has left it there, and the next one goes on: `gone-…` and `fresh-…` are removed, `old-…` is put
 //! back where its name is free.
 

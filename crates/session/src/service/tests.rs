@@ -222,8 +222,8 @@ fn time_in_which_the_collector_could_not_run_is_a_gap() {
 fn one_collector_per_directory() {
     let folder = tempfile::tempdir().expect("a folder");
     let told = Told::at(wall(20, (1, 0, 0)));
-    let held = Home::open(folder.path(), &told).expect("nobody else");
-    let error = Home::open(folder.path(), &told).expect_err("somebody else").to_string();
+    let held = Home::open(folder.path(), &told).expect("one collector");
+    let error = Home::open(folder.path(), &told).expect_err("a second collector").to_string();
     assert!(error.contains(&std::process::id().to_string()), "{error}");
     drop(held);
     serve_quietly(folder.path(), &request(1), &told);

@@ -1,4 +1,4 @@
-//! What loop devices stand on is known by identity, whatever its name and whoever sees it.
+//! What loop devices stand on is known by identity, under any name and in any namespace.
 
 use crate::{Flag, open_for, refused};
 use std::io::{BufRead, BufReader, Write};

@@ -158,7 +158,7 @@ fn level_of(share: Option<f64>) -> Level {
     }
 }
 
-/// Hidden characters never reach the terminal: names of files and processes are anybody's. Without block elements, what the
+/// Hidden characters never reach the terminal: names of files and processes are not trusted. Without block elements, what the
 /// page itself writes beyond ASCII is put into ASCII.
 fn clean(text: &str, blocks: bool) -> String {
     visible(text)

@@ -291,7 +291,7 @@ fn recorded(home: &Home, name: &str) {
     writer.seal_past().expect("sealed");
 }
 
-/// A collector of 200 days ago with a recording for each kind that comes into one, twelve that nobody touched, and a newest
+/// A collector of 200 days ago with a recording for each kind that comes into one, twelve untouched ones, and a newest
 /// one; and everything that others can put there.
 fn scene(top: &Path) -> Scene {
     let (directory, outside) = (top.join("collected"), top.join("outside"));

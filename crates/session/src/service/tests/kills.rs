@@ -4,7 +4,7 @@
 use super::*;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 
-/// One that goes, one that becomes coarser, one that nobody sealed, one to be left alone, and a newest one.
+/// One that goes, one that becomes coarser, one without a seal, one to be left alone, and a newest one.
 fn shelf(folder: &Path) -> Home {
     let told = Told::at(wall(1, (0, 0, 0)));
     let home = Home::open(folder, &told).expect("a directory");
