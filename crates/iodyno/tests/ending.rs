@@ -17,9 +17,24 @@ fn start(scratch: &Scratch, disk: &FaultyDisk, name: &str, text: &str, more: &[&
     scratch.iodyno(&arguments).spawn().unwrap()
 }
 
-/// Lets the load run for a while from its first interval on, then stalls the disk.
-fn stall_after_first_interval(child: &mut Child, disk: &FaultyDisk, word: &str, command: &str) {
-    assert!(child.wait_for_stdout(word, Duration::from_secs(30)), "{}", child.stderr());
+/// Intervals of the load that were told so far, as lines of JSON or of the table (`1.0 s`).
+fn intervals(stdout: &str) -> usize {
+    let is_row = |line: &str| {
+        let mut words = line.split_whitespace();
+        words.next().is_some_and(|word| word.parse::<f64>().is_ok()) && words.next() == Some("s")
+    };
+    stdout.lines().filter(|line| line.contains("iodyno.interval/1") || is_row(line)).count()
+}
+
+/// Waits until so many intervals of the load were told.
+fn wait_for_intervals(child: &mut Child, count: usize) {
+    let is_there = child.wait_until(Duration::from_secs(30), |stdout| intervals(stdout) >= count);
+    assert!(is_there, "{}", child.stderr());
+}
+
+/// Lets the load run until its first interval is over, then stalls the disk.
+fn stall_after_first_interval(child: &mut Child, disk: &FaultyDisk, command: &str) {
+    wait_for_intervals(child, 1);
     disk.disk.control(command).unwrap();
 }
 
@@ -42,7 +57,7 @@ fn a_disk_that_stops_before_the_end_misses_the_objective_in_every_face() {
     let scratch = Scratch::new();
     let objective = ["--json", "--fail-if", "response_ns_max > 1s"];
     let mut child = start(&scratch, &disk, "out", OPEN, &objective);
-    stall_after_first_interval(&mut child, &disk, "iodyno.interval/1", "stall 3500ms");
+    stall_after_first_interval(&mut child, &disk, "stall 3500ms");
     let output = child.wait().unwrap().expect_code(5);
     assert!(output.stderr.contains("objective missed in rd1: response_ns_max was at least"), "{}", output.stderr);
     assert!(output.stderr.contains("were due and still waiting for submission at the end"), "{}", output.stderr);
@@ -81,7 +96,7 @@ fn what_comes_back_after_the_end_counts_with_its_true_time() {
     let Some(disk) = FaultyDisk::new() else { return };
     let scratch = Scratch::new();
     let mut child = start(&scratch, &disk, "out", CLOSED, &["--fail-if", "response_ns_max > 1s"]);
-    stall_after_first_interval(&mut child, &disk, "1.0 s", "stall 3s");
+    stall_after_first_interval(&mut child, &disk, "stall 3s");
     let output = child.wait().unwrap().expect_code(5);
     assert!(output.stderr.contains("objective missed in rd1: response_ns_max was 3."), "{}", text_of(&output));
     let ends = scratch.table("out", "run_end");
@@ -97,7 +112,7 @@ fn an_age_that_leaves_the_objective_open_is_not_met() {
     let Some(disk) = FaultyDisk::new() else { return };
     let scratch = Scratch::new();
     let mut child = start(&scratch, &disk, "out", CLOSED, &["--fail-if", "response_ns_max > 50s"]);
-    stall_after_first_interval(&mut child, &disk, "1.0 s", "stall 60s");
+    stall_after_first_interval(&mut child, &disk, "stall 60s");
     std::thread::sleep(Duration::from_millis(500));
     child.signal(Signal::INT);
     std::thread::sleep(Duration::from_millis(500));
@@ -126,7 +141,7 @@ fn one_stalled_target_of_two_is_the_one_with_lower_bounds() {
     let objectives =
         ["--fail-if", "response_ns_max{target=sd2} > 1s", "--fail-if", "response_ns_max{workload=wd1} > 1s"];
     let mut child = start(&scratch, &still, "out", &text, &objectives);
-    stall_after_first_interval(&mut child, &still, "1.0 s", "stall 3500ms");
+    stall_after_first_interval(&mut child, &still, "stall 3500ms");
     let output = child.wait().unwrap().expect_code(5);
     assert!(output.stdout.contains("objective met in rd1: response_ns_max{target=sd2}"), "{}", text_of(&output));
     assert!(output.stderr.contains("objective missed in rd1: response_ns_max{workload=wd1}"), "{}", text_of(&output));
@@ -162,7 +177,7 @@ fn a_stopped_iodyno_is_an_event_and_not_the_targets_response() {
     let scratch = Scratch::new();
     let text = OPEN.replace("elapsed=3", "elapsed=7");
     let mut child = start(&scratch, &disk, "out", &text, &["--fail-if", "response_ns_max > 1s"]);
-    assert!(child.wait_for_stdout("1.0 s", Duration::from_secs(30)), "{}", child.stderr());
+    wait_for_intervals(&mut child, 1);
     child.signal(Signal::STOP);
     std::thread::sleep(Duration::from_secs(2));
     child.signal(Signal::CONT);
@@ -188,6 +203,37 @@ fn a_stopped_iodyno_is_an_event_and_not_the_targets_response() {
     assert!(report.contains("iodyno itself did not run for"));
     let again = scratch.iodyno(&["check", "out"]).run().unwrap().expect_code(0);
     assert!(again.stdout.contains("of the run are left out, in which iodyno itself did not run"), "{}", again.stdout);
+}
+
+/// The disk stops, the run ends, and then iodyno itself is stopped for a while: the stall was there before.
+#[test]
+fn a_pause_after_the_end_hides_no_stall() {
+    for back_before in [false, true] {
+        let Some(disk) = FaultyDisk::new() else { return };
+        let scratch = Scratch::new();
+        let text = OPEN.replace("threads=4", "threads=64");
+        let mut child = start(&scratch, &disk, "out", &text, &["--json", "--fail-if", "response_ns_max > 1s"]);
+        stall_after_first_interval(&mut child, &disk, "stall 60s");
+        wait_for_intervals(&mut child, 3);
+        std::thread::sleep(Duration::from_millis(500));
+        child.signal(Signal::STOP);
+        std::thread::sleep(Duration::from_millis(1500));
+        if back_before {
+            disk.disk.control("reset").unwrap();
+        }
+        std::thread::sleep(Duration::from_millis(300));
+        child.signal(Signal::CONT);
+        std::thread::sleep(Duration::from_millis(300));
+        disk.disk.control("reset").unwrap();
+        let output = child.wait().unwrap().expect_code(5);
+        assert!(output.stderr.contains("objective missed in rd1: response_ns_max was"), "{}", text_of(&output));
+        assert!(output.stderr.contains("iodyno itself did not run for"), "{}", output.stderr);
+        let (totals, ends) = (scratch.table("out", "run_total"), scratch.table("out", "run_end"));
+        let arrivals = sum(&totals, "arrivals", |_| true);
+        let known = sum(&totals, "ops", |_| true) + sum(&ends, "in_flight", |_| true) + sum(&ends, "waiting", |_| true);
+        assert_eq!(arrivals, known, "{totals:?} {ends:?}");
+        assert!(ends.iter().all(|row| row["phase"] == "measure"), "{ends:?}");
+    }
 }
 
 fn wait_for(file: &std::path::Path) {

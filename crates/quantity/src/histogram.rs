@@ -272,6 +272,21 @@ impl Histogram {
         Self { sub_bits, buckets, ..*self }
     }
 
+    /// All values made smaller by `by_ns` (0 at the least): lower bounds of times that contain a wait of at most `by_ns`. A
+    /// value stands at the low edge of its bucket, so no bound is too great.
+    #[must_use]
+    pub fn less(&self, by_ns: u64) -> Self {
+        let mut less = Self::new(self.sub_bits);
+        for (low_ns, _, count) in self.buckets() {
+            let value_ns = low_ns.max(self.min).saturating_sub(by_ns);
+            let mut one = Self::new(self.sub_bits);
+            one.record(value_ns);
+            (one.count, one.buckets[0].1, one.sum) = (count, count, u128::from(value_ns) * u128::from(count));
+            less.merge(&one);
+        }
+        less
+    }
+
     /// `(low_ns, high_ns exclusive, count)` of each bucket that is not empty, ascending.
     pub fn buckets(&self) -> impl Iterator<Item = (u64, u64, u64)> + '_ {
         self.buckets.iter().map(|(bucket, count)| {
@@ -291,6 +306,17 @@ mod tests {
         let mut histogram = Histogram::new(sub_bits);
         values.iter().for_each(|value| histogram.record(*value));
         histogram
+    }
+
+    #[test]
+    fn lower_bounds_are_less_by_the_wait_and_never_too_great() {
+        let values = [100, 5_000, 5_000_000, 3_000_000_000];
+        let less = of(&values, STORED_SUB_BITS).less(4_000);
+        assert_eq!((less.count(), less.min()), (4, Some(0)));
+        let max = less.max().unwrap();
+        assert!((2_900_000_000..=3_000_000_000 - 4_000).contains(&max), "{max}");
+        assert!(less.sum() <= values.iter().map(|value| u128::from(value.saturating_sub(4_000))).sum());
+        assert_eq!(Histogram::default().less(7).count(), 0);
     }
 
     /// Values spread over all octaves.

@@ -235,8 +235,11 @@ impl Totals {
         let lanes: BTreeSet<(usize, usize, usize)> = active.chain(open).collect();
         let row = |(workload, target, op): (usize, usize, usize)| {
             let known = |end: &&engine::LaneEnd| (end.workload, end.target, end.op.index()) == (workload, target, op);
-            let end = finished.open.iter().find(known);
-            let ages = |of: fn(&engine::LaneEnd) -> &Histogram| end.map(|end| of(end).clone()).unwrap_or_default();
+            let ages = |of: fn(&engine::LaneEnd) -> &Histogram| {
+                let mut ages = Histogram::default();
+                finished.open.iter().filter(known).for_each(|end| ages.merge(of(end)));
+                ages
+            };
             let (in_flight_age, waiting_age) = (ages(|end| &end.in_flight_age), ages(|end| &end.waiting_age));
             RunEnd {
                 t_ns: signed(t_ns),

@@ -8,9 +8,10 @@ use crate::rows::{Stretch, Sum, Totals};
 use crate::spine::Spine;
 use crate::steady::Watch;
 use crate::stop::StopFlag;
-use engine::{Harvest, Input, Options, Pace, Running};
+use engine::{Harvest, Input, LaneEnd, Options, Pace, Running};
 use plan::{Plan, Run};
 use quantity::clock;
+use quantity::histogram::Histogram;
 use quantity::text::format_ns;
 use std::os::unix::fs::MetadataExt;
 use std::time::Duration;
@@ -21,6 +22,9 @@ const NAP: Duration = Duration::from_millis(20);
 
 /// How long operations in flight may take after the end of a run before they are given up and counted as lost.
 const DRAIN: Duration = Duration::from_secs(30);
+
+/// What comes back after the end is taken so often, ns: what had come back before a pause is known exactly.
+const DRAIN_INTERVAL_NS: u64 = 200_000_000;
 
 /// The same after a second interrupt.
 const DRAIN_URGENT: Duration = Duration::from_millis(500);
@@ -117,6 +121,25 @@ impl Paused {
     fn of(pause: Pause) -> Self {
         Self { pause, until_ns: pause.to_ns + pause.length_ns.max(LIMIT_NS), operations: 0 }
     }
+}
+
+/// Takes what came back in a time in which this process did not run, `length_ns` long, out of a harvest: each of these was due
+/// at least its response less that time before.
+fn lower_bounds(harvest: &mut Harvest, length_ns: u64) -> Vec<LaneEnd> {
+    let mut bounds = Vec::new();
+    for lane in harvest.lanes.iter_mut().filter(|lane| lane.ops > 0) {
+        let (response, service) = (std::mem::take(&mut lane.response), std::mem::take(&mut lane.service));
+        (lane.ops, lane.bytes) = (0, 0);
+        bounds.push(LaneEnd {
+            workload: lane.workload,
+            target: lane.target,
+            op: lane.op,
+            in_flight_age: response.less(length_ns),
+            in_flight_service_age: service.less(length_ns),
+            waiting_age: Histogram::default(),
+        });
+    }
+    bounds
 }
 
 /// Length and time of the last change of the monitor file; `None` when there is none.
@@ -269,6 +292,7 @@ impl Under<'_, '_> {
         let counted = match (self.phase, operations) {
             ("paused", 1) => "1 operation that was in flight or due then is in no figure".to_string(),
             ("paused", count) => format!("{count} operations that were in flight or due then are in no figure"),
+            ("drain", _) => "what came back in that time counts with the age that it had before".to_string(),
             _ => "what was in flight or due then waited for it and not for the target".to_string(),
         };
         let sentence = format!(
@@ -348,23 +372,41 @@ impl Under<'_, '_> {
         }
     }
 
-    /// Waits until everything is back, for a limited time; did this process not run in it?
-    fn drain(&mut self, running: &Running) -> Result<bool, SessionError> {
+    /// Waits until everything is back, for a limited time, and records what came back as `drain`. Gives what came back while
+    /// this process did not run: when it did is not known, so it counts with a lower bound, as what never came back.
+    fn drain(&mut self, running: &mut Running) -> Result<Vec<LaneEnd>, SessionError> {
         let mut until_ns = clock::now_ns() + u64::try_from(DRAIN.as_nanos()).unwrap_or(u64::MAX);
-        let mut was_paused = false;
+        let mut bounds = Vec::new();
         while !running.finished() && clock::now_ns() < until_ns && !self.context.stop.is_urgent() {
             std::thread::sleep(Duration::from_millis(1));
             if self.looks_paused(running.started_ns())? {
-                until_ns += self.paused.map_or(0, |paused| paused.pause.length_ns);
-                was_paused = true;
+                let length_ns = self.paused.map_or(0, |paused| paused.pause.length_ns);
+                until_ns += length_ns;
+                let mut harvest = running.harvest();
+                bounds.extend(lower_bounds(&mut harvest, length_ns));
+                self.drained(&harvest)?;
+            } else if clock::now_ns() >= self.harvested_ns + DRAIN_INTERVAL_NS {
+                self.drained(&running.harvest())?;
             }
         }
         self.resume(running.started_ns(), None)?;
-        Ok(was_paused)
+        Ok(bounds)
+    }
+
+    /// Records what came back after the end; the measured time is over.
+    fn drained(&mut self, harvest: &Harvest) -> Result<(), SessionError> {
+        self.harvested_ns = harvest.t_ns;
+        if harvest.lanes.iter().all(|lane| lane.ops == 0 && lane.errors == 0) {
+            return Ok(());
+        }
+        let measured_ns = self.measured_ns;
+        self.interval(harvest)?;
+        self.measured_ns = measured_ns;
+        Ok(())
     }
 
     /// Waits for what is in flight, records it as `drain`, and writes the totals.
-    fn end(mut self, running: Running, cause: Cause) -> Result<RunResult, SessionError> {
+    fn end(mut self, mut running: Running, cause: Cause) -> Result<RunResult, SessionError> {
         let started_ns = running.started_ns();
         self.resume(started_ns, None)?;
         let last_phase = self.phase;
@@ -372,20 +414,17 @@ impl Under<'_, '_> {
         self.spine.phase(self.context, last_phase, "end", now_ns)?;
         // All that was issued in its time and came back in its time has been harvested.
         self.phase = "drain";
-        let was_paused = self.drain(&running)?;
-        let finished = running.finish(Duration::ZERO)?;
-        if finished.harvest.lanes.iter().any(|lane| lane.ops > 0 || lane.errors > 0) {
-            let measured_ns = self.measured_ns;
-            self.interval(&finished.harvest)?;
-            self.measured_ns = measured_ns;
-        }
+        let bounds = self.drain(&mut running)?;
+        let mut finished = running.finish(Duration::ZERO)?;
+        self.drained(&finished.harvest)?;
+        let unfinished = finished.unfinished();
+        finished.open.extend(bounds);
         let measured = self.totals.sum(&["measure", "format"]);
         let all = self.totals.sum(&["format", "warmup", "measure", "paused", "drain"]);
         let phase = if self.context.run.format { "format" } else { "measure" };
         let ops_by_workload = self.totals.ops_by_workload(phase, self.context.run.workloads.len());
         let stretch = self.spine.stretch(self.context, last_phase);
-        let stretch_of_end = if was_paused { self.spine.stretch(self.context, "paused") } else { stretch.clone() };
-        let ends = self.totals.ends(&stretch_of_end, &finished, now_ns);
+        let ends = self.totals.ends(&stretch, &finished, now_ns);
         let rows = std::mem::take(&mut self.totals).rows(&stretch);
         self.spine.run_ended(&rows, &ends)?;
         if let Some(playback) = self.playback.take() {
@@ -399,7 +438,7 @@ impl Under<'_, '_> {
             ops_by_workload,
             waiting: finished.waiting(),
             oldest_ns: finished.oldest_ns(),
-            unfinished: finished.unfinished(),
+            unfinished,
         })
     }
 }
