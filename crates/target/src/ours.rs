@@ -10,6 +10,7 @@ use crate::device_key;
 use crate::node::Number;
 use crate::pattern::{Known, Pattern};
 use crate::registry::Registry;
+use crate::survey::MAX_REMEMBERED;
 use rustix::fd::BorrowedFd;
 use rustix::fs::{
     AtFlags, Statx, StatxFlags, Timespec, Timestamps, UTIME_OMIT, XattrFlags, fgetxattr, fsetxattr, futimens, statx,
@@ -341,6 +342,42 @@ pub(crate) fn known_on_device(number: Number) -> Known {
     let registry = Registry::find();
     let find = || Mark::decode(&registry.as_ref()?.last(&device_key::find(Path::new("/"), number)?)?);
     find().map(|mark| mark.known(registry.as_ref())).unwrap_or_default()
+}
+
+/// Where something was found on a device that is not iodyno's.
+#[derive(Debug)]
+pub(crate) struct ForeignPlaces {
+    /// The device's name in the registry; `None` without either.
+    at: Option<(Registry, String)>,
+    /// Bytes from the start of the device, in order.
+    places: Vec<u64>,
+}
+
+impl ForeignPlaces {
+    /// What is remembered of a device.
+    pub(crate) fn of(number: Number) -> Self {
+        let key = || Some(format!("foreign {}", device_key::find(Path::new("/"), number)?));
+        let at = Registry::find().and_then(|registry| Some((registry, key()?)));
+        let value = at.as_ref().and_then(|(registry, key)| registry.last(key)).unwrap_or_default();
+        let places = value.split_ascii_whitespace().filter_map(|word| word.strip_prefix("at=")?.parse().ok());
+        Self { places: places.take(MAX_REMEMBERED).collect(), at }
+    }
+
+    /// Where to look again.
+    pub(crate) fn places(&self) -> &[u64] {
+        &self.places
+    }
+
+    /// Remembers what was found this time instead; none: all of it has become zero or iodyno's.
+    pub(crate) fn replace(self, found: &[u64]) {
+        if self.places == found {
+            return;
+        }
+        let Some((registry, key)) = self.at else { return };
+        let value: Vec<String> = found.iter().map(|place| format!("at={place}")).collect();
+        // A folder that cannot be written: what is found is refused all the same.
+        let _ = registry.append(&key, &if value.is_empty() { "none".to_string() } else { value.join(" ") });
+    }
 }
 
 /// Refuses content that is not ours.

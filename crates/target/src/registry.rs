@@ -196,8 +196,7 @@ fn private(fd: OwnedFd, path: &Path) -> std::io::Result<OwnedFd> {
 
 /// The file of lines for appending, which no other iodyno writes to before it is closed.
 fn locked(folder: &OwnedFd) -> std::io::Result<File> {
-    let flags =
-        OFlags::RDWR | OFlags::APPEND | OFlags::CREATE | OFlags::NOFOLLOW | OFlags::NONBLOCK | OFlags::CLOEXEC;
+    let flags = OFlags::RDWR | OFlags::APPEND | OFlags::CREATE | OFlags::NOFOLLOW | OFlags::NONBLOCK | OFlags::CLOEXEC;
     for _ in 0..200 {
         let fd = openat(folder, LINES, flags, Mode::from_raw_mode(0o600))?;
         checked(&fd)?;
