@@ -160,7 +160,7 @@ fn samples(size_bytes: u64, block_bytes: u64, medium: Medium, random: &mut impl 
     let mut place = |index: u64| {
         let first = (index * length).next_multiple_of(block_bytes);
         let choice = ((index + 1) * length).saturating_sub(bytes).saturating_sub(first) / block_bytes;
-        let number = if index % 2 == 0 { fixed() } else { random() };
+        let number = if index.is_multiple_of(2) { fixed() } else { random() };
         let anywhere = first + number % (choice + 1) * block_bytes;
         let aligned = if index % 8 < 6 { anywhere / MIB * MIB } else { anywhere };
         let start = if aligned >= first { aligned } else { anywhere };
