@@ -74,3 +74,50 @@ fn devices_that_iodyno_wrote_are_written_again() {
         assert!(output.stderr.contains("at byte 1048576"), "{}", output.stderr);
     }
 }
+
+/// A refusal is no lottery: what an inspection found once is looked for again, also by a dry run.
+#[test]
+fn what_was_found_once_is_found_again() {
+    if !testkit::require_root_or_skip() {
+        return;
+    }
+    let (scratch, size) = (Scratch::new(), 20 << 30);
+    let image = scratch.path("disk");
+    std::fs::File::create(&image).unwrap().set_len(size).unwrap();
+    let device = LoopDevice::over(&image).unwrap();
+    std::fs::write(device.sysfs().join("queue/rotational"), "0").unwrap();
+    // Half of one of the 512 parts of the device, whose sample is at a random place: found by half of the inspections.
+    let part = size / 512;
+    let (start, bytes) = (101 * part, usize::try_from(part / 2).unwrap());
+    let write = |byte: u8| {
+        let file = OpenOptions::new().write(true).open(device.path()).unwrap();
+        file.write_all_at(&vec![byte; bytes], start).unwrap();
+        file.sync_all().unwrap();
+    };
+    let name = device.path().to_str().unwrap();
+    let run = |state: &str, more: &[&str]| {
+        let arguments = ["run", "--name", "a", "--filename", name, "--rw", "write", "--bs", "64k", "--io-size", "64k"];
+        let options = ["-o", "out", "--no-report", "--no-counters"];
+        let command = scratch.iodyno(&arguments).args(options).args(more).env("IODYNO_STATE_DIR", scratch.path(state));
+        let output = command.run().unwrap();
+        let _ = std::fs::remove_dir_all(scratch.path("out"));
+        output.code
+    };
+    write(b'x');
+    let first = (0..60).find(|_| run("state", &["--dry-run"]) == Some(7));
+    assert!(first.is_some(), "never found");
+    for _ in 0..20 {
+        assert_eq!(run("state", &["--dry-run"]), Some(7));
+    }
+    assert_eq!(run("state", &[]), Some(7));
+    // What --destroy does not overwrite is still known.
+    run("state", &["--destroy", name]);
+    assert_eq!(run("state", &[]), Some(7));
+    // Without a folder that can be written, and with a damaged one, it goes on as before.
+    assert!(matches!(run("/proc/nowhere", &["--dry-run"]), Some(0 | 7)));
+    // Once it is gone, nothing is held against the device.
+    write(0);
+    for _ in 0..3 {
+        assert_eq!(run("state", &[]), Some(0));
+    }
+}

@@ -175,7 +175,112 @@ fn what_others_wrote_into_our_file_is_refused_and_stays() {
         bench.is_refused(&path, name, || bench.fio(&path, more));
         bench.is_refused(&path, name, || bench.fio(&path, &["--dry-run"]));
         bench.fio(&path, &["--destroy", path.to_str().unwrap()]).expect_code(0);
-        bench.fio(&path, &[]).expect_code(0);
+        if name == "append" {
+            // The run did not overwrite the line, so it is not iodyno's.
+            bench.is_refused(&path, "what is behind the run's part", || bench.fio(&path, &[]));
+        } else {
+            bench.fio(&path, &[]).expect_code(0);
+        }
+    }
+}
+
+#[test]
+fn what_a_flag_gave_up_and_the_run_did_not_overwrite_is_still_refused() {
+    let bench = Bench::new();
+    for (index, bytes) in [8 * MIB, 40 * MIB].into_iter().enumerate() {
+        let path = bench.path(&format!("text{index}"));
+        let name = path.to_str().unwrap();
+        std::fs::write(&path, "a line of somebody's text\n".repeat(usize::try_from(bytes / 26).unwrap())).unwrap();
+        let run = |more: &[&str]| {
+            let arguments = ["run", "--name", "a", "--filename", name, "--rw", "write", "--bs", "64k"];
+            bench.iodyno(&arguments).args(more).run().unwrap()
+        };
+        for more in [&["--bs", "4k", "--io-size", "4k"][..], &["--bs", "1000", "--io-size", "4000", "--direct", "0"]] {
+            run(&[more, &["--destroy", name]].concat()).expect_code(0);
+            bench.is_refused(&path, "one block of it was overwritten", || run(&[]));
+            bench.is_refused(&path, "one block of it was overwritten", || run(&["--dry-run"]));
+        }
+        // Under two names of one plan.
+        let two = [":", name].concat();
+        run(&["--filename", &[name, &two].concat(), "--io-size", "64k", "--destroy", name]).expect_code(0);
+        bench.is_refused(&path, "two names", || run(&[]));
+    }
+}
+
+#[test]
+fn what_a_flag_gave_up_is_ours_once_all_of_it_was_overwritten() {
+    let bench = Bench::new();
+    for more in [&[][..], &PATTERN, &["--rw", "trimwrite"], &["--buffer-pattern", "0x616263", "--direct", "0"]] {
+        let path = bench.path("file");
+        std::fs::write(&path, vec![b'x'; 4 << 20]).unwrap();
+        bench.fio(&path, &[more, &["--destroy", path.to_str().unwrap()]].concat()).expect_code(0);
+        for _ in 0..2 {
+            bench.fio(&path, more).expect_code(0);
+        }
+        // The flag given once more, when nothing is to be given up, takes nothing away.
+        bench.fio(&path, &["--io-size", "64k", "--destroy", path.to_str().unwrap()]).expect_code(0);
+        bench.fio(&path, more).expect_code(0);
+        std::fs::remove_file(&path).unwrap();
+    }
+}
+
+#[test]
+fn what_others_write_during_a_run_is_not_taken_for_ours() {
+    let bench = Bench::new();
+    for (bytes, at) in [(8 * MIB, 4 * MIB), (40 * MIB, 40 * MIB - 4096)] {
+        let path = bench.path("file");
+        let (name, size) = (path.to_str().unwrap(), bytes.to_string());
+        let arguments = ["run", "--name", "a", "--filename", name, "--rw", "write"];
+        let whole =
+            |more: &[&str]| bench.iodyno(&arguments).args(["--bs", "1m", "--size", &size]).args(more).run().unwrap();
+        whole(&[]).expect_code(0);
+        let part = ["--size", "1m", "--bs", "64k", "--rate-iops", "50", "--time-based", "--runtime", "2s", "--json"];
+        let mut running = bench.iodyno(&arguments).args(part).spawn().unwrap();
+        assert!(running.wait_for_stdout("\"phase\":\"measure\"", Duration::from_secs(60)), "it never wrote");
+        write_at(&path, &[b'x'; 4096], at);
+        running.wait().unwrap().expect_code(0);
+        bench.is_refused(&path, "written during a run", || whole(&[]));
+        bench.is_refused(&path, "written during a run", || whole(&["--dry-run"]));
+        std::fs::remove_file(&path).unwrap();
+    }
+}
+
+#[test]
+fn parts_of_sectors_are_ours_as_long_as_only_we_write() {
+    let bench = Bench::new();
+    let path = bench.path("file");
+    let odd = ["--rw", "randwrite", "--bsrange", "1-9000", "--bs-unaligned", "1", "--blockalign", "7", "--direct", "0"];
+    for more in [&odd[..], &odd, &["--io-size", "64k"], &PATTERN, &odd, &["--io-size", "4k", "--direct", "1"]] {
+        bench.fio(&path, more).expect_code(0);
+        bench.fio(&path, &["--dry-run"]).expect_code(0);
+    }
+    write_at(&path, b"precious", 2 * MIB + 100);
+    bench.is_refused(&path, "a later write", || bench.fio(&path, &odd));
+}
+
+#[test]
+fn where_times_are_whole_seconds_a_write_of_the_same_second_is_seen() {
+    if !require_root_or_skip() {
+        return;
+    }
+    if !FileSystem::Ext4.is_available() {
+        testkit::lacks("ext4");
+        return;
+    }
+    let bench = Bench::new();
+    let device = LoopDevice::new(32 * MIB).unwrap();
+    tool("mkfs.ext4", &["-q", "-F", "-I", "128", device.path().to_str().unwrap()]);
+    let mounted = Mounted::device(device.path()).unwrap();
+    let odd = ["--rw", "randwrite", "--bsrange", "1-9000", "--bs-unaligned", "1", "--blockalign", "7", "--direct", "0"];
+    let loads: [&[&str]; 5] = [&[], &PATTERN, &odd, &["--rw", "trimwrite"], &["--rw", "randtrim"]];
+    for (index, more) in loads.into_iter().enumerate() {
+        let path = mounted.path().join(format!("file{index}"));
+        for _ in 0..3 {
+            bench.fio(&path, more).expect_code(0);
+        }
+        write_at(&path, b"precious", 2 * MIB + 100);
+        bench.is_refused(&path, "in the same second", || bench.fio(&path, more));
+        std::fs::remove_file(&path).unwrap();
     }
 }
 

@@ -413,6 +413,26 @@ impl Workload {
         sizes.map(|(size, _)| size.max_bytes()).max().unwrap_or(0)
     }
 
+    /// May its writes or trims begin or end inside of a sector of 512 bytes, on a target that allows it? Where that is not
+    /// certain: yes. A replay's never do.
+    pub fn splits_sectors(&self, target: &TargetSpec) -> bool {
+        let is_whole = |bytes: u64| bytes.is_multiple_of(512);
+        let address = &self.address;
+        let ranges = [address.range, address.hot_band, target.range];
+        let bounds = ranges.into_iter().flatten().flat_map(|range| [range.low, range.high]);
+        let are_bounds_whole = bounds.into_iter().all(|bound| match bound {
+            Bound::Bytes(bytes) => is_whole(bytes),
+            Bound::Fraction(_) => true,
+        });
+        let steps = [address.align_bytes, target.align_bytes, Some(address.base_bytes), Some(target.offset_bytes)];
+        let by_op = address.align_by_op.into_iter().flatten();
+        let strides = address.stride.into_iter().flat_map(|(low, high)| [low, high]);
+        let are_steps_whole = steps.into_iter().flatten().chain(by_op).chain(strides).all(is_whole);
+        let are_sizes_whole = self.transfers().into_iter().all(|size| size.is_in_steps_of(512));
+        let writes = self.mix.changes_data() && self.replay.is_none();
+        writes && !(are_bounds_whole && are_steps_whole && are_sizes_whole)
+    }
+
     /// Mean bytes per operation, flushes left out.
     pub fn transfer_mean_bytes(&self) -> f64 {
         let shares = [self.mix.read, self.mix.write, self.mix.trim];
@@ -486,6 +506,15 @@ impl TransferSize {
             Self::Fixed(bytes) => *bytes,
             Self::Mix(mix) => mix.iter().map(|(bytes, _)| *bytes).max().unwrap_or(0),
             Self::Uniform { max, .. } => *max,
+        }
+    }
+
+    /// Is every transfer that can come a multiple of this?
+    pub fn is_in_steps_of(&self, bytes: u64) -> bool {
+        match self {
+            Self::Fixed(size) => size.is_multiple_of(bytes),
+            Self::Mix(mix) => mix.iter().all(|(size, _)| size.is_multiple_of(bytes)),
+            Self::Uniform { min, align, .. } => min.is_multiple_of(bytes) && align.is_multiple_of(bytes),
         }
     }
 

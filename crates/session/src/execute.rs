@@ -107,6 +107,12 @@ fn contents_of(plan: &Plan, target: usize) -> Vec<&Content> {
     found
 }
 
+/// May the runs write parts of a target's sectors?
+fn splits_sectors(plan: &Plan, target: usize) -> bool {
+    let mut workloads = plan.runs.iter().flat_map(|run| &run.workloads).filter(|one| one.targets.contains(&target));
+    plan.targets.get(target).is_some_and(|spec| workloads.any(|workload| workload.splits_sectors(spec)))
+}
+
 fn operations(count: u64) -> String {
     if count == 1 { "1 operation".to_string() } else { format!("{count} operations") }
 }
@@ -238,7 +244,7 @@ impl Life<'_, '_> {
         Ok(())
     }
 
-    /// Says what is worth knowing of the targets, and remembers the patterns that are going to be written to them.
+    /// Says what is worth knowing of the targets, and remembers what is going to be written to them that carries no mark.
     fn targets(&mut self) -> Result<(), SessionError> {
         let mut notes = Vec::new();
         for (index, target) in self.targets.iter().enumerate() {
@@ -249,6 +255,9 @@ impl Life<'_, '_> {
                     let pattern = target::Pattern { bytes, anew: !content.literal.is_empty() };
                     notes.extend(target.remember(&pattern).err().map(|note| format!("{}: {note}", target.name)));
                 }
+            }
+            if target.writable && splits_sectors(self.plan, index) {
+                notes.extend(target.remember_pieces().err().map(|note| format!("{}: {note}", target.name)));
             }
         }
         for note in notes {
@@ -432,9 +441,7 @@ impl Life<'_, '_> {
         let directory = self.request.directory.clone();
         // What may still be written to is left as it would be by a run that was killed.
         let settling = self.targets.iter().flatten().filter(|_| self.unfinished == 0);
-        let unsettled: Vec<String> = settling
-            .filter_map(|target| target.settle().err().map(|error| format!("{}: {error}", target.name)))
-            .collect();
+        let unsettled = target::settle(settling);
         let unlinked = unlink(self.plan, self.targets);
         let is_faithful = self.spine.is_faithful;
         let (sealed, mut messages) = self.spine.close(ending.word(), broken.is_none());

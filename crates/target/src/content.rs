@@ -55,9 +55,18 @@ pub(crate) fn look(fd: BorrowedFd<'_>, size_bytes: u64, flag: &Path, known: &Kno
     Ok(Edges { foreign: found.or_else(|| view.first_byte()), signature, own_sectors: view.own_sectors })
 }
 
-/// Looks at a device: at its edges, at the edges of all likely partitions, at copies of superblocks, and at samples of
-/// the rest ([`survey::parts`]). Returns the first thing that is not ours. `direct` is opened with `O_DIRECT` where that
-/// works, so that neither the page cache is filled nor what it remembers of an earlier content is believed.
+/// What was found on a device.
+#[derive(Debug, Default)]
+pub(crate) struct Survey {
+    /// The first thing that is not ours.
+    pub(crate) foreign: Option<Foreign>,
+    /// Some of the places where something is that is not ours, in order.
+    pub(crate) places: Vec<u64>,
+}
+
+/// Looks at a device: at its edges, at the edges of all likely partitions, at copies of superblocks, where an earlier look
+/// found something (`remembered`), and at samples of the rest ([`survey::parts`]). `direct` is opened with `O_DIRECT`
+/// where that works, so that neither the page cache is filled nor what it remembers of an earlier content is believed.
 ///
 /// # Errors
 /// [`ErrorKind::Unprovable`] when a part cannot be read.
@@ -67,22 +76,24 @@ pub(crate) fn survey(
     medium: Medium,
     flag: &Path,
     known: &Known,
-) -> Result<Option<Foreign>, ErrorKind> {
+    remembered: &[u64],
+) -> Result<Survey, ErrorKind> {
     let block = ioctl_blksszget(direct).unwrap_or(512);
     // Without direct I/O: forget clean pages, and read what is asked for only.
     let _ = fadvise(direct, 0, None, Advice::DontNeed);
     let _ = fadvise(direct, 0, None, Advice::Random);
-    // Other places in every run: what one has missed, the next may find.
+    // Half of the samples lie elsewhere in every look: what one has missed, the next may find.
     let (keys, mut count) = (RandomState::new(), 0_u64);
     let random = || {
         count += 1;
         keys.hash_one(count)
     };
-    let parts = survey::parts(size_bytes, u64::from(block), medium, random);
+    let parts = survey::parts(size_bytes, u64::from(block), medium, remembered, random);
     let view = View::read(direct, size_bytes, flag, known, &parts)?;
-    let Some(first) = view.first_byte() else { return Ok(None) };
+    let Some(first) = view.first_byte() else { return Ok(Survey::default()) };
     // It is refused; the rest is about a name that helps.
-    Ok(Some(signature::find(&view)?.or_else(|| signature::find_in_partitions(&view)).unwrap_or(first)))
+    let named = signature::find(&view)?.or_else(|| signature::find_in_partitions(&view)).unwrap_or(first);
+    Ok(Survey { foreign: Some(named), places: view.foreign_places(remembered) })
 }
 
 /// A target's bytes, in which every sector that iodyno wrote reads as zeroes. A short signature that happens to stand
@@ -105,6 +116,14 @@ struct Piece {
     offset: u64,
     bytes: Vec<u8>,
     own_sectors: usize,
+}
+
+impl Piece {
+    /// Where the first byte is that is neither zero nor ours.
+    fn first_foreign(&self) -> Option<u64> {
+        let index = self.bytes.iter().position(|byte| *byte != 0)?;
+        Some(self.offset + index as u64)
+    }
 }
 
 impl<'a> View<'a> {
@@ -176,6 +195,23 @@ impl<'a> View<'a> {
             index += 1;
         }
         Some(out)
+    }
+
+    /// Where something is that is neither zero nor ours: the remembered places at which it still is, and of the pieces as
+    /// many as may be remembered, spread over the target.
+    fn foreign_places(&self, remembered: &[u64]) -> Vec<u64> {
+        let is_foreign = |offset: &&u64| {
+            let sector = **offset / SECTOR_BYTES as u64 * SECTOR_BYTES as u64;
+            self.peek(sector, SECTOR_BYTES as u64).is_some_and(|bytes| bytes.iter().any(|byte| *byte != 0))
+        };
+        let mut places: Vec<u64> = remembered.iter().filter(is_foreign).copied().collect();
+        let found: Vec<u64> = self.pieces.iter().filter_map(Piece::first_foreign).collect();
+        let room = survey::MAX_REMEMBERED.saturating_sub(places.len());
+        let step = found.len().div_ceil(room.max(1)).max(1);
+        places.extend(found.into_iter().step_by(step).take(room));
+        places.sort_unstable();
+        places.dedup();
+        places
     }
 
     /// The first byte of what was read that is neither zero nor ours.

@@ -185,8 +185,13 @@ pub(crate) fn examine(
     // Not every driver has direct I/O.
     let direct = node.reopen(OFlags::RDONLY | OFlags::DIRECT).ok();
     let fd = direct.as_ref().map_or(claim.fd(), |direct| direct.as_fd());
-    let given_up = match content::survey(fd, size_bytes, medium, flag, &known) {
-        Ok(foreign) => foreign,
+    let remembered = ours::ForeignPlaces::of(node.device());
+    let given_up = match content::survey(fd, size_bytes, medium, flag, &known, remembered.places()) {
+        Ok(survey) => {
+            // Also of a dry run, and also of what a flag gives up: it may not overwrite all of it.
+            remembered.replace(&survey.places);
+            survey.foreign
+        }
         Err(_) if may_destroy => None,
         Err(error) => return Err(error),
     };

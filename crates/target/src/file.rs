@@ -27,6 +27,8 @@ pub(crate) struct Existing {
     pub(crate) mark: Option<Mark>,
     /// What `--destroy` gave up.
     pub(crate) given_up: Option<String>,
+    /// What is in it after the run is only ours when it shows.
+    pub(crate) must_prove: bool,
 }
 
 /// Examines a file that is there.
@@ -51,7 +53,7 @@ pub(crate) fn examine(
         // Our own file that was made and never filled: filling it is a write like any other, and goes on below.
         let needs_fill = mark.as_ref().is_some_and(|mark| first_unwritten(fd.as_fd(), mark, size_bytes) < size_bytes);
         if !needs_fill || policy.never_create {
-            return Ok(Existing { claim: None, size_bytes, grow_to, mark, given_up: None });
+            return Ok(Existing { claim: None, size_bytes, grow_to, mark, given_up: None, must_prove: false });
         }
     }
     place::check(&node.path)?;
@@ -70,20 +72,24 @@ pub(crate) fn examine(
     // A plan may name one file twice: what it holds was proved for the first name, and only we have written since.
     let is_proved = mark.is_some() && is_claimed(node.identity());
     let claim = claim_file(node, mode)?;
-    let given_up = match &mark {
-        _ if may_destroy => {
-            evidence::what_is_lost(claim.fd(), size_bytes, mark.as_ref().filter(|_| !is_proved), &spec.path)
+    let (fd, flag) = (claim.fd(), &spec.path);
+    let (given_up, must_prove) = match &mark {
+        // What the first name gave up stays given up.
+        Some(mark) if is_proved => {
+            (may_destroy.then(|| evidence::what_is_lost(fd, size_bytes, None, flag)).flatten(), mark.given_up)
         }
-        Some(mark) if !is_proved => {
-            evidence::prove(claim.fd(), size_bytes, mark, &spec.path)?;
-            None
+        Some(mark) if !may_destroy => {
+            evidence::prove(fd, size_bytes, mark, flag)?;
+            (None, false)
         }
-        _ => None,
+        // The flag is not needed.
+        Some(mark) if evidence::is_as_left(fd, size_bytes, mark, flag) => (None, false),
+        _ => (evidence::what_is_lost(fd, size_bytes, mark.as_ref(), flag), true),
     };
     if let Some(bytes) = grow_to {
         check_space(claim.fd(), bytes - size_bytes, &node.path)?;
     }
-    Ok(Existing { claim: Some(claim), size_bytes, grow_to, mark, given_up })
+    Ok(Existing { claim: Some(claim), size_bytes, grow_to, mark, given_up, must_prove })
 }
 
 /// Examines a place where a file would be made; returns its size.

@@ -1,6 +1,7 @@
 //! Targets that are open for a run.
 
 use crate::device::{Claim, Mode};
+use crate::evidence::{self, Effort, Left};
 use crate::examine::{Examined, examine, used};
 use crate::file::{self, Created, Existing};
 use crate::node::Node;
@@ -17,6 +18,9 @@ use std::ops::Range;
 use std::os::unix::fs::MetadataExt;
 use std::path::PathBuf;
 use std::sync::{Arc, Once};
+
+/// Files that are looked at, at the same time, after a run.
+const SETTLING_THREADS: usize = 16;
 
 /// What a target is.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -110,14 +114,46 @@ impl Opened {
         noted.map_err(|why| format!("the pattern is not remembered, and the next run will want --destroy: {why}"))
     }
 
-    /// Notes how the run leaves a file, so that the next one sees whether another program has changed it. To be called
-    /// after the last write has come back; without it all of the file is read before it is written again.
+    /// Notes that sectors of a file are going to be written in parts, which carry no mark: the next run cannot tell them by
+    /// their content. To be called for what [`plan::Workload::splits_sectors`].
     ///
     /// # Errors
     /// A sentence when the mark could not be changed.
-    pub fn settle(&self) -> Result<(), String> {
-        let settled = Settled::now(self.io.as_fd()).map_err(|error| format!("failed to read its state: {error}"))?;
-        self.change_mark(|mark| mark.settled = Some(settled))
+    pub fn remember_pieces(&self) -> Result<(), String> {
+        if self.logical_block_bytes >= 512 { Ok(()) } else { self.change_mark(|mark| mark.pieces = true) }
+    }
+
+    /// How the run leaves a file, and whether all of it was seen to be ours; `None`: not as it could be known again.
+    fn left(&self, effort: Effort) -> rustix::io::Result<Option<(Settled, bool)>> {
+        let Some(claim) = &self._claim else { return Ok(None) };
+        let registry = Registry::find();
+        let mark = ours::mark_of(self.io.as_fd(), registry.as_ref()).unwrap_or_default();
+        let known = mark.known(registry.as_ref());
+        let settled = Settled::apart(self.io.as_fd())?;
+        let left = evidence::look_after(claim.fd(), settled.size_bytes(), &known, effort);
+        if self.direct {
+            // Out of the way of a next run's direct I/O.
+            let _ = fadvise(claim.fd(), 0, None, Advice::DontNeed);
+        }
+        let is_believed = match left {
+            Left::Ours => true,
+            // What a flag gave up and others wrote meanwhile is left to the next run's look, which is a longer one.
+            Left::OursInSamples => !mark.given_up,
+            Left::Foreign => !mark.given_up && !mark.is_known_by_content(&known),
+        };
+        let is_still = settled.is_same(Settled::now(self.io.as_fd())?);
+        Ok((is_believed && is_still).then_some((settled, left == Left::Ours)))
+    }
+
+    fn settle(&self, left: rustix::io::Result<Option<(Settled, bool)>>) -> Result<(), String> {
+        let Some((settled, is_ours)) = left.map_err(|error| format!("failed to read its state: {error}"))? else {
+            return Ok(());
+        };
+        self.change_mark(|mark| {
+            mark.settled = Some(settled);
+            mark.pieces &= !is_ours;
+            mark.given_up &= !is_ours;
+        })
     }
 
     /// Removes the file, if its name still leads to it and not to another that has taken its place.
@@ -147,6 +183,32 @@ impl Opened {
         }
         ours::set_mark(self.io.as_fd(), &mark, registry.as_ref())
     }
+}
+
+/// Notes how a run leaves its files, so that the next one sees whether another program has changed them. To be called after
+/// the last write has come back; without it all of a file is read before it is written again. So it is for a file in which
+/// something is found now that is not iodyno's: what a flag gave up and the run did not overwrite, or what another program
+/// wrote meanwhile.
+///
+/// Returns sentences about marks that could not be changed.
+pub fn settle<'a>(targets: impl IntoIterator<Item = &'a Opened>) -> Vec<String> {
+    let files: Vec<&Opened> = targets.into_iter().filter(|target| target.is_marked && target.writable).collect();
+    let effort = Effort::after_a_run(files.len());
+    let look = |files: &[&Opened]| files.iter().map(|file| file.left(effort)).collect::<Vec<_>>();
+    let share = files.len().div_ceil(SETTLING_THREADS).max(1);
+    let left: Vec<_> = std::thread::scope(|scope| {
+        let spawn = |files| std::thread::Builder::new().spawn_scoped(scope, move || look(files)).map_err(|_| files);
+        let threads: Vec<_> = files.chunks(share).map(spawn).collect();
+        let join = |thread: Result<std::thread::ScopedJoinHandle<'_, Vec<_>>, &[&Opened]>| match thread {
+            Ok(thread) => thread.join().unwrap_or_else(|panic| std::panic::resume_unwind(panic)),
+            // A machine that gives no more threads.
+            Err(files) => look(files),
+        };
+        threads.into_iter().flat_map(join).collect()
+    });
+    // One after the other: a plan may name one file twice.
+    let settled = files.iter().zip(left).map(|(file, left)| (file, file.settle(left)));
+    settled.filter_map(|(file, result)| Some(format!("{}: {}", file.name, result.err()?))).collect()
 }
 
 /// Opens a target for a run; see the crate's head comment for what is proved before.
@@ -257,7 +319,7 @@ fn open_file(spec: &TargetSpec, node: &Node, existing: Existing, extra: OFlags) 
             notes.push("--destroy gives up what was in the file".to_string());
         }
         // Until the run ends nothing tells when the file was last changed; before it grows, in case the run is killed then.
-        let mark = Mark { settled: None, ..existing.mark.clone().unwrap_or_default() };
+        let mark = Mark { settled: None, given_up: existing.must_prove, ..existing.mark.clone().unwrap_or_default() };
         if let Err(reason) = ours::set_mark(io.as_fd(), &mark, Registry::find().as_ref()) {
             notes.push(format!("the file cannot be marked as iodyno's own: {reason}"));
         }

@@ -10,9 +10,13 @@ use crate::device_key;
 use crate::node::Number;
 use crate::pattern::{Known, Pattern};
 use crate::registry::Registry;
+use crate::survey::MAX_REMEMBERED;
 use rustix::fd::BorrowedFd;
-use rustix::fs::{AtFlags, Statx, StatxFlags, XattrFlags, fgetxattr, fsetxattr, statx};
+use rustix::fs::{
+    AtFlags, Statx, StatxFlags, Timespec, Timestamps, UTIME_OMIT, XattrFlags, fgetxattr, fsetxattr, futimens, statx,
+};
 use rustix::io::Errno;
+use rustix::time::{ClockId, clock_gettime};
 use std::path::Path;
 
 /// The extended attribute that iodyno's own files carry.
@@ -30,8 +34,13 @@ pub(crate) struct Mark {
     pub(crate) filled_bytes: Option<u64>,
     /// Names in the registry of the patterns that may stand in it.
     pub(crate) patterns: Vec<String>,
-    /// The file at the end of the last run; `None` while one writes, or when it was killed.
+    /// The file at the end of the last run; `None` while one writes, when it was killed, or when it left what is not ours.
     pub(crate) settled: Option<Settled>,
+    /// Sectors may hold what iodyno wrote and no longer knows by its content: parts of sectors, forgotten patterns. Marks of
+    /// earlier versions do not tell, so that it is assumed of them.
+    pub(crate) pieces: bool,
+    /// A flag gave the content up, and it was not seen since that all of it was overwritten.
+    pub(crate) given_up: bool,
 }
 
 /// A file as iodyno left it.
@@ -42,7 +51,16 @@ pub(crate) struct Settled {
     inode: u64,
     /// Time of birth, where the file system tells it.
     born: Option<Time>,
+    /// A later write cannot give the file the same time, however coarse the file system's times are.
+    is_apart: bool,
 }
+
+/// File systems round times down to this at most (FAT).
+const COARSEST_SECONDS: i64 = 2;
+/// A file system whose times have fractions rounds them to this at most (exFAT).
+const FRACTION_NS: u32 = 10_000_000;
+/// How long the clock is waited for, at most.
+const WAIT: std::time::Duration = std::time::Duration::from_millis(30);
 
 /// What a mark proves about the file that it was found on.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -92,23 +110,85 @@ impl Settled {
         let born = (stat.stx_mask & StatxFlags::BTIME.bits() != 0)
             .then_some(Time(stat.stx_btime.tv_sec, stat.stx_btime.tv_nsec));
         let modified = Time(stat.stx_mtime.tv_sec, stat.stx_mtime.tv_nsec);
-        Ok(Self { size_bytes: stat.stx_size, modified, inode: stat.stx_ino, born })
+        Ok(Self { size_bytes: stat.stx_size, modified, inode: stat.stx_ino, born, is_apart: false })
+    }
+
+    /// The file as it is now, after seeing to it that a later write gives it another time of change: the clock is waited
+    /// for where times have fractions, and where they have none, a file that was just written is set back by two seconds.
+    ///
+    /// # Errors
+    /// When its state cannot be read.
+    pub(crate) fn apart(fd: BorrowedFd<'_>) -> rustix::io::Result<Self> {
+        let now = Self::now(fd)?;
+        if now.modified.1 > 0 {
+            return Ok(Self { is_apart: wait_until_past(now.modified), ..now });
+        }
+        let clock = clock().0;
+        if (clock - now.modified.0).abs() > COARSEST_SECONDS {
+            return Ok(Self { is_apart: true, ..now });
+        }
+        let omit = Timespec { tv_sec: 0, tv_nsec: UTIME_OMIT };
+        let earlier = Timespec { tv_sec: now.modified.0.min(clock) - COARSEST_SECONDS, tv_nsec: 0 };
+        if futimens(fd, &Timestamps { last_access: omit, last_modification: earlier }).is_err() {
+            // Not the owner: nothing tells this second's writes from each other.
+            return Ok(now);
+        }
+        let back = Self::now(fd)?;
+        Ok(Self { is_apart: back.modified.0 <= earlier.tv_sec, ..back })
+    }
+
+    pub(crate) fn size_bytes(self) -> u64 {
+        self.size_bytes
+    }
+
+    /// Is this the same state of the same file?
+    pub(crate) fn is_same(self, other: Self) -> bool {
+        Self { is_apart: false, ..self } == Self { is_apart: false, ..other }
     }
 
     fn encode(self) -> String {
         let born = self.born.map(|born| format!(" born={born}")).unwrap_or_default();
-        format!(" size={} mtime={} ino={}{born}", self.size_bytes, self.modified, self.inode)
+        let apart = if self.is_apart { " apart=1" } else { "" };
+        format!(" size={} mtime={} ino={}{born}{apart}", self.size_bytes, self.modified, self.inode)
+    }
+}
+
+/// The clock that the kernel takes the times of files from.
+fn clock() -> Time {
+    let now = clock_gettime(ClockId::RealtimeCoarse);
+    Time(now.tv_sec, u32::try_from(now.tv_nsec).unwrap_or(0))
+}
+
+/// Waits until the clock gives another time than a file that was just written has. Says whether it does.
+fn wait_until_past(modified: Time) -> bool {
+    let nanoseconds = |time: Time| i128::from(time.0) * 1_000_000_000 + i128::from(time.1);
+    let unit = if modified.1.is_multiple_of(FRACTION_NS) { i128::from(FRACTION_NS) } else { 1 };
+    let step = std::time::Duration::from_millis(2);
+    let mut waited = std::time::Duration::ZERO;
+    loop {
+        let past = nanoseconds(clock()) - nanoseconds(modified);
+        // The clock was set back, or the times are those of another machine: to meet again would be an accident.
+        if past >= unit || past < -i128::from(u32::MAX) {
+            return true;
+        }
+        if waited >= WAIT {
+            return false;
+        }
+        std::thread::sleep(step);
+        waited += step;
     }
 }
 
 impl Mark {
-    /// `2 size=4096 mtime=1.000000002 ino=12 filled=4096 pattern=0123456789abcdef`: version, then words that later
+    /// `2 size=4096 mtime=1.000000002 ino=12 filled=4096 whole=1 pattern=0123456789abcdef`: version, then words that later
     /// versions may add to. Without `size`, `mtime` and `ino` a run is writing, or was killed.
     pub(crate) fn encode(&self) -> String {
         let settled = self.settled.map(Settled::encode).unwrap_or_default();
         let filled = self.filled_bytes.map(|bytes| format!(" filled={bytes}")).unwrap_or_default();
         let patterns: String = self.patterns.iter().map(|id| format!(" pattern={id}")).collect();
-        format!("2{settled}{filled}{patterns}")
+        let whole = if self.pieces { "" } else { " whole=1" };
+        let given_up = if self.given_up { " given=1" } else { "" };
+        format!("2{settled}{filled}{whole}{given_up}{patterns}")
     }
 
     /// `None` when this is not a mark of a version that this program knows.
@@ -120,8 +200,8 @@ impl Mark {
             Some("2") => false,
             _ => return None,
         };
-        let mut mark = Self::default();
-        let (mut size, mut modified, mut inode, mut born) = (None, None, None, None);
+        let mut mark = Self { pieces: true, ..Self::default() };
+        let (mut size, mut modified, mut inode, mut born, mut is_apart) = (None, None, None, None, false);
         for word in words {
             match word.split_once('=')? {
                 ("filled", bytes) => mark.filled_bytes = Some(bytes.parse().ok()?),
@@ -130,11 +210,14 @@ impl Mark {
                 ("mtime", time) => modified = Some(Time::decode(time)?),
                 ("ino", number) => inode = Some(number.parse().ok()?),
                 ("born", time) => born = Some(Time::decode(time)?),
+                ("apart", yes) => is_apart = yes == "1",
+                ("whole", yes) => mark.pieces = yes != "1",
+                ("given", yes) => mark.given_up = yes == "1",
                 _ => {}
             }
         }
         if let (Some(size_bytes), Some(modified), Some(inode)) = (size, modified, inode) {
-            mark.settled = Some(Settled { size_bytes, modified, inode, born });
+            mark.settled = Some(Settled { size_bytes, modified, inode, born, is_apart });
         }
         Some(mark)
     }
@@ -142,8 +225,10 @@ impl Mark {
     /// What the mark proves about a file that looks like `now`.
     pub(crate) fn standing(&self, now: Settled) -> Standing {
         let Some(left) = self.settled else { return Standing::Unknown };
-        if left == now {
-            return Standing::Untouched;
+        if left.is_same(now) {
+            // Of whole seconds: written again within the same one, perhaps.
+            let is_sure = left.is_apart || left.modified.1 > 0;
+            return if is_sure { Standing::Untouched } else { Standing::Unknown };
         }
         // A copy (`cp -a`, a move to another file system) keeps the mark and the time of the last change.
         let same_change = left.modified == now.modified || now.modified.is_rounded(left.modified);
@@ -156,6 +241,11 @@ impl Mark {
         Known { patterns: self.patterns.iter().filter_map(find).collect() }
     }
 
+    /// Is all that iodyno wrote known by its content?
+    pub(crate) fn is_known_by_content(&self, known: &Known) -> bool {
+        !self.pieces && known.patterns.len() == self.patterns.len()
+    }
+
     /// Adds a pattern; remembers it in the registry.
     fn add_pattern(&mut self, pattern: &Pattern, registry: Option<&Registry>) -> Result<(), String> {
         let registry = registry.ok_or("there is no home for a registry (HOME or IODYNO_STATE_DIR)")?;
@@ -165,6 +255,7 @@ impl Mark {
         self.patterns.push(id);
         let surplus = self.patterns.len().saturating_sub(MAX_PATTERNS);
         self.patterns.drain(..surplus);
+        self.pieces |= surplus > 0;
         Ok(())
     }
 }
@@ -253,6 +344,42 @@ pub(crate) fn known_on_device(number: Number) -> Known {
     find().map(|mark| mark.known(registry.as_ref())).unwrap_or_default()
 }
 
+/// Where something was found on a device that is not iodyno's.
+#[derive(Debug)]
+pub(crate) struct ForeignPlaces {
+    /// The device's name in the registry; `None` without either.
+    at: Option<(Registry, String)>,
+    /// Bytes from the start of the device, in order.
+    places: Vec<u64>,
+}
+
+impl ForeignPlaces {
+    /// What is remembered of a device.
+    pub(crate) fn of(number: Number) -> Self {
+        let key = || Some(format!("foreign {}", device_key::find(Path::new("/"), number)?));
+        let at = Registry::find().and_then(|registry| Some((registry, key()?)));
+        let value = at.as_ref().and_then(|(registry, key)| registry.last(key)).unwrap_or_default();
+        let places = value.split_ascii_whitespace().filter_map(|word| word.strip_prefix("at=")?.parse().ok());
+        Self { places: places.take(MAX_REMEMBERED).collect(), at }
+    }
+
+    /// Where to look again.
+    pub(crate) fn places(&self) -> &[u64] {
+        &self.places
+    }
+
+    /// Remembers what was found this time instead; none: all of it has become zero or iodyno's.
+    pub(crate) fn replace(self, found: &[u64]) {
+        if self.places == found {
+            return;
+        }
+        let Some((registry, key)) = self.at else { return };
+        let value: Vec<String> = found.iter().map(|place| format!("at={place}")).collect();
+        // A folder that cannot be written: what is found is refused all the same.
+        let _ = registry.append(&key, &if value.is_empty() { "none".to_string() } else { value.join(" ") });
+    }
+}
+
 /// Refuses content that is not ours.
 pub(crate) fn foreign_error(foreign: crate::content::Foreign, flag: &Path) -> ErrorKind {
     ErrorKind::ForeignContent { what: foreign.what, offset: foreign.offset, flag: flag.to_owned() }
@@ -265,16 +392,19 @@ mod tests {
     use std::os::unix::fs::FileExt;
 
     fn settled() -> Settled {
-        Settled { size_bytes: 4096, modified: Time(12, 345_678_901), inode: 7, born: Some(Time(-1, 5)) }
+        Settled { size_bytes: 4096, modified: Time(12, 345_678_901), inode: 7, born: Some(Time(-1, 5)), is_apart: true }
     }
 
     #[test]
     fn marks_survive_a_round_trip() {
         for filled_bytes in [None, Some(0), Some(u64::MAX)] {
             for patterns in [vec![], vec!["0123456789abcdef".to_string(), "f".repeat(16)]] {
-                for settled in [None, Some(settled()), Some(Settled { born: None, ..settled() })] {
-                    let mark = Mark { filled_bytes, patterns: patterns.clone(), settled };
-                    assert_eq!(Mark::decode(&mark.encode()), Some(mark));
+                let unborn = Settled { born: None, is_apart: false, ..settled() };
+                for settled in [None, Some(settled()), Some(unborn)] {
+                    for (pieces, given_up) in [(false, false), (true, false), (false, true), (true, true)] {
+                        let mark = Mark { filled_bytes, patterns: patterns.clone(), settled, pieces, given_up };
+                        assert_eq!(Mark::decode(&mark.encode()), Some(mark));
+                    }
                 }
             }
         }
@@ -287,7 +417,7 @@ mod tests {
     #[test]
     fn the_first_versions_pattern_proves_nothing() {
         let mark = Mark::decode("1 pattern=1 filled=4096").unwrap();
-        assert_eq!(mark, Mark { filled_bytes: Some(4096), ..Mark::default() });
+        assert_eq!(mark, Mark { filled_bytes: Some(4096), pieces: true, ..Mark::default() });
         assert_eq!(mark.standing(settled()), Standing::Unknown);
     }
 
@@ -311,6 +441,43 @@ mod tests {
             (coarse(Time(12, 0)), Standing::Unknown),
         ] {
             assert_eq!(mark.standing(now), standing, "{now:?}");
+        }
+    }
+
+    #[test]
+    fn whole_seconds_prove_nothing_unless_they_were_set_apart() {
+        for (ns, is_apart, standing) in
+            [(0, false, Standing::Unknown), (0, true, Standing::Untouched), (1, false, Standing::Untouched)]
+        {
+            let left = Settled { modified: Time(12, ns), is_apart, ..settled() };
+            let mark = Mark { settled: Some(left), ..Mark::default() };
+            assert_eq!(mark.standing(Settled { is_apart: false, ..left }), standing, "{ns} {is_apart}");
+        }
+    }
+
+    #[test]
+    fn a_file_that_was_just_written_is_set_apart_from_what_comes() {
+        let scratch = tempfile::tempdir().unwrap();
+        let file = std::fs::File::create(scratch.path().join("file")).unwrap();
+        let set = |ago: i64| {
+            let time = Timespec { tv_sec: clock().0 - ago, tv_nsec: 0 };
+            futimens(&file, &Timestamps { last_access: time, last_modification: time }).unwrap();
+            let before = Settled::now(file.as_fd()).unwrap();
+            (before, Settled::apart(file.as_fd()).unwrap())
+        };
+        let (before, apart) = set(0);
+        assert!(apart.is_apart && apart.modified.0 <= before.modified.0 - COARSEST_SECONDS, "{before:?} {apart:?}");
+        // Long ago, and far ahead: it stays as it is.
+        for ago in [1_000, -1_000] {
+            let (before, apart) = set(ago);
+            assert!(apart.is_apart && apart.is_same(before), "{ago}");
+        }
+        // Fractions: a write that comes after it is seen.
+        for _ in 0..50 {
+            file.write_all_at(b"ours", 0).unwrap();
+            let apart = Settled::apart(file.as_fd()).unwrap();
+            file.write_all_at(b"else", 0).unwrap();
+            assert!(apart.is_apart && !apart.is_same(Settled::now(file.as_fd()).unwrap()));
         }
     }
 

@@ -54,8 +54,28 @@ pub(crate) struct Known {
 impl Known {
     /// Did iodyno write this sector (or what the end of the target leaves of one)?
     pub(crate) fn is_own(&self, sector: &[u8], offset: u64) -> bool {
-        sector.starts_with(&SECTOR_MAGIC) || self.patterns.iter().any(|pattern| pattern.explains(sector, offset))
+        is_marked(sector) || self.patterns.iter().any(|pattern| pattern.explains(sector, offset))
     }
+}
+
+/// Does a sector begin with the mark, and hold nothing that a partitioning tool has put behind it? The end of the target
+/// may leave less of a sector than the mark is long.
+fn is_marked(sector: &[u8]) -> bool {
+    let mark = SECTOR_MAGIC.get(..sector.len()).unwrap_or(&SECTOR_MAGIC);
+    !sector.is_empty() && sector.starts_with(mark) && !holds_partition_table(sector)
+}
+
+/// Is there an MBR, or the link of an extended partition, at the end of a sector? Tools that write one keep the boot code
+/// before it, and with that the mark. iodyno's own data look like this once in 2⁴⁴ sectors.
+fn holds_partition_table(sector: &[u8]) -> bool {
+    let Some(table) = sector.get(446..512).and_then(|end| end.strip_suffix(&[0x55, 0xaa])) else { return false };
+    table.chunks_exact(16).all(|entry| entry == [0; 16] || is_partition(entry))
+}
+
+/// Does an entry of an MBR make sense? It is: status (0x00 or 0x80), 3 bytes, type, 3 bytes, first sector, number of
+/// sectors.
+pub(crate) fn is_partition(entry: &[u8]) -> bool {
+    entry[0] & 0x7f == 0 && entry[4] != 0 && entry[12..16] != [0; 4]
 }
 
 #[cfg(test)]
@@ -92,6 +112,35 @@ mod tests {
                 }
             }
         }
+    }
+
+    #[test]
+    fn a_partition_table_behind_the_mark_is_not_ours() {
+        let own = |end: &[(usize, u8)]| {
+            let mut sector = [7; 512];
+            sector[..8].copy_from_slice(&SECTOR_MAGIC);
+            sector[446..510].fill(0);
+            sector[510..].copy_from_slice(&[0x55, 0xaa]);
+            end.iter().for_each(|(at, byte)| sector[*at] = *byte);
+            Known::default().is_own(&sector, 0)
+        };
+        // An empty table, one partition, a bootable one; then what is no table.
+        let partition = [(450, 0x83), (454, 1), (458, 1)];
+        assert!(!own(&[]) && !own(&partition) && !own(&[partition.as_slice(), &[(446, 0x80)]].concat()));
+        assert!(own(&[(511, 0xab)]) && own(&[(450, 0x83)]) && own(&[partition.as_slice(), &[(446, 0x81)]].concat()));
+        assert!(own(&[partition.as_slice(), &[(500, 1)]].concat()), "the last entry has no type");
+    }
+
+    #[test]
+    fn what_the_end_of_a_target_leaves_of_a_sector_is_known() {
+        for len in 1..16 {
+            let mut sector = SECTOR_MAGIC.to_vec();
+            sector.resize(16, 9);
+            assert!(Known::default().is_own(&sector[..len], 512), "{len}");
+            sector[len.min(8) - 1] ^= 1;
+            assert!(!Known::default().is_own(&sector[..len], 512), "{len}");
+        }
+        assert!(!Known::default().is_own(&[], 0));
     }
 
     #[test]

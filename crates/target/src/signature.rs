@@ -8,6 +8,7 @@ use crate::magics::{
     At::{End, Start},
     HINTS, MAGICS, MD_MAGIC, Magic,
 };
+use crate::pattern::is_partition;
 use crate::survey;
 
 /// The same, big-endian (only superblock 0.90 is written in the machine's own order).
@@ -136,8 +137,6 @@ fn zfs(view: &View<'_>) -> Result<Option<Foreign>, ErrorKind> {
 /// `55 AA` at the end of the first sector: a partition table when an entry makes sense, otherwise a boot sector.
 fn mbr(view: &View<'_>) -> Result<Option<Foreign>, ErrorKind> {
     let Some(sector) = view.at(0, 512)?.filter(|sector| sector.ends_with(&[0x55, 0xaa])) else { return Ok(None) };
-    // Entry: status (0x00 or 0x80), 3 bytes, type, 3 bytes, first sector, number of sectors.
-    let plausible = |entry: &[u8]| entry[0] & 0x7f == 0 && entry[4] != 0 && entry[12..16] != [0; 4];
-    let table = sector[446..510].chunks_exact(16).any(plausible);
+    let table = sector[446..510].chunks_exact(16).any(is_partition);
     Ok(Some(foreign(if table { "an MBR partition table" } else { "a boot sector" }, 510)))
 }

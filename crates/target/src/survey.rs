@@ -23,6 +23,10 @@ pub(crate) const READ_BYTES: u64 = 256 * KIB;
 const GAP_BYTES: u64 = 16 * KIB;
 /// Size of a sample.
 const SAMPLE_BYTES: u64 = 8 * KIB;
+/// Places at which something foreign was found that are remembered of a device.
+pub(crate) const MAX_REMEMBERED: usize = 16;
+/// Where the samples' fixed places come from: any number will do, as long as it stays.
+const FIXED_SEED: u64 = 0x10d1_4000_0000_0001;
 
 /// What a read costs.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -101,14 +105,18 @@ pub(crate) fn copies(size_bytes: u64) -> Vec<u64> {
 }
 
 /// What is read of a device of `size_bytes`, in order, without overlaps, in reads of at most 256 KiB (a whole number of
-/// 4 KiB or `block_bytes`, whichever is larger, except at the end). `random` chooses the samples' places.
+/// 4 KiB or `block_bytes`, whichever is larger, except at the end). `remembered` are places that are looked at as well;
+/// `random` chooses those of half of the samples.
 pub(crate) fn parts(
     size_bytes: u64,
     block_bytes: u64,
     medium: Medium,
+    remembered: &[u64],
     mut random: impl FnMut() -> u64,
 ) -> Vec<Range<u64>> {
     let mut wanted = Vec::new();
+    let places = remembered.iter().filter(|place| **place < size_bytes).take(MAX_REMEMBERED);
+    wanted.extend(places.map(|place| *place..(place + 1).next_multiple_of(512)));
     if size_bytes <= WHOLE_BYTES {
         wanted.push(0..size_bytes);
     } else {
@@ -138,20 +146,27 @@ fn around(start: u64, medium: Medium) -> impl Iterator<Item = Range<u64>> {
     std::iter::once(start.saturating_sub(12 * KIB)..start + 20 * KIB).chain(far)
 }
 
-/// A sample in each of many equal parts of the device: in every other one at a whole MiB, where partitions like to begin,
-/// otherwise anywhere.
+/// A sample in each of many equal parts of the device: three of four at a whole MiB, where partitions like to begin, the
+/// others anywhere. Half of each kind are always in the same places, so that an inspection that is repeated does not find
+/// less than the one before; the others are elsewhere each time.
 fn samples(size_bytes: u64, block_bytes: u64, medium: Medium, random: &mut impl FnMut() -> u64) -> Vec<Range<u64>> {
     let (count, bytes) = (medium.samples(), SAMPLE_BYTES.max(block_bytes));
     let length = size_bytes / count;
-    let place = |index: u64| {
+    let mut state = FIXED_SEED;
+    let mut fixed = || {
+        state = state.wrapping_mul(0x5851_f42d_4c95_7f2d).wrapping_add(0x1405_7b7e_f767_814f);
+        state >> 20
+    };
+    let mut place = |index: u64| {
         let first = (index * length).next_multiple_of(block_bytes);
         let choice = ((index + 1) * length).saturating_sub(bytes).saturating_sub(first) / block_bytes;
-        let anywhere = first + random() % (choice + 1) * block_bytes;
-        let aligned = if index.is_multiple_of(2) { anywhere / MIB * MIB } else { anywhere };
+        let number = if index.is_multiple_of(2) { fixed() } else { random() };
+        let anywhere = first + number % (choice + 1) * block_bytes;
+        let aligned = if index % 8 < 6 { anywhere / MIB * MIB } else { anywhere };
         let start = if aligned >= first { aligned } else { anywhere };
         start..start + bytes
     };
-    (0..count).map(place).collect()
+    (0..count).map(&mut place).collect()
 }
 
 /// Rounds to whole blocks, joins what touches or nearly does, and cuts into reads.
@@ -210,7 +225,7 @@ mod tests {
             for size in sizes {
                 for block in [512, 4096, 16_384_u64] {
                     let size = size.next_multiple_of(block);
-                    let parts = parts(size, block, medium, counter());
+                    let parts = parts(size, block, medium, &[], counter());
                     let bytes: u64 = parts.iter().map(|part| part.end - part.start).sum();
                     assert!(parts.len() <= most, "{medium:?} {size}: {} reads", parts.len());
                     // Blocks of 16 KiB are read whole, whatever is wanted of them.
@@ -229,7 +244,7 @@ mod tests {
     #[test]
     fn where_file_systems_describe_themselves_is_read_whole() {
         for (medium, size) in [(Medium::Solid, 1 << 40), (Medium::Rotational, 1 << 40), (Medium::Rotational, GIB)] {
-            let parts = parts(size, 512, medium, counter());
+            let parts = parts(size, 512, medium, &[], counter());
             assert!(covers(&parts, 0..MIB) && covers(&parts, size - MIB..size));
             let beginnings = [63 * 512, MIB, 2 * MIB, 37 * MIB, 64 * MIB, 101 * MIB, 117 * MIB, 513 * MIB, size / 2];
             for start in beginnings.into_iter().filter(|start| *start < size) {
@@ -248,10 +263,33 @@ mod tests {
     #[test]
     fn samples_reach_every_part_of_the_device() {
         let size = 1 << 40;
-        let parts = parts(size, 512, Medium::Rotational, counter());
+        let parts = parts(size, 512, Medium::Rotational, &[], counter());
         for slice in 0..256_u64 {
             let slice = slice * (size / 256)..(slice + 1) * (size / 256);
             assert!(parts.iter().any(|part| slice.contains(&part.start)), "{slice:?}");
+        }
+    }
+
+    #[test]
+    fn remembered_places_are_read_and_half_of_the_samples_stay_where_they_are() {
+        let size = 20 * GIB;
+        let places = [777 * MIB + 1080, 9 * GIB + 12_345_678, size - 1, size + 4096];
+        for medium in [Medium::Solid, Medium::Rotational] {
+            let parts = parts(size, 512, medium, &places, counter());
+            for place in places.into_iter().filter(|place| *place < size) {
+                let sector = place / 512 * 512;
+                assert!(covers(&parts, sector..sector + 512), "{place}");
+            }
+            let mut other = 0;
+            let mut others = || {
+                other += 99_991;
+                other
+            };
+            let (one, two) = (samples(size, 4096, medium, &mut counter()), samples(size, 4096, medium, &mut others));
+            let same = one.iter().zip(&two).filter(|(one, two)| one == two).count();
+            assert!((one.len() / 2..one.len() * 3 / 4).contains(&same), "{same} of {}", one.len());
+            let whole = one.iter().filter(|sample| sample.start.is_multiple_of(MIB)).count();
+            assert!(whole >= one.len() * 5 / 8, "{whole} of {}", one.len());
         }
     }
 }

@@ -187,3 +187,30 @@ fn what_the_page_cache_remembers_of_an_earlier_content_is_not_believed() {
     refused(device.path(), None, &["data that iodyno did not write"], Flag::Destroy);
     drop(kept_open);
 }
+
+/// sfdisk keeps the boot code of the first sector, and with it iodyno's mark.
+#[test]
+fn a_partition_table_that_was_written_behind_our_mark_is_found() {
+    if !require_root_or_skip() {
+        return;
+    }
+    if Command::new("sfdisk").arg("--version").output().is_err() {
+        lacks("sfdisk");
+        return;
+    }
+    for bytes in [8 * MIB, 64 * MIB] {
+        let device = LoopDevice::new(bytes).unwrap();
+        let file = OpenOptions::new().write(true).open(device.path()).unwrap();
+        let size = usize::try_from(bytes).unwrap();
+        file.write_all_at(&own_sectors(size), 0).unwrap();
+        file.sync_all().unwrap();
+        drop(file);
+        open_for(device.path(), None, Access::Write).unwrap();
+        let script = format!("echo ',,L' | sfdisk -q {}", device.path().display());
+        assert!(Command::new("sh").args(["-c", &script]).status().unwrap().success());
+        let mut head = [0; 8];
+        File::open(device.path()).unwrap().read_exact_at(&mut head, 0).unwrap();
+        assert_eq!(head, plan::generate::SECTOR_MAGIC, "sfdisk wrote over the mark: this tests nothing");
+        refused(device.path(), Some(device.backing()), &["MBR partition table"], Flag::Destroy);
+    }
+}

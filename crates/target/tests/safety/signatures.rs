@@ -112,6 +112,8 @@ fn inside_our_own_sectors_they_mean_nothing() {
     for (words, offset, bytes) in fixtures() {
         // One that covers the first 8 bytes of a sector replaces our magic and is rightly refused.
         let covers_magic = (offset..offset + bytes.len() as u64).any(|byte| byte % 512 < 8);
+        // All of a partition table is no accident: tools that write one keep what is before it in the sector.
+        let is_table = offset == 446 && bytes.len() == 66;
         let mut before = vec![0; bytes.len()];
         let reader = std::fs::File::open(device.path()).unwrap();
         reader.read_exact_at(&mut before, offset).unwrap();
@@ -119,7 +121,7 @@ fn inside_our_own_sectors_they_mean_nothing() {
         let result = open_for(device.path(), None, Access::Write);
         assert_eq!(
             result.is_err(),
-            covers_magic,
+            covers_magic || is_table,
             "{words} at {offset}: {:?}",
             result.err().map(|error| error.to_string())
         );
