@@ -114,7 +114,8 @@ fn a_mounted_image_is_not_written_where_its_loop_device_cannot_be_asked() {
     std::fs::write(scratch.path("other"), vec![b'x'; 1 << 20]).unwrap();
     without_nodes(&scratch, &run("other.iodyno", "other")).expect_code(0);
     std::fs::write(scratch.path("unseen"), vec![b'x'; 1 << 20]).unwrap();
-    let output = without_nodes(&scratch, &format!("umount -l /sys && {}", run("unseen.iodyno", "unseen"))).expect_code(7);
+    let output =
+        without_nodes(&scratch, &format!("umount -l /sys && {}", run("unseen.iodyno", "unseen"))).expect_code(7);
     assert!(output.stderr.contains("mount sysfs"), "{}", output.stderr);
     // A user who owns it, and may not open the loop device.
     use std::os::unix::fs::PermissionsExt;
@@ -125,7 +126,11 @@ fn a_mounted_image_is_not_written_where_its_loop_device_cannot_be_asked() {
         .dir(scratch.path(""))
         .run()
         .unwrap();
-    assert!(output.stderr.contains("cannot be asked") || output.stderr.contains("ermission denied"), "{}", output.stderr);
+    assert!(
+        output.stderr.contains("cannot be asked") || output.stderr.contains("ermission denied"),
+        "{}",
+        output.stderr
+    );
     assert_ne!(output.code, Some(0));
     assert_eq!(testkit::sha256(&image).unwrap(), before, "it was written");
     drop(mounted);

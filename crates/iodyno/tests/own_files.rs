@@ -241,7 +241,13 @@ fn a_fill_that_was_interrupted_or_killed_is_finished_by_the_next_run() {
         let run = || bench.iodyno(&read).args(["--filename", path.to_str().unwrap()]);
         let running = run().spawn().unwrap();
         let begins = || path.exists() && own_sectors(&path) > 0;
-        assert!((0..6000).any(|_| begins() || { std::thread::sleep(Duration::from_millis(10)); false }), "{name}");
+        assert!(
+            (0..6000).any(|_| begins() || {
+                std::thread::sleep(Duration::from_millis(10));
+                false
+            }),
+            "{name}"
+        );
         running.signal(signal);
         running.wait().unwrap();
         let before = own_sectors(&path);
@@ -274,10 +280,15 @@ fn what_a_run_trims_is_not_filled_again() {
 #[test]
 fn a_file_with_an_offset_or_a_range_is_filled_whole() {
     let bench = Bench::new();
-    for (index, (size, how)) in
-        [("4m", "offset=64k"), ("6m", "offset=64k"), ("6m", "range=(10,50)"), ("6m", "offset=64k"), ("7m", "range=(0,1m)")]
-            .into_iter()
-            .enumerate()
+    for (index, (size, how)) in [
+        ("4m", "offset=64k"),
+        ("6m", "offset=64k"),
+        ("6m", "range=(10,50)"),
+        ("6m", "offset=64k"),
+        ("7m", "range=(0,1m)"),
+    ]
+    .into_iter()
+    .enumerate()
     {
         for (format, rdpct) in [("", 100), ("", 0), ("yes", 0)] {
             let path = bench.path(if index < 3 { "first" } else { "second" });

@@ -29,8 +29,8 @@ impl Fill {
             return None;
         }
         let spec = plan.targets.get(index)?;
-        let everything = (all && access_of(plan, index) == Access::Write)
-            .then_some(spec.offset_bytes..target.size_bytes);
+        let everything =
+            (all && access_of(plan, index) == Access::Write).then_some(spec.offset_bytes..target.size_bytes);
         let (range, is_unwritten) = match (everything, target.fill.clone()) {
             (Some(used), Some(fill)) => (used.start.min(fill.start)..fill.end, true),
             (Some(used), None) => (used, false),

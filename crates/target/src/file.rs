@@ -69,7 +69,9 @@ pub(crate) fn examine(
     if mark.is_none() && !may_destroy {
         let flag = spec.path.clone();
         return Err(match grow_to {
-            Some(asked_bytes) if access == Access::Read => ErrorKind::ForeignExtension { size_bytes, asked_bytes, flag },
+            Some(asked_bytes) if access == Access::Read => {
+                ErrorKind::ForeignExtension { size_bytes, asked_bytes, flag }
+            }
             _ => ErrorKind::ForeignFile { bytes: size_bytes, mark: ours::XATTR, flag },
         });
     }

@@ -369,7 +369,10 @@ mod tests {
         assert_eq!((verdict(&seen), verdict(&like_it), verdict(&make("new", 64 * mib))), ("stands", "free", "free"));
         // Its name is gone, or it lies elsewhere: one of this size may be it, also in part.
         attach(50, "/srv/seen (deleted)", 40 * mib, 0, 0);
-        assert_eq!((verdict(&seen), verdict(&like_it), verdict(&make("other", 41 * mib))), ("may stand", "may stand", "free"));
+        assert_eq!(
+            (verdict(&seen), verdict(&like_it), verdict(&make("other", 41 * mib))),
+            ("may stand", "may stand", "free")
+        );
         attach(50, "/elsewhere/image", 39 * mib, mib, 0);
         assert_eq!((verdict(&like_it), verdict(&make("image", 8 * mib))), ("may stand", "may stand"));
         attach(50, "/elsewhere/image", 10 * mib, mib, 10 * mib);
