@@ -51,6 +51,8 @@ impl From<SessionError> for Failure {
             | SessionError::NotCollecting { .. }
             | SessionError::Objective { .. } => PARAMETERS,
             SessionError::Target(error) => target_code(error),
+            SessionError::Targets(errors) if errors.iter().any(TargetError::is_refusal) => REFUSED,
+            SessionError::Targets(errors) => errors.first().map_or(TARGET, target_code),
             SessionError::Engine(error) if error.is_privilege() => PRIVILEGE,
             SessionError::Engine(error) if error.is_parameter() => PARAMETERS,
             SessionError::Occupied { .. }

@@ -2,7 +2,7 @@
 
 use crate::exit::{Failure, OBJECTIVE, PARAMETERS};
 use crate::replay_args::ReplayArgs;
-use crate::run::{dry_run_code, output_directory, show_run, time};
+use crate::run::{check_destroy, dry_run_code, output_directory, show_run, time};
 use plan::replay::{
     AddressRules, DeviceMap, Pacing, Replay, ReplayFilter, ReplayOp, ReplayVolume, Speed, VolumeSize, means,
 };
@@ -22,6 +22,7 @@ pub(crate) fn run(args: &ReplayArgs, command_line: &[String]) -> Result<u8, Fail
     check(args, &replay, &survey)?;
     let plan = plan(args, &replay, &targets, &survey, command_line)?;
     let policy = Policy { destroy: args.destroy.clone(), never_create: false };
+    check_destroy(&plan, &policy)?;
     if args.dry_run {
         return dry_run(&plan, &policy, &survey);
     }

@@ -11,6 +11,9 @@ use std::path::{Path, PathBuf};
 use std::time::Duration;
 use target::Policy;
 
+/// Targets that a message names.
+const TARGETS_TOLD: usize = 8;
+
 /// Options of fio's that were given as flags.
 type Flags = [(String, Option<String>)];
 
@@ -20,6 +23,7 @@ pub(crate) fn run(args: &RunArgs, flags: &Flags, command_line: &[String]) -> Res
     objectives::add(&mut plan, &args.fail_if);
     objectives::check(&plan)?;
     let policy = Policy { destroy: args.destroy.clone(), never_create: plan.settings.format == Some(false) };
+    check_destroy(&plan, &policy)?;
     if args.dry_run {
         return dry_run(args, &plan, &policy);
     }
@@ -40,6 +44,25 @@ pub(crate) fn run(args: &RunArgs, flags: &Flags, command_line: &[String]) -> Res
         flatfile: args.flatfile,
     };
     show_run(&request, args.json).map(|outcome| outcome.ending.exit_code())
+}
+
+/// Refuses a `--destroy` that names none of the targets.
+pub(crate) fn check_destroy(plan: &Plan, policy: &Policy) -> Result<(), Failure> {
+    let unmatched: Vec<String> =
+        policy.unmatched(&plan.targets).iter().map(|path| format!("--destroy {}", path.display())).collect();
+    if unmatched.is_empty() {
+        return Ok(());
+    }
+    let name = |spec: &plan::TargetSpec| spec.path.display().to_string();
+    let mut targets: Vec<String> = plan.targets.iter().take(TARGETS_TOLD).map(name).collect();
+    let more = plan.targets.len() - targets.len();
+    targets.extend((more > 0).then(|| format!("{more} more")));
+    let message = format!(
+        "{}: no target has this name; the targets are {}. Nothing was done: name one of them, or leave the flag out",
+        unmatched.join(", "),
+        targets.join(", ")
+    );
+    Err(Failure::new(PARAMETERS, message))
 }
 
 /// Executes, with a line per interval; gives the exit code and what was said at the end.

@@ -4,10 +4,10 @@
 
 mod support;
 
-use std::fs::OpenOptions;
+use std::fs::{File, OpenOptions};
 use std::os::unix::fs::FileExt;
 use support::Scratch;
-use testkit::LoopDevice;
+use testkit::{FileSystem, LoopDevice, require_root_or_skip};
 
 const MIB: u64 = 1 << 20;
 
@@ -120,4 +120,67 @@ fn what_was_found_once_is_found_again() {
     for _ in 0..3 {
         assert_eq!(run("state", &[]), Some(0));
     }
+}
+
+/// A shell line in a mount namespace without nodes of loop devices, as a container has it.
+fn without_nodes(scratch: &Scratch, line: &str) -> testkit::Output {
+    let nodes = "mount -t tmpfs none /dev && mknod -m 666 /dev/null c 1 3 && mknod -m 666 /dev/urandom c 1 9";
+    let line = format!("{nodes} && {line}");
+    testkit::Command::new("unshare").args(["--mount", "sh", "-c", &line]).dir(scratch.path("")).run().unwrap()
+}
+
+/// `--destroy` on images of which the name is gone by which they were mounted: the loop device cannot be asked in a
+/// container, and by a user who is not root.
+#[test]
+fn a_mounted_image_is_not_written_where_its_loop_device_cannot_be_asked() {
+    let available = FileSystem::Ext4.is_available() || !testkit::lacks("ext4");
+    if !require_root_or_skip() || !available {
+        return;
+    }
+    let scratch = Scratch::new();
+    let (image, link) = (scratch.path("image"), scratch.path("link"));
+    File::create(&image).unwrap().set_len(40 << 20).unwrap();
+    FileSystem::Ext4.make(&image).unwrap();
+    std::fs::hard_link(&image, &link).unwrap();
+    let name = image.display().to_string();
+    let iodyno = env!("CARGO_BIN_EXE_iodyno");
+    let run = |out: &str, path: &str| {
+        format!(
+            "{iodyno} run --name a --filename {path} --rw write --bs 64k --io-size 1m --no-report --no-counters -o {out} \
+             --destroy {path}"
+        )
+    };
+    let device = LoopDevice::with_options(&link, &["--direct-io=off"]).unwrap();
+    let mounted = testkit::Mounted::mount(&[&device.path().display().to_string()]).unwrap();
+    std::fs::remove_file(&link).unwrap();
+    let before = testkit::sha256(&image).unwrap();
+    let output = without_nodes(&scratch, &run("container", &name)).expect_code(7);
+    assert!(output.stderr.contains(&device.path().display().to_string()), "{}", output.stderr);
+    assert!(output.stderr.contains("cannot be asked"), "{}", output.stderr);
+    // Other files are free there, also of others, and devices of which nothing is mounted.
+    std::fs::write(scratch.path("other"), vec![b'x'; 1 << 20]).unwrap();
+    without_nodes(&scratch, &run("other.iodyno", "other")).expect_code(0);
+    std::fs::write(scratch.path("unseen"), vec![b'x'; 1 << 20]).unwrap();
+    let output =
+        without_nodes(&scratch, &format!("umount -l /sys && {}", run("unseen.iodyno", "unseen"))).expect_code(7);
+    assert!(output.stderr.contains("mount sysfs"), "{}", output.stderr);
+    // A user who owns it, and may not open the loop device.
+    use std::os::unix::fs::PermissionsExt;
+    std::fs::set_permissions(scratch.path(""), std::fs::Permissions::from_mode(0o777)).unwrap();
+    std::os::unix::fs::chown(&image, Some(65534), Some(65534)).unwrap();
+    let output = testkit::Command::new("setpriv")
+        .args(["--reuid=65534", "--regid=65534", "--clear-groups", "sh", "-c", &run("user", &name)])
+        .dir(scratch.path(""))
+        .run()
+        .unwrap();
+    assert!(
+        output.stderr.contains("cannot be asked") || output.stderr.contains("ermission denied"),
+        "{}",
+        output.stderr
+    );
+    assert_ne!(output.code, Some(0));
+    assert_eq!(testkit::sha256(&image).unwrap(), before, "it was written");
+    drop(mounted);
+    drop(device);
+    without_nodes(&scratch, &run("free.iodyno", &name)).expect_code(0);
 }

@@ -329,6 +329,87 @@ fn a_run_that_was_killed_is_repeated_and_what_came_after_it_is_not_lost() {
     bench.is_refused(&path, "a sector in the middle", || bench.fio(&path, &PATTERN));
 }
 
+/// How many sectors of a file iodyno has written.
+fn own_sectors(path: &Path) -> usize {
+    let data = std::fs::read(path).unwrap();
+    data.chunks(512).filter(|sector| sector.starts_with(b"iodyno\0\x01")).count()
+}
+
+/// For the file system a part that was allocated and read is written; the mark says how far a fill came.
+#[test]
+fn a_fill_that_was_interrupted_or_killed_is_finished_by_the_next_run() {
+    use rustix::process::Signal;
+    let bench = Bench::new();
+    let read = ["run", "--name", "a", "--size", "256m", "--rw", "randread", "--bs", "64k", "--number-ios", "9"];
+    for (name, signal) in [("interrupted", Signal::INT), ("killed", Signal::KILL)] {
+        let path = bench.path(name);
+        let run = || bench.iodyno(&read).args(["--filename", path.to_str().unwrap()]);
+        let running = run().spawn().unwrap();
+        let begins = || path.exists() && own_sectors(&path) > 0;
+        assert!(
+            (0..6000).any(|_| begins() || {
+                std::thread::sleep(Duration::from_millis(10));
+                false
+            }),
+            "{name}"
+        );
+        running.signal(signal);
+        running.wait().unwrap();
+        let before = own_sectors(&path);
+        assert!(before < 512 << 10, "{name}: it was too fast");
+        let output = run().run().unwrap().expect_code(0);
+        assert!(output.stdout.contains("format"), "{name}: {}", output.stdout);
+        assert_eq!(own_sectors(&path), 512 << 10, "{name}");
+        let output = run().run().unwrap().expect_code(0);
+        assert!(!output.stdout.contains("format"), "{name}: {}", output.stdout);
+    }
+}
+
+/// Holes that a load of ours trimmed are read as they are.
+#[test]
+fn what_a_run_trims_is_not_filled_again() {
+    let bench = Bench::new();
+    let path = bench.path("file");
+    bench.fio(&path, &[]).expect_code(0);
+    let name = path.to_str().unwrap();
+    let job = ["run", "--name", "a", "--filename", name, "--size", "4m", "--bs", "64k", "--number-ios", "32"];
+    bench.iodyno(&job).args(["--rw", "trim"]).run().unwrap().expect_code(0);
+    let left = own_sectors(&path);
+    assert!(left < 8192, "nothing was trimmed");
+    let output = bench.iodyno(&job).args(["--rw", "randread"]).run().unwrap().expect_code(0);
+    assert!(!output.stdout.contains("format"), "{}", output.stdout);
+    assert_eq!(own_sectors(&path), left);
+}
+
+/// `offset=` and `range=` say where the load goes; what is made is filled from one end to the other.
+#[test]
+fn a_file_with_an_offset_or_a_range_is_filled_whole() {
+    let bench = Bench::new();
+    for (index, (size, how)) in [
+        ("4m", "offset=64k"),
+        ("6m", "offset=64k"),
+        ("6m", "range=(10,50)"),
+        ("6m", "offset=64k"),
+        ("7m", "range=(0,1m)"),
+    ]
+    .into_iter()
+    .enumerate()
+    {
+        for (format, rdpct) in [("", 100), ("", 0), ("yes", 0)] {
+            let path = bench.path(if index < 3 { "first" } else { "second" });
+            let settings = if format.is_empty() { String::new() } else { format!("formatsds={format}\n") };
+            let text = format!(
+                "{settings}sd=sd1,lun={},size={size},{how}\nwd=wd1,sd=sd1,xfersize=4k,rdpct={rdpct}\n\
+                 rd=rd1,wd=wd1,iorate=500,elapsed=1,interval=0.5\n",
+                path.display()
+            );
+            let file = bench.scratch.write("offset.vdb", &text);
+            bench.iodyno(&["run", file.to_str().unwrap()]).run().unwrap().expect_code(0);
+            assert_eq!(own_sectors(&path) as u64, path.metadata().unwrap().len() / 512, "{text}");
+        }
+    }
+}
+
 #[test]
 fn a_run_that_is_killed_while_it_makes_its_file_leaves_none_that_the_next_refuses() {
     let bench = Bench::new();

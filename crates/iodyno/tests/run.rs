@@ -98,6 +98,115 @@ fn a_foreign_file_and_an_existing_directory_are_refused() {
     assert!(output.stderr.contains("exists"), "{}", output.stderr);
 }
 
+/// A run in fio's words on a file of the scratch folder.
+fn job(scratch: &Scratch, out: &str, file: &str, more: &[&str]) -> testkit::Output {
+    let arguments = ["run", "--name", "a", "--filename", file, "--bs", "64k", "--no-report", "-o", out];
+    scratch.iodyno(&arguments).args(more).run().unwrap()
+}
+
+#[test]
+fn a_flag_for_destruction_that_names_no_target_is_a_mistake() {
+    let scratch = Scratch::new();
+    scratch.write("precious", &"precious ".repeat(100_000));
+    std::os::unix::fs::symlink("precious", scratch.path("link")).unwrap();
+    let write = |out: &str, flags: &[&str]| {
+        job(&scratch, out, "precious", &[&["--rw", "write", "--io-size", "64k"], flags].concat())
+    };
+    for flags in [&["--destroy", "precius"][..], &["--destroy", "precious", "--destroy", "/dev/sdx"]] {
+        for more in [&[][..], &["--dry-run"]] {
+            let output = write("wrong", &[flags, more].concat()).expect_code(2);
+            assert!(output.stderr.contains("the targets are precious"), "{}", output.stderr);
+            assert!(output.stderr.contains(flags.last().unwrap()), "{}", output.stderr);
+            assert!(!scratch.path("wrong").exists());
+        }
+    }
+    assert!(std::fs::read_to_string(scratch.path("precious")).unwrap().starts_with("precious "));
+    // Other spellings of the same file, and of one that is not there yet.
+    let whole = scratch.path("precious").display().to_string();
+    for (index, spelled) in ["./precious", &whole, "link"].into_iter().enumerate() {
+        write(&format!("right{index}"), &["--destroy", spelled]).expect_code(0);
+    }
+    let new = scratch.path("new").display().to_string();
+    job(&scratch, "new.iodyno", "new", &["--rw", "write", "--size", "1m", "--destroy", &new]).expect_code(0);
+}
+
+#[test]
+fn all_refused_targets_are_named_at_once() {
+    let scratch = Scratch::new();
+    for name in ["one", "two"] {
+        scratch.write(name, &"precious ".repeat(10_000));
+    }
+    let text = "sd=sd1,lun=one\nsd=sd2,lun=new,size=1m\nsd=sd3,lun=two\nsd=sd4,lun=missing\n\
+                wd=wd1,sd=sd*,xfersize=4k,rdpct=0\nrd=rd1,wd=wd1,iorate=max,elapsed=2,interval=1\n";
+    let output = scratch.run("out", text, &[]).expect_code(7);
+    let lines: Vec<&str> = output.stderr.lines().filter(|line| line.contains("target sd")).collect();
+    assert_eq!(lines.len(), 3, "{}", output.stderr);
+    for (line, words) in lines.iter().zip(["--destroy one", "--destroy two", "it does not exist"]) {
+        assert!(line.contains(words), "{line}");
+    }
+    assert!(!scratch.path("new").exists() && !scratch.path("out").exists());
+}
+
+#[test]
+fn refusals_say_what_is_the_matter() {
+    let scratch = Scratch::new();
+    scratch.write("precious", &"precious ".repeat(10_000));
+    let says = |output: testkit::Output, code: i32, words: &[&str], not: &str| {
+        let output = output.expect_code(code);
+        let told = format!("{}{}", output.stdout, output.stderr);
+        assert!(words.iter().all(|word| told.contains(word)) && !told.contains(not), "{told}");
+    };
+    let device = job(&scratch, "a", "/dev/nope1", &["--rw", "randread", "--size", "1m"]);
+    says(device, 7, &["there is no such device"], "operating system");
+    let read = |out: &str, more: &[&str]| job(&scratch, out, "precious", &[&["--rw", "randread"], more].concat());
+    let words = ["refused to extend", "90000 bytes or less only reads it", "--destroy precious"];
+    says(read("b", &["--size", "1m"]), 7, &words, "refused to write");
+    let extends = ["read and written: extends a file that iodyno did not make"];
+    says(read("c", &["--size", "1m", "--dry-run", "--destroy", "precious"]), 0, &extends, "DESTROYS");
+    says(read("d", &["--size", "64k", "--number-ios", "3"]), 0, &[], "refused");
+    let off = job(&scratch, "e", "new", &["--rw", "write", "--size", "1m", "--allow-file-create", "0"]);
+    says(off, 3, &["allow_file_create=0"], "nothing else");
+}
+
+/// `chattr` binds root as well.
+#[test]
+fn what_is_immutable_is_told_as_such() {
+    if !testkit::require_root_or_skip() {
+        return;
+    }
+    let scratch = Scratch::new();
+    scratch.write("precious", &"precious ".repeat(10_000));
+    std::fs::create_dir(scratch.path("folder")).unwrap();
+    for (attribute, name, target, word) in [
+        ("i", "precious", "precious", "immutable"),
+        ("a", "precious", "precious", "append-only"),
+        ("i", "folder", "folder/new", "immutable"),
+    ] {
+        let change = |how: String| testkit::Command::new("chattr").arg(&how).arg(scratch.path(name)).run().unwrap();
+        if change(format!("+{attribute}")).code != Some(0) {
+            println!("SKIPPED: no attributes here");
+            return;
+        }
+        let output = job(&scratch, "out", target, &["--rw", "write", "--size", "64k", "--destroy", target]);
+        change(format!("-{attribute}")).expect_code(0);
+        let output = output.expect_code(3);
+        assert!(output.stderr.contains(word) && !output.stderr.contains("run as root"), "{}", output.stderr);
+    }
+}
+
+/// A file system that tells no sizes has room until the contrary shows.
+#[test]
+fn a_file_system_without_figures_is_written() {
+    if !testkit::require_root_or_skip() {
+        return;
+    }
+    let scratch = Scratch::new();
+    let ramfs = testkit::Mounted::mount(&["-t", "ramfs", "none"]).unwrap();
+    let file = ramfs.path().join("file").display().to_string();
+    job(&scratch, "out", &file, &["--rw", "write", "--size", "1m"]).expect_code(0);
+    assert_eq!(std::fs::metadata(&file).unwrap().len(), 1 << 20);
+}
+
 #[test]
 fn what_is_not_built_yet_is_refused_in_one_sentence() {
     let scratch = Scratch::new();

@@ -35,6 +35,9 @@ pub struct TargetFinding {
     /// Bytes that would be used of it.
     #[serde(skip)]
     pub size_bytes: Option<u64>,
+    /// Would data of others be written to, as a flag allows?
+    #[serde(skip)]
+    pub changes_foreign: bool,
 }
 
 /// A dry run as one JSON object (`iodyno run FILE --dry-run --json`, docs/json.md).
@@ -90,7 +93,7 @@ pub fn dry_run(plan: &Plan, policy: &Policy) -> DryRun {
     let (findings, refused) = inspect_all(plan, policy);
     let mut lines = vec![format!("targets ({}):", plan.targets.len())];
     for (spec, finding) in plan.targets.iter().zip(&findings) {
-        let what = if finding.access == "read" { "read only" } else { "read and written" };
+        let what = if finding.access == "read" && !finding.changes_foreign { "read only" } else { "read and written" };
         let said = match (&finding.found, &finding.refusal) {
             (Some(found), _) => format!("{what}: {found}"),
             (None, refusal) => format!("WOULD BE REFUSED: {}", refusal.as_deref().unwrap_or("no reason known")),
@@ -146,7 +149,9 @@ pub(crate) fn inspect_all(plan: &Plan, policy: &Policy) -> (Vec<TargetFinding>, 
     let mut refused = false;
     let findings = plan.targets.iter().enumerate().map(|(index, spec)| {
         let access = access_of(plan, index);
-        let (found, refusal, size_bytes) = match target::inspect(spec, access, policy) {
+        let inspected = target::inspect(spec, access, policy);
+        let changes_foreign = inspected.as_ref().is_ok_and(target::Finding::changes_foreign);
+        let (found, refusal, size_bytes) = match inspected {
             Ok(finding) => (Some(finding.to_string()), None, Some(finding.size_bytes())),
             Err(error) => {
                 refused |= error.is_refusal();
@@ -157,7 +162,7 @@ pub(crate) fn inspect_all(plan: &Plan, policy: &Policy) -> (Vec<TargetFinding>, 
             Access::Read => "read",
             Access::Write => "write",
         };
-        TargetFinding { name: spec.name.clone(), access, found, refusal, size_bytes }
+        TargetFinding { name: spec.name.clone(), access, found, refusal, size_bytes, changes_foreign }
     });
     let findings = findings.collect();
     (findings, refused)

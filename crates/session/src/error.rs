@@ -12,6 +12,9 @@ pub enum SessionError {
     /// A target was refused or could not be opened.
     #[error(transparent)]
     Target(#[from] target::TargetError),
+    /// Several targets were refused or could not be opened.
+    #[error("{}", .0.iter().map(|error| quantity::visible::visible(&error.to_string()).into_owned()).collect::<Vec<_>>().join("\n"))]
+    Targets(Vec<target::TargetError>),
     /// The engine could not start or broke down.
     #[error(transparent)]
     Engine(#[from] engine::EngineError),

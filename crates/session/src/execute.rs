@@ -3,6 +3,7 @@
 use crate::counters::{Counters, SUBJECTS, subjects};
 use crate::dry_run::{access_of, duration_of};
 use crate::face::Face;
+use crate::format::Fill;
 use crate::objectives::{Objectives, objective_mistakes};
 use crate::outcome::{Ending, Outcome};
 use crate::rates::{Achieved, Decision};
@@ -18,7 +19,7 @@ use quantity::text::format_ns;
 use recording::{Manifest, Reader, Writer};
 use std::path::PathBuf;
 use std::time::Duration;
-use target::{Access, Opened, Policy};
+use target::{Opened, Policy, TargetError};
 
 /// Everything that a `run` command needs to know.
 pub struct Request {
@@ -136,8 +137,13 @@ fn open_targets(plan: &Plan, policy: &Policy) -> Result<Vec<Option<Opened>>, Ses
         .map(|index| plan.runs.iter().flat_map(|run| &run.workloads).any(|workload| workload.targets.contains(&index)))
         .collect();
     // All are inspected before the first is opened: opening may create or extend a file.
-    for (index, spec) in plan.targets.iter().enumerate().filter(|(index, _)| used[*index]) {
-        target::inspect(spec, access_of(plan, index), policy)?;
+    let looked_at = plan.targets.iter().enumerate().filter(|(index, _)| used[*index]);
+    let refused = looked_at.filter_map(|(index, spec)| target::inspect(spec, access_of(plan, index), policy).err());
+    let mut refused: Vec<TargetError> = refused.collect();
+    match refused.len() {
+        0 => {}
+        1 => return Err(refused.remove(0).into()),
+        _ => return Err(SessionError::Targets(refused)),
     }
     let mut opened = Vec::with_capacity(plan.targets.len());
     for (index, spec) in plan.targets.iter().enumerate() {
@@ -221,23 +227,20 @@ impl Life<'_, '_> {
     /// Fills what was created or extended, or everything that is written with `formatsds=yes`.
     fn format(&mut self) -> Result<(), SessionError> {
         let all = self.plan.settings.format == Some(true);
-        let ranges: Vec<(usize, std::ops::Range<u64>)> = self
-            .targets
-            .iter()
-            .enumerate()
-            .filter_map(|(index, target)| {
-                let target = target.as_ref()?;
-                let everything = all && access_of(self.plan, index) == Access::Write;
-                let range = if everything { Some(0..target.size_bytes) } else { target.fill.clone() };
-                range.map(|range| (index, range))
-            })
-            .collect();
-        let Some(run) = format::format_run(self.plan, &ranges) else { return Ok(()) };
-        let result = self.run(&run, "format", Pace::Max)?;
-        if result.cause == Cause::Done && result.all.errors == 0 {
-            let filled = self.targets.iter().flatten().filter(|target| target.fill.is_some());
-            let notes: Vec<String> = filled.filter_map(|target| target.mark_filled().err()).collect();
-            for note in notes {
+        let targets = self.targets.iter().enumerate();
+        let fills: Vec<Fill> =
+            targets.filter_map(|(index, target)| Fill::of(self.plan, index, target.as_ref()?, all)).collect();
+        let Some((plan, run)) = format::format_run(self.plan, &fills) else { return Ok(()) };
+        let result = self.run(&plan, &run, "format", Pace::Max)?;
+        if result.all.errors > 0 || result.unfinished > 0 {
+            return Ok(());
+        }
+        for ((fill, workload), ops) in fills.iter().zip(&run.workloads).zip(&result.ops_by_workload) {
+            let Some(target) = self.targets[fill.target].as_ref().filter(|_| fill.is_unwritten) else { continue };
+            // In order and without gaps, so that what was done says how far it came.
+            let came = fill.range.start.saturating_add(ops.saturating_mul(workload.transfer.max_bytes()));
+            let up_to = if result.cause == Cause::Done { fill.range.end } else { came.min(fill.range.end) };
+            if let Err(note) = target.mark_filled(up_to) {
                 self.spine.note("mark", &note)?;
             }
         }
@@ -279,7 +282,7 @@ impl Life<'_, '_> {
         };
         let title = if round == 0 { run.title.clone() } else { format!("{} (round {})", run.title, round + 1) };
         self.commands(&run.start_commands, Some(&title))?;
-        let result = self.run(run, &title, pace)?;
+        let result = self.run(self.plan, run, &title, pace)?;
         let seconds = result.measured_ns as f64 / 1e9;
         if seconds > 0.0 {
             self.achieved.learn(run, result.measured.ops as f64 / seconds, result.measured.response_mean_ns());
@@ -293,12 +296,12 @@ impl Life<'_, '_> {
         Ok(())
     }
 
-    /// Executes a run and judges its end.
-    fn run(&mut self, run: &Run, title: &str, pace: Pace) -> Result<RunResult, SessionError> {
+    /// Executes a run and judges its end; `plan` is what the run's targets are numbered by.
+    fn run(&mut self, plan: &Plan, run: &Run, title: &str, pace: Pace) -> Result<RunResult, SessionError> {
         let run_index = self.next_index;
         self.next_index += 1;
         let context = RunContext {
-            plan: self.plan,
+            plan,
             run,
             title,
             run_index,

@@ -3,25 +3,77 @@
 //! Reading a file that was never written measures the file system's way of making zeroes, so what a run creates or
 //! extends is written first, once, in order.
 
-use plan::{Address, AddressRange, Bound, Content, OpMix, Order, Plan, Rate, Run, Stop, TransferSize, Workload};
+use crate::dry_run::access_of;
+use plan::{
+    Address, AddressRange, Bound, Content, OpMix, Order, Plan, Rate, Run, Stop, TargetSpec, TransferSize, Workload,
+};
 use std::ops::Range;
+use target::{Access, Opened};
 
-/// A run that writes `ranges` (target index, bytes) once, sequentially; `None` when there is nothing to write.
-pub(crate) fn format_run(plan: &Plan, ranges: &[(usize, Range<u64>)]) -> Option<Run> {
+/// What is written to a target before anything is measured on it.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) struct Fill {
+    /// Index of the target.
+    pub(crate) target: usize,
+    /// The bytes, from the target's start; never empty.
+    pub(crate) range: Range<u64>,
+    /// These were never written: the file is filled from one end to the other, whatever part of it the plan uses.
+    pub(crate) is_unwritten: bool,
+}
+
+impl Fill {
+    /// What has to be written to an open target; `all`: also what was written before (`formatsds=yes`), of the part that
+    /// the plan uses.
+    pub(crate) fn of(plan: &Plan, index: usize, target: &Opened, all: bool) -> Option<Self> {
+        if !target.writable {
+            return None;
+        }
+        let spec = plan.targets.get(index)?;
+        let everything =
+            (all && access_of(plan, index) == Access::Write).then_some(spec.offset_bytes..target.size_bytes);
+        let (range, is_unwritten) = match (everything, target.fill.clone()) {
+            (Some(used), Some(fill)) => (used.start.min(fill.start)..fill.end, true),
+            (Some(used), None) => (used, false),
+            (None, fill) => (fill?, true),
+        };
+        (!range.is_empty()).then_some(Self { target: index, range, is_unwritten })
+    }
+
+    /// The part of the target that the addresses of the fill count from.
+    fn base(&self, spec: &TargetSpec) -> u64 {
+        if self.is_unwritten { 0 } else { spec.offset_bytes }
+    }
+}
+
+/// A run that writes each of `fills` once, sequentially, with the plan that it belongs to; `None` when there is nothing
+/// to write. In that plan, targets that are filled have neither an offset nor a range of their own.
+pub(crate) fn format_run(plan: &Plan, fills: &[Fill]) -> Option<(Plan, Run)> {
+    let run = run_of(plan, fills)?;
+    let mut plan = plan.clone();
+    for fill in fills.iter().filter(|fill| fill.is_unwritten) {
+        if let Some(spec) = plan.targets.get_mut(fill.target) {
+            (spec.offset_bytes, spec.range, spec.align_bytes, spec.skip_first_block) = (0, None, None, false);
+        }
+    }
+    Some((plan, run))
+}
+
+fn run_of(plan: &Plan, fills: &[Fill]) -> Option<Run> {
     let template = plan.runs.first()?;
-    let workloads: Vec<Workload> = ranges
+    let workloads: Vec<Workload> = fills
         .iter()
-        .filter(|(_, range)| !range.is_empty())
-        .map(|(index, range)| Workload {
+        .filter_map(|fill| Some((fill, plan.targets.get(fill.target)?)))
+        .map(|(fill, spec)| (fill, fill.range.start - fill.base(spec)..fill.range.end - fill.base(spec), spec))
+        .map(|(fill, range, spec)| Workload {
             name: "format".to_string(),
-            targets: vec![*index],
-            share: 1.0 / ranges.len() as f64,
+            targets: vec![fill.target],
+            share: 1.0 / fills.len() as f64,
             share_fixed: false,
             rate: None,
             priority: None,
             depth: None,
             mix: OpMix::read_write(0.0),
-            transfer: TransferSize::Fixed(transfer_bytes(plan.settings.format_transfer_bytes, range)),
+            transfer: TransferSize::Fixed(transfer_bytes(plan.settings.format_transfer_bytes, &range)),
             write_transfer: None,
             trim_transfer: None,
             address: Address {
@@ -29,12 +81,12 @@ pub(crate) fn format_run(plan: &Plan, ranges: &[(usize, Range<u64>)]) -> Option<
                 range: Some(AddressRange { low: Bound::Bytes(range.start), high: Bound::Bytes(range.end) }),
                 ..Address::default()
             },
-            content: content_for(plan, *index),
+            content: content_for(plan, fill.target),
             think_ns: 0,
             open: None,
             job: None,
             replay: None,
-            span: plan.targets[*index].span,
+            span: spec.span,
         })
         .collect();
     (!workloads.is_empty()).then(|| Run {

@@ -1,6 +1,7 @@
 //! Why a target was refused or could not be opened.
 
 use quantity::text::format_bytes;
+use rustix::fs::StatxAttributes;
 use std::path::{Path, PathBuf};
 
 /// A target that was refused or could not be opened; nothing on it was changed.
@@ -26,6 +27,10 @@ impl TargetError {
             | K::Swap { .. }
             | K::Held { .. }
             | K::BacksLoop { .. }
+            | K::MayBackLoop { .. }
+            | K::NoSysfs { .. }
+            | K::NoDevice
+            | K::ForeignExtension { .. }
             | K::Exclusive { .. }
             | K::ExclusiveBeside { .. }
             | K::Exported { .. }
@@ -38,6 +43,7 @@ impl TargetError {
             | K::ForeignContent { .. }
             | K::Unprovable { .. } => true,
             K::ReadOnly
+            | K::Immutable { .. }
             | K::NotFound
             | K::Empty
             | K::NoParent { .. }
@@ -127,6 +133,24 @@ pub enum ErrorKind {
         "refused to write: the file is locked by another program (perhaps another iodyno); end that first, no flag overrides this"
     )]
     Locked,
+    /// A loop device that cannot be asked may stand on it.
+    #[error(
+        "refused to write: the active loop device {device} cannot be asked what it stands on, and this file has the size or the name of what the kernel calls {}; detach the device, or run where {device} is there and may be read (as root, outside of the container), no flag overrides this", backing_file.display()
+    )]
+    MayBackLoop {
+        /// The loop device.
+        device: String,
+        /// Its backing file as the kernel names it.
+        backing_file: PathBuf,
+    },
+    /// Which loop devices there are cannot be seen.
+    #[error(
+        "refused to write: failed to read /sys/block ({source}), so that it cannot be told whether this file is mounted by a loop device; mount sysfs (mount -t sysfs sysfs /sys), or name a file that is not there yet, no flag overrides this"
+    )]
+    NoSysfs {
+        /// Why.
+        source: std::io::Error,
+    },
     /// Another program holds a lease on the file, which makes every open wait.
     #[error(
         "refused to open: another program{} holds a lease on the file and has not given it back within {waited_s} s; end that first, no flag overrides this", .by.as_ref().map(|by| format!(" ({by})")).unwrap_or_default()
@@ -145,6 +169,11 @@ pub enum ErrorKind {
         /// The protected directory.
         directory: &'static str,
     },
+    /// A device that is not there; a file in its place would be taken for it.
+    #[error(
+        "refused: there is no such device, and no file is made below /dev; name a device that is there (`lsblk` lists them), or a file elsewhere, no flag overrides this"
+    )]
+    NoDevice,
     /// A directory, FIFO, socket, or character device.
     #[error("refused: it is {what}, and only block devices and regular files can be targets; no flag overrides this")]
     NotATarget {
@@ -158,6 +187,16 @@ pub enum ErrorKind {
         bytes: u64,
         /// The missing mark.
         mark: &'static str,
+        /// What to name with the flag.
+        flag: PathBuf,
+    },
+    /// A file of others that a job which only reads would have to extend.
+    #[error("refused to extend: it is a file of {} that iodyno did not make, and `size=` asks for {}; a `size=` of {size_bytes} bytes or less only reads it, and `--destroy {}` permits to extend it", format_bytes(*size_bytes), format_bytes(*asked_bytes), flag.display())]
+    ForeignExtension {
+        /// Its size.
+        size_bytes: u64,
+        /// The size asked for.
+        asked_bytes: u64,
         /// What to name with the flag.
         flag: PathBuf,
     },
@@ -192,6 +231,18 @@ pub enum ErrorKind {
     /// Writes are impossible.
     #[error("it is read-only; make it writable, or only read from it")]
     ReadOnly,
+    /// An attribute of the file or of its directory forbids it, also to root.
+    #[error("failed to {action} it: {} is {attribute} (`lsattr` shows it); take that away with `chattr -{letter}`, or choose another place", at.display())]
+    Immutable {
+        /// What was tried.
+        action: &'static str,
+        /// The file or directory.
+        at: PathBuf,
+        /// Its attribute.
+        attribute: &'static str,
+        /// The attribute's letter.
+        letter: char,
+    },
     /// It is not there, and nothing says how large to make it.
     #[error("it does not exist; name an existing device or file, or give `size=` to have a file made")]
     NotFound,
@@ -205,7 +256,7 @@ pub enum ErrorKind {
         parent: PathBuf,
     },
     /// The plan forbids to create or extend files.
-    #[error("it would have to be {action} to {}, which the plan forbids (formatsds=no); allow it, or ask for a smaller `size=`", format_bytes(*bytes))]
+    #[error("it would have to be {action} to {}, which the plan forbids (Vdbench's formatsds=no or fio's allow_file_create=0); allow it, or ask for a smaller `size=`", format_bytes(*bytes))]
     CreationOff {
         /// `created` or `extended`.
         action: &'static str,
@@ -277,9 +328,32 @@ pub enum ErrorKind {
 }
 
 impl ErrorKind {
+    /// Is it an attribute (chattr(1)) that forbids to write this file, or to make one in its directory?
+    fn immutable(action: &'static str, at: &Path) -> Option<Self> {
+        use rustix::fs::{AtFlags, CWD, StatxFlags, statx};
+        let parent = at.parent().filter(|_| action == "create");
+        let (at, stat) = [Some(at), parent].into_iter().flatten().find_map(|at| {
+            statx(CWD, at, AtFlags::empty(), StatxFlags::empty()).ok().map(|stat| (at.to_owned(), stat))
+        })?;
+        let has = |bit| stat.stx_attributes.contains(bit);
+        let (attribute, letter) = if has(StatxAttributes::IMMUTABLE) {
+            ("immutable", 'i')
+        } else if has(StatxAttributes::APPEND) {
+            ("append-only", 'a')
+        } else {
+            return None;
+        };
+        Some(Self::Immutable { action, at, attribute, letter })
+    }
+
     /// Sorts a system error: permission and read-only media are told apart from the rest.
     pub(crate) fn from_io(action: &'static str, at: &Path, source: impl Into<std::io::Error>) -> Self {
         let source = source.into();
+        if source.raw_os_error() == Some(rustix::io::Errno::PERM.raw_os_error())
+            && let Some(immutable) = Self::immutable(action, at)
+        {
+            return immutable;
+        }
         match source.kind() {
             std::io::ErrorKind::PermissionDenied => {
                 Self::Permission { action, uid: rustix::process::geteuid().as_raw(), source }

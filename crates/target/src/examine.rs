@@ -49,6 +49,13 @@ pub enum Finding {
         /// Size then.
         to_bytes: u64,
     },
+    /// Extend a file that iodyno did not make, as a flag allows.
+    ExtendForeign {
+        /// Size now.
+        from_bytes: u64,
+        /// Size then.
+        to_bytes: u64,
+    },
     /// Write to a file that iodyno made.
     OverwriteOwn {
         /// Size.
@@ -84,8 +91,14 @@ impl Finding {
             | Self::WriteDevice { bytes }
             | Self::Nothing { bytes }
             | Self::Read { bytes } => *bytes,
-            Self::Extend { to_bytes, .. } => *to_bytes,
+            Self::Extend { to_bytes, .. } | Self::ExtendForeign { to_bytes, .. } => *to_bytes,
         }
+    }
+
+    /// Is data of others written to, as a flag allows?
+    #[must_use]
+    pub fn changes_foreign(&self) -> bool {
+        matches!(self, Self::Destroy { .. } | Self::ExtendForeign { .. })
     }
 }
 
@@ -96,6 +109,13 @@ impl std::fmt::Display for Finding {
             Self::Extend { from_bytes, to_bytes } => {
                 write!(out, "extends the file from {} to {}", format_bytes(*from_bytes), format_bytes(*to_bytes))
             }
+            Self::ExtendForeign { from_bytes, to_bytes } => write!(
+                out,
+                "extends a file that iodyno did not make from {} to {}, as --destroy allows, and fills the new part and all \
+                 behind its first hole",
+                format_bytes(*from_bytes),
+                format_bytes(*to_bytes)
+            ),
             Self::OverwriteOwn { bytes } => write!(out, "overwrites iodyno's own file of {}", format_bytes(*bytes)),
             Self::Destroy { bytes, what } => {
                 write!(out, "DESTROYS {what}, as --destroy allows, in {}", format_bytes(*bytes))
@@ -120,7 +140,7 @@ pub fn inspect(spec: &TargetSpec, access: Access, policy: &Policy) -> Result<Fin
     let find = || -> Result<Finding, ErrorKind> {
         let examined = examine(spec, access, policy, Mode::Look)?;
         crate::opened::check_direct(spec.open, &examined)?;
-        Ok(describe(spec, examined))
+        Ok(describe(spec, access, examined))
     };
     find().map_err(|kind| TargetError { target: spec.name.clone(), path: spec.path.clone(), kind })
 }
@@ -167,7 +187,7 @@ pub(crate) fn used(spec: &TargetSpec, size_bytes: u64) -> u64 {
     spec.size_bytes.unwrap_or(size_bytes).min(size_bytes)
 }
 
-fn describe(spec: &TargetSpec, examined: Examined) -> Finding {
+fn describe(spec: &TargetSpec, access: Access, examined: Examined) -> Finding {
     match examined {
         Examined::Vacant(_, bytes) => Finding::Create { bytes },
         Examined::Zeroes(_, bytes) => Finding::Read { bytes },
@@ -186,6 +206,9 @@ fn describe(spec: &TargetSpec, examined: Examined) -> Finding {
             let bytes = file.grow_to.unwrap_or_else(|| used(spec, file.size_bytes));
             match (file.claim, file.given_up, file.mark, file.grow_to) {
                 (None, ..) => Finding::Read { bytes },
+                (Some(_), _, None, Some(to_bytes)) if access == Access::Read => {
+                    Finding::ExtendForeign { from_bytes: file.size_bytes, to_bytes }
+                }
                 (Some(_), Some(what), ..) => Finding::Destroy { bytes, what },
                 (Some(_), None, None, _) => {
                     Finding::Destroy { bytes, what: "the content of a file that iodyno did not make".to_string() }

@@ -15,6 +15,9 @@ use rustix::io::Errno;
 use std::path::Path;
 use std::sync::Arc;
 
+/// The mark of a file of which nothing was written yet.
+pub(crate) const UNFILLED: Mark = Mark { filled_bytes: Some(0), patterns: Vec::new(), settled: None };
+
 /// A regular file that may be used as asked.
 #[derive(Debug)]
 pub(crate) struct Existing {
@@ -51,7 +54,8 @@ pub(crate) fn examine(
         let fd = node.reopen(OFlags::RDONLY).map_err(|error| ErrorKind::from_io("read", &node.path, error))?;
         let mark = ours::mark_of(fd.as_fd(), Registry::find().as_ref());
         // Our own file that was made and never filled: filling it is a write like any other, and goes on below.
-        let needs_fill = mark.as_ref().is_some_and(|mark| first_unwritten(fd.as_fd(), mark, size_bytes) < size_bytes);
+        let used_bytes = crate::examine::used(spec, size_bytes);
+        let needs_fill = mark.as_ref().is_some_and(|mark| first_unwritten(fd.as_fd(), mark, used_bytes) < used_bytes);
         if !needs_fill || policy.never_create {
             return Ok(Existing { claim: None, size_bytes, grow_to, mark, given_up: None, must_prove: false });
         }
@@ -66,7 +70,15 @@ pub(crate) fn examine(
     };
     if mark.is_none() && !may_destroy {
         let flag = spec.path.clone();
-        return Err(ErrorKind::ForeignFile { bytes: size_bytes, mark: ours::XATTR, flag });
+        return Err(match grow_to {
+            Some(asked_bytes) if access == Access::Read => {
+                ErrorKind::ForeignExtension { size_bytes, asked_bytes, flag }
+            }
+            _ => ErrorKind::ForeignFile { bytes: size_bytes, mark: ours::XATTR, flag },
+        });
+    }
+    if mark.is_none() {
+        in_use::check_foreign_file(Path::new("/"))?;
     }
     node.may_write()?;
     // A plan may name one file twice: what it holds was proved for the first name, and only we have written since.
@@ -96,6 +108,9 @@ pub(crate) fn examine(
 pub(crate) fn examine_vacancy(spec: &TargetSpec, vacancy: &Vacancy, policy: &Policy) -> Result<u64, ErrorKind> {
     let bytes = spec.size_bytes.filter(|bytes| *bytes > 0).ok_or(ErrorKind::NotFound)?;
     let path = vacancy.parent_path.join(&vacancy.name);
+    if path.starts_with("/dev") && !path.starts_with("/dev/shm") {
+        return Err(ErrorKind::NoDevice);
+    }
     place::check(&path)?;
     if policy.never_create {
         return Err(ErrorKind::CreationOff { action: "created", bytes });
@@ -109,18 +124,20 @@ pub(crate) fn examine_vacancy(spec: &TargetSpec, vacancy: &Vacancy, policy: &Pol
 
 /// Refuses what would not fit.
 fn check_space(fd: BorrowedFd<'_>, needed_bytes: u64, path: &Path) -> Result<(), ErrorKind> {
-    let available_bytes = available(fd, path)?;
-    if needed_bytes > available_bytes {
-        return Err(ErrorKind::NoSpace { needed_bytes, available_bytes });
+    match available(fd, path)? {
+        Some(available_bytes) if needed_bytes > available_bytes => {
+            Err(ErrorKind::NoSpace { needed_bytes, available_bytes })
+        }
+        _ => Ok(()),
     }
-    Ok(())
 }
 
-/// Bytes that this user may still fill.
-fn available(fd: BorrowedFd<'_>, path: &Path) -> Result<u64, ErrorKind> {
+/// Bytes that this user may still fill; `None` where the file system does not tell (ramfs, some of FUSE): it says that it
+/// has no blocks at all.
+fn available(fd: BorrowedFd<'_>, path: &Path) -> Result<Option<u64>, ErrorKind> {
     let state = fstatvfs(fd).map_err(|error| ErrorKind::from_io("measure the space for", path, error))?;
     let blocks = if rustix::process::geteuid().is_root() { state.f_bfree } else { state.f_bavail };
-    Ok(blocks.saturating_mul(state.f_frsize))
+    Ok((state.f_blocks > 0).then(|| blocks.saturating_mul(state.f_frsize)))
 }
 
 /// A file that was just made, marked and sized, and removed again when something goes wrong before it is kept.
@@ -184,13 +201,8 @@ fn furnish(vacancy: &Vacancy, fd: OwnedFd, bytes: u64) -> Result<Created<'_>, Er
     let mut created = Created { node, claim, unmarked: None, vacancy, keep: false };
     let registry = Registry::find();
     // Before anything else, so that a file that is left half-made is known.
-    created.unmarked = ours::set_mark(created.claim.fd(), &Mark::default(), registry.as_ref()).err();
+    created.unmarked = ours::set_mark(created.claim.fd(), &UNFILLED, registry.as_ref()).err();
     grow(created.claim.fd(), 0, bytes, &path)?;
-    if first_hole(created.claim.fd(), bytes) >= bytes && created.unmarked.is_none() {
-        // The file system does not tell what was never written; the mark will.
-        let mark = Mark { filled_bytes: Some(0), ..Mark::default() };
-        created.unmarked = ours::set_mark(created.claim.fd(), &mark, registry.as_ref()).err();
-    }
     Ok(created)
 }
 
@@ -212,8 +224,9 @@ fn named(vacancy: &Vacancy) -> rustix::io::Result<OwnedFd> {
 
 /// Extends a file, with its space allocated where the file system can, so that a run does not meet a full disk.
 pub(crate) fn grow(fd: BorrowedFd<'_>, from: u64, to: u64, path: &Path) -> Result<(), ErrorKind> {
-    let no_space = |_| match available(fd, path) {
-        Ok(available_bytes) => ErrorKind::NoSpace { needed_bytes: to - from, available_bytes },
+    let no_space = |error| match available(fd, path) {
+        Ok(Some(available_bytes)) => ErrorKind::NoSpace { needed_bytes: to - from, available_bytes },
+        Ok(None) => ErrorKind::from_io("extend", path, error),
         Err(error) => error,
     };
     match fallocate(fd, FallocateFlags::empty(), from, to - from) {
@@ -231,8 +244,23 @@ pub(crate) fn grow(fd: BorrowedFd<'_>, from: u64, to: u64, path: &Path) -> Resul
 }
 
 /// The first byte of our own file that was never written; `size_bytes` when there is none.
+///
+/// The mark decides and not the file system, for which a part that was allocated and read is written, and which has holes
+/// where a load has trimmed.
 pub(crate) fn first_unwritten(fd: BorrowedFd<'_>, mark: &Mark, size_bytes: u64) -> u64 {
-    mark.filled_bytes.unwrap_or(u64::MAX).min(first_hole(fd, size_bytes)).min(size_bytes)
+    mark.filled_bytes.unwrap_or_else(|| first_hole(fd, size_bytes)).min(size_bytes)
+}
+
+impl Existing {
+    /// How far the file was written, as it was found; `size_bytes` when all of it was.
+    pub(crate) fn filled_bytes(&self, fd: BorrowedFd<'_>) -> u64 {
+        match &self.mark {
+            Some(mark) if self.given_up.is_none() => first_unwritten(fd, mark, self.size_bytes),
+            // What another program has made of it the mark does not know.
+            Some(mark) => first_unwritten(fd, mark, self.size_bytes).min(first_hole(fd, self.size_bytes)),
+            None => first_hole(fd, self.size_bytes),
+        }
+    }
 }
 
 /// Where the first hole begins, or what was allocated and never written; `size_bytes` when there is none or the file

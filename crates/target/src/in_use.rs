@@ -8,7 +8,7 @@
 use crate::ErrorKind;
 use crate::exports;
 use crate::footprint::{self, Sibling};
-use crate::loops::{self, FileIdentity};
+use crate::loops::{self, Bond, FileIdentity};
 use crate::mounts::{self, Mount};
 use crate::node::{Node, Number};
 use crate::sysfs::{InUse, directory, entries, in_use_path, node_name, number_of, partitions, unescape};
@@ -85,9 +85,15 @@ pub(crate) fn check_file(root: &Path, node: &Node) -> Result<(), ErrorKind> {
     let file = FileIdentity {
         identity: node.identity(),
         name: node.path.file_name().unwrap_or_default().to_owned(),
+        size_bytes: u64::try_from(node.stat.st_size).unwrap_or(0),
         is_overlaid: node.is_overlaid(),
     };
     check_identity(root, &file, &node.path.display().to_string())
+}
+
+/// Refuses a file of others where loop devices cannot be seen: any of them may stand on it.
+pub(crate) fn check_foreign_file(root: &Path) -> Result<(), ErrorKind> {
+    std::fs::read_dir(root.join("sys/block")).map(|_| ()).map_err(|source| ErrorKind::NoSysfs { source })
 }
 
 fn check_identity(root: &Path, file: &FileIdentity, what: &str) -> Result<(), ErrorKind> {
@@ -96,8 +102,17 @@ fn check_identity(root: &Path, file: &FileIdentity, what: &str) -> Result<(), Er
         let (mount_point, file_system) = (mount.mount_point.clone(), mount.file_system.clone());
         return Err(ErrorKind::Mounted { what: what.to_string(), mount_point, file_system });
     }
-    if let Some(backing) = loops::all(root).iter().find(|backing| backing.may_be(root, file)) {
-        return Err(ErrorKind::BacksLoop { what: what.to_string(), device: backing.name.clone() });
+    for backing in loops::all(root) {
+        match backing.bond(root, file) {
+            Some(Bond::Stands) => {
+                return Err(ErrorKind::BacksLoop { what: what.to_string(), device: backing.name.clone() });
+            }
+            Some(Bond::MayStand) => {
+                let backing_file = backing.path().to_owned();
+                return Err(ErrorKind::MayBackLoop { device: backing.name, backing_file });
+            }
+            None => {}
+        }
     }
     exports::check(root, |exported| (exported.file == Some(file.identity)).then(|| what.to_string()))?;
     exports::check_servers(root, file.identity, what)
@@ -304,6 +319,85 @@ mod tests {
         // A table of our own namespace was read already; 302 is of it.
         let text = exclusive(root.path(), (8, 1)).to_string();
         assert!(text.contains("opened exclusively"), "{text}");
+    }
+
+    /// Loop devices that cannot be asked: no node in `/dev`, as in a container.
+    #[test]
+    #[expect(clippy::too_many_lines, reason = "a scene and a row of cases")]
+    fn a_loop_device_that_cannot_be_asked_is_judged_by_its_path_and_by_its_size() {
+        let root = machine("md0", None);
+        let attach = |minor: u32, path: &str, size_bytes: u64, offset: u64, limit: u64| {
+            let device = root.path().join(format!("sys/block/loop{minor}"));
+            std::fs::create_dir_all(device.join("loop")).unwrap();
+            for (name, text) in [
+                ("dev", format!("7:{minor}")),
+                ("size", (size_bytes / 512).to_string()),
+                ("loop/backing_file", path.to_string()),
+                ("loop/offset", offset.to_string()),
+                ("loop/sizelimit", limit.to_string()),
+            ] {
+                std::fs::write(device.join(name), text + "\n").unwrap();
+            }
+        };
+        let make = |name: &str, bytes: u64| {
+            let path = root.path().join("srv").join(name);
+            std::fs::create_dir_all(path.parent().unwrap()).unwrap();
+            std::fs::File::create(&path).unwrap().set_len(bytes).unwrap();
+            let metadata = path.metadata().unwrap();
+            use std::os::unix::fs::MetadataExt;
+            FileIdentity {
+                identity: (metadata.dev(), metadata.ino()),
+                name: name.into(),
+                size_bytes: bytes,
+                is_overlaid: false,
+            }
+        };
+        let verdict = |file: &FileIdentity| match check_identity(root.path(), file, "it") {
+            Ok(()) => "free",
+            Err(ErrorKind::BacksLoop { .. }) => "stands",
+            Err(ErrorKind::MayBackLoop { .. }) => "may stand",
+            Err(other) => panic!("{other}"),
+        };
+        let mib = 1 << 20;
+        // Those of snaps on the host, and one of a file that is seen from here.
+        for minor in 0..40 {
+            let path = format!("/var/lib/snapd/snaps/some_{minor}.snap");
+            attach(minor, &path, 61 * mib + u64::from(minor) * 4096, 0, 0);
+        }
+        let (seen, like_it) = (make("seen", 40 * mib), make("like-it", 40 * mib));
+        attach(50, "/srv/seen", 40 * mib, 0, 0);
+        assert_eq!((verdict(&seen), verdict(&like_it), verdict(&make("new", 64 * mib))), ("stands", "free", "free"));
+        // Its name is gone, or it lies elsewhere: one of this size may be it, also in part.
+        attach(50, "/srv/seen (deleted)", 40 * mib, 0, 0);
+        assert_eq!(
+            (verdict(&seen), verdict(&like_it), verdict(&make("other", 41 * mib))),
+            ("may stand", "may stand", "free")
+        );
+        attach(50, "/elsewhere/image", 39 * mib, mib, 0);
+        assert_eq!((verdict(&like_it), verdict(&make("image", 8 * mib))), ("may stand", "may stand"));
+        attach(50, "/elsewhere/image", 10 * mib, mib, 10 * mib);
+        assert_eq!((verdict(&like_it), verdict(&make("small", 10 * mib))), ("may stand", "free"));
+        // Another file has its name here.
+        make("impostor", 3 * mib);
+        attach(50, "/srv/impostor", 40 * mib, 0, 0);
+        assert_eq!((verdict(&like_it), verdict(&make("impostor", 3 * mib))), ("may stand", "stands"));
+        // A device without a node here.
+        let disk = root.path().join("sys/class/block/sda1");
+        std::fs::create_dir_all(&disk).unwrap();
+        std::fs::write(disk.join("dev"), "8:1\n").unwrap();
+        attach(50, "/dev/sda1", 40 * mib, 0, 0);
+        assert_eq!(verdict(&like_it), "free");
+        let text = check_device(root.path(), (8, 1)).unwrap_err().to_string();
+        assert!(text.contains("/dev/loop50"), "{text}");
+    }
+
+    #[test]
+    fn without_sysfs_no_file_of_others_is_written() {
+        let root = machine("md0", None);
+        let text = check_foreign_file(root.path()).unwrap_err().to_string();
+        assert!(text.contains("mount sysfs"), "{text}");
+        std::fs::create_dir_all(root.path().join("sys/block")).unwrap();
+        check_foreign_file(root.path()).unwrap();
     }
 
     #[test]

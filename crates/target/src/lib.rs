@@ -47,6 +47,7 @@ pub use examine::{Finding, inspect};
 pub use opened::{Kind, Opened, open, settle};
 pub use pattern::Pattern;
 
+use plan::TargetSpec;
 use std::path::{Path, PathBuf};
 
 /// What the plan does with a target.
@@ -74,5 +75,17 @@ impl Policy {
             named.as_os_str() == path.as_os_str()
                 || std::fs::canonicalize(named).is_ok_and(|named| named.as_os_str() == resolved.as_os_str())
         })
+    }
+
+    /// The flags that name none of these targets: a slip of the pen in what permits destruction.
+    pub fn unmatched<'a>(&'a self, targets: &[TargetSpec]) -> Vec<&'a Path> {
+        let is_one = |named: &Path| {
+            let place = node::place_of(named);
+            targets.iter().any(|target| {
+                let path = target.path.as_path();
+                path.as_os_str() == named.as_os_str() || place.is_some() && node::place_of(path) == place
+            })
+        };
+        self.destroy.iter().map(PathBuf::as_path).filter(|named| !is_one(named)).collect()
     }
 }

@@ -148,6 +148,14 @@ pub(crate) fn find(path: &Path) -> Result<Place, ErrorKind> {
     }
 }
 
+/// Where a path leads: to what is there, or to a name in a directory that is there. Without symbolic links.
+pub(crate) fn place_of(path: &Path) -> Option<PathBuf> {
+    std::fs::canonicalize(path).ok().or_else(|| {
+        let parent = path.parent().map(|parent| if parent.as_os_str().is_empty() { Path::new(".") } else { parent })?;
+        Some(std::fs::canonicalize(parent).ok()?.join(path.file_name()?))
+    })
+}
+
 fn hold(path: PathBuf) -> Result<Node, ErrorKind> {
     // O_PATH: opening a tape or a watchdog for real would already do something.
     let flags = OFlags::PATH | OFlags::NOFOLLOW | OFlags::CLOEXEC;

@@ -84,14 +84,12 @@ impl AsFd for Opened {
 }
 
 impl Opened {
-    /// Notes that all of [`Opened::fill`] was written. Needed on file systems that do not tell holes (FUSE, old NFS);
-    /// harmless elsewhere and on devices.
+    /// Notes that the file was written from its start up to here; harmless on devices.
     ///
     /// # Errors
     /// A sentence when the mark could not be changed; the file will then be filled again by the next run.
-    pub fn mark_filled(&self) -> Result<(), String> {
-        let size = self.size_bytes;
-        self.change_mark(|mark| mark.filled_bytes = mark.filled_bytes.map(|filled| filled.max(size)))
+    pub fn mark_filled(&self, up_to: u64) -> Result<(), String> {
+        self.change_mark(|mark| mark.filled_bytes = Some(mark.filled_bytes.unwrap_or(0).max(up_to)))
     }
 
     /// Notes that a pattern of the user's is going to be written, which carries no mark: the next run knows it by its
@@ -313,16 +311,19 @@ fn open_file(spec: &TargetSpec, node: &Node, existing: Existing, extra: OFlags) 
     let io = open_node(node, direction(existing.claim.is_some()) | extra)?;
     let size_bytes = existing.grow_to.unwrap_or_else(|| used(spec, existing.size_bytes));
     let mut notes = Vec::new();
+    let mut mark = existing.mark.clone();
     if existing.claim.is_some() {
         if existing.mark.is_none() {
             // From now on the file is iodyno's.
             notes.push("--destroy gives up what was in the file".to_string());
         }
         // Until the run ends nothing tells when the file was last changed; before it grows, in case the run is killed then.
-        let mark = Mark { settled: None, given_up: existing.must_prove, ..existing.mark.clone().unwrap_or_default() };
-        if let Err(reason) = ours::set_mark(io.as_fd(), &mark, Registry::find().as_ref()) {
+        let filled_bytes = Some(existing.filled_bytes(io.as_fd()));
+        let now = Mark { settled: None, filled_bytes, given_up: existing.must_prove, ..mark.unwrap_or_default() };
+        if let Err(reason) = ours::set_mark(io.as_fd(), &now, Registry::find().as_ref()) {
             notes.push(format!("the file cannot be marked as iodyno's own: {reason}"));
         }
+        mark = Some(now);
     }
     if let Some(to_bytes) = existing.grow_to {
         file::grow(io.as_fd(), existing.size_bytes, to_bytes, &node.path)?;
@@ -331,7 +332,7 @@ fn open_file(spec: &TargetSpec, node: &Node, existing: Existing, extra: OFlags) 
     opened.writable = existing.claim.is_some();
     opened._claim = existing.claim;
     opened.notes = notes;
-    match existing.mark.or(opened.writable.then(Mark::default)) {
+    match mark {
         Some(mark) => {
             set_fill(&mut opened, &mark);
             opened.is_marked = true;
@@ -355,8 +356,7 @@ fn open_created(spec: &TargetSpec, created: &Created<'_>, bytes: u64, extra: OFl
             .notes
             .push(format!("the file cannot be marked as iodyno's own and will want --destroy next time: {reason}"));
     }
-    let mark = ours::mark_of(opened.as_fd(), Registry::find().as_ref()).unwrap_or_default();
-    set_fill(&mut opened, &mark);
+    set_fill(&mut opened, &file::UNFILLED);
     opened.is_marked = created.unmarked.is_none();
     Ok(opened)
 }

@@ -29,8 +29,8 @@ const MAX_PATTERNS: usize = 16;
 /// What the mark says about a file (or, without `filled_bytes` and `settled`, the registry about a device).
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(crate) struct Mark {
-    /// The file was written once from its start up to here; reads beyond make no sense yet. `None`: the file system
-    /// tells by itself which parts were never written (`SEEK_HOLE`).
+    /// The file was written once from its start up to here; reads beyond make no sense yet. `None` in marks of older
+    /// versions, which left it to the file system (`SEEK_HOLE`): that takes what was read for written.
     pub(crate) filled_bytes: Option<u64>,
     /// Names in the registry of the patterns that may stand in it.
     pub(crate) patterns: Vec<String>,

@@ -149,7 +149,7 @@ pub const OPTIONS: &[FioOption] = &[
     other("create_fsync", &[], Target, SWITCH, Note("files are created and filled before the run, outside of what is measured")),
     plan("readonly", &[], Target, SWITCH, "Refuse every job that would write or trim"),
     plan("allow_file_create", &[], Target, ("0|1", "0"), "0: files must exist and be long enough"),
-    other("allow_mounted_write", &[], Target, SWITCH, Note("a mounted device is only written with --destroy DEVICE")),
+    other("allow_mounted_write", &[], Target, SWITCH, Note("a mounted device is never written: unmount it first")),
     other("invalidate", &[], Target, SWITCH, Note("the page cache is left as it is; use direct=1, or drop it before the run")),
     // Shape
     plan("rw", &["readwrite"], Shape, ("PATTERN[:N]", "randrw"), "read, write, trim, randread, randwrite, randtrim, rw, randrw or trimwrite; N: a gap (sequential) or operations per random place"),

@@ -25,11 +25,17 @@ fn makes_marks_fills_and_extends_its_own() {
         assert!(matches!(&opened.kind, Kind::File { file_system, .. } if !file_system.contains(' ')));
         // Half of it written: the rest is still to be filled, and a reader gets the means to do so.
         rustix::io::pwrite(&opened, &own_sectors(2 << 20), 0).unwrap();
+        opened.mark_filled(2 * MIB).unwrap();
         drop(opened);
+        // For the file system what was read is written.
+        std::fs::read(&path).unwrap();
         let opened = open_for(&path, None, Access::Read).unwrap();
         assert_eq!((opened.fill.clone(), opened.writable), (Some(2 * MIB..4 * MIB), true));
         rustix::io::pwrite(&opened, &own_sectors(2 << 20), 2 * MIB).unwrap();
-        opened.mark_filled().unwrap();
+        opened.mark_filled(4 * MIB).unwrap();
+        // What a load trims stays as it is.
+        let punch = rustix::fs::FallocateFlags::PUNCH_HOLE | rustix::fs::FallocateFlags::KEEP_SIZE;
+        rustix::fs::fallocate(&opened, punch, MIB, MIB).unwrap();
         drop(opened);
         let opened = open_for(&path, None, Access::Read).unwrap();
         assert_eq!((opened.fill.clone(), opened.writable), (None, false));
@@ -54,8 +60,15 @@ fn foreign_files() {
     // size= never authorises one, neither to write nor to extend it for reading.
     for (size, access) in [(Some(13), Access::Write), (Some(MIB), Access::Write), (Some(MIB), Access::Read)] {
         let error = open_for(&path, size, access).unwrap_err();
-        assert!(matches!(error.kind, ErrorKind::ForeignFile { .. }), "{error}");
+        match access {
+            Access::Write => assert!(matches!(error.kind, ErrorKind::ForeignFile { .. }), "{error}"),
+            // A smaller size reads it.
+            Access::Read => assert!(matches!(error.kind, ErrorKind::ForeignExtension { .. }), "{error}"),
+        }
+        assert!(error.is_refusal() && error.to_string().contains("--destroy"), "{error}");
     }
+    let finding = inspect(&spec(&path, Some(MIB)), Access::Read, &destroy(&path)).unwrap();
+    assert_eq!(finding, Finding::ExtendForeign { from_bytes: 13, to_bytes: MIB });
     assert_eq!(std::fs::read(&path).unwrap(), b"years of work");
     let link = scratch.path().join("link");
     std::os::unix::fs::symlink(&path, &link).unwrap();
@@ -107,7 +120,11 @@ fn paths_of_the_system() {
             for access in [Access::Read, Access::Write] {
                 let error = open(&spec(Path::new(path), Some(MIB)), OpenFlags::default(), access, &policy).unwrap_err();
                 let text = error.to_string();
-                assert!(matches!(error.kind, ErrorKind::SystemPath { .. }) && error.is_refusal(), "{text}");
+                match directory {
+                    "/dev" => assert!(text.contains("there is no such device"), "{text}"),
+                    _ => assert!(matches!(error.kind, ErrorKind::SystemPath { .. }), "{text}"),
+                }
+                assert!(error.is_refusal(), "{text}");
                 assert!(text.contains(directory) || text.contains(&path[..4]), "{text}");
                 assert!(text.contains("no flag overrides this"), "{text}");
                 assert!(!Path::new(path).exists());
