@@ -296,6 +296,8 @@ pub(crate) struct JournalReader {
     pub(crate) skipped: u64,
     /// Those of them that only began a frame: its writer died while it wrote it.
     pub(crate) torn: u64,
+    /// Those of them in frames that stand a second time, before others, or are of another recording.
+    pub(crate) strange: u64,
 }
 
 /// What stands at a place of the journal.
@@ -329,6 +331,7 @@ impl JournalReader {
             waits: false,
             skipped: 0,
             torn: 0,
+            strange: 0,
         })
     }
 
@@ -454,14 +457,17 @@ impl JournalReader {
             Some(awaited) => self.is_here(awaited)?,
             None => false,
         };
-        if is_foreign || is_early {
-            self.order.misplaced += 1;
+        match (is_foreign, is_early) {
+            (true, _) => self.order.misplaced += 1,
+            (false, true) => self.order.came_early(number),
+            (false, false) if header.place.is_none() || self.order.take(number) => {
+                return Ok(Step::Frame(name, stream));
+            }
+            (false, false) => {}
         }
-        if is_foreign || is_early || header.place.is_some_and(|(number, _)| !self.order.take(number)) {
-            self.skipped += bytes;
-            return Ok(Step::Skipped);
-        }
-        Ok(Step::Frame(name, stream))
+        self.skipped += bytes;
+        self.strange += bytes;
+        Ok(Step::Skipped)
     }
 
     /// Does the frame of this number stand here?
@@ -485,8 +491,8 @@ impl JournalReader {
             // A frame that was never finished, and others behind it.
             return self.resynchronise();
         }
-        if !is_foreign {
-            self.order.lose(number);
+        if is_foreign || !self.order.lose(number) {
+            self.strange += bytes;
         }
         self.skipped += bytes;
         self.seek(behind)
@@ -598,6 +604,22 @@ impl JournalReader {
         ipc::batch(self.unsqueezer.plain(stream, BATCH_BYTES_MAX)?)
     }
 
+    /// Could [`Self::batch_of`] read this frame? Of I/Os no rows are made for that.
+    pub(crate) fn is_readable(&mut self, stream: &[u8]) -> bool {
+        if packed::is_packed(stream) { packed::is_whole(stream) } else { self.batch_of(stream).is_some() }
+    }
+
+    /// Counts a frame that cannot be read.
+    pub(crate) fn leave_out(&mut self, stream: &[u8]) {
+        self.skipped += stream.len() as u64;
+        self.order.lost += 1;
+    }
+
+    /// Bytes that belonged to no whole frame of this recording.
+    pub(crate) fn unreadable(&self) -> u64 {
+        self.skipped - self.strange
+    }
+
     /// The next batch of any table; a frame that cannot be read counts as skipped.
     pub(crate) fn next_batch(&mut self, wanted: Option<&str>) -> Result<Option<(String, RecordBatch)>, RecordingError> {
         while let Some((name, stream)) = self.next_frame()? {
@@ -606,10 +628,7 @@ impl JournalReader {
             }
             match self.batch_of(&stream) {
                 Some(batch) => return Ok(Some((name, batch))),
-                None => {
-                    self.skipped += stream.len() as u64;
-                    self.order.lost += 1;
-                }
+                None => self.leave_out(&stream),
             }
         }
         Ok(None)

@@ -95,7 +95,8 @@ impl Reader {
         &self.directory
     }
 
-    /// Bytes of the journal that belong to no whole commit: a torn end, damage in the middle. Of a recording that is
+    /// Bytes of the journal that belong to no whole commit: a torn end, damage in the middle; not those of frames that stand a
+    /// second time or are of another recording. Of a recording that is
     /// being written, what its writer is writing at this moment counts as well. Sealing has put it into the manifest's
     /// losses as `journal_bytes_unreadable`, where it is found later.
     ///
@@ -106,7 +107,7 @@ impl Reader {
             return Ok(self.manifest.losses.get(UNREADABLE).copied().unwrap_or(0));
         };
         while journal.next_batch(None)?.is_some() {}
-        Ok(journal.skipped)
+        Ok(journal.unreadable())
     }
 
     /// The journal; `None` when the recording is sealed, perhaps since it was opened.

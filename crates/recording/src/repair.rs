@@ -41,7 +41,7 @@ pub fn repair(directory: &Path) -> Result<Vec<String>, RecordingError> {
     let before = manifest.clone();
     if !manifest.sealed {
         let found = damage::inspect(JournalReader::open(directory, &manifest)?)?;
-        if found.costs_rows() {
+        if found.is_some() {
             notes.extend(found.sentences(&manifest));
             // The manifest goes first: sealing replaces it.
             put_aside(&folder, MANIFEST, is_manifest_damaged)?;

@@ -70,7 +70,7 @@ fn frames_that_are_missing_doubled_swapped_or_of_another_recording_are_counted()
         let (found, damage) = read(&directory, frames);
         assert_eq!(found, numbers);
         assert_eq!((damage.frames_lost, damage.frames_misplaced), (lost, misplaced), "{damage:?}");
-        assert_eq!(damage.costs_rows(), lost + misplaced > 0);
+        assert_eq!((damage.costs_rows(), damage.is_some()), (lost > 0, lost + misplaced > 0));
     };
     check(&whole, &[1, 2, 3, 4, 5, 6], 0, 0);
     check(&[&whole[..3], &whole[5..]].concat(), &[1, 2, 5, 6], 2, 0);
@@ -79,6 +79,58 @@ fn frames_that_are_missing_doubled_swapped_or_of_another_recording_are_counted()
     check(&[&whole[..3], &[&other[3]], &whole[4..]].concat(), &[1, 2, 4, 5, 6], 1, 1);
     check(&[&whole[..1], &[whole[6]], &whole[1..]].concat(), &[1, 2, 3, 4, 5, 6], 0, 1);
     check(&whole[..5], &[1, 2, 3, 4], 0, 0);
+    // The last one stands early, and not in its place.
+    check(&[&whole[..2], &[whole[6]], &whole[2..6]].concat(), &[1, 2, 3, 4, 5], 1, 1);
+}
+
+#[test]
+fn strange_frames_between_all_of_its_own_cost_nothing() {
+    let folder = tempfile::tempdir().unwrap();
+    let directory = killed(folder.path(), "r", 6);
+    let other = frames(&killed(folder.path(), "other", 6));
+    let all = frames(&directory);
+    let parts: Vec<&[u8]> = all.iter().chain([&all[2], &other[3]]).map(Vec::as_slice).collect();
+    let (numbers, damage) = read(&directory, &parts);
+    assert_eq!((numbers.len(), damage.frames_misplaced, damage.costs_rows()), (6, 2, false));
+    let notes = repair(&directory).unwrap();
+    assert!(notes.iter().any(|note| note.contains("no row of this recording is missing")), "{notes:?}");
+    let reader = Reader::open(&directory).unwrap();
+    assert_eq!(reader.table::<Event>().unwrap().len(), 6);
+    assert!(reader.manifest().losses.is_empty(), "{:?}", reader.manifest().losses);
+    assert!(!reader.verify().unwrap().costs_rows());
+}
+
+/// A frame with another payload behind its table's name, and checksums that are right.
+fn resealed(frame: &[u8], payload: &[u8]) -> Vec<u8> {
+    let name = usize::from(frame[36]);
+    let mut made = frame[..=36 + name].to_vec();
+    made.extend_from_slice(payload);
+    let length = u32::try_from(made.len() - 36).unwrap();
+    made[8..12].copy_from_slice(&length.to_le_bytes());
+    let checksum = crc32fast::hash(&made[36..]);
+    made[28..32].copy_from_slice(&checksum.to_le_bytes());
+    let checksum = crc32fast::hash(&made[..32]);
+    made[32..36].copy_from_slice(&checksum.to_le_bytes());
+    made
+}
+
+#[test]
+fn a_frame_that_cannot_be_read_is_lost_though_its_checksums_are_right() {
+    let folder = tempfile::tempdir().unwrap();
+    let packed = b"\x93ioPack\x02\x02\0\0\0{}";
+    for (n, payload) in [b"garbage".as_slice(), b"", b"\x28\xb5\x2f\xfd", packed].into_iter().enumerate() {
+        let directory = killed(folder.path(), &n.to_string(), 6);
+        let mut all = frames(&directory);
+        all[3] = resealed(&all[3], payload);
+        let parts: Vec<&[u8]> = all.iter().map(Vec::as_slice).collect();
+        let (numbers, damage) = read(&directory, &parts);
+        assert_eq!((numbers, damage.frames_lost, damage.costs_rows()), (vec![1, 2, 4, 5, 6], 1, true), "{payload:?}");
+        assert_eq!((damage.from_ns, damage.to_ns), (Some(2 * SECOND_NS), Some(4 * SECOND_NS)));
+        let notes = repair(&directory).unwrap();
+        assert!(notes[0].starts_with("1 of 7 frames"), "{notes:?}");
+        let kept = Reader::open(&directory).unwrap().verify().unwrap();
+        assert_eq!((kept.frames_lost, kept.costs_rows()), (1, true));
+    }
 }
 
 #[test]
