@@ -51,6 +51,15 @@ impl Damage {
         self.frames_lost > 0 || self.bytes > 0 || self.of_files()
     }
 
+    /// How many rows of a table are missing at least; `None` when none are.
+    #[must_use]
+    pub fn least_rows_of(&self, table: &str) -> Option<u64> {
+        let known = self.rows_lost.get(table).copied();
+        let may_miss = self.frames_lost > 0 || self.bytes > 0 || !self.files.is_empty() || known.is_some();
+        // A frame has a row or more; which table it was of, no one can tell.
+        may_miss.then(|| known.unwrap_or(0).saturating_add(self.frames_lost).max(1))
+    }
+
     fn of_journal(&self) -> bool {
         self.frames_lost > 0 || self.frames_misplaced > 0 || self.bytes > 0
     }

@@ -3,7 +3,8 @@
 use crate::journal::{JOURNAL, JournalReader, UNREADABLE, is_alive};
 use crate::parts::{self, BATCH_ROWS};
 use crate::sealed::{Builder, Sealed, SealedBatches, SealedFile};
-use crate::{Manifest, RecordingError, Row, seal};
+use crate::manifest::{COPY, MANIFEST};
+use crate::{Manifest, RecordingError, Row, journal, regular, seal};
 use arrow_array::RecordBatch;
 use arrow_schema::SchemaRef;
 use std::collections::BTreeSet;
@@ -32,6 +33,13 @@ impl State {
             Self::CutShort => "cut short",
         }
     }
+}
+
+/// Is there a recording, perhaps a damaged one? Of a directory that holds recordings, or anything else, it is false.
+#[must_use]
+pub fn is_recording(directory: &Path) -> bool {
+    let is_there = |name: &str| regular::open(&directory.join(name)).is_ok();
+    is_there(MANIFEST) || is_there(COPY) || journal::manifest(directory).is_some()
 }
 
 /// A recording to read from.
