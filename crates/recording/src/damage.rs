@@ -196,9 +196,12 @@ impl Reader {
     /// Checks the sealed files of a table: for engines that read them on their own.
     ///
     /// # Errors
-    /// One of them is damaged.
+    /// One of them is damaged, could not be of a recording, or stands behind a link.
     pub fn check_files(&self, table: &str) -> Result<(), RecordingError> {
-        self.files_of(table)?.iter().try_for_each(|file| file.open()?.check_all(file.path()))
+        self.files_of(table)?.iter().try_for_each(|file| {
+            file.open()?.check_all(file.path())?;
+            file.builder(table).map(drop)
+        })
     }
 
     /// Is there more damage than a repair, or sealing, has already put down?

@@ -213,7 +213,7 @@ fn from_files(directory: &Path, notes: &mut Vec<String>) -> Result<Option<Manife
     let mut manifest: Option<Manifest> = None;
     let mut found: Vec<(String, u64)> = Vec::new();
     for path in files_below(directory)? {
-        let file = SealedFile::unknown(directory.join(&path));
+        let file = SealedFile::unknown(directory, path.clone());
         let Ok(builder) = file.builder("") else {
             notes.push(format!("{path} cannot be read and is left out"));
             continue;

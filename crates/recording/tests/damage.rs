@@ -386,6 +386,35 @@ fn repair_takes_whole_row_groups_out_of_a_damaged_file() {
 }
 
 #[test]
+fn no_folder_of_a_recording_is_followed_that_is_a_link() {
+    let folder = tempfile::tempdir().unwrap();
+    let directory = written(&folder.path().join("r"), 3).seal().unwrap();
+    // The recording itself may be named by a link.
+    std::os::unix::fs::symlink(&directory, folder.path().join("named")).unwrap();
+    assert_eq!(Reader::open(folder.path().join("named")).unwrap().table::<Event>().unwrap().len(), 3);
+    let host = std::fs::read_dir(directory.join("event")).unwrap().next().unwrap().unwrap().path();
+    for place in [host, directory.join("event")] {
+        let elsewhere = folder.path().join("elsewhere");
+        std::fs::rename(&place, &elsewhere).unwrap();
+        std::os::unix::fs::symlink(&elsewhere, &place).unwrap();
+        for format_1 in [false, true] {
+            let copy = std::fs::read(directory.join("manifest.json")).unwrap();
+            let second = std::fs::read(directory.join("manifest.json.copy")).unwrap();
+            if format_1 {
+                as_format_1(&directory);
+            }
+            let reader = Reader::open(&directory).unwrap();
+            assert!(reader.table::<Event>().is_err() && reader.check_files("event").is_err(), "{}", place.display());
+            std::fs::write(directory.join("manifest.json"), copy).unwrap();
+            std::fs::write(directory.join("manifest.json.copy"), second).unwrap();
+        }
+        std::fs::remove_file(&place).unwrap();
+        std::fs::rename(&elsewhere, &place).unwrap();
+    }
+    assert_eq!(Reader::open(&directory).unwrap().table::<Event>().unwrap().len(), 3);
+}
+
+#[test]
 fn a_recording_that_names_files_elsewhere_is_refused() {
     let folder = tempfile::tempdir().unwrap();
     let directory = written(&folder.path().join("r"), 3).seal().unwrap();
