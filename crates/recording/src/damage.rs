@@ -88,7 +88,7 @@ impl Damage {
             sentences.push(format!("{what}{}: {rows}", self.when(manifest)));
         }
         for (table, rows) in &self.rows_lost {
-            sentences.push(format!("{rows} rows of table {table} were unreadable and are in no figure"));
+            sentences.push(format!("{rows} rows of table {table} were unreadable, or in a damaged MiB of their file, and are in no figure"));
         }
         sentences.extend(self.files.iter().cloned());
         sentences
@@ -185,7 +185,7 @@ impl Reader {
             None => {
                 let mut damage = Damage::of(self.manifest());
                 let wrong = self.parts()?.filter_map(|file| file.open().err());
-                damage.files.extend(wrong.map(|error| error.to_string()));
+                damage.files.extend(wrong.map(|error| error.what()));
                 damage
             }
         };
@@ -218,7 +218,7 @@ impl Reader {
         let mut damage = self.damage()?;
         if self.open_journal()?.is_none() {
             let wrong = self.parts()?.filter_map(|file| file.open().ok()?.check_all(file.path()).err());
-            damage.files.extend(wrong.map(|error| error.to_string()));
+            damage.files.extend(wrong.map(|error| error.what()));
         }
         Ok(damage)
     }

@@ -263,6 +263,23 @@ pub(crate) fn manifest(directory: &Path) -> Option<Manifest> {
     journal.of_manifest?.manifest()
 }
 
+/// Is there a journal?
+pub(crate) fn is_there(directory: &Path) -> bool {
+    regular::open(&directory.join(JOURNAL)).is_ok()
+}
+
+/// Has the journal frames of the recording with this manifest? `None` where there is no journal, or no whole frame in it.
+pub(crate) fn is_of(directory: &Path, manifest: &Manifest) -> Option<bool> {
+    let mut journal = JournalReader::begin(directory, Layout::Two, Some(recording_of(manifest))).ok()?;
+    loop {
+        match journal.step().ok()? {
+            Step::Frame(..) => return Some(true),
+            Step::Skipped => {}
+            Step::End => return (journal.order.misplaced > 0).then_some(false),
+        }
+    }
+}
+
 /// Is somebody writing this journal now?
 pub(crate) fn is_alive(directory: &Path) -> bool {
     let Ok(file) = regular::open(&directory.join(JOURNAL)) else { return false };

@@ -61,21 +61,18 @@ impl Reader {
     /// Not a recording, or one of a newer format.
     pub fn open(directory: impl AsRef<Path>) -> Result<Self, RecordingError> {
         let directory = directory.as_ref().to_path_buf();
-        let (mut manifest, mut manifest_damage) = Manifest::find(&directory)?;
+        let (manifest, manifest_damage) = Manifest::find(&directory)?;
         let mut state = if manifest.sealed { State::Sealed } else { State::CutShort };
         if state == State::CutShort && is_alive(&directory) {
             state = State::Open;
         }
-        if state != State::Sealed && !directory.join(JOURNAL).exists() {
+        if state != State::Sealed && !journal::is_there(&directory) {
             // Sealed between the two looks?
-            (manifest, manifest_damage) = Manifest::find(&directory)?;
+            let (manifest, manifest_damage) = Manifest::find(&directory)?;
             if !manifest.sealed {
-                return Err(RecordingError::NotARecording {
-                    path: directory,
-                    why: "neither sealed nor a journal".to_string(),
-                });
+                return Err(RecordingError::NothingLeft(directory));
             }
-            state = State::Sealed;
+            return Ok(Self { directory, manifest, state: State::Sealed, manifest_damage, sealed: OnceLock::new() });
         }
         Ok(Self { directory, manifest, state, manifest_damage, sealed: OnceLock::new() })
     }

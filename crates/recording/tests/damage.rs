@@ -385,6 +385,81 @@ fn repair_takes_whole_row_groups_out_of_a_damaged_file() {
     assert!(rebuilt.damage().unwrap().costs_rows());
 }
 
+/// Is what `repair` and the readers see of this recording all that there was?
+fn is_all_there(directory: &Path, id: &str) {
+    let reader = Reader::open(directory).unwrap();
+    assert_eq!((reader.manifest().id.as_str(), reader.table::<Event>().unwrap().len()), (id, 5));
+    assert!(!reader.verify().unwrap().costs_rows());
+}
+
+#[test]
+fn a_manifest_of_another_recording_is_outvoted() {
+    let folder = tempfile::tempdir().unwrap();
+    let others = [
+        killed(folder.path(), "other_open", 2),
+        written(&folder.path().join("other_sealed"), 2).seal().unwrap(),
+    ];
+    for (n, other) in others.iter().enumerate() {
+        let foreign = std::fs::read(other.join("manifest.json")).unwrap();
+        for sealed in [false, true] {
+            let directory = folder.path().join(format!("r{n}{sealed}"));
+            let writer = written(&directory, 5);
+            if sealed {
+                writer.seal().unwrap();
+            } else {
+                drop(writer);
+            }
+            let id = Reader::open(&directory).unwrap().manifest().id.clone();
+            let copy = std::fs::read(directory.join("manifest.json.copy")).ok();
+            std::fs::write(directory.join("manifest.json"), &foreign).unwrap();
+            is_all_there(&directory, &id);
+            let reader = Reader::open(&directory).unwrap();
+            let said = reader.damage().unwrap().sentences(reader.manifest());
+            assert!(said[0].contains("manifest.json is another recording's"), "{said:?}");
+            assert!(seal_abandoned(&directory).is_err(), "nothing is removed for what it says");
+            repair(&directory).unwrap();
+            is_all_there(&directory, &id);
+            assert!(!Reader::open(&directory).unwrap().damage().unwrap().is_some());
+            assert_eq!(std::fs::read(directory.join("manifest.json.damaged-1")).unwrap(), foreign);
+            assert!(copy.is_none_or(|copy| std::fs::read(directory.join("manifest.json.copy")).unwrap() == copy));
+        }
+    }
+    // The copy is the odd one; both are.
+    let directory = written(&folder.path().join("r"), 5).seal().unwrap();
+    let id = Reader::open(&directory).unwrap().manifest().id.clone();
+    let foreign = std::fs::read(others[1].join("manifest.json")).unwrap();
+    std::fs::write(directory.join("manifest.json.copy"), &foreign).unwrap();
+    is_all_there(&directory, &id);
+    repair(&directory).unwrap();
+    is_all_there(&directory, &id);
+    assert_eq!(std::fs::read(directory.join("manifest.json.copy.damaged-1")).unwrap(), foreign);
+    for name in ["manifest.json", "manifest.json.copy"] {
+        std::fs::write(directory.join(name), &foreign).unwrap();
+    }
+    repair(&directory).unwrap();
+    let reader = Reader::open(&directory).unwrap();
+    assert_eq!((reader.manifest().id.as_str(), reader.table::<Event>().unwrap().len()), (id.as_str(), 5));
+    assert!(directory.join("manifest.json.copy.damaged-2").exists());
+}
+
+#[test]
+fn a_manifest_from_before_sealing_gives_way_and_a_journal_that_is_gone_is_told() {
+    let folder = tempfile::tempdir().unwrap();
+    let writer = written(&folder.path().join("r"), 5);
+    let before = std::fs::read(folder.path().join("r/manifest.json")).unwrap();
+    let directory = writer.seal().unwrap();
+    let id = Reader::open(&directory).unwrap().manifest().id.clone();
+    std::fs::write(directory.join("manifest.json"), before).unwrap();
+    is_all_there(&directory, &id);
+    assert!(!repair(&directory).unwrap().is_empty());
+    is_all_there(&directory, &id);
+    let directory = killed(folder.path(), "gone", 3);
+    std::fs::remove_file(directory.join("journal")).unwrap();
+    for error in [Reader::open(&directory).map(drop).unwrap_err(), repair(&directory).map(drop).unwrap_err()] {
+        assert!(error.to_string().contains("its journal is gone") && !error.is_parameter(), "{error}");
+    }
+}
+
 #[test]
 fn no_folder_of_a_recording_is_followed_that_is_a_link() {
     let folder = tempfile::tempdir().unwrap();
