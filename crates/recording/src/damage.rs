@@ -88,7 +88,9 @@ impl Damage {
             sentences.push(format!("{what}{}: {rows}", self.when(manifest)));
         }
         for (table, rows) in &self.rows_lost {
-            sentences.push(format!("{rows} rows of table {table} were unreadable, or in a damaged MiB of their file, and are in no figure"));
+            sentences.push(format!(
+                "{rows} rows of table {table} were unreadable, or in a damaged MiB of their file, and are in no figure"
+            ));
         }
         sentences.extend(self.files.iter().cloned());
         sentences

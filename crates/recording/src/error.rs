@@ -27,7 +27,9 @@ pub enum RecordingError {
         why: String,
     },
     /// Its writer was killed, and what that wrote is gone.
-    #[error("{0} is damaged: it was never sealed and its journal is gone, so that no rows are left; put the journal back, or remove the folder")]
+    #[error(
+        "{0} is damaged: it was never sealed and its journal is gone, so that no rows are left; put the journal back, or remove the folder"
+    )]
     NothingLeft(PathBuf),
     /// Its writer lives.
     #[error("{0} is being written; it can be repaired when its writer has ended")]

@@ -1,9 +1,9 @@
 //! The reading end: sealed, open or cut short, one recording or several.
 
 use crate::journal::{JOURNAL, JournalReader, UNREADABLE, is_alive};
+use crate::manifest::{COPY, MANIFEST};
 use crate::parts::{self, BATCH_ROWS};
 use crate::sealed::{Builder, Sealed, SealedBatches, SealedFile};
-use crate::manifest::{COPY, MANIFEST};
 use crate::{Manifest, RecordingError, Row, journal, regular, seal};
 use arrow_array::RecordBatch;
 use arrow_schema::SchemaRef;

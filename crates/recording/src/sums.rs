@@ -229,20 +229,15 @@ impl CheckedFile {
     ///
     /// # Errors
     /// It is not there, or not as long as it was; something on the way is a link.
-    pub(crate) fn open(
-        directory: &Path,
-        below: &str,
-        expected: Option<Arc<Expected>>,
-    ) -> Result<Self, RecordingError> {
+    pub(crate) fn open(directory: &Path, below: &str, expected: Option<Arc<Expected>>) -> Result<Self, RecordingError> {
         let path = directory.join(below);
-        let file = regular::open_below(directory, Path::new(below)).map_err(|error| {
-            match (error.kind(), &expected) {
+        let file =
+            regular::open_below(directory, Path::new(below)).map_err(|error| match (error.kind(), &expected) {
                 (io::ErrorKind::NotFound, Some(_)) => {
                     RecordingError::Damaged { path: path.clone(), why: "the file is gone".to_string() }
                 }
                 _ => RecordingError::io("open", &path)(error),
-            }
-        })?;
+            })?;
         let bytes = file.metadata().map_err(RecordingError::io("read", &path))?.len();
         if let Some(known) = expected.as_ref().filter(|known| known.bytes != bytes) {
             let why = format!("it has {bytes} bytes and had {} when it was sealed", known.bytes);
@@ -339,7 +334,8 @@ mod tests {
         std::fs::write(&path, &bytes).unwrap();
         let part = Part::of(folder.path(), name.to_string(), 1).unwrap();
         assert_eq!((part.bytes, part.sums.len()), (bytes.len() as u64, 3 * DIGITS));
-        let open = || CheckedFile::open(folder.path(), name, Some(Arc::new(Expected::new(folder.path(), &part).unwrap())));
+        let open =
+            || CheckedFile::open(folder.path(), name, Some(Arc::new(Expected::new(folder.path(), &part).unwrap())));
         assert!(open().unwrap().check_all(&path).is_ok());
         let place = BLOCK_BYTES + 5;
         bytes[usize::try_from(place).unwrap()] ^= 4;

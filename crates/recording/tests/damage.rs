@@ -395,10 +395,8 @@ fn is_all_there(directory: &Path, id: &str) {
 #[test]
 fn a_manifest_of_another_recording_is_outvoted() {
     let folder = tempfile::tempdir().unwrap();
-    let others = [
-        killed(folder.path(), "other_open", 2),
-        written(&folder.path().join("other_sealed"), 2).seal().unwrap(),
-    ];
+    let others =
+        [killed(folder.path(), "other_open", 2), written(&folder.path().join("other_sealed"), 2).seal().unwrap()];
     for (n, other) in others.iter().enumerate() {
         let foreign = std::fs::read(other.join("manifest.json")).unwrap();
         for sealed in [false, true] {
