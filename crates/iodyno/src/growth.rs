@@ -50,14 +50,13 @@ pub(crate) fn run(args: &ChartArgs, command_line: &[String]) -> Result<u8, Failu
 
 /// A recording itself, or those that lie in a directory.
 fn recordings_in(path: &Path) -> Result<Vec<PathBuf>, Failure> {
-    let is_recording = |path: &Path| path.join("manifest.json").exists();
-    if is_recording(path) {
+    if recording::is_recording(path) {
         return Ok(vec![path.to_path_buf()]);
     }
     let failed = |why: String| Failure::new(PARAMETERS, format!("{}: {why}", path.display()));
     let entries = std::fs::read_dir(path).map_err(|error| failed(error.to_string()))?;
     let mut found: Vec<PathBuf> =
-        entries.flatten().map(|entry| entry.path()).filter(|path| is_recording(path)).collect();
+        entries.flatten().map(|entry| entry.path()).filter(|path| recording::is_recording(path)).collect();
     found.sort();
     if found.is_empty() { Err(failed("is no recording, and there is none in it".to_string())) } else { Ok(found) }
 }

@@ -1,6 +1,7 @@
 //! `iodyno replay`.
 
 use crate::exit::{Failure, OBJECTIVE, PARAMETERS};
+use crate::open::over;
 use crate::replay_args::ReplayArgs;
 use crate::run::{check_destroy, dry_run_code, output_directory, show_run, time};
 use plan::replay::{
@@ -18,13 +19,13 @@ pub(crate) fn run(args: &ReplayArgs, command_line: &[String]) -> Result<u8, Fail
     let mut targets = Vec::new();
     let replay = replay(args, &mut targets)?;
     let survey = session::survey(&replay)?;
-    say_incomplete(&args.trace);
+    let damaged = say_incomplete(&args.trace)?;
     check(args, &replay, &survey)?;
     let plan = plan(args, &replay, &targets, &survey, command_line)?;
     let policy = Policy { destroy: args.destroy.clone(), never_create: false };
     check_destroy(&plan, &policy)?;
     if args.dry_run {
-        return dry_run(&plan, &policy, &survey);
+        return Ok(over(dry_run(&plan, &policy, &survey)?, damaged));
     }
     let request = Request {
         plan,
@@ -39,16 +40,19 @@ pub(crate) fn run(args: &ReplayArgs, command_line: &[String]) -> Result<u8, Fail
     };
     let outcome = show_run(&request, args.json).map_err(in_our_words)?;
     let code = outcome.ending.exit_code();
-    Ok(if args.strict && code == 0 && !outcome.is_faithful { OBJECTIVE } else { code })
+    let judged = if args.strict && code == 0 && !outcome.is_faithful { OBJECTIVE } else { code };
+    // How the replay itself went wrong comes first.
+    Ok(if code == 0 { over(judged, damaged) } else { code })
 }
 
-/// A trace that is not a recording tells nothing of it.
-fn say_incomplete(trace: &std::path::Path) {
-    if recording::Reader::open(trace).is_ok()
-        && let Ok((reader, _)) = crate::open::open(trace)
-    {
-        crate::trace::say_incomplete(reader.manifest());
+/// Says what a trace lacks; gives the exit code that a damaged one asks for. One that is not a recording tells nothing of it.
+fn say_incomplete(trace: &std::path::Path) -> Result<u8, Failure> {
+    if !recording::is_recording(trace) {
+        return Ok(0);
     }
+    let (reader, damaged) = crate::open::open(trace)?;
+    crate::trace::say_incomplete(reader.manifest());
+    Ok(damaged)
 }
 
 /// What targets advise is said in the language of parameter files.
@@ -264,6 +268,13 @@ fn dry_run(plan: &Plan, policy: &Policy, survey: &Survey) -> Result<u8, Failure>
         let (changes, last_ns) = session::rehearse(replay, survey, &sizes)?;
         outln!("would play: {} I/Os in {}", format_count(changes.played as f64), format_ns(last_ns));
         changes.words().iter().for_each(|words| outln!("  {words}"));
+        let lost = session::lost(replay)?;
+        if lost.is_damaged {
+            let most = "lost by the trace: at least";
+            outln!("  {most} {} I/Os: it is damaged, and no replay of it is faithful", format_count(lost.ios as f64));
+        } else if lost.ios > 0 {
+            outln!("  lost by the trace: {} I/Os", format_count(lost.ios as f64));
+        }
         if changes.played == 0 {
             let why = changes.whereabouts().join("; ");
             return Err(wrong(format!("nothing of {} would be played: {why}", replay.trace.display())));

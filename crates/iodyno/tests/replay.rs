@@ -4,8 +4,8 @@
 mod support;
 
 use faultfs::{Config, Faultfs};
-use recording::Reader;
 use recording::rows::{Event, Fidelity, FidelityInterval, Io, OpInterval, RunTotal};
+use recording::{Batch, Manifest, Reader, Sink as _, Writer};
 use rustix::process::Signal;
 use std::fmt::Write;
 use std::time::Duration;
@@ -100,6 +100,75 @@ fn once_what_was_traced_on_one_disk_is_played_on_another() {
     }
     let report = std::fs::read_to_string(scratch.path("one.iodyno/report.html")).unwrap();
     assert!(report.contains("How faithful the replay was") && report.contains("replay.heatmap"));
+}
+
+/// A trace of `ios` reads, a frame of the journal each, whose writer was killed.
+fn killed_trace(directory: &std::path::Path, ios: i64) {
+    let manifest = Manifest::new(&["test".into()]);
+    let start = manifest.started_t_ns;
+    let mut writer = Writer::create(directory, manifest).unwrap();
+    for n in 0..ios {
+        let io = Io {
+            queue_ns: start + n * 1_000_000,
+            issue_ns: None,
+            complete_ns: Some(start + n * 1_000_000 + 100_000),
+            dev: "sda".into(),
+            op: "read".into(),
+            sector: n * 8,
+            bytes: 4096,
+            flags: None,
+            pid: None,
+            tid: None,
+            comm: None,
+            cgroup: None,
+            inode: None,
+            file: None,
+            owner_pid: None,
+            owner_comm: None,
+            error: None,
+            bios: None,
+            requeues: None,
+        };
+        writer.accept(&Batch::from_rows(&[io]).unwrap()).unwrap();
+        writer.commit().unwrap();
+    }
+}
+
+#[test]
+fn a_replay_of_a_damaged_trace_is_not_faithful() {
+    let scratch = Scratch::new();
+    killed_trace(&scratch.path("trace"), 50);
+    let arguments = ["replay", "trace", "--map", "*=img", "--size", "1m", "--buffered"];
+    let dry = |code: i32| {
+        let output = scratch.iodyno(&[&arguments[..], &["--dry-run"]].concat()).run().unwrap().expect_code(code);
+        output.stdout
+    };
+    assert!(!dry(0).contains("lost by the trace"));
+    let journal = scratch.path("trace/journal");
+    let mut bytes = std::fs::read(&journal).unwrap();
+    let middle = bytes.len() / 2;
+    bytes[middle] ^= 1;
+    std::fs::write(&journal, &bytes).unwrap();
+    let play = |name: &str, more: &[&str]| {
+        let whole = [&arguments[..], &["-o", name], more].concat();
+        let output = scratch.iodyno(&whole).run().unwrap().expect_code(6);
+        assert!(output.stderr.contains("NOT faithful"), "{}", output.stderr);
+        let recording = Reader::open(scratch.path(name)).unwrap();
+        let row = measure(&recording, "lost by the trace");
+        assert!(row.error.unwrap() >= 1.0 && row.kept == Some(false), "{row:?}");
+        let said = |event: &Event| event.message.contains("the trace is damaged: at least");
+        assert!(recording.table::<Event>().unwrap().iter().any(said));
+        std::fs::read_to_string(scratch.path(name).join("report.html")).unwrap()
+    };
+    assert!(dry(6).contains("lost by the trace: at least"));
+    assert!(play("damaged", &[]).contains("the trace is damaged: at least"));
+    // What is whole of it, sealed: the same is known from then on.
+    scratch.iodyno(&["repair", "trace"]).run().unwrap().expect_code(6);
+    assert!(dry(6).contains("lost by the trace: at least"));
+    play("repaired", &["--strict"]);
+    // Without its manifest it is still a recording.
+    std::fs::remove_file(scratch.path("trace/manifest.json")).unwrap();
+    assert!(dry(6).contains("lost by the trace: at least"));
 }
 
 #[test]

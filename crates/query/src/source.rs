@@ -53,7 +53,9 @@ impl Sources {
                     }
                     directories.push(path.clone());
                 }
-                Err(error @ RecordingError::NotARecording { .. }) if paths.len() > 1 => {
+                Err(error @ (RecordingError::NotARecording { .. } | RecordingError::NothingLeft(_)))
+                    if paths.len() > 1 =>
+                {
                     left_out.push(error.to_string())
                 }
                 Err(error) => return Err(QueryError::Recording { error, hint: hint(path) }),

@@ -59,10 +59,12 @@ impl RecordedTable {
             if !sealed.is_empty() {
                 // The engine reads the files by itself, and knows nothing of their checksums.
                 reader.check_files(&self.name).map_err(external)?;
+                // The store takes no `..`, which an absolute path may still have. Below the directory nothing is a link: that
+                // was checked with the files.
+                let directory = std::fs::canonicalize(reader.directory())?;
                 for path in sealed {
-                    let metadata = std::fs::metadata(&path)?;
-                    // The store takes no `..`, which an absolute path may still have.
-                    let path = std::fs::canonicalize(&path)?;
+                    let path = directory.join(path.strip_prefix(reader.directory()).unwrap_or(&path));
+                    let metadata = std::fs::symlink_metadata(&path)?;
                     let meta = ObjectMeta {
                         location: ObjectPath::from_absolute_path(path)
                             .map_err(|error| DataFusionError::External(error.into()))?,

@@ -14,7 +14,7 @@ pub(crate) const KILLED: &str = "killed";
 /// # Errors
 /// It is no recording, or a table could not be written; the journal stays then.
 pub fn seal_abandoned(directory: &Path) -> Result<bool, RecordingError> {
-    let mut manifest = Manifest::read(directory)?;
+    let mut manifest = Manifest::read_own(directory)?;
     if !directory.join(JOURNAL).exists() {
         return Ok(false);
     }

@@ -23,7 +23,7 @@ pub struct Damage {
     pub frames_lost: u64,
     /// Whole frames that stand a second time, before earlier ones, or are of another recording.
     pub frames_misplaced: u64,
-    /// Bytes of the journal that belong to no frame that was read.
+    /// Bytes of the journal that belong to no whole frame.
     pub bytes: u64,
     /// The last time that is known before the first damage, `CLOCK_MONOTONIC`, ns.
     pub from_ns: Option<i64>,
@@ -44,10 +44,20 @@ impl Damage {
         *self != Self::default() && (self.of_journal() || self.of_files() || self.manifest.is_some())
     }
 
-    /// Are there rows that should be there and are not? A manifest that was read from its copy costs none.
+    /// Are there rows that should be there and are not? A manifest that was read from its copy costs none, and frames of
+    /// others, or that stand a second time, cost none as long as the recording's own are there.
     #[must_use]
     pub fn costs_rows(&self) -> bool {
-        self.of_journal() || self.of_files()
+        self.frames_lost > 0 || self.bytes > 0 || self.of_files()
+    }
+
+    /// How many rows of a table are missing at least; `None` when none are.
+    #[must_use]
+    pub fn least_rows_of(&self, table: &str) -> Option<u64> {
+        let known = self.rows_lost.get(table).copied();
+        let may_miss = self.frames_lost > 0 || self.bytes > 0 || !self.files.is_empty() || known.is_some();
+        // A frame has a row or more; which table it was of, no one can tell.
+        may_miss.then(|| known.unwrap_or(0).saturating_add(self.frames_lost).max(1))
     }
 
     fn of_journal(&self) -> bool {
@@ -64,18 +74,23 @@ impl Damage {
         let mut sentences = Vec::new();
         sentences.extend(self.manifest.clone());
         if self.of_journal() {
-            let what = if self.frames_lost > 0 {
-                format!("{} of {} frames of the journal are unreadable", self.frames_lost, self.frames)
-            } else if self.bytes > 0 && self.frames_misplaced == 0 {
-                format!("{} bytes of the journal are unreadable, a frame at least", self.bytes)
+            let (what, rows) = if self.frames_lost > 0 {
+                let what = format!("{} of {} frames of the journal are unreadable", self.frames_lost, self.frames);
+                (what, "the rows in them are in no figure")
+            } else if self.bytes > 0 {
+                let what = format!("{} bytes of the journal are unreadable, a frame at least", self.bytes);
+                (what, "the rows in them are in no figure")
             } else {
-                format!("{} frames of the journal are not where they belong and were left out", self.frames_misplaced)
+                let strange = self.frames_misplaced;
+                let what = format!("{strange} frames of the journal are doubled, too early or of another recording");
+                (what, "they were left out, and no row of this recording is missing")
             };
-            let rows = "the rows in them are in no figure";
             sentences.push(format!("{what}{}: {rows}", self.when(manifest)));
         }
         for (table, rows) in &self.rows_lost {
-            sentences.push(format!("{rows} rows of table {table} were unreadable and are in no figure"));
+            sentences.push(format!(
+                "{rows} rows of table {table} were unreadable, or in a damaged MiB of their file, and are in no figure"
+            ));
         }
         sentences.extend(self.files.iter().cloned());
         sentences
@@ -113,16 +128,26 @@ impl Damage {
 
 /// Reads all of a journal for what is wrong with it.
 pub(crate) fn inspect(mut journal: JournalReader) -> Result<Damage, RecordingError> {
-    let wrong = |journal: &JournalReader| (journal.order.lost, journal.order.misplaced, journal.skipped - journal.torn);
+    let wrong = |journal: &JournalReader| {
+        (journal.order.missing(), journal.order.misplaced, journal.unreadable() - journal.torn)
+    };
     let mut recent: VecDeque<u64> = VecDeque::new();
     let (mut before, mut after) = (None, None);
     let mut known = wrong(&journal);
     while let Some((name, stream)) = journal.next_frame()? {
         let start = journal.start_of(&name, &stream);
+        // Its checksums may be right, and yet there are no rows in it.
+        let is_readable = journal.is_readable(&stream);
+        if !is_readable {
+            journal.leave_out(&stream);
+        }
         let now = wrong(&journal);
         if now != known {
             before.get_or_insert_with(|| recent.clone());
             (known, after) = (now, Some(start));
+        }
+        if !is_readable {
+            continue;
         }
         recent.push_back(start);
         if recent.len() > FRAMES_BEFORE {
@@ -162,7 +187,7 @@ impl Reader {
             None => {
                 let mut damage = Damage::of(self.manifest());
                 let wrong = self.parts()?.filter_map(|file| file.open().err());
-                damage.files.extend(wrong.map(|error| error.to_string()));
+                damage.files.extend(wrong.map(|error| error.what()));
                 damage
             }
         };
@@ -173,9 +198,12 @@ impl Reader {
     /// Checks the sealed files of a table: for engines that read them on their own.
     ///
     /// # Errors
-    /// One of them is damaged.
+    /// One of them is damaged, could not be of a recording, or stands behind a link.
     pub fn check_files(&self, table: &str) -> Result<(), RecordingError> {
-        self.files_of(table)?.iter().try_for_each(|file| file.open()?.check_all(file.path()))
+        self.files_of(table)?.iter().try_for_each(|file| {
+            file.open()?.check_all(file.path())?;
+            file.builder(table).map(drop)
+        })
     }
 
     /// Is there more damage than a repair, or sealing, has already put down?
@@ -192,7 +220,7 @@ impl Reader {
         let mut damage = self.damage()?;
         if self.open_journal()?.is_none() {
             let wrong = self.parts()?.filter_map(|file| file.open().ok()?.check_all(file.path()).err());
-            damage.files.extend(wrong.map(|error| error.to_string()));
+            damage.files.extend(wrong.map(|error| error.what()));
         }
         Ok(damage)
     }

@@ -26,6 +26,11 @@ pub enum RecordingError {
         /// What was found.
         why: String,
     },
+    /// Its writer was killed, and what that wrote is gone.
+    #[error(
+        "{0} is damaged: it was never sealed and its journal is gone, so that no rows are left; put the journal back, or remove the folder"
+    )]
+    NothingLeft(PathBuf),
     /// Its writer lives.
     #[error("{0} is being written; it can be repaired when its writer has ended")]
     BeingWritten(PathBuf),
@@ -136,6 +141,14 @@ impl RecordingError {
         match output::table_name(name) {
             Ok(_) => Ok(()),
             Err(source) => Err(Self::TableName { path: path.to_path_buf(), source }),
+        }
+    }
+
+    /// What is wrong, where what to do about it is said elsewhere.
+    pub(crate) fn what(&self) -> String {
+        match self {
+            Self::Damaged { path, why } => format!("{} is damaged: {why}", path.display()),
+            other => other.to_string(),
         }
     }
 

@@ -102,6 +102,8 @@ pub(crate) struct Order {
     pub(crate) lost: u64,
     /// Whole frames that stand where they do not belong: a second time, before others, of another recording.
     pub(crate) misplaced: u64,
+    /// The highest number among those that stood before others.
+    early: Option<u64>,
 }
 
 impl Order {
@@ -117,7 +119,19 @@ impl Order {
 
     /// Frames that there should be so far.
     pub(crate) fn expected(&self) -> u64 {
-        self.next.unwrap_or(0)
+        let early = self.early.map_or(0, |early| early.saturating_add(1));
+        self.next.map_or(0, |next| next.max(early))
+    }
+
+    /// Frames that are not there or not whole, those among them that stood before others and then did not come in their place.
+    pub(crate) fn missing(&self) -> u64 {
+        self.lost.saturating_add(self.expected().saturating_sub(self.next.unwrap_or(0)))
+    }
+
+    /// A whole frame of this recording that stands before the one that comes next.
+    pub(crate) fn came_early(&mut self, number: u64) {
+        self.misplaced += 1;
+        self.early = self.early.max(Some(number));
     }
 
     /// The number that should come, when this one is a later one.
@@ -138,12 +152,14 @@ impl Order {
         belongs
     }
 
-    /// A frame whose header is whole, and its payload not.
-    pub(crate) fn lose(&mut self, number: u64) {
-        if self.next.is_none_or(|next| number >= next) {
-            self.lost = self.lost.saturating_add(1 + number - self.next.unwrap_or(number));
+    /// A frame whose header is whole, and its payload not; false when another one of this number was there.
+    pub(crate) fn lose(&mut self, number: u64) -> bool {
+        let is_missed = self.next.is_none_or(|next| number >= next);
+        if is_missed {
+            self.lost = self.lost.saturating_add(1).saturating_add(number - self.next.unwrap_or(number));
             self.next = Some(number.saturating_add(1));
         }
+        is_missed
     }
 }
 
@@ -172,6 +188,10 @@ mod tests {
         assert!(!order.take(5) && !order.take(2), "a second one, one that came late");
         order.lose(6);
         assert_eq!((order.lost, order.misplaced, order.expected()), (4, 2, 7));
+        order.came_early(9);
+        assert_eq!((order.missing(), order.expected()), (7, 10), "7, 8 and 9 may not come");
+        assert!(order.take(7) && order.take(8) && order.take(9));
+        assert_eq!((order.missing(), order.misplaced), (4, 3), "they came");
         order.jump(false);
         assert!(order.take(100));
         assert_eq!(order.lost, 4, "what was jumped over is not lost");

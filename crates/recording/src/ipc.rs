@@ -58,12 +58,43 @@ fn check(mut stream: &[u8]) -> Option<()> {
     }
 }
 
+/// The description of columns in a Parquet file (`ARROW:schema`), looked at before the library reads it, which panics at types
+/// that it does not know; `None` where it is damaged, or none that a table could have.
+pub(crate) fn check_schema(base64: &str) -> Option<()> {
+    let bytes = decode_base64(base64)?;
+    // Length-prefixed where it begins so.
+    let message = if bytes.len() > 8 && bytes.starts_with(&CONTINUATION) { bytes.get(8..)? } else { bytes.as_slice() };
+    layout(&arrow_ipc::root_as_message(message).ok()?.header_as_schema()?).map(drop)
+}
+
+/// The bytes of base64 text (RFC 4648).
+fn decode_base64(text: &str) -> Option<Vec<u8>> {
+    let (mut bytes, mut bits, mut count) = (Vec::new(), 0_u32, 0_u32);
+    for digit in text.trim_end_matches('=').bytes() {
+        let value = match digit {
+            b'A'..=b'Z' => digit - b'A',
+            b'a'..=b'z' => digit - b'a' + 26,
+            b'0'..=b'9' => digit - b'0' + 52,
+            b'+' => 62,
+            b'/' => 63,
+            _ => return None,
+        };
+        (bits, count) = ((bits << 6 | u32::from(value)) & 0x00ff_ffff, count + 6);
+        if count >= 8 {
+            count -= 8;
+            bytes.push(u8::try_from((bits >> count) & 0xff).ok()?);
+        }
+    }
+    Some(bytes)
+}
+
 /// How the columns lie; `None` where one is of a type that no table has.
 fn layout(schema: &Schema<'_>) -> Option<Vec<Column>> {
     schema.fields()?.iter().map(|field| column(&field)).collect()
 }
 
 fn column(field: &Field<'_>) -> Option<Column> {
+    field.name()?;
     let whole = |width: i32| {
         let width = usize::try_from(width).ok().filter(|width| [8, 16, 32, 64].contains(width))?;
         Some(Column { buffers: 2, width: width / 8 })
@@ -164,6 +195,35 @@ mod tests {
         let read = batch(stream(&batch_written)).unwrap();
         assert_eq!(Event::from_batch(&read).unwrap(), Event::from_batch(&batch_written).unwrap());
         assert!(batch(stream(&events().slice(0, 0))).is_some_and(|empty| empty.num_rows() == 0));
+    }
+
+    #[test]
+    fn base64_is_read() {
+        for (text, bytes) in [("", ""), ("Zg==", "f"), ("Zm8=", "fo"), ("Zm9v", "foo"), ("Zm9vYmE=", "fooba")] {
+            assert_eq!(decode_base64(text).unwrap(), bytes.as_bytes());
+        }
+        assert_eq!(decode_base64("/+8="), Some(vec![0xff, 0xef]));
+        assert_eq!(decode_base64("Zm 9v"), None);
+    }
+
+    /// Whatever bit is flipped in what a Parquet file says of its columns, it is refused or read.
+    #[test]
+    fn no_flipped_bit_of_a_description_of_columns_is_a_panic() {
+        for sample in samples() {
+            let whole = parquet::arrow::encode_arrow_schema(&sample.schema());
+            assert!(check_schema(&whole).is_some());
+            for bit in 0..whole.len() * 8 {
+                let mut flipped = whole.clone().into_bytes();
+                flipped[bit / 8] ^= 1 << (bit % 8);
+                let Ok(text) = String::from_utf8(flipped) else { continue };
+                if check_schema(&text).is_some() {
+                    let bytes = decode_base64(&text).unwrap();
+                    let message = if bytes.starts_with(&CONTINUATION) { &bytes[8..] } else { &bytes[..] };
+                    let schema = arrow_ipc::root_as_message(message).unwrap().header_as_schema().unwrap();
+                    assert!(!arrow_ipc::convert::fb_to_schema(schema).fields().is_empty());
+                }
+            }
+        }
     }
 
     #[test]

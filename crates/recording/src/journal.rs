@@ -263,6 +263,23 @@ pub(crate) fn manifest(directory: &Path) -> Option<Manifest> {
     journal.of_manifest?.manifest()
 }
 
+/// Is there a journal?
+pub(crate) fn is_there(directory: &Path) -> bool {
+    regular::open(&directory.join(JOURNAL)).is_ok()
+}
+
+/// Has the journal frames of the recording with this manifest? `None` where there is no journal, or no whole frame in it.
+pub(crate) fn is_of(directory: &Path, manifest: &Manifest) -> Option<bool> {
+    let mut journal = JournalReader::begin(directory, Layout::Two, Some(recording_of(manifest))).ok()?;
+    loop {
+        match journal.step().ok()? {
+            Step::Frame(..) => return Some(true),
+            Step::Skipped => {}
+            Step::End => return (journal.order.misplaced > 0).then_some(false),
+        }
+    }
+}
+
 /// Is somebody writing this journal now?
 pub(crate) fn is_alive(directory: &Path) -> bool {
     let Ok(file) = regular::open(&directory.join(JOURNAL)) else { return false };
@@ -296,6 +313,8 @@ pub(crate) struct JournalReader {
     pub(crate) skipped: u64,
     /// Those of them that only began a frame: its writer died while it wrote it.
     pub(crate) torn: u64,
+    /// Those of them in frames that stand a second time, before others, or are of another recording.
+    pub(crate) strange: u64,
 }
 
 /// What stands at a place of the journal.
@@ -329,6 +348,7 @@ impl JournalReader {
             waits: false,
             skipped: 0,
             torn: 0,
+            strange: 0,
         })
     }
 
@@ -454,14 +474,17 @@ impl JournalReader {
             Some(awaited) => self.is_here(awaited)?,
             None => false,
         };
-        if is_foreign || is_early {
-            self.order.misplaced += 1;
+        match (is_foreign, is_early) {
+            (true, _) => self.order.misplaced += 1,
+            (false, true) => self.order.came_early(number),
+            (false, false) if header.place.is_none() || self.order.take(number) => {
+                return Ok(Step::Frame(name, stream));
+            }
+            (false, false) => {}
         }
-        if is_foreign || is_early || header.place.is_some_and(|(number, _)| !self.order.take(number)) {
-            self.skipped += bytes;
-            return Ok(Step::Skipped);
-        }
-        Ok(Step::Frame(name, stream))
+        self.skipped += bytes;
+        self.strange += bytes;
+        Ok(Step::Skipped)
     }
 
     /// Does the frame of this number stand here?
@@ -485,8 +508,8 @@ impl JournalReader {
             // A frame that was never finished, and others behind it.
             return self.resynchronise();
         }
-        if !is_foreign {
-            self.order.lose(number);
+        if is_foreign || !self.order.lose(number) {
+            self.strange += bytes;
         }
         self.skipped += bytes;
         self.seek(behind)
@@ -598,6 +621,22 @@ impl JournalReader {
         ipc::batch(self.unsqueezer.plain(stream, BATCH_BYTES_MAX)?)
     }
 
+    /// Could [`Self::batch_of`] read this frame? Of I/Os no rows are made for that.
+    pub(crate) fn is_readable(&mut self, stream: &[u8]) -> bool {
+        if packed::is_packed(stream) { packed::is_whole(stream) } else { self.batch_of(stream).is_some() }
+    }
+
+    /// Counts a frame that cannot be read.
+    pub(crate) fn leave_out(&mut self, stream: &[u8]) {
+        self.skipped += stream.len() as u64;
+        self.order.lost += 1;
+    }
+
+    /// Bytes that belonged to no whole frame of this recording.
+    pub(crate) fn unreadable(&self) -> u64 {
+        self.skipped - self.strange
+    }
+
     /// The next batch of any table; a frame that cannot be read counts as skipped.
     pub(crate) fn next_batch(&mut self, wanted: Option<&str>) -> Result<Option<(String, RecordBatch)>, RecordingError> {
         while let Some((name, stream)) = self.next_frame()? {
@@ -606,10 +645,7 @@ impl JournalReader {
             }
             match self.batch_of(&stream) {
                 Some(batch) => return Ok(Some((name, batch))),
-                None => {
-                    self.skipped += stream.len() as u64;
-                    self.order.lost += 1;
-                }
+                None => self.leave_out(&stream),
             }
         }
         Ok(None)

@@ -1,6 +1,8 @@
 //! What the end of a Parquet file says, looked at before any of its rows is read, because the file may have been made to fill
 //! the reader's memory; and batches of bounded size.
 
+use crate::ipc;
+use parquet::arrow::ARROW_SCHEMA_META_KEY;
 use parquet::file::metadata::{ParquetMetaData, RowGroupMetaData};
 use std::path::Path;
 
@@ -30,6 +32,12 @@ pub(crate) fn check(metadata: &ParquetMetaData, length: u64) -> Result<(), Strin
             if start.checked_add(bytes).is_none_or(|end| end > length) {
                 return Err(format!("row group {at} ends behind the file's {length} bytes"));
             }
+        }
+    }
+    for pair in metadata.file_metadata().key_value_metadata().into_iter().flatten() {
+        let told = pair.value.as_deref().filter(|_| pair.key == ARROW_SCHEMA_META_KEY);
+        if told.is_some_and(|told| ipc::check_schema(told).is_none()) {
+            return Err("its description of the columns (ARROW:schema) is damaged".to_string());
         }
     }
     let told = metadata.file_metadata().num_rows();

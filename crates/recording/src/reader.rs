@@ -1,9 +1,10 @@
 //! The reading end: sealed, open or cut short, one recording or several.
 
 use crate::journal::{JOURNAL, JournalReader, UNREADABLE, is_alive};
+use crate::manifest::{COPY, MANIFEST};
 use crate::parts::{self, BATCH_ROWS};
 use crate::sealed::{Builder, Sealed, SealedBatches, SealedFile};
-use crate::{Manifest, RecordingError, Row, seal};
+use crate::{Manifest, RecordingError, Row, journal, regular, seal};
 use arrow_array::RecordBatch;
 use arrow_schema::SchemaRef;
 use std::collections::BTreeSet;
@@ -34,6 +35,13 @@ impl State {
     }
 }
 
+/// Is there a recording, perhaps a damaged one? Of a directory that holds recordings, or anything else, it is false.
+#[must_use]
+pub fn is_recording(directory: &Path) -> bool {
+    let is_there = |name: &str| regular::open(&directory.join(name)).is_ok();
+    is_there(MANIFEST) || is_there(COPY) || journal::manifest(directory).is_some()
+}
+
 /// A recording to read from.
 #[derive(Debug)]
 pub struct Reader {
@@ -53,21 +61,18 @@ impl Reader {
     /// Not a recording, or one of a newer format.
     pub fn open(directory: impl AsRef<Path>) -> Result<Self, RecordingError> {
         let directory = directory.as_ref().to_path_buf();
-        let (mut manifest, mut manifest_damage) = Manifest::find(&directory)?;
+        let (manifest, manifest_damage) = Manifest::find(&directory)?;
         let mut state = if manifest.sealed { State::Sealed } else { State::CutShort };
         if state == State::CutShort && is_alive(&directory) {
             state = State::Open;
         }
-        if state != State::Sealed && !directory.join(JOURNAL).exists() {
+        if state != State::Sealed && !journal::is_there(&directory) {
             // Sealed between the two looks?
-            (manifest, manifest_damage) = Manifest::find(&directory)?;
+            let (manifest, manifest_damage) = Manifest::find(&directory)?;
             if !manifest.sealed {
-                return Err(RecordingError::NotARecording {
-                    path: directory,
-                    why: "neither sealed nor a journal".to_string(),
-                });
+                return Err(RecordingError::NothingLeft(directory));
             }
-            state = State::Sealed;
+            return Ok(Self { directory, manifest, state: State::Sealed, manifest_damage, sealed: OnceLock::new() });
         }
         Ok(Self { directory, manifest, state, manifest_damage, sealed: OnceLock::new() })
     }
@@ -95,7 +100,8 @@ impl Reader {
         &self.directory
     }
 
-    /// Bytes of the journal that belong to no whole commit: a torn end, damage in the middle. Of a recording that is
+    /// Bytes of the journal that belong to no whole commit: a torn end, damage in the middle; not those of frames that stand a
+    /// second time or are of another recording. Of a recording that is
     /// being written, what its writer is writing at this moment counts as well. Sealing has put it into the manifest's
     /// losses as `journal_bytes_unreadable`, where it is found later.
     ///
@@ -106,7 +112,7 @@ impl Reader {
             return Ok(self.manifest.losses.get(UNREADABLE).copied().unwrap_or(0));
         };
         while journal.next_batch(None)?.is_some() {}
-        Ok(journal.skipped)
+        Ok(journal.unreadable())
     }
 
     /// The journal; `None` when the recording is sealed, perhaps since it was opened.

@@ -6,9 +6,9 @@ use crate::damage::Damage;
 use crate::journal::{JOURNAL, JournalReader};
 use crate::manifest::{COPY, MANIFEST};
 use crate::seal::{MANIFEST_KEY, properties};
-use crate::sealed::{Sealed, SealedFile};
+use crate::sealed::{Builder, Sealed, SealedFile};
 use crate::sums::{Part, Summing};
-use crate::{Manifest, RecordingError, damage, seal};
+use crate::{Manifest, RecordingError, damage, journal, seal};
 use output::{Folder, Over};
 use parquet::arrow::ArrowWriter;
 use parquet::file::metadata::KeyValue;
@@ -27,6 +27,20 @@ pub fn repair(directory: &Path) -> Result<Vec<String>, RecordingError> {
     let lock = lock(directory, &folder)?;
     let mut notes = Vec::new();
     let (mut manifest, is_manifest_damaged) = match Manifest::find(directory) {
+        // It and its copy may both be another's.
+        Ok((manifest, _)) if manifest.sealed && files_are_of(directory, &manifest.id) == Some(false) => {
+            notes.push(format!("{MANIFEST} is another recording's (id {:?})", manifest.id));
+            let Some(manifest) = from_files(directory, &mut notes)? else {
+                return Err(RecordingError::NothingLeft(directory.to_path_buf()));
+            };
+            (manifest, true)
+        }
+        Ok((manifest, _)) if !manifest.sealed && !journal::is_there(directory) => {
+            let Some(manifest) = from_files(directory, &mut notes)? else {
+                return Err(RecordingError::NothingLeft(directory.to_path_buf()));
+            };
+            (manifest, true)
+        }
         Ok((manifest, why)) => {
             let is_damaged = why.is_some();
             notes.extend(why.map(|why| format!("{MANIFEST} is written again: {why}")));
@@ -41,10 +55,11 @@ pub fn repair(directory: &Path) -> Result<Vec<String>, RecordingError> {
     let before = manifest.clone();
     if !manifest.sealed {
         let found = damage::inspect(JournalReader::open(directory, &manifest)?)?;
-        if found.costs_rows() {
+        if found.is_some() {
             notes.extend(found.sentences(&manifest));
             // The manifest goes first: sealing replaces it.
             put_aside(&folder, MANIFEST, is_manifest_damaged)?;
+            put_aside(&folder, COPY, manifest.is_wrong(directory, COPY))?;
             manifest.exit.get_or_insert_with(|| KILLED.to_string());
             seal::seal(&folder, &mut manifest)?;
             let kept = put_aside(&folder, JOURNAL, true)?;
@@ -59,15 +74,15 @@ pub fn repair(directory: &Path) -> Result<Vec<String>, RecordingError> {
     if is_manifest_damaged || manifest != before {
         put_aside(&folder, MANIFEST, is_manifest_damaged)?;
         if manifest.sealed {
-            put_aside(&folder, COPY, Manifest::is_damaged(directory, COPY))?;
+            put_aside(&folder, COPY, manifest.is_wrong(directory, COPY))?;
             manifest.write_sealed(&folder)?;
         } else {
             manifest.write(&folder)?;
         }
-    } else if manifest.sealed && manifest.format_version > 1 && Manifest::is_damaged(directory, COPY) {
+    } else if manifest.sealed && manifest.format_version > 1 && manifest.is_wrong(directory, COPY) {
         put_aside(&folder, COPY, true)?;
         manifest.write_sealed(&folder)?;
-        notes.push(format!("{COPY} is written again: it was damaged"));
+        notes.push(format!("{COPY} is written again: it was damaged, missing or another recording's"));
     }
     Ok(notes)
 }
@@ -132,7 +147,13 @@ fn repair_files(
             None => None,
         };
         let kept = kept.map_or(String::new(), |name| format!(", the damaged file is kept as {name}"));
-        notes.push(format!("{error}; {rows} of its {} rows were whole{kept}", part.rows));
+        let what = error.what();
+        let unproved = if rows > 0 && rows < part.rows {
+            "; row groups in a damaged MiB are left out whole, because which of their rows are hit cannot be proved"
+        } else {
+            ""
+        };
+        notes.push(format!("{what}; {rows} of its {} rows are proved whole{unproved}{kept}", part.rows));
         let lost = part.rows.saturating_sub(rows);
         if lost > 0 {
             *damage.rows_lost.entry(table.clone()).or_default() += lost;
@@ -210,38 +231,40 @@ fn salvage(host: &Folder, file: &SealedFile, part: &Part, manifest: &Manifest) -
 /// The manifest as sealed files have it, when nothing else has: checksums stood nowhere else, so that what is in the files
 /// can be read but not checked, and that is kept as damage.
 fn from_files(directory: &Path, notes: &mut Vec<String>) -> Result<Option<Manifest>, RecordingError> {
-    let mut manifest: Option<Manifest> = None;
-    let mut found: Vec<(String, u64)> = Vec::new();
+    let mut found: Vec<(String, Manifest, u64)> = Vec::new();
+    let mut by_id: BTreeMap<String, usize> = BTreeMap::new();
     for path in files_below(directory)? {
-        let file = SealedFile::unknown(directory.join(&path));
+        let file = SealedFile::unknown(directory, path.clone());
         let Ok(builder) = file.builder("") else {
             notes.push(format!("{path} cannot be read and is left out"));
             continue;
         };
-        let pairs = builder.metadata().file_metadata().key_value_metadata().cloned().unwrap_or_default();
-        let text = pairs.into_iter().find(|pair| pair.key == MANIFEST_KEY).and_then(|pair| pair.value);
-        let Some(said) = text.and_then(|text| serde_json::from_str::<Manifest>(&text).ok()) else { continue };
-        let known = manifest.get_or_insert_with(|| said.clone());
-        if said.id != known.id {
-            notes.push(format!("{path} is of another recording and is left out"));
-            continue;
-        }
-        if !said.hardware.is_null() {
-            (known.hardware, known.sources) = (said.hardware, said.sources);
-        }
+        let Some(said) = manifest_of(&builder) else { continue };
+        *by_id.entry(said.id.clone()).or_default() += 1;
         let read = file.read("", builder).and_then(|rows| {
             rows.map(|batch| batch.map(|batch| batch.num_rows() as u64)).sum::<Result<u64, RecordingError>>()
         });
         match read {
-            Ok(rows) => found.push((path, rows)),
+            Ok(rows) => found.push((path, said, rows)),
             Err(_) => notes.push(format!("{path} cannot be read and is left out")),
+        }
+    }
+    // Files of others may lie between its own.
+    let id = by_id.into_iter().max_by_key(|(_, files)| *files).map(|(id, _)| id);
+    let (found, others): (Vec<_>, Vec<_>) = found.into_iter().partition(|(_, said, _)| Some(&said.id) == id.as_ref());
+    notes.extend(others.iter().map(|(path, ..)| format!("{path} is of another recording and is left out")));
+    let mut manifest: Option<Manifest> = None;
+    for (_, said, _) in &found {
+        let known = manifest.get_or_insert_with(|| said.clone());
+        if !said.hardware.is_null() {
+            (known.hardware, known.sources) = (said.hardware.clone(), said.sources.clone());
         }
     }
     let Some(mut manifest) = manifest else { return Ok(None) };
     notes.push(format!("{MANIFEST} is written again from what the sealed files have of it"));
     let mut damage = Damage::default();
     let mut rows: BTreeMap<String, u64> = BTreeMap::new();
-    for (path, count) in found {
+    for (path, _, count) in found {
         let part = Part::of(directory, path, count)?;
         *rows.entry(part.table().unwrap_or_default().to_string()).or_default() += count;
         manifest.parts.push(part);
@@ -258,6 +281,26 @@ fn from_files(directory: &Path, notes: &mut Vec<String>) -> Result<Option<Manife
         .push("the checksums of its files were lost with the manifest: their rows could be read, not checked".into());
     damage.keep(&mut manifest);
     Ok(Some(manifest))
+}
+
+/// What a sealed file says of its recording.
+fn manifest_of(builder: &Builder) -> Option<Manifest> {
+    let pairs = builder.metadata().file_metadata().key_value_metadata()?;
+    let text = pairs.iter().find(|pair| pair.key == MANIFEST_KEY)?.value.as_deref()?;
+    serde_json::from_str(text).ok()
+}
+
+/// Are sealed files in `directory` of the recording of this identity? One is enough; `None` where none tells.
+pub(crate) fn files_are_of(directory: &Path, id: &str) -> Option<bool> {
+    let mut told = None;
+    for path in files_below(directory).ok()? {
+        let Ok(builder) = SealedFile::unknown(directory, path).builder("") else { continue };
+        match manifest_of(&builder) {
+            Some(said) if said.id == id => return Some(true),
+            said => told = told.or(said.map(|_| false)),
+        }
+    }
+    told
 }
 
 /// Paths of all files `TABLE/host=HOST/NAME.parquet`, in order; nothing is followed that is a link.

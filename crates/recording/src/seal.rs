@@ -169,10 +169,10 @@ pub(crate) fn seal(folder: &Folder, manifest: &mut Manifest) -> Result<(), Recor
         sealed.rows = begun.iter().map(|(name, table): (&String, &Open)| (name.clone(), table.rows)).collect();
         sealed.format_version = FORMAT_VERSION;
         sealed.sealed = true;
-        if journal.skipped > 0 {
-            sealed.losses.insert(UNREADABLE.to_string(), journal.skipped);
+        if journal.unreadable() > 0 {
+            sealed.losses.insert(UNREADABLE.to_string(), journal.unreadable());
         }
-        if journal.skipped > journal.torn || journal.order.lost > 0 {
+        if journal.skipped > journal.torn || journal.order.missing() > 0 {
             damage::inspect(JournalReader::open(folder.path(), manifest)?)?.keep(&mut sealed);
         }
         let texts = [in_metadata(&sealed, true)?, in_metadata(&sealed, false)?];

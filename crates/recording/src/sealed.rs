@@ -3,9 +3,11 @@
 use crate::sums::{CheckedFile, Expected};
 use crate::{Manifest, RecordingError, parts};
 use arrow_array::RecordBatch;
+use output::Folder;
 use parquet::arrow::arrow_reader::{
     ArrowReaderMetadata, ArrowReaderOptions, ParquetRecordBatchReader, ParquetRecordBatchReaderBuilder,
 };
+use parquet::file::metadata::ParquetMetaDataReader;
 use parquet::file::reader::Length as _;
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
@@ -49,7 +51,7 @@ impl Sealed {
     /// # Errors
     /// A folder cannot be read.
     pub(crate) fn of(&self, directory: &Path, table: &str) -> Result<Vec<SealedFile>, RecordingError> {
-        let Some(parts) = &self.parts else { return found(&directory.join(table)) };
+        let Some(parts) = &self.parts else { return found(directory, table) };
         Ok(parts.get(table).into_iter().flatten().map(SealedFile::of).collect())
     }
 
@@ -65,38 +67,42 @@ impl Sealed {
 }
 
 /// The files of a table of a recording of format 1, of which no list was kept.
-fn found(folder: &Path) -> Result<Vec<SealedFile>, RecordingError> {
+fn found(directory: &Path, table: &str) -> Result<Vec<SealedFile>, RecordingError> {
+    let folder = Folder::open(directory)?;
+    if folder.kind(table)?.is_none() {
+        return Ok(Vec::new());
+    }
+    let hosts = folder.subfolder(table)?;
     let mut files = Vec::new();
-    if let Ok(hosts) = std::fs::read_dir(folder) {
-        for host in hosts.flatten() {
-            let parts = std::fs::read_dir(host.path()).map_err(RecordingError::io("read", &host.path()))?;
-            files.extend(
-                parts
-                    .flatten()
-                    .map(|part| part.path())
-                    .filter(|path| path.extension().is_some_and(|end| end == "parquet")),
-            );
+    for host in hosts.names()? {
+        for part in hosts.subfolder(&host)?.names()? {
+            let path = Path::new(table).join(&host).join(part);
+            files.extend(path.to_str().filter(|path| path.ends_with(".parquet")).map(ToString::to_string));
         }
     }
-    files.sort();
-    Ok(files.into_iter().map(SealedFile::unknown).collect())
+    Ok(files.into_iter().map(|path| SealedFile::unknown(directory, path)).collect())
 }
 
 /// One sealed file.
 #[derive(Clone, Debug)]
 pub(crate) struct SealedFile {
+    directory: PathBuf,
+    /// Below it.
+    below: String,
+    /// Both, for sentences.
     path: PathBuf,
     expected: Option<Arc<Expected>>,
 }
 
 impl SealedFile {
     fn of(expected: &Arc<Expected>) -> Self {
-        Self { path: expected.path().to_path_buf(), expected: Some(Arc::clone(expected)) }
+        let (directory, below) = expected.place();
+        Self { expected: Some(Arc::clone(expected)), ..Self::unknown(directory, below.to_string()) }
     }
 
-    /// One of which nothing is known but its name.
-    pub(crate) fn unknown(path: PathBuf) -> Self {
-        Self { path, expected: None }
+    /// One of which nothing is known but its path below the recording's directory.
+    pub(crate) fn unknown(directory: &Path, below: String) -> Self {
+        Self { directory: directory.to_path_buf(), path: directory.join(&below), below, expected: None }
     }
 
     pub(crate) fn path(&self) -> &Path {
@@ -108,7 +114,7 @@ impl SealedFile {
     /// # Errors
     /// It is not there, or not as long as it was.
     pub(crate) fn open(&self) -> Result<CheckedFile, RecordingError> {
-        CheckedFile::open(&self.path, self.expected.clone())
+        CheckedFile::open(&self.directory, &self.below, self.expected.clone())
     }
 
     /// Opens it for its rows.
@@ -119,10 +125,11 @@ impl SealedFile {
         let shown = self.path.to_string_lossy();
         quantity::reading::note(&[&parts::note(table, &self.path)]);
         let file = self.open()?;
-        let metadata = ArrowReaderMetadata::load(&file, ArrowReaderOptions::new());
+        let metadata = ParquetMetaDataReader::new().parse_and_finish(&file);
         let metadata = metadata.map_err(|error| self.failed(&file, table, &error))?;
-        parts::check(metadata.metadata(), file.len())
-            .map_err(|why| self.failed(&file, table, &format!("{shown}: {why}")))?;
+        parts::check(&metadata, file.len()).map_err(|why| self.failed(&file, table, &format!("{shown}: {why}")))?;
+        let metadata = ArrowReaderMetadata::try_new(Arc::new(metadata), ArrowReaderOptions::new());
+        let metadata = metadata.map_err(|error| self.failed(&file, table, &error))?;
         let rows = parts::batch_rows(metadata.metadata());
         Ok(Builder::new_with_metadata(file, metadata).with_batch_size(rows))
     }

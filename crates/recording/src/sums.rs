@@ -61,7 +61,8 @@ impl Part {
     /// It cannot be read.
     pub(crate) fn of(directory: &Path, path: String, rows: u64) -> Result<Self, RecordingError> {
         let full = directory.join(&path);
-        let mut file = regular::open(&full).map_err(RecordingError::io("open", &full))?;
+        let opened = regular::open_below(directory, Path::new(&path));
+        let mut file = opened.map_err(RecordingError::io("open", &full))?;
         let mut summing = Summing::new(io::sink());
         io::copy(&mut file, &mut summing).map_err(RecordingError::io("read", &full))?;
         Ok(summing.part(path, rows))
@@ -140,7 +141,9 @@ pub(crate) fn sum(bytes: &[u8]) -> u64 {
 /// What the blocks of a file must be, and which of them were.
 #[derive(Debug)]
 pub(crate) struct Expected {
-    path: PathBuf,
+    directory: PathBuf,
+    /// Below it.
+    path: String,
     bytes: u64,
     block_bytes: u64,
     sums: Vec<u64>,
@@ -166,7 +169,8 @@ impl Expected {
             return Err(wrong("has not one checksum per block"));
         }
         Ok(Self {
-            path: directory.join(&part.path),
+            directory: directory.to_path_buf(),
+            path: part.path.clone(),
             bytes: part.bytes,
             block_bytes: part.block_bytes,
             good: sums.iter().map(|_| AtomicBool::new(false)).collect(),
@@ -175,8 +179,9 @@ impl Expected {
         })
     }
 
-    pub(crate) fn path(&self) -> &Path {
-        &self.path
+    /// The recording's directory, and the path below it.
+    pub(crate) fn place(&self) -> (&Path, &str) {
+        (&self.directory, &self.path)
     }
 
     /// Checks the blocks that hold these bytes, unless they were before.
@@ -220,21 +225,23 @@ pub(crate) struct CheckedFile {
 }
 
 impl CheckedFile {
-    /// Opens a file of a recording.
+    /// Opens the file at `below` in the recording of this directory.
     ///
     /// # Errors
-    /// It is not there, or not as long as it was.
-    pub(crate) fn open(path: &Path, expected: Option<Arc<Expected>>) -> Result<Self, RecordingError> {
-        let file = regular::open(path).map_err(|error| match (error.kind(), &expected) {
-            (io::ErrorKind::NotFound, Some(_)) => {
-                RecordingError::Damaged { path: path.to_path_buf(), why: "the file is gone".to_string() }
-            }
-            _ => RecordingError::io("open", path)(error),
-        })?;
-        let bytes = file.metadata().map_err(RecordingError::io("read", path))?.len();
+    /// It is not there, or not as long as it was; something on the way is a link.
+    pub(crate) fn open(directory: &Path, below: &str, expected: Option<Arc<Expected>>) -> Result<Self, RecordingError> {
+        let path = directory.join(below);
+        let file =
+            regular::open_below(directory, Path::new(below)).map_err(|error| match (error.kind(), &expected) {
+                (io::ErrorKind::NotFound, Some(_)) => {
+                    RecordingError::Damaged { path: path.clone(), why: "the file is gone".to_string() }
+                }
+                _ => RecordingError::io("open", &path)(error),
+            })?;
+        let bytes = file.metadata().map_err(RecordingError::io("read", &path))?.len();
         if let Some(known) = expected.as_ref().filter(|known| known.bytes != bytes) {
             let why = format!("it has {bytes} bytes and had {} when it was sealed", known.bytes);
-            return Err(RecordingError::Damaged { path: path.to_path_buf(), why });
+            return Err(RecordingError::Damaged { path, why });
         }
         Ok(Self { file: Arc::new(file), bytes, expected })
     }
@@ -327,7 +334,8 @@ mod tests {
         std::fs::write(&path, &bytes).unwrap();
         let part = Part::of(folder.path(), name.to_string(), 1).unwrap();
         assert_eq!((part.bytes, part.sums.len()), (bytes.len() as u64, 3 * DIGITS));
-        let open = || CheckedFile::open(&path, Some(Arc::new(Expected::new(folder.path(), &part).unwrap())));
+        let open =
+            || CheckedFile::open(folder.path(), name, Some(Arc::new(Expected::new(folder.path(), &part).unwrap())));
         assert!(open().unwrap().check_all(&path).is_ok());
         let place = BLOCK_BYTES + 5;
         bytes[usize::try_from(place).unwrap()] ^= 4;

@@ -70,7 +70,7 @@ fn frames_that_are_missing_doubled_swapped_or_of_another_recording_are_counted()
         let (found, damage) = read(&directory, frames);
         assert_eq!(found, numbers);
         assert_eq!((damage.frames_lost, damage.frames_misplaced), (lost, misplaced), "{damage:?}");
-        assert_eq!(damage.costs_rows(), lost + misplaced > 0);
+        assert_eq!((damage.costs_rows(), damage.is_some()), (lost > 0, lost + misplaced > 0));
     };
     check(&whole, &[1, 2, 3, 4, 5, 6], 0, 0);
     check(&[&whole[..3], &whole[5..]].concat(), &[1, 2, 5, 6], 2, 0);
@@ -79,6 +79,58 @@ fn frames_that_are_missing_doubled_swapped_or_of_another_recording_are_counted()
     check(&[&whole[..3], &[&other[3]], &whole[4..]].concat(), &[1, 2, 4, 5, 6], 1, 1);
     check(&[&whole[..1], &[whole[6]], &whole[1..]].concat(), &[1, 2, 3, 4, 5, 6], 0, 1);
     check(&whole[..5], &[1, 2, 3, 4], 0, 0);
+    // The last one stands early, and not in its place.
+    check(&[&whole[..2], &[whole[6]], &whole[2..6]].concat(), &[1, 2, 3, 4, 5], 1, 1);
+}
+
+#[test]
+fn strange_frames_between_all_of_its_own_cost_nothing() {
+    let folder = tempfile::tempdir().unwrap();
+    let directory = killed(folder.path(), "r", 6);
+    let other = frames(&killed(folder.path(), "other", 6));
+    let all = frames(&directory);
+    let parts: Vec<&[u8]> = all.iter().chain([&all[2], &other[3]]).map(Vec::as_slice).collect();
+    let (numbers, damage) = read(&directory, &parts);
+    assert_eq!((numbers.len(), damage.frames_misplaced, damage.costs_rows()), (6, 2, false));
+    let notes = repair(&directory).unwrap();
+    assert!(notes.iter().any(|note| note.contains("no row of this recording is missing")), "{notes:?}");
+    let reader = Reader::open(&directory).unwrap();
+    assert_eq!(reader.table::<Event>().unwrap().len(), 6);
+    assert!(reader.manifest().losses.is_empty(), "{:?}", reader.manifest().losses);
+    assert!(!reader.verify().unwrap().costs_rows());
+}
+
+/// A frame with another payload behind its table's name, and checksums that are right.
+fn resealed(frame: &[u8], payload: &[u8]) -> Vec<u8> {
+    let name = usize::from(frame[36]);
+    let mut made = frame[..=36 + name].to_vec();
+    made.extend_from_slice(payload);
+    let length = u32::try_from(made.len() - 36).unwrap();
+    made[8..12].copy_from_slice(&length.to_le_bytes());
+    let checksum = crc32fast::hash(&made[36..]);
+    made[28..32].copy_from_slice(&checksum.to_le_bytes());
+    let checksum = crc32fast::hash(&made[..32]);
+    made[32..36].copy_from_slice(&checksum.to_le_bytes());
+    made
+}
+
+#[test]
+fn a_frame_that_cannot_be_read_is_lost_though_its_checksums_are_right() {
+    let folder = tempfile::tempdir().unwrap();
+    let packed = b"\x93ioPack\x02\x02\0\0\0{}";
+    for (n, payload) in [b"garbage".as_slice(), b"", b"\x28\xb5\x2f\xfd", packed].into_iter().enumerate() {
+        let directory = killed(folder.path(), &n.to_string(), 6);
+        let mut all = frames(&directory);
+        all[3] = resealed(&all[3], payload);
+        let parts: Vec<&[u8]> = all.iter().map(Vec::as_slice).collect();
+        let (numbers, damage) = read(&directory, &parts);
+        assert_eq!((numbers, damage.frames_lost, damage.costs_rows()), (vec![1, 2, 4, 5, 6], 1, true), "{payload:?}");
+        assert_eq!((damage.from_ns, damage.to_ns), (Some(2 * SECOND_NS), Some(4 * SECOND_NS)));
+        let notes = repair(&directory).unwrap();
+        assert!(notes[0].starts_with("1 of 7 frames"), "{notes:?}");
+        let kept = Reader::open(&directory).unwrap().verify().unwrap();
+        assert_eq!((kept.frames_lost, kept.costs_rows()), (1, true));
+    }
 }
 
 #[test]
@@ -331,6 +383,108 @@ fn repair_takes_whole_row_groups_out_of_a_damaged_file() {
     assert_eq!(rebuilt.table::<Event>().unwrap(), whole[65_536..]);
     assert_eq!(rebuilt.manifest().id, reader.manifest().id);
     assert!(rebuilt.damage().unwrap().costs_rows());
+}
+
+/// Is what `repair` and the readers see of this recording all that there was?
+fn is_all_there(directory: &Path, id: &str) {
+    let reader = Reader::open(directory).unwrap();
+    assert_eq!((reader.manifest().id.as_str(), reader.table::<Event>().unwrap().len()), (id, 5));
+    assert!(!reader.verify().unwrap().costs_rows());
+}
+
+#[test]
+fn a_manifest_of_another_recording_is_outvoted() {
+    let folder = tempfile::tempdir().unwrap();
+    let others =
+        [killed(folder.path(), "other_open", 2), written(&folder.path().join("other_sealed"), 2).seal().unwrap()];
+    for (n, other) in others.iter().enumerate() {
+        let foreign = std::fs::read(other.join("manifest.json")).unwrap();
+        for sealed in [false, true] {
+            let directory = folder.path().join(format!("r{n}{sealed}"));
+            let writer = written(&directory, 5);
+            if sealed {
+                writer.seal().unwrap();
+            } else {
+                drop(writer);
+            }
+            let id = Reader::open(&directory).unwrap().manifest().id.clone();
+            let copy = std::fs::read(directory.join("manifest.json.copy")).ok();
+            std::fs::write(directory.join("manifest.json"), &foreign).unwrap();
+            is_all_there(&directory, &id);
+            let reader = Reader::open(&directory).unwrap();
+            let said = reader.damage().unwrap().sentences(reader.manifest());
+            assert!(said[0].contains("manifest.json is another recording's"), "{said:?}");
+            assert!(seal_abandoned(&directory).is_err(), "nothing is removed for what it says");
+            repair(&directory).unwrap();
+            is_all_there(&directory, &id);
+            assert!(!Reader::open(&directory).unwrap().damage().unwrap().is_some());
+            assert_eq!(std::fs::read(directory.join("manifest.json.damaged-1")).unwrap(), foreign);
+            assert!(copy.is_none_or(|copy| std::fs::read(directory.join("manifest.json.copy")).unwrap() == copy));
+        }
+    }
+    // The copy is the odd one; both are.
+    let directory = written(&folder.path().join("r"), 5).seal().unwrap();
+    let id = Reader::open(&directory).unwrap().manifest().id.clone();
+    let foreign = std::fs::read(others[1].join("manifest.json")).unwrap();
+    std::fs::write(directory.join("manifest.json.copy"), &foreign).unwrap();
+    is_all_there(&directory, &id);
+    repair(&directory).unwrap();
+    is_all_there(&directory, &id);
+    assert_eq!(std::fs::read(directory.join("manifest.json.copy.damaged-1")).unwrap(), foreign);
+    for name in ["manifest.json", "manifest.json.copy"] {
+        std::fs::write(directory.join(name), &foreign).unwrap();
+    }
+    repair(&directory).unwrap();
+    let reader = Reader::open(&directory).unwrap();
+    assert_eq!((reader.manifest().id.as_str(), reader.table::<Event>().unwrap().len()), (id.as_str(), 5));
+    assert!(directory.join("manifest.json.copy.damaged-2").exists());
+}
+
+#[test]
+fn a_manifest_from_before_sealing_gives_way_and_a_journal_that_is_gone_is_told() {
+    let folder = tempfile::tempdir().unwrap();
+    let writer = written(&folder.path().join("r"), 5);
+    let before = std::fs::read(folder.path().join("r/manifest.json")).unwrap();
+    let directory = writer.seal().unwrap();
+    let id = Reader::open(&directory).unwrap().manifest().id.clone();
+    std::fs::write(directory.join("manifest.json"), before).unwrap();
+    is_all_there(&directory, &id);
+    assert!(!repair(&directory).unwrap().is_empty());
+    is_all_there(&directory, &id);
+    let directory = killed(folder.path(), "gone", 3);
+    std::fs::remove_file(directory.join("journal")).unwrap();
+    for error in [Reader::open(&directory).map(drop).unwrap_err(), repair(&directory).map(drop).unwrap_err()] {
+        assert!(error.to_string().contains("its journal is gone") && !error.is_parameter(), "{error}");
+    }
+}
+
+#[test]
+fn no_folder_of_a_recording_is_followed_that_is_a_link() {
+    let folder = tempfile::tempdir().unwrap();
+    let directory = written(&folder.path().join("r"), 3).seal().unwrap();
+    // The recording itself may be named by a link.
+    std::os::unix::fs::symlink(&directory, folder.path().join("named")).unwrap();
+    assert_eq!(Reader::open(folder.path().join("named")).unwrap().table::<Event>().unwrap().len(), 3);
+    let host = std::fs::read_dir(directory.join("event")).unwrap().next().unwrap().unwrap().path();
+    for place in [host, directory.join("event")] {
+        let elsewhere = folder.path().join("elsewhere");
+        std::fs::rename(&place, &elsewhere).unwrap();
+        std::os::unix::fs::symlink(&elsewhere, &place).unwrap();
+        for format_1 in [false, true] {
+            let copy = std::fs::read(directory.join("manifest.json")).unwrap();
+            let second = std::fs::read(directory.join("manifest.json.copy")).unwrap();
+            if format_1 {
+                as_format_1(&directory);
+            }
+            let reader = Reader::open(&directory).unwrap();
+            assert!(reader.table::<Event>().is_err() && reader.check_files("event").is_err(), "{}", place.display());
+            std::fs::write(directory.join("manifest.json"), copy).unwrap();
+            std::fs::write(directory.join("manifest.json.copy"), second).unwrap();
+        }
+        std::fs::remove_file(&place).unwrap();
+        std::fs::rename(&elsewhere, &place).unwrap();
+    }
+    assert_eq!(Reader::open(&directory).unwrap().table::<Event>().unwrap().len(), 3);
 }
 
 #[test]

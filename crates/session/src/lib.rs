@@ -52,7 +52,7 @@ pub use model::{ModelOutcome, ModelRequest, model};
 pub use objectives::{never_judged, objective_mistakes};
 pub use outcome::{Ending, Outcome};
 pub use probe::{ProbeOf, ProbeOutcome, ProbeRequest, probe};
-pub use replay::{Survey, rehearse, survey};
+pub use replay::{Lost, Survey, lost, rehearse, survey};
 pub use service::{
     Home, MachineClock, Moment, Retention, ServiceClock, ServiceOutcome, ServiceRequest, Tier, local_zone, named_zone,
     serve,

@@ -122,7 +122,7 @@ fn each(request: &ModelRequest, take: &mut dyn FnMut(&str, Seen)) -> Result<Vec<
         let word = format!("I/Os of kinds that a parameter file cannot ask for were left out: {others}");
         if others > 0 { vec![word] } else { Vec::new() }
     };
-    if request.format.is_none() && request.input.join("manifest.json").exists() {
+    if request.format.is_none() && recording::is_recording(&request.input) {
         let reader = Reader::open(&request.input)?;
         if !reader.tables()?.iter().any(|table| table == "io") {
             return Err(SessionError::NoTrace(request.input.clone()));

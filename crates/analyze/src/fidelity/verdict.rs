@@ -28,8 +28,10 @@ pub struct Circumstances {
     pub errors: u64,
     /// I/Os of the trace that could not be played.
     pub left_out: u64,
-    /// I/Os that the trace itself has lost.
+    /// I/Os that the trace itself has lost, at least.
     pub source_losses: u64,
+    /// Is the trace's recording damaged? Then more may be missing.
+    pub is_source_damaged: bool,
     /// I/Os that the tracing of the replay has lost.
     pub losses: u64,
     /// Was it to be on time? Otherwise times are shown and not judged.
@@ -239,7 +241,9 @@ fn reasons(measures: &[Measure], comparison: Option<&Comparison>, around: &Circu
     say(around.capped > 0, format!("{} waited for the cap on I/Os in flight: {slow}", share(around.capped)));
     say(around.errors > 0, format!("{} failed", share(around.errors)));
     say(around.left_out > 0, format!("{} I/Os of the trace were left out", around.left_out));
-    say(around.source_losses > 0, format!("the trace itself has lost {} I/Os", around.source_losses));
+    let lost = around.source_losses;
+    say(around.is_source_damaged, format!("the trace is damaged: at least {lost} I/Os are missing in it"));
+    say(!around.is_source_damaged && lost > 0, format!("the trace itself has lost {lost} I/Os"));
     say(around.losses > 0, format!("the tracing of the replay has lost {} I/Os", around.losses));
     say(around.starved > 0, "the trace could not be read fast enough".to_string());
     let late = broken("caused lateness") && around.capped == 0;

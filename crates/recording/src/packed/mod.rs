@@ -238,6 +238,13 @@ pub(crate) fn unpack(bytes: &[u8]) -> Option<RecordBatch> {
     io_rows(&serde_json::from_slice(names).ok()?, &planes::decode(records)?).ok()
 }
 
+/// Would [`unpack`] give rows?
+pub(crate) fn is_whole(bytes: &[u8]) -> bool {
+    parts(bytes).is_some_and(|(names, records)| {
+        serde_json::from_slice::<IoNames>(names).is_ok() && planes::decode(records).is_some()
+    })
+}
+
 /// Of packed records the rows of those without an end; `None` where they are damaged.
 pub(crate) fn unpack_unended(bytes: &[u8]) -> Option<RecordBatch> {
     let (names, records) = parts(bytes)?;

@@ -54,6 +54,7 @@ pub(super) fn report(
         None => None,
     };
     let hindrances = &playback.hindrances;
+    let lost = playback.tape.lost()?;
     let circumstances = Circumstances {
         caused: caused(&reader, context.run_index)?,
         // Without times to keep, as many in flight as the cap allows is what was asked for.
@@ -61,7 +62,8 @@ pub(super) fn report(
         starved: hindrances.starved(),
         errors: playback.errors,
         left_out: around.changes.left_out(),
-        source_losses: playback.tape.losses(),
+        source_losses: lost.ios,
+        is_source_damaged: lost.is_damaged,
         losses: around.losses,
         on_time: playback.pacing == Pacing::OnTime,
         is_cut: around.is_cut,

@@ -25,7 +25,7 @@ use trace::block::{BlockTrace, Columns, Filter, Options, Statistics};
 
 use source::Tape;
 pub(crate) use source::preflight;
-pub use source::{Survey, rehearse, survey};
+pub use source::{Lost, Survey, lost, rehearse, survey};
 
 /// Operations of a chunk.
 const CHUNK: usize = 4096;

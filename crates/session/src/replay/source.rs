@@ -5,8 +5,8 @@ use crate::dry_run::inspect_all;
 use convert::import::{self, Options};
 use plan::replay::{Changes, LATE_NS, Mapper, Pacing, ReplayIo, Source, Traced, VolumeSize};
 use plan::{Plan, Replay, replay::Speed};
-use recording::Reader;
 use recording::rows::Io;
+use recording::{Reader, Row as _};
 use std::collections::{BTreeMap, BinaryHeap};
 use std::ops::ControlFlow;
 use target::{Opened, Policy};
@@ -36,6 +36,23 @@ pub struct Survey {
     pub devices: BTreeMap<String, (u64, u64)>,
     /// Are completions known?
     pub has_ends: bool,
+}
+
+/// I/Os that a trace does not have and its machine did.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Lost {
+    /// How many, at least.
+    pub ios: u64,
+    /// Is the trace damaged? Then more may be missing.
+    pub is_damaged: bool,
+}
+
+/// What a trace has lost.
+///
+/// # Errors
+/// There is no trace, or it cannot be read.
+pub fn lost(replay: &Replay) -> Result<Lost, SessionError> {
+    Tape::open(replay)?.lost()
 }
 
 /// Reads a trace once, to know what it holds.
@@ -154,7 +171,7 @@ impl Tape {
         if std::fs::metadata(&replay.trace).is_ok_and(|facts| !facts.is_file() && !facts.is_dir()) {
             return Err(SessionError::ReadOnce(replay.trace.clone()));
         }
-        let is_recording = replay.format.is_none() && replay.trace.join("manifest.json").exists();
+        let is_recording = replay.format.is_none() && recording::is_recording(&replay.trace);
         if is_recording {
             let reader = Reader::open(&replay.trace)?;
             if !reader.tables()?.iter().any(|table| table == "io") {
@@ -164,14 +181,20 @@ impl Tape {
         Ok(Self { replay: replay.clone(), is_recording })
     }
 
-    /// What the recording says that it lost.
-    pub(crate) fn losses(&self) -> u64 {
+    /// I/Os that the recording says it lost, and those that are in its damaged parts.
+    ///
+    /// # Errors
+    /// It cannot be read.
+    pub(crate) fn lost(&self) -> Result<Lost, SessionError> {
         if !self.is_recording {
-            return 0;
+            return Ok(Lost::default());
         }
-        let losses = Reader::open(&self.replay.trace).map(|reader| reader.manifest().losses.clone());
+        let reader = Reader::open(&self.replay.trace)?;
         let counts = |name: &String| name.starts_with("trace_") && name != "trace_names";
-        losses.map_or(0, |losses| losses.iter().filter(|(name, _)| counts(name)).map(|(_, count)| count).sum())
+        let losses = reader.manifest().losses.iter().filter(|(name, _)| counts(name));
+        let missed: u64 = losses.map(|(_, count)| count).sum();
+        let damaged = reader.damage()?.least_rows_of(Io::TABLE.name);
+        Ok(Lost { ios: missed.saturating_add(damaged.unwrap_or(0)), is_damaged: damaged.is_some() })
     }
 
     /// Every I/O of the trace, in the order of queueing, until `take` has enough: the rest is not read.
