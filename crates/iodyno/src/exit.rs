@@ -55,6 +55,7 @@ impl From<SessionError> for Failure {
             SessionError::Engine(error) if error.is_parameter() => PARAMETERS,
             SessionError::Occupied { .. }
             | SessionError::NotEmpty { .. }
+            | SessionError::Shared { .. }
             | SessionError::Strange { .. }
             | SessionError::ForeignReport(_) => REFUSED,
             SessionError::Output(error) => output_code(error),
@@ -72,6 +73,7 @@ impl From<SessionError> for Failure {
             | SessionError::Report(_)
             | SessionError::Analyze(_)
             | SessionError::Thread { .. }
+            | SessionError::Removed { .. }
             | SessionError::Write { .. } => RECORDING,
         };
         Self { message: error.to_string(), code }

@@ -3,6 +3,7 @@
 
 use crate::abandoned::KILLED;
 use crate::damage::Damage;
+use crate::inventory::is_copy_of;
 use crate::journal::{JOURNAL, JournalReader};
 use crate::manifest::{COPY, MANIFEST};
 use crate::seal::{MANIFEST_KEY, properties};
@@ -45,6 +46,7 @@ pub fn repair(directory: &Path) -> Result<Vec<String>, RecordingError> {
             notes.extend(found.sentences(&manifest));
             // The manifest goes first: sealing replaces it.
             put_aside(&folder, MANIFEST, is_manifest_damaged)?;
+            put_aside(&folder, COPY, !is_copy_of(&folder, &manifest))?;
             manifest.exit.get_or_insert_with(|| KILLED.to_string());
             seal::seal(&folder, &mut manifest)?;
             let kept = put_aside(&folder, JOURNAL, true)?;
