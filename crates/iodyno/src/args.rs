@@ -311,17 +311,22 @@ pub(crate) struct RecordArgs {
     /// own: a new or an empty one, or the one that it had before.
     #[arg(short, long, value_name = "DIR", conflicts_with = "command")]
     pub(crate) directory: Option<PathBuf>,
+    /// With -d: take a directory in which other users can write as well. What they put there is left alone by its name, length
+    /// and checksum, but they can remove recordings and put others in their place.
+    #[arg(long, requires = "directory", conflicts_with_all = ["output", "command"])]
+    pub(crate) allow_shared: bool,
     /// With -d: remove recordings that ended longer ago; 0 for never.
     #[arg(long, value_name = "TIME", default_value = "90d", requires = "directory", conflicts_with_all = ["output", "command"])]
     pub(crate) keep: String,
-    /// With -d: the newest recordings that cover so much time stay, whatever the clock says (never more than --keep) and however
-    /// much room other files take.
+    /// With -d: the newest recordings that cover so much time stay (never more than --keep), whatever the clock says, --max-size
+    /// asks for and other files take. Only --min-free goes further, where the recordings themselves fill the disk.
     #[arg(long, value_name = "TIME", default_value = "7d", requires = "directory", conflicts_with_all = ["output", "command"])]
     pub(crate) keep_at_least: String,
-    /// With -d: remove the oldest recordings until all take no more; 0 for no limit.
+    /// With -d: remove the oldest recordings until all take no more, but none of those that --keep-at-least keeps; 0 for no limit.
     #[arg(long, value_name = "SIZE", default_value = "0", requires = "directory", conflicts_with_all = ["output", "command"])]
     pub(crate) max_size: String,
-    /// With -d: remove the oldest recordings until so much is free on the disk; 0 for no limit.
+    /// With -d: remove the oldest recordings until so much is free on the disk; 0 for no limit. Where recordings take more of it
+    /// than everything else, all but the newest complete one may go.
     #[arg(long, value_name = "SIZE", default_value = "1g", requires = "directory", conflicts_with_all = ["output", "command"])]
     pub(crate) min_free: String,
     /// With -d: samples of recordings older than AGE are STEP apart, sums and maxima kept; several times; `none` for never.

@@ -57,6 +57,7 @@ impl From<SessionError> for Failure {
             SessionError::Engine(error) if error.is_parameter() => PARAMETERS,
             SessionError::Occupied { .. }
             | SessionError::NotEmpty { .. }
+            | SessionError::Shared { .. }
             | SessionError::Strange { .. }
             | SessionError::ForeignReport(_) => REFUSED,
             SessionError::Output(error) => output_code(error),
@@ -74,6 +75,7 @@ impl From<SessionError> for Failure {
             | SessionError::Report(_)
             | SessionError::Analyze(_)
             | SessionError::Thread { .. }
+            | SessionError::Removed { .. }
             | SessionError::Write { .. } => RECORDING,
         };
         Self { message: error.to_string(), code }

@@ -1,7 +1,7 @@
 //! `iodyno record`.
 
 use crate::args::RecordArgs;
-use crate::exit::{Failure, PARAMETERS, TARGET};
+use crate::exit::{Failure, PARAMETERS, RECORDING, TARGET};
 use crate::run::{output_directory, time, watch_signals};
 use crate::stat_args::StatClock;
 use analyze::finding::Thresholds;
@@ -11,7 +11,7 @@ use recording::rows::ProcessEvent;
 use recording::{Reader, Sink};
 use session::{
     Company, Endpoint, EventClock, FindingFlight, FlightPlan, Gather, Home, MachineClock, Retention, ServiceRequest,
-    StopFlag, Tier, WatchRequest,
+    Sharing, StopFlag, Tier, WatchRequest,
 };
 use std::collections::HashMap;
 use std::os::unix::process::ExitStatusExt;
@@ -194,7 +194,8 @@ fn collect_days(
     };
     let stop = StopFlag::default();
     watch_signals(&stop)?;
-    let home = Arc::new(Home::open(directory, &MachineClock)?);
+    let sharing = if args.allow_shared { Sharing::Allowed } else { Sharing::Refused };
+    let home = Arc::new(Home::open_as(directory, &MachineClock, sharing)?);
     say!("iodyno: recording to {}, a recording a day; Ctrl-C ends it", directory.display());
     let mut flight = flight(args, directory.join("flight"), Some(&home), command_line)?;
     let company = Company { face: endpoint.map(|face| face as &mut dyn Sink), flight: flight.as_mut(), tell: None };
@@ -206,7 +207,9 @@ fn collect_days(
         outcome.missed,
         outcome.unwritten
     );
-    Ok(0)
+    let failures = outcome.failures();
+    failures.iter().for_each(|failure| say!("iodyno: {failure}"));
+    Ok(if failures.is_empty() { 0 } else { RECORDING })
 }
 
 /// What is kept; 0 is no limit.

@@ -163,6 +163,48 @@ fn a_full_disk_costs_the_samples_that_had_no_room() {
     assert!(times.len() > 5 && times.windows(2).all(|pair| pair[1] > pair[0]), "{times:?}");
 }
 
+#[test]
+fn a_collector_whose_recordings_are_removed_says_so() {
+    let scratch = Scratch::new();
+    let begun = |directory: &Path| {
+        wait_for("samples", Duration::from_secs(20), || {
+            directory.exists() && recordings(directory).last().is_some_and(|path| samples(path).len() >= 3)
+        });
+        recordings(directory).pop().unwrap()
+    };
+    let directory = scratch.path("collected");
+    // The recording under way: another one begins, and tells.
+    let child = collector(&scratch, &directory);
+    std::fs::remove_dir_all(begun(&directory)).unwrap();
+    let next = begun(&directory);
+    child.signal(Signal::TERM);
+    let ended = child.wait().unwrap().expect_code(6);
+    assert!(ended.stderr.contains("1 recordings were removed by others while they were written"), "{}", ended.stderr);
+    let events = Reader::open(next).unwrap().table::<Event>().unwrap();
+    assert!(events.iter().any(|event| event.kind == "recording removed"), "{events:?}");
+    // All of it: it ends by itself.
+    let directory = scratch.path("another");
+    let child = collector(&scratch, &directory);
+    begun(&directory);
+    wait_for("removal", Duration::from_secs(20), || std::fs::remove_dir_all(&directory).is_ok());
+    let ended = child.wait().unwrap().expect_code(6);
+    assert!(ended.stderr.contains("was removed while iodyno recorded to it"), "{}", ended.stderr);
+    assert!(!directory.exists());
+}
+
+#[test]
+fn a_collector_that_had_no_room_to_its_end_says_so() {
+    if !testkit::require_root_or_skip() {
+        return;
+    }
+    let scratch = Scratch::new();
+    let disk = Mounted::tmpfs(200 << 10).unwrap();
+    let directory = disk.path().join("collected");
+    let arguments = ["record", "-d", directory.to_str().unwrap(), "-i", "20ms", "--for", "2s"];
+    let ended = scratch.iodyno(&arguments).run().unwrap().expect_code(6);
+    assert!(ended.stderr.contains("could not be sealed") && ended.stderr.contains("had no room"), "{}", ended.stderr);
+}
+
 /// No series is there twice, and the parser of Prometheus' own client takes all of it.
 fn reads_as_open_metrics(body: &str) {
     let series: Vec<&str> =
@@ -277,7 +319,8 @@ fn a_directory_that_others_use_is_refused_and_a_folder_in_it_is_not() {
     std::fs::create_dir(scratch.path("archive/.old-photos")).unwrap();
     std::fs::write(scratch.path("archive/.old-photos/1.jpg"), "mine").unwrap();
     let before = everything(&scratch.path("archive"));
-    let limits = ["--max-size", "1k", "--keep", "1s", "--for", "300ms", "-i", "50ms", "--clock", "tick"];
+    let limits =
+        ["--max-size", "1k", "--keep-at-least", "0", "--keep", "1s", "--for", "300ms", "-i", "50ms", "--clock", "tick"];
     let refused = scratch.iodyno(&[["record", "-d", "archive"].as_slice(), &limits].concat()).run().unwrap();
     let refused = refused.expect_code(7);
     let words = "archive holds what no collector made: ";

@@ -245,6 +245,11 @@ impl Folder {
         kind_at(self.fd.as_fd(), name).map_err(OutputError::io("read", &self.path.join(name)))
     }
 
+    pub(crate) fn stat(&self, name: &OsStr) -> Result<Option<Stat>, OutputError> {
+        let name = component(name)?;
+        stat_at(self.fd.as_fd(), name).map_err(OutputError::io("read", &self.path.join(name)))
+    }
+
     /// All names in it, sorted.
     ///
     /// # Errors

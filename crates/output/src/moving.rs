@@ -64,7 +64,8 @@ impl Folder {
     }
 }
 
-fn mount_of(folder: &Folder) -> Option<u64> {
+/// Number of the mount that a folder is on, where the kernel numbers them.
+pub(crate) fn mount_of(folder: &Folder) -> Option<u64> {
     let found = statx(folder.as_fd(), "", AtFlags::EMPTY_PATH, StatxFlags::MNT_ID).ok()?;
     (found.stx_mask & StatxFlags::MNT_ID.bits() != 0).then_some(found.stx_mnt_id)
 }

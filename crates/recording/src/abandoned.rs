@@ -1,6 +1,7 @@
 //! Recordings whose writer was killed: their journal holds everything, and can be sealed by somebody else.
 
-use crate::journal::JOURNAL;
+use crate::inventory::is_journal_of;
+use crate::journal::{JOURNAL, remove_journal};
 use crate::{Manifest, RecordingError, seal};
 use output::Folder;
 use rustix::fs::{FlockOperation, flock};
@@ -12,7 +13,7 @@ pub(crate) const KILLED: &str = "killed";
 /// Seals the recording in `directory` when nobody writes it any more; false when it is sealed, or being written.
 ///
 /// # Errors
-/// It is no recording, or a table could not be written; the journal stays then.
+/// It is no recording, its journal is another's file, or a table could not be written; the journal stays then.
 pub fn seal_abandoned(directory: &Path) -> Result<bool, RecordingError> {
     let mut manifest = Manifest::read_own(directory)?;
     if !directory.join(JOURNAL).exists() {
@@ -23,12 +24,15 @@ pub fn seal_abandoned(directory: &Path) -> Result<bool, RecordingError> {
     if flock(&file, FlockOperation::NonBlockingLockExclusive).is_err() {
         return Ok(false);
     }
+    if !is_journal_of(&folder, &manifest) {
+        return Err(RecordingError::ForeignJournal(directory.join(JOURNAL)));
+    }
     if !manifest.sealed {
         manifest.exit = Some(manifest.exit.take().unwrap_or_else(|| KILLED.to_string()));
         seal::seal(&folder, &mut manifest)?;
     }
     // Killed between the manifest and this: the tables are whole.
-    folder.remove_file(JOURNAL)?;
+    remove_journal(&folder, &file)?;
     Ok(true)
 }
 
@@ -92,6 +96,47 @@ mod tests {
         let directory = killed(place.path(), "of_a_later_version");
         assert!(seal_abandoned(&directory).unwrap());
         assert_eq!(Reader::open(&directory).unwrap().tables().unwrap(), ["of_a_later_version"]);
+    }
+
+    #[test]
+    fn a_file_of_others_called_journal_is_left_alone() {
+        for is_sealed in [true, false] {
+            let place = tempfile::tempdir().unwrap();
+            let directory = killed(place.path(), "event");
+            let journal = directory.join(JOURNAL);
+            let ours = std::fs::read(&journal).unwrap();
+            if is_sealed {
+                assert!(seal_abandoned(&directory).unwrap());
+            }
+            let other = killed(&place.path().join("other"), "event");
+            for notes in [b"my lab notes".to_vec(), b"notes ".repeat(50), std::fs::read(other.join(JOURNAL)).unwrap()] {
+                std::fs::write(&journal, &notes).unwrap();
+                let said = seal_abandoned(&directory).unwrap_err().to_string();
+                assert!(said.contains("is not the journal of this recording"), "{said}");
+                assert_eq!(std::fs::read(&journal).unwrap(), notes);
+            }
+            // One that was left between sealing and its removal goes.
+            std::fs::write(&journal, &ours).unwrap();
+            assert!(seal_abandoned(&directory).unwrap() && !journal.exists());
+        }
+    }
+
+    #[test]
+    fn sealing_replaces_nothing_of_others() {
+        let place = tempfile::tempdir().unwrap();
+        let directory = killed(place.path(), "event");
+        let copy = directory.join("manifest.json.copy");
+        std::fs::write(&copy, "mine").unwrap();
+        assert!(seal_abandoned(&directory).unwrap_err().to_string().contains("manifest.json.copy exists"));
+        assert_eq!(std::fs::read_to_string(&copy).unwrap(), "mine");
+        std::fs::remove_file(&copy).unwrap();
+        let manifest = Manifest::read(&directory).unwrap();
+        let host = directory.join("event").join(seal::host_folder(&manifest.host));
+        std::fs::create_dir_all(&host).unwrap();
+        let part = host.join("000001.parquet");
+        std::fs::write(&part, "mine").unwrap();
+        assert!(seal_abandoned(&directory).unwrap_err().to_string().contains("000001.parquet exists"));
+        assert_eq!(std::fs::read_to_string(&part).unwrap(), "mine");
     }
 
     #[test]

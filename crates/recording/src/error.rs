@@ -34,6 +34,12 @@ pub enum RecordingError {
     /// Its writer lives.
     #[error("{0} is being written; it can be repaired when its writer has ended")]
     BeingWritten(PathBuf),
+    /// Others took away the journal that was being written.
+    #[error("{0} was removed while it was being written: what it held is lost")]
+    Removed(PathBuf),
+    /// Something else has the journal's name.
+    #[error("{0} is not the journal of this recording, and was left as it is; move it away")]
+    ForeignJournal(PathBuf),
     /// Written by a newer version.
     #[error("{path} has recording format {found}, this program reads up to {known}; use a newer iodyno")]
     Newer {

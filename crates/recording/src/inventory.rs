@@ -1,20 +1,30 @@
-//! What stands in the folder of a recording: the files that iodyno wrote, by their names, and what others have put there.
+//! What stands in the folder of a recording: the files that iodyno wrote, and what others have put there or changed.
 //!
-//! Nothing is removed by walking through a folder: what goes, goes by a name of this list, through descriptors of the folders
+//! A name alone is no evidence: a file counts as written by iodyno when its name and its length (of a sealed recording, as the
+//! manifest has them), its beginning (of a journal) or its end (of a page) say so, and before it is removed its checksum as well.
+//!
+//! Nothing is removed by walking through folders: what goes, goes by a name of this list, through descriptors of the folders
 //! that it is in, and a folder goes when it is empty.
 
-use crate::journal::JOURNAL;
+use crate::journal::{self, JOURNAL};
 use crate::manifest::{BYTES_MAX, COPY, MANIFEST};
 use crate::mark::{MARK, small_file};
+use crate::page::{self, PAGE};
+use crate::seal::MANIFEST_KEY;
+use crate::sealed::SealedFile;
+use crate::sums::Part;
 use crate::{Manifest, seal};
-use output::{Folder, Kind, OutputError};
+use output::{Folder, Found, Held, Kind, OutputError};
+use std::collections::BTreeMap;
 use std::ffi::{OsStr, OsString};
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
 /// The one part of a sealed table.
 pub(crate) const PART: &str = "000001.parquet";
-/// So many foreign names are told.
+/// So many names that are in the way are told.
 const NAMES: usize = 5;
+/// Since this version the manifest of a sealed recording has the length and the checksums of its files.
+const HAS_PARTS: u32 = 2;
 
 /// The folder of a table for one host.
 #[derive(Debug)]
@@ -29,55 +39,128 @@ struct TableFolder {
     hosts: Vec<Host>,
 }
 
+/// Why a recording cannot go, or be replaced, for something in it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub(crate) enum Obstacle {
+    /// It belongs to no recording: a note, a link.
+    Foreign,
+    /// It has the name of a file of the recording, and not its content.
+    Changed,
+    /// It cannot be removed: immutable or append-only.
+    Fixed,
+    /// Something is mounted on it.
+    Mounted,
+}
+
+impl Obstacle {
+    fn of(held: Held) -> Self {
+        match held {
+            Held::Fixed => Self::Fixed,
+            Held::Mounted => Self::Mounted,
+        }
+    }
+
+    fn sentence(self, names: &str) -> String {
+        match self {
+            Self::Foreign => format!("it holds {names}, not part of the recording"),
+            Self::Changed => format!("{names}: not what iodyno wrote there (replaced, changed or damaged)"),
+            Self::Fixed => format!("{names}: immutable or append-only, cannot be removed (`chattr -i -a` permits it)"),
+            Self::Mounted => format!("{names}: something is mounted there"),
+        }
+    }
+}
+
 /// The files of a recording.
 #[derive(Debug, Default)]
 pub struct Inventory {
     /// Files beside the tables.
     files: Vec<OsString>,
     tables: Vec<TableFolder>,
-    /// The first names of what iodyno did not write, control characters escaped.
-    pub foreign: Vec<String>,
-    /// How many such there are.
-    pub foreign_count: usize,
+    /// What is in the way: the first names, control characters escaped, and how many there are.
+    obstacles: BTreeMap<Obstacle, (Vec<String>, usize)>,
     /// Bytes of all files of ours.
     pub bytes: u64,
 }
 
 impl Inventory {
-    /// Looks through the folder of a recording. `manifest` says which tables it has; without one, it may have all that this
-    /// version knows. A link, a FIFO, a device, and whatever another file system is mounted on are foreign, whatever their
-    /// name.
+    /// Looks through the folder of a recording. `manifest` says which tables it has, and how long their files are; without one,
+    /// it may have all that this version knows. A link, a FIFO, a device, and whatever another file system is mounted on are
+    /// foreign, whatever their name.
     ///
     /// # Errors
     /// A folder cannot be read.
     pub fn of(folder: &Folder, manifest: Option<&Manifest>) -> Result<Self, OutputError> {
-        let mut found = Self::default();
+        let mut inventory = Self::default();
+        if folder.is_fixed() {
+            inventory.note(Obstacle::Fixed, Path::new("its folder"));
+        }
         for name in folder.names()? {
-            match folder.kind(&name)? {
-                Some(Kind::File) if is_file_of_ours(&name, manifest) => {
-                    found.bytes += bytes_of(folder, &name);
-                    found.files.push(name);
+            let Some(found) = folder.find(&name)? else { continue };
+            match found.kind {
+                Kind::File if is_file_of_ours(&name) => match obstacle(folder, &name, found, manifest) {
+                    None => {
+                        inventory.bytes += found.bytes;
+                        inventory.files.push(name);
+                    }
+                    Some(obstacle) => inventory.note(obstacle, Path::new(&name)),
+                },
+                Kind::Directory if is_table(&name, manifest) => inventory.table(folder, name, manifest)?,
+                Kind::File if name == PAGE && found.held.is_none() && page::is_signed(folder) => {
+                    inventory.bytes += found.bytes;
+                    inventory.files.push(name);
                 }
-                Some(Kind::Directory) if is_table(&name, manifest) => found.table(folder, name, manifest)?,
-                None => {}
-                Some(_) => found.strange(Path::new(&name)),
+                _ => inventory.note(Obstacle::Foreign, Path::new(&name)),
             }
         }
         // Removed last are what it is known by: the manifest, and then the mark.
-        found.files.sort_by_key(|name| (name == MARK, name == MANIFEST));
-        Ok(found)
+        inventory.files.sort_by_key(|name| (name == MARK, name == MANIFEST));
+        Ok(inventory)
     }
 
-    /// Is everything there iodyno's?
+    /// Reads the files that the manifest has checksums of: what is not what was written is in the way as well. To be asked before
+    /// something is removed or replaced.
+    ///
+    /// # Errors
+    /// A folder cannot be read.
+    pub fn verify(&mut self, folder: &Folder, manifest: &Manifest) -> Result<(), OutputError> {
+        let mut changed = Vec::new();
+        for table in &self.tables {
+            let hosts = folder.subfolder(&table.name)?;
+            for host in &table.hosts {
+                let files = hosts.subfolder(&host.name)?;
+                for name in &host.files {
+                    let path = Path::new(&table.name).join(&host.name).join(name);
+                    let part = part(manifest, &path);
+                    let is_whole = |part: &Part| files.open_file(name).is_ok_and(|file| part.is_in(&file));
+                    if part.is_some_and(|part| !is_whole(part)) {
+                        changed.push(path);
+                    }
+                }
+            }
+        }
+        changed.iter().for_each(|path| self.note(Obstacle::Changed, path));
+        if self.has_page() && !page::is_as_written(folder) {
+            self.note(Obstacle::Foreign, Path::new(PAGE));
+        }
+        Ok(())
+    }
+
+    /// Is everything there iodyno's, and can go?
     #[must_use]
     pub fn is_ours(&self) -> bool {
-        self.foreign_count == 0
+        self.obstacles.is_empty()
     }
 
     /// Is there a journal?
     #[must_use]
     pub fn has_journal(&self) -> bool {
         self.files.iter().any(|name| name == JOURNAL)
+    }
+
+    /// Is there a page that iodyno wrote?
+    #[must_use]
+    pub fn has_page(&self) -> bool {
+        self.files.iter().any(|name| name == PAGE)
     }
 
     /// Was it only begun? No manifest and no table; a journal may have what the manifest would have said, and rows.
@@ -94,12 +177,19 @@ impl Inventory {
         manifest.rows.keys().all(is_there)
     }
 
-    /// What others have put there, in words: `notes.txt, cpu/x and 3 more`.
+    /// What is in the way, in words: `it holds notes.txt, cpu/x and 3 more, not part of the recording`.
     #[must_use]
-    pub fn foreign_words(&self) -> String {
-        let more = self.foreign_count - self.foreign.len();
-        let names = self.foreign.join(", ");
-        if more > 0 { format!("{names} and {more} more") } else { names }
+    pub fn why_not(&self) -> String {
+        let sentences: Vec<String> = self
+            .obstacles
+            .iter()
+            .map(|(obstacle, (names, count))| {
+                let more = count - names.len();
+                let names = names.join(", ");
+                obstacle.sentence(&if more > 0 { format!("{names} and {more} more") } else { names })
+            })
+            .collect();
+        sentences.join("; ")
     }
 
     /// Removes the files of this list and the folders that are empty then, but not the recording's own. Before each,
@@ -129,54 +219,135 @@ impl Inventory {
         Ok(())
     }
 
-    fn strange(&mut self, name: &Path) {
-        self.foreign_count += 1;
-        if self.foreign.len() < NAMES {
-            self.foreign.push(name.to_string_lossy().escape_debug().to_string());
+    fn note(&mut self, obstacle: Obstacle, name: &Path) {
+        let (names, count) = self.obstacles.entry(obstacle).or_default();
+        *count += 1;
+        if names.len() < NAMES {
+            names.push(name.to_string_lossy().escape_debug().to_string());
         }
     }
 
+    /// Notes what holds a folder in its place; is there anything?
+    fn is_held(&mut self, found: Found, path: &Path) -> bool {
+        if let Some(held) = found.held {
+            self.note(Obstacle::of(held), path);
+        }
+        found.held.is_some()
+    }
+
     fn table(&mut self, folder: &Folder, name: OsString, manifest: Option<&Manifest>) -> Result<(), OutputError> {
-        let hosts = folder.subfolder(&name)?;
-        if !hosts.is_on_mount_of(folder)? {
-            self.strange(Path::new(&name));
+        let path = PathBuf::from(&name);
+        let Some(found) = folder.find(&name)? else { return Ok(()) };
+        if self.is_held(found, &path) {
             return Ok(());
         }
+        let hosts = folder.subfolder(&name)?;
         let mut table = TableFolder { name, hosts: Vec::new() };
         for name in hosts.names()? {
-            let path = Path::new(&table.name).join(&name);
-            match hosts.kind(&name)? {
-                Some(Kind::Directory) if is_host(&name, manifest) => {
-                    let files = hosts.subfolder(&name)?;
-                    if files.is_on_mount_of(folder)? {
-                        let files = self.parts(&files, &path)?;
-                        table.hosts.push(Host { name, files });
-                    } else {
-                        self.strange(&path);
-                    }
-                }
-                None => {}
-                Some(_) => self.strange(&path),
+            let path = path.join(&name);
+            let Some(found) = hosts.find(&name)? else { continue };
+            if found.kind != Kind::Directory || !is_host(&name, manifest) {
+                self.note(Obstacle::Foreign, &path);
+            } else if !self.is_held(found, &path) {
+                let files = self.parts(&hosts.subfolder(&name)?, &path, manifest)?;
+                table.hosts.push(Host { name, files });
             }
         }
         self.tables.push(table);
         Ok(())
     }
 
-    fn parts(&mut self, folder: &Folder, path: &Path) -> Result<Vec<OsString>, OutputError> {
+    fn parts(
+        &mut self,
+        folder: &Folder,
+        path: &Path,
+        manifest: Option<&Manifest>,
+    ) -> Result<Vec<OsString>, OutputError> {
         let mut files = Vec::new();
         for name in folder.names()? {
-            match folder.kind(&name)? {
-                Some(Kind::File) if name == PART || is_temporary(&name, &[PART]) => {
-                    self.bytes += bytes_of(folder, &name);
+            let path = path.join(&name);
+            let Some(found) = folder.find(&name)? else { continue };
+            let obstacle = if found.kind == Kind::File && is_temporary(&name, &[PART]) {
+                found.held.map(Obstacle::of)
+            } else {
+                obstacle_of_part(folder, &path, found, manifest)
+            };
+            match obstacle {
+                Some(obstacle) => self.note(obstacle, &path),
+                None => {
+                    self.bytes += found.bytes;
                     files.push(name);
                 }
-                None => {}
-                Some(_) => self.strange(&path.join(&name)),
             }
         }
         Ok(files)
     }
+}
+
+/// What is against a file that has the name of one of ours.
+fn obstacle(folder: &Folder, name: &OsStr, found: Found, manifest: Option<&Manifest>) -> Option<Obstacle> {
+    if let Some(held) = found.held {
+        return Some(Obstacle::of(held));
+    }
+    // Without a manifest, what is in them says whose they are.
+    let manifest = manifest?;
+    if name == JOURNAL {
+        let is_ours = is_journal_of(folder, manifest);
+        let obstacle = if manifest.sealed { Obstacle::Foreign } else { Obstacle::Changed };
+        return (!is_ours).then_some(obstacle);
+    }
+    let is_other = name == COPY && !is_copy_of(folder, manifest);
+    is_other.then_some(Obstacle::Changed)
+}
+
+/// Is the journal in a recording's folder that of this manifest? A collector that was killed between sealing and the removal of
+/// the journal has left it; then it begins as it did. One that was damaged before it was sealed has a whole frame somewhere.
+pub(crate) fn is_journal_of(folder: &Folder, manifest: &Manifest) -> bool {
+    let begins = folder.open_file(JOURNAL).is_ok_and(|mut file| journal::is_of(&mut file, manifest).unwrap_or(false));
+    begins || (!manifest.sealed && journal::has_frame_of(folder.path(), manifest))
+}
+
+/// Is the second manifest one of the same recording?
+pub(crate) fn is_copy_of(folder: &Folder, manifest: &Manifest) -> bool {
+    let text = small_file(folder, COPY, BYTES_MAX);
+    let copy = text.and_then(|text| Manifest::parse(&text, folder.path(), COPY).ok());
+    copy.is_some_and(|copy| copy.id == manifest.id)
+}
+
+/// What is against something in the folder of a table for one host.
+fn obstacle_of_part(folder: &Folder, path: &Path, found: Found, manifest: Option<&Manifest>) -> Option<Obstacle> {
+    let name = path.file_name().unwrap_or_default();
+    if found.kind != Kind::File {
+        return Some(Obstacle::Foreign);
+    }
+    if let Some(held) = found.held {
+        return Some(Obstacle::of(held));
+    }
+    match manifest {
+        Some(manifest) if manifest.sealed && manifest.format_version >= HAS_PARTS => match part(manifest, path) {
+            None => Some(Obstacle::Foreign),
+            Some(part) => (part.bytes != found.bytes).then_some(Obstacle::Changed),
+        },
+        _ if name != PART => Some(Obstacle::Foreign),
+        Some(manifest) if !manifest.sealed => {
+            let is_ours = is_part_of(&folder.path().join(name), manifest);
+            (!is_ours).then_some(Obstacle::Changed)
+        }
+        _ => None,
+    }
+}
+
+/// The entry of a file in the manifest of a sealed recording.
+fn part<'a>(manifest: &'a Manifest, path: &Path) -> Option<&'a Part> {
+    manifest.parts.iter().find(|part| Path::new(&part.path) == path)
+}
+
+/// Has a sealing of the recording with this manifest, which was killed, left this file? They get their name when they are whole.
+pub(crate) fn is_part_of(path: &Path, manifest: &Manifest) -> bool {
+    let Ok(builder) = SealedFile::unknown(path.to_path_buf()).builder("") else { return false };
+    let pairs = builder.metadata().file_metadata().key_value_metadata().cloned().unwrap_or_default();
+    let text = pairs.into_iter().find(|pair| pair.key == MANIFEST_KEY).and_then(|pair| pair.value);
+    text.and_then(|text| serde_json::from_str::<Manifest>(&text).ok()).is_some_and(|said| said.id == manifest.id)
 }
 
 /// The manifest in a recording's folder, without following a link; `None` where it is none that this version reads.
@@ -200,22 +371,9 @@ pub fn discard(directory: &Path) {
     let _ = removed;
 }
 
-fn bytes_of(folder: &Folder, name: &OsStr) -> u64 {
-    folder
-        .open_file(name)
-        .and_then(|file| file.metadata().map_err(OutputError::io("read", folder.path())))
-        .map_or(0, |found| found.len())
-}
-
-fn is_file_of_ours(name: &OsStr, manifest: Option<&Manifest>) -> bool {
-    let is_sealed = manifest.is_some_and(|manifest| manifest.sealed);
-    name == MANIFEST
-        || name == COPY
-        || name == MARK
-        // A collector that was killed between sealing and this has left it.
-        || name == JOURNAL
-        || (!is_sealed && (name == "manifest.json.new" || name == "manifest.json.copy.new"))
-        || is_temporary(name, &[MANIFEST, COPY, MARK])
+/// Also a journal: a collector that was killed between sealing and its removal has left it.
+fn is_file_of_ours(name: &OsStr) -> bool {
+    [MANIFEST, COPY, MARK, JOURNAL].iter().any(|of| name == *of) || is_temporary(name, &[MANIFEST, COPY, MARK])
 }
 
 /// What a writer that was killed has left: `.NAME.0123456789abcdef.new`.

@@ -103,6 +103,16 @@ impl JournalWriter {
         Ok(journal)
     }
 
+    /// Is it still the file of its name in the recording's folder?
+    pub(crate) fn has_its_name(&self, folder: &Folder) -> bool {
+        folder.has(JOURNAL, &self.file)
+    }
+
+    /// Removes it, sealed as it is.
+    pub(crate) fn remove(&self, folder: &Folder) -> Result<(), RecordingError> {
+        remove_journal(folder, &self.file)
+    }
+
     /// Adds to the commit under way what has changed of the manifest.
     pub(crate) fn tell(&mut self, manifest: &Manifest) -> Result<(), RecordingError> {
         let changes = self.told.of(manifest)?;
@@ -244,6 +254,14 @@ fn end_frame(name: &str, frame: &mut [u8], number: u64, recording: u64) -> Resul
     Ok(())
 }
 
+/// Removes the journal that is open as `file`: another file that has its name by now stays.
+pub(crate) fn remove_journal(folder: &Folder, file: &File) -> Result<(), RecordingError> {
+    if !folder.has(JOURNAL, file) {
+        return Err(RecordingError::ForeignJournal(folder.path().join(JOURNAL)));
+    }
+    Ok(folder.remove_file(JOURNAL)?)
+}
+
 /// What tells frames of this recording from those of others.
 fn recording_of(manifest: &Manifest) -> u64 {
     sum(manifest.id.as_bytes())
@@ -269,7 +287,7 @@ pub(crate) fn is_there(directory: &Path) -> bool {
 }
 
 /// Has the journal frames of the recording with this manifest? `None` where there is no journal, or no whole frame in it.
-pub(crate) fn is_of(directory: &Path, manifest: &Manifest) -> Option<bool> {
+pub(crate) fn belongs_to(directory: &Path, manifest: &Manifest) -> Option<bool> {
     let mut journal = JournalReader::begin(directory, Layout::Two, Some(recording_of(manifest))).ok()?;
     loop {
         match journal.step().ok()? {
@@ -278,6 +296,40 @@ pub(crate) fn is_of(directory: &Path, manifest: &Manifest) -> Option<bool> {
             Step::End => return (journal.order.misplaced > 0).then_some(false),
         }
     }
+}
+
+/// Is this file a journal of the recording with this manifest, by its beginning? What was only begun is, and what has nothing
+/// but zeros in it: a file system that lost its power leaves those.
+pub(crate) fn is_of(file: &mut File, manifest: &Manifest) -> io::Result<bool> {
+    let layout = Layout::of(manifest.format_version);
+    let mut begin = Vec::new();
+    file.rewind()?;
+    Read::by_ref(file).take(layout.bytes() as u64).read_to_end(&mut begin)?;
+    let is_begun = begin.len() < layout.bytes() && layout.magic().starts_with(&begin[..begin.len().min(MAGIC_BYTES)]);
+    let is_ours = layout
+        .read(&begin)
+        .is_some_and(|header| header.place.is_none_or(|(_, recording)| recording == recording_of(manifest)));
+    Ok(is_begun || is_ours || is_zero(file)?)
+}
+
+/// Has a file nothing but zeros in it?
+fn is_zero(file: &mut File) -> io::Result<bool> {
+    file.rewind()?;
+    let mut buffer = [0; 4096];
+    loop {
+        match file.read(&mut buffer)? {
+            0 => return Ok(true),
+            read if buffer[..read].iter().any(|byte| *byte != 0) => return Ok(false),
+            _ => {}
+        }
+    }
+}
+
+/// Has the journal in `directory` a whole frame of the recording with this manifest, wherever it stands?
+pub(crate) fn has_frame_of(directory: &Path, manifest: &Manifest) -> bool {
+    JournalReader::open(directory, manifest)
+        .and_then(|mut journal| journal.next_frame())
+        .is_ok_and(|frame| frame.is_some())
 }
 
 /// Is somebody writing this journal now?

@@ -170,7 +170,7 @@ impl Manifest {
             // Nothing else tells.
             return true;
         }
-        let of_journal = journal::is_of(directory, self);
+        let of_journal = journal::belongs_to(directory, self);
         let has_same = |name: &str| Self::read_file(directory, name).is_ok_and(|other| other.id == self.id);
         if of_journal == Some(true) || other.is_some_and(has_same) {
             return true;

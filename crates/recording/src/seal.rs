@@ -1,16 +1,16 @@
 //! From the journal to one Parquet file per table, batch by batch. Each file has the manifest in its metadata, so that a
 //! recording of which only the files are left can be told and read.
 
-use crate::inventory::PART;
+use crate::inventory::{PART, is_copy_of, is_part_of};
 use crate::journal::{JournalReader, UNREADABLE};
-use crate::manifest::FORMAT_VERSION;
+use crate::manifest::{COPY, FORMAT_VERSION};
 use crate::sums::{Part, Summing};
 use crate::{Manifest, RecordingError, Table, damage};
 use arrow_array::cast::AsArray;
 use arrow_array::types::Int64Type;
 use arrow_array::{RecordBatch, TimestampNanosecondArray};
 use arrow_schema::{DataType, Field, Schema, SchemaRef, TimeUnit};
-use output::{Folder, NewFile, Over};
+use output::{Folder, NewFile, OutputError, Over};
 use parquet::arrow::ArrowWriter;
 use parquet::basic::{Compression, Encoding, ZstdLevel};
 use parquet::errors::ParquetError;
@@ -108,7 +108,10 @@ impl Open {
         RecordingError::check_table_name(name, recording.path())?;
         let folder = recording.make_folder(name)?.make_folder(host_folder(&manifest.host))?;
         let path = folder.path().join(PART);
-        // A stump of a sealing that was killed may be there.
+        // What a sealing that was killed has left may be there.
+        if let Some(kind) = folder.kind(PART)?.filter(|_| !is_part_of(&path, manifest)) {
+            return Err(OutputError::Taken { path, kind }.into());
+        }
         let file = folder.begin(PART, Over::File)?;
         let schema = crate::catalogue::table(name).map_or_else(|| batch.schema(), Table::schema_with_time);
         let properties = properties(&schema);
@@ -160,6 +163,9 @@ fn failed(table: &str, path: &Path) -> impl FnOnce(ParquetError) -> RecordingErr
 /// Not done during a run, part by part, though that would save two thirds of the disk space: encoding takes a core for
 /// seconds at a time, which the load would feel, and the report would show as the target's.
 pub(crate) fn seal(folder: &Folder, manifest: &mut Manifest) -> Result<(), RecordingError> {
+    if let Some(kind) = folder.kind(COPY)?.filter(|_| !is_copy_of(folder, manifest)) {
+        return Err(OutputError::Taken { path: folder.path().join(COPY), kind }.into());
+    }
     let mut begun = BTreeMap::new();
     let encoded = encode(folder, manifest, &mut begun);
     let names: Vec<String> = begun.keys().cloned().collect();

@@ -55,6 +55,13 @@ impl Part {
         }
     }
 
+    /// Is this file what was written? All of it is read.
+    pub(crate) fn is_in(&self, file: &File) -> bool {
+        let has_length = file.metadata().is_ok_and(|found| found.len() == self.bytes);
+        let expected = Expected::new(Path::new(""), self);
+        has_length && expected.is_ok_and(|expected| expected.check(file, 0, self.bytes).is_ok())
+    }
+
     /// The file at `path` below `directory` as it is now.
     ///
     /// # Errors

@@ -1,6 +1,6 @@
 //! The writing end of a recording.
 
-use crate::journal::{JOURNAL, JournalWriter};
+use crate::journal::JournalWriter;
 use crate::packed::{IoNames, RawIo};
 use crate::{Batch, ClockAnchor, FORMAT_VERSION, Manifest, Mark, RecordingError, Sink, discard, seal};
 use output::{Access, Folder, OutputError};
@@ -26,44 +26,53 @@ impl Writer {
     /// # Errors
     /// The directory exists, or cannot be made.
     pub fn create(directory: &Path, manifest: Manifest) -> Result<Self, RecordingError> {
-        Self::create_with(directory, manifest, None)
+        Self::begin(Self::new_folder(directory)?, manifest)
     }
 
-    /// Creates the directory and begins a recording of a collector, with its mark in the manifest and beside it. The mark is
-    /// the first file: what a collector that is killed meanwhile leaves is known by it.
+    /// Creates the directory and begins a recording of a collector, with its mark in the manifest and beside it.
     ///
     /// # Errors
     /// See [`create`](Self::create); nothing is left of it then.
-    pub fn create_marked(directory: &Path, mut manifest: Manifest, mark: &Mark) -> Result<Self, RecordingError> {
-        mark.note(&mut manifest);
-        Self::create_with(directory, manifest, Some(mark))
-    }
-
-    fn create_with(directory: &Path, mut manifest: Manifest, mark: Option<&Mark>) -> Result<Self, RecordingError> {
-        // It may be that of an older recording, which is written again.
-        manifest.format_version = FORMAT_VERSION;
-        manifest.parts.clear();
-        let folder = match Folder::create(directory, Access::of_recordings()) {
-            Err(OutputError::Taken { path, .. }) => return Err(RecordingError::Exists(path)),
-            made => made?,
-        };
-        let begun = Self::begin(folder, manifest, mark);
+    pub fn create_marked(directory: &Path, manifest: Manifest, mark: &Mark) -> Result<Self, RecordingError> {
+        let folder = Self::new_folder(directory)?;
+        let begun = mark.write(&folder).and_then(|()| Self::begin_marked(folder, manifest, mark));
         if begun.is_err() {
-            // It was made just now, and has nothing of others.
             discard(directory);
         }
         begun
     }
 
-    /// Begins in a directory that was just made.
-    fn begin(folder: Folder, manifest: Manifest, mark: Option<&Mark>) -> Result<Self, RecordingError> {
-        if let Some(mark) = mark {
-            mark.write(&folder)?;
+    /// Begins a recording of a collector in a folder that was made for it, and has nothing in it but the mark.
+    ///
+    /// # Errors
+    /// A file cannot be made; nothing is left of the folder then.
+    pub fn begin_marked(folder: Folder, mut manifest: Manifest, mark: &Mark) -> Result<Self, RecordingError> {
+        mark.note(&mut manifest);
+        Self::begin(folder, manifest)
+    }
+
+    fn new_folder(directory: &Path) -> Result<Folder, RecordingError> {
+        match Folder::create(directory, Access::of_recordings()) {
+            Err(OutputError::Taken { path, .. }) => Err(RecordingError::Exists(path)),
+            made => Ok(made?),
         }
+    }
+
+    /// Begins in a folder that was just made, and has nothing of others.
+    fn begin(folder: Folder, mut manifest: Manifest) -> Result<Self, RecordingError> {
+        // It may be that of an older recording, which is written again.
+        manifest.format_version = FORMAT_VERSION;
+        manifest.parts.clear();
         // The journal first: a directory with a manifest always has one, or is sealed.
-        let journal = JournalWriter::create(&folder, &manifest)?;
-        manifest.write(&folder)?;
-        Ok(Self { folder, manifest, journal })
+        let journal =
+            JournalWriter::create(&folder, &manifest).and_then(|journal| manifest.write(&folder).map(|()| journal));
+        match journal {
+            Ok(journal) => Ok(Self { folder, manifest, journal }),
+            Err(error) => {
+                discard(folder.path());
+                Err(error)
+            }
+        }
     }
 
     /// Where the recording is.
@@ -76,6 +85,12 @@ impl Writer {
     #[must_use]
     pub fn started_t_ns(&self) -> u64 {
         self.manifest.started_t_ns.unsigned_abs()
+    }
+
+    /// Has the journal still its name? Others may have removed the recording, or have put something in its place.
+    #[must_use]
+    pub fn is_there(&self) -> bool {
+        self.journal.has_its_name(&self.folder)
     }
 
     /// Changes the manifest and writes it.
@@ -141,8 +156,12 @@ impl Writer {
     pub fn seal_past(mut self) -> Result<PathBuf, RecordingError> {
         self.journal.commit()?;
         self.journal.sync()?;
+        // Sealing reads it by its name.
+        if !self.is_there() {
+            return Err(RecordingError::Removed(self.folder.path().to_path_buf()));
+        }
         seal::seal(&self.folder, &mut self.manifest)?;
-        self.folder.remove_file(JOURNAL)?;
+        self.journal.remove(&self.folder)?;
         Ok(self.folder.path().to_path_buf())
     }
 }

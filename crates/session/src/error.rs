@@ -103,6 +103,26 @@ pub enum SessionError {
         /// The first names in it.
         found: String,
     },
+    /// Others can write in a collector's directory.
+    #[error(
+        "{} is not for this user alone ({why}), and a collector removes old recordings there: take that away (`chmod go-w`, `chown`), name another directory, or add --allow-shared", .directory.display()
+    )]
+    Shared {
+        /// The directory.
+        directory: PathBuf,
+        /// Who can write there.
+        why: String,
+    },
+    /// A collector's directory is gone.
+    #[error(
+        "{} was removed while iodyno recorded to it: {samples} samples of the recording under way are lost, and no other one can begin there; start it again", .directory.display()
+    )]
+    Removed {
+        /// The directory.
+        directory: PathBuf,
+        /// Samples in the recording that was being written.
+        samples: u64,
+    },
     /// One of a collector's own files is not what it should be.
     #[error("{} {why}; it was left as it is: move it away, or name another directory", .path.display())]
     Strange {

@@ -420,7 +420,7 @@ impl Life<'_> {
         let mut writer = match &self.request.collector {
             Some(home) => {
                 let name = directory.file_name().unwrap_or_default().to_string_lossy();
-                Writer::create_marked(&directory, manifest, &home.next_mark(&name))?
+                home.begin(&name, manifest)?.0
             }
             None => Writer::create(&directory, manifest)?,
         };

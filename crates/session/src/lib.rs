@@ -54,8 +54,8 @@ pub use outcome::{Ending, Outcome};
 pub use probe::{ProbeOf, ProbeOutcome, ProbeRequest, probe};
 pub use replay::{Lost, Survey, lost, rehearse, survey};
 pub use service::{
-    Home, MachineClock, Moment, Retention, ServiceClock, ServiceOutcome, ServiceRequest, Tier, local_zone, named_zone,
-    serve,
+    Home, MachineClock, Moment, Retention, ServiceClock, ServiceOutcome, ServiceRequest, Sharing, Tier, local_zone,
+    named_zone, serve,
 };
 pub use show::{comparison, comparison_file, comparison_lines, last_words, report_file, terminal_width};
 pub use stop::StopFlag;

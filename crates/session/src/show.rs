@@ -3,14 +3,11 @@
 use crate::{Outcome, SessionError};
 use analyze::Comparison;
 use output::{Folder, Force, Kind, OutputFile, Over};
-use recording::Reader;
+use recording::{PAGE, Reader, sign_page};
 use std::fs::File;
 use std::io::{Read as _, Write as _};
 use std::path::{Component, Path, PathBuf};
 use tui::Look;
-
-/// Name of the report in a recording.
-const REPORT: &str = "report.html";
 
 /// Writes the HTML report of the recording in `directory`, by default into it; returns its path. A report in the recording is
 /// written anew when it is one of iodyno's; any other file only with [`Force::Yes`].
@@ -25,12 +22,12 @@ pub fn report_file(directory: &Path, output: Option<&Path>, force: Force) -> Res
         return Ok(path.to_path_buf());
     }
     let folder = Folder::open(directory)?;
-    let path = directory.join(REPORT);
-    if force == Force::No && folder.kind(REPORT)? == Some(Kind::File) && !is_ours(folder.open_file(REPORT)?) {
+    let path = directory.join(PAGE);
+    if force == Force::No && folder.kind(PAGE)? == Some(Kind::File) && !is_ours(folder.open_file(PAGE)?) {
         return Err(SessionError::ForeignReport(path));
     }
     let page = report::report(&reader)?;
-    folder.replace(REPORT, Over::File, |file| file.write_all(page.as_bytes()))?;
+    folder.replace(PAGE, Over::File, |file| file.write_all(&sign_page(&page)))?;
     Ok(path)
 }
 

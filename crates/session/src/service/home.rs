@@ -13,7 +13,7 @@ use super::policy::{Budget, DAY_NS, share};
 use crate::SessionError;
 use output::{Access, Folder, Kind, OutputError, Over};
 use quantity::text::format_ns;
-use recording::{Mark, manifest_in};
+use recording::{Inventory, MARK, Manifest, Mark, RecordingError, Writer, discard, manifest_in};
 use rustix::fs::{FlockOperation, flock};
 use serde::{Deserialize, Serialize};
 use std::ffi::OsStr;
@@ -29,6 +29,8 @@ const IDENTITY: &str = ".iodyno-collector";
 const STATE: &str = ".iodyno-collector-state";
 /// Beginning of the work folder's name.
 const WORK: &str = ".iodyno-work-";
+/// What is being made in the work folder begins so.
+pub(super) const NEW: &str = "new-";
 /// Made by `mkfs`.
 const LOST_FOUND: &str = "lost+found";
 /// Version of both files; newer ones are refused.
@@ -63,6 +65,15 @@ struct Known {
     spent: Spent,
 }
 
+/// May others be able to write in a collector's directory?
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Sharing {
+    /// Such a directory is refused.
+    Refused,
+    /// The user says that it is all right.
+    Allowed,
+}
+
 /// The directory of a collector, held by this one.
 #[derive(Debug)]
 pub struct Home {
@@ -70,6 +81,8 @@ pub struct Home {
     work: Folder,
     work_name: String,
     id: String,
+    /// Random, of this process: what it makes in the work folder has it in its name.
+    process: String,
     /// Recordings of this process have this number or a higher one.
     first: u64,
     known: Mutex<Known>,
@@ -77,13 +90,24 @@ pub struct Home {
 }
 
 impl Home {
+    /// Takes a directory in which no other user can write: see [`open_as`](Self::open_as).
+    ///
+    /// # Errors
+    /// Others can write there, and all that [`open_as`](Self::open_as) refuses.
+    pub fn open(directory: &Path, clock: &dyn ServiceClock) -> Result<Self, SessionError> {
+        Self::open_as(directory, clock, Sharing::Refused)
+    }
+
     /// Takes a directory for a collector: its own one, a new or an empty one, or one of an older version of this program, whose
     /// recordings are left alone from then on.
     ///
     /// # Errors
     /// Another collector works there, something else is there that no collector made, or it cannot be written to.
-    pub fn open(directory: &Path, clock: &dyn ServiceClock) -> Result<Self, SessionError> {
+    pub fn open_as(directory: &Path, clock: &dyn ServiceClock, sharing: Sharing) -> Result<Self, SessionError> {
         let folder = Folder::open_or_create(directory, Access::of_recordings())?;
+        if sharing == Sharing::Refused {
+            refuse_shared(&folder)?;
+        }
         if folder.kind(IDENTITY)?.is_none() {
             refuse_strangers(&folder)?;
         }
@@ -110,8 +134,8 @@ impl Home {
         });
         known.next = known.next.max(newest.map_or(1, |(number, _)| number.saturating_add(1)));
         let first = known.next;
-        let home = Self { folder, work, work_name: identity.work, id, first, known: Mutex::new(known), _lock: lock };
-        Ok(home)
+        let (work_name, process, known) = (identity.work, random(), Mutex::new(known));
+        Ok(Self { folder, work, work_name, id, process, first, known, _lock: lock })
     }
 
     /// Where the recordings are.
@@ -145,8 +169,42 @@ impl Home {
             || is_temporary(name)
     }
 
+    /// Begins a recording with this name in its directory. Its folder is made in the work folder and moved to its place with its
+    /// mark in it, so that a collector that is killed meanwhile leaves nothing that the next one does not know.
+    ///
+    /// # Errors
+    /// The name is taken ([`RecordingError::Exists`]), or there is no room; nothing is left of it then.
+    pub(crate) fn begin(&self, name: &str, manifest: Manifest) -> Result<(Writer, u64), RecordingError> {
+        let path = self.folder.path().join(name);
+        if self.folder.kind(name)?.is_some() {
+            return Err(RecordingError::Exists(path));
+        }
+        let mark = self.next_mark(name);
+        let fresh = format!("{NEW}{}-{}", self.process, mark.number);
+        let folder = self.work.create_folder(&fresh)?;
+        if let Err(error) = mark.write(&folder).and_then(|()| Ok(self.work.move_to(&fresh, &self.folder, name)?)) {
+            discard(folder.path());
+            return Err(match error {
+                RecordingError::Output(OutputError::Taken { .. }) => RecordingError::Exists(path),
+                other => other,
+            });
+        }
+        self.folder.sync()?;
+        Ok((Writer::begin_marked(self.folder.subfolder(name)?, manifest, &mark)?, mark.number))
+    }
+
+    /// Is this what this process is making in the work folder now?
+    pub(super) fn is_being_made(&self, name: &OsStr) -> bool {
+        name.to_string_lossy().strip_prefix(NEW).is_some_and(|rest| rest.starts_with(&self.process))
+    }
+
+    /// Has its directory, or its work folder, been removed by others?
+    pub(super) fn is_removed(&self) -> bool {
+        self.folder.is_removed() || self.work.is_removed()
+    }
+
     /// The mark of the next recording.
-    pub(crate) fn next_mark(&self, name: &str) -> Mark {
+    pub(super) fn next_mark(&self, name: &str) -> Mark {
         let mut known = self.known();
         let number = known.next;
         known.next += 1;
@@ -291,8 +349,18 @@ fn open_work(folder: &Folder, identity: &Identity) -> Result<Option<Folder>, Ses
         return Ok(None);
     }
     let work = folder.subfolder(&identity.work)?;
+    if is_unmarked(&work) {
+        // Its name cannot be guessed: a collector that was killed has made it, and nothing came into it since.
+        work_mark(identity).write(&work)?;
+    }
     let is_ours = Mark::read(&work).is_some_and(|mark| mark == work_mark(identity)) && work.is_on_mount_of(folder)?;
     Ok(is_ours.then_some(work))
+}
+
+/// Has a work folder nothing in it, not even its mark?
+fn is_unmarked(work: &Folder) -> bool {
+    let is_blank = |found: Inventory| found.is_ours() && found.is_unbegun() && !found.has_journal();
+    work.kind(MARK).is_ok_and(|kind| kind.is_none()) && Inventory::of(work, None).is_ok_and(is_blank)
 }
 
 fn read_state(folder: &Folder) -> Option<Known> {
@@ -319,6 +387,30 @@ fn newest(folder: &Folder, id: &str) -> Result<Option<(u64, i64)>, SessionError>
         }
     }
     Ok(newest)
+}
+
+/// Refuses a directory in which others can write: what they put there could be removed, or could stand for a recording.
+fn refuse_shared(folder: &Folder) -> Result<(), SessionError> {
+    let failed = || OutputError::io("read", folder.path());
+    let (found, above) = (
+        rustix::fs::fstat(folder).map_err(failed())?,
+        rustix::fs::statat(folder, "..", rustix::fs::AtFlags::empty()).map_err(failed())?,
+    );
+    let (uid, gid) = (rustix::process::geteuid().as_raw(), rustix::process::getegid().as_raw());
+    // Where a user's new files are writable for a group, it is one of this user alone; root's is not.
+    let is_own_group = uid != 0 && found.st_gid == gid;
+    let why = if found.st_uid != uid && found.st_uid != 0 {
+        format!("it belongs to user {}", found.st_uid)
+    } else if found.st_mode & 0o002 != 0 {
+        "everybody can write there".to_string()
+    } else if found.st_mode & 0o020 != 0 && !is_own_group {
+        format!("group {} can write there", found.st_gid)
+    } else if above.st_mode & 0o1002 == 0o002 {
+        "everybody can put another one in its place".to_string()
+    } else {
+        return Ok(());
+    };
+    Err(SessionError::Shared { directory: folder.path().to_path_buf(), why })
 }
 
 /// Refuses a directory with something in it that neither a collector nor `mkfs` makes.

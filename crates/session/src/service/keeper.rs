@@ -7,7 +7,7 @@ use crate::StopFlag;
 use recording::{RecordingError, Writer};
 use std::collections::BTreeSet;
 use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::mpsc::{Receiver, Sender, channel};
 use std::thread::JoinHandle;
 use std::time::Duration;
@@ -24,6 +24,8 @@ pub(super) struct Keeper {
     thread: Option<JoinHandle<()>>,
     /// Looking after old recordings is under way or asked for: once is enough.
     is_tidying: Arc<AtomicBool>,
+    /// Recordings that could not be sealed.
+    unsealed: Arc<AtomicU64>,
 }
 
 impl Keeper {
@@ -31,6 +33,8 @@ impl Keeper {
         let (jobs, inbox) = channel::<Job>();
         let (tell, news) = channel::<Said>();
         let is_tidying = Arc::new(AtomicBool::new(false));
+        let unsealed = Arc::new(AtomicU64::new(0));
+        let failures = Arc::clone(&unsealed);
         let (busy, at, retention, stop) = (Arc::clone(&is_tidying), Arc::clone(home), retention.clone(), stop.clone());
         let mut told = BTreeSet::new();
         let work = move || {
@@ -38,7 +42,9 @@ impl Keeper {
                 match job {
                     Job::Seal(writer) => {
                         if let Err(error) = writer.seal_past() {
-                            let message = format!("{error}; it is kept as it is, and sealed later");
+                            failures.fetch_add(1, Ordering::AcqRel);
+                            let message =
+                                format!("failed to seal a recording: {error}; what is there of it stays as it is");
                             let _ = tell.send(Said { severity: "warning", message });
                         }
                     }
@@ -54,7 +60,7 @@ impl Keeper {
         let thread = std::thread::Builder::new().name("keeper".to_string()).spawn(work).map_err(|source| {
             RecordingError::Io { action: "start a thread for", path: home.path().to_path_buf(), source }
         })?;
-        Ok(Self { jobs: Some(jobs), news, thread: Some(thread), is_tidying })
+        Ok(Self { jobs: Some(jobs), news, thread: Some(thread), is_tidying, unsealed })
     }
 
     /// Seals a recording.
@@ -79,6 +85,11 @@ impl Keeper {
     /// What there is to say.
     pub(super) fn news(&self) -> Vec<Said> {
         self.news.try_iter().collect()
+    }
+
+    /// Recordings that could not be sealed so far.
+    pub(super) fn unsealed(&self) -> u64 {
+        self.unsealed.load(Ordering::Acquire)
     }
 
     /// Waits until old recordings are looked after, unless a stop at once is asked for.

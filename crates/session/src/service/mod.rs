@@ -10,7 +10,7 @@ mod retention;
 
 pub use days::{local_zone, named_zone};
 pub use evidence::Moment;
-pub use home::Home;
+pub use home::{Home, Sharing};
 pub use policy::{Retention, Tier};
 
 use crate::counters::{SUBJECTS, subjects};
@@ -110,8 +110,41 @@ pub struct ServiceOutcome {
     pub missed: u64,
     /// Samples for which the disk had no room.
     pub unwritten: u64,
+    /// Samples at the end for which there was no room up to then: no event in a recording tells of them.
+    pub short: u64,
     /// Recordings begun.
     pub recordings: u64,
+    /// Recordings that others removed while they were written.
+    pub removed: u64,
+    /// Samples that were in those.
+    pub lost: u64,
+    /// Recordings that could not be sealed.
+    pub unsealed: u64,
+}
+
+impl ServiceOutcome {
+    /// What is not on the disk as it was to be, a sentence each without a full stop; nothing when all is.
+    #[must_use]
+    pub fn failures(&self) -> Vec<String> {
+        let mut said = Vec::new();
+        if self.removed > 0 {
+            let (removed, lost) = (self.removed, self.lost);
+            said.push(format!(
+                "{removed} recordings were removed by others while they were written: {lost} samples are lost"
+            ));
+        }
+        if self.short > 0 {
+            said.push(format!("the last {} samples had no room on the disk and are lost", self.short));
+        }
+        if self.unsealed > 0 {
+            said.push(format!(
+                "{} recordings could not be sealed: what is there of them can be read, and the next start seals them when there \
+                 is room",
+                self.unsealed
+            ));
+        }
+        said
+    }
 }
 
 /// Collects until somebody asks to stop; gives each sample to its `company`, and says what there is to say to `tell`.
@@ -158,6 +191,7 @@ pub fn serve<'a>(
 struct Open {
     writer: Writer,
     number: u64,
+    samples: u64,
 }
 
 struct Service<'a> {
@@ -189,6 +223,7 @@ impl Service<'_> {
         let end_ns = self.request.for_ns.map(|length_ns| start_ns.saturating_add(length_ns));
         let (mut due_ns, mut tidied_ns) = (start_ns, start_ns);
         loop {
+            self.be_there()?;
             self.sample(due_ns);
             self.follow_time();
             let wall_ns = self.clock.wall_ns();
@@ -214,6 +249,7 @@ impl Service<'_> {
             }
             if stop.is_requested() || end_ns.is_some_and(|end_ns| self.clock.now_ns() >= end_ns) {
                 // The interval under way counts as well.
+                self.be_there()?;
                 self.sample(self.clock.now_ns());
                 return Ok(());
             }
@@ -240,12 +276,11 @@ impl Service<'_> {
         // After a restart there is one of this day already.
         for number in 1_u32.. {
             let name = if number == 1 { name.clone() } else { format!("{name}-{number}") };
-            let mark = self.home.next_mark(&name);
-            match Writer::create_marked(&self.home.path().join(&name), manifest.clone(), &mark) {
+            match self.home.begin(&name, manifest.clone()) {
                 Err(RecordingError::Exists(_)) => {}
                 Err(error) => return Err(error),
-                Ok(writer) => {
-                    self.open = Some(Open { writer, number: mark.number });
+                Ok((writer, number)) => {
+                    self.open = Some(Open { writer, number, samples: 0 });
                     self.outcome.recordings += 1;
                     // The first sample of a recording has everything, also of what did nothing lately.
                     self.machine = Machine::new(&What::ALL);
@@ -253,6 +288,32 @@ impl Service<'_> {
                     return Ok(());
                 }
             }
+        }
+        Ok(())
+    }
+
+    /// Others may have removed the recording under way: its samples are lost, and another one begins. Where the directory itself is
+    /// gone, there is nothing more to be done.
+    fn be_there(&mut self) -> Result<(), SessionError> {
+        if let Some(gone) = self.open.take_if(|open| !open.writer.is_there()) {
+            self.outcome.removed += 1;
+            self.outcome.lost += gone.samples;
+            let name = gone.writer.directory().file_name().unwrap_or_default().to_string_lossy().into_owned();
+            let said = format!(
+                "{} was removed while it was being written: its {} samples are lost",
+                name.escape_debug(),
+                gone.samples
+            );
+            self.event("recording removed", "warning", &said);
+        }
+        if self.home.is_removed() {
+            let directory = self.home.path().to_path_buf();
+            return Err(SessionError::Removed { directory, samples: self.outcome.lost });
+        }
+        if self.open.is_none()
+            && let Err(error) = self.begin(self.clock.wall_ns())
+        {
+            self.complain(&format!("another recording cannot begin yet: {error}"));
         }
         Ok(())
     }
@@ -285,7 +346,11 @@ impl Service<'_> {
     }
 
     fn sample(&mut self, due_ns: u64) {
-        let Some(open) = &mut self.open else { return };
+        let Some(open) = &mut self.open else {
+            self.unwritten += 1;
+            self.outcome.unwritten += 1;
+            return;
+        };
         let origin_ns = open.writer.started_t_ns();
         let (mut batches, events) = sample_both(&mut self.machine, self.cpu_clock.as_mut(), due_ns, origin_ns);
         batches.extend(events.unwrap_or_default());
@@ -308,6 +373,9 @@ impl Service<'_> {
             news = flight.news(origin_ns);
         }
         self.note(news);
+        if let Some(open) = self.open.as_mut().filter(|_| written.is_ok()) {
+            open.samples += 1;
+        }
         match written {
             Ok(()) if self.unwritten > 0 => {
                 let lost = std::mem::take(&mut self.unwritten);
@@ -431,6 +499,7 @@ impl Service<'_> {
         }
         self.keeper.end(stop);
         self.say_news();
+        (self.outcome.short, self.outcome.unsealed) = (self.unwritten, self.keeper.unsealed());
         self.home.save();
     }
 }

@@ -18,7 +18,8 @@ pub struct Tier {
 pub struct Retention {
     /// Recordings that ended longer ago are removed, ns.
     pub keep_ns: Option<i64>,
-    /// The newest recordings that cover so much time stay, whatever the clock says and other files take, ns.
+    /// The newest recordings that cover so much time stay, whatever the clock says, `max_bytes` asks for and other files take, ns;
+    /// they go only where recordings themselves fill the disk.
     pub keep_at_least_ns: i64,
     /// All recordings together take no more; the oldest go first.
     pub max_bytes: Option<u64>,
@@ -196,12 +197,12 @@ fn total(kept: &[Kept], now: Now) -> u64 {
 
 fn by_size(kept: &mut Vec<Kept>, now: Now, retention: &Retention, shelf: &mut dyn Shelf) {
     let Some(max) = retention.max_bytes else { return };
-    let newest = first_protected(kept, 0);
+    let safe = first_protected(kept, retention.keep_at_least_ns);
     let why = format!("all together took more than {}", format_bytes(max));
     let mut all = total(kept, now);
     let mut place = 0;
     kept.retain(|recording| {
-        let may_go = place < newest && all > max && !shelf.is_enough();
+        let may_go = place < safe && all > max && !shelf.is_enough();
         place += 1;
         if !may_go || !shelf.remove(recording, &why) {
             return true;
@@ -209,6 +210,16 @@ fn by_size(kept: &mut Vec<Kept>, now: Now, retention: &Retention, shelf: &mut dy
         all -= recording.bytes;
         false
     });
+    let is_kept = first_protected(kept, retention.keep_at_least_ns) < first_protected(kept, 0);
+    if all > max && is_kept && !shelf.is_enough() {
+        let said = format!(
+            "the recordings that stay take {}, more than --max-size {}: the newest {} go only with a smaller --keep-at-least",
+            format_bytes(all),
+            format_bytes(max),
+            format_ns(retention.keep_at_least_ns.unsigned_abs())
+        );
+        shelf.say_once("size", said);
+    }
 }
 
 /// What stays free: as asked, or a tenth of a disk that has not twice as much.

@@ -2,19 +2,22 @@
 //! the policy says. Touched are only recordings of this collector without a foreign file.
 //!
 //! A recording is this collector's when the mark in its folder and the one in its manifest agree, have the collector's identity
-//! and the folder's name, and when it holds nothing but files that iodyno writes there. All else is left alone, and told.
+//! and the folder's name, and when it holds nothing but files that iodyno wrote there, by name, length and checksum, all of which
+//! can be removed. All else is left alone, and told.
 //!
 //! What goes is first moved to the work folder, in one step, so that half a recording never stands under its name. A collector
-//! that was killed meanwhile has left it there, and the next one goes on: `gone-…` and `fresh-…` are removed, `old-…` is put
+//! that was killed meanwhile has left it there, and the next one goes on: `gone-…`, `fresh-…` and `new-…` are removed, `old-…` is put
 //! back where its name is free.
 
-use super::home::{Home, random};
+use super::home::{Home, NEW, random};
 use super::policy::{Budget, Kept, Now, Retention, Room, Shelf, retain};
 use crate::StopFlag;
 use crate::flight::FLIGHT_CONDITION;
 use output::{Folder, Kind, OutputError};
 use quantity::text::{format_bytes, format_ns};
-use recording::{Inventory, MARK, Manifest, Mark, Reader, discard, manifest_in, seal_abandoned, thin, thinned_to_ns};
+use recording::{
+    Inventory, MARK, Manifest, Mark, Reader, copy_page, discard, manifest_in, seal_abandoned, thin, thinned_to_ns,
+};
 use rustix::fs::{FlockOperation, flock};
 use std::collections::BTreeSet;
 use std::ffi::OsStr;
@@ -165,7 +168,7 @@ impl Files<'_> {
         }
         let inventory = Inventory::of(&folder, Some(&manifest))?;
         if !inventory.is_ours() {
-            return alone(&format!("it holds {}, which iodyno did not write", inventory.foreign_words()));
+            return alone(&inventory.why_not());
         }
         Ok(Found::Ours(Box::new(Ours { folder, mark, manifest, inventory })))
     }
@@ -210,7 +213,7 @@ impl Files<'_> {
     /// Looks at a recording once more, for something of others since the survey.
     fn again(&mut self, recording: &Kept) -> Option<Ours> {
         match self.look(OsStr::new(&recording.name)) {
-            Ok(Found::Ours(ours)) if ours.mark.number == recording.number => Some(*ours),
+            Ok(Found::Ours(ours)) if ours.mark.number == recording.number => self.verified(*ours),
             Ok(Found::Alone(why)) => {
                 self.say_once(&format!("{} {why}", recording.name), format!("{} is left alone: {why}", recording.name));
                 None
@@ -221,6 +224,19 @@ impl Files<'_> {
                 None
             }
         }
+    }
+
+    /// Reads what is to be removed or replaced: a file that others have changed keeps its recording.
+    fn verified(&mut self, mut ours: Ours) -> Option<Ours> {
+        let name = ours.mark.name.clone();
+        let checked = ours.inventory.verify(&ours.folder, &ours.manifest);
+        let why = match checked {
+            Ok(()) if ours.inventory.is_ours() => return Some(ours),
+            Ok(()) => ours.inventory.why_not(),
+            Err(error) => error.to_string(),
+        };
+        self.say_once(&format!("{name} {why}"), format!("{name} is left alone: {why}"));
+        None
     }
 
     /// Moves a recording to the work folder and removes it there; false when it stays.
@@ -240,8 +256,8 @@ impl Files<'_> {
             return Ok(false);
         }
         let removed = inventory.remove(&moved, &mut step).and_then(|()| work.remove_folder(&name));
-        if removed.is_err() && Inventory::of(&moved, Some(&ours.manifest)).is_ok_and(|found| !found.is_ours()) {
-            // What came while it was being removed stays where its owner put it.
+        if removed.is_err() {
+            // What came while it was being removed, or cannot be removed, stays where its owner finds it.
             work.move_to(&name, home, &recording.name)?;
         }
         removed.map(|()| true)
@@ -257,7 +273,8 @@ impl Files<'_> {
         thin(&reader, &path, step_ns)?;
         step();
         let fresh = work.subfolder(&name)?;
-        if let Err(error) = ours.mark.write(&fresh) {
+        let page = |()| if ours.inventory.has_page() { copy_page(&ours.folder, &fresh) } else { Ok(()) };
+        if let Err(error) = ours.mark.write(&fresh).and_then(page) {
             discard(&path);
             return Err(error.into());
         }
@@ -320,7 +337,10 @@ impl Files<'_> {
     fn finish(&mut self, name: &OsStr) -> Result<(), OutputError> {
         let (home, work) = (self.home.folder(), self.home.work());
         let text = name.to_string_lossy();
-        let is_mine = [GONE, FRESH, OLD].iter().any(|begin| text.starts_with(begin));
+        if self.home.is_being_made(name) {
+            return Ok(());
+        }
+        let is_mine = [GONE, FRESH, OLD, NEW].iter().any(|begin| text.starts_with(begin));
         if !is_mine || work.kind(name)? != Some(Kind::Directory) {
             self.alone.push(format!("{}/{}", work.path().display(), text.escape_debug()));
             return Ok(());
@@ -335,8 +355,12 @@ impl Files<'_> {
         } else {
             is_empty(&folder, &inventory)
         };
-        if !is_known || !inventory.is_ours() || !folder.is_on_mount_of(work)? {
+        if !is_known || !folder.is_on_mount_of(work)? {
             self.alone.push(format!("{}/{}", work.path().display(), text.escape_debug()));
+            return Ok(());
+        }
+        if !inventory.is_ours() {
+            self.return_to_place(name, marks[0].as_ref(), &inventory.why_not());
             return Ok(());
         }
         // Out of its place: it is put back, and goes only where its coarser copy has taken the place.
@@ -355,8 +379,26 @@ impl Files<'_> {
                 _ => {}
             }
         }
-        inventory.remove(&folder, &mut step)?;
-        work.remove_folder(name)
+        let removed = inventory.remove(&folder, &mut step).and_then(|()| work.remove_folder(name));
+        if let Err(error) = &removed {
+            self.return_to_place(name, marks[0].as_ref(), &error.to_string());
+        }
+        Ok(())
+    }
+
+    /// What cannot be removed from the work folder goes back to where its owner looks for it, when that name is free.
+    fn return_to_place(&mut self, name: &OsStr, mark: Option<&Mark>, why: &str) {
+        let (home, work) = (self.home.folder(), self.home.work());
+        let shown = format!("{}/{}", work.path().display(), name.to_string_lossy().escape_debug());
+        // A coarser copy, or one that was only begun, is none of its owner's.
+        let text = name.to_string_lossy();
+        let is_original = [GONE, OLD].iter().any(|begin| text.starts_with(begin));
+        let back = mark.filter(|mark| is_original && work.move_to(name, home, &mark.name).is_ok());
+        let said = match back {
+            Some(mark) => format!("{} was being removed, and is put back with what is left of it: {why}", mark.name),
+            None => format!("{shown} was being removed, and is left alone: {why}"),
+        };
+        self.say_once(&format!("back {shown} {why}"), said);
     }
 }
 

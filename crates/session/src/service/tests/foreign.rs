@@ -79,7 +79,7 @@ fn bind(from: &Path, on: &Path) {
     mount(&[OsStr::new("--bind"), from.as_os_str(), on.as_os_str()]);
 }
 
-const KINDS: [Kind; 61] = [
+const KINDS: [Kind; 68] = [
     ("a file", Directory, |_, path| file(path, "mine")),
     ("an empty file", Directory, |_, path| file(path, "")),
     ("a hidden file", Directory, |_, path| file(&path.with_file_name(".profile"), "mine")),
@@ -175,6 +175,25 @@ const KINDS: [Kind; 61] = [
         copy(&newest(scene).join("manifest.json"), &path.join("manifest.json"));
     }),
     ("a manifest that is none", Recording, |_, path| file(&path.join("manifest.json"), "{")),
+    ("notes called journal", Recording, |_, path| file(&path.join("journal"), "mine")),
+    ("long notes called journal", Recording, |_, path| file(&path.join("journal"), &"mine ".repeat(99))),
+    ("a journal of another", Recording, |scene, path| {
+        let other = scene.outside.join("a run");
+        run(&other, false);
+        copy(&other.join("journal"), &path.join("journal"));
+    }),
+    ("notes for a second manifest", Recording, |_, path| file(&path.join("manifest.json.copy"), "mine")),
+    ("notes for a part", Recording, |_, path| file(&host(path).join("000001.parquet"), "mine")),
+    ("a part with another byte", Recording, |_, path| {
+        let part = host(path).join("000001.parquet");
+        let mut bytes = std::fs::read(&part).expect("read");
+        bytes[20] ^= 1;
+        std::fs::write(&part, bytes).expect("written");
+    }),
+    ("a report that was edited", Recording, |_, path| {
+        let page = String::from_utf8(recording::sign_page("<html>as it was")).expect("text");
+        file(&path.join(recording::PAGE), &page.replace("was", "now"));
+    }),
     ("another name", Recording, |_, path| {
         std::fs::rename(path, path.with_file_name("keep this one")).expect("renamed")
     }),
@@ -186,7 +205,7 @@ const KINDS: [Kind; 61] = [
 ];
 
 /// Kinds that need root.
-const ROOTS: [Kind; 6] = [
+const ROOTS: [Kind; 8] = [
     ("a folder that may not be read", Directory, |_, path| {
         folder(path);
         std::fs::set_permissions(path, std::fs::Permissions::from_mode(0)).expect("set");
@@ -211,6 +230,12 @@ const ROOTS: [Kind; 6] = [
         bind(&from, &table(path));
     }),
     ("a recording that is mounted on itself", Recording, |_, path| bind(path, path)),
+    ("a file that is mounted on a part", Recording, |scene, path| {
+        bind(&scene.outside.join("precious"), &host(path).join("000001.parquet"));
+    }),
+    ("a manifest that is mounted on itself", Recording, |_, path| {
+        bind(&path.join("manifest.json"), &path.join("manifest.json"));
+    }),
 ];
 
 /// Unmounts what was mounted below, and what is mounted on that.
@@ -363,6 +388,119 @@ fn nothing_of_others_is_ever_touched() {
     assert!(directory.join("2026-12-31/manifest.json").exists(), "the newest stays");
     assert!(said.iter().any(|said| said.starts_with("thinned clean-1 ")), "{said:#?}");
     assert!(said.iter().all(|said| !said.contains('\u{1b}') && !said.contains('\n')), "{said:#?}");
+}
+
+/// Cannot be removed while this lives.
+struct Fixed(PathBuf);
+
+impl Fixed {
+    /// `None` where the file system has no such attribute.
+    fn with(attribute: &str, path: &Path) -> Option<Self> {
+        let is_set = |flag: &str| {
+            let ended =
+                std::process::Command::new("chattr").arg(flag).arg(path).stderr(std::process::Stdio::null()).status();
+            ended.is_ok_and(|ended| ended.success())
+        };
+        is_set(attribute).then(|| Self(path.to_path_buf()))
+    }
+}
+
+impl Drop for Fixed {
+    fn drop(&mut self) {
+        let _ = std::process::Command::new("chattr").arg("-i").arg("-a").arg(&self.0).status();
+    }
+}
+
+#[test]
+fn a_recording_with_something_that_cannot_be_removed_stays_whole_and_holds_up_no_other() {
+    if !testkit::require_root_or_skip() {
+        return;
+    }
+    let place = tempfile::tempdir().expect("a folder");
+    let told = Told::at(wall(1, (0, 0, 0)));
+    let home = Home::open(place.path(), &told).expect("a directory");
+    let days: Vec<String> = (1..=5).map(|day| format!("2026-11-0{day}")).collect();
+    for day in &days {
+        recorded(&home, day);
+        told.pass(DAY_NS, &home);
+    }
+    let at = |day: usize| place.path().join(&days[day - 1]);
+    let fixed = [
+        Fixed::with("+i", &host(&at(1)).join("000001.parquet")),
+        Fixed::with("+a", &at(2).join("manifest.json.copy")),
+        Fixed::with("+i", &table(&at(3))),
+    ];
+    if fixed.iter().any(Option::is_none) {
+        return;
+    }
+    let before = digest(place.path(), &|path| !days[..3].iter().any(|day| path.starts_with(place.path().join(day))));
+    let said = tidy_once(&home, &Retention { max_bytes: Some(1), ..nothing() }, None);
+    let after = digest(place.path(), &|path| !days[..3].iter().any(|day| path.starts_with(place.path().join(day))));
+    assert_eq!(before, after, "{said:#?}");
+    assert_eq!(names(place.path()), [&days[..3], &days[4..]].concat(), "{said:#?}");
+    assert_eq!(said.iter().filter(|said| said.contains("immutable or append-only")).count(), 3, "{said:#?}");
+    assert_eq!(home.work().names().expect("names"), [recording::MARK]);
+    // What an older version left of one in the work folder comes back, and goes when it can.
+    home.folder().move_to(&days[0], home.work(), "gone-1-x").expect("moved");
+    let said = tidy_once(&home, &nothing(), None);
+    assert!(
+        at(1).exists() && said.iter().any(|said| said.starts_with("2026-11-01 was being removed, and is put back"))
+    );
+    drop(fixed);
+    tidy_once(&home, &Retention { max_bytes: Some(1), ..nothing() }, None);
+    assert_eq!(names(place.path()), &days[4..]);
+}
+
+#[test]
+fn a_page_of_ours_goes_with_its_recording_and_outlives_thinning() {
+    let place = tempfile::tempdir().expect("a folder");
+    let told = Told::at(wall(1, (0, 0, 0)));
+    let home = Home::open(place.path(), &told).expect("a directory");
+    let day = recording(&home, 1, 100);
+    let page = recording::sign_page("<html>");
+    std::fs::write(day.join(recording::PAGE), &page).expect("written");
+    told.pass(2 * DAY_NS, &home);
+    recording(&home, 2, 100);
+    told.pass(DAY_NS, &home);
+    let tiers = vec![Tier { after_ns: DAY_NS / 2, step_ns: 10_000_000_000 }];
+    let said = tidy_once(&home, &Retention { tiers, ..nothing() }, None);
+    assert!(said.iter().any(|said| said.starts_with("thinned 2026-11-01 ")), "{said:?}");
+    assert_eq!(std::fs::read(day.join(recording::PAGE)).expect("there"), page);
+    let said = tidy_once(&home, &Retention { max_bytes: Some(1), ..nothing() }, None);
+    assert!(!day.exists() && said.iter().any(|said| said.starts_with("removed 2026-11-01 ")), "{said:?}");
+}
+
+#[test]
+fn a_directory_that_others_can_write_to_is_refused() {
+    let place = tempfile::tempdir().expect("a folder");
+    let directory = place.path().join("collected");
+    std::fs::create_dir(&directory).expect("made");
+    let set =
+        |path: &Path, mode: u32| std::fs::set_permissions(path, std::fs::Permissions::from_mode(mode)).expect("set");
+    let told = Told::at(0);
+    let open = || Home::open(&directory, &told).map(drop).map_err(|error| error.to_string());
+    for (mode, above, word) in
+        [(0o777, 0o755, "everybody can write"), (0o1777, 0o755, "everybody can write"), (0o700, 0o777, "in its place")]
+    {
+        set(&directory, mode);
+        set(place.path(), above);
+        let error = open().expect_err("others can write there");
+        assert!(error.contains(word) && error.contains("--allow-shared"), "{error}");
+        assert!(names(&directory).is_empty() && std::fs::read_dir(&directory).expect("it").next().is_none());
+        drop(Home::open_as(&directory, &told, Sharing::Allowed).expect("the user says so"));
+        std::fs::remove_dir_all(&directory).expect("removed");
+        std::fs::create_dir(&directory).expect("made");
+    }
+    set(&directory, 0o755);
+    set(place.path(), 0o1777);
+    assert_eq!(open(), Ok(()), "as in /tmp");
+    if testkit::is_root() {
+        set(&directory, 0o775);
+        assert!(open().expect_err("a group").contains("group 0 can write there"));
+        set(&directory, 0o700);
+        std::os::unix::fs::chown(&directory, Some(65534), None).expect("given");
+        assert!(open().expect_err("another's").contains("it belongs to user 65534"));
+    }
 }
 
 #[test]

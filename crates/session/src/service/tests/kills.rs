@@ -92,3 +92,29 @@ fn a_collector_that_is_killed_while_it_removes_and_thins_leaves_whole_recordings
     assert!(kill_at_each_step(false) > steps);
     CAN_EXCHANGE.set(true);
 }
+
+#[test]
+fn a_collector_that_is_killed_while_it_begins_leaves_nothing() {
+    let folder = quick_folder();
+    let told = Told::at(wall(1, (0, 0, 0)));
+    let home = Home::open(folder.path(), &told).expect("a directory");
+    // While its folder has nothing in it, and while it has a mark: in the work folder, where it has no day's name yet.
+    home.work().create_folder("new-0123-1").expect("made");
+    let marked = home.work().create_folder("new-0123-2").expect("made");
+    home.next_mark("2026-11-01").write(&marked).expect("marked");
+    let work = home.work().path().to_path_buf();
+    drop(home);
+    // While the work folder has no mark.
+    let home = Home::open(folder.path(), &told).expect("a directory");
+    assert_eq!(tidy_once(&home, &nothing(), None), Vec::<String>::new());
+    assert_eq!(home.work().names().expect("names"), [recording::MARK]);
+    drop(home);
+    std::fs::remove_file(work.join(recording::MARK)).expect("removed");
+    let home = Home::open(folder.path(), &told).expect("a directory");
+    assert_eq!(home.work().path(), work, "it is taken again");
+    // What is being made now is left alone, and is nowhere else before it has its mark.
+    let begun = home.begin("2026-11-01", Manifest::new(&[])).expect("begun");
+    assert!(matches!(home.begin("2026-11-01", Manifest::new(&[])), Err(RecordingError::Exists(_))));
+    assert_eq!(home.work().names().expect("names"), [recording::MARK]);
+    drop(begun);
+}

@@ -216,8 +216,18 @@ fn a_full_disk_goes_down_to_the_newest_where_it_is_ours_and_to_the_newest_week_w
 }
 
 #[test]
-fn recordings_around_findings_and_restarts_protect_no_more_than_days_do() {
+fn a_size_that_the_newest_week_exceeds_keeps_that_and_says_so() {
     let mut years = Years::begin(Retention { min_free_bytes: None, max_bytes: Some(1), ..Retention::default() });
+    (0..30).for_each(|_| years.day());
+    assert_eq!(years.kept().1, 7);
+    let said: Vec<_> = years.memory.said.iter().filter(|said| said.contains("more than --max-size")).collect();
+    assert!(said.len() == 1 && said[0].contains("only with a smaller --keep-at-least"), "{said:?}");
+}
+
+#[test]
+fn recordings_around_findings_and_restarts_protect_no_more_than_days_do() {
+    let retention = Retention { min_free_bytes: None, max_bytes: Some(1), keep_at_least_ns: 0, ..Retention::default() };
+    let mut years = Years::begin(retention);
     years.day();
     for _ in 0..5 {
         years.number += 1;
