@@ -38,7 +38,7 @@ pub use comparison::{Change, Comparison, Ratio, comparison_model};
 pub use compute::{ZONE_AHEAD_S, compute};
 pub use condition::{
     Condition, ConditionError, Evidence, Judge, Judgement, Lane, Names, Verdict, Watch, measures_markdown, names_of,
-    objectives, verdicts,
+    objectives, verdicts, OBJECTIVES,
 };
 pub use facts::{
     CpuPoint, DiskPoint, Facts, IntervalFacts, MemoryPoint, NetPoint, OpCount, PhaseSpan, PoolPoint, PressurePoint,

@@ -6,7 +6,8 @@ use output::{Folder, Over};
 use quantity::clock;
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
-use std::io::Write as _;
+use std::io::{ErrorKind, Write as _};
+use std::os::unix::fs::MetadataExt as _;
 use std::path::Path;
 
 /// Format version that this program writes, and the newest that it reads. Since 2, everything has checksums: the manifest, sealed
@@ -143,7 +144,11 @@ impl Manifest {
     /// Reads the manifest in `directory`, or where that is damaged what else has the same; and then why.
     pub(crate) fn find(directory: &Path) -> Result<(Self, Option<String>), RecordingError> {
         let error = match Self::read(directory) {
-            Err(error @ (RecordingError::Damaged { .. } | RecordingError::NotARecording { .. })) => error,
+            Err(
+                error @ (RecordingError::Damaged { .. }
+                | RecordingError::NotARecording { .. }
+                | RecordingError::Denied { .. }),
+            ) => error,
             read => return read.map(|manifest| (manifest, None)),
         };
         let why = match &error {
@@ -164,7 +169,10 @@ impl Manifest {
     fn read_file(directory: &Path, name: &str) -> Result<Self, RecordingError> {
         let path = directory.join(name);
         let not = |why: String| RecordingError::NotARecording { path: directory.to_path_buf(), why };
-        let text = regular::read(&path, BYTES_MAX).map_err(|error| not(format!("{name}: {error}")))?;
+        let text = regular::read(&path, BYTES_MAX).map_err(|error| match error.kind() {
+            ErrorKind::PermissionDenied => denied(directory, name),
+            _ => not(format!("{name}: {error}")),
+        })?;
         Self::parse(&text, directory, name)
     }
 
@@ -281,4 +289,19 @@ fn checksum(text: &[u8]) -> Option<bool> {
         return is_there.then_some(false);
     };
     Some(digits == format!("{:016x}", sum(before)).as_bytes())
+}
+
+/// A recording of another user, whose name is told where it is known.
+fn denied(directory: &Path, file: &str) -> RecordingError {
+    let owner = std::fs::metadata(directory).ok().map(|found| {
+        let number = found.uid().to_string();
+        let users = std::fs::read_to_string("/etc/passwd").unwrap_or_default();
+        let name = users.lines().find_map(|line| {
+            let mut fields = line.split(':');
+            let name = fields.next()?;
+            (fields.nth(1) == Some(number.as_str())).then(|| name.to_string())
+        });
+        name.unwrap_or(format!("user {number}"))
+    });
+    RecordingError::Denied { path: directory.to_path_buf(), file: file.to_string(), owner }
 }

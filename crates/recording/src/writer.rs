@@ -45,7 +45,8 @@ impl Writer {
         manifest.parts.clear();
         let folder = match Folder::create(directory, Access::of_recordings()) {
             Err(OutputError::Taken { path, .. }) => return Err(RecordingError::Exists(path)),
-            made => made?,
+            // Told from a file in it that cannot be written: here it is the path that was named.
+            made => made.map_err(RecordingError::Output)?,
         };
         let begun = Self::begin(folder, manifest, mark);
         if begun.is_err() {
