@@ -109,9 +109,9 @@ fn output_code(error: &OutputError) -> u8 {
 /// A path at which none can be made is a wrong parameter; one that may not be read or written is a missing privilege.
 pub(crate) fn recording_code(error: &RecordingError) -> u8 {
     match error {
-        RecordingError::Output(error @ (OutputError::Io { .. } | OutputError::AmongDevices(_) | OutputError::Read { .. })) => {
-            output_code(error)
-        }
+        RecordingError::Output(
+            error @ (OutputError::Io { .. } | OutputError::AmongDevices(_) | OutputError::Read { .. }),
+        ) => output_code(error),
         error if error.is_privilege() => PRIVILEGE,
         error if error.is_parameter() => PARAMETERS,
         _ => RECORDING,

@@ -104,7 +104,9 @@ pub(crate) fn watch_signals(stop: &StopFlag) -> Result<(), Failure> {
 }
 
 /// Parameter files, and `name=value` for the variables in them.
-pub(crate) fn split_inputs<'a>(inputs: impl IntoIterator<Item = &'a OsString>) -> (Vec<PathBuf>, Vec<(String, String)>) {
+pub(crate) fn split_inputs<'a>(
+    inputs: impl IntoIterator<Item = &'a OsString>,
+) -> (Vec<PathBuf>, Vec<(String, String)>) {
     let (mut files, mut variables) = (Vec::new(), Vec::new());
     for input in inputs {
         match input.to_str().and_then(|text| text.split_once('=')) {

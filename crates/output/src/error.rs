@@ -85,10 +85,14 @@ pub enum OutputError {
         to: PathBuf,
     },
     /// An output below `/dev`, where a name that is not there is a device that is not there, or among the kernel's settings.
-    #[error("{0} is in a directory of devices and does not exist, or among the kernel's settings; name a place elsewhere")]
+    #[error(
+        "{0} is in a directory of devices and does not exist, or among the kernel's settings; name a place elsewhere"
+    )]
     AmongDevices(PathBuf),
     /// An output file that the command reads, or that would become a part of what it reads.
-    #[error("{path} is, or would be, a part of what this command reads ({input}), and is not written whatever the flags: name another file")]
+    #[error(
+        "{path} is, or would be, a part of what this command reads ({input}), and is not written whatever the flags: name another file"
+    )]
     Read {
         /// The output.
         path: PathBuf,

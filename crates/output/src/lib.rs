@@ -30,6 +30,6 @@ pub use file::{Force, OutputFile, is_standard_output};
 pub use folder::{Folder, Over};
 pub use fresh::NewFile;
 pub use inputs::{IsPart, keep_file, keep_folder};
-pub use place::check_place;
 pub use name::{TABLE_NAME_MAX, component, table_name, unguessable};
+pub use place::check_place;
 pub use reserved::Reserved;

@@ -12,8 +12,20 @@ const FOR_FILES: &str = "/dev/shm";
 /// File systems without a disk's or a user's data, by their magic (`statfs(2)`, linux/magic.h): proc, sysfs, cgroup (1 and 2),
 /// configfs, debugfs, tracefs, bpf, securityfs, efivarfs, selinuxfs, devpts, binfmt_misc, mqueue.
 const MAGIC: [u64; 14] = [
-    0x9fa0, 0x6265_6572, 0x0027_e0eb, 0x6367_7270, 0x6265_6570, 0x6462_6720, 0x7472_6163, 0xcafe_4a11, 0x7363_6673,
-    0xde5e_81e4, 0xf97c_ff8c, 0x1cd1, 0x4249_4e4d, 0x1980_0202,
+    0x9fa0,
+    0x6265_6572,
+    0x0027_e0eb,
+    0x6367_7270,
+    0x6265_6570,
+    0x6462_6720,
+    0x7472_6163,
+    0xcafe_4a11,
+    0x7363_6673,
+    0xde5e_81e4,
+    0xf97c_ff8c,
+    0x1cd1,
+    0x4249_4e4d,
+    0x1980_0202,
 ];
 
 /// Refuses a directory of the system as the place of something new. A directory that is not there yet is judged by the
@@ -61,7 +73,8 @@ mod tests {
 
     #[test]
     fn nothing_new_is_made_among_devices_and_settings() {
-        for place in ["/dev", "/dev/a/b", "/proc/self", "/sys/fs/cgroup", "/sys/kernel", "/dev/../dev", "/dev/fd/../no"] {
+        for place in ["/dev", "/dev/a/b", "/proc/self", "/sys/fs/cgroup", "/sys/kernel", "/dev/../dev", "/dev/fd/../no"]
+        {
             assert!(is_of_the_system(Path::new(place)), "{place}");
         }
         let place = tempfile::tempdir().unwrap();

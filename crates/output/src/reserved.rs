@@ -45,7 +45,8 @@ impl Drop for Reserved {
         }
         // It was never begun. One that holds something stays: the system removes only an empty directory.
         if let (Ok((above, _)), Some(name)) = (crate::folder::open_parent(&self.path), self.path.file_name())
-            && stat_at(above.as_fd(), name).is_ok_and(|found| found.is_some_and(|it| (it.st_dev, it.st_ino) == self.inode))
+            && stat_at(above.as_fd(), name)
+                .is_ok_and(|found| found.is_some_and(|it| (it.st_dev, it.st_ino) == self.inode))
         {
             let _ = unlinkat(&above, name, AtFlags::REMOVEDIR);
         }

@@ -526,7 +526,9 @@ pub fn objectives(reader: &Reader) -> Result<Vec<Verdict>, AnalyzeError> {
     }
     judged(reader, conditions, |run, title| {
         // Later rounds of a run have its title and their number.
-        let is_of = |wanted: &str| title.strip_prefix(wanted).is_some_and(|rest| rest.is_empty() || rest.starts_with(" (round "));
+        let is_of = |wanted: &str| {
+            title.strip_prefix(wanted).is_some_and(|rest| rest.is_empty() || rest.starts_with(" (round "))
+        };
         let is_meant = |wanted: &Option<String>| wanted.as_deref().is_none_or(is_of);
         let of_manifest = || told.iter().filter(|(_, wanted)| is_meant(wanted)).map(|(place, _)| *place).collect();
         places.get(&run).cloned().unwrap_or_else(of_manifest)
