@@ -14,7 +14,7 @@ mod syntax;
 mod token;
 mod watch;
 
-pub use judge::{Judge, names as names_of, objectives, verdicts};
+pub use judge::{Judge, OBJECTIVES, names as names_of, objectives, verdicts};
 pub use parse::ConditionError;
 pub use watch::{Lane, Watch};
 

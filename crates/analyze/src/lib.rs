@@ -37,8 +37,8 @@ pub use catalogue::{Kind, View, view, views};
 pub use comparison::{Change, Comparison, Ratio, comparison_model};
 pub use compute::{ZONE_AHEAD_S, compute};
 pub use condition::{
-    Condition, ConditionError, Evidence, Judge, Judgement, Lane, Names, Verdict, Watch, measures_markdown, names_of,
-    objectives, verdicts,
+    Condition, ConditionError, Evidence, Judge, Judgement, Lane, Names, OBJECTIVES, Verdict, Watch, measures_markdown,
+    names_of, objectives, verdicts,
 };
 pub use facts::{
     CpuPoint, DiskPoint, Facts, IntervalFacts, MemoryPoint, NetPoint, OpCount, PhaseSpan, PoolPoint, PressurePoint,

@@ -8,6 +8,7 @@ use crate::top_args::TopArgs;
 use crate::trace_args::TraceArgs;
 use crate::view_args::{ChartArgs, CompareArgs, RepairArgs, ReportArgs};
 use clap::{Args, Parser, Subcommand, ValueEnum};
+use std::ffi::OsString;
 use std::path::PathBuf;
 
 /// A dynamometer for storage and the servers around it.
@@ -17,7 +18,7 @@ use std::path::PathBuf;
     version,
     max_term_width = 100,
     after_help = "Start with `iodyno run FILE.vdb --dry-run`: it shows every run, what it would touch and how long it takes, without any I/O.\n\
-                  Exit codes: 0 fine, 1 bug, 2 parameters, 3 target failed, 5 objective missed, 6 recording incomplete,\n\
+                  Exit codes: 0 fine, 1 bug, 2 parameters, 3 target failed, 5 objective missed, 6 recording or output incomplete,\n\
                   7 refused to protect data, 8 privilege or kernel feature missing, 9 findings (diagnose),\n\
                   130 interrupted (results kept)."
 )]
@@ -92,7 +93,7 @@ pub(crate) struct CompletionsArgs {
 pub(crate) struct ConvertArgs {
     /// Parameter files (read in order, as one), and name=value for the variables in them.
     #[arg(required = true, value_name = "FILE|NAME=VALUE")]
-    pub(crate) inputs: Vec<String>,
+    pub(crate) inputs: Vec<OsString>,
     /// Where to write it; the ending (.vdb, .fio) decides the language. Default: standard output.
     #[arg(short, long, value_name = "FILE")]
     pub(crate) output: Option<PathBuf>,
@@ -132,13 +133,13 @@ pub(crate) enum LanguageArg {
 pub(crate) struct RunArgs {
     /// Parameter files of Vdbench's (read in order, as one) or job files of fio's, and name=value for variables.
     #[arg(value_name = "FILE|NAME=VALUE")]
-    pub(crate) inputs: Vec<String>,
+    pub(crate) inputs: Vec<OsString>,
     /// Parameter file; the same as naming it without -f.
     #[arg(short = 'f', long = "file", value_name = "FILE", num_args = 1..)]
-    pub(crate) files: Vec<String>,
+    pub(crate) files: Vec<OsString>,
     /// Directory of the recording and the report; it must not exist. `NAME+` counts up, `NAME.tod` adds the time.
     #[arg(short, long, value_name = "DIR")]
-    pub(crate) output: Option<String>,
+    pub(crate) output: Option<OsString>,
     #[command(flatten)]
     pub(crate) access: AccessArgs,
     /// Override every run's measured time: seconds, or with a unit (30s, 10m, 2h).
@@ -306,7 +307,7 @@ pub(crate) enum TraceFormat {
 pub(crate) struct RecordArgs {
     /// Directory of the recording; it must not exist. Default: named by the time.
     #[arg(short, long, value_name = "DIR", conflicts_with = "directory")]
-    pub(crate) output: Option<String>,
+    pub(crate) output: Option<OsString>,
     /// Collect for months: one recording a day in this directory, switched at local midnight. The directory is the collector's
     /// own: a new or an empty one, or the one that it had before.
     #[arg(short, long, value_name = "DIR", conflicts_with = "command")]
@@ -372,7 +373,7 @@ pub(crate) struct RecordArgs {
     pub(crate) access: AccessArgs,
     /// Run this command, and record as long as it runs.
     #[arg(last = true, value_name = "COMMAND")]
-    pub(crate) command: Vec<String>,
+    pub(crate) command: Vec<OsString>,
 }
 
 /// Arguments of `iodyno diagnose`.

@@ -1,8 +1,9 @@
 //! `iodyno chart`.
 
 use crate::args::{Cli, Command};
-use crate::exit::{Failure, PARAMETERS, RECORDING};
+use crate::exit::{Failure, PARAMETERS, RECORDING, recording_code};
 use crate::open::{open, say_of};
+use crate::output_args;
 use crate::run::time;
 use crate::view_args::ChartArgs;
 use analyze::{AnalyzeError, Moment, NamePattern, Selection, ViewData, Window};
@@ -33,8 +34,9 @@ pub(crate) fn run(args: &ChartArgs, command_line: &[String]) -> Result<u8, Failu
     if analyze::view(id).is_ok_and(analyze::View::is_of_a_trace) {
         crate::trace::say_incomplete(reader.manifest());
     }
-    let view = view(args, &reader, id)?;
     let path = args.output.clone().unwrap_or_else(|| PathBuf::from(format!("{id}.svg")));
+    OutputFile::check(&path, args.force.force())?;
+    let view = view(args, &reader, id)?;
     write(&view, args, &path)?;
     outln!("{}", path.display());
     outln!("{}", again(command_line, args, &path));
@@ -68,9 +70,11 @@ fn batch(file: &Path) -> Result<u8, Failure> {
             let told = error.to_string();
             at(PARAMETERS, told.lines().next().unwrap_or_default().trim_start_matches("error: ").to_string())
         })?;
-        match parsed.command {
+        match &parsed.command {
             Command::Chart(chart) if chart.batch.is_none() => {
-                code = code.max(run(&chart, &words).map_err(|failure| at(failure.code, failure.message))?);
+                let ready = output_args::check(&parsed.command);
+                ready.map_err(|failure| at(failure.code, failure.message))?;
+                code = code.max(run(chart, &words).map_err(|failure| at(failure.code, failure.message))?);
             }
             _ => return Err(at(PARAMETERS, "is no chart command of one picture".to_string())),
         }
@@ -158,7 +162,11 @@ fn ending(path: &Path) -> Option<String> {
 
 /// A wrong name is a wrong parameter; anything else is the recording's fault.
 pub(crate) fn code_of(error: &AnalyzeError) -> u8 {
-    if error.is_parameter() { PARAMETERS } else { RECORDING }
+    match error {
+        AnalyzeError::Recording(error) => recording_code(error),
+        error if error.is_parameter() => PARAMETERS,
+        _ => RECORDING,
+    }
 }
 
 /// The command that draws the same picture again, quoted for a shell.

@@ -52,10 +52,15 @@ fn read(text: &str) -> Result<Condition, Failure> {
 }
 
 fn verdicts(reader: &Reader, conditions: &[Condition], texts: &[String]) -> Result<Vec<Verdict>, Failure> {
-    let unreadable = |error: analyze::AnalyzeError| Failure::new(RECORDING, error.to_string());
+    let unreadable = |error: analyze::AnalyzeError| Failure::from(session::SessionError::from(error));
     let path = reader.directory();
     if conditions.is_empty() {
         let verdicts = analyze::objectives(reader).map_err(unreadable)?;
+        let told = reader.manifest().extra.get(analyze::OBJECTIVES).and_then(|told| told.as_array());
+        if verdicts.is_empty() && told.is_some_and(|told| !told.is_empty()) {
+            let help = "ended before any of its objectives could be judged";
+            return Err(Failure::new(RECORDING, format!("{} {help}", path.display())));
+        }
         if verdicts.is_empty() {
             let help = "was run without objectives; give --fail-if 'response_ns_p99 > 5ms'";
             return Err(Failure::new(PARAMETERS, format!("{} {help}", path.display())));

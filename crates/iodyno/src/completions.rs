@@ -5,6 +5,9 @@ use crate::exit::Failure;
 
 /// Writes the completion script of a shell to standard output.
 pub(crate) fn run(args: &CompletionsArgs) -> Result<u8, Failure> {
-    clap_complete::generate(args.shell, &mut crate::command(), "iodyno", &mut quantity::output::stdout());
+    // In memory first: the generator panics where it cannot write.
+    let mut script = Vec::new();
+    clap_complete::generate(args.shell, &mut crate::command(), "iodyno", &mut script);
+    crate::out::file(&String::from_utf8_lossy(&script));
     Ok(0)
 }

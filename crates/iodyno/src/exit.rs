@@ -1,9 +1,13 @@
 //! From errors to exit codes, as documented in the README.
 
+use analyze::AnalyzeError;
 use convert::ConvertError;
 use output::OutputError;
+use recording::RecordingError;
+use report::ReportError;
 use session::SessionError;
 use target::TargetError;
+use trace::TraceError;
 
 /// A command that could not do what it was asked.
 #[derive(Debug)]
@@ -20,7 +24,7 @@ pub(crate) const PARAMETERS: u8 = 2;
 pub(crate) const TARGET: u8 = 3;
 /// An objective was missed.
 pub(crate) const OBJECTIVE: u8 = 5;
-/// A recording is not complete, or not to be read.
+/// A recording is not complete, or not to be read; an output is not complete: its disk or standard output is full.
 pub(crate) const RECORDING: u8 = 6;
 /// Refused, to protect data.
 pub(crate) const REFUSED: u8 = 7;
@@ -62,15 +66,19 @@ impl From<SessionError> for Failure {
             | SessionError::ForeignReport(_) => REFUSED,
             SessionError::Output(error) => output_code(error),
             SessionError::Convert(ConvertError::Output(error)) => output_code(error),
+            SessionError::Recording(error)
+            | SessionError::Convert(ConvertError::Recording(error))
+            | SessionError::Analyze(AnalyzeError::Recording(error))
+            | SessionError::Trace(TraceError::Recording(error)) => recording_code(error),
+            SessionError::Report(ReportError::Analyze(AnalyzeError::Recording(error))) => recording_code(error),
+            SessionError::Time { .. } => RECORDING,
             SessionError::Engine(_) | SessionError::Command { .. } => TARGET,
             SessionError::Model(_) => 1,
             SessionError::Trace(error) if error.is_privilege() => PRIVILEGE,
             SessionError::Trace(error) if error.is_parameter() => PARAMETERS,
-            SessionError::Recording(error) if error.is_parameter() => PARAMETERS,
             SessionError::Convert(error) if error.is_parameter() => PARAMETERS,
             SessionError::Analyze(error) if error.is_parameter() => PARAMETERS,
             SessionError::Trace(_)
-            | SessionError::Recording(_)
             | SessionError::Convert(_)
             | SessionError::Report(_)
             | SessionError::Analyze(_)
@@ -93,10 +101,24 @@ impl From<OutputError> for Failure {
 fn output_code(error: &OutputError) -> u8 {
     if error.is_refusal() {
         REFUSED
-    } else if error.is_parameter() {
+    } else if error.is_privilege() {
+        PRIVILEGE
+    } else if error.is_parameter() || error.is_path() {
         PARAMETERS
     } else {
         RECORDING
+    }
+}
+
+/// A path at which none can be made is a wrong parameter; one that may not be read or written is a missing privilege.
+pub(crate) fn recording_code(error: &RecordingError) -> u8 {
+    match error {
+        RecordingError::Output(
+            error @ (OutputError::Io { .. } | OutputError::AmongDevices(_) | OutputError::Read { .. }),
+        ) => output_code(error),
+        error if error.is_privilege() => PRIVILEGE,
+        error if error.is_parameter() => PARAMETERS,
+        _ => RECORDING,
     }
 }
 

@@ -126,7 +126,7 @@ fn view(args: &ExportArgs, reader: &Reader, id: &str) -> Result<u8, Failure> {
     };
     match written {
         Err(error) if error.kind() != io::ErrorKind::BrokenPipe => {
-            Err(Failure::new(RECORDING, format!("failed to write standard output: {error}")))
+            Err(Failure::new(RECORDING, format!("failed to write standard output: {}", output::system_words(&error))))
         }
         _ => Ok(0),
     }

@@ -33,12 +33,14 @@ mod export;
 mod fio_flags;
 mod growth;
 mod import;
+mod limits;
 mod memory;
 mod model;
 mod objectives;
 mod open;
 mod out;
 mod output_args;
+mod place;
 mod probe;
 mod query;
 mod record;
@@ -59,6 +61,8 @@ mod view_args;
 
 use clap::{CommandFactory, FromArgMatches};
 use exit::Failure;
+use std::ffi::{OsStr, OsString};
+use std::os::unix::ffi::OsStrExt as _;
 use std::process::ExitCode;
 
 /// The whole command line, for man pages and completion.
@@ -67,9 +71,11 @@ pub fn command() -> clap::Command {
 }
 
 /// Does what `arguments` (the program's name first) ask for.
-pub fn main(arguments: Vec<String>) -> ExitCode {
+pub fn main(arguments: Vec<OsString>) -> ExitCode {
+    limits::survive_them();
+    let told: Vec<String> = arguments.iter().map(|argument| in_words(argument)).collect();
     let parsed = command()
-        .try_get_matches_from(vdbench_args::normalise(arguments.clone()))
+        .try_get_matches_from(vdbench_args::normalise(arguments))
         .and_then(|matches| args::Cli::from_arg_matches(&matches).map(|cli| (cli, fio_flags::given(&matches))));
     let (cli, flags) = match parsed {
         Ok(parsed) => parsed,
@@ -85,15 +91,20 @@ pub fn main(arguments: Vec<String>) -> ExitCode {
         }
     };
     let ready = memory::limit(cli.memory.as_deref(), &cli.command).and_then(|()| output_args::apply(&cli.command));
-    let result = ready.and_then(|()| run_command(&cli.command, &flags, &arguments));
+    let result = ready.and_then(|()| run_command(&cli.command, &flags, &told));
     match result {
-        Ok(0) if out::failed() => ExitCode::from(1),
+        Ok(0) if out::failed() => ExitCode::from(exit::RECORDING),
         Ok(code) => ExitCode::from(code),
         Err(Failure { message, code }) => {
             say_lines!("iodyno: {message}");
             ExitCode::from(code)
         }
     }
+}
+
+/// An argument for recordings and messages; bytes that are no text are written `\xff`.
+fn in_words(argument: &OsStr) -> String {
+    argument.to_str().map_or_else(|| quantity::visible::visible_bytes(argument.as_bytes()), str::to_string)
 }
 
 /// Does one command; gives the exit code.

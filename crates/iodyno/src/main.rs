@@ -3,5 +3,5 @@
 use std::process::ExitCode;
 
 fn main() -> ExitCode {
-    iodyno::main(std::env::args().collect())
+    iodyno::main(std::env::args_os().collect())
 }

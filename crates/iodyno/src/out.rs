@@ -9,7 +9,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 static FAILED: AtomicBool = AtomicBool::new(false);
 
 /// Writes words. A reader that has seen enough (`| head`) is no failure; a disk that is full is, once, and the command
-/// ends with an exit code that says so.
+/// ends with exit code 6.
 pub(crate) fn write(words: Arguments<'_>) {
     put(Form::Text, &words.to_string());
 }
@@ -39,7 +39,7 @@ fn put(form: Form, text: &str) {
     // One write, so that lines of two threads do not mix.
     match out.write_all(text.as_bytes()).and_then(|()| out.flush()) {
         Err(error) if error.kind() != ErrorKind::BrokenPipe && !FAILED.swap(true, Ordering::Relaxed) => {
-            say!("iodyno: cannot write to standard output: {error}");
+            say!("iodyno: failed to write standard output: {}", output::system_words(&error));
         }
         _ => {}
     }

@@ -2,9 +2,10 @@
 
 use crate::args::Command;
 use crate::exit::Failure;
+use crate::run::split_inputs;
 use clap::Args;
-use output::{Access, Force};
-use std::path::Path;
+use output::{Access, Force, OutputFile};
+use std::path::{Path, PathBuf};
 
 /// For commands whose `-o` names a file.
 #[derive(Clone, Copy, Debug, Args)]
@@ -41,8 +42,62 @@ pub(crate) fn tell(path: &Path) {
     }
 }
 
-/// Takes note of `--mode` and `--group` before anything is made.
+/// Takes note of what the command reads, and refuses an output that cannot be written, before anything is worked out.
+pub(crate) fn check(command: &Command) -> Result<(), Failure> {
+    keep_inputs(command);
+    let (path, force) = match command {
+        Command::Report(args) => (&args.output, args.force),
+        Command::Compare(args) => (&args.output, args.force),
+        Command::Chart(args) => (&args.output, args.force),
+        Command::Export(args) if !args.flatfile => (&args.output, args.force),
+        Command::Convert(args) => (&args.output, args.force),
+        Command::Model(args) => (&args.output, args.force),
+        _ => return check_places(command),
+    };
+    path.as_deref().map_or(Ok(()), |path| Ok(OutputFile::check(path, force.force())?))
+}
+
+/// What a command reads, it does not write over.
+fn keep_inputs(command: &Command) {
+    let keep_all = |paths: &[PathBuf]| paths.iter().for_each(|path| recording::keep(path));
+    match command {
+        Command::Report(args) => recording::keep(&args.recording),
+        Command::Export(args) => recording::keep(&args.recording),
+        Command::Compare(args) => {
+            recording::keep(&args.first);
+            keep_all(&args.others);
+        }
+        Command::Chart(args) => {
+            args.batch.iter().for_each(|file| output::keep_file(file));
+            args.recording.iter().for_each(|path| recording::keep(path));
+            keep_all(&args.with);
+        }
+        Command::Model(args) => {
+            recording::keep(&args.input);
+            keep_all(&args.compare);
+        }
+        Command::Convert(args) => split_inputs(&args.inputs).0.iter().for_each(|file| output::keep_file(file)),
+        _ => {}
+    }
+}
+
+/// Nothing new is made among devices and settings.
+fn check_places(command: &Command) -> Result<(), Failure> {
+    let places = match command {
+        Command::Import(args) => vec![Some(&args.output)],
+        Command::Stat(args) => vec![args.output.as_ref()],
+        Command::Probe(args) => vec![args.output.as_ref()],
+        Command::Record(args) => vec![args.directory.as_ref(), args.text.as_ref()],
+        Command::Export(args) => vec![args.output.as_ref()],
+        _ => Vec::new(),
+    };
+    let missing = places.into_iter().flatten().filter(|path| path.symlink_metadata().is_err());
+    missing.map(|path| Ok(output::check_place(path)?)).collect()
+}
+
+/// Takes note of `--mode` and `--group` before anything is made, and of what [`check`] does.
 pub(crate) fn apply(command: &Command) -> Result<(), Failure> {
+    check(command)?;
     let access = match command {
         Command::Run(args) => &args.access,
         Command::Trace(args) => &args.access,

@@ -200,5 +200,5 @@ fn end(shown: Result<(), RecordingError>, outcome: &ProbeOutcome) -> Result<u8, 
         return Err(Failure::new(RECORDING, format!("failed to write the summary: {error}")));
     }
     outcome.messages.iter().for_each(|message| say!("iodyno: {message}"));
-    Ok(if outcome.lost > 0 { RECORDING } else { 0 })
+    Ok(if outcome.lost > 0 || outcome.is_cut { RECORDING } else { 0 })
 }

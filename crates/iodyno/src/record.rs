@@ -2,13 +2,16 @@
 
 use crate::args::RecordArgs;
 use crate::exit::{Failure, PARAMETERS, RECORDING, TARGET};
-use crate::run::{output_directory, time, watch_signals};
+use crate::place;
+use crate::run::{time, watch_signals};
 use crate::stat_args::StatClock;
 use analyze::finding::Thresholds;
 use collect::{ChildCost, What};
 use quantity::text::{format_bytes, format_ns, parse_bytes};
 use recording::rows::ProcessEvent;
 use recording::{Reader, Sink};
+use rustix::io::Errno;
+use rustix::process::{Pid, WaitId, WaitIdOptions, waitid};
 use session::{
     Company, Endpoint, EventClock, FindingFlight, FlightPlan, Gather, Home, MachineClock, Retention, ServiceRequest,
     Sharing, StopFlag, Tier, WatchRequest,
@@ -16,8 +19,9 @@ use session::{
 use std::collections::HashMap;
 use std::os::unix::process::ExitStatusExt;
 use std::path::{Path, PathBuf};
-use std::process::Command;
+use std::process::{Child, Command};
 use std::sync::Arc;
+use std::thread::JoinHandle;
 use trace::block::Options;
 
 /// Records the machine, until interrupted or while a command runs; gives the exit code, which is the command's own.
@@ -37,7 +41,9 @@ fn record(args: &RecordArgs, interval_ns: u64, command_line: &[String]) -> Resul
     if let Some(directory) = &args.directory {
         return collect_days(args, directory, interval_ns, endpoint.as_mut(), command_line);
     }
-    let directory = output_directory(args.output.as_deref(), "run")?;
+    // Before the command starts: of two that want the same name, one starts none.
+    let place = place::take(args.output.as_deref(), "run")?;
+    let directory = place.path().to_path_buf();
     let name = directory.file_stem().unwrap_or_default().to_string_lossy();
     let mut flight = flight(args, directory.with_file_name(format!("{name}-flight")), None, command_line)?;
     let request = WatchRequest {
@@ -61,10 +67,11 @@ fn record(args: &RecordArgs, interval_ns: u64, command_line: &[String]) -> Resul
             Command::new(program)
                 .args(arguments)
                 .spawn()
-                .map_err(|error| Failure::new(TARGET, format!("failed to start {program}: {error}")))?,
+                .map_err(|error| Failure::new(TARGET, format!("failed to start {}: {error}", program.display())))?,
         ),
         None => None,
     };
+    let ending = child.as_ref().and_then(end_of);
     if child.is_none() {
         say!("iodyno: recording to {}; Ctrl-C ends it", directory.display());
     }
@@ -80,11 +87,12 @@ fn record(args: &RecordArgs, interval_ns: u64, command_line: &[String]) -> Resul
     let outcome = outcome?;
     outcome.messages.iter().for_each(|message| say!("iodyno: {message}"));
     if let (Some(before), Some(after), true) = (before, ChildCost::now(), child.is_some()) {
-        let wall_ns = quantity::clock::now_ns() - started_ns;
+        let ended_ns = ending.and_then(|ending| ending.join().ok()).unwrap_or_else(quantity::clock::now_ns);
+        let wall_ns = ended_ns - started_ns;
         let cost = after.since(before);
         let unknown = || "?".to_string();
         let by_event = child.as_ref().and_then(|child| by_event(&directory, i64::from(child.id())));
-        say!(
+        say_lines!(
             "\ntime      {}\nCPU       {} user, {} system by tick ({:.0} % of one CPU); {} by event\nI/O       {} read, {} written (devices)",
             format_ns(wall_ns),
             format_ns(cost.user_ns),
@@ -105,6 +113,18 @@ fn record(args: &RecordArgs, interval_ns: u64, command_line: &[String]) -> Resul
         let code = status.code().unwrap_or_else(|| 128 + status.signal().unwrap_or(0));
         u8::try_from(code).unwrap_or(1)
     }))
+}
+
+/// Waits for the moment at which the command ends: its time is its own, without what is still done about the recording.
+fn end_of(child: &Child) -> Option<JoinHandle<u64>> {
+    let pid = i32::try_from(child.id()).ok().and_then(Pid::from_raw)?;
+    let wait = move || {
+        // It stays a zombie here, so that its number remains its own; it is reaped by the one that started it.
+        let ways = WaitIdOptions::EXITED | WaitIdOptions::NOWAIT;
+        while matches!(waitid(WaitId::Pid(pid), ways), Err(Errno::INTR)) {}
+        quantity::clock::now_ns()
+    };
+    std::thread::Builder::new().name("command".to_string()).spawn(wait).ok()
 }
 
 /// Run time of a process and of all that came from it, as the event clock recorded it; `None` where it did not run.
@@ -133,7 +153,9 @@ fn gather(directory: &Path, interval_ns: u64) -> Result<Gather, Failure> {
     // They know whole seconds only.
     let seconds = interval_ns.div_ceil(1_000_000_000).max(1);
     let (gather, said) = Gather::start(directory, seconds).map_err(|error| {
-        Failure::new(PARAMETERS, format!("--text {}: failed to begin there: {error}", directory.display()))
+        let failure = Failure::from(error);
+        let message = format!("--text {}: failed to begin there: {}", directory.display(), failure.message);
+        Failure { message, ..failure }
     })?;
     said.iter().for_each(|said| say!("iodyno: {said}"));
     Ok(gather)

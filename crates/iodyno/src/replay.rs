@@ -2,8 +2,9 @@
 
 use crate::exit::{Failure, OBJECTIVE, PARAMETERS};
 use crate::open::over;
+use crate::place;
 use crate::replay_args::ReplayArgs;
-use crate::run::{check_destroy, dry_run_code, output_directory, show_run, time};
+use crate::run::{check_destroy, dry_run_code, show_run, time};
 use plan::replay::{
     AddressRules, DeviceMap, Pacing, Replay, ReplayFilter, ReplayOp, ReplayVolume, Speed, VolumeSize, means,
 };
@@ -27,9 +28,10 @@ pub(crate) fn run(args: &ReplayArgs, command_line: &[String]) -> Result<u8, Fail
     if args.dry_run {
         return Ok(over(dry_run(&plan, &policy, &survey)?, damaged));
     }
+    let place = place::take(args.output.as_deref(), "replay")?;
     let request = Request {
         plan,
-        directory: output_directory(args.output.as_deref(), "replay")?,
+        directory: place.path().to_path_buf(),
         policy,
         engine: session::EngineChoice::Auto,
         workers: None,

@@ -109,7 +109,7 @@ pub(crate) struct ReplayArgs {
     pub(crate) destroy: Vec<PathBuf>,
     /// Directory of the recording and the report; it must not exist. Default: replay-TIME.iodyno.
     #[arg(short, long, value_name = "DIR")]
-    pub(crate) output: Option<String>,
+    pub(crate) output: Option<std::ffi::OsString>,
     #[command(flatten)]
     pub(crate) access: AccessArgs,
     /// Length of a reporting interval.

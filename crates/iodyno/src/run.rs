@@ -3,11 +3,13 @@
 use crate::args::{EngineArg, RunArgs};
 use crate::exit::{Failure, PARAMETERS, REFUSED};
 use crate::objectives;
+use crate::place;
 use params::{Diagnostic, Disk, Format, JobSource, Loader, Options};
 use plan::{Plan, Source};
 use session::{Face, Outcome, Request, StopFlag};
 use signal_hook::consts::{SIGHUP, SIGINT, SIGTERM};
-use std::path::{Path, PathBuf};
+use std::ffi::OsString;
+use std::path::PathBuf;
 use std::time::Duration;
 use target::Policy;
 
@@ -27,10 +29,10 @@ pub(crate) fn run(args: &RunArgs, flags: &Flags, command_line: &[String]) -> Res
     if args.dry_run {
         return dry_run(args, &plan, &policy);
     }
-    let directory = output_directory(args.output.as_deref(), "run")?;
+    let place = place::take(args.output.as_deref(), "run")?;
     let request = Request {
         plan,
-        directory,
+        directory: place.path().to_path_buf(),
         policy,
         engine: match args.engine {
             EngineArg::Auto => session::EngineChoice::Auto,
@@ -125,10 +127,12 @@ pub(crate) fn watch_signals(stop: &StopFlag) -> Result<(), Failure> {
 }
 
 /// Parameter files, and `name=value` for the variables in them.
-pub(crate) fn split_inputs<'a>(inputs: impl IntoIterator<Item = &'a String>) -> (Vec<PathBuf>, Vec<(String, String)>) {
+pub(crate) fn split_inputs<'a>(
+    inputs: impl IntoIterator<Item = &'a OsString>,
+) -> (Vec<PathBuf>, Vec<(String, String)>) {
     let (mut files, mut variables) = (Vec::new(), Vec::new());
     for input in inputs {
-        match input.split_once('=') {
+        match input.to_str().and_then(|text| text.split_once('=')) {
             Some((name, value)) if is_name(name) => variables.push((name.to_string(), value.to_string())),
             _ => files.push(PathBuf::from(input)),
         }
@@ -261,30 +265,8 @@ fn dry_run(args: &RunArgs, plan: &Plan, policy: &Policy) -> Result<u8, Failure> 
         outln!("{line}");
     }
     if let Some(output) = args.output.as_deref() {
-        outln!("results: {}", output_directory(Some(output), "run")?.display());
+        outln!("results: {}", place::name(Some(output), "run")?.display());
     }
     outln!("nothing was written or read; leave out --dry-run to run it");
     Ok(code)
-}
-
-/// Where the recording goes: as asked (`dir+` counts up, `dir.tod` adds the time), or named by the time.
-pub(crate) fn output_directory(asked: Option<&str>, prefix: &str) -> Result<PathBuf, Failure> {
-    let stamp = || quantity::text::format_stamp(quantity::clock::wall_ns());
-    let Some(asked) = asked else { return Ok(PathBuf::from(format!("{prefix}-{}.iodyno", stamp()))) };
-    if let Some(base) = asked.strip_suffix(".tod") {
-        return Ok(PathBuf::from(format!("{base}.{}", stamp())));
-    }
-    if let Some(base) = asked.strip_suffix('+') {
-        return (1..1000)
-            .map(|number| PathBuf::from(format!("{base}{number:03}")))
-            .find(|path| !path.exists())
-            .ok_or_else(|| Failure::new(PARAMETERS, format!("{base}001 to {base}999 all exist")));
-    }
-    if Path::new(asked).exists() {
-        let help = format!(
-            "{asked} exists; a recording never goes into an existing directory: name another, or `{asked}+` to count up"
-        );
-        return Err(Failure::new(PARAMETERS, help));
-    }
-    Ok(PathBuf::from(asked))
 }

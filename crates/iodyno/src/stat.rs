@@ -67,8 +67,8 @@ pub(crate) fn run(args: &StatArgs, command_line: &[String]) -> Result<u8, Failur
     let outcome = session::watch(&request, company, None, &stop)?;
     subjects.last().into_iter().for_each(|subject| lines.complain_of_strangers(*subject));
     outcome.messages.iter().for_each(|message| say!("iodyno: {message}"));
-    // Nobody ends it in another way: being stopped is no failure.
-    Ok(0)
+    // Being stopped is no failure; a full standard output is.
+    Ok(if outcome.is_cut { RECORDING } else { 0 })
 }
 
 /// Shows the samples of a recording.

@@ -1,7 +1,8 @@
 //! `iodyno trace`.
 
 use crate::exit::{Failure, INTERRUPTED, PARAMETERS, RECORDING};
-use crate::run::{output_directory, time, watch_signals};
+use crate::place;
+use crate::run::{time, watch_signals};
 use crate::trace_args::{ThroughArg, TraceArgs};
 use analyze::Condition;
 use params::{Diagnostic, Severity};
@@ -60,7 +61,6 @@ pub(crate) fn run(args: &TraceArgs, command_line: &[String]) -> Result<u8, Failu
         through: args.through.map_or(Through::Either, ThroughArg::through),
         ..Options::default()
     };
-    let directory = output_directory(args.output.as_deref(), "trace")?;
     let duration_ns = length(args.duration.as_deref(), "--for")?;
     let command_line = command_line.to_vec();
     if let Some(condition) = &args.until {
@@ -72,7 +72,7 @@ pub(crate) fn run(args: &TraceArgs, command_line: &[String]) -> Result<u8, Failu
             memory_bytes: flight_memory(args.memory.as_deref())?,
             dumps: args.repeat,
             duration_ns,
-            directory,
+            directory: flight_name(args)?,
             command_line,
             collector: None,
         };
@@ -89,8 +89,21 @@ pub(crate) fn run(args: &TraceArgs, command_line: &[String]) -> Result<u8, Failu
         None
     };
     let rotate = rotate(&args.rotate)?;
+    let place = place::take(args.output.as_deref(), "trace")?;
+    let directory = place.path().to_path_buf();
     let request = TraceRequest { options, files, directory, rotate, duration_ns, command_line };
     record(args, &request)
+}
+
+/// What a flight recorder's recordings are called; there may be none, so nothing is made yet.
+fn flight_name(args: &TraceArgs) -> Result<PathBuf, Failure> {
+    let asked = args.output.as_deref();
+    if let Some(path) = asked.map(Path::new).filter(|path| path.exists()) {
+        return Err(place::exists(path));
+    }
+    let name = place::name(asked, "trace")?;
+    output::check_place(&name)?;
+    Ok(name)
 }
 
 /// `1g` is a size and `1h` a time; `30m` could be both.

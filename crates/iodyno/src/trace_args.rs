@@ -24,7 +24,7 @@ pub(crate) struct TraceArgs {
     pub(crate) all: bool,
     /// Directory of the recording; it must not exist. Default: trace-TIME.iodyno.
     #[arg(short, long, value_name = "DIR")]
-    pub(crate) output: Option<String>,
+    pub(crate) output: Option<std::ffi::OsString>,
     #[command(flatten)]
     pub(crate) access: AccessArgs,
     /// How long (30s, 10m, 2h); default: until Ctrl-C.

@@ -3,34 +3,52 @@
 //! `-t1`, `-l 30m`, `-l` alone, `--direct 1`, everything after `+`: rewritten for the `run` subcommand only.
 
 use crate::fio_flags::is_switch;
+use std::ffi::{OsStr, OsString};
 
 /// Rewrites the arguments of `iodyno run`; others pass unchanged. The first element is the program's name.
-pub(crate) fn normalise(arguments: Vec<String>) -> Vec<String> {
-    if arguments.get(1).map(String::as_str) != Some("run") {
+pub(crate) fn normalise(arguments: Vec<OsString>) -> Vec<OsString> {
+    if arguments.get(1).is_none_or(|command| command != "run") {
         return arguments;
     }
     let mut out = Vec::with_capacity(arguments.len());
     let mut rest = arguments.into_iter().peekable();
     while let Some(argument) = rest.next() {
-        match argument.as_str() {
+        // What is no text is a path.
+        let Some(word) = argument.to_str() else {
+            out.push(argument);
+            continue;
+        };
+        match word {
             "+" => {
-                let addition: Vec<String> = rest.by_ref().collect();
-                out.push(format!("--add={}", addition.join(" ")));
+                let addition: Vec<OsString> = rest.by_ref().collect();
+                let mut joined = OsString::from("--add=");
+                joined.push(addition.join(OsStr::new(" ")));
+                out.push(joined);
             }
-            "-l" | "--loop" => match rest.next_if(|next| is_loop_amount(next)) {
-                Some(amount) => out.push(format!("--loop={amount}")),
-                None => out.push("--loop".to_string()),
+            "-l" | "--loop" => match rest.next_if(|next| next.to_str().is_some_and(is_loop_amount)) {
+                Some(amount) => out.push(with_value("--loop", &amount)),
+                None => out.push("--loop".into()),
             },
-            "-simulate" => out.push("--dry-run".to_string()),
+            "-simulate" => out.push("--dry-run".into()),
             // As people type fio's switches, and as its manual has them: `--direct 1`.
-            switch if is_switch(switch) => match rest.next_if(|next| ["0", "1"].contains(&next.as_str())) {
-                Some(value) => out.push(format!("{switch}={value}")),
+            switch if is_switch(switch) => match rest.next_if(|next| next == "0" || next == "1") {
+                Some(value) => out.push(with_value(switch, &value)),
                 None => out.push(argument),
             },
-            _ => out.push(attached_value(&argument).unwrap_or(argument)),
+            _ => match attached_value(word) {
+                Some(attached) => out.push(attached.into()),
+                None => out.push(argument),
+            },
         }
     }
     out
+}
+
+fn with_value(flag: &str, value: &OsStr) -> OsString {
+    let mut attached = OsString::from(flag);
+    attached.push("=");
+    attached.push(value);
+    attached
 }
 
 /// `-t1` → `--quick=1`, `-l30m` → `--loop=30m`, `-vr` → `-v=r`: options whose value is optional must be attached.
@@ -56,9 +74,10 @@ fn is_loop_amount(text: &str) -> bool {
 #[cfg(test)]
 mod tests {
     use super::normalise;
+    use std::ffi::OsString;
 
     fn check(input: &str, expect: &str) {
-        let words = |text: &str| text.split(' ').map(String::from).collect::<Vec<_>>();
+        let words = |text: &str| text.split(' ').map(OsString::from).collect::<Vec<_>>();
         assert_eq!(normalise(words(input)), words(expect), "{input}");
     }
 
@@ -85,8 +104,18 @@ mod tests {
     }
 
     #[test]
+    fn bytes_that_are_no_text_stay_as_they_are() {
+        use std::os::unix::ffi::OsStringExt as _;
+        let strange = OsString::from_vec(b"/tmp/\xff.vdb".to_vec());
+        let words = vec!["iodyno".into(), "run".into(), strange.clone(), "-t1".into(), "-o".into(), strange.clone()];
+        let expect: Vec<OsString> =
+            vec!["iodyno".into(), "run".into(), strange.clone(), "--quick=1".into(), "-o".into(), strange];
+        assert_eq!(normalise(words), expect);
+    }
+
+    #[test]
     fn everything_after_plus_is_one_addition() {
-        let words = ["iodyno", "run", "a.vdb", "+", "iorate=max,", "elapsed=3"].map(String::from).to_vec();
+        let words = ["iodyno", "run", "a.vdb", "+", "iorate=max,", "elapsed=3"].map(OsString::from).to_vec();
         assert_eq!(normalise(words), ["iodyno", "run", "a.vdb", "--add=iorate=max, elapsed=3"]);
     }
 }

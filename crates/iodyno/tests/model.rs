@@ -457,3 +457,20 @@ fn a_trace_of_another_tool_has_the_same_model_without_a_recording() {
         assert!(refused.stderr.contains(words), "{}", refused.stderr);
     }
 }
+
+#[test]
+fn a_time_that_no_trace_has_is_told_as_one() {
+    let scratch = Scratch::new();
+    let good = loads::oltp(2);
+    for (number, strange_ns) in [i64::MIN, 1_000_000_000_000_000_000, i64::MAX].into_iter().enumerate() {
+        for place in [0, good.len() / 2] {
+            let mut rows = good.clone();
+            rows[place].queue_ns = strange_ns;
+            let name = format!("r{number}-{place}");
+            record(&scratch.path(&name), &rows);
+            let told = scratch.iodyno(&["model", &name, "-o", "m.vdb"]).run().unwrap().expect_code(6).stderr;
+            assert!(told.contains("more than 10 years apart") && !told.contains("bug"), "{told}");
+            assert!(!scratch.path("m.vdb").exists());
+        }
+    }
+}

@@ -86,3 +86,25 @@ fn mistakes_in_conditions_stop_the_run_with_line_and_column() {
     let dry = scratch.iodyno(&["run", file.to_str().unwrap(), "--dry-run"]).run().unwrap().expect_code(0);
     assert!(dry.stdout.contains("every run fails if: response_ns_p99 > 5ms"), "{}", dry.stdout);
 }
+
+#[test]
+fn a_run_that_was_killed_is_judged_by_its_objectives() {
+    let scratch = Scratch::new();
+    let text = format!(
+        "fail_if=\"errors > 0\"\nsd=sd1,lun={},size=8m,threads=2\nwd=wd1,sd=sd1,xfersize=4k,rdpct=100\n\
+         rd=default,wd=wd1,elapsed=60,interval=0.1\nrd=rd1,iorate=200,fail_if=\"achieved > 1\"\n\
+         rd=rd2,iorate=100,fail_if=\"achieved > 2\"\n",
+        scratch.path("data").display()
+    );
+    scratch.write("a.vdb", &text);
+    let run = ["run", "a.vdb", "-o", "out", "--json", "--fail-if", "response_ns_p50 > 10s"];
+    let mut child = scratch.iodyno(&run).spawn().unwrap();
+    assert!(child.wait_for_stdout("\"run\":\"rd1\"", std::time::Duration::from_secs(60)), "{}", child.stdout());
+    child.signal(rustix::process::Signal::KILL);
+    let _ = child.wait();
+    assert!(scratch.table("out", "objective").is_empty());
+    let judged = scratch.iodyno(&["check", "out"]).run().unwrap().expect_code(5);
+    assert!(judged.stderr.contains("objective missed in rd1: achieved"), "{}", judged.stderr);
+    assert!(!judged.stderr.contains("achieved > 2"), "of a run that never began: {}", judged.stderr);
+    assert_eq!(judged.stdout.matches("objective met").count(), 2, "{} {}", judged.stdout, judged.stderr);
+}

@@ -84,9 +84,21 @@ pub enum OutputError {
         /// Where the link leads.
         to: PathBuf,
     },
-    /// An output file below `/dev`, where a name that is not there is a device that is not there.
-    #[error("{0} is in a directory of devices and does not exist; name a file elsewhere")]
+    /// An output below `/dev`, where a name that is not there is a device that is not there, or among the kernel's settings.
+    #[error(
+        "{0} is in a directory of devices and does not exist, or among the kernel's settings; name a place elsewhere"
+    )]
     AmongDevices(PathBuf),
+    /// An output file that the command reads, or that would become a part of what it reads.
+    #[error(
+        "{path} is, or would be, a part of what this command reads ({input}), and is not written whatever the flags: name another file"
+    )]
+    Read {
+        /// The output.
+        path: PathBuf,
+        /// The input.
+        input: PathBuf,
+    },
     /// A name in a folder is taken.
     #[error("{path} exists ({kind}); move it away, or name another place")]
     Taken {
@@ -126,7 +138,7 @@ pub enum OutputError {
     #[error("{0}")]
     Access(String),
     /// The system refuses.
-    #[error("failed to {action} {path}: {source}")]
+    #[error("failed to {action} {path}: {}", system_words(source))]
     Io {
         /// `create`, `write`, `rename`, …
         action: &'static str,
@@ -156,6 +168,18 @@ impl OutputError {
         !matches!(self, Self::Exists(_) | Self::Access(_) | Self::Io { .. })
     }
 
+    /// Does it need a permission that this process does not have?
+    #[must_use]
+    pub fn is_privilege(&self) -> bool {
+        self.io_kind() == Some(io::ErrorKind::PermissionDenied)
+    }
+
+    /// Is it the path that was named, at which nothing can be made, rather than a disk that fails?
+    #[must_use]
+    pub fn is_path(&self) -> bool {
+        matches!(self, Self::Io { source, .. } if is_path(source))
+    }
+
     /// The kind of the system's error, where it is one.
     #[must_use]
     pub fn io_kind(&self) -> Option<io::ErrorKind> {
@@ -168,6 +192,35 @@ impl OutputError {
     pub(crate) fn name(name: &OsStr, why: &'static str) -> Self {
         Self::Name { name: name.to_string_lossy().escape_debug().to_string(), why }
     }
+}
+
+/// What an error of the system says, where its own words do not tell what to do.
+#[must_use]
+pub fn system_words(error: &io::Error) -> String {
+    if error.raw_os_error() == Some(Errno::FBIG.raw_os_error()) {
+        return "the file has reached the largest size that is allowed here; raise the limit (`ulimit -f`, LimitFSIZE= of a unit), \
+                or write to a file system with larger files"
+            .to_string();
+    }
+    error.to_string()
+}
+
+/// Does this error of the system say that nothing can be made at a path, rather than that a disk fails?
+#[must_use]
+pub fn is_path(error: &io::Error) -> bool {
+    let is_loop = error.raw_os_error() == Some(Errno::LOOP.raw_os_error());
+    is_loop
+        || matches!(
+            error.kind(),
+            io::ErrorKind::NotFound
+                | io::ErrorKind::NotADirectory
+                | io::ErrorKind::IsADirectory
+                | io::ErrorKind::AlreadyExists
+                | io::ErrorKind::InvalidFilename
+                | io::ErrorKind::InvalidInput
+                | io::ErrorKind::ReadOnlyFilesystem
+                | io::ErrorKind::Unsupported
+        )
 }
 
 /// Does the system not know this call, or not for this file system?

@@ -2,10 +2,12 @@
 
 use crate::folder::{Over, open_parent, stat_at};
 use crate::fresh::Fresh;
-use crate::{Access, Kind, OutputError};
-use rustix::fd::AsFd as _;
-use rustix::fs::{Gid, Mode, Stat, Uid, fchmod, fchown, makedev};
-use std::ffi::OsString;
+use crate::place::refuse_system;
+use crate::{Access, Kind, OutputError, inputs};
+use rustix::fd::{AsFd as _, OwnedFd};
+use rustix::fs::{Access as RustixAccess, AtFlags, Gid, Mode, Stat, Uid, accessat, fchmod, fchown, makedev};
+use rustix::io::Errno;
+use std::ffi::{OsStr, OsString};
 use std::fs::File;
 use std::io::{self, BufWriter, Write};
 use std::os::unix::ffi::OsStrExt as _;
@@ -33,7 +35,7 @@ impl From<bool> for Force {
 /// keeps. A symbolic link is refused, also with force: where it leads can change between the look and the write. `-`,
 /// `/dev/stdout` and `/dev/fd/1` are standard output, `/dev/null` takes everything; no other device, FIFO, socket or directory
 /// is written to, and no new file is made below `/dev` (outside `/dev/shm`), where a name that is missing is a device that is
-/// missing.
+/// missing, nor below `/proc` and `/sys`. What the command reads ([`keep_file`](crate::keep_file)) is refused with force, too.
 #[derive(Debug)]
 pub struct OutputFile(To);
 
@@ -67,18 +69,9 @@ impl OutputFile {
         if is_standard_output(path) {
             return Ok(Self(To::Standard(io::stdout())));
         }
-        let name = path.file_name().filter(|_| !path.as_os_str().as_bytes().ends_with(b"/"));
-        let Some(name) = name else {
-            return Err(OutputError::NotAFile { path: path.to_path_buf(), kind: Kind::Directory });
-        };
-        let (folder, parent) = open_parent(path)?;
-        let there = stat_at(folder.as_fd(), name).map_err(OutputError::io("read", path))?;
+        let Place { name, folder, parent, there } = Place::find(path, force)?;
         if there.as_ref().is_some_and(is_null) {
             return Ok(Self(To::Nowhere));
-        }
-        may_replace(there.as_ref(), path, force)?;
-        if there.is_none() && is_among_devices(parent) {
-            return Err(OutputError::AmongDevices(path.to_path_buf()));
         }
         let fresh = Fresh::create(folder.as_fd(), parent, name, Access::Umask)?;
         if let Some(old) = &there {
@@ -86,6 +79,26 @@ impl OutputFile {
         }
         let out = BufWriter::with_capacity(1 << 16, Writing(fresh));
         Ok(Self(To::File { out, name: name.to_os_string(), path: path.to_path_buf(), force }))
+    }
+
+    /// Says whether [`create`](Self::create) would refuse, and makes nothing: for a command that works long before it writes.
+    ///
+    /// # Errors
+    /// See [`create`](Self::create).
+    pub fn check(path: &Path, force: Force) -> Result<(), OutputError> {
+        if is_standard_output(path) {
+            return Ok(());
+        }
+        let place = Place::find(path, force)?;
+        if place.there.as_ref().is_some_and(is_null) {
+            return Ok(());
+        }
+        let may_write = accessat(&place.folder, ".", RustixAccess::WRITE_OK | RustixAccess::EXEC_OK, AtFlags::EACCESS);
+        match may_write {
+            // Not every kernel or file system can tell; the write will.
+            Err(error @ (Errno::ACCESS | Errno::ROFS)) => Err(OutputError::io("create", path)(error)),
+            _ => Ok(()),
+        }
     }
 
     /// Writes a whole file.
@@ -122,6 +135,33 @@ impl OutputFile {
             }
             published => published,
         }
+    }
+}
+
+/// Where an output goes, when nothing stands in its way.
+struct Place<'a> {
+    name: &'a OsStr,
+    folder: OwnedFd,
+    parent: &'a Path,
+    there: Option<Stat>,
+}
+
+impl<'a> Place<'a> {
+    fn find(path: &'a Path, force: Force) -> Result<Self, OutputError> {
+        let name = path.file_name().filter(|_| !path.as_os_str().as_bytes().ends_with(b"/"));
+        let Some(name) = name else {
+            return Err(OutputError::NotAFile { path: path.to_path_buf(), kind: Kind::Directory });
+        };
+        let (folder, parent) = open_parent(path)?;
+        let there = stat_at(folder.as_fd(), name).map_err(OutputError::io("read", path))?;
+        if !there.as_ref().is_some_and(is_null) {
+            may_replace(there.as_ref(), path, force)?;
+            if there.is_none() {
+                refuse_system(parent, path)?;
+            }
+            inputs::refuse(path, there.as_ref())?;
+        }
+        Ok(Self { name, folder, parent, there })
     }
 }
 
@@ -166,11 +206,6 @@ fn may_replace(there: Option<&Stat>, path: &Path, force: Force) -> Result<(), Ou
         }
         Some(kind) => Err(OutputError::NotAFile { path, kind }),
     }
-}
-
-/// A new file there would lie in memory under a device's name.
-fn is_among_devices(parent: &Path) -> bool {
-    std::fs::canonicalize(parent).is_ok_and(|real| real.starts_with("/dev") && !real.starts_with("/dev/shm"))
 }
 
 /// The owner, as far as this process may, and the permission bits of the file that is replaced.

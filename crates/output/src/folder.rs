@@ -1,7 +1,8 @@
 //! A directory held open, and what is done in it.
 
 use crate::fresh::{NewFile, rename_new};
-use crate::{Access, Kind, OutputError, component};
+use crate::place::refuse_system;
+use crate::{Access, Kind, OutputError, component, inputs, reserved};
 use rustix::fd::{AsFd, BorrowedFd, OwnedFd};
 use rustix::fs::{AtFlags, CWD, Dir, Mode, OFlags, Stat, fstat, mkdirat, open, openat, renameat, statat, unlinkat};
 use rustix::io::Errno;
@@ -9,7 +10,7 @@ use std::ffi::{OsStr, OsString};
 use std::fs::File;
 use std::io::{self, ErrorKind};
 use std::os::unix::ffi::OsStringExt as _;
-use std::path::{Path, PathBuf};
+use std::path::{Component, Path, PathBuf};
 
 /// What a new name may replace.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -42,15 +43,20 @@ impl Folder {
         Ok(Self { fd, path: path.to_path_buf(), access })
     }
 
-    /// Makes a new directory, and the directories above it that are missing (these as the umask says).
+    /// Makes a new directory, and the directories above it that are missing (these as the umask says); not those of a path
+    /// with `..`, which would lead out of them again. One that this process has [reserved](crate::Reserved) is taken over.
     ///
     /// # Errors
-    /// Something has that name ([`OutputError::Taken`]), or the directory cannot be made.
+    /// Something has that name ([`OutputError::Taken`]), it is among devices or settings of the kernel, or the directory
+    /// cannot be made.
     pub fn create(path: &Path, access: Access) -> Result<Self, OutputError> {
         let Some(name) = path.file_name() else {
             return Err(OutputError::name(path.as_os_str(), "it names no new directory"));
         };
-        if let Some(parent) = path.parent().filter(|parent| !parent.as_os_str().is_empty()) {
+        let parent = path.parent().unwrap_or(Path::new(""));
+        refuse_system(parent, path)?;
+        let goes_back = parent.components().any(|part| part == Component::ParentDir);
+        if !parent.as_os_str().is_empty() && !goes_back {
             std::fs::create_dir_all(parent).map_err(OutputError::io("create", parent))?;
         }
         let (above, _) = open_parent(path)?;
@@ -71,7 +77,12 @@ impl Folder {
                 Err(OutputError::Taken { .. }) => Self::open(path),
                 made => made,
             },
-            opened => opened.map(|folder| folder.with_access(access)),
+            opened => {
+                let folder = opened?.with_access(access);
+                refuse_system(path, path)?;
+                inputs::refuse_folder(path)?;
+                Ok(folder)
+            }
         }
     }
 
@@ -321,6 +332,7 @@ impl AsFd for Folder {
 /// Makes a directory and opens it.
 fn make(above: BorrowedFd<'_>, name: &OsStr, path: &Path, access: Access) -> Result<Folder, OutputError> {
     match mkdirat(above, name, access.of_folder_at_creation()) {
+        Err(Errno::EXIST) if reserved::take(above, name) => {}
         Err(Errno::EXIST) => return Err(taken(above, name, path.to_path_buf())),
         made => made.map_err(OutputError::io("create", path))?,
     }

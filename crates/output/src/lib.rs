@@ -6,6 +6,8 @@
 //!   descriptor and without following a symbolic link. Another user who may write in the folder cannot lead a write out of it.
 //! * An [`OutputFile`] is the file of an option like `-o`: a new regular file, which gets its name when it is complete.
 //! * [`Access`] says who may read what iodyno records.
+//! * [`keep_file`] and [`keep_folder`] note what a command reads: that is never written over.
+//! * A [`Reserved`] directory is taken before a command starts that is to be recorded in it.
 //! * [`component`] and [`table_name`] check names that came out of a file.
 //!
 //! What a path that the user typed leads through is the user's: links in it are followed, except the last component of an
@@ -17,13 +19,19 @@ mod file;
 mod folder;
 mod found;
 mod fresh;
+mod inputs;
 mod moving;
 mod name;
+mod place;
+mod reserved;
 
 pub use access::{Access, DEFAULT_MODE};
-pub use error::{Kind, OutputError};
+pub use error::{Kind, OutputError, is_path, system_words};
 pub use file::{Force, OutputFile, is_standard_output};
 pub use folder::{Folder, Over};
 pub use found::{Found, Held};
 pub use fresh::NewFile;
+pub use inputs::{IsPart, keep_file, keep_folder};
 pub use name::{TABLE_NAME_MAX, component, table_name, unguessable};
+pub use place::check_place;
+pub use reserved::Reserved;

@@ -27,9 +27,15 @@ fn main() -> ExitCode {
         Ok(false) => ExitCode::from(6),
         Err(failure) => {
             say_lines(format_args!("iodyno query: {failure}"));
-            // As in the README: 2 wrong parameters, 6 a recording that is not to be read, 7 refused to protect data.
+            // As in the README: 2 wrong parameters, 6 a recording that is not to be read, 7 refused to protect data, 8 not
+            // permitted.
             ExitCode::from(match failure {
                 query::QueryError::Output(error) if error.is_refusal() => 7,
+                query::QueryError::Output(error) if error.is_privilege() => 8,
+                query::QueryError::Output(error) if error.is_path() => 2,
+                query::QueryError::Read(error) | query::QueryError::Recording { error, .. } if error.is_privilege() => {
+                    8
+                }
                 failure if failure.is_parameter() => 2,
                 _ => 6,
             })

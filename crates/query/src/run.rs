@@ -16,6 +16,10 @@ pub(crate) fn run(args: &Args) -> Result<bool, QueryError> {
             "name a recording before the statement: iodyno query results/monday \"select ...\"",
         ));
     }
+    paths.iter().for_each(|path| recording::keep(path));
+    if let Some(path) = &args.output {
+        OutputFile::check(path, Force::from(args.force))?;
+    }
     let sources = Sources::open(&paths)?;
     for left_out in &sources.left_out {
         say(format_args!("iodyno query: left out: {left_out}"));

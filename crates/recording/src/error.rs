@@ -18,6 +18,19 @@ pub enum RecordingError {
         /// Why not.
         why: String,
     },
+    /// A recording that this user may not read.
+    #[error(
+        "{path} cannot be read{}: its owner makes it readable for a group with `chgrp -R GROUP {path}` and `chmod -R g+rX {path}`, or from the start with `--mode 0640 --group GROUP` when it is recorded ({file}: permission denied)",
+        owner.as_ref().map_or(String::new(), |owner| format!(", it belongs to {owner}"))
+    )]
+    Denied {
+        /// Directory.
+        path: PathBuf,
+        /// What was refused.
+        file: String,
+        /// User who has it, where that can be seen.
+        owner: Option<String>,
+    },
     /// A recording of which a part is damaged, as far as one must know it to read the rest.
     #[error("{path} is damaged: {why}; `iodyno repair RECORDING` keeps what is whole")]
     Damaged {
@@ -51,7 +64,7 @@ pub enum RecordingError {
         known: u32,
     },
     /// A file could not be read or written.
-    #[error("failed to {action} {path}: {source}")]
+    #[error("failed to {action} {path}: {}", output::system_words(source))]
     Io {
         /// `write`, `read`, `create`, …
         action: &'static str,
@@ -113,7 +126,7 @@ pub enum RecordingError {
         expected: &'static str,
     },
     /// A face could not be written to.
-    #[error("failed to write to {face}: {source}")]
+    #[error("failed to write to {face}: {}", output::system_words(source))]
     Face {
         /// `standard output`.
         face: &'static str,
@@ -134,6 +147,16 @@ impl RecordingError {
                 | Self::NotARecording { .. }
                 | Self::Output(_)
         )
+    }
+
+    /// Does it need a permission that this process does not have?
+    #[must_use]
+    pub fn is_privilege(&self) -> bool {
+        match self {
+            Self::Denied { .. } => true,
+            Self::Io { source, .. } => source.kind() == io::ErrorKind::PermissionDenied,
+            _ => false,
+        }
     }
 
     /// For `map_err`.

@@ -357,6 +357,37 @@ pub fn manifest_in(folder: &Folder) -> Option<Manifest> {
     Manifest::parse(&text, folder.path(), MANIFEST).ok()
 }
 
+/// Notes a recording that a command reads, or the recordings in a directory of them: none of its outputs may become a part of
+/// one (see [`output::keep_folder`]). Something else, a trace for instance, is noted as a file.
+pub fn keep(path: &Path) {
+    let Ok(folder) = Folder::open(path) else { return output::keep_file(path) };
+    if is_recording(&folder) {
+        return keep_recording(path, &folder);
+    }
+    for name in folder.names().unwrap_or_default() {
+        match folder.subfolder(&name) {
+            Ok(inner) if is_recording(&inner) => keep_recording(&path.join(&name), &inner),
+            Ok(_) => {}
+            Err(_) => output::keep_file(&path.join(&name)),
+        }
+    }
+}
+
+fn is_recording(folder: &Folder) -> bool {
+    [MANIFEST, COPY, JOURNAL].iter().any(|name| matches!(folder.kind(name), Ok(Some(Kind::File))))
+}
+
+fn keep_recording(path: &Path, folder: &Folder) {
+    let manifest = manifest_in(folder);
+    output::keep_folder(
+        path,
+        Box::new(move |name| {
+            let manifest = manifest.as_ref();
+            is_file_of_ours(name, manifest) || is_table(name, manifest) || is_table(name, None)
+        }),
+    );
+}
+
 /// Removes what of a recording is ours, and its folder when that is empty then: for one that could not be made.
 pub fn discard(directory: &Path) {
     let Some((parent, name)) = directory.parent().zip(directory.file_name()) else { return };

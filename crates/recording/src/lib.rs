@@ -47,7 +47,7 @@ pub use column::ColumnBuilder;
 pub use damage::Damage;
 pub use error::RecordingError;
 pub use export::{BatchWriter, ExportFormat, export};
-pub use inventory::{Inventory, discard, manifest_in};
+pub use inventory::{Inventory, discard, keep, manifest_in};
 pub use kernel_message::{OTHER, kernel_class};
 pub use label::{Label, LabelBuilder, LabelNumber};
 pub use manifest::{ClockAnchor, FORMAT_VERSION, Manifest};

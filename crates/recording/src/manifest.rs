@@ -6,7 +6,8 @@ use output::{Folder, Over};
 use quantity::clock;
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
-use std::io::Write as _;
+use std::io::{ErrorKind, Write as _};
+use std::os::unix::fs::MetadataExt as _;
 use std::path::Path;
 
 /// Format version that this program writes, and the newest that it reads. Since 2, everything has checksums: the manifest, sealed
@@ -149,7 +150,11 @@ impl Manifest {
                 path: directory.to_path_buf(),
                 why: format!("{MANIFEST} is another recording's (id {:?})", manifest.id),
             },
-            Err(error @ (RecordingError::Damaged { .. } | RecordingError::NotARecording { .. })) => error,
+            Err(
+                error @ (RecordingError::Damaged { .. }
+                | RecordingError::NotARecording { .. }
+                | RecordingError::Denied { .. }),
+            ) => error,
             Err(error) => return Err(error),
         };
         let why = match &error {
@@ -214,7 +219,10 @@ impl Manifest {
     fn read_file(directory: &Path, name: &str) -> Result<Self, RecordingError> {
         let path = directory.join(name);
         let not = |why: String| RecordingError::NotARecording { path: directory.to_path_buf(), why };
-        let text = regular::read(&path, BYTES_MAX).map_err(|error| not(format!("{name}: {error}")))?;
+        let text = regular::read(&path, BYTES_MAX).map_err(|error| match error.kind() {
+            ErrorKind::PermissionDenied => denied(directory, name),
+            _ => not(format!("{name}: {error}")),
+        })?;
         Self::parse(&text, directory, name)
     }
 
@@ -331,4 +339,19 @@ fn checksum(text: &[u8]) -> Option<bool> {
         return is_there.then_some(false);
     };
     Some(digits == format!("{:016x}", sum(before)).as_bytes())
+}
+
+/// A recording of another user, whose name is told where it is known.
+fn denied(directory: &Path, file: &str) -> RecordingError {
+    let owner = std::fs::metadata(directory).ok().map(|found| {
+        let number = found.uid().to_string();
+        let users = std::fs::read_to_string("/etc/passwd").unwrap_or_default();
+        let name = users.lines().find_map(|line| {
+            let mut fields = line.split(':');
+            let name = fields.next()?;
+            (fields.nth(1) == Some(number.as_str())).then(|| name.to_string())
+        });
+        name.unwrap_or(format!("user {number}"))
+    });
+    RecordingError::Denied { path: directory.to_path_buf(), file: file.to_string(), owner }
 }

@@ -3,7 +3,6 @@
 
 use crate::abandoned::KILLED;
 use crate::damage::Damage;
-use crate::inventory::is_copy_of;
 use crate::journal::{JOURNAL, JournalReader};
 use crate::manifest::{COPY, MANIFEST};
 use crate::seal::{MANIFEST_KEY, properties};

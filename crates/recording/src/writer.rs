@@ -54,7 +54,8 @@ impl Writer {
     fn new_folder(directory: &Path) -> Result<Folder, RecordingError> {
         match Folder::create(directory, Access::of_recordings()) {
             Err(OutputError::Taken { path, .. }) => Err(RecordingError::Exists(path)),
-            made => Ok(made?),
+            // Told from a file in it that cannot be written: here it is the path that was named.
+            made => made.map_err(RecordingError::Output),
         }
     }
 

@@ -3,6 +3,9 @@
 use recording::RecordingError;
 use std::path::PathBuf;
 
+/// No trace is longer, years.
+pub(crate) const TRACE_YEARS_MAX: i64 = 10;
+
 /// Why a command could not do what it was asked.
 #[derive(Debug, thiserror::Error)]
 pub enum SessionError {
@@ -142,6 +145,16 @@ pub enum SessionError {
     /// A model that was made of a trace cannot be read as a parameter file.
     #[error("the model of this trace is no valid parameter file; this is a bug, please report it with this: {0}")]
     Model(String),
+    /// An I/O of a trace at a time that no trace has.
+    #[error(
+        "{} has I/Os that are more than {TRACE_YEARS_MAX} years apart (one at {t_ns} ns): it is damaged, or its times are no nanoseconds; leave them out with --from and --for", .trace.display()
+    )]
+    Time {
+        /// The trace.
+        trace: PathBuf,
+        /// Its time, ns.
+        t_ns: i64,
+    },
     /// A file or folder could not be made, replaced or removed, or something stands in its way.
     #[error(transparent)]
     Output(#[from] output::OutputError),
@@ -149,7 +162,7 @@ pub enum SessionError {
     #[error("{0} was not written by iodyno: move it away, name another file with -o, or add --force to replace it")]
     ForeignReport(PathBuf),
     /// A file that belongs to the results could not be written.
-    #[error("failed to write {path}: {source}")]
+    #[error("failed to write {path}: {}", output::system_words(source))]
     Write {
         /// The file.
         path: PathBuf,

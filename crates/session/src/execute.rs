@@ -65,6 +65,7 @@ pub fn execute(request: &Request, face: &mut dyn Face, stop: &StopFlag) -> Resul
     manifest.sources = plan.sources.iter().map(|source| (source.name.clone(), source.text.clone())).collect();
     manifest.hardware = collect::hardware(&plan_paths(plan));
     manifest.extra.insert(SUBJECTS.into(), subjects([]));
+    manifest.extra.insert(analyze::OBJECTIVES.into(), crate::objectives::told(plan));
     manifest.extra.insert("engine_own_cost_ns_per_io".into(), own_cost.ns_per_io.into());
     let requested = crate::requested::requested(plan, &targets);
     manifest.extra.insert(convert::flatfile::REQUESTED.into(), serde_json::json!(requested));

@@ -3,6 +3,7 @@
 //! What is judged is the file itself: its text is read again, and what it would do is generated without I/O.
 
 use crate::SessionError;
+use crate::error::TRACE_YEARS_MAX;
 use analyze::portrait::{self, Course, Likeness, People, Portrait, Seen, Who};
 use convert::ConvertError;
 use convert::import::Options as ImportOptions;
@@ -98,6 +99,9 @@ pub fn model(request: &ModelRequest) -> Result<ModelOutcome, SessionError> {
     })
 }
 
+/// No trace is longer, ns.
+const LENGTH_NS_MAX: i64 = TRACE_YEARS_MAX * 366 * 86_400_000_000_000;
+
 /// What was asked for of a trace, and what is to be said of it.
 fn whole(request: &ModelRequest, place_bytes: Option<u64>) -> Result<(Portrait, Vec<String>), SessionError> {
     let mut portrait: Option<Portrait> = None;
@@ -116,8 +120,15 @@ fn whole(request: &ModelRequest, place_bytes: Option<u64>) -> Result<(Portrait, 
 
 /// Gives every I/O that was asked for to `take`; what is to be said of the trace.
 fn each(request: &ModelRequest, take: &mut dyn FnMut(&str, Seen)) -> Result<Vec<String>, SessionError> {
-    let mut take =
-        |device: &str, seen: Seen| take(device, if request.by_device { seen.by(Who::default()) } else { seen });
+    let (mut first_ns, mut strange_ns) = (None, None);
+    let mut take = |device: &str, seen: Seen| {
+        let since_ns = seen.t_ns.saturating_sub(*first_ns.get_or_insert(seen.t_ns));
+        if since_ns.saturating_abs() > LENGTH_NS_MAX || seen.t_ns.checked_sub(LENGTH_NS_MAX).is_none() {
+            strange_ns.get_or_insert(seen.t_ns);
+        } else {
+            take(device, if request.by_device { seen.by(Who::default()) } else { seen });
+        }
+    };
     let words = |others: u64| {
         let word = format!("I/Os of kinds that a parameter file cannot ask for were left out: {others}");
         if others > 0 { vec![word] } else { Vec::new() }
@@ -132,13 +143,14 @@ fn each(request: &ModelRequest, take: &mut dyn FnMut(&str, Seen)) -> Result<Vec<
         let from_ns = whole(request.from_ns);
         let until_ns = request.for_ns.map_or(i64::MAX, |ns| from_ns.saturating_add(whole(ns)));
         let others = portrait::seen(&reader, |device, seen| {
-            let since_ns = seen.t_ns - *begin_ns.get_or_insert(seen.t_ns);
+            let since_ns = seen.t_ns.saturating_sub(*begin_ns.get_or_insert(seen.t_ns));
             let is_wanted = request.devices.is_empty() || request.devices.iter().any(|name| name == device);
             if is_wanted && (from_ns..until_ns).contains(&since_ns) {
                 take(device, seen);
             }
         });
-        return Ok(words(others.map_err(report::ReportError::from)?));
+        let others = others.map_err(report::ReportError::from)?;
+        return possible(request, strange_ns).map(|()| words(others));
     }
     let options = ImportOptions {
         format: request.format.clone(),
@@ -161,7 +173,12 @@ fn each(request: &ModelRequest, take: &mut dyn FnMut(&str, Seen)) -> Result<Vec<
             None => others += 1,
         })?;
     notes.extend(words(others));
-    Ok(notes)
+    possible(request, strange_ns).map(|()| notes)
+}
+
+/// Is there no I/O at a time that cannot be?
+fn possible(request: &ModelRequest, strange_ns: Option<i64>) -> Result<(), SessionError> {
+    strange_ns.map_or(Ok(()), |t_ns| Err(SessionError::Time { trace: request.input.clone(), t_ns }))
 }
 
 /// A pipe is read once.

@@ -39,6 +39,15 @@ pub fn objective_mistakes(plan: &Plan) -> Vec<(Objective, ConditionError)> {
         .collect()
 }
 
+/// The objectives of a plan for the manifest: a run that is killed has judged nothing, and is judged by them later.
+pub(crate) fn told(plan: &Plan) -> serde_json::Value {
+    let of_all = plan.objectives.iter().map(|objective| serde_json::json!({ "condition": objective.text }));
+    let of_runs = plan.runs.iter().flat_map(|run| run.objectives.iter().map(move |objective| (run, objective)));
+    let of_runs =
+        of_runs.map(|(run, objective)| serde_json::json!({ "condition": objective.text, "run": run.title.clone() }));
+    of_all.chain(of_runs).collect()
+}
+
 impl Objectives {
     /// The objectives of a plan and the conditions to be judged, in the same order.
     ///

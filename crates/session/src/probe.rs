@@ -68,6 +68,8 @@ pub struct ProbeRequest {
 pub struct ProbeOutcome {
     /// I/Os, reads or writes that are not in the figures.
     pub lost: u64,
+    /// Did standard output fail, other than by a reader that went away?
+    pub is_cut: bool,
     /// Sentences for the user.
     pub messages: Vec<String>,
 }
@@ -217,7 +219,7 @@ pub fn probe(request: &ProbeRequest, face: &mut dyn Sink, stop: &StopFlag) -> Re
         lost: 0,
         seen: Statistics::default(),
         seen_cpu_ns: 0,
-        outcome: ProbeOutcome { lost: 0, messages: verdicts },
+        outcome: ProbeOutcome { lost: 0, is_cut: false, messages: verdicts },
     };
     life.begin()?;
     let is_stopped = life.live(request, started_ns, stop)?;
@@ -271,7 +273,8 @@ impl Life<'_> {
     /// A face that fails is given up; a reader that went away is not worth a word.
     fn shown(&mut self, result: Result<(), RecordingError>) {
         let Err(error) = result else { return };
-        if !tui::is_closed(&error) || self.writer.is_some() {
+        self.outcome.is_cut = !tui::is_closed(&error);
+        if self.outcome.is_cut || self.writer.is_some() {
             self.outcome.messages.push(format!("standard output was given up ({error})"));
         }
         self.face = None;

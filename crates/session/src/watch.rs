@@ -86,6 +86,8 @@ pub struct WatchOutcome {
     pub missed: u64,
     /// How the command that was watched ended.
     pub status: Option<ExitStatus>,
+    /// Did standard output fail, other than by a reader that went away?
+    pub is_cut: bool,
     /// Sentences for the user.
     pub messages: Vec<String>,
 }
@@ -129,7 +131,7 @@ pub fn watch(
         origin_ns: writer.as_ref().map_or(start_ns, Writer::started_t_ns),
         writer,
         company,
-        outcome: WatchOutcome { samples: 0, missed: 0, status: None, messages: Vec::new() },
+        outcome: WatchOutcome { samples: 0, missed: 0, status: None, is_cut: false, messages: Vec::new() },
         told: false,
     };
     let lived = watch.live(request, start_ns, child, stop);
@@ -278,7 +280,8 @@ impl Watch<'_> {
         let shown: Result<(), RecordingError> =
             batches.iter().try_for_each(|batch| face.accept(batch)).and_then(|()| face.commit());
         if let Err(error) = shown {
-            if !tui::is_closed(&error) || self.writer.is_some() {
+            self.outcome.is_cut = !tui::is_closed(&error);
+            if self.outcome.is_cut || self.writer.is_some() {
                 self.outcome.messages.push(format!("standard output was given up ({error})"));
             }
             self.company.face = None;

@@ -10,7 +10,7 @@ use crate::facts::{CpuPoint, OpCount, Stall, Unfinished};
 use crate::{AnalyzeError, Bounds, Times, Unit};
 use quantity::histogram::Histogram;
 use recording::rows::{Cpu, EngineInterval, Objective, OpInterval, Phase, RunEnd, RunTotal};
-use recording::{Batch, Reader, RecordingError};
+use recording::{Batch, Manifest, Reader, RecordingError};
 use std::collections::{BTreeMap, BTreeSet};
 
 /// The phase that conditions are about: warm-up, drain and filling are left out.
@@ -489,7 +489,7 @@ impl Sum {
 /// A recording that cannot be read.
 pub fn verdicts(reader: &Reader, conditions: Vec<Condition>) -> Result<Vec<Verdict>, AnalyzeError> {
     let all: Vec<usize> = (0..conditions.len()).collect();
-    judged(reader, conditions, |_| all.clone())
+    judged(reader, conditions, |_, _| all.clone())
 }
 
 /// Judges the objectives that a recording was made with, each over the runs that it was set for.
@@ -510,16 +510,53 @@ pub fn objectives(reader: &Reader) -> Result<Vec<Verdict>, AnalyzeError> {
             run.push(place);
         }
     }
+    // A run that was killed has judged nothing.
+    let told: Vec<(usize, Option<String>)> = told(reader.manifest())
+        .into_iter()
+        .map(|(condition, run)| {
+            let place = conditions.iter().position(|known| *known == condition).unwrap_or_else(|| {
+                conditions.push(condition);
+                conditions.len() - 1
+            });
+            (place, run)
+        })
+        .collect();
     if conditions.is_empty() {
         return Ok(Vec::new());
     }
-    judged(reader, conditions, |run| places.get(&run).cloned().unwrap_or_default())
+    judged(reader, conditions, |run, title| {
+        // Later rounds of a run have its title and their number.
+        let is_of = |wanted: &str| {
+            title.strip_prefix(wanted).is_some_and(|rest| rest.is_empty() || rest.starts_with(" (round "))
+        };
+        let is_meant = |wanted: &Option<String>| wanted.as_deref().is_none_or(is_of);
+        let of_manifest = || told.iter().filter(|(_, wanted)| is_meant(wanted)).map(|(place, _)| *place).collect();
+        places.get(&run).cloned().unwrap_or_else(of_manifest)
+    })
+}
+
+/// In the manifest: the conditions that a run was to meet, each with the title of the run where it is for one only.
+pub const OBJECTIVES: &str = "objectives";
+/// What older versions called a condition of the command line among the texts of a run.
+const FAIL_IF: &str = "<--fail-if>";
+
+/// The conditions that a recording was made with, by its manifest.
+fn told(manifest: &Manifest) -> Vec<(Condition, Option<String>)> {
+    let condition = |text: &str| Condition::parse(text).ok();
+    let Some(told) = manifest.extra.get(OBJECTIVES).and_then(|told| told.as_array()) else {
+        let texts = manifest.sources.iter().filter(|(name, _)| name == FAIL_IF);
+        return texts.filter_map(|(_, text)| Some((condition(text)?, None))).collect();
+    };
+    let one = |told: &serde_json::Value| {
+        Some((condition(told["condition"].as_str()?)?, told["run"].as_str().map(str::to_string)))
+    };
+    told.iter().filter_map(one).collect()
 }
 
 fn judged(
     reader: &Reader,
     conditions: Vec<Condition>,
-    which: impl Fn(i32) -> Vec<usize>,
+    which: impl Fn(i32, &str) -> Vec<usize>,
 ) -> Result<Vec<Verdict>, AnalyzeError> {
     let mut judge = Judge::new(conditions);
     let phases = reader.table::<Phase>()?;
@@ -541,7 +578,9 @@ fn judged(
         judge.cpu(row?);
     }
     let runs: Vec<i32> = judge.runs.keys().copied().filter(|run| !fillings.contains(run)).collect();
-    Ok(runs.into_iter().flat_map(|run| judge.verdicts(run, &which(run))).collect())
+    let titles: BTreeMap<i32, &str> = phases.iter().map(|row| (row.run_index, row.run.as_str())).collect();
+    let title = |run: i32| titles.get(&run).copied().unwrap_or_default();
+    Ok(runs.into_iter().flat_map(|run| judge.verdicts(run, &which(run, title(run)))).collect())
 }
 
 /// What the labels of a condition may name in a recording.

@@ -366,8 +366,10 @@ fn run(plan: &Plan, block: &Block<'_>, works: &mut Works, out: &mut String, unsa
         add("elapsed", "24h".to_string());
         unsaid.push(format!("{} has no greatest time: elapsed=24h", first.title));
     }
-    if first.interval_ns != 1_000_000_000 {
-        add("interval", seconds(first.interval_ns));
+    // A run has at least two intervals: a second of fio's becomes two of half a second.
+    let interval_ns = first.elapsed_ns.map_or(first.interval_ns, |elapsed_ns| first.interval_ns.min(elapsed_ns / 2));
+    if interval_ns != 1_000_000_000 {
+        add("interval", seconds(interval_ns));
     }
     if first.warmup_ns > 0 {
         add("warmup", seconds(first.warmup_ns));
