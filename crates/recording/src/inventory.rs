@@ -344,7 +344,9 @@ fn part<'a>(manifest: &'a Manifest, path: &Path) -> Option<&'a Part> {
 
 /// Has a sealing of the recording with this manifest, which was killed, left this file? They get their name when they are whole.
 pub(crate) fn is_part_of(path: &Path, manifest: &Manifest) -> bool {
-    let Ok(builder) = SealedFile::unknown(path.to_path_buf()).builder("") else { return false };
+    let Some((directory, name)) = path.parent().zip(path.file_name()) else { return false };
+    let file = SealedFile::unknown(directory, name.to_string_lossy().into_owned());
+    let Ok(builder) = file.builder("") else { return false };
     let pairs = builder.metadata().file_metadata().key_value_metadata().cloned().unwrap_or_default();
     let text = pairs.into_iter().find(|pair| pair.key == MANIFEST_KEY).and_then(|pair| pair.value);
     text.and_then(|text| serde_json::from_str::<Manifest>(&text).ok()).is_some_and(|said| said.id == manifest.id)
@@ -383,7 +385,7 @@ fn keep_recording(path: &Path, folder: &Folder) {
         path,
         Box::new(move |name| {
             let manifest = manifest.as_ref();
-            is_file_of_ours(name, manifest) || is_table(name, manifest) || is_table(name, None)
+            is_file_of_ours(name) || is_table(name, manifest) || is_table(name, None)
         }),
     );
 }
