@@ -5,7 +5,7 @@
 mod support;
 
 use std::fs::{File, OpenOptions};
-use std::os::unix::fs::FileExt;
+use std::os::unix::fs::{FileExt, PermissionsExt};
 use support::Scratch;
 use testkit::{FileSystem, LoopDevice, require_root_or_skip};
 
@@ -165,7 +165,6 @@ fn a_mounted_image_is_not_written_where_its_loop_device_cannot_be_asked() {
         without_nodes(&scratch, &format!("umount -l /sys && {}", run("unseen.iodyno", "unseen"))).expect_code(7);
     assert!(output.stderr.contains("mount sysfs"), "{}", output.stderr);
     // A user who owns it, and may not open the loop device.
-    use std::os::unix::fs::PermissionsExt;
     std::fs::set_permissions(scratch.path(""), std::fs::Permissions::from_mode(0o777)).unwrap();
     std::os::unix::fs::chown(&image, Some(65534), Some(65534)).unwrap();
     let output = testkit::Command::new("setpriv")

@@ -216,7 +216,7 @@ fn describe(holder: &Path) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use std::os::unix::fs::symlink;
+    use std::os::unix::fs::{MetadataExt, symlink};
 
     /// A machine whose disk sda (8:0) has the partitions sda1 (8:1) and sda2 (8:2), of which sda2 is a member of `above`.
     fn machine(above: &str, mapped: Option<&str>) -> tempfile::TempDir {
@@ -323,7 +323,6 @@ mod tests {
 
     /// Loop devices that cannot be asked: no node in `/dev`, as in a container.
     #[test]
-    #[expect(clippy::too_many_lines, reason = "a scene and a row of cases")]
     fn a_loop_device_that_cannot_be_asked_is_judged_by_its_path_and_by_its_size() {
         let root = machine("md0", None);
         let attach = |minor: u32, path: &str, size_bytes: u64, offset: u64, limit: u64| {
@@ -344,7 +343,6 @@ mod tests {
             std::fs::create_dir_all(path.parent().unwrap()).unwrap();
             std::fs::File::create(&path).unwrap().set_len(bytes).unwrap();
             let metadata = path.metadata().unwrap();
-            use std::os::unix::fs::MetadataExt;
             FileIdentity {
                 identity: (metadata.dev(), metadata.ino()),
                 name: name.into(),
