@@ -116,7 +116,7 @@ impl Cell for Option<String> {
     }
     fn arrays<'a>(values: impl Iterator<Item = &'a Self> + Clone, out: &mut Vec<ArrayRef>) {
         let mut builder = StringBuilder::new();
-        values.for_each(|value| builder.append_option(value.as_deref()));
+        values.for_each(|value| builder.append_option(value.as_deref().map(cut)));
         out.push(Arc::new(builder.finish()));
     }
     fn read(batch: &RecordBatch, table: &'static str, name: &str) -> Result<Vec<Self>, RecordingError> {
@@ -133,12 +133,23 @@ impl Cell for String {
     }
     fn arrays<'a>(values: impl Iterator<Item = &'a Self> + Clone, out: &mut Vec<ArrayRef>) {
         let mut builder = StringBuilder::new();
-        values.for_each(|value| builder.append_value(value));
+        values.for_each(|value| builder.append_value(cut(value)));
         out.push(Arc::new(builder.finish()));
     }
     fn read(batch: &RecordBatch, table: &'static str, name: &str) -> Result<Vec<Self>, RecordingError> {
         Ok(<Option<String> as Cell>::read(batch, table, name)?.into_iter().map(Option::unwrap_or_default).collect())
     }
+}
+
+/// Longest text that is written into a cell: paths have 4 kB at most, names of tasks 15 bytes.
+const TEXT_BYTES: usize = 64 << 10;
+/// Longest text or histogram that is read.
+pub(crate) const CELL_BYTES_MAX: i64 = 1 << 20;
+
+/// As much of a text as a cell takes.
+pub(crate) fn cut(text: &str) -> &str {
+    let end = (0..=text.len().min(TEXT_BYTES)).rev().find(|at| text.is_char_boundary(*at));
+    &text[..end.unwrap_or(0)]
 }
 
 /// A statistic that stands beside a histogram.

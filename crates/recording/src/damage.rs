@@ -200,10 +200,7 @@ impl Reader {
     /// # Errors
     /// One of them is damaged, could not be of a recording, or stands behind a link.
     pub fn check_files(&self, table: &str) -> Result<(), RecordingError> {
-        self.files_of(table)?.iter().try_for_each(|file| {
-            file.open()?.check_all(file.path())?;
-            file.builder(table).map(drop)
-        })
+        self.files_of(table)?.iter().try_for_each(|file| file.check())
     }
 
     /// Is there more damage than a repair, or sealing, has already put down?
@@ -219,7 +216,8 @@ impl Reader {
     pub fn verify(&self) -> Result<Damage, RecordingError> {
         let mut damage = self.damage()?;
         if self.open_journal()?.is_none() {
-            let wrong = self.parts()?.filter_map(|file| file.open().ok()?.check_all(file.path()).err());
+            // Those that cannot even be opened are told already.
+            let wrong = self.parts()?.filter(|file| file.open().is_ok()).filter_map(|file| file.check().err());
             damage.files.extend(wrong.map(|error| error.what()));
         }
         Ok(damage)

@@ -2,6 +2,7 @@
 //! the bytes do not have, and types that no table has, are damage. The decoder would take memory for the first, and panic at
 //! the second.
 
+use crate::cell::CELL_BYTES_MAX;
 use arrow_array::RecordBatch;
 use arrow_buffer::Buffer;
 use arrow_ipc::reader::StreamDecoder;
@@ -47,10 +48,10 @@ fn check(mut stream: &[u8]) -> Option<()> {
         match message.header_type() {
             MessageHeader::Schema if columns.is_none() => columns = Some(layout(&message.header_as_schema()?)?),
             MessageHeader::DictionaryBatch if columns.is_some() => {
-                check_batch(&message.header_as_dictionary_batch()?.data()?, &[TEXT], body.len())?;
+                check_batch(&message.header_as_dictionary_batch()?.data()?, &[TEXT], body)?;
             }
             MessageHeader::RecordBatch => {
-                return check_batch(&message.header_as_record_batch()?, &columns?, body.len());
+                return check_batch(&message.header_as_record_batch()?, &columns?, body);
             }
             _ => return None,
         }
@@ -120,14 +121,14 @@ fn column(field: &Field<'_>) -> Option<Column> {
     }
 }
 
-/// No more rows than its bytes can hold, all columns of as many, and no buffer outside of the bytes.
-fn check_batch(batch: &Header<'_>, columns: &[Column], body: usize) -> Option<()> {
+/// No more rows than its bytes can hold, all columns of as many, no buffer outside of the bytes, and no cell that is too long.
+fn check_batch(batch: &Header<'_>, columns: &[Column], body: &[u8]) -> Option<()> {
     let within = |length: i64, most: usize| usize::try_from(length).ok().filter(|length| *length <= most);
     if batch.compression().is_some() || batch.variadicBufferCounts().is_some_and(|counts| !counts.is_empty()) {
         return None;
     }
     // Every table has a column of times or names: 4 bytes or more of a row.
-    let rows = within(batch.length(), body)?;
+    let rows = within(batch.length(), body.len())?;
     let (nodes, all) = (batch.nodes()?, batch.buffers()?);
     if nodes.len() != columns.len() || all.len() != columns.iter().map(|column| column.buffers).sum::<usize>() {
         return None;
@@ -137,10 +138,13 @@ fn check_batch(batch: &Header<'_>, columns: &[Column], body: usize) -> Option<()
         let nulls = within(node.null_count(), rows)?;
         for at in 0..column.buffers {
             let buffer = all.next()?;
-            let offset = within(buffer.offset(), body)?;
-            let length = within(buffer.length(), body - offset)?;
+            let offset = within(buffer.offset(), body.len())?;
+            let length = within(buffer.length(), body.len() - offset)?;
             let fits = match at {
                 0 => nulls == 0 || length >= rows.div_ceil(8),
+                1 if column.buffers == TEXT.buffers => {
+                    length % column.width == 0 && are_short(&body[offset..offset + length])
+                }
                 1 => length % column.width == 0,
                 _ => true,
             };
@@ -153,6 +157,15 @@ fn check_batch(batch: &Header<'_>, columns: &[Column], body: usize) -> Option<()
         }
     }
     Some(())
+}
+
+/// Does each cell between these offsets have a length that one can have? Whether they fit the content is looked at later.
+fn are_short(offsets: &[u8]) -> bool {
+    let mut before = None;
+    offsets.as_chunks().0.iter().all(|bytes| {
+        let at = i64::from(i32::from_le_bytes(*bytes));
+        before.replace(at).is_none_or(|before| (0..=CELL_BYTES_MAX).contains(&(at - before)))
+    })
 }
 
 #[cfg(test)]
@@ -224,6 +237,19 @@ mod tests {
                 }
             }
         }
+    }
+
+    #[test]
+    fn a_cell_that_none_could_have_written_is_damage_and_long_text_is_cut() {
+        let event =
+            |bytes: usize| Event { message: "ä".repeat(bytes / 2), ..Event::from_batch(&events()).unwrap().remove(0) };
+        let cut = batch(stream(&Batch::from_rows(&[event(2 << 20)]).unwrap().rows)).unwrap();
+        assert_eq!(Event::from_batch(&cut).unwrap()[0].message.len(), 64 << 10);
+        let long = |bytes: usize| {
+            let text: ArrayRef = Arc::new(arrow_array::StringArray::from(vec!["x".to_string(), "x".repeat(bytes)]));
+            stream(&RecordBatch::try_from_iter([("comm", text)]).unwrap())
+        };
+        assert!(batch(long(1 << 20)).is_some() && batch(long((1 << 20) + 1)).is_none());
     }
 
     #[test]

@@ -1,7 +1,7 @@
 //! Names that repeat from row to row: a dictionary in every file, in the journal as well.
 
 use crate::RecordingError;
-use crate::cell::{Cell, mismatch};
+use crate::cell::{Cell, cut, mismatch};
 use crate::column::ColumnBuilder;
 use arrow_array::builder::StringBuilder;
 use arrow_array::cast::AsArray;
@@ -96,7 +96,7 @@ impl LabelBuilder {
     #[must_use]
     pub fn finish(self) -> ArrayRef {
         let mut values = StringBuilder::new();
-        self.names.iter().for_each(|name| values.append_value(name));
+        self.names.iter().for_each(|name| values.append_value(cut(name)));
         let keys = self.keys.finish();
         let array = DictionaryArray::<Int32Type>::try_new(keys, Arc::new(values.finish()));
         Arc::new(array.expect("numbers are of this builder"))

@@ -134,7 +134,7 @@ fn repair_files(
     let mut damage = Damage::default();
     let mut parts = Vec::new();
     for (part, file) in manifest.parts.clone().into_iter().zip(sealed.all()) {
-        let Err(error) = file.open().and_then(|opened| opened.check_all(file.path())) else {
+        let Err(error) = file.check() else {
             parts.push(part);
             continue;
         };

@@ -109,12 +109,26 @@ impl SealedFile {
         &self.path
     }
 
+    /// The table that it holds rows of.
+    fn table(&self) -> &str {
+        self.below.split('/').next().unwrap_or_default()
+    }
+
     /// Opens it.
     ///
     /// # Errors
     /// It is not there, or not as long as it was.
     pub(crate) fn open(&self) -> Result<CheckedFile, RecordingError> {
         CheckedFile::open(&self.directory, &self.below, self.expected.clone())
+    }
+
+    /// Reads all of it for its checksums, and looks at what it says of its rows and columns.
+    ///
+    /// # Errors
+    /// It cannot be read, or is damaged.
+    pub(crate) fn check(&self) -> Result<(), RecordingError> {
+        self.open()?.check_all(&self.path)?;
+        self.builder(self.table()).map(drop)
     }
 
     /// Opens it for its rows.

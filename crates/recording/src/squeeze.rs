@@ -9,6 +9,17 @@ const MAGIC: [u8; 4] = [0x28, 0xb5, 0x2f, 0xfd];
 /// The quickest but those that hardly find anything: it is the collector's own time.
 const LEVEL: i32 = 1;
 
+/// What is compressed stands for so many times its bytes at most: an idle machine with thousands of disks comes to 50. More
+/// would be made to keep a reader busy, and is written as it is.
+const TIMES_MAX: usize = 256;
+/// Shorter batches may shrink to any length.
+const ANY_BYTES: usize = 128 << 10;
+
+/// May so many compressed bytes stand for so many?
+fn is_possible(squeezed: usize, plain: usize) -> bool {
+    plain <= ANY_BYTES.max(squeezed.saturating_mul(TIMES_MAX))
+}
+
 /// Writes batches compressed.
 #[derive(Default)]
 pub(crate) struct Squeezer {
@@ -46,7 +57,7 @@ impl Squeezer {
         }
         let (plain, squeezed) = (&self.plain, &mut self.squeezed);
         let length = self.compressor.as_mut().and_then(|zstd| zstd.compress(squeezed, plain, LEVEL).ok());
-        let is_shorter = length.is_some_and(|length| length < plain.len());
+        let is_shorter = length.is_some_and(|length| length < plain.len() && is_possible(length, plain.len()));
         let chosen: &[u8] = if is_shorter { squeezed } else { plain };
         out.extend_from_slice(chosen);
         Ok(true)
@@ -66,7 +77,8 @@ impl std::fmt::Debug for Unsqueezer {
 }
 
 impl Unsqueezer {
-    /// What was given to be written, of at most `most` bytes; `None` for what is not whole, or longer.
+    /// What was given to be written, of at most `most` bytes; `None` for what is not whole, longer, or stands for more than
+    /// [`Squeezer`] lets it.
     pub(crate) fn plain(&mut self, bytes: &[u8], most: usize) -> Option<Vec<u8>> {
         if !bytes.starts_with(&MAGIC) {
             return (bytes.len() <= most).then(|| bytes.to_vec());
@@ -74,6 +86,7 @@ impl Unsqueezer {
         // Written with every frame, as its length is known before.
         let length = zstd_safe::get_frame_content_size(bytes).ok()??;
         let length = usize::try_from(length).ok().filter(|length| *length <= most)?;
+        is_possible(bytes.len(), length).then_some(())?;
         let mut plain = Vec::with_capacity(length);
         self.decompressor.get_or_insert_with(DCtx::create).decompress(&mut plain, bytes).ok()?;
         Some(plain)
@@ -121,6 +134,17 @@ mod tests {
             let read = Unsqueezer::default().plain(&damaged, 1 << 16).map(|plain| plain.len());
             prop_assert!(read.is_none_or(|length| length <= 1 << 16));
         }
+    }
+
+    /// A frame of some kB that stood for 250 MB took a reader a fifth of a second, each.
+    #[test]
+    fn what_stands_for_more_than_is_written_is_refused_and_never_written() {
+        let plain = vec![7; 8 << 20];
+        let bomb = zstd::bulk::compress(&plain, 19).unwrap();
+        assert!(bomb.len() < 4096);
+        assert_eq!(Unsqueezer::default().plain(&bomb, 256 << 20), None);
+        let written = squeezed(&mut Squeezer::default(), &plain);
+        assert_eq!(Unsqueezer::default().plain(&written, 256 << 20), Some(plain));
     }
 
     #[test]
