@@ -6,13 +6,12 @@ use crate::exit::{Failure, PARAMETERS, RECORDING};
 use crate::open::{open, over};
 use crate::trace::say_incomplete;
 use analyze::{Body, Cells, Column, Selection, Table};
-use output::{Access, Folder, OutputFile};
+use output::{Access, Folder, OutputError, OutputFile};
 use quantity::output::{Form, stdout};
-use recording::{ExportFormat, Reader, RecordingError};
+use recording::{ExportFormat, Reader};
 use session::SessionError;
 use std::io::{self, BufWriter, Write};
 use std::path::Path;
-use trace::TraceError;
 use trace::interchange::{self, Format};
 
 /// Writes what was asked for in its format.
@@ -72,20 +71,64 @@ pub(crate) fn run(args: &ExportArgs) -> Result<u8, Failure> {
             Box::new(move |out| Ok(recording::export(&reader, table, format, out)?))
         }
     };
-    let written = match file_of(args) {
+    let (written, error) = match file_of(args) {
         Some(path) => {
-            let mut out = OutputFile::create(path, args.force.force())?;
-            write(&mut out).and_then(|()| Ok(out.finish()?))
+            let mut out = Noting::new(OutputFile::create(path, args.force.force())?);
+            let written = write(&mut out).and_then(|()| Ok(out.flush().map_err(OutputError::io("write", path))?));
+            match written {
+                Ok(()) => (out.out.finish().map_err(SessionError::from), None),
+                Err(failed) => (Err(failed), out.error),
+            }
         }
-        None => write(&mut BufWriter::new(stdout().with_form(form_of(args)))),
+        None => {
+            let mut out = Noting::new(BufWriter::new(stdout().with_form(form_of(args))));
+            let written = write(&mut out)
+                .and_then(|()| Ok(out.flush().map_err(OutputError::io("write", "standard output".as_ref()))?));
+            (written, out.error)
+        }
     };
-    match written {
+    match (written, error) {
         // `| head` is not an error.
-        Err(
-            SessionError::Recording(RecordingError::Face { source, .. })
-            | SessionError::Trace(TraceError::Recording(RecordingError::Face { source, .. })),
-        ) if source.kind() == io::ErrorKind::BrokenPipe => Ok(0),
-        other => other.map(|()| damaged).map_err(Failure::from),
+        (Err(_), Some(error)) if error.kind() == io::ErrorKind::BrokenPipe => Ok(0),
+        (Err(_), Some(error)) => {
+            let place = file_of(args).map_or("standard output".to_string(), |path| path.display().to_string());
+            Err(Failure::new(RECORDING, format!("failed to write {place}: {}", output::system_words(&error))))
+        }
+        (written, _) => written.map(|()| damaged).map_err(Failure::from),
+    }
+}
+
+/// Remembers why its writer failed: encoders tell an error of their own.
+struct Noting<W> {
+    out: W,
+    error: Option<io::Error>,
+}
+
+impl<W: Write> Noting<W> {
+    fn new(out: W) -> Self {
+        Self { out, error: None }
+    }
+
+    fn note<T>(&mut self, done: io::Result<T>) -> io::Result<T> {
+        if let Err(error) = &done
+            && error.kind() != io::ErrorKind::Interrupted
+        {
+            let same = || io::Error::from(error.kind());
+            self.error = Some(error.raw_os_error().map_or_else(same, io::Error::from_raw_os_error));
+        }
+        done
+    }
+}
+
+impl<W: Write> Write for Noting<W> {
+    fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
+        let written = self.out.write(bytes);
+        self.note(written)
+    }
+
+    fn flush(&mut self) -> io::Result<()> {
+        let flushed = self.out.flush();
+        self.note(flushed)
     }
 }
 

@@ -163,12 +163,14 @@ fn no_recording_is_made_among_devices_and_settings() {
 fn the_largest_size_of_a_file_is_told_and_ends_no_process() {
     let scratch = Scratch::new();
     record(&scratch);
-    for (limit, line) in [(4, "record -o small --clock tick -i 100ms --for 2s"), (4, "report r -o page.html")] {
+    for (limit, line) in
+        [(4, "record -o small --clock tick -i 100ms --for 2s"), (4, "report r -o page.html"), (1, "export r cpu -o x")]
+    {
         let output = shell(&scratch, &format!("(ulimit -f {limit}; exec \"$I\" {line})"));
         assert_eq!(output.code, Some(6), "{line}: {}", output.stderr);
         assert!(output.stderr.contains("ulimit -f"), "{line}: {}", output.stderr);
     }
-    assert_eq!(names(&scratch.path("")), ["r"]);
+    assert!(!scratch.path("page.html").exists() && !scratch.path("x").exists());
     // What was recorded before the limit was reached can be read.
     let later = shell(&scratch, "(ulimit -f 200; exec \"$I\" record -o later -i 100ms --for 30s)");
     assert_eq!(later.code, Some(6), "{}", later.stderr);

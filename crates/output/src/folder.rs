@@ -50,6 +50,21 @@ impl Folder {
     /// Something has that name ([`OutputError::Taken`]), it is among devices or settings of the kernel, or the directory
     /// cannot be made.
     pub fn create(path: &Path, access: Access) -> Result<Self, OutputError> {
+        match Self::create_untaken(path, access) {
+            Err(OutputError::Taken { path: taken, kind: Kind::Directory }) => {
+                let (above, _) = open_parent(path)?;
+                let name = component(path.file_name().unwrap_or_default())?;
+                if !reserved::take(above.as_fd(), name) {
+                    return Err(OutputError::Taken { path: taken, kind: Kind::Directory });
+                }
+                Ok(Self { fd: open_directory(above.as_fd(), name, path)?, path: path.to_path_buf(), access })
+            }
+            made => made,
+        }
+    }
+
+    /// The same, also where this process has reserved the directory.
+    pub(crate) fn create_untaken(path: &Path, access: Access) -> Result<Self, OutputError> {
         let Some(name) = path.file_name() else {
             return Err(OutputError::name(path.as_os_str(), "it names no new directory"));
         };
@@ -332,7 +347,6 @@ impl AsFd for Folder {
 /// Makes a directory and opens it.
 fn make(above: BorrowedFd<'_>, name: &OsStr, path: &Path, access: Access) -> Result<Folder, OutputError> {
     match mkdirat(above, name, access.of_folder_at_creation()) {
-        Err(Errno::EXIST) if reserved::take(above, name) => {}
         Err(Errno::EXIST) => return Err(taken(above, name, path.to_path_buf())),
         made => made.map_err(OutputError::io("create", path))?,
     }

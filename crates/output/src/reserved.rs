@@ -24,7 +24,7 @@ impl Reserved {
     /// # Errors
     /// See [`Folder::create`].
     pub fn create(path: &Path, access: Access) -> Result<Self, OutputError> {
-        let folder = Folder::create(path, access)?;
+        let folder = Folder::create_untaken(path, access)?;
         let stat = rustix::fs::fstat(&folder).map_err(OutputError::io("read", path))?;
         let inode = (stat.st_dev, stat.st_ino);
         list().push(inode);
