@@ -204,7 +204,7 @@ fn every_face_of_a_damaged_recording_says_so_and_none_passes_it() {
         ("check", &lenient),
         ("export", &["op_interval"]),
         ("report", &[]),
-        ("chart", &["run.response", "-o", "a.svg"]),
+        ("chart", &["run.response", "-o", "a.svg", "--force"]),
         ("diagnose", &[]),
         ("compare", &[sealed]),
         ("top", &["--once"]),
