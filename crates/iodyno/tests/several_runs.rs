@@ -34,7 +34,7 @@ fn first_and_last_are_those_that_measured() {
         found.join(" ")
     };
     assert_eq!(["first", "last", "rd2", "1"].map(title), ["rd1", "rd2", "rd2", "rd1"]);
-    let unknown = scratch.iodyno(&["chart", "out", "run.iops", "--run", "rd3", "-o", "a.svg"]).run().unwrap();
+    let unknown = scratch.iodyno(&["chart", "out", "run.iops", "--run", "rd3", "-o", "b.svg"]).run().unwrap();
     assert_ne!(unknown.code, Some(0));
     assert!(unknown.stderr.contains("no run `rd3`; it has format, rd1, rd2"), "{}", unknown.stderr);
 

@@ -182,7 +182,7 @@ fn a_reader_that_has_seen_enough_is_no_failure_and_a_full_disk_is() {
         let output = shell(&format!("(sleep 0.5; iodyno {command}) | true; exit ${{PIPESTATUS[0]}}"));
         assert!(!output.stderr.contains("panicked") && output.code != Some(101), "{command}: {}", output.stderr);
     }
-    let full = shell("iodyno chart r --list > /dev/full").expect_code(1);
+    let full = shell("iodyno chart r --list > /dev/full").expect_code(6);
     assert!(full.stderr.contains("standard output"), "{}", full.stderr);
 }
 

@@ -16,7 +16,8 @@ use std::path::Path;
 use std::sync::Arc;
 
 /// The mark of a file of which nothing was written yet.
-pub(crate) const UNFILLED: Mark = Mark { filled_bytes: Some(0), patterns: Vec::new(), pieces: false, given_up: false, settled: None };
+pub(crate) const UNFILLED: Mark =
+    Mark { filled_bytes: Some(0), patterns: Vec::new(), pieces: false, given_up: false, settled: None };
 
 /// A regular file that may be used as asked.
 #[derive(Debug)]
