@@ -7,7 +7,7 @@ APT_TEST := fio strace blktrace sysstat nicstat e2fsprogs xfsprogs btrfs-progs f
 BIN := $(or $(CARGO_TARGET_DIR),target)/release/iodyno
 SUDO := $(shell [ "$$(id -u)" = 0 ] || echo sudo)
 
-.PHONY: demo build query test test-build check fmt bench bench-trace bench-replay bench-record bench-top soak fuzz web docs deps-build deps-test clean
+.PHONY: demo build query test test-build check fmt bench bench-trace bench-replay bench-record bench-top exam soak fuzz web docs deps-build deps-test clean
 
 # Installs the packages of $(1) that are not there yet; silent when all are.
 define apt
@@ -84,6 +84,10 @@ bench-record: build deps-test
 bench-top: build deps-test
 	cargo build --release --locked -p recording --example generate_day
 	bench/top.py $(BIN) --generate $(or $(CARGO_TARGET_DIR),target)/release/examples/generate_day
+
+# Tests of times, which need CPUs that nobody else uses; not part of CI. What could not be judged says SKIPPED.
+exam: deps-test
+	cargo test --release --locked --workspace --no-fail-fast -- --ignored --skip soak
 
 # Hours compressed by a fake clock, and long fuzzing; not part of CI.
 soak: deps-test

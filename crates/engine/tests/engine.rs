@@ -61,6 +61,7 @@ fn a_pass_writes_every_byte_once() {
 }
 
 #[test]
+#[ignore = "times: make exam"]
 fn an_open_loop_keeps_its_rate() {
     testkit::while_cpus_are_ours(once_an_open_loop_keeps_its_rate);
 }
@@ -83,6 +84,7 @@ fn once_an_open_loop_keeps_its_rate() {
 }
 
 #[test]
+#[ignore = "times: make exam"]
 fn the_depth_is_what_was_asked() {
     testkit::while_cpus_are_ours(once_the_depth_is_what_was_asked);
 }
@@ -118,6 +120,7 @@ fn shares_hold_at_full_speed() {
 }
 
 #[test]
+#[ignore = "times: make exam"]
 fn think_time_is_outside_response_time() {
     testkit::while_cpus_are_ours(once_think_time_is_outside_response_time);
 }

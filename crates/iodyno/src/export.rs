@@ -41,7 +41,22 @@ pub(crate) fn run(args: &ExportArgs) -> Result<u8, Failure> {
     if recording::table(table).is_none() && analyze::view(table).is_ok() {
         return view(args, &reader, table).map(|code| over(code, damaged));
     }
-    let write: Writing<'_> = match args.trace_format {
+    let write = writing(args, &reader, table)?;
+    let (written, error) = written(args, &write)?;
+    match (written, error) {
+        // `| head` is not an error.
+        (Err(_), Some(error)) if error.kind() == io::ErrorKind::BrokenPipe => Ok(0),
+        (Err(_), Some(error)) => {
+            let place = file_of(args).map_or("standard output".to_string(), |path| path.display().to_string());
+            Err(Failure::new(RECORDING, format!("failed to write {place}: {}", output::system_words(&error))))
+        }
+        (written, _) => written.map(|()| damaged).map_err(Failure::from),
+    }
+}
+
+/// What writes `table` in the asked format.
+fn writing<'a>(args: &ExportArgs, reader: &'a Reader, table: &'a str) -> Result<Writing<'a>, Failure> {
+    Ok(match args.trace_format {
         Some(_) if table != "io" => {
             return Err(Failure::new(PARAMETERS, format!("--format is for traces (table io), not for {table}")));
         }
@@ -52,7 +67,7 @@ pub(crate) fn run(args: &ExportArgs) -> Result<u8, Failure> {
                 TraceFormat::FioIolog => Format::Iolog,
             };
             Box::new(move |out| {
-                let written = interchange::write(&reader, format, &mut *out)?;
+                let written = interchange::write(reader, format, &mut *out)?;
                 if written.out_of_order > 0 {
                     let order = "stand after later ones: their I/Os stand in the recording too far behind";
                     say!("{} events {order}", written.out_of_order);
@@ -68,10 +83,14 @@ pub(crate) fn run(args: &ExportArgs) -> Result<u8, Failure> {
             } else {
                 ExportFormat::Csv
             };
-            Box::new(move |out| Ok(recording::export(&reader, table, format, out)?))
+            Box::new(move |out| Ok(recording::export(reader, table, format, out)?))
         }
-    };
-    let (written, error) = match file_of(args) {
+    })
+}
+
+/// Writes to where it was asked for: how that went, and the error of the place, which encoders hide in one of their own.
+fn written(args: &ExportArgs, write: &Writing<'_>) -> Result<(Result<(), SessionError>, Option<io::Error>), Failure> {
+    Ok(match file_of(args) {
         Some(path) => {
             let mut out = Noting::new(OutputFile::create(path, args.force.force())?);
             let written = write(&mut out).and_then(|()| Ok(out.flush().map_err(OutputError::io("write", path))?));
@@ -86,16 +105,7 @@ pub(crate) fn run(args: &ExportArgs) -> Result<u8, Failure> {
                 .and_then(|()| Ok(out.flush().map_err(OutputError::io("write", "standard output".as_ref()))?));
             (written, out.error)
         }
-    };
-    match (written, error) {
-        // `| head` is not an error.
-        (Err(_), Some(error)) if error.kind() == io::ErrorKind::BrokenPipe => Ok(0),
-        (Err(_), Some(error)) => {
-            let place = file_of(args).map_or("standard output".to_string(), |path| path.display().to_string());
-            Err(Failure::new(RECORDING, format!("failed to write {place}: {}", output::system_words(&error))))
-        }
-        (written, _) => written.map(|()| damaged).map_err(Failure::from),
-    }
+    })
 }
 
 /// Remembers why its writer failed: encoders tell an error of their own.

@@ -91,8 +91,8 @@ fn check_places(command: &Command) -> Result<(), Failure> {
         Command::Export(args) => vec![args.output.as_ref()],
         _ => Vec::new(),
     };
-    let missing = places.into_iter().flatten().filter(|path| path.symlink_metadata().is_err());
-    missing.map(|path| Ok(output::check_place(path)?)).collect()
+    let mut missing = places.into_iter().flatten().filter(|path| path.symlink_metadata().is_err());
+    missing.try_for_each(|path| Ok(output::check_place(path)?))
 }
 
 /// Takes note of `--mode` and `--group` before anything is made, and of what [`check`] does.

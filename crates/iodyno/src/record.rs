@@ -86,22 +86,9 @@ fn record(args: &RecordArgs, interval_ns: u64, command_line: &[String]) -> Resul
     };
     let outcome = outcome?;
     outcome.messages.iter().for_each(|message| say!("iodyno: {message}"));
-    if let (Some(before), Some(after), true) = (before, ChildCost::now(), child.is_some()) {
+    if let (Some(before), Some(child)) = (before, &child) {
         let ended_ns = ending.and_then(|ending| ending.join().ok()).unwrap_or_else(quantity::clock::now_ns);
-        let wall_ns = ended_ns - started_ns;
-        let cost = after.since(before);
-        let unknown = || "?".to_string();
-        let by_event = child.as_ref().and_then(|child| by_event(&directory, i64::from(child.id())));
-        say_lines!(
-            "\ntime      {}\nCPU       {} user, {} system by tick ({:.0} % of one CPU); {} by event\nI/O       {} read, {} written (devices)",
-            format_ns(wall_ns),
-            format_ns(cost.user_ns),
-            format_ns(cost.system_ns),
-            (cost.user_ns + cost.system_ns) as f64 * 100.0 / wall_ns.max(1) as f64,
-            by_event.map_or_else(|| "?".to_string(), format_ns),
-            cost.read_bytes.map_or_else(unknown, format_bytes),
-            cost.write_bytes.map_or_else(unknown, format_bytes),
-        );
+        say_cost(before, ended_ns - started_ns, by_event(&directory, i64::from(child.id())));
     }
     crate::diagnose::brief(&directory);
     say!("recording {} ({} samples, {} missed)", directory.display(), outcome.samples, outcome.missed);
@@ -113,6 +100,23 @@ fn record(args: &RecordArgs, interval_ns: u64, command_line: &[String]) -> Resul
         let code = status.code().unwrap_or_else(|| 128 + status.signal().unwrap_or(0));
         u8::try_from(code).unwrap_or(1)
     }))
+}
+
+/// What the command cost in all.
+fn say_cost(before: ChildCost, wall_ns: u64, by_event_ns: Option<u64>) {
+    let Some(after) = ChildCost::now() else { return };
+    let cost = after.since(before);
+    let unknown = || "?".to_string();
+    say_lines!(
+        "\ntime      {}\nCPU       {} user, {} system by tick ({:.0} % of one CPU); {} by event\nI/O       {} read, {} written (devices)",
+        format_ns(wall_ns),
+        format_ns(cost.user_ns),
+        format_ns(cost.system_ns),
+        (cost.user_ns + cost.system_ns) as f64 * 100.0 / wall_ns.max(1) as f64,
+        by_event_ns.map_or_else(unknown, format_ns),
+        cost.read_bytes.map_or_else(unknown, format_bytes),
+        cost.write_bytes.map_or_else(unknown, format_bytes),
+    );
 }
 
 /// Waits for the moment at which the command ends: its time is its own, without what is still done about the recording.

@@ -61,6 +61,7 @@ fn recorded(scratch: &Scratch, program: &Path, made: &str) -> (Output, f64, f64)
 }
 
 #[test]
+#[ignore = "times: make exam"]
 fn what_hides_from_the_tick_is_seen_by_event() {
     // What the hypervisor steals is the program's by event, and not by its own clock.
     testkit::while_cpus_are_ours(once_what_hides_from_the_tick_is_seen_by_event);
@@ -97,6 +98,7 @@ fn once_what_hides_from_the_tick_is_seen_by_event() {
 }
 
 #[test]
+#[ignore = "times: make exam"]
 fn live_with_every_part_and_nothing_left_over() {
     testkit::while_cpus_are_ours(once_live_with_every_part_and_nothing_left_over);
 }

@@ -40,6 +40,7 @@ fn of<'a>(judged: &'a Value, rule: &str) -> Vec<&'a Value> {
 }
 
 #[test]
+#[ignore = "times: make exam"]
 fn one_thread_that_keeps_a_cpu_busy() {
     testkit::while_cpus_are_ours(once_one_thread_that_keeps_a_cpu_busy);
 }
@@ -111,6 +112,7 @@ fn a_recording_is_judged_like_the_machine_and_mistakes_are_told() {
 }
 
 #[test]
+#[ignore = "times: make exam"]
 fn a_listener_with_a_short_backlog() {
     testkit::while_cpus_are_ours(once_a_listener_with_a_short_backlog);
 }
@@ -168,6 +170,7 @@ fn once_a_listener_with_a_short_backlog() {
 }
 
 #[test]
+#[ignore = "times: make exam"]
 fn a_link_that_is_shaped() {
     testkit::while_cpus_are_ours(once_a_link_that_is_shaped);
 }
@@ -202,6 +205,7 @@ fn once_a_link_that_is_shaped() {
 }
 
 #[test]
+#[ignore = "times: make exam"]
 fn a_disk_that_stops_answering_and_one_that_is_too_slow() {
     testkit::while_cpus_are_ours(once_a_disk_that_stops_answering_and_one_that_is_too_slow);
 }
@@ -269,6 +273,7 @@ fn once_a_disk_that_stops_answering_and_one_that_is_too_slow() {
 }
 
 #[test]
+#[ignore = "times: make exam"]
 fn a_disk_that_pauses_for_a_moment_and_one_that_is_slow_and_half_busy_are_no_findings() {
     testkit::while_cpus_are_ours(once_a_disk_that_is_half_as_bad);
 }
@@ -344,6 +349,7 @@ const FILLER: &str = "import os,sys,time\nf=os.open(sys.argv[1],os.O_RDONLY)\nos
     for at in range(0,size,1<<20): os.preadv(f,[page],at)\n  time.sleep(0.08)\n";
 
 #[test]
+#[ignore = "times: make exam"]
 fn a_cache_that_another_program_fills() {
     testkit::while_cpus_are_ours(once_a_cache_that_another_program_fills);
 }
@@ -414,6 +420,7 @@ fn once_a_cache_that_another_program_fills() {
 }
 
 #[test]
+#[ignore = "times: make exam"]
 fn programs_too_brief_to_be_seen() {
     testkit::while_cpus_are_ours(once_programs_too_brief_to_be_seen);
 }

@@ -41,6 +41,7 @@ fn find<'a>(judged: &'a Value, rule: &str, subject: &str) -> Option<&'a Value> {
 }
 
 #[test]
+#[ignore = "times: make exam"]
 fn a_server_that_is_put_aside_for_another_program() {
     testkit::while_cpus_are_ours(once_a_server_that_is_put_aside_for_another_program);
 }
@@ -78,6 +79,7 @@ fn once_a_server_that_is_put_aside_for_another_program() {
 }
 
 #[test]
+#[ignore = "times: make exam"]
 fn a_program_that_waits_behind_another_one_in_step() {
     testkit::while_cpus_are_ours(once_a_program_that_waits_behind_another_one_in_step);
 }
@@ -113,7 +115,9 @@ fn once_a_program_that_waits_behind_another_one_in_step() {
 fn busy(scratch: &Scratch) -> f64 {
     let shown = ["stat", "cpu", "--clock", "both", "--each", "-i", "1", "-r", "seen", "--json"];
     let rows = scratch.iodyno(&shown).run().unwrap().expect_code(0).ndjson();
-    let values: Vec<f64> = rows.iter().map(|row| row["event_busy_percent"].as_f64().unwrap()).collect();
+    // Null: the CPU could not be read then, because the hypervisor had stopped it.
+    let values: Vec<f64> = rows.iter().filter_map(|row| row["event_busy_percent"].as_f64()).collect();
+    assert!(values.len() * 2 > rows.len(), "{rows:?}");
     values.iter().sum::<f64>() / values.len() as f64
 }
 
@@ -121,12 +125,14 @@ fn busy(scratch: &Scratch) -> f64 {
 fn in_interrupts(scratch: &Scratch) -> f64 {
     let shown = ["stat", "cpu", "--clock", "both", "--each", "-i", "1", "-r", "seen", "--json"];
     let rows = scratch.iodyno(&shown).run().unwrap().expect_code(0).ndjson();
-    let of = |row: &Value, key: &str| row[key].as_f64().unwrap();
-    let values = rows.iter().map(|row| of(row, "irq_percent") + of(row, "softirq_percent"));
-    values.sum::<f64>() / rows.len() as f64
+    let values: Vec<f64> =
+        (rows.iter()).filter_map(|row| Some(row["irq_percent"].as_f64()? + row["softirq_percent"].as_f64()?)).collect();
+    assert!(values.len() * 2 > rows.len(), "{rows:?}");
+    values.iter().sum::<f64>() / values.len() as f64
 }
 
 #[test]
+#[ignore = "times: make exam"]
 fn a_tick_that_misses_what_hides_from_it() {
     testkit::while_cpus_are_ours(once_a_tick_that_misses_what_hides_from_it);
 }
@@ -163,6 +169,7 @@ fn once_a_tick_that_misses_what_hides_from_it() {
 }
 
 #[test]
+#[ignore = "times: make exam"]
 fn a_flood_of_small_packets_takes_a_cpu_and_who_lost_it_is_named() {
     testkit::while_cpus_are_ours(once_a_flood_of_small_packets_takes_a_cpu_and_who_lost_it_is_named);
 }

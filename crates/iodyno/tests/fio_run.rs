@@ -102,6 +102,7 @@ fn conditions_come_from_fios_own_options() {
 }
 
 #[test]
+#[ignore = "times: make exam"]
 fn a_run_ends_when_it_is_steady_and_warms_up_before() {
     testkit::while_cpus_are_ours(once_a_run_ends_when_it_is_steady_and_warms_up_before);
 }

@@ -62,6 +62,7 @@ impl Bench {
 }
 
 #[test]
+#[ignore = "times: make exam"]
 fn a_stall_makes_one_dump_with_the_seconds_around_it() {
     testkit::while_cpus_are_ours(once_a_stall_makes_one_dump_with_the_seconds_around_it);
 }
@@ -108,6 +109,7 @@ fn once_a_stall_makes_one_dump_with_the_seconds_around_it() {
 }
 
 #[test]
+#[ignore = "times: make exam"]
 fn no_trouble_no_dump_and_flat_memory() {
     testkit::while_cpus_are_ours(once_no_trouble_no_dump_and_flat_memory);
 }
@@ -143,6 +145,7 @@ fn a_condition_that_cannot_be_read_is_shown_with_its_place() {
 }
 
 #[test]
+#[ignore = "times: make exam"]
 fn a_finding_of_the_collector_writes_the_ios_around_it_and_is_linked_with_them() {
     testkit::while_cpus_are_ours(once_a_finding_of_the_collector_writes_the_ios_around_it);
 }

@@ -12,6 +12,7 @@ const MS: u64 = 1_000_000;
 
 /// 500/s for 10 s, 1 ms service time, a stall of 2 s in the middle: counts and percentiles equal the schedule's.
 #[test]
+#[ignore = "times: make exam"]
 fn a_stall_shows_in_response_times_as_the_schedule_says() {
     testkit::while_cpus_are_ours(once_a_stall_shows_in_response_times_as_the_schedule_says);
 }

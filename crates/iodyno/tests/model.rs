@@ -262,6 +262,7 @@ fn processes_of_a_device_have_workloads_of_their_own() {
 }
 
 #[test]
+#[ignore = "times: make exam"]
 fn two_real_processes_have_workloads_of_their_own() {
     testkit::while_cpus_are_ours(once_two_real_processes_have_workloads_of_their_own);
 }
@@ -376,6 +377,7 @@ fn small(seconds: u32) -> Vec<Io> {
 }
 
 #[test]
+#[ignore = "times: make exam"]
 fn trace_replay_and_a_run_of_the_model_are_alike_on_a_real_device() {
     testkit::while_cpus_are_ours(once_trace_replay_and_a_run_of_the_model_are_alike_on_a_real_device);
 }

@@ -53,6 +53,7 @@ fn number(value: &Value) -> f64 {
 }
 
 #[test]
+#[ignore = "times: make exam"]
 fn disks_as_iostat() {
     testkit::while_cpus_are_ours(once_disks_as_iostat);
 }
@@ -104,6 +105,7 @@ fn once_disks_as_iostat() {
 }
 
 #[test]
+#[ignore = "times: make exam"]
 fn interfaces_as_nicstat() {
     testkit::while_cpus_are_ours(once_interfaces_as_nicstat);
 }
@@ -135,6 +137,7 @@ fn once_interfaces_as_nicstat() {
 }
 
 #[test]
+#[ignore = "times: make exam"]
 fn tcp_as_nicstat_but_for_what_is_sent_again() {
     testkit::while_cpus_are_ours(once_tcp_as_nicstat);
 }
@@ -170,6 +173,7 @@ fn once_tcp_as_nicstat() {
 }
 
 #[test]
+#[ignore = "times: make exam"]
 fn an_interface_without_a_speed_as_nicstat_but_for_its_use() {
     testkit::while_cpus_are_ours(once_an_interface_without_a_speed_as_nicstat);
 }
@@ -211,6 +215,7 @@ fn once_an_interface_without_a_speed_as_nicstat() {
 }
 
 #[test]
+#[ignore = "times: make exam"]
 fn cpus_as_mpstat() {
     testkit::while_cpus_are_ours(once_cpus_as_mpstat);
 }
@@ -248,6 +253,7 @@ fn once_cpus_as_mpstat() {
 }
 
 #[test]
+#[ignore = "times: make exam"]
 fn processes_as_pidstat() {
     if has("pidstat") {
         // Both must be there when the work begins, which a host that takes the CPUs away does not let them.

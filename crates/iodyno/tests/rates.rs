@@ -25,6 +25,7 @@ fn arrivals(run: &str) -> Vec<(f64, f64)> {
 }
 
 #[test]
+#[ignore = "times: make exam"]
 fn a_variable_rate_follows_its_steps() {
     testkit::while_cpus_are_ours(once_a_variable_rate_follows_its_steps);
 }
@@ -53,6 +54,7 @@ fn once_a_variable_rate_follows_its_steps() {
 }
 
 #[test]
+#[ignore = "times: make exam"]
 fn a_spike_comes_at_the_beginning_of_each_second() {
     testkit::while_cpus_are_ours(once_a_spike_comes_at_the_beginning_of_each_second);
 }

@@ -19,6 +19,7 @@ fn values(lines: &[Value], key: &str) -> Vec<f64> {
 }
 
 #[test]
+#[ignore = "times: make exam"]
 fn a_shaped_link_is_full_and_saturated() {
     // Who cannot send is not the link's fault.
     testkit::while_cpus_are_ours(a_shaped_link);
@@ -75,6 +76,7 @@ fn listeners_that_drop_are_seen() {
 }
 
 #[test]
+#[ignore = "times: make exam"]
 fn segments_that_are_sent_again_are_counted_as_the_kernel_does() {
     // What is sent again must have been acknowledged before the interval ends.
     testkit::while_cpus_are_ours(segments_that_are_sent_again);
@@ -307,6 +309,7 @@ impl Drop for HeldBack {
 }
 
 #[test]
+#[ignore = "times: make exam"]
 fn a_control_group_is_held_back_by_its_limit() {
     testkit::while_cpus_are_ours(once_a_control_group_is_held_back_by_its_limit);
 }

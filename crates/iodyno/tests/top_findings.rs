@@ -33,6 +33,7 @@ fn soon_closed(scratch: &Scratch) -> [String; 3] {
 }
 
 #[test]
+#[ignore = "times: make exam"]
 fn a_server_that_is_put_aside() {
     testkit::while_cpus_are_ours(once_a_server_that_is_put_aside);
 }
@@ -57,6 +58,7 @@ fn once_a_server_that_is_put_aside() {
 }
 
 #[test]
+#[ignore = "times: make exam"]
 fn a_tick_that_misses_what_hides_from_it() {
     testkit::while_cpus_are_ours(once_a_tick_that_misses_what_hides_from_it);
 }
@@ -96,6 +98,7 @@ fn once_a_tick_that_misses_what_hides_from_it() {
 }
 
 #[test]
+#[ignore = "times: make exam"]
 fn a_flood_of_small_packets_takes_a_cpu() {
     testkit::while_cpus_are_ours(once_a_flood_of_small_packets_takes_a_cpu);
 }
@@ -124,6 +127,7 @@ fn once_a_flood_of_small_packets_takes_a_cpu() {
 /// A disk that was quick and takes 25 ms for everything, with eight writes waiting: who writes is said on the page, and by
 /// `diagnose` of a snapshot of it.
 #[test]
+#[ignore = "times: make exam"]
 fn who_writes_to_a_disk_that_is_the_limit() {
     testkit::while_cpus_are_ours(once_who_writes_to_a_disk_that_is_the_limit);
 }

@@ -125,6 +125,7 @@ through_ftrace! {
 }
 
 #[test]
+#[ignore = "times: make exam"]
 fn waiting_for_a_free_request_counts_from_the_first_attempt() {
     // How many workers queue at the same time, and so in no order, is a matter of who gets a CPU.
     testkit::while_cpus_are_ours(|| without_losses(once_waiting_for_a_free_request_counts_from_the_first_attempt));

@@ -83,6 +83,7 @@ fn every_io_is_one_row_equal_to_fios_own_log_and_the_instance_goes() {
 }
 
 #[test]
+#[ignore = "times: make exam"]
 fn both_ways_at_once_give_the_same_rows_at_the_same_times() {
     testkit::while_cpus_are_ours(once_both_ways_give_the_same_rows_at_the_same_times);
 }

@@ -67,6 +67,7 @@ fn turns(priority: u32, work_ms: f64, sleep_ms: f64) -> Spinner {
 }
 
 #[test]
+#[ignore = "times: make exam"]
 fn run_time_is_what_the_process_itself_says() {
     // What the hypervisor steals is the process's by event, and not by its own clock.
     testkit::while_cpus_are_ours(|| {
@@ -129,6 +130,7 @@ fn who_was_put_aside_for_whom() {
 }
 
 #[test]
+#[ignore = "times: make exam"]
 fn who_woke_and_waited_behind_whom() {
     testkit::while_cpus_are_ours(once_who_woke_and_waited_behind_whom);
 }

@@ -107,6 +107,7 @@ mod tests {
     }
 
     #[test]
+    #[ignore = "times: make exam"]
     fn who_never_sleeps_is_not_held_up() {
         if testkit::require_root_or_skip() {
             testkit::while_cpus_are_ours(|| {

@@ -8,6 +8,9 @@ use testkit::{FileSystem, LoopDevice, Mounted, Swap};
 /// A row of the table: name, rule, maker (`None` where this machine cannot make it).
 pub(crate) type Row = (&'static str, Rule, fn() -> Option<Scene>);
 
+/// A row that is ready to be made.
+pub(crate) type Made = (String, Rule, Box<dyn Fn() -> Option<Scene>>);
+
 /// A signature or other bytes at an offset of an otherwise empty device of 16 MiB.
 pub(crate) const BYTES: &[(&str, u64, &[u8])] = &[
     ("LUKS", 0, b"LUKS\xba\xbe\0\x02"),
@@ -235,8 +238,8 @@ pub(crate) const ROWS: &[Row] = &[
 ];
 
 /// Every device of the table.
-pub(crate) fn all() -> Vec<(String, Rule, Box<dyn Fn() -> Option<Scene>>)> {
-    let mut rows: Vec<(String, Rule, Box<dyn Fn() -> Option<Scene>>)> = Vec::new();
+pub(crate) fn all() -> Vec<Made> {
+    let mut rows: Vec<Made> = Vec::new();
     for (name, rule, make) in ROWS {
         rows.push(((*name).to_string(), *rule, Box::new(make)));
     }

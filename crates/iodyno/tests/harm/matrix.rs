@@ -1,12 +1,10 @@
 //! The table: every target with every way of writing to it. Refused or allowed as stated, and everything else unchanged.
 
 use crate::commands::{ALL, Role, Typed};
-use crate::scene::{Rule, Scene, state, work};
+use crate::devices::Made;
+use crate::scene::{state, work};
 use crate::{devices, files};
 use std::path::Path;
-
-/// A row that is ready to be made.
-type Made = (String, Rule, Box<dyn Fn() -> Option<Scene>>);
 
 /// A recording to draw and export.
 fn recording(folder: &Path) -> std::path::PathBuf {

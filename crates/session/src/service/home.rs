@@ -86,7 +86,7 @@ pub struct Home {
     /// Recordings of this process have this number or a higher one.
     first: u64,
     known: Mutex<Known>,
-    _lock: File,
+    _lock: Lock,
 }
 
 impl Home {
@@ -286,7 +286,7 @@ fn is_temporary(name: &OsStr) -> bool {
 }
 
 /// Holds the directory for one collector.
-fn lock(folder: &Folder) -> Result<File, SessionError> {
+fn lock(folder: &Folder) -> Result<Lock, SessionError> {
     let path = folder.path().join(LOCK);
     let mut file = folder.append(LOCK)?;
     let mut holder = String::new();
@@ -300,7 +300,18 @@ fn lock(folder: &Folder) -> Result<File, SessionError> {
     }
     // For people; the lock itself is the kernel's, and goes with the process.
     let _ = file.set_len(0).and_then(|()| file.rewind()).and_then(|()| writeln!(file, "{}", std::process::id()));
-    Ok(file)
+    Ok(Lock(file))
+}
+
+/// The lock of a directory, given back when this is dropped: also where a program that is being started has a copy of the
+/// descriptor for a moment.
+#[derive(Debug)]
+struct Lock(File);
+
+impl Drop for Lock {
+    fn drop(&mut self) {
+        let _ = flock(&self.0, FlockOperation::Unlock);
+    }
 }
 
 fn read_identity(folder: &Folder) -> Result<Option<Identity>, SessionError> {

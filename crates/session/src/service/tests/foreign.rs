@@ -208,7 +208,7 @@ const KINDS: [Kind; 68] = [
 const ROOTS: [Kind; 8] = [
     ("a folder that may not be read", Directory, |_, path| {
         folder(path);
-        std::fs::set_permissions(path, std::fs::Permissions::from_mode(0)).expect("set");
+        std::fs::set_permissions(path, std::fs::Permissions::from_mode(0o000)).expect("set");
     }),
     ("a device", Directory, |_, path| {
         mknodat(CWD, path, FileType::CharacterDevice, Mode::RWXU, rustix::fs::makedev(1, 3)).expect("a device");
@@ -527,7 +527,8 @@ fn a_directory_that_others_use_is_refused_and_left_as_it_is() {
 
 #[test]
 fn a_lock_of_others_is_not_written_to() {
-    let locks: [(&str, fn(&Path, &Path)); 4] = [
+    type Lock = (&'static str, fn(&Path, &Path));
+    let locks: [Lock; 4] = [
         ("a file", |lock, _| file(lock, "resource locked by lpd")),
         ("a link", |lock, outside| symlink(outside, lock).expect("a link")),
         ("a second name", |lock, outside| std::fs::hard_link(outside, lock).expect("a name")),
