@@ -208,7 +208,17 @@ pub(crate) const ROWS: &[Row] = &[
     ("by a symbolic link", Rule::NeedsDestroy, symlink_to_device),
     ("by a second node", Rule::NeedsDestroy, second_node),
     ("ours", Rule::Allowed, || own_device(&[])),
-    ("ours, then mkfs", Rule::NeedsDestroy, || own_device(&[(1024 + 0x38, b"\x53\xef")])),
+    ("ours, then mkfs", Rule::NeedsDestroy, || {
+        let scene = own_device(&[])?;
+        FileSystem::Ext4.make(&scene.path).ok()?;
+        rustix::fs::sync();
+        Some(scene)
+    }),
+    ("ours, and two sectors of ext4's superblock", Rule::NeedsDestroy, || {
+        let mut block = [0; 1024];
+        block[0x38..0x3a].copy_from_slice(b"\x53\xef");
+        own_device(&[(1024, &block)])
+    }),
     ("ours, a foreign sector in the first MiB", Rule::NeedsDestroy, || own_device(&[(700 * 512, &[7; 512])])),
     ("ours, a foreign MiB in the middle", Rule::NeedsDestroy, || own_device(&[(7 * MIB, &[7; 1 << 20])])),
     ("empty", Rule::Allowed, || Some(Scene::bytes_on_device(&[]))),

@@ -12,6 +12,18 @@ const BYTES: u64 = 4 * MIB;
 /// Sectors that iodyno writes begin with it.
 const MAGIC: [u8; 8] = *b"iodyno\0\x01";
 
+/// What loads of this walk write instead of marked sectors, as a flag's value and as bytes.
+const PATTERNS: [(&str, &[u8]); 3] =
+    [("0xdeadbeef", &[0xde, 0xad, 0xbe, 0xef]), ("0x55", &[0x55]), ("\"iodyno\"", b"iodyno")];
+
+/// Does a sector hold nothing but one of the patterns, which begin anew with every transfer? Copied elsewhere, it is still
+/// iodyno's.
+fn is_pattern(sector: &[u8]) -> bool {
+    PATTERNS.iter().any(|(_, bytes)| {
+        (0..bytes.len()).any(|phase| sector.iter().eq(bytes.iter().cycle().skip(phase).take(sector.len())))
+    })
+}
+
 /// Numbers by seed (SplitMix64).
 struct Chance(u64);
 
@@ -59,12 +71,12 @@ impl Thing {
         file.sync_all().unwrap();
     }
 
-    /// Others' data are those of which no sector is zero or marked.
+    /// Others' data are the sectors that are not zero, marked, or all pattern.
     fn look(&mut self) {
         self.foreign.clear();
         let Ok(content) = std::fs::read(&self.file) else { return };
         for (at, sector) in content.chunks(512).enumerate() {
-            if sector.iter().any(|byte| *byte != 0) && !sector.starts_with(&MAGIC) {
+            if sector.iter().any(|byte| *byte != 0) && !sector.starts_with(&MAGIC) && !is_pattern(sector) {
                 self.foreign.insert(at as u64, 1);
             }
         }
@@ -78,8 +90,6 @@ struct Walk {
     log: Vec<String>,
     allowed: u64,
     refused: u64,
-    /// The pattern that loads of this walk write, which cannot be told from others' data by its sectors.
-    patterns: Vec<usize>,
 }
 
 impl Walk {
@@ -94,7 +104,7 @@ impl Walk {
             });
             things.push(Thing { file, device, mounted: None, foreign: BTreeMap::new(), is_foreign_file: false });
         }
-        Self { folder, things, chance: Chance(seed), log: Vec::new(), allowed: 0, refused: 0, patterns: Vec::new() }
+        Self { folder, things, chance: Chance(seed), log: Vec::new(), allowed: 0, refused: 0 }
     }
 
     fn step(&mut self) {
@@ -123,7 +133,6 @@ impl Walk {
         }
         thing.write(place, &vec![0xb7; usize::try_from(kib << 10).unwrap()]);
         thing.look();
-        self.patterns.retain(|other| *other != at);
         self.note(format!("{at}: another program writes {kib} KiB at {place}"));
     }
 
@@ -139,7 +148,6 @@ impl Walk {
         testkit::FileSystem::Ext4.make(thing.name()).unwrap();
         rustix::fs::sync();
         thing.look();
-        self.patterns.retain(|other| *other != at);
         self.note(format!("{at}: mkfs.ext4"));
     }
 
@@ -179,7 +187,6 @@ impl Walk {
         let thing = &mut self.things[at];
         thing.is_foreign_file |= !was_there;
         thing.look();
-        self.patterns.retain(|other| *other != at);
         self.note(format!("{at}: dd from {from}"));
     }
 
@@ -194,7 +201,6 @@ impl Walk {
             thing.is_foreign_file = false;
         }
         thing.look();
-        self.patterns.retain(|other| *other != at);
         self.note(format!("{at}: emptied"));
     }
 
@@ -215,18 +221,13 @@ impl Walk {
         add(chance, "--bs", &["512", "4k", "8k", "64k", "512-16k"]);
         add(chance, "--iodepth", &["1", "4", "16"]);
         add(chance, "--direct", &["0", "1"]);
-        let has_pattern = chance.below(5) == 0;
-        if has_pattern {
-            add(chance, "--buffer_pattern", &["0xdeadbeef", "0x55", "\"iodyno\""]);
+        if chance.below(5) == 0 {
+            add(chance, "--buffer_pattern", &PATTERNS.map(|(value, _)| value));
         }
         let folder = testkit::scratch_dir(testkit::Place::Disk).unwrap();
         let before: Vec<Option<Vec<u8>>> = self.things.iter().map(|thing| std::fs::read(&thing.file).ok()).collect();
-        let protected: Vec<bool> = self
-            .things
-            .iter()
-            .enumerate()
-            .map(|(index, thing)| index != at || (thing.is_protected() && !self.patterns.contains(&index)))
-            .collect();
+        let protected: Vec<bool> =
+            self.things.iter().enumerate().map(|(index, thing)| index != at || thing.is_protected()).collect();
         let output = Command::new(env!("CARGO_BIN_EXE_iodyno"))
             .args(&arguments)
             .args(["-o", "out"])
@@ -247,11 +248,7 @@ impl Walk {
         if output.code == Some(0) {
             self.allowed += 1;
             // Made by iodyno where it was not there.
-            if has_pattern {
-                self.patterns.push(at);
-            } else if !self.patterns.contains(&at) {
-                self.things[at].look();
-            }
+            self.things[at].look();
         } else if output.code == Some(7) {
             self.refused += 1;
         }
