@@ -59,7 +59,7 @@ export interface RunSummary {
   measured_s: number; offered: number | null; arrivals: number | null; ops: number; bytes: number; errors: number | null;
   iops: number | null; bytes_per_s: number | null; read_percent: number | null; response: Fold; service: Fold;
   queue_depth: number | null; cpu_user: number | null; cpu_system: number | null; intervals: number;
-  stalled_intervals: number; longest_stall: { from_s: number; to_s: number } | null;
+  unfinished: number | null; stalled_intervals: number; longest_stall: { from_s: number; to_s: number } | null;
 }
 export interface RunModel {
   index: number; title: string; detail: string; sentence: string; figures: Figure[];
