@@ -553,8 +553,10 @@ fn percentiles_that_cannot_be_had_are_unknown_and_those_of_nothing_are_none() {
     let Some(faulty) = FaultyDisk::new() else { return };
     let name = faulty.device.name();
     let of = |user: u32, form: &[&str]| {
-        let shown = stat(&["disk", "--percentiles", "-i", &name, "1", "4"]).args(form).user(user).spawn().unwrap();
-        std::thread::sleep(Duration::from_millis(3500));
+        let command = stat(&["disk", "--percentiles", "-i", &name, "1", "4"]).args(form).user(user);
+        let mut shown = command.spawn().unwrap();
+        // In an interval that the probe has seen from its beginning.
+        assert!(shown.wait_for_stdout(&name, Duration::from_secs(30)), "{}", shown.stderr());
         let file = testkit::direct::open(faulty.device.path()).unwrap();
         (0..20).for_each(|block| drop(testkit::direct::read(&file, block * 4096, 4096).unwrap()));
         shown.wait().unwrap().expect_code(0)
