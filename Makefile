@@ -85,7 +85,7 @@ bench-top: build deps-test
 	cargo build --release --locked -p recording --example generate_day
 	bench/top.py $(BIN) --generate $(or $(CARGO_TARGET_DIR),target)/release/examples/generate_day
 
-# Tests of times, which need CPUs that nobody else uses; not part of CI. What could not be judged says SKIPPED.
+# Tests of times, which need an idle machine; not part of CI. Prints SKIPPED for what could not be judged.
 exam: deps-test
 	cargo test --release --locked --workspace --no-fail-fast -- --ignored --skip soak
 

@@ -41,21 +41,12 @@ pub(crate) fn run(args: &ExportArgs) -> Result<u8, Failure> {
     if recording::table(table).is_none() && analyze::view(table).is_ok() {
         return view(args, &reader, table).map(|code| over(code, damaged));
     }
-    let write = writing(args, &reader, table)?;
-    let (written, error) = written(args, &write)?;
-    match (written, error) {
-        // `| head` is not an error.
-        (Err(_), Some(error)) if error.kind() == io::ErrorKind::BrokenPipe => Ok(0),
-        (Err(_), Some(error)) => {
-            let place = file_of(args).map_or("standard output".to_string(), |path| path.display().to_string());
-            Err(Failure::new(RECORDING, format!("failed to write {place}: {}", output::system_words(&error))))
-        }
-        (written, _) => written.map(|()| damaged).map_err(Failure::from),
-    }
+    let write = table_writer(args, &reader, table)?;
+    Ok(if write_output(args, &write)? { damaged } else { 0 })
 }
 
 /// What writes `table` in the asked format.
-fn writing<'a>(args: &ExportArgs, reader: &'a Reader, table: &'a str) -> Result<Writing<'a>, Failure> {
+fn table_writer<'a>(args: &ExportArgs, reader: &'a Reader, table: &'a str) -> Result<Writing<'a>, Failure> {
     Ok(match args.trace_format {
         Some(_) if table != "io" => {
             return Err(Failure::new(PARAMETERS, format!("--format is for traces (table io), not for {table}")));
@@ -88,24 +79,30 @@ fn writing<'a>(args: &ExportArgs, reader: &'a Reader, table: &'a str) -> Result<
     })
 }
 
-/// Writes to where it was asked for: how that went, and the error of the place, which encoders hide in one of their own.
-fn written(args: &ExportArgs, write: &Writing<'_>) -> Result<(Result<(), SessionError>, Option<io::Error>), Failure> {
-    Ok(match file_of(args) {
+/// Writes to the file of the arguments, or to standard output; `false` when its reader wanted no more, as `| head` does.
+fn write_output(args: &ExportArgs, write: &Writing<'_>) -> Result<bool, Failure> {
+    let (written, error, place) = match file_of(args) {
         Some(path) => {
             let mut out = Noting::new(OutputFile::create(path, args.force.force())?);
             let written = write(&mut out).and_then(|()| Ok(out.flush().map_err(OutputError::io("write", path))?));
-            match written {
-                Ok(()) => (out.out.finish().map_err(SessionError::from), None),
-                Err(failed) => (Err(failed), out.error),
-            }
+            let Noting { out, error } = out;
+            (written.and_then(|()| Ok(out.finish()?)), error, path.display().to_string())
         }
         None => {
             let mut out = Noting::new(BufWriter::new(stdout().with_form(form_of(args))));
             let written = write(&mut out)
                 .and_then(|()| Ok(out.flush().map_err(OutputError::io("write", "standard output".as_ref()))?));
-            (written, out.error)
+            (written, out.error, "standard output".to_string())
         }
-    })
+    };
+    match (written, error) {
+        (Ok(()), _) => Ok(true),
+        (Err(_), Some(error)) if error.kind() == io::ErrorKind::BrokenPipe => Ok(false),
+        (Err(_), Some(error)) => {
+            Err(Failure::new(RECORDING, format!("failed to write {place}: {}", output::system_words(&error))))
+        }
+        (Err(failed), None) => Err(failed.into()),
+    }
 }
 
 /// Remembers why its writer failed: encoders tell an error of their own.

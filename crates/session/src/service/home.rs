@@ -86,7 +86,7 @@ pub struct Home {
     /// Recordings of this process have this number or a higher one.
     first: u64,
     known: Mutex<Known>,
-    _lock: Lock,
+    _lock: DirectoryLock,
 }
 
 impl Home {
@@ -286,7 +286,7 @@ fn is_temporary(name: &OsStr) -> bool {
 }
 
 /// Holds the directory for one collector.
-fn lock(folder: &Folder) -> Result<Lock, SessionError> {
+fn lock(folder: &Folder) -> Result<DirectoryLock, SessionError> {
     let path = folder.path().join(LOCK);
     let mut file = folder.append(LOCK)?;
     let mut holder = String::new();
@@ -300,15 +300,15 @@ fn lock(folder: &Folder) -> Result<Lock, SessionError> {
     }
     // For people; the lock itself is the kernel's, and goes with the process.
     let _ = file.set_len(0).and_then(|()| file.rewind()).and_then(|()| writeln!(file, "{}", std::process::id()));
-    Ok(Lock(file))
+    Ok(DirectoryLock(file))
 }
 
-/// The lock of a directory, given back when this is dropped: also where a program that is being started has a copy of the
-/// descriptor for a moment.
+/// The lock of a directory. Dropping it unlocks explicitly: between `fork` and `exec` a child has a copy of the descriptor,
+/// which would hold the lock on after this one is closed.
 #[derive(Debug)]
-struct Lock(File);
+struct DirectoryLock(File);
 
-impl Drop for Lock {
+impl Drop for DirectoryLock {
     fn drop(&mut self) {
         let _ = flock(&self.0, FlockOperation::Unlock);
     }
