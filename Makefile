@@ -2,12 +2,12 @@
 # Both install by apt what they need on a fresh Debian 12 with Rust (as root, or with sudo).
 
 SHELL := /bin/bash
-APT_BUILD := gcc libc6-dev make clang libelf-dev zlib1g-dev pkg-config
+APT_BUILD := gcc binutils libc6-dev make clang libelf-dev zlib1g-dev pkg-config
 APT_TEST := fio strace blktrace sysstat nicstat e2fsprogs xfsprogs btrfs-progs fdisk gdisk mount util-linux systemd attr iproute2 chromium nodejs npm python3 python3-venv python3-prometheus-client zstd fuse3
 BIN := $(or $(CARGO_TARGET_DIR),target)/release/iodyno
 SUDO := $(shell [ "$$(id -u)" = 0 ] || echo sudo)
 
-.PHONY: demo build query test test-build check fmt bench bench-trace bench-replay bench-record bench-top exam soak fuzz web docs deps-build deps-test clean
+.PHONY: demo build query test test-build check fmt bench bench-trace bench-replay bench-record bench-top exam exam-quick soak fuzz web docs deps-build deps-test clean
 
 # Installs the packages of $(1) that are not there yet; silent when all are.
 define apt
@@ -15,6 +15,11 @@ define apt
 	case "$$missing" in *nodejs*|*npm*) command -v node >/dev/null && command -v npm >/dev/null && missing=$$(echo $$missing | sed 's/\bnodejs\b//;s/\bnpm\b//');; esac; \
 	if [ -n "$${missing// /}" ]; then echo "installing:$$missing"; \
 	  $(SUDO) apt-get -qq update && DEBIAN_FRONTEND=noninteractive $(SUDO) apt-get -qq install -y --no-install-recommends $$missing >/dev/null; fi
+endef
+
+# Moves debug information out of $(1) into $(1).debug, where gdb and perf find it.
+define separate
+	@if readelf -SW $(1) | grep -q ' \.debug_info '; then objcopy --only-keep-debug $(1) $(1).debug && objcopy --strip-debug --add-gnu-debuglink=$(1).debug $(1); fi
 endef
 
 deps-build:
@@ -25,36 +30,38 @@ deps-test: deps-build
 
 build: deps-build
 	cargo build --release --locked -p iodyno
+	$(call separate,$(BIN))
 
 # iodyno-query beside iodyno: its SQL engine takes longer than all the rest, so it is built only when asked for.
 query: deps-build
 	cargo build --release --locked -p iodyno -p query
+	$(call separate,$(BIN))
 
 # The main job on a scratch file of this machine: a curve of a mixed load, watched live, then a report.
 demo: build
 	@BIN=$(BIN) bench/demo.sh
 
 test-build: deps-test
-	cargo test --release --locked --workspace --no-run
+	cargo test --locked --workspace --tests --no-run
 
-# All of them, so that one run tells everything that fails.
+# All of them, so that one run tells everything that fails. `make test FILTER=recording::` for some.
 test: deps-test
-	cargo test --release --locked --workspace --no-fail-fast
+	.ci/tests all $(FILTER)
 	cd web && npm ci --no-audit --no-fund --silent && npm test --silent
 
 # What a change must pass before it is proposed; `deny` needs cargo-deny and says so when it is not there.
 check: fmt
-	cargo clippy --release --locked --workspace --all-targets -- -D warnings
+	cargo clippy --locked --workspace --all-targets -- -D warnings
 	@if command -v cargo-deny >/dev/null; then cargo deny --locked check bans licenses sources; else echo "skipped: cargo-deny is not installed (cargo install cargo-deny)"; fi
-	RUSTDOCFLAGS="-D warnings" cargo doc --release --locked --workspace --no-deps --quiet
-	cargo run --release --locked --quiet -p xtask -- check
+	RUSTDOCFLAGS="-D warnings" cargo doc --locked --workspace --no-deps --quiet
+	cargo run --locked --quiet -p xtask -- check
 
 fmt:
 	cargo fmt --all --check
 
 # Rewrites what is generated from the sources: references of tables, columns, rules, options and SQL functions, and man pages.
 docs:
-	cargo run --release --locked --quiet -p xtask -- generate
+	cargo run --locked --quiet -p xtask -- generate
 
 web:
 	cd web && npm ci --no-audit --no-fund && npm run build
@@ -85,9 +92,12 @@ bench-top: build deps-test
 	cargo build --release --locked -p recording --example generate_day
 	bench/top.py $(BIN) --generate $(or $(CARGO_TARGET_DIR),target)/release/examples/generate_day
 
-# Tests of times, which need an idle machine; not part of CI. Prints SKIPPED for what could not be judged.
+# Tests of times, which need an idle machine; not part of CI. Lists at the end what could not be judged.
 exam: deps-test
-	cargo test --release --locked --workspace --no-fail-fast -- --ignored --skip soak
+	.ci/tests exam
+
+exam-quick: deps-test
+	.ci/tests exam-quick
 
 # Hours compressed by a fake clock, and long fuzzing; not part of CI.
 soak: deps-test

@@ -5,7 +5,7 @@
 
 use libfuzzer_sys::fuzz_target;
 
-#[path = "../../crates/params/tests/support/check.rs"]
+#[path = "../../crates/params/tests/it/support/check.rs"]
 mod check;
 
 fuzz_target!(|input: (u64, Vec<u8>)| {

@@ -12,7 +12,7 @@ const samples = process.env.IODYNO_WEB_SAMPLES ?? mkdtempSync(join(tmpdir(), "io
 
 function make() {
   if (existsSync(join(samples, "curve.html"))) return true;
-  const cargo = spawnSync("cargo", ["test", "--release", "--locked", "--workspace", "--test", "report", "samples_for_the_web_tests"], {
+  const cargo = spawnSync("cargo", ["test", "--locked", "--workspace", "--test", "it", "samples_for_the_web_tests"], {
     cwd: join(web, ".."), env: { ...process.env, IODYNO_WEB_SAMPLES: samples }, stdio: ["ignore", "inherit", "inherit"],
   });
   return cargo.status === 0;

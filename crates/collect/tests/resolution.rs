@@ -309,8 +309,7 @@ fn all_members_of_a_btrfs() {
     }
     let devices = [LoopDevice::new(256 * MIB).unwrap(), LoopDevice::new(256 * MIB).unwrap()];
     let paths = devices.each_ref().map(|device| device.path().display().to_string());
-    let made = std::process::Command::new("mkfs.btrfs").args(["-q", "-f", &paths[0], &paths[1]]).status().unwrap();
-    assert!(made.success());
+    testkit::mkfs_btrfs(&["-q", "-f", &paths[0], &paths[1]]).unwrap();
     let scanned = std::process::Command::new("btrfs").args(["device", "scan", &paths[0], &paths[1]]).output().unwrap();
     assert!(scanned.status.success());
     let mounted = Mounted::device(devices[0].path()).unwrap();

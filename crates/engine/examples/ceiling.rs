@@ -1,7 +1,7 @@
 //! How fast one worker is on a page-cached file: `ceiling FILE [SECONDS [DEPTH]]`, FILE made by iodyno or new.
 #![expect(clippy::print_stdout, clippy::unwrap_used, reason = "a bench that is read by people")]
 
-#[path = "../tests/support/mod.rs"]
+#[path = "../tests/it/support/mod.rs"]
 mod support;
 
 use engine::{EngineChoice, own_cost};

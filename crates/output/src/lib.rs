@@ -1,6 +1,6 @@
 //! Creates, replaces and removes files where others could have made something.
 //!
-//! Every crate writes its files through this one (`crates/iodyno/tests/outputs.rs` keeps it so):
+//! Every crate writes its files through this one (`crates/iodyno/tests/it/outputs.rs` keeps it so):
 //!
 //! * A [`Folder`] is a directory held open by a descriptor. Everything in it is reached by one name at a time, relative to the
 //!   descriptor and without following a symbolic link. Another user who may write in the folder cannot lead a write out of it.

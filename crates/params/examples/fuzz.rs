@@ -2,7 +2,7 @@
 //!
 //! Input number N of a seed is always the same; a failure names it, and `-- 1 SEED N` reads it alone and prints it.
 
-#[path = "../tests/support/mod.rs"]
+#[path = "../tests/it/support/mod.rs"]
 mod support;
 
 use std::process::ExitCode;

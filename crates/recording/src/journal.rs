@@ -10,7 +10,7 @@
 //! What is written survives the process at once (`kill -9`); it survives the machine after the next sync, which happens
 //! beside the writer every 5 s and, waited for, at phase ends and before sealing.
 //!
-//! Cost (tests/cost.rs, one core of a small virtual machine): a commit of 2,000 rows of `op_interval` takes 1.8 ms (p99
+//! Cost (tests/it/cost.rs, one core of a small virtual machine): a commit of 2,000 rows of `op_interval` takes 1.8 ms (p99
 //! 3.3), rows to batch another 1.4 ms; 392 B per row, of which sealing leaves 122.
 
 use crate::frame::{self, FRAME_MAX, HEADER_MAX, Header, Layout, MAGIC_BYTES, Order};

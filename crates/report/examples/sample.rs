@@ -1,6 +1,6 @@
 //! Writes reports of made-up recordings, to look at: `cargo run -p report --example sample -- DIRECTORY`.
 
-#[path = "../tests/sample/mod.rs"]
+#[path = "../tests/it/sample/mod.rs"]
 mod sample;
 
 use std::path::Path;

@@ -86,7 +86,7 @@ fn second_member_of_a_mounted_btrfs() {
     }
     let (first, second) = (LoopDevice::new(256 * MIB).unwrap(), LoopDevice::new(256 * MIB).unwrap());
     let names = [first.path(), second.path()].map(|path| path.display().to_string());
-    run("mkfs.btrfs", &["-q", "-f", "-d", "raid1", "-m", "raid1", &names[0], &names[1]]);
+    testkit::mkfs_btrfs(&["-q", "-f", "-d", "raid1", "-m", "raid1", &names[0], &names[1]]).unwrap();
     run("btrfs", &["device", "scan", &names[0], &names[1]]);
     let mounted = Mounted::mount(&["-o", "ro", &names[0]]).unwrap();
     let place = mounted.path().display().to_string();

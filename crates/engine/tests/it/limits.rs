@@ -1,0 +1,59 @@
+//! What ends a run by amount: exact to one transfer, whoever issues it.
+
+use crate::support::{Bench, filled, run, scratch, workload};
+use engine::{EngineChoice, Pace};
+use plan::generate::Op;
+use plan::{DataLimit, Job, Stop, TransferSize, Turn, Workload};
+
+const MIB: u64 = 1 << 20;
+
+/// Bytes of an operation (all when `None`) after a run of `workloads` with these limits.
+fn bytes(bench: &mut Bench, workloads: &[Workload], stop: Stop, pace: Pace) -> impl Fn(Option<Op>) -> u64 + use<> {
+    bench.plan.runs = vec![plan::Run { stop, ..run(workloads.to_vec()) }];
+    bench.pace = pace;
+    let sums = bench.go(None);
+    let arrivals: u64 = sums.iter().map(|lane| lane.arrivals).sum();
+    let ops: u64 = sums.iter().map(|lane| lane.ops).sum();
+    // Which operations reach the limit depends on the order where sizes and kinds differ: workers have their own.
+    if workloads.len() == 1 {
+        assert_eq!(arrivals, ops, "what was due before the limit was done, nothing else was due");
+    }
+    move |op| sums.iter().filter(|lane| op.is_none_or(|op| lane.op == op)).map(|lane| lane.bytes).sum()
+}
+
+#[test]
+fn bytes_end_a_run_within_one_transfer() {
+    let folder = scratch();
+    let mut bench =
+        Bench::new(vec![filled(folder.path(), "a", 8 * MIB, 8), filled(folder.path(), "b", 8 * MIB, 8)], run(vec![]));
+    let both = workload("both", &[0, 1], 0.5);
+    let mut sizes = workload("sizes", &[1], 0.3);
+    sizes.transfer = TransferSize::Mix(vec![(4096, 0.5), (65536, 0.5)]);
+    sizes.share = 0.5;
+    let two = [Workload { share: 0.5, ..both.clone() }, sizes];
+    let job = Workload { job: Some(Job { turn: Turn::Joined, ..Job::new(6) }), ..both.clone() };
+    for choice in [EngineChoice::Uring, EngineChoice::Sync] {
+        bench.choice = choice;
+        for pace in [Pace::Max, Pace::PerSecond(20_000.0)] {
+            let limit = Some(DataLimit::Bytes(3_000_000));
+            let total = bytes(&mut bench, std::slice::from_ref(&both), Stop { total: limit, ..Stop::default() }, pace);
+            assert_eq!(total(None), 3_000_000_u64.next_multiple_of(4096), "{choice:?} {pace:?}");
+            let written = bytes(&mut bench, &two, Stop { written: limit, ..Stop::default() }, pace)(Some(Op::Write));
+            assert!((3_000_000..3_000_000 + 65536).contains(&written), "{choice:?} {pace:?}: {written}");
+            let read = bytes(&mut bench, &two, Stop { read: limit, ..Stop::default() }, pace)(Some(Op::Read));
+            assert!((3_000_000..3_000_000 + 65536).contains(&read), "{choice:?} {pace:?}: {read}");
+            let jobs = bytes(&mut bench, std::slice::from_ref(&job), Stop { total: limit, ..Stop::default() }, pace);
+            assert_eq!(jobs(None), 3_000_000_u64.next_multiple_of(4096), "{choice:?} {pace:?}");
+        }
+    }
+}
+
+#[test]
+fn multiples_of_sizes_are_those_of_the_targets_of_the_run() {
+    let folder = scratch();
+    let targets = vec![filled(folder.path(), "a", MIB, 4), filled(folder.path(), "b", 8 * MIB, 4)];
+    let mut bench = Bench::new(targets, run(vec![]));
+    let stop = Stop { total: Some(DataLimit::TargetSizes(2.0)), ..Stop::default() };
+    let total = bytes(&mut bench, &[workload("small", &[0], 1.0)], stop, Pace::Max);
+    assert_eq!(total(None), 2 * MIB);
+}

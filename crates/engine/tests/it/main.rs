@@ -1,0 +1,14 @@
+//! The engine on real files.
+#![allow(
+    clippy::unwrap_used,
+    clippy::print_stdout,
+    clippy::allow_attributes,
+    unreachable_pub,
+    reason = "helpers of tests"
+)]
+
+mod engine;
+mod jobs;
+mod limits;
+mod regressions;
+mod support;

@@ -1,0 +1,297 @@
+//! The command line from outside: names of any bytes, full outputs, places and names of recordings, exit codes.
+
+use crate::support::Scratch;
+use std::ffi::{OsStr, OsString};
+use std::os::unix::ffi::OsStrExt as _;
+use std::path::Path;
+use testkit::{Command, Output};
+
+/// A recording of a few samples called `r`.
+fn record(scratch: &Scratch) {
+    let record = ["record", "-o", "r", "-i", "100ms", "--clock", "tick", "--for", "300ms"];
+    scratch.iodyno(&record).run().unwrap().expect_code(0);
+}
+
+/// A line of a shell in the folder, with `iodyno` as `$I`.
+fn shell(scratch: &Scratch, line: &str) -> Output {
+    Command::new("bash").args(["-c", line]).env("I", env!("CARGO_BIN_EXE_iodyno")).dir(scratch.path("")).run().unwrap()
+}
+
+fn names(folder: &Path) -> Vec<OsString> {
+    let mut names: Vec<_> = std::fs::read_dir(folder).unwrap().map(|entry| entry.unwrap().file_name()).collect();
+    names.sort();
+    names
+}
+
+#[test]
+fn names_that_are_no_text_are_names() {
+    let scratch = Scratch::new();
+    record(&scratch);
+    let strange = |end: &str| OsStr::from_bytes(&[b"\xff", end.as_bytes()].concat()).to_os_string();
+    let made = |arguments: &[&OsStr], name: &OsStr| {
+        Command::new(env!("CARGO_BIN_EXE_iodyno"))
+            .args(arguments)
+            .arg(name)
+            .dir(scratch.path(""))
+            .run()
+            .unwrap()
+            .expect_code(0);
+        assert!(Path::new(&scratch.path("")).join(name).exists(), "{name:?}");
+    };
+    let words = |line: &'static str| line.split(' ').map(OsStr::new).collect::<Vec<_>>();
+    made(&words("export r cpu --csv -o"), &strange(".csv"));
+    made(&words("record --clock tick -i 100ms --for 200ms -o"), &strange(".iodyno"));
+    made(&words("report"), &strange(".iodyno"));
+    std::fs::write(scratch.path("").join(strange(".fio")), "[a]\nfilename=x\nsize=1m\nrw=read\n").unwrap();
+    made(&words("run --dry-run"), &strange(".fio"));
+    let wrong = words("report,stat,--memory,run --elapsed,run x -e,check --fail-if").join(OsStr::new(" "));
+    for arguments in wrong.to_str().unwrap().split(',') {
+        let output = Command::new(env!("CARGO_BIN_EXE_iodyno"))
+            .args(arguments.split(' '))
+            .arg(strange("nothing"))
+            .dir(scratch.path(""))
+            .run()
+            .unwrap()
+            .expect_code(2);
+        assert!(!output.stderr.contains("panicked"), "{arguments}: {}", output.stderr);
+    }
+}
+
+#[test]
+fn a_full_standard_output_is_exit_code_6_and_a_reader_that_went_away_is_none() {
+    let scratch = Scratch::new();
+    record(&scratch);
+    scratch.write("a.fio", "[a]\nfilename=x\nsize=1m\nrw=read\nruntime=1\n");
+    let shells = ["bash", "zsh", "fish", "elvish", "powershell"].map(|shell| format!("completions {shell}"));
+    let others = [
+        "run a.fio --dry-run",
+        "convert a.fio",
+        "compare r r",
+        "export r cpu",
+        "export r",
+        "stat cpu 0.1 1",
+        "chart r --list",
+        "check r --fail-if 'cpu_busy > 1'",
+    ];
+    for command in shells.iter().map(String::as_str).chain(others) {
+        let full = shell(&scratch, &format!("\"$I\" {command} > /dev/full"));
+        if command.starts_with("check") {
+            assert_ne!(full.code, Some(1), "{command}: {}", full.stderr);
+        } else {
+            assert_eq!(full.code, Some(6), "{command}: {}", full.stderr);
+            assert!(full.stderr.contains("standard output") || full.stderr.contains("No space"), "{}", full.stderr);
+        }
+        let head = shell(&scratch, &format!("\"$I\" {command} | true; exit ${{PIPESTATUS[0]}}"));
+        assert!(!head.stderr.contains("panicked"), "{command}: {}", head.stderr);
+        if !command.starts_with("check") {
+            assert_eq!(head.code, Some(0), "{command}: {}", head.stderr);
+        }
+    }
+}
+
+#[test]
+fn what_a_command_reads_is_never_written_over() {
+    let scratch = Scratch::new();
+    record(&scratch);
+    let job = "[a]\nfilename=x\nsize=1m\nrw=read\nruntime=1\n";
+    scratch.write("a.fio", job);
+    scratch.write("included.vdb", "sd=sd1,lun=/nowhere/x,size=1m\n");
+    scratch.write("b.vdb", "include=included.vdb\nwd=wd1,sd=sd1\nrd=rd1,wd=wd1,iorate=100,elapsed=4\n");
+    let host = names(&scratch.path("r/cpu")).remove(0).into_string().unwrap();
+    let part = format!("r/cpu/{host}/000001.parquet");
+    let before = testkit::sha256(scratch.path(&part)).unwrap();
+    let new = format!("r/cpu/{host}/000002.parquet");
+    for line in [
+        format!("export r cpu --parquet -o {part}"),
+        format!("export r cpu --parquet -o {new}"),
+        "export r cpu -o r/manifest.json".to_string(),
+        "report r -o r/manifest.json.copy".to_string(),
+        "compare r r -o r/manifest.json".to_string(),
+        format!("convert a.fio --to fio -o {}", scratch.path("a.fio").display()),
+        "convert b.vdb --to fio -o included.vdb".to_string(),
+        "model a.fio -o ./a.fio".to_string(),
+        "export r --flatfile -o r/cpu".to_string(),
+    ] {
+        let arguments: Vec<&str> = line.split(' ').chain(["--force"]).collect();
+        let refused = scratch.iodyno(&arguments).run().unwrap().expect_code(7);
+        assert!(refused.stderr.contains("what this command reads"), "{line}: {}", refused.stderr);
+    }
+    assert_eq!(testkit::sha256(scratch.path(&part)).unwrap(), before);
+    assert_eq!(std::fs::read_to_string(scratch.path("a.fio")).unwrap(), job);
+    assert_eq!(names(&scratch.path(&format!("r/cpu/{host}"))), ["000001.parquet"]);
+    // Beside its parts, a recording may hold what was drawn of it; another one is no input.
+    for line in ["report r -o r/mine.html", "export r cpu -o r/cpu.csv", "compare r r -o r/page.html"] {
+        scratch.iodyno(&line.split(' ').collect::<Vec<_>>()).run().unwrap().expect_code(0);
+    }
+}
+
+#[test]
+fn no_recording_is_made_among_devices_and_settings() {
+    let scratch = Scratch::new();
+    record(&scratch);
+    scratch.write("a.fio", "[a]\nfilename=x\nsize=1m\nrw=read\nruntime=1\n");
+    std::os::unix::fs::symlink("/dev", scratch.path("link")).unwrap();
+    for place in ["/dev/iodyno-no-such-disk", "/dev/iodyno/deep", "/sys/fs/cgroup/iodyno-no-such", "link/iodyno-x"] {
+        for line in [
+            "record --for 300ms -o",
+            "record --for 300ms -d",
+            "record --for 300ms -o q --text",
+            "run a.fio -o",
+            "import r -o",
+            "stat cpu 0.1 1 -o",
+            "probe io 0.1 1 -o",
+            "trace --all --for 1s -o",
+            "trace --all --for 1s --until response_ns_max>1s -o",
+            "export r --flatfile -o",
+        ] {
+            let arguments: Vec<&str> = line.split(' ').chain([place]).collect();
+            let refused = scratch.iodyno(&arguments).run().unwrap().expect_code(7);
+            assert!(refused.stderr.contains("in a directory of devices"), "{line} {place}: {}", refused.stderr);
+            assert!(!scratch.path(place).exists() && !Path::new(place).parent().unwrap().join("iodyno").exists());
+        }
+    }
+    assert_eq!(names(&scratch.path("")), ["a.fio", "link", "r"]);
+    let shared = format!("/dev/shm/{}", testkit::own_name("command-line"));
+    scratch.iodyno(&["record", "--clock", "tick", "--for", "200ms", "-o", &shared]).run().unwrap().expect_code(0);
+    std::fs::remove_dir_all(shared).unwrap();
+}
+
+#[test]
+fn the_largest_size_of_a_file_is_told_and_ends_no_process() {
+    let scratch = Scratch::new();
+    record(&scratch);
+    for (limit, line) in
+        [(4, "record -o small --clock tick -i 100ms --for 2s"), (4, "report r -o page.html"), (1, "export r cpu -o x")]
+    {
+        let output = shell(&scratch, &format!("(ulimit -f {limit}; exec \"$I\" {line})"));
+        assert_eq!(output.code, Some(6), "{line}: {}", output.stderr);
+        assert!(output.stderr.contains("ulimit -f"), "{line}: {}", output.stderr);
+    }
+    assert!(!scratch.path("page.html").exists() && !scratch.path("x").exists());
+    // What was recorded before the limit was reached can be read.
+    let later = shell(&scratch, "(ulimit -f 200; exec \"$I\" record -o later -i 100ms --for 30s)");
+    assert_eq!(later.code, Some(6), "{}", later.stderr);
+    assert!(!scratch.table("later", "cpu").is_empty());
+    // A command that is recorded has the system's own default again.
+    let line = "\"$I\" record -o told --clock tick -- sh -c 'kill -XFSZ $$'";
+    assert_eq!(shell(&scratch, line).code, Some(128 + 25));
+}
+
+#[test]
+fn two_recordings_at_once_have_two_names_or_one_begins_nothing() {
+    let scratch = Scratch::new();
+    let at_once = "for i in 1 2 3 4; do \"$I\" record --clock tick -i 100ms --for 200ms & done; wait";
+    shell(&scratch, at_once).expect_code(0);
+    assert_eq!(names(&scratch.path("")).len(), 4);
+    let first = scratch.iodyno(&["record", "-o", "same", "--clock", "tick", "--", "cat"]);
+    let mut first = first.stdin(Vec::new()).spawn().unwrap();
+    while !first.has_ended() && !scratch.path("same").exists() {
+        std::thread::yield_now();
+    }
+    let second = ["record", "-o", "same", "--clock", "tick", "--", "touch", "begun"];
+    let refused = scratch.iodyno(&second).run().unwrap().expect_code(2);
+    assert!(refused.stderr.contains("same exists"), "{}", refused.stderr);
+    assert!(!scratch.path("begun").exists());
+    first.wait().unwrap().expect_code(0);
+    // A command that cannot be started leaves no recording.
+    scratch.iodyno(&["record", "-o", "none", "--", "/no/such/program"]).run().unwrap().expect_code(3);
+    assert!(!scratch.path("none").exists());
+    scratch.write("refused.fio", "[a]\nfilename=/dev\nsize=1m\nrw=write\nruntime=1\n");
+    scratch.iodyno(&["run", "refused.fio", "-o", "none"]).run().unwrap().expect_code(7);
+    assert!(!scratch.path("none").exists());
+}
+
+#[test]
+fn what_a_command_cost_is_three_lines() {
+    let scratch = Scratch::new();
+    let told = scratch.iodyno(&["record", "-o", "r", "--", "true"]).run().unwrap().expect_code(0).stderr;
+    let lines: Vec<&str> = told.lines().map(|line| line.split(' ').next().unwrap_or_default()).collect();
+    for name in ["time", "CPU", "I/O"] {
+        assert!(lines.contains(&name), "{told}");
+    }
+    assert!(!told.contains("\\n"), "{told}");
+}
+
+#[test]
+fn a_path_at_which_nothing_can_be_made_is_no_damage() {
+    let scratch = Scratch::new();
+    record(&scratch);
+    let file = scratch.write("file", "");
+    let long = "x".repeat(300);
+    let below = format!("{}/x", file.display());
+    for output in ["missing/x", &below, &long, "missing/../x"] {
+        for line in ["export r cpu -o", "report r -o", "convert a.vdb --to fio -o"] {
+            let arguments: Vec<&str> = line.split(' ').chain([output]).collect();
+            scratch.iodyno(&arguments).run().unwrap().expect_code(2);
+        }
+    }
+    for output in [&below, &long] {
+        scratch.iodyno(&["record", "--for", "200ms", "-o", output]).run().unwrap().expect_code(2);
+    }
+    for line in ["record --for 200ms -o missing/../x", "export r --flatfile -o missing/../x"] {
+        scratch.iodyno(&line.split(' ').collect::<Vec<_>>()).run().unwrap().expect_code(2);
+    }
+    assert_eq!(names(&scratch.path("")), ["file", "r"]);
+    let null = scratch.iodyno(&["record", "--for", "200ms", "-o", "/dev/null"]).run().unwrap().expect_code(2);
+    assert!(!null.stderr.contains("count up"), "{}", null.stderr);
+    // Before anything is read: it is no recording, and that is not what is said.
+    std::fs::create_dir(scratch.path("empty")).unwrap();
+    for line in ["compare empty empty -o file", "report empty -o file", "export empty cpu -o file"] {
+        let refused = scratch.iodyno(&line.split(' ').collect::<Vec<_>>()).run().unwrap().expect_code(2);
+        assert!(refused.stderr.contains("file exists"), "{line}: {}", refused.stderr);
+    }
+}
+
+#[test]
+fn what_another_user_may_not_read_or_write_is_exit_code_8() {
+    if !rustix_is_root() {
+        return;
+    }
+    let scratch = Scratch::new();
+    record(&scratch);
+    std::fs::set_permissions(scratch.path(""), std::os::unix::fs::PermissionsExt::from_mode(0o755)).unwrap();
+    // The program may lie where others may not go.
+    let program = scratch.path("iodyno");
+    std::fs::copy(env!("CARGO_BIN_EXE_iodyno"), &program).unwrap();
+    let other = |line: &str| {
+        let command = Command::new(&program).args(line.split(' ')).dir(scratch.path("")).user(65_534);
+        command.run().unwrap().expect_code(8).stderr
+    };
+    for line in ["report r", "export r cpu", "compare r r", "check r --fail-if errors>0", "chart r --list"] {
+        let told = other(line);
+        assert!(told.contains("it belongs to root") && told.contains("chmod -R g+rX r"), "{line}: {told}");
+        assert!(told.contains("--mode 0640 --group"), "{line}: {told}");
+    }
+    scratch.write("a.fio", "[a]\nfilename=x\nsize=1m\nrw=read\nruntime=1\n");
+    for line in ["convert a.fio -o a.vdb", "record --for 200ms -o x", "run a.fio -o x"] {
+        let told = other(line);
+        assert!(told.contains("Permission denied"), "{line}: {told}");
+    }
+    // The owner did as it was said.
+    for line in ["chgrp -R 65534 r", "chmod -R g+rX r"] {
+        Command::new("sh").args(["-c", line]).dir(scratch.path("")).run().unwrap().expect_code(0);
+    }
+    Command::new(&program)
+        .args(["export", "r", "cpu"])
+        .dir(scratch.path(""))
+        .user(65_534)
+        .run()
+        .unwrap()
+        .expect_code(0);
+}
+
+fn rustix_is_root() -> bool {
+    rustix::process::geteuid().is_root()
+}
+
+#[test]
+fn what_convert_writes_can_be_run() {
+    let scratch = Scratch::new();
+    for (seconds, interval) in [("1", "interval=0.5"), ("1500ms", "interval=0.75"), ("2", "elapsed=2")] {
+        scratch.write("a.fio", &format!("[a]\nfilename=x\nsize=1m\nrw=read\ntime_based\nruntime={seconds}\n"));
+        scratch.iodyno(&["convert", "a.fio", "-o", "a.vdb", "--force"]).run().unwrap().expect_code(0);
+        let text = std::fs::read_to_string(scratch.path("a.vdb")).unwrap();
+        assert!(text.contains(interval), "{text}");
+        scratch.iodyno(&["run", "a.vdb", "--dry-run"]).run().unwrap().expect_code(0);
+    }
+}

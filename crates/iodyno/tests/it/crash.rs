@@ -1,0 +1,65 @@
+//! `kill -9` at random moments: what was printed is in the recording, and the recording says that it was cut short.
+
+use crate::support::{Scratch, table_of};
+use recording::{Reader, State};
+use rustix::process::Signal;
+use std::time::Duration;
+
+/// Moments tried; the issue that asked for this test wants 200.
+const KILLS: u64 = 200;
+
+#[test]
+fn nothing_that_was_printed_is_lost() {
+    let scratch = Scratch::new();
+    let text = format!(
+        "sd=sd1,lun={},size=4m,threads=4\nwd=wd1,sd=sd1,xfersize=4k,rdpct=50\nrd=rd1,wd=wd1,iorate=3000,elapsed=60,interval=1\n",
+        scratch.path("data").display()
+    );
+    let file = scratch.write("a.vdb", &text);
+    // How long it takes until intervals are printed, today on this machine.
+    let command = |name: &str| {
+        scratch
+            .iodyno(&["run", file.to_str().unwrap(), "-o", name, "--json", "-i", "10ms", "--engine", "sync"])
+            .spawn()
+            .unwrap()
+    };
+    let started_ns = testkit::now_ns();
+    let mut first = command("first");
+    assert!(first.wait_for_stdout("t_ns", Duration::from_secs(30)));
+    let moments = (testkit::now_ns() - started_ns) / 1_000_000 + 400;
+    first.signal(Signal::KILL);
+    first.wait().unwrap();
+    let mut state = 0x1234_5678_9abc_def1_u64;
+    let (mut printed_total, mut cut, mut unborn) = (0, 0, 0);
+    for kill in 0..KILLS {
+        // xorshift: moments from 0 to 400 ms after intervals are printed.
+        state ^= state << 13;
+        state ^= state >> 7;
+        state ^= state << 17;
+        let name = format!("kill-{kill}");
+        let child = command(&name);
+        std::thread::sleep(Duration::from_millis(state % moments));
+        child.signal(Signal::KILL);
+        let output = child.wait().unwrap();
+        let directory = scratch.path(&name);
+        if !directory.join("manifest.json").exists() {
+            assert!(output.ndjson().is_empty(), "printed before there was a recording");
+            unborn += 1;
+            continue;
+        }
+        let reader = Reader::open(&directory).unwrap_or_else(|error| panic!("{name}: {error}"));
+        assert_eq!(reader.state(), State::CutShort, "{name}");
+        let stored = table_of(&directory, "op_interval");
+        for line in output.ndjson() {
+            let t_ns = line["t_ns"].as_i64().unwrap_or_else(|| panic!("t_ns in {line}"));
+            let ops: i64 =
+                stored.iter().filter(|row| row["t_ns"] == t_ns).map(|row| row["ops"].as_i64().unwrap()).sum();
+            assert_eq!(Some(ops), line["ops"].as_i64(), "{name}: interval at {t_ns} was printed");
+            printed_total += 1;
+        }
+        cut += 1;
+        std::fs::remove_dir_all(&directory).unwrap();
+    }
+    println!("{cut} recordings cut short, {unborn} before they began, {printed_total} printed intervals all found");
+    assert!(cut > KILLS / 2 && printed_total > 1000, "the test killed too early to mean anything");
+}

@@ -1,0 +1,119 @@
+//! `iodyno run --dry-run`: the whole plan, for people and for programs, and nothing else happens.
+
+use crate::support::Scratch;
+use plan::{Order, Plan, Rate};
+use serde_json::Value;
+
+/// The file that docs/json.md shows the plan of.
+const SHOWN: &str = "sd=sd1,lun=/var/tmp/iodyno-no-such-file,size=16m,threads=4,openflags=o_direct\n\
+                     wd=wd1,sd=sd1,xfersize=8k,rdpct=70\nrd=rd1,wd=wd1,iorate=500,elapsed=10,interval=1\n";
+
+fn dry(scratch: &Scratch, text: &str, more: &[&str]) -> testkit::Output {
+    let file = scratch.write("a.vdb", text);
+    let mut arguments = vec!["run", file.to_str().unwrap(), "--dry-run"];
+    arguments.extend_from_slice(more);
+    scratch.iodyno(&arguments).run().unwrap()
+}
+
+/// The one object on standard output.
+fn object(output: &testkit::Output) -> Value {
+    assert_eq!(output.stdout.lines().count(), 1, "one object on one line: {}", output.stdout);
+    serde_json::from_str(&output.stdout).expect("JSON")
+}
+
+#[test]
+fn the_plan_as_json_reads_back_as_the_plan_that_runs() {
+    let scratch = Scratch::new();
+    let text = format!(
+        "sd=sd1,lun={},size=16m,threads=4\nsd=sd2,lun={},size=32m,hitarea=2m\n\
+         wd=wd1,sd=(sd1,sd2),xfersize=(4k,75,64k,25),rdpct=70,skew=60,rhpct=10\n\
+         wd=wd2,sd=sd2,rdpct=0,seekpct=eof,stride=(64k,128k),skew=40\n\
+         rd=rd1,wd=wd*,iorate=(100,max),elapsed=5,interval=1,warmup=2,forthreads=(2,8),fail_if=\"errors > 0\"\n",
+        scratch.path("one").display(),
+        scratch.path("two").display()
+    );
+    let output = dry(&scratch, &text, &["--json", "--seed", "7"]).expect_code(0);
+    let object = object(&output);
+    assert_eq!(object["schema"], "iodyno.plan/1");
+    assert_eq!(object["refused"], false);
+    assert_eq!(object["duration_ns"], 4 * 7_000_000_000_u64, "four runs of 2 + 5 s");
+    assert_eq!(object["targets"][1]["access"], "write");
+    assert!(object["targets"][0]["found"].is_string() && object["targets"][0]["refusal"].is_null(), "{object}");
+
+    let plan: Plan = serde_json::from_value(object["plan"].clone()).expect("the plan's own form");
+    let options = params::Options { seed: Some(7), ..params::Options::default() };
+    let read = params::read_vdbench(&[scratch.path("a.vdb")], &options, &params::Disk);
+    assert_eq!(Some(&plan), read.plan.as_ref(), "not a field is lost");
+    assert_eq!(plan.runs.len(), 4);
+    let rates: Vec<Rate> = plan.runs.iter().map(|run| run.rate).collect();
+    assert_eq!(rates, [Rate::PerSecond(100.0), Rate::Max, Rate::PerSecond(100.0), Rate::Max]);
+    let sequential = Order::Sequential { once: true, backward: false };
+    assert_eq!(plan.runs[0].workloads[2].address.order, sequential);
+    assert!(!scratch.path("one").exists(), "nothing was made");
+}
+
+#[test]
+fn the_form_that_the_docs_show_is_the_form() {
+    let page = concat!(env!("CARGO_MANIFEST_DIR"), "/../../docs/json.md");
+    let page = std::fs::read_to_string(page).expect("docs/json.md");
+    let block = page.split("```json\n").nth(1).and_then(|rest| rest.split("```").next()).expect("a block of JSON");
+    let shown: Value = serde_json::from_str(block).expect("the block is JSON");
+    let file = page.split("```vdbench\n").nth(1).and_then(|rest| rest.split("```").next()).expect("a file");
+    assert_eq!(file, SHOWN, "the page has the file of this test");
+    let scratch = Scratch::new();
+    let mut given = object(&dry(&scratch, SHOWN, &["--json"]).expect_code(0));
+    // Where the file lies is another place in every run.
+    given["plan"]["sources"] = Value::Array(Vec::new());
+    assert!(
+        given == shown,
+        "docs/json.md shows another form than this one:\n{}",
+        serde_json::to_string_pretty(&given).unwrap()
+    );
+}
+
+#[test]
+fn a_plan_that_would_be_refused_says_so_in_json_too() {
+    let scratch = Scratch::new();
+    let data = scratch.write("precious", &"precious ".repeat(1000));
+    let text =
+        format!("sd=sd1,lun={},size=1m\nwd=wd1,sd=sd1,rdpct=0\nrd=rd1,wd=wd1,iorate=max,elapsed=2\n", data.display());
+    let output = dry(&scratch, &text, &["--json"]).expect_code(7);
+    let object = object(&output);
+    assert_eq!(object["refused"], true);
+    let refusal = object["targets"][0]["refusal"].as_str().expect("a reason");
+    assert!(refusal.contains("--destroy"), "{refusal}");
+    let people = dry(&scratch, &text, &[]).expect_code(7);
+    assert!(people.stdout.contains("WOULD BE REFUSED"), "{}", people.stdout);
+}
+
+#[test]
+fn people_are_told_every_option_that_changes_the_load() {
+    let scratch = Scratch::new();
+    let base = |sd: &str, wd: &str, rd: &str| {
+        format!(
+            "sd=sd1,lun={},size=16m{sd}\nwd=wd1,sd=sd1{wd}\nrd=rd1,wd=wd1,iorate=100,elapsed=5,interval=1{rd}\n",
+            scratch.path("data").display()
+        )
+    };
+    let said = |sd: &str, wd: &str, rd: &str| dry(&scratch, &base(sd, wd, rd), &[]).expect_code(0).stdout;
+    let plain = said("", "", "");
+    for (sd, wd, rd, words) in [
+        (",threads=5", "", "", "depth 5"),
+        (",hitarea=2m", "", "", "hit_area_bytes 2 MiB"),
+        (",range=(10,50)", "", "", "range.low fraction 0.1"),
+        (",align=8k", "", "", "align_bytes 8 KiB"),
+        (",openflags=o_sync", "", "", "open.sync yes"),
+        ("", ",seekpct=0", "", "address.order sequential"),
+        ("", ",rhpct=25", "", "address.read_hit 0.25"),
+        ("", ",stride=(64k,128k)", "", "address.stride (65536, 131072)"),
+        ("", ",xfersize=(4k,50,8k,50)", "", "transfer mix ((4096, 0.5), (8192, 0.5))"),
+        ("", "", ",distribution=d", "arrivals.gaps deterministic"),
+        ("", "", ",pause=3", "pause_ns 3.00 s"),
+    ] {
+        let told = said(sd, wd, rd);
+        assert!(
+            told.contains(words) && !plain.contains(words),
+            "{sd}{wd}{rd}: `{words}` is missing or always there:\n{told}"
+        );
+    }
+}

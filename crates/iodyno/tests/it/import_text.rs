@@ -1,0 +1,221 @@
+//! What other tools printed, imported, shown, drawn and judged.
+
+use crate::support::Scratch;
+use serde_json::Value;
+use std::fmt::Write as _;
+use std::path::Path;
+use testkit::ndjson;
+
+/// A tool's output in the fixtures.
+fn fixture(name: &str) -> std::path::PathBuf {
+    Path::new(env!("CARGO_MANIFEST_DIR")).join("../../fixtures/tools").join(name)
+}
+
+fn figures(scratch: &Scratch, subject: &str, more: &[&str]) -> Vec<Value> {
+    let command = scratch.iodyno(&["stat", subject, "-r", "old", "--json"]).args(more);
+    ndjson(&command.run().unwrap().expect_code(0).stdout)
+}
+
+/// Two minutes of `mpstat -P ALL 1` on four CPUs, the second one busy all the time.
+fn one_busy_cpu() -> String {
+    let mut text = "Linux 6.18.44 (db7) \t11/20/26 \t_x86_64_\t(4 CPU)\n".to_string();
+    let heading = "CPU    %usr   %nice    %sys %iowait    %irq   %soft  %steal  %guest  %gnice   %idle";
+    for second in 0..120 {
+        let at = |second: i32| format!("10:{:02}:{:02}", second / 60, second % 60);
+        let _ = writeln!(text, "\n{}     {heading}", at(second));
+        for (cpu, user) in [("all", "25.25"), ("0", "0.50"), ("1", "100.00"), ("2", "0.50"), ("3", "0.00")] {
+            let idle: f64 = 100.0 - user.parse::<f64>().unwrap();
+            let zero = "0.00    0.00    0.00    0.00    0.00    0.00    0.00    0.00";
+            let _ = writeln!(text, "{}     {cpu}   {user}   {zero}   {idle:.2}", at(second + 1));
+        }
+    }
+    text
+}
+
+#[test]
+fn an_import_is_shown_drawn_and_judged_like_a_recording() {
+    let scratch = Scratch::new();
+    let gather = scratch.path("gather");
+    std::fs::create_dir(&gather).unwrap();
+    for (from, to) in [("iostat-xz.txt", "iostat.out"), ("nicstat.txt", "nicstat.out"), ("vmstat-wt.txt", "vmstat.out")]
+    {
+        std::fs::copy(fixture(from), gather.join(to)).unwrap();
+    }
+    std::fs::write(gather.join("mpstat.out"), one_busy_cpu()).unwrap();
+    let start = ["--start", "2026-11-20T10:00:00"];
+    let imported = scratch.iodyno(&["import", "gather", "-o", "old"]).args(start).run().unwrap().expect_code(0);
+    assert!(imported.stderr.contains("vmstat.out: another file tells more of cpu"), "{}", imported.stderr);
+    // iostat's own figures, and nicstat's.
+    let disk = figures(&scratch, "disk", &[]);
+    assert_eq!(disk.len(), 2);
+    let close = |row: &Value, key: &str, expect: f64| {
+        let value = row[key].as_f64().unwrap_or_else(|| panic!("{key} is not known: {row}"));
+        assert!((value - expect).abs() <= 0.011 * expect.max(1.0), "{key}: {value}, not {expect}");
+    };
+    for (key, expect) in
+        [("read_per_s", 125.0), ("write_kib_per_s", 33712.0), ("read_await_ms", 2.26), ("util_percent", 4.4)]
+    {
+        close(&disk[0], key, expect);
+    }
+    let net = figures(&scratch, "net", &["-i", "eth0"]);
+    close(&net[0], "rx_kib_per_s", 187.4);
+    assert!(net[0]["rx_drops_per_s"].is_null(), "nicstat does not tell them: {}", net[0]);
+    let cpu = figures(&scratch, "cpu", &["-i", "1"]);
+    assert_eq!(cpu.len(), 120);
+    close(&cpu[60], "busy_percent", 100.0);
+    for view in ["disk.response", "disk.rate", "run.cpu"] {
+        let file = format!("{view}.svg");
+        scratch.iodyno(&["chart", "old", view, "-o", &file]).run().unwrap().expect_code(0);
+        assert!(std::fs::read_to_string(scratch.path(&file)).unwrap().contains("<svg"));
+    }
+    // The report of counters alone has all their views, and says what the machine did.
+    scratch.iodyno(&["report", "old", "-o", "page.html"]).run().unwrap().expect_code(0);
+    let page = std::fs::read_to_string(scratch.path("page.html")).unwrap();
+    assert!(page.contains("CPUs 25.2"), "no sentence says what the machine did");
+    for view in ["run.cpu", "disk.response", "net.throughput", "recording.findings"] {
+        assert!(page.contains(&format!("\"id\":\"{view}\"")), "the report has no {view}");
+    }
+    let judged = scratch.iodyno(&["diagnose", "old", "--json"]).run().unwrap().expect_code(9);
+    let judged: Value = serde_json::from_str(&judged.stdout).unwrap();
+    let rules: Vec<&Value> = judged["findings"].as_array().unwrap().iter().map(|one| &one["rule"]).collect();
+    assert!(rules.contains(&&Value::from("R1")), "{judged}");
+}
+
+#[test]
+fn tasks_and_pressure_alone_make_a_report_and_charts() {
+    let scratch = Scratch::new();
+    let sar = fixture("sar-q-psi.txt");
+    scratch.iodyno(&["import", sar.to_str().unwrap(), "-o", "old"]).run().unwrap().expect_code(0);
+    scratch.iodyno(&["report", "old", "-o", "page.html"]).run().unwrap().expect_code(0);
+    let page = std::fs::read_to_string(scratch.path("page.html")).unwrap();
+    for view in ["system.tasks", "pressure.waiting"] {
+        assert!(page.contains(&format!("\"id\":\"{view}\"")), "the report has no {view}");
+        scratch.iodyno(&["chart", "old", view, "-o", &format!("{view}.svg")]).run().unwrap().expect_code(0);
+    }
+    assert!(!page.contains("Nothing was measured"));
+    let pressure = std::fs::read_to_string(scratch.path("pressure.waiting.svg")).unwrap();
+    // Memory was never waited for: no line of it.
+    for (name, is_drawn) in [("cpu some", true), ("io full", true), ("memory some", false)] {
+        assert_eq!(pressure.contains(name), is_drawn, "{name}");
+    }
+}
+
+#[test]
+fn what_is_not_what_it_says_is_refused_with_its_line() {
+    let scratch = Scratch::new();
+    let text = std::fs::read_to_string(fixture("sar-d.txt")).unwrap().replace("1164.00", "lots");
+    std::fs::write(scratch.path("sar.txt"), text).unwrap();
+    let refused = scratch.iodyno(&["import", "sar.txt", "-o", "old"]).run().unwrap().expect_code(2);
+    assert!(refused.stderr.contains("sar.txt:5: `lots`"), "{}", refused.stderr);
+    assert!(!scratch.path("old").exists());
+    let refused = scratch.iodyno(&["import", "sar.txt", "-o", "old", "--start", "soon"]).run().unwrap().expect_code(2);
+    assert!(refused.stderr.contains("--start soon"), "{}", refused.stderr);
+}
+
+#[test]
+fn what_no_tool_printed_is_refused_with_its_beginning() {
+    let scratch = Scratch::new();
+    for (name, text, begin) in [
+        (
+            "gather.ksh",
+            "#!/usr/bin/ksh\n\ndir=$1\nvmstat 1 > $dir/vmstat.out 2>&1 &\n",
+            ":1: `#!/usr/bin/ksh` begins none",
+        ),
+        ("netperf.txt", "\n\n$ netperf -H db7\nRecv   Send\n87380  16384\n", ":3: `$ netperf -H db7` begins none"),
+        ("table.txt", "Type\\Time 1800 3600\nRAID-Z2 default 5161 -\n", ":1: `Type\\Time 1800 3600` begins none"),
+        ("empty.txt", "", "empty.txt is none"),
+    ] {
+        std::fs::write(scratch.path(name), text).unwrap();
+        let refused = scratch.iodyno(&["import", name, "-o", "new"]).run().unwrap().expect_code(2);
+        assert!(refused.stderr.contains(begin), "{name}: {}", refused.stderr);
+        assert!(!scratch.path("new").exists());
+    }
+}
+
+#[test]
+fn times_are_of_the_zone_that_is_said() {
+    let scratch = Scratch::new();
+    let file = fixture("iostat-xzty.txt");
+    let file = file.to_str().unwrap();
+    // Its first sample is of 10:27:20, and of one second.
+    let begins_s = |name: &str, zone: &[&str]| -> i64 {
+        scratch.iodyno(&["import", file, "-o", name]).args(zone).run().unwrap().expect_code(0);
+        let manifest = std::fs::read_to_string(scratch.path(name).join("manifest.json")).unwrap();
+        let manifest: Value = serde_json::from_str(&manifest).unwrap();
+        manifest["started_wall_ns"].as_i64().unwrap() / 1_000_000_000
+    };
+    let utc_s = begins_s("utc", &[]);
+    assert_eq!(utc_s % 86_400, (10 * 60 + 27) * 60 + 19);
+    assert_eq!(begins_s("east", &["--zone", "+02:00"]), utc_s - 7200);
+    assert_eq!(begins_s("west", &["--zone", "-0530"]), utc_s + 19_800);
+    if Path::new("/usr/share/zoneinfo/Europe/Berlin").exists() {
+        assert_eq!(begins_s("berlin", &["--zone", "Europe/Berlin"]), utc_s - 3600);
+    } else {
+        testkit::lacks("/usr/share/zoneinfo/Europe/Berlin");
+    }
+    // Of a trace the times are known: what was said about them is not passed over in silence.
+    std::fs::write(scratch.path("t.csv"), "128166372003061629,host,0,Read,0,4096,1000\n").unwrap();
+    let said = ["--zone", "+02:00", "--start", "2026-11-20 10:00:00"];
+    let trace = scratch.iodyno(&["import", "t.csv", "--format", "msr", "-o", "trace"]);
+    let trace = trace.args(said).run().unwrap().expect_code(0);
+    assert!(trace.stderr.contains("--start, --zone: not used"), "{}", trace.stderr);
+    let trace = scratch.iodyno(&["import", "t.csv", "--format", "msr", "-o", "again"]).run().unwrap().expect_code(0);
+    assert!(!trace.stderr.contains("not used"), "{}", trace.stderr);
+    let wrong = scratch.iodyno(&["import", file, "-o", "no", "--zone", "+2"]).run().unwrap().expect_code(2);
+    assert!(wrong.stderr.contains("+02:00") && !scratch.path("no").exists(), "{}", wrong.stderr);
+}
+
+/// A finding of a source document: its file, how it is imported, the rule, the subject, and words of the sentence.
+type Known = (&'static str, &'static [&'static str], &'static str, &'static str, &'static str);
+
+#[test]
+fn source_documents_give_the_findings_that_they_are_about() {
+    const KNOWN: &[Known] = &[
+        ("004-netstat-listendrop.txt", &[], "R2", "tcp", "23.0/s dropped"),
+        (
+            "003-iostat-cnxz.txt",
+            &["--interval", "10s", "--excerpt"],
+            "R5",
+            "c2t8d0",
+            "busy 98 %, 547 op/s, 31.7 MB/s, queue 9.2, mean 16.9 ms; its queue grew from 4.9 to 9.2 and throughput changed by only -4.7 %",
+        ),
+        (
+            "002-mpstat-t5440.txt",
+            &["--interval", "5s", "--cpus", "256"],
+            "R1",
+            "cpu48",
+            "the system shows only 0.4 % because one CPU is 0.4 % of 256",
+        ),
+        ("002-mpstat-t5440.txt", &["--interval", "10s"], "R1", "cpu48", "of the 3 that were told of"),
+        ("001-mpstat-stuck-cpu1.txt", &["--interval", "5s"], "R4", "cpu1", "stuck in the kernel: 100 %"),
+        (
+            "003-mpxio-messages.log",
+            &[],
+            "R7",
+            "path emlxs0",
+            "of 4 devices was lost; failover finished 110 s later (90 s waiting for the offline timeout, 20 s until it had switched): I/O on it may have stood still for that long",
+        ),
+        ("002-zfs-selfheal-raw.txt", &[], "R12", "zfs, /export/zfs/zd0", "63 blocks had a wrong check sum"),
+    ];
+    let scratch = Scratch::new();
+    for (at, (file, options, rule, subject, words)) in KNOWN.iter().enumerate() {
+        let (path, name) = (fixture("old").join(file), format!("r{at}"));
+        let import = scratch.iodyno(&["import", path.to_str().unwrap(), "-o", &name, "--start", "2026-11-20T10:00:00"]);
+        import.args(*options).run().unwrap().expect_code(0);
+        let judged = scratch.iodyno(&["diagnose", &name, "--json"]).run().unwrap();
+        let judged: Value = serde_json::from_str(&judged.stdout).unwrap();
+        let findings = judged["findings"].as_array().unwrap();
+        let found = findings.iter().find(|one| one["rule"] == *rule && one["subject"] == *subject);
+        let found = found.unwrap_or_else(|| panic!("{file}: {judged}"));
+        assert!(found["sentence"].as_str().unwrap().contains(words), "{file}: {found}");
+        assert!(found["counts"] == true, "{file}: {found}");
+        if *rule == "R7" {
+            assert!(found["end"].is_string() && found["confidence"] == "likely", "{found}");
+        }
+    }
+    // What is not known is left out, not 0.
+    let path = fixture("old").join("003-iostat-cnxz.txt");
+    scratch.iodyno(&["import", path.to_str().unwrap(), "-o", "one", "--interval", "10s"]).run().unwrap().expect_code(0);
+    let judged = scratch.iodyno(&["diagnose", "one", "--json"]).run().unwrap().stdout;
+    assert!(!judged.contains("mean 0 ns") && judged.contains("mean 16.9 ms"), "{judged}");
+}

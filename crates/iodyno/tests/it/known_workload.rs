@@ -1,0 +1,244 @@
+//! What the kernel's block tracepoints saw of a run, against what the recording says of it.
+
+use crate::support::{Scratch, sum};
+use std::collections::BTreeSet;
+use testkit::{BlockOp, BlockRecord, BlockTrace, Layer, LoopDevice};
+
+/// A loop device of 64 MiB, the tracepoints of it while `parameters` run, and the recording's totals.
+fn traced(parameters: &str) -> Option<(Vec<BlockRecord>, Vec<serde_json::Value>)> {
+    traced_by("auto", parameters)
+}
+
+/// As `traced`, by an engine.
+fn traced_by(engine: &str, parameters: &str) -> Option<(Vec<BlockRecord>, Vec<serde_json::Value>)> {
+    if !testkit::require_root_or_skip() {
+        return None;
+    }
+    let device = LoopDevice::new(64 << 20).unwrap();
+    let trace = match BlockTrace::start(device.path(), Layer::Bios) {
+        Ok(trace) => trace,
+        Err(error) => {
+            testkit::lacks(&format!("tracefs: {error}"));
+            return None;
+        }
+    };
+    let scratch = Scratch::new();
+    let text = format!("sd=sd1,lun={},openflags=o_direct,threads=8\n{parameters}", device.path().display());
+    scratch.run("out", &text, &["--no-report", "--engine", engine]).expect_code(0);
+    let capture = trace.stop();
+    assert_eq!(capture.lost, 0, "the tracepoints lost events; the comparison would mean nothing");
+    // What blkid, udev and our own inspection read is small and buffered: page-cache reads of 4 KiB multiples. The run
+    // itself is told apart by the totals, so everything else must be at the edges of the device.
+    Some((capture.records, scratch.table("out", "run_total")))
+}
+
+/// Operations of one kind and size in the trace.
+fn of(records: &[BlockRecord], op: BlockOp) -> Vec<&BlockRecord> {
+    records.iter().filter(|record| record.op == op).collect()
+}
+
+#[test]
+fn a_hot_band_gets_its_share_step_by_step() {
+    let parameters = "wd=wd1,sd=sd1,xfersize=4k,rdpct=0,hotband=(25,75)\nrd=rd1,wd=wd1,iorate=max,elapsed=20,interval=1,maxops=20000\n";
+    let Some((records, _)) = traced(parameters) else { return };
+    let (low, bytes) = (16_u64 << 20, (32_u64 << 20) as f64);
+    let writes = of(&records, BlockOp::Write);
+    assert_eq!(writes.len(), 20_000);
+    let mut before: (f64, f64) = (0.0, 0.0);
+    // docs/vdbench.md, "Hot band"; steps end at a block of 4 KiB.
+    for (part, upto) in [(0.01, 0.20), (0.05, 0.45), (0.10, 0.60), (0.20, 0.75), (0.50, 0.93), (1.0, 1.0)] {
+        let edge = |part: f64| (bytes * part / 4096.0).floor() * 4096.0;
+        let inside = |record: &&&BlockRecord| {
+            let at = record.offset.checked_sub(low).expect("inside the band") as f64;
+            at >= edge(before.0) && at < edge(part)
+        };
+        let (found, share) = (writes.iter().filter(inside).count() as f64, upto - before.1);
+        let sigma = (20_000.0 * share * (1.0 - share)).sqrt();
+        assert!((found - 20_000.0 * share).abs() < 4.5 * sigma, "up to {part}: {found}, asked {share}");
+        before = (part, upto);
+    }
+}
+
+#[test]
+fn writes_are_counted_one_by_one_and_lie_where_they_should() {
+    let parameters = "wd=wd1,sd=sd1,xfersize=(4k,50,16k,30,64k,20),rdpct=0,range=(25,75)\nrd=rd1,wd=wd1,iorate=2000,elapsed=3,interval=1\n";
+    let Some((records, totals)) = traced(parameters) else { return };
+    let writes = of(&records, BlockOp::Write);
+    let ops = sum(&totals, "ops", |row| row["op"] == "write");
+    let bytes = sum(&totals, "bytes", |row| row["op"] == "write");
+    assert_eq!(i64::try_from(writes.len()).unwrap(), ops, "each write once in the kernel, once in the recording");
+    assert_eq!(i64::try_from(writes.iter().map(|record| record.bytes).sum::<u64>()).unwrap(), bytes);
+    for record in &writes {
+        assert!(
+            record.offset >= 16 << 20 && record.offset + record.bytes <= 48 << 20,
+            "{record:?} outside range=(25,75)"
+        );
+        assert!(record.offset.is_multiple_of(record.bytes), "{record:?} is not aligned to its size");
+    }
+    let n = writes.len() as f64;
+    for (size, share) in [(4096, 0.5), (16384, 0.3), (65536, 0.2)] {
+        let found = writes.iter().filter(|record| record.bytes == size).count() as f64;
+        let sigma = (n * share * (1.0 - share)).sqrt();
+        assert!((found - n * share).abs() < 4.5 * sigma, "{size} bytes: {found} of {n}, asked {share}");
+    }
+    let places: BTreeSet<u64> = writes.iter().map(|record| record.offset >> 20).collect();
+    assert_eq!(places.len(), 32, "every MiB of the range was hit");
+}
+
+#[test]
+fn reads_and_hits_keep_their_shares() {
+    let parameters =
+        "wd=wd1,sd=sd1,xfersize=4k,rdpct=60,rhpct=50,whpct=0\nrd=rd1,wd=wd1,iorate=3000,elapsed=3,interval=1\n";
+    let Some((records, totals)) = traced(parameters) else { return };
+    let writes = of(&records, BlockOp::Write);
+    assert_eq!(i64::try_from(writes.len()).unwrap(), sum(&totals, "ops", |row| row["op"] == "write"));
+    let reads = sum(&totals, "ops", |row| row["op"] == "read") as f64;
+    let all = reads + writes.len() as f64;
+    assert!((reads - 0.6 * all).abs() < 4.5 * (all * 0.24).sqrt(), "{reads} reads of {all}");
+    // hitarea defaults to 1 MiB at the beginning; misses stay outside it.
+    let hits =
+        of(&records, BlockOp::Read).iter().filter(|record| record.bytes == 4096 && record.offset < 1 << 20).count()
+            as f64;
+    assert!((hits - 0.5 * reads).abs() < 4.5 * (reads * 0.25).sqrt() + 64.0, "{hits} hits of {reads} reads");
+    assert!(writes.iter().all(|record| record.offset >= 1 << 20), "no write hits were asked for");
+}
+
+#[test]
+fn sequential_writes_follow_each_other() {
+    let parameters = "wd=wd1,sd=sd1,xfersize=64k,rdpct=0,seekpct=eof\nrd=rd1,wd=wd1,iorate=max,elapsed=60,interval=1\n";
+    let Some((records, totals)) = traced(parameters) else { return };
+    let writes = of(&records, BlockOp::Write);
+    assert_eq!(i64::try_from(writes.len()).unwrap(), sum(&totals, "ops", |row| row["op"] == "write"));
+    // Submitted in order. The kernel hands a request that would block to a thread of its own now and then, where the
+    // seven behind it may overtake it; never further than the depth, and rarely.
+    let mut sorted = writes.clone();
+    sorted.sort_unstable_by_key(|record| record.offset);
+    let adjoin = |pair: &[&BlockRecord]| pair[1].offset == pair[0].offset + pair[0].bytes;
+    assert!(sorted.windows(2).all(adjoin), "each place once, without a gap");
+    let pairs = writes.iter().zip(&sorted);
+    let displaced: Vec<_> = pairs.filter(|(record, place)| record.offset != place.offset).collect();
+    assert!(displaced.len() * 20 < writes.len(), "{} of {} out of order", displaced.len(), writes.len());
+    let is_near =
+        |(record, place): &(&&BlockRecord, &&BlockRecord)| record.offset.abs_diff(place.offset) <= 8 * (64 << 10);
+    assert!(displaced.iter().all(is_near), "{displaced:?}");
+    let expect = sorted.last().map_or(0, |last| last.offset + last.bytes);
+    assert!(expect >= (64 << 20) - (64 << 10), "to the end");
+}
+
+#[test]
+fn concatenated_devices_are_one_address_space() {
+    if !testkit::require_root_or_skip() {
+        return;
+    }
+    let devices =
+        [LoopDevice::new(8 << 20).unwrap(), LoopDevice::new(4 << 20).unwrap(), LoopDevice::new(12 << 20).unwrap()];
+    let record = |parameters: &str| {
+        let traces = devices.iter().map(|device| BlockTrace::start(device.path(), Layer::Bios));
+        let Ok(traces) = traces.collect::<Result<Vec<_>, _>>() else {
+            testkit::lacks("tracefs");
+            return None;
+        };
+        let scratch = Scratch::new();
+        let sds: String = (devices.iter().enumerate())
+            .map(|(at, device)| format!("sd=sd{at},lun={},openflags=o_direct\n", device.path().display()))
+            .collect();
+        let text = format!("concatenatesds=yes\n{sds}{parameters}");
+        scratch.run("out", &text, &["--no-report"]).expect_code(0);
+        let mut seen = Vec::new();
+        for (at, trace) in traces.into_iter().enumerate() {
+            let capture = trace.stop();
+            assert_eq!(capture.lost, 0, "the tracepoints lost events; the comparison would mean nothing");
+            seen.extend(of(&capture.records, BlockOp::Write).into_iter().map(|one| (one.issue_ns, at, one.offset)));
+        }
+        seen.sort_unstable();
+        Some((seen, scratch.table("out", "run_total")))
+    };
+    // One thread, sequential: every block of each device in order, one device after the other. Block 0 of a raw device
+    // is left alone.
+    let run =
+        "wd=wd1,sd=sd*,rdpct=0,xfersize=64k,seekpct=eof,threads=1\nrd=rd1,wd=wd1,iorate=max,elapsed=60,interval=1\n";
+    let Some((seen, totals)) = record(run) else { return };
+    let order: Vec<(usize, u64)> = seen.into_iter().map(|(_, at, offset)| (at, offset)).collect();
+    let expect: Vec<(usize, u64)> =
+        [8, 4, 12].into_iter().enumerate().flat_map(|(at, mib)| (1..mib * 16).map(move |k| (at, k << 16))).collect();
+    assert_eq!(order, expect);
+    assert_eq!(sum(&totals, "ops", |row| row["target"] == "sd2"), 12 * 16 - 1, "counted where it went");
+    // Random, at a rate: each device by its size.
+    let run = "wd=wd1,sd=sd*,rdpct=0,xfersize=4k,threads=4\nrd=rd1,wd=wd1,iorate=3000,elapsed=2,interval=1\n";
+    let Some((seen, totals)) = record(run) else { return };
+    let all = seen.len() as f64;
+    assert!((3000.0..=6030.0).contains(&all), "{all} of 3,000/s for 2 s");
+    assert_eq!(sum(&totals, "ops", |_| true), i64::try_from(seen.len()).unwrap());
+    assert!(sum(&totals, "arrivals", |_| true) as f64 >= all - 5.0, "what was due is known");
+    for (at, share) in [8.0, 4.0, 12.0].map(|mib| mib / 24.0).into_iter().enumerate() {
+        let found = seen.iter().filter(|(_, device, _)| *device == at).count() as f64;
+        let share: f64 = share;
+        assert!(
+            (found - all * share).abs() < 4.5 * (all * share * (1.0 - share)).sqrt() + 4.0,
+            "{at}: {found} of {all}"
+        );
+    }
+}
+
+#[test]
+fn skew_holds_at_a_rate_and_at_full_speed() {
+    if !testkit::require_root_or_skip() {
+        return;
+    }
+    for rate in ["2000", "max"] {
+        let devices = [LoopDevice::new(64 << 20).unwrap(), LoopDevice::new(64 << 20).unwrap()];
+        let traces = devices.iter().map(|device| BlockTrace::start(device.path(), Layer::Bios));
+        let Ok(traces) = traces.collect::<Result<Vec<_>, _>>() else {
+            testkit::lacks("tracefs");
+            return;
+        };
+        let scratch = Scratch::new();
+        let text = format!(
+            "sd=sd1,lun={},openflags=o_direct,threads=8\nsd=sd2,lun={},openflags=o_direct,threads=8\n\
+             wd=wd1,sd=sd1,xfersize=8k,rdpct=100,skew=80\nwd=wd2,sd=sd2,xfersize=8k,rdpct=100,skew=20\n\
+             rd=rd1,wd=wd*,iorate={rate},elapsed=3,interval=1\n",
+            devices[0].path().display(),
+            devices[1].path().display()
+        );
+        scratch.run("out", &text, &["--no-report"]).expect_code(0);
+        let totals = scratch.table("out", "run_total");
+        let mut seen = Vec::new();
+        for (trace, workload) in traces.into_iter().zip(["wd1", "wd2"]) {
+            let capture = trace.stop();
+            assert_eq!(capture.lost, 0, "the tracepoints lost events; the comparison would mean nothing");
+            let reads = of(&capture.records, BlockOp::Read).iter().filter(|record| record.bytes == 8192).count();
+            let ops = sum(&totals, "ops", |row| row["workload"] == workload);
+            assert_eq!(i64::try_from(reads).unwrap(), ops, "{workload} at {rate}");
+            seen.push(reads as f64);
+        }
+        let share = seen[0] / (seen[0] + seen[1]);
+        assert!((share - 0.8).abs() < 0.02, "{share:.4} of the operations at {rate}, 0.8 was asked");
+    }
+}
+
+#[test]
+fn trims_and_flushes_reach_the_device_one_by_one() {
+    let parameters =
+        "wd=wd1,sd=sd1,xfersize=64k,rdpct=0,trimpct=40,fsync_every=5\nrd=rd1,wd=wd1,iorate=1000,elapsed=3,interval=1\n";
+    for engine in ["auto", "sync"] {
+        trims_and_flushes(engine, parameters);
+    }
+}
+
+fn trims_and_flushes(engine: &str, parameters: &str) {
+    let Some((records, totals)) = traced_by(engine, parameters) else { return };
+    let asked = |op: &str| sum(&totals, "ops", |row| row["op"] == op);
+    let (writes, trims, flushes) = (asked("write"), asked("trim"), asked("flush"));
+    assert_eq!(i64::try_from(of(&records, BlockOp::Write).len()).unwrap(), writes);
+    // A device gets discards, not zeroes.
+    let given_back = of(&records, BlockOp::Trim);
+    assert!(of(&records, BlockOp::Zeroes).is_empty());
+    assert_eq!(i64::try_from(given_back.len()).unwrap(), trims);
+    assert!(given_back.iter().all(|record| record.bytes == 65_536 && record.offset.is_multiple_of(65_536)));
+    let all = (writes + trims) as f64;
+    assert!((trims as f64 - 0.4 * all).abs() < 4.5 * (all * 0.24).sqrt(), "{trims} trims of {all}");
+    assert!((flushes - writes / 5).abs() <= 8, "{flushes} flushes for {writes} writes");
+    // The block layer joins flushes that wait for each other.
+    let reached = i64::try_from(of(&records, BlockOp::Flush).len()).unwrap();
+    assert!(reached > 0 && reached <= flushes, "{reached} of {flushes} flushes");
+}

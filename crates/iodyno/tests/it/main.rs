@@ -1,0 +1,56 @@
+//! The command from end to end.
+#![allow(
+    clippy::unwrap_used,
+    clippy::print_stdout,
+    clippy::allow_attributes,
+    unreachable_pub,
+    reason = "helpers of tests"
+)]
+
+mod alone;
+mod architecture;
+mod bit_flips;
+mod bombs;
+mod command_line;
+mod compare;
+mod content;
+mod convert;
+mod crash;
+mod dry_run;
+mod ending;
+mod fio;
+mod fio_run;
+mod flight;
+mod harm;
+mod honest_time;
+mod hostile_names;
+mod import_fio;
+mod import_text;
+mod import_traces;
+mod known_workload;
+mod large;
+mod model;
+mod no_io_uring;
+mod objectives;
+mod outputs;
+mod own_devices;
+mod own_files;
+mod peers;
+mod probe_stacks;
+mod query;
+mod rates;
+mod record_service;
+mod refusals;
+mod repeat;
+mod replay;
+mod replay_limits;
+mod run;
+mod service_time;
+mod service_unit;
+mod several_runs;
+mod stat;
+mod stat_subjects;
+mod support;
+mod top;
+mod trouble;
+mod unfinished;

@@ -1,0 +1,107 @@
+//! Objectives from the outside: exit code, sentences, JSON, report, and the same verdict of an old recording.
+
+use crate::support::Scratch;
+
+/// Two runs of 2 s on a small file, with this general parameter and this parameter of `rd1`.
+fn text(scratch: &Scratch, general: &str, run: &str) -> String {
+    format!(
+        "{general}sd=sd1,lun={},size=8m,threads=2\nwd=wd1,sd=sd1,xfersize=4k,rdpct=100\n\
+         rd=default,wd=wd1,elapsed=2,interval=1\nrd=rd1,iorate=200{run}\nrd=rd2,iorate=100\n",
+        scratch.path("data").display()
+    )
+}
+
+#[test]
+fn a_missed_objective_is_exit_code_5_and_a_sentence_everywhere() {
+    let scratch = Scratch::new();
+    let text = text(&scratch, "fail_if=\"errors > 0\"\n", ",fail_if=\"achieved{op=read} < 5 * offered\"");
+    let output = scratch.run("out", &text, &["--fail-if", "achieved < 150 for 2s"]).expect_code(5);
+    assert!(output.stderr.contains("objective missed in rd1: achieved{op=read} was 2"), "{}", output.stderr);
+    assert!(output.stderr.contains("objective missed in rd2: achieved < 150 held for 2.0"), "{}", output.stderr);
+    assert!(!output.stderr.contains("errors > 0"), "only what was missed: {}", output.stderr);
+
+    let verdicts: Vec<_> = output.ndjson().into_iter().filter(|line| line["schema"] == "iodyno.objective/1").collect();
+    // rd1 has three objectives, rd2 two; filling the file has none.
+    assert_eq!(verdicts.len(), 5, "{}", output.stdout);
+    let missed: Vec<_> = verdicts.iter().filter(|line| line["verdict"] == "missed").collect();
+    assert_eq!(missed.len(), 2, "{verdicts:?}");
+    assert_eq!(missed[0]["evidence"][0]["measure"], "achieved{op=read}");
+    assert_eq!(missed[1]["held_s"][0].as_f64().map(f64::round), Some(0.0), "{}", missed[1]);
+
+    let rows = scratch.table("out", "objective");
+    assert_eq!(rows.iter().filter(|row| row["verdict"] == "missed").count(), 2, "{rows:?}");
+    assert_eq!(rows.len(), 5);
+    let report = std::fs::read_to_string(scratch.path("out/report.html")).unwrap();
+    assert!(report.contains("recording.objectives") && report.contains("Objective missed: achieved"));
+
+    // The recording gives the same verdicts when it is judged again, and others when others are asked for.
+    let again = scratch.iodyno(&["check", "out"]).run().unwrap().expect_code(5);
+    assert_eq!(again.stderr.matches("objective missed").count(), 2, "{}", again.stderr);
+    assert_eq!(again.stdout.matches("objective met").count(), 3, "{}", again.stdout);
+    let other = ["check", "out", "--fail-if", "response_ns_p50{run=rd2} > 10s", "--json"];
+    let other = scratch.iodyno(&other).run().unwrap().expect_code(0).ndjson();
+    assert_eq!((other.len(), other[0]["run"].as_str(), other[0]["verdict"].as_str()), (1, Some("rd2"), Some("met")));
+    let terminal = scratch.iodyno(&["chart", "out", "recording.objectives", "-o", "o.svg"]).run().unwrap();
+    terminal.expect_code(0);
+}
+
+#[test]
+fn objectives_that_are_met_are_exit_code_0() {
+    let scratch = Scratch::new();
+    let text = text(&scratch, "", ",fail_if=(\"response_ns_p50 > 10s\",\"errors > 0\")");
+    let output = scratch.run("out", &text, &[]).expect_code(0);
+    assert!(!output.stderr.contains("objective"), "{}", output.stderr);
+}
+
+#[test]
+fn an_objective_that_nothing_could_judge_is_missed() {
+    let scratch = Scratch::new();
+    let output =
+        scratch.run("out", &text(&scratch, "", ""), &["--fail-if", "response_ns_p99{op=write} > 5ms"]).expect_code(5);
+    assert!(output.stderr.contains("no run could judge it"), "{}", output.stderr);
+    let again = scratch.iodyno(&["check", "out", "--fail-if", "ops{op=trim} < 5"]).run().unwrap().expect_code(5);
+    assert!(again.stderr.contains("no run could judge it"), "{}", again.stderr);
+}
+
+#[test]
+fn mistakes_in_conditions_stop_the_run_with_line_and_column() {
+    let scratch = Scratch::new();
+    let text = text(&scratch, "fail_if=\"respons_ns_p99 > 5ms\"\n", ",fail_if=\"errors{workload=wd9} > 0\"");
+    let output = scratch.run("out", &text, &["--fail-if", "achieved < 5ms"]).expect_code(2);
+    for expected in [
+        "out.vdb:1:10: error[fail-if]: there is no measure `respons_ns_p99`",
+        "did you mean `response_ns_p99`",
+        "out.vdb:5:44: error[fail-if]: there is no workload `wd9`",
+        "did you mean `wd1`",
+        "<--fail-if>:1:12: error[fail-if]: `achieved` (op/s) cannot be set against `5ms` (time)",
+        "3 mistake(s)",
+    ] {
+        assert!(output.stderr.contains(expected), "{expected}\n\n{}", output.stderr);
+    }
+    assert!(!scratch.path("data").exists() && !scratch.path("out").exists());
+    let file = scratch.write("dry.vdb", &text.replace("respons_", "response_").replace("wd9", "wd1"));
+    let dry = scratch.iodyno(&["run", file.to_str().unwrap(), "--dry-run"]).run().unwrap().expect_code(0);
+    assert!(dry.stdout.contains("every run fails if: response_ns_p99 > 5ms"), "{}", dry.stdout);
+}
+
+#[test]
+fn a_run_that_was_killed_is_judged_by_its_objectives() {
+    let scratch = Scratch::new();
+    let text = format!(
+        "fail_if=\"errors > 0\"\nsd=sd1,lun={},size=8m,threads=2\nwd=wd1,sd=sd1,xfersize=4k,rdpct=100\n\
+         rd=default,wd=wd1,elapsed=60,interval=0.1\nrd=rd1,iorate=200,fail_if=\"achieved > 1\"\n\
+         rd=rd2,iorate=100,fail_if=\"achieved > 2\"\n",
+        scratch.path("data").display()
+    );
+    scratch.write("a.vdb", &text);
+    let run = ["run", "a.vdb", "-o", "out", "--json", "--fail-if", "response_ns_p50 > 10s"];
+    let mut child = scratch.iodyno(&run).spawn().unwrap();
+    assert!(child.wait_for_stdout("\"run\":\"rd1\"", std::time::Duration::from_secs(60)), "{}", child.stdout());
+    child.signal(rustix::process::Signal::KILL);
+    let _ = child.wait();
+    assert!(scratch.table("out", "objective").is_empty());
+    let judged = scratch.iodyno(&["check", "out"]).run().unwrap().expect_code(5);
+    assert!(judged.stderr.contains("objective missed in rd1: achieved"), "{}", judged.stderr);
+    assert!(!judged.stderr.contains("achieved > 2"), "of a run that never began: {}", judged.stderr);
+    assert_eq!(judged.stdout.matches("objective met").count(), 2, "{} {}", judged.stdout, judged.stderr);
+}

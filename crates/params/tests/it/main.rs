@@ -1,0 +1,18 @@
+//! Parameter files and job files: samples, mistakes, limits, printing.
+#![allow(
+    clippy::unwrap_used,
+    clippy::print_stdout,
+    clippy::allow_attributes,
+    unreachable_pub,
+    reason = "helpers of tests"
+)]
+
+mod fio_malformed;
+mod fio_print;
+mod limits;
+mod malformed;
+mod random;
+mod samples;
+mod semantics;
+mod support;
+mod vdbench_print;

@@ -1,5 +1,0 @@
-//! Shared by the tests and by `examples/fuzz.rs`.
-
-pub(crate) mod check;
-pub(crate) mod corpus;
-pub(crate) mod mutate;

@@ -1,0 +1,103 @@
+//! `kill -9` at random moments: every interval that was told of after its commit is in the recording.
+
+use quantity::clock::now_ns;
+use recording::rows::{Event, Phase};
+use recording::{Batch, ClockAnchor, Manifest, Reader, Sink, State, Writer};
+use std::io::{BufRead, BufReader, Write as _};
+use std::path::Path;
+use std::process::{Command, Stdio};
+use std::time::Duration;
+
+const KILLS: u64 = 60;
+/// Names the directory to the child, which is this test binary again.
+const CHILD: &str = "IODYNO_TEST_KILLED_RECORDING";
+
+fn event(n: i64) -> Event {
+    Event {
+        t_ns: n,
+        t_s: 0.0,
+        severity: "info".into(),
+        kind: "test".into(),
+        class: None,
+        run: None,
+        target: None,
+        // Frames of all lengths up to 8 KiB.
+        message: "x".repeat(usize::try_from(n * 7919 % 8192).unwrap()),
+        count: n,
+    }
+}
+
+fn phase(n: i64) -> Phase {
+    Phase {
+        t_ns: n,
+        t_s: 0.0,
+        run: "rd1".into(),
+        run_index: 0,
+        phase: "measure".into(),
+        event: "start".into(),
+        offered_rate: None,
+        detail: String::new(),
+    }
+}
+
+#[test]
+#[ignore = "the child of the test below; does nothing when it is called by itself"]
+fn child_writes_until_it_is_killed() {
+    let Ok(directory) = std::env::var(CHILD) else { return };
+    let mut writer = Writer::create(Path::new(&directory), Manifest::new(&[])).unwrap();
+    let mut out = std::io::stdout();
+    for n in 1.. {
+        writer.accept(&Batch::from_rows(&[event(n)]).unwrap()).unwrap();
+        writer.accept(&Batch::from_rows(&[phase(n)]).unwrap()).unwrap();
+        writer.commit().unwrap();
+        writeln!(out, "committed {n}").unwrap();
+        if n % 50 == 0 {
+            writer.update_manifest(|manifest| manifest.clock_anchors.push(ClockAnchor::now())).unwrap();
+        }
+    }
+}
+
+#[test]
+fn nothing_that_was_committed_is_lost() {
+    let folder = tempfile::tempdir().unwrap();
+    let mut state = now_ns() | 1;
+    println!("seed {state}");
+    let (mut cut, mut told_of) = (0, 0);
+    for kill in 0..KILLS {
+        state ^= state << 13;
+        state ^= state >> 7;
+        state ^= state << 17;
+        let directory = folder.path().join(format!("r{kill}"));
+        let mut child = Command::new(std::env::current_exe().unwrap())
+            .args(["--exact", "kill::child_writes_until_it_is_killed", "--ignored", "--nocapture"])
+            .env(CHILD, &directory)
+            .stdout(Stdio::piped())
+            .stderr(Stdio::null())
+            .spawn()
+            .unwrap();
+        let out = BufReader::new(child.stdout.take().unwrap());
+        let reading = std::thread::spawn(move || {
+            let numbers = out.lines().map_while(Result::ok);
+            numbers.filter_map(|line| line.strip_prefix("committed ")?.parse::<i64>().ok()).last().unwrap_or(0)
+        });
+        std::thread::sleep(Duration::from_micros(state % 60_000));
+        child.kill().unwrap();
+        child.wait().unwrap();
+        let told = reading.join().unwrap();
+        if !directory.join("manifest.json").exists() {
+            assert_eq!(told, 0, "told before there was a recording");
+            continue;
+        }
+        let reader = Reader::open(&directory).unwrap();
+        assert_eq!(reader.state(), State::CutShort);
+        let events: Vec<i64> = reader.table::<Event>().unwrap().iter().map(|row| row.count).collect();
+        let phases: Vec<i64> = reader.table::<Phase>().unwrap().iter().map(|row| row.t_ns).collect();
+        let numbers = |rows: &[i64]| (1..=i64::try_from(rows.len()).unwrap()).collect::<Vec<_>>();
+        assert_eq!((&events, &phases), (&numbers(&events), &numbers(&phases)));
+        assert!(phases.last().copied().unwrap_or(0) >= told, "{told} told, {} there", phases.len());
+        told_of += told;
+        cut += 1;
+    }
+    println!("{cut} of {KILLS} recordings cut short, {told_of} commits told of, all there");
+    assert!(cut > KILLS / 2 && told_of > 500, "killed too early to mean anything: {cut} recordings, {told_of} commits");
+}

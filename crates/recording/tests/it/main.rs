@@ -1,0 +1,15 @@
+//! Recordings that are written, damaged, killed and read again.
+#![allow(
+    clippy::unwrap_used,
+    clippy::print_stdout,
+    clippy::allow_attributes,
+    unreachable_pub,
+    reason = "helpers of tests"
+)]
+
+mod between;
+mod cost;
+mod damage;
+mod kill;
+mod recording;
+mod unended;

@@ -1,0 +1,3 @@
+//! Tests that fill a CPU: `make test` runs them with nothing beside them.
+
+mod live;
