@@ -33,9 +33,9 @@ build: deps-build
 	$(call separate,$(BIN))
 
 # iodyno-query beside iodyno: its SQL engine takes longer than all the rest, so it is built only when asked for.
-query: deps-build
-	cargo build --release --locked -p iodyno -p query
-	$(call separate,$(BIN))
+query: build
+	cargo build --profile query --locked -p query
+	cp $(or $(CARGO_TARGET_DIR),target)/query/iodyno-query $(dir $(BIN))
 
 # The main job on a scratch file of this machine: a curve of a mixed load, watched live, then a report.
 demo: build
@@ -101,7 +101,7 @@ exam-quick: deps-test
 
 # Hours compressed by a fake clock, and long fuzzing; not part of CI.
 soak: deps-test
-	cargo test --release --locked --workspace -- --ignored soak --nocapture
+	cargo test --release --locked --workspace --exclude query -- --ignored soak --nocapture
 
 fuzz:
 	cargo run --release --locked -p params --example fuzz -- 10000000

@@ -24,7 +24,7 @@ cat >"$dir/demo-$stamp.vdb" <<EOF
 sd=data,lun=\$file,size=1g,${flags}threads=16
 wd=oltp,sd=data,xfersize=(4k,30,8k,70),rdpct=70,skew=90
 wd=log,sd=data,xfersize=16k,rdpct=0,seekpct=0,range=(90,100),skew=10
-rd=curve,wd=*,iorate=curve,curve=(25,50,75,90),warmup=1,elapsed=4,interval=1
+rd=curve,wd=*,iorate=curve,curve=(25,50,75,90),warmup=1,elapsed=3,interval=1
 EOF
 "$bin" run "$dir/demo-$stamp.vdb" "file=$(realpath -m "$scratch")" -o "$dir/recording-$stamp"
 replays=""

@@ -24,7 +24,7 @@ pub(crate) fn run(args: &QueryArgs) -> Result<u8, Failure> {
         PARAMETERS,
         format!(
             "{PROGRAM} is neither beside iodyno nor in PATH; it is built apart, with its SQL engine:\n  \
-             make query          (or: cargo build --release -p query)\n\
+             make query\n\
              and then lies in target/release beside iodyno. Without it: `iodyno export`, or any engine that reads Parquet"
         ),
     ))

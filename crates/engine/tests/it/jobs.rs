@@ -76,7 +76,10 @@ fn start_and_end_jobs(quiet: bool) {
         let took_ms = (quantity::clock::now_ns() - begin) / MS;
         assert!(took_ms >= 399 && (!quiet || took_ms < 900), "{took_ms} ms");
         let done = [ops(&lanes, 0), ops(&lanes, 1), ops(&lanes, 2)];
-        assert!(done[0] <= 200 && done[1] <= 100 && done[2] == 50, "{choice:?}: {done:?}");
+        assert!(
+            (50..=200).contains(&done[0]) && (20..=100).contains(&done[1]) && done[2] == 50,
+            "{choice:?}: {done:?}"
+        );
         assert!(!quiet || done == [200, 100, 50], "{choice:?}: {done:?}");
         let arrivals: u64 = lanes.iter().map(|lane| lane.arrivals).sum();
         assert_eq!(arrivals, 350, "{choice:?}");

@@ -112,6 +112,7 @@ fn checksummed_direct_reads_are_right() {
 }
 
 #[test]
+#[ignore = "times: make exam"]
 fn a_paced_start_is_not_late() {
     let folder = scratch();
     let spec = filled(folder.path(), "a", 64 << 20, 96);

@@ -108,7 +108,7 @@ fn fio_itself_and_the_import_of_its_json_agree() {
             .run()
     };
     if let Err(error) = fio("json+", "plus.json") {
-        println!("skipped: fio cannot be run: {error}");
+        testkit::lacks(&format!("fio ({error})"));
         return;
     }
     scratch.iodyno(&["import", "plus.json", "-o", "plus"]).run().unwrap().expect_code(0);

@@ -35,6 +35,8 @@ impl Bench {
         Command::new("fio")
             .args([
                 "--name=l",
+                // One process: what kills it kills all of it.
+                "--thread",
                 "--rw=randread",
                 "--bs=4k",
                 "--direct=1",

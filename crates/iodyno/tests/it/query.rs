@@ -26,7 +26,7 @@ fn query_becomes_the_program_beside_it_or_in_path_with_the_same_arguments_and_ex
     let said = String::from_utf8_lossy(&output.stderr).into_owned();
     assert_eq!(output.status.code(), Some(2), "{said}");
     assert!(said.starts_with("iodyno: iodyno-query is neither beside iodyno nor in PATH"), "{said}");
-    assert!(said.contains("cargo build --release -p query"), "{said}");
+    assert!(said.contains("make query"), "{said}");
 
     for (place, name) in [("bin/iodyno-query", "path"), ("iodyno-query", "beside")] {
         script(&directory.path().join(place), name);

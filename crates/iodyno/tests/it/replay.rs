@@ -105,6 +105,11 @@ fn trace_and_play(quiet: bool) {
         let (first, last) = (ios.iter().map(|io| io.queue_ns).min(), ios.iter().map(|io| io.queue_ns).max());
         lengths.push(last.unwrap() - first.unwrap());
     }
+    let traced = Reader::open(scratch.path("prod.iodyno")).unwrap().table::<Io>().unwrap();
+    let (first, last) = (traced.iter().map(|io| io.queue_ns).min(), traced.iter().map(|io| io.queue_ns).max());
+    let traced_ns = (last.unwrap() - first.unwrap()) as f64;
+    // Nothing is played before it is due.
+    assert!(lengths[0] as f64 >= 0.98 * traced_ns && lengths[1] as f64 >= 0.49 * traced_ns, "{lengths:?} {traced_ns}");
     assert!(lengths[1] < lengths[0], "twice as fast takes less time: {lengths:?} ns");
     let report = std::fs::read_to_string(scratch.path("one.iodyno/report.html")).unwrap();
     assert!(report.contains("How faithful the replay was") && report.contains("replay.heatmap"));

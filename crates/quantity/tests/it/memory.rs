@@ -27,7 +27,7 @@ fn eight_thousand_recorders_stay_below_60_mb() {
             recorder
         })
         .collect();
-    let bytes = resident() - before;
+    let bytes = resident().saturating_sub(before);
     println!("{} recorders: {:.1} MB", recorders.len(), bytes as f64 / 1e6);
     assert!(recorders.iter().all(|recorder| recorder.count() == 1_000));
     assert!(bytes < 60_000_000, "{bytes}");

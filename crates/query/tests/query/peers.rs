@@ -35,7 +35,10 @@ fn duckdb_polars_and_pandas_find_the_same_numbers() {
     let python = match python() {
         Ok(python) => python,
         Err(why) => {
-            println!("skipped: no Python with duckdb, polars and pandas: {why}");
+            let _ = std::io::Write::write_fmt(
+                &mut std::io::stderr(),
+                format_args!("SKIPPED: no Python with duckdb, polars and pandas: {why}\n"),
+            );
             return;
         }
     };

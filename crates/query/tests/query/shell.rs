@@ -87,7 +87,7 @@ fn tab_completes_tables_columns_functions_and_commands() {
         "select response_ns_\t\t\u{15}.quit\r",
     ];
     let Some(shown) = shown(&at, "results/monday results/tuesday", &keys) else {
-        println!("{SKIPPED}");
+        let _ = std::io::Write::write_fmt(&mut std::io::stderr(), format_args!("{SKIPPED}\n"));
         return;
     };
     let lines: Vec<&str> = shown.lines().map(str::trim_end).collect();
@@ -126,7 +126,7 @@ fn forms_of_answers_mistakes_and_history() {
         ".quit\r",
     ];
     let Some(shown) = shown(&at, "results/monday", &keys) else {
-        println!("{SKIPPED}");
+        let _ = std::io::Write::write_fmt(&mut std::io::stderr(), format_args!("{SKIPPED}\n"));
         return;
     };
     let expect = [

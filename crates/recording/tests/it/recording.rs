@@ -191,7 +191,10 @@ impl SmallDisk {
             .arg(folder.path())
             .status();
         if !mount.is_ok_and(|status| status.success()) {
-            println!("SKIPPED: no right to mount a small tmpfs");
+            let _ = std::io::Write::write_fmt(
+                &mut std::io::stderr(),
+                format_args!("SKIPPED: no right to mount a small tmpfs\n"),
+            );
             return None;
         }
         Some(Self(folder))

@@ -4,7 +4,6 @@
 mod cpu_clock;
 mod diagnose;
 mod diagnose_cpu;
-mod fio_beside;
 mod probe;
 mod probe_requests;
 mod top_findings;

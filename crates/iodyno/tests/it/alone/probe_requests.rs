@@ -135,6 +135,11 @@ impl Client {
     }
 }
 
+/// The name of this program, as the kernel cuts it.
+fn own_comm() -> String {
+    std::fs::read_to_string("/proc/self/comm").unwrap().trim_end().to_string()
+}
+
 struct Probing<'a> {
     scratch: &'a Scratch,
     child: Child,
@@ -166,7 +171,7 @@ fn answers(rows: &[RequestInterval], port: u16, preempted: &[Option<bool>]) -> H
     let rows = rows.iter().filter(|row| row.port == i32::from(port) && row.comm.is_some());
     for row in rows.filter(|row| preempted.contains(&row.preempted)) {
         assert_eq!(row.count, Some(i64::try_from(row.response.count()).unwrap()), "{row:?}");
-        assert_eq!(row.comm.as_deref(), Some("probe_requests-"), "{row:?}");
+        assert_eq!(row.comm.as_deref(), Some(own_comm().as_str()), "{row:?}");
         all.merge(&row.response);
     }
     all
@@ -217,7 +222,7 @@ fn every_answer_counts_once_and_takes_as_long_as_the_server_says() {
         assert!(all.min().unwrap() >= 19_900_000, "{all:?}");
         counted(&answers(&rows, six.port, &ALL), 2, &six, most_ns[3]);
         assert_eq!(answers(&rows, four.port, &[None]).count(), 0, "each thread reads and writes itself");
-        for word in ["not pre-empted", "probe_requests-", "response times of", "all of"] {
+        for word in ["not pre-empted", &own_comm(), "response times of", "all of"] {
             assert!(output.stdout.contains(word), "{word}: {}", output.stdout);
         }
         let page = scratch.iodyno(&["report", "probed", "-o", "page.html"]).run().unwrap().expect_code(0);
@@ -226,7 +231,7 @@ fn every_answer_counts_once_and_takes_as_long_as_the_server_says() {
         for view in ["requests.servers", "requests.rate", "requests.response_heatmap", "requests.histogram"] {
             assert!(page.contains(&format!("\"id\":\"{view}\"")), "the report has no {view}");
         }
-        let name = format!("{} probe_requests-", six.port);
+        let name = format!("{} {}", six.port, own_comm());
         scratch
             .iodyno(&["chart", "probed", "requests.response", "--target", &name, "-o", "a.svg"])
             .run()
