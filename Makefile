@@ -19,7 +19,9 @@ endef
 
 # Moves debug information out of $(1) into $(1).debug, where gdb and perf find it.
 define separate
-	@if readelf -SW $(1) | grep -q ' \.debug_info '; then objcopy --only-keep-debug $(1) $(1).debug && objcopy --strip-debug --add-gnu-debuglink=$(1).debug $(1); fi
+	@if readelf -SW $(1) | grep -q ' \.debug_info '; then \
+	  objcopy --only-keep-debug $(1) $(1).debug && chmod -x $(1).debug && objcopy --strip-debug --add-gnu-debuglink=$(1).debug $(1) $(1).new && \
+	  touch -r $(1) $(1).new && mv -f $(1).new $(1); fi
 endef
 
 deps-build:
@@ -35,7 +37,7 @@ build: deps-build
 # iodyno-query beside iodyno: its SQL engine takes longer than all the rest, so it is built only when asked for.
 query: build
 	cargo build --profile query --locked -p query
-	cp $(or $(CARGO_TARGET_DIR),target)/query/iodyno-query $(dir $(BIN))
+	install -m 755 $(or $(CARGO_TARGET_DIR),target)/query/iodyno-query $(dir $(BIN))
 
 # The main job on a scratch file of this machine: a curve of a mixed load, watched live, then a report.
 demo: build
@@ -44,7 +46,7 @@ demo: build
 test-build: deps-test
 	cargo test --locked --workspace --tests --no-run
 
-# All of them, so that one run tells everything that fails. `make test FILTER=recording::` for some.
+# All of them, so that one run tells everything that fails. `make test FILTER=replay::` for some.
 test: deps-test
 	.ci/tests all $(FILTER)
 	cd web && npm ci --no-audit --no-fund --silent && npm test --silent

@@ -24,7 +24,7 @@ cat >"$dir/demo-$stamp.vdb" <<EOF
 sd=data,lun=\$file,size=1g,${flags}threads=16
 wd=oltp,sd=data,xfersize=(4k,30,8k,70),rdpct=70,skew=90
 wd=log,sd=data,xfersize=16k,rdpct=0,seekpct=0,range=(90,100),skew=10
-rd=curve,wd=*,iorate=curve,curve=(25,50,75,90),warmup=1,elapsed=3,interval=1
+rd=curve,wd=*,iorate=curve,curve=(30,60,90),warmup=1,elapsed=3,interval=1
 EOF
 "$bin" run "$dir/demo-$stamp.vdb" "file=$(realpath -m "$scratch")" -o "$dir/recording-$stamp"
 replays=""
@@ -38,7 +38,7 @@ if [ "$(id -u)" = 0 ] && command -v losetup >/dev/null; then
 sd=disk,lun=$source,openflags=o_direct,threads=16
 wd=oltp,sd=disk,xfersize=(4k,30,8k,70),rdpct=70,skew=80
 wd=log,sd=disk,xfersize=16k,rdpct=0,seekpct=0,skew=20
-rd=production,wd=*,iorate=(400,2,2000,1),distribution=(exponential,variable),elapsed=8,interval=1
+rd=production,wd=*,iorate=(400,2,2000,1),distribution=(exponential,variable),elapsed=6,interval=1
 EOF
   # What a run reads to look for data that must not be lost comes in larger pieces, and is no load.
   coproc tracer { exec "$bin" trace -d "$(basename "$source")" --size 512-128k -o "$dir/trace-$stamp" 2>&1; }

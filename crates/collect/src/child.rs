@@ -64,8 +64,9 @@ fn children_io() -> Option<(u64, u64)> {
     Some((read.saturating_sub(own.0), write.saturating_sub(own.1)))
 }
 
+/// Alone: children of other tests are children of the same process.
 #[cfg(test)]
-mod tests {
+mod alone {
     use super::*;
     use std::process::Command;
 

@@ -45,16 +45,19 @@ impl Source {
 }
 
 /// The lines of a text, without their ends.
+#[inline]
 pub(crate) fn lines(text: &[u8]) -> impl Iterator<Item = &[u8]> {
     text.split(|byte| *byte == b'\n').filter(|line| !line.is_empty())
 }
 
 /// The words of a line.
+#[inline]
 pub(crate) fn words(line: &[u8]) -> impl Iterator<Item = &[u8]> {
     line.split(|byte| byte.is_ascii_whitespace()).filter(|word| !word.is_empty())
 }
 
 /// A counter; `None` for what is no number. Counters beyond 63 bits do not exist in practice and become `None` too.
+#[inline]
 pub(crate) fn counter(word: &[u8]) -> Option<i64> {
     let mut value = 0_i64;
     for byte in word {

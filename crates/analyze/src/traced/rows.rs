@@ -50,31 +50,37 @@ pub(crate) struct Traced {
 
 impl Traced {
     /// Queue to completion.
+    #[inline]
     pub(crate) fn response_ns(&self) -> Option<u64> {
         self.complete_ns.map(|complete_ns| span(self.queue_ns, complete_ns))
     }
 
     /// The last time that is known of it.
+    #[inline]
     pub(crate) fn last_ns(&self) -> i64 {
         self.complete_ns.or(self.issue_ns).unwrap_or(self.queue_ns)
     }
 
     /// Queue to issue: waiting for a free request, in the scheduler.
+    #[inline]
     pub(crate) fn wait_ns(&self) -> Option<u64> {
         self.issue_ns.map(|issue_ns| span(self.queue_ns, issue_ns))
     }
 
     /// Issue to completion: the device.
+    #[inline]
     pub(crate) fn device_ns(&self) -> Option<u64> {
         self.issue_ns.zip(self.complete_ns).map(|(issue_ns, complete_ns)| span(issue_ns, complete_ns))
     }
 
     /// The sector after its last.
+    #[inline]
     pub(crate) fn end(&self) -> i64 {
         self.sector.saturating_add(self.bytes / 512)
     }
 }
 
+#[inline]
 fn span(from_ns: i64, to_ns: i64) -> u64 {
     u64::try_from(to_ns.saturating_sub(from_ns)).unwrap_or(0)
 }

@@ -26,7 +26,7 @@ fn nothing_that_was_printed_is_lost() {
     let started_ns = testkit::now_ns();
     let mut first = command("first");
     assert!(first.wait_for_stdout("t_ns", Duration::from_secs(30)));
-    let moments = (testkit::now_ns() - started_ns) / 1_000_000 + 400;
+    let mut moments = (testkit::now_ns() - started_ns) / 1_000_000 + 400;
     first.signal(Signal::KILL);
     first.wait().unwrap();
     let mut state = 0x1234_5678_9abc_def1_u64;
@@ -45,6 +45,10 @@ fn nothing_that_was_printed_is_lost() {
         if !directory.join("manifest.json").exists() {
             assert!(output.ndjson().is_empty(), "printed before there was a recording");
             unborn += 1;
+            // The machine has become slower since.
+            if unborn > cut {
+                moments += moments / 8;
+            }
             continue;
         }
         let reader = Reader::open(&directory).unwrap_or_else(|error| panic!("{name}: {error}"));

@@ -225,13 +225,18 @@ fn a_full_disk_costs_the_dump_and_not_the_watch() {
     let mut watch =
         bench.scratch.iodyno(&[&["trace", "-d", &name, "--comm", "fio"][..], &until].concat()).spawn().unwrap();
     assert!(watch.wait_for_stdout("watching", Duration::from_secs(20)), "{:?}", watch.wait());
-    let load = bench.load(60);
+    let load = bench.load(120);
     // A busy machine may be in trouble of its own, and is waited for until it is not: each is written once.
     let stall = || {
         bench.faulty.disk.control("stall 800ms").unwrap();
         std::thread::sleep(Duration::from_secs(4));
     };
-    stall();
+    for _ in 0..10 {
+        stall();
+        if watch.stderr().contains("not written") {
+            break;
+        }
+    }
     small.mount("remount,size=64m");
     let written = || {
         let dumps = std::fs::read_dir(&small.0).unwrap().flatten().map(|entry| entry.path());

@@ -344,7 +344,10 @@ fn a_directory_that_others_use_is_refused_and_a_folder_in_it_is_not() {
     let events = Reader::open(&left[1]).unwrap().table::<Event>().unwrap();
     let removed: Vec<_> = events.iter().filter(|event| event.kind == "retention").map(|event| &event.message).collect();
     assert!(
-        removed.len() == 1 && removed[0].starts_with("removed ") && removed[0].contains("all together"),
+        removed.len() == 1
+            && removed[0].starts_with("removed ")
+            // On a busy machine its age is reason enough.
+            && (removed[0].contains("all together") || removed[0].contains("it ended more than")),
         "{removed:?}"
     );
 }

@@ -152,7 +152,7 @@ fn a_part_has_its_own_losses_and_every_face_tells_of_them() {
 fn a_long_trace_is_cut_by_size() {
     let Some(bench) = Bench::new() else { return };
     let child = bench.start(&["trace", "--comm", "fio", "--rotate", "1mib", "-o", "p.iodyno"], "tracing");
-    let load = ["--number_ios=100000", "--time_based", "--runtime=60"];
+    let load = ["--io_size=400m", "--norandommap"];
     bench.reads(&load);
     std::thread::sleep(Duration::from_secs(2));
     bench.reads(&["--number_ios=100"]);
