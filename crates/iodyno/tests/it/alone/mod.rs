@@ -4,6 +4,8 @@
 mod cpu_clock;
 mod diagnose;
 mod diagnose_cpu;
+mod fio_beside;
+mod known_workload;
 mod probe;
 mod probe_requests;
 mod top_findings;
