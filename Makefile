@@ -19,9 +19,9 @@ endef
 
 # Moves debug information out of $(1) into $(1).debug, where gdb and perf find it.
 define separate
-	@if readelf -SW $(1) | grep -q ' \.debug_info '; then \
-	  objcopy --only-keep-debug $(1) $(1).debug && chmod -x $(1).debug && objcopy --strip-debug --add-gnu-debuglink=$(1).debug $(1) $(1).new && \
-	  touch -r $(1) $(1).new && mv -f $(1).new $(1); fi
+	@f="$(1)"; sections=$$(readelf -SW "$$f") && case "$$sections" in *" .debug_info "*) \
+	  objcopy --only-keep-debug "$$f" "$$f.debug" && chmod -x "$$f.debug" && objcopy --strip-debug --add-gnu-debuglink="$$f.debug" "$$f" "$$f.new" && \
+	  touch -r "$$f" "$$f.new" && mv -f "$$f.new" "$$f";; esac
 endef
 
 deps-build:
@@ -49,7 +49,6 @@ test-build: deps-test
 # All of them, so that one run tells everything that fails. `make test FILTER=replay::` for some.
 test: deps-test
 	.ci/tests all $(FILTER)
-	cd web && npm ci --no-audit --no-fund --silent && npm test --silent
 
 # What a change must pass before it is proposed; `deny` needs cargo-deny and says so when it is not there.
 check: fmt
