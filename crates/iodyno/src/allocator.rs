@@ -46,8 +46,15 @@ struct Shard(AtomicI64);
 struct Counting;
 
 /// What glibc takes for a piece of memory: a header of 8 bytes, multiples of 16, 32 at least.
+///
+/// Only what the language has itself: this crate is compiled fast, and would call copies of `max` and `try_from` that other such crates
+/// made, a call for each piece of memory (docs/building.md).
+#[expect(clippy::cast_possible_wrap, reason = "no piece is larger than half of all addresses")]
+#[inline]
 fn taken(bytes: usize) -> i64 {
-    i64::try_from((bytes.saturating_add(8 + 15) & !15).max(32)).unwrap_or(i64::MAX / 2)
+    let whole = bytes.saturating_add(8 + 15) & !15;
+    let whole = if whole < 32 { 32 } else { whole };
+    (whole & (usize::MAX >> 1)) as i64
 }
 
 /// Adds to the count; what passes the limit does not come back.
