@@ -1,6 +1,6 @@
 //! A plan printed as a job file and read again is the same plan.
 
-use crate::support::same::{first_difference, placeless};
+use crate::same::{first_difference, placeless};
 use params::{JobSource, Memory, Options, Reading, Severity, print_fio, read_fio, render};
 use proptest::prelude::*;
 

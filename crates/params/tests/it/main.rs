@@ -12,6 +12,7 @@ mod fio_print;
 mod limits;
 mod malformed;
 mod random;
+mod same;
 mod samples;
 mod semantics;
 mod support;

@@ -1,7 +1,7 @@
 //! A plan printed as a Vdbench parameter file and read again is the same plan.
 
+use crate::same::{first_difference, placeless};
 use crate::support::mutate::{Random, mutate as change};
-use crate::support::same::{first_difference, placeless};
 use params::{JobSource, Memory, Options, Reading, Severity, print_fio, print_vdbench, read_fio, read_vdbench, render};
 use proptest::prelude::*;
 use std::path::PathBuf;

@@ -1,4 +1,11 @@
 //! Three loads as a machine would show them, made by rules that know nothing of iodyno's generators.
+#![allow(
+    clippy::cast_possible_truncation,
+    clippy::cast_sign_loss,
+    clippy::should_implement_trait,
+    clippy::allow_attributes,
+    reason = "a helper of tests"
+)]
 
 use recording::Label;
 use recording::rows::Io;

@@ -3,4 +3,3 @@
 pub(crate) mod check;
 pub(crate) mod corpus;
 pub(crate) mod mutate;
-pub(crate) mod same;
