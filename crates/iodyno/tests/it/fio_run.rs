@@ -35,6 +35,17 @@ fn files_are_made_named_shared_out_and_removed() {
 
 #[test]
 fn flags_are_a_job_file_on_the_command_line() {
+    run_flags(false);
+}
+
+#[test]
+#[ignore = "times: make exam"]
+fn flags_give_the_rate_that_they_ask_for() {
+    testkit::while_cpus_are_ours(|| run_flags(true));
+}
+
+/// Flags instead of a job file; on a machine that is `quiet` all that is due is done.
+fn run_flags(quiet: bool) {
     let scratch = Scratch::new();
     let arguments = [
         "run",
@@ -70,7 +81,8 @@ fn flags_are_a_job_file_on_the_command_line() {
         (ops(&scratch, "out", |row| row["op"] == "read"), ops(&scratch, "out", |row| row["op"] == "write"));
     assert!((reads as f64 / (reads + writes) as f64 - 0.7).abs() < 0.045, "{reads} reads and {writes} writes");
     // What is due in 2 s, however late the end is seen; less where a busy machine could not issue it before.
-    assert!((1000..=2000).contains(&(reads + writes)), "{reads} reads and {writes} writes in 2 s at 1000/s");
+    let least = if quiet { 1991 } else { 1000 };
+    assert!((least..=2000).contains(&(reads + writes)), "{reads} reads and {writes} writes in 2 s at 1000/s");
 
     // Without a name they change every job of a file.
     let text = "[a]\nfilename=test\nsize=8m\nrw=randread\nnumber_ios=100\n[b]\nstonewall\nfilename=test\nsize=8m\nrw=randread\n";
@@ -136,6 +148,17 @@ fn nothing_is_done_on_the_null_target() {
 
 #[test]
 fn plans_are_converted_and_run_alike() {
+    run_converted(false);
+}
+
+#[test]
+#[ignore = "times: make exam"]
+fn converted_plans_have_the_rate_that_was_asked() {
+    testkit::while_cpus_are_ours(|| run_converted(true));
+}
+
+/// A plan in both languages; on a machine that is `quiet` all that is due is done.
+fn run_converted(quiet: bool) {
     let scratch = Scratch::new();
     let file = scratch.write(
         "a.fio",
@@ -151,7 +174,8 @@ fn plans_are_converted_and_run_alike() {
         scratch.iodyno(&["run", file, "-o", &out, "--json", "--no-report"]).run().unwrap().expect_code(0);
         let (reads, all) = (ops(&scratch, &out, |row| row["op"] == "read"), ops(&scratch, &out, |_| true));
         // What a busy machine has still to issue when the time is over does not count.
-        assert!((1000..=2040).contains(&all), "{file}: {all}");
+        let least = if quiet { 1960 } else { 1000 };
+        assert!((least..=2040).contains(&all), "{file}: {all}");
         assert!((reads as f64 / all as f64 - 0.6).abs() < 0.05, "{file}: {reads} of {all}");
     }
     let mixed = scratch.iodyno(&["run", name, "a.vdb"]).run().unwrap().expect_code(2);
@@ -228,6 +252,17 @@ fn examples_of_fios_own_are_read() {
 
 #[test]
 fn a_log_of_fio_is_played_where_it_is_told_to() {
+    play_log(false);
+}
+
+#[test]
+#[ignore = "times: make exam"]
+fn a_log_of_fio_is_played_in_its_time() {
+    testkit::while_cpus_are_ours(|| play_log(true));
+}
+
+/// A log of fio; on a machine that is `quiet` it takes no longer than it should.
+fn play_log(quiet: bool) {
     if !testkit::require_root_or_skip() {
         return;
     }
@@ -266,7 +301,7 @@ fn a_log_of_fio_is_played_where_it_is_told_to() {
     };
     // The log lasts for 0.3 s, at a quarter of the rate for 1.2 s.
     let (reads, writes, seconds) = play("slow", "replay_time_scale=25\n");
-    assert!((reads, writes) == (200, 100) && seconds >= 1.1, "{reads} {writes} {seconds}");
+    assert!((reads, writes) == (200, 100) && seconds >= 1.1 && (!quiet || seconds < 2.1), "{reads} {writes} {seconds}");
     let (reads, writes, _) = play("reads", "replay_skip=write\nreplay_no_stall=1\niodepth=4\nioengine=libaio\n");
     assert_eq!((reads, writes), (200, 0));
 }

@@ -27,6 +27,17 @@ fn limited(scratch: &Scratch, limit: &str, more: &[&str]) -> testkit::Output {
 
 #[test]
 fn a_thousand_targets_with_the_usual_limit_of_open_files() {
+    run_a_thousand_targets(false);
+}
+
+#[test]
+#[ignore = "times: make exam"]
+fn a_thousand_targets_keep_their_rate() {
+    testkit::while_cpus_are_ours(|| run_a_thousand_targets(true));
+}
+
+/// 1,024 targets; on a machine that is `quiet` they keep the rate.
+fn run_a_thousand_targets(quiet: bool) {
     let scratch = Scratch::new();
     scratch.write("a.vdb", &many(&scratch, 1024));
     limited(&scratch, "-Sn 1024", &[]).expect_code(0);
@@ -36,7 +47,8 @@ fn a_thousand_targets_with_the_usual_limit_of_open_files() {
     // Six operations each on average; a few targets get none by chance.
     assert!(targets.len() > 1_000, "{} targets", targets.len());
     let ops = sum(&totals, "ops", |_| true);
-    assert!((3_000..6_600).contains(&ops), "{ops} operations in 3 s at 2,000/s");
+    let least = if quiet { 5_400 } else { 3_000 };
+    assert!((least..6_600).contains(&ops), "{ops} operations in 3 s at 2,000/s");
     assert!(scratch.path("out/report.html").exists());
 }
 

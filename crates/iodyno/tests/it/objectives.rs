@@ -16,7 +16,12 @@ fn a_missed_objective_is_exit_code_5_and_a_sentence_everywhere() {
     let scratch = Scratch::new();
     let text = text(&scratch, "fail_if=\"errors > 0\"\n", ",fail_if=\"achieved{op=read} < 5 * offered\"");
     let output = scratch.run("out", &text, &["--fail-if", "achieved < 150 for 2s"]).expect_code(5);
-    assert!(output.stderr.contains("objective missed in rd1: achieved{op=read} was "), "{}", output.stderr);
+    // 200/s were asked: not more, and on a busy machine a little less.
+    let said = output.stderr.split("objective missed in rd1: achieved{op=read} was ").nth(1);
+    let achieved: String =
+        said.unwrap_or_default().chars().take_while(|letter| letter.is_ascii_digit() || *letter == '.').collect();
+    let achieved: f64 = achieved.parse().unwrap_or_else(|_| panic!("{}", output.stderr));
+    assert!((100.0..=205.0).contains(&achieved), "{}", output.stderr);
     assert!(output.stderr.contains("objective missed in rd2: achieved < 150 held for 2.0"), "{}", output.stderr);
     assert!(!output.stderr.contains("errors > 0"), "only what was missed: {}", output.stderr);
 

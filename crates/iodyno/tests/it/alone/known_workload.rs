@@ -127,6 +127,17 @@ fn sequential_writes_follow_each_other() {
 
 #[test]
 fn concatenated_devices_are_one_address_space() {
+    concatenate(false);
+}
+
+#[test]
+#[ignore = "times: make exam"]
+fn concatenated_devices_have_the_rate_that_was_asked() {
+    testkit::while_cpus_are_ours(|| concatenate(true));
+}
+
+/// Three devices as one; on a machine that is `quiet` all that is due is done.
+fn concatenate(quiet: bool) {
     if !testkit::require_root_or_skip() {
         return;
     }
@@ -167,9 +178,11 @@ fn concatenated_devices_are_one_address_space() {
     let run = "wd=wd1,sd=sd*,rdpct=0,xfersize=4k,threads=4\nrd=rd1,wd=wd1,iorate=3000,elapsed=2,interval=1\n";
     let Some((seen, totals)) = record(run) else { return };
     let all = seen.len() as f64;
-    assert!((3000.0..=6030.0).contains(&all), "{all} of 3,000/s for 2 s");
+    let least = if quiet { 5970.0 } else { 3000.0 };
+    assert!((least..=6030.0).contains(&all), "{all} of 3,000/s for 2 s");
     assert_eq!(sum(&totals, "ops", |_| true), i64::try_from(seen.len()).unwrap());
-    assert!(sum(&totals, "arrivals", |_| true) as f64 >= all - 5.0, "what was due is known");
+    let arrivals = sum(&totals, "arrivals", |_| true) as f64;
+    assert!(arrivals >= all - 5.0 && (!quiet || arrivals <= all + 5.0), "what was due is known");
     for (at, share) in [8.0, 4.0, 12.0].map(|mib| mib / 24.0).into_iter().enumerate() {
         let found = seen.iter().filter(|(_, device, _)| *device == at).count() as f64;
         let share: f64 = share;
