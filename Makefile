@@ -7,14 +7,14 @@ APT_TEST := fio strace blktrace sysstat nicstat e2fsprogs xfsprogs btrfs-progs f
 BIN := $(or $(CARGO_TARGET_DIR),target)/release/iodyno
 SUDO := $(shell [ "$$(id -u)" = 0 ] || echo sudo)
 
-.PHONY: demo build query test test-build check fmt bench bench-trace bench-replay bench-record bench-top exam exam-quick soak fuzz web docs deps-build deps-test clean
+.PHONY: demo build query test test-build check fmt bench bench-trace bench-replay bench-record bench-top bench-honest exam exam-quick soak fuzz web docs deps-build deps-test clean
 
 # Installs the packages of $(1) that are not there yet; silent when all are.
 define apt
 	@missing=""; for p in $(1); do dpkg -s $$p >/dev/null 2>&1 || missing="$$missing $$p"; done; \
 	case "$$missing" in *nodejs*|*npm*) command -v node >/dev/null && command -v npm >/dev/null && missing=$$(echo $$missing | sed 's/\bnodejs\b//;s/\bnpm\b//');; esac; \
 	if [ -n "$${missing// /}" ]; then echo "installing:$$missing"; \
-	  $(SUDO) apt-get -qq update && DEBIAN_FRONTEND=noninteractive $(SUDO) apt-get -qq install -y --no-install-recommends $$missing >/dev/null; fi
+	  $(SUDO) apt-get -qq update && $(SUDO) env DEBIAN_FRONTEND=noninteractive apt-get -qq install -y --no-install-recommends $$missing >/dev/null; fi
 endef
 
 # Moves debug information out of $(1) into $(1).debug, where gdb and perf find it.
@@ -93,6 +93,11 @@ bench-top: build deps-test
 	cargo build --release --locked -p recording --example generate_day
 	bench/top.py $(BIN) --generate $(or $(CARGO_TARGET_DIR),target)/release/examples/generate_day
 
+# A disk that answers nothing for two seconds: what each tool says of it (as root).
+bench-honest: build deps-test
+	cargo build --release --locked -p faultfs
+	bench/honest_time.py $(dir $(BIN))
+
 # Tests of times, which need an idle machine; not part of CI. Lists at the end what could not be judged.
 exam: deps-test
 	.ci/tests exam
@@ -105,8 +110,8 @@ soak: deps-test
 	cargo test --release --locked --workspace --exclude query -- --ignored soak --nocapture
 
 fuzz:
-	cargo run --release --locked -p params --example fuzz -- 10000000
-	cargo run --release --locked -p convert --example fuzz -- 2000000
+	cargo run --release --locked -p params --example fuzz_params -- 10000000
+	cargo run --release --locked -p convert --example fuzz_imports -- 2000000
 
 clean:
 	cargo clean

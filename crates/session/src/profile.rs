@@ -175,7 +175,7 @@ mod tests {
     fn an_interval_ends_where_it_is_read() {
         let started = Profiler::start(999);
         if started.is_err() && !rustix::process::geteuid().is_root() {
-            let _ = std::io::Write::write_fmt(&mut std::io::stderr(), format_args!("SKIPPED: needs root\n"));
+            testkit::lacks("root");
             return;
         }
         let mut profiler = started.unwrap();

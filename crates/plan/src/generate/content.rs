@@ -270,10 +270,7 @@ mod tests {
                 let mut data = vec![0; 4 << 20];
                 content(ratio).fill(&mut data, 0);
                 let Some(bytes) = compressed(program, &data) else {
-                    let _ = std::io::Write::write_fmt(
-                        &mut std::io::stderr(),
-                        format_args!("SKIPPED: {program} is not installed\n"),
-                    );
+                    testkit::lacks(program);
                     break;
                 };
                 let found = data.len() as f64 / bytes as f64;

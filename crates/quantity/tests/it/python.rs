@@ -7,7 +7,7 @@ use std::process::Command;
 #[test]
 fn the_documented_reader_agrees() {
     if Command::new("python3").arg("--version").output().is_err() {
-        let _ = std::io::Write::write_fmt(&mut std::io::stderr(), format_args!("SKIPPED: python3 is not installed\n"));
+        testkit::lacks("python3");
         return;
     }
     let page = include_str!("../../../../docs/histogram-v1.md");

@@ -35,10 +35,7 @@ fn duckdb_polars_and_pandas_find_the_same_numbers() {
     let python = match python() {
         Ok(python) => python,
         Err(why) => {
-            let _ = std::io::Write::write_fmt(
-                &mut std::io::stderr(),
-                format_args!("SKIPPED: no Python with duckdb, polars and pandas: {why}\n"),
-            );
+            testkit::lacks(&format!("a Python with duckdb, polars and pandas: {why}"));
             return;
         }
     };

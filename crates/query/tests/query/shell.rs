@@ -9,7 +9,7 @@ use std::time::Duration;
 
 /// How long the shell may take for anything.
 const PATIENCE: Duration = Duration::from_secs(60);
-const SKIPPED: &str = "SKIPPED: no program `script` (bsdutils) that makes a terminal";
+const SCRIPT: &str = "the program `script` (bsdutils), which makes a terminal";
 /// Nothing new for so long behind a prompt: it waits.
 const SETTLED: Duration = Duration::from_millis(150);
 
@@ -87,7 +87,7 @@ fn tab_completes_tables_columns_functions_and_commands() {
         "select response_ns_\t\t\u{15}.quit\r",
     ];
     let Some(shown) = shown(&at, "results/monday results/tuesday", &keys) else {
-        let _ = std::io::Write::write_fmt(&mut std::io::stderr(), format_args!("{SKIPPED}\n"));
+        testkit::lacks(SCRIPT);
         return;
     };
     let lines: Vec<&str> = shown.lines().map(str::trim_end).collect();
@@ -126,7 +126,7 @@ fn forms_of_answers_mistakes_and_history() {
         ".quit\r",
     ];
     let Some(shown) = shown(&at, "results/monday", &keys) else {
-        let _ = std::io::Write::write_fmt(&mut std::io::stderr(), format_args!("{SKIPPED}\n"));
+        testkit::lacks(SCRIPT);
         return;
     };
     let expect = [

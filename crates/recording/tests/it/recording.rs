@@ -191,10 +191,7 @@ impl SmallDisk {
             .arg(folder.path())
             .status();
         if !mount.is_ok_and(|status| status.success()) {
-            let _ = std::io::Write::write_fmt(
-                &mut std::io::stderr(),
-                format_args!("SKIPPED: no right to mount a small tmpfs\n"),
-            );
+            testkit::lacks("the right to mount a small tmpfs");
             return None;
         }
         Some(Self(folder))

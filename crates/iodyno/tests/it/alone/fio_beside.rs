@@ -129,7 +129,7 @@ impl Bench {
 
 /// Whether what is compared depends on what else the machine does just then: of the jobs with times, on a quiet machine only.
 fn is_of_times(job: &Job) -> bool {
-    job.is_timed || job.has_depth || job.has_gaps || job.options.contains("flow=")
+    job.is_timed || job.has_depth || job.has_gaps || job.has_turns
 }
 
 #[test]

@@ -14,6 +14,8 @@ pub(crate) struct Job {
     pub(crate) is_scattered: bool,
     /// How many of the gaps between operations are short is compared.
     pub(crate) has_gaps: bool,
+    /// How the jobs take turns depends on the CPUs that they get.
+    pub(crate) has_turns: bool,
     /// So many operations follow from one choice of an offset: the sample of offsets is smaller by that.
     pub(crate) run: f64,
 }
@@ -27,6 +29,7 @@ fn job(options: &'static str, changed: &'static str) -> Job {
         has_depth: false,
         is_scattered: false,
         has_gaps: false,
+        has_turns: false,
         run: 1.0,
     }
 }
@@ -177,6 +180,7 @@ pub(crate) fn jobs() -> Vec<Job> {
         ),
         Job {
             is_counted: false,
+            has_turns: true,
             ..job(
                 "[a]\nrw=randread\nflow=4\nflow_id=1\nnorandommap\ntime_based\nruntime=1\n[b]\nrw=randwrite\nflow=1\nflow_id=1\nnorandommap\ntime_based\nruntime=1",
                 "[a]\nrw=randread\nflow=2\nflow_id=1\nnorandommap\ntime_based\nruntime=1\n[b]\nrw=randwrite\nflow=1\nflow_id=1\nnorandommap\ntime_based\nruntime=1",

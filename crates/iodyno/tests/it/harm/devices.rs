@@ -9,7 +9,7 @@ use testkit::{FileSystem, LoopDevice, Mounted, Swap};
 pub(crate) type Row = (&'static str, Rule, fn() -> Option<Scene>);
 
 /// A row that is ready to be made.
-pub(crate) type Made = (String, Rule, Box<dyn Fn() -> Option<Scene>>);
+pub(crate) type Made = (String, Rule, Box<dyn Fn() -> Option<Scene> + Sync>);
 
 /// A signature or other bytes at an offset of an otherwise empty device of 16 MiB.
 pub(crate) const BYTES: &[(&str, u64, &[u8])] = &[

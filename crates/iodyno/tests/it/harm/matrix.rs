@@ -39,21 +39,34 @@ fn table(rows: &[Made], roles: &[Role], least: usize) {
     }
     let folder = work();
     let recording = recording(folder.path());
-    let (mut tried, mut wrong) = (0, Vec::new());
-    for row in rows {
-        for typed in ALL.iter().filter(|typed| roles.contains(&typed.role)) {
-            match case(row, typed, &recording) {
-                Some(Ok(())) => tried += 1,
-                Some(Err(sentence)) => {
-                    tried += 1;
-                    wrong.push(sentence);
-                }
-                None => {
-                    testkit::lacks(&row.0);
+    let cases = |rows: &[Made]| {
+        let (mut tried, mut wrong) = (0, Vec::new());
+        for row in rows {
+            for typed in ALL.iter().filter(|typed| roles.contains(&typed.role)) {
+                match case(row, typed, &recording) {
+                    Some(Ok(())) => tried += 1,
+                    Some(Err(sentence)) => {
+                        tried += 1;
+                        wrong.push(sentence);
+                    }
+                    None => {
+                        testkit::lacks(&row.0);
+                    }
                 }
             }
         }
-    }
+        (tried, wrong)
+    };
+    // Most of a case is waiting: the rows are shared between two.
+    let (first, second) = rows.split_at(rows.len() / 2);
+    let (mut tried, mut wrong) = (0, Vec::new());
+    std::thread::scope(|scope| {
+        for half in [scope.spawn(|| cases(first)), scope.spawn(|| cases(second))] {
+            let (more, sentences) = half.join().unwrap();
+            tried += more;
+            wrong.extend(sentences);
+        }
+    });
     println!("{tried} cases, {} wrong", wrong.len());
     assert!(wrong.is_empty(), "{} of {tried} cases:\n{}", wrong.len(), wrong.join("\n"));
     assert!(tried >= least, "only {tried} cases could be made here");

@@ -55,7 +55,13 @@ def pump(seconds):
         data = os.read(master, 65536)
         seen += data
         show(data)
-def fail(why): print(why, seen[mark:][-2000:], screen(), sep='\n'); os.kill(pid, 9); sys.exit(1)
+def fail(why):
+    print(why, seen[mark:][-2000:], screen(), sep='\n')
+    # What each of its threads waits for.
+    for task in os.listdir('/proc/%d/task' % pid):
+        of = lambda name: open('/proc/%d/task/%s/%s' % (pid, task, name)).read()
+        print(task, of('comm').strip(), of('wchan'), of('syscall').strip(), *[line for line in of('status').split('\n') if line[:3] in ('Sta', 'Sig')])
+    os.kill(pid, 9); sys.exit(1)
 mark, before_keys, asked = 0, '', time.time()
 def is_there(text):
     if text.encode() in seen[mark:]: return True

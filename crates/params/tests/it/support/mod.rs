@@ -1,4 +1,4 @@
-//! Shared by the tests and by `examples/fuzz.rs`.
+//! Shared by the tests and by `examples/fuzz_params.rs`.
 
 pub(crate) mod check;
 pub(crate) mod corpus;

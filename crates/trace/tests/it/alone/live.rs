@@ -304,7 +304,8 @@ fn functions_have_the_share_of_looks_that_they_have_of_the_time() {
     let called =
         |one: &&trace::profile::StackCount| one.user.as_deref().is_some_and(|user| user.contains("main;three_parts"));
     assert!(seen.stacks.iter().any(|one| called(&one)), "its caller is known: {seen:?}");
-    assert!(seen.stacks.iter().all(|one| one.comm.as_ref() == "parts"), "{seen:?}");
+    // A look may have met it while it still was a copy of this process.
+    assert!(seen.stacks.iter().filter(called).all(|one| one.comm.as_ref() == "parts"), "{seen:?}");
     assert_eq!(seen.lost, 0);
 }
 

@@ -1,4 +1,4 @@
-//! Reads millions of malformed traces: `cargo run --release -p convert --example fuzz -- COUNT [SEED [FIRST]]`.
+//! Reads millions of malformed traces: `cargo run --release -p convert --example fuzz_imports -- COUNT [SEED [FIRST]]`.
 //!
 //! Input number N of a seed is always the same; a failure names it, and `-- 1 SEED N` reads it alone and keeps it.
 

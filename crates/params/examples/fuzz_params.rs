@@ -1,4 +1,4 @@
-//! Reads millions of malformed parameter files and job files: `cargo run --release -p params --example fuzz -- COUNT [SEED [FIRST]]`.
+//! Reads millions of malformed parameter files and job files: `cargo run --release -p params --example fuzz_params -- COUNT [SEED [FIRST]]`.
 //!
 //! Input number N of a seed is always the same; a failure names it, and `-- 1 SEED N` reads it alone and prints it.
 
