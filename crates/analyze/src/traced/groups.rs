@@ -74,14 +74,14 @@ impl Total {
 /// Totals of all names of a kind.
 #[derive(Debug)]
 pub(super) struct Groups<K> {
-    totals: HashMap<K, Total>,
+    totals: HashMap<K, Total, ahash::RandomState>,
     /// Of the names that found no room.
     rest: Total,
 }
 
 impl<K> Default for Groups<K> {
     fn default() -> Self {
-        Self { totals: HashMap::new(), rest: Total::default() }
+        Self { totals: HashMap::default(), rest: Total::default() }
     }
 }
 

@@ -86,8 +86,8 @@ impl Windows {
 /// The fold.
 #[derive(Debug, Default)]
 pub(super) struct Order {
-    devices: HashMap<usize, Device>,
-    processes: HashMap<(usize, i32), i64>,
+    devices: HashMap<usize, Device, ahash::RandomState>,
+    processes: HashMap<(usize, i32), i64, ahash::RandomState>,
     /// Time between successive I/Os, all devices together.
     pub(super) gaps: Merger,
     /// Sum of the squares of these times, ns².
@@ -99,7 +99,7 @@ pub(super) struct Order {
     ended_ns: i64,
     /// How long it took or is on its way, had it no end, its number.
     slowest: BinaryHeap<Reverse<(u64, bool, u64)>>,
-    slow: HashMap<u64, Slow>,
+    slow: HashMap<u64, Slow, ahash::RandomState>,
     /// Candidates that are still in flight: end, number.
     watched: Vec<(i64, u64)>,
     number: u64,
