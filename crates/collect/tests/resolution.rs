@@ -326,9 +326,19 @@ fn memory_has_a_reason() {
     assert!(found.devices.is_empty() && found.reasons[0].contains("lives in memory"), "{found:?}");
 }
 
-/// 1,024 devices among twice as many: a sample must stay far below an interval.
 #[test]
 fn a_thousand_devices() {
+    sample_a_thousand_devices(false);
+}
+
+#[test]
+#[ignore = "times: make exam"]
+fn a_thousand_devices_take_a_small_part_of_an_interval() {
+    testkit::while_cpus_are_ours(|| sample_a_thousand_devices(true));
+}
+
+/// 1,024 devices among twice as many. On a machine that is `quiet` a sample stays far below an interval.
+fn sample_a_thousand_devices(quiet: bool) {
     let root = machine();
     let mut text = String::new();
     for minor in 0..2048 {
@@ -356,5 +366,5 @@ fn a_thousand_devices() {
         best_ns = best_ns.min(times.end_ns - times.begin_ns);
     }
     println!("1,024 of 2,048 devices in {best_ns} ns");
-    assert!(best_ns < 100_000_000, "{best_ns} ns");
+    assert!(!quiet || best_ns < 100_000_000, "{best_ns} ns");
 }

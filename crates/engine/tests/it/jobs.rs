@@ -76,10 +76,7 @@ fn start_and_end_jobs(quiet: bool) {
         let took_ms = (quantity::clock::now_ns() - begin) / MS;
         assert!(took_ms >= 399 && (!quiet || took_ms < 900), "{took_ms} ms");
         let done = [ops(&lanes, 0), ops(&lanes, 1), ops(&lanes, 2)];
-        assert!(
-            (50..=200).contains(&done[0]) && (20..=100).contains(&done[1]) && done[2] == 50,
-            "{choice:?}: {done:?}"
-        );
+        assert!((1..=200).contains(&done[0]) && (1..=100).contains(&done[1]) && done[2] == 50, "{choice:?}: {done:?}");
         assert!(!quiet || done == [200, 100, 50], "{choice:?}: {done:?}");
         let arrivals: u64 = lanes.iter().map(|lane| lane.arrivals).sum();
         assert_eq!(arrivals, 350, "{choice:?}");
@@ -88,6 +85,17 @@ fn start_and_end_jobs(quiet: bool) {
 
 #[test]
 fn a_pause_comes_after_so_many_operations() {
+    pause_after_ten(false);
+}
+
+#[test]
+#[ignore = "times: make exam"]
+fn a_pause_takes_its_time_and_no_more() {
+    testkit::while_cpus_are_ours(|| pause_after_ten(true));
+}
+
+/// 50 ms of thinking after ten operations. On a machine that is `quiet` hardly anything else takes time.
+fn pause_after_ten(quiet: bool) {
     let folder = scratch();
     let spec = filled(folder.path(), "a", 8 << 20, 8);
     for choice in BOTH {
@@ -95,9 +103,14 @@ fn a_pause_comes_after_so_many_operations() {
         let one = job("one", &[0], Job { think, elapsed_ns: Some(500 * MS), ..Job::new(4) });
         let lanes = Bench { choice, ..Bench::new(vec![spec.clone()], run(vec![one])) }.go(None);
         let done = ops(&lanes, 0);
-        assert!((80..=100).contains(&done) && done.is_multiple_of(10), "{choice:?}: 10 per 50 ms: {done}");
-        let longest = lanes.iter().filter_map(|lane| lane.response.max()).max().unwrap();
-        assert!(longest < 40 * MS, "{choice:?}: the pause is outside of response time: {longest} ns");
+        assert!((10..=100).contains(&done) && done.is_multiple_of(10), "{choice:?}: 10 per 50 ms: {done}");
+        assert!(!quiet || done >= 80, "{choice:?}: 10 per 50 ms: {done}");
+        // Four of ten wait for a pause: were it part of response time, four of ten would be as long as it.
+        let mut all = quantity::histogram::Histogram::default();
+        lanes.iter().for_each(|lane| all.merge(&lane.response));
+        let (most, longest) = (all.percentile(0.7).unwrap(), all.max().unwrap());
+        assert!(most < 40 * MS, "{choice:?}: the pause is outside of response time: {most} ns");
+        assert!(!quiet || longest < 40 * MS, "{choice:?}: the pause is outside of response time: {longest} ns");
     }
 }
 
@@ -119,6 +132,17 @@ fn a_flow_keeps_jobs_in_proportion() {
 
 #[test]
 fn a_depth_is_found_that_keeps_a_service_time() {
+    find_a_depth(false);
+}
+
+#[test]
+#[ignore = "times: make exam"]
+fn a_depth_is_found_soon() {
+    testkit::while_cpus_are_ours(|| find_a_depth(true));
+}
+
+/// A search that ends by itself, on a machine that is `quiet` within three seconds.
+fn find_a_depth(quiet: bool) {
     let folder = scratch();
     let mut spec = filled(folder.path(), "a", 64 << 20, 64);
     spec.open.direct = true;
@@ -126,7 +150,9 @@ fn a_depth_is_found_that_keeps_a_service_time() {
     let one = job("one", &[0], Job { latency: Some(goal), ..Job::new(32) });
     let begin = quantity::clock::now_ns();
     let lanes = Bench::new(vec![spec], run(vec![one])).go(None);
-    assert!(quantity::clock::now_ns() - begin < 3000 * MS && ops(&lanes, 0) > 100, "it ends by itself");
+    assert!(ops(&lanes, 0) > 100, "it ends by itself");
+    let took_ms = (quantity::clock::now_ns() - begin) / MS;
+    assert!(!quiet || took_ms < 3000, "{took_ms} ms");
 }
 
 #[test]

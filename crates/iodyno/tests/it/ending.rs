@@ -50,11 +50,22 @@ const CLOSED: &str = "sd=sd1,lun=DISK,openflags=o_direct,threads=4\nwd=wd1,sd=sd
 
 #[test]
 fn a_disk_that_stops_before_the_end_misses_the_objective_in_every_face() {
+    stop_before_the_end(false);
+}
+
+#[test]
+#[ignore = "times: make exam"]
+fn what_waits_at_the_end_is_what_was_due_since_the_stall() {
+    testkit::while_cpus_are_ours(|| stop_before_the_end(true));
+}
+
+/// A disk that answers no more after the first interval. On a machine that is `quiet` the stall begins when that is over.
+fn stop_before_the_end(quiet: bool) {
     let Some(disk) = FaultyDisk::new() else { return };
     let scratch = Scratch::new();
     let objective = ["--json", "--fail-if", "response_ns_max > 1s"];
-    let mut child = start(&scratch, &disk, "out", OPEN, &objective);
-    stall_after_first_interval(&mut child, &disk, "stall 3500ms");
+    let mut child = start(&scratch, &disk, "out", &OPEN.replace("elapsed=3", "elapsed=5"), &objective);
+    stall_after_first_interval(&mut child, &disk, "stall 6s");
     let output = child.wait().unwrap().expect_code(5);
     assert!(output.stderr.contains("objective missed in rd1: response_ns_max was at least"), "{}", output.stderr);
     assert!(output.stderr.contains("were due and still waiting for submission at the end"), "{}", output.stderr);
@@ -62,7 +73,7 @@ fn a_disk_that_stops_before_the_end_misses_the_objective_in_every_face() {
         output.ndjson().into_iter().filter(|line| line["schema"] == "iodyno.objective/1").collect();
     assert_eq!(verdicts[0]["evidence"][0]["at_least"], true, "{verdicts:?}");
     let ends: Vec<Value> = output.ndjson().into_iter().filter(|line| line["schema"] == "iodyno.run_end/1").collect();
-    assert!(ends.len() == 1 && ends[0]["waiting"].as_i64() > Some(300), "{ends:?}");
+    assert!(ends.len() == 1 && ends[0]["waiting"].as_i64() > Some(0), "{ends:?}");
 
     // Every arrival is somewhere: done, in flight at the end, or waiting.
     let (totals, ends) = (scratch.table("out", "run_total"), scratch.table("out", "run_end"));
@@ -70,9 +81,11 @@ fn a_disk_that_stops_before_the_end_misses_the_objective_in_every_face() {
     let known = sum(&totals, "ops", |_| true) + sum(&ends, "in_flight", |_| true) + sum(&ends, "waiting", |_| true);
     assert_eq!(arrivals, known, "{totals:?} {ends:?}");
     let waiting = sum(&ends, "waiting", |_| true);
-    assert!((400..=800).contains(&waiting), "2 s at 400/s, one second of it before the first interval: {ends:?}");
     let oldest = ends[0]["waiting_age_ns_max"].as_f64().unwrap();
-    assert!((1.2e9..=2.3e9).contains(&oldest), "{ends:?}");
+    // However late the stall came: 400 have been due in each second since.
+    let due = oldest / 1e9 * 400.0;
+    assert!(oldest > 1e9 && (waiting as f64 - due).abs() <= 0.2 * due, "{due} of {ends:?}");
+    assert!(!quiet || (1200..=1600).contains(&waiting) && (3.2e9..=4.3e9).contains(&oldest), "4 s at 400/s: {ends:?}");
     assert!(ends.iter().all(|row| row["phase"] == "measure"), "{ends:?}");
 
     let again = scratch.iodyno(&["check", "out"]).run().unwrap().expect_code(5);
@@ -90,6 +103,17 @@ fn a_disk_that_stops_before_the_end_misses_the_objective_in_every_face() {
 
 #[test]
 fn what_comes_back_after_the_end_counts_with_its_true_time() {
+    come_back_after_the_end(false);
+}
+
+#[test]
+#[ignore = "times: make exam"]
+fn what_comes_back_after_the_end_took_as_long_as_the_stall() {
+    testkit::while_cpus_are_ours(|| come_back_after_the_end(true));
+}
+
+/// A stall that is longer than the run. On a machine that is `quiet` its end is seen at once.
+fn come_back_after_the_end(quiet: bool) {
     let Some(disk) = FaultyDisk::new() else { return };
     let scratch = Scratch::new();
     let mut child = start(&scratch, &disk, "out", CLOSED, &["--fail-if", "response_ns_max > 1s"]);
@@ -101,7 +125,7 @@ fn what_comes_back_after_the_end_counts_with_its_true_time() {
     let drained = sum(&scratch.table("out", "run_total"), "ops", |row| row["phase"] == "drain");
     assert_eq!(drained, 4, "all that was in flight");
     let average = output.stdout.lines().find(|line| line.trim_start().starts_with("average")).unwrap();
-    assert!(average.contains("3.0") && !average.contains('≥'), "{average}");
+    assert!(!average.contains('≥') && (!quiet || average.contains("3.0")), "{average}");
 }
 
 #[test]

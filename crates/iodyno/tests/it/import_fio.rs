@@ -166,7 +166,11 @@ fn once_averaged_logs_and_histograms_are_imported_with_the_json_and_alone() {
     let names: std::collections::BTreeSet<String> =
         alone.table::<RunTotal>().unwrap().into_iter().map(|row| row.workload).collect();
     assert_eq!(names.into_iter().collect::<Vec<String>>(), ["hist.1", "hist.2"]);
+}
 
+#[test]
+fn what_is_no_log_or_only_a_part_of_one_is_told_with_its_place() {
+    let scratch = Scratch::new();
     scratch.write("bad_lat.1.log", "1, 5, 0, 4096\n2, many, 0, 4096\n");
     let bad = scratch.path("bad_lat.1.log");
     let output = scratch.iodyno(&["import", bad.to_str().unwrap(), "-o", "bad"]).run().unwrap().expect_code(2);

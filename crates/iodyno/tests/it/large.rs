@@ -44,10 +44,10 @@ fn run_a_thousand_targets(quiet: bool) {
     let totals: Vec<_> =
         scratch.table("out", "run_total").into_iter().filter(|row| row["phase"] == "measure").collect();
     let targets: std::collections::BTreeSet<&str> = totals.iter().map(|row| row["target"].as_str().unwrap()).collect();
-    // Six operations each on average; a few targets get none by chance.
-    assert!(targets.len() > 1_000, "{} targets", targets.len());
     let ops = sum(&totals, "ops", |_| true);
-    let least = if quiet { 5_400 } else { 3_000 };
+    // Six operations each on average, and three on a busy machine; a few targets get none by chance.
+    let (least, least_targets) = if quiet { (5_400, 1_000) } else { (3_000, 900) };
+    assert!(targets.len() > least_targets, "{} targets", targets.len());
     assert!((least..6_600).contains(&ops), "{ops} operations in 3 s at 2,000/s");
     assert!(scratch.path("out/report.html").exists());
 }

@@ -13,15 +13,25 @@ fn text(scratch: &Scratch, general: &str, run: &str) -> String {
 
 #[test]
 fn a_missed_objective_is_exit_code_5_and_a_sentence_everywhere() {
+    miss_objectives(100.0);
+}
+
+#[test]
+#[ignore = "times: make exam"]
+fn a_missed_objective_says_the_rate_that_was_asked() {
+    testkit::while_cpus_are_ours(|| miss_objectives(195.0));
+}
+
+/// 200/s are asked: not more are done, and at least so many.
+fn miss_objectives(least: f64) {
     let scratch = Scratch::new();
     let text = text(&scratch, "fail_if=\"errors > 0\"\n", ",fail_if=\"achieved{op=read} < 5 * offered\"");
     let output = scratch.run("out", &text, &["--fail-if", "achieved < 150 for 2s"]).expect_code(5);
-    // 200/s were asked: not more, and on a busy machine a little less.
     let said = output.stderr.split("objective missed in rd1: achieved{op=read} was ").nth(1);
     let achieved: String =
         said.unwrap_or_default().chars().take_while(|letter| letter.is_ascii_digit() || *letter == '.').collect();
     let achieved: f64 = achieved.parse().unwrap_or_else(|_| panic!("{}", output.stderr));
-    assert!((100.0..=205.0).contains(&achieved), "{}", output.stderr);
+    assert!((least..=205.0).contains(&achieved), "{}", output.stderr);
     assert!(output.stderr.contains("objective missed in rd2: achieved < 150 held for 2.0"), "{}", output.stderr);
     assert!(!output.stderr.contains("errors > 0"), "only what was missed: {}", output.stderr);
 

@@ -1,6 +1,6 @@
 //! Interrupts, pools, file systems and listeners in `stat`, and the word about what a machine does not let be measured.
 
-use crate::support::{FaultyDisk, Namespace, Scratch};
+use crate::support::{FaultyDisk, Namespace, Scratch, wait_for_samples};
 use serde_json::Value;
 use std::collections::{BTreeMap, BTreeSet};
 use std::net::TcpListener;
@@ -343,8 +343,8 @@ fn file_systems_are_as_full_as_df_says() {
         let device = LoopDevice::new(kind.min_bytes().max(64 << 20)).unwrap();
         let mounted = Mounted::make(kind, device.path()).unwrap();
         let place = mounted.path().display().to_string();
-        let watch = stat(&["fs", "--json", "-i", &place, "500ms", "16"]).spawn().unwrap();
-        std::thread::sleep(Duration::from_millis(2000));
+        let mut watch = stat(&["fs", "--json", "-i", &place, "500ms", "12"]).spawn().unwrap();
+        assert!(watch.wait_for_stdout("}", Duration::from_secs(20)), "{}", watch.stderr());
         let path = mounted.path().join("file");
         std::fs::write(&path, vec![7_u8; 8 << 20]).unwrap();
         std::fs::File::open(&path).unwrap().sync_all().unwrap();
@@ -410,15 +410,6 @@ fn percentiles(row: &Value, fio: &Value, op: &str) -> Vec<(f64, f64)> {
     ]
 }
 
-/// Waits until the first sample has been taken of what goes to this recording, which is begun when the probe is loaded.
-fn wait_for_the_probe(recording: &Path) {
-    let until_ns = testkit::now_ns() + 20_000_000_000;
-    while !recording.join("manifest.json").exists() && testkit::now_ns() < until_ns {
-        std::thread::sleep(Duration::from_millis(20));
-    }
-    std::thread::sleep(Duration::from_millis(500));
-}
-
 #[test]
 #[ignore = "times: make exam"]
 fn percentiles_of_a_disk_are_those_that_fio_measures() {
@@ -434,7 +425,7 @@ fn percentiles_of_a_disk_are_those_that_fio_measures() {
         let directory = scratch.path("percentiles");
         let kept = directory.to_str().unwrap();
         let shown = stat(&["disk", "--percentiles", "-i", &name, "--json", "-o", kept, "8", "1"]).spawn().unwrap();
-        wait_for_the_probe(&directory);
+        wait_for_samples(&directory, 1);
         let file = format!("--filename={}", faulty.device.path().display());
         let load = ["--name=x", &file, "--rw=randrw", "--bs=4k", "--iodepth=4", "--ioengine=libaio", "--direct=1"];
         let how = ["--time_based", "--runtime=4", "--output-format=json"];
@@ -478,7 +469,7 @@ fn rows_of_reads(names: &[&str], node: &Path, reads: u64) -> (BTreeMap<String, V
     let kept = scratch.path("kept");
     let to = ["--json", "-o", kept.to_str().unwrap(), "5", "1"];
     let shown = stat(&["disk", "--percentiles", "-i", &names.join(",")]).args(to).spawn().unwrap();
-    wait_for_the_probe(&kept);
+    wait_for_samples(&kept, 1);
     let file = testkit::direct::open(node).unwrap();
     let read_ms = |block: u64| {
         let from_ns = testkit::now_ns();

@@ -4,7 +4,7 @@ use params::{LoadError, Loader, Memory, Options, Reading, read_vdbench};
 use std::path::{Path, PathBuf};
 
 /// What takes longer hangs: of these, the longest takes some seconds without optimisation.
-const NS_MAX: u64 = 60_000_000_000;
+const NS_MAX: u64 = if cfg!(debug_assertions) { 60_000_000_000 } else { 20_000_000_000 };
 
 fn check(text: &str, codes: &[&str]) -> Reading {
     check_with(&[PathBuf::from("job.vdb")], &Options::default(), &Memory::one("job.vdb", text), codes)

@@ -7,5 +7,5 @@
     reason = "helpers of tests"
 )]
 
-mod memory;
+mod alone;
 mod python;

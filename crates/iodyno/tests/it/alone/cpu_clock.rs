@@ -79,7 +79,9 @@ fn once_what_hides_from_the_tick_is_seen_by_event() {
     if busy - duty < 5.0 {
         assert!(difference > 20.0, "{difference} points of {busy} %");
     } else {
-        println!("CPU 1 was not idle ({busy} % busy): that the tick misses {difference} points of it is not judged");
+        testkit::lacks(&format!(
+            "an idle CPU 1 ({busy} % busy): that the tick misses {difference} points of it is not judged"
+        ));
     }
     // Its own sentence: all of the command, the search for the edge of the tick included.
     let spoken =

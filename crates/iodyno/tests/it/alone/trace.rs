@@ -758,17 +758,19 @@ fn once_a_long_trace_is_cut_into_recordings_without_losing_a_row() {
     let Some(device) = device() else { return };
     let scratch = Scratch::new();
     let name = device.name();
+    let begun = std::time::Instant::now();
     let tracing = Tracing::start(&scratch, "long.iodyno", &["-d", &name, "--comm", "fio", "--rotate", "1s"]);
     let log =
         fio(&scratch, &device, &["--rw=randread", "--bs=4k", "--size=64m", "--rate_iops=1000", "--number_ios=3500"]);
     let (output, mut rows) = tracing.stop();
+    let most = begun.elapsed().as_secs() + 2;
     let output = output.expect_code(0);
     let mut parts = 1;
     while scratch.path(&format!("long-{}.iodyno", parts + 1)).exists() {
         parts += 1;
         rows.extend(self::rows(&scratch, &format!("long-{parts}.iodyno")));
     }
-    assert!((3..=7).contains(&parts), "{parts}: {}", output.stdout);
+    assert!((3..=most).contains(&parts), "{parts}: {}", output.stdout);
     assert!(output.stdout.contains(&format!("{parts} of them")), "{}", output.stdout);
     rows.sort_by_key(|io| io.queue_ns);
     assert_same(&done(&rows), &log);

@@ -72,6 +72,19 @@ pub fn table_of(recording: &Path, table: &str) -> Vec<serde_json::Value> {
         .ndjson()
 }
 
+/// Waits until a recording that is being written has so many samples.
+pub fn wait_for_samples(recording: &Path, count: usize) {
+    let until_ns = testkit::now_ns() + 20_000_000_000;
+    let export = ["export", recording.to_str().expect("utf-8"), "sample", "--json"];
+    let has_them = || {
+        let output = Command::new(env!("CARGO_BIN_EXE_iodyno")).args(export).run().expect("iodyno runs");
+        output.code == Some(0) && output.ndjson().len() >= count
+    };
+    while !has_them() && testkit::now_ns() < until_ns {
+        std::thread::sleep(std::time::Duration::from_millis(20));
+    }
+}
+
 /// Sum of a column over the rows that pass.
 pub fn sum(rows: &[serde_json::Value], column: &str, pass: impl Fn(&serde_json::Value) -> bool) -> i64 {
     rows.iter()

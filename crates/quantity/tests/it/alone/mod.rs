@@ -1,0 +1,3 @@
+//! What is measured of the whole process.
+
+mod memory;
