@@ -3,15 +3,17 @@
 
 SHELL := /bin/bash
 APT_BUILD := gcc binutils libc6-dev make clang libelf-dev zlib1g-dev pkg-config
-APT_TEST := fio strace blktrace sysstat nicstat e2fsprogs xfsprogs btrfs-progs fdisk gdisk mount util-linux systemd attr iproute2 chromium nodejs npm python3 python3-venv python3-prometheus-client zstd fuse3
-BIN := $(or $(CARGO_TARGET_DIR),target)/release/iodyno
+APT_TEST := fio strace blktrace sysstat nicstat e2fsprogs xfsprogs btrfs-progs fdisk gdisk mount util-linux systemd attr iproute2 chromium nodejs npm python3 python3-venv python3-prometheus-client zstd fuse3 procps
+# Both may hold spaces: quoted wherever the shell sees them, and no function of make, which would see several words, takes them.
+OUT := $(or $(CARGO_TARGET_DIR),target)
+BIN := $(OUT)/release/iodyno
 SUDO := $(shell [ "$$(id -u)" = 0 ] || echo sudo)
 
-.PHONY: demo build query test test-build check fmt bench bench-trace bench-replay bench-record bench-top bench-honest exam exam-quick soak fuzz web docs deps-build deps-test clean
+.PHONY: demo build query test test-released test-build check fmt bench bench-trace bench-replay bench-record bench-top bench-honest exam exam-quick soak fuzz web docs deps-build deps-test clean
 
-# Installs the packages of $(1) that are not there yet; silent when all are.
+# Installs the packages of $(1) that are not there yet; silent when all are. What was removed and not purged is known to dpkg, and not there.
 define apt
-	@missing=""; for p in $(1); do dpkg -s $$p >/dev/null 2>&1 || missing="$$missing $$p"; done; \
+	@missing=""; for p in $(1); do dpkg-query -W -f='$${db:Status-Status}\n' $$p 2>/dev/null | grep -qx installed || missing="$$missing $$p"; done; \
 	case "$$missing" in *nodejs*|*npm*) command -v node >/dev/null && command -v npm >/dev/null && missing=$$(echo $$missing | sed 's/\bnodejs\b//;s/\bnpm\b//');; esac; \
 	if [ -n "$${missing// /}" ]; then echo "installing:$$missing"; \
 	  $(SUDO) apt-get -qq update && $(SUDO) env DEBIAN_FRONTEND=noninteractive apt-get -qq install -y --no-install-recommends $$missing >/dev/null; fi
@@ -37,11 +39,11 @@ build: deps-build
 # iodyno-query beside iodyno: its SQL engine takes longer than all the rest, so it is built only when asked for.
 query: build
 	cargo build --profile query --locked -p query
-	install -m 755 $(or $(CARGO_TARGET_DIR),target)/query/iodyno-query $(dir $(BIN))
+	install -m 755 "$(OUT)/query/iodyno-query" "$(OUT)/release/"
 
 # The main job on a scratch file of this machine: a curve of a mixed load, watched live, then a report.
 demo: build
-	@BIN=$(BIN) bench/demo.sh
+	@BIN="$(BIN)" bench/demo.sh
 
 test-build: deps-test
 	cargo test --locked --workspace --tests --no-run
@@ -49,6 +51,10 @@ test-build: deps-test
 # All of them, so that one run tells everything that fails. `make test FILTER=replay::` for some.
 test: deps-test
 	.ci/tests all $(FILTER)
+
+# The same tests in the profile `release`, whose crates are optimised differently; not part of CI.
+test-released: deps-test
+	.ci/tests released $(FILTER)
 
 # What a change must pass before it is proposed; `deny` needs cargo-deny and says so when it is not there.
 check: fmt
@@ -75,39 +81,39 @@ bench: build deps-test
 bench-trace: build deps-test
 	cargo build --release --locked -p session --example flood
 	cargo build --release --locked -p recording --example generate_trace
-	$(or $(CARGO_TARGET_DIR),target)/release/examples/flood 1e6 5
-	bench/trace_cost.py $(BIN)
-	rm -rf target/generated.iodyno && mkdir -p target && $(or $(CARGO_TARGET_DIR),target)/release/examples/generate_trace 50000000 target/generated.iodyno
-	bash -c 'time $(BIN) report target/generated.iodyno'; rm -rf target/generated.iodyno
+	"$(OUT)/release/examples/flood" 1e6 5
+	bench/trace_cost.py "$(BIN)"
+	rm -rf target/generated.iodyno && mkdir -p target && "$(OUT)/release/examples/generate_trace" 50000000 target/generated.iodyno
+	bash -c 'time "$(BIN)" report target/generated.iodyno'; rm -rf target/generated.iodyno
 
 # How faithfully a trace is replayed, beside fio and btreplay (as root, best on an idle machine; needs 2 GB here).
 bench-replay: build deps-test
-	bench/replay.py $(BIN)
+	bench/replay.py "$(BIN)"
 
 # What `record` costs with 600 processes, 60 of them active, beside atop, below, sadc, pidstat and node_exporter, those that are installed.
 bench-record: build deps-test
-	bench/record_cost.py $(BIN)
+	bench/record_cost.py "$(BIN)"
 
 # How soon the page of a day stands in `top`, and what a live `top` costs beside 600 processes.
 bench-top: build deps-test
 	cargo build --release --locked -p recording --example generate_day
-	bench/top.py $(BIN) --generate $(or $(CARGO_TARGET_DIR),target)/release/examples/generate_day
+	bench/top.py "$(BIN)" --generate "$(OUT)/release/examples/generate_day"
 
 # A disk that answers nothing for two seconds: what each tool says of it (as root).
 bench-honest: build deps-test
 	cargo build --release --locked -p faultfs
-	bench/honest_time.py $(dir $(BIN))
+	bench/honest_time.py "$(OUT)/release/"
 
 # Tests of times, which need an idle machine; not part of CI. Lists at the end what could not be judged.
 exam: deps-test
-	.ci/tests exam
+	.ci/tests exam $(FILTER)
 
 exam-quick: deps-test
-	.ci/tests exam-quick
+	.ci/tests exam-quick $(FILTER)
 
 # Hours compressed by a fake clock, and long fuzzing; not part of CI.
 soak: deps-test
-	cargo test --release --locked --workspace --exclude query -- --ignored soak --nocapture
+	cargo test --release --locked --workspace --exclude query -- --ignored soak --nocapture --test-threads 1
 
 fuzz:
 	cargo run --release --locked -p params --example fuzz_params -- 10000000

@@ -6,8 +6,9 @@ import { spawnSync } from "node:child_process";
 import { existsSync, mkdtempSync, readFileSync, writeFileSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
+import { fileURLToPath, pathToFileURL } from "node:url";
 
-const web = new URL("..", import.meta.url).pathname;
+const web = fileURLToPath(new URL("..", import.meta.url));
 const samples = process.env.IODYNO_WEB_SAMPLES ?? mkdtempSync(join(tmpdir(), "iodyno-web-"));
 
 function make() {
@@ -52,7 +53,7 @@ test("the page works", { skip: skip || (chromium ? false : "SKIPPED: no chromium
         page.on("console", (message) => { if (["error", "warning"].includes(message.type())) problems.push(message.text()); });
         page.on("pageerror", (error) => problems.push(String(error)));
         page.on("request", (request) => { if (!/^(file|data|blob):/.test(request.url())) problems.push(`network: ${request.url()}`); });
-        await page.goto(`file://${join(samples, `${name}.html`)}`);
+        await page.goto(pathToFileURL(join(samples, `${name}.html`)).href);
         assert.ok((await page.locator("#run .plot svg").count()) >= 10, "charts are drawn");
         assert.equal(await page.locator("#static").count(), 0);
         if (name === "curve") {
@@ -101,13 +102,13 @@ test("the page works", { skip: skip || (chromium ? false : "SKIPPED: no chromium
     odd.on("console", (message) => { if (message.type() === "error") problems.push(message.text()); });
     odd.on("pageerror", (error) => problems.push(String(error)));
     for (const name of ["cut", "empty"]) {
-      await odd.goto(`file://${join(samples, `${name}.html`)}`);
+      await odd.goto(pathToFileURL(join(samples, `${name}.html`)).href);
       assert.match(await odd.locator("header").textContent(), name === "cut" ? /cut short/ : /Nothing was measured/);
     }
     assert.deepEqual(problems, []);
     const plain = await browser.newContext({ javaScriptEnabled: false });
     const page = await plain.newPage();
-    await page.goto(`file://${join(samples, "single.html")}`);
+    await page.goto(pathToFileURL(join(samples, "single.html")).href);
     assert.match(await page.locator("#static").textContent(), /read.*write.*all/s);
     assert.ok((await page.locator("#static svg").count()) >= 3, "pictures without a script");
   } finally {

@@ -240,7 +240,7 @@ fn where_the_system_refuses_memory_a_recording_ends_with_a_sentence() {
     let enough = if cfg!(debug_assertions) { 100_000 } else { 250_000 };
     for kib in [60_000, 120_000, 160_000, 200_000, 400_000] {
         let name = format!("r{kib}");
-        let script = format!("ulimit -v {kib}; exec {IODYNO} record -o {name} --for 1s");
+        let script = format!("ulimit -v {kib}; exec '{IODYNO}' record -o {name} --for 1s");
         let output = Command::new("sh").args(["-c", &script]).dir(scratch.path("")).run().unwrap();
         match output.code {
             Some(0) => assert!(kib >= enough, "{kib}: {}", output.stderr),

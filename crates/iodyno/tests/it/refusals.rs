@@ -82,7 +82,7 @@ fn without_the_kernels_types_the_file_is_named() {
         return;
     }
     let scratch = Scratch::new();
-    let line = format!("mount -t tmpfs none /sys/kernel/btf && exec {IODYNO} trace --all --for 1s -o");
+    let line = format!("mount -t tmpfs none /sys/kernel/btf && exec '{IODYNO}' trace --all --for 1s -o");
     let through = |more: &str| {
         Command::new("unshare").args(["-m", "sh", "-c", &format!("{line} {more}")]).dir(scratch.path("")).run()
     };

@@ -291,13 +291,13 @@ fn the_word_stands_where_the_figures_would() {
         return;
     }
     let word = "unsupported here: there is no /proc/pressure/cpu";
-    let refused = without_pressure(&format!("{IODYNO} stat pressure 1 1")).run().unwrap().expect_code(8);
+    let refused = without_pressure(&format!("'{IODYNO}' stat pressure 1 1")).run().unwrap().expect_code(8);
     assert!(refused.stderr.contains(&format!("no figures of pressure: {word}")), "{}", refused.stderr);
-    let live = without_pressure(&format!("{IODYNO} top --once --size 120x40")).run().unwrap().expect_code(0).stdout;
+    let live = without_pressure(&format!("'{IODYNO}' top --once --size 120x40")).run().unwrap().expect_code(0).stdout;
     assert!(live.contains(&format!("PSI: {word}")), "{live}");
     let scratch = Scratch::new();
     let old = scratch.path("old").display().to_string();
-    without_pressure(&format!("{IODYNO} record -o {old} --for 3s")).run().unwrap().expect_code(0);
+    without_pressure(&format!("'{IODYNO}' record -o '{old}' --for 3s")).run().unwrap().expect_code(0);
     let recorded = scratch.iodyno(&["top", "old", "--once", "--size", "120x40"]).run().unwrap().expect_code(0).stdout;
     assert!(recorded.contains(&format!("PSI: {word}")), "{recorded}");
     let refused = scratch.iodyno(&["stat", "pressure", "-r", "old"]).run().unwrap().expect_code(8);
@@ -306,7 +306,7 @@ fn the_word_stands_where_the_figures_would() {
     let page = std::fs::read_to_string(scratch.path("old.html")).unwrap();
     assert!(page.contains(&format!("Not measured: pressure: {word}")), "the report does not say it");
     let days = scratch.path("days").display().to_string();
-    let collector = without_pressure(&format!("exec {IODYNO} record -d {days} -i 200ms")).spawn().unwrap();
+    let collector = without_pressure(&format!("exec '{IODYNO}' record -d '{days}' -i 200ms")).spawn().unwrap();
     for _ in 0..200 {
         if std::fs::read_dir(scratch.path("days")).map_or(0, Iterator::count) >= 2 {
             break;

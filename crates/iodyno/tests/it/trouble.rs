@@ -172,7 +172,7 @@ fn a_reader_that_has_seen_enough_is_no_failure_and_a_full_disk_is() {
         .run()
         .unwrap();
     let shell = |line: &str| {
-        let line = line.replace("iodyno", env!("CARGO_BIN_EXE_iodyno"));
+        let line = line.replace("iodyno", concat!("'", env!("CARGO_BIN_EXE_iodyno"), "'"));
         Command::new("bash").args(["-c", &line]).dir(scratch.path("")).run().unwrap()
     };
     // Closed before anything is written.

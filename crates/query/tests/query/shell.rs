@@ -17,7 +17,7 @@ const SETTLED: Duration = Duration::from_millis(150);
 /// without the program `script`, which makes the terminal.
 fn shown(at: &Path, recordings: &str, typed: &[&str]) -> Option<String> {
     Command::new("script").arg("--version").output().ok()?;
-    let command = format!("stty cols 200; {} {recordings}", env!("CARGO_BIN_EXE_iodyno-query"));
+    let command = format!("stty cols 200; '{}' {recordings}", env!("CARGO_BIN_EXE_iodyno-query"));
     let mut child = Command::new("script")
         .args(["-qefc", &command, "/dev/null"])
         .current_dir(at)
