@@ -196,11 +196,12 @@ fn a_run_that_keeps_up_leaves_nothing_behind_and_all_figures_are_exact() {
 fn a_stopped_iodyno_is_an_event_and_not_the_targets_response() {
     let Some(disk) = FaultyDisk::new() else { return };
     let scratch = Scratch::new();
-    let text = OPEN.replace("elapsed=3", "elapsed=7");
-    let mut child = start(&scratch, &disk, "out", &text, &["--fail-if", "response_ns_max > 1s"]);
+    let text = OPEN.replace("elapsed=3", "elapsed=9");
+    let mut child = start(&scratch, &disk, "out", &text, &["--fail-if", "response_ns_max > 3s"]);
     wait_for_intervals(&mut child, 1);
     child.signal(Signal::STOP);
-    std::thread::sleep(Duration::from_secs(2));
+    // Longer than any answer takes on a busy machine.
+    std::thread::sleep(Duration::from_secs(4));
     child.signal(Signal::CONT);
     let output = child.wait().unwrap().expect_code(0);
     assert!(output.stderr.contains("iodyno itself did not run for"), "{}", text_of(&output));
@@ -213,8 +214,8 @@ fn a_stopped_iodyno_is_an_event_and_not_the_targets_response() {
         let rows = totals.iter().filter(|row| row["phase"] == phase);
         rows.filter_map(|row| row["response_ns_max"].as_f64()).fold(0.0, f64::max)
     };
-    assert!(longest("paused") > 1.5e9, "it is kept apart: {totals:?}");
-    assert!(longest("measure") < 1e9 && longest("drain") < 1e9, "{totals:?}");
+    assert!(longest("paused") > 3.5e9, "it is kept apart: {totals:?}");
+    assert!(longest("measure") < 3e9 && longest("drain") < 3e9, "{totals:?}");
     // What is left is a whole measurement: as many operations as are due in its time.
     let length_s: f64 =
         measured(&scratch.table("out", "op_interval")).map(|row| row["interval_ns"].as_f64().unwrap() / 1e9).sum();
