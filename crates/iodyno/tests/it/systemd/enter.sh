@@ -4,12 +4,13 @@ set -eu
 name=$1
 shift
 while read -r _ point kind _; do
-  case $kind in cgroup | cgroup2) ;; *) continue ;; esac
-  mkdir "$point/$name"
+  # Not those that other tests mount elsewhere.
+  case $kind:$point in cgroup:/sys/fs/cgroup/* | cgroup2:/sys/fs/cgroup | cgroup2:/sys/fs/cgroup/*) ;; *) continue ;; esac
+  mkdir -p "$point/$name"
   # In version 1 nobody may enter a group without CPUs and memory.
-  for file in cpuset.cpus cpuset.mems; do
-    if [ -e "$point/$file" ]; then cat "$point/$file" >"$point/$name/$file"; fi
-  done
+  if [ $kind = cgroup ] && [ -e "$point/cpuset.cpus" ]; then
+    for file in cpuset.cpus cpuset.mems; do cat "$point/$file" >"$point/$name/$file"; done
+  fi
   echo $$ >"$point/$name/cgroup.procs"
 done </proc/self/mounts
 exec "$@"
