@@ -298,6 +298,7 @@ fn a_second_interrupt_ends_a_run_whose_disk_never_answers() {
         let arguments = ["run", file.to_str().unwrap(), "-o", name, "--no-counters"];
         let mut child = std::process::Command::new(env!("CARGO_BIN_EXE_iodyno"))
             .args(arguments)
+            .envs([testkit::mark()])
             .current_dir(scratch.path(""))
             .stdout(std::process::Stdio::null())
             .stderr(std::process::Stdio::null())
@@ -334,6 +335,7 @@ fn a_second_interrupt_ends_a_run_whose_output_nothing_reads() {
     writer.write_all(&[b'x'; 65536]).unwrap();
     let mut child = std::process::Command::new(env!("CARGO_BIN_EXE_iodyno"))
         .args(["run", file.to_str().unwrap(), "-o", "out", "--json", "--no-counters"])
+        .envs([testkit::mark()])
         .current_dir(scratch.path(""))
         .stdout(writer.try_clone().unwrap())
         .stderr(writer)

@@ -263,7 +263,8 @@ fn once_processes_as_pidstat() {
     let work = "import time,sys\nsys.stdin.readline()\nend=time.process_time()+0.8\nwhile time.process_time()<end: pass\n\
                 print('done',flush=True)\ntime.sleep(60)\n";
     let piped = std::process::Stdio::piped;
-    let worker = std::process::Command::new("python3").args(["-c", work]).stdin(piped()).stdout(piped()).spawn();
+    let mut worker = std::process::Command::new("python3");
+    let worker = worker.args(["-c", work]).envs([testkit::mark()]).stdin(piped()).stdout(piped()).spawn();
     let mut worker = worker.unwrap();
     let pid = worker.id().to_string();
     std::thread::sleep(Duration::from_secs(1));

@@ -4,36 +4,47 @@ use crate::support::Scratch;
 use recording::rows::{Cpu, CpuEvent, Exited, Process};
 use recording::{Reader, State};
 use rustix::process::Signal;
-use std::collections::HashSet;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 use testkit::{Child, Command, Output};
 
 const UNIT: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/../../packaging/iodyno-record.service");
+const ENTER: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/tests/it/systemd/enter.sh");
 const BOOT: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/tests/it/systemd/boot.sh");
 
 /// A systemd in namespaces of its own; killed, with all that it started, when dropped.
 struct Systemd {
     outside: Child,
     pid: u32,
-    /// Control groups that were there before.
-    groups: HashSet<PathBuf>,
+    /// The control group in which it makes its own, in every hierarchy; the next test's to remove when this one is killed.
+    group: String,
 }
 
 impl Systemd {
     /// `None`, and why is printed, where it does not start.
     fn start(scratch: &Scratch) -> Option<Self> {
-        let groups = groups().into_iter().collect();
+        let group = testkit::own_name("systemd");
         let place = scratch.path("systemd");
         std::fs::create_dir(&place).unwrap();
         let outside = Command::new("setpriv")
-            .args(["--pdeathsig", "KILL", "unshare", "--pid", "--fork", "--kill-child", "--mount", "--cgroup"])
-            .args(["--net", "--ipc", "--uts", BOOT])
-            .args([place.as_os_str(), env!("CARGO_BIN_EXE_iodyno").as_ref(), UNIT.as_ref()])
+            .args(["--pdeathsig", "KILL", ENTER, &group])
+            .args([
+                "unshare",
+                "--pid",
+                "--fork",
+                "--kill-child",
+                "--mount",
+                "--cgroup",
+                "--net",
+                "--ipc",
+                "--uts",
+                BOOT,
+            ])
+            .args([place.as_os_str(), env!("CARGO_BIN_EXE_iodyno").as_ref(), UNIT.as_ref(), group.as_ref()])
             .limit(Duration::from_secs(120))
             .spawn()
             .unwrap();
-        let mut systemd = Self { outside, pid: 0, groups };
+        let mut systemd = Self { outside, pid: 0, group };
         for _ in 0..300 {
             std::thread::sleep(Duration::from_millis(100));
             let children = format!("/proc/{0}/task/{0}/children", systemd.outside.id());
@@ -67,6 +78,14 @@ impl Systemd {
         self.ctl(&["show", "--value", "-p", name, "iodyno-record"]).stdout.trim().to_string()
     }
 
+    /// Its control groups in all hierarchies, the inner ones first.
+    fn groups(&self) -> Vec<PathBuf> {
+        let inner = format!("*/{}*", self.group);
+        let all = ["/sys/fs/cgroup", "-depth", "-type", "d", "-path", &inner];
+        let found = Command::new("find").args(all).run().unwrap();
+        found.stdout.lines().map(PathBuf::from).collect()
+    }
+
     /// What the unit has collected, oldest first.
     fn recordings(&self) -> Vec<PathBuf> {
         let directory = format!("/proc/{}/root/var/lib/iodyno", self.pid);
@@ -82,8 +101,7 @@ impl Drop for Systemd {
         // With the first process of a PID namespace all the others end; their control groups stay.
         self.outside.signal(Signal::KILL);
         for _ in 0..50 {
-            let ours: Vec<_> =
-                groups().into_iter().filter(|group| !self.groups.contains(group) && is_systemds(group)).collect();
+            let ours = self.groups();
             if ours.is_empty() {
                 return;
             }
@@ -93,18 +111,6 @@ impl Drop for Systemd {
             std::thread::sleep(Duration::from_millis(100));
         }
     }
-}
-
-/// Has a control group, or one that it lies in, a name that systemd gives?
-fn is_systemds(group: &Path) -> bool {
-    let kinds = ["slice", "scope", "service", "mount", "socket", "swap"];
-    group.ancestors().any(|path| path.extension().is_some_and(|kind| kinds.iter().any(|known| kind == *known)))
-}
-
-/// Control groups of all hierarchies, the inner ones first.
-fn groups() -> Vec<PathBuf> {
-    let found = Command::new("find").args(["/sys/fs/cgroup", "-depth", "-type", "d"]).run().unwrap();
-    found.stdout.lines().map(PathBuf::from).collect()
 }
 
 /// Waits until something is so.

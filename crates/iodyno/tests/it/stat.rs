@@ -287,7 +287,7 @@ impl HeldBack {
         let made =
             testkit::is_root() && !folders.is_empty() && folders.iter().all(|path| std::fs::create_dir(path).is_ok());
         let mut spinner = std::process::Command::new("sh");
-        let spinner = spinner.args(["-c", "while :; do :; done"]).spawn().unwrap();
+        let spinner = spinner.args(["-c", "while :; do :; done"]).envs([testkit::mark()]).spawn().unwrap();
         let group = Self { folders, name, spinner };
         let put =
             |file: &str, text: &str| group.folders.iter().any(|path| std::fs::write(path.join(file), text).is_ok());
@@ -402,25 +402,27 @@ fn counters_of_a_driver_are_those_that_ethtool_shows() {
 
 /// A loop device of a number that nobody has used, so that its counters are 0; removed at the end.
 struct NewLoop {
-    number: u32,
+    number: testkit::LoopNumber,
     path: String,
 }
 
 impl NewLoop {
-    fn control(request: u32, number: u32) -> bool {
-        let script = format!("import fcntl,os\nfcntl.ioctl(os.open('/dev/loop-control',os.O_RDWR),{request},{number})");
-        Command::new("python3").args(["-c", &script]).run().unwrap().code == Some(0)
-    }
-
-    fn new(number: u32, backing: &str) -> Option<Self> {
-        if !testkit::is_root() || !Self::control(0x4C80, number) {
-            testkit::lacks("root and a new loop device");
+    fn new(backing: &str) -> Option<Self> {
+        if !testkit::require_root_or_skip() {
             return None;
         }
-        let this = Self { number, path: format!("/dev/loop{number}") };
-        if !std::path::Path::new(&this.path).exists() {
-            Command::new("mknod").args([&*this.path, "b", "7", &number.to_string()]).run().unwrap().expect_code(0);
+        let number = match testkit::LoopNumber::new() {
+            Ok(number) => number,
+            Err(error) => {
+                testkit::lacks(&format!("a new loop device: {error}"));
+                return None;
+            }
+        };
+        let path = format!("/dev/loop{}", number.get());
+        if !std::path::Path::new(&path).exists() {
+            Command::new("mknod").args([&*path, "b", "7", number.get()]).run().unwrap().expect_code(0);
         }
+        let this = Self { number, path };
         Command::new("losetup").args([&*this.path, backing]).run().unwrap().expect_code(0);
         let stats = std::fs::read_to_string("/proc/diskstats").unwrap();
         let line = stats.lines().find(|line| line.split_whitespace().nth(2) == Some(&*this.name())).unwrap();
@@ -429,7 +431,7 @@ impl NewLoop {
     }
 
     fn name(&self) -> String {
-        format!("loop{}", self.number)
+        format!("loop{}", self.number.get())
     }
 
     fn write(&self, count: u32) {
@@ -441,9 +443,6 @@ impl NewLoop {
 impl Drop for NewLoop {
     fn drop(&mut self) {
         let _ = Command::new("losetup").args(["-d", &self.path]).run();
-        std::thread::sleep(Duration::from_millis(200));
-        Self::control(0x4C81, self.number);
-        let _ = std::fs::remove_file(&self.path);
     }
 }
 
@@ -458,7 +457,7 @@ fn the_first_ios_of_a_new_device_are_seen_and_an_idle_one_that_was_asked_for_has
     let scratch = Scratch::new();
     let backing = scratch.path("backing");
     std::fs::File::create(&backing).unwrap().set_len(8 << 20).unwrap();
-    let Some(device) = NewLoop::new(3001, backing.to_str().unwrap()) else { return };
+    let Some(device) = NewLoop::new(backing.to_str().unwrap()) else { return };
     let stat = ["stat", "disk", "-i", &device.name(), "--json", "0.5", "6"];
     let mut stat = Command::new(IODYNO).args(stat).spawn().unwrap();
     assert!(stat.wait_for_stdout("}", Duration::from_secs(20)), "idle, and yet a line: {}", stat.stderr());
@@ -471,7 +470,7 @@ fn the_first_ios_of_a_new_device_are_seen_and_an_idle_one_that_was_asked_for_has
     assert!(errors.iter().all(|percent| *percent > 0.0 && *percent < 50.0), "{errors:?}");
     drop(device);
     // Nobody asks for it by name: the recording has its first I/Os all the same.
-    let device = NewLoop::new(3002, backing.to_str().unwrap()).unwrap();
+    let device = NewLoop::new(backing.to_str().unwrap()).unwrap();
     let directory = scratch.path("new");
     let record = ["record", "-i", "250ms", "--for", "5s", "-o", directory.to_str().unwrap()];
     let record = Command::new(IODYNO).args(record).spawn().unwrap();

@@ -23,6 +23,7 @@ fn shown(at: &Path, recordings: &str, typed: &[&str]) -> Option<String> {
         .current_dir(at)
         .env("XDG_STATE_HOME", at.join("state"))
         .env("TERM", "xterm")
+        .envs([testkit::mark()])
         .stdin(Stdio::piped())
         .stdout(Stdio::piped())
         .spawn()

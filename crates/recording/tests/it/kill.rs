@@ -71,6 +71,7 @@ fn nothing_that_was_committed_is_lost() {
         let mut child = Command::new(std::env::current_exe().unwrap())
             .args(["--exact", "kill::child_writes_until_it_is_killed", "--ignored", "--nocapture"])
             .env(CHILD, &directory)
+            .envs([testkit::mark()])
             .stdout(Stdio::piped())
             .stderr(Stdio::null())
             .spawn()

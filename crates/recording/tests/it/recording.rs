@@ -179,29 +179,16 @@ fn any_damaged_byte_costs_its_frame_and_no_other() {
     }
 }
 
-/// A small file system in memory, gone when dropped.
-struct SmallDisk(tempfile::TempDir);
-
-impl SmallDisk {
-    /// `None`, and a word about it, without the right to mount.
-    fn mount(size: &str) -> Option<Self> {
-        let folder = tempfile::tempdir().unwrap();
-        let mount = std::process::Command::new("mount")
-            .args(["-t", "tmpfs", "-o", &format!("size={size}"), "tmpfs"])
-            .arg(folder.path())
-            .status();
-        if !mount.is_ok_and(|status| status.success()) {
-            testkit::lacks("the right to mount a small tmpfs");
-            return None;
-        }
-        Some(Self(folder))
+/// A small file system in memory; `None`, and a word about it, without the right to mount.
+fn small_disk(size: u64) -> Option<testkit::Mounted> {
+    if !testkit::require_root_or_skip() {
+        return None;
     }
-}
-
-impl Drop for SmallDisk {
-    fn drop(&mut self) {
-        let _ = std::process::Command::new("umount").arg("-l").arg(self.0.path()).status();
+    let mounted = testkit::Mounted::tmpfs(size);
+    if let Err(error) = &mounted {
+        testkit::lacks(&format!("the right to mount a small tmpfs: {error}"));
     }
+    mounted.ok()
 }
 
 /// Commits one interval after the other; the numbers that were committed, and the error that ended it.
@@ -218,10 +205,10 @@ fn fill(writer: &mut Writer, from: i64) -> (Vec<i64>, RecordingError) {
 
 #[test]
 fn a_full_disk_ends_the_journal_with_its_last_whole_commit_and_later_ones_stand_behind_it() {
-    let Some(disk) = SmallDisk::mount("256k") else { return };
-    let ballast = disk.0.path().join("ballast");
+    let Some(disk) = small_disk(256 << 10) else { return };
+    let ballast = disk.path().join("ballast");
     std::fs::write(&ballast, vec![0; 100_000]).unwrap();
-    let directory = disk.0.path().join("r");
+    let directory = disk.path().join("r");
     let mut writer = Writer::create(&directory, Manifest::new(&[])).unwrap();
     let (mut committed, error) = fill(&mut writer, 1);
     assert!(error.to_string().contains("No space left") && error.to_string().contains("r/journal"), "{error}");
@@ -237,11 +224,11 @@ fn a_full_disk_ends_the_journal_with_its_last_whole_commit_and_later_ones_stand_
 
 #[test]
 fn a_seal_that_does_not_fit_leaves_the_journal_and_nothing_else() {
-    let Some(disk) = SmallDisk::mount("256k") else { return };
-    let directory = disk.0.path().join("r");
+    let Some(disk) = small_disk(256 << 10) else { return };
+    let directory = disk.path().join("r");
     let mut writer = Writer::create(&directory, Manifest::new(&[])).unwrap();
     let (committed, _) = fill(&mut writer, 1);
-    std::fs::write(disk.0.path().join("ballast"), vec![0; 256 << 10]).unwrap_err();
+    std::fs::write(disk.path().join("ballast"), vec![0; 256 << 10]).unwrap_err();
     let error = writer.seal().unwrap_err().to_string();
     assert!(error.contains("No space left") && error.contains("r/"), "{error}");
     let mut names: Vec<_> = std::fs::read_dir(&directory).unwrap().map(|entry| entry.unwrap().file_name()).collect();

@@ -19,6 +19,7 @@ impl Elsewhere {
     fn new() -> Self {
         let mut shell = Command::new("unshare")
             .args(["--mount", "--propagation", "private", "sh"])
+            .envs([testkit::mark()])
             .stdin(Stdio::piped())
             .stdout(Stdio::piped())
             .spawn()
@@ -72,7 +73,8 @@ impl Drop for Detach {
     }
 }
 
-/// A file of iodyno's own, so that nothing but its use can be the reason of a refusal.
+/// A file of iodyno's own, so that nothing but its use can be the reason of a refusal. Where another mount namespace uses it, its
+/// name is all that the kernel shows when that is gone: [`testkit::own_name`].
 fn own_file(directory: &Path, name: &str) -> PathBuf {
     let path = directory.join(name);
     drop(open_for(&path, Some(16 * MIB), Access::Write).unwrap());
@@ -86,16 +88,17 @@ fn a_backing_file_that_another_mount_namespace_attached_is_refused() {
         return;
     }
     let scratch = scratch_dir(Place::Disk).unwrap();
-    let path = own_file(scratch.path(), "image");
+    let name = testkit::own_name("image");
+    let path = own_file(scratch.path(), &name);
     let mut elsewhere = Elsewhere::new();
     elsewhere.run("mount -t tmpfs none /mnt && mkdir /mnt/hidden");
     elsewhere.run(&format!("mount --bind {} /mnt/hidden", scratch.path().display()));
-    let device = elsewhere.run("losetup --find --show /mnt/hidden/image");
+    let device = elsewhere.run(&format!("losetup --find --show /mnt/hidden/{name}"));
     let detach = Detach(device.clone());
     refused(&path, Some(&path), &["behind the active loop device", &device], Flag::None);
     // Read-only ones count as well: their readers would see it change.
     drop(detach);
-    let device = elsewhere.run("losetup --read-only --find --show /mnt/hidden/image");
+    let device = elsewhere.run(&format!("losetup --read-only --find --show /mnt/hidden/{name}"));
     let detach = Detach(device.clone());
     refused(&path, Some(&path), &["behind the active loop device", &device], Flag::None);
     drop(detach);
@@ -268,15 +271,16 @@ fn a_swap_file_of_another_mount_namespace_is_refused() {
         return;
     }
     let scratch = scratch_dir(Place::Disk).unwrap();
-    let path = own_file(scratch.path(), "image");
+    let name = testkit::own_name("image");
+    let path = own_file(scratch.path(), &name);
     // Swap wants a file without holes.
     std::fs::OpenOptions::new().write(true).open(&path).unwrap().write_all(&vec![0; 16 << 20]).unwrap();
     std::fs::set_permissions(&path, std::os::unix::fs::PermissionsExt::from_mode(0o600)).unwrap();
     let mut elsewhere = Elsewhere::new();
     elsewhere.run("mount -t tmpfs none /mnt && mkdir /mnt/hidden");
     elsewhere.run(&format!("mount --bind {} /mnt/hidden", scratch.path().display()));
-    elsewhere.run("mkswap /mnt/hidden/image > /dev/null 2>&1 && swapon /mnt/hidden/image");
-    refused(&path, None, &["/mnt/hidden/image is in use as swap"], Flag::None);
-    elsewhere.run("swapoff /mnt/hidden/image");
+    elsewhere.run(&format!("mkswap /mnt/hidden/{name} > /dev/null 2>&1 && swapon /mnt/hidden/{name}"));
+    refused(&path, None, &[&format!("/mnt/hidden/{name} is in use as swap")], Flag::None);
+    elsewhere.run(&format!("swapoff /mnt/hidden/{name}"));
     refused(&path, Some(&path), &["swap space at byte 4086"], Flag::Destroy);
 }

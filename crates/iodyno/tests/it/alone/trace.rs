@@ -738,7 +738,7 @@ fn once_a_control_group_is_told_from_others() {
         return;
     };
     let scratch = Scratch::new();
-    let group = groups.path().join(format!("iodyno-test-{}", std::process::id()));
+    let group = groups.path().join(testkit::own_name("traced"));
     std::fs::create_dir(&group).unwrap();
     let name = device.name();
     let tracing = Tracing::start(&scratch, "group", &["-d", &name, "--cgroup", group.to_str().unwrap()]);

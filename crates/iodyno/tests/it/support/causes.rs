@@ -9,7 +9,7 @@
 
 use crate::support::Namespace;
 use std::path::PathBuf;
-use testkit::{Child, Command};
+use testkit::{Child, Command, RealTime};
 
 /// A program that works and sleeps in turn, with real-time priority on CPU 0.
 pub fn turns(priority: u32, work_ms: f64, sleep_ms: f64) -> Child {
@@ -28,21 +28,13 @@ pub fn hiding_program(path: PathBuf) -> PathBuf {
 }
 
 /// Soft interrupts of CPU 1 come before other programs even when the kernel leaves them to its thread.
-pub struct FirstComes(String);
+pub struct FirstComes(RealTime);
 
 impl FirstComes {
     /// `None` where there is no such thread, or not the right to do that.
     pub fn new() -> Option<Self> {
         let found = Command::new("pgrep").args(["-x", "ksoftirqd/1"]).run().ok()?;
-        let pid = found.stdout.trim().to_string();
-        Command::new("chrt").args(["-f", "-p", "1", &pid]).run().ok().filter(|output| output.code == Some(0))?;
-        Some(Self(pid))
-    }
-}
-
-impl Drop for FirstComes {
-    fn drop(&mut self) {
-        let _ = Command::new("chrt").args(["-o", "-p", "0", &self.0]).run();
+        RealTime::give(found.stdout.trim()).ok().map(Self)
     }
 }
 

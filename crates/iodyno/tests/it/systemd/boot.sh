@@ -1,5 +1,5 @@
 #!/bin/bash
-# boot.sh SCRATCH IODYNO UNIT: starts systemd with this unit and what it needs, and nothing else, on a copy of this
+# boot.sh SCRATCH IODYNO UNIT GROUP: starts systemd with this unit and what it needs, and nothing else, on a copy of this
 # system's files that is forgotten afterwards. Only as the first process of namespaces of its own: mounts, PIDs, network,
 # IPC, host name, control groups.
 set -eu
@@ -15,6 +15,11 @@ mount --bind "$root/proc/sys" "$root/proc/sys"
 mount -o remount,bind,ro "$root/proc/sys"
 mount --bind /sys "$root/sys"
 mount --rbind /sys/fs/cgroup "$root/sys/fs/cgroup"
+# Of each hierarchy the control group that this was started in (enter.sh), as if there were no others.
+while read -r _ point kind _; do
+  case $kind in cgroup | cgroup2) ;; *) continue ;; esac
+  case $point in "$root"/*) mount --bind "${point#"$root"}/$4" "$point" ;; esac
+done <<<"$(cat /proc/self/mounts)"
 # No watchdog, no disks.
 mount -t tmpfs -o mode=755 none "$root/dev"
 for device in null zero full random urandom tty kmsg; do

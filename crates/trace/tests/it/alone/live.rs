@@ -27,12 +27,19 @@ fn spin(ns: u64) {
     while clock::now_ns() < until_ns {}
 }
 
+/// A program that the next test ends if this one is killed.
+fn marked(program: impl AsRef<std::ffi::OsStr>) -> Command {
+    let mut command = Command::new(program);
+    command.envs([testkit::mark()]);
+    command
+}
+
 /// A shell that spins on one CPU, before what else is there; gone with the value.
 struct Spinner(Child);
 
 impl Spinner {
     fn on(cpu: usize) -> Self {
-        let child = Command::new("nice")
+        let child = marked("nice")
             .args(["-n", "-20", "taskset", "-c", &cpu.to_string(), "sh", "-c", "while :; do :; done"])
             .stdin(Stdio::null())
             .spawn()
@@ -55,7 +62,7 @@ fn turns(priority: u32, work_ms: f64, sleep_ms: f64) -> Spinner {
     );
     let priority = priority.to_string();
     let args = ["-f", &priority, "taskset", "-c", "0", "python3", "-c", &program];
-    Spinner(Command::new("chrt").args(args).stdin(Stdio::null()).spawn().unwrap())
+    Spinner(marked("chrt").args(args).stdin(Stdio::null()).spawn().unwrap())
 }
 
 #[test]
@@ -160,7 +167,7 @@ fn once_who_woke_and_waited_behind_whom() {
 #[test]
 fn small_things_are_told_of_once_and_all_when_asked() {
     let Some(mut trace) = started(3_600_000_000_000) else { return };
-    let mut child = Command::new("sleep").arg("30").spawn().unwrap();
+    let mut child = marked("sleep").arg("30").spawn().unwrap();
     std::thread::sleep(std::time::Duration::from_millis(100));
     let has = |sums: &SchedSums, pid: u32| sums.processes.iter().any(|process| process.pid == pid);
     assert!(has(&trace.read().unwrap(), child.id()));
@@ -278,7 +285,7 @@ fn functions_have_the_share_of_looks_that_they_have_of_the_time() {
         return;
     }
     let mut trace = ProfileTrace::start(997).unwrap();
-    let child = Spinner(Command::new(&program).spawn().unwrap());
+    let child = Spinner(marked(&program).spawn().unwrap());
     let mut seen = Profile::default();
     // As many looks as it takes, however busy the machine is.
     for _ in 0..60 {
@@ -316,8 +323,8 @@ fn who_is_in_the_kernel_is_seen_there_and_who_sleeps_is_not() {
         return;
     }
     let mut trace = ProfileTrace::start(997).unwrap();
-    let copy = Command::new("dd").args(["if=/dev/zero", "of=/dev/null", "bs=1M"]).stderr(Stdio::null()).spawn();
-    let (copy, sleeper) = (Spinner(copy.unwrap()), Spinner(Command::new("sleep").arg("30").spawn().unwrap()));
+    let copy = marked("dd").args(["if=/dev/zero", "of=/dev/null", "bs=1M"]).stderr(Stdio::null()).spawn();
+    let (copy, sleeper) = (Spinner(copy.unwrap()), Spinner(marked("sleep").arg("30").spawn().unwrap()));
     std::thread::sleep(std::time::Duration::from_millis(300));
     trace.read().unwrap();
     std::thread::sleep(std::time::Duration::from_millis(1500));
@@ -347,7 +354,7 @@ fn where_one_cpu_is_looked_at_who_runs_on_another_is_not_seen() {
     }
     // Started on its CPU: before that it is on its way there.
     let on = |cpu: &str| {
-        let command = Command::new("taskset").args(["-c", cpu, "sh", "-c", "while :; do :; done"]).spawn();
+        let command = marked("taskset").args(["-c", cpu, "sh", "-c", "while :; do :; done"]).spawn();
         let spinner = Spinner(command.unwrap());
         let is_there = || {
             let status = std::fs::read_to_string(format!("/proc/{}/status", spinner.0.id())).unwrap();
@@ -387,7 +394,7 @@ fn every_look_is_in_one_row_also_where_processes_come_and_go_by_the_thousand() {
         return;
     }
     let mut trace = ProfileTrace::start(4999).unwrap();
-    let storm = Command::new("sh").args(["-c", "while :; do /bin/true; done"]).spawn();
+    let storm = marked("sh").args(["-c", "while :; do /bin/true; done"]).spawn();
     let storm = Spinner(storm.unwrap());
     let (mut rows, mut booked, mut last) = (0, 0, Profile::default());
     let mut longest_ns = 0;
