@@ -128,7 +128,8 @@ fn a_full_disk_under_the_recording_keeps_what_was_measured() {
         .expect_code(6);
     assert!(output.stderr.contains("No space left"), "{}", output.stderr);
     let stored = crate::support::table_of(&out, "op_interval");
-    for line in output.ndjson() {
+    // Between two runs, an interval may have nothing in it.
+    for line in output.ndjson().iter().filter(|line| line["arrivals"] != 0 || line["ops"] != 0) {
         assert!(stored.iter().any(|row| row["t_ns"] == line["t_ns"]), "printed and lost: {line}");
     }
     assert!(stored.len() > 10);

@@ -98,7 +98,7 @@ while not done and time.time() < end:
     if master < 0: time.sleep(0.1)
     else: pump(0.1)
     done, status = os.waitpid(pid, os.WNOHANG)
-if not done: print('STILL RUNS'); os.kill(pid, 9); sys.exit(1)
+if not done: fail('STILL RUNS')
 if master < 0: print('ended', os.WIFEXITED(status) or os.WIFSIGNALED(status)); sys.exit(0)
 while select.select([master], [], [], 0.2)[0]: seen += os.read(master, 65536)
 if 'bytes' in steps: print('bytes', seen.hex())
