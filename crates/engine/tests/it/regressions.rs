@@ -93,9 +93,10 @@ fn cpu_of_a_crew_is_counted_once() {
     let specs: Vec<_> = (0..8).map(|n| filled(folder.path(), &format!("{n}"), 4 << 20, 1)).collect();
     let load: Vec<usize> = (0..8).collect();
     let bench = Bench { choice: EngineChoice::Sync, ..Bench::new(specs, run(vec![workload("w", &load, 1.0)])) };
-    let begun = std::time::Instant::now();
+    let begun_ns = quantity::clock::now_ns();
     let all = harvests(&bench, Duration::from_secs(1), Duration::from_millis(500));
-    let (took, cores) = (begun.elapsed().as_secs_f64(), std::thread::available_parallelism().unwrap().get());
+    let took = (quantity::clock::now_ns() - begun_ns) as f64 / 1e9;
+    let cores = std::thread::available_parallelism().unwrap().get();
     let cpu: u64 = all.iter().flat_map(|h| &h.workers).map(|w| w.cpu_user_ns + w.cpu_sys_ns).sum();
     println!(
         "D {} workers, CPU {:.2} s in {took:.2} s on {cores} cores; limited {}",
