@@ -8,9 +8,10 @@ use ratatui::Terminal;
 use ratatui::backend::CrosstermBackend;
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use rustix::io::Errno;
+use rustix::termios::{OptionalActions, tcgetattr, tcsetattr};
 use std::fs::File;
 use std::io::{self, IsTerminal as _, Stdout};
-use std::os::fd::AsFd as _;
+use std::os::fd::{AsFd as _, BorrowedFd};
 use std::sync::Once;
 use std::time::Duration;
 
@@ -81,9 +82,9 @@ impl Screen {
         // Keys that came together were read together, and are there without waiting.
         self.wait(Duration::ZERO)?;
         if !event::poll(Duration::ZERO)? {
-            self.wait(within)?;
-            if !event::poll(Duration::ZERO)? {
-                return Ok(None);
+            let is_there = self.wait(within)?;
+            if !(event::poll(Duration::ZERO)? || is_there && self.is_told_again()?) {
+                return Ok(self.has_another_size()?.then_some(None));
             }
         }
         Ok(match event::read()? {
@@ -93,14 +94,34 @@ impl Screen {
         })
     }
 
-    /// Waits for a key, a signal, or the time. A terminal that was closed is met here: asked for keys of it, crossterm
-    /// reads its end over and over and does not come back.
-    fn wait(&self, within: Duration) -> io::Result<()> {
-        let keys = match &self.keys {
+    /// Makes the terminal tell again that a key is there; true: crossterm has heard of it. Of a key and a new size that are told of
+    /// at once, crossterm takes one, and would hear of the other with the next key or size only.
+    fn is_told_again(&self) -> io::Result<bool> {
+        let keys = self.keys();
+        // The settings as they are: setting them wakes who waits for keys.
+        tcsetattr(keys, OptionalActions::Now, &tcgetattr(keys)?)?;
+        event::poll(Duration::ZERO)
+    }
+
+    /// Whether the page was drawn in another size than the terminal has.
+    fn has_another_size(&mut self) -> io::Result<bool> {
+        let drawn = self.terminal.get_frame().area();
+        let now = self.terminal.size()?;
+        Ok((drawn.width, drawn.height) != (now.width, now.height))
+    }
+
+    /// Where keys come from.
+    fn keys(&self) -> BorrowedFd<'_> {
+        match &self.keys {
             Some(file) => file.as_fd(),
             None => rustix::stdio::stdin(),
-        };
-        let mut asked = [PollFd::from_borrowed_fd(keys, PollFlags::IN)];
+        }
+    }
+
+    /// Waits for a key, a signal, or the time; true: a key is there. A terminal that was closed is met here: asked for keys of it, crossterm
+    /// reads its end over and over and does not come back.
+    fn wait(&self, within: Duration) -> io::Result<bool> {
+        let mut asked = [PollFd::from_borrowed_fd(self.keys(), PollFlags::IN)];
         let within = Timespec::try_from(within).unwrap_or(Timespec { tv_sec: 1, tv_nsec: 0 });
         // A signal ends the wait: the terminal has another size, or is gone, which only a second look tells.
         let now = Timespec { tv_sec: 0, tv_nsec: 0 };
@@ -111,7 +132,7 @@ impl Screen {
         if asked[0].revents().intersects(PollFlags::HUP | PollFlags::ERR | PollFlags::NVAL) {
             return Err(io::Error::new(io::ErrorKind::BrokenPipe, "the terminal was closed"));
         }
-        Ok(())
+        Ok(asked[0].revents().contains(PollFlags::IN))
     }
 
     /// Gives the terminal back and stops this process, until somebody lets it go on.
