@@ -365,6 +365,5 @@ fn sample_a_thousand_devices(quiet: bool) {
         let times = sampler.last_times();
         best_ns = best_ns.min(times.end_ns - times.begin_ns);
     }
-
     assert!(!quiet || best_ns < 100_000_000, "{best_ns} ns");
 }
