@@ -15,8 +15,20 @@ fn recording(folder: &Path) -> std::path::PathBuf {
     path
 }
 
-/// Types a command at a row's target; what is wrong with what came of it.
+/// Types a command at a row's target; what is wrong with what came of it. Where the kernel wrote to a row's swap meanwhile, it is
+/// no witness, and the case is made again.
 fn case(row: &Made, typed: &Typed, recording: &Path) -> Option<Result<(), String>> {
+    for _ in 1..10 {
+        let swapped = testkit::pages_swapped_out();
+        let judged = judged(row, typed, recording)?;
+        if judged.is_ok() || !row.0.contains("swap") || testkit::pages_swapped_out() == swapped {
+            return Some(judged);
+        }
+    }
+    judged(row, typed, recording)
+}
+
+fn judged(row: &Made, typed: &Typed, recording: &Path) -> Option<Result<(), String>> {
     let scene = (row.2)()?;
     let before = state(&scene);
     let folder = work();
