@@ -255,6 +255,7 @@ pub(crate) struct CheckArgs {
       iodyno export results/monday sweep.repeats --csv       a table view: means with confidence intervals\n  \
       iodyno export results/monday disk --parquet -o disk.parquet\n  \
       iodyno export results/monday --flatfile -o monday-vdbench/    Vdbench's files, for scripts that parse them\n  \
+      iodyno export results/monday --format fio-json -o monday.json      what fio would have printed, for its scripts\n  \
       iodyno export prod.iodyno io --format blktrace -o t.blktrace.0     a trace for blkparse and btt\n\n\
     Tables and columns: docs/tables.md")]
 pub(crate) struct ExportArgs {
@@ -275,9 +276,10 @@ pub(crate) struct ExportArgs {
     /// (docs/flatfile.md).
     #[arg(long, requires = "output", conflicts_with = "table")]
     pub(crate) flatfile: bool,
-    /// A trace (table io) for another tool: blktrace (blkparse, btt), blkparse (its text), fio-iolog (fio --read_iolog).
+    /// For another tool: a trace (table io) as blktrace (blkparse, btt), blkparse (its text), fio-iolog (fio --read_iolog);
+    /// results as fio prints them: fio-json, fio-json+, fio-terse, fio-normal (docs/fio-output.md).
     #[arg(long = "format", value_enum, value_name = "FORMAT", conflicts_with = "format")]
-    pub(crate) trace_format: Option<TraceFormat>,
+    pub(crate) other_format: Option<OtherFormat>,
     /// Where to write it; default: standard output.
     #[arg(short, long, value_name = "FILE")]
     pub(crate) output: Option<PathBuf>,
@@ -285,15 +287,24 @@ pub(crate) struct ExportArgs {
     pub(crate) force: ForceArgs,
 }
 
-/// A format that other tools read a trace in.
+/// A format that other tools, or scripts made for them, read.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
-pub(crate) enum TraceFormat {
+pub(crate) enum OtherFormat {
     /// blktrace's binary stream, version 7.
     Blktrace,
     /// blkparse's default text.
     Blkparse,
     /// fio's iolog, version 3.
     FioIolog,
+    /// fio's `--output-format=json`.
+    FioJson,
+    /// fio's `--output-format=json+`: with all buckets.
+    #[value(name = "fio-json+")]
+    FioJsonPlus,
+    /// fio's `--output-format=terse`, version 3.
+    FioTerse,
+    /// fio's `--output-format=normal`.
+    FioNormal,
 }
 
 /// Arguments of `iodyno record`.

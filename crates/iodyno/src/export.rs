@@ -1,11 +1,12 @@
 //! `iodyno export`.
 
-use crate::args::{ExportArgs, TraceFormat};
+use crate::args::{ExportArgs, OtherFormat};
 use crate::chart::code_of;
 use crate::exit::{Failure, PARAMETERS, RECORDING};
 use crate::open::{open, over};
 use crate::trace::say_incomplete;
 use analyze::{Body, Cells, Column, Selection, Table};
+use convert::fio_out::{FioFormat, TerseVersion};
 use output::{Access, Folder, OutputError, OutputFile};
 use quantity::output::{Form, stdout};
 use recording::{ExportFormat, Reader};
@@ -30,7 +31,15 @@ pub(crate) fn run(args: &ExportArgs) -> Result<u8, Failure> {
         }
         return Ok(damaged);
     }
-    let asked = args.table.clone().or_else(|| args.trace_format.map(|_| "io".to_string()));
+    if let Some(format) = args.other_format.and_then(fio_format) {
+        if let Some(table) = &args.table {
+            let help = "fio's formats hold a whole run, no table: leave the table out";
+            return Err(Failure::new(PARAMETERS, format!("--format fio-… cannot be had of {table}: {help}")));
+        }
+        let write: Writing<'_> = Box::new(|out| Ok(convert::fio_out::write(&reader, &[format], out)?));
+        return Ok(if write_output(args, &write)? { damaged } else { 0 });
+    }
+    let asked = args.table.clone().or_else(|| args.other_format.map(|_| "io".to_string()));
     let Some(table) = &asked else {
         for name in reader.tables().map_err(SessionError::from)? {
             let help = recording::table(&name).map_or("", |table| table.help.trim());
@@ -47,15 +56,15 @@ pub(crate) fn run(args: &ExportArgs) -> Result<u8, Failure> {
 
 /// What writes `table` in the asked format.
 fn table_writer<'a>(args: &ExportArgs, reader: &'a Reader, table: &'a str) -> Result<Writing<'a>, Failure> {
-    Ok(match args.trace_format {
+    Ok(match args.other_format {
         Some(_) if table != "io" => {
             return Err(Failure::new(PARAMETERS, format!("--format is for traces (table io), not for {table}")));
         }
         Some(format) => {
             let format = match format {
-                TraceFormat::Blktrace => Format::Blktrace,
-                TraceFormat::Blkparse => Format::Blkparse,
-                TraceFormat::FioIolog => Format::Iolog,
+                OtherFormat::Blktrace => Format::Blktrace,
+                OtherFormat::Blkparse => Format::Blkparse,
+                _ => Format::Iolog,
             };
             Box::new(move |out| {
                 let written = interchange::write(reader, format, &mut *out)?;
@@ -146,7 +155,18 @@ fn file_of(args: &ExportArgs) -> Option<&Path> {
 
 /// What goes to standard output.
 fn form_of(args: &ExportArgs) -> Form {
-    if args.json && args.trace_format.is_none() { Form::Json } else { Form::Data }
+    if args.json && args.other_format.is_none() { Form::Json } else { Form::Data }
+}
+
+/// Which of fio's outputs a format is; `None` for those of traces.
+fn fio_format(format: OtherFormat) -> Option<FioFormat> {
+    match format {
+        OtherFormat::Blktrace | OtherFormat::Blkparse | OtherFormat::FioIolog => None,
+        OtherFormat::FioJson => Some(FioFormat::Json),
+        OtherFormat::FioJsonPlus => Some(FioFormat::JsonPlus),
+        OtherFormat::FioTerse => Some(FioFormat::Terse(TerseVersion::DEFAULT)),
+        OtherFormat::FioNormal => Some(FioFormat::Normal),
+    }
 }
 
 /// Is it about the I/Os of a trace?
@@ -155,7 +175,8 @@ fn asks_for_trace(args: &ExportArgs) -> bool {
         let view = analyze::view(table).is_ok_and(analyze::View::is_of_a_trace);
         view || matches!(table.as_str(), "io" | "trace_interval")
     };
-    args.trace_format.is_some() || args.table.as_ref().is_some_and(is_of_a_trace)
+    let is_trace = args.other_format.is_some_and(|format| fio_format(format).is_none());
+    is_trace || args.table.as_ref().is_some_and(is_of_a_trace)
 }
 
 /// Writes a view that is a table: numbers in base units (op/s, B/s, ns), missing ones empty or null.

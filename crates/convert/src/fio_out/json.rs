@@ -1,0 +1,168 @@
+//! `--output-format=json` and `json+`.
+
+use super::figures::Times;
+use super::json_text::Json;
+use super::model::{DiskUse, Document, Job, SIDES, Side};
+
+/// Names of fio's classes of depth and of batch sizes.
+const DEPTHS: [&str; 7] = ["1", "2", "4", "8", "16", "32", ">=64"];
+const BATCHES: [&str; 7] = ["0", "4", "8", "16", "32", "64", ">=64"];
+/// Names of its classes of times; the last two of milliseconds only.
+const CLASSES: [&str; 12] = ["2", "4", "10", "20", "50", "100", "250", "500", "750", "1000", "2000", ">=2000"];
+
+/// The whole output as one object.
+pub(super) fn object(document: &Document, has_bins: bool) -> Json {
+    let mut pairs = vec![
+        ("fio version", Json::Text(document.version.clone())),
+        ("timestamp", Json::int(u64::try_from(document.ended_wall_ns / 1_000_000_000).ok())),
+        ("timestamp_ms", Json::int(u64::try_from(document.ended_wall_ns / 1_000_000).ok())),
+        ("time", Json::Text(super::normal::calendar(document.ended_wall_ns))),
+    ];
+    if !document.global.is_empty() {
+        pairs.push(("global options", options(&document.global)));
+    }
+    let jobs = document.jobs.iter().map(|one| job(document, one, has_bins)).collect();
+    pairs.push(("jobs", Json::Array(jobs)));
+    if !document.disks.is_empty() {
+        pairs.push(("disk_util", Json::Array(document.disks.iter().map(disk).collect())));
+    }
+    Json::object(pairs)
+}
+
+fn options(pairs: &[(String, String)]) -> Json {
+    Json::object(pairs.iter().map(|(name, value)| (name.clone(), Json::Text(value.clone()))))
+}
+
+fn job(document: &Document, job: &Job, has_bins: bool) -> Json {
+    let share = |ms: f64| if job.runtime_ms > 0 { ms * 100.0 / job.runtime_ms as f64 } else { 0.0 };
+    let mut pairs = vec![
+        ("jobname", Json::Text(job.name.clone())),
+        ("groupid", Json::Int(job.group as u64)),
+        ("error", Json::Int(u64::from(job.error.unsigned_abs()))),
+        ("eta", Json::Int(0)),
+        ("elapsed", Json::Int(document.elapsed_s)),
+    ];
+    if !job.options.is_empty() {
+        pairs.push(("job options", options(&job.options)));
+    }
+    let group: Vec<&Job> = document.jobs.iter().filter(|other| other.group == job.group).collect();
+    for (at, name) in SIDES.iter().enumerate() {
+        pairs.push((name, direction(job, &job.sides[at], super::normal::aggregate(&group, at), has_bins)));
+    }
+    let is_asked = job.has_percentiles[1] || job.has_percentiles[2];
+    let syncs = [
+        ("total_ios", Json::Int(job.syncs.count)),
+        ("lat_ns", times(&job.syncs, &job.percentiles, is_asked, has_bins)),
+    ];
+    pairs.extend([
+        ("sync", Json::object(syncs)),
+        ("job_runtime", Json::Int(job.runtime_ms)),
+        ("usr_cpu", Json::Float(share(job.user_ms))),
+        ("sys_cpu", Json::Float(share(job.system_ms))),
+        ("ctx", Json::Null),
+        ("majf", Json::Null),
+        ("minf", Json::Null),
+        ("iodepth_level", not_counted(&DEPTHS)),
+        ("iodepth_submit", not_counted(&BATCHES)),
+        ("iodepth_complete", not_counted(&BATCHES)),
+    ]);
+    if let Some(found) = &job.classes {
+        let shares = |shares: &[f64]| Json::object(CLASSES.iter().zip(shares).map(|(name, share)| (*name, Json::Float(*share))));
+        pairs.extend([
+            ("latency_ns", shares(&found.ns)),
+            ("latency_us", shares(&found.us)),
+            ("latency_ms", shares(&found.ms)),
+        ]);
+    }
+    if job.continues {
+        pairs.push(("total_err", Json::Int(job.errors)));
+        pairs.push(("first_error", Json::Int(u64::from(job.error.unsigned_abs()))));
+    }
+    if let Some(depth) = job.depth {
+        pairs.extend([
+            ("latency_depth", Json::Int(depth)),
+            ("latency_target", Json::Int(0)),
+            ("latency_percentile", Json::Float(100.0)),
+            ("latency_window", Json::Int(0)),
+        ]);
+    }
+    if !job.description.is_empty() {
+        pairs.push(("desc", Json::Text(job.description.clone())));
+    }
+    Json::object(pairs)
+}
+
+/// Classes that a recording does not have.
+fn not_counted(names: &[&str]) -> Json {
+    Json::object(names.iter().map(|name| (*name, Json::Null)))
+}
+
+fn direction(job: &Job, side: &Side, aggregate: u64, has_bins: bool) -> Json {
+    let bytes_per_s = side.bytes_per_s();
+    let iops = if side.runtime_ms > 0 { side.ops as f64 * 1000.0 / side.runtime_ms as f64 } else { 0.0 };
+    let no_times = Times::default();
+    let [of_submission, of_completion, of_total] = job.has_percentiles;
+    let submission = match &side.submission {
+        Some(found) => times(found, &job.percentiles, of_submission, has_bins),
+        None if side.ops == 0 => times(&no_times, &job.percentiles, false, has_bins),
+        None => Json::object(["min", "max", "mean", "stddev", "N"].map(|name| (name, Json::Null))),
+    };
+    let whole = |value| Json::Int(value);
+    Json::object([
+        ("io_bytes", whole(side.bytes)),
+        ("io_kbytes", whole(side.bytes >> 10)),
+        ("bw_bytes", whole(bytes_per_s)),
+        ("bw", whole(bytes_per_s / 1024)),
+        ("iops", Json::Float(iops)),
+        ("runtime", whole(side.runtime_ms)),
+        ("total_ios", whole(side.ops)),
+        ("short_ios", whole(0)),
+        ("drop_ios", whole(0)),
+        ("slat_ns", submission),
+        ("clat_ns", times(&side.completion, &job.percentiles, of_completion, has_bins)),
+        ("lat_ns", times(&side.total, &job.percentiles, of_total, has_bins)),
+        ("bw_min", whole(side.bandwidth.min)),
+        ("bw_max", whole(side.bandwidth.max)),
+        ("bw_agg", Json::Float(super::normal::share_of(aggregate, side.bandwidth.mean))),
+        ("bw_mean", Json::Float(side.bandwidth.mean)),
+        ("bw_dev", Json::Float(side.bandwidth.deviation)),
+        ("bw_samples", whole(side.bandwidth.count)),
+        ("iops_min", whole(side.iops.min)),
+        ("iops_max", whole(side.iops.max)),
+        ("iops_mean", Json::Float(side.iops.mean)),
+        ("iops_stddev", Json::Float(side.iops.deviation)),
+        ("iops_samples", whole(side.iops.count)),
+    ])
+}
+
+fn times(times: &Times, percentiles: &[f64], is_asked: bool, has_bins: bool) -> Json {
+    let mut pairs = vec![
+        ("min", Json::Int(times.min)),
+        ("max", Json::Int(times.max)),
+        ("mean", Json::Float(times.mean)),
+        ("stddev", Json::Float(times.deviation)),
+        ("N", Json::Int(times.count)),
+    ];
+    if is_asked && times.count > 0 && !times.bins.is_empty() {
+        let percentile = |percent: &f64| (format!("{percent:.6}"), Json::int(times.percentile(*percent)));
+        pairs.push(("percentile", Json::object(percentiles.iter().map(percentile))));
+        if has_bins {
+            pairs.push(("bins", Json::object(times.bins.iter().map(|(middle, n)| (middle.to_string(), Json::Int(*n))))));
+        }
+    }
+    Json::object(pairs)
+}
+
+fn disk(disk: &DiskUse) -> Json {
+    Json::object([
+        ("name", Json::Text(disk.name.clone())),
+        ("read_ios", Json::Int(disk.ios[0])),
+        ("write_ios", Json::Int(disk.ios[1])),
+        ("read_merges", Json::Int(disk.merges[0])),
+        ("write_merges", Json::Int(disk.merges[1])),
+        ("read_ticks", Json::Int(disk.ticks_ms[0])),
+        ("write_ticks", Json::Int(disk.ticks_ms[1])),
+        ("in_queue", Json::Int(disk.in_queue_ms)),
+        ("util", Json::Float(disk.busy)),
+    ])
+}

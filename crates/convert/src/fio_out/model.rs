@@ -1,0 +1,360 @@
+//! What fio's outputs say, read from a recording once.
+
+use super::figures::{Classes, PERCENTILES, Times};
+use crate::ConvertError;
+use quantity::histogram::Histogram;
+use recording::rows::{Disk, EngineInterval, OpInterval, RunTotal};
+use recording::{Manifest, Reader};
+use serde::{Deserialize, Serialize};
+use std::collections::BTreeMap;
+
+/// Where in the manifest's `extra` the [`JobTexts`] stand.
+pub const FIO_JOBS: &str = "fio_jobs";
+/// A sample of bandwidth that lasted less than this part of the longest is the end of a job, no sample.
+const SAMPLE_PART_MIN: f64 = 0.95;
+/// What an I/O that failed is reported as where the recording has no number: `EIO`.
+const EIO: i32 = 5;
+/// Directions, as fio orders them, and their names in a recording.
+pub(super) const SIDES: [&str; 3] = ["read", "write", "trim"];
+
+/// Job files as they were given: what fio repeats in its outputs.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct JobTexts {
+    /// Options of `[global]`, in order: name and value.
+    #[serde(default)]
+    pub global: Vec<(String, String)>,
+    /// One per copy of a job, in fio's order.
+    #[serde(default)]
+    pub jobs: Vec<JobText>,
+}
+
+/// One copy of a job.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct JobText {
+    /// Title of its run, without the number of the repetition.
+    pub run: String,
+    /// Its workload in the recording, `mix.0`.
+    pub workload: String,
+    /// Its section's name, `mix`.
+    pub name: String,
+    /// Its own options, in order: name and value.
+    #[serde(default)]
+    pub options: Vec<(String, String)>,
+}
+
+/// The whole output.
+#[derive(Debug)]
+pub(super) struct Document {
+    /// fio's version whose format this is, and the program that wrote it: scripts look for `fio-3`.
+    pub(super) version: String,
+    /// When the load ended, UTC, ns since 1970.
+    pub(super) ended_wall_ns: i64,
+    pub(super) elapsed_s: u64,
+    pub(super) global: Vec<(String, String)>,
+    pub(super) jobs: Vec<Job>,
+    pub(super) disks: Vec<DiskUse>,
+}
+
+/// One job.
+#[derive(Debug, Default)]
+pub(super) struct Job {
+    pub(super) name: String,
+    pub(super) group: usize,
+    pub(super) error: i32,
+    pub(super) members: usize,
+    pub(super) options: Vec<(String, String)>,
+    pub(super) description: String,
+    pub(super) runtime_ms: u64,
+    pub(super) sides: [Side; 3],
+    pub(super) syncs: Times,
+    pub(super) classes: Option<Classes>,
+    /// Processor time of the workers, shared among the jobs of a run by their I/Os.
+    pub(super) user_ms: f64,
+    pub(super) system_ms: f64,
+    pub(super) depth: Option<u64>,
+    pub(super) percentiles: Vec<f64>,
+    /// Which of submission, completion and total times get percentiles.
+    pub(super) has_percentiles: [bool; 3],
+    pub(super) errors: u64,
+    pub(super) continues: bool,
+}
+
+/// One direction of a job.
+#[derive(Debug, Default)]
+pub(super) struct Side {
+    pub(super) ops: u64,
+    pub(super) bytes: u64,
+    pub(super) runtime_ms: u64,
+    /// From due to submission; not recorded (null) in recordings before it was.
+    pub(super) submission: Option<Times>,
+    pub(super) completion: Times,
+    pub(super) total: Times,
+    /// KiB/s by interval.
+    pub(super) bandwidth: Times,
+    pub(super) iops: Times,
+}
+
+impl Side {
+    /// Bytes per second, whole, as fio computes it.
+    pub(super) fn bytes_per_s(&self) -> u64 {
+        per_second(self.bytes, self.runtime_ms)
+    }
+}
+
+/// `1000 × count ÷ ms`, 0 without a time.
+pub(super) fn per_second(count: u64, ms: u64) -> u64 {
+    (u128::from(count) * 1000).checked_div(u128::from(ms)).and_then(|rate| u64::try_from(rate).ok()).unwrap_or(0)
+}
+
+/// What a device did meanwhile.
+#[derive(Debug, Default, PartialEq)]
+pub(super) struct DiskUse {
+    pub(super) name: String,
+    pub(super) ios: [u64; 2],
+    pub(super) merges: [u64; 2],
+    pub(super) ticks_ms: [u64; 2],
+    pub(super) in_queue_ms: u64,
+    /// Percent.
+    pub(super) busy: f64,
+}
+
+/// What is summed up of a workload before figures are made of it.
+#[derive(Debug, Default)]
+struct Lane {
+    start_ns: i64,
+    end_ns: i64,
+    sides: [Sum; 4],
+}
+
+#[derive(Debug, Default)]
+struct Sum {
+    ops: u64,
+    bytes: u64,
+    errors: u64,
+    response: Histogram,
+    service: Histogram,
+    /// End and length of an interval, bytes and operations.
+    samples: BTreeMap<i64, (i64, u64, u64)>,
+}
+
+/// Position of a run, workload.
+type Key = (i32, String);
+
+impl Document {
+    /// Everything that the outputs say.
+    pub(super) fn read(reader: &Reader) -> Result<Self, ConvertError> {
+        let manifest = reader.manifest();
+        let texts: JobTexts =
+            manifest.extra.get(FIO_JOBS).and_then(|value| serde_json::from_value(value.clone()).ok()).unwrap_or_default();
+        let mut titles: BTreeMap<i32, String> = BTreeMap::new();
+        let mut order: Vec<Key> = Vec::new();
+        let mut lanes: BTreeMap<Key, Lane> = BTreeMap::new();
+        for row in reader.table::<RunTotal>()?.iter().filter(|row| is_counted(&row.phase)) {
+            let key = (row.run_index, row.workload.clone());
+            titles.entry(row.run_index).or_insert_with(|| row.run.clone());
+            if !lanes.contains_key(&key) {
+                order.push(key.clone());
+            }
+            lanes.entry(key).or_insert_with(|| Lane { start_ns: i64::MAX, ..Lane::default() }).add(row);
+        }
+        for batch in reader.rows::<OpInterval>()? {
+            let row = batch?;
+            if row.phase == "measure"
+                && let Some(lane) = lanes.get_mut(&(row.run_index, row.workload.clone()))
+            {
+                lane.sample(&row);
+            }
+        }
+        let cpu = cpu_of(reader)?;
+        let (from_ns, to_ns) = lanes.values().fold((i64::MAX, 0), |(from, to), lane| (from.min(lane.start_ns), to.max(lane.end_ns)));
+        let mut groups: Vec<i32> = titles.keys().copied().collect();
+        groups.sort_unstable();
+        sort_as_given(&mut order, &titles, &texts);
+        let jobs = order.iter().filter_map(|key| {
+            let lane = lanes.get(key)?;
+            let title = titles.get(&key.0).map_or("", |title| base_title(title));
+            let text = texts.jobs.iter().find(|text| text.run == title && text.workload == key.1);
+            let all: u64 = lanes.iter().filter(|(other, _)| other.0 == key.0).map(|(_, lane)| lane.ops()).sum();
+            let share = if all == 0 { 0.0 } else { lane.ops() as f64 / all as f64 };
+            let cpu = cpu.get(&key.0).map_or((0.0, 0.0), |(user, system)| (user * share, system * share));
+            let group = groups.iter().position(|index| *index == key.0).unwrap_or(0);
+            Some(lane.job(key, text, &texts.global, group, cpu))
+        });
+        Ok(Self {
+            version: format!("fio-3.33-{}", manifest.program.replace(' ', "-")),
+            ended_wall_ns: manifest.started_wall_ns.saturating_add(to_ns.saturating_sub(manifest.started_t_ns)),
+            elapsed_s: u64::try_from(to_ns.saturating_sub(from_ns) / 1_000_000_000).unwrap_or(0) + 1,
+            jobs: jobs.collect(),
+            global: texts.global.clone(),
+            disks: disks(reader, manifest)?,
+        })
+    }
+
+    /// Jobs of a group (a run), together.
+    pub(super) fn groups(&self) -> Vec<Vec<&Job>> {
+        let count = self.jobs.iter().map(|job| job.group + 1).max().unwrap_or(0);
+        (0..count).map(|group| self.jobs.iter().filter(|job| job.group == group).collect()).collect()
+    }
+}
+
+/// Phases that fio counts: what was measured, and what was still in flight then; `ramp_time` and the making of files are not.
+fn is_counted(phase: &str) -> bool {
+    matches!(phase, "measure" | "drain")
+}
+
+/// A title without the number of the repetition.
+fn base_title(title: &str) -> &str {
+    title.split(" (round ").next().unwrap_or(title)
+}
+
+/// Jobs in the order of the file; those that no file names stay where they were, by run.
+fn sort_as_given(order: &mut [Key], titles: &BTreeMap<i32, String>, texts: &JobTexts) {
+    let place = |key: &Key| {
+        let title = titles.get(&key.0).map_or("", |title| base_title(title));
+        texts.jobs.iter().position(|text| text.run == title && text.workload == key.1)
+    };
+    order.sort_by_key(|key| (key.0, place(key)));
+}
+
+/// Processor time of the workers of each run in user mode and in the kernel, ms.
+fn cpu_of(reader: &Reader) -> Result<BTreeMap<i32, (f64, f64)>, ConvertError> {
+    let mut found: BTreeMap<i32, (f64, f64)> = BTreeMap::new();
+    for row in reader.rows::<EngineInterval>()? {
+        let row = row?;
+        let sum = found.entry(row.run_index).or_default();
+        sum.0 += row.cpu_user_ns as f64 / 1e6;
+        sum.1 += row.cpu_sys_ns as f64 / 1e6;
+    }
+    Ok(found)
+}
+
+impl Lane {
+    fn add(&mut self, row: &RunTotal) {
+        let Some(side) = side_of(&row.op) else { return };
+        self.start_ns = self.start_ns.min(row.start_t_ns);
+        self.end_ns = self.end_ns.max(row.t_ns);
+        let sum = &mut self.sides[side];
+        sum.ops += unsigned(row.ops);
+        sum.bytes += unsigned(row.bytes);
+        sum.errors += unsigned(row.errors.unwrap_or(0));
+        sum.response.merge(&row.response);
+        sum.service.merge(&row.service);
+    }
+
+    fn sample(&mut self, row: &OpInterval) {
+        let Some(side) = side_of(&row.op) else { return };
+        let sample = self.sides[side].samples.entry(row.t_ns).or_insert((row.interval_ns, 0, 0));
+        sample.1 += unsigned(row.bytes);
+        sample.2 += unsigned(row.ops);
+    }
+
+    fn ops(&self) -> u64 {
+        self.sides.iter().map(|side| side.ops).sum()
+    }
+
+    fn job(&self, key: &Key, text: Option<&JobText>, global: &[(String, String)], group: usize, cpu: (f64, f64)) -> Job {
+        let runtime_ms = unsigned(self.end_ns.saturating_sub(self.start_ns)) / 1_000_000;
+        let own = text.map_or(&[][..], |text| &text.options);
+        let option = |name: &str| {
+            let last = |pairs: &[(String, String)]| pairs.iter().rev().find(|(key, _)| key == name).map(|(_, value)| value.clone());
+            last(own).or_else(|| last(global))
+        };
+        let is_on = |name: &str, otherwise: bool| option(name).map_or(otherwise, |value| value != "0");
+        let mut service = Histogram::default();
+        self.sides[..3].iter().for_each(|side| service.merge(&side.service));
+        let ios: u64 = self.sides[..3].iter().map(|side| side.ops).sum();
+        let errors: u64 = self.sides.iter().map(|side| side.errors).sum();
+        Job {
+            name: text.map_or_else(|| key.1.clone(), |text| text.name.clone()),
+            group,
+            error: if errors > 0 { EIO } else { 0 },
+            members: 1,
+            options: own.to_vec(),
+            description: option("description").unwrap_or_default(),
+            runtime_ms,
+            sides: [0, 1, 2].map(|at| self.sides[at].side(runtime_ms)),
+            syncs: Times::of(&self.sides[3].service),
+            classes: Some(Classes::of(&service, ios)),
+            user_ms: cpu.0,
+            system_ms: cpu.1,
+            depth: text.map(|_| option("iodepth").and_then(|depth| depth.parse().ok()).unwrap_or(1)),
+            percentiles: percentiles(option("percentile_list").as_deref()),
+            has_percentiles: [
+                is_on("slat_percentiles", false),
+                is_on("clat_percentiles", !is_on("lat_percentiles", false)),
+                is_on("lat_percentiles", false),
+            ],
+            errors,
+            continues: option("continue_on_error").is_some_and(|value| value != "none" && value != "0"),
+        }
+    }
+}
+
+impl Sum {
+    fn side(&self, runtime_ms: u64) -> Side {
+        let longest = self.samples.values().map(|(length, ..)| *length).max().unwrap_or(0) as f64;
+        let is_whole = |(length, ..): &&(i64, u64, u64)| *length as f64 >= longest * SAMPLE_PART_MIN;
+        let rates = |of: fn(&(i64, u64, u64)) -> f64| -> Vec<f64> {
+            self.samples.values().filter(is_whole).map(|sample| of(sample) * 1e9 / (sample.0.max(1)) as f64).collect()
+        };
+        Side {
+            ops: self.ops,
+            bytes: self.bytes,
+            runtime_ms: if self.ops > 0 || self.bytes > 0 { runtime_ms } else { 0 },
+            submission: None,
+            completion: Times::of(&self.service),
+            total: Times::of(if self.response.count() > 0 { &self.response } else { &self.service }),
+            bandwidth: Times::of_samples(&rates(|(_, bytes, _)| *bytes as f64 / 1024.0)),
+            iops: Times::of_samples(&rates(|(_, _, ops)| *ops as f64)),
+        }
+    }
+}
+
+/// `percentile_list=95:99.9`; what is no number is left out, as what fio would not have run.
+fn percentiles(list: Option<&str>) -> Vec<f64> {
+    let Some(list) = list else { return PERCENTILES.to_vec() };
+    let mut found: Vec<f64> =
+        list.split([':', ',']).filter_map(|word| word.trim().parse().ok()).filter(|percent| (0.0..=100.0).contains(percent)).collect();
+    found.sort_by(f64::total_cmp);
+    if found.is_empty() { PERCENTILES.to_vec() } else { found }
+}
+
+fn side_of(op: &str) -> Option<usize> {
+    ["read", "write", "trim", "flush"].iter().position(|known| *known == op)
+}
+
+fn unsigned(value: i64) -> u64 {
+    u64::try_from(value).unwrap_or(0)
+}
+
+/// Devices under the targets, from their first sample to their last.
+fn disks(reader: &Reader, _manifest: &Manifest) -> Result<Vec<DiskUse>, ConvertError> {
+    let mut samples: BTreeMap<String, (Disk, Disk)> = BTreeMap::new();
+    for row in reader.rows::<Disk>()? {
+        let row = row?;
+        if row.target.is_empty() {
+            continue;
+        }
+        match samples.get_mut(&row.device) {
+            Some((_, last)) => *last = row,
+            None => {
+                samples.insert(row.device.clone(), (row.clone(), row));
+            }
+        }
+    }
+    Ok(samples.into_iter().map(|(name, (first, last))| disk_use(name, &first, &last)).collect())
+}
+
+fn disk_use(name: String, first: &Disk, last: &Disk) -> DiskUse {
+    let grown = |of: fn(&Disk) -> Option<i64>| unsigned(of(last).unwrap_or(0).saturating_sub(of(first).unwrap_or(0)));
+    let ms = (last.t_ns - first.t_ns) as f64 / 1e6;
+    let busy_ms = grown(|disk| disk.io_ticks_ms) as f64;
+    DiskUse {
+        name,
+        ios: [grown(|disk| disk.read_ios), grown(|disk| disk.write_ios)],
+        merges: [grown(|disk| disk.read_merges), grown(|disk| disk.write_merges)],
+        ticks_ms: [grown(|disk| disk.read_ticks_ms), grown(|disk| disk.write_ticks_ms)],
+        in_queue_ms: grown(|disk| disk.weighted_ticks_ms),
+        busy: if ms > 0.0 { (busy_ms / ms * 100.0).min(100.0) } else { 0.0 },
+    }
+}
