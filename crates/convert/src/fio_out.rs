@@ -11,7 +11,7 @@ mod model;
 mod normal;
 mod terse;
 
-pub use model::{FIO_JOBS, JobText, JobTexts};
+pub use model::FIO_JOBS;
 
 use crate::ConvertError;
 use model::Document;

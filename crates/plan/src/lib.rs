@@ -6,9 +6,11 @@
 
 pub mod generate;
 mod job;
+mod job_texts;
 pub mod replay;
 pub mod spec;
 
 pub use job::*;
+pub use job_texts::{JobText, JobTexts};
 pub use replay::Replay;
 pub use spec::*;

@@ -2,13 +2,13 @@
 
 use super::figures::{Classes, PERCENTILES, Times};
 use crate::ConvertError;
+use plan::{JobText, JobTexts};
 use quantity::histogram::Histogram;
 use recording::rows::{Disk, EngineInterval, OpInterval, RunTotal};
-use recording::{Manifest, Reader};
-use serde::{Deserialize, Serialize};
+use recording::Reader;
 use std::collections::BTreeMap;
 
-/// Where in the manifest's `extra` the [`JobTexts`] stand.
+/// Where in the manifest's `extra` the [`JobTexts`] of a run stand.
 pub const FIO_JOBS: &str = "fio_jobs";
 /// A sample of bandwidth that lasted less than this part of the longest is the end of a job, no sample.
 const SAMPLE_PART_MIN: f64 = 0.95;
@@ -16,31 +16,6 @@ const SAMPLE_PART_MIN: f64 = 0.95;
 const EIO: i32 = 5;
 /// Directions, as fio orders them, and their names in a recording.
 pub(super) const SIDES: [&str; 3] = ["read", "write", "trim"];
-
-/// Job files as they were given: what fio repeats in its outputs.
-#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
-pub struct JobTexts {
-    /// Options of `[global]`, in order: name and value.
-    #[serde(default)]
-    pub global: Vec<(String, String)>,
-    /// One per copy of a job, in fio's order.
-    #[serde(default)]
-    pub jobs: Vec<JobText>,
-}
-
-/// One copy of a job.
-#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
-pub struct JobText {
-    /// Title of its run, without the number of the repetition.
-    pub run: String,
-    /// Its workload in the recording, `mix.0`.
-    pub workload: String,
-    /// Its section's name, `mix`.
-    pub name: String,
-    /// Its own options, in order: name and value.
-    #[serde(default)]
-    pub options: Vec<(String, String)>,
-}
 
 /// The whole output.
 #[derive(Debug)]
@@ -178,7 +153,7 @@ impl Document {
             let share = if all == 0 { 0.0 } else { lane.ops() as f64 / all as f64 };
             let cpu = cpu.get(&key.0).map_or((0.0, 0.0), |(user, system)| (user * share, system * share));
             let group = groups.iter().position(|index| *index == key.0).unwrap_or(0);
-            Some(lane.job(key, text, &texts.global, group, cpu))
+            Some(lane.job(key, text, &texts, group, cpu))
         });
         Ok(Self {
             version: format!("fio-3.33-{}", manifest.program.replace(' ', "-")),
@@ -186,7 +161,7 @@ impl Document {
             elapsed_s: u64::try_from(to_ns.saturating_sub(from_ns) / 1_000_000_000).unwrap_or(0) + 1,
             jobs: jobs.collect(),
             global: texts.global.clone(),
-            disks: disks(reader, manifest)?,
+            disks: disks(reader)?,
         })
     }
 
@@ -252,13 +227,10 @@ impl Lane {
         self.sides.iter().map(|side| side.ops).sum()
     }
 
-    fn job(&self, key: &Key, text: Option<&JobText>, global: &[(String, String)], group: usize, cpu: (f64, f64)) -> Job {
+    fn job(&self, key: &Key, text: Option<&JobText>, texts: &JobTexts, group: usize, cpu: (f64, f64)) -> Job {
         let runtime_ms = unsigned(self.end_ns.saturating_sub(self.start_ns)) / 1_000_000;
         let own = text.map_or(&[][..], |text| &text.options);
-        let option = |name: &str| {
-            let last = |pairs: &[(String, String)]| pairs.iter().rev().find(|(key, _)| key == name).map(|(_, value)| value.clone());
-            last(own).or_else(|| last(global))
-        };
+        let option = |name: &str| text.and_then(|text| texts.option(text, name));
         let is_on = |name: &str, otherwise: bool| option(name).map_or(otherwise, |value| value != "0");
         let mut service = Histogram::default();
         self.sides[..3].iter().for_each(|side| service.merge(&side.service));
@@ -270,7 +242,7 @@ impl Lane {
             error: if errors > 0 { EIO } else { 0 },
             members: 1,
             options: own.to_vec(),
-            description: option("description").unwrap_or_default(),
+            description: option("description").unwrap_or_default().to_string(),
             runtime_ms,
             sides: [0, 1, 2].map(|at| self.sides[at].side(runtime_ms)),
             syncs: Times::of(&self.sides[3].service),
@@ -278,7 +250,7 @@ impl Lane {
             user_ms: cpu.0,
             system_ms: cpu.1,
             depth: text.map(|_| option("iodepth").and_then(|depth| depth.parse().ok()).unwrap_or(1)),
-            percentiles: percentiles(option("percentile_list").as_deref()),
+            percentiles: percentiles(option("percentile_list")),
             has_percentiles: [
                 is_on("slat_percentiles", false),
                 is_on("clat_percentiles", !is_on("lat_percentiles", false)),
@@ -328,7 +300,7 @@ fn unsigned(value: i64) -> u64 {
 }
 
 /// Devices under the targets, from their first sample to their last.
-fn disks(reader: &Reader, _manifest: &Manifest) -> Result<Vec<DiskUse>, ConvertError> {
+fn disks(reader: &Reader) -> Result<Vec<DiskUse>, ConvertError> {
     let mut samples: BTreeMap<String, (Disk, Disk)> = BTreeMap::new();
     for row in reader.rows::<Disk>()? {
         let row = row?;

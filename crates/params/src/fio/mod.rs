@@ -20,7 +20,7 @@ use crate::context::Context;
 use crate::diagnostic::Diagnostic;
 use crate::loader::Loader;
 use crate::{Options, Reading};
-use plan::{Plan, Settings, Span};
+use plan::{JobText, JobTexts, Plan, Run, Settings, Span};
 use source::Reader;
 use std::path::{Path, PathBuf};
 use targets::Targets;
@@ -83,7 +83,28 @@ pub fn read_fio(
     let failed = context.failed();
     let (sources, diagnostics, unsupported) = context.finish();
     let plan = (!failed).then(|| Plan { sources: sources.clone(), unsupported, ..plan });
-    Reading { plan, diagnostics, sources }
+    let jobs = plan.as_ref().map(|plan| job_texts(&sections, &plan.runs)).unwrap_or_default();
+    Reading { plan, diagnostics, sources, jobs }
+}
+
+/// What was said of every workload.
+fn job_texts(sections: &[source::Section], runs: &[Run]) -> JobTexts {
+    let options = |section: &source::Section| -> Vec<(String, String)> {
+        section.lines.iter().map(|line| (line.key.clone(), line.value.clone().unwrap_or_default())).collect()
+    };
+    let globals = sections.iter().filter(|section| section.is_global());
+    let workloads = runs.iter().flat_map(|run| run.workloads.iter().map(move |workload| (run, workload)));
+    let text = |(run, workload): (&Run, &plan::Workload)| {
+        let section = sections.iter().find(|section| !section.is_global() && section.span == workload.span)?;
+        let named = section.lines.iter().rev().find(|line| line.key == "name").and_then(|line| line.value.clone());
+        Some(JobText {
+            run: run.title.clone(),
+            workload: workload.name.clone(),
+            name: named.unwrap_or_else(|| section.name.clone()),
+            options: options(section),
+        })
+    };
+    JobTexts { global: globals.flat_map(options).collect(), jobs: workloads.filter_map(text).collect() }
 }
 
 fn plan(context: &mut Context, sections: &[source::Section], options: &Options) -> Plan {

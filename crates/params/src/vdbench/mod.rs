@@ -30,7 +30,7 @@ use expand::Material;
 use general::General;
 use keys::Section;
 use names::Names;
-use plan::{Content, Plan, Repeat, Run, Source, Span, TargetSpec};
+use plan::{JobTexts, Content, Plan, Repeat, Run, Source, Span, TargetSpec};
 use scan::Param;
 use source::SourceReader;
 use statement::Statement;
@@ -70,6 +70,8 @@ pub struct Reading {
     pub diagnostics: Vec<Diagnostic>,
     /// The texts that the findings point into.
     pub sources: Vec<Source>,
+    /// fio's jobs as they were given; empty of Vdbench's files.
+    pub jobs: JobTexts,
 }
 
 impl Reading {
@@ -91,7 +93,7 @@ pub fn read_vdbench(files: &[PathBuf], options: &Options, loader: &dyn Loader) -
     let failed = context.failed();
     let (sources, diagnostics, unsupported) = context.finish();
     let plan = (!failed).then(|| Plan { sources: sources.clone(), unsupported, ..plan });
-    Reading { plan, diagnostics, sources }
+    Reading { plan, diagnostics, sources, jobs: JobTexts::default() }
 }
 
 fn read_plan(context: &mut Context, files: &[PathBuf], options: &Options, loader: &dyn Loader) -> Plan {
