@@ -140,6 +140,9 @@ pub struct Command {
     pub line: String,
     /// Where its output goes: `log` (a file in the results folder), `cons` (also the console), `sum` (also the summary).
     pub output: String,
+    /// Everything ends when the command fails (Vdbench's word `abort`).
+    #[serde(default)]
+    pub abort: bool,
     /// Where it was written.
     pub span: Span,
 }

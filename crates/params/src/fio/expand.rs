@@ -138,7 +138,7 @@ fn commands(group: &[&JobSection], mut run: Run) -> Run {
     for job in group {
         let command = |line: &Option<String>| {
             line.iter()
-                .map(|line| Command { line: line.clone(), output: "log".to_string(), span: job.span })
+                .map(|line| Command { line: line.clone(), output: "log".to_string(), abort: false, span: job.span })
                 .collect::<Vec<_>>()
         };
         run.start_commands.extend(command(&job.options.prerun));

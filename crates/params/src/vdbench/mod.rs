@@ -109,6 +109,7 @@ fn read_plan(context: &mut Context, files: &[PathBuf], options: &Options, loader
     check_variables(context, &statements, &options.variables);
 
     let hosts = general::hosts(context, &of(Section::Host).collect::<Vec<_>>());
+    context.hosts.clone_from(&hosts);
     let mut general = match statements.first() {
         Some(statement) => general::read(context, statement),
         None => General::default(),
@@ -128,7 +129,7 @@ fn read_plan(context: &mut Context, files: &[PathBuf], options: &Options, loader
     let storages = per_host(context, Section::Storage);
     let storages = storage::read(context, &storages, &general.dedup);
     let works = per_host(context, Section::Workload);
-    let works = workload::read(context, &works);
+    let (works, default_work) = workload::read(context, &works);
     let file_works = per_host(context, Section::FileWorkload);
     let file_work_names = files::works(context, &file_works, &system_names);
     let mut definitions = run::read(context, &of(Section::Run).cloned().collect::<Vec<_>>(), &addition);
@@ -143,12 +144,12 @@ fn read_plan(context: &mut Context, files: &[PathBuf], options: &Options, loader
 
     let contents = contents(context, &general, &storages);
     let storage_names = Names::new("sd", storages.iter().map(|storage| storage.name.clone()));
-    check_work_targets(context, &works, &storage_names);
     let work_names = Names::new("wd", works.iter().map(|work| work.name.clone()));
     let material = Material {
         storages: &storages,
         storage_names: &storage_names,
         works: &works,
+        default_work: &default_work,
         work_names: &work_names,
         file_work_names: &file_work_names,
         contents: &contents,
@@ -156,6 +157,7 @@ fn read_plan(context: &mut Context, files: &[PathBuf], options: &Options, loader
         seed: general.settings.seed,
     };
     let mut runs = expand::expand(context, &material, &definitions);
+    works.iter().for_each(|work| storage_names.look_over(context, &work.targets));
     if runs.is_empty() && !context.failed() {
         context.push(Diagnostic::error("no-runs", Span::default(), "the rd= definitions make no runs"));
     }
@@ -220,13 +222,6 @@ fn check_presence(
         let message = "sd= and fsd= cannot be used together";
         let found = Diagnostic::error("conflict", second.map_or(span, |statement| statement.span), message);
         context.push(found.help("use two parameter files"));
-    }
-}
-
-/// Names unknown to a workload that no run uses are mistakes as well.
-fn check_work_targets(context: &mut Context, works: &[workload::Work], names: &Names) {
-    for work in works {
-        let _ = names.select(context, &work.targets);
     }
 }
 
