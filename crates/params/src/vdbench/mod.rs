@@ -166,6 +166,7 @@ fn read_plan(context: &mut Context, files: &[PathBuf], options: &Options, loader
     } else {
         depths(context, &mut targets, &mut runs);
     }
+    grains(&mut targets, &runs);
     Plan { targets, runs, settings: general.settings, objectives: general.objectives, ..Plan::default() }
 }
 
@@ -262,8 +263,22 @@ fn target(storage: &Storage) -> TargetSpec {
         offset_bytes: storage.offset_bytes,
         align_bytes: storage.align_bytes,
         skip_first_block: storage.raw(),
+        grain_bytes: None,
         unlink: false,
         span: storage.span,
+    }
+}
+
+/// Windows begin and end at multiples of the greatest transfer that any run has on a target.
+fn grains(targets: &mut [TargetSpec], runs: &[plan::Run]) {
+    for workload in runs.iter().flat_map(|run| &run.workloads).filter(|workload| workload.replay.is_none()) {
+        let sizes = workload.transfers().map(plan::TransferSize::max_bytes);
+        let largest = sizes.into_iter().max().unwrap_or(0);
+        for at in &workload.targets {
+            if let Some(target) = targets.get_mut(*at) {
+                target.grain_bytes = target.grain_bytes.max(Some(largest));
+            }
+        }
     }
 }
 

@@ -320,7 +320,7 @@ fn order(
     match address.order {
         Order::Sequential { once: true, .. } => seek("eof".to_string()),
         Order::Sequential { once: false, .. } => seek("0".to_string()),
-        Order::Mixed { seek: share } => seek(percent(share)),
+        Order::Mixed { seek: share, .. } => seek(percent(share)),
         Order::Random(Distribution::Poisson(midpoint)) => seek(format!("(poisson,{midpoint})")),
         Order::Random(Distribution::Uniform) => {}
         Order::Random(Distribution::ExactOnce) => add("coverage", "exact".to_string()),

@@ -62,7 +62,7 @@ pub(super) fn is_overridden(run: &Run, workload: &Workload) -> Workload {
             "rdpct" => base.mix = OpMix { read: 0.0, write: 0.0, ..base.mix },
             "rhpct" => base.address.read_hit = 0.0,
             "whpct" => base.address.write_hit = 0.0,
-            "seekpct" => base.address.order = Order::Mixed { seek: 0.0 },
+            "seekpct" => base.address.order = Order::Mixed { seek: 0.0, distribution: plan::Distribution::Uniform },
             "compratio" => base.content.compress_ratio = 1.0,
             _ => {}
         }

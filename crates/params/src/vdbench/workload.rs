@@ -313,7 +313,7 @@ pub(crate) fn order_of(context: &mut Context, number: &Number) -> Option<Order> 
     } else if seek <= 0.0 {
         Order::Sequential { once: false, backward: false }
     } else {
-        Order::Mixed { seek }
+        Order::Mixed { seek, distribution: Distribution::Uniform }
     })
 }
 

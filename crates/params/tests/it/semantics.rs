@@ -58,7 +58,7 @@ fn orders_and_shapes() {
     assert_eq!(order("seekpct=sequential"), Order::Sequential { once: false, backward: false });
     assert_eq!(order("seekpct=eof"), Order::Sequential { once: true, backward: false });
     assert_eq!(order("seekpct=random"), Order::Random(Distribution::Uniform));
-    assert_eq!(order("seekpct=25"), Order::Mixed { seek: 0.25 });
+    assert_eq!(order("seekpct=25"), Order::Mixed { seek: 0.25, distribution: Distribution::Uniform });
     assert_eq!(order("seekpct=(poisson,5)"), Order::Random(Distribution::Poisson(5.0)));
     assert_eq!(order("seekpct=poisson"), Order::Random(Distribution::Poisson(3.0)));
     assert_eq!(order("coverage=exact"), Order::Random(Distribution::ExactOnce));
