@@ -448,7 +448,7 @@ fn address(
         }
         if options.random_percent < 100.0 {
             return Some(Address {
-                order: Order::Mixed { seek: options.random_percent / 100.0 },
+                order: Order::Mixed { seek: options.random_percent / 100.0, distribution: Distribution::Uniform },
                 align_bytes,
                 ..plain
             });

@@ -9,7 +9,9 @@ use super::storage::Storage;
 use super::workload::{Work, check_stride};
 use crate::context::Context;
 use crate::diagnostic::Diagnostic;
-use plan::{Address, AddressRange, Arrivals, Bound, Burst, Content, OpMix, Order, Rate, Run, Span, TransferSize, Workload};
+use plan::{
+    Address, AddressRange, Arrivals, Bound, Burst, Content, OpMix, Order, Rate, Run, Span, TransferSize, Workload,
+};
 use std::collections::BTreeSet;
 
 /// Most runs of one plan.
@@ -245,6 +247,11 @@ fn rates(context: &mut Context, definition: &Definition) -> Option<(Vec<RateStep
         arrivals.burst = Some(burst);
         return Some((vec![(rate, String::new(), None)], arrivals));
     }
+    // Vdbench names a run after the percentage that it begins with, whatever its list goes on with.
+    let title = match values.first() {
+        Some(RateValue::Relative(fraction)) => format!("_({}%)", (fraction * 100.0).trunc()),
+        _ => String::new(),
+    };
     let steps = values
         .iter()
         .map(|value| {
@@ -252,10 +259,10 @@ fn rates(context: &mut Context, definition: &Definition) -> Option<(Vec<RateStep
                 RateValue::Number(number) => (Rate::PerSecond(*number), super::run::plain(*number)),
                 RateValue::Max => (Rate::Max, "max".to_string()),
                 RateValue::Relative(fraction) => {
-                    (Rate::FractionOfLastMax(*fraction), format!("-{}%", super::run::plain(fraction * 100.0)))
+                    (Rate::FractionOfLastMax(*fraction), format!("{}%", super::run::plain(fraction * 100.0)))
                 }
             };
-            (rate, String::new(), list.then_some(text))
+            (rate, title.clone(), list.then_some(text))
         })
         .collect();
     if values.contains(&RateValue::Number(0.0)) {
@@ -271,7 +278,7 @@ fn curve(definition: &Definition) -> Vec<RateStep> {
     for (percent, negative) in &definition.curve {
         let sign = if *negative { "-" } else { "" };
         let rate = Rate::CurvePoint { fraction: percent / 100.0, stop_response_ns: definition.stop_response_ns };
-        steps.push((rate, format!("_({sign}{}%)", super::run::plain(*percent)), None));
+        steps.push((rate, format!("_({sign}{}%)", percent.trunc()), None));
     }
     steps
 }
@@ -496,9 +503,17 @@ fn address(work: &Work) -> Address {
     }
 }
 
-/// A transfer must fit into its target, and hits into their area.
-fn check_sizes(context: &mut Context, material: &Material<'_>, work: &Work, targets: &[usize]) {
+/// What a target has must be two transfers, as there, and hits must fit into their area.
+fn check_sizes(
+    context: &mut Context,
+    material: &Material<'_>,
+    work: &Work,
+    targets: &[usize],
+    hit_area_bytes: Option<u64>,
+) {
     let largest = work.transfer.max_bytes();
+    let hits = work.read_hit > 0.0 || work.write_hit > 0.0;
+    let area = |storage: &Storage| hit_area_bytes.or(hits.then_some(storage.hit_area_bytes)).unwrap_or(0);
     for storage in targets.iter().map(|at| &material.storages[*at]) {
         let Some(size) = storage.size_bytes else { continue };
         let span = if work.transfer_span.len > 0 { work.transfer_span } else { work.span };
@@ -508,11 +523,9 @@ fn check_sizes(context: &mut Context, material: &Material<'_>, work: &Work, targ
             context.push(Diagnostic::error("too-large", span, message).help("lower xfersize= or raise size="));
             return;
         }
-        if (work.read_hit > 0.0 || work.write_hit > 0.0) && storage.hit_area_bytes + largest > size {
-            let message = format!(
-                "sd={} of {size} bytes has no room beside its hit area of {}",
-                storage.name, storage.hit_area_bytes
-            );
+        let area = area(storage);
+        if area > 0 && area + largest > size {
+            let message = format!("sd={} of {size} bytes has no room beside its hit area of {area}", storage.name);
             context.push(
                 Diagnostic::error("too-large", storage.hit_area_span.unwrap_or(storage.span), message)
                     .help("lower hitarea= or raise size="),
@@ -521,9 +534,8 @@ fn check_sizes(context: &mut Context, material: &Material<'_>, work: &Work, targ
         }
     }
     let Some(storage) = targets.first().map(|at| &material.storages[*at]) else { return };
-    if (work.read_hit > 0.0 || work.write_hit > 0.0) && largest > storage.hit_area_bytes {
-        let message =
-            format!("a transfer of {largest} bytes does not fit into the hit area of {}", storage.hit_area_bytes);
+    if hits && largest > area(storage) {
+        let message = format!("a transfer of {largest} bytes does not fit into the hit area of {}", area(storage));
         let span = if work.transfer_span.len > 0 { work.transfer_span } else { work.span };
         context.push(Diagnostic::error("too-large", span, message).help("raise hitarea= of the sd="));
     }

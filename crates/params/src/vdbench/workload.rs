@@ -210,7 +210,9 @@ fn skew(context: &mut Context, work: &mut Work, param: &Param) {
     let share = value::fraction(context, "skew", param);
     if share == Some(0.0) {
         let found = Diagnostic::warning("skew", param.span, "skew=0 is as no skew= at all, as in Vdbench");
-        context.push(found.help("the workload gets an equal part of what the others leave; take it out of wd= of the run"));
+        context.push(
+            found.help("the workload gets an equal part of what the others leave; take it out of wd= of the run"),
+        );
     }
     work.skew = share.filter(|share| *share > 0.0).map(|share| (share, param.span));
 }
@@ -336,7 +338,7 @@ pub(crate) const SEEK_WORDS: [(&str, f64); 5] =
 /// `seekpct=`: its words and numbers one after the other, each changing one thing of what holds until then.
 fn seek(context: &mut Context, param: &Param, before: Seek) -> Option<Seek> {
     let mut seek = before;
-    let mut is_poisson = before.midpoint <= 0.0;
+    let (mut is_poisson, mut is_number) = (before.midpoint <= 0.0, false);
     for text in &param.values {
         let word = text.text.to_lowercase();
         let begins = |whole: &str| !word.is_empty() && whole.starts_with(&word);
@@ -353,7 +355,8 @@ fn seek(context: &mut Context, param: &Param, before: Seek) -> Option<Seek> {
             let _ = value::word(context, "seekpct", text, &["random", "sequential", "seqnz", "eof", "poisson"]);
             return None;
         } else {
-            let numbers = value::list(context, "seekpct", &Param::default(), std::slice::from_ref(text), Unit::Plain, &[])?;
+            let numbers =
+                value::list(context, "seekpct", &Param::default(), std::slice::from_ref(text), Unit::Plain, &[])?;
             let number = numbers.first()?;
             if seek.midpoint > 0.0 {
                 if !is_poisson {
@@ -363,6 +366,11 @@ fn seek(context: &mut Context, param: &Param, before: Seek) -> Option<Seek> {
                 let bounds = 0.1..=1000.0;
                 seek.midpoint =
                     midpoint.or_else(|| value::check_bounds(context, "the midpoint of poisson", number, bounds))?;
+            } else if std::mem::replace(&mut is_number, true) {
+                // To Vdbench the last one counts.
+                let found = Diagnostic::error("one-value", param.span, "`seekpct` wants one number");
+                context.push(found.help("a list of them is a loop and belongs to rd=: forseekpct=(0,100)"));
+                return None;
             } else {
                 seek.percent = seek_percent(context, number)?;
             }
@@ -380,9 +388,11 @@ fn warn_of_midpoint(context: &mut Context, text: &Text) {
 
 /// A number of `seekpct=`: percent; any negative one is `eof`, above 100 is random.
 pub(crate) fn seek_percent(context: &mut Context, number: &Number) -> Option<f64> {
-    value::check_bounds(context, "seekpct", number, -1e9..=1e9).map(|percent| percent.clamp(-1.0, 100.0)).map(|percent| {
-        if percent < 0.0 { -1.0 } else { percent }
-    })
+    value::check_bounds(context, "seekpct", number, -1e9..=1e9).map(|percent| percent.clamp(-1.0, 100.0)).map(
+        |percent| {
+            if percent < 0.0 { -1.0 } else { percent }
+        },
+    )
 }
 
 fn stride(context: &mut Context, param: &Param) -> Option<(u64, u64)> {

@@ -91,7 +91,7 @@ impl Places {
                 })
             }
             Order::Sequential { once, backward } => Self::streams(setting, space, once, backward, None, rng),
-            Order::Mixed { seek } => Self::streams(setting, space, false, false, Some(seek), rng),
+            Order::Mixed { seek, .. } => Self::streams(setting, space, false, false, Some(seek), rng),
         }
     }
 

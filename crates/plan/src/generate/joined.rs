@@ -63,6 +63,7 @@ impl Joined {
             offset_bytes: 0,
             align_bytes: (align > 1).then_some(align),
             skip_first_block: false,
+            grain_bytes: None,
             unlink: false,
             span: workload.span,
         };

@@ -17,6 +17,7 @@ pub(super) fn target() -> TargetSpec {
         offset_bytes: 0,
         align_bytes: None,
         skip_first_block: false,
+        grain_bytes: None,
         unlink: false,
         span: Span::default(),
     }
@@ -82,7 +83,7 @@ fn orders() -> impl Strategy<Value = Order> {
         (0.01..1.0).prop_map(|deviation| Order::Random(Distribution::Normal(deviation))),
         (0.1..20.0).prop_map(|midpoint| Order::Random(Distribution::Poisson(midpoint))),
         (any::<bool>(), any::<bool>()).prop_map(|(once, backward)| Order::Sequential { once, backward }),
-        (0.0..1.0).prop_map(|seek| Order::Mixed { seek }),
+        (0.0..1.0).prop_map(|seek| Order::Mixed { seek, distribution: Distribution::Uniform }),
     ]
 }
 
@@ -295,7 +296,7 @@ fn ranges_wrap_around_the_end() {
 #[test]
 fn the_asked_part_of_operations_seeks_and_hits() {
     let size = 1 << 40;
-    let seeks = offsets(&ordered(Order::Mixed { seek: 0.3 }), size, 200_000);
+    let seeks = offsets(&ordered(Order::Mixed { seek: 0.3, distribution: Distribution::Uniform }), size, 200_000);
     let jumps = seeks.windows(2).filter(|pair| pair[1] != pair[0] + 4096).count();
     assert!((jumps as f64 / 200_000.0 - 0.3).abs() < 0.005, "{jumps}");
 
