@@ -348,6 +348,7 @@ fn loops(
         let values = pick(&definition.loops, combination);
         let workloads = workloads(context, material, definition, chosen, &values);
         let Some(workloads) = workloads else { return };
+        let depth = threads(&values);
         for (rate, title, loop_value) in rates {
             let mut loops: Vec<(String, String)> =
                 values.iter().map(|(one, at)| (one.name.to_string(), one.values[*at].1.clone())).collect();
@@ -359,6 +360,7 @@ fn loops(
                 title: format!("{}{suffix}{title}", definition.name),
                 loops,
                 workloads: workloads.clone(),
+                depth,
                 rate: *rate,
                 arrivals: arrivals.clone(),
                 elapsed_ns: Some(definition.elapsed_ns),
@@ -387,6 +389,7 @@ fn pick(loops: &[Loop], mut combination: usize) -> Vec<(&Loop, usize)> {
     out
 }
 
+<<<<<<< HEAD
 /// What a combination of loop values changes in every workload of the run.
 #[derive(Debug, Default)]
 struct Overrides {
@@ -397,25 +400,45 @@ struct Overrides {
 
 fn override_work(work: &mut Work, values: &[(&Loop, usize)]) -> Overrides {
     let mut out = Overrides::default();
+=======
+/// Threads of the run, on each target and shared by all its workloads.
+fn threads(values: &[(&Loop, usize)]) -> Option<u32> {
+    let (one, at) = values.iter().find(|(one, _)| one.name == "threads")?;
+    u32::try_from(super::value::to_u64(one.values[*at].0)).ok()
+}
+
+/// Changes what a combination of loop values changes in a workload; says the ratio of its data, where that is one of them.
+fn override_work(context: &mut Context, work: &mut Work, values: &[(&Loop, usize)]) -> Option<f64> {
+    let mut compress_ratio = None;
+>>>>>>> 54a4ca413d5f66310a0427265f0e9c8c8be4bfec
     for (one, at) in values {
         let value = one.values[*at].0;
         match one.name {
             "xfersize" => {
                 (work.transfer, work.transfer_span) = (TransferSize::Fixed(super::value::to_u64(value)), one.span)
             }
-            "threads" => out.threads = u32::try_from(super::value::to_u64(value)).ok(),
             "rdpct" => work.read = value,
             "rhpct" => work.read_hit = value,
             "whpct" => work.write_hit = value,
+<<<<<<< HEAD
             // The rest of what seekpct= of the workload says stays: half of poisson's seeks, half sequential.
             "seekpct" => (work.seek.percent, work.order_span) = (value, one.span),
             "hitarea" => out.hit_area_bytes = Some(super::value::to_u64(value)),
             "compratio" => out.compress_ratio = Some(value),
             // The rest belongs to file systems.
+=======
+            "seekpct" => {
+                let number = Number { value, percent: false, span: one.span };
+                work.order = order_of(context, &number).unwrap_or(work.order);
+                work.order_span = one.span;
+            }
+            "compratio" => compress_ratio = Some(value),
+            // threads belong to the run, hitarea to the targets (mod.rs); the rest to file systems.
+>>>>>>> 54a4ca413d5f66310a0427265f0e9c8c8be4bfec
             _ => {}
         }
     }
-    out
+    compress_ratio
 }
 
 fn workloads(
@@ -430,11 +453,16 @@ fn workloads(
     let mut out = Vec::with_capacity(chosen.len());
     for (one, share) in chosen.iter().zip(shares) {
         let mut work = one.work.clone();
+<<<<<<< HEAD
         let overrides = override_work(&mut work, values);
         check_stride(context, &work);
         check_sizes(context, material, &work, &one.targets, overrides.hit_area_bytes);
+=======
+        let compress_ratio = override_work(context, &mut work, values);
+        check_sizes(context, material, &work, &one.targets);
+>>>>>>> 54a4ca413d5f66310a0427265f0e9c8c8be4bfec
         let mut content = material.contents[one.targets[0]].clone();
-        content.compress_ratio = overrides.compress_ratio.unwrap_or(content.compress_ratio);
+        content.compress_ratio = compress_ratio.unwrap_or(content.compress_ratio);
         if one.targets.iter().any(|at| material.contents[*at].dedup != material.contents[one.targets[0]].dedup) {
             context.unsupported(work.span, "targets with different dedup settings in one workload are not built yet");
         }
@@ -446,7 +474,7 @@ fn workloads(
             rate: work.rate,
             priority: work.priority.map(|(number, _)| number),
             // Threads of the run win over those of the workload, which win over those of the targets.
-            depth: overrides.threads.or(work.threads),
+            depth: work.threads.filter(|_| threads(values).is_none()),
             mix: mix(&work),
             transfer: work.transfer.clone(),
             write_transfer: None,

@@ -176,8 +176,6 @@ fn read_plan(context: &mut Context, files: &[PathBuf], options: &Options, loader
     let mut targets: Vec<TargetSpec> = storages.iter().map(target).collect();
     if general.settings.concatenate {
         concatenate(context, &targets, &mut runs);
-    } else {
-        depths(context, &mut targets, &mut runs);
     }
     grains(&mut targets, &runs);
     Plan { targets, runs, settings: general.settings, objectives: general.objectives, ..Plan::default() }
@@ -320,14 +318,16 @@ fn concatenate(context: &mut Context, targets: &[TargetSpec], runs: &mut [Run]) 
                 context.unsupported(workload.span, sentence);
             }
             let own = workload.targets.iter().map(|at| targets[*at].depth).fold(0, u32::saturating_add);
-            let mut job = plan::Job::new(workload.depth.unwrap_or(own).clamp(1, 65_536));
+            let mut job = plan::Job::new(run.depth.or(workload.depth).unwrap_or(own).clamp(1, 65_536));
             job.turn = plan::Turn::Joined;
             job.gaps = run.arrivals.gaps;
             job.flow = in_step.then_some(plan::Flow { id: 0, weight: workload.share });
             (workload.job, workload.depth) = (Some(job), None);
         }
+        run.depth = None;
     }
 }
+<<<<<<< HEAD
 
 /// The depth of a target is the greatest of all runs; a run with less says so in its workloads.
 ///
@@ -392,3 +392,5 @@ fn by_depth(workload: plan::Workload, own: &[u32], users: &[u32]) -> Vec<plan::W
 pub(crate) fn number(text: &str) -> Option<(f64, bool)> {
     value::parse(text, value::Unit::Plain)
 }
+=======
+>>>>>>> 54a4ca413d5f66310a0427265f0e9c8c8be4bfec
