@@ -389,28 +389,21 @@ fn pick(loops: &[Loop], mut combination: usize) -> Vec<(&Loop, usize)> {
     out
 }
 
-<<<<<<< HEAD
-/// What a combination of loop values changes in every workload of the run.
-#[derive(Debug, Default)]
-struct Overrides {
-    threads: Option<u32>,
-    compress_ratio: Option<f64>,
-    hit_area_bytes: Option<u64>,
-}
-
-fn override_work(work: &mut Work, values: &[(&Loop, usize)]) -> Overrides {
-    let mut out = Overrides::default();
-=======
 /// Threads of the run, on each target and shared by all its workloads.
 fn threads(values: &[(&Loop, usize)]) -> Option<u32> {
     let (one, at) = values.iter().find(|(one, _)| one.name == "threads")?;
     u32::try_from(super::value::to_u64(one.values[*at].0)).ok()
 }
 
-/// Changes what a combination of loop values changes in a workload; says the ratio of its data, where that is one of them.
-fn override_work(context: &mut Context, work: &mut Work, values: &[(&Loop, usize)]) -> Option<f64> {
-    let mut compress_ratio = None;
->>>>>>> 54a4ca413d5f66310a0427265f0e9c8c8be4bfec
+/// What a combination of loop values changes in every workload of the run, besides the workload itself.
+#[derive(Debug, Default)]
+struct Overrides {
+    compress_ratio: Option<f64>,
+    hit_area_bytes: Option<u64>,
+}
+
+fn override_work(work: &mut Work, values: &[(&Loop, usize)]) -> Overrides {
+    let mut out = Overrides::default();
     for (one, at) in values {
         let value = one.values[*at].0;
         match one.name {
@@ -420,25 +413,15 @@ fn override_work(context: &mut Context, work: &mut Work, values: &[(&Loop, usize
             "rdpct" => work.read = value,
             "rhpct" => work.read_hit = value,
             "whpct" => work.write_hit = value,
-<<<<<<< HEAD
             // The rest of what seekpct= of the workload says stays: half of poisson's seeks, half sequential.
             "seekpct" => (work.seek.percent, work.order_span) = (value, one.span),
             "hitarea" => out.hit_area_bytes = Some(super::value::to_u64(value)),
             "compratio" => out.compress_ratio = Some(value),
-            // The rest belongs to file systems.
-=======
-            "seekpct" => {
-                let number = Number { value, percent: false, span: one.span };
-                work.order = order_of(context, &number).unwrap_or(work.order);
-                work.order_span = one.span;
-            }
-            "compratio" => compress_ratio = Some(value),
-            // threads belong to the run, hitarea to the targets (mod.rs); the rest to file systems.
->>>>>>> 54a4ca413d5f66310a0427265f0e9c8c8be4bfec
+            // threads belong to the run (threads()), the rest to file systems.
             _ => {}
         }
     }
-    compress_ratio
+    out
 }
 
 fn workloads(
@@ -453,16 +436,11 @@ fn workloads(
     let mut out = Vec::with_capacity(chosen.len());
     for (one, share) in chosen.iter().zip(shares) {
         let mut work = one.work.clone();
-<<<<<<< HEAD
         let overrides = override_work(&mut work, values);
         check_stride(context, &work);
         check_sizes(context, material, &work, &one.targets, overrides.hit_area_bytes);
-=======
-        let compress_ratio = override_work(context, &mut work, values);
-        check_sizes(context, material, &work, &one.targets);
->>>>>>> 54a4ca413d5f66310a0427265f0e9c8c8be4bfec
         let mut content = material.contents[one.targets[0]].clone();
-        content.compress_ratio = compress_ratio.unwrap_or(content.compress_ratio);
+        content.compress_ratio = overrides.compress_ratio.unwrap_or(content.compress_ratio);
         if one.targets.iter().any(|at| material.contents[*at].dedup != material.contents[one.targets[0]].dedup) {
             context.unsupported(work.span, "targets with different dedup settings in one workload are not built yet");
         }

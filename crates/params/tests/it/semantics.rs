@@ -136,13 +136,8 @@ fn loops_nest_in_the_order_written_and_rates_are_innermost() {
         "threads=2 rdpct=20 iorate=max",
     ];
     assert_eq!(loops, expect);
-<<<<<<< HEAD
-    assert_eq!(plan.runs[4].workloads[0].depth, Some(2));
+    assert_eq!((plan.runs[4].depth, plan.runs[4].workloads[0].depth), (Some(2), None));
     assert_eq!(plan.runs[5].rate, Rate::Max);
-=======
-    assert_eq!((plan.runs[3].depth, plan.runs[3].workloads[0].depth), (Some(2), None));
-    assert_eq!(plan.runs[3].rate, Rate::Max);
->>>>>>> 54a4ca413d5f66310a0427265f0e9c8c8be4bfec
     assert_eq!(plan.runs[7].workloads[0].mix.read, 0.2);
 }
 
