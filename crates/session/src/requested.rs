@@ -15,13 +15,13 @@ fn of_run(run: &Run, plan: &Plan, targets: &[Option<Opened>]) -> Requested {
     used.dedup();
     let depths = run.workloads.iter().flat_map(|workload| {
         let own = workload.depth;
-        workload.targets.iter().map(move |index| own.unwrap_or(plan.targets[*index].depth))
+        workload.targets.iter().map(move |index| own.unwrap_or_else(|| run.depth_of(&plan.targets[*index])))
     });
     let common = |of: fn(&Workload) -> f64| same(run.workloads.iter().map(of));
     let seek = |workload: &Workload| match workload.address.order {
         Order::Random(_) => 100.0,
         Order::Sequential { .. } => 0.0,
-        Order::Mixed { seek } => seek * 100.0,
+        Order::Mixed { seek, .. } => seek * 100.0,
     };
     Requested {
         run: run.title.clone(),

@@ -59,6 +59,21 @@ pub struct Options {
     pub quick: Option<QuickTest>,
     /// Seed of every random choice.
     pub seed: Option<u64>,
+    /// `-r`: runs before the first whose title begins so are left out.
+    pub restart: Option<String>,
+}
+
+impl Options {
+    /// What the command line says wins over what the files say.
+    fn override_texts(&self, settings: &mut plan::Settings, definitions: &mut [run::Definition]) {
+        for definition in definitions {
+            definition.elapsed_ns = self.elapsed_ns.unwrap_or(definition.elapsed_ns);
+            definition.interval_ns = self.interval_ns.unwrap_or(definition.interval_ns);
+            definition.warmup_ns = self.warmup_ns.unwrap_or(definition.warmup_ns);
+        }
+        settings.repeat = self.repeat.unwrap_or(settings.repeat);
+        settings.seed = self.seed.unwrap_or(settings.seed);
+    }
 }
 
 /// What reading gives.
@@ -111,6 +126,7 @@ fn read_plan(context: &mut Context, files: &[PathBuf], options: &Options, loader
     check_variables(context, &statements, &options.variables);
 
     let hosts = general::hosts(context, &of(Section::Host).collect::<Vec<_>>());
+    context.hosts.clone_from(&hosts);
     let mut general = match statements.first() {
         Some(statement) => general::read(context, statement),
         None => General::default(),
@@ -130,27 +146,21 @@ fn read_plan(context: &mut Context, files: &[PathBuf], options: &Options, loader
     let storages = per_host(context, Section::Storage);
     let storages = storage::read(context, &storages, &general.dedup);
     let works = per_host(context, Section::Workload);
-    let works = workload::read(context, &works);
+    let (works, default_work) = workload::read(context, &works);
     let file_works = per_host(context, Section::FileWorkload);
     let file_work_names = files::works(context, &file_works, &system_names);
     let mut definitions = run::read(context, &of(Section::Run).cloned().collect::<Vec<_>>(), &addition);
-    for definition in &mut definitions {
-        definition.elapsed_ns = options.elapsed_ns.unwrap_or(definition.elapsed_ns);
-        definition.interval_ns = options.interval_ns.unwrap_or(definition.interval_ns);
-        definition.warmup_ns = options.warmup_ns.unwrap_or(definition.warmup_ns);
-    }
-    general.settings.repeat = options.repeat.unwrap_or(general.settings.repeat);
-    general.settings.seed = options.seed.unwrap_or(general.settings.seed);
+    options.override_texts(&mut general.settings, &mut definitions);
     check_presence(context, &statements, &storages, &definitions);
 
     let contents = contents(context, &general, &storages);
     let storage_names = Names::new("sd", storages.iter().map(|storage| storage.name.clone()));
-    check_work_targets(context, &works, &storage_names);
     let work_names = Names::new("wd", works.iter().map(|work| work.name.clone()));
     let material = Material {
         storages: &storages,
         storage_names: &storage_names,
         works: &works,
+        default_work: &default_work,
         work_names: &work_names,
         file_work_names: &file_work_names,
         contents: &contents,
@@ -158,17 +168,37 @@ fn read_plan(context: &mut Context, files: &[PathBuf], options: &Options, loader
         seed: general.settings.seed,
     };
     let mut runs = expand::expand(context, &material, &definitions);
+    works.iter().for_each(|work| storage_names.look_over(context, &work.targets));
     if runs.is_empty() && !context.failed() {
         context.push(Diagnostic::error("no-runs", Span::default(), "the rd= definitions make no runs"));
     }
+    if let Some(name) = options.restart.as_deref() {
+        restart(context, name, &mut runs);
+    }
     let mut targets: Vec<TargetSpec> = storages.iter().map(target).collect();
-    hit_areas(context, &mut targets, &storages, &definitions);
     if general.settings.concatenate {
         concatenate(context, &targets, &mut runs);
-    } else {
-        depths(context, &mut targets, &mut runs);
     }
+    grains(&mut targets, &runs);
     Plan { targets, runs, settings: general.settings, objectives: general.objectives, ..Plan::default() }
+}
+
+/// Leaves out the runs before the first whose title begins with `name` (`-r`).
+fn restart(context: &mut Context, name: &str, runs: &mut Vec<Run>) {
+    let span = Span::default();
+    match runs.iter().position(|run| run.title.starts_with(name)) {
+        Some(first) => {
+            runs.drain(..first);
+            let message = format!("-r {name}: {first} of the runs are left out, {} is the first", runs[0].title);
+            context.note_once("restart", Diagnostic::note("restart", span, message));
+        }
+        None if context.failed() => {}
+        None => {
+            let shown: Vec<&str> = runs.iter().take(5).map(|run| run.title.as_str()).collect();
+            let found = Diagnostic::error("restart", span, format!("-r {name}: no run has a name that begins so"));
+            context.push(found.help(format!("there is {}", shown.join(", "))));
+        }
+    }
 }
 
 /// The parameters behind `+`.
@@ -225,13 +255,6 @@ fn check_presence(
     }
 }
 
-/// Names unknown to a workload that no run uses are mistakes as well.
-fn check_work_targets(context: &mut Context, works: &[workload::Work], names: &Names) {
-    for work in works {
-        let _ = names.select(context, &work.targets);
-    }
-}
-
 fn contents(context: &mut Context, general: &General, storages: &[Storage]) -> Vec<Content> {
     let content = |context: &mut Context, dedup: &shared::DedupParams| Content {
         compress_ratio: general.compress_ratio,
@@ -264,28 +287,22 @@ fn target(storage: &Storage) -> TargetSpec {
         offset_bytes: storage.offset_bytes,
         align_bytes: storage.align_bytes,
         skip_first_block: storage.raw(),
+        grain_bytes: None,
         unlink: false,
         span: storage.span,
     }
 }
 
-/// A loop over `hitarea` with one value, the same in all runs, is the targets' own.
-fn hit_areas(context: &mut Context, targets: &mut [TargetSpec], storages: &[Storage], definitions: &[run::Definition]) {
-    let mut values: Vec<(u64, Span)> = Vec::new();
-    let mut everywhere = true;
-    for definition in definitions {
-        match definition.loops.iter().find(|one| one.name == "hitarea") {
-            Some(one) => values.extend(one.values.iter().map(|(bytes, _)| (value::to_u64(*bytes), one.span))),
-            None => everywhere = false,
+/// Windows begin and end at multiples of the greatest transfer that any run has on a target.
+fn grains(targets: &mut [TargetSpec], runs: &[plan::Run]) {
+    for workload in runs.iter().flat_map(|run| &run.workloads).filter(|workload| workload.replay.is_none()) {
+        let sizes = workload.transfers().map(plan::TransferSize::max_bytes);
+        let largest = sizes.into_iter().max().unwrap_or(0);
+        for at in &workload.targets {
+            if let Some(target) = targets.get_mut(*at) {
+                target.grain_bytes = target.grain_bytes.max(Some(largest));
+            }
         }
-    }
-    let Some((first, span)) = values.first().copied() else { return };
-    let same = storages.iter().all(|storage| storage.hit_area_bytes == first);
-    if values.iter().any(|(bytes, _)| *bytes != first) || !(everywhere || same) {
-        context.unsupported(span, "a hit area that changes between runs (forhitarea=) is not built yet");
-    }
-    for target in targets {
-        target.hit_area_bytes = first;
     }
 }
 
@@ -303,70 +320,17 @@ fn concatenate(context: &mut Context, targets: &[TargetSpec], runs: &mut [Run]) 
                 context.unsupported(workload.span, sentence);
             }
             let own = workload.targets.iter().map(|at| targets[*at].depth).fold(0, u32::saturating_add);
-            let mut job = plan::Job::new(workload.depth.unwrap_or(own).clamp(1, 65_536));
+            let mut job = plan::Job::new(run.depth.or(workload.depth).unwrap_or(own).clamp(1, 65_536));
             job.turn = plan::Turn::Joined;
             job.gaps = run.arrivals.gaps;
             job.flow = in_step.then_some(plan::Flow { id: 0, weight: workload.share });
             (workload.job, workload.depth) = (Some(job), None);
         }
+        run.depth = None;
     }
 }
 
-/// The depth of a target is the greatest of all runs; a run with less says so in its workloads.
-///
-/// Where several workloads of a run share a target, each gets an equal part of the run's threads, at least one.
-fn depths(context: &mut Context, targets: &mut [TargetSpec], runs: &mut [Run]) {
-    if runs.iter().flat_map(|run| &run.workloads).all(|workload| workload.depth.is_none()) {
-        return;
-    }
-    let own: Vec<u32> = targets.iter().map(|target| target.depth).collect();
-    let mut deepest = vec![0_u32; targets.len()];
-    for run in runs.iter_mut() {
-        let entries: usize = run.workloads.iter().map(|workload| workload.targets.len()).sum();
-        if !context.work(entries, run.span) {
-            return;
-        }
-        let mut users = vec![0_u32; if entries > 0 { targets.len() } else { 0 }];
-        run.workloads.iter().flat_map(|workload| &workload.targets).for_each(|at| users[*at] += 1);
-        let workloads = std::mem::take(&mut run.workloads);
-        for workload in workloads {
-            for part in by_depth(workload, &own, &users) {
-                for at in &part.targets {
-                    let total = part.depth.unwrap_or(own[*at]).saturating_mul(users[*at]);
-                    deepest[*at] = deepest[*at].max(total);
-                }
-                run.workloads.push(part);
-            }
-        }
-    }
-    for (target, depth) in targets.iter_mut().zip(deepest).filter(|(_, depth)| *depth > 0) {
-        target.depth = depth;
-    }
-}
-
-/// Splits a workload into parts whose targets allow each the same depth.
-fn by_depth(workload: plan::Workload, own: &[u32], users: &[u32]) -> Vec<plan::Workload> {
-    let mut groups: Vec<(u32, Vec<usize>)> = Vec::new();
-    for at in &workload.targets {
-        let asked = workload.depth.unwrap_or(own[*at]);
-        let depth = asked.div_ceil(users[*at].max(1)).max(1);
-        match groups.iter_mut().find(|(other, _)| *other == depth) {
-            Some((_, targets)) => targets.push(*at),
-            None => groups.push((depth, vec![*at])),
-        }
-    }
-    let all = workload.targets.len() as f64;
-    groups
-        .into_iter()
-        .map(|(depth, targets)| {
-            let part = targets.len() as f64 / all;
-            plan::Workload {
-                depth: Some(depth),
-                share: workload.share * part,
-                rate: workload.rate.map(|rate| rate * part),
-                targets,
-                ..workload.clone()
-            }
-        })
-        .collect()
+/// A number of the language, and whether it has a percent sign.
+pub(crate) fn number(text: &str) -> Option<(f64, bool)> {
+    value::parse(text, value::Unit::Plain)
 }

@@ -30,6 +30,7 @@ pub fn target(name: &str, path: &Path, size_bytes: u64, depth: u32) -> TargetSpe
         offset_bytes: 0,
         align_bytes: None,
         skip_first_block: false,
+        grain_bytes: None,
         unlink: false,
         span: Span::default(),
     }
@@ -71,6 +72,7 @@ pub fn run(workloads: Vec<Workload>) -> Run {
         title: "rd1".to_string(),
         loops: Vec::new(),
         workloads,
+        depth: None,
         rate: Rate::Max,
         arrivals: Arrivals::default(),
         elapsed_ns: None,
