@@ -138,8 +138,10 @@ pub(crate) struct RunArgs {
     #[arg(short = 'f', long = "file", value_name = "FILE", num_args = 1..)]
     pub(crate) files: Vec<OsString>,
     /// Directory of the recording and the report; it must not exist. `NAME+` counts up, `NAME.tod` adds the time.
-    #[arg(short, long, value_name = "DIR")]
+    #[arg(short, long = "recording", value_name = "DIR")]
     pub(crate) output: Option<OsString>,
+    #[command(flatten)]
+    pub(crate) fio: FioOutputArgs,
     #[command(flatten)]
     pub(crate) access: AccessArgs,
     /// Override every run's measured time: seconds, or with a unit (30s, 10m, 2h).
@@ -244,6 +246,26 @@ pub(crate) struct CheckArgs {
     /// One JSON object per run and condition on standard output (docs/json.md).
     #[arg(long)]
     pub(crate) json: bool,
+}
+
+/// fio's flags that say what it prints, and where (docs/fio-output.md).
+#[derive(Clone, Debug, Default, Args)]
+pub(crate) struct FioOutputArgs {
+    /// With fio's jobs: print the results as fio does into this file, at the end (a Vdbench file's --output is -o).
+    #[arg(long = "output", value_name = "FILE", hide_short_help = true)]
+    pub(crate) file: Option<OsString>,
+    /// Print the results as fio does: normal, terse, json, json+, several with commas; to standard output without --output.
+    #[arg(long, alias = "output_format", value_name = "FORMAT", hide_short_help = true)]
+    pub(crate) output_format: Option<String>,
+    /// fio's short form of --output-format terse.
+    #[arg(long, hide_short_help = true)]
+    pub(crate) minimal: bool,
+    /// terse behind what else is printed.
+    #[arg(long, alias = "append_terse", hide_short_help = true)]
+    pub(crate) append_terse: bool,
+    /// Version of terse, 2 to 5.
+    #[arg(long, alias = "terse_version", value_name = "N", default_value = "3", hide_short_help = true)]
+    pub(crate) terse_version: u8,
 }
 
 /// Arguments of `iodyno export`.

@@ -4,7 +4,7 @@ use crate::exit::{Failure, OBJECTIVE, PARAMETERS};
 use crate::open::over;
 use crate::place;
 use crate::replay_args::ReplayArgs;
-use crate::run::{check_destroy, dry_run_code, show_run, time};
+use crate::run::{Shown, check_destroy, dry_run_code, show_run, time};
 use plan::replay::{
     AddressRules, DeviceMap, Pacing, Replay, ReplayFilter, ReplayOp, ReplayVolume, Speed, VolumeSize, means,
 };
@@ -39,8 +39,9 @@ pub(crate) fn run(args: &ReplayArgs, command_line: &[String]) -> Result<u8, Fail
         counters: !args.no_counters,
         report: !args.no_report,
         flatfile: false,
+        jobs: plan::JobTexts::default(),
     };
-    let outcome = show_run(&request, args.json).map_err(in_our_words)?;
+    let outcome = show_run(&request, if args.json { Shown::Json } else { Shown::Lines }).map_err(in_our_words)?;
     let code = outcome.ending.exit_code();
     let judged = if args.strict && code == 0 && !outcome.is_faithful { OBJECTIVE } else { code };
     // How the replay itself went wrong comes first.

@@ -2,13 +2,14 @@
 
 use crate::args::{EngineArg, RunArgs};
 use crate::exit::{Failure, PARAMETERS, REFUSED};
+use crate::fio_output::FioOutputs;
 use crate::objectives;
 use crate::place;
 use params::{Diagnostic, Disk, Format, JobSource, Loader, Options};
-use plan::{Plan, Source};
+use plan::{JobTexts, Plan, Source};
 use session::{Face, Outcome, Request, StopFlag};
 use signal_hook::consts::{SIGHUP, SIGINT, SIGTERM};
-use std::ffi::OsString;
+use std::ffi::{OsStr, OsString};
 use std::path::PathBuf;
 use std::time::Duration;
 use target::Policy;
@@ -21,15 +22,17 @@ type Flags = [(String, Option<String>)];
 
 /// Executes the parameter files, or shows what would happen; gives the exit code.
 pub(crate) fn run(args: &RunArgs, flags: &Flags, command_line: &[String]) -> Result<u8, Failure> {
-    let mut plan = read_plan(args, flags)?;
+    let Inputs { mut plan, format, jobs } = read_plan(args, flags)?;
+    let outputs = FioOutputs::of(&args.fio, format)?;
+    let recording = args.output.as_deref().or_else(|| args.fio.file.as_deref().filter(|_| format == Format::Vdbench));
     objectives::add(&mut plan, &args.fail_if);
     objectives::check(&plan)?;
     let policy = Policy { destroy: args.destroy.clone(), never_create: plan.settings.format == Some(false) };
     check_destroy(&plan, &policy)?;
     if args.dry_run {
-        return dry_run(args, &plan, &policy);
+        return dry_run(args, recording, &plan, &policy);
     }
-    let place = place::take(args.output.as_deref(), "run")?;
+    let place = place::take(recording, "run")?;
     let request = Request {
         plan,
         directory: place.path().to_path_buf(),
@@ -44,8 +47,24 @@ pub(crate) fn run(args: &RunArgs, flags: &Flags, command_line: &[String]) -> Res
         counters: !args.no_counters,
         report: !args.no_report,
         flatfile: args.flatfile,
+        jobs,
     };
-    show_run(&request, args.json).map(|outcome| outcome.ending.exit_code())
+    let face = match &outputs {
+        _ if args.json => Shown::Json,
+        // Standard output is fio's.
+        Some(outputs) if outputs.is_standard_output() => Shown::OnStandardError,
+        _ => Shown::Lines,
+    };
+    let outcome = show_run(&request, face)?;
+    let written = outputs.map_or(Ok(()), |outputs| outputs.write(&request.directory));
+    // How the run itself went wrong comes first.
+    match outcome.ending.exit_code() {
+        0 => written.map(|()| 0),
+        code => {
+            written.unwrap_or_else(|failure| say!("iodyno: {}", failure.message));
+            Ok(code)
+        }
+    }
 }
 
 /// Refuses a `--destroy` that names none of the targets.
@@ -67,19 +86,33 @@ pub(crate) fn check_destroy(plan: &Plan, policy: &Policy) -> Result<(), Failure>
     Err(Failure::new(PARAMETERS, message))
 }
 
+/// What is shown while a load runs.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Shown {
+    /// Lines for people.
+    Lines,
+    /// The same on standard error.
+    OnStandardError,
+    /// One JSON object per interval.
+    Json,
+}
+
 /// Executes, with a line per interval; gives the exit code and what was said at the end.
-pub(crate) fn show_run(request: &Request, json: bool) -> Result<Outcome, Failure> {
+pub(crate) fn show_run(request: &Request, shown: Shown) -> Result<Outcome, Failure> {
     let stop = StopFlag::default();
     watch_signals(&stop)?;
-    let mut face: Box<dyn Face> =
-        if json { Box::new(session::json_face()) } else { Box::new(session::terminal_face()) };
+    let mut face: Box<dyn Face> = match shown {
+        Shown::Lines => Box::new(session::terminal_face()),
+        Shown::OnStandardError => Box::new(session::error_face()),
+        Shown::Json => Box::new(session::json_face()),
+    };
     let outcome = session::execute(request, face.as_mut(), &stop)?;
     // A reader that has gone away has nothing more to be told, so failures of the face do not matter here.
     let _ = face.finish(&[]);
     for message in &outcome.messages {
         say!("iodyno: {message}");
     }
-    if !json {
+    if shown != Shown::Json {
         let _ = face.finish(&session::last_words(&outcome)?);
     }
     Ok(outcome)
@@ -140,8 +173,17 @@ pub(crate) fn split_inputs<'a>(
     (files, variables)
 }
 
+/// What was read.
+#[derive(Debug)]
+pub(crate) struct Inputs {
+    pub(crate) plan: Plan,
+    pub(crate) format: Format,
+    /// fio's jobs as they were given.
+    pub(crate) jobs: JobTexts,
+}
+
 /// Reads files of either language; prints every diagnostic; an error among them ends the command.
-pub(crate) fn read_files(files: &[PathBuf], flags: &Flags, options: &Options) -> Result<(Plan, Format), Failure> {
+pub(crate) fn read_files(files: &[PathBuf], flags: &Flags, options: &Options) -> Result<Inputs, Failure> {
     let is_fio = |file: &PathBuf| {
         file.extension().is_some_and(|ending| ending == "fio")
             || Disk.load(file).is_ok_and(|bytes| params::sniff(&String::from_utf8_lossy(&bytes)) == Format::Fio)
@@ -180,11 +222,11 @@ pub(crate) fn read_files(files: &[PathBuf], flags: &Flags, options: &Options) ->
     let plan = reading
         .plan
         .ok_or_else(|| Failure::new(PARAMETERS, format!("{errors} mistake(s) in the parameters; nothing was run")))?;
-    Ok((plan, format))
+    Ok(Inputs { plan, format, jobs: reading.jobs })
 }
 
 /// Reads all inputs into a plan.
-fn read_plan(args: &RunArgs, flags: &Flags) -> Result<Plan, Failure> {
+fn read_plan(args: &RunArgs, flags: &Flags) -> Result<Inputs, Failure> {
     let (files, variables) = split_inputs(args.files.iter().chain(&args.inputs));
     for flag in args.debug.iter().map(|value| format!("-d {value}")).chain(args.jvms.iter().map(|n| format!("-m {n}")))
     {
@@ -216,7 +258,7 @@ fn read_plan(args: &RunArgs, flags: &Flags) -> Result<Plan, Failure> {
              `iodyno run -t`",
         ));
     }
-    read_files(&files, flags, &options).map(|(plan, _)| plan)
+    read_files(&files, flags, &options)
 }
 
 /// `name=value` on the command line, not a path with an equals sign in it.
@@ -249,7 +291,7 @@ pub(crate) fn dry_run_code(future: &session::DryRun) -> u8 {
     }
 }
 
-fn dry_run(args: &RunArgs, plan: &Plan, policy: &Policy) -> Result<u8, Failure> {
+fn dry_run(args: &RunArgs, recording: Option<&OsStr>, plan: &Plan, policy: &Policy) -> Result<u8, Failure> {
     let future = session::dry_run(plan, policy);
     let code = dry_run_code(&future);
     if args.json {
@@ -265,7 +307,7 @@ fn dry_run(args: &RunArgs, plan: &Plan, policy: &Policy) -> Result<u8, Failure> 
     for line in &future.lines {
         outln!("{line}");
     }
-    if let Some(output) = args.output.as_deref() {
+    if let Some(output) = recording {
         outln!("results: {}", place::name(Some(output), "run")?.display());
     }
     outln!("nothing was written or read; leave out --dry-run to run it");

@@ -13,7 +13,7 @@ use crate::{SessionError, StopFlag, commands, format};
 use analyze::Judgement;
 use engine::{EngineChoice, Options, Pace};
 use output::{Folder, Force};
-use plan::{Command, Content, Plan, Repeat, Run};
+use plan::{Command, Content, JobTexts, Plan, Repeat, Run};
 use quantity::clock;
 use quantity::text::format_ns;
 use recording::{Manifest, Reader, Writer};
@@ -41,6 +41,8 @@ pub struct Request {
     pub report: bool,
     /// Write Vdbench's files (flatfile.html and its kin) at the end.
     pub flatfile: bool,
+    /// fio's jobs as they were given, for outputs that repeat them.
+    pub jobs: JobTexts,
 }
 
 /// Executes the plan.
@@ -69,6 +71,9 @@ pub fn execute(request: &Request, face: &mut dyn Face, stop: &StopFlag) -> Resul
     manifest.extra.insert("engine_own_cost_ns_per_io".into(), own_cost.ns_per_io.into());
     let requested = crate::requested::requested(plan, &targets);
     manifest.extra.insert(convert::flatfile::REQUESTED.into(), serde_json::json!(requested));
+    if !request.jobs.jobs.is_empty() {
+        manifest.extra.insert(convert::fio_out::FIO_JOBS.into(), serde_json::json!(request.jobs));
+    }
     let writer = Writer::create(&request.directory, manifest)?;
     let origin_ns = writer.started_t_ns();
     let mut life = Life {

@@ -1,9 +1,9 @@
 //! The faces that can watch a run.
 
 use analyze::Verdict;
-use quantity::output::stdout;
+use quantity::output::{stderr, stdout};
 use recording::{RecordingError, Sink};
-use std::io::{Stdout, Write};
+use std::io::{Stderr, Stdout, Write};
 use tui::{JsonLines, Look, RunHeader, Terminal};
 
 /// A face that is fed while a command runs.
@@ -88,6 +88,12 @@ impl<W: Write> Face for JsonLines<W> {
 #[must_use]
 pub fn terminal_face() -> Terminal<Stdout> {
     Terminal::new(stdout(), Look::of_stdout())
+}
+
+/// The same on standard error, where standard output is for something else; plain, as for a file.
+#[must_use]
+pub fn error_face() -> Terminal<Stderr> {
+    Terminal::new(stderr(), Look { width: 160, live: false, colour: false })
 }
 
 /// One JSON object per interval on standard output.

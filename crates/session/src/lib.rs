@@ -44,7 +44,7 @@ pub use endpoint::Endpoint;
 pub use engine::EngineChoice;
 pub use error::SessionError;
 pub use execute::{Request, execute};
-pub use face::{Face, json_face, terminal_face};
+pub use face::{Face, error_face, json_face, terminal_face};
 pub use finding_flight::{FindingFlight, FlightPlan};
 pub use flight::{Dump, FlightNews, FlightOutcome, FlightRequest, Trigger, Trouble, flight};
 pub use gather::Gather;

@@ -300,7 +300,6 @@ pub const OPTIONS: &[FioOption] = &[
     other("disable_bw_measurement", &["disable_bw"], Output, SWITCH, LATENCIES),
     other("status-interval", &["status_interval"], Output, ("TIME", "1s"), Note("a line per second, live")),
     other("eta", &[], Output, ("WHEN", "always"), Note("a line per second, live")),
-    other("output-format", &["output_format"], Output, ("FORMAT", "json"), Note("`iodyno export`, `--json` and the recording have the figures")),
     other("bwavgtime", &[], Output, ("MS", "500"), Note("intervals are one second; change them with -i")),
     other("iopsavgtime", &[], Output, ("MS", "500"), Note("intervals are one second; change them with -i")),
     other("unified_rw_reporting", &[], Output, ("KIND", "mixed"), Note("reads and writes are always recorded apart, and summed on demand")),
