@@ -62,6 +62,12 @@ pub struct WorkerInterval {
     pub cpu_user_ns: u64,
     /// CPU time in the kernel, ns.
     pub cpu_sys_ns: u64,
+    /// Context switches; `None` of a synchronous crew.
+    pub context_switches: Option<u64>,
+    /// Page faults without I/O.
+    pub minor_faults: u64,
+    /// Page faults with I/O.
+    pub major_faults: u64,
     /// Submission − arrival, ns.
     pub wait: Histogram,
     /// Greatest age of a time stamp that served a batch, ns.

@@ -2,7 +2,7 @@
 
 use crate::budget::Budget;
 use crate::choose::Chosen;
-use crate::cpu::CpuClock;
+use crate::cpu::CostClock;
 use crate::group::{GroupSpec, divide};
 use crate::harvest::{
     Arrived, Failure, Finished, Harvest, LaneEnd, LaneEnds, LaneInterval, LaneMap, WorkerInterval, is_predictable,
@@ -34,7 +34,7 @@ pub(crate) struct Team {
     threads: Vec<JoinHandle<Result<(), EngineError>>>,
     /// The group's lanes in the run's terms.
     lanes: Vec<(usize, usize)>,
-    cpu: CpuClock,
+    cost: CostClock,
 }
 
 impl Team {
@@ -46,7 +46,7 @@ impl Team {
         threads: Vec<JoinHandle<Result<(), EngineError>>>,
         lanes: Vec<(usize, usize)>,
     ) -> Self {
-        Self { stats, spare, status, threads, lanes, cpu: CpuClock::new(true, true) }
+        Self { stats, spare, status, threads, lanes, cost: CostClock::new(true, true) }
     }
 }
 
@@ -210,7 +210,7 @@ fn team(
             threads.push(spawn(format!("iodyno-{number}.{thread}"), Box::new(work))?);
         }
     }
-    Ok(Team { stats, spare, status, threads, lanes, cpu: CpuClock::new(chosen.is_uring, number == 0) })
+    Ok(Team { stats, spare, status, threads, lanes, cost: CostClock::new(chosen.is_uring, number == 0) })
 }
 
 impl Running {
@@ -280,12 +280,15 @@ impl Running {
                 bytes: raw.bytes,
                 kind: describe(raw.result),
             }));
-            let (cpu_user_ns, cpu_sys_ns) = team.cpu.since_last(team.status.tid.load(Ordering::Acquire));
+            let cost = team.cost.since_last(team.status.tid.load(Ordering::Acquire), &team.status.ended);
             workers.push(WorkerInterval {
                 worker: number,
                 engine: self.engine,
-                cpu_user_ns,
-                cpu_sys_ns,
+                cpu_user_ns: cost.user_ns,
+                cpu_sys_ns: cost.system_ns,
+                context_switches: cost.switches,
+                minor_faults: cost.minor_faults,
+                major_faults: cost.major_faults,
                 wait: spare.wait.snapshot(),
                 timestamp_age_ns_max: spare.timestamp_age_ns_max,
                 submit_calls: spare.submit_calls,

@@ -1,5 +1,6 @@
 //! The control word, and what workers publish beside their statistics.
 
+use crate::cpu::EndedCost;
 use quantity::clock;
 use std::sync::atomic::{AtomicBool, AtomicU32, AtomicU64, Ordering};
 use std::sync::{Arc, Condvar, Mutex, PoisonError};
@@ -50,6 +51,8 @@ pub(crate) struct Status {
     pub(crate) done: AtomicBool,
     /// Thread identity in the kernel, 0 before it started.
     pub(crate) tid: AtomicU32,
+    /// What it had cost when it ended.
+    pub(crate) ended: EndedCost,
 }
 
 impl Status {
@@ -66,6 +69,7 @@ pub(crate) struct Done(pub(crate) Arc<Status>);
 
 impl Drop for Done {
     fn drop(&mut self) {
+        self.0.ended.note(self.0.tid.load(Ordering::Acquire));
         self.0.done.store(true, Ordering::Release);
     }
 }

@@ -43,15 +43,51 @@ pub(super) struct Job {
     pub(super) sides: [Side; 3],
     pub(super) syncs: Times,
     pub(super) classes: Option<Classes>,
-    /// Processor time of the workers, shared among the jobs of a run by their I/Os.
-    pub(super) user_ms: f64,
-    pub(super) system_ms: f64,
+    /// What the workers cost, shared among the jobs of a run by their I/Os.
+    pub(super) cost: Cost,
     pub(super) depth: Option<u64>,
     pub(super) percentiles: Vec<f64>,
     /// Which of submission, completion and total times get percentiles.
     pub(super) has_percentiles: [bool; 3],
     pub(super) errors: u64,
     pub(super) continues: bool,
+}
+
+/// Processor time in ms, context switches, page faults with and without I/O; `None` where they are not recorded.
+#[derive(Clone, Copy, Debug, Default, PartialEq)]
+pub(super) struct Cost {
+    pub(super) user_ms: f64,
+    pub(super) system_ms: f64,
+    pub(super) switches: Option<u64>,
+    pub(super) major_faults: Option<u64>,
+    pub(super) minor_faults: Option<u64>,
+}
+
+impl Cost {
+    fn add(&mut self, row: &EngineInterval) {
+        self.user_ms += row.cpu_user_ns as f64 / 1e6;
+        self.system_ms += row.cpu_sys_ns as f64 / 1e6;
+        let sums = [
+            (&mut self.switches, row.context_switches),
+            (&mut self.major_faults, row.major_faults),
+            (&mut self.minor_faults, row.minor_faults),
+        ];
+        for (sum, found) in sums {
+            *sum = found.map_or(*sum, |found| Some(sum.unwrap_or(0) + unsigned(found)));
+        }
+    }
+
+    #[expect(clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "a part of a count")]
+    fn part(self, share: f64) -> Self {
+        let part = |count: Option<u64>| count.map(|count| (count as f64 * share).round() as u64);
+        Self {
+            user_ms: self.user_ms * share,
+            system_ms: self.system_ms * share,
+            switches: part(self.switches),
+            major_faults: part(self.major_faults),
+            minor_faults: part(self.minor_faults),
+        }
+    }
 }
 
 /// One direction of a job.
@@ -140,7 +176,7 @@ impl Document {
                 lane.sample(&row);
             }
         }
-        let cpu = cpu_of(reader)?;
+        let costs = costs(reader)?;
         let (from_ns, to_ns) = lanes.values().fold((i64::MAX, 0), |(from, to), lane| (from.min(lane.start_ns), to.max(lane.end_ns)));
         let mut groups: Vec<i32> = titles.keys().copied().collect();
         groups.sort_unstable();
@@ -151,9 +187,9 @@ impl Document {
             let text = texts.jobs.iter().find(|text| text.run == title && text.workload == key.1);
             let all: u64 = lanes.iter().filter(|(other, _)| other.0 == key.0).map(|(_, lane)| lane.ops()).sum();
             let share = if all == 0 { 0.0 } else { lane.ops() as f64 / all as f64 };
-            let cpu = cpu.get(&key.0).map_or((0.0, 0.0), |(user, system)| (user * share, system * share));
+            let cost = costs.get(&key.0).copied().unwrap_or_default().part(share);
             let group = groups.iter().position(|index| *index == key.0).unwrap_or(0);
-            Some(lane.job(key, text, &texts, group, cpu))
+            Some(lane.job(key, text, &texts, group, cost))
         });
         Ok(Self {
             version: format!("fio-3.33-{}", manifest.program.replace(' ', "-")),
@@ -191,14 +227,12 @@ fn sort_as_given(order: &mut [Key], titles: &BTreeMap<i32, String>, texts: &JobT
     order.sort_by_key(|key| (key.0, place(key)));
 }
 
-/// Processor time of the workers of each run in user mode and in the kernel, ms.
-fn cpu_of(reader: &Reader) -> Result<BTreeMap<i32, (f64, f64)>, ConvertError> {
-    let mut found: BTreeMap<i32, (f64, f64)> = BTreeMap::new();
+/// What the workers of each run cost.
+fn costs(reader: &Reader) -> Result<BTreeMap<i32, Cost>, ConvertError> {
+    let mut found: BTreeMap<i32, Cost> = BTreeMap::new();
     for row in reader.rows::<EngineInterval>()? {
         let row = row?;
-        let sum = found.entry(row.run_index).or_default();
-        sum.0 += row.cpu_user_ns as f64 / 1e6;
-        sum.1 += row.cpu_sys_ns as f64 / 1e6;
+        found.entry(row.run_index).or_default().add(&row);
     }
     Ok(found)
 }
@@ -227,7 +261,7 @@ impl Lane {
         self.sides.iter().map(|side| side.ops).sum()
     }
 
-    fn job(&self, key: &Key, text: Option<&JobText>, texts: &JobTexts, group: usize, cpu: (f64, f64)) -> Job {
+    fn job(&self, key: &Key, text: Option<&JobText>, texts: &JobTexts, group: usize, cost: Cost) -> Job {
         let runtime_ms = unsigned(self.end_ns.saturating_sub(self.start_ns)) / 1_000_000;
         let own = text.map_or(&[][..], |text| &text.options);
         let option = |name: &str| text.and_then(|text| texts.option(text, name));
@@ -247,8 +281,7 @@ impl Lane {
             sides: [0, 1, 2].map(|at| self.sides[at].side(runtime_ms)),
             syncs: Times::of(&self.sides[3].service),
             classes: Some(Classes::of(&service, ios)),
-            user_ms: cpu.0,
-            system_ms: cpu.1,
+            cost,
             depth: text.map(|_| option("iodepth").and_then(|depth| depth.parse().ok()).unwrap_or(1)),
             percentiles: percentiles(option("percentile_list")),
             has_percentiles: [

@@ -86,8 +86,16 @@ fn one_job(text: &mut String, document: &Document, job: &Job) {
     }
     let share = |ms: f64| if job.runtime_ms > 0 { ms * 100.0 / job.runtime_ms as f64 } else { 0.0 };
     let ops = |at: usize| job.sides[at].ops;
-    // Switches, faults and depths are not recorded: they have no line here, and null in JSON.
-    let _ = writeln!(text, "  cpu          : usr={:.2}%, sys={:.2}%", share(job.user_ms), share(job.system_ms));
+    let cost = &job.cost;
+    let _ = writeln!(
+        text,
+        "  cpu          : usr={:.2}%, sys={:.2}%, ctx={}, majf={}, minf={}",
+        share(cost.user_ms),
+        share(cost.system_ms),
+        cost.switches.unwrap_or(0),
+        cost.major_faults.unwrap_or(0),
+        cost.minor_faults.unwrap_or(0)
+    );
     let _ = writeln!(
         text,
         "     issued rwts: total={},{},{},{} short=0,0,0,0 dropped=0,0,0,0",

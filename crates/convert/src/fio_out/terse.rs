@@ -30,8 +30,11 @@ fn line(text: &mut String, document: &Document, job: &Job, group: &[&Job], versi
         direction(text, job, &job.sides[at], aggregate(group, at), version);
     }
     let share = |ms: f64| if job.runtime_ms > 0 { ms * 100.0 / job.runtime_ms as f64 } else { 0.0 };
-    // Switches and faults, depths: not recorded.
-    let _ = write!(text, ";{:.6}%;{:.6}%;0;0;0", share(job.user_ms), share(job.system_ms));
+    let cost = &job.cost;
+    let _ = write!(text, ";{:.6}%;{:.6}%", share(cost.user_ms), share(cost.system_ms));
+    for count in [cost.switches, cost.major_faults, cost.minor_faults] {
+        let _ = write!(text, ";{}", count.unwrap_or(0));
+    }
     *text += &";0.0%".repeat(7);
     if let Some(classes) = &job.classes {
         for (at, share) in classes.us.iter().enumerate() {

@@ -129,6 +129,12 @@ tables! {
         cpu_user_ns: i64, "ns", Gauge;
         /// CPU time in the kernel.
         cpu_sys_ns: i64, "ns", Gauge;
+        /// Context switches, of its own will and not; null of a synchronous crew.
+        context_switches: Option<i64>, "", Gauge;
+        /// Page faults without I/O; of a synchronous crew those of the process.
+        minor_faults: Option<i64>, "", Gauge;
+        /// Page faults with I/O; the same.
+        major_faults: Option<i64>, "", Gauge;
         /// Submission − arrival: what the generator added before the kernel had the request.
         wait: Histogram, "ns", Histogram;
         /// Greatest age of a time stamp that served a batch.
