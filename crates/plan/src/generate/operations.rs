@@ -119,9 +119,11 @@ impl Operations {
     }
 
     /// How many parts `workload` can be divided into without changing what it is: as many as there are sequential
-    /// streams, any number when addresses are random and none follows from another.
+    /// streams, any number when addresses are random and none follows from another. Every place once is one part: workers
+    /// are not equally fast, and the faster one would begin the next pass before the other has finished this one.
     pub fn parts_max(workload: &Workload) -> u32 {
         match workload.address.order {
+            Order::Random(crate::spec::Distribution::ExactOnce) => 1,
             Order::Random(_) if workload.address.stride.is_none() => u32::MAX,
             Order::Random(_) => 1,
             _ => workload.address.streams.unwrap_or(1).max(1),

@@ -1,6 +1,7 @@
 //! `threads=`: what is in flight is what was asked, whatever the number of workers, and a response begins when the slot
 //! became free.
 
+use super::witness;
 use crate::support::{FaultyDisk, Scratch};
 use faultfs::Op;
 use testkit::witness::in_flight;
@@ -98,7 +99,7 @@ impl Cell {
 }
 
 fn check_all(cells: &[Cell], bounds: &Bounds) {
-    let Some(place) = FaultyDisk::new() else { return };
+    let Some(place) = witness() else { return };
     let scratch = Scratch::new();
     cells.iter().for_each(|cell| cell.check(&place, &scratch, bounds));
 }
