@@ -57,7 +57,7 @@ pub struct Options {
     pub repeat: Option<Repeat>,
     /// `-t` and its kin, read in place of files.
     pub quick: Option<QuickTest>,
-    /// Seed of every random choice.
+    /// Seed of every random choice, also of the data that is written.
     pub seed: Option<u64>,
 }
 
@@ -138,7 +138,7 @@ fn read_plan(context: &mut Context, files: &[PathBuf], options: &Options, loader
         definition.warmup_ns = options.warmup_ns.unwrap_or(definition.warmup_ns);
     }
     general.settings.repeat = options.repeat.unwrap_or(general.settings.repeat);
-    general.settings.seed = options.seed.unwrap_or(general.settings.seed);
+    general.settings.use_seed(options.seed);
     check_presence(context, &statements, &storages, &definitions);
 
     let contents = contents(context, &general, &storages);

@@ -37,7 +37,7 @@ mod speed;
 mod tests;
 
 pub use address::HOT_BAND;
-pub use content::{Content, SECTOR_BYTES, SECTOR_MAGIC, Volume};
+pub use content::{Content, SECTOR_BYTES, SECTOR_MAGIC, Volume, data_seed_of, writer_of};
 pub use joined::Joined;
 pub use operations::{Operation, Operations};
 pub use schedule::Schedule;
