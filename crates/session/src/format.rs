@@ -94,6 +94,7 @@ fn run_of(plan: &Plan, fills: &[Fill]) -> Option<Run> {
         title: "format".to_string(),
         loops: Vec::new(),
         workloads,
+        depth: None,
         rate: Rate::Max,
         arrivals: plan::Arrivals::default(),
         elapsed_ns: None,

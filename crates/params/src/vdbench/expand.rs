@@ -348,6 +348,7 @@ fn loops(
         let values = pick(&definition.loops, combination);
         let workloads = workloads(context, material, definition, chosen, &values);
         let Some(workloads) = workloads else { return };
+        let depth = threads(&values);
         for (rate, title, loop_value) in rates {
             let mut loops: Vec<(String, String)> =
                 values.iter().map(|(one, at)| (one.name.to_string(), one.values[*at].1.clone())).collect();
@@ -359,6 +360,7 @@ fn loops(
                 title: format!("{}{suffix}{title}", definition.name),
                 loops,
                 workloads: workloads.clone(),
+                depth,
                 rate: *rate,
                 arrivals: arrivals.clone(),
                 elapsed_ns: Some(definition.elapsed_ns),
@@ -387,22 +389,21 @@ fn pick(loops: &[Loop], mut combination: usize) -> Vec<(&Loop, usize)> {
     out
 }
 
-/// What a combination of loop values changes in every workload of the run.
-#[derive(Debug, Default)]
-struct Overrides {
-    threads: Option<u32>,
-    compress_ratio: Option<f64>,
+/// Threads of the run, on each target and shared by all its workloads.
+fn threads(values: &[(&Loop, usize)]) -> Option<u32> {
+    let (one, at) = values.iter().find(|(one, _)| one.name == "threads")?;
+    u32::try_from(super::value::to_u64(one.values[*at].0)).ok()
 }
 
-fn override_work(context: &mut Context, work: &mut Work, values: &[(&Loop, usize)]) -> Overrides {
-    let mut out = Overrides::default();
+/// Changes what a combination of loop values changes in a workload; says the ratio of its data, where that is one of them.
+fn override_work(context: &mut Context, work: &mut Work, values: &[(&Loop, usize)]) -> Option<f64> {
+    let mut compress_ratio = None;
     for (one, at) in values {
         let value = one.values[*at].0;
         match one.name {
             "xfersize" => {
                 (work.transfer, work.transfer_span) = (TransferSize::Fixed(super::value::to_u64(value)), one.span)
             }
-            "threads" => out.threads = u32::try_from(super::value::to_u64(value)).ok(),
             "rdpct" => work.read = value,
             "rhpct" => work.read_hit = value,
             "whpct" => work.write_hit = value,
@@ -411,12 +412,12 @@ fn override_work(context: &mut Context, work: &mut Work, values: &[(&Loop, usize
                 work.order = order_of(context, &number).unwrap_or(work.order);
                 work.order_span = one.span;
             }
-            "compratio" => out.compress_ratio = Some(value),
-            // hitarea belongs to the targets (plan.rs); the rest to file systems.
+            "compratio" => compress_ratio = Some(value),
+            // threads belong to the run, hitarea to the targets (mod.rs); the rest to file systems.
             _ => {}
         }
     }
-    out
+    compress_ratio
 }
 
 fn workloads(
@@ -431,10 +432,10 @@ fn workloads(
     let mut out = Vec::with_capacity(chosen.len());
     for (one, share) in chosen.iter().zip(shares) {
         let mut work = one.work.clone();
-        let overrides = override_work(context, &mut work, values);
+        let compress_ratio = override_work(context, &mut work, values);
         check_sizes(context, material, &work, &one.targets);
         let mut content = material.contents[one.targets[0]].clone();
-        content.compress_ratio = overrides.compress_ratio.unwrap_or(content.compress_ratio);
+        content.compress_ratio = compress_ratio.unwrap_or(content.compress_ratio);
         if one.targets.iter().any(|at| material.contents[*at].dedup != material.contents[one.targets[0]].dedup) {
             context.unsupported(work.span, "targets with different dedup settings in one workload are not built yet");
         }
@@ -446,7 +447,7 @@ fn workloads(
             rate: work.rate,
             priority: work.priority.map(|(number, _)| number),
             // Threads of the run win over those of the workload, which win over those of the targets.
-            depth: overrides.threads.or(work.threads),
+            depth: work.threads.filter(|_| threads(values).is_none()),
             mix: mix(&work),
             transfer: work.transfer.clone(),
             write_transfer: None,

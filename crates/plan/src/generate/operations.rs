@@ -114,9 +114,11 @@ impl Operations {
     }
 
     /// How many parts `workload` can be divided into without changing what it is: as many as there are sequential
-    /// streams, any number when addresses are random.
+    /// streams, any number when addresses are random. Every place once is one part: workers are not equally fast, and the
+    /// faster one would begin the next pass before the other has finished this one.
     pub fn parts_max(workload: &Workload) -> u32 {
         match workload.address.order {
+            crate::spec::Order::Random(crate::spec::Distribution::ExactOnce) => 1,
             crate::spec::Order::Random(_) => u32::MAX,
             _ => workload.address.streams.unwrap_or(1).max(1),
         }

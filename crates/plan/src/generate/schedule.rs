@@ -11,10 +11,17 @@
 //!
 //! Parts divide the count so that at every whole window the union of all parts has `floor(rate × time)` arrivals.
 //!
-//! **Uniform gaps** are scaled in blocks of [`BLOCK_GAPS`] to the exact mean. **Deterministic** parts are shifted
+//! Parts that are slower than [`WINDOW_ARRIVALS`] per second would have windows of many seconds, and each would be anywhere
+//! within them: the union of 1,000 parts with 5 arrivals per second would be 0.9 % off after two seconds. There the
+//! windows are those of the union; its arrivals, uniform in their window, are dealt to the parts by a permutation of a
+//! block of windows, in which each part gets its exact share ([`Dealt`]).
+//!
+//! **Uniform gaps** are scaled in blocks of at most [`BLOCK_GAPS`] and some ten seconds to the exact mean; the parts begin
+//! at places of their blocks that are spread evenly, as if all had gone on for ever. **Deterministic** parts are shifted
 //! against each other so that their union is evenly spaced. Nothing accumulates rounding: each window, block and
 //! arrival is placed from its number.
 
+use super::permutation::Permutation;
 use super::rng::{Rng, derive};
 use super::{GenerateError, Part, floor_u64};
 use crate::spec::{Arrivals, Burst, Gaps};
@@ -22,8 +29,14 @@ use crate::spec::{Arrivals, Burst, Gaps};
 /// A window of the exponential schedule holds at least this many arrivals of its part.
 pub const WINDOW_ARRIVALS: u32 = 32;
 
-/// Uniform gaps that are scaled together.
+/// At most so many uniform gaps are scaled together.
 pub const BLOCK_GAPS: u32 = 1024;
+
+/// At least so many: their distribution stays what it is.
+const BLOCK_GAPS_MIN: u32 = 32;
+
+/// A block of uniform gaps is about as long as this where the two above allow it, s.
+const BLOCK_S: f64 = 10.0;
 
 const SECOND_NS: u64 = 1_000_000_000;
 
@@ -41,6 +54,7 @@ enum Process {
     Even { next: u64, step: u64, period_ns: f64 },
     Uniform(Box<Blocks>),
     Exponential(Box<Windows>),
+    Dealt(Box<Dealt>),
 }
 
 impl Schedule {
@@ -66,7 +80,10 @@ impl Schedule {
                 step: u64::from(part.count),
                 period_ns: SECOND_NS as f64 / rate_per_s,
             },
-            Gaps::Uniform => Process::Uniform(Box::new(Blocks::new(part_rate, rng))),
+            Gaps::Uniform => Process::Uniform(Box::new(Blocks::new(part_rate, part, rng))),
+            Gaps::Exponential if part.count > 1 && part_rate < f64::from(WINDOW_ARRIVALS) => {
+                Process::Dealt(Box::new(Dealt::new(rate_per_s, part, derive(seed, 0xdea1_7000))))
+            }
             Gaps::Exponential => Process::Exponential(Box::new(Windows::new(part_rate, part, rng))),
         };
         let shape = match &arrivals.burst {
@@ -88,6 +105,7 @@ impl Schedule {
             }
             Process::Uniform(blocks) => blocks.next_ns(),
             Process::Exponential(windows) => windows.next_ns(),
+            Process::Dealt(dealt) => dealt.next_ns(),
         };
         if let Some(shape) = &self.shape {
             at = shape.warp(at);
@@ -159,6 +177,88 @@ impl Windows {
     }
 }
 
+/// One of many slow parts: the arrivals of all together, dealt to the parts.
+///
+/// Everything follows from numbers, so that each part knows its own arrivals without the others: arrival `k` of a block
+/// lies in the window of the union whose turn it is at `k`, at a place that is a hash of `k`. A part owns every
+/// `count`-th index of a permutation of the block, beginning where the block before has left off.
+#[derive(Clone, Debug)]
+struct Dealt {
+    seed: u64,
+    /// Of all parts together, per second.
+    rate: f64,
+    part: Part,
+    /// Length of a window of the union, s.
+    window_s: u64,
+    /// Windows in a block: at least [`WINDOW_ARRIVALS`] arrivals of each part.
+    windows: u64,
+    /// Blocks begun.
+    block: u64,
+    /// What is left of this part's arrivals in the block, the latest first.
+    times_ns: Vec<u64>,
+}
+
+impl Dealt {
+    fn new(rate: f64, part: Part, seed: u64) -> Self {
+        let seconds_for = |rate: f64| floor_u64((f64::from(WINDOW_ARRIVALS) / rate).ceil()).clamp(1, 100_000_000);
+        let window_s = seconds_for(rate);
+        let windows = seconds_for(rate / f64::from(part.count)).div_ceil(window_s);
+        Self { seed, rate, part, window_s, windows, block: 0, times_ns: Vec::new() }
+    }
+
+    /// Arrivals of all parts in the first `windows` windows.
+    fn upto(&self, windows: u64) -> u64 {
+        floor_u64(self.rate * (windows * self.window_s) as f64 + 0.5)
+    }
+
+    #[cold]
+    fn advance(&mut self) {
+        while self.times_ns.is_empty() {
+            let first = self.block * self.windows;
+            let (before, until) = (self.upto(first), self.upto(first + self.windows));
+            let key = derive(self.seed, self.block);
+            self.block += 1;
+            if until == before {
+                continue;
+            }
+            let permutation = Permutation::new(until - before, key);
+            let (index, count) = (u64::from(self.part.index), u64::from(self.part.count));
+            let mut at = (index + count - before % count) % count;
+            while at < until - before {
+                let number = before + permutation.apply(at);
+                let window = self.window_of(number);
+                let length_ns = self.window_s * SECOND_NS;
+                let within = u128::from(derive(key, number)) * u128::from(length_ns) >> 64;
+                let start_ns = window.saturating_mul(length_ns);
+                self.times_ns.push(start_ns.saturating_add(u64::try_from(within).unwrap_or(0)));
+                at += count;
+            }
+            self.times_ns.sort_unstable_by(|a, b| b.cmp(a));
+        }
+    }
+
+    /// The window in which the union's arrival with this number lies.
+    fn window_of(&self, number: u64) -> u64 {
+        let mut window = floor_u64(number as f64 / (self.rate * self.window_s as f64));
+        // What rounding is off.
+        while self.upto(window) > number {
+            window -= 1;
+        }
+        while self.upto(window + 1) <= number {
+            window += 1;
+        }
+        window
+    }
+
+    #[inline]
+    fn next_ns(&mut self) -> u64 {
+        if self.times_ns.is_empty() {
+            self.advance();
+        }
+        self.times_ns.pop().unwrap_or(u64::MAX)
+    }
+}
+
 /// `1 − e^−x` for `x` ≥ 0; the series is exact to 10^-12 where it is used.
 #[inline]
 fn one_minus_exp(x: f64) -> f64 {
@@ -174,6 +274,10 @@ fn one_minus_exp(x: f64) -> f64 {
 struct Blocks {
     rng: Rng,
     mean_ns: f64,
+    /// Gaps of a block.
+    gaps: u32,
+    /// How far before the start the first block began, ns.
+    ahead_ns: f64,
     /// Blocks begun.
     block: u64,
     sum: f64,
@@ -182,29 +286,39 @@ struct Blocks {
 }
 
 impl Blocks {
-    fn new(rate: f64, rng: Rng) -> Self {
-        Self { rng, mean_ns: SECOND_NS as f64 / rate, block: 0, sum: 0.0, scale: 0.0, left: 0 }
+    fn new(rate: f64, part: Part, rng: Rng) -> Self {
+        let mean_ns = SECOND_NS as f64 / rate;
+        #[expect(clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "within the bounds")]
+        let gaps = (rate * BLOCK_S).clamp(f64::from(BLOCK_GAPS_MIN), f64::from(BLOCK_GAPS)) as u32;
+        let phase = (f64::from(part.index) + 0.5) / f64::from(part.count);
+        let ahead_ns = phase * f64::from(gaps) * mean_ns;
+        Self { rng, mean_ns, gaps, ahead_ns, block: 0, sum: 0.0, scale: 0.0, left: 0 }
     }
 
     #[cold]
     fn advance(&mut self) {
         let mut ahead = self.rng.clone();
-        let sum: f64 = (0..BLOCK_GAPS).map(|_| ahead.unit_above_zero()).sum();
-        self.scale = f64::from(BLOCK_GAPS) / sum;
+        let sum: f64 = (0..self.gaps).map(|_| ahead.unit_above_zero()).sum();
+        self.scale = f64::from(self.gaps) / sum;
         self.sum = 0.0;
-        self.left = BLOCK_GAPS;
+        self.left = self.gaps;
         self.block += 1;
     }
 
     #[inline]
     fn next_ns(&mut self) -> u64 {
-        if self.left == 0 {
-            self.advance();
+        loop {
+            if self.left == 0 {
+                self.advance();
+            }
+            self.left -= 1;
+            self.sum += self.rng.unit_above_zero();
+            let before = (self.block - 1) as f64 * f64::from(self.gaps);
+            let at_ns = (before + self.sum * self.scale) * self.mean_ns - self.ahead_ns;
+            if at_ns >= 0.0 {
+                return floor_u64(at_ns);
+            }
         }
-        self.left -= 1;
-        self.sum += self.rng.unit_above_zero();
-        let before = (self.block - 1) as f64 * f64::from(BLOCK_GAPS);
-        floor_u64((before + self.sum * self.scale) * self.mean_ns)
     }
 }
 
@@ -301,6 +415,46 @@ mod tests {
         for second in 1..=20 {
             let count = all.partition_point(|&ns| ns < second * SECOND_NS) as f64;
             assert!((count - 1000.3 * second as f64).abs() <= 1.0, "{count} after {second} s");
+        }
+    }
+
+    #[test]
+    fn many_slow_targets_have_their_rate_together_and_each_its_part() {
+        for (rate, count) in [(5000.0, 1000), (1250.0, 1000), (100.0, 1000), (37.3, 3), (45.0, 1), (50_000.0, 1000)] {
+            for gaps in ALL {
+                let all = arrivals(rate, gaps, count, 20);
+                for second in [1, 2, 3, 7, 10, 20] {
+                    let found = all.partition_point(|&ns| ns < second * SECOND_NS) as f64;
+                    // Blocks of uniform gaps of independent parts: the variance of a mean is a third of it, less at the ends.
+                    let block = (rate / f64::from(count) * BLOCK_S).clamp(32.0, 1024.0);
+                    let spread =
+                        if gaps == Gaps::Uniform { 4.5 * (f64::from(count) * block / 12.0).sqrt() } else { 0.0 };
+                    let off = (found - rate * second as f64).abs();
+                    assert!(off <= 1.0 + spread, "{gaps:?}: {found} after {second} s, {rate}/s in {count} parts");
+                }
+            }
+            for index in [0, count / 2, count - 1] {
+                let mut one = schedule(rate, Gaps::Exponential, Part { index, count });
+                // 100 windows of the part, whole ones of the union.
+                let seconds = 100 * floor_u64((32.0 * f64::from(count) / rate).ceil());
+                let due = std::iter::from_fn(|| Some(one.next_ns())).take_while(|&ns| ns < seconds * SECOND_NS);
+                let off = (due.count() as f64 - rate / f64::from(count) * seconds as f64).abs();
+                assert!(off <= 1.5, "part {index} of {count} at {rate}/s is {off} off after {seconds} s");
+            }
+        }
+    }
+
+    #[test]
+    fn gaps_of_many_slow_targets_are_exponential_each_and_together() {
+        let exponential = |x: f64| 1.0 - (-x).exp();
+        let together = arrivals(5000.0, Gaps::Exponential, 1000, 20);
+        let found = distance(&together, 2e5, exponential);
+        assert!(found < 0.0062, "together: {found}");
+        for index in [0, 421, 999] {
+            let mut one = schedule(5000.0, Gaps::Exponential, Part { index, count: 1000 });
+            let times: Vec<u64> = (0..20_000).map(|_| one.next_ns()).collect();
+            let found = distance(&times, 2e8, exponential);
+            assert!(found < 0.0138 + 0.01, "part {index}: {found}");
         }
     }
 
