@@ -3,7 +3,7 @@
 use crate::discard::is_device;
 use crate::pool::{Families, Pool, has_jobs, job_of, pools, rate_on_each};
 use crate::{EngineError, Input, Pace};
-use plan::generate::{Content, Geometry, Joined, Operations, Part, Schedule, Turns, Volume};
+use plan::generate::{Content, Geometry, Joined, Operations, Part, Schedule, Turns, Volume, writer_of};
 use plan::{Address, Arrivals, Job, Placement, TargetSpec, Turn, Workload};
 use std::collections::BTreeSet;
 use std::os::fd::{AsFd, OwnedFd};
@@ -265,11 +265,11 @@ fn add_pool(
 
 /// Where the data of a target goes; those that have duplicates in common are all targets of the plan with the same
 /// settings, whether this run uses them or not: what is written must not depend on which run writes it.
-fn volume(input: &Input<'_>, target: usize, bytes: u64, content: &plan::Content) -> Volume {
-    let all_seed = input.plan.settings.seed;
+fn volume(input: &Input<'_>, target: usize, bytes: u64, content: &plan::Content, writer: u64) -> Volume {
+    let all_seed = input.data_seed;
     let seed = all_seed ^ (target as u64 + 1).wrapping_mul(0xff51_afd7_ed55_8ccd);
     if !content.dedup.is_some_and(|dedup| dedup.across) {
-        return Volume::alone(seed, bytes);
+        return Volume { writer, ..Volume::alone(seed, bytes) };
     }
     let workloads = || input.plan.runs.iter().flat_map(|run| &run.workloads);
     let alike: BTreeSet<usize> = workloads()
@@ -281,7 +281,7 @@ fn volume(input: &Input<'_>, target: usize, bytes: u64, content: &plan::Content)
         Some(opened) => opened.size_bytes,
         None => input.plan.targets[at].size_bytes.unwrap_or(0),
     };
-    Volume { seed, bytes, all_seed, all_bytes: alike.into_iter().map(size).sum() }
+    Volume { seed, bytes, all_seed, all_bytes: alike.into_iter().map(size).sum(), writer }
 }
 
 fn geometry(opened: &Opened) -> Geometry {
@@ -303,19 +303,22 @@ pub fn pattern_of(content: &plan::Content) -> Result<Option<Vec<u8>>, EngineErro
     }
 }
 
-/// The data that a workload writes to a target; `None` where nothing may be written.
+/// The data that a part of the run's workload `at` writes to a target; `None` where nothing may be written.
 pub(crate) fn content(
     input: &Input<'_>,
     target: usize,
     opened: &Opened,
-    workload: &Workload,
+    at: usize,
+    part: Part,
 ) -> Result<Option<Content>, EngineError> {
     if !opened.writable {
         return Ok(None);
     }
-    let pattern = pattern_of(&workload.content)?.unwrap_or_default();
-    let volume = volume(input, target, opened.size_bytes, &workload.content);
-    Ok(Some(Content::new(&workload.content, &pattern, &volume)?))
+    let content = &input.run.workloads[at].content;
+    let pattern = pattern_of(content)?.unwrap_or_default();
+    let writer = writer_of(input.seed, at, target, part.index);
+    let volume = volume(input, target, opened.size_bytes, content, writer);
+    Ok(Some(Content::new(content, &pattern, &volume)?))
 }
 
 /// One lane, without its place in a group and its schedule.
@@ -328,7 +331,7 @@ fn lane(input: &Input<'_>, opened: &Opened, target: usize, at: usize, part: Part
     let plain = is_joined.then(|| Workload { address: Address::default(), ..workload.clone() });
     let operations = Operations::new(plain.as_ref().unwrap_or(workload), spec, geometry(opened), input.seed, part)?;
     let share = workload.share / workload.targets.len() as f64;
-    let content = if workload.mix.changes_data() { content(input, target, opened, workload)? } else { None };
+    let content = if workload.mix.changes_data() { content(input, target, opened, at, part)? } else { None };
     Ok(LaneSpec {
         workload: at,
         file: 0,

@@ -87,4 +87,7 @@ pub struct Input<'a> {
     pub targets: &'a [Option<Opened>],
     /// Seed of its random choices.
     pub seed: u64,
+    /// Seed of the data that is written, the same for all runs of an execution and another one for the next, unless that
+    /// is to write the same.
+    pub data_seed: u64,
 }

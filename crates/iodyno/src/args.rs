@@ -185,7 +185,7 @@ pub(crate) struct RunArgs {
     /// Worker threads of the engine; default: one per core.
     #[arg(long, value_name = "N")]
     pub(crate) workers: Option<usize>,
-    /// Seed of every random choice: the same seed gives the same operations.
+    /// Seed of every random choice: the same seed gives the same operations with the same data.
     #[arg(long, value_name = "N")]
     pub(crate) seed: Option<u64>,
     /// Write Vdbench's flatfile.html, totals.html, summary.html, histogram.html and status.html too (docs/flatfile.md).

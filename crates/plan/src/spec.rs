@@ -90,6 +90,10 @@ pub struct Settings {
     pub concatenate: bool,
     /// Seed from which every random choice of the plan derives.
     pub seed: u64,
+    /// The data of writes derives from `seed` too (`--seed`, `compressionseed=`), so that another execution writes the same
+    /// bytes; otherwise each execution writes data of its own.
+    #[serde(default)]
+    pub is_data_seeded: bool,
 }
 
 impl Default for Settings {
@@ -107,6 +111,16 @@ impl Default for Settings {
             monitor: None,
             concatenate: false,
             seed: 0x10d7_0001,
+            is_data_seeded: false,
+        }
+    }
+}
+
+impl Settings {
+    /// Takes the seed that a user gave, for all random choices and for the data.
+    pub fn use_seed(&mut self, seed: Option<u64>) {
+        if let Some(seed) = seed {
+            (self.seed, self.is_data_seeded) = (seed, true);
         }
     }
 }
@@ -731,8 +745,8 @@ impl Dedup {
 /// Which blocks are equal to each other.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
 pub enum DedupSets {
-    /// So many sets, spread over the targets: the place decides which set a block belongs to. The ratio is that of a
-    /// target that was written as a whole.
+    /// So many sets, spread over the targets: a block that is written belongs to one of them by chance. The ratio is
+    /// that of a target that was written as a whole, and stays when it is written again.
     Count(u64),
     /// As `Count`, as many as this fraction of all blocks of the targets.
     Fraction(f64),

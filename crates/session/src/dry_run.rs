@@ -101,10 +101,11 @@ pub fn dry_run(plan: &Plan, policy: &Policy) -> DryRun {
         lines.push(format!("  {}  {}  {said}", spec.name, spec.path.display()));
         lines.push(format!("    {}", departures(&spec, TARGET_SAID)));
     }
-    let settings = departures(&plan.settings, &["start_commands", "end_commands", "seed"]);
+    let settings = departures(&plan.settings, &["start_commands", "end_commands", "seed", "is_data_seeded"]);
     lines.push(format!(
-        "settings: seed {}{}{settings}",
+        "settings: seed {}{}{}{settings}",
         plan.settings.seed,
+        if plan.settings.is_data_seeded { ", also of the data that is written" } else { "" },
         if settings.is_empty() { "" } else { "; " }
     ));
     for (label, commands) in [("before", &plan.settings.start_commands), ("after", &plan.settings.end_commands)] {

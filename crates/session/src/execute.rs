@@ -17,6 +17,7 @@ use plan::{Command, Content, JobTexts, Plan, Repeat, Run};
 use quantity::clock;
 use quantity::text::format_ns;
 use recording::{Manifest, Reader, Writer};
+use std::hash::{BuildHasher as _, RandomState};
 use std::path::PathBuf;
 use std::time::Duration;
 use target::{Opened, Policy, TargetError};
@@ -45,6 +46,18 @@ pub struct Request {
     pub jobs: JobTexts,
 }
 
+/// In the manifest: the seed of the data that the runs wrote, 16 hexadecimal digits.
+const DATA_SEED: &str = "data_seed";
+
+/// The seed of all data of this execution: the plan's where that is asked for, otherwise one that no other execution has.
+fn data_seed(plan: &Plan) -> u64 {
+    if plan.settings.is_data_seeded {
+        return plan::generate::data_seed_of(plan.settings.seed);
+    }
+    // Keys of the system's random source.
+    RandomState::new().hash_one(std::process::id())
+}
+
 /// Executes the plan.
 ///
 /// # Errors
@@ -69,6 +82,8 @@ pub fn execute(request: &Request, face: &mut dyn Face, stop: &StopFlag) -> Resul
     manifest.extra.insert(SUBJECTS.into(), subjects([]));
     manifest.extra.insert(analyze::OBJECTIVES.into(), crate::objectives::told(plan));
     manifest.extra.insert("engine_own_cost_ns_per_io".into(), own_cost.ns_per_io.into());
+    let data_seed = data_seed(plan);
+    manifest.extra.insert(DATA_SEED.into(), format!("{data_seed:016x}").into());
     let requested = crate::requested::requested(plan, &targets);
     manifest.extra.insert(convert::flatfile::REQUESTED.into(), serde_json::json!(requested));
     if !request.jobs.jobs.is_empty() {
@@ -86,6 +101,7 @@ pub fn execute(request: &Request, face: &mut dyn Face, stop: &StopFlag) -> Resul
         options: Options { choice: request.engine, workers: request.workers },
         stop,
         achieved: Achieved::default(),
+        data_seed,
         next_index: 0,
         errors: 0,
         unfinished: 0,
@@ -179,6 +195,7 @@ struct Life<'a, 'b> {
     options: Options,
     stop: &'a StopFlag,
     achieved: Achieved,
+    data_seed: u64,
     next_index: i32,
     errors: u64,
     /// Operations that never came back: a write among them may still change its target.
@@ -316,6 +333,7 @@ impl Life<'_, '_> {
             options: &self.options,
             // Runs differ in their random choices, and are the same in every execution of the plan.
             seed: self.plan.settings.seed.wrapping_add(u64::from(run_index.unsigned_abs()).wrapping_mul(0x9e37_79b9)),
+            data_seed: self.data_seed,
             stop: self.stop,
             errors_before: self.errors,
         };

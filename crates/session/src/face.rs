@@ -63,7 +63,8 @@ impl<W: Write> Face for Terminal<W> {
 
 /// JSON lines say intervals and verdicts, and nothing else.
 impl<W: Write> Face for JsonLines<W> {
-    fn run_started(&mut self, _header: RunHeader) -> Result<(), RecordingError> {
+    fn run_started(&mut self, header: RunHeader) -> Result<(), RecordingError> {
+        Self::run_started(self, header);
         Ok(())
     }
 

@@ -217,6 +217,7 @@ impl<'a> Spine<'a> {
             remaining_s: self.remaining_ns.map(|ns| ns as f64 / 1e9),
             engine: engine.to_string(),
             start_s: self.seconds(started_ns),
+            data_seed: format!("{:016x}", context.data_seed),
         };
         self.face(|face| face.run_started(header));
         Ok(())

@@ -1,6 +1,6 @@
 //! One JSON object per interval, for programs (docs/json.md). Units are in the names; missing is null.
 
-use crate::output_error;
+use crate::{RunHeader, output_error};
 use analyze::{Fold, IntervalLine, LineFold, Unfinished, Verdict};
 use quantity::output::{Form, Output};
 use recording::rows::RunEnd;
@@ -31,8 +31,8 @@ fn whole(value: f64) -> i64 {
     value as i64
 }
 
-/// The object of one interval, without a line break.
-pub fn json_line(line: &IntervalLine) -> String {
+/// The object of one interval, without a line break; `data_seed` is that of the data that is written, where it is known.
+pub fn json_line(line: &IntervalLine, data_seed: Option<&str>) -> String {
     let ops: serde_json::Map<String, Value> = ["read", "write", "trim", "flush"]
         .iter()
         .zip(&line.by_op)
@@ -51,6 +51,7 @@ pub fn json_line(line: &IntervalLine) -> String {
         "run": line.run,
         "run_index": line.run_index,
         "phase": line.phase,
+        "data_seed": data_seed,
         "arrivals": line.arrivals.known(),
         "ops": line.ops,
         "bytes": line.bytes,
@@ -117,16 +118,22 @@ pub struct JsonLines<W: Write> {
     out: Output<W>,
     fold: LineFold,
     ends: Vec<RunEnd>,
+    data_seed: Option<String>,
 }
 
 impl<W: Write> JsonLines<W> {
     /// Writes to `out`, a line at a time.
     pub fn new(out: Output<W>) -> Self {
-        Self { out: out.with_form(Form::Json), fold: LineFold::default(), ends: Vec::new() }
+        Self { out: out.with_form(Form::Json), fold: LineFold::default(), ends: Vec::new(), data_seed: None }
     }
 }
 
 impl<W: Write> JsonLines<W> {
+    /// A run begins.
+    pub fn run_started(&mut self, header: RunHeader) {
+        self.data_seed = Some(header.data_seed);
+    }
+
     /// One object per verdict.
     ///
     /// # Errors
@@ -150,7 +157,9 @@ impl<W: Write> Sink for JsonLines<W> {
     fn commit(&mut self) -> Result<(), RecordingError> {
         for line in self.fold.commit() {
             // One write per line: a reader never sees half of one.
-            self.out.write_all(format!("{}\n", json_line(&line)).as_bytes()).map_err(output_error)?;
+            self.out
+                .write_all(format!("{}\n", json_line(&line, self.data_seed.as_deref())).as_bytes())
+                .map_err(output_error)?;
         }
         if let Some(line) = json_end(&std::mem::take(&mut self.ends)) {
             self.out.write_all(format!("{line}\n").as_bytes()).map_err(output_error)?;

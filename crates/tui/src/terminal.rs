@@ -59,6 +59,8 @@ pub struct RunHeader {
     pub engine: String,
     /// The run's start, seconds since the recording's.
     pub start_s: f64,
+    /// Seed of the data that is written, 16 hexadecimal digits.
+    pub data_seed: String,
 }
 
 /// How a line looks where colours may be.

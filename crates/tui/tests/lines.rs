@@ -87,7 +87,11 @@ fn progress_fits_its_width() {
 
 #[test]
 fn json_objects_carry_units_and_null_for_what_is_missing() {
-    insta::assert_snapshot!(format!("{}\n{}", json_line(&line("measure", 20_100)), json_line(&line("measure", 0))));
+    insta::assert_snapshot!(format!(
+        "{}\n{}",
+        json_line(&line("measure", 20_100), Some("0123456789abcdef")),
+        json_line(&line("measure", 0), None)
+    ));
 }
 
 fn batches() -> [Batch; 2] {

@@ -18,7 +18,7 @@ use crate::waiting::{Arrival, Source, Waiting};
 use crate::{EngineError, Input, Running, discard, group};
 use discards::Discards;
 use plan::Placement;
-use plan::generate::{Content, Op};
+use plan::generate::{Content, Op, Part};
 use plan::replay::{Pacing, ReplayIo};
 use quantity::clock;
 use std::os::fd::OwnedFd;
@@ -162,7 +162,7 @@ fn stages(input: &Input<'_>) -> Result<Vec<Stage>, EngineError> {
         let opened = input.targets.get(*plan_index).and_then(Option::as_ref);
         let opened = opened.ok_or(EngineError::NotOpen(*plan_index))?;
         let discards = discard::is_device(opened);
-        let content = group::content(input, *plan_index, opened, workload)?;
+        let content = group::content(input, *plan_index, opened, 0, Part::WHOLE)?;
         let nothing = opened.kind == Kind::Nothing;
         Ok(Stage { plan_index: *plan_index, fd: descriptor(opened)?, content, discards, nothing })
     };

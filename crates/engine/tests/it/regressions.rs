@@ -6,8 +6,14 @@ use std::time::Duration;
 
 /// Harvests every `every` for `time`; the last harvest after everything came back.
 fn harvests(bench: &Bench, time: Duration, every: Duration) -> Vec<Harvest> {
-    let input =
-        Input { plan: &bench.plan, run: &bench.plan.runs[0], rate: bench.pace, targets: &bench.targets, seed: 7 };
+    let input = Input {
+        plan: &bench.plan,
+        run: &bench.plan.runs[0],
+        rate: bench.pace,
+        targets: &bench.targets,
+        seed: 7,
+        data_seed: 7,
+    };
     let mut running = start(input, &Options { choice: bench.choice, workers: bench.workers }).unwrap();
     let end = running.started_ns() + u64::try_from(time.as_nanos()).unwrap();
     let mut all = Vec::new();

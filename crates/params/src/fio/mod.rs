@@ -126,6 +126,8 @@ fn plan(context: &mut Context, sections: &[source::Section], options: &Options) 
     let mut settings = Settings { format: targets.never_create.then_some(false), ..Settings::default() };
     settings.repeat = options.repeat.unwrap_or(settings.repeat);
     let seed = jobs.iter().find_map(|job| job.options.seed);
-    settings.seed = options.seed.or(seed).unwrap_or(settings.seed);
+    // `randseed=` decides fio's places only: its data is scrambled with the time of each I/O all the same.
+    settings.seed = seed.unwrap_or(settings.seed);
+    settings.use_seed(options.seed);
     Plan { targets: targets.specs, runs, settings, ..Plan::default() }
 }

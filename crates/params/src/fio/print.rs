@@ -78,6 +78,9 @@ fn copies(sections: &mut Vec<(String, Lines)>) {
 }
 
 fn settings(plan: &Plan, unsaid: &mut Vec<String>) {
+    if plan.settings.is_data_seeded {
+        unsaid.push(format!("the seed of the data: use --seed {}", plan.settings.seed));
+    }
     let default = plan::Settings::default();
     let settings = &plan.settings;
     if settings.repeat != default.repeat {

@@ -104,6 +104,7 @@ impl General {
             self.content_seed = quantity::clock::wall_ns().unsigned_abs();
         } else if let Some(seed) = value::bytes(context, "compressionseed", param, 0..=1 << 53) {
             self.content_seed = seed;
+            self.settings.is_data_seeded = true;
         }
     }
 

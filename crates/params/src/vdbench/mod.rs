@@ -57,7 +57,7 @@ pub struct Options {
     pub repeat: Option<Repeat>,
     /// `-t` and its kin, read in place of files.
     pub quick: Option<QuickTest>,
-    /// Seed of every random choice.
+    /// Seed of every random choice, also of the data that is written.
     pub seed: Option<u64>,
     /// `-r`: runs before the first whose title begins so are left out.
     pub restart: Option<String>,
@@ -72,7 +72,7 @@ impl Options {
             definition.warmup_ns = self.warmup_ns.unwrap_or(definition.warmup_ns);
         }
         settings.repeat = self.repeat.unwrap_or(settings.repeat);
-        settings.seed = self.seed.unwrap_or(settings.seed);
+        settings.use_seed(self.seed);
     }
 }
 

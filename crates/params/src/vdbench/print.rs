@@ -72,7 +72,9 @@ fn general(plan: &Plan, out: &mut String, unsaid: &mut Vec<String>) {
         let texts: Vec<String> = plan.objectives.iter().map(|one| format!("\"{}\"", one.text)).collect();
         line("fail_if", list(&texts));
     }
-    if settings.seed != default.seed {
+    let seeds_data =
+        settings.is_data_seeded && !plan.runs.iter().flat_map(|run| &run.workloads).any(|one| one.content.seed != 0);
+    if settings.seed != default.seed || seeds_data {
         unsaid.push(format!("the seed: use --seed {}", settings.seed));
     }
 }
@@ -96,7 +98,8 @@ fn content(plan: &Plan, line: &mut impl FnMut(&str, String), unsaid: &mut Vec<St
             unsaid.push("workloads with different data (compression, duplication, patterns)".to_string());
         }
         if content.seed != 0 {
-            line("compressionseed", content.seed.to_string());
+            let is_fixed = plan.settings.is_data_seeded;
+            line("compressionseed", if is_fixed { content.seed.to_string() } else { "tod".to_string() });
         }
         if let Some(path) = &content.pattern {
             line("pattern", path.display().to_string());

@@ -1,14 +1,17 @@
 //! The bytes that writes carry.
 //!
-//! Every sector of 512 bytes begins with [`SECTOR_MAGIC`]; the rest comes from a generator seeded by the seed and the
-//! sector's number, so that no two sectors are alike and the same place always gets the same bytes. For a compression
-//! ratio `r`, about `1 ÷ r` of every 4 KiB is kept and the remainder is zero. Where duplicates are asked for
-//! ([`Dedup`](spec::Dedup)), blocks of their size have a seed each, and copies have the same.
+//! Every sector of 512 bytes begins with [`SECTOR_MAGIC`]; the rest comes from a generator seeded by the seed, the
+//! writer, the number of its write and the sector's number, so that no two sectors are alike and no write repeats what
+//! was there before: a store that finds equal data, or leaves out writes that change nothing, has no less to do with
+//! the second write of a place than with the first. For a compression ratio `r`, about `1 ÷ r` of every 4 KiB is kept
+//! and the remainder is zero. Where duplicates are asked for ([`Dedup`](spec::Dedup)), blocks of their size have a seed
+//! each, and copies have the same.
 
 use super::GenerateError;
 use super::dedup::Copies;
 use super::rng::{GOLDEN, derive, scatter};
 use crate::spec;
+use std::ops::Range;
 
 /// First bytes of every sector that iodyno writes (except with a user's pattern), so that a target is known again.
 pub const SECTOR_MAGIC: [u8; 8] = *b"iodyno\0\x01";
@@ -31,19 +34,38 @@ pub struct Volume {
     pub all_seed: u64,
     /// Bytes of all those targets.
     pub all_bytes: u64,
+    /// Who writes: differs between all that may write to the target in the course of an execution. What is common to
+    /// them, the data of sets of duplicates, does not depend on it.
+    pub writer: u64,
 }
 
 impl Volume {
-    /// A target that shares nothing.
+    /// A target that shares nothing, and its only writer.
     pub fn alone(seed: u64, bytes: u64) -> Self {
-        Self { seed, bytes, all_seed: seed, all_bytes: bytes }
+        Self { seed, bytes, all_seed: seed, all_bytes: bytes, writer: 0 }
     }
 }
 
-/// Fills buffers.
+/// The [`Volume::writer`] of one part of a workload on one target, in a run with this seed.
+#[must_use]
+pub fn writer_of(run_seed: u64, workload: usize, target: usize, part: u32) -> u64 {
+    derive(derive(derive(run_seed, workload as u64), target as u64), u64::from(part))
+}
+
+/// The seed of all data that an execution with this seed of the user's writes.
+#[must_use]
+pub fn data_seed_of(seed: u64) -> u64 {
+    derive(seed, 0x6461_7461)
+}
+
+/// Fills buffers for one writer, one write after the other.
 #[derive(Clone, Debug)]
 pub struct Content {
     seed: u64,
+    /// Number of the write that comes next.
+    write: u64,
+    /// Seed of the write that is being filled.
+    of_write: u64,
     /// Sectors of a unit that compresses by itself.
     unit_sectors: u64,
     /// Leading bytes of each unit that are not zero.
@@ -52,8 +74,10 @@ pub struct Content {
     /// The pattern begins anew with every transfer, not at the start of the target.
     anew: bool,
     copies: Option<Copies>,
-    /// The block that was last asked for, with its seed.
+    /// The block of the write that was last asked for, with its seed.
     block: (u64, u64),
+    /// Blocks that the write covers from end to end.
+    whole: Range<u64>,
 }
 
 impl Content {
@@ -84,21 +108,25 @@ impl Content {
         });
         let kept = kept_bytes(ratio, unit_sectors);
         Ok(Self {
-            seed: volume.seed,
+            seed: derive(volume.seed, volume.writer),
+            write: 0,
+            of_write: 0,
             unit_sectors,
             kept,
             pattern: pattern.to_vec(),
             anew: !content.literal.is_empty(),
             copies,
             block: (u64::MAX, 0),
+            whole: 0..0,
         })
     }
 
-    /// Fills `buf` with what belongs at `offset` of the target.
+    /// Fills `buf` with what the next write carries to `offset` of the target. Patterns are the same every time.
     pub fn fill(&mut self, buf: &mut [u8], offset: u64) {
         if !self.pattern.is_empty() {
             return self.repeat_pattern(buf, if self.anew { 0 } else { offset });
         }
+        self.begin_write(offset, buf.len() as u64);
         let mut number = offset / SECTOR_BYTES as u64;
         let skip = usize::try_from(offset % SECTOR_BYTES as u64).unwrap_or(0);
         let mut rest = buf;
@@ -122,14 +150,25 @@ impl Content {
         }
     }
 
+    /// What is the same for all sectors of a write.
+    fn begin_write(&mut self, offset: u64, bytes: u64) {
+        self.of_write = scatter(self.seed ^ self.write.wrapping_mul(GOLDEN));
+        self.write = self.write.wrapping_add(1);
+        if let Some(copies) = &self.copies {
+            let unit_bytes = copies.unit_sectors * SECTOR_BYTES as u64;
+            self.whole = offset.div_ceil(unit_bytes)..(offset + bytes) / unit_bytes;
+            self.block = (u64::MAX, 0);
+        }
+    }
+
     #[inline]
     fn sector(&mut self, sector: &mut [u8; SECTOR_BYTES], number: u64) {
         let (seed, place) = match &mut self.copies {
-            None => (self.seed, number),
+            None => (self.of_write, number),
             Some(copies) => {
                 let unit = number / copies.unit_sectors;
                 if unit != self.block.0 {
-                    self.block = (unit, copies.seed_of(unit));
+                    self.block = (unit, copies.seed_of(unit, self.of_write, self.whole.contains(&unit)));
                 }
                 (self.block.1, number % copies.unit_sectors)
             }
@@ -221,18 +260,37 @@ mod tests {
     }
 
     #[test]
-    fn bytes_depend_on_the_place_only() {
+    fn bytes_of_the_first_write_depend_on_the_place_whatever_the_transfer_size() {
         let mut whole = vec![0; 20_000];
-        let mut content = content(2.0);
-        content.fill(&mut whole, 0);
+        content(2.0).fill(&mut whole, 0);
         for (from, len) in [(0, 1), (1, 100), (511, 2), (512, 512), (700, 9000), (4095, 4097), (10, 0)] {
             let mut piece = vec![0xff; len];
-            content.fill(&mut piece, from as u64);
+            content(2.0).fill(&mut piece, from as u64);
             assert_eq!(piece, whole[from..from + len], "{from} + {len}");
         }
-        let mut other = vec![0; 20_000];
-        Content::new(&spec::Content::default(), &[], &Volume::alone(43, 1 << 30)).unwrap().fill(&mut other, 0);
-        assert_ne!(whole[8..512], other[8..512]);
+    }
+
+    #[test]
+    fn no_write_repeats_the_data_of_another_one_and_all_come_again_with_their_seed() {
+        let writer = |seed: u64, writer: u64, ratio: f64| {
+            let spec = spec::Content { compress_ratio: ratio, ..spec::Content::default() };
+            Content::new(&spec, &[], &Volume { writer, ..Volume::alone(seed, 1 << 30) }).unwrap()
+        };
+        for ratio in [1.0, 4.0] {
+            let mut seen = HashSet::new();
+            for (seed, number) in [(42, 0), (42, 1), (43, 0)] {
+                let (mut content, mut again) = (writer(seed, number, ratio), writer(seed, number, ratio));
+                for write in 0..1000 {
+                    // The same places over and over, also where the number of the write and the place are the same.
+                    let offset = write % 8 * 4096;
+                    let (mut data, mut same) = (vec![0; 4096], vec![0; 4096]);
+                    content.fill(&mut data, offset);
+                    again.fill(&mut same, offset);
+                    assert_eq!(data, same, "{seed}, {number}: write {write}");
+                    assert!(seen.insert(data[8..64].to_vec()), "{seed}, {number}: write {write}");
+                }
+            }
+        }
     }
 
     #[test]

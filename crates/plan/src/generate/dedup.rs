@@ -8,7 +8,7 @@ use crate::spec::{Dedup, DedupSets};
 #[derive(Clone, Debug)]
 pub(crate) struct Copies {
     pub(crate) unit_sectors: u64,
-    /// Seed of blocks that are alone.
+    /// Seed of blocks that are alone, of this writer's.
     own: u64,
     /// Decides which blocks are copies: random numbers below `copied`.
     choice: u64,
@@ -35,7 +35,7 @@ impl Copies {
             let what = "the size of duplicate blocks in bytes";
             return wrong(what, dedup.unit_bytes as f64, "a multiple of 512");
         }
-        let own = derive(volume.seed, 0x6f77_6e00);
+        let own = derive(derive(volume.seed, 0x6f77_6e00), volume.writer);
         let choice = derive(volume.seed, 0x6368_6f69);
         let unit_sectors = dedup.unit_bytes / SECTOR_BYTES as u64;
         let bytes = if dedup.across { volume.all_bytes } else { volume.bytes };
@@ -56,11 +56,16 @@ impl Copies {
         Ok(Self { unit_sectors, own, choice, copied: threshold(copied), source: Source::Sets { count, seed } })
     }
 
-    /// The seed of a block.
+    /// The seed of a block of a write.
+    ///
+    /// Every write of a whole block chooses anew whether it is a copy and of which set, so that what was there before is
+    /// not written again; what writes only a part of a block must choose as the others of its parts do: by the place.
     #[inline]
-    pub(crate) fn seed_of(&mut self, unit: u64) -> u64 {
-        let own = scatter(self.own ^ unit.wrapping_mul(GOLDEN));
-        let chance = scatter(self.choice ^ unit.wrapping_mul(GOLDEN));
+    pub(crate) fn seed_of(&mut self, unit: u64, of_write: u64, is_whole: bool) -> u64 {
+        let place = unit.wrapping_mul(GOLDEN);
+        let own = scatter(self.own ^ place ^ of_write);
+        let by_write = if is_whole { of_write } else { 0 };
+        let chance = scatter(self.choice ^ place ^ by_write);
         if chance >= self.copied {
             if let Source::Previous(last) = &mut self.source {
                 *last = Some(own);
@@ -103,7 +108,7 @@ mod tests {
 
     fn content(dedup: Dedup, compress_ratio: f64, bytes: u64) -> Content {
         let spec = spec::Content { compress_ratio, dedup: Some(dedup), ..spec::Content::default() };
-        Content::new(&spec, &[], &Volume { seed: 3, bytes, all_seed: 4, all_bytes: bytes }).unwrap()
+        Content::new(&spec, &[], &Volume { seed: 3, bytes, all_seed: 4, all_bytes: bytes, writer: 0 }).unwrap()
     }
 
     /// All blocks ÷ unique blocks of data that is written from the beginning in transfers of 64 KiB.
@@ -140,16 +145,38 @@ mod tests {
     }
 
     #[test]
-    fn copies_by_sets_depend_on_the_place_only() {
+    fn overwriting_keeps_the_ratio_and_writes_other_data() {
         let dedup = Dedup { ratio: 2.0, unit_bytes: 4096, sets: DedupSets::Fraction(0.05), across: false };
-        let mut content = content(dedup, 1.0, 1 << 20);
-        let mut whole = vec![0; 1 << 20];
-        content.fill(&mut whole, 0);
-        for (from, len) in [(700_000, 9000), (4095, 4097), (0, 1), (512, 512)] {
-            let mut piece = vec![0xff; len];
-            content.fill(&mut piece, from as u64);
-            assert_eq!(piece, whole[from..from + len], "{from} + {len}");
+        let mut content = content(dedup, 1.0, 32 << 20);
+        let mut disk = vec![0; 32 << 20];
+        for pass in 0..4 {
+            let mut equal = 0;
+            let order = super::super::permutation::Permutation::new(8192, pass);
+            for at in 0..8192 {
+                let from = usize::try_from(order.apply(at)).unwrap() * 4096;
+                let before = disk[from..from + 4096].to_vec();
+                content.fill(&mut disk[from..from + 4096], from as u64);
+                equal += usize::from(before == disk[from..from + 4096]);
+            }
+            let unique = disk.chunks_exact(4096).collect::<HashSet<_>>().len();
+            // σ = √(8192 × ½ × ½) = 45.
+            assert!((4096 - 230..4096 + 230).contains(&unique), "pass {pass}: {unique} of 8192");
+            // By chance a copy meets its own set: 8192 × ½ × ½ ÷ 410 sets = 5.
+            assert!(equal < 25, "pass {pass}: {equal} writes changed nothing");
         }
+    }
+
+    #[test]
+    fn parts_of_a_block_are_copies_as_the_whole_is() {
+        let dedup = Dedup { ratio: 2.0, unit_bytes: 65_536, sets: DedupSets::Count(8), across: false };
+        let mut content = content(dedup, 1.0, 64 << 20);
+        let mut disk = vec![0; 64 << 20];
+        for (at, piece) in disk.chunks_mut(4096).enumerate() {
+            content.fill(piece, at as u64 * 4096);
+        }
+        let unique = disk.chunks_exact(65_536).collect::<HashSet<_>>().len();
+        // 1024 blocks, σ = 16.
+        assert!((512 - 80..512 + 80).contains(&unique), "{unique} of 1024");
     }
 
     #[test]
@@ -174,7 +201,7 @@ mod tests {
             let spec = spec::Content { dedup: Some(dedup), ..spec::Content::default() };
             let mut all = HashSet::new();
             for target in 0..4 {
-                let volume = Volume { seed: target, bytes, all_seed: 99, all_bytes: 4 * bytes };
+                let volume = Volume { seed: target, bytes, all_seed: 99, all_bytes: 4 * bytes, writer: target };
                 let mut data = vec![0; usize::try_from(bytes).unwrap()];
                 Content::new(&spec, &[], &volume).unwrap().fill(&mut data, 0);
                 all.extend(data.chunks_exact(4096).map(<[u8]>::to_vec));

@@ -41,7 +41,7 @@ mod tests;
 #[cfg(test)]
 mod window_tests;
 
-pub use content::{Content, SECTOR_BYTES, SECTOR_MAGIC, Volume};
+pub use content::{Content, SECTOR_BYTES, SECTOR_MAGIC, Volume, data_seed_of, writer_of};
 pub use joined::Joined;
 pub use operations::{Operation, Operations};
 pub use schedule::Schedule;

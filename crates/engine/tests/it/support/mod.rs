@@ -109,15 +109,27 @@ impl Bench {
 
     /// What the engine says when it refuses to start.
     pub fn refusal(&self) -> String {
-        let input =
-            Input { plan: &self.plan, run: &self.plan.runs[0], rate: self.pace, targets: &self.targets, seed: 7 };
+        let input = Input {
+            plan: &self.plan,
+            run: &self.plan.runs[0],
+            rate: self.pace,
+            targets: &self.targets,
+            seed: 7,
+            data_seed: 7,
+        };
         start(input, &Options { choice: self.choice, workers: self.workers }).err().unwrap().to_string()
     }
 
     /// Runs for `time`, or until it ends by itself when `None`; gives the sums of all intervals.
     pub fn go(&self, time: Option<Duration>) -> Vec<LaneInterval> {
-        let input =
-            Input { plan: &self.plan, run: &self.plan.runs[0], rate: self.pace, targets: &self.targets, seed: 7 };
+        let input = Input {
+            plan: &self.plan,
+            run: &self.plan.runs[0],
+            rate: self.pace,
+            targets: &self.targets,
+            seed: 7,
+            data_seed: 7,
+        };
         let mut running = start(input, &Options { choice: self.choice, workers: self.workers }).unwrap();
         let mut sums: Vec<LaneInterval> = Vec::new();
         let begin = running.started_ns();
