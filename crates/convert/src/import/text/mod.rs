@@ -269,7 +269,7 @@ pub(super) fn import(
 }
 
 #[cfg(test)]
-mod extremes;
+mod extreme_tests;
 #[cfg(test)]
 mod source_tests;
 #[cfg(test)]
