@@ -9,7 +9,7 @@ OUT := $(or $(CARGO_TARGET_DIR),target)
 BIN := $(OUT)/release/iodyno
 SUDO := $(shell [ "$$(id -u)" = 0 ] || echo sudo)
 
-.PHONY: demo build query test test-released test-build check fmt bench bench-trace bench-replay bench-record bench-top bench-honest exam exam-quick soak fuzz web docs deps-build deps-test clean
+.PHONY: demo build query test test-released test-build check fmt bench bench-trace bench-replay bench-record bench-top bench-honest bench-compare exam exam-quick soak fuzz web docs deps-build deps-test clean
 
 # Installs the packages of $(1) that are not there yet; silent when all are. What was removed and not purged is known to dpkg, and not there.
 define apt
@@ -98,6 +98,11 @@ bench-record: build deps-test
 bench-top: build deps-test
 	cargo build --release --locked -p recording --example generate_day
 	bench/top.py "$(BIN)" --generate "$(OUT)/release/examples/generate_day"
+
+# How often `compare` calls equal loads different, and finds a change of 5 %: the table of docs/compare.md (ten minutes; FLAGS=--quick: two).
+bench-compare: build
+	cargo build --release --locked -p analyze --example calibrate_compare
+	bench/compare.sh "$(OUT)/release/examples/calibrate_compare" $(FLAGS)
 
 # A disk that answers nothing for two seconds: what each tool says of it (as root).
 bench-honest: build deps-test

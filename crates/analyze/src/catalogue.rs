@@ -260,7 +260,7 @@ static VIEWS: [View; 39] = [
         "Repetitions",
         Kind::Table,
         tables::repeats,
-        "Means over the repetitions of each run; ± is half of the 95 % confidence interval (Student's t). A difference that repetitions alone explain is within the noise (Welch's t-test, 95 %).",
+        "Means over the repetitions of each run; ± is half of the 95 % confidence interval (Student's t). A row differs from the one above by Welch's t-test of the logarithms (95 %, four rounds or more); everything else is not resolved.",
     ),
     all(
         "sweep.matrix",

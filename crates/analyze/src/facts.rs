@@ -86,6 +86,8 @@ pub struct RunFacts {
     pub unfinished: Option<Unfinished>,
     /// Rows of its end, until they are part of its totals.
     pub(crate) ends: Vec<rows::RunEnd>,
+    /// When it began, ns of the wall clock; 0 where nothing asked for it.
+    pub(crate) began_ns: i64,
     /// Its totals were written at its end; otherwise they are added up from its intervals.
     pub complete: bool,
 }

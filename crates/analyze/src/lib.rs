@@ -35,7 +35,7 @@ mod verdict;
 mod view;
 
 pub use catalogue::{Kind, View, view, views};
-pub use comparison::{Change, Comparison, Ratio, comparison_model};
+pub use comparison::{Change, Comparison, Conclusion, Judged, Measure, Method, Question, comparison_model, measure_of};
 pub use compute::{ZONE_AHEAD_S, compute};
 pub use condition::{
     Condition, ConditionError, Evidence, Judge, Judgement, Lane, Names, OBJECTIVES, Verdict, Watch, measures_markdown,
@@ -73,6 +73,14 @@ pub use view::{
     Axis, Body, Cells, Column, Knee, Line, LineStyle, Mark, MarkKind, Panel, Point, PointLine, Right, Scale, Table,
     ViewData, WallClock,
 };
+
+/// The statistics of comparisons by themselves, for the program that calibrates them.
+#[doc(hidden)]
+pub mod calibration {
+    pub use crate::comparison::Pair;
+    pub use crate::comparison::measure::{Better, Clock, Flow, Kind};
+    pub use crate::comparison::second::{Round, Step};
+}
 
 use recording::RecordingError;
 

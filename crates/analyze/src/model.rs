@@ -46,11 +46,13 @@ pub struct Figure {
 pub enum Tone {
     /// Nothing special.
     Plain,
+    /// Better than before.
+    Good,
     /// Worth knowing.
     Info,
     /// Casts doubt on the figures.
     Warning,
-    /// Something failed.
+    /// Something failed, or is worse than before.
     Error,
 }
 

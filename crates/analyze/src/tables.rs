@@ -1,6 +1,8 @@
 //! The tables of the catalogue.
 
 use crate::catalogue::Drawing;
+use crate::comparison::conclusion::SMALLEST;
+use crate::comparison::rounds::{FEWEST, welch};
 use crate::facts::{OpCount, TotalFacts};
 use crate::model::Part;
 use crate::repeats::{Estimate, Group, groups};
@@ -173,19 +175,30 @@ pub(crate) fn runs(facts: &Facts) -> Option<Drawing> {
     drawing(Table { columns, omitted: 0 })
 }
 
-/// How a mean over repetitions stands to the one before it.
-fn against(now: Option<Estimate>, before: Option<Estimate>) -> String {
-    let Some((now, before)) = now.zip(before) else { return String::new() };
-    if before.mean == 0.0 {
+/// How a mean over repetitions stands to the one before it: by Welch's t of the logarithms, as `compare` does with rounds.
+fn against(now: Option<Vec<f64>>, before: Option<Vec<f64>>) -> String {
+    let Some((now, before)) = now.zip(before).filter(|(now, before)| !now.is_empty() && !before.is_empty()) else {
+        return String::new();
+    };
+    let mean = |values: &[f64]| values.iter().sum::<f64>() / values.len() as f64;
+    let (is, was) = (mean(&now), mean(&before));
+    if was <= 0.0 || is <= 0.0 {
         return "?".to_string();
     }
-    let change = 100.0 * (now.mean - before.mean) / before.mean;
+    let change = 100.0 * (is - was) / was;
     let sign = if change < 0.0 { "−" } else { "+" };
     let text = format!("{sign}{}", Unit::Percent.format(Some(change.abs())));
-    match now.differs_from(&before) {
-        Some(true) => text,
-        Some(false) => format!("{text}, within the noise"),
-        None => format!("{text}, not repeated"),
+    let count = now.len().min(before.len());
+    if count < FEWEST {
+        let rounds = if count == 1 { "1 round".to_string() } else { format!("{count} rounds") };
+        return format!("{text}, not resolved ({rounds}; {FEWEST} needed)");
+    }
+    let logs = |values: &[f64]| values.iter().map(|value| value.max(f64::MIN_POSITIVE).ln()).collect::<Vec<f64>>();
+    let found = welch(&logs(&before), &logs(&now), 0.975);
+    if found.interval.excludes_zero() && found.d.abs() > SMALLEST.ln() {
+        format!("{text}, differs")
+    } else {
+        format!("{text}, not resolved")
     }
 }
 
@@ -223,7 +236,7 @@ pub(crate) fn repeats(facts: &Facts) -> Option<Drawing> {
         let compared = |of: Figure| -> Vec<String> {
             let before = std::iter::once(None).chain(all.iter().map(Some));
             let with = |now: &Group<'_>, before: Option<&Group<'_>>| {
-                against(now.estimate(of), before.and_then(|before| before.estimate(of)))
+                against(now.values(of), before.and_then(|before| before.values(of)))
             };
             all.iter().zip(before).map(|(now, before)| with(now, before)).collect()
         };

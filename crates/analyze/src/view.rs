@@ -1,6 +1,6 @@
 //! What a view holds once it is computed: plain values with axes and units, drawn alike by every face.
 
-use crate::{Unit, Values};
+use crate::{Tone, Unit, Values};
 use serde::{Deserialize, Serialize};
 
 /// One chart or table, ready to be drawn.
@@ -304,6 +304,9 @@ pub struct Column {
     pub unit: Unit,
     /// Its cells.
     pub cells: Cells,
+    /// How each cell is coloured; the words say it as well. Empty: all are plain.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub tones: Vec<Tone>,
 }
 
 /// Cells of a column, all of one kind.
@@ -334,12 +337,24 @@ impl Cells {
 impl Column {
     /// A column of text.
     pub fn text(name: &str, cells: Vec<String>) -> Self {
-        Self { name: name.to_string(), group: String::new(), unit: Unit::None, cells: Cells::Text(cells) }
+        Self {
+            name: name.to_string(),
+            group: String::new(),
+            unit: Unit::None,
+            cells: Cells::Text(cells),
+            tones: Vec::new(),
+        }
     }
 
     /// A column of numbers.
     pub fn numbers(name: &str, unit: Unit, cells: impl IntoIterator<Item = Option<f64>>) -> Self {
-        Self { name: name.to_string(), group: String::new(), unit, cells: Cells::Numbers(cells.into_iter().collect()) }
+        Self {
+            name: name.to_string(),
+            group: String::new(),
+            unit,
+            cells: Cells::Numbers(cells.into_iter().collect()),
+            tones: Vec::new(),
+        }
     }
 
     /// The same under a common heading.
@@ -347,6 +362,19 @@ impl Column {
     pub fn under(mut self, group: &str) -> Self {
         self.group = group.to_string();
         self
+    }
+
+    /// The same with a colour for each cell.
+    #[must_use]
+    pub fn toned(mut self, tones: Vec<Tone>) -> Self {
+        self.tones = tones;
+        self
+    }
+
+    /// How the cell in `row` is coloured.
+    #[must_use]
+    pub fn tone(&self, row: usize) -> Tone {
+        self.tones.get(row).copied().unwrap_or(Tone::Plain)
     }
 
     /// Text of the cell in `row`.

@@ -19,6 +19,12 @@ pub(crate) fn line(words: Arguments<'_>) {
     put(Form::Text, &(visible(&words.to_string()).into_owned() + "\n"));
 }
 
+/// Writes a line of which parts may have a colour.
+pub(crate) fn painted(line: &session::Painted, look: session::Look) {
+    let mut out = stdout();
+    note(out.parts(&line.parts(look)).and_then(|()| out.flush()));
+}
+
 /// Writes a file's text that was asked for on standard output.
 pub(crate) fn file(text: &str) {
     put(Form::Data, text);
@@ -37,7 +43,12 @@ pub(crate) fn lines(json: bool) -> Output<Stdout> {
 fn put(form: Form, text: &str) {
     let mut out = stdout().with_form(form);
     // One write, so that lines of two threads do not mix.
-    match out.write_all(text.as_bytes()).and_then(|()| out.flush()) {
+    note(out.write_all(text.as_bytes()).and_then(|()| out.flush()));
+}
+
+/// Says that words did not arrive, once.
+fn note(written: std::io::Result<()>) {
+    match written {
         Err(error) if error.kind() != ErrorKind::BrokenPipe && !FAILED.swap(true, Ordering::Relaxed) => {
             say!("iodyno: failed to write standard output: {}", output::system_words(&error));
         }

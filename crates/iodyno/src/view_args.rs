@@ -35,8 +35,9 @@ pub(crate) struct RepairArgs {
       iodyno compare prod.iodyno replay-1 replay-2 -o page.html     a trace and its replays, as the kernel saw them\n  \
       iodyno compare a b --run rd3                                  one of several runs\n  \
       iodyno chart a compare.response_p99 --with b -o p99.png       one picture of it\n\n\
-    Ratios are other \u{f7} first; their 95 % intervals come from the spread between stretches of the measured time\n\
-    (docs/compare.md). A difference within that spread is called noise.")]
+    Ratios are other \u{f7} first. Verdicts: \u{25b2} better, \u{25bc} worse, = the same within a bound, ? not resolved (with how long that would take).\n\
+    Where both sides have four rounds or more (run --repeat, iodyno ab), these are the samples; else the seconds of the\n\
+    runs, of which at least 120 are needed (docs/compare.md).")]
 pub(crate) struct CompareArgs {
     /// The recording that the others are held against.
     pub(crate) first: PathBuf,
@@ -51,6 +52,20 @@ pub(crate) struct CompareArgs {
     /// Only this run: its title, its number counted from 0, `first` or `last`.
     #[arg(long, value_name = "RUN")]
     pub(crate) run: Option<String>,
+    #[command(flatten)]
+    pub(crate) question: QuestionArgs,
+}
+
+/// What is asked of a comparison.
+#[derive(Debug, Args)]
+pub(crate) struct QuestionArgs {
+    /// Up to which difference two figures are the same: 5%.
+    #[arg(long, value_name = "PERCENT", default_value = "5%")]
+    pub(crate) within: String,
+    /// The figure that decides: iops, bytes_per_s, response_ns_mean, response_ns_p99, service_ns_p50, …; name it before you look. Default: the
+    /// mean response time of what arrives by a schedule, else iops.
+    #[arg(long, value_name = "MEASURE")]
+    pub(crate) primary: Option<String>,
 }
 
 /// Arguments of `iodyno chart`.

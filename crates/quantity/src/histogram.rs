@@ -51,6 +51,19 @@ fn low_half(value: u64) -> u32 {
     value as u32
 }
 
+/// A quantile with the bucket that holds it.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Quantile {
+    /// The quantile, interpolated in its bucket as if the values were spread evenly over it, ns.
+    pub value: f64,
+    /// Begin of the bucket, ns.
+    pub low: f64,
+    /// End of the bucket, exclusive, ns.
+    pub high: f64,
+    /// Which part of all values the bucket holds, above 0 to 1.
+    pub share: f64,
+}
+
 /// A sparse histogram: the value that is stored, merged and asked for percentiles.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Histogram {
@@ -195,6 +208,37 @@ impl Histogram {
             }
         }
         Some(self.max)
+    }
+
+    /// The value below which `quantile` (0 to 1) of all values lie, interpolated in its bucket: what statistics of small
+    /// differences need, where [`percentile`](Self::percentile) only has the steps of the buckets. `None` when empty, or when
+    /// the distribution was not recorded.
+    #[must_use]
+    pub fn quantile_within(&self, quantile: f64) -> Option<Quantile> {
+        let wanted = quantile.clamp(0.0, 1.0) * self.count as f64;
+        let (mut below, last) = (0.0, self.buckets.last()?.0);
+        let (bucket, count) = self.buckets.iter().copied().find(|(bucket, count)| {
+            let is_here = below + *count as f64 >= wanted || *bucket == last;
+            if !is_here {
+                below += *count as f64;
+            }
+            is_here
+        })?;
+        let (low, high) = bounds_of(bucket, self.sub_bits);
+        let (low, high, count) = (low as f64, high as f64, count as f64);
+        let value = low + (high - low) * ((wanted - below) / count).clamp(0.0, 1.0);
+        Some(Quantile { value, low, high, share: count / self.count as f64 })
+    }
+
+    /// How many values lie above `value` ns; those of the bucket that holds it in proportion. 0 when the distribution was not recorded.
+    #[must_use]
+    pub fn above(&self, value: f64) -> f64 {
+        let above = self.buckets.iter().rev().map_while(|(bucket, count)| {
+            let (low, high) = bounds_of(*bucket, self.sub_bits);
+            let part = (high as f64 - value) / (high - low) as f64;
+            (part > 0.0).then(|| part.min(1.0) * *count as f64)
+        });
+        above.sum()
     }
 
     /// Adds `other`; the coarser of the two resolutions remains.
@@ -422,6 +466,20 @@ mod tests {
             let rank = (percent * count).div_ceil(100);
             assert_eq!(histogram.percentile(percent as f64 / 100.0), Some(rank), "p{percent} of {count}");
         }
+    }
+
+    #[test]
+    fn a_quantile_is_interpolated_in_its_bucket_and_as_many_are_above_it_as_it_says() {
+        // At 5 bits, [1024, 1056) and [2048, 2112) are buckets.
+        let histogram = of(&[1024, 1030, 1040, 1050, 2050, 2060], 5);
+        let half = histogram.quantile_within(0.5).unwrap();
+        assert_eq!((half.low, half.high, half.value), (1024.0, 1056.0, 1024.0 + 32.0 * 0.75));
+        assert!((half.share - 4.0 / 6.0).abs() < 1e-12, "{half:?}");
+        assert!((histogram.above(half.value) - 3.0).abs() < 1e-9);
+        assert_eq!((histogram.above(1500.0), histogram.above(0.0), histogram.above(4e9)), (2.0, 6.0, 0.0));
+        assert_eq!(histogram.quantile_within(1.0).unwrap().value, 2112.0);
+        assert_eq!(Histogram::default().quantile_within(0.5), None);
+        assert_eq!(Histogram::of_summary(4, 400, None, Some(150)).quantile_within(0.5), None);
     }
 
     #[test]

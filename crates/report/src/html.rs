@@ -99,6 +99,7 @@ fn base64(bytes: &[u8]) -> String {
 fn tone(tone: Tone) -> &'static str {
     match tone {
         Tone::Plain => "plain",
+        Tone::Good => "good",
         Tone::Info => "info",
         Tone::Warning => "warning",
         Tone::Error => "error",

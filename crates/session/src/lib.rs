@@ -57,9 +57,10 @@ pub use service::{
     Home, MachineClock, Moment, Retention, ServiceClock, ServiceOutcome, ServiceRequest, Sharing, Tier, local_zone,
     named_zone, serve,
 };
-pub use show::{comparison, comparison_file, comparison_lines, last_words, report_file, terminal_width};
+pub use show::{comparison, comparison_file, comparison_lines, last_words, report_file, terminal_look};
 pub use stop::StopFlag;
 pub use top::{LiveRequest, TopOf, TopRequest, top};
 pub use trace::{Rotate, TraceNews, TraceOutcome, TraceRequest, trace};
 pub use tui::json_verdict;
+pub use tui::{Look, Painted};
 pub use watch::{Company, Idle, WatchOutcome, WatchRequest, live_wall, watch};

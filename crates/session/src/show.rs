@@ -7,7 +7,7 @@ use recording::{PAGE, Reader, sign_page};
 use std::fs::File;
 use std::io::{Read as _, Write as _};
 use std::path::{Component, Path, PathBuf};
-use tui::Look;
+use tui::{Look, Painted};
 
 /// Writes the HTML report of the recording in `directory`, by default into it; returns its path. A report in the recording is
 /// written anew when it is one of iodyno's; any other file only with [`Force::Yes`].
@@ -96,27 +96,35 @@ pub fn comparison_file(comparison: &Comparison, output: &Path, force: Force) -> 
     Ok(OutputFile::write_whole(output, force, page.as_bytes())?)
 }
 
-/// Columns of standard output.
+/// What standard output can do.
 #[must_use]
-pub fn terminal_width() -> usize {
-    Look::of_stdout().width
+pub fn terminal_look() -> Look {
+    Look::of_stdout()
 }
+
+/// Pairs whose sentences are shown.
+const SENTENCES: usize = 20;
 
 /// The tables of a comparison as lines for a terminal of `width` columns.
 #[must_use]
-pub fn comparison_lines(comparison: &Comparison, width: usize) -> Vec<String> {
+pub fn comparison_lines(comparison: &Comparison, width: usize) -> Vec<Painted> {
     let model = analyze::comparison_model(comparison);
-    let mut lines = vec![model.sentence.clone()];
-    lines.extend(model.warnings.iter().map(|warning| warning.text.clone()));
-    let usual = model.runs.iter().take(1).flat_map(|run| &run.views);
-    let usual = usual.filter(|_| model.runs.len() == 1);
+    let mut lines = vec![Painted::plain(model.sentence.clone())];
+    let is_one = model.runs.len() == 1;
+    if !is_one {
+        lines.extend(model.runs.iter().take(SENTENCES).map(|run| Painted::plain(run.sentence.clone())));
+        let more = model.runs.len().saturating_sub(SENTENCES);
+        lines.extend((more > 0).then(|| Painted::plain(format!("{more} more runs are in the table."))));
+    }
+    lines.extend(model.warnings.iter().map(|warning| Painted::plain(warning.text.clone())));
+    let usual = model.runs.iter().take(1).flat_map(|run| &run.views).filter(|_| is_one);
     for view in usual.chain(&model.overview) {
         if let analyze::Body::Table(table) = &view.body {
-            lines.extend([String::new(), view.title.clone()]);
+            lines.extend([Painted::default(), Painted::plain(view.title.clone())]);
             // What a counter means stands in docs/tables.md; a terminal has no room for it.
             let mut table = table.clone();
             table.columns.retain(|column| column.name != "meaning");
-            lines.extend(tui::table_lines(&table, width));
+            lines.extend(tui::painted_table(&table, width));
         }
     }
     lines

@@ -25,7 +25,7 @@ pub use probe_requests::RequestLines;
 pub use probe_stacks::StackLines;
 pub use progress::{Progress, progress_line};
 pub use stat::{Complaint, CpuUnit, StatForm, StatLines, StatLook, WallClock, stranger};
-pub use table::{summary_tables, table_lines};
+pub use table::{Painted, painted_table, summary_tables, table_lines};
 pub use terminal::{Look, RunHeader, Terminal};
 pub use trace_lines::{trace_header, trace_json, trace_line};
 

@@ -1,6 +1,8 @@
 //! Tables of the catalogue as aligned text.
 
-use analyze::{Cells, Column, Facts, Judgement, Table};
+use crate::Look;
+use analyze::{Cells, Column, Facts, Judgement, Table, Tone};
+use quantity::output::Part;
 use quantity::visible::visible;
 use std::borrow::Cow;
 
@@ -8,8 +10,69 @@ fn width_of(text: &str) -> usize {
     text.chars().count()
 }
 
+/// A line of which parts may have a colour.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Painted(Vec<(Tone, String)>);
+
+impl Painted {
+    /// A line without colours.
+    #[must_use]
+    pub fn plain(text: String) -> Self {
+        Self(vec![(Tone::Plain, text)])
+    }
+
+    /// Adds a part.
+    fn put(&mut self, tone: Tone, text: &str) {
+        match self.0.last_mut() {
+            Some((last, known)) if *last == tone => known.push_str(text),
+            _ => self.0.push((tone, text.to_string())),
+        }
+    }
+
+    /// Takes spaces at its end away.
+    fn trim(&mut self) {
+        while let Some((_, text)) = self.0.last_mut() {
+            text.truncate(text.trim_end().len());
+            if !text.is_empty() {
+                break;
+            }
+            self.0.pop();
+        }
+    }
+
+    /// Its text.
+    #[must_use]
+    pub fn text(&self) -> String {
+        self.0.iter().map(|(_, text)| text.as_str()).collect()
+    }
+
+    /// What is written of it, with its end; colours where `look` has them.
+    #[must_use]
+    pub fn parts(&self, look: Look) -> Vec<Part<'_>> {
+        let of = |(tone, text): &'_ (Tone, String)| -> (&'static str, &'static str) {
+            match tone {
+                _ if !look.colour || text.is_empty() => ("", ""),
+                Tone::Plain | Tone::Info => ("", ""),
+                Tone::Good => ("\x1b[32m", "\x1b[0m"),
+                Tone::Warning => ("\x1b[33m", "\x1b[0m"),
+                Tone::Error => ("\x1b[31m", "\x1b[0m"),
+            }
+        };
+        let painted = self.0.iter().flat_map(|part| {
+            let (begin, end) = of(part);
+            [Part::Own(begin), Part::Text(&part.1), Part::Own(end)]
+        });
+        painted.chain([Part::Own("\n")]).collect()
+    }
+}
+
 /// A table in at most `width` columns; what does not fit continues below with the first column repeated.
 pub fn table_lines(table: &Table, width: usize) -> Vec<String> {
+    painted_table(table, width).iter().map(Painted::text).collect()
+}
+
+/// The same with the colours of its cells.
+pub fn painted_table(table: &Table, width: usize) -> Vec<Painted> {
     let mut lines = Vec::new();
     let Some((first, rest)) = table.columns.split_first() else { return lines };
     let mut rest = rest;
@@ -28,10 +91,10 @@ pub fn table_lines(table: &Table, width: usize) -> Vec<String> {
         if rest.is_empty() {
             break;
         }
-        lines.push(String::new());
+        lines.push(Painted::default());
     }
     if table.omitted > 0 {
-        lines.push(format!("and {} further rows", table.omitted));
+        lines.push(Painted::plain(format!("and {} further rows", table.omitted)));
     }
     lines
 }
@@ -75,7 +138,7 @@ fn padded(text: &str, width: usize, right: bool) -> String {
     if right { gap + text } else { format!("{text}{gap}") }
 }
 
-fn block(columns: &[&Column], rows: usize, lines: &mut Vec<String>) {
+fn block(columns: &[&Column], rows: usize, lines: &mut Vec<Painted>) {
     let widths = column_widths(columns);
     if columns.iter().any(|column| !column.group.is_empty()) {
         let mut line = String::new();
@@ -87,18 +150,25 @@ fn block(columns: &[&Column], rows: usize, lines: &mut Vec<String>) {
             line.push_str("  ");
             at += group.len();
         }
-        lines.push(line.trim_end().to_string());
+        lines.push(Painted::plain(line.trim_end().to_string()));
     }
-    let mut put = |cell: &dyn Fn(&Column) -> String| {
-        let cells = columns
-            .iter()
-            .zip(&widths)
-            .map(|(column, width)| padded(&cell(column), *width, matches!(column.cells, Cells::Numbers(_))));
-        lines.push(cells.collect::<Vec<String>>().join("  ").trim_end().to_string());
+    let mut put = |cell: &dyn Fn(&Column) -> (Tone, String)| {
+        let mut line = Painted::default();
+        for (column, width) in columns.iter().zip(&widths) {
+            let (tone, text) = cell(column);
+            // Of the padding nothing has a colour.
+            let text = padded(&text, *width, matches!(column.cells, Cells::Numbers(_)));
+            let (begin, end) = text.split_at(text.trim_end().len());
+            line.put(tone, begin);
+            line.put(Tone::Plain, end);
+            line.put(Tone::Plain, "  ");
+        }
+        line.trim();
+        lines.push(line);
     };
-    put(&heading);
+    put(&|column| (Tone::Plain, heading(column)));
     for row in 0..rows {
-        put(&|column| shown(column, row));
+        put(&|column| (column.tone(row), shown(column, row)));
     }
 }
 
@@ -140,6 +210,30 @@ pub fn summary_tables(facts: &Facts, width: usize) -> Vec<String> {
 mod tests {
     use super::*;
     use analyze::Unit;
+
+    #[test]
+    fn a_colour_is_around_the_words_of_its_cell_only() {
+        let columns = vec![
+            Column::text("figure", vec!["IOPS".to_string(), "p99".to_string()]),
+            Column::text("verdict", vec!["\u{25b2} better".to_string(), "= same".to_string()])
+                .toned(vec![Tone::Good, Tone::Plain]),
+            Column::text("more", vec!["x".to_string(), "\x1b[31my".to_string()]),
+        ];
+        let lines = painted_table(&Table { columns, omitted: 0 }, 80);
+        let written = |colour: bool| {
+            let look = Look { width: 80, live: true, colour };
+            let mut out = quantity::output::Output::new(Vec::new());
+            lines.iter().for_each(|line| out.parts(&line.parts(look)).unwrap());
+            String::from_utf8(out.get_ref().clone()).unwrap()
+        };
+        assert!(written(true).contains("IOPS    \x1b[32m\u{25b2} better\x1b[0m  x\n"), "{:?}", written(true));
+        assert!(
+            !written(false).contains('\x1b') && written(false).contains("\u{25b2} better  x"),
+            "{:?}",
+            written(false)
+        );
+        assert_eq!(written(true).matches('\x1b').count(), 2, "the colour of a name is no colour");
+    }
 
     #[test]
     fn a_groups_name_is_never_cut() {

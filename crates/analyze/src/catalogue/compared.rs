@@ -23,13 +23,13 @@ const fn side(
     View { id, title, explanation, kind, compute: Compute::Side(compute) }
 }
 
-pub(super) static COMPARED: [View; 12] = [
+pub(super) static COMPARED: [View; 13] = [
     pair(
         "compare.runs",
         "Runs side by side",
         Kind::Table,
         comparison::runs,
-        "Runs of the same name and variables. A difference that the spread within the runs explains is within the noise.",
+        "Runs of the same name and variables. ▲ better, ▼ worse, = the same within a bound, ? not resolved: the runs are too short to say.",
     ),
     pair(
         "compare.load_response",
@@ -43,7 +43,14 @@ pub(super) static COMPARED: [View; 12] = [
         "Figures side by side",
         Kind::Table,
         comparison::figures,
-        "The ratio is second ÷ first. Its 95 % interval comes from the spread between ten stretches of the measured time (docs/compare.md).",
+        "The ratio is second ÷ first. The figure with a star was named before looking, and decides: where all are looked at, one in twenty differs by chance (docs/compare.md).",
+    ),
+    pair(
+        "compare.basis",
+        "What the verdicts rest on",
+        Kind::Table,
+        comparison::basis,
+        "How many independent stretches the runs are worth, and the smallest change that could be seen (docs/compare.md).",
     ),
     pair(
         "compare.iops",
@@ -106,6 +113,6 @@ pub(super) static COMPARED: [View; 12] = [
         "Counters that changed most",
         Kind::Table,
         comparison::most_changed,
-        "Rates and values of the machine while the load ran that differ by a tenth or more and beyond the noise; the greatest ratio first. A time per time is in per cent of one CPU or device.",
+        "Rates and values of the machine while the load ran that differ by a tenth or more and surely (with so many looked at, intervals are wider than 95 % ones); the greatest ratio first. A time per time is in per cent of one CPU or device.",
     ),
 ];

@@ -1,6 +1,11 @@
 //! Which counters of the machine differ most between recordings, whatever their table.
+//!
+//! A counter is judged as the rate of a load is, second by second. So many are looked at that one in twenty of equal ones would seem to
+//! differ: the intervals are those with which all together give a false alarm in one of twenty comparisons.
 
-use super::estimate::{Ratio, ratio};
+use super::conclusion::{Conclusion, FLOOR_S, Judged, Pair, Question};
+use super::measure::{Better, Flow, Kind};
+use super::second::{Round, Step, steps};
 use crate::{AnalyzeError, Unit};
 use arrow_array::cast::AsArray;
 use arrow_array::types::{Float64Type, Int64Type};
@@ -10,9 +15,11 @@ use std::collections::BTreeMap;
 
 /// Tables of counters whose rows are few: those of each process, vector or thread would drown the rest.
 const TABLES: [&str; 8] = ["cpu", "system", "memory", "pressure", "disk", "net", "tcp", "udp"];
-/// Most stretches over which a rate is taken.
-const BATCHES: usize = 10;
-/// Changes that are told.
+/// Most steps of a counter: there are hundreds of them.
+const MOST_STEPS: f64 = 300.0;
+/// Stretches in each of which something must have happened for a counter that was 0 on the other side.
+const STRETCHES: usize = 10;
+/// Changes that are shown.
 const MOST: usize = 25;
 /// Below this much, a change is not worth a line.
 const WORTH: f64 = 1.1;
@@ -20,14 +27,13 @@ const WORTH: f64 = 1.1;
 /// Which counter: table, column, names of the row.
 type Key = (&'static str, &'static str, String);
 
-/// A counter in stretches of time.
+/// A counter over time.
 #[derive(Clone, Debug)]
 struct Rates {
     unit: Unit,
     help: &'static str,
-    /// Mean over all the time.
-    mean: f64,
-    batches: Vec<f64>,
+    /// Of each recording: how much in each step, as if it were operations.
+    rounds: Vec<Round>,
 }
 
 /// The counters of a recording while its load ran.
@@ -50,7 +56,35 @@ pub struct Change {
     /// In the other.
     pub is: f64,
     /// How many times as much; `None` when one of them is 0.
-    pub ratio: Option<Ratio>,
+    pub judged: Option<Judged>,
+}
+
+/// The counters that differ most.
+#[derive(Debug)]
+pub(crate) struct Changes {
+    /// The greatest first.
+    pub(crate) changes: Vec<Change>,
+    /// How many more there are.
+    pub(crate) more: usize,
+    /// How many were looked at.
+    looked_at: usize,
+    /// Is the time enough to know of any?
+    is_enough: bool,
+}
+
+impl Changes {
+    /// What was looked at, a sentence with a full stop; `None` when both have no counters.
+    pub(crate) fn words(&self) -> Option<String> {
+        let found = self.changes.len() + self.more;
+        match (self.looked_at, self.is_enough) {
+            (0, _) => None,
+            (_, false) => Some(format!("counters of the machine are not compared: {FLOOR_S:.0} s are needed.")),
+            (looked_at, true) => Some(format!(
+                "{looked_at} counters of the machine were compared, {found} changed (by a tenth or more, and surely: one false alarm \
+                 among all of them in 20 such comparisons)."
+            )),
+        }
+    }
 }
 
 /// Unit of a rate or of a value, and what it is multiplied by.
@@ -81,8 +115,23 @@ fn numbers(values: &ArrayRef) -> Option<Vec<Option<f64>>> {
 type Series = Vec<(i64, f64)>;
 
 impl Samples {
-    /// Reads the counters of `[from, to]` ns; of everything when `span` is `None`.
-    pub(crate) fn read(reader: &Reader, span: Option<(i64, i64)>) -> Result<Self, AnalyzeError> {
+    /// Reads the counters of `[from, to]` ns; of everything when `span` is `None`. Several recordings are rounds of each counter.
+    pub(crate) fn read(readers: &[&Reader], span: Option<(i64, i64)>) -> Result<Self, AnalyzeError> {
+        let mut samples = Self::default();
+        for reader in readers {
+            for (key, mut rates) in Self::read_one(reader, span)?.0 {
+                match samples.0.get_mut(&key) {
+                    Some(known) => known.rounds.append(&mut rates.rounds),
+                    None => {
+                        samples.0.insert(key, rates);
+                    }
+                }
+            }
+        }
+        Ok(samples)
+    }
+
+    fn read_one(reader: &Reader, span: Option<(i64, i64)>) -> Result<Self, AnalyzeError> {
         // Counters are read once per interval: the sample before the load is its beginning.
         let (from_ns, to_ns) = span.map_or((i64::MIN, i64::MAX), |(from, to)| (from - 300_000_000, to + 300_000_000));
         let mut samples = Self::default();
@@ -105,37 +154,64 @@ impl Samples {
         self.0.is_empty()
     }
 
-    /// The counters that differ most from those of `base`, for certain and by at least a tenth; and how many more there are.
-    pub(crate) fn changes(&self, base: &Self) -> (Vec<Change>, usize) {
-        let mut changes: Vec<(f64, Change)> = base
-            .0
-            .iter()
-            .filter_map(|(key, was)| {
-                let is = self.0.get(key)?;
-                let ratio = ratio((was.mean, is.mean), &was.batches, &is.batches);
-                let score = match ratio {
-                    Some(ratio) => ratio.differs().unwrap_or(false).then(|| ratio.ratio.ln().abs())?,
-                    // From or to nothing; what hardly ever happened is left out.
-                    None if (was.mean == 0.0) != (is.mean == 0.0) => is.steady().or(was.steady())?,
-                    None => return None,
-                };
-                let of = format!("{} {}", key.0, key.2).trim_end().to_string();
-                let (column, help, unit) = (key.1, is.help, is.unit);
-                let change = Change { of, column, help, unit, was: was.mean, is: is.mean, ratio };
-                (score >= WORTH.ln()).then_some((score, change))
-            })
-            .collect();
+    /// The counters that differ most from those of `base`, surely and by at least a tenth.
+    pub(crate) fn changes(&self, base: &Self) -> Changes {
+        let both: Vec<(&Key, &Rates, &Rates)> =
+            base.0.iter().filter_map(|(key, was)| Some((key, was, self.0.get(key)?))).collect();
+        let looked_at = both.iter().filter(|(_, was, is)| was.mean() != 0.0 || is.mean() != 0.0).count();
+        let question = Question { tests: looked_at, ..Question::default() };
+        let mut changes: Vec<(f64, Change)> = Vec::new();
+        for (key, was, is) in &both {
+            let judged = judged(was, is, question);
+            let score = match &judged {
+                Some(judged) if matches!(judged.conclusion, Conclusion::Different { .. }) => judged.ratio.ln().abs(),
+                Some(_) => continue,
+                // From or to nothing; what hardly ever happened is left out.
+                None if (was.mean() == 0.0) != (is.mean() == 0.0) && (was.is_steady() || is.is_steady()) => f64::MAX,
+                None => continue,
+            };
+            if score < WORTH.ln() {
+                continue;
+            }
+            let of = format!("{} {}", key.0, key.2).trim_end().to_string();
+            let (column, help, unit) = (key.1, is.help, is.unit);
+            changes.push((score, Change { of, column, help, unit, was: was.mean(), is: is.mean(), judged }));
+        }
         changes.sort_by(|a, b| b.0.total_cmp(&a.0));
         let more = changes.len().saturating_sub(MOST);
         changes.truncate(MOST);
-        (changes.into_iter().map(|change| change.1).collect(), more)
+        let is_enough = both.iter().any(|(_, was, is)| was.is_long() && is.is_long());
+        Changes { changes: changes.into_iter().map(|change| change.1).collect(), more, looked_at, is_enough }
     }
 }
 
+/// What is said of a counter; `None` when it is 0 on one side.
+fn judged(was: &Rates, is: &Rates, question: Question) -> Option<Judged> {
+    Pair::new(&was.rounds, &is.rounds, question).judge(Kind::Rate(Flow::Operations), Better::Neither, true)
+}
+
 impl Rates {
-    /// A score when it was above 0 in every stretch.
-    fn steady(&self) -> Option<f64> {
-        (self.batches.len() >= 4 && self.batches.iter().all(|value| *value > 0.0)).then_some(f64::MAX)
+    fn steps(&self) -> impl Iterator<Item = &Step> {
+        self.rounds.iter().flat_map(|round| &round.steps)
+    }
+
+    /// Over all the time.
+    fn mean(&self) -> f64 {
+        let (amount, seconds) =
+            self.steps().fold((0.0, 0.0), |(amount, s), step| (amount + step.ops, s + step.length_s));
+        if seconds > 0.0 { amount / seconds } else { 0.0 }
+    }
+
+    /// Long enough to be compared?
+    fn is_long(&self) -> bool {
+        self.steps().map(|step| step.length_s).sum::<f64>() >= 0.98 * FLOOR_S
+    }
+
+    /// Was it above 0 in every stretch?
+    fn is_steady(&self) -> bool {
+        let amounts: Vec<f64> = self.steps().map(|step| step.ops).collect();
+        let length = amounts.len().div_ceil(STRETCHES).max(1);
+        self.is_long() && amounts.chunks(length).all(|part| part.iter().any(|amount| *amount > 0.0))
     }
 }
 
@@ -176,20 +252,17 @@ fn collect(
     }
 }
 
-/// Means of a gauge, or rates of a counter, over equal numbers of samples. `None` with fewer than two, or when a counter fell.
+/// How much of a counter or a gauge was in each step, times its unit. `None` with fewer than two samples, or when a counter fell.
 fn rates(column: &Column, series: &[(i64, f64)]) -> Option<Rates> {
     let (unit, scale) = unit_of(column);
-    let steps = series.len().checked_sub(1).filter(|steps| *steps > 0)?;
-    let count = steps.min(BATCHES);
-    let of = |from: usize, to: usize| -> Option<f64> {
-        if column.kind == ColumnKind::Gauge {
-            let part = &series[from + 1..=to];
-            return Some(scale * part.iter().map(|sample| sample.1).sum::<f64>() / part.len() as f64);
-        }
-        let seconds = (series[to].0 - series[from].0) as f64 / 1e9;
-        (seconds > 0.0 && series[from..=to].windows(2).all(|pair| pair[1].1 >= pair[0].1))
-            .then(|| scale * (series[to].1 - series[from].1) / seconds)
+    let is_gauge = column.kind == ColumnKind::Gauge;
+    let step = |pair: &[(i64, f64)]| {
+        let length_s = (pair[1].0 - pair[0].0) as f64 / 1e9;
+        let grown = pair[1].1 - pair[0].1;
+        let ops = if is_gauge { scale * pair[1].1 * length_s } else { scale * grown };
+        (length_s > 0.0 && (is_gauge || grown >= 0.0)).then(|| Step { length_s, ops, ..Step::default() })
     };
-    let batches: Option<Vec<f64>> = (0..count).map(|at| of(at * steps / count, (at + 1) * steps / count)).collect();
-    Some(Rates { unit, help: column.help.trim(), mean: of(0, steps)?, batches: batches? })
+    let all: Vec<Step> = series.windows(2).map(step).collect::<Option<Vec<Step>>>().filter(|all| !all.is_empty())?;
+    let round = Round { steps: steps(&all, MOST_STEPS), began_ns: series[0].0, ..Round::default() };
+    Some(Rates { unit, help: column.help.trim(), rounds: vec![round] })
 }

@@ -2,24 +2,37 @@
 //!
 //! What is compared of a recording is its load, a list of slices of time: the intervals of a run, or the stretches of a
 //! trace. Traces are taken when every recording has one and one has nothing else (a trace beside its replays), so that
-//! both sides are what the kernel saw; runs otherwise.
+//! both sides are what the kernel saw; runs otherwise. What is said of a difference stands in [`conclusion`].
 
 mod changes;
-mod estimate;
+pub(crate) mod conclusion;
+mod gate;
+mod loads;
+pub(crate) mod measure;
 mod page;
+mod part;
+pub(crate) mod rounds;
+pub(crate) mod second;
+pub(crate) mod single;
+pub(crate) mod student;
 mod views;
+mod words;
 
 pub use changes::Change;
-pub use estimate::Ratio;
+pub use conclusion::{Conclusion, Judged, Method, Pair, Question};
+pub use measure::{Measure, measure_of};
 pub use page::comparison_model;
-pub(crate) use views::{cpu, figures, heat_map, iops, most_changed, percentiles, queue_depth, runs};
+pub(crate) use views::{basis, cpu, figures, heat_map, iops, most_changed, percentiles, queue_depth, runs};
 pub(crate) use views::{load_response, response_p50, response_p99, throughput};
 
-use crate::repeats::{Group, groups};
 use crate::series::summaries;
 use crate::{AnalyzeError, Facts, Selection, Times, TracedFacts, ViewData};
+use loads::{merged, paired};
+use measure::{Kind, MEASURES};
+use part::Part;
 use quantity::histogram::Histogram;
 use recording::Reader;
+use second::Round;
 
 /// What happened in a stretch of time.
 #[derive(Clone, Debug)]
@@ -43,11 +56,24 @@ pub(crate) struct Load {
     pub(crate) slices: Vec<Slice>,
     /// Response times at full resolution; in a trace those that it saw the end of.
     pub(crate) response: Times,
+    /// Service times, the same.
+    pub(crate) service: Times,
     /// On the monotonic clock of its machine, ns.
     pub(crate) span_ns: (i64, i64),
+    /// Did its operations arrive by a schedule? Then how many there were says nothing of the device.
+    pub(crate) is_open: bool,
+    /// Its repetitions, each second by second.
+    pub(crate) rounds: Vec<Round>,
 }
 
-/// One of the recordings.
+impl Load {
+    /// As a whole: its histograms are the exact ones.
+    pub(crate) fn whole(&self) -> Part {
+        Part { response: self.response.clone(), service: self.service.clone(), ..Part::of(&self.slices) }
+    }
+}
+
+/// One of the recordings, or several that belong together.
 #[derive(Debug)]
 pub(crate) struct Side {
     /// Short name, different from those of the others.
@@ -56,6 +82,10 @@ pub(crate) struct Side {
     pub(crate) loads: Vec<Option<Load>>,
     pub(crate) facts: Facts,
     pub(crate) samples: changes::Samples,
+    /// In each pair, each of [`MEASURES`] against that of the first; empty for the first, and where one of them lacks the load.
+    pub(crate) judged: Vec<Vec<Option<Judged>>>,
+    /// In each pair, what must be known of how it was judged.
+    pub(crate) notes: Vec<Vec<String>>,
 }
 
 /// Recordings side by side.
@@ -67,6 +97,7 @@ pub struct Comparison {
     pub(crate) pairs: Vec<String>,
     /// Is it traces that are compared?
     pub(crate) traced: bool,
+    pub(crate) question: Question,
 }
 
 impl Comparison {
@@ -75,28 +106,35 @@ impl Comparison {
     /// # Errors
     /// One of them cannot be read, or `run` is in none.
     pub fn read(recordings: &[(String, Reader)], run: Option<&str>) -> Result<Self, AnalyzeError> {
+        let sides: Vec<(&str, Vec<&Reader>)> =
+            recordings.iter().map(|(label, reader)| (label.as_str(), vec![reader])).collect();
+        Self::read_sides(&sides, run)
+    }
+
+    /// The same where a side is several recordings: rounds, each of them a repetition of its runs.
+    ///
+    /// # Errors
+    /// One of them cannot be read, or `run` is in none.
+    pub fn read_sides(recordings: &[(&str, Vec<&Reader>)], run: Option<&str>) -> Result<Self, AnalyzeError> {
         let mut all = Vec::new();
-        for (label, reader) in recordings {
-            let facts = Facts::read(reader, &Selection { run: run.map(String::from), ..Selection::default() });
-            // A trace beside a run of that name is no mistake; that no recording has it is found below.
-            let facts = match facts {
-                Err(AnalyzeError::UnknownRun { .. }) if recordings.len() > 1 => {
-                    let mut facts = Facts::read(reader, &Selection::default())?;
-                    facts.runs.clear();
-                    facts
-                }
-                other => other?,
-            };
-            all.push((label.clone(), facts, reader));
+        for (label, readers) in recordings {
+            let mut facts = Vec::new();
+            for reader in readers {
+                facts.push(facts_of(reader, run, recordings.len() > 1)?);
+            }
+            let Some(facts) = merged(facts) else { continue };
+            all.push(((*label).to_string(), facts, readers));
         }
         if let Some(run) = run.filter(|_| all.iter().all(|(_, facts, _)| facts.runs.is_empty())) {
             return Err(AnalyzeError::UnknownRun { run: run.to_string(), known: "no recording has it".to_string() });
         }
         let is_bare = |facts: &Facts| summaries(facts).is_empty();
-        let traced = match all.iter().any(|(_, facts, _)| is_bare(facts)) {
-            true => {
-                all.iter().map(|(_, _, reader)| TracedFacts::read(reader)).collect::<Result<Option<Vec<_>>, _>>()?
-            }
+        let is_traced = all.iter().any(|(_, facts, _)| is_bare(facts)) && all.iter().all(|side| side.2.len() == 1);
+        let traced = match is_traced {
+            true => all
+                .iter()
+                .flat_map(|(_, _, readers)| readers.iter().map(|reader| TracedFacts::read(reader)))
+                .collect::<Result<Option<Vec<_>>, _>>()?,
             false => None,
         };
         let (pairs, loads) = match &traced {
@@ -107,18 +145,55 @@ impl Comparison {
         };
         let loads: Vec<Vec<Option<Load>>> = loads;
         let mut sides = Vec::new();
-        for ((label, facts, reader), loads) in all.into_iter().zip(loads) {
+        for ((label, facts, readers), loads) in all.into_iter().zip(loads) {
             let spans = loads.iter().flatten().map(|load| load.span_ns);
             let span = spans.reduce(|a, b| (a.0.min(b.0), a.1.max(b.1)));
-            sides.push(Side { label, loads, samples: changes::Samples::read(reader, span)?, facts });
+            let samples = changes::Samples::read(readers, span)?;
+            sides.push(Side { label, loads, samples, facts, judged: Vec::new(), notes: Vec::new() });
         }
-        Ok(Self { sides, pairs, traced: traced.is_some() })
+        let mut comparison = Self { sides, pairs, traced: traced.is_some(), question: Question::default() };
+        comparison.ask(Question::default());
+        Ok(comparison)
+    }
+
+    /// Judges everything by another question.
+    pub fn ask(&mut self, question: Question) {
+        self.question = question;
+        let Some((first, others)) = self.sides.split_first_mut() else { return };
+        for side in others {
+            // A trace without a run, and what was played of it.
+            let is_replay =
+                self.traced && first.facts.runs.is_empty() && side.facts.runs.iter().any(|run| run.is_replay());
+            let pairs = first.loads.iter().zip(&side.loads).map(|loads| match loads {
+                (Some(base), Some(load)) => judge(base, load, question, is_replay),
+                _ => (Vec::new(), Vec::new()),
+            });
+            (side.judged, side.notes) = pairs.unzip();
+        }
     }
 
     /// The first pair that all recordings have, or else the first at all.
     pub(crate) fn usual_pair(&self) -> usize {
         let whole = |pair: &usize| self.sides.iter().all(|side| side.loads.get(*pair).is_some_and(Option::is_some));
         (0..self.pairs.len()).find(whole).unwrap_or(0)
+    }
+
+    /// The figure that decides in a pair: the one that was named; else of a load that arrives by a schedule its mean time (how many
+    /// there are was asked for), and of any other how many operations it did.
+    pub(crate) fn primary(&self, pair: usize) -> &'static Measure {
+        let loads: Vec<&Load> = self.of(pair).map(|(_, _, load)| load).collect();
+        let is_open = loads.iter().all(|load| load.is_open);
+        let usual = if is_open { "response_ns_mean" } else { "iops" };
+        let measure = self.question.primary.or_else(|| measure_of(usual)).unwrap_or(&MEASURES[0]);
+        // Imports know the service time only.
+        let lacks = |load: &&Load| load.response.ended.count() == 0;
+        if loads.iter().any(lacks) { measure.by_service() } else { measure }
+    }
+
+    /// What is said of a figure of a side in a pair.
+    pub(crate) fn judged(&self, side: usize, pair: usize, measure: &Measure) -> Option<&Judged> {
+        let place = MEASURES.iter().position(|known| known.key == measure.key)?;
+        self.sides.get(side)?.judged.get(pair)?.get(place)?.as_ref()
     }
 
     /// Short name of a recording.
@@ -159,51 +234,56 @@ impl Comparison {
     }
 }
 
-/// Runs of the same name and variables; where each recording has one run only, these, whatever their names.
-fn paired(facts: &[&Facts]) -> (Vec<String>, Vec<Vec<Option<Load>>>) {
-    let sides: Vec<Vec<Group<'_>>> = facts.iter().map(|facts| groups(summaries(facts))).collect();
-    if sides.iter().all(|groups| groups.len() == 1) {
-        let mut names: Vec<String> = sides.iter().map(|groups| groups[0].name()).collect();
-        names.dedup();
-        let loads = sides.iter().map(|groups| vec![Some(load(&groups[0]))]).collect();
-        return (vec![names.join(" / ")], loads);
-    }
-    let mut pairs: Vec<String> = Vec::new();
-    for group in sides.iter().flatten() {
-        if !pairs.contains(&group.name()) {
-            pairs.push(group.name());
+/// The facts of a recording; without runs where it has none of that name and others may.
+fn facts_of(reader: &Reader, run: Option<&str>, has_others: bool) -> Result<Facts, AnalyzeError> {
+    let facts = Facts::read(reader, &Selection { run: run.map(String::from), ..Selection::default() });
+    // A trace beside a run of that name is no mistake; that no recording has it is found later.
+    match facts {
+        Err(AnalyzeError::UnknownRun { .. }) if has_others => {
+            let mut facts = Facts::read(reader, &Selection::default())?;
+            facts.runs.clear();
+            Ok(facts)
         }
+        other => other,
     }
-    let of = |groups: &Vec<Group<'_>>| {
-        let named = |name: &String| groups.iter().find(|group| group.name() == *name);
-        pairs.iter().map(|name| named(name).map(load)).collect()
-    };
-    let loads = sides.iter().map(of).collect();
-    (pairs, loads)
 }
 
-/// The measured phase of a run, its repetitions one after the other.
-fn load(group: &Group<'_>) -> Load {
-    let mut response = Times::default();
-    let (mut slices, mut errors, mut at_s) = (Vec::new(), Some(0.0), 0.0);
-    for (run, summary) in &group.runs {
-        run.main_totals().for_each(|total| response.merge(&total.response));
-        errors = errors.zip(summary.errors).map(|(sum, errors)| sum + errors);
-        for interval in run.main_intervals() {
-            let length_s = interval.interval_ns as f64 / 1e9;
-            slices.push(Slice {
-                from_s: at_s,
-                length_s,
-                ops: interval.completed() as f64,
-                reads: interval.ops[0].ops as f64,
-                bytes: interval.ops.iter().map(|count| count.bytes as f64).sum(),
-                in_flight: interval.in_flight.known(),
-                response: interval.response.clone(),
-            });
-            at_s += length_s;
+/// All figures of a load against those of the first, and what must be known of how they were judged.
+fn judge(base: &Load, load: &Load, question: Question, is_replay: bool) -> (Vec<Option<Judged>>, Vec<String>) {
+    let pair = match (&base.rounds[..], &load.rounds[..]) {
+        ([one], [other]) if is_replay => Pair::paired(one, other, question),
+        (one, other) => Pair::new(one, other, question),
+    };
+    let (was, is) = (base.whole(), load.whole());
+    let of = |measure: &Measure| {
+        let (was, is) = ((measure.value)(&was)?, (measure.value)(&is)?);
+        let is_exact = was.is_exact() && is.is_exact();
+        match measure.kind {
+            // Of lower bounds there is no ratio.
+            Kind::Plain => {
+                let is_known = is_exact && was.low > 0.0 && is.low > 0.0;
+                is_known.then(|| Judged::plain(is.low / was.low))
+            }
+            kind => pair.judge(kind, measure.better, is_exact),
         }
+    };
+    let mut notes = Vec::new();
+    if let Some((count, fault)) = &pair.left_out {
+        notes.push(format!("{count} rounds of each side are left out, because of: {fault}"));
     }
-    let starts = group.runs.iter().flat_map(|(run, _)| run.main_intervals().map(|i| i.t_ns - i.interval_ns).min());
-    let span_ns = (starts.min().unwrap_or(0), group.runs.iter().map(|(run, _)| run.end_ns()).max().unwrap_or(0));
-    Load { errors, slices, response, span_ns }
+    match pair.alternates() {
+        Some(false) => notes.push(
+            "its rounds ran after all those of the other (or before): what drifted meanwhile counts as a difference; \
+             `iodyno ab` lets them alternate"
+                .to_string(),
+        ),
+        Some(true) => {}
+        None if is_replay => {}
+        None => notes.push(
+            "single runs: a difference says that these recordings differ, not that a change is the cause; for that, \
+             let rounds alternate (`iodyno ab`)"
+                .to_string(),
+        ),
+    }
+    (MEASURES.iter().map(of).collect(), notes)
 }

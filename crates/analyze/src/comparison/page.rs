@@ -1,8 +1,10 @@
 //! The page of a comparison: the report's own shape, so that the same face draws it.
 
-use super::views::{IOPS, P50, P99, ratio_of, words};
-use super::{Comparison, Load, Side};
+use super::measure::measure_of;
+use super::words::{headline, interval, sentence, tone, verdict};
+use super::{Comparison, Side};
 use crate::model::{Appendix, Figure, RecordingInfo, ReportModel, RunModel, Source, Tone, Warning};
+use crate::repeats::groups;
 use crate::report_model::{recording_info, run_summary, sources_and_hardware};
 use crate::series::summaries;
 use crate::traced::sample::sample_words;
@@ -34,7 +36,7 @@ pub fn comparison_model(comparison: &Comparison) -> ReportModel {
     ReportModel {
         schema: SCHEMA.to_string(),
         title: names.join(" | "),
-        sentence: sentence(comparison, usual),
+        sentence: headline(comparison),
         figures: figures(comparison, usual),
         recording: information(sides),
         warnings: warnings(comparison),
@@ -49,50 +51,25 @@ fn is_of_all(id: &str) -> bool {
     ["compare.runs", "compare.load_response", "compare.counters"].contains(&id)
 }
 
-/// The others of a pair, with the first.
-fn others(comparison: &Comparison, pair: usize) -> Vec<(&Side, &Load, &Load)> {
-    let mut loads = comparison.of(pair);
-    let Some((0, _, base)) = loads.next() else { return Vec::new() };
-    loads.map(|(_, side, load)| (side, base, load)).collect()
-}
-
-fn sentence(comparison: &Comparison, pair: usize) -> String {
-    let Some(first) = comparison.sides.first() else { return String::new() };
-    let told = others(comparison, pair).into_iter().map(|(side, base, load)| {
-        let of = |measure, more: &str, less: &str| words(ratio_of(&measure, base, load), more, less);
-        format!(
-            "{}: IOPS {}, response time p50 {}, p99 {}.",
-            side.label,
-            of(IOPS, "more", "less"),
-            of(P50, "longer", "shorter"),
-            of(P99, "longer", "shorter"),
-        )
-    });
-    let told: Vec<String> = told.collect();
-    match told.is_empty() {
-        true if comparison.pairs.is_empty() => {
-            format!("Counters beside those of {}; no recording holds a load.", first.label)
-        }
-        true => format!("Nothing of {} can be held against {}.", comparison.pairs[pair], first.label),
-        false => format!("Beside {}: {}", first.label, told.join(" ")),
-    }
-}
-
 fn figures(comparison: &Comparison, pair: usize) -> Vec<Figure> {
     let mut figures = Vec::new();
-    for (side, base, load) in others(comparison, pair) {
-        for measure in [IOPS, P99] {
-            let ratio = ratio_of(&measure, base, load);
-            let value = ratio.map_or("?".to_string(), |ratio| format!("{:.2} ×", ratio.ratio));
-            let detail = match ratio.and_then(|ratio| ratio.within) {
-                Some((low, high)) => format!("95 %: {low:.2} – {high:.2}"),
-                None => "too short for an interval".to_string(),
-            };
+    let primary = comparison.primary(pair);
+    let tail = measure_of("response_ns_p99").map(|tail| {
+        let has_response = comparison.of(pair).all(|(_, _, load)| load.response.ended.count() > 0);
+        if has_response { tail } else { tail.by_service() }
+    });
+    let several = comparison.pairs.len() > 1;
+    for (at, side, _) in comparison.of(pair).filter(|(at, _, _)| *at > 0) {
+        for measure in std::iter::once(primary).chain(tail) {
+            let judged = comparison.judged(at, pair, measure);
+            let run = if several { format!(", {}", comparison.pair_name(pair)) } else { String::new() };
+            let within = interval(judged);
+            let within = if within.is_empty() { within } else { format!(" (95 %: {within})") };
             figures.push(Figure {
-                label: format!("{} of {}", measure.0, side.label),
-                value,
-                detail,
-                tone: Tone::Plain,
+                label: format!("{} of {}{run}", measure.title, side.label),
+                value: judged.map_or("?".to_string(), |judged| format!("{:.2} ×", judged.ratio)),
+                detail: format!("{}{within}", verdict(judged)),
+                tone: tone(judged),
             });
         }
     }
@@ -104,9 +81,11 @@ fn summary(comparison: &Comparison, pair: usize) -> RunSummary {
     let name = &comparison.pairs[pair];
     let last = comparison.sides.last();
     let found = last.and_then(|side| {
-        let all = summaries(&side.facts);
-        let named = all.iter().position(|(run, _)| run.name() == *name).unwrap_or(0);
-        all.into_iter().nth(named)
+        let all = groups(summaries(&side.facts));
+        // The only run of each is a pair whatever their names.
+        let is_only = all.len() == 1 && comparison.pairs.len() == 1;
+        let named = all.into_iter().find(|group| is_only || group.name() == *name)?;
+        named.runs.into_iter().next()
     });
     found.map_or_else(|| run_summary_of_nothing(last), |(_, summary)| summary)
 }
@@ -187,12 +166,47 @@ fn warnings(comparison: &Comparison) -> Vec<Warning> {
             say(Tone::Info, format!("{} has no counters of its machine.", side.label));
         }
     }
+    for (text, pair) in notes(comparison) {
+        warnings.push(Warning { tone: Tone::Info, text, run: pair });
+    }
+    let mut say = |tone, text: String| warnings.push(Warning { tone, text, run: None });
+    for side in sides.iter().skip(1) {
+        let found = side.samples.changes(&sides[0].samples);
+        if let Some(words) = found.words() {
+            say(Tone::Info, format!("{}: {words}", side.label));
+        }
+    }
     let lonely = comparison.sides.iter().flat_map(|side| {
         let names = side.loads.iter().zip(&comparison.pairs);
         names.filter(|(load, _)| load.is_none()).map(|(_, name)| format!("{} has no run {name}.", side.label))
     });
     lonely.take(8).for_each(|text| say(Tone::Info, text));
     warnings
+}
+
+/// How pairs were judged; what holds of all of them is said once.
+fn notes(comparison: &Comparison) -> Vec<(String, Option<usize>)> {
+    let mut notes: Vec<(String, Option<usize>)> = Vec::new();
+    for side in comparison.sides.iter().skip(1) {
+        let all: Vec<(usize, &String)> = side
+            .notes
+            .iter()
+            .enumerate()
+            .flat_map(|(pair, notes)| notes.iter().map(move |note| (pair, note)))
+            .collect();
+        let compared = side.notes.iter().zip(&side.judged).filter(|(_, judged)| !judged.is_empty()).count();
+        for (pair, note) in &all {
+            let is_of_all = all.iter().filter(|(_, other)| other == note).count() == compared;
+            let text = match is_of_all {
+                true => format!("{} against {}: {note}.", side.label, comparison.label(0)),
+                false => format!("{}, {}: {note}.", comparison.pair_name(*pair), side.label),
+            };
+            if !notes.iter().any(|(known, _)| *known == text) {
+                notes.push((text, (!is_of_all).then_some(*pair)));
+            }
+        }
+    }
+    notes
 }
 
 fn appendix(sides: &[Side]) -> Appendix {

@@ -1,23 +1,14 @@
 //! The views of a comparison.
 
-use super::estimate::{Part, Ratio, batches, exact_ratio, ratio};
-use super::{Comparison, Load, Side, Slice};
+use super::measure::{MEASURES, Measure, measure_of};
+use super::part::Part;
+use super::words::{interval, percent, short, tone, verdict};
+use super::{Comparison, Judged, Load, Method, Side, Slice};
 use crate::catalogue::Drawing;
 use crate::series::{axis, heat_within, line, percentile_curve};
-use crate::view::{Axis, Body, Cells, Column, LineStyle, Point, PointLine, Scale, Table};
+use crate::view::{Axis, Body, Column, LineStyle, Point, PointLine, Scale, Table};
 use crate::{Bounds, Unit, Values};
 use quantity::histogram::Histogram;
-
-/// One figure of a load: name, unit, value of a part of it.
-type Measure = (&'static str, Unit, fn(&Part) -> Option<Bounds>);
-
-fn per_second(value: f64, part: &Part) -> Option<f64> {
-    (part.seconds > 0.0).then(|| value / part.seconds)
-}
-
-fn rate_of(value: f64, part: &Part) -> Option<Bounds> {
-    per_second(value, part).map(Bounds::exact)
-}
 
 fn low(figure: Option<Bounds>) -> Option<f64> {
     figure.map(|figure| figure.low)
@@ -29,128 +20,153 @@ fn shown(unit: Unit, figure: Option<Bounds>) -> String {
     if figure.is_some_and(|figure| !figure.is_exact()) { format!("≥ {text}") } else { text }
 }
 
-pub(super) const IOPS: Measure = ("IOPS", Unit::OpsPerSecond, |part| rate_of(part.ops, part));
-pub(super) const P50: Measure = ("response p50", Unit::Nanoseconds, |part| part.response.percentile(0.5));
-pub(super) const P99: Measure = ("response p99", Unit::Nanoseconds, |part| part.response.percentile(0.99));
-
-const MEASURES: [Measure; 11] = [
-    IOPS,
-    ("throughput", Unit::BytesPerSecond, |part| rate_of(part.bytes, part)),
-    ("bytes per operation", Unit::Bytes, |part| (part.ops > 0.0).then(|| Bounds::exact(part.bytes / part.ops))),
-    ("share of reads", Unit::Percent, |part| (part.ops > 0.0).then(|| Bounds::exact(100.0 * part.reads / part.ops))),
-    ("mean response", Unit::Nanoseconds, |part| part.response.mean()),
-    P50,
-    ("response p90", Unit::Nanoseconds, |part| part.response.percentile(0.9)),
-    P99,
-    ("response p99.9", Unit::Nanoseconds, |part| part.response.percentile(0.999)),
-    ("response max", Unit::Nanoseconds, |part| part.response.max()),
-    ("in flight", Unit::Count, |part| rate_of(part.in_flight_s?, part)),
-];
-
-/// A load as a whole: its histogram is the exact one.
-fn whole(load: &Load) -> Part {
-    Part { response: load.response.clone(), ..Part::of(&load.slices) }
-}
-
-/// How many times as much of a figure `other` has as `base`.
-pub(super) fn ratio_of((_, _, of): &Measure, base: &Load, other: &Load) -> Option<Ratio> {
-    let value = |part: &Part| low(of(part));
-    let stretches = |load: &Load| batches(load).iter().map(value).collect::<Option<Vec<f64>>>().unwrap_or_default();
-    exact_ratio((of(&whole(base))?, of(&whole(other))?), &stretches(base), &stretches(other))
-}
-
-/// `12 % more`, `3.1 times`, `within the noise`.
-pub(super) fn words(ratio: Option<Ratio>, more: &str, less: &str) -> String {
-    let Some(ratio) = ratio else { return "?".to_string() };
-    let size = match ratio.ratio {
-        much if much >= 2.0 => format!("{much:.2} times"),
-        little if little <= 0.5 => format!("1 ÷ {:.2}", 1.0 / little),
-        near if near >= 1.0 => format!("{:.1} % {more}", (near - 1.0) * 100.0),
-        near => format!("{:.1} % {less}", (1.0 - near) * 100.0),
-    };
-    match ratio.differs() {
-        Some(true) => size,
-        Some(false) => "within the noise".to_string(),
-        None => format!("{size} (too short to be sure)"),
-    }
-}
-
-fn within(ratio: Option<Ratio>) -> String {
-    ratio.and_then(|ratio| ratio.within).map_or("?".to_string(), |(low, high)| format!("{low:.3} – {high:.3}"))
-}
-
 fn table(columns: Vec<Column>, omitted: usize) -> Drawing {
     let none = || axis("", Unit::None, Scale::Category);
     Drawing { x: none(), y: none(), body: Body::Table(Table { columns, omitted }), marks: Vec::new() }
 }
 
+/// The measures that one of these loads has.
+fn present(loads: &[(usize, &Side, &Load)]) -> Vec<&'static Measure> {
+    let wholes: Vec<Part> = loads.iter().map(|(_, _, load)| load.whole()).collect();
+    MEASURES.iter().filter(|measure| wholes.iter().any(|part| (measure.value)(part).is_some())).collect()
+}
+
 pub(crate) fn figures(comparison: &Comparison, pair: usize) -> Option<Drawing> {
     let loads: Vec<(usize, &Side, &Load)> = comparison.of(pair).collect();
-    let (_, _, base) = *loads.first()?;
-    if loads.len() < 2 {
+    if loads.len() < 2 || loads[0].0 != 0 {
         return None;
     }
-    let wholes: Vec<Part> = loads.iter().map(|(_, _, load)| whole(load)).collect();
-    let present: Vec<&Measure> =
-        MEASURES.iter().filter(|(_, _, of)| wholes.iter().any(|part| of(part).is_some())).collect();
-    let mut names: Vec<String> = present.iter().map(|(name, _, _)| (*name).to_string()).collect();
+    let present = present(&loads);
+    let primary = comparison.primary(pair);
+    // The one that decides is marked: a verdict on each of so many would be wrong on one of them too often.
+    let name = |measure: &&Measure| {
+        if measure.key == primary.key { format!("{} *", measure.title) } else { measure.title.to_string() }
+    };
+    let mut names: Vec<String> = present.iter().map(name).collect();
     names.extend(["errors".to_string(), "measured time".to_string()]);
     let mut columns = vec![Column::text("figure", names)];
-    for ((_, side, load), part) in loads.iter().zip(&wholes) {
-        let mut cells: Vec<String> = present.iter().map(|(_, unit, of)| shown(*unit, of(part))).collect();
-        cells.extend([Unit::Operations.format(load.errors), Unit::Seconds.format(Some(part.seconds))]);
+    let seconds = |load: &Load| load.slices.iter().map(|slice| slice.length_s).sum::<f64>();
+    for (_, side, load) in &loads {
+        let part = load.whole();
+        let mut cells: Vec<String> =
+            present.iter().map(|measure| shown(measure.unit, (measure.value)(&part))).collect();
+        cells.extend([Unit::Operations.format(load.errors), Unit::Seconds.format(Some(seconds(load)))]);
         columns.push(Column::text(&side.label, cells));
     }
     let several = loads.len() > 2;
-    for (_, side, load) in &loads[1..] {
-        let mut ratios: Vec<Option<Ratio>> = present.iter().map(|measure| ratio_of(measure, base, load)).collect();
-        let whole = |load: &Load| load.slices.iter().map(|slice| slice.length_s).sum::<f64>();
-        ratios.extend([None, ratio((whole(base), whole(load)), &[], &[])]);
+    let measured = seconds(loads[0].2);
+    for (at, side, load) in &loads[1..] {
+        let mut judged: Vec<Option<&Judged>> =
+            present.iter().map(|measure| comparison.judged(*at, pair, measure)).collect();
+        let time = Judged::plain(seconds(load) / measured);
+        judged.extend([None, (measured > 0.0).then_some(&time)]);
         let under = if several { side.label.as_str() } else { "" };
         columns.extend([
-            Column::numbers("ratio", Unit::None, ratios.iter().map(|ratio| ratio.map(|ratio| ratio.ratio)))
+            Column::numbers("ratio", Unit::None, judged.iter().map(|judged| judged.map(|judged| judged.ratio)))
                 .under(under),
-            Column::text("95 % interval", ratios.iter().map(|ratio| within(*ratio)).collect()).under(under),
-            Column::text("difference", ratios.iter().map(|ratio| words(*ratio, "more", "less")).collect()).under(under),
+            Column::text("95 % interval", judged.iter().map(|judged| interval(*judged)).collect()).under(under),
+            Column::text("verdict", judged.iter().map(|judged| verdict(*judged)).collect())
+                .under(under)
+                .toned(judged.iter().map(|judged| tone(*judged)).collect()),
         ]);
-        // Of the length and of failures there is no spread to tell.
-        for column in columns.iter_mut().rev().take(2) {
-            if let Cells::Text(cells) = &mut column.cells {
-                cells[present.len()..].fill(String::new());
-            }
-        }
     }
     Some(table(columns, 0))
 }
+
+/// What the verdicts of a pair rest on.
+pub(crate) fn basis(comparison: &Comparison, pair: usize) -> Option<Drawing> {
+    let loads: Vec<(usize, &Side, &Load)> = comparison.of(pair).collect();
+    let base = loads.first().filter(|(at, _, _)| *at == 0)?.2;
+    let several = loads.len() > 2;
+    let mut rows: Vec<(String, &Judged, f64)> = Vec::new();
+    for (at, side, load) in &loads[1..] {
+        let missing = |load: &Load| load.rounds.iter().map(|round| round.missing_s).sum::<f64>();
+        for measure in &MEASURES {
+            let Some(judged) = comparison.judged(*at, pair, measure).filter(|judged| judged.method != Method::None)
+            else {
+                continue;
+            };
+            let name = if several { format!("{} of {}", measure.title, side.label) } else { measure.title.to_string() };
+            rows.push((name, judged, missing(base).max(missing(load))));
+        }
+    }
+    let text = |name: &str, of: fn(&Judged) -> String| {
+        Column::text(name, rows.iter().map(|(_, judged, _)| of(judged)).collect())
+    };
+    let columns = vec![
+        Column::text("figure", rows.iter().map(|row| row.0.clone()).collect()),
+        text("judged by", |judged| match judged.method {
+            Method::None => String::new(),
+            Method::Single => "seconds of single runs".to_string(),
+            Method::Rounds(count) => format!("{count} rounds of each side"),
+            Method::Paired => "seconds of both together".to_string(),
+        }),
+        Column::numbers("independent stretches", Unit::None, rows.iter().map(|row| row.1.independent)),
+        Column::numbers("time missing", Unit::Seconds, rows.iter().map(|row| Some(row.2))),
+        text("seconds of the tail", |judged| judged.tail_s.map_or(String::new(), |tail| format!("{tail:.0}"))),
+        text("smallest change", |judged| {
+            judged.resolvable().map_or(String::new(), |part| format!("± {}", percent(part)))
+        }),
+        text("why not", |judged| match &judged.conclusion {
+            super::Conclusion::NotResolved { why, .. } if why.is_empty() => "the interval is too wide".to_string(),
+            super::Conclusion::NotResolved { why, .. } | super::Conclusion::NotJudged { why } => why.clone(),
+            _ => String::new(),
+        }),
+    ];
+    (!rows.is_empty()).then(|| table(columns, 0))
+}
+
+/// The measures of the table of runs.
+const OF_RUNS: [&str; 3] = ["iops", "response_ns_p50", "response_ns_p99"];
 
 pub(crate) fn runs(comparison: &Comparison, _: usize) -> Option<Drawing> {
     if comparison.pairs.len() < 2 {
         return None;
     }
     let mut columns = vec![Column::text("run", comparison.pairs.clone())];
-    for (group, measure) in [("IOPS", IOPS), ("response p50", P50), ("response p99", P99)] {
-        let value = |load: &Load| measure.2(&whole(load));
+    for (at, side) in comparison.sides.iter().enumerate().skip(1) {
+        let judged: Vec<(Option<&Judged>, &Measure)> = (0..comparison.pairs.len())
+            .map(|pair| (comparison.primary(pair), pair))
+            .map(|(measure, pair)| (comparison.judged(at, pair, measure), measure))
+            .collect();
+        let words = |(judged, measure): &(Option<&Judged>, &Measure)| match judged {
+            Some(judged) => format!("{}: {}", verdict(Some(judged)), measure.title),
+            None => "?".to_string(),
+        };
+        let group = if comparison.sides.len() > 2 { format!("verdict on {}", side.label) } else { String::new() };
+        columns.push(
+            Column::text("verdict", judged.iter().map(words).collect())
+                .under(&group)
+                .toned(judged.iter().map(|(judged, _)| tone(*judged)).collect()),
+        );
+    }
+    let loads = || comparison.sides.iter().flat_map(|side| side.loads.iter().flatten());
+    let has_response = loads().any(|load| load.response.ended.count() > 0);
+    for measure in OF_RUNS.into_iter().filter_map(measure_of) {
+        let measure = if has_response { measure } else { measure.by_service() };
+        let value = |load: &Load| (measure.value)(&load.whole());
         for side in &comparison.sides {
             let cells: Vec<Option<Bounds>> = side.loads.iter().map(|load| value(load.as_ref()?)).collect();
             let is_known = cells.iter().flatten().all(|figure| figure.is_exact());
             let column = match is_known {
-                true => Column::numbers(&side.label, measure.1, cells.into_iter().map(low)),
-                false => Column::text(&side.label, cells.into_iter().map(|cell| shown(measure.1, cell)).collect()),
+                true => Column::numbers(&side.label, measure.unit, cells.into_iter().map(low)),
+                false => Column::text(&side.label, cells.into_iter().map(|cell| shown(measure.unit, cell)).collect()),
             };
-            columns.push(column.under(group));
+            columns.push(column.under(measure.title));
         }
-        let base = &comparison.sides.first()?.loads;
-        for side in &comparison.sides[1..] {
-            let cells = base.iter().zip(&side.loads).map(|(base, load)| {
-                let both = base.as_ref().zip(load.as_ref());
-                both.map_or("?".to_string(), |(base, load)| words(ratio_of(&measure, base, load), "more", "less"))
-            });
+        for (at, side) in comparison.sides.iter().enumerate().skip(1) {
+            let judged: Vec<Option<&Judged>> =
+                (0..comparison.pairs.len()).map(|pair| comparison.judged(at, pair, measure)).collect();
             let name = if comparison.sides.len() > 2 {
                 format!("difference of {}", side.label)
             } else {
                 "difference".to_string()
             };
-            columns.push(Column::text(&name, cells.collect()).under(group));
+            columns.push(
+                Column::text(&name, judged.iter().map(|judged| short(*judged)).collect())
+                    .under(measure.title)
+                    .toned(judged.iter().map(|judged| tone(*judged)).collect()),
+            );
         }
     }
     Some(table(columns, 0))
@@ -161,8 +177,9 @@ pub(crate) fn load_response(comparison: &Comparison, _: usize) -> Option<Drawing
         let loads = side.loads.iter().zip(&comparison.pairs).filter_map(|(load, name)| Some((load.as_ref()?, name)));
         let mut points: Vec<Point> = loads
             .filter_map(|(load, name)| {
-                let part = whole(load);
-                let (x, y) = (low(IOPS.2(&part))?, low(part.response.mean())?);
+                let part = load.whole();
+                let time = part.response.mean().or_else(|| part.service.mean());
+                let (x, y) = (low(part.per_second(part.ops))?, low(time)?);
                 Some(Point { x, y, label: name.clone(), within: None })
             })
             .collect();
@@ -234,11 +251,13 @@ fn stepped(slices: &[Slice], step_s: f64) -> Vec<Vec<Slice>> {
 }
 
 pub(crate) fn iops(comparison: &Comparison, pair: usize) -> Option<Drawing> {
-    over_time(comparison, pair, axis("op/s", Unit::OpsPerSecond, Scale::Linear), IOPS.2)
+    over_time(comparison, pair, axis("op/s", Unit::OpsPerSecond, Scale::Linear), |part| part.per_second(part.ops))
 }
 
 pub(crate) fn throughput(comparison: &Comparison, pair: usize) -> Option<Drawing> {
-    over_time(comparison, pair, axis("bytes per second", Unit::BytesPerSecond, Scale::Linear), MEASURES[1].2)
+    over_time(comparison, pair, axis("bytes per second", Unit::BytesPerSecond, Scale::Linear), |part| {
+        part.per_second(part.bytes)
+    })
 }
 
 pub(crate) fn response_p50(comparison: &Comparison, pair: usize) -> Option<Drawing> {
@@ -255,7 +274,7 @@ pub(crate) fn response_p99(comparison: &Comparison, pair: usize) -> Option<Drawi
 
 pub(crate) fn queue_depth(comparison: &Comparison, pair: usize) -> Option<Drawing> {
     over_time(comparison, pair, axis("operations in flight", Unit::Count, Scale::Linear), |part| {
-        rate_of(part.in_flight_s?, part)
+        part.per_second(part.in_flight_s?)
     })
 }
 
@@ -315,7 +334,8 @@ pub(crate) fn cpu(comparison: &Comparison, pair: usize) -> Option<Drawing> {
 /// The counters of one side that differ most from those of the first.
 pub(crate) fn most_changed(comparison: &Comparison, _: usize, side: usize) -> Option<Drawing> {
     let (base, other) = (comparison.sides.first()?, comparison.sides.get(side).filter(|_| side > 0)?);
-    let (changes, omitted) = other.samples.changes(&base.samples);
+    let found = other.samples.changes(&base.samples);
+    let changes = &found.changes;
     if changes.is_empty() {
         return None;
     }
@@ -324,11 +344,11 @@ pub(crate) fn most_changed(comparison: &Comparison, _: usize, side: usize) -> Op
         text("counter", |change| format!("{} {}", change.of, change.column)),
         Column::text(&base.label, changes.iter().map(|change| rate(change.unit, change.was)).collect()),
         Column::text(&other.label, changes.iter().map(|change| rate(change.unit, change.is)).collect()),
-        Column::numbers("ratio", Unit::None, changes.iter().map(|change| change.ratio.map(|ratio| ratio.ratio))),
-        text("95 % interval", |change| within(change.ratio)),
+        Column::numbers("ratio", Unit::None, changes.iter().map(|change| Some(change.judged.as_ref()?.ratio))),
+        text("interval", |change| interval(change.judged.as_ref())),
         text("meaning", |change| change.help.to_string()),
     ];
-    Some(table(columns, omitted))
+    Some(table(columns, found.more))
 }
 
 /// A rate of events has no unit of its own.

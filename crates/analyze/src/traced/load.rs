@@ -2,6 +2,7 @@
 
 use super::TracedFacts;
 use crate::Times;
+use crate::comparison::second::{MOST_STEPS, Round, Step, steps};
 use crate::comparison::{Load, Slice};
 
 impl TracedFacts {
@@ -19,11 +20,26 @@ impl TracedFacts {
                 response: times.response.clone(),
             }
         });
+        let slices: Vec<Slice> = slices.collect();
+        let step = |slice: &Slice| Step {
+            length_s: slice.length_s,
+            ops: slice.ops,
+            bytes: slice.bytes,
+            response: slice.response.clone(),
+            ..Step::default()
+        };
+        let response = Times::ended(self.responses());
+        let all: Vec<Step> = slices.iter().map(step).collect();
+        let steps = steps(&all, MOST_STEPS);
+        let round = Round { steps, response: response.clone(), began_ns: self.origin_ns, ..Round::default() };
         Load {
             errors: None,
-            slices: slices.collect(),
-            response: Times::ended(self.responses()),
+            slices,
+            response,
+            service: Times::default(),
             span_ns: (self.origin_ns, self.end_ns),
+            is_open: true,
+            rounds: vec![round],
         }
     }
 }

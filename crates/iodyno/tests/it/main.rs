@@ -54,3 +54,4 @@ mod top;
 mod trouble;
 mod unfinished;
 mod witness;
+mod verdicts;

@@ -257,7 +257,7 @@ fn column_of(view: &analyze::ViewData, group: &str, name: &str) -> Vec<String> {
 }
 
 #[test]
-fn repetitions_become_means_with_intervals_and_noise_is_called_noise() {
+fn repetitions_become_means_with_intervals_and_rows_that_do_not_differ_are_not_resolved() {
     let (_directory, reader) = reader(crate::sample::repeated);
     let facts = analyze::Facts::read(&reader, &Selection::default()).unwrap();
     let table = analyze::view("sweep.repeats").unwrap().draw(&facts, None).unwrap();
@@ -278,8 +278,8 @@ fn repetitions_become_means_with_intervals_and_noise_is_called_noise() {
     assert_eq!(column_of(&table, "rate", "±")[0], Unit::OpsPerSecond.format_cell(Some(half)));
     let against = column_of(&table, "against the row above", "rate");
     assert_eq!(against[0], "");
-    assert!(!against[1].contains("noise") && !against[2].contains("noise"), "{against:?}");
-    assert!(against[3].ends_with("within the noise"), "{against:?}");
+    assert!(against[1].ends_with(", differs") && against[2].ends_with(", differs"), "{against:?}");
+    assert!(against[3].ends_with(", not resolved"), "{against:?}");
     // The same intervals are drawn.
     let curve = analyze::view("sweep.rate_by").unwrap().draw(&facts, None).unwrap();
     let Body::Panels { ticks, panels, omitted: 0 } = &curve.body else { panic!("small charts") };
