@@ -49,7 +49,12 @@ impl Rule for DeviceRule {
         let limit = &thresholds.device;
         let Some(now) = window.now() else { return Vec::new() };
         for disk in &now.disks {
-            if disk.queue.is_some_and(|queue| queue <= limit.unloaded_queue) && disk.completions >= limit.unloaded_ops {
+            // What fails comes back at once and says nothing of how long the device takes.
+            let fails = now.failures.iter().any(|failure| failure.device == disk.device);
+            if disk.queue.is_some_and(|queue| queue <= limit.unloaded_queue)
+                && disk.completions >= limit.unloaded_ops
+                && !fails
+            {
                 self.devices.entry(disk.device.clone()).or_default().baseline.learn(disk, now);
             }
         }

@@ -189,6 +189,7 @@ fn io(n: i64, op: &str, file: &str, times: &[(u64, u64)]) -> IoInterval {
         asynchronous: Some(if op == "write" { 500 } else { 0 }),
         sizes: Sizes(sizes),
         sequential: None,
+        errors: Some(0),
     }
 }
 
