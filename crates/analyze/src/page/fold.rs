@@ -83,6 +83,9 @@ pub struct Moment {
     pub events: Vec<Event>,
 }
 
+/// Device, operation, error number, process, file, inode.
+type Failure = (Label, Label, i32, Option<i32>, Option<Label>, Option<i64>);
+
 /// Tasks of one name that ended within an interval.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Ended {
@@ -210,7 +213,7 @@ pub struct PageFold {
     is_timed: bool,
     oom_kills: Option<i64>,
     /// By device, operation, error, process and file: failures as they were last told.
-    failed: HashMap<(Label, Label, i32, Option<i32>, Option<Label>, Option<i64>), i64>,
+    failed: HashMap<Failure, i64>,
     reads_log: bool,
     done: Vec<Moment>,
 }
