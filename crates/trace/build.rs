@@ -4,7 +4,7 @@ use std::path::{Path, PathBuf};
 use std::process::Command;
 
 /// Folders under `src` with a `probe.bpf.c`.
-const PROBES: [&str; 6] = ["block", "files", "irq", "profile", "requests", "sched"];
+const PROBES: [&str; 7] = ["block", "errors", "files", "irq", "profile", "requests", "sched"];
 
 fn main() {
     let out = PathBuf::from(std::env::var_os("OUT_DIR").expect("cargo sets OUT_DIR"));

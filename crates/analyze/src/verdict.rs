@@ -40,6 +40,12 @@ impl Verdicts {
         words.find(|words| *words != WORKS).map(String::as_str)
     }
 
+    /// Is it said that this table is filled where there is anything to fill it with?
+    #[must_use]
+    pub fn is_measured(&self, table: &str) -> bool {
+        self.0.get(table).is_some_and(|words| words == WORKS)
+    }
+
     /// Does a recording say that a subject was measured?
     #[must_use]
     pub fn works(manifest: &Manifest, subject: &str) -> bool {

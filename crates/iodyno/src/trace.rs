@@ -270,6 +270,7 @@ fn record(args: &TraceArgs, request: &TraceRequest) -> Result<u8, Failure> {
             let _ = out.line(line);
         }
     }
+    crate::diagnose::brief(&request.directory);
     Ok(match (outcome.is_complete(), outcome.interrupted) {
         (false, _) => RECORDING,
         (true, true) => INTERRUPTED,

@@ -53,7 +53,7 @@ pub use label::{Label, LabelBuilder, LabelNumber};
 pub use manifest::{ClockAnchor, FORMAT_VERSION, Manifest};
 pub use mark::{MARK, Mark};
 pub use metrics::{Metrics, OPEN_METRICS, PROTOBUF};
-pub use packed::{FLAGS, IO_RECORD_BYTES, IoFile, IoNames, IoRecord, IoTask, RawIo, io_rows, op_name};
+pub use packed::{FLAGS, IO_RECORD_BYTES, IoFile, IoNames, IoRecord, IoTask, RawIo, io_rows, op_name, status_errno};
 pub use page::{PAGE, copy_page, sign_page};
 pub use reader::{Batches, Reader, Rows, State, is_recording};
 pub use repair::repair;

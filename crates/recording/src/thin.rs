@@ -50,16 +50,7 @@ fn copy(reader: &Reader, mut writer: Writer, step_ns: i64) -> Result<PathBuf, Re
         let output = &mut writer;
         match name.as_str() {
             "cpu" => table::<Cpu>(reader, output, step_ns, |row| &row.cpu, |row| row.user_ns + row.system_ns)?,
-            "disk" => table::<Disk>(
-                reader,
-                output,
-                step_ns,
-                |row| &row.device,
-                |row| {
-                    let by_kind = some(row.read_ios) + some(row.write_ios) + some(row.discard_ios);
-                    row.weighted_ticks_ms.unwrap_or(by_kind + some(row.any_ios))
-                },
-            )?,
+            "disk" => table::<Disk>(reader, output, step_ns, |row| &row.device, disk_use)?,
             "net" => table::<Net>(reader, output, step_ns, |row| &row.interface, |row| row.rx_bytes + row.tx_bytes)?,
             "nfs_mount" => table::<NfsMount>(
                 reader,
@@ -119,6 +110,12 @@ fn copy(reader: &Reader, mut writer: Writer, step_ns: i64) -> Result<PathBuf, Re
         }
     }
     writer.seal_past()
+}
+
+/// By how much a device is used: of two stretches the one in which it grew more is kept.
+fn disk_use(row: &Disk) -> i64 {
+    let by_kind = some(row.read_ios) + some(row.write_ios) + some(row.discard_ios);
+    row.weighted_ticks_ms.unwrap_or(by_kind + some(row.any_ios))
 }
 
 /// Tables of the probes of CPU time that have rows only of what did something; false for any other.

@@ -16,6 +16,7 @@ mod finding_flight;
 mod flight;
 mod format;
 mod gather;
+mod io_errors;
 mod model;
 mod objectives;
 mod outcome;

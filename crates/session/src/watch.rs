@@ -3,6 +3,7 @@
 use crate::counters::{SUBJECTS, subjects};
 use crate::cpu_clock::{CpuClock, EventClock, sample_both};
 use crate::finding_flight::FindingFlight;
+use crate::io_errors::IoErrors;
 use crate::profile::Profiler;
 use crate::responses;
 use crate::spine::clock_step;
@@ -103,6 +104,7 @@ pub fn watch(
     stop: &StopFlag,
 ) -> Result<WatchOutcome, SessionError> {
     let cpu_clock = CpuClock::start(request.events)?;
+    let io_errors = (request.events != EventClock::Off).then(IoErrors::if_possible);
     let profiler = request.profile_hz.map(Profiler::if_possible);
     let responses = request.responses.then(responses::Asked::if_possible);
     let mut writer = None;
@@ -113,6 +115,7 @@ pub fn watch(
         }
         manifest.hardware = collect::hardware(&[]);
         let probes = cpu_clock.iter().flat_map(CpuClock::verdicts);
+        let probes = probes.chain(io_errors.iter().map(IoErrors::verdict));
         let probes = probes.chain(profiler.iter().map(Profiler::verdict));
         let probes = probes.chain(responses.iter().map(responses::Asked::verdict));
         let wall_s = manifest.started_wall_ns.div_euclid(1_000_000_000);
@@ -126,6 +129,7 @@ pub fn watch(
     let mut watch = Watch {
         machine,
         cpu_clock,
+        io_errors,
         profiler,
         responses,
         origin_ns: writer.as_ref().map_or(start_ns, Writer::started_t_ns),
@@ -141,6 +145,7 @@ pub fn watch(
 struct Watch<'a> {
     machine: Machine,
     cpu_clock: Option<CpuClock>,
+    io_errors: Option<IoErrors>,
     profiler: Option<Profiler>,
     responses: Option<responses::Asked>,
     writer: Option<Writer>,
@@ -243,6 +248,9 @@ impl Watch<'_> {
     fn sample(&mut self, due_ns: u64) -> Result<(), SessionError> {
         let (mut batches, events) = sample_both(&mut self.machine, self.cpu_clock.as_mut(), due_ns, self.origin_ns);
         batches.extend(events?);
+        if let Some(io_errors) = &mut self.io_errors {
+            batches.extend(io_errors.sample(self.origin_ns)?);
+        }
         if let Some(profiler) = &mut self.profiler {
             batches.extend(profiler.sample(self.origin_ns)?);
         }

@@ -10,6 +10,7 @@ mod capability;
 mod constants;
 mod device;
 mod error;
+pub mod errors;
 mod fetch;
 pub mod files;
 pub mod interchange;

@@ -2,7 +2,7 @@
 //! field that a probe reads is where it looks for it, or is one that it does without. That they load there as well is
 //! seen by booting these kernels (bench/kernels.sh).
 
-use crate::{Kernel, State, block, files, irq, profile, requests, sched};
+use crate::{Kernel, State, block, errors, files, irq, profile, requests, sched};
 use libbpf_rs::btf::types::{Struct, Union};
 use libbpf_rs::btf::{Btf, BtfType, TypeId};
 use std::path::{Path, PathBuf};
@@ -85,7 +85,7 @@ fn missing(version: &str) -> (Vec<&'static str>, Vec<String>) {
     let folder = tempfile::tempdir().unwrap();
     let path = unpacked(folder.path(), version);
     let kernel = Kernel::of_file(&path).unwrap();
-    let sets = [block::SET, files::SET, irq::SET, profile::SET, sched::SET];
+    let sets = [block::SET, errors::SET, files::SET, irq::SET, profile::SET, sched::SET];
     let verdicts: Vec<_> = sets.iter().flat_map(|set| set.verdicts(&kernel).unwrap()).collect();
     let tracepoints = verdicts.iter().filter(|verdict| verdict.state == State::Missing);
     let mut tracepoints: Vec<&str> = tracepoints.map(|verdict| verdict.tracepoint).collect();

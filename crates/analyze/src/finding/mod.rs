@@ -12,9 +12,11 @@ mod checksum;
 mod clocks;
 mod device;
 mod engine;
+mod failures;
 mod frames;
 mod groups;
 mod held_back;
+mod io_errors;
 mod io_users;
 mod kernel_cpu;
 mod listen_queue;
@@ -33,6 +35,8 @@ mod stall;
 #[cfg(test)]
 mod testing;
 mod thresholds;
+mod told;
+mod trace_errors;
 mod window;
 
 pub use engine::Engine;
@@ -75,11 +79,15 @@ pub enum RuleId {
     R11,
     /// A check sum was wrong.
     R12,
+    /// I/Os of a device fail.
+    R13,
+    /// The kernel's messages tell of trouble.
+    R14,
 }
 
 impl RuleId {
     /// All rules.
-    pub const ALL: [Self; 12] = [
+    pub const ALL: [Self; 14] = [
         Self::R1,
         Self::R2,
         Self::R3,
@@ -92,6 +100,8 @@ impl RuleId {
         Self::R10,
         Self::R11,
         Self::R12,
+        Self::R13,
+        Self::R14,
     ];
 
     /// Its name.
@@ -110,6 +120,8 @@ impl RuleId {
             Self::R10 => "R10",
             Self::R11 => "R11",
             Self::R12 => "R12",
+            Self::R13 => "R13",
+            Self::R14 => "R14",
         }
     }
 
@@ -128,6 +140,8 @@ impl RuleId {
             Self::R9 => "short-lived programs use the CPUs",
             Self::R10 => "the clocks disagree",
             Self::R12 => "check sums are wrong",
+            Self::R13 => "I/Os fail",
+            Self::R14 => "the kernel tells of trouble",
             Self::R11 => "small frames on a jumbo link",
         }
     }
@@ -148,6 +162,8 @@ impl RuleId {
             Self::R10 => "clocks",
             Self::R11 => "frames",
             Self::R12 => "checksum",
+            Self::R13 => "io_errors",
+            Self::R14 => "told",
         }
     }
 }
@@ -325,6 +341,8 @@ pub(crate) fn rules() -> Vec<Box<dyn Rule>> {
         Box::new(clocks::ClocksRule),
         Box::new(frames::FramesRule),
         Box::new(checksum::ChecksumRule::default()),
+        Box::new(io_errors::IoErrorsRule::default()),
+        Box::new(told::ToldRule::default()),
     ]
 }
 

@@ -58,6 +58,23 @@ pub(crate) struct Moment {
     pub(crate) stolen: Option<Vec<StolenUse>>,
     /// What happened.
     pub(crate) events: Vec<Event>,
+    /// I/Os that failed.
+    pub(crate) failures: Vec<IoFailure>,
+}
+
+/// I/Os of a device that failed.
+#[derive(Clone, Debug, PartialEq)]
+pub(crate) struct IoFailure {
+    pub(crate) device: String,
+    pub(crate) op: String,
+    /// `None`: it is not known with which error.
+    pub(crate) errno: Option<i32>,
+    pub(crate) count: f64,
+    /// With its number.
+    pub(crate) process: Option<String>,
+    pub(crate) file: Option<String>,
+    /// First sector of the first one.
+    pub(crate) sector: Option<i64>,
 }
 
 /// One CPU by event; in per cent of its time.

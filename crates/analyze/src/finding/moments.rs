@@ -1,6 +1,7 @@
 //! From rows of counters to moments.
 
 use super::by_event::ByEvent;
+use super::failures::Failures;
 use super::groups::Groups;
 use super::moment::{
     ArcUse, BtrfsErrors, CpuUse, DiskUse, InterruptUse, LinkUse, LoadUse, MemoryUse, Moment, SystemUse, TaskUse,
@@ -12,7 +13,7 @@ use crate::rates::{DiskDelta, grown, grown_some};
 use quantity::histogram::Histogram;
 use recording::rows::{
     BtrfsDevice, Cpu, Disk, Event, Exited, Figure, Interrupt, IoInterval, Listener, Memory, Net, OpInterval, Phase,
-    Process, System, Tcp, Thread, ZfsArc,
+    Process, System, Tcp, Thread, TraceInterval, ZfsArc,
 };
 use recording::{Batch, Label, RecordingError};
 use std::collections::{HashMap, HashSet, VecDeque};
@@ -51,6 +52,7 @@ pub(crate) struct Moments {
     groups: Groups,
     ios: Vec<IoInterval>,
     by_event: ByEvent,
+    failures: Failures,
     load: Vec<OpInterval>,
     events: Vec<Event>,
     /// Rows of counters since the last moment, and the time of the newest.
@@ -94,6 +96,7 @@ impl Moments {
             groups: Groups::default(),
             ios: Vec::new(),
             by_event: ByEvent::default(),
+            failures: Failures::default(),
             load: Vec::new(),
             events: Vec::new(),
             newest_ns: None,
@@ -110,6 +113,7 @@ impl Moments {
     pub(crate) fn join(&mut self) {
         (self.interrupts.joins, self.btrfs.joins) = (true, true);
         self.by_event.join();
+        self.failures.joins = true;
     }
 
     /// Were there rows of this network link?
@@ -143,6 +147,8 @@ impl Moments {
             "op_interval" => self.load.extend(batch.to_rows::<OpInterval>()?),
             "phase" => batch.to_rows::<Phase>()?.iter().for_each(|phase| self.phase(phase)),
             "event" => self.events.extend(batch.to_rows::<Event>()?),
+            "io_error" => self.failures.accept(batch)?,
+            "trace_interval" => self.trace_intervals(batch)?,
             _ => self.by_event.accept(batch)?,
         }
         let times = [
@@ -208,10 +214,12 @@ impl Moments {
         moment.listeners = std::mem::take(&mut self.listeners);
         moment.exited = Some(std::mem::take(&mut self.exited)).filter(|rows| !rows.is_empty());
         self.by_event.fill(&mut moment);
+        self.failures.fill(&mut moment);
         moment.load = load_use(&std::mem::take(&mut self.load));
         if last_ns.is_none() || seconds <= 0.0 {
             // What happened in the meantime belongs to the first interval.
             self.events = moment.events;
+            self.failures.give_back(moment.failures);
             return None;
         }
         let is_after_pause = std::mem::take(&mut self.is_after_pause);
@@ -237,6 +245,15 @@ impl Moments {
         let rows = batch.to_rows::<Figure>()?;
         let is_errors = |row: &Figure| &*row.tool == ZPOOL_STATUS && ["READ", "WRITE", "CKSUM"].contains(&&*row.name);
         self.checksums.now.extend(rows.into_iter().filter(is_errors));
+        Ok(())
+    }
+
+    /// A trace has no counters: its intervals mark the time, the first of them as well, for it tells how long it was.
+    fn trace_intervals(&mut self, batch: &Batch) -> Result<(), RecordingError> {
+        for row in batch.to_rows::<TraceInterval>()? {
+            self.newest_ns = self.newest_ns.max(Some(row.t_ns));
+            self.last_ns.get_or_insert(row.t_ns.saturating_sub(row.interval_ns));
+        }
         Ok(())
     }
 

@@ -31,6 +31,10 @@ pub(super) fn said(message: &str) -> Option<Said> {
         let count = behind.split_whitespace().next()?.trim_matches('.').parse().ok()?;
         return Some(Said::Remaining { device, count });
     }
+    // A reset of its port: R14 tells of it.
+    if lower.contains("sata link up") {
+        return None;
+    }
     let step = step(&lower)?;
     if matches!(step, Step::Lost | Step::Restored)
         && let Some(interface) = interface(message, &lower)

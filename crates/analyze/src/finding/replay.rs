@@ -1,13 +1,14 @@
 //! From a recording to its findings: rows of all tables in the order of time, sample by sample.
 
+use super::trace_errors::TraceErrors;
 use super::{Engine, Thresholds};
 use crate::AnalyzeError;
 use arrow_array::RecordBatch;
 use arrow_array::cast::AsArray as _;
 use arrow_array::types::Int64Type;
 use recording::rows::{
-    BtrfsDevice, Cgroup, Cpu, CpuEvent, Disk, Event, Exited, Figure, Interrupt, IoInterval, Listener, Memory, Net,
-    OpInterval, Phase, PreemptedBy, Process, ProcessEvent, Stolen, System, Tcp, Thread, ZfsArc,
+    BtrfsDevice, Cgroup, Cpu, CpuEvent, Disk, Event, Exited, Figure, Interrupt, IoError, IoInterval, Listener, Memory,
+    Net, OpInterval, Phase, PreemptedBy, Process, ProcessEvent, Stolen, System, Tcp, Thread, TraceInterval, ZfsArc,
 };
 use recording::{Batch, Reader, RecordingError, Row, Sink};
 use std::collections::{HashMap, HashSet};
@@ -31,7 +32,14 @@ pub fn findings_until(
     thresholds: Thresholds,
     watch: &mut dyn FnMut(&Engine, i64) -> bool,
 ) -> Result<Engine, AnalyzeError> {
-    judge(of(reader, Engine::new(thresholds)), tables(|name| Ok(Box::new(reader.batches(name)?)))?, watch)
+    let failed = TraceErrors::of(reader)?;
+    let rows = |name: &str| -> Result<Source, RecordingError> {
+        match failed.as_ref().map(|failed| failed.batch(name)).transpose()?.flatten() {
+            Some(batch) => Ok(Box::new(std::iter::once(Ok(batch.rows)))),
+            None => Ok(Box::new(reader.batches(name)?)),
+        }
+    };
+    judge(of(reader, Engine::new(thresholds)), tables(rows)?, watch)
 }
 
 /// The findings of a stretch of a recording's time, of which alone it is read: nothing is known of what was before.
@@ -90,6 +98,8 @@ fn tables(mut of: impl FnMut(&str) -> Result<Source, RecordingError>) -> Result<
         PreemptedBy,
         Stolen,
         IoInterval,
+        IoError,
+        TraceInterval,
         OpInterval,
         Phase,
         Event
@@ -232,6 +242,7 @@ impl<R: Row> Table for Frames<R> {
             "preempted_by",
             "stolen",
             "io_interval",
+            "io_error",
         ];
         !without.contains(&R::TABLE.name)
     }

@@ -5,8 +5,8 @@ mod storage;
 
 use super::{Engine, Finding, RuleId, Severity, Thresholds};
 use recording::rows::{
-    BtrfsDevice, Cgroup, Cpu, CpuEvent, Disk, Event, Exited, Figure, Interrupt, IoInterval, Listener, Memory, Net,
-    OpInterval, PreemptedBy, Process, ProcessEvent, Stolen, System, Tcp, Thread, ZfsArc,
+    BtrfsDevice, Cgroup, Cpu, CpuEvent, Disk, Event, Exited, Figure, Interrupt, IoError, IoInterval, Listener, Memory,
+    Net, OpInterval, PreemptedBy, Process, ProcessEvent, Stolen, System, Tcp, Thread, ZfsArc,
 };
 use recording::{Batch, Row, Sink};
 use std::collections::BTreeMap;
@@ -39,6 +39,7 @@ pub(crate) struct Bench {
     preempted: BTreeMap<(i64, i64), PreemptedBy>,
     stolen: BTreeMap<(i64, String), Stolen>,
     events: Vec<Event>,
+    io_errors: BTreeMap<(String, String, i32), IoError>,
 }
 
 /// One interval of a process by event: per cent of one CPU, and per second.
@@ -117,6 +118,7 @@ impl Bench {
             preempted: BTreeMap::new(),
             stolen: BTreeMap::new(),
             events: Vec::new(),
+            io_errors: BTreeMap::new(),
         }
     }
 
@@ -175,7 +177,8 @@ impl Bench {
             self.runs.values(),
             self.preempted.values(),
             self.stolen.values(),
-            self.events.iter()
+            self.events.iter(),
+            self.io_errors.values()
         );
         self.load.clear();
         self.groups.clear();
@@ -517,6 +520,27 @@ impl Step<'_> {
             cpu_ns: whole(count as f64 * cpu_ms * 1e6),
             lived_ns: whole(count as f64 * cpu_ms * 2e6),
         });
+    }
+
+    /// So many I/Os failed.
+    pub(crate) fn io_error(&mut self, device: &str, op: &str, error: i32, count: i64) {
+        let key = (device.to_string(), op.to_string(), error);
+        let row = self.bench.io_errors.entry(key).or_insert_with(|| IoError {
+            t_ns: 0,
+            t_s: 0.0,
+            dev: device.into(),
+            op: op.into(),
+            error,
+            pid: None,
+            comm: None,
+            file: Some("/data/a".into()),
+            inode: None,
+            count: 0,
+            first_ns: 0,
+            last_ns: 0,
+            sector: Some(8),
+        });
+        row.count += count;
     }
 
     /// Something happened.

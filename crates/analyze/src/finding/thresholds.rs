@@ -259,6 +259,20 @@ thresholds! {
         /// The finding closes when no further one was wrong for so long.
         clear_s = 60.0, "s";
     }
+    /// R13: I/Os of a device fail.
+    io_errors: IoErrors {
+        /// So many since the finding began.
+        errors = 1.0, "";
+        /// It closes when nothing failed for so long.
+        clear_s = 60.0, "s";
+    }
+    /// R14: the kernel's messages tell of resets, time-outs, file systems that fail, processes that were killed or hang.
+    told: Told {
+        /// So many resets of one device are trouble; fewer are a note.
+        resets = 3.0, "";
+        /// It closes when nothing more was told for so long.
+        clear_s = 60.0, "s";
+    }
     /// R11: frames are small although the link takes large ones, and a CPU is busy with them.
     frames: Frames {
         /// The window over which everything is averaged.

@@ -128,6 +128,7 @@ mod tests {
             asynchronous: None,
             sizes: Sizes(Histogram::new(5)),
             sequential: None,
+            errors: Some(0),
         }
     }
 

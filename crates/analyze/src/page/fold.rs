@@ -4,11 +4,11 @@ use super::resources::is_io_error;
 use crate::stat::{StatBlock, StatFold, StatOptions, StatRow, Subject};
 use quantity::histogram::Histogram;
 use recording::rows::{
-    Cpu, Event, Exited, FileInterval, Interrupt, IoInterval, IoPlace, IrqTime, Listener, Memory, NicCounter, Profile,
-    RequestInterval, RunQueue, Stolen,
+    Cpu, Event, Exited, FileInterval, Interrupt, IoError, IoInterval, IoPlace, IrqTime, Listener, Memory, NicCounter,
+    Profile, RequestInterval, RunQueue, Stolen,
 };
 use recording::{Batch, Label, RecordingError, Sink};
-use std::collections::HashMap;
+use std::collections::{BTreeMap, HashMap};
 
 /// What the page has figures of.
 const SUBJECTS: [Subject; 12] = [
@@ -73,11 +73,18 @@ pub struct Moment {
     pub clock: Option<String>,
     /// I/O errors that the kernel told of; `None`: its log cannot be read.
     pub io_errors: Option<i64>,
+    /// I/Os that failed, by device, counted one by one.
+    pub failures: BTreeMap<String, i64>,
+    /// Single I/Os are followed, and those that fail are counted.
+    pub counts_failures: bool,
     /// What was lost, missed or could not be counted.
     pub lost: i64,
     /// What was said.
     pub events: Vec<Event>,
 }
+
+/// Device, operation, error number, process, file, inode.
+type Failure = (Label, Label, i32, Option<i32>, Option<Label>, Option<i64>);
 
 /// Tasks of one name that ended within an interval.
 #[derive(Clone, Debug, PartialEq)]
@@ -151,6 +158,13 @@ pub struct NicRate {
 }
 
 impl Moment {
+    /// I/Os of a device that failed, counted one by one.
+    pub(super) fn failed(&self, device: &str) -> i64 {
+        let counted = self.failures.get(device).copied();
+        let of_it = || self.ios.iter().filter(|row| *row.dev == *device).filter_map(|row| row.errors).sum();
+        counted.unwrap_or_else(of_it)
+    }
+
     /// Figures of a subject.
     #[must_use]
     pub fn block(&self, subject: Subject) -> Option<&StatBlock> {
@@ -198,6 +212,8 @@ pub struct PageFold {
     untimed: u32,
     is_timed: bool,
     oom_kills: Option<i64>,
+    /// By device, operation, error, process and file: failures as they were last told.
+    failed: HashMap<Failure, i64>,
     reads_log: bool,
     done: Vec<Moment>,
 }
@@ -228,6 +244,7 @@ impl PageFold {
             untimed: 0,
             is_timed: false,
             oom_kills: None,
+            failed: HashMap::new(),
             reads_log: true,
             done: Vec::new(),
         }
@@ -324,6 +341,22 @@ impl PageFold {
         }
     }
 
+    fn failures(&mut self, rows: Vec<IoError>) {
+        for row in rows {
+            let key = (row.dev.clone(), row.op, row.error, row.pid, row.file, row.inode);
+            let before = self.failed.insert(key, row.count).or((!self.joins).then_some(0));
+            let grown = before.map_or(0, |before| row.count - before);
+            if grown > 0 {
+                *self.next.failures.entry(row.dev.to_string()).or_default() += grown;
+            }
+        }
+    }
+
+    fn ios(&mut self, rows: Vec<IoInterval>) {
+        self.next.counts_failures |= rows.iter().any(|row| row.errors.is_some());
+        self.next.ios.extend(rows);
+    }
+
     fn events(&mut self, rows: Vec<Event>) {
         for row in rows {
             match row.kind.as_str() {
@@ -385,7 +418,8 @@ impl Sink for PageFold {
             "stolen" => self.victims(batch.to_rows()?),
             "nic_counter" => self.nics(batch.to_rows()?),
             "event" => self.events(batch.to_rows()?),
-            "io_interval" => self.next.ios.extend(batch.to_rows::<IoInterval>()?),
+            "io_interval" => self.ios(batch.to_rows()?),
+            "io_error" => self.failures(batch.to_rows()?),
             "io_place" => self.next.places.extend(batch.to_rows::<IoPlace>()?),
             "file_interval" => self.next.files.extend(batch.to_rows::<FileInterval>()?),
             "profile" => self.next.stacks.extend(batch.to_rows::<Profile>()?),

@@ -32,6 +32,7 @@ struct Sum {
     untold: i64,
     /// Of reads and writes: those that continue a stream.
     sequential: Option<i64>,
+    errors: i64,
 }
 
 impl Sum {
@@ -40,6 +41,7 @@ impl Sum {
         let count = i64::from(weight);
         self.ios += count;
         self.bytes += row.bytes.saturating_mul(count);
+        self.errors += i64::from(row.failed) * count;
         if let Some(response_ns) = row.response_ns() {
             self.response.record_n(response_ns, weight.into());
         }
@@ -55,6 +57,7 @@ impl Sum {
     fn merge(&mut self, other: &mut Self) {
         self.ios += other.ios;
         self.bytes += other.bytes;
+        self.errors += other.errors;
         self.asynchronous += other.asynchronous;
         self.untold += other.untold;
         if let Some(sequential) = other.sequential {
@@ -260,6 +263,7 @@ impl IoIntervals {
             asynchronous: (sum.untold == 0).then_some(sum.asynchronous),
             sizes: Sizes(sum.sizes.take()),
             sequential: sum.sequential.take(),
+            errors: Some(sum.errors),
         }
     }
 }

@@ -300,6 +300,7 @@ mod tests {
             asynchronous,
             sizes: Sizes(sizes),
             sequential: None,
+            errors: Some(0),
         }
     }
 

@@ -39,7 +39,7 @@ use crate::Verdicts;
 use crate::finding::{Finding, Severity};
 
 /// Tables that the page reads.
-pub const TABLES: [&str; 24] = [
+pub const TABLES: [&str; 25] = [
     "cpu",
     "cpu_event",
     "run_queue",
@@ -59,6 +59,7 @@ pub const TABLES: [&str; 24] = [
     "irq_time",
     "event",
     "io_interval",
+    "io_error",
     "io_place",
     "file_interval",
     "listener",

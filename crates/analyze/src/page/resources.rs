@@ -3,6 +3,7 @@
 use super::{Drill, Moment, Scene, Sheet, count_or, short, short_bytes, short_or, short_time};
 use crate::facts::is_loopback;
 use crate::finding::is_partition;
+use crate::rates::quotient;
 use crate::stat::Subject;
 
 /// A resource.
@@ -248,18 +249,6 @@ impl Scene<'_> {
             None => format!("mean {}", await_ms(now, name).map_or("?".to_string(), |ms| short_time(ms * 1e6))),
         };
         let util = figure("util_percent");
-        let errors = now.io_errors.map(|_| {
-            let told = |moment: &Moment| {
-                let about = |message: &str| is_io_error(message) && names_device(message, name);
-                moment
-                    .events
-                    .iter()
-                    .filter(|event| event.kind == "kernel" && about(&event.message))
-                    .map(|event| event.count)
-                    .sum::<i64>()
-            };
-            self.last_minute().iter().map(told).sum::<i64>() as f64
-        });
         ResourceRow {
             resource: Resource::Disk,
             name: format!("disk {name}"),
@@ -268,12 +257,41 @@ impl Scene<'_> {
                 Level::of_percent(util).min(Level::Busy),
             ),
             saturation: (format!("queue {}  {time}", short_or(figure("queue_size"))), Level::Fine),
-            errors: (errors.map_or("?".to_string(), |errors| format!("{errors:.0}/min")), Level::of_trouble(errors)),
+            errors: self.disk_errors(now, name),
             pressure: self.pressure("io"),
             is_relative: false,
             curve: self.curve(|moment| moment.figure(Subject::Disk, name, "util_percent")),
             drill: Drill::Sheet(Sheet::Disk(name.to_string())),
             verdict: None,
+        }
+    }
+
+    /// I/Os of the last minute that failed, and how many of all they were: counted one by one, or else as far as the kernel
+    /// tells of them, which is ten in five seconds.
+    fn disk_errors(&self, now: &Moment, name: &str) -> (String, Level) {
+        let minute = self.last_minute();
+        let counted: i64 = minute.iter().map(|moment| moment.failed(name)).sum();
+        if counted > 0 || self.verdicts.is_measured("io_error") || minute.iter().any(|moment| moment.counts_failures) {
+            let ops = |moment: &Moment| Some(moment.figure(Subject::Disk, name, "ops_per_s")? * moment.seconds);
+            let ops: Option<f64> = minute.iter().filter(|moment| moment.failed(name) > 0).map(ops).sum();
+            let share = ops.and_then(|ops| quotient(100.0 * counted as f64, ops)).filter(|_| counted > 0);
+            let share = share.map_or(String::new(), |share| format!("  {}", percent(Some(share.min(100.0)))));
+            let count = counted as f64;
+            return (format!("{}/min{share}", count_or(Some(count))), Level::of_trouble(Some(count)));
+        }
+        let about = |message: &str| is_io_error(message) && names_device(message, name);
+        let told: i64 = minute
+            .iter()
+            .flat_map(|moment| &moment.events)
+            .filter(|event| event.kind == "kernel" && about(&event.message))
+            .map(|event| event.count)
+            .sum();
+        // Another tool's figures say nothing of errors, and neither does a log that cannot be read.
+        let is_unknown = now.io_errors.is_none() || now.figure(Subject::Disk, name, "in_flight").is_none();
+        match told {
+            0 if is_unknown => ("?".to_string(), Level::Fine),
+            0 => ("0/min".to_string(), Level::Fine),
+            told => (format!(">={told}/min"), Level::Full),
         }
     }
 

@@ -544,6 +544,7 @@ fn io_of(dev: &str, t_s: i64, (op, pid): (&str, i32), times_ms: &[u64]) -> recor
         asynchronous: None,
         sizes: recording::Sizes(quantity::histogram::Histogram::new(5)),
         sequential: None,
+        errors: Some(0),
     }
 }
 

@@ -148,7 +148,7 @@ impl Figure {
 /// Counters of a thing at one time.
 #[derive(Clone, Debug, PartialEq)]
 enum Sample {
-    Disk(DiskCounters),
+    Disk(Box<DiskCounters>),
     Others { t_ns: i64, counters: Vec<i64> },
 }
 
@@ -352,7 +352,7 @@ fn take(
         let at = |column: &&Int64Array| column.is_valid(row).then(|| column.value(row));
         let thing = things.entry(name).or_default();
         if let Some(disks) = &disks {
-            thing.sample(figure, reader, step_ns, Sample::Disk(disks.at(row)));
+            thing.sample(figure, reader, step_ns, Sample::Disk(Box::new(disks.at(row))));
             continue;
         }
         // Of the CPUs, what a kernel does not count is nothing; of others, all must be known.

@@ -161,29 +161,35 @@ impl IoRecord {
     /// The errno of its status.
     #[must_use]
     pub fn error(&self) -> Option<i32> {
-        // include/linux/blk_types.h and block/blk-core.c, blk_errors.
-        Some(match self.status {
-            0 => return None,
-            errno @ 0x80.. => i32::from(errno & 0x7f),
-            1 => 95,        // EOPNOTSUPP
-            2 => 110,       // ETIMEDOUT
-            3 => 28,        // ENOSPC
-            4 => 67,        // ENOLINK
-            5 => 121,       // EREMOTEIO
-            6 => 52,        // EBADE
-            7 => 61,        // ENODATA
-            8 => 84,        // EILSEQ
-            9 => 12,        // ENOMEM
-            11 => 78,       // EREMCHG
-            12 => 11,       // EAGAIN
-            13 => 16,       // EBUSY
-            14 | 15 => 109, // ETOOMANYREFS, EOVERFLOW at times
-            16 => 19,       // ENODEV
-            17 => 62,       // ETIME
-            18 => 22,       // EINVAL
-            _ => 5,         // EIO
-        })
+        status_errno(self.status)
     }
+}
+
+/// The errno of a `blk_status_t`, or of a negative errno with the high bit (before Linux 5.16); `None` of success.
+#[must_use]
+pub fn status_errno(status: u8) -> Option<i32> {
+    // include/linux/blk_types.h and block/blk-core.c, blk_errors.
+    Some(match status {
+        0 => return None,
+        errno @ 0x80.. => i32::from(errno & 0x7f),
+        1 => 95,        // EOPNOTSUPP
+        2 => 110,       // ETIMEDOUT
+        3 => 28,        // ENOSPC
+        4 => 67,        // ENOLINK
+        5 => 121,       // EREMOTEIO
+        6 => 52,        // EBADE
+        7 => 61,        // ENODATA
+        8 => 84,        // EILSEQ
+        9 => 12,        // ENOMEM
+        11 => 78,       // EREMCHG
+        12 => 11,       // EAGAIN
+        13 => 16,       // EBUSY
+        14 | 15 => 109, // ETOOMANYREFS, EOVERFLOW at times
+        16 => 19,       // ENODEV
+        17 => 62,       // ETIME
+        18 => 22,       // EINVAL
+        _ => 5,         // EIO
+    })
 }
 
 /// The kernel's name of an operation (include/linux/blk_types.h, enum req_op).

@@ -78,6 +78,38 @@ tables! {
         sizes: Sizes, "bytes", Histogram;
         /// Of reads or writes: those that continue one of the last 32 streams of the device, as in the analysis of traces (trace-analysis.md). Null for other operations, and in recordings made before there was this column.
         sequential: Option<i64>, "op", Gauge;
+        /// Of the I/Os: those that failed. Null in recordings made before there was this column.
+        errors: Option<i64>, "op", Gauge;
+    }
+
+    /// I/Os that failed since the probe began, by device, operation and error, as far as it is known by file. A row when the count has grown. Every failure is counted, unlike in the kernel's messages, of which ten in five seconds are printed.
+    IoError = "io_error" from "the probe `errors` (block_rq_complete, block_bio_complete)" since 1 {
+        /// When it was read.
+        t_ns: i64, "ns", Time;
+        /// The same since the recording's start.
+        t_s: f64, "s", Time;
+        /// Kernel name of the whole device; an I/O through one that lies on another is counted at each of them.
+        dev: Label, "", Name;
+        /// `read`, `write`, `flush`, `discard`, …
+        op: Label, "", Name;
+        /// Error number (errno): 5 I/O error, 61 medium error, 28 no space, 110 timed out, …
+        error: i32, "", Number;
+        /// Process, where it is known: not by the probe, for it was another one's turn when the device answered.
+        pid: Option<i32>, "", Number;
+        /// Its name, 15 characters.
+        comm: Option<Label>, "", Name;
+        /// The file whose data it would have moved: its name without the directories before it, or its path.
+        file: Option<Label>, "", Name;
+        /// Inode of that file.
+        inode: Option<i64>, "", Gauge;
+        /// How many.
+        count: i64, "op", Counter;
+        /// When the first one failed since the probe began.
+        first_ns: i64, "ns", Gauge;
+        /// When the last one failed.
+        last_ns: i64, "ns", Gauge;
+        /// First sector of the first one, 512 B each; null of what has no place.
+        sector: Option<i64>, "sectors", Gauge;
     }
 
     /// Where on a device the reads and writes of one interval were: its capacity in 64 bands of the same length. A row for each band in which any began.

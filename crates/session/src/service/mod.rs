@@ -15,6 +15,7 @@ pub use policy::{Retention, Tier};
 
 use crate::counters::{SUBJECTS, subjects};
 use crate::cpu_clock::{CpuClock, EventClock, sample_both};
+use crate::io_errors::IoErrors;
 use crate::profile::{Losses, Profiler, lost_since};
 use crate::spine::clock_step;
 use crate::watch::{CPU_CLOCK, Company};
@@ -169,6 +170,7 @@ pub fn serve<'a>(
         keeper: Keeper::start(home, &request.retention, stop)?,
         machine: Machine::new(&What::ALL),
         cpu_clock: CpuClock::start(request.events)?,
+        io_errors: (request.events != EventClock::Off).then(IoErrors::if_possible),
         profiler: request.profile_hz.map(Profiler::if_possible),
         lost_before: Losses::new(),
         open: None,
@@ -204,6 +206,7 @@ struct Service<'a> {
     keeper: Keeper,
     machine: Machine,
     cpu_clock: Option<CpuClock>,
+    io_errors: Option<IoErrors>,
     profiler: Option<Profiler>,
     /// What of the probes was lost on the days before.
     lost_before: Losses,
@@ -261,6 +264,7 @@ impl Service<'_> {
         let mut manifest = Manifest::new(&self.request.command_line);
         manifest.hardware = collect::hardware(&[]);
         let probes = self.cpu_clock.iter().flat_map(CpuClock::verdicts);
+        let probes = probes.chain(self.io_errors.iter().map(IoErrors::verdict));
         let probes = probes.chain(self.profiler.iter().map(Profiler::verdict));
         let wall_s = wall_ns.div_euclid(1_000_000_000);
         manifest.extra.insert(ZONE_AHEAD_S.into(), self.request.zone.offset_s(wall_s).into());
@@ -285,6 +289,7 @@ impl Service<'_> {
                     // The first sample of a recording has everything, also of what did nothing lately.
                     self.machine = Machine::new(&What::ALL);
                     self.cpu_clock.iter_mut().for_each(CpuClock::tell_all);
+                    self.io_errors.iter_mut().for_each(IoErrors::begin_anew);
                     return Ok(());
                 }
             }
@@ -354,6 +359,9 @@ impl Service<'_> {
         let origin_ns = open.writer.started_t_ns();
         let (mut batches, events) = sample_both(&mut self.machine, self.cpu_clock.as_mut(), due_ns, origin_ns);
         batches.extend(events.unwrap_or_default());
+        if let Some(Ok(rows)) = self.io_errors.as_mut().map(|errors| errors.sample(origin_ns)) {
+            batches.extend(rows);
+        }
         if let Some(Ok(rows)) = self.profiler.as_mut().map(|profiler| profiler.sample(origin_ns)) {
             batches.extend(rows);
         }

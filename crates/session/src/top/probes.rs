@@ -3,6 +3,7 @@
 use super::requests::RequestWatch;
 use crate::SessionError;
 use crate::cpu_clock::{CpuClock, EventClock, push};
+use crate::io_errors::IoErrors;
 use crate::probe::row_of;
 use crate::profile::Profiler;
 use crate::responses::Responses;
@@ -32,6 +33,8 @@ pub(crate) struct Probes {
     is_off: bool,
     /// CPU time by event.
     clock: Option<Box<CpuClock>>,
+    /// I/Os that fail.
+    errors: Option<IoErrors>,
     requests: RequestWatch,
     has_looked: bool,
     from_ns: u64,
@@ -45,7 +48,8 @@ impl Probes {
         let files = FileTrace::start(&files::Options::default()).map(Box::new).map_err(|error| brief(&error));
         // As `diagnose` does: findings of CPUs need it, and so do figures that a tick does not see.
         let clock = CpuClock::start(EventClock::IfPossible).ok().flatten().map(Box::new);
-        Self { blocks, files, clock, from_ns: quantity::clock::now_ns(), ..Self::new(false) }
+        let errors = Some(IoErrors::if_possible());
+        Self { blocks, files, clock, errors, from_ns: quantity::clock::now_ns(), ..Self::new(false) }
     }
 
     /// None, by somebody's wish.
@@ -62,6 +66,7 @@ impl Probes {
             looks: Looks::Nowhere,
             is_off,
             clock: None,
+            errors: None,
             requests: RequestWatch::new(is_off),
             has_looked: false,
             from_ns: 0,
@@ -89,7 +94,8 @@ impl Probes {
         let words =
             [("io_interval", word(self.blocks.as_ref().err())), ("file_interval", word(self.files.as_ref().err()))];
         let words = words.into_iter().filter_map(|(subject, word)| Some((subject, word?)));
-        words.chain(self.clock.iter().flat_map(|clock| clock.verdicts())).collect()
+        let words = words.chain(self.clock.iter().flat_map(|clock| clock.verdicts()));
+        words.chain(self.errors.iter().map(IoErrors::verdict)).collect()
     }
 
     /// In one word for the manifest: which clock CPU time has.
@@ -141,6 +147,9 @@ impl Probes {
             Ok(blocks) => blocks.take(t_ns, origin_ns)?,
             Err(_) => (Vec::new(), 0),
         };
+        if let Some(errors) = &mut self.errors {
+            batches.extend(errors.sample(origin_ns)?);
+        }
         if let Ok(files) = &mut self.files {
             let rows: Vec<FileInterval> =
                 files.read()?.iter().map(|file| row_of(file, t_ns, self.from_ns, origin_ns)).collect();

@@ -189,6 +189,7 @@ fn io(n: i64, op: &str, file: &str, times: &[(u64, u64)]) -> IoInterval {
         asynchronous: Some(if op == "write" { 500 } else { 0 }),
         sizes: Sizes(sizes),
         sequential: None,
+        errors: Some(0),
     }
 }
 
@@ -727,7 +728,8 @@ fn what_was_not_measured_is_a_question_mark() {
     for n in 1..=3 {
         let mut row = disk(n);
         row.io_ticks_ms = None;
-        row.weighted_ticks_ms = None;
+        // The queue follows from either.
+        (row.weighted_ticks_ms, row.read_ticks_ms, row.write_ticks_ms) = (None, None, None);
         [batch(&[cpu(n, "all", 1)]), batch(&[row])].iter().for_each(|batch| fold.accept(batch).expect("a batch"));
         fold.commit().expect("a sample");
     }

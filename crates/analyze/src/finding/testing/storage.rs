@@ -168,6 +168,7 @@ impl Step<'_> {
             asynchronous: None,
             sizes: recording::Sizes::default(),
             sequential: Some(whole(count as f64 * sequential / 100.0)),
+            errors: Some(0),
         });
     }
 

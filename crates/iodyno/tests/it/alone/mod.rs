@@ -5,6 +5,7 @@ mod cpu_clock;
 mod diagnose;
 mod diagnose_cpu;
 mod fio_beside;
+mod io_errors;
 mod known_workload;
 mod probe;
 mod probe_requests;

@@ -1,0 +1,79 @@
+//! I/Os that failed, from the tables that count them.
+
+use super::moment::{IoFailure, Moment};
+use crate::rates::grown;
+use recording::rows::{IoError, IoInterval};
+use recording::{Batch, Label, RecordingError};
+use std::collections::HashMap;
+
+/// Device, operation, error number, process, file.
+type Key = (Label, Label, i32, Option<i32>, Option<Label>, Option<i64>);
+
+/// What failed since the last moment.
+#[derive(Debug, Default)]
+pub(super) struct Failures {
+    /// As each was last told.
+    counted: HashMap<Key, i64>,
+    since: Vec<IoFailure>,
+    /// What comes is not the beginning of a recording.
+    pub(super) joins: bool,
+}
+
+impl Failures {
+    /// Takes a batch of any table.
+    pub(super) fn accept(&mut self, batch: &Batch) -> Result<(), RecordingError> {
+        for row in batch.to_rows::<IoError>()? {
+            let key = (row.dev.clone(), row.op.clone(), row.error, row.pid, row.file.clone(), row.inode);
+            let before = self.counted.insert(key, row.count);
+            // What began to fail before the first row that is seen failed at another time.
+            let before = before.or((!self.joins).then_some(0));
+            let Some(count) = before.and_then(|before| grown(row.count, before)).filter(|count| *count > 0.0) else {
+                continue;
+            };
+            let process = row.comm.as_deref().map(|comm| named(comm, row.pid));
+            self.since.push(IoFailure {
+                device: row.dev.to_string(),
+                op: row.op.to_string(),
+                errno: Some(row.error),
+                count,
+                process,
+                file: row.file.as_deref().map(str::to_string),
+                sector: row.sector,
+            });
+        }
+        Ok(())
+    }
+
+    /// Puts into the moment what failed since the last one, by event; else as sums of single I/Os tell it.
+    pub(super) fn fill(&mut self, moment: &mut Moment) {
+        moment.failures = std::mem::take(&mut self.since);
+        if self.counted.is_empty() {
+            moment.failures.extend(moment.ios.iter().filter_map(of_interval));
+        }
+    }
+
+    /// There is no moment yet: it belongs to the next one.
+    pub(super) fn give_back(&mut self, failures: Vec<IoFailure>) {
+        if !self.counted.is_empty() {
+            self.since = failures;
+        }
+    }
+}
+
+fn of_interval(row: &IoInterval) -> Option<IoFailure> {
+    let count = row.errors.filter(|errors| *errors > 0)? as f64;
+    Some(IoFailure {
+        device: row.dev.to_string(),
+        op: row.op.to_string(),
+        errno: None,
+        count,
+        process: row.comm.as_deref().map(|comm| named(comm, row.pid)),
+        file: row.file.as_deref().map(str::to_string),
+        sector: None,
+    })
+}
+
+/// `dd[12]`.
+fn named(comm: &str, pid: Option<i32>) -> String {
+    pid.map_or_else(|| comm.to_string(), |pid| format!("{comm}[{pid}]"))
+}
