@@ -2,6 +2,7 @@
 
 mod coverage;
 mod depth;
+mod engine_choice;
 mod rates;
 
 use crate::support::FaultyDisk;
