@@ -517,11 +517,11 @@ pub enum TransferSize {
     Fixed(u64),
     /// `(bytes, weight)`; weights sum to 1.
     Mix(Vec<(u64, f64)>),
-    /// Uniform in `[min, max]` in multiples of `align`.
+    /// `min`, `min + align`, … up to `max`, all alike.
     Uniform {
         /// Smallest.
         min: u64,
-        /// Largest, included.
+        /// Largest: included if the steps reach it.
         max: u64,
         /// Step.
         align: u64,
@@ -561,7 +561,10 @@ impl TransferSize {
         match self {
             Self::Fixed(bytes) => *bytes as f64,
             Self::Mix(mix) => mix.iter().map(|(bytes, weight)| *bytes as f64 * weight).sum(),
-            Self::Uniform { min, max, .. } => (*min as f64 + *max as f64) / 2.0,
+            Self::Uniform { min, max, align } => {
+                let last = *max - (*max).saturating_sub(*min) % (*align).max(1);
+                (*min as f64 + last as f64) / 2.0
+            }
         }
     }
 }

@@ -387,8 +387,3 @@ fn by_depth(workload: plan::Workload, own: &[u32], users: &[u32]) -> Vec<plan::W
         })
         .collect()
 }
-
-/// A number of the language, and whether it has a percent sign.
-pub(crate) fn number(text: &str) -> Option<(f64, bool)> {
-    value::parse(text, value::Unit::Plain)
-}
