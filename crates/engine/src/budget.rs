@@ -1,7 +1,7 @@
 //! What a run may issue in all (`Stop`), shared by all workers.
 
 use crate::Input;
-use crate::group::used_targets;
+use crate::pool::used_targets;
 use plan::DataLimit;
 use plan::generate::{Op, Operation};
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};

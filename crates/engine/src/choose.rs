@@ -1,13 +1,13 @@
 //! Which engine a run gets, and how many workers.
 
 use crate::discard;
-use crate::group::used_targets;
+use crate::pool::{self, used_targets};
 use crate::ring::Ring;
 use crate::{EngineChoice, EngineError, Input, Options, Pace};
 use target::Kind;
 
 /// Arrivals per second that one worker serves easily; fewer workers wake up less often.
-const RATE_PER_WORKER: f64 = 100_000.0;
+pub(crate) const RATE_PER_WORKER: f64 = 100_000.0;
 /// A synchronous run has at most this many threads.
 const SYNC_THREADS_MAX: u32 = 4096;
 
@@ -27,12 +27,12 @@ pub(crate) fn choose(input: &Input<'_>, options: &Options) -> Result<Chosen, Eng
         .unwrap_or_else(|| std::thread::available_parallelism().map_or(1, std::num::NonZero::get))
         .max(1);
     let used = used_targets(input);
-    let depth: u32 = used.iter().map(|at| input.plan.targets[*at].depth).fold(0, u32::saturating_add);
+    let depth = pool::depth(input);
     let sync = |reason: String| Chosen { is_uring: false, name: "sync", groups: used.len().clamp(1, 64), reason };
     let uring = |reason: String| {
         let wanted = match input.rate {
             #[expect(clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "a small positive number")]
-            Pace::PerSecond(rate) => (rate / RATE_PER_WORKER).ceil() as usize,
+            Pace::PerSecond(rate) => (input.run.offered_rate(rate) / RATE_PER_WORKER).ceil() as usize,
             Pace::Max => cores,
         };
         let groups = wanted.clamp(1, cores).min(depth.max(1) as usize);

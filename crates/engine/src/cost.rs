@@ -1,7 +1,7 @@
 //! What the engine itself costs: the same worker on requests that do nothing.
 
 use crate::budget::Budget;
-use crate::group::{GroupSpec, LaneSpec, TargetSlot};
+use crate::group::{FileSlot, GroupSpec, LaneSpec};
 use crate::shared::{Control, Status};
 use crate::stats::Slot;
 use crate::uring::Worker;
@@ -54,7 +54,8 @@ fn measure() -> Option<f64> {
         lanes: vec![lane],
         jobs: Vec::new(),
         placement: plan::Placement::default(),
-        targets: vec![TargetSlot { plan_index: 0, fd: None, depth: DEPTH }],
+        files: vec![FileSlot { plan_index: 0, fd: None }],
+        pools: vec![DEPTH],
         shares_fixed: false,
         transfer_max: 4096,
         memory_align: 4096,
@@ -80,11 +81,11 @@ fn measure() -> Option<f64> {
 pub(crate) fn lane(operations: Operations) -> LaneSpec {
     LaneSpec {
         workload: 0,
-        target: 0,
+        file: 0,
+        pool: 0,
         operations,
         schedule: None,
         content: None,
-        depth: DEPTH,
         share: 1.0,
         priority: 0,
         think_ns: 0,

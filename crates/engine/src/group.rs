@@ -1,6 +1,7 @@
 //! Who does what: a run's workloads and targets divided into groups that share nothing.
 
 use crate::discard::is_device;
+use crate::pool::{Families, Pool, has_jobs, job_of, pools, rate_on_each};
 use crate::{EngineError, Input, Pace};
 use plan::generate::{Content, Geometry, Joined, Operations, Part, Schedule, Turns, Volume};
 use plan::{Address, Arrivals, Job, Placement, TargetSpec, Turn, Workload};
@@ -14,14 +15,14 @@ use target::{Kind, Opened};
 #[derive(Debug)]
 pub(crate) struct LaneSpec {
     pub(crate) workload: usize,
-    /// Index into [`GroupSpec::targets`].
-    pub(crate) target: usize,
+    /// Index into [`GroupSpec::files`].
+    pub(crate) file: usize,
+    /// Index into [`GroupSpec::pools`]; jobs have slots of their own.
+    pub(crate) pool: usize,
     pub(crate) operations: Operations,
     /// Due times; `None` in a closed loop.
     pub(crate) schedule: Option<Schedule>,
     pub(crate) content: Option<Content>,
-    /// Most in flight of this lane.
-    pub(crate) depth: u32,
     /// Part of all operations of the group, closed loop.
     pub(crate) share: f64,
     /// 0 is served first.
@@ -50,13 +51,12 @@ pub(crate) struct JobSpec {
     pub(crate) ended: Arc<[AtomicBool]>,
 }
 
-/// A target as a group sees it.
+/// A file or device that a group uses.
 #[derive(Debug)]
-pub(crate) struct TargetSlot {
-    /// Index in the plan.
+pub(crate) struct FileSlot {
+    /// The target's index in the plan.
     pub(crate) plan_index: usize,
     pub(crate) fd: Option<Arc<OwnedFd>>,
-    pub(crate) depth: u32,
 }
 
 /// What one worker (or one set of threads) does.
@@ -65,7 +65,9 @@ pub(crate) struct GroupSpec {
     pub(crate) lanes: Vec<LaneSpec>,
     /// When the run's workloads are jobs: all of this group's.
     pub(crate) jobs: Vec<JobSpec>,
-    pub(crate) targets: Vec<TargetSlot>,
+    pub(crate) files: Vec<FileSlot>,
+    /// Slots, that is, most operations in flight, of each pool.
+    pub(crate) pools: Vec<u32>,
     /// Where its threads run.
     pub(crate) placement: Placement,
     /// Shares hold over the whole group, even when that holds targets back.
@@ -80,7 +82,8 @@ impl GroupSpec {
         Self {
             lanes: Vec::new(),
             jobs: Vec::new(),
-            targets: Vec::new(),
+            files: Vec::new(),
+            pools: Vec::new(),
             placement: Placement::default(),
             shares_fixed: false,
             transfer_max: 512,
@@ -91,56 +94,50 @@ impl GroupSpec {
     /// Most operations in flight.
     pub(crate) fn depth(&self) -> u32 {
         if self.jobs.is_empty() {
-            return self.targets.iter().map(|target| target.depth).sum();
+            return self.pools.iter().fold(0, |sum, depth| sum.saturating_add(*depth));
         }
         self.jobs.iter().map(|job| job.job.depth).fold(0, u32::saturating_add)
     }
+
+    /// The number of a target's file, which is added when it is not there.
+    fn file(&mut self, plan_index: usize, opened: &Opened) -> Result<usize, EngineError> {
+        self.memory_align = self.memory_align.max(opened.memory_align);
+        if let Some(at) = self.files.iter().position(|file| file.plan_index == plan_index) {
+            return Ok(at);
+        }
+        self.files.push(FileSlot { plan_index, fd: descriptor(opened)? });
+        Ok(self.files.len() - 1)
+    }
 }
 
-/// May this workload be divided over several workers?
-fn is_divisible(workload: &Workload) -> bool {
-    Operations::parts_max(workload) == u32::MAX
-}
-
-/// Targets that the run uses, ascending.
-pub(crate) fn used_targets(input: &Input<'_>) -> Vec<usize> {
-    let mut used: Vec<usize> =
-        input.run.workloads.iter().flat_map(|workload| workload.targets.iter().copied()).collect();
-    used.sort_unstable();
-    used.dedup();
-    used
-}
-
-/// Divides the run over `workers` groups.
-pub(crate) fn divide(input: &Input<'_>, workers: usize) -> Result<Vec<GroupSpec>, EngineError> {
-    if input.run.workloads.iter().any(|workload| workload.job.is_some()) {
+/// Divides the run over at most `workers` groups; with `splits`, pools may be divided.
+pub(crate) fn divide(input: &Input<'_>, workers: usize, splits: bool) -> Result<Vec<GroupSpec>, EngineError> {
+    if has_jobs(input) {
         return divide_jobs(input, workers);
     }
-    let used = used_targets(input);
-    let shares_fixed = input.rate == Pace::Max && input.run.workloads.iter().any(|workload| workload.share_fixed);
-    let divisible = input.run.workloads.iter().all(is_divisible);
-    let depth_min = used.iter().map(|index| input.plan.targets[*index].depth).min().unwrap_or(1).max(1);
-    let workers = match (shares_fixed, divisible) {
-        // Shares hold within a group; every group runs the whole mix.
-        (true, false) => 1,
-        (true, true) => workers.min(depth_min as usize),
-        _ => workers,
+    let mut pools = pools(input);
+    if !splits {
+        pools.iter_mut().for_each(|pool| pool.parts_max = 1);
     }
-    .max(1);
+    let workloads = &input.run.workloads;
+    let shares_fixed = input.rate == Pace::Max && workloads.iter().any(|workload| workload.share_fixed);
+    let mut workers = u32::try_from(workers.max(1)).unwrap_or(u32::MAX);
+    if shares_fixed {
+        // Shares hold within a group: each runs the whole mix.
+        let is_closed = |pool: &&Pool| pool.workloads.iter().any(|at| rate_on_each(input, &workloads[*at]).is_none());
+        workers = pools.iter().filter(is_closed).map(|pool| pool.parts_max).min().unwrap_or(1).min(workers);
+    }
+    let mut families = Families::new(&pools, workers);
     let mut groups: Vec<GroupSpec> = (0..workers).map(|_| GroupSpec { shares_fixed, ..GroupSpec::empty() }).collect();
-    for target in &used {
-        let workloads: Vec<usize> =
-            (0..input.run.workloads.len()).filter(|at| input.run.workloads[*at].targets.contains(target)).collect();
-        let depth = input.plan.targets[*target].depth.max(1);
-        let can_divide = workloads.iter().all(|at| is_divisible(&input.run.workloads[*at]));
-        let parts = if can_divide { u32::try_from(workers).unwrap_or(1).min(depth) } else { 1 };
-        // The groups with the least to do; a divided target goes to all of them in turn.
+    for pool in &pools {
+        let parts = pool.parts_max.min(workers);
+        // The groups with the least to do; a divided pool goes to all of them in turn.
         let mut order: Vec<usize> = (0..groups.len()).collect();
         order.sort_by_key(|at| (groups[*at].depth(), *at));
         for index in 0..parts {
-            let share = depth / parts + u32::from(index < depth % parts);
+            let depth = pool.depth / parts + u32::from(index < pool.depth % parts);
             let group = &mut groups[order[index as usize]];
-            add_target(input, group, *target, share, &workloads, Part { index, count: parts })?;
+            add_pool(input, group, &Pool { depth, ..pool.clone() }, Part { index, count: parts }, &mut families)?;
         }
     }
     groups.retain(|group| !group.lanes.is_empty());
@@ -153,7 +150,7 @@ fn divide_jobs(input: &Input<'_>, workers: usize) -> Result<Vec<GroupSpec>, Engi
     let ended: Arc<[AtomicBool]> = workloads.iter().map(|_| AtomicBool::new(false)).collect();
     let mut groups: Vec<GroupSpec> = Vec::new();
     for (at, workload) in workloads.iter().enumerate() {
-        let job = workload.job.clone().unwrap_or_else(|| Job::new(workload.depth.unwrap_or(1)));
+        let job = job_of(workload);
         let flow = |group: &GroupSpec| {
             group
                 .jobs
@@ -198,17 +195,9 @@ fn add_job(
     let first = group.lanes.len();
     for target in &workload.targets {
         let opened = input.targets.get(*target).and_then(Option::as_ref).ok_or(EngineError::NotOpen(*target))?;
-        let slot = match group.targets.iter().position(|slot| slot.plan_index == *target) {
-            Some(slot) => slot,
-            None => {
-                let fd = descriptor(opened)?;
-                group.targets.push(TargetSlot { plan_index: *target, fd, depth: job.depth });
-                group.targets.len() - 1
-            }
-        };
-        group.memory_align = group.memory_align.max(opened.memory_align);
-        let lane = lane(input, opened, *target, slot, at, Part::WHOLE)?;
-        group.lanes.push(LaneSpec { schedule: None, io_priority: job.placement.io_priority, ..lane });
+        let file = group.file(*target, opened)?;
+        let lane = lane(input, opened, *target, at, Part::WHOLE)?;
+        group.lanes.push(LaneSpec { file, io_priority: job.placement.io_priority, ..lane });
     }
     let transfer = workload.transfer_max_bytes();
     group.transfer_max = group.transfer_max.max(u32::try_from(transfer).unwrap_or(u32::MAX));
@@ -217,7 +206,8 @@ fn add_job(
     let schedule = match (workload.rate, input.rate) {
         (Some(rate), _) => Some(Schedule::new(rate, &own, seed, Part::WHOLE)?),
         (None, Pace::PerSecond(rate)) => {
-            Some(Schedule::new(rate * workload.share, &input.run.arrivals, seed, Part::WHOLE)?)
+            let share = input.run.shared_rate(rate) * workload.share;
+            Some(schedule_of(share, &input.run.arrivals, seed, Part::WHOLE)?)
         }
         (None, Pace::Max) => None,
     };
@@ -237,24 +227,38 @@ fn add_job(
     Ok(())
 }
 
-/// Adds a target with its part of the depth, and its lanes, to a group.
-fn add_target(
+/// Due times of so many arrivals per second; a rate of 0 is no closed loop.
+fn schedule_of(rate: f64, arrivals: &Arrivals, seed: u64, part: Part) -> Result<Schedule, EngineError> {
+    if rate > 0.0 { Ok(Schedule::new(rate, arrivals, seed, part)?) } else { Ok(Schedule::never()) }
+}
+
+/// Adds a pool, or a part of one, with its lanes to a group.
+fn add_pool(
     input: &Input<'_>,
     group: &mut GroupSpec,
-    target: usize,
-    depth: u32,
-    workloads: &[usize],
+    pool: &Pool,
     part: Part,
+    families: &mut Families,
 ) -> Result<(), EngineError> {
-    let opened = input.targets.get(target).and_then(Option::as_ref).ok_or(EngineError::NotOpen(target))?;
-    group.targets.push(TargetSlot { plan_index: target, fd: descriptor(opened)?, depth });
-    let slot = group.targets.len() - 1;
-    group.memory_align = group.memory_align.max(opened.memory_align);
-    for at in workloads {
-        let lane = lane(input, opened, target, slot, *at, part)?;
-        let transfer = input.run.workloads[*at].transfer_max_bytes();
+    let opened = input.targets.get(pool.target).and_then(Option::as_ref).ok_or(EngineError::NotOpen(pool.target))?;
+    let file = group.file(pool.target, opened)?;
+    let number = group.pools.len();
+    group.pools.push(pool.depth);
+    for at in &pool.workloads {
+        let workload = &input.run.workloads[*at];
+        let lane = lane(input, opened, pool.target, *at, part)?;
+        let family = families.next(*at, part.count);
+        let schedule = match rate_on_each(input, workload) {
+            Some(rate) => {
+                let seed = input.seed ^ (*at as u64).wrapping_mul(0x9e37_79b9_7f4a_7c15);
+                let of_family = rate * f64::from(family.count) / f64::from(part.count);
+                Some(schedule_of(of_family, &input.run.arrivals, seed, family)?)
+            }
+            None => None,
+        };
+        let transfer = workload.transfer_max_bytes();
         group.transfer_max = group.transfer_max.max(u32::try_from(transfer).unwrap_or(u32::MAX));
-        group.lanes.push(LaneSpec { depth: lane.depth.min(depth), ..lane });
+        group.lanes.push(LaneSpec { file, pool: number, schedule, ..lane });
     }
     Ok(())
 }
@@ -314,15 +318,8 @@ pub(crate) fn content(
     Ok(Some(Content::new(&workload.content, &pattern, &volume)?))
 }
 
-/// One lane.
-fn lane(
-    input: &Input<'_>,
-    opened: &Opened,
-    target: usize,
-    slot: usize,
-    at: usize,
-    part: Part,
-) -> Result<LaneSpec, EngineError> {
+/// One lane, without its place in a group and its schedule.
+fn lane(input: &Input<'_>, opened: &Opened, target: usize, at: usize, part: Part) -> Result<LaneSpec, EngineError> {
     let workload = &input.run.workloads[at];
     let spec = &input.plan.targets[target];
     let is_joined = workload.job.as_ref().is_some_and(|job| job.turn == Turn::Joined);
@@ -331,26 +328,14 @@ fn lane(
     let plain = is_joined.then(|| Workload { address: Address::default(), ..workload.clone() });
     let operations = Operations::new(plain.as_ref().unwrap_or(workload), spec, geometry(opened), input.seed, part)?;
     let share = workload.share / workload.targets.len() as f64;
-    let rate = match (workload.rate, input.rate) {
-        (Some(rate), _) => Some(rate / workload.targets.len() as f64),
-        (None, Pace::PerSecond(rate)) => Some(rate * share),
-        (None, Pace::Max) => None,
-    };
-    let mixed = input.seed
-        ^ (at as u64).wrapping_mul(0x9e37_79b9_7f4a_7c15)
-        ^ (target as u64).wrapping_mul(0xc2b2_ae3d_27d4_eb4f);
-    let schedule = match rate {
-        Some(rate) if rate > 0.0 => Some(Schedule::new(rate, &input.run.arrivals, mixed, part)?),
-        _ => None,
-    };
     let content = if workload.mix.changes_data() { content(input, target, opened, workload)? } else { None };
     Ok(LaneSpec {
         workload: at,
-        target: slot,
+        file: 0,
+        pool: 0,
         operations,
-        schedule,
+        schedule: None,
         content,
-        depth: workload.depth.unwrap_or(u32::MAX).max(1),
         share: share / f64::from(part.count),
         priority: workload.priority.unwrap_or(u32::MAX),
         think_ns: workload.think_ns,

@@ -347,7 +347,7 @@ impl Arrived {
             let mut own = vec![None; group.lanes.len()];
             for (at, lane) in group.lanes.iter().enumerate() {
                 if let Some(schedule) = &lane.schedule {
-                    let lane_of = (lane.workload, group.targets[lane.target].plan_index);
+                    let lane_of = (lane.workload, group.files[lane.file].plan_index);
                     let stream = Stream::Lane(lane_of, Box::new(lane.operations.clone()));
                     own[at] = Some(counters.len());
                     counters.push(Counter::new(stream, schedule.clone(), 0, u64::MAX));
@@ -358,7 +358,7 @@ impl Arrived {
                 let start_ns = job.job.start_ns;
                 let lanes = group.lanes[job.lanes.clone()]
                     .iter()
-                    .map(|lane| ((lane.workload, group.targets[lane.target].plan_index), lane.operations.clone()));
+                    .map(|lane| ((lane.workload, group.files[lane.file].plan_index), lane.operations.clone()));
                 let stream = Stream::Job(Box::new(job.turns.clone()), lanes.collect());
                 let end_ns = job.job.elapsed_ns.map_or(u64::MAX, |elapsed| start_ns.saturating_add(elapsed));
                 own[job.lanes.clone()].fill(Some(counters.len()));

@@ -45,6 +45,8 @@ struct Job {
     /// When the last pause ended.
     paused_ns: u64,
     issued: u64,
+    /// It had something due, and others of its flow came first: when the last of theirs was due, 0 when none came yet.
+    held_ns: Option<u64>,
     search: Option<Search>,
 }
 
@@ -72,6 +74,7 @@ impl Job {
             since_pause: 0,
             paused_ns: 0,
             issued: 0,
+            held_ns: None,
             search,
         }
     }
@@ -108,9 +111,14 @@ impl Job {
         self.began_ns = Some(start_ns);
         match &mut self.spec.schedule {
             Some(schedule) => self.next_due_ns = start_ns + schedule.next_ns(),
-            None => self.free = std::iter::repeat_n(start_ns, self.spec.job.depth as usize).collect(),
+            None => self.free = std::iter::repeat_n(start_ns, self.depth() as usize).collect(),
         }
         None
+    }
+
+    /// Slots that it may use now.
+    fn depth(&self) -> u32 {
+        self.search.as_ref().map_or(self.spec.job.depth, |search| search.depth)
     }
 
     /// What it may do at `now_ns`, other jobs aside.
@@ -143,8 +151,7 @@ impl Job {
                 self.free.iter_mut().for_each(|due_ns| *due_ns = (*due_ns).max(at_ns));
             }
         }
-        let depth = self.search.as_ref().map_or(self.spec.job.depth, |search| search.depth);
-        if self.in_flight >= depth || (self.draining && self.in_flight > self.spec.job.depth_low) {
+        if self.in_flight >= self.depth() || (self.draining && self.in_flight > self.spec.job.depth_low) {
             self.draining = true;
             return blocked();
         }
@@ -194,11 +201,13 @@ impl Job {
 
     fn returned(&mut self, now_ns: u64, service_ns: u64) {
         self.in_flight -= 1;
-        if self.spec.schedule.is_none() {
-            self.free.push_back(now_ns);
-        }
         if let Some(search) = &mut self.search {
             search.completed(now_ns, service_ns);
+        }
+        if self.spec.schedule.is_none() {
+            // As many slots as there may be: what is more than before is there from now on.
+            let unused = (self.depth().saturating_sub(self.in_flight)) as usize;
+            self.free.resize(unused, now_ns);
         }
         if self.ended && self.in_flight == 0 {
             self.tell_end();
@@ -244,6 +253,31 @@ impl Jobs {
         })
     }
 
+    /// When a job's next operation was due, given the others of its flow; `None` while they come first. A slot that waited
+    /// for them was not late.
+    fn turn_of(&mut self, at: usize, due_ns: u64, now_ns: u64) -> Option<u64> {
+        if !self.has_flows {
+            return Some(due_ns);
+        }
+        let is_ahead = self.is_ahead(at);
+        let job = &mut self.jobs[at];
+        if is_ahead {
+            job.held_ns.get_or_insert(0);
+            return None;
+        }
+        let turn_ns = job.held_ns.take().map(|turn_ns| if turn_ns == 0 { now_ns } else { turn_ns });
+        Some(turn_ns.filter(|_| job.spec.schedule.is_none()).map_or(due_ns, |turn_ns| turn_ns.max(due_ns)))
+    }
+
+    /// An operation of a job was due: those that it held back come after it.
+    fn pass_turn(&mut self, at: usize, due_ns: u64) {
+        let Some(own) = self.jobs[at].spec.job.flow.filter(|_| self.has_flows) else { return };
+        let is_of_it = |job: &&mut Job| job.spec.job.flow.is_some_and(|flow| flow.id == own.id);
+        for job in self.jobs.iter_mut().filter(is_of_it) {
+            job.held_ns = job.held_ns.map(|_| due_ns);
+        }
+    }
+
     /// What to do at `now_ns` of the run.
     pub(crate) fn next(&mut self, now_ns: u64, lanes: &mut [LaneSpec], budget: &Budget) -> Next {
         if budget.is_spent() {
@@ -256,7 +290,7 @@ impl Jobs {
             let ready = self.jobs.get_mut(at).map_or(Ready::Ended, |job| job.ready(now_ns));
             if let Ready::Due(due_ns) = ready
                 && self.in_a_row > 0
-                && !self.is_ahead(at)
+                && let Some(due_ns) = self.turn_of(at, due_ns, now_ns)
                 && let Some(issue) = self.take(at, now_ns, due_ns, (lanes, budget))
             {
                 self.in_a_row -= 1;
@@ -287,6 +321,7 @@ impl Jobs {
     ) -> Option<Issue> {
         let (lane, operation) = self.jobs[at].take(lanes, budget, due_ns)?;
         self.jobs[at].count(now_ns);
+        self.pass_turn(at, due_ns);
         self.in_flight += 1;
         Some(Issue { lane, operation, due_ns })
     }
@@ -374,6 +409,68 @@ mod tests {
     use plan::generate::{Geometry, Operations, Part, Turns};
     use std::sync::Arc;
     use std::sync::atomic::AtomicBool;
+
+    /// Jobs with a lane each; everything that can be issued at a time, as (lane, due).
+    struct Bench(Jobs, Vec<LaneSpec>);
+
+    impl Bench {
+        fn new(jobs: Vec<plan::Job>) -> Self {
+            let geometry = Geometry { size_bytes: 1 << 30, block_bytes: 512 };
+            let (workload, target) = (crate::cost::workload(), crate::cost::target());
+            let lane = || crate::cost::lane(Operations::new(&workload, &target, geometry, 1, Part::WHOLE).unwrap());
+            let lanes: Vec<LaneSpec> = jobs.iter().map(|_| lane()).collect();
+            let ended: Arc<[AtomicBool]> = jobs.iter().map(|_| AtomicBool::new(false)).collect();
+            let spec = |(at, job): (usize, plan::Job)| {
+                let turns = Turns::new(&job, vec![1 << 30], 1);
+                JobSpec { workload: at, lanes: at..at + 1, job, schedule: None, turns, ended: Arc::clone(&ended) }
+            };
+            Self(Jobs::new(jobs.into_iter().enumerate().map(spec).collect(), lanes.len()), lanes)
+        }
+
+        fn issues(&mut self, now_ns: u64) -> Vec<(u32, u64)> {
+            let next = || match self.0.next(now_ns, &mut self.1, &Budget::default()) {
+                Next::Issue(issue) => Some((issue.lane, issue.due_ns)),
+                _ => None,
+            };
+            std::iter::from_fn(next).collect()
+        }
+    }
+
+    #[test]
+    fn slots_that_a_search_does_not_use_do_not_age() {
+        let goal = LatencyGoal { target_ns: 1_000, window_ns: 100, fraction: 0.9, run_on: true };
+        let mut bench = Bench::new(vec![plan::Job { latency: Some(goal), ..plan::Job::new(64) }]);
+        assert_eq!(bench.issues(5), [(0, 0)], "it begins with one");
+        // The first 100 ns are a window at depth 1, the next at 2, and so on.
+        let (mut now_ns, mut most) = (0, 1);
+        while most < 16 {
+            now_ns += 200;
+            bench.0.returned(0, now_ns, 10);
+            let issued = bench.issues(now_ns + 3);
+            most = most.max(issued.len());
+            assert!(issued.iter().all(|(_, due_ns)| *due_ns == now_ns), "at {now_ns}: {issued:?}");
+            for _ in 1..issued.len() {
+                bench.0.returned(0, now_ns, 10);
+            }
+            let rest = bench.issues(now_ns);
+            assert!(rest.iter().all(|(_, due_ns)| *due_ns == now_ns), "at {now_ns}: {rest:?}");
+        }
+    }
+
+    #[test]
+    fn a_job_that_waits_for_another_of_its_flow_is_not_late() {
+        let job = || plan::Job { flow: Some(Flow { id: 1, weight: 1.0 }), ..plan::Job::new(1) };
+        let mut bench = Bench::new(vec![job(), job()]);
+        let mut first = bench.issues(0);
+        first.sort_unstable();
+        assert_eq!(first, [(0, 0), (1, 0)]);
+        bench.0.returned(0, 1_000, 1_000);
+        assert_eq!(bench.issues(1_100), [(0, 1_000)], "both have had one");
+        bench.0.returned(0, 2_000, 1_000);
+        assert_eq!(bench.issues(2_100), [], "the other is behind");
+        bench.0.returned(1, 9_000, 9_000);
+        assert_eq!(bench.issues(9_100), [(1, 9_000), (0, 9_000)]);
+    }
 
     #[test]
     fn a_low_water_mark_refills_all_slots_at_once() {

@@ -21,6 +21,7 @@ mod jobs;
 mod memory;
 mod pending;
 mod placement;
+mod pool;
 mod replay;
 mod ring;
 mod running;

@@ -3,10 +3,11 @@
 use crate::budget::Budget;
 use crate::choose::Chosen;
 use crate::cpu::CpuClock;
-use crate::group::{GroupSpec, divide, used_targets};
+use crate::group::{GroupSpec, divide};
 use crate::harvest::{
     Arrived, Failure, Finished, Harvest, LaneEnd, LaneEnds, LaneInterval, LaneMap, WorkerInterval, is_predictable,
 };
+use crate::pool::used_targets;
 use crate::replay::Played;
 use crate::shared::{Control, Done, Gate, Status};
 use crate::stats::{Buffer, Slot, describe};
@@ -102,7 +103,7 @@ impl std::fmt::Debug for Running {
 /// memory or threads left. Nothing was issued then.
 pub fn start(input: Input<'_>, options: &Options) -> Result<Running, EngineError> {
     let chosen = choose::choose(&input, options)?;
-    let mut groups = divide(&input, chosen.groups)?;
+    let mut groups = divide(&input, chosen.groups, chosen.is_uring)?;
     let arrived = Arrived::new(&groups, Budget::new(&input));
     let control = Arc::new(Control::default());
     let budget = Arc::new(Budget::new(&input));
@@ -160,7 +161,7 @@ fn team(
     let spare = Buffer::new(group.lanes.len());
     let status = Arc::new(Status::default());
     let lanes: Vec<(usize, usize)> =
-        group.lanes.iter().map(|lane| (lane.workload, group.targets[lane.target].plan_index)).collect();
+        group.lanes.iter().map(|lane| (lane.workload, group.files[lane.file].plan_index)).collect();
     let spawn = |name: String, work: Work| {
         let builder = std::thread::Builder::new().name(name).stack_size(256 << 10);
         builder.spawn(work).map_err(EngineError::system("start a worker thread"))

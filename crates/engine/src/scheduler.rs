@@ -1,8 +1,10 @@
 //! Decides what a group issues next: due times, queue depths, shares. No I/O and no clock in here.
 //!
-//! Open-loop lanes lie in a heap by their next due time; a lane whose target or own depth is full is parked there until
-//! something comes back. In a closed loop every free slot is an arrival at the moment it became free. Closed-loop lanes
-//! share by strides: each operation moves its lane on by 1 ÷ share, and the one that is furthest back is next.
+//! What limits the operations in flight are pools of slots: those of a target that its lanes share, or a lane's own.
+//! Open-loop lanes lie in a heap by their next due time; a lane whose pool is full is parked there until something comes
+//! back. In a closed loop every free slot is an arrival at the moment it became free, or, where open-loop lanes had taken
+//! the room, at the moment there was room again. Closed-loop lanes share by strides: each operation moves its lane on by
+//! 1 ÷ share, and the one that is furthest back is next.
 
 use crate::budget::Budget;
 use crate::group::{GroupSpec, LaneSpec};
@@ -38,28 +40,41 @@ const STRIDE: f64 = 1_048_576.0;
 
 #[derive(Debug)]
 struct Lane {
-    in_flight: u32,
     /// Closed loop: how far it has come.
     pass: u64,
     stride: u64,
-    ended: bool,
     /// Open loop: the due time that is in the heap or parked.
     next_due_ns: u64,
 }
 
-#[derive(Debug, Default)]
-struct Target {
+/// Slots, and what waits for one.
+#[derive(Debug)]
+struct Pool {
+    depth: u32,
     in_flight: u32,
     /// Closed loop: due times of free slots that wait to be used, earliest first.
     free: VecDeque<u64>,
-    /// Closed-loop lanes of this target.
+    /// When it was last full, and something came back.
+    room_ns: u64,
+    /// Closed-loop lanes that use it and have not ended.
     closed: Vec<u32>,
-    /// Where the lane was that came last.
-    pass: u64,
     /// Open-loop lanes that are due and found it full.
     parked: Vec<u32>,
-    /// Is it in the list of targets with free slots?
+    /// Is it in the list of pools with free slots?
     listed: bool,
+}
+
+impl Pool {
+    fn new(depth: u32) -> Self {
+        let (free, closed, parked) = (VecDeque::new(), Vec::new(), Vec::new());
+        Self { depth, in_flight: 0, free, room_ns: 0, closed, parked, listed: false }
+    }
+
+    /// When the slot became due that is next; `None` when there is none, or no room.
+    fn due_ns(&self) -> Option<u64> {
+        let free_ns = self.free.front().copied().filter(|_| self.in_flight < self.depth)?;
+        Some(free_ns.max(self.room_ns))
+    }
 }
 
 /// The state of a group's load.
@@ -69,18 +84,19 @@ pub(crate) struct Scheduler {
     /// In place of everything below, when the group's workloads are jobs.
     jobs: Option<Jobs>,
     lanes: Vec<Lane>,
-    targets: Vec<Target>,
-    depths: Vec<u32>,
+    pools: Vec<Pool>,
     shares_fixed: bool,
     /// Open-loop lanes by their next due time.
     due: BinaryHeap<Reverse<(u64, u32)>>,
     /// Open-loop lanes whose time has come, by priority, then due time.
     runnable: BinaryHeap<Reverse<(u32, u64, u32)>>,
-    /// Targets with free slots, closed loop.
+    /// Pools with free slots, closed loop.
     ready: VecDeque<u32>,
     /// With fixed shares: all closed-loop lanes by how far they have come.
     shared: BinaryHeap<Reverse<(u64, u32)>>,
-    /// Free slots that think: (time, target).
+    /// With fixed shares: when the last operation was due; those that come after it were not due before.
+    turn_ns: u64,
+    /// Free slots that think: (time, pool).
     thinking: BinaryHeap<Reverse<(u64, u32)>>,
     budget: Arc<Budget>,
     exhausted: bool,
@@ -96,7 +112,7 @@ impl Lane {
     #[expect(clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "a positive number; saturates")]
     fn new(spec: &LaneSpec) -> Self {
         let stride = (STRIDE / spec.share.max(1e-9)) as u64;
-        Self { in_flight: 0, pass: stride, stride, ended: false, next_due_ns: 0 }
+        Self { pass: stride, stride, next_due_ns: 0 }
     }
 }
 
@@ -106,18 +122,17 @@ impl Scheduler {
         let specs = std::mem::take(&mut spec.lanes);
         let jobs = std::mem::take(&mut spec.jobs);
         let jobs = (!jobs.is_empty()).then(|| Jobs::new(jobs, specs.len()));
-        let depths: Vec<u32> = spec.targets.iter().map(|target| target.depth).collect();
-        let mut targets: Vec<Target> = depths.iter().map(|_| Target::default()).collect();
         let mut this = Self {
             lanes: specs.iter().map(Lane::new).collect(),
             specs,
             jobs,
-            targets: Vec::new(),
+            pools: spec.pools.iter().map(|depth| Pool::new(*depth)).collect(),
             shares_fixed: spec.shares_fixed,
             due: BinaryHeap::new(),
             runnable: BinaryHeap::new(),
             ready: VecDeque::new(),
             shared: BinaryHeap::new(),
+            turn_ns: 0,
             thinking: BinaryHeap::new(),
             last_due_ns: budget.end_ns().map_or(u64::MAX, |end_ns| end_ns.saturating_sub(1)),
             budget,
@@ -125,7 +140,6 @@ impl Scheduler {
             in_flight: 0,
             open_left: 0,
             closed_left: 0,
-            depths,
         };
         if this.jobs.is_some() {
             return this;
@@ -137,20 +151,17 @@ impl Scheduler {
                 this.push_due(lane);
             } else {
                 this.closed_left += 1;
-                targets[this.specs[at].target].closed.push(lane);
+                this.pools[this.specs[at].pool].closed.push(lane);
                 if this.shares_fixed {
                     this.shared.push(Reverse((this.lanes[at].pass, lane)));
                 }
             }
         }
-        for (at, target) in targets.iter_mut().enumerate() {
-            if !target.closed.is_empty() {
-                target.free = std::iter::repeat_n(0, this.depths[at] as usize).collect();
-                target.listed = true;
-                this.ready.push_back(u32::try_from(at).unwrap_or(u32::MAX));
-            }
+        for (at, pool) in this.pools.iter_mut().enumerate().filter(|(_, pool)| !pool.closed.is_empty()) {
+            pool.free = std::iter::repeat_n(0, pool.depth as usize).collect();
+            pool.listed = true;
+            this.ready.push_back(u32::try_from(at).unwrap_or(u32::MAX));
         }
-        this.targets = targets;
         this
     }
 
@@ -196,14 +207,14 @@ impl Scheduler {
             return issue;
         }
         if self.closed_left > 0 {
-            while let Some(Reverse((at_ns, target))) = self.thinking.peek().copied() {
+            while let Some(Reverse((at_ns, pool))) = self.thinking.peek().copied() {
                 if at_ns > now_ns {
                     break;
                 }
                 self.thinking.pop();
-                self.free_slot(target, at_ns);
+                self.free_slot(pool, at_ns);
             }
-            if let Some(issue) = self.next_closed(now_ns) {
+            if let Some(issue) = self.next_closed() {
                 return issue;
             }
         }
@@ -244,11 +255,9 @@ impl Scheduler {
             self.runnable.push(Reverse((self.specs[lane as usize].priority, due_ns, lane)));
         }
         while let Some(Reverse((_, due_ns, lane))) = self.runnable.pop() {
-            let (at, target) = (lane as usize, self.specs[lane as usize].target);
-            let full = self.targets[target].in_flight >= self.depths[target]
-                || self.lanes[at].in_flight >= self.specs[at].depth;
-            if full {
-                self.targets[target].parked.push(lane);
+            let pool = &mut self.pools[self.specs[lane as usize].pool];
+            if pool.in_flight >= pool.depth {
+                pool.parked.push(lane);
                 continue;
             }
             match self.take(lane, due_ns) {
@@ -263,51 +272,39 @@ impl Scheduler {
         None
     }
 
-    /// A free slot of a target with the lane that is furthest behind its share.
-    fn next_closed(&mut self, now_ns: u64) -> Option<Next> {
+    /// A free slot of a pool with the lane that is furthest behind its share.
+    fn next_closed(&mut self) -> Option<Next> {
         if self.shares_fixed {
-            return self.next_shared(now_ns);
+            return self.next_shared();
         }
-        while let Some(target) = self.ready.front().copied() {
-            let at = target as usize;
-            let lane = if self.targets[at].in_flight < self.depths[at] { self.neediest_of(at) } else { None };
-            let (Some(lane), Some(due_ns)) = (lane, self.targets[at].free.front().copied()) else {
+        while let Some(at) = self.ready.front().map(|pool| *pool as usize) {
+            let pool = &self.pools[at];
+            let neediest = pool.closed.iter().min_by_key(|lane| self.lanes[**lane as usize].pass).copied();
+            let (Some(due_ns), Some(lane)) = (pool.due_ns(), neediest) else {
                 self.ready.pop_front();
-                self.targets[at].listed = false;
+                self.pools[at].listed = false;
                 continue;
             };
             match self.take(lane, due_ns) {
                 Some(operation) => {
-                    self.targets[at].free.pop_front();
+                    self.pools[at].free.pop_front();
                     let lane_state = &mut self.lanes[lane as usize];
-                    self.targets[at].pass = lane_state.pass;
                     lane_state.pass += lane_state.stride;
                     return Some(self.issue(lane, operation, due_ns));
                 }
                 None if self.exhausted => return None,
-                None => self.closed_left -= 1,
+                None => self.end_closed(lane),
             }
         }
         None
     }
 
-    /// The lane of a target that is furthest behind its share and has room.
-    fn neediest_of(&self, target: usize) -> Option<u32> {
-        let has_room = |lane: &&u32| {
-            let at = **lane as usize;
-            !self.lanes[at].ended && self.lanes[at].in_flight < self.specs[at].depth
-        };
-        let lanes = self.targets[target].closed.iter().filter(has_room);
-        lanes.min_by_key(|lane| self.lanes[**lane as usize].pass).copied()
-    }
-
-    /// The lane of the whole group that is furthest behind; when it or its target is full, nothing is issued.
-    fn next_shared(&mut self, now_ns: u64) -> Option<Next> {
+    /// The lane of the whole group that is furthest behind; when its pool is full, nothing is issued.
+    fn next_shared(&mut self) -> Option<Next> {
         while let Some(Reverse((_, lane))) = self.shared.peek().copied() {
-            let (at, target) = (lane as usize, self.specs[lane as usize].target);
-            let has_room =
-                self.lanes[at].in_flight < self.specs[at].depth && self.targets[target].in_flight < self.depths[target];
-            let due_ns = self.targets[target].free.front().copied().filter(|_| has_room)?;
+            let (at, pool) = (lane as usize, self.specs[lane as usize].pool);
+            // A slot that waited for its share's turn was not late: it was not due before.
+            let due_ns = self.pools[pool].due_ns()?.max(self.turn_ns);
             let taken = self.take(lane, due_ns);
             if taken.is_none() && self.exhausted {
                 return None;
@@ -315,26 +312,29 @@ impl Scheduler {
             self.shared.pop();
             match taken {
                 Some(operation) => {
-                    self.targets[target].free.pop_front();
+                    self.pools[pool].free.pop_front();
+                    self.turn_ns = due_ns;
                     self.lanes[at].pass += self.lanes[at].stride;
                     self.shared.push(Reverse((self.lanes[at].pass, lane)));
-                    // A slot that waited for its share's turn was not late: it was not due before.
-                    return Some(self.issue(lane, operation, due_ns.max(now_ns)));
+                    return Some(self.issue(lane, operation, due_ns));
                 }
-                None => self.closed_left -= 1,
+                None => self.end_closed(lane),
             }
         }
         None
+    }
+
+    /// A lane of a closed loop has no more operations.
+    fn end_closed(&mut self, lane: u32) {
+        self.closed_left -= 1;
+        self.pools[self.specs[lane as usize].pool].closed.retain(|other| *other != lane);
     }
 
     /// The lane's next operation, within the budget. The operation comes first: a lane that has ended must not hold a
     /// part of the budget for a moment, in which another worker would find none left and give up.
     #[inline]
     fn take(&mut self, lane: u32, due_ns: u64) -> Option<Operation> {
-        let Some(operation) = self.specs[lane as usize].operations.next() else {
-            self.lanes[lane as usize].ended = true;
-            return None;
-        };
+        let operation = self.specs[lane as usize].operations.next()?;
         if self.budget.take(&operation, due_ns) {
             return Some(operation);
         }
@@ -344,9 +344,7 @@ impl Scheduler {
 
     #[inline]
     fn issue(&mut self, lane: u32, operation: Operation, due_ns: u64) -> Next {
-        let target = self.specs[lane as usize].target;
-        self.targets[target].in_flight += 1;
-        self.lanes[lane as usize].in_flight += 1;
+        self.pools[self.specs[lane as usize].pool].in_flight += 1;
         self.in_flight += 1;
         Next::Issue(Issue { lane, operation, due_ns })
     }
@@ -357,47 +355,43 @@ impl Scheduler {
         if let Some(jobs) = &mut self.jobs {
             return jobs.returned(lane, now_ns, service_ns);
         }
-        let at = lane as usize;
-        let target = self.specs[at].target;
-        if self.lanes[at].in_flight == self.specs[at].depth && !self.shares_fixed {
-            // It could not have used what it missed while its own depth held it back.
-            self.lanes[at].pass = self.lanes[at].pass.max(self.targets[target].pass);
+        let LaneSpec { pool: at, think_ns, .. } = self.specs[lane as usize];
+        let is_closed = self.specs[lane as usize].schedule.is_none();
+        let number = u32::try_from(at).unwrap_or(u32::MAX);
+        let pool = &mut self.pools[at];
+        if pool.in_flight == pool.depth {
+            pool.room_ns = now_ns;
         }
-        self.lanes[at].in_flight -= 1;
-        self.targets[target].in_flight -= 1;
+        pool.in_flight -= 1;
         self.in_flight -= 1;
-        if self.specs[at].schedule.is_none() {
-            let slot = u32::try_from(target).unwrap_or(u32::MAX);
-            let think_ns = self.specs[at].think_ns;
-            if think_ns > 0 {
-                self.thinking.push(Reverse((now_ns + think_ns, slot)));
-            } else {
-                self.free_slot(slot, now_ns);
-            }
+        if is_closed && think_ns > 0 {
+            self.thinking.push(Reverse((now_ns + think_ns, number)));
+        } else if is_closed {
+            pool.free.push_back(now_ns);
         }
         // A slot that an open-loop lane held is room for closed-loop lanes again.
-        let place = &mut self.targets[target];
-        if !place.listed && !place.free.is_empty() {
-            place.listed = true;
-            self.ready.push_back(u32::try_from(target).unwrap_or(u32::MAX));
+        if !pool.listed && !pool.free.is_empty() {
+            pool.listed = true;
+            self.ready.push_back(number);
         }
-        if !self.targets[target].parked.is_empty() {
-            self.unpark(target);
-        }
-    }
-
-    fn free_slot(&mut self, target: u32, at_ns: u64) {
-        let slot = &mut self.targets[target as usize];
-        slot.free.push_back(at_ns);
-        if !slot.listed {
-            slot.listed = true;
-            self.ready.push_back(target);
+        if !self.pools[at].parked.is_empty() {
+            self.unpark(at);
         }
     }
 
-    /// Gives the due lanes of a target another chance.
-    fn unpark(&mut self, target: usize) {
-        for lane in std::mem::take(&mut self.targets[target].parked) {
+    /// A slot has thought.
+    fn free_slot(&mut self, number: u32, at_ns: u64) {
+        let pool = &mut self.pools[number as usize];
+        pool.free.push_back(at_ns);
+        if !pool.listed {
+            pool.listed = true;
+            self.ready.push_back(number);
+        }
+    }
+
+    /// Gives the due lanes of a pool another chance.
+    fn unpark(&mut self, pool: usize) {
+        for lane in std::mem::take(&mut self.pools[pool].parked) {
             let at = lane as usize;
             self.runnable.push(Reverse((self.specs[at].priority, self.lanes[at].next_due_ns, lane)));
         }
@@ -418,20 +412,38 @@ impl Scheduler {
 mod tests {
     use super::*;
     use crate::cost;
-    use crate::group::TargetSlot;
     use plan::generate::{Geometry, Operations, Part, Schedule};
 
-    /// Lanes with these shares and depths on one target.
-    fn scheduler(lanes: Vec<LaneSpec>, depth: u32, shares_fixed: bool) -> Scheduler {
-        let targets = vec![TargetSlot { plan_index: 0, fd: None, depth }];
-        let mut group = GroupSpec { lanes, targets, shares_fixed, ..GroupSpec::empty() };
+    /// Lanes that use pools of these depths.
+    fn pooled(lanes: Vec<LaneSpec>, pools: &[u32], shares_fixed: bool) -> Scheduler {
+        let mut group = GroupSpec { lanes, pools: pools.to_vec(), shares_fixed, ..GroupSpec::empty() };
         Scheduler::new(&mut group, Arc::default())
     }
 
-    fn lane(share: f64, depth: u32) -> LaneSpec {
+    /// Lanes that share one pool.
+    fn scheduler(lanes: Vec<LaneSpec>, depth: u32, shares_fixed: bool) -> Scheduler {
+        pooled(lanes, &[depth], shares_fixed)
+    }
+
+    fn lane(share: f64) -> LaneSpec {
         let geometry = Geometry { size_bytes: 1 << 30, block_bytes: 512 };
         let operations = Operations::new(&cost::workload(), &cost::target(), geometry, 1, Part::WHOLE).unwrap();
-        LaneSpec { share, depth, ..cost::lane(operations) }
+        LaneSpec { share, ..cost::lane(operations) }
+    }
+
+    /// A lane with an operation every `period_ns`.
+    fn paced(period_ns: f64) -> LaneSpec {
+        let arrivals = plan::Arrivals { gaps: plan::Gaps::Deterministic, ..plan::Arrivals::default() };
+        LaneSpec { schedule: Some(Schedule::new(1e9 / period_ns, &arrivals, 1, Part::WHOLE).unwrap()), ..lane(0.0) }
+    }
+
+    /// Everything that can be issued now: lanes and due times.
+    fn issues(scheduler: &mut Scheduler, now_ns: u64) -> Vec<(u32, u64)> {
+        let next = || match scheduler.next(now_ns) {
+            Next::Issue(issue) => Some((issue.lane, issue.due_ns)),
+            _ => None,
+        };
+        std::iter::from_fn(next).collect()
     }
 
     fn issue(scheduler: &mut Scheduler, now_ns: u64) -> Option<u32> {
@@ -443,9 +455,9 @@ mod tests {
 
     #[test]
     fn fixed_shares_leave_the_depth_to_the_target() {
-        let mut paced = lane(0.0, u32::MAX);
+        let mut paced = lane(0.0);
         paced.schedule = Some(Schedule::new(1e6, &plan::Arrivals::default(), 1, Part::WHOLE).unwrap());
-        let mut scheduler = scheduler(vec![paced, lane(0.5, u32::MAX), lane(0.5, u32::MAX)], 6, true);
+        let mut scheduler = scheduler(vec![paced, lane(0.5), lane(0.5)], 6, true);
         let mut in_flight: VecDeque<u32> = std::iter::from_fn(|| issue(&mut scheduler, 3000)).collect();
         for now_ns in 3001..5000 {
             assert_eq!(in_flight.len(), 6, "the target's depth");
@@ -456,11 +468,7 @@ mod tests {
 
     #[test]
     fn at_the_end_what_was_due_is_still_issued_and_nothing_else() {
-        let mut paced = lane(0.0, u32::MAX);
-        // One every microsecond.
-        let arrivals = plan::Arrivals { gaps: plan::Gaps::Deterministic, ..plan::Arrivals::default() };
-        paced.schedule = Some(Schedule::new(1e6, &arrivals, 1, Part::WHOLE).unwrap());
-        let mut scheduler = scheduler(vec![paced, lane(1.0, u32::MAX)], 8, false);
+        let mut scheduler = scheduler(vec![paced(1_000.0), lane(1.0)], 8, false);
         let began: Vec<u32> = std::iter::from_fn(|| issue(&mut scheduler, 10)).collect();
         assert_eq!(began.len(), 8, "full");
         began.iter().for_each(|lane| scheduler.returned(*lane, 5_000, 1));
@@ -476,7 +484,7 @@ mod tests {
     fn shares_are_exact_at_any_moment() {
         for shares_fixed in [false, true] {
             let shares = [0.5, 0.3, 0.15, 0.05];
-            let mut scheduler = scheduler(shares.map(|share| lane(share, u32::MAX)).into(), 4, shares_fixed);
+            let mut scheduler = scheduler(shares.map(lane).into(), 4, shares_fixed);
             let mut counts = [0.0; 4];
             for n in 1..20_000 {
                 let lane = issue(&mut scheduler, n).unwrap();
@@ -490,25 +498,62 @@ mod tests {
     }
 
     #[test]
-    fn a_lane_that_was_held_back_by_its_own_depth_does_not_starve_the_others() {
-        let mut scheduler = scheduler(vec![lane(0.8, 2), lane(0.2, u32::MAX)], 16, false);
-        let mut held = 0;
-        // Operations of the first do not come back for a while.
-        for n in 0..1000 {
-            match issue(&mut scheduler, n) {
-                Some(1) => scheduler.returned(1, n, 1),
-                Some(_) => held += 1,
-                None => panic!("the target has room"),
-            }
+    fn a_workload_of_one_thread_has_one_in_flight_whose_time_counts_from_the_one_before() {
+        // Its own slot beside eight that another workload uses.
+        let own = LaneSpec { pool: 1, ..lane(0.5) };
+        let mut scheduler = pooled(vec![lane(0.5), own], &[8, 1], false);
+        let first = issues(&mut scheduler, 1_000);
+        assert_eq!(first.iter().filter(|(lane, _)| *lane == 1).count(), 1);
+        assert_eq!(first.len(), 9);
+        for now_ns in (2_000..20_000).step_by(1_000) {
+            scheduler.returned(1, now_ns, 1_000);
+            assert_eq!(issues(&mut scheduler, now_ns + 5), [(1, now_ns)], "due when its slot became free");
         }
-        assert_eq!(held, 2, "the lane's own depth");
-        (0..held).for_each(|_| scheduler.returned(0, 1000, 1));
-        let others = (1000..1100).filter(|n| {
-            let lane = issue(&mut scheduler, *n).unwrap();
-            scheduler.returned(lane, *n, 1);
-            lane == 1
-        });
-        let others = others.count();
-        assert!((18..=22).contains(&others), "{others} of 100, a share of 0.2");
+    }
+
+    #[test]
+    fn three_workloads_share_the_one_thread_of_a_run_by_their_shares() {
+        for shares_fixed in [false, true] {
+            let mut scheduler = scheduler([0.9, 0.05, 0.05].map(lane).into(), 1, shares_fixed);
+            let mut counts = [0; 3];
+            let mut free_ns = 0;
+            for now_ns in (1_000..100_001_000).step_by(100_000) {
+                let due = issues(&mut scheduler, now_ns);
+                let [(lane, due_ns)] = due[..] else { panic!("one in flight, not {}", due.len()) };
+                assert_eq!(due_ns, free_ns);
+                counts[lane as usize] += 1;
+                free_ns = now_ns + 90_000;
+                scheduler.returned(lane, free_ns, 90_000);
+            }
+            assert!((898..=902).contains(&counts[0]) && counts.iter().sum::<i32>() == 1000, "{counts:?}");
+        }
+    }
+
+    #[test]
+    fn a_slot_that_an_open_loop_lane_held_was_not_due_before_it_came_back() {
+        // One slot; the open-loop lane has the priority and is due every 50 µs.
+        let mut scheduler = scheduler(vec![paced(50_000.0), lane(1.0)], 1, false);
+        assert_eq!(issues(&mut scheduler, 0), [(0, 0)]);
+        scheduler.returned(0, 10_000, 10_000);
+        assert_eq!(issues(&mut scheduler, 10_000), [(1, 10_000)], "there was no room before");
+        scheduler.returned(1, 60_000, 50_000);
+        assert_eq!(issues(&mut scheduler, 60_000), [(0, 50_000)], "an open loop counts from the time it was due");
+        scheduler.returned(0, 70_000, 10_000);
+        assert_eq!(issues(&mut scheduler, 70_000), [(1, 70_000)], "its slot was free at 60,000, the room was not");
+    }
+
+    #[test]
+    fn a_slot_that_waited_for_another_targets_share_was_not_late() {
+        // Two targets in step: the second is slow and holds the first back.
+        let second = LaneSpec { pool: 1, ..lane(0.5) };
+        let mut scheduler = pooled(vec![lane(0.5), second], &[1, 1], true);
+        assert_eq!(issues(&mut scheduler, 0), [(0, 0), (1, 0)]);
+        scheduler.returned(0, 1_000, 1_000);
+        let again = issues(&mut scheduler, 1_100);
+        assert_eq!(again, [(0, 1_000)], "both have had one, it is the first's turn");
+        scheduler.returned(0, 2_000, 1_000);
+        assert_eq!(issues(&mut scheduler, 2_100), [], "the second has not come back");
+        scheduler.returned(1, 9_000, 9_000);
+        assert_eq!(issues(&mut scheduler, 9_100), [(1, 9_000), (0, 9_000)]);
     }
 }

@@ -1,7 +1,7 @@
 //! The synchronous engine: threads with pread and pwrite, for targets where io_uring would only hand every request to a
 //! worker thread of the kernel, and for systems without io_uring.
 //!
-//! A group has as many threads as its targets have depth. They share one scheduler; one of the idle ones waits for the
+//! A group has as many threads as its pools have slots. They share one scheduler; one of the idle ones waits for the
 //! next due time, the others for a signal, so that a due time wakes one thread and not all.
 
 use crate::budget::Budget;
@@ -55,7 +55,7 @@ impl Crew {
         status: Arc<Status>,
     ) -> Arc<Self> {
         let threads = group.depth().max(1);
-        let files = group.targets.iter().map(|target| target.fd.clone()).collect();
+        let files = group.files.iter().map(|file| file.fd.clone()).collect();
         let (transfer_max, align) = (group.transfer_max as usize, group.memory_align as usize);
         let scheduler = Scheduler::new(&mut group, budget);
         Arc::new(Self {
@@ -135,7 +135,7 @@ impl Crew {
         let buffer = buffer.get_mut(..bytes as usize).unwrap_or_default();
         state.scheduler.fill(issue, buffer);
         let spec = state.scheduler.spec(issue.lane);
-        let (target, datasync, discards) = (spec.target, spec.datasync, spec.discards);
+        let (file, datasync, discards) = (spec.file, spec.datasync, spec.discards);
         let wants_timer = !state.has_timer && state.threads > 1;
         let pause = state.failures_in_a_row > 64;
         drop(state);
@@ -154,7 +154,7 @@ impl Crew {
             stats.pending.begin(slot, PendingOp { lane, op, due_ns: issue.due_ns, submitted_ns });
             stats.submit_calls += 1;
         }
-        let result = match &self.files[target] {
+        let result = match &self.files[file] {
             Some(file) => perform(file.as_fd(), issue.operation, buffer, (datasync, discards)),
             None => i32::try_from(bytes).unwrap_or(i32::MAX),
         };

@@ -77,7 +77,7 @@ impl Worker {
         let depth = group.depth().max(1);
         let mut ring = Ring::new(depth).map_err(EngineError::system("set up io_uring"))?;
         let memory = Memory::new(depth as usize, group.transfer_max as usize)?;
-        let files: Vec<_> = group.targets.iter().map(|target| target.fd.clone()).collect();
+        let files: Vec<_> = group.files.iter().map(|file| file.fd.clone()).collect();
         let raw: Vec<i32> = files.iter().map(|file| file.as_ref().map_or(-1, |file| file.as_raw_fd())).collect();
         ring.register(&raw, &memory)?;
         ring.register_self();
@@ -204,7 +204,7 @@ impl Worker {
             _ => self.memory.read_place(slot as usize),
         };
         let lane = self.scheduler.spec(issue.lane);
-        let file = u32::try_from(lane.target).unwrap_or(0);
+        let file = u32::try_from(lane.file).unwrap_or(0);
         let LaneSpec { datasync, discards, nothing, io_priority, .. } = *lane;
         let tag = u64::from(slot);
         let operation = issue.operation;

@@ -121,6 +121,7 @@ impl Run {
             loops: Vec::new(),
             span: workload.span,
             workloads: vec![workload],
+            depth: None,
             rate: Rate::Max,
             arrivals: Arrivals::default(),
             elapsed_ns: None,

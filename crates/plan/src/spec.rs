@@ -156,7 +156,7 @@ pub struct TargetSpec {
     pub path: PathBuf,
     /// Size to use; a file that is shorter is created or extended to it. `None`: all that is there.
     pub size_bytes: Option<u64>,
-    /// Greatest number of operations in flight on this target (Vdbench's `threads=`).
+    /// Greatest number of operations in flight on this target (Vdbench's `threads=`), where the run has no [`Run::depth`].
     pub depth: u32,
     /// How to open it.
     pub open: OpenFlags,
@@ -225,6 +225,10 @@ pub struct Run {
     pub loops: Vec<(String, String)>,
     /// What runs at the same time.
     pub workloads: Vec<Workload>,
+    /// Slots on each target, shared by all workloads there that have none of their own ([`Workload::depth`]); `None`:
+    /// the target's own ([`TargetSpec::depth`]).
+    #[serde(default)]
+    pub depth: Option<u32>,
     /// How fast.
     pub rate: Rate,
     /// How arrivals are spread in time when the rate is a number.
@@ -268,6 +272,12 @@ impl Run {
     pub fn offered_rate(&self, rate: f64) -> f64 {
         let is_shared = self.workloads.iter().any(|workload| workload.rate.is_none());
         self.own_rates() + if is_shared { self.shared_rate(rate) } else { 0.0 }
+    }
+
+    /// Slots on a target that are shared by all workloads of the run without slots of their own.
+    #[must_use]
+    pub fn depth_of(&self, target: &TargetSpec) -> u32 {
+        self.depth.unwrap_or(target.depth).max(1)
     }
 }
 
@@ -398,8 +408,8 @@ pub struct Workload {
     pub rate: Option<f64>,
     /// 1 is served first; only with `rate`.
     pub priority: Option<u32>,
-    /// Greatest number of its operations in flight on each target; `None`: the target's own depth, shared with the
-    /// other workloads there.
+    /// Slots of its own on each of its targets, however many the other workloads there use; `None`: it shares those of
+    /// the run ([`Run::depth`]) or the target.
     pub depth: Option<u32>,
     /// What it does.
     pub mix: OpMix,

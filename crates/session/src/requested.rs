@@ -15,7 +15,7 @@ fn of_run(run: &Run, plan: &Plan, targets: &[Option<Opened>]) -> Requested {
     used.dedup();
     let depths = run.workloads.iter().flat_map(|workload| {
         let own = workload.depth;
-        workload.targets.iter().map(move |index| own.unwrap_or(plan.targets[*index].depth))
+        workload.targets.iter().map(move |index| own.unwrap_or_else(|| run.depth_of(&plan.targets[*index])))
     });
     let common = |of: fn(&Workload) -> f64| same(run.workloads.iter().map(of));
     let seek = |workload: &Workload| match workload.address.order {

@@ -494,6 +494,7 @@ fn run(portrait: &Portrait, parts: Vec<Part>, steps: &Steps) -> Run {
         title: "model".to_string(),
         loops: Vec::new(),
         workloads: parts.into_iter().map(|part| part.workload).collect(),
+        depth: None,
         rate: Rate::PerSecond(if time_ns > 0.0 { ios / time_ns } else { portrait.rhythm.rate() }),
         arrivals: Arrivals { gaps: steps.gaps, burst },
         // No run is shorter than two of its intervals, however short the trace was.

@@ -48,7 +48,9 @@ fn the_plan_as_json_reads_back_as_the_plan_that_runs() {
     let rates: Vec<Rate> = plan.runs.iter().map(|run| run.rate).collect();
     assert_eq!(rates, [Rate::PerSecond(100.0), Rate::Max, Rate::PerSecond(100.0), Rate::Max]);
     let sequential = Order::Sequential { once: true, backward: false };
-    assert_eq!(plan.runs[0].workloads[2].address.order, sequential);
+    assert_eq!(plan.runs[0].workloads[1].address.order, sequential);
+    let threads: Vec<_> = plan.runs.iter().map(|run| run.depth).collect();
+    assert_eq!(threads, [Some(2), Some(2), Some(8), Some(8)]);
     assert!(!scratch.path("one").exists(), "nothing was made");
 }
 

@@ -53,3 +53,4 @@ mod support;
 mod top;
 mod trouble;
 mod unfinished;
+mod witness;

@@ -71,14 +71,14 @@ pub(super) fn as_jobs(plan: &Plan, run: &Run, unsaid: &mut Vec<String>) -> Run {
 }
 
 fn job(plan: &Plan, run: &Run, workload: &Workload, alone: bool, unsaid: &mut Vec<String>) -> Job {
-    let users = |target: &usize| run.workloads.iter().filter(|other| other.targets.contains(target)).count().max(1);
+    let shares = |other: &&Workload, target: &usize| other.depth.is_none() && other.targets.contains(target);
+    let users = |target: &usize| run.workloads.iter().filter(|other| shares(other, target)).count().max(1);
     let depth: u64 = workload
         .targets
         .iter()
         .map(|target| {
-            let shared =
-                plan.targets.get(*target).map_or(1, |spec| u64::from(spec.depth)).div_ceil(users(target) as u64);
-            workload.depth.map_or(shared, u64::from).max(1)
+            let of_run = plan.targets.get(*target).map_or(1, |spec| u64::from(run.depth_of(spec)));
+            workload.depth.map_or_else(|| of_run.div_ceil(users(target) as u64), u64::from).max(1)
         })
         .sum();
     if workload.targets.len() > 1 {

@@ -347,6 +347,7 @@ fn loops(
         let values = pick(&definition.loops, combination);
         let workloads = workloads(context, material, definition, chosen, &values);
         let Some(workloads) = workloads else { return };
+        let depth = threads(&values);
         for (rate, title, loop_value) in rates {
             let mut loops: Vec<(String, String)> =
                 values.iter().map(|(one, at)| (one.name.to_string(), one.values[*at].1.clone())).collect();
@@ -358,6 +359,7 @@ fn loops(
                 title: format!("{}{suffix}{title}", definition.name),
                 loops,
                 workloads: workloads.clone(),
+                depth,
                 rate: *rate,
                 arrivals: arrivals.clone(),
                 elapsed_ns: Some(definition.elapsed_ns),
@@ -386,10 +388,15 @@ fn pick(loops: &[Loop], mut combination: usize) -> Vec<(&Loop, usize)> {
     out
 }
 
-/// What a combination of loop values changes in every workload of the run.
+/// Threads of the run, on each target and shared by all its workloads.
+fn threads(values: &[(&Loop, usize)]) -> Option<u32> {
+    let (one, at) = values.iter().find(|(one, _)| one.name == "threads")?;
+    u32::try_from(super::value::to_u64(one.values[*at].0)).ok()
+}
+
+/// What a combination of loop values changes in every workload of the run, besides the workload itself.
 #[derive(Debug, Default)]
 struct Overrides {
-    threads: Option<u32>,
     compress_ratio: Option<f64>,
     hit_area_bytes: Option<u64>,
 }
@@ -402,7 +409,6 @@ fn override_work(work: &mut Work, values: &[(&Loop, usize)]) -> Overrides {
             "xfersize" => {
                 (work.transfer, work.transfer_span) = (TransferSize::Fixed(super::value::to_u64(value)), one.span)
             }
-            "threads" => out.threads = u32::try_from(super::value::to_u64(value)).ok(),
             "rdpct" => work.read = value,
             "rhpct" => work.read_hit = value,
             "whpct" => work.write_hit = value,
@@ -410,7 +416,7 @@ fn override_work(work: &mut Work, values: &[(&Loop, usize)]) -> Overrides {
             "seekpct" => (work.seek.percent, work.order_span) = (value, one.span),
             "hitarea" => out.hit_area_bytes = Some(super::value::to_u64(value)),
             "compratio" => out.compress_ratio = Some(value),
-            // The rest belongs to file systems.
+            // threads belong to the run (threads()), the rest to file systems.
             _ => {}
         }
     }
@@ -445,7 +451,7 @@ fn workloads(
             rate: work.rate,
             priority: work.priority.map(|(number, _)| number),
             // Threads of the run win over those of the workload, which win over those of the targets.
-            depth: overrides.threads.or(work.threads),
+            depth: work.threads.filter(|_| threads(values).is_none()),
             mix: mix(&work),
             transfer: work.transfer.clone(),
             write_transfer: None,

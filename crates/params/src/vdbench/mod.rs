@@ -176,8 +176,6 @@ fn read_plan(context: &mut Context, files: &[PathBuf], options: &Options, loader
     let mut targets: Vec<TargetSpec> = storages.iter().map(target).collect();
     if general.settings.concatenate {
         concatenate(context, &targets, &mut runs);
-    } else {
-        depths(context, &mut targets, &mut runs);
     }
     grains(&mut targets, &runs);
     Plan { targets, runs, settings: general.settings, objectives: general.objectives, ..Plan::default() }
@@ -320,70 +318,12 @@ fn concatenate(context: &mut Context, targets: &[TargetSpec], runs: &mut [Run]) 
                 context.unsupported(workload.span, sentence);
             }
             let own = workload.targets.iter().map(|at| targets[*at].depth).fold(0, u32::saturating_add);
-            let mut job = plan::Job::new(workload.depth.unwrap_or(own).clamp(1, 65_536));
+            let mut job = plan::Job::new(run.depth.or(workload.depth).unwrap_or(own).clamp(1, 65_536));
             job.turn = plan::Turn::Joined;
             job.gaps = run.arrivals.gaps;
             job.flow = in_step.then_some(plan::Flow { id: 0, weight: workload.share });
             (workload.job, workload.depth) = (Some(job), None);
         }
+        run.depth = None;
     }
-}
-
-/// The depth of a target is the greatest of all runs; a run with less says so in its workloads.
-///
-/// Where several workloads of a run share a target, each gets an equal part of the run's threads, at least one.
-fn depths(context: &mut Context, targets: &mut [TargetSpec], runs: &mut [Run]) {
-    if runs.iter().flat_map(|run| &run.workloads).all(|workload| workload.depth.is_none()) {
-        return;
-    }
-    let own: Vec<u32> = targets.iter().map(|target| target.depth).collect();
-    let mut deepest = vec![0_u32; targets.len()];
-    for run in runs.iter_mut() {
-        let entries: usize = run.workloads.iter().map(|workload| workload.targets.len()).sum();
-        if !context.work(entries, run.span) {
-            return;
-        }
-        let mut users = vec![0_u32; if entries > 0 { targets.len() } else { 0 }];
-        run.workloads.iter().flat_map(|workload| &workload.targets).for_each(|at| users[*at] += 1);
-        let workloads = std::mem::take(&mut run.workloads);
-        for workload in workloads {
-            for part in by_depth(workload, &own, &users) {
-                for at in &part.targets {
-                    let total = part.depth.unwrap_or(own[*at]).saturating_mul(users[*at]);
-                    deepest[*at] = deepest[*at].max(total);
-                }
-                run.workloads.push(part);
-            }
-        }
-    }
-    for (target, depth) in targets.iter_mut().zip(deepest).filter(|(_, depth)| *depth > 0) {
-        target.depth = depth;
-    }
-}
-
-/// Splits a workload into parts whose targets allow each the same depth.
-fn by_depth(workload: plan::Workload, own: &[u32], users: &[u32]) -> Vec<plan::Workload> {
-    let mut groups: Vec<(u32, Vec<usize>)> = Vec::new();
-    for at in &workload.targets {
-        let asked = workload.depth.unwrap_or(own[*at]);
-        let depth = asked.div_ceil(users[*at].max(1)).max(1);
-        match groups.iter_mut().find(|(other, _)| *other == depth) {
-            Some((_, targets)) => targets.push(*at),
-            None => groups.push((depth, vec![*at])),
-        }
-    }
-    let all = workload.targets.len() as f64;
-    groups
-        .into_iter()
-        .map(|(depth, targets)| {
-            let part = targets.len() as f64 / all;
-            plan::Workload {
-                depth: Some(depth),
-                share: workload.share * part,
-                rate: workload.rate.map(|rate| rate * part),
-                targets,
-                ..workload.clone()
-            }
-        })
-        .collect()
 }

@@ -1,6 +1,6 @@
 //! A plan as a Vdbench parameter file.
 
-use super::print_runs::{Block, as_defined, blocks, is_overridden};
+use super::print_runs::{Block, blocks, is_overridden};
 use super::unjob::without_jobs;
 use crate::fio::words_out::{bytes, inverse};
 use crate::printed::Printed;
@@ -21,8 +21,7 @@ pub fn print_vdbench(plan: &Plan) -> Printed {
     let mut runs = String::new();
     let plain = crate::printed::without_replays(plan, &mut unsaid);
     let plan = &plain;
-    let defined: Vec<Run> = plan.runs.iter().map(|run| as_defined(run, &mut unsaid)).collect();
-    for block in blocks(&defined) {
+    for block in blocks(&plan.runs) {
         run(plan, &block, &mut works, &mut runs, &mut unsaid);
     }
     text.push_str(&works.text);
@@ -426,6 +425,9 @@ fn run(plan: &Plan, block: &Block<'_>, works: &mut Works, out: &mut String, unsa
     }
     if first.pause_ns > 0 {
         add("pause", seconds(first.pause_ns));
+    }
+    if let Some(threads) = first.depth.filter(|_| block.loops.iter().all(|(name, _)| name != "threads")) {
+        add("threads", threads.to_string());
     }
     distribution(first, &mut add);
     for (name, limit) in

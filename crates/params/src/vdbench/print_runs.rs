@@ -13,45 +13,6 @@ pub(super) struct Block<'a> {
     pub(super) loops: Vec<(String, Vec<String>)>,
 }
 
-/// The run with its workloads as they were defined: parts that were made because targets allow different depths are one
-/// again, and a depth is the number of threads that was asked for. What cannot be put together is listed.
-pub(super) fn as_defined(run: &Run, unsaid: &mut Vec<String>) -> Run {
-    let users = |at: &usize| run.workloads.iter().filter(|other| other.targets.contains(at)).count().max(1);
-    let looped = run.loops.iter().any(|(name, _)| name == "threads");
-    let mut out: Vec<(Workload, Vec<(u32, u32)>)> = Vec::new();
-    for workload in &run.workloads {
-        // Asked for was more than (depth − 1) × users and at most depth × users.
-        let depths = workload.targets.iter().filter_map(|at| {
-            let users = u32::try_from(users(at)).unwrap_or(u32::MAX);
-            workload.depth.map(|depth| ((depth - 1).saturating_mul(users) + 1, depth.saturating_mul(users)))
-        });
-        let depths: Vec<(u32, u32)> = depths.collect();
-        match out.iter_mut().find(|(other, _)| other.name == workload.name && workload.depth.is_some()) {
-            Some((other, all)) => {
-                other.targets.extend(&workload.targets);
-                other.share += workload.share;
-                other.rate = other.rate.zip(workload.rate).map(|(a, b)| a + b);
-                all.extend(depths);
-            }
-            None => out.push((workload.clone(), depths)),
-        }
-    }
-    let workloads = out.into_iter().map(|(mut workload, depths)| {
-        workload.targets.sort_unstable();
-        workload.depth = workload.depth.filter(|_| !looped).and_then(|_| {
-            let least = depths.iter().map(|(least, _)| *least).max()?;
-            let most = depths.iter().map(|(_, most)| *most).min()?;
-            if least > most {
-                unsaid.push(format!("`{}` has a different depth on different targets", workload.name));
-            }
-            Some(most)
-        });
-        workload
-    });
-    let workloads = workloads.collect();
-    Run { workloads, ..run.clone() }
-}
-
 /// A workload without what the run's loops say of it.
 pub(super) fn is_overridden(run: &Run, workload: &Workload) -> Workload {
     let mut base = workload.clone();
@@ -90,9 +51,11 @@ fn outer(run: &Run) -> Vec<(&str, &str)> {
     loops.filter(|(name, _)| *name != "iorate").collect()
 }
 
-/// Everything but loops, rates, titles and workloads.
+/// Everything but loops with what they change, rates, titles and workloads.
 fn frame(run: &Run) -> Run {
+    let is_looped = run.loops.iter().any(|(name, _)| name == "threads");
     Run {
+        depth: run.depth.filter(|_| !is_looped),
         title: String::new(),
         loops: Vec::new(),
         workloads: Vec::new(),

@@ -136,27 +136,33 @@ fn loops_nest_in_the_order_written_and_rates_are_innermost() {
         "threads=2 rdpct=20 iorate=max",
     ];
     assert_eq!(loops, expect);
-    assert_eq!(plan.runs[4].workloads[0].depth, Some(2));
+    assert_eq!((plan.runs[4].depth, plan.runs[4].workloads[0].depth), (Some(2), None));
     assert_eq!(plan.runs[5].rate, Rate::Max);
     assert_eq!(plan.runs[7].workloads[0].mix.read, 0.2);
 }
 
 #[test]
-fn threads_of_the_run_win() {
+fn threads_of_the_run_win_and_change_no_other_run() {
     let text = |wd2: &str| {
         format!(
             "sd=sd1,lun=/tmp/x,threads=4,size=1g\nsd=sd2,lun=/tmp/y,threads=2,size=1g\nwd=wd1,sd=sd*\n{wd2}rd=rd1,wd=wd*,iorate=max\nrd=rd2,wd=wd*,iorate=max,threads=32\n"
         )
     };
-    let plan = plan_of(&text(""));
-    // The run without threads= keeps those of its targets, though the targets are as deep as the deepest run.
-    let depths = |run: &Run| run.workloads.iter().map(|one| (one.targets.clone(), one.depth)).collect::<Vec<_>>();
-    assert_eq!(depths(&plan.runs[0]), [(vec![0], Some(4)), (vec![1], Some(2))]);
-    assert_eq!(plan.runs[0].workloads.iter().map(|one| one.share).sum::<f64>(), 1.0);
-    assert_eq!(depths(&plan.runs[1]), [(vec![0, 1], Some(32))]);
-    assert_eq!((plan.targets[0].depth, plan.targets[1].depth), (32, 32));
-    let shared = plan_of(&text("wd=wd2,sd=sd1\n"));
-    assert_eq!(depths(&shared.runs[1]), [(vec![0], Some(16)), (vec![1], Some(32)), (vec![0], Some(16))]);
+    // Slots of a workload's own, and those that it shares, on each of its targets.
+    let depths = |plan: &Plan, run: &Run| -> Vec<(Option<u32>, Vec<u32>)> {
+        let shared = |at: &usize| run.depth_of(&plan.targets[*at]);
+        run.workloads.iter().map(|one| (one.depth, one.targets.iter().map(shared).collect())).collect()
+    };
+    for (wd2, own) in [("", None), ("wd=wd2,sd=sd1\n", None), ("wd=wd2,sd=sd1,threads=3\n", Some(3))] {
+        let plan = plan_of(&text(wd2));
+        assert_eq!((plan.targets[0].depth, plan.targets[1].depth), (4, 2), "those of the targets stay");
+        let both = |one: Vec<u32>, two: u32, own: Option<u32>| match wd2 {
+            "" => vec![(None, one)],
+            _ => vec![(None, one), (own, vec![two])],
+        };
+        assert_eq!(depths(&plan, &plan.runs[0]), both(vec![4, 2], 4, own));
+        assert_eq!(depths(&plan, &plan.runs[1]), both(vec![32, 32], 32, None));
+    }
 }
 
 #[test]

@@ -72,6 +72,7 @@ pub fn run(workloads: Vec<Workload>) -> Run {
         title: "rd1".to_string(),
         loops: Vec::new(),
         workloads,
+        depth: None,
         rate: Rate::Max,
         arrivals: Arrivals::default(),
         elapsed_ns: None,

@@ -104,8 +104,8 @@ fn hold(plan: &Plan) {
         for workload in &run.workloads {
             assert!(!workload.targets.is_empty());
             assert!(workload.targets.iter().all(|at| *at < plan.targets.len()));
-            let depth = workload.depth.unwrap_or(1);
-            assert!(workload.targets.iter().all(|at| plan.targets[*at].depth >= depth), "{}", run.title);
+            assert!(workload.depth.is_none_or(|depth| depth > 0 && run.depth.is_none()), "{}", run.title);
+            assert!(workload.targets.iter().all(|at| run.depth_of(&plan.targets[*at]) > 0), "{}", run.title);
             let mix = &workload.mix;
             assert!((mix.read + mix.write + mix.trim + mix.flush - 1.0).abs() < 1e-6, "{mix:?}");
             assert!(workload.transfer.min_bytes() >= 512 && workload.transfer.min_bytes() % 512 == 0);

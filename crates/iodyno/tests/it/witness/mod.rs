@@ -1,0 +1,3 @@
+//! What a load did, by a witness that does not ask iodyno: a disk that logs every request.
+
+mod depth;
