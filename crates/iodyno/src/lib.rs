@@ -56,8 +56,8 @@ mod top;
 mod top_args;
 mod trace;
 mod trace_args;
-mod vdbench_args;
 mod utilities;
+mod vdbench_args;
 mod view_args;
 
 use clap::{CommandFactory, FromArgMatches};

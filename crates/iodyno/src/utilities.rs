@@ -1,4 +1,4 @@
-//! Vdbench's utilities: people type their names, and each has something here that does the same, or a reason why not.
+//! Vdbench's utilities: their names are typed out of habit, and each has something here that does the same, or a reason why not.
 
 use std::ffi::OsString;
 
@@ -6,10 +6,19 @@ use std::ffi::OsString;
 const UTILITIES: &[(&str, &str)] = &[
     ("sds", "`lsblk -o PATH,SIZE,MODEL` lists the devices; write a line sd=NAME,lun=PATH,openflags=o_direct for each"),
     ("print", "`xxd -s OFFSET -l BYTES DEVICE` prints a block"),
-    ("parse", "`iodyno export RECORDING TABLE --csv` prints a table, `iodyno query` selects from it; results of Vdbench's go through `iodyno import` first"),
-    ("parseflat", "`iodyno export RECORDING TABLE --csv` prints a table, `iodyno query` selects from it; results of Vdbench's go through `iodyno import` first"),
+    (
+        "parse",
+        "`iodyno export RECORDING TABLE --csv` prints a table, `iodyno query` selects from it; results of Vdbench's go through `iodyno import` first",
+    ),
+    (
+        "parseflat",
+        "`iodyno export RECORDING TABLE --csv` prints a table, `iodyno query` selects from it; results of Vdbench's go through `iodyno import` first",
+    ),
     ("showlba", "`iodyno trace` records where I/Os go, and `iodyno report` draws it"),
-    ("csim", "no counterpart: how well data compresses is not simulated; compratio= says how well what is written does"),
+    (
+        "csim",
+        "no counterpart: how well data compresses is not simulated; compratio= says how well what is written does",
+    ),
     ("dsim", "no counterpart: duplicates are not counted; dedupratio= says how many what is written has"),
     ("printjournal", "no counterpart: there are no journals, because data validation is not built yet"),
     ("dvpost", "no counterpart: data validation is not built yet"),
@@ -18,10 +27,13 @@ const UTILITIES: &[(&str, &str)] = &[
     ("jmap", "no counterpart: there is no Java machine"),
     ("rsh", "no counterpart: running on other hosts is not built yet"),
     ("slavejvm", "no counterpart: there are no Java machines, a run is one process"),
-    ("kill", "Ctrl-C ends a run and keeps its results; a script writes `end_vdbench` into the file that monitor= names"),
+    (
+        "kill",
+        "Ctrl-C ends a run and keeps its results; a script writes `end_vdbench` into the file that monitor= names",
+    ),
 ];
 
-/// What to say to somebody who types the name of one of Vdbench's utilities as the command.
+/// The advice for the name of one of Vdbench's utilities where a command stands; none for anything else.
 pub(crate) fn advice(arguments: &[OsString]) -> Option<String> {
     let word = arguments.get(1)?.to_str()?;
     let plain = word.trim_start_matches('-').to_lowercase();

@@ -68,7 +68,8 @@ fn rate_text(run: &Run, rate: Rate) -> String {
             let rate = whole_percent(fraction) * ASSUMED_MAX / 100.0;
             format!("{rate}")
         }
-        Rate::PerSecond(rate) => format!("{}", rate.trunc()),
+        // Half goes to the even neighbour, as in Java.
+        Rate::PerSecond(rate) => format!("{}", rate.round_ties_even()),
     }
 }
 

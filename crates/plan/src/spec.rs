@@ -298,7 +298,8 @@ pub enum Rate {
         /// The curve ends when the mean response time of a point was above this.
         stop_response_ns: Option<u64>,
     },
-    /// A fraction of what the last `Max` or `CurveMax` run achieved (a negative or `%` rate in Vdbench).
+    /// A fraction of what the last `Max` or `CurveMax` run achieved (a negative or `%` rate in Vdbench), rounded up as a
+    /// `CurvePoint` is.
     FractionOfLastMax(f64),
 }
 

@@ -25,10 +25,8 @@ const UNITS: [(f64, &str); 5] = [
 
 fn number(text: &str) -> Option<f64> {
     let text = text.strip_suffix('%').unwrap_or(text);
-    let (digits, unit) = UNITS
-        .into_iter()
-        .find_map(|(unit, suffix)| Some((text.strip_suffix(suffix)?, unit)))
-        .unwrap_or((text, 1.0));
+    let (digits, unit) =
+        UNITS.into_iter().find_map(|(unit, suffix)| Some((text.strip_suffix(suffix)?, unit))).unwrap_or((text, 1.0));
     let value: f64 = digits.parse().ok()?;
     Some(value * unit).filter(|value| value.is_finite())
 }

@@ -316,9 +316,8 @@ fn names_of_vdbenchs_utilities_say_what_to_use() {
         ("SlaveJvm", "one process"),
         ("kill", "end_vdbench"),
     ] {
-        let output = scratch.iodyno(&[word, "x"]).output().unwrap();
-        let said = String::from_utf8_lossy(&output.stderr).into_owned();
-        assert!(output.status.code() == Some(2) && said.contains(part), "{word}: {said}");
+        let output = scratch.iodyno(&[word, "x"]).run().unwrap().expect_code(2);
+        assert!(output.stderr.contains(part), "{word}: {}", output.stderr);
     }
 }
 
@@ -330,9 +329,8 @@ fn flags_of_vdbench_are_taken_or_named() {
     std::fs::write(&file, text).unwrap();
     let run = |flags: &str| {
         let words: Vec<&str> = ["run", file.to_str().unwrap(), "-s"].into_iter().chain(flags.split(' ')).collect();
-        let output = scratch.iodyno(&words).output().unwrap();
-        let all = [output.stdout, output.stderr].concat();
-        (output.status.code(), String::from_utf8_lossy(&all).into_owned())
+        let output = scratch.iodyno(&words).run().unwrap();
+        (output.code, output.stdout + &output.stderr)
     };
     let (code, said) = run("-e5 -i1 -r rd2");
     assert!(code == Some(0) && !said.contains("RD=rd1;") && said.contains("1 of the runs are left out"), "{said}");

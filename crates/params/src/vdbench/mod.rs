@@ -170,14 +170,15 @@ fn read_plan(context: &mut Context, files: &[PathBuf], options: &Options, loader
     if runs.is_empty() && !context.failed() {
         context.push(Diagnostic::error("no-runs", Span::default(), "the rd= definitions make no runs"));
     }
-    if let Some(name) = options.restart.as_deref() {
-        restart(context, name, &mut runs);
-    }
     let mut targets: Vec<TargetSpec> = storages.iter().map(target).collect();
     if general.settings.concatenate {
         concatenate(context, &targets, &mut runs);
     }
     grains(&mut targets, &runs);
+    // What is left out counts for windows, as in Vdbench.
+    if let Some(name) = options.restart.as_deref() {
+        restart(context, name, &mut runs);
+    }
     Plan { targets, runs, settings: general.settings, objectives: general.objectives, ..Plan::default() }
 }
 

@@ -381,7 +381,7 @@ fn titles_are_those_that_scripts_parse() {
     assert_eq!(line("iorate=1000,compratio=1.5"), "rd1; I/O rate: 1000; For loops: comp=1");
     assert_eq!(
         line("iorate=1000.7,threads=1536,rdpct=33.3"),
-        "rd1; I/O rate: 1000; For loops: threads=1.500k rdpct=33"
+        "rd1; I/O rate: 1001; For loops: threads=1.500k rdpct=33"
     );
     assert_eq!(line("iorate=max,seekpct=-1"), "rd1; I/O rate: Uncontrolled MAX; For loops: seekpct=1%");
     assert_eq!(line("iorate=50%"), "rd1; I/O rate: 5000; For loops: None");

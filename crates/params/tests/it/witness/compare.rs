@@ -5,6 +5,7 @@ use super::naive::{self, Rule};
 use crate::same::placeless;
 use crate::support::mutate::Random;
 use params::{Memory, Options, Reading, Severity, read_vdbench, simulate};
+use plan::generate::{Geometry, Operations, Part};
 use plan::{AddressRange, Bound, Distribution, Gaps, Order, Plan, Rate, Run, TargetSpec, TransferSize, Workload};
 use std::path::PathBuf;
 
@@ -30,6 +31,7 @@ const REFUSED_HERE: &[(&str, &str, &str)] = &[
     ("too-large", "does not fit into the hit area", "window"),
     ("too-large", "has no room beside its hit area", "window"),
     ("too-large", "does not fit into sd=", "window"),
+    ("out-of-range", "the midpoint of poisson", "poisson-inherited"),
     ("percentages", "the percentages of xfersize", "unused"),
 ];
 
@@ -61,12 +63,9 @@ pub(crate) fn judge(file: &[Statement], random: &mut Random, flipped: Option<Rul
             let ours = lines(plan);
             // Where a window cannot be, what is known of it says nothing.
             let blind = expected.there.contains("window");
-            let bare = |line: &String| {
-                let (line, _) = line.split_once(" threads=").unwrap_or((line, ""));
-                match line.split_once(" miss=") {
-                    Some((head, _)) if blind => head.to_string(),
-                    _ => line.to_string(),
-                }
+            let bare = |line: &String| match line.split_once(" miss=") {
+                Some((head, _)) if blind => head.to_string(),
+                _ => line.to_string(),
             };
             let (ours, theirs): (Vec<String>, Vec<String>) =
                 (ours.iter().map(bare).collect(), expected.lines.iter().map(bare).collect());
@@ -74,6 +73,9 @@ pub(crate) fn judge(file: &[Statement], random: &mut Random, flipped: Option<Rul
                 let first = ours.iter().zip(&theirs).find(|(ours, theirs)| ours != theirs);
                 let (here, there) = first.map_or(("(more lines)", "(fewer lines)"), |(here, there)| (here, there));
                 return Outcome::Different(format!("{text}\nhere:  {here}\nthere: {there}"));
+            }
+            if !blind && let Err(why) = addresses(plan) {
+                return Outcome::Different(format!("{text}\n{why}"));
             }
             expected.there.first().map_or(Outcome::Equal, |id| Outcome::Listed(id))
         }
@@ -87,7 +89,7 @@ fn lines(plan: &Plan) -> Vec<String> {
         let mut works = Vec::new();
         for workload in &run.workloads {
             for at in &workload.targets {
-                works.push(work_line(workload, &plan.targets[*at]));
+                works.push(work_line(run, workload, &plan.targets[*at]));
             }
         }
         works.sort();
@@ -123,7 +125,7 @@ fn run_line(run: &Run) -> String {
     )
 }
 
-fn work_line(workload: &Workload, target: &TargetSpec) -> String {
+fn work_line(run: &Run, workload: &Workload, target: &TargetSpec) -> String {
     let many = workload.targets.len() as f64;
     let address = &workload.address;
     let digits = |value: f64| (value * 1e9).round() / 1e9;
@@ -145,7 +147,7 @@ fn work_line(workload: &Workload, target: &TargetSpec) -> String {
     let sizes: Vec<String> = sizes.iter().map(|size| format!("{size:.6}")).collect();
     format!(
         " {} {} skew={:.4} fixed={} rate={:.6} prio={} rd={:.6} seek={seek} start0={} poisson={poisson} hotband={} hit={:.6},{:.6} stride={stride} \
-         streams={} xf={} {} comp={}",
+         streams={} xf={} {} comp={} threads={}",
         workload.name,
         target.name,
         workload.share * 100.0 / many,
@@ -160,7 +162,8 @@ fn work_line(workload: &Workload, target: &TargetSpec) -> String {
         address.streams.unwrap_or(0),
         sizes.join("+"),
         window(workload, target),
-        digits(workload.content.compress_ratio * 1e-6) * 1e6,
+        workload.content.compress_ratio,
+        workload.depth.unwrap_or_else(|| run.depth_of(target)),
     )
 }
 
@@ -190,6 +193,50 @@ fn window(workload: &Workload, target: &TargetSpec) -> String {
     let at = |bytes: u64| floor(if bytes == 0 { first } else { bytes }) + target.offset_bytes;
     let hits = if area > 0 { format!("{},{}", at(start), floor(start + area)) } else { "-".to_string() };
     format!("miss={},{}{} hits={hits}", at(start + area), floor(high), if wraps { "wrap" } else { "" })
+}
+
+/// Draws operations of the first runs: all must lie inside of their window or hit area.
+fn addresses(plan: &Plan) -> Result<(), String> {
+    for run in plan.runs.iter().take(4) {
+        // Streams divide the whole target, as there.
+        for workload in run.workloads.iter().filter(|workload| workload.address.streams.is_none()) {
+            for target in workload.targets.iter().take(2).map(|at| &plan.targets[*at]) {
+                drawn(workload, target)
+                    .map_err(|why| format!("{} {} {}: {why}", run.title, workload.name, target.name))?;
+            }
+        }
+    }
+    Ok(())
+}
+
+fn drawn(workload: &Workload, target: &TargetSpec) -> Result<(), String> {
+    let size = target.size_bytes.unwrap_or(0);
+    let geometry = Geometry { size_bytes: size, block_bytes: 512 };
+    let mut operations =
+        Operations::new(workload, target, geometry, 1, Part::WHOLE).map_err(|error| error.to_string())?;
+    let window = window(workload, target);
+    let pair = |text: &str| -> Option<(u64, u64)> {
+        let (low, high) = text.trim_end_matches("wrap").split_once(',')?;
+        Some((low.parse().ok()?, high.parse().ok()?))
+    };
+    let (miss, hits) = window.split_once(" hits=").unwrap_or_default();
+    let (low, high) = pair(miss.trim_start_matches("miss=")).ok_or("no window")?;
+    let grain = target.grain_bytes.unwrap_or(1);
+    let end = size - size % grain;
+    let mut parts = vec![(low, high.min(end))];
+    if miss.ends_with("wrap") && high > end {
+        let first = if target.skip_first_block { grain } else { 0 };
+        parts.push((first.min(target.offset_bytes.max(first)), high - end));
+    }
+    parts.extend(pair(hits));
+    for _ in 0..64 {
+        let Some(operation) = operations.next() else { break };
+        let (from, to) = (operation.offset, operation.offset + u64::from(operation.bytes));
+        if !parts.iter().any(|(low, high)| from >= *low && to <= *high) {
+            return Err(format!("[{from}, {to}) lies outside of {window}"));
+        }
+    }
+    Ok(())
 }
 
 /// The plan, or the reasons against it, of a small file with one parameter.

@@ -24,41 +24,148 @@ const fn exact(name: &'static str, sample: &'static str) -> Key {
 /// The keywords of each section in the order in which Vdbench compares them, from its source (MiscParms, SD_entry,
 /// WD_entry, RD_entry with For_loop). What compares equal to whole words only is exact.
 pub(crate) const SECTIONS: &[(&str, &[Key])] = &[
-    ("general", &[
-        exact("compression", "50"), key("compratio", "2"), key("compressionseed", "7"), mute("port"), key("pattern", "/tmp/p"),
-        key("data_errors", "7"), key("dataerrors", "7"), mute("swat"), mute("validate"), exact("startcmd", "a"),
-        exact("start_cmd", "a"), exact("endcmd", "a"), exact("end_cmd", "a"), mute("unix2windows"),
-        key("formatxfersize", "8k"), mute("create_anchors"), key("formatsds", "yes"), mute("report"),
-        mute("report_run_totals"), key("histogram", "(default,20,40)"), mute("psrset"), mute("auxreport"),
-        key("monitor", "/tmp/m"), key("concatenatesds", "yes"), mute("messagescan"), key("abort_failed_skew", "5"),
-        mute("misc"), exact("loop", "3"), mute("timeout"), mute("ios_per_jvm"), mute("fwd_thread_adjust"),
-    ]),
-    ("sd", &[
-        key("host", "localhost"), key("lun", "/tmp/z"), key("count", "(1,3)"), key("size", "3m"), key("threads", "3"),
-        key("hitarea", "128k"), key("offset", "8k"), key("align", "8k"), mute("kstat"), mute("instance"), key("replay", "5"),
-        key("journal", "/tmp/j"), mute("resetlun"), mute("resetbus"), key("openflags", "o_sync"), key("range", "(5,50)"),
-        mute("streams"),
-    ]),
-    ("wd", &[
-        exact("sd", "sd2"), key("skew", "100"), key("xfersize", "8k"), key("readpct", "30"), key("rdpct", "30"),
-        key("writepct", "30"), key("wrpct", "30"), key("range", "(5,50)"), key("hotband", "(5,50)"), key("seekpct", "30"),
-        key("stride", "(8k,8k)"), key("priority", "1"), key("iorate", "9"), key("rhpct", "30"), key("whpct", "30"),
-        key("host", "localhost"), key("openflags", "o_sync"), mute("user"), key("threads", "3"), key("streams", "3"),
-    ]),
-    ("rd", &[
-        exact("sd", "sd2"), key("iorate", "77"), exact("maxdata", "3g"), exact("maxdataread", "3g"),
-        exact("maxdatawritten", "3g"), key("curve", "(20,40)"), key("stopcurve", "3"), key("elapsed", "40"),
-        key("interval", "2"), key("warmup", "4"), key("pause", "3"), key("forxfersize", "8k"), key("forthreads", "3"),
-        key("forrdpct", "30"), key("forrhpct", "30"), key("forwhpct", "30"), key("forseekpct", "30"),
-        key("forhitarea", "128k"), key("forcompratio", "2"), key("forcompression", "50"), key("fordepth", "3"),
-        key("forwidth", "3"), key("forfiles", "3"), key("forsizes", "8k"), key("fortotalsize", "8k"), key("forwss", "8k"),
-        key("forworkingsetsize", "8k"), mute("foroperations"), key("xfersize", "8k"), key("threads", "3"),
-        key("rdpct", "30"), key("rhpct", "30"), key("whpct", "30"), key("seekpct", "30"), key("hitarea", "128k"),
-        key("compratio", "2"), key("compression", "50"), key("depth", "3"), key("width", "3"), key("files", "3"),
-        key("sizes", "8k"), key("totalsize", "8k"), key("wss", "8k"), key("workingsetsize", "8k"),
-        key("distribution", "uniform"), key("startcmd", "a"), key("start_cmd", "a"), key("endcmd", "a"), key("end_cmd", "a"),
-        mute("fwdrate"), mute("operations"), mute("format"), key("openflags", "o_sync"), mute("mount"),
-    ]),
+    (
+        "general",
+        &[
+            exact("compression", "50"),
+            key("compratio", "2"),
+            key("compressionseed", "7"),
+            mute("port"),
+            key("pattern", "/tmp/p"),
+            key("data_errors", "7"),
+            key("dataerrors", "7"),
+            mute("swat"),
+            mute("validate"),
+            exact("startcmd", "a"),
+            exact("start_cmd", "a"),
+            exact("endcmd", "a"),
+            exact("end_cmd", "a"),
+            mute("unix2windows"),
+            key("formatxfersize", "8k"),
+            mute("create_anchors"),
+            key("formatsds", "yes"),
+            mute("report"),
+            mute("report_run_totals"),
+            key("histogram", "(default,20,40)"),
+            mute("psrset"),
+            mute("auxreport"),
+            key("monitor", "/tmp/m"),
+            key("concatenatesds", "yes"),
+            mute("messagescan"),
+            key("abort_failed_skew", "5"),
+            mute("misc"),
+            exact("loop", "3"),
+            mute("timeout"),
+            mute("ios_per_jvm"),
+            mute("fwd_thread_adjust"),
+        ],
+    ),
+    (
+        "sd",
+        &[
+            key("host", "localhost"),
+            key("lun", "/tmp/z"),
+            key("count", "(1,3)"),
+            key("size", "3m"),
+            key("threads", "3"),
+            key("hitarea", "128k"),
+            key("offset", "8k"),
+            key("align", "8k"),
+            mute("kstat"),
+            mute("instance"),
+            key("replay", "5"),
+            key("journal", "/tmp/j"),
+            mute("resetlun"),
+            mute("resetbus"),
+            key("openflags", "o_sync"),
+            key("range", "(5,50)"),
+            mute("streams"),
+        ],
+    ),
+    (
+        "wd",
+        &[
+            exact("sd", "sd2"),
+            key("skew", "100"),
+            key("xfersize", "8k"),
+            key("readpct", "30"),
+            key("rdpct", "30"),
+            key("writepct", "30"),
+            key("wrpct", "30"),
+            key("range", "(5,50)"),
+            key("hotband", "(5,50)"),
+            key("seekpct", "30"),
+            key("stride", "(8k,8k)"),
+            key("priority", "1"),
+            key("iorate", "9"),
+            key("rhpct", "30"),
+            key("whpct", "30"),
+            key("host", "localhost"),
+            key("openflags", "o_sync"),
+            mute("user"),
+            key("threads", "3"),
+            key("streams", "3"),
+        ],
+    ),
+    (
+        "rd",
+        &[
+            exact("sd", "sd2"),
+            key("iorate", "77"),
+            exact("maxdata", "3g"),
+            exact("maxdataread", "3g"),
+            exact("maxdatawritten", "3g"),
+            key("curve", "(20,40)"),
+            key("stopcurve", "3"),
+            key("elapsed", "40"),
+            key("interval", "2"),
+            key("warmup", "4"),
+            key("pause", "3"),
+            key("forxfersize", "8k"),
+            key("forthreads", "3"),
+            key("forrdpct", "30"),
+            key("forrhpct", "30"),
+            key("forwhpct", "30"),
+            key("forseekpct", "30"),
+            key("forhitarea", "128k"),
+            key("forcompratio", "2"),
+            key("forcompression", "50"),
+            key("fordepth", "3"),
+            key("forwidth", "3"),
+            key("forfiles", "3"),
+            key("forsizes", "8k"),
+            key("fortotalsize", "8k"),
+            key("forwss", "8k"),
+            key("forworkingsetsize", "8k"),
+            mute("foroperations"),
+            key("xfersize", "8k"),
+            key("threads", "3"),
+            key("rdpct", "30"),
+            key("rhpct", "30"),
+            key("whpct", "30"),
+            key("seekpct", "30"),
+            key("hitarea", "128k"),
+            key("compratio", "2"),
+            key("compression", "50"),
+            key("depth", "3"),
+            key("width", "3"),
+            key("files", "3"),
+            key("sizes", "8k"),
+            key("totalsize", "8k"),
+            key("wss", "8k"),
+            key("workingsetsize", "8k"),
+            key("distribution", "uniform"),
+            key("startcmd", "a"),
+            key("start_cmd", "a"),
+            key("endcmd", "a"),
+            key("end_cmd", "a"),
+            mute("fwdrate"),
+            mute("operations"),
+            mute("format"),
+            key("openflags", "o_sync"),
+            mute("mount"),
+        ],
+    ),
 ];
 
 /// The keyword that a word is.
@@ -91,7 +198,10 @@ impl Param {
     }
 
     pub(crate) fn words(&self) -> Vec<&str> {
-        self.values.iter().filter_map(|value| if let Value::Word(word) = value { Some(word.as_str()) } else { None }).collect()
+        self.values
+            .iter()
+            .filter_map(|value| if let Value::Word(word) = value { Some(word.as_str()) } else { None })
+            .collect()
     }
 }
 
@@ -159,6 +269,9 @@ fn storages(random: &mut Random, out: &mut Vec<Statement>) -> Vec<String> {
         if raw {
             params.push(words("openflags", &["o_direct"]));
         }
+        if random.one_in(8) {
+            params.push(words("host", &["localhost"]));
+        }
         names.push(name.clone());
         out.push(Statement { section: "sd", name, params });
     }
@@ -178,9 +291,6 @@ fn storage_params(random: &mut Random) -> Vec<Param> {
     }
     if random.one_in(8) {
         params.push(number("offset", 512.0 * random.between(1, 100)));
-    }
-    if random.one_in(12) {
-        params.push(words("host", &["localhost"]));
     }
     params
 }
@@ -216,7 +326,7 @@ fn works(random: &mut Random, storages: &[String], out: &mut Vec<Statement>) -> 
             out.push(Statement { section: "wd", name: "default".to_string(), params: work_params(random) });
         }
         let mut params = Vec::new();
-        if !random.one_in(8) {
+        if !random.one_in(12) {
             params.push(some_of(random, "sd", storages));
         }
         params.extend(work_params(random));
@@ -253,7 +363,7 @@ fn work_params(random: &mut Random) -> Vec<Param> {
             7 => range(random, "range"),
             8 => range(random, "hotband"),
             9 => number(random.of(&["rhpct", "whpct"]), random.between(0, 100)),
-            10 => {
+            10 if random.one_in(2) => {
                 let low = 512.0 * random.between(0, 16);
                 numbers("stride", &[low, low + 512.0 * random.between(0, 64)])
             }
@@ -272,7 +382,10 @@ fn mix(random: &mut Random) -> Param {
         1 => numbers("xfersize", &[a, 50.0, b, 50.0]),
         2 => numbers("xfersize", &[a, 20.0, b, 0.0, c, 80.0]),
         3 => numbers("xfersize", &[a, 20.0, b, random.of(&[80.0, 79.7, 78.0])]),
-        _ => numbers("xfersize", &[a.min(b), a.max(b) + random.of(&[512.0, 8192.0]), random.of(&[512.0, 4096.0, 65536.0])]),
+        _ => numbers(
+            "xfersize",
+            &[a.min(b), a.max(b) + random.of(&[512.0, 8192.0]), random.of(&[512.0, 4096.0, 65536.0])],
+        ),
     }
 }
 
@@ -348,13 +461,13 @@ fn rate(random: &mut Random) -> Vec<Param> {
 fn times(random: &mut Random) -> Vec<Param> {
     let mut params = Vec::new();
     if random.one_in(3) {
-        params.push(number("elapsed", random.of(&[10.0, 60.0, 120.0, 15.0])));
+        params.push(number("elapsed", random.of(&[20.0, 60.0, 120.0, 60.0, 15.0])));
     }
     if random.one_in(4) {
-        params.push(number("interval", random.of(&[1.0, 2.0, 5.0, 60.0])));
+        params.push(number("interval", random.of(&[1.0, 2.0, 5.0, 10.0, 5.0, 2.0])));
     }
     if random.one_in(5) {
-        params.push(number("warmup", random.of(&[10.0, 4.0, 60.0])));
+        params.push(number("warmup", random.of(&[10.0, 20.0, 60.0])));
     }
     if random.one_in(6) {
         params.push(number("pause", random.between(0, 9)));
@@ -370,7 +483,9 @@ fn loops(random: &mut Random) -> Vec<Param> {
             1 => numbers("forxfersize", &[random.of(&SIZES)]),
             2 => numbers(random.of(&["forthreads", "threads"]), &[1.0, 2.0, 4.0, 1536.0]),
             3 => numbers(random.of(&["forrdpct", "rdpct"]), &[0.0, 33.3, 100.0]),
-            4 => numbers("forseekpct", &[100.0, random.of(&[0.0, 50.0, -1.0])]),
+            // A minus in a list is a range to Vdbench.
+            4 if random.one_in(4) => number("forseekpct", -1.0),
+            4 => numbers("forseekpct", &[100.0, random.of(&[0.0, 50.0])]),
             5 => numbers(random.of(&["forrhpct", "forwhpct"]), &[0.0, random.between(1, 100)]),
             6 => numbers("forhitarea", &[128.0 * K, 256.0 * K]),
             7 => numbers(random.of(&["forcompratio", "compratio"]), &[1.5, 2.0]),
@@ -403,7 +518,7 @@ pub(crate) fn render(file: &[Statement], random: &mut Random) -> String {
 fn spell(keys: &[Key], name: &str, random: &mut Random) -> String {
     let end = 2 + random.below(name.len() - 1);
     let word = &name[..end];
-    let is_it = meaning(keys, word).is_some_and(|key| key.name == name);
+    let is_it = meaning(keys, word).is_some_and(|key| key.name == name) && !["rd", "sd"].contains(&word);
     let word = if is_it && random.one_in(2) { word } else { name };
     if random.one_in(10) { word.to_uppercase() } else { word.to_string() }
 }
@@ -426,7 +541,11 @@ fn value(param: &Param, random: &mut Random) -> String {
         }
     }
     let texts: Vec<String> = param.values.iter().map(|value| one(value, time, random)).collect();
-    if texts.len() == 1 && !texts[0].contains('-') && !random.one_in(5) { texts[0].clone() } else { single_or_list(&texts, param) }
+    if texts.len() == 1 && !texts[0].contains('-') && !random.one_in(5) {
+        texts[0].clone()
+    } else {
+        single_or_list(&texts, param)
+    }
 }
 
 fn single_or_list(texts: &[String], param: &Param) -> String {

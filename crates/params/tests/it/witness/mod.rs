@@ -30,7 +30,7 @@ fn run(seeds: impl Iterator<Item = u64>) -> BTreeMap<&'static str, u32> {
                 assert!(documented.contains(&id.to_string()), "seed {seed}: `{id}` is not listed in docs/vdbench.md");
                 *counts.entry(id).or_insert(0) += 1;
             }
-            Outcome::Different(what) => { println!("XX seed {seed}\n{what}"); *counts.entry("different").or_insert(0) += 1; }
+            Outcome::Different(what) => panic!("seed {seed} (IODYNO_WITNESS_SEED={seed} shows it):\n{what}"),
         }
     }
     counts
@@ -56,7 +56,9 @@ fn random_files_mean_what_the_manual_says() {
     }
     let counts = run(0..500);
     println!("{counts:?}");
-    assert!(counts["equal"] > 250, "{counts:?}");
+    // Files of which a difference is listed are compared as well.
+    let compared: u32 = counts.iter().filter(|(id, _)| **id != "refused by both").map(|(_, count)| count).sum();
+    assert!(compared > 250, "{counts:?}");
 }
 
 #[test]
@@ -70,8 +72,13 @@ fn twenty_thousand_random_files_mean_what_the_manual_says() {
 #[test]
 fn each_broken_rule_is_found() {
     for rule in Rule::ALL {
+        // Most files say nothing of a rule: these need not be read.
+        let says = |seed: &u64| {
+            let file = grammar::file(&mut Random(*seed));
+            naive::expand(&file, None).map(|one| one.lines) != naive::expand(&file, Some(rule)).map(|one| one.lines)
+        };
         let differs = |seed: u64, rule: Option<Rule>| matches!(verdict(seed, rule), Outcome::Different(_));
-        let found = (0..500).find(|seed| differs(*seed, Some(rule)) && !differs(*seed, None));
+        let found = (0..500).filter(says).find(|seed| differs(*seed, Some(rule)) && !differs(*seed, None));
         assert!(found.is_some(), "{rule:?} could be otherwise and 500 files would not tell");
     }
 }
@@ -90,7 +97,8 @@ fn every_short_keyword_means_what_it_means_there() {
                 }
                 let Some(meant) = grammar::meaning(keys, word) else { continue };
                 let Some(sample) = meant.sample else { continue };
-                let (short, whole) = (compare::sample(section, word, sample), compare::sample(section, meant.name, sample));
+                let (short, whole) =
+                    (compare::sample(section, word, sample), compare::sample(section, meant.name, sample));
                 assert_eq!(short, whole, "{section}: `{word}=` is `{}=`", meant.name);
                 words += 1;
             }
@@ -109,7 +117,8 @@ fn files_for_a_judge_outside() {
     for seed in 0..400 {
         let file = grammar::file(&mut Random(seed));
         let expect = naive::expand(&file, None).map_or_else(|id| format!("REFUSED {id}"), |lines| lines.join("\n"));
-        std::fs::write(folder.join(format!("{seed}.vdb")), grammar::render(&file, &mut Random(!seed))).expect("a folder");
+        std::fs::write(folder.join(format!("{seed}.vdb")), grammar::render(&file, &mut Random(!seed)))
+            .expect("a folder");
         std::fs::write(folder.join(format!("{seed}.expect")), expect).expect("a folder");
     }
 }

@@ -166,7 +166,9 @@ pub(crate) fn expand(file: &[Statement], flipped: Option<Rule>) -> Result<Expect
     }
     // The greatest transfer that any run has on a storage is what its windows are rounded to.
     for sd in &mut sds {
-        let of = |run: &Run| run.works.iter().filter(|wd| wd.sds.contains(&sd.name)).map(|wd| max_size(&wd.sizes)).fold(0.0, f64::max);
+        let of = |run: &Run| {
+            run.works.iter().filter(|wd| wd.sds.contains(&sd.name)).map(|wd| max_size(&wd.sizes)).fold(0.0, f64::max)
+        };
         sd.grain = runs.iter().map(of).fold(0.0, f64::max);
     }
     for run in &runs {
@@ -428,7 +430,8 @@ fn set_run(rd: &mut Rd, param: &Param, is: &impl Fn(Rule) -> bool) {
 fn sets(rd: &Rd, sds: &[Sd], works: &[Wd], is: &impl Fn(Rule) -> bool) -> Vec<Rd> {
     let Some([word]) = rd.sds.as_deref() else { return vec![rd.clone()] };
     let own = |sd: &&Sd| {
-        let used = |wd: &Wd| rd.wds.iter().any(|name| hit(name, &wd.name)) && select(&wd.sds, &[sd.name.clone()]).is_ok();
+        let used =
+            |wd: &Wd| rd.wds.iter().any(|name| hit(name, &wd.name)) && select(&wd.sds, &[sd.name.clone()]).is_ok();
         is(Rule::SetsAreOfTheFile) || rd.wds.is_empty() || works.iter().any(used)
     };
     let names: Vec<String> = sds.iter().filter(own).map(|sd| sd.name.clone()).collect();
@@ -679,7 +682,7 @@ fn simulated(run: &Run, runs: &[Run], is: &impl Fn(Rule) -> bool) -> String {
             let step = if rate > 1000.0 { 100.0 } else { 10.0 };
             format!("{}", (rate / step).ceil() * step)
         }
-        rate => format!("{}", rate.trunc()),
+        rate => format!("{}", rate.round_ties_even()),
     };
     let mut loops = String::new();
     for (name, value) in &run.loops {
@@ -728,7 +731,13 @@ fn work_line(run: &Run, wd: &Wd, sd: &Sd, there: &mut BTreeSet<&'static str>, is
         "miss=? hits=?".to_string()
     });
     let seek = match wd.seek {
-        seek if seek < 0.0 => if is(Rule::NegativeSeekIsEof) { -1.0 } else { 0.0 },
+        seek if seek < 0.0 => {
+            if is(Rule::NegativeSeekIsEof) {
+                -1.0
+            } else {
+                0.0
+            }
+        }
         seek => seek.min(100.0),
     };
     let seek = if wd.streams > 0.0 && seek > 0.0 { 0.0 } else { seek };
@@ -802,6 +811,10 @@ fn window(run: &Run, wd: &Wd, sd: &Sd, is: &impl Fn(Rule) -> bool) -> Option<Str
     let end = floor(end) + if is(Rule::OffsetMovesLow) { 0.0 } else { sd.offset };
     let (miss, hits) = (floor(miss) + sd.offset, floor(hits) + sd.offset);
     if end - miss < 2.0 * grain || (area > 0.0 && hit_end - hits < 2.0 * grain) {
+        return None;
+    }
+    // HotBand counts in megabytes.
+    if wd.hot && end - miss < 1e6 {
         return None;
     }
     let hits = if area > 0.0 { format!("{hits},{hit_end}") } else { "-".to_string() };
