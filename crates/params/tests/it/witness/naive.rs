@@ -430,8 +430,9 @@ fn set_run(rd: &mut Rd, param: &Param, is: &impl Fn(Rule) -> bool) {
 fn sets(rd: &Rd, sds: &[Sd], works: &[Wd], is: &impl Fn(Rule) -> bool) -> Vec<Rd> {
     let Some([word]) = rd.sds.as_deref() else { return vec![rd.clone()] };
     let own = |sd: &&Sd| {
-        let used =
-            |wd: &Wd| rd.wds.iter().any(|name| hit(name, &wd.name)) && select(&wd.sds, &[sd.name.clone()]).is_ok();
+        let used = |wd: &Wd| {
+            rd.wds.iter().any(|name| hit(name, &wd.name)) && select(&wd.sds, std::slice::from_ref(&sd.name)).is_ok()
+        };
         is(Rule::SetsAreOfTheFile) || rd.wds.is_empty() || works.iter().any(used)
     };
     let names: Vec<String> = sds.iter().filter(own).map(|sd| sd.name.clone()).collect();
