@@ -128,7 +128,7 @@ pub(crate) enum LanguageArg {
       iodyno run -t                                     Vdbench's quick test on a 40 MB scratch file\n  \
       iodyno run oltp.vdb --repeat 5                    all runs five times, means with confidence intervals\n  \
       iodyno run oltp.vdb + iorate=max,elapsed=10       add to every rd=\n\n\
-    Vdbench's flags -f -o -e -i -w -s -l -t -t1 -t2 -tf and `+` work as there; see docs/vdbench.md.\n\
+    Vdbench's flags -f -o -e -i -w -r -s -l -t -t1 -t2 -tf and `+` work as there; see docs/vdbench.md.\n\
     fio's options are in docs/fio.md.")]
 pub(crate) struct RunArgs {
     /// Parameter files of Vdbench's (read in order, as one) or job files of fio's, and name=value for variables.
@@ -166,6 +166,9 @@ pub(crate) struct RunArgs {
     /// Vdbench's quick tests: -t 1k 50/50 at 100/s, -t1 the same with O_SYNC, -t2 writes at full speed, -tf file system.
     #[arg(short = 't', long = "quick", value_name = "1|2|d|f", num_args = 0..=1, default_missing_value = "", require_equals = true)]
     pub(crate) quick: Option<String>,
+    /// Begin with the first run whose name begins so, and leave out those before it.
+    #[arg(short = 'r', long = "restart", value_name = "NAME")]
+    pub(crate) restart: Option<String>,
     /// Text added to every rd= (Vdbench's `+ text`).
     #[arg(long = "add", value_name = "TEXT")]
     pub(crate) addition: Option<String>,
@@ -209,6 +212,12 @@ pub(crate) struct RunArgs {
     /// See `jvms`.
     #[arg(short = 'd', value_name = "N", hide = true)]
     pub(crate) debug: Vec<String>,
+    /// See `jvms`.
+    #[arg(long = "decimal", hide = true)]
+    pub(crate) decimal: bool,
+    /// Format of file systems (`-c`, `-co`, `-cy`, `-cn`), which are not built yet.
+    #[arg(short = 'c', value_name = "o|y|n", num_args = 0..=1, default_missing_value = "", require_equals = true, hide = true)]
+    pub(crate) clean: Option<String>,
     /// Data validation: not built yet, refused with a sentence.
     #[arg(short = 'v', num_args = 0..=1, default_missing_value = "", require_equals = true, hide = true)]
     pub(crate) validate: Option<String>,

@@ -57,6 +57,7 @@ mod top;
 mod top_args;
 mod trace;
 mod trace_args;
+mod utilities;
 mod vdbench_args;
 mod view_args;
 
@@ -74,6 +75,10 @@ pub fn command() -> clap::Command {
 /// Does what `arguments` (the program's name first) ask for.
 pub fn main(arguments: Vec<OsString>) -> ExitCode {
     limits::survive_them();
+    if let Some(sentence) = utilities::advice(&arguments) {
+        say_lines!("iodyno: {sentence}");
+        return ExitCode::from(exit::PARAMETERS);
+    }
     let told: Vec<String> = arguments.iter().map(|argument| in_words(argument)).collect();
     let parsed = command()
         .try_get_matches_from(vdbench_args::normalise(arguments))

@@ -225,13 +225,24 @@ pub(crate) fn read_files(files: &[PathBuf], flags: &Flags, options: &Options) ->
     Ok(Inputs { plan, format, jobs: reading.jobs })
 }
 
+/// Flags of Vdbench's that mean nothing here, each in one sentence.
+fn say_without_effect(args: &RunArgs) {
+    let java = "it belongs to Vdbench's Java machines";
+    let debug = args.debug.iter().map(|value| (format!("-d {value}"), java));
+    let jvms = args.jvms.iter().map(|number| (format!("-m {number}"), java));
+    let port = args.port.iter().map(|number| (format!("-p {number}"), "there is one host, this one"));
+    let kstat = args.kstat.then(|| ("-k".to_string(), "it belongs to Solaris"));
+    let decimal = args.decimal.then(|| ("-mb".to_string(), "sizes and rates are shown with their units"));
+    let clean = args.clean.iter().map(|word| (format!("-c{word}"), "it is about files of fsd=, not about sd="));
+    for (flag, why) in debug.chain(jvms).chain(port).chain(kstat).chain(decimal).chain(clean) {
+        say!("iodyno: {flag} has no effect here ({why})");
+    }
+}
+
 /// Reads all inputs into a plan.
 fn read_plan(args: &RunArgs, flags: &Flags) -> Result<Inputs, Failure> {
     let (files, variables) = split_inputs(args.files.iter().chain(&args.inputs));
-    for flag in args.debug.iter().map(|value| format!("-d {value}")).chain(args.jvms.iter().map(|n| format!("-m {n}")))
-    {
-        say!("iodyno: {flag} has no effect here (it belongs to Vdbench's Java machines)");
-    }
+    say_without_effect(args);
     if args.validate.is_some() || args.journal.is_some() {
         return Err(Failure::new(PARAMETERS, "data validation (-v, -j) is not built yet; run without it"));
     }
@@ -249,7 +260,7 @@ fn read_plan(args: &RunArgs, flags: &Flags) -> Result<Inputs, Failure> {
         },
         quick: args.quick.as_deref().map(params::quick).transpose().map_err(|why| Failure::new(PARAMETERS, why))?,
         seed: args.seed,
-        restart: None,
+        restart: args.restart.clone(),
     };
     if files.is_empty() && options.quick.is_none() && flags.is_empty() {
         return Err(Failure::new(

@@ -30,6 +30,7 @@ pub(crate) fn normalise(arguments: Vec<OsString>) -> Vec<OsString> {
                 None => out.push("--loop".into()),
             },
             "-simulate" => out.push("--dry-run".into()),
+            "-mb" => out.push("--decimal".into()),
             // As people type fio's switches, and as its manual has them: `--direct 1`.
             switch if is_switch(switch) => match rest.next_if(|next| next == "0" || next == "1") {
                 Some(value) => out.push(with_value(switch, &value)),
@@ -60,6 +61,7 @@ fn attached_value(argument: &str) -> Option<String> {
     match flag {
         "-t" if ["1", "2", "d", "f"].contains(&value) => Some(format!("--quick={value}")),
         "-l" if is_loop_amount(value) => Some(format!("--loop={value}")),
+        "-c" if ["o", "y", "n"].contains(&value) => Some(format!("-c={value}")),
         "-v" | "-j" => Some(format!("{flag}={value}")),
         _ => None,
     }
@@ -90,6 +92,7 @@ mod tests {
         check("iodyno run -l a.vdb", "iodyno run --loop a.vdb");
         check("iodyno run a.vdb -l30m", "iodyno run a.vdb --loop=30m");
         check("iodyno run a.vdb -vr", "iodyno run a.vdb -v=r");
+        check("iodyno run a.vdb -mb -m 2 -cy -r rd5", "iodyno run a.vdb --decimal -m 2 -c=y -r rd5");
         check("iodyno report -t1", "iodyno report -t1");
     }
 

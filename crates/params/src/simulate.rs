@@ -1,6 +1,7 @@
-//! The lines that Vdbench prints for each run when it only simulates (`-s`), and its way to write loops.
+//! The lines that Vdbench prints for each run when it only simulates (`-s`).
 
 use plan::{Plan, Rate, Run};
+use quantity::loops::vdbench_loop;
 use std::collections::HashMap;
 
 /// What Vdbench takes for the last maximum as long as there is none, operations per second.
@@ -47,35 +48,6 @@ fn loops(run: &Run) -> String {
     run.loops.iter().map(|(name, value)| vdbench_loop(name, value)).collect::<Vec<_>>().join(" ")
 }
 
-/// A loop and its value as Vdbench writes them, for scripts that know its titles: `threads=1.500k`, `rdpct=33`, `comp=2`.
-/// The plan's own text ([`Run::loops`]) has all digits.
-pub fn vdbench_loop(name: &str, value: &str) -> String {
-    let label = if name == "compratio" { "comp" } else { name };
-    let text = match crate::vdbench::number(value) {
-        // Percents of a rate or size, and eof, which is -1: both are negative there.
-        Some((number, percent)) if percent || number < 0.0 => format!("{}%", number.abs().trunc()),
-        Some((number, _)) if name.ends_with("rate") => format!("{}", number.trunc()),
-        Some((number, _)) => size_text(number),
-        None => value.to_string(),
-    };
-    format!("{label}={text}")
-}
-
-/// Below 1,024 a whole number; above three digits behind the point with k, m, g, t or p, or none when they are zeros.
-fn size_text(value: f64) -> String {
-    const UNITS: [(f64, &str); 5] = [
-        (1_125_899_906_842_624.0, "p"),
-        (1_099_511_627_776.0, "t"),
-        (1_073_741_824.0, "g"),
-        (1_048_576.0, "m"),
-        (1024.0, "k"),
-    ];
-    match UNITS.into_iter().find(|(unit, _)| value >= *unit) {
-        Some((unit, suffix)) => format!("{:.3}{suffix}", value / unit).replace(".000", ""),
-        None => format!("{}", value.trunc()),
-    }
-}
-
 /// Shares that must hold, rates and priorities of single workloads need a controlled rate also at full speed.
 fn controlled(run: &Run) -> &'static str {
     let fixed = run
@@ -91,13 +63,19 @@ fn rate_text(run: &Run, rate: Rate) -> String {
         Rate::Max => format!("{} MAX", controlled(run)),
         Rate::CurveMax => format!("{} curve", controlled(run)),
         // A point written with a percent sign is negative to Vdbench, which then prints the bare number.
-        Rate::CurvePoint { fraction, .. } if run.title.contains("_(-") => format!("{}", (fraction * 100.0).trunc()),
+        Rate::CurvePoint { fraction, .. } if run.title.contains("_(-") => format!("{}", whole_percent(fraction)),
         Rate::CurvePoint { fraction, .. } | Rate::FractionOfLastMax(fraction) => {
-            let rate = (fraction * 100.0).trunc() * ASSUMED_MAX / 100.0;
+            let rate = whole_percent(fraction) * ASSUMED_MAX / 100.0;
             format!("{rate}")
         }
-        Rate::PerSecond(rate) => format!("{}", rate.trunc()),
+        // Half goes to the even neighbour, as in Java.
+        Rate::PerSecond(rate) => format!("{}", rate.round_ties_even()),
     }
+}
+
+/// Percent, the digits behind the point cut off: those of the number that was written, not of its fraction of 1.
+pub(crate) fn whole_percent(fraction: f64) -> f64 {
+    ((fraction * 1e8).round() / 1e6).trunc()
 }
 
 fn seconds(ns: u64) -> String {

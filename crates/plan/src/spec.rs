@@ -312,7 +312,8 @@ pub enum Rate {
         /// The curve ends when the mean response time of a point was above this.
         stop_response_ns: Option<u64>,
     },
-    /// A fraction of what the last `Max` or `CurveMax` run achieved (a negative or `%` rate in Vdbench).
+    /// A fraction of what the last `Max` or `CurveMax` run achieved (a negative or `%` rate in Vdbench), rounded up as a
+    /// `CurvePoint` is.
     FractionOfLastMax(f64),
 }
 
@@ -541,11 +542,11 @@ pub enum TransferSize {
     Fixed(u64),
     /// `(bytes, weight)`; weights sum to 1.
     Mix(Vec<(u64, f64)>),
-    /// Uniform in `[min, max]` in multiples of `align`.
+    /// `min`, `min + align`, … up to `max`, all alike.
     Uniform {
         /// Smallest.
         min: u64,
-        /// Largest, included.
+        /// Largest: included if the steps reach it.
         max: u64,
         /// Step.
         align: u64,
@@ -585,7 +586,10 @@ impl TransferSize {
         match self {
             Self::Fixed(bytes) => *bytes as f64,
             Self::Mix(mix) => mix.iter().map(|(bytes, weight)| *bytes as f64 * weight).sum(),
-            Self::Uniform { min, max, .. } => (*min as f64 + *max as f64) / 2.0,
+            Self::Uniform { min, max, align } => {
+                let last = *max - (*max).saturating_sub(*min) % (*align).max(1);
+                (*min as f64 + last as f64) / 2.0
+            }
         }
     }
 }

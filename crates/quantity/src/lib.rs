@@ -3,6 +3,7 @@
 
 pub mod clock;
 pub mod histogram;
+pub mod loops;
 pub mod numbers;
 pub mod output;
 pub mod reading;

@@ -37,9 +37,11 @@ impl Achieved {
             Rate::PerSecond(rate) => Decision::PerSecond(rate),
             Rate::CurvePoint { .. } if self.curve_stopped => Decision::Skip,
             Rate::CurvePoint { fraction, .. } => {
-                Decision::PerSecond(round_up(fraction * self.curve_max.ok_or_else(missing)?))
+                Decision::PerSecond(part_of(self.curve_max.ok_or_else(missing)?, fraction))
             }
-            Rate::FractionOfLastMax(fraction) => Decision::PerSecond(fraction * self.last_max.ok_or_else(missing)?),
+            Rate::FractionOfLastMax(fraction) => {
+                Decision::PerSecond(part_of(self.last_max.ok_or_else(missing)?, fraction))
+            }
         })
     }
 
@@ -58,22 +60,24 @@ impl Achieved {
     }
 }
 
-/// Vdbench's rounding of curve points: up to the next 100, below 1,000 to the next 10, never below 10.
-fn round_up(rate: f64) -> f64 {
+/// A part of a maximum, rounded as Vdbench does it for points of a curve and for percentages: up to the next 100, below 1,000 to the next 10, never below 10.
+fn part_of(max: f64, fraction: f64) -> f64 {
+    let rate = fraction * max;
     let step = if rate < 1000.0 { 10.0 } else { 100.0 };
     ((rate / step).ceil() * step).max(10.0)
 }
 
 #[cfg(test)]
 mod tests {
-    use super::round_up;
+    use super::part_of;
 
     #[test]
-    fn curve_points_round_up_as_in_vdbench() {
+    fn parts_of_a_maximum_round_up_as_in_vdbench() {
         for (rate, expect) in
             [(3.0, 10.0), (10.0, 10.0), (11.0, 20.0), (995.0, 1000.0), (1001.0, 1100.0), (5000.0, 5000.0)]
         {
-            assert!((round_up(rate) - expect).abs() < 1e-9, "{rate}");
+            assert!((part_of(rate, 1.0) - expect).abs() < 1e-9, "{rate}");
+            assert!((part_of(rate * 2.0, 0.5) - expect).abs() < 1e-9, "half of {}", rate * 2.0);
         }
     }
 }

@@ -249,9 +249,16 @@ impl Run {
         format!("_{}", 1_000_000_000 + i64::from(self.index))
     }
 
-    /// `rd1 For loops: threads=2`.
-    pub(super) fn loops(&self) -> &str {
-        if self.detail.is_empty() { "None" } else { &self.detail }
+    /// `threads=2 comp=1`, as Vdbench writes them.
+    pub(super) fn loops(&self) -> String {
+        if self.detail.is_empty() {
+            return "None".to_string();
+        }
+        let one = |word: &str| match word.split_once('=') {
+            Some((name, value)) => quantity::loops::vdbench_loop(name, value),
+            None => word.to_string(),
+        };
+        self.detail.split(' ').map(one).collect::<Vec<_>>().join(" ")
     }
 }
 

@@ -31,7 +31,7 @@ pub(super) fn page(facts: &Facts) -> String {
                 "{} \t{words}\trd={}\tFor loops: {}",
                 at(t_ns),
                 escaped(&run.name),
-                escaped(run.loops())
+                escaped(&run.loops())
             );
         }
         last_ns = Some(run.end_ns);

@@ -80,7 +80,7 @@ pub(super) fn run_links(facts: &Facts) -> String {
             "{label:<32} <A HREF=\"#{}\">{} For loops: {}</A>",
             run.anchor(),
             escaped(&run.name),
-            escaped(run.loops())
+            escaped(&run.loops())
         );
     }
     text.push('\n');
@@ -98,7 +98,7 @@ pub(super) fn heading(facts: &Facts, run: &Run) -> String {
         run.anchor(),
         time_of_day(facts.manifest.wall_ns_at(run.start_ns)),
         escaped(&run.name),
-        escaped(run.loops())
+        escaped(&run.loops())
     )
 }
 

@@ -295,3 +295,50 @@ fn what_convert_writes_can_be_run() {
         scratch.iodyno(&["run", "a.vdb", "--dry-run"]).run().unwrap().expect_code(0);
     }
 }
+
+#[test]
+fn names_of_vdbenchs_utilities_say_what_to_use() {
+    let scratch = Scratch::new();
+    for (word, part) in [
+        ("sds", "lsblk"),
+        ("print", "xxd -s"),
+        ("parse", "iodyno export"),
+        ("parseflat", "iodyno query"),
+        ("showlba", "iodyno trace"),
+        ("csim", "compratio="),
+        ("dsim", "dedupratio="),
+        ("printjournal", "not built yet"),
+        ("dvpost", "not built yet"),
+        ("edit", "--dry-run"),
+        ("jstack", "probe stacks"),
+        ("jmap", "no Java machine"),
+        ("rsh", "not built yet"),
+        ("SlaveJvm", "one process"),
+        ("kill", "end_vdbench"),
+    ] {
+        let output = scratch.iodyno(&[word, "x"]).run().unwrap().expect_code(2);
+        assert!(output.stderr.contains(part), "{word}: {}", output.stderr);
+    }
+}
+
+#[test]
+fn flags_of_vdbench_are_taken_or_named() {
+    let scratch = Scratch::new();
+    let file = scratch.path("job.vdb");
+    let text = "sd=sd1,lun=/tmp/never,size=1m\nwd=wd1,sd=sd1\nrd=rd1,wd=wd1,iorate=9\nrd=rd2,wd=wd1,iorate=9\n";
+    std::fs::write(&file, text).unwrap();
+    let run = |flags: &str| {
+        let words: Vec<&str> = ["run", file.to_str().unwrap(), "-s"].into_iter().chain(flags.split(' ')).collect();
+        let output = scratch.iodyno(&words).run().unwrap();
+        (output.code, output.stdout + &output.stderr)
+    };
+    let (code, said) = run("-e5 -i1 -r rd2");
+    assert!(code == Some(0) && !said.contains("RD=rd1;") && said.contains("1 of the runs are left out"), "{said}");
+    assert_eq!(run("-rrd2").0, Some(0));
+    assert_eq!(run("-r rd7").0, Some(2));
+    let (code, said) = run("-mb -m 2 -k -p 5570 -d 27 -cy");
+    assert_eq!(code, Some(0), "{said}");
+    for flag in ["-mb", "-m 2", "-k", "-p 5570", "-d 27", "-cy"] {
+        assert!(said.contains(&format!("iodyno: {flag} has no effect here")), "{flag}: {said}");
+    }
+}

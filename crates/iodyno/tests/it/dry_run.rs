@@ -27,7 +27,7 @@ fn the_plan_as_json_reads_back_as_the_plan_that_runs() {
     let text = format!(
         "sd=sd1,lun={},size=16m,threads=4\nsd=sd2,lun={},size=32m,hitarea=2m\n\
          wd=wd1,sd=(sd1,sd2),xfersize=(4k,75,64k,25),rdpct=70,skew=60,rhpct=10\n\
-         wd=wd2,sd=sd2,rdpct=0,seekpct=eof,skew=40\n\
+         wd=wd2,sd=sd2,rdpct=0,seekpct=eof,range=(64k,9m),skew=40\n\
          rd=rd1,wd=wd*,iorate=(100,max),elapsed=5,interval=1,warmup=2,forthreads=(2,8),fail_if=\"errors > 0\"\n",
         scratch.path("one").display(),
         scratch.path("two").display()

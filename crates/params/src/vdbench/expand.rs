@@ -55,8 +55,7 @@ pub(crate) fn expand(context: &mut Context, material: &Material<'_>, definitions
             context.push(found.help("give each its own name: results are told apart by it"));
         }
         if definition.replay.is_some() {
-            let parts = (material.storages, material.groups, material.contents);
-            out.extend(super::replay::run(context, definition, parts));
+            out.extend(super::replay::run(context, definition, material));
             continue;
         }
         check_times(context, definition);
@@ -249,7 +248,7 @@ fn rates(context: &mut Context, definition: &Definition) -> Option<(Vec<RateStep
     }
     // Vdbench names a run after the percentage that it begins with, whatever its list goes on with.
     let title = match values.first() {
-        Some(RateValue::Relative(fraction)) => format!("_({}%)", (fraction * 100.0).trunc()),
+        Some(RateValue::Relative(fraction)) => format!("_({}%)", crate::simulate::whole_percent(*fraction)),
         _ => String::new(),
     };
     let steps = values

@@ -172,14 +172,15 @@ fn read_plan(context: &mut Context, files: &[PathBuf], options: &Options, loader
     if runs.is_empty() && !context.failed() {
         context.push(Diagnostic::error("no-runs", Span::default(), "the rd= definitions make no runs"));
     }
-    if let Some(name) = options.restart.as_deref() {
-        restart(context, name, &mut runs);
-    }
     let mut targets: Vec<TargetSpec> = storages.iter().map(target).collect();
     if general.settings.concatenate {
         concatenate(context, &targets, &mut runs);
     }
     grains(&mut targets, &runs);
+    // What is left out counts for windows, as in Vdbench.
+    if let Some(name) = options.restart.as_deref() {
+        restart(context, name, &mut runs);
+    }
     Plan { targets, runs, settings: general.settings, objectives: general.objectives, ..Plan::default() }
 }
 
@@ -328,9 +329,4 @@ fn concatenate(context: &mut Context, targets: &[TargetSpec], runs: &mut [Run]) 
         }
         run.depth = None;
     }
-}
-
-/// A number of the language, and whether it has a percent sign.
-pub(crate) fn number(text: &str) -> Option<(f64, bool)> {
-    value::parse(text, value::Unit::Plain)
 }

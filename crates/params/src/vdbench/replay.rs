@@ -3,6 +3,7 @@
 //! A device of the trace goes to the storage definition that names it, or to the group of storage definitions that does:
 //! its devices lie one after the other on them, as a volume manager would have it.
 
+use super::expand::Material;
 use super::run::{Definition, RateParam, RateValue};
 use super::scan::{Param, Text};
 use super::statement::{self, Statement};
@@ -11,7 +12,7 @@ use super::value::{self, Unit};
 use crate::context::Context;
 use crate::diagnostic::Diagnostic;
 use plan::replay::{AddressRules, DEPTH, DeviceMap, Pacing, ReplayVolume, Speed};
-use plan::{Content, OpMix, Replay, Run, Span, Workload};
+use plan::{OpMix, Replay, Run, Span, Workload};
 use std::path::PathBuf;
 
 /// `replay=(file,…)` of a run definition.
@@ -93,10 +94,16 @@ fn devices_of<'a>(text: &'a Text, groups: &'a [Group]) -> (Option<&'a Group>, Ve
 }
 
 /// Where the devices go.
-fn maps(context: &mut Context, storages: &[Storage], groups: &[Group]) -> (Vec<ReplayVolume>, Vec<DeviceMap>) {
+fn maps(
+    context: &mut Context,
+    storages: &[Storage],
+    groups: &[Group],
+    used: &[usize],
+) -> (Vec<ReplayVolume>, Vec<DeviceMap>) {
     let (mut volumes, mut maps): (Vec<ReplayVolume>, Vec<DeviceMap>) = (Vec::new(), Vec::new());
     let mut known: Vec<&str> = Vec::new();
-    for (target, storage) in storages.iter().enumerate() {
+    let of = |at: usize| storages.get(at).map(|storage| (at, storage));
+    for (target, storage) in used.iter().copied().filter_map(of) {
         let single: Vec<&Text> = storage.replay.iter().filter(|text| devices_of(text, groups).0.is_none()).collect();
         for text in &single {
             if text.text.parse::<u64>().is_err() {
@@ -117,7 +124,7 @@ fn maps(context: &mut Context, storages: &[Storage], groups: &[Group]) -> (Vec<R
             }
             known.push(&group.name);
             let takes = |one: &Storage| one.replay.iter().any(|text| text.text == group.name);
-            let targets = (0..storages.len()).filter(|at| takes(&storages[*at])).collect();
+            let targets = used.iter().copied().filter(|at| takes(&storages[*at])).collect();
             let volume = volumes.len();
             volumes.push(ReplayVolume { targets });
             let map = |device: &String| DeviceMap { device: device.clone(), volume, base_bytes: 0, packed: true };
@@ -127,20 +134,31 @@ fn maps(context: &mut Context, storages: &[Storage], groups: &[Group]) -> (Vec<R
     (volumes, maps)
 }
 
+/// The storages that a replay plays on: those of `sd=`, else those of the workloads, which say nothing else, else all.
+fn used(context: &mut Context, definition: &Definition, material: &Material<'_>) -> Vec<usize> {
+    let mut used: Vec<usize> = if !definition.targets.is_empty() {
+        material.storage_names.select(context, &definition.targets)
+    } else if definition.works.is_empty() {
+        (0..material.storages.len()).collect()
+    } else {
+        let works = material.work_names.select(context, &definition.works);
+        works.into_iter().flat_map(|at| material.storage_names.select(context, &material.works[at].targets)).collect()
+    };
+    used.sort_unstable();
+    used.dedup();
+    used
+}
+
 /// The run of a definition with `replay=`.
-pub(crate) fn run(
-    context: &mut Context,
-    definition: &Definition,
-    (storages, groups, contents): (&[Storage], &[Group], &[Content]),
-) -> Option<Run> {
+pub(crate) fn run(context: &mut Context, definition: &Definition, material: &Material<'_>) -> Option<Run> {
     let params = definition.replay.as_ref()?;
-    if !definition.works.is_empty() || !definition.loops.is_empty() {
-        let found =
-            Diagnostic::error("replay", definition.span, "a replay has neither workloads (wd=) nor loops (for…=)");
-        context.push(found.help("what is done, and where, comes from the trace: take them out of this rd="));
-        return None;
+    let (storages, groups, contents) = (material.storages, material.groups, material.contents);
+    if let Some(one) = definition.loops.first() {
+        let message = format!("a replay takes operations from the trace: the loop over {} has no effect", one.name);
+        context.push(Diagnostic::warning("no-effect", one.span, message).help("take it out of this rd="));
     }
-    let (volumes, maps) = maps(context, storages, groups);
+    let used = used(context, definition, material);
+    let (volumes, maps) = maps(context, storages, groups, &used);
     if maps.is_empty() {
         let found = Diagnostic::error("replay", params.span, "no sd= says which devices of the trace it takes");
         context.push(found.help("add replay=NUMBER to an sd=, or rg=NAME,devices=(…) and replay=NAME"));

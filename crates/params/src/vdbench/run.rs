@@ -321,7 +321,11 @@ fn numeric_loop(context: &mut Context, run: &mut Definition, name: &'static str,
                 .map(|bytes| (bytes as f64, size_text(bytes as f64))),
             "compratio" => value::check_bounds(context, name, number, 1.0..=1000.0).map(|ratio| (ratio, plain(ratio))),
             "compression" => {
-                value::check_bounds(context, name, number, 0.1..=100.0).map(|percent| (100.0 / percent, plain(percent)))
+                value::check_bounds(context, name, number, 0.1..=100.0).map(|percent| {
+                    // As a ratio of three digits.
+                    let ratio = (100_000.0 / percent).round() / 1000.0;
+                    (ratio, plain(ratio))
+                })
             }
             "depth" | "width" | "files" => {
                 value::count_of(context, name, number, 1..=u32::MAX).map(|count| (f64::from(count), count.to_string()))

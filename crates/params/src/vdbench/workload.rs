@@ -281,8 +281,7 @@ fn transfer(context: &mut Context, param: &Param) -> Option<TransferSize> {
         [min, max, align] => {
             let (min, max, align) = (bytes(context, min)?, bytes(context, max)?, bytes(context, align)?);
             if min <= max {
-                // Sizes are min, min + align, …: the last is at or below max.
-                return Some(TransferSize::Uniform { min, max: max - (max - min) % align, align });
+                return Some(TransferSize::Uniform { min, max, align });
             }
             let message = format!("xfersize from {min} to {max} is empty");
             let help = "three values mean (min,max,align) with min ≤ max; a mix is (size,pct,size,pct)";

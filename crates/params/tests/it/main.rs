@@ -17,3 +17,4 @@ mod samples;
 mod semantics;
 mod support;
 mod vdbench_print;
+mod witness;

@@ -331,8 +331,8 @@ fn a_stride_is_for_operations_that_seek() {
 #[test]
 fn sizes_from_min_to_max_need_not_be_multiples_of_the_step() {
     let uniform = |min, max, align| TransferSize::Uniform { min, max, align };
-    assert_eq!(workload("xfersize=(512,64k,4k)").transfer, uniform(512, 61952, 4096));
-    assert_eq!(workload("xfersize=(4k,64k,64k)").transfer, uniform(4096, 4096, 65536));
+    assert_eq!(workload("xfersize=(512,64k,4k)").transfer, uniform(512, 65536, 4096));
+    assert_eq!(workload("xfersize=(4k,64k,64k)").transfer, uniform(4096, 65536, 65536));
     let TransferSize::Mix(mix) = workload("xfersize=(4k,33.3,8k,33.3,16k,33.3)").transfer else { panic!("no mix") };
     assert!((mix.iter().map(|(_, weight)| weight).sum::<f64>() - 1.0).abs() < 1e-12 && (mix[2].1 - 0.334).abs() < 1e-9);
 }
@@ -381,7 +381,7 @@ fn titles_are_those_that_scripts_parse() {
     assert_eq!(line("iorate=1000,compratio=1.5"), "rd1; I/O rate: 1000; For loops: comp=1");
     assert_eq!(
         line("iorate=1000.7,threads=1536,rdpct=33.3"),
-        "rd1; I/O rate: 1000; For loops: threads=1.500k rdpct=33"
+        "rd1; I/O rate: 1001; For loops: threads=1.500k rdpct=33"
     );
     assert_eq!(line("iorate=max,seekpct=-1"), "rd1; I/O rate: Uncontrolled MAX; For loops: seekpct=1%");
     assert_eq!(line("iorate=50%"), "rd1; I/O rate: 5000; For loops: None");
@@ -607,6 +607,12 @@ fn a_replay_lays_groups_out_and_takes_its_rate_from_iorate() {
     let free = plan_of(&format!("{text}rd=rd1,replay=t.bin\n"));
     let replay = free.runs[0].workloads[0].replay.clone().unwrap();
     assert_eq!((replay.speed, replay.pacing), (plan::replay::Speed::Factor(1.0), plan::replay::Pacing::OnTime));
+    // As Vdbench wants it: a workload that says where, and nothing else that counts.
+    let by_work = plan_of(&format!(
+        "{text}wd=wd1,sd=(sd1,sd2),rdpct=0\nwd=wd2,sd=sd3\nrd=rd1,wd=wd1,replay=t.bin\nrd=rd2,sd=sd3,replay=t.bin,threads=3\n"
+    ));
+    let targets: Vec<_> = by_work.runs.iter().map(|run| run.workloads[0].targets.clone()).collect();
+    assert_eq!(targets, [vec![0, 1], vec![2]]);
     let max = plan_of(&format!("{text}rd=rd1,replay=t.bin,iorate=max\n"));
     assert_eq!(max.runs[0].workloads[0].replay.as_ref().unwrap().pacing, plan::replay::Pacing::Asap);
 }

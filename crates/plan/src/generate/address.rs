@@ -161,7 +161,8 @@ impl Places {
         let fixed = setting.sizes.fixed().map(u64::from);
         let ragged = if follows {
             // Where the grain is smaller than the transfers (a fill), ends do not lie at multiples of these.
-            (setting.streams.is_none()).then(|| fixed.filter(|bytes| space.grain() % bytes != 0).unwrap_or(1))
+            (setting.streams.is_none())
+                .then(|| fixed.filter(|bytes| !space.grain().is_multiple_of(*bytes)).unwrap_or(1))
         } else {
             (once && setting.align.is_none() && stride.is_none()).then_some(fixed.unwrap_or(1))
         };

@@ -221,7 +221,8 @@ fn bounds(range: Option<AddressRange>, target: &TargetSpec, size: u64) -> Result
     let resolve = |bound| match bound {
         Bound::Bytes(bytes) => bytes,
         Bound::Fraction(1.0) => size,
-        Bound::Fraction(fraction) => floor_u64(size as f64 * fraction),
+        // 29 % of 100 MiB are whole blocks, though 0.29 is a little less than that.
+        Bound::Fraction(fraction) => floor_u64(size as f64 * fraction * (1.0 + 4.0 * f64::EPSILON)),
     };
     let (low, high) = (resolve(range.low), resolve(range.high));
     let is_beyond = matches!(range.high, Bound::Bytes(bytes) if bytes > size);
