@@ -8,6 +8,7 @@ mod catalogue;
 mod comparison;
 mod compute;
 mod condition;
+mod cpu_share;
 mod facts;
 pub mod fidelity;
 pub mod finding;
@@ -112,6 +113,22 @@ pub enum AnalyzeError {
         /// Why.
         reason: String,
     },
+    /// What is to be read as one is of several machines.
+    #[error("the recordings are of {count} machines ({known}): --host NAME takes those of one of them")]
+    Hosts {
+        /// How many there are.
+        count: usize,
+        /// The first of them.
+        known: String,
+    },
+    /// No recording is of the machine that was asked for.
+    #[error("no recording is of the machine {host}; there are those of {known}")]
+    NoHost {
+        /// What was asked for.
+        host: String,
+        /// What there is.
+        known: String,
+    },
     /// No such view.
     #[error("there is no view `{id}`; did you mean `{nearest}`? `--list` shows all of them")]
     UnknownView {
@@ -150,6 +167,14 @@ impl AnalyzeError {
     /// Did somebody ask for what there is not?
     #[must_use]
     pub fn is_parameter(&self) -> bool {
-        matches!(self, Self::UnknownView { .. } | Self::UnknownRun { .. } | Self::Unfit { .. } | Self::Empty { .. })
+        matches!(
+            self,
+            Self::UnknownView { .. }
+                | Self::UnknownRun { .. }
+                | Self::Unfit { .. }
+                | Self::Empty { .. }
+                | Self::Hosts { .. }
+                | Self::NoHost { .. }
+        )
     }
 }

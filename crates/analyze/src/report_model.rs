@@ -160,12 +160,7 @@ pub fn run_summary(facts: &Facts, run: &RunFacts) -> RunSummary {
     let lengths: f64 = run.main_intervals().map(|interval| interval.interval_ns as f64).sum();
     let depth: Option<f64> =
         run.main_intervals().map(|interval| Some(interval.in_flight.known()? * interval.interval_ns as f64)).sum();
-    // Counters are read just after the interval's end; the first that belongs to the phase ends its first interval.
-    let from_ns = run.main_intervals().map(|interval| interval.t_ns).min().map_or(run.start_ns, |t_ns| t_ns - 1);
-    let cpu: Vec<_> = facts.cpu.iter().filter(|point| point.t_ns > from_ns && point.t_ns <= run.end_ns()).collect();
-    let mean = |of: fn(&crate::CpuPoint) -> f64| {
-        (!cpu.is_empty()).then(|| cpu.iter().map(|point| of(point)).sum::<f64>() / cpu.len() as f64)
-    };
+    let mean = |of: fn(&crate::CpuPoint) -> f64| crate::cpu_share::mean(&facts.cpu, run.main_intervals(), of);
     RunSummary {
         measured_s,
         offered: run.offered,

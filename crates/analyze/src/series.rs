@@ -19,7 +19,7 @@ pub(crate) use machine::{
     controller_latency, controller_throughput, disk_activity, disk_latency, disk_reads, disk_size, disk_skew,
     memory_use, net_packets, net_throughput, pool_throughput, pressure, run_queue, tasks,
 };
-pub(crate) use sweep::{knee, load_response, matrix, rate_by, response_by, throughput_by};
+pub(crate) use sweep::{is_one_curve, knee_of, load_response, matrix, rate_by, response_by, throughput_by};
 
 /// Most devices with a line of their own.
 const DEVICES: usize = 5;
@@ -271,7 +271,13 @@ fn within<'a, T>(run: &RunFacts, points: &'a [T], t_ns: fn(&T) -> i64) -> &'a [T
 }
 
 pub(crate) fn cpu(facts: &Facts, run: &RunFacts) -> Option<Drawing> {
-    let points = within(run, &facts.cpu, |point| point.t_ns);
+    let points = match (run.intervals.first(), run.intervals.last()) {
+        (Some(first), Some(last)) => {
+            crate::cpu_share::of_span(&facts.cpu, (first.t_ns, last.t_ns), last.interval_ns.max(first.interval_ns))
+        }
+        // A machine that was watched has no intervals.
+        _ => within(run, &facts.cpu, |point| point.t_ns),
+    };
     let clock = clock_of(run, points.iter().map(|point| point.t_ns).collect());
     let of = |name: &str, style, value: fn(&CpuPoint) -> Option<f64>| {
         line(name, style, clock.values(|index| value(&points[index])))

@@ -381,10 +381,10 @@ pub(crate) fn events(facts: &Facts) -> Option<Drawing> {
     })
 }
 
-/// Runs that measured something, for the knee.
+/// The knee of the recording's only curve.
 pub(crate) fn knee_run(facts: &Facts) -> Option<(String, RunSummary)> {
     let all = groups(summaries(facts));
-    let knee = crate::series::knee(&all)?;
+    let knee = crate::series::knee_of(&all)?;
     let mean = |of: fn(&RunSummary) -> Option<f64>| knee.estimate(of).map(|estimate| estimate.mean);
     let mut summary = knee.runs[0].1.clone();
     summary.iops = mean(|summary| summary.iops);

@@ -149,6 +149,15 @@ impl DeviceMap {
         }
     }
 
+    /// Names of the devices below that of a folder of sysfs, all the way down, partitions' disks included.
+    pub(crate) fn below(&self, directory: &Path) -> Vec<String> {
+        let mut found = Resolution::default();
+        if let Some(number) = number_of(directory) {
+            self.device(number, "", 0, &mut found);
+        }
+        found.devices.into_iter().skip(1).map(|device| device.name).collect()
+    }
+
     /// The folder of a btrfs in sysfs, and its members: its `st_dev` is a number of no device, but sysfs lists the members
     /// while it is mounted.
     pub(crate) fn btrfs_members(&self, mount: &Mount) -> Option<(PathBuf, Vec<Number>)> {

@@ -45,6 +45,7 @@ pub fn hardware_of(root: &Path, targets: &[(String, PathBuf)]) -> Value {
         "targets": described,
         "devices": devices,
         "controllers": controllers(root),
+        "over": over(&map, root),
         "interfaces": interfaces(root),
     })
 }
@@ -166,6 +167,18 @@ fn controllers(root: &Path) -> Map<String, Value> {
             None => parts[function].to_string(),
         };
         Some((name, Value::from(controller)))
+    };
+    entries.filter_map(of).collect()
+}
+
+/// What each disk stands on, all the way down: of device-mapper, md and loop devices. One that stands on nothing, or on what
+/// is no device here (memory, the network), is not among them.
+fn over(map: &DeviceMap, root: &Path) -> Map<String, Value> {
+    let entries = std::fs::read_dir(root.join("sys/block")).into_iter().flatten().flatten();
+    let of = |entry: std::fs::DirEntry| {
+        let name = entry.file_name().to_string_lossy().into_owned();
+        let below = map.below(&std::fs::canonicalize(entry.path()).ok()?);
+        (!below.is_empty()).then(|| (name, Value::from(below)))
     };
     entries.filter_map(of).collect()
 }

@@ -241,6 +241,7 @@ fn without_targets_every_disk_and_interface_is_described() {
     let inventory = hardware_of(root.path(), &[]);
     let names: Vec<&String> = inventory["devices"].as_object().unwrap().keys().collect();
     assert_eq!(names, ["dm-0", "sda", "sdb"]);
+    assert_eq!(inventory["over"], serde_json::json!({"dm-0": ["md0", "sda2", "sda", "sdb"]}), "disks stand on nothing");
     let sda = &inventory["devices"]["sda"];
     assert_eq!((sda["nr_requests"].as_u64(), sda["logical_block_bytes"].as_u64()), (Some(256), Some(512)));
     assert_eq!((sda["rotational"].as_bool(), sda["model"].as_str()), (Some(true), Some("SPINNER 9000")));

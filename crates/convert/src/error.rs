@@ -60,6 +60,24 @@ pub enum ConvertError {
         /// What there is.
         what: String,
     },
+    /// What is to be imported is of several machines.
+    #[error("{path} tells of several machines ({hosts}): --host NAME imports one of them")]
+    Hosts {
+        /// File or folder.
+        path: PathBuf,
+        /// Their names, each with the file that it is in.
+        hosts: String,
+    },
+    /// No file names the machine that was asked for.
+    #[error("{path}: nothing in it is of the machine {host}; {known}")]
+    NoHost {
+        /// File or folder.
+        path: PathBuf,
+        /// What was asked for.
+        host: String,
+        /// What there is.
+        known: String,
+    },
     /// A folder with more than one trace.
     #[error("{path} holds traces of several formats ({}, {} …): --format NAME chooses one", formats[0], formats[1])]
     Several {
@@ -104,6 +122,8 @@ impl ConvertError {
             | Self::NotATrace { .. }
             | Self::NothingSelected { .. }
             | Self::Several { .. }
+            | Self::Hosts { .. }
+            | Self::NoHost { .. }
             | Self::Pipe(_)
             | Self::Unknown { .. }
             | Self::UnknownFormat { .. } => true,

@@ -86,6 +86,8 @@ pub struct Options {
     pub is_excerpt: bool,
     /// Of text in which only some CPUs are printed: how many there are; those that are not printed are idle.
     pub cpus: Option<u32>,
+    /// Of text: only what this machine printed, by the name that the text has for it.
+    pub host: Option<String>,
 }
 
 impl Options {
@@ -100,6 +102,7 @@ impl Options {
             (self.start_ns.is_some(), "--start"),
             (self.interval_ns.is_some(), "--interval"),
             (self.zone.is_some() && !uses_zone, "--zone"),
+            (self.host.is_some(), "--host"),
         ];
         let unused: Vec<&str> = said.iter().filter(|(unused, _)| *unused).map(|(_, name)| *name).collect();
         (!unused.is_empty())
@@ -360,10 +363,9 @@ fn count(value: f64) -> u64 {
     whole(value).unsigned_abs()
 }
 
-/// Start and end of a phase.
+/// Start and end of a phase of a run: its title, number, and loop values.
 fn phase_rows(
-    run: &str,
-    run_index: i32,
+    (run, run_index, detail): (&str, i32, &str),
     phase: &str,
     (from_ns, to_ns): (i64, i64),
     offered: Option<f64>,
@@ -376,7 +378,7 @@ fn phase_rows(
         phase: phase.to_string(),
         event: event.to_string(),
         offered_rate: offered,
-        detail: String::new(),
+        detail: detail.to_string(),
     })
 }
 

@@ -519,6 +519,9 @@ pub(crate) struct ImportArgs {
     /// Of mpstat of Solaris that prints some CPUs only: how many the machine has. Those that are not printed are idle.
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..=65_536))]
     pub(crate) cpus: Option<u32>,
+    /// Of text of several machines (a folder, a central log, sadf's JSON): only what this one printed.
+    #[arg(long, value_name = "NAME")]
+    pub(crate) host: Option<String>,
 }
 
 /// Arguments of `iodyno model`.

@@ -29,7 +29,8 @@ pub(crate) fn run(args: &ChartArgs, command_line: &[String]) -> Result<u8, Failu
     let damaged = say_of(directories.iter().map(PathBuf::as_path))?;
     let recordings = Recordings::open(&directories).map_err(SessionError::from)?;
     let names = args.select.as_deref().map(chart::pattern).transpose()?;
-    let days = Days::read(recordings.readers(), figure, names.as_ref()).map_err(SessionError::from)?;
+    let days =
+        Days::read(recordings.readers(), figure, names.as_ref(), args.host.as_deref()).map_err(SessionError::from)?;
     let trend = Trend::of(&days, limit);
     if args.json {
         let mut value = serde_json::json!(trend);

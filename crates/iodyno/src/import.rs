@@ -19,6 +19,7 @@ pub(crate) fn run(args: &ImportArgs, command_line: &[String]) -> Result<u8, Fail
         interval_ns: time(args.interval.as_deref(), "--interval")?.map(|ns| i64::try_from(ns).unwrap_or(i64::MAX)),
         is_excerpt: args.excerpt,
         cpus: args.cpus,
+        host: args.host.clone(),
     };
     let imported =
         convert::import::import(&args.input, &args.output, &options, command_line).map_err(SessionError::from)?;

@@ -117,6 +117,9 @@ pub(crate) struct ChartArgs {
     /// With --trend: what is not to be exceeded (80%, 500MB/s, 20k, 48GB); default: 100 %, all memory, the link's speed.
     #[arg(long, value_name = "VALUE", requires = "trend")]
     pub(crate) limit: Option<String>,
+    /// With --trend: only recordings of this machine.
+    #[arg(long, value_name = "NAME", requires = "trend")]
+    pub(crate) host: Option<String>,
     /// With --trend: as JSON.
     #[arg(long, requires = "trend")]
     pub(crate) json: bool,

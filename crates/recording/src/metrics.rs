@@ -14,7 +14,7 @@ use arrow_array::types::{Float64Type, Int32Type, Int64Type};
 use arrow_array::{Array, ArrayRef};
 use arrow_cast::display::array_value_to_string;
 use quantity::histogram::Histogram;
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 /// The type of [`Metrics::text`], for HTTP.
 pub const OPEN_METRICS: &str = "application/openmetrics-text; version=1.0.0; charset=utf-8";
@@ -70,6 +70,8 @@ struct Newest {
 #[derive(Debug)]
 struct Told {
     t_ns: i64,
+    /// Its names for a scraper, where those are not all: without [`IDENTITIES`].
+    shown: Option<Labels>,
     /// One for each counter and gauge of the table.
     values: Vec<Option<f64>>,
 }
@@ -149,7 +151,9 @@ impl Newest {
             if is_gone(row) {
                 continue;
             }
-            self.rows.insert(labels, Told { t_ns: t_ns(row), values: values.iter().map(|all| all[row]).collect() });
+            let shown = shown(&labels);
+            let values = values.iter().map(|all| all[row]).collect();
+            self.rows.insert(labels, Told { t_ns: t_ns(row), shown, values });
         }
         self.forget((0..batch.rows.num_rows()).map(t_ns).max().unwrap_or(0));
     }
@@ -167,12 +171,37 @@ impl Newest {
         }
     }
 
+    /// Its rows without those that count once more what others count, so that a sum over all of them is right: all CPUs
+    /// together where there is each, and partitions where there is their disk.
+    fn without_parts(&self) -> Vec<(&Labels, &Told)> {
+        const ALL: (&str, &str) = ("cpu", "all");
+        let is =
+            |labels: &Labels, (name, value): (&str, &str)| labels.iter().any(|(key, of)| *key == name && of == value);
+        let has_each = self.rows.keys().any(|labels| labels.iter().any(|(name, of)| *name == ALL.0 && of != ALL.1));
+        let device =
+            |labels: &Labels| labels.iter().find(|(name, _)| *name == "device").map(|(_, device)| device.clone());
+        let disks: BTreeSet<String> =
+            if self.table.name == "disk" { self.rows.keys().filter_map(device).collect() } else { BTreeSet::new() };
+        let is_part = |labels: &Labels| {
+            let of = device(labels).filter(|_| !disks.is_empty());
+            of.is_some_and(|device| disk_of(&device).is_some_and(|disk| disks.contains(disk)))
+        };
+        self.rows.iter().filter(|(labels, _)| !(is_part(labels) || has_each && is(labels, ALL))).collect()
+    }
+
     fn families(&self) -> Vec<Family<'_>> {
         let mut families = Vec::new();
+        let rows = self.without_parts();
         for (at, column) in scalars(self.table).enumerate() {
             let (name, unit, scale) = named(self.table, column);
-            let known = self.rows.iter().filter_map(|(labels, told)| Some((labels, told.values[at]? * scale)));
-            let known: Vec<(&Labels, f64)> = known.collect();
+            // What has one name for a scraper is one: sockets of one service at one address.
+            let mut sums: BTreeMap<&Labels, f64> = BTreeMap::new();
+            for (labels, told) in &rows {
+                if let Some(value) = told.values[at] {
+                    *sums.entry(told.shown.as_ref().unwrap_or(labels)).or_default() += value * scale;
+                }
+            }
+            let known: Vec<(&Labels, f64)> = sums.into_iter().collect();
             if !known.is_empty() {
                 let is_counter = column.kind == ColumnKind::Counter;
                 let points = if is_counter { Points::Counters(known) } else { Points::Gauges(known) };
@@ -194,6 +223,29 @@ impl Newest {
 
 /// The number of a socket, which names it whatever else is known of it.
 const SOCKET: &str = "inode";
+
+/// Numbers that a service has anew each time that it is started: as labels, each start would make another series.
+const IDENTITIES: [&str; 2] = ["pid", SOCKET];
+
+/// Names without [`IDENTITIES`]; `None` when there are none among them.
+fn shown(labels: &Labels) -> Option<Labels> {
+    let is_identity = |name: &str| IDENTITIES.contains(&name);
+    let has = labels.iter().any(|(name, _)| is_identity(name));
+    has.then(|| labels.iter().filter(|(name, _)| !is_identity(name)).cloned().collect())
+}
+
+/// The disk that a partition is of, by its name: `sda` of `sda1`, `nvme0n1` of `nvme0n1p2`; `None` when the name is of no
+/// partition.
+fn disk_of(device: &str) -> Option<&str> {
+    let disk = device.trim_end_matches(|letter: char| letter.is_ascii_digit());
+    if disk.len() == device.len() {
+        return None;
+    }
+    match disk.strip_suffix('p').filter(|disk| disk.ends_with(|letter: char| letter.is_ascii_digit())) {
+        Some(disk) => Some(disk),
+        None => (!disk.is_empty()).then_some(disk),
+    }
+}
 
 /// What says that a row is the last of its thing: it has no value for anybody to see.
 const GONE: &str = "gone";

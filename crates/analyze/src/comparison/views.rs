@@ -172,21 +172,38 @@ pub(crate) fn runs(comparison: &Comparison, _: usize) -> Option<Drawing> {
     Some(table(columns, 0))
 }
 
+/// Curves of sides whose runs all lie on one; what ran at full speed beside runs with a rate is a point by itself.
 pub(crate) fn load_response(comparison: &Comparison, _: usize) -> Option<Drawing> {
+    if !comparison.sides.iter().all(|side| crate::series::is_one_curve(&side.facts)) {
+        return None;
+    }
     let of = |(at, side): (usize, &Side)| {
+        let is_asked = |pair: &str| {
+            let mut asked = side.facts.runs.iter().filter(|run| run.offered.is_some());
+            asked.any(|run| format!("{} {}", run.base_title(), run.detail).trim_end() == pair)
+        };
         let loads = side.loads.iter().zip(&comparison.pairs).filter_map(|(load, name)| Some((load.as_ref()?, name)));
-        let mut points: Vec<Point> = loads
-            .filter_map(|(load, name)| {
-                let part = load.whole();
-                let time = part.response.mean().or_else(|| part.service.mean());
-                let (x, y) = (low(part.per_second(part.ops))?, low(time)?);
-                Some(Point { x, y, label: name.clone(), within: None })
-            })
-            .collect();
+        let (mut points, mut at_full_speed) = (Vec::new(), Vec::new());
+        for (load, name) in loads {
+            let part = load.whole();
+            let time = part.response.mean().or_else(|| part.service.mean());
+            let Some((x, y)) = low(part.per_second(part.ops)).zip(low(time)) else { continue };
+            let group = if is_asked(name) { &mut points } else { &mut at_full_speed };
+            group.push(Point { x, y, label: name.clone(), within: None });
+        }
+        if points.is_empty() {
+            points = std::mem::take(&mut at_full_speed);
+        }
         points.sort_by(|a, b| a.x.total_cmp(&b.x));
-        PointLine { name: side.label.clone(), style: LineStyle::category(at), points }
+        let style = LineStyle::category(at);
+        let alone = at_full_speed.into_iter().map(|point| PointLine {
+            name: format!("{} at full speed", side.label),
+            style,
+            points: vec![point],
+        });
+        std::iter::once(PointLine { name: side.label.clone(), style, points }).chain(alone.collect::<Vec<_>>())
     };
-    let lines: Vec<PointLine> = comparison.sides.iter().enumerate().map(of).collect();
+    let lines: Vec<PointLine> = comparison.sides.iter().enumerate().flat_map(of).collect();
     lines.iter().any(|line| line.points.len() > 1).then(|| Drawing {
         x: axis("achieved operations per second", Unit::OpsPerSecond, Scale::Linear),
         y: axis("mean response time", Unit::Nanoseconds, Scale::Log),
@@ -302,8 +319,11 @@ pub(crate) fn cpu(comparison: &Comparison, pair: usize) -> Option<Drawing> {
     let mut x: Vec<f64> = Vec::new();
     for (at, side, load) in comparison.of(pair) {
         let (from_ns, to_ns) = load.span_ns;
-        let points = side.facts.cpu.iter().filter(|point| (from_ns..=to_ns + 300_000_000).contains(&point.t_ns));
-        let busy: Vec<(f64, f64)> = points.map(|point| ((point.t_ns - from_ns) as f64 / 1e9, point.busy())).collect();
+        #[expect(clippy::cast_possible_truncation, reason = "seconds of an interval")]
+        let step_ns = (usual_s(&load.slices) * 1e9) as i64;
+        let points = crate::cpu_share::of_span(&side.facts.cpu, (from_ns + step_ns, to_ns), step_ns);
+        let busy: Vec<(f64, f64)> =
+            points.iter().map(|point| ((point.t_ns - from_ns) as f64 / 1e9, point.busy())).collect();
         if busy.len() > x.len() {
             x = busy.iter().map(|point| point.0).collect();
         }

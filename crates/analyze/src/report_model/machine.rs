@@ -43,14 +43,42 @@ fn busiest<'a, P>(
     busiest.filter(|(_, _, course)| course.mean > 0.0)
 }
 
-/// Devices that are no part of another and, where it is known which devices hang on a controller, no volume over others:
-/// what these do is told of the others.
+/// Devices that are no part of another and no volume over others that were recorded: what these do is told of the others.
+/// Memory, network and other devices without a controller are among them.
 fn disks(facts: &Facts) -> Vec<Named<'_, DiskPoint>> {
-    let all = || facts.disks.iter().map(|(name, points)| (name.as_str(), points.as_slice()));
-    let whole = all().filter(|(name, _)| !facts.disks.keys().any(|whole| is_partition(name, whole)));
-    let (physical, others): (Vec<_>, Vec<_>) =
-        whole.partition(|(name, _)| facts.manifest.hardware["controllers"][*name].is_string());
-    if physical.is_empty() { others } else { physical }
+    let all = facts.disks.iter().map(|(name, points)| (name.as_str(), points.as_slice()));
+    let whole = all.filter(|(name, _)| !facts.disks.keys().any(|whole| is_partition(name, whole)));
+    whole.filter(|(name, _)| !is_volume(facts, name)).collect()
+}
+
+/// Does this device stand on others that were recorded?
+fn is_volume(facts: &Facts, name: &str) -> bool {
+    let hardware = &facts.manifest.hardware;
+    if let Some(over) = hardware.get("over") {
+        let below = over[name].as_array().into_iter().flatten().filter_map(serde_json::Value::as_str);
+        return below.into_iter().any(|below| facts.disks.contains_key(below));
+    }
+    // Older recordings tell only what hangs on a controller.
+    let has_controller = |name: &str| hardware["controllers"][name].is_string();
+    let is_kind = ["dm-", "md", "loop"].iter().any(|kind| name.starts_with(kind));
+    is_kind && facts.disks.keys().any(|other| has_controller(other))
+}
+
+/// That volumes were left out that moved something.
+fn volumes(facts: &Facts) -> String {
+    let moved = |points: &[DiskPoint]| points.iter().any(|point| point.bytes().is_some_and(|bytes| bytes > 0.0));
+    let of = facts.disks.iter().filter(|(name, points)| is_volume(facts, name) && moved(points));
+    let names: Vec<&str> = of.map(|(name, _)| name.as_str()).collect();
+    match names.as_slice() {
+        [] => String::new(),
+        [only] => format!(" ({only} stands on others, and is told there)"),
+        [names @ .., last] if names.len() < 4 => {
+            format!(" ({} and {last} stand on others, and are told there)", names.join(", "))
+        }
+        [first, second, more @ ..] => {
+            format!(" ({first}, {second} and {} more stand on others, and are told there)", more.len())
+        }
+    }
 }
 
 /// Interfaces with a wire.
@@ -83,8 +111,9 @@ pub(super) fn sentence(facts: &Facts) -> String {
     let span_s = facts.runs.first().map_or(0.0, |all| (all.end_ns() - all.start_ns) as f64 / 1e9);
     let cpu = course(&facts.cpu, |point| point.t_ns, busy)
         .map(|cpu| format!("CPUs {} busy on average and {} at most", percent(cpu.mean), percent(cpu.most)));
-    let disk = busiest(&disks(facts), |point| point.t_ns, DiskPoint::bytes)
-        .map(|(name, _, course)| format!("{name}, the device that moved most, {}", rate(course.mean)));
+    let disk = busiest(&disks(facts), |point| point.t_ns, DiskPoint::bytes).map(|(name, _, course)| {
+        format!("{name}, the device that moved most, {}{}", rate(course.mean), volumes(facts))
+    });
     let net = busiest(&links(facts), |point| point.t_ns, NetPoint::bytes)
         .map(|(name, _, course)| format!("{name}, the busiest interface, {}", rate(course.mean)));
     let parts: Vec<String> = [cpu, disk, net].into_iter().flatten().collect();

@@ -18,8 +18,33 @@ type Figure = fn(&RunSummary) -> Option<f64>;
 /// A line of a chart: name, style, figure.
 type Drawn<'a> = (&'a str, LineStyle, Figure);
 
-/// A curve: its name and its points.
-type Curve<'a, 'b> = (String, Vec<&'b Group<'a>>);
+/// Runs that differ in their load only.
+#[derive(Clone)]
+struct Curve<'a, 'b> {
+    name: String,
+    /// Points on the line: all of them with a rate that was asked for, or all at full speed (with rising threads).
+    points: Vec<&'b Group<'a>>,
+    /// What ran at full speed where the others had a rate: the end of what can be had, and no point of the line, for its
+    /// response times are those of a closed loop.
+    at_full_speed: Vec<&'b Group<'a>>,
+}
+
+impl<'a, 'b> Curve<'a, 'b> {
+    /// `None` when there are not two points of one kind.
+    fn of(name: String, all: Vec<&'b Group<'a>>) -> Option<Self> {
+        let (asked, at_full_speed): (Vec<_>, Vec<_>) =
+            all.into_iter().partition(|group| group.first().offered.is_some());
+        match (asked.len(), at_full_speed.len()) {
+            (0, 2..) => Some(Self { name, points: at_full_speed, at_full_speed: Vec::new() }),
+            (2.., _) => Some(Self { name, points: asked, at_full_speed }),
+            _ => None,
+        }
+    }
+
+    fn knee(&self) -> Option<&'b Group<'a>> {
+        knee(self.points.iter().copied())
+    }
+}
 
 /// Percentiles and mean of the response time.
 const TIMES: [Drawn<'static>; 4] = [
@@ -50,28 +75,38 @@ fn curve_of(run: &RunFacts, free: Option<&str>) -> String {
     if rest.is_empty() { crate::facts::base_title(name).to_string() } else { rest.join(" ") }
 }
 
-/// Runs by curve: those that differ in their rate only; when there are none, those that differ in one variable, which is
-/// the number of threads or the innermost.
+/// Runs by curve: those that differ in their rate only; when there are none, those that differ in the number of threads.
 fn curves<'a, 'b>(all: &'b [Group<'a>]) -> Vec<Curve<'a, 'b>> {
-    let names: Vec<&str> =
-        all.first().map(|group| variables(group.first()).iter().map(|pair| pair.0).collect()).unwrap_or_default();
-    let free = names.iter().find(|name| **name == "threads").or(names.last()).copied();
-    for free in [None, free] {
-        let mut curves: Vec<(String, Vec<&Group<'_>>)> = Vec::new();
+    for free in [None, Some("threads")] {
+        let mut named: Vec<(String, Vec<&Group<'_>>)> = Vec::new();
         for group in all {
             let name = curve_of(group.first(), free);
-            match curves.iter_mut().find(|curve| curve.0 == name) {
+            match named.iter_mut().find(|curve| curve.0 == name) {
                 Some(curve) => curve.1.push(group),
-                None => curves.push((name, vec![group])),
+                None => named.push((name, vec![group])),
             }
         }
-        curves.retain(|curve| curve.1.len() > 1);
+        let mut curves: Vec<Curve<'_, '_>> = named.into_iter().filter_map(|(name, all)| Curve::of(name, all)).collect();
         if !curves.is_empty() {
-            curves.sort_by_key(|curve| curve.1.iter().map(|group| group.first().index).min());
+            curves.sort_by_key(|curve| curve.points.iter().map(|group| group.first().index).min());
             return curves;
         }
     }
     Vec::new()
+}
+
+/// The knee of the only curve that these runs make; `None` when they make several, or none.
+pub(crate) fn knee_of<'a, 'b>(all: &'b [Group<'a>]) -> Option<&'b Group<'a>> {
+    match curves(all).as_slice() {
+        [only] => only.knee(),
+        _ => None,
+    }
+}
+
+/// Do all runs of a recording lie on one curve?
+pub(crate) fn is_one_curve(facts: &Facts) -> bool {
+    let all = groups(summaries(facts));
+    matches!(curves(&all).as_slice(), [only] if only.points.len() + only.at_full_speed.len() == all.len())
 }
 
 fn mean(group: &Group<'_>, of: Figure) -> Option<f64> {
@@ -83,8 +118,8 @@ fn power(group: &Group<'_>) -> Option<f64> {
     Some(mean(group, |summary| summary.iops)? / mean(group, |summary| summary.response.mean)?.max(1.0))
 }
 
-/// The run of greatest rate ÷ mean response time.
-pub(crate) fn knee<'a, 'b>(points: impl IntoIterator<Item = &'b Group<'a>>) -> Option<&'b Group<'a>>
+/// The run of greatest rate ÷ mean response time on a line of three points or more.
+fn knee<'a, 'b>(points: impl IntoIterator<Item = &'b Group<'a>>) -> Option<&'b Group<'a>>
 where
     'a: 'b,
 {
@@ -117,6 +152,14 @@ fn curve_line((name, style, of): Drawn<'_>, groups: &[&Group<'_>]) -> PointLine 
     PointLine { name: name.to_string(), style, points }
 }
 
+/// A curve's mean response times, and each run at full speed as a point by itself.
+fn curve_lines(curve: &Curve<'_, '_>, style: LineStyle, is_named: bool) -> Vec<PointLine> {
+    let mean_of: Figure = |summary| summary.response.mean;
+    let name = if is_named { format!("{} at full speed", curve.name) } else { "mean at full speed".to_string() };
+    let marks = curve.at_full_speed.iter().map(|group| curve_line((&name, style, mean_of), &[*group]));
+    std::iter::once(curve_line((&curve.name, style, mean_of), &curve.points)).chain(marks).collect()
+}
+
 pub(crate) fn load_response(facts: &Facts) -> Option<Drawing> {
     let all = groups(summaries(facts));
     if all.len() < 2 {
@@ -129,25 +172,30 @@ pub(crate) fn load_response(facts: &Facts) -> Option<Drawing> {
         let panels = load_panels(&curves);
         let omitted = panels.len().saturating_sub(PANELS);
         Body::Panels { ticks: Vec::new(), panels: panels.into_iter().take(PANELS).collect(), omitted }
-    } else {
-        let lines = if several {
-            let named = curves.iter().enumerate();
-            named
-                .map(|(index, (name, points))| curve_line((name, LineStyle::category(index), mean_of), points))
-                .collect()
-        } else {
-            let points: Vec<&Group<'_>> =
-                curves.into_iter().next().map_or_else(|| all.iter().collect(), |curve| curve.1);
-            TIMES.iter().map(|drawn| curve_line(*drawn, &points)).collect()
-        };
-        let knee = knee(&all).map(|group| Knee {
+    } else if several {
+        let named = curves.iter().enumerate();
+        let lines = named.flat_map(|(index, curve)| curve_lines(curve, LineStyle::category(index), true)).collect();
+        Body::Points { lines, knee: None }
+    } else if let [only] = curves.as_slice() {
+        let mut lines: Vec<PointLine> = TIMES.iter().map(|drawn| curve_line(*drawn, &only.points)).collect();
+        lines.extend(curve_lines(only, LineStyle::category(4), false).into_iter().skip(1));
+        let knee = only.knee().map(|group| Knee {
             x: mean(group, |summary| summary.iops).unwrap_or(0.0),
             y: mean(group, mean_of).unwrap_or(0.0),
             label: knee_words(group),
         });
         Body::Points { lines, knee }
+    } else {
+        // Runs that have nothing to do with each other: points, and no line through them.
+        if all.len() > CURVES {
+            return None;
+        }
+        let alone = |(index, group): (usize, &Group<'_>)| {
+            curve_line((&group.name(), LineStyle::category(index), mean_of), &[group])
+        };
+        Body::Points { lines: all.iter().enumerate().map(alone).collect(), knee: None }
     };
-    let label = if several { "mean response time" } else { "response time" };
+    let label = if curves.len() == 1 { "response time" } else { "mean response time" };
     Some(Drawing {
         x: axis("achieved operations per second", Unit::OpsPerSecond, Scale::Linear),
         y: axis(label, Unit::Nanoseconds, Scale::Log),
@@ -161,30 +209,31 @@ fn load_panels<'a, 'b>(curves: &[Curve<'a, 'b>]) -> Vec<Panel> {
     let split =
         |name: &str| name.rsplit_once(' ').map_or((String::new(), name.to_string()), |(a, b)| (a.into(), b.into()));
     let mut panels: Vec<(String, Vec<Curve<'a, 'b>>)> = Vec::new();
-    for (name, points) in curves {
-        let (panel, line) = split(name);
+    for curve in curves {
+        let (panel, line) = split(&curve.name);
+        let curve = Curve { name: line, ..curve.clone() };
         match panels.iter_mut().find(|known| known.0 == panel) {
-            Some(known) => known.1.push((line, points.clone())),
-            None => panels.push((panel, vec![(line, points.clone())])),
+            Some(known) => known.1.push(curve),
+            None => panels.push((panel, vec![curve])),
         }
     }
     if panels.iter().any(|panel| panel.1.len() > CURVES) {
-        let alone = |(name, points): &Curve<'a, 'b>| (name.clone(), vec![("mean".to_string(), points.clone())]);
+        let alone =
+            |curve: &Curve<'a, 'b>| (curve.name.clone(), vec![Curve { name: "mean".to_string(), ..curve.clone() }]);
         panels = curves.iter().map(alone).collect();
     }
     let mean_of: Figure = |summary| summary.response.mean;
     panels
         .into_iter()
-        .map(|(title, lines)| {
-            let knee = knee(lines.iter().flat_map(|line| line.1.iter().copied())).map(|group| Knee {
+        .map(|(title, curves)| {
+            let knee = if let [only] = curves.as_slice() { only.knee() } else { None };
+            let knee = knee.map(|group| Knee {
                 x: mean(group, |summary| summary.iops).unwrap_or(0.0),
                 y: mean(group, mean_of).unwrap_or(0.0),
                 label: "knee".to_string(),
             });
-            let named = lines.iter().enumerate();
-            let lines = named
-                .map(|(index, (name, points))| curve_line((name, LineStyle::category(index), mean_of), points))
-                .collect();
+            let named = curves.iter().enumerate();
+            let lines = named.flat_map(|(index, curve)| curve_lines(curve, LineStyle::category(index), true)).collect();
             Panel { title, lines, knee }
         })
         .collect()
@@ -321,7 +370,12 @@ fn swept_panel(
                 .collect()
         }
     };
-    let knee = knee(groups.iter().copied()).and_then(|group| {
+    // Only more threads are more load, and only runs of one kind are of one line.
+    let is_asked = |group: &&&Group<'_>| group.first().offered.is_some();
+    let is_curve = *across == "threads"
+        && by_line.is_none()
+        && [0, groups.len()].contains(&groups.iter().filter(is_asked).count());
+    let knee = knee(groups.iter().copied().filter(|_| is_curve)).and_then(|group| {
         Some(Knee {
             x: place(group)?,
             y: mean(group, only)?,

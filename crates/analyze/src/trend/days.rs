@@ -235,15 +235,42 @@ impl Thing {
     }
 }
 
+/// The recordings of one machine: two that have a device of one name would be one that did what both did. What was imported
+/// without a name may be of any.
+fn of_one_host<'a>(readers: &'a [Reader], host: Option<&str>) -> Result<Vec<&'a Reader>, AnalyzeError> {
+    const UNKNOWN: &str = "imported";
+    let mut hosts: Vec<&str> = readers.iter().map(|reader| reader.manifest().host.as_str()).collect();
+    hosts.retain(|host| *host != UNKNOWN);
+    hosts.sort_unstable();
+    hosts.dedup();
+    let known = || hosts.iter().take(6).copied().collect::<Vec<&str>>().join(", ");
+    match host {
+        None if hosts.len() > 1 => Err(AnalyzeError::Hosts { count: hosts.len(), known: known() }),
+        None => Ok(readers.iter().collect()),
+        Some(wanted) => {
+            let of: Vec<&Reader> = readers.iter().filter(|reader| reader.manifest().host == wanted).collect();
+            let none = || AnalyzeError::NoHost { host: wanted.to_string(), known: known() };
+            if of.is_empty() { Err(none()) } else { Ok(of) }
+        }
+    }
+}
+
 impl Days {
-    /// From recordings in any order. The device or interface with the highest levels, of those with
+    /// From recordings of one machine (`host`, else the only one that they are of), in any order. The device or interface with the highest levels, of those with
     /// such a name where names are given.
     ///
     /// # Errors
-    /// A recording that cannot be read; there is no such thing, or it did nothing.
-    pub fn read(readers: &[Reader], figure: Figure, select: Option<&NamePattern>) -> Result<Self, AnalyzeError> {
+    /// A recording that cannot be read; they are of several machines; there is no such thing, or it did nothing.
+    pub fn read(
+        readers: &[Reader],
+        figure: Figure,
+        select: Option<&NamePattern>,
+        host: Option<&str>,
+    ) -> Result<Self, AnalyzeError> {
+        let readers = of_one_host(readers, host)?;
         let mut things: HashMap<String, Thing> = HashMap::new();
-        let step_ns = readers.iter().filter_map(|reader| thinned_to_ns(reader.manifest())).fold(STEP_NS, i64::max);
+        let step_ns =
+            readers.iter().copied().filter_map(|reader| thinned_to_ns(reader.manifest())).fold(STEP_NS, i64::max);
         for reader in readers {
             let columns: Vec<&str> = ["t_ns"]
                 .into_iter()

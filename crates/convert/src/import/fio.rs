@@ -152,7 +152,7 @@ impl Group<'_> {
                 format!("{} and {} more", several.first().map_or("", |job| &job.1), several.len().saturating_sub(1))
             }
         };
-        results.phases.extend(phase_rows(&run, run_index, "measure", (from_ns, end_ns), None));
+        results.phases.extend(phase_rows((&run, run_index, ""), "measure", (from_ns, end_ns), None));
         let before = results.intervals.len();
         for (number, name, job) in &self.jobs {
             let options = &job["job options"];

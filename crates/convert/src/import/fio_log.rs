@@ -146,7 +146,7 @@ pub(super) fn read(path: &Path, _: &str) -> Result<Results, ConvertError> {
         ));
     };
     let mut results = Results { program: "fio".to_string(), notes: logs.notes.clone(), ..Results::default() };
-    results.phases.extend(phase_rows(&log.prefix, 0, "measure", (0, logs.length_ns()), None));
+    results.phases.extend(phase_rows((&log.prefix, 0, ""), "measure", (0, logs.length_ns()), None));
     for job in logs.jobs.keys() {
         let workload = if *job == 0 { log.prefix.clone() } else { format!("{}.{job}", log.prefix) };
         let of = Of { run: &log.prefix, run_index: 0, workload: &workload, target: "all", from_ns: 0 };

@@ -132,6 +132,57 @@ fn histogram_html_gives_percentiles_that_are_upper_ends() {
     assert_eq!(results.totals[0].service.percentile(1.0), Some(63_000));
 }
 
+/// Four runs of one name: two sizes, each with two numbers of threads; the columns that are given.
+fn sweep(columns: &str, values: [&str; 4]) -> String {
+    let mut text = format!("tod timestamp Run Interval reqrate rate MB/sec bytes/io read% resp {columns}\n");
+    for (at, values) in values.iter().enumerate() {
+        for (interval, second) in [("1", 1), ("2", 2), ("avg_2-2", 2)] {
+            let second = at * 3 + second;
+            text.push_str(&format!(
+                "10:00:{second:02}.015 05/11/2023-10:00:{second:02}-UTC rd1 {interval} 9999988 100 0.4 4096 100 1.0 {values}\n"
+            ));
+        }
+    }
+    text
+}
+
+fn details(results: &Results) -> Vec<&str> {
+    let starts = results.phases.iter().filter(|row| row.event == "start" && row.phase == "measure");
+    starts.map(|row| row.detail.as_str()).collect()
+}
+
+#[test]
+fn runs_of_one_name_have_the_loop_values_that_summary_html_has() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let path = folder.path().join("flatfile.html");
+    let starting = |values: &str| {
+        format!(
+            "<a name=\"_1\"></a><i><b>10:00:00.008 Starting RD=rd1; I/O rate: Uncontrolled MAX; elapsed=2; For loops: {values}</b></i>\n"
+        )
+    };
+    let all = ["xfersize=4k threads=1", "xfersize=4k threads=8", "xfersize=8k threads=1", "xfersize=8k threads=8"];
+    let links = "Link to Run Definitions: <A HREF=\"#_1\">rd1 For loops: xfersize=4k threads=1</A>\n";
+    let page = |values: &[&str]| format!("{links}{}", values.iter().map(|values| starting(values)).collect::<String>());
+    let text = sweep("", [""; 4]);
+    let read = |summary: &str, text: &str| {
+        std::fs::write(path.with_file_name("summary.html"), summary).expect("written");
+        vdbench::read(&path, text).expect("it is good")
+    };
+    assert_eq!(details(&read(&page(&all), &text)), all);
+    let plain = page(&["None", "None", "None", "None"]);
+    assert_eq!(details(&read(&plain, &text)), [""; 4], "the same definition four times: repetitions");
+    // A page of another number of runs tells nothing; the columns do.
+    let columns = sweep("xfersize threads rdpct", ["4096 1 100", "4096 8 100", "8192 1 100", "8192 8 100"]);
+    assert_eq!(details(&read(&page(&all[..2]), &columns)), all);
+    // Neither: they are told apart all the same.
+    std::fs::remove_file(path.with_file_name("summary.html")).expect("removed");
+    let lost = vdbench::read(&path, &text).expect("it is good");
+    assert_eq!(details(&lost), ["run=1", "run=2", "run=3", "run=4"]);
+    assert!(lost.notes.iter().any(|note| note.starts_with("rd1 ran several times")), "{:?}", lost.notes);
+    let once = vdbench::read(&path, FLAT).expect("it is good");
+    assert_eq!(details(&once), ["", ""]);
+}
+
 #[test]
 fn fio_gives_totals_and_whole_histograms_where_there_are_bins() {
     let text = format!("fio: some warning\n\n{FIO}");

@@ -1,9 +1,10 @@
-//! A Vdbench output folder: `flatfile.html` of any version, by the names in its header; `histogram.html` if it is there.
+//! A Vdbench output folder: `flatfile.html` of any version, by the names in its header; `histogram.html` and `summary.html` if they are there.
 //!
 //! Vdbench times from submission, so its response times are service times here.
 
 mod flat;
 mod histogram;
+mod loops;
 
 use super::{Results, count, phase_rows, seconds, summary, whole};
 use crate::ConvertError;
@@ -21,7 +22,7 @@ pub(super) fn sniff(text: &str) -> bool {
     text.lines().any(flat::is_header)
 }
 
-/// Reads `flatfile.html`, and `histogram.html` beside it.
+/// Reads `flatfile.html`, and `histogram.html` and `summary.html` beside it.
 pub(super) fn read(path: &Path, text: &str) -> Result<Results, ConvertError> {
     let mut flat = Flat::read(path, text)?;
     let beside = path.with_file_name("histogram.html");
@@ -37,10 +38,12 @@ pub(super) fn read(path: &Path, text: &str) -> Result<Results, ConvertError> {
         ..Results::default()
     };
     let start = results.started_wall_ns;
-    for (index, lines) in flat.runs().into_iter().enumerate() {
-        let run = Run::new(index, lines, start);
+    let runs: Vec<Run<'_>> =
+        flat.runs().into_iter().enumerate().map(|(index, lines)| Run::new(index, lines, start)).collect();
+    let details = loops::read(path, &runs, &mut results.notes);
+    for (run, detail) in runs.iter().zip(&details) {
         let distribution = distributions.iter().filter(|found| found.run == run.name).nth(run.same_name(&results));
-        run.rows(&mut results, distribution);
+        run.rows(&mut results, detail, distribution);
     }
     say_what_is_missing(&flat, &mut results, !distributions.is_empty());
     Ok(results)
@@ -112,7 +115,7 @@ impl<'a> Run<'a> {
         self.average.and_then(|line| line.average).map_or(1, |(first, _)| first)
     }
 
-    fn rows(&self, results: &mut Results, distribution: Option<&Distributions>) {
+    fn rows(&self, results: &mut Results, detail: &str, distribution: Option<&Distributions>) {
         let Some(first) = self.lines.first() else { return };
         let start = (first.wall_ns - self.origin_ns - self.interval_ns).max(0);
         let first_measured = self.first_measured();
@@ -144,10 +147,10 @@ impl<'a> Run<'a> {
             self.cpu(line, t_ns, &mut results.cpu);
         }
         if warm_end > start {
-            results.phases.extend(phase_rows(&self.name, self.index, "warmup", (start, warm_end), rate));
+            results.phases.extend(phase_rows((&self.name, self.index, detail), "warmup", (start, warm_end), rate));
         }
         if end > warm_end {
-            results.phases.extend(phase_rows(&self.name, self.index, "measure", (warm_end, end), rate));
+            results.phases.extend(phase_rows((&self.name, self.index, detail), "measure", (warm_end, end), rate));
         }
         for (side, op) in ["read", "write"].into_iter().enumerate() {
             let service =

@@ -36,6 +36,26 @@ fn what_comes_back_of_a_flatfile_is_what_was_run() {
     testkit::while_cpus_are_ours(|| go_there_and_back(true));
 }
 
+#[test]
+fn a_sweep_comes_back_of_a_flatfile_with_its_loop_values() {
+    let scratch = Scratch::new();
+    let text = format!(
+        "sd=sd1,lun={},size=4m\nwd=wd1,sd=sd1\nrd=rd1,wd=wd1,iorate=100,elapsed=2,interval=1,forxfersize=(4k,8k),forthreads=(2)\n",
+        scratch.path("data").display()
+    );
+    scratch.run("out", &text, &["--flatfile", "--no-report"]).expect_code(0);
+    let name = scratch.path("out/flatfile.html");
+    scratch.iodyno(&["import", name.to_str().unwrap(), "-o", "back"]).run().unwrap().expect_code(0);
+    let details = |recording: &str| -> Vec<String> {
+        let rows = scratch.table(recording, "phase").into_iter();
+        let starts = rows.filter(|row| row["event"] == "start" && row["phase"] == "measure" && row["run"] == "rd1");
+        starts.map(|row| row["detail"].as_str().unwrap().to_string()).collect()
+    };
+    let told = details("out");
+    assert_eq!(told.iter().collect::<std::collections::BTreeSet<_>>().len(), 2, "{told:?}");
+    assert_eq!(details("back"), told);
+}
+
 /// A run, its flatfile, and the recording that is made of it. On a machine that is `quiet` an interval has one second, and totals come back.
 fn go_there_and_back(quiet: bool) {
     let scratch = Scratch::new();

@@ -4,7 +4,7 @@ use crate::support::Scratch;
 use serde_json::Value;
 use std::fmt::Write as _;
 use std::path::Path;
-use testkit::ndjson;
+use testkit::{Command, ndjson};
 
 /// A tool's output in the fixtures.
 fn fixture(name: &str) -> std::path::PathBuf {
@@ -328,4 +328,77 @@ fn an_iostat_that_tells_only_tps_has_the_same_rates_on_every_face() {
     let heading = "Device             tps    kB_read/s    kB_wrtn/s    kB_dscd/s    kB_read    kB_wrtn    kB_dscd";
     let row = "sda            1020.00        40.00        40.00      4000.00       2400       2400     240000";
     import_discards(heading, row, "-d");
+}
+
+/// In a network of its own: what the loopback counts before and after, and what nicstat prints in between.
+const SENDS: &str = r#"
+cd "$0"
+ip link set lo up
+python3 -c '
+import socket, subprocess, time
+sender = socket.socket(socket.AF_INET, socket.SOCK_DGRAM)
+receiver = socket.socket(socket.AF_INET, socket.SOCK_DGRAM)
+receiver.bind(("127.0.0.1", 0))
+send = lambda: sender.sendto(bytes(62500), receiver.getsockname())
+send()
+tool = subprocess.Popen(["nicstat", "-p", "1", "4"], stdout=open("nicstat.out", "w"))
+time.sleep(0.3)
+for _ in range(3200): send()
+tool.wait()
+'
+grep lo: /proc/net/dev > dev.out
+"#;
+
+#[test]
+fn two_hundred_megabytes_that_nicstat_printed_are_two_hundred_megabytes() {
+    let has =
+        |name: &str| Command::new("sh").args(["-c", &format!("command -v {name}")]).run().unwrap().code == Some(0);
+    if !testkit::require_root_or_skip() || ["nicstat", "ip"].iter().any(|name| !has(name) && testkit::lacks(name)) {
+        return;
+    }
+    let scratch = Scratch::new();
+    let folder = scratch.path(".");
+    let run = Command::new("unshare").args(["-n", "sh", "-ec", SENDS, folder.to_str().unwrap()]).run().unwrap();
+    run.expect_code(0);
+    let text = std::fs::read_to_string(scratch.path("nicstat.out")).unwrap();
+    let of_kernel: f64 =
+        std::fs::read_to_string(scratch.path("dev.out")).unwrap().split_whitespace().nth(1).unwrap().parse().unwrap();
+    assert!(of_kernel > 200e6, "{of_kernel}");
+    assert!(
+        text.lines().any(|line| line.split(':').nth(2).is_some_and(|kib| kib.len() > 4 && !kib.contains('.'))),
+        "{text}"
+    );
+    scratch.iodyno(&["import", "nicstat.out", "-o", "old"]).run().unwrap().expect_code(0);
+    let rows = scratch.table("old", "net");
+    let bytes = |row: &Value| row["rx_bytes"].as_f64().unwrap();
+    let grown = bytes(rows.last().unwrap()) - bytes(rows.first().unwrap());
+    // The first line is the mean since boot, and no interval; whole KiB are printed, of intervals of not quite a second.
+    assert!((grown - of_kernel).abs() < 0.03 * of_kernel, "{grown} of {of_kernel}: {text}");
+}
+
+#[test]
+fn a_trend_of_two_machines_is_refused() {
+    let scratch = Scratch::new();
+    std::fs::create_dir(scratch.path("days")).unwrap();
+    for (host, day) in [("h01", 20), ("h02", 21)] {
+        let heading = "DEV tps rkB/s wkB/s dkB/s areq-sz aqu-sz await %util";
+        let mut text = format!("Linux 6.18.44 ({host}) \t11/{day}/26 \t_x86_64_\t(2 CPU)\n\n00:00:00 {heading}\n");
+        for hour in 1..24 {
+            let _ = writeln!(text, "{hour:02}:00:00 sda 100.00 800.00 0.00 0.00 8.00 0.01 0.10 0.50");
+        }
+        std::fs::write(scratch.path("sar.txt"), text).unwrap();
+        scratch.iodyno(&["import", "sar.txt", "-o", &format!("days/{host}")]).run().unwrap().expect_code(0);
+    }
+    let trend =
+        |more: &[&str]| scratch.iodyno(&["chart", "days", "disk.throughput", "--trend"]).args(more).run().unwrap();
+    let refused = trend(&[]).expect_code(2);
+    assert!(refused.stderr.contains("the recordings are of 2 machines (h01, h02): --host NAME"), "{}", refused.stderr);
+    let unknown = trend(&["--host", "h03"]).expect_code(2);
+    assert!(
+        unknown.stderr.contains("no recording is of the machine h03; there are those of h01, h02"),
+        "{}",
+        unknown.stderr
+    );
+    let one = trend(&["--host", "h01"]);
+    assert!(!one.stderr.contains("machines"), "{}", one.stderr);
 }

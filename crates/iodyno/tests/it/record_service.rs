@@ -249,6 +249,22 @@ fn prometheus_gets_the_newest_sample_and_old_scripts_their_text() {
     assert!(page.contains("# TYPE iodyno_cpu_user_seconds counter") && page.ends_with("# EOF\n"), "{page}");
     let (_, body) = page.split_once("\r\n\r\n").unwrap();
     reads_as_open_metrics(body);
+    // A sum over all CPUs is what they have had since the machine was started, and not twice that.
+    let kinds = ["user", "nice", "system", "idle", "iowait", "irq", "softirq", "steal"];
+    let is_time =
+        |line: &&str| kinds.iter().any(|kind| line.starts_with(&format!("iodyno_cpu_{kind}_seconds_total{{")));
+    let times = body.lines().filter(is_time).map(|line| line.rsplit(' ').next().unwrap().parse::<f64>().unwrap());
+    let (sum, stat) = (times.sum::<f64>(), std::fs::read_to_string("/proc/stat").unwrap());
+    let of_kernel: f64 = stat
+        .lines()
+        .next()
+        .unwrap()
+        .split_whitespace()
+        .skip(1)
+        .take(8)
+        .map(|ticks| ticks.parse::<f64>().unwrap() / 100.0)
+        .sum();
+    assert!(sum > 0.7 * of_kernel && sum < 1.05 * of_kernel, "{sum} of {of_kernel}");
     let messages = "application/vnd.google.protobuf;proto=io.prometheus.client.MetricFamily;encoding=delimited";
     let answer = ask_as(messages);
     let head = String::from_utf8_lossy(&answer[..200]).into_owned();

@@ -1,7 +1,7 @@
 //! What a scraper gets.
 
 use super::*;
-use crate::rows::{Cpu, Interrupt, Listener, Pressure, RunQueue, Softnet};
+use crate::rows::{Cpu, Disk, Interrupt, Listener, Pressure, RunQueue, Softnet};
 use crate::{Label, Row};
 
 fn page<R: Row>(metrics: &mut Metrics, rows: &[R]) -> String {
@@ -61,9 +61,8 @@ fn what_did_not_change_stays_and_cpus_are_told_apart() {
     assert!(told.contains("softnet_packets_total{cpu=\"0\"}") && !told.contains("softnet_packets_total{cpu=\"1\"}"));
 }
 
-#[test]
-fn sockets_of_one_address_are_told_apart_and_go() {
-    let socket = |port: i64, gone: bool| Listener {
+fn socket(port: i64, inode: i64, pid: i64, gone: bool) -> Listener {
+    Listener {
         t_ns: 1,
         t_s: 0.0,
         address: "0.0.0.0".to_string(),
@@ -72,25 +71,123 @@ fn sockets_of_one_address_are_told_apart_and_go() {
         backlog: 5,
         limit: None,
         drops: Some(port),
-        pid: Some(9),
+        pid: Some(pid),
         comm: Some("nginx".to_string()),
-        inode: Some(port * 2),
+        inode: Some(inode),
         gone: Some(gone),
-    };
+    }
+}
+
+#[test]
+fn sockets_are_known_by_address_and_name_and_go() {
     let mut metrics = Metrics::default();
     // Who holds it is not known yet.
-    page(&mut metrics, &[Listener { pid: None, comm: None, ..socket(80, false) }]);
-    let told = page(&mut metrics, &[socket(80, false), socket(443, false)]);
+    page(&mut metrics, &[Listener { pid: None, comm: None, ..socket(80, 160, 9, false) }]);
+    let told = page(&mut metrics, &[socket(80, 160, 9, false), socket(443, 886, 9, false)]);
     assert_eq!(told.matches("iodyno_listener_drops_total").count(), 2, "{told}");
-    let line = |port: i64| {
-        format!(
-            "iodyno_listener_drops_total{{address=\"0.0.0.0\",port=\"{port}\",pid=\"9\",comm=\"nginx\",inode=\"{}\"}} {port}\n",
-            2 * port
-        )
+    let line = |port: i64, drops: i64| {
+        format!("iodyno_listener_drops_total{{address=\"0.0.0.0\",port=\"{port}\",comm=\"nginx\"}} {drops}\n")
     };
-    assert!(told.contains(&line(80)) && told.contains(&line(443)) && !told.contains("listener_gone"), "{told}");
-    let told = page(&mut metrics, &[socket(80, true)]);
-    assert!(!told.contains(&line(80)) && told.contains(&line(443)), "{told}");
+    assert!(
+        told.contains(&line(80, 80)) && told.contains(&line(443, 443)) && !told.contains("listener_gone"),
+        "{told}"
+    );
+    // Four sockets of one service at one address are one thing with the drops of all.
+    let told =
+        page(&mut metrics, &[socket(443, 887, 10, false), socket(443, 888, 11, false), socket(443, 889, 12, false)]);
+    assert!(told.contains(&line(443, 4 * 443)), "{told}");
+    let told = page(&mut metrics, &[socket(80, 160, 9, true)]);
+    assert!(!told.contains("port=\"80\"") && told.contains(&line(443, 4 * 443)), "{told}");
+}
+
+#[test]
+fn a_service_that_is_restarted_twenty_times_is_one_series() {
+    let mut metrics = Metrics::default();
+    let mut series = BTreeSet::new();
+    for start in 0..20 {
+        let told = page(&mut metrics, &[socket(80, 1000 + start, 50 + start, false)]);
+        series.extend(
+            told.lines()
+                .filter(|line| line.starts_with("iodyno_listener_drops"))
+                .map(|line| line.split(' ').next().map(String::from)),
+        );
+        assert_eq!(told.matches("iodyno_listener_drops_total").count(), 1, "{told}");
+        page(&mut metrics, &[socket(80, 1000 + start, 50 + start, true)]);
+    }
+    assert_eq!(series.len(), 1, "{series:?}");
+}
+
+#[test]
+fn a_sum_over_cpus_or_disks_counts_everything_once() {
+    let cpu = |cpu: &str, user_ns: i64| Cpu {
+        t_ns: 5,
+        t_s: 0.0,
+        cpu: cpu.to_string(),
+        user_ns,
+        nice_ns: None,
+        system_ns: 0,
+        idle_ns: 0,
+        iowait_ns: None,
+        irq_ns: None,
+        softirq_ns: None,
+        steal_ns: None,
+        clock: "tick".to_string(),
+    };
+    let sum = |page: &str, name: &str| -> f64 {
+        let lines = page.lines().filter(|line| line.starts_with(name));
+        lines.map(|line| line.rsplit(' ').next().and_then(|value| value.parse::<f64>().ok()).expect("a number")).sum()
+    };
+    let mut metrics = Metrics::default();
+    let told = page(&mut metrics, &[cpu("all", 5_000_000_000), cpu("0", 2_000_000_000), cpu("1", 3_000_000_000)]);
+    assert!((sum(&told, "iodyno_cpu_user_seconds_total") - 5.0).abs() < 1e-9, "{told}");
+    // What comes from elsewhere may have nothing else.
+    let told = page(&mut metrics, &[cpu("all", 5_000_000_000)]);
+    assert!((sum(&told, "iodyno_cpu_user_seconds_total") - 5.0).abs() < 1e-9, "{told}");
+    let disk = |device: &str| Disk {
+        t_ns: 5,
+        t_s: 0.0,
+        device: device.to_string(),
+        target: String::new(),
+        read_ios: Some(10),
+        read_merges: None,
+        read_sectors: None,
+        read_ticks_ms: None,
+        write_ios: None,
+        write_merges: None,
+        write_sectors: None,
+        write_ticks_ms: None,
+        in_flight: None,
+        io_ticks_ms: None,
+        weighted_ticks_ms: None,
+        discard_ios: None,
+        discard_merges: None,
+        discard_sectors: None,
+        discard_ticks_ms: None,
+        flush_ios: None,
+        flush_ticks_ms: None,
+        any_ios: None,
+        any_sectors: None,
+    };
+    let all = [
+        "sda",
+        "sda1",
+        "sda15",
+        "nvme0n1",
+        "nvme0n1p2",
+        "loop7",
+        "md0",
+        "dm-1",
+        "dm-10",
+        "mmcblk0",
+        "mmcblk0boot0",
+        "xvdb1",
+    ];
+    let told = page(&mut metrics, &all.map(disk));
+    for (device, is_there) in
+        all.into_iter().zip([true, false, false, true, false, true, true, true, true, true, true, true])
+    {
+        assert_eq!(told.contains(&format!("device=\"{device}\"")), is_there, "{device}: {told}");
+    }
 }
 
 #[test]

@@ -293,6 +293,46 @@ fn repetitions_become_means_with_intervals_and_rows_that_do_not_differ_are_not_r
 }
 
 #[test]
+fn a_run_at_full_speed_is_a_point_beside_the_curve_and_not_on_it() {
+    let (_directory, reader) = reader(crate::sample::curve_and_full_speed);
+    let view = analyze::compute(&reader, "sweep.load_response", &Selection::default()).unwrap();
+    let Body::Points { knee, lines } = view.body else { panic!("points") };
+    let lengths: Vec<(&str, usize)> = lines.iter().map(|line| (line.name.as_str(), line.points.len())).collect();
+    assert_eq!(lengths, [("p50", 4), ("mean", 4), ("p99", 4), ("p99.9", 4), ("mean at full speed", 1)]);
+    assert!(lines[4].points[0].x > lines[1].points.iter().map(|point| point.x).fold(0.0, f64::max));
+    assert!(lines[1].points.iter().any(|point| point.x == knee.as_ref().unwrap().x), "the knee is on the curve");
+    let model = analyze::report_model(&reader).unwrap();
+    assert!(
+        model.figures.iter().any(|figure| figure.label == "Knee" && figure.detail.contains("rd1_(")),
+        "{:?}",
+        model.figures
+    );
+}
+
+#[test]
+fn runs_that_have_nothing_in_common_are_no_curve_and_have_no_knee() {
+    let (_directory, reader) = reader(crate::sample::unrelated);
+    let view = analyze::compute(&reader, "sweep.load_response", &Selection::default()).unwrap();
+    let Body::Points { knee: None, lines } = view.body else { panic!("points without a knee") };
+    assert!(lines.len() == 4 && lines.iter().all(|line| line.points.len() == 1), "{lines:?}");
+    assert_eq!(lines.iter().map(|line| line.name.as_str()).collect::<Vec<_>>(), ["fill", "random", "scan", "mail"]);
+    let model = analyze::report_model(&reader).unwrap();
+    assert!(
+        !model.figures.iter().any(|figure| figure.label == "Knee") && !model.sentence.contains("knee"),
+        "{}",
+        model.sentence
+    );
+}
+
+#[test]
+fn the_device_that_moved_most_may_have_no_controller() {
+    let (_directory, reader) = reader(crate::sample::machine_with_zram);
+    let model = analyze::report_model(&reader).unwrap();
+    assert!(model.sentence.contains("zram0, the device that moved most"), "{}", model.sentence);
+    assert!(model.sentence.contains("(dm-0 stands on others, and is told there)"), "{}", model.sentence);
+}
+
+#[test]
 fn a_sweep_over_two_parameters_is_a_chart_for_each_value_of_the_second() {
     let (_directory, reader) = reader(crate::sample::sweep);
     let draw = |id: &str| analyze::compute(&reader, id, &Selection::default()).unwrap();

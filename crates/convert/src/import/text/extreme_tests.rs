@@ -53,7 +53,9 @@ fn known() -> impl Strategy<Value = Known> {
 }
 
 /// A printed field: its text, and the number that it stands for with the half of its last digit.
-type Field = (String, Option<(f64, f64)>);
+type Field = (String, Expected);
+/// The number and the half of its last digit; `None` where there is none.
+type Expected = Option<(f64, f64)>;
 
 impl Known {
     fn value(&self) -> f64 {
@@ -480,7 +482,7 @@ proptest! {
         let mut source = Source { known, names, next: 0, rows: Vec::new() };
         let (format, text) = printed(which, &mut source).expect("a printer");
         let found = read(format, &text).map_err(TestCaseError::fail)?;
-        let mut expect: BTreeMap<(String, String), Vec<Option<(f64, f64)>>> = BTreeMap::new();
+        let mut expect: BTreeMap<(String, String), Vec<Expected>> = BTreeMap::new();
         for (thing, fields) in source.rows {
             for (column, (_, value)) in fields {
                 expect.entry((thing.clone(), column)).or_default().push(value);

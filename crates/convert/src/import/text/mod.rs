@@ -44,6 +44,9 @@ use told::Told;
 /// Bytes at the beginning of a file by which its format is known.
 const SNIFFED: usize = 64 << 10;
 
+/// So many machines are named in a sentence.
+const SHOWN: usize = 6;
+
 /// A tool whose text can be read.
 #[derive(Debug)]
 pub(super) struct TextFormat {
@@ -253,19 +256,66 @@ pub(super) fn import(
         let mut told = Told::new(format.name);
         told.zone.clone_from(&zone);
         (told.is_excerpt, told.all_cpus) = (options.is_excerpt, options.cpus);
+        told.wanted_host.clone_from(&options.host);
         let mut lines = Lines::open(path)?;
         (format.read)(&mut lines, &mut told)?;
-        if told.is_empty() {
+        let is_other = told.host.is_none() && !told.hosts.is_empty();
+        if told.is_empty() && !is_other {
             let what = format!("there is no row in it ({} was expected)", format.help);
             return Err(ConvertError::Malformed { path: path.clone(), line: lines.number(), what });
         }
-        if told.is_bare() {
+        if told.is_bare() && !is_other {
             told.note("there are headings, and no rows below them");
         }
         all.push((path.clone(), told));
     }
+    let all = of_one_host(&texts.path, all, options.host.as_deref())?;
     let placed = place::place(all, options)?;
     emit::write(texts, &placed, directory, command_line)
+}
+
+/// The files of one machine: of the one that was asked for, else of the only one that they name. Two machines under one
+/// manifest would be read as one that did what both did.
+fn of_one_host(
+    path: &Path,
+    mut files: Vec<(PathBuf, Told)>,
+    wanted: Option<&str>,
+) -> Result<Vec<(PathBuf, Told)>, ConvertError> {
+    let mut hosts: Vec<(String, String)> = Vec::new();
+    for (file, told) in &files {
+        for host in &told.hosts {
+            if !hosts.iter().any(|(known, _)| told::is_same_host(known, host)) {
+                let name = file.file_name().map_or_else(String::new, |name| name.to_string_lossy().into_owned());
+                hosts.push((host.clone(), name));
+            }
+        }
+    }
+    let shown = || {
+        let mut shown: Vec<String> = hosts.iter().take(SHOWN).map(|(host, file)| format!("{host} in {file}")).collect();
+        shown.extend((hosts.len() > SHOWN).then(|| format!("{} more", hosts.len() - SHOWN)));
+        shown.join(", ")
+    };
+    let Some(wanted) = wanted else {
+        if hosts.len() > 1 {
+            return Err(ConvertError::Hosts { path: path.to_path_buf(), hosts: shown() });
+        }
+        return Ok(files);
+    };
+    if !hosts.iter().any(|(host, _)| told::is_same_host(host, wanted)) {
+        let known =
+            if hosts.is_empty() { "no machine is named there".to_string() } else { format!("there is {}", shown()) };
+        return Err(ConvertError::NoHost { path: path.to_path_buf(), host: wanted.to_string(), known });
+    }
+    let all = files.len();
+    files.retain(|(_, told)| told.hosts.is_empty() || told.hosts.iter().any(|host| told::is_same_host(host, wanted)));
+    let left_out = all - files.len();
+    for (_, told) in files.iter_mut().filter(|(_, told)| told.hosts.is_empty()) {
+        told.note(&format!("it names no machine: it was taken to be of {wanted}"));
+    }
+    if let Some((_, told)) = files.first_mut().filter(|_| left_out > 0) {
+        told.note(&format!("files of other machines left out: {left_out}"));
+    }
+    Ok(files)
 }
 
 #[cfg(test)]

@@ -2,7 +2,7 @@
 //! Each becomes an event; the same one again and again is one event with a count.
 
 use super::source::Lines;
-use super::told::{EventClock, Told};
+use super::told::{EventClock, OF_OTHERS, Told};
 use super::when::{SECOND_NS, When, at, dates, month, of_day};
 use super::words::number;
 use crate::ConvertError;
@@ -66,6 +66,9 @@ pub(super) fn read(lines: &mut Lines, told: &mut Told) -> Result<(), ConvertErro
     while lines.advance()? {
         let line = lines.line();
         let Some(message) = message(&line) else {
+            if told.is_of_other() {
+                continue;
+            }
             if line.starts_with([' ', '\t'])
                 && let Some((_, event)) = told.events.last_mut()
             {
@@ -76,7 +79,13 @@ pub(super) fn read(lines: &mut Lines, told: &mut Told) -> Result<(), ConvertErro
             continue;
         };
         told.event_clock = message.clock;
-        told.host = message.host.map(String::from).or(told.host.take());
+        if let Some(host) = message.host {
+            told.of_host(host);
+        }
+        if told.is_of_other() {
+            told.tally(OF_OTHERS);
+            continue;
+        }
         // Solaris: what goes on from the line before has blanks where the program's name would stand.
         if message.text.starts_with("   ")
             && let Some((_, event)) = told.events.last_mut()

@@ -64,7 +64,11 @@ pub(super) fn read(lines: &mut Lines, told: &mut Told) -> Result<(), ConvertErro
     let missing = |what: &str| lines.malformed_at(1, format!("this is no output of sysstat: {what}"));
     let hosts = json["sysstat"]["hosts"].as_array().ok_or_else(|| missing("it has no sysstat.hosts"))?;
     for host in hosts {
-        told.host = host["nodename"].as_str().map(String::from).or(told.host.take());
+        told.of_host(host["nodename"].as_str().unwrap_or_default());
+        if told.is_of_other() {
+            told.tally("other machines left out");
+            continue;
+        }
         let release = host["release"]
             .as_str()
             .map(|release| format!("{} {release}", host["sysname"].as_str().unwrap_or("Linux")));

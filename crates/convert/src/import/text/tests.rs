@@ -519,3 +519,59 @@ fn messages_of_a_zone() {
     let odd = "2026-10-25T10:00:00+01:00 db7 kernel: one\n2026-10-25T10:00:00+1 db7 kernel: two\n";
     assert_eq!(events(odd, &options(berlin())), ["09:00:00"]);
 }
+
+/// What sar of this machine printed on this day, the banner included.
+fn sar_of(host: &str, day: u32, tps: &str) -> String {
+    let heading = "DEV       tps     rkB/s     wkB/s     dkB/s   areq-sz    aqu-sz     await     %util";
+    let mut text = format!("Linux 6.18.44 ({host}) \t11/{day}/26 \t_x86_64_\t(2 CPU)\n\n10:00:00 {heading}\n");
+    for second in 1..3 {
+        let _ = writeln!(text, "10:00:{second:02} sda {tps} 8.00 0.00 0.00 8.00 0.01 0.10 0.50");
+    }
+    text
+}
+
+#[test]
+fn files_of_two_machines_are_not_read_as_one() {
+    // Of one day and of two; files, one file, JSON, and a central log.
+    let folder = tempfile::tempdir().expect("a folder");
+    for day in [20, 21] {
+        std::fs::write(folder.path().join("sar.1"), sar_of("h01", 20, "100.00")).expect("written");
+        std::fs::write(folder.path().join("sar.2"), sar_of("h02", day, "900.00")).expect("written");
+        let error = Import::of(folder.path()).map(|_| ()).expect_err("they are two").to_string();
+        assert!(error.ends_with("(h01 in sar.1, h02 in sar.2): --host NAME imports one of them"), "{error}");
+    }
+    let of = |host: &str| Options { host: Some(host.to_string()), ..options() };
+    let import = Import::with(folder.path(), &of("h02")).expect("it is good");
+    assert_eq!(import.reader.manifest().host, "h02");
+    assert!(disks(&import).iter().all(|line| line.contains("all/s 900.00")), "{:?}", disks(&import));
+    assert!(
+        import.notes.iter().any(|note| note.ends_with("files of other machines left out: 1")),
+        "{:?}",
+        import.notes
+    );
+    let error = Import::with(folder.path(), &of("h03")).map(|_| ()).expect_err("there is none").to_string();
+    assert!(error.contains("nothing in it is of the machine h03; there is h01 in sar.1"), "{error}");
+    let one = sar_of("h01", 20, "100.00") + &sar_of("h02.example.com", 20, "900.00") + &sar_of("h02", 21, "900.00");
+    let error = of_text("sar.txt", &one, &options()).map(|_| ()).expect_err("they are two").to_string();
+    assert!(error.contains("h01 in sar.txt, h02.example.com in sar.txt)"), "{error}");
+    let import = of_text("sar.txt", &one, &of("h01")).expect("it is good");
+    assert_eq!(disks(&import).len(), 2, "{:?}", disks(&import));
+    assert!(disks(&import).iter().all(|line| line.contains("all/s 100.00")), "{:?}", disks(&import));
+    let hosts = SADF.replace("{\"hosts\": [", "").replace("\n  ]}]}}", "");
+    let (_, host) = hosts.split_once("{\"sysstat\": ").expect("a host");
+    let host = format!("{host}\n]}}");
+    let json = format!("{{\"sysstat\": {{\"hosts\": [{host}, {}]}}}}", host.replace("\"db7\"", "\"db8\""));
+    let error = of_text("sa.json", &json, &options()).map(|_| ()).expect_err("they are two").to_string();
+    assert!(error.contains("(db7 in sa.json, db8 in sa.json)"), "{error}");
+    assert_eq!(of_text("sa.json", &json, &of("db8")).expect("it is good").reader.manifest().host, "db8");
+    let log = "Nov 20 10:00:00 localhost kernel: early\nNov 20 10:00:01 h01 kernel: sda: one\nNov 20 10:00:02 h02 kernel: sda: two\n\
+        Nov 20 10:00:03 h02 last message repeated 3 times\n";
+    let error = of_text("messages", log, &options()).map(|_| ()).expect_err("they are two").to_string();
+    assert!(error.contains("(h01 in messages, h02 in messages)"), "{error}");
+    let import = of_text("messages", log, &of("h01")).expect("it is good");
+    let told = import.rows::<Event>().into_iter().filter(|row| row.kind == "kernel");
+    assert!(
+        told.map(|row| (row.message, row.count))
+            .eq([("kernel: early".to_string(), 1), ("kernel: sda: one".to_string(), 1)])
+    );
+}

@@ -135,6 +135,12 @@ pub(super) struct Told {
     /// Candidates of a date that can be read in two ways.
     pub(super) dates: Vec<i64>,
     pub(super) host: Option<String>,
+    /// All machines that it names.
+    pub(super) hosts: BTreeSet<String>,
+    /// The user says of which of them it is to be read.
+    pub(super) wanted_host: Option<String>,
+    /// What comes now is of another one.
+    is_of_other: bool,
     pub(super) system: Option<String>,
     /// Things that are not printed do nothing.
     pub(super) leaves_out_idle: bool,
@@ -144,9 +150,39 @@ pub(super) struct Told {
     pub(super) all_cpus: Option<u32>,
 }
 
+/// Why a row or a message was left out.
+pub(super) const OF_OTHERS: &str = "rows and messages of other machines left out";
+
+/// Are these names of one machine: equal, or one of them with a domain behind it?
+pub(super) fn is_same_host(a: &str, b: &str) -> bool {
+    let begins = |long: &str, short: &str| long.strip_prefix(short).is_some_and(|rest| rest.starts_with('.'));
+    a == b || begins(a, b) || begins(b, a)
+}
+
 impl Told {
     pub(super) fn new(tool: &'static str) -> Self {
         Self { tool, ..Self::default() }
+    }
+
+    /// What comes now is of this machine.
+    pub(super) fn of_host(&mut self, name: &str) {
+        // What a machine is called before it has a name.
+        if ["", "localhost", "(none)", "-"].contains(&name) {
+            return;
+        }
+        // With and without its domain it is the same one.
+        let known = self.hosts.iter().find(|known| is_same_host(known, name)).cloned();
+        let known = known.unwrap_or_else(|| name.to_string());
+        self.is_of_other = self.wanted_host.as_ref().is_some_and(|wanted| !is_same_host(wanted, name));
+        if !self.is_of_other {
+            self.host = Some(known.clone());
+        }
+        self.hosts.insert(known);
+    }
+
+    /// Is what comes now of a machine that was not asked for?
+    pub(super) fn is_of_other(&self) -> bool {
+        self.is_of_other
     }
 
     /// The section of these headings; what it is about follows from them, unless `subject` says.
@@ -195,6 +231,9 @@ impl Told {
 
     /// The time before a section's first block, which some tools print with the heading.
     pub(super) fn since(&mut self, section: usize, when: When) {
+        if self.is_of_other {
+            return;
+        }
         let section = &mut self.sections[section];
         if section.blocks.is_empty() {
             let at = section.timeline.at(when);
@@ -205,6 +244,9 @@ impl Told {
     /// A block begins. `is_start`: its figures are of no interval that is known. Gives false, and the block is left out
     /// and counted, when it is no later than the one before.
     pub(super) fn block(&mut self, section: usize, when: When, is_start: bool) -> bool {
+        if self.is_of_other {
+            return false;
+        }
         let section = &mut self.sections[section];
         let at = section.timeline.at(when);
         if section.blocks.last().is_some_and(|last| at <= last.at) {
@@ -235,6 +277,10 @@ impl Told {
 
     /// A row of the block under way; only the first one of a thing counts.
     pub(super) fn row(&mut self, section: usize, thing: &str, cells: &[Cell]) {
+        if self.is_of_other {
+            self.tally(OF_OTHERS);
+            return;
+        }
         let section = &mut self.sections[section];
         let Some(block) = section.blocks.len().checked_sub(1).and_then(|last| u32::try_from(last).ok()) else { return };
         let series = match section.series.get_mut(thing) {

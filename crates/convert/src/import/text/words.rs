@@ -88,7 +88,10 @@ pub(super) fn banner(line: &str, told: &mut Told) -> bool {
     if !is_banner {
         return false;
     }
-    told.host = Some(words[2].trim_matches(['(', ')']).to_string());
+    told.of_host(words[2].trim_matches(['(', ')']));
+    if told.is_of_other() {
+        return true;
+    }
     told.system = Some(format!("Linux {}", words[1]));
     date(words[3], told);
     let cpus = words.iter().rev().nth(1).and_then(|word| number(word.trim_start_matches('(')));

@@ -36,6 +36,11 @@ impl Maker {
             any_sectors: None,
         };
         self.publish(&[disk("sda", 1), disk("sdb", 3)]);
+        if self.has_virtual {
+            // Compressed memory that moves more than all others, and a volume over sda.
+            self.publish(&[disk("zram0", 1)].map(|row| Disk { read_sectors: Some(work * 90_000), ..row }));
+            self.publish(&[disk("dm-0", 1)].map(|row| Disk { read_sectors: Some(work * 99_000), ..row }));
+        }
         self.publish(&[Net {
             t_ns,
             t_s,
@@ -98,13 +103,17 @@ impl Maker {
     }
 
     /// Samples a minute apart, with a stretch in which nothing was recorded around a single one.
-    fn watched(directory: &Path, minutes: i64, work: fn(i64) -> i64) {
+    fn watched(directory: &Path, minutes: i64, work: fn(i64) -> i64, has_virtual: bool) {
         let mut maker = Self::new(directory);
+        maker.has_virtual = has_virtual;
         maker
             .writer
             .update_manifest(|manifest| {
                 let controllers = [("sda", "0000:00:02.0"), ("sdb", "0000:00:03.0")];
                 manifest.hardware["controllers"] = serde_json::json!(std::collections::BTreeMap::from(controllers));
+                if has_virtual {
+                    manifest.hardware["over"] = serde_json::json!({"dm-0": ["sda"]});
+                }
                 manifest.extra.insert(analyze::ZONE_AHEAD_S.to_string(), 3600.into());
             })
             .unwrap();
@@ -121,10 +130,15 @@ impl Maker {
 
 /// A day that works at one time more than at another.
 pub(crate) fn machine(directory: &Path) {
-    Maker::watched(directory, 24 * 60, |minute| minute * 3_000 + minute * minute);
+    Maker::watched(directory, 24 * 60, |minute| minute * 3_000 + minute * minute, false);
 }
 
 /// An hour in which nothing happened.
 pub(crate) fn idle_machine(directory: &Path) {
-    Maker::watched(directory, 60, |_| 0);
+    Maker::watched(directory, 60, |_| 0, false);
+}
+
+/// An hour of a machine whose busiest device has no controller.
+pub(crate) fn machine_with_zram(directory: &Path) {
+    Maker::watched(directory, 60, |minute| minute * 3_000, true);
 }

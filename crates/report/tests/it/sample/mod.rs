@@ -14,7 +14,7 @@
 
 mod machine;
 
-pub(crate) use machine::{idle_machine, machine};
+pub(crate) use machine::{idle_machine, machine, machine_with_zram};
 
 use quantity::histogram::Histogram;
 use recording::rows::{Cpu, Disk, EngineInterval, Event, OpInterval, Phase, RunTotal};
@@ -83,6 +83,8 @@ pub(crate) struct Maker {
     random: Random,
     counters: (i64, i64, i64, i64, i64),
     index: i32,
+    /// Counters of a machine have devices without a controller.
+    has_virtual: bool,
 }
 
 impl Maker {
@@ -109,8 +111,15 @@ impl Maker {
         manifest.extra.insert("engine_own_cost_ns_per_io".to_string(), serde_json::json!(94.2));
         let writer = Writer::create(directory, manifest).unwrap();
         let origin = i64::try_from(writer.started_t_ns()).unwrap();
-        let mut maker =
-            Self { writer, origin, t_ns: origin + SECOND / 20, random: Random(7), counters: (0, 0, 0, 0, 0), index: 0 };
+        let mut maker = Self {
+            writer,
+            origin,
+            t_ns: origin + SECOND / 20,
+            random: Random(7),
+            counters: (0, 0, 0, 0, 0),
+            index: 0,
+            has_virtual: false,
+        };
         maker.event("info", "engine", None, "io_uring, 2 workers, 64 operations in flight at most");
         maker.counters();
         maker
@@ -380,6 +389,36 @@ pub(crate) fn curve(directory: &Path) {
             mean_service_us: 110.0 / (1.02 - load),
             ..Script::default()
         });
+    }
+    maker.seal();
+}
+
+/// A curve of four points after a run at full speed, which found its end.
+pub(crate) fn curve_and_full_speed(directory: &Path) {
+    let mut maker = Maker::new(directory);
+    maker.run(&Script { offered: None, seconds: 6, warmup: 0, mean_service_us: 4_000.0, ..Script::default() });
+    for percent in [10, 40, 70, 90] {
+        let load = f64::from(percent) / 100.0;
+        maker.run(&Script {
+            title: format!("rd1_({percent}%)"),
+            offered: Some(40_000.0 * load),
+            seconds: 6,
+            warmup: 0,
+            mean_service_us: 110.0 / (1.02 - load),
+            ..Script::default()
+        });
+    }
+    maker.seal();
+}
+
+/// Four runs that have nothing to do with each other.
+pub(crate) fn unrelated(directory: &Path) {
+    let mut maker = Maker::new(directory);
+    for (title, rate, reads) in
+        [("fill", None, 0.0), ("random", Some(2_000.0), 0.7), ("scan", Some(500.0), 1.0), ("mail", Some(900.0), 0.5)]
+    {
+        let title = title.to_string();
+        maker.run(&Script { title, offered: rate, reads, seconds: 5, warmup: 0, ..Script::default() });
     }
     maker.seal();
 }
