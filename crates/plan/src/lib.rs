@@ -4,11 +4,13 @@
 //! flags, a replayed trace, a model) and of the engine that executes it. [`spec`] is the value; [`generate`] turns
 //! one workload of it into the stream of operations and due times that the engine issues.
 
+mod files;
 pub mod generate;
 mod job;
 pub mod replay;
 pub mod spec;
 
+pub use files::*;
 pub use job::*;
 pub use replay::Replay;
 pub use spec::*;
