@@ -94,6 +94,7 @@ pub(crate) fn lane(operations: Operations) -> LaneSpec {
         discards: false,
         nothing: true,
         io_priority: 0,
+        cached: None,
     }
 }
 
@@ -102,6 +103,7 @@ pub(crate) fn target() -> TargetSpec {
         name: "no-op".to_string(),
         path: PathBuf::new(),
         size_bytes: None,
+        layout: None,
         depth: DEPTH,
         open: OpenFlags::default(),
         range: None,

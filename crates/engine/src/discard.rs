@@ -1,4 +1,4 @@
-//! Giving blocks back: a discard on a device, a hole in a file.
+//! Giving blocks back: a discard on a device, a hole in a file; and what a device has in memory.
 //!
 //! `fallocate` on a block device writes zeroes, which is another command with another cost; what a file system sends
 //! for deleted files is a discard.
@@ -14,6 +14,8 @@ use target::{Kind, Opened};
 pub(crate) const URING_DISCARD: u64 = 0x1200;
 /// `BLKDISCARD`: start and length.
 const DISCARD: libc::Ioctl = 0x1277;
+/// `BLKFLSBUF`: no argument; for root only.
+const FLUSH_BUFFERS: libc::Ioctl = 0x1261;
 
 /// Is this a device that takes discards, rather than a file that gets holes?
 pub(crate) fn is_device(opened: &Opened) -> bool {
@@ -39,6 +41,16 @@ pub(crate) fn wait(file: BorrowedFd<'_>, is_device: bool, operation: Operation) 
     let range = [offset, u64::from(bytes)];
     // SAFETY: the request reads two 64-bit numbers from a place that lives through the call.
     let result = unsafe { libc::ioctl(file.as_raw_fd(), DISCARD, range.as_ptr()) };
+    if result == 0 {
+        return Ok(());
+    }
+    Err(Errno::from_io_error(&std::io::Error::last_os_error()).unwrap_or(Errno::IO))
+}
+
+/// Writes what is dirty in a device's page cache and drops all of it.
+pub(crate) fn drop_buffers(device: BorrowedFd<'_>) -> Result<(), Errno> {
+    // SAFETY: the request takes a number, and no memory.
+    let result = unsafe { libc::ioctl(device.as_raw_fd(), FLUSH_BUFFERS, 0) };
     if result == 0 {
         return Ok(());
     }

@@ -1,5 +1,6 @@
 //! Who does what: a run's workloads and targets divided into groups that share nothing.
 
+use crate::cache::Cached;
 use crate::discard::is_device;
 use crate::pool::{Families, Pool, has_jobs, job_of, pools, rate_on_each};
 use crate::{EngineError, Input, Pace};
@@ -35,6 +36,8 @@ pub(crate) struct LaneSpec {
     pub(crate) nothing: bool,
     /// As in `ioprio_set(2)`; 0: the thread's own.
     pub(crate) io_priority: u16,
+    /// What is dropped when it begins anew with its target.
+    pub(crate) cached: Option<Cached>,
 }
 
 /// A workload with slots of its own.
@@ -47,6 +50,8 @@ pub(crate) struct JobSpec {
     /// Due times counted from its start; `None` in a closed loop.
     pub(crate) schedule: Option<Schedule>,
     pub(crate) turns: Turns,
+    /// Due times of those kinds of operation that alone have a rate.
+    pub(crate) paced: [Option<Schedule>; 4],
     /// Which workloads of the run have come to their end, for those that wait for them.
     pub(crate) ended: Arc<[AtomicBool]>,
 }
@@ -196,11 +201,17 @@ fn add_job(
 ) -> Result<(), EngineError> {
     let workload = &input.run.workloads[at];
     let first = group.lanes.len();
-    for target in &workload.targets {
+    for (member, target) in workload.targets.iter().enumerate() {
         let opened = input.targets.get(*target).and_then(Option::as_ref).ok_or(EngineError::NotOpen(*target))?;
         let file = group.file(*target, opened)?;
-        let lane = lane(input, opened, *target, at, Part::WHOLE)?;
-        group.lanes.push(LaneSpec { file, io_priority: job.placement.io_priority, ..lane });
+        let lane = lane(input, opened, (*target, member), at, Part::WHOLE)?;
+        let cached = match (&workload.address.files, &group.files[file].fd) {
+            (Some(files), Some(fd)) => {
+                Cached::of(files, member, geometry_of(workload, member, opened).size_bytes, opened, fd)
+            }
+            _ => None,
+        };
+        group.lanes.push(LaneSpec { file, io_priority: job.placement.io_priority, cached, ..lane });
     }
     let transfer = workload.transfer_max_bytes();
     group.transfer_max = group.transfer_max.max(u32::try_from(transfer).unwrap_or(u32::MAX));
@@ -223,10 +234,16 @@ fn add_job(
         Turns::joined(&job, Joined::new(workload, &members, input.seed)?, seed)
     } else {
         let ranges = group.lanes[first..].iter().map(|lane| lane.operations.range_bytes()).collect();
-        Turns::new(&job, ranges, seed)
+        Turns::of(workload, &job, ranges, seed)
     };
     let lanes = first..group.lanes.len();
-    group.jobs.push(JobSpec { workload: at, lanes, job, schedule, turns, ended: Arc::clone(ended) });
+    let mut paced = [const { None }; 4];
+    for (kind, rate) in job.rates.into_iter().flatten().enumerate() {
+        if let Some(rate) = rate {
+            paced[kind] = Some(Schedule::new(rate, &own, seed.wrapping_add(kind as u64), Part::WHOLE)?);
+        }
+    }
+    group.jobs.push(JobSpec { workload: at, lanes, job, schedule, turns, paced, ended: Arc::clone(ended) });
     Ok(())
 }
 
@@ -249,7 +266,7 @@ fn add_pool(
     group.pools.push(pool.depth);
     for at in &pool.workloads {
         let workload = &input.run.workloads[*at];
-        let lane = lane(input, opened, pool.target, *at, part)?;
+        let lane = lane(input, opened, (pool.target, 0), *at, part)?;
         let family = families.next(*at, part.count);
         let schedule = match rate_on_each(input, workload) {
             Some(rate) => {
@@ -291,6 +308,14 @@ fn geometry(opened: &Opened) -> Geometry {
     Geometry { size_bytes: opened.size_bytes, block_bytes: opened.logical_block_bytes }
 }
 
+/// A target as a workload sees it, of which it is number `member`: what jobs behind this one add to a file is not there
+/// when this one looks.
+fn geometry_of(workload: &Workload, member: usize, opened: &Opened) -> Geometry {
+    let Geometry { size_bytes, block_bytes } = geometry(opened);
+    let seen = workload.address.files.as_ref().map(|files| files.seen_bytes(member, opened.found_bytes));
+    Geometry { size_bytes: size_bytes.min(seen.unwrap_or(u64::MAX)), block_bytes }
+}
+
 /// The bytes that are written over and over instead of iodyno's own data; `None` when there is no pattern. That of
 /// `content.pattern` begins at the start of the target, that of `content.literal` with every transfer.
 ///
@@ -324,15 +349,23 @@ pub(crate) fn content(
     Ok(Some(Content::new(content, &pattern, &volume)?))
 }
 
-/// One lane, without its place in a group and its schedule.
-fn lane(input: &Input<'_>, opened: &Opened, target: usize, at: usize, part: Part) -> Result<LaneSpec, EngineError> {
+/// One lane, without its place in a group and its schedule. The target is number `member` of the workload.
+fn lane(
+    input: &Input<'_>,
+    opened: &Opened,
+    (target, member): (usize, usize),
+    at: usize,
+    part: Part,
+) -> Result<LaneSpec, EngineError> {
     let workload = &input.run.workloads[at];
     let spec = &input.plan.targets[target];
     let is_joined = workload.job.as_ref().is_some_and(|job| job.turn == Turn::Joined);
     // What a joined workload does is chosen for all its targets together; what is made here then only proves that a
     // transfer fits.
     let plain = is_joined.then(|| Workload { address: Address::default(), ..workload.clone() });
-    let operations = Operations::new(plain.as_ref().unwrap_or(workload), spec, geometry(opened), input.seed, part)?;
+    let shape = plain.as_ref().unwrap_or(workload);
+    let geometry = geometry_of(workload, member, opened);
+    let operations = Operations::of_member(shape, (spec, member), geometry, input.seed, part)?;
     let share = workload.share / workload.targets.len() as f64;
     let content = if workload.mix.changes_data() { content(input, target, opened, at, part)? } else { None };
     Ok(LaneSpec {
@@ -345,9 +378,11 @@ fn lane(input: &Input<'_>, opened: &Opened, target: usize, at: usize, part: Part
         share: share / f64::from(part.count),
         priority: workload.priority.unwrap_or(u32::MAX),
         think_ns: workload.think_ns,
-        datasync: workload.mix.fdatasync_every.is_some(),
+        // Of two kinds the stronger one, which says what the other says.
+        datasync: workload.mix.fdatasync_every.is_some() && workload.mix.fsync_every.is_none(),
         discards: is_device(opened),
         nothing: opened.kind == Kind::Nothing,
         io_priority: 0,
+        cached: None,
     })
 }

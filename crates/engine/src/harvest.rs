@@ -302,7 +302,13 @@ impl Stream {
         match self {
             Self::Lane(lane, operations) => operations.next().map(|operation| (*lane, operation)),
             Self::Job(turns, lanes) => {
-                let (at, operation) = turns.next(|at| lanes.get_mut(at).and_then(|(_, one)| one.next()))?;
+                let (at, operation) = turns.next(|at, anew| {
+                    let (_, operations) = lanes.get_mut(at)?;
+                    if anew {
+                        operations.begin_anew();
+                    }
+                    operations.next()
+                })?;
                 Some((lanes.get(at)?.0, operation))
             }
         }

@@ -4,9 +4,9 @@
 //! for does not hold up another. No I/O and no clock in here.
 
 use crate::budget::Budget;
+use crate::cache::Cached;
 use crate::group::{JobSpec, LaneSpec};
 use crate::scheduler::{Issue, Next};
-use plan::generate::Operation;
 use plan::{Flow, LatencyGoal, Think};
 use std::collections::VecDeque;
 use std::sync::atomic::Ordering;
@@ -35,6 +35,8 @@ struct Job {
     free: VecDeque<u64>,
     /// Open loop: when the next operation is due.
     next_due_ns: u64,
+    /// When the next one of each kind that has a rate of its own is due.
+    kind_due_ns: [u64; 4],
     began_ns: Option<u64>,
     ended: bool,
     /// All slots were in use and too few are free to begin again.
@@ -67,6 +69,7 @@ impl Job {
             in_flight: 0,
             free: VecDeque::new(),
             next_due_ns: 0,
+            kind_due_ns: [0; 4],
             began_ns: None,
             ended: false,
             draining: false,
@@ -109,6 +112,9 @@ impl Job {
             return Some(Ready::At(start_ns));
         }
         self.began_ns = Some(start_ns);
+        for (due_ns, schedule) in self.kind_due_ns.iter_mut().zip(&mut self.spec.paced) {
+            *due_ns = schedule.as_mut().map_or(0, |schedule| start_ns + schedule.next_ns());
+        }
         match &mut self.spec.schedule {
             Some(schedule) => self.next_due_ns = start_ns + schedule.next_ns(),
             None => self.free = std::iter::repeat_n(start_ns, self.depth() as usize).collect(),
@@ -167,13 +173,29 @@ impl Job {
     }
 
     /// Takes the next operation for the slot that is ready; `None` ends the job, or the run when its budget is spent.
-    fn take(&mut self, lanes: &mut [LaneSpec], budget: &Budget, due_ns: u64) -> Option<(u32, Operation)> {
+    fn take(&mut self, lanes: &mut [LaneSpec], budget: &Budget, (now_ns, mut due_ns): (u64, u64)) -> Option<Issue> {
         let first = self.spec.lanes.start;
-        let next = self.spec.turns.next(|at| lanes.get_mut(first + at).and_then(|lane| lane.operations.next()));
+        let held = self.kind_due_ns.map(|due_ns| due_ns > now_ns);
+        let next = self.spec.turns.next(|at, anew| {
+            let lane = lanes.get_mut(first + at)?;
+            if anew {
+                lane.operations.begin_anew();
+                lane.cached.iter().for_each(Cached::begin_pass);
+            }
+            let operation = lane.operations.next_but(held);
+            if lane.operations.has_rewound() {
+                lane.cached.iter().for_each(Cached::rewind);
+            }
+            operation
+        });
         let Some((at, operation)) = next else {
             self.end();
             return None;
         };
+        let kind = operation.op.index();
+        if let Some(schedule) = &mut self.spec.paced[kind] {
+            due_ns = std::mem::replace(&mut self.kind_due_ns[kind], self.began_ns.unwrap_or(0) + schedule.next_ns());
+        }
         if !budget.take(&operation, due_ns) {
             return None;
         }
@@ -185,7 +207,7 @@ impl Job {
         }
         self.in_flight += 1;
         self.issued += 1;
-        Some((u32::try_from(first + at).unwrap_or(u32::MAX), operation))
+        Some(Issue { lane: u32::try_from(first + at).unwrap_or(u32::MAX), operation, due_ns })
     }
 
     /// Counts towards the next pause.
@@ -319,11 +341,11 @@ impl Jobs {
         due_ns: u64,
         (lanes, budget): (&mut [LaneSpec], &Budget),
     ) -> Option<Issue> {
-        let (lane, operation) = self.jobs[at].take(lanes, budget, due_ns)?;
+        let issue = self.jobs[at].take(lanes, budget, (now_ns, due_ns))?;
         self.jobs[at].count(now_ns);
         self.pass_turn(at, due_ns);
         self.in_flight += 1;
-        Some(Issue { lane, operation, due_ns })
+        Some(issue)
     }
 
     /// The time is over: the next operation of a job with a rate that was due at `last_due_ns` of the run, if a slot is free.
@@ -422,7 +444,15 @@ mod tests {
             let ended: Arc<[AtomicBool]> = jobs.iter().map(|_| AtomicBool::new(false)).collect();
             let spec = |(at, job): (usize, plan::Job)| {
                 let turns = Turns::new(&job, vec![1 << 30], 1);
-                JobSpec { workload: at, lanes: at..at + 1, job, schedule: None, turns, ended: Arc::clone(&ended) }
+                JobSpec {
+                    workload: at,
+                    lanes: at..at + 1,
+                    job,
+                    schedule: None,
+                    turns,
+                    paced: [const { None }; 4],
+                    ended: Arc::clone(&ended),
+                }
             };
             Self(Jobs::new(jobs.into_iter().enumerate().map(spec).collect(), lanes.len()), lanes)
         }
@@ -481,7 +511,10 @@ mod tests {
         let job = plan::Job { depth_low: 1, ..plan::Job::new(4) };
         let ended: Arc<[AtomicBool]> = [AtomicBool::new(false)].into();
         let turns = Turns::new(&job, vec![1 << 30], 1);
-        let mut jobs = Jobs::new(vec![JobSpec { workload: 0, lanes: 0..1, job, schedule: None, turns, ended }], 1);
+        let mut jobs = Jobs::new(
+            vec![JobSpec { workload: 0, lanes: 0..1, job, schedule: None, turns, paced: [const { None }; 4], ended }],
+            1,
+        );
         let mut issued = |jobs: &mut Jobs, now_ns| {
             std::iter::from_fn(|| match jobs.next(now_ns, &mut lanes, &Budget::default()) {
                 Next::Issue(issue) => Some(issue.due_ns),

@@ -10,6 +10,7 @@
 
 mod aside;
 mod budget;
+mod cache;
 mod choose;
 mod cost;
 mod cpu;

@@ -104,6 +104,7 @@ impl std::fmt::Debug for Running {
 pub fn start(input: Input<'_>, options: &Options) -> Result<Running, EngineError> {
     let chosen = choose::choose(&input, options)?;
     let mut groups = divide(&input, chosen.groups, chosen.is_uring)?;
+    crate::cache::prepare(&input);
     let arrived = Arrived::new(&groups, Budget::new(&input));
     let control = Arc::new(Control::default());
     let budget = Arc::new(Budget::new(&input));

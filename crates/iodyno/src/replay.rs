@@ -206,6 +206,7 @@ fn plan(
         name: path.file_name().map_or_else(|| path.display().to_string(), |name| name.to_string_lossy().into_owned()),
         path: path.clone(),
         size_bytes,
+        layout: None,
         depth: replay.depth,
         open: OpenFlags { direct: !args.buffered, ..OpenFlags::default() },
         range: None,

@@ -1,5 +1,6 @@
 //! What a workload adds that keeps to itself: its own slots, start, pace and end within the run (fio's job).
 
+use crate::files::FilePasses;
 use crate::spec::Gaps;
 use serde::{Deserialize, Serialize};
 
@@ -25,8 +26,15 @@ pub struct Job {
     pub bytes: Option<u64>,
     /// Ends when so many times the bytes of its ranges have been issued.
     pub passes: Option<f64>,
+    /// Goes through its files by fio's rules, and ends with them. Its workload then has [`Address::files`](crate::Address::files).
+    #[serde(default)]
+    pub files: Option<FilePasses>,
     /// Ends when this many operations have been issued.
     pub operations: Option<u64>,
+    /// Operations per second of some kinds of operation only (reads, writes, trims), the others go as fast as slots are
+    /// free: a kind whose next one is not due yet gives way to the others.
+    #[serde(default)]
+    pub rates: Option<[Option<f64>; 3]>,
     /// Pauses.
     pub think: Option<Think>,
     /// Which target is next when there are several.
@@ -51,7 +59,9 @@ impl Job {
             elapsed_ns: None,
             bytes: None,
             passes: None,
+            files: None,
             operations: None,
+            rates: None,
             think: None,
             turn: Turn::RoundRobin { each: 1 },
             flow: None,
@@ -86,7 +96,7 @@ pub enum Turn {
         /// Operations on a target before the next choice.
         each: u32,
     },
-    /// The first until it is through (each byte of its range once), then the second.
+    /// The first until it is through (each byte of its range once; by fio's rules: until it ends), then the second.
     Sequential,
     /// All are one address space, one behind the other (Vdbench's `concatenatesds=`).
     Joined,

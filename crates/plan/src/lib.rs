@@ -4,12 +4,14 @@
 //! flags, a replayed trace, a model) and of the engine that executes it. [`spec`] is the value; [`generate`] turns
 //! one workload of it into the stream of operations and due times that the engine issues.
 
+mod files;
 pub mod generate;
 mod job;
 mod job_texts;
 pub mod replay;
 pub mod spec;
 
+pub use files::*;
 pub use job::*;
 pub use job_texts::{JobText, JobTexts};
 pub use replay::Replay;

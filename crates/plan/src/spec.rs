@@ -3,6 +3,7 @@
 //! All times are nanoseconds, all sizes bytes, all shares fractions of 1. Nothing in here knows which language the
 //! plan was written in; [`Span`]s point back into the text so that a later conflict can still name its line.
 
+use crate::files::{FileUse, Layout};
 use crate::job::Job;
 use crate::replay::Replay;
 use serde::{Deserialize, Serialize};
@@ -170,6 +171,9 @@ pub struct TargetSpec {
     pub path: PathBuf,
     /// Size to use; a file that is shorter is created or extended to it. `None`: all that is there.
     pub size_bytes: Option<u64>,
+    /// How a file comes to its length, when no part of it is cut off by that as `size_bytes` does.
+    #[serde(default)]
+    pub layout: Option<Layout>,
     /// Greatest number of operations in flight on this target (Vdbench's `threads=`), where the run has no [`Run::depth`].
     pub depth: u32,
     /// How to open it.
@@ -479,7 +483,12 @@ impl Workload {
             Bound::Fraction(_) => true,
         });
         let steps = [address.align_bytes, target.align_bytes, Some(address.base_bytes), Some(target.offset_bytes)];
-        let by_op = address.align_by_op.into_iter().flatten();
+        let files = address.files.as_deref();
+        let of_files = files.into_iter().flat_map(|files| {
+            let align = files.align_bytes;
+            [files.offset_bytes, files.gap_bytes.unsigned_abs(), files.smallest_bytes, align[0], align[1], align[2]]
+        });
+        let by_op = address.align_by_op.into_iter().flatten().chain(of_files);
         let strides = address.stride.into_iter().flat_map(|(low, high)| [low, high]);
         let are_steps_whole = steps.into_iter().flatten().chain(by_op).chain(strides).all(is_whole);
         let are_sizes_whole = self.transfers().into_iter().all(|size| size.is_in_steps_of(512));
@@ -633,6 +642,9 @@ pub struct Address {
     pub zones: Vec<(f64, Bound)>,
     /// Where the workload's address 0 lies in the target: added to every address, its range counts from here.
     pub base_bytes: u64,
+    /// Goes through its targets by fio's rules, instead of by `range`, `stride`, `streams`, `align_bytes` and `base_bytes`.
+    #[serde(default)]
+    pub files: Option<Box<FileUse>>,
 }
 
 impl Default for Address {
@@ -653,6 +665,7 @@ impl Default for Address {
             run_length: 1,
             zones: Vec::new(),
             base_bytes: 0,
+            files: None,
         }
     }
 }

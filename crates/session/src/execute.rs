@@ -260,6 +260,10 @@ impl Life<'_, '_> {
         }
         for ((fill, workload), ops) in fills.iter().zip(&run.workloads).zip(&result.ops_by_workload) {
             let Some(target) = self.targets[fill.target].as_ref().filter(|_| fill.is_unwritten) else { continue };
+            // What is still dirty cannot be dropped from the cache, and would be written while others are measured.
+            if let Err(error) = target.write_out() {
+                self.spine.note("format", &format!("{}: failed to write out: {error}", target.name))?;
+            }
             // In order and without gaps, so that what was done says how far it came.
             let came = fill.range.start.saturating_add(ops.saturating_mul(workload.transfer.max_bytes()));
             let up_to = if result.cause == Cause::Done { fill.range.end } else { came.min(fill.range.end) };

@@ -11,6 +11,7 @@ fn main() {
             name: "device".to_string(),
             path: path.clone(),
             size_bytes: None,
+            layout: None,
             depth: 1,
             open: OpenFlags::default(),
             range: None,

@@ -168,7 +168,7 @@ pub(crate) fn examine(spec: &TargetSpec, access: Access, policy: &Policy, mode: 
             let existing = file::examine(spec, &node, access, policy, mode)?;
             Ok(Examined::File(node, existing))
         }
-        FileType::CharacterDevice => match (access, spec.size_bytes) {
+        FileType::CharacterDevice => match (access, file::wanted_bytes(spec)) {
             (Access::Read, Some(bytes)) if node.device() == DEV_ZERO && bytes > 0 => Ok(Examined::Zeroes(node, bytes)),
             (_, Some(bytes)) if node.device() == DEV_NULL && bytes > 0 => Ok(Examined::Nothing(node, bytes)),
             _ => refused(

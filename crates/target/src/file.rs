@@ -5,7 +5,7 @@ use crate::node::{Node, Vacancy};
 use crate::ours::{self, Mark};
 use crate::registry::Registry;
 use crate::{Access, ErrorKind, Policy, evidence, in_use, place};
-use plan::TargetSpec;
+use plan::{LayoutKind, TargetSpec};
 use rustix::fd::{AsFd, AsRawFd, BorrowedFd, OwnedFd};
 use rustix::fs::{
     AtFlags, CWD, FallocateFlags, Mode as Permissions, OFlags, SeekFrom, accessat, fallocate, fstat, fstatvfs,
@@ -35,6 +35,11 @@ pub(crate) struct Existing {
     pub(crate) must_prove: bool,
 }
 
+/// The size that a file must have at least.
+pub(crate) fn wanted_bytes(spec: &TargetSpec) -> Option<u64> {
+    spec.size_bytes.max(spec.layout.map(|layout| layout.at_least_bytes))
+}
+
 /// Examines a file that is there.
 pub(crate) fn examine(
     spec: &TargetSpec,
@@ -44,7 +49,7 @@ pub(crate) fn examine(
     mode: Mode,
 ) -> Result<Existing, ErrorKind> {
     let size_bytes = u64::try_from(node.stat.st_size).unwrap_or(0);
-    let grow_to = spec.size_bytes.filter(|asked| *asked > size_bytes);
+    let grow_to = wanted_bytes(spec).filter(|asked| *asked > size_bytes);
     if size_bytes == 0 && grow_to.is_none() {
         return Err(ErrorKind::Empty);
     }
@@ -107,7 +112,7 @@ pub(crate) fn examine(
 
 /// Examines a place where a file would be made; returns its size.
 pub(crate) fn examine_vacancy(spec: &TargetSpec, vacancy: &Vacancy, policy: &Policy) -> Result<u64, ErrorKind> {
-    let bytes = spec.size_bytes.filter(|bytes| *bytes > 0).ok_or(ErrorKind::NotFound)?;
+    let bytes = wanted_bytes(spec).filter(|bytes| *bytes > 0).ok_or(ErrorKind::NotFound)?;
     let path = vacancy.parent_path.join(&vacancy.name);
     if path.starts_with("/dev") && !path.starts_with("/dev/shm") {
         return Err(ErrorKind::NoDevice);
@@ -174,12 +179,12 @@ impl Drop for Created<'_> {
     }
 }
 
-/// Makes a file of `bytes`; never in the place of one that was there.
-pub(crate) fn create(vacancy: &Vacancy, bytes: u64) -> Result<Created<'_>, ErrorKind> {
+/// Makes a file of `bytes`, as far as `how` makes it as long; never in the place of one that was there.
+pub(crate) fn create(vacancy: &Vacancy, bytes: u64, how: LayoutKind) -> Result<Created<'_>, ErrorKind> {
     let path = vacancy.parent_path.join(&vacancy.name);
     let failed = |error: Errno| ErrorKind::from_io("create", &path, error);
     if let Some(fd) = unnamed(&vacancy.parent).map_err(failed)? {
-        let created = furnish(vacancy, fd, bytes)?;
+        let created = furnish(vacancy, fd, bytes, how)?;
         // The name is the last thing that it gets: a run that is killed before leaves nothing.
         let from = format!("/proc/self/fd/{}", created.claim.fd().as_raw_fd());
         match linkat(CWD, from, &vacancy.parent, &vacancy.name, AtFlags::SYMLINK_FOLLOW) {
@@ -189,11 +194,11 @@ pub(crate) fn create(vacancy: &Vacancy, bytes: u64) -> Result<Created<'_>, Error
             Err(_) => {}
         }
     }
-    furnish(vacancy, named(vacancy).map_err(failed)?, bytes)
+    furnish(vacancy, named(vacancy).map_err(failed)?, bytes, how)
 }
 
 /// Marks a file that was just made, and gives it its size.
-fn furnish(vacancy: &Vacancy, fd: OwnedFd, bytes: u64) -> Result<Created<'_>, ErrorKind> {
+fn furnish(vacancy: &Vacancy, fd: OwnedFd, bytes: u64, how: LayoutKind) -> Result<Created<'_>, ErrorKind> {
     let path = vacancy.parent_path.join(&vacancy.name);
     let failed = |error: Errno| ErrorKind::from_io("create", &path, error);
     let stat = fstat(&fd).map_err(failed)?;
@@ -202,8 +207,9 @@ fn furnish(vacancy: &Vacancy, fd: OwnedFd, bytes: u64) -> Result<Created<'_>, Er
     let mut created = Created { node, claim, unmarked: None, vacancy, keep: false };
     let registry = Registry::find();
     // Before anything else, so that a file that is left half-made is known.
-    created.unmarked = ours::set_mark(created.claim.fd(), &UNFILLED, registry.as_ref()).err();
-    grow(created.claim.fd(), 0, bytes, &path)?;
+    let filled_bytes = UNFILLED.filled_bytes.filter(|_| how == LayoutKind::Filled);
+    created.unmarked = ours::set_mark(created.claim.fd(), &Mark { filled_bytes, ..UNFILLED }, registry.as_ref()).err();
+    grow(created.claim.fd(), (0, bytes), how, &path)?;
     Ok(created)
 }
 
@@ -223,23 +229,30 @@ fn named(vacancy: &Vacancy) -> rustix::io::Result<OwnedFd> {
     openat(&vacancy.parent, &vacancy.name, flags, Permissions::from_raw_mode(0o644))
 }
 
-/// Extends a file, with its space allocated where the file system can, so that a run does not meet a full disk.
-pub(crate) fn grow(fd: BorrowedFd<'_>, from: u64, to: u64, path: &Path) -> Result<(), ErrorKind> {
+/// Extends a file: unless `how` says otherwise with its space allocated where the file system can, so that a run does not
+/// meet a full disk.
+pub(crate) fn grow(fd: BorrowedFd<'_>, (from, to): (u64, u64), how: LayoutKind, path: &Path) -> Result<(), ErrorKind> {
+    let sparse = || ftruncate(fd, to).map_err(|error| ErrorKind::from_io("extend", path, error));
+    let flags = match how {
+        LayoutKind::Untouched => return Ok(()),
+        LayoutKind::Sparse => return sparse(),
+        LayoutKind::Kept => FallocateFlags::KEEP_SIZE,
+        LayoutKind::Filled | LayoutKind::Allocated => FallocateFlags::empty(),
+    };
     let no_space = |error| match available(fd, path) {
         Ok(Some(available_bytes)) => ErrorKind::NoSpace { needed_bytes: to - from, available_bytes },
         Ok(None) => ErrorKind::from_io("extend", path, error),
         Err(error) => error,
     };
-    match fallocate(fd, FallocateFlags::empty(), from, to - from) {
+    match fallocate(fd, flags, from, to - from) {
         Ok(()) => Ok(()),
         Err(error @ (Errno::NOSPC | Errno::DQUOT)) => {
             // Give back what a part of the allocation took.
             let _ = ftruncate(fd, from);
             Err(no_space(error))
         }
-        Err(Errno::OPNOTSUPP | Errno::NOSYS) => {
-            ftruncate(fd, to).map_err(|error| ErrorKind::from_io("extend", path, error))
-        }
+        Err(Errno::OPNOTSUPP | Errno::NOSYS) if how == LayoutKind::Kept => Ok(()),
+        Err(Errno::OPNOTSUPP | Errno::NOSYS) => sparse(),
         Err(error) => Err(ErrorKind::from_io("extend", path, error)),
     }
 }

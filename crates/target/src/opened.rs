@@ -9,7 +9,7 @@ use crate::ours::{self, Mark, Settled};
 use crate::pattern::Pattern;
 use crate::registry::Registry;
 use crate::{Access, ErrorKind, Policy, TargetError};
-use plan::{OpenFlags, TargetSpec};
+use plan::{LayoutKind, OpenFlags, TargetSpec};
 use rustix::fd::{AsFd, BorrowedFd, OwnedFd};
 use rustix::fs::{Advice, AtFlags, OFlags, StatxFlags, fadvise, fstat, ioctl_blksszget, major, minor, statx};
 use rustix::io::Errno;
@@ -56,6 +56,8 @@ pub struct Opened {
     pub path: PathBuf,
     /// Size to be used in bytes.
     pub size_bytes: u64,
+    /// Size as it was found: 0 of a file that was made, less than `size_bytes` of one that was extended.
+    pub found_bytes: u64,
     /// Offsets and lengths must be multiples of this: 512 or 4096 on devices and with direct I/O, otherwise 1.
     pub logical_block_bytes: u32,
     /// Addresses of buffers must be multiples of this.
@@ -90,6 +92,14 @@ impl Opened {
     /// A sentence when the mark could not be changed; the file will then be filled again by the next run.
     pub fn mark_filled(&self, up_to: u64) -> Result<(), String> {
         self.change_mark(|mark| mark.filled_bytes = Some(mark.filled_bytes.unwrap_or(0).max(up_to)))
+    }
+
+    /// Writes out what of the file is still in memory only; nothing where all goes past the page cache.
+    ///
+    /// # Errors
+    /// When it could not be written.
+    pub fn write_out(&self) -> std::io::Result<()> {
+        if self.direct { Ok(()) } else { Ok(rustix::fs::fsync(&self.io)?) }
     }
 
     /// Notes that a pattern of the user's is going to be written, which carries no mark: the next run knows it by its
@@ -149,6 +159,12 @@ impl Opened {
         };
         self.change_mark(|mark| {
             mark.settled = Some(settled);
+            // Written by a load and not by a fill: what is trimmed from now on stays a hole.
+            if mark.filled_bytes.is_none()
+                && file::first_hole(self.as_fd(), settled.size_bytes()) == settled.size_bytes()
+            {
+                mark.filled_bytes = Some(settled.size_bytes());
+            }
             mark.pieces &= !is_ours;
             mark.given_up &= !is_ours;
         })
@@ -248,7 +264,7 @@ pub fn open(spec: &TargetSpec, flags: OpenFlags, access: Access, policy: &Policy
                 Ok(Opened { kind: Kind::Nothing, writable: true, ..describe(spec, &node, io, false, bytes)? })
             }
             Examined::Vacant(vacancy, bytes) => {
-                let mut created = file::create(&vacancy, bytes)?;
+                let mut created = file::create(&vacancy, bytes, layout_of(spec))?;
                 let opened = open_created(spec, &created, bytes, extra)?;
                 created.keep();
                 Ok(opened)
@@ -309,6 +325,7 @@ pub(crate) fn check_direct(flags: OpenFlags, examined: &Examined) -> Result<(), 
 
 fn open_file(spec: &TargetSpec, node: &Node, existing: Existing, extra: OFlags) -> Result<Opened, ErrorKind> {
     let io = open_node(node, direction(existing.claim.is_some()) | extra)?;
+    let is_filled = layout_of(spec) == LayoutKind::Filled;
     let size_bytes = existing.grow_to.unwrap_or_else(|| used(spec, existing.size_bytes));
     let mut notes = Vec::new();
     let mut mark = existing.mark.clone();
@@ -318,7 +335,11 @@ fn open_file(spec: &TargetSpec, node: &Node, existing: Existing, extra: OFlags) 
             notes.push("--destroy gives up what was in the file".to_string());
         }
         // Until the run ends nothing tells when the file was last changed; before it grows, in case the run is killed then.
-        let filled_bytes = Some(existing.filled_bytes(io.as_fd()));
+        let filled_bytes = match &mark {
+            // What is written from now on fills parts in any order, which the file system alone knows.
+            Some(mark) if !is_filled && (existing.grow_to.is_some() || mark.filled_bytes.is_none()) => None,
+            _ => Some(existing.filled_bytes(io.as_fd())),
+        };
         let now = Mark { settled: None, filled_bytes, given_up: existing.must_prove, ..mark.unwrap_or_default() };
         if let Err(reason) = ours::set_mark(io.as_fd(), &now, Registry::find().as_ref()) {
             notes.push(format!("the file cannot be marked as iodyno's own: {reason}"));
@@ -326,15 +347,18 @@ fn open_file(spec: &TargetSpec, node: &Node, existing: Existing, extra: OFlags) 
         mark = Some(now);
     }
     if let Some(to_bytes) = existing.grow_to {
-        file::grow(io.as_fd(), existing.size_bytes, to_bytes, &node.path)?;
+        file::grow(io.as_fd(), (existing.size_bytes, to_bytes), layout_of(spec), &node.path)?;
     }
     let mut opened = describe(spec, node, io, extra.contains(OFlags::DIRECT), size_bytes)?;
+    opened.found_bytes = existing.size_bytes;
     opened.writable = existing.claim.is_some();
     opened._claim = existing.claim;
     opened.notes = notes;
     match mark {
         Some(mark) => {
-            set_fill(&mut opened, &mark);
+            if is_filled {
+                set_fill(&mut opened, &mark);
+            }
             opened.is_marked = true;
         }
         None if file::first_hole(opened.as_fd(), size_bytes) < size_bytes => {
@@ -345,10 +369,16 @@ fn open_file(spec: &TargetSpec, node: &Node, existing: Existing, extra: OFlags) 
     Ok(opened)
 }
 
+/// How a file comes to its length.
+fn layout_of(spec: &TargetSpec) -> LayoutKind {
+    spec.layout.map_or(LayoutKind::Filled, |layout| layout.how)
+}
+
 fn open_created(spec: &TargetSpec, created: &Created<'_>, bytes: u64, extra: OFlags) -> Result<Opened, ErrorKind> {
     let io = open_node(&created.node, OFlags::RDWR | extra)?;
     let mut opened = describe(spec, &created.node, io, extra.contains(OFlags::DIRECT), bytes)?;
     opened.created = true;
+    opened.found_bytes = 0;
     opened.writable = true;
     opened._claim = Some(Arc::clone(&created.claim));
     if let Some(reason) = &created.unmarked {
@@ -356,7 +386,9 @@ fn open_created(spec: &TargetSpec, created: &Created<'_>, bytes: u64, extra: OFl
             .notes
             .push(format!("the file cannot be marked as iodyno's own and will want --destroy next time: {reason}"));
     }
-    set_fill(&mut opened, &file::UNFILLED);
+    if layout_of(spec) == LayoutKind::Filled {
+        set_fill(&mut opened, &file::UNFILLED);
+    }
     opened.is_marked = created.unmarked.is_none();
     Ok(opened)
 }
@@ -394,6 +426,7 @@ fn describe(spec: &TargetSpec, node: &Node, io: OwnedFd, direct: bool, size_byte
         name: spec.name.clone(),
         path: spec.path.clone(),
         size_bytes,
+        found_bytes: size_bytes,
         logical_block_bytes,
         memory_align,
         kind,

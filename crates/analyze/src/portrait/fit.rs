@@ -334,6 +334,7 @@ fn target(group: &Group, at: usize, path: PathBuf, size_bytes: u64) -> TargetSpe
         name: format!("sd{}", at + 1),
         path,
         size_bytes: Some(size_bytes),
+        layout: None,
         depth: if group.depth == 0 { 64 } else { asked.clamp(32, 1024) },
         open: OpenFlags { direct: true, ..OpenFlags::default() },
         range: None,

@@ -3,14 +3,15 @@
 use super::options::{Options, Pattern};
 use super::replay;
 use super::source::Section;
-use super::targets::{Targets, label};
+use super::targets::{Targets, Use, label};
 use super::value::{Amount, PerOp};
+use super::words::in_multiples;
 use crate::context::Context;
 use crate::diagnostic::Diagnostic;
 use plan::{
-    Address, AddressRange, Arrivals, Bound, Command, Content, Dedup, DedupSets, Distribution, Flow, Job, LatencyGoal,
-    Objective, OpMix, OpenFlags, Order, Placement, Rate, Replay, Run, Span, Steady, Stop, Think, TransferSize,
-    Workload,
+    Address, Arrivals, Bound, Command, Content, Dedup, DedupSets, Distribution, FilePasses, FileUse, Flow, Job,
+    LatencyGoal, Objective, OpMix, OpenFlags, Order, Placement, Rate, ReadHint, Replay, Run, Span, Steady, Stop, Think,
+    TransferSize, Workload,
 };
 use std::fmt::Write as _;
 use std::path::PathBuf;
@@ -265,19 +266,14 @@ fn workload(
         extra: 0,
     };
     let depth = if options.one_at_a_time { 1 } else { options.depth };
-    let place = targets.place(context, section, copy, (open, depth, smallest))?;
+    let place = targets.place(context, section, copy, Use { open, depth, smallest })?;
     let mix = mix(options);
-    let rate = rate(context, section, &mix);
+    let rate = rate(options, &mix);
+    let own_rates = Some(rates(options, &mix)).filter(|rates| rate.is_none() && rates.iter().any(Option::is_some));
     let mix = rate.as_ref().map_or(mix, |(_, mix)| *mix);
-    let unaligned = |size: &TransferSize| match size {
-        TransferSize::Uniform { min, max, .. } if options.unaligned => {
-            TransferSize::Uniform { min: *min, max: *max, align: if options.direct { 512 } else { 1 } }
-        }
-        other => other.clone(),
-    };
-    let transfer = sizes.first().map_or(TransferSize::Fixed(4096), |size| unaligned(size));
-    let own = |at: usize| Some(unaligned(&options.sizes[at])).filter(|size| used[at] && *size != transfer);
-    let address = address(context, section, place.range, place.base_bytes, &sizes)?;
+    let transfer = sizes.first().map_or(TransferSize::Fixed(4096), |size| drawn(options, size));
+    let own = |at: usize| Some(drawn(options, &options.sizes[at])).filter(|size| used[at] && *size != transfer);
+    let address = address(section, place.files, &sizes);
     Some(Workload {
         name: name.to_string(),
         targets: place.targets,
@@ -294,10 +290,21 @@ fn workload(
         content: content(options, smallest),
         think_ns: 0,
         open: Some(open),
-        job: Some(job(section, copy, depth, warmup_ns)),
+        job: Some(Job { rates: own_rates, ..job(section, copy, depth, (warmup_ns, place.size_bytes)) }),
         replay: None,
         span: section.span,
     })
+}
+
+/// A size as it is drawn.
+fn drawn(options: &Options, size: &TransferSize) -> TransferSize {
+    match size {
+        TransferSize::Uniform { min, max, .. } if options.unaligned => {
+            TransferSize::Uniform { min: *min, max: *max, align: if options.direct { 512 } else { 1 } }
+        }
+        other if options.unaligned => other.clone(),
+        other => in_multiples(other),
+    }
 }
 
 /// What cannot be meant.
@@ -312,21 +319,6 @@ fn check(context: &mut Context, section: &JobSection) -> Option<()> {
     if options.readonly && options.pattern != Pattern::Read {
         let message = format!("job `{}` writes or trims, and `readonly` forbids it", section.name);
         error("readonly", "rw", message, "leave out readonly, or use rw=read or randread");
-    }
-    if options.step.is_some_and(|step| step < 0) && options.random {
-        error(
-            "step",
-            "rw",
-            "a random pattern cannot go backwards".to_string(),
-            "rw=randread:8 begins anew after 8 operations",
-        );
-    }
-    let used: Vec<&TransferSize> =
-        options.sizes.iter().zip(options.pattern.ops()).filter(|(_, used)| *used).map(|(size, _)| size).collect();
-    let one_size = used.iter().all(|size| *size == used[0] && size.min_bytes() == size.max_bytes());
-    if !options.random && options.step.is_some() && !one_size {
-        let message = "a gap between sequential operations needs one transfer size".to_string();
-        error("step", "rw", message, "use bs= with one size, or leave out the number behind the colon");
     }
     let plain = options.distribution.is_none() && options.zones.is_empty();
     if options.random && options.random_percent < 100.0 && !plain {
@@ -369,27 +361,28 @@ fn mix(options: &Options) -> OpMix {
     })
 }
 
-/// Operations per second of all directions together, and the mix that their rates make: as in fio each direction has a
-/// rate of its own.
-fn rate(context: &mut Context, section: &JobSection, mix: &OpMix) -> Option<(f64, OpMix)> {
-    let options = &section.options;
+/// Operations per second of each direction that is used and has a rate.
+fn rates(options: &Options, mix: &OpMix) -> PerOp<Option<f64>> {
     let shares = [mix.read, mix.write, mix.trim];
     let mut rates = [None; 3];
     for (at, slot) in rates.iter_mut().enumerate().filter(|(at, _)| shares[*at] > 0.0) {
-        let by_bytes = options.rate[at].map(|bytes| bytes as f64 / options.sizes[at].mean_bytes().max(1.0));
+        let size = drawn(options, &options.sizes[at]);
+        let by_bytes = options.rate[at].map(|bytes| bytes as f64 / size.mean_bytes().max(1.0));
         *slot = by_bytes.or(options.rate_iops[at].map(|rate| rate as f64)).filter(|rate| *rate > 0.0);
     }
-    let wanted = shares.iter().filter(|share| **share > 0.0).count();
-    let given = rates.iter().flatten().count();
-    if given == 0 {
-        return None;
+    if mix.trim_then_write {
+        // They take turns: one cannot be faster than the other.
+        rates = [None, rates[1].or(rates[2]), rates[2].or(rates[1])];
     }
-    if given < wanted {
-        let name = if options.rate.iter().any(Option::is_some) { "rate" } else { "rate_iops" };
-        let span = options.spans.get(name).copied().unwrap_or(section.span);
-        let message = format!("`{name}` leaves one direction of a mixed job without a rate");
-        let help = "give both: rate_iops=700,300; or make two jobs of it";
-        context.push(Diagnostic::error("rate", span, message).help(help));
+    rates
+}
+
+/// Operations per second of all directions together, and the mix that their rates make: as in fio each direction has a
+/// rate of its own. `None` where one of them has none.
+fn rate(options: &Options, mix: &OpMix) -> Option<(f64, OpMix)> {
+    let rates = rates(options, mix);
+    let wanted = [mix.read, mix.write, mix.trim].iter().filter(|share| **share > 0.0).count();
+    if rates.iter().flatten().count() < wanted {
         return None;
     }
     let [read, write, trim] = rates.map(Option::unwrap_or_default);
@@ -402,93 +395,57 @@ fn rate(context: &mut Context, section: &JobSection, mix: &OpMix) -> Option<(f64
     Some((sum, mixed))
 }
 
-fn address(
-    context: &mut Context,
-    section: &JobSection,
-    range: Option<AddressRange>,
-    base_bytes: u64,
-    sizes: &[&TransferSize],
-) -> Option<Address> {
+fn address(section: &JobSection, files: FileUse, sizes: &[&TransferSize]) -> Address {
     let options = &section.options;
-    let varied = sizes.iter().any(|size| size.min_bytes() != size.max_bytes());
-    let smallest = sizes.iter().map(|size| size.min_bytes()).min().unwrap_or(4096);
-    let plain = Address { range, base_bytes, ..Address::default() };
+    let rewinds = options.time_based && options.runtime_ns.is_some();
+    let usual = if options.random { ReadHint::Random } else { ReadHint::Sequential };
+    let hint = options.hint.unwrap_or(usual);
+    let mut files = FileUse { rewinds, drops_cache: options.invalidate, hint, ..files };
     // Two directions that go their own ways, each from the beginning.
     let per_op = matches!(options.pattern, Pattern::ReadWrite | Pattern::TrimWrite);
-    let step = if options.direct { 512 } else { 1 };
-    let unaligned = if options.unaligned { step } else { smallest };
-    if options.random {
-        let align_bytes = options.align.or((varied || options.unaligned).then_some(unaligned));
-        let mut zones = Vec::with_capacity(options.zones.len());
-        let mut upto = (0.0, 0_u64);
-        for (share, part) in &options.zones {
-            zones.push((
-                *share,
-                match part {
-                    Amount::Part(part) => {
-                        upto.0 += part;
-                        Bound::Fraction((upto.0 * 1e9).round() / 1e9)
-                    }
-                    Amount::Bytes(bytes) => {
-                        upto.1 = upto.1.saturating_add(*bytes);
-                        Bound::Bytes(upto.1)
-                    }
-                },
-            ));
-        }
-        let mut plain = plain;
-        if varied
-            && options.align.is_none()
-            && !options.unaligned
-            && sizes.iter().any(|size| size.min_bytes() != smallest)
-        {
-            let used = options.pattern.ops();
-            let each: Vec<u64> = options.sizes.iter().map(TransferSize::min_bytes).collect();
-            let align = |at: usize| if used[at] { each[at] } else { smallest };
-            plain.align_by_op = Some([align(0), align(1), align(2)]);
-        }
-        if options.random_percent < 100.0 {
-            return Some(Address {
-                order: Order::Mixed { seek: options.random_percent / 100.0, distribution: Distribution::Uniform },
-                align_bytes,
-                ..plain
-            });
-        }
-        let run_length = options.step.map_or(1, |step| u32::try_from(step).unwrap_or(u32::MAX));
-        let alike = sizes.iter().all(|size| *size == sizes[0]);
-        let distribution = match options.distribution {
-            Some(distribution) => distribution,
-            // What overlaps cannot be visited exactly once.
-            None if options.map && zones.is_empty() && !varied && alike && run_length == 1 => Distribution::ExactOnce,
-            None => Distribution::Uniform,
-        };
-        return Some(Address { order: Order::Random(distribution), align_bytes, run_length, zones, ..plain });
+    if !options.random {
+        // Several files begin anew together.
+        files.rewinds &= files.file_bytes.len() == 1;
+        files.gap_bytes = options.step.unwrap_or(0);
+        let order = Order::Sequential { once: false, backward: files.gap_bytes < 0 };
+        return Address { order, per_op, files: Some(Box::new(files)), ..Address::default() };
     }
-    let align_bytes = options.align.or((varied || options.unaligned).then_some(unaligned));
-    let (backward, stride) = steps(context, section, sizes.first().map_or(4096, |size| size.max_bytes()))?;
-    Some(Address { order: Order::Sequential { once: false, backward }, stride, per_op, align_bytes, ..plain })
+    let own = |at: usize| options.sizes[at].min_bytes();
+    let used = options.pattern.ops();
+    let is_usual = |at: usize| !used[at] || options.align[at] == own(at);
+    files.align_bytes = [0, 1, 2].map(|at| if is_usual(at) { 0 } else { options.align[at] });
+    let zones = zones(options);
+    let is_alike = sizes.iter().all(|size| *size == sizes[0] && size.min_bytes() == size.max_bytes());
+    let is_free = files.align_bytes != [0; 3] || (!options.lfsr && (!options.map || !is_alike || !zones.is_empty()));
+    files.repeats = is_free;
+    let order = match (options.distribution, options.random_percent < 100.0) {
+        (_, true) => Order::Mixed {
+            seek: options.random_percent / 100.0,
+            distribution: if is_free { Distribution::Uniform } else { Distribution::ExactOnce },
+        },
+        (Some(distribution), _) => Order::Random(distribution),
+        // What overlaps cannot be visited exactly once, but for the generator that knows of no sizes.
+        (None, _) if is_free => Order::Random(Distribution::Uniform),
+        (None, _) => Order::Random(Distribution::ExactOnce),
+    };
+    let run_length = options.step.map_or(1, |step| u32::try_from(step).unwrap_or(u32::MAX));
+    Address { order, run_length, zones, per_op, files: Some(Box::new(files)), ..Address::default() }
 }
 
-/// Direction and gap of a sequential pattern, from the number behind `rw=`.
-fn steps(context: &mut Context, section: &JobSection, bytes: u64) -> Option<(bool, Option<(u64, u64)>)> {
-    let bytes = i64::try_from(bytes).unwrap_or(i64::MAX);
-    let (backward, stride) = match section.options.step {
-        None => (false, None),
-        // The next one begins where this one ends, and so much further on (or back).
-        Some(step) if step > 0 => (false, Some(bytes.saturating_add(step))),
-        Some(step) => match step.saturating_neg().saturating_sub(bytes) {
-            0 => {
-                let span = section.options.spans.get("rw").copied().unwrap_or(section.span);
-                let found = Diagnostic::error("step", span, "this gap does the same place over and over");
-                context.push(found.help("to go backwards write twice the transfer size: rw=read:-8k with bs=4k"));
-                return None;
-            }
-            back if back == bytes => (true, None),
-            back if back > 0 => (true, Some(back)),
-            forward => (false, Some(forward.saturating_neg())),
-        },
+/// Ends of the zones, counted from the start of the part.
+fn zones(options: &Options) -> Vec<(f64, Bound)> {
+    let mut upto = (0.0, 0_u64);
+    let end = |part: &Amount, upto: &mut (f64, u64)| match part {
+        Amount::Part(part) => {
+            upto.0 += part;
+            Bound::Fraction((upto.0 * 1e9).round() / 1e9)
+        }
+        Amount::Bytes(bytes) => {
+            upto.1 = upto.1.saturating_add(*bytes);
+            Bound::Bytes(upto.1)
+        }
     };
-    Some((backward, stride.map(|gap| (gap.unsigned_abs(), gap.unsigned_abs()))))
+    options.zones.iter().map(|(share, part)| (*share, end(part, &mut upto))).collect()
 }
 
 fn content(options: &Options, unit_bytes: u64) -> Content {
@@ -506,28 +463,23 @@ fn content(options: &Options, unit_bytes: u64) -> Content {
     }
 }
 
-fn job(section: &JobSection, copy: u32, depth: u32, warmup_ns: u64) -> Job {
+fn job(section: &JobSection, copy: u32, depth: u32, (warmup_ns, size_bytes): (u64, Option<u64>)) -> Job {
     let options = &section.options;
     let (low, high) = options.delay_ns;
     // Copies begin at different times in the range, the same ones in every execution.
     let part = (u64::from(copy).wrapping_mul(0x9e37_79b9_7f4a_7c15) >> 32) as f64 / 4_294_967_296.0;
     let start_ns = low + floor((high - low) as f64 * part);
     let endless = options.time_based && options.runtime_ns.is_some();
-    let bytes = match options.io_size {
-        Some(Amount::Bytes(bytes)) if !endless && options.pattern == Pattern::TrimWrite => {
-            Some(bytes.saturating_mul(options.loops).saturating_mul(2))
-        }
-        Some(Amount::Bytes(bytes)) if !endless => Some(bytes.saturating_mul(options.loops)),
-        _ => None,
-    };
-    // Each block of a trimwrite is trimmed and then written: twice the bytes.
-    let twice = if options.pattern == Pattern::TrimWrite { 2.0 } else { 1.0 };
-    let passes = match options.io_size {
-        _ if endless => None,
-        Some(Amount::Bytes(_)) => None,
-        Some(Amount::Part(part)) => Some(twice * part * options.loops as f64),
-        None => Some(twice * options.loops as f64),
-    };
+    let io_size = options.io_size.and_then(|size| match size {
+        Amount::Bytes(bytes) => Some(Bound::Bytes(bytes)).filter(|_| bytes > 0),
+        Amount::Part(part) => (part > 0.0 && part < 1.0).then_some(Bound::Fraction(part)),
+    });
+    let used = options.sizes.iter().zip(options.pattern.ops()).filter(|(_, used)| *used);
+    let largest_bytes = used.map(|(size, _)| size.max_bytes()).max().unwrap_or(0);
+    let files = Some(FilePasses { size_bytes, io_size, loops: options.loops, endless, largest_bytes });
+    // Each place of a trimwrite is trimmed and then written: twice the operations.
+    let twice = if options.pattern == Pattern::TrimWrite { 2 } else { 1 };
+    let operations = options.number_ios.map(|count| count.saturating_mul(options.loops).saturating_mul(twice));
     let cpus = match &options.cpus[..] {
         all if options.cpus_split && !all.is_empty() => vec![all[copy as usize % all.len()]],
         all => all.to_vec(),
@@ -546,9 +498,8 @@ fn job(section: &JobSection, copy: u32, depth: u32, warmup_ns: u64) -> Job {
         gaps: options.gaps,
         start_ns,
         elapsed_ns: options.runtime_ns.map(|runtime| runtime.saturating_add(warmup_ns)),
-        bytes,
-        passes,
-        operations: options.number_ios,
+        files,
+        operations,
         think,
         turn: options.turn,
         flow: options.flow.map(|weight| Flow { id: options.flow_id, weight }),

@@ -5,12 +5,12 @@ use super::replay::{ReplayOptions, kinds};
 use super::source::Line;
 use super::value::{Amount, PerOp, Units, names, per_op};
 use super::words::{
-    ascending, below_hundred, block, checked, every, in_range, list, narrow, number, pattern_bytes, percent, split,
-    steady, switch, turn, unquoted, zones_of,
+    ascending, below_hundred, block, checked, every, in_range, list, narrow, number, pattern_bytes, percent, range_of,
+    split, steady, switch, turn, unquoted, zones_of,
 };
 use crate::context::Context;
 use crate::diagnostic::Diagnostic;
-use plan::{Distribution, Gaps, SteadyMeasure, TransferSize, Turn};
+use plan::{Distribution, Gaps, LayoutKind, ReadHint, SteadyMeasure, TransferSize, Turn};
 use quantity::suggest;
 use std::collections::BTreeMap;
 
@@ -63,7 +63,8 @@ pub(super) struct Options {
     pub(super) step: Option<i64>,
     pub(super) read_percent: f64,
     pub(super) sizes: PerOp<TransferSize>,
-    pub(super) align: Option<u64>,
+    /// 0: of the smallest transfer of the direction.
+    pub(super) align: PerOp<u64>,
     pub(super) unaligned: bool,
     pub(super) seed: Option<u64>,
     pub(super) distribution: Option<Distribution>,
@@ -71,6 +72,14 @@ pub(super) struct Options {
     pub(super) zones: Vec<(f64, Amount)>,
     pub(super) random_percent: f64,
     pub(super) map: bool,
+    /// The generator that visits all places once, whatever the map says.
+    pub(super) lfsr: bool,
+    pub(super) fallocate: LayoutKind,
+    pub(super) overwrite: bool,
+    pub(super) invalidate: bool,
+    /// `None`: as the pattern is.
+    pub(super) hint: Option<ReadHint>,
+    pub(super) create_on_open: bool,
     pub(super) fsync: Option<u32>,
     pub(super) fdatasync: Option<u32>,
     pub(super) end_fsync: bool,
@@ -151,13 +160,19 @@ impl Default for Options {
             step: None,
             read_percent: 50.0,
             sizes: [size.clone(), size.clone(), size],
-            align: None,
+            align: [0; 3],
             unaligned: false,
             seed: None,
             distribution: None,
             zones: Vec::new(),
             random_percent: 100.0,
             map: true,
+            lfsr: false,
+            fallocate: LayoutKind::Allocated,
+            overwrite: false,
+            invalidate: true,
+            hint: None,
+            create_on_open: false,
             fsync: None,
             fdatasync: None,
             end_fsync: false,
@@ -264,6 +279,9 @@ impl Options {
                 "end_fsync" | "fsync_on_close" => self.end_fsync = on,
                 "direct" => self.direct = on,
                 "zero_buffers" => self.literal = if on { vec![0] } else { Vec::new() },
+                "invalidate" => self.invalidate = on,
+                "overwrite" => self.overwrite = on,
+                "create_on_open" => self.create_on_open = on,
                 "stonewall" => self.stonewall = on,
                 "latency_run" => self.latency_run = on,
                 "time_based" => self.time_based = on,
@@ -292,15 +310,34 @@ impl Options {
             "filename_format" => self.filename_format = text.to_string(),
             "nrfiles" => self.nrfiles = in_range(units.count(text)?, 1, 100_000)?,
             "filesize" => {
-                let range = text.split_once('-').unwrap_or((text, text));
-                let (low, high) = (units.bytes(range.0)?, units.bytes(range.1)?);
-                self.filesize = Some(ascending(low, high)?);
+                let (low, high) = range_of(text);
+                let (low, high) = (units.bytes(low)?, units.bytes(high)?);
+                // In either order, and 0 is as if it were not there.
+                self.filesize = Some((low.min(high), low.max(high))).filter(|(low, _)| *low > 0);
             }
             "size" => self.size = Some(units.amount(text)?),
             "io_size" => self.io_size = Some(units.amount(text)?),
             "offset" => self.offset = units.amount(text)?,
             "offset_increment" => self.offset_increment = units.amount(text)?,
             "file_service_type" => self.turn = turn(units, text)?,
+            "fadvise_hint" => {
+                self.hint = match text {
+                    "1" => None,
+                    "0" => Some(ReadHint::Unset),
+                    "random" => Some(ReadHint::Random),
+                    "sequential" => Some(ReadHint::Sequential),
+                    _ => return Err(format!("`{text}` is none of 0, 1, random, sequential")),
+                }
+            }
+            "fallocate" => {
+                self.fallocate = match text {
+                    "none" | "0" => LayoutKind::Untouched,
+                    "native" | "posix" | "1" => LayoutKind::Allocated,
+                    "keep" => LayoutKind::Kept,
+                    "truncate" => LayoutKind::Sparse,
+                    _ => return Err(format!("`{text}` is none of none, native, posix, keep, truncate")),
+                }
+            }
             "allow_file_create" => self.allow_create = switch(Some(text))?,
             "kb_base" => {
                 self.units.base = match text {
@@ -325,10 +362,18 @@ impl Options {
             "rwmixwrite" => self.read_percent = 100.0 - percent(text)?,
             "bs" | "bsrange" | "bssplit" => self.set_sizes(name, text)?,
             "blockalign" => {
-                self.align = Some(units.bytes(text.split(',').next().unwrap_or(text))?).filter(|align| *align > 0);
+                self.align =
+                    per_op(text, &self.align.map(Some), |one| units.bytes(one))?.map(Option::unwrap_or_default);
             }
             "randseed" => self.seed = Some(units.count(text)?),
             "random_distribution" => self.set_distribution(text)?,
+            "random_generator" => {
+                self.lfsr = match text {
+                    "lfsr" => true,
+                    "tausworthe" | "tausworthe64" => false,
+                    _ => return Err(format!("`{text}` is none of tausworthe, tausworthe64, lfsr")),
+                }
+            }
             "percentage_random" => {
                 let all: Vec<f64> = text.split(',').map(|one| percent(one.trim())).collect::<Result<_, _>>()?;
                 let first = all.first().copied().unwrap_or(100.0);
@@ -470,8 +515,20 @@ impl Options {
             "rw" | "readwrite" => (Pattern::ReadWrite, false),
             "randrw" => (Pattern::ReadWrite, true),
             "trimwrite" => (Pattern::TrimWrite, false),
+            "randtrimwrite" => (Pattern::TrimWrite, true),
             _ => {
-                let known = ["read", "write", "trim", "randread", "randwrite", "randtrim", "rw", "randrw", "trimwrite"];
+                let known = [
+                    "read",
+                    "write",
+                    "trim",
+                    "randread",
+                    "randwrite",
+                    "randtrim",
+                    "rw",
+                    "randrw",
+                    "trimwrite",
+                    "randtrimwrite",
+                ];
                 let near = suggest::nearest(name, known);
                 let hint = near.map_or(String::new(), |near| format!("; did you mean `{near}`?"));
                 return Err(format!("`{name}` is no pattern{hint}"));
@@ -479,6 +536,12 @@ impl Options {
         };
         self.step = match step {
             None => None,
+            // A plain number: fio reads the digits that it begins with, and `4k` is 4.
+            Some(step) if self.random => {
+                let digits = step.find(|c: char| !c.is_ascii_digit()).map_or(step, |end| &step[..end]);
+                let count = digits.parse::<i64>().map_err(|_| format!("`{step}` is no number of operations"))?;
+                Some(count).filter(|count| *count > 0)
+            }
             Some(step) => {
                 let (digits, sign) = step.strip_prefix('-').map_or((step, 1), |digits| (digits, -1));
                 let bytes =
@@ -495,8 +558,9 @@ impl Options {
         let sizes = per_op(text, &before, |one| match name {
             "bs" => Ok(TransferSize::Fixed(block(units.bytes(one)?)?)),
             "bsrange" => {
-                let (low, high) = one.split_once('-').unwrap_or((one, one));
-                let (min, max) = ascending(block(units.bytes(low)?)?, block(units.bytes(high)?)?)?;
+                let (low, high) = range_of(one);
+                let (low, high) = (block(units.bytes(low)?)?, block(units.bytes(high)?)?);
+                let (min, max) = (low.min(high), low.max(high));
                 Ok(if min == max { TransferSize::Fixed(min) } else { TransferSize::Uniform { min, max, align: min } })
             }
             _ => split(units, one),
@@ -558,6 +622,19 @@ impl Options {
             _ => return Err(format!("`{name}` is none of random, zipf, pareto, normal, zoned, zoned_abs")),
         };
         Ok(())
+    }
+}
+
+impl Options {
+    /// How a file is extended that is shorter than the job needs: what is read, or written over, is written before.
+    pub(super) fn layout(&self) -> LayoutKind {
+        if self.pattern.ops()[0] || self.overwrite {
+            LayoutKind::Filled
+        } else if self.create_on_open {
+            LayoutKind::Untouched
+        } else {
+            self.fallocate
+        }
     }
 }
 

@@ -2,9 +2,13 @@
 
 use super::expand::base_name;
 use super::unjob::as_jobs;
+use super::words::{as_range, is_unaligned};
 use super::words_out::{Lines, bytes, list, percent, share_text, time};
 use crate::printed::Printed;
-use plan::{Bound, Distribution, Gaps, Job, OpMix, Order, Plan, Run, SteadyMeasure, TransferSize, Turn, Workload};
+use plan::{
+    Bound, Distribution, FileLength, FileUse, Gaps, Job, LayoutKind, OpMix, Order, Plan, ReadHint, Run, SteadyMeasure,
+    TransferSize, Turn, Workload,
+};
 use std::fmt::Write as _;
 
 /// The job file, with every run a group behind a stonewall. What fio's language cannot say is listed.
@@ -143,6 +147,11 @@ fn target(plan: &Plan, workload: &Workload, job: &Job, lines: &mut Lines, unsaid
     let count = specs.len().max(1) as u64;
     let address = &workload.address;
     match address.range {
+        None if address.files.is_some() => {
+            let size_bytes = job.files.as_ref().and_then(|files| files.size_bytes);
+            address.files.iter().for_each(|files| part(workload, files, size_bytes, lines, unsaid));
+            layout(&specs, workload, lines);
+        }
         None => {
             lines.add_if(address.base_bytes > 0, "offset", || bytes(address.base_bytes));
             let sized: Vec<u64> = specs.iter().filter_map(|spec| spec.size_bytes).collect();
@@ -185,11 +194,55 @@ fn target(plan: &Plan, workload: &Workload, job: &Job, lines: &mut Lines, unsaid
     lines.add_if(plan.settings.format == Some(false), "allow_file_create", || "0".to_string());
 }
 
+/// The part of its files that a job uses.
+fn part(workload: &Workload, files: &FileUse, size_bytes: Option<u64>, lines: &mut Lines, unsaid: &mut Vec<String>) {
+    if files.offset_bytes > 0 && files.offset_fraction > 0.0 {
+        unsaid.push(format!("the offset of `{}` mixes bytes and percent", workload.name));
+    }
+    lines.add_if(files.offset_bytes > 0, "offset", || bytes(files.offset_bytes));
+    lines.add_if(files.offset_fraction > 0.0, "offset", || percent(files.offset_fraction));
+    match files.lengths.first() {
+        Some(FileLength::Whole { low, high, .. }) if low == high => lines.add("filesize", &bytes(*low)),
+        Some(FileLength::Whole { low, high, .. }) => {
+            lines.add("filesize", &format!("{}-{}", bytes(*low), bytes(*high)));
+        }
+        _ => {}
+    }
+    lines.add_if(!files.drops_cache, "invalidate", || "0".to_string());
+    let usual = match workload.address.order {
+        Order::Sequential { .. } => ReadHint::Sequential,
+        Order::Random(_) | Order::Mixed { .. } => ReadHint::Random,
+    };
+    match files.hint {
+        hint if hint == usual => {}
+        ReadHint::Unset => lines.add("fadvise_hint", "0"),
+        ReadHint::Random => lines.add("fadvise_hint", "random"),
+        ReadHint::Sequential => lines.add("fadvise_hint", "sequential"),
+    }
+    lines.add_if(size_bytes.is_some(), "size", || bytes(size_bytes.unwrap_or(0)));
+    lines.add_if(files.fraction < 1.0, "size", || percent(files.fraction));
+}
+
+/// How files get their length, where that makes a difference to this job.
+fn layout(specs: &[&plan::TargetSpec], workload: &Workload, lines: &mut Lines) {
+    let how = specs.iter().find_map(|spec| spec.layout).map(|layout| layout.how);
+    let reads = workload.mix.read > 0.0 || (workload.address.per_op && !workload.mix.trim_then_write);
+    match how {
+        Some(LayoutKind::Filled) if !reads => lines.add("overwrite", "1"),
+        Some(LayoutKind::Kept) if !reads => lines.add("fallocate", "keep"),
+        Some(LayoutKind::Sparse) if !reads => lines.add("fallocate", "truncate"),
+        Some(LayoutKind::Untouched) if !reads => lines.add("fallocate", "none"),
+        _ => {}
+    }
+}
+
 fn pattern(workload: &Workload, lines: &mut Lines, unsaid: &mut Vec<String>) {
     let (mix, address) = (&workload.mix, &workload.address);
     let random = !matches!(address.order, Order::Sequential { .. });
+    let files = address.files.as_deref();
     let two_ways = address.per_op || workload.write_transfer.is_some();
     let word = match mix {
+        OpMix { trim_then_write: true, .. } if random => "randtrimwrite",
         OpMix { trim_then_write: true, .. } => "trimwrite",
         OpMix { trim, read, write, .. } if *trim > 0.0 => {
             if read + write > 0.0 {
@@ -221,6 +274,10 @@ fn pattern(workload: &Workload, lines: &mut Lines, unsaid: &mut Vec<String>) {
     };
     let step = match (address.order, address.stride) {
         (Order::Random(_), _) if address.run_length > 1 => format!(":{}", address.run_length),
+        (Order::Sequential { .. }, _) if files.is_some() => match files.map_or(0, |files| files.gap_bytes) {
+            0 => String::new(),
+            gap => format!(":{}{}", if gap < 0 { "-" } else { "" }, bytes(gap.unsigned_abs())),
+        },
         (Order::Sequential { backward, .. }, stride) => gap(workload, backward, stride, unsaid),
         _ => String::new(),
     };
@@ -265,6 +322,17 @@ fn gap(workload: &Workload, backward: bool, stride: Option<(u64, u64)>, unsaid: 
 fn distribution(workload: &Workload, lines: &mut Lines, unsaid: &mut Vec<String>) {
     let address = &workload.address;
     let varied = workload.transfers().iter().any(|size| size.min_bytes() != size.max_bytes());
+    if let Some(files) = address.files.as_deref().filter(|_| !matches!(address.order, Order::Sequential { .. })) {
+        let is_mixed = varied || workload.write_transfer.is_some() || workload.trim_transfer.is_some();
+        let has_align = files.align_bytes != [0; 3];
+        lines.add_if(has_align, "blockalign", || files.align_bytes.map(bytes).join(","));
+        lines.add_if(!files.repeats && is_mixed && !has_align && address.zones.is_empty(), "random_generator", || {
+            "lfsr".to_string()
+        });
+        lines.add_if(files.repeats && !is_mixed && !has_align && address.zones.is_empty(), "norandommap", || {
+            "1".to_string()
+        });
+    }
     match address.order {
         Order::Sequential { .. } => {}
         Order::Mixed { seek, .. } => {
@@ -273,7 +341,10 @@ fn distribution(workload: &Workload, lines: &mut Lines, unsaid: &mut Vec<String>
         Order::Random(Distribution::ExactOnce) => {}
         Order::Random(Distribution::Uniform) if !address.zones.is_empty() => zones(workload, lines, unsaid),
         Order::Random(Distribution::Uniform) => {
-            let is_plain = !varied && workload.write_transfer.is_none() && workload.trim_transfer.is_none();
+            let is_plain = address.files.is_none()
+                && !varied
+                && workload.write_transfer.is_none()
+                && workload.trim_transfer.is_none();
             lines.add_if(is_plain && address.run_length <= 1, "norandommap", || "1".to_string());
         }
         Order::Random(Distribution::Zipf(theta)) => lines.add("random_distribution", &format!("zipf:{theta}")),
@@ -291,7 +362,11 @@ fn distribution(workload: &Workload, lines: &mut Lines, unsaid: &mut Vec<String>
         TransferSize::Uniform { min, align, .. } if align != min => Some(*align),
         _ => None,
     });
-    lines.add_if(unaligned.is_some(), "bs_unaligned", || "1".to_string());
+    lines
+        .add_if(unaligned.is_some() || sizes.iter().any(|size| is_unaligned(size)), "bs_unaligned", || "1".to_string());
+    if address.files.is_some() {
+        return;
+    }
     // What varies is aligned to the smallest, or not at all, anyway.
     let smallest = sizes.iter().map(|size| size.min_bytes()).min();
     let usual = unaligned.or(smallest.filter(|_| varied));
@@ -335,6 +410,10 @@ fn sizes(workload: &Workload, lines: &mut Lines) {
     let word = |size: &TransferSize| match size {
         TransferSize::Fixed(size) => ("bs", bytes(*size)),
         TransferSize::Uniform { min, max, .. } => ("bsrange", format!("{}-{}", bytes(*min), bytes(*max))),
+        TransferSize::Mix(_) if as_range(size).is_some() => {
+            let (min, max) = as_range(size).unwrap_or_default();
+            ("bsrange", format!("{}-{}", bytes(min), bytes(max)))
+        }
         TransferSize::Mix(mix) => {
             let parts: Vec<String> = mix
                 .iter()
@@ -430,6 +509,15 @@ fn pace(workload: &Workload, job: &Job, lines: &mut Lines) {
         };
         lines.add(name, &text);
     }
+    if let Some(rates) = job.rates {
+        let sizes = workload.transfers().map(TransferSize::mean_bytes);
+        let whole = rates.iter().flatten().all(|rate| (rate - rate.round()).abs() < 1e-9);
+        let text = |at: usize| {
+            let value = |rate: f64| if whole { rate.round() } else { (rate * sizes[at]).round() };
+            rates[at].map_or(String::new(), |rate| value(rate).to_string())
+        };
+        lines.add(if whole { "rate_iops" } else { "rate" }, &format!("{},{}", text(0), text(1)));
+    }
     lines.add_if(job.gaps == Gaps::Exponential, "rate_process", || "poisson".to_string());
     if let Some(think) = job.think {
         lines.add("thinktime", &time(think.ns));
@@ -459,7 +547,19 @@ fn times(run: &Run, workload: &Workload, job: &Job, lines: &mut Lines, unsaid: &
     lines.add_if(runtime.is_some(), "runtime", || time(runtime.unwrap_or(0)));
     lines.add_if(run.warmup_ns > 0, "ramp_time", || time(run.warmup_ns));
     lines.add_if(job.start_ns > 0, "startdelay", || time(job.start_ns));
+    if let Some(files) = &job.files {
+        lines.add_if(files.endless, "time_based", || "1".to_string());
+        lines.add_if(files.loops > 1, "loops", || files.loops.to_string());
+        match files.io_size {
+            None => {}
+            Some(Bound::Bytes(limit)) => lines.add("io_size", &bytes(limit)),
+            Some(Bound::Fraction(part)) => lines.add("io_size", &percent(part)),
+        }
+    }
+    let loops = job.files.as_ref().map_or(1, |files| files.loops.max(1));
+    let twice = if job.files.is_some() && workload.mix.trim_then_write { 2 } else { 1 };
     match (job.bytes, job.passes) {
+        _ if job.files.is_some() => {}
         (None, None) if runtime.is_some() => lines.add("time_based", "1"),
         (None, None) => unsaid.push(format!("`{}` has no end", workload.name)),
         (Some(limit), _) if workload.mix.trim_then_write => lines.add("io_size", &bytes(limit / 2)),
@@ -471,7 +571,7 @@ fn times(run: &Run, workload: &Workload, job: &Job, lines: &mut Lines, unsaid: &
             lines.add_if(passes < loops, "io_size", || share_text(passes, |part| part * loops));
         }
     }
-    lines.add_if(job.operations.is_some(), "number_ios", || job.operations.unwrap_or(0).to_string());
+    lines.add_if(job.operations.is_some(), "number_ios", || (job.operations.unwrap_or(0) / loops / twice).to_string());
     if let Some(steady) = run.stop.steady {
         let what = match steady.measure {
             SteadyMeasure::Operations => "iops",

@@ -2,7 +2,7 @@
 
 use super::expand::JobSection;
 use super::options::Options;
-use super::targets::Targets;
+use super::targets::{Targets, Use};
 use crate::context::Context;
 use crate::diagnostic::Diagnostic;
 use plan::replay::{AddressRules, DEPTH, DeviceMap, Pacing, ReplayFilter, ReplayOp, ReplayVolume, Speed};
@@ -100,7 +100,12 @@ pub(super) fn run(
     }
     let open = OpenFlags { direct: options.direct, sync: options.sync, dsync: options.dsync, ..OpenFlags::default() };
     let section = JobSection { name: job.name.clone(), span: job.span, options: placed };
-    let place = targets.place(context, &section, 0, (open, replay.depth, SECTOR))?;
+    let place = targets.place(context, &section, 0, Use { open, depth: replay.depth, smallest: SECTOR })?;
+    // A trace is mapped to what was asked for, and no further.
+    for at in &place.targets {
+        let spec = &mut targets.specs[*at];
+        spec.size_bytes = spec.layout.take().map(|layout| layout.at_least_bytes);
+    }
     let volumes = vec![ReplayVolume { targets: place.targets.clone() }];
     let workload = Workload {
         targets: place.targets,

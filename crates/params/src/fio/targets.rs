@@ -1,10 +1,11 @@
 //! Which files and devices a job uses, and which part of them.
 
 use super::expand::JobSection;
+use super::options::Options;
 use super::value::Amount;
 use crate::context::Context;
 use crate::diagnostic::Diagnostic;
-use plan::{AddressRange, Bound, OpenFlags, TargetSpec};
+use plan::{FileLength, FileUse, Layout, LayoutKind, OpenFlags, TargetSpec};
 use std::collections::HashMap;
 use std::path::{Path, PathBuf};
 
@@ -14,8 +15,19 @@ const TARGETS_MAX: usize = 100_000;
 /// Where one copy of a job goes.
 pub(super) struct Place {
     pub(super) targets: Vec<usize>,
-    pub(super) range: Option<AddressRange>,
-    pub(super) base_bytes: u64,
+    pub(super) files: FileUse,
+    /// Bytes of all its files together, when they were asked for.
+    pub(super) size_bytes: Option<u64>,
+}
+
+/// What a job has to do with its files.
+#[derive(Clone, Copy)]
+pub(super) struct Use {
+    pub(super) open: OpenFlags,
+    /// Operations in flight over all of them.
+    pub(super) depth: u32,
+    /// The smallest transfer that it makes.
+    pub(super) smallest: u64,
 }
 
 /// The targets of a plan, collected from all jobs.
@@ -26,6 +38,8 @@ pub(super) struct Targets {
     names: HashMap<String, u32>,
     /// Depths of the run under way.
     depths: HashMap<usize, u32>,
+    /// How long the jobs so far need each file to be.
+    needs: HashMap<PathBuf, u64>,
     /// May files be created? False when any job forbids it.
     pub(super) never_create: bool,
 }
@@ -36,14 +50,8 @@ impl Targets {
         self.depths.clear();
     }
 
-    /// The targets of copy number `copy` of a job, which opens them so, has so much in flight and so small transfers.
-    pub(super) fn place(
-        &mut self,
-        context: &mut Context,
-        section: &JobSection,
-        copy: u32,
-        (open, depth, smallest): (OpenFlags, u32, u64),
-    ) -> Option<Place> {
+    /// The targets of copy number `copy` of a job, and which part of them it uses.
+    pub(super) fn place(&mut self, context: &mut Context, section: &JobSection, copy: u32, of: Use) -> Option<Place> {
         let options = &section.options;
         let span = |name: &str| options.spans.get(name).copied().unwrap_or(section.span);
         let paths = paths(section, copy);
@@ -53,68 +61,71 @@ impl Targets {
             return None;
         }
         let count = paths.len() as u64;
-        let from = bound(options.offset, options.offset_increment, copy);
-        let each = match (options.size, options.filesize) {
-            (_, Some((low, high))) => Each::Between(low, high),
-            (Some(Amount::Bytes(bytes)), None) => Each::Bytes(bytes / count),
-            (Some(Amount::Part(part)), None) => Each::Part(part),
-            (None, None) => Each::All,
-        };
-        if let Each::Bytes(bytes) = each
-            && bytes < smallest
+        if let (Some(Amount::Bytes(bytes)), None) = (options.size, options.filesize)
+            && bytes / count < of.smallest
         {
-            let message = format!("{bytes} bytes per file are less than one transfer of {smallest} bytes");
+            let bytes = bytes / count;
+            let message = format!("{bytes} bytes per file are less than one transfer of {} bytes", of.smallest);
             context.push(Diagnostic::error("size", span("size"), message).help("use a larger size or a smaller bs"));
             return None;
         }
-        let (range, base_bytes) = match area(from, each, smallest) {
-            Ok(area) => area,
-            Err(why) => {
-                context.push(Diagnostic::error("offset", span("offset"), why.to_string()));
-                return None;
-            }
-        };
+        let mut files = part(options, copy, &paths);
+        if files.offset_fraction >= 1.0 {
+            let why = "the offset is beyond the end of the target";
+            context.push(Diagnostic::error("offset", span("offset"), why.to_string()));
+            return None;
+        }
         self.never_create |= !options.allow_create;
         let mut targets = Vec::with_capacity(paths.len());
-        for (number, path) in paths.into_iter().enumerate() {
-            let end_bytes = match each {
-                Each::Bytes(bytes) => Some(base_bytes.saturating_add(bytes - bytes % smallest.max(1))),
-                Each::Between(low, high) => Some(between(low, high, smallest, u64::from(copy) << 32 | number as u64)),
-                Each::Part(_) | Each::All => None,
-            };
-            let key = (path.clone(), open);
-            let at = match self.by_path.get(&key) {
-                Some(at) => *at,
-                None => {
-                    let name = self.name(&path);
-                    self.specs.push(TargetSpec {
-                        name,
-                        path,
-                        size_bytes: None,
-                        depth: 0,
-                        open,
-                        range: None,
-                        hit_area_bytes: 1 << 20,
-                        offset_bytes: 0,
-                        align_bytes: None,
-                        skip_first_block: false,
-                        grain_bytes: None,
-                        unlink: false,
-                        span: section.span,
-                    });
-                    self.by_path.insert(key, self.specs.len() - 1);
-                    self.specs.len() - 1
-                }
-            };
+        for (member, path) in paths.into_iter().enumerate() {
+            let at = self.target(section, &path, of.open);
+            let needs = self.needs.entry(path).or_default();
+            let before = *needs;
+            *needs = before.max(files.needs_bytes(member).unwrap_or(0));
+            files.file_bytes.push(*needs);
             let spec = &mut self.specs[at];
             spec.unlink |= options.unlink;
-            spec.size_bytes = spec.size_bytes.max(end_bytes);
+            if *needs > 0 {
+                let how = if *needs > before { options.layout() } else { LayoutKind::Untouched };
+                spec.layout = Some(grown(spec.layout, Layout { at_least_bytes: *needs, how }));
+            }
             let used = self.depths.entry(at).or_default();
-            *used = used.saturating_add(depth);
+            *used = used.saturating_add(of.depth);
             spec.depth = spec.depth.max(*used);
             targets.push(at);
         }
-        Some(Place { targets, range, base_bytes })
+        let size_bytes = match options.size {
+            Some(Amount::Bytes(bytes)) => Some(bytes),
+            Some(Amount::Part(_)) | None => None,
+        };
+        Some(Place { targets, files, size_bytes })
+    }
+
+    /// The target of a path that is opened so, a new one at first.
+    fn target(&mut self, section: &JobSection, path: &Path, open: OpenFlags) -> usize {
+        let key = (path.to_path_buf(), open);
+        if let Some(at) = self.by_path.get(&key) {
+            return *at;
+        }
+        let name = self.name(path);
+        self.specs.push(TargetSpec {
+            name,
+            path: path.to_path_buf(),
+            size_bytes: None,
+            layout: None,
+            depth: 0,
+            open,
+            range: None,
+            hit_area_bytes: 1 << 20,
+            offset_bytes: 0,
+            align_bytes: None,
+            skip_first_block: false,
+            grain_bytes: None,
+            unlink: false,
+            span: section.span,
+        });
+        self.by_path.insert(key, self.specs.len() - 1);
+        self.specs.len() - 1
     }
 
     /// The file's name, with a number when it is taken.
@@ -127,56 +138,61 @@ impl Targets {
     }
 }
 
-/// How much of each file.
-#[derive(Clone, Copy)]
-enum Each {
-    Bytes(u64),
-    Part(f64),
-    Between(u64, u64),
-    All,
-}
-
-/// Where a copy of a job begins.
-fn bound(offset: Amount, increment: Amount, copy: u32) -> Result<Amount, &'static str> {
-    match (offset, increment) {
-        (Amount::Bytes(offset), Amount::Bytes(increment)) => {
-            Ok(Amount::Bytes(offset.saturating_add(increment.saturating_mul(u64::from(copy)))))
-        }
-        (Amount::Part(offset), Amount::Part(increment)) => Ok(Amount::Part(offset + increment * f64::from(copy))),
-        (Amount::Part(offset), Amount::Bytes(0)) => Ok(Amount::Part(offset)),
-        (Amount::Bytes(0), Amount::Part(increment)) => Ok(Amount::Part(increment * f64::from(copy))),
-        _ => Err("an offset in bytes and an increment in percent (or the other way round) cannot be added"),
-    }
-}
-
-/// The part of a target: a range, and the bytes before it.
-fn area(
-    from: Result<Amount, &'static str>,
-    each: Each,
-    smallest: u64,
-) -> Result<(Option<AddressRange>, u64), &'static str> {
-    let fraction = |low: f64, high: f64| {
-        let range = AddressRange { low: Bound::Fraction(low), high: Bound::Fraction(high.min(1.0)) };
-        (low > 0.0 || high < 1.0).then_some(range)
+/// A file's layout when another job comes that needs it longer: what one of them reads must be there, and otherwise the
+/// first to need it decides.
+fn grown(before: Option<Layout>, now: Layout) -> Layout {
+    let at_least_bytes = now.at_least_bytes.max(before.map_or(0, |layout| layout.at_least_bytes));
+    let how = match before {
+        Some(layout) if now.how != LayoutKind::Filled => layout.how,
+        _ => now.how,
     };
-    match (from?, each) {
-        (Amount::Part(low), _) if low >= 1.0 => Err("the offset is beyond the end of the target"),
-        (Amount::Bytes(base), Each::Bytes(bytes)) => {
-            let whole = bytes - bytes % smallest.max(1);
-            Ok((Some(AddressRange { low: Bound::Bytes(0), high: Bound::Bytes(whole) }), base))
-        }
-        (Amount::Bytes(base), Each::All | Each::Between(..)) => Ok((None, base)),
-        (Amount::Bytes(0), Each::Part(part)) => Ok((fraction(0.0, part), 0)),
-        (Amount::Bytes(_), Each::Part(_)) => {
-            Err("an offset in bytes does not go with a size in percent: give both in the same unit")
-        }
-        (Amount::Part(low), Each::Part(part)) => Ok((fraction(low, low + part), 0)),
-        (Amount::Part(low), Each::All | Each::Between(..)) => Ok((fraction(low, 1.0), 0)),
-        (Amount::Part(0.0), Each::Bytes(bytes)) => area(Ok(Amount::Bytes(0)), Each::Bytes(bytes), smallest),
-        (Amount::Part(_), Each::Bytes(_)) => {
-            Err("an offset in percent does not go with a size in bytes: give both in the same unit")
+    Layout { at_least_bytes, how }
+}
+
+/// The part that copy number `copy` of a job uses of each of its files.
+fn part(options: &Options, copy: u32, paths: &[PathBuf]) -> FileUse {
+    let (copy, count) = (u64::from(copy), paths.len() as u64);
+    let used = options.sizes.iter().zip(options.pattern.ops()).filter(|(_, used)| *used);
+    let smallest_bytes = used.map(|(size, _)| size.min_bytes()).min().unwrap_or(4096).max(1);
+    let mut files = FileUse { smallest_bytes, ..FileUse::default() };
+    for (amount, times) in [(options.offset, 1), (options.offset_increment, copy)] {
+        match amount {
+            Amount::Bytes(bytes) => files.offset_bytes = files.offset_bytes.saturating_add(bytes.saturating_mul(times)),
+            Amount::Part(part) => files.offset_fraction += part * times as f64,
         }
     }
+    // Percents ask for whole transfers, even where they come to nothing.
+    let is_rounded =
+        [options.offset, options.offset_increment].iter().any(|one| matches!(one, Amount::Part(part) if *part > 0.0));
+    if is_rounded && files.offset_fraction == 0.0 {
+        files.offset_bytes = files.offset_bytes.checked_next_multiple_of(smallest_bytes).unwrap_or(u64::MAX);
+    }
+    // As given in percent, not as it comes out of adding.
+    files.offset_fraction = (files.offset_fraction * 1e10).round() / 1e10;
+    if let Some(Amount::Part(part)) = options.size {
+        files.fraction = part;
+    }
+    files.lengths = match (options.filesize, options.size) {
+        (Some((low, high)), _) => {
+            // By name, so that all jobs of a file agree.
+            let salt = |path: &PathBuf| {
+                path.as_os_str()
+                    .as_encoded_bytes()
+                    .iter()
+                    .fold(0_u64, |sum, byte| (sum ^ u64::from(*byte)).wrapping_mul(0x0100_0000_01b3))
+            };
+            let whole = |path| FileLength::Whole { low, high, bytes: between(low, high, smallest_bytes, salt(path)) };
+            paths.iter().map(whole).collect()
+        }
+        (None, Some(Amount::Bytes(bytes))) => {
+            let each = bytes / count;
+            // What does not divide makes the first files longer.
+            let longer = (bytes - each * count) / smallest_bytes;
+            (0..count).map(|number| FileLength::Bytes(each + u64::from(number < longer) * smallest_bytes)).collect()
+        }
+        (None, Some(Amount::Part(_)) | None) => Vec::new(),
+    };
+    files
 }
 
 /// A size in the range, the same one in every execution.
@@ -184,6 +200,9 @@ fn between(low: u64, high: u64, smallest: u64, salt: u64) -> u64 {
     let mut x = salt.wrapping_add(0x9e37_79b9_7f4a_7c15);
     x = (x ^ (x >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
     x = (x ^ (x >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
+    if low == high {
+        return low;
+    }
     let size = low + (x ^ (x >> 31)) % (high - low + 1);
     (size - size % smallest.max(1)).max(smallest)
 }
@@ -201,6 +220,10 @@ fn paths(section: &JobSection, copy: u32) -> Vec<PathBuf> {
     };
     if options.null {
         return vec![PathBuf::from("/dev/null")];
+    }
+    // A job that is called after a device is one of that device.
+    if options.filename.is_empty() && section.name.starts_with("/dev/") {
+        return vec![PathBuf::from(&section.name)];
     }
     if !options.filename.is_empty() {
         return options.filename.iter().map(|name| inside(name)).collect();

@@ -5,6 +5,9 @@ use super::value::{Amount, Units};
 use plan::{SteadyMeasure, TransferSize, Turn};
 use quantity::numbers::parse_list;
 
+/// Sizes of a range whose largest is no multiple of its smallest; with more of them the largest is no matter.
+const SIZES_MAX: u64 = 10_000;
+
 /// On, when nothing is said.
 pub(super) fn switch(value: Option<&str>) -> Result<bool, String> {
     match value {
@@ -48,6 +51,11 @@ pub(super) fn ascending(low: u64, high: u64) -> Result<(u64, u64), String> {
     if low <= high { Ok((low, high)) } else { Err(format!("the range falls from {low} to {high}")) }
 }
 
+/// The two ends of a range, with `-` or `:` between them.
+pub(super) fn range_of(text: &str) -> (&str, &str) {
+    text.split_once(['-', ':']).unwrap_or((text, text))
+}
+
 pub(super) fn block(bytes: u64) -> Result<u64, String> {
     in_range(bytes, 1, i32::MAX.unsigned_abs().into())
         .map_err(|_| format!("a transfer of {bytes} bytes cannot be issued"))
@@ -76,6 +84,35 @@ pub(super) fn split(units: Units, text: &str) -> Result<TransferSize, String> {
         [(bytes, _)] => TransferSize::Fixed(bytes),
         _ => TransferSize::Mix(mix),
     })
+}
+
+/// A size as fio draws it: in whole multiples of the smallest, and what is left of the largest is as likely as it is long.
+pub(super) fn in_multiples(size: &TransferSize) -> TransferSize {
+    match size {
+        TransferSize::Uniform { min, max, .. } if max % min != 0 && max / min < SIZES_MAX => {
+            let each = *min as f64 / *max as f64;
+            let whole = (1..=max / min).map(|times| (times * min, each));
+            TransferSize::Mix(whole.chain([(*max, (max % min) as f64 / *max as f64)]).collect())
+        }
+        TransferSize::Mix(mix) => {
+            let min = size.min_bytes().max(1);
+            TransferSize::Mix(mix.iter().map(|(bytes, share)| (bytes - bytes % min, *share)).collect())
+        }
+        other => other.clone(),
+    }
+}
+
+/// The range that [`in_multiples`] makes these sizes of.
+pub(super) fn as_range(size: &TransferSize) -> Option<(u64, u64)> {
+    let (min, max) = (size.min_bytes().max(1), size.max_bytes());
+    let is_range = matches!(size, TransferSize::Mix(_)) && max % min != 0;
+    let range = TransferSize::Uniform { min, max, align: min };
+    (is_range && in_multiples(&range) == *size).then_some((min, max))
+}
+
+/// Does fio draw these sizes with `bs_unaligned` only?
+pub(super) fn is_unaligned(size: &TransferSize) -> bool {
+    matches!(size, TransferSize::Mix(_)) && as_range(size).is_none() && !size.is_in_steps_of(size.min_bytes().max(1))
 }
 
 /// `60/10:30/20:10/70`: share of the operations / part of the range; what is left out divides the rest.

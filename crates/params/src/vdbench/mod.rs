@@ -281,6 +281,7 @@ fn target(storage: &Storage) -> TargetSpec {
         name: storage.name.clone(),
         path: PathBuf::from(storage.lun.as_ref().map(|lun| lun.text.clone()).unwrap_or_default()),
         size_bytes: storage.size_bytes,
+        layout: None,
         depth: storage.threads,
         open: storage.open.unwrap_or_default(),
         range: storage.range,

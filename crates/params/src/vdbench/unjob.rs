@@ -17,6 +17,8 @@ pub(super) fn without_jobs(plan: &Plan, unsaid: &mut Vec<String>) -> Plan {
     }
     for (number, spec) in out.targets.iter_mut().enumerate() {
         spec.name = format!("sd{}", number + 1);
+        // A file is as long as its jobs need it; that nothing else may be used of a longer one is Vdbench's way.
+        spec.size_bytes = spec.size_bytes.max(spec.layout.take().map(|layout| layout.at_least_bytes));
     }
     for run in &mut out.runs {
         one_run(run, unsaid);
@@ -34,7 +36,10 @@ fn one_run(run: &mut Run, unsaid: &mut Vec<String>) {
     let title = run.title.clone();
     run.name = safe(&run.name);
     run.title.clone_from(&run.name);
-    let jobs: Vec<_> = run.workloads.iter().filter_map(|workload| workload.job.clone()).collect();
+    let mut jobs: Vec<_> = run.workloads.iter().filter_map(|workload| workload.job.clone()).collect();
+    for (workload, job) in run.workloads.iter_mut().zip(&mut jobs) {
+        without_files(workload, job, unsaid);
+    }
     if jobs.iter().any(|job| job.start_ns > 0 || !job.after.is_empty()) {
         unsaid.push(format!("{title}: jobs that begin later than others"));
     }
@@ -143,4 +148,38 @@ fn in_sectors(size: &TransferSize) -> TransferSize {
 fn safe(name: &str) -> String {
     let plain = |c: char| if c.is_ascii_alphanumeric() || c == '_' { c } else { '_' };
     name.chars().map(plain).collect()
+}
+
+/// What goes through its files by fio's rules, in the words of a range, an alignment and a stride.
+fn without_files(workload: &mut Workload, job: &mut plan::Job, unsaid: &mut Vec<String>) {
+    let Some(files) = workload.address.files.take() else { return };
+    let name = &workload.name;
+    match files.as_range() {
+        Some((base_bytes, range)) => (workload.address.base_bytes, workload.address.range) = (base_bytes, range),
+        None => unsaid
+            .push(format!("`{name}`: a part of its files that mixes bytes and percent, or files of different lengths")),
+    }
+    let sizes = workload.transfers();
+    let (min, max) = (sizes.iter().map(|size| size.min_bytes()).min(), sizes.iter().map(|size| size.max_bytes()).max());
+    let (min, max) = (min.unwrap_or(4096), i64::try_from(max.unwrap_or(4096)).unwrap_or(i64::MAX));
+    let [align, ..] = files.align_bytes;
+    let is_varied = sizes.iter().any(|size| size.min_bytes() != size.max_bytes());
+    workload.address.align_bytes = Some(align).filter(|align| *align > 0).or(is_varied.then_some(min));
+    if files.gap_bytes != 0 {
+        // Vdbench counts from start to start.
+        let step = max.saturating_add(files.gap_bytes);
+        match step {
+            0 => unsaid.push(format!("`{name}`: the same place over and over")),
+            // That it goes backwards is said where it is printed.
+            back if back < 0 => {}
+            step => workload.address.stride = Some((step.unsigned_abs(), step.unsigned_abs())),
+        }
+    }
+    let Some(passes) = job.files.take().filter(|passes| !passes.endless) else { return };
+    let twice = if workload.mix.trim_then_write { 2.0 } else { 1.0 };
+    match passes.io_size {
+        Some(plan::Bound::Bytes(bytes)) => job.bytes = Some(bytes.saturating_mul(passes.loops)),
+        Some(plan::Bound::Fraction(part)) => job.passes = Some(part * passes.loops as f64 * twice),
+        None => job.passes = Some(passes.loops as f64 * twice),
+    }
 }

@@ -59,6 +59,11 @@ pub(crate) struct Setting<'a> {
 }
 
 impl Places {
+    /// No place at all, for what goes by other rules.
+    pub(crate) fn nowhere() -> Self {
+        Self::Uniform(Grid::default())
+    }
+
     /// `space` must hold the largest transfer.
     pub(crate) fn new(setting: &Setting, space: Space, rng: &mut Rng) -> Result<Self, GenerateError> {
         let (workload, address) = (setting.workload, &setting.workload.address);

@@ -60,6 +60,7 @@ impl Joined {
             name: "concat".to_string(),
             path: PathBuf::new(),
             size_bytes: None,
+            layout: None,
             depth: 1,
             open: crate::spec::OpenFlags::default(),
             range: None,

@@ -45,6 +45,14 @@ impl OpChoice {
         Ok(if len == 1 { Self::Only(ops[0]) } else { Self::Weighted { above: [above[0], above[1], above[2]], ops } })
     }
 
+    /// Another kind of the mix, or the same where there is none.
+    pub(crate) fn other(&self, op: Op) -> Op {
+        match self {
+            Self::Weighted { ops, .. } => ops.iter().copied().find(|other| *other != op).unwrap_or(op),
+            Self::Only(_) | Self::TrimThenWrite { .. } => op,
+        }
+    }
+
     #[inline]
     pub(crate) fn next(&mut self, rng: &mut Rng) -> Op {
         match self {
@@ -202,7 +210,7 @@ impl SizeChoice {
             Self::Fixed(bytes) => *bytes,
             Self::Weighted(sizes) => {
                 let x = rng.next_u64();
-                sizes.iter().find(|(upto, _)| x <= *upto).map_or(0, |(_, bytes)| *bytes)
+                sizes.get(sizes.partition_point(|(upto, _)| x > *upto)).map_or(0, |(_, bytes)| *bytes)
             }
             Self::Uniform { min, align, count } => min + align * u32::try_from(rng.below(*count)).unwrap_or(0),
         }

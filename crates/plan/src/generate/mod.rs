@@ -7,6 +7,7 @@
 //! | [`content`] | the bytes that writes carry |
 //! | `space` | the bytes of a target that a workload may touch, and aligned places in them |
 //! | `address`, `sequential` | which of these places comes next |
+//! | `file_pass` | a pass over one file in fio's order |
 //! | `jump`, `hot_band` | where a seek goes |
 //! | `skew`, `permutation` | uneven and exact-once choices among `n` places in O(1) memory |
 //! | [`Turns`] | which target of a job is next, and its end |
@@ -21,6 +22,7 @@
 mod address;
 pub mod content;
 mod dedup;
+mod file_pass;
 mod hot_band;
 mod joined;
 mod jump;

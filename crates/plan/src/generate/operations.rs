@@ -1,10 +1,12 @@
 //! The stream of operations of one workload on one target.
 
 use super::address::{Places, Setting};
+use super::file_pass::FilePass;
 use super::mix::{OpChoice, Sizes, value_error};
 use super::rng::{Rng, derive, derive_name, threshold};
 use super::space::{Space, Window};
 use super::{GenerateError, Geometry, Op, Part};
+use crate::files::FileUse;
 use crate::spec::{Order, TargetSpec, Workload};
 
 /// One request.
@@ -25,6 +27,8 @@ pub struct Operations {
     ops: OpChoice,
     sizes: Sizes,
     places: Places,
+    /// Goes by fio's rules instead of by `places`.
+    pass: Option<Box<FilePass>>,
     /// Places of writes and of trims, when each kind of operation goes its own way.
     own_places: Option<Box<[Places; 2]>>,
     hits: Option<Box<Hits>>,
@@ -48,6 +52,8 @@ struct Hits {
 struct Flushes {
     every: [u32; 2],
     writes: [u32; 2],
+    /// All writes so far.
+    written: u64,
     due: u32,
 }
 
@@ -67,7 +73,25 @@ impl Operations {
         seed: u64,
         part: Part,
     ) -> Result<Self, GenerateError> {
+        Self::of_member(workload, (target, 0), geometry, seed, part)
+    }
+
+    /// As [`Operations::new`] on the target that is number `member` of the workload: where it goes by fio's rules, its files
+    /// may have different lengths.
+    ///
+    /// # Errors
+    /// As [`Operations::new`].
+    pub fn of_member(
+        workload: &Workload,
+        (target, member): (&TargetSpec, usize),
+        geometry: Geometry,
+        seed: u64,
+        part: Part,
+    ) -> Result<Self, GenerateError> {
         let part = part.check()?;
+        if let Some(files) = &workload.address.files {
+            return Self::of_file(workload, files, (target, member), geometry, seed);
+        }
         let shared = derive_name(derive_name(seed, &workload.name), &target.name);
         let mut rng = Rng::new(derive(shared, 2 + u64::from(part.index)));
         let block = u64::from(geometry.block_bytes.max(1));
@@ -115,7 +139,76 @@ impl Operations {
         let range_bytes = whole - whole % u64::from(sizes.min());
         let flushes = Flushes::new(workload)?;
         let offset_bytes = window.shift;
-        Ok(Self { rng, ops, sizes, places, own_places, hits, offset_bytes, range_bytes, flushes, ended: false })
+        let pass = None;
+        Ok(Self { rng, ops, sizes, places, pass, own_places, hits, offset_bytes, range_bytes, flushes, ended: false })
+    }
+
+    /// The stream of a workload that goes through its targets by fio's rules.
+    fn of_file(
+        workload: &Workload,
+        files: &FileUse,
+        (target, member): (&TargetSpec, usize),
+        geometry: Geometry,
+        seed: u64,
+    ) -> Result<Self, GenerateError> {
+        let shared = derive_name(derive_name(seed, &workload.name), &target.name);
+        let rng = Rng::new(derive(shared, 2));
+        let block = u64::from(geometry.block_bytes.max(1));
+        let sizes = Sizes::new(workload, target, geometry)?;
+        let real_bytes = geometry.size_bytes;
+        let too_small = |range_bytes| GenerateError::DoesNotFit {
+            workload: workload.name.clone(),
+            target: target.name.clone(),
+            size_bytes: real_bytes,
+            range_bytes,
+            transfer_bytes: u64::from(sizes.min()),
+            grain_bytes: None,
+        };
+        let part = files.part(member, real_bytes).ok_or_else(|| too_small(0))?;
+        let room = part.bytes.min(real_bytes.saturating_sub(part.start));
+        if room < u64::from(sizes.min()) {
+            return Err(too_small(room));
+        }
+        for (what, value) in [("the offset in bytes", part.start), ("the alignment in bytes", files.align_bytes[0])]
+            .into_iter()
+            .chain(files.align_bytes[1..].iter().map(|align| ("the alignment in bytes", *align)))
+        {
+            if value % block != 0 {
+                return Err(value_error(workload, what, value as f64, "a multiple of the target's block"));
+            }
+        }
+        let pass =
+            Some(Box::new(FilePass::new(workload, files, (part, real_bytes), (block, derive(shared, 1)), &rng)?));
+        let (ops, flushes) = (OpChoice::new(workload)?, Flushes::new(workload)?);
+        let places = Places::nowhere();
+        let range_bytes = part.bytes;
+        Ok(Self {
+            rng,
+            ops,
+            sizes,
+            places,
+            pass,
+            own_places: None,
+            hits: None,
+            offset_bytes: 0,
+            range_bytes,
+            flushes,
+            ended: false,
+        })
+    }
+
+    /// Did the last operation begin anew with the target by itself? To be asked once.
+    #[inline]
+    pub fn has_rewound(&mut self) -> bool {
+        self.pass.as_mut().is_some_and(|pass| pass.has_rewound())
+    }
+
+    /// Begins another pass over the target, in the same order; what does not go by fio's rules goes on.
+    pub fn begin_anew(&mut self) {
+        if let Some(pass) = &mut self.pass {
+            pass.begin_anew(&mut self.rng);
+            self.ended = false;
+        }
     }
 
     /// How many parts `workload` can be divided into without changing what it is: as many as there are sequential
@@ -139,6 +232,13 @@ impl Operations {
     #[expect(clippy::should_implement_trait, reason = "an iterator would invite adapters into the hot loop")]
     #[inline]
     pub fn next(&mut self) -> Option<Operation> {
+        self.next_but([false; 4])
+    }
+
+    /// As [`Operations::next`], of another kind than those that are held back ([`Op::index`]), when it goes by fio's rules and
+    /// its mix has another.
+    #[inline]
+    pub fn next_but(&mut self, held: [bool; 4]) -> Option<Operation> {
         if let Some(flushes) = &mut self.flushes
             && flushes.due > 0
         {
@@ -147,6 +247,14 @@ impl Operations {
         }
         if self.ended {
             return None;
+        }
+        if let Some(pass) = &mut self.pass {
+            let next = pass.next(&mut self.rng, (&mut self.ops, held), &self.sizes);
+            self.ended = next.is_none();
+            if let (Some(flushes), Some(next)) = (&mut self.flushes, next) {
+                flushes.follow(next.op);
+            }
+            return next;
         }
         let op = self.ops.next(&mut self.rng);
         if op == Op::Flush {
@@ -232,13 +340,21 @@ fn fits(
 }
 
 impl Flushes {
+    /// As fio counts: one flush before whatever comes next, as long as the number of writes is such a multiple.
+    #[inline]
+    fn follow(&mut self, op: Op) {
+        self.written = self.written.wrapping_add(u64::from(op == Op::Write));
+        let is_due = |every: u32| every > 0 && self.written > 0 && self.written.is_multiple_of(u64::from(every));
+        self.due = u32::from(self.every.into_iter().any(is_due));
+    }
+
     fn new(workload: &Workload) -> Result<Option<Self>, GenerateError> {
         let mix = &workload.mix;
         if mix.fsync_every == Some(0) || mix.fdatasync_every == Some(0) {
             return Err(value_error(workload, "the number of writes between flushes", 0.0, "1 or more"));
         }
         let every = [mix.fsync_every.unwrap_or(0), mix.fdatasync_every.unwrap_or(0)];
-        Ok((every != [0, 0]).then_some(Self { every, writes: [0, 0], due: 0 }))
+        Ok((every != [0, 0]).then_some(Self { every, writes: [0, 0], written: 0, due: 0 }))
     }
 
     #[inline]

@@ -10,6 +10,7 @@ pub(super) fn target() -> TargetSpec {
         name: "sd1".into(),
         path: "/nowhere".into(),
         size_bytes: None,
+        layout: None,
         depth: 1,
         open: OpenFlags::default(),
         range: None,

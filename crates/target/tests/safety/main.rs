@@ -24,6 +24,7 @@ pub(crate) fn spec(path: &Path, size_bytes: Option<u64>) -> TargetSpec {
         name: "sd1".to_string(),
         path: path.to_owned(),
         size_bytes,
+        layout: None,
         depth: 1,
         open: OpenFlags::default(),
         range: None,

@@ -23,6 +23,7 @@ pub fn target(name: &str, path: &Path, size_bytes: u64, depth: u32) -> TargetSpe
         name: name.to_string(),
         path: path.to_path_buf(),
         size_bytes: Some(size_bytes),
+        layout: None,
         depth,
         open: OpenFlags::default(),
         range: None,

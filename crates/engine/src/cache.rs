@@ -1,0 +1,83 @@
+//! The page cache of what a job reads and writes, by fio's rules: it is dropped where the job begins with a file, and the
+//! kernel is told how the file will be read.
+//!
+//! A drop that fails leaves a load that is faster than asked for, and nothing else: like fio we go on.
+
+use crate::Input;
+use crate::discard::{drop_buffers, is_device};
+use plan::{FilePart, FileUse, ReadHint};
+use rustix::fs::{Advice, fadvise};
+use std::num::NonZeroU64;
+use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
+use std::sync::Arc;
+use target::{Kind, Opened};
+
+/// What is dropped when a pass over a file begins anew.
+#[derive(Clone, Debug)]
+pub(crate) struct Cached {
+    fd: Arc<OwnedFd>,
+    part: FilePart,
+    is_device: bool,
+    /// Past the cache: only another pass opens the file again, not its own return to the start.
+    direct: bool,
+}
+
+impl Cached {
+    /// Of a target, when its cache is to be dropped.
+    pub(crate) fn of(
+        files: &FileUse,
+        member: usize,
+        real_bytes: u64,
+        opened: &Opened,
+        fd: &Arc<OwnedFd>,
+    ) -> Option<Self> {
+        let part = files.part(member, real_bytes).filter(|_| files.drops_cache)?;
+        Some(Self { fd: Arc::clone(fd), part, is_device: is_device(opened), direct: opened.direct })
+    }
+
+    /// A pass begins.
+    pub(crate) fn begin_pass(&self) {
+        forget(self.fd.as_fd(), self.part, self.is_device);
+    }
+
+    /// The file was through and begins anew by itself.
+    pub(crate) fn rewind(&self) {
+        if !self.direct {
+            self.begin_pass();
+        }
+    }
+}
+
+/// Before a run: what its jobs want dropped and said.
+pub(crate) fn prepare(input: &Input<'_>) {
+    for workload in &input.run.workloads {
+        let Some(files) = &workload.address.files else { continue };
+        for (member, target) in workload.targets.iter().enumerate() {
+            let Some(opened) = input.targets.get(*target).and_then(Option::as_ref) else { continue };
+            if !matches!(opened.kind, Kind::File { .. } | Kind::BlockDevice { .. }) {
+                continue;
+            }
+            let Some(part) = files.part(member, files.seen_bytes(member, opened.found_bytes).min(opened.size_bytes))
+            else {
+                continue;
+            };
+            if files.drops_cache {
+                forget(opened.as_fd(), part, is_device(opened));
+            }
+            let advice = match files.hint {
+                ReadHint::Unset => continue,
+                ReadHint::Random => Advice::Random,
+                ReadHint::Sequential => Advice::Sequential,
+            };
+            let _ = fadvise(opened.as_fd(), part.start, NonZeroU64::new(part.bytes), advice);
+        }
+    }
+}
+
+/// Drops the cache of a part of a file, or of a whole device. What is dirty stays, but for a device, which is written first.
+fn forget(fd: BorrowedFd<'_>, part: FilePart, is_device: bool) {
+    if is_device && drop_buffers(fd).is_ok() {
+        return;
+    }
+    let _ = fadvise(fd, part.start, NonZeroU64::new(part.bytes), Advice::DontNeed);
+}

@@ -1,0 +1,574 @@
+//! One pass of a job over one file or device in the order that fio takes: see [`FileUse`](crate::FileUse).
+//!
+//! fio chooses a place before a size, looks then whether it is still inside of the part, and gives the file up for this pass
+//! when it is not. So a pass has an end even where places come by chance, and what is left over at the end of a part is
+//! not reached or reached in full, as fio has it.
+
+use super::mix::{OpChoice, Sizes, value_error};
+use super::permutation::Permutation;
+use super::rng::{Rng, derive, threshold};
+use super::skew::Skew;
+use super::{GenerateError, Op, Operation, floor_u64};
+use crate::files::{FilePart, FileUse};
+use crate::spec::{Bound, Distribution, Order, Workload};
+
+/// How often a size is drawn before the smallest is taken: only where nearly none fits.
+const DRAWS_MAX: u32 = 1000;
+
+/// Places of reads, writes and trims in one file.
+#[derive(Clone, Debug)]
+pub(crate) struct FilePass {
+    part: FilePart,
+    /// First byte behind the file.
+    real: u64,
+    order: FileOrder,
+    gap: i64,
+    rewinds: bool,
+    /// Trims and writes take turns at the same places.
+    pairs: bool,
+    /// Writes of such pairs have sizes of their own.
+    own_sizes: bool,
+    /// The last trim of a random pair still lacks its write.
+    owes_write: bool,
+    ways: [Way; 3],
+    rewound: bool,
+    /// Restored at the start of a pass: each has the same choices.
+    rng: Rng,
+}
+
+/// Where operations of one kind are.
+#[derive(Clone, Copy, Debug)]
+struct Way {
+    /// Smallest and largest transfer.
+    min: u64,
+    max: u64,
+    /// Random places are multiples of this.
+    align: u64,
+    /// Number of random places.
+    places: u64,
+    /// Start and length of the last transfer.
+    last: Option<(u64, u32)>,
+    /// Where the next one in order follows.
+    position: u64,
+}
+
+#[derive(Clone, Debug)]
+enum FileOrder {
+    Sequential,
+    Random { choice: Choice, follow: Follow },
+}
+
+/// Which operations of a random order follow the one before.
+#[derive(Clone, Debug)]
+enum Follow {
+    /// None.
+    Never,
+    /// All but every so many-th; how many are still to come.
+    Runs { length: u32, left: u32 },
+    /// Random numbers above this.
+    Above(u64),
+}
+
+/// Random places.
+#[derive(Clone, Debug)]
+enum Choice {
+    /// Any.
+    Free,
+    /// Each once.
+    Once {
+        order: Permutation,
+        next: u64,
+        places: u64,
+    },
+    Skewed(Skew),
+    /// Random numbers up to the first go to the places from the second to the third, as fractions or bytes.
+    Zones(Vec<(u64, Bound, Bound)>),
+}
+
+impl FilePass {
+    /// `real_bytes`: size of the file, in which `part` begins; `block_bytes`: of its device.
+    pub(crate) fn new(
+        workload: &Workload,
+        files: &FileUse,
+        (part, real_bytes): (FilePart, u64),
+        (block_bytes, seed): (u64, u64),
+        rng: &Rng,
+    ) -> Result<Self, GenerateError> {
+        let room = part.bytes.min(real_bytes.saturating_sub(part.start));
+        let transfers = workload.transfers();
+        let way = |at: usize| {
+            let min = transfers[at].min_bytes().max(1);
+            let align = if files.align_bytes[at] == 0 { min } else { files.align_bytes[at] };
+            let places = room.saturating_sub(min.saturating_sub(align)) / align;
+            Way { min, max: transfers[at].max_bytes(), align, places, last: None, position: part.start }
+        };
+        let mut ways = [way(0), way(1), way(2)];
+        let shares = [workload.mix.read, workload.mix.write, workload.mix.trim];
+        // What never comes has no say in how fine the places are.
+        if let Some(used) = (0..3).find(|at| shares[*at] > 0.0) {
+            (0..3).filter(|at| shares[*at] <= 0.0).for_each(|at| ways[at] = ways[used]);
+        }
+        if !files.gap_bytes.unsigned_abs().is_multiple_of(block_bytes) {
+            let what = "the gap between sequential transfers (behind the colon of rw=)";
+            let allowed = "a multiple of the target's block: direct I/O cannot go to other places";
+            return Err(value_error(workload, what, files.gap_bytes as f64, allowed));
+        }
+        let follow = |seek: f64| if seek < 1.0 { Follow::Above(threshold(seek)) } else { Follow::Never };
+        let order = match workload.address.order {
+            Order::Sequential { .. } => FileOrder::Sequential,
+            Order::Mixed { seek, distribution } => {
+                let choice = Choice::new(workload, seed, distribution, &ways, room)?;
+                FileOrder::Random { choice, follow: follow(seek) }
+            }
+            Order::Random(distribution) => {
+                let choice = Choice::new(workload, seed, distribution, &ways, room)?;
+                let length = workload.address.run_length;
+                let follow = if length > 1 { Follow::Runs { length, left: 1 } } else { Follow::Never };
+                FileOrder::Random { choice, follow }
+            }
+        };
+        let own_sizes = transfers[1] != transfers[2];
+        let (pairs, rewinds) = (workload.mix.trim_then_write, files.rewinds);
+        Ok(Self {
+            part,
+            real: real_bytes,
+            order,
+            gap: files.gap_bytes,
+            rewinds,
+            pairs,
+            own_sizes,
+            owes_write: false,
+            rewound: false,
+            ways,
+            rng: rng.clone(),
+        })
+    }
+
+    /// Another pass: from the beginning, with the same random choices.
+    pub(crate) fn begin_anew(&mut self, rng: &mut Rng) {
+        rng.clone_from(&self.rng);
+        self.owes_write = false;
+        self.ways.iter_mut().for_each(|way| (way.last, way.position) = (None, self.part.start));
+        if let FileOrder::Random { choice, .. } = &mut self.order {
+            choice.begin_anew();
+        }
+    }
+
+    /// Has it begun anew by itself since this was asked?
+    #[inline]
+    pub(crate) fn has_rewound(&mut self) -> bool {
+        std::mem::take(&mut self.rewound)
+    }
+
+    /// The next operation; `None`: this pass is through with the file.
+    #[inline]
+    pub(crate) fn next(
+        &mut self,
+        rng: &mut Rng,
+        (ops, held): (&mut OpChoice, [bool; 4]),
+        sizes: &Sizes,
+    ) -> Option<Operation> {
+        let op = match if self.pairs { self.pair() } else { ops.next(rng) } {
+            op if held[op.index()] => ops.other(op),
+            op => op,
+        };
+        if op == Op::Flush {
+            return Some(Operation { op, offset: 0, bytes: 0 });
+        }
+        let is_random = matches!(self.order, FileOrder::Random { .. });
+        let trimmed = self.ways[Op::Trim.index()].last.filter(|_| self.pairs && op == Op::Write);
+        let (at, bytes) = match trimmed {
+            // A random pair is one place; a sequential one finds its place by itself.
+            Some(trimmed) if is_random => trimmed,
+            Some((_, bytes)) if !self.own_sizes => (self.place(rng, op)?, bytes),
+            _ => {
+                let at = self.place(rng, op)?;
+                (at, self.size(rng, sizes, op, at)?)
+            }
+        };
+        if at.checked_add(u64::from(bytes))? > self.real {
+            return None;
+        }
+        self.owes_write = self.pairs && op == Op::Trim;
+        let way = &mut self.ways[op.index()];
+        (way.last, way.position) = (Some((at, bytes)), at + u64::from(bytes));
+        Some(Operation { op, offset: at, bytes })
+    }
+
+    /// What comes next of a pair: a write until its start is that of the last trim.
+    fn pair(&self) -> Op {
+        let start = |op: Op| self.ways[op.index()].last.map(|(start, _)| start);
+        match &self.order {
+            FileOrder::Sequential if start(Op::Trim) == start(Op::Write) => Op::Trim,
+            FileOrder::Sequential => Op::Write,
+            FileOrder::Random { .. } if self.owes_write => Op::Write,
+            FileOrder::Random { .. } => Op::Trim,
+        }
+    }
+
+    /// A place that is inside of the part and the file.
+    #[inline]
+    fn place(&mut self, rng: &mut Rng, op: Op) -> Option<u64> {
+        let k = op.index();
+        let is_random = match &mut self.order {
+            FileOrder::Sequential => false,
+            FileOrder::Random { follow, .. } => follow.is_random(rng),
+        };
+        let followed = if is_random { None } else { self.follow(k) };
+        let relative = match (followed, &mut self.order) {
+            (Some(at), _) => at,
+            (None, FileOrder::Sequential) => return None,
+            (None, FileOrder::Random { choice, .. }) => {
+                let way = &self.ways[k];
+                let block = match choice.next(rng, way) {
+                    None if self.rewinds => {
+                        self.rewound = true;
+                        choice.begin_anew();
+                        choice.next(rng, way)
+                    }
+                    block => block,
+                };
+                block? * way.align
+            }
+        };
+        let at = self.part.start.checked_add(relative)?;
+        (relative < self.part.bytes && at < self.real).then_some(at)
+    }
+
+    /// The place behind the last transfer, as bytes from the start of the part; `None` behind the file's end.
+    #[inline]
+    fn follow(&mut self, k: usize) -> Option<u64> {
+        let end = self.part.start.saturating_add(self.part.bytes);
+        let room = end.min(self.real).saturating_sub(self.part.start);
+        let way = &mut self.ways[k];
+        // A step back that is shorter than a transfer goes forward all the same.
+        if self.gap.saturating_add_unsigned(way.min) < 0 {
+            // The last place first, and again when there is none before.
+            let last = room.checked_sub(way.min)?;
+            return Some(match way.last {
+                None => last,
+                Some(_) => (way.position - self.part.start).checked_add_signed(self.gap).unwrap_or(last),
+            });
+        }
+        if self.rewinds && way.position >= end {
+            way.position = self.part.start;
+            self.rewound = true;
+        }
+        if way.position >= self.real {
+            return None;
+        }
+        match way.position - self.part.start {
+            0 => Some(0),
+            // A gap at the file's end leads back to the beginning.
+            position => match position.saturating_add_signed(self.gap) {
+                next if self.gap > 0 && next >= self.real => Some(0),
+                next => Some(next),
+            },
+        }
+    }
+
+    /// A size that fits into the part behind `at`; one alone need only fit into the file.
+    #[inline]
+    fn size(&self, rng: &mut Rng, sizes: &Sizes, op: Op, at: u64) -> Option<u32> {
+        let way = &self.ways[op.index()];
+        let first = sizes.next(rng, op);
+        if way.min == way.max {
+            return Some(first);
+        }
+        let room = self.part.start.saturating_add(self.part.bytes) - at;
+        if way.min > room {
+            return None;
+        }
+        let mut bytes = first;
+        for _ in 0..DRAWS_MAX {
+            if u64::from(bytes) <= room {
+                return Some(bytes);
+            }
+            bytes = sizes.next(rng, op);
+        }
+        u32::try_from(way.min).ok()
+    }
+}
+
+impl Follow {
+    #[inline]
+    fn is_random(&mut self, rng: &mut Rng) -> bool {
+        match self {
+            Self::Never => true,
+            Self::Above(seek) => rng.next_u64() <= *seek,
+            Self::Runs { length, left } => {
+                *left -= 1;
+                let is_head = *left == 0;
+                if is_head {
+                    *left = *length;
+                }
+                is_head
+            }
+        }
+    }
+}
+
+impl Choice {
+    fn new(
+        workload: &Workload,
+        seed: u64,
+        distribution: Distribution,
+        ways: &[Way; 3],
+        room: u64,
+    ) -> Result<Self, GenerateError> {
+        if !workload.address.zones.is_empty() {
+            return Self::zones(workload, ways, room);
+        }
+        let places = ways.iter().map(|way| way.places).max().unwrap_or(0).max(1);
+        match distribution {
+            Distribution::Uniform => Ok(Self::Free),
+            Distribution::ExactOnce => {
+                Ok(Self::Once { order: Permutation::new(places, derive(seed, 1)), next: 0, places })
+            }
+            skewed => Ok(match Skew::new(workload, skewed, places, derive(seed, 0))? {
+                Some(skew) => Self::Skewed(skew),
+                None => Self::Free,
+            }),
+        }
+    }
+
+    fn zones(workload: &Workload, ways: &[Way; 3], room: u64) -> Result<Self, GenerateError> {
+        let zones = &workload.address.zones;
+        let sum: f64 = zones.iter().map(|(share, _)| share).sum();
+        let (mut from, mut upto, mut out) = (Bound::Bytes(0), 0.0, Vec::with_capacity(zones.len()));
+        for &(share, to) in zones {
+            if !(share >= 0.0 && sum > 0.0) {
+                let what = "the share of a zone";
+                return Err(value_error(workload, what, share, "0 or more, and more in one of them"));
+            }
+            upto += share / sum;
+            let is_beyond = matches!(to, Bound::Bytes(bytes) if bytes > room);
+            let is_short = ways.iter().any(|way| way.zone(from, to).1 == 0);
+            if share > 0.0 && (is_beyond || is_short) {
+                let what =
+                    if is_beyond { "a zone ends beyond the end of the part" } else { "a zone holds no transfer" };
+                return Err(GenerateError::Conflict { workload: workload.name.clone(), what });
+            }
+            if share > 0.0 {
+                out.push((threshold(upto), from, to));
+            }
+            from = to;
+        }
+        if let Some(last) = out.last_mut() {
+            last.0 = u64::MAX;
+        }
+        Ok(Self::Zones(out))
+    }
+
+    fn begin_anew(&mut self) {
+        if let Self::Once { next, .. } = self {
+            *next = 0;
+        }
+    }
+
+    /// Number of the next place; `None` when all were visited.
+    #[inline]
+    fn next(&mut self, rng: &mut Rng, way: &Way) -> Option<u64> {
+        match self {
+            Self::Free => (way.places > 0).then(|| rng.below(way.places)),
+            Self::Once { order, next, places } => {
+                let at = *next;
+                *next += 1;
+                (at < *places).then(|| order.apply(at))
+            }
+            Self::Skewed(skew) => Some(skew.next(rng)),
+            Self::Zones(zones) => {
+                let x = rng.next_u64();
+                let (_, from, to) = zones.iter().find(|(upto, ..)| x <= *upto)?;
+                let (first, count) = way.zone(*from, *to);
+                (count > 0).then(|| first + rng.below(count))
+            }
+        }
+    }
+}
+
+impl Way {
+    /// First place of a zone, and how many it has: percents of the places, or whole places of the bytes.
+    fn zone(&self, from: Bound, to: Bound) -> (u64, u64) {
+        let at = |bound| match bound {
+            Bound::Bytes(bytes) => bytes / self.align,
+            Bound::Fraction(part) => floor_u64(self.places as f64 * part + 1e-6),
+        };
+        let first = at(from);
+        (first, at(to).min(self.places).saturating_sub(first))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::tests::{target, workload};
+    use super::super::{Geometry, Operations, Part, Turns};
+    use super::*;
+    use crate::files::{FileLength, FilePasses};
+    use crate::job::Job;
+    use crate::spec::{OpMix, TransferSize};
+
+    const KIB: u64 = 1024;
+    const MIB: u64 = 1 << 20;
+
+    fn of(order: Order, bytes: u64, files: FileUse) -> Workload {
+        let mut workload = workload();
+        workload.transfer = TransferSize::Fixed(bytes);
+        workload.address.order = order;
+        workload.address.files = Some(Box::new(files));
+        workload
+    }
+
+    /// All operations of a job on one device.
+    fn all(workload: &Workload, passes: FilePasses, real_bytes: u64) -> Vec<Operation> {
+        let geometry = Geometry { size_bytes: real_bytes, block_bytes: 512 };
+        let mut operations = Operations::new(workload, &target(), geometry, 1, Part::WHOLE).unwrap();
+        let job = Job { files: Some(passes), ..Job::new(1) };
+        let mut turns = Turns::of(workload, &job, vec![operations.range_bytes()], 1);
+        std::iter::from_fn(|| {
+            turns.next(|_, anew| {
+                if anew {
+                    operations.begin_anew();
+                }
+                operations.next()
+            })
+        })
+        .map(|(_, operation)| operation)
+        .take(100_000)
+        .collect()
+    }
+
+    fn once() -> FilePasses {
+        FilePasses { size_bytes: None, io_size: None, loops: 1, endless: false, largest_bytes: 4096 }
+    }
+
+    const SEQUENTIAL: Order = Order::Sequential { once: false, backward: false };
+    const EXACT: Order = Order::Random(Distribution::ExactOnce);
+    const FREE: Order = Order::Random(Distribution::Uniform);
+
+    fn starts(operations: &[Operation]) -> Vec<u64> {
+        operations.iter().map(|operation| operation.offset).collect()
+    }
+
+    /// fio's own test t0007: 128 MiB, gaps of 512 KiB, 1 MiB each.
+    #[test]
+    fn a_job_with_gaps_ends_where_the_file_does() {
+        let files = FileUse { gap_bytes: 512 * 1024, ..FileUse::default() };
+        let found = all(&of(SEQUENTIAL, MIB, files), FilePasses { largest_bytes: MIB, ..once() }, 128 * MIB);
+        assert_eq!(found.len(), 85);
+        assert_eq!(found.last().unwrap().offset, 84 * 3 * MIB / 2);
+    }
+
+    #[test]
+    fn a_gap_counts_from_end_to_start_whatever_the_size() {
+        let files = FileUse { gap_bytes: 12 * 1024, lengths: vec![FileLength::Bytes(100 * KIB)], ..FileUse::default() };
+        let found = all(&of(SEQUENTIAL, 8 * KIB, files), once(), MIB);
+        assert_eq!(starts(&found), [0, 20, 40, 60, 80].map(|at| at * KIB));
+        let back = FileUse { gap_bytes: -12 * 1024, lengths: vec![FileLength::Bytes(16 * KIB)], ..FileUse::default() };
+        let found = all(&of(SEQUENTIAL, 4 * KIB, back), once(), MIB);
+        assert_eq!(starts(&found), [12, 4, 12, 4].map(|at| at * KIB), "from the end, as often as it takes");
+    }
+
+    #[test]
+    fn the_last_place_is_reached_when_it_begins_inside() {
+        let files = FileUse { lengths: vec![FileLength::Bytes(10_000)], ..FileUse::default() };
+        assert_eq!(starts(&all(&of(SEQUENTIAL, 4096, files.clone()), once(), MIB)), [0, 4096, 8192]);
+        // Not when it would end behind the file.
+        assert_eq!(starts(&all(&of(SEQUENTIAL, 4096, files.clone()), once(), 11_000)), [0, 4096]);
+        let mut random = starts(&all(&of(EXACT, 4096, files), once(), MIB));
+        random.sort_unstable();
+        assert_eq!(random, [0, 4096]);
+    }
+
+    #[test]
+    fn filesize_is_where_and_size_how_much() {
+        let whole = FileLength::Whole { low: 64 * MIB, high: 64 * MIB, bytes: 64 * MIB };
+        let files = FileUse { lengths: vec![whole], ..FileUse::default() };
+        let found = all(&of(EXACT, 4096, files), FilePasses { size_bytes: Some(MIB), ..once() }, 64 * MIB);
+        assert_eq!(found.len(), 256);
+        assert!(found.iter().filter(|operation| operation.offset >= 32 * MIB).count() > 90);
+    }
+
+    #[test]
+    fn passes_repeat_as_fios_do() {
+        let files = || FileUse { lengths: vec![FileLength::Bytes(MIB)], ..FileUse::default() };
+        let count = |passes: FilePasses| all(&of(SEQUENTIAL, 4096, files()), passes, 8 * MIB).len();
+        let io = |bytes| Some(Bound::Bytes(bytes));
+        assert_eq!(count(FilePasses { loops: 3, ..once() }), 3 * 256);
+        // More than its size: passes go on until it is done, whatever the loops say.
+        assert_eq!(count(FilePasses { io_size: io(5 * MIB / 2), ..once() }), 640);
+        assert_eq!(count(FilePasses { io_size: io(4 * MIB), loops: 2, ..once() }), 1024);
+        // Less: so often as the loops say.
+        assert_eq!(count(FilePasses { io_size: io(MIB / 4), loops: 3, ..once() }), 192);
+        assert_eq!(count(FilePasses { io_size: Some(Bound::Fraction(0.5)), ..once() }), 128);
+        let found = all(&of(EXACT, 4096, files()), FilePasses { loops: 2, ..once() }, 8 * MIB);
+        assert_eq!(found[..256], found[256..], "each pass has the same order");
+    }
+
+    #[test]
+    fn blockalign_is_where_random_places_begin() {
+        let files = FileUse {
+            align_bytes: [512; 3],
+            repeats: true,
+            lengths: vec![FileLength::Bytes(MIB)],
+            ..FileUse::default()
+        };
+        let found = all(&of(FREE, 4096, files), once(), MIB);
+        assert_eq!(found.len(), 256);
+        let aligned = found.iter().filter(|operation| operation.offset % 4096 == 0).count();
+        assert!(
+            found.iter().all(|one| one.offset % 512 == 0 && one.offset + 4096 <= MIB) && (8..64).contains(&aligned)
+        );
+    }
+
+    #[test]
+    fn every_write_of_a_trimwrite_lies_where_was_trimmed() {
+        for order in [SEQUENTIAL, EXACT] {
+            let mut workload = of(order, 4096, FileUse { lengths: vec![FileLength::Bytes(MIB)], ..FileUse::default() });
+            workload.mix = OpMix { write: 0.5, trim: 0.5, trim_then_write: true, ..OpMix::read_write(0.0) };
+            workload.transfer = TransferSize::Mix(vec![(4096, 0.3), (8192, 0.3), (16_384, 0.4)]);
+            let found = all(&workload, FilePasses { largest_bytes: 16_384, ..once() }, 4 * MIB);
+            assert!(found.len() > 150);
+            for pair in found.chunks(2) {
+                assert_eq!(pair.iter().map(|one| one.op).collect::<Vec<_>>(), [Op::Trim, Op::Write][..pair.len()]);
+                assert!(pair.len() == 1 || (pair[0].offset, pair[0].bytes) == (pair[1].offset, pair[1].bytes));
+            }
+            let written: u64 = found.iter().filter(|one| one.op == Op::Write).map(|one| u64::from(one.bytes)).sum();
+            assert!((MIB - 16_384..=MIB + 16_384).contains(&written), "{written}");
+        }
+        // Smaller writes catch up with each trim.
+        let mut workload =
+            of(SEQUENTIAL, 4096, FileUse { lengths: vec![FileLength::Bytes(MIB)], ..FileUse::default() });
+        workload.mix = OpMix { write: 0.5, trim: 0.5, trim_then_write: true, ..OpMix::read_write(0.0) };
+        (workload.write_transfer, workload.trim_transfer) =
+            (Some(TransferSize::Fixed(4096)), Some(TransferSize::Fixed(8192)));
+        let found = all(&workload, once(), 4 * MIB);
+        let seen: Vec<_> = found.iter().take(7).map(|one| (one.op, one.offset)).collect();
+        let (trim, write) = (Op::Trim, Op::Write);
+        let expect =
+            [(trim, 0), (write, 0), (trim, 8192), (write, 4096), (write, 8192), (trim, 16_384), (write, 12_288)];
+        assert_eq!(seen, expect);
+    }
+
+    #[test]
+    fn runs_of_a_random_order_follow_a_random_place_each() {
+        let files = FileUse { lengths: vec![FileLength::Bytes(MIB)], ..FileUse::default() };
+        let mut workload = of(EXACT, 4096, files);
+        workload.address.run_length = 4;
+        let found = starts(&all(&workload, once(), 4 * MIB));
+        assert!(found.len() >= 8 && found[4] != found[3] + 4096, "{found:?}");
+        for run in found.chunks(4) {
+            assert!(run.windows(2).all(|pair| pair[1] == pair[0] + 4096), "{run:?}");
+        }
+    }
+
+    #[test]
+    fn a_range_of_sizes_stays_inside_of_its_part() {
+        let files = FileUse { repeats: true, lengths: vec![FileLength::Bytes(64 * KIB)], ..FileUse::default() };
+        let mut workload = of(FREE, 4096, files);
+        workload.transfer = TransferSize::Uniform { min: 4096, max: 32_768, align: 4096 };
+        let found = all(&workload, FilePasses { io_size: Some(Bound::Bytes(4 * MIB)), ..once() }, MIB);
+        assert!(found.len() > 100 && found.iter().all(|one| one.offset + u64::from(one.bytes) <= 64 * KIB));
+        assert!(found.iter().any(|one| one.offset == 60 * KIB));
+    }
+}
