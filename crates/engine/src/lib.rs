@@ -11,6 +11,7 @@
 mod aside;
 mod budget;
 mod cache;
+mod check;
 mod choose;
 mod cost;
 mod cpu;
@@ -34,6 +35,7 @@ mod uring;
 mod waiting;
 
 pub use aside::Aside;
+pub use check::check;
 pub use cost::{OwnCost, own_cost};
 pub use error::EngineError;
 pub use group::pattern_of;

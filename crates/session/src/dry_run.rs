@@ -141,6 +141,8 @@ pub fn dry_run(plan: &Plan, policy: &Policy) -> DryRun {
     });
     let mut obstacles: Vec<String> = plan.unsupported.iter().map(|what| what.sentence.clone()).collect();
     obstacles.extend(engine::check_placement(plan).err().map(|error| error.to_string()));
+    let sizes: Vec<Option<u64>> = findings.iter().map(|finding| finding.size_bytes).collect();
+    obstacles.extend(engine::check(plan, &sizes).iter().map(ToString::to_string));
     lines.extend(obstacles.iter().map(|why| format!("cannot run: {why}")));
     DryRun { lines, refused, obstacles, duration_ns, targets: findings }
 }

@@ -159,13 +159,22 @@ fn open_targets(plan: &Plan, policy: &Policy) -> Result<Vec<Option<Opened>>, Ses
         .map(|index| plan.runs.iter().flat_map(|run| &run.workloads).any(|workload| workload.targets.contains(&index)))
         .collect();
     // All are inspected before the first is opened: opening may create or extend a file.
-    let looked_at = plan.targets.iter().enumerate().filter(|(index, _)| used[*index]);
-    let refused = looked_at.filter_map(|(index, spec)| target::inspect(spec, access_of(plan, index), policy).err());
-    let mut refused: Vec<TargetError> = refused.collect();
+    let mut sizes: Vec<Option<u64>> = vec![None; plan.targets.len()];
+    let mut refused: Vec<TargetError> = Vec::new();
+    for (index, spec) in plan.targets.iter().enumerate().filter(|(index, _)| used[*index]) {
+        match target::inspect(spec, access_of(plan, index), policy) {
+            Ok(finding) => sizes[index] = Some(finding.size_bytes()),
+            Err(error) => refused.push(error),
+        }
+    }
     match refused.len() {
         0 => {}
         1 => return Err(refused.remove(0).into()),
         _ => return Err(SessionError::Targets(refused)),
+    }
+    // Nor is one run begun when a later one cannot be.
+    if let Some(error) = engine::check(plan, &sizes).into_iter().next() {
+        return Err(error.into());
     }
     let mut opened = Vec::with_capacity(plan.targets.len());
     for (index, spec) in plan.targets.iter().enumerate() {

@@ -44,7 +44,7 @@ mod sysfs;
 
 pub use error::{ErrorKind, TargetError};
 pub use examine::{Finding, inspect};
-pub use opened::{Kind, Opened, open, settle};
+pub use opened::{Kind, Opened, block_bytes_at_least, open, settle};
 pub use pattern::Pattern;
 
 use plan::TargetSpec;

@@ -4,7 +4,7 @@ use crate::device::{Claim, Mode};
 use crate::evidence::{self, Effort, Left};
 use crate::examine::{Examined, examine, used};
 use crate::file::{self, Created, Existing};
-use crate::node::Node;
+use crate::node::{self, Node, Place};
 use crate::ours::{self, Mark, Settled};
 use crate::pattern::Pattern;
 use crate::registry::Registry;
@@ -447,9 +447,27 @@ fn direct_alignment(fd: BorrowedFd<'_>) -> Option<(u32, u32)> {
     (stat.stx_mask & StatxFlags::DIOALIGN.bits() != 0).then_some((stat.stx_dio_mem_align, stat.stx_dio_offset_align))
 }
 
+/// What addresses and lengths on a target will have to be multiples of, as far as it can be known before it is open: of a
+/// block device exactly, otherwise at least.
+#[must_use]
+pub fn block_bytes_at_least(spec: &TargetSpec, open: OpenFlags) -> u32 {
+    let least = if open.direct { 512 } else { 1 };
+    match node::find(&spec.path) {
+        Ok(Place::Present(node)) if node.file_type() == rustix::fs::FileType::BlockDevice => {
+            let (major, minor) = node.device();
+            block_of(major, minor).unwrap_or(least)
+        }
+        _ => least,
+    }
+}
+
 /// Logical block size of the device that a file lies on.
 fn device_block(node: &Node) -> Option<u32> {
-    let (major, minor) = (major(node.stat.st_dev), minor(node.stat.st_dev));
+    block_of(major(node.stat.st_dev), minor(node.stat.st_dev))
+}
+
+/// Logical block size of a block device.
+fn block_of(major: u32, minor: u32) -> Option<u32> {
     let device = std::fs::canonicalize(format!("/sys/dev/block/{major}:{minor}")).ok()?;
     // A partition has no queue of its own.
     let text = ["queue", "../queue"]

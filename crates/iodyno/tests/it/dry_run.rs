@@ -88,6 +88,44 @@ fn a_plan_that_would_be_refused_says_so_in_json_too() {
     assert!(people.stdout.contains("WOULD BE REFUSED"), "{}", people.stdout);
 }
 
+/// What the generators refuse is refused before anything is done, not when its run is due.
+#[test]
+fn a_dry_run_finds_what_would_fail_in_a_run() {
+    let scratch = Scratch::new();
+    let path = scratch.path("data");
+    let mut wrong = String::new();
+    for (sd, wd, rd, words) in [
+        ("", "xfersize=4k,range=(10,10.001)", "", "does not fit"),
+        ("range=(0,10)", "xfersize=4k,range=(50,60)", "", ""),
+        ("", "rhpct=50", "forhitarea=(16m)", "hit area"),
+        ("", "xfersize=4k,hotband=(0,1)", "", "the size of the hot band"),
+        ("offset=16m", "xfersize=4k", "", "does not fit"),
+        ("", "xfersize=4k", "forxfersize=(4k,16m,32k),forseekpct=(50)", ""),
+        ("", "xfersize=4k,seekpct=50,stride=(64k,128k)", "forseekpct=(50,0)", "stride"),
+        ("", "xfersize=4k,seekpct=50,stride=(64k,128k)", "", ""),
+    ] {
+        let comma = |text: &str| if text.is_empty() { String::new() } else { format!(",{text}") };
+        let text = format!(
+            "sd=sd1,lun={},size=16m,openflags=o_direct{}\nwd=wd1,sd=sd1{}\nrd=rd1,wd=wd1,iorate=100,elapsed=2,interval=1{}\n",
+            path.display(),
+            comma(sd),
+            comma(wd),
+            comma(rd)
+        );
+        let output = dry(&scratch, &text, &[]);
+        let said = format!("{}{}", output.stdout, output.stderr);
+        let mut is_right = output.code == Some(if words.is_empty() { 0 } else { 2 }) && said.contains(words);
+        if !words.is_empty() {
+            let run = scratch.run("out", &text, &["--no-report"]);
+            is_right &= run.code == Some(2) && run.stderr.contains(words) && !path.exists();
+        }
+        if !is_right {
+            wrong.push_str(&format!("{text}exit code {:?}, not `{words}`:\n{said}\n", output.code));
+        }
+    }
+    assert!(wrong.is_empty(), "{wrong}");
+}
+
 #[test]
 fn people_are_told_every_option_that_changes_the_load() {
     let scratch = Scratch::new();

@@ -77,6 +77,18 @@ fn sequential_order_ends_with_a_short_block() {
 }
 
 #[test]
+fn a_fill_covers_its_window_with_aligned_transfers() {
+    // Transfers larger than the grain: aligned but for the ends.
+    let mut workload = ordered(EOF, TransferSize::Fixed(128 * KIB));
+    let target = TargetSpec { range: percent(25.0, 50.0), ..raw(4 * KIB) };
+    let all = kib(&draw(&workload, &target, 2 * MIB - 60 * KIB, 100));
+    assert_eq!(all, [(496, 16), (512, 128), (640, 128), (768, 128), (896, 96)]);
+    workload.address.range = percent(0.0, 2.0);
+    let all = kib(&draw(&workload, &target, 2 * MIB, 100));
+    assert_eq!(all, [(4, 36)], "smaller than a transfer, without the first block");
+}
+
+#[test]
 fn a_range_starts_at_a_multiple_of_the_largest_transfer() {
     for order in [SEQUENTIAL, EOF, Order::Random(UNIFORM), Order::Mixed { seek: 0.5, distribution: UNIFORM }] {
         let mut workload = ordered(order, TransferSize::Fixed(4 * KIB));
@@ -477,9 +489,12 @@ impl Case {
         let block0 = if self.is_raw { self.grain } else { 0 };
         let end = self.down(self.size);
         let pieces = |low: u64, high: u64| {
-            let (low, high) = (self.down(low).max(block0) + self.offset, self.down(high));
-            let wrapped = (block0, high.saturating_sub(end));
-            [(low, high.min(end)), wrapped].into_iter().filter(|(low, high)| low < high).collect()
+            let (low, high) = (self.down(low), self.down(high));
+            let wrapped = (low.saturating_sub(end).max(block0), high.saturating_sub(end));
+            [(low.max(block0) + self.offset, high.min(end)), wrapped]
+                .into_iter()
+                .filter(|(low, high)| low < high)
+                .collect()
         };
         let (low, high) = (self.bytes(from), self.bytes(to));
         let any_miss = (self.read > 0.0 || self.read < 1.0) && self.hits < 1.0;
@@ -590,7 +605,9 @@ fn check(case: &Case, walk: &mut Walk, at: u64, bytes: u64, is_hit: bool) -> Res
     prop_assert!(!case.is_raw || at >= case.grain, "{at} is in the first block");
     let is_next = at == walk.next() || (walk.last.is_none() && case.random_start);
     let is_short = !case.sizes.contains(&bytes);
-    prop_assert!(!is_short || (end == high && at == walk.next()), "{at} + {bytes} is short inside of {low}..{high}");
+    // A skip past the end goes on at the beginning of a piece, which may be smaller than the transfer.
+    let is_due = at == walk.next() || (case.stride.is_some() && at == low);
+    prop_assert!(!is_short || (end == high && is_due), "{at} + {bytes} is short inside of {low}..{high}");
     walk.count += 1;
     walk.seeks += u32::from(!is_next);
     if case.seek <= 0 {
@@ -616,7 +633,7 @@ fn check(case: &Case, walk: &mut Walk, at: u64, bytes: u64, is_hit: bool) -> Res
 }
 
 proptest! {
-    #![proptest_config(ProptestConfig { cases: 2000, failure_persistence: None, ..ProptestConfig::default() })]
+    #![proptest_config(ProptestConfig { cases: 2000, failure_persistence: None, rng_seed: proptest::test_runner::RngSeed::Fixed(21), ..ProptestConfig::default() })]
 
     /// Random workloads of Vdbench's words: what can be built and what cannot, and each address, by the naive account.
     #[test]

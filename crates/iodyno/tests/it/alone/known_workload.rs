@@ -38,25 +38,67 @@ fn of(records: &[BlockRecord], op: BlockOp) -> Vec<&BlockRecord> {
 }
 
 #[test]
-fn a_hot_band_gets_its_share_step_by_step() {
+fn a_hot_band_gets_its_shares() {
     let parameters = "wd=wd1,sd=sd1,xfersize=4k,rdpct=0,hotband=(25,75)\nrd=rd1,wd=wd1,iorate=max,elapsed=20,interval=1,maxops=20000\n";
     let Some((records, _)) = traced(parameters) else { return };
-    let (low, bytes) = (16_u64 << 20, (32_u64 << 20) as f64);
     let writes = of(&records, BlockOp::Write);
     assert_eq!(writes.len(), 20_000);
-    let mut before: (f64, f64) = (0.0, 0.0);
-    // docs/vdbench.md, "Hot band"; steps end at a block of 4 KiB.
-    for (part, upto) in [(0.01, 0.20), (0.05, 0.45), (0.10, 0.60), (0.20, 0.75), (0.50, 0.93), (1.0, 1.0)] {
-        let edge = |part: f64| (bytes * part / 4096.0).floor() * 4096.0;
-        let inside = |record: &&&BlockRecord| {
-            let at = record.offset.checked_sub(low).expect("inside the band") as f64;
-            at >= edge(before.0) && at < edge(part)
-        };
-        let (found, share) = (writes.iter().filter(inside).count() as f64, upto - before.1);
+    // docs/vdbench.md, "Hot band": of 32 MiB, 33 million bytes are used, which are 8,056 transfers; writes begin a hundredth
+    // behind the beginning and go round.
+    let place = |record: &&BlockRecord| {
+        let at = record.offset.checked_sub(16 << 20).expect("inside the band");
+        assert!(at % 4096 == 0 && at / 4096 < 8056, "{at}");
+        (at / 4096 + 8056 - 80) % 8056
+    };
+    for (upto, share) in [(80, 0.2236_f64), (805, 0.4264), (4028, 0.7216)] {
+        let found = writes.iter().map(place).filter(|place| *place < upto).count() as f64;
         let sigma = (20_000.0 * share * (1.0 - share)).sqrt();
-        assert!((found - 20_000.0 * share).abs() < 4.5 * sigma, "up to {part}: {found}, asked {share}");
-        before = (part, upto);
+        assert!((found - 20_000.0 * share).abs() < 5.0 * sigma, "below {upto}: {found}, not {share}");
     }
+}
+
+#[test]
+fn mixed_sizes_start_at_the_second_block() {
+    let parameters = "wd=wd1,sd=sd1,xfersize=(4k,50,64k,50),rdpct=0,seekpct=0,threads=1\nrd=rd1,wd=wd1,iorate=max,elapsed=20,interval=1,maxops=4000\n";
+    let Some((records, _)) = traced(parameters) else { return };
+    let writes = of(&records, BlockOp::Write);
+    assert_eq!(writes.len(), 4000);
+    // The first block is as large as the largest transfer; each write begins where the one before ended, and again at the
+    // second block behind the end.
+    let mut next = 64 << 10;
+    for write in writes {
+        assert_eq!(write.offset, next);
+        next += write.bytes;
+        next = if next == 64 << 20 { 64 << 10 } else { next };
+    }
+}
+
+#[test]
+fn a_range_starts_at_a_multiple_of_the_transfer() {
+    let parameters = "wd=wd1,sd=sd1,xfersize=4k,rdpct=0,range=(33,66)\nrd=rd1,wd=wd1,iorate=max,elapsed=20,interval=1,maxops=2000,forseekpct=(0,100)\n";
+    let Some((records, _)) = traced(parameters) else { return };
+    let writes = of(&records, BlockOp::Write);
+    assert_eq!(writes.len(), 4000);
+    // 33 % of 64 MiB are 22,145,925.12 bytes, 66 % are 44,291,850.24.
+    let (low, high) = (22_145_925 / 4096 * 4096, 44_291_850 / 4096 * 4096);
+    for write in &writes {
+        assert!(write.offset % 4096 == 0 && write.offset >= low && write.offset + write.bytes <= high, "{write:?}");
+    }
+    assert_eq!(writes.iter().map(|write| write.offset).min(), Some(low), "the sequence begins there");
+}
+
+#[test]
+fn eof_leaves_the_first_block_alone() {
+    let parameters = "wd=wd1,sd=sd1,xfersize=(4k,50,64k,50),rdpct=0,seekpct=eof,threads=1\nrd=rd1,wd=wd1,iorate=max,elapsed=20,interval=1\n";
+    let Some((records, totals)) = traced(parameters) else { return };
+    let writes = of(&records, BlockOp::Write);
+    assert_eq!(i64::try_from(writes.len()).unwrap(), sum(&totals, "ops", |row| row["op"] == "write"));
+    let mut next = 64 << 10;
+    for write in writes {
+        assert_eq!(write.offset, next, "each byte once, in order");
+        next += write.bytes;
+    }
+    assert_eq!(next, 64 << 20, "to the end");
 }
 
 #[test]
