@@ -294,6 +294,31 @@ fn row(null: &[Count], slower: &[Count]) -> String {
     null.iter().zip(slower).map(of).collect::<Vec<String>>().join(" | ")
 }
 
+/// The rows of traces and their replays, which share bursts and not the device's level.
+fn replays(asked: &Asked, heading: &str, stream: &mut u64, out: &mut impl Write) -> std::io::Result<()> {
+    writeln!(out, "\n| a trace and its replay | τ | {heading} |\n| --- | --- | --- | --- | --- | --- | --- |")?;
+    let draws = table(Shape::Lognormal);
+    for tau_s in [0.0, 3.0, 10.0, 30.0] {
+        *stream = stream.wrapping_add(1);
+        let mut draw = Draw::new(*stream);
+        let (mut null, mut slower) = ([Count::default(); 5], [Count::default(); 5]);
+        for (pairs, factor, counts) in [(asked.pairs, 1.0, &mut null), (asked.slower, CHANGE, &mut slower)] {
+            for _ in 0..pairs {
+                let bursts = bursts(300, &mut draw);
+                let mut one = |factor: f64| {
+                    Load::new((Shape::Lognormal, &draws), tau_s, &mut draw).played(&bursts, factor, &mut draw)
+                };
+                let (trace, replay) = (one(1.0), one(factor));
+                let pair = Pair::paired(&trace, &replay, Question::default());
+                tally(&pair, counts, factor > 1.0);
+            }
+        }
+        writeln!(out, "| 300 s | {tau_s:.0} s | {} |", row(&null, &slower))?;
+        out.flush()?;
+    }
+    Ok(())
+}
+
 fn main() -> std::io::Result<()> {
     let asked = asked();
     let mut out = Output::new(std::io::stdout());
@@ -326,26 +351,8 @@ fn main() -> std::io::Result<()> {
             }
         }
     }
-    writeln!(out, "\n| a trace and its replay | τ | {heading} |\n| --- | --- | --- | --- | --- | --- | --- |")?;
+    replays(&asked, &heading, &mut stream, &mut out)?;
     let draws = table(Shape::Lognormal);
-    for tau_s in [0.0, 3.0, 10.0, 30.0] {
-        stream = stream.wrapping_add(1);
-        let mut draw = Draw::new(stream);
-        let (mut null, mut slower) = ([Count::default(); 5], [Count::default(); 5]);
-        for (pairs, factor, counts) in [(asked.pairs, 1.0, &mut null), (asked.slower, CHANGE, &mut slower)] {
-            for _ in 0..pairs {
-                let bursts = bursts(300, &mut draw);
-                let mut one = |factor: f64| {
-                    Load::new((Shape::Lognormal, &draws), tau_s, &mut draw).played(&bursts, factor, &mut draw)
-                };
-                let (trace, replay) = (one(1.0), one(factor));
-                let pair = Pair::paired(&trace, &replay, Question::default());
-                tally(&pair, counts, factor > 1.0);
-            }
-        }
-        writeln!(out, "| 300 s | {tau_s:.0} s | {} |", row(&null, &slower))?;
-        out.flush()?;
-    }
     writeln!(out, "\n| rounds of 30 s | τ | {heading} |\n| --- | --- | --- | --- | --- | --- | --- |")?;
     for (order, count, drift, name) in [
         (Order::Alternating, 4, 0.0, "4, A B B A"),

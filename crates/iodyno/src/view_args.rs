@@ -36,7 +36,7 @@ pub(crate) struct RepairArgs {
       iodyno compare a b --run rd3                                  one of several runs\n  \
       iodyno chart a compare.response_p99 --with b -o p99.png       one picture of it\n\n\
     Ratios are other \u{f7} first. Verdicts: \u{25b2} better, \u{25bc} worse, = the same within a bound, ? not resolved (with how long that would take).\n\
-    Where both sides have four rounds or more (run --repeat, iodyno ab), these are the samples; else the seconds of the\n\
+    Where both sides have four rounds or more (run --repeat), these are the samples; else the seconds of the\n\
     runs, of which at least 120 are needed (docs/compare.md).")]
 pub(crate) struct CompareArgs {
     /// The recording that the others are held against.

@@ -273,15 +273,14 @@ fn judge(base: &Load, load: &Load, question: Question, is_replay: bool) -> (Vec<
     }
     match pair.alternates() {
         Some(false) => notes.push(
-            "its rounds ran after all those of the other (or before): what drifted meanwhile counts as a difference; \
-             `iodyno ab` lets them alternate"
+            "its rounds ran after all those of the other (or before): what drifted meanwhile counts as a difference"
                 .to_string(),
         ),
         Some(true) => {}
         None if is_replay => {}
         None => notes.push(
-            "single runs: a difference says that these recordings differ, not that a change is the cause; for that, \
-             let rounds alternate (`iodyno ab`)"
+            "single runs: a difference says that these recordings differ, not that a change is the cause; four rounds or more \
+             of each (run --repeat) say more"
                 .to_string(),
         ),
     }

@@ -41,6 +41,11 @@ fn round(seconds: usize, mean_ns: f64, rho: f64, seed: u64) -> Round {
     round
 }
 
+/// Of one run each.
+fn mean_of_one(a: &Round, b: &Round) -> Judged {
+    mean_of(std::slice::from_ref(a), std::slice::from_ref(b))
+}
+
 fn mean_of(a: &[Round], b: &[Round]) -> Judged {
     Pair::new(a, b, Question::default()).judge(Kind::Mean(Clock::Response), Better::Less, true).unwrap()
 }
@@ -48,12 +53,12 @@ fn mean_of(a: &[Round], b: &[Round]) -> Judged {
 #[test]
 fn single_runs_are_told_apart_or_found_the_same() {
     let (a, b) = (round(300, 1e6, 0.3, 1), round(300, 1e6, 0.3, 2));
-    let same = mean_of(&[a.clone()], &[b.clone()]);
+    let same = mean_of_one(&a, &b);
     assert_eq!(same.conclusion, Conclusion::Same { within: 0.05 }, "{same:?}");
     assert!(same.resolvable().unwrap() < 0.01 && same.independent.unwrap() > 6.0, "{same:?}");
-    let slower = mean_of(&[a.clone()], &[round(300, 1.05e6, 0.3, 3)]);
+    let slower = mean_of_one(&a, &round(300, 1.05e6, 0.3, 3));
     assert_eq!(slower.conclusion, Conclusion::Different { better: Some(false) }, "{slower:?}");
-    let faster = mean_of(&[a.clone()], &[round(300, 0.9e6, 0.3, 4)]);
+    let faster = mean_of_one(&a, &round(300, 0.9e6, 0.3, 4));
     assert_eq!(faster.conclusion, Conclusion::Different { better: Some(true) }, "{faster:?}");
     // What takes as many operations as was asked for has no spread: the threshold of 1 % decides.
     let pair = (vec![a], vec![b]);
@@ -110,7 +115,7 @@ fn what_cannot_be_judged_says_why() {
     };
     let mut holes = a.clone();
     holes.missing_s = 100.0;
-    assert_eq!(why(mean_of(&[holes], &[a.clone()])), "25 % of the time is missing");
+    assert_eq!(why(mean_of_one(&holes, &a)), "25 % of the time is missing");
     let quantile = |a: &Round, b: &Round, p: f64| {
         let (a, b) = ([a.clone()], [b.clone()]);
         let pair = Pair::new(&a, &b, Question::default());
