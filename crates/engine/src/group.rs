@@ -4,9 +4,9 @@ use crate::discard::is_device;
 use crate::pool::{Families, Pool, has_jobs, job_of, pools, rate_on_each};
 use crate::{EngineError, Input, Pace};
 use plan::generate::{Content, Geometry, Joined, Operations, Part, Schedule, Turns, Volume, writer_of};
-use plan::{Address, Arrivals, Job, Placement, TargetSpec, Turn, Workload};
+use plan::{Address, Arrivals, Job, OpenFlags, Placement, TargetSpec, Turn, Workload};
 use std::collections::BTreeSet;
-use std::os::fd::{AsFd, OwnedFd};
+use std::os::fd::OwnedFd;
 use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
 use target::{Kind, Opened};
@@ -56,7 +56,16 @@ pub(crate) struct JobSpec {
 pub(crate) struct FileSlot {
     /// The target's index in the plan.
     pub(crate) plan_index: usize,
+    /// How it is opened.
+    pub(crate) flags: OpenFlags,
     pub(crate) fd: Option<Arc<OwnedFd>>,
+}
+
+/// How a workload of the run has a target opened.
+pub(crate) fn flags_of(input: &Input<'_>, at: usize, target: usize) -> OpenFlags {
+    let flags = input.run.workloads[at].open.unwrap_or(input.plan.targets[target].open);
+    // A descriptor is the same with and without it.
+    OpenFlags { fsync_at_end: false, ..flags }
 }
 
 /// What one worker (or one set of threads) does.
@@ -99,13 +108,13 @@ impl GroupSpec {
         self.jobs.iter().map(|job| job.job.depth).fold(0, u32::saturating_add)
     }
 
-    /// The number of a target's file, which is added when it is not there.
-    fn file(&mut self, plan_index: usize, opened: &Opened) -> Result<usize, EngineError> {
-        self.memory_align = self.memory_align.max(opened.memory_align);
-        if let Some(at) = self.files.iter().position(|file| file.plan_index == plan_index) {
+    /// The number of a target's file that is opened so, which is added when it is not there.
+    fn file(&mut self, plan_index: usize, opened: &Opened, flags: OpenFlags) -> Result<usize, EngineError> {
+        self.memory_align = self.memory_align.max(opened.view(flags).memory_align);
+        if let Some(at) = self.files.iter().position(|file| (file.plan_index, file.flags) == (plan_index, flags)) {
             return Ok(at);
         }
-        self.files.push(FileSlot { plan_index, fd: descriptor(opened)? });
+        self.files.push(FileSlot { plan_index, flags, fd: descriptor(opened, flags)? });
         Ok(self.files.len() - 1)
     }
 }
@@ -174,12 +183,12 @@ fn divide_jobs(input: &Input<'_>, workers: usize) -> Result<Vec<GroupSpec>, Engi
     Ok(groups)
 }
 
-/// A descriptor of a target's own; none for `/dev/null`, on which nothing is done.
-pub(crate) fn descriptor(opened: &Opened) -> Result<Option<Arc<OwnedFd>>, EngineError> {
+/// A descriptor of a target's own that is opened so; none for `/dev/null`, on which nothing is done.
+pub(crate) fn descriptor(opened: &Opened, flags: OpenFlags) -> Result<Option<Arc<OwnedFd>>, EngineError> {
     if opened.kind == Kind::Nothing {
         return Ok(None);
     }
-    let fd = opened.as_fd().try_clone_to_owned().map_err(EngineError::system("duplicate a file descriptor"))?;
+    let fd = opened.view(flags).fd.try_clone_to_owned().map_err(EngineError::system("duplicate a file descriptor"))?;
     Ok(Some(Arc::new(fd)))
 }
 
@@ -195,7 +204,7 @@ fn add_job(
     let first = group.lanes.len();
     for target in &workload.targets {
         let opened = input.targets.get(*target).and_then(Option::as_ref).ok_or(EngineError::NotOpen(*target))?;
-        let file = group.file(*target, opened)?;
+        let file = group.file(*target, opened, flags_of(input, at, *target))?;
         let lane = lane(input, opened, *target, at, Part::WHOLE)?;
         group.lanes.push(LaneSpec { file, io_priority: job.placement.io_priority, ..lane });
     }
@@ -214,7 +223,10 @@ fn add_job(
         let members: Vec<(&TargetSpec, Geometry)> = workload
             .targets
             .iter()
-            .filter_map(|at| Some((&input.plan.targets[*at], geometry(input.targets.get(*at)?.as_ref()?))))
+            .filter_map(|member| {
+                let opened = input.targets.get(*member)?.as_ref()?;
+                Some((&input.plan.targets[*member], geometry(opened, flags_of(input, at, *member))))
+            })
             .collect();
         Turns::joined(&job, Joined::new(workload, &members, input.seed)?, seed)
     } else {
@@ -235,11 +247,11 @@ fn add_pool(
     families: &mut Families,
 ) -> Result<(), EngineError> {
     let opened = input.targets.get(pool.target).and_then(Option::as_ref).ok_or(EngineError::NotOpen(pool.target))?;
-    let file = group.file(pool.target, opened)?;
     let number = group.pools.len();
     group.pools.push(pool.depth);
     for at in &pool.workloads {
         let workload = &input.run.workloads[*at];
+        let file = group.file(pool.target, opened, flags_of(input, *at, pool.target))?;
         let lane = lane(input, opened, pool.target, *at, part)?;
         let family = families.next(*at, part.count);
         let schedule = match rate_on_each(input, workload) {
@@ -262,8 +274,9 @@ fn add_pool(
 fn volume(input: &Input<'_>, target: usize, bytes: u64, content: &plan::Content, writer: u64) -> Volume {
     let all_seed = input.data_seed;
     let seed = all_seed ^ (target as u64 + 1).wrapping_mul(0xff51_afd7_ed55_8ccd);
+    let splits_blocks = content.dedup.is_some_and(|dedup| splits_blocks(input.plan, target, dedup.unit_bytes));
     if !content.dedup.is_some_and(|dedup| dedup.across) {
-        return Volume { writer, ..Volume::alone(seed, bytes) };
+        return Volume { writer, splits_blocks, ..Volume::alone(seed, bytes) };
     }
     let workloads = || input.plan.runs.iter().flat_map(|run| &run.workloads);
     let alike: BTreeSet<usize> = workloads()
@@ -275,11 +288,19 @@ fn volume(input: &Input<'_>, target: usize, bytes: u64, content: &plan::Content,
         Some(opened) => opened.size_bytes,
         None => input.plan.targets[at].size_bytes.unwrap_or(0),
     };
-    Volume { seed, bytes, all_seed, all_bytes: alike.into_iter().map(size).sum(), writer }
+    Volume { seed, bytes, all_seed, all_bytes: alike.into_iter().map(size).sum(), writer, splits_blocks }
 }
 
-fn geometry(opened: &Opened) -> Geometry {
-    Geometry { size_bytes: opened.size_bytes, block_bytes: opened.logical_block_bytes }
+/// May anything that the plan writes to a target, its fill too, begin or end inside of a block of so many bytes?
+fn splits_blocks(plan: &plan::Plan, target: usize, block_bytes: u64) -> bool {
+    let spec = &plan.targets[target];
+    let uses = plan.runs.iter().flat_map(|run| &run.workloads).filter(|one| one.targets.contains(&target));
+    !plan.settings.format_transfer_bytes.is_multiple_of(block_bytes)
+        || uses.into_iter().any(|workload| workload.splits_blocks(spec, block_bytes))
+}
+
+fn geometry(opened: &Opened, flags: OpenFlags) -> Geometry {
+    Geometry { size_bytes: opened.size_bytes, block_bytes: opened.view(flags).logical_block_bytes }
 }
 
 /// The bytes that are written over and over instead of iodyno's own data; `None` when there is no pattern. That of
@@ -323,7 +344,8 @@ fn lane(input: &Input<'_>, opened: &Opened, target: usize, at: usize, part: Part
     // What a joined workload does is chosen for all its targets together; what is made here then only proves that a
     // transfer fits.
     let plain = is_joined.then(|| Workload { address: Address::default(), ..workload.clone() });
-    let operations = Operations::new(plain.as_ref().unwrap_or(workload), spec, geometry(opened), input.seed, part)?;
+    let geometry = geometry(opened, flags_of(input, at, target));
+    let operations = Operations::new(plain.as_ref().unwrap_or(workload), spec, geometry, input.seed, part)?;
     let share = workload.share / workload.targets.len() as f64;
     let content = if workload.mix.changes_data() { content(input, target, opened, at, part)? } else { None };
     Ok(LaneSpec {

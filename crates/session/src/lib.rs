@@ -34,6 +34,7 @@ mod show;
 mod spine;
 mod steady;
 mod stop;
+mod sync;
 mod top;
 mod trace;
 mod watch;
