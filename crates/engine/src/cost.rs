@@ -54,7 +54,7 @@ fn measure() -> Option<f64> {
         lanes: vec![lane],
         jobs: Vec::new(),
         placement: plan::Placement::default(),
-        files: vec![FileSlot { plan_index: 0, fd: None }],
+        files: vec![FileSlot { plan_index: 0, flags: OpenFlags::default(), fd: None }],
         pools: vec![DEPTH],
         shares_fixed: false,
         transfer_max: 4096,

@@ -5,9 +5,9 @@ use crate::discard::is_device;
 use crate::pool::{Families, Pool, has_jobs, job_of, pools, rate_on_each};
 use crate::{EngineError, Input, Pace};
 use plan::generate::{Content, Geometry, Joined, Operations, Part, Schedule, Turns, Volume, writer_of};
-use plan::{Address, Arrivals, Job, Placement, TargetSpec, Turn, Workload};
+use plan::{Address, Arrivals, Job, OpenFlags, Placement, TargetSpec, Turn, Workload};
 use std::collections::BTreeSet;
-use std::os::fd::{AsFd, OwnedFd};
+use std::os::fd::OwnedFd;
 use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
 use target::{Kind, Opened};
@@ -61,7 +61,16 @@ pub(crate) struct JobSpec {
 pub(crate) struct FileSlot {
     /// The target's index in the plan.
     pub(crate) plan_index: usize,
+    /// How it is opened.
+    pub(crate) flags: OpenFlags,
     pub(crate) fd: Option<Arc<OwnedFd>>,
+}
+
+/// How a workload of the run has a target opened.
+pub(crate) fn flags_of(input: &Input<'_>, at: usize, target: usize) -> OpenFlags {
+    let flags = input.run.workloads[at].open.unwrap_or(input.plan.targets[target].open);
+    // A descriptor is the same with and without it.
+    OpenFlags { fsync_at_end: false, ..flags }
 }
 
 /// What one worker (or one set of threads) does.
@@ -107,13 +116,13 @@ impl GroupSpec {
         self.jobs.iter().map(|job| job.job.depth).fold(0, u32::saturating_add)
     }
 
-    /// The number of a target's file, which is added when it is not there.
-    fn file(&mut self, plan_index: usize, opened: &Opened) -> Result<usize, EngineError> {
-        self.memory_align = self.memory_align.max(opened.memory_align);
-        if let Some(at) = self.files.iter().position(|file| file.plan_index == plan_index) {
+    /// The number of a target's file that is opened so, which is added when it is not there.
+    fn file(&mut self, plan_index: usize, opened: &Opened, flags: OpenFlags) -> Result<usize, EngineError> {
+        self.memory_align = self.memory_align.max(opened.view(flags).memory_align);
+        if let Some(at) = self.files.iter().position(|file| (file.plan_index, file.flags) == (plan_index, flags)) {
             return Ok(at);
         }
-        self.files.push(FileSlot { plan_index, fd: descriptor(opened)? });
+        self.files.push(FileSlot { plan_index, flags, fd: descriptor(opened, flags)? });
         Ok(self.files.len() - 1)
     }
 }
@@ -182,12 +191,12 @@ fn divide_jobs(input: &Input<'_>, workers: usize) -> Result<Vec<GroupSpec>, Engi
     Ok(groups)
 }
 
-/// A descriptor of a target's own; none for `/dev/null`, on which nothing is done.
-pub(crate) fn descriptor(opened: &Opened) -> Result<Option<Arc<OwnedFd>>, EngineError> {
+/// A descriptor of a target's own that is opened so; none for `/dev/null`, on which nothing is done.
+pub(crate) fn descriptor(opened: &Opened, flags: OpenFlags) -> Result<Option<Arc<OwnedFd>>, EngineError> {
     if opened.kind == Kind::Nothing {
         return Ok(None);
     }
-    let fd = opened.as_fd().try_clone_to_owned().map_err(EngineError::system("duplicate a file descriptor"))?;
+    let fd = opened.view(flags).fd.try_clone_to_owned().map_err(EngineError::system("duplicate a file descriptor"))?;
     Ok(Some(Arc::new(fd)))
 }
 
@@ -203,11 +212,13 @@ fn add_job(
     let first = group.lanes.len();
     for (member, target) in workload.targets.iter().enumerate() {
         let opened = input.targets.get(*target).and_then(Option::as_ref).ok_or(EngineError::NotOpen(*target))?;
-        let file = group.file(*target, opened)?;
+        let flags = flags_of(input, at, *target);
+        let file = group.file(*target, opened, flags)?;
         let lane = lane(input, opened, (*target, member), at, Part::WHOLE)?;
         let cached = match (&workload.address.files, &group.files[file].fd) {
             (Some(files), Some(fd)) => {
-                Cached::of(files, member, geometry_of(workload, member, opened).size_bytes, opened, fd)
+                let size_bytes = geometry_of(workload, member, opened, flags).size_bytes;
+                Cached::of(files, member, size_bytes, opened, fd)
             }
             _ => None,
         };
@@ -229,7 +240,10 @@ fn add_job(
         let members: Vec<(&TargetSpec, Geometry)> = workload
             .targets
             .iter()
-            .filter_map(|at| Some((&input.plan.targets[*at], geometry(input.targets.get(*at)?.as_ref()?))))
+            .filter_map(|member| {
+                let opened = input.targets.get(*member)?.as_ref()?;
+                Some((&input.plan.targets[*member], geometry(opened, flags_of(input, at, *member))))
+            })
             .collect();
         Turns::joined(&job, Joined::new(workload, &members, input.seed)?, seed)
     } else {
@@ -261,11 +275,11 @@ fn add_pool(
     families: &mut Families,
 ) -> Result<(), EngineError> {
     let opened = input.targets.get(pool.target).and_then(Option::as_ref).ok_or(EngineError::NotOpen(pool.target))?;
-    let file = group.file(pool.target, opened)?;
     let number = group.pools.len();
     group.pools.push(pool.depth);
     for at in &pool.workloads {
         let workload = &input.run.workloads[*at];
+        let file = group.file(pool.target, opened, flags_of(input, *at, pool.target))?;
         let lane = lane(input, opened, (pool.target, 0), *at, part)?;
         let family = families.next(*at, part.count);
         let schedule = match rate_on_each(input, workload) {
@@ -288,8 +302,9 @@ fn add_pool(
 fn volume(input: &Input<'_>, target: usize, bytes: u64, content: &plan::Content, writer: u64) -> Volume {
     let all_seed = input.data_seed;
     let seed = all_seed ^ (target as u64 + 1).wrapping_mul(0xff51_afd7_ed55_8ccd);
+    let splits_blocks = content.dedup.is_some_and(|dedup| splits_blocks(input.plan, target, dedup.unit_bytes));
     if !content.dedup.is_some_and(|dedup| dedup.across) {
-        return Volume { writer, ..Volume::alone(seed, bytes) };
+        return Volume { writer, splits_blocks, ..Volume::alone(seed, bytes) };
     }
     let workloads = || input.plan.runs.iter().flat_map(|run| &run.workloads);
     let alike: BTreeSet<usize> = workloads()
@@ -301,17 +316,25 @@ fn volume(input: &Input<'_>, target: usize, bytes: u64, content: &plan::Content,
         Some(opened) => opened.size_bytes,
         None => input.plan.targets[at].size_bytes.unwrap_or(0),
     };
-    Volume { seed, bytes, all_seed, all_bytes: alike.into_iter().map(size).sum(), writer }
+    Volume { seed, bytes, all_seed, all_bytes: alike.into_iter().map(size).sum(), writer, splits_blocks }
 }
 
-fn geometry(opened: &Opened) -> Geometry {
-    Geometry { size_bytes: opened.size_bytes, block_bytes: opened.logical_block_bytes }
+/// May anything that the plan writes to a target, its fill too, begin or end inside of a block of so many bytes?
+fn splits_blocks(plan: &plan::Plan, target: usize, block_bytes: u64) -> bool {
+    let spec = &plan.targets[target];
+    let uses = plan.runs.iter().flat_map(|run| &run.workloads).filter(|one| one.targets.contains(&target));
+    !plan.settings.format_transfer_bytes.is_multiple_of(block_bytes)
+        || uses.into_iter().any(|workload| workload.splits_blocks(spec, block_bytes))
+}
+
+fn geometry(opened: &Opened, flags: OpenFlags) -> Geometry {
+    Geometry { size_bytes: opened.size_bytes, block_bytes: opened.view(flags).logical_block_bytes }
 }
 
 /// A target as a workload sees it, of which it is number `member`: what jobs behind this one add to a file is not there
 /// when this one looks.
-fn geometry_of(workload: &Workload, member: usize, opened: &Opened) -> Geometry {
-    let Geometry { size_bytes, block_bytes } = geometry(opened);
+fn geometry_of(workload: &Workload, member: usize, opened: &Opened, flags: OpenFlags) -> Geometry {
+    let Geometry { size_bytes, block_bytes } = geometry(opened, flags);
     let seen = workload.address.files.as_ref().map(|files| files.seen_bytes(member, opened.found_bytes));
     Geometry { size_bytes: size_bytes.min(seen.unwrap_or(u64::MAX)), block_bytes }
 }
@@ -364,7 +387,7 @@ fn lane(
     // transfer fits.
     let plain = is_joined.then(|| Workload { address: Address::default(), ..workload.clone() });
     let shape = plain.as_ref().unwrap_or(workload);
-    let geometry = geometry_of(workload, member, opened);
+    let geometry = geometry_of(workload, member, opened, flags_of(input, at, target));
     let operations = Operations::of_member(shape, (spec, member), geometry, input.seed, part)?;
     let share = workload.share / workload.targets.len() as f64;
     let content = if workload.mix.changes_data() { content(input, target, opened, at, part)? } else { None };

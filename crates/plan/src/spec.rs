@@ -474,7 +474,12 @@ impl Workload {
     /// May its writes or trims begin or end inside of a sector of 512 bytes, on a target that allows it? Where that is not
     /// certain: yes. A replay's never do.
     pub fn splits_sectors(&self, target: &TargetSpec) -> bool {
-        let is_whole = |bytes: u64| bytes.is_multiple_of(512);
+        self.replay.is_none() && self.splits_blocks(target, 512)
+    }
+
+    /// May its writes or trims begin or end inside of a block of so many bytes? Where that is not certain: yes.
+    pub fn splits_blocks(&self, target: &TargetSpec, block_bytes: u64) -> bool {
+        let is_whole = |bytes: u64| bytes.is_multiple_of(block_bytes);
         let address = &self.address;
         let ranges = [address.range, address.hot_band, target.range];
         let bounds = ranges.into_iter().flatten().flat_map(|range| [range.low, range.high]);
@@ -491,9 +496,8 @@ impl Workload {
         let by_op = address.align_by_op.into_iter().flatten().chain(of_files);
         let strides = address.stride.into_iter().flat_map(|(low, high)| [low, high]);
         let are_steps_whole = steps.into_iter().flatten().chain(by_op).chain(strides).all(is_whole);
-        let are_sizes_whole = self.transfers().into_iter().all(|size| size.is_in_steps_of(512));
-        let writes = self.mix.changes_data() && self.replay.is_none();
-        writes && !(are_bounds_whole && are_steps_whole && are_sizes_whole)
+        let are_sizes_whole = self.transfers().into_iter().all(|size| size.is_in_steps_of(block_bytes));
+        self.mix.changes_data() && (self.replay.is_some() || !(are_bounds_whole && are_steps_whole && are_sizes_whole))
     }
 
     /// Mean bytes per operation, flushes left out.

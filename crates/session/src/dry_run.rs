@@ -152,7 +152,8 @@ pub(crate) fn inspect_all(plan: &Plan, policy: &Policy) -> (Vec<TargetFinding>, 
     let mut refused = false;
     let findings = plan.targets.iter().enumerate().map(|(index, spec)| {
         let access = access_of(plan, index);
-        let inspected = target::inspect(spec, access, policy);
+        let sets = crate::sync::all_flags_of(plan, index);
+        let inspected = target::inspect_with(spec, &sets, access, policy);
         let changes_foreign = inspected.as_ref().is_ok_and(target::Finding::changes_foreign);
         let (found, refusal, size_bytes) = match inspected {
             Ok(finding) => (Some(finding.to_string()), None, Some(finding.size_bytes())),

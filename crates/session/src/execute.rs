@@ -9,6 +9,7 @@ use crate::outcome::{Ending, Outcome};
 use crate::rates::{Achieved, Decision};
 use crate::run_loop::{Cause, RunContext, RunResult, execute as execute_run};
 use crate::spine::Spine;
+use crate::sync::{all_flags_of, flags_of};
 use crate::{SessionError, StopFlag, commands, format};
 use analyze::Judgement;
 use engine::{EngineChoice, Options, Pace};
@@ -17,10 +18,11 @@ use plan::{Command, Content, JobTexts, Plan, Repeat, Run};
 use quantity::clock;
 use quantity::text::format_ns;
 use recording::{Manifest, Reader, Writer};
+use std::collections::BTreeMap;
 use std::hash::{BuildHasher as _, RandomState};
 use std::path::PathBuf;
 use std::time::Duration;
-use target::{Opened, Policy, TargetError};
+use target::{Kind, Opened, Policy, TargetError};
 
 /// Everything that a `run` command needs to know.
 pub struct Request {
@@ -101,6 +103,7 @@ pub fn execute(request: &Request, face: &mut dyn Face, stop: &StopFlag) -> Resul
         options: Options { choice: request.engine, workers: request.workers },
         stop,
         achieved: Achieved::default(),
+        cached: BTreeMap::new(),
         data_seed,
         next_index: 0,
         errors: 0,
@@ -162,7 +165,7 @@ fn open_targets(plan: &Plan, policy: &Policy) -> Result<Vec<Option<Opened>>, Ses
     let mut sizes: Vec<Option<u64>> = vec![None; plan.targets.len()];
     let mut refused: Vec<TargetError> = Vec::new();
     for (index, spec) in plan.targets.iter().enumerate().filter(|(index, _)| used[*index]) {
-        match target::inspect(spec, access_of(plan, index), policy) {
+        match target::inspect_with(spec, &all_flags_of(plan, index), access_of(plan, index), policy) {
             Ok(finding) => sizes[index] = Some(finding.size_bytes()),
             Err(error) => refused.push(error),
         }
@@ -179,14 +182,7 @@ fn open_targets(plan: &Plan, policy: &Policy) -> Result<Vec<Option<Opened>>, Ses
     let mut opened = Vec::with_capacity(plan.targets.len());
     for (index, spec) in plan.targets.iter().enumerate() {
         opened.push(if used[index] {
-            let flags = plan
-                .runs
-                .iter()
-                .flat_map(|run| &run.workloads)
-                .filter(|workload| workload.targets.contains(&index))
-                .find_map(|workload| workload.open)
-                .unwrap_or(spec.open);
-            Some(target::open(spec, flags, access_of(plan, index), policy)?)
+            Some(target::open_with(spec, &all_flags_of(plan, index), access_of(plan, index), policy)?)
         } else {
             None
         });
@@ -204,6 +200,8 @@ struct Life<'a, 'b> {
     options: Options,
     stop: &'a StopFlag,
     achieved: Achieved,
+    /// Of targets by their index: did the last run use it past the page cache, did it use it through it?
+    cached: BTreeMap<usize, (bool, bool)>,
     data_seed: u64,
     next_index: i32,
     errors: u64,
@@ -336,6 +334,7 @@ impl Life<'_, '_> {
     fn run(&mut self, plan: &Plan, run: &Run, title: &str, pace: Pace) -> Result<RunResult, SessionError> {
         let run_index = self.next_index;
         self.next_index += 1;
+        self.change_cache(plan, run, title)?;
         let context = RunContext {
             plan,
             run,
@@ -356,6 +355,29 @@ impl Life<'_, '_> {
         self.judge(title, &result)?;
         self.objectives(run, run_index)?;
         Ok(result)
+    }
+
+    /// Where a target was used through the page cache and is now used past it, or the other way round: nothing that the run
+    /// before left there is part of this one.
+    fn change_cache(&mut self, plan: &Plan, run: &Run, title: &str) -> Result<(), SessionError> {
+        for (index, spec) in plan.targets.iter().enumerate() {
+            let Some(opened) = self.targets.get(index).and_then(Option::as_ref) else { continue };
+            let uses = run.workloads.iter().filter(|workload| workload.targets.contains(&index));
+            let views: Vec<_> = uses.map(|workload| opened.view(flags_of(spec, workload))).collect();
+            let Some(view) = views.first() else { continue };
+            let now = (views.iter().any(|view| view.direct), views.iter().any(|view| !view.direct));
+            let before = self.cached.insert(index, now);
+            if before.is_some_and(|before| before != now)
+                && matches!(opened.kind, Kind::BlockDevice { .. } | Kind::File { .. })
+                && let Err(error) = Opened::leave_cache(view.fd)
+            {
+                let sentence =
+                    format!("{title}: what the page cache held of {} could not be written: {error}", spec.name);
+                self.spine.event("warning", "cache", Some(title), Some(&spec.name), &sentence)?;
+                self.spine.messages.push(sentence);
+            }
+        }
+        Ok(())
     }
 
     /// Did the run achieve what it had to? Filling the targets has no objectives.

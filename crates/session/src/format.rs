@@ -4,8 +4,10 @@
 //! extends is written first, once, in order.
 
 use crate::dry_run::access_of;
+use crate::sync::all_flags_of;
 use plan::{
-    Address, AddressRange, Bound, Content, OpMix, Order, Plan, Rate, Run, Stop, TargetSpec, TransferSize, Workload,
+    Address, AddressRange, Bound, Content, OpMix, OpenFlags, Order, Plan, Rate, Run, Stop, TargetSpec, TransferSize,
+    Workload,
 };
 use std::ops::Range;
 use target::{Access, Opened};
@@ -88,7 +90,7 @@ fn run_of(plan: &Plan, fills: &[Fill]) -> Option<Run> {
             },
             content: content_for(plan, fill.target),
             think_ns: 0,
-            open: None,
+            open: open_for(plan, fill.target),
             job: None,
             replay: None,
             span: spec.span,
@@ -122,6 +124,11 @@ fn transfer_bytes(asked: u64, range: &Range<u64>) -> u64 {
         bytes /= 2;
     }
     bytes
+}
+
+/// As the first workload that uses the target opens it.
+fn open_for(plan: &Plan, index: usize) -> Option<OpenFlags> {
+    all_flags_of(plan, index).first().copied()
 }
 
 /// The data of the first workload that uses the target, so that reads find what its writes would have left.

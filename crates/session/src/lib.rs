@@ -35,6 +35,7 @@ mod show;
 mod spine;
 mod steady;
 mod stop;
+mod sync;
 mod top;
 mod trace;
 mod watch;

@@ -8,6 +8,7 @@ use crate::rows::{Stretch, Sum, Totals};
 use crate::spine::Spine;
 use crate::steady::Watch;
 use crate::stop::StopFlag;
+use crate::sync;
 use engine::{Harvest, Input, LaneEnd, Options, Pace, Running};
 use plan::{Plan, Run};
 use quantity::clock;
@@ -407,6 +408,30 @@ impl Under<'_, '_> {
         Ok(())
     }
 
+    /// Makes durable what was written, where the run ends with that; gives what did not come back.
+    fn sync(&mut self) -> Result<Vec<LaneEnd>, SessionError> {
+        let RunContext { plan, run, title, targets, stop, .. } = *self.context;
+        let action = "duplicate a file descriptor";
+        let wishes =
+            sync::wishes(plan, run, targets).map_err(|source| engine::EngineError::System { action, source })?;
+        if wishes.is_empty() || stop.is_urgent() {
+            return Ok(Vec::new());
+        }
+        let synced = sync::carry_out(wishes, DRAIN, stop);
+        self.drained(&synced.harvest)?;
+        if !run.format {
+            let took = format_ns(synced.harvest.interval_ns);
+            let count = |count: usize| if count == 1 { "1 fsync".to_string() } else { format!("{count} fsyncs") };
+            let sentence = match synced.open.len() {
+                0 => format!("{title}: {} at its end took {took}", count(synced.harvest.lanes.len())),
+                open => format!("{title}: {} at its end did not come back in {took}", count(open)),
+            };
+            self.spine.event("info", "fsync", Some(title), None, &sentence)?;
+            self.spine.messages.push(sentence);
+        }
+        Ok(synced.open)
+    }
+
     /// Waits for what is in flight, records it as `drain`, and writes the totals.
     fn end(mut self, mut running: Running, cause: Cause) -> Result<RunResult, SessionError> {
         let started_ns = running.started_ns();
@@ -421,6 +446,10 @@ impl Under<'_, '_> {
         self.drained(&finished.harvest)?;
         let unfinished = finished.unfinished();
         finished.open.extend(bounds);
+        if unfinished == 0 {
+            finished.open.extend(self.sync()?);
+        }
+        let unfinished = finished.unfinished();
         let measured = self.totals.sum(&["measure", "format"]);
         let all = self.totals.sum(&["format", "warmup", "measure", "paused", "drain"]);
         let phase = if self.context.run.format { "format" } else { "measure" };

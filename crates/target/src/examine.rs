@@ -5,7 +5,7 @@ use crate::device::{self, Device, Mode};
 use crate::file::{self, Existing};
 use crate::node::{self, Node, Place, Vacancy};
 use crate::{Access, ErrorKind, Policy, TargetError};
-use plan::TargetSpec;
+use plan::{OpenFlags, TargetSpec};
 use quantity::text::format_bytes;
 use rustix::fs::FileType;
 
@@ -137,9 +137,22 @@ impl std::fmt::Display for Finding {
 /// # Errors
 /// The same as [`crate::open()`] would give, except for what only shows when a file is made.
 pub fn inspect(spec: &TargetSpec, access: Access, policy: &Policy) -> Result<Finding, TargetError> {
+    inspect_with(spec, &[spec.open], access, policy)
+}
+
+/// As [`inspect`], for a target that is opened with each of these sets of flags.
+///
+/// # Errors
+/// The same as [`crate::open_with()`] would give, except for what only shows when a file is made.
+pub fn inspect_with(
+    spec: &TargetSpec,
+    sets: &[OpenFlags],
+    access: Access,
+    policy: &Policy,
+) -> Result<Finding, TargetError> {
     let find = || -> Result<Finding, ErrorKind> {
         let examined = examine(spec, access, policy, Mode::Look)?;
-        crate::opened::check_direct(spec.open, &examined)?;
+        sets.iter().try_for_each(|flags| crate::opened::check_direct(*flags, &examined))?;
         Ok(describe(spec, access, examined))
     };
     find().map_err(|kind| TargetError { target: spec.name.clone(), path: spec.path.clone(), kind })

@@ -41,11 +41,13 @@ mod registry;
 mod signature;
 mod survey;
 mod sysfs;
+mod view;
 
 pub use error::{ErrorKind, TargetError};
-pub use examine::{Finding, inspect};
-pub use opened::{Kind, Opened, block_bytes_at_least, open, settle};
+pub use examine::{Finding, inspect, inspect_with};
+pub use opened::{Kind, Opened, block_bytes_at_least, open, open_with, settle};
 pub use pattern::Pattern;
+pub use view::View;
 
 use plan::TargetSpec;
 use std::path::{Path, PathBuf};

@@ -8,10 +8,11 @@ use crate::node::{self, Node, Place};
 use crate::ours::{self, Mark, Settled};
 use crate::pattern::Pattern;
 use crate::registry::Registry;
+use crate::view::Further;
 use crate::{Access, ErrorKind, Policy, TargetError};
 use plan::{LayoutKind, OpenFlags, TargetSpec};
 use rustix::fd::{AsFd, BorrowedFd, OwnedFd};
-use rustix::fs::{Advice, AtFlags, OFlags, StatxFlags, fadvise, fstat, ioctl_blksszget, major, minor, statx};
+use rustix::fs::{Advice, AtFlags, FileType, OFlags, StatxFlags, fadvise, fstat, ioctl_blksszget, major, minor, statx};
 use rustix::io::Errno;
 use rustix::process::{Resource, Rlimit, getrlimit, setrlimit};
 use std::ops::Range;
@@ -75,6 +76,7 @@ pub struct Opened {
     /// What the user should know, as sentences.
     pub notes: Vec<String>,
     io: OwnedFd,
+    pub(crate) further: Vec<Further>,
     is_marked: bool,
     _claim: Option<Arc<Claim>>,
 }
@@ -128,7 +130,7 @@ impl Opened {
     /// # Errors
     /// A sentence when the mark could not be changed.
     pub fn remember_pieces(&self) -> Result<(), String> {
-        if self.logical_block_bytes >= 512 { Ok(()) } else { self.change_mark(|mark| mark.pieces = true) }
+        if self.smallest_block_bytes() >= 512 { Ok(()) } else { self.change_mark(|mark| mark.pieces = true) }
     }
 
     /// How the run leaves a file, and whether all of it was seen to be ours; `None`: not as it could be known again.
@@ -139,7 +141,7 @@ impl Opened {
         let known = mark.known(registry.as_ref());
         let settled = Settled::apart(self.io.as_fd())?;
         let left = evidence::look_after(claim.fd(), settled.size_bytes(), &known, effort);
-        if self.direct {
+        if self.is_ever_direct() {
             // Out of the way of a next run's direct I/O.
             let _ = fadvise(claim.fd(), 0, None, Advice::DontNeed);
         }
@@ -231,13 +233,28 @@ pub fn settle<'a>(targets: impl IntoIterator<Item = &'a Opened>) -> Vec<String> 
 /// When the target is refused to protect data, is not there, or cannot be used as asked. Nothing was changed then; a
 /// file that was made is removed again.
 pub fn open(spec: &TargetSpec, flags: OpenFlags, access: Access, policy: &Policy) -> Result<Opened, TargetError> {
+    open_with(spec, &[flags], access, policy)
+}
+
+/// As [`open()`], with a descriptor for each of these sets of flags ([`Opened::view`]); without any, with the target's own.
+/// All are of the same thing, which is claimed once.
+///
+/// # Errors
+/// As those of [`open()`].
+pub fn open_with(
+    spec: &TargetSpec,
+    sets: &[OpenFlags],
+    access: Access,
+    policy: &Policy,
+) -> Result<Opened, TargetError> {
     raise_file_limit();
+    let flags = sets.first().copied().unwrap_or(spec.open);
     let open = || -> Result<Opened, ErrorKind> {
         let extra = open_flags(flags)?;
         let examined = examine(spec, access, policy, Mode::Take)?;
         // Before a file grows: direct I/O that is not to be had is found out here.
-        check_direct(flags, &examined)?;
-        let direct = extra.contains(OFlags::DIRECT);
+        sets.iter().try_for_each(|set| check_direct(*set, &examined))?;
+        let direct = sets.iter().any(|set| open_flags(*set).is_ok_and(|flags| flags.contains(OFlags::DIRECT)));
         match examined {
             Examined::Device(node, device) => {
                 let io = open_node(&node, direction(device.claim.is_some()) | extra)?;
@@ -246,15 +263,21 @@ pub fn open(spec: &TargetSpec, flags: OpenFlags, access: Access, policy: &Policy
                     // first, which io_uring leaves to a worker, out of time and order.
                     let _ = fadvise(&io, 0, None, Advice::DontNeed);
                 }
-                let mut opened = describe(spec, &node, io, direct, used(spec, device.size_bytes))?;
+                let size_bytes = used(spec, device.size_bytes);
+                let mut opened = describe(spec, &node, io, extra.contains(OFlags::DIRECT), size_bytes)?;
                 if let Some(foreign) = device.given_up {
                     opened.notes.push(format!("--destroy gives up {} at byte {}", foreign.what, foreign.offset));
                 }
                 opened.writable = device.claim.is_some();
                 opened._claim = device.claim;
+                opened.add_views(&node, flags, sets)?;
                 Ok(opened)
             }
-            Examined::File(node, existing) => open_file(spec, &node, existing, extra),
+            Examined::File(node, existing) => {
+                let mut opened = open_file(spec, &node, existing, extra)?;
+                opened.add_views(&node, flags, sets)?;
+                Ok(opened)
+            }
             Examined::Zeroes(node, bytes) => {
                 let io = open_node(&node, OFlags::RDONLY | extra.difference(OFlags::DIRECT))?;
                 describe(spec, &node, io, false, bytes)
@@ -265,7 +288,8 @@ pub fn open(spec: &TargetSpec, flags: OpenFlags, access: Access, policy: &Policy
             }
             Examined::Vacant(vacancy, bytes) => {
                 let mut created = file::create(&vacancy, bytes, layout_of(spec))?;
-                let opened = open_created(spec, &created, bytes, extra)?;
+                let mut opened = open_created(spec, &created, bytes, extra)?;
+                opened.add_views(&created.node, flags, sets)?;
                 created.keep();
                 Ok(opened)
             }
@@ -280,7 +304,7 @@ fn direction(write: bool) -> OFlags {
 
 /// Flags for open(2) without the direction. Only such extra bits are let through as cannot harm: `O_TRUNC` would empty
 /// a file before a single check of the engine's.
-fn open_flags(flags: OpenFlags) -> Result<OFlags, ErrorKind> {
+pub(crate) fn open_flags(flags: OpenFlags) -> Result<OFlags, ErrorKind> {
     let allowed = OFlags::NOATIME | OFlags::NONBLOCK | OFlags::DIRECT | OFlags::SYNC | OFlags::DSYNC | OFlags::CLOEXEC;
     let extra = OFlags::from_bits_retain(flags.extra);
     if !allowed.contains(extra) {
@@ -299,7 +323,7 @@ fn open_flags(flags: OpenFlags) -> Result<OFlags, ErrorKind> {
 
 /// Opens without touching the time of last access, where that is allowed (the owner may): it costs 15 ns per read, and
 /// a measurement should leave no trace on what it only reads.
-fn open_node(node: &Node, flags: OFlags) -> Result<OwnedFd, ErrorKind> {
+pub(crate) fn open_node(node: &Node, flags: OFlags) -> Result<OwnedFd, ErrorKind> {
     let opened = match node.reopen(flags | OFlags::NOATIME) {
         Err(Errno::PERM) => node.reopen(flags),
         opened => opened,
@@ -401,26 +425,17 @@ fn set_fill(opened: &mut Opened, mark: &Mark) {
 
 /// Everything about an open target that does not depend on whose it is.
 fn describe(spec: &TargetSpec, node: &Node, io: OwnedFd, direct: bool, size_bytes: u64) -> Result<Opened, ErrorKind> {
-    let is_block = node.file_type() == rustix::fs::FileType::BlockDevice;
-    let (kind, logical_block_bytes, memory_align) = if is_block {
-        let block = ioctl_blksszget(&io).map_err(|error| ErrorKind::from_io("measure", &node.path, error))?;
-        let (major, minor) = node.device();
-        let memory = direct_alignment(io.as_fd()).map_or(block, |(memory, _)| memory);
-        (Kind::BlockDevice { major, minor }, block, memory.max(1))
-    } else if node.file_type() == rustix::fs::FileType::CharacterDevice {
-        (Kind::Zeroes, 1, 1)
-    } else {
-        let file_system = file_system(node);
-        let (memory, block) = match (direct, direct_alignment(io.as_fd())) {
-            (false, _) => (1, 1),
-            (true, Some((0, _))) => return Err(ErrorKind::NoDirect { file_system }),
-            (true, Some(alignment)) => alignment,
-            // The file system does not tell (NFS, FUSE, kernels before 6.1). Only btrfs is known to need whole pages.
-            (true, None) if file_system == "btrfs" => (4096, 4096),
-            (true, None) => (512, device_block(node).unwrap_or(512)),
-        };
-        let (major, minor) = (major(node.stat.st_dev), minor(node.stat.st_dev));
-        (Kind::File { file_system, major, minor }, block, memory)
+    let (logical_block_bytes, memory_align) = alignment(node, io.as_fd(), direct)?;
+    let kind = match node.file_type() {
+        FileType::BlockDevice => {
+            let (major, minor) = node.device();
+            Kind::BlockDevice { major, minor }
+        }
+        FileType::CharacterDevice => Kind::Zeroes,
+        _ => {
+            let (major, minor) = (major(node.stat.st_dev), minor(node.stat.st_dev));
+            Kind::File { file_system: file_system(node), major, minor }
+        }
     };
     Ok(Opened {
         name: spec.name.clone(),
@@ -436,9 +451,30 @@ fn describe(spec: &TargetSpec, node: &Node, io: OwnedFd, direct: bool, size_byte
         created: false,
         notes: Vec::new(),
         io,
+        further: Vec::new(),
         is_marked: false,
         _claim: None,
     })
+}
+
+/// What offsets and lengths, and what addresses of buffers, must be multiples of, through a descriptor that is direct or not.
+pub(crate) fn alignment(node: &Node, io: BorrowedFd<'_>, direct: bool) -> Result<(u32, u32), ErrorKind> {
+    match node.file_type() {
+        FileType::BlockDevice => {
+            let block = ioctl_blksszget(io).map_err(|error| ErrorKind::from_io("measure", &node.path, error))?;
+            let memory = direct_alignment(io).map_or(block, |(memory, _)| memory);
+            Ok((block, memory.max(1)))
+        }
+        FileType::CharacterDevice => Ok((1, 1)),
+        _ if !direct => Ok((1, 1)),
+        _ => match direct_alignment(io) {
+            Some((0, _)) => Err(ErrorKind::NoDirect { file_system: file_system(node) }),
+            Some((memory, block)) => Ok((block, memory)),
+            // The file system does not tell (NFS, FUSE, kernels before 6.1). Only btrfs is known to need whole pages.
+            None if file_system(node) == "btrfs" => Ok((4096, 4096)),
+            None => Ok((device_block(node).unwrap_or(512), 512)),
+        },
+    }
 }
 
 /// Alignment of buffers and of offsets that direct I/O needs, where the kernel tells; zeroes: it cannot be done.

@@ -164,7 +164,13 @@ fn stages(input: &Input<'_>) -> Result<Vec<Stage>, EngineError> {
         let discards = discard::is_device(opened);
         let content = group::content(input, *plan_index, opened, 0, Part::WHOLE)?;
         let nothing = opened.kind == Kind::Nothing;
-        Ok(Stage { plan_index: *plan_index, fd: descriptor(opened)?, content, discards, nothing })
+        Ok(Stage {
+            plan_index: *plan_index,
+            fd: descriptor(opened, group::flags_of(input, 0, *plan_index))?,
+            content,
+            discards,
+            nothing,
+        })
     };
     workload.targets.iter().map(stage).collect()
 }

@@ -37,12 +37,14 @@ pub struct Volume {
     /// Who writes: differs between all that may write to the target in the course of an execution. What is common to
     /// them, the data of sets of duplicates, does not depend on it.
     pub writer: u64,
+    /// Writes to the target may carry parts of blocks of duplicates: the place then decides which are copies of what.
+    pub splits_blocks: bool,
 }
 
 impl Volume {
     /// A target that shares nothing, and its only writer.
     pub fn alone(seed: u64, bytes: u64) -> Self {
-        Self { seed, bytes, all_seed: seed, all_bytes: bytes, writer: 0 }
+        Self { seed, bytes, all_seed: seed, all_bytes: bytes, writer: 0, splits_blocks: false }
     }
 }
 
@@ -156,7 +158,8 @@ impl Content {
         self.write = self.write.wrapping_add(1);
         if let Some(copies) = &self.copies {
             let unit_bytes = copies.unit_sectors * SECTOR_BYTES as u64;
-            self.whole = offset.div_ceil(unit_bytes)..(offset + bytes) / unit_bytes;
+            let is_by_write = !copies.splits_blocks;
+            self.whole = if is_by_write { offset.div_ceil(unit_bytes)..(offset + bytes) / unit_bytes } else { 0..0 };
             self.block = (u64::MAX, 0);
         }
     }

@@ -14,6 +14,8 @@ pub(crate) struct Copies {
     choice: u64,
     copied: u64,
     source: Source,
+    /// See [`Volume::splits_blocks`].
+    pub(crate) splits_blocks: bool,
 }
 
 #[derive(Clone, Debug)]
@@ -37,13 +39,14 @@ impl Copies {
         }
         let own = derive(derive(volume.seed, 0x6f77_6e00), volume.writer);
         let choice = derive(volume.seed, 0x6368_6f69);
+        let splits_blocks = volume.splits_blocks;
         let unit_sectors = dedup.unit_bytes / SECTOR_BYTES as u64;
         let bytes = if dedup.across { volume.all_bytes } else { volume.bytes };
         let units = (bytes / dedup.unit_bytes).max(1);
         let count = match dedup.sets {
             DedupSets::Previous => {
                 let copied = threshold(1.0 - 1.0 / dedup.ratio);
-                return Ok(Self { unit_sectors, own, choice, copied, source: Source::Previous(None) });
+                return Ok(Self { unit_sectors, own, choice, copied, source: Source::Previous(None), splits_blocks });
             }
             DedupSets::Count(count) => count.max(1),
             DedupSets::Fraction(fraction) => floor_u64((units as f64 * fraction).round()).max(1),
@@ -53,7 +56,14 @@ impl Copies {
             return wrong("the number of sets of duplicate blocks", count as f64, allowed);
         };
         let seed = derive(if dedup.across { volume.all_seed } else { volume.seed }, 0x7365_7473);
-        Ok(Self { unit_sectors, own, choice, copied: threshold(copied), source: Source::Sets { count, seed } })
+        Ok(Self {
+            unit_sectors,
+            own,
+            choice,
+            copied: threshold(copied),
+            source: Source::Sets { count, seed },
+            splits_blocks,
+        })
     }
 
     /// The seed of a block of a write.
@@ -108,7 +118,12 @@ mod tests {
 
     fn content(dedup: Dedup, compress_ratio: f64, bytes: u64) -> Content {
         let spec = spec::Content { compress_ratio, dedup: Some(dedup), ..spec::Content::default() };
-        Content::new(&spec, &[], &Volume { seed: 3, bytes, all_seed: 4, all_bytes: bytes, writer: 0 }).unwrap()
+        Content::new(
+            &spec,
+            &[],
+            &Volume { seed: 3, bytes, all_seed: 4, all_bytes: bytes, writer: 0, splits_blocks: false },
+        )
+        .unwrap()
     }
 
     /// All blocks ÷ unique blocks of data that is written from the beginning in transfers of 64 KiB.
@@ -201,7 +216,14 @@ mod tests {
             let spec = spec::Content { dedup: Some(dedup), ..spec::Content::default() };
             let mut all = HashSet::new();
             for target in 0..4 {
-                let volume = Volume { seed: target, bytes, all_seed: 99, all_bytes: 4 * bytes, writer: target };
+                let volume = Volume {
+                    seed: target,
+                    bytes,
+                    all_seed: 99,
+                    all_bytes: 4 * bytes,
+                    writer: target,
+                    splits_blocks: false,
+                };
                 let mut data = vec![0; usize::try_from(bytes).unwrap()];
                 Content::new(&spec, &[], &volume).unwrap().fill(&mut data, 0);
                 all.extend(data.chunks_exact(4096).map(<[u8]>::to_vec));

@@ -107,11 +107,16 @@ pub struct FaultyDisk {
 impl FaultyDisk {
     /// `None` without the privilege to make one, which is said.
     pub fn new() -> Option<Self> {
+        Self::of(faultfs::Config::new(64 << 20))
+    }
+
+    /// The same over another disk.
+    pub fn of(config: faultfs::Config) -> Option<Self> {
         if !testkit::require_root_or_skip() {
             return None;
         }
         let mountpoint = tempfile::tempdir().unwrap();
-        let disk = faultfs::Faultfs::mount(mountpoint.path(), faultfs::Config::new(64 << 20)).unwrap();
+        let disk = faultfs::Faultfs::mount(mountpoint.path(), config).unwrap();
         let device = LoopDevice::over(disk.disk()).unwrap();
         Some(Self { device, disk, _mountpoint: mountpoint })
     }
