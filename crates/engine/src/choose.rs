@@ -1,9 +1,16 @@
 //! Which engine a run gets, and how many workers.
+//!
+//! What io_uring cannot start without waiting it hands to threads of the kernel: `fsync`, `fallocate`, I/O on file systems
+//! that do not know how not to wait, buffered writes that must be durable. That costs a thread all the same, and of writes
+//! to one regular file the kernel lets a ring do one after the other, unless the file was opened for direct I/O and its file
+//! system says that they may be parallel (`io_prep_async_work` in `io_uring/io_uring.c`; ext4 and XFS say so). Where that
+//! leaves fewer in flight than were asked, threads of our own do what was asked.
 
 use crate::discard;
 use crate::pool::{self, used_targets};
 use crate::ring::Ring;
 use crate::{EngineChoice, EngineError, Input, Options, Pace};
+use plan::{OpenFlags, Workload};
 use target::Kind;
 
 /// Arrivals per second that one worker serves easily; fewer workers wake up less often.
@@ -18,6 +25,8 @@ pub(crate) struct Chosen {
     pub(crate) name: &'static str,
     pub(crate) groups: usize,
     pub(crate) reason: String,
+    /// Are there operations that io_uring hands to threads of the kernel?
+    pub(crate) punts: bool,
 }
 
 /// Chooses.
@@ -28,7 +37,9 @@ pub(crate) fn choose(input: &Input<'_>, options: &Options) -> Result<Chosen, Eng
         .max(1);
     let used = used_targets(input);
     let depth = pool::depth(input);
-    let sync = |reason: String| Chosen { is_uring: false, name: "sync", groups: used.len().clamp(1, 64), reason };
+    let punts = used.iter().any(|at| punts(input, *at));
+    let pools = pool::pools(input).len();
+    let sync = |reason: String| Chosen { is_uring: false, name: "sync", groups: pools.clamp(1, 64), reason, punts };
     let uring = |reason: String| {
         let wanted = match input.rate {
             #[expect(clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "a small positive number")]
@@ -36,9 +47,10 @@ pub(crate) fn choose(input: &Input<'_>, options: &Options) -> Result<Chosen, Eng
             Pace::Max => cores,
         };
         let groups = wanted.clamp(1, cores).min(depth.max(1) as usize);
-        Chosen { is_uring: true, name: "io_uring", groups, reason }
+        Chosen { is_uring: true, name: "io_uring", groups, reason, punts }
     };
     let no_discard = used.iter().find_map(|at| cannot_discard(input, *at));
+    let in_a_row = used.iter().find_map(|at| in_a_row(input, *at));
     match options.choice {
         EngineChoice::Uring if no_discard.is_some() => Err(EngineError::NoUring(no_discard.unwrap_or_default())),
         EngineChoice::Sync if depth > SYNC_THREADS_MAX => Err(EngineError::NoUring(format!(
@@ -46,29 +58,105 @@ pub(crate) fn choose(input: &Input<'_>, options: &Options) -> Result<Chosen, Eng
         ))),
         EngineChoice::Sync => Ok(sync("asked for".to_string())),
         EngineChoice::Uring => match Ring::new(1) {
-            Ok(_) => Ok(uring("asked for".to_string())),
+            Ok(_) => Ok(uring(in_a_row.map_or_else(
+                || "asked for".to_string(),
+                |what| format!("asked for, though each worker has {what} in flight one at a time only"),
+            ))),
             Err(error) => Err(EngineError::NoUring(format!("this system does not give it: {error}"))),
         },
         EngineChoice::Auto => {
-            if let Err(error) = Ring::new(1) {
-                if depth > SYNC_THREADS_MAX {
+            let mut ring = match Ring::new(1) {
+                Ok(ring) => ring,
+                Err(error) if depth > SYNC_THREADS_MAX => {
                     return Err(EngineError::NoUring(format!(
                         "it cannot be had here ({error}), and a depth of {depth} would need as many threads, more than {SYNC_THREADS_MAX}"
                     )));
                 }
-                return Ok(sync(format!("io_uring cannot be had here ({error})")));
-            }
-            if let Some(why) = no_discard.filter(|_| depth <= SYNC_THREADS_MAX) {
+                Err(error) => return Ok(sync(format!("io_uring cannot be had here ({error})"))),
+            };
+            let can_widen = !punts || ring.widen(1);
+            let chosen = uring("asynchronous I/O with registered files and buffers".to_string());
+            let why = no_discard
+                .or_else(|| in_a_row.and_then(|what| fewer(&chosen, depth, &what)))
+                .or_else(|| (!can_widen).then(|| unwidened(&chosen, depth)).flatten());
+            if let Some(why) = why.filter(|_| depth <= SYNC_THREADS_MAX) {
                 return Ok(sync(why));
             }
-            match used.iter().find_map(|at| punts(input, *at)) {
+            match used.iter().find_map(|at| is_inline(input, *at)) {
                 Some(why) if depth as usize <= 2 * cores => {
                     Ok(sync(format!("{why}, where a thread is cheaper at depth {depth}")))
                 }
-                _ => Ok(uring("asynchronous I/O with registered files and buffers".to_string())),
+                _ => Ok(chosen),
             }
         }
     }
+}
+
+/// Why io_uring would have too few in flight when each worker has one of these; `None` when that is enough.
+fn fewer(chosen: &Chosen, depth: u32, what: &str) -> Option<String> {
+    let most = chosen.groups;
+    (depth as usize > most).then(|| format!("io_uring would have {most} of {depth} in flight: {what} go one at a time"))
+}
+
+/// Why io_uring would have too few in flight with four threads of the kernel per CPU and worker; `None` when that is enough.
+fn unwidened(chosen: &Chosen, depth: u32) -> Option<String> {
+    let cpus = std::thread::available_parallelism().map_or(1, std::num::NonZero::get);
+    let most = chosen.groups * 4 * cpus;
+    (depth as usize > most).then(|| format!("io_uring would have at most {most} of {depth} in flight on this kernel"))
+}
+
+/// The workloads on a target, with the flags that it is opened with for them.
+fn uses<'a>(input: &Input<'a>, at: usize) -> impl Iterator<Item = (&'a Workload, OpenFlags)> {
+    let own = input.plan.targets[at].open;
+    let workloads = input.run.workloads.iter().filter(move |workload| workload.targets.contains(&at));
+    workloads.map(move |workload| (workload, workload.open.unwrap_or(own)))
+}
+
+/// Past the page cache?
+fn is_direct(flags: OpenFlags) -> bool {
+    flags.direct || flags.extra & libc::O_DIRECT.cast_unsigned() != 0
+}
+
+/// Durable with every write?
+fn is_durable(flags: OpenFlags) -> bool {
+    flags.sync || flags.dsync || flags.extra & libc::O_DSYNC.cast_unsigned() != 0
+}
+
+/// What io_uring has on a target one at a time in each ring; `None`: nothing.
+fn in_a_row(input: &Input<'_>, at: usize) -> Option<String> {
+    let opened = input.targets.get(at)?.as_ref()?;
+    let Kind::File { file_system, .. } = &opened.kind else { return None };
+    if is_in_memory(file_system) {
+        return None;
+    }
+    uses(input, at).find_map(|(workload, flags)| {
+        let mix = &workload.mix;
+        if mix.trim > 0.0 || mix.trim_then_write {
+            return Some(format!("trims of the file {}", opened.name));
+        }
+        if mix.write > 0.0 && !is_direct(flags) && is_durable(flags) {
+            return Some(format!("durable writes through the page cache ({})", opened.name));
+        }
+        let is_parallel = matches!(file_system.as_str(), "ext4" | "xfs" | "btrfs");
+        (mix.write > 0.0 && !is_parallel).then(|| format!("writes on {file_system} ({})", opened.name))
+    })
+}
+
+/// Does io_uring hand operations on a target to threads of the kernel?
+fn punts(input: &Input<'_>, at: usize) -> bool {
+    let Some(opened) = input.targets.get(at).and_then(Option::as_ref) else { return false };
+    let waits = match &opened.kind {
+        Kind::File { file_system, .. } => {
+            !is_in_memory(file_system) && !matches!(file_system.as_str(), "ext4" | "xfs" | "btrfs")
+        }
+        Kind::BlockDevice { .. } | Kind::Zeroes | Kind::Nothing => false,
+    };
+    waits
+        || uses(input, at).any(|(workload, flags)| {
+            let mix = &workload.mix;
+            let flushes = mix.flush > 0.0 || mix.fsync_every.is_some() || mix.fdatasync_every.is_some();
+            flushes || (mix.write > 0.0 && !is_direct(flags) && is_durable(flags))
+        })
 }
 
 /// Why trims of a target need threads; `None` when there are none, or io_uring has them.
@@ -82,12 +170,16 @@ fn cannot_discard(input: &Input<'_>, at: usize) -> Option<String> {
         .then(|| format!("io_uring discards on {} from Linux 6.12 on only", opened.name))
 }
 
+fn is_in_memory(file_system: &str) -> bool {
+    matches!(file_system, "tmpfs" | "ramfs")
+}
+
 /// Why threads are cheaper than io_uring for a target at small depth; `None` when they are not.
-fn punts(input: &Input<'_>, at: usize) -> Option<String> {
+fn is_inline(input: &Input<'_>, at: usize) -> Option<String> {
     let opened = input.targets.get(at)?.as_ref()?;
     match &opened.kind {
         Kind::File { file_system, .. }
-            if matches!(file_system.as_str(), "tmpfs" | "ramfs" | "overlay") || file_system.starts_with("fuse") =>
+            if is_in_memory(file_system) || file_system == "overlay" || file_system.starts_with("fuse") =>
         {
             Some(format!("{} lies on {file_system}", opened.name))
         }

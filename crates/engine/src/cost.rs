@@ -59,6 +59,7 @@ fn measure() -> Option<f64> {
         shares_fixed: false,
         transfer_max: 4096,
         memory_align: 4096,
+        punts: false,
     };
     let stats = Arc::new(Slot::new(1));
     let worker = std::thread::spawn(move || {

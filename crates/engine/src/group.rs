@@ -83,6 +83,8 @@ pub(crate) struct GroupSpec {
     pub(crate) shares_fixed: bool,
     pub(crate) transfer_max: u32,
     pub(crate) memory_align: u32,
+    /// Operations that io_uring hands to threads of the kernel are a part of the load.
+    pub(crate) punts: bool,
 }
 
 impl GroupSpec {
@@ -97,6 +99,7 @@ impl GroupSpec {
             shares_fixed: false,
             transfer_max: 512,
             memory_align: 512,
+            punts: false,
         }
     }
 

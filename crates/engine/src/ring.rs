@@ -134,6 +134,12 @@ impl Ring {
         let _ = self.ring.submitter().register_ring_fd();
     }
 
+    /// Lets the kernel use as many threads as there may be operations, for those that cannot be started without waiting: it
+    /// has four per CPU otherwise, and the rest waits for one. `false` before Linux 5.15.
+    pub(crate) fn widen(&mut self, depth: u32) -> bool {
+        self.ring.submitter().register_iowq_max_workers(&mut [depth, 0]).is_ok()
+    }
+
     /// Number of requests that are queued and not handed over.
     #[inline]
     pub(crate) fn queued(&self) -> u32 {

@@ -109,7 +109,8 @@ pub fn start(input: Input<'_>, options: &Options) -> Result<Running, EngineError
     let budget = Arc::new(Budget::new(&input));
     let gate = Arc::new(Gate::default());
     let mut teams = Vec::with_capacity(groups.len());
-    for (number, group) in groups.drain(..).enumerate() {
+    for (number, mut group) in groups.drain(..).enumerate() {
+        group.punts = chosen.punts;
         let team = team(number, group, &chosen, (&budget, &control), &gate);
         match team {
             Ok(team) => teams.push(team),

@@ -81,6 +81,10 @@ impl Worker {
         let raw: Vec<i32> = files.iter().map(|file| file.as_ref().map_or(-1, |file| file.as_raw_fd())).collect();
         ring.register(&raw, &memory)?;
         ring.register_self();
+        if group.punts {
+            // What the kernel refuses is done without; the choice of the engine knows it.
+            let _ = ring.widen(depth);
+        }
         let scheduler = Scheduler::new(&mut group, budget);
         let idle = InFlight {
             issue: Issue { lane: 0, operation: Operation { op: Op::Read, offset: 0, bytes: 0 }, due_ns: 0 },

@@ -102,6 +102,27 @@ fn once_the_depth_is_what_was_asked() {
 }
 
 #[test]
+fn the_engine_is_chosen_by_what_is_really_in_flight() {
+    let folder = scratch();
+    let spec = filled(folder.path(), "a", 8 << 20, 8);
+    let chosen = |choice, read, is_durable, depth: u32| {
+        let mut spec = spec.clone();
+        (spec.open.dsync, spec.depth) = (is_durable, depth);
+        let bench = Bench { choice, workers: Some(2), ..Bench::new(vec![spec], run(vec![workload("w", &[0], read)])) };
+        bench.description()
+    };
+    let of_itself = chosen(EngineChoice::Auto, 0.5, true, 8);
+    assert!(of_itself.starts_with("sync") && of_itself.contains("io_uring would have 2 of 8 in flight"), "{of_itself}");
+    let asked = chosen(EngineChoice::Uring, 0.5, true, 8);
+    assert!(asked.starts_with("io_uring") && asked.contains("one at a time only"), "{asked}");
+    // Two workers have two in flight.
+    for (read, is_durable, depth) in [(0.5, true, 2), (1.0, true, 8), (1.0, false, 8)] {
+        let other = chosen(EngineChoice::Auto, read, is_durable, depth);
+        assert!(!other.contains("would have"), "{other}");
+    }
+}
+
+#[test]
 fn shares_hold_at_full_speed() {
     let folder = scratch();
     let (fast, slow) = (filled(folder.path(), "a", 8 << 20, 8), filled(folder.path(), "b", 8 << 20, 4));

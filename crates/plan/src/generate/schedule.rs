@@ -228,7 +228,7 @@ impl Dealt {
                 let number = before + permutation.apply(at);
                 let window = self.window_of(number);
                 let length_ns = self.window_s * SECOND_NS;
-                let within = u128::from(derive(key, number)) * u128::from(length_ns) >> 64;
+                let within = (u128::from(derive(key, number)) * u128::from(length_ns)) >> 64;
                 let start_ns = window.saturating_mul(length_ns);
                 self.times_ns.push(start_ns.saturating_add(u64::try_from(within).unwrap_or(0)));
                 at += count;

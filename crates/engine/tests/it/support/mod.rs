@@ -119,6 +119,16 @@ impl Bench {
         start(input, &Options { choice: self.choice, workers: self.workers }).err().unwrap().to_string()
     }
 
+    /// What the engine says of how it issues I/O, and why.
+    pub fn description(&self) -> String {
+        let input =
+            Input { plan: &self.plan, run: &self.plan.runs[0], rate: self.pace, targets: &self.targets, seed: 7 };
+        let running = start(input, &Options { choice: self.choice, workers: self.workers }).unwrap();
+        let description = running.describe();
+        assert_eq!(running.finish(Duration::from_secs(5)).unwrap().unfinished(), 0);
+        description
+    }
+
     /// Runs for `time`, or until it ends by itself when `None`; gives the sums of all intervals.
     pub fn go(&self, time: Option<Duration>) -> Vec<LaneInterval> {
         let input = Input {

@@ -3,6 +3,7 @@
 mod content;
 mod coverage;
 mod depth;
+mod engine_choice;
 mod open;
 mod rates;
 
