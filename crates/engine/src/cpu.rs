@@ -144,7 +144,10 @@ mod tests {
         });
         let mut clock = CostClock::new(true, true);
         let cost = clock.since_last(tid, &ended);
-        assert!(cost.user_ns + cost.system_ns > 1_000_000 && cost.minor_faults > 100 && cost.switches.is_some(), "{cost:?}");
+        assert!(
+            cost.user_ns + cost.system_ns > 1_000_000 && cost.minor_faults > 100 && cost.switches.is_some(),
+            "{cost:?}"
+        );
         assert_eq!(clock.since_last(tid, &ended), Cost { switches: Some(0), ..Cost::default() });
     }
 }

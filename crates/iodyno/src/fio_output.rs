@@ -81,7 +81,7 @@ impl FioOutputs {
 fn force(path: &Path) -> Force {
     let is_regular = path.symlink_metadata().is_ok_and(|found| found.is_file());
     let mut start = Vec::new();
-    let is_read = is_regular
-        && std::fs::File::open(path).and_then(|file| file.take(OURS_BYTES).read_to_end(&mut start)).is_ok();
+    let is_read =
+        is_regular && std::fs::File::open(path).and_then(|file| file.take(OURS_BYTES).read_to_end(&mut start)).is_ok();
     Force::from(is_read && String::from_utf8_lossy(&start).contains(OURS))
 }

@@ -31,7 +31,9 @@ impl JobTexts {
     /// The last value of an option of a job: its own, else that of `[global]`.
     #[must_use]
     pub fn option<'a>(&'a self, job: &'a JobText, name: &str) -> Option<&'a str> {
-        let last = |pairs: &'a [(String, String)]| pairs.iter().rev().find(|(key, _)| key == name).map(|(_, value)| value.as_str());
+        let last = |pairs: &'a [(String, String)]| {
+            pairs.iter().rev().find(|(key, _)| key == name).map(|(_, value)| value.as_str())
+        };
         last(&job.options).or_else(|| last(&self.global))
     }
 }

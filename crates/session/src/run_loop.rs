@@ -444,12 +444,12 @@ impl Under<'_, '_> {
         let bounds = self.drain(&mut running)?;
         let mut finished = running.finish(Duration::ZERO)?;
         self.drained(&finished.harvest)?;
-        let unfinished = finished.unfinished();
-        finished.open.extend(bounds);
-        if unfinished == 0 {
+        if finished.unfinished() == 0 {
             finished.open.extend(self.sync()?);
         }
+        // What came back while iodyno did not run has only a bound, and is not unfinished.
         let unfinished = finished.unfinished();
+        finished.open.extend(bounds);
         let measured = self.totals.sum(&["measure", "format"]);
         let all = self.totals.sum(&["format", "warmup", "measure", "paused", "drain"]);
         let phase = if self.context.run.format { "format" } else { "measure" };

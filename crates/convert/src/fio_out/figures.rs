@@ -5,9 +5,8 @@ use quantity::histogram::Histogram;
 /// Sub-buckets per octave of fio's histograms, as a power of two (`FIO_IO_U_PLAT_BITS`): ours collapse to the same buckets.
 const PLAT_BITS: u32 = 6;
 /// The percentiles that fio prints unless `percentile_list` has others.
-pub(super) const PERCENTILES: [f64; 17] = [
-    1.0, 5.0, 10.0, 20.0, 30.0, 40.0, 50.0, 60.0, 70.0, 80.0, 90.0, 95.0, 99.0, 99.5, 99.9, 99.95, 99.99,
-];
+pub(super) const PERCENTILES: [f64; 17] =
+    [1.0, 5.0, 10.0, 20.0, 30.0, 40.0, 50.0, 60.0, 70.0, 80.0, 90.0, 95.0, 99.0, 99.5, 99.9, 99.95, 99.99];
 /// Upper ends of the classes of times below 1,000 units; the last ones of milliseconds are 2,000 and all above.
 const CLASSES: [u64; 10] = [2, 4, 10, 20, 50, 100, 250, 500, 750, 1000];
 
@@ -26,10 +25,14 @@ pub(super) struct Times {
 impl Times {
     /// Of nanoseconds. The spread is that of the middles of the buckets of the finest histogram there is (error below 1 %).
     pub(super) fn of(times: &Histogram) -> Self {
-        let (Some(min), Some(max), Some(mean)) = (times.min(), times.max(), times.mean()) else { return Self::default() };
+        let (Some(min), Some(max), Some(mean)) = (times.min(), times.max(), times.mean()) else {
+            return Self::default();
+        };
         let middle = |(low, high): (u64, u64)| (low as f64 + (high.saturating_sub(1)) as f64) / 2.0;
-        let squares: f64 =
-            times.buckets().map(|(low, high, n)| n as f64 * (middle((low, high)).clamp(min as f64, max as f64) - mean).powi(2)).sum();
+        let squares: f64 = times
+            .buckets()
+            .map(|(low, high, n)| n as f64 * (middle((low, high)).clamp(min as f64, max as f64) - mean).powi(2))
+            .sum();
         let count = times.count();
         let deviation = if count > 1 && !times.is_summary() { (squares / (count - 1) as f64).sqrt() } else { 0.0 };
         let bins = if times.is_summary() { Vec::new() } else { bins(times) };
@@ -37,7 +40,11 @@ impl Times {
     }
 
     /// Of samples that stand apart, as fio's of bandwidth.
-    #[expect(clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "samples are rates, finite and not negative")]
+    #[expect(
+        clippy::cast_possible_truncation,
+        clippy::cast_sign_loss,
+        reason = "samples are rates, finite and not negative"
+    )]
     pub(super) fn of_samples(samples: &[f64]) -> Self {
         if samples.is_empty() {
             return Self::default();
@@ -130,7 +137,8 @@ mod tests {
     /// Values from fio 3.33's own output.
     #[test]
     fn short_numbers_are_fios() {
-        let check = |number, digits, binary, unit, expect: &str| assert_eq!(short(number, digits, binary, unit), expect);
+        let check =
+            |number, digits, binary, unit, expect: &str| assert_eq!(short(number, digits, binary, unit), expect);
         check(38_619_428, 4, true, "B/s", "36.8MiB/s");
         check(38_619_428, 4, false, "B/s", "38.6MB/s");
         check(9_428, 4, false, "", "9428");
@@ -157,7 +165,10 @@ mod tests {
         let mut times = Histogram::new(7);
         (1..=100).for_each(|value| times.record(value));
         let times = Times::of(&times);
-        assert_eq!((times.percentile(1.0), times.percentile(50.0), times.percentile(99.99)), (Some(1), Some(50), Some(100)));
+        assert_eq!(
+            (times.percentile(1.0), times.percentile(50.0), times.percentile(99.99)),
+            (Some(1), Some(50), Some(100))
+        );
         assert!((times.mean - 50.5).abs() < 1e-9 && (times.deviation - 29.011).abs() < 0.001, "{times:?}");
     }
 

@@ -67,7 +67,8 @@ fn job(document: &Document, job: &Job, has_bins: bool) -> Json {
         ("iodepth_complete", not_counted(&BATCHES)),
     ]);
     if let Some(found) = &job.classes {
-        let shares = |shares: &[f64]| Json::object(CLASSES.iter().zip(shares).map(|(name, share)| (*name, Json::Float(*share))));
+        let shares =
+            |shares: &[f64]| Json::object(CLASSES.iter().zip(shares).map(|(name, share)| (*name, Json::Float(*share))));
         pairs.extend([
             ("latency_ns", shares(&found.ns)),
             ("latency_us", shares(&found.us)),
@@ -147,7 +148,8 @@ fn times(times: &Times, percentiles: &[f64], is_asked: bool, has_bins: bool) -> 
         let percentile = |percent: &f64| (format!("{percent:.6}"), Json::int(times.percentile(*percent)));
         pairs.push(("percentile", Json::object(percentiles.iter().map(percentile))));
         if has_bins {
-            pairs.push(("bins", Json::object(times.bins.iter().map(|(middle, n)| (middle.to_string(), Json::Int(*n))))));
+            pairs
+                .push(("bins", Json::object(times.bins.iter().map(|(middle, n)| (middle.to_string(), Json::Int(*n))))));
         }
     }
     Json::object(pairs)

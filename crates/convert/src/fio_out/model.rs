@@ -4,9 +4,9 @@ use super::figures::{Classes, PERCENTILES, Times};
 use crate::ConvertError;
 use plan::{JobText, JobTexts};
 use quantity::histogram::Histogram;
-use recording::rows::{Disk, EngineInterval, OpInterval, RunTotal};
 use recording::Reader;
-use std::collections::BTreeMap;
+use recording::rows::{Disk, EngineInterval, OpInterval, RunTotal};
+use std::collections::{BTreeMap, BTreeSet};
 
 /// Where in the manifest's `extra` the [`JobTexts`] of a run stand.
 pub const FIO_JOBS: &str = "fio_jobs";
@@ -155,12 +155,19 @@ impl Document {
     /// Everything that the outputs say.
     pub(super) fn read(reader: &Reader) -> Result<Self, ConvertError> {
         let manifest = reader.manifest();
-        let texts: JobTexts =
-            manifest.extra.get(FIO_JOBS).and_then(|value| serde_json::from_value(value.clone()).ok()).unwrap_or_default();
+        let texts: JobTexts = manifest
+            .extra
+            .get(FIO_JOBS)
+            .and_then(|value| serde_json::from_value(value.clone()).ok())
+            .unwrap_or_default();
         let mut titles: BTreeMap<i32, String> = BTreeMap::new();
         let mut order: Vec<Key> = Vec::new();
         let mut lanes: BTreeMap<Key, Lane> = BTreeMap::new();
-        for row in reader.table::<RunTotal>()?.iter().filter(|row| is_counted(&row.phase)) {
+        let rows = reader.table::<RunTotal>()?;
+        // What makes files durable before the load comes back behind its phase.
+        let formats: BTreeSet<i32> = rows.iter().filter(|row| row.phase == "format").map(|row| row.run_index).collect();
+        let is_of_a_job = |row: &&RunTotal| is_counted(&row.phase) && !formats.contains(&row.run_index);
+        for row in rows.iter().filter(is_of_a_job) {
             let key = (row.run_index, row.workload.clone());
             titles.entry(row.run_index).or_insert_with(|| row.run.clone());
             if !lanes.contains_key(&key) {
@@ -177,7 +184,8 @@ impl Document {
             }
         }
         let costs = costs(reader)?;
-        let (from_ns, to_ns) = lanes.values().fold((i64::MAX, 0), |(from, to), lane| (from.min(lane.start_ns), to.max(lane.end_ns)));
+        let (from_ns, to_ns) =
+            lanes.values().fold((i64::MAX, 0), |(from, to), lane| (from.min(lane.start_ns), to.max(lane.end_ns)));
         let mut groups: Vec<i32> = titles.keys().copied().collect();
         groups.sort_unstable();
         sort_as_given(&mut order, &titles, &texts);
@@ -318,8 +326,11 @@ impl Sum {
 /// `percentile_list=95:99.9`; what is no number is left out, as what fio would not have run.
 fn percentiles(list: Option<&str>) -> Vec<f64> {
     let Some(list) = list else { return PERCENTILES.to_vec() };
-    let mut found: Vec<f64> =
-        list.split([':', ',']).filter_map(|word| word.trim().parse().ok()).filter(|percent| (0.0..=100.0).contains(percent)).collect();
+    let mut found: Vec<f64> = list
+        .split([':', ','])
+        .filter_map(|word| word.trim().parse().ok())
+        .filter(|percent| (0.0..=100.0).contains(percent))
+        .collect();
     found.sort_by(f64::total_cmp);
     if found.is_empty() { PERCENTILES.to_vec() } else { found }
 }

@@ -29,18 +29,17 @@ pub(super) fn calendar(wall_ns: i64) -> String {
     const MONTHS: [&str; 12] = ["Jan", "Feb", "Mar", "Apr", "May", "Jun", "Jul", "Aug", "Sep", "Oct", "Nov", "Dec"];
     let ((year, month, day), (hour, minute, second)) = civil(wall_ns);
     let weekday = wall_ns.div_euclid(86_400_000_000_000).rem_euclid(7);
-    let name = |names: &[&'static str], at: i64| usize::try_from(at).ok().and_then(|at| names.get(at).copied()).unwrap_or("???");
+    let name = |names: &[&'static str], at: i64| {
+        usize::try_from(at).ok().and_then(|at| names.get(at).copied()).unwrap_or("???")
+    };
     format!("{} {} {day:2} {hour:02}:{minute:02}:{second:02} {year}", name(&DAYS, weekday), name(&MONTHS, month - 1))
 }
 
 /// Everything.
 pub(super) fn page(document: &Document) -> String {
     let count = document.jobs.len();
-    let mut text = format!(
-        "{}\nStarting {count} {}\n\n",
-        document.version,
-        if count == 1 { "process" } else { "processes" }
-    );
+    let mut text =
+        format!("{}\nStarting {count} {}\n\n", document.version, if count == 1 { "process" } else { "processes" });
     for job in document.jobs.iter().filter(|job| job.sides.iter().any(|side| side.ops > 0)) {
         one_job(&mut text, document, job);
     }
@@ -185,7 +184,8 @@ fn spread(text: &mut String, name: &str, times: &Times) {
 }
 
 fn percentiles(text: &mut String, name: &str, times: &Times, wanted: &[f64]) {
-    let values: Vec<(f64, u64)> = wanted.iter().filter_map(|percent| Some((*percent, times.percentile(*percent)?))).collect();
+    let values: Vec<(f64, u64)> =
+        wanted.iter().filter_map(|percent| Some((*percent, times.percentile(*percent)?))).collect();
     let (Some((_, min)), Some((_, max))) = (values.first(), values.last()) else { return };
     let (unit, steps) = match (*min, *max) {
         (min, max) if min > 2_000_000 && max > 99_999_999 => ("msec", 2),
@@ -211,8 +211,12 @@ fn percentiles(text: &mut String, name: &str, times: &Times, wanted: &[f64]) {
 fn class_lines(text: &mut String, classes: &Classes) {
     let sets: [(&str, &[f64]); 3] = [("nsec", &classes.ns), ("usec", &classes.us), ("msec", &classes.ms)];
     for (unit, shares) in sets {
-        let shown: Vec<String> =
-            CLASSES.iter().zip(shares).filter(|(_, share)| **share > 0.0).map(|(name, share)| format!("{name}{share:.2}%")).collect();
+        let shown: Vec<String> = CLASSES
+            .iter()
+            .zip(shares)
+            .filter(|(_, share)| **share > 0.0)
+            .map(|(name, share)| format!("{name}{share:.2}%"))
+            .collect();
         for line in shown.chunks(CLASSES_PER_LINE) {
             let _ = writeln!(text, "  lat ({unit})   : {}", line.join(", "));
         }

@@ -30,7 +30,7 @@ use expand::Material;
 use general::General;
 use keys::Section;
 use names::Names;
-use plan::{JobTexts, Content, Plan, Repeat, Run, Source, Span, TargetSpec};
+use plan::{Content, JobTexts, Plan, Repeat, Run, Source, Span, TargetSpec};
 use scan::Param;
 use source::SourceReader;
 use statement::Statement;

@@ -1,0 +1,128 @@
+//! Results as fio prints them: compared with fio's own, and given to its tools.
+
+use crate::support::Scratch;
+use serde_json::Value;
+use std::collections::BTreeSet;
+use testkit::Command;
+
+const JOBS: &str = "[global]\nfilename=one\nsize=1m\nbs=4k\nioengine=psync\ndescription=a mix\n[mix]\nrw=randrw\nnumjobs=2\n\
+                    [log]\nstonewall\nrw=write\nfsync=16\npercentile_list=50:99.9\n";
+
+/// Names of everything in it; what a job was given, and which percentiles and buckets there are, is not compared.
+fn names(value: &Value, at: &str, found: &mut BTreeSet<String>) {
+    match value {
+        Value::Object(pairs) if !["options", "percentile", "bins"].iter().any(|end| at.ends_with(end)) => {
+            for (name, value) in pairs {
+                let at = format!("{at}/{name}");
+                names(value, &at, found);
+                found.insert(at);
+            }
+        }
+        Value::Array(values) => values.iter().for_each(|value| names(value, &format!("{at}[]"), found)),
+        _ => {}
+    }
+}
+
+fn of_file(scratch: &Scratch, name: &str) -> Value {
+    serde_json::from_str(&std::fs::read_to_string(scratch.path(name)).unwrap()).expect(name)
+}
+
+/// Runs the jobs with these flags.
+fn run(scratch: &Scratch, recording: &str, flags: &[&str]) -> testkit::Output {
+    let all = [&["run", "jobs.fio", "-o", recording, "--no-report"], flags].concat();
+    scratch.iodyno(&all).run().unwrap()
+}
+
+#[test]
+fn every_key_of_fios_json_is_there_and_none_else() {
+    let scratch = Scratch::new();
+    scratch.write("jobs.fio", JOBS);
+    run(&scratch, "r", &["--output-format=json+", "--output=ours.json"]).expect_code(0);
+    let ours = of_file(&scratch, "ours.json");
+    let jobs: Vec<&str> = ours["jobs"].as_array().unwrap().iter().filter_map(|job| job["jobname"].as_str()).collect();
+    assert_eq!(jobs, ["mix", "mix", "log"]);
+    let log = &ours["jobs"][2];
+    assert_eq!(
+        (&log["groupid"], &log["write"]["total_ios"], &log["sync"]["total_ios"]),
+        (&1.into(), &256.into(), &15.into())
+    );
+    assert_eq!(log["write"]["io_bytes"], 1 << 20);
+    assert_eq!(log["job options"]["fsync"], "16");
+    assert_eq!((&log["desc"], &ours["global options"]["bs"]), (&"a mix".into(), &"4k".into()));
+    let percentiles: Vec<&String> = log["write"]["clat_ns"]["percentile"].as_object().unwrap().keys().collect();
+    assert_eq!(percentiles, ["50.000000", "99.900000"]);
+    let bins = log["write"]["clat_ns"]["bins"].as_object().unwrap();
+    assert_eq!(bins.values().filter_map(Value::as_u64).sum::<u64>(), 256);
+    // The mix is one: as many operations as its size has.
+    let ops = |side: &str| ours["jobs"][0][side]["total_ios"].as_u64().unwrap();
+    assert_eq!(ops("read") + ops("write"), 256);
+    // What is imported again is the same.
+    scratch.iodyno(&["import", "ours.json", "-o", "again"]).run().unwrap().expect_code(0);
+    scratch.iodyno(&["export", "again", "--format", "fio-json+", "-o", "again.json"]).run().unwrap().expect_code(0);
+    let again = of_file(&scratch, "again.json");
+    for key in ["total_ios", "io_bytes"] {
+        assert_eq!(again["jobs"][2]["write"][key], log["write"][key], "{key}");
+    }
+    assert_eq!(again["jobs"][2]["write"]["clat_ns"]["bins"], log["write"]["clat_ns"]["bins"]);
+
+    let fio = ["jobs.fio", "--output-format=json+", "--output=fio.json"];
+    let Ok(fio) = Command::new("fio").args(&fio).dir(scratch.path("")).run() else {
+        testkit::lacks("fio");
+        return;
+    };
+    fio.expect_code(0);
+    let (mut there, mut here) = (BTreeSet::new(), BTreeSet::new());
+    names(&of_file(&scratch, "fio.json"), "", &mut there);
+    names(&ours, "", &mut here);
+    let is_disk = |name: &&String| !name.starts_with("/disk_util");
+    let differing: Vec<&String> = there.symmetric_difference(&here).filter(is_disk).collect();
+    assert!(there.len() > 200 && differing.is_empty(), "{differing:?}");
+    match Command::new("fio_jsonplus_clat2csv").args(&["ours.json", "ours.csv"]).dir(scratch.path("")).run() {
+        Ok(csv) => {
+            csv.expect_code(0);
+            assert!(scratch.path("ours_job2.csv").exists());
+        }
+        Err(_) => {
+            testkit::lacks("fio_jsonplus_clat2csv");
+        }
+    }
+}
+
+#[test]
+fn terse_lines_have_fios_fields() {
+    let scratch = Scratch::new();
+    scratch.write("jobs.fio", JOBS);
+    let ours = run(&scratch, "r", &["--minimal"]).expect_code(0).stdout;
+    let fields: Vec<Vec<&str>> = ours.lines().map(|line| line.split(';').collect()).collect();
+    assert_eq!(fields.len(), 3, "{ours}");
+    let log = &fields[2];
+    assert_eq!((log[0], log[2], log[3], log[4]), ("3", "log", "1", "0"));
+    // KiB written; the description stands last.
+    assert_eq!((log[46], *log.last().unwrap()), ("1024", "a mix"));
+    for (version, number) in [("2", 161), ("3", 121), ("4", 162), ("5", 180)] {
+        let command = ["--minimal", &format!("--terse-version={version}")];
+        let text = run(&scratch, &format!("r{version}"), &command).expect_code(0).stdout;
+        let count = text.lines().next().unwrap().split(';').count();
+        // Nine of each disk and the description stand last; in version 2 there are no disks, and the description has its own line.
+        let further = count.checked_sub(number).unwrap_or_else(|| panic!("version {version}: {count} fields: {text}"));
+        assert_eq!(further % 9, usize::from(version != "2"), "version {version}: {count} fields: {text}");
+    }
+}
+
+#[test]
+fn an_output_takes_no_file_that_is_not_iodynos() {
+    let scratch = Scratch::new();
+    scratch.write("jobs.fio", JOBS);
+    scratch.write("mine", "notes of the user\n");
+    let refused = run(&scratch, "r", &["--output=mine"]).expect_code(2);
+    assert!(refused.stderr.contains("mine exists"), "{}", refused.stderr);
+    assert!(!scratch.path("r").exists() && !scratch.path("one").exists(), "nothing was run");
+    let wrong = run(&scratch, "r", &["--output-format=jsn"]).expect_code(2);
+    assert!(wrong.stderr.contains("`jsn` is none of normal, terse, json, json+"), "{}", wrong.stderr);
+    run(&scratch, "r", &["--output=results", "--output-format=normal,json"]).expect_code(0);
+    let first = std::fs::read_to_string(scratch.path("results")).unwrap();
+    assert!(first.starts_with("{\n  \"fio version\"") && first.contains("\nRun status group 1 (all jobs):"), "{first}");
+    // Yesterday's is replaced, as fio does.
+    run(&scratch, "s", &["--output=results"]).expect_code(0);
+    assert!(std::fs::read_to_string(scratch.path("results")).unwrap().starts_with("fio-3.33-iodyno-"));
+}
