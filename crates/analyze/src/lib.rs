@@ -16,6 +16,7 @@ mod model;
 pub mod page;
 pub mod portrait;
 mod probe;
+mod rates;
 mod repeats;
 mod report_model;
 mod requests;

@@ -383,7 +383,12 @@ pub(crate) fn disk_rate(facts: &Facts, run: &RunFacts) -> Option<Drawing> {
         run,
         y,
         DiskPoint::bytes,
-        &[("read", |point| point.reads), ("write", |point| point.writes), ("all", |point| point.all)],
+        &[
+            ("read", |point| point.reads),
+            ("write", |point| point.writes),
+            ("discard", |point| point.discards),
+            ("all", |point| point.all),
+        ],
     )
 }
 
@@ -394,7 +399,12 @@ pub(crate) fn disk_throughput(facts: &Facts, run: &RunFacts) -> Option<Drawing> 
         run,
         y,
         DiskPoint::bytes,
-        &[("read", |point| point.read_bytes), ("write", |point| point.write_bytes), ("all", |point| point.all_bytes)],
+        &[
+            ("read", |point| point.read_bytes),
+            ("write", |point| point.write_bytes),
+            ("discard", |point| point.discard_bytes),
+            ("all", |point| point.all_bytes),
+        ],
     )
 }
 

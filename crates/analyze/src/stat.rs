@@ -23,6 +23,8 @@ mod responses;
 pub use net::{Duplex, SpeedOverride};
 pub use replay::replay;
 
+use crate::rates::{DiskDelta, grown_some};
+use recording::rows::Disk;
 use recording::{Batch, RecordingError, Row};
 use std::collections::HashMap;
 
@@ -329,13 +331,11 @@ impl<R> Step<'_, R> {
 
     /// Growth of a counter that the kernel may lack.
     fn delta_some(&self, counter: impl Fn(&R) -> Option<i64>) -> Option<f64> {
-        let now = counter(self.now)?;
         let before = match self.before {
-            Some(row) => counter(row)?,
-            None => 0,
+            Some(row) => counter(row),
+            None => Some(0),
         };
-        let grown = now.checked_sub(before)?;
-        (grown >= 0).then_some(grown as f64)
+        grown_some(counter(self.now), before)
     }
 
     /// Growth per second.
@@ -347,6 +347,13 @@ impl<R> Step<'_, R> {
     fn rate_some(&self, counter: impl Fn(&R) -> Option<i64>) -> Option<f64> {
         (self.seconds > 0.0).then_some(())?;
         Some(self.delta_some(counter)? / self.seconds)
+    }
+}
+
+impl Step<'_, Disk> {
+    /// What a device did.
+    fn disk(&self) -> Option<DiskDelta> {
+        DiskDelta::over(self.seconds, &self.now.into(), self.before.map(Into::into).as_ref())
     }
 }
 

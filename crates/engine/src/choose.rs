@@ -43,7 +43,7 @@ pub(crate) fn choose(input: &Input<'_>, options: &Options) -> Result<Chosen, Eng
     let uring = |reason: String| {
         let wanted = match input.rate {
             #[expect(clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "a small positive number")]
-            Pace::PerSecond(rate) => (rate / RATE_PER_WORKER).ceil() as usize,
+            Pace::PerSecond(rate) => (input.run.offered_rate(rate) / RATE_PER_WORKER).ceil() as usize,
             Pace::Max => cores,
         };
         let groups = wanted.clamp(1, cores).min(depth.max(1) as usize);

@@ -109,6 +109,7 @@ pub(crate) fn target() -> TargetSpec {
         offset_bytes: 0,
         align_bytes: None,
         skip_first_block: false,
+        grain_bytes: None,
         unlink: false,
         span: Span::default(),
     }

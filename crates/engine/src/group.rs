@@ -218,7 +218,8 @@ fn add_job(
     let schedule = match (workload.rate, input.rate) {
         (Some(rate), _) => Some(Schedule::new(rate, &own, seed, Part::WHOLE)?),
         (None, Pace::PerSecond(rate)) => {
-            Some(Schedule::new(rate * workload.share, &input.run.arrivals, seed, Part::WHOLE)?)
+            let share = input.run.shared_rate(rate) * workload.share;
+            Some(schedule_of(share, &input.run.arrivals, seed, Part::WHOLE)?)
         }
         (None, Pace::Max) => None,
     };
@@ -241,6 +242,11 @@ fn add_job(
     Ok(())
 }
 
+/// Due times of so many arrivals per second; a rate of 0 is no closed loop.
+fn schedule_of(rate: f64, arrivals: &Arrivals, seed: u64, part: Part) -> Result<Schedule, EngineError> {
+    if rate > 0.0 { Ok(Schedule::new(rate, arrivals, seed, part)?) } else { Ok(Schedule::never()) }
+}
+
 /// Adds a pool, or a part of one, with its lanes to a group.
 fn add_pool(
     input: &Input<'_>,
@@ -261,7 +267,7 @@ fn add_pool(
             Some(rate) => {
                 let seed = input.seed ^ (*at as u64).wrapping_mul(0x9e37_79b9_7f4a_7c15);
                 let of_family = rate * f64::from(family.count) / f64::from(part.count);
-                Some(Schedule::new(of_family, &input.run.arrivals, seed, family)?)
+                Some(schedule_of(of_family, &input.run.arrivals, seed, family)?)
             }
             None => None,
         };

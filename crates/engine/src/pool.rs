@@ -25,14 +25,15 @@ pub(crate) fn job_of(workload: &Workload) -> Job {
     workload.job.clone().unwrap_or_else(|| Job::new(workload.depth.unwrap_or(1)))
 }
 
-/// Arrivals per second of a workload on each of its targets; `None` in a closed loop.
+/// Arrivals per second of a workload on each of its targets, 0 when the others' own rates leave it nothing; `None` in a
+/// closed loop.
 pub(crate) fn rate_on_each(input: &Input<'_>, workload: &Workload) -> Option<f64> {
     let rate = match (workload.rate, input.rate) {
         (Some(rate), _) => rate,
-        (None, Pace::PerSecond(rate)) => rate * workload.share,
+        (None, Pace::PerSecond(rate)) => input.run.shared_rate(rate) * workload.share,
         (None, Pace::Max) => return None,
     };
-    Some(rate / workload.targets.len() as f64).filter(|rate| *rate > 0.0)
+    Some(rate / workload.targets.len() as f64)
 }
 
 /// Slots of the run on one target: of one workload, or those that several workloads share.

@@ -212,6 +212,7 @@ fn plan(
         offset_bytes: 0,
         align_bytes: None,
         skip_first_block: false,
+        grain_bytes: None,
         unlink: false,
         span,
     };

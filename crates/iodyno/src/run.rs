@@ -207,6 +207,7 @@ fn read_plan(args: &RunArgs, flags: &Flags) -> Result<Plan, Failure> {
         },
         quick: args.quick.as_deref().map(params::quick).transpose().map_err(|why| Failure::new(PARAMETERS, why))?,
         seed: args.seed,
+        restart: None,
     };
     if files.is_empty() && options.quick.is_none() && flags.is_empty() {
         return Err(Failure::new(

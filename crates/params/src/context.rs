@@ -15,6 +15,8 @@ pub(crate) struct Context {
     pub(crate) sources: Vec<Source>,
     pub(crate) found: Vec<Diagnostic>,
     pub(crate) unsupported: Vec<Unsupported>,
+    /// Labels of the hosts, once they are known.
+    pub(crate) hosts: Vec<String>,
     noted: BTreeSet<String>,
     hidden: u64,
     failed: bool,
@@ -27,6 +29,7 @@ impl Context {
             sources: Vec::new(),
             found: Vec::new(),
             unsupported: Vec::new(),
+            hosts: Vec::new(),
             noted: BTreeSet::new(),
             hidden: 0,
             failed: false,

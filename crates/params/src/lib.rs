@@ -22,6 +22,6 @@ pub use loader::{Disk, FILE_BYTES_MAX, LoadError, Loader, Memory};
 pub use printed::Printed;
 use quantity::suggest;
 pub use quick::{QuickTest, quick, quick_test};
-pub use simulate::simulate;
+pub use simulate::{simulate, vdbench_loop};
 pub use sniff::{Format, sniff};
 pub use vdbench::{Options, Reading, no_effect_flags, print_vdbench, read_vdbench, repeat};

@@ -154,6 +154,9 @@ pub struct Command {
     pub line: String,
     /// Where its output goes: `log` (a file in the results folder), `cons` (also the console), `sum` (also the summary).
     pub output: String,
+    /// Everything ends when the command fails (Vdbench's word `abort`).
+    #[serde(default)]
+    pub abort: bool,
     /// Where it was written.
     pub span: Span,
 }
@@ -181,6 +184,11 @@ pub struct TargetSpec {
     pub align_bytes: Option<u64>,
     /// Leave the first block alone, as Vdbench does on raw devices.
     pub skip_first_block: bool,
+    /// Both ends of what a workload uses are rounded down to multiples of this, its addresses count from the lower end,
+    /// and the first block ([`Self::skip_first_block`]) is as large: for Vdbench, the greatest transfer that any run
+    /// has on this target. `None`: ends are what they are, and addresses are multiples of the transfer (fio).
+    #[serde(default)]
+    pub grain_bytes: Option<u64>,
     /// Remove the file at the end, if this run created it.
     pub unlink: bool,
     /// Where it was defined.
@@ -262,6 +270,24 @@ pub struct Run {
 }
 
 impl Run {
+    /// What the workloads with a rate of their own ask for together, in operations per second.
+    pub fn own_rates(&self) -> f64 {
+        self.workloads.iter().filter_map(|workload| workload.rate).sum()
+    }
+
+    /// What a run of `rate` operations per second leaves to the workloads without a rate of their own: they divide it by
+    /// their [`Workload::share`]. 0 when the others take it all.
+    pub fn shared_rate(&self, rate: f64) -> f64 {
+        (rate - self.own_rates()).max(0.0)
+    }
+
+    /// What a run of `rate` operations per second offers in all. It is more than `rate` when the workloads' own rates are,
+    /// or when no workload shares the rest.
+    pub fn offered_rate(&self, rate: f64) -> f64 {
+        let is_shared = self.workloads.iter().any(|workload| workload.rate.is_none());
+        self.own_rates() + if is_shared { self.shared_rate(rate) } else { 0.0 }
+    }
+
     /// Slots on a target that are shared by all workloads of the run without slots of their own.
     #[must_use]
     pub fn depth_of(&self, target: &TargetSpec) -> u32 {
@@ -391,7 +417,8 @@ pub struct Workload {
     /// True when `share` was asked for (`skew=`): it must then hold at maximum rate as well. When no workload of a
     /// run is marked, targets run free of each other at maximum rate.
     pub share_fixed: bool,
-    /// A rate of its own (`iorate=` in the workload), served by `priority` and outside `share`.
+    /// A rate of its own (`iorate=` in the workload), served by `priority`. It is part of the run's rate, and the others share
+    /// what it leaves ([`Run::shared_rate`]).
     pub rate: Option<f64>,
     /// 1 is served first; only with `rate`.
     pub priority: Option<u32>,
@@ -452,7 +479,7 @@ impl Workload {
         let ranges = [address.range, address.hot_band, target.range];
         let bounds = ranges.into_iter().flatten().flat_map(|range| [range.low, range.high]);
         let are_bounds_whole = bounds.into_iter().all(|bound| match bound {
-            Bound::Bytes(bytes) => is_whole(bytes),
+            Bound::Bytes(bytes) => is_whole(target.grain_bytes.unwrap_or(bytes)),
             Bound::Fraction(_) => true,
         });
         let steps = [address.align_bytes, target.align_bytes, Some(address.base_bytes), Some(target.offset_bytes)];
@@ -572,18 +599,26 @@ impl TransferSize {
 pub struct Address {
     /// Order of addresses.
     pub order: Order,
-    /// Part of the target that is used, inside the target's own range.
+    /// Part of the target that is used, instead of the target's own range.
     pub range: Option<AddressRange>,
     /// Fraction of reads that go to the hit area.
     pub read_hit: f64,
     /// Fraction of writes that go to the hit area.
     pub write_hit: f64,
-    /// Skip-sequential: gap between the starts of successive operations, uniform in `[min, max]` bytes.
+    /// Size of the hit area, which misses then leave alone even if nothing is to hit (`forhitarea=`). `None`: the
+    /// target's, and only if something is to hit.
+    #[serde(default)]
+    pub hit_area_bytes: Option<u64>,
+    /// Skips of `[min, max]` bytes. Sequential order: from start to start. Where operations seek (`Random`, `Mixed`): a
+    /// seek goes this far on from the end of the operation before, or back to the beginning when that is past the end.
     pub stride: Option<(u64, u64)>,
     /// Independent sequential streams that divide the range between them.
     pub streams: Option<u32>,
-    /// Random access inside this part of the range only, most of it at its beginning
-    /// ([`HOT_BAND`](crate::generate::HOT_BAND)).
+    /// Sequential order: begin at a random place, not at the beginning (`seekpct=seqnz`). Each stream for itself.
+    #[serde(default)]
+    pub random_start: bool,
+    /// The part of the target that is used, instead of both ranges. Seeks prefer its beginning by Vdbench's curve, whatever
+    /// the order's own distribution.
     pub hot_band: Option<AddressRange>,
     /// Addresses that operations are multiples of; `None`: target's, else the transfer size.
     pub align_bytes: Option<u64>,
@@ -607,8 +642,10 @@ impl Default for Address {
             range: None,
             read_hit: 0.0,
             write_hit: 0.0,
+            hit_area_bytes: None,
             stride: None,
             streams: None,
+            random_start: false,
             hot_band: None,
             align_bytes: None,
             align_by_op: None,
@@ -636,13 +673,17 @@ pub enum Order {
     Mixed {
         /// Fraction that seeks.
         seek: f64,
+        /// How seeks are spread. Not [`Distribution::ExactOnce`].
+        #[serde(default, skip_serializing_if = "Distribution::is_uniform")]
+        distribution: Distribution,
     },
 }
 
 /// How random addresses are spread over the range.
-#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub enum Distribution {
     /// Every block alike.
+    #[default]
     Uniform,
     /// Every block exactly once before any comes again; a permutation, no bitmap.
     ExactOnce,
@@ -652,8 +693,16 @@ pub enum Distribution {
     Pareto(f64),
     /// Normal around the middle with this standard deviation as a fraction of the range (fio's `normal:dev`).
     Normal(f64),
-    /// Vdbench's `seekpct=(poisson,midpoint)`: skewed towards the beginning with this midpoint.
+    /// Vdbench's `seekpct=(poisson,midpoint)`: exponential from the beginning on with a mean of the range's length divided by
+    /// this midpoint, and begun anew behind its end.
     Poisson(f64),
+}
+
+impl Distribution {
+    /// Is every block alike?
+    pub fn is_uniform(&self) -> bool {
+        *self == Self::Uniform
+    }
 }
 
 /// The data that writes carry.

@@ -55,7 +55,10 @@ fn copy(reader: &Reader, mut writer: Writer, step_ns: i64) -> Result<PathBuf, Re
                 output,
                 step_ns,
                 |row| &row.device,
-                |row| row.weighted_ticks_ms.unwrap_or(some(row.read_ios) + some(row.write_ios)),
+                |row| {
+                    let by_kind = some(row.read_ios) + some(row.write_ios) + some(row.discard_ios);
+                    row.weighted_ticks_ms.unwrap_or(by_kind + some(row.any_ios))
+                },
             )?,
             "net" => table::<Net>(reader, output, step_ns, |row| &row.interface, |row| row.rx_bytes + row.tx_bytes)?,
             "nfs_mount" => table::<NfsMount>(

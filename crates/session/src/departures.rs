@@ -39,7 +39,13 @@ fn defaults() -> Map<String, Value> {
     let settings = serde_json::to_value(Settings::default()).ok();
     let mut defaults = settings.and_then(|settings| settings.as_object().cloned()).unwrap_or_default();
     let groups = [
-        ("address", serde_json::to_value(Address { order: plan::Order::Mixed { seek: -1.0 }, ..Address::default() })),
+        (
+            "address",
+            serde_json::to_value(Address {
+                order: plan::Order::Mixed { seek: -1.0, distribution: plan::Distribution::Uniform },
+                ..Address::default()
+            }),
+        ),
         ("content", serde_json::to_value(Content::default())),
         ("arrivals", serde_json::to_value(Arrivals::default())),
     ];

@@ -27,6 +27,14 @@ pub enum SessionError {
     /// The recording could not be written or read.
     #[error(transparent)]
     Recording(#[from] RecordingError),
+    /// A command of the parameter file failed, and `abort` stands beside it.
+    #[error("`{line}` ended with {how}, and `abort` stands beside it: nothing else is run")]
+    CommandFailed {
+        /// The command line.
+        line: String,
+        /// Exit code or signal.
+        how: String,
+    },
     /// Another tool's files could not be written or read.
     #[error(transparent)]
     Convert(#[from] convert::ConvertError),

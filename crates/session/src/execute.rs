@@ -466,6 +466,9 @@ impl Life<'_, '_> {
             if let Some(text) = result.console {
                 self.spine.note("command_output", text.trim_end())?;
             }
+            if command.abort && result.code != Some(0) {
+                return Err(SessionError::CommandFailed { line: result.line, how: code });
+            }
         }
         Ok(())
     }

@@ -48,13 +48,15 @@ impl Fill {
 }
 
 /// A run that writes each of `fills` once, sequentially, with the plan that it belongs to; `None` when there is nothing
-/// to write. In that plan, targets that are filled have neither an offset nor a range of their own.
+/// to write. In that plan, targets that are filled have neither an offset nor a range of their own; of the others, what
+/// their own range leaves is written.
 pub(crate) fn format_run(plan: &Plan, fills: &[Fill]) -> Option<(Plan, Run)> {
     let run = run_of(plan, fills)?;
     let mut plan = plan.clone();
     for fill in fills.iter().filter(|fill| fill.is_unwritten) {
         if let Some(spec) = plan.targets.get_mut(fill.target) {
             (spec.offset_bytes, spec.range, spec.align_bytes, spec.skip_first_block) = (0, None, None, false);
+            spec.grain_bytes = None;
         }
     }
     Some((plan, run))
@@ -80,7 +82,10 @@ fn run_of(plan: &Plan, fills: &[Fill]) -> Option<Run> {
             trim_transfer: None,
             address: Address {
                 order: Order::Sequential { once: true, backward: false },
-                range: Some(AddressRange { low: Bound::Bytes(range.start), high: Bound::Bytes(range.end) }),
+                // A range of the workload's would win over the target's.
+                range: fill
+                    .is_unwritten
+                    .then_some(AddressRange { low: Bound::Bytes(range.start), high: Bound::Bytes(range.end) }),
                 ..Address::default()
             },
             content: content_for(plan, fill.target),

@@ -21,7 +21,7 @@ fn of_run(run: &Run, plan: &Plan, targets: &[Option<Opened>]) -> Requested {
     let seek = |workload: &Workload| match workload.address.order {
         Order::Random(_) => 100.0,
         Order::Sequential { .. } => 0.0,
-        Order::Mixed { seek } => seek * 100.0,
+        Order::Mixed { seek, .. } => seek * 100.0,
     };
     Requested {
         run: run.title.clone(),

@@ -133,7 +133,7 @@ impl<'a> Spine<'a> {
             run_index: context.run_index,
             phase: phase.to_string(),
             event: event.to_string(),
-            offered_rate: offered_rate(context.pace),
+            offered_rate: offered_rate(context),
             detail: loops_text(context.run),
         };
         self.publish(&[Batch::from_rows(&[row])?])?;
@@ -211,7 +211,7 @@ impl<'a> Spine<'a> {
             detail: loops_text(context.run),
             index: usize::try_from(context.run_index).unwrap_or(0),
             count: self.run_count,
-            offered_rate: offered_rate(context.pace),
+            offered_rate: offered_rate(context),
             is_replay: context.run.workloads.iter().any(|workload| workload.replay.is_some()),
             duration_s: context.run.elapsed_ns.map(|elapsed| (elapsed + context.run.warmup_ns) as f64 / 1e9),
             remaining_s: self.remaining_ns.map(|ns| ns as f64 / 1e9),
@@ -278,10 +278,10 @@ pub(crate) fn loops_text(run: &plan::Run) -> String {
     loops.join(" ")
 }
 
-/// Arrivals per second, `None` at full speed.
-fn offered_rate(pace: Pace) -> Option<f64> {
-    match pace {
-        Pace::PerSecond(rate) => Some(rate),
+/// Arrivals per second of all workloads, `None` at full speed.
+fn offered_rate(context: &RunContext<'_>) -> Option<f64> {
+    match context.pace {
+        Pace::PerSecond(rate) => Some(context.run.offered_rate(rate)),
         Pace::Max => None,
     }
 }

@@ -18,6 +18,7 @@ fn main() {
             offset_bytes: 0,
             align_bytes: None,
             skip_first_block: false,
+            grain_bytes: None,
             unlink: false,
             span: Span::default(),
         };

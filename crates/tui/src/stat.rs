@@ -183,7 +183,7 @@ impl StatLook {
                 Subject::Net if self.skip_loopback && row.name == "lo" => false,
                 Subject::Net => !self.skip_idle || !is_idle(&["rx_packets_per_s", "tx_packets_per_s"]),
                 Subject::Disk | Subject::DiskPercentiles => {
-                    let busy = ["read_per_s", "write_per_s", "discard_per_s", "flush_per_s", "util_percent"];
+                    let busy = ["ops_per_s", "flush_per_s", "util_percent"];
                     !(self.skip_idle && is_idle(&busy))
                 }
                 Subject::Cpu | Subject::CpuClock if row.name == "all" => true,

@@ -1,6 +1,7 @@
 //! From cumulative counters of CPUs and devices to rates between successive samples.
 
 use crate::NamePattern;
+use crate::rates::{DiskDelta, grown};
 use recording::rows::{Cpu, Disk, Figure, Memory, Net, Pressure, RunQueue, System, ZfsPool};
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -46,12 +47,16 @@ pub struct DiskPoint {
     pub reads: Option<f64>,
     /// Writes per second.
     pub writes: Option<f64>,
+    /// Discards per second.
+    pub discards: Option<f64>,
     /// Requests of all kinds per second, where they were not told apart.
     pub all: Option<f64>,
     /// Bytes read per second.
     pub read_bytes: Option<f64>,
     /// Bytes written per second.
     pub write_bytes: Option<f64>,
+    /// Bytes discarded per second.
+    pub discard_bytes: Option<f64>,
     /// Bytes of all kinds per second, where they were not told apart.
     pub all_bytes: Option<f64>,
     /// Mean time of a request in the device's queue and the device, ns; `None` when there was none.
@@ -66,13 +71,13 @@ impl DiskPoint {
     /// Bytes per second of all kinds; `None` where none is known.
     #[must_use]
     pub fn bytes(&self) -> Option<f64> {
-        sum([self.read_bytes, self.write_bytes, self.all_bytes])
+        sum([self.read_bytes, self.write_bytes, self.discard_bytes, self.all_bytes])
     }
 
-    /// Requests per second of all kinds that move data; `None` where none is known.
+    /// Requests per second of all kinds but flushes; `None` where none is known.
     #[must_use]
     pub fn requests(&self) -> Option<f64> {
-        sum([self.reads, self.writes, self.all])
+        sum([self.reads, self.writes, self.discards, self.all])
     }
 }
 
@@ -173,11 +178,6 @@ fn sum<const N: usize>(parts: [Option<f64>; N]) -> Option<f64> {
     parts.into_iter().flatten().reduce(|sum, part| sum + part)
 }
 
-/// `now - before`; counters that went backwards (a reset, a new device) are missing.
-fn delta(now: i64, before: i64) -> Option<f64> {
-    (now >= before).then(|| (now - before) as f64)
-}
-
 /// The samples before, by name: rows are read one after the other, and only the last two of each thing are kept.
 struct Before<R> {
     last: BTreeMap<String, Last<R>>,
@@ -267,7 +267,7 @@ fn all_cpus(rows: impl Iterator<Item = Cpu>) -> Vec<CpuPoint> {
 
 /// Shares of the time between two samples of one CPU (or of all).
 pub(crate) fn shares(row: &Cpu, before: &Cpu) -> Option<CpuPoint> {
-    let part = |now: i64, was: i64| delta(now, was).unwrap_or(0.0);
+    let part = |now: i64, was: i64| grown(now, was).unwrap_or(0.0);
     // What a source does not tell apart is in what it tells.
     let some = |now: Option<i64>, was: Option<i64>| part(now.unwrap_or(0), was.unwrap_or(0));
     let user = part(row.user_ns, before.user_ns) + some(row.nice_ns, before.nice_ns);
@@ -300,26 +300,21 @@ pub(crate) fn disks(rows: impl Iterator<Item = Disk>) -> BTreeMap<String, Vec<Di
 }
 
 fn disk(row: &Disk, before: &Disk) -> DiskPoint {
-    let seconds = (row.t_ns - before.t_ns) as f64 / 1e9;
-    let grown = |of: fn(&Disk) -> Option<i64>| of(row).zip(of(before)).and_then(|(now, was)| delta(now, was));
-    let rate = |of: fn(&Disk) -> Option<i64>, scale: f64| grown(of).map(|value| value * scale / seconds);
-    let by_kind = sum([grown(|row| row.read_ios), grown(|row| row.write_ios), grown(|row| row.discard_ios)]);
-    let ios = by_kind.or_else(|| grown(|row| row.any_ios));
-    let ticks =
-        sum([grown(|row| row.read_ticks_ms), grown(|row| row.write_ticks_ms), grown(|row| row.discard_ticks_ms)]);
-    // Where the times are not known by kind (imports), Little's law: time in the queue and the device ÷ requests.
-    let ticks = ticks.or_else(|| grown(|row| row.weighted_ticks_ms));
+    let nothing = DiskPoint { t_ns: row.t_ns, ..DiskPoint::default() };
+    let Some(delta) = DiskDelta::of(row, before) else { return nothing };
     DiskPoint {
         t_ns: row.t_ns,
-        reads: rate(|row| row.read_ios, 1.0),
-        writes: rate(|row| row.write_ios, 1.0),
-        all: by_kind.is_none().then(|| rate(|row| row.any_ios, 1.0)).flatten(),
-        read_bytes: rate(|row| row.read_sectors, 512.0),
-        write_bytes: rate(|row| row.write_sectors, 512.0),
-        all_bytes: rate(|row| row.any_sectors, 512.0),
-        response_ns: ios.zip(ticks).filter(|(ios, _)| *ios > 0.0).map(|(ios, ticks)| ticks * 1e6 / ios),
-        queue: rate(|row| row.weighted_ticks_ms, 1e-3),
-        busy: rate(|row| row.io_ticks_ms, 0.1).map(|busy| busy.min(100.0)),
+        reads: delta.per_s(delta.read.ios),
+        writes: delta.per_s(delta.write.ios),
+        discards: delta.per_s(delta.discard.ios),
+        all: delta.per_s(delta.ops()).filter(|_| delta.is_of_any_kind()),
+        read_bytes: delta.per_s(delta.read.bytes),
+        write_bytes: delta.per_s(delta.write.bytes),
+        discard_bytes: delta.per_s(delta.discard.bytes),
+        all_bytes: delta.per_s(delta.bytes_of_any_kind()),
+        response_ns: delta.response_ns(),
+        queue: delta.queue(),
+        busy: delta.busy_percent(),
     }
 }
 
@@ -337,7 +332,7 @@ pub(crate) fn nets(rows: impl Iterator<Item = Net>) -> BTreeMap<String, Vec<NetP
         let Some((row, before)) = last.of(row) else { continue };
         let seconds = (row.t_ns - before.t_ns) as f64 / 1e9;
         let rate = |of: fn(&Net) -> Option<i64>| {
-            of(row).zip(of(before)).and_then(|(now, was)| delta(now, was)).map(|grown| grown / seconds)
+            of(row).zip(of(before)).and_then(|(now, was)| grown(now, was)).map(|grown| grown / seconds)
         };
         points.entry(row.interface.clone()).or_default().push(NetPoint {
             t_ns: row.t_ns,
@@ -376,7 +371,7 @@ pub(crate) fn pools(
                     cached: fn(&ZfsPool) -> Option<i64>,
                     direct: fn(&ZfsPool) -> Option<i64>| {
             let of = |row: &ZfsPool| own(row).or_else(|| Some(cached(row)? + direct(row).unwrap_or(0)));
-            of(row).zip(of(before)).and_then(|(now, was)| delta(now, was)).map(|grown| grown / seconds)
+            of(row).zip(of(before)).and_then(|(now, was)| grown(now, was)).map(|grown| grown / seconds)
         };
         points.entry(row.pool.clone()).or_default().push(PoolPoint {
             t_ns: row.t_ns,
@@ -443,7 +438,7 @@ pub(crate) fn pressure(rows: impl Iterator<Item = Pressure>) -> BTreeMap<String,
         in_sample.insert(row.resource.clone());
         let Some((row, before)) = last.of(row) else { continue };
         let share = |now: Option<i64>, was: Option<i64>| {
-            delta(now?, was?).map(|grown| (100.0 * grown / (row.t_ns - before.t_ns) as f64).min(100.0))
+            grown(now?, was?).map(|grown| (100.0 * grown / (row.t_ns - before.t_ns) as f64).min(100.0))
         };
         points.entry(row.resource.clone()).or_default().push(PressurePoint {
             t_ns: sample_ns,

@@ -1,8 +1,8 @@
 //! From rows of the event clock to what rules look at.
 
 use super::moment::{CpuEventUse, Moment, PreemptedUse, RunUse, StolenUse};
-use super::moments::grown;
 use super::samples::{FORGET_NS, KNOWN, Samples, Sparse};
+use crate::rates::grown;
 use recording::rows::{CpuEvent, PreemptedBy, ProcessEvent, Stolen};
 use recording::{Batch, Label, RecordingError};
 

@@ -1,9 +1,11 @@
 //! R5: a block device is the limit.
 
+use super::baseline::{Baseline, Slower, Unloaded};
 use super::io_users::{self, Followed};
 use super::moment::{DiskUse, Moment};
 use super::window::{Stretch, Window};
 use super::{Confidence, Evidence, Rule, RuleId, Severity, Symptom, Thresholds, figure, thresholds};
+use crate::rates::quotient;
 use std::collections::{BTreeMap, VecDeque};
 
 /// So many windows of a busy device are compared with each other.
@@ -17,9 +19,7 @@ pub(crate) struct DeviceRule {
 
 #[derive(Default)]
 struct Known {
-    /// Lowest mean response time of an interval without a queue, and the mean size of a request then.
-    unloaded_ns: Option<f64>,
-    unloaded_bytes: Option<f64>,
+    baseline: Baseline,
     /// Windows in which it was busy: queue, bytes and operations per second.
     busy: VecDeque<(f64, Option<f64>, f64)>,
 }
@@ -32,12 +32,14 @@ struct Mean {
     reads_per_s: Option<f64>,
     bytes_per_s: Option<f64>,
     response_ns: Option<f64>,
+    /// By so much that may be off.
+    resolution_ns: f64,
 }
 
 /// Why a device is called saturated.
 enum Why {
     /// Requests take so many times as long as without a queue.
-    Slower(f64),
+    Slower(Slower),
     /// The queue grew from this length, and throughput only by so many per cent.
     NoGain { queue: f64, gain_percent: f64 },
 }
@@ -47,7 +49,9 @@ impl Rule for DeviceRule {
         let limit = &thresholds.device;
         let Some(now) = window.now() else { return Vec::new() };
         for disk in &now.disks {
-            self.devices.entry(disk.device.clone()).or_default().learn(disk, limit);
+            if disk.queue.is_some_and(|queue| queue <= limit.unloaded_queue) && disk.completions >= limit.unloaded_ops {
+                self.devices.entry(disk.device.clone()).or_default().baseline.learn(disk, now);
+            }
         }
         let Some(stretch) = window.last(limit.for_s) else { return Vec::new() };
         let mut found = Vec::new();
@@ -61,38 +65,29 @@ impl Rule for DeviceRule {
             if known.busy.len() > HISTORY {
                 known.busy.pop_front();
             }
-            found.push(symptom(stretch, &disk.device, &mean, why, known.unloaded_ns));
+            found.push(symptom(stretch, &disk.device, &mean, why, known.baseline.known()));
         }
         found
     }
 }
 
 impl Known {
-    fn learn(&mut self, disk: &DiskUse, limit: &thresholds::Device) {
-        let ops = disk.completions;
-        if let Some(response_ns) = disk.response_ns
-            && disk.queue.is_some_and(|queue| queue <= limit.unloaded_queue)
-            && ops >= limit.unloaded_ops
-            && self.unloaded_ns.is_none_or(|lowest| response_ns < lowest)
-        {
-            self.unloaded_ns = Some(response_ns);
-            self.unloaded_bytes = disk.bytes_per_s.map(|bytes| bytes / disk.ops_per_s);
-        }
-    }
-
-    /// So many times as large are requests as those that were answered soonest; 1 where that is not known, or they are
-    /// smaller. Where nothing waits for anything else, what is larger takes longer, and no limit is reached by that.
-    fn larger(&self, mean: &Mean) -> f64 {
-        let now = mean.bytes_per_s.map(|bytes| bytes / mean.ops_per_s);
-        now.zip(self.unloaded_bytes).map_or(1.0, |(now, unloaded)| (now / unloaded).max(1.0))
+    /// So many times as large are requests as those without a queue; 1 where that is not known, or they are smaller. Where
+    /// nothing waits for anything else, what is larger takes longer, and no limit is reached by that.
+    fn larger(mean: &Mean, unloaded: &Unloaded) -> f64 {
+        let now = mean.bytes_per_s.and_then(|bytes| quotient(bytes, mean.ops_per_s));
+        let larger = now.zip(unloaded.bytes).and_then(|(now, unloaded)| quotient(now, unloaded));
+        larger.map_or(1.0, |larger| larger.max(1.0))
     }
 
     fn why(&self, mean: &Mean, limit: &thresholds::Device) -> Option<Why> {
-        let slower = mean.response_ns.zip(self.unloaded_ns).map(|(now, unloaded)| now / unloaded);
-        if let Some(ratio) = slower.filter(|ratio| *ratio >= limit.response_ratio)
-            && (mean.queue > limit.unloaded_queue || ratio >= limit.response_ratio * self.larger(mean))
+        if let Some((now, unloaded)) = mean.response_ns.zip(self.baseline.known())
+            && let Some(slower) = unloaded.slower(now, mean.resolution_ns)
+            && slower.times >= limit.response_ratio
+            && (mean.queue > limit.unloaded_queue
+                || slower.times >= limit.response_ratio * Self::larger(mean, &unloaded))
         {
-            return Some(Why::Slower(ratio));
+            return Some(Why::Slower(slower));
         }
         if mean.queue < limit.queue {
             return None;
@@ -104,9 +99,9 @@ impl Known {
             .rev()
             .copied()
             .find(|(queue, ..)| *queue >= limit.unloaded_queue && mean.queue >= queue * limit.queue_ratio)?;
-        let gain = |now: f64, before: f64| 100.0 * (now / before - 1.0);
-        let by_bytes = mean.bytes_per_s.zip(bytes).map(|(now, before)| gain(now, before));
-        let gain_percent = by_bytes.unwrap_or_else(|| gain(mean.ops_per_s, ops));
+        let gain = |now: f64, before: f64| quotient(now, before).map(|times| 100.0 * (times - 1.0));
+        let by_bytes = mean.bytes_per_s.zip(bytes).and_then(|(now, before)| gain(now, before));
+        let gain_percent = by_bytes.or_else(|| gain(mean.ops_per_s, ops))?;
         (gain_percent < limit.gain_percent).then_some(Why::NoGain { queue, gain_percent })
     }
 }
@@ -119,19 +114,23 @@ fn over(stretch: Stretch<'_>, device: &str) -> Option<Mean> {
         let disk = moment.disk(device)?;
         if disk.ops_per_s > 0.0 { Some(disk.response_ns? * disk.ops_per_s) } else { Some(0.0) }
     });
+    let disks = stretch.iter().filter_map(|moment| moment.disk(device));
+    let steps_ms = disks.clone().map(|disk| disk.delta.step_ms()).fold(0.0, f64::max);
+    let off_ms = steps_ms + disks.map(|disk| disk.delta.digits_ms()).sum::<f64>();
     Some(Mean {
         busy: of(&|disk| disk.busy)?,
         queue: of(&|disk| disk.queue)?,
         reads_per_s: of(&|disk| disk.reads_per_s),
         bytes_per_s: of(&|disk| disk.bytes_per_s),
-        response_ns: ticks.filter(|_| ops_per_s > 0.0).map(|ticks| ticks / ops_per_s),
+        response_ns: ticks.and_then(|ticks| quotient(ticks, ops_per_s)),
+        resolution_ns: quotient(off_ms * 1e6, ops_per_s * stretch.seconds()).unwrap_or(0.0),
         ops_per_s,
     })
 }
 
-fn symptom(stretch: Stretch<'_>, device: &str, mean: &Mean, why: Option<Why>, unloaded_ns: Option<f64>) -> Symptom {
+fn symptom(stretch: Stretch<'_>, device: &str, mean: &Mean, why: Option<Why>, unloaded: Option<Unloaded>) -> Symptom {
     let followed = Followed::over(stretch, device, mean.ops_per_s * stretch.seconds());
-    let size_bytes = mean.bytes_per_s.map(|bytes| bytes / mean.ops_per_s);
+    let size_bytes = mean.bytes_per_s.and_then(|bytes| quotient(bytes, mean.ops_per_s));
     let about = format!("{}{}", users(stretch, followed.as_ref()), io_users::kind_words(size_bytes, followed.as_ref()));
     // What is not known is left out.
     let known = |words: &str, value: Option<f64>, unit| {
@@ -147,8 +146,8 @@ fn symptom(stretch: Stretch<'_>, device: &str, mean: &Mean, why: Option<Why>, un
         known("mean ", mean.response_ns, "ns"),
     );
     let (sentence, next) = match &why {
-        Some(Why::Slower(ratio)) => (
-            format!("{device} is the limit for {{for}}: {figures} ({ratio:.1}× unloaded).{about}"),
+        Some(Why::Slower(slower)) => (
+            format!("{device} is the limit for {{for}}: {figures} ({} unloaded).{about}", slower.words()),
             "Find who makes the load (`iodyno probe io --by process`), and move, merge or cache it; `iodyno trace` shows every request.",
         ),
         Some(Why::NoGain { queue, gain_percent }) => (
@@ -172,7 +171,8 @@ fn symptom(stretch: Stretch<'_>, device: &str, mean: &Mean, why: Option<Why>, un
         Evidence::new("throughput", mean.bytes_per_s, "B/s"),
         Evidence::new("queue, mean", mean.queue, "op"),
         Evidence::new("response time, mean", mean.response_ns, "ns"),
-        Evidence::new("response time without a queue", unloaded_ns, "ns"),
+        Evidence::new("response time without a queue", unloaded.map(|of| of.response_ns), "ns"),
+        Evidence::new("known to within", unloaded.map(|of| of.resolution_ns), "ns"),
         Evidence::new("mean size", size_bytes, "B"),
     ];
     evidence.extend(io_users::evidence(followed.as_ref()));
@@ -184,7 +184,7 @@ fn symptom(stretch: Stretch<'_>, device: &str, mean: &Mean, why: Option<Why>, un
         rule: RuleId::R5,
         subject: device.to_string(),
         severity: if why.is_some() { Severity::Finding } else { Severity::Note },
-        confidence: if unloaded_ns.is_some() { Confidence::Certain } else { Confidence::Likely },
+        confidence: if unloaded.is_some_and(|of| of.is_certain()) { Confidence::Certain } else { Confidence::Likely },
         since_ns: stretch.start_ns(),
         sentence,
         evidence,
@@ -225,7 +225,7 @@ fn users(stretch: Stretch<'_>, followed: Option<&Followed>) -> String {
 #[cfg(test)]
 mod tests {
     use super::super::testing::{Bench, DiskStep};
-    use super::super::{RuleId, Severity};
+    use super::super::{Confidence, RuleId, Severity};
 
     /// `iostat`'s two lines of c2t8d0: writes/s, kB/s, actv, asvc_t.
     const C2T8D0: [[f64; 4]; 2] = [[520.4, 32_535.2, 4.9, 9.4], [546.7, 31_004.3, 9.3, 16.9]];
@@ -343,6 +343,66 @@ mod tests {
         // Nothing waits, and requests are larger by as much: that is no limit, but how long they take.
         run(5.0, 1024.0).is_silent();
         run(2.0, 4.0).is_silent();
+    }
+
+    #[test]
+    fn twenty_four_reads_that_read_as_no_time_make_no_device_infinitely_slow() {
+        let read = |per_s: f64, response_ms: f64, queue: f64| DiskStep {
+            reads_per_s: per_s,
+            bytes_per_s: per_s * 4096.0,
+            response_ms,
+            queue,
+            busy_percent: 100.0,
+            ..DiskStep::default()
+        };
+        let mut bench = Bench::new();
+        bench.steps(1, 1.0, |step| step.disk("loop7", DiskStep { busy_percent: 0.0, ..read(24.0, 0.0, 0.0) }));
+        bench.steps(12, 1.0, |step| step.disk("loop7", read(80.0, 100.0, 8.0)));
+        let found = bench.only(RuleId::R5);
+        assert!(found.sentence.contains("mean 100 ms (at least 2400× unloaded)"), "{}", found.sentence);
+        assert_eq!(found.confidence, Confidence::Likely);
+        // What it takes without a queue is known well enough after a while.
+        let mut bench = Bench::new();
+        bench.steps(12, 1.0, |step| step.disk("loop7", read(100.0, 1.0, 0.1)));
+        bench.steps(12, 1.0, |step| step.disk("loop7", read(80.0, 100.0, 8.0)));
+        let found = bench.only(RuleId::R5);
+        assert!(found.sentence.contains("mean 100 ms (100.0× unloaded)"), "{}", found.sentence);
+        assert_eq!(found.confidence, Confidence::Certain);
+    }
+
+    #[test]
+    fn no_sentence_has_a_figure_that_is_no_number() {
+        // Reproducible: the same counters in every run.
+        let mut state = 1_u64;
+        let mut below = |limit: u64| {
+            state = state.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
+            (state >> 33) % limit
+        };
+        let mut sentences = 0;
+        for _ in 0..150 {
+            let mut bench = Bench::new();
+            let known: Vec<bool> = (0..16).map(|_| below(4) > 0).collect();
+            for _ in 0..30 {
+                let grown: Vec<i64> =
+                    (0..16).map(|_| [0, 0, 1, 24, 1000, 1_000_000, 1 << 40][below(7) as usize]).collect();
+                let is_busy = below(20) > 0;
+                bench.steps(1, 1.0, |step| {
+                    for (at, counter) in step.counters("sda").into_iter().enumerate() {
+                        // Nothing is said of a device that is not busy.
+                        let grown = if at == 11 && is_busy { 1000 } else { grown[at] };
+                        *counter = (known[at] || at == 11).then(|| counter.unwrap_or(0) + grown);
+                    }
+                });
+            }
+            for found in bench.engine().findings() {
+                sentences += 1;
+                let words = format!("{} {}", found.sentence, found.next);
+                let is_number = |word: &str| !["inf", "nan", "-inf"].contains(&word.to_lowercase().as_str());
+                let apart = |c: char| !c.is_ascii_alphanumeric() && c != '-';
+                assert!(words.split(apart).all(is_number) && !words.contains("inf×"), "{words}");
+            }
+        }
+        assert!(sentences > 100, "{sentences}");
     }
 
     #[test]

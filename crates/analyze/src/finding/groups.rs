@@ -1,8 +1,8 @@
 //! From rows of control groups to what rules look at.
 
 use super::moment::GroupUse;
-use super::moments::grown_some;
 use super::samples::{FORGET_NS, KNOWN};
+use crate::rates::grown_some;
 use recording::rows::Cgroup;
 use recording::{Batch, Label, RecordingError};
 use std::collections::HashMap;

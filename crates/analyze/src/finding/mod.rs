@@ -5,6 +5,7 @@
 //! last and close, one per rule and subject. Rules never read counters themselves, so that old recordings and the machine
 //! at hand are judged by the same code; what a recording does not hold, no rule speaks of.
 
+mod baseline;
 mod by_event;
 mod cache;
 mod checksum;
@@ -207,6 +208,7 @@ impl Evidence {
 
 /// A value with its unit as people read it; `?` when it is not known.
 fn figure(value: Option<f64>, unit: &str) -> String {
+    let value = value.filter(|value| value.is_finite());
     match unit {
         "ns" => Unit::Nanoseconds.format(value),
         "s" => Unit::Seconds.format(value),

@@ -1,5 +1,6 @@
 //! What happened between two samples, from the raw counters of both.
 
+use crate::rates::DiskDelta;
 use recording::rows::{BtrfsDevice, Event, Exited, IoInterval, Listener};
 
 /// Everything that rules look at, of one interval. What was not recorded is empty or `None`, never 0.
@@ -209,6 +210,8 @@ pub(crate) struct DiskUse {
     pub(crate) in_flight: Option<i64>,
     /// Does it turn?
     pub(crate) rotational: Option<bool>,
+    /// What all of that was made of.
+    pub(crate) delta: DiskDelta,
 }
 
 /// One network interface.

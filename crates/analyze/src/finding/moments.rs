@@ -8,6 +8,7 @@ use super::moment::{
 };
 use super::samples::{FORGET_NS, KNOWN, Samples, Sparse};
 use crate::facts::cpu_shares;
+use crate::rates::{DiskDelta, grown, grown_some};
 use quantity::histogram::Histogram;
 use recording::rows::{
     BtrfsDevice, Cpu, Disk, Event, Exited, Figure, Interrupt, IoInterval, Listener, Memory, Net, OpInterval, Phase,
@@ -291,51 +292,25 @@ impl Moments {
     }
 }
 
-/// Growth of a counter; `None` when it ran backwards: a device was replaced, a driver reset it.
-pub(super) fn grown(now: i64, before: i64) -> Option<f64> {
-    let grown = now.checked_sub(before)?;
-    (grown >= 0).then_some(grown as f64)
-}
-
-pub(super) fn grown_some(now: Option<i64>, before: Option<i64>) -> Option<f64> {
-    grown(now?, before?)
-}
-
 fn seconds(now_ns: i64, before_ns: i64) -> Option<f64> {
     let seconds = (now_ns - before_ns) as f64 / 1e9;
     (seconds > 0.0).then_some(seconds)
 }
 
 fn disk_use(row: &Disk, was: &Disk) -> Option<DiskUse> {
-    let seconds = seconds(row.t_ns, was.t_ns)?;
-    let sum = |parts: [Option<f64>; 3]| {
-        let known: Vec<f64> = parts.into_iter().flatten().collect();
-        (!known.is_empty()).then(|| known.iter().sum::<f64>())
-    };
-    let reads = grown_some(row.read_ios, was.read_ios);
-    let (writes, discards) = (grown_some(row.write_ios, was.write_ios), grown_some(row.discard_ios, was.discard_ios));
-    let ops = sum([reads, writes, discards]).or_else(|| grown_some(row.any_ios, was.any_ios))?;
-    let sectors =
-        sum([grown_some(row.read_sectors, was.read_sectors), grown_some(row.write_sectors, was.write_sectors), None])
-            .or_else(|| grown_some(row.any_sectors, was.any_sectors));
-    let ticks_ms = sum([
-        grown_some(row.read_ticks_ms, was.read_ticks_ms),
-        grown_some(row.write_ticks_ms, was.write_ticks_ms),
-        grown_some(row.discard_ticks_ms, was.discard_ticks_ms),
-    ]);
-    let weighted_ms = grown_some(row.weighted_ticks_ms, was.weighted_ticks_ms);
+    let delta = DiskDelta::of(row, was)?;
     Some(DiskUse {
         device: row.device.clone(),
-        completions: ops + grown_some(row.flush_ios, was.flush_ios).unwrap_or(0.0),
-        reads_per_s: reads.map(|reads| reads / seconds),
-        ops_per_s: ops / seconds,
-        bytes_per_s: sectors.map(|sectors| sectors * 512.0 / seconds),
-        // By Little's law, where only the queue was told, as by iostat of Solaris.
-        response_ns: ticks_ms.or(weighted_ms).filter(|_| ops > 0.0).map(|ms| ms * 1e6 / ops),
-        queue: weighted_ms.or(ticks_ms).map(|ms| ms / 1e3 / seconds),
-        busy: grown_some(row.io_ticks_ms, was.io_ticks_ms).map(|ms| (ms / 10.0 / seconds).min(100.0)),
+        completions: delta.completions()?,
+        reads_per_s: delta.per_s(delta.read.ios),
+        ops_per_s: delta.per_s(delta.ops())?,
+        bytes_per_s: delta.per_s(delta.bytes()),
+        response_ns: delta.response_ns(),
+        queue: delta.queue(),
+        busy: delta.busy_percent(),
         in_flight: row.in_flight,
         rotational: None,
+        delta,
     })
 }
 

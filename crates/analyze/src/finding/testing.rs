@@ -309,10 +309,9 @@ impl Step<'_> {
         row.user_ns += ns(user / 100.0 * self.seconds);
     }
 
-    pub(crate) fn disk(&mut self, device: &str, step: DiskStep) {
-        let seconds = self.seconds;
+    fn disk_row(&mut self, device: &str) -> &mut Disk {
         let zero = Some(0);
-        let row = self.bench.disks.entry(device.to_string()).or_insert_with(|| Disk {
+        self.bench.disks.entry(device.to_string()).or_insert_with(|| Disk {
             t_ns: 0,
             t_s: 0.0,
             device: device.into(),
@@ -336,7 +335,35 @@ impl Step<'_> {
             flush_ticks_ms: None,
             any_ios: None,
             any_sectors: None,
-        });
+        })
+    }
+
+    /// All counters of a device.
+    pub(crate) fn counters(&mut self, device: &str) -> [&mut Option<i64>; 16] {
+        let row = self.disk_row(device);
+        [
+            &mut row.read_ios,
+            &mut row.read_sectors,
+            &mut row.read_ticks_ms,
+            &mut row.write_ios,
+            &mut row.write_sectors,
+            &mut row.write_ticks_ms,
+            &mut row.discard_ios,
+            &mut row.discard_sectors,
+            &mut row.discard_ticks_ms,
+            &mut row.flush_ios,
+            &mut row.flush_ticks_ms,
+            &mut row.io_ticks_ms,
+            &mut row.weighted_ticks_ms,
+            &mut row.in_flight,
+            &mut row.any_ios,
+            &mut row.any_sectors,
+        ]
+    }
+
+    pub(crate) fn disk(&mut self, device: &str, step: DiskStep) {
+        let seconds = self.seconds;
+        let row = self.disk_row(device);
         let grow = |counter: &mut Option<i64>, by: f64| *counter = counter.map(|value| value + whole(by));
         grow(&mut row.read_ios, step.reads_per_s * seconds);
         grow(&mut row.write_ios, step.writes_per_s * seconds);

@@ -241,9 +241,7 @@ impl Scene<'_> {
 
     fn disk(&self, now: &Moment, name: &str) -> ResourceRow {
         let figure = |key| now.figure(Subject::Disk, name, key);
-        let sum = |keys: [&'static str; 2]| figure(keys[0]).zip(figure(keys[1])).map(|(a, b)| a + b);
-        let ios = sum(["read_per_s", "write_per_s"]);
-        let bytes = sum(["read_kib_per_s", "write_kib_per_s"]).map(|kib| kib * 1024.0);
+        let bytes = figure("kib_per_s").map(|kib| kib * 1024.0);
         let p99 = now.response_of(name).and_then(|response| response.percentile(0.99)).map(|ns| ns as f64);
         let time = match p99 {
             Some(ns) => format!("p99 {}", short_time(ns)),
@@ -266,7 +264,7 @@ impl Scene<'_> {
             resource: Resource::Disk,
             name: format!("disk {name}"),
             utilisation: (
-                format!("{}  {}/s  {}B/s", percent(util), short_or(ios), short_or(bytes)),
+                format!("{}  {}/s  {}B/s", percent(util), short_or(figure("ops_per_s")), short_or(bytes)),
                 Level::of_percent(util).min(Level::Busy),
             ),
             saturation: (format!("queue {}  {time}", short_or(figure("queue_size"))), Level::Fine),
@@ -370,13 +368,10 @@ fn names_device(message: &str, device: &str) -> bool {
     message.split(|c: char| !c.is_ascii_alphanumeric() && c != '-' && c != '_').any(|word| word == device)
 }
 
-/// Mean time of the I/Os of a device, from its counters.
+/// Mean time of the I/Os of a device, from its counters; `None` where there were none.
 pub(crate) fn await_ms(moment: &Moment, device: &str) -> Option<f64> {
     let figure = |key| moment.figure(Subject::Disk, device, key);
-    let (reads, writes) = (figure("read_per_s")?, figure("write_per_s")?);
-    let ios = reads + writes;
-    (ios > 0.0).then_some(())?;
-    Some((reads * figure("read_await_ms").unwrap_or(0.0) + writes * figure("write_await_ms").unwrap_or(0.0)) / ios)
+    figure("await_ms").filter(|_| figure("ops_per_s").is_some_and(|ops| ops > 0.0))
 }
 
 pub(crate) fn percent(value: Option<f64>) -> String {

@@ -4,6 +4,7 @@ use super::strip_heat::StripHeat;
 use super::strip_trace;
 use crate::AnalyzeError;
 use crate::facts::Columns;
+use crate::rates::{DiskColumns, DiskCounters, DiskDelta};
 use arrow_array::cast::AsArray as _;
 use arrow_array::{Array as _, RecordBatch};
 use recording::Reader;
@@ -12,7 +13,7 @@ use std::collections::HashMap;
 /// A longer time without a sample, in intervals, is a gap.
 const GAP_INTERVALS: f64 = 3.5;
 /// I/Os in an interval of which a mean response is made.
-const IOS_LEAST: i64 = 5;
+const IOS_LEAST: f64 = 5.0;
 
 /// One figure over time.
 #[derive(Clone, Debug, PartialEq)]
@@ -224,46 +225,50 @@ fn pressure(reader: &Reader, mut cells: Cells) -> Result<Cells, AnalyzeError> {
     Ok(cells)
 }
 
-/// Mean response of the slowest device of each moment, ns, and the least one in a cell. A few I/Os tell nothing of a device.
-fn responses(reader: &Reader, mut cells: Cells) -> Result<(Cells, f64), AnalyzeError> {
-    let mut before: HashMap<String, (i64, i64, i64)> = HashMap::new();
-    let columns = ["t_ns", "device", "read_ios", "write_ios", "read_ticks_ms", "write_ticks_ms"];
+/// What each device did from one row to the next; none over a gap.
+fn disks(
+    reader: &Reader,
+    columns: &[&'static [&'static str]],
+    gap_ns: i64,
+    mut each: impl FnMut(i64, DiskDelta),
+) -> Result<(), AnalyzeError> {
+    let mut before: HashMap<String, DiskCounters> = HashMap::new();
+    let columns: Vec<&str> = ["t_ns", "device"].into_iter().chain(columns.concat()).collect();
     for batch in reader.columns("disk", &columns)? {
         let batch = batch?;
-        let columns = Columns { table: "disk", batch: &batch };
-        let t_ns = columns.longs("t_ns")?;
-        let figures = ["read_ios", "write_ios", "read_ticks_ms", "write_ticks_ms"].map(|name| columns.longs(name));
-        let figures = figures.into_iter().collect::<Result<Vec<_>, _>>()?;
+        let counters = DiskColumns::of(&batch);
         let Some(names) = names(&batch, "device") else { continue };
-        for row in (0..batch.num_rows()).filter(|row| figures.iter().all(|column| column.is_valid(*row))) {
-            let at = |index: usize| figures[index].value(row);
-            let now = (t_ns.value(row), at(0) + at(1), at(2) + at(3));
-            let Some(was) = before.get_mut(names[row]).map(|was| std::mem::replace(was, now)) else {
-                before.insert(names[row].to_string(), now);
+        for (row, name) in names.into_iter().enumerate() {
+            let now = counters.at(row);
+            let Some(was) = before.get_mut(name).map(|was| std::mem::replace(was, now)) else {
+                before.insert(name.to_string(), now);
                 continue;
             };
-            let (passed_ns, ios, ticks_ms) = (now.0 - was.0, now.1 - was.1, now.2 - was.2);
-            if passed_ns > 0 && passed_ns <= cells.gap_ns && ios >= IOS_LEAST && ticks_ms >= 0 {
-                cells.put(now.0, ticks_ms as f64 * 1e6 / ios as f64);
+            if now.t_ns - was.t_ns <= gap_ns
+                && let Some(delta) = DiskDelta::between(&now, &was)
+            {
+                each(now.t_ns, delta);
             }
         }
     }
+    Ok(())
+}
+
+/// Mean response of the slowest device of each moment, ns, and the least one in a cell. A few I/Os tell nothing of a device.
+fn responses(reader: &Reader, mut cells: Cells) -> Result<(Cells, f64), AnalyzeError> {
+    disks(reader, &[&DiskColumns::OPS, &DiskColumns::TIMES], cells.gap_ns, |t_ns, delta| {
+        let response_ns = delta.response_ns().filter(|_| delta.ops().is_some_and(|ops| ops >= IOS_LEAST));
+        response_ns.into_iter().for_each(|ns| cells.put(t_ns, ns));
+    })?;
     let least = cells.values.iter().flatten().copied().filter(|ns| *ns > 0.0).reduce(f64::min);
     Ok((cells, least.unwrap_or(1.0)))
 }
 
-/// Reads and writes per second of the busiest device of each moment.
+/// Operations per second of the busiest device of each moment.
 fn ios(reader: &Reader, mut cells: Cells) -> Result<Cells, AnalyzeError> {
-    let mut before = HashMap::new();
-    for batch in reader.columns("disk", &["t_ns", "device", "read_ios", "write_ios"])? {
-        let batch = batch?;
-        let columns = Columns { table: "disk", batch: &batch };
-        let (t_ns, reads, writes) = (columns.longs("t_ns")?, columns.longs("read_ios")?, columns.longs("write_ios")?);
-        let Some(names) = names(&batch, "device") else { continue };
-        for row in (0..batch.num_rows()).filter(|row| reads.is_valid(*row) && writes.is_valid(*row)) {
-            cells.rate(&mut before, names[row], (t_ns.value(row), reads.value(row) + writes.value(row)));
-        }
-    }
+    disks(reader, &[&DiskColumns::OPS], cells.gap_ns, |t_ns, delta| {
+        delta.per_s(delta.ops()).into_iter().for_each(|ops| cells.put(t_ns, ops));
+    })?;
     Ok(cells)
 }
 

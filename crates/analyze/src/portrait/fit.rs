@@ -341,6 +341,7 @@ fn target(group: &Group, at: usize, path: PathBuf, size_bytes: u64) -> TargetSpe
         offset_bytes: 0,
         align_bytes: group.is_aligned.then_some(ALIGN_BYTES),
         skip_first_block: is_raw,
+        grain_bytes: None,
         unlink: false,
         span: Span::default(),
     }
@@ -355,7 +356,11 @@ fn named(prefix: &str, word: &str, number: usize, count: usize) -> String {
 fn seeks(total: &Total) -> Order {
     let seek = 1.0 - total.continued as f64 / total.ios.max(1) as f64;
     let seek = (seek * 1000.0).round() / 10.0 / 100.0;
-    if seek >= 0.99 { Order::Random(Distribution::Uniform) } else { Order::Mixed { seek: seek.max(0.001) } }
+    if seek >= 0.99 {
+        Order::Random(Distribution::Uniform)
+    } else {
+        Order::Mixed { seek: seek.max(0.001), distribution: Distribution::Uniform }
+    }
 }
 
 /// Places `from..to` of `all`; `None`: all.

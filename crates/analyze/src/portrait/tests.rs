@@ -85,7 +85,12 @@ fn a_sequence_is_a_scan_and_what_follows_a_place_is_not() {
             .map(|at| (at, Op::Read, scattered(at.unsigned_abs() / 4) % (1 << 22) * 8 + at.unsigned_abs() % 4)),
     );
     let model = fit(&runs, &[]);
-    assert!(model.plan.runs[0].workloads.iter().all(|one| one.address.order == Order::Mixed { seek: 0.25 }));
+    assert!(
+        model.plan.runs[0]
+            .workloads
+            .iter()
+            .all(|one| one.address.order == Order::Mixed { seek: 0.25, distribution: plan::Distribution::Uniform })
+    );
     assert_eq!(model.plan.targets[0].path, PathBuf::from("$lun"));
     let driven = generate(&model.plan, &runs).unwrap();
     assert!(figure(&compare(&runs, &driven), "sequential share").distance.unwrap() < 0.02);

@@ -78,8 +78,12 @@ fn both(
 
 fn activity(disks: &BTreeMap<String, Vec<DiskPoint>>, run: &RunFacts) -> Option<Drawing> {
     let bytes = axis("bytes per second", Unit::BytesPerSecond, Scale::Linear);
-    let left: [OfDevice<'_, DiskPoint>; 3] =
-        [("read", |point| point.read_bytes), ("write", |point| point.write_bytes), ("all", |point| point.all_bytes)];
+    let left: [OfDevice<'_, DiskPoint>; 4] = [
+        ("read", |point| point.read_bytes),
+        ("write", |point| point.write_bytes),
+        ("discard", |point| point.discard_bytes),
+        ("all", |point| point.all_bytes),
+    ];
     let busy = axis("% of the time busy", Unit::Percent, Scale::Linear);
     both(disks, run, (bytes, &left), (busy, &[("busy", |point| point.busy)]))
 }
@@ -135,9 +139,11 @@ fn add(sum: &mut DiskPoint, point: &DiskPoint) {
     let both = |a: Option<f64>, b: Option<f64>| a.zip(b).map(|(a, b)| a + b);
     sum.reads = both(sum.reads, point.reads);
     sum.writes = both(sum.writes, point.writes);
+    sum.discards = both(sum.discards, point.discards);
     sum.all = both(sum.all, point.all);
     sum.read_bytes = both(sum.read_bytes, point.read_bytes);
     sum.write_bytes = both(sum.write_bytes, point.write_bytes);
+    sum.discard_bytes = both(sum.discard_bytes, point.discard_bytes);
     sum.all_bytes = both(sum.all_bytes, point.all_bytes);
     sum.queue = both(sum.queue, point.queue);
     sum.busy = sum.busy.zip(point.busy).map(|(a, b)| a.max(b));

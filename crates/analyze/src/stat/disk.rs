@@ -2,6 +2,7 @@
 
 use super::Digits::Fixed;
 use super::{StatColumn, Step, columns, percent, ratio};
+use crate::rates::KindDelta;
 use recording::rows::Disk;
 
 pub(super) const COLUMNS: &[StatColumn] = columns! {
@@ -28,7 +29,14 @@ pub(super) const COLUMNS: &[StatColumn] = columns! {
     "queue_size" "aqu-sz" Fixed(2), "mean number of requests queued and in flight";
     "util_percent" "%util" Fixed(2), "share of time with a request in flight; not the capacity of a device that works in parallel";
     "in_flight" "infl" Fixed(0), "requests in flight at the end of the interval";
+    "ops_per_s" "tps" Fixed(2), "reads, writes and discards completed per second; of all kinds where the source does not tell them apart";
+    "kib_per_s" "kB/s" Fixed(2), "KiB read, written and discarded per second";
+    "await_ms" "await" Fixed(2), "mean time of a read, write or discard from queue to completion, ms";
+    "size_kib" "areq-sz" Fixed(2), "mean size of a read, write or discard, KiB";
 };
+
+/// The place of `in_flight`, which a sample tells by itself.
+const IN_FLIGHT: usize = 22;
 
 pub(super) struct Figures;
 
@@ -38,42 +46,38 @@ impl super::Figures<Disk> for Figures {
     }
 
     fn values(&self, step: &Step<'_, Disk>) -> Vec<Option<f64>> {
-        let kind = |ios: fn(&Disk) -> Option<i64>,
-                    merges: fn(&Disk) -> Option<i64>,
-                    sectors: fn(&Disk) -> Option<i64>,
-                    ticks_ms: fn(&Disk) -> Option<i64>| {
-            let (done, merged) = (step.delta_some(ios), step.delta_some(merges));
-            let kib = step.delta_some(sectors).map(|sectors| sectors / 2.0);
-            let all = done.zip(merged).map(|(done, merged)| done + merged);
+        let in_flight = step.now.in_flight.map(|count| count as f64);
+        let Some(delta) = step.disk() else {
+            let mut values = vec![None; COLUMNS.len()];
+            values[IN_FLIGHT] = in_flight;
+            return values;
+        };
+        let kib = |bytes: Option<f64>| bytes.map(|bytes| bytes / 1024.0);
+        let kind = |kind: &KindDelta| {
+            let all = kind.ios.zip(kind.merges).map(|(done, merged)| done + merged);
             [
-                step.rate_some(ios),
-                step.rate_some(sectors).map(|sectors| sectors / 2.0),
-                step.rate_some(merges),
-                percent(merged, all),
-                ratio(step.delta_some(ticks_ms), done),
-                ratio(kib, done),
+                delta.per_s(kind.ios),
+                delta.per_s(kib(kind.bytes)),
+                delta.per_s(kind.merges),
+                percent(kind.merges, all),
+                ratio(kind.ticks_ms, kind.ios),
+                ratio(kib(kind.bytes), kind.ios),
             ]
         };
         let mut values = Vec::with_capacity(COLUMNS.len());
-        values.extend(kind(|row| row.read_ios, |row| row.read_merges, |row| row.read_sectors, |row| row.read_ticks_ms));
-        values.extend(kind(
-            |row| row.write_ios,
-            |row| row.write_merges,
-            |row| row.write_sectors,
-            |row| row.write_ticks_ms,
-        ));
-        values.extend(kind(
-            |row| row.discard_ios,
-            |row| row.discard_merges,
-            |row| row.discard_sectors,
-            |row| row.discard_ticks_ms,
-        ));
+        for of in [&delta.read, &delta.write, &delta.discard] {
+            values.extend(kind(of));
+        }
         values.extend([
-            step.rate_some(|row| row.flush_ios),
-            ratio(step.delta_some(|row| row.flush_ticks_ms), step.delta_some(|row| row.flush_ios)),
-            step.rate_some(|row| row.weighted_ticks_ms).map(|ms| ms / 1e3),
-            step.rate_some(|row| row.io_ticks_ms).map(|ms| (ms / 10.0).min(100.0)),
-            step.now.in_flight.map(|count| count as f64),
+            delta.per_s(delta.flush.ios),
+            ratio(delta.flush.ticks_ms, delta.flush.ios),
+            delta.queue(),
+            delta.busy_percent(),
+            in_flight,
+            delta.per_s(delta.ops()),
+            delta.per_s(kib(delta.bytes())),
+            ratio(delta.ticks_ms(), delta.ops()),
+            ratio(kib(delta.bytes()), delta.ops()),
         ]);
         values
     }

@@ -85,10 +85,11 @@ impl FileSystems {
                 from_boot,
                 |row| row.t_ns,
                 |step| {
-                    let half = |sectors: Option<f64>| sectors.map(|sectors| sectors / 2.0);
-                    let read = [step.rate_some(|row| row.read_ios), half(step.rate_some(|row| row.read_sectors))];
-                    let written = [step.rate_some(|row| row.write_ios), half(step.rate_some(|row| row.write_sectors))];
-                    [read[0], written[0], read[1], written[1]]
+                    let Some(delta) = step.disk() else { return [None; 4] };
+                    let (read, written) = (&delta.read, &delta.write);
+                    let ios = [read.ios, written.ios].map(|ios| delta.per_s(ios));
+                    let bytes = [read.bytes, written.bytes].map(|bytes| kib(delta.per_s(bytes)));
+                    [ios[0], ios[1], bytes[0], bytes[1]]
                 },
             )
         };

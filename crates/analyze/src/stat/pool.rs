@@ -2,6 +2,7 @@
 
 use super::Digits::{Percent, Scaled};
 use super::{StatBlock, StatColumn, StatRow, Step, Stream, Subject, TextColumn, columns, percent};
+use crate::rates::DiskDelta;
 use recording::rows::{Disk, Figure, ZfsArc, ZfsPool};
 use recording::{Batch, RecordingError};
 use std::collections::{BTreeMap, HashMap};
@@ -154,12 +155,12 @@ fn of_pool(step: &Step<'_, ZfsPool>, arc_hits: Option<f64>) -> Vec<Option<f64>> 
 }
 
 fn of_import(step: &Step<'_, Disk>, [allocated, free]: [Option<f64>; 2]) -> Vec<Option<f64>> {
-    let bytes = |sectors: Option<f64>| sectors.map(|sectors| sectors * 512.0);
+    let per_s = |of: fn(&DiskDelta) -> Option<f64>| step.disk().and_then(|delta| delta.per_s(of(&delta)));
     let mut values = rates(
-        step.rate_some(|row| row.read_ios),
-        step.rate_some(|row| row.write_ios),
-        bytes(step.rate_some(|row| row.read_sectors)),
-        bytes(step.rate_some(|row| row.write_sectors)),
+        per_s(|delta| delta.read.ios),
+        per_s(|delta| delta.write.ios),
+        per_s(|delta| delta.read.bytes),
+        per_s(|delta| delta.write.bytes),
     );
     values.extend([None, None]);
     values.extend(space(allocated, free));

@@ -1,6 +1,7 @@
 //! From recordings to a level a day.
 
 use crate::facts::{Columns, is_loopback};
+use crate::rates::{DiskColumns, DiskCounters, DiskDelta, grown, quotient};
 use crate::{AnalyzeError, NamePattern, Unit};
 use arrow_array::cast::AsArray as _;
 use arrow_array::{Array as _, Int64Array, RecordBatch};
@@ -91,8 +92,8 @@ impl Figure {
         match self {
             Self::Cpu => &["user_ns", "nice_ns", "system_ns", "irq_ns", "softirq_ns", "steal_ns"],
             Self::Memory => &["total_bytes", "available_bytes"],
-            Self::DiskThroughput => &["read_sectors", "write_sectors"],
-            Self::DiskRate => &["read_ios", "write_ios"],
+            Self::DiskThroughput => &DiskColumns::BYTES,
+            Self::DiskRate => &DiskColumns::OPS,
             Self::DiskBusy => &["io_ticks_ms"],
             Self::NetThroughput => &["rx_bytes", "tx_bytes"],
         }
@@ -108,22 +109,54 @@ impl Figure {
     }
 
     /// From the growth of its counters to the figure.
-    fn value(self, was: &[i64], now: &[i64], seconds: f64) -> Option<f64> {
-        let grown: Vec<f64> = now.iter().zip(was).map(|(now, was)| (now - was) as f64).collect();
-        if self != Self::Memory && grown.iter().any(|grown| *grown < 0.0) {
-            return None;
-        }
-        let sum = || grown.iter().sum::<f64>();
-        match self {
-            Self::Cpu => {
-                let busy: f64 = grown.iter().take(self.counters().len()).sum();
-                (sum() > 0.0).then(|| 100.0 * busy / sum())
+    fn value(self, was: &Sample, now: &Sample) -> Option<f64> {
+        match (was, now) {
+            (Sample::Disk(was), Sample::Disk(now)) => {
+                let delta = DiskDelta::between(now, was)?;
+                match self {
+                    Self::DiskThroughput => delta.per_s(delta.bytes()),
+                    Self::DiskRate => delta.per_s(delta.ops()),
+                    _ => delta.busy_percent(),
+                }
             }
-            Self::Memory => Some((now.first()? - now.get(1)?) as f64),
-            Self::DiskThroughput => Some(sum() * 512.0 / seconds),
-            Self::DiskRate => Some(sum() / seconds),
-            Self::DiskBusy => Some((sum() / 10.0 / seconds).min(100.0)),
-            Self::NetThroughput => grown.iter().take(2).copied().reduce(f64::max).map(|most| most / seconds),
+            (Sample::Others { t_ns: was_ns, counters: was }, Sample::Others { t_ns, counters: now }) => {
+                self.value_of(was, now, (t_ns - was_ns) as f64 / 1e9)
+            }
+            _ => None,
+        }
+    }
+
+    /// The same, of what is no disk.
+    fn value_of(self, was: &[i64], now: &[i64], seconds: f64) -> Option<f64> {
+        if self == Self::Memory {
+            return Some((now.first()? - now.get(1)?) as f64);
+        }
+        let grown: Vec<f64> = now.iter().zip(was).map(|(now, was)| grown(*now, *was)).collect::<Option<_>>()?;
+        if self == Self::Cpu {
+            let busy: f64 = grown.iter().take(self.counters().len()).sum();
+            return quotient(100.0 * busy, grown.iter().sum());
+        }
+        grown.iter().take(2).copied().reduce(f64::max).map(|most| most / seconds)
+    }
+
+    /// Is it one of a disk?
+    fn is_of_disk(self) -> bool {
+        self.table() == "disk"
+    }
+}
+
+/// Counters of a thing at one time.
+#[derive(Clone, Debug, PartialEq)]
+enum Sample {
+    Disk(DiskCounters),
+    Others { t_ns: i64, counters: Vec<i64> },
+}
+
+impl Sample {
+    fn t_ns(&self) -> i64 {
+        match self {
+            Self::Disk(counters) => counters.t_ns,
+            Self::Others { t_ns, .. } => *t_ns,
         }
     }
 }
@@ -155,9 +188,9 @@ struct Thing {
     /// When its rows began in this recording: steps are counted from there, as those of thinned recordings are.
     begun_ns: Option<i64>,
     /// The last sample of the step before.
-    before: Option<(i64, Vec<i64>)>,
+    before: Option<Sample>,
     /// The last sample yet, and its step.
-    newest: Option<(i64, i64, Vec<i64>)>,
+    newest: Option<(i64, Sample)>,
     /// Values and lengths (s) of steps by day.
     days: BTreeMap<i64, Vec<(f64, f64)>>,
     limit: Option<f64>,
@@ -165,37 +198,37 @@ struct Thing {
 
 impl Thing {
     /// Takes the next sample in.
-    fn sample(&mut self, figure: Figure, reader: &Reader, step_ns: i64, (now_ns, now): (i64, Vec<i64>)) {
+    fn sample(&mut self, figure: Figure, reader: &Reader, step_ns: i64, now: Sample) {
+        let now_ns = now.t_ns();
         let begun_ns = *self.begun_ns.get_or_insert(now_ns);
         let step = if now_ns == begun_ns { -1 } else { (now_ns - begun_ns).div_euclid(step_ns) };
-        if self.newest.as_ref().is_some_and(|newest| newest.1 != step) {
+        if self.newest.as_ref().is_some_and(|newest| newest.0 != step) {
             self.end_step(figure, reader, step_ns);
         }
-        self.newest = Some((now_ns, step, now));
+        self.newest = Some((step, now));
     }
 
     /// The step ended with the newest sample.
     fn end_step(&mut self, figure: Figure, reader: &Reader, step_ns: i64) {
-        let Some((now_ns, _, now)) = self.newest.take() else { return };
-        if let Some((was_ns, was)) = &self.before
-            && now_ns > *was_ns
+        let Some((_, now)) = self.newest.take() else { return };
+        if let Some(was) = &self.before
+            && let (was_ns, now_ns) = (was.t_ns(), now.t_ns())
+            && now_ns > was_ns
             && now_ns - was_ns <= GAP_STEPS * step_ns
-            && let seconds = (now_ns - was_ns) as f64 / 1e9
-            && let Some(value) = figure.value(was, &now, seconds)
+            && let Some(value) = figure.value(was, &now)
         {
             let middle_ns = was_ns + (now_ns - was_ns) / 2;
             let day = reader.manifest().wall_ns_at(middle_ns).div_euclid(DAY_NS);
-            self.days.entry(day).or_default().push((value, seconds));
+            self.days.entry(day).or_default().push((value, (now_ns - was_ns) as f64 / 1e9));
         }
-        self.before = Some((now_ns, now));
+        self.before = Some(now);
     }
 
     /// The recording ended: counters of another one may be of another boot.
     fn end(&mut self, figure: Figure, reader: &Reader, step_ns: i64) {
         // The rest of a step is a value when it is most of one.
-        let whole =
-            self.newest.as_ref().zip(self.before.as_ref()).is_some_and(|(new, was)| new.0 - was.0 >= step_ns / 2);
-        if whole {
+        let is_whole = |((_, new), was): (&(i64, Sample), &Sample)| new.t_ns() - was.t_ns() >= step_ns / 2;
+        if self.newest.as_ref().zip(self.before.as_ref()).is_some_and(is_whole) {
             self.end_step(figure, reader, step_ns);
         }
         (self.begun_ns, self.before, self.newest) = (None, None, None);
@@ -310,6 +343,7 @@ fn take(
     let long = |name: &'static str| columns.longs(name);
     let counters: Vec<&Int64Array> = figure.counters().iter().copied().map(long).collect::<Result<_, _>>()?;
     let others: Vec<&Int64Array> = figure.others().iter().copied().map(long).collect::<Result<_, _>>()?;
+    let disks = figure.is_of_disk().then(|| DiskColumns::of(batch));
     for row in 0..batch.num_rows() {
         let name = name(batch, figure.thing(), row);
         if figure == Figure::Cpu && name != "all" {
@@ -317,6 +351,10 @@ fn take(
         }
         let at = |column: &&Int64Array| column.is_valid(row).then(|| column.value(row));
         let thing = things.entry(name).or_default();
+        if let Some(disks) = &disks {
+            thing.sample(figure, reader, step_ns, Sample::Disk(disks.at(row)));
+            continue;
+        }
         // Of the CPUs, what a kernel does not count is nothing; of others, all must be known.
         let now: Option<Vec<i64>> = if figure == Figure::Cpu {
             Some(counters.iter().chain(&others).map(|column| at(column).unwrap_or(0)).collect())
@@ -332,7 +370,7 @@ fn take(
             Figure::Memory => thing.limit = now.first().map(|total| *total as f64),
             _ => {}
         }
-        thing.sample(figure, reader, step_ns, (t_ns.value(row), now));
+        thing.sample(figure, reader, step_ns, Sample::Others { t_ns: t_ns.value(row), counters: now });
     }
     Ok(())
 }

@@ -50,6 +50,33 @@ fn a_closed_lane_goes_on_beside_one_with_a_rate() {
 }
 
 #[test]
+fn a_workload_of_its_own_rate_is_part_of_the_runs_rate() {
+    let folder = scratch();
+    let spec = filled(folder.path(), "a", 8 << 20, 8);
+    for (choice, own) in [(EngineChoice::Uring, 300.0), (EngineChoice::Sync, 300.0), (EngineChoice::Uring, 1000.0)] {
+        let mut workloads = vec![workload("own", &[0], 1.0), workload("most", &[0], 1.0), workload("least", &[0], 1.0)];
+        (workloads[0].rate, workloads[0].share) = (Some(own), 0.0);
+        (workloads[1].share, workloads[2].share) = (0.8, 0.2);
+        let run = run(workloads);
+        assert_eq!(run.offered_rate(1000.0), 1000.0);
+        let pace = Pace::PerSecond(1000.0);
+        let bench = Bench { choice, pace, ..Bench::new(vec![spec.clone()], run) };
+        let all = harvests(&bench, Duration::from_secs(1), Duration::from_millis(100));
+        let arrivals = |at: usize| -> u64 {
+            all.iter().flat_map(|one| &one.lanes).filter(|lane| lane.workload == at).map(|lane| lane.arrivals).sum()
+        };
+        let found = [0, 1, 2].map(|at| arrivals(at) as f64 / arrivals(0) as f64 * own);
+        println!("{choice:?} {own}: {found:?}");
+        let rest = 1000.0 - own;
+        // Whole arrivals of each, over a second or a little more.
+        assert!((found[1] - 0.8 * rest).abs() < 8.0 && (found[2] - 0.2 * rest).abs() < 8.0, "{choice:?}: {found:?}");
+        if rest == 0.0 {
+            assert_eq!((ops_of(&all, 1), ops_of(&all, 2)), (0, 0), "what is left is nothing, not everything");
+        }
+    }
+}
+
+#[test]
 fn arrivals_are_not_invented() {
     let folder = scratch();
     let spec = filled(folder.path(), "a", 8 << 20, 2);

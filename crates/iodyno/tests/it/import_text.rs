@@ -219,3 +219,113 @@ fn source_documents_give_the_findings_that_they_are_about() {
     let judged = scratch.iodyno(&["diagnose", "one", "--json"]).run().unwrap().stdout;
     assert!(!judged.contains("mean 0 ns") && judged.contains("mean 16.9 ms"), "{judged}");
 }
+
+/// Fourteen minutes of a disk that does ten reads, ten writes and 1,000 discards a second of 4 KiB each, and seven flushes:
+/// 1,020 operations and 4.18 MB/s.
+fn with_discards(heading: &str, row: &str, command: &str) -> String {
+    let mut text = format!("$ iostat {command} 60 14\nLinux 6.18.44 (db7) \t11/20/26 \t_x86_64_\t(2 CPU)\n");
+    for _ in 0..14 {
+        let _ = writeln!(text, "\n{heading}\n{row}");
+    }
+    text
+}
+
+/// What a face says of the imported recording.
+type Face = fn(&Scratch) -> Vec<String>;
+
+/// Every face that derives rates of a disk: a new one goes in here.
+const FACES: &[(&str, Face, &[&str])] = &[
+    (
+        "stat",
+        |scratch| {
+            let row = figures(scratch, "disk", &[]).pop().unwrap();
+            ["ops_per_s", "kib_per_s", "size_kib"]
+                .map(|key| format!("{key} {:.0}", row[key].as_f64().unwrap()))
+                .to_vec()
+        },
+        &["ops_per_s 1020", "kib_per_s 4080", "size_kib 4"],
+    ),
+    (
+        "top",
+        |scratch| vec![said(scratch, &["top", "old", "--once", "--size", "120x40"]).replace("  ", " ")],
+        &["1.0k/s 4.2MB/s"],
+    ),
+    (
+        "trend",
+        |scratch| {
+            let of = |figure: &str| said(scratch, &["chart", "old", figure, "--trend", "--json"]);
+            [of("disk.rate"), of("disk.throughput")].map(|told| told.replace([' ', '\n'], "")).to_vec()
+        },
+        &["[0.0,1020.0]", "[0.0,4177920.0]"],
+    ),
+    (
+        "report",
+        |scratch| {
+            said(scratch, &["report", "old", "-o", "page.html"]);
+            vec![std::fs::read_to_string(scratch.path("page.html")).unwrap()]
+        },
+        &["sda, the device that moved most, 4.18 MB/s"],
+    ),
+    (
+        "table by hand",
+        |scratch| {
+            let rows = scratch.table("old", "disk");
+            let grown = |name: &str| {
+                let [was, now] = [&rows[1], &rows[2]].map(|row| row[name].as_f64().unwrap_or(0.0));
+                (now - was) / 60.0
+            };
+            let [reads, writes, discards] = ["read", "write", "discard"].map(|kind| grown(&format!("{kind}_sectors")));
+            vec![format!("bytes {:.0}", 512.0 * (reads + writes + discards))]
+        },
+        &["bytes 4177920"],
+    ),
+];
+
+fn said(scratch: &Scratch, arguments: &[&str]) -> String {
+    scratch.iodyno(arguments).run().unwrap().expect_code(0).stdout
+}
+
+fn import_discards(heading: &str, row: &str, command: &str) -> Scratch {
+    let scratch = Scratch::new();
+    std::fs::write(scratch.path("iostat.txt"), with_discards(heading, row, command)).unwrap();
+    let start = ["--start", "2026-11-20T10:00:00", "--interval", "60s"];
+    scratch.iodyno(&["import", "iostat.txt", "-o", "old"]).args(start).run().unwrap().expect_code(0);
+    for (face, of, expected) in FACES {
+        let told = of(&scratch).join("\n");
+        for words in *expected {
+            assert!(told.contains(words), "{face}: no {words} in {told}");
+        }
+    }
+    scratch
+}
+
+#[test]
+fn an_iostat_with_discards_has_the_same_rates_on_every_face() {
+    let heading = "Device            r/s     rkB/s   rrqm/s  %rrqm r_await rareq-sz     w/s     wkB/s   wrqm/s  %wrqm w_await wareq-sz     d/s     dkB/s   drqm/s  %drqm d_await dareq-sz     f/s f_await  aqu-sz  %util";
+    let row = "sda              10.00     40.00     0.00   0.00    2.00     4.00   10.00     40.00     0.00   0.00    4.00     4.00 1000.00   4000.00     0.00   0.00    1.00     4.00    7.00   10.00    1.13  99.00";
+    let scratch = import_discards(heading, row, "-x");
+    let judged = scratch.iodyno(&["diagnose", "old", "--json"]).run().unwrap();
+    let judged: Value = serde_json::from_str(&judged.stdout).unwrap();
+    let found = &judged["findings"][0];
+    let figure = |name: &str| {
+        let evidence = found["evidence"].as_array().unwrap_or_else(|| panic!("{judged}"));
+        evidence.iter().find(|one| one["name"] == name).and_then(|one| one["value"].as_f64())
+    };
+    let near = |name: &str, expect: f64| {
+        let value = figure(name).unwrap_or_else(|| panic!("no {name}: {found}"));
+        assert!((value - expect).abs() <= expect * 1e-3, "{name}: {value}, not {expect}");
+    };
+    assert_eq!(found["rule"], "R5");
+    near("operations", 1020.0);
+    near("throughput", 4_177_920.0);
+    near("mean size", 4096.0);
+    scratch.iodyno(&["chart", "old", "disk.rate", "-o", "rate.svg"]).run().unwrap().expect_code(0);
+    assert!(std::fs::read_to_string(scratch.path("rate.svg")).unwrap().contains("discard"));
+}
+
+#[test]
+fn an_iostat_that_tells_only_tps_has_the_same_rates_on_every_face() {
+    let heading = "Device             tps    kB_read/s    kB_wrtn/s    kB_dscd/s    kB_read    kB_wrtn    kB_dscd";
+    let row = "sda            1020.00        40.00        40.00      4000.00       2400       2400     240000";
+    import_discards(heading, row, "-d");
+}

@@ -139,7 +139,7 @@ fn commands(group: &[&JobSection], mut run: Run) -> Run {
     for job in group {
         let command = |line: &Option<String>| {
             line.iter()
-                .map(|line| Command { line: line.clone(), output: "log".to_string(), span: job.span })
+                .map(|line| Command { line: line.clone(), output: "log".to_string(), abort: false, span: job.span })
                 .collect::<Vec<_>>()
         };
         run.start_commands.extend(command(&job.options.prerun));
@@ -449,7 +449,7 @@ fn address(
         }
         if options.random_percent < 100.0 {
             return Some(Address {
-                order: Order::Mixed { seek: options.random_percent / 100.0 },
+                order: Order::Mixed { seek: options.random_percent / 100.0, distribution: Distribution::Uniform },
                 align_bytes,
                 ..plain
             });

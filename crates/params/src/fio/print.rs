@@ -267,7 +267,7 @@ fn distribution(workload: &Workload, lines: &mut Lines, unsaid: &mut Vec<String>
     let varied = workload.transfers().iter().any(|size| size.min_bytes() != size.max_bytes());
     match address.order {
         Order::Sequential { .. } => {}
-        Order::Mixed { seek } => {
+        Order::Mixed { seek, .. } => {
             lines.add("percentage_random", percent(seek).trim_end_matches('%'));
         }
         Order::Random(Distribution::ExactOnce) => {}

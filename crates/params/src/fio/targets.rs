@@ -98,6 +98,7 @@ impl Targets {
                         offset_bytes: 0,
                         align_bytes: None,
                         skip_first_block: false,
+                        grain_bytes: None,
                         unlink: false,
                         span: section.span,
                     });

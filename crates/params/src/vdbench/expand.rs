@@ -6,11 +6,12 @@ use super::run::{BurstKind, Definition, Loop, RateParam, RateValue};
 use super::scan::Text;
 use super::shares;
 use super::storage::Storage;
-use super::value::Number;
-use super::workload::{Work, order_of};
+use super::workload::{Work, check_stride};
 use crate::context::Context;
 use crate::diagnostic::Diagnostic;
-use plan::{Address, Arrivals, Burst, Content, Distribution, OpMix, Order, Rate, Run, Span, TransferSize, Workload};
+use plan::{
+    Address, AddressRange, Arrivals, Bound, Burst, Content, OpMix, Order, Rate, Run, Span, TransferSize, Workload,
+};
 use std::collections::BTreeSet;
 
 /// Most runs of one plan.
@@ -21,6 +22,8 @@ pub(crate) struct Material<'a> {
     pub(crate) storages: &'a [Storage],
     pub(crate) storage_names: &'a Names,
     pub(crate) works: &'a [Work],
+    /// `wd=default` behind the last definition.
+    pub(crate) default_work: &'a Work,
     pub(crate) work_names: &'a Names,
     pub(crate) file_work_names: &'a Names,
     /// Content of each target by index.
@@ -48,9 +51,8 @@ pub(crate) fn expand(context: &mut Context, material: &Material<'_>, definitions
         if !names.insert(definition.name.as_str()) {
             let shown: String = definition.name.chars().take(40).collect();
             let message = format!("rd={shown} is defined twice");
-            context.push(
-                Diagnostic::warning("duplicate", definition.span, message).help("results are told apart by name"),
-            );
+            let found = Diagnostic::error("duplicate", definition.span, message);
+            context.push(found.help("give each its own name: results are told apart by it"));
         }
         if definition.replay.is_some() {
             let parts = (material.storages, material.groups, material.contents);
@@ -68,19 +70,29 @@ pub(crate) fn expand(context: &mut Context, material: &Material<'_>, definitions
     out
 }
 
-/// As Vdbench: a run has at least two intervals.
+/// As Vdbench: a run has at least two intervals, and it and its warm-up are whole numbers of them.
 fn check_times(context: &mut Context, definition: &Definition) {
-    if definition.elapsed_ns < definition.interval_ns.saturating_mul(2) {
-        let seconds = |ns: u64| super::run::plain(ns as f64 / 1e9);
-        let message = format!(
-            "rd={}: elapsed={} is shorter than two intervals of {} s",
-            definition.name.chars().take(40).collect::<String>(),
-            seconds(definition.elapsed_ns),
-            seconds(definition.interval_ns)
-        );
-        let span = if definition.time_span.len > 0 { definition.time_span } else { definition.span };
-        context.push(Diagnostic::error("elapsed", span, message).help("raise elapsed= or lower interval="));
-    }
+    let seconds = |ns: u64| super::run::plain(ns as f64 / 1e9);
+    let (elapsed, interval, warmup) = (definition.elapsed_ns, definition.interval_ns, definition.warmup_ns);
+    let (what, help) = if elapsed < interval.saturating_mul(2) {
+        (
+            format!("elapsed={} is shorter than two intervals of {} s", seconds(elapsed), seconds(interval)),
+            "raise elapsed= or lower interval=".to_string(),
+        )
+    } else if let Some((word, time)) =
+        [("elapsed", elapsed), ("warmup", warmup)].into_iter().find(|(_, time)| !time.is_multiple_of(interval.max(1)))
+    {
+        let next = seconds(time.next_multiple_of(interval.max(1)));
+        (
+            format!("{word}={} is no multiple of the interval of {} s", seconds(time), seconds(interval)),
+            format!("write {word}={next}, or another interval="),
+        )
+    } else {
+        return;
+    };
+    let message = format!("rd={}: {what}", definition.name.chars().take(40).collect::<String>());
+    let span = if definition.time_span.len > 0 { definition.time_span } else { definition.span };
+    context.push(Diagnostic::error("elapsed", span, message).help(help));
 }
 
 /// The workloads of a run with their targets; empty for files.
@@ -111,31 +123,21 @@ fn choose(context: &mut Context, material: &Material<'_>, definition: &Definitio
             context.push(found.help("add wd=NAME, or sd=NAME to make the workload here"));
             return None;
         }
-        let work = Work { name: definition.name.clone(), span: definition.span, ..Work::default() };
+        // As it stands behind the last wd=.
+        let work = Work { name: definition.name.clone(), span: definition.span, ..material.default_work.clone() };
+        super::workload::check(context, &work);
         return Some(vec![Chosen { work, targets: named }]);
     }
     let indices = material.work_names.select(context, &definition.works);
     let mut out = Vec::with_capacity(indices.len());
     for work in indices.into_iter().map(|at| &material.works[at]) {
-        let own = material.storage_names.select(context, &work.targets);
+        // sd= of the run takes the place of the workload's, which then may be whatever it is.
+        let targets = if given { named.clone() } else { material.storage_names.select(context, &work.targets) };
         if work.targets.is_empty() && !given {
             let message =
                 format!("wd={} has no sd=, and rd={shown} gives none", work.name.chars().take(40).collect::<String>());
             context.push(Diagnostic::error("no-targets", work.span, message).help("add sd=NAME to the wd="));
             continue;
-        }
-        let targets: Vec<usize> = match (given, work.targets.is_empty()) {
-            (true, true) => named.clone(),
-            (true, false) => {
-                let allowed: BTreeSet<usize> = named.iter().copied().collect();
-                own.into_iter().filter(|at| allowed.contains(at)).collect()
-            }
-            (false, _) => own,
-        };
-        if targets.is_empty() && given && !context.failed() {
-            let message = format!("sd= leaves nothing to do for wd={}", work.name);
-            let help = "the sd= of a run restricts those of its workloads";
-            context.push(Diagnostic::error("no-targets", definition.targets_span, message).help(help));
         }
         if !context.work(targets.len(), definition.span) {
             return None;
@@ -145,17 +147,16 @@ fn choose(context: &mut Context, material: &Material<'_>, definition: &Definitio
     (!out.is_empty() && out.iter().all(|chosen| !chosen.targets.is_empty())).then_some(out)
 }
 
-/// `sd=single`, `sd=range`, `sd=setsofN`.
+/// `sd=range`, `sd=setsofN`; `single` is a set of one.
 enum SetWord {
-    Single,
     Range,
     Sets(usize),
 }
 
 fn set_word(targets: &[Text]) -> Option<SetWord> {
     let [only] = targets else { return None };
-    match only.text.to_lowercase().as_str() {
-        "single" => Some(SetWord::Single),
+    match only.text.as_str() {
+        "single" => Some(SetWord::Sets(1)),
         "range" => Some(SetWord::Range),
         other => other.strip_prefix("setsof")?.parse().ok().filter(|size| *size > 0).map(SetWord::Sets),
     }
@@ -169,11 +170,11 @@ fn variants(
     chosen: Vec<Chosen>,
 ) -> Vec<Variant> {
     let Some(word) = set_word(&definition.targets) else { return vec![(String::new(), chosen)] };
-    let mut all: Vec<usize> = chosen.iter().flat_map(|chosen| chosen.targets.iter().copied()).collect();
-    all.sort_unstable();
-    all.dedup();
+    // All of the file, whatever the workloads name.
+    let mut all: Vec<usize> = (0..material.storages.len()).collect();
+    let is_range = matches!(word, SetWord::Range);
     let sets: Vec<Vec<usize>> = match word {
-        SetWord::Single => all.iter().map(|at| vec![*at]).collect(),
+        SetWord::Sets(1) => all.iter().map(|at| vec![*at]).collect(),
         SetWord::Range => {
             if !context.work(all.len().saturating_mul(all.len()), definition.targets_span) {
                 return Vec::new();
@@ -187,23 +188,17 @@ fn variants(
     };
     let mut out = Vec::with_capacity(sets.len());
     for set in sets {
-        let inside: BTreeSet<usize> = set.iter().copied().collect();
-        let mut some = Vec::new();
-        for one in &chosen {
-            if !context.work(one.targets.len(), definition.targets_span) {
-                return Vec::new();
-            }
-            let targets: Vec<usize> = one.targets.iter().copied().filter(|at| inside.contains(at)).collect();
-            if !targets.is_empty() {
-                some.push(Chosen { work: one.work.clone(), targets });
-            }
+        if !context.work(chosen.len().saturating_mul(set.len() + 16), definition.targets_span) {
+            return Vec::new();
         }
-        let name = |at: &usize| material.storages[*at].name.as_str();
-        let suffix = match set.as_slice() {
+        let names: Vec<&str> = set.iter().map(|at| material.storages[*at].name.as_str()).collect();
+        let suffix = match names.as_slice() {
             [] => continue,
-            [one] => format!("_{}", name(one)),
-            [first, .., last] => format!("_{}-{}", name(first), name(last)),
+            [first, .., last] if is_range => format!("_{first}-{last}"),
+            [only] if is_range => format!("_{only}-{only}"),
+            names => format!("_{}", names.join("_")),
         };
+        let some = chosen.iter().map(|one| Chosen { work: one.work.clone(), targets: set.clone() }).collect();
         out.push((suffix, some));
     }
     out
@@ -252,6 +247,11 @@ fn rates(context: &mut Context, definition: &Definition) -> Option<(Vec<RateStep
         arrivals.burst = Some(burst);
         return Some((vec![(rate, String::new(), None)], arrivals));
     }
+    // Vdbench names a run after the percentage that it begins with, whatever its list goes on with.
+    let title = match values.first() {
+        Some(RateValue::Relative(fraction)) => format!("_({}%)", (fraction * 100.0).trunc()),
+        _ => String::new(),
+    };
     let steps = values
         .iter()
         .map(|value| {
@@ -259,10 +259,10 @@ fn rates(context: &mut Context, definition: &Definition) -> Option<(Vec<RateStep
                 RateValue::Number(number) => (Rate::PerSecond(*number), super::run::plain(*number)),
                 RateValue::Max => (Rate::Max, "max".to_string()),
                 RateValue::Relative(fraction) => {
-                    (Rate::FractionOfLastMax(*fraction), format!("-{}%", super::run::plain(fraction * 100.0)))
+                    (Rate::FractionOfLastMax(*fraction), format!("{}%", super::run::plain(fraction * 100.0)))
                 }
             };
-            (rate, String::new(), list.then_some(text))
+            (rate, title.clone(), list.then_some(text))
         })
         .collect();
     if values.contains(&RateValue::Number(0.0)) {
@@ -278,7 +278,7 @@ fn curve(definition: &Definition) -> Vec<RateStep> {
     for (percent, negative) in &definition.curve {
         let sign = if *negative { "-" } else { "" };
         let rate = Rate::CurvePoint { fraction: percent / 100.0, stop_response_ns: definition.stop_response_ns };
-        steps.push((rate, format!("_({sign}{}%)", super::run::plain(*percent)), None));
+        steps.push((rate, format!("_({sign}{}%)", percent.trunc()), None));
     }
     steps
 }
@@ -395,9 +395,15 @@ fn threads(values: &[(&Loop, usize)]) -> Option<u32> {
     u32::try_from(super::value::to_u64(one.values[*at].0)).ok()
 }
 
-/// Changes what a combination of loop values changes in a workload; says the ratio of its data, where that is one of them.
-fn override_work(context: &mut Context, work: &mut Work, values: &[(&Loop, usize)]) -> Option<f64> {
-    let mut compress_ratio = None;
+/// What a combination of loop values changes in every workload of the run, besides the workload itself.
+#[derive(Debug, Default)]
+struct Overrides {
+    compress_ratio: Option<f64>,
+    hit_area_bytes: Option<u64>,
+}
+
+fn override_work(work: &mut Work, values: &[(&Loop, usize)]) -> Overrides {
+    let mut out = Overrides::default();
     for (one, at) in values {
         let value = one.values[*at].0;
         match one.name {
@@ -407,17 +413,15 @@ fn override_work(context: &mut Context, work: &mut Work, values: &[(&Loop, usize
             "rdpct" => work.read = value,
             "rhpct" => work.read_hit = value,
             "whpct" => work.write_hit = value,
-            "seekpct" => {
-                let number = Number { value, percent: false, span: one.span };
-                work.order = order_of(context, &number).unwrap_or(work.order);
-                work.order_span = one.span;
-            }
-            "compratio" => compress_ratio = Some(value),
-            // threads belong to the run, hitarea to the targets (mod.rs); the rest to file systems.
+            // The rest of what seekpct= of the workload says stays: half of poisson's seeks, half sequential.
+            "seekpct" => (work.seek.percent, work.order_span) = (value, one.span),
+            "hitarea" => out.hit_area_bytes = Some(super::value::to_u64(value)),
+            "compratio" => out.compress_ratio = Some(value),
+            // threads belong to the run (threads()), the rest to file systems.
             _ => {}
         }
     }
-    compress_ratio
+    out
 }
 
 fn workloads(
@@ -432,10 +436,11 @@ fn workloads(
     let mut out = Vec::with_capacity(chosen.len());
     for (one, share) in chosen.iter().zip(shares) {
         let mut work = one.work.clone();
-        let compress_ratio = override_work(context, &mut work, values);
-        check_sizes(context, material, &work, &one.targets);
+        let overrides = override_work(&mut work, values);
+        check_stride(context, &work);
+        check_sizes(context, material, &work, &one.targets, overrides.hit_area_bytes);
         let mut content = material.contents[one.targets[0]].clone();
-        content.compress_ratio = compress_ratio.unwrap_or(content.compress_ratio);
+        content.compress_ratio = overrides.compress_ratio.unwrap_or(content.compress_ratio);
         if one.targets.iter().any(|at| material.contents[*at].dedup != material.contents[one.targets[0]].dedup) {
             context.unsupported(work.span, "targets with different dedup settings in one workload are not built yet");
         }
@@ -452,7 +457,7 @@ fn workloads(
             transfer: work.transfer.clone(),
             write_transfer: None,
             trim_transfer: None,
-            address: address(&work),
+            address: Address { hit_area_bytes: overrides.hit_area_bytes, ..address(&work) },
             content,
             think_ns: work.think_ns,
             open: definition.open.or(work.open),
@@ -478,27 +483,43 @@ fn mix(work: &Work) -> OpMix {
 }
 
 fn address(work: &Work) -> Address {
-    let order = match (work.order, work.spread) {
-        (Order::Random(Distribution::Uniform), Some((spread, _))) => Order::Random(spread),
-        // Streams are sequential; seekpct= need not say it.
-        (Order::Random(_), None) if work.streams.is_some() => Order::Sequential { once: false, backward: false },
-        (order, _) => order,
+    let order = match work.seek.order(work.spread.map(|(spread, _)| spread)) {
+        // Streams are sequential, whatever seekpct= says.
+        Order::Random(_) | Order::Mixed { .. } if work.streams.is_some() => {
+            Order::Sequential { once: false, backward: false }
+        }
+        order => order,
+    };
+    // One pass does not go on at the beginning: a range beyond the end is cut there.
+    let is_once = matches!(order, Order::Sequential { once: true, .. });
+    let cut = |range: AddressRange| match range.high {
+        Bound::Fraction(high) if is_once => AddressRange { high: Bound::Fraction(high.min(1.0)), ..range },
+        _ => range,
     };
     Address {
         order,
-        range: work.range,
+        range: work.range.map(cut),
+        random_start: work.seek.random_start,
         read_hit: work.read_hit,
         write_hit: work.write_hit,
         stride: work.stride,
         streams: work.streams,
-        hot_band: work.hot_band,
+        hot_band: work.hot_band.map(cut),
         ..Address::default()
     }
 }
 
-/// A transfer must fit into its target, and hits into their area.
-fn check_sizes(context: &mut Context, material: &Material<'_>, work: &Work, targets: &[usize]) {
+/// What a target has must be two transfers, as there, and hits must fit into their area.
+fn check_sizes(
+    context: &mut Context,
+    material: &Material<'_>,
+    work: &Work,
+    targets: &[usize],
+    hit_area_bytes: Option<u64>,
+) {
     let largest = work.transfer.max_bytes();
+    let hits = work.read_hit > 0.0 || work.write_hit > 0.0;
+    let area = |storage: &Storage| hit_area_bytes.or(hits.then_some(storage.hit_area_bytes)).unwrap_or(0);
     for storage in targets.iter().map(|at| &material.storages[*at]) {
         let Some(size) = storage.size_bytes else { continue };
         let span = if work.transfer_span.len > 0 { work.transfer_span } else { work.span };
@@ -508,11 +529,9 @@ fn check_sizes(context: &mut Context, material: &Material<'_>, work: &Work, targ
             context.push(Diagnostic::error("too-large", span, message).help("lower xfersize= or raise size="));
             return;
         }
-        if (work.read_hit > 0.0 || work.write_hit > 0.0) && storage.hit_area_bytes + largest > size {
-            let message = format!(
-                "sd={} of {size} bytes has no room beside its hit area of {}",
-                storage.name, storage.hit_area_bytes
-            );
+        let area = area(storage);
+        if area > 0 && area + largest > size {
+            let message = format!("sd={} of {size} bytes has no room beside its hit area of {area}", storage.name);
             context.push(
                 Diagnostic::error("too-large", storage.hit_area_span.unwrap_or(storage.span), message)
                     .help("lower hitarea= or raise size="),
@@ -521,9 +540,8 @@ fn check_sizes(context: &mut Context, material: &Material<'_>, work: &Work, targ
         }
     }
     let Some(storage) = targets.first().map(|at| &material.storages[*at]) else { return };
-    if (work.read_hit > 0.0 || work.write_hit > 0.0) && largest > storage.hit_area_bytes {
-        let message =
-            format!("a transfer of {largest} bytes does not fit into the hit area of {}", storage.hit_area_bytes);
+    if hits && largest > area(storage) {
+        let message = format!("a transfer of {largest} bytes does not fit into the hit area of {}", area(storage));
         let span = if work.transfer_span.len > 0 { work.transfer_span } else { work.span };
         context.push(Diagnostic::error("too-large", span, message).help("raise hitarea= of the sd="));
     }

@@ -73,8 +73,8 @@ impl General {
     fn set_plain(&mut self, context: &mut Context, name: &str, param: &Param) {
         let settings = &mut self.settings;
         match name {
-            "startcmd" => settings.start_commands = shared::commands(param),
-            "endcmd" => settings.end_commands = shared::commands(param),
+            "startcmd" => shared::commands(context, param, &mut settings.start_commands),
+            "endcmd" => shared::commands(context, param, &mut settings.end_commands),
             "formatsds" => settings.format = value::yes_no(context, name, param),
             "formatxfersize" => {
                 if let Some(bytes) = value::bytes(context, name, param, 512..=1 << 30) {

@@ -59,6 +59,21 @@ pub struct Options {
     pub quick: Option<QuickTest>,
     /// Seed of every random choice, also of the data that is written.
     pub seed: Option<u64>,
+    /// `-r`: runs before the first whose title begins so are left out.
+    pub restart: Option<String>,
+}
+
+impl Options {
+    /// What the command line says wins over what the files say.
+    fn override_texts(&self, settings: &mut plan::Settings, definitions: &mut [run::Definition]) {
+        for definition in definitions {
+            definition.elapsed_ns = self.elapsed_ns.unwrap_or(definition.elapsed_ns);
+            definition.interval_ns = self.interval_ns.unwrap_or(definition.interval_ns);
+            definition.warmup_ns = self.warmup_ns.unwrap_or(definition.warmup_ns);
+        }
+        settings.repeat = self.repeat.unwrap_or(settings.repeat);
+        settings.use_seed(self.seed);
+    }
 }
 
 /// What reading gives.
@@ -109,6 +124,7 @@ fn read_plan(context: &mut Context, files: &[PathBuf], options: &Options, loader
     check_variables(context, &statements, &options.variables);
 
     let hosts = general::hosts(context, &of(Section::Host).collect::<Vec<_>>());
+    context.hosts.clone_from(&hosts);
     let mut general = match statements.first() {
         Some(statement) => general::read(context, statement),
         None => General::default(),
@@ -128,27 +144,21 @@ fn read_plan(context: &mut Context, files: &[PathBuf], options: &Options, loader
     let storages = per_host(context, Section::Storage);
     let storages = storage::read(context, &storages, &general.dedup);
     let works = per_host(context, Section::Workload);
-    let works = workload::read(context, &works);
+    let (works, default_work) = workload::read(context, &works);
     let file_works = per_host(context, Section::FileWorkload);
     let file_work_names = files::works(context, &file_works, &system_names);
     let mut definitions = run::read(context, &of(Section::Run).cloned().collect::<Vec<_>>(), &addition);
-    for definition in &mut definitions {
-        definition.elapsed_ns = options.elapsed_ns.unwrap_or(definition.elapsed_ns);
-        definition.interval_ns = options.interval_ns.unwrap_or(definition.interval_ns);
-        definition.warmup_ns = options.warmup_ns.unwrap_or(definition.warmup_ns);
-    }
-    general.settings.repeat = options.repeat.unwrap_or(general.settings.repeat);
-    general.settings.use_seed(options.seed);
+    options.override_texts(&mut general.settings, &mut definitions);
     check_presence(context, &statements, &storages, &definitions);
 
     let contents = contents(context, &general, &storages);
     let storage_names = Names::new("sd", storages.iter().map(|storage| storage.name.clone()));
-    check_work_targets(context, &works, &storage_names);
     let work_names = Names::new("wd", works.iter().map(|work| work.name.clone()));
     let material = Material {
         storages: &storages,
         storage_names: &storage_names,
         works: &works,
+        default_work: &default_work,
         work_names: &work_names,
         file_work_names: &file_work_names,
         contents: &contents,
@@ -156,15 +166,37 @@ fn read_plan(context: &mut Context, files: &[PathBuf], options: &Options, loader
         seed: general.settings.seed,
     };
     let mut runs = expand::expand(context, &material, &definitions);
+    works.iter().for_each(|work| storage_names.look_over(context, &work.targets));
     if runs.is_empty() && !context.failed() {
         context.push(Diagnostic::error("no-runs", Span::default(), "the rd= definitions make no runs"));
     }
+    if let Some(name) = options.restart.as_deref() {
+        restart(context, name, &mut runs);
+    }
     let mut targets: Vec<TargetSpec> = storages.iter().map(target).collect();
-    hit_areas(context, &mut targets, &storages, &definitions);
     if general.settings.concatenate {
         concatenate(context, &targets, &mut runs);
     }
+    grains(&mut targets, &runs);
     Plan { targets, runs, settings: general.settings, objectives: general.objectives, ..Plan::default() }
+}
+
+/// Leaves out the runs before the first whose title begins with `name` (`-r`).
+fn restart(context: &mut Context, name: &str, runs: &mut Vec<Run>) {
+    let span = Span::default();
+    match runs.iter().position(|run| run.title.starts_with(name)) {
+        Some(first) => {
+            runs.drain(..first);
+            let message = format!("-r {name}: {first} of the runs are left out, {} is the first", runs[0].title);
+            context.note_once("restart", Diagnostic::note("restart", span, message));
+        }
+        None if context.failed() => {}
+        None => {
+            let shown: Vec<&str> = runs.iter().take(5).map(|run| run.title.as_str()).collect();
+            let found = Diagnostic::error("restart", span, format!("-r {name}: no run has a name that begins so"));
+            context.push(found.help(format!("there is {}", shown.join(", "))));
+        }
+    }
 }
 
 /// The parameters behind `+`.
@@ -221,13 +253,6 @@ fn check_presence(
     }
 }
 
-/// Names unknown to a workload that no run uses are mistakes as well.
-fn check_work_targets(context: &mut Context, works: &[workload::Work], names: &Names) {
-    for work in works {
-        let _ = names.select(context, &work.targets);
-    }
-}
-
 fn contents(context: &mut Context, general: &General, storages: &[Storage]) -> Vec<Content> {
     let content = |context: &mut Context, dedup: &shared::DedupParams| Content {
         compress_ratio: general.compress_ratio,
@@ -260,28 +285,22 @@ fn target(storage: &Storage) -> TargetSpec {
         offset_bytes: storage.offset_bytes,
         align_bytes: storage.align_bytes,
         skip_first_block: storage.raw(),
+        grain_bytes: None,
         unlink: false,
         span: storage.span,
     }
 }
 
-/// A loop over `hitarea` with one value, the same in all runs, is the targets' own.
-fn hit_areas(context: &mut Context, targets: &mut [TargetSpec], storages: &[Storage], definitions: &[run::Definition]) {
-    let mut values: Vec<(u64, Span)> = Vec::new();
-    let mut everywhere = true;
-    for definition in definitions {
-        match definition.loops.iter().find(|one| one.name == "hitarea") {
-            Some(one) => values.extend(one.values.iter().map(|(bytes, _)| (value::to_u64(*bytes), one.span))),
-            None => everywhere = false,
+/// Windows begin and end at multiples of the greatest transfer that any run has on a target.
+fn grains(targets: &mut [TargetSpec], runs: &[plan::Run]) {
+    for workload in runs.iter().flat_map(|run| &run.workloads).filter(|workload| workload.replay.is_none()) {
+        let sizes = workload.transfers().map(plan::TransferSize::max_bytes);
+        let largest = sizes.into_iter().max().unwrap_or(0);
+        for at in &workload.targets {
+            if let Some(target) = targets.get_mut(*at) {
+                target.grain_bytes = target.grain_bytes.max(Some(largest));
+            }
         }
-    }
-    let Some((first, span)) = values.first().copied() else { return };
-    let same = storages.iter().all(|storage| storage.hit_area_bytes == first);
-    if values.iter().any(|(bytes, _)| *bytes != first) || !(everywhere || same) {
-        context.unsupported(span, "a hit area that changes between runs (forhitarea=) is not built yet");
-    }
-    for target in targets {
-        target.hit_area_bytes = first;
     }
 }
 
@@ -307,4 +326,9 @@ fn concatenate(context: &mut Context, targets: &[TargetSpec], runs: &mut [Run]) 
         }
         run.depth = None;
     }
+}
+
+/// A number of the language, and whether it has a percent sign.
+pub(crate) fn number(text: &str) -> Option<(f64, bool)> {
+    value::parse(text, value::Unit::Plain)
 }

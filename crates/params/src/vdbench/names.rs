@@ -2,7 +2,7 @@
 
 use super::scan::Text;
 use crate::context::Context;
-use crate::diagnostic::Diagnostic;
+use crate::diagnostic::{Diagnostic, Severity};
 use crate::suggest::did_you_mean;
 use std::collections::{BTreeSet, HashMap};
 
@@ -25,20 +25,35 @@ impl Names {
         Self { word, list, index }
     }
 
-    /// Indices of all that `wanted` names, each once, in the order in which they were named.
+    /// Indices of all that `wanted` names, in the order in which they were named; an error where one is named twice.
     pub(crate) fn select(&self, context: &mut Context, wanted: &[Text]) -> Vec<usize> {
+        self.select_as(context, wanted, Severity::Error)
+    }
+
+    /// As [`Names::select`] for a list that nothing uses: what is wrong is a warning.
+    pub(crate) fn look_over(&self, context: &mut Context, wanted: &[Text]) {
+        let _ = self.select_as(context, wanted, Severity::Warning);
+    }
+
+    fn select_as(&self, context: &mut Context, wanted: &[Text], severity: Severity) -> Vec<usize> {
         let (mut out, mut seen) = (Vec::new(), BTreeSet::new());
         for text in wanted {
-            for at in self.one(context, text) {
+            for at in self.one(context, text, severity) {
                 if seen.insert(at) {
                     out.push(at);
+                } else if self.word != "fwd" {
+                    let shown: String = self.list[at].chars().take(40).collect();
+                    let message = format!("`{}={shown}` is named twice", self.word);
+                    let found = Diagnostic { severity, ..Diagnostic::error("duplicate", text.span, message) };
+                    context.push(found.help("name each once"));
+                    return out;
                 }
             }
         }
         out
     }
 
-    fn one(&self, context: &mut Context, text: &Text) -> Vec<usize> {
+    fn one(&self, context: &mut Context, text: &Text, severity: Severity) -> Vec<usize> {
         if let Some(at) = self.index.get(&text.text) {
             return if context.work(1, text.span) { vec![*at] } else { Vec::new() };
         }
@@ -48,14 +63,14 @@ impl Names {
             }
             let hits: Vec<usize> = (0..self.list.len()).filter(|at| self.list[*at].starts_with(stem)).collect();
             if hits.is_empty() {
-                self.missing(context, text, &text.text);
+                self.missing(context, text, &text.text, severity);
             }
             return hits;
         }
         match range(&text.text) {
-            Some((prefix, from, to, width)) => self.range(context, text, prefix, from..=to, width),
+            Some((prefix, from, to, width)) => self.range(context, text, (prefix, from..=to, width), severity),
             None => {
-                self.missing(context, text, &text.text);
+                self.missing(context, text, &text.text, severity);
                 Vec::new()
             }
         }
@@ -65,9 +80,8 @@ impl Names {
         &self,
         context: &mut Context,
         text: &Text,
-        prefix: &str,
-        numbers: std::ops::RangeInclusive<u64>,
-        width: usize,
+        (prefix, numbers, width): (&str, std::ops::RangeInclusive<u64>, usize),
+        severity: Severity,
     ) -> Vec<usize> {
         let many = numbers.end().saturating_sub(*numbers.start());
         if numbers.is_empty() || many >= RANGE_MAX {
@@ -85,7 +99,7 @@ impl Names {
                 Some(at) => hits.push(*at),
                 None => {
                     let message = format!("there is no `{}={name}`, which `{}` stands for", self.word, text.text);
-                    let found = Diagnostic::error("unknown-name", text.span, message);
+                    let found = Diagnostic { severity, ..Diagnostic::error("unknown-name", text.span, message) };
                     context.push(found.help(format!("there is {}", self.some())));
                     break;
                 }
@@ -94,9 +108,10 @@ impl Names {
         hits
     }
 
-    fn missing(&self, context: &mut Context, text: &Text, name: &str) {
+    fn missing(&self, context: &mut Context, text: &Text, name: &str, severity: Severity) {
         let shown: String = name.chars().take(40).collect();
-        let found = Diagnostic::error("unknown-name", text.span, format!("there is no `{}={shown}`", self.word));
+        let message = format!("there is no `{}={shown}`", self.word);
+        let found = Diagnostic { severity, ..Diagnostic::error("unknown-name", text.span, message) };
         let help = if context.full() {
             None
         } else if self.list.is_empty() {

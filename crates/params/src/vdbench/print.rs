@@ -127,12 +127,14 @@ fn content(plan: &Plan, line: &mut impl FnMut(&str, String), unsaid: &mut Vec<St
 /// `startcmd=("…","…",cons)`.
 fn commands(name: &str, commands: &[Command], line: &mut impl FnMut(&str, String), unsaid: &mut Vec<String>) {
     let Some(first) = commands.first() else { return };
-    if commands.iter().any(|command| command.output != first.output || command.line.contains('"')) {
+    let unlike = |one: &Command| (&one.output, one.abort) != (&first.output, first.abort) || one.line.contains('"');
+    if commands.iter().any(unlike) {
         unsaid.push(format!("{name} with quotes, or with outputs in different places"));
         return;
     }
     let mut texts: Vec<String> = commands.iter().map(|command| format!("\"{}\"", command.line)).collect();
     texts.push(first.output.clone());
+    texts.extend(first.abort.then(|| "abort".to_string()));
     line(name, format!("({})", texts.join(",")));
 }
 
@@ -181,9 +183,23 @@ struct Works {
     text: String,
     /// What is printed under each name: without what loops override.
     known: Vec<(String, Workload)>,
+    /// Names of run definitions, each of which must be its own.
+    runs: std::collections::BTreeSet<String>,
 }
 
 impl Works {
+    /// The name of a run definition: with the targets of its set, and a number where the name is taken.
+    fn run_name(&mut self, first: &Run, unsaid: &mut Vec<String>) -> String {
+        let stem = first.title.split("_(").next().unwrap_or(&first.name);
+        let number = |number: usize| if number == 1 { stem.to_string() } else { format!("{stem}_{number}") };
+        let name = (1..).map(number).find(|name| !self.runs.contains(name)).unwrap_or_default();
+        self.runs.insert(name.clone());
+        if name != first.name {
+            unsaid.push(format!("rd={} makes several kinds of runs: also as rd={name}", first.name));
+        }
+        name
+    }
+
     /// The name under which a workload is defined, which it is now if it was not.
     fn name(&mut self, plan: &Plan, run: &Run, workload: &Workload, unsaid: &mut Vec<String>) -> String {
         let base = is_overridden(run, workload);
@@ -242,7 +258,9 @@ fn work_line(plan: &Plan, run: &Run, name: &str, workload: &Workload, unsaid: &m
         range_text(band, "hotband", &mut add, unsaid);
     }
     if let Some((min, max)) = address.stride {
-        add("stride", format!("({min},{max})"));
+        // From start to start in sequential order of other languages, from end to start in Vdbench's.
+        let length = if matches!(address.order, Order::Sequential { .. }) { workload.transfer.max_bytes() } else { 0 };
+        add("stride", format!("({},{})", min.saturating_sub(length), max.saturating_sub(length)));
     }
     if let Some(streams) = address.streams {
         add("streams", streams.to_string());
@@ -314,16 +332,35 @@ fn order(
             add(word, percent(share));
         }
     }
+    let is_skipping = address.stride.is_some() && matches!(address.order, Order::Sequential { .. });
+    if is_skipping {
+        unsaid.push(format!("`{name}` skips from start to start; in Vdbench a stride is for operations that seek"));
+    }
+    let start = if address.random_start { "seqnz," } else { "" };
     let mut seek = |value: String| {
         if !looped("seekpct") {
-            add("seekpct", value);
+            add("seekpct", if start.is_empty() { value } else { format!("({start}{value})") });
+        } else if address.random_start {
+            add("seekpct", "seqnz".to_string());
         }
     };
     match address.order {
+        _ if is_skipping => {}
         Order::Sequential { once: true, .. } => seek("eof".to_string()),
         Order::Sequential { once: false, .. } => seek("0".to_string()),
-        Order::Mixed { seek: share } => seek(percent(share)),
-        Order::Random(Distribution::Poisson(midpoint)) => seek(format!("(poisson,{midpoint})")),
+        Order::Mixed { seek: share, distribution: Distribution::Uniform } => seek(percent(share)),
+        Order::Mixed { seek: share, .. } => {
+            unsaid.push(format!(
+                "`{name}` prefers some places where it seeks; only forseekpct= says that beside {}",
+                percent(share)
+            ));
+            seek(percent(share));
+        }
+        Order::Random(Distribution::Poisson(midpoint)) if looped("seekpct") || address.random_start => {
+            add("seekpct", format!("({start}poisson,{midpoint})"));
+        }
+        Order::Random(Distribution::Poisson(midpoint)) => add("seekpct", format!("(poisson,{midpoint})")),
+        Order::Random(Distribution::Uniform) if address.random_start => seek("random".to_string()),
         Order::Random(Distribution::Uniform) => {}
         Order::Random(Distribution::ExactOnce) => add("coverage", "exact".to_string()),
         Order::Random(Distribution::Zipf(theta)) => add("random_distribution", format!("zipf:{theta}")),
@@ -350,14 +387,18 @@ fn order(
     }
 }
 
+fn common_divisor(mut a: u64, mut b: u64) -> u64 {
+    while b > 0 {
+        (a, b) = (b, a % b);
+    }
+    a
+}
+
 /// One `rd=` for all runs of a block.
 fn run(plan: &Plan, block: &Block<'_>, works: &mut Works, out: &mut String, unsaid: &mut Vec<String>) {
     let first = block.first;
-    if first.title != first.name && !first.title.contains("_(") {
-        unsaid.push(format!("{} is made of a set of targets (sd=single, range, setsof)", first.title));
-    }
     let names: Vec<String> = first.workloads.iter().map(|workload| works.name(plan, first, workload, unsaid)).collect();
-    let mut line = format!("rd={},wd={}", first.name, list(&names));
+    let mut line = format!("rd={},wd={}", works.run_name(first, unsaid), list(&names));
     let mut add = |name: &str, value: String| {
         let _ = write!(line, ",{name}={value}");
     };
@@ -368,8 +409,17 @@ fn run(plan: &Plan, block: &Block<'_>, works: &mut Works, out: &mut String, unsa
         add("elapsed", "24h".to_string());
         unsaid.push(format!("{} has no greatest time: elapsed=24h", first.title));
     }
-    // A run has at least two intervals: a second of fio's becomes two of half a second.
-    let interval_ns = first.elapsed_ns.map_or(first.interval_ns, |elapsed_ns| first.interval_ns.min(elapsed_ns / 2));
+    // A run has at least two intervals, and it and its warm-up are whole numbers of them: a second of fio's becomes two of
+    // half a second.
+    let mut interval_ns =
+        first.elapsed_ns.map_or(first.interval_ns, |elapsed_ns| first.interval_ns.min(elapsed_ns / 2));
+    for time in [first.elapsed_ns.unwrap_or(0), first.warmup_ns] {
+        interval_ns = common_divisor(interval_ns, time);
+    }
+    if interval_ns < 10_000_000 {
+        unsaid.push(format!("the times of {} are no multiples of an interval of 10 ms or more", first.title));
+        interval_ns = first.interval_ns;
+    }
     if interval_ns != 1_000_000_000 {
         add("interval", seconds(interval_ns));
     }

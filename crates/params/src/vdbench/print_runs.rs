@@ -23,7 +23,14 @@ pub(super) fn is_overridden(run: &Run, workload: &Workload) -> Workload {
             "rdpct" => base.mix = OpMix { read: 0.0, write: 0.0, ..base.mix },
             "rhpct" => base.address.read_hit = 0.0,
             "whpct" => base.address.write_hit = 0.0,
-            "seekpct" => base.address.order = Order::Mixed { seek: 0.0 },
+            "seekpct" => {
+                let distribution = match base.address.order {
+                    Order::Mixed { distribution, .. } | Order::Random(distribution) => distribution,
+                    Order::Sequential { .. } => plan::Distribution::Uniform,
+                };
+                base.address.order = Order::Mixed { seek: 0.0, distribution };
+            }
+            "hitarea" => base.address.hit_area_bytes = None,
             "compratio" => base.content.compress_ratio = 1.0,
             _ => {}
         }

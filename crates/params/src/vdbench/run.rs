@@ -5,7 +5,7 @@ use super::scan::{Param, Text};
 use super::shared;
 use super::statement::{self, Statement};
 use super::value::{self, Number, Unit};
-use super::workload::{DEFINITIONS_MAX, SEEK_WORDS, order_of, transfer_bytes};
+use super::workload::{DEFINITIONS_MAX, SEEK_WORDS, seek_percent, transfer_bytes};
 use crate::context::Context;
 use crate::diagnostic::Diagnostic;
 use plan::{Command, DataLimit, Gaps, Objective, OpenFlags, Span, Stop};
@@ -159,6 +159,10 @@ pub(crate) fn read(context: &mut Context, statements: &[Statement], addition: &[
 
 fn set(context: &mut Context, run: &mut Definition, name: &'static str, param: &Param, default: bool) {
     match name {
+        "wd" if !run.works.is_empty() => {
+            let found = Diagnostic::error("duplicate", param.key_span, "a second wd= in one run definition");
+            context.push(found.help("write wd=(wd1,wd2); one in rd=default counts as the first"));
+        }
         "wd" => run.works.clone_from(&param.values),
         "sd" => (run.targets, run.targets_span) = (param.values.clone(), param.span),
         "fwd" => run.file_works.clone_from(&param.values),
@@ -181,7 +185,10 @@ fn set(context: &mut Context, run: &mut Definition, name: &'static str, param: &
             run.interval_ns = value::time_ns(context, name, param, 0.01).unwrap_or(run.interval_ns);
             run.time_span = param.span;
         }
-        "warmup" => run.warmup_ns = value::time_ns(context, name, param, 0.0).unwrap_or(run.warmup_ns),
+        "warmup" => {
+            run.warmup_ns = value::time_ns(context, name, param, 0.0).unwrap_or(run.warmup_ns);
+            run.time_span = param.span;
+        }
         "pause" => run.pause_ns = value::time_ns(context, name, param, 0.0).unwrap_or(run.pause_ns),
         "distribution" => distribution(context, run, param),
         "maxdata" => run.stop.total = data_limit(context, name, param).or(run.stop.total),
@@ -190,8 +197,14 @@ fn set(context: &mut Context, run: &mut Definition, name: &'static str, param: &
         "maxops" => run.stop.operations = value::bytes(context, name, param, 1..=1 << 50).or(run.stop.operations),
         "replay" => run.replay = super::replay::params(context, param),
         "mount" => context.unsupported(param.key_span, "mounting file systems (mount=) is not built yet"),
-        "startcmd" => run.start_commands = shared::commands(param),
-        "endcmd" => run.end_commands = shared::commands(param),
+        "startcmd" | "endcmd" => {
+            let commands = if name == "startcmd" { &mut run.start_commands } else { &mut run.end_commands };
+            // In rd=default they take the place of those before, elsewhere they are added.
+            if default {
+                commands.clear();
+            }
+            shared::commands(context, param, commands);
+        }
         "fail_if" => run.objectives.extend(shared::objectives(param)),
         "openflags" => run.open = Some(shared::open_flags(context, param)),
         "format" if default => {
@@ -303,7 +316,7 @@ fn numeric_loop(context: &mut Context, run: &mut Definition, name: &'static str,
             "rdpct" | "rhpct" | "whpct" => {
                 value::fraction_of(context, name, number).map(|fraction| (fraction, plain(number.value)))
             }
-            "seekpct" => order_of(context, number).map(|_| (number.value, plain(number.value))),
+            "seekpct" => seek_percent(context, number).map(|percent| (percent, plain(number.value))),
             "hitarea" => value::bytes_of(context, name, number, 512..=value::BYTES_MAX)
                 .map(|bytes| (bytes as f64, size_text(bytes as f64))),
             "compratio" => value::check_bounds(context, name, number, 1.0..=1000.0).map(|ratio| (ratio, plain(ratio))),
@@ -329,12 +342,10 @@ fn numeric_loop(context: &mut Context, run: &mut Definition, name: &'static str,
     }
 }
 
-/// A later loop over the same takes the place of the earlier.
+/// A later loop over the same removes the earlier and stands where it was written: innermost of those so far.
 fn put_loop(run: &mut Definition, new: Loop) {
-    match run.loops.iter_mut().find(|old| old.name == new.name) {
-        Some(old) => *old = new,
-        None => run.loops.push(new),
-    }
+    run.loops.retain(|old| old.name != new.name);
+    run.loops.push(new);
 }
 
 /// A number without digits that say nothing.

@@ -66,7 +66,8 @@ fn hex_flags(context: &mut Context, text: &Text, bits: u32, flags: &mut OpenFlag
     flags.extra |= bits & !(O_DIRECT | O_SYNC);
 }
 
-/// `range=(low,high)` and `hotband=(low,high)`: percent up to 200, bytes above.
+/// `range=(low,high)` and `hotband=(low,high)`: a low value up to 100 and a high one up to 200 are percent, others bytes,
+/// each for itself: `(10,1g)` begins at 10 %.
 pub(crate) fn range(context: &mut Context, name: &str, param: &Param) -> Option<AddressRange> {
     let numbers = value::numbers(context, name, param, Unit::Plain)?;
     let [low, high] = numbers.as_slice() else {
@@ -77,18 +78,19 @@ pub(crate) fn range(context: &mut Context, name: &str, param: &Param) -> Option<
     };
     value::check_bounds(context, name, &Number { percent: false, ..*low }, 0.0..=value::BYTES_MAX as f64)?;
     value::check_bounds(context, name, &Number { percent: false, ..*high }, 0.0..=value::BYTES_MAX as f64)?;
-    let percent = low.value <= 200.0 && high.value <= 200.0;
-    if high.value <= low.value || (percent && (low.value >= 100.0 || high.value - low.value > 100.0)) {
+    let (is_low_percent, is_high_percent) = (low.value <= 100.0, high.value <= 200.0);
+    let beyond = is_high_percent && high.value > 100.0;
+    if high.value <= low.value || (beyond && (low.value >= 100.0 || high.value - low.value >= 100.0)) {
         let message = format!("`{name}` from {} to {} is empty or more than all", low.value, high.value);
         let help = "the second value must be larger; above 100 (percent) the range goes on at the beginning: (90,110)";
         context.push(Diagnostic::error("range", param.span, message).help(help));
         return None;
     }
-    let bound = |number: &Number| match percent {
+    let bound = |number: &Number, is_percent: bool| match is_percent {
         true => Bound::Fraction(number.value / 100.0),
         false => Bound::Bytes(value::to_u64(number.value)),
     };
-    Some(AddressRange { low: bound(low), high: bound(high) })
+    Some(AddressRange { low: bound(low, is_low_percent), high: bound(high, is_high_percent) })
 }
 
 /// Longest path (Linux's limit).
@@ -110,23 +112,45 @@ pub(crate) fn path(context: &mut Context, name: &str, param: &Param) -> Option<P
     path_text(context, name, param).map(|text| PathBuf::from(text.text))
 }
 
-/// `startcmd=` and `endcmd=`: commands, then where the output goes and which process runs them.
-pub(crate) fn commands(param: &Param) -> Vec<Command> {
-    let mut output = "log";
-    let mut lines: Vec<&Text> = Vec::new();
+/// `startcmd=` and `endcmd=`: commands, added to those that are there, and words of where their
+/// output goes (for all of them), of what runs them, and of hosts.
+pub(crate) fn commands(context: &Context, param: &Param, out: &mut Vec<Command>) {
+    // To Vdbench whatever begins so is such a word: `logger` with arguments and `sum.sh` are commands here.
+    let place = |text: &Text| {
+        let is_word = text.text.bytes().all(|byte| byte.is_ascii_alphabetic());
+        ["cons", "sum", "log"].into_iter().find(|word| is_word && text.text.to_lowercase().starts_with(word))
+    };
+    let words = ["master", "slave", "abort"];
     for text in &param.values {
-        match text.text.to_lowercase().as_str() {
-            "cons" | "console" if param.list => output = "cons",
-            "sum" | "summary" if param.list => output = "sum",
-            "log" if param.list => output = "log",
-            "master" | "slave" if param.list => {}
-            _ => lines.push(text),
+        let is_word = words.iter().any(|word| text.text.eq_ignore_ascii_case(word));
+        if !is_word && place(text).is_none() && !context.hosts.contains(&text.text) {
+            let output = "log".to_string();
+            out.push(Command { line: text.text.clone(), output, abort: false, span: text.span });
         }
     }
-    lines
-        .into_iter()
-        .map(|text| Command { line: text.text.clone(), output: output.to_string(), span: text.span })
-        .collect()
+    let output = param.values.iter().rev().find_map(place);
+    let abort = param.values.iter().any(|text| text.text.eq_ignore_ascii_case("abort"));
+    for command in out {
+        if let Some(word) = output {
+            command.output = word.to_string();
+        }
+        command.abort |= abort;
+    }
+}
+
+/// `host=` of a storage or workload: there is one host, and what is named must be it.
+pub(crate) fn hosts(context: &mut Context, param: &Param) {
+    for text in &param.values {
+        let stem = text.text.strip_suffix('*');
+        let is_known = |label: &String| label == &text.text || stem.is_some_and(|stem| label.starts_with(stem));
+        if text.text == "localhost" || context.hosts.iter().any(is_known) {
+            continue;
+        }
+        let shown: String = text.text.chars().take(40).collect();
+        let found = Diagnostic::error("unknown-name", text.span, format!("there is no `hd={shown}`"));
+        let help = format!("define it: hd={shown},system=localhost, or name one of: {}", context.hosts.join(", "));
+        context.push(found.help(help));
+    }
 }
 
 /// `fail_if="…"` or `fail_if=("…","…")`; what the conditions mean is checked where measurements are known.

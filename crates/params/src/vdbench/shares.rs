@@ -26,7 +26,7 @@ pub(crate) fn shares(context: &mut Context, span: Span, works: &[&Work]) -> Opti
     // Vdbench allows 0.0001 %.
     let wrong = match (fixed, open) {
         (false, _) => None,
-        (true, 0) if (asked - 1.0).abs() > 1e-6 => {
+        (true, 0) if (asked - 1.0).abs() > 1.000_001e-6 => {
             Some(("must be 100", "the skew of all workloads of a run is 100 together"))
         }
         (true, 1..) if asked >= 1.0 => {
@@ -49,7 +49,7 @@ pub(crate) fn shares(context: &mut Context, span: Span, works: &[&Work]) -> Opti
     Some(works.iter().map(share_of).collect())
 }
 
-/// With a rate or priority in one workload, all need priorities, all different.
+/// With a rate or priority in one workload, all need priorities: 1 to their number, those with a rate first.
 fn priorities(context: &mut Context, works: &[&Work]) -> Option<()> {
     let mut seen: BTreeMap<u32, &str> = BTreeMap::new();
     for work in works {
@@ -72,11 +72,27 @@ fn priorities(context: &mut Context, works: &[&Work]) -> Option<()> {
             );
             return None;
         }
-        if let (Some(_), Some((_, skew))) = (work.rate, work.skew) {
-            let found = Diagnostic::error("conflict", skew, format!("wd={} has skew= and iorate=", shown(&work.name)));
-            context.push(found.help("take one of the two out"));
+    }
+    for (at, (priority, name)) in seen.iter().enumerate() {
+        if usize::try_from(*priority) != Ok(at + 1) {
+            let message = format!("the priorities of a run are 1, 2, 3, … without a gap: wd={name} has {priority}");
+            let span =
+                works.iter().find(|work| work.name == **name).and_then(|work| work.priority).map(|(_, span)| span);
+            let found = Diagnostic::error("priority", span.unwrap_or_default(), message);
+            context.push(found.help(format!("write priority={} there", at + 1)));
             return None;
         }
+    }
+    let number = |work: &&&Work| work.priority.map_or(0, |(priority, _)| priority);
+    let last = works.iter().filter(|work| work.rate.is_some()).max_by_key(number);
+    let first = works.iter().filter(|work| work.rate.is_none()).min_by_key(number);
+    if let (Some(last), Some(first)) = (last, first)
+        && number(&last) > number(&first)
+    {
+        let message = format!("wd={} has iorate= and comes behind wd={}, which has none", last.name, first.name);
+        let found = Diagnostic::error("priority", last.priority.map_or(last.span, |(_, span)| span), message);
+        context.push(found.help("workloads with iorate= have the lowest numbers of priority="));
+        return None;
     }
     Some(())
 }

@@ -86,6 +86,8 @@ fn late_definition(section: Section, now: Section, rest: &[Param], last: Option<
         last.is_some_and(|statement| statement.params.iter().rev().take(LOOK_BACK).any(|param| param.key == word))
     };
     match (section, now) {
+        // hd= of a storage or a workload is its host.
+        (Section::Host, Section::Storage | Section::Workload | Section::FileWorkload) => rest[0].first && has("system"),
         (Section::Host | Section::Group, _) => true,
         (Section::Storage, _) => rest[0].first && has("lun"),
         (Section::FileSystem, Section::FileWorkload | Section::Run) => rest[0].first && has("anchor"),

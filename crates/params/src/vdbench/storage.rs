@@ -137,7 +137,7 @@ fn set(context: &mut Context, storage: &mut Storage, name: &'static str, param: 
             let _ = value::text(context, name, param);
         }
         "replay" => storage.replay.clone_from(&param.values),
-        "host" => {}
+        "host" => shared::hosts(context, param),
         _ => storage.dedup.set(context, name, param),
     }
 }
@@ -154,13 +154,20 @@ pub(crate) fn blocks(context: &mut Context, name: &str, param: &Param, min: u64)
     Some(bytes)
 }
 
-/// `n` or `(n,div)`.
+/// `n`, `(n,divisor)` as in `size=(1t,#hosts)`, or `(n,div)`, where the divisor is the number of hosts.
 fn divided(context: &mut Context, name: &str, param: &Param, bounds: std::ops::RangeInclusive<u64>) -> Option<u64> {
     let mut param = param.clone();
-    if param.list && param.values.len() == 2 && param.values[1].text.to_lowercase().starts_with("div") {
-        param.values.truncate(1);
+    let mut divisor = 1;
+    if param.list && param.values.len() == 2 {
+        let second = param.values.remove(1);
+        if !second.text.to_lowercase().starts_with("div") {
+            let numbers = value::list(context, name, &Param::default(), &[second], Unit::Plain, &[])?;
+            divisor = value::bytes_of(context, name, numbers.first()?, 1..=1_000_000)?;
+        }
     }
-    value::bytes(context, name, &param, bounds)
+    let (low, high) = bounds.into_inner();
+    let bytes = value::bytes(context, name, &param, low..=high)?;
+    Some((bytes / divisor).max(low))
 }
 
 fn count(context: &mut Context, storage: &mut Storage, param: &Param) {

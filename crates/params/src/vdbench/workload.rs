@@ -22,7 +22,7 @@ pub(crate) struct Work {
     pub(crate) transfer: TransferSize,
     pub(crate) transfer_span: Span,
     pub(crate) read: f64,
-    pub(crate) order: Order,
+    pub(crate) seek: Seek,
     pub(crate) order_span: Span,
     pub(crate) read_hit: f64,
     pub(crate) write_hit: f64,
@@ -30,6 +30,7 @@ pub(crate) struct Work {
     pub(crate) hot_band: Option<AddressRange>,
     pub(crate) hot_band_span: Span,
     pub(crate) stride: Option<(u64, u64)>,
+    pub(crate) stride_span: Span,
     pub(crate) streams: Option<u32>,
     pub(crate) skew: Option<(f64, Span)>,
     pub(crate) rate: Option<f64>,
@@ -54,7 +55,7 @@ impl Default for Work {
             transfer: TransferSize::Fixed(4096),
             transfer_span: Span::default(),
             read: 1.0,
-            order: Order::Random(Distribution::Uniform),
+            seek: Seek::default(),
             order_span: Span::default(),
             read_hit: 0.0,
             write_hit: 0.0,
@@ -62,6 +63,7 @@ impl Default for Work {
             hot_band: None,
             hot_band_span: Span::default(),
             stride: None,
+            stride_span: Span::default(),
             streams: None,
             skew: None,
             rate: None,
@@ -79,6 +81,38 @@ impl Default for Work {
     }
 }
 
+/// What `seekpct=` says, word by word; Vdbench keeps each of these when another is set.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub(crate) struct Seek {
+    /// Percent of the operations that seek: 0 sequential, negative sequential up to the end once, 100 or more random.
+    pub(crate) percent: f64,
+    /// Of `poisson`; 0: uniform.
+    pub(crate) midpoint: f64,
+    /// `seqnz`: sequential order begins at a random place.
+    pub(crate) random_start: bool,
+}
+
+impl Default for Seek {
+    fn default() -> Self {
+        Self { percent: 100.0, midpoint: 0.0, random_start: false }
+    }
+}
+
+impl Seek {
+    /// The order of addresses; `spread` takes the place of uniform.
+    pub(crate) fn order(self, spread: Option<Distribution>) -> Order {
+        let distribution = match spread {
+            _ if self.midpoint > 0.0 => Distribution::Poisson(self.midpoint),
+            other => other.unwrap_or_default(),
+        };
+        match self.percent / 100.0 {
+            seek if seek >= 1.0 => Order::Random(distribution),
+            seek if seek > 0.0 => Order::Mixed { seek, distribution },
+            seek => Order::Sequential { once: seek < 0.0, backward: false },
+        }
+    }
+}
+
 impl Work {
     /// What a copy costs, in units of work.
     pub(crate) fn weight(&self) -> usize {
@@ -87,8 +121,8 @@ impl Work {
     }
 }
 
-/// Reads all workload definitions, in order.
-pub(crate) fn read(context: &mut Context, statements: &[Statement]) -> Vec<Work> {
+/// Reads all workload definitions, in order; gives also `wd=default` as it is behind the last of them.
+pub(crate) fn read(context: &mut Context, statements: &[Statement]) -> (Vec<Work>, Work) {
     let mut template = Work::default();
     let mut out: Vec<Work> = Vec::new();
     let mut names = std::collections::BTreeSet::new();
@@ -119,7 +153,7 @@ pub(crate) fn read(context: &mut Context, statements: &[Statement]) -> Vec<Work>
             context.push(found.help("give each its own name"));
         }
     }
-    out
+    (out, template)
 }
 
 fn set(context: &mut Context, work: &mut Work, name: &'static str, param: &Param) {
@@ -133,30 +167,54 @@ fn set(context: &mut Context, work: &mut Work, name: &'static str, param: &Param
         "rdpct" => work.read = value::fraction(context, name, param).unwrap_or(work.read),
         "wrpct" => work.read = value::fraction(context, name, param).map_or(work.read, |write| 1.0 - write),
         "seekpct" => {
-            if let Some(order) = seek(context, param) {
-                (work.order, work.order_span) = (order, param.span);
+            if let Some(seek) = seek(context, param, work.seek) {
+                (work.seek, work.order_span) = (seek, param.span);
             }
         }
         "rhpct" => work.read_hit = value::fraction(context, name, param).unwrap_or(work.read_hit),
         "whpct" => work.write_hit = value::fraction(context, name, param).unwrap_or(work.write_hit),
+        // Both set the same two numbers of Vdbench's, and hotband= is never taken back.
+        "range" if work.hot_band.is_some() => {
+            work.hot_band = shared::range(context, name, param).or(work.hot_band);
+        }
         "range" => work.range = shared::range(context, name, param).or(work.range),
         "hotband" => {
             work.hot_band = shared::range(context, name, param).or(work.hot_band);
-            work.hot_band_span = param.span;
+            (work.range, work.hot_band_span) = (None, param.span);
         }
-        "stride" => work.stride = stride(context, param).or(work.stride),
+        "stride" => {
+            if let Some(stride) = stride(context, param) {
+                (work.stride, work.stride_span) = (Some(stride), param.span);
+            }
+        }
         "streams" => work.streams = value::count(context, name, param, 2..=65_536).or(work.streams),
-        "skew" => work.skew = value::fraction(context, name, param).map(|share| (share, param.span)),
-        "iorate" => work.rate = value::bounded(context, name, param, Unit::Plain, 1e-3..=1e9).or(work.rate),
+        "skew" => skew(context, work, param),
+        // 0 is none.
+        "iorate" => {
+            let rate = value::bounded(context, name, param, Unit::Plain, 0.0..=1e9);
+            work.rate = rate.map_or(work.rate, |rate| (rate > 0.0).then_some(rate));
+        }
         "priority" => {
             work.priority = value::count(context, name, param, 1..=1_000_000).map(|number| (number, param.span));
         }
         "threads" => work.threads = value::count(context, name, param, 1..=65_536).or(work.threads),
         "openflags" => work.open = Some(shared::open_flags(context, param)),
         "user" => context.unsupported(param.key_span, "workloads written in Java (user=) cannot run here"),
-        "host" => {}
+        "host" => shared::hosts(context, param),
         _ => extension(context, work, name, param),
     }
+}
+
+/// `skew=`: to Vdbench 0 is as if it were not there.
+fn skew(context: &mut Context, work: &mut Work, param: &Param) {
+    let share = value::fraction(context, "skew", param);
+    if share == Some(0.0) {
+        let found = Diagnostic::warning("skew", param.span, "skew=0 is as no skew= at all, as in Vdbench");
+        context.push(
+            found.help("the workload gets an equal part of what the others leave; take it out of wd= of the run"),
+        );
+    }
+    work.skew = share.filter(|share| *share > 0.0).map(|share| (share, param.span));
 }
 
 /// Parameters that Vdbench does not have.
@@ -222,12 +280,12 @@ fn transfer(context: &mut Context, param: &Param) -> Option<TransferSize> {
         [one] => bytes(context, one).map(TransferSize::Fixed),
         [min, max, align] => {
             let (min, max, align) = (bytes(context, min)?, bytes(context, max)?, bytes(context, align)?);
-            if min <= max && (max - min) % align == 0 && min % align == 0 {
-                return Some(TransferSize::Uniform { min, max, align });
+            if min <= max {
+                // Sizes are min, min + align, …: the last is at or below max.
+                return Some(TransferSize::Uniform { min, max: max - (max - min) % align, align });
             }
-            let message = format!("xfersize from {min} to {max} cannot be reached in steps of {align}");
-            let help =
-                "three values mean (min,max,align): min ≤ max, both multiples of align; a mix is (size,pct,size,pct)";
+            let message = format!("xfersize from {min} to {max} is empty");
+            let help = "three values mean (min,max,align) with min ≤ max; a mix is (size,pct,size,pct)";
             context.push(Diagnostic::error("xfersize", param.span, message).help(help));
             None
         }
@@ -237,12 +295,19 @@ fn transfer(context: &mut Context, param: &Param) -> Option<TransferSize> {
                 mix.push((bytes(context, &pair[0])?, value::fraction_of(context, "xfersize", &pair[1])?));
             }
             let sum: f64 = mix.iter().map(|(_, weight)| weight).sum();
-            if (sum - 1.0).abs() > 1e-6 {
+            // Vdbench rounds the sum to whole percents, and the last size gets what the others leave.
+            if !(99.5..100.5).contains(&(sum * 100.0)) {
                 let message = format!("the percentages of xfersize add up to {:.4}", sum * 100.0);
                 context.push(Diagnostic::error("percentages", param.span, message).help("they must add up to 100"));
                 return None;
             }
-            mix.retain(|(_, weight)| *weight > 0.0);
+            let mut before = 0.0_f64;
+            let last = mix.len() - 1;
+            for (at, (_, weight)) in mix.iter_mut().enumerate() {
+                *weight = if at == last { 1.0 - before } else { weight.min(1.0 - before) };
+                before += *weight;
+            }
+            mix.retain(|(_, weight)| *weight > 1e-12);
             Some(TransferSize::Mix(mix))
         }
         other => {
@@ -266,70 +331,79 @@ pub(crate) fn transfer_bytes(context: &mut Context, number: &Number) -> Option<u
     None
 }
 
-/// Words of `seekpct=` that stand for numbers.
+/// Words of `forseekpct=` that stand for numbers.
 pub(crate) const SEEK_WORDS: [(&str, f64); 5] =
     [("random", 100.0), ("sequential", 0.0), ("seq", 0.0), ("rand", 100.0), ("eof", -1.0)];
 
-fn seek(context: &mut Context, param: &Param) -> Option<Order> {
-    let first = param.values.first()?;
-    if first.text.len() >= 4 && "poisson".starts_with(&first.text.to_lowercase()) {
-        let midpoint = match param.values.get(1) {
-            None => 3.0,
-            Some(text) => {
-                let numbers =
-                    value::list(context, "seekpct", &Param::default(), std::slice::from_ref(text), Unit::Plain, &[])?;
-                value::check_bounds(context, "the midpoint of poisson", numbers.first()?, 0.1..=1000.0)?
+/// `seekpct=`: its words and numbers one after the other, each changing one thing of what holds until then.
+fn seek(context: &mut Context, param: &Param, before: Seek) -> Option<Seek> {
+    let mut seek = before;
+    let (mut is_poisson, mut is_number) = (before.midpoint <= 0.0, false);
+    for text in &param.values {
+        let word = text.text.to_lowercase();
+        let begins = |whole: &str| !word.is_empty() && whole.starts_with(&word);
+        if word.starts_with("seq") || begins("sequential") {
+            seek.percent = 0.0;
+            seek.random_start |= word.contains("nz");
+        } else if begins("eof") {
+            seek.percent = -1.0;
+        } else if begins("random") {
+            seek.percent = 100.0;
+        } else if begins("poisson") {
+            (seek.percent, seek.midpoint, is_poisson) = (100.0, 3.0, true);
+        } else if word.starts_with(|c: char| c.is_alphabetic()) {
+            let _ = value::word(context, "seekpct", text, &["random", "sequential", "seqnz", "eof", "poisson"]);
+            return None;
+        } else {
+            let numbers =
+                value::list(context, "seekpct", &Param::default(), std::slice::from_ref(text), Unit::Plain, &[])?;
+            let number = numbers.first()?;
+            if seek.midpoint > 0.0 {
+                if !is_poisson {
+                    warn_of_midpoint(context, text);
+                }
+                let midpoint = if number.value == 0.0 { Some(0.0) } else { None };
+                let bounds = 0.1..=1000.0;
+                seek.midpoint =
+                    midpoint.or_else(|| value::check_bounds(context, "the midpoint of poisson", number, bounds))?;
+            } else if std::mem::replace(&mut is_number, true) {
+                // To Vdbench the last one counts.
+                let found = Diagnostic::error("one-value", param.span, "`seekpct` wants one number");
+                context.push(found.help("a list of them is a loop and belongs to rd=: forseekpct=(0,100)"));
+                return None;
+            } else {
+                seek.percent = seek_percent(context, number)?;
             }
-        };
-        return Some(Order::Random(Distribution::Poisson(midpoint)));
+        }
     }
-    if param.values.len() != 1 {
-        let found = Diagnostic::error(
-            "one-value",
-            param.span,
-            format!("`seekpct` wants one value, found {}", param.values.len()),
-        );
-        context.push(found.help("a list of them is a loop and belongs to rd=: forseekpct=(0,100)"));
-        return None;
-    }
-    let is_word = first.text.starts_with(|c: char| c.is_alphabetic());
-    if is_word && !SEEK_WORDS.iter().any(|(word, _)| first.text.eq_ignore_ascii_case(word)) {
-        let words = ["random", "sequential", "eof", "poisson"];
-        let _ = value::word(context, "seekpct", first, &words);
-        return None;
-    }
-    let numbers = value::list(context, "seekpct", param, &param.values, Unit::Plain, &SEEK_WORDS)?;
-    order_of(context, numbers.first()?)
+    Some(seek)
 }
 
-/// The order that a number of `seekpct=` means.
-pub(crate) fn order_of(context: &mut Context, number: &Number) -> Option<Order> {
-    if number.value == -1.0 {
-        return Some(Order::Sequential { once: true, backward: false });
-    }
-    let seek = value::fraction_of(context, "seekpct", number)?;
-    Some(if seek >= 1.0 {
-        Order::Random(Distribution::Uniform)
-    } else if seek <= 0.0 {
-        Order::Sequential { once: false, backward: false }
-    } else {
-        Order::Mixed { seek }
-    })
+/// A number behind an inherited `poisson` is its midpoint to Vdbench.
+fn warn_of_midpoint(context: &mut Context, text: &Text) {
+    let message = format!("`{}` is the midpoint of the poisson that wd=default asks for", text.text);
+    let found = Diagnostic::warning("seekpct", text.span, message);
+    context.push(found.help("as in Vdbench; ask for poisson only where it is meant"));
+}
+
+/// A number of `seekpct=`: percent; any negative one is `eof`, above 100 is random.
+pub(crate) fn seek_percent(context: &mut Context, number: &Number) -> Option<f64> {
+    value::check_bounds(context, "seekpct", number, -1e9..=1e9).map(|percent| percent.clamp(-1.0, 100.0)).map(
+        |percent| {
+            if percent < 0.0 { -1.0 } else { percent }
+        },
+    )
 }
 
 fn stride(context: &mut Context, param: &Param) -> Option<(u64, u64)> {
     let numbers = value::numbers(context, "stride", param, Unit::Plain)?;
-    let (min, max) = match numbers.as_slice() {
-        [one] => (one, one),
-        [min, max] => (min, max),
-        other => {
-            let message = format!("`stride` wants (min,max), found {} values", other.len());
-            context.push(Diagnostic::error("stride", param.span, message));
-            return None;
-        }
+    let [min, max] = numbers.as_slice() else {
+        let message = format!("`stride` wants (min,max), found {} values", numbers.len());
+        context.push(Diagnostic::error("stride", param.span, message).help("a fixed skip is stride=(64k,64k)"));
+        return None;
     };
-    let min = value::bytes_of(context, "stride", min, 512..=value::BYTES_MAX)?;
-    let max = value::bytes_of(context, "stride", max, 512..=value::BYTES_MAX)?;
+    let min = value::bytes_of(context, "stride", min, 0..=value::BYTES_MAX)?;
+    let max = value::bytes_of(context, "stride", max, 0..=value::BYTES_MAX)?;
     if min > max || min % 512 != 0 || max % 512 != 0 {
         let message = format!("a stride from {min} to {max} bytes is not possible");
         context.push(Diagnostic::error("stride", param.span, message).help("min ≤ max, both multiples of 512"));
@@ -338,27 +412,45 @@ fn stride(context: &mut Context, param: &Param) -> Option<(u64, u64)> {
     Some((min, max))
 }
 
+/// A stride is for operations that seek; complains at the definition, and again for the loops of a run.
+pub(crate) fn check_stride(context: &mut Context, work: &Work) {
+    if work.stride.is_none() {
+        return;
+    }
+    let help = if work.streams.is_some() {
+        "streams= are sequential: take one of the two out"
+    } else if work.seek.percent <= 0.0 {
+        "sequential order has no stride; write seekpct=100, or the percentage of operations that skip"
+    } else {
+        return;
+    };
+    let found = Diagnostic::error("conflict", work.stride_span, "stride= is for operations that seek");
+    context.push(found.help(help));
+}
+
 /// What contradicts itself inside one definition.
-fn check(context: &mut Context, work: &Work) {
+pub(crate) fn check(context: &mut Context, work: &Work) {
     if work.trim + work.flush > 1.0 {
         let message = format!("trimpct and flushpct together are {}", (work.trim + work.flush) * 100.0);
         context.push(
             Diagnostic::error("percentages", work.span, message).help("at most 100; reads and writes share the rest"),
         );
     }
-    let random = matches!(work.order, Order::Random(_));
-    if let Some((_, span)) = work.spread.filter(|_| !random) {
+    let is_random = work.seek.percent >= 100.0 && work.seek.midpoint <= 0.0;
+    if let Some((_, span)) = work.spread.filter(|_| !is_random) {
         let found = Diagnostic::error("conflict", span, "a distribution of random addresses needs seekpct=100");
         context.push(found.help("take one of the two out"));
     }
     let other = work.spread.is_some_and(|(spread, _)| spread != Distribution::Uniform) || work.streams.is_some();
-    if work.hot_band.is_some() && (work.order != Order::Random(Distribution::Uniform) || other) {
+    if work.hot_band.is_some() && other {
         let found =
             Diagnostic::error("conflict", work.hot_band_span, "hotband= has its own distribution of random addresses");
-        context.push(found.help("leave seekpct= at 100, and streams=, random_distribution= and coverage= out"));
+        context.push(found.help("leave streams=, random_distribution= and coverage= out"));
     }
-    if work.streams.is_some() && work.order_span.len > 0 && !matches!(work.order, Order::Sequential { .. }) {
-        let found = Diagnostic::error("conflict", work.order_span, "streams= are sequential, seekpct= is not");
-        context.push(found.help("write seekpct=0 with streams="));
+    if let (Some(_), Some((_, skew))) = (work.rate, work.skew) {
+        let shown: String = work.name.chars().take(40).collect();
+        let found = Diagnostic::error("conflict", skew, format!("wd={shown} has skew= and iorate="));
+        context.push(found.help("take one of the two out"));
     }
+    check_stride(context, work);
 }

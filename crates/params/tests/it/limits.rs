@@ -78,7 +78,7 @@ fn many_mistakes_are_cut_short() {
     check(&format!("{names}{wrong}rd=rd1,wd=*,iorate=max\n"), &["unknown-name"]);
     let line = format!("{}\n", "ab=c,".repeat(100_000));
     check(&line.repeat(100), &["too-much"]);
-    let wd = format!("{SD}rd=rd1,{}\n", "wd=a\n".repeat(30_000));
+    let wd = format!("{SD}rd=rd1,{}\n", "sd=a\n".repeat(30_000));
     check(&wd, &["unknown-name"]);
 }
 

@@ -58,7 +58,7 @@ fn orders_and_shapes() {
     assert_eq!(order("seekpct=sequential"), Order::Sequential { once: false, backward: false });
     assert_eq!(order("seekpct=eof"), Order::Sequential { once: true, backward: false });
     assert_eq!(order("seekpct=random"), Order::Random(Distribution::Uniform));
-    assert_eq!(order("seekpct=25"), Order::Mixed { seek: 0.25 });
+    assert_eq!(order("seekpct=25"), Order::Mixed { seek: 0.25, distribution: Distribution::Uniform });
     assert_eq!(order("seekpct=(poisson,5)"), Order::Random(Distribution::Poisson(5.0)));
     assert_eq!(order("seekpct=poisson"), Order::Random(Distribution::Poisson(3.0)));
     assert_eq!(order("coverage=exact"), Order::Random(Distribution::ExactOnce));
@@ -68,8 +68,9 @@ fn orders_and_shapes() {
     assert_eq!(workload("xfersize=(4k,25,8k,75)").transfer, TransferSize::Mix(vec![(4096, 0.25), (8192, 0.75)]));
     let uniform = TransferSize::Uniform { min: 4096, max: 65536, align: 4096 };
     assert_eq!(workload("xfersize=(4k,64k,4k)").transfer, uniform);
-    let shape = workload("seekpct=0,stride=(64k,128k),streams=4,rhpct=10,whpct=20,wrpct=30,range=(10,50)");
-    assert_eq!((shape.address.stride, shape.address.streams), (Some((65536, 131_072)), Some(4)));
+    let shape = workload("seekpct=0,streams=4,rhpct=10,whpct=20,wrpct=30,range=(10,50)");
+    assert_eq!(shape.address.streams, Some(4));
+    assert_eq!(workload("stride=(64k,128k)").address.stride, Some((65536, 131_072)));
     assert_eq!((shape.address.read_hit, shape.address.write_hit), (0.1, 0.2));
     assert_eq!(shape.mix.read, 0.7);
     let range = AddressRange { low: Bound::Fraction(0.1), high: Bound::Fraction(0.5) };
@@ -97,7 +98,7 @@ fn open_flags_mean_what_linux_means() {
 
 #[test]
 fn times_rates_and_limits() {
-    let one = run("io=1000,el=2m,in=10,wa=1m,pa=5,dist=u,maxdata=5,maxdatar=10g,maxdataw=1t,maxops=77");
+    let one = run("io=1000,el=2m,in=10,wa=1m,pa=5,dist=u,maxdata=5,maxdataread=10g,maxdatawritten=1t,maxops=77");
     assert_eq!((one.elapsed_ns, one.interval_ns), (Some(120_000_000_000), 10_000_000_000));
     assert_eq!((one.warmup_ns, one.pause_ns), (60_000_000_000, 5_000_000_000));
     assert_eq!((one.rate, one.arrivals.gaps), (Rate::PerSecond(1000.0), Gaps::Uniform));
@@ -125,18 +126,18 @@ fn loops_nest_in_the_order_written_and_rates_are_innermost() {
         .map(|run| run.loops.iter().map(|(name, value)| format!("{name}={value}")).collect::<Vec<_>>().join(" "))
         .collect();
     let expect = [
-        "rdpct=10 threads=1 iorate=1",
-        "rdpct=10 threads=1 iorate=max",
-        "rdpct=10 threads=2 iorate=1",
-        "rdpct=10 threads=2 iorate=max",
-        "rdpct=20 threads=1 iorate=1",
-        "rdpct=20 threads=1 iorate=max",
-        "rdpct=20 threads=2 iorate=1",
-        "rdpct=20 threads=2 iorate=max",
+        "threads=1 rdpct=10 iorate=1",
+        "threads=1 rdpct=10 iorate=max",
+        "threads=1 rdpct=20 iorate=1",
+        "threads=1 rdpct=20 iorate=max",
+        "threads=2 rdpct=10 iorate=1",
+        "threads=2 rdpct=10 iorate=max",
+        "threads=2 rdpct=20 iorate=1",
+        "threads=2 rdpct=20 iorate=max",
     ];
     assert_eq!(loops, expect);
-    assert_eq!((plan.runs[3].depth, plan.runs[3].workloads[0].depth), (Some(2), None));
-    assert_eq!(plan.runs[3].rate, Rate::Max);
+    assert_eq!((plan.runs[4].depth, plan.runs[4].workloads[0].depth), (Some(2), None));
+    assert_eq!(plan.runs[5].rate, Rate::Max);
     assert_eq!(plan.runs[7].workloads[0].mix.read, 0.2);
 }
 
@@ -207,18 +208,189 @@ fn targets_by_count_default_and_sets() {
     let names =
         |list: &[(&str, usize)]| list.iter().map(|(name, many)| ((*name).to_string(), *many)).collect::<Vec<_>>();
     assert_eq!(titles("single"), names(&[("rd1_sd1", 1), ("rd1_sd2", 1), ("rd1_sd3", 1)]));
-    assert_eq!(titles("range"), names(&[("rd1_sd1", 1), ("rd1_sd1-sd2", 2), ("rd1_sd1-sd3", 3)]));
+    assert_eq!(titles("range"), names(&[("rd1_sd1-sd1", 1), ("rd1_sd1-sd2", 2), ("rd1_sd1-sd3", 3)]));
     assert_eq!(titles("setsof2").iter().map(|(_, many)| *many).collect::<Vec<_>>(), [2, 1]);
     assert_eq!(titles("sd*"), names(&[("rd1", 3)]));
 }
 
 #[test]
-fn a_run_restricts_the_targets_of_its_workloads() {
+fn sd_of_a_run_replaces_that_of_its_workloads() {
     let plan = plan_of(
-        "sd=sd,lun=/tmp/x,count=(1,3),size=1g\nwd=wd1,sd=*\nwd=wd2\nrd=rd1,wd=wd1,sd=sd2,iorate=max\nrd=rd2,wd=wd2,sd=(sd1,sd3),iorate=max\n",
+        "sd=sd,lun=/tmp/x,count=(1,3),size=1g\nwd=wd1,sd=sd1\nwd=wd2\nwd=wd3,sd=nowhere\n\
+         rd=rd1,wd=wd1,sd=sd2,iorate=max\nrd=rd2,wd=(wd2,wd3),sd=(sd3,sd1),iorate=max\n",
     );
     assert_eq!(plan.runs[0].workloads[0].targets, [1]);
-    assert_eq!(plan.runs[1].workloads[0].targets, [0, 2]);
+    assert_eq!(plan.runs[1].workloads[0].targets, [2, 0]);
+    assert_eq!(plan.runs[1].workloads[1].targets, [2, 0]);
+}
+
+#[test]
+fn sd_single_runs_every_sd_of_the_file() {
+    let sds = "sd=sd,lun=/tmp/x,count=(1,3),size=1g\nwd=wd1,sd=sd2\nwd=wd2,sd=sd1\n";
+    let runs = |rest: &str| -> Vec<(String, Vec<usize>)> {
+        let plan = plan_of(&format!("{sds}rd=rd1,wd=*,{rest},iorate=max\n"));
+        plan.runs.iter().map(|run| (run.title.clone(), run.workloads[1].targets.clone())).collect()
+    };
+    let named = |list: &[(&str, &[usize])]| -> Vec<(String, Vec<usize>)> {
+        list.iter().map(|(title, targets)| ((*title).to_string(), targets.to_vec())).collect()
+    };
+    assert_eq!(runs("sd=single"), named(&[("rd1_sd1", &[0]), ("rd1_sd2", &[1]), ("rd1_sd3", &[2])]));
+    let ranges = [("rd1_sd1-sd1", &[0][..]), ("rd1_sd1-sd2", &[0, 1]), ("rd1_sd1-sd3", &[0, 1, 2])];
+    assert_eq!(runs("sd=range"), named(&ranges));
+    assert_eq!(runs("sd=setsof1"), runs("sd=single"));
+    let sets = runs("sd=setsof2");
+    assert!(
+        sets.len() == 2 && sets[0].0.matches("_sd").count() == 2 && sets[1].0.matches("_sd").count() == 1,
+        "{sets:?}"
+    );
+}
+
+#[test]
+fn a_run_without_wd_uses_the_last_default() {
+    let plan = plan_of(&format!(
+        "{SD}wd=default,xfersize=8k\nwd=wd1,sd=sd1\nwd=default,rdpct=20,seekpct=0\nrd=rd1,sd=sd1,iorate=max\n"
+    ));
+    let workload = &plan.runs[0].workloads[0];
+    assert_eq!((workload.name.as_str(), &workload.transfer), ("rd1", &TransferSize::Fixed(8192)));
+    assert_eq!(workload.mix.read, 0.2);
+    assert_eq!(workload.address.order, Order::Sequential { once: false, backward: false });
+}
+
+#[test]
+fn words_of_seekpct_may_be_short_and_stand_in_lists() {
+    let sequential = |once: bool| Order::Sequential { once, backward: false };
+    for (text, expect, random_start) in [
+        ("seq", sequential(false), false),
+        ("sequ", sequential(false), false),
+        ("s", sequential(false), false),
+        ("seqnz", sequential(false), true),
+        ("eo", sequential(true), false),
+        ("-5", sequential(true), false),
+        ("150", Order::Random(Distribution::Uniform), false),
+        ("po", Order::Random(Distribution::Poisson(3.0)), false),
+        ("(p,0.5)", Order::Random(Distribution::Poisson(0.5)), false),
+        ("(seqnz,eof)", sequential(true), true),
+        ("(eof,random)", Order::Random(Distribution::Uniform), false),
+    ] {
+        let address = workload(&format!("seekpct={text}")).address;
+        assert_eq!((address.order, address.random_start), (expect, random_start), "seekpct={text}");
+    }
+    let half = plan_of(&format!("{SD}wd=wd1,sd=sd1,seekpct=poisson\nrd=rd1,wd=wd1,iorate=max,forseekpct=(50,0,100)\n"));
+    let orders: Vec<Order> = half.runs.iter().map(|run| run.workloads[0].address.order).collect();
+    let poisson = Distribution::Poisson(3.0);
+    assert_eq!(orders, [Order::Mixed { seek: 0.5, distribution: poisson }, sequential(false), Order::Random(poisson)]);
+}
+
+#[test]
+fn each_bound_of_a_range_is_percent_or_bytes_for_itself() {
+    let bounds = |text: &str| workload(&format!("range={text}")).address.range.map(|range| (range.low, range.high));
+    let percent = |percent: f64| Bound::Fraction(percent / 100.0);
+    for (text, low, high) in [
+        ("(10,1g)", percent(10.0), Bound::Bytes(1 << 30)),
+        ("(90,110)", percent(90.0), percent(110.0)),
+        ("(1m,4m)", Bound::Bytes(1 << 20), Bound::Bytes(4 << 20)),
+        ("(100,201)", percent(100.0), Bound::Bytes(201)),
+    ] {
+        assert_eq!(bounds(text), Some((low, high)), "range={text}");
+    }
+    assert_eq!(bounds("(80,110),seekpct=eof"), Some((percent(80.0), percent(100.0))));
+    let reading = read(&Memory::one("job.vdb", format!("{SD}wd=wd1,sd=sd1,range=(10,110)\n")), &Options::default());
+    assert!(reading.diagnostics.iter().any(|found| found.code == "range"));
+}
+
+#[test]
+fn the_later_of_range_and_hotband_is_the_window() {
+    let window = |low: f64, high: f64| {
+        Some(AddressRange { low: Bound::Fraction(low / 100.0), high: Bound::Fraction(high / 100.0) })
+    };
+    let address = |text: &str| workload(text).address;
+    let band = address("range=(0,50),hotband=(10,20)");
+    assert_eq!((band.range, band.hot_band), (None, window(10.0, 20.0)));
+    let band = address("hotband=(10,20),range=(0,50)");
+    assert_eq!((band.range, band.hot_band), (None, window(0.0, 50.0)));
+    assert_eq!(address("ho=(10,20)").hot_band, window(10.0, 20.0));
+    assert_eq!(
+        address("hotband=(10,20),seekpct=30").order,
+        Order::Mixed { seek: 0.3, distribution: Distribution::Uniform }
+    );
+}
+
+#[test]
+fn a_stride_is_for_operations_that_seek() {
+    let codes = |wd: &str, rd: &str| -> Vec<&'static str> {
+        let text = format!("{SD}wd=wd1,sd=sd1,{wd}\nrd=rd1,wd=wd1,iorate=max{rd}\n");
+        read(&Memory::one("job.vdb", text), &Options::default()).diagnostics.iter().map(|found| found.code).collect()
+    };
+    assert_eq!(codes("stride=(0,64k)", ""), [""; 0]);
+    assert_eq!(codes("seekpct=30,stride=(4k,4k)", ""), [""; 0]);
+    assert_eq!(codes("seekpct=0,stride=(4k,64k)", ""), ["conflict"]);
+    assert_eq!(codes("stride=(4k,64k)", ",forseekpct=(100,0)"), ["conflict"]);
+    assert_eq!(codes("stride=64k", ""), ["stride"]);
+}
+
+#[test]
+fn sizes_from_min_to_max_need_not_be_multiples_of_the_step() {
+    let uniform = |min, max, align| TransferSize::Uniform { min, max, align };
+    assert_eq!(workload("xfersize=(512,64k,4k)").transfer, uniform(512, 61952, 4096));
+    assert_eq!(workload("xfersize=(4k,64k,64k)").transfer, uniform(4096, 4096, 65536));
+    let TransferSize::Mix(mix) = workload("xfersize=(4k,33.3,8k,33.3,16k,33.3)").transfer else { panic!("no mix") };
+    assert!((mix.iter().map(|(_, weight)| weight).sum::<f64>() - 1.0).abs() < 1e-12 && (mix[2].1 - 0.334).abs() < 1e-9);
+}
+
+#[test]
+fn priorities_and_times_are_as_strict_as_there() {
+    let codes = |wds: &str, rd: &str| -> Vec<&'static str> {
+        let text = format!("{SD}{wds}rd=rd1,wd=*,{rd}\n");
+        read(&Memory::one("job.vdb", text), &Options::default()).diagnostics.iter().map(|found| found.code).collect()
+    };
+    let two = |one: &str, other: &str| format!("wd=wd1,sd=sd1,{one}\nwd=wd2,sd=sd1,{other}\n");
+    assert_eq!(codes(&two("iorate=9,priority=1", "priority=2"), "iorate=99"), [""; 0]);
+    assert_eq!(codes(&two("iorate=9,priority=2", "priority=1"), "iorate=99"), ["priority"]);
+    assert_eq!(codes(&two("iorate=9,priority=1", "priority=3"), "iorate=99"), ["priority"]);
+    let one = "wd=wd1,sd=sd1\n";
+    assert_eq!(codes(one, "iorate=9,elapsed=10,interval=3"), ["elapsed"]);
+    assert_eq!(codes(one, "iorate=9,elapsed=10,warmup=3,interval=2"), ["elapsed"]);
+    assert_eq!(codes(one, "iorate=9,wd=wd1"), ["duplicate"]);
+    assert_eq!(codes(one, "iorate=9\nrd=rd1,wd=wd1,iorate=5"), ["duplicate"]);
+    assert_eq!(codes("wd=wd1,sd=(sd1,sd*)\n", "iorate=9"), ["duplicate"]);
+}
+
+#[test]
+fn a_host_of_a_storage_or_workload_is_one_that_is_defined() {
+    let text = |sd: &str, wd: &str| {
+        format!(
+            "hd=h1,system=localhost\nsd=sd1,hd={sd},lun=/tmp/x,size=1m\nwd=wd1,sd=sd1,hd={wd}\nrd=rd1,wd=wd1,iorate=9\n"
+        )
+    };
+    assert_eq!(plan_of(&text("h1", "h*")).runs.len(), 1);
+    let reading = read(&Memory::one("job.vdb", text("h2", "h1")), &Options::default());
+    assert_eq!(reading.diagnostics.iter().map(|found| found.code).collect::<Vec<_>>(), ["unknown-name"]);
+}
+
+#[test]
+fn a_skew_of_zero_is_none_and_a_rate_of_zero_too() {
+    let plan = plan_of(&format!("{SD}wd=wd1,sd=sd1,skew=0,iorate=0\nwd=wd2,sd=sd1\nrd=rd1,wd=*,iorate=max\n"));
+    let shares: Vec<_> = plan.runs[0].workloads.iter().map(|one| (one.share, one.share_fixed, one.rate)).collect();
+    assert_eq!(shares, [(0.5, false, None); 2]);
+}
+
+#[test]
+fn titles_are_those_that_scripts_parse() {
+    let lines = |rest: &str| simulate(&plan_of(&format!("{SD}wd=wd1,sd=sd1\nwd=wd2,sd=sd1\nrd=rd1,wd=wd1,{rest}\n")));
+    let line = |rest: &str| lines(rest).swap_remove(0).replace("Simulating RD=", "").replace("elapsed=30; ", "");
+    assert_eq!(line("iorate=1000,compratio=1.5"), "rd1; I/O rate: 1000; For loops: comp=1");
+    assert_eq!(
+        line("iorate=1000.7,threads=1536,rdpct=33.3"),
+        "rd1; I/O rate: 1000; For loops: threads=1.500k rdpct=33"
+    );
+    assert_eq!(line("iorate=max,seekpct=-1"), "rd1; I/O rate: Uncontrolled MAX; For loops: seekpct=1%");
+    assert_eq!(line("iorate=50%"), "rd1; I/O rate: 5000; For loops: None");
+    assert_eq!(lines("iorate=(50%,1000)")[1].split("; ").nth(3), Some("For loops: iorate=1000"));
+    assert_eq!(lines("iorate=curve,curve=(10.5,50)")[1].split("; ").next(), Some("Simulating RD=rd1_(10%)"));
+    let relative = plan_of(&format!("{SD}wd=wd1,sd=sd1\nrd=rd1,wd=wd1,iorate=50%\n"));
+    assert_eq!(relative.runs[0].title, "rd1_(50%)");
+    let prioritised = plan_of(&format!("{SD}wd=wd1,sd=sd1,priority=1\nrd=rd1,wd=wd1,iorate=max\n"));
+    assert!(simulate(&prioritised)[0].contains("I/O rate: Controlled MAX"));
 }
 
 #[test]
@@ -367,6 +539,14 @@ fn commands_and_histograms() {
         ("/bin/true", "log")
     );
     assert_eq!(plan.runs[0].start_commands[0].line, "ls $HOME");
+    let text = format!(
+        "{SD}wd=wd1,sd=sd1\nrd=default,wd=wd1,start_cmd=(a,b)\nrd=default,startcmd=\"c d\",iorate=max\n\
+         rd=rd1,start_cmd=(\"logger x\",abort,localhost),start=e,end_cmd=f\n"
+    );
+    let run = &plan_of(&text).runs[0];
+    let lines: Vec<_> = run.start_commands.iter().map(|one| (one.line.as_str(), one.abort)).collect();
+    assert_eq!(lines, [("c d", true), ("logger x", true), ("e", false)]);
+    assert_eq!(run.end_commands.len(), 1);
     assert_eq!(settings.histograms[0].edges_ns, [20_000, 100_000, 200_000, 300_000, 1_000_000, 2_000_000_000]);
     assert!(settings.histograms[0].suppress);
     assert_eq!((settings.errors_max, settings.skew_tolerance), (7, Some(0.05)));
@@ -448,4 +628,24 @@ fn a_replay_that_cannot_be_is_refused_at_its_place() {
     let plan = plan_of(&format!("{twice}rd=rd1,replay=(t.bin,duplication=y,stagger=20)\n"));
     let replay = plan.runs[0].workloads[0].replay.as_ref().unwrap();
     assert!(replay.duplicate && replay.stagger_ns == 20_000_000);
+}
+
+#[test]
+fn a_restart_leaves_out_the_runs_before() {
+    let restart = |name: &str| {
+        let options = Options { restart: Some(name.to_string()), ..Options::default() };
+        let text =
+            format!("{SD}wd=wd1,sd=sd1\nrd=rd1,wd=wd1,iorate=9\nrd=rd2,wd=wd1,iorate=(1,2)\nrd=rd3,wd=wd1,iorate=9\n");
+        read(&Memory::one("job.vdb", text), &options)
+    };
+    let names = |reading: Reading| good(reading).runs.into_iter().map(|run| run.name).collect::<Vec<_>>();
+    assert_eq!(names(restart("rd2")), ["rd2", "rd2", "rd3"]);
+    assert_eq!(names(restart("rd")).len(), 4);
+    assert!(
+        restart("rd2")
+            .diagnostics
+            .iter()
+            .any(|found| found.message.contains("1 of the runs are left out, rd2 is the first"))
+    );
+    assert!(restart("rd4").plan.is_none());
 }

@@ -1,12 +1,12 @@
 //! Which place of a space comes next: random, exactly once, skewed or sequential.
 
+use super::jump::Jump;
 use super::mix::{Sizes, value_error};
 use super::permutation::Permutation;
 use super::rng::{Rng, derive, threshold};
-use super::sequential::{Steps, Streams, segments};
-use super::skew::Skew;
+use super::sequential::{Seek, Steps, Streams, segments};
 use super::space::{Grid, Space};
-use super::{GenerateError, Part, floor_u64};
+use super::{GenerateError, Op, Part, floor_u64};
 use crate::spec::{Bound, Distribution, Order, Workload};
 
 /// Chooses addresses of one workload on one target, hit area aside.
@@ -14,16 +14,12 @@ use crate::spec::{Bound, Distribution, Order, Workload};
 pub(crate) enum Places {
     /// One transfer size, every place alike: the common case, kept short.
     Uniform(Grid),
-    /// As above with several sizes.
-    Varied {
+    /// As above with several sizes, or uneven.
+    Jumps {
         space: Space,
-        align: Option<u64>,
+        jump: Jump,
     },
     Once(Once),
-    Skewed {
-        skew: Skew,
-        fit: Fit,
-    },
     Streams(Streams),
     Zones(Zones),
     Runs(Box<Runs>),
@@ -47,11 +43,6 @@ pub(crate) struct Runs {
     position: u64,
 }
 
-/// The curve of a hot band: so much of the band, from its beginning, gets so much of the operations. The hottest
-/// hundredth gets a fifth, the hottest fifth three quarters; in each step places are alike.
-pub const HOT_BAND: [(f64, f64); 6] =
-    [(0.01, 0.20), (0.05, 0.45), (0.10, 0.60), (0.20, 0.75), (0.50, 0.93), (1.0, 1.0)];
-
 /// What is needed to choose places.
 pub(crate) struct Setting<'a> {
     pub(crate) workload: &'a Workload,
@@ -61,26 +52,26 @@ pub(crate) struct Setting<'a> {
     pub(crate) part: Part,
     /// The same for all parts.
     pub(crate) seed: u64,
+    /// These are places of the hit area.
+    pub(crate) hits: bool,
+    /// The pieces of all sequential streams, where they are not made of the space.
+    pub(crate) streams: Option<&'a [Space]>,
 }
 
 impl Places {
     /// `space` must hold the largest transfer.
     pub(crate) fn new(setting: &Setting, space: Space, rng: &mut Rng) -> Result<Self, GenerateError> {
-        let address = &setting.workload.address;
-        let hot = address.hot_band.is_some();
-        if hot && (address.order != Order::Random(Distribution::Uniform) || !address.zones.is_empty()) {
-            let what = "a hot band needs random addresses (seekpct=100) without another distribution";
-            return Err(GenerateError::Conflict { workload: setting.workload.name.clone(), what });
-        }
+        let (workload, address) = (setting.workload, &setting.workload.address);
+        let conflict = |what| Err(GenerateError::Conflict { workload: workload.name.clone(), what });
         match address.order {
             Order::Random(distribution) => {
-                if address.stride.is_some() || address.streams.is_some() {
-                    let what = "stride and streams need a sequential order (seekpct=0), but addresses are random";
-                    return Err(GenerateError::Conflict { workload: setting.workload.name.clone(), what });
+                if address.streams.is_some() {
+                    return conflict("streams need a sequential order (seekpct=0), but addresses are random");
                 }
-                let heads = if hot {
-                    Self::Zones(Zones::hot(setting, &space))
-                } else if address.zones.is_empty() {
+                if let Some(stride) = address.stride.filter(|_| !is_hot(setting)) {
+                    return Self::skips(setting, space, stride, u64::MAX, rng);
+                }
+                let heads = if address.zones.is_empty() {
                     Self::random(setting, space, distribution)?
                 } else {
                     Self::Zones(Zones::new(setting, &space)?)
@@ -90,39 +81,64 @@ impl Places {
                     length => Self::Runs(Box::new(Runs { heads, space, length, left: 0, position: 0 })),
                 })
             }
-            Order::Sequential { once, backward } => Self::streams(setting, space, once, backward, None, rng),
-            Order::Mixed { seek } => Self::streams(setting, space, false, false, Some(seek), rng),
+            Order::Sequential { once, backward } => {
+                if space.grain() > 0 && address.stride.is_some() {
+                    return conflict(
+                        "a stride is for random addresses (seekpct above 0); it leads from one seek to the next",
+                    );
+                }
+                Self::streams(setting, space, once, backward, None, rng)
+            }
+            Order::Mixed { seek, distribution } => {
+                if space.grain() > 0 && address.streams.is_some() {
+                    return conflict("streams are sequential (seekpct=0), but a part of the addresses is random");
+                }
+                if !(0.0..=1.0).contains(&seek) {
+                    return Err(value_error(workload, "the fraction that seeks", seek, "between 0 and 1"));
+                }
+                match address.stride.filter(|_| space.grain() > 0 && !is_hot(setting)) {
+                    Some(stride) => Self::skips(setting, space, stride, threshold(seek), rng),
+                    None => {
+                        let jump = Jump::new(setting, &space, distribution)?;
+                        let seek = (seek > 0.0).then(|| Seek { upto: threshold(seek), jump: Some(jump) });
+                        Self::streams(setting, space, false, false, seek, rng)
+                    }
+                }
+            }
         }
     }
 
-    fn random(setting: &Setting, space: Space, distribution: Distribution) -> Result<Self, GenerateError> {
-        let (min, max) = (u64::from(setting.sizes.min()), u64::from(setting.sizes.max()));
-        match distribution {
-            Distribution::Uniform => Ok(match setting.sizes.fixed() {
-                Some(bytes) => {
-                    Self::Uniform(Grid::new(&space, u64::from(bytes), setting.align.unwrap_or(u64::from(bytes))))
-                }
-                None => Self::Varied { space, align: setting.align },
-            }),
-            Distribution::ExactOnce => {
-                // Blocks must not overlap, whatever the alignment.
-                let unit = max.next_multiple_of(setting.align.unwrap_or(max));
-                let mut grid = Grid::new(&space, max, unit);
-                if grid.len() == 0 {
-                    // Too short for a multiple of the unit: the one aligned place that there is.
-                    grid = Grid::new(&space, max, setting.align.unwrap_or(max)).first_only();
-                }
-                Ok(Self::Once(Once::new(grid, setting.seed, setting.part)))
-            }
-            skewed => {
-                let grid = space.places(min, setting.align);
-                let fit = Fit { grid, space, align: setting.align, plain: setting.sizes.fixed().is_some() };
-                match Skew::new(setting.workload, skewed, grid.len(), derive(setting.seed, 0))? {
-                    Some(skew) => Ok(Self::Skewed { skew, fit }),
-                    None => Ok(Self::Varied { space, align: setting.align }),
-                }
-            }
+    /// Seeks, as many as random numbers up to `upto`, that skip from the end of the operation before.
+    fn skips(
+        setting: &Setting,
+        space: Space,
+        (min, max): (u64, u64),
+        upto: u64,
+        rng: &mut Rng,
+    ) -> Result<Self, GenerateError> {
+        if min > max || min % setting.block != 0 {
+            let allowed = "a multiple of the target's block and not above the largest";
+            return Err(value_error(setting.workload, "the smallest stride", min as f64, allowed));
         }
+        Self::streams(setting, space, false, false, Some(Seek { upto, jump: None }), rng)
+    }
+
+    fn random(setting: &Setting, space: Space, distribution: Distribution) -> Result<Self, GenerateError> {
+        let max = u64::from(setting.sizes.max());
+        if distribution == Distribution::ExactOnce && !is_hot(setting) {
+            // Blocks must not overlap, whatever the alignment.
+            let unit = max.next_multiple_of(setting.align.unwrap_or(max));
+            let mut grid = Grid::new(&space, max, unit);
+            if grid.len() == 0 {
+                // Too short for a multiple of the unit: the one aligned place that there is.
+                grid = Grid::new(&space, max, setting.align.unwrap_or(max)).first_only();
+            }
+            return Ok(Self::Once(Once::new(grid, setting.seed, setting.part)));
+        }
+        Ok(match (Jump::new(setting, &space, distribution)?, setting.sizes.fixed().map(u64::from)) {
+            (Jump::Uniform { align }, Some(bytes)) => Self::Uniform(Grid::new(&space, bytes, align.unwrap_or(bytes))),
+            (jump, _) => Self::Jumps { space, jump },
+        })
     }
 
     fn streams(
@@ -130,80 +146,77 @@ impl Places {
         space: Space,
         once: bool,
         backward: bool,
-        seek: Option<f64>,
+        seek: Option<Seek>,
         rng: &mut Rng,
     ) -> Result<Self, GenerateError> {
         let (workload, address) = (setting.workload, &setting.workload.address);
-        if let Some(seek) = seek.filter(|seek| !(0.0..=1.0).contains(seek)) {
-            return Err(value_error(workload, "the fraction that seeks", seek, "between 0 and 1"));
-        }
-        if let Some((min, max)) = address.stride.filter(|(min, max)| *min == 0 || min > max) {
+        // Vdbench's own sequence: each operation where the one before ended, whatever the alignment.
+        let follows = space.grain() > 0;
+        let stride = address.stride.filter(|_| !follows);
+        if let Some((min, max)) = stride.filter(|(min, max)| *min == 0 || min > max) {
             let what = "the smallest stride";
             return Err(value_error(workload, what, min.min(max) as f64, "above 0 and not above the largest"));
         }
         let max = u64::from(setting.sizes.max());
         let fixed = setting.sizes.fixed().map(u64::from);
-        let ragged = (once && setting.align.is_none() && address.stride.is_none()).then_some(fixed.unwrap_or(1));
-        let align = setting.align.or(fixed).unwrap_or(setting.block);
+        let ragged = if follows {
+            // Where the grain is smaller than the transfers (a fill), ends do not lie at multiples of these.
+            (setting.streams.is_none()).then(|| fixed.filter(|bytes| space.grain() % bytes != 0).unwrap_or(1))
+        } else {
+            (once && setting.align.is_none() && stride.is_none()).then_some(fixed.unwrap_or(1))
+        };
+        let align = if follows { 1 } else { setting.align.or(fixed).unwrap_or(setting.block) };
         let steps = Steps {
             align,
-            seek_align: setting.align,
             once,
             backward,
             ragged,
-            stride: address.stride.map(|(min, max)| (min.div_ceil(align), (max / align).max(min.div_ceil(align)))),
-            seek: seek.filter(|seek| *seek > 0.0).map(threshold),
+            stride: stride.map(|(min, max)| (min.div_ceil(align), (max / align).max(min.div_ceil(align)))),
+            seek,
+            skip: address.stride.filter(|_| follows).map(|stride| (stride, setting.align)),
         };
         let fits = |piece: &Space| {
             if ragged.is_some() { piece.bytes() > 0 } else { piece.holds(max, align) }
         };
-        let unit = max.next_multiple_of(align);
-        let segments = segments(&space, address.streams.unwrap_or(1), unit, fits, setting.part, once);
-        Ok(Self::Streams(Streams::new(steps, segments, rng)))
+        let mine = |pieces: &[Space]| {
+            let (index, count) = (setting.part.index as usize, setting.part.count as usize);
+            pieces.iter().copied().skip(index).step_by(count).collect()
+        };
+        let is_skewed = matches!(&steps.seek, Some(Seek { jump: Some(Jump::Skewed(_)), .. }));
+        let segments = match setting.streams {
+            Some(pieces) => mine(pieces),
+            // What is hot must be the same for all parts.
+            None if is_skewed => vec![space],
+            None => {
+                let unit = max.next_multiple_of(align);
+                segments(&space, address.streams.unwrap_or(1), unit, fits, setting.part, once)
+            }
+        };
+        let start =
+            (address.random_start || (steps.seek.is_some() && !follows)).then_some(if follows { max } else { align });
+        Ok(Self::Streams(Streams::new(steps, segments, start, rng)))
     }
 
     /// Address and length of the next transfer of (normally) `bytes`.
     #[inline]
-    pub(crate) fn next(&mut self, rng: &mut Rng, bytes: u32) -> Option<(u64, u32)> {
+    pub(crate) fn next(&mut self, rng: &mut Rng, op: Op, bytes: u32) -> Option<(u64, u32)> {
         match self {
             Self::Uniform(grid) => Some((grid.at(rng.below(grid.len())), bytes)),
-            Self::Varied { space, align } => {
-                let grid = space.places(u64::from(bytes), *align);
-                Some((grid.at(rng.below(grid.len())), bytes))
-            }
+            Self::Jumps { space, jump } => Some((jump.next(space, rng, op, bytes), bytes)),
             Self::Once(once) => once.next().map(|at| (at, bytes)),
-            Self::Skewed { skew, fit } => Some((fit.at(skew.next(rng), u64::from(bytes)), bytes)),
-            Self::Streams(streams) => streams.next(rng, bytes),
+            Self::Streams(streams) => streams.next(rng, op, bytes),
             Self::Zones(zones) => Some((zones.next(rng, bytes), bytes)),
-            Self::Runs(runs) => runs.next(rng, bytes),
+            Self::Runs(runs) => runs.next(rng, op, bytes),
         }
     }
 }
 
-impl Zones {
-    /// The steps of [`HOT_BAND`]; those too small for a transfer are one with the next.
-    fn hot(setting: &Setting, space: &Space) -> Self {
-        let (max, total) = (u64::from(setting.sizes.max()), space.bytes());
-        let holds = |from: u64, to: u64| space.slice(from, to).holds(max, setting.align.unwrap_or(max));
-        let (mut from, mut zones) = (0, Vec::with_capacity(HOT_BAND.len()));
-        for (part, upto) in HOT_BAND {
-            let mut to = floor_u64(total as f64 * part);
-            to -= to % setting.align.unwrap_or(max).max(1);
-            // What would be left over behind it must hold a transfer as well.
-            if part >= 1.0 || !holds(to, total) {
-                to = total;
-            }
-            if to == total || holds(from, to) {
-                zones.push((if to == total { u64::MAX } else { threshold(upto) }, space.slice(from, to)));
-                from = to;
-            }
-            if to == total {
-                break;
-            }
-        }
-        Self { zones, align: setting.align }
-    }
+/// Do seeks follow the curve of a hot band?
+fn is_hot(setting: &Setting) -> bool {
+    setting.workload.address.hot_band.is_some() && !setting.hits
+}
 
+impl Zones {
     fn new(setting: &Setting, space: &Space) -> Result<Self, GenerateError> {
         let zones = &setting.workload.address.zones;
         let sum: f64 = zones.iter().map(|(share, _)| share).sum();
@@ -247,7 +260,7 @@ impl Zones {
 
 impl Runs {
     #[inline]
-    fn next(&mut self, rng: &mut Rng, bytes: u32) -> Option<(u64, u32)> {
+    fn next(&mut self, rng: &mut Rng, op: Op, bytes: u32) -> Option<(u64, u32)> {
         if self.left > 0 {
             let at = self.position;
             let end = at.saturating_add(u64::from(bytes));
@@ -256,7 +269,7 @@ impl Runs {
                 return Some((at, bytes));
             }
         }
-        let (at, bytes) = self.heads.next(rng, bytes)?;
+        let (at, bytes) = self.heads.next(rng, op, bytes)?;
         (self.left, self.position) = (self.length - 1, at + u64::from(bytes));
         Some((at, bytes))
     }
@@ -306,8 +319,13 @@ pub(crate) struct Fit {
 }
 
 impl Fit {
+    /// Places of `grid`, which belong to the smallest transfer, in `space`; `plain`: to all.
+    pub(crate) fn new(grid: Grid, space: Space, align: Option<u64>, plain: bool) -> Self {
+        Self { grid, space, align, plain }
+    }
+
     #[inline]
-    fn at(&self, place: u64, bytes: u64) -> u64 {
+    pub(crate) fn at(&self, place: u64, bytes: u64) -> u64 {
         let at = self.grid.at(place);
         if self.plain { at } else { self.around(at, bytes) }
     }
@@ -317,10 +335,12 @@ impl Fit {
         let align = self.align.unwrap_or(bytes);
         let fitting = || {
             let extent = self.space.extents()[self.space.find(at)?];
-            let first = extent.start.next_multiple_of(align);
-            let last = extent.end.checked_sub(bytes)?;
-            let last = last - last % align;
-            (first <= last).then(|| (at - at % align).clamp(first, last))
+            // Where places count from.
+            let origin = if self.space.grain() > 0 { extent.start } else { 0 };
+            let floor = |at: u64| at - (at - origin) % align;
+            let first = origin + (extent.start - origin).next_multiple_of(align);
+            let last = floor(extent.end.checked_sub(bytes).filter(|last| *last >= origin)?);
+            (first <= last).then(|| floor(at).clamp(first, last))
         };
         fitting().unwrap_or_else(|| self.space.places(bytes, self.align).at(0))
     }

@@ -1,7 +1,7 @@
 //! Several targets as one address space, one behind the other.
 
 use super::operations::{Operation, Operations};
-use super::space::Space;
+use super::space::Window;
 use super::{GenerateError, Geometry, Op, Part};
 use crate::spec::{Address, TargetSpec, TransferSize, Workload};
 use std::path::PathBuf;
@@ -40,15 +40,19 @@ impl Joined {
         let align = members.iter().filter_map(|(spec, _)| spec.align_bytes).max();
         let align = workload.address.align_bytes.or(align).unwrap_or(1).max(1);
         let unit = workload.transfers().into_iter().map(TransferSize::max_bytes).max().unwrap_or(1).max(1);
-        let unit = unit.next_multiple_of(align);
+        let grain = members.iter().filter_map(|(spec, _)| spec.grain_bytes).max();
+        let unit = unit.max(grain.unwrap_or(1)).next_multiple_of(align);
         let (mut pieces, mut bytes) = (Vec::with_capacity(members.len()), 0);
         for (member, (spec, geometry)) in members.iter().enumerate() {
-            for extent in Space::of(&plain, spec, *geometry)?.extents() {
+            // Of joined targets with a grain, Vdbench never uses the first block of any, be it a device or a file.
+            let spec = TargetSpec { skip_first_block: spec.skip_first_block || grain.is_some(), ..(*spec).clone() };
+            let window = Window::of(&plain, &spec, *geometry)?;
+            for extent in window.misses.extents() {
                 let (from, to) = (extent.start.next_multiple_of(unit), extent.end - extent.end % unit);
                 if from < to {
                     let start = bytes;
                     bytes += to - from;
-                    pieces.push(Piece { end: bytes, member, start, offset: from + spec.offset_bytes });
+                    pieces.push(Piece { end: bytes, member, start, offset: from + window.shift });
                 }
             }
         }
@@ -63,6 +67,7 @@ impl Joined {
             offset_bytes: 0,
             align_bytes: (align > 1).then_some(align),
             skip_first_block: false,
+            grain_bytes: grain,
             unlink: false,
             span: workload.span,
         };

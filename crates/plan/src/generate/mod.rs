@@ -7,6 +7,7 @@
 //! | [`content`] | the bytes that writes carry |
 //! | `space` | the bytes of a target that a workload may touch, and aligned places in them |
 //! | `address`, `sequential` | which of these places comes next |
+//! | `jump`, `hot_band` | where a seek goes |
 //! | `skew`, `permutation` | uneven and exact-once choices among `n` places in O(1) memory |
 //! | [`Turns`] | which target of a job is next, and its end |
 //! | [`Joined`] | several targets as one address space |
@@ -20,7 +21,9 @@
 mod address;
 pub mod content;
 mod dedup;
+mod hot_band;
 mod joined;
+mod jump;
 mod mix;
 pub mod operations;
 mod permutation;
@@ -35,8 +38,9 @@ mod turns;
 mod speed;
 #[cfg(test)]
 mod tests;
+#[cfg(test)]
+mod window_tests;
 
-pub use address::HOT_BAND;
 pub use content::{Content, SECTOR_BYTES, SECTOR_MAGIC, Volume, data_seed_of, writer_of};
 pub use joined::Joined;
 pub use operations::{Operation, Operations};
@@ -123,7 +127,11 @@ pub enum GenerateError {
     /// No transfer fits into the range.
     #[error(
         "workload {workload}: a transfer of {transfer_bytes} bytes does not fit into the {range_bytes} bytes that it \
-         may use of target {target} (size {size_bytes} bytes); use smaller transfers or a larger range"
+         may use of target {target} (size {size_bytes} bytes{}); use smaller transfers or a larger range",
+        grain_bytes.map_or(String::new(), |bytes| format!(
+            "; its range begins and ends at multiples of the largest transfer of all runs, {bytes} bytes, a raw device's \
+             behind the first of them, and without the hit area"
+        ))
     )]
     DoesNotFit {
         /// Name of the workload.
@@ -136,6 +144,8 @@ pub enum GenerateError {
         range_bytes: u64,
         /// The largest transfer, alignment included.
         transfer_bytes: u64,
+        /// The target's grain, where it has one.
+        grain_bytes: Option<u64>,
     },
     /// A transfer size that cannot be issued.
     #[error(

@@ -3,9 +3,9 @@
 use super::address::{Places, Setting};
 use super::mix::{OpChoice, Sizes, value_error};
 use super::rng::{Rng, derive, derive_name, threshold};
-use super::space::Space;
+use super::space::{Space, Window};
 use super::{GenerateError, Geometry, Op, Part};
-use crate::spec::{TargetSpec, Workload};
+use crate::spec::{Distribution, Order, TargetSpec, Workload};
 
 /// One request.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -27,7 +27,7 @@ pub struct Operations {
     places: Places,
     /// Places of writes and of trims, when each kind of operation goes its own way.
     own_places: Option<Box<[Places; 2]>>,
-    hits: Option<Hits>,
+    hits: Option<Box<Hits>>,
     offset_bytes: u64,
     range_bytes: u64,
     flushes: Option<Flushes>,
@@ -35,10 +35,9 @@ pub struct Operations {
 }
 
 /// Operations that go to the hit area.
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Debug)]
 struct Hits {
-    space: Space,
-    align: Option<u64>,
+    places: Places,
     /// Random numbers below this hit, by [`Op::index`].
     below: [u64; 4],
     always: [bool; 4],
@@ -75,51 +74,58 @@ impl Operations {
         let align = alignment(workload, target, block)?;
         let ops = OpChoice::new(workload)?;
         let sizes = Sizes::new(workload, target, geometry)?;
-        let space = Space::of(workload, target, geometry)?;
-        let must_hold = |space: &Space| {
-            let bytes = u64::from(sizes.max());
-            if space.holds(bytes, align.unwrap_or(bytes)) {
-                return Ok(());
-            }
-            Err(GenerateError::DoesNotFit {
-                workload: workload.name.clone(),
-                target: target.name.clone(),
-                size_bytes: geometry.size_bytes,
-                range_bytes: space.bytes(),
-                transfer_bytes: bytes,
-            })
+        let window = Window::of(workload, target, geometry)?;
+        let fits = |space: &Space| fits(workload, target, geometry, space, u64::from(sizes.max()), align);
+        let streams = match workload.address.streams.filter(|_| window.misses.grain() > 0) {
+            Some(streams) => Some(Space::pieces(workload, target, geometry, streams)?),
+            None => None,
         };
-        must_hold(&space)?;
-        // What is left over at the end of a range is not reached.
-        let range_bytes = space.bytes() - space.bytes() % u64::from(sizes.min());
-        let (hits, space) = Hits::split(workload, target.hit_area_bytes / block * block, space, align)?;
-        must_hold(&space)?;
-        if let Some(hits) = &hits {
-            must_hold(&hits.space)?;
+        fits(&window.misses)?;
+        for space in streams.iter().flatten().chain(&window.hits) {
+            fits(space)?;
         }
-        let place = |op: Op, rng: &mut Rng| {
-            let by_op = workload.address.align_by_op.and_then(|aligns| aligns.get(op.index()).copied());
-            let align = by_op.filter(|align| *align > 0).or(align);
-            Places::new(&Setting { workload, sizes: &sizes, align, block, part, seed: derive(shared, 1) }, space, rng)
+        let place = |op: Option<Op>, space: Space, rng: &mut Rng| {
+            let by_op = workload.address.align_by_op.zip(op).and_then(|(aligns, op)| aligns.get(op.index()).copied());
+            let setting = Setting {
+                workload,
+                sizes: &sizes,
+                align: by_op.filter(|align| *align > 0).or(align),
+                block,
+                part,
+                seed: derive(shared, 1),
+                hits: op.is_none(),
+                streams: streams.as_deref(),
+            };
+            Places::new(&setting, space, rng)
         };
-        let places = place(Op::Read, &mut rng)?;
+        let places = place(Some(Op::Read), window.misses, &mut rng)?;
         let own_places = if workload.address.per_op || workload.address.align_by_op.is_some() {
-            Some(Box::new([place(Op::Write, &mut rng)?, place(Op::Trim, &mut rng)?]))
+            let own =
+                [place(Some(Op::Write), window.misses, &mut rng)?, place(Some(Op::Trim), window.misses, &mut rng)?];
+            Some(Box::new(own))
         } else {
             None
         };
+        let hits = match window.hits {
+            Some(space) => Hits::new(workload, place(None, space, &mut rng)?)?,
+            None => None,
+        };
+        // What is left over at the end of a range is not reached.
+        let whole = window.misses.bytes() + window.hits.map_or(0, |hits| hits.bytes());
+        let range_bytes = whole - whole % u64::from(sizes.min());
         let flushes = Flushes::new(workload)?;
-        let offset_bytes = target.offset_bytes + workload.address.base_bytes;
+        let offset_bytes = window.shift;
         Ok(Self { rng, ops, sizes, places, own_places, hits, offset_bytes, range_bytes, flushes, ended: false })
     }
 
     /// How many parts `workload` can be divided into without changing what it is: as many as there are sequential
-    /// streams, any number when addresses are random. Every place once is one part: workers are not equally fast, and the
-    /// faster one would begin the next pass before the other has finished this one.
+    /// streams, any number when addresses are random and none follows from another. Every place once is one part: workers
+    /// are not equally fast, and the faster one would begin the next pass before the other has finished this one.
     pub fn parts_max(workload: &Workload) -> u32 {
         match workload.address.order {
-            crate::spec::Order::Random(crate::spec::Distribution::ExactOnce) => 1,
-            crate::spec::Order::Random(_) => u32::MAX,
+            Order::Random(Distribution::ExactOnce) => 1,
+            Order::Random(_) if workload.address.stride.is_none() => u32::MAX,
+            Order::Random(_) => 1,
             _ => workload.address.streams.unwrap_or(1).max(1),
         }
     }
@@ -147,22 +153,13 @@ impl Operations {
             return Some(Operation { op, offset: 0, bytes: 0 });
         }
         let bytes = self.sizes.next(&mut self.rng, op);
-        let hit = match &self.hits {
-            None => None,
-            Some(hits) => hits.next(&mut self.rng, op, bytes),
+        let places = match (&mut self.hits, &mut self.own_places, op) {
+            (Some(hits), _, _) if hits.is_hit(&mut self.rng, op) => &mut hits.places,
+            (_, Some(own), Op::Write) => &mut own[0],
+            (_, Some(own), Op::Trim) => &mut own[1],
+            _ => &mut self.places,
         };
-        let place = match hit {
-            Some(at) => Some((at, bytes)),
-            None => {
-                let places = match (&mut self.own_places, op) {
-                    (Some(own), Op::Write) => &mut own[0],
-                    (Some(own), Op::Trim) => &mut own[1],
-                    _ => &mut self.places,
-                };
-                places.next(&mut self.rng, bytes)
-            }
-        };
-        let Some((at, bytes)) = place else {
+        let Some((at, bytes)) = places.next(&mut self.rng, op, bytes) else {
             self.ended = true;
             return None;
         };
@@ -191,13 +188,8 @@ fn alignment(workload: &Workload, target: &TargetSpec, block: u64) -> Result<Opt
 }
 
 impl Hits {
-    /// The hit area (the first bytes of the range) and what is left for misses.
-    fn split(
-        workload: &Workload,
-        area_bytes: u64,
-        space: Space,
-        align: Option<u64>,
-    ) -> Result<(Option<Self>, Space), GenerateError> {
+    /// Hits at `places`; `None` when nothing is to hit.
+    fn new(workload: &Workload, places: Places) -> Result<Option<Box<Self>>, GenerateError> {
         let (read, write) = (workload.address.read_hit, workload.address.write_hit);
         for (what, value) in [("the hit fraction of reads", read), ("the hit fraction of writes", write)] {
             if !(0.0..=1.0).contains(&value) {
@@ -205,30 +197,38 @@ impl Hits {
             }
         }
         if read == 0.0 && write == 0.0 {
-            return Ok((None, space));
+            return Ok(None);
         }
         let share = [read, write, 0.0, 0.0];
-        let hits = Self {
-            space: space.slice(0, area_bytes),
-            align,
-            below: share.map(threshold),
-            always: share.map(|share| share >= 1.0),
-        };
-        let missing = workload.mix.trim > 0.0
-            || (workload.mix.read > 0.0 && read < 1.0)
-            || (workload.mix.write > 0.0 && write < 1.0);
-        let misses = if missing { space.slice(area_bytes, u64::MAX) } else { space };
-        Ok((Some(hits), misses))
+        Ok(Some(Box::new(Self { places, below: share.map(threshold), always: share.map(|share| share >= 1.0) })))
     }
 
     #[inline]
-    fn next(&self, rng: &mut Rng, op: Op, bytes: u32) -> Option<u64> {
-        if rng.next_u64() >= self.below[op.index()] && !self.always[op.index()] {
-            return None;
-        }
-        let grid = self.space.places(u64::from(bytes), self.align);
-        Some(grid.at(rng.below(grid.len())))
+    fn is_hit(&self, rng: &mut Rng, op: Op) -> bool {
+        rng.next_u64() < self.below[op.index()] || self.always[op.index()]
     }
+}
+
+/// Does the largest transfer fit into what the workload may use?
+fn fits(
+    workload: &Workload,
+    target: &TargetSpec,
+    geometry: Geometry,
+    space: &Space,
+    bytes: u64,
+    align: Option<u64>,
+) -> Result<(), GenerateError> {
+    if space.holds(bytes, align.unwrap_or(bytes)) {
+        return Ok(());
+    }
+    Err(GenerateError::DoesNotFit {
+        workload: workload.name.clone(),
+        target: target.name.clone(),
+        size_bytes: geometry.size_bytes.min(target.size_bytes.unwrap_or(u64::MAX)),
+        range_bytes: space.bytes(),
+        transfer_bytes: bytes,
+        grain_bytes: target.grain_bytes,
+    })
 }
 
 impl Flushes {

@@ -40,6 +40,9 @@ const BLOCK_S: f64 = 10.0;
 
 const SECOND_NS: u64 = 1_000_000_000;
 
+/// Far behind the end of every run, and far below what sums of times overflow at.
+const NEVER_NS: u64 = u64::MAX / 4;
+
 /// Due times for ever; see the module's description for what is exact.
 #[derive(Clone, Debug)]
 pub struct Schedule {
@@ -51,6 +54,7 @@ pub struct Schedule {
 
 #[derive(Clone, Debug)]
 enum Process {
+    Never,
     Even { next: u64, step: u64, period_ns: f64 },
     Uniform(Box<Blocks>),
     Exponential(Box<Windows>),
@@ -94,6 +98,12 @@ impl Schedule {
         Ok(Self { process, shape, spike, last_ns: 0 })
     }
 
+    /// No arrivals: what is due is due in some hundred years.
+    #[must_use]
+    pub fn never() -> Self {
+        Self { process: Process::Never, shape: None, spike: false, last_ns: 0 }
+    }
+
     /// The next due time in nanoseconds since the start of the run; never before the one before.
     #[inline]
     pub fn next_ns(&mut self) -> u64 {
@@ -103,6 +113,7 @@ impl Schedule {
                 *next += *step;
                 at
             }
+            Process::Never => NEVER_NS,
             Process::Uniform(blocks) => blocks.next_ns(),
             Process::Exponential(windows) => windows.next_ns(),
             Process::Dealt(dealt) => dealt.next_ns(),
@@ -525,6 +536,12 @@ mod tests {
         let spike = Arrivals { gaps: Gaps::Deterministic, burst: Some(Burst { steps: vec![], spike: true }) };
         let mut schedule = Schedule::new(50.0, &spike, 1, Part::WHOLE).unwrap();
         assert!((0..500).all(|i| schedule.next_ns() == i / 50 * SECOND_NS));
+    }
+
+    #[test]
+    fn never_is_behind_the_end_of_every_run() {
+        let mut never = Schedule::never();
+        assert!((0..3).all(|_| never.next_ns() > 100 * 365 * 86_400 * SECOND_NS));
     }
 
     #[test]

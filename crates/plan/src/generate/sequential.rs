@@ -1,5 +1,7 @@
 //! Addresses that follow each other: one or several streams, forward or backward, with or without gaps.
 
+use super::Op;
+use super::jump::Jump;
 use super::rng::Rng;
 use super::space::Space;
 
@@ -8,17 +10,26 @@ use super::space::Space;
 pub(crate) struct Steps {
     /// Addresses are multiples of this.
     pub(crate) align: u64,
-    /// Seeks go to multiples of this; `None`: of the transfer.
-    pub(crate) seek_align: Option<u64>,
     pub(crate) once: bool,
     pub(crate) backward: bool,
-    /// A once-only pass covers what is left over at both ends of an extent with shorter transfers that end at
-    /// multiples of this (1: of anything).
+    /// What is left over at both ends of an extent is covered with shorter transfers that end at multiples of this
+    /// (1: of anything).
     pub(crate) ragged: Option<u64>,
     /// Gap between the starts of successive transfers, in multiples of `align`.
     pub(crate) stride: Option<(u64, u64)>,
-    /// Random numbers at or below this seek.
-    pub(crate) seek: Option<u64>,
+    pub(crate) seek: Option<Seek>,
+    /// With seeks that skip: so many bytes, from a smallest to a largest, on from the end of the operation before, in steps
+    /// of the alignment or of the transfer.
+    pub(crate) skip: Option<((u64, u64), Option<u64>)>,
+}
+
+/// Which operations seek, and where to.
+#[derive(Clone, Debug)]
+pub(crate) struct Seek {
+    /// Random numbers up to this do.
+    pub(crate) upto: u64,
+    /// `None`: they skip.
+    pub(crate) jump: Option<Jump>,
 }
 
 /// Sequential streams served in turn.
@@ -39,14 +50,15 @@ struct Cursor {
 }
 
 impl Streams {
-    /// Streams over `segments`; none of them: ends at once.
-    pub(crate) fn new(steps: Steps, segments: Vec<Space>, rng: &mut Rng) -> Self {
+    /// Streams over `segments`; none of them: ends at once. Each begins at a random place for so many bytes, or at its
+    /// beginning.
+    pub(crate) fn new(steps: Steps, segments: Vec<Space>, start: Option<u64>, rng: &mut Rng) -> Self {
         let mut cursors = Vec::with_capacity(segments.len());
         for space in segments {
             let extent = if steps.backward { space.extents().len().saturating_sub(1) } else { 0 };
             let mut cursor = Cursor { space, extent, position: None, done: space.bytes() == 0 };
-            if steps.seek.is_some() {
-                cursor.seek(&steps, steps.align, rng);
+            if let Some(bytes) = start {
+                cursor.begin(&steps, bytes, rng);
             }
             cursors.push(cursor);
         }
@@ -55,13 +67,13 @@ impl Streams {
 
     /// Address and length of the next transfer of `bytes`; `None` at the end of a once-only order.
     #[inline]
-    pub(crate) fn next(&mut self, rng: &mut Rng, bytes: u32) -> Option<(u64, u32)> {
+    pub(crate) fn next(&mut self, rng: &mut Rng, op: Op, bytes: u32) -> Option<(u64, u32)> {
         for _ in 0..self.cursors.len() {
             let turn = self.turn;
             self.turn = if turn + 1 >= self.cursors.len() { 0 } else { turn + 1 };
             let cursor = &mut self.cursors[turn];
             if !cursor.done
-                && let Some(transfer) = cursor.next(&self.steps, rng, bytes)
+                && let Some(transfer) = cursor.next(&self.steps, rng, op, bytes)
             {
                 return Some(transfer);
             }
@@ -72,11 +84,14 @@ impl Streams {
 
 impl Cursor {
     #[inline]
-    fn next(&mut self, steps: &Steps, rng: &mut Rng, bytes: u32) -> Option<(u64, u32)> {
-        if let Some(seek) = steps.seek
-            && rng.next_u64() <= seek
+    fn next(&mut self, steps: &Steps, rng: &mut Rng, op: Op, bytes: u32) -> Option<(u64, u32)> {
+        if let Some(seek) = &steps.seek
+            && rng.next_u64() <= seek.upto
         {
-            self.seek(steps, u64::from(bytes), rng);
+            match &seek.jump {
+                Some(jump) => self.go(jump.next(&self.space, rng, op, bytes), u64::from(bytes), steps.backward),
+                None => self.skip(steps, u64::from(bytes), rng),
+            }
         }
         // Every extent may turn out too small once, and the first one is then looked at again from its edge.
         for _ in 0..=self.space.extents().len() {
@@ -160,12 +175,33 @@ impl Cursor {
         true
     }
 
-    fn seek(&mut self, steps: &Steps, bytes: u64, rng: &mut Rng) {
-        let grid = self.space.places(bytes, steps.seek_align);
+    /// On to the place at `at`.
+    #[inline]
+    fn go(&mut self, at: u64, bytes: u64, backward: bool) {
+        self.extent = self.space.find(at).unwrap_or(0);
+        self.position = Some(if backward { at + bytes } else { at });
+    }
+
+    /// To a random place for `bytes`, if there is one.
+    fn begin(&mut self, steps: &Steps, bytes: u64, rng: &mut Rng) {
+        let grid = self.space.places(bytes, None);
         if grid.len() > 0 {
-            let at = grid.at(rng.below(grid.len()));
-            self.extent = self.space.find(at).unwrap_or(0);
-            self.position = Some(if steps.backward { at + bytes } else { at });
+            self.go(grid.at(rng.below(grid.len())), bytes, steps.backward);
+        }
+    }
+
+    /// Skips from the end of the operation before; the first one is at the beginning, and so is one that would go past the
+    /// end.
+    #[inline]
+    fn skip(&mut self, steps: &Steps, bytes: u64, rng: &mut Rng) {
+        let (Some(position), Some(((min, max), align))) = (self.position, steps.skip) else { return };
+        let step = align.unwrap_or(bytes);
+        let at = position.saturating_add(min).saturating_add(rng.below(((max - min) / step).max(1)) * step);
+        if at.saturating_add(bytes) <= self.space.extents()[self.extent].end {
+            self.position = Some(at);
+        } else {
+            self.extent = if self.extent + 1 < self.space.extents().len() { self.extent + 1 } else { 0 };
+            self.position = None;
         }
     }
 }

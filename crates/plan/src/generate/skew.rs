@@ -14,8 +14,6 @@ pub(crate) enum Skew {
     Pareto { n: u64, power: f64, scatter: Permutation },
     /// Around the middle, cut off at both ends.
     Normal { n: u64, deviation: f64 },
-    /// Band `k` with a Poisson probability, uniform inside it.
-    Bands { n: u64, upto: Vec<f64> },
 }
 
 impl Skew {
@@ -31,7 +29,8 @@ impl Skew {
         };
         let scatter = || Permutation::new(n, key);
         Ok(match distribution {
-            Distribution::Uniform | Distribution::ExactOnce => None,
+            // Those of Vdbench depend on the transfer: `jump`.
+            Distribution::Uniform | Distribution::ExactOnce | Distribution::Poisson(_) => None,
             Distribution::Zipf(theta) => {
                 let good = theta > 0.0 && theta <= 100.0;
                 check(theta, good, "the exponent of the zipf distribution", "above 0 and at most 100")?;
@@ -45,11 +44,6 @@ impl Skew {
                 let good = deviation > 0.0 && deviation <= 1.0;
                 check(deviation, good, "the deviation of the normal distribution", "above 0 and at most 1 (100 %)")?;
                 Some(Self::Normal { n, deviation })
-            }
-            Distribution::Poisson(midpoint) => {
-                let good = midpoint > 0.0 && midpoint <= 500.0;
-                check(midpoint, good, "the midpoint of the poisson distribution", "above 0 and at most 500")?;
-                Some(Self::Bands { n, upto: poisson_bands(midpoint) })
             }
         })
     }
@@ -65,11 +59,6 @@ impl Skew {
                     return place(x, *n);
                 }
             },
-            Self::Bands { n, upto } => {
-                let u = rng.unit();
-                let band = upto.partition_point(|&upto| upto <= u).min(upto.len() - 1);
-                place((band as f64 + rng.unit()) / upto.len() as f64, *n)
-            }
         }
     }
 }
@@ -90,20 +79,6 @@ fn normal(rng: &mut Rng) -> f64 {
             return x * (-2.0 * s.ln() / s).sqrt();
         }
     }
-}
-
-/// Cumulative probabilities of a Poisson distribution, as many as hold all but a millionth of it.
-fn poisson_bands(midpoint: f64) -> Vec<f64> {
-    let (mut term, mut sum, mut upto) = ((-midpoint).exp(), 0.0, Vec::new());
-    while sum < 1.0 - 1e-6 && upto.len() < 1000 {
-        sum += term;
-        upto.push(sum);
-        term *= midpoint / upto.len() as f64;
-    }
-    for value in &mut upto {
-        *value /= sum;
-    }
-    upto
 }
 
 /// Ranks `1..=n` with probability ∝ 1 ÷ rank^theta, exactly, by rejection-inversion (Hörmann and Derflinger 1996).
@@ -236,13 +211,5 @@ mod tests {
         counts.sort_unstable_by(|a, b| b.cmp(a));
         let hot: u32 = counts[..200].iter().sum();
         assert!((f64::from(hot) / 1e6 - 0.8).abs() < 0.005, "{hot}");
-    }
-
-    #[test]
-    fn poisson_prefers_the_beginning() {
-        let (mut rng, n) = (Rng::new(3), 1_000_000_u64);
-        let skew = Skew::Bands { n, upto: poisson_bands(3.0) };
-        let low = (0..100_000).filter(|_| skew.next(&mut rng) < n / 2).count();
-        assert!(low > 90_000, "{low}");
     }
 }

@@ -33,7 +33,7 @@ fn operations() {
         ("pareto 0.2", Order::Random(Distribution::Pareto(0.2)), 1.0),
         ("normal 0.1", Order::Random(Distribution::Normal(0.1)), 1.0),
         ("sequential", sequential, 1.0),
-        ("30 % seeks", Order::Mixed { seek: 0.3 }, 1.0),
+        ("30 % seeks", Order::Mixed { seek: 0.3, distribution: Distribution::Uniform }, 1.0),
     ] {
         let mut workload = workload();
         workload.address.order = order;

@@ -31,6 +31,7 @@ pub(crate) fn spec(path: &Path, size_bytes: Option<u64>) -> TargetSpec {
         offset_bytes: 0,
         align_bytes: None,
         skip_first_block: false,
+        grain_bytes: None,
         unlink: false,
         span: Span::default(),
     }

@@ -1,9 +1,9 @@
 //! Rows of a recording out of what files tell.
 
-use super::super::{Imported, events, imported_manifest, seconds, whole};
+use super::super::{Imported, events, imported_manifest, seconds};
 use super::Texts;
 use super::columns::Subject;
-use super::lanes::{Lane, Sums, Thing};
+use super::lanes::{COUNTER_MAX, Lane, Sums, Thing};
 use super::place::Placed;
 use super::told::Section;
 use crate::ConvertError;
@@ -162,8 +162,9 @@ fn span(file: &Placed, subject: Subject, thing: &str) -> Option<(i64, i64)> {
 }
 
 /// A counter or gauge as a whole number.
+#[expect(clippy::cast_possible_truncation, reason = "held below 2^63 just before")]
 fn get(sums: &Sums, key: &str) -> Option<i64> {
-    sums.get(key).map(|value| whole(*value))
+    sums.get(key).map(|value| value.round().clamp(0.0, COUNTER_MAX) as i64)
 }
 
 /// Builds a row from sums: fields that are given, then columns of their names.
@@ -245,6 +246,12 @@ impl Output {
             if rows.len() >= BATCH {
                 self.put(&mut rows)?;
             }
+        }
+        for thing in things.iter().filter(|thing| thing.is_clipped) {
+            self.notes.insert(format!(
+                "{}: a figure is beyond what a table holds (2⁶³), where its counter stays",
+                if thing.name.is_empty() { R::TABLE.name } else { &thing.name }
+            ));
         }
         self.put(&mut rows)
     }

@@ -4,7 +4,7 @@ use super::columns::Subject;
 use super::source::Lines;
 use super::told::{Cell, Told};
 use super::when::{self, SECOND_NS, When, dates, month, of_day};
-use super::words::{banner, cell, command, has_flag, is_utc, number};
+use super::words::{banner, command, field, has_flag, is_utc, number};
 use super::{Passed, passed};
 use crate::ConvertError;
 use quantity::text::wall_ns_of;
@@ -19,7 +19,9 @@ pub(super) fn sniff(head: &str) -> bool {
 /// The heading of devices, whose name stands first or last.
 fn is_devices(words: &[&str]) -> bool {
     let name = |word: Option<&&str>| word.is_some_and(|word| ["Device", "Device:", "device"].contains(word));
-    let rates = words.iter().any(|word| ["r/s", "tps", "kB/s", "%util", "Blk_read/s"].contains(word));
+    // -h prints a part of the columns at a time.
+    let known = ["r/s", "w/s", "d/s", "f/s", "tps", "kB/s", "%util", "Blk_read/s"];
+    let rates = words.iter().any(|word| known.contains(word));
     rates && (name(words.first()) || name(words.last()))
 }
 
@@ -67,13 +69,33 @@ pub(super) fn read(lines: &mut Lines, told: &mut Told) -> Result<(), ConvertErro
         } else if let Some(when) = stamp(&words, told) {
             state.now = Some(when);
         } else {
-            row(lines, told, &under, &words)?;
+            let parted = parted(&words, &under);
+            let words = parted.as_ref().map_or(&words, |parted| parted);
+            row(lines, told, &under, words)?;
             if matches!(under, Under::Cpu { .. }) {
                 under = Under::Nothing;
             }
         }
     }
     Ok(())
+}
+
+/// Solaris' columns have no blank between when figures are wide; each has one decimal, behind which it ends. `None`: the
+/// row needs no parting, or that does not help.
+fn parted<'a>(words: &[&'a str], under: &Under) -> Option<Vec<&'a str>> {
+    let Under::Devices { width, is_last: true, .. } = under else { return None };
+    let mut found: Vec<&str> = Vec::new();
+    for word in words {
+        let mut rest = *word;
+        let is_row = rest.bytes().all(|byte| byte.is_ascii_digit() || byte == b'.');
+        while is_row && rest.matches('.').count() > 1 {
+            let (figure, more) = rest.split_at_checked(rest.find('.')? + 2)?;
+            found.push(figure);
+            rest = more;
+        }
+        found.push(rest);
+    }
+    (words.len() < *width && found.len() == *width).then_some(found)
 }
 
 fn begin(told: &mut Told, section: usize, state: &mut State) {
@@ -90,19 +112,21 @@ fn row(lines: &Lines, told: &mut Told, under: &Under, words: &[&str]) -> Result<
             told.tally("lines that are not iostat's (messages, prompts) left out");
             return Ok(());
         }
-        Under::Cpu { section, width } => match passed(lines, told, words, *width)? {
+        Under::Cpu { section, width } => match passed(lines, told, words, (0, *width))? {
             Passed::Row => (*section, "all", words),
             Passed::Over => return Ok(()),
         },
-        Under::Devices { section, width, is_last } => match passed(lines, told, words, *width)? {
-            Passed::Row if *is_last => (*section, words[words.len() - 1], &words[..words.len() - 1]),
-            Passed::Row => (*section, words[0], &words[1..]),
-            Passed::Over => return Ok(()),
-        },
+        Under::Devices { section, width, is_last } => {
+            match passed(lines, told, words, (usize::from(!is_last), *width))? {
+                Passed::Row if *is_last => (*section, words[words.len() - 1], &words[..words.len() - 1]),
+                Passed::Row => (*section, words[0], &words[1..]),
+                Passed::Over => return Ok(()),
+            }
+        }
     };
     let mut cells = Vec::with_capacity(figures.len());
-    for word in figures {
-        match cell(word) {
+    for (at, word) in figures.iter().enumerate() {
+        match field(&told.sections[section].columns[at].name, word) {
             Cell::Text(text) => return Err(lines.malformed(format!("`{text}` stands where a number is expected"))),
             cell => cells.push(cell),
         }

@@ -12,6 +12,10 @@ use std::collections::{BTreeMap, BTreeSet};
 /// Cumulative values of a thing, by column of its table; what is not told is not in it.
 pub(super) type Sums = BTreeMap<&'static str, f64>;
 
+/// What a table holds: nearly 2⁶³. Above 2⁵³ sums have a step of up to 1,024, which is 1,024 ns of a century of CPU time;
+/// held below that, a day of 128 busy CPUs would not fit.
+pub(super) const COUNTER_MAX: f64 = 9.2e18;
+
 /// What one section tells of a thing.
 pub(super) struct Lane<'a> {
     section: &'a Section,
@@ -133,9 +137,10 @@ impl<'a> Lane<'a> {
         }
     }
 
-    /// Adds what a step tells.
-    fn apply(&self, step: Step, sums: &mut Sums) {
-        let Some(row) = step.row else { return };
+    /// Adds what a step tells. True when something is beyond what a table holds: it stays there.
+    fn apply(&self, step: Step, sums: &mut Sums) -> bool {
+        let Some(row) = step.row else { return false };
+        let mut is_clipped = false;
         let width = self.section.columns.len();
         let cell = |column: usize| self.series.cells.get(row * width + column).copied().filter(|value| !value.is_nan());
         let seconds = step.interval_ns as f64 / 1e9;
@@ -171,9 +176,13 @@ impl<'a> Lane<'a> {
         grown.extend(in_queue_ms.map(|ms| ("weighted_ticks_ms", ms)));
         for (key, value) in grown {
             let sum = sums.entry(key).or_default();
-            *sum = (*sum + value).clamp(0.0, 9.0e15);
+            *sum = (*sum + value).max(0.0);
+            is_clipped |= *sum > COUNTER_MAX;
+            *sum = sum.min(COUNTER_MAX);
         }
+        is_clipped |= gauges.values().any(|value| *value > COUNTER_MAX);
         sums.extend(gauges);
+        is_clipped
     }
 }
 
@@ -186,6 +195,8 @@ pub(super) struct Thing<'a> {
     /// By time, latest first.
     steps: Vec<(Step, usize)>,
     sums: Sums,
+    /// Something of it was beyond what a table holds.
+    pub(super) is_clipped: bool,
 }
 
 impl<'a> Thing<'a> {
@@ -201,7 +212,7 @@ impl<'a> Thing<'a> {
         }
         // The same time may end one interval and begin the next: what grew is added first.
         steps.sort_by_key(|(step, number)| std::cmp::Reverse((step.t_ns, step.is_anew, *number)));
-        Self { name: name.to_string(), lanes, begins, steps, sums }
+        Self { name: name.to_string(), lanes, begins, steps, sums, is_clipped: false }
     }
 
     /// Time of the next row.
@@ -217,7 +228,7 @@ impl<'a> Thing<'a> {
                 self.begins[number] -= 1.0;
                 self.sums.extend(self.lanes[number].counters().map(|key| (key, self.begins[number])));
             }
-            self.lanes[number].apply(step, &mut self.sums);
+            self.is_clipped |= self.lanes[number].apply(step, &mut self.sums);
         }
         Some((t_ns, &self.sums))
     }

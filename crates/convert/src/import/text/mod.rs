@@ -169,16 +169,23 @@ enum Passed {
     Over,
 }
 
-/// Is it a row under a heading of `width` fields? A last line that is cut off and lines of other kinds are left out;
-/// one that is a row by its look and has not as many fields is an error.
-fn passed(lines: &Lines, told: &mut Told, words: &[&str], width: usize) -> Result<Passed, ConvertError> {
-    let numbers = words.iter().filter(|word| words::number(word).is_some()).count();
-    if words.len() == width && (numbers > 0 || width == 0) {
+/// Is it a row under a heading of `width` fields, the first `names` of which are no figures? A last line that is cut off and
+/// lines of other kinds are left out; one that begins like a row, or is one by most of its fields, and has not as many of them
+/// is an error: what a tool printed must not vanish.
+fn passed(
+    lines: &Lines,
+    told: &mut Told,
+    words: &[&str],
+    (names, width): (usize, usize),
+) -> Result<Passed, ConvertError> {
+    let figures = words.iter().filter(|word| words::is_figure(word)).count();
+    if words.len() == width && (figures > 0 || width == 0) {
         return Ok(Passed::Row);
     }
+    let begins = words.iter().skip(names).take_while(|word| words::is_figure(word)).count();
     if lines.may_be_cut() {
         told.note(&format!("line {} is cut off, and left out", lines.number()));
-    } else if width > 0 && words.len() >= 3 && numbers * 2 > words.len() {
+    } else if width > 0 && (begins >= 2 || (words.len() >= 3 && figures * 2 > words.len())) {
         return Err(lines.malformed(format!("has {} fields under {width} headings", words.len())));
     } else {
         told.tally("lines of other kinds (messages, prompts) left out");
@@ -261,6 +268,8 @@ pub(super) fn import(
     emit::write(texts, &placed, directory, command_line)
 }
 
+#[cfg(test)]
+mod extremes;
 #[cfg(test)]
 mod source_tests;
 #[cfg(test)]

@@ -98,7 +98,7 @@ pub(super) fn read(lines: &mut Lines, told: &mut Told) -> Result<(), ConvertErro
                 is_open,
             });
         } else if let Some(under) = &mut under {
-            if matches!(passed(lines, told, &words, under.width)?, Passed::Over) {
+            if matches!(passed(lines, told, &words, (0, under.width))?, Passed::Over) {
                 continue;
             }
             let cells: Vec<Cell> = words[1..].iter().map(|word| cell(word)).collect();

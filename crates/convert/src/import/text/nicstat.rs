@@ -4,7 +4,7 @@ use super::columns::Subject;
 use super::source::Lines;
 use super::told::{Cell, Told};
 use super::when::{SECOND_NS, When, of_day};
-use super::words::{cell, command, number};
+use super::words::{cell, command, is_figure, number};
 use super::{Passed, passed};
 use crate::ConvertError;
 
@@ -14,8 +14,9 @@ const PARSEABLE: [&[&str]; 3] = [
     &["rKB/s", "wKB/s", "rPk/s", "wPk/s", "%Util", "Sat"],
     &["rKB/s", "wKB/s", "rPk/s", "wPk/s", "%Util", "Sat", "IErr", "OErr", "Coll", "NoCP", "Defer"],
 ];
-const TCP: [&str; 10] = ["InKB", "OutKB", "InSeg", "OutSeg", "Reset", "AttF", "%ReTX", "InConn", "OutCon", "Drops"];
-const UDP: [&str; 4] = ["InDG", "OutDG", "InErr", "OutErr"];
+pub(super) const TCP: [&str; 10] =
+    ["InKB", "OutKB", "InSeg", "OutSeg", "Reset", "AttF", "%ReTX", "InConn", "OutCon", "Drops"];
+pub(super) const UDP: [&str; 4] = ["InDG", "OutDG", "InErr", "OutErr"];
 
 pub(super) fn sniff(head: &str) -> bool {
     head.lines().any(|line| heading(line).is_some() || parseable(line).is_some() || is_list(line))
@@ -53,24 +54,51 @@ fn heading(line: &str) -> Option<Under> {
     Some(Under { subject, columns: owned(rest), when })
 }
 
-/// A line of -p: time, name, headings, figures. A name may hold colons, so it is what the numbers leave.
-fn parseable(line: &str) -> Option<(When, &str, &'static [&'static str], Vec<f64>)> {
+/// A line of -p.
+struct Parseable<'a> {
+    when: When,
+    /// Of the interface; none for TCP and UDP.
+    thing: &'a str,
+    subject: Subject,
+    columns: &'static [&'static str],
+    /// The fields that are figures, as printed.
+    figures: Vec<&'a str>,
+}
+
+/// Does it begin like a line of -p: with the seconds since 1970 and a colon?
+fn is_stamped(line: &str) -> Option<(i64, &str)> {
     let (time, rest) = line.trim().split_once(':')?;
-    let seconds =
-        time.parse::<i64>().ok().filter(|_| time.len() >= 8 && time.bytes().all(|byte| byte.is_ascii_digit()))?;
-    let mut figures: Vec<f64> = Vec::new();
-    let mut name = rest;
-    while let Some((before, last)) = name.rsplit_once(':') {
-        let Some(value) = number(last).filter(|_| last.contains('.') || last == "0") else { break };
-        figures.insert(0, value);
-        name = before;
-    }
-    let columns: &[&str] = match (name, figures.len()) {
-        ("TCP", 10) => &TCP,
-        ("UDP", 4) => &UDP,
-        (_, count) => PARSEABLE.iter().find(|columns| columns.len() == count)?,
+    let is_time = time.len() >= 8 && time.bytes().all(|byte| byte.is_ascii_digit());
+    Some((time.parse::<i64>().ok().filter(|_| is_time)?, rest))
+}
+
+/// A line of -p: time, name, figures. The name of an alias has a colon in it (`eth0:1`): how many fields there are tells
+/// where it ends, for no two layouts differ by one. Nothing is told by a figure's digits: large ones have no point.
+fn parseable(line: &str) -> Option<Parseable<'_>> {
+    let (seconds, rest) = is_stamped(line)?;
+    let fields: Vec<&str> = rest.split(':').collect();
+    let of = |count: usize| PARSEABLE.iter().find(|columns| columns.len() == count);
+    let (names, subject, columns): (usize, Subject, &[&str]) = match (fields[0], fields.len() - 1) {
+        ("TCP", 10) => (1, Subject::Tcp, &TCP),
+        ("UDP", 4) => (1, Subject::Udp, &UDP),
+        (_, count) => match of(count) {
+            Some(columns) => (1, Subject::Net, columns),
+            None => (2, Subject::Net, of(count.checked_sub(1)?)?),
+        },
     };
-    Some((When::Wall(seconds.checked_mul(SECOND_NS)?), name, columns, figures))
+    let length = fields[..names].iter().map(|name| name.len() + 1).sum::<usize>() - 1;
+    let name = &rest[..length];
+    let figures = fields[names..].to_vec();
+    // The number of an alias is no figure: those have a point, or five digits.
+    let is_label = |label: &str| !is_figure(label) || (label.len() <= 4 && !label.contains('.'));
+    if name.trim().is_empty()
+        || !fields[1..names].iter().all(|label| is_label(label))
+        || !figures.iter().all(|figure| is_figure(figure))
+    {
+        return None;
+    }
+    let thing = if subject == Subject::Net { name } else { "" };
+    Some(Parseable { when: When::Wall(seconds.checked_mul(SECOND_NS)?), thing, subject, columns, figures })
 }
 
 /// The sample that a row belongs to: the first one after a command is the mean since boot.
@@ -112,18 +140,19 @@ pub(super) fn read(lines: &mut Lines, told: &mut Told) -> Result<(), ConvertErro
             } else if let Some(fresh) = heading(&text) {
                 (under, in_list) = (Some(fresh), false);
                 sample.headings += 1;
-            } else if let Some((when, name, columns, figures)) = parseable(&text) {
-                let (subject, thing) = match name {
-                    "TCP" if columns == TCP => (Subject::Tcp, ""),
-                    "UDP" if columns == UDP => (Subject::Udp, ""),
-                    name => (Subject::Net, name),
-                };
+            } else if let Some(Parseable { when, thing, subject, columns, figures }) = parseable(&text) {
                 let section = told.section(columns, Some(subject));
                 let is_start = sample.is_start(when);
                 if told.continued(section, when, is_start) {
-                    let cells: Vec<Cell> = figures.into_iter().map(Cell::Number).collect();
+                    let cells: Vec<Cell> = figures.into_iter().map(cell).collect();
                     told.row(section, thing, &cells);
                 }
+            } else if is_stamped(&text).is_some() && under.is_none() && !in_list {
+                if !lines.may_be_cut() {
+                    let what = "is no line of nicstat -p: time, name, and 2, 6 or 11 figures (10 of TCP, 4 of UDP)";
+                    return Err(lines.malformed(what.to_string()));
+                }
+                told.note(&format!("line {} is cut off, and left out", lines.number()));
             } else if in_list {
                 link(told, &text);
             } else if let Some(under) = &under {
@@ -171,7 +200,7 @@ fn pieces(text: &str) -> Vec<String> {
 fn row(lines: &Lines, told: &mut Told, under: &Under, sample: &mut Sample, text: &str) -> Result<(), ConvertError> {
     let words: Vec<&str> = text.split_whitespace().collect();
     let before = 1 + usize::from(under.when.is_none());
-    if matches!(passed(lines, told, &words, before + under.columns.len())?, Passed::Over) {
+    if matches!(passed(lines, told, &words, (before, before + under.columns.len()))?, Passed::Over) {
         return Ok(());
     }
     let when = match under.when {

@@ -80,6 +80,8 @@ fn total(told: &mut Told, words: &[&str]) {
             let cells = [processes, threads, load, load_5m, load_15m].map(|value| Cell::Number(*value));
             told.row(section, "", &cells);
         }
+    } else {
+        told.tally("totals without the five figures of prstat left out");
     }
 }
 
@@ -117,7 +119,7 @@ fn rows(lines: &Lines, told: &mut Told, names: &[String], words: &[&str]) -> Res
     }
     if lines.may_be_cut() {
         told.note(&format!("line {} is cut off, and left out", lines.number()));
-    } else if rest.len() > 3 && number(rest[pid.min(rest.len() - 1)]).is_some() {
+    } else if rest.len() > 1 && number(rest[pid.min(rest.len() - 1)]).is_some() {
         return Err(lines.malformed(format!("has {} fields under {width} headings", rest.len())));
     } else {
         told.tally("lines that are not prstat's (messages, prompts) left out");
@@ -159,11 +161,19 @@ fn begins(words: &[&str], pid: usize) -> bool {
     pid == 1 && words.len() >= 5 && words[1..4].iter().all(|word| number(word).is_some()) && number(words[0]).is_none()
 }
 
+/// `HH:MM:SS`, of as many hours as a process has used.
+fn hours(word: &str) -> Option<f64> {
+    let (hours, rest) = word.split_once(':')?;
+    let hours: u32 = hours.parse().ok()?;
+    let below_ns = of_day(&format!("0:{rest}"), None)?;
+    Some(f64::from(hours) * 3600.0 + below_ns as f64 / SECOND_NS as f64)
+}
+
 /// A field in the unit of its heading: sizes in KiB, times in seconds, shares in per cent.
 fn field(name: &str, word: &str) -> Cell {
     let value = match name {
         "SIZE" | "RSS" => scaled(word).map(|bytes| bytes / 1024.0),
-        "TIME" => of_day(word, None).map(|ns| ns as f64 / SECOND_NS as f64),
+        "TIME" => hours(word),
         "CPU" => word.strip_suffix('%').and_then(number),
         _ if LAST.contains(&name) => word.rsplit_once('/').and_then(|(_, threads)| number(threads)),
         _ => return cell(word),

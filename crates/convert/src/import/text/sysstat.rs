@@ -4,11 +4,12 @@ use super::columns::{Subject, subject_of};
 use super::source::Lines;
 use super::told::{Cell, Told};
 use super::when::{SECOND_NS, When, of_day};
-use super::words::{banner, cell, number};
+use super::words::{banner, cell, field, is_figure, number};
 use crate::ConvertError;
 
-/// Headings of columns that name what a row is of.
-const KEYS: [&str; 16] = [
+/// Headings of first columns that name what a row is of.
+const KEYS: [&str; 17] = [
+    "BAT",
     "CPU",
     "NODE",
     "DEV",
@@ -27,6 +28,15 @@ const KEYS: [&str; 16] = [
     "SENSOR",
 ];
 
+/// Headings of last columns that do: always, or with -p, -h and --pretty. The name may hold blanks.
+const LAST_KEYS: [&str; 7] = ["DEV", "IFACE", "INTR", "FILESYSTEM", "MOUNTPOINT", "FCHOST", "DEVICE"];
+
+/// Columns of text: numbers of USB devices are hexadecimal.
+const TEXTS: [&str; 3] = ["idvendor", "idprod", "status"];
+
+/// Columns whose figures may be below 0; elsewhere that is what tools print for what they may not know.
+const SIGNED: [&str; 6] = ["drpm", "degC", "%temp", "inV", "%in", "cap/min"];
+
 pub(super) fn sniff(head: &str) -> bool {
     head.lines().any(|line| {
         let Some(stamped) = Stamped::of(line) else { return false };
@@ -37,6 +47,7 @@ pub(super) fn sniff(head: &str) -> bool {
         stamped.is_heading()
             && !is_other
             && (KEYS.contains(&first)
+                || stamped.words.last().is_some_and(|last| LAST_KEYS.contains(last))
                 || ["UID", "USER", "PID"].contains(&first)
                 || subject_of(&stamped.words).is_some()
                 || stamped.words.iter().any(|word| word.contains("/s") || word.starts_with('%')))
@@ -74,9 +85,9 @@ impl<'a> Stamped<'a> {
         Some(Self { when, words, rest })
     }
 
-    /// No word of a heading is a number; every row has at least one.
+    /// No word of a heading is a figure; every row has at least one.
     fn is_heading(&self) -> bool {
-        !self.words.is_empty() && self.words.iter().all(|word| number(word).is_none())
+        !self.words.is_empty() && !self.words.iter().any(|word| is_figure(word))
     }
 }
 
@@ -84,8 +95,8 @@ impl<'a> Stamped<'a> {
 enum Kind {
     /// Of a process or a thread: columns up to the command, which may hold blanks.
     Task { pid: usize, tid: Option<usize>, command: usize },
-    /// Of what the first column names.
-    Named,
+    /// Of what the first column names, or the end of the line, or both.
+    Named { is_first: bool },
     /// Of the whole machine, or of what the heading names.
     Whole(&'static str),
 }
@@ -96,8 +107,12 @@ struct Under {
     /// The section of rows, and that of rows which no table has a place for.
     section: usize,
     other: usize,
-    /// Columns that are figures.
-    columns: Vec<usize>,
+    /// That of all interrupts together.
+    interrupts: Option<usize>,
+    /// Columns that are figures, with their headings.
+    columns: Vec<(usize, String)>,
+    /// The column that is all that stands behind the others.
+    tail: Option<usize>,
 }
 
 impl Under {
@@ -105,43 +120,64 @@ impl Under {
         let at = |name: &str| words.iter().position(|word| *word == name);
         let pid = at("PID").or_else(|| at("TGID"));
         if let (Some(pid), Some(command)) = (pid, at("Command")) {
-            let columns: Vec<usize> = (0..command).filter(|at| ![pid, at_of(words, "TID")].contains(at)).collect();
-            let names: Vec<&str> = columns.iter().map(|at| words[*at]).collect();
-            let kind = Kind::Task { pid, tid: at("TID"), command };
-            told.leaves_out_idle = true;
-            let section = told.section(&names, Some(Subject::Process));
-            let mut of_threads = names.clone();
-            of_threads.push("(threads)");
-            return Self { kind, width: words.len(), section, other: told.section(&of_threads, None), columns };
+            return Self::of_tasks(words, pid, command, told);
         }
-        let first = words.first().copied().unwrap_or_default();
-        let is_named = KEYS.contains(&first);
-        let columns: Vec<usize> = (usize::from(is_named)..words.len()).collect();
-        let names: Vec<&str> = columns.iter().map(|at| words[*at]).collect();
-        let subject = match first {
-            "NODE" | "INTR" | "TTY" | "BUS" | "FAN" | "TEMP" | "IN" | "FILESYSTEM" | "MOUNTPOINT" | "FCHOST" => None,
-            _ => subject_of(&names),
+        let (first, last) = (words.first().copied().unwrap_or_default(), words.last().copied().unwrap_or_default());
+        let is_first = KEYS.contains(&first);
+        let tail = match last {
+            "product" => at("manufact"),
+            "status" => Some(words.len() - 1),
+            last => (LAST_KEYS.contains(&last) && words.len() > 1).then(|| words.len() - 1),
         };
+        let to = tail.map_or(words.len(), |tail| tail + usize::from(last == "status"));
+        let columns: Vec<usize> = (usize::from(is_first)..to).collect();
+        let names: Vec<&str> = columns.iter().map(|at| words[*at]).collect();
+        let is_named = is_first || to < words.len();
+        let subject = subject(first, last, &names, is_named);
         let resource = match names.iter().find_map(|name| name.strip_prefix("%s").or(name.strip_prefix("%f"))) {
             Some(name) if subject == Some(Subject::Pressure) && name.starts_with("cpu") => "cpu",
             Some(name) if subject == Some(Subject::Pressure) && name.starts_with("mem") => "memory",
             Some(_) if subject == Some(Subject::Pressure) => "io",
             _ => "",
         };
-        let kind = if is_named { Kind::Named } else { Kind::Whole(resource) };
-        let mut of_others = vec![first];
-        of_others.extend(&names);
+        let kind = if is_named { Kind::Named { is_first } } else { Kind::Whole(resource) };
+        let key = if is_first { first } else { last };
         let section = match subject {
             Some(_) => told.section(&names, subject),
-            None => told.plain_section(&of_others[usize::from(!is_named)..]),
+            None => told.plain_section_of(if is_named { key } else { "" }, &names),
         };
-        let other = if subject == Some(Subject::System) && is_named { told.plain_section(&names) } else { section };
-        Self { kind, width: words.len(), section, other, columns }
+        let other =
+            if subject == Some(Subject::System) && is_named { told.plain_section_of(key, &names) } else { section };
+        let is_sum = key == "INTR" && names.first().is_some_and(|name| ["all", "intr/s"].contains(name));
+        let interrupts = is_sum.then(|| told.section(&["intr/s"], Some(Subject::System)));
+        let columns = columns.into_iter().map(|at| (at, words[at].to_string())).collect();
+        Self { kind, width: words.len(), section, other, interrupts, columns, tail }
+    }
+
+    fn of_tasks(words: &[&str], pid: usize, command: usize, told: &mut Told) -> Self {
+        let tid = words.iter().position(|word| *word == "TID");
+        let columns: Vec<usize> = (0..command).filter(|at| *at != pid && Some(*at) != tid).collect();
+        let names: Vec<&str> = columns.iter().map(|at| words[*at]).collect();
+        told.leaves_out_idle = true;
+        let section = told.section(&names, Some(Subject::Process));
+        let mut of_threads = names.clone();
+        of_threads.push("(threads)");
+        let other = told.section(&of_threads, None);
+        let columns = columns.into_iter().map(|at| (at, words[at].to_string())).collect();
+        let kind = Kind::Task { pid, tid, command };
+        Self { kind, width: words.len(), section, other, interrupts: None, columns, tail: Some(command) }
     }
 }
 
-fn at_of(words: &[&str], name: &str) -> usize {
-    words.iter().position(|word| *word == name).unwrap_or(usize::MAX)
+/// What a section of sar is about; one that no table has a place for may have headings like those of another.
+fn subject(first: &str, last: &str, names: &[&str], is_named: bool) -> Option<Subject> {
+    let other = ["NODE", "INTR", "TTY", "BUS", "FAN", "TEMP", "IN", "BAT", "FILESYSTEM", "MOUNTPOINT", "FCHOST"];
+    // Calls of NFS are sent again as well; the transfers of all devices together are those of none.
+    let is_nfs = names.iter().any(|name| ["call/s", "scall/s"].contains(name));
+    if other.contains(&first) || other.contains(&last) || is_nfs {
+        return None;
+    }
+    subject_of(names).filter(|subject| is_named || *subject != Subject::Disk)
 }
 
 pub(super) fn read(lines: &mut Lines, told: &mut Told) -> Result<(), ConvertError> {
@@ -160,9 +196,11 @@ pub(super) fn read(lines: &mut Lines, told: &mut Told) -> Result<(), ConvertErro
         };
         if stamped.words.contains(&"RESTART") {
             told.note("the machine was restarted in between: counters go on from where they were");
+        } else if stamped.words.first() == Some(&"COM") {
+            told.tally("comments left out");
         } else if stamped.is_heading() {
             let fresh = Under::of(&stamped.words, told);
-            for section in [fresh.section, fresh.other] {
+            for section in [Some(fresh.section), Some(fresh.other), fresh.interrupts].into_iter().flatten() {
                 if stamped.when != When::Next {
                     told.since(section, stamped.when);
                 }
@@ -180,14 +218,52 @@ pub(super) fn read(lines: &mut Lines, told: &mut Told) -> Result<(), ConvertErro
 fn row(lines: &Lines, told: &mut Told, under: &Under, stamped: &Stamped<'_>) -> Result<(), ConvertError> {
     let words = &stamped.words;
     let is_task = matches!(under.kind, Kind::Task { .. });
-    if words.len() < under.width || (words.len() > under.width && !is_task) {
+    let is_short = match under.tail {
+        // Makers of USB devices need not name them.
+        Some(tail) if tail + 1 < under.width => words.len() < tail,
+        _ => words.len() < under.width,
+    };
+    if is_short || (words.len() > under.width && under.tail.is_none()) {
         if lines.may_be_cut() {
             told.note(&format!("line {} is cut off, and left out", lines.number()));
             return Ok(());
         }
         return Err(lines.malformed(format!("has {} fields under {} headings", words.len(), under.width)));
     }
-    let (section, thing) = match &under.kind {
+    let (section, thing) = thing_of(under, stamped);
+    let mut cells = Vec::with_capacity(under.columns.len());
+    for (at, heading) in &under.columns {
+        let cell = match under.tail {
+            Some(tail) if tail == *at => Cell::Text(name_of(stamped.rest, tail).to_string()),
+            _ if TEXTS.contains(&heading.as_str()) => Cell::Text(words[*at].to_string()),
+            _ if SIGNED.contains(&heading.as_str()) => {
+                number(words[*at]).map_or_else(|| cell(words[*at]), Cell::Number)
+            }
+            _ => field(heading, words[*at]),
+        };
+        match cell {
+            // Names of policies, and of users with -U.
+            Cell::Text(text) if !is_task && !TEXTS.contains(&heading.as_str()) => {
+                return Err(lines.malformed(format!("`{text}` stands where a number is expected")));
+            }
+            cell => cells.push(cell),
+        }
+    }
+    if let Some(interrupts) = under.interrupts.filter(|_| thing == "sum")
+        && told.continued(interrupts, stamped.when, false)
+    {
+        told.row(interrupts, "", &cells[..1]);
+    }
+    if told.continued(section, stamped.when, false) {
+        told.row(section, &thing, &cells);
+    }
+    Ok(())
+}
+
+/// The section that a row belongs to, and what it is of.
+fn thing_of(under: &Under, stamped: &Stamped<'_>) -> (usize, String) {
+    let words = &stamped.words;
+    match &under.kind {
         Kind::Task { pid, tid, command } => {
             let name = name_of(stamped.rest, *command);
             match (words[*pid], tid.map(|tid| words[tid])) {
@@ -195,27 +271,18 @@ fn row(lines: &Lines, told: &mut Told, under: &Under, stamped: &Stamped<'_>) -> 
                 (_, Some(tid)) => (under.other, format!("{tid} {name}")),
             }
         }
-        Kind::Named if under.other != under.section && !["all", "sum"].contains(&words[0]) => {
+        Kind::Named { .. } if under.other != under.section && !["all", "sum"].contains(&words[0]) => {
             (under.other, words[0].to_string())
         }
-        Kind::Named if under.other != under.section => (under.section, String::new()),
-        Kind::Named => (under.section, words[0].to_string()),
-        Kind::Whole(resource) => (under.section, (*resource).to_string()),
-    };
-    let mut cells = Vec::with_capacity(under.columns.len());
-    for at in &under.columns {
-        match cell(words[*at]) {
-            // Names of policies, and of users with -U.
-            Cell::Text(text) if !is_task => {
-                return Err(lines.malformed(format!("`{text}` stands where a number is expected")));
-            }
-            cell => cells.push(cell),
+        Kind::Named { .. } if under.other != under.section => (under.section, String::new()),
+        Kind::Named { is_first } => {
+            let is_column = |tail: &usize| under.columns.iter().any(|(at, _)| at == tail);
+            let tail = under.tail.filter(|tail| !is_column(tail)).map_or("", |tail| name_of(stamped.rest, tail));
+            let name = if *is_first { format!("{} {tail}", words[0]) } else { tail.to_string() };
+            (under.section, name.trim().to_string())
         }
+        Kind::Whole(resource) => (under.section, (*resource).to_string()),
     }
-    if told.continued(section, stamped.when, false) {
-        told.row(section, &thing, &cells);
-    }
-    Ok(())
 }
 
 /// The command: all that stands behind the other columns.

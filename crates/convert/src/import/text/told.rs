@@ -151,16 +151,21 @@ impl Told {
 
     /// The section of these headings; what it is about follows from them, unless `subject` says.
     pub(super) fn section(&mut self, headers: &[&str], subject: Option<Subject>) -> usize {
-        self.section_of(headers, subject.or_else(|| subject_of(headers)))
+        self.section_of("", headers, subject.or_else(|| subject_of(headers)))
     }
 
     /// The section of these headings, which no table has a place for.
     pub(super) fn plain_section(&mut self, headers: &[&str]) -> usize {
-        self.section_of(headers, None)
+        self.section_of("", headers, None)
     }
 
-    fn section_of(&mut self, headers: &[&str], subject: Option<Subject>) -> usize {
-        let key = format!("{subject:?} {}", headers.join(" "));
+    /// The same, where `key` heads the names of what rows are of: other things have their own times.
+    pub(super) fn plain_section_of(&mut self, key: &str, headers: &[&str]) -> usize {
+        self.section_of(key, headers, None)
+    }
+
+    fn section_of(&mut self, key: &str, headers: &[&str], subject: Option<Subject>) -> usize {
+        let key = format!("{subject:?} {key} {}", headers.join(" "));
         if let Some(index) = self.known.get(&key) {
             return *index;
         }
@@ -237,6 +242,7 @@ impl Told {
             None => section.series.entry(thing.to_string()).or_default(),
         };
         if series.blocks.last() == Some(&block) {
+            self.tally("rows left out, because the same thing had one at the same time");
             return;
         }
         series.blocks.push(block);

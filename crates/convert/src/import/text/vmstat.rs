@@ -149,7 +149,7 @@ pub(super) fn read(lines: &mut Lines, told: &mut Told) -> Result<(), ConvertErro
                 continue;
             }
             let width = layout.as_ref().map_or(0, |layout| layout.width + 2 * usize::from(layout.is_stamped));
-            match passed(lines, told, &words, width)? {
+            match passed(lines, told, &words, (0, width))? {
                 Passed::Over => {}
                 Passed::Row => {
                     if let Some(layout) = &layout {

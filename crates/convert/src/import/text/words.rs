@@ -35,9 +35,50 @@ pub(super) fn cell(word: &str) -> Cell {
     match number(word) {
         Some(value) if value < 0.0 => Cell::Missing,
         Some(value) => Cell::Number(value),
-        None if word == "-" || word.eq_ignore_ascii_case("nan") || word == "n/a" => Cell::Missing,
+        None if is_none(word) => Cell::Missing,
         None => Cell::Text(word.to_string()),
     }
+}
+
+/// What tools print where there is no number: a mark, or a division by 0.
+fn is_none(word: &str) -> bool {
+    ["-", "n/a", "nan", "-nan", "inf", "-inf"].iter().any(|none| word.eq_ignore_ascii_case(none))
+}
+
+/// Is it what stands below a heading: a number, one with a unit (-h, --human), or a word for none?
+pub(super) fn is_figure(word: &str) -> bool {
+    let is_human = || word.strip_suffix('%').and_then(number).or_else(|| with_letter(word)).is_some();
+    number(word).is_some() || is_none(word) || is_human()
+}
+
+/// A field below this heading; what has a unit (-h, --human) comes in that of its heading.
+pub(super) fn field(heading: &str, word: &str) -> Cell {
+    match cell(word) {
+        Cell::Text(text) => human(heading, &text).map_or(Cell::Text(text), Cell::Number),
+        cell => cell,
+    }
+}
+
+/// sysstat's `17.0G`, `0.0B`, `3.4%` in the unit that the heading tells.
+fn human(heading: &str, word: &str) -> Option<f64> {
+    if let Some(percent) = word.strip_suffix('%') {
+        return number(percent).filter(|_| heading.starts_with('%'));
+    }
+    let unit = match heading {
+        "areq-sz" | "rareq-sz" | "wareq-sz" | "dareq-sz" | "VSZ" | "RSS" | "StkSize" | "StkRef" => 1024.0,
+        "avgrq-sz" => 512.0,
+        _ if heading.starts_with("kb") || heading.contains("kB") => 1024.0,
+        _ if heading.starts_with("MB") || heading.contains("MB") => 1_048_576.0,
+        _ if heading.contains("sec/s") || heading.starts_with("Blk_") => 512.0,
+        _ => return None,
+    };
+    with_letter(word).map(|bytes| bytes / unit)
+}
+
+/// A number with a letter for a power of 1024; behind P, sysstat has a question mark.
+fn with_letter(word: &str) -> Option<f64> {
+    let has_letter = word.ends_with(|c: char| c.is_ascii_alphabetic() || c == '?');
+    has_letter.then(|| scaled(&word.replace('?', "E")))?
 }
 
 /// sysstat's first line: `Linux 6.18.44 (db7) 11/20/26 _x86_64_ (2 CPU)`. Takes over what it tells.
@@ -110,6 +151,30 @@ mod tests {
             (scaled("22"), scaled("5B"), scaled("K"), scaled("-"), scaled("")),
             (Some(22.0), Some(5.0), None, None, None)
         );
+    }
+
+    #[test]
+    fn fields_with_units_come_in_those_of_their_headings() {
+        for (heading, word, expect) in [
+            ("kbmemfree", "17.0G", 17.0 * 1_048_576.0),
+            ("MBfsfree", "235.5G", 235.5 * 1024.0),
+            ("rkB/s", "0.5k", 0.5),
+            ("rxkB/s", "512.0B", 0.5),
+            ("kbvmused", "1.5?", 1.5 * 1024_f64.powi(5)),
+            ("%util", "3.4%", 3.4),
+            ("tps", "12.5", 12.5),
+        ] {
+            assert_eq!(field(heading, word), Cell::Number(expect), "{heading} {word}");
+        }
+        for (heading, word) in [("tps", "3.4%"), ("await", "1.0k"), ("%util", "1.0k"), ("rkB/s", "k")] {
+            assert_eq!(field(heading, word), Cell::Text(word.to_string()), "{heading}");
+        }
+        for none in ["-", "nan", "-nan", "inf", "-inf", "NaN", "-1.00", "n/a"] {
+            assert_eq!(field("%util", none), Cell::Missing, "{none}");
+            assert!(is_figure(none));
+        }
+        assert!(["10.0k", "0.0%", "1.0?", "7"].iter().all(|word| is_figure(word)));
+        assert!(!["CPU0", "all", "24/s", "k", "%", "x%"].iter().any(|word| is_figure(word)));
     }
 
     #[test]

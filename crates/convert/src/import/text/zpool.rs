@@ -54,17 +54,31 @@ struct State {
     is_first: bool,
     now: Option<When>,
     is_new: bool,
+    /// Below the heading of another command (`zpool list`).
+    is_other: bool,
 }
 
 pub(super) fn read(lines: &mut Lines, told: &mut Told) -> Result<(), ConvertError> {
     let columns = PLAIN.map(String::from).to_vec();
-    let mut state = State { groups: Vec::new(), columns, path: Vec::new(), is_first: true, now: None, is_new: true };
+    let mut state = State {
+        groups: Vec::new(),
+        columns,
+        path: Vec::new(),
+        is_first: true,
+        now: None,
+        is_new: true,
+        is_other: false,
+    };
     while lines.advance()? {
         let text = lines.line();
         let words: Vec<&str> = text.split_whitespace().collect();
         if let Some(command) = command(&text, "zpool") {
             (state.is_first, state.is_new) = (!has_flag(&command, 'y'), true);
+        } else if words.first() == Some(&"NAME") {
+            state.is_other = true;
+            told.tally("lines that are not zpool's (messages, prompts) left out");
         } else if let Some(found) = groups(&text) {
+            state.is_other = false;
             state.groups = found.into_iter().map(String::from).collect();
         } else if words.first() == Some(&"pool") && words.contains(&"read") {
             if words.contains(&"used") {
@@ -90,7 +104,10 @@ fn row(lines: &Lines, told: &mut Told, state: &mut State, text: &str) -> Result<
     if words.len() != state.columns.len() + 1 || good < cells.len() {
         if lines.may_be_cut() {
             told.note(&format!("line {} is cut off, and left out", lines.number()));
-        } else if good * 2 > words.len() && words.len() > 3 {
+        } else if !state.is_other
+            && (cells.iter().take_while(|cell| cell.is_some()).count() >= 2
+                || (good * 2 > words.len() && words.len() > 3))
+        {
             let what = format!("has {} fields that are figures under {} headings", good, state.columns.len());
             return Err(lines.malformed(what));
         } else {

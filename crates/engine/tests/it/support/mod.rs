@@ -30,6 +30,7 @@ pub fn target(name: &str, path: &Path, size_bytes: u64, depth: u32) -> TargetSpe
         offset_bytes: 0,
         align_bytes: None,
         skip_first_block: false,
+        grain_bytes: None,
         unlink: false,
         span: Span::default(),
     }
@@ -121,8 +122,14 @@ impl Bench {
 
     /// What the engine says of how it issues I/O, and why.
     pub fn description(&self) -> String {
-        let input =
-            Input { plan: &self.plan, run: &self.plan.runs[0], rate: self.pace, targets: &self.targets, seed: 7 };
+        let input = Input {
+            plan: &self.plan,
+            run: &self.plan.runs[0],
+            rate: self.pace,
+            targets: &self.targets,
+            seed: 7,
+            data_seed: 7,
+        };
         let running = start(input, &Options { choice: self.choice, workers: self.workers }).unwrap();
         let description = running.describe();
         assert_eq!(running.finish(Duration::from_secs(5)).unwrap().unfinished(), 0);

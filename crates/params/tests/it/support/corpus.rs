@@ -19,9 +19,9 @@ pub(crate) const TEXTS: &[&str] = &[
      endcmd=(\"echo bye\",sum,master)\nport=1\nmisc=(fifo=1)\ndebug=27\n\
      sd=sd1,lun=/tmp/a,size=100m,threads=4,hitarea=2m,offset=4k,align=4k,range=(10,90),openflags=(o_direct,fsync)\n\
      wd=wd1,sd=sd1,xfersize=(4k,25,8k,75),rdpct=70,rhpct=10,whpct=20,seekpct=(poisson,5),range=(0,50)\n\
-     rd=rd1,wd=wd1,iorate=(100,200),elapsed=20,warmup=5,interval=2,pause=1,distribution=uniform,maxdata=3\n",
+     rd=rd1,wd=wd1,iorate=(100,200),elapsed=20,warmup=6,interval=2,pause=1,distribution=uniform,maxdata=3\n",
     "sd=default,size=10m,threads=2\nsd=a%02d,lun=/tmp/x*,count=(1,8)\n\
-     wd=default,rdpct=50\nwd=wd1,sd=(a01-a04),skew=30,streams=2,seekpct=0\nwd=wd2,sd=a*,stride=(4k,64k)\nwd=wd3,sd=a05,skew=50,wrpct=10\n\
+     wd=default,rdpct=50\nwd=wd1,sd=(a01-a04),skew=30,streams=2,seekpct=0\nwd=wd2,sd=a*,seekpct=50,stride=(4k,64k)\nwd=wd3,sd=a05,skew=50,wrpct=10\n\
      rd=default,elapsed=10\nrd=rd1,wd=*,io=max,forxfersize=(4k,8k),forthreads=(1-64,d),forrdpct=(0,50,100)\n\
      rd=rd2,sd=single,iorate=max,xfersize=64k,rdpct=0,seekpct=seq\nrd=rd3,sd=range,iorate=-50\nrd=rd4,sd=setsof3,io=(10,50%,max)\n",
     "sd=sd1,lun=/tmp/a,size=1g\nwd=wd1,sd=sd1,iorate=100,priority=1\nwd=wd2,sd=sd1,priority=2,xfersize=(4k,64k,4k)\n\
