@@ -418,16 +418,20 @@ impl Under<'_, '_> {
             return Ok(Vec::new());
         }
         let synced = sync::carry_out(wishes, DRAIN, stop);
-        self.drained(&synced.harvest)?;
-        if !run.format {
-            let took = format_ns(synced.harvest.interval_ns);
-            let count = |count: usize| if count == 1 { "1 fsync".to_string() } else { format!("{count} fsyncs") };
-            let sentence = match synced.open.len() {
-                0 => format!("{title}: {} at its end took {took}", count(synced.harvest.lanes.len())),
-                open => format!("{title}: {} at its end did not come back in {took}", count(open)),
-            };
-            self.spine.event("info", "fsync", Some(title), None, &sentence)?;
+        let took = format_ns(synced.harvest.interval_ns);
+        let count = |count: usize| if count == 1 { "1 fsync".to_string() } else { format!("{count} fsyncs") };
+        let sentence = match synced.open.len() {
+            0 => format!("{title}: {} at its end took {took}", count(synced.harvest.lanes.len())),
+            open => format!("{title}: {} at its end did not come back in {took}", count(open)),
+        };
+        self.spine.event("info", "fsync", Some(title), None, &sentence)?;
+        // A fill's is none of the operations that were asked for.
+        let is_asked = !run.format;
+        if is_asked {
             self.spine.messages.push(sentence);
+        }
+        if is_asked || !synced.harvest.failures.is_empty() {
+            self.drained(&synced.harvest)?;
         }
         Ok(synced.open)
     }

@@ -7,7 +7,7 @@ use super::rng::{Rng, derive, derive_name, threshold};
 use super::space::{Space, Window};
 use super::{GenerateError, Geometry, Op, Part};
 use crate::files::FileUse;
-use crate::spec::{Order, TargetSpec, Workload};
+use crate::spec::{Distribution, Order, TargetSpec, Workload};
 
 /// One request.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -216,7 +216,7 @@ impl Operations {
     /// are not equally fast, and the faster one would begin the next pass before the other has finished this one.
     pub fn parts_max(workload: &Workload) -> u32 {
         match workload.address.order {
-            Order::Random(crate::spec::Distribution::ExactOnce) => 1,
+            Order::Random(Distribution::ExactOnce) => 1,
             Order::Random(_) if workload.address.stride.is_none() => u32::MAX,
             Order::Random(_) => 1,
             _ => workload.address.streams.unwrap_or(1).max(1),

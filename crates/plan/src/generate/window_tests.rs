@@ -262,7 +262,7 @@ fn poisson_falls_by_its_midpoint() {
         let all = draw(&ordered(order, TransferSize::Fixed(4 * KIB)), &file(4 * KIB), 1 << 40, 100_000);
         let mut tenths = [0.0; 10];
         for one in &all {
-            tenths[usize::try_from(u128::from(one.offset) * 10 >> 40).unwrap()] += 1.0;
+            tenths[usize::try_from((u128::from(one.offset) * 10) >> 40).unwrap()] += 1.0;
         }
         let cumulated = poisson(midpoint);
         let expected = |tenth: usize| 1e5 * (cumulated((tenth as f64 + 1.0) / 10.0) - cumulated(tenth as f64 / 10.0));

@@ -143,7 +143,7 @@ fn a_fill_through_the_page_cache_ends_with_it_written() {
         scratch.path("file").display()
     );
     scratch.run("out", &text, &["--no-report"]).expect_code(0);
-    let totals = scratch.table("out", "run_total");
-    let flushes = sum(&totals, "ops", |row| row["run"] == "format" && row["op"] == "flush");
-    assert_eq!(flushes, 1, "one fdatasync behind the fill");
+    let events = scratch.table("out", "event");
+    let of_fill = events.iter().filter(|event| event["kind"] == "fsync" && event["run"] == "format").count();
+    assert_eq!(of_fill, 1, "one fdatasync behind the fill: {events:?}");
 }
