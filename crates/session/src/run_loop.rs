@@ -450,10 +450,10 @@ impl Under<'_, '_> {
         self.drained(&finished.harvest)?;
         let unfinished = finished.unfinished();
         finished.open.extend(bounds);
-        if unfinished == 0 {
-            finished.open.extend(self.sync()?);
-        }
-        let unfinished = finished.unfinished();
+        // What hangs would be waited for once more.
+        let hung = if unfinished == 0 { self.sync()? } else { Vec::new() };
+        let unfinished = unfinished + u64::try_from(hung.len()).unwrap_or(0);
+        finished.open.extend(hung);
         let measured = self.totals.sum(&["measure", "format"]);
         let all = self.totals.sum(&["format", "warmup", "measure", "paused", "drain"]);
         let phase = if self.context.run.format { "format" } else { "measure" };
