@@ -34,6 +34,8 @@ pub struct FileUse {
     pub hint: ReadHint,
     /// At the end a target begins anew by itself (`time_based`); otherwise it is through.
     pub rewinds: bool,
+    /// Each pass makes random choices of its own (`randrepeat=0`); otherwise all make those of the first.
+    pub varies: bool,
 }
 
 /// What the kernel is told about how a file will be read (`posix_fadvise(2)`).
@@ -90,6 +92,7 @@ impl Default for FileUse {
             drops_cache: false,
             hint: ReadHint::Unset,
             rewinds: false,
+            varies: false,
         }
     }
 }

@@ -161,7 +161,7 @@ pub const OPTIONS: &[FioOption] = &[
     plan("bssplit", &[], Shape, ("SIZE/PERCENT:…", "4k/70:64k/30"), "Transfer sizes with their shares; what has no share divides the rest"),
     plan("blockalign", &["ba"], Shape, ("SIZE[,SIZE[,SIZE]]", "512"), "Random places are multiples of this, and may come again; default the smallest transfer"),
     plan("bs_unaligned", &["blocksize_unaligned"], Shape, SWITCH, "Sizes of a range need not be multiples of the smaller"),
-    other("randrepeat", &["allrandrepeat"], Shape, ("0|1", "1"), Note("places, sizes and times are the same in every execution; `--seed N` or randseed=N gives others")),
+    plan("randrepeat", &["allrandrepeat"], Shape, SWITCH, "Each pass over the files makes the same random choices (default); 0: its own. Executions are the same unless --seed N or randseed=N says otherwise"),
     plan("randseed", &[], Shape, ("N", "1234"), "Seed of every random choice"),
     plan("random_distribution", &[], Shape, ("KIND", "zipf:1.2"), "random, zipf:THETA, pareto:H, normal:PERCENT, zoned:SHARE/PERCENT:… or zoned_abs:SHARE/SIZE:…"),
     plan("percentage_random", &[], Shape, ("PERCENT", "60"), "How much of a random pattern is random, the rest follows on"),

@@ -400,7 +400,8 @@ fn address(section: &JobSection, files: FileUse, sizes: &[&TransferSize]) -> Add
     let rewinds = options.time_based && options.runtime_ns.is_some();
     let usual = if options.random { ReadHint::Random } else { ReadHint::Sequential };
     let hint = options.hint.unwrap_or(usual);
-    let mut files = FileUse { rewinds, drops_cache: options.invalidate, hint, ..files };
+    let varies = !options.repeats_choices;
+    let mut files = FileUse { rewinds, varies, drops_cache: options.invalidate, hint, ..files };
     // Two directions that go their own ways, each from the beginning.
     let per_op = matches!(options.pattern, Pattern::ReadWrite | Pattern::TrimWrite);
     if !options.random {
@@ -416,7 +417,9 @@ fn address(section: &JobSection, files: FileUse, sizes: &[&TransferSize]) -> Add
     files.align_bytes = [0, 1, 2].map(|at| if is_usual(at) { 0 } else { options.align[at] });
     let zones = zones(options);
     let is_alike = sizes.iter().all(|size| *size == sizes[0] && size.min_bytes() == size.max_bytes());
-    let is_free = files.align_bytes != [0; 3] || (!options.lfsr && (!options.map || !is_alike || !zones.is_empty()));
+    // Zones are chosen by a random number, whatever the generator of places.
+    let is_by_zone = !zones.is_empty();
+    let is_free = files.align_bytes != [0; 3] || is_by_zone || (!options.lfsr && (!options.map || !is_alike));
     files.repeats = is_free;
     let order = match (options.distribution, options.random_percent < 100.0) {
         (_, true) => Order::Mixed {

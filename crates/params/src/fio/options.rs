@@ -77,6 +77,8 @@ pub(super) struct Options {
     pub(super) fallocate: LayoutKind,
     pub(super) overwrite: bool,
     pub(super) invalidate: bool,
+    /// Do all passes make the same random choices?
+    pub(super) repeats_choices: bool,
     /// `None`: as the pattern is.
     pub(super) hint: Option<ReadHint>,
     pub(super) create_on_open: bool,
@@ -171,6 +173,7 @@ impl Default for Options {
             fallocate: LayoutKind::Allocated,
             overwrite: false,
             invalidate: true,
+            repeats_choices: true,
             hint: None,
             create_on_open: false,
             fsync: None,
@@ -280,6 +283,7 @@ impl Options {
                 "direct" => self.direct = on,
                 "zero_buffers" => self.literal = if on { vec![0] } else { Vec::new() },
                 "invalidate" => self.invalidate = on,
+                "randrepeat" => self.repeats_choices = on,
                 "overwrite" => self.overwrite = on,
                 "create_on_open" => self.create_on_open = on,
                 "stonewall" => self.stonewall = on,
@@ -642,7 +646,6 @@ impl Options {
 fn is_as_always(name: &str, value: Option<&str>) -> bool {
     match name {
         "name" | "description" => true,
-        "randrepeat" => value != Some("0"),
         _ => false,
     }
 }

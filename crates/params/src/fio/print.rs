@@ -209,6 +209,7 @@ fn part(workload: &Workload, files: &FileUse, size_bytes: Option<u64>, lines: &m
         _ => {}
     }
     lines.add_if(!files.drops_cache, "invalidate", || "0".to_string());
+    lines.add_if(files.varies, "randrepeat", || "0".to_string());
     let usual = match workload.address.order {
         Order::Sequential { .. } => ReadHint::Sequential,
         Order::Random(_) | Order::Mixed { .. } => ReadHint::Random,
@@ -335,8 +336,14 @@ fn distribution(workload: &Workload, lines: &mut Lines, unsaid: &mut Vec<String>
     }
     match address.order {
         Order::Sequential { .. } => {}
-        Order::Mixed { seek, .. } => {
+        Order::Mixed { seek, distribution } => {
             lines.add("percentage_random", percent(seek).trim_end_matches('%'));
+            if !address.zones.is_empty() {
+                zones(workload, lines, unsaid);
+            }
+            if matches!(distribution, Distribution::Poisson(_)) {
+                unsaid.push(format!("the seeks of `{}` are spread as Vdbench's poisson", workload.name));
+            }
         }
         Order::Random(Distribution::ExactOnce) => {}
         Order::Random(Distribution::Uniform) if !address.zones.is_empty() => zones(workload, lines, unsaid),

@@ -24,6 +24,8 @@ pub(crate) struct FilePass {
     order: FileOrder,
     gap: i64,
     rewinds: bool,
+    /// Are the random choices of each pass its own?
+    varies: bool,
     /// Trims and writes take turns at the same places.
     pairs: bool,
     /// Writes of such pairs have sizes of their own.
@@ -135,6 +137,7 @@ impl FilePass {
             order,
             gap: files.gap_bytes,
             rewinds,
+            varies: files.varies,
             pairs,
             own_sizes,
             owes_write: false,
@@ -144,13 +147,18 @@ impl FilePass {
         })
     }
 
-    /// Another pass: from the beginning, with the same random choices.
+    /// Another pass: from the beginning, with the same random choices, unless they vary.
     pub(crate) fn begin_anew(&mut self, rng: &mut Rng) {
-        rng.clone_from(&self.rng);
+        if !self.varies {
+            rng.clone_from(&self.rng);
+        }
         self.owes_write = false;
         self.ways.iter_mut().for_each(|way| (way.last, way.position) = (None, self.part.start));
         if let FileOrder::Random { choice, .. } = &mut self.order {
             choice.begin_anew();
+            if self.varies {
+                choice.vary(rng);
+            }
         }
     }
 
@@ -360,6 +368,15 @@ impl Choice {
         Ok(Self::Zones(out))
     }
 
+    /// Other places, or the same ones in another order.
+    fn vary(&mut self, rng: &mut Rng) {
+        if let Self::Once { order, places, .. } = self
+            && *places > 0
+        {
+            *order = Permutation::new(*places, rng.next_u64());
+        }
+    }
+
     fn begin_anew(&mut self) {
         if let Self::Once { next, .. } = self {
             *next = 0;
@@ -501,6 +518,13 @@ mod tests {
         // Less: so often as the loops say.
         assert_eq!(count(FilePasses { io_size: io(MIB / 4), loops: 3, ..once() }), 192);
         assert_eq!(count(FilePasses { io_size: Some(Bound::Fraction(0.5)), ..once() }), 128);
+        let varied = FileUse { varies: true, ..files() };
+        let found = all(&of(EXACT, 4096, varied), FilePasses { loops: 2, ..once() }, 8 * MIB);
+        let (mut first, mut second) = (starts(&found[..256]), starts(&found[256..]));
+        assert_ne!(first, second, "randrepeat=0: another order");
+        first.sort_unstable();
+        second.sort_unstable();
+        assert_eq!(first, second, "of the same places");
         let found = all(&of(EXACT, 4096, files()), FilePasses { loops: 2, ..once() }, 8 * MIB);
         assert_eq!(found[..256], found[256..], "each pass has the same order");
     }
