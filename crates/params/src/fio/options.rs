@@ -256,7 +256,7 @@ impl Options {
                         .push(found.help(format!("{}; for example {}={}", option.help, option.name, option.example)));
                 }
             }
-            Effect::Note(_) if is_off || is_as_always(option.name, line.value.as_deref()) => {}
+            Effect::Note(_) if is_off || is_as_always(option.name) => {}
             Effect::Note(why) => {
                 let found = Diagnostic::note("no-effect", line.key_span, format!("`{}` has no effect here", line.key));
                 context.note_once(option.name, found.help(why));
@@ -643,11 +643,8 @@ impl Options {
 }
 
 /// Does the option ask for nothing but what is done anyway?
-fn is_as_always(name: &str, value: Option<&str>) -> bool {
-    match name {
-        "name" | "description" => true,
-        _ => false,
-    }
+fn is_as_always(name: &str) -> bool {
+    matches!(name, "name" | "description")
 }
 
 fn unknown(line: &Line) -> Diagnostic {
