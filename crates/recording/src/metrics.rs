@@ -23,7 +23,7 @@ pub const PROTOBUF: &str =
     "application/vnd.google.protobuf; proto=io.prometheus.client.MetricFamily; encoding=delimited";
 
 /// What has names without number, or figures of one interval only, which a scraper would miss most of.
-const LEFT_OUT: [&str; 13] = [
+const LEFT_OUT: [&str; 14] = [
     "process",
     "process_event",
     "thread",
@@ -37,6 +37,7 @@ const LEFT_OUT: [&str; 13] = [
     "file_interval",
     "request_interval",
     "figure",
+    "io_error",
 ];
 
 /// Tables with rows of what is new or changed; of all others, what has no row in the newest sample is not there any more.

@@ -307,6 +307,9 @@ impl<'a> Pair<'a> {
             DOUBT * found.half().max(other.map_or(f64::INFINITY, Interval::half))
         };
         judged.conclusion = self.of_single((d, found), measured_s, independent, doubted);
+        if self.is_paired && !matches!(judged.conclusion, Conclusion::NotResolved { .. }) {
+            judged.conclusion = Conclusion::NotJudged { why: "a trace beside its replay: not calibrated".to_string() };
+        }
         Some(judged)
     }
 
