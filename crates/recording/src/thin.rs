@@ -95,7 +95,6 @@ fn copy(reader: &Reader, mut writer: Writer, step_ns: i64) -> Result<PathBuf, Re
                 |row| row.cpu,
                 |row, end| Softnet { t_ns: end.t_ns, t_s: end.t_s, ..row },
             )?,
-            "cpu_event" => table::<CpuEvent>(reader, output, step_ns, |row| &row.cpu, |row| row.run_ns)?,
             name if by_event(reader, output, step_ns, name)? || more(reader, output, step_ns, name)? => {}
             other => {
                 let known = crate::table(other).ok_or_else(|| RecordingError::UnknownTable {
@@ -118,9 +117,10 @@ fn disk_use(row: &Disk) -> i64 {
     row.weighted_ticks_ms.unwrap_or(by_kind + some(row.any_ios))
 }
 
-/// Tables of the probes of CPU time that have rows only of what did something; false for any other.
+/// Tables of the probes of CPU time, most with rows only of what did something; false for any other.
 fn by_event(reader: &Reader, output: &mut Writer, step_ns: i64, name: &str) -> Result<bool, RecordingError> {
     match name {
+        "cpu_event" => table::<CpuEvent>(reader, output, step_ns, |row| &row.cpu, |row| row.run_ns)?,
         "process_event" => sparse::<ProcessEvent, _>(
             reader,
             output,

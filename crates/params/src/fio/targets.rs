@@ -94,10 +94,7 @@ impl Targets {
             spec.depth = spec.depth.max(*used);
             targets.push(at);
         }
-        let size_bytes = match options.size {
-            Some(Amount::Bytes(bytes)) => Some(bytes),
-            Some(Amount::Part(_)) | None => None,
-        };
+        let size_bytes = if let Some(Amount::Bytes(bytes)) = options.size { Some(bytes) } else { None };
         Some(Place { targets, files, size_bytes })
     }
 
