@@ -5,7 +5,7 @@ use crate::group::pattern_of;
 use plan::generate::{Content, GenerateError, Geometry, Joined, Operations, Part, Schedule, Volume};
 use plan::{Address, Arrivals, OpenFlags, Plan, Rate, Run, TargetSpec, Turn, Workload};
 
-/// More than anybody reads.
+/// At most so many failures are reported.
 const FINDINGS_MAX: usize = 20;
 
 /// Makes the addresses, due times and data of every run as the run itself would, on targets of these sizes (by their index

@@ -28,7 +28,7 @@ impl Cost {
     }
 }
 
-/// What a thread had cost when it ended, where nobody can ask the kernel any more.
+/// What a thread had cost when it ended: the kernel forgets a thread at its end.
 #[derive(Debug, Default)]
 pub(crate) struct EndedCost(Mutex<Option<Cost>>);
 

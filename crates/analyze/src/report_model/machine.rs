@@ -43,7 +43,7 @@ fn busiest<'a, P>(
     busiest.filter(|(_, _, course)| course.mean > 0.0)
 }
 
-/// Devices that are no part of another and no volume over others that were recorded: what these do is told of the others.
+/// Whole devices, without partitions and without volumes over other recorded devices: the I/O of a volume is counted on these.
 /// Memory, network and other devices without a controller are among them.
 fn disks(facts: &Facts) -> Vec<Named<'_, DiskPoint>> {
     let all = facts.disks.iter().map(|(name, points)| (name.as_str(), points.as_slice()));

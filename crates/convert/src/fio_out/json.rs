@@ -80,11 +80,12 @@ fn job(document: &Document, job: &Job, has_bins: bool) -> Json {
         pairs.push(("first_error", Json::Int(u64::from(job.error.unsigned_abs()))));
     }
     if let Some(depth) = job.depth {
+        let unless_asked = |value: Json| if job.has_target { Json::Null } else { value };
         pairs.extend([
-            ("latency_depth", Json::Int(depth)),
-            ("latency_target", Json::Int(0)),
-            ("latency_percentile", Json::Float(100.0)),
-            ("latency_window", Json::Int(0)),
+            ("latency_depth", unless_asked(Json::Int(depth))),
+            ("latency_target", unless_asked(Json::Int(0))),
+            ("latency_percentile", unless_asked(Json::Float(100.0))),
+            ("latency_window", unless_asked(Json::Int(0))),
         ]);
     }
     if !job.description.is_empty() {

@@ -46,6 +46,8 @@ pub(super) struct Job {
     /// What the workers cost, shared among the jobs of a run by their I/Os.
     pub(super) cost: Cost,
     pub(super) depth: Option<u64>,
+    /// Was a `latency_target` asked for? What became of it is in the recording's events only.
+    pub(super) has_target: bool,
     pub(super) percentiles: Vec<f64>,
     /// Which of submission, completion and total times get percentiles.
     pub(super) has_percentiles: [bool; 3],
@@ -183,7 +185,7 @@ impl Document {
                 lane.sample(&row);
             }
         }
-        let costs = costs(reader)?;
+        let costs = costs(reader, &lanes)?;
         let (from_ns, to_ns) =
             lanes.values().fold((i64::MAX, 0), |(from, to), lane| (from.min(lane.start_ns), to.max(lane.end_ns)));
         let mut groups: Vec<i32> = titles.keys().copied().collect();
@@ -235,11 +237,19 @@ fn sort_as_given(order: &mut [Key], titles: &BTreeMap<i32, String>, texts: &JobT
     order.sort_by_key(|key| (key.0, place(key)));
 }
 
-/// What the workers of each run cost.
-fn costs(reader: &Reader) -> Result<BTreeMap<i32, Cost>, ConvertError> {
+/// What the workers of each run cost since its measurement began: not in `ramp_time`.
+fn costs(reader: &Reader, lanes: &BTreeMap<Key, Lane>) -> Result<BTreeMap<i32, Cost>, ConvertError> {
+    let mut starts: BTreeMap<i32, i64> = BTreeMap::new();
+    for ((run_index, _), lane) in lanes {
+        let start = starts.entry(*run_index).or_insert(i64::MAX);
+        *start = (*start).min(lane.start_ns);
+    }
     let mut found: BTreeMap<i32, Cost> = BTreeMap::new();
     for row in reader.rows::<EngineInterval>()? {
         let row = row?;
+        if starts.get(&row.run_index).is_none_or(|start| row.t_ns <= *start) {
+            continue;
+        }
         found.entry(row.run_index).or_default().add(&row);
     }
     Ok(found)
@@ -291,6 +301,7 @@ impl Lane {
             classes: Some(Classes::of(&service, ios)),
             cost,
             depth: text.map(|_| option("iodepth").and_then(|depth| depth.parse().ok()).unwrap_or(1)),
+            has_target: option("latency_target").is_some(),
             percentiles: percentiles(option("percentile_list")),
             has_percentiles: [
                 is_on("slat_percentiles", false),

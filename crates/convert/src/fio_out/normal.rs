@@ -106,7 +106,7 @@ fn one_job(text: &mut String, document: &Document, job: &Job) {
     if job.continues {
         let _ = writeln!(text, "     errors    : total={}, first_error={}/<Input/output error>", job.errors, job.error);
     }
-    if let Some(depth) = job.depth {
+    if let Some(depth) = job.depth.filter(|_| !job.has_target) {
         let _ = writeln!(text, "     latency   : target=0, window=0, percentile=100.00%, depth={depth}");
     }
 }
