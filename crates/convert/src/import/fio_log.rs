@@ -188,8 +188,8 @@ fn totals(rows: &[OpInterval], length_ns: i64) -> Vec<RunTotal> {
             response: Histogram::default(),
             service: Histogram::default(),
         });
-        total.ops += row.ops;
-        total.bytes += row.bytes;
+        total.ops = total.ops.saturating_add(row.ops);
+        total.bytes = total.bytes.saturating_add(row.bytes);
         total.service.merge(&row.service);
     }
     totals.into_values().collect()
