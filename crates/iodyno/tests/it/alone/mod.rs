@@ -7,6 +7,7 @@ mod diagnose_cpu;
 mod fio_beside;
 mod fio_faces;
 mod fio_files;
+mod fio_orders;
 mod fio_random;
 mod io_errors;
 mod known_workload;
