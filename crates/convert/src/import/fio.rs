@@ -214,6 +214,10 @@ impl Group<'_> {
                     errors: None,
                     response: Histogram::default(),
                     service: latency(stats),
+                    short: None,
+                    first_error: None,
+                    first_error_t_ns: None,
+                    wait: None,
                 };
                 if let Source::Documents(earlier) = source {
                     let states = self.states(earlier, (*number, key), length_ns);
@@ -328,6 +332,7 @@ fn interval(
         bytes,
         errors: None,
         response: Histogram::default(),
+        wait: None,
         // Little's law: the time that all operations together were in flight.
         in_flight_mean: (length_ns > 0 && service.count() > 0).then(|| service.sum() as f64 / length_ns as f64),
         service: service.collapse(quantity::histogram::STORED_SUB_BITS),
