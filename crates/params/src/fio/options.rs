@@ -663,12 +663,17 @@ impl Options {
         self.zones = Vec::new();
         let (name, rest) = text.split_once(':').map_or((text, None), |(name, rest)| (name, Some(rest)));
         let parameter = |default: f64| {
-            rest.map_or(Ok(default), |rest| {
-                if rest.contains('/') {
-                    return Err("a centre (behind the /) is not built yet".to_string());
+            // Scattered places have no centre: behind a hash fio's only moves what is scattered anyway.
+            let (value, centre) = rest.map_or((None, None), |rest| {
+                rest.split_once(':').map_or((Some(rest), None), |(value, centre)| (Some(value), Some(centre)))
+            });
+            if let Some(centre) = centre {
+                checked(number(centre)?, |x| (0.0..=1.0).contains(&x), "between 0 and 1")?;
+                if name == "normal" {
+                    return Err("a centre other than the middle is not built yet".to_string());
                 }
-                number(rest)
-            })
+            }
+            value.map_or(Ok(default), number)
         };
         self.distribution = match name {
             "random" => None,
