@@ -36,11 +36,14 @@ mod verdict;
 mod view;
 
 pub use catalogue::{Kind, View, view, views};
-pub use comparison::{Change, Comparison, Conclusion, Judged, Measure, Method, Question, comparison_model, measure_of};
+pub use comparison::{
+    Change, Comparison, Conclusion, Difference, Grounds, Judged, Measure, Method, PROGRAM_PID, Question,
+    comparison_model, measure_of,
+};
 pub use compute::{ZONE_AHEAD_S, compute};
 pub use condition::{
-    Condition, ConditionError, Evidence, Judge, Judgement, Lane, Names, OBJECTIVES, Verdict, Watch, measures_markdown,
-    names_of, objectives, verdicts,
+    Compared, ComparedCondition, Condition, ConditionError, Evidence, Judge, Judgement, Lane, Names, OBJECTIVES,
+    Verdict, Watch, measures_markdown, names_of, objectives, verdicts,
 };
 pub use facts::{
     CpuPoint, DiskPoint, Facts, IntervalFacts, MemoryPoint, NetPoint, OpCount, PhaseSpan, PoolPoint, PressurePoint,

@@ -85,6 +85,7 @@ pub fn execute(request: &Request, face: &mut dyn Face, stop: &StopFlag) -> Resul
     manifest.extra.insert(analyze::OBJECTIVES.into(), crate::objectives::told(plan));
     manifest.extra.insert("engine_own_cost_ns_per_io".into(), own_cost.ns_per_io.into());
     let data_seed = data_seed(plan);
+    manifest.extra.insert(analyze::PROGRAM_PID.into(), std::process::id().into());
     manifest.extra.insert(DATA_SEED.into(), format!("{data_seed:016x}").into());
     let requested = crate::requested::requested(plan, &targets);
     manifest.extra.insert(convert::flatfile::REQUESTED.into(), serde_json::json!(requested));
