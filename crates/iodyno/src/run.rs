@@ -5,9 +5,11 @@ use crate::exit::{Failure, PARAMETERS, REFUSED};
 use crate::fio_output::FioOutputs;
 use crate::objectives;
 use crate::place;
+use output::Force;
 use params::{Diagnostic, DiskOrInput, Format, JobSource, Loader, Options, Severity};
 use plan::{JobTexts, Plan, Source};
-use session::{Face, Outcome, Request, StopFlag};
+use recording::Reader;
+use session::{Face, Outcome, Request, SessionError, StopFlag};
 use signal_hook::consts::{SIGHUP, SIGINT, SIGTERM};
 use std::cell::RefCell;
 use std::collections::BTreeSet;
@@ -45,6 +47,7 @@ pub(crate) fn run(args: &RunArgs, flags: &Flags, command_line: &[String]) -> Res
     objectives::check(&plan)?;
     let policy = Policy { destroy: args.destroy.clone(), never_create: plan.settings.format == Some(false) };
     check_destroy(&plan, &policy)?;
+    check_junit(args, &plan)?;
     if args.dry_run {
         return dry_run(args, recording, &plan, &policy);
     }
@@ -70,6 +73,8 @@ pub(crate) fn run(args: &RunArgs, flags: &Flags, command_line: &[String]) -> Res
     };
     let outcome = show_run(&request, face)?;
     let written = outputs.map_or(Ok(()), |outputs| outputs.write(&request.directory));
+    let junit = args.junit.as_deref().map_or(Ok(()), |path| write_junit(path, &request));
+    let written = written.and(junit);
     // How the run itself went wrong comes first.
     match outcome.ending.exit_code() {
         0 => written.map(|()| 0),
@@ -78,6 +83,25 @@ pub(crate) fn run(args: &RunArgs, flags: &Flags, command_line: &[String]) -> Res
             Ok(code)
         }
     }
+}
+
+/// A JUnit file that could not be written, or would be empty, is a mistake before any I/O.
+fn check_junit(args: &RunArgs, plan: &Plan) -> Result<(), Failure> {
+    let Some(path) = &args.junit else { return Ok(()) };
+    if objectives::texts(plan).is_empty() {
+        let help = "--junit writes what came of objectives, and there is none: give --fail-if 'response_ns_p99 > 5ms'";
+        return Err(Failure::new(PARAMETERS, help));
+    }
+    Ok(session::check_junit_file(path, Force::No)?)
+}
+
+/// Writes what came of the objectives, by the recording.
+fn write_junit(path: &Path, request: &Request) -> Result<(), Failure> {
+    let reader = Reader::open(&request.directory).map_err(SessionError::from)?;
+    let verdicts = analyze::objectives(&reader).map_err(SessionError::from)?;
+    let silent = objectives::never_judged(&verdicts, &objectives::texts(&request.plan));
+    let suite = session::Suite::new(&request.directory.display().to_string(), &verdicts, &silent);
+    Ok(session::junit_file(&[suite], path, Force::No)?)
 }
 
 /// Refuses a `--destroy` that names none of the targets.
