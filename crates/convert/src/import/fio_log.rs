@@ -193,8 +193,8 @@ fn totals(rows: &[OpInterval], length_ns: i64) -> Vec<RunTotal> {
             first_error_t_ns: None,
             wait: None,
         });
-        total.ops += row.ops;
-        total.bytes += row.bytes;
+        total.ops = total.ops.saturating_add(row.ops);
+        total.bytes = total.bytes.saturating_add(row.bytes);
         total.service.merge(&row.service);
     }
     totals.into_values().collect()
