@@ -7,6 +7,7 @@
     reason = "helpers of tests"
 )]
 
+mod ab;
 mod alone;
 mod architecture;
 mod bit_flips;
