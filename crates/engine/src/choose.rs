@@ -51,6 +51,21 @@ pub(crate) fn choose(input: &Input<'_>, options: &Options) -> Result<Chosen, Eng
     };
     let no_discard = used.iter().find_map(|at| cannot_discard(input, *at));
     let in_a_row = used.iter().find_map(|at| in_a_row(input, *at));
+    if input.run.workloads.iter().any(|workload| workload.job.as_ref().is_some_and(|job| job.mapped)) {
+        let why = "memory mappings (ioengine=mmap) are used by threads";
+        return match options.choice {
+            EngineChoice::Uring => Err(EngineError::NoUring(why.to_string())),
+            _ if has_priorities(input) => {
+                Err(EngineError::OnlyUring("priorities of single requests beside ioengine=mmap"))
+            }
+            _ => Ok(sync(why.to_string())),
+        };
+    }
+    if has_priorities(input) {
+        let can = options.choice != EngineChoice::Sync && Ring::new(1).is_ok();
+        let what = "priorities of single requests (cmdprio_percentage, cmdprio_bssplit)";
+        return if can { Ok(uring(format!("{what} need it"))) } else { Err(EngineError::OnlyUring(what)) };
+    }
     match options.choice {
         EngineChoice::Uring if no_discard.is_some() => Err(EngineError::NoUring(no_discard.unwrap_or_default())),
         EngineChoice::Sync if depth > SYNC_THREADS_MAX => Err(EngineError::NoUring(format!(
@@ -91,6 +106,12 @@ pub(crate) fn choose(input: &Input<'_>, options: &Options) -> Result<Chosen, Eng
             }
         }
     }
+}
+
+/// Have single requests priorities of their own?
+fn has_priorities(input: &Input<'_>) -> bool {
+    let mut jobs = input.run.workloads.iter().filter_map(|workload| workload.job.as_ref());
+    jobs.any(|job| job.priorities.is_some())
 }
 
 /// Why io_uring would have too few in flight when each worker has one of these; `None` when that is enough.

@@ -7,6 +7,7 @@
 use crate::budget::Budget;
 use crate::discard;
 use crate::group::GroupSpec;
+use crate::mapping::Mapping;
 use crate::pending::PendingOp;
 use crate::scheduler::{Issue, Next, Scheduler};
 use crate::shared::{Control, LAST_CALL_NS, Status};
@@ -28,6 +29,8 @@ pub(crate) struct Crew {
     changed: Condvar,
     /// By target; none for `/dev/null`.
     files: Vec<Option<Arc<OwnedFd>>>,
+    /// By lane: targets as memory.
+    mappings: Vec<Option<Arc<Mapping>>>,
     stats: Arc<Slot>,
     control: Arc<Control>,
     status: Arc<Status>,
@@ -56,12 +59,14 @@ impl Crew {
     ) -> Arc<Self> {
         let threads = group.depth().max(1);
         let files = group.files.iter().map(|file| file.fd.clone()).collect();
+        let mappings = group.lanes.iter().map(|lane| lane.mapping.clone()).collect();
         let (transfer_max, align) = (group.transfer_max as usize, group.memory_align as usize);
         let scheduler = Scheduler::new(&mut group, budget);
         Arc::new(Self {
             state: Mutex::new(State { scheduler, has_timer: false, threads, begun: 0, failures_in_a_row: 0 }),
             changed: Condvar::new(),
             files,
+            mappings,
             stats,
             control,
             status,
@@ -155,7 +160,12 @@ impl Crew {
             stats.submit_calls += 1;
         }
         let result = match &self.files[file] {
-            Some(file) => perform(file.as_fd(), issue.operation, buffer, (datasync, discards)),
+            Some(file) => match (self.mappings.get(lane), op) {
+                (Some(Some(mapping)), Op::Read) => mapping.read(offset, buffer),
+                (Some(Some(mapping)), Op::Write) => mapping.write(offset, buffer),
+                (Some(Some(mapping)), Op::Flush) => mapping.sync(),
+                _ => perform(file.as_fd(), issue.operation, buffer, (datasync, discards)),
+            },
             None => i32::try_from(bytes).unwrap_or(i32::MAX),
         };
         let now_ns = self.now_ns();

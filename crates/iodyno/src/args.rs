@@ -1,5 +1,6 @@
 //! What can be typed: the command line as clap sees it, after [`crate::vdbench_args`] has put Vdbench's own forms right.
 
+use crate::ab_args::AbArgs;
 use crate::output_args::{AccessArgs, ForceArgs};
 use crate::replay_args::ReplayArgs;
 use crate::speed_args::SpeedArgs;
@@ -24,7 +25,7 @@ use std::path::PathBuf;
 )]
 pub(crate) struct Cli {
     /// Most memory that the command may take; it ends with a sentence and exit code 6 where it needs more. Default: half of
-    /// what is free, 1 GiB at least; none for run, replay and probe. (With record --flight and trace --until: for I/Os.)
+    /// what is free, 1 GiB at least; none for run, ab, replay and probe. (With record --flight and trace --until: for I/Os.)
     #[arg(long, global = true, value_name = "SIZE")]
     pub(crate) memory: Option<String>,
     /// What to do.
@@ -37,6 +38,8 @@ pub(crate) struct Cli {
 pub(crate) enum Command {
     /// Run a Vdbench parameter file, a fio job file or flags: live lines, a recording, an HTML report.
     Run(Box<RunArgs>),
+    /// Run two loads, or one on two targets, interleaved (A B B A …) and say whether they differ.
+    Ab(Box<AbArgs>),
     /// Write a parameter file in the other language: Vdbench's or fio's.
     Convert(ConvertArgs),
     /// Write a completion script for a shell.
@@ -131,7 +134,8 @@ pub(crate) enum LanguageArg {
     Vdbench's flags -f -o -e -i -w -r -s -l -t -t1 -t2 -tf and `+` work as there; see docs/vdbench.md.\n\
     fio's options are in docs/fio.md.")]
 pub(crate) struct RunArgs {
-    /// Parameter files of Vdbench's (read in order, as one) or job files of fio's, and name=value for variables.
+    /// Parameter files of Vdbench's (read in order, as one) or job files of fio's (- is standard input), and name=value for
+    /// variables.
     #[arg(value_name = "FILE|NAME=VALUE")]
     pub(crate) inputs: Vec<OsString>,
     /// Parameter file; the same as naming it without -f.
@@ -142,6 +146,8 @@ pub(crate) struct RunArgs {
     pub(crate) output: Option<OsString>,
     #[command(flatten)]
     pub(crate) fio: FioOutputArgs,
+    #[command(flatten)]
+    pub(crate) fio_reading: FioReadingArgs,
     #[command(flatten)]
     pub(crate) access: AccessArgs,
     /// Override every run's measured time: seconds, or with a unit (30s, 10m, 2h).
@@ -176,6 +182,9 @@ pub(crate) struct RunArgs {
     /// 'achieved < 0.99 * offered', 'errors > 0' (docs/objectives.md). May be given several times.
     #[arg(long, value_name = "CONDITION")]
     pub(crate) fail_if: Vec<String>,
+    /// Write what came of the objectives at the end as JUnit XML, for CI. One of iodyno's is written anew, any other file is not.
+    #[arg(long, value_name = "FILE.xml")]
+    pub(crate) junit: Option<PathBuf>,
     /// Permit overwriting what is on this device or in this file; name it exactly. May be given several times.
     #[arg(long, value_name = "DEVICE|FILE")]
     pub(crate) destroy: Vec<PathBuf>,
@@ -238,6 +247,17 @@ pub(crate) enum EngineArg {
     Sync,
 }
 
+impl EngineArg {
+    /// As the session takes it.
+    pub(crate) fn choice(self) -> session::EngineChoice {
+        match self {
+            Self::Auto => session::EngineChoice::Auto,
+            Self::IoUring => session::EngineChoice::Uring,
+            Self::Sync => session::EngineChoice::Sync,
+        }
+    }
+}
+
 /// Arguments of `iodyno check`.
 #[derive(Debug, Args)]
 #[command(after_help = "Examples:\n  \
@@ -255,6 +275,9 @@ pub(crate) struct CheckArgs {
     /// One JSON object per run and condition on standard output (docs/json.md).
     #[arg(long)]
     pub(crate) json: bool,
+    /// Write what came of the conditions as JUnit XML, for CI. One of iodyno's is written anew, any other file is not.
+    #[arg(long, value_name = "FILE.xml")]
+    pub(crate) junit: Option<PathBuf>,
 }
 
 /// fio's flags that say what it prints, and where (docs/fio-output.md).
@@ -275,6 +298,23 @@ pub(crate) struct FioOutputArgs {
     /// Version of terse, 2 to 5.
     #[arg(long, alias = "terse_version", value_name = "N", default_value = "3", hide_short_help = true)]
     pub(crate) terse_version: u8,
+}
+
+/// fio's flags that say what is read of job files (docs/fio.md).
+#[derive(Clone, Debug, Default, Args)]
+pub(crate) struct FioReadingArgs {
+    /// Of job files only this section, beside [global]; may be given several times.
+    #[arg(long = "section", value_name = "NAME", hide_short_help = true)]
+    pub(crate) sections: Vec<String>,
+    /// Read the job files and end: exit code 2 if there is a mistake in them.
+    #[arg(long, alias = "parse_only", hide_short_help = true)]
+    pub(crate) parse_only: bool,
+    /// Print the job files as a command line, and end.
+    #[arg(long, hide_short_help = true)]
+    pub(crate) showcmd: bool,
+    /// Warnings about job files are errors.
+    #[arg(long, alias = "warnings_fatal", hide_short_help = true)]
+    pub(crate) warnings_fatal: bool,
 }
 
 /// Arguments of `iodyno export`.

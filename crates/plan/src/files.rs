@@ -40,6 +40,20 @@ pub struct FileUse {
     pub rewinds: bool,
     /// Each pass makes random choices of its own (`randrepeat=0`); otherwise all make those of the first.
     pub varies: bool,
+    /// The part is gone through in zones.
+    #[serde(default)]
+    pub strided: Option<StridedZones>,
+}
+
+/// Zones of a file, one behind the other: so much is done in one, then in the next; behind the file's end, in the first again.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct StridedZones {
+    /// Bytes that are issued in a zone before the next one's turn; more than its length: it is gone through again.
+    pub bytes: u64,
+    /// Length of a zone.
+    pub range_bytes: u64,
+    /// Between the end of a zone and the start of the next.
+    pub skip_bytes: u64,
 }
 
 /// What the kernel is told about how a file will be read (`posix_fadvise(2)`).
@@ -98,6 +112,7 @@ impl Default for FileUse {
             hint: ReadHint::Unset,
             rewinds: false,
             varies: false,
+            strided: None,
         }
     }
 }
@@ -146,7 +161,7 @@ impl FileUse {
         let (low, fraction) = (self.offset_fraction, self.fraction);
         let range = |low, high| Some(AddressRange { low, high });
         match first {
-            _ if !is_alike || (low > 0.0 && self.offset_bytes > 0) => None,
+            _ if self.strided.is_some() || !is_alike || (low > 0.0 && self.offset_bytes > 0) => None,
             FileLength::Bytes(bytes) if low == 0.0 => Some((
                 self.offset_bytes,
                 range(Bound::Bytes(0), Bound::Bytes(bytes - bytes % self.smallest_bytes.max(1))),

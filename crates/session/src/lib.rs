@@ -3,6 +3,7 @@
 //! [`execute`] takes a plan from inspected targets to a sealed recording with its report. Everything measured goes
 //! through the spine: into the journal first, then to the face.
 
+mod ab;
 mod commands;
 mod counters;
 mod cpu_clock;
@@ -16,6 +17,7 @@ mod finding_flight;
 mod flight;
 mod format;
 mod gather;
+mod half_round;
 mod io_errors;
 mod model;
 mod objectives;
@@ -40,6 +42,7 @@ mod top;
 mod trace;
 mod watch;
 
+pub use ab::{AbLoad, AbOutcome, AbRequest, ab, order_of};
 pub use cpu_clock::EventClock;
 pub use dry_run::{DryRun, TargetFinding, dry_run};
 pub use endpoint::Endpoint;
@@ -50,19 +53,23 @@ pub use face::{Face, error_face, json_face, terminal_face};
 pub use finding_flight::{FindingFlight, FlightPlan};
 pub use flight::{Dump, FlightNews, FlightOutcome, FlightRequest, Trigger, Trouble, flight};
 pub use gather::Gather;
+pub use half_round::{HalfRound, Side, half_rounds};
 pub use model::{ModelOutcome, ModelRequest, model};
 pub use objectives::{never_judged, objective_mistakes};
 pub use outcome::{Ending, Outcome};
 pub use probe::{ProbeOf, ProbeOutcome, ProbeRequest, probe};
 pub use replay::{Lost, Survey, lost, rehearse, survey};
+pub use report::Suite;
 pub use service::{
     Home, MachineClock, Moment, Retention, ServiceClock, ServiceOutcome, ServiceRequest, Sharing, Tier, local_zone,
     named_zone, serve,
 };
-pub use show::{comparison, comparison_file, comparison_lines, last_words, report_file, terminal_look};
+pub use show::{
+    check_junit_file, comparison, comparison_file, comparison_lines, junit_file, last_words, report_file, terminal_look,
+};
 pub use stop::StopFlag;
 pub use top::{LiveRequest, TopOf, TopRequest, top};
 pub use trace::{Rotate, TraceNews, TraceOutcome, TraceRequest, trace};
-pub use tui::json_verdict;
 pub use tui::{Look, Painted};
+pub use tui::{json_difference, json_verdict};
 pub use watch::{Company, Idle, WatchOutcome, WatchRequest, live_wall, watch};

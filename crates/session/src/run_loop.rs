@@ -73,6 +73,8 @@ pub(crate) struct RunContext<'a> {
     pub(crate) targets: &'a [Option<Opened>],
     pub(crate) options: &'a Options,
     pub(crate) seed: u64,
+    /// Of workloads whose choices vary.
+    pub(crate) varying_seed: u64,
     pub(crate) data_seed: u64,
     pub(crate) stop: &'a StopFlag,
     pub(crate) errors_before: u64,
@@ -169,6 +171,7 @@ pub(crate) fn execute(
         rate: context.pace,
         targets: context.targets,
         seed: context.seed,
+        varying_seed: context.varying_seed,
         data_seed: context.data_seed,
     };
     let (mut running, playback) = match replay::start(context, input, spine)? {

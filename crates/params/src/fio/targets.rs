@@ -61,6 +61,15 @@ impl Targets {
             return None;
         }
         let count = paths.len() as u64;
+        if (1..count).contains(&options.open_files) {
+            let message = format!(
+                "`openfiles={}` with {count} files: all of them are open from the beginning",
+                options.open_files
+            );
+            let help = "leave it out: with fewer open files the order in which they come would be another one";
+            context.push(Diagnostic::error("openfiles", span("openfiles"), message).help(help));
+            return None;
+        }
         if let (Some(Amount::Bytes(bytes)), None) = (options.size, options.filesize)
             && bytes / count < of.smallest
         {

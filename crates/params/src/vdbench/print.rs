@@ -116,6 +116,9 @@ fn content(plan: &Plan, line: &mut impl FnMut(&str, String), unsaid: &mut Vec<St
                 DedupSets::Previous => {
                     unsaid.push("copies of what was written just before (dedupe_percentage)".to_string())
                 }
+                DedupSets::WorkingSet { .. } => {
+                    unsaid.push("copies of what was written first (dedupe_mode=working_set)".to_string())
+                }
             }
             if !dedup.across {
                 line("dedupacross", "no".to_string());

@@ -9,6 +9,7 @@ use super::mix::{OpChoice, Sizes, value_error};
 use super::permutation::Permutation;
 use super::rng::{Rng, derive, threshold};
 use super::skew::Skew;
+use super::strided::Strided;
 use super::{GenerateError, Op, Operation, floor_u64};
 use crate::files::{FilePart, FileUse};
 use crate::spec::{Bound, Distribution, Order, Workload};
@@ -22,6 +23,7 @@ pub(crate) struct FilePass {
     part: FilePart,
     /// First byte behind the file.
     real: u64,
+    strided: Option<Strided>,
     order: FileOrder,
     gap: i64,
     rewinds: bool,
@@ -100,7 +102,12 @@ impl FilePass {
         rng: &Rng,
     ) -> Result<Self, GenerateError> {
         let rest = real_bytes.saturating_sub(part.start);
-        let room = part.bytes.min(rest);
+        let strided = files.strided.map(|zones| Strided::new(zones, part, real_bytes));
+        let room = match &strided {
+            // As fio has it, whatever the part is.
+            Some(strided) => strided.range_bytes(),
+            None => part.bytes.min(rest),
+        };
         let transfers = workload.transfers();
         let way = |at: usize| {
             let min = transfers[at].min_bytes().max(1);
@@ -138,6 +145,7 @@ impl FilePass {
         Ok(Self {
             part,
             real: real_bytes,
+            strided,
             order,
             gap: files.gap_bytes,
             rewinds,
@@ -157,6 +165,7 @@ impl FilePass {
             rng.clone_from(&self.rng);
         }
         self.owes_write = false;
+        self.strided.iter_mut().for_each(Strided::begin_anew);
         self.ways.iter_mut().for_each(|way| (way.last, way.position) = (None, self.part.start));
         if let FileOrder::Random { choice, .. } = &mut self.order {
             choice.begin_anew();
@@ -180,6 +189,9 @@ impl FilePass {
         (ops, held): (&mut OpChoice, [bool; 4]),
         sizes: &Sizes,
     ) -> Option<Operation> {
+        if self.strided.is_some() {
+            self.enter_zone(rng);
+        }
         let op = match if self.pairs { self.pair() } else { ops.next(rng) } {
             op if held[op.index()] => ops.other(op),
             op => op,
@@ -203,14 +215,39 @@ impl FilePass {
         if at.checked_add(u64::from(bytes))? > self.real {
             return None;
         }
+        let base = self.base();
         if let (Some(at), FileOrder::Random { choice, .. }) = (chosen, &mut self.order) {
             let smallest = self.ways[op.index()].min;
-            bytes = choice.cut((at - self.part.start) / smallest, bytes, smallest);
+            bytes = choice.cut((at - base) / smallest, bytes, smallest);
         }
         self.owes_write = self.pairs && op == Op::Trim;
+        self.strided.iter_mut().for_each(|strided| strided.count(bytes));
         let way = &mut self.ways[op.index()];
         (way.last, way.position) = (Some((at, bytes)), at + u64::from(bytes));
         Some(Operation { op, offset: at, bytes })
+    }
+
+    /// Goes on to the next zone where that is due.
+    fn enter_zone(&mut self, rng: &mut Rng) {
+        let Some(strided) = &mut self.strided else { return };
+        // A pair is one place, in one zone.
+        let begins = !self.owes_write && strided.enter();
+        let (base, end) = (strided.base(), strided.base().saturating_add(strided.range_bytes()));
+        for way in self.ways.iter_mut().filter(|way| begins || way.position >= end) {
+            way.position = base;
+            way.last = way.last.filter(|_| !begins);
+        }
+        if let FileOrder::Random { choice, .. } = &mut self.order
+            && begins
+        {
+            choice.begin_anew();
+            choice.vary(rng);
+        }
+    }
+
+    /// Where places count from.
+    fn base(&self) -> u64 {
+        self.strided.map_or(self.part.start, |strided| strided.base())
     }
 
     /// What comes next of a pair: a write until its start is that of the last trim.
@@ -241,7 +278,7 @@ impl FilePass {
             (None, FileOrder::Random { choice, .. }) => {
                 let way = &self.ways[k];
                 let block = match choice.next(rng, way) {
-                    None if self.rewinds => {
+                    None if self.rewinds || self.strided.is_some() => {
                         self.rewound = true;
                         choice.begin_anew();
                         // The random numbers go on: another order.
@@ -253,7 +290,7 @@ impl FilePass {
                 block? * way.align
             }
         };
-        let at = self.part.start.checked_add(relative)?;
+        let at = self.base().checked_add(relative)?;
         (relative < self.part.bytes && at < self.real).then_some((at, is_chosen))
     }
 
@@ -261,7 +298,8 @@ impl FilePass {
     #[inline]
     fn follow(&mut self, k: usize) -> Option<u64> {
         let end = self.part.start.saturating_add(self.part.bytes);
-        let room = end.min(self.real).saturating_sub(self.part.start);
+        let base = self.base();
+        let room = end.min(self.real).saturating_sub(base);
         let way = &mut self.ways[k];
         // A step back that is shorter than a transfer goes forward all the same.
         if self.gap.saturating_add_unsigned(way.min) < 0 {
@@ -269,17 +307,17 @@ impl FilePass {
             let last = room.checked_sub(way.min)?;
             return Some(match way.last {
                 None => last,
-                Some(_) => (way.position - self.part.start).checked_add_signed(self.gap).unwrap_or(last),
+                Some(_) => way.position.saturating_sub(base).checked_add_signed(self.gap).unwrap_or(last),
             });
         }
         if self.rewinds && way.position >= end {
-            way.position = self.part.start;
+            way.position = base;
             self.rewound = true;
         }
         if way.position >= self.real {
             return None;
         }
-        match way.position - self.part.start {
+        match way.position.saturating_sub(base) {
             0 => Some(0),
             // A gap at the file's end leads back to the beginning.
             position => match position.saturating_add_signed(self.gap) {
@@ -297,7 +335,7 @@ impl FilePass {
         if way.min == way.max {
             return Some(first);
         }
-        let room = self.part.start.saturating_add(self.part.bytes) - at;
+        let room = self.part.start.saturating_add(self.part.bytes).saturating_sub(at);
         if way.min > room {
             return None;
         }
@@ -462,7 +500,7 @@ mod tests {
     use super::super::tests::{target, workload};
     use super::super::{Geometry, Operations, Part, Turns};
     use super::*;
-    use crate::files::{FileLength, FilePasses};
+    use crate::files::{FileLength, FilePasses, StridedZones};
     use crate::job::Job;
     use crate::spec::{OpMix, TransferSize};
 
@@ -651,6 +689,34 @@ mod tests {
         let expect =
             [(trim, 0), (write, 0), (trim, 8192), (write, 4096), (write, 8192), (trim, 16_384), (write, 12_288)];
         assert_eq!(seen, expect);
+    }
+
+    #[test]
+    fn zones_are_gone_through_one_after_the_other() {
+        let zones = |bytes, range_bytes, skip_bytes| Some(StridedZones { bytes, range_bytes, skip_bytes });
+        let files = FileUse { strided: zones(16 * KIB, 32 * KIB, 32 * KIB), ..FileUse::default() };
+        let found = starts(&all(&of(SEQUENTIAL, 4096, files.clone()), once(), MIB));
+        assert_eq!(found.len(), 256, "as much as the part has");
+        let expect = |number: u64| number / 4 % 16 * 64 * KIB + number % 4 * 4 * KIB;
+        assert_eq!(found, (0..256).map(expect).collect::<Vec<_>>());
+        let random = starts(&all(&of(EXACT, 4096, files), once(), MIB));
+        assert_eq!(random.len(), 256);
+        for (number, zone) in random.chunks(4).enumerate() {
+            let base = number as u64 % 16 * 64 * KIB;
+            assert!(zone.iter().all(|at| (base..base + 32 * KIB).contains(at)), "{number}: {zone:?}");
+            assert_eq!(zone.iter().collect::<std::collections::BTreeSet<_>>().len(), 4);
+        }
+        // A zone that is smaller than what is done in it is gone through again, each place once in between.
+        let files = FileUse { strided: zones(64 * KIB, 16 * KIB, 0), ..FileUse::default() };
+        let found = starts(&all(&of(SEQUENTIAL, 4096, files.clone()), once(), MIB));
+        assert_eq!(
+            found[..20],
+            [0, 4, 8, 12, 0, 4, 8, 12, 0, 4, 8, 12, 0, 4, 8, 12, 16, 20, 24, 28].map(|kib| kib * KIB)
+        );
+        for round in starts(&all(&of(EXACT, 4096, files), once(), MIB)).chunks(4) {
+            let places: std::collections::BTreeSet<u64> = round.iter().map(|at| at % (16 * KIB)).collect();
+            assert_eq!(places.len(), 4, "{round:?}");
+        }
     }
 
     #[test]
