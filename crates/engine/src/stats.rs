@@ -3,6 +3,7 @@
 //! Each worker fills one [`Buffer`]. At a harvest the coordinator puts an empty one in its place; the lock around it is
 //! taken once per batch and held by the coordinator for the length of a swap, so it never waits for I/O on either side.
 
+use crate::fates::Failed;
 use crate::pending::Pending;
 use plan::generate::Op;
 use quantity::histogram::Recorder;
@@ -19,6 +20,8 @@ pub(crate) struct OpStat {
     pub(crate) service: Recorder,
     pub(crate) bytes: u64,
     pub(crate) errors: u64,
+    /// Came back without having been done, as they should: a device that was to be filled is full.
+    pub(crate) unfit: u64,
     /// Submitted, and the sum of their times since the run's start: with the same of completions, the integral of the
     /// number in flight is exact without looking at a clock in between.
     pub(crate) submitted: u64,
@@ -128,12 +131,17 @@ impl Buffer {
         stat.service.record_n(now_ns.saturating_sub(alike.submitted_ns), alike.count);
     }
 
-    /// Notes a failed operation at `failure.t_ns`.
+    /// Notes a failed operation at `failure.t_ns`, and that it was none where a device is full that was to be filled.
     #[cold]
-    pub(crate) fn returned_failed(&mut self, failure: RawFailure) {
+    pub(crate) fn returned_failed(&mut self, failure: RawFailure, failed: Failed) {
         let stat = self.stat(failure.lane, failure.op);
         stat.returned += 1;
         stat.returned_at += u128::from(failure.t_ns);
+        if matches!(failed, Failed::IsFull { .. }) {
+            stat.unfit += 1;
+            stat.bytes += u64::try_from(failure.result).unwrap_or(0);
+            return;
+        }
         stat.errors += 1;
         self.failed(failure);
     }
@@ -156,7 +164,7 @@ impl Buffer {
             visit(lane, op, stat);
             stat.response.clear();
             stat.service.clear();
-            (stat.bytes, stat.errors, stat.submitted, stat.returned) = (0, 0, 0, 0);
+            (stat.bytes, stat.errors, stat.unfit, stat.submitted, stat.returned) = (0, 0, 0, 0, 0);
             (stat.submitted_at, stat.returned_at) = (0, 0);
         }
         self.touched.clear();

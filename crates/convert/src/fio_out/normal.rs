@@ -54,8 +54,14 @@ pub(super) fn page(document: &Document) -> String {
     text
 }
 
+/// What the system calls an error.
+fn error_text(errno: i32) -> String {
+    let text = std::io::Error::from_raw_os_error(errno).to_string();
+    text.split(" (os error").next().unwrap_or_default().to_string()
+}
+
 fn one_job(text: &mut String, document: &Document, job: &Job) {
-    let error = if job.error == 0 { String::new() } else { " (Input/output error)".to_string() };
+    let error = if job.error == 0 { String::new() } else { format!(" ({})", error_text(job.error)) };
     let _ = writeln!(
         text,
         "{}: (groupid={}, jobs={}): err={:2}{error}: pid={}: {}",
@@ -104,7 +110,8 @@ fn one_job(text: &mut String, document: &Document, job: &Job) {
         job.syncs.count
     );
     if job.continues {
-        let _ = writeln!(text, "     errors    : total={}, first_error={}/<Input/output error>", job.errors, job.error);
+        let (count, first) = (job.errors, job.first_error);
+        let _ = writeln!(text, "     errors    : total={count}, first_error={first}/<{}>", error_text(first));
     }
     if let Some(depth) = job.depth.filter(|_| !job.has_target) {
         let _ = writeln!(text, "     latency   : target=0, window=0, percentile=100.00%, depth={depth}");
