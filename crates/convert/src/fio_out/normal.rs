@@ -110,8 +110,8 @@ fn one_job(text: &mut String, document: &Document, job: &Job) {
         job.sides[2].short
     );
     if job.continues {
-        let words = words_of(job.error);
-        let _ = writeln!(text, "     errors    : total={}, first_error={}/<{words}>", job.errors, job.error);
+        let (count, first) = (job.errors, job.first_error);
+        let _ = writeln!(text, "     errors    : total={count}, first_error={first}/<{}>", words_of(first));
     }
     if let Some(depth) = job.depth.filter(|_| !job.has_target) {
         let _ = writeln!(text, "     latency   : target=0, window=0, percentile=100.00%, depth={depth}");
