@@ -91,6 +91,10 @@ fn show(directory: &Path, args: &AbArgs, question: Question) -> Result<u8, Failu
     let parts = session::half_rounds(directory)?;
     let damaged = open::say_of(parts.iter().map(PathBuf::as_path))?;
     outln!("");
+    if parts.is_empty() {
+        outln!("recordings  {}", directory.display());
+        return Ok(damaged);
+    }
     let made = compare::show(&[directory.to_path_buf()], None, question);
     outln!("");
     outln!("recordings  {}", directory.display());
