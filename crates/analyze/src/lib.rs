@@ -36,7 +36,10 @@ mod verdict;
 mod view;
 
 pub use catalogue::{Kind, View, view, views};
-pub use comparison::{Change, Comparison, Conclusion, Judged, Measure, Method, Question, comparison_model, measure_of};
+pub use comparison::{
+    Change, Comparison, Conclusion, Judged, Measure, Method, Question, ROUND_S_MIN, ROUNDS_MIN, comparison_model,
+    measure_of, round_fault,
+};
 pub use compute::{ZONE_AHEAD_S, compute};
 pub use condition::{
     Condition, ConditionError, Evidence, Judge, Judgement, Lane, Names, OBJECTIVES, Verdict, Watch, measures_markdown,

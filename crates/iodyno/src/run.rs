@@ -1,14 +1,16 @@
 //! `iodyno run`.
 
-use crate::args::{EngineArg, RunArgs};
+use crate::args::RunArgs;
 use crate::exit::{Failure, PARAMETERS, REFUSED};
 use crate::fio_output::FioOutputs;
 use crate::objectives;
 use crate::place;
-use params::{Diagnostic, DiskOrInput, Format, JobSource, Loader, Options, Severity};
+use params::{Diagnostic, DiskOrInput, Format, JobSource, Loader, Options};
 use plan::{JobTexts, Plan, Source};
 use session::{Face, Outcome, Request, StopFlag};
 use signal_hook::consts::{SIGHUP, SIGINT, SIGTERM};
+use std::cell::RefCell;
+use std::collections::BTreeSet;
 use std::ffi::{OsStr, OsString};
 use std::path::{Path, PathBuf};
 use std::time::Duration;
@@ -24,14 +26,8 @@ type Flags = [(String, Option<String>)];
 pub(crate) fn run(args: &RunArgs, flags: &Flags, command_line: &[String]) -> Result<u8, Failure> {
     let Inputs { mut plan, format, jobs, flags: as_flags } = read_plan(args, flags)?;
     if args.fio_reading.showcmd {
-        outln!(
-            "{}",
-            ["iodyno run".to_string()]
-                .into_iter()
-                .chain(as_flags.iter().map(|flag| quoted(flag)))
-                .collect::<Vec<_>>()
-                .join(" ")
-        );
+        let words: Vec<String> = as_flags.iter().map(|flag| quoted(flag)).collect();
+        outln!("iodyno run {}", words.join(" "));
         return Ok(0);
     }
     if args.fio_reading.parse_only {
@@ -51,17 +47,14 @@ pub(crate) fn run(args: &RunArgs, flags: &Flags, command_line: &[String]) -> Res
         plan,
         directory: place.path().to_path_buf(),
         policy,
-        engine: match args.engine {
-            EngineArg::Auto => session::EngineChoice::Auto,
-            EngineArg::IoUring => session::EngineChoice::Uring,
-            EngineArg::Sync => session::EngineChoice::Sync,
-        },
+        engine: args.engine.choice(),
         workers: args.workers,
         command_line: command_line.to_vec(),
         counters: !args.no_counters,
         report: !args.no_report,
         flatfile: args.flatfile,
         jobs,
+        half_round: None,
     };
     let face = match &outputs {
         _ if args.json => Shown::Json,
@@ -199,11 +192,16 @@ pub(crate) struct Inputs {
 }
 
 /// Reads files of either language; prints every diagnostic; an error among them ends the command.
-pub(crate) fn read_files(
+pub(crate) fn read_files(files: &[PathBuf], flags: &Flags, options: &Options) -> Result<Inputs, Failure> {
+    read_files_with(files, flags, options, false)
+}
+
+/// The same; may the variables of `options` be those of job files, too, where they go before the environment?
+pub(crate) fn read_files_with(
     files: &[PathBuf],
     flags: &Flags,
     options: &Options,
-    are_warnings_fatal: bool,
+    are_for_jobs: bool,
 ) -> Result<Inputs, Failure> {
     let loader = DiskOrInput::default();
     let is_fio = |file: &PathBuf| {
@@ -211,7 +209,6 @@ pub(crate) fn read_files(
             || loader.load(file).is_ok_and(|bytes| params::sniff(&String::from_utf8_lossy(&bytes)) == Format::Fio)
     };
     let format = if files.iter().any(is_fio) || !flags.is_empty() { Format::Fio } else { Format::Vdbench };
-    let variable = |name: &str| std::env::var(name).ok();
     let mut as_flags = Vec::new();
     let reading = if format == Format::Fio {
         if let Some(other) = files.iter().find(|file| (file.exists() || is_input(file)) && !is_fio(file)) {
@@ -221,7 +218,7 @@ pub(crate) fn read_files(
             );
             return Err(Failure::new(PARAMETERS, message));
         }
-        if let Some((name, value)) = options.variables.first() {
+        if let Some((name, value)) = options.variables.first().filter(|_| !are_for_jobs) {
             let message = format!(
                 "{name}={value}: job files have their variables from the environment: {name}={value} iodyno run …"
             );
@@ -237,8 +234,20 @@ pub(crate) fn read_files(
         } else if !flags.is_empty() {
             sources.push(JobSource::Addition(name, text));
         }
+        let used = RefCell::new(BTreeSet::new());
+        let variable = |name: &str| {
+            used.borrow_mut().insert(name.to_string());
+            let given = options.variables.iter().rev().find(|(known, _)| known == name);
+            given.map(|(_, value)| value.clone()).or_else(|| std::env::var(name).ok())
+        };
+        let reading = params::read_fio(&sources, options, &loader, &variable);
+        if let Some((name, _)) = options.variables.iter().find(|(name, _)| !used.borrow().contains(name)) {
+            let message =
+                format!("the variable `{name}` is used by no job file: write ${{{name}}} where its value belongs");
+            return Err(Failure::new(PARAMETERS, message));
+        }
         as_flags = params::fio_flags_of(&sources, options, &loader, &variable);
-        params::read_fio(&sources, options, &loader, &variable)
+        reading
     } else {
         params::read_vdbench(files, options, &loader)
     };
@@ -247,11 +256,6 @@ pub(crate) fn read_files(
     let plan = reading
         .plan
         .ok_or_else(|| Failure::new(PARAMETERS, format!("{errors} mistake(s) in the parameters; nothing was run")))?;
-    let warnings = reading.diagnostics.iter().filter(|found| found.severity == Severity::Warning).count();
-    if are_warnings_fatal && warnings > 0 {
-        let message = format!("{warnings} warning(s) about the parameters, and --warnings-fatal; nothing was run");
-        return Err(Failure::new(PARAMETERS, message));
-    }
     Ok(Inputs { plan, format, jobs: reading.jobs, flags: as_flags })
 }
 
@@ -303,6 +307,7 @@ fn read_plan(args: &RunArgs, flags: &Flags) -> Result<Inputs, Failure> {
         seed: args.seed,
         restart: args.restart.clone(),
         sections: args.fio_reading.sections.clone(),
+        are_warnings_fatal: args.fio_reading.warnings_fatal,
     };
     if options.sections.iter().any(|section| section == "global") {
         let message = "--section global: it says what is common to the others; name one of them".to_string();
@@ -315,7 +320,7 @@ fn read_plan(args: &RunArgs, flags: &Flags) -> Result<Inputs, Failure> {
              `iodyno run -t`",
         ));
     }
-    read_files(&files, flags, &options, args.fio_reading.warnings_fatal)
+    read_files(&files, flags, &options)
 }
 
 /// `name=value` on the command line, not a path with an equals sign in it.
