@@ -3,7 +3,7 @@
 
 export type Unit = "" | "s" | "ns" | "op/s" | "B/s" | "B" | "op" | "%" | "count" | "nines";
 export type ScaleKind = "linear" | "log" | "time" | "category";
-export type Tone = "plain" | "info" | "warning" | "error";
+export type Tone = "plain" | "good" | "info" | "warning" | "error";
 export type LineStyle =
   | "total" | "asked" | "read" | "write" | "trim" | "flush"
   | "rank0" | "rank1" | "rank2" | "rank3" | "rank4"
@@ -20,7 +20,8 @@ export interface Point { x: number; y: number; label: string; within: [number, n
 export interface PointLine { name: string; style: LineStyle; points: Point[] }
 export interface Knee { x: number; y: number; label: string }
 export type Cells = { kind: "text"; of: string[] } | { kind: "numbers"; of: Values };
-export interface Column { name: string; group: string; unit: Unit; cells: Cells }
+/** `tones`: how each cell is coloured, where one is; the words say it as well. */
+export interface Column { name: string; group: string; unit: Unit; cells: Cells; tones?: Tone[] }
 
 export interface LinesBody { kind: "lines"; x: Values; lines: Line[]; right?: Right }
 /** What stands on an axis at the right; drawn dotted. */

@@ -108,10 +108,12 @@ export function table(host: HTMLElement, body: TableBody, pick: ((row: number) =
       if (needle && !columns.some((c) => !c.numbers && (c.text[index] as string).toLowerCase().includes(needle))) continue;
       const line = document.createElement("tr");
       if (pick && chosen() === index) line.className = "chosen";
-      columns.forEach(({ text, numbers }, c) => {
+      columns.forEach(({ column, text, numbers }, c) => {
         const cell = document.createElement(c === 0 ? "th" : "td");
         if (c === 0) cell.scope = "row";
         if (numbers) cell.className = "number";
+        const tone = column.tones?.[index] ?? "plain";
+        if (tone !== "plain") cell.classList.add(`tone-${tone}`);
         if (pick && c === 0) {
           const button = document.createElement("button");
           button.type = "button";

@@ -23,7 +23,7 @@ const made = make();
 const skip = made ? false : "SKIPPED: no cargo to make a report with";
 
 test("the model has the shape of model.ts", { skip }, () => {
-  const names = ["single", "curve", "cut"];
+  const names = ["single", "curve", "cut", "compared"];
   // Strings that the types narrow would widen in a JSON import, so each sample becomes a constant of a module.
   const file = (name) => join(web, "src", `sample.${name}.check.ts`);
   const check = () => spawnSync("npx", ["tsc", "--noEmit"], { cwd: web, encoding: "utf8" });
@@ -100,6 +100,14 @@ test("the page works", { skip: skip || (chromium ? false : "SKIPPED: no chromium
         await page.close();
       }
     }
+    // A comparison: verdicts have a colour beside their sign.
+    const compared = await browser.newPage();
+    await compared.goto(pathToFileURL(join(samples, "compared.html")).href);
+    const verdict = compared.locator("#view-compare\\.figures td.tone-warning").first();
+    assert.match(await verdict.textContent(), /^\? not resolved/);
+    const colour = (place) => place.evaluate((cell) => getComputedStyle(cell).color);
+    assert.notEqual(await colour(verdict), await colour(compared.locator("#view-compare\\.figures td").first()));
+    await compared.close();
     const odd = await browser.newPage();
     const problems = [];
     odd.on("console", (message) => { if (message.type() === "error") problems.push(message.text()); });

@@ -4,6 +4,7 @@
 //! run, a [`Verdict`] with what was measured, where, when, and a sentence. The language is described in
 //! docs/objectives.md.
 
+mod compared;
 mod dimension;
 mod judge;
 mod names;
@@ -14,6 +15,8 @@ mod syntax;
 mod token;
 mod watch;
 
+pub use compared::ComparedCondition;
+pub(crate) use compared::Demand;
 pub use judge::{Judge, OBJECTIVES, names as names_of, objectives, verdicts};
 pub use parse::ConditionError;
 pub use watch::{Lane, Watch};
@@ -108,13 +111,26 @@ pub struct Verdict {
     pub evidence: Vec<Evidence>,
     /// For a condition with `for`: the longest time that it held, seconds since the run's start.
     pub held_s: Option<(f64, f64)>,
+    /// For a condition on a comparison: which recordings.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub compared: Option<Compared>,
+}
+
+/// Which recordings a verdict is about.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Compared {
+    /// The recording that was judged.
+    pub recording: String,
+    /// The one that it was held against.
+    pub against: String,
 }
 
 impl Verdict {
     /// The whole story in one line.
     pub fn told(&self) -> String {
         let run = format!("{} {}", self.run, self.detail);
-        let run = run.trim_end();
+        let of = self.compared.as_ref().map_or(String::new(), |compared| format!(" of {}", compared.recording));
+        let run = format!("{}{of}", run.trim_end());
         match self.judgement {
             Judgement::Undecided => {
                 format!("objective undecided in {run}, so not met: {} (fail if {})", self.sentence, self.condition)
@@ -134,7 +150,7 @@ impl Condition {
     /// # Errors
     /// The first mistake, with its place and what to do.
     pub fn parse(text: &str) -> Result<Self, ConditionError> {
-        Self::of(text, parse::parse(text, false)?)
+        Self::of(text, parse::parse(text, parse::Over::Run)?)
     }
 
     /// Reads a condition on a trace that goes on: `response` is the longest response time, what is still in flight
@@ -143,7 +159,7 @@ impl Condition {
     /// # Errors
     /// The first mistake, with its place and what to do.
     pub fn parse_traced(text: &str) -> Result<Self, ConditionError> {
-        Self::of(text, parse::parse(text, true)?)
+        Self::of(text, parse::parse(text, parse::Over::Trace)?)
     }
 
     fn of(text: &str, tree: parse::Tree) -> Result<Self, ConditionError> {

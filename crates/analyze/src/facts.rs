@@ -88,6 +88,8 @@ pub struct RunFacts {
     pub(crate) ends: Vec<rows::RunEnd>,
     /// When it began, ns of the wall clock; 0 where nothing asked for it.
     pub(crate) began_ns: i64,
+    /// What other programs did while it was measured; `None` where nothing asked for it.
+    pub(crate) others: Option<crate::comparison::Others>,
     /// Its totals were written at its end; otherwise they are added up from its intervals.
     pub complete: bool,
 }

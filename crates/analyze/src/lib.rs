@@ -37,13 +37,13 @@ mod view;
 
 pub use catalogue::{Kind, View, view, views};
 pub use comparison::{
-    Change, Comparison, Conclusion, Judged, Measure, Method, Question, ROUND_S_MIN, ROUNDS_MIN, comparison_model,
-    measure_of, round_fault,
+    Change, Comparison, Conclusion, Difference, Grounds, Judged, Measure, Method, PROGRAM_PID, Question, ROUND_S_MIN,
+    ROUNDS_MIN, comparison_model, measure_of, round_fault,
 };
 pub use compute::{ZONE_AHEAD_S, compute};
 pub use condition::{
-    Condition, ConditionError, Evidence, Judge, Judgement, Lane, Names, OBJECTIVES, Verdict, Watch, measures_markdown,
-    names_of, objectives, verdicts,
+    Compared, ComparedCondition, Condition, ConditionError, Evidence, Judge, Judgement, Lane, Names, OBJECTIVES,
+    Verdict, Watch, measures_markdown, names_of, objectives, verdicts,
 };
 pub use facts::{
     CpuPoint, DiskPoint, Facts, IntervalFacts, MemoryPoint, NetPoint, OpCount, PhaseSpan, PoolPoint, PressurePoint,
@@ -84,6 +84,12 @@ pub mod calibration {
     pub use crate::comparison::Pair;
     pub use crate::comparison::measure::{Better, Clock, Flow, Kind};
     pub use crate::comparison::second::{Round, Step};
+
+    /// What is said of this figure of the second side in the first pair that all have.
+    #[must_use]
+    pub fn judged<'a>(comparison: &'a crate::Comparison, key: &str) -> Option<&'a crate::Judged> {
+        comparison.judged(1, comparison.usual_pair(), crate::measure_of(key)?)
+    }
 }
 
 use recording::RecordingError;

@@ -82,6 +82,7 @@ pub(crate) fn choose(input: &Input<'_>, options: &Options) -> Result<Chosen, Eng
             let why = no_discard
                 .or_else(|| in_a_row.and_then(|what| fewer(&chosen, depth, &what)))
                 .or_else(|| (!can_widen).then(|| unwidened(&chosen, depth)).flatten());
+            let why = why.or_else(|| used.iter().find_map(|at| flushes(input, *at)));
             if let Some(why) = why.filter(|_| depth <= SYNC_THREADS_MAX) {
                 return Ok(sync(why));
             }
@@ -194,6 +195,23 @@ fn cannot_discard(input: &Input<'_>, at: usize) -> Option<String> {
         });
     (trims && discard::is_device(opened) && !discard::has_uring())
         .then(|| format!("io_uring discards on {} from Linux 6.12 on only", opened.name))
+}
+
+/// Which writes of a synchronous fio job the kernel follows with a flush only where the call waits for them: direct ones to a
+/// device opened `O_SYNC` or `O_DSYNC`. Through a ring they have FUA alone (`blkdev_write_iter` in `block/fops.c`: what is queued
+/// does not come to `generic_write_sync`), and that is another load.
+fn flushes(input: &Input<'_>, at: usize) -> Option<String> {
+    let opened = input.targets.get(at)?.as_ref()?;
+    let is_device = matches!(opened.kind, Kind::BlockDevice { .. });
+    let waits = |workload: &Workload| {
+        let files = workload.job.as_ref().and_then(|job| job.files.as_ref());
+        workload.mix.write > 0.0 && files.is_some_and(|files| !files.ends_by_bytes)
+    };
+    let is_flushed =
+        |(workload, flags): (&Workload, OpenFlags)| is_direct(flags) && is_durable(flags) && waits(workload);
+    (is_device && uses(input, at).any(is_flushed)).then(|| {
+        format!("durable writes to {}: the device is flushed behind each one where the call waits for it", opened.name)
+    })
 }
 
 fn is_in_memory(file_system: &str) -> bool {

@@ -5,8 +5,9 @@ use crate::compare;
 use crate::exit::{Failure, PARAMETERS};
 use crate::place;
 use crate::run::{Inputs, check_destroy, dry_run_code, read_files_with, split_inputs, time, watch_signals};
+use crate::view_args::JudgeArgs;
 use crate::{objectives, open};
-use analyze::{Question, ROUND_S_MIN};
+use analyze::{ComparedCondition, Question, ROUND_S_MIN};
 use output::Force;
 use params::Options;
 use plan::Repeat;
@@ -32,6 +33,11 @@ struct Input {
 /// Runs two loads in turn and compares them, or shows what would happen; gives the exit code.
 pub(crate) fn run(args: &AbArgs, command_line: &[String]) -> Result<u8, Failure> {
     let question = compare::question(&args.question)?;
+    let judge = JudgeArgs { fail_if: args.fail_if.clone(), json: false, junit: args.junit.clone() };
+    let conditions = compare::conditions(&judge)?;
+    if let Some(path) = &args.junit {
+        session::check_junit_file(path, Force::No)?;
+    }
     let (inputs, shared) = inputs(args)?;
     let labels = labels(&inputs);
     let mut loads = Vec::new();
@@ -70,7 +76,7 @@ pub(crate) fn run(args: &AbArgs, command_line: &[String]) -> Result<u8, Failure>
     for message in &outcome.messages {
         say!("iodyno: {message}");
     }
-    let shown = show(&request.directory, args, question);
+    let shown = show(&request.directory, args, question, (&judge, &conditions));
     // What ended it comes first; then how its rounds went; then what is wrong with the recordings.
     if let Some(error) = outcome.failure {
         let _ = shown.map_err(|failure| say!("iodyno: {}", failure.message));
@@ -86,21 +92,27 @@ pub(crate) fn run(args: &AbArgs, command_line: &[String]) -> Result<u8, Failure>
     }
 }
 
-/// Shows the comparison, and writes its page.
-fn show(directory: &Path, args: &AbArgs, question: Question) -> Result<u8, Failure> {
+/// Shows the comparison, judges conditions, and writes the page.
+fn show(
+    directory: &Path,
+    args: &AbArgs,
+    question: Question,
+    (judge, conditions): (&JudgeArgs, &[ComparedCondition]),
+) -> Result<u8, Failure> {
     let parts = session::half_rounds(directory)?;
     let damaged = open::say_of(parts.iter().map(PathBuf::as_path))?;
     outln!("");
-    let made = compare::show(&[directory.to_path_buf()], None, question);
+    let made = compare::show(&[directory.to_path_buf()], None, question, judge);
     outln!("");
     outln!("recordings  {}", directory.display());
-    let comparison = made?;
+    let mut comparison = made?;
+    let code = compare::judge(&mut comparison, judge, conditions, Force::No, damaged)?;
     if !args.no_report {
         let page = directory.join(recording::PAGE);
         session::comparison_file(&comparison, &page, Force::No)?;
         outln!("report      {}", page.display());
     }
-    Ok(damaged)
+    Ok(code)
 }
 
 /// The files of both sides, and the variables of both.
@@ -177,7 +189,8 @@ fn load(args: &AbArgs, input: &Input, shared: &Variables, label: String) -> Resu
         seed: args.seed,
         ..Options::default()
     };
-    let Inputs { plan, jobs, .. } = read_files_with(std::slice::from_ref(&input.file), &Vec::new(), &options, true)?;
+    let Inputs { plan, jobs, .. } =
+        read_files_with(std::slice::from_ref(&input.file), &Vec::new(), &options, false, true)?;
     objectives::check(&plan)?;
     let policy = Policy { destroy: args.destroy.clone(), never_create: plan.settings.format == Some(false) };
     Ok(AbLoad { label, plan, jobs, policy })

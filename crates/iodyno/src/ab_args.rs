@@ -76,4 +76,10 @@ pub(crate) struct AbArgs {
     pub(crate) no_report: bool,
     #[command(flatten)]
     pub(crate) question: QuestionArgs,
+    /// Fail with exit code 5 when this comes true, as with `compare`: 'response_ns_p99 worse', 'iops not same within 5%'.
+    #[arg(long, value_name = "CONDITION")]
+    pub(crate) fail_if: Vec<String>,
+    /// Write what came of the conditions as JUnit XML, for CI.
+    #[arg(long, value_name = "FILE.xml", requires = "fail_if")]
+    pub(crate) junit: Option<PathBuf>,
 }

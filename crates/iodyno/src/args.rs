@@ -182,6 +182,9 @@ pub(crate) struct RunArgs {
     /// 'achieved < 0.99 * offered', 'errors > 0' (docs/objectives.md). May be given several times.
     #[arg(long, value_name = "CONDITION")]
     pub(crate) fail_if: Vec<String>,
+    /// Write what came of the objectives at the end as JUnit XML, for CI. One of iodyno's is written anew, any other file is not.
+    #[arg(long, value_name = "FILE.xml")]
+    pub(crate) junit: Option<PathBuf>,
     /// Permit overwriting what is on this device or in this file; name it exactly. May be given several times.
     #[arg(long, value_name = "DEVICE|FILE")]
     pub(crate) destroy: Vec<PathBuf>,
@@ -272,6 +275,9 @@ pub(crate) struct CheckArgs {
     /// One JSON object per run and condition on standard output (docs/json.md).
     #[arg(long)]
     pub(crate) json: bool,
+    /// Write what came of the conditions as JUnit XML, for CI. One of iodyno's is written anew, any other file is not.
+    #[arg(long, value_name = "FILE.xml")]
+    pub(crate) junit: Option<PathBuf>,
 }
 
 /// fio's flags that say what it prints, and where (docs/fio-output.md).

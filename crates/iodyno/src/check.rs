@@ -4,14 +4,16 @@ use crate::args::CheckArgs;
 use crate::exit::{Failure, OBJECTIVE, PARAMETERS, RECORDING};
 use crate::objectives;
 use crate::open::{over, verified};
-use analyze::{Condition, Judgement, Verdict};
+use analyze::{Condition, Verdict};
+use output::Force;
 use plan::{Objective, Span};
 use recording::Reader;
+use session::Suite;
 
 /// Judges recordings; gives the exit code.
 pub(crate) fn run(args: &CheckArgs) -> Result<u8, Failure> {
     let conditions = args.fail_if.iter().map(|text| read(text)).collect::<Result<Vec<Condition>, Failure>>()?;
-    let (mut code, mut worst) = (0, 0);
+    let (mut code, mut worst, mut suites) = (0, 0, Vec::new());
     for path in &args.recordings {
         let prefix = if args.recordings.len() > 1 { format!("{}: ", path.display()) } else { String::new() };
         let (reader, damaged) = verified(path)?;
@@ -22,22 +24,18 @@ pub(crate) fn run(args: &CheckArgs) -> Result<u8, Failure> {
             continue;
         }
         let verdicts = verdicts(&reader, &conditions, &args.fail_if)?;
-        for verdict in &verdicts {
-            if args.json {
-                crate::out::json(session::json_verdict(verdict));
-            } else if verdict.judgement.fails() {
-                say!("iodyno: {prefix}{}", verdict.told());
-            } else {
-                outln!("{prefix}{}", verdict.told());
-            }
-            if verdict.judgement.fails() {
-                code = OBJECTIVE;
-            }
-        }
-        for condition in never_judged(&verdicts, &conditions) {
-            say!("iodyno: {prefix}{}", session::never_judged(&condition));
+        if objectives::tell(&prefix, args.json, &verdicts) {
             code = OBJECTIVE;
         }
+        let silent = never_judged(&verdicts, &conditions);
+        for condition in &silent {
+            say!("iodyno: {prefix}{}", session::never_judged(condition));
+            code = OBJECTIVE;
+        }
+        suites.push(Suite::new(&path.display().to_string(), &verdicts, &silent));
+    }
+    if let Some(path) = &args.junit {
+        session::junit_file(&suites, path, Force::No)?;
     }
     Ok(over(code, worst))
 }
@@ -78,20 +76,11 @@ fn verdicts(reader: &Reader, conditions: &[Condition], texts: &[String]) -> Resu
     analyze::verdicts(reader, conditions.to_vec()).map_err(unreadable)
 }
 
-/// Conditions that were judged in no run.
+/// Conditions that were judged in no run: of the command line, or without any those of the recording.
 fn never_judged(verdicts: &[Verdict], conditions: &[Condition]) -> Vec<String> {
-    let asked: Vec<&str> = if conditions.is_empty() {
-        let mut texts: Vec<&str> = verdicts.iter().map(|verdict| verdict.condition.as_str()).collect();
-        texts.dedup();
-        texts
-    } else {
-        conditions.iter().map(Condition::text).collect()
+    let texts: Vec<&str> = match conditions {
+        [] => verdicts.iter().map(|verdict| verdict.condition.as_str()).collect(),
+        some => some.iter().map(Condition::text).collect(),
     };
-    let judged = |text: &str| {
-        verdicts.iter().any(|verdict| verdict.condition == text && verdict.judgement != Judgement::Unknown)
-    };
-    let mut silent: Vec<String> = asked.into_iter().filter(|text| !judged(text)).map(String::from).collect();
-    silent.sort_unstable();
-    silent.dedup();
-    silent
+    objectives::never_judged(verdicts, &texts)
 }

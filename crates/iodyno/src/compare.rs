@@ -1,15 +1,20 @@
-//! `iodyno compare`.
+//! `iodyno compare`, and what `ab` has in common with it.
 
-use crate::exit::{Failure, PARAMETERS};
+use crate::exit::{Failure, OBJECTIVE, PARAMETERS};
+use crate::objectives;
 use crate::open::say_of;
 use crate::output_args::tell;
-use crate::view_args::{CompareArgs, QuestionArgs};
-use analyze::{Comparison, Question};
+use crate::view_args::{CompareArgs, JudgeArgs, QuestionArgs};
+use analyze::{ComparedCondition, Comparison, ConditionError, Question};
+use output::Force;
+use plan::{Objective, Span};
+use session::Suite;
 use std::path::PathBuf;
 
 /// Holds recordings against each other; gives the exit code.
 pub(crate) fn run(args: &CompareArgs) -> Result<u8, Failure> {
     let question = question(&args.question)?;
+    let conditions = conditions(&args.judge)?;
     let directories: Vec<PathBuf> = std::iter::once(&args.first).chain(&args.others).cloned().collect();
     let parts = recordings(&directories)?;
     if parts.len() == 1 {
@@ -17,22 +22,88 @@ pub(crate) fn run(args: &CompareArgs) -> Result<u8, Failure> {
         return Err(Failure::new(PARAMETERS, message));
     }
     let damaged = say_of(parts.iter().map(PathBuf::as_path))?;
-    let comparison = show(&directories, args.run.as_deref(), question)?;
+    let mut comparison = show(&directories, args.run.as_deref(), question, &args.judge)?;
+    let code = judge(&mut comparison, &args.judge, &conditions, args.force.force(), damaged)?;
+    // The page tells what came of the conditions as well.
     if let Some(path) = &args.output {
         session::comparison_file(&comparison, path, args.force.force())?;
-        outln!("");
-        tell(path);
+        if !args.judge.json {
+            outln!("");
+            tell(path);
+        }
     }
-    Ok(damaged)
+    Ok(code)
 }
 
-/// Compares, and shows the tables.
-pub(crate) fn show(directories: &[PathBuf], run: Option<&str>, question: Question) -> Result<Comparison, Failure> {
+/// Compares, and shows the tables, or JSON.
+pub(crate) fn show(
+    directories: &[PathBuf],
+    run: Option<&str>,
+    question: Question,
+    judge: &JudgeArgs,
+) -> Result<Comparison, Failure> {
     let mut comparison = session::comparison(directories, run)?;
     comparison.ask(question);
-    let look = session::terminal_look();
-    session::comparison_lines(&comparison, look.width).iter().for_each(|line| crate::out::painted(line, look));
+    if judge.json {
+        comparison.differences().iter().for_each(|line| crate::out::json(session::json_difference(line)));
+    } else {
+        let look = session::terminal_look();
+        session::comparison_lines(&comparison, look.width).iter().for_each(|line| crate::out::painted(line, look));
+    }
     Ok(comparison)
+}
+
+/// Judges conditions, says what came of them and writes the JUnit file; gives the exit code. `damaged`: that of recordings which lack
+/// rows, of which nothing is judged.
+pub(crate) fn judge(
+    comparison: &mut Comparison,
+    args: &JudgeArgs,
+    conditions: &[ComparedCondition],
+    force: Force,
+    damaged: u8,
+) -> Result<u8, Failure> {
+    if conditions.is_empty() || damaged != 0 {
+        if !conditions.is_empty() {
+            // What is not there cannot have met anything.
+            say!("iodyno: nothing is judged, because rows are missing");
+        }
+        return Ok(damaged);
+    }
+    let names = comparison.names();
+    for condition in conditions {
+        if let Err(error) = condition.check_names(&names) {
+            return Err(mistake(condition.text(), &error, "no run of that name is compared"));
+        }
+    }
+    let verdicts = comparison.judge(conditions);
+    if !args.json {
+        outln!("");
+    }
+    let failed = objectives::tell("", args.json, verdicts);
+    let texts: Vec<&str> = conditions.iter().map(ComparedCondition::text).collect();
+    let silent = objectives::never_judged(verdicts, &texts);
+    silent.iter().for_each(|text| say!("iodyno: {}", session::never_judged(text)));
+    if let Some(path) = &args.junit {
+        let suite = Suite::new(&comparison.labels().join(" | "), comparison.objectives(), &silent);
+        session::junit_file(&[suite], path, force)?;
+    }
+    Ok(if failed || !silent.is_empty() { OBJECTIVE } else { 0 })
+}
+
+/// The conditions that were given, or the mistake in the first wrong one.
+pub(crate) fn conditions(args: &JudgeArgs) -> Result<Vec<ComparedCondition>, Failure> {
+    let read = |text: &String| {
+        ComparedCondition::parse(text)
+            .map_err(|error| mistake(text, &error, "a mistake in a condition; nothing was compared"))
+    };
+    args.fail_if.iter().map(read).collect()
+}
+
+/// Shows a mistake in a condition of the command line with its place.
+fn mistake(text: &str, error: &ConditionError, words: &str) -> Failure {
+    let span = Span { source: 0, start: 0, len: u32::try_from(text.len()).unwrap_or(u32::MAX) };
+    objectives::show(&[objectives::source(text)], &Objective { text: text.to_string(), span }, error);
+    Failure::new(PARAMETERS, words)
 }
 
 /// The recordings that are read of these directories: of one of `iodyno ab` its half-rounds.

@@ -1,7 +1,7 @@
 //! Conditions of the command line and of parameter files: read before any I/O, their mistakes shown with their place.
 
 use crate::exit::{Failure, PARAMETERS};
-use analyze::ConditionError;
+use analyze::{ConditionError, Judgement, Verdict};
 use params::{Diagnostic, Severity};
 use plan::{Objective, Plan, Source, Span};
 
@@ -59,4 +59,35 @@ fn place(sources: &[Source], objective: &Objective, error: &ConditionError) -> S
 
 fn index(value: usize) -> u32 {
     u32::try_from(value).unwrap_or(u32::MAX)
+}
+
+/// The conditions of a plan, each once or more.
+pub(crate) fn texts(plan: &Plan) -> Vec<&str> {
+    let all = plan.objectives.iter().chain(plan.runs.iter().flat_map(|run| &run.objectives));
+    all.map(|objective| objective.text.trim()).collect()
+}
+
+/// Says verdicts, as JSON or in sentences that begin with `prefix`: those that fail on standard error. Did one fail?
+pub(crate) fn tell(prefix: &str, is_json: bool, verdicts: &[Verdict]) -> bool {
+    for verdict in verdicts {
+        if is_json {
+            crate::out::json(session::json_verdict(verdict));
+        } else if verdict.judgement.fails() {
+            say!("iodyno: {prefix}{}", verdict.told());
+        } else {
+            outln!("{prefix}{}", verdict.told());
+        }
+    }
+    verdicts.iter().any(|verdict| verdict.judgement.fails())
+}
+
+/// The conditions among these that were judged in no run, each once.
+pub(crate) fn never_judged(verdicts: &[Verdict], texts: &[&str]) -> Vec<String> {
+    let judged = |text: &str| {
+        verdicts.iter().any(|verdict| verdict.condition == text && verdict.judgement != Judgement::Unknown)
+    };
+    let mut silent: Vec<String> = texts.iter().filter(|text| !judged(text)).map(|text| (*text).to_string()).collect();
+    silent.sort_unstable();
+    silent.dedup();
+    silent
 }

@@ -45,6 +45,7 @@ pub(crate) fn tell(path: &Path) {
 /// Takes note of what the command reads, and refuses an output that cannot be written, before anything is worked out.
 pub(crate) fn check(command: &Command) -> Result<(), Failure> {
     keep_inputs(command);
+    check_junit(command)?;
     let (path, force) = match command {
         Command::Report(args) => (&args.output, args.force),
         Command::Compare(args) => (&args.output, args.force),
@@ -57,6 +58,16 @@ pub(crate) fn check(command: &Command) -> Result<(), Failure> {
     path.as_deref().map_or(Ok(()), |path| Ok(OutputFile::check(path, force.force())?))
 }
 
+/// Can the JUnit file be written? Of `run` and `ab` this is looked at when it is known what is run.
+fn check_junit(command: &Command) -> Result<(), Failure> {
+    let (path, force) = match command {
+        Command::Compare(args) => (&args.judge.junit, args.force.force()),
+        Command::Check(args) => (&args.junit, Force::No),
+        _ => return Ok(()),
+    };
+    path.as_deref().map_or(Ok(()), |path| Ok(session::check_junit_file(path, force)?))
+}
+
 /// What a command reads, it does not write over.
 fn keep_inputs(command: &Command) {
     let keep_all = |paths: &[PathBuf]| paths.iter().for_each(|path| recording::keep(path));
@@ -67,6 +78,7 @@ fn keep_inputs(command: &Command) {
             recording::keep(&args.first);
             keep_all(&args.others);
         }
+        Command::Check(args) => keep_all(&args.recordings),
         Command::Chart(args) => {
             args.batch.iter().for_each(|file| output::keep_file(file));
             args.recording.iter().for_each(|path| recording::keep(path));

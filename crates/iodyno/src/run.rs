@@ -5,9 +5,11 @@ use crate::exit::{Failure, PARAMETERS, REFUSED};
 use crate::fio_output::FioOutputs;
 use crate::objectives;
 use crate::place;
-use params::{Diagnostic, DiskOrInput, Format, JobSource, Loader, Options};
+use output::Force;
+use params::{Diagnostic, DiskOrInput, Format, JobSource, Loader, Options, Severity};
 use plan::{JobTexts, Plan, Source};
-use session::{Face, Outcome, Request, StopFlag};
+use recording::Reader;
+use session::{Face, Outcome, Request, SessionError, StopFlag};
 use signal_hook::consts::{SIGHUP, SIGINT, SIGTERM};
 use std::cell::RefCell;
 use std::collections::BTreeSet;
@@ -26,8 +28,14 @@ type Flags = [(String, Option<String>)];
 pub(crate) fn run(args: &RunArgs, flags: &Flags, command_line: &[String]) -> Result<u8, Failure> {
     let Inputs { mut plan, format, jobs, flags: as_flags } = read_plan(args, flags)?;
     if args.fio_reading.showcmd {
-        let words: Vec<String> = as_flags.iter().map(|flag| quoted(flag)).collect();
-        outln!("iodyno run {}", words.join(" "));
+        outln!(
+            "{}",
+            ["iodyno run".to_string()]
+                .into_iter()
+                .chain(as_flags.iter().map(|flag| quoted(flag)))
+                .collect::<Vec<_>>()
+                .join(" ")
+        );
         return Ok(0);
     }
     if args.fio_reading.parse_only {
@@ -39,6 +47,7 @@ pub(crate) fn run(args: &RunArgs, flags: &Flags, command_line: &[String]) -> Res
     objectives::check(&plan)?;
     let policy = Policy { destroy: args.destroy.clone(), never_create: plan.settings.format == Some(false) };
     check_destroy(&plan, &policy)?;
+    check_junit(args, &plan)?;
     if args.dry_run {
         return dry_run(args, recording, &plan, &policy);
     }
@@ -64,6 +73,8 @@ pub(crate) fn run(args: &RunArgs, flags: &Flags, command_line: &[String]) -> Res
     };
     let outcome = show_run(&request, face)?;
     let written = outputs.map_or(Ok(()), |outputs| outputs.write(&request.directory));
+    let junit = args.junit.as_deref().map_or(Ok(()), |path| write_junit(path, &request));
+    let written = written.and(junit);
     // How the run itself went wrong comes first.
     match outcome.ending.exit_code() {
         0 => written.map(|()| 0),
@@ -72,6 +83,25 @@ pub(crate) fn run(args: &RunArgs, flags: &Flags, command_line: &[String]) -> Res
             Ok(code)
         }
     }
+}
+
+/// A JUnit file that could not be written, or would be empty, is a mistake before any I/O.
+fn check_junit(args: &RunArgs, plan: &Plan) -> Result<(), Failure> {
+    let Some(path) = &args.junit else { return Ok(()) };
+    if objectives::texts(plan).is_empty() {
+        let help = "--junit writes what came of objectives, and there is none: give --fail-if 'response_ns_p99 > 5ms'";
+        return Err(Failure::new(PARAMETERS, help));
+    }
+    Ok(session::check_junit_file(path, Force::No)?)
+}
+
+/// Writes what came of the objectives, by the recording.
+fn write_junit(path: &Path, request: &Request) -> Result<(), Failure> {
+    let reader = Reader::open(&request.directory).map_err(SessionError::from)?;
+    let verdicts = analyze::objectives(&reader).map_err(SessionError::from)?;
+    let silent = objectives::never_judged(&verdicts, &objectives::texts(&request.plan));
+    let suite = session::Suite::new(&request.directory.display().to_string(), &verdicts, &silent);
+    Ok(session::junit_file(&[suite], path, Force::No)?)
 }
 
 /// Refuses a `--destroy` that names none of the targets.
@@ -192,8 +222,13 @@ pub(crate) struct Inputs {
 }
 
 /// Reads files of either language; prints every diagnostic; an error among them ends the command.
-pub(crate) fn read_files(files: &[PathBuf], flags: &Flags, options: &Options) -> Result<Inputs, Failure> {
-    read_files_with(files, flags, options, false)
+pub(crate) fn read_files(
+    files: &[PathBuf],
+    flags: &Flags,
+    options: &Options,
+    are_warnings_fatal: bool,
+) -> Result<Inputs, Failure> {
+    read_files_with(files, flags, options, are_warnings_fatal, false)
 }
 
 /// The same; may the variables of `options` be those of job files, too, where they go before the environment?
@@ -201,6 +236,7 @@ pub(crate) fn read_files_with(
     files: &[PathBuf],
     flags: &Flags,
     options: &Options,
+    are_warnings_fatal: bool,
     are_for_jobs: bool,
 ) -> Result<Inputs, Failure> {
     let loader = DiskOrInput::default();
@@ -240,13 +276,13 @@ pub(crate) fn read_files_with(
             let given = options.variables.iter().rev().find(|(known, _)| known == name);
             given.map(|(_, value)| value.clone()).or_else(|| std::env::var(name).ok())
         };
+        as_flags = params::fio_flags_of(&sources, options, &loader, &variable);
         let reading = params::read_fio(&sources, options, &loader, &variable);
         if let Some((name, _)) = options.variables.iter().find(|(name, _)| !used.borrow().contains(name)) {
             let message =
                 format!("the variable `{name}` is used by no job file: write ${{{name}}} where its value belongs");
             return Err(Failure::new(PARAMETERS, message));
         }
-        as_flags = params::fio_flags_of(&sources, options, &loader, &variable);
         reading
     } else {
         params::read_vdbench(files, options, &loader)
@@ -256,6 +292,11 @@ pub(crate) fn read_files_with(
     let plan = reading
         .plan
         .ok_or_else(|| Failure::new(PARAMETERS, format!("{errors} mistake(s) in the parameters; nothing was run")))?;
+    let warnings = reading.diagnostics.iter().filter(|found| found.severity == Severity::Warning).count();
+    if are_warnings_fatal && warnings > 0 {
+        let message = format!("{warnings} warning(s) about the parameters, and --warnings-fatal; nothing was run");
+        return Err(Failure::new(PARAMETERS, message));
+    }
     Ok(Inputs { plan, format, jobs: reading.jobs, flags: as_flags })
 }
 
@@ -307,7 +348,6 @@ fn read_plan(args: &RunArgs, flags: &Flags) -> Result<Inputs, Failure> {
         seed: args.seed,
         restart: args.restart.clone(),
         sections: args.fio_reading.sections.clone(),
-        are_warnings_fatal: args.fio_reading.warnings_fatal,
     };
     if options.sections.iter().any(|section| section == "global") {
         let message = "--section global: it says what is common to the others; name one of them".to_string();
@@ -320,7 +360,7 @@ fn read_plan(args: &RunArgs, flags: &Flags) -> Result<Inputs, Failure> {
              `iodyno run -t`",
         ));
     }
-    read_files(&files, flags, &options)
+    read_files(&files, flags, &options, args.fio_reading.warnings_fatal)
 }
 
 /// `name=value` on the command line, not a path with an equals sign in it.

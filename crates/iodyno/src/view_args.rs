@@ -35,10 +35,12 @@ pub(crate) struct RepairArgs {
       iodyno compare prod.iodyno replay-1 replay-2 -o page.html     a trace and its replays, as the kernel saw them\n  \
       iodyno compare a b --run rd3                                  one of several runs\n  \
       iodyno compare ab-2026-11-26                                  both sides of what `iodyno ab` has run\n  \
+      iodyno compare a b --fail-if 'iops worse than 5%' --junit r.xml   for CI: exit code 5 when it surely is\n  \
       iodyno chart a compare.response_p99 --with b -o p99.png       one picture of it\n\n\
     Ratios are other \u{f7} first. Verdicts: \u{25b2} better, \u{25bc} worse, = the same within a bound, ? not resolved (with how long that would take).\n\
     Where both sides have four rounds or more (iodyno ab, run --repeat), these are the samples; else the seconds of the\n\
-    runs, of which at least 120 are needed (docs/compare.md).")]
+    runs, of which at least 120 are needed (docs/compare.md).\n\
+    Exit code 0: shown, all conditions met; 5: one was missed, or is not decided; 6: rows are missing, nothing was judged.")]
 pub(crate) struct CompareArgs {
     /// The recording that the others are held against.
     pub(crate) first: PathBuf,
@@ -55,6 +57,23 @@ pub(crate) struct CompareArgs {
     pub(crate) run: Option<String>,
     #[command(flatten)]
     pub(crate) question: QuestionArgs,
+    #[command(flatten)]
+    pub(crate) judge: JudgeArgs,
+}
+
+/// What a comparison must not show, and where it is said for programs.
+#[derive(Debug, Default, Args)]
+pub(crate) struct JudgeArgs {
+    /// Fail with exit code 5 when this comes true: 'response_ns_p99 worse', 'iops worse than 5%', 'iops{run=rd1} changed',
+    /// 'response_ns_mean not same within 5%' (docs/objectives.md). May be given several times.
+    #[arg(long, value_name = "CONDITION")]
+    pub(crate) fail_if: Vec<String>,
+    /// One JSON object per figure and per condition on standard output, and nothing else (docs/json.md).
+    #[arg(long)]
+    pub(crate) json: bool,
+    /// Write what came of the conditions as JUnit XML, for CI.
+    #[arg(long, value_name = "FILE.xml", requires = "fail_if")]
+    pub(crate) junit: Option<PathBuf>,
 }
 
 /// What is asked of a comparison.

@@ -70,14 +70,6 @@ impl Context {
         self.found.len() >= FOUND_MAX
     }
 
-    /// Makes errors of the warnings so far.
-    pub(crate) fn fail_on_warnings(&mut self) {
-        for found in self.found.iter_mut().filter(|found| found.severity == Severity::Warning) {
-            found.severity = Severity::Error;
-            self.failed = true;
-        }
-    }
-
     /// Was there an error?
     pub(crate) fn failed(&self) -> bool {
         self.failed

@@ -50,11 +50,7 @@ fn loops(run: &Run) -> String {
 
 /// Shares that must hold, rates and priorities of single workloads need a controlled rate also at full speed.
 fn controlled(run: &Run) -> &'static str {
-    let fixed = run
-        .workloads
-        .iter()
-        .any(|workload| workload.share_fixed || workload.rate.is_some() || workload.priority.is_some());
-    if fixed { "Controlled" } else { "Uncontrolled" }
+    if run.is_controlled() { "Controlled" } else { "Uncontrolled" }
 }
 
 fn rate_text(run: &Run, rate: Rate) -> String {

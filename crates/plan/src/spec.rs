@@ -284,6 +284,14 @@ impl Run {
         self.workloads.iter().filter_map(|workload| workload.rate).sum()
     }
 
+    /// Must shares, rates or priorities of its workloads hold also at full speed? Vdbench calls such a run controlled.
+    #[must_use]
+    pub fn is_controlled(&self) -> bool {
+        let holds =
+            |workload: &Workload| workload.share_fixed || workload.rate.is_some() || workload.priority.is_some();
+        self.workloads.iter().any(holds)
+    }
+
     /// What a run of `rate` operations per second leaves to the workloads without a rate of their own: they divide it by
     /// their [`Workload::share`]. 0 when the others take it all.
     pub fn shared_rate(&self, rate: f64) -> f64 {

@@ -11,6 +11,9 @@ use std::fmt::Write as _;
 /// Views drawn for readers without a script, for a report of one run.
 const STILL: [&str; 4] = ["run.iops", "run.response", "run.response_heatmap", "run.percentiles"];
 
+/// Tables that stand in the page without a script.
+const STILL_TABLES: [&str; 3] = ["run.operations", "run.workloads", "compare.figures"];
+
 /// Most runs whose tables stand in the page without a script.
 const STATIC_RUNS: usize = 100;
 
@@ -173,7 +176,7 @@ fn still(page: &mut String, model: &ReportModel) {
     for run in model.runs.iter().take(STATIC_RUNS) {
         let _ =
             writeln!(page, "<h2>{} {}</h2>\n<p>{}</p>", escape(&run.title), escape(&run.detail), escape(&run.sentence));
-        for view in run.views.iter().filter(|view| matches!(view.id.as_str(), "run.operations" | "run.workloads")) {
+        for view in run.views.iter().filter(|view| STILL_TABLES.contains(&view.id.as_str())) {
             still_view(page, view);
         }
         if model.runs.len() == 1 {
@@ -214,7 +217,11 @@ fn still_table(page: &mut String, table: &Table) {
     for row in 0..table.rows() {
         page.push_str("<tr>");
         for column in &table.columns {
-            let class = if matches!(column.cells, Cells::Numbers(_)) { " class=\"number\"" } else { "" };
+            let class = match (&column.cells, column.tone(row)) {
+                (Cells::Numbers(_), Tone::Plain) => " class=\"number\"".to_string(),
+                (Cells::Text(_), Tone::Plain) => String::new(),
+                (_, toned) => format!(" class=\"tone-{}\"", tone(toned)),
+            };
             let _ = write!(page, "<td{class}>{}</td>", escape(&column.cell(row)));
         }
         page.push_str("</tr>\n");

@@ -1,13 +1,15 @@
 //! Draws views: SVG, PNG, one-file HTML.
 //!
 //! [`html`] makes a page that opens from a file without a network; [`svg`] and [`png`] draw any view of the catalogue
-//! without a browser. What is shown, and in which words, is decided in `analyze`; only the look is decided here and in `web/`.
+//! without a browser; [`junit`] writes what came of objectives for CI. What is shown, and in which words, is decided in `analyze`; only the look is decided here and in `web/`.
 
 mod html;
+mod junit;
 mod png;
 mod svg;
 
 pub use html::{GENERATOR, html};
+pub use junit::{Case, JUNIT_BEGINNING, Outcome, Suite, junit};
 pub use png::png;
 pub use svg::{Size, Theme, svg};
 

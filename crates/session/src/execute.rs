@@ -89,6 +89,7 @@ pub fn execute(request: &Request, face: &mut dyn Face, stop: &StopFlag) -> Resul
     manifest.extra.insert(analyze::OBJECTIVES.into(), crate::objectives::told(plan));
     manifest.extra.insert("engine_own_cost_ns_per_io".into(), own_cost.ns_per_io.into());
     let data_seed = data_seed(plan);
+    manifest.extra.insert(analyze::PROGRAM_PID.into(), std::process::id().into());
     manifest.extra.insert(DATA_SEED.into(), format!("{data_seed:016x}").into());
     let varying_seed = varying_seed(plan);
     manifest.extra.extend(varying_seed.map(|seed| (VARYING_SEED.into(), seed.into())));
@@ -368,10 +369,13 @@ impl Life<'_, '_> {
         };
         let title = if round == 0 { run.title.clone() } else { format!("{} (round {})", run.title, round + 1) };
         self.commands(&run.start_commands, Some(&title))?;
+        let shared = self.achieved.shared(run);
+        let run = shared.as_ref().unwrap_or(run);
         let result = self.run(self.plan, run, &title, pace)?;
         let seconds = result.measured_ns as f64 / 1e9;
         if seconds > 0.0 {
             self.achieved.learn(run, result.measured.ops as f64 / seconds, result.measured.response_mean_ns());
+            self.achieved.learn_shares(run, &result.ops_by_workload);
         }
         self.check_shares(run, &title, &result)?;
         self.commands(&run.end_commands, Some(&title))?;

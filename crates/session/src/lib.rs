@@ -59,14 +59,17 @@ pub use objectives::{never_judged, objective_mistakes};
 pub use outcome::{Ending, Outcome};
 pub use probe::{ProbeOf, ProbeOutcome, ProbeRequest, probe};
 pub use replay::{Lost, Survey, lost, rehearse, survey};
+pub use report::Suite;
 pub use service::{
     Home, MachineClock, Moment, Retention, ServiceClock, ServiceOutcome, ServiceRequest, Sharing, Tier, local_zone,
     named_zone, serve,
 };
-pub use show::{comparison, comparison_file, comparison_lines, last_words, report_file, terminal_look};
+pub use show::{
+    check_junit_file, comparison, comparison_file, comparison_lines, junit_file, last_words, report_file, terminal_look,
+};
 pub use stop::StopFlag;
 pub use top::{LiveRequest, TopOf, TopRequest, top};
 pub use trace::{Rotate, TraceNews, TraceOutcome, TraceRequest, trace};
-pub use tui::json_verdict;
 pub use tui::{Look, Painted};
+pub use tui::{json_difference, json_verdict};
 pub use watch::{Company, Idle, WatchOutcome, WatchRequest, live_wall, watch};

@@ -1,10 +1,10 @@
 //! Turns the plan's relative rates into numbers, from what earlier runs achieved.
 
 use crate::SessionError;
-use plan::{Rate, Run};
+use plan::{Rate, Run, Workload};
 
 /// What earlier runs achieved at full speed.
-#[derive(Clone, Copy, Debug, Default)]
+#[derive(Clone, Debug, Default)]
 pub(crate) struct Achieved {
     /// Operations per second of the last run at full speed.
     last_max: Option<f64>,
@@ -12,6 +12,8 @@ pub(crate) struct Achieved {
     curve_max: Option<f64>,
     /// The curve's points are skipped from here on: its response time was above the limit.
     curve_stopped: bool,
+    /// By name, the part of all operations that each workload did in the run that a curve refers to; empty where shares were asked for.
+    curve_shares: Vec<(String, f64)>,
 }
 
 /// What to do with a run.
@@ -50,13 +52,41 @@ impl Achieved {
         match run.rate {
             Rate::Max => self.last_max = Some(rate),
             Rate::CurveMax => {
-                *self = Self { last_max: Some(rate), curve_max: Some(rate), curve_stopped: false };
+                *self = Self { last_max: Some(rate), curve_max: Some(rate), ..Self::default() };
             }
             Rate::CurvePoint { stop_response_ns: Some(limit), .. } => {
                 self.curve_stopped |= mean_response_ns.is_some_and(|mean| mean > limit as f64);
             }
             _ => {}
         }
+    }
+}
+
+impl Achieved {
+    /// Remembers how the workloads of a run at full speed shared it, for the points of its curve.
+    pub(crate) fn learn_shares(&mut self, run: &Run, ops: &[u64]) {
+        if run.rate != Rate::CurveMax || run.is_controlled() || run.workloads.len() < 2 {
+            return;
+        }
+        let total: u64 = ops.iter().sum();
+        // One that did nothing at all would do nothing at any point.
+        if ops.len() == run.workloads.len() && ops.iter().all(|ops| *ops > 0) {
+            let share = |(workload, ops): (&Workload, &u64)| (workload.name.clone(), *ops as f64 / total as f64);
+            self.curve_shares = run.workloads.iter().zip(ops).map(share).collect();
+        }
+    }
+
+    /// A point of a curve with the shares that its workloads had in the run at full speed, as in Vdbench; `None` where these are not known.
+    pub(crate) fn shared(&self, run: &Run) -> Option<Run> {
+        let is_point = matches!(run.rate, Rate::CurvePoint { .. });
+        let names = |run: &Run| run.workloads.iter().map(|workload| workload.name.clone()).collect::<Vec<String>>();
+        let known: Vec<String> = self.curve_shares.iter().map(|(name, _)| name.clone()).collect();
+        if !is_point || known.is_empty() || names(run) != known {
+            return None;
+        }
+        let mut shared = run.clone();
+        shared.workloads.iter_mut().zip(&self.curve_shares).for_each(|(workload, (_, share))| workload.share = *share);
+        Some(shared)
     }
 }
 

@@ -1,7 +1,7 @@
 //! What each run was asked to do, for faces that repeat it in every line (`--flatfile`).
 
 use convert::flatfile::Requested;
-use plan::{Order, Plan, Run, TransferSize, Workload};
+use plan::{Order, Plan, Rate, Run, TransferSize, Workload};
 use target::Opened;
 
 /// One entry per run of the plan; the run that fills new targets has none.
@@ -40,6 +40,8 @@ fn of_run(run: &Run, plan: &Plan, targets: &[Option<Opened>]) -> Requested {
         compress_ratio: common(|workload| workload.content.compress_ratio),
         dedup_ratio: same(run.workloads.iter().map(|workload| workload.content.dedup.map(|dedup| dedup.ratio)))
             .flatten(),
+        controlled: run.is_controlled(),
+        curve: run.rate == Rate::CurveMax,
         elapsed_s: run.elapsed_ns.map(|ns| ns as f64 / 1e9),
         warmup_s: run.warmup_ns as f64 / 1e9,
     }

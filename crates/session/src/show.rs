@@ -5,6 +5,7 @@ use crate::{Outcome, SessionError};
 use analyze::Comparison;
 use output::{Folder, Force, Kind, OutputFile, Over};
 use recording::{PAGE, Reader, sign_page};
+use report::Suite;
 use std::fs::File;
 use std::io::{Read as _, Write as _};
 use std::path::{Component, Path, PathBuf};
@@ -114,6 +115,33 @@ pub fn comparison_file(comparison: &Comparison, output: &Path, force: Force) -> 
 
 fn comparison_page(comparison: &Comparison) -> Result<String, SessionError> {
     Ok(report::html(&analyze::comparison_model(comparison))?)
+}
+
+/// May this name be given to a JUnit file? One of ours is written anew, any other file only with [`Force::Yes`].
+///
+/// # Errors
+/// It may not, or nothing can be made there.
+pub fn check_junit_file(output: &Path, force: Force) -> Result<(), SessionError> {
+    Ok(OutputFile::check(output, junit_force(output, force))?)
+}
+
+/// Writes what came of objectives as JUnit XML; see [`check_junit_file`].
+///
+/// # Errors
+/// The file cannot be written.
+pub fn junit_file(suites: &[Suite], output: &Path, force: Force) -> Result<(), SessionError> {
+    Ok(OutputFile::write_whole(output, junit_force(output, force), report::junit(suites).as_bytes())?)
+}
+
+/// CI writes the same name again and again: what begins as ours do may be replaced.
+fn junit_force(output: &Path, force: Force) -> Force {
+    let is_file = output.symlink_metadata().is_ok_and(|metadata| metadata.is_file());
+    let begins = |file: File| {
+        let mut beginning = Vec::new();
+        let is_read = file.take(report::JUNIT_BEGINNING.len() as u64).read_to_end(&mut beginning).is_ok();
+        is_read && beginning == report::JUNIT_BEGINNING.as_bytes()
+    };
+    if is_file && File::open(output).is_ok_and(begins) { Force::Yes } else { force }
 }
 
 /// What standard output can do.

@@ -1,7 +1,7 @@
 //! One JSON object per interval, for programs (docs/json.md). Units are in the names; missing is null.
 
 use crate::{RunHeader, output_error};
-use analyze::{Fold, IntervalLine, LineFold, Unfinished, Verdict};
+use analyze::{Conclusion, Difference, Fold, IntervalLine, LineFold, Method, Unfinished, Verdict};
 use quantity::output::{Form, Output};
 use recording::rows::RunEnd;
 use recording::{Batch, RecordingError, Sink};
@@ -16,6 +16,8 @@ const END_SCHEMA: &str = "iodyno.run_end/1";
 
 /// Name and version of a verdict's shape.
 const OBJECTIVE_SCHEMA: &str = "iodyno.objective/1";
+/// Schema of the objects of a comparison.
+const DIFFERENCE_SCHEMA: &str = "iodyno.difference/1";
 
 fn fold(fold: &Fold) -> Value {
     // Times are whole nanoseconds, except the mean.
@@ -81,7 +83,7 @@ pub fn json_verdict(verdict: &Verdict) -> String {
         .iter()
         .map(|one| json!({"measure": one.measure, "value": one.value, "at_least": one.at_least, "text": one.text}))
         .collect();
-    json!({
+    let mut object = json!({
         "schema": OBJECTIVE_SCHEMA,
         "run": verdict.run,
         "run_index": verdict.run_index,
@@ -91,6 +93,42 @@ pub fn json_verdict(verdict: &Verdict) -> String {
         "sentence": verdict.sentence,
         "evidence": evidence,
         "held_s": verdict.held_s.map(|(from, to)| json!([from, to])),
+    });
+    if let Some(compared) = &verdict.compared {
+        (object["recording"], object["against"]) = (compared.recording.clone().into(), compared.against.clone().into());
+    }
+    object.to_string()
+}
+
+/// The object of one figure of a comparison, without a line break.
+pub fn json_difference(difference: &Difference<'_>) -> String {
+    let judged = difference.judged;
+    let (verdict, why, needs_s) = match &judged.conclusion {
+        Conclusion::Different { better: Some(true) } => ("better", "", None),
+        Conclusion::Different { better: Some(false) } => ("worse", "", None),
+        Conclusion::Different { better: None } => ("different", "", None),
+        Conclusion::Same { .. } => ("same", "", None),
+        Conclusion::NotResolved { needs_s, why } => ("not resolved", why.as_str(), Some(*needs_s)),
+        Conclusion::NotJudged { why } => ("not judged", why.as_str(), None),
+    };
+    json!({
+        "schema": DIFFERENCE_SCHEMA,
+        "run": difference.run,
+        "run_index": difference.run_index,
+        "recording": difference.recording,
+        "against": difference.against,
+        "measure": difference.measure,
+        "decides": difference.is_primary,
+        "was": difference.values.0,
+        "is": difference.values.1,
+        "ratio": judged.ratio,
+        "interval": judged.interval.map(|(low, high)| json!([low, high])),
+        "verdict": verdict,
+        "within": match judged.conclusion { Conclusion::Same { within } => Some(within), _ => None },
+        "why": why,
+        "needs_s": needs_s,
+        "rounds": match judged.method { Method::Rounds(count) => Some(count), _ => None },
+        "independent": judged.independent,
     })
     .to_string()
 }

@@ -63,6 +63,16 @@ pub enum Method {
     Paired,
 }
 
+/// The intervals of a ratio that verdicts may rest on.
+#[derive(Clone, Copy, Debug, Default, PartialEq)]
+pub struct Grounds {
+    /// For a difference; wider than the interval where the runs are short for their own slowness, `None` where they are too short for
+    /// any verdict.
+    pub difference: Option<(f64, f64)>,
+    /// For being the same; `None` where the runs are short for their own slowness as well.
+    pub sameness: Option<(f64, f64)>,
+}
+
 /// One figure of one recording against that of the first.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Judged {
@@ -72,6 +82,8 @@ pub struct Judged {
     pub interval: Option<(f64, f64)>,
     /// What is said of it.
     pub conclusion: Conclusion,
+    /// What can be said of other bounds than those that were asked for.
+    pub grounds: Grounds,
     /// By what.
     pub method: Method,
     /// How many independent stretches, or rounds, each side is worth.
@@ -89,7 +101,8 @@ impl Judged {
 
     fn unjudged(ratio: f64, why: &str) -> Self {
         let conclusion = Conclusion::NotJudged { why: why.to_string() };
-        Self { ratio, interval: None, conclusion, method: Method::None, independent: None, tail_s: None }
+        let (grounds, method) = (Grounds::default(), Method::None);
+        Self { ratio, interval: None, conclusion, grounds, method, independent: None, tail_s: None }
     }
 
     /// A ratio without an interval and without a verdict.
@@ -220,10 +233,12 @@ impl<'a> Pair<'a> {
             let ratio = (theta(&b, kind)? - theta(&a, kind)?).exp();
             return Some(Judged::unjudged(ratio, "too few operations above it"));
         };
+        let ends = Some((found.interval.low.exp(), found.interval.high.exp()));
         let mut judged = Judged {
             ratio: found.d.exp(),
-            interval: Some((found.interval.low.exp(), found.interval.high.exp())),
+            interval: ends,
             conclusion: self.concluded(found.d, found.interval),
+            grounds: Grounds { difference: ends, sameness: ends },
             method: Method::Rounds(count),
             independent: Some(count as f64),
             tail_s: None,
@@ -234,6 +249,7 @@ impl<'a> Pair<'a> {
             let shortest = a.iter().chain(b).map(|round| round.measured_s()).fold(f64::INFINITY, f64::min);
             let why = format!("a round of {}; {SHORTEST_S:.0} s are needed", Unit::Seconds.format(Some(shortest)));
             judged.conclusion = Conclusion::NotResolved { needs_s: SHORTEST_S * count as f64, why };
+            judged.grounds = Grounds::default();
         } else if let Conclusion::NotResolved { needs_s, .. } = &mut judged.conclusion {
             *needs_s = self.wanted_s(measured_s, found.d, found.interval.half());
         }
@@ -302,11 +318,12 @@ impl<'a> Pair<'a> {
         }
         let found = interval((a, b), kind, variances, c)?;
         judged.interval = Some((found.low.exp(), found.high.exp()));
-        let doubted = || {
+        let doubted = (independent < INDEPENDENT).then(|| {
             let other = interval((a, b), kind, spread.ar, spread.ar_factor);
             DOUBT * found.half().max(other.map_or(f64::INFINITY, Interval::half))
-        };
+        });
         judged.conclusion = self.of_single((d, found), measured_s, independent, doubted);
+        judged.grounds = self.grounds((d, found), measured_s, doubted);
         if self.is_paired && !matches!(judged.conclusion, Conclusion::NotResolved { .. }) {
             judged.conclusion = Conclusion::NotJudged { why: "a trace beside its replay: not calibrated".to_string() };
         }
@@ -335,15 +352,25 @@ impl<'a> Pair<'a> {
         }
     }
 
+    /// What verdicts of two single runs may rest on; `doubted`: how much a difference must exceed where the gate says no.
+    fn grounds(&self, (d, found): (f64, Interval), measured_s: f64, doubted: Option<f64>) -> Grounds {
+        if self.is_paired || measured_s < SLIP * VERDICT_S {
+            return Grounds::default();
+        }
+        let half = doubted.unwrap_or(0.0);
+        let difference = Some((found.low.min(d - half).exp(), found.high.max(d + half).exp()));
+        Grounds { difference, sameness: difference.filter(|_| doubted.is_none()) }
+    }
+
     /// The verdict of two single runs: of the interval, if they are long enough for their own slowness.
     fn of_single(
         &self,
         (d, found): (f64, Interval),
         measured_s: f64,
         independent: f64,
-        doubted: impl FnOnce() -> f64,
+        doubted: Option<f64>,
     ) -> Conclusion {
-        let is_slow = independent < INDEPENDENT;
+        let is_slow = doubted.is_some();
         // Of an autoregression, 20 time constants are wanted; n stretches in T seconds say τ ≈ T ÷ 2n.
         let for_slowness_s = if is_slow { 10.0 * measured_s / independent.max(0.1) } else { 0.0 };
         let for_width_s = self.wanted_s(measured_s, d, found.half());
@@ -355,7 +382,7 @@ impl<'a> Pair<'a> {
             return unresolved(&format!("{} measured", Unit::Seconds.format(Some(measured_s))));
         }
         match self.concluded(d, found) {
-            Conclusion::Different { .. } if is_slow && d.abs() <= doubted() => {
+            Conclusion::Different { .. } if doubted.is_some_and(|doubted| d.abs() <= doubted) => {
                 unresolved("both move too slowly for their length")
             }
             Conclusion::Same { .. } if is_slow => unresolved("both move too slowly for their length"),

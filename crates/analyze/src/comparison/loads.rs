@@ -1,7 +1,7 @@
 //! The loads of recordings: which runs belong together, and what each did.
 
 use super::second::{MOST_STEPS, Round, Step, steps};
-use super::{Load, Slice};
+use super::{Load, Others, Slice};
 use crate::repeats::{Group, groups};
 use crate::series::summaries;
 use crate::{AnalyzeError, Facts, IntervalFacts, RunFacts, RunSummary, Selection, Times, Unit};
@@ -94,6 +94,13 @@ fn load(group: &Group<'_>) -> Load {
         span_ns,
         is_open: group.runs.iter().all(|(run, _)| run.offered.is_some() || run.is_replay()),
         rounds: group.runs.iter().map(|(run, summary)| round(run, summary)).collect(),
+        others: group.runs.iter().filter_map(|(run, _)| run.others.as_ref()).fold(
+            Others::default(),
+            |mut all, more| {
+                all.add(more);
+                all
+            },
+        ),
     }
 }
 

@@ -4,11 +4,14 @@
 //! trace. Traces are taken when every recording has one and one has nothing else (a trace beside its replays), so that
 //! both sides are what the kernel saw; runs otherwise. What is said of a difference stands in [`conclusion`].
 
+mod busy;
 mod changes;
 pub(crate) mod conclusion;
+mod difference;
 mod gate;
 mod loads;
 pub(crate) mod measure;
+mod objectives;
 mod page;
 mod part;
 pub(crate) mod rounds;
@@ -18,8 +21,11 @@ pub(crate) mod student;
 mod views;
 mod words;
 
+pub(crate) use busy::Others;
+pub use busy::PROGRAM_PID;
 pub use changes::Change;
-pub use conclusion::{Conclusion, Judged, Method, Pair, Question};
+pub use conclusion::{Conclusion, Grounds, Judged, Method, Pair, Question};
+pub use difference::Difference;
 pub use loads::round_fault;
 pub use measure::{Measure, measure_of};
 pub use page::comparison_model;
@@ -28,7 +34,7 @@ pub(crate) use views::{basis, cpu, figures, heat_map, iops, most_changed, percen
 pub(crate) use views::{load_response, response_p50, response_p99, throughput};
 
 use crate::series::summaries;
-use crate::{AnalyzeError, Facts, Selection, Times, TracedFacts, ViewData};
+use crate::{AnalyzeError, Facts, Selection, Times, TracedFacts, Verdict, ViewData};
 use loads::{merged, paired};
 use measure::{Kind, MEASURES};
 use part::Part;
@@ -66,6 +72,8 @@ pub(crate) struct Load {
     pub(crate) is_open: bool,
     /// Its repetitions, each second by second.
     pub(crate) rounds: Vec<Round>,
+    /// What other programs did meanwhile.
+    pub(crate) others: Others,
 }
 
 impl Load {
@@ -102,6 +110,8 @@ pub struct Comparison {
     pub(crate) question: Question,
     /// What else must be known of it, sentences with a full stop.
     pub(crate) remarks: Vec<String>,
+    /// What came of the conditions that were judged last.
+    pub(crate) objectives: Vec<Verdict>,
 }
 
 impl Comparison {
@@ -124,7 +134,9 @@ impl Comparison {
         for (label, readers) in recordings {
             let mut facts = Vec::new();
             for reader in readers {
-                facts.push(facts_of(reader, run, recordings.len() > 1)?);
+                let mut of_one = facts_of(reader, run, recordings.len() > 1)?;
+                busy::look(reader, &mut of_one.runs, &of_one.cpu)?;
+                facts.push(of_one);
             }
             let Some(facts) = merged(facts) else { continue };
             all.push(((*label).to_string(), facts, readers));
@@ -155,9 +167,9 @@ impl Comparison {
             let samples = changes::Samples::read(readers, span)?;
             sides.push(Side { label, loads, samples, facts, judged: Vec::new(), notes: Vec::new() });
         }
-        let (traced, question, remarks) = (traced.is_some(), Question::default(), Vec::new());
-        let mut comparison = Self { sides, pairs, traced, question, remarks };
-        comparison.ask(Question::default());
+        let (question, remarks, objectives) = (Question::default(), Vec::new(), Vec::new());
+        let mut comparison = Self { sides, pairs, traced: traced.is_some(), question, remarks, objectives };
+        comparison.ask(question);
         Ok(comparison)
     }
 
@@ -171,9 +183,7 @@ impl Comparison {
         self.question = question;
         let Some((first, others)) = self.sides.split_first_mut() else { return };
         for side in others {
-            // A trace without a run, and what was played of it.
-            let is_replay =
-                self.traced && first.facts.runs.is_empty() && side.facts.runs.iter().any(|run| run.is_replay());
+            let is_replay = self.traced && is_replay_of(first, side);
             let pairs = first.loads.iter().zip(&side.loads).map(|loads| match loads {
                 (Some(base), Some(load)) => judge(base, load, question, is_replay),
                 _ => (Vec::new(), Vec::new()),
@@ -258,25 +268,37 @@ fn facts_of(reader: &Reader, run: Option<&str>, has_others: bool) -> Result<Fact
     }
 }
 
-/// All figures of a load against those of the first, and what must be known of how they were judged.
-fn judge(base: &Load, load: &Load, question: Question, is_replay: bool) -> (Vec<Option<Judged>>, Vec<String>) {
-    let pair = match (&base.rounds[..], &load.rounds[..]) {
+/// A trace without a run, and what was played of it?
+fn is_replay_of(first: &Side, side: &Side) -> bool {
+    first.facts.runs.is_empty() && side.facts.runs.iter().any(|run| run.is_replay())
+}
+
+/// Two loads, ready to be judged.
+fn pair_of<'a>(base: &'a Load, load: &'a Load, question: Question, is_replay: bool) -> Pair<'a> {
+    match (&base.rounds[..], &load.rounds[..]) {
         ([one], [other]) if is_replay => Pair::paired(one, other, question),
         (one, other) => Pair::new(one, other, question),
-    };
-    let (was, is) = (base.whole(), load.whole());
-    let of = |measure: &Measure| {
-        let (was, is) = ((measure.value)(&was)?, (measure.value)(&is)?);
-        let is_exact = was.is_exact() && is.is_exact();
-        match measure.kind {
-            // Of lower bounds there is no ratio.
-            Kind::Plain => {
-                let is_known = is_exact && was.low > 0.0 && is.low > 0.0;
-                is_known.then(|| Judged::plain(is.low / was.low))
-            }
-            kind => pair.judge(kind, measure.better, is_exact),
+    }
+}
+
+/// One figure of a load against that of the first, which as wholes did so.
+fn figure_of(pair: &Pair<'_>, (was, is): (&Part, &Part), measure: &Measure) -> Option<Judged> {
+    let (was, is) = ((measure.value)(was)?, (measure.value)(is)?);
+    let is_exact = was.is_exact() && is.is_exact();
+    match measure.kind {
+        // Of lower bounds there is no ratio.
+        Kind::Plain => {
+            let is_known = is_exact && was.low > 0.0 && is.low > 0.0;
+            is_known.then(|| Judged::plain(is.low / was.low))
         }
-    };
+        kind => pair.judge(kind, measure.better, is_exact),
+    }
+}
+
+/// All figures of a load against those of the first, and what must be known of how they were judged.
+fn judge(base: &Load, load: &Load, question: Question, is_replay: bool) -> (Vec<Option<Judged>>, Vec<String>) {
+    let pair = pair_of(base, load, question, is_replay);
+    let (was, is) = (base.whole(), load.whole());
     let mut notes = Vec::new();
     if let Some((count, fault)) = &pair.left_out {
         notes.push(format!("{count} rounds of each side are left out, because of: {fault}"));
@@ -294,5 +316,5 @@ fn judge(base: &Load, load: &Load, question: Question, is_replay: bool) -> (Vec<
                 .to_string(),
         ),
     }
-    (MEASURES.iter().map(of).collect(), notes)
+    (MEASURES.iter().map(|measure| figure_of(&pair, (&was, &is), measure)).collect(), notes)
 }

@@ -2,13 +2,13 @@
 
 use super::measure::measure_of;
 use super::words::{headline, interval, sentence, tone, verdict};
-use super::{Comparison, Side};
+use super::{Comparison, Side, busy};
 use crate::model::{Appendix, Figure, RecordingInfo, ReportModel, RunModel, Source, Tone, Warning};
 use crate::repeats::groups;
 use crate::report_model::{recording_info, run_summary, sources_and_hardware};
 use crate::series::summaries;
 use crate::traced::sample::sample_words;
-use crate::{RunSummary, ViewData, views};
+use crate::{Judgement, RunSummary, ViewData, views};
 
 /// Version of the model's shape.
 const SCHEMA: &str = "iodyno.report/1";
@@ -167,6 +167,20 @@ fn warnings(comparison: &Comparison) -> Vec<Warning> {
         }
         if side.samples.is_empty() {
             say(Tone::Info, format!("{} has no counters of its machine.", side.label));
+        }
+    }
+    for verdict in &comparison.objectives {
+        let tone = match verdict.judgement {
+            Judgement::Met => Tone::Good,
+            Judgement::Missed => Tone::Error,
+            Judgement::Unknown | Judgement::Undecided => Tone::Warning,
+        };
+        let text = format!("{}.", verdict.told());
+        warnings.push(Warning { tone, text, run: usize::try_from(verdict.run_index).ok() });
+    }
+    for pair in 0..comparison.pairs.len() {
+        for (tone, text) in busy::warnings(comparison, pair) {
+            warnings.push(Warning { tone, text, run: Some(pair) });
         }
     }
     for (text, pair) in notes(comparison) {

@@ -286,6 +286,7 @@ impl Judge {
             sentence: reasons.join("; "),
             evidence: world.evidence(&measures),
             held_s: held.map(|stretch| (seconds(stretch.from_ns), seconds(stretch.to_ns))),
+            compared: None,
         }
     }
 }

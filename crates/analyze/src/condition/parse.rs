@@ -66,34 +66,31 @@ enum Part {
     Number(Number, Dimension),
 }
 
-struct Parser<'a> {
-    text: &'a str,
+/// What a condition is about.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Over {
+    /// The runs of a load.
+    Run,
+    /// A trace.
+    Trace,
+    /// Recordings side by side.
+    Comparison,
+}
+
+pub(super) struct Parser<'a> {
+    pub(super) text: &'a str,
     tokens: Vec<Token>,
     at: usize,
     depth: usize,
-    /// Is it about a trace, and not about runs?
-    is_traced: bool,
+    over: Over,
     selectors: Vec<Selector>,
-    runs: Vec<String>,
-    named: Vec<(&'static str, String, usize, usize)>,
+    pub(super) runs: Vec<String>,
+    pub(super) named: Vec<(&'static str, String, usize, usize)>,
 }
 
 /// Reads a condition, on a trace or on runs.
-pub(super) fn parse(text: &str, is_traced: bool) -> Parsed<Tree> {
-    if text.len() > TEXT_MAX {
-        let message = format!("the condition has {} bytes; {TEXT_MAX} are allowed", text.len());
-        return Err(ConditionError { start: 0, len: 1, message, help: Some("use several conditions".to_string()) });
-    }
-    let mut parser = Parser {
-        text,
-        tokens: tokens(text),
-        at: 0,
-        depth: 0,
-        is_traced,
-        selectors: Vec::new(),
-        runs: Vec::new(),
-        named: Vec::new(),
-    };
+pub(super) fn parse(text: &str, over: Over) -> Parsed<Tree> {
+    let mut parser = Parser::new(text, over)?;
     let start = parser.peek().start;
     let part = parser.any()?;
     let Token { kind, start: left, .. } = parser.peek().clone();
@@ -109,19 +106,32 @@ pub(super) fn parse(text: &str, is_traced: bool) -> Parsed<Tree> {
     Ok(Tree { truth, selectors: parser.selectors, runs: parser.runs, named: parser.named })
 }
 
-impl Parser<'_> {
-    fn peek(&self) -> &Token {
+impl<'a> Parser<'a> {
+    /// At the beginning of a text.
+    ///
+    /// # Errors
+    /// It is longer than any condition.
+    pub(super) fn new(text: &'a str, over: Over) -> Parsed<Self> {
+        if text.len() > TEXT_MAX {
+            let message = format!("the condition has {} bytes; {TEXT_MAX} are allowed", text.len());
+            return Err(ConditionError { start: 0, len: 1, message, help: Some("use several conditions".to_string()) });
+        }
+        let (selectors, runs, named) = (Vec::new(), Vec::new(), Vec::new());
+        Ok(Self { text, tokens: tokens(text), at: 0, depth: 0, over, selectors, runs, named })
+    }
+
+    pub(super) fn peek(&self) -> &Token {
         // The last token is the end, and nothing goes beyond it.
         &self.tokens[self.at.min(self.tokens.len() - 1)]
     }
 
-    fn next(&mut self) -> Token {
+    pub(super) fn next(&mut self) -> Token {
         let token = self.peek().clone();
         self.at = (self.at + 1).min(self.tokens.len() - 1);
         token
     }
 
-    fn take(&mut self, signs: &[&str]) -> Option<&'static str> {
+    pub(super) fn take(&mut self, signs: &[&str]) -> Option<&'static str> {
         match self.peek().kind {
             Kind::Sign(sign) if signs.contains(&sign) => {
                 self.next();
@@ -131,7 +141,7 @@ impl Parser<'_> {
         }
     }
 
-    fn take_word(&mut self, word: &str) -> bool {
+    pub(super) fn take_word(&mut self, word: &str) -> bool {
         let hit = matches!(&self.peek().kind, Kind::Word(found) if found.eq_ignore_ascii_case(word));
         if hit {
             self.next();
@@ -140,11 +150,11 @@ impl Parser<'_> {
     }
 
     /// End of the token before this one.
-    fn behind(&self) -> usize {
+    pub(super) fn behind(&self) -> usize {
         self.at.checked_sub(1).map_or(0, |before| self.tokens[before].end)
     }
 
-    fn shown(&self) -> String {
+    pub(super) fn shown(&self) -> String {
         let token = self.peek();
         match &token.kind {
             Kind::End => "the end of the condition".to_string(),
@@ -153,7 +163,7 @@ impl Parser<'_> {
         }
     }
 
-    fn wrong(&self, message: String, help: impl Into<String>) -> ConditionError {
+    pub(super) fn wrong(&self, message: String, help: impl Into<String>) -> ConditionError {
         let token = self.peek();
         error((token.start, token.end), message, help)
     }
@@ -427,7 +437,7 @@ impl Parser<'_> {
     }
 
     fn measure(&mut self, word: &str, at: (usize, usize)) -> Parsed<Part> {
-        let found = if self.is_traced { names::find_traced(word) } else { Ok(names::find(word)) };
+        let found = if self.over == Over::Trace { names::find_traced(word) } else { Ok(names::find(word)) };
         let found = found.map_err(|()| {
             let help = "response, service, wait (the longest) and their statistics, rate, bytes_per_s, ops, errors, read_percent, queue_depth are";
             error(at, format!("`{word}` is not known of a trace"), help)
@@ -450,10 +460,15 @@ impl Parser<'_> {
     }
 
     /// `{workload=wd1,op=read}`, behind its brace.
-    fn selector(&mut self, measure: &str, by_lane: bool) -> Parsed<Selector> {
+    pub(super) fn selector(&mut self, measure: &str, by_lane: bool) -> Parsed<Selector> {
         const LABELS: [&str; 4] = ["workload", "target", "op", "run"];
         const TRACED: [&str; 2] = ["target", "op"];
-        let labels: &[&'static str] = if self.is_traced { &TRACED } else { &LABELS };
+        const COMPARED: [&str; 1] = ["run"];
+        let labels: &[&'static str] = match self.over {
+            Over::Run => &LABELS,
+            Over::Trace => &TRACED,
+            Over::Comparison => &COMPARED,
+        };
         let mut selector = Selector::default();
         loop {
             if self.take(&["}"]).is_some() {
@@ -522,7 +537,7 @@ impl Parser<'_> {
         if value.is_empty() {
             return Err(self.wrong(format!("`{label}` has no value"), format!("write `{label}=NAME`")));
         }
-        let ops: &[&str] = if self.is_traced { &TRACED_OPS } else { &OPS };
+        let ops: &[&str] = if self.over == Over::Trace { &TRACED_OPS } else { &OPS };
         if label == "op" && !value.ends_with('*') && !ops.contains(&value.as_str()) {
             let near = ops.iter().min_by_key(|op| distance(op, &value)).copied().unwrap_or("read");
             return Err(error(
@@ -535,7 +550,7 @@ impl Parser<'_> {
     }
 }
 
-fn error((start, end): (usize, usize), message: String, help: impl Into<String>) -> ConditionError {
+pub(super) fn error((start, end): (usize, usize), message: String, help: impl Into<String>) -> ConditionError {
     ConditionError { start, len: end.saturating_sub(start).max(1), message, help: Some(help.into()) }
 }
 

@@ -40,6 +40,7 @@ impl TracedFacts {
             span_ns: (self.origin_ns, self.end_ns),
             is_open: true,
             rounds: vec![round],
+            others: crate::comparison::Others::default(),
         }
     }
 }

@@ -7,7 +7,12 @@
     reason = "helpers of tests"
 )]
 
+mod calibration;
 mod comparison;
 mod ends;
 mod objectives;
 mod traced;
+
+#[path = "../../examples/calibrate_compare/load.rs"]
+#[allow(dead_code, reason = "the program uses the rest of it")]
+mod load;

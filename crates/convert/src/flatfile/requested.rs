@@ -37,6 +37,12 @@ pub struct Requested {
     /// Deduplication ratio of written data.
     #[serde(default)]
     pub dedup_ratio: Option<f64>,
+    /// At full speed, must its workloads' shares or rates hold? Vdbench calls it controlled.
+    #[serde(default)]
+    pub controlled: bool,
+    /// Is it the run at full speed that the points of a curve refer to?
+    #[serde(default)]
+    pub curve: bool,
     /// Measured time, s.
     #[serde(default)]
     pub elapsed_s: Option<f64>,

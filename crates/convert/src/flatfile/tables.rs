@@ -89,7 +89,11 @@ pub(super) fn run_links(facts: &Facts) -> String {
 
 /// The line that a run begins with.
 pub(super) fn heading(facts: &Facts, run: &Run) -> String {
-    let rate = run.offered.map_or("Uncontrolled MAX".to_string(), |rate| format!("{rate}"));
+    let at_full_speed = || {
+        let controlled = if run.requested.controlled { "Controlled" } else { "Uncontrolled" };
+        format!("{controlled} {}", if run.requested.curve { "curve" } else { "MAX" })
+    };
+    let rate = run.offered.map_or_else(at_full_speed, |rate| format!("{rate}"));
     let elapsed = run.requested.elapsed_s.map_or("(none)".to_string(), |seconds| format!("{seconds}"));
     let warmup =
         if run.requested.warmup_s > 0.0 { format!(" warmup={}", run.requested.warmup_s) } else { String::new() };

@@ -26,7 +26,13 @@ fn a_missed_objective_says_the_rate_that_was_asked() {
 fn miss_objectives(least: f64) {
     let scratch = Scratch::new();
     let text = text(&scratch, "fail_if=\"errors > 0\"\n", ",fail_if=\"achieved{op=read} < 5 * offered\"");
-    let output = scratch.run("out", &text, &["--fail-if", "achieved < 150 for 2s"]).expect_code(5);
+    let more = ["--fail-if", "achieved < 150 for 2s", "--junit", "out.xml"];
+    let output = scratch.run("out", &text, &more).expect_code(5);
+    let junit = std::fs::read_to_string(scratch.path("out.xml")).unwrap();
+    assert!(
+        junit.contains("<testsuites name=\"iodyno\" tests=\"5\" failures=\"2\" errors=\"0\" skipped=\"0\">"),
+        "{junit}"
+    );
     let said = output.stderr.split("objective missed in rd1: achieved{op=read} was ").nth(1);
     let achieved: String =
         said.unwrap_or_default().chars().take_while(|letter| letter.is_ascii_digit() || *letter == '.').collect();

@@ -243,6 +243,32 @@ fn once_a_curve_runs_its_points_at_shares_of_the_greatest_rate() {
 }
 
 #[test]
+fn points_of_a_curve_keep_the_shares_of_the_run_at_full_speed_and_headings_say_controlled() {
+    let scratch = Scratch::new();
+    let [one, other] = ["a", "b"].map(|name| scratch.path(name).display().to_string());
+    let text = format!(
+        "sd=sd1,lun={one},size=16m,threads=2\nsd=sd2,lun={other},size=16m,threads=1\n\
+         wd=small,sd=sd1,xfersize=4k\nwd=large,sd=sd2,xfersize=1m\n\
+         wd=most,sd=sd1,xfersize=4k,skew=80\nwd=rest,sd=sd2,xfersize=4k,skew=20\n\
+         rd=default,elapsed=2,interval=1\n\
+         rd=rd1,wd=(small,large),iorate=curve,curve=(50)\nrd=rd2,wd=(most,rest),iorate=max\n"
+    );
+    scratch.run("out", &text, &["--flatfile"]).expect_code(0);
+    let totals = scratch.table("out", "run_total");
+    let ops = |run: &str, workload: &str| {
+        sum(&totals, "ops", |row| row["run"] == run && row["phase"] == "measure" && row["workload"] == workload) as f64
+    };
+    let share = |run: &str| ops(run, "large") / (ops(run, "large") + ops(run, "small"));
+    // A megabyte takes far longer than a page; the point had half of its operations of each.
+    assert!(share("rd1") > 0.0 && share("rd1") < 0.3, "{}", share("rd1"));
+    assert!((share("rd1_(50%)") - share("rd1")).abs() < 0.1, "{} of {}", share("rd1_(50%)"), share("rd1"));
+    let summary = std::fs::read_to_string(scratch.path("out/summary.html")).unwrap();
+    for heading in ["Starting RD=rd1; I/O rate: Uncontrolled curve;", "Starting RD=rd2; I/O rate: Controlled MAX;"] {
+        assert!(summary.contains(heading), "{heading}: {summary}");
+    }
+}
+
+#[test]
 fn a_monitor_file_ends_a_run_and_then_everything() {
     let scratch = Scratch::new();
     let (file, monitor) = (scratch.path("data"), scratch.path("monitor"));

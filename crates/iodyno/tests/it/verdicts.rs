@@ -2,7 +2,7 @@
 
 use crate::support::Scratch;
 use quantity::histogram::Histogram;
-use recording::rows::{OpInterval, Phase, RunTotal};
+use recording::rows::{Cpu, Disk, OpInterval, Phase, Process, RunTotal};
 use recording::{Batch, Manifest, Sink as _, Writer};
 
 const S: i64 = 1_000_000_000;
@@ -43,9 +43,106 @@ fn unless(is_known: bool, times: &Histogram) -> Histogram {
     if is_known { times.clone() } else { Histogram::default() }
 }
 
+/// What others do on a machine of two CPUs, in each second.
+#[derive(Clone, Copy, Default)]
+struct Beside {
+    /// CPU time of `cc1`, ns.
+    compiler_ns: i64,
+    /// Taken by the hypervisor from both CPUs, ns.
+    steal_ns: i64,
+    /// Sectors that `rsync` reads from the device.
+    sectors: i64,
+}
+
+/// The machine's counters over so many seconds: the load itself keeps a CPU busy and reads 800 sectors, and the kernel's threads work for it.
+fn counters(beside: Beside, seconds: i64) -> [Batch; 3] {
+    let (mut cpus, mut processes, mut disks) = (Vec::new(), Vec::new(), Vec::new());
+    for second in 0..=seconds {
+        let (t_ns, t_s) = ((second + 1) * S, second as f64);
+        let used_ns = S + S / 2 + beside.compiler_ns;
+        cpus.push(Cpu {
+            t_ns,
+            t_s,
+            cpu: "all".to_string(),
+            user_ns: second * used_ns,
+            nice_ns: None,
+            system_ns: 0,
+            idle_ns: second * (2 * S - used_ns - beside.steal_ns),
+            iowait_ns: None,
+            irq_ns: None,
+            softirq_ns: None,
+            steal_ns: Some(second * beside.steal_ns),
+            clock: "tick".to_string(),
+        });
+        let process = |pid: i64, parent: i64, comm: &str, user_ns: i64, read_bytes: i64| Process {
+            t_ns,
+            t_s,
+            pid,
+            start_ns: Some(pid),
+            parent: Some(parent),
+            comm: comm.to_string(),
+            state: None,
+            threads: None,
+            // What was used before the recording began is no part of it.
+            user_ns: Some(500 * S + second * user_ns),
+            system_ns: Some(0),
+            resident_bytes: None,
+            major_faults: None,
+            minor_faults: None,
+            io_delay_ns: None,
+            read_bytes: Some(second * read_bytes),
+            write_bytes: Some(0),
+        };
+        processes.extend([
+            process(7, 1, "iodyno", S, 800 * 512),
+            process(8, 7, "sleep", S / 10, 0),
+            process(9, 1, "cc1", beside.compiler_ns, 0),
+            process(10, 1, "rsync", 0, 512 * beside.sectors),
+            process(30, 2, "kworker/0:1", S / 2, 0),
+        ]);
+        let sectors = second * (800 + beside.sectors);
+        disks.push(Disk {
+            t_ns,
+            t_s,
+            device: "sda".to_string(),
+            target: "sd1,sd2".to_string(),
+            read_ios: Some(sectors / 8),
+            read_merges: Some(0),
+            read_sectors: Some(sectors),
+            read_ticks_ms: Some(0),
+            write_ios: Some(0),
+            write_merges: Some(0),
+            write_sectors: Some(0),
+            write_ticks_ms: Some(0),
+            in_flight: Some(0),
+            io_ticks_ms: Some(0),
+            weighted_ticks_ms: Some(0),
+            discard_ios: None,
+            discard_merges: None,
+            discard_sectors: None,
+            discard_ticks_ms: None,
+            flush_ios: None,
+            flush_ticks_ms: None,
+            any_ios: None,
+            any_sectors: None,
+        });
+    }
+    [Batch::from_rows(&cpus).unwrap(), Batch::from_rows(&processes).unwrap(), Batch::from_rows(&disks).unwrap()]
+}
+
 /// A recording of these runs, one after the other.
 fn written(scratch: &Scratch, name: &str, runs: &[Wanted]) {
-    let mut writer = Writer::create(&scratch.path(name), Manifest::new(&["test".to_string()])).unwrap();
+    written_beside(scratch, name, runs, None);
+}
+
+/// The same on a machine on which others do this.
+fn written_beside(scratch: &Scratch, name: &str, runs: &[Wanted], beside: Option<Beside>) {
+    let mut manifest = Manifest::new(&["test".to_string()]);
+    manifest.extra.insert(analyze::PROGRAM_PID.to_string(), 7.into());
+    let mut writer = Writer::create(&scratch.path(name), manifest).unwrap();
+    for batch in beside.into_iter().flat_map(|beside| counters(beside, runs[0].seconds)) {
+        writer.accept(&batch).unwrap();
+    }
     let mut at = 1;
     for (index, run) in (0..).zip(runs) {
         let (mut all, mut state, begun) = (Histogram::default(), run.seed, at);
@@ -71,6 +168,7 @@ fn written(scratch: &Scratch, name: &str, runs: &[Wanted]) {
                 errors: Some(0),
                 response: unless(run.has_response, &times.collapse(5)),
                 service: times.collapse(5),
+                wait: None,
                 in_flight_mean: None,
                 backlog: None,
             });
@@ -102,6 +200,10 @@ fn written(scratch: &Scratch, name: &str, runs: &[Wanted]) {
             errors: Some(0),
             response: unless(run.has_response, &all),
             service: all,
+            short: None,
+            first_error: None,
+            first_error_t_ns: None,
+            wait: None,
         };
         writer.accept(&Batch::from_rows(&[phase("start", begun), phase("end", at)]).unwrap()).unwrap();
         writer.accept(&Batch::from_rows(&rows).unwrap()).unwrap();
@@ -173,4 +275,130 @@ fn imported_service_times_are_compared() {
     assert_eq!(cells(&out, "mean service").last().unwrap(), "▼ worse", "{out}");
     assert_eq!(cells(&out, "service p99 ").last().unwrap(), "▼ worse", "{out}");
     assert!(!out.contains("response"), "no row of what is not known: {out}");
+}
+
+/// What `compare` says on standard output and on standard error, with its exit code.
+fn judged(scratch: &Scratch, arguments: &[&str], code: i32) -> (String, String) {
+    let out = scratch.iodyno(&[&["compare", "base"], arguments].concat()).run().unwrap().expect_code(code);
+    (out.stdout, out.stderr)
+}
+
+#[test]
+fn ci_fails_where_it_is_surely_worse_and_where_it_is_not_proven_the_same() {
+    let scratch = Scratch::new();
+    written(&scratch, "base", &[wanted("rd1", 1e6, 1)]);
+    written(&scratch, "again", &[wanted("rd1", 1e6, 2)]);
+    written(&scratch, "slow", &[wanted("rd1", 1.1e6, 3)]);
+    written(&scratch, "brief", &[Wanted { seconds: 20, ..wanted("rd1", 1.1e6, 4) }]);
+    let met = ["again", "--fail-if", "iops worse", "--fail-if", "response_ns_mean not same within 3%"];
+    let (out, err) = judged(&scratch, &met, 0);
+    assert!(err.is_empty() && out.matches("objective met in rd1 of again: ").count() == 2, "{out}{err}");
+    let missed = ["slow", "--fail-if", "response_ns_mean worse than 5%", "--fail-if", "response_ns_p50 worse than 20%"];
+    let (out, err) = judged(&scratch, &missed, 5);
+    let words = "iodyno: objective missed in rd1 of slow: mean response of slow is ";
+    assert!(err.starts_with(words) && err.contains("for 2 verdicts together") && err.lines().count() == 1, "{err}");
+    assert!(err.contains(", surely more than 5 % worse (fail if response_ns_mean worse than 5%)"), "{err}");
+    assert!(out.contains("response p50 of slow is") && out.contains(", not surely more than 20 % worse"), "{out}");
+    // A rate falls by what times rise: 9 %.
+    judged(&scratch, &["slow", "--fail-if", "iops{run=rd1} worse than 12%"], 0);
+    judged(&scratch, &["slow", "--fail-if", "iops{run=rd*} changed"], 5);
+    // Twenty seconds prove nothing; what is asked for a proof is undecided, and what looks for harm has looked at nothing.
+    let (_, err) = judged(&scratch, &["brief", "--fail-if", "iops not same within 5%"], 5);
+    assert!(err.starts_with("iodyno: objective undecided in rd1 of brief, so not met: IOPS of brief is"), "{err}");
+    let (out, err) = judged(&scratch, &["brief", "--fail-if", "iops worse"], 5);
+    assert!(
+        out.contains("objective not judged in rd1 of brief") && err.contains("no run could judge it"),
+        "{out}{err}"
+    );
+    for (condition, words) in [
+        ("iops < 500", "expected `worse`, `changed` or `not same within`"),
+        ("iops{run=rd2} worse", "there is no run `rd2`"),
+    ] {
+        let (_, err) = judged(&scratch, &["slow", "--fail-if", condition], 2);
+        assert!(err.contains(words), "{err}");
+    }
+}
+
+#[test]
+fn scripts_and_ci_systems_read_what_came_of_a_comparison() {
+    let scratch = Scratch::new();
+    written(&scratch, "base", &[wanted("rd1", 1e6, 1)]);
+    written(&scratch, "slow", &[wanted("rd1", 1.1e6, 3)]);
+    let arguments =
+        ["slow", "--json", "--junit", "r.xml", "--fail-if", "iops worse", "--fail-if", "service_ns_p90 worse than 50%"];
+    let (out, _) = judged(&scratch, &arguments, 5);
+    let lines: Vec<serde_json::Value> = out.lines().map(|line| serde_json::from_str(line).unwrap()).collect();
+    let figure = lines.iter().find(|line| line["measure"] == "response_ns_mean").unwrap();
+    assert_eq!((&figure["schema"], &figure["verdict"]), (&"iodyno.difference/1".into(), &"worse".into()), "{figure}");
+    assert!((figure["ratio"].as_f64().unwrap() - 1.1).abs() < 0.01, "{figure}");
+    assert!(
+        figure["interval"][0].as_f64().unwrap() > 1.09 && figure["interval"][1].as_f64().unwrap() < 1.11,
+        "{figure}"
+    );
+    assert_eq!(lines.iter().filter(|line| line["decides"] == true).count(), 1, "one figure decides");
+    let objectives: Vec<_> = lines.iter().filter(|line| line["schema"] == "iodyno.objective/1").collect();
+    assert_eq!((&objectives[0]["verdict"], &objectives[1]["verdict"]), (&"missed".into(), &"met".into()), "{out}");
+    assert_eq!((&objectives[0]["recording"], &objectives[0]["against"]), (&"slow".into(), &"base".into()));
+    assert!((objectives[0]["evidence"][0]["value"].as_f64().unwrap() - 1.0 / 1.1).abs() < 0.01, "{out}");
+    // As CI systems read it.
+    let script = "import sys, json, xml.etree.ElementTree as tree\n\
+        root = tree.parse(sys.argv[1]).getroot()\n\
+        case = lambda c: [c.get('classname'), c.get('name'), [[e.tag, e.get('type')] for e in c]]\n\
+        print(json.dumps([root.tag, dict(root.attrib), [[s.get('name'), [case(c) for c in s]] for s in root]]))";
+    let read = |file: &str| -> serde_json::Value {
+        let out = testkit::Command::new("python3").args(["-c", script]).arg(scratch.path(file)).run().unwrap();
+        serde_json::from_str(&out.expect_code(0).stdout).unwrap()
+    };
+    let counts = serde_json::json!({"name": "iodyno", "tests": "2", "failures": "1", "errors": "0", "skipped": "0"});
+    let cases = serde_json::json!([[
+        "base | slow",
+        [
+            ["rd1 of slow", "iops worse", [["failure", "missed"]]],
+            ["rd1 of slow", "service_ns_p90 worse than 50%", [["system-out", null]]]
+        ]
+    ]]);
+    assert_eq!(read("r.xml"), serde_json::json!(["testsuites", counts, cases]));
+    // One of iodyno's is written anew; `check` has the same writer; anything else with that name stays.
+    let check =
+        ["check", "base", "slow", "--fail-if", "response_ns_p50 < 1us", "--fail-if", "errors > 0", "--junit", "r.xml"];
+    scratch.iodyno(&check).run().unwrap().expect_code(0);
+    let both = read("r.xml");
+    assert_eq!((&both[1]["tests"], &both[1]["failures"], &both[2][1][0]), (&"4".into(), &"0".into(), &"slow".into()));
+    std::fs::write(scratch.path("notes.xml"), "<notes/>").unwrap();
+    let refused = ["check", "base", "--fail-if", "errors > 0", "--junit", "notes.xml"];
+    let refused = scratch.iodyno(&refused).run().unwrap().expect_code(2);
+    assert!(refused.stderr.contains("notes.xml"), "{}", refused.stderr);
+    assert_eq!(std::fs::read_to_string(scratch.path("notes.xml")).unwrap(), "<notes/>");
+}
+
+#[test]
+fn a_machine_that_was_busy_with_others_is_told_with_their_names() {
+    let scratch = Scratch::new();
+    let beside = |name: &str, seed: u64, beside: Beside| {
+        written_beside(&scratch, name, &[wanted("rd1", 1e6, seed)], Some(beside));
+    };
+    beside("base", 1, Beside::default());
+    beside("calm", 2, Beside { compiler_ns: S / 50, steal_ns: S / 100, sectors: 100 });
+    beside("busy", 3, Beside { compiler_ns: S / 4, ..Beside::default() });
+    beside("stolen", 4, Beside { steal_ns: S / 20, ..Beside::default() });
+    beside("shared", 5, Beside { sectors: 1200, ..Beside::default() });
+    let lines = |other: &str| -> Vec<String> {
+        let out = compared(&scratch, &["base", other], 0);
+        let is_of_others =
+            |line: &&str| ["other processes", "hypervisor", "moved"].iter().any(|word| line.contains(word));
+        out.lines().filter(is_of_others).map(String::from).collect()
+    };
+    // Neither the load itself, nor its commands, nor the kernel's threads are others; a little is no warning.
+    assert!(lines("calm").is_empty(), "{:?}", lines("calm"));
+    assert_eq!(
+        lines("busy"),
+        ["other processes used 0.0 % of all CPUs beside base, 12 % of all CPUs beside busy (cc1 12 %)."]
+    );
+    assert_eq!(lines("stolen"), ["the hypervisor took 0.0 % from base, 2.5 % from stolen of the CPUs' time (steal)."]);
+    let shared = lines("shared");
+    assert!(
+        shared.len() == 1 && shared[0].starts_with("device sda moved 1.0 times the bytes of base, 2.5 times"),
+        "{shared:?}"
+    );
+    assert!(shared[0].contains("times the bytes of shared (rsync 123 MB): others moved some."), "{shared:?}");
 }

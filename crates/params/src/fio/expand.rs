@@ -499,21 +499,22 @@ fn address(section: &JobSection, files: FileUse, sizes: &[&TransferSize]) -> Add
     }
     let own = |at: usize| options.sizes[at].min_bytes();
     let used = options.pattern.ops();
-    let is_usual = |at: usize| !used[at] || options.align[at] == own(at);
-    files.align_bytes = [0, 1, 2].map(|at| if is_usual(at) { 0 } else { options.align[at] });
+    let is_usual = |at: usize| options.align[at] == 0 || options.align[at] == own(at);
+    files.align_bytes = [0, 1, 2].map(|at| if !used[at] || is_usual(at) { 0 } else { options.align[at] });
     let zones = zones(options);
     let is_alike = sizes.iter().all(|size| *size == sizes[0] && size.min_bytes() == size.max_bytes());
-    // Zones are chosen by a random number, whatever the generator of places.
-    let is_by_zone = !zones.is_empty();
-    let is_free = files.align_bytes != [0; 3] || is_by_zone || (!options.lfsr && (!options.map || !is_alike));
+    // Zones and skewed places know no map, whatever the generator; nor does an alignment, even of what never comes.
+    let is_even = options.distribution.is_none() && zones.is_empty() && (0..3).all(is_usual);
+    let is_free = !is_even || !(options.lfsr || options.map);
     files.repeats = is_free;
+    // The generator that visits every place once knows of no sizes, the map does.
+    files.cuts = is_even && options.map && !options.lfsr && !is_alike;
     let order = match (options.distribution, options.random_percent < 100.0) {
         (_, true) => Order::Mixed {
             seek: options.random_percent / 100.0,
             distribution: if is_free { Distribution::Uniform } else { Distribution::ExactOnce },
         },
         (Some(distribution), _) => Order::Random(distribution),
-        // What overlaps cannot be visited exactly once, but for the generator that knows of no sizes.
         (None, _) if is_free => Order::Random(Distribution::Uniform),
         (None, _) => Order::Random(Distribution::ExactOnce),
     };
@@ -583,9 +584,10 @@ fn job(section: &JobSection, copy: u32, depth: u32, (warmup_ns, size_bytes): (u6
         Amount::Bytes(bytes) => Some(Bound::Bytes(bytes)).filter(|_| bytes > 0),
         Amount::Part(part) => (part > 0.0 && part < 1.0).then_some(Bound::Fraction(part)),
     });
-    let used = options.sizes.iter().zip(options.pattern.ops()).filter(|(_, used)| *used);
-    let largest_bytes = used.map(|(size, _)| size.max_bytes()).max().unwrap_or(0);
-    let files = Some(FilePasses { size_bytes, io_size, loops: options.loops, endless, largest_bytes });
+    // Of what never comes as well.
+    let largest_bytes = options.sizes.iter().map(TransferSize::max_bytes).max().unwrap_or(0);
+    let ends_by_bytes = !(options.one_at_a_time || options.null && depth == 1);
+    let files = Some(FilePasses { size_bytes, io_size, loops: options.loops, endless, largest_bytes, ends_by_bytes });
     // Each place of a trimwrite is trimmed and then written: twice the operations.
     let twice = if options.pattern == Pattern::TrimWrite { 2 } else { 1 };
     let operations = options.number_ios.map(|count| count.saturating_mul(options.loops).saturating_mul(twice));

@@ -81,9 +81,6 @@ pub fn read_fio(
         context.push(found.help(format!("the sections are {}", skipped.join(", "))));
     }
     let plan = plan(&mut context, &sections, options);
-    if options.are_warnings_fatal {
-        context.fail_on_warnings();
-    }
     let failed = context.failed();
     let (sources, diagnostics, unsupported) = context.finish();
     let plan = (!failed).then(|| Plan { sources: sources.clone(), unsupported, ..plan });

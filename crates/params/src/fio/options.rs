@@ -6,8 +6,8 @@ use super::replay::{ReplayOptions, kinds};
 use super::source::Line;
 use super::value::{Amount, PerOp, Units, names, per_op};
 use super::words::{
-    ascending, below_hundred, block, checked, every, in_range, list, narrow, number, pattern_bytes, percent,
-    priority_split, range_of, split, steady, switch, turn, unquoted, zones_of,
+    PrioritySplit, ascending, below_hundred, block, checked, every, in_range, list, narrow, number, pattern_bytes,
+    percent, priority_split, range_of, split, steady, switch, turn, unquoted, zones_of,
 };
 use crate::context::Context;
 use crate::diagnostic::Diagnostic;
@@ -149,8 +149,7 @@ pub(super) struct Options {
     pub(super) cmdprio_percent: PerOp<Option<u64>>,
     pub(super) cmdprio_class: PerOp<Option<u64>>,
     pub(super) cmdprio: PerOp<Option<u64>>,
-    /// Size, percent, and a priority where it is given.
-    pub(super) cmdprio_split: PerOp<Option<Vec<(u64, u32, Option<u16>)>>>,
+    pub(super) cmdprio_split: PerOp<Option<PrioritySplit>>,
     pub(super) replay: ReplayOptions,
     pub(super) fail_if: Vec<(String, plan::Span)>,
     pub(super) prerun: Option<String>,
@@ -663,12 +662,17 @@ impl Options {
         self.zones = Vec::new();
         let (name, rest) = text.split_once(':').map_or((text, None), |(name, rest)| (name, Some(rest)));
         let parameter = |default: f64| {
-            rest.map_or(Ok(default), |rest| {
-                if rest.contains('/') {
-                    return Err("a centre (behind the /) is not built yet".to_string());
+            // Scattered places have no centre: behind a hash fio's only moves what is scattered anyway.
+            let (value, centre) = rest.map_or((None, None), |rest| {
+                rest.split_once(':').map_or((Some(rest), None), |(value, centre)| (Some(value), Some(centre)))
+            });
+            if let Some(centre) = centre {
+                checked(number(centre)?, |x| (0.0..=1.0).contains(&x), "between 0 and 1")?;
+                if name == "normal" {
+                    return Err("a centre other than the middle is not built yet".to_string());
                 }
-                number(rest)
-            })
+            }
+            value.map_or(Ok(default), number)
         };
         self.distribution = match name {
             "random" => None,

@@ -232,7 +232,9 @@ fn part(workload: &Workload, files: &FileUse, size_bytes: Option<u64>, lines: &m
 
 /// How files get their length, where that makes a difference to this job.
 fn layout(specs: &[&plan::TargetSpec], workload: &Workload, lines: &mut Lines) {
-    let how = specs.iter().find_map(|spec| spec.layout).map(|layout| layout.how);
+    let all = || specs.iter().filter_map(|spec| spec.layout).map(|layout| layout.how);
+    // A file that another job reads is filled for that one.
+    let how = all().find(|how| *how != LayoutKind::Filled).or_else(|| all().next());
     let reads = workload.mix.read > 0.0 || (workload.address.per_op && !workload.mix.trim_then_write);
     match how {
         // What is mapped is written before anyway.
@@ -335,17 +337,21 @@ fn distribution(workload: &Workload, lines: &mut Lines, unsaid: &mut Vec<String>
         let is_mixed = varied || workload.write_transfer.is_some() || workload.trim_transfer.is_some();
         let has_align = files.align_bytes != [0; 3];
         lines.add_if(has_align, "blockalign", || files.align_bytes.map(bytes).join(","));
-        lines.add_if(!files.repeats && is_mixed && !has_align && address.zones.is_empty(), "random_generator", || {
-            "lfsr".to_string()
-        });
-        lines.add_if(files.repeats && !is_mixed && !has_align && address.zones.is_empty(), "norandommap", || {
-            "1".to_string()
-        });
+        let is_once = !files.repeats && !files.cuts && is_mixed && !has_align && address.zones.is_empty();
+        lines.add_if(is_once, "random_generator", || "lfsr".to_string());
+        let is_even = match address.order {
+            Order::Random(distribution) | Order::Mixed { distribution, .. } => distribution.is_uniform(),
+            Order::Sequential { .. } => false,
+        };
+        let is_free = files.repeats && is_even && !has_align && address.zones.is_empty();
+        lines.add_if(is_free, "norandommap", || "1".to_string());
     }
     match address.order {
         Order::Sequential { .. } => {}
         Order::Mixed { seek, distribution } => {
             lines.add("percentage_random", percent(seek).trim_end_matches('%'));
+            let is_free = address.files.is_none() && distribution.is_uniform();
+            lines.add_if(is_free, "norandommap", || "1".to_string());
             if !address.zones.is_empty() {
                 zones(workload, lines, unsaid);
             }
@@ -356,11 +362,8 @@ fn distribution(workload: &Workload, lines: &mut Lines, unsaid: &mut Vec<String>
         Order::Random(Distribution::ExactOnce) => {}
         Order::Random(Distribution::Uniform) if !address.zones.is_empty() => zones(workload, lines, unsaid),
         Order::Random(Distribution::Uniform) => {
-            let is_plain = address.files.is_none()
-                && !varied
-                && workload.write_transfer.is_none()
-                && workload.trim_transfer.is_none();
-            lines.add_if(is_plain && address.run_length <= 1, "norandommap", || "1".to_string());
+            let is_plain = address.files.is_none() && address.run_length <= 1;
+            lines.add_if(is_plain, "norandommap", || "1".to_string());
         }
         Order::Random(Distribution::Zipf(theta)) => lines.add("random_distribution", &format!("zipf:{theta}")),
         Order::Random(Distribution::Pareto(h)) => lines.add("random_distribution", &format!("pareto:{h}")),
@@ -437,14 +440,32 @@ fn sizes(workload: &Workload, lines: &mut Lines) {
             ("bssplit", parts.join(":"))
         }
     };
-    if read == write && read == trim {
+    let unused = unused_sizes(workload);
+    if read == write && read == trim && unused.is_none() {
         let (name, text) = word(read);
         return lines.add(name, &text);
     }
-    for (size, (left, right)) in [read, write, trim].into_iter().zip([("", ",,"), (",", ","), (",,", "")]) {
-        let (name, text) = word(size);
+    let mut sizes = [read, write, trim].map(word);
+    if let Some((at, low, high)) = unused {
+        sizes[at] = ("bsrange", format!("{}-{}", bytes(low), bytes(high)));
+    }
+    for ((name, text), (left, right)) in sizes.into_iter().zip([("", ",,"), (",", ","), (",,", "")]) {
         lines.push(name, &format!("{left}{text}{right}"));
     }
+}
+
+/// A kind of operation that never comes, and its smallest and largest size, where a part or a pass is reckoned with them.
+fn unused_sizes(workload: &Workload) -> Option<(usize, u64, u64)> {
+    let files = workload.address.files.as_ref()?;
+    let largest = workload.job.as_ref().and_then(|job| job.files.as_ref()).map(|files| files.largest_bytes);
+    let mix = &workload.mix;
+    let shares = [mix.read, mix.write, mix.trim];
+    let used = |at: &usize| shares[*at] > 0.0;
+    let sizes = workload.transfers();
+    let min = (0..3).filter(used).map(|at| sizes[at].min_bytes()).min()?;
+    let max = (0..3).filter(used).map(|at| sizes[at].max_bytes()).max()?;
+    let (low, high) = (files.smallest_bytes.min(min), largest.unwrap_or(max).max(max));
+    (0..3).find(|at| !used(at)).filter(|_| (low, high) != (min, max)).map(|at| (at, low, high))
 }
 
 fn content(workload: &Workload, lines: &mut Lines, unsaid: &mut Vec<String>) {
@@ -501,11 +522,11 @@ fn share_text_of(guess: f64, target: f64, forward: impl Fn(f64) -> f64) -> Strin
 
 fn engine(plan: &Plan, workload: &Workload, job: &Job, lines: &mut Lines) {
     // Priorities of requests are nothing for the engines that have one at a time.
-    if job.depth > 1 || job.priorities.is_some() {
-        lines.add("ioengine", "io_uring");
-        lines.add("iodepth", &job.depth.to_string());
-    }
+    let is_queued =
+        job.depth > 1 || job.priorities.is_some() || job.files.as_ref().is_some_and(|files| files.ends_by_bytes);
+    lines.add_if(is_queued && !job.mapped, "ioengine", || "io_uring".to_string());
     lines.add_if(job.mapped, "ioengine", || "mmap".to_string());
+    lines.add_if(job.depth > 1 || job.priorities.is_some(), "iodepth", || job.depth.to_string());
     lines.add_if(job.depth_low + 1 < job.depth, "iodepth_low", || job.depth_low.to_string());
     let open =
         workload.open.or_else(|| workload.targets.first().and_then(|at| plan.targets.get(*at)).map(|spec| spec.open));

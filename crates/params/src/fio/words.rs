@@ -66,7 +66,8 @@ pub(super) fn split(units: Units, text: &str) -> Result<TransferSize, String> {
     let mut parts = Vec::new();
     for one in text.split(':') {
         let (size, share) = one.split_once('/').map_or((one, None), |(size, share)| (size, Some(share)));
-        let share = share.filter(|share| !share.is_empty()).map(percent).transpose()?;
+        // A share of 0 is one that is not said.
+        let share = share.filter(|share| !share.is_empty()).map(percent).transpose()?.filter(|share| *share > 0.0);
         parts.push((block(units.bytes(size)?)?, share));
     }
     let given: f64 = parts.iter().filter_map(|(_, share)| *share).sum();
@@ -78,17 +79,20 @@ pub(super) fn split(units: Units, text: &str) -> Result<TransferSize, String> {
         return Err(format!("the shares sum to {given} %, not to 100 %"));
     }
     let rest = (100.0 - given) / open.max(1) as f64;
-    let mut mix: Vec<(u64, f64)> = parts.iter().map(|(size, share)| (*size, share.unwrap_or(rest) / 100.0)).collect();
-    mix.retain(|(_, share)| *share > 0.0);
+    // A size without any share never comes, and is the smallest or largest all the same.
+    let mix: Vec<(u64, f64)> = parts.iter().map(|(size, share)| (*size, share.unwrap_or(rest) / 100.0)).collect();
     Ok(match mix[..] {
         [(bytes, _)] => TransferSize::Fixed(bytes),
         _ => TransferSize::Mix(mix),
     })
 }
 
+/// Sizes, each with its percent, and with a priority where one is given.
+pub(super) type PrioritySplit = Vec<(u64, u32, Option<u16>)>;
+
 /// `4k/10:64k/50/1/3`: size, percent, and class and level of the priority.
-pub(super) fn priority_split(units: Units, text: &str) -> Result<Vec<(u64, u32, Option<u16>)>, String> {
-    let mut out: Vec<(u64, u32, Option<u16>)> = Vec::new();
+pub(super) fn priority_split(units: Units, text: &str) -> Result<PrioritySplit, String> {
+    let mut out = PrioritySplit::new();
     for one in text.split(':').filter(|one| !one.is_empty()) {
         let parts: Vec<&str> = one.split('/').collect();
         let number = |text: &str, high: u64| Ok::<u64, String>(units.count(text)?.min(high));

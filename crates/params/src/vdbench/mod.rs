@@ -63,8 +63,6 @@ pub struct Options {
     pub restart: Option<String>,
     /// fio's `--section`: of job files only these sections, beside `[global]`. Empty: all.
     pub sections: Vec<String>,
-    /// fio's `--warnings-fatal`: warnings about job files are errors.
-    pub are_warnings_fatal: bool,
 }
 
 impl Options {

@@ -4,6 +4,7 @@
 //! when it is not. So a pass has an end even where places come by chance, and what is left over at the end of a part is
 //! not reached or reached in full, as fio has it.
 
+use super::block_map::BlockMap;
 use super::mix::{OpChoice, Sizes, value_error};
 use super::permutation::Permutation;
 use super::rng::{Rng, derive, threshold};
@@ -84,6 +85,8 @@ enum Choice {
         next: u64,
         places: u64,
     },
+    /// Any that was not visited yet, whatever the sizes of transfers.
+    Mapped(Box<BlockMap>),
     Skewed(Skew),
     /// Random numbers up to the first go to the places from the second to the third, as fractions or bytes.
     Zones(Vec<(u64, Bound, Bound)>),
@@ -98,11 +101,12 @@ impl FilePass {
         (block_bytes, seed): (u64, u64),
         rng: &Rng,
     ) -> Result<Self, GenerateError> {
+        let rest = real_bytes.saturating_sub(part.start);
         let strided = files.strided.map(|zones| Strided::new(zones, part, real_bytes));
         let room = match &strided {
             // As fio has it, whatever the part is.
             Some(strided) => strided.range_bytes(),
-            None => part.bytes.min(real_bytes.saturating_sub(part.start)),
+            None => part.bytes.min(rest),
         };
         let transfers = workload.transfers();
         let way = |at: usize| {
@@ -126,11 +130,11 @@ impl FilePass {
         let order = match workload.address.order {
             Order::Sequential { .. } => FileOrder::Sequential,
             Order::Mixed { seek, distribution } => {
-                let choice = Choice::new(workload, seed, distribution, &ways, room)?;
+                let choice = Choice::new(workload, files, (seed, distribution), &ways, (room, rest))?;
                 FileOrder::Random { choice, follow: follow(seek) }
             }
             Order::Random(distribution) => {
-                let choice = Choice::new(workload, seed, distribution, &ways, room)?;
+                let choice = Choice::new(workload, files, (seed, distribution), &ways, (room, rest))?;
                 let length = workload.address.run_length;
                 let follow = if length > 1 { Follow::Runs { length, left: 1 } } else { Follow::Never };
                 FileOrder::Random { choice, follow }
@@ -197,17 +201,24 @@ impl FilePass {
         }
         let is_random = matches!(self.order, FileOrder::Random { .. });
         let trimmed = self.ways[Op::Trim.index()].last.filter(|_| self.pairs && op == Op::Write);
-        let (at, bytes) = match trimmed {
+        let mut chosen = None;
+        let (at, mut bytes) = match trimmed {
             // A random pair is one place; a sequential one finds its place by itself.
             Some(trimmed) if is_random => trimmed,
-            Some((_, bytes)) if !self.own_sizes => (self.place(rng, op)?, bytes),
+            Some((_, bytes)) if !self.own_sizes => (self.place(rng, op)?.0, bytes),
             _ => {
-                let at = self.place(rng, op)?;
+                let (at, is_chosen) = self.place(rng, op)?;
+                chosen = is_chosen.then_some(at);
                 (at, self.size(rng, sizes, op, at)?)
             }
         };
         if at.checked_add(u64::from(bytes))? > self.real {
             return None;
+        }
+        let base = self.base();
+        if let (Some(at), FileOrder::Random { choice, .. }) = (chosen, &mut self.order) {
+            let smallest = self.ways[op.index()].min;
+            bytes = choice.cut((at - base) / smallest, bytes, smallest);
         }
         self.owes_write = self.pairs && op == Op::Trim;
         self.strided.iter_mut().for_each(|strided| strided.count(bytes));
@@ -250,15 +261,17 @@ impl FilePass {
         }
     }
 
-    /// A place that is inside of the part and the file.
+    /// A place that is inside of the part and the file, and whether it was chosen by chance.
     #[inline]
-    fn place(&mut self, rng: &mut Rng, op: Op) -> Option<u64> {
+    fn place(&mut self, rng: &mut Rng, op: Op) -> Option<(u64, bool)> {
         let k = op.index();
         let is_random = match &mut self.order {
             FileOrder::Sequential => false,
             FileOrder::Random { follow, .. } => follow.is_random(rng),
         };
         let followed = if is_random { None } else { self.follow(k) };
+        // What follows the operation before takes no place from those that are chosen.
+        let is_chosen = is_random && matches!(self.order, FileOrder::Random { .. });
         let relative = match (followed, &mut self.order) {
             (Some(at), _) => at,
             (None, FileOrder::Sequential) => return None,
@@ -268,6 +281,8 @@ impl FilePass {
                     None if self.rewinds || self.strided.is_some() => {
                         self.rewound = true;
                         choice.begin_anew();
+                        // The random numbers go on: another order.
+                        choice.vary(rng);
                         choice.next(rng, way)
                     }
                     block => block,
@@ -276,7 +291,7 @@ impl FilePass {
             }
         };
         let at = self.base().checked_add(relative)?;
-        (relative < self.part.bytes && at < self.real).then_some(at)
+        (relative < self.part.bytes && at < self.real).then_some((at, is_chosen))
     }
 
     /// The place behind the last transfer, as bytes from the start of the part; `None` behind the file's end.
@@ -354,12 +369,13 @@ impl Follow {
 }
 
 impl Choice {
+    /// `room`: bytes of the part, as far as there are any; `rest`: from its start to the file's end.
     fn new(
         workload: &Workload,
-        seed: u64,
-        distribution: Distribution,
+        files: &FileUse,
+        (seed, distribution): (u64, Distribution),
         ways: &[Way; 3],
-        room: u64,
+        (room, rest): (u64, u64),
     ) -> Result<Self, GenerateError> {
         if !workload.address.zones.is_empty() {
             return Self::zones(workload, ways, room);
@@ -367,13 +383,20 @@ impl Choice {
         let places = ways.iter().map(|way| way.places).max().unwrap_or(0).max(1);
         match distribution {
             Distribution::Uniform => Ok(Self::Free),
+            Distribution::ExactOnce if files.cuts => {
+                let smallest = ways.iter().map(|way| way.min).min().unwrap_or(1).min(files.smallest_bytes.max(1));
+                Ok(Self::Mapped(Box::new(BlockMap::new(room / smallest))))
+            }
             Distribution::ExactOnce => {
                 Ok(Self::Once { order: Permutation::new(places, derive(seed, 1)), next: 0, places })
             }
-            skewed => Ok(match Skew::new(workload, skewed, places, derive(seed, 0))? {
-                Some(skew) => Self::Skewed(skew),
-                None => Self::Free,
-            }),
+            skewed => {
+                // The last place counts, though it reaches beyond the part, where it does not reach beyond the file.
+                let largest = ways.iter().map(|way| way.align.max(way.max)).max().unwrap_or(1);
+                let has_last = places * largest < room && (places + 1) * largest <= rest;
+                let places = places + u64::from(has_last);
+                Ok(Skew::new(workload, skewed, places, derive(seed, 0))?.map_or(Self::Free, Self::Skewed))
+            }
         }
     }
 
@@ -415,9 +438,19 @@ impl Choice {
     }
 
     fn begin_anew(&mut self) {
-        if let Self::Once { next, .. } = self {
-            *next = 0;
+        match self {
+            Self::Once { next, .. } => *next = 0,
+            Self::Mapped(map) => map.clear(),
+            _ => {}
         }
+    }
+
+    /// So many bytes of a transfer to place number `block` as reach into nothing that was visited; these are, from now on.
+    #[inline]
+    fn cut(&mut self, block: u64, bytes: u32, smallest: u64) -> u32 {
+        let Self::Mapped(map) = self else { return bytes };
+        let free = map.take(block, u64::from(bytes).div_ceil(smallest)).saturating_mul(smallest);
+        u32::try_from(free).map_or(bytes, |free| bytes.min(free))
     }
 
     /// Number of the next place; `None` when all were visited.
@@ -430,6 +463,8 @@ impl Choice {
                 *next += 1;
                 (at < *places).then(|| order.apply(at))
             }
+            Self::Mapped(map) if way.places > 0 => map.free_from(rng.below(way.places)),
+            Self::Mapped(_) => None,
             Self::Skewed(skew) => Some(skew.next(rng)),
             Self::Zones(zones) => {
                 let x = rng.next_u64();
@@ -444,12 +479,19 @@ impl Choice {
 impl Way {
     /// First place of a zone, and how many it has: percents of the places, or whole places of the bytes.
     fn zone(&self, from: Bound, to: Bound) -> (u64, u64) {
-        let at = |bound| match bound {
-            Bound::Bytes(bytes) => bytes / self.align,
-            Bound::Fraction(part) => floor_u64(self.places as f64 * part + 1e-6),
-        };
-        let first = at(from);
-        (first, at(to).min(self.places).saturating_sub(first))
+        let part = |part: f64| floor_u64(self.places as f64 * part + 1e-6);
+        match (from, to) {
+            (Bound::Bytes(from), Bound::Bytes(to)) => {
+                let first = from / self.align;
+                (first, (to / self.align).min(self.places).saturating_sub(first))
+            }
+            // Its length is reckoned by itself, not from its end.
+            (Bound::Fraction(from), Bound::Fraction(to)) => (part(from), part(to - from)),
+            (Bound::Bytes(_), Bound::Fraction(to)) => (0, part(to)),
+            (Bound::Fraction(from), Bound::Bytes(to)) => {
+                (part(from), (to / self.align).min(self.places).saturating_sub(part(from)))
+            }
+        }
     }
 }
 
@@ -493,7 +535,14 @@ mod tests {
     }
 
     fn once() -> FilePasses {
-        FilePasses { size_bytes: None, io_size: None, loops: 1, endless: false, largest_bytes: 4096 }
+        FilePasses {
+            size_bytes: None,
+            io_size: None,
+            loops: 1,
+            endless: false,
+            largest_bytes: 4096,
+            ends_by_bytes: true,
+        }
     }
 
     const SEQUENTIAL: Order = Order::Sequential { once: false, backward: false };
@@ -564,6 +613,37 @@ mod tests {
         assert_eq!(first, second, "of the same places");
         let found = all(&of(EXACT, 4096, files()), FilePasses { loops: 2, ..once() }, 8 * MIB);
         assert_eq!(found[..256], found[256..], "each pass has the same order");
+    }
+
+    /// fio's synchronous engines count nothing towards a pass: the next one goes on where this one was, in a larger file.
+    #[test]
+    fn a_pass_of_a_synchronous_engine_ends_with_its_files_only() {
+        let whole = FileLength::Whole { low: 4 * MIB, high: 4 * MIB, bytes: 4 * MIB };
+        let files = FileUse { lengths: vec![whole], ..FileUse::default() };
+        let of = |ends_by_bytes| {
+            let passes = FilePasses { size_bytes: Some(MIB), loops: 3, ends_by_bytes, ..once() };
+            starts(&all(&of(SEQUENTIAL, 4096, files.clone()), passes, 8 * MIB))
+        };
+        let (queued, synchronous) = (of(true), of(false));
+        assert_eq!((queued.len(), synchronous.len()), (768, 768));
+        assert_eq!((queued[256], synchronous[256], synchronous[767]), (0, MIB, 3 * MIB - 4096));
+    }
+
+    /// fio's map: what is left of a place that a larger transfer is to begin at.
+    #[test]
+    fn a_map_cuts_transfers_so_that_every_block_is_visited_once() {
+        let lengths = vec![FileLength::Bytes(MIB)];
+        let files = FileUse { smallest_bytes: 4096, cuts: true, lengths, ..FileUse::default() };
+        let mut workload = of(EXACT, 4096, files);
+        workload.transfer = TransferSize::Uniform { min: 4096, max: 65_536, align: 4096 };
+        let found = all(&workload, FilePasses { loops: 2, largest_bytes: 65_536, ..once() }, 8 * MIB);
+        let mut visits = vec![0; 256];
+        for one in &found {
+            let first = usize::try_from(one.offset / 4096).unwrap();
+            visits[first..first + usize::try_from(one.bytes / 4096).unwrap()].iter_mut().for_each(|count| *count += 1);
+        }
+        assert!(visits.iter().all(|count| *count == 2), "{visits:?}");
+        assert!(found.iter().any(|one| one.bytes > 32_768));
     }
 
     #[test]

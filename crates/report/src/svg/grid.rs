@@ -249,7 +249,7 @@ pub(crate) fn table(canvas: &mut Canvas, table: &Table) {
     });
     let rows = fit.unwrap_or(0);
     let (mut x, letters) = (20.0, layout.letters);
-    let (ink, soft, grid) = (canvas.theme.ink(), canvas.theme.soft(), canvas.theme.grid());
+    let (theme, soft, grid) = (canvas.theme, canvas.theme.soft(), canvas.theme.grid());
     let mut group = "";
     for (index, (column, width)) in table.columns.iter().zip(&layout.widths).enumerate() {
         let number = matches!(column.cells, Cells::Numbers(_));
@@ -266,8 +266,8 @@ pub(crate) fn table(canvas: &mut Canvas, table: &Table) {
         };
         put(top, 11.0, true, soft, &layout.headings[index]);
         let mut y = first;
-        for cells in &layout.rows[..rows] {
-            put(y + ROW, CELL, false, ink, &cells[index]);
+        for (row, cells) in layout.rows[..rows].iter().enumerate() {
+            put(y + ROW, CELL, false, theme.tone(column.tone(row)), &cells[index]);
             y += high(cells);
         }
         x += width;

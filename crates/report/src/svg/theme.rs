@@ -1,6 +1,6 @@
 //! Colours, the same as in `web/src/report.css` and `web/src/colour.ts`.
 
-use analyze::LineStyle;
+use analyze::{LineStyle, Tone};
 
 /// Light or dark.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -50,6 +50,16 @@ impl Theme {
 
     pub(crate) fn stall_ink(self) -> &'static str {
         self.pick("#b3261e", "#ff8f86")
+    }
+
+    /// Letters of this tone: each told apart by lightness too, and the words say the same.
+    pub(crate) fn tone(self, tone: Tone) -> &'static str {
+        match tone {
+            Tone::Plain | Tone::Info => self.ink(),
+            Tone::Good => self.pick("#00704f", "#3ccb9b"),
+            Tone::Warning => self.pick("#8a5a00", "#f2c266"),
+            Tone::Error => self.stall_ink(),
+        }
     }
 
     pub(crate) fn line(self, style: LineStyle) -> &'static str {

@@ -247,6 +247,43 @@ fn samples_for_the_web_tests() {
         std::fs::write(directory.join(format!("{name}.html")), report::html(&model).unwrap()).unwrap();
         std::fs::write(directory.join(format!("{name}.json")), serde_json::to_string_pretty(&model).unwrap()).unwrap();
     }
+    let model = analyze::comparison_model(&compared());
+    std::fs::write(directory.join("compared.html"), report::html(&model).unwrap()).unwrap();
+    std::fs::write(directory.join("compared.json"), serde_json::to_string_pretty(&model).unwrap()).unwrap();
+}
+
+/// A run beside itself: a minute, which resolves nothing.
+fn compared() -> analyze::Comparison {
+    let (_keep, one) = reader(crate::sample::single);
+    let (_keep, other) = reader(crate::sample::single);
+    analyze::Comparison::read(&[("one".to_string(), one), ("other".to_string(), other)], None).unwrap()
+}
+
+#[test]
+fn verdicts_are_coloured_beside_their_sign_on_the_page_without_a_script_and_in_pictures() {
+    let comparison = compared();
+    let page = report::html(&analyze::comparison_model(&comparison)).unwrap();
+    assert!(page.contains("<td class=\"tone-warning\">? not resolved"), "the table without a script");
+    let mut table = comparison.draw("compare.figures").unwrap().remove(0);
+    let Body::Table(figures) = &mut table.body else { panic!("a table") };
+    let verdicts = figures.columns.iter_mut().find(|column| column.name == "verdict").unwrap();
+    let tones = [analyze::Tone::Good, analyze::Tone::Error, analyze::Tone::Plain];
+    (verdicts.cells, verdicts.tones) =
+        (Cells::Text(["▲ better", "▼ worse", "= same"].map(String::from).to_vec()), tones.to_vec());
+    let of = |theme: Theme| report::svg(&table, theme, Size { width: 1400, height: 500 });
+    for (theme, good, bad, plain) in
+        [(Theme::Light, "#00704f", "#b3261e", "#14181f"), (Theme::Dark, "#3ccb9b", "#ff8f86", "#e8ecf2")]
+    {
+        let picture = of(theme);
+        let fill = |words: &str| {
+            let before = picture.split(words).next().unwrap_or_default();
+            before.rsplit("fill=\"").next().and_then(|rest| rest.split('"').next()).map(String::from)
+        };
+        assert_eq!(
+            ["▲ better", "▼ worse", "= same"].map(fill),
+            [good, bad, plain].map(|colour| Some(colour.to_string()))
+        );
+    }
 }
 
 /// A column of a view that is a table.
