@@ -51,20 +51,8 @@ pub(crate) fn choose(input: &Input<'_>, options: &Options) -> Result<Chosen, Eng
     };
     let no_discard = used.iter().find_map(|at| cannot_discard(input, *at));
     let in_a_row = used.iter().find_map(|at| in_a_row(input, *at));
-    if input.run.workloads.iter().any(|workload| workload.job.as_ref().is_some_and(|job| job.mapped)) {
-        let why = "memory mappings (ioengine=mmap) are used by threads";
-        return match options.choice {
-            EngineChoice::Uring => Err(EngineError::NoUring(why.to_string())),
-            _ if has_priorities(input) => {
-                Err(EngineError::OnlyUring("priorities of single requests beside ioengine=mmap"))
-            }
-            _ => Ok(sync(why.to_string())),
-        };
-    }
-    if has_priorities(input) {
-        let can = options.choice != EngineChoice::Sync && Ring::new(1).is_ok();
-        let what = "priorities of single requests (cmdprio_percentage, cmdprio_bssplit)";
-        return if can { Ok(uring(format!("{what} need it"))) } else { Err(EngineError::OnlyUring(what)) };
+    if let Some(chosen) = by_jobs(input, options.choice, &sync, &uring) {
+        return chosen;
     }
     match options.choice {
         EngineChoice::Uring if no_discard.is_some() => Err(EngineError::NoUring(no_discard.unwrap_or_default())),
@@ -108,10 +96,27 @@ pub(crate) fn choose(input: &Input<'_>, options: &Options) -> Result<Chosen, Eng
     }
 }
 
-/// Have single requests priorities of their own?
-fn has_priorities(input: &Input<'_>) -> bool {
-    let mut jobs = input.run.workloads.iter().filter_map(|workload| workload.job.as_ref());
-    jobs.any(|job| job.priorities.is_some())
+/// The choice where jobs leave none: memory mappings are used by threads, priorities of single requests by io_uring.
+fn by_jobs(
+    input: &Input<'_>,
+    choice: EngineChoice,
+    sync: &dyn Fn(String) -> Chosen,
+    uring: &dyn Fn(String) -> Chosen,
+) -> Option<Result<Chosen, EngineError>> {
+    let jobs = || input.run.workloads.iter().filter_map(|workload| workload.job.as_ref());
+    let (is_mapped, has_priorities) = (jobs().any(|job| job.mapped), jobs().any(|job| job.priorities.is_some()));
+    let what = "priorities of single requests (cmdprio_percentage, cmdprio_bssplit)";
+    let why = "memory mappings (ioengine=mmap) are used by threads".to_string();
+    match (is_mapped, has_priorities) {
+        (false, false) => None,
+        (true, true) => Some(Err(EngineError::OnlyUring("priorities of single requests beside ioengine=mmap"))),
+        (true, false) if choice == EngineChoice::Uring => Some(Err(EngineError::NoUring(why))),
+        (true, false) => Some(Ok(sync(why))),
+        (false, true) if choice == EngineChoice::Sync || Ring::new(1).is_err() => {
+            Some(Err(EngineError::OnlyUring(what)))
+        }
+        (false, true) => Some(Ok(uring(format!("{what} need it")))),
+    }
 }
 
 /// Why io_uring would have too few in flight when each worker has one of these; `None` when that is enough.

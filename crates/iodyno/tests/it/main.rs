@@ -22,6 +22,7 @@ mod ending;
 mod fio;
 mod fio_beside;
 mod fio_faces;
+mod fio_orders;
 mod fio_output;
 mod fio_random;
 mod fio_run;

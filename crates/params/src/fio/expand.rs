@@ -598,7 +598,7 @@ fn job(section: &JobSection, copy: u32, depth: u32, (warmup_ns, size_bytes): (u6
     });
     // Of what never comes as well.
     let largest_bytes = options.sizes.iter().map(TransferSize::max_bytes).max().unwrap_or(0);
-    let ends_by_bytes = !options.one_at_a_time && !(options.null && depth == 1);
+    let ends_by_bytes = !(options.one_at_a_time || options.null && depth == 1);
     let files = Some(FilePasses { size_bytes, io_size, loops: options.loops, endless, largest_bytes, ends_by_bytes });
     // Each place of a trimwrite is trimmed and then written: twice the operations.
     let twice = if options.pattern == Pattern::TrimWrite { 2 } else { 1 };

@@ -7,8 +7,8 @@ use super::replay::{ReplayOptions, kinds};
 use super::source::Line;
 use super::value::{Amount, PerOp, Units, names, per_op};
 use super::words::{
-    ascending, below_hundred, block, checked, every, in_range, list, narrow, number, pattern_bytes, percent,
-    priority_split, range_of, split, steady, switch, turn, unquoted, zones_of,
+    PrioritySplit, ascending, below_hundred, block, checked, every, in_range, list, narrow, number, pattern_bytes,
+    percent, priority_split, range_of, split, steady, switch, turn, unquoted, zones_of,
 };
 use crate::context::Context;
 use crate::diagnostic::Diagnostic;
@@ -149,8 +149,7 @@ pub(super) struct Options {
     pub(super) cmdprio_percent: PerOp<Option<u64>>,
     pub(super) cmdprio_class: PerOp<Option<u64>>,
     pub(super) cmdprio: PerOp<Option<u64>>,
-    /// Size, percent, and a priority where it is given.
-    pub(super) cmdprio_split: PerOp<Option<Vec<(u64, u32, Option<u16>)>>>,
+    pub(super) cmdprio_split: PerOp<Option<PrioritySplit>>,
     pub(super) replay: ReplayOptions,
     pub(super) ends: EndOptions,
     pub(super) fail_if: Vec<(String, plan::Span)>,

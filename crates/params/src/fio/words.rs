@@ -87,9 +87,12 @@ pub(super) fn split(units: Units, text: &str) -> Result<TransferSize, String> {
     })
 }
 
+/// Sizes, each with its percent, and with a priority where one is given.
+pub(super) type PrioritySplit = Vec<(u64, u32, Option<u16>)>;
+
 /// `4k/10:64k/50/1/3`: size, percent, and class and level of the priority.
-pub(super) fn priority_split(units: Units, text: &str) -> Result<Vec<(u64, u32, Option<u16>)>, String> {
-    let mut out: Vec<(u64, u32, Option<u16>)> = Vec::new();
+pub(super) fn priority_split(units: Units, text: &str) -> Result<PrioritySplit, String> {
+    let mut out = PrioritySplit::new();
     for one in text.split(':').filter(|one| !one.is_empty()) {
         let parts: Vec<&str> = one.split('/').collect();
         let number = |text: &str, high: u64| Ok::<u64, String>(units.count(text)?.min(high));

@@ -5,7 +5,6 @@ use testkit::{BlockOp, BlockTrace, Layer};
 
 #[test]
 fn zones_are_gone_through_as_by_fio() {
-    let _alone = testkit::alone();
     let Some(bench) = Bench::new() else { return };
     bench.same(
         "zones",
@@ -29,7 +28,6 @@ fn zones_are_gone_through_as_by_fio() {
 
 #[test]
 fn random_places_stay_in_their_zone_as_in_fio() {
-    let _alone = testkit::alone();
     let Some(bench) = Bench::new() else { return };
     let job = "rw=randread\nbs=4k\nnorandommap\nsize=2m\nzonemode=strided\nzonesize=64k\nzonerange=256k\nzoneskip=256k\nnumber_ios=512";
     let found = bench.run("random", &[job], |_| String::new());
@@ -48,7 +46,6 @@ fn random_places_stay_in_their_zone_as_in_fio() {
 
 #[test]
 fn randrepeat_0_is_another_order_each_time_and_its_seed_is_kept() {
-    let _alone = testkit::alone();
     let Some(bench) = Bench::new() else { return };
     let places = |bios: &[Bio]| bios.iter().map(|(_, at, _)| *at).collect::<Vec<u64>>();
     let run = |name: &str, job: &str| bench.run(name, &[job], |_| String::new()).map(|bios| places(&bios));
@@ -87,7 +84,6 @@ fn randrepeat_0_is_another_order_each_time_and_its_seed_is_kept() {
 
 #[test]
 fn so_many_requests_have_a_priority_of_their_own_as_with_fio() {
-    let _alone = testkit::alone();
     let Some(bench) = Bench::new() else { return };
     let device = bench.device.path().to_str().unwrap().to_string();
     let common = format!(
@@ -139,7 +135,6 @@ fn so_many_requests_have_a_priority_of_their_own_as_with_fio() {
 
 #[test]
 fn mapped_files_and_devices_are_read_and_written_as_by_fio() {
-    let _alone = testkit::alone();
     let Some(bench) = Bench::new() else { return };
     let device = bench.device.path().to_str().unwrap().to_string();
     let pages = |bios: &[testkit::BlockRecord], op: BlockOp| -> std::collections::BTreeSet<u64> {
