@@ -43,6 +43,7 @@ pub use harvest::{Failure, Finished, Harvest, LaneEnd, LaneInterval, WorkerInter
 pub use placement::check_placement;
 pub use replay::{Chunk, Feed, Hindrances, replay};
 pub use running::{Running, start};
+pub use stats::FirstError;
 
 use plan::{Plan, Run};
 use target::Opened;

@@ -15,6 +15,7 @@ use crate::sync::Crew;
 use crate::uring::Worker;
 use crate::{EngineError, Input, Options, Pace, choose, placement};
 use quantity::clock;
+use quantity::histogram::Histogram;
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
 use std::thread::JoinHandle;
@@ -283,7 +284,7 @@ impl Running {
                 kind: describe(raw.result),
             }));
             let cost = team.cost.since_last(team.status.tid.load(Ordering::Acquire), &team.status.ended);
-            workers.push(WorkerInterval {
+            let mut worker = WorkerInterval {
                 worker: number,
                 engine: self.engine,
                 cpu_user_ns: cost.user_ns,
@@ -291,27 +292,28 @@ impl Running {
                 context_switches: cost.switches,
                 minor_faults: cost.minor_faults,
                 major_faults: cost.major_faults,
-                wait: spare.wait.snapshot(),
+                wait: Histogram::default(),
                 timestamp_age_ns_max: spare.timestamp_age_ns_max,
                 submit_calls: spare.submit_calls,
                 wakeups: spare.wakeups,
                 limited: false,
-            });
+            };
             let offered = &mut self.offered;
             spare.drain(|lane, op, stat| {
-                map.add(lanes[lane], op, stat, run_ns);
+                worker.wait.merge(&map.add(lanes[lane], op, stat, run_ns));
                 match offered {
                     Offered::Scheduled(arrived) => arrived.submitted(number, lane, stat.submitted),
                     Offered::Played(played) => played.submitted(stat.submitted),
                 }
             });
+            workers.push(worker);
         }
         let until_ns = self.control.stopped_at_ns().map_or(run_ns, |stopped| stopped.min(run_ns));
         match &mut self.offered {
             Offered::Scheduled(arrived) => arrived.advance(until_ns, |lane, op| self.lanes.arrived(lane, op)),
             Offered::Played(played) => played.advance(until_ns, |lane, op| self.lanes.arrived(lane, op)),
         }
-        let lanes = self.lanes.take(interval_ns, &self.is_open);
+        let lanes = self.lanes.take(interval_ns, &self.is_open, self.started_ns);
         self.harvested_ns = t_ns;
         let has_backlog = lanes.iter().any(|lane: &LaneInterval| lane.backlog > 0);
         for worker in &mut workers {

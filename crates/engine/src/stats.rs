@@ -17,14 +17,29 @@ const FAILURES_KEPT: usize = 16;
 pub(crate) struct OpStat {
     pub(crate) response: Recorder,
     pub(crate) service: Recorder,
+    /// Submission − due, of what was submitted.
+    pub(crate) wait: Recorder,
     pub(crate) bytes: u64,
     pub(crate) errors: u64,
+    /// Of them, transfers that moved less than was asked.
+    pub(crate) short: u64,
+    /// Its time is that of the run.
+    pub(crate) first_error: Option<FirstError>,
     /// Submitted, and the sum of their times since the run's start: with the same of completions, the integral of the
     /// number in flight is exact without looking at a clock in between.
     pub(crate) submitted: u64,
     pub(crate) submitted_at: u128,
     pub(crate) returned: u64,
     pub(crate) returned_at: u128,
+}
+
+/// The first operation of a kind, workload and target that failed in an interval.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub struct FirstError {
+    /// When it came back, `CLOCK_MONOTONIC`, ns.
+    pub t_ns: u64,
+    /// What the kernel said: an errno; `EIO` for a transfer that was too short.
+    pub errno: i32,
 }
 
 /// One failed operation.
@@ -71,7 +86,6 @@ pub(crate) struct Buffer {
     lanes: Vec<[Option<Box<OpStat>>; 4]>,
     /// Lanes that were touched since the last clear.
     pub(crate) touched: Vec<usize>,
-    pub(crate) wait: Recorder,
     pub(crate) failures: Vec<RawFailure>,
     /// Belongs to the worker and not to an interval: it stays when buffers are exchanged.
     pub(crate) pending: Pending,
@@ -114,7 +128,7 @@ impl Buffer {
         let stat = self.stat(alike.lane, alike.op);
         stat.submitted += u64::from(alike.count);
         stat.submitted_at += u128::from(alike.submitted_ns) * u128::from(alike.count);
-        self.wait.record_n(alike.submitted_ns.saturating_sub(alike.due_ns), alike.count);
+        stat.wait.record_n(alike.submitted_ns.saturating_sub(alike.due_ns), alike.count);
     }
 
     /// Notes completions at `now_ns` that share due time and stamp of submission: their times are the same.
@@ -135,6 +149,9 @@ impl Buffer {
         stat.returned += 1;
         stat.returned_at += u128::from(failure.t_ns);
         stat.errors += 1;
+        stat.short += u64::from(failure.result >= 0);
+        let errno = if failure.result < 0 { -failure.result } else { libc::EIO };
+        stat.first_error.get_or_insert(FirstError { t_ns: failure.t_ns, errno });
         self.failed(failure);
     }
 
@@ -156,11 +173,12 @@ impl Buffer {
             visit(lane, op, stat);
             stat.response.clear();
             stat.service.clear();
+            stat.wait.clear();
             (stat.bytes, stat.errors, stat.submitted, stat.returned) = (0, 0, 0, 0);
             (stat.submitted_at, stat.returned_at) = (0, 0);
+            (stat.short, stat.first_error) = (0, None);
         }
         self.touched.clear();
-        self.wait.clear();
         self.failures.clear();
         (self.timestamp_age_ns_max, self.submit_calls, self.wakeups) = (0, 0, 0);
     }

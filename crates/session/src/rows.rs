@@ -1,6 +1,6 @@
 //! From the engine's harvest to rows of the recording, and the exact totals of a run.
 
-use engine::{Finished, Harvest, LaneInterval, WorkerInterval};
+use engine::{Finished, FirstError, Harvest, LaneInterval, WorkerInterval};
 use plan::{Plan, Run, generate::Op};
 use quantity::histogram::Histogram;
 use recording::rows::{EngineInterval, Event, OpInterval, RunEnd, RunTotal};
@@ -60,6 +60,7 @@ impl Stretch<'_> {
             errors: Some(signed(lane.errors)),
             response: lane.response.collapse(STORED_SUB_BITS),
             service: lane.service.collapse(STORED_SUB_BITS),
+            wait: Some(lane.wait.collapse(STORED_SUB_BITS)),
             in_flight_mean: Some(lane.in_flight_mean),
             backlog: Some(signed(lane.backlog)),
         }
@@ -158,8 +159,11 @@ struct LaneTotal {
     ops: u64,
     bytes: u64,
     errors: u64,
+    short: u64,
+    first_error: Option<FirstError>,
     response: Histogram,
     service: Histogram,
+    wait: Histogram,
 }
 
 /// Sums over the lanes of some phases.
@@ -194,8 +198,11 @@ impl Totals {
             total.ops += lane.ops;
             total.bytes += lane.bytes;
             total.errors += lane.errors;
+            total.short += lane.short;
+            total.first_error = total.first_error.into_iter().chain(lane.first_error).min();
             total.response.merge(&lane.response);
             total.service.merge(&lane.service);
+            total.wait.merge(&lane.wait);
         }
     }
 
@@ -284,6 +291,10 @@ impl Totals {
                 errors: Some(signed(total.errors)),
                 response: total.response,
                 service: total.service,
+                short: Some(signed(total.short)),
+                first_error: total.first_error.map(|first| first.errno),
+                first_error_t_ns: total.first_error.map(|first| signed(first.t_ns)),
+                wait: Some(total.wait),
             })
             .collect()
     }

@@ -1,7 +1,7 @@
 //! `fsync` at the end of a run, and what the page cache holds between runs.
 
 use crate::StopFlag;
-use engine::{Failure, Harvest, LaneEnd, LaneInterval};
+use engine::{Failure, FirstError, Harvest, LaneEnd, LaneInterval};
 use plan::generate::Op;
 use plan::{OpenFlags, Plan, Run, TargetSpec, Workload};
 use quantity::clock;
@@ -130,6 +130,11 @@ fn add(harvest: &mut Harvest, (workload, target): (usize, usize), t_ns: u64, res
     let mut service = Histogram::default();
     service.record(t_ns.saturating_sub(harvest.t_ns));
     let is_fine = result.is_ok();
+    // A file system says why; where it does not, it is an error of I/O.
+    let errno = |error: &std::io::Error| error.raw_os_error().unwrap_or(rustix::io::Errno::IO.raw_os_error());
+    let first_error = result.as_ref().err().map(|error| FirstError { t_ns, errno: errno(error) });
+    let mut at_once = Histogram::default();
+    at_once.record(0);
     harvest.lanes.push(LaneInterval {
         workload,
         target,
@@ -138,8 +143,11 @@ fn add(harvest: &mut Harvest, (workload, target): (usize, usize), t_ns: u64, res
         ops: u64::from(is_fine),
         bytes: 0,
         errors: u64::from(!is_fine),
+        short: 0,
+        first_error,
         response: if is_fine { service.clone() } else { Histogram::default() },
         service: if is_fine { service } else { Histogram::default() },
+        wait: at_once,
         in_flight_mean: 0.0,
         backlog: 0,
     });

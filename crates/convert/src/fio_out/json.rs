@@ -118,7 +118,7 @@ fn direction(job: &Job, side: &Side, aggregate: u64, has_bins: bool) -> Json {
         ("iops", Json::Float(iops)),
         ("runtime", whole(side.runtime_ms)),
         ("total_ios", whole(side.ops)),
-        ("short_ios", whole(0)),
+        ("short_ios", whole(side.short)),
         ("drop_ios", whole(0)),
         ("slat_ns", submission),
         ("clat_ns", times(&side.completion, &job.percentiles, of_completion, has_bins)),

@@ -12,7 +12,7 @@ use std::collections::{BTreeMap, BTreeSet};
 pub const FIO_JOBS: &str = "fio_jobs";
 /// A sample of bandwidth that lasted less than this part of the longest is the end of a job, no sample.
 const SAMPLE_PART_MIN: f64 = 0.95;
-/// What an I/O that failed is reported as where the recording has no number: `EIO`.
+/// What an I/O that failed is reported as where the recording has no number of it (before they were kept): `EIO`.
 const EIO: i32 = 5;
 /// Directions, as fio orders them, and their names in a recording.
 pub(super) const SIDES: [&str; 3] = ["read", "write", "trim"];
@@ -95,8 +95,10 @@ impl Cost {
 /// One direction of a job.
 #[derive(Debug, Default)]
 pub(super) struct Side {
+    /// That ended, those that failed with them, as fio counts what it issued.
     pub(super) ops: u64,
     pub(super) bytes: u64,
+    pub(super) short: u64,
     pub(super) runtime_ms: u64,
     /// From due to submission; not recorded (null) in recordings before it was.
     pub(super) submission: Option<Times>,
@@ -144,8 +146,12 @@ struct Sum {
     ops: u64,
     bytes: u64,
     errors: u64,
+    short: u64,
+    /// When it came back, and its number.
+    first_error: Option<(i64, i32)>,
     response: Histogram,
     service: Histogram,
+    wait: Option<Histogram>,
     /// End and length of an interval, bytes and operations.
     samples: BTreeMap<i64, (i64, u64, u64)>,
 }
@@ -266,6 +272,12 @@ impl Lane {
         sum.errors += unsigned(row.errors.unwrap_or(0));
         sum.response.merge(&row.response);
         sum.service.merge(&row.service);
+        sum.short += unsigned(row.short.unwrap_or(0));
+        let first = row.first_error_t_ns.zip(row.first_error);
+        sum.first_error = sum.first_error.into_iter().chain(first).min();
+        if let Some(wait) = &row.wait {
+            sum.wait.get_or_insert_default().merge(wait);
+        }
     }
 
     fn sample(&mut self, row: &OpInterval) {
@@ -286,12 +298,13 @@ impl Lane {
         let is_on = |name: &str, otherwise: bool| option(name).map_or(otherwise, |value| value != "0");
         let mut service = Histogram::default();
         self.sides[..3].iter().for_each(|side| service.merge(&side.service));
-        let ios: u64 = self.sides[..3].iter().map(|side| side.ops).sum();
+        let ios: u64 = self.sides[..3].iter().map(|side| side.ops + side.errors).sum();
         let errors: u64 = self.sides.iter().map(|side| side.errors).sum();
+        let first = self.sides.iter().filter_map(|side| side.first_error).min().map(|(_, errno)| errno);
         Job {
             name: text.map_or_else(|| key.1.clone(), |text| text.name.clone()),
             group,
-            error: if errors > 0 { EIO } else { 0 },
+            error: first.unwrap_or(if errors > 0 { EIO } else { 0 }),
             members: 1,
             options: own.to_vec(),
             description: option("description").unwrap_or_default().to_string(),
@@ -322,10 +335,11 @@ impl Sum {
             self.samples.values().filter(is_whole).map(|sample| of(sample) * 1e9 / (sample.0.max(1)) as f64).collect()
         };
         Side {
-            ops: self.ops,
+            ops: self.ops + self.errors,
             bytes: self.bytes,
+            short: self.short,
             runtime_ms: if self.ops > 0 || self.bytes > 0 { runtime_ms } else { 0 },
-            submission: None,
+            submission: self.wait.as_ref().map(Times::of),
             completion: Times::of(&self.service),
             total: Times::of(if self.response.count() > 0 { &self.response } else { &self.service }),
             bandwidth: Times::of_samples(&rates(|(_, bytes, _)| *bytes as f64 / 1024.0)),

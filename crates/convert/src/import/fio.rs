@@ -184,6 +184,10 @@ impl Group<'_> {
                     errors: None,
                     response: Histogram::default(),
                     service: latency(stats),
+                    short: None,
+                    first_error: None,
+                    first_error_t_ns: None,
+                    wait: None,
                 };
                 if logs.is_none() {
                     results.intervals.push(interval(&total, length_ns));
@@ -217,6 +221,7 @@ fn interval(total: &RunTotal, length_ns: i64) -> OpInterval {
         errors: None,
         response: Histogram::default(),
         service: total.service.collapse(quantity::histogram::STORED_SUB_BITS),
+        wait: None,
         // Little's law: the time that all operations together were in flight.
         in_flight_mean: (length_ns > 0 && total.service.count() > 0)
             .then(|| total.service.sum() as f64 / length_ns as f64),

@@ -231,6 +231,7 @@ impl<'a> Run<'a> {
             errors: None,
             response: Histogram::default(),
             service: summary(side.ops, side.mean_ns, side.max_ns),
+            wait: None,
             in_flight_mean: depth.map(|depth| if all > 0.0 { depth * weight(&side) / all } else { 0.0 }),
             backlog: None,
         })
@@ -253,6 +254,10 @@ impl<'a> Run<'a> {
             errors: None,
             response: Histogram::default(),
             service,
+            short: None,
+            first_error: None,
+            first_error_t_ns: None,
+            wait: None,
         }
     }
 

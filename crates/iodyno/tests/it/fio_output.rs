@@ -88,6 +88,37 @@ fn every_key_of_fios_json_is_there_and_none_else() {
     }
 }
 
+/// How long the generator took between a free slot and the hand-over, per direction: as many as there were I/Os, and with
+/// the completion latency it makes up the whole.
+#[test]
+fn submission_latency_is_in_every_output() {
+    let scratch = Scratch::new();
+    scratch.write("jobs.fio", "[global]\nfilename=one\nsize=1m\nbs=4k\nioengine=libaio\niodepth=4\nslat_percentiles=1\n[mix]\nrw=randrw\n[log]\nstonewall\nrw=write\n");
+    run(&scratch, "r", &["--output-format=json+", "--output=ours.json"]).expect_code(0);
+    let ours = of_file(&scratch, "ours.json");
+    for (job, side) in [(0, "read"), (0, "write"), (1, "write")] {
+        let side = &ours["jobs"][job][side];
+        let (slat, clat, lat) = (&side["slat_ns"], &side["clat_ns"], &side["lat_ns"]);
+        let ios = side["total_ios"].as_u64().unwrap();
+        assert!(ios > 0 && slat["N"] == ios && clat["N"] == ios, "{side}");
+        let bins = slat["bins"].as_object().unwrap();
+        assert_eq!(bins.values().filter_map(Value::as_u64).sum::<u64>(), ios);
+        let mean = |times: &Value| times["mean"].as_f64().unwrap();
+        // Each is the exact sum divided by the same number, printed with six digits.
+        assert!(mean(slat) > 0.0 && (mean(slat) + mean(clat) - mean(lat)).abs() < 0.001, "{side}");
+        assert!(slat["percentile"]["50.000000"].as_u64() <= slat["percentile"]["99.000000"].as_u64(), "{slat}");
+    }
+    assert_eq!(ours["jobs"][1]["read"]["slat_ns"]["N"], 0);
+    let page = scratch.iodyno(&["export", "r", "--format", "fio-normal"]).run().unwrap().expect_code(0).stdout;
+    assert_eq!(page.matches("    slat (").count(), 3, "{page}");
+    let terse = scratch.iodyno(&["export", "r", "--format", "fio-terse"]).run().unwrap().expect_code(0).stdout;
+    let means: Vec<f64> = terse.lines().map(|line| line.split(';').nth(46 + 6).unwrap().parse().unwrap()).collect();
+    assert!(means.len() == 2 && means.iter().all(|mean| *mean > 0.0), "{terse}");
+    // Whoever asks the recording itself finds it by workload.
+    let csv = scratch.iodyno(&["export", "r", "run_total", "--csv"]).run().unwrap().expect_code(0).stdout;
+    assert!(csv.lines().next().unwrap().contains(",wait_ns_mean,"), "{csv}");
+}
+
 #[test]
 fn terse_lines_have_fios_fields() {
     let scratch = Scratch::new();

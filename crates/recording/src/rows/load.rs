@@ -37,6 +37,8 @@ tables! {
         response: Histogram, "ns", Histogram;
         /// Completion − submission.
         service: Histogram, "ns", Histogram;
+        /// Submission − arrival, of what was submitted in the interval; null in imports and in recordings from before it was kept by workload.
+        wait: Option<Histogram>, "ns", Histogram;
         /// Mean number in flight, by integral over the interval.
         in_flight_mean: Option<f64>, "op", Gauge;
         /// Arrived and not submitted at the end of the interval.
@@ -75,6 +77,14 @@ tables! {
         response: Histogram, "ns", Histogram;
         /// Completion − submission.
         service: Histogram, "ns", Histogram;
+        /// Of the errors, transfers that moved less than was asked; null where `errors` is, and in recordings from before it was kept.
+        short: Option<i64>, "op", Gauge;
+        /// Number of the first error (errno; 5, EIO, for a transfer that was too short); null without one, and where it was not kept.
+        first_error: Option<i32>, "", Gauge;
+        /// When it came back.
+        first_error_t_ns: Option<i64>, "ns", Time;
+        /// Submission − arrival, of what was submitted in the phase; null in imports and in recordings from before it was kept by workload.
+        wait: Option<Histogram>, "ns", Histogram;
     }
 
     /// What of a run had no end when it was given up, per workload, target and operation; a row for each of them, with 0 and empty histograms where everything came back. All ages are lower bounds of the times that the operations would have had (docs/honest-time.md).
@@ -135,7 +145,7 @@ tables! {
         minor_faults: Option<i64>, "", Gauge;
         /// Page faults with I/O; the same.
         major_faults: Option<i64>, "", Gauge;
-        /// Submission − arrival: what the generator added before the kernel had the request.
+        /// Submission − arrival, of all workloads that it served: what the generator added before the kernel had the request.
         wait: Histogram, "ns", Histogram;
         /// Greatest age of a time stamp that served a batch.
         timestamp_age_ns_max: i64, "ns", Gauge;

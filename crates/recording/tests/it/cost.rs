@@ -110,6 +110,7 @@ fn record(directory: &Path, targets: usize, seconds: i64) -> Cost {
                     in_flight_mean: Some(service.sum() as f64 / 1e9),
                     response,
                     service,
+                    wait: None,
                     backlog: Some(i64::try_from(random.next() % 2).unwrap()),
                 });
             }
