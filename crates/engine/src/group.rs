@@ -2,6 +2,7 @@
 
 use crate::cache::Cached;
 use crate::discard::is_device;
+use crate::tally::JobSpan;
 use crate::pool::{Families, Pool, has_jobs, job_of, pools, rate_on_each};
 use crate::{EngineError, Input, Pace};
 use plan::generate::{Content, Geometry, Joined, Operations, Part, Schedule, Turns, Volume, writer_of};
@@ -54,6 +55,8 @@ pub(crate) struct JobSpec {
     pub(crate) paced: [Option<Schedule>; 4],
     /// Which workloads of the run have come to their end, for those that wait for them.
     pub(crate) ended: Arc<[AtomicBool]>,
+    /// Where it says when it began and ended.
+    pub(crate) span: Arc<JobSpan>,
 }
 
 /// A file or device that a group uses.
@@ -257,7 +260,7 @@ fn add_job(
             paced[kind] = Some(Schedule::new(rate, &own, seed.wrapping_add(kind as u64), Part::WHOLE)?);
         }
     }
-    group.jobs.push(JobSpec { workload: at, lanes, job, schedule, turns, paced, ended: Arc::clone(ended) });
+    group.jobs.push(JobSpec { workload: at, lanes, job, schedule, turns, paced, ended: Arc::clone(ended), span: Arc::default() });
     Ok(())
 }
 

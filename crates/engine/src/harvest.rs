@@ -20,6 +20,8 @@ pub struct Harvest {
     pub lanes: Vec<LaneInterval>,
     /// What the workers cost.
     pub workers: Vec<WorkerInterval>,
+    /// Jobs that issued something or had something come back, began or ended.
+    pub jobs: Vec<JobInterval>,
     /// The first failures with their places; the others are only counted.
     pub failures: Vec<Failure>,
 }
@@ -55,6 +57,23 @@ pub struct LaneInterval {
     pub in_flight_mean: f64,
     /// Arrived and not submitted at the interval's end.
     pub backlog: u64,
+}
+
+/// What one job (a workload with slots of its own) did in an interval, beside its operations.
+#[derive(Clone, Debug)]
+pub struct JobInterval {
+    /// Index into the run's workloads.
+    pub workload: usize,
+    /// When it began, `CLOCK_MONOTONIC`, ns; `None` until then.
+    pub began_ns: Option<u64>,
+    /// When it was over and all that it had issued had come back; `None` until then, and when only the run's end ended it.
+    pub ended_ns: Option<u64>,
+    /// Operations in flight when one was issued, itself included; a value for each that was issued.
+    pub depth: Histogram,
+    /// Operations handed over together; a value for each time.
+    pub submitted: Histogram,
+    /// Operations that were found to have come back together; a value for each time.
+    pub completed: Histogram,
 }
 
 /// What one worker did in an interval.

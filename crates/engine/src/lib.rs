@@ -31,6 +31,7 @@ mod scheduler;
 mod shared;
 mod stats;
 mod sync;
+mod tally;
 mod uring;
 mod waiting;
 
@@ -39,7 +40,7 @@ pub use check::check;
 pub use cost::{OwnCost, own_cost};
 pub use error::EngineError;
 pub use group::pattern_of;
-pub use harvest::{Failure, Finished, Harvest, LaneEnd, LaneInterval, WorkerInterval};
+pub use harvest::{Failure, Finished, Harvest, JobInterval, LaneEnd, LaneInterval, WorkerInterval};
 pub use placement::check_placement;
 pub use replay::{Chunk, Feed, Hindrances, replay};
 pub use running::{Running, start};

@@ -4,6 +4,7 @@
 //! taken once per batch and held by the coordinator for the length of a swap, so it never waits for I/O on either side.
 
 use crate::pending::Pending;
+use crate::tally::JobStat;
 use plan::generate::Op;
 use quantity::histogram::Recorder;
 use std::io;
@@ -86,6 +87,8 @@ pub(crate) struct Buffer {
     lanes: Vec<[Option<Box<OpStat>>; 4]>,
     /// Lanes that were touched since the last clear.
     pub(crate) touched: Vec<usize>,
+    /// By the group's number of the job; made at first use.
+    pub(crate) jobs: Vec<JobStat>,
     pub(crate) failures: Vec<RawFailure>,
     /// Belongs to the worker and not to an interval: it stays when buffers are exchanged.
     pub(crate) pending: Pending,
@@ -114,6 +117,15 @@ impl Buffer {
             self.touched.push(lane * 4 + op.index());
         }
         stat
+    }
+
+    /// What is counted of a job beside its operations.
+    #[inline]
+    pub(crate) fn job(&mut self, job: usize) -> &mut JobStat {
+        if job >= self.jobs.len() {
+            self.jobs.resize_with(job + 1, JobStat::default);
+        }
+        &mut self.jobs[job]
     }
 
     /// Notes one submission; the worker's own form of [`Buffer::submitted_alike`].

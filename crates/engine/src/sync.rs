@@ -138,6 +138,8 @@ impl Crew {
         let (file, datasync, discards) = (spec.file, spec.datasync, spec.discards);
         let wants_timer = !state.has_timer && state.threads > 1;
         let pause = state.failures_in_a_row > 64;
+        let mut handed_over = None;
+        state.scheduler.handed_over(|job, count, in_flight| handed_over = Some((job, count, in_flight)));
         drop(state);
         if wants_timer {
             // Somebody must look at the next due time while this thread is busy.
@@ -153,6 +155,9 @@ impl Crew {
             stats.submitted(lane, op, issue.due_ns, submitted_ns);
             stats.pending.begin(slot, PendingOp { lane, op, due_ns: issue.due_ns, submitted_ns });
             stats.submit_calls += 1;
+            if let Some((job, count, in_flight)) = handed_over {
+                stats.job(job).handed_over(count, in_flight);
+            }
         }
         let result = match &self.files[file] {
             Some(file) => perform(file.as_fd(), issue.operation, buffer, (datasync, discards)),
@@ -163,6 +168,9 @@ impl Crew {
         {
             let mut stats = self.stats.lock();
             stats.pending.end(slot);
+            if let Some((job, ..)) = handed_over {
+                stats.job(job).came_back(1);
+            }
             if is_right {
                 let due_ns = issue.due_ns;
                 let one = Alike { lane, op, due_ns, submitted_ns, count: 1, bytes: u64::from(bytes) };
@@ -174,6 +182,8 @@ impl Crew {
         let mut state = self.lock();
         state.failures_in_a_row = if is_right { 0 } else { state.failures_in_a_row.saturating_add(1) };
         state.scheduler.returned(issue.lane, now_ns, now_ns.saturating_sub(submitted_ns));
+        // Each comes back by itself, and was counted above.
+        state.scheduler.came_back(|_, _| {});
         state
     }
 }

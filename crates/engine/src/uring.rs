@@ -193,6 +193,7 @@ impl Worker {
         if let Some(whole) = run {
             buffer.submitted_alike(&whole);
         }
+        self.scheduler.handed_over(|job, count, in_flight| buffer.job(job).handed_over(count, in_flight));
         stamp_ns
     }
 
@@ -290,6 +291,7 @@ impl Worker {
         if let Some(whole) = run {
             buffer.completed_alike(&whole, now_ns);
         }
+        scheduler.came_back(|job, count| buffer.job(job).came_back(count));
         reaped
     }
 }

@@ -80,7 +80,7 @@ pub(crate) fn carry_out(wishes: Vec<Wish>, patience: Duration, stop: &StopFlag) 
     let mut waited: BTreeSet<(usize, usize)> = BTreeSet::new();
     let (tell, told) = channel();
     let mut harvest =
-        Harvest { t_ns: began_ns, interval_ns: 0, lanes: Vec::new(), workers: Vec::new(), failures: Vec::new() };
+        Harvest { t_ns: began_ns, interval_ns: 0, lanes: Vec::new(), workers: Vec::new(), jobs: Vec::new(), failures: Vec::new() };
     for Wish { workload, target, only_data, fd } in wishes {
         waited.insert((workload, target));
         let tell = tell.clone();
