@@ -5,11 +5,14 @@
 
 use crate::budget::Budget;
 use crate::cache::Cached;
+use crate::fates::{Failed, Fates, JobFault};
 use crate::group::{JobSpec, LaneSpec};
 use crate::scheduler::{Issue, Next};
+use crate::stats::RawFailure;
+use plan::generate::Op;
 use plan::{Flow, LatencyGoal, Think};
 use std::collections::VecDeque;
-use std::sync::atomic::Ordering;
+use std::sync::Arc;
 
 /// How long a job that waits for others sleeps before it looks again, ns.
 const LOOK_NS: u64 = 1_000_000;
@@ -57,6 +60,8 @@ struct Job {
     /// It had something due, and others of its flow came first: when the last of theirs was due, 0 when none came yet.
     held_ns: Option<u64>,
     search: Option<Search>,
+    /// Was its last operation a flush?
+    is_flushed: bool,
 }
 
 /// Where a job is with its pauses.
@@ -90,6 +95,7 @@ impl Job {
             end_ns: 0,
             held_ns: None,
             search,
+            is_flushed: false,
         }
     }
 
@@ -103,12 +109,18 @@ impl Job {
         Ready::Ended
     }
 
+    /// Ends before its own limits.
+    fn stop(&mut self, now_ns: u64) {
+        if !self.ended {
+            self.spec.fates.stop(self.spec.workload, now_ns);
+            self.end(now_ns);
+        }
+    }
+
     /// Others wait for this job's last completion.
     fn tell_end(&self) {
         self.spec.span.end(self.end_ns.max(self.returned_ns).max(self.began_ns.unwrap_or(0)));
-        if let Some(flag) = self.spec.ended.get(self.spec.workload) {
-            flag.store(true, Ordering::Release);
-        }
+        self.spec.fates.drained(self.spec.workload, self.is_flushed);
     }
 
     /// Time to begin?
@@ -116,7 +128,7 @@ impl Job {
         if self.began_ns.is_some() {
             return None;
         }
-        let waits = |at: &usize| self.spec.ended.get(*at).is_some_and(|flag| !flag.load(Ordering::Acquire));
+        let waits = |at: &usize| !self.spec.fates.has_ended(*at);
         if self.spec.job.after.iter().any(waits) {
             return Some(Ready::At(now_ns + LOOK_NS));
         }
@@ -127,6 +139,7 @@ impl Job {
         }
         self.began_ns = Some(start_ns);
         self.spec.span.begin(start_ns);
+        self.spec.fates.begin(self.spec.workload);
         for (due_ns, schedule) in self.kind_due_ns.iter_mut().zip(&mut self.spec.paced) {
             *due_ns = schedule.as_mut().map_or(0, |schedule| start_ns + schedule.next_ns());
         }
@@ -226,6 +239,7 @@ impl Job {
         }
         self.in_flight += 1;
         self.issued += 1;
+        self.is_flushed = operation.op == Op::Flush;
         Some(Issue { lane: u32::try_from(first + at).unwrap_or(u32::MAX), operation, due_ns })
     }
 
@@ -238,6 +252,31 @@ impl Job {
             self.since_pause = 0;
             self.pause = Pause::Draining;
         }
+    }
+
+    /// The plan's number of a lane's target.
+    fn target_of(&self, lane: usize) -> usize {
+        self.spec.targets.get(lane.saturating_sub(self.spec.lanes.start)).copied().unwrap_or(0)
+    }
+
+    fn served(&mut self, issue: &Issue, now_ns: u64, service_ns: u64) {
+        let op = issue.operation.op;
+        let limits = self.spec.job.end.as_ref().map(|end| end.slowest_ns).unwrap_or_default();
+        let Some(Some(limit_ns)) = limits.get(op.index()) else { return };
+        if service_ns <= *limit_ns || now_ns < self.spec.warm_ns {
+            return;
+        }
+        let fault = JobFault {
+            errno: plan::ETIMEDOUT,
+            t_ns: now_ns,
+            target: self.target_of(issue.lane as usize),
+            op,
+            offset: issue.operation.offset,
+            bytes: issue.operation.bytes,
+            service_ns: Some(service_ns),
+        };
+        self.spec.fates.too_slow(self.spec.workload, fault);
+        self.stop(now_ns);
     }
 
     fn returned(&mut self, now_ns: u64, service_ns: u64) {
@@ -260,6 +299,10 @@ impl Job {
 /// The jobs of a group.
 #[derive(Debug)]
 pub(crate) struct Jobs {
+    /// Where jobs may end with others, and how many changes of that have been seen.
+    others: Option<(Arc<Fates>, u32)>,
+    /// Does any job end after a slow operation?
+    has_slowest: bool,
     jobs: Vec<Job>,
     /// By lane.
     job_of: Vec<usize>,
@@ -281,9 +324,57 @@ impl Jobs {
             job_of[spec.lanes.clone()].fill(number);
         }
         let has_flows = specs.iter().any(|spec| spec.job.flow.is_some());
+        let fates = specs.first().map(|spec| Arc::clone(&spec.fates)).filter(|fates| fates.takes_along());
+        let limits = |spec: &JobSpec| spec.job.end.as_ref().is_some_and(|end| end.slowest_ns != [None; 3]);
+        let has_slowest = specs.iter().any(limits);
         let jobs = specs.into_iter().map(Job::new).collect();
         let (busy, back) = (Vec::new(), Vec::new());
-        Self { jobs, job_of, turn: 0, in_a_row: IN_A_ROW, in_flight: 0, has_flows, busy, back }
+        let others = fates.map(|fates| (fates, 0));
+        Self { others, has_slowest, jobs, job_of, turn: 0, in_a_row: IN_A_ROW, in_flight: 0, has_flows, busy, back }
+    }
+
+    /// Ends those that end with others; once per batch.
+    #[inline]
+    pub(crate) fn look(&mut self, now_ns: u64) {
+        let Some((fates, seen)) = &mut self.others else { return };
+        let changes = fates.changes();
+        if *seen == changes {
+            return;
+        }
+        *seen = changes;
+        for job in self.jobs.iter_mut().filter(|job| job.spec.fates.is_told(job.spec.workload)) {
+            job.stop(now_ns);
+        }
+    }
+
+    /// What becomes of the job whose operation failed; [`Jobs::returned`] comes behind.
+    #[cold]
+    pub(crate) fn failed(&mut self, failure: &RawFailure) -> Failed {
+        let at = self.job_of.get(failure.lane).copied();
+        let Some(job) = at.and_then(|at| self.jobs.get_mut(at)) else { return Failed::GoesOn };
+        let target = job.target_of(failure.lane);
+        let failed = job.spec.fates.failed(job.spec.workload, target, failure);
+        if matches!(failed, Failed::Stops | Failed::IsFull { stops: true }) {
+            job.stop(failure.t_ns);
+        }
+        failed
+    }
+
+    /// An operation came back that did what it should: ends its job when it took too long.
+    #[inline]
+    pub(crate) fn served(&mut self, issue: &Issue, now_ns: u64, service_ns: u64) {
+        if self.has_slowest
+            && let Some(job) = self.job_of.get(issue.lane as usize).and_then(|at| self.jobs.get_mut(*at))
+        {
+            job.served(issue, now_ns, service_ns);
+        }
+    }
+
+    /// The run's end stops all that have not ended.
+    pub(crate) fn leave(&self) {
+        for job in &self.jobs {
+            job.spec.fates.leave(job.spec.workload, job.is_flushed);
+        }
     }
 
     pub(crate) fn in_flight(&self) -> u32 {
@@ -407,27 +498,35 @@ impl Jobs {
     /// All that was taken is handed over now: tells of each job how many operations that are, and how many it then has in flight.
     #[inline]
     pub(crate) fn handed_over(&mut self, mut each: impl FnMut(usize, u32, u32)) {
-        for at in self.busy.drain(..) {
-            let job = &mut self.jobs[at];
+        for at in &self.busy {
+            let job = &mut self.jobs[*at];
             let count = job.issued - std::mem::replace(&mut job.handed_over, job.issued);
             if count > 0 {
-                each(at, u32::try_from(count).unwrap_or(u32::MAX).min(job.in_flight), job.in_flight);
+                each(*at, narrow(count), job.in_flight);
             }
         }
+        self.busy.clear();
     }
 
     /// All that was there has been taken back: tells of each job how many operations that were.
     #[inline]
     pub(crate) fn came_back(&mut self, mut each: impl FnMut(usize, u32)) {
-        for at in self.back.drain(..) {
-            let job = &mut self.jobs[at];
+        for at in &self.back {
+            let job = &mut self.jobs[*at];
             let all = job.issued - u64::from(job.in_flight);
             let count = all - std::mem::replace(&mut job.came_back, all);
             if count > 0 {
-                each(at, u32::try_from(count).unwrap_or(u32::MAX));
+                each(*at, narrow(count));
             }
         }
+        self.back.clear();
     }
+}
+
+/// A number of operations of one batch.
+#[inline]
+fn narrow(count: u64) -> u32 {
+    u32::try_from(count).unwrap_or(u32::MAX)
 }
 
 /// Looks for the greatest depth that keeps a service time: doubles until it is too much, then halves the interval.
@@ -486,9 +585,6 @@ impl Search {
 mod tests {
     use super::*;
     use plan::generate::{Geometry, Operations, Part, Turns};
-    use std::sync::Arc;
-    use std::sync::atomic::AtomicBool;
-
     /// Jobs with a lane each; everything that can be issued at a time, as (lane, due).
     struct Bench(Jobs, Vec<LaneSpec>);
 
@@ -498,7 +594,7 @@ mod tests {
             let (workload, target) = (crate::cost::workload(), crate::cost::target());
             let lane = || crate::cost::lane(Operations::new(&workload, &target, geometry, 1, Part::WHOLE).unwrap());
             let lanes: Vec<LaneSpec> = jobs.iter().map(|_| lane()).collect();
-            let ended: Arc<[AtomicBool]> = jobs.iter().map(|_| AtomicBool::new(false)).collect();
+            let fates = Arc::new(Fates::plain(jobs.len()));
             let spec = |(at, job): (usize, plan::Job)| {
                 let turns = Turns::new(&job, vec![1 << 30], 1);
                 JobSpec {
@@ -508,7 +604,9 @@ mod tests {
                     schedule: None,
                     turns,
                     paced: [const { None }; 4],
-                    ended: Arc::clone(&ended),
+                    targets: vec![0],
+                    warm_ns: 0,
+                    fates: Arc::clone(&fates),
                     span: Arc::default(),
                 }
             };
@@ -567,21 +665,21 @@ mod tests {
         let operations = Operations::new(&workload, &target, geometry, 1, Part::WHOLE).unwrap();
         let mut lanes = vec![crate::cost::lane(operations)];
         let job = plan::Job { depth_low: 1, ..plan::Job::new(4) };
-        let ended: Arc<[AtomicBool]> = [AtomicBool::new(false)].into();
+        let fates = Arc::new(Fates::plain(1));
         let turns = Turns::new(&job, vec![1 << 30], 1);
-        let mut jobs = Jobs::new(
-            vec![JobSpec {
-                workload: 0,
-                lanes: 0..1,
-                job,
-                schedule: None,
-                turns,
-                paced: [const { None }; 4],
-                ended,
-                span: Arc::default(),
-            }],
-            1,
-        );
+        let spec = JobSpec {
+            workload: 0,
+            lanes: 0..1,
+            job,
+            schedule: None,
+            turns,
+            paced: [const { None }; 4],
+            targets: vec![0],
+            warm_ns: 0,
+            fates,
+            span: Arc::default(),
+        };
+        let mut jobs = Jobs::new(vec![spec], 1);
         let mut issued = |jobs: &mut Jobs, now_ns| {
             std::iter::from_fn(|| match jobs.next(now_ns, &mut lanes, &Budget::default()) {
                 Next::Issue(issue) => Some(issue.due_ns),

@@ -3,6 +3,7 @@
 use crate::budget::Budget;
 use crate::choose::Chosen;
 use crate::cpu::CostClock;
+use crate::fates::Fates;
 use crate::group::{GroupSpec, JobSpec, divide};
 use crate::harvest::{
     Arrived, Failure, Finished, Harvest, JobInterval, LaneEnd, LaneEnds, LaneInterval, LaneMap, WorkerInterval,
@@ -89,6 +90,7 @@ pub(crate) enum Offered {
 pub(crate) struct Parts {
     pub(crate) teams: Vec<Team>,
     pub(crate) control: Arc<Control>,
+    pub(crate) fates: Arc<Fates>,
     pub(crate) started_ns: u64,
     /// When nothing is issued any more, by the plan.
     pub(crate) ends_ns: Option<u64>,
@@ -103,6 +105,7 @@ pub(crate) struct Parts {
 pub struct Running {
     teams: Vec<Team>,
     control: Arc<Control>,
+    fates: Arc<Fates>,
     started_ns: u64,
     /// When nothing is issued any more, by the plan.
     ends_ns: Option<u64>,
@@ -130,7 +133,8 @@ impl std::fmt::Debug for Running {
 /// memory or threads left. Nothing was issued then.
 pub fn start(input: Input<'_>, options: &Options) -> Result<Running, EngineError> {
     let chosen = choose::choose(&input, options)?;
-    let mut groups = divide(&input, chosen.groups, chosen.is_uring)?;
+    let fates = Arc::new(Fates::new(&input));
+    let mut groups = divide(&input, chosen.groups, chosen.is_uring, &fates)?;
     crate::cache::prepare(&input);
     let arrived = Arrived::new(&groups, Budget::new(&input));
     let control = Arc::new(Control::default());
@@ -175,7 +179,8 @@ pub fn start(input: Input<'_>, options: &Options) -> Result<Running, EngineError
     );
     let offered = Offered::Scheduled(arrived);
     let ends_ns = budget.end_ns().map(|end_ns| started_ns + end_ns);
-    Ok(Running::of(Parts { teams, control, started_ns, ends_ns, offered, is_open, engine: chosen.name, description }))
+    let engine = chosen.name;
+    Ok(Running::of(Parts { teams, control, fates, started_ns, ends_ns, offered, is_open, engine, description }))
 }
 
 /// Spawns the threads of one group.
@@ -247,12 +252,13 @@ fn team(
 impl Running {
     /// Has begun at `parts.started_ns`.
     pub(crate) fn of(parts: Parts) -> Self {
-        let Parts { teams, control, started_ns, ends_ns, offered, is_open, engine, description } = parts;
+        let Parts { teams, control, fates, started_ns, ends_ns, offered, is_open, engine, description } = parts;
         let is_closed = is_open.contains(&false);
         let lanes = LaneMap::default();
         Self {
             teams,
             control,
+            fates,
             started_ns,
             ends_ns,
             harvested_ns: started_ns,
@@ -269,6 +275,13 @@ impl Running {
     #[must_use]
     pub fn describe(&self) -> String {
         self.description.clone()
+    }
+
+    /// How the run's jobs end. Who starts a run in which jobs end with an `fsync` has to carry it out:
+    /// [`Fates::unsynced`] tells when, [`Fates::synced`] that it is done.
+    #[must_use]
+    pub fn fates(&self) -> Arc<Fates> {
+        Arc::clone(&self.fates)
     }
 
     /// `CLOCK_MONOTONIC` of the run's time zero, ns.
@@ -344,7 +357,10 @@ impl Running {
         }
         let until_ns = self.control.stopped_at_ns().map_or(run_ns, |stopped| stopped.min(run_ns));
         match &mut self.offered {
-            Offered::Scheduled(arrived) => arrived.advance(until_ns, |lane, op| self.lanes.arrived(lane, op)),
+            Offered::Scheduled(arrived) => {
+                arrived.stop_jobs(&self.fates);
+                arrived.advance(until_ns, |lane, op| self.lanes.arrived(lane, op));
+            }
             Offered::Played(played) => played.advance(until_ns, |lane, op| self.lanes.arrived(lane, op)),
         }
         let lanes = self.lanes.take(interval_ns, &self.is_open, self.started_ns);
@@ -374,7 +390,9 @@ impl Running {
         let harvest = self.harvest();
         let end_ns = self.control.stopped_at_ns().unwrap_or(run_ns);
         match &mut self.offered {
-            Offered::Scheduled(arrived) => arrived.take_waiting(|arrival| ends.waiting(arrival, end_ns)),
+            Offered::Scheduled(arrived) => {
+                arrived.take_waiting(|arrival, job_end_ns| ends.waiting(arrival, end_ns.min(job_end_ns)));
+            }
             Offered::Played(played) => played.take_waiting(|arrival| ends.waiting(arrival, end_ns)),
         }
         (harvest, ends.into_vec())

@@ -7,8 +7,10 @@
 //! 1 ÷ share, and the one that is furthest back is next.
 
 use crate::budget::Budget;
+use crate::fates::Failed;
 use crate::group::{GroupSpec, LaneSpec};
 use crate::jobs::Jobs;
+use crate::stats::RawFailure;
 use plan::generate::{Op, Operation};
 use std::cmp::Reverse;
 use std::collections::{BinaryHeap, VecDeque};
@@ -347,6 +349,35 @@ impl Scheduler {
         self.pools[self.specs[lane as usize].pool].in_flight += 1;
         self.in_flight += 1;
         Next::Issue(Issue { lane, operation, due_ns })
+    }
+
+    /// Sees what has changed since the last batch.
+    #[inline]
+    pub(crate) fn look(&mut self, now_ns: u64) {
+        if let Some(jobs) = &mut self.jobs {
+            jobs.look(now_ns);
+        }
+    }
+
+    /// An operation failed; [`Scheduler::returned`] comes behind.
+    #[cold]
+    pub(crate) fn failed(&mut self, failure: &RawFailure) -> Failed {
+        self.jobs.as_mut().map_or(Failed::GoesOn, |jobs| jobs.failed(failure))
+    }
+
+    /// An operation did what it should; [`Scheduler::returned`] comes behind.
+    #[inline]
+    pub(crate) fn served(&mut self, issue: &Issue, now_ns: u64, service_ns: u64) {
+        if let Some(jobs) = &mut self.jobs {
+            jobs.served(issue, now_ns, service_ns);
+        }
+    }
+
+    /// Nothing more is issued.
+    pub(crate) fn leave(&self) {
+        if let Some(jobs) = &self.jobs {
+            jobs.leave();
+        }
     }
 
     /// An operation of `lane` came back at `now_ns`, `service_ns` after its submission.

@@ -1,6 +1,7 @@
 //! What a workload adds that keeps to itself: its own slots, start, pace and end within the run (fio's job).
 
 use crate::files::FilePasses;
+use crate::job_end::JobEnd;
 use crate::spec::Gaps;
 use serde::{Deserialize, Serialize};
 
@@ -45,6 +46,9 @@ pub struct Job {
     pub latency: Option<LatencyGoal>,
     /// Where it runs.
     pub placement: Placement,
+    /// What ends it besides, by fio's rules; `None`: only the limits of the run and the plan do.
+    #[serde(default)]
+    pub end: Option<JobEnd>,
 }
 
 impl Job {
@@ -67,6 +71,7 @@ impl Job {
             flow: None,
             latency: None,
             placement: Placement::default(),
+            end: None,
         }
     }
 }

@@ -17,6 +17,7 @@ mod flight;
 mod format;
 mod gather;
 mod io_errors;
+mod job_ends;
 mod model;
 mod objectives;
 mod outcome;

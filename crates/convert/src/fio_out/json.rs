@@ -77,7 +77,7 @@ fn job(document: &Document, job: &Job, has_bins: bool) -> Json {
     }
     if job.continues {
         pairs.push(("total_err", Json::Int(job.errors)));
-        pairs.push(("first_error", Json::Int(u64::from(job.error.unsigned_abs()))));
+        pairs.push(("first_error", Json::Int(u64::from(job.first_error.unsigned_abs()))));
     }
     if let Some(depth) = job.depth {
         let unless_asked = |value: Json| if job.has_target { Json::Null } else { value };

@@ -6,16 +6,34 @@ use plan::{JobText, JobTexts};
 use quantity::histogram::Histogram;
 use recording::Reader;
 use recording::rows::{Disk, EngineInterval, JobInterval, OpInterval, RunTotal};
+use serde::{Deserialize, Serialize};
 use std::collections::{BTreeMap, BTreeSet};
 
 /// Where in the manifest's `extra` the [`JobTexts`] of a run stand.
 pub const FIO_JOBS: &str = "fio_jobs";
+/// Where in the manifest's `extra` stands how jobs ended that met errors: a list of [`JobErrors`].
+pub const JOB_ERRORS: &str = "job_errors";
 /// A sample of bandwidth that lasted less than this part of the longest is the end of a job, no sample.
 const SAMPLE_PART_MIN: f64 = 0.95;
 /// What an I/O that failed is reported as where the recording has no number of it (before they were kept): `EIO`.
 const EIO: i32 = 5;
 /// Directions, as fio orders them, and their names in a recording.
 pub(super) const SIDES: [&str; 3] = ["read", "write", "trim"];
+
+/// What errors a job met.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct JobErrors {
+    /// Position of the run.
+    pub run_index: i32,
+    /// The workload's name.
+    pub workload: String,
+    /// Number of the error that ended it (`errno`), 0 when it went on to its end.
+    pub ended_by: i32,
+    /// Failed operations that it went on after.
+    pub passed_over: u64,
+    /// Number of the first error of those, 0 when there were none.
+    pub first_passed_over: i32,
+}
 
 /// The whole output.
 #[derive(Debug)]
@@ -54,7 +72,9 @@ pub(super) struct Job {
     pub(super) percentiles: Vec<f64>,
     /// Which of submission, completion and total times get percentiles.
     pub(super) has_percentiles: [bool; 3],
+    /// Failed operations that it went on after, and the number of the first one's error.
     pub(super) errors: u64,
+    pub(super) first_error: i32,
     pub(super) continues: bool,
 }
 
@@ -186,6 +206,8 @@ impl Document {
             .get(FIO_JOBS)
             .and_then(|value| serde_json::from_value(value.clone()).ok())
             .unwrap_or_default();
+        let extra = manifest.extra.get(JOB_ERRORS);
+        let met: Option<Vec<JobErrors>> = extra.and_then(|value| serde_json::from_value(value.clone()).ok());
         let mut titles: BTreeMap<i32, String> = BTreeMap::new();
         let mut order: Vec<Key> = Vec::new();
         let mut lanes: BTreeMap<Key, Lane> = BTreeMap::new();
@@ -229,7 +251,8 @@ impl Document {
             let share = if all == 0 { 0.0 } else { lane.ops() as f64 / all as f64 };
             let cost = costs.get(&key.0).copied().unwrap_or_default().part(share);
             let group = groups.iter().position(|index| *index == key.0).unwrap_or(0);
-            Some(lane.job(key, text, &texts, group, cost))
+            let met = met.iter().flatten().find(|met| (met.run_index, &met.workload) == (key.0, &key.1));
+            Some(Job { group, cost, ..lane.job(key, text, &texts, met) })
         });
         Ok(Self {
             version: format!("fio-3.33-{}", manifest.program.replace(' ', "-")),
@@ -335,7 +358,7 @@ impl Lane {
         self.sides.iter().map(|side| side.ops).sum()
     }
 
-    fn job(&self, key: &Key, text: Option<&JobText>, texts: &JobTexts, group: usize, cost: Cost) -> Job {
+    fn job(&self, key: &Key, text: Option<&JobText>, texts: &JobTexts, met: Option<&JobErrors>) -> Job {
         let (start_ns, end_ns) = self.span();
         let run_us = unsigned(end_ns.saturating_sub(start_ns)) / 1_000;
         // A direction's time is rounded up, a job's down.
@@ -346,12 +369,15 @@ impl Lane {
         let mut service = Histogram::default();
         self.sides[..3].iter().for_each(|side| service.merge(&side.service));
         let ios: u64 = self.sides[..3].iter().map(|side| side.ops + side.errors).sum();
-        let errors: u64 = self.sides.iter().map(|side| side.errors).sum();
-        let first = self.sides.iter().filter_map(|side| side.first_error).min().map(|(_, errno)| errno);
+        let failed: u64 = self.sides.iter().map(|side| side.errors).sum();
+        // Where nothing is said of the job, as of Vdbench's workloads, what failed first counts.
+        let found = self.sides.iter().filter_map(|side| side.first_error).min().map(|(_, errno)| errno);
+        let unsaid = found.unwrap_or(if failed > 0 { EIO } else { 0 });
+        let first = |met: &JobErrors| if met.ended_by == 0 { met.first_passed_over } else { met.ended_by };
+        let goes_on = |name: &str| option(name).is_some_and(|value| value != "none" && value != "0");
         Job {
             name: text.map_or_else(|| key.1.clone(), |text| text.name.clone()),
-            group,
-            error: first.unwrap_or(if errors > 0 { EIO } else { 0 }),
+            error: met.map_or(unsaid, first),
             members: 1,
             options: own.to_vec(),
             description: option("description").unwrap_or_default().to_string(),
@@ -359,7 +385,6 @@ impl Lane {
             sides: [0, 1, 2].map(|at| self.sides[at].side(runtime_ms)),
             syncs: Times::of(&self.sides[3].service),
             classes: Some(Classes::of(&service, ios)),
-            cost,
             depth: text.map(|_| option("iodepth").and_then(|depth| depth.parse().ok()).unwrap_or(1)),
             depths: self.counts.map(|[depths, submitted, completed]| Depths {
                 level: shares(depths, ios),
@@ -373,8 +398,10 @@ impl Lane {
                 is_on("clat_percentiles", !is_on("lat_percentiles", false)),
                 is_on("lat_percentiles", false),
             ],
-            errors,
-            continues: option("continue_on_error").is_some_and(|value| value != "none" && value != "0"),
+            errors: met.map_or(failed, |met| met.passed_over),
+            first_error: met.map_or(unsaid, |met| met.first_passed_over),
+            continues: goes_on("continue_on_error") || goes_on("ignore_error"),
+            ..Job::default()
         }
     }
 }

@@ -54,8 +54,14 @@ pub(super) fn page(document: &Document) -> String {
     text
 }
 
+/// What the system calls an error.
+fn error_text(errno: i32) -> String {
+    let text = std::io::Error::from_raw_os_error(errno).to_string();
+    text.split(" (os error").next().unwrap_or_default().to_string()
+}
+
 fn one_job(text: &mut String, document: &Document, job: &Job) {
-    let error = if job.error == 0 { String::new() } else { format!(" ({})", words_of(job.error)) };
+    let error = if job.error == 0 { String::new() } else { format!(" ({})", error_text(job.error)) };
     let _ = writeln!(
         text,
         "{}: (groupid={}, jobs={}): err={:2}{error}: pid={}: {}",
@@ -110,8 +116,8 @@ fn one_job(text: &mut String, document: &Document, job: &Job) {
         job.sides[2].short
     );
     if job.continues {
-        let words = words_of(job.error);
-        let _ = writeln!(text, "     errors    : total={}, first_error={}/<{words}>", job.errors, job.error);
+        let (count, first) = (job.errors, job.first_error);
+        let _ = writeln!(text, "     errors    : total={count}, first_error={first}/<{}>", error_text(first));
     }
     if let Some(depth) = job.depth.filter(|_| !job.has_target) {
         let _ = writeln!(text, "     latency   : target=0, window=0, percentile=100.00%, depth={depth}");
@@ -127,12 +133,6 @@ fn depth_lines(text: &mut String, depths: &Depths) {
     let _ = writeln!(text, "  IO depths    : {}", line(["1", "2", "4", "8", "16", "32", ">=64"], &depths.level));
     let _ = writeln!(text, "     submit    : {}", line(batches, &depths.submit));
     let _ = writeln!(text, "     complete  : {}", line(batches, &depths.complete));
-}
-
-/// What `strerror` says.
-fn words_of(errno: i32) -> String {
-    let words = std::io::Error::from_raw_os_error(errno).to_string();
-    words.split(" (os error").next().unwrap_or_default().to_string()
 }
 
 fn direction(text: &mut String, job: &Job, (name, side): (&str, &Side), aggregate: u64) {

@@ -66,7 +66,7 @@ fn line(text: &mut String, document: &Document, job: &Job, group: &[&Job], versi
         }
     }
     if job.continues {
-        let _ = write!(text, ";{};{}", job.errors, job.error);
+        let _ = write!(text, ";{};{}", job.errors, job.first_error);
     }
     if !job.description.is_empty() {
         let _ = write!(text, "{};{}", if version == 2 { "\n" } else { "" }, job.description.replace('\n', " "));

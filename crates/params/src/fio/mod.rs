@@ -5,6 +5,7 @@
 //! is none.
 
 pub(crate) mod catalogue;
+mod ends;
 mod expand;
 mod options;
 mod print;

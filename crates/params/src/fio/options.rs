@@ -1,6 +1,7 @@
 //! The options of one job, read and typed; what a job does not say it has from `[global]`.
 
 use super::catalogue::{self, ABSENT, Effect, OPTIONS};
+use super::ends::EndOptions;
 use super::replay::{ReplayOptions, kinds};
 use super::source::Line;
 use super::value::{Amount, PerOp, Units, names, per_op};
@@ -114,7 +115,6 @@ pub(super) struct Options {
     pub(super) latency_run: bool,
     pub(super) flow: Option<f64>,
     pub(super) flow_id: u32,
-    pub(super) max_latency_ns: Option<u64>,
     pub(super) runtime_ns: Option<u64>,
     pub(super) time_based: bool,
     pub(super) ramp_ns: u64,
@@ -131,6 +131,7 @@ pub(super) struct Options {
     pub(super) prio_class: u16,
     pub(super) nice: i32,
     pub(super) replay: ReplayOptions,
+    pub(super) ends: EndOptions,
     pub(super) fail_if: Vec<(String, plan::Span)>,
     pub(super) prerun: Option<String>,
     pub(super) postrun: Option<String>,
@@ -206,7 +207,6 @@ impl Default for Options {
             latency_run: false,
             flow: None,
             flow_id: 0,
-            max_latency_ns: None,
             runtime_ns: None,
             time_based: false,
             ramp_ns: 0,
@@ -223,6 +223,7 @@ impl Default for Options {
             prio_class: 0,
             nice: 0,
             replay: ReplayOptions::default(),
+            ends: EndOptions::default(),
             fail_if: Vec::new(),
             prerun: None,
             postrun: None,
@@ -290,6 +291,7 @@ impl Options {
                 "latency_run" => self.latency_run = on,
                 "time_based" => self.time_based = on,
                 "replay_no_stall" => self.replay.no_stall = on,
+                _ if self.ends.switch(name, on) => {}
                 _ => return Err("this option is not read".to_string()),
             }
             return Ok(());
@@ -297,6 +299,9 @@ impl Options {
         let text = value.filter(|text| !text.is_empty()).ok_or("it needs a value")?;
         let takers =
             [Self::set_target, Self::set_shape, Self::set_load, Self::set_pace, Self::set_time, Self::set_replay];
+        if self.ends.set(self.units, name, text)? {
+            return Ok(());
+        }
         for taker in takers {
             if taker(self, name, text)? {
                 return Ok(());
@@ -462,7 +467,6 @@ impl Options {
             "latency_percentile" => self.latency_percent = percent(text)?,
             "flow" => self.flow = Some(number(text)?).filter(|weight| *weight > 0.0),
             "flow_id" => self.flow_id = narrow(in_range(units.count(text)?, 0, u64::from(u32::MAX))?),
-            "max_latency" => self.max_latency_ns = Some(micro(text)?).filter(|ns| *ns > 0),
             _ => return Ok(false),
         }
         Ok(true)
