@@ -498,27 +498,35 @@ impl Jobs {
     /// All that was taken is handed over now: tells of each job how many operations that are, and how many it then has in flight.
     #[inline]
     pub(crate) fn handed_over(&mut self, mut each: impl FnMut(usize, u32, u32)) {
-        for at in self.busy.drain(..) {
-            let job = &mut self.jobs[at];
+        for at in &self.busy {
+            let job = &mut self.jobs[*at];
             let count = job.issued - std::mem::replace(&mut job.handed_over, job.issued);
             if count > 0 {
-                each(at, u32::try_from(count).unwrap_or(u32::MAX).min(job.in_flight), job.in_flight);
+                each(*at, narrow(count), job.in_flight);
             }
         }
+        self.busy.clear();
     }
 
     /// All that was there has been taken back: tells of each job how many operations that were.
     #[inline]
     pub(crate) fn came_back(&mut self, mut each: impl FnMut(usize, u32)) {
-        for at in self.back.drain(..) {
-            let job = &mut self.jobs[at];
+        for at in &self.back {
+            let job = &mut self.jobs[*at];
             let all = job.issued - u64::from(job.in_flight);
             let count = all - std::mem::replace(&mut job.came_back, all);
             if count > 0 {
-                each(at, u32::try_from(count).unwrap_or(u32::MAX));
+                each(*at, narrow(count));
             }
         }
+        self.back.clear();
     }
+}
+
+/// A number of operations of one batch.
+#[inline]
+fn narrow(count: u64) -> u32 {
+    u32::try_from(count).unwrap_or(u32::MAX)
 }
 
 /// Looks for the greatest depth that keeps a service time: doubles until it is too much, then halves the interval.
@@ -670,6 +678,7 @@ mod tests {
             targets: vec![0],
             warm_ns: 0,
             fates,
+            span: Arc::default(),
         };
         let mut jobs = Jobs::new(vec![spec], 1);
         let mut issued = |jobs: &mut Jobs, now_ns| {

@@ -9,18 +9,28 @@ use std::sync::atomic::{AtomicU64, Ordering};
 pub(crate) struct Tally(Vec<u64>);
 
 impl Tally {
+    /// Counts a number.
+    #[inline]
+    pub(crate) fn add(&mut self, number: u32) {
+        match self.0.get_mut(number as usize) {
+            Some(count) => *count += 1,
+            None => self.grow(number, number),
+        }
+    }
+
     /// Counts each number from `low` to `high` once.
     #[inline]
     pub(crate) fn add_each(&mut self, low: u32, high: u32) {
-        if high as usize >= self.0.len() {
-            self.grow(high);
+        match self.0.get_mut(low as usize..=high as usize) {
+            Some(counts) => counts.iter_mut().for_each(|count| *count += 1),
+            None => self.grow(low, high),
         }
-        self.0[low as usize..=high as usize].iter_mut().for_each(|count| *count += 1);
     }
 
     #[cold]
-    fn grow(&mut self, high: u32) {
+    fn grow(&mut self, low: u32, high: u32) {
         self.0.resize((high as usize + 1).next_power_of_two().max(64), 0);
+        self.0.iter_mut().take(high as usize + 1).skip(low as usize).for_each(|count| *count += 1);
     }
 
     /// The numbers as a histogram (exact up to 255), and none of them any more.
@@ -48,14 +58,18 @@ impl JobStat {
     /// `count` operations were handed over, with which `in_flight` are under way: each had one more before it than the last.
     #[inline]
     pub(crate) fn handed_over(&mut self, count: u32, in_flight: u32) {
-        self.depth.add_each(in_flight + 1 - count, in_flight);
-        self.submitted.add_each(count, count);
+        if count == 1 {
+            self.depth.add(in_flight);
+        } else {
+            self.depth.add_each((in_flight + 1).saturating_sub(count), in_flight);
+        }
+        self.submitted.add(count);
     }
 
     /// `count` operations came back.
     #[inline]
     pub(crate) fn came_back(&mut self, count: u32) {
-        self.completed.add_each(count, count);
+        self.completed.add(count);
     }
 }
 

@@ -96,7 +96,11 @@ fn every_key_of_fios_json_is_there_and_none_else() {
 #[test]
 fn submission_latency_is_in_every_output() {
     let scratch = Scratch::new();
-    scratch.write("jobs.fio", "[global]\nfilename=one\nsize=1m\nbs=4k\nioengine=libaio\niodepth=4\nslat_percentiles=1\n[mix]\nrw=randrw\n[log]\nstonewall\nrw=write\n");
+    scratch.write(
+        "jobs.fio",
+        "[global]\nfilename=one\nsize=1m\nbs=4k\nioengine=libaio\niodepth=4\nslat_percentiles=1\n[mix]\nrw=randrw\n\
+         [log]\nstonewall\nrw=write\n",
+    );
     run(&scratch, "r", &["--output-format=json+", "--output=ours.json"]).expect_code(0);
     let ours = of_file(&scratch, "ours.json");
     for (job, side) in [(0, "read"), (0, "write"), (1, "write")] {
@@ -158,7 +162,11 @@ fn depths_are_those_of_fio() {
         }
     }
     // Two jobs of one worker, each with its own depth; 256 of one, 64 of the other.
-    scratch.write("deep.fio", "[global]\nbs=4k\nrw=randread\nioengine=libaio\n[a]\nfilename=one\nsize=1m\niodepth=8\n[b]\nfilename=two\nsize=256k\niodepth=3\n");
+    scratch.write(
+        "deep.fio",
+        "[global]\nbs=4k\nrw=randread\nioengine=libaio\n[a]\nfilename=one\nsize=1m\niodepth=8\n\
+         [b]\nfilename=two\nsize=256k\niodepth=3\n",
+    );
     let flags = [
         "run",
         "deep.fio",
