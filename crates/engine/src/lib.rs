@@ -39,10 +39,10 @@ pub use check::check;
 pub use cost::{OwnCost, own_cost};
 pub use error::EngineError;
 pub use group::pattern_of;
-pub use harvest::{Failure, Finished, Harvest, LaneEnd, LaneInterval, WorkerInterval};
+pub use harvest::{Failure, Finished, Harvest, KeptIo, LaneEnd, LaneInterval, WorkerInterval};
 pub use placement::check_placement;
 pub use replay::{Chunk, Feed, Hindrances, replay};
-pub use running::{Running, start};
+pub use running::{Running, start, start_keeping};
 pub use stats::FirstError;
 
 use plan::{Plan, Run};

@@ -10,7 +10,7 @@ use crate::group::GroupSpec;
 use crate::pending::PendingOp;
 use crate::scheduler::{Issue, Next, Scheduler};
 use crate::shared::{Control, LAST_CALL_NS, Status};
-use crate::stats::{Alike, RawFailure, Slot};
+use crate::stats::{Alike, RawFailure, RawIo, Slot};
 use plan::generate::{Op, Operation};
 use quantity::clock;
 use rustix::fs::{fdatasync, fsync};
@@ -167,6 +167,7 @@ impl Crew {
                 let due_ns = issue.due_ns;
                 let one = Alike { lane, op, due_ns, submitted_ns, count: 1, bytes: u64::from(bytes) };
                 stats.completed_alike(&one, now_ns);
+                stats.each(RawIo { t_ns: now_ns, due_ns, submitted_ns, offset, lane, bytes, op });
             } else {
                 stats.returned_failed(RawFailure { t_ns: now_ns, lane, op, offset, bytes, result });
             }

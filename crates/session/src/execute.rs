@@ -46,6 +46,8 @@ pub struct Request {
     pub flatfile: bool,
     /// fio's jobs as they were given, for outputs that repeat them.
     pub jobs: JobTexts,
+    /// How often fio's outputs are printed while the runs last, ns: intervals of this length are recorded for them.
+    pub status_ns: Option<u64>,
 }
 
 /// In the manifest: the seed of the data that the runs wrote, 16 hexadecimal digits.
@@ -348,6 +350,7 @@ impl Life<'_, '_> {
             data_seed: self.data_seed,
             stop: self.stop,
             errors_before: self.errors,
+            logs: (&self.request.jobs, self.request.status_ns),
         };
         let result = execute_run(&context, &mut self.spine, &mut self.counters)?;
         self.errors += result.all.errors;

@@ -17,6 +17,7 @@ mod flight;
 mod format;
 mod gather;
 mod io_errors;
+mod logs;
 mod model;
 mod objectives;
 mod outcome;

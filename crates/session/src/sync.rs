@@ -79,8 +79,15 @@ pub(crate) fn carry_out(wishes: Vec<Wish>, patience: Duration, stop: &StopFlag) 
     let until_ns = began_ns.saturating_add(u64::try_from(patience.as_nanos()).unwrap_or(u64::MAX));
     let mut waited: BTreeSet<(usize, usize)> = BTreeSet::new();
     let (tell, told) = channel();
-    let mut harvest =
-        Harvest { t_ns: began_ns, interval_ns: 0, lanes: Vec::new(), workers: Vec::new(), failures: Vec::new() };
+    let mut harvest = Harvest {
+        t_ns: began_ns,
+        interval_ns: 0,
+        lanes: Vec::new(),
+        workers: Vec::new(),
+        failures: Vec::new(),
+        ios: Vec::new(),
+        ios_lost: 0,
+    };
     for Wish { workload, target, only_data, fd } in wishes {
         waited.insert((workload, target));
         let tell = tell.clone();

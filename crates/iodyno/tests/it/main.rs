@@ -19,6 +19,7 @@ mod crash;
 mod dry_run;
 mod ending;
 mod fio;
+mod fio_logs;
 mod fio_output;
 mod fio_run;
 mod flight;
