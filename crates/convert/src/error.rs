@@ -24,6 +24,9 @@ pub enum ConvertError {
         /// Why.
         source: io::Error,
     },
+    /// The logs that a job asks for cannot be had.
+    #[error("{0}")]
+    Logs(String),
     /// The file is not what it should be.
     #[error("{path}:{line}: {what}")]
     Malformed {
@@ -125,6 +128,7 @@ impl ConvertError {
             | Self::Hosts { .. }
             | Self::NoHost { .. }
             | Self::Pipe(_)
+            | Self::Logs(_)
             | Self::Unknown { .. }
             | Self::UnknownFormat { .. } => true,
         }

@@ -7,10 +7,12 @@
 mod figures;
 mod json;
 mod json_text;
+mod logs;
 mod model;
 mod normal;
 mod terse;
 
+pub use logs::{LogsWritten, log_names, replaces_log, write_logs};
 pub use model::{FIO_JOBS, JOB_ERRORS, JobErrors};
 
 use crate::ConvertError;

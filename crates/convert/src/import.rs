@@ -64,6 +64,11 @@ const FORMATS: [Format; 3] = [
     },
 ];
 
+/// Does text begin as one of fio's logs?
+pub(crate) fn looks_like_fio_log(start: &str) -> bool {
+    fio_log::sniff(start)
+}
+
 /// What to read.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Options {

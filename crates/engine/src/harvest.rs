@@ -25,7 +25,89 @@ pub struct Harvest {
     pub jobs: Vec<JobInterval>,
     /// The first failures with their places; the others are only counted.
     pub failures: Vec<Failure>,
+    /// Every operation that succeeded, of the workloads of which each is asked for, in the order of their completion.
+    pub ios: Vec<KeptIo>,
+    /// How many of those had no room.
+    pub ios_lost: u64,
 }
+
+/// One operation that succeeded.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct KeptIo {
+    /// When it came back, `CLOCK_MONOTONIC`, ns.
+    pub t_ns: u64,
+    /// Index into the run's workloads.
+    pub workload: usize,
+    /// Index into the plan's targets.
+    pub target: usize,
+    /// Kind of operation.
+    pub op: Op,
+    /// Where, bytes.
+    pub offset: u64,
+    /// How much, bytes.
+    pub bytes: u32,
+    /// Completion − arrival, ns.
+    pub response_ns: u64,
+    /// Completion − submission, ns.
+    pub service_ns: u64,
+}
+
+impl Harvest {
+    /// What this one and the one behind it are together.
+    #[must_use]
+    pub fn followed_by(mut self, mut next: Self) -> Self {
+        let (before_ns, after_ns) = (self.interval_ns as f64, next.interval_ns as f64);
+        let whole_ns = (before_ns + after_ns).max(1.0);
+        for lane in &mut next.lanes {
+            let key = (lane.workload, lane.target, lane.op);
+            let before = self.lanes.iter().position(|lane| (lane.workload, lane.target, lane.op) == key);
+            let Some(before) = before.map(|at| self.lanes.swap_remove(at)) else {
+                lane.in_flight_mean *= after_ns / whole_ns;
+                continue;
+            };
+            lane.arrivals += before.arrivals;
+            lane.ops += before.ops;
+            lane.bytes += before.bytes;
+            lane.errors += before.errors;
+            lane.short += before.short;
+            lane.first_error = before.first_error.or(lane.first_error);
+            lane.wait.merge(&before.wait);
+            lane.response.merge(&before.response);
+            lane.service.merge(&before.service);
+            lane.in_flight_mean = (before.in_flight_mean * before_ns + lane.in_flight_mean * after_ns) / whole_ns;
+        }
+        next.lanes.append(&mut self.lanes);
+        for worker in &mut next.workers {
+            let Some(before) = self.workers.iter().find(|before| before.worker == worker.worker) else { continue };
+            worker.cpu_user_ns += before.cpu_user_ns;
+            worker.cpu_sys_ns += before.cpu_sys_ns;
+            let switches = worker.context_switches.zip(before.context_switches);
+            worker.context_switches = switches.map(|(after, before)| after + before);
+            worker.minor_faults += before.minor_faults;
+            worker.major_faults += before.major_faults;
+            worker.wait.merge(&before.wait);
+            worker.timestamp_age_ns_max = worker.timestamp_age_ns_max.max(before.timestamp_age_ns_max);
+            worker.submit_calls += before.submit_calls;
+            worker.wakeups += before.wakeups;
+            let busy_ns = (worker.cpu_user_ns + worker.cpu_sys_ns) as f64;
+            worker.limited = (worker.limited || before.limited) && busy_ns > BUSY_SHARE * whole_ns;
+        }
+        self.failures.append(&mut next.failures);
+        self.ios.append(&mut next.ios);
+        Self {
+            t_ns: next.t_ns,
+            interval_ns: self.interval_ns + next.interval_ns,
+            lanes: next.lanes,
+            workers: next.workers,
+            failures: self.failures,
+            ios: self.ios,
+            ios_lost: self.ios_lost + next.ios_lost,
+        }
+    }
+}
+
+/// A worker that used more of a core than this was busy.
+pub(crate) const BUSY_SHARE: f64 = 0.95;
 
 /// One kind of operation of one workload on one target.
 #[derive(Clone, Debug)]

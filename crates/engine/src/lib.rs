@@ -44,10 +44,10 @@ pub use cost::{OwnCost, own_cost};
 pub use error::EngineError;
 pub use fates::{Fates, JobFate, JobFault};
 pub use group::pattern_of;
-pub use harvest::{Failure, Finished, Harvest, JobInterval, LaneEnd, LaneInterval, WorkerInterval};
+pub use harvest::{Failure, Finished, Harvest, JobInterval, KeptIo, LaneEnd, LaneInterval, WorkerInterval};
 pub use placement::check_placement;
 pub use replay::{Chunk, Feed, Hindrances, replay};
-pub use running::{Running, start};
+pub use running::{Running, start, start_keeping};
 pub use stats::FirstError;
 
 use plan::{Plan, Run};

@@ -6,7 +6,8 @@ use crate::cpu::CostClock;
 use crate::fates::Fates;
 use crate::group::{GroupSpec, JobSpec, divide};
 use crate::harvest::{
-    Arrived, Failure, Finished, Harvest, JobInterval, LaneEnd, LaneEnds, LaneInterval, LaneMap, WorkerInterval,
+    Arrived, BUSY_SHARE, Failure, Finished, Harvest, JobInterval, KeptIo, LaneEnd, LaneEnds, LaneInterval, LaneMap,
+    WorkerInterval,
     is_predictable,
 };
 use crate::pool::used_targets;
@@ -132,6 +133,14 @@ impl std::fmt::Debug for Running {
 /// What the plan asks cannot be generated on these targets, io_uring was demanded and is not there, or the system has no
 /// memory or threads left. Nothing was issued then.
 pub fn start(input: Input<'_>, options: &Options) -> Result<Running, EngineError> {
+    start_keeping(input, options, &[])
+}
+
+/// The same, and keeps every operation of the workloads that `each` says true of, by their index ([`Harvest::ios`]).
+///
+/// # Errors
+/// See [`start`].
+pub fn start_keeping(input: Input<'_>, options: &Options, each: &[bool]) -> Result<Running, EngineError> {
     let chosen = choose::choose(&input, options)?;
     let fates = Arc::new(Fates::new(&input));
     let mut groups = divide(&input, chosen.groups, chosen.is_uring, &fates)?;
@@ -143,7 +152,13 @@ pub fn start(input: Input<'_>, options: &Options) -> Result<Running, EngineError
     let mut teams = Vec::with_capacity(groups.len());
     for (number, mut group) in groups.drain(..).enumerate() {
         group.punts = chosen.punts;
-        let team = team(number, group, &chosen, (&budget, &control), &gate);
+        let kept: Vec<bool> =
+            group.lanes.iter().map(|lane| each.get(lane.workload).copied().unwrap_or(false)).collect();
+        let team = team(number, group, &chosen, (&budget, &control), &gate).map(|mut team| {
+            team.stats.lock().keep_each(&kept);
+            team.spare.keep_each(&kept);
+            team
+        });
         match team {
             Ok(team) => teams.push(team),
             Err(error) => {
@@ -305,6 +320,7 @@ impl Running {
     pub fn harvest(&mut self) -> Harvest {
         let mut workers = Vec::with_capacity(self.teams.len());
         let (mut failures, mut jobs) = (Vec::new(), Vec::new());
+        let (mut ios, mut ios_lost) = (Vec::new(), 0);
         for team in &mut self.teams {
             team.stats.exchange(&mut team.spare);
         }
@@ -330,6 +346,17 @@ impl Running {
                     .enumerate()
                     .filter_map(|(at, job)| job.interval(spare.jobs.get_mut(at), self.started_ns)),
             );
+            ios.extend(spare.ios.iter().map(|raw| KeptIo {
+                t_ns: self.started_ns + raw.t_ns,
+                workload: lanes[raw.lane].0,
+                target: lanes[raw.lane].1,
+                op: raw.op,
+                offset: raw.offset,
+                bytes: raw.bytes,
+                response_ns: raw.t_ns.saturating_sub(raw.due_ns),
+                service_ns: raw.t_ns.saturating_sub(raw.submitted_ns),
+            }));
+            ios_lost += spare.ios_lost;
             let cost = team.cost.since_last(team.status.tid.load(Ordering::Acquire), &team.status.ended);
             let mut worker = WorkerInterval {
                 worker: number,
@@ -367,13 +394,14 @@ impl Running {
         self.harvested_ns = t_ns;
         let has_backlog = lanes.iter().any(|lane: &LaneInterval| lane.backlog > 0);
         for worker in &mut workers {
-            let is_busy = (worker.cpu_user_ns + worker.cpu_sys_ns) as f64 > 0.95 * interval_ns as f64;
+            let is_busy = (worker.cpu_user_ns + worker.cpu_sys_ns) as f64 > BUSY_SHARE * interval_ns as f64;
             // At full speed a core that is busy in the kernel is busy with the I/O itself.
             let is_own = has_backlog || (self.is_closed && worker.cpu_user_ns > worker.cpu_sys_ns);
             worker.limited = is_busy && is_own;
         }
         jobs.sort_by_key(|job: &JobInterval| job.workload);
-        Harvest { t_ns, interval_ns, lanes, workers, jobs, failures }
+        ios.sort_by_key(|io: &KeptIo| io.t_ns);
+        Harvest { t_ns, interval_ns, lanes, workers, jobs, failures, ios, ios_lost }
     }
 
     /// Ages of everything that has no end. What is in flight is looked at before what came back is taken: what comes back

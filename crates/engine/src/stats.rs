@@ -57,6 +57,21 @@ pub(crate) struct RawFailure {
     pub(crate) result: i32,
 }
 
+/// Operations that are kept one by one, per worker and harvest; what is above is counted as lost.
+const IOS_KEPT: usize = 1 << 18;
+
+/// One operation that succeeded, where each is asked for; times of the run.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct RawIo {
+    pub(crate) t_ns: u64,
+    pub(crate) due_ns: u64,
+    pub(crate) submitted_ns: u64,
+    pub(crate) offset: u64,
+    pub(crate) lane: usize,
+    pub(crate) bytes: u32,
+    pub(crate) op: Op,
+}
+
 /// Operations of one batch that were due, submitted and completed at the same times: one clock read serves a batch, so
 /// most of a batch can be recorded at once.
 #[derive(Clone, Copy, Debug)]
@@ -93,6 +108,11 @@ pub(crate) struct Buffer {
     /// By the group's number of the job; made at first use.
     pub(crate) jobs: Vec<JobStat>,
     pub(crate) failures: Vec<RawFailure>,
+    /// Of which lanes every operation is kept; empty where of none.
+    each: Vec<bool>,
+    /// Those, and how many had no room.
+    pub(crate) ios: Vec<RawIo>,
+    pub(crate) ios_lost: u64,
     /// Belongs to the worker and not to an interval: it stays when buffers are exchanged.
     pub(crate) pending: Pending,
     pub(crate) timestamp_age_ns_max: u64,
@@ -106,6 +126,33 @@ impl Buffer {
         buffer.lanes.resize_with(lanes, Default::default);
         buffer.failures.reserve(FAILURES_KEPT);
         buffer
+    }
+
+    /// Keeps every operation of these lanes from now on.
+    pub(crate) fn keep_each(&mut self, lanes: &[bool]) {
+        if lanes.contains(&true) {
+            self.each = lanes.to_vec();
+            self.ios.reserve_exact(IOS_KEPT);
+        }
+    }
+
+    /// Notes one operation that succeeded, if each of its lane is asked for.
+    #[inline]
+    pub(crate) fn each(&mut self, io: RawIo) {
+        if !self.each.is_empty() {
+            self.keep(io);
+        }
+    }
+
+    fn keep(&mut self, io: RawIo) {
+        if !self.each.get(io.lane).copied().unwrap_or(false) || io.op == Op::Flush {
+            return;
+        }
+        if self.ios.len() < IOS_KEPT {
+            self.ios.push(io);
+        } else {
+            self.ios_lost += 1;
+        }
     }
 
     /// The statistics of one kind of operation of a lane.
@@ -200,6 +247,8 @@ impl Buffer {
         }
         self.touched.clear();
         self.failures.clear();
+        self.ios.clear();
+        self.ios_lost = 0;
         (self.timestamp_age_ns_max, self.submit_calls, self.wakeups) = (0, 0, 0);
     }
 }

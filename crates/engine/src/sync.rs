@@ -11,7 +11,7 @@ use crate::mapping::Mapping;
 use crate::pending::PendingOp;
 use crate::scheduler::{Issue, Next, Scheduler};
 use crate::shared::{Control, LAST_CALL_NS, Status};
-use crate::stats::{Alike, RawFailure, Slot};
+use crate::stats::{Alike, RawFailure, RawIo, Slot};
 use plan::generate::{Op, Operation};
 use quantity::clock;
 use rustix::fs::{fdatasync, fsync};
@@ -191,6 +191,7 @@ impl Crew {
                 let due_ns = issue.due_ns;
                 let one = Alike { lane, op, due_ns, submitted_ns, count: 1, bytes: u64::from(bytes) };
                 stats.completed_alike(&one, now_ns);
+                stats.each(RawIo { t_ns: now_ns, due_ns, submitted_ns, offset, lane, bytes, op });
             }
         }
         let mut state = self.lock();

@@ -13,7 +13,7 @@ use crate::priorities::Chooser;
 use crate::ring::{Request, Ring};
 use crate::scheduler::{Issue, Next, Scheduler};
 use crate::shared::{Control, LAST_CALL_NS, Status};
-use crate::stats::{Alike, RawFailure, Slot};
+use crate::stats::{Alike, RawFailure, RawIo, Slot};
 use plan::generate::{Op, Operation};
 use quantity::clock;
 use std::os::fd::{AsRawFd, OwnedFd};
@@ -291,6 +291,8 @@ impl Worker {
             } else {
                 *failures_in_a_row = 0;
                 scheduler.served(&issue, now_ns, now_ns.saturating_sub(submitted_ns));
+                let (due_ns, lane) = (issue.due_ns, issue.lane as usize);
+                buffer.each(RawIo { t_ns: now_ns, due_ns, submitted_ns, offset, lane, bytes, op });
                 let one = alike(&issue, submitted_ns);
                 if !run.as_mut().is_some_and(|run| run.absorb(&one))
                     && let Some(whole) = run.replace(one)

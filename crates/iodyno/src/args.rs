@@ -295,6 +295,9 @@ pub(crate) struct FioOutputArgs {
     /// terse behind what else is printed.
     #[arg(long, alias = "append_terse", hide_short_help = true)]
     pub(crate) append_terse: bool,
+    /// Print them again and again while it runs, so often, each time with everything since the start; and at the end once more.
+    #[arg(long, alias = "status_interval", value_name = "TIME", hide_short_help = true)]
+    pub(crate) status_interval: Option<String>,
     /// Version of terse, 2 to 5.
     #[arg(long, alias = "terse_version", value_name = "N", default_value = "3", hide_short_help = true)]
     pub(crate) terse_version: u8,
@@ -348,7 +351,7 @@ pub(crate) struct ExportArgs {
     #[arg(long, requires = "output", conflicts_with = "table")]
     pub(crate) flatfile: bool,
     /// For another tool: a trace (table io) as blktrace (blkparse, btt), blkparse (its text), fio-iolog (fio --read_iolog);
-    /// results as fio prints them: fio-json, fio-json+, fio-terse, fio-normal (docs/fio-output.md).
+    /// results as fio prints them: fio-json, fio-json+, fio-terse, fio-normal, fio-logs (into a directory, docs/fio-output.md).
     #[arg(long = "format", value_enum, value_name = "FORMAT", conflicts_with = "format")]
     pub(crate) other_format: Option<OtherFormat>,
     /// Where to write it; default: standard output.
@@ -376,6 +379,8 @@ pub(crate) enum OtherFormat {
     FioTerse,
     /// fio's `--output-format=normal`.
     FioNormal,
+    /// fio's logs (`write_bw_log` and its kin), into the directory of -o.
+    FioLogs,
 }
 
 /// Arguments of `iodyno record`.

@@ -31,6 +31,9 @@ pub(crate) fn run(args: &ExportArgs) -> Result<u8, Failure> {
         }
         return Ok(damaged);
     }
+    if args.other_format == Some(OtherFormat::FioLogs) {
+        return logs(args, &reader).map(|()| damaged);
+    }
     if let Some(format) = args.other_format.and_then(fio_format) {
         if let Some(table) = &args.table {
             let help = "fio's formats hold a whole run, no table: leave the table out";
@@ -52,6 +55,22 @@ pub(crate) fn run(args: &ExportArgs) -> Result<u8, Failure> {
     }
     let write = table_writer(args, &reader, table)?;
     Ok(if write_output(args, &write)? { damaged } else { 0 })
+}
+
+/// Writes fio's logs into a directory.
+fn logs(args: &ExportArgs, reader: &Reader) -> Result<(), Failure> {
+    let Some(directory) = args.output.as_ref().filter(|_| args.table.is_none()) else {
+        let help = "--format fio-logs writes several files of the whole recording: say into which directory with -o, and no table";
+        return Err(Failure::new(PARAMETERS, help));
+    };
+    let folder = Folder::open_or_create(directory, Access::Umask)?;
+    let written =
+        convert::fio_out::write_logs(reader, Some(folder.path()), args.force.force()).map_err(SessionError::from)?;
+    written.notes.iter().for_each(|note| say!("iodyno: {note}"));
+    for path in written.files {
+        outln!("{}", path.display());
+    }
+    Ok(())
 }
 
 /// What writes `table` in the asked format.
@@ -161,7 +180,7 @@ fn form_of(args: &ExportArgs) -> Form {
 /// Which of fio's outputs a format is; `None` for those of traces.
 fn fio_format(format: OtherFormat) -> Option<FioFormat> {
     match format {
-        OtherFormat::Blktrace | OtherFormat::Blkparse | OtherFormat::FioIolog => None,
+        OtherFormat::Blktrace | OtherFormat::Blkparse | OtherFormat::FioIolog | OtherFormat::FioLogs => None,
         OtherFormat::FioJson => Some(FioFormat::Json),
         OtherFormat::FioJsonPlus => Some(FioFormat::JsonPlus),
         OtherFormat::FioTerse => Some(FioFormat::Terse(TerseVersion::DEFAULT)),
@@ -175,7 +194,8 @@ fn asks_for_trace(args: &ExportArgs) -> bool {
         let view = analyze::view(table).is_ok_and(analyze::View::is_of_a_trace);
         view || matches!(table.as_str(), "io" | "trace_interval")
     };
-    let is_trace = args.other_format.is_some_and(|format| fio_format(format).is_none());
+    let is_trace =
+        args.other_format.is_some_and(|format| format != OtherFormat::FioLogs && fio_format(format).is_none());
     is_trace || args.table.as_ref().is_some_and(is_of_a_trace)
 }
 

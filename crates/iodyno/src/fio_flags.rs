@@ -109,7 +109,7 @@ fn flag(option: &FioOption) -> Arg {
     let long = option.name.replace('_', "-");
     let example = if option.value.is_empty() { format!("--{long}") } else { format!("--{long} {}", option.example) };
     let help = match option.effect {
-        Effect::Plan => format!("{} [{example}]", option.help),
+        Effect::Plan | Effect::Output(_) => format!("{} [{example}]", option.help),
         Effect::Note(_) if option.name == "name" => format!("Begins a job of this name [{example}]"),
         Effect::Note(why) => format!("No effect: {why}"),
         Effect::Refused(why) => format!("Refused: {why}"),
@@ -128,7 +128,7 @@ fn flag(option: &FioOption) -> Arg {
         .action(ArgAction::Append)
         .allow_hyphen_values(true)
         .hide_short_help(true)
-        .hide(!matches!(option.effect, Effect::Plan) && option.name != "name");
+        .hide(!matches!(option.effect, Effect::Plan | Effect::Output(_)) && option.name != "name");
     if option.value.is_empty() {
         // `--direct`, `--direct=1`; `--direct 1` has become that before it comes here, or `1` would be a parameter file.
         arg.num_args(0..=1).require_equals(true).default_missing_value("1").value_name("0|1")

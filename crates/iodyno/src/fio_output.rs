@@ -2,14 +2,19 @@
 
 use crate::args::FioOutputArgs;
 use crate::exit::{Failure, PARAMETERS, RECORDING};
+use analyze::Verdict;
 use convert::fio_out::{self, FioFormat, TerseVersion};
-use output::{Force, OutputFile};
+use output::{Folder, Force, OutputError, OutputFile};
 use params::Format;
+use quantity::clock;
 use quantity::output::{Form, stdout};
-use recording::Reader;
-use session::SessionError;
+use recording::{Batch, Reader, RecordingError, Sink};
+use session::{Face, SessionError};
 use std::io::{ErrorKind, Read as _, Write as _};
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+use tui::RunHeader;
 
 /// What an output of ours has near its beginning.
 const OURS: &str = "-iodyno-";
@@ -17,11 +22,15 @@ const OURS: &str = "-iodyno-";
 const OURS_BYTES: u64 = 512;
 
 /// What is printed, and where.
-#[derive(Debug)]
+#[derive(Clone, Debug)]
 pub(crate) struct FioOutputs {
     formats: Vec<FioFormat>,
     /// `None`: standard output.
     file: Option<PathBuf>,
+    /// How often they are printed while it runs, ns.
+    status_ns: Option<u64>,
+    /// Does the file hold what was printed while it ran?
+    begun: Arc<AtomicBool>,
 }
 
 impl FioOutputs {
@@ -29,7 +38,9 @@ impl FioOutputs {
     pub(crate) fn of(args: &FioOutputArgs, format: Format) -> Result<Option<Self>, Failure> {
         // A Vdbench file's `--output` is the recording's directory.
         let file = args.file.as_ref().filter(|_| format == Format::Fio).map(PathBuf::from);
-        let is_asked = file.is_some() || args.output_format.is_some() || args.minimal || args.append_terse;
+        let status_ns = crate::run::time(args.status_interval.as_deref(), "--status-interval")?;
+        let is_asked =
+            status_ns.is_some() || file.is_some() || args.output_format.is_some() || args.minimal || args.append_terse;
         if !is_asked {
             return Ok(None);
         }
@@ -51,12 +62,31 @@ impl FioOutputs {
         if let Some(path) = &file {
             OutputFile::check(path, force(path))?;
         }
-        Ok(Some(Self { formats, file }))
+        Ok(Some(Self { formats, file, status_ns: status_ns.filter(|ns| *ns > 0), begun: Arc::default() }))
     }
 
     /// Does it take standard output?
     pub(crate) fn is_standard_output(&self) -> bool {
         self.file.is_none()
+    }
+
+    /// How often they are printed while it runs, ns.
+    pub(crate) fn status_ns(&self) -> Option<u64> {
+        self.status_ns
+    }
+
+    /// The face with a clock beside it that prints what the recording holds so far.
+    pub(crate) fn watching(&self, face: Box<dyn Face>, recording: &Path) -> Box<dyn Face> {
+        match self.status_ns {
+            Some(period_ns) => Box::new(Watching {
+                face,
+                outputs: self.clone(),
+                recording: recording.to_path_buf(),
+                period_ns,
+                next_ns: None,
+            }),
+            None => face,
+        }
     }
 
     /// Writes what the recording says.
@@ -73,7 +103,70 @@ impl FioOutputs {
                 _ => Ok(()),
             };
         };
-        Ok(OutputFile::write_whole(path, force(path), &text)?)
+        if !self.begun.swap(true, Ordering::Relaxed) {
+            return Ok(OutputFile::write_whole(path, force(path), &text)?);
+        }
+        let folder = path.parent().filter(|folder| !folder.as_os_str().is_empty()).unwrap_or(Path::new("."));
+        let name = path.file_name().unwrap_or(path.as_os_str());
+        let mut file = Folder::open(folder)?.open_to_append(name)?;
+        Ok(file.write_all(&text).map_err(OutputError::io("write", path))?)
+    }
+}
+
+/// Prints fio's outputs now and then, beside what another face shows.
+struct Watching {
+    face: Box<dyn Face>,
+    outputs: FioOutputs,
+    recording: PathBuf,
+    period_ns: u64,
+    /// When it prints next; from the first run on.
+    next_ns: Option<u64>,
+}
+
+impl Watching {
+    fn look(&mut self) {
+        let now_ns = clock::now_ns();
+        let Some(next_ns) = self.next_ns.filter(|next_ns| now_ns >= *next_ns) else { return };
+        self.next_ns = Some(next_ns + ((now_ns - next_ns) / self.period_ns + 1) * self.period_ns);
+        if let Err(failure) = self.outputs.write(&self.recording) {
+            say!("iodyno: --status-interval: {}", failure.message);
+            self.next_ns = Some(u64::MAX);
+        }
+    }
+}
+
+impl Sink for Watching {
+    fn accept(&mut self, batch: &Batch) -> Result<(), RecordingError> {
+        self.face.accept(batch)
+    }
+
+    fn commit(&mut self) -> Result<(), RecordingError> {
+        self.face.commit()?;
+        self.look();
+        Ok(())
+    }
+}
+
+impl Face for Watching {
+    fn run_started(&mut self, header: RunHeader) -> Result<(), RecordingError> {
+        self.next_ns.get_or_insert(clock::now_ns() + self.period_ns);
+        self.face.run_started(header)
+    }
+
+    fn run_ended(&mut self) -> Result<(), RecordingError> {
+        self.face.run_ended()
+    }
+
+    fn verdicts(&mut self, verdicts: &[Verdict]) -> Result<(), RecordingError> {
+        self.face.verdicts(verdicts)
+    }
+
+    fn note(&mut self, sentence: &str) -> Result<(), RecordingError> {
+        self.face.note(sentence)
+    }
+
+    fn finish(&mut self, lines: &[String]) -> Result<(), RecordingError> {
+        self.face.finish(lines)
     }
 }
 

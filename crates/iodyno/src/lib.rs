@@ -33,6 +33,7 @@ mod diagnose;
 mod exit;
 mod export;
 mod fio_flags;
+mod fio_logs;
 mod fio_output;
 mod growth;
 mod import;

@@ -41,6 +41,7 @@ pub(crate) fn run(args: &ReplayArgs, command_line: &[String]) -> Result<u8, Fail
         flatfile: false,
         jobs: plan::JobTexts::default(),
         half_round: None,
+        status_ns: None,
     };
     let outcome = show_run(&request, if args.json { Shown::Json } else { Shown::Lines }).map_err(in_our_words)?;
     let code = outcome.ending.exit_code();

@@ -42,6 +42,7 @@ pub(crate) fn run(args: &RunArgs, flags: &Flags, command_line: &[String]) -> Res
         return Ok(0);
     }
     let outputs = FioOutputs::of(&args.fio, format)?;
+    let has_logs = crate::fio_logs::check(&jobs, &plan)?;
     let recording = args.output.as_deref().or_else(|| args.fio.file.as_deref().filter(|_| format == Format::Vdbench));
     objectives::add(&mut plan, &args.fail_if);
     objectives::check(&plan)?;
@@ -64,15 +65,21 @@ pub(crate) fn run(args: &RunArgs, flags: &Flags, command_line: &[String]) -> Res
         flatfile: args.flatfile,
         jobs,
         half_round: None,
+        status_ns: outputs.as_ref().and_then(FioOutputs::status_ns),
     };
-    let face = match &outputs {
+    let shown = match &outputs {
         _ if args.json => Shown::Json,
         // Standard output is fio's.
         Some(outputs) if outputs.is_standard_output() => Shown::OnStandardError,
         _ => Shown::Lines,
     };
-    let outcome = show_run(&request, face)?;
-    let written = outputs.map_or(Ok(()), |outputs| outputs.write(&request.directory));
+    let mut face = face_of(shown);
+    if let Some(outputs) = &outputs {
+        face = outputs.watching(face, &request.directory);
+    }
+    let outcome = show_run_on(&request, shown, face)?;
+    let logs = if has_logs { crate::fio_logs::write(&request.directory) } else { Ok(()) };
+    let written = outputs.map_or(Ok(()), |outputs| outputs.write(&request.directory)).and(logs);
     let junit = args.junit.as_deref().map_or(Ok(()), |path| write_junit(path, &request));
     let written = written.and(junit);
     // How the run itself went wrong comes first.
@@ -136,13 +143,20 @@ pub(crate) enum Shown {
 
 /// Executes, with a line per interval; gives the exit code and what was said at the end.
 pub(crate) fn show_run(request: &Request, shown: Shown) -> Result<Outcome, Failure> {
-    let stop = StopFlag::default();
-    watch_signals(&stop)?;
-    let mut face: Box<dyn Face> = match shown {
+    show_run_on(request, shown, face_of(shown))
+}
+
+fn face_of(shown: Shown) -> Box<dyn Face> {
+    match shown {
         Shown::Lines => Box::new(session::terminal_face()),
         Shown::OnStandardError => Box::new(session::error_face()),
         Shown::Json => Box::new(session::json_face()),
-    };
+    }
+}
+
+fn show_run_on(request: &Request, shown: Shown, mut face: Box<dyn Face>) -> Result<Outcome, Failure> {
+    let stop = StopFlag::default();
+    watch_signals(&stop)?;
     let outcome = session::execute(request, face.as_mut(), &stop)?;
     // A reader that has gone away has nothing more to be told, so failures of the face do not matter here.
     let _ = face.finish(&[]);

@@ -49,6 +49,8 @@ pub struct Request {
     pub jobs: JobTexts,
     /// Which part of a comparison in rounds it is.
     pub half_round: Option<HalfRound>,
+    /// How often fio's outputs are printed while the runs last, ns: intervals of this length are recorded for them.
+    pub status_ns: Option<u64>,
 }
 
 /// In the manifest: the seed of the data that the runs wrote, 16 hexadecimal digits.
@@ -412,6 +414,7 @@ impl Life<'_, '_> {
             data_seed: self.data_seed,
             stop: self.stop,
             errors_before: self.errors,
+            logs: (&self.request.jobs, self.request.status_ns),
         };
         let result = execute_run(&context, &mut self.spine, &mut self.counters)?;
         if run.stop.errors.is_none() {

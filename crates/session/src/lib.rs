@@ -20,6 +20,7 @@ mod gather;
 mod half_round;
 mod io_errors;
 mod job_ends;
+mod logs;
 mod model;
 mod objectives;
 mod outcome;

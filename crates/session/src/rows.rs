@@ -31,11 +31,11 @@ impl Stretch<'_> {
         t_ns.saturating_sub(self.origin_ns) as f64 / 1e9
     }
 
-    fn workload(&self, index: usize) -> String {
+    pub(crate) fn workload(&self, index: usize) -> String {
         self.run.workloads[index].name.clone()
     }
 
-    fn target(&self, index: usize) -> String {
+    pub(crate) fn target(&self, index: usize) -> String {
         self.plan.targets[index].name.clone()
     }
 

@@ -2,6 +2,7 @@
 
 use crate::SessionError;
 use crate::counters::Counters;
+use crate::logs::Logs;
 use crate::pause::{Heartbeat, LIMIT_NS, Pause};
 use crate::replay::{self, Playback};
 use crate::rows::{Stretch, Sum, Totals};
@@ -11,7 +12,7 @@ use crate::stop::StopFlag;
 use crate::sync;
 use crate::sync::Syncing;
 use engine::{Fates, Harvest, Input, JobFate, LaneEnd, Options, Pace, Running};
-use plan::{Plan, Run};
+use plan::{JobTexts, Plan, Run};
 use quantity::clock;
 use quantity::histogram::Histogram;
 use quantity::text::format_ns;
@@ -85,6 +86,8 @@ pub(crate) struct RunContext<'a> {
     pub(crate) data_seed: u64,
     pub(crate) stop: &'a StopFlag,
     pub(crate) errors_before: u64,
+    /// fio's jobs, and how often their outputs are printed.
+    pub(crate) logs: (&'a JobTexts, Option<u64>),
 }
 
 /// Why the coordinator goes on.
@@ -109,6 +112,7 @@ struct Under<'a, 'b> {
     /// The monitor file as it was when the run began: what an earlier run was told is not said again.
     monitor_before: Option<(u64, i64, i64)>,
     playback: Option<Playback>,
+    logs: Option<Logs>,
     heartbeat: Heartbeat,
     /// When this thread was last known to run.
     looked_ns: u64,
@@ -183,9 +187,11 @@ pub(crate) fn execute(
         varying_seed: context.varying_seed,
         data_seed: context.data_seed,
     };
+    let logs = Logs::of(context.logs.0, context.logs.1, context.run);
+    let each = logs.as_ref().map(Logs::each).unwrap_or_default();
     let (mut running, playback) = match replay::start(context, input, spine)? {
         Some((running, playback)) => (running, Some(playback)),
-        None => (engine::start(input, context.options)?, None),
+        None => (engine::start_keeping(input, context.options, &each)?, None),
     };
     spine.run_started(context, &running.describe(), clock::now_ns())?;
     let mut under = Under {
@@ -198,6 +204,7 @@ pub(crate) fn execute(
         steady: context.run.stop.steady.map(Watch::new),
         monitor_before: monitor_state(context.plan),
         playback,
+        logs,
         heartbeat: Heartbeat::start(),
         looked_ns: clock::now_ns(),
         harvested_ns: running.started_ns(),
@@ -238,12 +245,12 @@ impl Under<'_, '_> {
         loop {
             let next_ns = self.paused.map_or(tick_ns, |paused| paused.until_ns);
             let until_ns = phase_end_ns.map_or(next_ns, |end| end.min(next_ns));
-            let stopped = match self.wait(running, until_ns)? {
+            let stopped = match self.wait_in_parts(running, until_ns, started_ns + warm_ns)? {
                 Wake::Due => None,
                 Wake::Stopped(cause) => Some(cause),
                 Wake::Paused => continue,
             };
-            let harvest = running.harvest();
+            let harvest = self.harvest(running)?;
             self.interval(&harvest)?;
             if let Some(cause) = stopped {
                 return Ok(cause);
@@ -348,6 +355,52 @@ impl Under<'_, '_> {
         }
     }
 
+    /// The same; meanwhile what the logs of jobs need is taken at the ends of their intervals, which count from `origin_ns`.
+    fn wait_in_parts(&mut self, running: &mut Running, until_ns: u64, origin_ns: u64) -> Result<Wake, SessionError> {
+        loop {
+            let now_ns = clock::now_ns();
+            let part_ns = self.logs.as_ref().map_or(until_ns, |logs| {
+                now_ns
+                    .checked_sub(origin_ns)
+                    .map_or(origin_ns, |since_ns| origin_ns.saturating_add(logs.next_ns(since_ns)))
+            });
+            match self.wait(running, part_ns.min(until_ns))? {
+                Wake::Due if part_ns < until_ns => {
+                    let harvest = self.harvest(running)?;
+                    self.logs.iter_mut().for_each(|logs| logs.put_aside(harvest.clone()));
+                }
+                other => return Ok(other),
+            }
+        }
+    }
+
+    /// Takes what came back; of the jobs with logs, it is recorded as they need it. Gives all since the last interval.
+    fn harvest(&mut self, running: &mut Running) -> Result<Harvest, SessionError> {
+        let harvest = running.harvest();
+        self.logged(harvest)
+    }
+
+    fn logged(&mut self, mut harvest: Harvest) -> Result<Harvest, SessionError> {
+        let Some(mut logs) = self.logs.take() else { return Ok(harvest) };
+        let (intervals, ios) = logs.rows(&self.stretch(), &mut harvest);
+        if !intervals.is_empty() {
+            self.spine.rows(&intervals)?;
+        }
+        if !ios.is_empty() {
+            self.spine.traced(&Batch::from_rows(&ios)?)?;
+        }
+        let lost = std::mem::take(&mut harvest.ios_lost);
+        if lost > 0 {
+            let title = self.context.title;
+            let sentence = format!("{title}: {lost} I/Os found no room in the logs of each I/O and are not in them");
+            self.spine.event("warning", "log_lost", Some(title), None, &sentence)?;
+            self.spine.messages.push(sentence);
+        }
+        let whole = logs.whole(harvest);
+        self.logs = Some(logs);
+        Ok(whole)
+    }
+
     /// Passes one interval on to the recording and the faces, counters of the machine with it.
     fn interval(&mut self, harvest: &Harvest) -> Result<(), SessionError> {
         self.totals.add(self.phase, harvest);
@@ -416,11 +469,12 @@ impl Under<'_, '_> {
             if self.looks_paused(running.started_ns())? {
                 let length_ns = self.paused.map_or(0, |paused| paused.pause.length_ns);
                 until_ns += length_ns;
-                let mut harvest = running.harvest();
+                let mut harvest = self.harvest(running)?;
                 bounds.extend(lower_bounds(&mut harvest, length_ns));
                 self.drained(&harvest)?;
             } else if clock::now_ns() >= self.harvested_ns + DRAIN_INTERVAL_NS {
-                self.drained(&running.harvest())?;
+                let harvest = self.harvest(running)?;
+                self.drained(&harvest)?;
             }
         }
         self.resume(running.started_ns(), None)?;
@@ -519,6 +573,7 @@ impl Under<'_, '_> {
         self.phase = "drain";
         let bounds = self.drain(&mut running)?;
         let mut finished = running.finish(Duration::ZERO)?;
+        finished.harvest = self.logged(finished.harvest)?;
         self.drained(&finished.harvest)?;
         if finished.unfinished() == 0 {
             finished.open.extend(self.sync()?);

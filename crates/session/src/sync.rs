@@ -206,6 +206,8 @@ fn harvest(done: Vec<Done>) -> Harvest {
         workers: Vec::new(),
         jobs: Vec::new(),
         failures: Vec::new(),
+        ios: Vec::new(),
+        ios_lost: 0,
     };
     for done in done {
         add(&mut harvest, done);

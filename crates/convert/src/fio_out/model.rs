@@ -2,10 +2,10 @@
 
 use super::figures::{Classes, Counts, PERCENTILES, Times, by_batch, by_depth, shares};
 use crate::ConvertError;
-use plan::{JobText, JobTexts};
+use plan::{JobLogs, JobText, JobTexts};
 use quantity::histogram::Histogram;
 use recording::Reader;
-use recording::rows::{Disk, EngineInterval, JobInterval, OpInterval, RunTotal};
+use recording::rows::{Disk, EngineInterval, JobInterval, LogInterval, OpInterval, RunTotal};
 use serde::{Deserialize, Serialize};
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -46,11 +46,22 @@ pub(super) struct Document {
     pub(super) global: Vec<(String, String)>,
     pub(super) jobs: Vec<Job>,
     pub(super) disks: Vec<DiskUse>,
+    /// Added to a time of the load's clock it is UTC, ns since 1970.
+    pub(super) wall_ns: i64,
 }
 
 /// One job.
 #[derive(Debug, Default)]
 pub(super) struct Job {
+    pub(super) key: Key,
+    /// When it began, by the load's clock, ns.
+    pub(super) start_ns: i64,
+    /// Longest interval that was recorded of it, ms.
+    pub(super) interval_ms: u64,
+    /// Its number among the jobs as they were given, from 1, those of repetitions behind them.
+    pub(super) number: Option<usize>,
+    /// The logs that it asks for; `None`: no file says what it was given.
+    pub(super) logs: Option<Result<JobLogs, String>>,
     pub(super) name: String,
     pub(super) group: usize,
     pub(super) error: i32,
@@ -195,7 +206,7 @@ struct Sum {
 }
 
 /// Position of a run, workload.
-type Key = (i32, String);
+pub(super) type Key = (i32, String);
 
 impl Document {
     /// Everything that the outputs say.
@@ -222,6 +233,19 @@ impl Document {
                 order.push(key.clone());
             }
             lanes.entry(key).or_insert_with(|| Lane { start_ns: i64::MAX, ..Lane::default() }).add(row);
+        }
+        // What is under way has no totals yet.
+        let ended: BTreeSet<i32> = rows.iter().map(|row| row.run_index).collect();
+        for row in reader.rows::<LogInterval>()? {
+            let row = so_far(row?);
+            if !ended.contains(&row.run_index) {
+                let key = (row.run_index, row.workload.clone());
+                titles.entry(row.run_index).or_insert_with(|| row.run.clone());
+                if !lanes.contains_key(&key) {
+                    order.push(key.clone());
+                }
+                lanes.entry(key).or_insert_with(|| Lane { start_ns: i64::MAX, ..Lane::default() }).add(&row);
+            }
         }
         for batch in reader.rows::<OpInterval>()? {
             let row = batch?;
@@ -252,7 +276,11 @@ impl Document {
             let cost = costs.get(&key.0).copied().unwrap_or_default().part(share);
             let group = groups.iter().position(|index| *index == key.0).unwrap_or(0);
             let met = met.iter().flatten().find(|met| (met.run_index, &met.workload) == (key.0, &key.1));
-            Some(Job { group, cost, ..lane.job(key, text, &texts, met) })
+            let round = titles.iter().filter(|(index, other)| **index < key.0 && base_title(other) == title).count();
+            let place = texts.jobs.iter().position(|other| text.is_some_and(|text| std::ptr::eq(text, other)));
+            let number = place.map(|place| round * texts.jobs.len() + place + 1);
+            let logs = text.map(|text| texts.logs(text));
+            Some(Job { group, cost, number, logs, ..lane.job(key, text, &texts, met) })
         });
         Ok(Self {
             version: format!("fio-3.33-{}", manifest.program.replace(' ', "-")),
@@ -261,6 +289,7 @@ impl Document {
             jobs: jobs.collect(),
             global: texts.global.clone(),
             disks: disks(reader)?,
+            wall_ns: manifest.started_wall_ns.saturating_sub(manifest.started_t_ns),
         })
     }
 
@@ -272,8 +301,33 @@ impl Document {
 }
 
 /// Phases that fio counts: what was measured, and what was still in flight then; `ramp_time` and the making of files are not.
-fn is_counted(phase: &str) -> bool {
+pub(super) fn is_counted(phase: &str) -> bool {
     matches!(phase, "measure" | "drain")
+}
+
+/// An interval of what is under way, as a part of its totals.
+fn so_far(row: LogInterval) -> RunTotal {
+    RunTotal {
+        t_ns: row.t_ns,
+        t_s: row.t_s,
+        start_t_ns: row.t_ns - row.interval_ns,
+        run: row.run,
+        run_index: row.run_index,
+        phase: "measure".to_string(),
+        workload: row.workload,
+        target: row.target,
+        op: row.op,
+        arrivals: None,
+        ops: row.ops,
+        bytes: row.bytes,
+        errors: Some(row.errors),
+        response: row.response,
+        service: row.service,
+        short: None,
+        first_error: None,
+        first_error_t_ns: None,
+        wait: Some(row.wait),
+    }
 }
 
 /// A title without the number of the repetition.
@@ -375,7 +429,13 @@ impl Lane {
         let unsaid = recorded.unwrap_or(if failed > 0 { EIO } else { 0 });
         let first = |met: &JobErrors| if met.ended_by == 0 { met.first_passed_over } else { met.ended_by };
         let goes_on = |name: &str| option(name).is_some_and(|value| value != "none" && value != "0");
+        let lengths = self.sides.iter().flat_map(|side| side.samples.values().map(|(length, ..)| *length));
         Job {
+            key: key.clone(),
+            start_ns: self.start_ns,
+            interval_ms: ((unsigned(lengths.max().unwrap_or(0)) + 500_000) / 1_000_000).max(1),
+            number: None,
+            logs: None,
             name: text.map_or_else(|| key.1.clone(), |text| text.name.clone()),
             error: met.map_or(unsaid, first),
             members: 1,

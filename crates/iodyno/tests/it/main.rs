@@ -22,6 +22,7 @@ mod ending;
 mod fio;
 mod fio_beside;
 mod fio_faces;
+mod fio_logs;
 mod fio_orders;
 mod fio_output;
 mod fio_random;

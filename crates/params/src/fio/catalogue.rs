@@ -54,7 +54,7 @@ impl Task {
             Self::Verify => "Data validation, in fio's words (not built yet: refused with a sentence)",
             Self::Replay => "Replay, in fio's words",
             Self::Placement => "Placement, in fio's words (--cpus-allowed 0-3)",
-            Self::Output => "Output of fio's (accepted, without effect: --name is the exception)",
+            Self::Output => "Output of fio's (--write-bw-log mix --log-avg-msec 1000)",
         }
     }
 }
@@ -66,6 +66,8 @@ pub enum Effect {
     Plan,
     /// It changes nothing here; why.
     Note(&'static str),
+    /// It changes nothing of the load; what the program makes of it when the run has ended (docs/fio-output.md).
+    Output(&'static str),
     /// It would change the load and cannot be had; what to do instead.
     Refused(&'static str),
     /// Understood and not built yet: the plan holds a sentence that stops the run.
@@ -109,22 +111,19 @@ const fn other(
     effect: Effect,
 ) -> FioOption {
     let help = match effect {
-        Effect::Note(why) | Effect::Refused(why) | Effect::NotBuilt(why) => why,
+        Effect::Note(why) | Effect::Output(why) | Effect::Refused(why) | Effect::NotBuilt(why) => why,
         Effect::Plan => "",
     };
     FioOption { name, aliases, task, value, help, example, effect }
 }
 
-use Effect::{NotBuilt, Note, Refused};
+use Effect::{NotBuilt, Note, Output as Said, Refused};
 use Task::{Content, Engine, Output, Pace, Placement, Replay, Shape, Target, Time, Verify};
 
 const SWITCH: (&str, &str) = ("", "1");
 const VERIFY: Effect = NotBuilt("data validation (verify=) is not built yet");
 const VERIFY_DETAIL: Effect = Note("a detail of verify=, which is not built yet; alone it has no effect");
-const LOG: Effect =
-    Note("every interval is in the recording with its whole histograms; `iodyno export` gives the rows");
-const PERCENTILES: Effect =
-    Note("percentiles of response and service time are always kept, any of them can be asked for later");
+const COMPRESSED: Effect = Note("logs are written as text");
 const LATENCIES: Effect = Note("response and service time are always measured; they cost some nanoseconds");
 const ALWAYS: Effect = Note("always so here");
 
@@ -303,48 +302,47 @@ pub const OPTIONS: &[FioOption] = &[
     other("name", &[], Output, ("NAME", "mix"), Note("the name of the job")),
     other("description", &[], Output, ("TEXT", "\"nightly\""), Note("kept in the recording with the file's text")),
     other("group_reporting", &[], Output, SWITCH, Note("jobs are always recorded apart; group them when you ask")),
-    other("write_bw_log", &[], Output, ("PREFIX", "mix"), LOG),
-    other("write_lat_log", &[], Output, ("PREFIX", "mix"), LOG),
-    other("write_iops_log", &[], Output, ("PREFIX", "mix"), LOG),
-    other("write_hist_log", &[], Output, ("PREFIX", "mix"), LOG),
+    other("write_bw_log", &[], Output, ("PREFIX", "mix"), Said("Bandwidth into PREFIX_bw.N.log, KiB/s; a line of each I/O unless log_avg_msec says otherwise. Without a value the job's name")),
+    other("write_lat_log", &[], Output, ("PREFIX", "mix"), Said("Times into PREFIX_lat.N.log, PREFIX_slat.N.log and PREFIX_clat.N.log, ns")),
+    other("write_iops_log", &[], Output, ("PREFIX", "mix"), Said("Operations per second into PREFIX_iops.N.log")),
+    other("write_hist_log", &[], Output, ("PREFIX", "mix"), Said("Histograms of completion times into PREFIX_clat_hist.N.log, each of log_hist_msec")),
     other("write_iolog", &[], Output, ("FILE", "mix.log"), Note("`iodyno trace` records every I/O while the run lasts; `iodyno export --format fio-iolog` writes it")),
-    other("log_avg_msec", &[], Output, ("MS", "1000"), LOG),
-    other("log_hist_msec", &[], Output, ("MS", "1000"), LOG),
-    other("log_hist_coarseness", &[], Output, ("N", "0"), LOG),
-    other("log_entries", &[], Output, ("N", "1024"), LOG),
-    other("log_max_value", &["log_window_value"], Output, SWITCH, LOG),
-    other("log_offset", &[], Output, SWITCH, LOG),
-    other("log_prio", &[], Output, SWITCH, LOG),
-    other("log_unix_epoch", &["log_alternate_epoch"], Output, SWITCH, LOG),
-    other("log_alternate_epoch_clock_id", &[], Output, ("N", "0"), LOG),
+    other("log_avg_msec", &[], Output, ("MS", "1000"), Said("A line of the logs is the average of so many ms; 0 (default): a line of each I/O")),
+    other("log_hist_msec", &[], Output, ("MS", "1000"), Said("A line of the histogram log is of so many ms")),
+    other("log_hist_coarseness", &[], Output, ("N", "0"), Said("Bins of the histogram log: 2^N of fio's in one, N up to 6")),
+    other("log_entries", &[], Output, ("N", "1024"), Note("logs have as many lines as there are")),
+    other("log_max_value", &["log_window_value"], Output, SWITCH, Said("The greatest value of the time instead of the average")),
+    other("log_offset", &[], Output, SWITCH, Said("The place of each I/O in the logs")),
+    other("log_prio", &[], Output, SWITCH, Said("The I/O priority in the logs instead of whether it is real time")),
+    other("log_unix_epoch", &["log_alternate_epoch"], Output, SWITCH, Said("Times of the logs are ms since 1970")),
+    other("log_compression", &[], Output, ("SIZE", "1m"), COMPRESSED),
+    other("log_store_compressed", &[], Output, SWITCH, COMPRESSED),
+    other("per_job_logs", &[], Output, SWITCH, Said("0: one file for all jobs instead of one each")),
+    other("percentile_list", &[], Output, ("LIST", "99:99.9"), Said("Which percentiles fio's outputs show; all can be asked for later")),
+    other("lat_percentiles", &[], Output, SWITCH, Said("Which percentiles fio's outputs show; all can be asked for later")),
+    other("clat_percentiles", &[], Output, SWITCH, Said("Which percentiles fio's outputs show; all can be asked for later")),
+    other("slat_percentiles", &[], Output, SWITCH, Said("Which percentiles fio's outputs show; all can be asked for later")),
+    other("significant_figures", &[], Output, ("N", "4"), Note("normal output has four digits, as fio by default")),
+    other("log_alternate_epoch_clock_id", &[], Output, ("N", "0"), Note("the only other clock is that of log_unix_epoch")),
     other("block_error_percentiles", &[], Output, SWITCH, Note("failures are recorded with their places")),
-    other("log_compression", &[], Output, ("SIZE", "1m"), LOG),
-    other("log_compression_cpus", &[], Output, ("LIST", "0-1"), LOG),
-    other("log_store_compressed", &[], Output, SWITCH, LOG),
-    other("per_job_logs", &[], Output, SWITCH, LOG),
-    other("percentile_list", &[], Output, ("LIST", "99:99.9"), PERCENTILES),
-    other("lat_percentiles", &[], Output, SWITCH, PERCENTILES),
-    other("clat_percentiles", &[], Output, SWITCH, PERCENTILES),
-    other("slat_percentiles", &[], Output, SWITCH, PERCENTILES),
-    other("significant_figures", &[], Output, ("N", "4"), PERCENTILES),
+    other("log_compression_cpus", &[], Output, ("LIST", "0-1"), COMPRESSED),
     other("gtod_reduce", &[], Output, SWITCH, LATENCIES),
     other("gtod_cpu", &[], Output, ("N", "0"), LATENCIES),
     other("clocksource", &[], Output, ("NAME", "cpu"), Note("CLOCK_MONOTONIC, as everywhere in a recording")),
-    other("disable_lat", &[], Output, SWITCH, LATENCIES),
-    other("disable_clat", &[], Output, SWITCH, LATENCIES),
-    other("disable_slat", &[], Output, SWITCH, LATENCIES),
+    other("disable_lat", &[], Output, SWITCH, Said("No lat among the files of write_lat_log; all times are measured")),
+    other("disable_clat", &[], Output, SWITCH, Said("No clat among the files of write_lat_log; all times are measured")),
+    other("disable_slat", &[], Output, SWITCH, Said("No slat among the files of write_lat_log; all times are measured")),
     other("disable_bw_measurement", &["disable_bw"], Output, SWITCH, LATENCIES),
-    other("status-interval", &["status_interval"], Output, ("TIME", "1s"), Note("a line per second, live")),
     other("eta", &[], Output, ("WHEN", "always"), Note("a line per second, live")),
     other("eta-newline", &["eta_newline"], Output, ("TIME", "1s"), Note("a line per interval, live; -i changes its length")),
     other("eta-interval", &["eta_interval"], Output, ("TIME", "1s"), Note("a line per interval, live; -i changes its length")),
-    other("bandwidth-log", &["bandwidth_log"], Output, SWITCH, LOG),
+    other("bandwidth-log", &["bandwidth_log"], Output, SWITCH, Note("every interval is in the recording, of all jobs together as well")),
     other("max-jobs", &["max_jobs"], Output, ("N", "100"), Note("there is no such limit")),
     other("alloc-size", &["alloc_size"], Output, ("KIB", "16384"), Note("memory is taken as it is needed")),
     other("aux-path", &["aux_path"], Output, ("DIR", "/tmp"), Note("nothing is written but what the recording has")),
     other("debug", &[], Output, ("TYPES", "io"), Note("`iodyno trace` shows every I/O while the run lasts")),
-    other("bwavgtime", &[], Output, ("MS", "500"), Note("intervals are one second; change them with -i")),
-    other("iopsavgtime", &[], Output, ("MS", "500"), Note("intervals are one second; change them with -i")),
+    other("bwavgtime", &[], Output, ("MS", "500"), Said("write_bw_log has averages of so many ms, if that is less than log_avg_msec; other intervals: -i")),
+    other("iopsavgtime", &[], Output, ("MS", "500"), Said("The same of write_iops_log")),
     other("unified_rw_reporting", &[], Output, ("KIND", "mixed"), Note("reads and writes are always recorded apart, and summed on demand")),
     other("disk_util", &[], Output, SWITCH, Note("the devices' counters are always recorded")),
     other("stats", &[], Output, SWITCH, Note("everything is always recorded")),
@@ -374,6 +372,7 @@ pub fn options_markdown() -> String {
                 if option.value.is_empty() { "0, 1 or nothing".to_string() } else { format!("`{}`", option.value) };
             let meaning = match option.effect {
                 Effect::Plan => option.help.to_string(),
+                Effect::Output(what) => what.to_string(),
                 Effect::Note(_) if option.name == "name" => "The name of the job".to_string(),
                 Effect::Note(why) => format!("*No effect:* {why}"),
                 Effect::Refused(why) => format!("**Refused:** {why}"),

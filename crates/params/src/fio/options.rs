@@ -294,6 +294,7 @@ impl Options {
                         .push(found.help(format!("{}; for example {}={}", option.help, option.name, option.example)));
                 }
             }
+            Effect::Output(_) => {}
             Effect::Note(_) if is_off || is_as_always(option.name) => {}
             Effect::Note(why) => {
                 let found = Diagnostic::note("no-effect", line.key_span, format!("`{}` has no effect here", line.key));

@@ -46,6 +46,62 @@ tables! {
         backlog: Option<i64>, "op", Gauge;
     }
 
+    /// What the logs of fio's jobs are made of (`write_bw_log` and its kin, `--status-interval`): as `op_interval`, in intervals as short as they ask for, of the measured phase and what came back behind it. Only of jobs that ask for it (docs/fio-output.md).
+    LogInterval = "log_interval" from "the load engine" since 1 {
+        /// End of the interval.
+        t_ns: i64, "ns", Time;
+        /// The same since the recording's start.
+        t_s: f64, "s", Time;
+        /// Measured length of the interval.
+        interval_ns: i64, "ns", Gauge;
+        /// Title of the run.
+        run: String, "", Name;
+        /// Position of the run in the order of execution.
+        run_index: i32, "", Gauge;
+        /// Workload.
+        workload: String, "", Name;
+        /// Target.
+        target: String, "", Name;
+        /// `read`, `write`, `trim` or `flush`.
+        op: String, "", Name;
+        /// Operations completed.
+        ops: i64, "op", Gauge;
+        /// Bytes moved by them.
+        bytes: i64, "bytes", Gauge;
+        /// Operations that failed, not in `ops`.
+        errors: i64, "op", Gauge;
+        /// Completion − arrival.
+        response: Histogram, "ns", Histogram;
+        /// Completion − submission.
+        service: Histogram, "ns", Histogram;
+        /// Submission − arrival, of what was submitted in the interval.
+        wait: Histogram, "ns", Histogram;
+    }
+
+    /// Every operation of fio's jobs that ask for a log with a line of each (`write_lat_log` and its kin without `log_avg_msec`), of the measured phase and what came back behind it; flushes and failures are not in it. What could not be kept is an event of the kind `log_lost`.
+    LogIo = "log_io" from "the load engine" since 1 {
+        /// Completion.
+        t_ns: i64, "ns", Time;
+        /// The same since the recording's start.
+        t_s: f64, "s", Time;
+        /// Position of the run in the order of execution.
+        run_index: i32, "", Gauge;
+        /// Workload.
+        workload: Label, "", Name;
+        /// Target.
+        target: Label, "", Name;
+        /// `read`, `write` or `trim`.
+        op: Label, "", Name;
+        /// Where on the target.
+        offset: i64, "bytes", Gauge;
+        /// How much.
+        bytes: i64, "bytes", Gauge;
+        /// Completion − arrival.
+        response_ns: i64, "ns", Gauge;
+        /// Completion − submission.
+        service_ns: i64, "ns", Gauge;
+    }
+
     /// Exact totals of one phase of one run, per workload, target and operation, at full resolution.
     RunTotal = "run_total" from "the load engine" since 1 {
         /// End of the phase's last interval.

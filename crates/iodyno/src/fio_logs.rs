@@ -1,0 +1,34 @@
+//! fio's logs at the end of a run: `write_bw_log` and its kin.
+
+use crate::exit::{Failure, PARAMETERS};
+use convert::fio_out;
+use output::{Force, OutputFile};
+use plan::{JobTexts, Plan};
+use recording::Reader;
+use session::SessionError;
+use std::path::Path;
+
+/// Refuses before the run what could not be written behind it; false: no job asks for logs.
+pub(crate) fn check(jobs: &JobTexts, plan: &Plan) -> Result<bool, Failure> {
+    let names = fio_out::log_names(jobs).map_err(|why| Failure::new(PARAMETERS, why))?;
+    for name in &names {
+        OutputFile::check(name, fio_out::replaces_log(name))?;
+    }
+    let replayed = plan.runs.iter().flat_map(|run| run.workloads.iter().map(move |workload| (run, workload)));
+    for (run, workload) in replayed.filter(|(_, workload)| workload.replay.is_some()) {
+        let text = jobs.jobs.iter().find(|text| text.run == run.title && text.workload == workload.name);
+        if text.and_then(|text| jobs.logs(text).ok()).is_some_and(|logs| logs.needs_each()) {
+            let help = "logs with a line of each I/O cannot be had of a trace that is played: give log_avg_msec, or leave them out";
+            return Err(Failure::new(PARAMETERS, format!("job {}: {help}", workload.name)));
+        }
+    }
+    Ok(!names.is_empty())
+}
+
+/// Writes them from the recording, and says what is not in them.
+pub(crate) fn write(recording: &Path) -> Result<(), Failure> {
+    let reader = Reader::open(recording).map_err(SessionError::from)?;
+    let written = fio_out::write_logs(&reader, None, Force::No).map_err(SessionError::from)?;
+    written.notes.iter().for_each(|note| say!("iodyno: {note}"));
+    Ok(())
+}
