@@ -11,7 +11,7 @@ mod model;
 mod normal;
 mod terse;
 
-pub use model::FIO_JOBS;
+pub use model::{FIO_JOBS, JOB_ERRORS, JobErrors};
 
 use crate::ConvertError;
 use model::Document;

@@ -2,15 +2,16 @@
 
 use crate::cache::Cached;
 use crate::discard::is_device;
+use crate::fates::Fates;
 use crate::mapping::Mapping;
 use crate::pool::{Families, Pool, has_jobs, job_of, pools, rate_on_each};
+use crate::tally::JobSpan;
 use crate::{EngineError, Input, Pace};
 use plan::generate::{Content, Geometry, Joined, Operations, Part, Schedule, Turns, Volume, writer_of};
 use plan::{Address, Arrivals, Job, OpenFlags, Placement, TargetSpec, Turn, Workload};
 use std::collections::BTreeSet;
 use std::os::fd::OwnedFd;
 use std::sync::Arc;
-use std::sync::atomic::AtomicBool;
 use target::{Kind, Opened};
 
 /// One workload on one target, or one part of it.
@@ -55,8 +56,14 @@ pub(crate) struct JobSpec {
     pub(crate) turns: Turns,
     /// Due times of those kinds of operation that alone have a rate.
     pub(crate) paced: [Option<Schedule>; 4],
-    /// Which workloads of the run have come to their end, for those that wait for them.
-    pub(crate) ended: Arc<[AtomicBool]>,
+    /// Where it says when it began and ended.
+    pub(crate) span: Arc<JobSpan>,
+    /// The plan's number of each lane's target.
+    pub(crate) targets: Vec<usize>,
+    /// When the warm-up of the run ends, ns.
+    pub(crate) warm_ns: u64,
+    /// How it ends is said there, and how others do.
+    pub(crate) fates: Arc<Fates>,
 }
 
 /// A file or device that a group uses.
@@ -131,9 +138,14 @@ impl GroupSpec {
 }
 
 /// Divides the run over at most `workers` groups; with `splits`, pools may be divided.
-pub(crate) fn divide(input: &Input<'_>, workers: usize, splits: bool) -> Result<Vec<GroupSpec>, EngineError> {
+pub(crate) fn divide(
+    input: &Input<'_>,
+    workers: usize,
+    splits: bool,
+    fates: &Arc<Fates>,
+) -> Result<Vec<GroupSpec>, EngineError> {
     if has_jobs(input) {
-        return divide_jobs(input, workers);
+        return divide_jobs(input, workers, fates);
     }
     let mut pools = pools(input);
     if !splits {
@@ -165,9 +177,8 @@ pub(crate) fn divide(input: &Input<'_>, workers: usize, splits: bool) -> Result<
 }
 
 /// Divides jobs over groups: each job stays whole, those of one flow stay together, and each group has one placement.
-fn divide_jobs(input: &Input<'_>, workers: usize) -> Result<Vec<GroupSpec>, EngineError> {
+fn divide_jobs(input: &Input<'_>, workers: usize, fates: &Arc<Fates>) -> Result<Vec<GroupSpec>, EngineError> {
     let workloads = &input.run.workloads;
-    let ended: Arc<[AtomicBool]> = workloads.iter().map(|_| AtomicBool::new(false)).collect();
     let mut groups: Vec<GroupSpec> = Vec::new();
     for (at, workload) in workloads.iter().enumerate() {
         let job = job_of(workload);
@@ -189,7 +200,7 @@ fn divide_jobs(input: &Input<'_>, workers: usize) -> Result<Vec<GroupSpec>, Engi
                 least.min_by_key(|number| groups[*number].depth()).unwrap_or(0)
             }
         };
-        add_job(input, &mut groups[chosen], at, job, &ended)?;
+        add_job(input, &mut groups[chosen], at, job, fates)?;
     }
     Ok(groups)
 }
@@ -209,7 +220,7 @@ fn add_job(
     group: &mut GroupSpec,
     at: usize,
     job: Job,
-    ended: &Arc<[AtomicBool]>,
+    fates: &Arc<Fates>,
 ) -> Result<(), EngineError> {
     let workload = &input.run.workloads[at];
     let first = group.lanes.len();
@@ -264,7 +275,9 @@ fn add_job(
             paced[kind] = Some(Schedule::new(rate, &own, seed.wrapping_add(kind as u64), Part::WHOLE)?);
         }
     }
-    group.jobs.push(JobSpec { workload: at, lanes, job, schedule, turns, paced, ended: Arc::clone(ended) });
+    let (targets, warm_ns, fates) = (workload.targets.clone(), input.run.warmup_ns, Arc::clone(fates));
+    let span = Arc::default();
+    group.jobs.push(JobSpec { workload: at, lanes, job, schedule, turns, paced, span, targets, warm_ns, fates });
     Ok(())
 }
 

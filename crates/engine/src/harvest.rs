@@ -1,6 +1,7 @@
 //! What the coordinator takes home from an interval.
 
 use crate::budget::Budget;
+use crate::fates::Fates;
 use crate::group::GroupSpec;
 use crate::stats::{FirstError, OpStat};
 use crate::waiting::{Arrival, Source, Waiting};
@@ -20,6 +21,8 @@ pub struct Harvest {
     pub lanes: Vec<LaneInterval>,
     /// What the workers cost.
     pub workers: Vec<WorkerInterval>,
+    /// Jobs that issued something or had something come back, began or ended.
+    pub jobs: Vec<JobInterval>,
     /// The first failures with their places; the others are only counted.
     pub failures: Vec<Failure>,
 }
@@ -55,6 +58,23 @@ pub struct LaneInterval {
     pub in_flight_mean: f64,
     /// Arrived and not submitted at the interval's end.
     pub backlog: u64,
+}
+
+/// What one job (a workload with slots of its own) did in an interval, beside its operations.
+#[derive(Clone, Debug)]
+pub struct JobInterval {
+    /// Index into the run's workloads.
+    pub workload: usize,
+    /// When it began, `CLOCK_MONOTONIC`, ns; `None` until then.
+    pub began_ns: Option<u64>,
+    /// When it was over and all that it had issued had come back; `None` until then, and when only the run's end ended it.
+    pub ended_ns: Option<u64>,
+    /// Operations in flight when one was issued, itself included; a value for each that was issued.
+    pub depth: Histogram,
+    /// Operations handed over together; a value for each time.
+    pub submitted: Histogram,
+    /// Operations that were found to have come back together; a value for each time.
+    pub completed: Histogram,
 }
 
 /// What one worker did in an interval.
@@ -197,6 +217,7 @@ struct LaneSum {
     short: u64,
     /// In time of the run.
     first_error: Option<FirstError>,
+    unfit: u64,
     response: Histogram,
     service: Histogram,
     wait: Histogram,
@@ -222,6 +243,7 @@ impl LaneMap {
         sum.errors += stat.errors;
         sum.short += stat.short;
         sum.first_error = sum.first_error.into_iter().chain(stat.first_error).min();
+        sum.unfit += stat.unfit;
         stat.response.merge_into(&mut sum.response);
         stat.service.merge_into(&mut sum.service);
         let time_left =
@@ -254,7 +276,7 @@ impl LaneMap {
                 target: *target,
                 op: *op,
                 arrivals,
-                ops: sum.returned - sum.errors.min(sum.returned),
+                ops: sum.returned.saturating_sub(sum.errors + sum.unfit),
                 bytes: sum.bytes,
                 errors: sum.errors,
                 short: std::mem::take(&mut sum.short),
@@ -265,7 +287,8 @@ impl LaneMap {
                 in_flight_mean: integral_ns.max(0) as f64 / interval_ns as f64,
                 backlog: sum.backlog,
             });
-            (sum.arrivals, sum.submitted, sum.returned, sum.bytes, sum.errors, sum.integral_ns) = (0, 0, 0, 0, 0, 0);
+            (sum.arrivals, sum.submitted, sum.returned, sum.bytes) = (0, 0, 0, 0);
+            (sum.errors, sum.unfit, sum.integral_ns) = (0, 0, 0);
         }
         lanes
     }
@@ -334,6 +357,14 @@ impl Stream {
 }
 
 impl Due {
+    /// The job, where it is one.
+    fn workload(&self) -> Option<usize> {
+        match &self.stream {
+            Stream::Lane(..) => None,
+            Stream::Job(_, lanes) => lanes.first().map(|((workload, _), _)| *workload),
+        }
+    }
+
     /// The arrival that is next, where `grant` lets it be.
     fn step(&mut self, grant: impl FnOnce(&Operation, u64) -> bool) -> Option<Arrival> {
         let due_ns = self.next_ns.take().unwrap_or(0);
@@ -409,13 +440,25 @@ impl Arrived {
         }
     }
 
-    /// Gives everything that arrived and was not submitted, and forgets it. Where the last operations of a budget went to
-    /// another lane than was counted here, as many of this one do not wait.
-    pub(crate) fn take_waiting(&mut self, mut each: impl FnMut(Arrival)) {
+    /// Nothing more arrives of jobs that stopped before their limits.
+    pub(crate) fn stop_jobs(&mut self, fates: &Fates) {
+        for counter in &mut self.counters {
+            let Some(stopped_ns) = counter.due.workload().and_then(|job| fates.stopped_ns(job)) else { continue };
+            counter.due.end_ns = counter.due.end_ns.min(stopped_ns);
+            counter.due.next_ns = counter.due.next_ns.filter(|next_ns| *next_ns < stopped_ns);
+        }
+    }
+
+    /// Gives everything that arrived and was not submitted, with the end of its job, and forgets it. Where the last
+    /// operations of a budget went to another lane than was counted here, as many of this one do not wait.
+    pub(crate) fn take_waiting(&mut self, mut each: impl FnMut(Arrival, u64)) {
         let mut elsewhere: u64 = self.counters.iter().map(|counter| counter.waiting.owed()).sum();
         for counter in &mut self.counters {
+            let end_ns = counter.due.end_ns;
             counter.waiting.take(|arrival| match elsewhere {
-                0 => each(arrival),
+                // What was counted before the end of its job was known did not arrive.
+                0 if arrival.due_ns >= end_ns => {}
+                0 => each(arrival, end_ns),
                 _ => elsewhere -= 1,
             });
         }
@@ -436,6 +479,9 @@ impl Arrived {
                 break;
             }
             self.order.pop();
+            if self.counters[at].due.next_ns.is_none() {
+                continue;
+            }
             self.counters[at].step(&self.budget, &mut each);
             self.order.extend(self.counters[at].due.next_ns.map(|next_ns| Reverse((next_ns, at))));
         }

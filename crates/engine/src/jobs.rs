@@ -5,11 +5,14 @@
 
 use crate::budget::Budget;
 use crate::cache::Cached;
+use crate::fates::{Failed, Fates, JobFault};
 use crate::group::{JobSpec, LaneSpec};
 use crate::scheduler::{Issue, Next};
+use crate::stats::RawFailure;
+use plan::generate::Op;
 use plan::{Flow, LatencyGoal, Think};
 use std::collections::VecDeque;
-use std::sync::atomic::Ordering;
+use std::sync::Arc;
 
 /// How long a job that waits for others sleeps before it looks again, ns.
 const LOOK_NS: u64 = 1_000_000;
@@ -47,9 +50,18 @@ struct Job {
     /// When the last pause ended.
     paused_ns: u64,
     issued: u64,
+    /// Of `issued`, those that were handed over, and those that had come back when it was last looked.
+    handed_over: u64,
+    came_back: u64,
+    /// When the last one came back.
+    returned_ns: u64,
+    /// When nothing more was to be issued.
+    end_ns: u64,
     /// It had something due, and others of its flow came first: when the last of theirs was due, 0 when none came yet.
     held_ns: Option<u64>,
     search: Option<Search>,
+    /// Was its last operation a flush?
+    is_flushed: bool,
 }
 
 /// Where a job is with its pauses.
@@ -77,24 +89,38 @@ impl Job {
             since_pause: 0,
             paused_ns: 0,
             issued: 0,
+            handed_over: 0,
+            came_back: 0,
+            returned_ns: 0,
+            end_ns: 0,
             held_ns: None,
             search,
+            is_flushed: false,
         }
     }
 
-    fn end(&mut self) -> Ready {
+    /// Nothing more is to be issued since `end_ns` of the run.
+    fn end(&mut self, end_ns: u64) -> Ready {
         self.ended = true;
+        self.end_ns = end_ns;
         if self.in_flight == 0 {
             self.tell_end();
         }
         Ready::Ended
     }
 
+    /// Ends before its own limits.
+    fn stop(&mut self, now_ns: u64) {
+        if !self.ended {
+            self.spec.fates.stop(self.spec.workload, now_ns);
+            self.end(now_ns);
+        }
+    }
+
     /// Others wait for this job's last completion.
     fn tell_end(&self) {
-        if let Some(flag) = self.spec.ended.get(self.spec.workload) {
-            flag.store(true, Ordering::Release);
-        }
+        self.spec.span.end(self.end_ns.max(self.returned_ns).max(self.began_ns.unwrap_or(0)));
+        self.spec.fates.drained(self.spec.workload, self.is_flushed);
     }
 
     /// Time to begin?
@@ -102,7 +128,7 @@ impl Job {
         if self.began_ns.is_some() {
             return None;
         }
-        let waits = |at: &usize| self.spec.ended.get(*at).is_some_and(|flag| !flag.load(Ordering::Acquire));
+        let waits = |at: &usize| !self.spec.fates.has_ended(*at);
         if self.spec.job.after.iter().any(waits) {
             return Some(Ready::At(now_ns + LOOK_NS));
         }
@@ -112,6 +138,8 @@ impl Job {
             return Some(Ready::At(start_ns));
         }
         self.began_ns = Some(start_ns);
+        self.spec.span.begin(start_ns);
+        self.spec.fates.begin(self.spec.workload);
         for (due_ns, schedule) in self.kind_due_ns.iter_mut().zip(&mut self.spec.paced) {
             *due_ns = schedule.as_mut().map_or(0, |schedule| start_ns + schedule.next_ns());
         }
@@ -136,8 +164,11 @@ impl Job {
             return not_yet;
         }
         let ends_ns = self.spec.job.elapsed_ns.map(|elapsed| self.began_ns.unwrap_or(0).saturating_add(elapsed));
-        if ends_ns.is_some_and(|ends_ns| now_ns >= ends_ns) || self.search.as_ref().is_some_and(Search::is_over) {
-            return self.end();
+        if let Some(ends_ns) = ends_ns.filter(|ends_ns| now_ns >= *ends_ns) {
+            return self.end(ends_ns);
+        }
+        if self.search.as_ref().is_some_and(Search::is_over) {
+            return self.end(now_ns);
         }
         let until = |at_ns: u64| Ready::At(ends_ns.map_or(at_ns, |ends_ns| at_ns.min(ends_ns)));
         // Whatever a job waits for: it must look at its own end.
@@ -189,7 +220,8 @@ impl Job {
             operation
         });
         let Some((at, operation)) = next else {
-            self.end();
+            // That there is no other is only seen when its time has come: the last one was the end.
+            self.end(0);
             return None;
         };
         let kind = operation.op.index();
@@ -207,6 +239,7 @@ impl Job {
         }
         self.in_flight += 1;
         self.issued += 1;
+        self.is_flushed = operation.op == Op::Flush;
         Some(Issue { lane: u32::try_from(first + at).unwrap_or(u32::MAX), operation, due_ns })
     }
 
@@ -221,8 +254,34 @@ impl Job {
         }
     }
 
+    /// The plan's number of a lane's target.
+    fn target_of(&self, lane: usize) -> usize {
+        self.spec.targets.get(lane.saturating_sub(self.spec.lanes.start)).copied().unwrap_or(0)
+    }
+
+    fn served(&mut self, issue: &Issue, now_ns: u64, service_ns: u64) {
+        let op = issue.operation.op;
+        let limits = self.spec.job.end.as_ref().map(|end| end.slowest_ns).unwrap_or_default();
+        let Some(Some(limit_ns)) = limits.get(op.index()) else { return };
+        if service_ns <= *limit_ns || now_ns < self.spec.warm_ns {
+            return;
+        }
+        let fault = JobFault {
+            errno: plan::ETIMEDOUT,
+            t_ns: now_ns,
+            target: self.target_of(issue.lane as usize),
+            op,
+            offset: issue.operation.offset,
+            bytes: issue.operation.bytes,
+            service_ns: Some(service_ns),
+        };
+        self.spec.fates.too_slow(self.spec.workload, fault);
+        self.stop(now_ns);
+    }
+
     fn returned(&mut self, now_ns: u64, service_ns: u64) {
         self.in_flight -= 1;
+        self.returned_ns = now_ns;
         if let Some(search) = &mut self.search {
             search.completed(now_ns, service_ns);
         }
@@ -240,6 +299,10 @@ impl Job {
 /// The jobs of a group.
 #[derive(Debug)]
 pub(crate) struct Jobs {
+    /// Where jobs may end with others, and how many changes of that have been seen.
+    others: Option<(Arc<Fates>, u32)>,
+    /// Does any job end after a slow operation?
+    has_slowest: bool,
     jobs: Vec<Job>,
     /// By lane.
     job_of: Vec<usize>,
@@ -248,6 +311,10 @@ pub(crate) struct Jobs {
     in_a_row: u32,
     in_flight: u32,
     has_flows: bool,
+    /// Jobs that issued something since the last hand-over, and that had something come back since the last look; one may stand
+    /// there several times.
+    busy: Vec<usize>,
+    back: Vec<usize>,
 }
 
 impl Jobs {
@@ -257,8 +324,57 @@ impl Jobs {
             job_of[spec.lanes.clone()].fill(number);
         }
         let has_flows = specs.iter().any(|spec| spec.job.flow.is_some());
+        let fates = specs.first().map(|spec| Arc::clone(&spec.fates)).filter(|fates| fates.takes_along());
+        let limits = |spec: &JobSpec| spec.job.end.as_ref().is_some_and(|end| end.slowest_ns != [None; 3]);
+        let has_slowest = specs.iter().any(limits);
         let jobs = specs.into_iter().map(Job::new).collect();
-        Self { jobs, job_of, turn: 0, in_a_row: IN_A_ROW, in_flight: 0, has_flows }
+        let (busy, back) = (Vec::new(), Vec::new());
+        let others = fates.map(|fates| (fates, 0));
+        Self { others, has_slowest, jobs, job_of, turn: 0, in_a_row: IN_A_ROW, in_flight: 0, has_flows, busy, back }
+    }
+
+    /// Ends those that end with others; once per batch.
+    #[inline]
+    pub(crate) fn look(&mut self, now_ns: u64) {
+        let Some((fates, seen)) = &mut self.others else { return };
+        let changes = fates.changes();
+        if *seen == changes {
+            return;
+        }
+        *seen = changes;
+        for job in self.jobs.iter_mut().filter(|job| job.spec.fates.is_told(job.spec.workload)) {
+            job.stop(now_ns);
+        }
+    }
+
+    /// What becomes of the job whose operation failed; [`Jobs::returned`] comes behind.
+    #[cold]
+    pub(crate) fn failed(&mut self, failure: &RawFailure) -> Failed {
+        let at = self.job_of.get(failure.lane).copied();
+        let Some(job) = at.and_then(|at| self.jobs.get_mut(at)) else { return Failed::GoesOn };
+        let target = job.target_of(failure.lane);
+        let failed = job.spec.fates.failed(job.spec.workload, target, failure);
+        if matches!(failed, Failed::Stops | Failed::IsFull { stops: true }) {
+            job.stop(failure.t_ns);
+        }
+        failed
+    }
+
+    /// An operation came back that did what it should: ends its job when it took too long.
+    #[inline]
+    pub(crate) fn served(&mut self, issue: &Issue, now_ns: u64, service_ns: u64) {
+        if self.has_slowest
+            && let Some(job) = self.job_of.get(issue.lane as usize).and_then(|at| self.jobs.get_mut(*at))
+        {
+            job.served(issue, now_ns, service_ns);
+        }
+    }
+
+    /// The run's end stops all that have not ended.
+    pub(crate) fn leave(&self) {
+        for job in &self.jobs {
+            job.spec.fates.leave(job.spec.workload, job.is_flushed);
+        }
     }
 
     pub(crate) fn in_flight(&self) -> u32 {
@@ -343,6 +459,9 @@ impl Jobs {
     ) -> Option<Issue> {
         let issue = self.jobs[at].take(lanes, budget, (now_ns, due_ns))?;
         self.jobs[at].count(now_ns);
+        if self.busy.last() != Some(&at) {
+            self.busy.push(at);
+        }
         self.pass_turn(at, due_ns);
         self.in_flight += 1;
         Some(issue)
@@ -367,8 +486,37 @@ impl Jobs {
     /// An operation of `lane` came back at `now_ns`, `service_ns` after its submission.
     pub(crate) fn returned(&mut self, lane: u32, now_ns: u64, service_ns: u64) {
         self.in_flight -= 1;
-        if let Some(job) = self.job_of.get(lane as usize).and_then(|at| self.jobs.get_mut(*at)) {
+        let Some(at) = self.job_of.get(lane as usize).copied() else { return };
+        if let Some(job) = self.jobs.get_mut(at) {
             job.returned(now_ns, service_ns);
+        }
+        if self.back.last() != Some(&at) {
+            self.back.push(at);
+        }
+    }
+
+    /// All that was taken is handed over now: tells of each job how many operations that are, and how many it then has in flight.
+    #[inline]
+    pub(crate) fn handed_over(&mut self, mut each: impl FnMut(usize, u32, u32)) {
+        for at in self.busy.drain(..) {
+            let job = &mut self.jobs[at];
+            let count = job.issued - std::mem::replace(&mut job.handed_over, job.issued);
+            if count > 0 {
+                each(at, u32::try_from(count).unwrap_or(u32::MAX).min(job.in_flight), job.in_flight);
+            }
+        }
+    }
+
+    /// All that was there has been taken back: tells of each job how many operations that were.
+    #[inline]
+    pub(crate) fn came_back(&mut self, mut each: impl FnMut(usize, u32)) {
+        for at in self.back.drain(..) {
+            let job = &mut self.jobs[at];
+            let all = job.issued - u64::from(job.in_flight);
+            let count = all - std::mem::replace(&mut job.came_back, all);
+            if count > 0 {
+                each(at, u32::try_from(count).unwrap_or(u32::MAX));
+            }
         }
     }
 }
@@ -429,9 +577,6 @@ impl Search {
 mod tests {
     use super::*;
     use plan::generate::{Geometry, Operations, Part, Turns};
-    use std::sync::Arc;
-    use std::sync::atomic::AtomicBool;
-
     /// Jobs with a lane each; everything that can be issued at a time, as (lane, due).
     struct Bench(Jobs, Vec<LaneSpec>);
 
@@ -441,7 +586,7 @@ mod tests {
             let (workload, target) = (crate::cost::workload(), crate::cost::target());
             let lane = || crate::cost::lane(Operations::new(&workload, &target, geometry, 1, Part::WHOLE).unwrap());
             let lanes: Vec<LaneSpec> = jobs.iter().map(|_| lane()).collect();
-            let ended: Arc<[AtomicBool]> = jobs.iter().map(|_| AtomicBool::new(false)).collect();
+            let fates = Arc::new(Fates::plain(jobs.len()));
             let spec = |(at, job): (usize, plan::Job)| {
                 let turns = Turns::new(&job, vec![1 << 30], 1);
                 JobSpec {
@@ -451,7 +596,10 @@ mod tests {
                     schedule: None,
                     turns,
                     paced: [const { None }; 4],
-                    ended: Arc::clone(&ended),
+                    span: Arc::default(),
+                    targets: vec![0],
+                    warm_ns: 0,
+                    fates: Arc::clone(&fates),
                 }
             };
             Self(Jobs::new(jobs.into_iter().enumerate().map(spec).collect(), lanes.len()), lanes)
@@ -509,12 +657,21 @@ mod tests {
         let operations = Operations::new(&workload, &target, geometry, 1, Part::WHOLE).unwrap();
         let mut lanes = vec![crate::cost::lane(operations)];
         let job = plan::Job { depth_low: 1, ..plan::Job::new(4) };
-        let ended: Arc<[AtomicBool]> = [AtomicBool::new(false)].into();
+        let fates = Arc::new(Fates::plain(1));
         let turns = Turns::new(&job, vec![1 << 30], 1);
-        let mut jobs = Jobs::new(
-            vec![JobSpec { workload: 0, lanes: 0..1, job, schedule: None, turns, paced: [const { None }; 4], ended }],
-            1,
-        );
+        let spec = JobSpec {
+            workload: 0,
+            lanes: 0..1,
+            job,
+            schedule: None,
+            turns,
+            paced: [const { None }; 4],
+            span: Arc::default(),
+            targets: vec![0],
+            warm_ns: 0,
+            fates,
+        };
+        let mut jobs = Jobs::new(vec![spec], 1);
         let mut issued = |jobs: &mut Jobs, now_ns| {
             std::iter::from_fn(|| match jobs.next(now_ns, &mut lanes, &Budget::default()) {
                 Next::Issue(issue) => Some(issue.due_ns),

@@ -3,15 +3,18 @@
 use crate::budget::Budget;
 use crate::choose::Chosen;
 use crate::cpu::CostClock;
-use crate::group::{GroupSpec, divide};
+use crate::fates::Fates;
+use crate::group::{GroupSpec, JobSpec, divide};
 use crate::harvest::{
-    Arrived, Failure, Finished, Harvest, LaneEnd, LaneEnds, LaneInterval, LaneMap, WorkerInterval, is_predictable,
+    Arrived, Failure, Finished, Harvest, JobInterval, LaneEnd, LaneEnds, LaneInterval, LaneMap, WorkerInterval,
+    is_predictable,
 };
 use crate::pool::used_targets;
 use crate::replay::Played;
 use crate::shared::{Control, Done, Gate, Status};
 use crate::stats::{Buffer, Slot, describe};
 use crate::sync::Crew;
+use crate::tally::{JobSpan, JobStat, Tally};
 use crate::uring::Worker;
 use crate::{EngineError, Input, Options, Pace, choose, placement};
 use quantity::clock;
@@ -35,7 +38,17 @@ pub(crate) struct Team {
     threads: Vec<JoinHandle<Result<(), EngineError>>>,
     /// The group's lanes in the run's terms.
     lanes: Vec<(usize, usize)>,
+    /// Its jobs.
+    jobs: Vec<TeamJob>,
     cost: CostClock,
+}
+
+/// A job of a team.
+struct TeamJob {
+    workload: usize,
+    span: Arc<JobSpan>,
+    /// Begin and end as they were last told.
+    told: (Option<u64>, Option<u64>),
 }
 
 impl Team {
@@ -47,7 +60,21 @@ impl Team {
         threads: Vec<JoinHandle<Result<(), EngineError>>>,
         lanes: Vec<(usize, usize)>,
     ) -> Self {
-        Self { stats, spare, status, threads, lanes, cost: CostClock::new(true, true) }
+        Self { stats, spare, status, threads, lanes, jobs: Vec::new(), cost: CostClock::new(true, true) }
+    }
+}
+
+impl TeamJob {
+    /// What is to be said of it, if anything; the run began at `started_ns` of the clock.
+    fn interval(&mut self, stat: Option<&mut JobStat>, started_ns: u64) -> Option<JobInterval> {
+        let span = self.span.get();
+        let is_new = std::mem::replace(&mut self.told, span) != span;
+        let of_clock = |t_ns: Option<u64>| t_ns.map(|t_ns| started_ns + t_ns);
+        let counted = stat.map(|stat| [&mut stat.depth, &mut stat.submitted, &mut stat.completed].map(Tally::take));
+        let [depth, submitted, completed] = counted.unwrap_or_default();
+        let is_told = is_new || depth.count() > 0 || completed.count() > 0;
+        let (began_ns, ended_ns) = (of_clock(span.0), of_clock(span.1));
+        is_told.then_some(JobInterval { workload: self.workload, began_ns, ended_ns, depth, submitted, completed })
     }
 }
 
@@ -63,6 +90,7 @@ pub(crate) enum Offered {
 pub(crate) struct Parts {
     pub(crate) teams: Vec<Team>,
     pub(crate) control: Arc<Control>,
+    pub(crate) fates: Arc<Fates>,
     pub(crate) started_ns: u64,
     /// When nothing is issued any more, by the plan.
     pub(crate) ends_ns: Option<u64>,
@@ -77,6 +105,7 @@ pub(crate) struct Parts {
 pub struct Running {
     teams: Vec<Team>,
     control: Arc<Control>,
+    fates: Arc<Fates>,
     started_ns: u64,
     /// When nothing is issued any more, by the plan.
     ends_ns: Option<u64>,
@@ -104,7 +133,8 @@ impl std::fmt::Debug for Running {
 /// memory or threads left. Nothing was issued then.
 pub fn start(input: Input<'_>, options: &Options) -> Result<Running, EngineError> {
     let chosen = choose::choose(&input, options)?;
-    let mut groups = divide(&input, chosen.groups, chosen.is_uring)?;
+    let fates = Arc::new(Fates::new(&input));
+    let mut groups = divide(&input, chosen.groups, chosen.is_uring, &fates)?;
     crate::cache::prepare(&input);
     let arrived = Arrived::new(&groups, Budget::new(&input));
     let control = Arc::new(Control::default());
@@ -149,7 +179,8 @@ pub fn start(input: Input<'_>, options: &Options) -> Result<Running, EngineError
     );
     let offered = Offered::Scheduled(arrived);
     let ends_ns = budget.end_ns().map(|end_ns| started_ns + end_ns);
-    Ok(Running::of(Parts { teams, control, started_ns, ends_ns, offered, is_open, engine: chosen.name, description }))
+    let engine = chosen.name;
+    Ok(Running::of(Parts { teams, control, fates, started_ns, ends_ns, offered, is_open, engine, description }))
 }
 
 /// Spawns the threads of one group.
@@ -165,6 +196,8 @@ fn team(
     let status = Arc::new(Status::default());
     let lanes: Vec<(usize, usize)> =
         group.lanes.iter().map(|lane| (lane.workload, group.files[lane.file].plan_index)).collect();
+    let of_job = |job: &JobSpec| TeamJob { workload: job.workload, span: Arc::clone(&job.span), told: (None, None) };
+    let jobs: Vec<TeamJob> = group.jobs.iter().map(of_job).collect();
     let spawn = |name: String, work: Work| {
         let builder = std::thread::Builder::new().name(name).stack_size(256 << 10);
         builder.spawn(work).map_err(EngineError::system("start a worker thread"))
@@ -213,18 +246,19 @@ fn team(
             threads.push(spawn(format!("iodyno-{number}.{thread}"), Box::new(work))?);
         }
     }
-    Ok(Team { stats, spare, status, threads, lanes, cost: CostClock::new(chosen.is_uring, number == 0) })
+    Ok(Team { stats, spare, status, threads, lanes, jobs, cost: CostClock::new(chosen.is_uring, number == 0) })
 }
 
 impl Running {
     /// Has begun at `parts.started_ns`.
     pub(crate) fn of(parts: Parts) -> Self {
-        let Parts { teams, control, started_ns, ends_ns, offered, is_open, engine, description } = parts;
+        let Parts { teams, control, fates, started_ns, ends_ns, offered, is_open, engine, description } = parts;
         let is_closed = is_open.contains(&false);
         let lanes = LaneMap::default();
         Self {
             teams,
             control,
+            fates,
             started_ns,
             ends_ns,
             harvested_ns: started_ns,
@@ -241,6 +275,13 @@ impl Running {
     #[must_use]
     pub fn describe(&self) -> String {
         self.description.clone()
+    }
+
+    /// How the run's jobs end. Who starts a run in which jobs end with an `fsync` has to carry it out:
+    /// [`Fates::unsynced`] tells when, [`Fates::synced`] that it is done.
+    #[must_use]
+    pub fn fates(&self) -> Arc<Fates> {
+        Arc::clone(&self.fates)
     }
 
     /// `CLOCK_MONOTONIC` of the run's time zero, ns.
@@ -263,7 +304,7 @@ impl Running {
     /// Ends the interval now and takes what was recorded in it. Never waits for I/O.
     pub fn harvest(&mut self) -> Harvest {
         let mut workers = Vec::with_capacity(self.teams.len());
-        let mut failures = Vec::new();
+        let (mut failures, mut jobs) = (Vec::new(), Vec::new());
         for team in &mut self.teams {
             team.stats.exchange(&mut team.spare);
         }
@@ -283,6 +324,12 @@ impl Running {
                 bytes: raw.bytes,
                 kind: describe(raw.result),
             }));
+            jobs.extend(
+                team.jobs
+                    .iter_mut()
+                    .enumerate()
+                    .filter_map(|(at, job)| job.interval(spare.jobs.get_mut(at), self.started_ns)),
+            );
             let cost = team.cost.since_last(team.status.tid.load(Ordering::Acquire), &team.status.ended);
             let mut worker = WorkerInterval {
                 worker: number,
@@ -310,7 +357,10 @@ impl Running {
         }
         let until_ns = self.control.stopped_at_ns().map_or(run_ns, |stopped| stopped.min(run_ns));
         match &mut self.offered {
-            Offered::Scheduled(arrived) => arrived.advance(until_ns, |lane, op| self.lanes.arrived(lane, op)),
+            Offered::Scheduled(arrived) => {
+                arrived.stop_jobs(&self.fates);
+                arrived.advance(until_ns, |lane, op| self.lanes.arrived(lane, op));
+            }
             Offered::Played(played) => played.advance(until_ns, |lane, op| self.lanes.arrived(lane, op)),
         }
         let lanes = self.lanes.take(interval_ns, &self.is_open, self.started_ns);
@@ -322,7 +372,8 @@ impl Running {
             let is_own = has_backlog || (self.is_closed && worker.cpu_user_ns > worker.cpu_sys_ns);
             worker.limited = is_busy && is_own;
         }
-        Harvest { t_ns, interval_ns, lanes, workers, failures }
+        jobs.sort_by_key(|job: &JobInterval| job.workload);
+        Harvest { t_ns, interval_ns, lanes, workers, jobs, failures }
     }
 
     /// Ages of everything that has no end. What is in flight is looked at before what came back is taken: what comes back
@@ -339,7 +390,9 @@ impl Running {
         let harvest = self.harvest();
         let end_ns = self.control.stopped_at_ns().unwrap_or(run_ns);
         match &mut self.offered {
-            Offered::Scheduled(arrived) => arrived.take_waiting(|arrival| ends.waiting(arrival, end_ns)),
+            Offered::Scheduled(arrived) => {
+                arrived.take_waiting(|arrival, job_end_ns| ends.waiting(arrival, end_ns.min(job_end_ns)));
+            }
             Offered::Played(played) => played.take_waiting(|arrival| ends.waiting(arrival, end_ns)),
         }
         (harvest, ends.into_vec())

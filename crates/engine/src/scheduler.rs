@@ -7,8 +7,10 @@
 //! 1 ÷ share, and the one that is furthest back is next.
 
 use crate::budget::Budget;
+use crate::fates::Failed;
 use crate::group::{GroupSpec, LaneSpec};
 use crate::jobs::Jobs;
+use crate::stats::RawFailure;
 use plan::generate::{Op, Operation};
 use std::cmp::Reverse;
 use std::collections::{BinaryHeap, VecDeque};
@@ -349,6 +351,35 @@ impl Scheduler {
         Next::Issue(Issue { lane, operation, due_ns })
     }
 
+    /// Sees what has changed since the last batch.
+    #[inline]
+    pub(crate) fn look(&mut self, now_ns: u64) {
+        if let Some(jobs) = &mut self.jobs {
+            jobs.look(now_ns);
+        }
+    }
+
+    /// An operation failed; [`Scheduler::returned`] comes behind.
+    #[cold]
+    pub(crate) fn failed(&mut self, failure: &RawFailure) -> Failed {
+        self.jobs.as_mut().map_or(Failed::GoesOn, |jobs| jobs.failed(failure))
+    }
+
+    /// An operation did what it should; [`Scheduler::returned`] comes behind.
+    #[inline]
+    pub(crate) fn served(&mut self, issue: &Issue, now_ns: u64, service_ns: u64) {
+        if let Some(jobs) = &mut self.jobs {
+            jobs.served(issue, now_ns, service_ns);
+        }
+    }
+
+    /// Nothing more is issued.
+    pub(crate) fn leave(&self) {
+        if let Some(jobs) = &self.jobs {
+            jobs.leave();
+        }
+    }
+
     /// An operation of `lane` came back at `now_ns`, `service_ns` after its submission.
     #[inline]
     pub(crate) fn returned(&mut self, lane: u32, now_ns: u64, service_ns: u64) {
@@ -376,6 +407,23 @@ impl Scheduler {
         }
         if !self.pools[at].parked.is_empty() {
             self.unpark(at);
+        }
+    }
+
+    /// All that was given by [`Scheduler::next`] is handed over now: tells of each job, by its number in the group, how many operations
+    /// that are and how many it then has in flight.
+    #[inline]
+    pub(crate) fn handed_over(&mut self, each: impl FnMut(usize, u32, u32)) {
+        if let Some(jobs) = &mut self.jobs {
+            jobs.handed_over(each);
+        }
+    }
+
+    /// All that came back was told to [`Scheduler::returned`]: tells of each job how many operations that were.
+    #[inline]
+    pub(crate) fn came_back(&mut self, each: impl FnMut(usize, u32)) {
+        if let Some(jobs) = &mut self.jobs {
+            jobs.came_back(each);
         }
     }
 

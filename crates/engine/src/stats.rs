@@ -3,7 +3,9 @@
 //! Each worker fills one [`Buffer`]. At a harvest the coordinator puts an empty one in its place; the lock around it is
 //! taken once per batch and held by the coordinator for the length of a swap, so it never waits for I/O on either side.
 
+use crate::fates::Failed;
 use crate::pending::Pending;
+use crate::tally::JobStat;
 use plan::generate::Op;
 use quantity::histogram::Recorder;
 use std::io;
@@ -25,6 +27,8 @@ pub(crate) struct OpStat {
     pub(crate) short: u64,
     /// Its time is that of the run.
     pub(crate) first_error: Option<FirstError>,
+    /// Came back without having been done, as they should: a device that was to be filled is full.
+    pub(crate) unfit: u64,
     /// Submitted, and the sum of their times since the run's start: with the same of completions, the integral of the
     /// number in flight is exact without looking at a clock in between.
     pub(crate) submitted: u64,
@@ -86,6 +90,8 @@ pub(crate) struct Buffer {
     lanes: Vec<[Option<Box<OpStat>>; 4]>,
     /// Lanes that were touched since the last clear.
     pub(crate) touched: Vec<usize>,
+    /// By the group's number of the job; made at first use.
+    pub(crate) jobs: Vec<JobStat>,
     pub(crate) failures: Vec<RawFailure>,
     /// Belongs to the worker and not to an interval: it stays when buffers are exchanged.
     pub(crate) pending: Pending,
@@ -116,6 +122,15 @@ impl Buffer {
         stat
     }
 
+    /// What is counted of a job beside its operations.
+    #[inline]
+    pub(crate) fn job(&mut self, job: usize) -> &mut JobStat {
+        if job >= self.jobs.len() {
+            self.jobs.resize_with(job + 1, JobStat::default);
+        }
+        &mut self.jobs[job]
+    }
+
     /// Notes one submission; the worker's own form of [`Buffer::submitted_alike`].
     #[inline]
     pub(crate) fn submitted(&mut self, lane: usize, op: Op, due_ns: u64, at_ns: u64) {
@@ -142,12 +157,17 @@ impl Buffer {
         stat.service.record_n(now_ns.saturating_sub(alike.submitted_ns), alike.count);
     }
 
-    /// Notes a failed operation at `failure.t_ns`.
+    /// Notes a failed operation at `failure.t_ns`, and that it was none where a device is full that was to be filled.
     #[cold]
-    pub(crate) fn returned_failed(&mut self, failure: RawFailure) {
+    pub(crate) fn returned_failed(&mut self, failure: RawFailure, failed: Failed) {
         let stat = self.stat(failure.lane, failure.op);
         stat.returned += 1;
         stat.returned_at += u128::from(failure.t_ns);
+        if matches!(failed, Failed::IsFull { .. }) {
+            stat.unfit += 1;
+            stat.bytes += u64::try_from(failure.result).unwrap_or(0);
+            return;
+        }
         stat.errors += 1;
         stat.short += u64::from(failure.result >= 0);
         let errno = if failure.result < 0 { -failure.result } else { libc::EIO };
@@ -174,7 +194,7 @@ impl Buffer {
             stat.response.clear();
             stat.service.clear();
             stat.wait.clear();
-            (stat.bytes, stat.errors, stat.submitted, stat.returned) = (0, 0, 0, 0);
+            (stat.bytes, stat.errors, stat.unfit, stat.submitted, stat.returned) = (0, 0, 0, 0, 0);
             (stat.submitted_at, stat.returned_at) = (0, 0);
             (stat.short, stat.first_error) = (0, None);
         }

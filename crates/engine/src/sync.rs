@@ -106,6 +106,7 @@ impl Crew {
                 break;
             }
             stopped_ns.into_iter().for_each(|stopped_ns| state.scheduler.end_at(stopped_ns));
+            state.scheduler.look(now_ns);
             match state.scheduler.next(now_ns) {
                 Next::Issue(issue) => state = self.issue(state, &issue, (slot, buffer)),
                 Next::Ended => break,
@@ -123,6 +124,7 @@ impl Crew {
         }
         state.threads -= 1;
         if state.threads == 0 {
+            state.scheduler.leave();
             self.status.done.store(true, Ordering::Release);
         }
         drop(state);
@@ -143,6 +145,8 @@ impl Crew {
         let (file, datasync, discards) = (spec.file, spec.datasync, spec.discards);
         let wants_timer = !state.has_timer && state.threads > 1;
         let pause = state.failures_in_a_row > 64;
+        let mut handed_over = None;
+        state.scheduler.handed_over(|job, count, in_flight| handed_over = Some((job, count, in_flight)));
         drop(state);
         if wants_timer {
             // Somebody must look at the next due time while this thread is busy.
@@ -158,6 +162,9 @@ impl Crew {
             stats.submitted(lane, op, issue.due_ns, submitted_ns);
             stats.pending.begin(slot, PendingOp { lane, op, due_ns: issue.due_ns, submitted_ns });
             stats.submit_calls += 1;
+            if let Some((job, count, in_flight)) = handed_over {
+                stats.job(job).handed_over(count, in_flight);
+            }
         }
         let result = match &self.files[file] {
             Some(file) => match (self.mappings.get(lane), op) {
@@ -170,20 +177,30 @@ impl Crew {
         };
         let now_ns = self.now_ns();
         let is_right = result >= 0 && (!matches!(op, Op::Read | Op::Write) || result.unsigned_abs() == bytes);
+        let failure = RawFailure { t_ns: now_ns, lane, op, offset, bytes, result };
+        let failed = (!is_right).then(|| self.lock().scheduler.failed(&failure));
         {
             let mut stats = self.stats.lock();
             stats.pending.end(slot);
-            if is_right {
+            if let Some((job, ..)) = handed_over {
+                stats.job(job).came_back(1);
+            }
+            if let Some(failed) = failed {
+                stats.returned_failed(failure, failed);
+            } else {
                 let due_ns = issue.due_ns;
                 let one = Alike { lane, op, due_ns, submitted_ns, count: 1, bytes: u64::from(bytes) };
                 stats.completed_alike(&one, now_ns);
-            } else {
-                stats.returned_failed(RawFailure { t_ns: now_ns, lane, op, offset, bytes, result });
             }
         }
         let mut state = self.lock();
+        if is_right {
+            state.scheduler.served(issue, now_ns, now_ns.saturating_sub(submitted_ns));
+        }
         state.failures_in_a_row = if is_right { 0 } else { state.failures_in_a_row.saturating_add(1) };
         state.scheduler.returned(issue.lane, now_ns, now_ns.saturating_sub(submitted_ns));
+        // Each comes back by itself, and was counted above.
+        state.scheduler.came_back(|_, _| {});
         state
     }
 }

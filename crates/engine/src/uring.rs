@@ -118,6 +118,7 @@ impl Worker {
         self.status.begin();
         let result = self.turns();
         let in_flight = self.scheduler.in_flight();
+        self.scheduler.leave();
         self.status.done.store(true, Ordering::Release);
         if in_flight > 0 {
             self.memory.leak();
@@ -156,6 +157,7 @@ impl Worker {
     /// Queues what is due, at most a batch; says what comes next.
     fn submit(&mut self, now_ns: u64) -> Next {
         self.batch.clear();
+        self.scheduler.look(now_ns);
         if let Some(stopped_ns) = self.control.stopped_at_ns() {
             if now_ns > stopped_ns + LAST_CALL_NS {
                 return Next::Blocked;
@@ -198,6 +200,7 @@ impl Worker {
         if let Some(whole) = run {
             buffer.submitted_alike(&whole);
         }
+        self.scheduler.handed_over(|job, count, in_flight| buffer.job(job).handed_over(count, in_flight));
         stamp_ns
     }
 
@@ -282,9 +285,12 @@ impl Worker {
             if result < 0 || (result.unsigned_abs() != bytes && moves()) {
                 *failures_in_a_row += 1;
                 let lane = issue.lane as usize;
-                buffer.returned_failed(RawFailure { t_ns: now_ns, lane, op, offset, bytes, result });
+                let failure = RawFailure { t_ns: now_ns, lane, op, offset, bytes, result };
+                let failed = scheduler.failed(&failure);
+                buffer.returned_failed(failure, failed);
             } else {
                 *failures_in_a_row = 0;
+                scheduler.served(&issue, now_ns, now_ns.saturating_sub(submitted_ns));
                 let one = alike(&issue, submitted_ns);
                 if !run.as_mut().is_some_and(|run| run.absorb(&one))
                     && let Some(whole) = run.replace(one)
@@ -298,6 +304,7 @@ impl Worker {
         if let Some(whole) = run {
             buffer.completed_alike(&whole, now_ns);
         }
+        scheduler.came_back(|job, count| buffer.job(job).came_back(count));
         reaped
     }
 }

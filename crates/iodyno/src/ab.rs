@@ -102,6 +102,10 @@ fn show(
     let parts = session::half_rounds(directory)?;
     let damaged = open::say_of(parts.iter().map(PathBuf::as_path))?;
     outln!("");
+    if parts.is_empty() {
+        outln!("recordings  {}", directory.display());
+        return Ok(damaged);
+    }
     let made = compare::show(&[directory.to_path_buf()], None, question, judge);
     outln!("");
     outln!("recordings  {}", directory.display());

@@ -1,6 +1,7 @@
 //! What a workload adds that keeps to itself: its own slots, start, pace and end within the run (fio's job).
 
 use crate::files::FilePasses;
+use crate::job_end::JobEnd;
 use crate::spec::Gaps;
 use serde::{Deserialize, Serialize};
 
@@ -52,6 +53,9 @@ pub struct Job {
     /// Some of its requests have an I/O priority of their own.
     #[serde(default)]
     pub priorities: Option<RequestPriorities>,
+    /// What ends it besides, by fio's rules; `None`: only the limits of the run and the plan do.
+    #[serde(default)]
+    pub end: Option<JobEnd>,
 }
 
 /// I/O priorities of single requests (fio's `cmdprio_percentage` and `cmdprio_bssplit`); io_uring only.
@@ -96,6 +100,7 @@ impl Job {
             placement: Placement::default(),
             mapped: false,
             priorities: None,
+            end: None,
         }
     }
 }

@@ -7,12 +7,14 @@
 mod files;
 pub mod generate;
 mod job;
+mod job_end;
 mod job_texts;
 pub mod replay;
 pub mod spec;
 
 pub use files::*;
 pub use job::*;
+pub use job_end::*;
 pub use job_texts::{JobText, JobTexts};
 pub use replay::Replay;
 pub use spec::*;

@@ -384,6 +384,9 @@ pub struct Stop {
     pub operations: Option<u64>,
     /// What was measured has become steady.
     pub steady: Option<Steady>,
+    /// More operations of the run than this have failed; `None`: of all runs more than [`Settings::errors_max`].
+    #[serde(default)]
+    pub errors: Option<u64>,
 }
 
 /// When a run is steady: the seconds of the last `window_ns` are alike.

@@ -171,7 +171,7 @@ pub(crate) fn suffixes() -> impl Iterator<Item = &'static str> {
     ["min", "mean"].into_iter().chain(PERCENTILES.iter().map(|(name, _)| *name)).chain(["max"])
 }
 
-/// A histogram of bytes instead of nanoseconds. It stands alone: of sizes, the whole distribution is asked for.
+/// A histogram of bytes or of operations instead of nanoseconds. It stands alone: of sizes, the whole distribution is asked for.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Sizes(pub Histogram);
 

@@ -76,7 +76,8 @@ pub fn order_of(round: u32) -> [Side; 2] {
 enum RoundEnd {
     Sound,
     Faulty(String),
-    Interrupted,
+    /// Nothing more is to be run.
+    Last,
 }
 
 /// Runs all rounds.
@@ -134,7 +135,7 @@ impl Life<'_> {
             let outcome = self.execute(side, (0, 0), &name)?;
             if outcome != Ending::Fine {
                 self.outcome.ending = self.outcome.ending.max(outcome);
-                self.outcome.messages.push(format!("{name}: the targets could not be filled: no round was run"));
+                self.outcome.messages.push(format!("{name}: the targets were not filled: no round was run"));
                 return Ok(false);
             }
         }
@@ -170,7 +171,7 @@ impl Life<'_> {
             round += 1;
             match self.round(round)? {
                 RoundEnd::Sound => self.outcome.sound += 1,
-                RoundEnd::Interrupted => break,
+                RoundEnd::Last => break,
                 RoundEnd::Faulty(why) => {
                     let has_spare = self.planned < self.request.rounds + SPARE;
                     self.planned += u32::from(has_spare);
@@ -199,13 +200,12 @@ impl Life<'_> {
             let _ = self.face.note(&heading);
             let ending = self.execute(side, (round, self.order), &name)?;
             match ending {
-                Ending::Interrupted => return Ok(RoundEnd::Interrupted),
+                Ending::Interrupted => return Ok(RoundEnd::Last),
                 Ending::ObjectiveMissed => self.outcome.ending = self.outcome.ending.max(ending),
                 // A recording that is not whole is no fault of the load: nothing that follows would be better.
                 Ending::RecordingIncomplete => {
                     self.outcome.ending = ending;
-                    self.planned = round;
-                    return Ok(RoundEnd::Faulty(format!("{name}: the recording is incomplete")));
+                    return Ok(RoundEnd::Last);
                 }
                 Ending::Fine | Ending::TargetFailed => self.trouble = self.trouble.max(ending),
             }

@@ -11,7 +11,7 @@ use crate::rates::{Achieved, Decision};
 use crate::run_loop::{Cause, RunContext, RunResult, execute as execute_run};
 use crate::spine::Spine;
 use crate::sync::{all_flags_of, flags_of};
-use crate::{SessionError, StopFlag, commands, format, half_round};
+use crate::{SessionError, StopFlag, commands, format, half_round, job_ends};
 use analyze::{Condition, Judgement};
 use engine::{EngineChoice, Options, Pace};
 use output::{Folder, Force};
@@ -120,6 +120,8 @@ pub fn execute(request: &Request, face: &mut dyn Face, stop: &StopFlag) -> Resul
         errors: 0,
         unfinished: 0,
         ending: Ending::Fine,
+        is_stopped: false,
+        job_errors: Vec::new(),
     };
     let lived = life.live(&own_cost);
     life.finish(lived)
@@ -252,6 +254,9 @@ struct Life<'a, 'b> {
     /// Operations that never came back: a write among them may still change its target.
     unfinished: u64,
     ending: Ending,
+    /// Something happened after which no further run begins.
+    is_stopped: bool,
+    job_errors: Vec<convert::fio_out::JobErrors>,
 }
 
 impl Life<'_, '_> {
@@ -295,7 +300,7 @@ impl Life<'_, '_> {
     }
 
     fn is_over(&self) -> bool {
-        self.stop.is_requested() || self.ending >= Ending::Interrupted
+        self.stop.is_requested() || self.is_stopped
     }
 
     fn wants_round(&self, round: u64, started_ns: u64) -> bool {
@@ -409,9 +414,16 @@ impl Life<'_, '_> {
             errors_before: self.errors,
         };
         let result = execute_run(&context, &mut self.spine, &mut self.counters)?;
-        self.errors += result.all.errors;
+        if run.stop.errors.is_none() {
+            self.errors += result.all.errors;
+        }
         self.unfinished += result.unfinished;
-        self.judge(title, &result)?;
+        self.judge(run, title, &result)?;
+        self.jobs(plan, run, (title, run_index), &result)?;
+        // Where each job has its own rule for errors, those behind it run all the same.
+        let has_failed = run.stop.errors != Some(u64::MAX) || result.unfinished > 0;
+        let is_stopped = result.cause == Cause::Interrupted || (has_failed && self.ending >= Ending::Interrupted);
+        self.is_stopped |= is_stopped || result.ends_all;
         self.objectives(run, run_index)?;
         Ok(result)
     }
@@ -453,8 +465,32 @@ impl Life<'_, '_> {
         Ok(())
     }
 
+    /// Says how the run's jobs ended where that was not at their limits.
+    fn jobs(
+        &mut self,
+        plan: &Plan,
+        run: &Run,
+        (title, run_index): (&str, i32),
+        result: &RunResult,
+    ) -> Result<(), SessionError> {
+        let met = job_ends::errors(run, run_index, &result.fates);
+        if !met.is_empty() {
+            self.job_errors.extend(met);
+            let all = serde_json::json!(self.job_errors);
+            self.spine.manifest(|manifest| {
+                manifest.extra.insert(convert::fio_out::JOB_ERRORS.into(), all);
+            })?;
+        }
+        for said in job_ends::said(plan, run, title, &result.fates) {
+            self.spine.event(said.severity, said.kind, Some(title), None, &said.sentence)?;
+            self.spine.messages.push(said.sentence);
+            self.ending = self.ending.max(said.ending);
+        }
+        Ok(())
+    }
+
     /// Says what went wrong in a run.
-    fn judge(&mut self, title: &str, result: &RunResult) -> Result<(), SessionError> {
+    fn judge(&mut self, run: &Run, title: &str, result: &RunResult) -> Result<(), SessionError> {
         let mut is_silent = false;
         let mut say = |severity: &str, kind: &str, sentence: String| {
             let told = self.spine.event(severity, kind, Some(title), None, &sentence);
@@ -491,19 +527,23 @@ impl Life<'_, '_> {
                 if is_silent {
                     self.ending = self.ending.max(Ending::TargetFailed);
                 }
-                if result.all.errors > 0 {
+                // Failures that a job was to go on after are its own business, and said with it.
+                let passed_over: u64 = result.fates.iter().map(|fate| fate.passed_over).sum();
+                if result.all.errors > passed_over {
                     say("error", "io_errors", format!("{title}: {} operations failed", result.all.errors))?;
                     self.ending = self.ending.max(Ending::TargetFailed);
                 }
             }
             Cause::Interrupted => self.ending = self.ending.max(Ending::Interrupted),
             Cause::Errors => {
-                let limit = self.plan.settings.errors_max;
-                say(
-                    "error",
-                    "errors_max",
-                    format!("{title}: stopped, {} operations failed (data_errors={limit})", self.errors),
-                )?;
+                let sentence = match run.stop.errors {
+                    Some(_) => format!("{title}: stopped at its first error (continue_on_error=none)"),
+                    None => {
+                        let limit = self.plan.settings.errors_max;
+                        format!("{title}: stopped, {} operations failed (data_errors={limit})", self.errors)
+                    }
+                };
+                say("error", "errors_max", sentence)?;
                 self.ending = self.ending.max(Ending::TargetFailed);
             }
         }

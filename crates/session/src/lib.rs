@@ -19,6 +19,7 @@ mod format;
 mod gather;
 mod half_round;
 mod io_errors;
+mod job_ends;
 mod model;
 mod objectives;
 mod outcome;

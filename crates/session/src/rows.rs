@@ -3,7 +3,8 @@
 use engine::{Finished, FirstError, Harvest, LaneInterval, WorkerInterval};
 use plan::{Plan, Run, generate::Op};
 use quantity::histogram::Histogram;
-use recording::rows::{EngineInterval, Event, OpInterval, RunEnd, RunTotal};
+use recording::Sizes;
+use recording::rows::{EngineInterval, Event, JobInterval, OpInterval, RunEnd, RunTotal};
 use std::collections::{BTreeMap, BTreeSet};
 
 /// Sub-buckets per octave, as a power of two, of histograms stored per interval (error ≤ 3.1 %).
@@ -91,6 +92,25 @@ impl Stretch<'_> {
             wakeups: signed(worker.wakeups),
             limited: worker.limited,
         }
+    }
+
+    /// One row per job that has something to say.
+    pub(crate) fn job_intervals(&self, harvest: &Harvest) -> Vec<JobInterval> {
+        let row = |job: &engine::JobInterval| JobInterval {
+            t_ns: signed(harvest.t_ns),
+            t_s: self.seconds(harvest.t_ns),
+            interval_ns: signed(harvest.interval_ns),
+            run: self.title.to_string(),
+            run_index: self.run_index,
+            phase: self.phase.to_string(),
+            workload: self.workload(job.workload),
+            began_t_ns: job.began_ns.map(signed),
+            ended_t_ns: job.ended_ns.map(signed),
+            depth: Sizes(job.depth.clone()),
+            submitted: Sizes(job.submitted.clone()),
+            completed: Sizes(job.completed.clone()),
+        };
+        harvest.jobs.iter().map(row).collect()
     }
 
     /// One row per failed operation that the engine kept.

@@ -9,12 +9,15 @@ use crate::spine::Spine;
 use crate::steady::Watch;
 use crate::stop::StopFlag;
 use crate::sync;
-use engine::{Harvest, Input, LaneEnd, Options, Pace, Running};
+use crate::sync::Syncing;
+use engine::{Fates, Harvest, Input, JobFate, LaneEnd, Options, Pace, Running};
 use plan::{Plan, Run};
 use quantity::clock;
 use quantity::histogram::Histogram;
 use quantity::text::format_ns;
+use recording::Batch;
 use std::os::unix::fs::MetadataExt;
+use std::sync::Arc;
 use std::time::Duration;
 use target::Opened;
 
@@ -61,6 +64,10 @@ pub(crate) struct RunResult {
     pub(crate) oldest_ns: Option<u64>,
     /// Operations that had not come back when the engine gave up waiting.
     pub(crate) unfinished: u64,
+    /// How the job of each workload ended.
+    pub(crate) fates: Vec<JobFate>,
+    /// A job ended that takes along all runs behind this one.
+    pub(crate) ends_all: bool,
 }
 
 /// What a run needs.
@@ -108,6 +115,8 @@ struct Under<'a, 'b> {
     /// End of the last interval.
     harvested_ns: u64,
     paused: Option<Paused>,
+    fates: Arc<Fates>,
+    syncing: Syncing,
 }
 
 /// A stretch that counts in no figure, because iodyno itself did not run.
@@ -193,6 +202,8 @@ pub(crate) fn execute(
         looked_ns: clock::now_ns(),
         harvested_ns: running.started_ns(),
         paused: None,
+        fates: running.fates(),
+        syncing: Syncing::new(),
     };
     under.spine.phase(context, first, "start", clock::now_ns())?;
     // Where the counters stand before the first interval.
@@ -322,6 +333,7 @@ impl Under<'_, '_> {
             if self.context.stop.is_requested() {
                 return Ok(Wake::Stopped(Cause::Interrupted));
             }
+            self.sync_jobs()?;
             if running.finished() {
                 return Ok(Wake::Stopped(Cause::Done));
             }
@@ -347,10 +359,21 @@ impl Under<'_, '_> {
             self.measured_ns += harvest.interval_ns;
         }
         let stretch = self.stretch();
-        let (ops, workers, failures) =
-            (stretch.op_intervals(harvest), stretch.engine_intervals(harvest), stretch.failures(harvest));
+        let mut load = vec![
+            Batch::from_rows(&stretch.op_intervals(harvest))?,
+            Batch::from_rows(&stretch.engine_intervals(harvest))?,
+        ];
+        // Most runs have neither.
+        let (jobs, failures) = (stretch.job_intervals(harvest), stretch.failures(harvest));
+        if !jobs.is_empty() {
+            load.push(Batch::from_rows(&jobs)?);
+        }
+        if !failures.is_empty() {
+            load.push(Batch::from_rows(&failures)?);
+        }
         let counters = self.counters.sample(harvest.t_ns, self.spine.origin_ns());
-        self.spine.interval((ops, workers, failures), counters)?;
+        load.extend(counters);
+        self.spine.interval(&load)?;
         match &mut self.playback {
             Some(playback) => playback.interval(self.spine, harvest.lanes.iter().map(|lane| lane.errors).sum()),
             None => Ok(()),
@@ -360,7 +383,12 @@ impl Under<'_, '_> {
     /// Errors and the monitor file, looked at once per interval.
     fn should_end(&self) -> Option<Cause> {
         let sum = self.totals.sum(&["format", "warmup", "measure", "paused"]);
-        if self.context.errors_before + sum.errors > self.context.plan.settings.errors_max {
+        let all = self.context.errors_before + sum.errors;
+        let is_too_much = match self.context.run.stop.errors {
+            Some(most) => sum.errors > most,
+            None => all > self.context.plan.settings.errors_max,
+        };
+        if is_too_much {
             return Some(Cause::Errors);
         }
         let monitor = self.context.plan.settings.monitor.as_ref()?;
@@ -402,7 +430,7 @@ impl Under<'_, '_> {
     /// Records what came back after the end; the measured time is over.
     fn drained(&mut self, harvest: &Harvest) -> Result<(), SessionError> {
         self.harvested_ns = harvest.t_ns;
-        if harvest.lanes.iter().all(|lane| lane.ops == 0 && lane.errors == 0) {
+        if harvest.jobs.is_empty() && harvest.lanes.iter().all(|lane| lane.ops == 0 && lane.errors == 0) {
             return Ok(());
         }
         let measured_ns = self.measured_ns;
@@ -411,16 +439,57 @@ impl Under<'_, '_> {
         Ok(())
     }
 
+    /// What is to be made durable of the workloads that are meant.
+    fn wishes(&self, is_meant: impl Fn(usize) -> bool) -> Result<Vec<sync::Wish>, SessionError> {
+        let RunContext { plan, run, targets, .. } = *self.context;
+        let action = "duplicate a file descriptor";
+        let wishes = sync::wishes(plan, run, targets, is_meant);
+        Ok(wishes.map_err(|source| engine::EngineError::System { action, source })?)
+    }
+
+    /// Makes durable what jobs wrote that have ended, where their end is not complete without that; others go on meanwhile.
+    fn sync_jobs(&mut self) -> Result<(), SessionError> {
+        let begins: Vec<usize> = self.fates.unsynced().into_iter().filter(|job| !self.syncing.has(*job)).collect();
+        if !begins.is_empty() {
+            let wishes = self.wishes(|job| begins.contains(&job))?;
+            let has_wish = |job: &&usize| wishes.iter().any(|wish| wish.workload() == **job);
+            begins.iter().filter(|job| !has_wish(job)).for_each(|job| self.fates.synced(*job));
+            self.syncing.begin(wishes);
+        }
+        if self.syncing.is_empty() {
+            return Ok(());
+        }
+        for (job, harvest) in self.syncing.take() {
+            let RunContext { run, title, .. } = *self.context;
+            let took = format_ns(harvest.interval_ns);
+            let name = run.workloads.get(job).map_or("", |workload| &workload.name);
+            let count = harvest.lanes.len();
+            let sentence = format!("{title}: {count} fsync at the end of {name} took {took}");
+            self.spine.event("info", "fsync", Some(title), None, &sentence)?;
+            self.totals.add("drain", &harvest);
+            let stretch = self.spine.stretch(self.context, "drain");
+            let (rows, failures) = (stretch.op_intervals(&harvest), stretch.failures(&harvest));
+            self.spine.rows(&rows)?;
+            self.spine.rows(&failures)?;
+            self.fates.synced(job);
+        }
+        Ok(())
+    }
+
     /// Makes durable what was written, where the run ends with that; gives what did not come back.
     fn sync(&mut self) -> Result<Vec<LaneEnd>, SessionError> {
-        let RunContext { plan, run, title, targets, stop, .. } = *self.context;
-        let action = "duplicate a file descriptor";
-        let wishes =
-            sync::wishes(plan, run, targets).map_err(|source| engine::EngineError::System { action, source })?;
-        if wishes.is_empty() || stop.is_urgent() {
+        let RunContext { run, title, stop, .. } = *self.context;
+        let is_left = |job: usize| {
+            let fate = self.fates.of(job);
+            fate.has_begun && fate.fault.is_none() && !fate.is_flushed && !self.syncing.has(job)
+        };
+        let wishes = self.wishes(is_left)?;
+        if (wishes.is_empty() && self.syncing.is_empty()) || stop.is_urgent() {
             return Ok(Vec::new());
         }
-        let synced = sync::carry_out(wishes, DRAIN, stop);
+        let mut syncing = std::mem::replace(&mut self.syncing, Syncing::new());
+        syncing.begin(wishes);
+        let synced = syncing.finish(DRAIN, stop);
         let took = format_ns(synced.harvest.interval_ns);
         let count = |count: usize| if count == 1 { "1 fsync".to_string() } else { format!("{count} fsyncs") };
         let sentence = match synced.open.len() {
@@ -457,6 +526,10 @@ impl Under<'_, '_> {
         // What came back while iodyno did not run has only a bound, and is not unfinished.
         let unfinished = finished.unfinished();
         finished.open.extend(bounds);
+        let fates = (0..self.context.run.workloads.len()).map(|job| self.fates.of(job)).collect();
+        if cause == Cause::Done {
+            self.fates.close();
+        }
         let measured = self.totals.sum(&["measure", "format"]);
         let all = self.totals.sum(&["format", "warmup", "measure", "paused", "drain"]);
         let phase = if self.context.run.format { "format" } else { "measure" };
@@ -477,6 +550,8 @@ impl Under<'_, '_> {
             waiting: finished.waiting(),
             oldest_ns: finished.oldest_ns(),
             unfinished,
+            fates,
+            ends_all: self.fates.ends_all(),
         })
     }
 }

@@ -34,8 +34,10 @@ impl Watch {
 
     /// Takes one interval in.
     pub(crate) fn add(&mut self, harvest: &Harvest) {
+        let began_ns = self.passed_ns;
         self.passed_ns += harvest.interval_ns;
-        if self.passed_ns <= self.steady.ramp_ns {
+        // What is counted begins when the time that is left out is over: an interval that ends a little later has most of it.
+        if began_ns < self.steady.ramp_ns {
             return;
         }
         self.slice.ns += harvest.interval_ns;
@@ -124,6 +126,19 @@ mod tests {
             window_ns: 5 * SLICE_NS,
             ramp_ns: 0,
         })
+    }
+
+    #[test]
+    fn the_first_second_that_counts_begins_when_those_left_out_are_over() {
+        let interval = |ns| Harvest { t_ns: 0, interval_ns: ns, lanes: vec![], workers: vec![], failures: vec![] };
+        for late_ns in [0, 30_000, 300_000] {
+            let steady = Steady { ramp_ns: 10 * SLICE_NS, ..watch(false, 0.05).steady };
+            let mut watch = Watch::new(steady);
+            for second in 0..12 {
+                assert_eq!(watch.values.len(), second.max(10) - 10, "before second {second}, {late_ns} ns late");
+                watch.add(&interval(SLICE_NS + late_ns));
+            }
+        }
     }
 
     #[test]

@@ -1,4 +1,4 @@
-//! `fsync` at the end of a run, and what the page cache holds between runs.
+//! `fsync` at the end of a run or job, and what the page cache holds between runs.
 
 use crate::StopFlag;
 use engine::{Failure, FirstError, Harvest, LaneEnd, LaneInterval};
@@ -7,9 +7,9 @@ use plan::{OpenFlags, Plan, Run, TargetSpec, Workload};
 use quantity::clock;
 use quantity::histogram::Histogram;
 use rustix::fs::{fdatasync, fsync};
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 use std::os::fd::OwnedFd;
-use std::sync::mpsc::{RecvTimeoutError, channel};
+use std::sync::mpsc::{Receiver, RecvTimeoutError, Sender, channel};
 use std::time::Duration;
 use target::{Kind, Opened};
 
@@ -44,11 +44,27 @@ pub(crate) struct Wish {
     fd: OwnedFd,
 }
 
+impl Wish {
+    /// Whose it is.
+    pub(crate) fn workload(&self) -> usize {
+        self.workload
+    }
+}
+
 /// What a run ends with: an `fsync` of each target that `openflags=fsync` was said of and that was written to, of each job
-/// of its own; after a fill, `fdatasync` of what went through the page cache, or the first run would write it.
-pub(crate) fn wishes(plan: &Plan, run: &Run, targets: &[Option<Opened>]) -> std::io::Result<Vec<Wish>> {
+/// of its own that `is_meant`; after a fill, `fdatasync` of what went through the page cache, or the first run would write
+/// it.
+pub(crate) fn wishes(
+    plan: &Plan,
+    run: &Run,
+    targets: &[Option<Opened>],
+    is_meant: impl Fn(usize) -> bool,
+) -> std::io::Result<Vec<Wish>> {
     let mut wishes: Vec<Wish> = Vec::new();
-    for (at, workload) in run.workloads.iter().enumerate().filter(|(_, workload)| workload.mix.write > 0.0) {
+    let writes = |(at, workload): &(usize, &Workload)| {
+        workload.mix.write > 0.0 && (workload.job.is_none() || run.format || is_meant(*at))
+    };
+    for (at, workload) in run.workloads.iter().enumerate().filter(writes) {
         for index in &workload.targets {
             let (Some(spec), Some(Some(opened))) = (plan.targets.get(*index), targets.get(*index)) else { continue };
             let flags = flags_of(spec, workload);
@@ -73,68 +89,142 @@ pub(crate) struct Synced {
     pub(crate) open: Vec<LaneEnd>,
 }
 
-/// Carries the wishes out, all at the same time, and waits for them no longer than `patience`.
-pub(crate) fn carry_out(wishes: Vec<Wish>, patience: Duration, stop: &StopFlag) -> Synced {
-    let began_ns = clock::now_ns();
-    let until_ns = began_ns.saturating_add(u64::try_from(patience.as_nanos()).unwrap_or(u64::MAX));
-    let mut waited: BTreeSet<(usize, usize)> = BTreeSet::new();
-    let (tell, told) = channel();
-    let mut harvest =
-        Harvest { t_ns: began_ns, interval_ns: 0, lanes: Vec::new(), workers: Vec::new(), failures: Vec::new() };
-    for Wish { workload, target, only_data, fd } in wishes {
-        waited.insert((workload, target));
-        let tell = tell.clone();
-        let work = move || {
-            let result = if only_data { fdatasync(&fd) } else { fsync(&fd) };
-            let _ = tell.send((workload, target, clock::now_ns(), result.map_err(std::io::Error::from)));
-        };
-        if let Err(error) = std::thread::Builder::new().name("iodyno-fsync".to_string()).spawn(work) {
-            waited.remove(&(workload, target));
-            add(&mut harvest, (workload, target), began_ns, Err(error));
-        }
-    }
-    drop(tell);
-    while !waited.is_empty() && clock::now_ns() < until_ns && !stop.is_urgent() {
-        match told.recv_timeout(NAP) {
-            Ok((workload, target, t_ns, result)) => {
-                waited.remove(&(workload, target));
-                add(&mut harvest, (workload, target), t_ns, result);
-            }
-            Err(RecvTimeoutError::Timeout) => {}
-            Err(RecvTimeoutError::Disconnected) => break,
-        }
-    }
-    harvest.t_ns = clock::now_ns();
-    harvest.interval_ns = harvest.t_ns.saturating_sub(began_ns).max(1);
-    for lane in &mut harvest.lanes {
-        lane.in_flight_mean = lane.service.sum() as f64 / harvest.interval_ns as f64;
-    }
-    let age_ns = harvest.interval_ns;
-    let open = waited.into_iter().map(|(workload, target)| {
-        let mut age = Histogram::default();
-        age.record(age_ns);
-        LaneEnd {
-            workload,
-            target,
-            op: Op::Flush,
-            in_flight_age: age.clone(),
-            in_flight_service_age: age,
-            waiting_age: Histogram::default(),
-        }
-    });
-    Synced { open: open.collect(), harvest }
+/// One that came back.
+struct Done {
+    workload: usize,
+    target: usize,
+    began_ns: u64,
+    t_ns: u64,
+    result: std::io::Result<()>,
 }
 
-/// Counts one that came back at `t_ns`; it was due, and submitted, when the waiting began.
-fn add(harvest: &mut Harvest, (workload, target): (usize, usize), t_ns: u64, result: std::io::Result<()>) {
+/// Wishes under way, all at the same time.
+pub(crate) struct Syncing {
+    tell: Sender<Done>,
+    told: Receiver<Done>,
+    /// When each that is under way began.
+    waited: BTreeMap<(usize, usize), u64>,
+    done: Vec<Done>,
+    /// Workloads whose wishes were begun, whatever has become of them.
+    begun: BTreeSet<usize>,
+}
+
+impl Syncing {
+    pub(crate) fn new() -> Self {
+        let (tell, told) = channel();
+        Self { tell, told, waited: BTreeMap::new(), done: Vec::new(), begun: BTreeSet::new() }
+    }
+
+    /// Were the wishes of this workload begun?
+    pub(crate) fn has(&self, workload: usize) -> bool {
+        self.begun.contains(&workload)
+    }
+
+    pub(crate) fn is_empty(&self) -> bool {
+        self.waited.is_empty() && self.done.is_empty()
+    }
+
+    /// Begins to carry the wishes out.
+    pub(crate) fn begin(&mut self, wishes: Vec<Wish>) {
+        for Wish { workload, target, only_data, fd } in wishes {
+            let began_ns = clock::now_ns();
+            self.begun.insert(workload);
+            self.waited.insert((workload, target), began_ns);
+            let tell = self.tell.clone();
+            let done = move |result| Done { workload, target, began_ns, t_ns: clock::now_ns(), result };
+            let work = move || {
+                let result = if only_data { fdatasync(&fd) } else { fsync(&fd) };
+                let _ = tell.send(done(result.map_err(std::io::Error::from)));
+            };
+            if let Err(error) = std::thread::Builder::new().name("iodyno-fsync".to_string()).spawn(work) {
+                self.take_in(Done { workload, target, began_ns, t_ns: clock::now_ns(), result: Err(error) });
+            }
+        }
+    }
+
+    fn take_in(&mut self, done: Done) {
+        self.waited.remove(&(done.workload, done.target));
+        self.done.push(done);
+    }
+
+    /// The workloads whose wishes have all come back since the last look, with them.
+    pub(crate) fn take(&mut self) -> Vec<(usize, Harvest)> {
+        while let Ok(done) = self.told.try_recv() {
+            self.take_in(done);
+        }
+        let is_waited = |workload: usize| self.waited.keys().any(|(other, _)| *other == workload);
+        let (later, whole): (Vec<Done>, Vec<Done>) =
+            std::mem::take(&mut self.done).into_iter().partition(|done| is_waited(done.workload));
+        self.done = later;
+        let mut by_workload: BTreeMap<usize, Vec<Done>> = BTreeMap::new();
+        whole.into_iter().for_each(|done| by_workload.entry(done.workload).or_default().push(done));
+        by_workload.into_iter().map(|(workload, done)| (workload, harvest(done))).collect()
+    }
+
+    /// Waits for all of them, no longer than `patience`.
+    pub(crate) fn finish(mut self, patience: Duration, stop: &StopFlag) -> Synced {
+        let until_ns = clock::now_ns().saturating_add(u64::try_from(patience.as_nanos()).unwrap_or(u64::MAX));
+        while !self.waited.is_empty() && clock::now_ns() < until_ns && !stop.is_urgent() {
+            match self.told.recv_timeout(NAP) {
+                Ok(done) => self.take_in(done),
+                Err(RecvTimeoutError::Timeout) => {}
+                Err(RecvTimeoutError::Disconnected) => break,
+            }
+        }
+        let now_ns = clock::now_ns();
+        let open = self.waited.into_iter().map(|((workload, target), began_ns)| {
+            let mut age = Histogram::default();
+            age.record(now_ns.saturating_sub(began_ns));
+            LaneEnd {
+                workload,
+                target,
+                op: Op::Flush,
+                in_flight_age: age.clone(),
+                in_flight_service_age: age,
+                waiting_age: Histogram::default(),
+            }
+        });
+        let open: Vec<LaneEnd> = open.collect();
+        let mut harvest = harvest(self.done);
+        if harvest.lanes.is_empty() {
+            let longest = open.iter().map(|end| end.in_flight_age.max().unwrap_or(0)).max();
+            (harvest.t_ns, harvest.interval_ns) = (now_ns, longest.unwrap_or(0).max(1));
+        }
+        Synced { harvest, open }
+    }
+}
+
+/// What came back, from the first beginning to the last end; each was due, and submitted, when the waiting for it began.
+fn harvest(done: Vec<Done>) -> Harvest {
+    let began_ns = done.iter().map(|done| done.began_ns).min().unwrap_or(0);
+    let t_ns = done.iter().map(|done| done.t_ns).max().unwrap_or(0);
+    let interval_ns = t_ns.saturating_sub(began_ns).max(1);
+    let mut harvest = Harvest {
+        t_ns,
+        interval_ns,
+        lanes: Vec::new(),
+        workers: Vec::new(),
+        jobs: Vec::new(),
+        failures: Vec::new(),
+    };
+    for done in done {
+        add(&mut harvest, done);
+    }
+    harvest
+}
+
+/// Counts one that came back.
+fn add(harvest: &mut Harvest, done: Done) {
+    let Done { workload, target, began_ns, t_ns, result } = done;
     let mut service = Histogram::default();
-    service.record(t_ns.saturating_sub(harvest.t_ns));
+    service.record(t_ns.saturating_sub(began_ns));
     let is_fine = result.is_ok();
     // A file system says why; where it does not, it is an error of I/O.
     let errno = |error: &std::io::Error| error.raw_os_error().unwrap_or(rustix::io::Errno::IO.raw_os_error());
     let first_error = result.as_ref().err().map(|error| FirstError { t_ns, errno: errno(error) });
     let mut at_once = Histogram::default();
     at_once.record(0);
+    let in_flight_mean = service.sum() as f64 / harvest.interval_ns as f64;
     harvest.lanes.push(LaneInterval {
         workload,
         target,
@@ -148,7 +238,7 @@ fn add(harvest: &mut Harvest, (workload, target): (usize, usize), t_ns: u64, res
         response: if is_fine { service.clone() } else { Histogram::default() },
         service: if is_fine { service } else { Histogram::default() },
         wait: at_once,
-        in_flight_mean: 0.0,
+        in_flight_mean,
         backlog: 0,
     });
     if let Err(error) = result {

@@ -1,21 +1,39 @@
 //! What fio's outputs say, read from a recording once.
 
-use super::figures::{Classes, PERCENTILES, Times};
+use super::figures::{Classes, Counts, PERCENTILES, Times, by_batch, by_depth, shares};
 use crate::ConvertError;
 use plan::{JobText, JobTexts};
 use quantity::histogram::Histogram;
 use recording::Reader;
-use recording::rows::{Disk, EngineInterval, OpInterval, RunTotal};
+use recording::rows::{Disk, EngineInterval, JobInterval, OpInterval, RunTotal};
+use serde::{Deserialize, Serialize};
 use std::collections::{BTreeMap, BTreeSet};
 
 /// Where in the manifest's `extra` the [`JobTexts`] of a run stand.
 pub const FIO_JOBS: &str = "fio_jobs";
+/// Where in the manifest's `extra` stands how jobs ended that met errors: a list of [`JobErrors`].
+pub const JOB_ERRORS: &str = "job_errors";
 /// A sample of bandwidth that lasted less than this part of the longest is the end of a job, no sample.
 const SAMPLE_PART_MIN: f64 = 0.95;
 /// What an I/O that failed is reported as where the recording has no number of it (before they were kept): `EIO`.
 const EIO: i32 = 5;
 /// Directions, as fio orders them, and their names in a recording.
 pub(super) const SIDES: [&str; 3] = ["read", "write", "trim"];
+
+/// What errors a job met.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct JobErrors {
+    /// Position of the run.
+    pub run_index: i32,
+    /// The workload's name.
+    pub workload: String,
+    /// Number of the error that ended it (`errno`), 0 when it went on to its end.
+    pub ended_by: i32,
+    /// Failed operations that it went on after.
+    pub passed_over: u64,
+    /// Number of the first error of those, 0 when there were none.
+    pub first_passed_over: i32,
+}
 
 /// The whole output.
 #[derive(Debug)]
@@ -39,6 +57,7 @@ pub(super) struct Job {
     pub(super) members: usize,
     pub(super) options: Vec<(String, String)>,
     pub(super) description: String,
+    /// Whole ms.
     pub(super) runtime_ms: u64,
     pub(super) sides: [Side; 3],
     pub(super) syncs: Times,
@@ -46,13 +65,26 @@ pub(super) struct Job {
     /// What the workers cost, shared among the jobs of a run by their I/Os.
     pub(super) cost: Cost,
     pub(super) depth: Option<u64>,
+    /// In percent; `None` where it was not recorded: the workload was no job, or the recording is older.
+    pub(super) depths: Option<Depths>,
     /// Was a `latency_target` asked for? What became of it is in the recording's events only.
     pub(super) has_target: bool,
     pub(super) percentiles: Vec<f64>,
     /// Which of submission, completion and total times get percentiles.
     pub(super) has_percentiles: [bool; 3],
+    /// Failed operations that it went on after, and the number of the first one's error.
     pub(super) errors: u64,
+    pub(super) first_error: i32,
     pub(super) continues: bool,
+}
+
+/// How many were in flight, and went and came together: shares of fio's classes in percent.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub(super) struct Depths {
+    /// When an I/O was issued, of all I/Os.
+    pub(super) level: [f64; 7],
+    pub(super) submit: [f64; 7],
+    pub(super) complete: [f64; 7],
 }
 
 /// Processor time in ms, context switches, page faults with and without I/O; `None` where they are not recorded.
@@ -138,7 +170,13 @@ pub(super) struct DiskUse {
 struct Lane {
     start_ns: i64,
     end_ns: i64,
+    /// End of the last flush that came back behind the load.
+    flushed_ns: i64,
+    /// When the job began and ended by itself.
+    own: (Option<i64>, Option<i64>),
     sides: [Sum; 4],
+    /// Depths, what went and what came together.
+    counts: Option<[Counts; 3]>,
 }
 
 #[derive(Debug, Default)]
@@ -168,6 +206,8 @@ impl Document {
             .get(FIO_JOBS)
             .and_then(|value| serde_json::from_value(value.clone()).ok())
             .unwrap_or_default();
+        let extra = manifest.extra.get(JOB_ERRORS);
+        let met: Option<Vec<JobErrors>> = extra.and_then(|value| serde_json::from_value(value.clone()).ok());
         let mut titles: BTreeMap<i32, String> = BTreeMap::new();
         let mut order: Vec<Key> = Vec::new();
         let mut lanes: BTreeMap<Key, Lane> = BTreeMap::new();
@@ -191,6 +231,12 @@ impl Document {
                 lane.sample(&row);
             }
         }
+        for row in reader.rows::<JobInterval>()? {
+            let row = row?;
+            if let Some(lane) = lanes.get_mut(&(row.run_index, row.workload.clone())) {
+                lane.count(&row);
+            }
+        }
         let costs = costs(reader, &lanes)?;
         let (from_ns, to_ns) =
             lanes.values().fold((i64::MAX, 0), |(from, to), lane| (from.min(lane.start_ns), to.max(lane.end_ns)));
@@ -205,7 +251,8 @@ impl Document {
             let share = if all == 0 { 0.0 } else { lane.ops() as f64 / all as f64 };
             let cost = costs.get(&key.0).copied().unwrap_or_default().part(share);
             let group = groups.iter().position(|index| *index == key.0).unwrap_or(0);
-            Some(lane.job(key, text, &texts, group, cost))
+            let met = met.iter().flatten().find(|met| (met.run_index, &met.workload) == (key.0, &key.1));
+            Some(Job { group, cost, ..lane.job(key, text, &texts, met) })
         });
         Ok(Self {
             version: format!("fio-3.33-{}", manifest.program.replace(' ', "-")),
@@ -266,6 +313,9 @@ impl Lane {
         let Some(side) = side_of(&row.op) else { return };
         self.start_ns = self.start_ns.min(row.start_t_ns);
         self.end_ns = self.end_ns.max(row.t_ns);
+        if row.op == "flush" && row.phase == "drain" {
+            self.flushed_ns = self.flushed_ns.max(row.t_ns);
+        }
         let sum = &mut self.sides[side];
         sum.ops += unsigned(row.ops);
         sum.bytes += unsigned(row.bytes);
@@ -287,33 +337,60 @@ impl Lane {
         sample.2 += unsigned(row.ops);
     }
 
+    fn count(&mut self, row: &JobInterval) {
+        self.own = (row.began_t_ns.or(self.own.0), row.ended_t_ns.or(self.own.1));
+        if is_counted(&row.phase) {
+            let found = [by_depth(&row.depth.0), by_batch(&row.submitted.0), by_batch(&row.completed.0)];
+            let sums = self.counts.get_or_insert_default();
+            let pairs = sums.iter_mut().flatten().zip(found.into_iter().flatten());
+            pairs.for_each(|(sum, count)| *sum += count);
+        }
+    }
+
+    /// When the job ran, ns: from its own begin in the measured time to its own end, or the load's, with the flushes behind it.
+    fn span(&self) -> (i64, i64) {
+        let start_ns = self.own.0.map_or(self.start_ns, |began_ns| began_ns.max(self.start_ns));
+        let end_ns = self.own.1.map_or(self.end_ns, |ended_ns| ended_ns.max(self.flushed_ns));
+        (start_ns, end_ns)
+    }
+
     fn ops(&self) -> u64 {
         self.sides.iter().map(|side| side.ops).sum()
     }
 
-    fn job(&self, key: &Key, text: Option<&JobText>, texts: &JobTexts, group: usize, cost: Cost) -> Job {
-        let runtime_ms = unsigned(self.end_ns.saturating_sub(self.start_ns)) / 1_000_000;
+    fn job(&self, key: &Key, text: Option<&JobText>, texts: &JobTexts, met: Option<&JobErrors>) -> Job {
+        let (start_ns, end_ns) = self.span();
+        let run_us = unsigned(end_ns.saturating_sub(start_ns)) / 1_000;
+        // A direction's time is rounded up, a job's down.
+        let runtime_ms = run_us.div_ceil(1_000);
         let own = text.map_or(&[][..], |text| &text.options);
         let option = |name: &str| text.and_then(|text| texts.option(text, name));
         let is_on = |name: &str, otherwise: bool| option(name).map_or(otherwise, |value| value != "0");
         let mut service = Histogram::default();
         self.sides[..3].iter().for_each(|side| service.merge(&side.service));
         let ios: u64 = self.sides[..3].iter().map(|side| side.ops + side.errors).sum();
-        let errors: u64 = self.sides.iter().map(|side| side.errors).sum();
-        let first = self.sides.iter().filter_map(|side| side.first_error).min().map(|(_, errno)| errno);
+        let failed: u64 = self.sides.iter().map(|side| side.errors).sum();
+        // Where nothing is said, as of Vdbench's workloads, what failed failed as its first error did, or as disks do.
+        let recorded = self.sides.iter().filter_map(|side| side.first_error).min().map(|(_, errno)| errno);
+        let unsaid = recorded.unwrap_or(if failed > 0 { EIO } else { 0 });
+        let first = |met: &JobErrors| if met.ended_by == 0 { met.first_passed_over } else { met.ended_by };
+        let goes_on = |name: &str| option(name).is_some_and(|value| value != "none" && value != "0");
         Job {
             name: text.map_or_else(|| key.1.clone(), |text| text.name.clone()),
-            group,
-            error: first.unwrap_or(if errors > 0 { EIO } else { 0 }),
+            error: met.map_or(unsaid, first),
             members: 1,
             options: own.to_vec(),
             description: option("description").unwrap_or_default().to_string(),
-            runtime_ms,
+            runtime_ms: run_us / 1_000,
             sides: [0, 1, 2].map(|at| self.sides[at].side(runtime_ms)),
             syncs: Times::of(&self.sides[3].service),
             classes: Some(Classes::of(&service, ios)),
-            cost,
             depth: text.map(|_| option("iodepth").and_then(|depth| depth.parse().ok()).unwrap_or(1)),
+            depths: self.counts.map(|[depths, submitted, completed]| Depths {
+                level: shares(depths, ios),
+                submit: shares(submitted, submitted.iter().sum()),
+                complete: shares(completed, completed.iter().sum()),
+            }),
             has_target: option("latency_target").is_some(),
             percentiles: percentiles(option("percentile_list")),
             has_percentiles: [
@@ -321,8 +398,10 @@ impl Lane {
                 is_on("clat_percentiles", !is_on("lat_percentiles", false)),
                 is_on("lat_percentiles", false),
             ],
-            errors,
-            continues: option("continue_on_error").is_some_and(|value| value != "none" && value != "0"),
+            errors: met.map_or(failed, |met| met.passed_over),
+            first_error: met.map_or(unsaid, |met| met.first_passed_over),
+            continues: goes_on("continue_on_error") || goes_on("ignore_error"),
+            ..Job::default()
         }
     }
 }

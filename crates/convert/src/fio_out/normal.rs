@@ -1,7 +1,7 @@
 //! `--output-format=normal`: fio's text for people.
 
 use super::figures::{Classes, Times, short};
-use super::model::{DiskUse, Document, Job, Side, per_second};
+use super::model::{Depths, DiskUse, Document, Job, Side, per_second};
 use quantity::text::civil;
 use std::fmt::Write as _;
 
@@ -95,6 +95,9 @@ fn one_job(text: &mut String, document: &Document, job: &Job) {
         cost.major_faults.unwrap_or(0),
         cost.minor_faults.unwrap_or(0)
     );
+    if let Some(depths) = &job.depths {
+        depth_lines(text, depths);
+    }
     let _ = writeln!(
         text,
         "     issued rwts: total={},{},{},{} short={},{},{},0 dropped=0,0,0,0",
@@ -107,12 +110,23 @@ fn one_job(text: &mut String, document: &Document, job: &Job) {
         job.sides[2].short
     );
     if job.continues {
-        let words = words_of(job.error);
-        let _ = writeln!(text, "     errors    : total={}, first_error={}/<{words}>", job.errors, job.error);
+        let (count, first) = (job.errors, job.first_error);
+        let _ = writeln!(text, "     errors    : total={count}, first_error={first}/<{}>", words_of(first));
     }
     if let Some(depth) = job.depth.filter(|_| !job.has_target) {
         let _ = writeln!(text, "     latency   : target=0, window=0, percentile=100.00%, depth={depth}");
     }
+}
+
+fn depth_lines(text: &mut String, depths: &Depths) {
+    let line = |names: [&str; 7], shares: &[f64; 7]| {
+        let all: Vec<String> = names.iter().zip(shares).map(|(name, share)| format!("{name}={share:.1}%")).collect();
+        all.join(", ")
+    };
+    let batches = ["0", "4", "8", "16", "32", "64", ">=64"];
+    let _ = writeln!(text, "  IO depths    : {}", line(["1", "2", "4", "8", "16", "32", ">=64"], &depths.level));
+    let _ = writeln!(text, "     submit    : {}", line(batches, &depths.submit));
+    let _ = writeln!(text, "     complete  : {}", line(batches, &depths.complete));
 }
 
 /// What `strerror` says.

@@ -151,7 +151,8 @@ pub fn replay(input: Input<'_>, feed: Feed) -> Result<(Running, Arc<Hindrances>)
     let teams = vec![Team::new(stats, spare, status, vec![thread], lanes)];
     let offered = Offered::Played(Played { chunks, due: Vec::new(), at: 0, waiting: Waiting::default() });
     let is_open = vec![is_open];
-    let parts = Parts { teams, control, started_ns, ends_ns: None, offered, is_open, engine: "io_uring", description };
+    let (fates, engine) = (Arc::default(), "io_uring");
+    let parts = Parts { teams, control, fates, started_ns, ends_ns: None, offered, is_open, engine, description };
     Ok((Running::of(parts), hindrances))
 }
 

@@ -5,6 +5,7 @@ use super::sequence::{Next, Played, Sequence};
 use super::share::Share;
 use super::{Chunk, Feed, Hindrances, Stage};
 use crate::EngineError;
+use crate::fates::Failed;
 use crate::memory::Memory;
 use crate::pending::PendingOp;
 use crate::placement::real_time;
@@ -344,7 +345,7 @@ impl Player {
             let ReplayIo { op, offset, bytes, .. } = io;
             let moves = matches!(op, Op::Read | Op::Write) && !stages[lane].nothing;
             if result < 0 || (moves && result.unsigned_abs() != bytes) {
-                buffer.returned_failed(RawFailure { t_ns: now_ns, lane, op, offset, bytes, result });
+                buffer.returned_failed(RawFailure { t_ns: now_ns, lane, op, offset, bytes, result }, Failed::GoesOn);
             } else {
                 let bytes = u64::from(bytes);
                 buffer.completed_alike(&Alike { lane, op, due_ns, submitted_ns, count: 1, bytes }, now_ns);

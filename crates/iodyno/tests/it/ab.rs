@@ -156,6 +156,23 @@ fn ctrl_c_in_the_first_round_leaves_its_recording_and_says_that_there_is_nothing
 }
 
 #[test]
+fn ctrl_c_while_targets_are_filled_leaves_no_round() {
+    let Some(faulty) = FaultyDisk::new() else { return };
+    let scratch = Scratch::new();
+    let file = reads(&scratch, faulty.device.path(), "");
+    let text = format!("formatsds=yes\n{}", std::fs::read_to_string(&file).unwrap());
+    std::fs::write(&file, text).unwrap();
+    faulty.disk.control("delay 50ms write").unwrap();
+    let arguments = ["ab", &file, &file, "-o", "out", "-e", "20", "-i", "1", "--no-counters"];
+    let mut child = scratch.iodyno(&arguments).spawn().unwrap();
+    assert!(child.wait_for_stdout("format", Duration::from_secs(60)), "{}", child.stdout());
+    child.signal(Signal::INT);
+    let ran = child.wait().unwrap().expect_code(130);
+    assert!(ran.stderr.contains("00-a: the targets were not filled: no round was run"), "{}", ran.stderr);
+    assert_eq!(folders(&scratch, "out"), ["00-a"]);
+}
+
+#[test]
 fn nothing_is_written_before_both_sides_were_inspected() {
     let scratch = Scratch::new();
     let foreign = scratch.path("foreign");

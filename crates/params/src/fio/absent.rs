@@ -29,8 +29,6 @@ const OWN_HELP: &str = "`iodyno run --help` and docs/fio-options.md list all opt
 #[rustfmt::skip]
 pub(super) const ABSENT: &[Absent] = &[
     // The job's end; helpers of other parts take these away one by one.
-    Absent { names: &["continue_on_error", "ignore_error"], why: "how errors end a job cannot be chosen yet: leave it out" },
-    Absent { names: &["exit_what", "exitall", "exitall_on_error"], why: "jobs do not end each other yet: leave it out" },
     Absent { names: &["create_only", "pre_read", "fill_device", "fill_fs"], why: "files cannot be made, read or filled in this way yet: leave it out" },
     Absent { names: &["serialize_overlap"], why: "operations that overlap are not held back yet: leave it out" },
     Absent { names: &["rate_cycle", "ratecycle"], why: "rate_min and rate_iops_min are judged over the whole run: leave it out" },

@@ -216,7 +216,7 @@ pub const OPTIONS: &[FioOption] = &[
     other("thread", &["threads"], Engine, SWITCH, ALWAYS),
     plan("stonewall", &["wait_for_previous"], Engine, SWITCH, "Begin when all jobs before have ended: a run of its own"),
     plan("wait_for", &[], Engine, ("JOB", "fill"), "Begin when this job has ended"),
-    other("new_group", &[], Engine, SWITCH, Note("jobs are always recorded apart; group them when you ask")),
+    plan("new_group", &[], Engine, SWITCH, "A group begins with this job: exitall ends jobs of one group. They are always recorded apart"),
     // Pace
     plan("rate", &[], Pace, ("SIZE[,SIZE]", "10m"), "Bytes per second, of reads and of writes, on time whatever the target does"),
     plan("rate_iops", &[], Pace, ("N[,N]", "20000"), "Operations per second, of reads and of writes, on time whatever the target does"),
@@ -236,7 +236,7 @@ pub const OPTIONS: &[FioOption] = &[
     plan("flow_id", &[], Pace, ("N", "1"), "Which jobs belong together"),
     other("flow_sleep", &[], Pace, ("TIME", "100"), Note("a job that is ahead waits exactly until the others have caught up")),
     other("flow_watermark", &[], Pace, ("N", "1024"), Note("a job that is ahead waits exactly until the others have caught up")),
-    plan("max_latency", &[], Pace, ("TIME", "50ms"), "Fail when a service time was longer (an objective); plain numbers are µs"),
+    plan("max_latency", &[], Pace, ("TIME[,TIME[,TIME]]", "50ms"), "A service time that is longer ends the job, of reads, writes and trims, and fails the run; plain numbers are µs"),
     plan("fail_if", &[], Pace, ("CONDITION", "response_ns_p99 > 5ms"), "iodyno's own: fail with exit code 5 when this comes true (docs/objectives.md)"),
     // Time
     plan("runtime", &["timeout"], Time, ("TIME", "30s"), "End after this time; plain numbers are seconds"),
@@ -248,6 +248,11 @@ pub const OPTIONS: &[FioOption] = &[
     plan("steadystate", &["ss"], Time, ("WHAT:LIMIT", "iops:5%"), "End when iops, bw or lat (or iops_slope, …) is steady"),
     plan("steadystate_duration", &["ss_dur"], Time, ("TIME", "60s"), "For how long it must have been steady; plain numbers are seconds"),
     plan("steadystate_ramp_time", &["ss_ramp"], Time, ("TIME", "10s"), "What is left out at the beginning; plain numbers are seconds"),
+    plan("continue_on_error", &[], Time, ("KIND", "io"), "Which failed operations (EIO) do not end the job: none (the default: the first one ends it), read, write (and trims), io, verify, all"),
+    plan("ignore_error", &[], Time, ("LIST[,LIST[,LIST]]", "EIO:ENOSPC"), "Errors of reads, of writes and of wrong data that do not end the job, instead of EIO and EILSEQ"),
+    plan("exitall", &[], Time, SWITCH, "When one job ends, others end too: exit_what says which"),
+    plan("exitall_on_error", &[], Time, SWITCH, "The same when this job ended with an error"),
+    plan("exit_what", &[], Time, ("WHICH", "all"), "Which jobs end with this one: group (its own, the default), stonewall (all that run), all (no later job begins either)"),
     // Verify
     other("verify", &[], Verify, ("METHOD", "crc32c"), VERIFY),
     other("do_verify", &[], Verify, SWITCH, VERIFY_DETAIL),

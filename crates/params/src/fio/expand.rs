@@ -24,6 +24,10 @@ pub(super) struct JobSection {
     pub(super) name: String,
     pub(super) span: Span,
     pub(super) options: Options,
+    /// Number of its group in its run.
+    pub(super) group: u32,
+    /// `exitall` stands in any job of the file: then it holds for all.
+    pub(super) exits_all: bool,
 }
 
 /// Applies `[global]` sections to the jobs behind them.
@@ -41,7 +45,14 @@ pub(super) fn jobs(context: &mut Context, sections: &[Section]) -> Vec<JobSectio
         }
         let name = section.lines.iter().rev().find(|line| line.key == "name").and_then(|line| line.value.clone());
         options.stonewall |= section.first_of_file;
-        out.push(JobSection { name: name.unwrap_or_else(|| section.name.clone()), span: section.span, options });
+        let name = name.unwrap_or_else(|| section.name.clone());
+        out.push(JobSection { name, span: section.span, options, group: 0, exits_all: false });
+    }
+    let exits_all = out.iter().any(|job| job.options.ends.exits_all);
+    let mut group = 0;
+    for job in &mut out {
+        group = if job.options.stonewall { 0 } else { group + u32::from(job.options.ends.new_group) };
+        (job.group, job.exits_all) = (group, exits_all);
     }
     out
 }
@@ -116,7 +127,8 @@ fn one_run(context: &mut Context, group: &[&JobSection], targets: &mut Targets, 
         warmup_ns,
         interval_ns,
         pause_ns: 0,
-        stop: Stop { steady: steady(first), ..Stop::default() },
+        // Each job has its own rule for them.
+        stop: Stop { steady: steady(first), errors: Some(u64::MAX), ..Stop::default() },
         objectives: Vec::new(),
         start_commands: Vec::new(),
         end_commands: Vec::new(),
@@ -628,6 +640,7 @@ fn job(section: &JobSection, copy: u32, depth: u32, (warmup_ns, size_bytes): (u6
         },
         mapped: options.mapped,
         priorities: priorities(options),
+        end: Some(options.ends.job_end(section.group, section.exits_all)),
         ..Job::new(depth)
     }
 }
@@ -669,10 +682,10 @@ fn objectives(context: &mut Context, section: &JobSection, workload: &Workload, 
         };
         add("bytes_per_s", options.rate_min[at], " B/s", "rate_min");
         add("achieved", options.rate_iops_min[at], "/s", "rate_iops_min");
-    }
-    if let Some(ns) = options.max_latency_ns {
-        let text = format!("service_ns_max{{workload={label}}} > {ns}ns");
-        out.push(Objective { text, span: span("max_latency") });
+        if let Some(ns) = options.ends.slowest_ns[at] {
+            let text = format!("service_ns_max{{workload={label}, op={}}} > {ns}ns", ops[at]);
+            out.push(Objective { text, span: span("max_latency") });
+        }
     }
     for (text, span) in &options.fail_if {
         if !out.iter().any(|other| other.text == *text) {

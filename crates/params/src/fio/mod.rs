@@ -6,6 +6,7 @@
 
 pub(crate) mod absent;
 pub(crate) mod catalogue;
+mod ends;
 mod expand;
 mod options;
 mod print;

@@ -2,6 +2,7 @@
 
 use super::absent;
 use super::catalogue::{self, Effect, OPTIONS};
+use super::ends::EndOptions;
 use super::replay::{ReplayOptions, kinds};
 use super::source::Line;
 use super::value::{Amount, PerOp, Units, names, per_op};
@@ -130,7 +131,6 @@ pub(super) struct Options {
     pub(super) latency_run: bool,
     pub(super) flow: Option<f64>,
     pub(super) flow_id: u32,
-    pub(super) max_latency_ns: Option<u64>,
     pub(super) runtime_ns: Option<u64>,
     pub(super) time_based: bool,
     pub(super) ramp_ns: u64,
@@ -152,6 +152,7 @@ pub(super) struct Options {
     /// Size, percent, and a priority where it is given.
     pub(super) cmdprio_split: PerOp<Option<Vec<(u64, u32, Option<u16>)>>>,
     pub(super) replay: ReplayOptions,
+    pub(super) ends: EndOptions,
     pub(super) fail_if: Vec<(String, plan::Span)>,
     pub(super) prerun: Option<String>,
     pub(super) postrun: Option<String>,
@@ -238,7 +239,6 @@ impl Default for Options {
             latency_run: false,
             flow: None,
             flow_id: 0,
-            max_latency_ns: None,
             runtime_ns: None,
             time_based: false,
             ramp_ns: 0,
@@ -259,6 +259,7 @@ impl Default for Options {
             cmdprio: [None; 3],
             cmdprio_split: [None, None, None],
             replay: ReplayOptions::default(),
+            ends: EndOptions::default(),
             fail_if: Vec::new(),
             prerun: None,
             postrun: None,
@@ -331,6 +332,7 @@ impl Options {
                 "latency_run" => self.latency_run = on,
                 "time_based" => self.time_based = on,
                 "replay_no_stall" => self.replay.no_stall = on,
+                _ if self.ends.switch(name, on) => {}
                 _ => return Err("this option is not read".to_string()),
             }
             return Ok(());
@@ -338,6 +340,9 @@ impl Options {
         let text = value.filter(|text| !text.is_empty()).ok_or("it needs a value")?;
         let takers =
             [Self::set_target, Self::set_shape, Self::set_load, Self::set_pace, Self::set_time, Self::set_replay];
+        if self.ends.set(self.units, name, text)? {
+            return Ok(());
+        }
         for taker in takers {
             if taker(self, name, text)? {
                 return Ok(());
@@ -533,7 +538,6 @@ impl Options {
             "latency_percentile" => self.latency_percent = percent(text)?,
             "flow" => self.flow = Some(number(text)?).filter(|weight| *weight > 0.0),
             "flow_id" => self.flow_id = narrow(in_range(units.count(text)?, 0, u64::from(u32::MAX))?),
-            "max_latency" => self.max_latency_ns = Some(micro(text)?).filter(|ns| *ns > 0),
             _ => return Ok(false),
         }
         Ok(true)

@@ -1,5 +1,6 @@
 //! A plan as a fio job file.
 
+use super::ends;
 use super::expand::base_name;
 use super::unjob::as_jobs;
 use super::words::{as_range, is_unaligned};
@@ -137,6 +138,12 @@ fn section(plan: &Plan, run: &Run, at: usize, workload: &Workload, lines: &mut L
         lines.add("wait_for", &names.join(","));
     }
     placement(&job, lines);
+    if let Some(end) = &job.end {
+        let group = |other: &Workload| other.job.as_ref()?.end.as_ref().map(|end| end.group);
+        let before = at.checked_sub(1).and_then(|before| group(&run.workloads[before]));
+        lines.add_if(before.unwrap_or(0) != end.group, "new_group", || "1".to_string());
+        ends::told(end).into_iter().for_each(|(name, value)| lines.add(name, &value));
+    }
     objectives(plan, run, at, workload, lines, unsaid);
 }
 
@@ -687,9 +694,8 @@ fn objectives(plan: &Plan, run: &Run, at: usize, workload: &Workload, lines: &mu
     let mut floors = [("rate_min", [None; 3]), ("rate_iops_min", [None; 3])];
     for objective in &run.objectives {
         match said(&objective.text, &own) {
-            Some(Said::MaxLatency(ns)) => lines.add("max_latency", &time(ns)),
             Some(Said::Floor(which, op, value)) => floors[which].1[op] = Some(value),
-            None => {}
+            Some(Said::MaxLatency(..)) | None => {}
         }
     }
     for (name, values) in floors.into_iter().filter(|(_, values)| values.iter().any(Option::is_some)) {
@@ -699,9 +705,16 @@ fn objectives(plan: &Plan, run: &Run, at: usize, workload: &Workload, lines: &mu
     if at > 0 {
         return;
     }
-    let labels: Vec<String> = run.workloads.iter().map(|other| super::targets::label(&other.name)).collect();
+    // A longest service time ends its job as well: only what does is an option.
+    let is_said = |text: &str, other: &Workload| match said(text, &super::targets::label(&other.name)) {
+        Some(Said::MaxLatency(op, ns)) => {
+            let end = other.job.as_ref().and_then(|job| job.end.as_ref());
+            end.is_some_and(|end| end.slowest_ns[op] == Some(ns))
+        }
+        said => said.is_some(),
+    };
     for objective in plan.objectives.iter().chain(&run.objectives) {
-        if labels.iter().all(|label| said(&objective.text, label).is_none()) {
+        if !run.workloads.iter().any(|other| is_said(&objective.text, other)) {
             lines.push("fail_if", &objective.text);
             unsaid.push(format!("the objective `{}`: fail_if is iodyno's own", objective.text));
         }
@@ -710,7 +723,8 @@ fn objectives(plan: &Plan, run: &Run, at: usize, workload: &Workload, lines: &mu
 
 /// A condition that an option of fio's makes.
 enum Said {
-    MaxLatency(u64),
+    /// Of which operation, how long.
+    MaxLatency(usize, u64),
     /// `rate_min` or `rate_iops_min`, of which operation, how much.
     Floor(usize, usize, u64),
 }
@@ -718,12 +732,13 @@ enum Said {
 /// The option that makes this condition for the workload with this label.
 fn said(text: &str, label: &str) -> Option<Said> {
     let (measure, rest) = text.split_once("{workload=")?;
-    let rest = rest.strip_prefix(label)?;
-    if measure == "service_ns_max" {
-        return rest.strip_prefix("} > ")?.strip_suffix("ns")?.parse().ok().map(Said::MaxLatency);
-    }
-    let (op, rest) = rest.strip_prefix(", op=")?.split_once("} < ")?;
+    let (op, rest) = rest.strip_prefix(label)?.strip_prefix(", op=")?.split_once("} ")?;
     let op = ["read", "write", "trim"].iter().position(|name| *name == op)?;
+    if measure == "service_ns_max" {
+        let number = rest.strip_prefix("> ")?.strip_suffix("ns")?.parse().ok()?;
+        return Some(Said::MaxLatency(op, number));
+    }
+    let rest = rest.strip_prefix("< ")?;
     let (which, number) = match measure {
         "bytes_per_s" => (0, rest.strip_suffix(" B/s")?),
         "achieved" => (1, rest.strip_suffix("/s")?),

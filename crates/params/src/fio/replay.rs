@@ -6,7 +6,7 @@ use super::targets::{Targets, Use};
 use crate::context::Context;
 use crate::diagnostic::Diagnostic;
 use plan::replay::{AddressRules, DEPTH, DeviceMap, Pacing, ReplayFilter, ReplayOp, ReplayVolume, Speed};
-use plan::{Content, OpMix, OpenFlags, Replay, Run, Workload};
+use plan::{Content, OpMix, OpenFlags, Replay, Run, Stop, Workload};
 use std::path::PathBuf;
 
 /// Smallest piece of a trace.
@@ -99,7 +99,7 @@ pub(super) fn run(
         (placed.filename, placed.directory) = (vec![device.clone()], Vec::new());
     }
     let open = OpenFlags { direct: options.direct, sync: options.sync, dsync: options.dsync, ..OpenFlags::default() };
-    let section = JobSection { name: job.name.clone(), span: job.span, options: placed };
+    let section = JobSection { name: job.name.clone(), options: placed, ..**job };
     let place = targets.place(context, &section, 0, Use { open, depth: replay.depth, smallest: SECTOR })?;
     // A trace is mapped to what was asked for, and no further.
     for at in &place.targets {
@@ -115,7 +115,8 @@ pub(super) fn run(
         open: Some(open),
         ..Workload::replaying(Replay { volumes, ..replay }, job.span)
     };
-    Some(Run { interval_ns, ..Run::of_replay(name, workload) })
+    let stop = Stop { errors: Some(options.ends.replay_errors()), ..Stop::default() };
+    Some(Run { interval_ns, stop, ..Run::of_replay(name, workload) })
 }
 
 fn replay(context: &mut Context, job: &JobSection, takes: Vec<ReplayOp>) -> Option<Replay> {

@@ -36,7 +36,9 @@ impl Lines {
         for lines in all {
             common.retain(|one| lines.0.contains(one) && once(lines, &one.0));
         }
-        common.retain(|(name, _)| !matches!(name.as_str(), "stonewall" | "wait_for" | "exec_prerun" | "exec_postrun"));
+        common.retain(|(name, _)| {
+            !matches!(name.as_str(), "stonewall" | "new_group" | "wait_for" | "exec_prerun" | "exec_postrun")
+        });
         Self(common)
     }
 

@@ -55,6 +55,13 @@ fn one_run(run: &mut Run, unsaid: &mut Vec<String>) {
     if jobs.iter().any(|job| job.placement != plan::Placement::default()) {
         unsaid.push(format!("{title}: CPUs and priorities of jobs"));
     }
+    run.stop.errors = None;
+    let has_rule = |end: &plan::JobEnd| *end != plan::JobEnd { group: end.group, ..plan::JobEnd::default() };
+    if jobs.iter().filter_map(|job| job.end.as_ref()).any(has_rule) {
+        unsaid.push(format!(
+            "{title}: jobs that end with others, or by rules (exitall=, max_latency=, continue_on_error=)"
+        ));
+    }
     if jobs.iter().any(|job| job.depth_low + 1 < job.depth) {
         unsaid.push(format!("{title}: iodepth_low="));
     }

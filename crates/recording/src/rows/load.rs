@@ -1,6 +1,7 @@
 //! What the load engine and a replay measured, and what happened meanwhile.
 
 use crate::catalogue::tables;
+use crate::cell::Sizes;
 use crate::label::Label;
 use quantity::histogram::Histogram;
 
@@ -155,6 +156,34 @@ tables! {
         wakeups: i64, "", Gauge;
         /// Was the generator itself the limit?
         limited: bool, "", Gauge;
+    }
+
+    /// One interval of one job (a workload with slots of its own, as each of fio's is), beside its operations: a row where something was issued or came back, or the job began or ended.
+    JobInterval = "job_interval" from "the load engine" since 1 {
+        /// End of the interval.
+        t_ns: i64, "ns", Time;
+        /// The same since the recording's start.
+        t_s: f64, "s", Time;
+        /// Measured length of the interval.
+        interval_ns: i64, "ns", Gauge;
+        /// Title of the run.
+        run: String, "", Name;
+        /// Position of the run in the order of execution.
+        run_index: i32, "", Gauge;
+        /// `warmup`, `measure`, `paused` or `drain`, as in `op_interval`.
+        phase: String, "", Name;
+        /// Workload.
+        workload: String, "", Name;
+        /// When the job began; null until then.
+        began_t_ns: Option<i64>, "ns", Time;
+        /// When it had come to an end of its own and all that it had issued had come back; null until then, and when the run's end ended it.
+        ended_t_ns: Option<i64>, "ns", Time;
+        /// Operations in flight when one was issued, itself included: a value for each that was issued.
+        depth: Sizes, "op", Histogram;
+        /// Operations of the job that were handed over with one system call: a value for each time.
+        submitted: Sizes, "op", Histogram;
+        /// Operations of the job that were found to have come back together: a value for each time.
+        completed: Sizes, "op", Histogram;
     }
 
     /// Start or end of a phase of a run.

@@ -4,6 +4,7 @@ mod content;
 mod coverage;
 mod depth;
 mod engine_choice;
+mod job_ends;
 mod open;
 mod rates;
 

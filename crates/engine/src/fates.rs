@@ -1,0 +1,350 @@
+//! How the jobs of a run come to their end: said by whoever notices, seen by the workers of all groups and by the
+//! coordinator. Looked at once per batch; written when a job begins or ends, or when an operation fails.
+
+use crate::Input;
+use crate::stats::RawFailure;
+use plan::generate::Op;
+use plan::{EIO, ETIMEDOUT, JobEnd, Reach};
+use std::sync::atomic::{AtomicBool, AtomicU32, AtomicU64, Ordering};
+use std::sync::{Mutex, MutexGuard, PoisonError};
+use target::Kind;
+
+/// How a job ended, or stands.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct JobFate {
+    /// The operation that ended it.
+    pub fault: Option<JobFault>,
+    /// Failed operations that it went on after.
+    pub passed_over: u64,
+    /// Error number of the first of them.
+    pub first_passed_over: Option<i32>,
+    /// The device that it was to fill is full.
+    pub is_full: bool,
+    /// It was ended by the end of this workload.
+    pub taken_along_by: Option<usize>,
+    /// Its last operation was a flush: nothing is left to make durable.
+    pub is_flushed: bool,
+    /// Its time had come.
+    pub has_begun: bool,
+}
+
+/// An operation that ended its job.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct JobFault {
+    /// Error number; [`ETIMEDOUT`](plan::ETIMEDOUT) with `service_ns` when the operation was too slow.
+    pub errno: i32,
+    /// When it came back, ns of the run.
+    pub t_ns: u64,
+    /// Index into the plan's targets.
+    pub target: usize,
+    /// Kind of operation.
+    pub op: Op,
+    /// Where, bytes.
+    pub offset: u64,
+    /// How much was asked, bytes.
+    pub bytes: u32,
+    /// How long it took, when that was too long.
+    pub service_ns: Option<u64>,
+}
+
+/// One job.
+#[derive(Debug, Default)]
+struct Fate {
+    end: Option<JobEnd>,
+    /// Others see its end only when its files have been made durable, which is the coordinator's part.
+    waits_for_sync: bool,
+    begun: AtomicBool,
+    /// It has done its last operation.
+    drained: AtomicBool,
+    ended: AtomicBool,
+    /// Another one's end ends it.
+    told: AtomicBool,
+    /// When it stopped before its own limits, ns of the run; 0: it did not.
+    stopped_ns: AtomicU64,
+    state: Mutex<JobFate>,
+}
+
+impl Fate {
+    fn state(&self) -> MutexGuard<'_, JobFate> {
+        self.state.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+/// The fates of a run's jobs, by workload.
+#[derive(Debug, Default)]
+pub struct Fates {
+    jobs: Vec<Fate>,
+    /// Counts up when jobs were told to end.
+    changes: AtomicU32,
+    ends_all: AtomicBool,
+}
+
+impl Fates {
+    /// Of a run.
+    pub(crate) fn new(input: &Input<'_>) -> Self {
+        let fate = |workload: &plan::Workload| {
+            let wishes = |target: &usize| {
+                let opened = input.targets.get(*target).and_then(Option::as_ref);
+                let flags = workload.open.unwrap_or(input.plan.targets[*target].open);
+                flags.fsync_at_end && opened.is_some_and(|opened| opened.writable && opened.kind != Kind::Nothing)
+            };
+            let is_job = workload.job.is_some() && workload.mix.write > 0.0;
+            Fate {
+                end: workload.job.as_ref().and_then(|job| job.end.clone()),
+                waits_for_sync: is_job && workload.targets.iter().any(wishes),
+                ..Fate::default()
+            }
+        };
+        Self { jobs: input.run.workloads.iter().map(fate).collect(), ..Self::default() }
+    }
+
+    /// Without rules; for tests.
+    #[cfg(test)]
+    pub(crate) fn plain(jobs: usize) -> Self {
+        Self { jobs: (0..jobs).map(|_| Fate::default()).collect(), ..Self::default() }
+    }
+
+    /// Can the end of one job be the end of others?
+    pub(crate) fn takes_along(&self) -> bool {
+        self.jobs.iter().any(|fate| fate.end.as_ref().is_some_and(|end| end.takes_along.is_some()))
+    }
+
+    /// How often jobs were told to end.
+    #[inline]
+    pub(crate) fn changes(&self) -> u32 {
+        self.changes.load(Ordering::Acquire)
+    }
+
+    /// Is the job to end because another one has?
+    pub(crate) fn is_told(&self, job: usize) -> bool {
+        self.jobs.get(job).is_some_and(|fate| fate.told.load(Ordering::Acquire))
+    }
+
+    /// Has it ended, its files made durable if that belongs to its end?
+    pub(crate) fn has_ended(&self, job: usize) -> bool {
+        self.jobs.get(job).is_none_or(|fate| fate.ended.load(Ordering::Acquire))
+    }
+
+    /// When it stopped before its own limits, ns of the run.
+    pub(crate) fn stopped_ns(&self, job: usize) -> Option<u64> {
+        self.jobs.get(job).map(|fate| fate.stopped_ns.load(Ordering::Acquire)).filter(|at_ns| *at_ns > 0)
+    }
+
+    pub(crate) fn begin(&self, job: usize) {
+        if let Some(fate) = self.jobs.get(job) {
+            fate.begun.store(true, Ordering::Release);
+        }
+    }
+
+    /// It stopped at `now_ns` of the run, before its own limits.
+    pub(crate) fn stop(&self, job: usize, now_ns: u64) {
+        if let Some(fate) = self.jobs.get(job) {
+            let _ = fate.stopped_ns.compare_exchange(0, now_ns.max(1), Ordering::AcqRel, Ordering::Acquire);
+        }
+    }
+
+    /// All of its operations have come back, and there will be no more. `is_flushed`: the last one was a flush.
+    pub(crate) fn drained(&self, job: usize, is_flushed: bool) {
+        let Some(fate) = self.jobs.get(job) else { return };
+        if fate.drained.swap(true, Ordering::AcqRel) {
+            return;
+        }
+        let mut state = fate.state();
+        state.is_flushed = is_flushed;
+        let is_done = is_flushed || state.fault.is_some() || !fate.begun.load(Ordering::Acquire);
+        drop(state);
+        if is_done || !fate.waits_for_sync {
+            self.end(job);
+        }
+    }
+
+    /// Notes the last kind of operation of a job that the run's end stops.
+    pub(crate) fn leave(&self, job: usize, is_flushed: bool) {
+        if let Some(fate) = self.jobs.get(job).filter(|fate| !fate.drained.load(Ordering::Acquire)) {
+            fate.state().is_flushed = is_flushed;
+        }
+    }
+
+    /// An operation failed on plan's target `target`: is the job to go on after it?
+    #[cold]
+    pub(crate) fn failed(&self, job: usize, target: usize, failure: &RawFailure) -> Failed {
+        let Some((fate, end)) = self.jobs.get(job).and_then(|fate| Some((fate, fate.end.as_ref()?))) else {
+            return Failed::GoesOn;
+        };
+        let errno = match failure.result {
+            result if result < 0 => -result,
+            0 => EIO,
+            // The rest of it is what comes next, and fails then.
+            _ if end.fills_device => return Failed::IsFull { stops: false },
+            _ => return Failed::GoesOn,
+        };
+        let mut state = fate.state();
+        if end.passes_over(failure.op == Op::Read, errno) {
+            state.passed_over += 1;
+            state.first_passed_over.get_or_insert(errno);
+            return Failed::GoesOn;
+        }
+        if end.is_full(errno) {
+            state.is_full = true;
+            return Failed::IsFull { stops: true };
+        }
+        let RawFailure { t_ns, op, offset, bytes, .. } = *failure;
+        state.fault.get_or_insert(JobFault { errno, t_ns, target, op, offset, bytes, service_ns: None });
+        Failed::Stops
+    }
+
+    /// An operation took longer than the job allows.
+    #[cold]
+    pub(crate) fn too_slow(&self, job: usize, fault: JobFault) {
+        if let Some(fate) = self.jobs.get(job) {
+            fate.state().fault.get_or_insert(JobFault { errno: ETIMEDOUT, ..fault });
+        }
+    }
+
+    /// The job has ended, and with it those that it takes along.
+    fn end(&self, job: usize) {
+        let Some(fate) = self.jobs.get(job) else { return };
+        if fate.ended.swap(true, Ordering::AcqRel) {
+            return;
+        }
+        let Some(end) = fate.end.as_ref().filter(|_| fate.begun.load(Ordering::Acquire)) else { return };
+        let has_failed = fate.state().fault.is_some();
+        let Some(along) = end.takes_along.filter(|along| !along.only_failed || has_failed) else { return };
+        for (_, fate) in self.jobs.iter().enumerate().filter(|(other, _)| *other != job) {
+            let is_meant = match along.reach {
+                Reach::Group => fate.end.as_ref().is_some_and(|of_other| of_other.group == end.group),
+                Reach::Running => fate.begun.load(Ordering::Acquire),
+                Reach::All => true,
+            };
+            if is_meant && !fate.drained.load(Ordering::Acquire) && !fate.told.swap(true, Ordering::AcqRel) {
+                fate.state().taken_along_by = Some(job);
+            }
+        }
+        if along.reach == Reach::All {
+            self.ends_all.store(true, Ordering::Release);
+        }
+        self.changes.fetch_add(1, Ordering::AcqRel);
+    }
+
+    /// Jobs whose files are to be made durable before others see that they have ended: [`Fates::synced`] says that they are.
+    #[must_use]
+    pub fn unsynced(&self) -> Vec<usize> {
+        let waits = |fate: &Fate| {
+            fate.waits_for_sync && fate.drained.load(Ordering::Acquire) && !fate.ended.load(Ordering::Acquire)
+        };
+        self.jobs.iter().enumerate().filter(|(_, fate)| waits(fate)).map(|(job, _)| job).collect()
+    }
+
+    /// The files of a job are durable, or cannot be made so.
+    pub fn synced(&self, job: usize) {
+        self.end(job);
+    }
+
+    /// The run is over, and so are all of its jobs that began.
+    pub fn close(&self) {
+        let begun = |job: &usize| self.jobs[*job].begun.load(Ordering::Acquire);
+        (0..self.jobs.len()).filter(begun).for_each(|job| self.end(job));
+    }
+
+    /// Did a job end that takes along all runs behind its own?
+    #[must_use]
+    pub fn ends_all(&self) -> bool {
+        self.ends_all.load(Ordering::Acquire)
+    }
+
+    /// How a workload's job ended.
+    #[must_use]
+    pub fn of(&self, job: usize) -> JobFate {
+        let of = |fate: &Fate| JobFate { has_begun: fate.begun.load(Ordering::Acquire), ..fate.state().clone() };
+        self.jobs.get(job).map(of).unwrap_or_default()
+    }
+}
+
+/// What becomes of a job after a failed operation.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Failed {
+    /// Nothing.
+    GoesOn,
+    /// It ends.
+    Stops,
+    /// The device that it fills has no more room, which is no failure.
+    IsFull {
+        /// Nothing more will fit.
+        stops: bool,
+    },
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use plan::{ENOSPC, TakesAlong};
+
+    fn fates(ends: Vec<JobEnd>) -> Fates {
+        let jobs = ends.into_iter().map(|end| Fate { end: Some(end), ..Fate::default() }).collect();
+        Fates { jobs, ..Fates::default() }
+    }
+
+    fn failure(op: Op, result: i32) -> RawFailure {
+        RawFailure { t_ns: 7, lane: 0, op, offset: 4096, bytes: 4096, result }
+    }
+
+    #[test]
+    fn the_end_of_a_job_reaches_its_group_those_that_run_or_all() {
+        let along = |reach, only_failed| Some(TakesAlong { reach, only_failed });
+        for (takes_along, expected) in [
+            (None, [false; 3]),
+            (along(Reach::Group, false), [true, false, false]),
+            (along(Reach::Running, false), [false, true, false]),
+            (along(Reach::All, false), [true; 3]),
+            (along(Reach::All, true), [false; 3]),
+        ] {
+            let end = |group| JobEnd { group, ..JobEnd::default() };
+            let fates = fates(vec![JobEnd { takes_along, ..end(0) }, end(0), end(1), end(1)]);
+            fates.begin(0);
+            fates.begin(2);
+            fates.drained(0, false);
+            assert_eq!([1, 2, 3].map(|job| fates.is_told(job)), expected, "{takes_along:?}");
+            assert_eq!(fates.ends_all(), expected == [true; 3]);
+            assert_eq!(fates.changes() > 0, expected != [false; 3]);
+        }
+    }
+
+    #[test]
+    fn a_job_with_an_error_takes_along_where_only_errors_do() {
+        let takes_along = Some(TakesAlong { reach: Reach::Group, only_failed: true });
+        let fates = fates(vec![JobEnd { takes_along, ..JobEnd::default() }, JobEnd::default()]);
+        fates.begin(0);
+        assert_eq!(fates.failed(0, 3, &failure(Op::Write, -5)), Failed::Stops);
+        fates.drained(0, false);
+        assert!(fates.is_told(1) && fates.of(1).taken_along_by == Some(0));
+        assert_eq!(fates.of(0).fault.map(|fault| (fault.errno, fault.target)), Some((EIO, 3)));
+    }
+
+    #[test]
+    fn what_is_passed_over_is_counted_and_a_full_device_is_no_error() {
+        let passed_over = [vec![EIO], vec![], vec![]];
+        let fates = fates(vec![JobEnd { passed_over, fills_device: true, ..JobEnd::default() }]);
+        assert_eq!(fates.failed(0, 0, &failure(Op::Read, -5)), Failed::GoesOn);
+        // A read of nothing is EIO, as in fio.
+        assert_eq!(fates.failed(0, 0, &failure(Op::Read, 0)), Failed::GoesOn);
+        assert_eq!(fates.failed(0, 0, &failure(Op::Write, 512)), Failed::IsFull { stops: false });
+        assert_eq!(fates.failed(0, 0, &failure(Op::Write, -ENOSPC)), Failed::IsFull { stops: true });
+        let found = fates.of(0);
+        assert_eq!((found.passed_over, found.first_passed_over, found.fault), (2, Some(EIO), None));
+        assert!(found.is_full);
+        assert_eq!(fates.failed(0, 0, &failure(Op::Write, -5)), Failed::Stops);
+    }
+
+    #[test]
+    fn others_see_the_end_of_a_job_when_its_files_are_durable() {
+        let mut fates = fates(vec![JobEnd::default(), JobEnd::default()]);
+        fates.jobs.iter_mut().for_each(|fate| fate.waits_for_sync = true);
+        (0..2).for_each(|job| fates.begin(job));
+        fates.drained(0, false);
+        assert!(!fates.has_ended(0) && fates.unsynced() == [0]);
+        fates.synced(0);
+        assert!(fates.has_ended(0) && fates.unsynced().is_empty());
+        fates.drained(1, true);
+        assert!(fates.has_ended(1), "its last operation was a flush");
+    }
+}

@@ -1,0 +1,104 @@
+//! What is said of jobs that did not come to the end of their own limits.
+
+use crate::outcome::Ending;
+use convert::fio_out::JobErrors;
+use engine::{JobFate, JobFault};
+use plan::{Plan, Run};
+use quantity::text::format_ns;
+use std::io;
+
+/// Jobs that are spoken of one by one; of the others only their number is said.
+const JOBS_TOLD: usize = 10;
+
+/// A sentence about a job.
+#[derive(Debug, PartialEq, Eq)]
+pub(crate) struct Said {
+    pub(crate) severity: &'static str,
+    pub(crate) kind: &'static str,
+    pub(crate) sentence: String,
+    /// What it makes of the command's end.
+    pub(crate) ending: Ending,
+}
+
+/// What errors the jobs of a run met, for outputs that have numbers for it.
+pub(crate) fn errors(run: &Run, run_index: i32, fates: &[JobFate]) -> Vec<JobErrors> {
+    let jobs = run.workloads.iter().zip(fates).filter(|(_, fate)| fate.fault.is_some() || fate.passed_over > 0);
+    jobs.map(|(workload, fate)| JobErrors {
+        run_index,
+        workload: workload.name.clone(),
+        ended_by: fate.fault.map_or(0, |fault| fault.errno),
+        passed_over: fate.passed_over,
+        first_passed_over: fate.first_passed_over.unwrap_or(0),
+    })
+    .collect()
+}
+
+/// The sentences about the jobs of a run, those about failures first.
+pub(crate) fn said(plan: &Plan, run: &Run, title: &str, fates: &[JobFate]) -> Vec<Said> {
+    let jobs = || run.workloads.iter().zip(fates);
+    let mut out = Vec::new();
+    let faults = jobs().filter_map(|(workload, fate)| Some((workload, fate.fault?)));
+    let failed: Vec<Said> = faults.map(|(workload, fault)| of_fault(plan, title, &workload.name, &fault)).collect();
+    let more = failed.len().saturating_sub(JOBS_TOLD);
+    let worst = failed.iter().map(|said| said.ending).max();
+    out.extend(failed.into_iter().take(JOBS_TOLD));
+    if let (1.., Some(ending)) = (more, worst) {
+        let sentence = format!("{title}: {more} more jobs ended with an error");
+        out.push(Said { severity: "error", kind: "job_error", sentence, ending });
+    }
+    let plain = |severity, kind, sentence| Said { severity, kind, sentence, ending: Ending::Fine };
+    for (workload, fate) in jobs().filter(|(_, fate)| fate.passed_over > 0).take(JOBS_TOLD) {
+        let first = error(fate.first_passed_over.unwrap_or(0));
+        let (name, count) = (&workload.name, fate.passed_over);
+        let sentence = format!("{title}: job {name} went on after {count} failed operations, of the first: {first}");
+        out.push(plain("warning", "errors_passed", sentence));
+    }
+    for (workload, _) in jobs().filter(|(_, fate)| fate.is_full).take(JOBS_TOLD) {
+        let sentence = format!("{title}: job {} ended because its device is full (fill_device)", workload.name);
+        out.push(plain("info", "device_full", sentence));
+    }
+    for (at, workload) in run.workloads.iter().enumerate() {
+        let with: Vec<&str> =
+            jobs().filter(|(_, fate)| fate.taken_along_by == Some(at)).map(|(other, _)| other.name.as_str()).collect();
+        let others = match with.len() {
+            0 => continue,
+            1..=JOBS_TOLD => with.join(", "),
+            count => format!("{}, … ({count} jobs)", with[..JOBS_TOLD].join(", ")),
+        };
+        let sentence = format!("{title}: job {} ended, and with it {others} (exitall)", workload.name);
+        out.push(plain("info", "job_exit", sentence));
+    }
+    out
+}
+
+/// A job that ended with an error.
+fn of_fault(plan: &Plan, title: &str, name: &str, fault: &JobFault) -> Said {
+    let JobFault { t_ns, op, bytes, offset, .. } = *fault;
+    let path = plan.targets.get(fault.target).map(|spec| spec.path.display().to_string()).unwrap_or_default();
+    let what = format!("{} of {bytes} bytes at offset {offset} of {path}", op.name());
+    let after = format_ns(t_ns);
+    match fault.service_ns {
+        Some(service_ns) => Said {
+            severity: "error",
+            kind: "max_latency",
+            sentence: format!(
+                "{title}: job {name} ended after {after}: a {what} took {}, more than its max_latency: {}",
+                format_ns(service_ns),
+                error(fault.errno)
+            ),
+            // Which is an objective, too.
+            ending: Ending::ObjectiveMissed,
+        },
+        None => Said {
+            severity: "error",
+            kind: "job_error",
+            sentence: format!("{title}: job {name} ended after {after}: a {what} failed: {}", error(fault.errno)),
+            ending: Ending::TargetFailed,
+        },
+    }
+}
+
+/// An error with its number.
+fn error(errno: i32) -> String {
+    io::Error::from_raw_os_error(errno).to_string()
+}
