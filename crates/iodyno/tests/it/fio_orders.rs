@@ -1,6 +1,6 @@
 //! Orders of fio's beside plain ones, bio by bio: zones, and choices that are other ones each time.
 
-use super::fio_faces::{Bench, Bio};
+use crate::fio_faces::{Bench, Bio};
 use testkit::{BlockOp, BlockTrace, Layer};
 
 #[test]

@@ -629,6 +629,17 @@ mod tests {
         assert_eq!((queued[256], synchronous[256], synchronous[767]), (0, MIB, 3 * MIB - 4096));
     }
 
+    #[test]
+    fn a_pass_begins_with_the_flush_that_the_one_before_ended_with() {
+        let files = FileUse { lengths: vec![FileLength::Bytes(16 * KIB)], ..FileUse::default() };
+        let mut workload = of(SEQUENTIAL, 4096, files);
+        workload.mix = OpMix { fsync_every: Some(4), ..OpMix::read_write(0.0) };
+        let found = all(&workload, FilePasses { loops: 2, ends_by_bytes: false, ..once() }, MIB);
+        let kinds: Vec<Op> = found.iter().map(|one| one.op).collect();
+        let (write, flush) = ([Op::Write; 4], [Op::Flush; 1]);
+        assert_eq!(kinds, [&write[..], &flush, &flush, &write].concat());
+    }
+
     /// fio's map: what is left of a place that a larger transfer is to begin at.
     #[test]
     fn a_map_cuts_transfers_so_that_every_block_is_visited_once() {

@@ -208,6 +208,7 @@ impl Operations {
         if let Some(pass) = &mut self.pass {
             pass.begin_anew(&mut self.rng);
             self.ended = false;
+            self.flushes.iter_mut().for_each(Flushes::begin_anew);
         }
     }
 
@@ -348,6 +349,13 @@ impl Flushes {
     #[inline]
     fn follow(&mut self, op: Op) {
         self.written = self.written.wrapping_add(u64::from(op == Op::Write));
+        self.begin_anew();
+    }
+
+    /// A pass begins with a flush where the one before ended at such a number of writes, though that had its own already: fio
+    /// forgets with each pass that the last call was a flush (`reset_io_counters()`).
+    #[inline]
+    fn begin_anew(&mut self) {
         let is_due = |every: u32| every > 0 && self.written > 0 && self.written.is_multiple_of(u64::from(every));
         self.due = u32::from(self.every.into_iter().any(is_due));
     }
