@@ -193,12 +193,16 @@ fn warnings(comparison: &Comparison) -> Vec<Warning> {
             say(Tone::Info, format!("{}: {words}", side.label));
         }
     }
-    let lonely = comparison.sides.iter().flat_map(|side| {
+    lonely(comparison).take(8).for_each(|text| say(Tone::Info, text));
+    warnings
+}
+
+/// Runs that a side has not.
+fn lonely(comparison: &Comparison) -> impl Iterator<Item = String> {
+    comparison.sides.iter().flat_map(|side| {
         let names = side.loads.iter().zip(&comparison.pairs);
         names.filter(|(load, _)| load.is_none()).map(|(_, name)| format!("{} has no run {name}.", side.label))
-    });
-    lonely.take(8).for_each(|text| say(Tone::Info, text));
-    warnings
+    })
 }
 
 /// How pairs were judged; what holds of all of them is said once.
