@@ -37,8 +37,8 @@ mod view;
 
 pub use catalogue::{Kind, View, view, views};
 pub use comparison::{
-    Change, Comparison, Conclusion, Difference, Grounds, Judged, Measure, Method, PROGRAM_PID, Question,
-    comparison_model, measure_of,
+    Change, Comparison, Conclusion, Difference, Grounds, Judged, Measure, Method, PROGRAM_PID, Question, ROUND_S_MIN,
+    ROUNDS_MIN, comparison_model, measure_of, round_fault,
 };
 pub use compute::{ZONE_AHEAD_S, compute};
 pub use condition::{

@@ -1,5 +1,6 @@
 //! What can be typed: the command line as clap sees it, after [`crate::vdbench_args`] has put Vdbench's own forms right.
 
+use crate::ab_args::AbArgs;
 use crate::output_args::{AccessArgs, ForceArgs};
 use crate::replay_args::ReplayArgs;
 use crate::speed_args::SpeedArgs;
@@ -24,7 +25,7 @@ use std::path::PathBuf;
 )]
 pub(crate) struct Cli {
     /// Most memory that the command may take; it ends with a sentence and exit code 6 where it needs more. Default: half of
-    /// what is free, 1 GiB at least; none for run, replay and probe. (With record --flight and trace --until: for I/Os.)
+    /// what is free, 1 GiB at least; none for run, ab, replay and probe. (With record --flight and trace --until: for I/Os.)
     #[arg(long, global = true, value_name = "SIZE")]
     pub(crate) memory: Option<String>,
     /// What to do.
@@ -37,6 +38,8 @@ pub(crate) struct Cli {
 pub(crate) enum Command {
     /// Run a Vdbench parameter file, a fio job file or flags: live lines, a recording, an HTML report.
     Run(Box<RunArgs>),
+    /// Run two loads, or one on two targets, interleaved (A B B A …) and say whether they differ.
+    Ab(Box<AbArgs>),
     /// Write a parameter file in the other language: Vdbench's or fio's.
     Convert(ConvertArgs),
     /// Write a completion script for a shell.
@@ -239,6 +242,17 @@ pub(crate) enum EngineArg {
     IoUring,
     /// One thread per queue slot with pread/pwrite.
     Sync,
+}
+
+impl EngineArg {
+    /// As the session takes it.
+    pub(crate) fn choice(self) -> session::EngineChoice {
+        match self {
+            Self::Auto => session::EngineChoice::Auto,
+            Self::IoUring => session::EngineChoice::Uring,
+            Self::Sync => session::EngineChoice::Sync,
+        }
+    }
 }
 
 /// Arguments of `iodyno check`.

@@ -23,24 +23,46 @@ pub(crate) fn run(args: &ChartArgs, command_line: &[String]) -> Result<u8, Failu
         return crate::growth::run(args, command_line);
     }
     let recording = args.recording.clone().unwrap_or_default();
-    let (reader, damaged) = open(&recording)?;
+    let id = args.view.as_deref().unwrap_or_default();
+    let halves = session::half_rounds(&recording)?;
+    if !halves.is_empty() && !args.list {
+        let damaged = say_of(halves.iter().map(PathBuf::as_path))?;
+        let path = output_path(args, id)?;
+        write(&beside(args)?, args, &path)?;
+        tell_both(command_line, args, &path);
+        return Ok(damaged.max(say_of(args.with.iter().map(PathBuf::as_path))?));
+    }
     if args.list {
+        if halves.is_empty() {
+            open(&recording)?;
+        }
         for view in analyze::views() {
             outln!("{:<24} {}: {}", view.id, view.title, view.explanation);
         }
         return Ok(0);
     }
-    let id = args.view.as_deref().unwrap_or_default();
+    let (reader, damaged) = open(&recording)?;
     if analyze::view(id).is_ok_and(analyze::View::is_of_a_trace) {
         crate::trace::say_incomplete(reader.manifest());
     }
-    let path = args.output.clone().unwrap_or_else(|| PathBuf::from(format!("{id}.svg")));
-    OutputFile::check(&path, args.force.force())?;
+    let path = output_path(args, id)?;
     let view = view(args, &reader, id)?;
     write(&view, args, &path)?;
-    outln!("{}", path.display());
-    outln!("{}", again(command_line, args, &path));
+    tell_both(command_line, args, &path);
     Ok(damaged.max(say_of(args.with.iter().map(PathBuf::as_path))?))
+}
+
+/// Where the picture goes.
+fn output_path(args: &ChartArgs, id: &str) -> Result<PathBuf, Failure> {
+    let path = args.output.clone().unwrap_or_else(|| PathBuf::from(format!("{id}.svg")));
+    OutputFile::check(&path, args.force.force())?;
+    Ok(path)
+}
+
+/// Says where it is, and how it is made again.
+fn tell_both(command_line: &[String], args: &ChartArgs, path: &Path) {
+    outln!("{}", path.display());
+    outln!("{}", again(command_line, args, path));
 }
 
 /// Writes a picture; its name's ending decides what it is.
@@ -109,10 +131,19 @@ fn words(line: &str) -> Result<Vec<String>, String> {
 
 /// What is to be drawn: of the recording, or of it beside others. Where each of these has a picture, the last one's.
 fn view(args: &ChartArgs, reader: &Reader, id: &str) -> Result<ViewData, Failure> {
-    let failure = |error: AnalyzeError| Failure::new(code_of(&error), error.to_string());
     if args.with.is_empty() {
         return analyze::compute(reader, id, &selection(args)?).map_err(failure);
     }
+    beside(args)
+}
+
+fn failure(error: AnalyzeError) -> Failure {
+    Failure::new(code_of(&error), error.to_string())
+}
+
+/// What is to be drawn of recordings beside each other.
+fn beside(args: &ChartArgs) -> Result<ViewData, Failure> {
+    let id = args.view.as_deref().unwrap_or_default();
     for (flag, given) in [("--select", &args.select), ("--workload", &args.workload), ("--target", &args.target)] {
         if given.is_some() {
             let message = format!("{flag} chooses nothing of recordings that are held against each other (--with)");

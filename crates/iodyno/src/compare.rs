@@ -5,7 +5,7 @@ use crate::objectives;
 use crate::open::say_of;
 use crate::output_args::tell;
 use crate::view_args::{CompareArgs, JudgeArgs, QuestionArgs};
-use analyze::{ComparedCondition, Comparison, ConditionError, Question};
+use analyze::{ComparedCondition, Comparison, ConditionError, Names, Question};
 use output::Force;
 use plan::{Objective, Span};
 use session::Suite;
@@ -16,7 +16,12 @@ pub(crate) fn run(args: &CompareArgs) -> Result<u8, Failure> {
     let question = question(&args.question)?;
     let conditions = conditions(&args.judge)?;
     let directories: Vec<PathBuf> = std::iter::once(&args.first).chain(&args.others).cloned().collect();
-    let damaged = say_of(directories.iter().map(PathBuf::as_path))?;
+    let parts = recordings(&directories)?;
+    if parts.len() == 1 {
+        let message = format!("{} is one recording: name the one to hold against it as well", args.first.display());
+        return Err(Failure::new(PARAMETERS, message));
+    }
+    let damaged = say_of(parts.iter().map(PathBuf::as_path))?;
     let mut comparison = show(&directories, args.run.as_deref(), question, &args.judge)?;
     let code = judge(&mut comparison, &args.judge, &conditions, args.force.force(), damaged)?;
     // The page tells what came of the conditions as well.
@@ -64,12 +69,7 @@ pub(crate) fn judge(
         }
         return Ok(damaged);
     }
-    let names = comparison.names();
-    for condition in conditions {
-        if let Err(error) = condition.check_names(&names) {
-            return Err(mistake(condition.text(), &error, "no run of that name is compared"));
-        }
-    }
+    check_names(conditions, &comparison.names())?;
     let verdicts = comparison.judge(conditions);
     if !args.json {
         outln!("");
@@ -94,11 +94,29 @@ pub(crate) fn conditions(args: &JudgeArgs) -> Result<Vec<ComparedCondition>, Fai
     args.fail_if.iter().map(read).collect()
 }
 
+/// Labels that name none of the runs are mistakes.
+pub(crate) fn check_names(conditions: &[ComparedCondition], known: &Names) -> Result<(), Failure> {
+    conditions.iter().try_for_each(|condition| {
+        let named = condition.check_names(known);
+        named.map_err(|error| mistake(condition.text(), &error, "no run of that name is compared"))
+    })
+}
+
 /// Shows a mistake in a condition of the command line with its place.
 fn mistake(text: &str, error: &ConditionError, words: &str) -> Failure {
     let span = Span { source: 0, start: 0, len: u32::try_from(text.len()).unwrap_or(u32::MAX) };
     objectives::show(&[objectives::source(text)], &Objective { text: text.to_string(), span }, error);
     Failure::new(PARAMETERS, words)
+}
+
+/// The recordings that are read of these directories: of one of `iodyno ab` its half-rounds.
+pub(crate) fn recordings(directories: &[PathBuf]) -> Result<Vec<PathBuf>, Failure> {
+    let mut all = Vec::new();
+    for directory in directories {
+        let halves = session::half_rounds(directory)?;
+        if halves.is_empty() { all.push(directory.clone()) } else { all.extend(halves) }
+    }
+    Ok(all)
 }
 
 /// What was asked, or the mistake in it.

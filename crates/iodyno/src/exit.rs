@@ -53,6 +53,8 @@ impl From<SessionError> for Failure {
             | SessionError::NothingToPlay { .. }
             | SessionError::NoSamples(_)
             | SessionError::NotCollecting { .. }
+            | SessionError::NoRound(_)
+            | SessionError::MixedRounds(_)
             | SessionError::Objective { .. } => PARAMETERS,
             SessionError::Target(error) => target_code(error),
             SessionError::Targets(errors) if errors.iter().any(TargetError::is_refusal) => REFUSED,

@@ -20,6 +20,8 @@ macro_rules! outln {
     ($($words:tt)*) => { crate::out::line(format_args!($($words)*)) };
 }
 
+mod ab;
+mod ab_args;
 mod allocator;
 mod args;
 mod chart;
@@ -121,6 +123,7 @@ fn run_command(
 ) -> Result<u8, Failure> {
     match command {
         args::Command::Run(run) => run::run(run, flags, arguments),
+        args::Command::Ab(ab) => ab::run(ab, arguments),
         args::Command::Convert(convert) => convert::run(convert),
         args::Command::Completions(completions) => completions::run(completions),
         args::Command::Trace(trace) => trace::run(trace, arguments),

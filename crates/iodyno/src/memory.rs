@@ -19,7 +19,7 @@ pub(crate) fn limit(asked: Option<&str>, command: &Command) -> Result<(), Failur
         // Theirs is an option of their own: what their I/Os in memory may take.
         (_, Command::Record(_) | Command::Trace(_)) => {}
         (Some(text), _) => allocator::limit(parse(text)?),
-        (None, Command::Run(_) | Command::Replay(_) | Command::Probe(_)) => {}
+        (None, Command::Run(_) | Command::Ab(_) | Command::Replay(_) | Command::Probe(_)) => {}
         (None, _) => allocator::limit(half_of_free(Path::new("/"))),
     }
     Ok(())

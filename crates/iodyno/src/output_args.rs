@@ -112,6 +112,7 @@ pub(crate) fn apply(command: &Command) -> Result<(), Failure> {
     check(command)?;
     let access = match command {
         Command::Run(args) => &args.access,
+        Command::Ab(args) => &args.access,
         Command::Trace(args) => &args.access,
         Command::Replay(args) => &args.access,
         Command::Import(args) => &args.access,

@@ -40,6 +40,7 @@ pub(crate) fn run(args: &ReplayArgs, command_line: &[String]) -> Result<u8, Fail
         report: !args.no_report,
         flatfile: false,
         jobs: plan::JobTexts::default(),
+        half_round: None,
     };
     let outcome = show_run(&request, if args.json { Shown::Json } else { Shown::Lines }).map_err(in_our_words)?;
     let code = outcome.ending.exit_code();

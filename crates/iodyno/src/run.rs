@@ -1,6 +1,6 @@
 //! `iodyno run`.
 
-use crate::args::{EngineArg, RunArgs};
+use crate::args::RunArgs;
 use crate::exit::{Failure, PARAMETERS, REFUSED};
 use crate::fio_output::FioOutputs;
 use crate::objectives;
@@ -11,6 +11,8 @@ use plan::{JobTexts, Plan, Source};
 use recording::Reader;
 use session::{Face, Outcome, Request, SessionError, StopFlag};
 use signal_hook::consts::{SIGHUP, SIGINT, SIGTERM};
+use std::cell::RefCell;
+use std::collections::BTreeSet;
 use std::ffi::{OsStr, OsString};
 use std::path::{Path, PathBuf};
 use std::time::Duration;
@@ -40,17 +42,14 @@ pub(crate) fn run(args: &RunArgs, flags: &Flags, command_line: &[String]) -> Res
         plan,
         directory: place.path().to_path_buf(),
         policy,
-        engine: match args.engine {
-            EngineArg::Auto => session::EngineChoice::Auto,
-            EngineArg::IoUring => session::EngineChoice::Uring,
-            EngineArg::Sync => session::EngineChoice::Sync,
-        },
+        engine: args.engine.choice(),
         workers: args.workers,
         command_line: command_line.to_vec(),
         counters: !args.no_counters,
         report: !args.no_report,
         flatfile: args.flatfile,
         jobs,
+        half_round: None,
     };
     let face = match &outputs {
         _ if args.json => Shown::Json,
@@ -208,6 +207,16 @@ pub(crate) struct Inputs {
 
 /// Reads files of either language; prints every diagnostic; an error among them ends the command.
 pub(crate) fn read_files(files: &[PathBuf], flags: &Flags, options: &Options) -> Result<Inputs, Failure> {
+    read_files_with(files, flags, options, false)
+}
+
+/// The same; may the variables of `options` be those of job files, too, where they go before the environment?
+pub(crate) fn read_files_with(
+    files: &[PathBuf],
+    flags: &Flags,
+    options: &Options,
+    are_for_jobs: bool,
+) -> Result<Inputs, Failure> {
     let is_fio = |file: &PathBuf| {
         file.extension().is_some_and(|ending| ending == "fio")
             || Disk.load(file).is_ok_and(|bytes| params::sniff(&String::from_utf8_lossy(&bytes)) == Format::Fio)
@@ -221,7 +230,7 @@ pub(crate) fn read_files(files: &[PathBuf], flags: &Flags, options: &Options) ->
             );
             return Err(Failure::new(PARAMETERS, message));
         }
-        if let Some((name, value)) = options.variables.first() {
+        if let Some((name, value)) = options.variables.first().filter(|_| !are_for_jobs) {
             let message = format!(
                 "{name}={value}: job files have their variables from the environment: {name}={value} iodyno run …"
             );
@@ -237,7 +246,18 @@ pub(crate) fn read_files(files: &[PathBuf], flags: &Flags, options: &Options) ->
         } else if !flags.is_empty() {
             sources.push(JobSource::Addition(name, text));
         }
-        params::read_fio(&sources, options, &Disk, &|name| std::env::var(name).ok())
+        let used = RefCell::new(BTreeSet::new());
+        let reading = params::read_fio(&sources, options, &Disk, &|name| {
+            used.borrow_mut().insert(name.to_string());
+            let given = options.variables.iter().rev().find(|(known, _)| known == name);
+            given.map(|(_, value)| value.clone()).or_else(|| std::env::var(name).ok())
+        });
+        if let Some((name, _)) = options.variables.iter().find(|(name, _)| !used.borrow().contains(name)) {
+            let message =
+                format!("the variable `{name}` is used by no job file: write ${{{name}}} where its value belongs");
+            return Err(Failure::new(PARAMETERS, message));
+        }
+        reading
     } else {
         params::read_vdbench(files, options, &Disk)
     };

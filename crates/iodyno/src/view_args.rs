@@ -35,16 +35,17 @@ pub(crate) struct RepairArgs {
       iodyno compare prod.iodyno replay-1 replay-2 -o page.html     a trace and its replays, as the kernel saw them\n  \
       iodyno compare a b --run rd3                                  one of several runs\n  \
       iodyno compare a b --fail-if 'iops worse than 5%' --junit r.xml   for CI: exit code 5 when it surely is\n  \
+      iodyno compare ab-2026-11-26                                  both sides of what `iodyno ab` has run\n  \
       iodyno chart a compare.response_p99 --with b -o p99.png       one picture of it\n\n\
     Ratios are other \u{f7} first. Verdicts: \u{25b2} better, \u{25bc} worse, = the same within a bound, ? not resolved (with how long that would take).\n\
-    Where both sides have four rounds or more (run --repeat), these are the samples; else the seconds of the\n\
+    Where both sides have four rounds or more (iodyno ab, run --repeat), these are the samples; else the seconds of the\n\
     runs, of which at least 120 are needed (docs/compare.md).\n\
     Exit code 0: shown, all conditions met; 5: one was missed, or is not decided; 6: rows are missing, nothing was judged.")]
 pub(crate) struct CompareArgs {
     /// The recording that the others are held against.
     pub(crate) first: PathBuf,
-    /// The others.
-    #[arg(required = true, value_name = "OTHER")]
+    /// The others. None where the first is a directory of `iodyno ab`, which has both sides.
+    #[arg(value_name = "OTHER")]
     pub(crate) others: Vec<PathBuf>,
     /// Write a page of it too.
     #[arg(short, long, value_name = "FILE.html")]

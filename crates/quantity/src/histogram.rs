@@ -331,6 +331,47 @@ impl Histogram {
         less
     }
 
+    /// What was added since `before`, an earlier state of this histogram; `None` when it is none. The extremes are exact where they are
+    /// new ones; else those of the buckets, within the extremes of all.
+    #[must_use]
+    pub fn since(&self, before: &Self) -> Option<Self> {
+        if before.count == 0 {
+            return Some(self.clone());
+        }
+        let (count, sum) = (self.count.checked_sub(before.count)?, self.sum.checked_sub(before.sum)?);
+        let is_known = !self.is_summary() && !before.is_summary();
+        if !is_known || count == 0 {
+            let max = self.max().filter(|max| before.max().is_some_and(|before| before < *max));
+            return Some(Self::of_summary(count, sum, None, max));
+        }
+        let sub_bits = self.sub_bits.min(before.sub_bits);
+        let (all, old) = (self.collapse(sub_bits), before.collapse(sub_bits));
+        let mut left = old.buckets.iter().peekable();
+        let mut buckets = Vec::with_capacity(all.buckets.len());
+        for (bucket, count) in &all.buckets {
+            let known = left.next_if(|entry| entry.0 == *bucket).map_or(0, |entry| entry.1);
+            let more = count.checked_sub(known)?;
+            buckets.extend((more > 0).then_some((*bucket, more)));
+        }
+        if left.next().is_some() {
+            return None;
+        }
+        let edge = |entry: Option<&(u32, u64)>| entry.map(|entry| bounds_of(entry.0, sub_bits));
+        let low = edge(buckets.first()).map_or(0, |(low, _)| low).max(self.min);
+        let high = edge(buckets.last()).map_or(0, |(_, high)| high.saturating_sub(1)).min(self.max);
+        let min = if self.min < before.min { self.min } else { low };
+        let max = if self.max > before.max { self.max } else { high };
+        Some(Self {
+            sub_bits,
+            buckets,
+            count,
+            sum,
+            min,
+            max: max.max(min),
+            clipped: self.clipped.saturating_sub(before.clipped),
+        })
+    }
+
     /// `(low_ns, high_ns exclusive, count)` of each bucket that is not empty, ascending.
     pub fn buckets(&self) -> impl Iterator<Item = (u64, u64, u64)> + '_ {
         self.buckets.iter().map(|(bucket, count)| {
@@ -350,6 +391,29 @@ mod tests {
         let mut histogram = Histogram::new(sub_bits);
         values.iter().for_each(|value| histogram.record(*value));
         histogram
+    }
+
+    #[test]
+    fn what_was_added_since_is_the_difference() {
+        let mut before = Histogram::default();
+        [10, 500, 70_000].iter().for_each(|value| before.record(*value));
+        let (mut all, mut added) = (before.clone(), Histogram::default());
+        for value in [500, 900, 1_000_000] {
+            all.record(value);
+            added.record(value);
+        }
+        let since = all.since(&before).expect("an earlier state");
+        assert_eq!((since.count(), since.sum(), since.max()), (3, 1_001_400, Some(1_000_000)));
+        assert!(since.buckets().eq(added.buckets()));
+        assert!(since.min().is_some_and(|min| min <= 500 && min >= 496), "{since:?}");
+        assert_eq!(before.since(&all), None);
+        assert_eq!(all.since(&Histogram::default()), Some(all.clone()));
+        let empty = all.since(&all).expect("the same state");
+        assert_eq!((empty.count(), empty.sum()), (0, 0));
+        let summary = Histogram::of_summary(5, 500, Some(10), Some(200));
+        let later = Histogram::of_summary(9, 1_500, Some(10), Some(400));
+        let since = later.since(&summary).expect("an earlier state");
+        assert_eq!((since.count(), since.sum(), since.max(), since.is_summary()), (4, 1_000, Some(400), true));
     }
 
     #[test]

@@ -166,6 +166,12 @@ pub enum SessionError {
     /// A file or folder could not be made, replaced or removed, or something stands in its way.
     #[error(transparent)]
     Output(#[from] output::OutputError),
+    /// There is nothing to hold against each other.
+    #[error("{} holds no round of which both sides were run to their end: there is nothing to compare", .0.display())]
+    NoRound(PathBuf),
+    /// Rounds of two comparisons lie in one directory.
+    #[error("{} holds rounds of two comparisons (of `iodyno ab`): move those of one of them elsewhere", .0.display())]
+    MixedRounds(PathBuf),
     /// A report that iodyno did not write is not written over.
     #[error("{0} was not written by iodyno: move it away, name another file with -o, or add --force to replace it")]
     ForeignReport(PathBuf),

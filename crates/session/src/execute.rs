@@ -4,14 +4,15 @@ use crate::counters::{Counters, SUBJECTS, subjects};
 use crate::dry_run::{access_of, duration_of};
 use crate::face::Face;
 use crate::format::Fill;
+use crate::half_round::HalfRound;
 use crate::objectives::{Objectives, objective_mistakes};
 use crate::outcome::{Ending, Outcome};
 use crate::rates::{Achieved, Decision};
 use crate::run_loop::{Cause, RunContext, RunResult, execute as execute_run};
 use crate::spine::Spine;
 use crate::sync::{all_flags_of, flags_of};
-use crate::{SessionError, StopFlag, commands, format};
-use analyze::Judgement;
+use crate::{SessionError, StopFlag, commands, format, half_round};
+use analyze::{Condition, Judgement};
 use engine::{EngineChoice, Options, Pace};
 use output::{Folder, Force};
 use plan::{Command, Content, JobTexts, Plan, Repeat, Run};
@@ -22,7 +23,7 @@ use std::collections::BTreeMap;
 use std::hash::{BuildHasher as _, RandomState};
 use std::path::PathBuf;
 use std::time::Duration;
-use target::{Kind, Opened, Policy, TargetError};
+use target::{Finding, Kind, Opened, Policy, TargetError};
 
 /// Everything that a `run` command needs to know.
 pub struct Request {
@@ -46,6 +47,8 @@ pub struct Request {
     pub flatfile: bool,
     /// fio's jobs as they were given, for outputs that repeat them.
     pub jobs: JobTexts,
+    /// Which part of a comparison in rounds it is.
+    pub half_round: Option<HalfRound>,
 }
 
 /// In the manifest: the seed of the data that the runs wrote, 16 hexadecimal digits.
@@ -67,15 +70,7 @@ fn data_seed(plan: &Plan) -> u64 {
 /// with a target in mid-run ends the run and is told by the [`Outcome`].
 pub fn execute(request: &Request, face: &mut dyn Face, stop: &StopFlag) -> Result<Outcome, SessionError> {
     let plan = &request.plan;
-    if !plan.unsupported.is_empty() {
-        return Err(SessionError::Unsupported(plan.unsupported.iter().map(|what| what.sentence.clone()).collect()));
-    }
-    let (objectives, conditions) = match objective_mistakes(plan).into_iter().next() {
-        Some((objective, source)) => return Err(SessionError::Objective { text: objective.text, source }),
-        None => Objectives::of(plan).map_err(|source| SessionError::Objective { text: String::new(), source })?,
-    };
-    engine::check_placement(plan)?;
-    crate::replay::preflight(plan, &request.policy)?;
+    let (objectives, conditions) = check(plan, &request.policy)?;
     let targets = open_targets(plan, &request.policy)?;
     let own_cost = engine::own_cost();
     let mut manifest = Manifest::new(&request.command_line);
@@ -91,6 +86,9 @@ pub fn execute(request: &Request, face: &mut dyn Face, stop: &StopFlag) -> Resul
     manifest.extra.insert(convert::flatfile::REQUESTED.into(), serde_json::json!(requested));
     if !request.jobs.jobs.is_empty() {
         manifest.extra.insert(convert::fio_out::FIO_JOBS.into(), serde_json::json!(request.jobs));
+    }
+    if let Some(half_round) = &request.half_round {
+        manifest.extra.insert(half_round::KEY.into(), serde_json::json!(half_round));
     }
     let writer = Writer::create(&request.directory, manifest)?;
     let origin_ns = writer.started_t_ns();
@@ -113,6 +111,30 @@ pub fn execute(request: &Request, face: &mut dyn Face, stop: &StopFlag) -> Resul
     };
     let lived = life.live(&own_cost);
     life.finish(lived)
+}
+
+/// What is wrong with a plan before any of its targets is looked at; what its runs must achieve.
+fn check(plan: &Plan, policy: &Policy) -> Result<(Objectives, Vec<Condition>), SessionError> {
+    if !plan.unsupported.is_empty() {
+        return Err(SessionError::Unsupported(plan.unsupported.iter().map(|what| what.sentence.clone()).collect()));
+    }
+    let objectives = match objective_mistakes(plan).into_iter().next() {
+        Some((objective, source)) => return Err(SessionError::Objective { text: objective.text, source }),
+        None => Objectives::of(plan).map_err(|source| SessionError::Objective { text: String::new(), source })?,
+    };
+    engine::check_placement(plan)?;
+    crate::replay::preflight(plan, policy)?;
+    Ok(objectives)
+}
+
+/// Checks a plan and inspects its targets, as [`execute`] does before the first of them is opened; what would be done with each
+/// that a run uses.
+///
+/// # Errors
+/// Whatever prevents the plan from being executed.
+pub(crate) fn preflight(plan: &Plan, policy: &Policy) -> Result<Vec<Option<Finding>>, SessionError> {
+    check(plan, policy)?;
+    inspect(plan, policy)
 }
 
 /// Removes the files that were only made for this run (`unlink=1`), and closes all targets; gives what went wrong.
@@ -157,17 +179,16 @@ fn plan_paths(plan: &Plan) -> Vec<(String, PathBuf)> {
     plan.targets.iter().map(|spec| (spec.name.clone(), spec.path.clone())).collect()
 }
 
-/// Opens every target that a run uses; nothing has been written when one is refused.
-fn open_targets(plan: &Plan, policy: &Policy) -> Result<Vec<Option<Opened>>, SessionError> {
-    let used: Vec<bool> = (0..plan.targets.len())
-        .map(|index| plan.runs.iter().flat_map(|run| &run.workloads).any(|workload| workload.targets.contains(&index)))
-        .collect();
-    // All are inspected before the first is opened: opening may create or extend a file.
-    let mut sizes: Vec<Option<u64>> = vec![None; plan.targets.len()];
+/// Inspects every target that a run uses; opens and changes none.
+fn inspect(plan: &Plan, policy: &Policy) -> Result<Vec<Option<Finding>>, SessionError> {
+    let is_used = |index: usize| {
+        plan.runs.iter().flat_map(|run| &run.workloads).any(|workload| workload.targets.contains(&index))
+    };
+    let mut findings: Vec<Option<Finding>> = vec![None; plan.targets.len()];
     let mut refused: Vec<TargetError> = Vec::new();
-    for (index, spec) in plan.targets.iter().enumerate().filter(|(index, _)| used[*index]) {
+    for (index, spec) in plan.targets.iter().enumerate().filter(|(index, _)| is_used(*index)) {
         match target::inspect_with(spec, &all_flags_of(plan, index), access_of(plan, index), policy) {
-            Ok(finding) => sizes[index] = Some(finding.size_bytes()),
+            Ok(finding) => findings[index] = Some(finding),
             Err(error) => refused.push(error),
         }
     }
@@ -177,9 +198,17 @@ fn open_targets(plan: &Plan, policy: &Policy) -> Result<Vec<Option<Opened>>, Ses
         _ => return Err(SessionError::Targets(refused)),
     }
     // Nor is one run begun when a later one cannot be.
-    if let Some(error) = engine::check(plan, &sizes).into_iter().next() {
-        return Err(error.into());
+    let sizes: Vec<Option<u64>> = findings.iter().map(|finding| finding.as_ref().map(Finding::size_bytes)).collect();
+    match engine::check(plan, &sizes).into_iter().next() {
+        Some(error) => Err(error.into()),
+        None => Ok(findings),
     }
+}
+
+/// Opens every target that a run uses; nothing has been written when one is refused.
+fn open_targets(plan: &Plan, policy: &Policy) -> Result<Vec<Option<Opened>>, SessionError> {
+    // All are inspected before the first is opened: opening may create or extend a file.
+    let used: Vec<bool> = inspect(plan, policy)?.iter().map(Option::is_some).collect();
     let mut opened = Vec::with_capacity(plan.targets.len());
     for (index, spec) in plan.targets.iter().enumerate() {
         opened.push(if used[index] {
@@ -218,6 +247,9 @@ impl Life<'_, '_> {
         self.targets()?;
         self.commands(&self.plan.settings.start_commands.clone(), None)?;
         self.format()?;
+        if self.request.half_round.as_ref().is_some_and(HalfRound::is_fill) {
+            return self.commands(&self.plan.settings.end_commands.clone(), None);
+        }
         let started_ns = clock::now_ns();
         let mut round = 0;
         while self.wants_round(round, started_ns) {

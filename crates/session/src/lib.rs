@@ -3,6 +3,7 @@
 //! [`execute`] takes a plan from inspected targets to a sealed recording with its report. Everything measured goes
 //! through the spine: into the journal first, then to the face.
 
+mod ab;
 mod commands;
 mod counters;
 mod cpu_clock;
@@ -16,6 +17,7 @@ mod finding_flight;
 mod flight;
 mod format;
 mod gather;
+mod half_round;
 mod io_errors;
 mod model;
 mod objectives;
@@ -40,6 +42,7 @@ mod top;
 mod trace;
 mod watch;
 
+pub use ab::{AbLoad, AbOutcome, AbRequest, ab, order_of};
 pub use cpu_clock::EventClock;
 pub use dry_run::{DryRun, TargetFinding, dry_run};
 pub use endpoint::Endpoint;
@@ -50,6 +53,7 @@ pub use face::{Face, error_face, json_face, terminal_face};
 pub use finding_flight::{FindingFlight, FlightPlan};
 pub use flight::{Dump, FlightNews, FlightOutcome, FlightRequest, Trigger, Trouble, flight};
 pub use gather::Gather;
+pub use half_round::{HalfRound, Side, half_rounds};
 pub use model::{ModelOutcome, ModelRequest, model};
 pub use objectives::{never_judged, objective_mistakes};
 pub use outcome::{Ending, Outcome};

@@ -1,5 +1,6 @@
 //! What can be made of a recording once it is there: the report, a picture, last words for the terminal.
 
+use crate::half_round::{half_rounds, rounds_in};
 use crate::{Outcome, SessionError};
 use analyze::Comparison;
 use output::{Folder, Force, Kind, OutputFile, Over};
@@ -10,16 +11,20 @@ use std::io::{Read as _, Write as _};
 use std::path::{Component, Path, PathBuf};
 use tui::{Look, Painted};
 
-/// Writes the HTML report of the recording in `directory`, by default into it; returns its path. A report in the recording is
+/// Writes the HTML report of the recording in `directory`, by default into it; returns its path. Of a directory of `ab` it is the
+/// page that holds its sides against each other. A report in the recording is
 /// written anew when it is one of iodyno's; any other file only with [`Force::Yes`].
 ///
 /// # Errors
 /// The recording cannot be read, something else has the file's name, or the file cannot be written.
 pub fn report_file(directory: &Path, output: Option<&Path>, force: Force) -> Result<PathBuf, SessionError> {
-    let reader = Reader::open(directory)?;
+    let draw = || match half_rounds(directory)?.is_empty() {
+        true => Ok::<_, SessionError>(report::report(&Reader::open(directory)?)?),
+        false => comparison_page(&comparison(&[directory.to_path_buf()], None)?),
+    };
     if let Some(path) = output {
         let file = OutputFile::create(path, force)?;
-        fill(file, path, report::report(&reader)?.as_bytes())?;
+        fill(file, path, draw()?.as_bytes())?;
         return Ok(path.to_path_buf());
     }
     let folder = Folder::open(directory)?;
@@ -27,7 +32,7 @@ pub fn report_file(directory: &Path, output: Option<&Path>, force: Force) -> Res
     if force == Force::No && folder.kind(PAGE)? == Some(Kind::File) && !is_ours(folder.open_file(PAGE)?) {
         return Err(SessionError::ForeignReport(path));
     }
-    let page = report::report(&reader)?;
+    let page = draw()?;
     folder.replace(PAGE, Over::File, |file| file.write_all(&sign_page(&page)))?;
     Ok(path)
 }
@@ -45,16 +50,27 @@ fn fill(mut file: OutputFile, path: &Path, bytes: &[u8]) -> Result<(), SessionEr
     Ok(file.finish()?)
 }
 
-/// Recordings side by side, each called by its directory's name, and by as much of the path as tells it from the others.
+/// Recordings side by side, each called by its directory's name, and by as much of the path as tells it from the others. A directory
+/// of `ab` is two of them, its sides, each with its rounds.
 ///
 /// # Errors
 /// One of them cannot be read, or has no such run.
 pub fn comparison(directories: &[PathBuf], run: Option<&str>) -> Result<Comparison, SessionError> {
-    let mut readers = Vec::new();
+    let (mut sides, mut remarks) = (Vec::new(), Vec::new());
     for (label, directory) in labels(directories).into_iter().zip(directories) {
-        readers.push((label, Reader::open(directory)?));
+        let Some(rounds) = rounds_in(directory)? else {
+            sides.push((label, vec![Reader::open(directory)?]));
+            continue;
+        };
+        let prefix = if directories.len() > 1 { format!("{label}/") } else { String::new() };
+        remarks.extend(rounds.remarks);
+        sides.extend(rounds.sides.into_iter().map(|(label, readers)| (format!("{prefix}{label}"), readers)));
     }
-    Ok(Comparison::read(&readers, run)?)
+    let sides: Vec<(&str, Vec<&Reader>)> =
+        sides.iter().map(|(label, readers)| (label.as_str(), readers.iter().collect())).collect();
+    let mut comparison = Comparison::read_sides(&sides, run)?;
+    remarks.into_iter().for_each(|remark| comparison.remark(remark));
+    Ok(comparison)
 }
 
 /// The shortest ends of paths that differ from each other.
@@ -93,8 +109,12 @@ fn common_ending(labels: &[String]) -> usize {
 /// # Errors
 /// The file cannot be written.
 pub fn comparison_file(comparison: &Comparison, output: &Path, force: Force) -> Result<(), SessionError> {
-    let page = report::html(&analyze::comparison_model(comparison))?;
+    let page = comparison_page(comparison)?;
     Ok(OutputFile::write_whole(output, force, page.as_bytes())?)
+}
+
+fn comparison_page(comparison: &Comparison) -> Result<String, SessionError> {
+    Ok(report::html(&analyze::comparison_model(comparison))?)
 }
 
 /// May this name be given to a JUnit file? One of ours is written anew, any other file only with [`Force::Yes`].

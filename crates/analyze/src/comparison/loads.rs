@@ -4,7 +4,8 @@ use super::second::{MOST_STEPS, Round, Step, steps};
 use super::{Load, Others, Slice};
 use crate::repeats::{Group, groups};
 use crate::series::summaries;
-use crate::{Facts, IntervalFacts, RunFacts, RunSummary, Times, Unit};
+use crate::{AnalyzeError, Facts, IntervalFacts, RunFacts, RunSummary, Selection, Times, Unit};
+use recording::Reader;
 
 /// Several recordings as one whose runs are repetitions of each other; `None` of none.
 pub(super) fn merged(all: Vec<Facts>) -> Option<Facts> {
@@ -126,6 +127,20 @@ fn round(run: &RunFacts, summary: &RunSummary) -> Round {
     };
     round.steps = steps(&intervals.iter().map(step).collect::<Vec<_>>(), MOST_STEPS);
     round
+}
+
+/// Why what a recording holds is not worth a comparison as a round: failed operations, a pause of iodyno itself, an early end.
+/// `None` where nothing is wrong.
+///
+/// # Errors
+/// It cannot be read.
+pub fn round_fault(reader: &Reader) -> Result<Option<String>, AnalyzeError> {
+    let facts = Facts::read(reader, &Selection::default())?;
+    let all = summaries(&facts);
+    if all.is_empty() {
+        return Ok(Some("no run measured anything".to_string()));
+    }
+    Ok(all.iter().find_map(|(run, summary)| fault(run, summary)))
 }
 
 /// Why a round is not worth a comparison.

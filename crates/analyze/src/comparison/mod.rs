@@ -26,8 +26,10 @@ pub use busy::PROGRAM_PID;
 pub use changes::Change;
 pub use conclusion::{Conclusion, Grounds, Judged, Method, Pair, Question};
 pub use difference::Difference;
+pub use loads::round_fault;
 pub use measure::{Measure, measure_of};
 pub use page::comparison_model;
+pub use rounds::{FEWEST as ROUNDS_MIN, SHORTEST_S as ROUND_S_MIN};
 pub(crate) use views::{basis, cpu, figures, heat_map, iops, most_changed, percentiles, queue_depth, runs};
 pub(crate) use views::{load_response, response_p50, response_p99, throughput};
 
@@ -108,6 +110,8 @@ pub struct Comparison {
     pub(crate) question: Question,
     /// What came of the conditions that were judged last.
     pub(crate) objectives: Vec<Verdict>,
+    /// What else must be known of it, sentences with a full stop.
+    pub(crate) remarks: Vec<String>,
 }
 
 impl Comparison {
@@ -163,10 +167,15 @@ impl Comparison {
             let samples = changes::Samples::read(readers, span)?;
             sides.push(Side { label, loads, samples, facts, judged: Vec::new(), notes: Vec::new() });
         }
-        let (question, objectives) = (Question::default(), Vec::new());
-        let mut comparison = Self { sides, pairs, traced: traced.is_some(), question, objectives };
+        let (question, objectives, remarks) = (Question::default(), Vec::new(), Vec::new());
+        let mut comparison = Self { sides, pairs, traced: traced.is_some(), question, objectives, remarks };
         comparison.ask(question);
         Ok(comparison)
+    }
+
+    /// Adds what must be known of it, a sentence with a full stop: what was left out before it was read.
+    pub fn remark(&mut self, sentence: String) {
+        self.remarks.push(sentence);
     }
 
     /// Judges everything by another question.
@@ -303,7 +312,7 @@ fn judge(base: &Load, load: &Load, question: Question, is_replay: bool) -> (Vec<
         None if is_replay => {}
         None => notes.push(
             "single runs: a difference says that these recordings differ, not that a change is the cause; four rounds or more \
-             of each (run --repeat) say more"
+             of each (iodyno ab, run --repeat) say more"
                 .to_string(),
         ),
     }

@@ -141,6 +141,9 @@ fn warnings(comparison: &Comparison) -> Vec<Warning> {
         let text = "Compared is what the kernel saw (traces): response time runs from queueing to completion.";
         say(Tone::Info, text.to_string());
     }
+    for sentence in &comparison.remarks {
+        say(Tone::Warning, sentence.clone());
+    }
     for side in sides {
         for sentence in &side.facts.damage {
             say(Tone::Error, format!("{} is damaged: {sentence}.", side.label));

@@ -8,10 +8,10 @@ use super::second::Round;
 use super::single::{Interval, theta, whole, width};
 use super::student::student;
 
-/// Fewest rounds of each side.
-pub(crate) const FEWEST: usize = 4;
-/// Shortest round, s.
-pub(super) const SHORTEST_S: f64 = 30.0;
+/// Fewest rounds of each side that are judged as rounds.
+pub const FEWEST: usize = 4;
+/// Shortest round that is judged as one, s.
+pub const SHORTEST_S: f64 = 30.0;
 /// A slip of the clock is no shorter round.
 const SLIP: f64 = 0.98;
 

@@ -119,7 +119,7 @@ fn rate(run: &RunFacts, model: &RunModel, say: &mut dyn FnMut(Tone, String)) {
         say(
             Tone::Warning,
             format!(
-                "Achieved {} of {} offered ({}); {} operations were still waiting at the end. Response times grow with the length of such a run.",
+                "Achieved {} of {} offered ({}); {} operations were waiting when its time was over. Response times grow with the length of such a run.",
                 Unit::OpsPerSecond.format(Some(achieved)),
                 Unit::OpsPerSecond.format(Some(offered)),
                 Unit::Percent.format(Some(100.0 * achieved / offered)),

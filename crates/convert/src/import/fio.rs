@@ -2,9 +2,12 @@
 //!
 //! fio times from submission: its completion latency is a service time here.
 
+mod documents;
+
 use super::fio_log::{Logs, Of};
 use super::{Results, count, phase_rows, seconds, whole};
 use crate::ConvertError;
+use documents::{Documents, jobs_of};
 use quantity::histogram::Histogram;
 use recording::rows::{OpInterval, RunTotal};
 use serde_json::Value;
@@ -12,6 +15,8 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::io::Read as _;
 use std::path::{Path, PathBuf};
 
+/// Sub-buckets per octave of fio's histograms, as a power of two.
+const PLAT_BITS: u32 = 6;
 /// Keys of a job that hold operations, and what they are called here.
 const OPS: [(&str, &str); 4] = [("read", "read"), ("write", "write"), ("trim", "trim"), ("sync", "flush")];
 
@@ -48,35 +53,31 @@ fn logs_beside(path: &Path, jobs: &[Value], global: &Value) -> Result<Option<Log
     if prefixes.is_empty() { Ok(None) } else { Logs::of(folder, &prefixes) }
 }
 
-/// Reads the file.
+/// Reads the file: the last whole document has the totals, the differences of those before are intervals.
 pub(super) fn read(path: &Path, text: &str) -> Result<Results, ConvertError> {
     let malformed = |line: usize, what: String| ConvertError::Malformed { path: path.to_path_buf(), line, what };
-    // fio's messages come before the object when both went to one file.
-    let before = text.lines().take_while(|line| !line.starts_with('{')).count();
-    let start: usize = text.split_inclusive('\n').take(before).map(str::len).sum();
-    let mut values = serde_json::Deserializer::from_str(&text[start..]).into_iter::<Value>();
-    let value = match values.next() {
-        Some(Ok(value)) => value,
-        Some(Err(error)) => {
-            let what = format!("no JSON of fio: {error}");
-            return Err(malformed(before + error.line().max(1), what));
-        }
-        None => return Err(malformed(text.lines().count().max(1), "no JSON object of fio was found".to_string())),
+    let documents = Documents::of(text);
+    let before = documents.before;
+    let Some((value, earlier, others)) = documents.last() else {
+        return Err(match documents.broken {
+            Some((line, error)) => malformed(line, format!("no JSON of fio: {error}")),
+            None if before < text.lines().count() => {
+                malformed(before + 1, "this JSON is not fio's: it has no `fio version`".to_string())
+            }
+            None => malformed(text.lines().count().max(1), "no JSON object of fio was found".to_string()),
+        });
     };
     let line_of = |key: &str| text.lines().position(|line| line.contains(key)).unwrap_or(before) + 1;
-    if value["fio version"].as_str().is_none() {
-        return Err(malformed(before + 1, "this JSON is not fio's: it has no `fio version`".to_string()));
-    }
-    // A client's jobs are under another key; both have the same shape.
-    let jobs = value["jobs"].as_array().or_else(|| value["client_stats"].as_array());
-    let Some(jobs) = jobs.filter(|jobs| !jobs.is_empty()) else {
+    let jobs = jobs_of(value);
+    if jobs.is_empty() {
         return Err(malformed(line_of("\"jobs\""), "there are no jobs in it".to_string()));
-    };
+    }
     let mut results =
         Results { program: value["fio version"].as_str().unwrap_or_default().to_string(), ..Results::default() };
     if before > 0 {
         results.notes.push(format!("{before} lines before the JSON were left out"));
     }
+    results.notes.extend(documents_notes(&documents, earlier.len(), others));
     let global = &value["global options"];
     let mut logs = logs_beside(path, jobs, global)?;
     if logs.as_ref().is_some_and(|logs| !logs.has_jobs(jobs.len())) {
@@ -87,7 +88,8 @@ pub(super) fn read(path: &Path, text: &str) -> Result<Results, ConvertError> {
     let groups = groups(jobs, global);
     let mut at_ns = 0;
     for (index, group) in groups.iter().enumerate() {
-        at_ns = group.rows(i32::try_from(index).unwrap_or(i32::MAX), at_ns, logs.as_ref(), &mut results);
+        let source = logs.as_ref().map_or(Source::Documents(earlier), Source::Logs);
+        at_ns = group.rows(i32::try_from(index).unwrap_or(i32::MAX), at_ns, source, &mut results);
     }
     if results.totals.is_empty() {
         return Err(malformed(line_of("\"jobs\""), "none of its jobs did any operation".to_string()));
@@ -101,12 +103,45 @@ pub(super) fn read(path: &Path, text: &str) -> Result<Results, ConvertError> {
     say("fio does not keep arrivals and failed operations: they are null");
     match &logs {
         Some(logs) => logs.notes.iter().for_each(|note| say(note)),
+        None if !earlier.is_empty() => {}
         None => say("this JSON has one line per job, no intervals: fio's logs (write_lat_log= and so on) have them"),
     }
     if !has_bins {
         say("there are no bins in this JSON (--output-format=json+ keeps them): percentiles are not recorded");
     }
     Ok(results)
+}
+
+/// What is said of an output of several documents.
+fn documents_notes(documents: &Documents, earlier: usize, others: usize) -> Vec<String> {
+    let mut notes = Vec::new();
+    if earlier > 0 {
+        notes.push(format!(
+            "{} documents of one run (--status-interval): the last has the totals, their differences are the intervals",
+            earlier + 1
+        ));
+    }
+    if others > 0 {
+        notes.push(format!(
+            "{others} documents before are of other runs, or from before ramp_time was over: they were left out"
+        ));
+    }
+    match &documents.broken {
+        Some((line, _)) if documents.is_cut => notes.push(format!(
+            "the last document breaks off on line {line}: the one before it was read, what came later is not in it"
+        )),
+        Some((line, error)) => notes.push(format!("a document that is not whole was left out (line {line}: {error})")),
+        None => {}
+    }
+    notes
+}
+
+/// Where the intervals come from.
+#[derive(Clone, Copy)]
+enum Source<'a> {
+    Logs(&'a Logs),
+    /// Earlier states.
+    Documents(&'a [Value]),
 }
 
 /// Jobs that ran at the same time.
@@ -138,13 +173,8 @@ fn file_of(options: &Value) -> Option<String> {
 
 impl Group<'_> {
     /// Rows of the group, which begins at `from_ns`; gives its end.
-    fn rows(&self, run_index: i32, from_ns: i64, logs: Option<&Logs>, results: &mut Results) -> i64 {
-        let runtime_ms = |job: &Value| {
-            let own = OPS.iter().filter_map(|(key, _)| job[*key]["runtime"].as_f64()).fold(0.0, f64::max);
-            if own > 0.0 { own } else { job["job_runtime"].as_f64().unwrap_or(0.0) }
-        };
-        let longest = self.jobs.iter().map(|(_, _, job)| runtime_ms(job)).fold(0.0, f64::max);
-        let length_ns = whole(longest.clamp(1.0, 1e9) * 1e6);
+    fn rows(&self, run_index: i32, from_ns: i64, source: Source<'_>, results: &mut Results) -> i64 {
+        let length_ns = length_ns(self.jobs.iter().map(|(_, _, job)| *job)).max(1_000_000);
         let end_ns = from_ns.saturating_add(length_ns);
         let run = match self.jobs.as_slice() {
             [(_, name, _)] => name.clone(),
@@ -185,13 +215,16 @@ impl Group<'_> {
                     response: Histogram::default(),
                     service: latency(stats),
                 };
-                if logs.is_none() {
-                    results.intervals.push(interval(&total, length_ns));
+                if let Source::Documents(earlier) = source {
+                    let states = self.states(earlier, (*number, key), length_ns);
+                    results.intervals.extend(intervals(&total, length_ns, &states));
                 }
                 results.totals.push(total);
             }
             let of = Of { run: &run, run_index, workload: name, target: &target, from_ns };
-            results.intervals.extend(logs.into_iter().flat_map(|logs| logs.intervals(*number, of)));
+            if let Source::Logs(logs) = source {
+                results.intervals.extend(logs.intervals(*number, of));
+            }
         }
         // Rows of one interval stand together.
         results.intervals[before..].sort_by_key(|row| row.t_ns);
@@ -199,11 +232,90 @@ impl Group<'_> {
     }
 }
 
-/// The whole run as one interval.
-fn interval(total: &RunTotal, length_ns: i64) -> OpInterval {
+/// How long the longest of these jobs has run, ns.
+fn length_ns<'a>(jobs: impl Iterator<Item = &'a Value>) -> i64 {
+    let runtime_ms = |job: &Value| {
+        let own = OPS.iter().filter_map(|(key, _)| job[*key]["runtime"].as_f64()).fold(0.0, f64::max);
+        if own > 0.0 { own } else { job["job_runtime"].as_f64().unwrap_or(0.0) }
+    };
+    whole(jobs.map(runtime_ms).fold(0.0, f64::max).clamp(0.0, 1e9) * 1e6)
+}
+
+/// In the buckets that fio counts in: within finer ones, the same bin's values may lie in another place later.
+fn of_fios_bins(times: &Histogram) -> Histogram {
+    times.collapse(PLAT_BITS)
+}
+
+/// What a job had done of one kind of operation when its group had run for `at_ns`.
+struct State {
+    at_ns: i64,
+    ops: i64,
+    bytes: i64,
+    service: Histogram,
+}
+
+impl State {
+    fn of(stats: &Value, at_ns: i64) -> Self {
+        let count = |key: &str| stats[key].as_f64().map_or(0, whole);
+        Self { at_ns, ops: count("total_ios"), bytes: count("io_bytes"), service: of_fios_bins(&latency(stats)) }
+    }
+}
+
+impl Group<'_> {
+    /// The earlier states of a job's operation while its group ran.
+    fn states(&self, earlier: &[Value], (number, key): (u32, &str), length_ns: i64) -> Vec<State> {
+        let of_number = |jobs: &'_ [Value], number: u32| {
+            usize::try_from(number).ok().and_then(|number| jobs.get(number.checked_sub(1)?)).cloned()
+        };
+        let mut states: Vec<State> = Vec::new();
+        for document in earlier {
+            let jobs = jobs_of(document);
+            let own: Vec<Value> = self.jobs.iter().filter_map(|(number, ..)| of_number(jobs, *number)).collect();
+            let at_ns = self::length_ns(own.iter());
+            let last_ns = states.last().map_or(0, |state| state.at_ns);
+            // Before the group began, and after it ended, nothing moves.
+            if at_ns > last_ns
+                && at_ns < length_ns
+                && let Some(job) = of_number(jobs, number)
+            {
+                states.push(State::of(&job[key], at_ns));
+            }
+        }
+        states
+    }
+}
+
+/// The differences of the states up to the total: the whole run as one interval where there are none.
+fn intervals(total: &RunTotal, length_ns: i64, states: &[State]) -> Vec<OpInterval> {
+    let end = State { at_ns: length_ns, ops: total.ops, bytes: total.bytes, service: of_fios_bins(&total.service) };
+    let mut before = &State { at_ns: 0, ops: 0, bytes: 0, service: Histogram::default() };
+    let mut rows = Vec::new();
+    for (at, state) in (1..).zip(states.iter().chain([&end])) {
+        let service = state.service.since(&before.service);
+        // An earlier state that is no part of this one, as where fio began its statistics anew, tells nothing.
+        if service.is_none() && at <= states.len() {
+            continue;
+        }
+        if state.ops > before.ops {
+            let done = (state.ops - before.ops, state.bytes - before.bytes);
+            rows.push(interval(total, (before.at_ns, state.at_ns), done, &service.unwrap_or_default()));
+        }
+        before = state;
+    }
+    rows
+}
+
+fn interval(
+    total: &RunTotal,
+    (from_ns, to_ns): (i64, i64),
+    (ops, bytes): (i64, i64),
+    service: &Histogram,
+) -> OpInterval {
+    let length_ns = to_ns - from_ns;
+    let t_ns = total.start_t_ns.saturating_add(to_ns);
     OpInterval {
-        t_ns: total.t_ns,
-        t_s: total.t_s,
+        t_ns,
+        t_s: seconds(t_ns),
         interval_ns: length_ns,
         run: total.run.clone(),
         run_index: total.run_index,
@@ -212,14 +324,13 @@ fn interval(total: &RunTotal, length_ns: i64) -> OpInterval {
         target: total.target.clone(),
         op: total.op.clone(),
         arrivals: None,
-        ops: total.ops,
-        bytes: total.bytes,
+        ops,
+        bytes,
         errors: None,
         response: Histogram::default(),
-        service: total.service.collapse(quantity::histogram::STORED_SUB_BITS),
         // Little's law: the time that all operations together were in flight.
-        in_flight_mean: (length_ns > 0 && total.service.count() > 0)
-            .then(|| total.service.sum() as f64 / length_ns as f64),
+        in_flight_mean: (length_ns > 0 && service.count() > 0).then(|| service.sum() as f64 / length_ns as f64),
+        service: service.collapse(quantity::histogram::STORED_SUB_BITS),
         backlog: None,
     }
 }

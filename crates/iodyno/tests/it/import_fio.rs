@@ -78,6 +78,57 @@ fn what_fio_did_not_count_is_named_and_not_zero() {
     assert!(check.stdout.contains("not judged"), "{} {}", check.stdout, check.stderr);
 }
 
+#[test]
+fn of_several_documents_the_last_whole_one_counts_and_their_differences_are_intervals() {
+    let scratch = Scratch::new();
+    let file = scratch.path("data").display().to_string();
+    let options = ["--rw=randrw", "--bs=4k", "--size=1m", "--runtime=1600ms", "--time_based", "--rate_iops=200"];
+    let mut command = testkit::Command::new("fio");
+    command = command.args(&["--name=mix", "--ioengine=psync", &format!("--filename={file}")]).args(&options);
+    command = command.args(&["--status-interval=500ms", "--output-format=json+", "--output=fio.json"]);
+    let Ok(done) = command.dir(scratch.path("")).run() else {
+        testkit::lacks("fio");
+        return;
+    };
+    done.expect_code(0);
+    let text = std::fs::read_to_string(scratch.path("fio.json")).unwrap();
+    let ends: Vec<usize> = text.match_indices("\n}").map(|(at, _)| at + 3).collect();
+    assert!(ends.len() >= 3, "{} documents", ends.len());
+    let values: Vec<serde_json::Value> =
+        serde_json::Deserializer::from_str(&text).into_iter().collect::<Result<_, _>>().unwrap();
+    let reads = |at: usize| values[at]["jobs"][0]["read"]["total_ios"].as_i64().unwrap();
+    let last = values.len() - 1;
+    let of_reads = |reader: &Reader| {
+        let totals = reader.table::<RunTotal>().unwrap();
+        let rows = reader.table::<OpInterval>().unwrap();
+        let total = totals.iter().find(|row| row.op == "read").unwrap().clone();
+        (total, rows.into_iter().filter(|row| row.op == "read").collect::<Vec<OpInterval>>())
+    };
+
+    let (reader, _, said) = import(&scratch, "fio.json", "all");
+    assert!(said.contains("(--status-interval): the last has the totals"), "{said}");
+    let (total, rows) = of_reads(&reader);
+    assert_eq!((total.ops, rows.iter().map(|row| row.ops).sum::<i64>()), (reads(last), reads(last)));
+    assert!(reads(0) < reads(last) && rows.len() >= 3, "{rows:?}");
+    assert_eq!(rows[0].ops, reads(0), "the first document is the first interval");
+    assert_eq!(rows[1].ops, reads(1) - reads(0));
+    // Intervals follow one another, and together hold all times.
+    assert!(rows.windows(2).all(|two| two[1].t_ns - two[1].interval_ns == two[0].t_ns), "{rows:?}");
+    assert_eq!(rows.iter().map(|row| row.service.count()).sum::<u64>(), total.service.count());
+
+    // fio was killed while it printed.
+    let cut = ends[last - 1] + (text.len() - ends[last - 1]) / 2;
+    scratch.write("cut.json", &text[..cut]);
+    let (reader, _, said) = import(&scratch, "cut.json", "cut");
+    let (total, rows) = of_reads(&reader);
+    assert_eq!((total.ops, rows.iter().map(|row| row.ops).sum::<i64>()), (reads(last - 1), reads(last - 1)));
+    let line = text[..cut].lines().count();
+    assert!(
+        said.contains(&format!("the last document breaks off on line {line}: the one before it was read")),
+        "{said}"
+    );
+}
+
 /// Operations and bytes of the intervals of each job and operation beside those of its total.
 fn beside(reader: &Reader) -> Vec<(String, i64, i64, f64)> {
     let intervals = reader.table::<OpInterval>().unwrap();

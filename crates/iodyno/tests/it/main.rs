@@ -7,6 +7,7 @@
     reason = "helpers of tests"
 )]
 
+mod ab;
 mod alone;
 mod architecture;
 mod bit_flips;
@@ -19,7 +20,10 @@ mod crash;
 mod dry_run;
 mod ending;
 mod fio;
+mod fio_beside;
+mod fio_faces;
 mod fio_output;
+mod fio_random;
 mod fio_run;
 mod flight;
 mod harm;
@@ -28,6 +32,7 @@ mod hostile_names;
 mod import_fio;
 mod import_text;
 mod import_traces;
+mod known_workload;
 mod large;
 mod model;
 mod no_io_uring;

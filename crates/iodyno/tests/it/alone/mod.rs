@@ -4,12 +4,9 @@
 mod cpu_clock;
 mod diagnose;
 mod diagnose_cpu;
-mod fio_beside;
-mod fio_faces;
 mod fio_files;
-mod fio_random;
 mod io_errors;
-mod known_workload;
+mod known_order;
 mod probe;
 mod probe_requests;
 mod top_findings;

@@ -5,7 +5,7 @@ use std::collections::BTreeSet;
 use testkit::{BlockOp, BlockRecord, BlockTrace, Layer, LoopDevice};
 
 /// A loop device of 64 MiB, the tracepoints of it while `parameters` run, and the recording's totals.
-fn traced(parameters: &str) -> Option<(Vec<BlockRecord>, Vec<serde_json::Value>)> {
+pub(crate) fn traced(parameters: &str) -> Option<(Vec<BlockRecord>, Vec<serde_json::Value>)> {
     traced_by("auto", parameters)
 }
 
@@ -33,7 +33,7 @@ fn traced_by(engine: &str, parameters: &str) -> Option<(Vec<BlockRecord>, Vec<se
 }
 
 /// Operations of one kind and size in the trace.
-fn of(records: &[BlockRecord], op: BlockOp) -> Vec<&BlockRecord> {
+pub(crate) fn of(records: &[BlockRecord], op: BlockOp) -> Vec<&BlockRecord> {
     records.iter().filter(|record| record.op == op).collect()
 }
 
@@ -143,28 +143,6 @@ fn reads_and_hits_keep_their_shares() {
             as f64;
     assert!((hits - 0.5 * reads).abs() < 4.5 * (reads * 0.25).sqrt() + 64.0, "{hits} hits of {reads} reads");
     assert!(writes.iter().all(|record| record.offset >= 1 << 20), "no write hits were asked for");
-}
-
-#[test]
-fn sequential_writes_follow_each_other() {
-    let parameters = "wd=wd1,sd=sd1,xfersize=64k,rdpct=0,seekpct=eof\nrd=rd1,wd=wd1,iorate=max,elapsed=60,interval=1\n";
-    let Some((records, totals)) = traced(parameters) else { return };
-    let writes = of(&records, BlockOp::Write);
-    assert_eq!(i64::try_from(writes.len()).unwrap(), sum(&totals, "ops", |row| row["op"] == "write"));
-    // Submitted in order. The kernel hands a request that would block to a thread of its own now and then, where the
-    // seven behind it may overtake it; never further than the depth, and rarely.
-    let mut sorted = writes.clone();
-    sorted.sort_unstable_by_key(|record| record.offset);
-    let adjoin = |pair: &[&BlockRecord]| pair[1].offset == pair[0].offset + pair[0].bytes;
-    assert!(sorted.windows(2).all(adjoin), "each place once, without a gap");
-    let pairs = writes.iter().zip(&sorted);
-    let displaced: Vec<_> = pairs.filter(|(record, place)| record.offset != place.offset).collect();
-    assert!(displaced.len() * 20 < writes.len(), "{} of {} out of order", displaced.len(), writes.len());
-    let is_near =
-        |(record, place): &(&&BlockRecord, &&BlockRecord)| record.offset.abs_diff(place.offset) <= 8 * (64 << 10);
-    assert!(displaced.iter().all(is_near), "{displaced:?}");
-    let expect = sorted.last().map_or(0, |last| last.offset + last.bytes);
-    assert!(expect >= (64 << 20) - (64 << 10), "to the end");
 }
 
 #[test]

@@ -1,0 +1,284 @@
+//! `iodyno ab`.
+
+use crate::ab_args::AbArgs;
+use crate::compare;
+use crate::exit::{Failure, PARAMETERS};
+use crate::place;
+use crate::run::{Inputs, check_destroy, dry_run_code, read_files_with, split_inputs, time, watch_signals};
+use crate::{objectives, open};
+use analyze::{ComparedCondition, Names, Question, ROUND_S_MIN};
+use output::Force;
+use params::Options;
+use plan::Repeat;
+use quantity::text::format_ns;
+use session::{AbLoad, AbRequest, Face, Side, StopFlag, order_of};
+use std::path::{Path, PathBuf};
+use target::Policy;
+
+/// A longer value of a variable is no name of a side.
+const LABEL_MAX: usize = 24;
+/// Rounds whose order a dry run writes out.
+const ORDER_MAX: u32 = 20;
+
+/// Variables of a parameter file.
+type Variables = Vec<(String, String)>;
+
+/// What one side is made of.
+struct Input {
+    file: PathBuf,
+    variables: Variables,
+}
+
+/// Runs two loads in turn and compares them, or shows what would happen; gives the exit code.
+pub(crate) fn run(args: &AbArgs, command_line: &[String]) -> Result<u8, Failure> {
+    let question = compare::question(&args.question)?;
+    let conditions = compare::conditions(&args.judge)?;
+    if let Some(path) = &args.judge.junit {
+        session::check_junit_file(path, Force::No)?;
+    }
+    let (inputs, shared) = inputs(args)?;
+    let labels = labels(&inputs);
+    let mut loads = Vec::new();
+    for ((input, label), side) in inputs.iter().zip(labels).zip([Side::A, Side::B]) {
+        let words = words(input, &shared);
+        say_side(side, &label, &words, args.judge.json);
+        loads.push(load(args, input, &shared, label)?);
+    }
+    let loads: [AbLoad; 2] = loads.try_into().map_err(|_| Failure::new(PARAMETERS, "two loads are needed"))?;
+    compare::check_names(&conditions, &names(&loads))?;
+    let policies = Policy { destroy: args.destroy.clone(), never_create: false };
+    let mut both = loads[0].plan.clone();
+    both.targets.extend(loads[1].plan.targets.iter().cloned());
+    check_destroy(&both, &policies)?;
+    let elapsed_ns = time(Some(&args.elapsed), "-e")?.unwrap_or(0);
+    if (elapsed_ns as f64) < ROUND_S_MIN * 1e9 {
+        say!("iodyno: rounds of {} get no verdict: {ROUND_S_MIN:.0} s are needed (-e)", format_ns(elapsed_ns));
+    }
+    if args.dry_run {
+        return dry_run(args, &loads);
+    }
+    let place = place::take(args.output.as_deref(), "ab")?;
+    let request = AbRequest {
+        loads,
+        directory: place.path().to_path_buf(),
+        rounds: args.rounds,
+        engine: args.engine.choice(),
+        workers: args.workers,
+        command_line: command_line.to_vec(),
+        counters: !args.no_counters,
+    };
+    let stop = StopFlag::default();
+    watch_signals(&stop)?;
+    // Standard output is for JSON where that was asked for.
+    let mut face: Box<dyn Face> =
+        if args.judge.json { Box::new(session::error_face()) } else { Box::new(session::terminal_face()) };
+    let outcome = session::ab(&request, face.as_mut(), &stop)?;
+    let _ = face.finish(&[]);
+    for message in &outcome.messages {
+        say!("iodyno: {message}");
+    }
+    let shown = show(&request.directory, args, question, &conditions);
+    // What ended it comes first; then how its rounds went; then what is wrong with the recordings.
+    if let Some(error) = outcome.failure {
+        let _ = shown.map_err(|failure| say!("iodyno: {}", failure.message));
+        return Err(error.into());
+    }
+    match (outcome.ending.exit_code(), shown) {
+        (0, shown) => shown,
+        (code, Ok(_)) => Ok(code),
+        (code, Err(failure)) => {
+            say!("iodyno: {}", failure.message);
+            Ok(code)
+        }
+    }
+}
+
+/// Shows the comparison, judges it, and writes its page.
+fn show(directory: &Path, args: &AbArgs, question: Question, conditions: &[ComparedCondition]) -> Result<u8, Failure> {
+    let parts = session::half_rounds(directory)?;
+    let damaged = open::say_of(parts.iter().map(PathBuf::as_path))?;
+    let tell = |words: &str, path: &Path| {
+        if !args.judge.json {
+            outln!("{words}  {}", path.display());
+        }
+    };
+    if !args.judge.json {
+        outln!("");
+    }
+    let made = compare::show(&[directory.to_path_buf()], None, question, &args.judge).and_then(|mut comparison| {
+        let code = compare::judge(&mut comparison, &args.judge, conditions, Force::No, damaged)?;
+        Ok((comparison, code))
+    });
+    if !args.judge.json {
+        outln!("");
+    }
+    tell("recordings", directory);
+    let (comparison, code) = made?;
+    if !args.no_report {
+        let page = directory.join(recording::PAGE);
+        session::comparison_file(&comparison, &page, Force::No)?;
+        tell("report    ", &page);
+    }
+    Ok(code)
+}
+
+/// The files of both sides, and the variables of both.
+fn inputs(args: &AbArgs) -> Result<([Input; 2], Variables), Failure> {
+    let wrong = |message: String| Err(Failure::new(PARAMETERS, message));
+    let (files, shared) = split_inputs(&args.inputs);
+    let mut sides = Vec::new();
+    for (flag, texts) in [("--a", &args.a), ("--b", &args.b)] {
+        let (rest, variables) = split_inputs(texts);
+        if let Some(rest) = rest.first() {
+            return wrong(format!("{flag} {}: NAME=VALUE is needed; files stand before {flag}", rest.display()));
+        }
+        sides.push(variables);
+    }
+    let (b, a) = (sides.pop().unwrap_or_default(), sides.pop().unwrap_or_default());
+    let (first, second) = match &files[..] {
+        [one] if a.is_empty() && b.is_empty() => {
+            return wrong(format!(
+                "{} is one load: name the file of the other one as well, or give --a NAME=VALUE and --b NAME=VALUE for \
+                 variables in it; `iodyno ab {0} {0}` shows how much equal loads differ here",
+                one.display()
+            ));
+        }
+        [one] => (one.clone(), one.clone()),
+        [one, other] => (one.clone(), other.clone()),
+        [] => return wrong("no parameter file given: `iodyno ab A.vdb B.vdb`".to_string()),
+        more => {
+            return wrong(format!(
+                "{} files: two loads are compared, each of one file (include= adds others)",
+                more.len()
+            ));
+        }
+    };
+    let with = |own: Variables, file: PathBuf| Input { file, variables: own };
+    Ok(([with(a, first), with(b, second)], shared))
+}
+
+/// What a side is made of, as one would type it.
+fn words(input: &Input, shared: &Variables) -> String {
+    let variables = shared.iter().chain(&input.variables).map(|(name, value)| format!(" {name}={value}"));
+    format!("{}{}", input.file.display(), variables.collect::<String>())
+}
+
+fn say_side(side: Side, label: &str, words: &str, is_json: bool) {
+    let name = if label == side.letter() { String::new() } else { format!(" ({label})") };
+    // Standard output is for JSON where that was asked for.
+    if is_json {
+        say!("iodyno: {}{name}: {words}", side.letter());
+    } else {
+        outln!("{}{name}: {words}", side.letter());
+    }
+}
+
+/// The runs that will be compared, for labels of conditions.
+fn names(loads: &[AbLoad; 2]) -> Names {
+    let of = |run: &plan::Run| {
+        let loops: String = run.loops.iter().map(|(name, value)| format!(" {name}={value}")).collect();
+        format!("{}{loops}", run.title)
+    };
+    Names { runs: loads.iter().flat_map(|load| load.plan.runs.iter().map(of)).collect(), ..Names::default() }
+}
+
+/// Short names of both sides: of their files, or of the one variable in which they differ; `a` and `b` where neither tells them apart.
+fn labels(inputs: &[Input; 2]) -> [String; 2] {
+    let stem = |input: &Input| input.file.file_stem().map(|stem| stem.to_string_lossy().into_owned());
+    let of_variable = |input: &Input| match &input.variables[..] {
+        [(name, value)] => Some(format!("{name}={value}")),
+        _ => None,
+    };
+    let [a, b] = inputs;
+    let letters = || [Side::A, Side::B].map(|side| side.letter().to_string());
+    let found = if a.file == b.file { [of_variable(a), of_variable(b)] } else { [stem(a), stem(b)] };
+    match found {
+        [Some(a), Some(b)] if a != b && a.len().max(b.len()) <= LABEL_MAX && !a.is_empty() && !b.is_empty() => [a, b],
+        _ => letters(),
+    }
+}
+
+/// Reads one side.
+fn load(args: &AbArgs, input: &Input, shared: &Variables, label: String) -> Result<AbLoad, Failure> {
+    let options = Options {
+        variables: shared.iter().chain(&input.variables).cloned().collect(),
+        elapsed_ns: time(Some(&args.elapsed), "-e")?,
+        interval_ns: time(args.interval.as_deref(), "-i")?,
+        warmup_ns: time(args.warmup.as_deref(), "-w")?,
+        // Rounds are made here.
+        repeat: Some(Repeat::Times(1)),
+        seed: args.seed,
+        ..Options::default()
+    };
+    let Inputs { plan, jobs, .. } = read_files_with(std::slice::from_ref(&input.file), &Vec::new(), &options, true)?;
+    objectives::check(&plan)?;
+    let policy = Policy { destroy: args.destroy.clone(), never_create: plan.settings.format == Some(false) };
+    Ok(AbLoad { label, plan, jobs, policy })
+}
+
+fn dry_run(args: &AbArgs, loads: &[AbLoad; 2]) -> Result<u8, Failure> {
+    let mut code = 0;
+    for load in loads {
+        let future = session::dry_run(&load.plan, &load.policy);
+        code = code.max(dry_run_code(&future));
+        outln!("");
+        outln!("{}, in each of its {} half-rounds:", load.label, args.rounds);
+        for line in &future.lines {
+            outln!("  {line}");
+        }
+    }
+    outln!("");
+    outln!("order: {}", order(args.rounds));
+    let [a, b] = [&loads[0], &loads[1]].map(AbLoad::duration_ns);
+    match a.zip(b) {
+        Some((a, b)) => {
+            let all_ns = a.saturating_add(b).saturating_mul(u64::from(args.rounds));
+            let each = if a == b { format_ns(a) } else { format!("{} and {}", format_ns(a), format_ns(b)) };
+            outln!(
+                "time: {} at most for {} rounds of two times {each}, besides fills, starts and ends; {} more for each round with a fault, two at most",
+                format_ns(all_ns),
+                args.rounds,
+                format_ns(a.saturating_add(b))
+            );
+        }
+        None => outln!("time: open, at least one run ends with its data and not with the clock"),
+    }
+    outln!("results: {}", place::name(args.output.as_deref(), "ab")?.display());
+    outln!("nothing was written or read; leave out --dry-run to run it");
+    Ok(code)
+}
+
+/// `a b  b a  a b`, as many as fit a line.
+fn order(rounds: u32) -> String {
+    let round = |round: u32| order_of(round).map(Side::letter).join(" ");
+    let written: Vec<String> = (1..=rounds.min(ORDER_MAX)).map(round).collect();
+    let more = if rounds > ORDER_MAX { "  …" } else { "" };
+    format!("{}{more}", written.join("  "))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::{Input, labels, order};
+
+    fn input(file: &str, variables: &[(&str, &str)]) -> Input {
+        let variables = variables.iter().map(|(name, value)| ((*name).to_string(), (*value).to_string())).collect();
+        Input { file: file.into(), variables }
+    }
+
+    #[test]
+    fn sides_are_called_by_what_tells_them_apart() {
+        let check = |a: Input, b: Input, expect: [&str; 2]| assert_eq!(labels(&[a, b]), expect);
+        check(input("x/old.vdb", &[]), input("y/new.vdb", &[]), ["old", "new"]);
+        check(input("x/load.vdb", &[]), input("y/load.vdb", &[]), ["a", "b"]);
+        check(input("l.vdb", &[("d", "sda")]), input("l.vdb", &[("d", "sdb")]), ["d=sda", "d=sdb"]);
+        check(input("l.vdb", &[("d", "sda"), ("n", "1")]), input("l.vdb", &[("d", "sdb")]), ["a", "b"]);
+        let long = "/dev/disk/by-id/a-very-long-name";
+        check(input("l.vdb", &[("d", long)]), input("l.vdb", &[("d", "sdb")]), ["a", "b"]);
+    }
+
+    #[test]
+    fn the_order_is_written_out() {
+        assert_eq!(order(5), "a b  b a  a b  b a  a b");
+        assert!(order(30).ends_with("a b  b a  …"), "{}", order(30));
+    }
+}
