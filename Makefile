@@ -99,10 +99,13 @@ bench-top: build deps-test
 	cargo build --release --locked -p recording --example generate_day
 	bench/top.py "$(BIN)" --generate "$(OUT)/release/examples/generate_day"
 
-# How often `compare` calls equal loads different, and finds a change of 5 %: the table of docs/compare.md (ten minutes; FLAGS=--quick: two).
-bench-compare: build
+# How often `compare` calls equal loads different, and finds a change of 5 %: the tables of docs/compare.md. Simulated (ten minutes;
+# FLAGS=--quick: two), then real pairs on a quiet machine, as root (six minutes; FLAGS='--real N': N of each kind, '--real-only': these only).
+bench-compare: build deps-test
 	cargo build --release --locked -p analyze --example calibrate_compare
-	bench/compare.sh "$(OUT)/release/examples/calibrate_compare" $(FLAGS)
+	cargo build --release --locked -p session --example real_pairs
+	cargo build --release --locked -p faultfs
+	bench/compare.sh "$(OUT)/release" $(FLAGS)
 
 # A disk that answers nothing for two seconds: what each tool says of it (as root).
 bench-honest: build deps-test

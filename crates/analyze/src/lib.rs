@@ -84,6 +84,12 @@ pub mod calibration {
     pub use crate::comparison::Pair;
     pub use crate::comparison::measure::{Better, Clock, Flow, Kind};
     pub use crate::comparison::second::{Round, Step};
+
+    /// What is said of this figure of the second side in the first pair that all have.
+    #[must_use]
+    pub fn judged<'a>(comparison: &'a crate::Comparison, key: &str) -> Option<&'a crate::Judged> {
+        comparison.judged(1, comparison.usual_pair(), crate::measure_of(key)?)
+    }
 }
 
 use recording::RecordingError;

@@ -51,6 +51,21 @@ pub(crate) fn choose(input: &Input<'_>, options: &Options) -> Result<Chosen, Eng
     };
     let no_discard = used.iter().find_map(|at| cannot_discard(input, *at));
     let in_a_row = used.iter().find_map(|at| in_a_row(input, *at));
+    if input.run.workloads.iter().any(|workload| workload.job.as_ref().is_some_and(|job| job.mapped)) {
+        let why = "memory mappings (ioengine=mmap) are used by threads";
+        return match options.choice {
+            EngineChoice::Uring => Err(EngineError::NoUring(why.to_string())),
+            _ if has_priorities(input) => {
+                Err(EngineError::OnlyUring("priorities of single requests beside ioengine=mmap"))
+            }
+            _ => Ok(sync(why.to_string())),
+        };
+    }
+    if has_priorities(input) {
+        let can = options.choice != EngineChoice::Sync && Ring::new(1).is_ok();
+        let what = "priorities of single requests (cmdprio_percentage, cmdprio_bssplit)";
+        return if can { Ok(uring(format!("{what} need it"))) } else { Err(EngineError::OnlyUring(what)) };
+    }
     match options.choice {
         EngineChoice::Uring if no_discard.is_some() => Err(EngineError::NoUring(no_discard.unwrap_or_default())),
         EngineChoice::Sync if depth > SYNC_THREADS_MAX => Err(EngineError::NoUring(format!(
@@ -79,6 +94,7 @@ pub(crate) fn choose(input: &Input<'_>, options: &Options) -> Result<Chosen, Eng
             let why = no_discard
                 .or_else(|| in_a_row.and_then(|what| fewer(&chosen, depth, &what)))
                 .or_else(|| (!can_widen).then(|| unwidened(&chosen, depth)).flatten());
+            let why = why.or_else(|| used.iter().find_map(|at| flushes(input, *at)));
             if let Some(why) = why.filter(|_| depth <= SYNC_THREADS_MAX) {
                 return Ok(sync(why));
             }
@@ -90,6 +106,12 @@ pub(crate) fn choose(input: &Input<'_>, options: &Options) -> Result<Chosen, Eng
             }
         }
     }
+}
+
+/// Have single requests priorities of their own?
+fn has_priorities(input: &Input<'_>) -> bool {
+    let mut jobs = input.run.workloads.iter().filter_map(|workload| workload.job.as_ref());
+    jobs.any(|job| job.priorities.is_some())
 }
 
 /// Why io_uring would have too few in flight when each worker has one of these; `None` when that is enough.
@@ -168,6 +190,23 @@ fn cannot_discard(input: &Input<'_>, at: usize) -> Option<String> {
         });
     (trims && discard::is_device(opened) && !discard::has_uring())
         .then(|| format!("io_uring discards on {} from Linux 6.12 on only", opened.name))
+}
+
+/// Which writes of a synchronous fio job the kernel follows with a flush only where the call waits for them: direct ones to a
+/// device opened `O_SYNC` or `O_DSYNC`. Through a ring they have FUA alone (`blkdev_write_iter` in `block/fops.c`: what is queued
+/// does not come to `generic_write_sync`), and that is another load.
+fn flushes(input: &Input<'_>, at: usize) -> Option<String> {
+    let opened = input.targets.get(at)?.as_ref()?;
+    let is_device = matches!(opened.kind, Kind::BlockDevice { .. });
+    let waits = |workload: &Workload| {
+        let files = workload.job.as_ref().and_then(|job| job.files.as_ref());
+        workload.mix.write > 0.0 && files.is_some_and(|files| !files.ends_by_bytes)
+    };
+    let is_flushed =
+        |(workload, flags): (&Workload, OpenFlags)| is_direct(flags) && is_durable(flags) && waits(workload);
+    (is_device && uses(input, at).any(is_flushed)).then(|| {
+        format!("durable writes to {}: the device is flushed behind each one where the call waits for it", opened.name)
+    })
 }
 
 fn is_in_memory(file_system: &str) -> bool {

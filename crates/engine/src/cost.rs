@@ -94,6 +94,7 @@ pub(crate) fn lane(operations: Operations) -> LaneSpec {
         discards: false,
         nothing: true,
         io_priority: 0,
+        mapping: None,
         cached: None,
     }
 }

@@ -14,6 +14,11 @@ pub enum EngineError {
         "io_uring was asked for, but {0}; use --engine sync, or allow io_uring (kernel.io_uring_disabled, container seccomp)"
     )]
     NoUring(String),
+    /// Something that only io_uring gives.
+    #[error(
+        "{0} need io_uring: leave --engine sync out, or allow io_uring (kernel.io_uring_disabled, container seccomp)"
+    )]
+    OnlyUring(&'static str),
     /// A system call of the set-up failed.
     #[error("failed to {action}: {source}")]
     System {
@@ -50,7 +55,7 @@ impl EngineError {
     /// Is a privilege or a kernel feature missing?
     #[must_use]
     pub fn is_privilege(&self) -> bool {
-        matches!(self, Self::NoUring(_))
+        matches!(self, Self::NoUring(_) | Self::OnlyUring(_))
     }
 
     /// Are the parameters wrong?

@@ -2,7 +2,9 @@
 
 use crate::cache::Cached;
 use crate::discard::is_device;
+use crate::mapping::Mapping;
 use crate::pool::{Families, Pool, has_jobs, job_of, pools, rate_on_each};
+use crate::tally::JobSpan;
 use crate::{EngineError, Input, Pace};
 use plan::generate::{Content, Geometry, Joined, Operations, Part, Schedule, Turns, Volume, writer_of};
 use plan::{Address, Arrivals, Job, OpenFlags, Placement, TargetSpec, Turn, Workload};
@@ -38,6 +40,8 @@ pub(crate) struct LaneSpec {
     pub(crate) io_priority: u16,
     /// What is dropped when it begins anew with its target.
     pub(crate) cached: Option<Cached>,
+    /// The target as memory.
+    pub(crate) mapping: Option<Arc<Mapping>>,
 }
 
 /// A workload with slots of its own.
@@ -54,6 +58,8 @@ pub(crate) struct JobSpec {
     pub(crate) paced: [Option<Schedule>; 4],
     /// Which workloads of the run have come to their end, for those that wait for them.
     pub(crate) ended: Arc<[AtomicBool]>,
+    /// Where it says when it began and ended.
+    pub(crate) span: Arc<JobSpan>,
 }
 
 /// A file or device that a group uses.
@@ -222,11 +228,15 @@ fn add_job(
             }
             _ => None,
         };
-        group.lanes.push(LaneSpec { file, io_priority: job.placement.io_priority, cached, ..lane });
+        let mapping = match &group.files[file].fd {
+            Some(fd) if job.mapped => Some(Arc::new(mapping(workload, member, opened, (flags, fd))?)),
+            _ => None,
+        };
+        group.lanes.push(LaneSpec { file, io_priority: job.placement.io_priority, cached, mapping, ..lane });
     }
     let transfer = workload.transfer_max_bytes();
     group.transfer_max = group.transfer_max.max(u32::try_from(transfer).unwrap_or(u32::MAX));
-    let seed = input.seed ^ (at as u64 + 1).wrapping_mul(0x9e37_79b9_7f4a_7c15);
+    let seed = seed_of(input, workload) ^ (at as u64 + 1).wrapping_mul(0x9e37_79b9_7f4a_7c15);
     let own = Arrivals { gaps: job.gaps, burst: None };
     let schedule = match (workload.rate, input.rate) {
         (Some(rate), _) => Some(Schedule::new(rate, &own, seed, Part::WHOLE)?),
@@ -257,8 +267,36 @@ fn add_job(
             paced[kind] = Some(Schedule::new(rate, &own, seed.wrapping_add(kind as u64), Part::WHOLE)?);
         }
     }
-    group.jobs.push(JobSpec { workload: at, lanes, job, schedule, turns, paced, ended: Arc::clone(ended) });
+    group.jobs.push(JobSpec {
+        workload: at,
+        lanes,
+        job,
+        schedule,
+        turns,
+        paced,
+        ended: Arc::clone(ended),
+        span: Arc::default(),
+    });
     Ok(())
+}
+
+/// The target as memory, as large as this workload sees it.
+fn mapping(
+    workload: &Workload,
+    member: usize,
+    opened: &Opened,
+    (flags, fd): (OpenFlags, &Arc<OwnedFd>),
+) -> Result<Mapping, EngineError> {
+    let bytes = geometry_of(workload, member, opened, flags).size_bytes;
+    let hint = workload.address.files.as_ref().map_or(plan::ReadHint::Unset, |files| files.hint);
+    let uses = (workload.mix.read > 0.0, workload.mix.write > 0.0);
+    Mapping::new(fd, bytes, uses, (hint, flags.direct))
+}
+
+/// The seed of a workload's random choices.
+fn seed_of(input: &Input<'_>, workload: &Workload) -> u64 {
+    let varies = workload.address.files.as_ref().is_some_and(|files| files.varies);
+    if varies { input.varying_seed } else { input.seed }
 }
 
 /// Due times of so many arrivals per second; a rate of 0 is no closed loop.
@@ -304,7 +342,7 @@ fn volume(input: &Input<'_>, target: usize, bytes: u64, content: &plan::Content,
     let seed = all_seed ^ (target as u64 + 1).wrapping_mul(0xff51_afd7_ed55_8ccd);
     let splits_blocks = content.dedup.is_some_and(|dedup| splits_blocks(input.plan, target, dedup.unit_bytes));
     if !content.dedup.is_some_and(|dedup| dedup.across) {
-        return Volume { writer, splits_blocks, ..Volume::alone(seed, bytes) };
+        return Volume { writer, splits_blocks, all_seed, ..Volume::alone(seed, bytes) };
     }
     let workloads = || input.plan.runs.iter().flat_map(|run| &run.workloads);
     let alike: BTreeSet<usize> = workloads()
@@ -388,7 +426,7 @@ fn lane(
     let plain = is_joined.then(|| Workload { address: Address::default(), ..workload.clone() });
     let shape = plain.as_ref().unwrap_or(workload);
     let geometry = geometry_of(workload, member, opened, flags_of(input, at, target));
-    let operations = Operations::of_member(shape, (spec, member), geometry, input.seed, part)?;
+    let operations = Operations::of_member(shape, (spec, member), geometry, seed_of(input, shape), part)?;
     let share = workload.share / workload.targets.len() as f64;
     let content = if workload.mix.changes_data() { content(input, target, opened, at, part)? } else { None };
     Ok(LaneSpec {
@@ -406,6 +444,7 @@ fn lane(
         discards: is_device(opened),
         nothing: opened.kind == Kind::Nothing,
         io_priority: 0,
+        mapping: None,
         cached: None,
     })
 }

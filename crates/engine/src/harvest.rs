@@ -2,7 +2,7 @@
 
 use crate::budget::Budget;
 use crate::group::GroupSpec;
-use crate::stats::OpStat;
+use crate::stats::{FirstError, OpStat};
 use crate::waiting::{Arrival, Source, Waiting};
 use plan::generate::{Op, Operation, Operations, Schedule, Turns};
 use quantity::histogram::Histogram;
@@ -20,6 +20,8 @@ pub struct Harvest {
     pub lanes: Vec<LaneInterval>,
     /// What the workers cost.
     pub workers: Vec<WorkerInterval>,
+    /// Jobs that issued something or had something come back, began or ended.
+    pub jobs: Vec<JobInterval>,
     /// The first failures with their places; the others are only counted.
     pub failures: Vec<Failure>,
 }
@@ -41,14 +43,37 @@ pub struct LaneInterval {
     pub bytes: u64,
     /// Operations that failed.
     pub errors: u64,
+    /// Of them, transfers that moved less than was asked.
+    pub short: u64,
+    /// The first of them.
+    pub first_error: Option<FirstError>,
     /// Completion − arrival, ns.
     pub response: Histogram,
     /// Completion − submission, ns.
     pub service: Histogram,
+    /// Submission − arrival of what was submitted in the interval, ns.
+    pub wait: Histogram,
     /// Mean number in flight, the integral over the interval.
     pub in_flight_mean: f64,
     /// Arrived and not submitted at the interval's end.
     pub backlog: u64,
+}
+
+/// What one job (a workload with slots of its own) did in an interval, beside its operations.
+#[derive(Clone, Debug)]
+pub struct JobInterval {
+    /// Index into the run's workloads.
+    pub workload: usize,
+    /// When it began, `CLOCK_MONOTONIC`, ns; `None` until then.
+    pub began_ns: Option<u64>,
+    /// When it was over and all that it had issued had come back; `None` until then, and when only the run's end ended it.
+    pub ended_ns: Option<u64>,
+    /// Operations in flight when one was issued, itself included; a value for each that was issued.
+    pub depth: Histogram,
+    /// Operations handed over together; a value for each time.
+    pub submitted: Histogram,
+    /// Operations that were found to have come back together; a value for each time.
+    pub completed: Histogram,
 }
 
 /// What one worker did in an interval.
@@ -68,7 +93,7 @@ pub struct WorkerInterval {
     pub minor_faults: u64,
     /// Page faults with I/O.
     pub major_faults: u64,
-    /// Submission − arrival, ns.
+    /// Submission − arrival of what all its lanes submitted, ns.
     pub wait: Histogram,
     /// Greatest age of a time stamp that served a batch, ns.
     pub timestamp_age_ns_max: u64,
@@ -188,8 +213,12 @@ struct LaneSum {
     returned: u64,
     bytes: u64,
     errors: u64,
+    short: u64,
+    /// In time of the run.
+    first_error: Option<FirstError>,
     response: Histogram,
     service: Histogram,
+    wait: Histogram,
     /// In flight at the interval's start.
     in_flight: u64,
     /// Σ (end − submitted) − Σ (end − returned) of this interval, ns.
@@ -203,18 +232,23 @@ struct LaneSum {
 pub(crate) struct LaneMap(BTreeMap<(usize, usize, Op), LaneSum>);
 
 impl LaneMap {
-    /// Adds what a worker recorded; `run_ns` is the interval's end.
-    pub(crate) fn add(&mut self, (workload, target): (usize, usize), op: Op, stat: &OpStat, run_ns: u64) {
+    /// Adds what a worker recorded; `run_ns` is the interval's end. Gives the times from due to submission, which are the worker's as well.
+    pub(crate) fn add(&mut self, (workload, target): (usize, usize), op: Op, stat: &OpStat, run_ns: u64) -> Histogram {
         let sum = self.0.entry((workload, target, op)).or_default();
         sum.submitted += stat.submitted;
         sum.returned += stat.returned;
         sum.bytes += stat.bytes;
         sum.errors += stat.errors;
+        sum.short += stat.short;
+        sum.first_error = sum.first_error.into_iter().chain(stat.first_error).min();
         stat.response.merge_into(&mut sum.response);
         stat.service.merge_into(&mut sum.service);
         let time_left =
             |count: u64, at: u128| (u128::from(count) * u128::from(run_ns)).cast_signed() - at.cast_signed();
         sum.integral_ns += time_left(stat.submitted, stat.submitted_at) - time_left(stat.returned, stat.returned_at);
+        let wait = stat.wait.snapshot();
+        sum.wait.merge(&wait);
+        wait
     }
 
     /// One more operation of an open loop became due.
@@ -224,8 +258,8 @@ impl LaneMap {
     }
 
     /// The interval's figures; what is in flight and in the backlog is carried over.
-    /// `is_open` tells which workloads follow a schedule.
-    pub(crate) fn take(&mut self, interval_ns: u64, is_open: &[bool]) -> Vec<LaneInterval> {
+    /// `is_open` tells which workloads follow a schedule; the run began at `started_ns` of the clock.
+    pub(crate) fn take(&mut self, interval_ns: u64, is_open: &[bool], started_ns: u64) -> Vec<LaneInterval> {
         let mut lanes = Vec::with_capacity(self.0.len());
         for ((workload, target, op), sum) in &mut self.0 {
             let integral_ns = i128::from(sum.in_flight) * i128::from(interval_ns) + sum.integral_ns;
@@ -242,8 +276,11 @@ impl LaneMap {
                 ops: sum.returned - sum.errors.min(sum.returned),
                 bytes: sum.bytes,
                 errors: sum.errors,
+                short: std::mem::take(&mut sum.short),
+                first_error: sum.first_error.take().map(|first| FirstError { t_ns: started_ns + first.t_ns, ..first }),
                 response: std::mem::take(&mut sum.response),
                 service: std::mem::take(&mut sum.service),
+                wait: std::mem::take(&mut sum.wait),
                 in_flight_mean: integral_ns.max(0) as f64 / interval_ns as f64,
                 backlog: sum.backlog,
             });

@@ -47,6 +47,13 @@ struct Job {
     /// When the last pause ended.
     paused_ns: u64,
     issued: u64,
+    /// Of `issued`, those that were handed over, and those that had come back when it was last looked.
+    handed_over: u64,
+    came_back: u64,
+    /// When the last one came back.
+    returned_ns: u64,
+    /// When nothing more was to be issued.
+    end_ns: u64,
     /// It had something due, and others of its flow came first: when the last of theirs was due, 0 when none came yet.
     held_ns: Option<u64>,
     search: Option<Search>,
@@ -77,13 +84,19 @@ impl Job {
             since_pause: 0,
             paused_ns: 0,
             issued: 0,
+            handed_over: 0,
+            came_back: 0,
+            returned_ns: 0,
+            end_ns: 0,
             held_ns: None,
             search,
         }
     }
 
-    fn end(&mut self) -> Ready {
+    /// Nothing more is to be issued since `end_ns` of the run.
+    fn end(&mut self, end_ns: u64) -> Ready {
         self.ended = true;
+        self.end_ns = end_ns;
         if self.in_flight == 0 {
             self.tell_end();
         }
@@ -92,6 +105,7 @@ impl Job {
 
     /// Others wait for this job's last completion.
     fn tell_end(&self) {
+        self.spec.span.end(self.end_ns.max(self.returned_ns).max(self.began_ns.unwrap_or(0)));
         if let Some(flag) = self.spec.ended.get(self.spec.workload) {
             flag.store(true, Ordering::Release);
         }
@@ -112,6 +126,7 @@ impl Job {
             return Some(Ready::At(start_ns));
         }
         self.began_ns = Some(start_ns);
+        self.spec.span.begin(start_ns);
         for (due_ns, schedule) in self.kind_due_ns.iter_mut().zip(&mut self.spec.paced) {
             *due_ns = schedule.as_mut().map_or(0, |schedule| start_ns + schedule.next_ns());
         }
@@ -136,8 +151,11 @@ impl Job {
             return not_yet;
         }
         let ends_ns = self.spec.job.elapsed_ns.map(|elapsed| self.began_ns.unwrap_or(0).saturating_add(elapsed));
-        if ends_ns.is_some_and(|ends_ns| now_ns >= ends_ns) || self.search.as_ref().is_some_and(Search::is_over) {
-            return self.end();
+        if let Some(ends_ns) = ends_ns.filter(|ends_ns| now_ns >= *ends_ns) {
+            return self.end(ends_ns);
+        }
+        if self.search.as_ref().is_some_and(Search::is_over) {
+            return self.end(now_ns);
         }
         let until = |at_ns: u64| Ready::At(ends_ns.map_or(at_ns, |ends_ns| at_ns.min(ends_ns)));
         // Whatever a job waits for: it must look at its own end.
@@ -189,7 +207,8 @@ impl Job {
             operation
         });
         let Some((at, operation)) = next else {
-            self.end();
+            // That there is no other is only seen when its time has come: the last one was the end.
+            self.end(0);
             return None;
         };
         let kind = operation.op.index();
@@ -223,6 +242,7 @@ impl Job {
 
     fn returned(&mut self, now_ns: u64, service_ns: u64) {
         self.in_flight -= 1;
+        self.returned_ns = now_ns;
         if let Some(search) = &mut self.search {
             search.completed(now_ns, service_ns);
         }
@@ -248,6 +268,10 @@ pub(crate) struct Jobs {
     in_a_row: u32,
     in_flight: u32,
     has_flows: bool,
+    /// Jobs that issued something since the last hand-over, and that had something come back since the last look; one may stand
+    /// there several times.
+    busy: Vec<usize>,
+    back: Vec<usize>,
 }
 
 impl Jobs {
@@ -258,7 +282,8 @@ impl Jobs {
         }
         let has_flows = specs.iter().any(|spec| spec.job.flow.is_some());
         let jobs = specs.into_iter().map(Job::new).collect();
-        Self { jobs, job_of, turn: 0, in_a_row: IN_A_ROW, in_flight: 0, has_flows }
+        let (busy, back) = (Vec::new(), Vec::new());
+        Self { jobs, job_of, turn: 0, in_a_row: IN_A_ROW, in_flight: 0, has_flows, busy, back }
     }
 
     pub(crate) fn in_flight(&self) -> u32 {
@@ -343,6 +368,9 @@ impl Jobs {
     ) -> Option<Issue> {
         let issue = self.jobs[at].take(lanes, budget, (now_ns, due_ns))?;
         self.jobs[at].count(now_ns);
+        if self.busy.last() != Some(&at) {
+            self.busy.push(at);
+        }
         self.pass_turn(at, due_ns);
         self.in_flight += 1;
         Some(issue)
@@ -367,8 +395,37 @@ impl Jobs {
     /// An operation of `lane` came back at `now_ns`, `service_ns` after its submission.
     pub(crate) fn returned(&mut self, lane: u32, now_ns: u64, service_ns: u64) {
         self.in_flight -= 1;
-        if let Some(job) = self.job_of.get(lane as usize).and_then(|at| self.jobs.get_mut(*at)) {
+        let Some(at) = self.job_of.get(lane as usize).copied() else { return };
+        if let Some(job) = self.jobs.get_mut(at) {
             job.returned(now_ns, service_ns);
+        }
+        if self.back.last() != Some(&at) {
+            self.back.push(at);
+        }
+    }
+
+    /// All that was taken is handed over now: tells of each job how many operations that are, and how many it then has in flight.
+    #[inline]
+    pub(crate) fn handed_over(&mut self, mut each: impl FnMut(usize, u32, u32)) {
+        for at in self.busy.drain(..) {
+            let job = &mut self.jobs[at];
+            let count = job.issued - std::mem::replace(&mut job.handed_over, job.issued);
+            if count > 0 {
+                each(at, u32::try_from(count).unwrap_or(u32::MAX).min(job.in_flight), job.in_flight);
+            }
+        }
+    }
+
+    /// All that was there has been taken back: tells of each job how many operations that were.
+    #[inline]
+    pub(crate) fn came_back(&mut self, mut each: impl FnMut(usize, u32)) {
+        for at in self.back.drain(..) {
+            let job = &mut self.jobs[at];
+            let all = job.issued - u64::from(job.in_flight);
+            let count = all - std::mem::replace(&mut job.came_back, all);
+            if count > 0 {
+                each(at, u32::try_from(count).unwrap_or(u32::MAX));
+            }
         }
     }
 }
@@ -452,6 +509,7 @@ mod tests {
                     turns,
                     paced: [const { None }; 4],
                     ended: Arc::clone(&ended),
+                    span: Arc::default(),
                 }
             };
             Self(Jobs::new(jobs.into_iter().enumerate().map(spec).collect(), lanes.len()), lanes)
@@ -512,7 +570,16 @@ mod tests {
         let ended: Arc<[AtomicBool]> = [AtomicBool::new(false)].into();
         let turns = Turns::new(&job, vec![1 << 30], 1);
         let mut jobs = Jobs::new(
-            vec![JobSpec { workload: 0, lanes: 0..1, job, schedule: None, turns, paced: [const { None }; 4], ended }],
+            vec![JobSpec {
+                workload: 0,
+                lanes: 0..1,
+                job,
+                schedule: None,
+                turns,
+                paced: [const { None }; 4],
+                ended,
+                span: Arc::default(),
+            }],
             1,
         );
         let mut issued = |jobs: &mut Jobs, now_ns| {

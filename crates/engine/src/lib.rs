@@ -20,10 +20,12 @@ mod error;
 mod group;
 mod harvest;
 mod jobs;
+mod mapping;
 mod memory;
 mod pending;
 mod placement;
 mod pool;
+mod priorities;
 mod replay;
 mod ring;
 mod running;
@@ -31,6 +33,7 @@ mod scheduler;
 mod shared;
 mod stats;
 mod sync;
+mod tally;
 mod uring;
 mod waiting;
 
@@ -39,10 +42,11 @@ pub use check::check;
 pub use cost::{OwnCost, own_cost};
 pub use error::EngineError;
 pub use group::pattern_of;
-pub use harvest::{Failure, Finished, Harvest, LaneEnd, LaneInterval, WorkerInterval};
+pub use harvest::{Failure, Finished, Harvest, JobInterval, LaneEnd, LaneInterval, WorkerInterval};
 pub use placement::check_placement;
 pub use replay::{Chunk, Feed, Hindrances, replay};
 pub use running::{Running, start};
+pub use stats::FirstError;
 
 use plan::{Plan, Run};
 use target::Opened;
@@ -90,6 +94,8 @@ pub struct Input<'a> {
     pub targets: &'a [Option<Opened>],
     /// Seed of its random choices.
     pub seed: u64,
+    /// The same for workloads whose choices vary from pass to pass ([`plan::FileUse::varies`]).
+    pub varying_seed: u64,
     /// Seed of the data that is written, the same for all runs of an execution and another one for the next, unless that
     /// is to write the same.
     pub data_seed: u64,

@@ -137,7 +137,7 @@ mod tests {
 
     /// Depth, workloads and greatest number of parts of each pool.
     fn found(plan: &Plan, rate: Pace) -> Vec<(u32, Vec<usize>, u32)> {
-        let input = Input { plan, run: &plan.runs[0], rate, targets: &[], seed: 1, data_seed: 1 };
+        let input = Input { plan, run: &plan.runs[0], rate, targets: &[], seed: 1, varying_seed: 1, data_seed: 1 };
         pools(&input).into_iter().map(|pool| (pool.depth, pool.workloads, pool.parts_max)).collect()
     }
 
@@ -154,7 +154,15 @@ mod tests {
         let plan = plan(vec![workload(Some(1)), workload(None), workload(Some(4))], None);
         let each = [(8, vec![1], 8), (1, vec![0], 1), (4, vec![2], 4)];
         assert_eq!(found(&plan, Pace::Max), [&each[..]; 3].concat());
-        let input = Input { plan: &plan, run: &plan.runs[0], rate: Pace::Max, targets: &[], seed: 1, data_seed: 1 };
+        let input = Input {
+            plan: &plan,
+            run: &plan.runs[0],
+            rate: Pace::Max,
+            targets: &[],
+            seed: 1,
+            varying_seed: 1,
+            data_seed: 1,
+        };
         assert_eq!(depth(&input), 3 * 13);
     }
 

@@ -3,18 +3,21 @@
 use crate::budget::Budget;
 use crate::choose::Chosen;
 use crate::cpu::CostClock;
-use crate::group::{GroupSpec, divide};
+use crate::group::{GroupSpec, JobSpec, divide};
 use crate::harvest::{
-    Arrived, Failure, Finished, Harvest, LaneEnd, LaneEnds, LaneInterval, LaneMap, WorkerInterval, is_predictable,
+    Arrived, Failure, Finished, Harvest, JobInterval, LaneEnd, LaneEnds, LaneInterval, LaneMap, WorkerInterval,
+    is_predictable,
 };
 use crate::pool::used_targets;
 use crate::replay::Played;
 use crate::shared::{Control, Done, Gate, Status};
 use crate::stats::{Buffer, Slot, describe};
 use crate::sync::Crew;
+use crate::tally::{JobSpan, JobStat, Tally};
 use crate::uring::Worker;
 use crate::{EngineError, Input, Options, Pace, choose, placement};
 use quantity::clock;
+use quantity::histogram::Histogram;
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
 use std::thread::JoinHandle;
@@ -34,7 +37,17 @@ pub(crate) struct Team {
     threads: Vec<JoinHandle<Result<(), EngineError>>>,
     /// The group's lanes in the run's terms.
     lanes: Vec<(usize, usize)>,
+    /// Its jobs.
+    jobs: Vec<TeamJob>,
     cost: CostClock,
+}
+
+/// A job of a team.
+struct TeamJob {
+    workload: usize,
+    span: Arc<JobSpan>,
+    /// Begin and end as they were last told.
+    told: (Option<u64>, Option<u64>),
 }
 
 impl Team {
@@ -46,7 +59,21 @@ impl Team {
         threads: Vec<JoinHandle<Result<(), EngineError>>>,
         lanes: Vec<(usize, usize)>,
     ) -> Self {
-        Self { stats, spare, status, threads, lanes, cost: CostClock::new(true, true) }
+        Self { stats, spare, status, threads, lanes, jobs: Vec::new(), cost: CostClock::new(true, true) }
+    }
+}
+
+impl TeamJob {
+    /// What is to be said of it, if anything; the run began at `started_ns` of the clock.
+    fn interval(&mut self, stat: Option<&mut JobStat>, started_ns: u64) -> Option<JobInterval> {
+        let span = self.span.get();
+        let is_new = std::mem::replace(&mut self.told, span) != span;
+        let of_clock = |t_ns: Option<u64>| t_ns.map(|t_ns| started_ns + t_ns);
+        let counted = stat.map(|stat| [&mut stat.depth, &mut stat.submitted, &mut stat.completed].map(Tally::take));
+        let [depth, submitted, completed] = counted.unwrap_or_default();
+        let is_told = is_new || depth.count() > 0 || completed.count() > 0;
+        let (began_ns, ended_ns) = (of_clock(span.0), of_clock(span.1));
+        is_told.then_some(JobInterval { workload: self.workload, began_ns, ended_ns, depth, submitted, completed })
     }
 }
 
@@ -164,6 +191,8 @@ fn team(
     let status = Arc::new(Status::default());
     let lanes: Vec<(usize, usize)> =
         group.lanes.iter().map(|lane| (lane.workload, group.files[lane.file].plan_index)).collect();
+    let of_job = |job: &JobSpec| TeamJob { workload: job.workload, span: Arc::clone(&job.span), told: (None, None) };
+    let jobs: Vec<TeamJob> = group.jobs.iter().map(of_job).collect();
     let spawn = |name: String, work: Work| {
         let builder = std::thread::Builder::new().name(name).stack_size(256 << 10);
         builder.spawn(work).map_err(EngineError::system("start a worker thread"))
@@ -212,7 +241,7 @@ fn team(
             threads.push(spawn(format!("iodyno-{number}.{thread}"), Box::new(work))?);
         }
     }
-    Ok(Team { stats, spare, status, threads, lanes, cost: CostClock::new(chosen.is_uring, number == 0) })
+    Ok(Team { stats, spare, status, threads, lanes, jobs, cost: CostClock::new(chosen.is_uring, number == 0) })
 }
 
 impl Running {
@@ -262,7 +291,7 @@ impl Running {
     /// Ends the interval now and takes what was recorded in it. Never waits for I/O.
     pub fn harvest(&mut self) -> Harvest {
         let mut workers = Vec::with_capacity(self.teams.len());
-        let mut failures = Vec::new();
+        let (mut failures, mut jobs) = (Vec::new(), Vec::new());
         for team in &mut self.teams {
             team.stats.exchange(&mut team.spare);
         }
@@ -282,8 +311,14 @@ impl Running {
                 bytes: raw.bytes,
                 kind: describe(raw.result),
             }));
+            jobs.extend(
+                team.jobs
+                    .iter_mut()
+                    .enumerate()
+                    .filter_map(|(at, job)| job.interval(spare.jobs.get_mut(at), self.started_ns)),
+            );
             let cost = team.cost.since_last(team.status.tid.load(Ordering::Acquire), &team.status.ended);
-            workers.push(WorkerInterval {
+            let mut worker = WorkerInterval {
                 worker: number,
                 engine: self.engine,
                 cpu_user_ns: cost.user_ns,
@@ -291,27 +326,28 @@ impl Running {
                 context_switches: cost.switches,
                 minor_faults: cost.minor_faults,
                 major_faults: cost.major_faults,
-                wait: spare.wait.snapshot(),
+                wait: Histogram::default(),
                 timestamp_age_ns_max: spare.timestamp_age_ns_max,
                 submit_calls: spare.submit_calls,
                 wakeups: spare.wakeups,
                 limited: false,
-            });
+            };
             let offered = &mut self.offered;
             spare.drain(|lane, op, stat| {
-                map.add(lanes[lane], op, stat, run_ns);
+                worker.wait.merge(&map.add(lanes[lane], op, stat, run_ns));
                 match offered {
                     Offered::Scheduled(arrived) => arrived.submitted(number, lane, stat.submitted),
                     Offered::Played(played) => played.submitted(stat.submitted),
                 }
             });
+            workers.push(worker);
         }
         let until_ns = self.control.stopped_at_ns().map_or(run_ns, |stopped| stopped.min(run_ns));
         match &mut self.offered {
             Offered::Scheduled(arrived) => arrived.advance(until_ns, |lane, op| self.lanes.arrived(lane, op)),
             Offered::Played(played) => played.advance(until_ns, |lane, op| self.lanes.arrived(lane, op)),
         }
-        let lanes = self.lanes.take(interval_ns, &self.is_open);
+        let lanes = self.lanes.take(interval_ns, &self.is_open, self.started_ns);
         self.harvested_ns = t_ns;
         let has_backlog = lanes.iter().any(|lane: &LaneInterval| lane.backlog > 0);
         for worker in &mut workers {
@@ -320,7 +356,8 @@ impl Running {
             let is_own = has_backlog || (self.is_closed && worker.cpu_user_ns > worker.cpu_sys_ns);
             worker.limited = is_busy && is_own;
         }
-        Harvest { t_ns, interval_ns, lanes, workers, failures }
+        jobs.sort_by_key(|job: &JobInterval| job.workload);
+        Harvest { t_ns, interval_ns, lanes, workers, jobs, failures }
     }
 
     /// Ages of everything that has no end. What is in flight is looked at before what came back is taken: what comes back

@@ -379,6 +379,23 @@ impl Scheduler {
         }
     }
 
+    /// All that was given by [`Scheduler::next`] is handed over now: tells of each job, by its number in the group, how many operations
+    /// that are and how many it then has in flight.
+    #[inline]
+    pub(crate) fn handed_over(&mut self, each: impl FnMut(usize, u32, u32)) {
+        if let Some(jobs) = &mut self.jobs {
+            jobs.handed_over(each);
+        }
+    }
+
+    /// All that came back was told to [`Scheduler::returned`]: tells of each job how many operations that were.
+    #[inline]
+    pub(crate) fn came_back(&mut self, each: impl FnMut(usize, u32)) {
+        if let Some(jobs) = &mut self.jobs {
+            jobs.came_back(each);
+        }
+    }
+
     /// A slot has thought.
     fn free_slot(&mut self, number: u32, at_ns: u64) {
         let pool = &mut self.pools[number as usize];

@@ -4,6 +4,7 @@
 //! taken once per batch and held by the coordinator for the length of a swap, so it never waits for I/O on either side.
 
 use crate::pending::Pending;
+use crate::tally::JobStat;
 use plan::generate::Op;
 use quantity::histogram::Recorder;
 use std::io;
@@ -17,14 +18,29 @@ const FAILURES_KEPT: usize = 16;
 pub(crate) struct OpStat {
     pub(crate) response: Recorder,
     pub(crate) service: Recorder,
+    /// Submission − due, of what was submitted.
+    pub(crate) wait: Recorder,
     pub(crate) bytes: u64,
     pub(crate) errors: u64,
+    /// Of them, transfers that moved less than was asked.
+    pub(crate) short: u64,
+    /// Its time is that of the run.
+    pub(crate) first_error: Option<FirstError>,
     /// Submitted, and the sum of their times since the run's start: with the same of completions, the integral of the
     /// number in flight is exact without looking at a clock in between.
     pub(crate) submitted: u64,
     pub(crate) submitted_at: u128,
     pub(crate) returned: u64,
     pub(crate) returned_at: u128,
+}
+
+/// The first operation of a kind, workload and target that failed in an interval.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub struct FirstError {
+    /// When it came back, `CLOCK_MONOTONIC`, ns.
+    pub t_ns: u64,
+    /// What the kernel said: an errno; `EIO` for a transfer that was too short.
+    pub errno: i32,
 }
 
 /// One failed operation.
@@ -71,7 +87,8 @@ pub(crate) struct Buffer {
     lanes: Vec<[Option<Box<OpStat>>; 4]>,
     /// Lanes that were touched since the last clear.
     pub(crate) touched: Vec<usize>,
-    pub(crate) wait: Recorder,
+    /// By the group's number of the job; made at first use.
+    pub(crate) jobs: Vec<JobStat>,
     pub(crate) failures: Vec<RawFailure>,
     /// Belongs to the worker and not to an interval: it stays when buffers are exchanged.
     pub(crate) pending: Pending,
@@ -102,6 +119,15 @@ impl Buffer {
         stat
     }
 
+    /// What is counted of a job beside its operations.
+    #[inline]
+    pub(crate) fn job(&mut self, job: usize) -> &mut JobStat {
+        if job >= self.jobs.len() {
+            self.jobs.resize_with(job + 1, JobStat::default);
+        }
+        &mut self.jobs[job]
+    }
+
     /// Notes one submission; the worker's own form of [`Buffer::submitted_alike`].
     #[inline]
     pub(crate) fn submitted(&mut self, lane: usize, op: Op, due_ns: u64, at_ns: u64) {
@@ -114,7 +140,7 @@ impl Buffer {
         let stat = self.stat(alike.lane, alike.op);
         stat.submitted += u64::from(alike.count);
         stat.submitted_at += u128::from(alike.submitted_ns) * u128::from(alike.count);
-        self.wait.record_n(alike.submitted_ns.saturating_sub(alike.due_ns), alike.count);
+        stat.wait.record_n(alike.submitted_ns.saturating_sub(alike.due_ns), alike.count);
     }
 
     /// Notes completions at `now_ns` that share due time and stamp of submission: their times are the same.
@@ -135,6 +161,9 @@ impl Buffer {
         stat.returned += 1;
         stat.returned_at += u128::from(failure.t_ns);
         stat.errors += 1;
+        stat.short += u64::from(failure.result >= 0);
+        let errno = if failure.result < 0 { -failure.result } else { libc::EIO };
+        stat.first_error.get_or_insert(FirstError { t_ns: failure.t_ns, errno });
         self.failed(failure);
     }
 
@@ -156,11 +185,12 @@ impl Buffer {
             visit(lane, op, stat);
             stat.response.clear();
             stat.service.clear();
+            stat.wait.clear();
             (stat.bytes, stat.errors, stat.submitted, stat.returned) = (0, 0, 0, 0);
             (stat.submitted_at, stat.returned_at) = (0, 0);
+            (stat.short, stat.first_error) = (0, None);
         }
         self.touched.clear();
-        self.wait.clear();
         self.failures.clear();
         (self.timestamp_age_ns_max, self.submit_calls, self.wakeups) = (0, 0, 0);
     }

@@ -7,6 +7,7 @@
 use crate::budget::Budget;
 use crate::discard;
 use crate::group::GroupSpec;
+use crate::mapping::Mapping;
 use crate::pending::PendingOp;
 use crate::scheduler::{Issue, Next, Scheduler};
 use crate::shared::{Control, LAST_CALL_NS, Status};
@@ -28,6 +29,8 @@ pub(crate) struct Crew {
     changed: Condvar,
     /// By target; none for `/dev/null`.
     files: Vec<Option<Arc<OwnedFd>>>,
+    /// By lane: targets as memory.
+    mappings: Vec<Option<Arc<Mapping>>>,
     stats: Arc<Slot>,
     control: Arc<Control>,
     status: Arc<Status>,
@@ -56,12 +59,14 @@ impl Crew {
     ) -> Arc<Self> {
         let threads = group.depth().max(1);
         let files = group.files.iter().map(|file| file.fd.clone()).collect();
+        let mappings = group.lanes.iter().map(|lane| lane.mapping.clone()).collect();
         let (transfer_max, align) = (group.transfer_max as usize, group.memory_align as usize);
         let scheduler = Scheduler::new(&mut group, budget);
         Arc::new(Self {
             state: Mutex::new(State { scheduler, has_timer: false, threads, begun: 0, failures_in_a_row: 0 }),
             changed: Condvar::new(),
             files,
+            mappings,
             stats,
             control,
             status,
@@ -138,6 +143,8 @@ impl Crew {
         let (file, datasync, discards) = (spec.file, spec.datasync, spec.discards);
         let wants_timer = !state.has_timer && state.threads > 1;
         let pause = state.failures_in_a_row > 64;
+        let mut handed_over = None;
+        state.scheduler.handed_over(|job, count, in_flight| handed_over = Some((job, count, in_flight)));
         drop(state);
         if wants_timer {
             // Somebody must look at the next due time while this thread is busy.
@@ -153,9 +160,17 @@ impl Crew {
             stats.submitted(lane, op, issue.due_ns, submitted_ns);
             stats.pending.begin(slot, PendingOp { lane, op, due_ns: issue.due_ns, submitted_ns });
             stats.submit_calls += 1;
+            if let Some((job, count, in_flight)) = handed_over {
+                stats.job(job).handed_over(count, in_flight);
+            }
         }
         let result = match &self.files[file] {
-            Some(file) => perform(file.as_fd(), issue.operation, buffer, (datasync, discards)),
+            Some(file) => match (self.mappings.get(lane), op) {
+                (Some(Some(mapping)), Op::Read) => mapping.read(offset, buffer),
+                (Some(Some(mapping)), Op::Write) => mapping.write(offset, buffer),
+                (Some(Some(mapping)), Op::Flush) => mapping.sync(),
+                _ => perform(file.as_fd(), issue.operation, buffer, (datasync, discards)),
+            },
             None => i32::try_from(bytes).unwrap_or(i32::MAX),
         };
         let now_ns = self.now_ns();
@@ -163,6 +178,9 @@ impl Crew {
         {
             let mut stats = self.stats.lock();
             stats.pending.end(slot);
+            if let Some((job, ..)) = handed_over {
+                stats.job(job).came_back(1);
+            }
             if is_right {
                 let due_ns = issue.due_ns;
                 let one = Alike { lane, op, due_ns, submitted_ns, count: 1, bytes: u64::from(bytes) };
@@ -174,6 +192,8 @@ impl Crew {
         let mut state = self.lock();
         state.failures_in_a_row = if is_right { 0 } else { state.failures_in_a_row.saturating_add(1) };
         state.scheduler.returned(issue.lane, now_ns, now_ns.saturating_sub(submitted_ns));
+        // Each comes back by itself, and was counted above.
+        state.scheduler.came_back(|_, _| {});
         state
     }
 }

@@ -9,6 +9,7 @@ use crate::budget::Budget;
 use crate::group::{GroupSpec, LaneSpec};
 use crate::memory::Memory;
 use crate::pending::PendingOp;
+use crate::priorities::Chooser;
 use crate::ring::{Request, Ring};
 use crate::scheduler::{Issue, Next, Scheduler};
 use crate::shared::{Control, LAST_CALL_NS, Status};
@@ -45,6 +46,8 @@ pub(crate) struct Worker {
     scheduler: Scheduler,
     /// Keeps the descriptors open that the ring knows.
     _files: Vec<Option<Arc<OwnedFd>>>,
+    /// By lane; empty when no request has a priority of its own.
+    priorities: Vec<Option<Chooser>>,
     slots: Vec<InFlight>,
     free: Vec<u32>,
     stats: Arc<Slot>,
@@ -85,6 +88,7 @@ impl Worker {
             // What the kernel refuses is done without; the choice of the engine knows it.
             let _ = ring.widen(depth);
         }
+        let priorities = Chooser::of_lanes(&group);
         let scheduler = Scheduler::new(&mut group, budget);
         let idle = InFlight {
             issue: Issue { lane: 0, operation: Operation { op: Op::Read, offset: 0, bytes: 0 }, due_ns: 0 },
@@ -95,6 +99,7 @@ impl Worker {
             memory,
             scheduler,
             _files: files,
+            priorities,
             slots: vec![idle; depth as usize],
             free: (0..depth).rev().collect(),
             stats,
@@ -193,6 +198,7 @@ impl Worker {
         if let Some(whole) = run {
             buffer.submitted_alike(&whole);
         }
+        self.scheduler.handed_over(|job, count, in_flight| buffer.job(job).handed_over(count, in_flight));
         stamp_ns
     }
 
@@ -209,7 +215,10 @@ impl Worker {
         };
         let lane = self.scheduler.spec(issue.lane);
         let file = u32::try_from(lane.file).unwrap_or(0);
-        let LaneSpec { datasync, discards, nothing, io_priority, .. } = *lane;
+        let LaneSpec { datasync, discards, nothing, mut io_priority, .. } = *lane;
+        if let Some(Some(chooser)) = self.priorities.get_mut(issue.lane as usize) {
+            io_priority = chooser.next(op, bytes).unwrap_or(io_priority);
+        }
         let tag = u64::from(slot);
         let operation = issue.operation;
         let durable = false;
@@ -290,6 +299,7 @@ impl Worker {
         if let Some(whole) = run {
             buffer.completed_alike(&whole, now_ns);
         }
+        scheduler.came_back(|job, count| buffer.job(job).came_back(count));
         reaped
     }
 }

@@ -134,7 +134,8 @@ pub(crate) enum LanguageArg {
     Vdbench's flags -f -o -e -i -w -r -s -l -t -t1 -t2 -tf and `+` work as there; see docs/vdbench.md.\n\
     fio's options are in docs/fio.md.")]
 pub(crate) struct RunArgs {
-    /// Parameter files of Vdbench's (read in order, as one) or job files of fio's, and name=value for variables.
+    /// Parameter files of Vdbench's (read in order, as one) or job files of fio's (- is standard input), and name=value for
+    /// variables.
     #[arg(value_name = "FILE|NAME=VALUE")]
     pub(crate) inputs: Vec<OsString>,
     /// Parameter file; the same as naming it without -f.
@@ -145,6 +146,8 @@ pub(crate) struct RunArgs {
     pub(crate) output: Option<OsString>,
     #[command(flatten)]
     pub(crate) fio: FioOutputArgs,
+    #[command(flatten)]
+    pub(crate) fio_reading: FioReadingArgs,
     #[command(flatten)]
     pub(crate) access: AccessArgs,
     /// Override every run's measured time: seconds, or with a unit (30s, 10m, 2h).
@@ -295,6 +298,23 @@ pub(crate) struct FioOutputArgs {
     /// Version of terse, 2 to 5.
     #[arg(long, alias = "terse_version", value_name = "N", default_value = "3", hide_short_help = true)]
     pub(crate) terse_version: u8,
+}
+
+/// fio's flags that say what is read of job files (docs/fio.md).
+#[derive(Clone, Debug, Default, Args)]
+pub(crate) struct FioReadingArgs {
+    /// Of job files only this section, beside [global]; may be given several times.
+    #[arg(long = "section", value_name = "NAME", hide_short_help = true)]
+    pub(crate) sections: Vec<String>,
+    /// Read the job files and end: exit code 2 if there is a mistake in them.
+    #[arg(long, alias = "parse_only", hide_short_help = true)]
+    pub(crate) parse_only: bool,
+    /// Print the job files as a command line, and end.
+    #[arg(long, hide_short_help = true)]
+    pub(crate) showcmd: bool,
+    /// Warnings about job files are errors.
+    #[arg(long, alias = "warnings_fatal", hide_short_help = true)]
+    pub(crate) warnings_fatal: bool,
 }
 
 /// Arguments of `iodyno export`.

@@ -11,7 +11,7 @@ use std::path::Path;
 pub(crate) fn run(args: &ConvertArgs) -> Result<u8, Failure> {
     let (files, variables) = split_inputs(&args.inputs);
     let options = Options { variables, ..Options::default() };
-    let Inputs { plan, format, .. } = read_files(&files, &[], &options)?;
+    let Inputs { plan, format, .. } = read_files(&files, &[], &options, false)?;
     // Those that the files include, too.
     plan.sources.iter().for_each(|source| output::keep_file(Path::new(&source.name)));
     let wanted = args.to.or_else(|| args.output.as_deref().and_then(by_ending)).unwrap_or(match format {

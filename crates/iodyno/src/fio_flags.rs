@@ -1,7 +1,8 @@
 //! fio's options as flags of `iodyno run`, made from the same list that job files are read by.
 
-use clap::{Arg, ArgAction, ArgMatches, Command};
+use clap::{Arg, ArgAction, ArgMatches, Command, CommandFactory as _};
 use params::{Effect, FIO_OPTIONS, FioOption};
+use std::collections::BTreeSet;
 
 /// What an option is called inside of clap, apart from flags of our own.
 fn id(option: &FioOption) -> String {
@@ -15,8 +16,86 @@ pub(crate) fn augment(command: Command) -> Command {
             .iter()
             // There is a flag of that name already, for both languages.
             .filter(|option| option.name != "fail_if")
-            .fold(run, |run, option| run.arg(flag(option)))
+            .fold(absent_flags().fold(run, |run, name| run.arg(absent(name))), |run, option| run.arg(flag(option)))
     })
+}
+
+/// Names of options of fio's that are not here, each once however it may be written.
+fn absent_flags() -> impl Iterator<Item = &'static str> {
+    let mut seen = BTreeSet::new();
+    params::fio_absent_names().filter(move |name| seen.insert(name.replace('_', "-")))
+}
+
+/// A flag of fio's that is not here, so that it is told from a mistake in spelling.
+fn absent(name: &'static str) -> Arg {
+    let long = name.replace('_', "-");
+    let alias = (long != name).then_some(name);
+    Arg::new(format!("fio.{name}"))
+        .long(long)
+        .aliases(alias)
+        .hide(true)
+        .action(ArgAction::Append)
+        .num_args(0..=1)
+        .default_missing_value("1")
+}
+
+/// Names of fio's flags, as `--NAME`, each with the name that all of its own have in common.
+fn names() -> impl Iterator<Item = (&'static str, &'static str)> {
+    let options = FIO_OPTIONS
+        .iter()
+        .flat_map(|option| option.aliases.iter().copied().chain([option.name]).map(|name| (name, option.name)));
+    options.chain(params::fio_absent_names().map(|name| (name, name))).chain(COMMAND_FLAGS.map(|name| (name, name)))
+}
+
+/// Flags of fio's command line that are about no job.
+const COMMAND_FLAGS: [&str; 9] = [
+    "append-terse",
+    "minimal",
+    "output",
+    "output-format",
+    "parse-only",
+    "section",
+    "showcmd",
+    "terse-version",
+    "warnings-fatal",
+];
+
+/// Letters that an abbreviation behind a single dash has at least: shorter ones are Vdbench's.
+const LETTERS_MIN: usize = 3;
+
+/// A flag as fio permits it, `-rw=read`, `-runt 10`, `--time_b`, with two dashes and its whole name; `None` when it is written
+/// so already, or is none of fio's, or could be several.
+pub(crate) fn in_full(word: &str) -> Option<String> {
+    let (flag, value) = word.split_once('=').map_or((word, None), |(flag, value)| (flag, Some(value)));
+    let (name, is_long) = match flag.strip_prefix("--") {
+        Some(name) => (name, true),
+        None => (flag.strip_prefix('-')?, false),
+    };
+    let name = name.replace('_', "-");
+    let in_words = |full: &str| match value {
+        Some(value) => format!("--{full}={value}"),
+        None => format!("--{full}"),
+    };
+    let is_own = |arg: &Arg| {
+        arg.get_long_and_visible_aliases().is_some_and(|all| all.iter().any(|long| long.starts_with(&name)))
+    };
+    if names().any(|(full, _)| full.replace('_', "-") == name) {
+        return (!is_long).then(|| in_words(&name));
+    }
+    if name.len() < if is_long { 1 } else { LETTERS_MIN } {
+        return None;
+    }
+    let mut meant: Vec<&str> =
+        names().filter(|(full, _)| full.replace('_', "-").starts_with(&name)).map(|(_, of)| of).collect();
+    meant.sort_unstable();
+    meant.dedup();
+    let [only] = meant[..] else { return None };
+    let run = crate::args::Cli::command();
+    let own = run
+        .find_subcommand("run")?
+        .get_arguments()
+        .any(|arg| !COMMAND_FLAGS.contains(&arg.get_long().unwrap_or("")) && is_own(arg));
+    (!own).then(|| in_words(&only.replace('_', "-")))
 }
 
 /// Is this the flag of a switch, without a value?
@@ -62,10 +141,11 @@ fn flag(option: &FioOption) -> Arg {
 pub(crate) fn given(matches: &ArgMatches) -> Vec<(String, Option<String>)> {
     let Some(run) = matches.subcommand_matches("run") else { return Vec::new() };
     let mut found: Vec<(usize, String, String)> = Vec::new();
-    for option in FIO_OPTIONS.iter().filter(|option| option.name != "fail_if") {
-        let id = id(option);
+    let ours = FIO_OPTIONS.iter().map(|option| option.name).filter(|name| *name != "fail_if");
+    for name in ours.chain(absent_flags()) {
+        let id = format!("fio.{name}");
         let (Some(values), Some(places)) = (run.get_many::<String>(&id), run.indices_of(&id)) else { continue };
-        found.extend(places.zip(values).map(|(at, value)| (at, option.name.to_string(), value.clone())));
+        found.extend(places.zip(values).map(|(at, value)| (at, name.to_string(), value.clone())));
     }
     found.sort();
     found.into_iter().map(|(_, name, value)| (name, Some(value))).collect()

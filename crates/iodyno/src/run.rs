@@ -6,7 +6,7 @@ use crate::fio_output::FioOutputs;
 use crate::objectives;
 use crate::place;
 use output::Force;
-use params::{Diagnostic, Disk, Format, JobSource, Loader, Options};
+use params::{Diagnostic, DiskOrInput, Format, JobSource, Loader, Options, Severity};
 use plan::{JobTexts, Plan, Source};
 use recording::Reader;
 use session::{Face, Outcome, Request, SessionError, StopFlag};
@@ -26,7 +26,21 @@ type Flags = [(String, Option<String>)];
 
 /// Executes the parameter files, or shows what would happen; gives the exit code.
 pub(crate) fn run(args: &RunArgs, flags: &Flags, command_line: &[String]) -> Result<u8, Failure> {
-    let Inputs { mut plan, format, jobs } = read_plan(args, flags)?;
+    let Inputs { mut plan, format, jobs, flags: as_flags } = read_plan(args, flags)?;
+    if args.fio_reading.showcmd {
+        outln!(
+            "{}",
+            ["iodyno run".to_string()]
+                .into_iter()
+                .chain(as_flags.iter().map(|flag| quoted(flag)))
+                .collect::<Vec<_>>()
+                .join(" ")
+        );
+        return Ok(0);
+    }
+    if args.fio_reading.parse_only {
+        return Ok(0);
+    }
     let outputs = FioOutputs::of(&args.fio, format)?;
     let recording = args.output.as_deref().or_else(|| args.fio.file.as_deref().filter(|_| format == Format::Vdbench));
     objectives::add(&mut plan, &args.fail_if);
@@ -203,11 +217,18 @@ pub(crate) struct Inputs {
     pub(crate) format: Format,
     /// fio's jobs as they were given.
     pub(crate) jobs: JobTexts,
+    /// The same as flags.
+    pub(crate) flags: Vec<String>,
 }
 
 /// Reads files of either language; prints every diagnostic; an error among them ends the command.
-pub(crate) fn read_files(files: &[PathBuf], flags: &Flags, options: &Options) -> Result<Inputs, Failure> {
-    read_files_with(files, flags, options, false)
+pub(crate) fn read_files(
+    files: &[PathBuf],
+    flags: &Flags,
+    options: &Options,
+    are_warnings_fatal: bool,
+) -> Result<Inputs, Failure> {
+    read_files_with(files, flags, options, are_warnings_fatal, false)
 }
 
 /// The same; may the variables of `options` be those of job files, too, where they go before the environment?
@@ -215,15 +236,18 @@ pub(crate) fn read_files_with(
     files: &[PathBuf],
     flags: &Flags,
     options: &Options,
+    are_warnings_fatal: bool,
     are_for_jobs: bool,
 ) -> Result<Inputs, Failure> {
+    let loader = DiskOrInput::default();
     let is_fio = |file: &PathBuf| {
         file.extension().is_some_and(|ending| ending == "fio")
-            || Disk.load(file).is_ok_and(|bytes| params::sniff(&String::from_utf8_lossy(&bytes)) == Format::Fio)
+            || loader.load(file).is_ok_and(|bytes| params::sniff(&String::from_utf8_lossy(&bytes)) == Format::Fio)
     };
     let format = if files.iter().any(is_fio) || !flags.is_empty() { Format::Fio } else { Format::Vdbench };
+    let mut as_flags = Vec::new();
     let reading = if format == Format::Fio {
-        if let Some(other) = files.iter().find(|file| file.exists() && !is_fio(file)) {
+        if let Some(other) = files.iter().find(|file| (file.exists() || is_input(file)) && !is_fio(file)) {
             let message = format!(
                 "{} is no fio job file: job files and fio's flags do not go together with Vdbench's files",
                 other.display()
@@ -247,11 +271,13 @@ pub(crate) fn read_files_with(
             sources.push(JobSource::Addition(name, text));
         }
         let used = RefCell::new(BTreeSet::new());
-        let reading = params::read_fio(&sources, options, &Disk, &|name| {
+        let variable = |name: &str| {
             used.borrow_mut().insert(name.to_string());
             let given = options.variables.iter().rev().find(|(known, _)| known == name);
             given.map(|(_, value)| value.clone()).or_else(|| std::env::var(name).ok())
-        });
+        };
+        as_flags = params::fio_flags_of(&sources, options, &loader, &variable);
+        let reading = params::read_fio(&sources, options, &loader, &variable);
         if let Some((name, _)) = options.variables.iter().find(|(name, _)| !used.borrow().contains(name)) {
             let message =
                 format!("the variable `{name}` is used by no job file: write ${{{name}}} where its value belongs");
@@ -259,14 +285,30 @@ pub(crate) fn read_files_with(
         }
         reading
     } else {
-        params::read_vdbench(files, options, &Disk)
+        params::read_vdbench(files, options, &loader)
     };
     show(&reading.diagnostics, &reading.sources);
     let errors = reading.errors();
     let plan = reading
         .plan
         .ok_or_else(|| Failure::new(PARAMETERS, format!("{errors} mistake(s) in the parameters; nothing was run")))?;
-    Ok(Inputs { plan, format, jobs: reading.jobs })
+    let warnings = reading.diagnostics.iter().filter(|found| found.severity == Severity::Warning).count();
+    if are_warnings_fatal && warnings > 0 {
+        let message = format!("{warnings} warning(s) about the parameters, and --warnings-fatal; nothing was run");
+        return Err(Failure::new(PARAMETERS, message));
+    }
+    Ok(Inputs { plan, format, jobs: reading.jobs, flags: as_flags })
+}
+
+/// Is it standard input's name?
+fn is_input(file: &Path) -> bool {
+    file == Path::new("-")
+}
+
+/// A word of a command line as a shell reads it.
+fn quoted(word: &str) -> String {
+    let is_plain = |byte: u8| byte.is_ascii_alphanumeric() || b"_-./:,=%+@".contains(&byte);
+    if word.bytes().all(is_plain) { word.to_string() } else { format!("'{}'", word.replace('\'', "'\\''")) }
 }
 
 /// Flags of Vdbench's that mean nothing here, each in one sentence.
@@ -305,7 +347,12 @@ fn read_plan(args: &RunArgs, flags: &Flags) -> Result<Inputs, Failure> {
         quick: args.quick.as_deref().map(params::quick).transpose().map_err(|why| Failure::new(PARAMETERS, why))?,
         seed: args.seed,
         restart: args.restart.clone(),
+        sections: args.fio_reading.sections.clone(),
     };
+    if options.sections.iter().any(|section| section == "global") {
+        let message = "--section global: it says what is common to the others; name one of them".to_string();
+        return Err(Failure::new(PARAMETERS, message));
+    }
     if files.is_empty() && options.quick.is_none() && flags.is_empty() {
         return Err(Failure::new(
             PARAMETERS,
@@ -313,7 +360,7 @@ fn read_plan(args: &RunArgs, flags: &Flags) -> Result<Inputs, Failure> {
              `iodyno run -t`",
         ));
     }
-    read_files(&files, flags, &options)
+    read_files(&files, flags, &options, args.fio_reading.warnings_fatal)
 }
 
 /// `name=value` on the command line, not a path with an equals sign in it.

@@ -2,7 +2,7 @@
 //!
 //! `-t1`, `-l 30m`, `-l` alone, `--direct 1`, everything after `+`: rewritten for the `run` subcommand only.
 
-use crate::fio_flags::is_switch;
+use crate::fio_flags::{in_full, is_switch};
 use std::ffi::{OsStr, OsString};
 
 /// Rewrites the arguments of `iodyno run`; others pass unchanged. The first element is the program's name.
@@ -17,6 +17,12 @@ pub(crate) fn normalise(arguments: Vec<OsString>) -> Vec<OsString> {
         let Some(word) = argument.to_str() else {
             out.push(argument);
             continue;
+        };
+        // Vdbench's own forms of a letter and its value come first.
+        let full = if is_vdbench(word) { None } else { in_full(word) };
+        let (word, argument) = match &full {
+            Some(full) => (full.as_str(), OsString::from(full)),
+            None => (word, argument.clone()),
         };
         match word {
             "+" => {
@@ -43,6 +49,12 @@ pub(crate) fn normalise(arguments: Vec<OsString>) -> Vec<OsString> {
         }
     }
     out
+}
+
+/// A letter with its value behind it, or one of Vdbench's few words behind a single dash?
+fn is_vdbench(word: &str) -> bool {
+    matches!(word, "-simulate" | "-mb")
+        || attached_value(word).is_some_and(|_| !word.starts_with("-v") && !word.starts_with("-j"))
 }
 
 fn with_value(flag: &str, value: &OsStr) -> OsString {
@@ -104,6 +116,21 @@ mod tests {
         check("iodyno run --direct=1 1", "iodyno run --direct=1 1");
         check("iodyno run --iodepth 1 --direct ./1", "iodyno run --iodepth 1 --direct ./1");
         check("iodyno replay --direct 1", "iodyno replay --direct 1");
+    }
+
+    #[test]
+    fn flags_of_fio_may_have_one_dash_and_be_abbreviated() {
+        check("iodyno run -name=a -rw=read -direct 1 -size 1m", "iodyno run --name=a --rw=read --direct=1 --size 1m");
+        check(
+            "iodyno run --runt=10 -rwmixr=7 -output-f json",
+            "iodyno run --runtime=10 --rwmixread=7 --output-format json",
+        );
+        check("iodyno run --rate_p poisson -bs=4k -sect=a", "iodyno run --rate-process poisson --bs=4k --section=a");
+        // Ambiguous, our own, or Vdbench's.
+        check("iodyno run --rate-i 5 --rep 5 --file=x -filen=x", "iodyno run --rate-i 5 --rep 5 --file=x -filen=x");
+        check("iodyno run -o out -fx.vdb -e5 -i1 -rrd5 -w 5", "iodyno run -o out -fx.vdb -e5 -i1 -rrd5 -w 5");
+        check("iodyno run -t1 -tf -l30m -co -vr", "iodyno run --quick=1 --quick=f --loop=30m -c=o -v=r");
+        check("iodyno stat -size", "iodyno stat -size");
     }
 
     #[test]

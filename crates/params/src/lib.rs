@@ -16,9 +16,10 @@ mod sniff;
 mod vdbench;
 
 pub use diagnostic::{Diagnostic, Severity, render};
+pub use fio::absent::names as fio_absent_names;
 pub use fio::catalogue::{Effect, FioOption, OPTIONS as FIO_OPTIONS, Task, options_markdown as fio_options_markdown};
-pub use fio::{JobSource, flags_text, print_fio, read_fio};
-pub use loader::{Disk, FILE_BYTES_MAX, LoadError, Loader, Memory};
+pub use fio::{JobSource, fio_flags_of, flags_text, print_fio, read_fio};
+pub use loader::{Disk, DiskOrInput, FILE_BYTES_MAX, LoadError, Loader, Memory};
 pub use printed::Printed;
 use quantity::suggest;
 pub use quick::{QuickTest, quick, quick_test};

@@ -58,6 +58,27 @@ impl Loader for Disk {
     }
 }
 
+/// The file system, where `-` is standard input, read once.
+#[derive(Debug, Default)]
+pub struct DiskOrInput {
+    input: std::sync::OnceLock<Result<Vec<u8>, LoadError>>,
+}
+
+impl Loader for DiskOrInput {
+    fn load(&self, path: &Path) -> Result<Vec<u8>, LoadError> {
+        if path != Path::new("-") {
+            return Disk.load(path);
+        }
+        let read = || {
+            let mut bytes = Vec::new();
+            let input = std::io::stdin().lock().take(FILE_BYTES_MAX + 1).read_to_end(&mut bytes);
+            input.map_err(|error| LoadError::Other(error.to_string()))?;
+            if bytes.len() as u64 > FILE_BYTES_MAX { Err(LoadError::TooLarge) } else { Ok(bytes) }
+        };
+        self.input.get_or_init(read).clone()
+    }
+}
+
 /// Files in memory.
 #[derive(Clone, Debug, Default)]
 pub struct Memory(pub BTreeMap<PathBuf, Vec<u8>>);

@@ -18,7 +18,7 @@ pub struct FileUse {
     pub lengths: Vec<FileLength>,
     /// This fraction, counted from the target's start to the end that `lengths` gives (`size=N%`); 1: all of it.
     pub fraction: f64,
-    /// The smallest transfer of the job.
+    /// The smallest transfer of the job, that of kinds of operation which never come included.
     pub smallest_bytes: u64,
     /// Size of each file when this job's turn to look came, at least: what the jobs up to this one need. 0: as it was found.
     pub file_bytes: Vec<u64>,
@@ -28,6 +28,10 @@ pub struct FileUse {
     pub align_bytes: [u64; 3],
     /// Random places may come again although others were not visited yet.
     pub repeats: bool,
+    /// Random order, transfers of different sizes, and places do not come again: a transfer is cut where one before it begins.
+    /// Without it the places alone do not come again.
+    #[serde(default)]
+    pub cuts: bool,
     /// The page cache of a part is dropped before each pass over it.
     pub drops_cache: bool,
     /// What the kernel is told about buffered reads.
@@ -36,6 +40,20 @@ pub struct FileUse {
     pub rewinds: bool,
     /// Each pass makes random choices of its own (`randrepeat=0`); otherwise all make those of the first.
     pub varies: bool,
+    /// The part is gone through in zones.
+    #[serde(default)]
+    pub strided: Option<StridedZones>,
+}
+
+/// Zones of a file, one behind the other: so much is done in one, then in the next; behind the file's end, in the first again.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct StridedZones {
+    /// Bytes that are issued in a zone before the next one's turn; more than its length: it is gone through again.
+    pub bytes: u64,
+    /// Length of a zone.
+    pub range_bytes: u64,
+    /// Between the end of a zone and the start of the next.
+    pub skip_bytes: u64,
 }
 
 /// What the kernel is told about how a file will be read (`posix_fadvise(2)`).
@@ -89,10 +107,12 @@ impl Default for FileUse {
             gap_bytes: 0,
             align_bytes: [0; 3],
             repeats: false,
+            cuts: false,
             drops_cache: false,
             hint: ReadHint::Unset,
             rewinds: false,
             varies: false,
+            strided: None,
         }
     }
 }
@@ -141,7 +161,7 @@ impl FileUse {
         let (low, fraction) = (self.offset_fraction, self.fraction);
         let range = |low, high| Some(AddressRange { low, high });
         match first {
-            _ if !is_alike || (low > 0.0 && self.offset_bytes > 0) => None,
+            _ if self.strided.is_some() || !is_alike || (low > 0.0 && self.offset_bytes > 0) => None,
             FileLength::Bytes(bytes) if low == 0.0 => Some((
                 self.offset_bytes,
                 range(Bound::Bytes(0), Bound::Bytes(bytes - bytes % self.smallest_bytes.max(1))),
@@ -160,7 +180,7 @@ impl FileUse {
 
 /// When a job that goes through files is through with them: the bytes of a pass, and how many passes there are.
 ///
-/// A pass ends when all files are through, or when so many bytes were issued as the job's size says; the job ends with its
+/// A pass ends when all files are through, or (`ends_by_bytes`) when so many bytes were issued as the job's size says; the job ends with its
 /// last pass, or before an operation when all bytes that it may do were issued (`do_io()` and `keep_running()` of fio 3.33).
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct FilePasses {
@@ -172,8 +192,17 @@ pub struct FilePasses {
     pub loops: u64,
     /// Only time ends the job: a pass is followed by another.
     pub endless: bool,
-    /// The largest transfer of all directions: less than this is not worth another pass.
+    /// The largest transfer of all directions, used or not: less than this is not worth another pass.
     pub largest_bytes: u64,
+    /// A pass also ends when reads and writes of `size_bytes` were issued in it: with fio's asynchronous engines. Its synchronous
+    /// ones count nothing towards a pass (`io_queue_event()`), which goes on until its files are through.
+    #[serde(default = "by_bytes")]
+    pub ends_by_bytes: bool,
+}
+
+/// As it was before there was a choice.
+fn by_bytes() -> bool {
+    true
 }
 
 /// How the files of a plan come to their length, and whether they hold data before anything is measured.

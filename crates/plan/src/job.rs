@@ -45,6 +45,33 @@ pub struct Job {
     pub latency: Option<LatencyGoal>,
     /// Where it runs.
     pub placement: Placement,
+    /// Its files are memory: what is read and written is copied, and `fsync` is `msync` (fio's `ioengine=mmap`). One
+    /// operation at a time, by threads.
+    #[serde(default)]
+    pub mapped: bool,
+    /// Some of its requests have an I/O priority of their own.
+    #[serde(default)]
+    pub priorities: Option<RequestPriorities>,
+}
+
+/// I/O priorities of single requests (fio's `cmdprio_percentage` and `cmdprio_bssplit`); io_uring only.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct RequestPriorities {
+    /// Of reads.
+    pub reads: Vec<PriorityShare>,
+    /// Of writes.
+    pub writes: Vec<PriorityShare>,
+}
+
+/// A part of the requests that has a priority.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct PriorityShare {
+    /// Requests of this size only; `None`: of any.
+    pub bytes: Option<u64>,
+    /// How many of these, in percent; those of one size sum to 100 at most, the rest has the job's own priority.
+    pub percent: u32,
+    /// As in `ioprio_set(2)`: class << 13 | level.
+    pub io_priority: u16,
 }
 
 impl Job {
@@ -67,6 +94,8 @@ impl Job {
             flow: None,
             latency: None,
             placement: Placement::default(),
+            mapped: false,
+            priorities: None,
         }
     }
 }

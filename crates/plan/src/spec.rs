@@ -95,6 +95,10 @@ pub struct Settings {
     /// bytes; otherwise each execution writes data of its own.
     #[serde(default)]
     pub is_data_seeded: bool,
+    /// Workloads whose random choices vary from pass to pass ([`FileUse::varies`]) have a seed of each execution's own in place
+    /// of `seed` (fio's `randrepeat=0` without `randseed=`).
+    #[serde(default)]
+    pub is_seed_fresh: bool,
 }
 
 impl Default for Settings {
@@ -113,6 +117,7 @@ impl Default for Settings {
             concatenate: false,
             seed: 0x10d7_0001,
             is_data_seeded: false,
+            is_seed_fresh: false,
         }
     }
 }
@@ -121,7 +126,7 @@ impl Settings {
     /// Takes the seed that a user gave, for all random choices and for the data.
     pub fn use_seed(&mut self, seed: Option<u64>) {
         if let Some(seed) = seed {
-            (self.seed, self.is_data_seeded) = (seed, true);
+            (self.seed, self.is_data_seeded, self.is_seed_fresh) = (seed, true, false);
         }
     }
 }
@@ -782,4 +787,14 @@ pub enum DedupSets {
     /// A copy is one of the block that was written before it (fio's `dedupe_percentage`): the ratio holds for whatever
     /// is written, in any order.
     Previous,
+    /// A copy is one of the first so many blocks that the writer, or each of several writers, writes once (fio's
+    /// `dedupe_mode=working_set`).
+    WorkingSet {
+        /// How many.
+        pages: u64,
+        /// Number of this writer among those that have them in common.
+        job: u32,
+        /// How many these are: 1: it keeps to its own. The pages are divided between all, beginning with its own.
+        jobs: u32,
+    },
 }

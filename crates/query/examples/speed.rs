@@ -127,6 +127,7 @@ fn record(path: &Path, at: i64, rows: i64, histograms: &[Histogram]) {
                     errors: Some(0),
                     response: response.clone(),
                     service: Histogram::new(STORED_SUB_BITS),
+                    wait: None,
                     in_flight_mean: Some(1.0),
                     backlog: Some(0),
                 }

@@ -200,7 +200,7 @@ pub fn catalogue_markdown() -> String {
     let names: Vec<String> = suffixes().map(|suffix| format!("`NAME_ns_{suffix}`")).collect();
     let _ = writeln!(
         page,
-        "{}; a histogram of sizes, in bytes, stands alone.\nMissing values are null, never 0.",
+        "{}; a histogram of sizes, in bytes or operations, stands alone.\nMissing values are null, never 0.",
         names.join(", ")
     );
     for table in catalogue() {

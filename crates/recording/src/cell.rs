@@ -171,7 +171,7 @@ pub(crate) fn suffixes() -> impl Iterator<Item = &'static str> {
     ["min", "mean"].into_iter().chain(PERCENTILES.iter().map(|(name, _)| *name)).chain(["max"])
 }
 
-/// A histogram of bytes instead of nanoseconds. It stands alone: of sizes, the whole distribution is asked for.
+/// A histogram of bytes or of operations instead of nanoseconds. It stands alone: of sizes, the whole distribution is asked for.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Sizes(pub Histogram);
 
@@ -187,6 +187,32 @@ impl Cell for Sizes {
     }
     fn read(batch: &RecordBatch, table: &'static str, name: &str) -> Result<Vec<Self>, RecordingError> {
         Ok(<Histogram as Cell>::read(batch, table, name)?.into_iter().map(Self).collect())
+    }
+}
+
+impl Cell for Option<Histogram> {
+    const TYPE: &'static str = "histogram";
+    const NULLABLE: bool = true;
+    fn fields(name: &str, out: &mut Vec<Field>) {
+        out.push(Field::new(name, DataType::Binary, true));
+        out.extend(suffixes().map(|suffix| Field::new(format!("{name}_ns_{suffix}"), DataType::Int64, true)));
+    }
+    fn arrays<'a>(values: impl Iterator<Item = &'a Self> + Clone, out: &mut Vec<ArrayRef>) {
+        let mut builder = BinaryBuilder::new();
+        values.clone().for_each(|value| builder.append_option(value.as_ref().map(Histogram::encode)));
+        out.push(Arc::new(builder.finish()));
+        for suffix in suffixes() {
+            let mut builder = Int64Builder::new();
+            let of = |value: &'a Self| value.as_ref().and_then(|value| statistic(value, suffix));
+            values.clone().for_each(|value| builder.append_option(of(value)));
+            out.push(Arc::new(builder.finish()));
+        }
+    }
+    fn read(batch: &RecordBatch, table: &'static str, name: &str) -> Result<Vec<Self>, RecordingError> {
+        let Some(column) = batch.column_by_name(name) else { return Ok(vec![None; batch.num_rows()]) };
+        let column = column.as_binary_opt::<i32>().ok_or_else(|| mismatch(table, name, "histogram"))?;
+        let decoded = |bytes: Option<&[u8]>| bytes.map(Histogram::decode).transpose();
+        column.iter().map(|bytes| decoded(bytes).map_err(RecordingError::format(table))).collect()
     }
 }
 

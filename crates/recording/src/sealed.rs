@@ -1,5 +1,6 @@
 //! The sealed files of a recording, read with their checksums.
 
+use crate::seal::host_folder;
 use crate::sums::{CheckedFile, Expected};
 use crate::{Manifest, RecordingError, parts};
 use arrow_array::RecordBatch;
@@ -10,6 +11,7 @@ use parquet::arrow::arrow_reader::{
 use parquet::file::metadata::ParquetMetaDataReader;
 use parquet::file::reader::Length as _;
 use std::collections::BTreeMap;
+use std::ffi::OsString;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
@@ -25,6 +27,8 @@ pub(crate) struct Sealed {
     all: Vec<Arc<Expected>>,
     /// Rows by table, as the manifest has them.
     rows: BTreeMap<String, u64>,
+    /// The machine that the manifest is of.
+    host: String,
 }
 
 impl Sealed {
@@ -34,7 +38,7 @@ impl Sealed {
     /// It names what is no file of a recording.
     pub(crate) fn new(directory: &Path, manifest: &Manifest) -> Result<Self, RecordingError> {
         if manifest.format_version < 2 {
-            return Ok(Self { parts: None, all: Vec::new(), rows: manifest.rows.clone() });
+            return Ok(Self { parts: None, all: Vec::new(), rows: manifest.rows.clone(), host: manifest.host.clone() });
         }
         let mut parts: BTreeMap<String, Vec<Arc<Expected>>> = BTreeMap::new();
         let mut all = Vec::new();
@@ -43,7 +47,7 @@ impl Sealed {
             all.push(Arc::clone(&expected));
             parts.entry(part.table().unwrap_or_default().to_string()).or_default().push(expected);
         }
-        Ok(Self { parts: Some(parts), all, rows: manifest.rows.clone() })
+        Ok(Self { parts: Some(parts), all, rows: manifest.rows.clone(), host: manifest.host.clone() })
     }
 
     /// The files of a table, in the order of writing.
@@ -51,7 +55,7 @@ impl Sealed {
     /// # Errors
     /// A folder cannot be read.
     pub(crate) fn of(&self, directory: &Path, table: &str) -> Result<Vec<SealedFile>, RecordingError> {
-        let Some(parts) = &self.parts else { return found(directory, table) };
+        let Some(parts) = &self.parts else { return found(directory, table, &self.host) };
         Ok(parts.get(table).into_iter().flatten().map(SealedFile::of).collect())
     }
 
@@ -66,15 +70,25 @@ impl Sealed {
     }
 }
 
-/// The files of a table of a recording of format 1, of which no list was kept.
-fn found(directory: &Path, table: &str) -> Result<Vec<SealedFile>, RecordingError> {
+/// The files of a table of a recording of format 1, of which no list was kept. It was made on one machine: with the rows of a
+/// second one in it, both would be read as one that did what both did.
+fn found(directory: &Path, table: &str, host: &str) -> Result<Vec<SealedFile>, RecordingError> {
     let folder = Folder::open(directory)?;
     if folder.kind(table)?.is_none() {
         return Ok(Vec::new());
     }
     let hosts = folder.subfolder(table)?;
     let mut files = Vec::new();
-    for host in hosts.names()? {
+    let names = hosts.names()?;
+    let is_other = |name: &&OsString| name.as_encoded_bytes().starts_with(b"host=") && ***name != *host_folder(host);
+    if let Some(other) = names.iter().find(is_other) {
+        let why = format!(
+            "{table}/{} has rows of another machine than {host}, whose manifest it is; move those folders out of it",
+            other.to_string_lossy()
+        );
+        return Err(RecordingError::NotARecording { path: directory.to_path_buf(), why });
+    }
+    for host in names {
         for part in hosts.subfolder(&host)?.names()? {
             let path = Path::new(table).join(&host).join(part);
             files.extend(path.to_str().filter(|path| path.ends_with(".parquet")).map(ToString::to_string));

@@ -101,11 +101,16 @@ pub fn dry_run(plan: &Plan, policy: &Policy) -> DryRun {
         lines.push(format!("  {}  {}  {said}", spec.name, spec.path.display()));
         lines.push(format!("    {}", departures(&spec, TARGET_SAID)));
     }
-    let settings = departures(&plan.settings, &["start_commands", "end_commands", "seed", "is_data_seeded"]);
+    let settings =
+        departures(&plan.settings, &["start_commands", "end_commands", "seed", "is_data_seeded", "is_seed_fresh"]);
     lines.push(format!(
         "settings: seed {}{}{}{settings}",
         plan.settings.seed,
-        if plan.settings.is_data_seeded { ", also of the data that is written" } else { "" },
+        match (plan.settings.is_data_seeded, plan.settings.is_seed_fresh) {
+            (true, _) => ", also of the data that is written",
+            (_, true) => "; jobs with randrepeat=0 have one of each execution's own",
+            _ => "",
+        },
         if settings.is_empty() { "" } else { "; " }
     ));
     for (label, commands) in [("before", &plan.settings.start_commands), ("after", &plan.settings.end_commands)] {

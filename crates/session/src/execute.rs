@@ -63,6 +63,15 @@ fn data_seed(plan: &Plan) -> u64 {
     RandomState::new().hash_one(std::process::id())
 }
 
+/// In the manifest: the seed of those random choices that are not the same in every execution; `--seed` with it repeats them.
+const VARYING_SEED: &str = "seed";
+
+/// The seed of workloads whose choices vary, where each execution is to have its own.
+fn varying_seed(plan: &Plan) -> Option<u64> {
+    // What a number of JSON holds exactly.
+    plan.settings.is_seed_fresh.then(|| RandomState::new().hash_one(std::process::id()) >> 12)
+}
+
 /// Executes the plan.
 ///
 /// # Errors
@@ -82,6 +91,8 @@ pub fn execute(request: &Request, face: &mut dyn Face, stop: &StopFlag) -> Resul
     let data_seed = data_seed(plan);
     manifest.extra.insert(analyze::PROGRAM_PID.into(), std::process::id().into());
     manifest.extra.insert(DATA_SEED.into(), format!("{data_seed:016x}").into());
+    let varying_seed = varying_seed(plan);
+    manifest.extra.extend(varying_seed.map(|seed| (VARYING_SEED.into(), seed.into())));
     let requested = crate::requested::requested(plan, &targets);
     manifest.extra.insert(convert::flatfile::REQUESTED.into(), serde_json::json!(requested));
     if !request.jobs.jobs.is_empty() {
@@ -104,6 +115,7 @@ pub fn execute(request: &Request, face: &mut dyn Face, stop: &StopFlag) -> Resul
         achieved: Achieved::default(),
         cached: BTreeMap::new(),
         data_seed,
+        varying_seed,
         next_index: 0,
         errors: 0,
         unfinished: 0,
@@ -233,6 +245,8 @@ struct Life<'a, 'b> {
     /// Of targets by their index: did the last run use it past the page cache, did it use it through it?
     cached: BTreeMap<usize, (bool, bool)>,
     data_seed: u64,
+    /// See [`VARYING_SEED`].
+    varying_seed: Option<u64>,
     next_index: i32,
     errors: u64,
     /// Operations that never came back: a write among them may still change its target.
@@ -244,6 +258,12 @@ impl Life<'_, '_> {
     /// From the first to the last command and run.
     fn live(&mut self, own_cost: &engine::OwnCost) -> Result<(), SessionError> {
         self.spine.note("own_cost", &own_cost.to_string())?;
+        if let Some(seed) = self.varying_seed {
+            let note = format!(
+                "randrepeat=0: the random choices are those of this execution alone; --seed {seed} repeats them"
+            );
+            self.spine.note("seed", &note)?;
+        }
         self.targets()?;
         self.commands(&self.plan.settings.start_commands.clone(), None)?;
         self.format()?;
@@ -371,6 +391,9 @@ impl Life<'_, '_> {
         let run_index = self.next_index;
         self.next_index += 1;
         self.change_cache(plan, run, title)?;
+        // Runs differ in their random choices, and are the same in every execution of the plan.
+        let of_run = |seed: u64| seed.wrapping_add(u64::from(run_index.unsigned_abs()).wrapping_mul(0x9e37_79b9));
+        let seed = self.plan.settings.seed;
         let context = RunContext {
             plan,
             run,
@@ -379,8 +402,8 @@ impl Life<'_, '_> {
             pace,
             targets: &self.targets,
             options: &self.options,
-            // Runs differ in their random choices, and are the same in every execution of the plan.
-            seed: self.plan.settings.seed.wrapping_add(u64::from(run_index.unsigned_abs()).wrapping_mul(0x9e37_79b9)),
+            seed: of_run(seed),
+            varying_seed: of_run(self.varying_seed.unwrap_or(seed)),
             data_seed: self.data_seed,
             stop: self.stop,
             errors_before: self.errors,

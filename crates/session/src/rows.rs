@@ -1,9 +1,10 @@
 //! From the engine's harvest to rows of the recording, and the exact totals of a run.
 
-use engine::{Finished, Harvest, LaneInterval, WorkerInterval};
+use engine::{Finished, FirstError, Harvest, LaneInterval, WorkerInterval};
 use plan::{Plan, Run, generate::Op};
 use quantity::histogram::Histogram;
-use recording::rows::{EngineInterval, Event, OpInterval, RunEnd, RunTotal};
+use recording::Sizes;
+use recording::rows::{EngineInterval, Event, JobInterval, OpInterval, RunEnd, RunTotal};
 use std::collections::{BTreeMap, BTreeSet};
 
 /// Sub-buckets per octave, as a power of two, of histograms stored per interval (error ≤ 3.1 %).
@@ -60,6 +61,7 @@ impl Stretch<'_> {
             errors: Some(signed(lane.errors)),
             response: lane.response.collapse(STORED_SUB_BITS),
             service: lane.service.collapse(STORED_SUB_BITS),
+            wait: Some(lane.wait.collapse(STORED_SUB_BITS)),
             in_flight_mean: Some(lane.in_flight_mean),
             backlog: Some(signed(lane.backlog)),
         }
@@ -90,6 +92,25 @@ impl Stretch<'_> {
             wakeups: signed(worker.wakeups),
             limited: worker.limited,
         }
+    }
+
+    /// One row per job that has something to say.
+    pub(crate) fn job_intervals(&self, harvest: &Harvest) -> Vec<JobInterval> {
+        let row = |job: &engine::JobInterval| JobInterval {
+            t_ns: signed(harvest.t_ns),
+            t_s: self.seconds(harvest.t_ns),
+            interval_ns: signed(harvest.interval_ns),
+            run: self.title.to_string(),
+            run_index: self.run_index,
+            phase: self.phase.to_string(),
+            workload: self.workload(job.workload),
+            began_t_ns: job.began_ns.map(signed),
+            ended_t_ns: job.ended_ns.map(signed),
+            depth: Sizes(job.depth.clone()),
+            submitted: Sizes(job.submitted.clone()),
+            completed: Sizes(job.completed.clone()),
+        };
+        harvest.jobs.iter().map(row).collect()
     }
 
     /// One row per failed operation that the engine kept.
@@ -158,8 +179,11 @@ struct LaneTotal {
     ops: u64,
     bytes: u64,
     errors: u64,
+    short: u64,
+    first_error: Option<FirstError>,
     response: Histogram,
     service: Histogram,
+    wait: Histogram,
 }
 
 /// Sums over the lanes of some phases.
@@ -194,8 +218,11 @@ impl Totals {
             total.ops += lane.ops;
             total.bytes += lane.bytes;
             total.errors += lane.errors;
+            total.short += lane.short;
+            total.first_error = total.first_error.into_iter().chain(lane.first_error).min();
             total.response.merge(&lane.response);
             total.service.merge(&lane.service);
+            total.wait.merge(&lane.wait);
         }
     }
 
@@ -284,6 +311,10 @@ impl Totals {
                 errors: Some(signed(total.errors)),
                 response: total.response,
                 service: total.service,
+                short: Some(signed(total.short)),
+                first_error: total.first_error.map(|first| first.errno),
+                first_error_t_ns: total.first_error.map(|first| signed(first.t_ns)),
+                wait: Some(total.wait),
             })
             .collect()
     }

@@ -14,6 +14,7 @@ use plan::{Plan, Run};
 use quantity::clock;
 use quantity::histogram::Histogram;
 use quantity::text::format_ns;
+use recording::Batch;
 use std::os::unix::fs::MetadataExt;
 use std::time::Duration;
 use target::Opened;
@@ -73,6 +74,8 @@ pub(crate) struct RunContext<'a> {
     pub(crate) targets: &'a [Option<Opened>],
     pub(crate) options: &'a Options,
     pub(crate) seed: u64,
+    /// Of workloads whose choices vary.
+    pub(crate) varying_seed: u64,
     pub(crate) data_seed: u64,
     pub(crate) stop: &'a StopFlag,
     pub(crate) errors_before: u64,
@@ -169,6 +172,7 @@ pub(crate) fn execute(
         rate: context.pace,
         targets: context.targets,
         seed: context.seed,
+        varying_seed: context.varying_seed,
         data_seed: context.data_seed,
     };
     let (mut running, playback) = match replay::start(context, input, spine)? {
@@ -344,10 +348,21 @@ impl Under<'_, '_> {
             self.measured_ns += harvest.interval_ns;
         }
         let stretch = self.stretch();
-        let (ops, workers, failures) =
-            (stretch.op_intervals(harvest), stretch.engine_intervals(harvest), stretch.failures(harvest));
+        let mut load = vec![
+            Batch::from_rows(&stretch.op_intervals(harvest))?,
+            Batch::from_rows(&stretch.engine_intervals(harvest))?,
+        ];
+        // Most runs have neither.
+        let (jobs, failures) = (stretch.job_intervals(harvest), stretch.failures(harvest));
+        if !jobs.is_empty() {
+            load.push(Batch::from_rows(&jobs)?);
+        }
+        if !failures.is_empty() {
+            load.push(Batch::from_rows(&failures)?);
+        }
         let counters = self.counters.sample(harvest.t_ns, self.spine.origin_ns());
-        self.spine.interval((ops, workers, failures), counters)?;
+        load.extend(counters);
+        self.spine.interval(&load)?;
         match &mut self.playback {
             Some(playback) => playback.interval(self.spine, harvest.lanes.iter().map(|lane| lane.errors).sum()),
             None => Ok(()),
@@ -399,7 +414,7 @@ impl Under<'_, '_> {
     /// Records what came back after the end; the measured time is over.
     fn drained(&mut self, harvest: &Harvest) -> Result<(), SessionError> {
         self.harvested_ns = harvest.t_ns;
-        if harvest.lanes.iter().all(|lane| lane.ops == 0 && lane.errors == 0) {
+        if harvest.jobs.is_empty() && harvest.lanes.iter().all(|lane| lane.ops == 0 && lane.errors == 0) {
             return Ok(());
         }
         let measured_ns = self.measured_ns;

@@ -7,7 +7,7 @@ use crate::run_loop::RunContext;
 use analyze::{Condition, Judge, Verdict};
 use engine::Pace;
 use quantity::clock;
-use recording::rows::{EngineInterval, Event, Objective, OpInterval, Phase, RunEnd, RunTotal};
+use recording::rows::{Event, Objective, Phase, RunEnd, RunTotal};
 use recording::{Batch, ClockAnchor, RecordingError, Row, Sink, Writer};
 use trace::block::Packed;
 use tui::RunHeader;
@@ -95,18 +95,9 @@ impl<'a> Spine<'a> {
         self.publish(batches)
     }
 
-    /// One interval of one run.
-    pub(crate) fn interval(
-        &mut self,
-        (ops, workers, failures): (Vec<OpInterval>, Vec<EngineInterval>, Vec<Event>),
-        counters: Vec<Batch>,
-    ) -> Result<(), SessionError> {
-        let mut batches = vec![Batch::from_rows(&ops)?, Batch::from_rows(&workers)?];
-        if !failures.is_empty() {
-            batches.push(Batch::from_rows(&failures)?);
-        }
-        batches.extend(counters);
-        self.publish(&batches)?;
+    /// One interval of one run: what the load did, and counters of the machine.
+    pub(crate) fn interval(&mut self, batches: &[Batch]) -> Result<(), SessionError> {
+        self.publish(batches)?;
         self.anchor()
     }
 

@@ -1,7 +1,7 @@
 //! `fsync` at the end of a run, and what the page cache holds between runs.
 
 use crate::StopFlag;
-use engine::{Failure, Harvest, LaneEnd, LaneInterval};
+use engine::{Failure, FirstError, Harvest, LaneEnd, LaneInterval};
 use plan::generate::Op;
 use plan::{OpenFlags, Plan, Run, TargetSpec, Workload};
 use quantity::clock;
@@ -79,8 +79,14 @@ pub(crate) fn carry_out(wishes: Vec<Wish>, patience: Duration, stop: &StopFlag) 
     let until_ns = began_ns.saturating_add(u64::try_from(patience.as_nanos()).unwrap_or(u64::MAX));
     let mut waited: BTreeSet<(usize, usize)> = BTreeSet::new();
     let (tell, told) = channel();
-    let mut harvest =
-        Harvest { t_ns: began_ns, interval_ns: 0, lanes: Vec::new(), workers: Vec::new(), failures: Vec::new() };
+    let mut harvest = Harvest {
+        t_ns: began_ns,
+        interval_ns: 0,
+        lanes: Vec::new(),
+        workers: Vec::new(),
+        jobs: Vec::new(),
+        failures: Vec::new(),
+    };
     for Wish { workload, target, only_data, fd } in wishes {
         waited.insert((workload, target));
         let tell = tell.clone();
@@ -130,6 +136,11 @@ fn add(harvest: &mut Harvest, (workload, target): (usize, usize), t_ns: u64, res
     let mut service = Histogram::default();
     service.record(t_ns.saturating_sub(harvest.t_ns));
     let is_fine = result.is_ok();
+    // A file system says why; where it does not, it is an error of I/O.
+    let errno = |error: &std::io::Error| error.raw_os_error().unwrap_or(rustix::io::Errno::IO.raw_os_error());
+    let first_error = result.as_ref().err().map(|error| FirstError { t_ns, errno: errno(error) });
+    let mut at_once = Histogram::default();
+    at_once.record(0);
     harvest.lanes.push(LaneInterval {
         workload,
         target,
@@ -138,8 +149,11 @@ fn add(harvest: &mut Harvest, (workload, target): (usize, usize), t_ns: u64, res
         ops: u64::from(is_fine),
         bytes: 0,
         errors: u64::from(!is_fine),
+        short: 0,
+        first_error,
         response: if is_fine { service.clone() } else { Histogram::default() },
         service: if is_fine { service } else { Histogram::default() },
+        wait: at_once,
         in_flight_mean: 0.0,
         backlog: 0,
     });

@@ -113,6 +113,7 @@ fn batches() -> [Batch; 2] {
         errors: Some(1),
         response: histogram.collapse(5),
         service: histogram.collapse(5),
+        wait: None,
         in_flight_mean: Some(0.05),
         backlog: Some(0),
     };
@@ -132,6 +133,10 @@ fn batches() -> [Batch; 2] {
         errors: Some(1),
         response: histogram.clone(),
         service: histogram,
+        short: None,
+        first_error: None,
+        first_error_t_ns: None,
+        wait: None,
     };
     [Batch::from_rows(&[row]).unwrap(), Batch::from_rows(&[total]).unwrap()]
 }

@@ -39,6 +39,7 @@ fn row(second: usize, op: &str, of: Second) -> OpInterval {
         errors: Some(0),
         response: times(of.ops, of.response_ns),
         service: times(of.ops, of.response_ns / 2),
+        wait: None,
         in_flight_mean: Some(of.in_flight),
         backlog: Some(0),
     }
@@ -109,6 +110,10 @@ fn judged_with_end(text: &str, seconds: &[Second], end: Option<RunEnd>) -> Verdi
         errors: Some(0),
         response: sum.clone(),
         service: sum,
+        short: None,
+        first_error: None,
+        first_error_t_ns: None,
+        wait: None,
     };
     let late =
         RunTotal { phase: "drain".into(), ops: 1, response: times(1, 700_000_000), errors: Some(1), ..total.clone() };

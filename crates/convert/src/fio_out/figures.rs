@@ -106,6 +106,38 @@ impl Classes {
     }
 }
 
+/// How often each of fio's seven classes of a small number came up.
+pub(super) type Counts = [u64; 7];
+
+/// Of depths: 1, 2 and 3, 4 to 7, …, 64 and more (`io_u_mark_depth`).
+pub(super) fn by_depth(depths: &Histogram) -> Counts {
+    counts(depths, |depth| depth.max(1).ilog2() as usize)
+}
+
+/// Of numbers that went or came together: 0, 1 to 4, 5 to 8, …, 33 to 64, more (`__io_u_mark_map`).
+pub(super) fn by_batch(batches: &Histogram) -> Counts {
+    counts(batches, |batch| match batch {
+        0 => 0,
+        1..=4 => 1,
+        _ => (batch - 1).ilog2() as usize,
+    })
+}
+
+/// Each number up to 255 has a bucket of its own.
+fn counts(numbers: &Histogram, class: fn(u64) -> usize) -> Counts {
+    let mut counts = Counts::default();
+    numbers.buckets().for_each(|(low, _, count)| counts[class(low).min(6)] += count);
+    counts
+}
+
+/// Shares in percent of `total` (`stat_calc_dist`): a class that has any has at least 0.1 %.
+pub(super) fn shares(counts: Counts, total: u64) -> [f64; 7] {
+    counts.map(|count| match (count, total) {
+        (0, _) | (_, 0) => 0.0,
+        _ => (count as f64 / total as f64 * 100.0).max(0.1),
+    })
+}
+
 /// fio's `num2str`: at most `digits` digits and a point, with a prefix of 1,024 (`Ki`) or 1,000 (`k`), and a unit.
 pub(super) fn short(number: u64, digits: usize, binary: bool, unit: &str) -> String {
     let (thousand, prefixes) = if binary {
@@ -170,6 +202,24 @@ mod tests {
             (Some(1), Some(50), Some(100))
         );
         assert!((times.mean - 50.5).abs() < 1e-9 && (times.deviation - 29.011).abs() < 0.001, "{times:?}");
+    }
+
+    #[test]
+    fn depths_and_batches_have_fios_classes() {
+        let of = |numbers: &[u64]| {
+            let mut histogram = Histogram::default();
+            numbers.iter().for_each(|number| histogram.record(*number));
+            histogram
+        };
+        assert_eq!(by_depth(&of(&[1, 2, 3, 4, 7, 8, 15, 16, 31, 32, 63, 64, 65, 4000])), [1, 2, 2, 2, 2, 2, 3]);
+        assert_eq!(by_batch(&of(&[0, 1, 4, 5, 8, 9, 16, 17, 32, 33, 64, 65, 4000])), [1, 2, 2, 2, 2, 2, 2]);
+        assert_eq!(shares([1, 0, 0, 0, 0, 0, 9_999], 10_000), [0.1, 0.0, 0.0, 0.0, 0.0, 0.0, 99.99]);
+        assert_eq!(
+            shares([2, 0, 0, 0, 0, 0, 0], 1)[0],
+            200.0,
+            "a flush after each write is one more in flight, as in fio"
+        );
+        assert_eq!(shares([3; 7], 0), [0.0; 7]);
     }
 
     #[test]

@@ -62,9 +62,9 @@ fn job(document: &Document, job: &Job, has_bins: bool) -> Json {
         ("ctx", Json::int(job.cost.switches)),
         ("majf", Json::int(job.cost.major_faults)),
         ("minf", Json::int(job.cost.minor_faults)),
-        ("iodepth_level", not_counted(&DEPTHS)),
-        ("iodepth_submit", not_counted(&BATCHES)),
-        ("iodepth_complete", not_counted(&BATCHES)),
+        ("iodepth_level", shares_of(&DEPTHS, job.depths.map(|depths| depths.level))),
+        ("iodepth_submit", shares_of(&BATCHES, job.depths.map(|depths| depths.submit))),
+        ("iodepth_complete", shares_of(&BATCHES, job.depths.map(|depths| depths.complete))),
     ]);
     if let Some(found) = &job.classes {
         let shares =
@@ -94,9 +94,10 @@ fn job(document: &Document, job: &Job, has_bins: bool) -> Json {
     Json::object(pairs)
 }
 
-/// Classes that a recording does not have.
-fn not_counted(names: &[&str]) -> Json {
-    Json::object(names.iter().map(|name| (*name, Json::Null)))
+/// Shares of classes; null where the recording does not have them.
+fn shares_of(names: &[&str; 7], shares: Option<[f64; 7]>) -> Json {
+    let share = |at: usize| shares.map_or(Json::Null, |shares| Json::Float(shares[at]));
+    Json::object(names.iter().enumerate().map(|(at, name)| (*name, share(at))))
 }
 
 fn direction(job: &Job, side: &Side, aggregate: u64, has_bins: bool) -> Json {
@@ -118,7 +119,7 @@ fn direction(job: &Job, side: &Side, aggregate: u64, has_bins: bool) -> Json {
         ("iops", Json::Float(iops)),
         ("runtime", whole(side.runtime_ms)),
         ("total_ios", whole(side.ops)),
-        ("short_ios", whole(0)),
+        ("short_ios", whole(side.short)),
         ("drop_ios", whole(0)),
         ("slat_ns", submission),
         ("clat_ns", times(&side.completion, &job.percentiles, of_completion, has_bins)),

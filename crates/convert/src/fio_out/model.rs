@@ -1,18 +1,18 @@
 //! What fio's outputs say, read from a recording once.
 
-use super::figures::{Classes, PERCENTILES, Times};
+use super::figures::{Classes, Counts, PERCENTILES, Times, by_batch, by_depth, shares};
 use crate::ConvertError;
 use plan::{JobText, JobTexts};
 use quantity::histogram::Histogram;
 use recording::Reader;
-use recording::rows::{Disk, EngineInterval, OpInterval, RunTotal};
+use recording::rows::{Disk, EngineInterval, JobInterval, OpInterval, RunTotal};
 use std::collections::{BTreeMap, BTreeSet};
 
 /// Where in the manifest's `extra` the [`JobTexts`] of a run stand.
 pub const FIO_JOBS: &str = "fio_jobs";
 /// A sample of bandwidth that lasted less than this part of the longest is the end of a job, no sample.
 const SAMPLE_PART_MIN: f64 = 0.95;
-/// What an I/O that failed is reported as where the recording has no number: `EIO`.
+/// What an I/O that failed is reported as where the recording has no number of it (before they were kept): `EIO`.
 const EIO: i32 = 5;
 /// Directions, as fio orders them, and their names in a recording.
 pub(super) const SIDES: [&str; 3] = ["read", "write", "trim"];
@@ -39,6 +39,7 @@ pub(super) struct Job {
     pub(super) members: usize,
     pub(super) options: Vec<(String, String)>,
     pub(super) description: String,
+    /// Whole ms.
     pub(super) runtime_ms: u64,
     pub(super) sides: [Side; 3],
     pub(super) syncs: Times,
@@ -46,6 +47,8 @@ pub(super) struct Job {
     /// What the workers cost, shared among the jobs of a run by their I/Os.
     pub(super) cost: Cost,
     pub(super) depth: Option<u64>,
+    /// In percent; `None` where it was not recorded: the workload was no job, or the recording is older.
+    pub(super) depths: Option<Depths>,
     /// Was a `latency_target` asked for? What became of it is in the recording's events only.
     pub(super) has_target: bool,
     pub(super) percentiles: Vec<f64>,
@@ -53,6 +56,15 @@ pub(super) struct Job {
     pub(super) has_percentiles: [bool; 3],
     pub(super) errors: u64,
     pub(super) continues: bool,
+}
+
+/// How many were in flight, and went and came together: shares of fio's classes in percent.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub(super) struct Depths {
+    /// When an I/O was issued, of all I/Os.
+    pub(super) level: [f64; 7],
+    pub(super) submit: [f64; 7],
+    pub(super) complete: [f64; 7],
 }
 
 /// Processor time in ms, context switches, page faults with and without I/O; `None` where they are not recorded.
@@ -95,8 +107,10 @@ impl Cost {
 /// One direction of a job.
 #[derive(Debug, Default)]
 pub(super) struct Side {
+    /// That ended, those that failed with them, as fio counts what it issued.
     pub(super) ops: u64,
     pub(super) bytes: u64,
+    pub(super) short: u64,
     pub(super) runtime_ms: u64,
     /// From due to submission; not recorded (null) in recordings before it was.
     pub(super) submission: Option<Times>,
@@ -136,7 +150,13 @@ pub(super) struct DiskUse {
 struct Lane {
     start_ns: i64,
     end_ns: i64,
+    /// End of the last flush that came back behind the load.
+    flushed_ns: i64,
+    /// When the job began and ended by itself.
+    own: (Option<i64>, Option<i64>),
     sides: [Sum; 4],
+    /// Depths, what went and what came together.
+    counts: Option<[Counts; 3]>,
 }
 
 #[derive(Debug, Default)]
@@ -144,8 +164,12 @@ struct Sum {
     ops: u64,
     bytes: u64,
     errors: u64,
+    short: u64,
+    /// When it came back, and its number.
+    first_error: Option<(i64, i32)>,
     response: Histogram,
     service: Histogram,
+    wait: Option<Histogram>,
     /// End and length of an interval, bytes and operations.
     samples: BTreeMap<i64, (i64, u64, u64)>,
 }
@@ -183,6 +207,12 @@ impl Document {
                 && let Some(lane) = lanes.get_mut(&(row.run_index, row.workload.clone()))
             {
                 lane.sample(&row);
+            }
+        }
+        for row in reader.rows::<JobInterval>()? {
+            let row = row?;
+            if let Some(lane) = lanes.get_mut(&(row.run_index, row.workload.clone())) {
+                lane.count(&row);
             }
         }
         let costs = costs(reader, &lanes)?;
@@ -260,12 +290,21 @@ impl Lane {
         let Some(side) = side_of(&row.op) else { return };
         self.start_ns = self.start_ns.min(row.start_t_ns);
         self.end_ns = self.end_ns.max(row.t_ns);
+        if row.op == "flush" && row.phase == "drain" {
+            self.flushed_ns = self.flushed_ns.max(row.t_ns);
+        }
         let sum = &mut self.sides[side];
         sum.ops += unsigned(row.ops);
         sum.bytes += unsigned(row.bytes);
         sum.errors += unsigned(row.errors.unwrap_or(0));
         sum.response.merge(&row.response);
         sum.service.merge(&row.service);
+        sum.short += unsigned(row.short.unwrap_or(0));
+        let first = row.first_error_t_ns.zip(row.first_error);
+        sum.first_error = sum.first_error.into_iter().chain(first).min();
+        if let Some(wait) = &row.wait {
+            sum.wait.get_or_insert_default().merge(wait);
+        }
     }
 
     fn sample(&mut self, row: &OpInterval) {
@@ -275,32 +314,58 @@ impl Lane {
         sample.2 += unsigned(row.ops);
     }
 
+    fn count(&mut self, row: &JobInterval) {
+        self.own = (row.began_t_ns.or(self.own.0), row.ended_t_ns.or(self.own.1));
+        if is_counted(&row.phase) {
+            let found = [by_depth(&row.depth.0), by_batch(&row.submitted.0), by_batch(&row.completed.0)];
+            let sums = self.counts.get_or_insert_default();
+            let pairs = sums.iter_mut().flatten().zip(found.into_iter().flatten());
+            pairs.for_each(|(sum, count)| *sum += count);
+        }
+    }
+
+    /// When the job ran, ns: from its own begin in the measured time to its own end, or the load's, with the flushes behind it.
+    fn span(&self) -> (i64, i64) {
+        let start_ns = self.own.0.map_or(self.start_ns, |began_ns| began_ns.max(self.start_ns));
+        let end_ns = self.own.1.map_or(self.end_ns, |ended_ns| ended_ns.max(self.flushed_ns));
+        (start_ns, end_ns)
+    }
+
     fn ops(&self) -> u64 {
         self.sides.iter().map(|side| side.ops).sum()
     }
 
     fn job(&self, key: &Key, text: Option<&JobText>, texts: &JobTexts, group: usize, cost: Cost) -> Job {
-        let runtime_ms = unsigned(self.end_ns.saturating_sub(self.start_ns)) / 1_000_000;
+        let (start_ns, end_ns) = self.span();
+        let run_us = unsigned(end_ns.saturating_sub(start_ns)) / 1_000;
+        // A direction's time is rounded up, a job's down.
+        let runtime_ms = run_us.div_ceil(1_000);
         let own = text.map_or(&[][..], |text| &text.options);
         let option = |name: &str| text.and_then(|text| texts.option(text, name));
         let is_on = |name: &str, otherwise: bool| option(name).map_or(otherwise, |value| value != "0");
         let mut service = Histogram::default();
         self.sides[..3].iter().for_each(|side| service.merge(&side.service));
-        let ios: u64 = self.sides[..3].iter().map(|side| side.ops).sum();
+        let ios: u64 = self.sides[..3].iter().map(|side| side.ops + side.errors).sum();
         let errors: u64 = self.sides.iter().map(|side| side.errors).sum();
+        let first = self.sides.iter().filter_map(|side| side.first_error).min().map(|(_, errno)| errno);
         Job {
             name: text.map_or_else(|| key.1.clone(), |text| text.name.clone()),
             group,
-            error: if errors > 0 { EIO } else { 0 },
+            error: first.unwrap_or(if errors > 0 { EIO } else { 0 }),
             members: 1,
             options: own.to_vec(),
             description: option("description").unwrap_or_default().to_string(),
-            runtime_ms,
+            runtime_ms: run_us / 1_000,
             sides: [0, 1, 2].map(|at| self.sides[at].side(runtime_ms)),
             syncs: Times::of(&self.sides[3].service),
             classes: Some(Classes::of(&service, ios)),
             cost,
             depth: text.map(|_| option("iodepth").and_then(|depth| depth.parse().ok()).unwrap_or(1)),
+            depths: self.counts.map(|[depths, submitted, completed]| Depths {
+                level: shares(depths, ios),
+                submit: shares(submitted, submitted.iter().sum()),
+                complete: shares(completed, completed.iter().sum()),
+            }),
             has_target: option("latency_target").is_some(),
             percentiles: percentiles(option("percentile_list")),
             has_percentiles: [
@@ -322,10 +387,11 @@ impl Sum {
             self.samples.values().filter(is_whole).map(|sample| of(sample) * 1e9 / (sample.0.max(1)) as f64).collect()
         };
         Side {
-            ops: self.ops,
+            ops: self.ops + self.errors,
             bytes: self.bytes,
+            short: self.short,
             runtime_ms: if self.ops > 0 || self.bytes > 0 { runtime_ms } else { 0 },
-            submission: None,
+            submission: self.wait.as_ref().map(Times::of),
             completion: Times::of(&self.service),
             total: Times::of(if self.response.count() > 0 { &self.response } else { &self.service }),
             bandwidth: Times::of_samples(&rates(|(_, bytes, _)| *bytes as f64 / 1024.0)),

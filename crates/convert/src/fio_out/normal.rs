@@ -1,7 +1,7 @@
 //! `--output-format=normal`: fio's text for people.
 
 use super::figures::{Classes, Times, short};
-use super::model::{DiskUse, Document, Job, Side, per_second};
+use super::model::{Depths, DiskUse, Document, Job, Side, per_second};
 use quantity::text::civil;
 use std::fmt::Write as _;
 
@@ -55,7 +55,7 @@ pub(super) fn page(document: &Document) -> String {
 }
 
 fn one_job(text: &mut String, document: &Document, job: &Job) {
-    let error = if job.error == 0 { String::new() } else { " (Input/output error)".to_string() };
+    let error = if job.error == 0 { String::new() } else { format!(" ({})", words_of(job.error)) };
     let _ = writeln!(
         text,
         "{}: (groupid={}, jobs={}): err={:2}{error}: pid={}: {}",
@@ -95,20 +95,44 @@ fn one_job(text: &mut String, document: &Document, job: &Job) {
         cost.major_faults.unwrap_or(0),
         cost.minor_faults.unwrap_or(0)
     );
+    if let Some(depths) = &job.depths {
+        depth_lines(text, depths);
+    }
     let _ = writeln!(
         text,
-        "     issued rwts: total={},{},{},{} short=0,0,0,0 dropped=0,0,0,0",
+        "     issued rwts: total={},{},{},{} short={},{},{},0 dropped=0,0,0,0",
         ops(0),
         ops(1),
         ops(2),
-        job.syncs.count
+        job.syncs.count,
+        job.sides[0].short,
+        job.sides[1].short,
+        job.sides[2].short
     );
     if job.continues {
-        let _ = writeln!(text, "     errors    : total={}, first_error={}/<Input/output error>", job.errors, job.error);
+        let words = words_of(job.error);
+        let _ = writeln!(text, "     errors    : total={}, first_error={}/<{words}>", job.errors, job.error);
     }
     if let Some(depth) = job.depth.filter(|_| !job.has_target) {
         let _ = writeln!(text, "     latency   : target=0, window=0, percentile=100.00%, depth={depth}");
     }
+}
+
+fn depth_lines(text: &mut String, depths: &Depths) {
+    let line = |names: [&str; 7], shares: &[f64; 7]| {
+        let all: Vec<String> = names.iter().zip(shares).map(|(name, share)| format!("{name}={share:.1}%")).collect();
+        all.join(", ")
+    };
+    let batches = ["0", "4", "8", "16", "32", "64", ">=64"];
+    let _ = writeln!(text, "  IO depths    : {}", line(["1", "2", "4", "8", "16", "32", ">=64"], &depths.level));
+    let _ = writeln!(text, "     submit    : {}", line(batches, &depths.submit));
+    let _ = writeln!(text, "     complete  : {}", line(batches, &depths.complete));
+}
+
+/// What `strerror` says.
+fn words_of(errno: i32) -> String {
+    let words = std::io::Error::from_raw_os_error(errno).to_string();
+    words.split(" (os error").next().unwrap_or_default().to_string()
 }
 
 fn direction(text: &mut String, job: &Job, (name, side): (&str, &Side), aggregate: u64) {

@@ -35,7 +35,9 @@ fn line(text: &mut String, document: &Document, job: &Job, group: &[&Job], versi
     for count in [cost.switches, cost.major_faults, cost.minor_faults] {
         let _ = write!(text, ";{}", count.unwrap_or(0));
     }
-    *text += &";0.0%".repeat(7);
+    for share in job.depths.map_or([0.0; 7], |depths| depths.level) {
+        let _ = write!(text, ";{share:3.1}%");
+    }
     if let Some(classes) = &job.classes {
         for (at, share) in classes.us.iter().enumerate() {
             // What took less than a microsecond is in the first class.

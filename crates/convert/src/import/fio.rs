@@ -5,7 +5,7 @@
 mod documents;
 
 use super::fio_log::{Logs, Of};
-use super::{Results, count, phase_rows, seconds, whole};
+use super::{Results, phase_rows, seconds, sum_of, whole};
 use crate::ConvertError;
 use documents::{Documents, jobs_of};
 use quantity::histogram::Histogram;
@@ -194,7 +194,7 @@ impl Group<'_> {
             }
             for (key, op) in OPS {
                 let stats = &job[key];
-                let ops = stats["total_ios"].as_f64().map_or(0, whole);
+                let ops = integer(&stats["total_ios"]);
                 if ops == 0 {
                     continue;
                 }
@@ -210,10 +210,14 @@ impl Group<'_> {
                     op: op.to_string(),
                     arrivals: None,
                     ops,
-                    bytes: stats["io_bytes"].as_f64().map_or(0, whole),
+                    bytes: integer(&stats["io_bytes"]),
                     errors: None,
                     response: Histogram::default(),
                     service: latency(stats),
+                    short: None,
+                    first_error: None,
+                    first_error_t_ns: None,
+                    wait: None,
                 };
                 if let Source::Documents(earlier) = source {
                     let states = self.states(earlier, (*number, key), length_ns);
@@ -328,6 +332,7 @@ fn interval(
         bytes,
         errors: None,
         response: Histogram::default(),
+        wait: None,
         // Little's law: the time that all operations together were in flight.
         in_flight_mean: (length_ns > 0 && service.count() > 0).then(|| service.sum() as f64 / length_ns as f64),
         service: service.collapse(quantity::histogram::STORED_SUB_BITS),
@@ -341,7 +346,7 @@ fn latency(stats: &Value) -> Histogram {
     let Some(times) = found else { return Histogram::default() };
     let (n, min, max) = (number(times, "N"), number(times, "min"), number(times, "max"));
     let mean = times["mean"].as_f64().filter(|mean| mean.is_finite() && *mean >= 0.0).unwrap_or(0.0);
-    let sum = u128::from(count(mean * n as f64));
+    let sum = sum_of(mean, n);
     let summary = || Histogram::of_summary(n, sum, Some(min), Some(max));
     let Some(bins) = times["bins"].as_object().filter(|bins| !bins.is_empty()) else { return summary() };
     let bins: Option<Vec<(u64, u64)>> =
@@ -351,5 +356,10 @@ fn latency(stats: &Value) -> Histogram {
 }
 
 fn number(times: &Value, key: &str) -> u64 {
-    times[key].as_f64().map_or(0, count)
+    integer(&times[key]).unsigned_abs()
+}
+
+/// A whole number to its last digit, where a table has room for it.
+fn integer(value: &Value) -> i64 {
+    value.as_i64().filter(|value| *value >= 0).unwrap_or_else(|| value.as_f64().map_or(0, whole))
 }

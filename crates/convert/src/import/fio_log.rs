@@ -129,6 +129,7 @@ fn interval(of: Of<'_>, op: &str, cell: &Cell, t_ns: i64, interval_ns: i64) -> O
         // Little's law, as far as the times are known.
         in_flight_mean: cell.service.as_ref().map(|service| service.sum() as f64 / interval_ns as f64),
         service: service.collapse(STORED_SUB_BITS),
+        wait: None,
         backlog: None,
     }
 }
@@ -187,9 +188,13 @@ fn totals(rows: &[OpInterval], length_ns: i64) -> Vec<RunTotal> {
             errors: None,
             response: Histogram::default(),
             service: Histogram::default(),
+            short: None,
+            first_error: None,
+            first_error_t_ns: None,
+            wait: None,
         });
-        total.ops += row.ops;
-        total.bytes += row.bytes;
+        total.ops = total.ops.saturating_add(row.ops);
+        total.bytes = total.bytes.saturating_add(row.bytes);
         total.service.merge(&row.service);
     }
     totals.into_values().collect()

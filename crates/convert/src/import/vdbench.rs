@@ -6,7 +6,7 @@ mod flat;
 mod histogram;
 mod loops;
 
-use super::{Results, count, phase_rows, seconds, summary, whole};
+use super::{Results, count, phase_rows, seconds, sum_of, summary, whole};
 use crate::ConvertError;
 use flat::{Flat, Line};
 use histogram::Distributions;
@@ -135,8 +135,8 @@ impl<'a> Run<'a> {
             for (op, side) in [("read", 0), ("write", 1)] {
                 results.intervals.extend(self.interval(line, t_ns, phase, op, &sides, side));
                 if !is_warm {
-                    measured[side].ops += sides[side].ops;
-                    measured[side].bytes += sides[side].bytes;
+                    measured[side].ops = measured[side].ops.saturating_add(sides[side].ops);
+                    measured[side].bytes = measured[side].bytes.saturating_add(sides[side].bytes);
                     sums[side].merge(&summary(sides[side].ops, sides[side].mean_ns, sides[side].max_ns));
                 }
             }
@@ -231,6 +231,7 @@ impl<'a> Run<'a> {
             errors: None,
             response: Histogram::default(),
             service: summary(side.ops, side.mean_ns, side.max_ns),
+            wait: None,
             in_flight_mean: depth.map(|depth| if all > 0.0 { depth * weight(&side) / all } else { 0.0 }),
             backlog: None,
         })
@@ -253,6 +254,10 @@ impl<'a> Run<'a> {
             errors: None,
             response: Histogram::default(),
             service,
+            short: None,
+            first_error: None,
+            first_error_t_ns: None,
+            wait: None,
         }
     }
 
@@ -310,6 +315,6 @@ impl Distributions {
             .map(|bucket| (bucket.high_ns.map_or(max, |high| high.saturating_sub(1)), bucket.count))
             .collect();
         let mean = known.mean()?;
-        Histogram::of_buckets(&placed, u128::from(count(mean * total as f64)), first.low_ns.min(max), max)
+        Histogram::of_buckets(&placed, sum_of(mean, total), first.low_ns.min(max), max)
     }
 }

@@ -12,6 +12,7 @@ fn harvests(bench: &Bench, time: Duration, every: Duration) -> Vec<Harvest> {
         rate: bench.pace,
         targets: &bench.targets,
         seed: 7,
+        varying_seed: 7,
         data_seed: 7,
     };
     let mut running = start(input, &Options { choice: bench.choice, workers: bench.workers }).unwrap();

@@ -17,8 +17,8 @@ const MARK: (u64, u64) = (95 << 20, 1536);
 pub(super) type Bio = (BlockOp, u64, u64);
 
 pub(super) struct Bench {
-    device: LoopDevice,
-    scratch: Scratch,
+    pub(super) device: LoopDevice,
+    pub(super) scratch: Scratch,
 }
 
 impl Bench {
@@ -47,7 +47,7 @@ impl Bench {
         found
     }
 
-    fn run(&self, name: &str, jobs: &[&str], mark: impl Fn(usize) -> String) -> [Vec<Bio>; 2] {
+    pub(super) fn run(&self, name: &str, jobs: &[&str], mark: impl Fn(usize) -> String) -> [Vec<Bio>; 2] {
         let device = self.device.path().to_str().unwrap().to_string();
         let mut text = format!("[global]\nfilename={device}\ndirect=1\nioengine=psync\nstonewall\n");
         for (number, job) in jobs.iter().enumerate() {
@@ -66,6 +66,11 @@ impl Bench {
         [of(&fio, "fio"), of(&ours, "iodyno-")]
     }
 
+    /// What our program does when it is called so.
+    pub(super) fn ours(&self, arguments: &[&str]) -> Vec<Bio> {
+        of(&self.watch(|| drop(self.scratch.iodyno(arguments).run().unwrap().expect_code(0))), "iodyno-")
+    }
+
     fn watch(&self, work: impl FnOnce()) -> Vec<BlockRecord> {
         let bios = BlockTrace::start(self.device.path(), Layer::Bios).unwrap();
         work();
@@ -75,7 +80,7 @@ impl Bench {
     }
 
     /// Demands the same sequence of all jobs one after the other.
-    fn same(&self, name: &str, jobs: &[&str]) {
+    pub(super) fn same(&self, name: &str, jobs: &[&str]) {
         let [fio, ours] = self.run(name, jobs, |_| String::new());
         let first = fio.iter().zip(&ours).position(|(a, b)| a != b).unwrap_or(fio.len().min(ours.len()));
         let around = |all: &[Bio]| all[first.saturating_sub(4)..all.len().min(first + 6)].to_vec();

@@ -1,6 +1,9 @@
 //! Results as fio prints them: compared with fio's own, and given to its tools.
 
 use crate::support::Scratch;
+use quantity::histogram::Histogram;
+use recording::Reader;
+use recording::rows::{JobInterval, RunTotal};
 use serde_json::Value;
 use std::collections::BTreeSet;
 use testkit::Command;
@@ -86,6 +89,183 @@ fn every_key_of_fios_json_is_there_and_none_else() {
             testkit::lacks("fio_jsonplus_clat2csv");
         }
     }
+}
+
+/// How long the generator took between a free slot and the hand-over, per direction: as many as there were I/Os, and with
+/// the completion latency it makes up the whole.
+#[test]
+fn submission_latency_is_in_every_output() {
+    let scratch = Scratch::new();
+    scratch.write("jobs.fio", "[global]\nfilename=one\nsize=1m\nbs=4k\nioengine=libaio\niodepth=4\nslat_percentiles=1\n[mix]\nrw=randrw\n[log]\nstonewall\nrw=write\n");
+    run(&scratch, "r", &["--output-format=json+", "--output=ours.json"]).expect_code(0);
+    let ours = of_file(&scratch, "ours.json");
+    for (job, side) in [(0, "read"), (0, "write"), (1, "write")] {
+        let side = &ours["jobs"][job][side];
+        let (slat, clat, lat) = (&side["slat_ns"], &side["clat_ns"], &side["lat_ns"]);
+        let ios = side["total_ios"].as_u64().unwrap();
+        assert!(ios > 0 && slat["N"] == ios && clat["N"] == ios, "{side}");
+        let bins = slat["bins"].as_object().unwrap();
+        assert_eq!(bins.values().filter_map(Value::as_u64).sum::<u64>(), ios);
+        let mean = |times: &Value| times["mean"].as_f64().unwrap();
+        // Each is the exact sum divided by the same number, printed with six digits.
+        assert!(mean(slat) > 0.0 && (mean(slat) + mean(clat) - mean(lat)).abs() < 0.001, "{side}");
+        assert!(slat["percentile"]["50.000000"].as_u64() <= slat["percentile"]["99.000000"].as_u64(), "{slat}");
+    }
+    assert_eq!(ours["jobs"][1]["read"]["slat_ns"]["N"], 0);
+    let page = scratch.iodyno(&["export", "r", "--format", "fio-normal"]).run().unwrap().expect_code(0).stdout;
+    assert_eq!(page.matches("    slat (").count(), 3, "{page}");
+    let terse = scratch.iodyno(&["export", "r", "--format", "fio-terse"]).run().unwrap().expect_code(0).stdout;
+    let means: Vec<f64> = terse.lines().map(|line| line.split(';').nth(46 + 6).unwrap().parse().unwrap()).collect();
+    assert!(means.len() == 2 && means.iter().all(|mean| *mean > 0.0), "{terse}");
+    // Whoever asks the recording itself finds it by workload.
+    let csv = scratch.iodyno(&["export", "r", "run_total", "--csv"]).run().unwrap().expect_code(0).stdout;
+    assert!(csv.lines().next().unwrap().contains(",wait_ns_mean,"), "{csv}");
+}
+
+/// How many were in flight when each was issued, and how many went and came together, counted by the workers.
+#[test]
+fn depths_are_those_of_fio() {
+    let scratch = Scratch::new();
+    scratch.write("jobs.fio", JOBS);
+    run(&scratch, "r", &["--output-format=json", "--output=ours.json"]).expect_code(0);
+    let ours = of_file(&scratch, "ours.json");
+    let share = |job: &Value, of: &str, class: &str| job[of][class].as_f64().unwrap();
+    let (mix, log) = (&ours["jobs"][0], &ours["jobs"][2]);
+    // One at a time, and each flush is one more.
+    assert_eq!((share(mix, "iodepth_level", "1"), share(mix, "iodepth_level", "2")), (100.0, 0.0));
+    assert!((share(log, "iodepth_level", "1") - 100.0 * 271.0 / 256.0).abs() < 1e-5, "{log}");
+    assert_eq!((share(log, "iodepth_submit", "4"), share(log, "iodepth_complete", "4")), (100.0, 100.0));
+    match Command::new("fio")
+        .args(["jobs.fio", "--output-format=json", "--output=fio.json"])
+        .dir(scratch.path(""))
+        .run()
+    {
+        Ok(fio) => {
+            fio.expect_code(0);
+            let there = of_file(&scratch, "fio.json");
+            for job in 0..3 {
+                for of in ["iodepth_level", "iodepth_submit", "iodepth_complete"] {
+                    assert_eq!(
+                        ours["jobs"][job][of], there["jobs"][job][of],
+                        "{of} of {}",
+                        ours["jobs"][job]["jobname"]
+                    );
+                }
+            }
+        }
+        Err(_) => {
+            testkit::lacks("fio");
+        }
+    }
+    // Two jobs of one worker, each with its own depth; 256 of one, 64 of the other.
+    scratch.write("deep.fio", "[global]\nbs=4k\nrw=randread\nioengine=libaio\n[a]\nfilename=one\nsize=1m\niodepth=8\n[b]\nfilename=two\nsize=256k\niodepth=3\n");
+    let flags = [
+        "run",
+        "deep.fio",
+        "-o",
+        "d",
+        "--no-report",
+        "--workers=1",
+        "--engine=io_uring",
+        "--output-format=json,normal,terse",
+    ];
+    let text = scratch.iodyno(&flags).run().unwrap().expect_code(0).stdout;
+    let rows: Vec<JobInterval> = Reader::open(scratch.path("d")).unwrap().table().unwrap();
+    for (name, ios, depth) in [("a", 256, 8), ("b", 64, 3)] {
+        let mut all = [Histogram::default(), Histogram::default(), Histogram::default()];
+        for row in rows.iter().filter(|row| row.workload == name) {
+            for (sum, found) in all.iter_mut().zip([&row.depth, &row.submitted, &row.completed]) {
+                sum.merge(&found.0);
+            }
+        }
+        let [depths, submitted, completed] = &all;
+        assert_eq!((depths.count(), submitted.sum(), completed.sum()), (ios, ios.into(), ios.into()), "{name}");
+        // All slots were used at the start.
+        assert_eq!((depths.min(), depths.max()), (Some(1), Some(depth)), "{name}");
+        assert!(
+            submitted.max() <= Some(depth) && completed.max() <= Some(depth),
+            "{name}: {submitted:?} {completed:?}"
+        );
+        let last = rows.iter().rfind(|row| row.workload == name).unwrap();
+        assert!(last.began_t_ns.is_some() && last.began_t_ns <= last.ended_t_ns, "{last:?}");
+    }
+    assert_eq!(text.matches("\n  IO depths    : 1=").count(), 2, "{text}");
+    let terse: Vec<&str> = text.lines().next().unwrap().split(';').collect();
+    let level = terse[5 + 82 + 5..][..7].iter().map(|share| share.strip_suffix('%').unwrap().parse::<f64>().unwrap());
+    assert!((level.sum::<f64>() - 100.0).abs() < 0.5, "{text}");
+}
+
+/// A job that ends before the others has its own time, one that begins later too: not those of the interval or of the run.
+#[test]
+fn each_job_has_its_own_runtime() {
+    let scratch = Scratch::new();
+    scratch.write(
+        "jobs.fio",
+        "[global]\nrw=randread\nbs=4k\nsize=64k\nrate_iops=200\ntime_based\n[early]\nfilename=one\nruntime=300ms\n\
+         [late]\nfilename=two\nstartdelay=200ms\nruntime=300ms\n[long]\nfilename=three\nruntime=900ms\n\
+         [few]\nfilename=four\ntime_based=0\nnumber_ios=16\nrate_iops=0\n",
+    );
+    run(&scratch, "r", &["--output-format=json", "--output=ours.json"]).expect_code(0);
+    let ours = of_file(&scratch, "ours.json");
+    let times: Vec<(u64, u64)> = ours["jobs"]
+        .as_array()
+        .unwrap()
+        .iter()
+        .map(|job| (job["read"]["runtime"].as_u64().unwrap(), job["job_runtime"].as_u64().unwrap()))
+        .collect();
+    let [early, late, long, few] = times[..] else { panic!("{times:?}") };
+    assert!(times.iter().all(|(side, job)| *side == *job || *side == job + 1), "{times:?}");
+    assert!(early.0 >= 300 && late.0 >= 300 && long.0 >= 900, "{times:?}");
+    // All end within the first interval.
+    assert!(early.0 < long.0 && late.0 < long.0 && few.0 < long.0, "{times:?}");
+}
+
+/// What failed first, not EIO whatever it was; of I/Os that failed as many as there were.
+#[test]
+fn a_jobs_error_is_its_first() {
+    if !testkit::require_root_or_skip() {
+        return;
+    }
+    let scratch = Scratch::new();
+    let mountpoint = tempfile::tempdir().unwrap();
+    let disk = faultfs::Faultfs::mount(mountpoint.path(), faultfs::Config::new(8 << 20)).unwrap();
+    let file = disk.disk();
+    let file = file.to_str().unwrap();
+    let mut pages = String::new();
+    let faults = [
+        ("read", "eio read range 4194304-5242880", 5),
+        ("read", "short 512 read range 4194304-5242880", 5),
+        ("write", "enospc after 65536", 28),
+    ];
+    for (number, (job, fault, errno)) in faults.into_iter().enumerate() {
+        disk.control(fault).unwrap();
+        let text = format!("[{job}]\nrw={job}\nfilename={file}\nbs=4k\noffset=4m\nnumber_ios=20\ndirect=1\n");
+        scratch.write("jobs.fio", &text);
+        let recording = &format!("r{number}");
+        run(&scratch, recording, &["--destroy", file, "--output-format=json,normal", "--output=ours.txt"]);
+        let text = std::fs::read_to_string(scratch.path("ours.txt")).unwrap();
+        let (json, page) = text.split_once("\n}\n").unwrap();
+        let ours: Value = serde_json::from_str(&format!("{json}}}")).unwrap();
+        assert_eq!(ours["jobs"][0]["error"], errno, "{json}");
+        pages += page;
+        let rows: Vec<RunTotal> = Reader::open(scratch.path(recording)).unwrap().table().unwrap();
+        let row = rows.iter().find(|row| row.errors > Some(0)).unwrap();
+        assert_eq!(
+            (row.first_error, row.short),
+            (Some(errno), if number == 1 { row.errors } else { Some(0) }),
+            "{row:?}"
+        );
+        assert!(row.first_error_t_ns.is_some_and(|t_ns| (row.start_t_ns..=row.t_ns).contains(&t_ns)), "{row:?}");
+        // fio counts what it issued.
+        let all: i64 = rows.iter().filter(|row| row.op == job).map(|row| row.ops + row.errors.unwrap()).sum();
+        assert_eq!(ours["jobs"][0][job]["total_ios"], all);
+        assert_eq!(ours["jobs"][0][job]["short_ios"].as_i64(), row.short);
+        disk.control("quiet").unwrap();
+    }
+    assert!(
+        pages.contains("err= 5 (Input/output error)") && pages.contains("err=28 (No space left on device)"),
+        "{pages}"
+    );
 }
 
 #[test]

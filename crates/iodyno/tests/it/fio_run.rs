@@ -305,3 +305,267 @@ fn play_log(quiet: bool) {
     let (reads, writes, _) = play("reads", "replay_skip=write\nreplay_no_stall=1\niodepth=4\nioengine=libaio\n");
     assert_eq!((reads, writes), (200, 0));
 }
+
+/// What fio prints; `None` where it is not installed.
+fn of_fio(arguments: &[&str]) -> Option<String> {
+    match testkit::Command::new("fio").args(arguments).run() {
+        Ok(output) => Some(output.stdout),
+        Err(_) => {
+            testkit::lacks("fio");
+            None
+        }
+    }
+}
+
+/// Names of options in what fio prints about them.
+fn option_names(help: &str) -> impl Iterator<Item = &str> {
+    help.lines().filter_map(|line| Some(line.split_once(':')?.0.trim())).filter(|name| !name.is_empty())
+}
+
+#[test]
+fn no_option_of_fios_is_called_misspelt() {
+    let Some(options) = of_fio(&["--cmdhelp=all"]) else { return };
+    let mut names: Vec<String> = option_names(&options).map(str::to_string).collect();
+    assert!(names.len() > 150, "{names:?}");
+    let engines = of_fio(&["--enghelp"]).unwrap();
+    for engine in engines.lines().skip(1).map(str::trim) {
+        let help = of_fio(&[&format!("--enghelp={engine}")]).unwrap();
+        names.extend(option_names(&help).map(str::to_string));
+    }
+    // What no help of fio's lists: other names, old ones, and those of engines that need a library.
+    let others = "ratecycle verifysort verifysort_nr percentage_sequential rwmixcycle cmdprio hdfs_use_direct namenode nfs_url \
+                  http_host http_s3_key object_class busy_wait_polling stat_type bs_is_seq_rand write_barrier cuda_io xnvme_be";
+    names.extend(others.split_whitespace().map(str::to_string));
+    let read = |name: &str| {
+        let text = format!("[a]\nfilename=/dev/null\nrw=read\nsize=1m\n{name}=7\n");
+        let source = params::JobSource::Text("<test>".to_string(), text);
+        let loader = params::Memory::default();
+        params::read_fio(&[source], &params::Options::default(), &loader, &|_| None).diagnostics
+    };
+    assert!(read("iodept").iter().any(|found| found.code == "unknown-option"));
+    let misspelt: Vec<&String> =
+        names.iter().filter(|name| read(name).iter().any(|found| found.code == "unknown-option")).collect();
+    assert!(misspelt.is_empty(), "{misspelt:?}");
+    // As flags as well.
+    let command = iodyno::command();
+    let run = command.find_subcommand("run").unwrap();
+    let flags: Vec<String> = run
+        .get_arguments()
+        .flat_map(|arg| {
+            arg.get_long()
+                .map(String::from)
+                .into_iter()
+                .chain(arg.get_all_aliases().into_iter().flatten().map(String::from))
+        })
+        .collect();
+    let no_flags: Vec<&String> = names.iter().filter(|name| !flags.contains(name)).collect();
+    assert!(no_flags.is_empty(), "{no_flags:?}");
+}
+
+#[test]
+fn what_would_change_the_load_and_is_not_here_is_an_error_and_off_is_not() {
+    let scratch = Scratch::new();
+    let flags = ["run", "--name", "a", "--filename", "x", "--size", "1m", "--sync-file-range", "write:8"];
+    let output = scratch.iodyno(&flags).run().unwrap();
+    assert_eq!(output.code, Some(2), "{}", output.stderr);
+    assert!(output.stderr.contains("sync_file_range") && !output.stderr.contains("did you mean"), "{}", output.stderr);
+    let text = "[a]\nfilename=x\nsize=1m\nuncached=0\nlockmem=0\n";
+    let file = scratch.write("off.fio", text);
+    let output = scratch.iodyno(&["run", file.to_str().unwrap(), "--parse-only"]).run().unwrap();
+    assert_eq!((output.code, output.stderr.as_str()), (Some(0), ""));
+}
+
+/// A job file whose second job alone can be read.
+const TWO_SECTIONS: &str = "[global]\nsize=1m\nfilename=x\ninclude more.fio\n[a]\nrw=randread:8\nnorandommap\nbs=${B}\n\
+                            description=two words\n[b]\nstonewall\nreadwrite=write\n";
+
+#[test]
+fn a_job_file_comes_by_standard_input_and_sections_are_chosen() {
+    let scratch = Scratch::new();
+    scratch.write("more.fio", "iodepth=4\n");
+    let run = |more: &[&str], text: &str| {
+        let arguments: Vec<&str> = ["run", "-", "--json", "--no-report"].iter().chain(more).copied().collect();
+        scratch.iodyno(&arguments).stdin(text).run().unwrap()
+    };
+    run(&["--section=b", "-o", "one"], TWO_SECTIONS).expect_code(0);
+    let rows = scratch.table("one", "run_total");
+    assert_eq!(sum(&rows, "ops", |row| row["run"] == "b" && row["phase"] == "measure"), 256);
+    assert!(rows.iter().all(|row| row["run"] != "a"));
+    let output = run(&[], TWO_SECTIONS);
+    assert_eq!(output.code, Some(2));
+    assert!(output.stderr.contains("<standard input>:8"), "{}", output.stderr);
+    let output = run(&["--section", "c"], TWO_SECTIONS);
+    assert_eq!(output.code, Some(2));
+    assert!(output.stderr.contains("the sections are a, b"), "{}", output.stderr);
+    let both = run(&["--section=b", "--section=c", "--section=a", "--parse-only"], &TWO_SECTIONS.replace("${B}", "8k"));
+    assert_eq!(both.code, Some(0), "{}", both.stderr);
+    assert!(!scratch.path("run").exists());
+}
+
+#[test]
+fn showcmd_prints_the_flags_that_fio_prints() {
+    let scratch = Scratch::new();
+    scratch.write("more.fio", "iodepth=4\n");
+    let file = scratch.write("two.fio", TWO_SECTIONS);
+    let file = file.to_str().unwrap();
+    for more in [&["--section=b"][..], &[]] {
+        let arguments: Vec<&str> = ["run", file, "--showcmd"].iter().chain(more).copied().collect();
+        let ours = scratch.iodyno(&arguments).env("B", "8k").run().unwrap().expect_code(0).stdout;
+        let Some(rest) = ours.strip_prefix("iodyno run ") else { panic!("{ours}") };
+        if more.is_empty() {
+            assert!(
+                rest.contains("--name=a --rw=randread:8 --norandommap --bs=8k '--description=two words' --name=b"),
+                "{rest}"
+            );
+        }
+        let arguments: Vec<&str> = ["--showcmd", file].iter().chain(more).copied().collect();
+        let fio = match testkit::Command::new("fio").args(&arguments).env("B", "8k").run() {
+            Ok(output) => output.stdout,
+            Err(_) => {
+                testkit::lacks("fio");
+                return;
+            }
+        };
+        // fio has the options of a job in an order of its own.
+        let jobs = |text: &str| {
+            let text = text.replace(['\'', '"'], "");
+            let words = text.trim_start_matches("fio ").split(" --name").map(|job| {
+                let mut words: Vec<String> = job.split_whitespace().map(str::to_string).collect();
+                words.sort();
+                words
+            });
+            words.collect::<Vec<_>>()
+        };
+        assert_eq!(jobs(rest), jobs(&fio));
+        // What is printed is the same plan.
+        let flags: Vec<&str> = rest.split_whitespace().filter(|word| !word.contains(['\''])).collect();
+        let arguments: Vec<&str> = ["run", "--parse-only"].into_iter().chain(flags).collect();
+        scratch.iodyno(&arguments).run().unwrap();
+    }
+}
+
+#[test]
+fn warnings_are_fatal_where_that_is_asked_for() {
+    let scratch = Scratch::new();
+    let file = scratch.write("w.fio", "[a]\nfilename=x\nsize=1m\nrw=randread\nbs=4k\nblockalign=8k\n");
+    let run = |more: &[&str]| {
+        let arguments: Vec<&str> =
+            ["run", file.to_str().unwrap(), "--parse-only"].iter().chain(more).copied().collect();
+        scratch.iodyno(&arguments).run().unwrap().code
+    };
+    assert_eq!((run(&[]), run(&["--warnings-fatal"])), (Some(0), Some(2)));
+    // Flags of fio's that concern nothing here are taken.
+    let more = ["--max-jobs=3", "--alloc-size=100", "-eta-newline=1", "--eta-i=1", "--bandwidth-log", "-minimal"];
+    assert_eq!(run(&more), Some(0));
+}
+
+/// The bytes of the file `name` that fio and our program make of the same job, each of a file of its own.
+fn written(scratch: &Scratch, job: &str) -> Option<[Vec<u8>; 2]> {
+    let job = format!("[a]\nrw=write\nioengine=psync\nfilename=data\n{job}\n");
+    let file = scratch.write("data.fio", &job);
+    let file = file.to_str().unwrap();
+    let fio = testkit::Command::new("fio").args(["--output=/dev/null", file]).dir(scratch.path("")).run();
+    let Ok(fio) = fio else {
+        testkit::lacks("fio");
+        return None;
+    };
+    fio.expect_code(0);
+    let data = || {
+        let bytes = std::fs::read(scratch.path("data")).unwrap();
+        std::fs::remove_file(scratch.path("data")).unwrap();
+        bytes
+    };
+    let by_fio = data();
+    let _ = std::fs::remove_dir_all(scratch.path("data.iodyno"));
+    scratch.iodyno(&["run", file, "-o", "data.iodyno", "--json", "--no-report"]).run().unwrap().expect_code(0);
+    Some([by_fio, data()])
+}
+
+#[test]
+fn patterns_are_fios_byte_by_byte_those_of_files_too() {
+    let scratch = Scratch::new();
+    std::fs::write(scratch.path("short.bin"), b"\x00\x01binary\xff").unwrap();
+    std::fs::write(scratch.path("long.bin"), (0..2000_u32).map(|at| (at * 7 % 251) as u8).collect::<Vec<u8>>())
+        .unwrap();
+    let patterns = [
+        "'short.bin'",
+        "'long.bin'",
+        "\"ab\"'short.bin'0xdead",
+        "'short.bin''long.bin'",
+        "-1024",
+        "66",
+        "0xFF0X1",
+        "-100xab\"1\"\"2\"",
+        "0xabc",
+    ];
+    for pattern in patterns {
+        let job = format!("bs=4k\nsize=64k\nbuffer_pattern={pattern}");
+        let Some([fio, ours]) = written(&scratch, &job) else { return };
+        assert_eq!((fio.len(), ours.len()), (65_536, 65_536), "{pattern}");
+        assert!(fio == ours, "{pattern}: fio {:x?}, ours {:x?}", &fio[..24], &ours[..24]);
+    }
+    for pattern in ["'missing.bin'", "%o", "'short.bin"] {
+        let file = scratch.write("bad.fio", &format!("[a]\nfilename=x\nsize=1m\nrw=write\nbuffer_pattern={pattern}\n"));
+        let output = scratch.iodyno(&["run", file.to_str().unwrap(), "--parse-only"]).run().unwrap();
+        assert_eq!(output.code, Some(2), "{pattern}");
+    }
+}
+
+#[test]
+fn copies_of_a_working_set_are_as_many_as_fios() {
+    use std::collections::{HashMap, HashSet};
+    let scratch = Scratch::new();
+    let job = "bs=4k\nsize=8m\ndedupe_percentage=50\ndedupe_mode=working_set\ndedupe_working_set_percentage=5";
+    let Some(both) = written(&scratch, job) else { return };
+    for (who, data) in ["fio", "iodyno"].into_iter().zip(&both) {
+        let mut counts: HashMap<&[u8], u32> = HashMap::new();
+        data.chunks(4096).for_each(|block| *counts.entry(block).or_default() += 1);
+        // 2,048 blocks, half of them copies of 102 pages: σ = 23.
+        assert!((1024 - 115..1024 + 115).contains(&counts.len()), "{who}: {} unlike blocks", counts.len());
+        let again = counts.values().filter(|count| **count > 1).count();
+        assert!((98..=102).contains(&again), "{who}: {again} blocks come again");
+    }
+    // Blocks in common with the file of another job.
+    let common = |name: &str, dir: &str| {
+        let blocks = |job: u32| {
+            let data = std::fs::read(scratch.path(&format!("{dir}/{name}.{job}.0"))).unwrap();
+            data.chunks(4096).map(<[u8]>::to_vec).collect::<HashSet<_>>()
+        };
+        blocks(0).intersection(&blocks(1)).count()
+    };
+    for (name, more, expect) in [("own", "", 0..=0), ("all", "dedupe_global=1\n", 98..=102)] {
+        let text = format!("[{name}]\nrw=write\nioengine=psync\nnumjobs=2\n{job}\n{more}");
+        for (dir, is_ours) in [("by_fio", false), ("by_us", true)] {
+            std::fs::create_dir_all(scratch.path(dir)).unwrap();
+            let file = scratch.write(&format!("{name}-{dir}.fio"), &format!("{text}directory={dir}\n"));
+            let file = file.to_str().unwrap();
+            let out = format!("{name}-{dir}");
+            let command = if is_ours {
+                scratch.iodyno(&["run", file, "-o", &out, "--json", "--no-report"])
+            } else {
+                testkit::Command::new("fio").args(["--output=/dev/null", file]).dir(scratch.path(""))
+            };
+            command.run().unwrap().expect_code(0);
+            assert!(expect.contains(&common(name, dir)), "{name}, {dir}: {}", common(name, dir));
+        }
+    }
+}
+
+#[test]
+fn a_mapped_file_that_becomes_shorter_is_failed_operations_and_not_the_end() {
+    let scratch = Scratch::new();
+    let text = "[m]\nfilename=data\nioengine=mmap\nrw=randrw\nbs=4k\nsize=4m\ntime_based\nruntime=2s\n";
+    let file = scratch.write("short.fio", text);
+    let mut child =
+        scratch.iodyno(&["run", file.to_str().unwrap(), "-o", "short", "--json", "--no-report"]).spawn().unwrap();
+    // The first line comes with the first interval, when the file is there and mapped.
+    assert!(child.wait_for_stdout("\n", std::time::Duration::from_secs(20)), "no line");
+    std::fs::OpenOptions::new().write(true).open(scratch.path("data")).unwrap().set_len(0).unwrap();
+    let output = child.wait().unwrap();
+    assert!(output.code.is_some_and(|code| code != 0 && code < 100), "{:?}: {}", output.code, output.stderr);
+    let rows = scratch.table("short", "run_total");
+    assert!(sum(&rows, "errors", |_| true) > 0);
+    let bad = scratch.write("bad.fio", "[m]\nfilename=data\nioengine=mmap\nrw=write\nbs=512\nsize=4m\nfsync=1\n");
+    let output = scratch.iodyno(&["run", bad.to_str().unwrap(), "--parse-only"]).run().unwrap();
+    assert_eq!(output.code, Some(2), "{}", output.stderr);
+}

@@ -206,6 +206,7 @@ fn recording(path: &Path, scale: u64) {
             bytes: 4_096_000,
             errors: Some(0),
             service: response.clone(),
+            wait: None,
             response: response.clone(),
             in_flight_mean: Some(1.5),
             backlog: Some(0),
@@ -240,6 +241,10 @@ fn recording(path: &Path, scale: u64) {
         bytes: 73_728_000,
         errors: Some(0),
         service: response.clone(),
+        short: None,
+        first_error: None,
+        first_error_t_ns: None,
+        wait: None,
         response,
     };
     writer.accept(&Batch::from_rows(&[total]).unwrap()).unwrap();

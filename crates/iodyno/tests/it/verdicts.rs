@@ -168,6 +168,7 @@ fn written_beside(scratch: &Scratch, name: &str, runs: &[Wanted], beside: Option
                 errors: Some(0),
                 response: unless(run.has_response, &times.collapse(5)),
                 service: times.collapse(5),
+                wait: None,
                 in_flight_mean: None,
                 backlog: None,
             });
@@ -199,6 +200,10 @@ fn written_beside(scratch: &Scratch, name: &str, runs: &[Wanted], beside: Option
             errors: Some(0),
             response: unless(run.has_response, &all),
             service: all,
+            short: None,
+            first_error: None,
+            first_error_t_ns: None,
+            wait: None,
         };
         writer.accept(&Batch::from_rows(&[phase("start", begun), phase("end", at)]).unwrap()).unwrap();
         writer.accept(&Batch::from_rows(&rows).unwrap()).unwrap();

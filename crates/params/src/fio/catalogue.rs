@@ -1,5 +1,7 @@
 //! Every option of fio's that is known here: the one list from which files are read, flags are made and docs are written.
 
+use super::absent::ABSENT;
+
 /// What an option is for: the headings of `--help` and of docs/fio.md.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Task {
@@ -133,13 +135,14 @@ pub const OPTIONS: &[FioOption] = &[
     plan("filename", &[], Target, ("FILE[:FILE]", "/data/test"), "Files or devices, separated by colons (\\: is a colon)"),
     plan("directory", &[], Target, ("DIR[:DIR]", "/data"), "Where files without a path are; jobs take the directories in turn"),
     plan("filename_format", &[], Target, ("FORMAT", "$jobname.$jobnum.$filenum"), "Names of files that filename does not give: $jobname, $clientuid, $jobnum, $filenum"),
+    other("unique_filename", &[], Target, SWITCH, Note("it is about clients of fio over a network")),
     plan("nrfiles", &["nr_files"], Target, ("N", "4"), "Files per job, when filename does not name them"),
     plan("filesize", &[], Target, ("SIZE[-SIZE]", "1g"), "Size of each file; a range gives each file a size of its own"),
     plan("size", &[], Target, ("SIZE|N%", "8g"), "Bytes of a job over all its files, and how much it does in one loop; N% of the target's size"),
     plan("io_size", &["io_limit"], Target, ("SIZE|N%", "1g"), "How much a job does, when that is not its size"),
     plan("offset", &["fileoffset"], Target, ("SIZE|N%", "1m"), "Where in the file a job begins"),
     plan("offset_increment", &[], Target, ("SIZE|N%", "1g"), "Each of a job's copies (numjobs) begins so much further on"),
-    other("openfiles", &[], Target, ("N", "8"), Note("all files are opened once, before the run")),
+    plan("openfiles", &[], Target, ("N", "8"), "All files are opened before the run, so it must not be less than there are"),
     plan("file_service_type", &[], Target, ("TYPE[:N]", "random:4"), "Which file is next: roundrobin, random or sequential; every N operations"),
     plan("fallocate", &[], Target, ("MODE", "none"), "How a file that is only written gets its length: native or posix (allocated), keep (allocated, its size grows with the writes), truncate (only its size is set), none; default native"),
     plan("unlink", &[], Target, SWITCH, "Remove the files at the end, if this run created them"),
@@ -161,15 +164,20 @@ pub const OPTIONS: &[FioOption] = &[
     plan("bssplit", &[], Shape, ("SIZE/PERCENT:…", "4k/70:64k/30"), "Transfer sizes with their shares; what has no share divides the rest"),
     plan("blockalign", &["ba"], Shape, ("SIZE[,SIZE[,SIZE]]", "512"), "Random places are multiples of this, and may come again; default the smallest transfer"),
     plan("bs_unaligned", &["blocksize_unaligned"], Shape, SWITCH, "Sizes of a range need not be multiples of the smaller"),
-    plan("randrepeat", &["allrandrepeat"], Shape, SWITCH, "Each pass over the files makes the same random choices (default); 0: its own. Executions are the same unless --seed N or randseed=N says otherwise"),
+    plan("randrepeat", &["allrandrepeat"], Shape, SWITCH, "Each pass over the files, and each execution, makes the same random choices (default); 0: its own, of a seed that is kept in the recording (--seed N repeats it)"),
     plan("randseed", &[], Shape, ("N", "1234"), "Seed of every random choice"),
     plan("random_distribution", &[], Shape, ("KIND", "zipf:1.2"), "random, zipf:THETA, pareto:H, normal:PERCENT, zoned:SHARE/PERCENT:… or zoned_abs:SHARE/SIZE:…"),
     plan("percentage_random", &[], Shape, ("PERCENT", "60"), "How much of a random pattern is random, the rest follows on"),
+    plan("zonemode", &[], Shape, ("MODE", "strided"), "strided: through the file in zones of zonesize=; none (default). Off with several files"),
+    plan("zonesize", &[], Shape, ("SIZE", "256k"), "How much is done in a zone before the next one's turn"),
+    plan("zonerange", &[], Shape, ("SIZE", "1m"), "Length of a zone, default zonesize; shorter than that: the zone is gone through again"),
+    plan("zoneskip", &[], Shape, ("SIZE", "1m"), "Between the end of a zone and the start of the next"),
     plan("norandommap", &[], Shape, SWITCH, "Random places may come again before all have been visited"),
     other("softrandommap", &[], Shape, SWITCH, Note("no map is needed: places are visited exactly once by a permutation that takes no memory")),
     plan("random_generator", &[], Shape, ("NAME", "lfsr"), "lfsr: every place once with norandommap and mixed sizes as well; tausworthe, tausworthe64: no difference here"),
     plan("fsync", &[], Shape, ("N", "32"), "fsync after every N writes"),
     plan("fdatasync", &[], Shape, ("N", "32"), "fdatasync after every N writes"),
+    other("write_barrier", &[], Shape, ("N", "8"), Note("no engine of fio's does anything with it")),
     plan("end_fsync", &[], Shape, SWITCH, "fsync at the end of a job"),
     plan("fsync_on_close", &[], Shape, SWITCH, "fsync at the end of a job"),
     plan("sync", &[], Shape, ("MODE", "dsync"), "Writes are durable when they complete: 1 or sync (O_SYNC), dsync (O_DSYNC), 0 or none"),
@@ -178,14 +186,17 @@ pub const OPTIONS: &[FioOption] = &[
     other("atomic", &[], Shape, SWITCH, Refused("there are no atomic writes here: leave it out")),
     // Content
     plan("zero_buffers", &[], Content, SWITCH, "Write zeroes"),
-    other("refill_buffers", &[], Content, SWITCH, Note("every write has data of its own")),
-    other("scramble_buffers", &[], Content, SWITCH, Note("every write has data of its own")),
-    plan("buffer_pattern", &[], Content, ("PATTERN", "\"abcd\""), "Write this over and over: \"text\", 0xhex, a decimal byte, 'file'"),
+    plan("refill_buffers", &[], Content, SWITCH, "Every write has data of its own, as always here"),
+    plan("scramble_buffers", &[], Content, SWITCH, "Every write has data of its own, as always here; 0 without refill_buffers is refused: fio then writes the same over and over"),
+    plan("buffer_pattern", &[], Content, ("PATTERN", "\"abcd\""), "Write this over and over: \"text\", 0xhex, a decimal number, 'file' (its first 512 bytes)"),
     plan("buffer_compress_percentage", &[], Content, ("PERCENT", "50"), "How much a compressor can save"),
     other("buffer_compress_chunk", &[], Content, ("SIZE", "4k"), Note("the compressible part is spread evenly over every 4 KiB")),
     plan("dedupe_percentage", &[], Content, ("PERCENT", "30"), "How many blocks are copies of others"),
+    plan("dedupe_mode", &[], Content, ("MODE", "working_set"), "Of what: repeat (default): of the block before; working_set: of one of the first blocks that were written"),
+    plan("dedupe_working_set_percentage", &[], Content, ("PERCENT", "5"), "How many blocks these are, in percent of size="),
+    plan("dedupe_global", &[], Content, SWITCH, "All jobs have these in common"),
     // Engine
-    plan("ioengine", &[], Engine, ("NAME", "io_uring"), "io_uring or libaio (both io_uring here), psync, sync, vsync, pvsync, pvsync2 (one at a time), null (nothing is done)"),
+    plan("ioengine", &[], Engine, ("NAME", "io_uring"), "io_uring or libaio (both io_uring here), psync, sync, vsync, pvsync, pvsync2 (one at a time), mmap (files are memory), null (nothing is done)"),
     plan("iodepth", &[], Engine, ("N", "32"), "Operations in flight per job"),
     plan("iodepth_low", &[], Engine, ("N", "8"), "When all are in flight, wait until so few are left"),
     other("iodepth_batch", &["iodepth_batch_submit"], Engine, ("N", "8"), Note("what is due is always submitted at once, up to 32 with one system call")),
@@ -197,6 +208,9 @@ pub const OPTIONS: &[FioOption] = &[
     other("sqthread_poll_cpu", &[], Engine, ("N", "1"), Note("submission by a kernel thread is not used; the load is the same")),
     other("hipri", &[], Engine, SWITCH, Note("completions come by interrupt; the load is the same")),
     other("nonvectored", &[], Engine, SWITCH, ALWAYS),
+    other("force_async", &[], Engine, ("N", "1"), Note("a request that would wait is given to the kernel's threads by the kernel itself; the load is the same")),
+    other("hipri_percentage", &[], Engine, ("PERCENT", "50"), Note("completions come by interrupt; the load is the same")),
+    other("userspace_reap", &[], Engine, SWITCH, Note("completions are always taken from shared memory, by io_uring; the load is the same")),
     other("io_submit_mode", &[], Engine, ("MODE", "offload"), Note("submission never waits for completion (as with offload)")),
     plan("numjobs", &[], Engine, ("N", "4"), "Copies of the job, side by side"),
     other("thread", &["threads"], Engine, SWITCH, ALWAYS),
@@ -248,8 +262,17 @@ pub const OPTIONS: &[FioOption] = &[
     other("verify_pattern", &[], Verify, ("PATTERN", "0xdeadbeef"), Refused("data is checked by stamps of its own, not by a pattern; use buffer_pattern= to write one")),
     other("trim_percentage", &[], Verify, ("PERCENT", "10"), VERIFY),
     other("trim_verify_zero", &[], Verify, SWITCH, VERIFY_DETAIL),
+    other("trim_backlog", &[], Verify, ("N", "64"), VERIFY_DETAIL),
+    other("trim_backlog_batch", &[], Verify, ("N", "8"), VERIFY_DETAIL),
+    other("experimental_verify", &[], Verify, SWITCH, VERIFY_DETAIL),
+    other("verify_async_cpus", &[], Verify, ("LIST", "0-1"), VERIFY_DETAIL),
+    other("verify_offset", &[], Verify, ("SIZE", "8"), VERIFY_DETAIL),
+    other("verify_state_load", &[], Verify, SWITCH, VERIFY_DETAIL),
+    other("verifysort", &[], Verify, SWITCH, Note("fio does not have it any more either")),
+    other("verifysort_nr", &[], Verify, ("N", "1024"), Note("fio does not have it any more either")),
     // Replay
     plan("read_iolog", &[], Replay, ("FILE", "trace.log"), "Play this trace: fio's log, or any that `iodyno import` reads. The job runs alone, and needs replay_redirect or filename"),
+    other("read_iolog_chunked", &[], Replay, SWITCH, Note("a trace is always read in parts")),
     plan("replay_no_stall", &[], Replay, SWITCH, "Without the traced times: as many in flight as iodepth says"),
     plan("replay_redirect", &[], Replay, ("DEVICE", "/dev/sdb"), "All devices of the trace go to this device or file"),
     plan("replay_scale", &[], Replay, ("N", "2"), "Divide addresses by this"),
@@ -263,6 +286,10 @@ pub const OPTIONS: &[FioOption] = &[
     other("numa_mem_policy", &[], Placement, ("POLICY", "bind:0"), Note("buffers lie where the thread that uses them first runs")),
     plan("prio", &[], Placement, ("0-7", "4"), "I/O priority within its class, 0 is the highest"),
     plan("prioclass", &[], Placement, ("1-3", "2"), "I/O priority class: 1 real time, 2 best effort, 3 idle"),
+    plan("cmdprio_percentage", &[], Placement, ("PERCENT[,PERCENT]", "10"), "So many requests (reads, writes) have the priority of cmdprio_class and cmdprio (io_uring, libaio)"),
+    plan("cmdprio_class", &[], Placement, ("1-3[,1-3]", "1"), "Their class, as prioclass; default 1, real time"),
+    plan("cmdprio", &[], Placement, ("0-7[,0-7]", "0"), "Their priority within the class, default 0"),
+    plan("cmdprio_bssplit", &[], Placement, ("SIZE/PERCENT[/CLASS/LEVEL]:…", "4k/10:64k/50/2/7"), "The same by size of the request, each with a priority of its own or that of cmdprio"),
     plan("nice", &[], Placement, ("N", "5"), "Niceness of the job's thread"),
     other("hugepage-size", &["hugepage_size"], Placement, ("SIZE", "2m"), Note("buffers are one aligned mapping, registered with io_uring")),
     other("iomem", &["mem"], Placement, ("KIND", "malloc"), Note("buffers are one aligned mapping, registered with io_uring")),
@@ -284,7 +311,10 @@ pub const OPTIONS: &[FioOption] = &[
     other("log_offset", &[], Output, SWITCH, LOG),
     other("log_prio", &[], Output, SWITCH, LOG),
     other("log_unix_epoch", &["log_alternate_epoch"], Output, SWITCH, LOG),
+    other("log_alternate_epoch_clock_id", &[], Output, ("N", "0"), LOG),
+    other("block_error_percentiles", &[], Output, SWITCH, Note("failures are recorded with their places")),
     other("log_compression", &[], Output, ("SIZE", "1m"), LOG),
+    other("log_compression_cpus", &[], Output, ("LIST", "0-1"), LOG),
     other("log_store_compressed", &[], Output, SWITCH, LOG),
     other("per_job_logs", &[], Output, SWITCH, LOG),
     other("percentile_list", &[], Output, ("LIST", "99:99.9"), PERCENTILES),
@@ -301,6 +331,13 @@ pub const OPTIONS: &[FioOption] = &[
     other("disable_bw_measurement", &["disable_bw"], Output, SWITCH, LATENCIES),
     other("status-interval", &["status_interval"], Output, ("TIME", "1s"), Note("a line per second, live")),
     other("eta", &[], Output, ("WHEN", "always"), Note("a line per second, live")),
+    other("eta-newline", &["eta_newline"], Output, ("TIME", "1s"), Note("a line per interval, live; -i changes its length")),
+    other("eta-interval", &["eta_interval"], Output, ("TIME", "1s"), Note("a line per interval, live; -i changes its length")),
+    other("bandwidth-log", &["bandwidth_log"], Output, SWITCH, LOG),
+    other("max-jobs", &["max_jobs"], Output, ("N", "100"), Note("there is no such limit")),
+    other("alloc-size", &["alloc_size"], Output, ("KIB", "16384"), Note("memory is taken as it is needed")),
+    other("aux-path", &["aux_path"], Output, ("DIR", "/tmp"), Note("nothing is written but what the recording has")),
+    other("debug", &[], Output, ("TYPES", "io"), Note("`iodyno trace` shows every I/O while the run lasts")),
     other("bwavgtime", &[], Output, ("MS", "500"), Note("intervals are one second; change them with -i")),
     other("iopsavgtime", &[], Output, ("MS", "500"), Note("intervals are one second; change them with -i")),
     other("unified_rw_reporting", &[], Output, ("KIND", "mixed"), Note("reads and writes are always recorded apart, and summed on demand")),
@@ -311,26 +348,6 @@ pub const OPTIONS: &[FioOption] = &[
     plan("exec_postrun", &[], Output, ("COMMAND", "\"sync\""), "Run this after the job"),
     plan("kb_base", &[], Output, ("1024|1000", "1000"), "1024: k is 1024 and ki is 1000 (fio's default); 1000: k is 1000 and ki is 1024"),
     other("unit_base", &[], Output, ("N", "8"), Note("rates are shown in bytes")),
-];
-
-/// Options of fio's that change the load and are not here, so that they are told from mistakes in spelling.
-#[rustfmt::skip]
-pub(super) const ABSENT: &[&str] = &[
-    "bs_is_seq_rand", "cgroup", "cgroup_nodelete", "cgroup_weight", "cmdprio_bssplit", "cmdprio_class",
-    "cmdprio_percentage", "continue_on_error", "cpuchunks", "cpuload", "cpumask", "cpumode", "create_only", "cuda_io",
-    "dataplacement", "dedupe_global", "dedupe_mode", "dedupe_working_set_percentage", "donorname", "end_syncfs",
-    "error_dump", "exit_what", "exitall", "exitall_on_error", "file_append", "fill_device", "fill_fs",
-    "gpu_dev_id", "hostname", "ignore_error", "ignore_zone_limits", "inplace", "ioscheduler", "job_max_open_zones",
-    "job_start_clock_id", "lockfile", "lockmem", "max_open_zones", "merge_blktrace_file", "num_range", "offset_align",
-    "opendir", "plids", "pool", "port", "pre_read", "priohint", "profile", "program", "protocol", "ramp_size",
-    "random_sequence_stride", "rate_cycle", "rate_ignore_thinktime", "rbdname", "read_beyond_wp",
-    "read_iolog_chunked", "readfua", "recover_zbd_write_error", "rw_sequencer", "rwmixcycle", "serialize_overlap",
-    "sg_write_mode", "sprandom", "sync_file_range", "thinkcycles", "trim_backlog", "uncached", "uid", "gid",
-    "unique_filename", "unlink_each_loop", "uri", "verb", "verify_header_seed", "verify_offset", "verify_policy",
-    "verify_write_sequence", "verifysort", "volume", "write_barrier", "write_hint", "write_mode", "writefua",
-    "zonecapacity", "zonemode", "zone_reset_frequency", "zone_reset_threshold", "zonerange", "zonesize", "zoneskip",
-    "clientname", "cmd_type", "listen", "pingpong", "md_per_io_size", "pi_act", "pi_chk", "apptag", "apptag_mask",
-    "fdp", "fdp_pli", "uring_cmd",
 ];
 
 /// docs/fio-options.md: every option by task.
@@ -365,12 +382,12 @@ pub fn options_markdown() -> String {
             );
         }
     }
-    let absent: Vec<String> = ABSENT.iter().map(|name| format!("`{name}`")).collect();
-    let _ = write!(
-        out,
-        "\n## Not here\n\nThese would change the load and are an error with their place: {}.\n",
-        absent.join(", ")
-    );
+    out.push_str("\n## Not here\n\nThese would change the load and are an error with their place (but for 0, which asks for nothing).\n\n");
+    out.push_str("| options | why, and what there is instead |\n| --- | --- |\n");
+    for absent in ABSENT {
+        let names: Vec<String> = absent.names.iter().map(|name| format!("`{name}`")).collect();
+        let _ = writeln!(out, "| {} | {} |", names.join(", "), absent.why);
+    }
     out
 }
 

@@ -5,13 +5,13 @@ use super::replay;
 use super::source::Section;
 use super::targets::{Targets, Use, label};
 use super::value::{Amount, PerOp};
-use super::words::in_multiples;
+use super::words::{in_multiples, narrow};
 use crate::context::Context;
 use crate::diagnostic::Diagnostic;
 use plan::{
     Address, Arrivals, Bound, Command, Content, Dedup, DedupSets, Distribution, FilePasses, FileUse, Flow, Job,
-    LatencyGoal, Objective, OpMix, OpenFlags, Order, Placement, Rate, ReadHint, Replay, Run, Span, Steady, Stop, Think,
-    TransferSize, Workload,
+    LatencyGoal, Objective, OpMix, OpenFlags, Order, Placement, PriorityShare, Rate, ReadHint, Replay,
+    RequestPriorities, Run, Span, Steady, Stop, StridedZones, Think, TransferSize, Workload,
 };
 use std::fmt::Write as _;
 use std::path::PathBuf;
@@ -72,7 +72,20 @@ pub(super) fn runs(context: &mut Context, jobs: &[JobSection], targets: &mut Tar
         }
         runs.push(run);
     }
+    number_jobs(&mut runs);
     runs
+}
+
+/// Numbers the jobs that have blocks of duplicates in common.
+fn number_jobs(runs: &mut [Run]) {
+    let all = runs.iter().map(|run| run.workloads.len()).sum::<usize>();
+    for (number, workload) in runs.iter_mut().flat_map(|run| &mut run.workloads).enumerate() {
+        if let Some(Dedup { sets: DedupSets::WorkingSet { job, jobs, .. }, .. }) = &mut workload.content.dedup
+            && *jobs == 0
+        {
+            (*job, *jobs) = (u32::try_from(number).unwrap_or(0), u32::try_from(all).unwrap_or(1));
+        }
+    }
 }
 
 /// What runs at the same time.
@@ -287,7 +300,7 @@ fn workload(
         trim_transfer: own(2),
         transfer,
         address,
-        content: content(options, smallest),
+        content: content(options),
         think_ns: 0,
         open: Some(open),
         job: Some(Job { rates: own_rates, ..job(section, copy, depth, (warmup_ns, place.size_bytes)) }),
@@ -334,6 +347,9 @@ fn check(context: &mut Context, section: &JobSection) -> Option<()> {
     if rated(&options.rate) && rated(&options.rate_iops) {
         error("rate", "rate_iops", "`rate` and `rate_iops` exclude each other".to_string(), "leave one of the two out");
     }
+    for (code, name, message, help) in conflicts(options) {
+        error(code, name, message, help);
+    }
     if options.latency_target_ns.is_some() && options.latency_window_ns.is_none() {
         error(
             "latency",
@@ -342,12 +358,81 @@ fn check(context: &mut Context, section: &JobSection) -> Option<()> {
             "add latency_window=5s",
         );
     }
+    let minimum = options.sizes.each_ref().map(TransferSize::min_bytes);
+    let is_aligned = (0..3).any(|at| options.align[at] != 0 && options.align[at] != minimum[at]);
+    if options.random && options.map && is_aligned {
+        let message = "`blockalign` turns the random map off: places may come again before all have been visited";
+        let found = Diagnostic::warning("blockalign", span("blockalign"), message);
+        context.push(found.help("add norandommap, which says the same"));
+    }
     if options.time_based && options.runtime_ns.is_none() {
         let found =
             Diagnostic::warning("time-based", span("time_based"), "`time_based` without a runtime does nothing");
         context.push(found.help("add runtime=60"));
     }
     fine.then_some(())
+}
+
+/// Options that exclude each other: code, the option's name, what is wrong and what to do.
+fn conflicts(options: &Options) -> Vec<(&'static str, &'static str, String, &'static str)> {
+    let mut out = Vec::new();
+    let is_split = options.sizes.iter().any(|size| size.min_bytes() % 4096 != 0);
+    if options.mapped && is_split && (options.direct || options.fsync.is_some() || options.fdatasync.is_some()) {
+        let message =
+            "`ioengine=mmap` with direct, fsync or fdatasync writes pages: a transfer has 4096 bytes at least";
+        out.push((
+            "mmap",
+            "ioengine",
+            message.to_string(),
+            "use a bs of 4k or more, also for directions that do not come",
+        ));
+    }
+    // Where the content is asked for, fio fills each buffer anew.
+    let is_own = !options.literal.is_empty() || options.compress_percent > 0.0 || options.dedupe_percent > 0.0;
+    if options.pattern.ops()[1] && !options.scrambles && !options.refills && !is_own {
+        let message =
+            "`scramble_buffers=0` writes the same random data over and over; here every write has data of its own";
+        let help = "leave it out, add refill_buffers, or say with buffer_pattern= what is to be written";
+        out.push(("content", "scramble_buffers", message.to_string(), help));
+    }
+    let has_percent = options.cmdprio_percent.iter().flatten().any(|percent| *percent > 0);
+    let has_split = options.cmdprio_split.iter().flatten().any(|split| !split.is_empty());
+    if has_percent && has_split {
+        let message = "`cmdprio_percentage` and `cmdprio_bssplit` exclude each other".to_string();
+        out.push(("priority", "cmdprio_bssplit", message, "leave one of the two out"));
+    }
+    if (has_percent || has_split) && options.one_at_a_time {
+        let name = if has_split { "cmdprio_bssplit" } else { "cmdprio_percentage" };
+        let message = format!("`{name}` is for the engines io_uring and libaio only");
+        out.push(("priority", name, message, "add ioengine=io_uring, or use prio= and prioclass="));
+    }
+    if options.dedupe_percent > 0.0 && options.has_working_set {
+        let files = if options.filename.is_empty() { options.nrfiles } else { options.filename.len() as u64 };
+        let why = match options.size {
+            Some(Amount::Bytes(_)) if files != 1 => "has a single file per job",
+            Some(Amount::Bytes(_)) if options.working_set_percent + options.dedupe_percent > 100.0 => {
+                "and dedupe_percentage are more than 100 % together, and what is in the set is no copy"
+            }
+            Some(Amount::Bytes(_)) => "",
+            _ => "needs a size in bytes, of which the set is a part",
+        };
+        if !why.is_empty() {
+            out.push((
+                "dedupe",
+                "dedupe_mode",
+                format!("`dedupe_mode=working_set` {why}"),
+                "see fio(1), dedupe_working_set_percentage",
+            ));
+        }
+    }
+    if options.zone_mode == Some(true) && options.zone_bytes == 0 {
+        out.push(("zones", "zonemode", "`zonemode=strided` needs a zonesize".to_string(), "add zonesize=256k"));
+    }
+    if options.zone_mode != Some(true) && options.zone_bytes > 0 {
+        let message = "`zonesize` without zones: zonemode is none, fio's default".to_string();
+        out.push(("zones", "zonesize", message, "add zonemode=strided, or leave it out"));
+    }
+    out
 }
 
 fn mix(options: &Options) -> OpMix {
@@ -401,7 +486,8 @@ fn address(section: &JobSection, files: FileUse, sizes: &[&TransferSize]) -> Add
     let usual = if options.random { ReadHint::Random } else { ReadHint::Sequential };
     let hint = options.hint.unwrap_or(usual);
     let varies = !options.repeats_choices;
-    let mut files = FileUse { rewinds, varies, drops_cache: options.invalidate, hint, ..files };
+    let strided = strided(options).filter(|_| files.file_bytes.len() == 1);
+    let mut files = FileUse { rewinds, varies, drops_cache: options.invalidate, hint, strided, ..files };
     // Two directions that go their own ways, each from the beginning.
     let per_op = matches!(options.pattern, Pattern::ReadWrite | Pattern::TrimWrite);
     if !options.random {
@@ -413,26 +499,38 @@ fn address(section: &JobSection, files: FileUse, sizes: &[&TransferSize]) -> Add
     }
     let own = |at: usize| options.sizes[at].min_bytes();
     let used = options.pattern.ops();
-    let is_usual = |at: usize| !used[at] || options.align[at] == own(at);
-    files.align_bytes = [0, 1, 2].map(|at| if is_usual(at) { 0 } else { options.align[at] });
+    let is_usual = |at: usize| options.align[at] == 0 || options.align[at] == own(at);
+    files.align_bytes = [0, 1, 2].map(|at| if !used[at] || is_usual(at) { 0 } else { options.align[at] });
     let zones = zones(options);
     let is_alike = sizes.iter().all(|size| *size == sizes[0] && size.min_bytes() == size.max_bytes());
-    // Zones are chosen by a random number, whatever the generator of places.
-    let is_by_zone = !zones.is_empty();
-    let is_free = files.align_bytes != [0; 3] || is_by_zone || (!options.lfsr && (!options.map || !is_alike));
+    // Zones and skewed places know no map, whatever the generator; nor does an alignment, even of what never comes.
+    let is_even = options.distribution.is_none() && zones.is_empty() && (0..3).all(is_usual);
+    let is_free = !is_even || !(options.lfsr || options.map);
     files.repeats = is_free;
+    // The generator that visits every place once knows of no sizes, the map does.
+    files.cuts = is_even && options.map && !options.lfsr && !is_alike;
     let order = match (options.distribution, options.random_percent < 100.0) {
         (_, true) => Order::Mixed {
             seek: options.random_percent / 100.0,
             distribution: if is_free { Distribution::Uniform } else { Distribution::ExactOnce },
         },
         (Some(distribution), _) => Order::Random(distribution),
-        // What overlaps cannot be visited exactly once, but for the generator that knows of no sizes.
         (None, _) if is_free => Order::Random(Distribution::Uniform),
         (None, _) => Order::Random(Distribution::ExactOnce),
     };
     let run_length = options.step.map_or(1, |step| u32::try_from(step).unwrap_or(u32::MAX));
     Address { order, run_length, zones, per_op, files: Some(Box::new(files)), ..Address::default() }
+}
+
+/// The zones that a single file is gone through in.
+fn strided(options: &Options) -> Option<StridedZones> {
+    let is_on = options.zone_mode == Some(true);
+    let or_size = |bytes: u64| if bytes == 0 { options.zone_bytes } else { bytes };
+    (is_on && options.zone_bytes > 0).then(|| StridedZones {
+        bytes: options.zone_bytes,
+        range_bytes: or_size(options.zone_range_bytes),
+        skip_bytes: options.zone_skip_bytes,
+    })
 }
 
 /// Ends of the zones, counted from the start of the part.
@@ -451,14 +549,23 @@ fn zones(options: &Options) -> Vec<(f64, Bound)> {
     options.zones.iter().map(|(share, part)| (*share, end(part, &mut upto))).collect()
 }
 
-fn content(options: &Options, unit_bytes: u64) -> Content {
+fn content(options: &Options) -> Content {
     let ratio = |percent: f64| 1.0 / (1.0 - percent / 100.0);
+    let unit_bytes = options.sizes[1].min_bytes();
+    let sets = match options.size {
+        Some(Amount::Bytes(size)) if options.has_working_set => {
+            let pages = floor(size as f64 * options.working_set_percent / 100.0) / unit_bytes.max(1);
+            // Which of all jobs it is, is known when all are.
+            DedupSets::WorkingSet { pages: pages.max(1), job: 0, jobs: u32::from(!options.is_dedupe_global) }
+        }
+        _ => DedupSets::Previous,
+    };
     Content {
         compress_ratio: ratio(options.compress_percent),
         dedup: (options.dedupe_percent > 0.0).then(|| Dedup {
             ratio: ratio(options.dedupe_percent),
             unit_bytes,
-            sets: DedupSets::Previous,
+            sets,
             across: false,
         }),
         literal: options.literal.clone(),
@@ -477,9 +584,10 @@ fn job(section: &JobSection, copy: u32, depth: u32, (warmup_ns, size_bytes): (u6
         Amount::Bytes(bytes) => Some(Bound::Bytes(bytes)).filter(|_| bytes > 0),
         Amount::Part(part) => (part > 0.0 && part < 1.0).then_some(Bound::Fraction(part)),
     });
-    let used = options.sizes.iter().zip(options.pattern.ops()).filter(|(_, used)| *used);
-    let largest_bytes = used.map(|(size, _)| size.max_bytes()).max().unwrap_or(0);
-    let files = Some(FilePasses { size_bytes, io_size, loops: options.loops, endless, largest_bytes });
+    // Of what never comes as well.
+    let largest_bytes = options.sizes.iter().map(TransferSize::max_bytes).max().unwrap_or(0);
+    let ends_by_bytes = !options.one_at_a_time && !(options.null && depth == 1);
+    let files = Some(FilePasses { size_bytes, io_size, loops: options.loops, endless, largest_bytes, ends_by_bytes });
     // Each place of a trimwrite is trimmed and then written: twice the operations.
     let twice = if options.pattern == Pattern::TrimWrite { 2 } else { 1 };
     let operations = options.number_ios.map(|count| count.saturating_mul(options.loops).saturating_mul(twice));
@@ -518,8 +626,30 @@ fn job(section: &JobSection, copy: u32, depth: u32, (warmup_ns, size_bytes): (u6
             nice: options.nice,
             io_priority: class << 13 | options.prio.unwrap_or(0),
         },
+        mapped: options.mapped,
+        priorities: priorities(options),
         ..Job::new(depth)
     }
+}
+
+/// Priorities of single requests.
+fn priorities(options: &Options) -> Option<RequestPriorities> {
+    let used = options.pattern.ops();
+    let of = |at: usize| {
+        // Without a class it is real time.
+        let class = options.cmdprio_class[at].unwrap_or(1);
+        let usual = u16::try_from(class << 13 | options.cmdprio[at].unwrap_or(0)).unwrap_or(0);
+        let by_size = options.cmdprio_split[at].iter().flatten();
+        let by_size = by_size.map(|(bytes, percent, own)| (Some(*bytes), *percent, own.unwrap_or(usual)));
+        let plain = options.cmdprio_percent[at].map(|percent| (None, narrow(percent), usual));
+        by_size
+            .chain(plain)
+            .filter(|(_, percent, _)| used[at] && *percent > 0)
+            .map(|(bytes, percent, io_priority)| PriorityShare { bytes, percent, io_priority })
+            .collect::<Vec<_>>()
+    };
+    let all = RequestPriorities { reads: of(0), writes: of(1) };
+    (all != RequestPriorities::default()).then_some(all)
 }
 
 /// `rate_min`, `rate_iops_min` and `max_latency` as conditions.

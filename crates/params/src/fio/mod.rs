@@ -1,9 +1,10 @@
 //! fio's job files and flags.
 //!
 //! `source` makes sections of the text, `options` types what they say, `expand` makes runs of the jobs and `targets`
-//! the files; `catalogue` holds every option, `print` makes a job file of a plan, for which `unjob` makes jobs of what
+//! the files; `catalogue` holds every option and `absent` those that are not here, `print` makes a job file of a plan, for which `unjob` makes jobs of what
 //! is none.
 
+pub(crate) mod absent;
 pub(crate) mod catalogue;
 mod expand;
 mod options;
@@ -70,21 +71,69 @@ pub fn read_fio(
     environment: &dyn Fn(&str) -> Option<String>,
 ) -> Reading {
     let mut context = Context::new();
-    let mut reader = Reader::new(loader, environment);
-    for source in sources {
-        match source {
-            JobSource::File(path) => reader.file(&mut context, path),
-            JobSource::Text(name, text) => reader.text(&mut context, name, Path::new(""), text.clone()),
-            JobSource::Addition(name, text) => reader.addition(&mut context, name, text.clone()),
-        }
+    let mut reader = Reader::new(loader, environment, &options.sections);
+    read(&mut reader, &mut context, sources);
+    let (mut sections, skipped) = (reader.sections, reader.skipped);
+    patterns(&mut context, &mut sections, loader);
+    if !skipped.is_empty() && sections.iter().all(source::Section::is_global) {
+        let message = format!("no section is called {}", options.sections.join(" or "));
+        let found = Diagnostic::error("no-section", Span::default(), message);
+        context.push(found.help(format!("the sections are {}", skipped.join(", "))));
     }
-    let sections = reader.sections;
     let plan = plan(&mut context, &sections, options);
     let failed = context.failed();
     let (sources, diagnostics, unsupported) = context.finish();
     let plan = (!failed).then(|| Plan { sources: sources.clone(), unsupported, ..plan });
     let jobs = plan.as_ref().map(|plan| job_texts(&sections, &plan.runs)).unwrap_or_default();
     Reading { plan, diagnostics, sources, jobs }
+}
+
+/// Takes the files in that patterns name.
+fn patterns(context: &mut Context, sections: &mut [source::Section], loader: &dyn Loader) {
+    let lines = sections.iter_mut().flat_map(|section| &mut section.lines);
+    for line in lines.filter(|line| line.key == "buffer_pattern") {
+        let Some(text) = line.value.as_ref().filter(|text| text.contains('\'')) else { continue };
+        let read = |name: &str| loader.load(Path::new(name)).map_err(|why| format!("failed to read `{name}`: {why}"));
+        match words::with_files(text, read) {
+            Ok(text) => line.value = Some(text),
+            Err(why) => context.push(Diagnostic::error("value", line.span, format!("`buffer_pattern`: {why}"))),
+        }
+    }
+}
+
+fn read(reader: &mut Reader, context: &mut Context, sources: &[JobSource]) {
+    for source in sources {
+        match source {
+            JobSource::File(path) => reader.file(context, path),
+            JobSource::Text(name, text) => reader.text(context, name, Path::new(""), text.clone()),
+            JobSource::Addition(name, text) => reader.addition(context, name, text.clone()),
+        }
+    }
+}
+
+/// Job files as flags (`--name=a`, `--rw=read`, …) with variables resolved and includes taken in; what of them can be read.
+/// Parameters are those of [`read_fio`].
+pub fn fio_flags_of(
+    sources: &[JobSource],
+    options: &Options,
+    loader: &dyn Loader,
+    environment: &dyn Fn(&str) -> Option<String>,
+) -> Vec<String> {
+    let mut reader = Reader::new(loader, environment, &options.sections);
+    read(&mut reader, &mut Context::new(), sources);
+    let mut flags = Vec::new();
+    for (at, section) in reader.sections.iter().enumerate() {
+        // What stands before the first job is for all anyway.
+        if at > 0 || !section.is_global() {
+            flags.push(format!("--name={}", section.name));
+        }
+        flags.extend(section.first_of_file.then(|| "--stonewall".to_string()));
+        flags.extend(section.lines.iter().map(|line| match &line.value {
+            Some(value) => format!("--{}={value}", line.key),
+            None => format!("--{}", line.key),
+        }));
+    }
+    flags
 }
 
 /// What was said of every workload.
@@ -128,6 +177,7 @@ fn plan(context: &mut Context, sections: &[source::Section], options: &Options) 
     let seed = jobs.iter().find_map(|job| job.options.seed);
     // `randseed=` decides fio's places only: its data is scrambled with the time of each I/O all the same.
     settings.seed = seed.unwrap_or(settings.seed);
+    settings.is_seed_fresh = seed.is_none() && jobs.iter().any(|job| !job.options.repeats_choices);
     settings.use_seed(options.seed);
     Plan { targets: targets.specs, runs, settings, ..Plan::default() }
 }

@@ -1,12 +1,13 @@
 //! The options of one job, read and typed; what a job does not say it has from `[global]`.
 
-use super::catalogue::{self, ABSENT, Effect, OPTIONS};
+use super::absent;
+use super::catalogue::{self, Effect, OPTIONS};
 use super::replay::{ReplayOptions, kinds};
 use super::source::Line;
 use super::value::{Amount, PerOp, Units, names, per_op};
 use super::words::{
-    ascending, below_hundred, block, checked, every, in_range, list, narrow, number, pattern_bytes, percent, range_of,
-    split, steady, switch, turn, unquoted, zones_of,
+    ascending, below_hundred, block, checked, every, in_range, list, narrow, number, pattern_bytes, percent,
+    priority_split, range_of, split, steady, switch, turn, unquoted, zones_of,
 };
 use crate::context::Context;
 use crate::diagnostic::Diagnostic;
@@ -48,6 +49,13 @@ pub(super) struct Options {
     pub(super) directory: Vec<String>,
     pub(super) filename_format: String,
     pub(super) nrfiles: u64,
+    /// As given; 0: all.
+    pub(super) open_files: u64,
+    /// Are there zones?
+    pub(super) zone_mode: Option<bool>,
+    pub(super) zone_bytes: u64,
+    pub(super) zone_range_bytes: u64,
+    pub(super) zone_skip_bytes: u64,
     pub(super) filesize: Option<(u64, u64)>,
     pub(super) size: Option<Amount>,
     pub(super) io_size: Option<Amount>,
@@ -89,10 +97,18 @@ pub(super) struct Options {
     pub(super) dsync: bool,
     pub(super) direct: bool,
     pub(super) literal: Vec<u8>,
+    pub(super) refills: bool,
+    pub(super) scrambles: bool,
     pub(super) compress_percent: f64,
     pub(super) dedupe_percent: f64,
+    /// Copies are of a working set of so many percent of the size, and not of the block before.
+    pub(super) has_working_set: bool,
+    pub(super) working_set_percent: f64,
+    pub(super) is_dedupe_global: bool,
     /// One operation at a time.
     pub(super) one_at_a_time: bool,
+    /// Files are memory.
+    pub(super) mapped: bool,
     /// Nothing is done.
     pub(super) null: bool,
     pub(super) depth: u32,
@@ -130,6 +146,11 @@ pub(super) struct Options {
     pub(super) prio: Option<u16>,
     pub(super) prio_class: u16,
     pub(super) nice: i32,
+    pub(super) cmdprio_percent: PerOp<Option<u64>>,
+    pub(super) cmdprio_class: PerOp<Option<u64>>,
+    pub(super) cmdprio: PerOp<Option<u64>>,
+    /// Size, percent, and a priority where it is given.
+    pub(super) cmdprio_split: PerOp<Option<Vec<(u64, u32, Option<u16>)>>>,
     pub(super) replay: ReplayOptions,
     pub(super) fail_if: Vec<(String, plan::Span)>,
     pub(super) prerun: Option<String>,
@@ -148,6 +169,11 @@ impl Default for Options {
             directory: Vec::new(),
             filename_format: "$jobname.$jobnum.$filenum".to_string(),
             nrfiles: 1,
+            open_files: 0,
+            zone_mode: None,
+            zone_bytes: 0,
+            zone_range_bytes: 0,
+            zone_skip_bytes: 0,
             filesize: None,
             size: None,
             io_size: None,
@@ -183,9 +209,15 @@ impl Default for Options {
             dsync: false,
             direct: false,
             literal: Vec::new(),
+            refills: false,
+            scrambles: true,
             compress_percent: 0.0,
             dedupe_percent: 0.0,
+            has_working_set: false,
+            working_set_percent: 5.0,
+            is_dedupe_global: false,
             one_at_a_time: true,
+            mapped: false,
             null: false,
             depth: 1,
             depth_low: None,
@@ -222,6 +254,10 @@ impl Default for Options {
             prio: None,
             prio_class: 0,
             nice: 0,
+            cmdprio_percent: [None; 3],
+            cmdprio_class: [None; 3],
+            cmdprio: [None; 3],
+            cmdprio_split: [None, None, None],
             replay: ReplayOptions::default(),
             fail_if: Vec::new(),
             prerun: None,
@@ -235,8 +271,10 @@ impl Options {
     /// Takes one line in; every mistake is told.
     pub(super) fn take(&mut self, context: &mut Context, line: &Line) {
         let Some(option) = catalogue::find(&line.key) else {
-            if !context.full() {
-                context.push(unknown(line));
+            if !context.full()
+                && let Some(found) = unknown(line)
+            {
+                context.push(found);
             }
             return;
         };
@@ -283,6 +321,9 @@ impl Options {
                 "direct" => self.direct = on,
                 "zero_buffers" => self.literal = if on { vec![0] } else { Vec::new() },
                 "invalidate" => self.invalidate = on,
+                "refill_buffers" => self.refills = on,
+                "scramble_buffers" => self.scrambles = on,
+                "dedupe_global" => self.is_dedupe_global = on,
                 "randrepeat" => self.repeats_choices = on,
                 "overwrite" => self.overwrite = on,
                 "create_on_open" => self.create_on_open = on,
@@ -313,6 +354,18 @@ impl Options {
             "directory" => self.directory = names(text),
             "filename_format" => self.filename_format = text.to_string(),
             "nrfiles" => self.nrfiles = in_range(units.count(text)?, 1, 100_000)?,
+            "openfiles" => self.open_files = units.count(text)?,
+            "zonemode" => {
+                self.zone_mode = match text {
+                    "none" => Some(false),
+                    "strided" => Some(true),
+                    "zbd" => return Err("zoned block devices are not driven here".to_string()),
+                    _ => return Err(format!("`{text}` is none of none, strided")),
+                }
+            }
+            "zonesize" => self.zone_bytes = units.bytes(text)?,
+            "zonerange" => self.zone_range_bytes = units.bytes(text)?,
+            "zoneskip" => self.zone_skip_bytes = units.bytes(text)?,
             "filesize" => {
                 let (low, high) = range_of(text);
                 let (low, high) = (units.bytes(low)?, units.bytes(high)?);
@@ -400,6 +453,14 @@ impl Options {
             "buffer_pattern" => self.literal = pattern_bytes(text)?,
             "buffer_compress_percentage" => self.compress_percent = below_hundred(text)?,
             "dedupe_percentage" => self.dedupe_percent = below_hundred(text)?,
+            "dedupe_mode" => {
+                self.has_working_set = match text {
+                    "repeat" => false,
+                    "working_set" => true,
+                    _ => return Err(format!("`{text}` is neither repeat nor working_set")),
+                }
+            }
+            "dedupe_working_set_percentage" => self.working_set_percent = percent(text)?.floor(),
             _ => return Ok(false),
         }
         Ok(true)
@@ -425,6 +486,16 @@ impl Options {
             "numa_cpu_nodes" => self.nodes = if text == "all" { Vec::new() } else { list(text)? },
             "prio" => self.prio = Some(u16::try_from(in_range(units.count(text)?, 0, 7)?).unwrap_or(0)),
             "prioclass" => self.prio_class = u16::try_from(in_range(units.count(text)?, 0, 3)?).unwrap_or(0),
+            "cmdprio_percentage" => {
+                self.cmdprio_percent = per_op(text, &self.cmdprio_percent, |one| in_range(units.count(one)?, 0, 100))?;
+            }
+            "cmdprio_class" => {
+                self.cmdprio_class = per_op(text, &self.cmdprio_class, |one| in_range(units.count(one)?, 1, 3))?;
+            }
+            "cmdprio" => self.cmdprio = per_op(text, &self.cmdprio, |one| in_range(units.count(one)?, 0, 7))?,
+            "cmdprio_bssplit" => {
+                self.cmdprio_split = per_op(text, &self.cmdprio_split, |one| priority_split(units, one))?;
+            }
             "nice" => {
                 let nice: i32 = text.parse().map_err(|_| format!("`{text}` is not a number"))?;
                 if !(-20..=19).contains(&nice) {
@@ -579,11 +650,10 @@ impl Options {
     }
 
     fn set_engine(&mut self, text: &str) -> Result<(), String> {
-        self.null = text == "null";
+        (self.null, self.mapped) = (text == "null", text == "mmap");
         self.one_at_a_time = match text {
             "io_uring" | "libaio" | "posixaio" | "null" => false,
-            "sync" | "psync" | "vsync" | "pvsync" | "pvsync2" => true,
-            "mmap" => return Err("the engine `mmap` is not built yet; use psync or io_uring".to_string()),
+            "sync" | "psync" | "vsync" | "pvsync" | "pvsync2" | "mmap" => true,
             _ => return Err(format!("the engine `{text}` cannot be had; use io_uring, libaio or psync")),
         };
         Ok(())
@@ -593,12 +663,17 @@ impl Options {
         self.zones = Vec::new();
         let (name, rest) = text.split_once(':').map_or((text, None), |(name, rest)| (name, Some(rest)));
         let parameter = |default: f64| {
-            rest.map_or(Ok(default), |rest| {
-                if rest.contains('/') {
-                    return Err("a centre (behind the /) is not built yet".to_string());
+            // Scattered places have no centre: behind a hash fio's only moves what is scattered anyway.
+            let (value, centre) = rest.map_or((None, None), |rest| {
+                rest.split_once(':').map_or((Some(rest), None), |(value, centre)| (Some(value), Some(centre)))
+            });
+            if let Some(centre) = centre {
+                checked(number(centre)?, |x| (0.0..=1.0).contains(&x), "between 0 and 1")?;
+                if name == "normal" {
+                    return Err("a centre other than the middle is not built yet".to_string());
                 }
-                number(rest)
-            })
+            }
+            value.map_or(Ok(default), number)
         };
         self.distribution = match name {
             "random" => None,
@@ -632,7 +707,7 @@ impl Options {
 impl Options {
     /// How a file is extended that is shorter than the job needs: what is read, or written over, is written before.
     pub(super) fn layout(&self) -> LayoutKind {
-        if self.pattern.ops()[0] || self.overwrite {
+        if self.pattern.ops()[0] || self.overwrite || (self.mapped && self.pattern.ops()[1]) {
             LayoutKind::Filled
         } else if self.create_on_open {
             LayoutKind::Untouched
@@ -647,14 +722,17 @@ fn is_as_always(name: &str) -> bool {
     matches!(name, "name" | "description")
 }
 
-fn unknown(line: &Line) -> Diagnostic {
-    if ABSENT.contains(&line.key.as_str()) {
-        let message = format!("iodyno does not have fio's option `{}`", line.key);
-        let help = "it would change the load, so it is not passed over; leave it out (docs/fio.md lists what there is)";
-        return Diagnostic::error("absent", line.key_span, message).help(help);
+/// What there is to say of a name that is none of [`OPTIONS`]; `None`: the line asks for nothing.
+fn unknown(line: &Line) -> Option<Diagnostic> {
+    if let Some(why) = absent::why(&line.key) {
+        if matches!(line.value.as_deref(), Some("0" | "false" | "none")) {
+            return None;
+        }
+        let message = format!("iodyno does not have fio's option `{}`, and it would change the load", line.key);
+        return Some(Diagnostic::error("absent", line.key_span, message).help(why));
     }
     let names = OPTIONS.iter().flat_map(|option| option.aliases.iter().copied().chain([option.name]));
     let near = suggest::nearest(&line.key, names);
     let found = Diagnostic::error("unknown-option", line.key_span, format!("`{}` is no option", line.key));
-    found.help(near.map_or("docs/fio.md lists all options".to_string(), |near| format!("did you mean `{near}`?")))
+    Some(found.help(near.map_or("docs/fio.md lists all options".to_string(), |near| format!("did you mean `{near}`?"))))
 }

@@ -6,8 +6,8 @@ use super::words::{as_range, is_unaligned};
 use super::words_out::{Lines, bytes, list, percent, share_text, time};
 use crate::printed::Printed;
 use plan::{
-    Bound, Distribution, FileLength, FileUse, Gaps, Job, LayoutKind, OpMix, Order, Plan, ReadHint, Run, SteadyMeasure,
-    TransferSize, Turn, Workload,
+    Bound, Distribution, FileLength, FileUse, Gaps, Job, LayoutKind, OpMix, Order, Plan, PriorityShare, ReadHint,
+    RequestPriorities, Run, SteadyMeasure, TransferSize, Turn, Workload,
 };
 use std::fmt::Write as _;
 
@@ -208,6 +208,12 @@ fn part(workload: &Workload, files: &FileUse, size_bytes: Option<u64>, lines: &m
         }
         _ => {}
     }
+    if let Some(zones) = files.strided {
+        lines.add_if(true, "zonemode", || "strided".to_string());
+        lines.add_if(true, "zonesize", || bytes(zones.bytes));
+        lines.add_if(zones.range_bytes != zones.bytes, "zonerange", || bytes(zones.range_bytes));
+        lines.add_if(zones.skip_bytes > 0, "zoneskip", || bytes(zones.skip_bytes));
+    }
     lines.add_if(!files.drops_cache, "invalidate", || "0".to_string());
     lines.add_if(files.varies, "randrepeat", || "0".to_string());
     let usual = match workload.address.order {
@@ -226,9 +232,13 @@ fn part(workload: &Workload, files: &FileUse, size_bytes: Option<u64>, lines: &m
 
 /// How files get their length, where that makes a difference to this job.
 fn layout(specs: &[&plan::TargetSpec], workload: &Workload, lines: &mut Lines) {
-    let how = specs.iter().find_map(|spec| spec.layout).map(|layout| layout.how);
+    let all = || specs.iter().filter_map(|spec| spec.layout).map(|layout| layout.how);
+    // A file that another job reads is filled for that one.
+    let how = all().find(|how| *how != LayoutKind::Filled).or_else(|| all().next());
     let reads = workload.mix.read > 0.0 || (workload.address.per_op && !workload.mix.trim_then_write);
     match how {
+        // What is mapped is written before anyway.
+        Some(LayoutKind::Filled) if workload.job.as_ref().is_some_and(|job| job.mapped) => {}
         Some(LayoutKind::Filled) if !reads => lines.add("overwrite", "1"),
         Some(LayoutKind::Kept) if !reads => lines.add("fallocate", "keep"),
         Some(LayoutKind::Sparse) if !reads => lines.add("fallocate", "truncate"),
@@ -327,17 +337,21 @@ fn distribution(workload: &Workload, lines: &mut Lines, unsaid: &mut Vec<String>
         let is_mixed = varied || workload.write_transfer.is_some() || workload.trim_transfer.is_some();
         let has_align = files.align_bytes != [0; 3];
         lines.add_if(has_align, "blockalign", || files.align_bytes.map(bytes).join(","));
-        lines.add_if(!files.repeats && is_mixed && !has_align && address.zones.is_empty(), "random_generator", || {
-            "lfsr".to_string()
-        });
-        lines.add_if(files.repeats && !is_mixed && !has_align && address.zones.is_empty(), "norandommap", || {
-            "1".to_string()
-        });
+        let is_once = !files.repeats && !files.cuts && is_mixed && !has_align && address.zones.is_empty();
+        lines.add_if(is_once, "random_generator", || "lfsr".to_string());
+        let is_even = match address.order {
+            Order::Random(distribution) | Order::Mixed { distribution, .. } => distribution.is_uniform(),
+            Order::Sequential { .. } => false,
+        };
+        let is_free = files.repeats && is_even && !has_align && address.zones.is_empty();
+        lines.add_if(is_free, "norandommap", || "1".to_string());
     }
     match address.order {
         Order::Sequential { .. } => {}
         Order::Mixed { seek, distribution } => {
             lines.add("percentage_random", percent(seek).trim_end_matches('%'));
+            let is_free = address.files.is_none() && distribution.is_uniform();
+            lines.add_if(is_free, "norandommap", || "1".to_string());
             if !address.zones.is_empty() {
                 zones(workload, lines, unsaid);
             }
@@ -348,11 +362,8 @@ fn distribution(workload: &Workload, lines: &mut Lines, unsaid: &mut Vec<String>
         Order::Random(Distribution::ExactOnce) => {}
         Order::Random(Distribution::Uniform) if !address.zones.is_empty() => zones(workload, lines, unsaid),
         Order::Random(Distribution::Uniform) => {
-            let is_plain = address.files.is_none()
-                && !varied
-                && workload.write_transfer.is_none()
-                && workload.trim_transfer.is_none();
-            lines.add_if(is_plain && address.run_length <= 1, "norandommap", || "1".to_string());
+            let is_plain = address.files.is_none() && address.run_length <= 1;
+            lines.add_if(is_plain, "norandommap", || "1".to_string());
         }
         Order::Random(Distribution::Zipf(theta)) => lines.add("random_distribution", &format!("zipf:{theta}")),
         Order::Random(Distribution::Pareto(h)) => lines.add("random_distribution", &format!("pareto:{h}")),
@@ -429,14 +440,32 @@ fn sizes(workload: &Workload, lines: &mut Lines) {
             ("bssplit", parts.join(":"))
         }
     };
-    if read == write && read == trim {
+    let unused = unused_sizes(workload);
+    if read == write && read == trim && unused.is_none() {
         let (name, text) = word(read);
         return lines.add(name, &text);
     }
-    for (size, (left, right)) in [read, write, trim].into_iter().zip([("", ",,"), (",", ","), (",,", "")]) {
-        let (name, text) = word(size);
+    let mut sizes = [read, write, trim].map(word);
+    if let Some((at, low, high)) = unused {
+        sizes[at] = ("bsrange", format!("{}-{}", bytes(low), bytes(high)));
+    }
+    for ((name, text), (left, right)) in sizes.into_iter().zip([("", ",,"), (",", ","), (",,", "")]) {
         lines.push(name, &format!("{left}{text}{right}"));
     }
+}
+
+/// A kind of operation that never comes, and its smallest and largest size, where a part or a pass is reckoned with them.
+fn unused_sizes(workload: &Workload) -> Option<(usize, u64, u64)> {
+    let files = workload.address.files.as_ref()?;
+    let largest = workload.job.as_ref().and_then(|job| job.files.as_ref()).map(|files| files.largest_bytes);
+    let mix = &workload.mix;
+    let shares = [mix.read, mix.write, mix.trim];
+    let used = |at: &usize| shares[*at] > 0.0;
+    let sizes = workload.transfers();
+    let min = (0..3).filter(used).map(|at| sizes[at].min_bytes()).min()?;
+    let max = (0..3).filter(used).map(|at| sizes[at].max_bytes()).max()?;
+    let (low, high) = (files.smallest_bytes.min(min), largest.unwrap_or(max).max(max));
+    (0..3).find(|at| !used(at)).filter(|_| (low, high) != (min, max)).map(|at| (at, low, high))
 }
 
 fn content(workload: &Workload, lines: &mut Lines, unsaid: &mut Vec<String>) {
@@ -446,14 +475,27 @@ fn content(workload: &Workload, lines: &mut Lines, unsaid: &mut Vec<String>) {
     lines.add_if(content.compress_ratio > 1.0, "buffer_compress_percentage", || saved(content.compress_ratio));
     if let Some(dedup) = content.dedup.filter(|dedup| dedup.ratio > 1.0) {
         lines.add("dedupe_percentage", &saved(dedup.ratio));
-        if dedup.sets != plan::DedupSets::Previous {
-            unsaid.push(format!(
+        match dedup.sets {
+            plan::DedupSets::Previous => {}
+            plan::DedupSets::WorkingSet { pages, jobs, .. } => {
+                let size_bytes =
+                    workload.job.as_ref().and_then(|job| job.files.as_ref()).and_then(|files| files.size_bytes);
+                let is_meant = |percent: &u64| {
+                    size_bytes.is_some_and(|size| (size * percent / 100 / dedup.unit_bytes.max(1)).max(1) == pages)
+                };
+                lines.add("dedupe_mode", "working_set");
+                lines.add_if(jobs > 1, "dedupe_global", || "1".to_string());
+                match (0..=100).find(is_meant) {
+                    Some(percent) => lines.add("dedupe_working_set_percentage", &percent.to_string()),
+                    None => unsaid.push(format!("`{}` has a working set of {pages} blocks", workload.name)),
+                }
+            }
+            plan::DedupSets::Count(_) | plan::DedupSets::Fraction(_) => unsaid.push(format!(
                 "`{}` has copies of blocks anywhere, chosen by place; in fio they repeat the block written before",
                 workload.name
-            ));
+            )),
         }
-        let smallest = workload.transfers().iter().map(|size| size.min_bytes()).min();
-        if smallest != Some(dedup.unit_bytes) {
+        if workload.transfers()[1].min_bytes() != dedup.unit_bytes {
             unsaid.push(format!(
                 "`{}` has copies of {} bytes; in fio they are transfers",
                 workload.name, dedup.unit_bytes
@@ -479,10 +521,11 @@ fn share_text_of(guess: f64, target: f64, forward: impl Fn(f64) -> f64) -> Strin
 }
 
 fn engine(plan: &Plan, workload: &Workload, job: &Job, lines: &mut Lines) {
-    if job.depth > 1 {
-        lines.add("ioengine", "io_uring");
-        lines.add("iodepth", &job.depth.to_string());
-    }
+    // Priorities of requests are nothing for the engines that have one at a time.
+    let is_queued = job.depth > 1 || job.priorities.is_some() || job.files.as_ref().is_some_and(|files| files.ends_by_bytes);
+    lines.add_if(is_queued && !job.mapped, "ioengine", || "io_uring".to_string());
+    lines.add_if(job.mapped, "ioengine", || "mmap".to_string());
+    lines.add_if(job.depth > 1 || job.priorities.is_some(), "iodepth", || job.depth.to_string());
     lines.add_if(job.depth_low + 1 < job.depth, "iodepth_low", || job.depth_low.to_string());
     let open =
         workload.open.or_else(|| workload.targets.first().and_then(|at| plan.targets.get(*at)).map(|spec| spec.open));
@@ -492,7 +535,10 @@ fn engine(plan: &Plan, workload: &Workload, job: &Job, lines: &mut Lines) {
     lines.add_if(open.dsync, "sync", || "dsync".to_string());
     lines.add_if(open.fsync_at_end, "end_fsync", || "1".to_string());
     let seed = plan.settings.seed;
-    lines.add_if(seed != plan::Settings::default().seed, "randseed", || seed.to_string());
+    // What varies has a seed of each execution's own where none is given.
+    let varies = workload.address.files.as_ref().is_some_and(|files| files.varies);
+    let is_given = seed != plan::Settings::default().seed || (varies && !plan.settings.is_seed_fresh);
+    lines.add_if(is_given, "randseed", || seed.to_string());
 }
 
 fn pace(workload: &Workload, job: &Job, lines: &mut Lines) {
@@ -539,10 +585,36 @@ fn pace(workload: &Workload, job: &Job, lines: &mut Lines) {
         lines.add("latency_percentile", percent(goal.fraction).trim_end_matches('%'));
         lines.add_if(goal.run_on, "latency_run", || "1".to_string());
     }
+    if let Some(priorities) = &job.priorities {
+        request_priorities(workload, priorities, lines);
+    }
     if let Some(flow) = job.flow {
         lines.add("flow", &flow.weight.to_string());
         lines.add("flow_id", &flow.id.to_string());
     }
+}
+
+/// Priorities of single requests: of one share for all sizes, or by size.
+fn request_priorities(workload: &Workload, priorities: &RequestPriorities, lines: &mut Lines) {
+    let both = [&priorities.reads, &priorities.writes];
+    let used = [workload.mix.read > 0.0, workload.mix.write > 0.0];
+    let of = |text: &dyn Fn(&[PriorityShare]) -> String| {
+        let texts: Vec<String> = both.iter().zip(used).filter(|(_, used)| *used).map(|(all, _)| text(all)).collect();
+        texts.join(",")
+    };
+    let all = || both.into_iter().flatten();
+    if all().all(|share| share.bytes.is_none()) {
+        let first = |all: &[PriorityShare]| all.first().copied();
+        lines.add("cmdprio_percentage", &of(&|all| first(all).map_or(0, |share| share.percent).to_string()));
+        lines.add("cmdprio_class", &of(&|all| first(all).map_or(1, |share| share.io_priority >> 13).to_string()));
+        lines.add("cmdprio", &of(&|all| first(all).map_or(0, |share| share.io_priority & 7).to_string()));
+        return;
+    }
+    let one = |share: &PriorityShare| {
+        let (class, level) = (share.io_priority >> 13, share.io_priority & 7);
+        format!("{}/{}/{class}/{level}", bytes(share.bytes.unwrap_or(0)), share.percent)
+    };
+    lines.add("cmdprio_bssplit", &of(&|all| all.iter().map(one).collect::<Vec<_>>().join(":")));
 }
 
 fn times(run: &Run, workload: &Workload, job: &Job, lines: &mut Lines, unsaid: &mut Vec<String>) {

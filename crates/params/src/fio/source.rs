@@ -44,18 +44,29 @@ pub(super) struct Reader<'a> {
     loader: &'a dyn Loader,
     environment: &'a dyn Fn(&str) -> Option<String>,
     pub(super) sections: Vec<Section>,
+    /// Only these sections are read, beside `[global]`; empty: all.
+    wanted: &'a [String],
+    /// Those that were not.
+    pub(super) skipped: Vec<String>,
+    /// The section that is being read is not wanted.
+    is_skipping: bool,
     files: usize,
     bytes: usize,
 }
 
 impl<'a> Reader<'a> {
-    pub(super) fn new(loader: &'a dyn Loader, environment: &'a dyn Fn(&str) -> Option<String>) -> Self {
-        Self { loader, environment, sections: Vec::new(), files: 0, bytes: 0 }
+    pub(super) fn new(
+        loader: &'a dyn Loader,
+        environment: &'a dyn Fn(&str) -> Option<String>,
+        wanted: &'a [String],
+    ) -> Self {
+        let (sections, skipped) = (Vec::new(), Vec::new());
+        Self { loader, environment, sections, wanted, skipped, is_skipping: false, files: 0, bytes: 0 }
     }
 
     /// Reads one file of the command line.
     pub(super) fn file(&mut self, context: &mut Context, path: &Path) {
-        let name = path.display().to_string();
+        let name = if path == Path::new("-") { "<standard input>".to_string() } else { path.display().to_string() };
         match self.load(path) {
             Ok(text) => self.text(context, &name, path, text),
             Err(why) => {
@@ -72,6 +83,7 @@ impl<'a> Reader<'a> {
         let source = u32::try_from(context.sources.len()).unwrap_or(u32::MAX);
         context.sources.push(Source { name: name.to_string(), text: text.clone() });
         let sections_before = self.sections.len();
+        self.is_skipping = false;
         self.lines(context, source, path, &text, &mut vec![path.to_path_buf()]);
         let mut new = self.sections.iter_mut().skip(sections_before);
         let first = new.find(|section| !section.is_global());
@@ -127,6 +139,9 @@ impl<'a> Reader<'a> {
             };
             if line.starts_with('[') {
                 self.section(context, line, span(0, line.len()), is_included);
+                continue;
+            }
+            if self.is_skipping {
                 continue;
             }
             if let Some(rest) = line.strip_prefix("include").filter(|rest| rest.starts_with([' ', '\t', '='])) {
@@ -186,7 +201,13 @@ impl<'a> Reader<'a> {
             context.push(Diagnostic::error("section-name", span, "this section has no name").help("write [name]"));
             return;
         }
-        self.sections.push(Section { name: name.trim().to_string(), span, lines: Vec::new(), first_of_file: false });
+        let section = Section { name: name.trim().to_string(), span, lines: Vec::new(), first_of_file: false };
+        self.is_skipping = !self.wanted.is_empty() && !section.is_global() && !self.wanted.contains(&section.name);
+        if self.is_skipping {
+            self.skipped.push(section.name);
+        } else {
+            self.sections.push(section);
+        }
     }
 
     fn include(&mut self, context: &mut Context, path: &Path, name: &str, span: Span, open: &mut Vec<PathBuf>) {

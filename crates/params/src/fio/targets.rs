@@ -5,7 +5,7 @@ use super::options::Options;
 use super::value::Amount;
 use crate::context::Context;
 use crate::diagnostic::Diagnostic;
-use plan::{FileLength, FileUse, Layout, LayoutKind, OpenFlags, TargetSpec};
+use plan::{FileLength, FileUse, Layout, LayoutKind, OpenFlags, TargetSpec, TransferSize};
 use std::collections::HashMap;
 use std::path::{Path, PathBuf};
 
@@ -61,6 +61,15 @@ impl Targets {
             return None;
         }
         let count = paths.len() as u64;
+        if (1..count).contains(&options.open_files) {
+            let message = format!(
+                "`openfiles={}` with {count} files: all of them are open from the beginning",
+                options.open_files
+            );
+            let help = "leave it out: with fewer open files the order in which they come would be another one";
+            context.push(Diagnostic::error("openfiles", span("openfiles"), message).help(help));
+            return None;
+        }
         if let (Some(Amount::Bytes(bytes)), None) = (options.size, options.filesize)
             && bytes / count < of.smallest
         {
@@ -149,8 +158,8 @@ fn grown(before: Option<Layout>, now: Layout) -> Layout {
 /// The part that copy number `copy` of a job uses of each of its files.
 fn part(options: &Options, copy: u32, paths: &[PathBuf]) -> FileUse {
     let (copy, count) = (u64::from(copy), paths.len() as u64);
-    let used = options.sizes.iter().zip(options.pattern.ops()).filter(|(_, used)| *used);
-    let smallest_bytes = used.map(|(size, _)| size.min_bytes()).min().unwrap_or(4096).max(1);
+    // Of what never comes as well.
+    let smallest_bytes = options.sizes.iter().map(TransferSize::min_bytes).min().unwrap_or(4096).max(1);
     let mut files = FileUse { smallest_bytes, ..FileUse::default() };
     for (amount, times) in [(options.offset, 1), (options.offset_increment, copy)] {
         match amount {

@@ -66,7 +66,8 @@ pub(super) fn split(units: Units, text: &str) -> Result<TransferSize, String> {
     let mut parts = Vec::new();
     for one in text.split(':') {
         let (size, share) = one.split_once('/').map_or((one, None), |(size, share)| (size, Some(share)));
-        let share = share.filter(|share| !share.is_empty()).map(percent).transpose()?;
+        // A share of 0 is one that is not said.
+        let share = share.filter(|share| !share.is_empty()).map(percent).transpose()?.filter(|share| *share > 0.0);
         parts.push((block(units.bytes(size)?)?, share));
     }
     let given: f64 = parts.iter().filter_map(|(_, share)| *share).sum();
@@ -78,12 +79,36 @@ pub(super) fn split(units: Units, text: &str) -> Result<TransferSize, String> {
         return Err(format!("the shares sum to {given} %, not to 100 %"));
     }
     let rest = (100.0 - given) / open.max(1) as f64;
-    let mut mix: Vec<(u64, f64)> = parts.iter().map(|(size, share)| (*size, share.unwrap_or(rest) / 100.0)).collect();
-    mix.retain(|(_, share)| *share > 0.0);
+    // A size without any share never comes, and is the smallest or largest all the same.
+    let mix: Vec<(u64, f64)> = parts.iter().map(|(size, share)| (*size, share.unwrap_or(rest) / 100.0)).collect();
     Ok(match mix[..] {
         [(bytes, _)] => TransferSize::Fixed(bytes),
         _ => TransferSize::Mix(mix),
     })
+}
+
+/// `4k/10:64k/50/1/3`: size, percent, and class and level of the priority.
+pub(super) fn priority_split(units: Units, text: &str) -> Result<Vec<(u64, u32, Option<u16>)>, String> {
+    let mut out: Vec<(u64, u32, Option<u16>)> = Vec::new();
+    for one in text.split(':').filter(|one| !one.is_empty()) {
+        let parts: Vec<&str> = one.split('/').collect();
+        let number = |text: &str, high: u64| Ok::<u64, String>(units.count(text)?.min(high));
+        let priority = match parts[..] {
+            [_, _] => None,
+            [_, _, class, level] => u16::try_from(number(class, 3)? << 13 | number(level, 7)?).ok(),
+            _ => return Err(format!("`{one}` is neither SIZE/PERCENT nor SIZE/PERCENT/CLASS/LEVEL")),
+        };
+        let share = if parts[1].is_empty() { 0 } else { number(parts[1], 100)? };
+        out.push((units.bytes(parts[0])?, narrow(share), priority));
+    }
+    for (size, ..) in &out {
+        let sum: u32 = out.iter().filter(|(other, ..)| other == size).map(|(_, share, _)| share).sum();
+        if sum > 100 {
+            return Err(format!("the shares of {size} bytes sum to {sum} %, more than 100 %"));
+        }
+    }
+    out.sort_by_key(|(size, ..)| *size);
+    Ok(out)
 }
 
 /// A size as fio draws it: in whole multiples of the smallest, and what is left of the largest is as likely as it is long.
@@ -190,6 +215,32 @@ pub(super) fn unquoted(text: &str) -> &str {
     text.strip_prefix('"').and_then(|text| text.strip_suffix('"')).unwrap_or(text)
 }
 
+/// Bytes of a file that fio takes as a pattern, with what stands before it.
+const PATTERN_BYTES: usize = 512;
+
+/// A pattern in which the files that it names (`'name'`) are replaced by what is in them.
+pub(super) fn with_files(text: &str, mut read: impl FnMut(&str) -> Result<Vec<u8>, String>) -> Result<String, String> {
+    let (mut out, mut rest) = (String::new(), text);
+    loop {
+        let Some(at) = rest.find(['"', '\'']) else { return Ok(out + rest) };
+        let quote = &rest[at..=at];
+        let end = rest[at + 1..].find(quote).ok_or(format!("a `{quote}` is not closed"))? + at + 1;
+        out.push_str(&rest[..at]);
+        if quote == "'" {
+            let bytes = read(&rest[at + 1..end])?;
+            let room = PATTERN_BYTES.saturating_sub(if out.is_empty() { 0 } else { pattern_bytes(&out)?.len() });
+            if bytes.is_empty() || room == 0 {
+                return Err(format!("nothing of the file `{}` is in it", &rest[at + 1..end]));
+            }
+            out.push_str("0x");
+            out.extend(bytes.iter().take(room).map(|byte| format!("{byte:02x}")));
+        } else {
+            out.push_str(&rest[at..=end]);
+        }
+        rest = &rest[end + 1..];
+    }
+}
+
 /// `"text"`, `0xhex`, a decimal number, or these one after the other.
 pub(super) fn pattern_bytes(text: &str) -> Result<Vec<u8>, String> {
     let mut out = Vec::new();
@@ -199,10 +250,12 @@ pub(super) fn pattern_bytes(text: &str) -> Result<Vec<u8>, String> {
             let end = inner.find('"').ok_or("a `\"` is not closed")?;
             out.extend(&inner.as_bytes()[..end]);
             rest = &inner[end + 1..];
-        } else if rest.starts_with('\'') || rest.starts_with('%') {
-            return Err("files ('name') and %o are not built yet as patterns".to_string());
+        } else if rest.starts_with('%') {
+            return Err("%o stands in patterns of verify_pattern only, as in fio".to_string());
         } else if let Some(hex) = rest.strip_prefix("0x").or_else(|| rest.strip_prefix("0X")) {
-            let end = hex.find(|c: char| !c.is_ascii_hexdigit()).unwrap_or(hex.len());
+            let mut end = hex.find(|c: char| !c.is_ascii_hexdigit()).unwrap_or(hex.len());
+            // The 0 of the 0x behind it.
+            end -= usize::from(hex[end..].starts_with(['x', 'X']) && hex[..end].ends_with('0'));
             let digits = if end % 2 == 1 { format!("0{}", &hex[..end]) } else { hex[..end].to_string() };
             for pair in digits.as_bytes().chunks(2) {
                 let pair = std::str::from_utf8(pair).unwrap_or_default();
@@ -213,8 +266,9 @@ pub(super) fn pattern_bytes(text: &str) -> Result<Vec<u8>, String> {
             }
             rest = &hex[end..];
         } else {
-            let end = rest.find(|c: char| !(c.is_ascii_digit() || c == '-')).unwrap_or(rest.len());
-            let value: i64 = rest[..end]
+            let mut end = rest.find(|c: char| !(c.is_ascii_digit() || c == '-')).unwrap_or(rest.len());
+            end -= usize::from(rest[end..].starts_with(['x', 'X']) && rest[..end].ends_with('0'));
+            let value: i32 = rest[..end]
                 .parse()
                 .map_err(|_| format!("`{text}` is no pattern: write \"text\", 0xhex or a number"))?;
             // As fio has it: as few bytes as the number needs, the lowest first.

@@ -61,6 +61,8 @@ pub struct Options {
     pub seed: Option<u64>,
     /// `-r`: runs before the first whose title begins so are left out.
     pub restart: Option<String>,
+    /// fio's `--section`: of job files only these sections, beside `[global]`. Empty: all.
+    pub sections: Vec<String>,
 }
 
 impl Options {

@@ -116,6 +116,9 @@ fn content(plan: &Plan, line: &mut impl FnMut(&str, String), unsaid: &mut Vec<St
                 DedupSets::Previous => {
                     unsaid.push("copies of what was written just before (dedupe_percentage)".to_string())
                 }
+                DedupSets::WorkingSet { .. } => {
+                    unsaid.push("copies of what was written first (dedupe_mode=working_set)".to_string())
+                }
             }
             if !dedup.across {
                 line("dedupacross", "no".to_string());
@@ -533,7 +536,12 @@ fn sizes(size: &TransferSize) -> String {
     match size {
         TransferSize::Fixed(size) => bytes(*size),
         TransferSize::Mix(mix) => {
-            let parts: Vec<String> = mix.iter().flat_map(|(size, share)| [bytes(*size), percent(*share)]).collect();
+            // What never comes is not said: Vdbench knows no such share.
+            let used: Vec<&(u64, f64)> = mix.iter().filter(|(_, share)| *share > 0.0).collect();
+            if let [(size, _)] = used[..] {
+                return bytes(*size);
+            }
+            let parts: Vec<String> = used.iter().flat_map(|(size, share)| [bytes(*size), percent(*share)]).collect();
             format!("({})", parts.join(","))
         }
         TransferSize::Uniform { min, max, align } => format!("({},{},{})", bytes(*min), bytes(*max), bytes(*align)),

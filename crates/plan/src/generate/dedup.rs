@@ -21,9 +21,44 @@ pub(crate) struct Copies {
 #[derive(Clone, Debug)]
 enum Source {
     /// One of so many sets, whose data follows from this seed.
-    Sets { count: u64, seed: u64 },
+    Sets {
+        count: u64,
+        seed: u64,
+    },
     /// What the last block that was none had.
     Previous(Option<u64>),
+    WorkingSet(WorkingSet),
+}
+
+/// Blocks of which others are copies: page after page of each writer's, in the order in which it writes them.
+#[derive(Clone, Debug)]
+struct WorkingSet {
+    pages: u64,
+    /// Pages of one writer.
+    each: u64,
+    job: u64,
+    jobs: u64,
+    seed: u64,
+    /// Blocks of the writer's that were none.
+    made: u64,
+}
+
+impl WorkingSet {
+    /// The seed of page number `page` of a writer.
+    fn page(&self, job: u64, page: u64) -> u64 {
+        scatter(derive(self.seed, job + 1) ^ page.wrapping_mul(GOLDEN))
+    }
+
+    /// A block that is none's copy.
+    fn next(&mut self) -> u64 {
+        self.made += 1;
+        self.page(self.job, self.made - 1)
+    }
+
+    /// Page number `number` of the whole set, `init_dedupe_working_set_seeds()` of fio 3.33.
+    fn at(&self, number: u64) -> u64 {
+        self.page((self.job + number / self.each) % self.jobs, number % self.each)
+    }
 }
 
 impl Copies {
@@ -43,10 +78,24 @@ impl Copies {
         let unit_sectors = dedup.unit_bytes / SECTOR_BYTES as u64;
         let bytes = if dedup.across { volume.all_bytes } else { volume.bytes };
         let units = (bytes / dedup.unit_bytes).max(1);
+        let by_share = |source| {
+            let copied = threshold(1.0 - 1.0 / dedup.ratio);
+            Ok(Self { unit_sectors, own, choice, copied, source, splits_blocks })
+        };
         let count = match dedup.sets {
-            DedupSets::Previous => {
-                let copied = threshold(1.0 - 1.0 / dedup.ratio);
-                return Ok(Self { unit_sectors, own, choice, copied, source: Source::Previous(None), splits_blocks });
+            DedupSets::Previous => return by_share(Source::Previous(None)),
+            DedupSets::WorkingSet { pages, job, jobs } => {
+                let (pages, jobs) = (pages.max(1), u64::from(jobs.max(1)));
+                let (each, seed) =
+                    if jobs > 1 { ((pages / jobs).max(1), derive(volume.all_seed, 0x7061_6765)) } else { (pages, own) };
+                return by_share(Source::WorkingSet(WorkingSet {
+                    pages,
+                    each,
+                    job: u64::from(job),
+                    jobs,
+                    seed,
+                    made: 0,
+                }));
             }
             DedupSets::Count(count) => count.max(1),
             DedupSets::Fraction(fraction) => floor_u64((units as f64 * fraction).round()).max(1),
@@ -77,13 +126,18 @@ impl Copies {
         let by_write = if is_whole { of_write } else { 0 };
         let chance = scatter(self.choice ^ place ^ by_write);
         if chance >= self.copied {
-            if let Source::Previous(last) = &mut self.source {
-                *last = Some(own);
-            }
-            return own;
+            return match &mut self.source {
+                Source::Previous(last) => *last.insert(own),
+                Source::WorkingSet(set) => set.next(),
+                Source::Sets { .. } => own,
+            };
         }
         match &self.source {
             Source::Previous(last) => last.unwrap_or(own),
+            Source::WorkingSet(set) => {
+                let number = (u128::from(derive(self.choice, chance)) * u128::from(set.pages)) >> 64;
+                set.at(number as u64)
+            }
             Source::Sets { count, seed } => {
                 let set = (u128::from(derive(self.choice, chance)) * u128::from(*count)) >> 64;
                 scatter(seed ^ (set as u64).wrapping_mul(GOLDEN))
@@ -206,6 +260,32 @@ mod tests {
         }
         let unique = disk.chunks_exact(4096).collect::<HashSet<_>>().len();
         assert!((4096 - 280..4096 + 280).contains(&unique), "{unique} of 16384 at ratio 4 (σ = 55)");
+    }
+
+    #[test]
+    fn copies_of_a_working_set_are_of_its_pages_and_jobs_may_have_them_in_common() {
+        let write = |job, jobs, writer, blocks: usize| {
+            let sets = DedupSets::WorkingSet { pages: 64, job, jobs };
+            let dedup = Dedup { ratio: 2.0, unit_bytes: 4096, sets, across: false };
+            let spec = spec::Content { dedup: Some(dedup), ..spec::Content::default() };
+            let volume = Volume { writer, ..Volume::alone(3, 1 << 30) };
+            let mut data = vec![0; blocks * 4096];
+            Content::new(&spec, &[], &volume).unwrap().fill(&mut data, 0);
+            data.chunks_exact(4096).map(<[u8]>::to_vec).collect::<Vec<_>>()
+        };
+        let unique = |blocks: &[Vec<u8>]| blocks.iter().collect::<HashSet<_>>().len();
+        let alone = write(0, 1, 7, 4096);
+        // σ = √(4096 × ½ × ½) = 32; the pages are written by themselves as well.
+        assert!((2048 - 160..2048 + 160).contains(&unique(&alone)), "{}", unique(&alone));
+        let mut counts = std::collections::HashMap::new();
+        alone.iter().for_each(|block| *counts.entry(block).or_insert(0) += 1);
+        assert_eq!(counts.values().filter(|count| **count > 1).count(), 64, "blocks that come again");
+        // Two jobs: each copies the first 32 pages of both.
+        let (first, second) = (write(0, 2, 7, 4096), write(1, 2, 8, 4096));
+        let both: HashSet<_> = first.iter().collect();
+        let common = second.iter().collect::<HashSet<_>>().intersection(&both).count();
+        assert_eq!(common, 64);
+        assert_eq!(alone.iter().filter(|block| both.contains(block)).count(), 0);
     }
 
     #[test]

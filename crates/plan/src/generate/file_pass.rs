@@ -4,10 +4,12 @@
 //! when it is not. So a pass has an end even where places come by chance, and what is left over at the end of a part is
 //! not reached or reached in full, as fio has it.
 
+use super::block_map::BlockMap;
 use super::mix::{OpChoice, Sizes, value_error};
 use super::permutation::Permutation;
 use super::rng::{Rng, derive, threshold};
 use super::skew::Skew;
+use super::strided::Strided;
 use super::{GenerateError, Op, Operation, floor_u64};
 use crate::files::{FilePart, FileUse};
 use crate::spec::{Bound, Distribution, Order, Workload};
@@ -21,6 +23,7 @@ pub(crate) struct FilePass {
     part: FilePart,
     /// First byte behind the file.
     real: u64,
+    strided: Option<Strided>,
     order: FileOrder,
     gap: i64,
     rewinds: bool,
@@ -82,6 +85,8 @@ enum Choice {
         next: u64,
         places: u64,
     },
+    /// Any that was not visited yet, whatever the sizes of transfers.
+    Mapped(Box<BlockMap>),
     Skewed(Skew),
     /// Random numbers up to the first go to the places from the second to the third, as fractions or bytes.
     Zones(Vec<(u64, Bound, Bound)>),
@@ -96,7 +101,13 @@ impl FilePass {
         (block_bytes, seed): (u64, u64),
         rng: &Rng,
     ) -> Result<Self, GenerateError> {
-        let room = part.bytes.min(real_bytes.saturating_sub(part.start));
+        let rest = real_bytes.saturating_sub(part.start);
+        let strided = files.strided.map(|zones| Strided::new(zones, part, real_bytes));
+        let room = match &strided {
+            // As fio has it, whatever the part is.
+            Some(strided) => strided.range_bytes(),
+            None => part.bytes.min(rest),
+        };
         let transfers = workload.transfers();
         let way = |at: usize| {
             let min = transfers[at].min_bytes().max(1);
@@ -119,11 +130,11 @@ impl FilePass {
         let order = match workload.address.order {
             Order::Sequential { .. } => FileOrder::Sequential,
             Order::Mixed { seek, distribution } => {
-                let choice = Choice::new(workload, seed, distribution, &ways, room)?;
+                let choice = Choice::new(workload, files, (seed, distribution), &ways, (room, rest))?;
                 FileOrder::Random { choice, follow: follow(seek) }
             }
             Order::Random(distribution) => {
-                let choice = Choice::new(workload, seed, distribution, &ways, room)?;
+                let choice = Choice::new(workload, files, (seed, distribution), &ways, (room, rest))?;
                 let length = workload.address.run_length;
                 let follow = if length > 1 { Follow::Runs { length, left: 1 } } else { Follow::Never };
                 FileOrder::Random { choice, follow }
@@ -134,6 +145,7 @@ impl FilePass {
         Ok(Self {
             part,
             real: real_bytes,
+            strided,
             order,
             gap: files.gap_bytes,
             rewinds,
@@ -153,6 +165,7 @@ impl FilePass {
             rng.clone_from(&self.rng);
         }
         self.owes_write = false;
+        self.strided.iter_mut().for_each(Strided::begin_anew);
         self.ways.iter_mut().for_each(|way| (way.last, way.position) = (None, self.part.start));
         if let FileOrder::Random { choice, .. } = &mut self.order {
             choice.begin_anew();
@@ -176,6 +189,9 @@ impl FilePass {
         (ops, held): (&mut OpChoice, [bool; 4]),
         sizes: &Sizes,
     ) -> Option<Operation> {
+        if self.strided.is_some() {
+            self.enter_zone(rng);
+        }
         let op = match if self.pairs { self.pair() } else { ops.next(rng) } {
             op if held[op.index()] => ops.other(op),
             op => op,
@@ -185,22 +201,53 @@ impl FilePass {
         }
         let is_random = matches!(self.order, FileOrder::Random { .. });
         let trimmed = self.ways[Op::Trim.index()].last.filter(|_| self.pairs && op == Op::Write);
-        let (at, bytes) = match trimmed {
+        let mut chosen = None;
+        let (at, mut bytes) = match trimmed {
             // A random pair is one place; a sequential one finds its place by itself.
             Some(trimmed) if is_random => trimmed,
-            Some((_, bytes)) if !self.own_sizes => (self.place(rng, op)?, bytes),
+            Some((_, bytes)) if !self.own_sizes => (self.place(rng, op)?.0, bytes),
             _ => {
-                let at = self.place(rng, op)?;
+                let (at, is_chosen) = self.place(rng, op)?;
+                chosen = is_chosen.then_some(at);
                 (at, self.size(rng, sizes, op, at)?)
             }
         };
         if at.checked_add(u64::from(bytes))? > self.real {
             return None;
         }
+        let base = self.base();
+        if let (Some(at), FileOrder::Random { choice, .. }) = (chosen, &mut self.order) {
+            let smallest = self.ways[op.index()].min;
+            bytes = choice.cut((at - base) / smallest, bytes, smallest);
+        }
         self.owes_write = self.pairs && op == Op::Trim;
+        self.strided.iter_mut().for_each(|strided| strided.count(bytes));
         let way = &mut self.ways[op.index()];
         (way.last, way.position) = (Some((at, bytes)), at + u64::from(bytes));
         Some(Operation { op, offset: at, bytes })
+    }
+
+    /// Goes on to the next zone where that is due.
+    fn enter_zone(&mut self, rng: &mut Rng) {
+        let Some(strided) = &mut self.strided else { return };
+        // A pair is one place, in one zone.
+        let begins = !self.owes_write && strided.enter();
+        let (base, end) = (strided.base(), strided.base().saturating_add(strided.range_bytes()));
+        for way in self.ways.iter_mut().filter(|way| begins || way.position >= end) {
+            way.position = base;
+            way.last = way.last.filter(|_| !begins);
+        }
+        if let FileOrder::Random { choice, .. } = &mut self.order
+            && begins
+        {
+            choice.begin_anew();
+            choice.vary(rng);
+        }
+    }
+
+    /// Where places count from.
+    fn base(&self) -> u64 {
+        self.strided.map_or(self.part.start, |strided| strided.base())
     }
 
     /// What comes next of a pair: a write until its start is that of the last trim.
@@ -214,24 +261,28 @@ impl FilePass {
         }
     }
 
-    /// A place that is inside of the part and the file.
+    /// A place that is inside of the part and the file, and whether it was chosen by chance.
     #[inline]
-    fn place(&mut self, rng: &mut Rng, op: Op) -> Option<u64> {
+    fn place(&mut self, rng: &mut Rng, op: Op) -> Option<(u64, bool)> {
         let k = op.index();
         let is_random = match &mut self.order {
             FileOrder::Sequential => false,
             FileOrder::Random { follow, .. } => follow.is_random(rng),
         };
         let followed = if is_random { None } else { self.follow(k) };
+        // What follows the operation before takes no place from those that are chosen.
+        let is_chosen = is_random && matches!(self.order, FileOrder::Random { .. });
         let relative = match (followed, &mut self.order) {
             (Some(at), _) => at,
             (None, FileOrder::Sequential) => return None,
             (None, FileOrder::Random { choice, .. }) => {
                 let way = &self.ways[k];
                 let block = match choice.next(rng, way) {
-                    None if self.rewinds => {
+                    None if self.rewinds || self.strided.is_some() => {
                         self.rewound = true;
                         choice.begin_anew();
+                        // The random numbers go on: another order.
+                        choice.vary(rng);
                         choice.next(rng, way)
                     }
                     block => block,
@@ -239,15 +290,16 @@ impl FilePass {
                 block? * way.align
             }
         };
-        let at = self.part.start.checked_add(relative)?;
-        (relative < self.part.bytes && at < self.real).then_some(at)
+        let at = self.base().checked_add(relative)?;
+        (relative < self.part.bytes && at < self.real).then_some((at, is_chosen))
     }
 
     /// The place behind the last transfer, as bytes from the start of the part; `None` behind the file's end.
     #[inline]
     fn follow(&mut self, k: usize) -> Option<u64> {
         let end = self.part.start.saturating_add(self.part.bytes);
-        let room = end.min(self.real).saturating_sub(self.part.start);
+        let base = self.base();
+        let room = end.min(self.real).saturating_sub(base);
         let way = &mut self.ways[k];
         // A step back that is shorter than a transfer goes forward all the same.
         if self.gap.saturating_add_unsigned(way.min) < 0 {
@@ -255,17 +307,17 @@ impl FilePass {
             let last = room.checked_sub(way.min)?;
             return Some(match way.last {
                 None => last,
-                Some(_) => (way.position - self.part.start).checked_add_signed(self.gap).unwrap_or(last),
+                Some(_) => way.position.saturating_sub(base).checked_add_signed(self.gap).unwrap_or(last),
             });
         }
         if self.rewinds && way.position >= end {
-            way.position = self.part.start;
+            way.position = base;
             self.rewound = true;
         }
         if way.position >= self.real {
             return None;
         }
-        match way.position - self.part.start {
+        match way.position.saturating_sub(base) {
             0 => Some(0),
             // A gap at the file's end leads back to the beginning.
             position => match position.saturating_add_signed(self.gap) {
@@ -283,7 +335,7 @@ impl FilePass {
         if way.min == way.max {
             return Some(first);
         }
-        let room = self.part.start.saturating_add(self.part.bytes) - at;
+        let room = self.part.start.saturating_add(self.part.bytes).saturating_sub(at);
         if way.min > room {
             return None;
         }
@@ -317,12 +369,13 @@ impl Follow {
 }
 
 impl Choice {
+    /// `room`: bytes of the part, as far as there are any; `rest`: from its start to the file's end.
     fn new(
         workload: &Workload,
-        seed: u64,
-        distribution: Distribution,
+        files: &FileUse,
+        (seed, distribution): (u64, Distribution),
         ways: &[Way; 3],
-        room: u64,
+        (room, rest): (u64, u64),
     ) -> Result<Self, GenerateError> {
         if !workload.address.zones.is_empty() {
             return Self::zones(workload, ways, room);
@@ -330,13 +383,20 @@ impl Choice {
         let places = ways.iter().map(|way| way.places).max().unwrap_or(0).max(1);
         match distribution {
             Distribution::Uniform => Ok(Self::Free),
+            Distribution::ExactOnce if files.cuts => {
+                let smallest = ways.iter().map(|way| way.min).min().unwrap_or(1).min(files.smallest_bytes.max(1));
+                Ok(Self::Mapped(Box::new(BlockMap::new(room / smallest))))
+            }
             Distribution::ExactOnce => {
                 Ok(Self::Once { order: Permutation::new(places, derive(seed, 1)), next: 0, places })
             }
-            skewed => Ok(match Skew::new(workload, skewed, places, derive(seed, 0))? {
-                Some(skew) => Self::Skewed(skew),
-                None => Self::Free,
-            }),
+            skewed => {
+                // The last place counts, though it reaches beyond the part, where it does not reach beyond the file.
+                let largest = ways.iter().map(|way| way.align.max(way.max)).max().unwrap_or(1);
+                let has_last = places * largest < room && (places + 1) * largest <= rest;
+                let places = places + u64::from(has_last);
+                Ok(Skew::new(workload, skewed, places, derive(seed, 0))?.map_or(Self::Free, Self::Skewed))
+            }
         }
     }
 
@@ -378,9 +438,19 @@ impl Choice {
     }
 
     fn begin_anew(&mut self) {
-        if let Self::Once { next, .. } = self {
-            *next = 0;
+        match self {
+            Self::Once { next, .. } => *next = 0,
+            Self::Mapped(map) => map.clear(),
+            _ => {}
         }
+    }
+
+    /// So many bytes of a transfer to place number `block` as reach into nothing that was visited; these are, from now on.
+    #[inline]
+    fn cut(&mut self, block: u64, bytes: u32, smallest: u64) -> u32 {
+        let Self::Mapped(map) = self else { return bytes };
+        let free = map.take(block, u64::from(bytes).div_ceil(smallest)).saturating_mul(smallest);
+        u32::try_from(free).map_or(bytes, |free| bytes.min(free))
     }
 
     /// Number of the next place; `None` when all were visited.
@@ -393,6 +463,8 @@ impl Choice {
                 *next += 1;
                 (at < *places).then(|| order.apply(at))
             }
+            Self::Mapped(map) if way.places > 0 => map.free_from(rng.below(way.places)),
+            Self::Mapped(_) => None,
             Self::Skewed(skew) => Some(skew.next(rng)),
             Self::Zones(zones) => {
                 let x = rng.next_u64();
@@ -407,12 +479,19 @@ impl Choice {
 impl Way {
     /// First place of a zone, and how many it has: percents of the places, or whole places of the bytes.
     fn zone(&self, from: Bound, to: Bound) -> (u64, u64) {
-        let at = |bound| match bound {
-            Bound::Bytes(bytes) => bytes / self.align,
-            Bound::Fraction(part) => floor_u64(self.places as f64 * part + 1e-6),
-        };
-        let first = at(from);
-        (first, at(to).min(self.places).saturating_sub(first))
+        let part = |part: f64| floor_u64(self.places as f64 * part + 1e-6);
+        match (from, to) {
+            (Bound::Bytes(from), Bound::Bytes(to)) => {
+                let first = from / self.align;
+                (first, (to / self.align).min(self.places).saturating_sub(first))
+            }
+            // Its length is reckoned by itself, not from its end.
+            (Bound::Fraction(from), Bound::Fraction(to)) => (part(from), part(to - from)),
+            (Bound::Bytes(_), Bound::Fraction(to)) => (0, part(to)),
+            (Bound::Fraction(from), Bound::Bytes(to)) => {
+                (part(from), (to / self.align).min(self.places).saturating_sub(part(from)))
+            }
+        }
     }
 }
 
@@ -421,7 +500,7 @@ mod tests {
     use super::super::tests::{target, workload};
     use super::super::{Geometry, Operations, Part, Turns};
     use super::*;
-    use crate::files::{FileLength, FilePasses};
+    use crate::files::{FileLength, FilePasses, StridedZones};
     use crate::job::Job;
     use crate::spec::{OpMix, TransferSize};
 
@@ -456,7 +535,14 @@ mod tests {
     }
 
     fn once() -> FilePasses {
-        FilePasses { size_bytes: None, io_size: None, loops: 1, endless: false, largest_bytes: 4096 }
+        FilePasses {
+            size_bytes: None,
+            io_size: None,
+            loops: 1,
+            endless: false,
+            largest_bytes: 4096,
+            ends_by_bytes: true,
+        }
     }
 
     const SEQUENTIAL: Order = Order::Sequential { once: false, backward: false };
@@ -529,6 +615,37 @@ mod tests {
         assert_eq!(found[..256], found[256..], "each pass has the same order");
     }
 
+    /// fio's synchronous engines count nothing towards a pass: the next one goes on where this one was, in a larger file.
+    #[test]
+    fn a_pass_of_a_synchronous_engine_ends_with_its_files_only() {
+        let whole = FileLength::Whole { low: 4 * MIB, high: 4 * MIB, bytes: 4 * MIB };
+        let files = FileUse { lengths: vec![whole], ..FileUse::default() };
+        let of = |ends_by_bytes| {
+            let passes = FilePasses { size_bytes: Some(MIB), loops: 3, ends_by_bytes, ..once() };
+            starts(&all(&of(SEQUENTIAL, 4096, files.clone()), passes, 8 * MIB))
+        };
+        let (queued, synchronous) = (of(true), of(false));
+        assert_eq!((queued.len(), synchronous.len()), (768, 768));
+        assert_eq!((queued[256], synchronous[256], synchronous[767]), (0, MIB, 3 * MIB - 4096));
+    }
+
+    /// fio's map: what is left of a place that a larger transfer is to begin at.
+    #[test]
+    fn a_map_cuts_transfers_so_that_every_block_is_visited_once() {
+        let lengths = vec![FileLength::Bytes(MIB)];
+        let files = FileUse { smallest_bytes: 4096, cuts: true, lengths, ..FileUse::default() };
+        let mut workload = of(EXACT, 4096, files);
+        workload.transfer = TransferSize::Uniform { min: 4096, max: 65_536, align: 4096 };
+        let found = all(&workload, FilePasses { loops: 2, largest_bytes: 65_536, ..once() }, 8 * MIB);
+        let mut visits = vec![0; 256];
+        for one in &found {
+            let first = usize::try_from(one.offset / 4096).unwrap();
+            visits[first..first + usize::try_from(one.bytes / 4096).unwrap()].iter_mut().for_each(|count| *count += 1);
+        }
+        assert!(visits.iter().all(|count| *count == 2), "{visits:?}");
+        assert!(found.iter().any(|one| one.bytes > 32_768));
+    }
+
     #[test]
     fn blockalign_is_where_random_places_begin() {
         let files = FileUse {
@@ -572,6 +689,34 @@ mod tests {
         let expect =
             [(trim, 0), (write, 0), (trim, 8192), (write, 4096), (write, 8192), (trim, 16_384), (write, 12_288)];
         assert_eq!(seen, expect);
+    }
+
+    #[test]
+    fn zones_are_gone_through_one_after_the_other() {
+        let zones = |bytes, range_bytes, skip_bytes| Some(StridedZones { bytes, range_bytes, skip_bytes });
+        let files = FileUse { strided: zones(16 * KIB, 32 * KIB, 32 * KIB), ..FileUse::default() };
+        let found = starts(&all(&of(SEQUENTIAL, 4096, files.clone()), once(), MIB));
+        assert_eq!(found.len(), 256, "as much as the part has");
+        let expect = |number: u64| number / 4 % 16 * 64 * KIB + number % 4 * 4 * KIB;
+        assert_eq!(found, (0..256).map(expect).collect::<Vec<_>>());
+        let random = starts(&all(&of(EXACT, 4096, files), once(), MIB));
+        assert_eq!(random.len(), 256);
+        for (number, zone) in random.chunks(4).enumerate() {
+            let base = number as u64 % 16 * 64 * KIB;
+            assert!(zone.iter().all(|at| (base..base + 32 * KIB).contains(at)), "{number}: {zone:?}");
+            assert_eq!(zone.iter().collect::<std::collections::BTreeSet<_>>().len(), 4);
+        }
+        // A zone that is smaller than what is done in it is gone through again, each place once in between.
+        let files = FileUse { strided: zones(64 * KIB, 16 * KIB, 0), ..FileUse::default() };
+        let found = starts(&all(&of(SEQUENTIAL, 4096, files.clone()), once(), MIB));
+        assert_eq!(
+            found[..20],
+            [0, 4, 8, 12, 0, 4, 8, 12, 0, 4, 8, 12, 0, 4, 8, 12, 16, 20, 24, 28].map(|kib| kib * KIB)
+        );
+        for round in starts(&all(&of(EXACT, 4096, files), once(), MIB)).chunks(4) {
+            let places: std::collections::BTreeSet<u64> = round.iter().map(|at| at % (16 * KIB)).collect();
+            assert_eq!(places.len(), 4, "{round:?}");
+        }
     }
 
     #[test]

@@ -7,7 +7,8 @@
 //! | [`content`] | the bytes that writes carry |
 //! | `space` | the bytes of a target that a workload may touch, and aligned places in them |
 //! | `address`, `sequential` | which of these places comes next |
-//! | `file_pass` | a pass over one file in fio's order |
+//! | `file_pass`, `strided` | a pass over one file in fio's order, zone by zone |
+//! | `block_map` | which blocks were visited, where transfers of different sizes must not overlap |
 //! | `jump`, `hot_band` | where a seek goes |
 //! | `skew`, `permutation` | uneven and exact-once choices among `n` places in O(1) memory |
 //! | [`Turns`] | which target of a job is next, and its end |
@@ -20,6 +21,7 @@
 //! or part gives an independent one.
 
 mod address;
+mod block_map;
 pub mod content;
 mod dedup;
 mod file_pass;
@@ -34,6 +36,7 @@ pub mod schedule;
 mod sequential;
 mod skew;
 mod space;
+mod strided;
 mod turns;
 
 #[cfg(test)]

@@ -34,17 +34,18 @@ struct Passes {
     loops_left: u64,
     /// Only writes count towards the job's end: each place is trimmed before.
     pairs: bool,
-    /// Bytes that the job may issue, and of a pass.
+    /// Bytes that the job may issue, and bytes of reads and writes of a pass.
     limit: u64,
     pass_limit: u64,
     /// What is worth passes behind the last of `loops`, and whether it goes on when all targets are through.
     goal: u64,
     goes_on: bool,
     largest: u64,
-    /// Bytes that count towards `limit`, all bytes, and those of this pass.
+    /// Bytes that count towards `limit`, all bytes, and those of this pass: all, and reads and writes.
     counted: u64,
     issued: u64,
     of_pass: u64,
+    queued: u64,
 }
 
 impl Passes {
@@ -68,6 +69,9 @@ impl Passes {
         if mix.trim_then_write {
             pass_limit = pass_limit.saturating_add(limit);
         }
+        if !files.ends_by_bytes {
+            pass_limit = u64::MAX;
+        }
         Self {
             endless: files.endless,
             loops_left: files.loops.saturating_sub(1),
@@ -80,6 +84,7 @@ impl Passes {
             counted: 0,
             issued: 0,
             of_pass: 0,
+            queued: 0,
         }
     }
 
@@ -89,13 +94,15 @@ impl Passes {
     }
 
     fn is_pass_over(&self) -> bool {
-        !self.endless && self.of_pass >= self.pass_limit
+        !self.endless && self.queued >= self.pass_limit
     }
 
     fn count(&mut self, operation: &Operation) {
         let bytes = u64::from(operation.bytes);
         self.issued += bytes;
         self.of_pass += bytes;
+        // fio trims without a queue, whatever the engine.
+        self.queued += if operation.op == Op::Trim { 0 } else { bytes };
         if !self.pairs || operation.op == Op::Write {
             self.counted += bytes;
         }
@@ -103,6 +110,7 @@ impl Passes {
 
     /// Another pass? `all_ended`: every target was through with the last one. A pass that did nothing is the last.
     fn next(&mut self, all_ended: bool) -> bool {
+        self.queued = 0;
         if std::mem::take(&mut self.of_pass) == 0 {
             return false;
         }

@@ -41,6 +41,7 @@ fn op_interval(second: i64, workload: usize, target: usize) -> OpInterval {
         bytes: 819_200,
         errors: Some(0),
         service: response.clone(),
+        wait: None,
         response,
         in_flight_mean: Some(1.5),
         backlog: Some(second),
@@ -223,6 +224,10 @@ pub(crate) fn write_open(directory: &Path) -> Writer {
         bytes: 114_688_000,
         errors: Some(0),
         service: response.clone(),
+        short: None,
+        first_error: None,
+        first_error_t_ns: None,
+        wait: None,
         response,
     };
     writer.accept(&Batch::from_rows(&[total]).unwrap()).unwrap();

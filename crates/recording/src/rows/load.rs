@@ -1,6 +1,7 @@
 //! What the load engine and a replay measured, and what happened meanwhile.
 
 use crate::catalogue::tables;
+use crate::cell::Sizes;
 use crate::label::Label;
 use quantity::histogram::Histogram;
 
@@ -37,6 +38,8 @@ tables! {
         response: Histogram, "ns", Histogram;
         /// Completion − submission.
         service: Histogram, "ns", Histogram;
+        /// Submission − arrival, of what was submitted in the interval; null in imports and in recordings from before it was kept by workload.
+        wait: Option<Histogram>, "ns", Histogram;
         /// Mean number in flight, by integral over the interval.
         in_flight_mean: Option<f64>, "op", Gauge;
         /// Arrived and not submitted at the end of the interval.
@@ -75,6 +78,14 @@ tables! {
         response: Histogram, "ns", Histogram;
         /// Completion − submission.
         service: Histogram, "ns", Histogram;
+        /// Of the errors, transfers that moved less than was asked; null where `errors` is, and in recordings from before it was kept.
+        short: Option<i64>, "op", Gauge;
+        /// Number of the first error (errno; 5, EIO, for a transfer that was too short); null without one, and where it was not kept.
+        first_error: Option<i32>, "", Gauge;
+        /// When it came back.
+        first_error_t_ns: Option<i64>, "ns", Time;
+        /// Submission − arrival, of what was submitted in the phase; null in imports and in recordings from before it was kept by workload.
+        wait: Option<Histogram>, "ns", Histogram;
     }
 
     /// What of a run had no end when it was given up, per workload, target and operation; a row for each of them, with 0 and empty histograms where everything came back. All ages are lower bounds of the times that the operations would have had (docs/honest-time.md).
@@ -135,7 +146,7 @@ tables! {
         minor_faults: Option<i64>, "", Gauge;
         /// Page faults with I/O; the same.
         major_faults: Option<i64>, "", Gauge;
-        /// Submission − arrival: what the generator added before the kernel had the request.
+        /// Submission − arrival, of all workloads that it served: what the generator added before the kernel had the request.
         wait: Histogram, "ns", Histogram;
         /// Greatest age of a time stamp that served a batch.
         timestamp_age_ns_max: i64, "ns", Gauge;
@@ -145,6 +156,34 @@ tables! {
         wakeups: i64, "", Gauge;
         /// Was the generator itself the limit?
         limited: bool, "", Gauge;
+    }
+
+    /// One interval of one job (a workload with slots of its own, as each of fio's is), beside its operations: a row where something was issued or came back, or the job began or ended.
+    JobInterval = "job_interval" from "the load engine" since 1 {
+        /// End of the interval.
+        t_ns: i64, "ns", Time;
+        /// The same since the recording's start.
+        t_s: f64, "s", Time;
+        /// Measured length of the interval.
+        interval_ns: i64, "ns", Gauge;
+        /// Title of the run.
+        run: String, "", Name;
+        /// Position of the run in the order of execution.
+        run_index: i32, "", Gauge;
+        /// `warmup`, `measure`, `paused` or `drain`, as in `op_interval`.
+        phase: String, "", Name;
+        /// Workload.
+        workload: String, "", Name;
+        /// When the job began; null until then.
+        began_t_ns: Option<i64>, "ns", Time;
+        /// When it had come to an end of its own and all that it had issued had come back; null until then, and when the run's end ended it.
+        ended_t_ns: Option<i64>, "ns", Time;
+        /// Operations in flight when one was issued, itself included: a value for each that was issued.
+        depth: Sizes, "op", Histogram;
+        /// Operations of the job that were handed over with one system call: a value for each time.
+        submitted: Sizes, "op", Histogram;
+        /// Operations of the job that were found to have come back together: a value for each time.
+        completed: Sizes, "op", Histogram;
     }
 
     /// Start or end of a phase of a run.

@@ -34,25 +34,29 @@ impl Random {
     }
 }
 
-/// Response and service times of one interval of one target, all different, so that nothing compresses better than it
+/// Response, service and waiting times of one interval of one target, all different, so that nothing compresses better than it
 /// would in earnest.
 #[derive(Default)]
 struct Samples {
     response: Recorder,
     service: Recorder,
+    wait: Recorder,
 }
 
 impl Samples {
-    fn draw(&mut self, random: &mut Random, ops: u64) -> (Histogram, Histogram) {
+    fn draw(&mut self, random: &mut Random, ops: u64) -> [Histogram; 3] {
         self.response.clear();
         self.service.clear();
+        self.wait.clear();
         let median_ns = 80_000.0 + 60_000.0 * random.unit();
         for _ in 0..ops {
             let service_ns = random.service_ns(median_ns);
             self.service.record(service_ns);
-            self.response.record(service_ns + 2_000 + random.next() % 8_000);
+            let wait_ns = 2_000 + random.next() % 8_000;
+            self.wait.record(wait_ns);
+            self.response.record(service_ns + wait_ns);
         }
-        (self.response.snapshot().collapse(STORED_SUB_BITS), self.service.snapshot().collapse(STORED_SUB_BITS))
+        [&self.response, &self.service, &self.wait].map(|times| times.snapshot().collapse(STORED_SUB_BITS))
     }
 }
 
@@ -91,7 +95,7 @@ fn record(directory: &Path, targets: usize, seconds: i64) -> Cost {
         let mut rows = Vec::with_capacity(targets * 2);
         for name in &names {
             for op in ["read", "write"] {
-                let (response, service) = samples.draw(&mut random, 50);
+                let [response, service, wait] = samples.draw(&mut random, 50);
                 let ops = i64::try_from(response.count()).unwrap();
                 rows.push(OpInterval {
                     t_ns,
@@ -110,6 +114,7 @@ fn record(directory: &Path, targets: usize, seconds: i64) -> Cost {
                     in_flight_mean: Some(service.sum() as f64 / 1e9),
                     response,
                     service,
+                    wait: Some(wait),
                     backlog: Some(i64::try_from(random.next() % 2).unwrap()),
                 });
             }

@@ -273,6 +273,27 @@ fn as_format_1(directory: &Path) {
 }
 
 #[test]
+fn two_machines_in_a_recording_of_format_1_are_not_read_as_one() {
+    let folder = tempfile::tempdir().unwrap();
+    let sealed = written(&folder.path().join("sealed"), 5).seal().unwrap();
+    as_format_1(&sealed);
+    let rows = Reader::open(&sealed).unwrap().table::<Event>().unwrap();
+    let table = sealed.join("event");
+    let own = std::fs::read_dir(&table).unwrap().next().unwrap().unwrap().path();
+    let other = table.join("host=another.example.org");
+    std::fs::create_dir(&other).unwrap();
+    std::fs::copy(own.join("000001.parquet"), other.join("000001.parquet")).unwrap();
+    let said = Reader::open(&sealed).and_then(|reader| reader.table::<Event>()).unwrap_err().to_string();
+    assert!(said.contains("event/host=another.example.org has rows of another machine"), "{said}");
+    // The only one, and not the manifest's.
+    std::fs::rename(&own, folder.path().join("aside")).unwrap();
+    assert!(Reader::open(&sealed).and_then(|reader| reader.table::<Event>()).is_err());
+    std::fs::remove_dir_all(&other).unwrap();
+    std::fs::rename(folder.path().join("aside"), &own).unwrap();
+    assert_eq!(Reader::open(&sealed).unwrap().table::<Event>().unwrap(), rows);
+}
+
+#[test]
 fn recordings_of_format_1_read_as_before() {
     let folder = tempfile::tempdir().unwrap();
     let open = killed(folder.path(), "open", 5);

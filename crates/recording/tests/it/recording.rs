@@ -29,6 +29,7 @@ fn interval(n: i64, values: &[u64]) -> OpInterval {
         bytes: n * 4096,
         errors: Some(0),
         service: response.clone(),
+        wait: None,
         response,
         in_flight_mean: Some(1.5),
         backlog: Some(0),

@@ -49,6 +49,7 @@ fn soak_a_report_of_a_thousand_targets() {
                 errors: Some(0),
                 response: histogram.clone(),
                 service: histogram.clone(),
+                wait: None,
                 in_flight_mean: Some(0.03),
                 backlog: Some(0),
             })
@@ -74,6 +75,10 @@ fn soak_a_report_of_a_thousand_targets() {
             errors: Some(0),
             response: histograms[0].clone(),
             service: histograms[0].clone(),
+            short: None,
+            first_error: None,
+            first_error_t_ns: None,
+            wait: None,
         })
         .collect();
     writer.accept(&Batch::from_rows(&totals).unwrap()).unwrap();

@@ -191,6 +191,7 @@ impl Step<'_> {
             bytes: 0,
             errors: Some(0),
             service: response.clone(),
+            wait: None,
             response,
             in_flight_mean: None,
             backlog: None,

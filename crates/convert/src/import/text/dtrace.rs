@@ -3,7 +3,7 @@
 use super::source::Lines;
 use super::told::{Cell, Told};
 use super::when::{When, month, of_day};
-use super::words::number;
+use super::words::{number, plain};
 use crate::ConvertError;
 use quantity::text::wall_ns_of;
 
@@ -128,8 +128,8 @@ fn close(told: &mut Told, open: &mut Option<Distribution>) {
 /// `reads : 0, writes : 578`, `throughput 3 queries/sec`, or bare numbers under a heading.
 fn figures(lines: &Lines, told: &mut Told, wall_ns: i64, rest: &str, names: &[String]) -> Result<(), ConvertError> {
     let rest = rest.trim_start_matches([':', ',']).trim();
-    let bare: Option<Vec<f64>> = rest.split_whitespace().map(number).collect();
-    let pairs: Vec<(String, f64)> = match bare {
+    let bare: Option<Vec<Cell>> = rest.split_whitespace().map(plain).collect();
+    let pairs: Vec<(String, Cell)> = match bare {
         Some(values) if !names.is_empty() && values.len() == names.len() => names.iter().cloned().zip(values).collect(),
         Some(values) if !names.is_empty() && !lines.may_be_cut() => {
             return Err(lines.malformed(format!("has {} figures under {} headings", values.len(), names.len())));
@@ -144,18 +144,18 @@ fn figures(lines: &Lines, told: &mut Told, wall_ns: i64, rest: &str, names: &[St
     let columns: Vec<&str> = pairs.iter().map(|(name, _)| name.as_str()).collect();
     let section = told.plain_section(&columns);
     if told.block(section, When::Local(wall_ns, 0), false) {
-        let cells: Vec<Cell> = pairs.iter().map(|(_, value)| Cell::Number(*value)).collect();
+        let cells: Vec<Cell> = pairs.into_iter().map(|(_, value)| value).collect();
         told.row(section, "", &cells);
     }
     Ok(())
 }
 
-/// Names with the number behind each.
-fn named(text: &str) -> Vec<(String, f64)> {
+/// Names with the number behind each, or the word for none.
+fn named(text: &str) -> Vec<(String, Cell)> {
     let mut found = Vec::new();
     let mut words: Vec<&str> = Vec::new();
     for word in text.split([' ', '\t', ',', '=']).filter(|word| !word.is_empty() && *word != ":") {
-        match number(word) {
+        match plain(word) {
             Some(value) if !words.is_empty() => {
                 found.push((words.join(" ").trim_end_matches(':').trim().to_string(), value));
                 words.clear();

@@ -12,8 +12,11 @@ pub(super) fn sniff(head: &str) -> bool {
     head.contains(HEADING)
 }
 
-/// `57,970,653`, `.4`.
+/// `57,970,653`, `.4`; not a number where the column was too narrow for it, which Oracle fills with `#`.
 fn value(word: &str) -> Option<f64> {
+    if word.len() > 1 && word.bytes().all(|byte| byte == b'#') {
+        return Some(f64::NAN);
+    }
     number(&word.replace(',', ""))
 }
 

@@ -169,12 +169,22 @@ fn hours(word: &str) -> Option<f64> {
     Some(f64::from(hours) * 3600.0 + below_ns as f64 / SECOND_NS as f64)
 }
 
+/// prstat's counts in three letters: `999`, `12K` cut to thousands, and from 100,000 on `.3M`, which is three hundred
+/// thousands (`.12M`, twelve of them).
+fn count(word: &str) -> Option<f64> {
+    if let Some(hundreds) = word.strip_prefix('.').and_then(|word| word.strip_suffix('M')) {
+        return number(hundreds).map(|hundreds| hundreds * 1e5);
+    }
+    word.strip_suffix('K').map_or_else(|| number(word), |thousands| number(thousands).map(|thousands| thousands * 1e3))
+}
+
 /// A field in the unit of its heading: sizes in KiB, times in seconds, shares in per cent.
 fn field(name: &str, word: &str) -> Cell {
     let value = match name {
         "SIZE" | "RSS" => scaled(word).map(|bytes| bytes / 1024.0),
         "TIME" => hours(word),
         "CPU" => word.strip_suffix('%').and_then(number),
+        "VCX" | "ICX" | "SCL" | "SIG" => count(word),
         _ if LAST.contains(&name) => word.rsplit_once('/').and_then(|(_, threads)| number(threads)),
         _ => return cell(word),
     };

@@ -37,11 +37,13 @@ pub(super) fn read(lines: &mut Lines, told: &mut Told) -> Result<(), ConvertErro
             told.block(section, When::Next, true);
             told.row(section, "", &[Cell::Number(value)]);
         } else if let Some(what) = under.as_ref().filter(|_| !text.trim().is_empty()) {
-            // A path may hold blanks.
-            let mut words = text.trim().rsplitn(3, ' ');
-            let row = (words.next().and_then(number), words.next(), words.next());
+            // A path may hold blanks; more of them stand between the columns.
+            let last = |text: &'_ str| {
+                text.rsplit_once([' ', '\t']).map(|(rest, last)| (rest.trim_end().to_string(), last.to_string()))
+            };
+            let row = last(text.trim()).and_then(|(rest, value)| Some((last(&rest)?, number(&value))));
             match row {
-                (Some(value), Some(level @ ("logical" | "physical")), Some(path)) => {
+                Some(((path, level), Some(value))) if ["logical", "physical"].contains(&level.as_str()) => {
                     let name = format!("{what}, {level}");
                     let section = told.plain_section(&[name.as_str()]);
                     told.row(section, path.trim(), &[Cell::Number(value)]);

@@ -3,11 +3,18 @@
 use super::source::Lines;
 use super::told::{Cell, Told};
 use super::when::When;
-use super::words::{cell, number};
+use super::words::plain;
 use crate::ConvertError;
 
 pub(super) fn sniff(_: &str) -> bool {
     false
+}
+
+/// A number of either sign, also with an exponent, or a word for none.
+fn figure(word: &str) -> Option<Cell> {
+    let begins = word.trim_start_matches(['-', '+', '.']).starts_with(|letter: char| letter.is_ascii_digit());
+    let with_exponent = || word.parse().ok().filter(|value: &f64| begins && value.is_finite()).map(Cell::Number);
+    plain(word).or_else(with_exponent)
 }
 
 pub(super) fn read(lines: &mut Lines, told: &mut Told) -> Result<(), ConvertError> {
@@ -15,17 +22,16 @@ pub(super) fn read(lines: &mut Lines, told: &mut Told) -> Result<(), ConvertErro
     while lines.advance()? {
         let text = lines.line();
         let words: Vec<&str> = text.split_whitespace().collect();
-        let numbers = words.iter().filter(|word| number(word).is_some()).count();
+        let numbers = words.iter().filter(|word| figure(word).is_some()).count();
         if numbers == 0 && words.len() > 1 && words.len() != headings.len() {
             headings = words.into_iter().map(String::from).collect();
         } else if numbers > 0 && words.len() == headings.len() {
             // Words that are no numbers name the row.
-            let name: Vec<&str> = words.iter().copied().filter(|word| number(word).is_none()).collect();
-            let columns: Vec<(&str, &str)> = headings
+            let name: Vec<&str> = words.iter().copied().filter(|word| figure(word).is_none()).collect();
+            let columns: Vec<(&str, Cell)> = headings
                 .iter()
-                .map(String::as_str)
-                .zip(words.iter().copied())
-                .filter(|(_, word)| number(word).is_some())
+                .zip(&words)
+                .filter_map(|(heading, word)| Some((heading.as_str(), figure(word)?)))
                 .collect();
             let names: Vec<&str> = columns.iter().map(|(name, _)| *name).collect();
             let section = told.plain_section(&names);
@@ -33,7 +39,7 @@ pub(super) fn read(lines: &mut Lines, told: &mut Told) -> Result<(), ConvertErro
             if !told.has_no(section, &name) {
                 told.block(section, When::Next, true);
             }
-            let cells: Vec<Cell> = columns.iter().map(|(_, word)| cell(word)).collect();
+            let cells: Vec<Cell> = columns.into_iter().map(|(_, cell)| cell).collect();
             told.row(section, &name, &cells);
         } else if numbers > 1 && !headings.is_empty() && !lines.may_be_cut() {
             return Err(lines.malformed(format!("has {} fields under {} headings", words.len(), headings.len())));

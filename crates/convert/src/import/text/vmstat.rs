@@ -145,7 +145,8 @@ pub(super) fn read(lines: &mut Lines, told: &mut Told) -> Result<(), ConvertErro
             }
             let is_title =
                 words.iter().any(|word| ["memory", "procs", "kthr", "disk-"].contains(word) || word.starts_with("--"));
-            if is_title || pairs::vmstat_s(&text, told) {
+            // Names of -s have the words of titles in them.
+            if pairs::vmstat_s(&text, told) || is_title {
                 continue;
             }
             let width = layout.as_ref().map_or(0, |layout| layout.width + 2 * usize::from(layout.is_stamped));

@@ -40,6 +40,11 @@ pub(super) fn cell(word: &str) -> Cell {
     }
 }
 
+/// A number of either sign, or a word for none.
+pub(super) fn plain(word: &str) -> Option<Cell> {
+    number(word).map(Cell::Number).or_else(|| is_none(word).then_some(Cell::Missing))
+}
+
 /// What tools print where there is no number: a mark, or a division by 0.
 fn is_none(word: &str) -> bool {
     ["-", "n/a", "nan", "-nan", "inf", "-inf"].iter().any(|none| word.eq_ignore_ascii_case(none))

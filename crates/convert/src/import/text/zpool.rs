@@ -33,17 +33,20 @@ fn headings(groups: &[String], names: &[&str]) -> Vec<String> {
     found
 }
 
-/// A figure: sizes and counts with letters for powers of 1024, times with units (to seconds).
-fn figure(word: &str) -> Option<Cell> {
+/// A figure: sizes and counts with letters for powers of 1024, times with units (to seconds; a question mark stands behind
+/// thousands of them). With -p, a time is a number of ns.
+fn figure(heading: &str, word: &str) -> Option<Cell> {
     if word == "-" {
         return Some(Cell::Missing);
     }
-    for (unit, seconds) in [("ns", 1e-9), ("us", 1e-6), ("ms", 1e-3), ("s", 1.0)] {
+    for (unit, seconds) in [("ns", 1e-9), ("us", 1e-6), ("ms", 1e-3), ("s", 1.0), ("?", 1e3)] {
         if let Some(value) = word.strip_suffix(unit).and_then(super::words::number) {
             return Some(Cell::Number(value * seconds));
         }
     }
-    scaled(word).filter(|value| *value >= 0.0).map(Cell::Number)
+    let unit =
+        if heading.contains("wait") && !heading.contains(" pend") && !heading.contains(" activ") { 1e-9 } else { 1.0 };
+    scaled(word).filter(|value| *value >= 0.0).map(|value| Cell::Number(value * unit))
 }
 
 struct State {
@@ -99,7 +102,9 @@ pub(super) fn read(lines: &mut Lines, told: &mut Told) -> Result<(), ConvertErro
 
 fn row(lines: &Lines, told: &mut Told, state: &mut State, text: &str) -> Result<(), ConvertError> {
     let words: Vec<&str> = text.split_whitespace().collect();
-    let cells: Vec<Option<Cell>> = words.iter().skip(1).map(|word| figure(word)).collect();
+    let heading = |at: usize| state.columns.get(at).map_or("", String::as_str);
+    let cells: Vec<Option<Cell>> =
+        words.iter().skip(1).enumerate().map(|(at, word)| figure(heading(at), word)).collect();
     let good = cells.iter().filter(|cell| cell.is_some()).count();
     if words.len() != state.columns.len() + 1 || good < cells.len() {
         if lines.may_be_cut() {

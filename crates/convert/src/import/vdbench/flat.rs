@@ -173,9 +173,9 @@ fn parse(columns: &[String], words: &[&str]) -> Result<Line, String> {
     Ok(line)
 }
 
-/// A number; `n/a` and `NaN` are none.
+/// A number; `n/a` is none, and so is what Java prints of a division by 0.
 fn figure(word: &str) -> Result<Option<f64>, ()> {
-    if word.eq_ignore_ascii_case("n/a") || word.eq_ignore_ascii_case("nan") {
+    if ["n/a", "NaN", "Infinity", "-Infinity"].iter().any(|none| word.eq_ignore_ascii_case(none)) {
         return Ok(None);
     }
     // Some locales print a comma.

@@ -116,6 +116,7 @@ impl Bench {
             rate: self.pace,
             targets: &self.targets,
             seed: 7,
+            varying_seed: 7,
             data_seed: 7,
         };
         start(input, &Options { choice: self.choice, workers: self.workers }).err().unwrap().to_string()
@@ -129,6 +130,7 @@ impl Bench {
             rate: self.pace,
             targets: &self.targets,
             seed: 7,
+            varying_seed: 7,
             data_seed: 7,
         };
         let running = start(input, &Options { choice: self.choice, workers: self.workers }).unwrap();
@@ -145,6 +147,7 @@ impl Bench {
             rate: self.pace,
             targets: &self.targets,
             seed: 7,
+            varying_seed: 7,
             data_seed: 7,
         };
         let mut running = start(input, &Options { choice: self.choice, workers: self.workers }).unwrap();

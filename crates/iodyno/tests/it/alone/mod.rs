@@ -5,6 +5,7 @@ mod cpu_clock;
 mod diagnose;
 mod diagnose_cpu;
 mod fio_files;
+mod fio_orders;
 mod io_errors;
 mod known_order;
 mod probe;

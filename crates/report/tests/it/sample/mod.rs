@@ -290,6 +290,10 @@ impl Maker {
                     errors: Some(0),
                     response: Histogram::default(),
                     service: Histogram::default(),
+                    short: None,
+                    first_error: None,
+                    first_error_t_ns: None,
+                    wait: None,
                 });
                 (total.t_ns, total.t_s) = (self.t_ns, (self.t_ns - self.origin) as f64 / 1e9);
                 total.arrivals = total.arrivals.map(|sum| sum + arrivals);
@@ -317,6 +321,7 @@ impl Maker {
                     errors: Some(0),
                     response: response.collapse(5),
                     service: service.collapse(5),
+                    wait: None,
                     in_flight_mean: Some(in_flight),
                     backlog: Some(backlog),
                 });

@@ -1,0 +1,231 @@
+//! Files and devices as memory: what is read is copied out of a mapping, what is written into it (fio's engine `mmap`).
+//!
+//! A page that is not there any more, because the file became shorter or its device fails, is a signal (SIGBUS), not an
+//! error. The handler puts a page of zeroes in its place, so that the copy ends, and counts it: the operation has failed, and
+//! the file is mapped again.
+#![expect(
+    unsafe_code,
+    reason = "maps files, copies between them and buffers, and handles the signal of pages that are gone"
+)]
+
+use crate::EngineError;
+use plan::ReadHint;
+use rustix::mm::{Advice, MapFlags, MsyncFlags, ProtFlags, madvise, mmap, mmap_anonymous, msync, munmap};
+use std::os::fd::{AsFd, OwnedFd};
+use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
+use std::sync::{Arc, OnceLock};
+
+/// Mappings at the same time.
+const MAPPINGS_MAX: usize = 1024;
+/// Bytes of a page: what a handler replaces, and what `msync` wants its addresses to be multiples of.
+const PAGE: usize = 4096;
+
+/// A mapping as the handler finds it.
+struct Place {
+    /// Its first address; 0: not used.
+    base: AtomicUsize,
+    bytes: AtomicUsize,
+    /// Pages that were not there.
+    lost: AtomicU64,
+}
+
+static PLACES: [Place; MAPPINGS_MAX] =
+    [const { Place { base: AtomicUsize::new(0), bytes: AtomicUsize::new(0), lost: AtomicU64::new(0) } }; MAPPINGS_MAX];
+/// What was done about the signal before, or that it could not be handled.
+static BEFORE: OnceLock<Result<libc::sigaction, i32>> = OnceLock::new();
+
+/// A file from its beginning on.
+#[derive(Debug)]
+pub(crate) struct Mapping {
+    base: *mut u8,
+    bytes: usize,
+    protection: ProtFlags,
+    hint: ReadHint,
+    /// Every operation is written out at once (`direct=1`).
+    direct: bool,
+    file: Arc<OwnedFd>,
+    /// Index into [`PLACES`].
+    place: usize,
+}
+
+// SAFETY: the mapping belongs to this value alone, and no reference to its bytes ever exists.
+unsafe impl Send for Mapping {}
+// SAFETY: as above; what is copied at the same time may be torn, as it may be by any other process.
+unsafe impl Sync for Mapping {}
+
+impl Mapping {
+    /// Maps the first `bytes` of a file.
+    pub(crate) fn new(
+        file: &Arc<OwnedFd>,
+        bytes: u64,
+        (reads, writes): (bool, bool),
+        (hint, direct): (ReadHint, bool),
+    ) -> Result<Self, EngineError> {
+        let before = BEFORE.get_or_init(handle_signal).as_ref();
+        let failed = |errno: i32| EngineError::system("map a target")(std::io::Error::from_raw_os_error(errno));
+        before.map_err(|errno| failed(*errno))?;
+        let bytes = usize::try_from(bytes).map_err(|_| failed(libc::ENOMEM))?;
+        let mut protection = ProtFlags::empty();
+        protection.set(ProtFlags::READ, reads || !writes);
+        protection.set(ProtFlags::WRITE, writes);
+        // SAFETY: a new mapping at an address of the kernel's choice aliases nothing.
+        let base = unsafe { mmap(std::ptr::null_mut(), bytes.max(1), protection, MapFlags::SHARED, file.as_fd(), 0) };
+        let base = base.map_err(|error| failed(error.raw_os_error()))?.cast::<u8>();
+        let take =
+            |place: &Place| place.base.compare_exchange(0, base as usize, Ordering::AcqRel, Ordering::Relaxed).is_ok();
+        let Some(place) = PLACES.iter().position(take) else {
+            // SAFETY: just mapped, and used by nothing.
+            let _ = unsafe { munmap(base.cast(), bytes.max(1)) };
+            return Err(failed(libc::EMFILE));
+        };
+        PLACES[place].bytes.store(bytes, Ordering::Release);
+        let this = Self { base, bytes, protection, hint, direct, file: Arc::clone(file), place };
+        this.advise();
+        Ok(this)
+    }
+
+    /// Tells the kernel how it will be read.
+    fn advise(&self) {
+        let advice = match self.hint {
+            ReadHint::Unset => return,
+            ReadHint::Random => Advice::Random,
+            ReadHint::Sequential => Advice::Sequential,
+        };
+        // SAFETY: neither advice changes what is in the mapping.
+        let _ = unsafe { madvise(self.base.cast(), self.bytes, advice) };
+    }
+
+    /// Does what only needs an address: bytes moved, or a negative errno.
+    fn copy(&self, offset: u64, bytes: usize, copy: impl FnOnce(*mut u8)) -> i32 {
+        let Some(at) =
+            usize::try_from(offset).ok().filter(|at| at.checked_add(bytes).is_some_and(|end| end <= self.bytes))
+        else {
+            return -libc::EFAULT;
+        };
+        let lost = &PLACES[self.place].lost;
+        let before = lost.load(Ordering::Acquire);
+        // SAFETY: within the mapping by the check above.
+        copy(unsafe { self.base.add(at) });
+        if lost.load(Ordering::Acquire) != before {
+            self.renew();
+            return -libc::EIO;
+        }
+        if self.direct
+            && let Err(errno) = self.sync_range(at, bytes)
+        {
+            return errno;
+        }
+        i32::try_from(bytes).unwrap_or(i32::MAX)
+    }
+
+    /// Copies out: bytes moved, or a negative errno.
+    pub(crate) fn read(&self, offset: u64, buffer: &mut [u8]) -> i32 {
+        // SAFETY: `copy` gives an address with room for the buffer, which is no part of the mapping.
+        self.copy(offset, buffer.len(), |from| unsafe {
+            from.copy_to_nonoverlapping(buffer.as_mut_ptr(), buffer.len())
+        })
+    }
+
+    /// Copies in: bytes moved, or a negative errno.
+    pub(crate) fn write(&self, offset: u64, buffer: &[u8]) -> i32 {
+        // SAFETY: as in `read`.
+        self.copy(offset, buffer.len(), |to| unsafe { to.copy_from_nonoverlapping(buffer.as_ptr(), buffer.len()) })
+    }
+
+    /// Writes out what is dirty: 0, or a negative errno.
+    pub(crate) fn sync(&self) -> i32 {
+        self.sync_range(0, self.bytes).err().unwrap_or(0)
+    }
+
+    fn sync_range(&self, at: usize, bytes: usize) -> Result<(), i32> {
+        let start = at - at % PAGE;
+        // SAFETY: within the mapping, whose bytes it does not change.
+        let result = unsafe { msync(self.base.add(start).cast(), at + bytes - start, MsyncFlags::SYNC) };
+        result.map_err(|error| -error.raw_os_error())
+    }
+
+    /// Maps the file again over pages that the handler has put in the place of lost ones.
+    fn renew(&self) {
+        let flags = MapFlags::SHARED | MapFlags::FIXED;
+        // SAFETY: exactly over this value's own mapping, into which nothing points.
+        let _ = unsafe { mmap(self.base.cast(), self.bytes.max(1), self.protection, flags, self.file.as_fd(), 0) };
+        self.advise();
+    }
+}
+
+impl Drop for Mapping {
+    fn drop(&mut self) {
+        PLACES[self.place].bytes.store(0, Ordering::Release);
+        PLACES[self.place].base.store(0, Ordering::Release);
+        // SAFETY: mapped by `new`, and nothing points into it.
+        let _ = unsafe { munmap(self.base.cast(), self.bytes.max(1)) };
+    }
+}
+
+/// Installs the handler; gives what was there before, or an errno.
+fn handle_signal() -> Result<libc::sigaction, i32> {
+    // SAFETY: plain structs of integers, filled in below or by the kernel.
+    let (mut action, mut before) =
+        unsafe { (std::mem::zeroed::<libc::sigaction>(), std::mem::zeroed::<libc::sigaction>()) };
+    action.sa_sigaction = on_lost_page as extern "C" fn(libc::c_int, *mut libc::siginfo_t, *mut libc::c_void) as usize;
+    action.sa_flags = libc::SA_SIGINFO | libc::SA_ONSTACK;
+    // SAFETY: the handler only uses atomics and system calls.
+    if unsafe { libc::sigaction(libc::SIGBUS, &raw const action, &raw mut before) } == 0 {
+        Ok(before)
+    } else {
+        Err(std::io::Error::last_os_error().raw_os_error().unwrap_or(libc::EINVAL))
+    }
+}
+
+/// A page was not there: zeroes instead, if it is one of ours; otherwise what would have happened before.
+extern "C" fn on_lost_page(_: libc::c_int, info: *mut libc::siginfo_t, _: *mut libc::c_void) {
+    // SAFETY: the kernel passes a valid `siginfo_t`, with an address for this signal.
+    let address = unsafe { (*info).si_addr() } as usize;
+    let is_inside = |place: &&Place| {
+        let base = place.base.load(Ordering::Acquire);
+        base != 0 && (base..base + place.bytes.load(Ordering::Acquire)).contains(&address)
+    };
+    if let Some(place) = PLACES.iter().find(is_inside) {
+        let flags = MapFlags::PRIVATE | MapFlags::FIXED;
+        let page = address - address % PAGE;
+        // SAFETY: a page of a mapping of ours, to which only the copy that is interrupted here has an address.
+        let put = unsafe { mmap_anonymous(page as *mut _, PAGE, ProtFlags::READ | ProtFlags::WRITE, flags) };
+        if put.is_ok() {
+            place.lost.fetch_add(1, Ordering::AcqRel);
+            return;
+        }
+    }
+    if let Some(Ok(before)) = BEFORE.get() {
+        // SAFETY: what was installed before us; the access that failed is tried again and comes to it.
+        let _ = unsafe { libc::sigaction(libc::SIGBUS, before, std::ptr::null_mut()) };
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::fs::File;
+
+    #[test]
+    fn a_page_that_is_gone_is_an_error_and_comes_back() {
+        let file = tempfile::tempfile().unwrap();
+        file.set_len(65_536).unwrap();
+        let control: File = file.try_clone().unwrap();
+        let fd = Arc::new(OwnedFd::from(file));
+        let mapping = Mapping::new(&fd, 65_536, (true, true), (ReadHint::Random, false)).unwrap();
+        let mut buffer = vec![1_u8; 8192];
+        assert_eq!(mapping.write(12_288, &buffer), 8192);
+        assert_eq!(mapping.sync(), 0);
+        buffer.fill(0);
+        assert_eq!((mapping.read(12_288, &mut buffer), buffer[0], buffer[8191]), (8192, 1, 1));
+        assert_eq!(mapping.read(61_440, &mut buffer), -libc::EFAULT);
+        control.set_len(4096).unwrap();
+        for _ in 0..2 {
+            assert_eq!(mapping.read(12_288, &mut buffer), -libc::EIO);
+            assert_eq!(mapping.write(32_768, &buffer), -libc::EIO);
+        }
+        assert_eq!(mapping.read(0, &mut buffer[..4096]), 4096);
+        control.set_len(65_536).unwrap();
+        assert_eq!((mapping.read(12_288, &mut buffer), buffer[0]), (8192, 0));
+    }
+}
