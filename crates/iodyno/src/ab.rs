@@ -210,7 +210,8 @@ fn load(args: &AbArgs, input: &Input, shared: &Variables, label: String) -> Resu
         seed: args.seed,
         ..Options::default()
     };
-    let Inputs { plan, jobs, .. } = read_files_with(std::slice::from_ref(&input.file), &Vec::new(), &options, false, true)?;
+    let Inputs { plan, jobs, .. } =
+        read_files_with(std::slice::from_ref(&input.file), &Vec::new(), &options, false, true)?;
     objectives::check(&plan)?;
     let policy = Policy { destroy: args.destroy.clone(), never_create: plan.settings.format == Some(false) };
     Ok(AbLoad { label, plan, jobs, policy })
