@@ -92,6 +92,15 @@ impl Harvest {
             let busy_ns = (worker.cpu_user_ns + worker.cpu_sys_ns) as f64;
             worker.limited = (worker.limited || before.limited) && busy_ns > BUSY_SHARE * whole_ns;
         }
+        for job in &mut next.jobs {
+            let before = self.jobs.iter().position(|before| before.workload == job.workload);
+            let Some(before) = before.map(|at| self.jobs.swap_remove(at)) else { continue };
+            job.began_ns = before.began_ns.or(job.began_ns);
+            job.depth.merge(&before.depth);
+            job.submitted.merge(&before.submitted);
+            job.completed.merge(&before.completed);
+        }
+        next.jobs.append(&mut self.jobs);
         self.failures.append(&mut next.failures);
         self.ios.append(&mut next.ios);
         Self {
@@ -99,6 +108,7 @@ impl Harvest {
             interval_ns: self.interval_ns + next.interval_ns,
             lanes: next.lanes,
             workers: next.workers,
+            jobs: next.jobs,
             failures: self.failures,
             ios: self.ios,
             ios_lost: self.ios_lost + next.ios_lost,

@@ -5,14 +5,13 @@ use crate::compare;
 use crate::exit::{Failure, PARAMETERS};
 use crate::place;
 use crate::run::{Inputs, check_destroy, dry_run_code, read_files_with, split_inputs, time, watch_signals};
-use crate::view_args::JudgeArgs;
 use crate::{objectives, open};
-use analyze::{ComparedCondition, Question, ROUND_S_MIN};
+use analyze::{ComparedCondition, Names, Question, ROUND_S_MIN};
 use output::Force;
 use params::Options;
 use plan::Repeat;
 use quantity::text::format_ns;
-use session::{AbLoad, AbRequest, Side, StopFlag, order_of};
+use session::{AbLoad, AbRequest, Face, Side, StopFlag, order_of};
 use std::path::{Path, PathBuf};
 use target::Policy;
 
@@ -33,9 +32,8 @@ struct Input {
 /// Runs two loads in turn and compares them, or shows what would happen; gives the exit code.
 pub(crate) fn run(args: &AbArgs, command_line: &[String]) -> Result<u8, Failure> {
     let question = compare::question(&args.question)?;
-    let judge = JudgeArgs { fail_if: args.fail_if.clone(), json: false, junit: args.junit.clone() };
-    let conditions = compare::conditions(&judge)?;
-    if let Some(path) = &args.junit {
+    let conditions = compare::conditions(&args.judge)?;
+    if let Some(path) = &args.judge.junit {
         session::check_junit_file(path, Force::No)?;
     }
     let (inputs, shared) = inputs(args)?;
@@ -43,10 +41,11 @@ pub(crate) fn run(args: &AbArgs, command_line: &[String]) -> Result<u8, Failure>
     let mut loads = Vec::new();
     for ((input, label), side) in inputs.iter().zip(labels).zip([Side::A, Side::B]) {
         let words = words(input, &shared);
-        say_side(side, &label, &words);
+        say_side(side, &label, &words, args.judge.json);
         loads.push(load(args, input, &shared, label)?);
     }
     let loads: [AbLoad; 2] = loads.try_into().map_err(|_| Failure::new(PARAMETERS, "two loads are needed"))?;
+    compare::check_names(&conditions, &names(&loads))?;
     let policies = Policy { destroy: args.destroy.clone(), never_create: false };
     let mut both = loads[0].plan.clone();
     both.targets.extend(loads[1].plan.targets.iter().cloned());
@@ -70,13 +69,15 @@ pub(crate) fn run(args: &AbArgs, command_line: &[String]) -> Result<u8, Failure>
     };
     let stop = StopFlag::default();
     watch_signals(&stop)?;
-    let mut face = session::terminal_face();
-    let outcome = session::ab(&request, &mut face, &stop)?;
-    let _ = session::Face::finish(&mut face, &[]);
+    // Standard output is for JSON where that was asked for.
+    let mut face: Box<dyn Face> =
+        if args.judge.json { Box::new(session::error_face()) } else { Box::new(session::terminal_face()) };
+    let outcome = session::ab(&request, face.as_mut(), &stop)?;
+    let _ = face.finish(&[]);
     for message in &outcome.messages {
         say!("iodyno: {message}");
     }
-    let shown = show(&request.directory, args, question, (&judge, &conditions));
+    let shown = show(&request.directory, args, question, &conditions);
     // What ended it comes first; then how its rounds went; then what is wrong with the recordings.
     if let Some(error) = outcome.failure {
         let _ = shown.map_err(|failure| say!("iodyno: {}", failure.message));
@@ -92,29 +93,35 @@ pub(crate) fn run(args: &AbArgs, command_line: &[String]) -> Result<u8, Failure>
     }
 }
 
-/// Shows the comparison, judges conditions, and writes the page.
-fn show(
-    directory: &Path,
-    args: &AbArgs,
-    question: Question,
-    (judge, conditions): (&JudgeArgs, &[ComparedCondition]),
-) -> Result<u8, Failure> {
+/// Shows the comparison, judges it, and writes its page.
+fn show(directory: &Path, args: &AbArgs, question: Question, conditions: &[ComparedCondition]) -> Result<u8, Failure> {
     let parts = session::half_rounds(directory)?;
     let damaged = open::say_of(parts.iter().map(PathBuf::as_path))?;
-    outln!("");
+    let tell = |words: &str, path: &Path| {
+        if !args.judge.json {
+            outln!("{words}  {}", path.display());
+        }
+    };
+    if !args.judge.json {
+        outln!("");
+    }
     if parts.is_empty() {
-        outln!("recordings  {}", directory.display());
+        tell("recordings", directory);
         return Ok(damaged);
     }
-    let made = compare::show(&[directory.to_path_buf()], None, question, judge);
-    outln!("");
-    outln!("recordings  {}", directory.display());
-    let mut comparison = made?;
-    let code = compare::judge(&mut comparison, judge, conditions, Force::No, damaged)?;
+    let made = compare::show(&[directory.to_path_buf()], None, question, &args.judge).and_then(|mut comparison| {
+        let code = compare::judge(&mut comparison, &args.judge, conditions, Force::No, damaged)?;
+        Ok((comparison, code))
+    });
+    if !args.judge.json {
+        outln!("");
+    }
+    tell("recordings", directory);
+    let (comparison, code) = made?;
     if !args.no_report {
         let page = directory.join(recording::PAGE);
         session::comparison_file(&comparison, &page, Force::No)?;
-        outln!("report      {}", page.display());
+        tell("report    ", &page);
     }
     Ok(code)
 }
@@ -160,9 +167,23 @@ fn words(input: &Input, shared: &Variables) -> String {
     format!("{}{}", input.file.display(), variables.collect::<String>())
 }
 
-fn say_side(side: Side, label: &str, words: &str) {
+fn say_side(side: Side, label: &str, words: &str, is_json: bool) {
     let name = if label == side.letter() { String::new() } else { format!(" ({label})") };
-    outln!("{}{name}: {words}", side.letter());
+    // Standard output is for JSON where that was asked for.
+    if is_json {
+        say!("iodyno: {}{name}: {words}", side.letter());
+    } else {
+        outln!("{}{name}: {words}", side.letter());
+    }
+}
+
+/// The runs that will be compared, for labels of conditions.
+fn names(loads: &[AbLoad; 2]) -> Names {
+    let of = |run: &plan::Run| {
+        let loops: String = run.loops.iter().map(|(name, value)| format!(" {name}={value}")).collect();
+        format!("{}{loops}", run.title)
+    };
+    Names { runs: loads.iter().flat_map(|load| load.plan.runs.iter().map(of)).collect(), ..Names::default() }
 }
 
 /// Short names of both sides: of their files, or of the one variable in which they differ; `a` and `b` where neither tells them apart.

@@ -2,7 +2,7 @@
 
 use crate::args::EngineArg;
 use crate::output_args::AccessArgs;
-use crate::view_args::QuestionArgs;
+use crate::view_args::{JudgeArgs, QuestionArgs};
 use clap::Args;
 use std::ffi::OsString;
 use std::path::PathBuf;
@@ -17,6 +17,7 @@ use std::path::PathBuf;
       iodyno ab nightly.fio --a DISK=/dev/sdb --b DISK=/dev/sdc     the same of a job file (${DISK} in it)\n  \
       iodyno ab old.vdb new.vdb --dry-run                           the order, all targets and the time; no I/O\n  \
       iodyno ab oltp.vdb oltp.vdb                                   how much equal loads differ here: = or ? is to be expected\n  \
+      iodyno ab old.vdb new.vdb --fail-if 'iops worse' --junit r.xml   for CI: exit code 5 when B surely is\n  \
       iodyno compare ab-2026-11-26T14-00-00.iodyno -o page.html     later: the same comparison again\n\n\
     One run of each says little: what drifts between them counts as a difference. Here they take turns, A B B A A B …, and the\n\
     rounds are the samples: 6 of 30 s find 5 % in nine of ten cases where things move within seconds, and call equal loads\n\
@@ -76,10 +77,6 @@ pub(crate) struct AbArgs {
     pub(crate) no_report: bool,
     #[command(flatten)]
     pub(crate) question: QuestionArgs,
-    /// Fail with exit code 5 when this comes true, as with `compare`: 'response_ns_p99 worse', 'iops not same within 5%'.
-    #[arg(long, value_name = "CONDITION")]
-    pub(crate) fail_if: Vec<String>,
-    /// Write what came of the conditions as JUnit XML, for CI.
-    #[arg(long, value_name = "FILE.xml", requires = "fail_if")]
-    pub(crate) junit: Option<PathBuf>,
+    #[command(flatten)]
+    pub(crate) judge: JudgeArgs,
 }

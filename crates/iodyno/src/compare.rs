@@ -5,7 +5,7 @@ use crate::objectives;
 use crate::open::say_of;
 use crate::output_args::tell;
 use crate::view_args::{CompareArgs, JudgeArgs, QuestionArgs};
-use analyze::{ComparedCondition, Comparison, ConditionError, Question};
+use analyze::{ComparedCondition, Comparison, ConditionError, Names, Question};
 use output::Force;
 use plan::{Objective, Span};
 use session::Suite;
@@ -69,12 +69,7 @@ pub(crate) fn judge(
         }
         return Ok(damaged);
     }
-    let names = comparison.names();
-    for condition in conditions {
-        if let Err(error) = condition.check_names(&names) {
-            return Err(mistake(condition.text(), &error, "no run of that name is compared"));
-        }
-    }
+    check_names(conditions, &comparison.names())?;
     let verdicts = comparison.judge(conditions);
     if !args.json {
         outln!("");
@@ -97,6 +92,14 @@ pub(crate) fn conditions(args: &JudgeArgs) -> Result<Vec<ComparedCondition>, Fai
             .map_err(|error| mistake(text, &error, "a mistake in a condition; nothing was compared"))
     };
     args.fail_if.iter().map(read).collect()
+}
+
+/// Labels that name none of the runs are mistakes.
+pub(crate) fn check_names(conditions: &[ComparedCondition], known: &Names) -> Result<(), Failure> {
+    conditions.iter().try_for_each(|condition| {
+        let named = condition.check_names(known);
+        named.map_err(|error| mistake(condition.text(), &error, "no run of that name is compared"))
+    })
 }
 
 /// Shows a mistake in a condition of the command line with its place.

@@ -34,8 +34,8 @@ pub(crate) struct RepairArgs {
       iodyno compare results/monday results/tuesday -o page.html    the page as well, charts on one axis\n  \
       iodyno compare prod.iodyno replay-1 replay-2 -o page.html     a trace and its replays, as the kernel saw them\n  \
       iodyno compare a b --run rd3                                  one of several runs\n  \
-      iodyno compare ab-2026-11-26                                  both sides of what `iodyno ab` has run\n  \
       iodyno compare a b --fail-if 'iops worse than 5%' --junit r.xml   for CI: exit code 5 when it surely is\n  \
+      iodyno compare ab-2026-11-26                                  both sides of what `iodyno ab` has run\n  \
       iodyno chart a compare.response_p99 --with b -o p99.png       one picture of it\n\n\
     Ratios are other \u{f7} first. Verdicts: \u{25b2} better, \u{25bc} worse, = the same within a bound, ? not resolved (with how long that would take).\n\
     Where both sides have four rounds or more (iodyno ab, run --repeat), these are the samples; else the seconds of the\n\

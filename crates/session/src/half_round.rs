@@ -83,7 +83,9 @@ fn found_in(directory: &Path) -> Result<Vec<(HalfRound, Reader)>, SessionError> 
         return Ok(Vec::new());
     }
     let mut found = Vec::new();
-    for name in Folder::open(directory)?.names()? {
+    // A folder that may not be looked into: the recording that it may be is opened next, and says what to do.
+    let Ok(folder) = Folder::open(directory) else { return Ok(found) };
+    for name in folder.names()? {
         let path = directory.join(name);
         if !recording::is_recording(&path) {
             continue;

@@ -267,9 +267,10 @@ fn devices(
 pub(super) fn warnings(comparison: &Comparison, pair: usize) -> Vec<(Tone, String)> {
     let sides: Vec<(&str, &Others)> =
         comparison.of(pair).map(|(_, side, load)| (side.label.as_str(), &load.others)).collect();
-    let run = match comparison.pairs.len() {
-        1 => String::new(),
-        _ => format!("{}: ", comparison.pair_name(pair)),
+    // A sentence of its own, or one behind the name of the run.
+    let begun = |capital: &str, small: &str| match comparison.pairs.len() {
+        1 => capital.to_string(),
+        _ => format!("{}: {small}", comparison.pair_name(pair)),
     };
     let mut found = Vec::new();
     if sides.iter().any(|(_, others)| others.is_busy()) {
@@ -278,13 +279,16 @@ pub(super) fn warnings(comparison: &Comparison, pair: usize) -> Vec<(Tone, Strin
             Some(format!("{share} of all CPUs beside {label}{names}"))
         });
         let words = words.collect::<Vec<String>>().join(", ");
-        found.push((Tone::Warning, format!("{run}other processes used {words}.")));
+        found.push((Tone::Warning, format!("{} used {words}.", begun("Other processes", "other processes"))));
     }
     if sides.iter().any(|(_, others)| others.steal().is_some_and(|share| share >= STEAL)) {
         let words =
             sides.iter().filter_map(|(label, others)| Some(format!("{} from {label}", rounded(others.steal()?))));
         let words = words.collect::<Vec<String>>().join(", ");
-        found.push((Tone::Warning, format!("{run}the hypervisor took {words} of the CPUs' time (steal).")));
+        found.push((
+            Tone::Warning,
+            format!("{} took {words} of the CPUs' time (steal).", begun("The hypervisor", "the hypervisor")),
+        ));
     }
     let devices: BTreeSet<&String> = sides.iter().flat_map(|(_, others)| others.devices.keys()).collect();
     for device in devices {
@@ -306,7 +310,7 @@ pub(super) fn warnings(comparison: &Comparison, pair: usize) -> Vec<(Tone, Strin
             true => (Tone::Warning, "others moved some"),
             false => (Tone::Info, "what its file system adds, or others"),
         };
-        found.push((tone, format!("{run}device {device} moved {words}: {whose}.")));
+        found.push((tone, format!("{} {device} moved {words}: {whose}.", begun("Device", "device"))));
     }
     found
 }

@@ -108,10 +108,10 @@ pub struct Comparison {
     /// Is it traces that are compared?
     pub(crate) traced: bool,
     pub(crate) question: Question,
-    /// What else must be known of it, sentences with a full stop.
-    pub(crate) remarks: Vec<String>,
     /// What came of the conditions that were judged last.
     pub(crate) objectives: Vec<Verdict>,
+    /// What else must be known of it, sentences with a full stop.
+    pub(crate) remarks: Vec<String>,
 }
 
 impl Comparison {
@@ -167,8 +167,8 @@ impl Comparison {
             let samples = changes::Samples::read(readers, span)?;
             sides.push(Side { label, loads, samples, facts, judged: Vec::new(), notes: Vec::new() });
         }
-        let (question, remarks, objectives) = (Question::default(), Vec::new(), Vec::new());
-        let mut comparison = Self { sides, pairs, traced: traced.is_some(), question, remarks, objectives };
+        let (question, objectives, remarks) = (Question::default(), Vec::new(), Vec::new());
+        let mut comparison = Self { sides, pairs, traced: traced.is_some(), question, objectives, remarks };
         comparison.ask(question);
         Ok(comparison)
     }

@@ -181,9 +181,11 @@ fn conclusion(demand: Demand, judgement: Judgement, judged: &Judged) -> String {
         let parts = [first, why, needs.as_str()].into_iter().filter(|part| !part.is_empty());
         parts.collect::<Vec<&str>>().join(", ")
     };
+    let is_better = matches!(judged.conclusion, Conclusion::Different { better: Some(true) });
     let sure = if judgement == Judgement::Missed { "surely" } else { "not surely" };
     match (demand, judgement) {
         (_, Judgement::Unknown) => joined(": not judged"),
+        (Demand::Worse(_), _) if is_better => ", surely better".to_string(),
         (Demand::Worse(bound), _) if bound > 0.0 => format!(", {sure} more than {} worse", percent(bound)),
         (Demand::Worse(_), _) => format!(", {sure} worse"),
         (Demand::Changed, _) => format!(", {sure} different"),

@@ -205,6 +205,27 @@ fn nothing_is_written_before_both_sides_were_inspected() {
 }
 
 #[test]
+fn ci_gets_an_exit_code_json_and_junit() {
+    let scratch = Scratch::new();
+    let file = reads(&scratch, &scratch.path("data"), ",size=4m");
+    let more = ["--json", "--junit", "r.xml", "--fail-if", "iops{run=rd1} not same within 5%", "--no-report"];
+    let arguments = [&["ab", &file, &file, "--rounds", "4", "-o", "out"], SHORT, &more].concat();
+    let ran = scratch.iodyno(&arguments).run().unwrap().expect_code(5);
+    // Rounds of 400 ms prove nothing; standard output is JSON and nothing else.
+    let lines = ran.ndjson();
+    let of = |schema: &str| lines.iter().filter(|line| line["schema"] == schema).collect::<Vec<_>>();
+    let objectives = of("iodyno.objective/1");
+    assert_eq!((objectives.len(), objectives[0]["verdict"].as_str()), (1, Some("undecided")), "{}", ran.stdout);
+    assert!(
+        of("iodyno.difference/1").iter().all(|line| line["rounds"] == 4 || line["rounds"].is_null()),
+        "{}",
+        ran.stdout
+    );
+    let junit = std::fs::read_to_string(scratch.path("r.xml")).unwrap();
+    assert!(junit.contains("<failure type=\"undecided\""), "{junit}");
+}
+
+#[test]
 fn what_is_no_pair_of_loads_is_refused_with_what_to_type() {
     let scratch = Scratch::new();
     let file = reads(&scratch, &scratch.path("data"), ",size=4m");
@@ -218,6 +239,8 @@ fn what_is_no_pair_of_loads_is_refused_with_what_to_type() {
         (vec!["ab", &file, &file, "--rounds", "3"], "4..=1000"),
         (vec!["ab", &job, "--a", "DISK=a", "X=1", "--b", "DISK=b"], "the variable `X` is used by no job file"),
         (vec!["ab", &file, &file, "--primary", "response_ns_max"], "no such figure is judged"),
+        (vec!["ab", &file, &file, "--fail-if", "iops < 5"], "expected `worse`"),
+        (vec!["ab", &file, &file, "--fail-if", "iops{run=rd2} worse"], "there is no run `rd2`"),
     ] {
         let refused = scratch.iodyno(&arguments).run().unwrap().expect_code(2);
         assert!(refused.stderr.contains(why), "{arguments:?}: {}", refused.stderr);

@@ -385,19 +385,19 @@ fn a_machine_that_was_busy_with_others_is_told_with_their_names() {
     let lines = |other: &str| -> Vec<String> {
         let out = compared(&scratch, &["base", other], 0);
         let is_of_others =
-            |line: &&str| ["other processes", "hypervisor", "moved"].iter().any(|word| line.contains(word));
+            |line: &&str| ["ther processes", "hypervisor", "moved"].iter().any(|word| line.contains(word));
         out.lines().filter(is_of_others).map(String::from).collect()
     };
     // Neither the load itself, nor its commands, nor the kernel's threads are others; a little is no warning.
     assert!(lines("calm").is_empty(), "{:?}", lines("calm"));
     assert_eq!(
         lines("busy"),
-        ["other processes used 0.0 % of all CPUs beside base, 12 % of all CPUs beside busy (cc1 12 %)."]
+        ["Other processes used 0.0 % of all CPUs beside base, 12 % of all CPUs beside busy (cc1 12 %)."]
     );
-    assert_eq!(lines("stolen"), ["the hypervisor took 0.0 % from base, 2.5 % from stolen of the CPUs' time (steal)."]);
+    assert_eq!(lines("stolen"), ["The hypervisor took 0.0 % from base, 2.5 % from stolen of the CPUs' time (steal)."]);
     let shared = lines("shared");
     assert!(
-        shared.len() == 1 && shared[0].starts_with("device sda moved 1.0 times the bytes of base, 2.5 times"),
+        shared.len() == 1 && shared[0].starts_with("Device sda moved 1.0 times the bytes of base, 2.5 times"),
         "{shared:?}"
     );
     assert!(shared[0].contains("times the bytes of shared (rsync 123 MB): others moved some."), "{shared:?}");
