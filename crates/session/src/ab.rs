@@ -261,6 +261,7 @@ impl Life<'_> {
             flatfile: false,
             jobs: load.jobs.clone(),
             half_round: Some(half_round),
+            status_ns: None,
         };
         let outcome = execute(&request, self.face, self.stop)?;
         self.outcome.messages.extend(outcome.messages.into_iter().map(|message| format!("{name}: {message}")));

@@ -129,6 +129,12 @@ fn depth_lines(text: &mut String, depths: &Depths) {
     let _ = writeln!(text, "     complete  : {}", line(batches, &depths.complete));
 }
 
+/// What `strerror` says.
+fn words_of(errno: i32) -> String {
+    let words = std::io::Error::from_raw_os_error(errno).to_string();
+    words.split(" (os error").next().unwrap_or_default().to_string()
+}
+
 fn direction(text: &mut String, job: &Job, (name, side): (&str, &Side), aggregate: u64) {
     let rate = side.bytes_per_s();
     let _ = writeln!(
