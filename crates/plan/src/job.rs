@@ -46,6 +46,9 @@ pub struct Job {
     pub latency: Option<LatencyGoal>,
     /// Where it runs.
     pub placement: Placement,
+    /// No operation begins while one in flight overlaps it.
+    #[serde(default)]
+    pub keeps_apart: bool,
     /// What ends it besides, by fio's rules; `None`: only the limits of the run and the plan do.
     #[serde(default)]
     pub end: Option<JobEnd>,
@@ -71,6 +74,7 @@ impl Job {
             flow: None,
             latency: None,
             placement: Placement::default(),
+            keeps_apart: false,
             end: None,
         }
     }
