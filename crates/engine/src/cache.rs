@@ -5,6 +5,7 @@
 
 use crate::Input;
 use crate::discard::{drop_buffers, is_device};
+use crate::group::flags_of;
 use plan::{FilePart, FileUse, ReadHint};
 use rustix::fs::{Advice, fadvise};
 use std::num::NonZeroU64;
@@ -49,7 +50,7 @@ impl Cached {
 }
 
 /// Before a run: what its jobs want dropped and said.
-pub(crate) fn prepare(input: &Input<'_>) {
+pub fn prepare(input: &Input<'_>) {
     for workload in &input.run.workloads {
         let Some(files) = &workload.address.files else { continue };
         for (member, target) in workload.targets.iter().enumerate() {
@@ -72,6 +73,53 @@ pub(crate) fn prepare(input: &Input<'_>) {
             let _ = fadvise(opened.as_fd(), part.start, NonZeroU64::new(part.bytes), advice);
         }
     }
+}
+
+/// Before a run, and behind [`prepare`]: reads what its jobs want read before (fio's `pre_read`), until `is_stopped`. Gives
+/// the bytes, and the targets (their numbers in the plan) of which a part could not be read.
+pub fn pre_read(input: &Input<'_>, is_stopped: &dyn Fn() -> bool) -> (u64, Vec<(usize, std::io::Error)>) {
+    let (mut bytes, mut failed) = (0, Vec::new());
+    for (at, workload) in input.run.workloads.iter().enumerate() {
+        let Some(files) = &workload.address.files else { continue };
+        let Some(transfer) = files.pre_read_bytes.and_then(|transfer| usize::try_from(transfer).ok()) else { continue };
+        for (member, target) in workload.targets.iter().enumerate() {
+            let Some(opened) = input.targets.get(*target).and_then(Option::as_ref) else { continue };
+            if !matches!(opened.kind, Kind::File { .. } | Kind::BlockDevice { .. }) {
+                continue;
+            }
+            let seen = files.seen_bytes(member, opened.found_bytes).min(opened.size_bytes);
+            let Some(part) = files.part(member, seen) else { continue };
+            let view = opened.view(flags_of(input, at, *target));
+            match read_all(view.fd, part, transfer, view.memory_align as usize, is_stopped) {
+                Ok(read) => bytes += read,
+                Err(error) => failed.push((*target, error)),
+            }
+        }
+    }
+    (bytes, failed)
+}
+
+/// Reads a part of a file from start to end, as far as it goes.
+fn read_all(
+    fd: BorrowedFd<'_>,
+    part: FilePart,
+    transfer: usize,
+    align: usize,
+    is_stopped: &dyn Fn() -> bool,
+) -> std::io::Result<u64> {
+    let align = align.max(1);
+    let mut buffer = vec![0; transfer + align];
+    let skip = buffer.as_ptr().align_offset(align);
+    let mut done = 0;
+    while done < part.bytes && !is_stopped() {
+        let left = usize::try_from(part.bytes - done).unwrap_or(usize::MAX).min(transfer);
+        let read = rustix::io::pread(fd, &mut buffer[skip..skip + left], part.start + done)?;
+        if read == 0 {
+            break;
+        }
+        done += read as u64;
+    }
+    Ok(done)
 }
 
 /// Drops the cache of a part of a file, or of a whole device. What is dirty stays, but for a device, which is written first.

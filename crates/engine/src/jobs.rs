@@ -9,7 +9,7 @@ use crate::fates::{Failed, Fates, JobFault};
 use crate::group::{JobSpec, LaneSpec};
 use crate::scheduler::{Issue, Next};
 use crate::stats::RawFailure;
-use plan::generate::Op;
+use plan::generate::{Op, Operation};
 use plan::{Flow, LatencyGoal, Think};
 use std::collections::VecDeque;
 use std::sync::Arc;
@@ -62,6 +62,50 @@ struct Job {
     search: Option<Search>,
     /// Was its last operation a flush?
     is_flushed: bool,
+    /// Where no operation begins while one in flight overlaps it.
+    apart: Option<Box<Apart>>,
+}
+
+/// Keeps operations apart that overlap.
+#[derive(Debug, Default)]
+struct Apart {
+    /// In flight: lane, first byte, and the first behind.
+    flying: Vec<(u32, u64, u64)>,
+    /// The next operation, which overlaps one of them.
+    held: Option<Issue>,
+    /// When one of them came back last, ns of the run.
+    freed_ns: u64,
+}
+
+impl Apart {
+    fn overlaps(&self, issue: &Issue) -> bool {
+        let Operation { offset, bytes, .. } = issue.operation;
+        let end = offset + u64::from(bytes);
+        self.flying.iter().any(|(lane, from, to)| *lane == issue.lane && *from < end && offset < *to)
+    }
+
+    /// Does the next operation wait?
+    fn is_held(&self) -> bool {
+        self.held.as_ref().is_some_and(|held| self.overlaps(held))
+    }
+
+    /// Lets an operation go, or keeps it until it may.
+    fn pass(&mut self, issue: Issue) -> Option<Issue> {
+        if self.overlaps(&issue) {
+            self.held = Some(issue);
+            return None;
+        }
+        let Operation { offset, bytes, .. } = issue.operation;
+        self.flying.push((issue.lane, offset, offset + u64::from(bytes)));
+        Some(issue)
+    }
+
+    fn came_back(&mut self, lane: u32, offset: u64, now_ns: u64) {
+        if let Some(at) = self.flying.iter().position(|(own, from, _)| (*own, *from) == (lane, offset)) {
+            self.flying.swap_remove(at);
+            self.freed_ns = now_ns;
+        }
+    }
 }
 
 /// Where a job is with its pauses.
@@ -76,6 +120,7 @@ enum Pause {
 impl Job {
     fn new(spec: JobSpec) -> Self {
         let search = spec.job.latency.map(|goal| Search::new(goal, spec.job.depth));
+        let apart = spec.job.keeps_apart.then(Box::default);
         Self {
             spec,
             in_flight: 0,
@@ -96,6 +141,7 @@ impl Job {
             held_ns: None,
             search,
             is_flushed: false,
+            apart,
         }
     }
 
@@ -188,6 +234,9 @@ impl Job {
                 self.free.iter_mut().for_each(|due_ns| *due_ns = (*due_ns).max(at_ns));
             }
         }
+        if self.apart.as_ref().is_some_and(|apart| apart.is_held()) {
+            return blocked();
+        }
         if self.in_flight >= self.depth() || (self.draining && self.in_flight > self.spec.job.depth_low) {
             self.draining = true;
             return blocked();
@@ -205,6 +254,14 @@ impl Job {
 
     /// Takes the next operation for the slot that is ready; `None` ends the job, or the run when its budget is spent.
     fn take(&mut self, lanes: &mut [LaneSpec], budget: &Budget, (now_ns, mut due_ns): (u64, u64)) -> Option<Issue> {
+        if let Some(apart) = &mut self.apart
+            && let Some(held) = apart.held.take()
+        {
+            // Its slot was not due before it could be used; what has a rate was.
+            let freed_ns = if self.spec.schedule.is_none() { apart.freed_ns } else { 0 };
+            let issue = apart.pass(Issue { due_ns: held.due_ns.max(freed_ns), ..held })?;
+            return Some(self.issue(issue));
+        }
         let first = self.spec.lanes.start;
         let held = self.kind_due_ns.map(|due_ns| due_ns > now_ns);
         let next = self.spec.turns.next(|at, anew| {
@@ -237,10 +294,28 @@ impl Job {
                 self.free.pop_front();
             }
         }
+        let issue = Issue { lane: u32::try_from(first + at).unwrap_or(u32::MAX), operation, due_ns };
+        let issue = match &mut self.apart {
+            None => issue,
+            Some(apart) => apart.pass(issue)?,
+        };
+        Some(self.issue(issue))
+    }
+
+    /// Counts an operation that is issued.
+    #[inline]
+    fn issue(&mut self, issue: Issue) -> Issue {
         self.in_flight += 1;
         self.issued += 1;
-        self.is_flushed = operation.op == Op::Flush;
-        Some(Issue { lane: u32::try_from(first + at).unwrap_or(u32::MAX), operation, due_ns })
+        self.is_flushed = issue.operation.op == Op::Flush;
+        issue
+    }
+
+    /// An operation came back, whatever came of it.
+    fn came_back(&mut self, lane: u32, offset: u64, now_ns: u64) {
+        if let Some(apart) = &mut self.apart {
+            apart.came_back(lane, offset, now_ns);
+        }
     }
 
     /// Counts towards the next pause.
@@ -287,7 +362,8 @@ impl Job {
         }
         if self.spec.schedule.is_none() {
             // As many slots as there may be: what is more than before is there from now on.
-            let unused = (self.depth().saturating_sub(self.in_flight)) as usize;
+            let held = u32::from(self.apart.as_ref().is_some_and(|apart| apart.held.is_some()));
+            let unused = (self.depth().saturating_sub(self.in_flight + held)) as usize;
             self.free.resize(unused, now_ns);
         }
         if self.ended && self.in_flight == 0 {
@@ -301,8 +377,8 @@ impl Job {
 pub(crate) struct Jobs {
     /// Where jobs may end with others, and how many changes of that have been seen.
     others: Option<(Arc<Fates>, u32)>,
-    /// Does any job end after a slow operation?
-    has_slowest: bool,
+    /// Does any job look at what comes back?
+    has_watch: bool,
     jobs: Vec<Job>,
     /// By lane.
     job_of: Vec<usize>,
@@ -326,11 +402,11 @@ impl Jobs {
         let has_flows = specs.iter().any(|spec| spec.job.flow.is_some());
         let fates = specs.first().map(|spec| Arc::clone(&spec.fates)).filter(|fates| fates.takes_along());
         let limits = |spec: &JobSpec| spec.job.end.as_ref().is_some_and(|end| end.slowest_ns != [None; 3]);
-        let has_slowest = specs.iter().any(limits);
+        let has_watch = specs.iter().any(|spec| spec.job.keeps_apart || limits(spec));
         let jobs = specs.into_iter().map(Job::new).collect();
         let (busy, back) = (Vec::new(), Vec::new());
         let others = fates.map(|fates| (fates, 0));
-        Self { others, has_slowest, jobs, job_of, turn: 0, in_a_row: IN_A_ROW, in_flight: 0, has_flows, busy, back }
+        Self { others, has_watch, jobs, job_of, turn: 0, in_a_row: IN_A_ROW, in_flight: 0, has_flows, busy, back }
     }
 
     /// Ends those that end with others; once per batch.
@@ -352,6 +428,7 @@ impl Jobs {
     pub(crate) fn failed(&mut self, failure: &RawFailure) -> Failed {
         let at = self.job_of.get(failure.lane).copied();
         let Some(job) = at.and_then(|at| self.jobs.get_mut(at)) else { return Failed::GoesOn };
+        job.came_back(u32::try_from(failure.lane).unwrap_or(u32::MAX), failure.offset, failure.t_ns);
         let target = job.target_of(failure.lane);
         let failed = job.spec.fates.failed(job.spec.workload, target, failure);
         if matches!(failed, Failed::Stops | Failed::IsFull { stops: true }) {
@@ -360,12 +437,13 @@ impl Jobs {
         failed
     }
 
-    /// An operation came back that did what it should: ends its job when it took too long.
+    /// An operation came back that did what it should: ends its job when it took too long, and lets others go.
     #[inline]
     pub(crate) fn served(&mut self, issue: &Issue, now_ns: u64, service_ns: u64) {
-        if self.has_slowest
+        if self.has_watch
             && let Some(job) = self.job_of.get(issue.lane as usize).and_then(|at| self.jobs.get_mut(*at))
         {
+            job.came_back(issue.lane, issue.operation.offset, now_ns);
             job.served(issue, now_ns, service_ns);
         }
     }
@@ -641,6 +719,26 @@ mod tests {
             let rest = bench.issues(now_ns);
             assert!(rest.iter().all(|(_, due_ns)| *due_ns == now_ns), "at {now_ns}: {rest:?}");
         }
+    }
+
+    #[test]
+    fn an_operation_waits_while_one_in_flight_overlaps_it() {
+        let mut apart = Apart::default();
+        let issue = |lane, offset, bytes| {
+            let operation = Operation { op: Op::Write, offset, bytes };
+            Issue { lane, operation, due_ns: 1 }
+        };
+        assert!(apart.pass(issue(0, 4096, 8192)).is_some());
+        assert!(apart.pass(issue(0, 12_288, 4096)).is_some(), "beside it");
+        assert!(apart.pass(issue(1, 4096, 4096)).is_some(), "another file");
+        assert!(apart.pass(issue(0, 8192, 8192)).is_none() && apart.is_held());
+        apart.came_back(0, 12_288, 5);
+        assert!(apart.is_held(), "the first still overlaps it");
+        apart.came_back(0, 4096, 7);
+        assert!(!apart.is_held() && apart.freed_ns == 7);
+        let held = apart.held.take().unwrap();
+        assert!(apart.pass(held).is_some());
+        assert!(apart.pass(issue(0, 12_288, 512)).is_none());
     }
 
     #[test]

@@ -39,6 +39,7 @@ mod uring;
 mod waiting;
 
 pub use aside::Aside;
+pub use cache::{pre_read, prepare};
 pub use check::check;
 pub use cost::{OwnCost, own_cost};
 pub use error::EngineError;

@@ -144,7 +144,6 @@ pub fn start_keeping(input: Input<'_>, options: &Options, each: &[bool]) -> Resu
     let chosen = choose::choose(&input, options)?;
     let fates = Arc::new(Fates::new(&input));
     let mut groups = divide(&input, chosen.groups, chosen.is_uring, &fates)?;
-    crate::cache::prepare(&input);
     let arrived = Arrived::new(&groups, Budget::new(&input));
     let control = Arc::new(Control::default());
     let budget = Arc::new(Budget::new(&input));

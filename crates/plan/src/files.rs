@@ -34,6 +34,9 @@ pub struct FileUse {
     pub cuts: bool,
     /// The page cache of a part is dropped before each pass over it.
     pub drops_cache: bool,
+    /// Before the job begins, all its parts are read with transfers of this many bytes; what that cost is in no figure.
+    #[serde(default)]
+    pub pre_read_bytes: Option<u64>,
     /// What the kernel is told about buffered reads.
     pub hint: ReadHint,
     /// At the end a target begins anew by itself (`time_based`); otherwise it is through.
@@ -109,6 +112,7 @@ impl Default for FileUse {
             repeats: false,
             cuts: false,
             drops_cache: false,
+            pre_read_bytes: None,
             hint: ReadHint::Unset,
             rewinds: false,
             varies: false,
@@ -228,6 +232,8 @@ pub enum LayoutKind {
     Sparse,
     /// Left as it is: writes at its end allocate and extend.
     Untouched,
+    /// The same, and nobody asks whether there is room: it is written until there is none.
+    Unbounded,
 }
 
 /// A fraction of some bytes, rounded down; exact for whole percents and what a hundredth of a millionth resolves.

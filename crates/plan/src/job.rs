@@ -53,6 +53,9 @@ pub struct Job {
     /// Some of its requests have an I/O priority of their own.
     #[serde(default)]
     pub priorities: Option<RequestPriorities>,
+    /// No operation begins while one in flight overlaps it.
+    #[serde(default)]
+    pub keeps_apart: bool,
     /// What ends it besides, by fio's rules; `None`: only the limits of the run and the plan do.
     #[serde(default)]
     pub end: Option<JobEnd>,
@@ -100,6 +103,7 @@ impl Job {
             placement: Placement::default(),
             mapped: false,
             priorities: None,
+            keeps_apart: false,
             end: None,
         }
     }

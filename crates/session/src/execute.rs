@@ -484,6 +484,9 @@ impl Life<'_, '_> {
                 manifest.extra.insert(convert::fio_out::JOB_ERRORS.into(), all);
             })?;
         }
+        if !result.is_read_before {
+            self.ending = self.ending.max(Ending::TargetFailed);
+        }
         for said in job_ends::said(plan, run, title, &result.fates) {
             self.spine.event(said.severity, said.kind, Some(title), None, &said.sentence)?;
             self.spine.messages.push(said.sentence);

@@ -69,6 +69,8 @@ pub(crate) struct RunResult {
     pub(crate) fates: Vec<JobFate>,
     /// A job ended that takes along all runs behind this one.
     pub(crate) ends_all: bool,
+    /// All was read before that was to be.
+    pub(crate) is_read_before: bool,
 }
 
 /// What a run needs.
@@ -189,9 +191,13 @@ pub(crate) fn execute(
     };
     let logs = Logs::of(context.logs.0, context.logs.1, context.run);
     let each = logs.as_ref().map(Logs::each).unwrap_or_default();
+    let mut is_read_before = true;
     let (mut running, playback) = match replay::start(context, input, spine)? {
         Some((running, playback)) => (running, Some(playback)),
-        None => (engine::start_keeping(input, context.options, &each)?, None),
+        None => {
+            is_read_before = pre_read(context, &input, spine)?;
+            (engine::start_keeping(input, context.options, &each)?, None)
+        }
     };
     spine.run_started(context, &running.describe(), clock::now_ns())?;
     let mut under = Under {
@@ -225,7 +231,29 @@ pub(crate) fn execute(
             return Err(error);
         }
     };
-    under.end(running, cause)
+    let result = under.end(running, cause)?;
+    Ok(RunResult { is_read_before, ..result })
+}
+
+/// Drops what the page cache holds of the files of the run's jobs, or reads them before, as each of them wants; false when
+/// they could not be read.
+fn pre_read(context: &RunContext<'_>, input: &Input<'_>, spine: &mut Spine<'_>) -> Result<bool, SessionError> {
+    let RunContext { plan, title, stop, .. } = *context;
+    engine::prepare(input);
+    let began_ns = clock::now_ns();
+    let (bytes, failed) = engine::pre_read(input, &|| stop.is_requested());
+    if bytes > 0 {
+        let took = format_ns(clock::now_ns() - began_ns);
+        spine.note("pre_read", &format!("{title}: {bytes} bytes were read before in {took} (pre_read)"))?;
+    }
+    let is_done = failed.is_empty();
+    for (target, error) in failed {
+        let spec = &plan.targets[target];
+        let sentence = format!("{title}: {} could not be read before (pre_read): {error}", spec.path.display());
+        spine.event("error", "pre_read", Some(title), Some(&spec.name), &sentence)?;
+        spine.messages.push(sentence);
+    }
+    Ok(is_done)
 }
 
 impl Under<'_, '_> {
@@ -607,6 +635,7 @@ impl Under<'_, '_> {
             unfinished,
             fates,
             ends_all: self.fates.ends_all(),
+            is_read_before: true,
         })
     }
 }

@@ -104,7 +104,7 @@ pub(crate) fn examine(
         Some(mark) if evidence::is_as_left(fd, size_bytes, mark, flag) => (None, false),
         _ => (evidence::what_is_lost(fd, size_bytes, mark.as_ref(), flag), true),
     };
-    if let Some(bytes) = grow_to {
+    if let Some(bytes) = grow_to.filter(|_| !is_unbounded(spec)) {
         check_space(claim.fd(), bytes - size_bytes, &node.path)?;
     }
     Ok(Existing { claim: Some(claim), size_bytes, grow_to, mark, given_up, must_prove })
@@ -124,8 +124,15 @@ pub(crate) fn examine_vacancy(spec: &TargetSpec, vacancy: &Vacancy, policy: &Pol
     let writable = rustix::fs::Access::WRITE_OK | rustix::fs::Access::EXEC_OK;
     accessat(&vacancy.parent, ".", writable, AtFlags::EACCESS)
         .map_err(|error| ErrorKind::from_io("create", &path, error))?;
-    check_space(vacancy.parent.as_fd(), bytes, &path)?;
+    if !is_unbounded(spec) {
+        check_space(vacancy.parent.as_fd(), bytes, &path)?;
+    }
     Ok(bytes)
+}
+
+/// Is the file written until there is no more room?
+fn is_unbounded(spec: &TargetSpec) -> bool {
+    spec.layout.is_some_and(|layout| layout.how == LayoutKind::Unbounded)
 }
 
 /// Refuses what would not fit.
@@ -234,7 +241,7 @@ fn named(vacancy: &Vacancy) -> rustix::io::Result<OwnedFd> {
 pub(crate) fn grow(fd: BorrowedFd<'_>, (from, to): (u64, u64), how: LayoutKind, path: &Path) -> Result<(), ErrorKind> {
     let sparse = || ftruncate(fd, to).map_err(|error| ErrorKind::from_io("extend", path, error));
     let flags = match how {
-        LayoutKind::Untouched => return Ok(()),
+        LayoutKind::Untouched | LayoutKind::Unbounded => return Ok(()),
         LayoutKind::Sparse => return sparse(),
         LayoutKind::Kept => FallocateFlags::KEEP_SIZE,
         LayoutKind::Filled | LayoutKind::Allocated => FallocateFlags::empty(),

@@ -28,9 +28,7 @@ const OWN_HELP: &str = "`iodyno run --help` and docs/fio-options.md list all opt
 /// All of them, newer ones than those of fio 3.33 as well.
 #[rustfmt::skip]
 pub(super) const ABSENT: &[Absent] = &[
-    // The job's end; helpers of other parts take these away one by one.
-    Absent { names: &["create_only", "pre_read", "fill_device", "fill_fs"], why: "files cannot be made, read or filled in this way yet: leave it out" },
-    Absent { names: &["serialize_overlap"], why: "operations that overlap are not held back yet: leave it out" },
+    // The job's end.
     Absent { names: &["rate_cycle", "ratecycle"], why: "rate_min and rate_iops_min are judged over the whole run: leave it out" },
     Absent { names: &["rate_ignore_thinktime"], why: "what is paced by a rate becomes due during a pause, and is issued behind it: leave it out" },
     // Places.

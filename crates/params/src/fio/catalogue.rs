@@ -147,6 +147,9 @@ pub const OPTIONS: &[FioOption] = &[
     plan("unlink", &[], Target, SWITCH, "Remove the files at the end, if this run created them"),
     plan("overwrite", &[], Target, SWITCH, "Write a file that is too short once before the run, as is done for reads"),
     plan("create_on_open", &[], Target, SWITCH, "Leave a file that is only written as long as it is: its writes extend it"),
+    plan("create_only", &[], Target, SWITCH, "Only make the job's files, as they would be made for it; nothing else is done"),
+    plan("pre_read", &[], Target, SWITCH, "Read the job's part of its files before it begins, and leave the page cache as it is then (invalidate=0)"),
+    plan("fill_device", &["fill_fs"], Target, SWITCH, "Write until there is no more room, which is the job's end and no error; without size= it has no other end"),
     other("create_serialize", &[], Target, SWITCH, Note("files are created and filled before the run, outside of what is measured")),
     other("create_fsync", &[], Target, SWITCH, Note("files are created and filled before the run, outside of what is measured")),
     plan("readonly", &[], Target, SWITCH, "Refuse every job that would write or trim"),
@@ -197,6 +200,7 @@ pub const OPTIONS: &[FioOption] = &[
     // Engine
     plan("ioengine", &[], Engine, ("NAME", "io_uring"), "io_uring or libaio (both io_uring here), psync, sync, vsync, pvsync, pvsync2 (one at a time), mmap (files are memory), null (nothing is done)"),
     plan("iodepth", &[], Engine, ("N", "32"), "Operations in flight per job"),
+    plan("serialize_overlap", &[], Engine, SWITCH, "An operation waits while one in flight overlaps it"),
     plan("iodepth_low", &[], Engine, ("N", "8"), "When all are in flight, wait until so few are left"),
     other("iodepth_batch", &["iodepth_batch_submit"], Engine, ("N", "8"), Note("what is due is always submitted at once, up to 32 with one system call")),
     other("iodepth_batch_complete_min", &["iodepth_batch_complete"], Engine, ("N", "1"), Note("what has completed is always taken at once")),

@@ -1,4 +1,4 @@
-//! What ends a job besides its limits, and what ends with it.
+//! What ends a job besides its limits, what ends with it, and what comes before it.
 
 use super::value::{PerOp, Units, per_op};
 use super::words_out::time;
@@ -28,6 +28,10 @@ pub(super) struct EndOptions {
     exits_all_on_error: bool,
     reach: Reach,
     pub(super) new_group: bool,
+    pub(super) fills_device: bool,
+    pub(super) creates_only: bool,
+    pub(super) pre_reads: bool,
+    pub(super) keeps_apart: bool,
 }
 
 impl EndOptions {
@@ -37,6 +41,10 @@ impl EndOptions {
             "exitall" => self.exits_all = on,
             "exitall_on_error" => self.exits_all_on_error = on,
             "new_group" => self.new_group = on,
+            "fill_device" => self.fills_device = on,
+            "create_only" => self.creates_only = on,
+            "pre_read" => self.pre_reads = on,
+            "serialize_overlap" => self.keeps_apart = on,
             _ => return false,
         }
         true
@@ -94,7 +102,7 @@ impl EndOptions {
         }
         let takes_along =
             (exits_all || self.exits_all_on_error).then_some(TakesAlong { reach: self.reach, only_failed: !exits_all });
-        JobEnd { passed_over, slowest_ns: self.slowest_ns, takes_along, group, ..JobEnd::default() }
+        JobEnd { passed_over, slowest_ns: self.slowest_ns, fills_device: self.fills_device, takes_along, group }
     }
 
     /// How many operations of a replay may fail.
@@ -137,6 +145,9 @@ pub(super) fn told(end: &JobEnd) -> Vec<(&'static str, String)> {
             let lists: Vec<String> = end.passed_over.iter().map(|list| error_names(list)).collect();
             lines.push(("ignore_error", lists.join(",").trim_end_matches(',').to_string()));
         }
+    }
+    if end.fills_device {
+        lines.push(("fill_device", "1".to_string()));
     }
     if end.slowest_ns.iter().any(Option::is_some) {
         let texts = end.slowest_ns.map(|limit| limit.map_or("0".to_string(), time));

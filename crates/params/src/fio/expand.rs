@@ -10,8 +10,8 @@ use crate::context::Context;
 use crate::diagnostic::Diagnostic;
 use plan::{
     Address, Arrivals, Bound, Command, Content, Dedup, DedupSets, Distribution, FilePasses, FileUse, Flow, Job,
-    LatencyGoal, Objective, OpMix, OpenFlags, Order, Placement, PriorityShare, Rate, ReadHint, Replay,
-    RequestPriorities, Run, Span, Steady, Stop, StridedZones, Think, TransferSize, Workload,
+    LatencyGoal, LayoutKind, Objective, OpMix, OpenFlags, Order, Placement, PriorityShare, Rate, ReadHint,
+    Replay, RequestPriorities, Run, Span, Steady, Stop, StridedZones, Think, TransferSize, Workload,
 };
 use std::fmt::Write as _;
 use std::path::PathBuf;
@@ -370,6 +370,14 @@ fn check(context: &mut Context, section: &JobSection) -> Option<()> {
             "add latency_window=5s",
         );
     }
+    if options.ends.fills_device && options.layout() == LayoutKind::Filled {
+        let message = "`fill_device` is for jobs that only write: what is read would be written before".to_string();
+        error("fill-device", "fill_device", message, "fill with a job rw=write, and read with one behind it");
+    }
+    if options.ends.fills_device && options.random && options.size.is_none() {
+        let message = "random places need a `size`, with `fill_device` as well".to_string();
+        error("fill-device", "fill_device", message, "add size=, or use rw=write");
+    }
     let minimum = options.sizes.each_ref().map(TransferSize::min_bytes);
     let is_aligned = (0..3).any(|at| options.align[at] != 0 && options.align[at] != minimum[at]);
     if options.random && options.map && is_aligned {
@@ -500,6 +508,11 @@ fn address(section: &JobSection, files: FileUse, sizes: &[&TransferSize]) -> Add
     let varies = !options.repeats_choices;
     let strided = strided(options).filter(|_| files.file_bytes.len() == 1);
     let mut files = FileUse { rewinds, varies, drops_cache: options.invalidate, hint, strided, ..files };
+    if options.ends.pre_reads {
+        // What was read is to be there.
+        files.drops_cache = false;
+        files.pre_read_bytes = sizes.first().map(|size| size.max_bytes());
+    }
     // Two directions that go their own ways, each from the beginning.
     let per_op = matches!(options.pattern, Pattern::ReadWrite | Pattern::TrimWrite);
     if !options.random {
@@ -602,7 +615,8 @@ fn job(section: &JobSection, copy: u32, depth: u32, (warmup_ns, size_bytes): (u6
     let files = Some(FilePasses { size_bytes, io_size, loops: options.loops, endless, largest_bytes, ends_by_bytes });
     // Each place of a trimwrite is trimmed and then written: twice the operations.
     let twice = if options.pattern == Pattern::TrimWrite { 2 } else { 1 };
-    let operations = options.number_ios.map(|count| count.saturating_mul(options.loops).saturating_mul(twice));
+    let changes = options.pattern != Pattern::Read;
+    let wanted = options.number_ios.map(|count| count.saturating_mul(options.loops).saturating_mul(twice));
     let cpus = match &options.cpus[..] {
         all if options.cpus_split && !all.is_empty() => vec![all[copy as usize % all.len()]],
         all => all.to_vec(),
@@ -622,7 +636,7 @@ fn job(section: &JobSection, copy: u32, depth: u32, (warmup_ns, size_bytes): (u6
         start_ns,
         elapsed_ns: options.runtime_ns.map(|runtime| runtime.saturating_add(warmup_ns)),
         files,
-        operations,
+        operations: if options.ends.creates_only { Some(0) } else { wanted },
         think,
         turn: options.turn,
         flow: options.flow.map(|weight| Flow { id: options.flow_id, weight }),
@@ -640,6 +654,8 @@ fn job(section: &JobSection, copy: u32, depth: u32, (warmup_ns, size_bytes): (u6
         },
         mapped: options.mapped,
         priorities: priorities(options),
+        // One at a time cannot overlap, nor do reads that do.
+        keeps_apart: options.ends.keeps_apart && changes && depth > 1,
         end: Some(options.ends.job_end(section.group, section.exits_all)),
         ..Job::new(depth)
     }

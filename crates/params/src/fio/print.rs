@@ -221,7 +221,8 @@ fn part(workload: &Workload, files: &FileUse, size_bytes: Option<u64>, lines: &m
         lines.add_if(zones.range_bytes != zones.bytes, "zonerange", || bytes(zones.range_bytes));
         lines.add_if(zones.skip_bytes > 0, "zoneskip", || bytes(zones.skip_bytes));
     }
-    lines.add_if(!files.drops_cache, "invalidate", || "0".to_string());
+    lines.add_if(files.pre_read_bytes.is_some(), "pre_read", || "1".to_string());
+    lines.add_if(!files.drops_cache && files.pre_read_bytes.is_none(), "invalidate", || "0".to_string());
     lines.add_if(files.varies, "randrepeat", || "0".to_string());
     let usual = match workload.address.order {
         Order::Sequential { .. } => ReadHint::Sequential,
@@ -658,7 +659,11 @@ fn times(run: &Run, workload: &Workload, job: &Job, lines: &mut Lines, unsaid: &
             lines.add_if(passes < loops, "io_size", || share_text(passes, |part| part * loops));
         }
     }
-    lines.add_if(job.operations.is_some(), "number_ios", || (job.operations.unwrap_or(0) / loops / twice).to_string());
+    lines.add_if(job.operations == Some(0), "create_only", || "1".to_string());
+    lines.add_if(job.keeps_apart, "serialize_overlap", || "1".to_string());
+    lines.add_if(job.operations.is_some_and(|count| count > 0), "number_ios", || {
+        (job.operations.unwrap_or(0) / loops / twice).to_string()
+    });
     if let Some(steady) = run.stop.steady {
         let what = match steady.measure {
             SteadyMeasure::Operations => "iops",

@@ -12,6 +12,9 @@ use std::path::{Path, PathBuf};
 /// Targets of all jobs together, far above any real file.
 const TARGETS_MAX: usize = 100_000;
 
+/// A size without a bound: a pebibyte.
+const UNBOUNDED: u64 = 1 << 50;
+
 /// Where one copy of a job goes.
 pub(super) struct Place {
     pub(super) targets: Vec<usize>,
@@ -90,13 +93,22 @@ impl Targets {
             let at = self.target(section, &path, of.open);
             let needs = self.needs.entry(path).or_default();
             let before = *needs;
-            *needs = before.max(files.needs_bytes(member).unwrap_or(0));
-            files.file_bytes.push(*needs);
+            let all = before.max(files.needs_bytes(member).unwrap_or(0));
+            let fills = options.ends.fills_device;
+            // How far a job comes that fills a device is not known: it makes no file longer for those behind it.
+            if !fills {
+                *needs = all;
+            }
+            files.file_bytes.push(all);
             let spec = &mut self.specs[at];
             spec.unlink |= options.unlink;
-            if *needs > 0 {
-                let how = if *needs > before { options.layout() } else { LayoutKind::Untouched };
-                spec.layout = Some(grown(spec.layout, Layout { at_least_bytes: *needs, how }));
+            if all > 0 {
+                let how = match all > before {
+                    _ if fills => LayoutKind::Unbounded,
+                    true => options.layout(),
+                    false => LayoutKind::Untouched,
+                };
+                spec.layout = Some(grown(spec.layout, Layout { at_least_bytes: all, how }));
             }
             let used = self.depths.entry(at).or_default();
             *used = used.saturating_add(of.depth);
@@ -149,6 +161,8 @@ impl Targets {
 fn grown(before: Option<Layout>, now: Layout) -> Layout {
     let at_least_bytes = now.at_least_bytes.max(before.map_or(0, |layout| layout.at_least_bytes));
     let how = match before {
+        Some(layout) if layout.how == LayoutKind::Unbounded => layout.how,
+        _ if now.how == LayoutKind::Unbounded => now.how,
         Some(layout) if now.how != LayoutKind::Filled => layout.how,
         _ => now.how,
     };
@@ -178,7 +192,11 @@ fn part(options: &Options, copy: u32, paths: &[PathBuf]) -> FileUse {
     if let Some(Amount::Part(part)) = options.size {
         files.fraction = part;
     }
-    files.lengths = match (options.filesize, options.size) {
+    let size = match options.size {
+        None if options.ends.fills_device => Some(Amount::Bytes(UNBOUNDED)),
+        size => size,
+    };
+    files.lengths = match (options.filesize, size) {
         (Some((low, high)), _) => {
             // By name, so that all jobs of a file agree.
             let salt = |path: &PathBuf| {

@@ -5,6 +5,7 @@ mod coverage;
 mod depth;
 mod engine_choice;
 mod job_ends;
+mod job_files;
 mod open;
 mod rates;
 

@@ -66,4 +66,8 @@ pub(crate) const JOBS: &[&str] = &[
      [c]\nrw=randwrite\nbsrange=4k-64k\nbuffer_pattern=0xdeadbeef\"abc\"12\nfsync=8\nfdatasync=3\nrandom_distribution=zoned_abs:50/1m:50/9m\n\
      latency_target=2ms\nlatency_window=5s\nlatency_percentile=99.9\nnumber_ios=10k\nbuffer_compress_percentage=40\nexec_prerun=sync\n\
      [d]\nnew_group\nrw=randread\npercentage_random=50,50\nioengine=null\nfail_if=errors > 0\n",
+    "[global]\ndirectory=/tmp\nexitall\nexit_what=stonewall\ncontinue_on_error=io\nioengine=libaio\niodepth=4\n\
+     [e]\nrw=write\nfill_device\nserialize_overlap\n\
+     [f]\nnew_group\nsize=1m\nrw=read\npre_read\nignore_error=EIO:ENOSPC,,84\nmax_latency=0,50ms\n\
+     [g]\nstonewall\nsize=1m\nrw=write\ncreate_only\nexitall_on_error\n",
 ];
