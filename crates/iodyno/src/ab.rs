@@ -4,8 +4,8 @@ use crate::ab_args::AbArgs;
 use crate::compare;
 use crate::exit::{Failure, PARAMETERS};
 use crate::place;
-use crate::view_args::JudgeArgs;
 use crate::run::{Inputs, check_destroy, dry_run_code, read_files_with, split_inputs, time, watch_signals};
+use crate::view_args::JudgeArgs;
 use crate::{objectives, open};
 use analyze::{ComparedCondition, Question, ROUND_S_MIN};
 use output::Force;
@@ -189,7 +189,8 @@ fn load(args: &AbArgs, input: &Input, shared: &Variables, label: String) -> Resu
         seed: args.seed,
         ..Options::default()
     };
-    let Inputs { plan, jobs, .. } = read_files_with(std::slice::from_ref(&input.file), &Vec::new(), &options, false, true)?;
+    let Inputs { plan, jobs, .. } =
+        read_files_with(std::slice::from_ref(&input.file), &Vec::new(), &options, false, true)?;
     objectives::check(&plan)?;
     let policy = Policy { destroy: args.destroy.clone(), never_create: plan.settings.format == Some(false) };
     Ok(AbLoad { label, plan, jobs, policy })

@@ -522,7 +522,8 @@ fn share_text_of(guess: f64, target: f64, forward: impl Fn(f64) -> f64) -> Strin
 
 fn engine(plan: &Plan, workload: &Workload, job: &Job, lines: &mut Lines) {
     // Priorities of requests are nothing for the engines that have one at a time.
-    let is_queued = job.depth > 1 || job.priorities.is_some() || job.files.as_ref().is_some_and(|files| files.ends_by_bytes);
+    let is_queued =
+        job.depth > 1 || job.priorities.is_some() || job.files.as_ref().is_some_and(|files| files.ends_by_bytes);
     lines.add_if(is_queued && !job.mapped, "ioengine", || "io_uring".to_string());
     lines.add_if(job.mapped, "ioengine", || "mmap".to_string());
     lines.add_if(job.depth > 1 || job.priorities.is_some(), "iodepth", || job.depth.to_string());
