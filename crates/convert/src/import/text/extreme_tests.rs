@@ -291,6 +291,7 @@ fn a_line_that_begins_like_a_row_is_an_error_and_never_left_out() {
     let iostat = format!("{BANNER}\nDevice tps kB_read/s kB_wrtn/s\nvda 1.00 2.00 3.00\n");
     let zpool = "               capacity     operations    bandwidth\npool        alloc   free   read  write   read  write\n\
         tank        2.14M   248M     22    389  90.1K  2.62M\n";
+    let oracle = "Top 5 Timed Events\n------ ------\nCPU time 65,674 39.9\n";
     for (format, text, line, number) in [
         ("nicstat", p, "1795170447:eth0:1.000:2.000:3x:4.000:0.00:0.00", 2),
         ("nicstat", p, "1795170447:eth0:1.000:2.000:3.000", 2),
@@ -299,6 +300,8 @@ fn a_line_that_begins_like_a_row_is_an_error_and_never_left_out() {
         ("vmstat", vmstat, " 1  0  many words instead", 3),
         ("iostat", &iostat, "vdb 1.00 2.00 a word and another", 5),
         ("zpool-iostat", zpool, "tank 2.14M 248M and so on and on", 4),
+        ("oracle", oracle, "log file sync 97,555 1,234 12", 4),
+        ("rfileio", "Read IOPS, top 20 (count)\n", "/a/b   logical  many", 2),
     ] {
         let error = read(format, &format!("{text}{line}\n")).map(|_| ()).expect_err(line);
         assert!(error.contains(&format!(":{number}: ")), "{line}: {error}");

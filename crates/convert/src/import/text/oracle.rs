@@ -51,6 +51,13 @@ pub(super) fn read(lines: &mut Lines, told: &mut Told) -> Result<(), ConvertErro
         if rows.is_empty() {
             return Err(lines.malformed("ends without an event with its waits and times under the heading".to_string()));
         }
+        // What is left is the title of the next table: figures beside each other are an event's.
+        let is_figure = |word: &String| value(word).is_some();
+        let left: Vec<String> = rest.split_whitespace().map(String::from).collect();
+        if left.windows(2).any(|pair| pair.iter().all(is_figure)) {
+            let last = lines.number().saturating_sub(1);
+            return Err(lines.malformed_at(last, format!("has an event without its four figures, or two: `{rest}`")));
+        }
         for (event, cells) in rows {
             let whose = if title.is_empty() { event } else { format!("{title}: {event}") };
             told.row(section, &whose, &cells);

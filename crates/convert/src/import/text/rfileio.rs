@@ -51,6 +51,8 @@ pub(super) fn read(lines: &mut Lines, told: &mut Told) -> Result<(), ConvertErro
                 _ if lines.may_be_cut() => told.note(&format!("line {} is cut off, and left out", lines.number())),
                 _ => return Err(lines.malformed("is not a file, `logical` or `physical`, and a number".to_string())),
             }
+        } else {
+            told.tally("lines that are not rfileio's (messages, prompts) left out");
         }
     }
     Ok(())

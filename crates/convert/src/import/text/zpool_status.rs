@@ -23,6 +23,13 @@ fn count(word: &str) -> Option<(f64, bool)> {
     Some((number(&word[..end])?, false))
 }
 
+/// Is it a state that is not known here, before three counts?
+fn is_row(state: &str, counts: [&str; 3]) -> bool {
+    state.len() > 2
+        && state.bytes().all(|letter| letter.is_ascii_uppercase() || letter == b'_')
+        && counts.iter().all(|word| count(word).is_some())
+}
+
 pub(super) fn read(lines: &mut Lines, told: &mut Told) -> Result<(), ConvertError> {
     let section = told.plain_section(&HEADING[1..]);
     let mut is_under = false;
@@ -36,7 +43,9 @@ pub(super) fn read(lines: &mut Lines, told: &mut Told) -> Result<(), ConvertErro
                 continue;
             }
             match rest {
-                [name, state, read, write, sums, more @ ..] if is_under && STATES.contains(state) => {
+                [name, state, read, write, sums, more @ ..]
+                    if is_under && (STATES.contains(state) || is_row(state, [read, write, sums])) =>
+                {
                     let counts = [count(read), count(write), count(sums)];
                     let [Some((read, true)), Some((write, true)), Some((sums, is_whole))] = counts else {
                         return Err(lines.malformed(format!("has no three counts behind {name} {state}")));

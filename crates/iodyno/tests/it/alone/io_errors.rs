@@ -66,14 +66,16 @@ fn a_disk_on_which_io_fails_is_never_called_healthy() {
         let _ = disk.disk.take_log();
     }
     let scratch = Scratch::new();
-    let mut tracing = scratch.iodyno(&["trace", "-o", "traced"]);
-    for disk in &disks {
-        tracing = tracing.args(["-d", &disk.device.name()]);
-    }
-    let mut tracing = tracing.spawn().unwrap();
+    let trace = |out: &str, way: &str| {
+        let trace = scratch.iodyno(&["trace", "-o", out, "--through", way]);
+        disks.iter().fold(trace, |trace, disk| trace.args(["-d", &disk.device.name()])).spawn().unwrap()
+    };
+    let (mut tracing, mut by_ftrace) = (trace("traced", "bpf"), trace("by-ftrace", "ftrace"));
     let record = scratch.iodyno(&["record", "-o", "recorded", "--for", "9s"]).spawn().unwrap();
     let live = scratch.iodyno(&["diagnose", "--live", "9s", "--json"]).spawn().unwrap();
-    assert!(tracing.wait_for_stdout("tracing", Duration::from_secs(20)), "{}", tracing.stderr());
+    for tracing in [&mut tracing, &mut by_ftrace] {
+        assert!(tracing.wait_for_stdout("tracing", Duration::from_secs(20)), "{}", tracing.stderr());
+    }
     // The probes are there when the recording is.
     for _ in 0..200 {
         if scratch.path("recorded/manifest.json").exists() {
@@ -85,12 +87,20 @@ fn a_disk_on_which_io_fails_is_never_called_healthy() {
     let failed: Vec<(u64, u64)> = disks.iter().zip(&CASES).map(|(disk, case)| work(disk, case)).collect();
     // It ends well after what it saw was written.
     std::thread::sleep(Duration::from_millis(300));
-    tracing.signal(rustix::process::Signal::INT);
-    let traced = tracing.wait().unwrap();
+    let [traced, by_ftrace] = [tracing, by_ftrace].map(|tracing| {
+        tracing.signal(rustix::process::Signal::INT);
+        tracing.wait().unwrap()
+    });
+    assert!(by_ftrace.stderr.contains("traced through ftrace"), "{}", by_ftrace.stderr);
     record.wait().unwrap().expect_code(0);
     let live = live.wait().unwrap().expect_code(9);
     let live: Value = serde_json::from_str(&live.stdout).unwrap();
-    let faces = [("live", live), ("recorded", judged(&scratch, "recorded")), ("traced", judged(&scratch, "traced"))];
+    let faces = [
+        ("live", live),
+        ("recorded", judged(&scratch, "recorded")),
+        ("traced", judged(&scratch, "traced")),
+        ("traced through ftrace", judged(&scratch, "by-ftrace")),
+    ];
     for ((disk, case), (reads, writes)) in disks.iter().zip(&CASES).zip(&failed) {
         let name = disk.device.name();
         for (face, judged) in &faces {
@@ -122,4 +132,9 @@ fn a_disk_on_which_io_fails_is_never_called_healthy() {
     assert!(traced.stderr.contains("finding   R13"), "{}", traced.stderr);
     let page = scratch.iodyno(&["top", "recorded", "--once", "--size", "200x60"]).run().unwrap().stdout;
     assert!(page.contains("R13"), "{page}");
+    for (disk, (reads, writes)) in disks.iter().zip(&failed).filter(|(_, failed)| **failed != (0, 0)) {
+        let cell = format!(" {}/min", reads + writes);
+        let row = page.lines().find(|line| line.contains(&disk.device.name()) && line.contains("/min"));
+        assert!(row.is_some_and(|row| row.contains(&cell)), "{} failed{cell}:\n{page}", disk.device.name());
+    }
 }
