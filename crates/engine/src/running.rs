@@ -7,8 +7,7 @@ use crate::fates::Fates;
 use crate::group::{GroupSpec, JobSpec, divide};
 use crate::harvest::{
     Arrived, BUSY_SHARE, Failure, Finished, Harvest, JobInterval, KeptIo, LaneEnd, LaneEnds, LaneInterval, LaneMap,
-    WorkerInterval,
-    is_predictable,
+    WorkerInterval, is_predictable,
 };
 use crate::pool::used_targets;
 use crate::replay::Played;

@@ -10,8 +10,8 @@ use crate::context::Context;
 use crate::diagnostic::Diagnostic;
 use plan::{
     Address, Arrivals, Bound, Command, Content, Dedup, DedupSets, Distribution, FilePasses, FileUse, Flow, Job,
-    LatencyGoal, LayoutKind, Objective, OpMix, OpenFlags, Order, Placement, PriorityShare, Rate, ReadHint,
-    Replay, RequestPriorities, Run, Span, Steady, Stop, StridedZones, Think, TransferSize, Workload,
+    LatencyGoal, LayoutKind, Objective, OpMix, OpenFlags, Order, Placement, PriorityShare, Rate, ReadHint, Replay,
+    RequestPriorities, Run, Span, Steady, Stop, StridedZones, Think, TransferSize, Workload,
 };
 use std::fmt::Write as _;
 use std::path::PathBuf;
