@@ -776,7 +776,6 @@ mod tests {
             targets: vec![0],
             warm_ns: 0,
             fates,
-            span: Arc::default(),
         };
         let mut jobs = Jobs::new(vec![spec], 1);
         let mut issued = |jobs: &mut Jobs, now_ns| {

@@ -5,7 +5,6 @@ use crate::compare;
 use crate::exit::{Failure, PARAMETERS};
 use crate::place;
 use crate::run::{Inputs, check_destroy, dry_run_code, read_files_with, split_inputs, time, watch_signals};
-use crate::view_args::JudgeArgs;
 use crate::{objectives, open};
 use analyze::{ComparedCondition, Names, Question, ROUND_S_MIN};
 use output::Force;

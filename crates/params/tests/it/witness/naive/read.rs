@@ -1,6 +1,6 @@
 //! What Vdbench reads of the lines of a file: storages, workloads and runs, with what their defaults leave to them.
 
-use super::super::grammar::{Param, Statement};
+use super::super::grammar::{Param, Statement, Value};
 use super::{CURVE_RATE, MAX_RATE, Rd, Rule, Sd, Wd};
 
 /// SD_entry.readParms: sd=default is a template for what comes after it.
@@ -125,18 +125,18 @@ fn sizes(param: &Param, is: &impl Fn(Rule) -> bool) -> Result<Vec<f64>, &'static
 fn seek(wd: &mut Wd, param: &Param) {
     for value in &param.values {
         match value {
-            super::grammar::Value::Word(word) if word.starts_with("seq") => {
+            Value::Word(word) if word.starts_with("seq") => {
                 wd.seek = 0.0;
                 if word.contains("nz") {
                     wd.start0 = false;
                 }
             }
-            super::grammar::Value::Word(word) if word == "eof" => wd.seek = -1.0,
-            super::grammar::Value::Word(word) if "random".starts_with(word.as_str()) => wd.seek = 100.0,
-            super::grammar::Value::Word(_) => (wd.seek, wd.poisson) = (100.0, 3.0),
-            super::grammar::Value::Number(number) if wd.poisson == 0.0 => wd.seek = *number,
-            super::grammar::Value::Number(number) => wd.poisson = *number,
-            super::grammar::Value::Percent(_) => {}
+            Value::Word(word) if word == "eof" => wd.seek = -1.0,
+            Value::Word(word) if "random".starts_with(word.as_str()) => wd.seek = 100.0,
+            Value::Word(_) => (wd.seek, wd.poisson) = (100.0, 3.0),
+            Value::Number(number) if wd.poisson == 0.0 => wd.seek = *number,
+            Value::Number(number) => wd.poisson = *number,
+            Value::Percent(_) => {}
         }
     }
 }
