@@ -304,8 +304,10 @@ pub(crate) fn phases(_: &Facts, run: &RunFacts) -> Option<Drawing> {
         .iter()
         .map(|phase| (phase.phase.clone(), run.seconds(phase.from_ns), (phase.to_ns - phase.from_ns) as f64 / 1e9))
         .collect();
-    // The drain has no marks of its own, only intervals.
-    for interval in &run.intervals {
+    // The drain has no marks of its own, only intervals; before the marks' end they are the fsyncs of jobs that ended early.
+    let end_ns = run.phases.iter().map(|phase| phase.to_ns).max().unwrap_or(i64::MIN);
+    let (behind, before): (Vec<_>, Vec<_>) = run.intervals.iter().partition(|interval| interval.t_ns > end_ns);
+    for interval in behind.into_iter().chain(before) {
         if !phases.iter().any(|phase| phase.0 == interval.phase) {
             let from = run.seconds(interval.t_ns - interval.interval_ns);
             phases.push((interval.phase.clone(), from, interval.interval_ns as f64 / 1e9));

@@ -57,6 +57,8 @@ struct Fate {
     /// It has done its last operation.
     drained: AtomicBool,
     ended: AtomicBool,
+    /// It is being said.
+    ending: AtomicBool,
     /// Another one's end ends it.
     told: AtomicBool,
     /// When it stopped before its own limits, ns of the run; 0: it did not.
@@ -175,7 +177,7 @@ impl Fates {
             result if result < 0 => -result,
             0 => EIO,
             // The rest of it is what comes next, and fails then.
-            _ if end.fills_device => return Failed::IsFull { stops: false },
+            _ if end.fills_device && failure.op == Op::Write => return Failed::IsFull { stops: false },
             _ => return Failed::GoesOn,
         };
         let mut state = fate.state();
@@ -204,9 +206,15 @@ impl Fates {
     /// The job has ended, and with it those that it takes along.
     fn end(&self, job: usize) {
         let Some(fate) = self.jobs.get(job) else { return };
-        if fate.ended.swap(true, Ordering::AcqRel) {
+        if fate.ending.swap(true, Ordering::AcqRel) {
             return;
         }
+        self.take_along(job, fate);
+        // Those that wait for it see it only now: one that is to end with it must not begin before.
+        fate.ended.store(true, Ordering::Release);
+    }
+
+    fn take_along(&self, job: usize, fate: &Fate) {
         let Some(end) = fate.end.as_ref().filter(|_| fate.begun.load(Ordering::Acquire)) else { return };
         let has_failed = fate.state().fault.is_some();
         let Some(along) = end.takes_along.filter(|along| !along.only_failed || has_failed) else { return };

@@ -96,7 +96,10 @@ impl Apart {
             return None;
         }
         let Operation { offset, bytes, .. } = issue.operation;
-        self.flying.push((issue.lane, offset, offset + u64::from(bytes)));
+        // A flush has no place: it is none that a write at the beginning could be taken for.
+        if bytes > 0 {
+            self.flying.push((issue.lane, offset, offset + u64::from(bytes)));
+        }
         Some(issue)
     }
 
@@ -247,7 +250,10 @@ impl Job {
         }
         self.draining = false;
         if self.spec.schedule.is_some() {
-            return if self.next_due_ns > now_ns { until(self.next_due_ns) } else { Ready::Due(self.next_due_ns) };
+            // What waited for one that it overlaps was due already.
+            let held = self.apart.as_ref().and_then(|apart| apart.held.as_ref());
+            let due_ns = held.map_or(self.next_due_ns, |held| held.due_ns);
+            return if due_ns > now_ns { until(due_ns) } else { Ready::Due(due_ns) };
         }
         self.free.front().map_or_else(blocked, |due_ns| Ready::Due(*due_ns))
     }
@@ -428,7 +434,9 @@ impl Jobs {
     pub(crate) fn failed(&mut self, failure: &RawFailure) -> Failed {
         let at = self.job_of.get(failure.lane).copied();
         let Some(job) = at.and_then(|at| self.jobs.get_mut(at)) else { return Failed::GoesOn };
-        job.came_back(u32::try_from(failure.lane).unwrap_or(u32::MAX), failure.offset, failure.t_ns);
+        if failure.bytes > 0 {
+            job.came_back(u32::try_from(failure.lane).unwrap_or(u32::MAX), failure.offset, failure.t_ns);
+        }
         let target = job.target_of(failure.lane);
         let failed = job.spec.fates.failed(job.spec.workload, target, failure);
         if matches!(failed, Failed::Stops | Failed::IsFull { stops: true }) {
@@ -443,7 +451,9 @@ impl Jobs {
         if self.has_watch
             && let Some(job) = self.job_of.get(issue.lane as usize).and_then(|at| self.jobs.get_mut(*at))
         {
-            job.came_back(issue.lane, issue.operation.offset, now_ns);
+            if issue.operation.bytes > 0 {
+                job.came_back(issue.lane, issue.operation.offset, now_ns);
+            }
             job.served(issue, now_ns, service_ns);
         }
     }

@@ -214,9 +214,15 @@ fn load(args: &AbArgs, input: &Input, shared: &Variables, label: String) -> Resu
         seed: args.seed,
         ..Options::default()
     };
-    let Inputs { plan, jobs, .. } =
+    let Inputs { plan, mut jobs, .. } =
         read_files_with(std::slice::from_ref(&input.file), &Vec::new(), &options, false, true)?;
     objectives::check(&plan)?;
+    if jobs.drop_logs() {
+        say!(
+            "iodyno: {}: fio's logs are not written for rounds; `iodyno export ROUND --format fio-logs` does, of averages",
+            input.file.display()
+        );
+    }
     let policy = Policy { destroy: args.destroy.clone(), never_create: plan.settings.format == Some(false) };
     Ok(AbLoad { label, plan, jobs, policy })
 }

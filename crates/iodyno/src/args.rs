@@ -180,7 +180,7 @@ pub(crate) struct RunArgs {
     pub(crate) addition: Option<String>,
     /// Fail with exit code 5 when this comes true in a run: 'response_ns_p99{op=read} > 5ms for 10s',
     /// 'achieved < 0.99 * offered', 'errors > 0' (docs/objectives.md). May be given several times.
-    #[arg(long, value_name = "CONDITION")]
+    #[arg(long, alias = "fail_if", value_name = "CONDITION")]
     pub(crate) fail_if: Vec<String>,
     /// Write what came of the objectives at the end as JUnit XML, for CI. One of iodyno's is written anew, any other file is not.
     #[arg(long, value_name = "FILE.xml")]

@@ -21,6 +21,8 @@ pub(crate) fn run(args: &CheckArgs) -> Result<u8, Failure> {
             // What is not there cannot have met anything.
             say!("iodyno: {} is not judged, because rows of it are missing", path.display());
             worst = damaged;
+            let all = if args.fail_if.is_empty() { vec!["all objectives".to_string()] } else { args.fail_if.clone() };
+            suites.push(Suite::new(&path.display().to_string(), &[], &all));
             continue;
         }
         let verdicts = verdicts(&reader, &conditions, &args.fail_if)?;

@@ -48,7 +48,7 @@ fn names() -> impl Iterator<Item = (&'static str, &'static str)> {
 }
 
 /// Flags of fio's command line that are about no job.
-const COMMAND_FLAGS: [&str; 9] = [
+const COMMAND_FLAGS: [&str; 10] = [
     "append-terse",
     "minimal",
     "output",
@@ -56,6 +56,7 @@ const COMMAND_FLAGS: [&str; 9] = [
     "parse-only",
     "section",
     "showcmd",
+    "status-interval",
     "terse-version",
     "warnings-fatal",
 ];

@@ -103,8 +103,10 @@ impl FioOutputs {
                 _ => Ok(()),
             };
         };
-        if !self.begun.swap(true, Ordering::Relaxed) {
-            return Ok(OutputFile::write_whole(path, force(path), &text)?);
+        if !self.begun.load(Ordering::Relaxed) {
+            OutputFile::write_whole(path, force(path), &text)?;
+            self.begun.store(true, Ordering::Relaxed);
+            return Ok(());
         }
         let folder = path.parent().filter(|folder| !folder.as_os_str().is_empty()).unwrap_or(Path::new("."));
         let name = path.file_name().unwrap_or(path.as_os_str());

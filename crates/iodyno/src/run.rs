@@ -27,6 +27,9 @@ type Flags = [(String, Option<String>)];
 /// Executes the parameter files, or shows what would happen; gives the exit code.
 pub(crate) fn run(args: &RunArgs, flags: &Flags, command_line: &[String]) -> Result<u8, Failure> {
     let Inputs { mut plan, format, jobs, flags: as_flags } = read_plan(args, flags)?;
+    if format == Format::Vdbench && (args.fio_reading.showcmd || !args.fio_reading.sections.is_empty()) {
+        return Err(Failure::new(PARAMETERS, "--showcmd and --section are for fio's jobs: there are none"));
+    }
     if args.fio_reading.showcmd {
         outln!(
             "{}",
@@ -42,6 +45,10 @@ pub(crate) fn run(args: &RunArgs, flags: &Flags, command_line: &[String]) -> Res
         return Ok(0);
     }
     let outputs = FioOutputs::of(&args.fio, format)?;
+    if args.json && outputs.as_ref().is_some_and(FioOutputs::is_standard_output) {
+        let message = "--json and fio's output both want standard output: add --output=FILE, or leave one of them out";
+        return Err(Failure::new(PARAMETERS, message));
+    }
     let has_logs = crate::fio_logs::check(&jobs, &plan)?;
     let recording = args.output.as_deref().or_else(|| args.fio.file.as_deref().filter(|_| format == Format::Vdbench));
     objectives::add(&mut plan, &args.fail_if);

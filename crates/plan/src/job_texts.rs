@@ -115,6 +115,21 @@ impl JobLogs {
 }
 
 impl JobTexts {
+    /// Takes out what asks for logs; true: there was some.
+    pub fn drop_logs(&mut self) -> bool {
+        let mut is_found = false;
+        let mut drop = |options: &mut Vec<(String, String)>| {
+            options.retain(|(name, _)| {
+                let is_log = name.starts_with("write_") && name.ends_with("_log");
+                is_found |= is_log;
+                !is_log
+            });
+        };
+        drop(&mut self.global);
+        self.jobs.iter_mut().for_each(|job| drop(&mut job.options));
+        is_found
+    }
+
     /// The logs that a job asks for.
     ///
     /// # Errors

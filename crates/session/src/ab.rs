@@ -190,6 +190,7 @@ impl Life<'_> {
 
     /// Both halves of a round; where the first has a fault, the other is of no use.
     fn round(&mut self, round: u32) -> Result<RoundEnd, SessionError> {
+        let mut missed = Ending::Fine;
         for side in order_of(round) {
             self.order += 1;
             let name = self.name(side);
@@ -201,7 +202,8 @@ impl Life<'_> {
             let ending = self.execute(side, (round, self.order), &name)?;
             match ending {
                 Ending::Interrupted => return Ok(RoundEnd::Last),
-                Ending::ObjectiveMissed => self.outcome.ending = self.outcome.ending.max(ending),
+                // It counts when the round does.
+                Ending::ObjectiveMissed => missed = ending,
                 // A recording that is not whole is no fault of the load: nothing that follows would be better.
                 Ending::RecordingIncomplete => {
                     self.outcome.ending = ending;
@@ -218,6 +220,7 @@ impl Life<'_> {
                 return Ok(RoundEnd::Faulty(format!("{name}: {fault}")));
             }
         }
+        self.outcome.ending = self.outcome.ending.max(missed);
         Ok(RoundEnd::Sound)
     }
 

@@ -395,7 +395,9 @@ impl Under<'_, '_> {
             match self.wait(running, part_ns.min(until_ns))? {
                 Wake::Due if part_ns < until_ns => {
                     let harvest = self.harvest(running)?;
-                    self.logs.iter_mut().for_each(|logs| logs.put_aside(harvest.clone()));
+                    if let Some(logs) = &mut self.logs {
+                        logs.put_aside(harvest);
+                    }
                 }
                 other => return Ok(other),
             }
@@ -558,20 +560,22 @@ impl Under<'_, '_> {
         Ok(())
     }
 
-    /// Makes durable what was written, where the run ends with that; gives what did not come back.
-    fn sync(&mut self) -> Result<Vec<LaneEnd>, SessionError> {
+    /// Makes durable what was written, where the run ends with that; gives what did not come back. `hangs`: something of the load did not.
+    fn sync(&mut self, hangs: bool) -> Result<Vec<LaneEnd>, SessionError> {
         let RunContext { run, title, stop, .. } = *self.context;
         let is_left = |job: usize| {
             let fate = self.fates.of(job);
             fate.has_begun && fate.fault.is_none() && !fate.is_flushed && !self.syncing.has(job)
         };
-        let wishes = self.wishes(is_left)?;
-        if (wishes.is_empty() && self.syncing.is_empty()) || stop.is_urgent() {
+        // Behind what hangs, or when there is no time, only those that are under way count.
+        let begins = !hangs && !stop.is_urgent();
+        let wishes = if begins { self.wishes(is_left)? } else { Vec::new() };
+        if wishes.is_empty() && self.syncing.is_empty() {
             return Ok(Vec::new());
         }
         let mut syncing = std::mem::replace(&mut self.syncing, Syncing::new());
         syncing.begin(wishes);
-        let synced = syncing.finish(DRAIN, stop);
+        let synced = syncing.finish(if begins { DRAIN } else { Duration::ZERO }, stop);
         let took = format_ns(synced.harvest.interval_ns);
         let count = |count: usize| if count == 1 { "1 fsync".to_string() } else { format!("{count} fsyncs") };
         let sentence = match synced.open.len() {
@@ -603,9 +607,8 @@ impl Under<'_, '_> {
         let mut finished = running.finish(Duration::ZERO)?;
         finished.harvest = self.logged(finished.harvest)?;
         self.drained(&finished.harvest)?;
-        if finished.unfinished() == 0 {
-            finished.open.extend(self.sync()?);
-        }
+        let hangs = finished.unfinished() > 0;
+        finished.open.extend(self.sync(hangs)?);
         // What came back while iodyno did not run has only a bound, and is not unfinished.
         let unfinished = finished.unfinished();
         finished.open.extend(bounds);

@@ -130,8 +130,16 @@ mod tests {
 
     #[test]
     fn the_first_second_that_counts_begins_when_those_left_out_are_over() {
-        let interval =
-            |ns| Harvest { t_ns: 0, interval_ns: ns, lanes: vec![], workers: vec![], jobs: vec![], failures: vec![], ios: Vec::new(), ios_lost: 0 };
+        let interval = |ns| Harvest {
+            t_ns: 0,
+            interval_ns: ns,
+            lanes: vec![],
+            workers: vec![],
+            jobs: vec![],
+            failures: vec![],
+            ios: vec![],
+            ios_lost: 0,
+        };
         for late_ns in [0, 30_000, 300_000] {
             let steady = Steady { ramp_ns: 10 * SLICE_NS, ..watch(false, 0.05).steady };
             let mut watch = Watch::new(steady);

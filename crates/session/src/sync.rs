@@ -164,6 +164,9 @@ impl Syncing {
     /// Waits for all of them, no longer than `patience`.
     pub(crate) fn finish(mut self, patience: Duration, stop: &StopFlag) -> Synced {
         let until_ns = clock::now_ns().saturating_add(u64::try_from(patience.as_nanos()).unwrap_or(u64::MAX));
+        while let Ok(done) = self.told.try_recv() {
+            self.take_in(done);
+        }
         while !self.waited.is_empty() && clock::now_ns() < until_ns && !stop.is_urgent() {
             match self.told.recv_timeout(NAP) {
                 Ok(done) => self.take_in(done),

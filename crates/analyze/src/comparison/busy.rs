@@ -197,6 +197,8 @@ fn processes(
     };
     // What was there when nothing was known yet had used up something before.
     let mut first_ns = None;
+    // In a container the number is another process's.
+    let mut has_kernel = true;
     let mut known: HashMap<(i64, Option<i64>), (i64, i64)> = HashMap::new();
     let mut by_second: BTreeMap<(usize, i64), f64> = BTreeMap::new();
     for row in reader.rows::<Process>()? {
@@ -206,8 +208,13 @@ fn processes(
         let bytes = row.read_bytes.unwrap_or(0) + row.write_bytes.unwrap_or(0);
         let before = known.insert((row.pid, row.start_ns), (cpu_ns, bytes));
         let before = before.or_else(|| (row.t_ns > first_ns).then_some((0, 0)));
-        let is_kernel = row.pid == KERNEL_THREADS || row.parent == Some(KERNEL_THREADS);
+        if row.pid == KERNEL_THREADS {
+            has_kernel = row.comm == "kthreadd";
+        }
+        let is_kernel = has_kernel && (row.pid == KERNEL_THREADS || row.parent == Some(KERNEL_THREADS));
         let (Some(before), Some(place)) = (before, span_of(spans, row.t_ns)) else { continue };
+        // Every sample has a place there, whoever did something: their number tells how long one is.
+        let of_second = by_second.entry((place, (row.t_ns - spans[place].from_ns) / 1_000_000_000)).or_default();
         if is_kernel || is_own(&row) {
             continue;
         }
@@ -216,7 +223,7 @@ fn processes(
         let used_ns = grown(cpu_ns, before.0);
         *others.cpu_ns.entry(row.comm.clone()).or_default() += used_ns;
         *others.bytes.entry(row.comm).or_default() += grown(bytes, before.1);
-        *by_second.entry((place, (row.t_ns - spans[place].from_ns) / 1_000_000_000)).or_default() += used_ns;
+        *of_second += used_ns;
     }
     // Without processes nothing is known of others.
     if known.is_empty() {
@@ -226,8 +233,11 @@ fn processes(
         let others = found.entry(span.run).or_default();
         let seconds = (span.to_ns - span.from_ns) as f64 / 1e9;
         let a_second_ns = capacity_ns / seconds;
-        let busy = by_second.range((place, i64::MIN)..=(place, i64::MAX)).filter(|(_, ns)| **ns > CPU * a_second_ns);
-        others.busy_seconds += if a_second_ns > 0.0 { busy.count() as f64 } else { 0.0 };
+        let samples = by_second.range((place, i64::MIN)..=(place, i64::MAX));
+        // Counters are read at the end of intervals, which may be longer than a second.
+        let sample_s = (seconds / samples.clone().count().max(1) as f64).max(1.0);
+        let busy = samples.filter(|(_, ns)| **ns > CPU * a_second_ns * sample_s);
+        others.busy_seconds += if a_second_ns > 0.0 { busy.count() as f64 * sample_s } else { 0.0 };
         others.seconds += seconds;
         others.capacity_ns += capacity_ns;
     }

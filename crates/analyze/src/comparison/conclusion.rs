@@ -162,11 +162,15 @@ pub struct Pair<'a> {
 }
 
 /// All rounds of a side as one.
-fn joined(rounds: &[Round]) -> Cow<'_, Round> {
+fn joined<'a>(rounds: &[&'a Round]) -> Cow<'a, Round> {
     match rounds {
         [one] => Cow::Borrowed(one),
-        several => Cow::Owned(Round::joined(&several.iter().collect::<Vec<_>>())),
+        several => Cow::Owned(Round::joined(several)),
     }
+}
+
+fn all(rounds: &[Round]) -> Cow<'_, Round> {
+    joined(&rounds.iter().collect::<Vec<_>>())
 }
 
 impl<'a> Pair<'a> {
@@ -177,11 +181,14 @@ impl<'a> Pair<'a> {
         let by_rounds = good_a.len() >= FEWEST && good_b.len() >= FEWEST;
         let left = (a.len() - good_a.len()).max(b.len() - good_b.len());
         let fault = a.iter().chain(b).find_map(|round| round.fault.clone());
-        let left_out = fault.filter(|_| by_rounds).map(|fault| (left, fault));
+        // A run by itself is judged as it is; of several, those that are sound, while there are any.
+        let has_sound = !good_a.is_empty() && !good_b.is_empty() && a.len().max(b.len()) > 1;
+        let left_out = fault.filter(|_| has_sound).map(|fault| (left, fault));
         let nothing = || Cow::Owned(Round::default());
-        let (rounds, single) = match by_rounds {
-            true => (Some((good_a, good_b)), (nothing(), nothing())),
-            false => (None, (joined(a), joined(b))),
+        let (rounds, single) = match (by_rounds, has_sound) {
+            (true, _) => (Some((good_a, good_b)), (nothing(), nothing())),
+            (false, true) => (None, (joined(&good_a), joined(&good_b))),
+            (false, false) => (None, (all(a), all(b))),
         };
         let independent = [Clock::Response, Clock::Service].map(|clock| independent(&single.0, &single.1, clock));
         Self { question, is_paired: false, rounds, single, left_out, independent }

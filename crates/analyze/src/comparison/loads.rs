@@ -149,7 +149,9 @@ fn fault(run: &RunFacts, summary: &RunSummary) -> Option<String> {
     if let Some(errors) = summary.errors.filter(|errors| *errors > 0.0) {
         return Some(format!("{name}: {} operations failed", Unit::Operations.format(Some(errors))));
     }
-    if let Some(words) = run.unfinished.and_then(|unfinished| unfinished.words()) {
+    // What only waited for submission is an overload, which is what may be looked for; what did not come back is a fault.
+    let lost = run.unfinished.filter(|unfinished| unfinished.in_flight > 0);
+    if let Some(words) = lost.and_then(|unfinished| unfinished.words()) {
         return Some(format!("{name}: {words}"));
     }
     if run.intervals.iter().any(|interval| interval.phase == "paused") {

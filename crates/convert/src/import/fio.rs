@@ -301,7 +301,7 @@ fn intervals(total: &RunTotal, length_ns: i64, states: &[State]) -> Vec<OpInterv
             continue;
         }
         if state.ops > before.ops {
-            let done = (state.ops - before.ops, state.bytes - before.bytes);
+            let done = (state.ops - before.ops, (state.bytes - before.bytes).max(0));
             rows.push(interval(total, (before.at_ns, state.at_ns), done, &service.unwrap_or_default()));
         }
         before = state;

@@ -50,9 +50,13 @@ pub(super) fn is_log(path: &Path) -> bool {
 
 /// A line as fio's logs have them.
 pub(super) fn sniff(text: &str) -> bool {
-    let line = text.lines().next().unwrap_or("");
+    // What is given may end in the middle of a line: those of histograms are long.
+    let line = text.lines().next().unwrap_or("").trim_end();
     let words: Vec<&str> = line.split(", ").collect();
-    words.len() >= 4 && words.iter().all(|word| word.trim_end_matches(',').parse::<u64>().is_ok())
+    // Priorities (log_prio=1) are hexadecimal.
+    let is_priority = |word: &str| word.strip_prefix("0x").is_some_and(|hex| u64::from_str_radix(hex, 16).is_ok());
+    let is_number = |word: &str| word.parse::<u64>().is_ok() || is_priority(word);
+    words.len() >= 4 && words.iter().all(|word| is_number(word.trim_end_matches(',')))
 }
 
 impl Logs {

@@ -343,7 +343,7 @@ pub const OPTIONS: &[FioOption] = &[
     other("bandwidth-log", &["bandwidth_log"], Output, SWITCH, Note("every interval is in the recording, of all jobs together as well")),
     other("max-jobs", &["max_jobs"], Output, ("N", "100"), Note("there is no such limit")),
     other("alloc-size", &["alloc_size"], Output, ("KIB", "16384"), Note("memory is taken as it is needed")),
-    other("aux-path", &["aux_path"], Output, ("DIR", "/tmp"), Note("nothing is written but what the recording has")),
+    other("aux-path", &["aux_path"], Output, ("DIR", "/tmp"), Note("states of verify= would be there, which is not built yet")),
     other("debug", &[], Output, ("TYPES", "io"), Note("`iodyno trace` shows every I/O while the run lasts")),
     other("bwavgtime", &[], Output, ("MS", "500"), Said("write_bw_log has averages of so many ms, if that is less than log_avg_msec; other intervals: -i")),
     other("iopsavgtime", &[], Output, ("MS", "500"), Said("The same of write_iops_log")),

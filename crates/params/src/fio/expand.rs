@@ -448,7 +448,7 @@ fn conflicts(options: &Options) -> Vec<(&'static str, &'static str, String, &'st
     if options.zone_mode == Some(true) && options.zone_bytes == 0 {
         out.push(("zones", "zonemode", "`zonemode=strided` needs a zonesize".to_string(), "add zonesize=256k"));
     }
-    if options.zone_mode != Some(true) && options.zone_bytes > 0 {
+    if options.zone_mode.is_none() && options.zone_bytes > 0 {
         let message = "`zonesize` without zones: zonemode is none, fio's default".to_string();
         out.push(("zones", "zonesize", message, "add zonemode=strided, or leave it out"));
     }

@@ -159,6 +159,12 @@ impl Targets {
 /// A file's layout when another job comes that needs it longer: what one of them reads must be there, and otherwise the
 /// first to need it decides.
 fn grown(before: Option<Layout>, now: Layout) -> Layout {
+    // What is read must be there before a job that fills comes to it, and how far that one comes is not known.
+    match before {
+        Some(layout) if (layout.how, now.how) == (LayoutKind::Filled, LayoutKind::Unbounded) => return layout,
+        Some(layout) if (layout.how, now.how) == (LayoutKind::Unbounded, LayoutKind::Filled) => return now,
+        _ => {}
+    }
     let at_least_bytes = now.at_least_bytes.max(before.map_or(0, |layout| layout.at_least_bytes));
     let how = match before {
         Some(layout) if layout.how == LayoutKind::Unbounded => layout.how,

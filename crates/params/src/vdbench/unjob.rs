@@ -1,6 +1,6 @@
 //! Jobs as workloads of shared targets, so that a plan of fio's can be said in Vdbench's words.
 
-use plan::{DataLimit, Gaps, Plan, Rate, Run, TransferSize, Workload};
+use plan::{DataLimit, Gaps, LayoutKind, Plan, Rate, Run, TransferSize, Workload};
 
 /// The plan with no job in it; what that loses is listed. A plan without jobs comes back as it is.
 pub(super) fn without_jobs(plan: &Plan, unsaid: &mut Vec<String>) -> Plan {
@@ -18,7 +18,9 @@ pub(super) fn without_jobs(plan: &Plan, unsaid: &mut Vec<String>) -> Plan {
     for (number, spec) in out.targets.iter_mut().enumerate() {
         spec.name = format!("sd{}", number + 1);
         // A file is as long as its jobs need it; that nothing else may be used of a longer one is Vdbench's way.
-        spec.size_bytes = spec.size_bytes.max(spec.layout.take().map(|layout| layout.at_least_bytes));
+        spec.size_bytes = spec.size_bytes.max(
+            spec.layout.take().filter(|layout| layout.how != LayoutKind::Unbounded).map(|layout| layout.at_least_bytes),
+        );
     }
     for run in &mut out.runs {
         one_run(run, unsaid);
@@ -54,6 +56,9 @@ fn one_run(run: &mut Run, unsaid: &mut Vec<String>) {
     }
     if jobs.iter().any(|job| job.placement != plan::Placement::default()) {
         unsaid.push(format!("{title}: CPUs and priorities of jobs"));
+    }
+    if jobs.iter().any(|job| job.mapped || job.priorities.is_some() || job.keeps_apart || job.operations == Some(0)) {
+        unsaid.push(format!("{title}: ioengine=mmap, cmdprio_…=, serialize_overlap= or create_only="));
     }
     run.stop.errors = None;
     let has_rule = |end: &plan::JobEnd| *end != plan::JobEnd { group: end.group, ..plan::JobEnd::default() };
@@ -161,6 +166,9 @@ fn safe(name: &str) -> String {
 fn without_files(workload: &mut Workload, job: &mut plan::Job, unsaid: &mut Vec<String>) {
     let Some(files) = workload.address.files.take() else { return };
     let name = &workload.name;
+    if files.pre_read_bytes.is_some() || files.strided.is_some() {
+        unsaid.push(format!("`{name}`: pre_read= or zonemode="));
+    }
     match files.as_range() {
         Some((base_bytes, range)) => (workload.address.base_bytes, workload.address.range) = (base_bytes, range),
         None => unsaid
