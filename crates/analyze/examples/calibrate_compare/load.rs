@@ -118,6 +118,7 @@ impl<'a> Load<'a> {
     }
 
     /// The same with so many operations a second.
+    #[allow(dead_code, reason = "for the tests that have this file as a module")]
     pub(crate) fn at_rate(mut self, rate: f64) -> Self {
         self.rate = rate;
         self

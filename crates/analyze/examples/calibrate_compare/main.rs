@@ -13,7 +13,7 @@ mod load;
 
 use analyze::calibration::{Better, Clock, Flow, Kind, Pair, Round};
 use analyze::{Conclusion, Judged, Question};
-use load::{Draw, Load, Order, RATE, SHAPES, Shape, bursts, rounds, table};
+use load::{Draw, Load, Order, SHAPES, Shape, bursts, rounds, table};
 use quantity::output::Output;
 use std::io::Write;
 

@@ -3,7 +3,7 @@
 use super::ends;
 use super::expand::base_name;
 use super::unjob::as_jobs;
-use super::words::{as_range, is_unaligned};
+use super::words::{as_range, in_multiples, is_unaligned};
 use super::words_out::{Lines, bytes, list, percent, share_text, time};
 use crate::printed::Printed;
 use plan::{
@@ -244,9 +244,13 @@ fn layout(specs: &[&plan::TargetSpec], workload: &Workload, lines: &mut Lines) {
     // A file that another job reads is filled for that one.
     let how = all().find(|how| *how != LayoutKind::Filled).or_else(|| all().next());
     let reads = workload.mix.read > 0.0 || (workload.address.per_op && !workload.mix.trim_then_write);
+    let end = workload.job.as_ref().and_then(|job| job.end.as_ref());
+    let fills = end.is_some_and(|end| end.fills_device);
     match how {
         // What is mapped is written before anyway.
         Some(LayoutKind::Filled) if workload.job.as_ref().is_some_and(|job| job.mapped) => {}
+        // It is another one that reads.
+        Some(LayoutKind::Filled) if fills => {}
         Some(LayoutKind::Filled) if !reads => lines.add("overwrite", "1"),
         Some(LayoutKind::Kept) if !reads => lines.add("fallocate", "keep"),
         Some(LayoutKind::Sparse) if !reads => lines.add("fallocate", "truncate"),
@@ -385,7 +389,7 @@ fn distribution(workload: &Workload, lines: &mut Lines, unsaid: &mut Vec<String>
     }
     let sizes = workload.transfers();
     let unaligned = sizes.iter().find_map(|size| match size {
-        TransferSize::Uniform { min, align, .. } if align != min => Some(*align),
+        TransferSize::Uniform { min, align, .. } if align != min || in_multiples(size) != **size => Some(*align),
         _ => None,
     });
     lines

@@ -60,6 +60,7 @@ fn one_run(run: &mut Run, unsaid: &mut Vec<String>) {
     if jobs.iter().any(|job| job.mapped || job.priorities.is_some() || job.keeps_apart || job.operations == Some(0)) {
         unsaid.push(format!("{title}: ioengine=mmap, cmdprio_…=, serialize_overlap= or create_only="));
     }
+    jobs.iter_mut().for_each(|job| job.operations = job.operations.filter(|operations| *operations > 0));
     run.stop.errors = None;
     let has_rule = |end: &plan::JobEnd| *end != plan::JobEnd { group: end.group, ..plan::JobEnd::default() };
     if jobs.iter().filter_map(|job| job.end.as_ref()).any(has_rule) {
@@ -173,6 +174,10 @@ fn without_files(workload: &mut Workload, job: &mut plan::Job, unsaid: &mut Vec<
         Some((base_bytes, range)) => (workload.address.base_bytes, workload.address.range) = (base_bytes, range),
         None => unsaid
             .push(format!("`{name}`: a part of its files that mixes bytes and percent, or files of different lengths")),
+    }
+    // How far it comes is not known.
+    if job.end.as_ref().is_some_and(|end| end.fills_device) {
+        workload.address.range = None;
     }
     let sizes = workload.transfers();
     let (min, max) = (sizes.iter().map(|size| size.min_bytes()).min(), sizes.iter().map(|size| size.max_bytes()).max());

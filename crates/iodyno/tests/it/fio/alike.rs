@@ -303,7 +303,8 @@ mod tests {
             (0..400).filter(|_| is_apart(&mut dice, &mut tally)).count()
         };
         assert_eq!(count([50, 30, 50]), 0, "of one law");
-        for other in [[80, 30, 50], [50, 65, 50], [50, 30, 90]] {
+        // So large a difference is found in 200 operations with nine in ten, where equal ones are taken for unequal once in a million.
+        for other in [[86, 30, 50], [50, 68, 50], [50, 30, 90]] {
             assert!(count(other) > 360, "{other:?}: {}", count(other));
         }
         // What no single job shows, all of them do.
