@@ -81,3 +81,30 @@ fn of_interval(row: &IoInterval) -> Option<IoFailure> {
 fn named(comm: &str, pid: Option<i32>) -> String {
     pid.map_or_else(|| comm.to_string(), |pid| format!("{comm}[{pid}]"))
 }
+
+#[cfg(test)]
+mod tests {
+    use super::super::testing::failed_reads as row;
+    use super::*;
+
+    /// What each moment has of each device.
+    fn moments(joins: bool) -> Vec<Vec<(String, f64)>> {
+        let mut failures = Failures { joins, ..Failures::default() };
+        let rows = [vec![row("sda", 5, 7)], vec![row("sda", 5, 9), row("sdb", 12, 1)], vec![row("sdb", 12, 150)]];
+        let mut moment = |(rows, t_ns): (Vec<IoError>, i64)| {
+            failures.accept(&Batch::from_rows(&rows).unwrap()).unwrap();
+            let mut moment = Moment { t_ns, ..Moment::default() };
+            failures.fill(&mut moment);
+            moment.failures.into_iter().map(|failure| (failure.device, failure.count)).collect()
+        };
+        rows.into_iter().zip([10, 20, 30]).map(&mut moment).collect()
+    }
+
+    #[test]
+    fn a_device_that_begins_to_fail_behind_the_first_moment_counts_whole() {
+        let counted = |all: &[(&str, f64)]| all.iter().map(|(device, count)| (device.to_string(), *count)).collect();
+        let later: [Vec<_>; 2] = [counted(&[("sda", 2.0), ("sdb", 1.0)]), counted(&[("sdb", 149.0)])];
+        assert_eq!(moments(true), [vec![], later[0].clone(), later[1].clone()]);
+        assert_eq!(moments(false), [counted(&[("sda", 7.0)]), later[0].clone(), later[1].clone()]);
+    }
+}

@@ -33,7 +33,7 @@ mod samples;
 mod short_lived;
 mod stall;
 #[cfg(test)]
-mod testing;
+pub(crate) mod testing;
 mod thresholds;
 mod told;
 mod trace_errors;

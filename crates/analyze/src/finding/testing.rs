@@ -526,19 +526,11 @@ impl Step<'_> {
     pub(crate) fn io_error(&mut self, device: &str, op: &str, error: i32, count: i64) {
         let key = (device.to_string(), op.to_string(), error);
         let row = self.bench.io_errors.entry(key).or_insert_with(|| IoError {
-            t_ns: 0,
-            t_s: 0.0,
-            dev: device.into(),
             op: op.into(),
             error,
-            pid: None,
-            comm: None,
             file: Some("/data/a".into()),
-            inode: None,
-            count: 0,
-            first_ns: 0,
-            last_ns: 0,
             sector: Some(8),
+            ..failed_reads(device, 0, 0)
         });
         row.count += count;
     }
@@ -561,5 +553,24 @@ impl Step<'_> {
             message: message.into(),
             count,
         });
+    }
+}
+
+/// So many reads of a device failed, the first one then.
+pub(crate) fn failed_reads(device: &str, first_ns: i64, count: i64) -> IoError {
+    IoError {
+        t_ns: 0,
+        t_s: 0.0,
+        dev: device.into(),
+        op: "read".into(),
+        error: 5,
+        pid: None,
+        comm: None,
+        file: None,
+        inode: None,
+        count,
+        first_ns,
+        last_ns: first_ns,
+        sector: None,
     }
 }

@@ -469,3 +469,22 @@ impl Sink for PageFold {
         Ok(())
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::finding::testing::failed_reads as row;
+
+    #[test]
+    fn a_device_that_begins_to_fail_behind_the_first_moment_counts_whole() {
+        let rows = || vec![row("sda", 5, 7), row("sdb", 12, 3)];
+        let mut joined = PageFold { began_ns: Some(10), ..PageFold::new(true) };
+        joined.failures(rows());
+        assert_eq!(joined.next.failures, BTreeMap::from([("sdb".to_string(), 3)]));
+        joined.failures(vec![row("sda", 5, 9)]);
+        assert_eq!(joined.next.failures, BTreeMap::from([("sda".to_string(), 2), ("sdb".to_string(), 3)]));
+        let mut whole = PageFold::new(false);
+        whole.failures(rows());
+        assert_eq!(whole.next.failures, BTreeMap::from([("sda".to_string(), 7), ("sdb".to_string(), 3)]));
+    }
+}
