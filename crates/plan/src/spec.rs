@@ -384,9 +384,18 @@ pub struct Stop {
     pub operations: Option<u64>,
     /// What was measured has become steady.
     pub steady: Option<Steady>,
-    /// More operations of the run than this have failed; `None`: of all runs more than [`Settings::errors_max`].
+    /// Which failed operation ends it; `None`: the one behind [`Settings::errors_max`], over all runs.
     #[serde(default)]
-    pub errors: Option<u64>,
+    pub errors: Option<ErrorRule>,
+}
+
+/// Which failed operation ends a run.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub enum ErrorRule {
+    /// The first.
+    First,
+    /// None: they end their jobs ([`crate::JobEnd`]), or nothing.
+    Never,
 }
 
 /// When a run is steady: the seconds of the last `window_ns` are alike.

@@ -15,7 +15,7 @@ use crate::{SessionError, StopFlag, commands, format, half_round, job_ends};
 use analyze::{Condition, Judgement};
 use engine::{EngineChoice, Options, Pace};
 use output::{Folder, Force};
-use plan::{Command, Content, JobTexts, Plan, Repeat, Run};
+use plan::{Command, Content, ErrorRule, JobTexts, Plan, Repeat, Run};
 use quantity::clock;
 use quantity::text::format_ns;
 use recording::{Manifest, Reader, Writer};
@@ -424,7 +424,7 @@ impl Life<'_, '_> {
         self.judge(run, title, &result)?;
         self.jobs(plan, run, (title, run_index), &result)?;
         // Where each job has its own rule for errors, those behind it run all the same.
-        let has_failed = run.stop.errors != Some(u64::MAX) || result.unfinished > 0;
+        let has_failed = run.stop.errors != Some(ErrorRule::Never) || result.unfinished > 0;
         let is_stopped = result.cause == Cause::Interrupted || (has_failed && self.ending >= Ending::Interrupted);
         self.is_stopped |= is_stopped || result.ends_all;
         self.objectives(run, run_index)?;

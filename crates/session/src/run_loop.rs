@@ -12,7 +12,7 @@ use crate::stop::StopFlag;
 use crate::sync;
 use crate::sync::Syncing;
 use engine::{Fates, Harvest, Input, JobFate, LaneEnd, Options, Pace, Running};
-use plan::{JobTexts, Plan, Run};
+use plan::{ErrorRule, JobTexts, Plan, Run};
 use quantity::clock;
 use quantity::histogram::Histogram;
 use quantity::text::format_ns;
@@ -468,7 +468,8 @@ impl Under<'_, '_> {
         let sum = self.totals.sum(&["format", "warmup", "measure", "paused"]);
         let all = self.context.errors_before + sum.errors;
         let is_too_much = match self.context.run.stop.errors {
-            Some(most) => sum.errors > most,
+            Some(ErrorRule::First) => sum.errors > 0,
+            Some(ErrorRule::Never) => false,
             None => all > self.context.plan.settings.errors_max,
         };
         if is_too_much {

@@ -2,7 +2,7 @@
 
 use super::value::{PerOp, Units, per_op};
 use super::words_out::time;
-use plan::{EILSEQ, EIO, JobEnd, Reach, TakesAlong};
+use plan::{EILSEQ, EIO, ErrorRule, JobEnd, Reach, TakesAlong};
 
 const MICROSECOND_NS: u64 = 1_000;
 
@@ -105,9 +105,9 @@ impl EndOptions {
         JobEnd { passed_over, slowest_ns: self.slowest_ns, fills_device: self.fills_device, takes_along, group }
     }
 
-    /// How many operations of a replay may fail.
-    pub(super) fn replay_errors(&self) -> u64 {
-        if self.continues[..2].contains(&true) { u64::MAX } else { 0 }
+    /// Which failed operation ends a replay.
+    pub(super) fn replay_errors(&self) -> ErrorRule {
+        if self.continues[..2].contains(&true) { ErrorRule::Never } else { ErrorRule::First }
     }
 }
 

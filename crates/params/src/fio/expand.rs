@@ -9,8 +9,8 @@ use super::words::{in_multiples, narrow};
 use crate::context::Context;
 use crate::diagnostic::Diagnostic;
 use plan::{
-    Address, Arrivals, Bound, Command, Content, Dedup, DedupSets, Distribution, FilePasses, FileUse, Flow, Job,
-    LatencyGoal, LayoutKind, Objective, OpMix, OpenFlags, Order, Placement, PriorityShare, Rate, ReadHint, Replay,
+    Address, Arrivals, Bound, Command, Content, Dedup, DedupSets, Distribution, ErrorRule, FilePasses, FileUse, Flow,
+    Job, LatencyGoal, LayoutKind, Objective, OpMix, OpenFlags, Order, Placement, PriorityShare, Rate, ReadHint, Replay,
     RequestPriorities, Run, Span, Steady, Stop, StridedZones, Think, TransferSize, Workload,
 };
 use std::fmt::Write as _;
@@ -128,7 +128,7 @@ fn one_run(context: &mut Context, group: &[&JobSection], targets: &mut Targets, 
         interval_ns,
         pause_ns: 0,
         // Each job has its own rule for them.
-        stop: Stop { steady: steady(first), errors: Some(u64::MAX), ..Stop::default() },
+        stop: Stop { steady: steady(first), errors: Some(ErrorRule::Never), ..Stop::default() },
         objectives: Vec::new(),
         start_commands: Vec::new(),
         end_commands: Vec::new(),
