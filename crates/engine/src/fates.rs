@@ -1,4 +1,4 @@
-//! How the jobs of a run come to their end: said by whoever notices, seen by the workers of all groups and by the
+//! How the jobs of a run end: the thread that sees it writes it here; the workers of all groups read it, and so does the
 //! coordinator. Looked at once per batch; written when a job begins or ends, or when an operation fails.
 
 use crate::Input;

@@ -12,7 +12,7 @@ use crate::harvest::{
 use crate::pool::used_targets;
 use crate::replay::Played;
 use crate::shared::{Control, Done, Gate, Status};
-use crate::stats::{Buffer, Slot, describe};
+use crate::stats::{Buffer, RawFailure, RawIo, Slot, describe};
 use crate::sync::Crew;
 use crate::tally::{JobSpan, JobStat, Tally};
 use crate::uring::Worker;
@@ -329,31 +329,10 @@ impl Running {
         let run_ns = t_ns.saturating_sub(self.started_ns);
         for (number, team) in self.teams.iter_mut().enumerate() {
             let (lanes, map, spare) = (&team.lanes, &mut self.lanes, &mut team.spare);
-            failures.extend(spare.failures.iter().map(|raw| Failure {
-                t_ns: self.started_ns + raw.t_ns,
-                workload: lanes[raw.lane].0,
-                target: lanes[raw.lane].1,
-                op: raw.op,
-                offset: raw.offset,
-                bytes: raw.bytes,
-                kind: describe(raw.result),
-            }));
-            jobs.extend(
-                team.jobs
-                    .iter_mut()
-                    .enumerate()
-                    .filter_map(|(at, job)| job.interval(spare.jobs.get_mut(at), self.started_ns)),
-            );
-            ios.extend(spare.ios.iter().map(|raw| KeptIo {
-                t_ns: self.started_ns + raw.t_ns,
-                workload: lanes[raw.lane].0,
-                target: lanes[raw.lane].1,
-                op: raw.op,
-                offset: raw.offset,
-                bytes: raw.bytes,
-                response_ns: raw.t_ns.saturating_sub(raw.due_ns),
-                service_ns: raw.t_ns.saturating_sub(raw.submitted_ns),
-            }));
+            failures.extend(spare.failures.iter().map(|raw| failure_of(raw, lanes[raw.lane], self.started_ns)));
+            let of_team = team.jobs.iter_mut().enumerate();
+            jobs.extend(of_team.filter_map(|(at, job)| job.interval(spare.jobs.get_mut(at), self.started_ns)));
+            ios.extend(spare.ios.iter().map(|raw| kept_io_of(raw, lanes[raw.lane], self.started_ns)));
             ios_lost += spare.ios_lost;
             let cost = team.cost.since_last(team.status.tid.load(Ordering::Acquire), &team.status.ended);
             let mut worker = WorkerInterval {
@@ -391,15 +370,18 @@ impl Running {
         let lanes = self.lanes.take(interval_ns, &self.is_open, self.started_ns);
         self.harvested_ns = t_ns;
         let has_backlog = lanes.iter().any(|lane: &LaneInterval| lane.backlog > 0);
-        for worker in &mut workers {
-            let is_busy = (worker.cpu_user_ns + worker.cpu_sys_ns) as f64 > BUSY_SHARE * interval_ns as f64;
-            // At full speed a core that is busy in the kernel is busy with the I/O itself.
-            let is_own = has_backlog || (self.is_closed && worker.cpu_user_ns > worker.cpu_sys_ns);
-            worker.limited = is_busy && is_own;
-        }
+        workers.iter_mut().for_each(|worker| self.judge(worker, interval_ns, has_backlog));
         jobs.sort_by_key(|job: &JobInterval| job.workload);
         ios.sort_by_key(|io: &KeptIo| io.t_ns);
         Harvest { t_ns, interval_ns, lanes, workers, jobs, failures, ios, ios_lost }
+    }
+
+    /// Was it the worker that limited the load in this interval?
+    fn judge(&self, worker: &mut WorkerInterval, interval_ns: u64, has_backlog: bool) {
+        let is_busy = (worker.cpu_user_ns + worker.cpu_sys_ns) as f64 > BUSY_SHARE * interval_ns as f64;
+        // At full speed a core that is busy in the kernel is busy with the I/O itself.
+        let is_own = has_backlog || (self.is_closed && worker.cpu_user_ns > worker.cpu_sys_ns);
+        worker.limited = is_busy && is_own;
     }
 
     /// Ages of everything that has no end. What is in flight is looked at before what came back is taken: what comes back
@@ -454,4 +436,17 @@ impl Running {
         }
         Ok(Finished { harvest, open })
     }
+}
+
+/// A failure of a lane, in times of the clock.
+fn failure_of(raw: &RawFailure, (workload, target): (usize, usize), started_ns: u64) -> Failure {
+    let RawFailure { t_ns, op, offset, bytes, result, .. } = *raw;
+    Failure { t_ns: started_ns + t_ns, workload, target, op, offset, bytes, kind: describe(result) }
+}
+
+/// An operation of a lane that is kept by itself, in times of the clock.
+fn kept_io_of(raw: &RawIo, (workload, target): (usize, usize), started_ns: u64) -> KeptIo {
+    let RawIo { t_ns, due_ns, submitted_ns, op, offset, bytes, .. } = *raw;
+    let (response_ns, service_ns) = (t_ns.saturating_sub(due_ns), t_ns.saturating_sub(submitted_ns));
+    KeptIo { t_ns: started_ns + t_ns, workload, target, op, offset, bytes, response_ns, service_ns }
 }

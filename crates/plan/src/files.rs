@@ -232,7 +232,7 @@ pub enum LayoutKind {
     Sparse,
     /// Left as it is: writes at its end allocate and extend.
     Untouched,
-    /// The same, and nobody asks whether there is room: it is written until there is none.
+    /// The same without a check for room: it is written until the file system is full.
     Unbounded,
 }
 

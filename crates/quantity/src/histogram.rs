@@ -405,7 +405,7 @@ mod tests {
         let since = all.since(&before).expect("an earlier state");
         assert_eq!((since.count(), since.sum(), since.max()), (3, 1_001_400, Some(1_000_000)));
         assert!(since.buckets().eq(added.buckets()));
-        assert!(since.min().is_some_and(|min| min <= 500 && min >= 496), "{since:?}");
+        assert!(since.min().is_some_and(|min| (496..=500).contains(&min)), "{since:?}");
         assert_eq!(before.since(&all), None);
         assert_eq!(all.since(&Histogram::default()), Some(all.clone()));
         let empty = all.since(&all).expect("the same state");

@@ -98,7 +98,7 @@ pub(crate) struct Load<'a> {
     asked: Option<f64>,
     recorder: Recorder,
     /// Operations a second at level 1.
-    rate: f64,
+    pub(crate) rate: f64,
 }
 
 impl<'a> Load<'a> {
@@ -115,13 +115,6 @@ impl<'a> Load<'a> {
             recorder: Recorder::new(),
             rate: f64::from(RATE),
         }
-    }
-
-    /// The same with so many operations a second.
-    #[allow(dead_code, reason = "for the tests that have this file as a module")]
-    pub(crate) fn at_rate(mut self, rate: f64) -> Self {
-        self.rate = rate;
-        self
     }
 
     /// The next second, times `factor`.

@@ -213,7 +213,7 @@ fn processes(
         }
         let is_kernel = has_kernel && (row.pid == KERNEL_THREADS || row.parent == Some(KERNEL_THREADS));
         let (Some(before), Some(place)) = (before, span_of(spans, row.t_ns)) else { continue };
-        // Every sample has a place there, whoever did something: their number tells how long one is.
+        // Every sample has an entry, also without CPU time of others: the number of samples gives their length.
         let of_second = by_second.entry((place, (row.t_ns - spans[place].from_ns) / 1_000_000_000)).or_default();
         if is_kernel || is_own(&row) {
             continue;

@@ -61,7 +61,9 @@ fn pairs() -> Vec<(&'static str, Vec<Round>, Vec<Round>)> {
         let (tau_s, seconds) = ([0.0, 3.0, 10.0, 30.0][index / SHAPES.len()], [61, 90, 125, 150][index % 4]);
         let (draws, mut draw) = (table(shape), Draw::new(seed));
         let mut one = |factor: f64| {
-            vec![Load::new((shape, &draws), tau_s, &mut draw).at_rate(60.0).round(seconds, factor, &mut draw)]
+            let mut load = Load::new((shape, &draws), tau_s, &mut draw);
+            load.rate = 60.0;
+            vec![load.round(seconds, factor, &mut draw)]
         };
         let factor = if index % 3 == 0 { 1.05 } else { 1.0 };
         all.push(("single", one(1.0), one(factor)));
@@ -130,8 +132,11 @@ fn different(pairs: usize, kind: Kind, mut pair: impl FnMut() -> (Vec<Round>, Ve
 fn false_alarms(rate: f64, kind: Kind) {
     let (draws, mut draw) = (table(Shape::Lognormal), Draw::new(20_261_127));
     let count = different(200, kind, || {
-        let mut one =
-            || vec![Load::new((Shape::Lognormal, &draws), 10.0, &mut draw).at_rate(rate).round(300, 1.0, &mut draw)];
+        let mut one = || {
+            let mut load = Load::new((Shape::Lognormal, &draws), 10.0, &mut draw);
+            load.rate = rate;
+            vec![load.round(300, 1.0, &mut draw)]
+        };
         (one(), one())
     });
     let most = 0.07 + 2.0 * (0.07_f64 * 0.93 / 200.0).sqrt();

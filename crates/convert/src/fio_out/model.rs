@@ -219,48 +219,7 @@ impl Document {
             .unwrap_or_default();
         let extra = manifest.extra.get(JOB_ERRORS);
         let met: Option<Vec<JobErrors>> = extra.and_then(|value| serde_json::from_value(value.clone()).ok());
-        let mut titles: BTreeMap<i32, String> = BTreeMap::new();
-        let mut order: Vec<Key> = Vec::new();
-        let mut lanes: BTreeMap<Key, Lane> = BTreeMap::new();
-        let rows = reader.table::<RunTotal>()?;
-        // What makes files durable before the load comes back behind its phase.
-        let formats: BTreeSet<i32> = rows.iter().filter(|row| row.phase == "format").map(|row| row.run_index).collect();
-        let is_of_a_job = |row: &&RunTotal| is_counted(&row.phase) && !formats.contains(&row.run_index);
-        for row in rows.iter().filter(is_of_a_job) {
-            let key = (row.run_index, row.workload.clone());
-            titles.entry(row.run_index).or_insert_with(|| row.run.clone());
-            if !lanes.contains_key(&key) {
-                order.push(key.clone());
-            }
-            lanes.entry(key).or_insert_with(|| Lane { start_ns: i64::MAX, ..Lane::default() }).add(row);
-        }
-        // What is under way has no totals yet.
-        let ended: BTreeSet<i32> = rows.iter().map(|row| row.run_index).collect();
-        for row in reader.rows::<LogInterval>()? {
-            let row = so_far(row?);
-            if !ended.contains(&row.run_index) {
-                let key = (row.run_index, row.workload.clone());
-                titles.entry(row.run_index).or_insert_with(|| row.run.clone());
-                if !lanes.contains_key(&key) {
-                    order.push(key.clone());
-                }
-                lanes.entry(key).or_insert_with(|| Lane { start_ns: i64::MAX, ..Lane::default() }).add(&row);
-            }
-        }
-        for batch in reader.rows::<OpInterval>()? {
-            let row = batch?;
-            if row.phase == "measure"
-                && let Some(lane) = lanes.get_mut(&(row.run_index, row.workload.clone()))
-            {
-                lane.sample(&row);
-            }
-        }
-        for row in reader.rows::<JobInterval>()? {
-            let row = row?;
-            if let Some(lane) = lanes.get_mut(&(row.run_index, row.workload.clone())) {
-                lane.count(&row);
-            }
-        }
+        let Lanes { titles, mut order, all: lanes } = Lanes::read(reader)?;
         let costs = costs(reader, &lanes)?;
         let (from_ns, to_ns) =
             lanes.values().fold((i64::MAX, 0), |(from, to), lane| (from.min(lane.start_ns), to.max(lane.end_ns)));
@@ -297,6 +256,59 @@ impl Document {
     pub(super) fn groups(&self) -> Vec<Vec<&Job>> {
         let count = self.jobs.iter().map(|job| job.group + 1).max().unwrap_or(0);
         (0..count).map(|group| self.jobs.iter().filter(|job| job.group == group).collect()).collect()
+    }
+}
+
+/// The jobs of a recording.
+#[derive(Debug, Default)]
+struct Lanes {
+    /// Of runs.
+    titles: BTreeMap<i32, String>,
+    /// As they were first seen.
+    order: Vec<Key>,
+    all: BTreeMap<Key, Lane>,
+}
+
+impl Lanes {
+    fn read(reader: &Reader) -> Result<Self, ConvertError> {
+        let mut lanes = Self::default();
+        let rows = reader.table::<RunTotal>()?;
+        // What makes files durable before the load comes back behind its phase.
+        let formats: BTreeSet<i32> = rows.iter().filter(|row| row.phase == "format").map(|row| row.run_index).collect();
+        let is_of_a_job = |row: &&RunTotal| is_counted(&row.phase) && !formats.contains(&row.run_index);
+        rows.iter().filter(is_of_a_job).for_each(|row| lanes.add(row));
+        // What is under way has no totals yet.
+        let ended: BTreeSet<i32> = rows.iter().map(|row| row.run_index).collect();
+        for row in reader.rows::<LogInterval>()? {
+            let row = so_far(row?);
+            if !ended.contains(&row.run_index) {
+                lanes.add(&row);
+            }
+        }
+        for batch in reader.rows::<OpInterval>()? {
+            let row = batch?;
+            if row.phase == "measure"
+                && let Some(lane) = lanes.all.get_mut(&(row.run_index, row.workload.clone()))
+            {
+                lane.sample(&row);
+            }
+        }
+        for row in reader.rows::<JobInterval>()? {
+            let row = row?;
+            if let Some(lane) = lanes.all.get_mut(&(row.run_index, row.workload.clone())) {
+                lane.count(&row);
+            }
+        }
+        Ok(lanes)
+    }
+
+    fn add(&mut self, row: &RunTotal) {
+        let key = (row.run_index, row.workload.clone());
+        self.titles.entry(row.run_index).or_insert_with(|| row.run.clone());
+        if !self.all.contains_key(&key) {
+            self.order.push(key.clone());
+        }
+        self.all.entry(key).or_insert_with(|| Lane { start_ns: i64::MAX, ..Lane::default() }).add(row);
     }
 }
 

@@ -161,7 +161,7 @@ fn mapped_files_and_devices_are_read_and_written_as_by_fio() {
             let trace = BlockTrace::start(bench.device.path(), Layer::Bios).unwrap();
             command.run().unwrap().expect_code(0);
             let capture = trace.stop();
-            // What is written is written by whoever calls msync, or by the kernel; what is read for it, by the job.
+            // The thread that calls msync, or the kernel, writes pages to the device; the job itself reads them.
             let own = |one: &testkit::BlockRecord| {
                 op == BlockOp::Write
                     || one.comm.starts_with(match who {

@@ -69,7 +69,7 @@ fn every_key_of_fios_json_is_there_and_none_else() {
     assert_eq!(again["jobs"][2]["write"]["clat_ns"]["bins"], log["write"]["clat_ns"]["bins"]);
 
     let fio = ["jobs.fio", "--output-format=json+", "--output=fio.json"];
-    let Ok(fio) = Command::new("fio").args(&fio).dir(scratch.path("")).run() else {
+    let Ok(fio) = Command::new("fio").args(fio).dir(scratch.path("")).run() else {
         testkit::lacks("fio");
         return;
     };
@@ -80,7 +80,7 @@ fn every_key_of_fios_json_is_there_and_none_else() {
     let is_disk = |name: &&String| !name.starts_with("/disk_util");
     let differing: Vec<&String> = there.symmetric_difference(&here).filter(is_disk).collect();
     assert!(there.len() > 200 && differing.is_empty(), "{differing:?}");
-    match Command::new("fio_jsonplus_clat2csv").args(&["ours.json", "ours.csv"]).dir(scratch.path("")).run() {
+    match Command::new("fio_jsonplus_clat2csv").args(["ours.json", "ours.csv"]).dir(scratch.path("")).run() {
         Ok(csv) => {
             csv.expect_code(0);
             assert!(scratch.path("ours_job2.csv").exists());

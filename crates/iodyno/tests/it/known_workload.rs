@@ -47,7 +47,7 @@ fn a_hot_band_gets_its_shares() {
     // behind the beginning and go round.
     let place = |record: &&BlockRecord| {
         let at = record.offset.checked_sub(16 << 20).expect("inside the band");
-        assert!(at % 4096 == 0 && at / 4096 < 8056, "{at}");
+        assert!(at.is_multiple_of(4096) && at / 4096 < 8056, "{at}");
         (at / 4096 + 8056 - 80) % 8056
     };
     for (upto, share) in [(80, 0.2236_f64), (805, 0.4264), (4028, 0.7216)] {

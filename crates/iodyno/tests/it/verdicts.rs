@@ -54,6 +54,35 @@ struct Beside {
     sectors: i64,
 }
 
+/// A disk that has read so many sectors.
+fn disk((t_ns, t_s): (i64, f64), sectors: i64) -> Disk {
+    Disk {
+        t_ns,
+        t_s,
+        device: "sda".to_string(),
+        target: "sd1,sd2".to_string(),
+        read_ios: Some(sectors / 8),
+        read_merges: Some(0),
+        read_sectors: Some(sectors),
+        read_ticks_ms: Some(0),
+        write_ios: Some(0),
+        write_merges: Some(0),
+        write_sectors: Some(0),
+        write_ticks_ms: Some(0),
+        in_flight: Some(0),
+        io_ticks_ms: Some(0),
+        weighted_ticks_ms: Some(0),
+        discard_ios: None,
+        discard_merges: None,
+        discard_sectors: None,
+        discard_ticks_ms: None,
+        flush_ios: None,
+        flush_ticks_ms: None,
+        any_ios: None,
+        any_sectors: None,
+    }
+}
+
 /// The machine's counters over so many seconds: the load itself keeps a CPU busy and reads 800 sectors, and the kernel's threads work for it.
 fn counters(beside: Beside, seconds: i64) -> [Batch; 3] {
     let (mut cpus, mut processes, mut disks) = (Vec::new(), Vec::new(), Vec::new());
@@ -100,34 +129,35 @@ fn counters(beside: Beside, seconds: i64) -> [Batch; 3] {
             process(10, 1, "rsync", 0, 512 * beside.sectors),
             process(30, 2, "kworker/0:1", S / 2, 0),
         ]);
-        let sectors = second * (800 + beside.sectors);
-        disks.push(Disk {
-            t_ns,
-            t_s,
-            device: "sda".to_string(),
-            target: "sd1,sd2".to_string(),
-            read_ios: Some(sectors / 8),
-            read_merges: Some(0),
-            read_sectors: Some(sectors),
-            read_ticks_ms: Some(0),
-            write_ios: Some(0),
-            write_merges: Some(0),
-            write_sectors: Some(0),
-            write_ticks_ms: Some(0),
-            in_flight: Some(0),
-            io_ticks_ms: Some(0),
-            weighted_ticks_ms: Some(0),
-            discard_ios: None,
-            discard_merges: None,
-            discard_sectors: None,
-            discard_ticks_ms: None,
-            flush_ios: None,
-            flush_ticks_ms: None,
-            any_ios: None,
-            any_sectors: None,
-        });
+        disks.push(disk((t_ns, t_s), second * (800 + beside.sectors)));
     }
     [Batch::from_rows(&cpus).unwrap(), Batch::from_rows(&processes).unwrap(), Batch::from_rows(&disks).unwrap()]
+}
+
+/// The sum of a run, from second to second.
+fn total(run: &Wanted, index: i32, (begun, at): (i64, i64), all: Histogram) -> RunTotal {
+    let ops = i64::try_from(all.count()).unwrap();
+    RunTotal {
+        t_ns: at * S,
+        t_s: at as f64,
+        start_t_ns: begun * S,
+        run: run.name.to_string(),
+        run_index: index,
+        phase: "measure".to_string(),
+        workload: "wd1".to_string(),
+        target: "sd1".to_string(),
+        op: "read".to_string(),
+        arrivals: None,
+        ops,
+        bytes: 4096 * ops,
+        errors: Some(0),
+        response: unless(run.has_response, &all),
+        service: all,
+        short: None,
+        first_error: None,
+        first_error_t_ns: None,
+        wait: None,
+    }
 }
 
 /// A recording of these runs, one after the other.
@@ -183,28 +213,7 @@ fn written_beside(scratch: &Scratch, name: &str, runs: &[Wanted], beside: Option
             offered_rate: None,
             detail: String::new(),
         };
-        let ops = i64::try_from(all.count()).unwrap();
-        let total = RunTotal {
-            t_ns: at * S,
-            t_s: at as f64,
-            start_t_ns: begun * S,
-            run: run.name.to_string(),
-            run_index: index,
-            phase: "measure".to_string(),
-            workload: "wd1".to_string(),
-            target: "sd1".to_string(),
-            op: "read".to_string(),
-            arrivals: None,
-            ops,
-            bytes: 4096 * ops,
-            errors: Some(0),
-            response: unless(run.has_response, &all),
-            service: all,
-            short: None,
-            first_error: None,
-            first_error_t_ns: None,
-            wait: None,
-        };
+        let total = total(run, index, (begun, at), all);
         writer.accept(&Batch::from_rows(&[phase("start", begun), phase("end", at)]).unwrap()).unwrap();
         writer.accept(&Batch::from_rows(&rows).unwrap()).unwrap();
         writer.accept(&Batch::from_rows(&[total]).unwrap()).unwrap();

@@ -116,7 +116,7 @@ fn a_job_stops_at_its_first_error_and_the_others_go_on() {
     .into_iter()
     .enumerate()
     {
-        // With ENOSPC nothing fits any more, whoever writes.
+        // After ENOSPC no write fits any more, from any job.
         let others = if fault == full { "rw=read" } else { "" };
         let jobs = [options, others, &format!("stonewall\n{others}")];
         let [fio, ours] = bench.both(&format!("errors{number}"), fault, &jobs);
