@@ -111,6 +111,9 @@ fn by_jobs(
         (false, false) => None,
         (true, true) => Some(Err(EngineError::OnlyUring("priorities of single requests beside ioengine=mmap"))),
         (true, false) if choice == EngineChoice::Uring => Some(Err(EngineError::NoUring(why))),
+        (true, false) if pool::depth(input) > SYNC_THREADS_MAX => {
+            Some(Err(EngineError::TooManyThreads { depth: pool::depth(input), most: SYNC_THREADS_MAX }))
+        }
         (true, false) => Some(Ok(sync(why))),
         (false, true) if choice == EngineChoice::Sync || Ring::new(1).is_err() => {
             Some(Err(EngineError::OnlyUring(what)))

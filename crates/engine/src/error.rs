@@ -19,6 +19,16 @@ pub enum EngineError {
         "{0} need io_uring: leave --engine sync out, or allow io_uring (kernel.io_uring_disabled, container seccomp)"
     )]
     OnlyUring(&'static str),
+    /// Jobs of mappings, which threads use, beside others with many operations in flight.
+    #[error(
+        "a run with ioengine=mmap has a thread for each of its {depth} operations in flight, more than {most}: lower iodepth=, or add stonewall"
+    )]
+    TooManyThreads {
+        /// Operations in flight.
+        depth: u32,
+        /// The most.
+        most: u32,
+    },
     /// A system call of the set-up failed.
     #[error("failed to {action}: {source}")]
     System {

@@ -12,13 +12,13 @@ use crate::EngineError;
 use plan::ReadHint;
 use rustix::mm::{Advice, MapFlags, MsyncFlags, ProtFlags, madvise, mmap, mmap_anonymous, msync, munmap};
 use std::os::fd::{AsFd, OwnedFd};
-use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering};
 use std::sync::{Arc, OnceLock};
 
 /// Mappings at the same time.
 const MAPPINGS_MAX: usize = 1024;
-/// Bytes of a page: what a handler replaces, and what `msync` wants its addresses to be multiples of.
-const PAGE: usize = 4096;
+/// Bytes of a page: what the handler replaces, and what `msync` wants its addresses to be multiples of. Set before the handler is there.
+static PAGE: AtomicUsize = AtomicUsize::new(4096);
 
 /// A mapping as the handler finds it.
 struct Place {
@@ -46,6 +46,8 @@ pub(crate) struct Mapping {
     file: Arc<OwnedFd>,
     /// Index into [`PLACES`].
     place: usize,
+    /// Pages that are no part of the file are left in it: no operation reaches the file for sure.
+    broken: AtomicBool,
 }
 
 // SAFETY: the mapping belongs to this value alone, and no reference to its bytes ever exists.
@@ -79,7 +81,16 @@ impl Mapping {
             return Err(failed(libc::EMFILE));
         };
         PLACES[place].bytes.store(bytes, Ordering::Release);
-        let this = Self { base, bytes, protection, hint, direct, file: Arc::clone(file), place };
+        let this = Self {
+            base,
+            bytes,
+            protection,
+            hint,
+            direct,
+            file: Arc::clone(file),
+            place,
+            broken: AtomicBool::new(false),
+        };
         this.advise();
         Ok(this)
     }
@@ -102,6 +113,9 @@ impl Mapping {
         else {
             return -libc::EFAULT;
         };
+        if self.broken.load(Ordering::Acquire) {
+            return -libc::EIO;
+        }
         let lost = &PLACES[self.place].lost;
         let before = lost.load(Ordering::Acquire);
         // SAFETY: within the mapping by the check above.
@@ -134,11 +148,14 @@ impl Mapping {
 
     /// Writes out what is dirty: 0, or a negative errno.
     pub(crate) fn sync(&self) -> i32 {
+        if self.broken.load(Ordering::Acquire) {
+            return -libc::EIO;
+        }
         self.sync_range(0, self.bytes).err().unwrap_or(0)
     }
 
     fn sync_range(&self, at: usize, bytes: usize) -> Result<(), i32> {
-        let start = at - at % PAGE;
+        let start = at - at % PAGE.load(Ordering::Relaxed);
         // SAFETY: within the mapping, whose bytes it does not change.
         let result = unsafe { msync(self.base.add(start).cast(), at + bytes - start, MsyncFlags::SYNC) };
         result.map_err(|error| -error.raw_os_error())
@@ -148,7 +165,9 @@ impl Mapping {
     fn renew(&self) {
         let flags = MapFlags::SHARED | MapFlags::FIXED;
         // SAFETY: exactly over this value's own mapping, into which nothing points.
-        let _ = unsafe { mmap(self.base.cast(), self.bytes.max(1), self.protection, flags, self.file.as_fd(), 0) };
+        let renewed =
+            unsafe { mmap(self.base.cast(), self.bytes.max(1), self.protection, flags, self.file.as_fd(), 0) };
+        self.broken.store(renewed.is_err(), Ordering::Release);
         self.advise();
     }
 }
@@ -164,6 +183,7 @@ impl Drop for Mapping {
 
 /// Installs the handler; gives what was there before, or an errno.
 fn handle_signal() -> Result<libc::sigaction, i32> {
+    PAGE.store(rustix::param::page_size(), Ordering::Relaxed);
     // SAFETY: plain structs of integers, filled in below or by the kernel.
     let (mut action, mut before) =
         unsafe { (std::mem::zeroed::<libc::sigaction>(), std::mem::zeroed::<libc::sigaction>()) };
@@ -187,9 +207,10 @@ extern "C" fn on_lost_page(_: libc::c_int, info: *mut libc::siginfo_t, _: *mut l
     };
     if let Some(place) = PLACES.iter().find(is_inside) {
         let flags = MapFlags::PRIVATE | MapFlags::FIXED;
-        let page = address - address % PAGE;
+        let bytes = PAGE.load(Ordering::Relaxed);
+        let page = address - address % bytes;
         // SAFETY: a page of a mapping of ours, to which only the copy that is interrupted here has an address.
-        let put = unsafe { mmap_anonymous(page as *mut _, PAGE, ProtFlags::READ | ProtFlags::WRITE, flags) };
+        let put = unsafe { mmap_anonymous(page as *mut _, bytes, ProtFlags::READ | ProtFlags::WRITE, flags) };
         if put.is_ok() {
             place.lost.fetch_add(1, Ordering::AcqRel);
             return;
@@ -227,5 +248,17 @@ mod tests {
         assert_eq!(mapping.read(0, &mut buffer[..4096]), 4096);
         control.set_len(65_536).unwrap();
         assert_eq!((mapping.read(12_288, &mut buffer), buffer[0]), (8192, 0));
+    }
+
+    #[test]
+    fn a_mapping_that_cannot_be_renewed_fails_every_operation() {
+        let file = tempfile::tempfile().unwrap();
+        file.set_len(8192).unwrap();
+        let mapping =
+            Mapping::new(&Arc::new(OwnedFd::from(file)), 8192, (true, true), (ReadHint::Random, false)).unwrap();
+        mapping.broken.store(true, Ordering::Release);
+        let mut buffer = [0; 4096];
+        let operations = [mapping.write(0, &buffer), mapping.read(0, &mut buffer), mapping.sync()];
+        assert_eq!(operations, [-libc::EIO; 3]);
     }
 }

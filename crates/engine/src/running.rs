@@ -369,7 +369,9 @@ impl Running {
         }
         let lanes = self.lanes.take(interval_ns, &self.is_open, self.started_ns);
         self.harvested_ns = t_ns;
-        let has_backlog = lanes.iter().any(|lane: &LaneInterval| lane.backlog > 0);
+        // What waits of a job that was stopped is not waited for any more.
+        let is_wanted = |lane: &&LaneInterval| self.fates.stopped_ns(lane.workload).is_none();
+        let has_backlog = lanes.iter().filter(is_wanted).any(|lane| lane.backlog > 0);
         workers.iter_mut().for_each(|worker| self.judge(worker, interval_ns, has_backlog));
         jobs.sort_by_key(|job: &JobInterval| job.workload);
         ios.sort_by_key(|io: &KeptIo| io.t_ns);

@@ -115,6 +115,8 @@ struct Under<'a, 'b> {
     monitor_before: Option<(u64, i64, i64)>,
     playback: Option<Playback>,
     logs: Option<Logs>,
+    /// I/Os for which the logs had no room.
+    unlogged: u64,
     heartbeat: Heartbeat,
     /// When this thread was last known to run.
     looked_ns: u64,
@@ -211,6 +213,7 @@ pub(crate) fn execute(
         monitor_before: monitor_state(context.plan),
         playback,
         logs,
+        unlogged: 0,
         heartbeat: Heartbeat::start(),
         looked_ns: clock::now_ns(),
         harvested_ns: running.started_ns(),
@@ -424,7 +427,7 @@ impl Under<'_, '_> {
             let title = self.context.title;
             let sentence = format!("{title}: {lost} I/Os found no room in the logs of each I/O and are not in them");
             self.spine.event("warning", "log_lost", Some(title), None, &sentence)?;
-            self.spine.messages.push(sentence);
+            self.unlogged += lost;
         }
         let whole = logs.whole(harvest);
         self.logs = Some(logs);
@@ -608,6 +611,12 @@ impl Under<'_, '_> {
         let mut finished = running.finish(Duration::ZERO)?;
         finished.harvest = self.logged(finished.harvest)?;
         self.drained(&finished.harvest)?;
+        if self.unlogged > 0 {
+            let (title, lost) = (self.context.title, self.unlogged);
+            self.spine
+                .messages
+                .push(format!("{title}: {lost} I/Os found no room in the logs of each I/O and are not in them"));
+        }
         let hangs = finished.unfinished() > 0;
         finished.open.extend(self.sync(hangs)?);
         // What came back while iodyno did not run has only a bound, and is not unfinished.
