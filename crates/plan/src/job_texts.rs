@@ -25,6 +25,9 @@ pub struct JobText {
     /// Its own options, in order: name and value.
     #[serde(default)]
     pub options: Vec<(String, String)>,
+    /// How many of [`JobTexts::global`] stand before it, and hold for it; `None`: all.
+    #[serde(default)]
+    pub globals: Option<usize>,
 }
 
 impl JobTexts {
@@ -34,7 +37,8 @@ impl JobTexts {
         let last = |pairs: &'a [(String, String)]| {
             pairs.iter().rev().find(|(key, _)| key == name).map(|(_, value)| value.as_str())
         };
-        last(&job.options).or_else(|| last(&self.global))
+        let globals = job.globals.and_then(|count| self.global.get(..count)).unwrap_or(&self.global);
+        last(&job.options).or_else(|| last(globals))
     }
 }
 
@@ -117,16 +121,15 @@ impl JobLogs {
 impl JobTexts {
     /// Takes out what asks for logs; true: there was some.
     pub fn drop_logs(&mut self) -> bool {
-        let mut is_found = false;
-        let mut drop = |options: &mut Vec<(String, String)>| {
-            options.retain(|(name, _)| {
-                let is_log = name.starts_with("write_") && name.ends_with("_log");
-                is_found |= is_log;
-                !is_log
-            });
-        };
-        drop(&mut self.global);
-        self.jobs.iter_mut().for_each(|job| drop(&mut job.options));
+        let is_log = |(name, _): &(String, String)| name.starts_with("write_") && name.ends_with("_log");
+        let options = self.jobs.iter().flat_map(|job| &job.options).chain(&self.global);
+        let is_found = options.into_iter().any(is_log);
+        for job in &mut self.jobs {
+            job.options.retain(|option| !is_log(option));
+            let before = job.globals.and_then(|count| self.global.get(..count));
+            job.globals = before.map(|all| all.iter().filter(|option| !is_log(option)).count());
+        }
+        self.global.retain(|option| !is_log(option));
         is_found
     }
 
@@ -199,5 +202,22 @@ mod tests {
         assert!(logs.needs_each() && logs.periods_ms().is_empty(), "{logs:?}");
         texts.global = pairs(&[("log_hist_coarseness", "7")]);
         assert!(texts.logs(&job).is_err_and(|why| why.contains("from 0 to 6")));
+    }
+
+    #[test]
+    fn a_global_section_holds_for_the_jobs_behind_it() {
+        let pairs = |pairs: &[(&str, &str)]| pairs.iter().map(|(a, b)| (a.to_string(), b.to_string())).collect();
+        let job = |globals: usize| JobText { globals: Some(globals), ..JobText::default() };
+        let global = pairs(&[("write_bw_log", "x"), ("bs", "4k"), ("write_lat_log", "y"), ("rw", "read")]);
+        let mut texts = JobTexts { global, jobs: vec![job(0), job(2), job(4)] };
+        let seen = |texts: &JobTexts, name: &str| {
+            texts.jobs.iter().map(|job| texts.option(job, name).is_some()).collect::<Vec<_>>()
+        };
+        assert_eq!(seen(&texts, "bs"), [false, true, true]);
+        assert_eq!(seen(&texts, "write_lat_log"), [false, false, true]);
+        assert!(texts.drop_logs());
+        assert_eq!(seen(&texts, "bs"), [false, true, true]);
+        assert_eq!((seen(&texts, "rw"), seen(&texts, "write_bw_log")), (vec![false, false, true], vec![false; 3]));
+        assert!(!texts.drop_logs());
     }
 }

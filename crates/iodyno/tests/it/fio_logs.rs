@@ -242,3 +242,19 @@ fn a_status_interval_prints_whole_documents_that_only_grow() {
         assert_eq!(&end[0], found.last().unwrap(), "the last is the run's");
     }
 }
+
+#[test]
+fn a_global_section_asks_for_logs_of_the_jobs_behind_it() {
+    let scratch = Scratch::new();
+    let jobs = "[global]\nsize=64k\nbs=4k\nrw=randread\nioengine=psync\n[one]\n[global]\nwrite_bw_log=late\n[two]\n";
+    let file = scratch.write("jobs.fio", jobs).to_str().unwrap().to_string();
+    if !fio(&scratch, "fio", &file) {
+        return;
+    }
+    std::fs::create_dir(scratch.path("ours")).unwrap();
+    scratch.iodyno(&["run", &file, "--no-report"]).dir(scratch.path("ours")).run().unwrap().expect_code(0);
+    for folder in ["ours", "fio"] {
+        let names: Vec<String> = logs_in(&scratch, folder).into_iter().map(|(name, _)| name).collect();
+        assert_eq!(names, ["late_bw.2.log"], "{folder}");
+    }
+}

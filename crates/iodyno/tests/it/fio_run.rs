@@ -397,6 +397,9 @@ fn a_job_file_comes_by_standard_input_and_sections_are_chosen() {
     let output = run(&["--section", "c"], TWO_SECTIONS);
     assert_eq!(output.code, Some(2));
     assert!(output.stderr.contains("the sections are a, b"), "{}", output.stderr);
+    // It is for files: jobs of flags are all wanted.
+    let flags = run(&["--section=b", "--name=late", "--size=4k", "--showcmd"], TWO_SECTIONS);
+    assert!(flags.stdout.contains("--name=late") && !flags.stdout.contains("--name=a"), "{}", flags.stdout);
     let both = run(&["--section=b", "--section=c", "--section=a", "--parse-only"], &TWO_SECTIONS.replace("${B}", "8k"));
     assert_eq!(both.code, Some(0), "{}", both.stderr);
     assert!(!scratch.path("run").exists());

@@ -104,6 +104,7 @@ fn patterns(context: &mut Context, sections: &mut [source::Section], loader: &dy
 
 fn read(reader: &mut Reader, context: &mut Context, sources: &[JobSource]) {
     for source in sources {
+        reader.is_file = matches!(source, JobSource::File(_));
         match source {
             JobSource::File(path) => reader.file(context, path),
             JobSource::Text(name, text) => reader.text(context, name, Path::new(""), text.clone()),
@@ -145,13 +146,18 @@ fn job_texts(sections: &[source::Section], runs: &[Run]) -> JobTexts {
     let globals = sections.iter().filter(|section| section.is_global());
     let workloads = runs.iter().flat_map(|run| run.workloads.iter().map(move |workload| (run, workload)));
     let text = |(run, workload): (&Run, &plan::Workload)| {
-        let section = sections.iter().find(|section| !section.is_global() && section.span == workload.span)?;
+        let at = sections.iter().position(|section| !section.is_global() && section.span == workload.span)?;
+        let section = &sections[at];
         let named = section.lines.iter().rev().find(|line| line.key == "name").and_then(|line| line.value.clone());
         Some(JobText {
             run: run.title.clone(),
             workload: workload.name.clone(),
             name: named.unwrap_or_else(|| section.name.clone()),
             options: options(section),
+            // What stands behind it is of the jobs behind it.
+            globals: Some(
+                sections[..at].iter().filter(|section| section.is_global()).map(|section| section.lines.len()).sum(),
+            ),
         })
     };
     JobTexts { global: globals.flat_map(options).collect(), jobs: workloads.filter_map(text).collect() }

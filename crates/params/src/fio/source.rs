@@ -50,6 +50,8 @@ pub(super) struct Reader<'a> {
     pub(super) skipped: Vec<String>,
     /// The section that is being read is not wanted.
     is_skipping: bool,
+    /// It stands in a file: jobs of flags are all wanted.
+    pub(super) is_file: bool,
     files: usize,
     bytes: usize,
 }
@@ -61,7 +63,7 @@ impl<'a> Reader<'a> {
         wanted: &'a [String],
     ) -> Self {
         let (sections, skipped) = (Vec::new(), Vec::new());
-        Self { loader, environment, sections, wanted, skipped, is_skipping: false, files: 0, bytes: 0 }
+        Self { loader, environment, sections, wanted, skipped, is_skipping: false, is_file: true, files: 0, bytes: 0 }
     }
 
     /// Reads one file of the command line.
@@ -202,7 +204,8 @@ impl<'a> Reader<'a> {
             return;
         }
         let section = Section { name: name.trim().to_string(), span, lines: Vec::new(), first_of_file: false };
-        self.is_skipping = !self.wanted.is_empty() && !section.is_global() && !self.wanted.contains(&section.name);
+        self.is_skipping =
+            self.is_file && !self.wanted.is_empty() && !section.is_global() && !self.wanted.contains(&section.name);
         if self.is_skipping {
             self.skipped.push(section.name);
         } else {
