@@ -45,11 +45,7 @@ struct Outcome {
 
 impl Ground {
     fn new(on_files: bool) -> Option<Self> {
-        if !testkit::require_root_or_skip() {
-            return None;
-        }
-        if Command::new("fio").arg("--version").run().is_err() {
-            testkit::lacks("fio");
+        if !testkit::require_root_or_skip() || !testkit::has_fio() {
             return None;
         }
         let device = LoopDevice::new(DEVICE_BYTES).unwrap();

@@ -414,8 +414,7 @@ fn percentiles(row: &Value, fio: &Value, op: &str) -> Vec<(f64, f64)> {
 #[ignore = "times: make exam"]
 fn percentiles_of_a_disk_are_those_that_fio_measures() {
     let Some(faulty) = FaultyDisk::new() else { return };
-    if Command::new("fio").arg("--version").run().is_err() {
-        testkit::lacks("fio");
+    if !testkit::has_fio() {
         return;
     }
     testkit::while_cpus_are_ours(|| {

@@ -26,11 +26,7 @@ struct Seen {
 
 impl Bench {
     fn new() -> Option<Self> {
-        if !testkit::require_root_or_skip() {
-            return None;
-        }
-        if Command::new("fio").arg("--version").run().is_err() {
-            testkit::lacks("fio");
+        if !testkit::require_root_or_skip() || !testkit::has_fio() {
             return None;
         }
         if !FileSystem::Ext4.is_available() {

@@ -5,14 +5,6 @@ use faultfs::{Entry, Op};
 use std::time::Duration;
 use testkit::{Command, FileSystem, LoopDevice, Mounted};
 
-fn has_fio() -> bool {
-    let has_fio = Command::new("fio").arg("--version").run().is_ok();
-    if !has_fio {
-        testkit::lacks("fio");
-    }
-    has_fio
-}
-
 fn fio(scratch: &Scratch, text: &str) -> Option<i32> {
     let file = scratch.write("fio.fio", text).to_str().unwrap().to_string();
     let fio = Command::new("fio").args(["--output=/dev/null", &file]).dir(scratch.path(""));
@@ -29,7 +21,7 @@ fn ours(scratch: &Scratch, text: &str, more: &[&str]) -> testkit::Output {
 
 /// The disk's log of the jobs' requests, 8 KiB each, done by fio and by us.
 fn on_disk(text: &str, fault: &str) -> Option<[Vec<Entry>; 2]> {
-    if !testkit::require_root_or_skip() || !has_fio() {
+    if !testkit::require_root_or_skip() || !testkit::has_fio() {
         return None;
     }
     let mountpoint = tempfile::tempdir().unwrap();
@@ -88,7 +80,7 @@ fn a_job_that_wants_it_reads_its_part_before() {
 
 #[test]
 fn files_are_made_and_nothing_is_done_with_create_only() {
-    if !has_fio() {
+    if !testkit::has_fio() {
         return;
     }
     let text =
@@ -106,7 +98,7 @@ fn files_are_made_and_nothing_is_done_with_create_only() {
 
 #[test]
 fn a_device_that_is_full_ends_the_job_that_fills_it() {
-    if !testkit::require_root_or_skip() || !has_fio() {
+    if !testkit::require_root_or_skip() || !testkit::has_fio() {
         return;
     }
     let device = LoopDevice::new(24 << 20).unwrap();
