@@ -46,7 +46,7 @@ pub(crate) fn run(args: &AbArgs, command_line: &[String]) -> Result<u8, Failure>
     }
     let loads: [AbLoad; 2] = loads.try_into().map_err(|_| Failure::new(PARAMETERS, "two loads are needed"))?;
     compare::check_names(&conditions, &names(&loads))?;
-    let policies = Policy { destroy: args.destroy.clone(), never_create: false };
+    let policies = Policy { destroy: args.load.destroy.clone(), never_create: false };
     let mut both = loads[0].plan.clone();
     both.targets.extend(loads[1].plan.targets.iter().cloned());
     check_destroy(&both, &policies)?;
@@ -62,10 +62,10 @@ pub(crate) fn run(args: &AbArgs, command_line: &[String]) -> Result<u8, Failure>
         loads,
         directory: place.path().to_path_buf(),
         rounds: args.rounds,
-        engine: args.engine.choice(),
-        workers: args.workers,
+        engine: args.load.engine.choice(),
+        workers: args.load.workers,
         command_line: command_line.to_vec(),
-        counters: !args.no_counters,
+        counters: !args.load.no_counters,
     };
     let stop = StopFlag::default();
     watch_signals(&stop)?;
@@ -223,7 +223,7 @@ fn load(args: &AbArgs, input: &Input, shared: &Variables, label: String) -> Resu
             input.file.display()
         );
     }
-    let policy = Policy { destroy: args.destroy.clone(), never_create: plan.settings.format == Some(false) };
+    let policy = Policy { destroy: args.load.destroy.clone(), never_create: plan.settings.format == Some(false) };
     Ok(AbLoad { label, plan, jobs, policy })
 }
 

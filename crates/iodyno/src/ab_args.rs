@@ -1,11 +1,10 @@
 //! Arguments of `iodyno ab`.
 
-use crate::args::EngineArg;
+use crate::args::LoadArgs;
 use crate::output_args::AccessArgs;
 use crate::view_args::{JudgeArgs, QuestionArgs};
 use clap::Args;
 use std::ffi::OsString;
-use std::path::PathBuf;
 
 /// Arguments of `iodyno ab`.
 #[derive(Debug, Args)]
@@ -57,21 +56,11 @@ pub(crate) struct AbArgs {
     /// Show both loads, what they would touch, in which order they would run and how long it takes; no I/O.
     #[arg(short = 's', long)]
     pub(crate) dry_run: bool,
-    /// Permit overwriting what is on this device or in this file; name it exactly. May be given several times.
-    #[arg(long, value_name = "DEVICE|FILE")]
-    pub(crate) destroy: Vec<PathBuf>,
-    /// How I/O is issued; auto chooses per run and says why.
-    #[arg(long, value_enum, default_value = "auto")]
-    pub(crate) engine: EngineArg,
-    /// Worker threads of the engine; default: one per core.
-    #[arg(long, value_name = "N")]
-    pub(crate) workers: Option<usize>,
+    #[command(flatten)]
+    pub(crate) load: LoadArgs,
     /// Seed of every random choice of both loads. Each half of a round makes others: no cache has them yet.
     #[arg(long, value_name = "N")]
     pub(crate) seed: Option<u64>,
-    /// Record of the machine only its CPUs and the devices under the targets, not the rest of its counters.
-    #[arg(long)]
-    pub(crate) no_counters: bool,
     /// Do not write the page DIR/report.html at the end (`iodyno report DIR` writes it later).
     #[arg(long)]
     pub(crate) no_report: bool,

@@ -116,6 +116,23 @@ pub(crate) enum LanguageArg {
     Fio,
 }
 
+/// How a load is carried out, whatever it is.
+#[derive(Debug, Args)]
+pub(crate) struct LoadArgs {
+    /// Permit overwriting what is on this device or in this file; name it exactly. May be given several times.
+    #[arg(long, value_name = "DEVICE|FILE")]
+    pub(crate) destroy: Vec<PathBuf>,
+    /// How I/O is issued; auto chooses per run and says why.
+    #[arg(long, value_enum, default_value = "auto")]
+    pub(crate) engine: EngineArg,
+    /// Worker threads of the engine; default: one per core.
+    #[arg(long, value_name = "N")]
+    pub(crate) workers: Option<usize>,
+    /// Record of the machine only its CPUs and the devices under the targets, not the rest of its counters.
+    #[arg(long)]
+    pub(crate) no_counters: bool,
+}
+
 /// Arguments of `iodyno run`.
 #[derive(Debug, Args)]
 #[command(after_help = "Examples:\n  \
@@ -185,27 +202,17 @@ pub(crate) struct RunArgs {
     /// Write what came of the objectives at the end as JUnit XML, for CI. One of iodyno's is written anew, any other file is not.
     #[arg(long, value_name = "FILE.xml")]
     pub(crate) junit: Option<PathBuf>,
-    /// Permit overwriting what is on this device or in this file; name it exactly. May be given several times.
-    #[arg(long, value_name = "DEVICE|FILE")]
-    pub(crate) destroy: Vec<PathBuf>,
+    #[command(flatten)]
+    pub(crate) load: LoadArgs,
     /// One JSON object per interval on standard output, and nothing else there (docs/json.md).
     #[arg(long)]
     pub(crate) json: bool,
-    /// How I/O is issued; auto chooses per run and says why.
-    #[arg(long, value_enum, default_value = "auto")]
-    pub(crate) engine: EngineArg,
-    /// Worker threads of the engine; default: one per core.
-    #[arg(long, value_name = "N")]
-    pub(crate) workers: Option<usize>,
     /// Seed of every random choice: the same seed gives the same operations with the same data.
     #[arg(long, value_name = "N")]
     pub(crate) seed: Option<u64>,
     /// Write Vdbench's flatfile.html, totals.html, summary.html, histogram.html and status.html too (docs/flatfile.md).
     #[arg(long)]
     pub(crate) flatfile: bool,
-    /// Record of the machine only its CPUs and the devices under the targets, not the rest of its counters.
-    #[arg(long)]
-    pub(crate) no_counters: bool,
     /// Do not write report.html at the end (`iodyno report DIR` writes it later).
     #[arg(long)]
     pub(crate) no_report: bool,

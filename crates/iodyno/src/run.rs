@@ -53,7 +53,7 @@ pub(crate) fn run(args: &RunArgs, flags: &Flags, command_line: &[String]) -> Res
     let recording = args.output.as_deref().or_else(|| args.fio.file.as_deref().filter(|_| format == Format::Vdbench));
     objectives::add(&mut plan, &args.fail_if);
     objectives::check(&plan)?;
-    let policy = Policy { destroy: args.destroy.clone(), never_create: plan.settings.format == Some(false) };
+    let policy = Policy { destroy: args.load.destroy.clone(), never_create: plan.settings.format == Some(false) };
     check_destroy(&plan, &policy)?;
     check_junit(args, &plan)?;
     if args.dry_run {
@@ -64,10 +64,10 @@ pub(crate) fn run(args: &RunArgs, flags: &Flags, command_line: &[String]) -> Res
         plan,
         directory: place.path().to_path_buf(),
         policy,
-        engine: args.engine.choice(),
-        workers: args.workers,
+        engine: args.load.engine.choice(),
+        workers: args.load.workers,
         command_line: command_line.to_vec(),
-        counters: !args.no_counters,
+        counters: !args.load.no_counters,
         report: !args.no_report,
         flatfile: args.flatfile,
         jobs,

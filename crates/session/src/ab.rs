@@ -197,8 +197,9 @@ impl Life<'_> {
             let of = round.max(self.request.rounds);
             let left = self.left_ns(round, side).map(|ns| format!(", {} left at most", format_ns(ns)));
             let label = &self.load(side).label;
-            let heading = format!("\nround {round} of {of}, {name}: {label}{}", left.unwrap_or_default());
-            let _ = self.face.note(&heading);
+            let heading = format!("round {round} of {of}, {name}: {label}{}", left.unwrap_or_default());
+            // A line of its own before it: line ends within a sentence are shown, not obeyed.
+            let _ = self.face.note("").and_then(|()| self.face.note(&heading));
             let ending = self.execute(side, (round, self.order), &name)?;
             match ending {
                 Ending::Interrupted => return Ok(RoundEnd::Last),

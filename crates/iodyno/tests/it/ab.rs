@@ -59,6 +59,7 @@ fn the_disk_sees_a_b_b_a_and_every_face_shows_both_sides() {
     let file = reads(&scratch, faulty.device.path(), ",range=$part");
     let arguments = [&["ab", &file, "--rounds", "4", "-o", "out"], SHORT, PARTS].concat();
     let ran = scratch.iodyno(&arguments).run().unwrap().expect_code(0);
+    assert!(ran.stdout.lines().any(|line| line.starts_with("round 1 of 4, 01-a: part=(25,50)")), "{}", ran.stdout);
     let seen = sides_seen(&faulty.disk);
     assert_eq!(seen.iter().map(|part| part.0).collect::<String>(), "ababa", "a b b a a b b a: {seen:?}");
     assert!(seen[1].1 > seen[0].1 && seen[2].1 > seen[4].1, "two of b together, two of a: {seen:?}");
