@@ -3,14 +3,19 @@
 use crate::exit::{Failure, PARAMETERS};
 use convert::fio_out;
 use output::{Force, OutputFile};
-use plan::{JobTexts, Plan};
+use plan::{JobTexts, Plan, Repeat};
 use recording::Reader;
 use session::SessionError;
 use std::path::Path;
 
+/// Rounds whose names are looked at before the run.
+const ROUNDS_MAX: usize = 1000;
+
 /// Refuses before the run what could not be written behind it; false: no job asks for logs.
 pub(crate) fn check(jobs: &JobTexts, plan: &Plan) -> Result<bool, Failure> {
-    let names = fio_out::log_names(jobs).map_err(|why| Failure::new(PARAMETERS, why))?;
+    // How many rounds come until a time or Ctrl-C is not known: names of later ones are seen to when they are written.
+    let rounds = if let Repeat::Times(times) = plan.settings.repeat { usize::try_from(times).unwrap_or(1) } else { 1 };
+    let names = fio_out::log_names(jobs, rounds.min(ROUNDS_MAX)).map_err(|why| Failure::new(PARAMETERS, why))?;
     for name in &names {
         OutputFile::check(name, fio_out::replaces_log(name))?;
     }

@@ -104,7 +104,8 @@ impl Others {
     /// Who moved a noticeable part of a device's bytes.
     fn movers(&self, own: f64) -> Vec<String> {
         let words = most(&self.bytes).filter(|(_, bytes)| *bytes >= NAMED_BYTES * own);
-        words.map(|(name, bytes)| format!("{name} {}", Unit::Bytes.format(Some(bytes)))).collect()
+        // The kernel counts a process's bytes over all devices.
+        words.map(|(name, bytes)| format!("{name} {} on all devices", Unit::Bytes.format(Some(bytes)))).collect()
     }
 }
 

@@ -76,17 +76,18 @@ impl Kind {
     }
 }
 
-/// The names of the logs that the jobs ask for.
+/// The names of the logs that the jobs ask for in so many rounds: those of later rounds have numbers behind those of the first.
 ///
 /// # Errors
 /// A sentence about an option's value.
-pub fn log_names(texts: &JobTexts) -> Result<Vec<PathBuf>, String> {
+pub fn log_names(texts: &JobTexts, rounds: usize) -> Result<Vec<PathBuf>, String> {
     let mut names = Vec::new();
-    for (text, number) in texts.jobs.iter().zip(1..) {
+    for (text, place) in texts.jobs.iter().zip(1..) {
         let logs = texts.logs(text)?;
-        let asked =
-            Kind::ALL.iter().filter_map(|kind| Some(name(kind.asked(&logs)?.0, *kind, number, logs.is_per_job)));
-        names.extend(asked);
+        for number in (0..rounds).map(|round| round * texts.jobs.len() + place) {
+            let asked = Kind::ALL.iter().filter_map(|kind| Some((kind, kind.asked(&logs)?.0)));
+            names.extend(asked.map(|(kind, prefix)| name(prefix, *kind, number, logs.is_per_job)));
+        }
     }
     names.sort();
     names.dedup();

@@ -192,6 +192,12 @@ fn a_log_takes_no_file_that_is_none() {
     assert!(refused.stderr.contains("notes_bw.log exists"), "{}", refused.stderr);
     assert!(!scratch.path("a").exists() && !scratch.path("one").exists(), "nothing was run");
     assert_eq!(std::fs::read_to_string(scratch.path("notes_bw.log")).unwrap(), "notes of the user\n");
+    // Of later rounds, too.
+    let each = scratch.write("each.fio", &jobs.replace("per_job_logs=0\n", "")).to_str().unwrap().to_string();
+    scratch.write("notes_bw.2.log", "notes of the user\n");
+    let rounds = scratch.iodyno(&["run", &each, "--repeat", "2", "-o", "a"]).run().unwrap().expect_code(2);
+    assert!(rounds.stderr.contains("notes_bw.2.log exists") && !scratch.path("a").exists(), "{}", rounds.stderr);
+    std::fs::remove_file(scratch.path("notes_bw.2.log")).unwrap();
     // Yesterday's is replaced.
     scratch.write("notes_bw.log", "500, 800, 0, 0, 0\n");
     run("b").expect_code(0);
@@ -241,6 +247,21 @@ fn a_status_interval_prints_whole_documents_that_only_grow() {
         let end = documents(&std::fs::read_to_string(scratch.path("end.json")).unwrap());
         assert_eq!(&end[0], found.last().unwrap(), "the last is the run's");
     }
+}
+
+#[test]
+fn logs_of_every_kind_are_replaced_when_the_job_runs_again() {
+    let scratch = Scratch::new();
+    let jobs = "[mix]\nfilename=one\nsize=64k\nbs=4k\nrw=write\nioengine=psync\nprio=5\nlog_prio=1\nwrite_lat_log=a\n\
+                write_hist_log=a\nlog_hist_msec=100\n";
+    scratch.write("jobs.fio", jobs);
+    for recording in ["first", "second"] {
+        scratch.iodyno(&["run", "jobs.fio", "-o", recording, "--no-report"]).run().unwrap().expect_code(0);
+    }
+    let logs = logs_in(&scratch, "");
+    assert_eq!(lines(&logs, "a_lat.1.log").len(), 16);
+    assert!(lines(&logs, "a_lat.1.log").iter().all(|line| line[4] == 0x4005));
+    assert_eq!(lines(&logs, "a_clat_hist.1.log")[0].len(), 3 + 1856, "of all bins");
 }
 
 #[test]

@@ -409,5 +409,8 @@ fn a_machine_that_was_busy_with_others_is_told_with_their_names() {
         shared.len() == 1 && shared[0].starts_with("Device sda moved 1.0 times the bytes of base, 2.5 times"),
         "{shared:?}"
     );
-    assert!(shared[0].contains("times the bytes of shared (rsync 123 MB): others moved some."), "{shared:?}");
+    assert!(
+        shared[0].contains("times the bytes of shared (rsync 123 MB on all devices): others moved some."),
+        "{shared:?}"
+    );
 }
