@@ -711,7 +711,8 @@ impl Options {
 impl Options {
     /// How a file is extended that is shorter than the job needs: what is read, or written over, is written before.
     pub(super) fn layout(&self) -> LayoutKind {
-        if self.pattern.ops()[0] || self.overwrite || (self.mapped && self.pattern.ops()[1]) {
+        let [reads, writes, _] = self.pattern.ops();
+        if reads || (writes && (self.overwrite || self.mapped)) {
             LayoutKind::Filled
         } else if self.create_on_open {
             LayoutKind::Untouched

@@ -477,7 +477,10 @@ fn unused_sizes(workload: &Workload) -> Option<(usize, u64, u64)> {
     let min = (0..3).filter(used).map(|at| sizes[at].min_bytes()).min()?;
     let max = (0..3).filter(used).map(|at| sizes[at].max_bytes()).max()?;
     let (low, high) = (files.smallest_bytes.min(min), largest.unwrap_or(max).max(max));
-    (0..3).find(|at| !used(at)).filter(|_| (low, high) != (min, max)).map(|at| (at, low, high))
+    // Those of all kinds may say it already.
+    let all = (sizes.iter().map(|size| size.min_bytes()).min()?, sizes.iter().map(|size| size.max_bytes()).max()?);
+    // A read and written pattern keeps the sizes of both, whatever its mix; copies are as large as writes.
+    [2, 0, 1].into_iter().find(|at| !used(at)).filter(|_| (low, high) != all).map(|at| (at, low, high))
 }
 
 fn content(workload: &Workload, lines: &mut Lines, unsaid: &mut Vec<String>) {

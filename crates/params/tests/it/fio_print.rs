@@ -183,6 +183,25 @@ proptest! {
     }
 }
 
+/// Sizes of operations that never come are printed as they are where they say already how large a part is.
+#[test]
+fn sizes_that_never_come_are_printed_as_they_are() {
+    assert_eq!(round("[one]\nfilename=/dev/null\nrw=randrw\nrwmixread=100\nbs=4k,64000\nloops=3\n"), Some(true));
+    assert_eq!(round("[one]\nfilename=/dev/null\nrw=randrw\nrwmixread=100\nbs=4k,64k,512\nloops=3\n"), Some(true));
+    assert_eq!(round("[one]\nfilename=/dev/null\nrw=trim\nbs=8k,16k\ndedupe_percentage=20\n"), Some(true));
+}
+
+/// What is only trimmed is never written before, not even with `overwrite`: as in fio.
+#[test]
+fn what_is_trimmed_is_not_filled() {
+    assert_eq!(
+        round(
+            "[one]\nfilename=/tmp/x\nrw=trim\nioengine=mmap\noverwrite=1\n[two]\nfilename=/tmp/x\nrw=trim\nsize=64m\n"
+        ),
+        Some(true)
+    );
+}
+
 #[test]
 fn most_of_what_is_generated_is_compared() {
     use proptest::strategy::ValueTree;
