@@ -733,7 +733,7 @@ pub enum Distribution {
     Zipf(f64),
     /// Pareto with this power (fio's `pareto:h`).
     Pareto(f64),
-    /// Normal around the middle with this standard deviation as a fraction of the range (fio's `normal:dev`).
+    /// Normal around the middle with this standard deviation as a fraction of the range.
     Normal(f64),
     /// Vdbench's `seekpct=(poisson,midpoint)`: exponential from the beginning on with a mean of the range's length divided by
     /// this midpoint, and begun anew behind its end.

@@ -691,8 +691,7 @@ impl Options {
             }
             "normal" => {
                 let deviation = checked(parameter(0.0)?, |x| (0.0..100.0).contains(&x), "between 0 and 100")?;
-                // What fio makes of 0: the mean of twelve uniform numbers.
-                Some(Distribution::Normal(if deviation > 0.0 { deviation / 100.0 } else { 1.0 / 12.0 }))
+                Some(Distribution::Normal(spread(deviation / 100.0)))
             }
             "zoned" | "zoned_abs" => {
                 let zones = rest.ok_or("it needs zones: zoned:60/10:40/90")?;
@@ -720,6 +719,12 @@ impl Options {
             self.fallocate
         }
     }
+}
+
+/// The standard deviation, as a fraction of the range, of what fio makes of `normal:`: the mean of twelve uniform numbers plus one
+/// as wide as was asked, half the range at most (`lib/gauss.c`).
+pub(super) fn spread(asked: f64) -> f64 {
+    (1.0 / 144.0 + asked.min(0.5).powi(2) / 12.0).sqrt()
 }
 
 /// Does the option ask for nothing but what is done anyway?

@@ -2,6 +2,7 @@
 
 use super::ends;
 use super::expand::base_name;
+use super::options::spread;
 use super::unjob::as_jobs;
 use super::words::{as_range, in_multiples, is_unaligned};
 use super::words_out::{Lines, bytes, list, percent, share_text, time};
@@ -380,8 +381,8 @@ fn distribution(workload: &Workload, lines: &mut Lines, unsaid: &mut Vec<String>
         Order::Random(Distribution::Zipf(theta)) => lines.add("random_distribution", &format!("zipf:{theta}")),
         Order::Random(Distribution::Pareto(h)) => lines.add("random_distribution", &format!("pareto:{h}")),
         Order::Random(Distribution::Normal(deviation)) => {
-            let text = percent(deviation);
-            lines.add("random_distribution", &format!("normal:{}", text.trim_end_matches('%')));
+            let text = asked_for(deviation, workload, unsaid);
+            lines.add("random_distribution", &format!("normal:{text}"));
         }
         Order::Random(Distribution::Poisson(_)) => {
             unsaid.push(format!("`{}` is spread as Vdbench's poisson", workload.name));
@@ -406,6 +407,21 @@ fn distribution(workload: &Workload, lines: &mut Lines, unsaid: &mut Vec<String>
     if let Some(align) = address.align_bytes.filter(|_| would_differ) {
         lines.add("blockalign", &bytes(align));
     }
+}
+
+/// What to ask fio for a normal distribution of this deviation.
+fn asked_for(deviation: f64, workload: &Workload, unsaid: &mut Vec<String>) -> String {
+    let asked = (12.0 * deviation.powi(2) - 1.0 / 12.0).max(0.0).sqrt().min(0.5);
+    let [least, most] = [0.0, 1.0].map(spread);
+    if !(least..=most).contains(&deviation) {
+        let (least, most) = (least * 100.0, most * 100.0);
+        unsaid.push(format!(
+            "`{}` is normal with a deviation of {} of the range; in fio it is between {least:.1} and {most:.1} %",
+            workload.name,
+            percent(deviation)
+        ));
+    }
+    share_text_of(asked, deviation, spread)
 }
 
 fn zones(workload: &Workload, lines: &mut Lines, unsaid: &mut Vec<String>) {

@@ -199,7 +199,8 @@ fn places(made: &Made, fio: &[Seen], ours: &[Seen], tally: &mut Tally) -> Option
     if made.is_scattered {
         // Where is chance, how often is not: fio's are a little hotter, because several fall together (docs/fio.md).
         let few = a.len().min(b.len()) as f64 / a.len().max(b.len()) as f64;
-        let is_apart = few < 0.6 && n.min(m) >= 40 && a.len().abs_diff(b.len()) > 8;
+        let is_known = made.falls_together && a.len() < b.len();
+        let is_apart = few < 0.6 && !is_known && n.min(m) >= 40 && a.len().abs_diff(b.len()) > 8;
         return is_apart.then(|| format!("{} and {} different places in {n} and {m} operations", a.len(), b.len()));
     }
     let all = |all: &[Seen]| moments(all.iter().map(|seen| seen.at as f64));

@@ -3,6 +3,7 @@
 //! A job says by itself how exactly it follows from its options ([`Alike`]). What fio 3.33 does against its own words is made
 //! seldom, with its reason ([`fios_own_defects`]), and left out of all other jobs.
 
+use std::collections::BTreeSet;
 use std::fmt::Write as _;
 
 /// Bytes of the device.
@@ -75,6 +76,8 @@ pub(crate) struct Made {
     pub(crate) slack: u64,
     /// Places are scattered by a hash: where they are says nothing.
     pub(crate) is_scattered: bool,
+    /// Of these, fio's hash throws several onto one: it has fewer.
+    pub(crate) falls_together: bool,
     /// Flushes count.
     pub(crate) has_flushes: bool,
     /// fio's own log tells what it did: it writes past `direct=1`.
@@ -347,6 +350,15 @@ fn distribution(dice: &mut Dice, part: &Part, bs: u64, text: &mut String) -> boo
     kind < 3
 }
 
+/// Does fio's hash (`hash.h`: one multiplication) leave less than 0.6 of the middle half of so many places, or of one more, apart?
+fn falls_together(places: u64) -> bool {
+    [places, places + 1].into_iter().any(|all| {
+        let middle = all / 4..all * 3 / 4;
+        let reached: BTreeSet<u64> = middle.clone().map(|at| at.wrapping_mul(0x61c8_8646_80b5_83eb) % all).collect();
+        (reached.len() as f64) < 0.6 * (middle.end - middle.start) as f64
+    })
+}
+
 fn random(dice: &mut Dice, on_files: bool) -> Made {
     let rw = if on_files {
         dice.pick(&["randread", "randwrite"])
@@ -373,6 +385,7 @@ fn random(dice: &mut Dice, on_files: bool) -> Made {
         }
         4 | 5 if is_fixed && part.bytes.is_multiple_of(min) || rw != "randtrim" => {
             made.is_scattered = distribution(dice, &part, max, &mut body);
+            made.falls_together = falls_together(part.bytes / min);
             is_once = false;
         }
         6 => {
