@@ -167,6 +167,10 @@ fn in_a_row(input: &Input<'_>, at: usize) -> Option<String> {
         if mix.write > 0.0 && !is_direct(flags) && is_durable(flags) {
             return Some(format!("durable writes through the page cache ({})", opened.name));
         }
+        // Btrfs copies on write: what goes past the page cache waits, and is not said to be parallel.
+        if mix.write > 0.0 && is_direct(flags) && file_system == "btrfs" {
+            return Some(format!("direct writes on btrfs ({})", opened.name));
+        }
         let is_parallel = matches!(file_system.as_str(), "ext4" | "xfs" | "btrfs");
         (mix.write > 0.0 && !is_parallel).then(|| format!("writes on {file_system} ({})", opened.name))
     })
@@ -175,6 +179,7 @@ fn in_a_row(input: &Input<'_>, at: usize) -> Option<String> {
 /// Does io_uring hand operations on a target to threads of the kernel?
 fn punts(input: &Input<'_>, at: usize) -> bool {
     let Some(opened) = input.targets.get(at).and_then(Option::as_ref) else { return false };
+    let is_btrfs = matches!(&opened.kind, Kind::File { file_system, .. } if file_system == "btrfs");
     let waits = match &opened.kind {
         Kind::File { file_system, .. } => {
             !is_in_memory(file_system) && !matches!(file_system.as_str(), "ext4" | "xfs" | "btrfs")
@@ -185,7 +190,8 @@ fn punts(input: &Input<'_>, at: usize) -> bool {
         || uses(input, at).any(|(workload, flags)| {
             let mix = &workload.mix;
             let flushes = mix.flush > 0.0 || mix.fsync_every.is_some() || mix.fdatasync_every.is_some();
-            flushes || (mix.write > 0.0 && !is_direct(flags) && is_durable(flags))
+            let waits = if is_direct(flags) { is_btrfs } else { is_durable(flags) };
+            flushes || (mix.write > 0.0 && waits)
         })
 }
 

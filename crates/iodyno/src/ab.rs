@@ -57,6 +57,7 @@ pub(crate) fn run(args: &AbArgs, command_line: &[String]) -> Result<u8, Failure>
     if args.dry_run {
         return dry_run(args, &loads);
     }
+    args.judge.junit.as_deref().map_or(Ok(()), session::begin_junit_file)?;
     let place = place::take(args.output.as_deref(), "ab")?;
     let request = AbRequest {
         loads,

@@ -58,14 +58,16 @@ pub(crate) fn check(command: &Command) -> Result<(), Failure> {
     path.as_deref().map_or(Ok(()), |path| Ok(OutputFile::check(path, force.force())?))
 }
 
-/// Can the JUnit file be written? Of `run` and `ab` this is looked at when it is known what is run.
+/// Can the JUnit file be written? It is begun. Of `run` and `ab` this is looked at when it is known what is run.
 fn check_junit(command: &Command) -> Result<(), Failure> {
     let (path, force) = match command {
         Command::Compare(args) => (&args.judge.junit, args.force.force()),
         Command::Check(args) => (&args.junit, Force::No),
         _ => return Ok(()),
     };
-    path.as_deref().map_or(Ok(()), |path| Ok(session::check_junit_file(path, force)?))
+    let Some(path) = path else { return Ok(()) };
+    session::check_junit_file(path, force)?;
+    Ok(session::begin_junit_file(path)?)
 }
 
 /// What a command reads, it does not write over.

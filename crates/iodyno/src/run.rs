@@ -59,6 +59,7 @@ pub(crate) fn run(args: &RunArgs, flags: &Flags, command_line: &[String]) -> Res
     if args.dry_run {
         return dry_run(args, recording, &plan, &policy);
     }
+    args.junit.as_deref().map_or(Ok(()), session::begin_junit_file)?;
     let place = place::take(recording, "run")?;
     let request = Request {
         plan,

@@ -72,6 +72,17 @@ impl Suite {
         Self { name: name.to_string(), cases: verdicts.iter().map(of).chain(silent).collect() }
     }
 
+    /// What stands in the file until the command ends: one that breaks off leaves no success of an earlier one.
+    #[must_use]
+    pub fn not_ended() -> Self {
+        let outcome = Outcome::Failed {
+            kind: "never judged",
+            text: "iodyno wrote this when it began; it has not ended, or ended with a mistake".to_string(),
+        };
+        let case = Case { class: "iodyno".to_string(), name: "the command ended".to_string(), outcome };
+        Self { name: "not ended".to_string(), cases: vec![case] }
+    }
+
     /// Cases, failures, skipped.
     fn counts(&self) -> [usize; 3] {
         let count = |is: fn(&Outcome) -> bool| self.cases.iter().filter(|case| is(&case.outcome)).count();

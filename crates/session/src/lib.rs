@@ -67,7 +67,8 @@ pub use service::{
     named_zone, serve,
 };
 pub use show::{
-    check_junit_file, comparison, comparison_file, comparison_lines, junit_file, last_words, report_file, terminal_look,
+    begin_junit_file, check_junit_file, comparison, comparison_file, comparison_lines, junit_file, last_words,
+    report_file, terminal_look,
 };
 pub use stop::StopFlag;
 pub use top::{LiveRequest, TopOf, TopRequest, top};

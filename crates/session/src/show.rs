@@ -133,15 +133,27 @@ pub fn junit_file(suites: &[Suite], output: &Path, force: Force) -> Result<(), S
     Ok(OutputFile::write_whole(output, junit_force(output, force), report::junit(suites).as_bytes())?)
 }
 
+/// Replaces what an earlier command left in the file by [`Suite::not_ended`], when work begins.
+///
+/// # Errors
+/// The file cannot be written.
+pub fn begin_junit_file(output: &Path) -> Result<(), SessionError> {
+    if is_junit_of_ours(output) { junit_file(&[Suite::not_ended()], output, Force::No) } else { Ok(()) }
+}
+
 /// CI writes the same name again and again: what begins as ours do may be replaced.
 fn junit_force(output: &Path, force: Force) -> Force {
+    if is_junit_of_ours(output) { Force::Yes } else { force }
+}
+
+fn is_junit_of_ours(output: &Path) -> bool {
     let is_file = output.symlink_metadata().is_ok_and(|metadata| metadata.is_file());
     let begins = |file: File| {
         let mut beginning = Vec::new();
         let is_read = file.take(report::JUNIT_BEGINNING.len() as u64).read_to_end(&mut beginning).is_ok();
         is_read && beginning == report::JUNIT_BEGINNING.as_bytes()
     };
-    if is_file && File::open(output).is_ok_and(begins) { Force::Yes } else { force }
+    is_file && File::open(output).is_ok_and(begins)
 }
 
 /// What standard output can do.

@@ -373,6 +373,11 @@ fn scripts_and_ci_systems_read_what_came_of_a_comparison() {
     scratch.iodyno(&check).run().unwrap().expect_code(0);
     let both = read("r.xml");
     assert_eq!((&both[1]["tests"], &both[1]["failures"], &both[2][1][0]), (&"4".into(), &"0".into(), &"slow".into()));
+    // What breaks off leaves no success of an earlier one.
+    let missing = ["check", "missing", "--fail-if", "errors > 0", "--junit", "r.xml"];
+    let code = scratch.iodyno(&missing).run().unwrap().code;
+    let left = read("r.xml");
+    assert!(code != Some(0) && left[1]["failures"] == "1" && left[2][0][0] == "not ended", "{code:?} {left}");
     std::fs::write(scratch.path("notes.xml"), "<notes/>").unwrap();
     let refused = ["check", "base", "--fail-if", "errors > 0", "--junit", "notes.xml"];
     let refused = scratch.iodyno(&refused).run().unwrap().expect_code(2);

@@ -386,6 +386,10 @@ fn random(dice: &mut Dice, on_files: bool) -> Made {
         4 | 5 if is_fixed && part.bytes.is_multiple_of(min) || rw != "randtrim" => {
             made.is_scattered = distribution(dice, &part, max, &mut body);
             made.falls_together = falls_together(part.bytes / min);
+            if made.is_scattered && !part.bytes.is_multiple_of(min) {
+                made.defect =
+                    Some("a last place shorter than a block is one of zipf's, pareto's and normal's, and ends the job");
+            }
             is_once = false;
         }
         6 => {
