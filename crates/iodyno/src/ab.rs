@@ -34,7 +34,7 @@ pub(crate) fn run(args: &AbArgs, command_line: &[String]) -> Result<u8, Failure>
     let question = compare::question(&args.question)?;
     let conditions = compare::conditions(&args.judge)?;
     if let Some(path) = &args.judge.junit {
-        session::check_junit_file(path, Force::No)?;
+        session::check_junit_file(path, Force::Never)?;
     }
     let (inputs, shared) = inputs(args)?;
     let labels = labels(&inputs);

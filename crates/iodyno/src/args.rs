@@ -217,16 +217,16 @@ pub(crate) struct RunArgs {
     #[arg(long)]
     pub(crate) no_report: bool,
     /// Flags of Vdbench that have no meaning here: accepted, reported once.
-    #[arg(short = 'm', long = "jvms", value_name = "N", hide = true)]
+    #[arg(short = 'm', long = "jvms", value_name = "N", value_parser = digits, hide = true)]
     pub(crate) jvms: Option<String>,
     /// See `jvms`.
     #[arg(short = 'k', hide = true)]
     pub(crate) kstat: bool,
     /// See `jvms`.
-    #[arg(short = 'p', value_name = "PORT", hide = true)]
+    #[arg(short = 'p', value_name = "PORT", value_parser = digits, hide = true)]
     pub(crate) port: Option<String>,
     /// See `jvms`.
-    #[arg(short = 'd', value_name = "N", hide = true)]
+    #[arg(short = 'd', value_name = "N", value_parser = digits, hide = true)]
     pub(crate) debug: Vec<String>,
     /// See `jvms`.
     #[arg(long = "decimal", hide = true)]
@@ -240,6 +240,16 @@ pub(crate) struct RunArgs {
     /// Journaled data validation: not built yet, refused with a sentence.
     #[arg(short = 'j', num_args = 0..=1, default_missing_value = "", require_equals = true, hide = true)]
     pub(crate) journal: Option<String>,
+}
+
+/// A number behind a flag of Vdbench's that means nothing here; anything else is another flag, misspelt.
+fn digits(text: &str) -> Result<String, String> {
+    let is_number = !text.is_empty() && text.bytes().all(|byte| byte.is_ascii_digit());
+    if is_number {
+        Ok(text.to_string())
+    } else {
+        Err("a number is needed; flags of several letters have two dashes".to_string())
+    }
 }
 
 /// Choice of the engine.

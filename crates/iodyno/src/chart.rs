@@ -61,6 +61,9 @@ fn output_path(args: &ChartArgs, id: &str) -> Result<PathBuf, Failure> {
 
 /// Says where it is, and how it is made again.
 fn tell_both(command_line: &[String], args: &ChartArgs, path: &Path) {
+    if output::is_standard_output(path) {
+        return;
+    }
     outln!("{}", path.display());
     outln!("{}", again(command_line, args, path));
 }
@@ -71,6 +74,7 @@ pub(crate) fn write(view: &ViewData, args: &ChartArgs, path: &Path) -> Result<()
     let svg = report::svg(view, theme, Size { width: args.width, height: args.height });
     let bytes = match ending(path).as_deref() {
         Some("svg") => svg.into_bytes(),
+        None if output::is_standard_output(path) => svg.into_bytes(),
         Some("png") => report::png(&svg).map_err(SessionError::from)?,
         _ => return Err(Failure::new(PARAMETERS, format!("{}: the name must end in .svg or .png", path.display()))),
     };

@@ -83,6 +83,14 @@ pub(crate) fn in_full(word: &str) -> Option<String> {
     if names().any(|(full, _)| full.replace('_', "-") == name) {
         return (!is_long).then(|| in_words(&name));
     }
+    // `-dry-run` is no `-d` of Vdbench's with a value behind it.
+    if is_own_name(&name) {
+        return (!is_long || flag[2..] != name).then(|| in_words(&name));
+    }
+    // Other commands have a flag of that name, which says nothing like `force_async`.
+    if name == "force" {
+        return None;
+    }
     if name.len() < if is_long { 1 } else { LETTERS_MIN } {
         return None;
     }
@@ -97,6 +105,26 @@ pub(crate) fn in_full(word: &str) -> Option<String> {
         .get_arguments()
         .any(|arg| !COMMAND_FLAGS.contains(&arg.get_long().unwrap_or("")) && is_own(arg));
     (!own).then(|| in_words(&only.replace('_', "-")))
+}
+
+/// Is this the whole name of one of `run`'s own flags?
+fn is_own_name(name: &str) -> bool {
+    let cli = crate::args::Cli::command();
+    let is_named = |arg: &Arg| {
+        let aliases = arg.get_all_aliases().unwrap_or_default();
+        arg.get_long().into_iter().chain(aliases).any(|long| long == name)
+    };
+    cli.find_subcommand("run").is_some_and(|run| run.get_arguments().any(is_named))
+}
+
+/// A flag that was taken for the value of one of fio's before it: what should only be shown would be run.
+pub(crate) fn swallowed(given: &[(String, Option<String>)]) -> Option<String> {
+    let is_flag = |value: &str| value == "-s" || value.strip_prefix("--").is_some_and(is_own_name);
+    let (name, value) =
+        given.iter().find_map(|(name, value)| Some((name, value.as_deref().filter(|value| is_flag(value))?)))?;
+    Some(format!(
+        "--{name} {value}: {value} stands where the value of --{name} should; give that, or write --{name}={value} if it is meant"
+    ))
 }
 
 /// Is this the flag of a switch, without a value?

@@ -6,18 +6,19 @@ use output::{Force, OutputFile};
 use plan::{JobTexts, Plan, Repeat};
 use recording::Reader;
 use session::SessionError;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
 /// Rounds whose names are looked at before the run.
 const ROUNDS_MAX: usize = 1000;
 
-/// Refuses before the run what could not be written behind it; false: no job asks for logs.
-pub(crate) fn check(jobs: &JobTexts, plan: &Plan) -> Result<bool, Failure> {
+/// Refuses before the run what could not be written behind it; the names of all logs that the jobs ask for.
+pub(crate) fn check(jobs: &JobTexts, plan: &Plan) -> Result<Vec<PathBuf>, Failure> {
     // How many rounds come until a time or Ctrl-C is not known: names of later ones are seen to when they are written.
     let rounds = if let Repeat::Times(times) = plan.settings.repeat { usize::try_from(times).unwrap_or(1) } else { 1 };
     let names = fio_out::log_names(jobs, rounds.min(ROUNDS_MAX)).map_err(|why| Failure::new(PARAMETERS, why))?;
     for name in &names {
-        OutputFile::check(name, fio_out::replaces_log(name))?;
+        let force = if fio_out::replaces_log(name) == Force::Yes { Force::Yes } else { Force::Never };
+        OutputFile::check(name, force)?;
     }
     let replayed = plan.runs.iter().flat_map(|run| run.workloads.iter().map(move |workload| (run, workload)));
     for (run, workload) in replayed.filter(|(_, workload)| workload.replay.is_some()) {
@@ -27,7 +28,7 @@ pub(crate) fn check(jobs: &JobTexts, plan: &Plan) -> Result<bool, Failure> {
             return Err(Failure::new(PARAMETERS, format!("job {}: {help}", workload.name)));
         }
     }
-    Ok(!names.is_empty())
+    Ok(names)
 }
 
 /// Writes them from the recording, and says what is not in them.
@@ -35,5 +36,10 @@ pub(crate) fn write(recording: &Path) -> Result<(), Failure> {
     let reader = Reader::open(recording).map_err(SessionError::from)?;
     let written = fio_out::write_logs(&reader, None, Force::No).map_err(SessionError::from)?;
     written.notes.iter().for_each(|note| say!("iodyno: {note}"));
+    if let Some(first) = written.files.first() {
+        let more = written.files.len() - 1;
+        let more = if more == 0 { String::new() } else { format!(" and {more} more beside it") };
+        say!("iodyno: log {}{more}", first.display());
+    }
     Ok(())
 }

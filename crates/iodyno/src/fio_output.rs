@@ -65,6 +65,11 @@ impl FioOutputs {
         Ok(Some(Self { formats, file, status_ns: status_ns.filter(|ns| *ns > 0), begun: Arc::default() }))
     }
 
+    /// The file that takes it; `None`: standard output.
+    pub(crate) fn file(&self) -> Option<&Path> {
+        self.file.as_deref()
+    }
+
     /// Does it take standard output?
     pub(crate) fn is_standard_output(&self) -> bool {
         self.file.is_none()
@@ -178,5 +183,5 @@ fn force(path: &Path) -> Force {
     let mut start = Vec::new();
     let is_read =
         is_regular && std::fs::File::open(path).and_then(|file| file.take(OURS_BYTES).read_to_end(&mut start)).is_ok();
-    Force::from(is_read && String::from_utf8_lossy(&start).contains(OURS))
+    if is_read && String::from_utf8_lossy(&start).contains(OURS) { Force::Yes } else { Force::Never }
 }

@@ -1,6 +1,6 @@
 //! Where a command writes, and who may read it: options that several commands share, defined once.
 
-use crate::args::Command;
+use crate::args::{Command, ExportArgs, OtherFormat};
 use crate::exit::Failure;
 use crate::run::split_inputs;
 use clap::Args;
@@ -50,7 +50,7 @@ pub(crate) fn check(command: &Command) -> Result<(), Failure> {
         Command::Report(args) => (&args.output, args.force),
         Command::Compare(args) => (&args.output, args.force),
         Command::Chart(args) => (&args.output, args.force),
-        Command::Export(args) if !args.flatfile => (&args.output, args.force),
+        Command::Export(args) if !is_folder(args) => (&args.output, args.force),
         Command::Convert(args) => (&args.output, args.force),
         Command::Model(args) => (&args.output, args.force),
         _ => return check_places(command),
@@ -58,11 +58,16 @@ pub(crate) fn check(command: &Command) -> Result<(), Failure> {
     path.as_deref().map_or(Ok(()), |path| Ok(OutputFile::check(path, force.force())?))
 }
 
+/// Is what `export` writes a folder of several files?
+fn is_folder(args: &ExportArgs) -> bool {
+    args.flatfile || args.other_format == Some(OtherFormat::FioLogs)
+}
+
 /// Can the JUnit file be written? It is begun. Of `run` and `ab` this is looked at when it is known what is run.
 fn check_junit(command: &Command) -> Result<(), Failure> {
     let (path, force) = match command {
         Command::Compare(args) => (&args.judge.junit, args.force.force()),
-        Command::Check(args) => (&args.junit, Force::No),
+        Command::Check(args) => (&args.junit, Force::Never),
         _ => return Ok(()),
     };
     let Some(path) = path else { return Ok(()) };

@@ -12,7 +12,7 @@ use recording::Reader;
 use session::{Face, Outcome, Request, SessionError, StopFlag};
 use signal_hook::consts::{SIGHUP, SIGINT, SIGTERM};
 use std::cell::RefCell;
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 use std::ffi::{OsStr, OsString};
 use std::path::{Path, PathBuf};
 use std::time::Duration;
@@ -49,15 +49,16 @@ pub(crate) fn run(args: &RunArgs, flags: &Flags, command_line: &[String]) -> Res
         let message = "--json and fio's output both want standard output: add --output=FILE, or leave one of them out";
         return Err(Failure::new(PARAMETERS, message));
     }
-    let has_logs = crate::fio_logs::check(&jobs, &plan)?;
+    let logs = crate::fio_logs::check(&jobs, &plan)?;
     let recording = args.output.as_deref().or_else(|| args.fio.file.as_deref().filter(|_| format == Format::Vdbench));
     objectives::add(&mut plan, &args.fail_if);
     objectives::check(&plan)?;
     let policy = Policy { destroy: args.load.destroy.clone(), never_create: plan.settings.format == Some(false) };
     check_destroy(&plan, &policy)?;
     check_junit(args, &plan)?;
+    check_apart(args, outputs.as_ref(), &logs, &plan)?;
     if args.dry_run {
-        return dry_run(args, recording, &plan, &policy);
+        return dry_run(args, (recording, &logs), &plan, &policy);
     }
     args.junit.as_deref().map_or(Ok(()), session::begin_junit_file)?;
     let place = place::take(recording, "run")?;
@@ -86,7 +87,7 @@ pub(crate) fn run(args: &RunArgs, flags: &Flags, command_line: &[String]) -> Res
         face = outputs.watching(face, &request.directory);
     }
     let outcome = show_run_on(&request, shown, face)?;
-    let logs = if has_logs { crate::fio_logs::write(&request.directory) } else { Ok(()) };
+    let logs = if logs.is_empty() { Ok(()) } else { crate::fio_logs::write(&request.directory) };
     let written = outputs.map_or(Ok(()), |outputs| outputs.write(&request.directory)).and(logs);
     let junit = args.junit.as_deref().map_or(Ok(()), |path| write_junit(path, &request));
     let written = written.and(junit);
@@ -107,7 +108,27 @@ fn check_junit(args: &RunArgs, plan: &Plan) -> Result<(), Failure> {
         let help = "--junit writes what came of objectives, and there is none: give --fail-if 'response_ns_p99 > 5ms'";
         return Err(Failure::new(PARAMETERS, help));
     }
-    Ok(session::check_junit_file(path, Force::No)?)
+    Ok(session::check_junit_file(path, Force::Never)?)
+}
+
+/// Two outputs with one name, or one that is a target, would be found out when the run is over.
+fn check_apart(args: &RunArgs, outputs: Option<&FioOutputs>, logs: &[PathBuf], plan: &Plan) -> Result<(), Failure> {
+    let output = outputs.and_then(FioOutputs::file).map(|path| ("--output", path));
+    let junit = args.junit.as_deref().map(|path| ("--junit", path));
+    let logs = logs.iter().map(|path| ("a log of a job", path.as_path()));
+    let targets = plan.targets.iter().map(|spec| ("a target", spec.path.as_path()));
+    let mut seen: BTreeMap<PathBuf, &str> = BTreeMap::new();
+    for (what, path) in targets.chain(output).chain(junit).chain(logs) {
+        let place = std::path::absolute(path).unwrap_or_else(|_| path.to_path_buf());
+        match seen.insert(place, what) {
+            Some(other) if what != "a target" => {
+                let message = format!("{} is {other} and {what}: give one of them another name", path.display());
+                return Err(Failure::new(PARAMETERS, message));
+            }
+            _ => {}
+        }
+    }
+    Ok(())
 }
 
 /// Writes what came of the objectives, by the recording.
@@ -282,6 +303,12 @@ pub(crate) fn read_files_with(
             );
             return Err(Failure::new(PARAMETERS, message));
         }
+        if let Some(name) = &options.restart {
+            let message = format!(
+                "-r {name}: it is for Vdbench's files; of a job file --section NAME takes a job, as often as given"
+            );
+            return Err(Failure::new(PARAMETERS, message));
+        }
         let mut sources: Vec<JobSource> = files.iter().cloned().map(JobSource::File).collect();
         let (text, has_name) = params::flags_text(flags);
         let name = "<command line>".to_string();
@@ -350,6 +377,9 @@ fn say_without_effect(args: &RunArgs) {
 /// Reads all inputs into a plan.
 fn read_plan(args: &RunArgs, flags: &Flags) -> Result<Inputs, Failure> {
     let (files, variables) = split_inputs(args.files.iter().chain(&args.inputs));
+    if let Some(message) = crate::fio_flags::swallowed(flags) {
+        return Err(Failure::new(PARAMETERS, message));
+    }
     say_without_effect(args);
     if args.validate.is_some() || args.journal.is_some() {
         return Err(Failure::new(PARAMETERS, "data validation (-v, -j) is not built yet; run without it"));
@@ -415,7 +445,12 @@ pub(crate) fn dry_run_code(future: &session::DryRun) -> u8 {
     }
 }
 
-fn dry_run(args: &RunArgs, recording: Option<&OsStr>, plan: &Plan, policy: &Policy) -> Result<u8, Failure> {
+fn dry_run(
+    args: &RunArgs,
+    (recording, logs): (Option<&OsStr>, &[PathBuf]),
+    plan: &Plan,
+    policy: &Policy,
+) -> Result<u8, Failure> {
     let future = session::dry_run(plan, policy);
     let code = dry_run_code(&future);
     if args.json {
@@ -433,6 +468,10 @@ fn dry_run(args: &RunArgs, recording: Option<&OsStr>, plan: &Plan, policy: &Poli
     }
     if let Some(output) = recording {
         outln!("results: {}", place::name(Some(output), "run")?.display());
+    }
+    for log in logs {
+        let there = if log.exists() { ", in the place of the one that is there" } else { "" };
+        outln!("log: {}{there}", log.display());
     }
     outln!("nothing was written or read; leave out --dry-run to run it");
     Ok(code)

@@ -128,6 +128,13 @@ mod tests {
         check("iodyno run --rate_p poisson -bs=4k -sect=a", "iodyno run --rate-process poisson --bs=4k --section=a");
         // Ambiguous, our own, or Vdbench's.
         check("iodyno run --rate-i 5 --rep 5 --file=x -filen=x", "iodyno run --rate-i 5 --rep 5 --file=x -filen=x");
+        // Our own flags, too: `-dry-run` is no `-d` of Vdbench's. What other commands have is no abbreviation of fio's.
+        check(
+            "iodyno run -dry-run -dry_run -junit=x.xml -repeat=2",
+            "iodyno run --dry-run --dry-run --junit=x.xml --repeat=2",
+        );
+        check("iodyno run --force --dry_run --dry-run", "iodyno run --force --dry-run --dry-run");
+        check("iodyno run -d27 -m2 -p 5570", "iodyno run -d27 -m2 -p 5570");
         check("iodyno run -o out -fx.vdb -e5 -i1 -rrd5 -w 5", "iodyno run -o out -fx.vdb -e5 -i1 -rrd5 -w 5");
         check("iodyno run -t1 -tf -l30m -co -vr", "iodyno run --quick=1 --quick=f --loop=30m -c=o -v=r");
         check("iodyno stat -size", "iodyno stat -size");

@@ -66,10 +66,11 @@ pub enum OutputError {
     /// An output file's name is taken by a regular file.
     #[error("{0} exists; name another file, or add --force to replace it")]
     Exists(PathBuf),
+    /// An output file's name is taken by a regular file that the command does not replace.
+    #[error("{0} exists and is not such a file of iodyno's: it is not replaced; name another file, or move it away")]
+    Foreign(PathBuf),
     /// An output file's name is taken by something that is never replaced.
-    #[error(
-        "{path} is {kind}; an output is a new file, or with --force an existing regular file: name another one, or - for standard output"
-    )]
+    #[error("{path} is {kind}; an output is a regular file: name another one, or - for standard output")]
     NotAFile {
         /// What was named.
         path: PathBuf,

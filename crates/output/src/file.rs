@@ -16,7 +16,9 @@ use std::path::{Path, PathBuf};
 /// May an existing regular file be replaced?
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Force {
-    /// No: every name that is taken is refused.
+    /// No, there is no such flag: every name that is taken is refused.
+    Never,
+    /// No, but `--force` would: every name that is taken is refused.
     No,
     /// Yes (`--force`).
     Yes,
@@ -129,7 +131,7 @@ impl OutputFile {
         };
         let Writing(fresh) = out.into_inner().map_err(|error| OutputError::io("write", &path)(error.into_error()))?;
         match fresh.publish(&name, if force == Force::Yes { Over::File } else { Over::Nothing }) {
-            Err(OutputError::Taken { kind: Kind::File, .. }) => Err(OutputError::Exists(path)),
+            Err(OutputError::Taken { kind: Kind::File, .. }) => Err(exists(path, force)),
             Err(OutputError::Taken { kind, .. } | OutputError::Unexpected { kind, .. }) => {
                 Err(OutputError::NotAFile { path, kind })
             }
@@ -199,13 +201,17 @@ fn may_replace(there: Option<&Stat>, path: &Path, force: Force) -> Result<(), Ou
     match there.map(|stat| Kind::of_mode(stat.st_mode)) {
         None => Ok(()),
         Some(Kind::File) if force == Force::Yes => Ok(()),
-        Some(Kind::File) => Err(OutputError::Exists(path)),
+        Some(Kind::File) => Err(exists(path, force)),
         Some(Kind::Link) => {
             let to = std::fs::read_link(&path).unwrap_or_else(|_| PathBuf::from("?"));
             Err(OutputError::LinkNamed { path, to })
         }
         Some(kind) => Err(OutputError::NotAFile { path, kind }),
     }
+}
+
+fn exists(path: PathBuf, force: Force) -> OutputError {
+    if force == Force::Never { OutputError::Foreign(path) } else { OutputError::Exists(path) }
 }
 
 /// The owner, as far as this process may, and the permission bits of the file that is replaced.

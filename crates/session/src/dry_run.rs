@@ -145,6 +145,7 @@ pub fn dry_run(plan: &Plan, policy: &Policy) -> DryRun {
         None => "time: open, at least one run ends with its data and not with the clock".to_string(),
     });
     let mut obstacles: Vec<String> = plan.unsupported.iter().map(|what| what.sentence.clone()).collect();
+    obstacles.extend(crate::rates::check(&plan.runs).err().map(|error| error.to_string()));
     obstacles.extend(engine::check_placement(plan).err().map(|error| error.to_string()));
     let sizes: Vec<Option<u64>> = findings.iter().map(|finding| finding.size_bytes).collect();
     obstacles.extend(engine::check(plan, &sizes).iter().map(ToString::to_string));

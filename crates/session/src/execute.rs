@@ -138,6 +138,7 @@ fn check(plan: &Plan, policy: &Policy) -> Result<(Objectives, Vec<Condition>), S
         Some((objective, source)) => return Err(SessionError::Objective { text: objective.text, source }),
         None => Objectives::of(plan).map_err(|source| SessionError::Objective { text: String::new(), source })?,
     };
+    crate::rates::check(&plan.runs)?;
     engine::check_placement(plan)?;
     crate::replay::preflight(plan, policy)?;
     Ok(objectives)

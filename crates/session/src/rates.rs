@@ -16,6 +16,19 @@ pub(crate) struct Achieved {
     curve_shares: Vec<(String, f64)>,
 }
 
+/// Finds the run that asks for a share of the greatest rate with none at full speed before it, which would end a night of runs.
+///
+/// # Errors
+/// There is one.
+pub(crate) fn check(runs: &[Run]) -> Result<(), SessionError> {
+    let mut achieved = Achieved::default();
+    for run in runs {
+        achieved.decide(run)?;
+        achieved.learn(run, 1.0, None);
+    }
+    Ok(())
+}
+
 /// What to do with a run.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(crate) enum Decision {

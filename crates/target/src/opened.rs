@@ -311,9 +311,11 @@ pub(crate) fn open_flags(flags: OpenFlags) -> Result<OFlags, ErrorKind> {
         return Err(ErrorKind::Flags { flags: extra.difference(allowed).bits() });
     }
     let mut all = extra;
+    // `OFlags::DSYNC` of rustix 1.1 is `O_SYNC` on Linux, which flushes what `O_DSYNC` does not: the kernel's own bit.
+    let dsync = OFlags::from_bits_retain(libc::O_DSYNC.cast_unsigned());
     all.set(OFlags::DIRECT, flags.direct || extra.contains(OFlags::DIRECT));
     if flags.dsync {
-        all |= OFlags::DSYNC;
+        all |= dsync;
     }
     if flags.sync {
         all |= OFlags::SYNC;
@@ -534,4 +536,20 @@ fn raise_file_limit() {
         let limit = getrlimit(Resource::Nofile);
         let _ = setrlimit(Resource::Nofile, Rlimit { current: limit.maximum, maximum: limit.maximum });
     });
+}
+
+#[cfg(test)]
+mod tests {
+    use super::open_flags;
+    use plan::OpenFlags;
+
+    /// As strace shows them.
+    #[test]
+    fn dsync_is_o_dsync_and_sync_is_o_sync() {
+        let of = |flags| open_flags(flags).unwrap().bits();
+        assert_eq!(of(OpenFlags { dsync: true, ..OpenFlags::default() }), 0o10000);
+        assert_eq!(of(OpenFlags { sync: true, ..OpenFlags::default() }), 0o4_010_000);
+        let extra = OpenFlags { extra: 0o10000, ..OpenFlags::default() };
+        assert_eq!(of(extra), 0o10000);
+    }
 }

@@ -157,3 +157,56 @@ fn people_are_told_every_option_that_changes_the_load() {
         );
     }
 }
+
+#[test]
+fn a_share_of_the_greatest_rate_with_none_before_it_is_told_before_anything_runs() {
+    let scratch = Scratch::new();
+    let text = format!(
+        "sd=sd1,lun={},size=1m\nwd=wd1,sd=sd1\nrd=rd1,wd=wd1,iorate=100,elapsed=2,interval=1\nrd=rd2,wd=wd1,iorate=(50%),elapsed=2,interval=1\n",
+        scratch.path("one").display()
+    );
+    let output = dry(&scratch, &text, &[]);
+    let says = "no run before it went at full speed";
+    assert!(output.code != Some(0) && output.stdout.contains(says), "{} {}", output.stdout, output.stderr);
+    let run = scratch.iodyno(&["run", "a.vdb", "-o", "out"]).run().unwrap().expect_code(2);
+    assert!(run.stderr.contains(says) && !scratch.path("one").exists(), "{}", run.stderr);
+}
+
+/// What a job file writes beside its targets.
+#[test]
+fn logs_of_jobs_are_listed_and_two_outputs_of_one_name_refused() {
+    let scratch = Scratch::new();
+    let job = format!(
+        "[a]\nfilename={}\nsize=64k\nrw=write\nwrite_bw_log={}\n",
+        scratch.path("f").display(),
+        scratch.path("mine").display()
+    );
+    scratch.write("a.fio", &job);
+    let output = scratch.iodyno(&["run", "a.fio", "--dry-run"]).run().unwrap().expect_code(0);
+    let log = format!("log: {}", scratch.path("mine_bw.1.log").display());
+    assert!(output.stdout.contains(&log), "{}", output.stdout);
+    let same =
+        ["run", "a.fio", "--output", "same", "--junit", "same", "--fail-if", "errors > 0", "--output-format", "json"];
+    let refused = scratch.iodyno(&same).run().unwrap().expect_code(2);
+    assert!(refused.stderr.contains("--output and --junit"), "{}", refused.stderr);
+    let target = ["run", "a.fio", "--output", "f", "--output-format", "json"];
+    let refused = scratch.iodyno(&target).run().unwrap().expect_code(2);
+    assert!(refused.stderr.contains("a target and --output"), "{}", refused.stderr);
+}
+
+/// What was meant to be shown only never runs.
+#[test]
+fn a_flag_with_one_dash_or_behind_an_option_without_its_value_runs_nothing() {
+    let scratch = Scratch::new();
+    scratch.write("a.fio", &format!("[a]\nfilename={}\nsize=64k\nrw=write\n", scratch.path("f").display()));
+    scratch.iodyno(&["run", "a.fio", "-dry-run"]).run().unwrap().expect_code(0);
+    for words in [
+        vec!["run", "a.fio", "--force", "--dry-run"],
+        vec!["run", "a.fio", "--description", "--dry-run"],
+        vec!["run", "a.fio", "-dry"],
+        vec!["run", "a.fio", "-r", "nosuch"],
+    ] {
+        scratch.iodyno(&words).run().unwrap().expect_code(2);
+    }
+    assert!(!scratch.path("f").exists());
+}
