@@ -138,6 +138,9 @@ fn row(lines: &Lines, told: &mut Told, under: &Under, words: &[&str]) -> Result<
 /// A line with the time of what follows: of sysstat's -t (`11/20/26 10:27:20 PM`, ISO 8601), of Solaris' -T d and -T u.
 pub(super) fn stamp(words: &[&str], told: &mut Told) -> Option<When> {
     match words {
+        // -t of sysstat before 9: the time of day; the day stands in the first line.
+        ["Time:", time] => Some(When::OfDay(of_day(time, None)?)),
+        ["Time:", time, half @ ("AM" | "PM")] => Some(When::OfDay(of_day(time, Some(half))?)),
         [date, time] | [date, time, _] if date.contains(['/', '-', '.']) => {
             let ns = of_day(time, words.get(2).copied())?;
             match dates(date).as_slice() {

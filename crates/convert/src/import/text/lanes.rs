@@ -16,6 +16,9 @@ pub(super) type Sums = BTreeMap<&'static str, f64>;
 /// held below that, a day of 128 busy CPUs would not fit.
 pub(super) const COUNTER_MAX: f64 = 9.2e18;
 
+/// Requests per second at which their time in ms and the length of the queue are equally fine.
+const EVEN_RATE: f64 = 1000.0;
+
 /// What one section tells of a thing.
 pub(super) struct Lane<'a> {
     section: &'a Section,
@@ -137,12 +140,24 @@ impl<'a> Lane<'a> {
         }
     }
 
-    /// Adds what a step tells. True when something is beyond what a table holds: it stays there.
-    fn apply(&self, step: Step, sums: &mut Sums) -> bool {
-        let Some(row) = step.row else { return false };
-        let mut is_clipped = false;
+    /// A figure of a row, where it is known.
+    fn cell(&self, row: usize, column: usize) -> Option<f64> {
         let width = self.section.columns.len();
-        let cell = |column: usize| self.series.cells.get(row * width + column).copied().filter(|value| !value.is_nan());
+        self.series.cells.get(row * width + column).copied().filter(|value| !value.is_nan())
+    }
+
+    /// In how many of its rows is something not known that would make a counter grow?
+    fn unknown_rows(&self) -> usize {
+        let is_unknown = |row: usize| self.specs.iter().any(|(column, _)| self.cell(row, *column).is_none());
+        (0..self.series.blocks.len()).filter(|row| is_unknown(*row)).count()
+    }
+
+    /// Adds what a step tells. True when something is beyond what a table holds: it stays there. And the counters of which
+    /// the row does not say what they grew by.
+    fn apply(&self, step: Step, sums: &mut Sums) -> (bool, Vec<&'static str>) {
+        let Some(row) = step.row else { return (false, Vec::new()) };
+        let mut is_clipped = false;
+        let cell = |column: usize| self.cell(row, column);
         let seconds = step.interval_ns as f64 / 1e9;
         let mut grown: Sums = BTreeMap::new();
         let mut gauges: Sums = BTreeMap::new();
@@ -163,17 +178,26 @@ impl<'a> Lane<'a> {
                 *grown.entry(spec.key).or_default() += value * scale * grown.get(of).copied().unwrap_or(0.0);
             }
         }
-        // Little's law. The time of a request has more digits than the length of the queue; but a device that hangs
-        // completes nothing, and then only the queue tells.
+        // Little's law, where the printed queue is not the better one. Both are printed with the same digits: below 1,000
+        // requests per second the time of a request (ms) times their rate is the finer. But where times are told by kind,
+        // the queue is needed for nothing else and is what was printed; and a device that hangs completes nothing.
+        let is_by_kind = grown.contains_key("read_ticks_ms") || grown.contains_key("write_ticks_ms");
         let of = |key: &str| grown.get(key).copied();
         let by_kind = [of("read_ios"), of("write_ios"), of("discard_ios")].into_iter().flatten().reduce(|a, b| a + b);
-        let ios = of("any_ios").or(by_kind).unwrap_or(0.0);
+        let ios = of("any_ios").or(by_kind);
         let in_queue_ms = match (wait_ms, queue) {
-            (Some(wait_ms), _) if ios > 0.0 => Some(wait_ms * ios),
+            (Some(wait_ms), None) => ios.map(|ios| wait_ms * ios),
+            (Some(wait_ms), Some(_))
+                if !is_by_kind && ios.is_some_and(|ios| ios > 0.0 && ios < EVEN_RATE * seconds) =>
+            {
+                ios.map(|ios| wait_ms * ios)
+            }
             (_, Some(queue)) => Some(queue * seconds * 1e3),
-            _ => None,
+            (None, None) => None,
         };
         grown.extend(in_queue_ms.map(|ms| ("weighted_ticks_ms", ms)));
+        let mut unknown: Vec<&'static str> = self.counters().filter(|key| !grown.contains_key(key)).collect();
+        unknown.dedup();
         for (key, value) in grown {
             let sum = sums.entry(key).or_default();
             *sum = (*sum + value).max(0.0);
@@ -181,8 +205,13 @@ impl<'a> Lane<'a> {
             *sum = sum.min(COUNTER_MAX);
         }
         is_clipped |= gauges.values().any(|value| *value > COUNTER_MAX);
+        // What was known before is not what holds now.
+        let of_moments = self.specs.iter().filter(|(_, spec)| matches!(spec.how, How::Gauge(_) | How::Total(_)));
+        of_moments.for_each(|(_, spec)| {
+            sums.remove(spec.key);
+        });
         sums.extend(gauges);
-        is_clipped
+        (is_clipped, unknown)
     }
 }
 
@@ -205,7 +234,7 @@ impl<'a> Thing<'a> {
         let (mut sums, mut begins) = (Sums::new(), Vec::new());
         for (number, lane) in lanes.iter().enumerate() {
             let of_lane = lane.steps();
-            let begin = of_lane.iter().filter(|step| step.is_anew).count() as f64;
+            let begin = (of_lane.iter().filter(|step| step.is_anew).count() + lane.unknown_rows()) as f64;
             steps.extend(of_lane.into_iter().map(|step| (step, number)));
             sums.extend(lane.counters().map(|key| (key, begin)));
             begins.push(begin);
@@ -228,7 +257,13 @@ impl<'a> Thing<'a> {
                 self.begins[number] -= 1.0;
                 self.sums.extend(self.lanes[number].counters().map(|key| (key, self.begins[number])));
             }
-            self.is_clipped |= self.lanes[number].apply(step, &mut self.sums);
+            let (is_clipped, unknown) = self.lanes[number].apply(step, &mut self.sums);
+            self.is_clipped |= is_clipped;
+            // A counter that stayed where it was would say that nothing happened: it falls, as one that begins anew.
+            if !unknown.is_empty() && !step.is_anew {
+                self.begins[number] -= 1.0;
+                self.sums.extend(unknown.into_iter().map(|key| (key, self.begins[number])));
+            }
         }
         Some((t_ns, &self.sums))
     }

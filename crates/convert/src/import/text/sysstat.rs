@@ -6,6 +6,7 @@ use super::told::{Cell, Told};
 use super::when::{SECOND_NS, When, of_day};
 use super::words::{banner, cell, field, is_figure, number};
 use crate::ConvertError;
+use std::collections::BTreeSet;
 
 /// Headings of first columns that name what a row is of.
 const KEYS: [&str; 17] = [
@@ -182,6 +183,8 @@ fn subject(first: &str, last: &str, names: &[&str], is_named: bool) -> Option<Su
 
 pub(super) fn read(lines: &mut Lines, told: &mut Told) -> Result<(), ConvertError> {
     let mut under: Option<Under> = None;
+    // Sections that had a heading since the machine was restarted; none: it was not.
+    let mut since_restart: Option<BTreeSet<usize>> = None;
     while lines.advance()? {
         let text = lines.line();
         if banner(&text, told) || text.starts_with("Average:") || text.starts_with("Summary:") {
@@ -195,14 +198,16 @@ pub(super) fn read(lines: &mut Lines, told: &mut Told) -> Result<(), ConvertErro
             continue;
         };
         if stamped.words.contains(&"RESTART") {
-            told.note("the machine was restarted in between: counters go on from where they were");
+            told.note("the machine was restarted in between: what happened until the next heading is not known");
+            since_restart = Some(BTreeSet::new());
         } else if stamped.words.first() == Some(&"COM") {
             told.tally("comments left out");
         } else if stamped.is_heading() {
             let fresh = Under::of(&stamped.words, told);
             for section in [Some(fresh.section), Some(fresh.other), fresh.interrupts].into_iter().flatten() {
                 if stamped.when != When::Next {
-                    told.since(section, stamped.when);
+                    let is_restarted = since_restart.as_mut().is_some_and(|seen| seen.insert(section));
+                    told.since(section, stamped.when, is_restarted);
                 }
             }
             under = Some(fresh);

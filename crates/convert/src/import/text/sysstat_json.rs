@@ -197,7 +197,7 @@ fn add(headers: &[&str], subject: Option<Subject>, thing: &str, cells: &[Cell], 
         None => told.plain_section(headers),
     };
     if let Some(since) = time.since {
-        told.since(section, since);
+        told.since(section, since, false);
     }
     let is_open = match time.when {
         // Without times, a thing that comes again begins the next sample.

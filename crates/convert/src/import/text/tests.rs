@@ -575,3 +575,92 @@ fn files_of_two_machines_are_not_read_as_one() {
             .eq([("kernel: early".to_string(), 1), ("kernel: sda: one".to_string(), 1)])
     );
 }
+
+#[test]
+fn the_queue_that_iostat_printed_is_the_one_that_is_shown() {
+    let of = |headings: &str, rows: [&str; 2]| {
+        let mut text = "Linux 3.10.0-1160.el7.x86_64 (db7) \t11/20/2026 \t_x86_64_\t(2 CPU)\n\n".to_string();
+        for row in [rows[0], rows[0], rows[1]] {
+            let _ = writeln!(text, "Device: {headings}\nsdb {row}\n");
+        }
+        let shown = disks(&of_text("iostat.txt", &text, &options()).expect("it is good"));
+        let queue = |line: &String| line.split(", ").find_map(|part| part.strip_prefix("queue ").map(String::from));
+        shown.iter().filter_map(queue).collect::<Vec<String>>()
+    };
+    let el7 = "rrqm/s wrqm/s r/s w/s rkB/s wkB/s avgrq-sz avgqu-sz await r_await w_await svctm %util";
+    let rows = [
+        "0.00 0.00 0.00 200000.00 0.00 800000.00 8.00 3.10 0.02 0.00 0.02 0.00 99.00",
+        "0.00 0.00 0.00 200000.00 0.00 800000.00 8.00 0.90 0.00 0.00 0.00 0.00 99.00",
+    ];
+    assert_eq!(of(el7, rows), ["3.10", "0.90"]);
+    // Where the time of a request is of all kinds together, the queue below 1,000 per second is made of it, which has the finer digits.
+    let el5 = "rrqm/s wrqm/s r/s w/s rsec/s wsec/s avgrq-sz avgqu-sz await svctm %util";
+    let rows = [
+        "0.00 0.00 0.00 200000.00 0.00 1600000.00 8.00 3.10 0.02 0.00 99.00",
+        "0.00 0.00 0.00 10.00 0.00 80.00 8.00 0.00 0.40 0.40 0.40",
+    ];
+    assert_eq!(of(el5, rows), ["3.10", "0.00"]);
+}
+
+#[test]
+fn iostats_old_line_of_time_is_when_its_samples_were() {
+    for stamps in [["10:00:00 AM", "10:00:10 AM", "10:00:20 AM"], ["10:00:00", "10:00:10", "10:00:20"]] {
+        let mut text = "Linux 2.6.18-398.el5 (db7) \t11/20/2026\n\n".to_string();
+        for stamp in stamps {
+            let _ = writeln!(
+                text,
+                "Time: {stamp}\nDevice:            tps   Blk_read/s   Blk_wrtn/s   Blk_read   Blk_wrtn\nsda              100.00         0.00       800.00          0       8000\n"
+            );
+        }
+        let import = of_text("iostat.txt", &text, &Options::default()).expect("it is good");
+        assert_eq!(import.rows::<Disk>().iter().filter_map(|row| row.any_ios).max(), Some(2000), "{:?}", import.notes);
+        let rows = import.rows::<Disk>();
+        assert_eq!((rows.len(), rows[2].t_ns - rows[1].t_ns), (3, 10_000_000_000));
+        assert_eq!(
+            Some(rows[0].t_ns + import.reader.manifest().started_wall_ns),
+            quantity::text::wall_ns_of((2026, 11, 20), (10, 0, 0))
+        );
+        assert!(!import.notes.iter().any(|note| note.contains("left out: ")), "{:?}", import.notes);
+    }
+}
+
+#[test]
+fn sars_first_interval_after_a_restart_begins_at_its_heading() {
+    let disk = "DEV       tps     rkB/s     wkB/s     dkB/s   areq-sz    aqu-sz     await     %util";
+    let cpu = "CPU     %user     %nice   %system   %iowait    %steal     %idle";
+    let text = format!(
+        "Linux 6.18.44 (db7) \t11/20/2026 \t_x86_64_\t(1 CPU)\n\n\
+        11:50:00 PM {cpu}\n11:55:00 PM all 1.00 0.00 2.00 0.00 0.00 97.00\n\n\
+        11:50:00 PM {disk}\n11:55:00 PM vda 10.00 0.00 40.00 0.00 4.00 0.00 0.10 0.10\n\n\
+        12:05:00 AM  LINUX RESTART\t(1 CPU)\n\n\
+        12:10:00 AM {cpu}\n12:15:00 AM all 50.00 0.00 2.00 0.00 0.00 48.00\n\n\
+        12:10:00 AM {disk}\n12:15:00 AM vda 77.00 0.00 308.00 0.00 4.00 0.00 0.10 0.10\n"
+    );
+    let import = of_text("sar.txt", &text, &Options::default()).expect("it is good");
+    let all = |line: &String| line.split(", r").next().unwrap_or_default().to_string();
+    let shown: Vec<String> = disks(&import).iter().map(all).collect();
+    assert_eq!(
+        shown,
+        [
+            "  vda 300 s: r/s ?, w/s ?, all/s 10.00",
+            "  vda 900 s: r/s ?, w/s ?, all/s anew",
+            "  vda 300 s: r/s ?, w/s ?, all/s 77.00"
+        ]
+    );
+    let rows = import.rows::<Disk>();
+    assert_eq!(rows[3].any_ios.zip(rows[2].any_ios).map(|(now, was)| now - was), Some(23_100));
+    let shown: Vec<String> =
+        cpus(&import).iter().map(|line| line.split(", s").next().unwrap_or_default().into()).collect();
+    assert_eq!(shown, ["  all 300 s: user 1.00", "  all 900 s: user anew", "  all 300 s: user 50.00"]);
+}
+
+#[test]
+fn figures_of_vmstat_below_0_are_not_known() {
+    let text = VMSTAT.replace(" 927 1567 ", " 927 -1 ").replace("3  0      0 19826056", "3  0      0 -1000");
+    let import = of_text("vmstat.txt", &text, &options()).expect("it is good");
+    let shown = machine(&import);
+    assert!(shown[0].contains("cs anew, in 927.00"), "{shown:?}");
+    assert!(shown[1].contains("cs 3388.00, in 1641.00"), "{shown:?}");
+    let free: Vec<Option<i64>> = import.rows::<Memory>().iter().map(|row| row.free_bytes).collect();
+    assert_eq!(free, [Some(19_826_056 << 10), None, Some(19_826_056 << 10)]);
+}

@@ -229,15 +229,20 @@ impl Told {
         self.sections.len() - 1
     }
 
-    /// The time before a section's first block, which some tools print with the heading.
-    pub(super) fn since(&mut self, section: usize, when: When) {
+    /// The time before a section's first block, or its first since the machine was restarted, which some tools print with
+    /// the heading.
+    pub(super) fn since(&mut self, section: usize, when: When, is_restarted: bool) {
         if self.is_of_other {
             return;
         }
         let section = &mut self.sections[section];
-        if section.blocks.is_empty() {
-            let at = section.timeline.at(when);
+        if !section.blocks.is_empty() && !is_restarted {
+            return;
+        }
+        let at = section.timeline.at(when);
+        if section.blocks.last().is_none_or(|last| at > last.at) {
             section.blocks.push(Block { at, is_start: true });
+            section.has_rows = false;
         }
     }
 

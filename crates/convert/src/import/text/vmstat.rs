@@ -179,7 +179,9 @@ fn add(
     let mut cells = Vec::with_capacity(layout.width);
     for (word, is_sized) in words.iter().zip(&layout.is_sized) {
         let value = number(word).ok_or_else(|| lines.malformed(format!("`{word}` is not a number")))?;
-        cells.push(Cell::Number(if *is_sized { value * kib.unwrap_or(1.0) } else { value }));
+        let value = if *is_sized { value * kib.unwrap_or(1.0) } else { value };
+        // Nothing that vmstat prints can be below 0: it is what an overflow leaves.
+        cells.push(if value < 0.0 { Cell::Missing } else { Cell::Number(value) });
     }
     let when = if layout.is_stamped {
         let stamp = match words {
