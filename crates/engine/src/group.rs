@@ -2,6 +2,7 @@
 
 use crate::cache::Cached;
 use crate::discard::is_device;
+use crate::dues::Dues;
 use crate::fates::Fates;
 use crate::mapping::Mapping;
 use crate::pool::{Families, Pool, has_jobs, job_of, pools, rate_on_each};
@@ -52,7 +53,7 @@ pub(crate) struct JobSpec {
     pub(crate) lanes: std::ops::Range<usize>,
     pub(crate) job: Job,
     /// Due times counted from its start; `None` in a closed loop.
-    pub(crate) schedule: Option<Schedule>,
+    pub(crate) schedule: Option<Dues>,
     pub(crate) turns: Turns,
     /// Due times of those kinds of operation that alone have a rate.
     pub(crate) paced: [Option<Schedule>; 4],
@@ -247,10 +248,10 @@ fn add_job(
     let seed = seed_of(input, workload) ^ (at as u64 + 1).wrapping_mul(0x9e37_79b9_7f4a_7c15);
     let own = Arrivals { gaps: job.gaps, burst: None };
     let schedule = match (workload.rate, input.rate) {
-        (Some(rate), _) => Some(Schedule::new(rate, &own, seed, Part::WHOLE)?),
+        (Some(rate), _) => Some(Dues::of_job(workload, rate, &own, seed)?),
         (None, Pace::PerSecond(rate)) => {
             let share = input.run.shared_rate(rate) * workload.share;
-            Some(schedule_of(share, &input.run.arrivals, seed, Part::WHOLE)?)
+            Some(Dues::mixed(schedule_of(share, &input.run.arrivals, seed, Part::WHOLE)?))
         }
         (None, Pace::Max) => None,
     };

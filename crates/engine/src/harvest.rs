@@ -1,11 +1,12 @@
 //! What the coordinator takes home from an interval.
 
 use crate::budget::Budget;
+use crate::dues::Dues;
 use crate::fates::Fates;
 use crate::group::GroupSpec;
 use crate::stats::{FirstError, OpStat};
 use crate::waiting::{Arrival, Source, Waiting};
-use plan::generate::{Op, Operation, Operations, Schedule, Turns};
+use plan::generate::{Op, Operation, Operations, Turns};
 use quantity::histogram::Histogram;
 use std::cmp::Reverse;
 use std::collections::{BTreeMap, BinaryHeap};
@@ -413,7 +414,7 @@ struct Counter {
 #[derive(Clone, Debug)]
 struct Due {
     stream: Stream,
-    schedule: Schedule,
+    dues: Dues,
     /// When the schedule's time begins, and when it ends.
     start_ns: u64,
     end_ns: u64,
@@ -431,7 +432,8 @@ enum Stream {
 }
 
 impl Stream {
-    fn next(&mut self) -> Option<((usize, usize), Operation)> {
+    /// The next one, of none of the kinds that are held back.
+    fn next(&mut self, held: [bool; 4]) -> Option<((usize, usize), Operation)> {
         match self {
             Self::Lane(lane, operations) => operations.next().map(|operation| (*lane, operation)),
             Self::Job(turns, lanes) => {
@@ -440,7 +442,7 @@ impl Stream {
                     if anew {
                         operations.begin_anew();
                     }
-                    operations.next()
+                    operations.next_but(held)
                 })?;
                 Some((lanes.get(at)?.0, operation))
             }
@@ -460,8 +462,10 @@ impl Due {
     /// The arrival that is next, where `grant` lets it be.
     fn step(&mut self, grant: impl FnOnce(&Operation, u64) -> bool) -> Option<Arrival> {
         let due_ns = self.next_ns.take().unwrap_or(0);
-        let (lane, operation) = self.stream.next().filter(|(_, operation)| grant(operation, due_ns))?;
-        let next_ns = self.start_ns + self.schedule.next_ns();
+        let next = self.stream.next(self.dues.held());
+        let (lane, operation) = next.filter(|(_, operation)| grant(operation, due_ns))?;
+        self.dues.pass(operation.op);
+        let next_ns = self.start_ns + self.dues.next_ns();
         self.next_ns = (next_ns < self.end_ns).then_some(next_ns);
         Some(Arrival { lane, op: operation.op, due_ns })
     }
@@ -476,9 +480,9 @@ impl Source for Due {
 }
 
 impl Counter {
-    fn new(stream: Stream, mut schedule: Schedule, start_ns: u64, end_ns: u64) -> Self {
-        let next_ns = Some(start_ns + schedule.next_ns());
-        Self { due: Due { stream, schedule, start_ns, end_ns, next_ns }, waiting: Waiting::default() }
+    fn new(stream: Stream, dues: Dues, start_ns: u64, end_ns: u64) -> Self {
+        let next_ns = Some(start_ns + dues.next_ns());
+        Self { due: Due { stream, dues, start_ns, end_ns, next_ns }, waiting: Waiting::default() }
     }
 
     /// Counts the arrival that is next.
@@ -503,11 +507,11 @@ impl Arrived {
                     let lane_of = (lane.workload, group.files[lane.file].plan_index);
                     let stream = Stream::Lane(lane_of, Box::new(lane.operations.clone()));
                     own[at] = Some(counters.len());
-                    counters.push(Counter::new(stream, schedule.clone(), 0, u64::MAX));
+                    counters.push(Counter::new(stream, Dues::mixed(schedule.clone()), 0, u64::MAX));
                 }
             }
             for job in group.jobs.iter().filter(|job| is_predictable(&job.job)) {
-                let Some(schedule) = job.schedule.clone() else { continue };
+                let Some(dues) = job.schedule.clone() else { continue };
                 let start_ns = job.job.start_ns;
                 let lanes = group.lanes[job.lanes.clone()]
                     .iter()
@@ -515,7 +519,7 @@ impl Arrived {
                 let stream = Stream::Job(Box::new(job.turns.clone()), lanes.collect());
                 let end_ns = job.job.elapsed_ns.map_or(u64::MAX, |elapsed| start_ns.saturating_add(elapsed));
                 own[job.lanes.clone()].fill(Some(counters.len()));
-                counters.push(Counter::new(stream, schedule, start_ns, end_ns));
+                counters.push(Counter::new(stream, dues, start_ns, end_ns));
             }
             counter_of.push(own);
         }

@@ -192,8 +192,8 @@ impl Job {
         for (due_ns, schedule) in self.kind_due_ns.iter_mut().zip(&mut self.spec.paced) {
             *due_ns = schedule.as_mut().map_or(0, |schedule| start_ns + schedule.next_ns());
         }
-        match &mut self.spec.schedule {
-            Some(schedule) => self.next_due_ns = start_ns + schedule.next_ns(),
+        match &self.spec.schedule {
+            Some(dues) => self.next_due_ns = start_ns + dues.next_ns(),
             None => self.free = std::iter::repeat_n(start_ns, self.depth() as usize).collect(),
         }
         None
@@ -269,7 +269,10 @@ impl Job {
             return Some(self.issue(issue));
         }
         let first = self.spec.lanes.start;
-        let held = self.kind_due_ns.map(|due_ns| due_ns > now_ns);
+        let held = match &self.spec.schedule {
+            Some(dues) => dues.held(),
+            None => self.kind_due_ns.map(|due_ns| due_ns > now_ns),
+        };
         let next = self.spec.turns.next(|at, anew| {
             let lane = lanes.get_mut(first + at)?;
             if anew {
@@ -295,7 +298,10 @@ impl Job {
             return None;
         }
         match &mut self.spec.schedule {
-            Some(schedule) => self.next_due_ns = self.began_ns.unwrap_or(0) + schedule.next_ns(),
+            Some(dues) => {
+                dues.pass(operation.op);
+                self.next_due_ns = self.began_ns.unwrap_or(0) + dues.next_ns();
+            }
             None => {
                 self.free.pop_front();
             }

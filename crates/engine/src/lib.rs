@@ -16,6 +16,7 @@ mod choose;
 mod cost;
 mod cpu;
 mod discard;
+mod dues;
 mod error;
 mod fates;
 mod group;

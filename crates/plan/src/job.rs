@@ -15,7 +15,8 @@ pub struct Job {
     pub depth: u32,
     /// Once all slots were in use, none is filled before no more than this many are; `depth − 1` refills at once.
     pub depth_low: u32,
-    /// How arrivals are spread in time when the workload has a rate.
+    /// How arrivals are spread in time when the workload has a rate. At even gaps, reads and writes by fio's rules each have their
+    /// part of it to themselves.
     pub gaps: Gaps,
     /// Begins this long after the run's start, warm-up included.
     pub start_ns: u64,

@@ -139,6 +139,56 @@ fn commands_run_before_and_after_their_job() {
 }
 
 #[test]
+fn what_goes_by_time_is_not_ended_by_a_count() {
+    let scratch = Scratch::new();
+    let text = "[job]\nioengine=null\nsize=8m\nrw=read\nnumber_ios=100\n";
+    let by_time = format!("{text}time_based\nruntime=300ms\n");
+    // More than a thousand rounds, of which the first one was the end.
+    for (name, text, flags) in [("file", &by_time[..], &[][..]), ("flags", text, &["--time_based", "--runtime=300ms"])]
+    {
+        run(&scratch, name, text, flags).expect_code(0);
+        let done = ops(&scratch, name, |_| true);
+        assert!(done > 1000, "{name}: {done} operations in 300 ms");
+    }
+    run(&scratch, "first", text, &["--runtime=1m"]).expect_code(0);
+    assert_eq!(ops(&scratch, "first", |_| true), 100, "without time_based the first of both ends it");
+
+    // Vdbench's count ends a run before its time is over, and so it has to in fio's words.
+    let file = scratch.write(
+        "count.vdb",
+        "sd=sd1,lun=test,size=1m\nwd=wd1,sd=sd1,xfersize=4k,rdpct=100\nrd=rd1,wd=wd1,iorate=max,elapsed=60,interval=1,maxops=600\n",
+    );
+    scratch.iodyno(&["convert", file.to_str().unwrap(), "-o", "count.fio"]).run().unwrap().expect_code(0);
+    let converted = std::fs::read_to_string(scratch.path("count.fio")).unwrap();
+    assert!(converted.contains("number_ios=600") && !converted.contains("time_based"), "{converted}");
+    run(&scratch, "count", &converted, &[]).expect_code(0);
+    assert_eq!(ops(&scratch, "count", |_| true), 600, "more than twice the file");
+}
+
+#[test]
+fn reads_and_writes_of_a_mix_each_keep_their_own_rate() {
+    let scratch = Scratch::new();
+    let text = "[global]\nsize=8m\ntime_based\nruntime=1\nrw=randrw\nbs=4k\niodepth=8\n\
+                [ops]\nioengine=null\nrate_iops=500,100\nrwmixread=20\nrate_iops_min=170,34\n\
+                [both]\nioengine=null\nrate_iops=100\n\
+                [bytes]\nioengine=null\nbs=4k,8k\nrate=2m,800k\nrw=rw\n\
+                [flushed]\nfilename=test\nioengine=psync\niodepth=1\nrate_iops=40,120\nfsync=4\n";
+    run(&scratch, "rates", text, &[]).expect_code(0);
+    for (job, reads, writes) in [("ops", 500, 100), ("both", 100, 100), ("bytes", 512, 100), ("flushed", 40, 120)] {
+        let of = |name: &str| {
+            let sum_of = |op: &str| {
+                sum(&scratch.table("rates", "run_total"), name, |row| row["workload"] == job && row["op"] == op)
+            };
+            (sum_of("read"), sum_of("write"))
+        };
+        assert_eq!(of("arrivals"), (reads, writes), "{job}: due in a second");
+        // A busy machine may not have issued all of it when the time is over.
+        let done = of("ops");
+        assert!(done.0 <= reads && done.1 <= writes && done.0 > reads / 3 && done.1 > writes / 3, "{job}: {done:?}");
+    }
+}
+
+#[test]
 fn nothing_is_done_on_the_null_target() {
     let scratch = Scratch::new();
     let text = "[job]\nioengine=null\nsize=100g\nrw=randrw\niodepth=32\nnumber_ios=200000\n";

@@ -616,7 +616,9 @@ fn job(section: &JobSection, copy: u32, depth: u32, (warmup_ns, size_bytes): (u6
     // Each place of a trimwrite is trimmed and then written: twice the operations.
     let twice = if options.pattern == Pattern::TrimWrite { 2 } else { 1 };
     let changes = options.pattern != Pattern::Read;
-    let wanted = options.number_ios.map(|count| count.saturating_mul(options.loops).saturating_mul(twice));
+    // What goes by time ends by time alone.
+    let wanted = options.number_ios.filter(|_| !endless);
+    let wanted = wanted.map(|count| count.saturating_mul(options.loops).saturating_mul(twice));
     let cpus = match &options.cpus[..] {
         all if options.cpus_split && !all.is_empty() => vec![all[copy as usize % all.len()]],
         all => all.to_vec(),

@@ -671,6 +671,11 @@ fn times(run: &Run, workload: &Workload, job: &Job, lines: &mut Lines, unsaid: &
     let twice = if job.files.is_some() && workload.mix.trim_then_write { 2 } else { 1 };
     match (job.bytes, job.passes) {
         _ if job.files.is_some() => {}
+        // With `time_based` they would end nothing: as many passes as they take.
+        (None, None) if job.operations.is_some_and(|count| count > 0) => {
+            let most = job.operations.unwrap_or(0).saturating_mul(workload.transfer_max_bytes());
+            lines.add("io_size", &bytes(most));
+        }
         (None, None) if runtime.is_some() => lines.add("time_based", "1"),
         (None, None) => unsaid.push(format!("`{}` has no end", workload.name)),
         (Some(limit), _) if workload.mix.trim_then_write => lines.add("io_size", &bytes(limit / 2)),
