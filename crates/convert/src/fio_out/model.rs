@@ -54,8 +54,10 @@ pub(super) struct Document {
 #[derive(Debug, Default)]
 pub(super) struct Job {
     pub(super) key: Key,
-    /// When it began, by the load's clock, ns.
+    /// When the load began, by its clock, ns.
     pub(super) start_ns: i64,
+    /// When the job itself began in it, after its `startdelay`; not known of workloads that are no jobs, and in older recordings.
+    pub(super) began_ns: Option<i64>,
     /// Longest interval that was recorded of it, ms.
     pub(super) interval_ms: u64,
     /// Its number among the jobs as they were given, from 1, those of repetitions behind them.
@@ -445,6 +447,7 @@ impl Lane {
         Job {
             key: key.clone(),
             start_ns: self.start_ns,
+            began_ns: self.own.0.map(|began_ns| began_ns.max(self.start_ns)),
             interval_ms: ((unsigned(lengths.max().unwrap_or(0)) + 500_000) / 1_000_000).max(1),
             number: None,
             logs: None,
