@@ -51,6 +51,8 @@ pub struct KeptIo {
     pub response_ns: u64,
     /// Completion − submission, ns.
     pub service_ns: u64,
+    /// Its priority, where that is not its job's, as in `ioprio_set(2)`.
+    pub priority: Option<u16>,
 }
 
 impl Harvest {

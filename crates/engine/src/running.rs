@@ -448,7 +448,7 @@ fn failure_of(raw: &RawFailure, (workload, target): (usize, usize), started_ns: 
 
 /// An operation of a lane that is kept by itself, in times of the clock.
 fn kept_io_of(raw: &RawIo, (workload, target): (usize, usize), started_ns: u64) -> KeptIo {
-    let RawIo { t_ns, due_ns, submitted_ns, op, offset, bytes, .. } = *raw;
+    let RawIo { t_ns, due_ns, submitted_ns, op, offset, bytes, priority, .. } = *raw;
     let (response_ns, service_ns) = (t_ns.saturating_sub(due_ns), t_ns.saturating_sub(submitted_ns));
-    KeptIo { t_ns: started_ns + t_ns, workload, target, op, offset, bytes, response_ns, service_ns }
+    KeptIo { t_ns: started_ns + t_ns, workload, target, op, offset, bytes, response_ns, service_ns, priority }
 }

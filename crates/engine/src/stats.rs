@@ -70,6 +70,8 @@ pub(crate) struct RawIo {
     pub(crate) lane: usize,
     pub(crate) bytes: u32,
     pub(crate) op: Op,
+    /// Where it is not the job's.
+    pub(crate) priority: Option<u16>,
 }
 
 /// Operations of one batch that were due, submitted and completed at the same times: one clock read serves a batch, so

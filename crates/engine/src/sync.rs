@@ -191,7 +191,7 @@ impl Crew {
                 let due_ns = issue.due_ns;
                 let one = Alike { lane, op, due_ns, submitted_ns, count: 1, bytes: u64::from(bytes) };
                 stats.completed_alike(&one, now_ns);
-                stats.each(RawIo { t_ns: now_ns, due_ns, submitted_ns, offset, lane, bytes, op });
+                stats.each(RawIo { t_ns: now_ns, due_ns, submitted_ns, offset, lane, bytes, op, priority: None });
             }
         }
         let mut state = self.lock();

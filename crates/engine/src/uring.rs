@@ -48,6 +48,8 @@ pub(crate) struct Worker {
     _files: Vec<Option<Arc<OwnedFd>>>,
     /// By lane; empty when no request has a priority of its own.
     priorities: Vec<Option<Chooser>>,
+    /// By slot, which priority was chosen last; empty when no request has one of its own.
+    chosen: Vec<Option<u16>>,
     slots: Vec<InFlight>,
     free: Vec<u32>,
     stats: Arc<Slot>,
@@ -89,6 +91,7 @@ impl Worker {
             let _ = ring.widen(depth);
         }
         let priorities = Chooser::of_lanes(&group);
+        let chosen = if priorities.is_empty() { Vec::new() } else { vec![None; depth as usize] };
         let scheduler = Scheduler::new(&mut group, budget);
         let idle = InFlight {
             issue: Issue { lane: 0, operation: Operation { op: Op::Read, offset: 0, bytes: 0 }, due_ns: 0 },
@@ -100,6 +103,7 @@ impl Worker {
             scheduler,
             _files: files,
             priorities,
+            chosen,
             slots: vec![idle; depth as usize],
             free: (0..depth).rev().collect(),
             stats,
@@ -219,7 +223,9 @@ impl Worker {
         let file = u32::try_from(lane.file).unwrap_or(0);
         let LaneSpec { datasync, discards, nothing, mut io_priority, .. } = *lane;
         if let Some(Some(chooser)) = self.priorities.get_mut(issue.lane as usize) {
-            io_priority = chooser.next(op, bytes).unwrap_or(io_priority);
+            let own = chooser.next(op, bytes);
+            self.chosen[slot as usize] = own;
+            io_priority = own.unwrap_or(io_priority);
         }
         let tag = u64::from(slot);
         let operation = issue.operation;
@@ -265,7 +271,7 @@ impl Worker {
 
     /// Records everything that came back.
     fn reap(&mut self, now_ns: u64) -> u32 {
-        let Self { ring, scheduler, slots, free, stats, failures_in_a_row, handed_over, .. } = self;
+        let Self { ring, scheduler, slots, chosen, free, stats, failures_in_a_row, handed_over, .. } = self;
         let mut buffer = stats.lock();
         buffer.wakeups += u64::from(handed_over.waited);
         let mut is_first = true;
@@ -292,7 +298,8 @@ impl Worker {
                 *failures_in_a_row = 0;
                 scheduler.served(&issue, now_ns, now_ns.saturating_sub(submitted_ns));
                 let (due_ns, lane) = (issue.due_ns, issue.lane as usize);
-                buffer.each(RawIo { t_ns: now_ns, due_ns, submitted_ns, offset, lane, bytes, op });
+                let priority = chosen.get(slot as usize).copied().flatten();
+                buffer.each(RawIo { t_ns: now_ns, due_ns, submitted_ns, offset, lane, bytes, op, priority });
                 let one = alike(&issue, submitted_ns);
                 if !run.as_mut().is_some_and(|run| run.absorb(&one))
                     && let Some(whole) = run.replace(one)

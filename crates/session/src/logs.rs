@@ -115,6 +115,7 @@ impl Logs {
             bytes: i64::from(io.bytes),
             response_ns: signed(io.response_ns),
             service_ns: signed(io.service_ns),
+            priority: io.priority.map(i32::from),
         });
         (intervals.collect(), each.collect())
     }

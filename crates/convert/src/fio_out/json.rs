@@ -50,10 +50,8 @@ fn job(document: &Document, job: &Job, has_bins: bool) -> Json {
         pairs.push((name, direction(job, &job.sides[at], super::normal::aggregate(&group, at), has_bins)));
     }
     let is_asked = job.has_percentiles[1] || job.has_percentiles[2];
-    let syncs = [
-        ("total_ios", Json::Int(job.syncs.count)),
-        ("lat_ns", times(&job.syncs, &job.percentiles, is_asked, has_bins)),
-    ];
+    let syncs =
+        [("total_ios", Json::int(job.fsyncs)), ("lat_ns", times(&job.syncs, &job.percentiles, is_asked, has_bins))];
     pairs.extend([
         ("sync", Json::object(syncs)),
         ("job_runtime", Json::Int(job.runtime_ms)),

@@ -206,7 +206,7 @@ struct JobLog {
     tracks: Vec<Track>,
     /// Of the load's clock: where its times begin.
     start_ns: i64,
-    /// Where they begin, when it is known better than by whole intervals.
+    /// Where they begin, when it is known better than by whole intervals: where the job itself began.
     epoch_ns: Option<i64>,
     /// Added to them, ms.
     wall_ns: i64,
@@ -323,8 +323,8 @@ impl JobLog {
         let tracks = Kind::ALL.iter().filter_map(track).collect();
         let wall_ns = if logs.is_wall_clock { wall_ns } else { 0 };
         let ops = job.sides.iter().map(|side| side.ops).sum();
-        let (name, start_ns) = (job.name.clone(), job.start_ns);
-        Self { name, logs, tracks, start_ns, epoch_ns: None, wall_ns, has_slices: false, ops, lacks_submission: false }
+        let (name, start_ns, epoch_ns) = (job.name.clone(), job.start_ns, job.began_ns);
+        Self { name, logs, tracks, start_ns, epoch_ns, wall_ns, has_slices: false, ops, lacks_submission: false }
     }
 
     fn open(&mut self, sheets: &mut Sheets<'_>) -> Result<(), ConvertError> {
@@ -348,7 +348,8 @@ impl JobLog {
         }
         let from_ns = slice.t_ns - slice.interval_ns;
         let epoch_ns = *self.epoch_ns.get_or_insert(from_ns.max(self.start_ns));
-        let (from_ns, to_ns) = (from_ns - epoch_ns, slice.t_ns - epoch_ns);
+        // The interval in which a job begins may have begun before it.
+        let (from_ns, to_ns) = ((from_ns - epoch_ns).max(0), (slice.t_ns - epoch_ns).max(0));
         let unsigned = |count: i64| u64::try_from(count).unwrap_or(0);
         for at in 0..self.tracks.len() {
             let (kind, period_ns) = (self.tracks[at].kind, self.tracks[at].period_ns);
@@ -402,7 +403,9 @@ impl JobLog {
         let spent_ns = (to_ns - from_ns).max(1);
         let per_second = |count: u64| u128::from(count) * 1_000_000_000 / spent_ns.unsigned_abs().max(1) as u128;
         let is_whole = spent_ns >= period_ns - SLACK_NS.min(period_ns / 2);
-        let t_ms = self.ms(to_ns);
+        // Intervals are counted from when a job is to begin, a little before it does: what ends so little early is whole.
+        let early_ns = if is_last { 1_000_000 } else { SLACK_NS.min(period_ns / 2) };
+        let t_ms = self.ms(if to_ns < end_ns && end_ns - to_ns < early_ns { end_ns } else { to_ns });
         let count = u128::from(cell.times.count());
         let value = match kind {
             Kind::Bandwidth | Kind::Iops if cell.ops == 0 => return None,
@@ -468,7 +471,8 @@ impl JobLog {
                 Kind::Bandwidth => (unsigned(row.bytes) * 1_000_000).checked_div(completion).unwrap_or(0),
                 Kind::Iops => 1,
             };
-            let line = self.text((t_ms, value, side), (row.bytes, row.offset), self.logs.priority);
+            let own = row.priority.and_then(|own| u32::try_from(own).ok());
+            let line = self.text((t_ms, value, side), (row.bytes, row.offset), own.unwrap_or(self.logs.priority));
             self.tracks[at].lines += 1;
             sheets.line(&self.tracks[at].path, &line)?;
         }

@@ -54,8 +54,10 @@ pub(super) struct Document {
 #[derive(Debug, Default)]
 pub(super) struct Job {
     pub(super) key: Key,
-    /// When it began, by the load's clock, ns.
+    /// When the load began, by its clock, ns.
     pub(super) start_ns: i64,
+    /// When the job itself began in it, after its `startdelay`; not known of workloads that are no jobs, and in older recordings.
+    pub(super) began_ns: Option<i64>,
     /// Longest interval that was recorded of it, ms.
     pub(super) interval_ms: u64,
     /// Its number among the jobs as they were given, from 1, those of repetitions behind them.
@@ -71,7 +73,9 @@ pub(super) struct Job {
     /// Whole ms.
     pub(super) runtime_ms: u64,
     pub(super) sides: [Side; 3],
+    /// `fsync` and `fdatasync` in its time, and how many of them were `fsync`: those alone are fio's `total_ios`.
     pub(super) syncs: Times,
+    pub(super) fsyncs: Option<u64>,
     pub(super) classes: Option<Classes>,
     /// What the workers cost, shared among the jobs of a run by their I/Os.
     pub(super) cost: Cost,
@@ -183,6 +187,11 @@ struct Lane {
     end_ns: i64,
     /// End of the last flush that came back behind the load.
     flushed_ns: i64,
+    /// Flushes that came back before the load's end, and behind it: when, and how long they took.
+    flushes_in_time: Histogram,
+    flushes_behind: Vec<(i64, Histogram)>,
+    /// When something of the job was taken from the engine.
+    harvested_ns: BTreeSet<i64>,
     /// When the job began and ended by itself.
     own: (Option<i64>, Option<i64>),
     sides: [Sum; 4],
@@ -287,10 +296,11 @@ impl Lanes {
         }
         for batch in reader.rows::<OpInterval>()? {
             let row = batch?;
-            if row.phase == "measure"
-                && let Some(lane) = lanes.all.get_mut(&(row.run_index, row.workload.clone()))
-            {
-                lane.sample(&row);
+            let Some(lane) = lanes.all.get_mut(&(row.run_index, row.workload.clone())) else { continue };
+            match row.phase.as_str() {
+                "measure" => lane.sample(&row),
+                "drain" if row.op == "flush" => lane.flushes_behind.push((row.t_ns, row.service)),
+                _ => {}
             }
         }
         for row in reader.rows::<JobInterval>()? {
@@ -381,6 +391,8 @@ impl Lane {
         self.end_ns = self.end_ns.max(row.t_ns);
         if row.op == "flush" && row.phase == "drain" {
             self.flushed_ns = self.flushed_ns.max(row.t_ns);
+        } else if row.op == "flush" {
+            self.flushes_in_time.merge(&row.service);
         }
         let sum = &mut self.sides[side];
         sum.ops += unsigned(row.ops);
@@ -405,6 +417,7 @@ impl Lane {
 
     fn count(&mut self, row: &JobInterval) {
         self.own = (row.began_t_ns.or(self.own.0), row.ended_t_ns.or(self.own.1));
+        self.harvested_ns.insert(row.t_ns);
         if is_counted(&row.phase) {
             let found = [by_depth(&row.depth.0), by_batch(&row.submitted.0), by_batch(&row.completed.0)];
             let sums = self.counts.get_or_insert_default();
@@ -418,6 +431,40 @@ impl Lane {
         let start_ns = self.own.0.map_or(self.start_ns, |began_ns| began_ns.max(self.start_ns));
         let end_ns = self.own.1.map_or(self.end_ns, |ended_ns| ended_ns.max(self.flushed_ns));
         (start_ns, end_ns)
+    }
+
+    /// The flushes that fio counts, without those that a job ends with (`end_fsync`, `fsync_on_close`: `is_made_durable`), which
+    /// no worker did. Recordings that do not tell them apart have them all.
+    fn syncs(&self, is_made_durable: bool) -> Histogram {
+        if !is_made_durable || self.harvested_ns.is_empty() {
+            return self.sides[3].service.clone();
+        }
+        let mut syncs = self.flushes_in_time.clone();
+        let of_the_load = self.flushes_behind.iter().filter(|(t_ns, _)| self.harvested_ns.contains(t_ns));
+        of_the_load.for_each(|(_, service)| syncs.merge(service));
+        syncs
+    }
+
+    /// How many of so many flushes were `fsync`; `None`: the recording does not tell.
+    fn fsyncs(&self, syncs: u64, [fsync, fdatasync]: [Option<&str>; 2]) -> Option<u64> {
+        let (Some(fsync), Some(fdatasync)) = (fsync, fdatasync) else {
+            return Some(if fsync.is_some() { syncs } else { 0 });
+        };
+        // fio's are `fsync` where both are due. Where nothing but writes stands between them, their number says how many.
+        let (every, other) = (fsync.parse::<u64>().ok()?, fdatasync.parse::<u64>().ok()?);
+        let writes = self.sides[1].ops + self.sides[1].errors;
+        if [0, 2].iter().any(|side| self.sides[*side].ops + self.sides[*side].errors > 0) {
+            return None;
+        }
+        let (mut common, mut rest) = (every, other);
+        while rest > 0 {
+            (common, rest) = (rest, common % rest);
+        }
+        let both = (every / common.max(1)).checked_mul(other)?;
+        let times = |writes: u64, every: u64| writes.checked_div(every).unwrap_or(0);
+        let is_right = |writes: &u64| times(*writes, every) + times(*writes, other) - times(*writes, both) == syncs;
+        // The last write has none when the job ends with it.
+        [writes.saturating_sub(1), writes].into_iter().find(is_right).map(|writes| times(writes, every))
     }
 
     fn ops(&self) -> u64 {
@@ -441,10 +488,13 @@ impl Lane {
         let unsaid = recorded.unwrap_or(if failed > 0 { EIO } else { 0 });
         let first = |met: &JobErrors| if met.ended_by == 0 { met.first_passed_over } else { met.ended_by };
         let goes_on = |name: &str| option(name).is_some_and(|value| value != "none" && value != "0");
+        let is_set = |name: &str| option(name).map(str::trim).filter(|value| *value != "0");
+        let syncs = self.syncs(["end_fsync", "fsync_on_close"].into_iter().any(|name| is_on(name, false)));
         let lengths = self.sides.iter().flat_map(|side| side.samples.values().map(|(length, ..)| *length));
         Job {
             key: key.clone(),
             start_ns: self.start_ns,
+            began_ns: self.own.0.map(|began_ns| began_ns.max(self.start_ns)),
             interval_ms: ((unsigned(lengths.max().unwrap_or(0)) + 500_000) / 1_000_000).max(1),
             number: None,
             logs: None,
@@ -455,7 +505,11 @@ impl Lane {
             description: option("description").unwrap_or_default().to_string(),
             runtime_ms: run_us / 1_000,
             sides: [0, 1, 2].map(|at| self.sides[at].side(runtime_ms)),
-            syncs: Times::of(&self.sides[3].service),
+            fsyncs: match text {
+                Some(_) => self.fsyncs(syncs.count(), [is_set("fsync"), is_set("fdatasync")]),
+                None => Some(syncs.count()),
+            },
+            syncs: Times::of(&syncs),
             classes: Some(Classes::of(&service, ios)),
             depth: text.map(|_| option("iodepth").and_then(|depth| depth.parse().ok()).unwrap_or(1)),
             depths: self.counts.map(|[depths, submitted, completed]| Depths {
@@ -467,7 +521,7 @@ impl Lane {
             percentiles: percentiles(option("percentile_list")),
             has_percentiles: [
                 is_on("slat_percentiles", false),
-                is_on("clat_percentiles", !is_on("lat_percentiles", false)),
+                is_on("clat_percentiles", true),
                 is_on("lat_percentiles", false),
             ],
             errors: met.map_or(failed, |met| met.passed_over),

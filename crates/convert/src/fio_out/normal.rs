@@ -104,7 +104,7 @@ fn one_job(text: &mut String, document: &Document, job: &Job) {
         ops(0),
         ops(1),
         ops(2),
-        job.syncs.count,
+        job.fsyncs.unwrap_or(0),
         job.sides[0].short,
         job.sides[1].short,
         job.sides[2].short

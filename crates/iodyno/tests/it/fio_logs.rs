@@ -1,6 +1,8 @@
 //! fio's logs and `--status-interval`: names, columns and units of fio's, every I/O in them, and its own tools read them.
 
 use crate::support::Scratch;
+use recording::Reader;
+use recording::rows::{JobInterval, LogIo};
 use serde_json::Value;
 use std::collections::BTreeSet;
 use testkit::Command;
@@ -277,5 +279,68 @@ fn a_global_section_asks_for_logs_of_the_jobs_behind_it() {
     for folder in ["ours", "fio"] {
         let names: Vec<String> = logs_in(&scratch, folder).into_iter().map(|(name, _)| name).collect();
         assert_eq!(names, ["late_bw.2.log"], "{folder}");
+    }
+}
+
+/// fio's times count from the begin of the job itself, whatever others do before it.
+#[test]
+fn times_in_the_logs_of_a_delayed_job_count_from_its_own_begin() {
+    let scratch = Scratch::new();
+    let jobs = "[global]\nsize=64k\nbs=4k\nrw=randread\nioengine=psync\nrate_iops=40\ntime_based\nruntime=700ms\n\
+                write_lat_log=x\nwrite_hist_log=x\nlog_hist_msec=250\n[first]\nfilename=one\n\
+                [each]\nstartdelay=800ms\nfilename=two\n[averages]\nstartdelay=800ms\nfilename=three\nlog_avg_msec=250\n";
+    let file = scratch.write("jobs.fio", jobs).display().to_string();
+    scratch.iodyno(&["run", "jobs.fio", "-o", "r", "--no-report"]).run().unwrap().expect_code(0);
+    let reader = Reader::open(scratch.path("r")).unwrap();
+    let (spans, ios): (Vec<JobInterval>, Vec<LogIo>) = (reader.table().unwrap(), reader.table().unwrap());
+    let began_ns = spans.iter().find_map(|row| row.began_t_ns.filter(|_| row.workload == "each")).unwrap();
+    let expect: Vec<u64> = ios
+        .iter()
+        .filter(|row| row.workload.to_string() == "each")
+        .map(|row| u64::try_from((row.t_ns - began_ns) / 1_000_000).unwrap())
+        .collect();
+    let check = |logs: &[(String, Vec<Vec<u64>>)]| {
+        for name in ["x_lat.2.log", "x_lat.3.log", "x_clat_hist.2.log", "x_clat_hist.3.log"] {
+            let times: Vec<u64> = lines(logs, name).iter().map(|line| line[0]).collect();
+            // By the clock of the run none is before 800 ms.
+            assert!(times.len() > 1 && times[0] < 800, "{name}: {times:?}");
+        }
+    };
+    let ours = logs_in(&scratch, "");
+    let times: Vec<u64> = lines(&ours, "x_lat.2.log").iter().map(|line| line[0]).collect();
+    assert!(!times.is_empty() && times == expect, "{times:?} {expect:?}");
+    check(&ours);
+    if fio(&scratch, "theirs", &file) {
+        check(&logs_in(&scratch, "theirs"));
+    }
+}
+
+/// As many of them as `cmdprio_percentage` says, each with what it was sent with.
+#[test]
+fn the_priority_column_has_that_of_each_io() {
+    if !testkit::require_root_or_skip() {
+        return;
+    }
+    let scratch = Scratch::new();
+    let jobs = "[global]\nfilename=one\nsize=4m\nbs=4k\nrw=randread\nioengine=libaio\ndirect=1\ncmdprio_percentage=50\n\
+                write_lat_log=x\n[plain]\n[whole]\nlog_prio=1\n";
+    let file = scratch.write("jobs.fio", jobs).display().to_string();
+    scratch
+        .iodyno(&["run", "jobs.fio", "--engine", "io_uring", "-o", "r", "--no-report"])
+        .run()
+        .unwrap()
+        .expect_code(0);
+    let check = |logs: &[(String, Vec<Vec<u64>>)]| {
+        for (name, high) in [("x_clat.1.log", 1), ("x_clat.2.log", 0x2000)] {
+            let column: Vec<u64> = lines(logs, name).iter().map(|line| line[4]).collect();
+            let count = |wanted: u64| column.iter().filter(|found| **found == wanted).count();
+            assert_eq!((column.len(), count(0) + count(high)), (1024, 1024), "{name}");
+            // Seven deviations to each side.
+            assert!((400..=624).contains(&count(high)), "{name}: {}", count(high));
+        }
+    };
+    check(&logs_in(&scratch, ""));
+    if fio(&scratch, "theirs", &file) {
+        check(&logs_in(&scratch, "theirs"));
     }
 }

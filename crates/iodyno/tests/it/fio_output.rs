@@ -314,3 +314,47 @@ fn an_output_takes_no_file_that_is_not_iodynos() {
     run(&scratch, "s", &["--output=results"]).expect_code(0);
     assert!(std::fs::read_to_string(scratch.path("results")).unwrap().starts_with("fio-3.33-iodyno-"));
 }
+
+/// The same numbers of `fsync` and of flushes of all kinds, and the same kinds of percentiles.
+#[test]
+fn flushes_and_percentiles_are_counted_as_fio_does() {
+    let scratch = Scratch::new();
+    let jobs = "[global]\nbs=4k\nioengine=psync\nrw=write\nsize=64k\n[end]\nfilename=a\nend_fsync=1\n\
+                [close]\nstonewall\nfilename=b\nfsync_on_close=1\n[data]\nstonewall\nfilename=c\nrw=randwrite\nfdatasync=10\n\
+                [both]\nstonewall\nfilename=d\nsize=400k\nfsync=7\nfdatasync=3\nend_fsync=1\n\
+                [whole]\nstonewall\nfilename=e\nsize=400k\nfsync=7\nlat_percentiles=1\n\
+                [none]\nstonewall\nfilename=f\nlat_percentiles=1\nclat_percentiles=0\n";
+    scratch.write("jobs.fio", jobs);
+    run(&scratch, "r", &["--output-format=json", "--output=ours.json"]).expect_code(0);
+    let found = |name: &str| -> Vec<(u64, u64, bool, bool)> {
+        let document = of_file(&scratch, name);
+        let of = |job: &Value| {
+            let (sync, write) = (&job["sync"], &job["write"]);
+            let has = |times: &str| write[times].get("percentile").is_some();
+            (sync["total_ios"].as_u64().unwrap(), sync["lat_ns"]["N"].as_u64().unwrap(), has("clat_ns"), has("lat_ns"))
+        };
+        document["jobs"].as_array().unwrap().iter().map(of).collect()
+    };
+    let expect = [
+        (0, 0, true, false),
+        (0, 0, true, false),
+        (0, 1, true, false),
+        (14, 43, true, false),
+        (14, 14, true, true),
+        (0, 0, false, true),
+    ];
+    assert_eq!(found("ours.json"), expect);
+    match Command::new("fio")
+        .args(["jobs.fio", "--output-format=json", "--output=fio.json"])
+        .dir(scratch.path(""))
+        .run()
+    {
+        Ok(fio) => {
+            fio.expect_code(0);
+            assert_eq!(found("fio.json"), expect);
+        }
+        Err(_) => {
+            testkit::lacks("fio");
+        }
+    }
+}

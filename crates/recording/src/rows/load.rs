@@ -100,6 +100,8 @@ tables! {
         response_ns: i64, "ns", Gauge;
         /// Completion − submission.
         service_ns: i64, "ns", Gauge;
+        /// Priority that it was sent with, as in `ioprio_set(2)`, where that is not its job's (`cmdprio_percentage`); null otherwise, and in recordings from before it was kept.
+        priority: Option<i32>, "", Gauge;
     }
 
     /// Exact totals of one phase of one run, per workload, target and operation, at full resolution.
