@@ -222,14 +222,14 @@ fn fio_2_has_kib_and_microseconds() {
     );
     assert!(results.notes.iter().any(|note| note.contains("KiB and µs")), "{:?}", results.notes);
     for (version, key) in [("fio-1.59", "clat"), ("fio-2.99", "clat_ns")] {
-        let error = read("fio", &FIO.replace("fio-3.33", version).replace("clat_ns", key)).err().expect("refused");
+        let error = read("fio", &FIO.replace("fio-3.33", version).replace("clat_ns", key)).expect_err("refused");
         assert!(error.to_string().contains("are not known"), "{error}");
     }
 }
 
 #[test]
 fn what_fio_does_not_tell_is_not_0() {
-    let error = read("fio", &FIO.replace("\"io_bytes\" : 8192, ", "")).err().expect("refused");
+    let error = read("fio", &FIO.replace("\"io_bytes\" : 8192, ", "")).expect_err("refused");
     assert!(error.to_string().contains("job mix: its write has total_ios and no io_bytes"), "{error}");
     let results = read("fio", &FIO.replace("\"total_ios\" : 2", "\"total_ios\" : -5")).expect("the rest is good");
     assert_eq!(results.totals.len(), 1);
