@@ -3,6 +3,8 @@
 //! fio times from submission: its completion latency is a service time here.
 
 mod documents;
+mod failures;
+mod old;
 
 use super::fio_log::{Logs, Of};
 use super::{Results, phase_rows, seconds, sum_of, whole};
@@ -56,7 +58,9 @@ fn logs_beside(path: &Path, jobs: &[Value], global: &Value) -> Result<Option<Log
 /// Reads the file: the last whole document has the totals, the differences of those before are intervals.
 pub(super) fn read(path: &Path, text: &str) -> Result<Results, ConvertError> {
     let malformed = |line: usize, what: String| ConvertError::Malformed { path: path.to_path_buf(), line, what };
-    let documents = Documents::of(text);
+    let mut documents = Documents::of(text);
+    let renewed = documents.whole.iter_mut().map(old::renewed).collect::<Result<Vec<bool>, String>>();
+    let is_old = renewed.map_err(|what| malformed(documents.before + 1, what))?.last() == Some(&true);
     let before = documents.before;
     let Some((value, earlier, others)) = documents.last() else {
         return Err(match documents.broken {
@@ -71,6 +75,9 @@ pub(super) fn read(path: &Path, text: &str) -> Result<Results, ConvertError> {
     let jobs = jobs_of(value);
     if jobs.is_empty() {
         return Err(malformed(line_of("\"jobs\""), "there are no jobs in it".to_string()));
+    }
+    if let Some(what) = jobs.iter().find_map(without_bytes) {
+        return Err(malformed(line_of("\"jobs\""), what));
     }
     let mut results =
         Results { program: value["fio version"].as_str().unwrap_or_default().to_string(), ..Results::default() };
@@ -100,7 +107,10 @@ pub(super) fn read(path: &Path, text: &str) -> Result<Results, ConvertError> {
     let has_bins = results.totals.iter().any(|total| !total.service.is_summary());
     let mut say = |note: &str| results.notes.push(note.to_string());
     say("fio times from submission: its completion latency is a service time here, response times are not recorded");
-    say("fio does not keep arrivals and failed operations: they are null");
+    say("fio does not keep arrivals, and failed operations with continue_on_error only: what it does not keep is null");
+    if is_old {
+        say("fio 2 has KiB and µs, which were converted; the bins of its json+ are not read");
+    }
     match &logs {
         Some(logs) => logs.notes.iter().for_each(|note| say(note)),
         None if !earlier.is_empty() => {}
@@ -149,22 +159,30 @@ struct Group<'a> {
     /// Number from 1, name, JSON.
     jobs: Vec<(u32, String, &'a Value)>,
     filename: String,
+    /// What all jobs do that say nothing else.
+    rw: Option<&'a str>,
 }
 
 /// Jobs by `groupid`; names that occur twice (`numjobs`) get a number.
-fn groups<'a>(jobs: &'a [Value], global: &Value) -> Vec<Group<'a>> {
+fn groups<'a>(jobs: &'a [Value], global: &'a Value) -> Vec<Group<'a>> {
     let mut groups: BTreeMap<i64, Group<'a>> = BTreeMap::new();
     let mut seen: BTreeMap<&str, usize> = BTreeMap::new();
     for (number_of_job, job) in (1..).zip(jobs) {
         let name = job["jobname"].as_str().unwrap_or("job");
-        let group = groups
-            .entry(job["groupid"].as_i64().unwrap_or(0))
-            .or_insert_with(|| Group { jobs: Vec::new(), filename: file_of(global).unwrap_or_default() });
+        let group = groups.entry(job["groupid"].as_i64().unwrap_or(0)).or_insert_with(|| Group {
+            jobs: Vec::new(),
+            filename: file_of(global).unwrap_or_default(),
+            rw: rw_of(global),
+        });
         let number = seen.entry(name).and_modify(|number| *number += 1).or_insert(0);
         let name = if *number == 0 { name.to_string() } else { format!("{name}.{number}") };
         group.jobs.push((number_of_job, name, job));
     }
     groups.into_values().collect()
+}
+
+fn rw_of(options: &Value) -> Option<&str> {
+    ["rw", "readwrite"].iter().find_map(|key| options[*key].as_str())
 }
 
 fn file_of(options: &Value) -> Option<String> {
@@ -192,12 +210,13 @@ impl Group<'_> {
             if failed != 0 {
                 results.notes.push(format!("job {name} ended with error {failed}"));
             }
+            let begun = (results.totals.len(), results.intervals.len());
             for (key, op) in OPS {
                 let stats = &job[key];
-                let ops = integer(&stats["total_ios"]);
-                if ops == 0 {
+                let Some(ops) = known(&stats["total_ios"]).filter(|ops| *ops > 0) else {
+                    results.notes.extend(not_known(name, key, &stats["total_ios"]));
                     continue;
-                }
+                };
                 let total = RunTotal {
                     t_ns: end_ns,
                     t_s: seconds(end_ns),
@@ -225,6 +244,9 @@ impl Group<'_> {
                 }
                 results.totals.push(total);
             }
+            let (totals, intervals) = (&mut results.totals[begun.0..], &mut results.intervals[begun.1..]);
+            let said = failures::take_over(job, rw_of(options).or(self.rw), totals, intervals);
+            results.notes.extend(said.map(|said| format!("job {name}: {said}")));
             let of = Of { run: &run, run_index, workload: name, target: &target, from_ns };
             if let Source::Logs(logs) = source {
                 results.intervals.extend(logs.intervals(*number, of));
@@ -234,6 +256,26 @@ impl Group<'_> {
         results.intervals[before..].sort_by_key(|row| row.t_ns);
         end_ns
     }
+}
+
+/// Said of a count that is below 0.
+fn not_known(name: &str, key: &str, count: &Value) -> Option<String> {
+    let is_below = count.as_f64().is_some_and(|count| count < 0.0);
+    is_below.then(|| format!("job {name}: total_ios of {key} is {count}, which is not known: it has no row"))
+}
+
+/// What is wrong with a job that has operations of which nobody knows the bytes: a table cannot hold that.
+fn without_bytes(job: &Value) -> Option<String> {
+    let of_data = OPS.iter().filter(|(key, _)| *key != "sync").map(|(key, _)| *key);
+    let mut wanting = of_data.filter(|key| {
+        known(&job[*key]["total_ios"]).is_some_and(|ops| ops > 0) && known(&job[*key]["io_bytes"]).is_none()
+    });
+    wanting.next().map(|key| {
+        format!(
+            "job {}: its {key} has total_ios and no io_bytes that is a number of 0 or more",
+            job["jobname"].as_str().unwrap_or("job")
+        )
+    })
 }
 
 /// How long the longest of these jobs has run, ns.
@@ -361,5 +403,11 @@ fn number(times: &Value, key: &str) -> u64 {
 
 /// A whole number to its last digit, where a table has room for it.
 fn integer(value: &Value) -> i64 {
-    value.as_i64().filter(|value| *value >= 0).unwrap_or_else(|| value.as_f64().map_or(0, whole))
+    known(value).unwrap_or(0)
+}
+
+/// The same; a number below 0 is what an overflow leaves, and not known.
+fn known(value: &Value) -> Option<i64> {
+    let of_float = || value.as_f64().filter(|value| *value >= 0.0).map(whole);
+    value.as_i64().filter(|value| *value >= 0).or_else(of_float)
 }

@@ -167,7 +167,7 @@ pub(super) fn read(path: &Path, _: &str) -> Result<Results, ConvertError> {
         logs.started_wall_ns().unwrap_or_else(|| ended_ns.saturating_sub(logs.length_ns()).max(0));
     let mut say = |note: &str| results.notes.push(note.to_string());
     say("fio times from submission: its latencies are service times here, response times are not recorded");
-    say("fio does not keep arrivals and failed operations: they are null; its logs name neither jobs nor targets");
+    say("fio's logs do not keep arrivals and failed operations: they are null; they name neither jobs nor targets");
     say("all jobs of the logs were taken to begin together; the JSON of the run tells which followed which");
     Ok(results)
 }

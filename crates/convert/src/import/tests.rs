@@ -204,6 +204,56 @@ fn fio_gives_totals_and_whole_histograms_where_there_are_bins() {
 }
 
 #[test]
+fn fio_2_has_kib_and_microseconds() {
+    let old = FIO
+        .replace("fio-3.33", "fio-2.16")
+        .replace("16384", "16")
+        .replace("8192", "8")
+        .replace("clat_ns", "clat")
+        .replace("\"N\" : 4, ", "\"percentile\" : { \"50.00\" : 30 }, ")
+        .replace("\"N\" : 2, ", "");
+    let results = read("fio", &old).expect("it is good");
+    assert_eq!(
+        totals(&results),
+        [
+            "mix read 0..2000 4 ops 16384 B mean Some(50000500.0) max Some(80000000) p50 None",
+            "mix write 0..2000 2 ops 8192 B mean Some(20000.0) max Some(30000) p50 None",
+        ]
+    );
+    assert!(results.notes.iter().any(|note| note.contains("KiB and µs")), "{:?}", results.notes);
+    for (version, key) in [("fio-1.59", "clat"), ("fio-2.99", "clat_ns")] {
+        let error = read("fio", &FIO.replace("fio-3.33", version).replace("clat_ns", key)).expect_err("refused");
+        assert!(error.to_string().contains("are not known"), "{error}");
+    }
+}
+
+#[test]
+fn what_fio_does_not_tell_is_not_0() {
+    let error = read("fio", &FIO.replace("\"io_bytes\" : 8192, ", "")).expect_err("refused");
+    assert!(error.to_string().contains("job mix: its write has total_ios and no io_bytes"), "{error}");
+    let results = read("fio", &FIO.replace("\"total_ios\" : 2", "\"total_ios\" : -5")).expect("the rest is good");
+    assert_eq!(results.totals.len(), 1);
+    assert!(results.notes.iter().any(|note| note.contains("total_ios of write is -5")), "{:?}", results.notes);
+}
+
+#[test]
+fn operations_that_failed_under_continue_on_error_are_errors() {
+    let told = FIO.replace("\"error\" : 0,", "\"error\" : 0, \"total_err\" : 1, \"first_error\" : 5,");
+    let mixed = read("fio", &told).expect("it is good");
+    assert!(mixed.totals.iter().all(|row| row.errors.is_none()), "nothing says of which kind");
+    assert!(
+        mixed.notes.iter().any(|note| note.contains("job mix: 1 of its operations failed (the first with error 5)"))
+    );
+    let reads = told.replace("randrw", "randread").replace("\"total_ios\" : 2", "\"total_ios\" : 0");
+    let results = read("fio", &reads).expect("it is good");
+    let [total] = results.totals.as_slice() else { panic!("one row") };
+    assert_eq!((total.ops, total.errors, total.first_error), (3, Some(1), Some(5)));
+    assert_eq!((results.intervals[0].ops, results.intervals[0].errors), (3, Some(1)));
+    let none = read("fio", &told.replace("\"total_err\" : 1", "\"total_err\" : 0")).expect("it is good");
+    assert!(none.totals.iter().all(|row| row.errors == Some(0)), "none is a number");
+}
+
+#[test]
 fn what_is_malformed_is_told_with_its_line() {
     let swapped = FLAT.replace("00:00:00.015", "noon");
     let cases = [
