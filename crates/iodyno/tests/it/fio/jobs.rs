@@ -90,7 +90,7 @@ pub(crate) fn jobs() -> Vec<Job> {
             is_scattered: true,
             ..job(
                 "rw=randread\nrandom_distribution=normal:10\nnorandommap\nnumber_ios=4000",
-                "rw=randread\nrandom_distribution=normal:20\nnorandommap\nnumber_ios=4000",
+                "rw=randread\nrandom_distribution=normal:40\nnorandommap\nnumber_ios=4000",
             )
         },
         job(
