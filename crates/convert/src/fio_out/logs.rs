@@ -115,7 +115,7 @@ pub fn replaces_log(path: &Path) -> Force {
 /// # Errors
 /// A recording that cannot be read; a file that stands in the way or cannot be written.
 pub fn write_logs(reader: &Reader, folder: Option<&Path>, force: Force) -> Result<LogsWritten, ConvertError> {
-    let document = Document::read(reader)?;
+    let document = Document::read_apart(reader)?;
     let mut written = LogsWritten::default();
     let mut sheets = Sheets { folder, force, files: BTreeMap::new() };
     let mut jobs = jobs_of(&document, folder.is_some(), &mut written)?;

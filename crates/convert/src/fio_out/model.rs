@@ -1,5 +1,7 @@
 //! What fio's outputs say, read from a recording once.
 
+mod grouped;
+
 use super::figures::{Classes, Counts, PERCENTILES, Times, by_batch, by_depth, shares};
 use crate::ConvertError;
 use plan::{JobLogs, JobText, JobTexts};
@@ -76,6 +78,10 @@ pub(super) struct Job {
     /// `fsync` and `fdatasync` in its time, and how many of them were `fsync`: those alone are fio's `total_ios`.
     pub(super) syncs: Times,
     pub(super) fsyncs: Option<u64>,
+    /// Times of the former.
+    flushes: Histogram,
+    /// `group_reporting`: it is reported with the one before it, if that is of its group.
+    is_grouped: bool,
     pub(super) classes: Option<Classes>,
     /// What the workers cost, shared among the jobs of a run by their I/Os.
     pub(super) cost: Cost,
@@ -220,6 +226,15 @@ pub(super) type Key = (i32, String);
 impl Document {
     /// Everything that the outputs say.
     pub(super) fn read(reader: &Reader) -> Result<Self, ConvertError> {
+        Self::of(reader, true)
+    }
+
+    /// The same with each job apart, `group_reporting` or not.
+    pub(super) fn read_apart(reader: &Reader) -> Result<Self, ConvertError> {
+        Self::of(reader, false)
+    }
+
+    fn of(reader: &Reader, is_grouped: bool) -> Result<Self, ConvertError> {
         let manifest = reader.manifest();
         let texts: JobTexts = manifest
             .extra
@@ -235,10 +250,11 @@ impl Document {
         let mut groups: Vec<i32> = titles.keys().copied().collect();
         groups.sort_unstable();
         sort_as_given(&mut order, &titles, &texts);
+        let title_of = |key: &Key| titles.get(&key.0).map_or("", |title| base_title(title));
+        let text_of = |key: &Key| texts.jobs.iter().find(|text| text.run == title_of(key) && text.workload == key.1);
         let jobs = order.iter().filter_map(|key| {
             let lane = lanes.get(key)?;
-            let title = titles.get(&key.0).map_or("", |title| base_title(title));
-            let text = texts.jobs.iter().find(|text| text.run == title && text.workload == key.1);
+            let (title, text) = (title_of(key), text_of(key));
             let all: u64 = lanes.iter().filter(|(other, _)| other.0 == key.0).map(|(_, lane)| lane.ops()).sum();
             let share = if all == 0 { 0.0 } else { lane.ops() as f64 / all as f64 };
             let cost = costs.get(&key.0).copied().unwrap_or_default().part(share);
@@ -250,11 +266,12 @@ impl Document {
             let logs = text.map(|text| texts.logs(text));
             Some(Job { group, cost, number, logs, ..lane.job(key, text, &texts, met) })
         });
+        let jobs = jobs.collect();
         Ok(Self {
             version: format!("fio-3.33-{}", manifest.program.replace(' ', "-")),
             ended_wall_ns: manifest.started_wall_ns.saturating_add(to_ns.saturating_sub(manifest.started_t_ns)),
             elapsed_s: u64::try_from(to_ns.saturating_sub(from_ns) / 1_000_000_000).unwrap_or(0) + 1,
-            jobs: jobs.collect(),
+            jobs: if is_grouped { grouped::grouped(jobs, &lanes, &texts, text_of) } else { jobs },
             global: texts.global.clone(),
             disks: disks(reader)?,
             wall_ns: manifest.started_wall_ns.saturating_sub(manifest.started_t_ns),
@@ -510,6 +527,8 @@ impl Lane {
                 None => Some(syncs.count()),
             },
             syncs: Times::of(&syncs),
+            flushes: syncs,
+            is_grouped: is_on("group_reporting", false),
             classes: Some(Classes::of(&service, ios)),
             depth: text.map(|_| option("iodepth").and_then(|depth| depth.parse().ok()).unwrap_or(1)),
             depths: self.counts.map(|[depths, submitted, completed]| Depths {

@@ -37,7 +37,7 @@ pub(super) fn calendar(wall_ns: i64) -> String {
 
 /// Everything.
 pub(super) fn page(document: &Document) -> String {
-    let count = document.jobs.len();
+    let count: usize = document.jobs.iter().map(|job| job.members).sum();
     let mut text =
         format!("{}\nStarting {count} {}\n\n", document.version, if count == 1 { "process" } else { "processes" });
     for job in document.jobs.iter().filter(|job| job.sides.iter().any(|side| side.ops > 0)) {

@@ -358,3 +358,51 @@ fn flushes_and_percentiles_are_counted_as_fio_does() {
         }
     }
 }
+
+/// Scripts read `.jobs[0]` and mean all copies.
+#[test]
+fn group_reporting_sums_up_the_jobs_of_a_group() {
+    let scratch = Scratch::new();
+    let jobs = "[global]\nbs=4k\nioengine=psync\nsize=64k\nrw=write\nfsync=4\n[copies]\ngroup_reporting\nnumjobs=3\n\
+                [with]\ngroup_reporting\nsize=32k\n[apart]\nsize=16k\n[next]\nstonewall\ngroup_reporting\nsize=16k\n";
+    scratch.write("jobs.fio", jobs);
+    run(&scratch, "r", &["--output-format=json+", "--output=ours.json"]).expect_code(0);
+    let found = |name: &str| -> Vec<(String, u64, [u64; 5])> {
+        let document = of_file(&scratch, name);
+        let number = |value: &Value| value.as_u64().unwrap();
+        let of = |job: &Value| {
+            let (sync, write) = (&job["sync"], &job["write"]);
+            let bins = write["clat_ns"]["bins"].as_object().unwrap().values().filter_map(Value::as_u64).sum();
+            let ios = number(&write["total_ios"]);
+            // All that was done, in the time of the longest.
+            let rate = ios as f64 * 1000.0 / write["runtime"].as_f64().unwrap();
+            assert!((write["iops"].as_f64().unwrap() - rate).abs() < 0.001 * rate, "{name}: {write}");
+            let counts =
+                [number(&write["io_bytes"]), ios, bins, number(&sync["total_ios"]), number(&sync["lat_ns"]["N"])];
+            (job["jobname"].as_str().unwrap().to_string(), number(&job["groupid"]), counts)
+        };
+        document["jobs"].as_array().unwrap().iter().map(of).collect()
+    };
+    let ours = found("ours.json");
+    let names: Vec<(&str, u64)> = ours.iter().map(|(name, group, _)| (name.as_str(), *group)).collect();
+    assert_eq!(names, [("copies", 0), ("apart", 0), ("next", 1)]);
+    assert_eq!(ours[0].2[..3], [3 * 65_536 + 32_768, 56, 56]);
+    let export =
+        |format: &str| scratch.iodyno(&["export", "r", "--format", format]).run().unwrap().expect_code(0).stdout;
+    assert_eq!(export("fio-terse").lines().count(), 3);
+    let page = export("fio-normal");
+    assert!(page.contains("copies: (groupid=0, jobs=4)") && page.contains("Starting 6 processes"), "{page}");
+    match Command::new("fio")
+        .args(["jobs.fio", "--output-format=json+", "--output=fio.json"])
+        .dir(scratch.path(""))
+        .run()
+    {
+        Ok(fio) => {
+            fio.expect_code(0);
+            assert_eq!(found("fio.json"), ours);
+        }
+        Err(_) => {
+            testkit::lacks("fio");
+        }
+    }
+}
