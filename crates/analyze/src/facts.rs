@@ -413,6 +413,24 @@ impl RunFacts {
             .unwrap_or("measure")
     }
 
+    /// Follows the phases: one starts or ends.
+    pub(crate) fn follow(&mut self, phase: String, event: &str, t_ns: i64) {
+        let open = self.phases.iter_mut().rfind(|span| span.phase == phase && span.to_ns == i64::MAX);
+        match (event, open) {
+            ("end", Some(open)) => open.to_ns = t_ns,
+            ("start", _) => self.phases.push(PhaseSpan { phase, from_ns: t_ns, to_ns: i64::MAX }),
+            _ => {}
+        }
+    }
+
+    /// An interval in which nothing arrived and nothing was in flight: `op_interval` has no row of it, its phase is the one that
+    /// it lies in.
+    pub(crate) fn idle_interval(&self, t_ns: i64, interval_ns: i64) -> IntervalFacts {
+        let span = self.phases.iter().find(|span| t_ns > span.from_ns && t_ns <= span.to_ns);
+        let phase = span.map_or("drain".to_string(), |span| span.phase.clone());
+        IntervalFacts { t_ns, interval_ns, phase, ..IntervalFacts::default() }
+    }
+
     /// Totals of the main phase.
     pub fn main_totals(&self) -> impl Iterator<Item = &TotalFacts> {
         let phase = self.main_phase().to_string();

@@ -4,14 +4,16 @@ use crate::facts::{Facts, IntervalFacts, OPS, OpCount, RunFacts, TotalFacts};
 use crate::report_model::run_summary;
 use crate::{CpuPoint, RunSummary, Times};
 use quantity::histogram::Histogram;
-use recording::rows::{Cpu, OpInterval, RunEnd, RunTotal};
+use recording::rows::{Cpu, EngineInterval, OpInterval, Phase, RunEnd, RunTotal};
 use recording::{Batch, Manifest, RecordingError, State};
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 /// Folds the batches of a run into its summary.
 #[derive(Debug, Default)]
 pub struct RunFold {
     run: RunFacts,
+    /// End and length of every interval, also of those in which nothing happened.
+    all: BTreeSet<(i64, i64)>,
     cpu: Vec<CpuPoint>,
     last_cpu: Option<Cpu>,
 }
@@ -24,6 +26,12 @@ impl RunFold {
     pub fn accept(&mut self, batch: &Batch) -> Result<(), RecordingError> {
         match batch.table.name {
             "op_interval" => batch.to_rows::<OpInterval>()?.iter().for_each(|row| self.operation(row)),
+            "engine_interval" => {
+                self.all.extend(batch.to_rows::<EngineInterval>()?.iter().map(|row| (row.t_ns, row.interval_ns)));
+            }
+            "phase" => {
+                batch.to_rows::<Phase>()?.into_iter().for_each(|row| self.run.follow(row.phase, &row.event, row.t_ns));
+            }
             "run_total" => batch.to_rows::<RunTotal>()?.into_iter().for_each(|row| self.total(row)),
             "run_end" => self.run.ends.extend(batch.to_rows::<RunEnd>()?),
             "cpu" => {
@@ -73,6 +81,12 @@ impl RunFold {
     /// The run's summary, once its totals were accepted; the next run begins with nothing.
     pub fn end(&mut self) -> RunSummary {
         let mut run = std::mem::take(&mut self.run);
+        let busy: BTreeSet<i64> = run.intervals.iter().map(|interval| interval.t_ns).collect();
+        for (t_ns, interval_ns) in std::mem::take(&mut self.all) {
+            if !busy.contains(&t_ns) {
+                run.intervals.push(run.idle_interval(t_ns, interval_ns));
+            }
+        }
         run.finish();
         let facts = Facts {
             manifest: Manifest::new(&[]),

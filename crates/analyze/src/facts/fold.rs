@@ -1,7 +1,7 @@
 //! The passes over the tables: each row is looked at once, its histograms are added up in their stored form.
 
 use super::columns::{Columns, Names};
-use super::{IntervalFacts, OPS, OpCount, PhaseSpan, RunFacts, Stall, Tally, TotalFacts};
+use super::{IntervalFacts, OPS, OpCount, RunFacts, Stall, Tally, TotalFacts};
 use crate::{AnalyzeError, Selection, Times};
 use arrow_array::{Array, ArrowPrimitiveType, BinaryArray, PrimitiveArray, RecordBatch};
 use quantity::histogram::{Histogram, Merger};
@@ -26,12 +26,7 @@ pub(crate) fn phases(reader: &Reader, runs: &mut Runs) -> Result<(), AnalyzeErro
         if run.detail.is_empty() {
             run.detail = row.detail;
         }
-        let open = run.phases.iter_mut().rfind(|phase| phase.phase == row.phase && phase.to_ns == i64::MAX);
-        match (row.event.as_str(), open) {
-            ("end", Some(open)) => open.to_ns = row.t_ns,
-            ("start", _) => run.phases.push(PhaseSpan { phase: row.phase, from_ns: row.t_ns, to_ns: i64::MAX }),
-            _ => {}
-        }
+        run.follow(row.phase, &row.event, row.t_ns);
     }
     Ok(())
 }
@@ -307,14 +302,7 @@ pub(crate) fn engine(reader: &Reader, runs: &mut Runs) -> Result<(), AnalyzeErro
     for row in reader.table::<rows::EngineInterval>()? {
         let run = run_of(runs, row.run_index, &row.run);
         let place = *at.entry((row.run_index, row.t_ns)).or_insert_with(|| {
-            let phase = run.phases.iter().find(|phase| row.t_ns > phase.from_ns && row.t_ns <= phase.to_ns);
-            let phase = phase.map_or("drain".to_string(), |phase| phase.phase.clone());
-            run.intervals.push(IntervalFacts {
-                t_ns: row.t_ns,
-                interval_ns: row.interval_ns,
-                phase,
-                ..IntervalFacts::default()
-            });
+            run.intervals.push(run.idle_interval(row.t_ns, row.interval_ns));
             run.intervals.len() - 1
         });
         let interval = &mut run.intervals[place];

@@ -5,9 +5,9 @@ use super::{REQUESTED, Requested};
 use crate::ConvertError;
 use quantity::histogram::Histogram;
 use quantity::text::format_ns;
-use recording::rows::{Cpu, OpInterval, Phase, RunEnd, RunTotal};
+use recording::rows::{Cpu, EngineInterval, OpInterval, Phase, RunEnd, RunTotal};
 use recording::{Manifest, Reader, RecordingError, Row};
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 /// Everything that the files say.
 #[derive(Debug)]
@@ -37,6 +37,8 @@ pub(super) struct Run {
     pub(super) average: Option<(usize, usize, Figures)>,
     /// Response times of reads and writes in the measured phase.
     pub(super) totals: [Histogram; 2],
+    /// Phases with their begin and end.
+    phases: Vec<(String, i64, i64)>,
     /// End of the warm-up, when there was one.
     pub(super) warm_ns: Option<i64>,
     /// What of the averages is a lower bound, in words; `None` when nothing is.
@@ -113,10 +115,15 @@ impl Facts {
             if row.phase == "warmup" && row.event == "end" {
                 run.warm_ns = Some(row.t_ns);
             }
+            match row.event.as_str() {
+                "start" => run.phases.push((row.phase, row.t_ns, i64::MAX)),
+                _ => run.phases.iter_mut().rev().take(1).for_each(|phase| phase.2 = row.t_ns),
+            }
         }
         let all = reader.rows::<Cpu>()?.filter(|row| row.as_ref().map_or(true, |row| row.cpu == "all"));
         let cpu = all.collect::<Result<Vec<Cpu>, RecordingError>>()?;
         facts.intervals(reader, &mut runs, &cpu)?;
+        idle_intervals(reader, &mut runs, &cpu)?;
         let mut ends: BTreeMap<i32, End> = BTreeMap::new();
         for row in reader.table::<RunEnd>()? {
             ends.entry(row.run_index).or_default().add(&row);
@@ -179,6 +186,30 @@ impl Facts {
         self.workloads = workloads.into_iter().collect();
         Ok(())
     }
+}
+
+/// Intervals in which nothing arrived and nothing was in flight: `op_interval` has no row of them, the engine has. Those of
+/// the drain, which is no phase, are left out.
+fn idle_intervals(reader: &Reader, runs: &mut BTreeMap<i32, Run>, cpu: &[Cpu]) -> Result<(), ConvertError> {
+    let lines = |(index, run): (&i32, &Run)| run.lines.iter().map(|line| (*index, line.t_ns)).collect::<Vec<_>>();
+    let mut known: BTreeSet<(i32, i64)> = runs.iter().flat_map(lines).collect();
+    for row in reader.rows::<EngineInterval>()? {
+        let row = row?;
+        let Some(run) = runs.get_mut(&row.run_index) else { continue };
+        let span = run.phases.iter().find(|(_, from_ns, to_ns)| row.t_ns > *from_ns && row.t_ns <= *to_ns);
+        let Some((phase, ..)) = span else { continue };
+        if known.insert((row.run_index, row.t_ns)) {
+            let figures = Figures {
+                seconds: row.interval_ns as f64 / 1e9,
+                depth: Some(0.0),
+                cpu: cpu_between(cpu, row.t_ns - row.interval_ns, row.t_ns),
+                ..Figures::default()
+            };
+            let measured = is_measured(phase);
+            run.lines.push(Line { t_ns: row.t_ns, measured, figures });
+        }
+    }
+    Ok(())
 }
 
 /// Totals at full resolution, with the times of what was due in the measured phase and came back later, or had no end.

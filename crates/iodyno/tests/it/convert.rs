@@ -56,6 +56,64 @@ fn a_sweep_comes_back_of_a_flatfile_with_its_loop_values() {
     assert_eq!(details("back"), told);
 }
 
+#[test]
+fn averages_are_over_all_intervals_also_over_those_in_which_nothing_arrived() {
+    let scratch = Scratch::new();
+    let text = format!(
+        "sd=sd1,lun={},size=4m\nwd=wd1,sd=sd1\nrd=rd1,wd=wd1,iorate=4,warmup=1,elapsed=2\n",
+        scratch.path("data").display()
+    );
+    let file = scratch.write("job.vdb", &text);
+    let run = ["run", file.to_str().unwrap(), "-o", "out", "--flatfile", "--no-report", "-i", "100ms"];
+    let output = scratch.iodyno(&run).run().unwrap().expect_code(0);
+    // Every interval has rows of the engine's workers; which phase it is of is known from where the phases begin and end.
+    let phases = scratch.table("out", "phase");
+    let moments = |event: &str| -> Vec<i64> {
+        let is_it = |row: &&Value| row["run"] == "rd1" && row["phase"] == "measure" && row["event"] == event;
+        phases.iter().filter(is_it).map(|row| row["t_ns"].as_i64().unwrap()).collect()
+    };
+    let spans: Vec<(i64, i64)> = moments("start").into_iter().zip(moments("end")).collect();
+    let engine = scratch.table("out", "engine_interval");
+    let lengths: std::collections::BTreeMap<i64, i64> = engine
+        .iter()
+        .filter(|row| row["run"] == "rd1")
+        .map(|row| (row["t_ns"].as_i64().unwrap(), row["interval_ns"].as_i64().unwrap()))
+        .filter(|(t_ns, _)| spans.iter().any(|(from, to)| from < t_ns && t_ns <= to))
+        .collect();
+    let seconds = lengths.values().sum::<i64>() as f64 / 1e9;
+    let is_measured = |row: &Value| row["phase"] == "measure" && row["run"] == "rd1";
+    let totals = scratch.table("out", "run_total");
+    let rate = sum(&totals, "ops", is_measured) as f64 / seconds;
+
+    let last = output.stdout.lines().rfind(|line| line.trim_start().starts_with("average")).expect("averages");
+    let words: Vec<&str> = last.split_whitespace().collect();
+    near(words[2].parse().unwrap(), rate, 0.051, last);
+    near(words[1].parse().unwrap(), sum(&totals, "arrivals", is_measured) as f64 / seconds, 0.051, last);
+
+    let flat = scratch.path("out/flatfile.html");
+    let parsed = Command::new("python3").args(["-c", PARSER, flat.to_str().unwrap()]).run().unwrap().expect_code(0);
+    let rows: Vec<Value> = serde_json::from_str(&parsed.stdout).unwrap();
+    let (averages, lines): (Vec<&Value>, Vec<&Value>) = rows
+        .iter()
+        .filter(|row| row["Run"] == "rd1")
+        .partition(|row| row["Interval"].as_str().unwrap().starts_with("avg_"));
+    let numbers: Vec<f64> = lines.iter().map(|line| of(line, "Interval")).collect();
+    assert_eq!(numbers, (1..=lines.len()).map(|number| number as f64).collect::<Vec<f64>>());
+    let [average] = averages[..] else { panic!("{averages:?}") };
+    near(of(average, "rate"), rate, 1e-4, "rate");
+    near(of(average, "MB/sec"), rate * 4096.0 / 1_048_576.0, 1e-4, "MB/sec");
+    // The warm-up's lines come before, and are no part of it.
+    let name = average["Interval"].as_str().unwrap();
+    let (first, last) = name.trim_start_matches("avg_").split_once('-').unwrap();
+    let (first, last): (usize, usize) = (first.parse().unwrap(), last.parse().unwrap());
+    assert!(first > 1 && last == lines.len(), "{name} of {}", lines.len());
+    assert!(lines.len() >= lengths.len() + first - 1, "{name}: {} lines, {} measured", lines.len(), lengths.len());
+    let summary = std::fs::read_to_string(scratch.path("out/summary.html")).unwrap();
+    let of_average = |line: &&str| line.split_whitespace().any(|word| word == name);
+    let line = summary.lines().find(of_average).unwrap_or_else(|| panic!("no {name} in {summary}"));
+    assert!(line.contains(&format!("{rate:>11.2}")), "{line} does not say {rate}");
+}
+
 /// A run, its flatfile, and the recording that is made of it. On a machine that is `quiet` an interval has one second, and totals come back.
 fn go_there_and_back(quiet: bool) {
     let scratch = Scratch::new();
