@@ -74,7 +74,10 @@ impl From<SessionError> for Failure {
             | SessionError::Trace(TraceError::Recording(error)) => recording_code(error),
             SessionError::Report(ReportError::Analyze(AnalyzeError::Recording(error))) => recording_code(error),
             SessionError::Time { .. } => RECORDING,
-            SessionError::Engine(_) | SessionError::Command { .. } | SessionError::CommandFailed { .. } => TARGET,
+            SessionError::Engine(_)
+            | SessionError::Start(_)
+            | SessionError::Command { .. }
+            | SessionError::CommandFailed { .. } => TARGET,
             SessionError::Model(_) => 1,
             SessionError::Trace(error) if error.is_privilege() => PRIVILEGE,
             SessionError::Trace(error) if error.is_parameter() => PARAMETERS,

@@ -14,7 +14,7 @@ use rustix::io::Errno;
 use rustix::process::{Pid, WaitId, WaitIdOptions, waitid};
 use session::{
     Company, Endpoint, EventClock, FindingFlight, FlightPlan, Gather, Home, MachineClock, Retention, ServiceRequest,
-    Sharing, StopFlag, Tier, WatchRequest,
+    SessionError, Sharing, StopFlag, Tier, WatchRequest, Watched,
 };
 use std::collections::HashMap;
 use std::os::unix::process::ExitStatusExt;
@@ -61,37 +61,45 @@ fn record(args: &RecordArgs, interval_ns: u64, command_line: &[String]) -> Resul
     let stop = StopFlag::default();
     watch_signals(&stop)?;
     let before = ChildCost::now();
-    let started_ns = quantity::clock::now_ns();
-    let mut child = match args.command.split_first() {
-        Some((program, arguments)) => Some(
-            Command::new(program)
-                .args(arguments)
-                .spawn()
-                .map_err(|error| Failure::new(TARGET, format!("failed to start {}: {error}", program.display())))?,
-        ),
-        None => None,
+    let mut started = None;
+    let mut start = || {
+        let Some((program, arguments)) = args.command.split_first() else {
+            say!("iodyno: recording to {}; Ctrl-C ends it", directory.display());
+            return Ok(None);
+        };
+        let started_ns = quantity::clock::now_ns();
+        let child = Command::new(program).args(arguments).spawn()?;
+        started = Some((started_ns, end_of(&child)));
+        Ok(Some(child))
     };
-    let ending = child.as_ref().and_then(end_of);
-    if child.is_none() {
-        say!("iodyno: recording to {}; Ctrl-C ends it", directory.display());
-    }
+    let mut watched = Watched::new(&mut start);
     let company =
         Company { face: endpoint.as_mut().map(|face| face as &mut dyn Sink), flight: flight.as_mut(), tell: None };
-    let outcome = session::watch(&request, company, child.as_mut(), &stop);
+    let outcome = session::watch(&request, company, Some(&mut watched), &stop);
+    let mut child = watched.child;
     // Whatever became of the recording, the command is not left behind as a zombie.
     let status = match (&outcome, child.as_mut()) {
         (Ok(outcome), _) if outcome.status.is_some() => outcome.status,
         (_, Some(child)) => child.wait().ok(),
         _ => None,
     };
-    let outcome = outcome?;
+    let outcome = outcome.map_err(|error| match (error, args.command.first()) {
+        (SessionError::Start(error), Some(program)) => {
+            Failure::new(TARGET, format!("failed to start {}: {error}", program.display()))
+        }
+        (error, _) => error.into(),
+    })?;
     outcome.messages.iter().for_each(|message| say!("iodyno: {message}"));
-    if let (Some(before), Some(child)) = (before, &child) {
+    if let (Some(before), Some(child), Some((started_ns, ending))) = (before, &child, started) {
         let ended_ns = ending.and_then(|ending| ending.join().ok()).unwrap_or_else(quantity::clock::now_ns);
         say_cost(before, ended_ns - started_ns, by_event(&directory, i64::from(child.id())));
     }
     crate::diagnose::brief(&directory);
     say!("recording {} ({} samples, {} missed)", directory.display(), outcome.samples, outcome.missed);
+    if status.is_none() && !args.command.is_empty() {
+        // Told to end before the command began.
+        return Ok(stop.signal().map_or(0, |signal| u8::try_from(128 + signal).unwrap_or(1)));
+    }
     Ok(status.map_or(0, |status| {
         // Whoever ended it sees that, also where the command ends well when it is told to.
         if let Some(signal) = stop.signal() {
@@ -222,7 +230,6 @@ fn collect_days(
     watch_signals(&stop)?;
     let sharing = if args.allow_shared { Sharing::Allowed } else { Sharing::Refused };
     let home = Arc::new(Home::open_as(directory, &MachineClock, sharing)?);
-    say!("iodyno: recording to {}, a recording a day; Ctrl-C ends it", directory.display());
     let mut flight = flight(args, directory.join("flight"), Some(&home), command_line)?;
     let company = Company { face: endpoint.map(|face| face as &mut dyn Sink), flight: flight.as_mut(), tell: None };
     let outcome = session::serve(&home, &request, &MachineClock, company, &mut |said| say!("iodyno: {said}"), &stop)?;

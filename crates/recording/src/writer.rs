@@ -140,6 +140,16 @@ impl Writer {
         self.journal.sync()
     }
 
+    /// Removes the recording under way: what was to be recorded did not begin. What others have put there stays.
+    ///
+    /// # Errors
+    /// It is not there any more, or cannot be removed.
+    pub fn discard(self) -> Result<(), RecordingError> {
+        self.journal.remove(&self.folder)?;
+        discard(self.folder.path());
+        Ok(())
+    }
+
     /// Turns the journal into Parquet and removes it.
     ///
     /// # Errors

@@ -41,6 +41,9 @@ pub enum SessionError {
     /// The report could not be drawn.
     #[error(transparent)]
     Report(#[from] report::ReportError),
+    /// The command that was to be recorded failed to start.
+    #[error("failed to start the command: {0}")]
+    Start(std::io::Error),
     /// A command of the parameter file failed to start.
     #[error("failed to run the command `{line}`: {source}")]
     Command {

@@ -75,4 +75,4 @@ pub use top::{LiveRequest, TopOf, TopRequest, top};
 pub use trace::{Rotate, TraceNews, TraceOutcome, TraceRequest, trace};
 pub use tui::{Look, Painted};
 pub use tui::{json_difference, json_verdict};
-pub use watch::{Company, Idle, WatchOutcome, WatchRequest, live_wall, watch};
+pub use watch::{Company, Idle, WatchOutcome, WatchRequest, Watched, live_wall, watch};

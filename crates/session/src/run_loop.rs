@@ -194,10 +194,16 @@ pub(crate) fn execute(
     let logs = Logs::of(context.logs.0, context.logs.1, context.run);
     let each = logs.as_ref().map(Logs::each).unwrap_or_default();
     let mut is_read_before = true;
-    let (mut running, playback) = match replay::start(context, input, spine)? {
-        Some((running, playback)) => (running, Some(playback)),
+    // Where the counters stand before the first interval: before the first I/O of the load.
+    let baseline;
+    let (mut running, playback) = match replay::start(context, input, spine, counters)? {
+        Some((running, playback, counted)) => {
+            baseline = counted;
+            (running, Some(playback))
+        }
         None => {
             is_read_before = pre_read(context, &input, spine)?;
+            baseline = counters.baseline(clock::now_ns(), spine.origin_ns());
             (engine::start_keeping(input, context.options, &each)?, None)
         }
     };
@@ -222,8 +228,6 @@ pub(crate) fn execute(
         syncing: Syncing::new(),
     };
     under.spine.phase(context, first, "start", clock::now_ns())?;
-    // Where the counters stand before the first interval.
-    let baseline = under.counters.baseline(clock::now_ns(), under.spine.origin_ns());
     let cause = under.spine.counters(&baseline).and_then(|()| under.intervals(&mut running));
     running.stop();
     let cause = match cause {

@@ -72,6 +72,36 @@ pub struct Company<'a> {
     pub tell: Option<&'a mut dyn FnMut(&str)>,
 }
 
+/// A command that is recorded. It starts when the probes run and the first sample is taken, so that all it does lies between
+/// two samples.
+pub struct Watched<'a> {
+    /// Starts it; `None`: what is recorded has begun, and there is no command. An error ends everything.
+    pub start: &'a mut dyn FnMut() -> std::io::Result<Option<Child>>,
+    /// The command, once it was started.
+    pub child: Option<Child>,
+    is_begun: bool,
+}
+
+impl<'a> Watched<'a> {
+    /// One that is not started yet.
+    pub fn new(start: &'a mut dyn FnMut() -> std::io::Result<Option<Child>>) -> Self {
+        Self { start, child: None, is_begun: false }
+    }
+
+    fn begin(&mut self) -> Result<(), SessionError> {
+        if !std::mem::replace(&mut self.is_begun, true) {
+            self.child = (self.start)().map_err(SessionError::Start)?;
+        }
+        Ok(())
+    }
+}
+
+impl std::fmt::Debug for Watched<'_> {
+    fn fmt(&self, out: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        out.debug_struct("Watched").field("child", &self.child).finish_non_exhaustive()
+    }
+}
+
 impl std::fmt::Debug for Company<'_> {
     fn fmt(&self, out: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         out.debug_struct("Company").field("flight", &self.flight).finish_non_exhaustive()
@@ -93,14 +123,15 @@ pub struct WatchOutcome {
     pub messages: Vec<String>,
 }
 
-/// Watches until the count or time is up, the `child` has ended, or somebody asks to stop.
+/// Watches until the count or time is up, the command has ended, or somebody asks to stop.
 ///
 /// # Errors
-/// The recording can not be written; what was recorded before stays readable.
+/// The recording can not be written; what was recorded before stays readable. The command cannot be started; nothing is left of
+/// the recording then.
 pub fn watch(
     request: &WatchRequest,
     company: Company<'_>,
-    child: Option<&mut Child>,
+    watched: Option<&mut Watched<'_>>,
     stop: &StopFlag,
 ) -> Result<WatchOutcome, SessionError> {
     let cpu_clock = CpuClock::start(request.events)?;
@@ -138,7 +169,7 @@ pub fn watch(
         outcome: WatchOutcome { samples: 0, missed: 0, status: None, is_cut: false, messages: Vec::new() },
         told: false,
     };
-    let lived = watch.live(request, start_ns, child, stop);
+    let lived = watch.live(request, start_ns, watched, stop);
     watch.finish(lived, stop)
 }
 
@@ -181,7 +212,7 @@ impl Watch<'_> {
         &mut self,
         request: &WatchRequest,
         start_ns: u64,
-        mut child: Option<&mut Child>,
+        mut watched: Option<&mut Watched<'_>>,
         stop: &StopFlag,
     ) -> Result<(), SessionError> {
         let interval_ns = request.interval_ns.max(1);
@@ -190,6 +221,10 @@ impl Watch<'_> {
         loop {
             let sampled_ns = clock::now_ns();
             self.sample(due_ns)?;
+            // Who was told to end before the command began need not begin it.
+            if let Some(watched) = watched.as_deref_mut().filter(|_| !stop.is_requested()) {
+                watched.begin()?;
+            }
             if request.samples.is_some_and(|samples| self.outcome.samples >= samples) {
                 return Ok(());
             }
@@ -202,7 +237,8 @@ impl Watch<'_> {
                 self.event("gap", &format!("{late} samples were due while the collector could not run"))?;
             }
             let due_or_end_ns = end_ns.map_or(due_ns, |end_ns| due_ns.min(end_ns));
-            let ended = self.sleep(due_or_end_ns, child.as_deref_mut(), stop)?;
+            let ended =
+                self.sleep(due_or_end_ns, watched.as_deref_mut().and_then(|watched| watched.child.as_mut()), stop)?;
             if ended || end_ns.is_some_and(|end_ns| clock::now_ns() >= end_ns && due_ns > end_ns) {
                 // The interval under way counts as well where it is kept; of a small part of one no rate can be made. What was
                 // asked for (`--for`) is over then, and a command's end is always told of.
@@ -327,15 +363,16 @@ impl Watch<'_> {
     }
 
     fn finish(mut self, lived: Result<(), SessionError>, stop: &StopFlag) -> Result<WatchOutcome, SessionError> {
-        if let Some(flight) = self.company.flight.take() {
-            let news = flight.end(self.origin_ns);
-            // Where the recording broke off, they are said at least.
-            let noted = self.note(&news);
-            lived?;
-            noted?;
-        } else {
-            lived?;
+        let news = self.company.flight.take().map(|flight| flight.end(self.origin_ns)).unwrap_or_default();
+        if let Err(SessionError::Start(_)) = &lived {
+            // There was nothing to record.
+            self.writer.take().map_or(Ok(()), Writer::discard)?;
+            return lived.map(|()| self.outcome);
         }
+        // Where the recording broke off, they are said at least.
+        let noted = self.note(&news);
+        lived?;
+        noted?;
         // A recording that broke off is left as it is: its journal holds everything, and sealing would need room.
         if let Some(mut writer) = self.writer {
             let word = if stop.is_requested() { "interrupted" } else { "fine" };

@@ -246,6 +246,46 @@ fn a_command_is_recorded_while_it_runs() {
     }
 }
 
+/// Bytes that table `disk` of a recording says were read of a device.
+fn bytes_read(scratch: &Scratch, recording: &str, device: &str) -> i64 {
+    let rows = scratch.table(recording, "disk");
+    let sectors: Vec<i64> =
+        rows.iter().filter(|row| row["device"] == device).map(|row| row["read_sectors"].as_i64().unwrap()).collect();
+    sectors.last().map_or(0, |last| last - sectors[0]) * 512
+}
+
+#[test]
+fn what_a_command_reads_at_once_is_in_its_recording() {
+    if !testkit::require_root_or_skip() {
+        return;
+    }
+    let device = LoopDevice::new(8 << 20).unwrap();
+    let counted = || {
+        let stat = std::fs::read_to_string(format!("/sys/block/{}/stat", device.name())).unwrap();
+        stat.split_whitespace().nth(2).unwrap().parse::<i64>().unwrap() * 512
+    };
+    let scratch = Scratch::new();
+    let script = format!("dd if={} of=/dev/null bs=64k count=1 iflag=direct; sleep 1.5", device.path().display());
+    let before = counted();
+    scratch.iodyno(&["record", "-o", "r", "--", "sh", "-c", &script]).run().unwrap().expect_code(0);
+    let passed = counted() - before;
+    assert!(passed >= 65536, "{passed}");
+    assert_eq!(bytes_read(&scratch, "r", &device.name()), passed);
+}
+
+#[test]
+fn what_a_load_reads_at_once_is_between_the_samples_of_its_devices() {
+    if !testkit::require_root_or_skip() {
+        return;
+    }
+    let device = LoopDevice::new(8 << 20).unwrap();
+    let scratch = Scratch::new();
+    let job = format!("[a]\nfilename={}\nrw=read\nbs=64k\nsize=8m\ndirect=1\n", device.path().display());
+    scratch.write("a.fio", &job);
+    scratch.iodyno(&["run", "a.fio", "-o", "r"]).run().unwrap().expect_code(0);
+    assert_eq!(bytes_read(&scratch, "r", &device.name()), 8 << 20);
+}
+
 #[test]
 fn a_killed_collector_loses_nothing_that_it_had_written() {
     let scratch = Scratch::new();

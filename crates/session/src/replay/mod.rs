@@ -4,6 +4,7 @@ mod fidelity;
 mod source;
 
 use crate::SessionError;
+use crate::counters::Counters;
 use crate::rows::signed;
 use crate::run_loop::RunContext;
 use crate::spine::Spine;
@@ -63,12 +64,13 @@ pub(crate) struct Playback {
     aside: Option<Aside>,
 }
 
-/// Starts the run's replay; `None` when it has none.
+/// Starts the run's replay; `None` when it has none. With it goes where the counters stood before its first I/O.
 pub(crate) fn start(
     context: &RunContext<'_>,
     input: Input<'_>,
     spine: &mut Spine<'_>,
-) -> Result<Option<(Running, Playback)>, SessionError> {
+    counters: &mut Counters,
+) -> Result<Option<(Running, Playback, Vec<Batch>)>, SessionError> {
     let Some(replay) = context.run.workloads.iter().find_map(|workload| workload.replay.as_deref()) else {
         return Ok(None);
     };
@@ -96,6 +98,7 @@ pub(crate) fn start(
         return Err(source::nothing(replay, &changes));
     }
     let feed = Feed { chunks, pacing: replay.pacing, depth: replay.depth, cpus: aside.cpus().to_vec() };
+    let baseline = counters.baseline(clock::now_ns(), spine.origin_ns());
     let (running, hindrances) = engine::replay(input, feed)?;
     let started_ns = running.started_ns();
     let playback = Playback {
@@ -111,7 +114,7 @@ pub(crate) fn start(
         cpus: aside.cpus().to_vec(),
         aside: Some(aside),
     };
-    Ok(Some((running, playback)))
+    Ok(Some((running, playback, baseline)))
 }
 
 /// Reads the trace into chunks; tells `ready` when as many are there as may be read ahead, or

@@ -225,9 +225,14 @@ impl Service<'_> {
         let start_ns = self.clock.now_ns();
         let end_ns = self.request.for_ns.map(|length_ns| start_ns.saturating_add(length_ns));
         let (mut due_ns, mut tidied_ns) = (start_ns, start_ns);
+        // What happens after it is said that it is recorded lies behind the first sample.
+        let mut is_told = false;
         loop {
             self.be_there()?;
             self.sample(due_ns);
+            if !std::mem::replace(&mut is_told, true) {
+                (self.tell)(&format!("recording to {}, a recording a day; Ctrl-C ends it", self.home.path().display()));
+            }
             self.follow_time();
             let wall_ns = self.clock.wall_ns();
             if self.days.is_over(wall_ns) {

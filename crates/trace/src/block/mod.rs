@@ -99,7 +99,7 @@ const STARTS: [&str; 3] = ["on_io_start", "on_rq_insert", "on_bio_queue"];
 const LAST_ENDS: [&str; 2] = ["on_io_done", "on_bio_complete_missed"];
 const LAST_ENDS_BEFORE: [&str; 2] = ["on_rq_complete", "on_bio_complete_missed"];
 /// Functions that complete a bio and say by that whose it is, with the probe's constants for them.
-const COMPLETIONS: [(&str, &str); 3] = [
+pub(crate) const COMPLETIONS: [(&str, &str); 3] = [
     ("end_iomap_dio", "iomap_dio_bio_end_io"),
     ("end_btrfs_simple", "btrfs_simple_end_io"),
     ("end_btrfs_orig_write", "btrfs_orig_write_end_io"),

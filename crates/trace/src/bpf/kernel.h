@@ -96,6 +96,7 @@ struct bio {
 	unsigned short bi_vcnt;
 	struct block_device *bi_bdev;
 	unsigned int bi_opf;
+	unsigned short bi_flags;
 	__u8 bi_status;
 	struct bvec_iter bi_iter;
 	__u64 issue_time_ns; /* 6.18; bi_issue before */

@@ -3,7 +3,7 @@
 //!
 //! What succeeds costs a call and a comparison. The process is not known: an I/O completes in the turn of whatever runs then.
 
-use crate::block::op_name;
+use crate::block::{COMPLETIONS, op_name};
 use crate::constants::Constants;
 use crate::device::device_name;
 use crate::names::Cursor;
@@ -29,8 +29,6 @@ const PROGRAMS: [Program; 2] = [
     },
 ];
 
-/// Completes direct I/O of file systems.
-const DIRECT: &str = "iomap_dio_bio_end_io";
 /// Bytes of a file's name.
 const FILE_BYTES: usize = 48;
 /// Of what has no place.
@@ -79,7 +77,10 @@ impl ErrorTrace {
     /// Missing capabilities or kernel features.
     pub fn start() -> Result<Self, TraceError> {
         let mut constants = Constants::default();
-        constants.u64("end_iomap_dio", symbols::addresses(&[DIRECT]).get(DIRECT).copied().unwrap_or(0));
+        let ends = symbols::addresses(&COMPLETIONS.map(|(_, function)| function));
+        for (constant, function) in COMPLETIONS {
+            constants.u64(constant, ends.get(function).copied().unwrap_or(0));
+        }
         let mut loaded = SET.load(&constants, |_| Ok(()))?;
         let (failed, lost) = (loaded.map("failed")?, loaded.map("lost")?);
         loaded.attach()?;

@@ -10,6 +10,9 @@ char LICENSE[] SEC("license") = "Dual MIT/GPL";
 
 /* The function that completes direct I/O of file systems; 0: its address is not known. */
 const volatile __u64 end_iomap_dio = 0;
+/* Those that complete I/O of btrfs, whose bios lie in ones that know the file; 0 as well. */
+const volatile __u64 end_btrfs_simple = 0;
+const volatile __u64 end_btrfs_orig_write = 0;
 
 #define OP_MASK 0xff
 #define OP_WRITE 1
@@ -20,6 +23,9 @@ const volatile __u64 end_iomap_dio = 0;
 #define STATUS_AGAIN 12
 #define BDEVFS_MAGIC 0x62646576
 #define NO_SECTOR (~0ull)
+/* A bio's flag, bit 0. From 6.5 on: its pages are a program's, pinned for direct I/O; before: nobody holds them for it, as
+ * those that others hand over. Either way they are not in the page cache for the sake of this I/O. */
+#define BIO_FOREIGN_PAGES 1
 
 /* In step with mod.rs, Key. */
 struct key {
@@ -73,6 +79,29 @@ static __always_inline __u32 request_dev(struct request *rq)
 	return disk ? dev_of(disk) : 0;
 }
 
+/* The inode of a file on the bio's device in whose page cache its first page is. A program may hand over pages of any file
+ * for direct I/O, by mmap: such a file has nothing to do with the device. */
+static __always_inline struct inode *page_inode(struct bio *bio)
+{
+	__u64 at = (__u64)BPF_CORE_READ(bio, bi_io_vec);
+	struct page *page = 0;
+	if (!at || BPF_CORE_READ(bio, bi_flags) & BIO_FOREIGN_PAGES)
+		return 0;
+	at += (__u64)(BPF_CORE_READ(bio, bi_iter.bi_idx) & 0xff) * bpf_core_type_size(struct bio_vec);
+	bpf_probe_read_kernel(&page, sizeof(page), (void *)(at + bpf_core_field_offset(struct bio_vec, bv_page)));
+	unsigned long head = BPF_CORE_READ(page, compound_head);
+	if (head & 1)
+		page = (void *)(head - 1);
+	unsigned long mapping = (unsigned long)BPF_CORE_READ(page, mapping);
+	if (!mapping || mapping & 3)
+		return 0;
+	struct inode *inode = BPF_CORE_READ((struct address_space *)mapping, host);
+	/* In memory of the kernel's own this is something else, which the file does not know of. */
+	if (!inode || (unsigned long)BPF_CORE_READ(inode, i_mapping) != mapping)
+		return 0;
+	return BPF_CORE_READ(inode, i_sb, s_dev) == BPF_CORE_READ(bio, bi_bdev, bd_dev) ? inode : 0;
+}
+
 /* The file whose data a bio moves, and what it is called. */
 static __always_inline void find_file(__u64 address, struct key *key, struct value *fresh)
 {
@@ -87,23 +116,13 @@ static __always_inline void find_file(__u64 address, struct key *key, struct val
 		struct file *file = BPF_CORE_READ(dio, iocb, ki_filp);
 		inode = BPF_CORE_READ(file, f_inode);
 		dentry = BPF_CORE_READ(file, f_path.dentry);
+	} else if (end && (end == end_btrfs_simple || end == end_btrfs_orig_write) &&
+		   bpf_core_field_exists(((struct btrfs_bio *)0)->inode)) {
+		struct btrfs_bio *outer = (void *)bio - bpf_core_field_offset(struct btrfs_bio, bio);
+		struct btrfs_inode *own = BPF_CORE_READ(outer, inode);
+		inode = own ? (void *)own + bpf_core_field_offset(struct btrfs_inode, vfs_inode) : 0;
 	} else {
-		__u64 at = (__u64)BPF_CORE_READ(bio, bi_io_vec);
-		struct page *page = 0;
-		if (!at)
-			return;
-		at += (__u64)(BPF_CORE_READ(bio, bi_iter.bi_idx) & 0xff) * bpf_core_type_size(struct bio_vec);
-		bpf_probe_read_kernel(&page, sizeof(page), (void *)(at + bpf_core_field_offset(struct bio_vec, bv_page)));
-		unsigned long head = BPF_CORE_READ(page, compound_head);
-		if (head & 1)
-			page = (void *)(head - 1);
-		unsigned long mapping = (unsigned long)BPF_CORE_READ(page, mapping);
-		if (!mapping || mapping & 3)
-			return;
-		inode = BPF_CORE_READ((struct address_space *)mapping, host);
-		/* In memory of the kernel's own this is something else, which the file does not know of. */
-		if (!inode || (unsigned long)BPF_CORE_READ(inode, i_mapping) != mapping)
-			return;
+		inode = page_inode(bio);
 	}
 	if (!inode || BPF_CORE_READ(inode, i_sb, s_magic) == BDEVFS_MAGIC)
 		return;

@@ -162,3 +162,60 @@ fn a_disk_on_which_io_fails_is_never_called_healthy() {
     let page = scratch.iodyno(&["top", "recorded", "--once", "--size", "200x60"]).run().unwrap().stdout;
     assert!(page.contains("R13"), "{page}");
 }
+
+/// The rows of `io_error` of a device.
+fn failures(scratch: &Scratch, recording: &str, device: &str) -> Vec<Value> {
+    let rows = scratch.table(recording, "io_error");
+    rows.into_iter().filter(|row| row["dev"] == device).collect()
+}
+
+#[test]
+fn what_a_recorded_command_fails_at_first_is_found() {
+    let _alone = testkit::alone();
+    let Some(disk) = FaultyDisk::new() else { return };
+    disk.disk.control("eio read").unwrap();
+    let scratch = Scratch::new();
+    let script = format!(
+        "dd if={} of=/dev/null bs=4k count=1 iflag=direct; echo $? > code; sleep 1.2",
+        disk.device.path().display()
+    );
+    scratch.iodyno(&["record", "-o", "r", "--", "sh", "-c", &script]).run().unwrap().expect_code(0);
+    assert_eq!(std::fs::read_to_string(scratch.path("code")).unwrap(), "1\n", "dd read what cannot be read");
+    let name = disk.device.name();
+    let counted = failures(&scratch, "r", &name);
+    assert!(counted.iter().any(|row| row["op"] == "read" && row["error"] == 5), "{counted:?}");
+    let judged = judged(&scratch, "r");
+    let found = finding(&judged, &name).unwrap_or_else(|| panic!("{judged}"));
+    assert!(figure(found, "failed reads") >= Some(1.0), "{found}");
+}
+
+#[test]
+fn a_file_whose_pages_a_direct_read_was_to_fill_is_not_accused() {
+    let _alone = testkit::alone();
+    let Some(disk) = FaultyDisk::new() else { return };
+    disk.disk.control("eio read").unwrap();
+    let scratch = Scratch::new();
+    // A buffer of a file's pages, and one that processes could share.
+    let script = "import mmap, os, sys
+device = os.open(sys.argv[1], os.O_RDONLY | os.O_DIRECT)
+file = open('innocent', 'w+b')
+file.truncate(65536)
+for memory in [mmap.mmap(file.fileno(), 65536), mmap.mmap(-1, 65536)]:
+    memory[:] = bytes(65536)
+    try:
+        os.readv(device, [memory])
+    except OSError as error:
+        print(error.errno)
+";
+    let record = ["record", "-o", "r", "--", "python3", "-c", script, disk.device.path().to_str().unwrap()];
+    let told = scratch.iodyno(&record).run().unwrap();
+    if told.code == Some(3) {
+        testkit::lacks("python3");
+        return;
+    }
+    assert_eq!(told.stdout, "5\n5\n", "{}", told.stderr);
+    let counted = failures(&scratch, "r", &disk.device.name());
+    assert!(counted.iter().any(|row| row["op"] == "read" && row["error"] == 5), "{counted:?}");
+    let files: Vec<&Value> = counted.iter().filter(|row| !row["file"].is_null()).collect();
+    assert!(files.is_empty(), "{files:?}");
+}
