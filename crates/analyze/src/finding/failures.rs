@@ -42,6 +42,7 @@ impl Failures {
                 process,
                 file: row.file.as_deref().map(str::to_string),
                 sector: row.sector,
+                first_ns: Some(row.first_ns),
             });
         }
         Ok(())
@@ -74,6 +75,7 @@ fn of_interval(row: &IoInterval) -> Option<IoFailure> {
         process: row.comm.as_deref().map(|comm| named(comm, row.pid)),
         file: row.file.as_deref().map(str::to_string),
         sector: None,
+        first_ns: None,
     })
 }
 

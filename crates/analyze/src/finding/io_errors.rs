@@ -29,7 +29,8 @@ struct Known {
     errnos: BTreeMap<i32, f64>,
     files: BTreeMap<String, f64>,
     processes: BTreeMap<String, f64>,
-    sector: Option<i64>,
+    /// When the first of all kinds failed, ns, and its sector.
+    first: Option<(i64, Option<i64>)>,
     /// The kernel's messages are all that there is: it leaves most of them out.
     is_told: bool,
     /// Something else failed than what the device cannot do.
@@ -123,7 +124,11 @@ impl Known {
         if let Some(errno) = failure.errno {
             *self.errnos.entry(errno).or_default() += failure.count;
         }
-        self.sector = self.sector.or(failure.sector);
+        if let Some(first_ns) = failure.first_ns
+            && self.first.is_none_or(|(known_ns, _)| first_ns < known_ns)
+        {
+            self.first = Some((first_ns, failure.sector));
+        }
         for (names, name) in [(&mut self.files, &failure.file), (&mut self.processes, &failure.process)] {
             if let Some(name) = name {
                 *names.entry(name.clone()).or_default() += failure.count;
@@ -158,7 +163,8 @@ impl Known {
             let names: Vec<&str> = most(of).into_iter().map(|(name, _)| name.as_str()).collect();
             if names.is_empty() { String::new() } else { format!(" {what}: {}.", names.join(", ")) }
         };
-        let from = self.sector.map_or(String::new(), |sector| format!(", the first at sector {sector}"));
+        let sector = self.first.and_then(|(_, sector)| sector);
+        let from = sector.map_or(String::new(), |sector| format!(", the first at sector {sector}"));
         let source = if self.is_told { " The kernel tells of no more than ten in five seconds." } else { "" };
         let sentence = format!(
             "{device}: {} within {{for}}{why}{from}.{}{}{source}",
@@ -172,7 +178,7 @@ impl Known {
             evidence.push(Evidence::new(format!("of all {}", plural(op, 2.0)), failed.share_percent(), "%"));
         }
         evidence.extend(self.errnos.iter().map(|(errno, count)| Evidence::new(errno_words(*errno), *count, "")));
-        evidence.push(Evidence::new("first sector", self.sector.map(|sector| sector as f64), ""));
+        evidence.push(Evidence::new("first sector", sector.map(|sector| sector as f64), ""));
         Symptom {
             rule: RuleId::R13,
             subject: device.to_string(),
@@ -313,6 +319,29 @@ mod tests {
         assert!(sentence.contains("5 reads failed (0.10 % of them) within 5 s: ENODATA, medium error"), "{sentence}");
         bench.steps(120, 1.0, |step| step.disk("sda", reads(1000.0)));
         assert!(bench.found(RuleId::R13)[0].end_ns.is_some());
+    }
+
+    #[test]
+    fn the_first_sector_is_that_of_what_failed_first_whatever_its_kind() {
+        use super::super::moment::{IoFailure, Moment};
+        let failure = |op: &str, first_ns, sector| IoFailure {
+            device: "sda".to_string(),
+            op: op.to_string(),
+            errno: Some(5),
+            count: 1.0,
+            process: None,
+            file: None,
+            sector: Some(sector),
+            first_ns: Some(first_ns),
+        };
+        let (mut known, now) = (super::Known::default(), Moment::default());
+        for (op, first_ns, sector, first) in
+            [("read", 30, 96, 96), ("write", 10, 8, 8), ("flush", 20, 64, 8), ("read", 30, 96, 8)]
+        {
+            known.add(&failure(op, first_ns, sector), &now);
+            let sentence = known.symptom("sda", 60.0).sentence;
+            assert!(sentence.contains(&format!(", the first at sector {first}.")), "{sentence}");
+        }
     }
 
     #[test]

@@ -75,6 +75,8 @@ pub(crate) struct IoFailure {
     pub(crate) file: Option<String>,
     /// First sector of the first one.
     pub(crate) sector: Option<i64>,
+    /// When the first one of its kind failed, ns; `None`: it is not known.
+    pub(crate) first_ns: Option<i64>,
 }
 
 /// One CPU by event; in per cent of its time.
