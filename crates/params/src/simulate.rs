@@ -64,8 +64,8 @@ fn rate_text(run: &Run, rate: Rate) -> String {
             let rate = whole_percent(fraction) * ASSUMED_MAX / 100.0;
             format!("{rate}")
         }
-        // Half goes to the even neighbour, as in Java.
-        Rate::PerSecond(rate) => format!("{}", rate.round_ties_even()),
+        // Half goes up, as with %.0f of Java.
+        Rate::PerSecond(rate) => format!("{}", rate.round()),
     }
 }
 

@@ -305,7 +305,7 @@ pub const OPTIONS: &[FioOption] = &[
     // Output
     other("name", &[], Output, ("NAME", "mix"), Note("the name of the job")),
     other("description", &[], Output, ("TEXT", "\"nightly\""), Note("kept in the recording with the file's text")),
-    other("group_reporting", &[], Output, SWITCH, Note("jobs are always recorded apart; group them when you ask")),
+    other("group_reporting", &[], Output, SWITCH, Note("recordings keep jobs apart; fio's outputs sum up those of a group")),
     other("write_bw_log", &[], Output, ("PREFIX", "mix"), Said("Bandwidth into PREFIX_bw.N.log, KiB/s; a line of each I/O unless log_avg_msec says otherwise. Without a value the job's name")),
     other("write_lat_log", &[], Output, ("PREFIX", "mix"), Said("Times into PREFIX_lat.N.log, PREFIX_slat.N.log and PREFIX_clat.N.log, ns")),
     other("write_iops_log", &[], Output, ("PREFIX", "mix"), Said("Operations per second into PREFIX_iops.N.log")),

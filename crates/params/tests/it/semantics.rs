@@ -383,6 +383,9 @@ fn titles_are_those_that_scripts_parse() {
         line("iorate=1000.7,threads=1536,rdpct=33.3"),
         "rd1; I/O rate: 1001; For loops: threads=1.500k rdpct=33"
     );
+    for (rate, told) in [("0.5", "1"), ("1.5", "2"), ("2.5", "3"), ("0.4", "0")] {
+        assert_eq!(line(&format!("iorate={rate}")), format!("rd1; I/O rate: {told}; For loops: None"));
+    }
     assert_eq!(line("iorate=max,seekpct=-1"), "rd1; I/O rate: Uncontrolled MAX; For loops: seekpct=1%");
     assert_eq!(line("iorate=50%"), "rd1; I/O rate: 5000; For loops: None");
     assert_eq!(lines("iorate=(50%,1000)")[1].split("; ").nth(3), Some("For loops: iorate=1000"));

@@ -18,7 +18,7 @@ pub(super) fn simulated(run: &Run, runs: &[Run], is: &impl Fn(Rule) -> bool) -> 
             let step = if rate > 1000.0 { 100.0 } else { 10.0 };
             format!("{}", (rate / step).ceil() * step)
         }
-        rate => format!("{}", rate.round_ties_even()),
+        rate => format!("{}", rate.round()),
     };
     let mut loops = String::new();
     for (name, value) in &run.loops {
