@@ -53,7 +53,7 @@ impl From<SessionError> for Failure {
             | SessionError::NothingToPlay { .. }
             | SessionError::NoSamples(_)
             | SessionError::NotCollecting { .. }
-            | SessionError::NoRound(_)
+            | SessionError::NoRound { .. }
             | SessionError::MixedRounds(_)
             | SessionError::Objective { .. } => PARAMETERS,
             SessionError::Target(error) => target_code(error),

@@ -31,14 +31,8 @@ pub(crate) fn run(args: &RunArgs, flags: &Flags, command_line: &[String]) -> Res
         return Err(Failure::new(PARAMETERS, "--showcmd and --section are for fio's jobs: there are none"));
     }
     if args.fio_reading.showcmd {
-        outln!(
-            "{}",
-            ["iodyno run".to_string()]
-                .into_iter()
-                .chain(as_flags.iter().map(|flag| quoted(flag)))
-                .collect::<Vec<_>>()
-                .join(" ")
-        );
+        let words: Vec<String> = as_flags.iter().map(|flag| quoted(flag)).collect();
+        outln!("iodyno run {}", words.join(" "));
         return Ok(0);
     }
     if args.fio_reading.parse_only {

@@ -166,7 +166,7 @@ impl OutputError {
     /// Is something in the way that is never written over, force or not?
     #[must_use]
     pub fn is_refusal(&self) -> bool {
-        !matches!(self, Self::Exists(_) | Self::Access(_) | Self::Io { .. })
+        !matches!(self, Self::Exists(_) | Self::Foreign(_) | Self::Access(_) | Self::Io { .. })
     }
 
     /// Does it need a permission that this process does not have?

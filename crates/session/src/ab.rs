@@ -217,7 +217,7 @@ impl Life<'_> {
             if let Some(message) = said {
                 return Ok(RoundEnd::Faulty(message.clone()));
             }
-            if let Some(fault) = analyze::round_fault(&Reader::open(self.request.directory.join(&name))?)? {
+            if let Some(fault) = crate::half_round::fault(&Reader::open(self.request.directory.join(&name))?)? {
                 return Ok(RoundEnd::Faulty(format!("{name}: {fault}")));
             }
         }

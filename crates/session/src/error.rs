@@ -170,8 +170,16 @@ pub enum SessionError {
     #[error(transparent)]
     Output(#[from] output::OutputError),
     /// There is nothing to hold against each other.
-    #[error("{} holds no round of which both sides were run to their end: there is nothing to compare", .0.display())]
-    NoRound(PathBuf),
+    #[error(
+        "{} holds no round of which both sides were run to their end without a fault: there is nothing to compare. {}",
+        .directory.display(), .remarks.join(" ")
+    )]
+    NoRound {
+        /// Where its rounds are.
+        directory: PathBuf,
+        /// Why each of them is left out, sentences.
+        remarks: Vec<String>,
+    },
     /// Rounds of two comparisons lie in one directory.
     #[error("{} holds rounds of two comparisons (of `iodyno ab`): move those of one of them elsewhere", .0.display())]
     MixedRounds(PathBuf),

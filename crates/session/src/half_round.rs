@@ -62,7 +62,7 @@ impl HalfRound {
     }
 }
 
-/// The rounds of a directory of which both sides were run to their end.
+/// The rounds of a directory of which both sides were run to their end, without a fault.
 #[derive(Debug)]
 pub(crate) struct Rounds {
     /// Name and recordings of each side, in the order of rounds.
@@ -71,10 +71,19 @@ pub(crate) struct Rounds {
     pub(crate) remarks: Vec<String>,
 }
 
-/// Was it run to its end? One that was interrupted, killed, or is still being written was not.
-fn is_whole(reader: &Reader) -> bool {
+/// What a half-round that met a failing target says of its end.
+const TARGET_FAILED: &str = "target failed";
+
+/// Why a half-round is not worth a comparison, so that its partner is left out as well; `None` where nothing is wrong with it. The one
+/// rule: `ab` runs another round by it, and whoever compares a folder chooses its rounds by it.
+pub(crate) fn fault(reader: &Reader) -> Result<Option<String>, SessionError> {
     let exit = reader.manifest().exit.as_deref();
-    exit.is_some_and(|word| !["interrupted", "failed"].contains(&word))
+    // One that was interrupted, killed, or is still being written was not run to its end.
+    if exit.is_none_or(|word| ["interrupted", "failed"].contains(&word)) {
+        return Ok(Some(exit.unwrap_or(reader.state().words()).to_string()));
+    }
+    let measured = analyze::round_fault(reader)?;
+    Ok(measured.or_else(|| exit.filter(|word| *word == TARGET_FAILED).map(str::to_string)))
 }
 
 /// The half-rounds in a directory, in the order in which they were run; none where it is a recording itself, or something else.
@@ -122,16 +131,17 @@ pub(crate) fn rounds_in(directory: &Path) -> Result<Option<Rounds>, SessionError
     let [mut a, mut b] = [Vec::new(), Vec::new()];
     let mut remarks = Vec::new();
     for (round, halves) in rounds {
+        let faults = faults(&names, &halves)?;
         match halves {
-            [Some(one), Some(other)] if is_whole(&one) && is_whole(&other) => {
+            [Some(one), Some(other)] if faults.is_empty() => {
                 a.push(one);
                 b.push(other);
             }
-            halves => remarks.push(left_out(round, &names, &halves)?),
+            _ => remarks.push(format!("Round {round} is left out on both sides ({}).", faults.join("; "))),
         }
     }
     if a.is_empty() {
-        return Err(SessionError::NoRound(directory.to_path_buf()));
+        return Err(SessionError::NoRound { directory: directory.to_path_buf(), remarks });
     }
     if a.len() < usize::try_from(asked).unwrap_or(usize::MAX) {
         remarks.push(format!("{} of {asked} rounds are there.", a.len()));
@@ -140,20 +150,14 @@ pub(crate) fn rounds_in(directory: &Path) -> Result<Option<Rounds>, SessionError
     Ok(Some(Rounds { sides: [(name_a, a), (name_b, b)], remarks }))
 }
 
-/// Why a round is left out, a sentence.
-fn left_out(round: u32, names: &[String; 2], halves: &[Option<Reader>; 2]) -> Result<String, SessionError> {
+/// What is wrong with a round, by side; nothing where it is whole.
+fn faults(names: &[String; 2], halves: &[Option<Reader>; 2]) -> Result<Vec<String>, SessionError> {
     let mut faults = Vec::new();
     for (name, half) in names.iter().zip(halves) {
         match half {
             None => faults.push(format!("{name} was not run")),
-            Some(reader) if !is_whole(reader) => {
-                let state = reader.manifest().exit.as_deref().unwrap_or(reader.state().words());
-                faults.push(format!("{name} is {state}"));
-            }
-            Some(reader) => {
-                faults.extend(analyze::round_fault(reader)?.map(|fault| format!("{name}: {fault}")));
-            }
+            Some(reader) => faults.extend(fault(reader)?.map(|fault| format!("{name}: {fault}"))),
         }
     }
-    Ok(format!("Round {round} is left out on both sides ({}).", faults.join("; ")))
+    Ok(faults)
 }

@@ -157,6 +157,8 @@ pub struct Pair<'a> {
     single: (Cow<'a, Round>, Cow<'a, Round>),
     /// Rounds that were left out of each side, and what was wrong with the first of them.
     pub left_out: Option<(usize, String)>,
+    /// What was wrong with the first of several rounds of which none is whole: nothing is judged.
+    faulty: Option<String>,
     /// Independent stretches by the clocks.
     independent: [f64; 2],
 }
@@ -181,8 +183,10 @@ impl<'a> Pair<'a> {
         let by_rounds = good_a.len() >= FEWEST && good_b.len() >= FEWEST;
         let left = (a.len() - good_a.len()).max(b.len() - good_b.len());
         let fault = a.iter().chain(b).find_map(|round| round.fault.clone());
-        // A run by itself is judged as it is; of several, those that are sound, while there are any.
-        let has_sound = !good_a.is_empty() && !good_b.is_empty() && a.len().max(b.len()) > 1;
+        // A run by itself is judged as it is; of several, those that are sound, and nothing where none is.
+        let are_several = a.len().max(b.len()) > 1;
+        let has_sound = !good_a.is_empty() && !good_b.is_empty() && are_several;
+        let faulty = fault.clone().filter(|_| are_several && !has_sound);
         let left_out = fault.filter(|_| has_sound).map(|fault| (left, fault));
         let nothing = || Cow::Owned(Round::default());
         let (rounds, single) = match (by_rounds, has_sound) {
@@ -191,7 +195,7 @@ impl<'a> Pair<'a> {
             (false, false) => (None, (all(a), all(b))),
         };
         let independent = [Clock::Response, Clock::Service].map(|clock| independent(&single.0, &single.1, clock));
-        Self { question, is_paired: false, rounds, single, left_out, independent }
+        Self { question, is_paired: false, rounds, single, left_out, faulty, independent }
     }
 
     /// A trace and its replay: what both do in the same second, as a burst, is no spread of their difference.
@@ -220,6 +224,9 @@ impl<'a> Pair<'a> {
             Some((a, b)) => self.by_rounds(a, b, kind)?,
             None => self.by_seconds(kind)?,
         };
+        if let Some(fault) = &self.faulty {
+            judged = Judged::unjudged(judged.ratio, &format!("no round is without a fault: {fault}"));
+        }
         if !is_exact {
             judged = Judged::unjudged(judged.ratio, "a lower bound: operations had no end");
         }

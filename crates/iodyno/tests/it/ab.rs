@@ -118,6 +118,24 @@ fn a_round_in_which_io_failed_is_left_out_and_another_one_is_run() {
 }
 
 #[test]
+fn where_every_round_has_failed_operations_nothing_is_judged() {
+    let Some(faulty) = FaultyDisk::new() else { return };
+    let scratch = Scratch::new();
+    let file = reads(&scratch, faulty.device.path(), ",range=$part");
+    faulty.disk.control("eio read").unwrap();
+    let arguments = [&["ab", &file, "--rounds", "4", "-o", "out"], SHORT, PARTS].concat();
+    let ran = scratch.iodyno(&arguments).run().unwrap();
+    faulty.disk.control("quiet").unwrap();
+    let all = format!("{}{}", ran.stdout, ran.stderr);
+    assert!(ran.code != Some(0) && all.contains("is left out on both sides"), "{:?} {all}", ran.code);
+    for word in ["better", "worse", "the same"] {
+        assert!(!all.contains(word), "{word}: {all}");
+    }
+    let compared = scratch.iodyno(&["compare", "out"]).run().unwrap().expect_code(2);
+    assert!(compared.stderr.contains("without a fault"), "{}", compared.stderr);
+}
+
+#[test]
 fn ctrl_c_keeps_whole_rounds_and_compares_them() {
     let scratch = Scratch::new();
     let data = scratch.path("data");

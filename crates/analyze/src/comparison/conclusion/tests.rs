@@ -101,6 +101,13 @@ fn four_rounds_are_samples_and_three_are_not() {
     assert_eq!(mean_of(&faulty, &b).method, Method::Rounds(5));
     let pair = Pair::new(&faulty, &b, Question::default());
     assert_eq!(pair.left_out, Some((1, "3 operations failed".to_string())));
+    // Of rounds that all have a fault nothing is said, however few they are.
+    for count in [2, 6] {
+        let all_faulty: Vec<Round> =
+            b[..count].iter().map(|one| Round { fault: Some("errors".to_string()), ..one.clone() }).collect();
+        let why = "no round is without a fault: errors".to_string();
+        assert_eq!(mean_of(&a[..count], &all_faulty).conclusion, Conclusion::NotJudged { why });
+    }
     let short: Vec<Round> = (0..4).map(|at| round(10, 1e6, 0.0, at)).collect();
     let judged = mean_of(&short, &short);
     assert!(matches!(&judged.conclusion, Conclusion::NotResolved { why, .. } if why.contains("30 s")), "{judged:?}");
