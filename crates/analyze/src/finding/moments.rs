@@ -226,6 +226,12 @@ impl Moments {
         let is_first = self.lengths.is_empty();
         let is_long = counted_ns.is_some() && self.is_long(seconds);
         let has_gap = moment.events.iter().any(|event| event.kind == "gap");
+        // Where the counters stand before the next run is read before its load begins: the pause is over there.
+        let is_between = is_long && self.run_ended_ns.is_some_and(|ended_ns| moment.t_ns > ended_ns);
+        if is_between {
+            self.run_ended_ns = None;
+        }
+        let is_after_pause = is_after_pause || is_between;
         let before = if is_after_pause && !has_gap && (is_long || is_first) {
             Before::Pause
         } else if has_gap || is_long {

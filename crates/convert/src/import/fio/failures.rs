@@ -24,6 +24,10 @@ pub(super) fn take_over(
     let failed = known(&job["total_err"])?;
     let first = job["first_error"].as_i64().and_then(|number| i32::try_from(number).ok()).filter(|number| *number != 0);
     if failed == 0 {
+        // A job that an error ended may have counted none (libaio): what it did not count is not 0.
+        if job["error"].as_i64() != Some(0) {
+            return None;
+        }
         totals.iter_mut().for_each(|row| row.errors = Some(0));
         intervals.iter_mut().for_each(|row| row.errors = Some(0));
         return None;
