@@ -119,14 +119,20 @@ fn a_disk_on_which_io_fails_is_never_called_healthy() {
         disks.iter().fold(trace, |trace, disk| trace.args(["-d", &disk.device.name()])).spawn().unwrap()
     };
     let (mut tracing, mut by_ftrace) = (trace("traced", "bpf"), trace("by-ftrace", "ftrace"));
-    let record = scratch.iodyno(&["record", "-o", "recorded", "--for", "12s"]).spawn().unwrap();
-    let live = scratch.iodyno(&["diagnose", "--live", "12s", "--json"]).spawn().unwrap();
+    let mut record = scratch.iodyno(&["record", "-o", "recorded", "--for", "14s"]).spawn().unwrap();
+    let live = scratch.iodyno(&["diagnose", "--live", "14s", "--json"]).spawn().unwrap();
     for tracing in [&mut tracing, &mut by_ftrace] {
         assert!(tracing.wait_for_stdout("tracing", Duration::from_secs(20)), "{}", tracing.stderr());
     }
     [record.id(), live.id()].into_iter().for_each(has_probes);
-    // What is read before a first sample is in no share.
-    std::thread::sleep(Duration::from_millis(1500));
+    // What is read before a first sample is in no share. It is taken behind the probes: `record` says when.
+    for _ in 0..400 {
+        if record.stderr().contains("recording to") {
+            break;
+        }
+        std::thread::sleep(Duration::from_millis(50));
+    }
+    std::thread::sleep(Duration::from_millis(2500));
     let failed: Vec<[Failed; 2]> = disks.iter().zip(&CASES).map(|(disk, case)| work(disk, case)).collect();
     // It ends well after what it saw was written.
     std::thread::sleep(Duration::from_millis(300));
