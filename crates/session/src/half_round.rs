@@ -75,7 +75,7 @@ pub(crate) struct Rounds {
 const TARGET_FAILED: &str = "target failed";
 
 /// Why a half-round is not worth a comparison, so that its partner is left out as well; `None` where nothing is wrong with it. The one
-/// rule: `ab` runs another round by it, and whoever compares a folder chooses its rounds by it.
+/// rule: `ab` runs another round by it, and `compare DIR` chooses its rounds by it.
 pub(crate) fn fault(reader: &Reader) -> Result<Option<String>, SessionError> {
     let exit = reader.manifest().exit.as_deref();
     // One that was interrupted, killed, or is still being written was not run to its end.

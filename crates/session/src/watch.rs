@@ -123,7 +123,7 @@ pub struct WatchOutcome {
     pub messages: Vec<String>,
 }
 
-/// Watches until the count or time is up, the command has ended, or somebody asks to stop.
+/// Watches until the count or time is up, the command has ended, or a stop is requested.
 ///
 /// # Errors
 /// The recording can not be written; what was recorded before stays readable. The command cannot be started; nothing is left of

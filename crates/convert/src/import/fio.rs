@@ -264,7 +264,7 @@ fn not_known(name: &str, key: &str, count: &Value) -> Option<String> {
     is_below.then(|| format!("job {name}: total_ios of {key} is {count}, which is not known: it has no row"))
 }
 
-/// What is wrong with a job that has operations of which nobody knows the bytes: a table cannot hold that.
+/// What is wrong with a job that has operations whose bytes are not known: a table cannot hold that.
 fn without_bytes(job: &Value) -> Option<String> {
     let of_data = OPS.iter().filter(|(key, _)| *key != "sync").map(|(key, _)| *key);
     let mut wanting = of_data.filter(|key| {

@@ -23,7 +23,7 @@ const volatile __u64 end_btrfs_orig_write = 0;
 #define STATUS_AGAIN 12
 #define BDEVFS_MAGIC 0x62646576
 #define NO_SECTOR (~0ull)
-/* A bio's flag, bit 0. From 6.5 on: its pages are a program's, pinned for direct I/O; before: nobody holds them for it, as
+/* A bio's flag, bit 0. From 6.5 on: its pages are a program's, pinned for direct I/O; before: the bio holds no reference to them, as
  * those that others hand over. Either way they are not in the page cache for the sake of this I/O. */
 #define BIO_FOREIGN_PAGES 1
 

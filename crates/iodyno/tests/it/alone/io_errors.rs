@@ -126,12 +126,11 @@ fn a_disk_on_which_io_fails_is_never_called_healthy() {
     }
     [record.id(), live.id()].into_iter().for_each(has_probes);
     // What is read before a first sample is in no share. It is taken behind the probes: `record` says when.
-    for _ in 0..400 {
-        if record.stderr().contains("recording to") {
-            break;
-        }
+    let has_begun = (0..400).any(|_| {
         std::thread::sleep(Duration::from_millis(50));
-    }
+        record.stderr().contains("recording to")
+    });
+    assert!(has_begun, "{}", record.stderr());
     std::thread::sleep(Duration::from_millis(2500));
     let failed: Vec<[Failed; 2]> = disks.iter().zip(&CASES).map(|(disk, case)| work(disk, case)).collect();
     // It ends well after what it saw was written.
