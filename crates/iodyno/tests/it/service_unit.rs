@@ -89,7 +89,12 @@ impl Systemd {
     /// What the unit has collected, oldest first.
     fn recordings(&self) -> Vec<PathBuf> {
         let directory = format!("/proc/{}/root/var/lib/iodyno", self.pid);
-        let entries = std::fs::read_dir(Path::new(&directory)).unwrap().flatten().map(|entry| entry.path());
+        // systemd makes the directory behind the moment from which it calls the unit active.
+        let entries = match std::fs::read_dir(Path::new(&directory)) {
+            Ok(entries) => entries.flatten().map(|entry| entry.path()),
+            Err(error) if error.kind() == std::io::ErrorKind::NotFound => return Vec::new(),
+            Err(error) => panic!("{directory}: {error}"),
+        };
         let mut all: Vec<PathBuf> = entries.filter(|path| path.join("manifest.json").exists()).collect();
         all.sort_by_key(|path| Reader::open(path).unwrap().manifest().started_t_ns);
         all
