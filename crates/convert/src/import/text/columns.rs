@@ -27,8 +27,9 @@ pub(super) enum How {
     PerOp(&'static str, f64),
     /// Time of a request of any kind, ms; several such columns (waiting, being served) add up.
     Wait,
-    /// Requests waiting or being served; several such columns add up.
-    InQueue,
+    /// Requests waiting or being served, printed so fine (half a digit, and a little for those of time and rate); several such
+    /// columns add up.
+    InQueue(f64),
     /// Counts up already, times this.
     Total(f64),
     /// A value of the moment, times this.
@@ -146,12 +147,13 @@ const DISK: &[Spec] = &[
     kept("wsvc_t", "weighted_ticks_ms", Wait),
     kept("asvc_t", "weighted_ticks_ms", Wait),
     spec("svc_t", "weighted_ticks_ms", Wait),
-    spec("aqu-sz", "weighted_ticks_ms", InQueue),
-    spec("avgqu-sz", "weighted_ticks_ms", InQueue),
-    kept("wait", "weighted_ticks_ms", InQueue),
-    kept("actv", "weighted_ticks_ms", InQueue),
+    spec("aqu-sz", "weighted_ticks_ms", InQueue(0.01)),
+    spec("avgqu-sz", "weighted_ticks_ms", InQueue(0.01)),
+    kept("wait", "weighted_ticks_ms", InQueue(0.05)),
+    kept("actv", "weighted_ticks_ms", InQueue(0.05)),
     spec("%util", "io_ticks_ms", Rate(10.0)),
     spec("util", "io_ticks_ms", Rate(10.0)),
+    spec("util-percent", "io_ticks_ms", Rate(10.0)),
     spec("%b", "io_ticks_ms", Rate(10.0)),
     spec("operations read", "read_ios", ONE),
     spec("operations write", "write_ios", ONE),

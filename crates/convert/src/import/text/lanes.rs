@@ -161,7 +161,7 @@ impl<'a> Lane<'a> {
         let seconds = step.interval_ns as f64 / 1e9;
         let mut grown: Sums = BTreeMap::new();
         let mut gauges: Sums = BTreeMap::new();
-        let (mut wait_ms, mut queue) = (None, None);
+        let (mut wait_ms, mut queue, mut rounding) = (None, None, 0.0);
         for (column, spec) in &self.specs {
             let Some(value) = cell(*column) else { continue };
             let add = |sum: Option<f64>, value: f64| Some(sum.unwrap_or(0.0) + value);
@@ -169,7 +169,10 @@ impl<'a> Lane<'a> {
                 How::Rate(scale) => *grown.entry(spec.key).or_default() += value * scale * self.scale * seconds,
                 How::Total(scale) | How::Gauge(scale) => *gauges.entry(spec.key).or_default() += value * scale,
                 How::Wait => wait_ms = add(wait_ms, value),
-                How::InQueue => queue = add(queue, value),
+                How::InQueue(half_a_digit) => {
+                    queue = add(queue, value);
+                    rounding += half_a_digit;
+                }
                 How::PerOp(..) | How::Redundant => {}
             }
         }
@@ -178,19 +181,22 @@ impl<'a> Lane<'a> {
                 *grown.entry(spec.key).or_default() += value * scale * grown.get(of).copied().unwrap_or(0.0);
             }
         }
-        // Little's law, where the printed queue is not the better one. Both are printed with the same digits: below 1,000
-        // requests per second the time of a request (ms) times their rate is the finer. But where times are told by kind,
-        // the queue is needed for nothing else and is what was printed; and a device that hangs completes nothing.
+        // Little's law, where it gives more digits of the printed queue. Both are printed with the same digits: below 1,000
+        // requests per second the time of a request (ms) times their rate is the finer. Where it says something else than
+        // was printed (the queue holds flushes and what has not ended as well), what was printed holds. And where times are
+        // told by kind, the queue is needed for nothing else.
         let is_by_kind = grown.contains_key("read_ticks_ms") || grown.contains_key("write_ticks_ms");
         let of = |key: &str| grown.get(key).copied();
         let by_kind = [of("read_ios"), of("write_ios"), of("discard_ios")].into_iter().flatten().reduce(|a, b| a + b);
         let ios = of("any_ios").or(by_kind);
         let in_queue_ms = match (wait_ms, queue) {
             (Some(wait_ms), None) => ios.map(|ios| wait_ms * ios),
-            (Some(wait_ms), Some(_))
+            (Some(wait_ms), Some(queue))
                 if !is_by_kind && ios.is_some_and(|ios| ios > 0.0 && ios < EVEN_RATE * seconds) =>
             {
-                ios.map(|ios| wait_ms * ios)
+                let finer_ms = ios.map(|ios| wait_ms * ios);
+                let is_printed = |ms: &f64| (ms / (seconds * 1e3) - queue).abs() <= rounding;
+                finer_ms.filter(is_printed).or(Some(queue * seconds * 1e3))
             }
             (_, Some(queue)) => Some(queue * seconds * 1e3),
             (None, None) => None,

@@ -38,6 +38,9 @@ fn thing(part: &str) -> &'static str {
     }
 }
 
+/// What sysstat 12.6 prints of a disk under an old name and a new one.
+const TWO_NAMES: [(&str, &str); 2] = [("avgqu-sz", "aqu-sz"), ("avgrq-sz", "areq-sz")];
+
 /// One sample's time.
 struct Sample {
     when: When,
@@ -149,8 +152,13 @@ fn name(fields: &Map<String, Value>) -> Option<&str> {
 }
 
 fn row(part: &str, fields: &Map<String, Value>, time: &Sample, told: &mut Told) {
-    let numbers: Vec<(&str, f64)> =
-        fields.iter().filter_map(|(name, value)| Some((name.as_str(), value.as_f64()?))).collect();
+    // Some versions print a figure under its old name too: the same once more, not more of it.
+    let is_twice = |name: &str| TWO_NAMES.iter().any(|(old, new)| name == *old && fields.contains_key(*new));
+    let numbers: Vec<(&str, f64)> = fields
+        .iter()
+        .filter(|(name, _)| !is_twice(name))
+        .filter_map(|(name, value)| Some((name.as_str(), value.as_f64()?)))
+        .collect();
     if numbers.is_empty() {
         return;
     }

@@ -441,6 +441,34 @@ fn sadf_gives_all_its_parts() {
     assert!(error.contains("sa20.json:1") && error.contains("cut off"), "{error}");
 }
 
+#[test]
+fn sadf_prints_a_figure_under_two_names_and_it_is_one() {
+    let tps = |tps: u32| {
+        let both = SADF.replace(r#""aqu-sz": 0.48"#, r#""avgqu-sz": 8.00, "aqu-sz": 8.00"#);
+        let both = both.replace(r#""tps": 154.00"#, &format!(r#""tps": {tps}.00"#)).replace(r#""util""#, r#""util-percent""#);
+        let import = of_text("sa20.json", &both, &Options::default()).expect("it is good");
+        let rows = import.rows::<Disk>();
+        let grown = |of: fn(&Disk) -> Option<i64>| of(&rows[1]).zip(of(&rows[0])).map(|(after, before)| after - before);
+        (grown(|row| row.weighted_ticks_ms), grown(|row| row.io_ticks_ms))
+    };
+    for rate in [999, 1001, 4000] {
+        assert_eq!(tps(rate), (Some(8000), Some(44)), "{rate}/s: eight in the queue for a second");
+    }
+}
+
+#[test]
+fn a_queue_that_was_printed_holds_where_times_and_rates_say_less() {
+    // 100/s of 3 ms each are 0.3 in the queue; 0.99 was printed: what is still in flight is in it as well.
+    let queue = |printed: &str| {
+        let text = SADF.replace(r#""tps": 154.00"#, r#""tps": 100.00"#).replace(r#""await": 3.12"#, r#""await": 3.04"#);
+        let import = of_text("sa20.json", &text.replace(r#""aqu-sz": 0.48"#, printed), &Options::default());
+        let rows = import.expect("it is good").rows::<Disk>();
+        rows[1].weighted_ticks_ms.zip(rows[0].weighted_ticks_ms).map(|(after, before)| after - before)
+    };
+    assert_eq!(queue(r#""aqu-sz": 0.99"#), Some(990));
+    assert_eq!(queue(r#""aqu-sz": 0.30"#), Some(304), "the same with one more digit");
+}
+
 /// With the end of summer time in Berlin, 2026-10-25 01:00 UTC.
 fn berlin() -> Zone {
     let mut block = b"TZif2".to_vec();
