@@ -9,6 +9,7 @@ mod dimension;
 mod judge;
 mod names;
 mod parse;
+mod recorded;
 mod samples;
 mod sentence;
 mod syntax;

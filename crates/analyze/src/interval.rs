@@ -1,9 +1,9 @@
 //! One interval of a run while it lasts: what terminal and JSON lines show.
 
 use crate::facts::{OPS, OpCount, Tally};
-use crate::{CpuPoint, Fold};
+use crate::{CpuPoint, Fold, RunFacts};
 use quantity::histogram::Histogram;
-use recording::rows::{Cpu, EngineInterval, OpInterval};
+use recording::rows::{Cpu, EngineInterval, OpInterval, Phase};
 use recording::{Batch, RecordingError};
 use std::collections::BTreeMap;
 
@@ -78,6 +78,8 @@ impl IntervalLine {
 #[derive(Debug, Default)]
 pub struct LineFold {
     lines: BTreeMap<i32, Open>,
+    /// The phases of each run so far: an interval in which nothing happened has no row that names its own.
+    runs: BTreeMap<i32, RunFacts>,
     last_cpu: Option<Cpu>,
     cpu: Option<CpuPoint>,
 }
@@ -97,6 +99,9 @@ impl LineFold {
     /// A batch whose columns are not those of its table.
     pub fn accept(&mut self, batch: &Batch) -> Result<(), RecordingError> {
         match batch.table.name {
+            "phase" => batch.to_rows::<Phase>()?.into_iter().for_each(|row| {
+                self.runs.entry(row.run_index).or_default().follow(row.phase, &row.event, row.t_ns);
+            }),
             "op_interval" => batch.to_rows::<OpInterval>()?.iter().for_each(|row| self.operation(row)),
             "engine_interval" => batch.to_rows::<EngineInterval>()?.iter().for_each(|row| self.engine(row)),
             "cpu" => {
@@ -157,7 +162,9 @@ impl LineFold {
     }
 
     fn engine(&mut self, row: &EngineInterval) {
-        let open = self.open(row.run_index, &row.run, "", (row.t_ns, row.t_s, row.interval_ns));
+        let run = self.runs.get(&row.run_index);
+        let phase = run.map_or(String::new(), |run| run.idle_interval(row.t_ns, row.interval_ns).phase);
+        let open = self.open(row.run_index, &row.run, &phase, (row.t_ns, row.t_s, row.interval_ns));
         open.wait.merge(&row.wait);
         if let Some(line) = &mut open.line {
             line.limited |= row.limited;

@@ -23,7 +23,7 @@ pub const PROTOBUF: &str =
     "application/vnd.google.protobuf; proto=io.prometheus.client.MetricFamily; encoding=delimited";
 
 /// What has names without number, or figures of one interval only, which a scraper would miss most of.
-const LEFT_OUT: [&str; 14] = [
+const LEFT_OUT: [&str; 13] = [
     "process",
     "process_event",
     "thread",
@@ -37,12 +37,24 @@ const LEFT_OUT: [&str; 14] = [
     "file_interval",
     "request_interval",
     "figure",
-    "io_error",
 ];
 
 /// Tables with rows of what is new or changed; of all others, what has no row in the newest sample is not there any more.
-const SPARSE: [&str; 8] =
-    ["interrupt", "irq_time", "nic_counter", "btrfs_device", "zfs_dataset", "listener", "cgroup", "cgroup_io"];
+const SPARSE: [&str; 9] = [
+    "interrupt",
+    "irq_time",
+    "nic_counter",
+    "btrfs_device",
+    "zfs_dataset",
+    "listener",
+    "cgroup",
+    "cgroup_io",
+    FAILURES,
+];
+
+/// I/Os that failed, by device, operation and error: each recording of a collector counts them from its own beginning, and by file,
+/// of which there are names without number.
+const FAILURES: &str = "io_error";
 
 /// Control groups come and go without a word: what did nothing for an hour is left out until it does something.
 const FORGET_NS: i64 = 3_600_000_000_000;
@@ -63,6 +75,9 @@ pub struct Metrics {
 struct Newest {
     table: &'static Table,
     rows: BTreeMap<Labels, Told>,
+    /// Of [`FAILURES`]: what was told when the recording began, and when that was, s.
+    before: BTreeMap<Labels, Vec<Option<f64>>>,
+    began_s: Option<f64>,
     /// Sums of all intervals so far, by column.
     sums: BTreeMap<(&'static str, Labels), Histogram>,
 }
@@ -102,6 +117,8 @@ impl Metrics {
         let newest = self.tables.entry(batch.table.name).or_insert_with(|| Newest {
             table: batch.table,
             rows: BTreeMap::new(),
+            before: BTreeMap::new(),
+            began_s: None,
             sums: BTreeMap::new(),
         });
         newest.accept(batch);
@@ -144,19 +161,36 @@ impl Newest {
         if !SPARSE.contains(&self.table.name) {
             self.rows.clear();
         }
+        if self.table.name == FAILURES {
+            self.follow_recordings(batch, t_ns(0));
+        }
         for (row, labels) in labels.into_iter().enumerate() {
             // Who holds a socket may become known later: it is the same one under more names.
-            if let Some(socket) = labels.iter().find(|(name, _)| *name == SOCKET) {
+            let socket = labels.iter().find(|(name, _)| *name == SOCKET).filter(|_| self.table.name != FAILURES);
+            if let Some(socket) = socket {
                 self.rows.retain(|known, _| !known.contains(socket));
             }
             if is_gone(row) {
                 continue;
             }
-            let shown = shown(&labels);
-            let values = values.iter().map(|all| all[row]).collect();
+            let shown = shown(self.table, &labels);
+            let before = self.before.get(&labels);
+            let before = |at: usize| before.and_then(|values| values[at]).unwrap_or(0.0);
+            let values = values.iter().enumerate().map(|(at, all)| Some(all[row]? + before(at))).collect();
             self.rows.insert(labels, Told { t_ns: t_ns(row), shown, values });
         }
         self.forget((0..batch.rows.num_rows()).map(t_ns).max().unwrap_or(0));
+    }
+
+    /// Another recording counts from 0: what was told is what it begins with, as counters must not fall.
+    fn follow_recordings(&mut self, batch: &Batch, t_ns: i64) {
+        let since_s = batch.rows.column_by_name("t_s").map(numbers).and_then(|all| all.first().copied().flatten());
+        let began_s = t_ns as f64 / 1e9 - since_s.unwrap_or(0.0);
+        // Not to the last digit: one is a float.
+        if self.began_s.is_some_and(|known_s| (began_s - known_s).abs() > 0.01) {
+            self.before = self.rows.iter().map(|(labels, told)| (labels.clone(), told.values.clone())).collect();
+        }
+        self.began_s = Some(began_s);
     }
 
     fn forget(&mut self, now_ns: i64) {
@@ -222,15 +256,16 @@ impl Newest {
     }
 }
 
-/// The number of a socket, which names it whatever else is known of it.
+/// The number of a socket, which names it whatever else is known of it; of a file whose I/O failed, as well.
 const SOCKET: &str = "inode";
 
 /// Numbers that a service has anew each time that it is started: as labels, each start would make another series.
 const IDENTITIES: [&str; 2] = ["pid", SOCKET];
 
-/// Names without [`IDENTITIES`]; `None` when there are none among them.
-fn shown(labels: &Labels) -> Option<Labels> {
-    let is_identity = |name: &str| IDENTITIES.contains(&name);
+/// Names without [`IDENTITIES`], and of [`FAILURES`] without whose they were; `None` when there are none among them.
+fn shown(table: &Table, labels: &Labels) -> Option<Labels> {
+    let is_owner = |name: &str| table.name == FAILURES && ["file", "comm"].contains(&name);
+    let is_identity = |name: &str| IDENTITIES.contains(&name) || is_owner(name);
     let has = labels.iter().any(|(name, _)| is_identity(name));
     has.then(|| labels.iter().filter(|(name, _)| !is_identity(name)).cloned().collect())
 }
@@ -251,9 +286,11 @@ fn disk_of(device: &str) -> Option<&str> {
 /// What says that a row is the last of its thing: it has no value for anybody to see.
 const GONE: &str = "gone";
 
-/// The columns that are one number a row.
+/// The columns that are one number a row; of failures only their count: when and where is of one of them each.
 fn scalars(table: &'static Table) -> impl Iterator<Item = &'static Column> {
-    let is_number = |column: &&Column| matches!(column.kind, ColumnKind::Counter | ColumnKind::Gauge);
+    let is_counted = table.name == FAILURES;
+    let is_number =
+        move |column: &&Column| column.kind == ColumnKind::Counter || column.kind == ColumnKind::Gauge && !is_counted;
     table.columns.iter().filter(is_number).filter(|column| column.name != GONE)
 }
 
@@ -279,7 +316,10 @@ fn labels(batch: &Batch) -> Vec<Labels> {
         .table
         .columns
         .iter()
-        .filter(|column| matches!(column.kind, ColumnKind::Name | ColumnKind::Number))
+        .filter(|column| {
+            let is_inode = batch.table.name == FAILURES && column.name == SOCKET;
+            matches!(column.kind, ColumnKind::Name | ColumnKind::Number) || is_inode
+        })
         .filter_map(|column| Some((column.name, batch.rows.column_by_name(column.name)?)))
         .collect();
     let of_row = |row: usize| {

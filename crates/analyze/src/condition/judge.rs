@@ -4,7 +4,7 @@ use super::names::{Clock, Quantity};
 use super::samples::Sample;
 use super::sentence::{Stretch, World, first, holds, in_words};
 use super::syntax::{Comparison, Measured, Selector, Truth};
-use super::{Condition, Judgement, Names, Verdict};
+use super::{Condition, Judgement, Names, Verdict, recorded};
 use crate::facts::ending::open_times;
 use crate::facts::{CpuPoint, OpCount, Stall, Unfinished};
 use crate::{AnalyzeError, Bounds, Times, Unit};
@@ -248,6 +248,12 @@ impl Judge {
     pub fn verdicts(&mut self, run_index: i32, which: &[usize]) -> Vec<Verdict> {
         let Some(mut record) = self.runs.remove(&run_index) else { return Vec::new() };
         record.close(&self.asked);
+        if !record.intervals.is_empty() {
+            record.sums.resize(self.selectors.len(), Sum::default());
+            // A run in which nothing happened did nothing, which is known; whether a part of it was to do anything is not.
+            let all = record.sums.iter_mut().zip(&self.selectors).filter(|(_, of)| **of == Selector::default());
+            all.for_each(|(sum, _)| sum.sample.present = true);
+        }
         record.finish(&self.cpu, &self.asked);
         if let Some((_, to_ns)) = record.measured.last().copied() {
             self.cpu.retain(|point| point.t_ns >= to_ns);
@@ -389,6 +395,7 @@ impl Record {
                 }
             }
         }
+        self.fill_idle(asked);
         let window = self.intervals.keys().next().zip(self.intervals.last_key_value());
         if let Some((from_ns, (to_ns, last))) = window {
             let until_ns = to_ns + last.length_ns / 2;
@@ -396,6 +403,20 @@ impl Record {
                 cpu.iter().filter(|point| point.t_ns >= *from_ns && point.t_ns < until_ns).map(share).collect();
             let mean = (!within.is_empty()).then(|| within.iter().sum::<f64>() / within.len() as f64);
             self.sums.iter_mut().for_each(|sum| sum.sample.cpu = mean);
+        }
+    }
+
+    /// What has no row in an interval did nothing in it: its counts are 0 there, as far as they are known of the run.
+    fn fill_idle(&mut self, asked: &[(Measured, usize)]) {
+        for interval in self.intervals.values_mut() {
+            let seconds = interval.length_ns as f64 / 1e9;
+            let idle = Sample { present: true, seconds, in_flight: Some(0.0), ..Sample::default() };
+            for (value, (measured, selector)) in interval.values.iter_mut().zip(asked) {
+                let of_run = self.sums.get(*selector).and_then(|sum| sum.sample.value(measured.quantity));
+                if value.is_none() && of_run.is_some() {
+                    *value = idle.value(measured.quantity).map(|figure| figure.low);
+                }
+            }
         }
     }
 
@@ -484,11 +505,15 @@ impl Sum {
     }
 }
 
-/// Judges `conditions` over every run of a recording; runs that only filled the targets are left out.
+/// Judges `conditions` over every run of a recording; runs that only filled the targets are left out. Where nothing was run,
+/// over the machine.
 ///
 /// # Errors
 /// A recording that cannot be read.
 pub fn verdicts(reader: &Reader, conditions: Vec<Condition>) -> Result<Vec<Verdict>, AnalyzeError> {
+    if recorded::is_without_runs(reader)? {
+        return recorded::verdicts(reader, &conditions);
+    }
     let all: Vec<usize> = (0..conditions.len()).collect();
     judged(reader, conditions, |_, _| all.clone())
 }
@@ -589,6 +614,9 @@ fn judged(
 /// # Errors
 /// A recording that cannot be read.
 pub fn names(reader: &Reader) -> Result<Names, AnalyzeError> {
+    if recorded::is_without_runs(reader)? {
+        return recorded::names(reader);
+    }
     let mut names = Names::default();
     let add = |list: &mut Vec<String>, name: String| {
         if !list.contains(&name) {

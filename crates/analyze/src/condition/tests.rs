@@ -3,7 +3,7 @@
 use super::{Condition, ConditionError, Judge, Judgement, Names, Verdict};
 use quantity::histogram::Histogram;
 use recording::Batch;
-use recording::rows::{OpInterval, Phase, RunEnd, RunTotal};
+use recording::rows::{EngineInterval, OpInterval, Phase, RunEnd, RunTotal};
 
 /// One interval of reads: completions, their response time, how many wait.
 #[derive(Clone, Copy)]
@@ -208,6 +208,86 @@ fn what_was_not_measured_is_not_judged() {
     check("response_ns_p99{op=write} > 5ms or ops > 1", &[FAST], Judgement::Missed);
     check("cpu_percent > 90%", &[FAST], Judgement::Unknown);
     check("response_ns_p99 > 5ms", &[STALL], Judgement::Unknown);
+}
+
+/// Judges `text` over a run of six seconds in which reads came back in these, and one write in the first.
+fn judged_with_idle_seconds(text: &str, busy: &[usize]) -> Verdict {
+    let mut judge = Judge::new(vec![Condition::parse(text).unwrap()]);
+    let begun = Phase {
+        t_ns: 100 * S,
+        t_s: 0.0,
+        run: "rd1".into(),
+        run_index: 0,
+        phase: "measure".into(),
+        event: "start".into(),
+        offered_rate: None,
+        detail: String::new(),
+    };
+    judge.accept(&Batch::from_rows(&[begun]).unwrap()).unwrap();
+    for second in 0..6 {
+        let mut rows: Vec<OpInterval> =
+            busy.iter().filter(|at| **at == second).map(|at| row(*at, "read", FAST)).collect();
+        if !rows.is_empty() && second == 0 {
+            rows.push(row(0, "write", Second { ops: 1, ..FAST }));
+        }
+        judge.accept(&Batch::from_rows(&rows).unwrap()).unwrap();
+        let of = row(second, "read", FAST);
+        let engine = EngineInterval {
+            t_ns: of.t_ns,
+            t_s: of.t_s,
+            interval_ns: S,
+            run: "rd1".into(),
+            run_index: 0,
+            worker: 0,
+            engine: "sync".into(),
+            cpu_user_ns: 0,
+            cpu_sys_ns: 0,
+            context_switches: None,
+            minor_faults: None,
+            major_faults: None,
+            wait: times(0, 0),
+            timestamp_age_ns_max: 0,
+            submit_calls: 0,
+            wakeups: 0,
+            limited: false,
+        };
+        judge.accept(&Batch::from_rows(&[engine]).unwrap()).unwrap();
+    }
+    judge.verdicts(0, &[0]).remove(0)
+}
+
+#[test]
+fn a_run_that_is_idle_for_half_its_time_misses_a_rate() {
+    use Judgement::{Met, Missed, Unknown};
+    let idle_within = [0, 1, 5];
+    for (text, busy, expect) in [
+        ("achieved < 60 for 3s", &idle_within[..], Missed),
+        ("achieved < 60 for 4s", &idle_within, Met),
+        ("achieved < 60", &idle_within, Missed),
+        ("achieved < 50", &idle_within, Met),
+        ("bytes_per_s < 1kB/s for 3s", &idle_within, Missed),
+        ("offered < 1 for 3s", &idle_within, Missed),
+        ("ops == 0 for 3s", &idle_within, Missed),
+        ("in_flight_mean < 0.5 for 3s", &idle_within, Missed),
+        // A lane is idle where others are not.
+        ("achieved{op=write} < 1 for 5s", &idle_within, Missed),
+        ("achieved{op=write} < 1 for 6s", &idle_within, Met),
+        // What never was is not known, and silence has no times.
+        ("achieved{op=trim} < 1 for 2s", &idle_within, Unknown),
+        ("response_ns_p50 > 1us for 3s", &idle_within, Met),
+        ("response_ns_p50 > 1us for 2s", &idle_within, Missed),
+        // Nothing at all.
+        ("achieved < 1", &[], Missed),
+        ("achieved < 1 for 6s", &[], Missed),
+        ("errors > 0", &[], Met),
+        ("achieved{op=read} < 1", &[], Unknown),
+        ("response_ns_p50 > 1us", &[], Unknown),
+    ] {
+        let verdict = judged_with_idle_seconds(text, busy);
+        assert_eq!(verdict.judgement, expect, "{text}: {}", verdict.sentence);
+    }
+    let verdict = judged_with_idle_seconds("achieved < 60 for 3s", &idle_within);
+    assert_eq!(verdict.sentence, "achieved < 60 held for 3.00 s (from 2.00 s to 5.00 s of the run, down to 0 op/s)");
 }
 
 #[test]

@@ -10,9 +10,16 @@ use std::collections::BTreeMap;
 /// So many files, and processes, are named.
 const NAMED: usize = 3;
 /// "Not supported", of operations that a device need not have.
-const EOPNOTSUPP: i32 = 95;
+pub(crate) const EOPNOTSUPP: i32 = 95;
 /// Would have had to wait and was not to: asked for, and tried again.
 const EAGAIN: i32 = 11;
+/// Operations that every device must be able to do, which its counters count.
+const MUST: [&str; 3] = ["read", "write", "flush"];
+
+/// Is it that a device has no such operation, and not that one went wrong?
+pub(crate) fn is_lacking(op: &str, errno: Option<i32>) -> bool {
+    !MUST.contains(&op) && errno == Some(EOPNOTSUPP)
+}
 
 /// Counts since each finding began.
 #[derive(Default)]
@@ -41,7 +48,7 @@ struct Known {
 #[derive(Clone, Copy, Debug, Default)]
 struct Failed {
     errors: f64,
-    /// Completed, well or not, in the moments in which something failed and those between; `None`: not known.
+    /// Completed, well or not, since the finding began; `None`: not known.
     completed: Option<f64>,
 }
 
@@ -71,7 +78,9 @@ impl Rule for IoErrorsRule {
 
 impl IoErrorsRule {
     fn known(&mut self, device: &str, now: &Moment) -> &mut Known {
-        let fresh = || Known { since_ns: now.start_ns(), ..Known::default() };
+        // What completes of each counts from here on, whichever of them fails first: the sentence tells of one time.
+        let followed = || MUST.iter().map(|op| ((*op).to_string(), Failed::NONE)).collect();
+        let fresh = || Known { since_ns: now.start_ns(), ops: followed(), ..Known::default() };
         self.devices.entry(device.to_string()).or_insert_with(fresh)
     }
 
@@ -96,7 +105,7 @@ impl IoErrorsRule {
         let is_only = self.devices.values().filter(|known| known.last_ns == now.t_ns).count() == 1;
         let Some(device) = device_told.filter(|_| is_only && suppressed > 0) else { return };
         if let Some(known) = self.devices.get_mut(&device).filter(|known| known.is_told)
-            && let Some(op) = known.ops.keys().next_back().cloned()
+            && let Some(op) = known.failed().last().map(|(op, _)| op.clone())
         {
             known.count(&op, suppressed as f64, now);
         }
@@ -108,19 +117,22 @@ impl Known {
         self.ops.values().map(|failed| failed.errors).sum()
     }
 
+    /// The operations of which some failed.
+    fn failed(&self) -> impl Iterator<Item = (&String, &Failed)> {
+        self.ops.iter().filter(|(_, failed)| failed.errors > 0.0)
+    }
+
     fn count(&mut self, op: &str, count: f64, now: &Moment) {
-        let fresh = Failed { errors: 0.0, completed: Some(0.0) };
-        self.ops.entry(op.to_string()).or_insert(fresh).errors += count;
+        self.ops.entry(op.to_string()).or_insert(Failed::NONE).errors += count;
         self.last_ns = now.t_ns;
     }
 
     fn add(&mut self, failure: &IoFailure, now: &Moment) {
         if std::mem::take(&mut self.is_told) {
-            self.ops.clear();
+            self.ops.values_mut().for_each(|failed| failed.errors = 0.0);
         }
         self.count(&failure.op, failure.count, now);
-        let may_lack = !["read", "write", "flush"].contains(&failure.op.as_str());
-        self.is_trouble |= !(may_lack && failure.errno == Some(EOPNOTSUPP));
+        self.is_trouble |= !is_lacking(&failure.op, failure.errno);
         if let Some(errno) = failure.errno {
             *self.errnos.entry(errno).or_default() += failure.count;
         }
@@ -150,10 +162,10 @@ impl Known {
 
     fn symptom(&self, device: &str, clear_s: f64) -> Symptom {
         let at_least = if self.is_told { "at least " } else { "" };
-        let failed = self.ops.iter().map(|(op, failed)| {
-            let share = failed
-                .share_percent()
-                .map_or(String::new(), |share| format!(" ({} of them)", Unit::Percent.format(Some(share))));
+        let failed = self.failed().map(|(op, failed)| {
+            let share = failed.share_percent().map_or(String::new(), |share| {
+                format!(" ({} of all {})", Unit::Percent.format(Some(share)), plural(op, 2.0))
+            });
             format!("{at_least}{:.0} {} failed{share}", failed.errors, plural(op, failed.errors))
         });
         let failed: Vec<String> = failed.collect();
@@ -173,7 +185,7 @@ impl Known {
             names("Processes", &self.processes),
         );
         let mut evidence = Vec::new();
-        for (op, failed) in &self.ops {
+        for (op, failed) in self.failed() {
             evidence.push(Evidence::new(format!("failed {}", plural(op, 2.0)), failed.errors, ""));
             evidence.push(Evidence::new(format!("of all {}", plural(op, 2.0)), failed.share_percent(), "%"));
         }
@@ -195,6 +207,8 @@ impl Known {
 }
 
 impl Failed {
+    const NONE: Self = Self { errors: 0.0, completed: Some(0.0) };
+
     /// Of what completed; counters and events are not read at the same moment.
     fn share_percent(&self) -> Option<f64> {
         Some(quotient(100.0 * self.errors, self.completed?)?.min(100.0))
@@ -299,7 +313,7 @@ mod tests {
         });
         let found = bench.only(RuleId::R13);
         assert!(
-            found.sentence.starts_with("sda: 22620 reads failed (100 % of them) within 20 s: EIO, I/O error, the first at sector 8. Files: /data/a."),
+            found.sentence.starts_with("sda: 22620 reads failed (100 % of all reads) within 20 s: EIO, I/O error, the first at sector 8. Files: /data/a."),
             "{}",
             found.sentence
         );
@@ -316,9 +330,33 @@ mod tests {
             step.io_error("sda", "read", 61, 1);
         });
         let sentence = &bench.only(RuleId::R13).sentence;
-        assert!(sentence.contains("5 reads failed (0.10 % of them) within 5 s: ENODATA, medium error"), "{sentence}");
+        assert!(
+            sentence.contains("5 reads failed (0.10 % of all reads) within 5 s: ENODATA, medium error"),
+            "{sentence}"
+        );
         bench.steps(120, 1.0, |step| step.disk("sda", reads(1000.0)));
         assert!(bench.found(RuleId::R13)[0].end_ns.is_some());
+    }
+
+    #[test]
+    fn the_share_is_of_all_that_completed_since_the_finding_began() {
+        let mut bench = Bench::new();
+        bench.steps(5, 1.0, |step| step.disk("sda", reads(100.0)));
+        bench.steps(1, 1.0, |step| {
+            step.disk("sda", reads(100.0));
+            step.io_error("sda", "write", 5, 1);
+        });
+        // Seconds in which nothing failed, and another kind that begins to fail later.
+        bench.steps(8, 1.0, |step| step.disk("sda", reads(100.0)));
+        bench.steps(1, 1.0, |step| {
+            step.disk("sda", reads(100.0));
+            step.io_error("sda", "read", 5, 10);
+        });
+        let sentence = &bench.only(RuleId::R13).sentence;
+        assert!(
+            sentence.contains("10 reads failed (1.00 % of all reads)") && sentence.contains(" within 10 s"),
+            "{sentence}"
+        );
     }
 
     #[test]

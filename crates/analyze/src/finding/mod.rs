@@ -40,6 +40,7 @@ mod trace_errors;
 mod window;
 
 pub use engine::Engine;
+pub(crate) use io_errors::{EOPNOTSUPP, is_lacking};
 pub(crate) use moments::is_partition;
 pub use page::rules_markdown;
 pub(crate) use page::table;

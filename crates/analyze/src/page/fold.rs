@@ -1,6 +1,7 @@
 //! From samples to moments.
 
 use super::resources::is_io_error;
+use crate::finding::{EOPNOTSUPP, is_lacking};
 use crate::stat::{StatBlock, StatFold, StatOptions, StatRow, Subject};
 use quantity::histogram::Histogram;
 use recording::rows::{
@@ -8,7 +9,7 @@ use recording::rows::{
     Profile, RequestInterval, RunQueue, Stolen,
 };
 use recording::{Batch, Label, RecordingError, Sink};
-use std::collections::{BTreeMap, HashMap};
+use std::collections::{BTreeMap, BTreeSet, HashMap};
 
 /// What the page has figures of.
 const SUBJECTS: [Subject; 12] = [
@@ -75,6 +76,8 @@ pub struct Moment {
     pub io_errors: Option<i64>,
     /// I/Os that failed, by device, counted one by one.
     pub failures: BTreeMap<String, i64>,
+    /// Devices on which something went wrong, and not only what they cannot do.
+    pub failing: BTreeSet<String>,
     /// Single I/Os are followed, and those that fail are counted.
     pub counts_failures: bool,
     /// What was lost, missed or could not be counted.
@@ -346,6 +349,7 @@ impl PageFold {
 
     fn failures(&mut self, rows: Vec<IoError>) {
         for row in rows {
+            let is_trouble = !is_lacking(&row.op, Some(row.error));
             let key = (row.dev.clone(), row.op, row.error, row.pid, row.file, row.inode);
             // Nothing of it was told before when its first one failed behind the first moment.
             let is_new = !self.joins || self.began_ns.is_some_and(|began_ns| row.first_ns > began_ns);
@@ -353,12 +357,20 @@ impl PageFold {
             let grown = before.map_or(0, |before| row.count - before);
             if grown > 0 {
                 *self.next.failures.entry(row.dev.to_string()).or_default() += grown;
+                if is_trouble {
+                    self.next.failing.insert(row.dev.to_string());
+                }
             }
         }
     }
 
     fn ios(&mut self, rows: Vec<IoInterval>) {
         self.next.counts_failures |= rows.iter().any(|row| row.errors.is_some());
+        // Here the error is not known.
+        let failing = rows
+            .iter()
+            .filter(|row| row.errors.is_some_and(|errors| errors > 0) && !is_lacking(&row.op, Some(EOPNOTSUPP)));
+        self.next.failing.extend(failing.map(|row| row.dev.to_string()));
         self.next.ios.extend(rows);
     }
 

@@ -32,6 +32,7 @@ pub use maps::{DiskMap, MapOf};
 pub use requests::{Servers, Watch};
 pub use resources::{Level, Resource, ResourceRow};
 pub use samples::{by_second, sample_times, samples};
+pub(crate) use strip::names as column_texts;
 pub use strip::{Strip, StripLine};
 pub use strip_heat::{StripHeat, StripMap};
 

@@ -5,6 +5,7 @@ use crate::facts::is_loopback;
 use crate::finding::is_partition;
 use crate::rates::quotient;
 use crate::stat::Subject;
+use recording::rows::Event;
 
 /// A resource.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -122,24 +123,37 @@ impl Scene<'_> {
         self.verdicts.of_subject(subject).filter(|_| !has_figures)
     }
 
-    /// Names of the block devices that are whole, busiest of the last ten seconds first.
+    /// Names of the block devices that are whole: those on which I/Os failed in the last minute first, then the busiest of
+    /// the last ten seconds.
     #[must_use]
     pub fn disks(&self) -> Vec<String> {
         let Some(now) = self.now() else { return Vec::new() };
         let names: Vec<&str> = now.each(Subject::Disk, "util_percent").map(|(row, _)| row.name.as_str()).collect();
         let whole = names.iter().filter(|name| !names.iter().any(|whole| is_partition(name, whole)));
-        let mut ranked: Vec<(f64, f64, &str)> = whole
+        let mut ranked: Vec<(bool, f64, f64, &str)> = whole
             .map(|name| {
                 let mean =
                     |key: &'static str| self.mean_10s(|moment| moment.figure(Subject::Disk, name, key)).unwrap_or(0.0);
-                (mean("util_percent"), mean("queue_size"), *name)
+                (self.is_failing(name), mean("util_percent"), mean("queue_size"), *name)
             })
             .collect();
-        ranked.sort_by(|a, b| b.0.total_cmp(&a.0).then(b.1.total_cmp(&a.1)).then(a.2.cmp(b.2)));
-        ranked.into_iter().map(|(_, _, name)| name.to_string()).collect()
+        ranked.sort_by(|a, b| b.0.cmp(&a.0).then(b.1.total_cmp(&a.1)).then(b.2.total_cmp(&a.2)).then(a.3.cmp(b.3)));
+        ranked.into_iter().map(|(.., name)| name.to_string()).collect()
     }
 
-    /// The device with the longest use; among equals the one with the longest queue.
+    /// Did I/Os of a device fail in the last minute, by count or by the kernel's messages?
+    fn is_failing(&self, device: &str) -> bool {
+        let is_counted = self.last_minute().iter().any(|moment| moment.failing.contains(device));
+        is_counted || self.told_errors(device).any(|event| !event.message.contains("operation not supported"))
+    }
+
+    /// The kernel's messages of the last minute that tell of failures of a device.
+    fn told_errors(&self, device: &str) -> impl Iterator<Item = &Event> {
+        let told = self.last_minute().iter().flat_map(|moment| &moment.events).filter(|event| event.kind == "kernel");
+        told.filter(move |event| is_io_error(&event.message) && names_device(&event.message, device))
+    }
+
+    /// A device on which I/Os fail, else the one with the longest use; among equals the one with the longest queue.
     #[must_use]
     pub fn worst_disk(&self) -> Option<String> {
         self.disks().into_iter().next()
@@ -272,23 +286,17 @@ impl Scene<'_> {
         let minute = self.last_minute();
         let counted: i64 = minute.iter().map(|moment| moment.failed(name)).sum();
         if counted > 0 || self.verdicts.is_measured("io_error") || minute.iter().any(|moment| moment.counts_failures) {
+            // A moment without a row of the device is one in which it did nothing.
             let ops = |moment: &Moment| Some(moment.figure(Subject::Disk, name, "ops_per_s")? * moment.seconds);
-            let ops: Option<f64> = minute.iter().filter(|moment| moment.failed(name) > 0).map(ops).sum();
-            let share = ops.and_then(|ops| quotient(100.0 * counted as f64, ops)).filter(|_| counted > 0);
+            let ops: f64 = minute.iter().filter_map(ops).sum();
+            let share = quotient(100.0 * counted as f64, ops).filter(|_| counted > 0);
             let share = share.map_or(String::new(), |share| format!("  {}", percent(Some(share.min(100.0)))));
             let count = counted as f64;
             return (format!("{}/min{share}", count_or(Some(count))), Level::of_trouble(Some(count)));
         }
-        let about = |message: &str| is_io_error(message) && names_device(message, name);
-        let told: i64 = minute
-            .iter()
-            .flat_map(|moment| &moment.events)
-            .filter(|event| event.kind == "kernel" && about(&event.message))
-            .map(|event| event.count)
-            .sum();
         // Another tool's figures say nothing of errors, and neither does a log that cannot be read.
         let is_unknown = now.io_errors.is_none() || now.figure(Subject::Disk, name, "in_flight").is_none();
-        match told {
+        match self.told_errors(name).map(|event| event.count).sum() {
             0 if is_unknown => ("?".to_string(), Level::Fine),
             0 => ("0/min".to_string(), Level::Fine),
             told => (format!(">={told}/min"), Level::Full),
@@ -408,6 +416,82 @@ pub(crate) fn milliseconds(ns: f64) -> String {
 #[cfg(test)]
 mod tests {
     use super::is_io_error;
+    use crate::Verdicts;
+    use crate::page::{PageFold, Scene};
+    use recording::rows::{Disk, IoError};
+    use recording::{Batch, Label, Sink};
+
+    /// What a disk has done by this second, in which it was busy for so many ms of each.
+    fn disk(n: i64, device: &str, reads_per_s: i64, busy_ms: i64) -> Disk {
+        Disk {
+            t_ns: n * 1_000_000_000,
+            t_s: n as f64,
+            device: device.to_string(),
+            target: String::new(),
+            read_ios: Some(n * reads_per_s),
+            read_merges: None,
+            read_sectors: Some(n * reads_per_s * 8),
+            read_ticks_ms: Some(n * busy_ms),
+            write_ios: Some(0),
+            write_merges: None,
+            write_sectors: Some(0),
+            write_ticks_ms: Some(0),
+            in_flight: Some(0),
+            io_ticks_ms: Some(n * busy_ms),
+            weighted_ticks_ms: Some(n * busy_ms),
+            discard_ios: None,
+            discard_merges: None,
+            discard_sectors: None,
+            discard_ticks_ms: None,
+            flush_ios: None,
+            flush_ticks_ms: None,
+            any_ios: None,
+            any_sectors: None,
+        }
+    }
+
+    fn failed(n: i64, device: &str, op: &str, error: i32, count: i64) -> IoError {
+        let t_ns = n * 1_000_000_000;
+        IoError {
+            t_ns,
+            t_s: n as f64,
+            dev: Label::from(device),
+            op: Label::from(op),
+            error,
+            pid: None,
+            comm: None,
+            file: None,
+            inode: None,
+            count,
+            first_ns: t_ns - 1,
+            last_ns: t_ns - 1,
+            sector: None,
+        }
+    }
+
+    #[test]
+    fn a_disk_on_which_io_fails_comes_before_a_busy_one() {
+        let mut fold = PageFold::new(false);
+        for n in 1..=22 {
+            let disks = [disk(n, "loop0", 50, 500), disk(n, "sda", 9000, 990), disk(n, "sdb", 10, 1)];
+            fold.accept(&Batch::from_rows(&disks).unwrap()).unwrap();
+            if n == 11 {
+                // What a device cannot do is no trouble.
+                let rows = [failed(n, "sdb", "read", 5, 2), failed(n, "loop0", "write_zeroes", 95, 1)];
+                fold.accept(&Batch::from_rows(&rows).unwrap()).unwrap();
+            }
+            fold.commit().unwrap();
+        }
+        let (moments, verdicts) = (fold.take(), Verdicts::default());
+        let scene = Scene::of(&moments, &verdicts);
+        assert_eq!(scene.disks(), ["sdb", "sda", "loop0"]);
+        let shown =
+            scene.resources(None, None).into_iter().find(|row| row.name == "disk sdb").expect("the failing one");
+        // Of all reads of the minute, also of the seconds in which none failed: 2 of 200.
+        assert_eq!(shown.errors.0, "2/min  1.0%");
+        let before = Scene::of(&moments[..5], &verdicts);
+        assert_eq!(before.disks(), ["sda", "loop0", "sdb"]);
+    }
 
     #[test]
     fn requests_that_failed_are_told_in_more_than_one_word() {

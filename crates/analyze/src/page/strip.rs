@@ -171,7 +171,7 @@ fn resolution(thinned_to_ns: Option<i64>, interval_s: f64) -> String {
 }
 
 /// The name column of a batch, whether it is plain or a dictionary.
-fn names<'a>(batch: &'a RecordBatch, column: &str) -> Option<Vec<&'a str>> {
+pub(crate) fn names<'a>(batch: &'a RecordBatch, column: &str) -> Option<Vec<&'a str>> {
     let column = batch.column_by_name(column)?;
     if let Some(plain) = column.as_string_opt::<i32>() {
         return Some(plain.iter().map(Option::unwrap_or_default).collect());

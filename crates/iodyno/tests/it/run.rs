@@ -45,6 +45,26 @@ fn run_and_compare(quiet: bool) {
 }
 
 #[test]
+fn intervals_in_which_nothing_happened_have_their_phase_and_are_judged() {
+    let scratch = Scratch::new();
+    let text = "sd=sd1,lun=$file,size=1m\nwd=wd1,sd=sd1,xfersize=4k,rdpct=100\nrd=rd1,wd=wd1,iorate=2,elapsed=2,interval=1,warmup=1\n";
+    let file = format!("file={}", scratch.path("data").display());
+    // Two operations a second leave most of ten intervals a second empty.
+    let more = ["-i", "100ms", "--fail-if", "achieved < 1 for 90ms", "--fail-if", "achieved < 0.1", &file];
+    let output = scratch.run("out", text, &more).expect_code(5);
+    assert!(output.stderr.contains("objective missed in rd1: achieved < 1 held for "), "{}", output.stderr);
+    assert!(!output.stderr.contains("achieved < 0.1"), "{}", output.stderr);
+    let lines = output.ndjson();
+    let of_run = || lines.iter().filter(|line| line["schema"] == "iodyno.interval/1" && line["run"] == "rd1");
+    for phase in ["warmup", "measure"] {
+        let idle = of_run().filter(|line| line["phase"] == phase && line["ops"] == 0 && line["arrivals"] == 0).count();
+        assert!(idle >= 3, "{phase}: {idle} of {}", output.stdout);
+    }
+    let strange = of_run().find(|line| !["warmup", "measure", "drain"].iter().any(|phase| line["phase"] == **phase));
+    assert!(strange.is_none(), "{strange:?}");
+}
+
+#[test]
 fn exactly_the_asked_number_of_operations() {
     let scratch = Scratch::new();
     let text = format!(

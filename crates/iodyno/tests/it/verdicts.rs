@@ -2,8 +2,8 @@
 
 use crate::support::Scratch;
 use quantity::histogram::Histogram;
-use recording::rows::{Cpu, Disk, OpInterval, Phase, Process, RunTotal};
-use recording::{Batch, Manifest, Sink as _, Writer};
+use recording::rows::{Cpu, Disk, IoError, OpInterval, Phase, Process, RunTotal};
+use recording::{Batch, Label, Manifest, Sink as _, Writer};
 
 const S: i64 = 1_000_000_000;
 
@@ -132,6 +132,76 @@ fn counters(beside: Beside, seconds: i64) -> [Batch; 3] {
         disks.push(disk((t_ns, t_s), second * (800 + beside.sectors)));
     }
     [Batch::from_rows(&cpus).unwrap(), Batch::from_rows(&processes).unwrap(), Batch::from_rows(&disks).unwrap()]
+}
+
+/// I/Os of a disk that failed by this second.
+fn failed((t_ns, t_s): (i64, f64), dev: &str, op: &str, error: i32, count: i64) -> IoError {
+    IoError {
+        t_ns,
+        t_s,
+        dev: Label::from(dev),
+        op: Label::from(op),
+        error,
+        pid: None,
+        comm: None,
+        file: None,
+        inode: None,
+        count,
+        first_ns: t_ns,
+        last_ns: t_ns,
+        sector: None,
+    }
+}
+
+/// A recording of `iodyno record`: a disk that reads, and what failed, where that was counted.
+fn recorded(scratch: &Scratch, name: &str, verdict: &str, rows: &[IoError]) {
+    let mut manifest = Manifest::new(&["iodyno".to_string(), "record".to_string()]);
+    manifest.extra.insert("subjects".into(), serde_json::json!({"io_error": verdict}));
+    let mut writer = Writer::create(&scratch.path(name), manifest).unwrap();
+    writer.accept(&Batch::from_rows(&[disk((S, 0.0), 0), disk((2 * S, 1.0), 800)]).unwrap()).unwrap();
+    if !rows.is_empty() {
+        writer.accept(&Batch::from_rows(rows).unwrap()).unwrap();
+    }
+    writer.commit().unwrap();
+    writer.seal().unwrap();
+}
+
+#[test]
+fn a_recording_in_which_nothing_was_run_is_judged_by_the_errors_of_its_devices() {
+    let scratch = Scratch::new();
+    let at = (2 * S, 1.0);
+    let rows = [
+        failed((S, 0.5), "sda", "read", 5, 2),
+        failed(at, "sda", "read", 5, 7),
+        failed(at, "sda", "discard", 5, 1),
+        failed(at, "sdb", "write", 28, 3),
+        // What a device cannot do is no failure.
+        failed(at, "sdb", "write_zeroes", 95, 50),
+    ];
+    recorded(&scratch, "r", "works", &rows);
+    recorded(&scratch, "healthy", "works", &[]);
+    recorded(&scratch, "unknown", "unsupported here: needs CAP_BPF", &[]);
+    let check = |recording: &str, text: &str, code: i32| {
+        let output = scratch.iodyno(&["check", recording, "--fail-if", text]).run().unwrap().expect_code(code);
+        output.stdout + &output.stderr
+    };
+    assert!(check("r", "errors > 0", 5).contains("objective missed in the machine: errors was 11, more than 0"));
+    for (text, code) in [
+        ("errors{target=sda} != 8", 0),
+        ("errors{target=sda, op=read} > 6", 5),
+        ("errors{op=trim} != 1", 0),
+        ("errors{target=sd*} > 11", 0),
+        ("errors{target=sdb} > 3", 0),
+    ] {
+        check("r", text, code);
+    }
+    assert!(check("r", "errors{target=sdc} > 0", 2).contains("there is no target `sdc`"));
+    assert!(check("healthy", "errors > 0", 0).contains("objective met in the machine: errors was 0"));
+    let told = check("unknown", "errors > 0", 5);
+    assert!(told.contains("were not counted in this recording (unsupported here: needs CAP_BPF)"), "{told}");
+    let told = check("r", "iops < 100", 5);
+    assert!(told.contains("nothing was run in this recording") && told.contains("iodyno diagnose"), "{told}");
+    assert!(check("r", "errors > 0 for 2s", 5).contains("without `for`"));
 }
 
 /// The sum of a run, from second to second.

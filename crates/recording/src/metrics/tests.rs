@@ -1,7 +1,7 @@
 //! What a scraper gets.
 
 use super::*;
-use crate::rows::{Cpu, Disk, Interrupt, Listener, Pressure, RunQueue, Softnet};
+use crate::rows::{Cpu, Disk, Interrupt, IoError, Listener, Pressure, RunQueue, Softnet};
 use crate::{Label, Row};
 
 fn page<R: Row>(metrics: &mut Metrics, rows: &[R]) -> String {
@@ -115,6 +115,51 @@ fn a_service_that_is_restarted_twenty_times_is_one_series() {
         page(&mut metrics, &[socket(80, 1000 + start, 50 + start, true)]);
     }
     assert_eq!(series.len(), 1, "{series:?}");
+}
+
+/// Failures of a disk so many seconds after the machine's start, in a recording that began then.
+fn failure((t_s, began_s): (i64, i64), op: &str, error: i32, file: Option<(&str, i64)>, count: i64) -> IoError {
+    IoError {
+        t_ns: t_s * 1_000_000_000,
+        t_s: (t_s - began_s) as f64,
+        dev: Label::from("sda"),
+        op: Label::from(op),
+        error,
+        pid: None,
+        comm: None,
+        file: file.map(|(name, _)| Label::from(name)),
+        inode: file.map(|(_, inode)| inode),
+        count,
+        first_ns: 1,
+        last_ns: 2,
+        sector: Some(8),
+    }
+}
+
+#[test]
+fn failed_ios_are_counted_by_device_operation_and_error() {
+    let mut metrics = Metrics::default();
+    let (log, other) = (Some(("log", 7)), Some(("log", 8)));
+    let at = (101, 100);
+    let rows = [failure(at, "read", 5, log, 3), failure(at, "read", 5, other, 4), failure(at, "write", 28, None, 1)];
+    let told = page(&mut metrics, &rows);
+    assert!(
+        told.contains("# TYPE iodyno_io_error_count counter\n# HELP iodyno_io_error_count How many I/Os failed."),
+        "{told}"
+    );
+    let line = |op: &str, error: i32, count: i64| {
+        format!("iodyno_io_error_count_total{{dev=\"sda\",op=\"{op}\",error=\"{error}\"}} {count}\n")
+    };
+    assert!(told.contains(&line("read", 5, 7)) && told.contains(&line("write", 28, 1)), "{told}");
+    assert_eq!(told.matches("\niodyno_io_error_").count(), 2, "no file, no sector, no time: {told}");
+    // A row tells only what has grown.
+    let told = page(&mut metrics, &[failure((102, 100), "read", 5, log, 5)]);
+    assert!(told.contains(&line("read", 5, 9)) && told.contains(&line("write", 28, 1)), "{told}");
+    // The recording of the next day counts from 0; the counter does not fall, and misses nothing.
+    let told = page(&mut metrics, &[failure((202, 200), "read", 5, log, 6)]);
+    assert!(told.contains(&line("read", 5, 15)) && told.contains(&line("write", 28, 1)), "{told}");
+    let told = page(&mut metrics, &[failure((203, 200), "read", 5, log, 8), failure((203, 200), "write", 28, None, 2)]);
+    assert!(told.contains(&line("read", 5, 17)) && told.contains(&line("write", 28, 3)), "{told}");
 }
 
 #[test]

@@ -102,7 +102,7 @@ tables! {
         file: Option<Label>, "", Name;
         /// Inode of that file.
         inode: Option<i64>, "", Gauge;
-        /// How many.
+        /// How many I/Os failed.
         count: i64, "op", Counter;
         /// When the first one failed since the probe began.
         first_ns: i64, "ns", Gauge;

@@ -75,7 +75,32 @@ struct origin {
 	bool cached; /* its data are in the page cache */
 };
 
-/* The inode in whose page cache a bio's first page is. */
+/* May what is read into the page cache of a file system's files, or written from there, go to this device? To the file
+ * system's own, to any where it has several, and to what lies below a device that makes no requests (dm, md). */
+static __always_inline bool may_serve(struct super_block *sb, unsigned long magic, struct bio *bio)
+{
+	if (magic == BDEVFS_MAGIC || magic == BTRFS_MAGIC || magic == BCACHEFS_MAGIC)
+		return true;
+	if (BPF_CORE_READ(sb, s_dev) == bio->bi_bdev->bd_dev)
+		return true;
+	struct block_device *own = BPF_CORE_READ(sb, s_bdev);
+	return own && !BPF_CORE_READ(own, bd_queue, mq_ops);
+}
+
+/* Are its pages a program's, handed over for direct I/O? What was split off has the pages of the whole, and not its flag. */
+static __always_inline bool has_foreign_pages(struct bio *bio, struct bio_vec *vec)
+{
+	if (bio->bi_flags & BIO_FOREIGN_PAGES)
+		return true;
+	if (!(bio->bi_flags & BIO_CLONED))
+		return false;
+	/* Elsewhere this is something else, with other pages. */
+	struct bio *whole = bio->bi_private;
+	return BPF_CORE_READ(whole, bi_io_vec) == vec && BPF_CORE_READ(whole, bi_flags) & BIO_FOREIGN_PAGES;
+}
+
+/* The inode in whose page cache a bio's first page is. A program may hand over pages of any file for direct I/O, by mmap: they
+ * are memory like any other, and the I/O is not that file's. */
 static __always_inline struct inode *page_inode(struct bio *bio, struct start *start)
 {
 	struct bio_vec *vec = bio->bi_io_vec;
@@ -83,6 +108,10 @@ static __always_inline struct inode *page_inode(struct bio *bio, struct start *s
 	struct page *page = 0;
 	if (!vec || !bio->bi_iter.bi_size)
 		return 0;
+	if (has_foreign_pages(bio, vec)) {
+		start->flags |= FLAG_DIRECT;
+		return 0;
+	}
 	/* What the verifier knows the type of is read for nothing; the rest costs a call. */
 	if (!index) {
 		page = vec->bv_page;
@@ -107,9 +136,10 @@ static __always_inline struct inode *page_inode(struct bio *bio, struct start *s
 	/* Something else again where the file does not know of it. */
 	if (!host || (unsigned long)BPF_CORE_READ(host, i_mapping) != mapping)
 		return 0;
-	/* Such files are on no device: their pages are memory that a program shares, and hands over for direct I/O. */
-	unsigned long magic = BPF_CORE_READ(host, i_sb, s_magic);
-	if (magic == TMPFS_MAGIC || magic == HUGETLBFS_MAGIC || magic == RAMFS_MAGIC) {
+	/* Of files that are on no device, and of those on another, pages are here only where a program hands them over. */
+	struct super_block *sb = BPF_CORE_READ(host, i_sb);
+	unsigned long magic = BPF_CORE_READ(sb, s_magic);
+	if (!may_serve(sb, magic, bio)) {
 		start->flags |= FLAG_DIRECT;
 		return 0;
 	}

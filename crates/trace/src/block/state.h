@@ -12,6 +12,11 @@
 #define OP_MASK 0xff
 #define OP_WRITE 1
 #define OP_FLUSH 2
+/* A bio's flag, bit 0. From 6.5 on: its pages are a program's, pinned for direct I/O; before: the bio holds no reference to them, as
+ * those that others hand over. Either way they are not in the page cache for the sake of this I/O. */
+#define BIO_FOREIGN_PAGES 1
+/* Bit 1: its pages are those of another bio. */
+#define BIO_CLONED 2
 /* BLK_STS_AGAIN, the same since 4.13. */
 #define STATUS_AGAIN 12
 /* An attempt that nobody has repeated for so long has been given up. */
@@ -34,9 +39,7 @@ enum {
 /* Magic numbers of file systems. */
 #define BDEVFS_MAGIC 0x62646576
 #define BTRFS_MAGIC 0x9123683e
-#define TMPFS_MAGIC 0x01021994
-#define HUGETLBFS_MAGIC 0x958458f6
-#define RAMFS_MAGIC 0x858458f6
+#define BCACHEFS_MAGIC 0xca451a4e
 
 /* Set before loading. */
 const volatile bool has_io_start = true;

@@ -192,6 +192,13 @@ fn what_a_recorded_command_fails_at_first_is_found() {
     let judged = judged(&scratch, "r");
     let found = finding(&judged, &name).unwrap_or_else(|| panic!("{judged}"));
     assert!(figure(found, "failed reads") >= Some(1.0), "{found}");
+    let check = |text: &str, code| scratch.iodyno(&["check", "r", "--fail-if", text]).run().unwrap().expect_code(code);
+    let told = check(&format!("errors{{target={name}, op=read}} > 0"), 5).stderr;
+    assert!(
+        told.contains(&format!("objective missed in the machine: errors{{target={name}, op=read}} was ")),
+        "{told}"
+    );
+    check(&format!("errors{{target={name}, op=write}} > 0"), 0);
 }
 
 #[test]

@@ -179,10 +179,22 @@ fn a_watch_that_lost_ios_says_so() {
 #[test]
 fn memory_that_is_shared_is_not_the_file_of_direct_io() {
     let Some(bench) = Bench::new() else { return };
-    let memory = "/dev/shm/iodyno-test-memory";
-    std::fs::write(memory, vec![0; 1 << 20]).unwrap();
+    mapped_memory_is_not_the_file(&bench, Path::new("/dev/shm/iodyno-test-memory"));
+}
+
+#[test]
+fn a_file_that_is_mapped_for_a_direct_read_is_not_the_file_of_direct_io() {
+    let Some(bench) = Bench::new() else { return };
+    mapped_memory_is_not_the_file(&bench, &bench.scratch.path("mapped"));
+}
+
+/// Traces direct I/O from and to memory that is this file, mapped.
+fn mapped_memory_is_not_the_file(bench: &Bench, file_of_memory: &Path) {
+    std::fs::write(file_of_memory, vec![0; 1 << 20]).unwrap();
+    let memory = file_of_memory.to_str().unwrap();
     let load = ["--rw=randrw", "--bs=8k", "--direct=1", "--ioengine=psync", "--number_ios=200"];
-    let load = [&load[..], &["--iomem=mmapshared:/dev/shm/iodyno-test-memory"]].concat();
+    let mapped = format!("--iomem=mmapshared:{memory}");
+    let load = [&load[..], &[mapped.as_str()]].concat();
     let trace = |name: &str, file: &Path| {
         let child = bench.start(&["trace", "--comm", "fio", "-o", name], "tracing");
         bench.fio(file, &load);
@@ -211,7 +223,7 @@ fn memory_that_is_shared_is_not_the_file_of_direct_io() {
         let rows = trace(kind.name(), &file);
         assert!(rows.iter().all(|io| io.file.as_deref() == file.to_str()), "{}: {:?}", kind.name(), rows[0]);
     }
-    let _ = std::fs::remove_file(memory);
+    let _ = std::fs::remove_file(file_of_memory);
 }
 
 #[test]
