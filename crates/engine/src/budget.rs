@@ -13,8 +13,8 @@ pub(crate) struct Budget {
     operations: Option<AtomicU64>,
     /// Of reads and writes together, reads, writes.
     bytes: [Option<Meter>; 3],
-    /// Bytes count from here on: the warm-up does not.
-    bytes_from_ns: u64,
+    /// Both count from here on: the warm-up does not.
+    from_ns: u64,
     /// What is due from here on, in time of the run, is not of the run: its length does not hang on when somebody looks.
     end_ns: Option<u64>,
     spent: AtomicBool,
@@ -35,7 +35,7 @@ impl Budget {
         let warmup_ns = if input.run.format { 0 } else { input.run.warmup_ns };
         Self {
             bytes: [stop.total, stop.read, stop.written].map(|given| given.map(limit)),
-            bytes_from_ns: warmup_ns,
+            from_ns: warmup_ns,
             end_ns: input.run.elapsed_ns.map(|elapsed| warmup_ns.saturating_add(elapsed)),
             operations: stop.operations.map(AtomicU64::new),
             spent: AtomicBool::new(false),
@@ -78,8 +78,9 @@ impl Budget {
     }
 
     fn take_limited(&self, operation: &Operation, due_ns: u64) -> bool {
+        let is_warmup = due_ns < self.from_ns;
         let concerned = match operation.op {
-            _ if due_ns < self.bytes_from_ns => [false; 3],
+            _ if is_warmup => [false; 3],
             Op::Read => [true, true, false],
             Op::Write => [true, false, true],
             Op::Trim | Op::Flush => [false; 3],
@@ -92,7 +93,7 @@ impl Budget {
                 return false;
             }
         }
-        let Some(left) = &self.operations else { return true };
+        let Some(left) = self.operations.as_ref().filter(|_| !is_warmup) else { return true };
         left.fetch_update(Ordering::Relaxed, Ordering::Relaxed, |left| left.checked_sub(1)).is_ok()
     }
 }

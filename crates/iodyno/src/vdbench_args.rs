@@ -25,8 +25,10 @@ pub(crate) fn normalise(arguments: Vec<OsString>) -> Vec<OsString> {
             None => (word, argument.clone()),
         };
         match word {
-            "+" => {
-                let addition: Vec<OsString> = rest.by_ref().collect();
+            // `+elapsed=80`, too; a path with a plus in front is none with an equals sign.
+            _ if word == "+" || (word.starts_with('+') && word.contains('=')) => {
+                let first = Some(OsString::from(&word[1..])).filter(|first| !first.is_empty());
+                let addition: Vec<OsString> = first.into_iter().chain(rest.by_ref()).collect();
                 let mut joined = OsString::from("--add=");
                 joined.push(addition.join(OsStr::new(" ")));
                 out.push(joined);
@@ -152,7 +154,11 @@ mod tests {
 
     #[test]
     fn everything_after_plus_is_one_addition() {
-        let words = ["iodyno", "run", "a.vdb", "+", "iorate=max,", "elapsed=3"].map(OsString::from).to_vec();
-        assert_eq!(normalise(words), ["iodyno", "run", "a.vdb", "--add=iorate=max, elapsed=3"]);
+        for plus in [&["+", "iorate=max,"][..], &["+iorate=max,"]] {
+            let words = ["iodyno", "run", "a.vdb"].iter().chain(plus).chain(&["elapsed=3"]);
+            let words = words.map(OsString::from).collect();
+            assert_eq!(normalise(words), ["iodyno", "run", "a.vdb", "--add=iorate=max, elapsed=3"]);
+        }
+        check("iodyno run +a.vdb -e5", "iodyno run +a.vdb -e5");
     }
 }

@@ -1,7 +1,7 @@
 //! The lines that Vdbench prints for each run when it only simulates (`-s`).
 
 use plan::{Plan, Rate, Run};
-use quantity::loops::vdbench_loop;
+use quantity::loops::{vdbench_loop, vdbench_rate};
 use std::collections::HashMap;
 
 /// What Vdbench takes for the last maximum as long as there is none, operations per second.
@@ -15,7 +15,7 @@ pub fn simulate(plan: &Plan) -> Vec<String> {
         .iter()
         .map(|run| {
             let rate = if run.loops.iter().any(|(name, _)| name == "iorate" || name == "fwdrate") {
-                *first_rates.entry(run.name.as_str()).or_insert(run.rate)
+                run.told_rate.unwrap_or(*first_rates.entry(run.name.as_str()).or_insert(run.rate))
             } else {
                 run.rate
             };
@@ -48,9 +48,10 @@ fn loops(run: &Run) -> String {
     run.loops.iter().map(|(name, value)| vdbench_loop(name, value)).collect::<Vec<_>>().join(" ")
 }
 
-/// Shares that must hold, rates and priorities of single workloads need a controlled rate also at full speed.
+/// Shares that must hold, rates and priorities of single workloads need a controlled rate also at full speed; and so does a
+/// run at another rate of a list, of which this is told.
 fn controlled(run: &Run) -> &'static str {
-    if run.is_controlled() { "Controlled" } else { "Uncontrolled" }
+    if run.is_controlled() || !run.rate.is_max() { "Controlled" } else { "Uncontrolled" }
 }
 
 fn rate_text(run: &Run, rate: Rate) -> String {
@@ -64,8 +65,7 @@ fn rate_text(run: &Run, rate: Rate) -> String {
             let rate = whole_percent(fraction) * ASSUMED_MAX / 100.0;
             format!("{rate}")
         }
-        // Half goes up, as with %.0f of Java.
-        Rate::PerSecond(rate) => format!("{}", rate.round()),
+        Rate::PerSecond(rate) => vdbench_rate(rate),
     }
 }
 

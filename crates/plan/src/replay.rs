@@ -123,6 +123,7 @@ impl Run {
             workloads: vec![workload],
             depth: None,
             rate: Rate::Max,
+            told_rate: None,
             arrivals: Arrivals::default(),
             elapsed_ns: None,
             warmup_ns: 0,

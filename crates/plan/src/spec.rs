@@ -254,6 +254,9 @@ pub struct Run {
     pub depth: Option<u32>,
     /// How fast.
     pub rate: Rate,
+    /// The rate that Vdbench's `-s` tells of a run with a list of rates, where it is not the first of the list.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub told_rate: Option<Rate>,
     /// How arrivals are spread in time when the rate is a number.
     pub arrivals: Arrivals,
     /// Measured time after the warm-up; `None`: until the work ends by itself (format, one pass to the end).

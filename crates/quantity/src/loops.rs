@@ -15,6 +15,12 @@ pub fn vdbench_loop(name: &str, value: &str) -> String {
     format!("{label}={text}")
 }
 
+/// A rate as Vdbench writes it behind `I/O rate:`, for the same scripts: a whole number. Formula: 1e-15 more, rounded to the
+/// nearest, a half to the even one, so that small halves go up (0.5: `1`, 2.5: `3`) and others to the even (1000.5: `1000`).
+pub fn vdbench_rate(rate: f64) -> String {
+    format!("{}", (rate + 1e-15).round_ties_even())
+}
+
 const UNITS: [(f64, &str); 5] = [
     (1_125_899_906_842_624.0, "p"),
     (1_099_511_627_776.0, "t"),
@@ -40,7 +46,13 @@ fn size_text(value: f64) -> String {
 
 #[cfg(test)]
 mod tests {
-    use super::vdbench_loop;
+    use super::{vdbench_loop, vdbench_rate};
+
+    #[test]
+    fn rates_are_whole_numbers() {
+        let told = [0.4, 0.5, 1.5, 2.5, 8.5, 16.5, 17.5, 1000.5, 1000.7, 1e6].map(vdbench_rate);
+        assert_eq!(told, ["0", "1", "2", "3", "9", "16", "18", "1000", "1001", "1000000"]);
+    }
 
     #[test]
     fn values_are_those_of_vdbench() {

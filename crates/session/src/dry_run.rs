@@ -77,6 +77,7 @@ const RUN_SAID: &[&str] = &[
     "loops",
     "workloads",
     "rate",
+    "told_rate",
     "elapsed_ns",
     "warmup_ns",
     "stop.total",

@@ -103,6 +103,7 @@ fn run_of(plan: &Plan, fills: &[Fill]) -> Option<Run> {
         workloads,
         depth: None,
         rate: Rate::Max,
+        told_rate: None,
         arrivals: plan::Arrivals::default(),
         elapsed_ns: None,
         warmup_ns: 0,

@@ -3,6 +3,7 @@
 use super::facts::{Facts, Run};
 use super::figures::Figures;
 use super::{date, escaped, time_of_day};
+use quantity::loops::vdbench_rate;
 use std::fmt::Write as _;
 
 /// Lines after which the heading comes again.
@@ -93,7 +94,7 @@ pub(super) fn heading(facts: &Facts, run: &Run) -> String {
         let controlled = if run.requested.controlled { "Controlled" } else { "Uncontrolled" };
         format!("{controlled} {}", if run.requested.curve { "curve" } else { "MAX" })
     };
-    let rate = run.offered.map_or_else(at_full_speed, |rate| format!("{rate}"));
+    let rate = run.offered.map_or_else(at_full_speed, vdbench_rate);
     let elapsed = run.requested.elapsed_s.map_or("(none)".to_string(), |seconds| format!("{seconds}"));
     let warmup =
         if run.requested.warmup_s > 0.0 { format!(" warmup={}", run.requested.warmup_s) } else { String::new() };

@@ -3,7 +3,7 @@
 use crate::support::{Bench, filled, run, scratch, workload};
 use engine::{EngineChoice, Pace};
 use plan::generate::Op;
-use plan::{DataLimit, Job, Stop, TransferSize, Turn, Workload};
+use plan::{Arrivals, DataLimit, Gaps, Job, Stop, TransferSize, Turn, Workload};
 
 const MIB: u64 = 1 << 20;
 
@@ -56,4 +56,21 @@ fn multiples_of_sizes_are_those_of_the_targets_of_the_run() {
     let stop = Stop { total: Some(DataLimit::TargetSizes(2.0)), ..Stop::default() };
     let total = bytes(&mut bench, &[workload("small", &[0], 1.0)], stop, Pace::Max);
     assert_eq!(total(None), 2 * MIB);
+}
+
+#[test]
+fn a_number_of_operations_is_counted_from_the_end_of_the_warm_up_on() {
+    let folder = scratch();
+    let mut bench = Bench::new(vec![filled(folder.path(), "a", 8 * MIB, 8)], run(vec![]));
+    let arrivals = Arrivals { gaps: Gaps::Deterministic, burst: None };
+    let stop = Stop { operations: Some(300), ..Stop::default() };
+    let run = run(vec![workload("one", &[0], 0.5)]);
+    bench.plan.runs = vec![plan::Run { stop, arrivals, warmup_ns: 200_000_000, ..run }];
+    bench.pace = Pace::PerSecond(2000.0);
+    for choice in [EngineChoice::Uring, EngineChoice::Sync] {
+        bench.choice = choice;
+        // The first 200 ms, and 300 more.
+        let ops: u64 = bench.go(None).iter().map(|lane| lane.ops).sum();
+        assert!((699..=701).contains(&ops), "{choice:?}: {ops}");
+    }
 }

@@ -60,7 +60,7 @@ fn a_sweep_comes_back_of_a_flatfile_with_its_loop_values() {
 fn averages_are_over_all_intervals_also_over_those_in_which_nothing_arrived() {
     let scratch = Scratch::new();
     let text = format!(
-        "sd=sd1,lun={},size=4m\nwd=wd1,sd=sd1\nrd=rd1,wd=wd1,iorate=4,warmup=1,elapsed=2\n",
+        "sd=sd1,lun={},size=4m\nwd=wd1,sd=sd1\nrd=rd1,wd=wd1,iorate=4.3,warmup=1,elapsed=2\n",
         scratch.path("data").display()
     );
     let file = scratch.write("job.vdb", &text);
@@ -112,6 +112,7 @@ fn averages_are_over_all_intervals_also_over_those_in_which_nothing_arrived() {
     let of_average = |line: &&str| line.split_whitespace().any(|word| word == name);
     let line = summary.lines().find(of_average).unwrap_or_else(|| panic!("no {name} in {summary}"));
     assert!(line.contains(&format!("{rate:>11.2}")), "{line} does not say {rate}");
+    assert!(summary.contains("Starting RD=rd1; I/O rate: 4; "), "a whole number, as there: {summary}");
 }
 
 /// A run, its flatfile, and the recording that is made of it. On a machine that is `quiet` an interval has one second, and totals come back.

@@ -228,7 +228,7 @@ fn rates(context: &mut Context, definition: &Definition) -> Option<(Vec<RateStep
         context.push(found.help("add iorate=1000, iorate=max or iorate=curve"));
         return None;
     };
-    let (values, list) = match rate {
+    let (own, list) = match rate {
         RateParam::Curve if definition.burst.is_some() => {
             let found = Diagnostic::error(
                 "burst",
@@ -241,35 +241,53 @@ fn rates(context: &mut Context, definition: &Definition) -> Option<(Vec<RateStep
         RateParam::Curve => return Some((curve(definition), arrivals)),
         RateParam::List { values, list } => (values, *list),
     };
+    let (values, list) = match &definition.rate_list {
+        Some(values) if !definition.file_rate => (values, true),
+        _ => (own, list),
+    };
     if let Some(kind) = definition.burst {
         let (rate, burst) = burst(context, values, kind, *span)?;
         arrivals.burst = Some(burst);
         return Some((vec![(rate, String::new(), None)], arrivals));
     }
     // Vdbench names a run after the percentage that it begins with, whatever its list goes on with.
-    let title = match values.first() {
+    let title = match own.first() {
         Some(RateValue::Relative(fraction)) => format!("_({}%)", crate::simulate::whole_percent(*fraction)),
         _ => String::new(),
     };
     let steps = values
         .iter()
         .map(|value| {
-            let (rate, text) = match value {
-                RateValue::Number(number) => (Rate::PerSecond(*number), super::run::plain(*number)),
-                RateValue::Max => (Rate::Max, "max".to_string()),
-                RateValue::Relative(fraction) => {
-                    (Rate::FractionOfLastMax(*fraction), format!("{}%", super::run::plain(fraction * 100.0)))
-                }
-            };
+            let (rate, text) = rate_of(*value);
             (rate, title.clone(), list.then_some(text))
         })
         .collect();
-    if values.contains(&RateValue::Number(0.0)) {
+    if values.iter().chain(own).any(|value| *value == RateValue::Number(0.0)) {
         let found = Diagnostic::error("out-of-range", *span, "`iorate` is 0");
         context.push(found.help("allowed: above 0, or max"));
         return None;
     }
     Some((steps, arrivals))
+}
+
+/// A rate, and its text in the title.
+fn rate_of(value: RateValue) -> (Rate, String) {
+    match value {
+        RateValue::Number(number) => (Rate::PerSecond(number), super::run::plain(number)),
+        RateValue::Max => (Rate::Max, "max".to_string()),
+        RateValue::Relative(fraction) => {
+            (Rate::FractionOfLastMax(fraction), format!("{}%", super::run::plain(fraction * 100.0)))
+        }
+    }
+}
+
+/// The single rate of a definition that runs an inherited list: `-s` tells it.
+fn told_rate(definition: &Definition) -> Option<Rate> {
+    definition.rate_list.as_ref()?;
+    match definition.rate.as_ref()? {
+        (RateParam::List { values, list: false }, _) => values.first().map(|value| rate_of(*value).0),
+        _ => None,
+    }
 }
 
 fn curve(definition: &Definition) -> Vec<RateStep> {
@@ -361,6 +379,7 @@ fn loops(
                 workloads: workloads.clone(),
                 depth,
                 rate: *rate,
+                told_rate: told_rate(definition),
                 arrivals: arrivals.clone(),
                 elapsed_ns: Some(definition.elapsed_ns),
                 warmup_ns: definition.warmup_ns,

@@ -84,9 +84,11 @@ impl Names {
         severity: Severity,
     ) -> Vec<usize> {
         let many = numbers.end().saturating_sub(*numbers.start());
-        if numbers.is_empty() || many >= RANGE_MAX {
+        if many == 0 || many >= RANGE_MAX {
             let message = format!("the range `{}` must rise, over at most {RANGE_MAX} names", text.text);
-            context.push(Diagnostic::error("range", text.span, message));
+            let help = format!("for one, write {prefix}{:0width$}", numbers.start());
+            let help = (numbers.start() == numbers.end()).then_some(help);
+            context.push(Diagnostic::error("range", text.span, message).help_if(help));
             return Vec::new();
         }
         let mut hits = Vec::new();

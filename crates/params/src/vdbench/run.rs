@@ -55,6 +55,8 @@ pub(crate) struct Definition {
     pub(crate) targets_span: Span,
     pub(crate) file_works: Vec<Text>,
     pub(crate) rate: Option<(RateParam, Span)>,
+    /// The last list of rates: Vdbench runs it whatever single rate comes after it.
+    pub(crate) rate_list: Option<Vec<RateValue>>,
     /// Was it given and could not be read?
     pub(crate) rate_wrong: bool,
     /// Was it called `fwdrate`?
@@ -88,6 +90,7 @@ impl Default for Definition {
             targets_span: Span::default(),
             file_works: Vec::new(),
             rate: None,
+            rate_list: None,
             rate_wrong: false,
             file_rate: false,
             curve: [10.0, 50.0, 70.0, 80.0, 90.0, 100.0].map(|percent| (percent, false)).to_vec(),
@@ -116,7 +119,11 @@ impl Definition {
     /// What a copy costs, in units of work.
     fn weight(&self) -> usize {
         let loops: usize = self.loops.iter().map(|one| one.values.len() * 4).sum();
-        16 + loops + (self.works.len() + self.targets.len() + self.file_works.len()) * 4 + self.commands_weight()
+        let rates = self.rate_list.as_ref().map_or(0, |list| list.len() * 4);
+        16 + loops
+            + rates
+            + (self.works.len() + self.targets.len() + self.file_works.len()) * 4
+            + self.commands_weight()
     }
 
     pub(crate) fn commands_weight(&self) -> usize {
@@ -133,16 +140,20 @@ pub(crate) fn read(context: &mut Context, statements: &[Statement], addition: &[
         // journal_recovery overrides a run that is not built yet.
         let special = statement.name.text == "journal_recovery";
         let default = statement.name.text == "default";
-        let mut statement = statement.clone();
-        if !default {
-            statement.params.extend_from_slice(addition);
-        }
         if !context.work(template.weight(), statement.span) {
             break;
         }
         let mut run = Definition { span: statement.span, name: statement.name.text.clone(), ..template.clone() };
-        let named = statement::check_name(context, &statement);
-        statement::each(context, &statement, |context, name, param| set(context, &mut run, name, param, default));
+        let named = statement::check_name(context, statement);
+        statement::each(context, statement, |context, name, param| set(context, &mut run, name, param, default));
+        if !default && !addition.is_empty() {
+            let added = Statement { params: addition.to_vec(), ..statement.clone() };
+            statement::each(context, &added, |context, name, param| {
+                // A rate of the command line takes the place of a list, too.
+                run.rate_list = run.rate_list.take().filter(|_| name != "iorate");
+                set(context, &mut run, name, param, default);
+            });
+        }
         if default {
             template = run;
         } else if named && !special {
@@ -170,6 +181,9 @@ fn set(context: &mut Context, run: &mut Definition, name: &'static str, param: &
             run.file_rate = param.key.starts_with("fw");
             let rate = rate(context, param);
             run.rate_wrong = rate.is_none();
+            if let Some(rate) = rate.as_ref().filter(|_| !run.file_rate) {
+                keep_list(context, run, rate, param.span);
+            }
             run.rate = rate.map(|rate| (rate, param.span));
         }
         "curve" => curve(context, run, param),
@@ -217,13 +231,39 @@ fn set(context: &mut Context, run: &mut Definition, name: &'static str, param: &
     }
 }
 
+/// A list of rates stays until another list comes.
+fn keep_list(context: &mut Context, run: &mut Definition, rate: &RateParam, span: Span) {
+    let found = match rate {
+        RateParam::List { values, list: true } => {
+            run.rate_list = Some(values.clone());
+            return;
+        }
+        _ if run.rate_list.is_none() => return,
+        // Vdbench runs the rates of the list under the names of the curve's points.
+        RateParam::Curve => Diagnostic::error("conflict", span, "iorate=curve behind a list of rates, which stays"),
+        RateParam::List { .. } => {
+            let message = "the list of iorate= before this runs instead of this rate, as in Vdbench";
+            Diagnostic::warning("iorate", span, message)
+        }
+    };
+    context.push(found.help("give the list to each rd= that it is for, not to rd=default"));
+}
+
 fn rate(context: &mut Context, param: &Param) -> Option<RateParam> {
     const MAX: f64 = f64::MAX;
+    if let [text, rest @ ..] = param.values.as_slice()
+        && text.text.eq_ignore_ascii_case("curve")
+    {
+        if let Some(first) = rest.first() {
+            value::list(context, "iorate", param, rest, Unit::Plain, &[("max", MAX)])?;
+            let message = "what stands behind `curve` does not count, as in Vdbench";
+            let help = "the points of a curve are curve=(10,50,100)";
+            context.push(Diagnostic::warning("curve", first.span, message).help(help));
+        }
+        return Some(RateParam::Curve);
+    }
     if let [text] = param.values.as_slice() {
         let lower = text.text.to_lowercase();
-        if lower == "curve" {
-            return Some(RateParam::Curve);
-        }
         if lower.starts_with(|c: char| c.is_alphabetic()) && lower != "max" {
             let _ = value::word(context, "iorate", text, &["max", "curve", "a number"]);
             return None;

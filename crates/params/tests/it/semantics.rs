@@ -383,17 +383,68 @@ fn titles_are_those_that_scripts_parse() {
         line("iorate=1000.7,threads=1536,rdpct=33.3"),
         "rd1; I/O rate: 1001; For loops: threads=1.500k rdpct=33"
     );
-    for (rate, told) in [("0.5", "1"), ("1.5", "2"), ("2.5", "3"), ("0.4", "0")] {
+    // Small halves go up, others to the even number.
+    for (rate, told) in [("0.5", "1"), ("1.5", "2"), ("2.5", "3"), ("0.4", "0"), ("1000.5", "1000"), ("1001.5", "1002")]
+    {
         assert_eq!(line(&format!("iorate={rate}")), format!("rd1; I/O rate: {told}; For loops: None"));
     }
     assert_eq!(line("iorate=max,seekpct=-1"), "rd1; I/O rate: Uncontrolled MAX; For loops: seekpct=1%");
     assert_eq!(line("iorate=50%"), "rd1; I/O rate: 5000; For loops: None");
+    let uneven = lines("iorate=(max,1000)");
+    assert!(uneven[0].contains("I/O rate: Uncontrolled MAX") && uneven[1].contains("I/O rate: Controlled MAX"));
     assert_eq!(lines("iorate=(50%,1000)")[1].split("; ").nth(3), Some("For loops: iorate=1000"));
     assert_eq!(lines("iorate=curve,curve=(10.5,50)")[1].split("; ").next(), Some("Simulating RD=rd1_(10%)"));
     let relative = plan_of(&format!("{SD}wd=wd1,sd=sd1\nrd=rd1,wd=wd1,iorate=50%\n"));
     assert_eq!(relative.runs[0].title, "rd1_(50%)");
     let prioritised = plan_of(&format!("{SD}wd=wd1,sd=sd1,priority=1\nrd=rd1,wd=wd1,iorate=max\n"));
     assert!(simulate(&prioritised)[0].contains("I/O rate: Controlled MAX"));
+}
+
+#[test]
+fn a_list_of_rates_stays_whatever_rate_comes_after_it() {
+    let text = |rest: &str| format!("{SD}wd=wd1,sd=sd1\nrd=default,iorate=(100,200)\nrd=rd1,wd=wd1,{rest}\n");
+    let reading = |rest: &str| read(&Memory::one("job.vdb", text(rest)), &Options::default());
+    let codes = |reading: &Reading| reading.diagnostics.iter().map(|found| found.code).collect::<Vec<_>>();
+    let rates = |plan: &Plan| plan.runs.iter().map(|run| run.rate).collect::<Vec<_>>();
+    let listed = [Rate::PerSecond(100.0), Rate::PerSecond(200.0)];
+    for (rest, warned, title, told) in [
+        ("threads=2", false, "rd1", "100"),
+        ("iorate=2500", true, "rd1", "2500"),
+        ("iorate=max", true, "rd1", "Controlled MAX"),
+        ("iorate=50%", true, "rd1_(50%)", "5000"),
+    ] {
+        let reading = reading(rest);
+        assert_eq!(codes(&reading), vec!["iorate"; usize::from(warned)], "{rest}");
+        let plan = good(reading);
+        assert_eq!((rates(&plan), plan.runs[1].title.as_str()), (listed.to_vec(), title), "{rest}");
+        let line = simulate(&plan).swap_remove(1);
+        let expect = format!("Simulating RD=rd1; I/O rate: {told}; elapsed=30; For loops: ");
+        assert!(line.starts_with(&expect) && line.ends_with("iorate=200"), "{line}");
+    }
+    assert_eq!(rates(&plan_of(&text("iorate=(7,8)"))), [Rate::PerSecond(7.0), Rate::PerSecond(8.0)]);
+    assert_eq!(codes(&reading("iorate=curve")), ["conflict"]);
+    // The command line is meant.
+    let options = Options { run_addition: Some("iorate=77".into()), ..Options::default() };
+    assert_eq!(rates(&plan_with(&text("iorate=(7,8)"), &options)), [Rate::PerSecond(77.0)]);
+    // What stands behind `curve` is nothing to Vdbench.
+    let reading = read(
+        &Memory::one("job.vdb", format!("{SD}wd=wd1,sd=sd1\nrd=rd1,wd=wd1,iorate=(curve,100),curve=50\n")),
+        &Options::default(),
+    );
+    assert_eq!(codes(&reading), ["curve"]);
+    assert_eq!(good(reading).runs.len(), 2);
+}
+
+#[test]
+fn a_range_of_names_rises() {
+    for list in ["(sd2-sd1)", "(sd1-sd1)", "sd1-sd1"] {
+        let text = format!("{SD}sd=sd2,lun=/tmp/y,size=1g\nwd=wd1,sd={list}\nrd=rd1,wd=wd1,iorate=max\n");
+        let reading = read(&Memory::one("job.vdb", text), &Options::default());
+        assert!(
+            reading.diagnostics.iter().any(|found| found.code == "range" && found.severity == Severity::Error),
+            "{list}"
+        );
+    }
 }
 
 #[test]

@@ -152,6 +152,24 @@ pub enum GenerateError {
         /// The target's grain, where it has one.
         grain_bytes: Option<u64>,
     },
+    /// The hit area has no room for two of the largest transfers, which is what Vdbench asks for.
+    #[error(
+        "workload {workload}: its hit area on target {target} has {hit_bytes} bytes in whole transfers{}, and hits need room for two \
+         of the largest transfers of all runs there, 2 × {grain_bytes} bytes; use a larger hitarea= or smaller transfers",
+        if *without_first { " behind the device's first" } else { "" }
+    )]
+    HitArea {
+        /// Name of the workload.
+        workload: String,
+        /// Name of the target.
+        target: String,
+        /// What is left of the area, its ends rounded.
+        hit_bytes: u64,
+        /// The target's grain.
+        grain_bytes: u64,
+        /// Does it leave the first transfer of a raw device alone?
+        without_first: bool,
+    },
     /// A transfer size that cannot be issued.
     #[error(
         "workload {workload}: transfer size of {transfer_bytes} bytes on target {target}: it must be a multiple of the \

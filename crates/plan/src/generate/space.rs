@@ -191,6 +191,15 @@ impl Window {
         let area = hit_area(workload, target).filter(|_| workload.address.streams.is_none());
         let aside = area.unwrap_or(0);
         let misses = space(low.saturating_add(if has_misses(workload) { aside } else { 0 }), high);
+        if let Some(area) = area {
+            let without_first = low == 0 && target.skip_first_block;
+            let begin = floor(if without_first { grain } else { low }).saturating_add(offset);
+            let hit_bytes = floor(low.saturating_add(area)).saturating_sub(begin);
+            if hit_bytes < grain.saturating_mul(2) {
+                let (workload, target) = (workload.name.clone(), target.name.clone());
+                return Err(GenerateError::HitArea { workload, target, hit_bytes, grain_bytes: grain, without_first });
+            }
+        }
         let hits = area.map(|area| space(low, low.saturating_add(area).min(high)));
         Ok(Self { misses, hits, shift: workload.address.base_bytes })
     }

@@ -170,6 +170,40 @@ fn hits_and_misses_have_windows_of_their_own() {
 }
 
 #[test]
+fn a_hit_area_has_room_for_two_transfers_of_the_largest_run() {
+    let mut workload = ordered(SEQUENTIAL, TransferSize::Fixed(64 * KIB));
+    workload.address.read_hit = 0.5;
+    let with = |workload: &Workload, hit_area_bytes, target| {
+        build(workload, &TargetSpec { hit_area_bytes, ..target }, 4 * MIB, 1)
+    };
+    let is_refused = |workload: &Workload, area, target| match with(workload, area, target) {
+        Err(GenerateError::HitArea { .. }) => true,
+        other => other.map(|_| false).unwrap(),
+    };
+    // Ends round down; a raw device's first transfer is never touched; an offset moves the lower end.
+    for (area, target, expect) in [
+        (128 * KIB - 512, file(64 * KIB), true),
+        (128 * KIB, file(64 * KIB), false),
+        (191 * KIB, raw(64 * KIB), true),
+        (192 * KIB, raw(64 * KIB), false),
+        (192 * KIB, file(128 * KIB), true),
+        (128 * KIB, TargetSpec { offset_bytes: 512, ..file(64 * KIB) }, true),
+    ] {
+        assert_eq!(is_refused(&workload, area, target.clone()), expect, "{area} of {target:?}");
+    }
+    let told = with(&workload, 64 * KIB, raw(64 * KIB)).unwrap_err().to_string();
+    assert!(
+        told.contains("has 0 bytes in whole transfers behind the device's first") && told.contains("hitarea="),
+        "{told}"
+    );
+    // forhitarea= sets it aside even where nothing hits; without hits it does not matter.
+    workload.address.read_hit = 0.0;
+    assert!(!is_refused(&workload, 512, file(64 * KIB)));
+    workload.address.hit_area_bytes = Some(64 * KIB);
+    assert!(is_refused(&workload, MIB, file(64 * KIB)));
+}
+
+#[test]
 fn streams_divide_the_whole_target_and_leave_their_first_block_alone() {
     let mut workload = ordered(SEQUENTIAL, TransferSize::Fixed(64 * KIB));
     workload.address.streams = Some(3);
@@ -557,7 +591,14 @@ impl Case {
         let [misses, hits] = self.windows();
         let band: u64 = misses.iter().map(|(low, high)| high - low).sum();
         let is_band = self.hot_band.is_none() || self.seek <= 0 || band >= 1_000_000;
-        fits(&misses) && (self.hits == 0.0 || fits(&hits)) && is_band
+        fits(&misses) && (self.hits == 0.0 || (fits(&hits) && self.hit_bytes() >= 2 * self.grain)) && is_band
+    }
+
+    /// What Vdbench takes for the size of the hit area: it does not look at the end of the range.
+    fn hit_bytes(&self) -> u64 {
+        let low = self.bytes(self.range().0);
+        let begin = if low == 0 && self.is_raw { self.grain } else { low };
+        self.down(low + self.hit_area).saturating_sub(self.down(begin) + self.offset)
     }
 
     fn windows_without_hits(&self) -> Vec<(u64, u64)> {

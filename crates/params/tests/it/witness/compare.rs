@@ -25,6 +25,7 @@ fn read(text: &str) -> Reading {
 /// What iodyno refuses and Vdbench does not: code, part of the message, id of the documentation.
 const REFUSED_HERE: &[(&str, &str, &str)] = &[
     ("conflict", "stride= is for operations that seek", "stride-sequential"),
+    ("conflict", "behind a list of rates", "curve-behind-list"),
     ("conflict", "hotband= has its own distribution", "hotband-streams"),
     ("skew", "leaves nothing for the others", "skew-rest"),
     ("range", "is empty or more than all", "range-from-the-end"),

@@ -407,6 +407,8 @@ fn runs(random: &mut Random, storages: &[String], works: &[String], out: &mut Ve
         let mut params = times(random);
         if random.one_in(3) {
             params.push(number("iorate", random.between(1, 50) * 100.0));
+        } else if random.one_in(6) {
+            params.push(numbers("iorate", &[100.0, 300.0]));
         }
         params.extend(loops(random));
         out.push(Statement { section: "rd", name: "default".to_string(), params });

@@ -36,10 +36,11 @@ pub(crate) enum Rule {
     WholeTitles,
     PriorityIsControlled,
     RangeNamesBothEnds,
+    ListOfRatesStays,
 }
 
 impl Rule {
-    pub(crate) const ALL: [Self; 25] = [
+    pub(crate) const ALL: [Self; 26] = [
         Self::DefaultsStay,
         Self::LoopMovesToTheEnd,
         Self::RunsSdReplaces,
@@ -65,6 +66,7 @@ impl Rule {
         Self::WholeTitles,
         Self::PriorityIsControlled,
         Self::RangeNamesBothEnds,
+        Self::ListOfRatesStays,
     ];
 }
 
@@ -176,7 +178,7 @@ pub(crate) fn expand(file: &[Statement], flipped: Option<Rule>) -> Result<Expect
         sd.grain = runs.iter().map(of).fold(0.0, f64::max);
     }
     for run in &runs {
-        expected.lines.push(simulated(run, &runs, &is));
+        expected.lines.push(simulated(run, &is));
     }
     for run in &runs {
         expected.lines.push(run_line(run, &is));
@@ -345,7 +347,7 @@ fn skew(run: &Run, wd: &Wd, is: &impl Fn(Rule) -> bool) -> f64 {
 /// For_loop.for_get: first loop outermost; rates always innermost; then the points of a curve.
 fn loops(rd: &Rd, is: &impl Fn(Rule) -> bool) -> Vec<Run> {
     let mut all = rd.loops.clone();
-    if !rd.rates.is_empty() && rd.rate < CURVE_RATE {
+    if !rd.rates.is_empty() && rd.rate != CURVE_RATE {
         let at = if is(Rule::RatesInnermost) { all.len() } else { 0 };
         all.insert(at, ("iorate", rd.rates.clone()));
     }

@@ -193,7 +193,10 @@ fn set_run(rd: &mut Rd, param: &Param, is: &impl Fn(Rule) -> bool) {
             Some(&"curve") => rd.rate = CURVE_RATE,
             _ => {
                 rd.rate = numbers[0];
-                rd.rates = if numbers.len() > 1 { numbers } else { Vec::new() };
+                // RD_entry.pending_rates: a single rate does not take a list back.
+                if numbers.len() > 1 || !is(Rule::ListOfRatesStays) {
+                    rd.rates = numbers.into_iter().filter(|_| param.values.len() > 1).collect();
+                }
             }
         },
         "curve" => rd.curve = numbers,

@@ -5,10 +5,11 @@ use std::collections::BTreeSet;
 use std::fmt::Write as _;
 
 /// RD_entry.display_run and For_loop.updateDisplayList.
-pub(super) fn simulated(run: &Run, runs: &[Run], is: &impl Fn(Rule) -> bool) -> String {
-    let first = runs.iter().find(|other| other.rd.name == run.rd.name).map_or(run.rate, |first| first.rate);
-    let shown = if run.loops.iter().any(|(name, _)| *name == "iorate") { first } else { run.rate };
-    let controlled = if is_controlled(run, is) { "Controlled" } else { "Uncontrolled" };
+pub(super) fn simulated(run: &Run, is: &impl Fn(Rule) -> bool) -> String {
+    let shown = if run.loops.iter().any(|(name, _)| *name == "iorate") { run.rd.rate } else { run.rate };
+    // RD_entry.willWeUseWaiterForWG looks at the rate of the loop.
+    let full_speed = run.rate == MAX_RATE || run.rate == CURVE_RATE;
+    let controlled = if is_controlled(run, is) || !full_speed { "Controlled" } else { "Uncontrolled" };
     let rate = match shown {
         rate if rate == MAX_RATE => format!("{controlled} MAX"),
         rate if rate == CURVE_RATE => format!("{controlled} curve"),
@@ -18,7 +19,8 @@ pub(super) fn simulated(run: &Run, runs: &[Run], is: &impl Fn(Rule) -> bool) -> 
             let step = if rate > 1000.0 { 100.0 } else { 10.0 };
             format!("{}", (rate / step).ceil() * step)
         }
-        rate => format!("{}", rate.round()),
+        // Format.f: DecimalFormat with half to even, of 1e-15 more.
+        rate => format!("{}", (rate + 1e-15).round_ties_even()),
     };
     let mut loops = String::new();
     for (name, value) in &run.loops {
