@@ -34,6 +34,36 @@ fn files_are_made_named_shared_out_and_removed() {
 }
 
 #[test]
+fn jobs_that_all_have_a_rate_ask_for_its_sum_and_not_for_full_speed() {
+    let scratch = Scratch::new();
+    let text = "[global]\nfilename=test\nsize=1m\nbs=4k\ntime_based\nruntime=500ms\n\
+                [ops]\nrw=randread\nrate_iops=100\n[bytes]\nrw=randrw\nrate=400k,800k\n\
+                [some]\nstonewall\nrw=randread\nrate_iops=50\n[free]\nrw=randread\nioengine=null\n";
+    scratch.write("jobs.fio", text);
+    let run = ["run", "jobs.fio", "-o", "out", "-i", "100ms", "--flatfile"];
+    let planned = scratch.iodyno(&[&run[..], &["--dry-run"]].concat()).run().unwrap().expect_code(0).stdout;
+    assert!(planned.contains("RD=ops+bytes; I/O rate: 400;"), "{planned}");
+    let line = |title: &str| planned.lines().find(|line| line.starts_with(&format!("  {title}+"))).unwrap().to_string();
+    assert!(line("ops").contains("  400 op/s  ") && !line("ops").contains("full speed"), "{planned}");
+    assert!(line("some").contains("  full speed  ") && line("some").contains("some 50 op/s on"), "{planned}");
+    let table = scratch.iodyno(&run).run().unwrap().expect_code(0).stdout;
+    let line = |title: &str| table.lines().find(|line| line.starts_with("run ") && line.contains(title)).unwrap();
+    assert!(line("ops").contains(": 400 op/s, "), "{table}");
+    assert!(line("some").contains(": full speed, "), "{table}");
+    let rates: Vec<Option<f64>> = ["ops", "some"]
+        .map(|run| {
+            let rows = scratch.table("out", "phase");
+            rows.iter().find(|row| row["run"].as_str().unwrap().starts_with(run)).unwrap()["offered_rate"].as_f64()
+        })
+        .to_vec();
+    assert_eq!(rates, [Some(400.0), None]);
+    let report = std::fs::read_to_string(scratch.path("out/report.html")).unwrap();
+    assert!(report.contains("offered 400 op/s"), "the report's figures");
+    let flat = std::fs::read_to_string(scratch.path("out/summary.html")).unwrap();
+    assert!(flat.contains("I/O rate: 400;") && flat.contains("I/O rate: Controlled MAX;"), "{flat}");
+}
+
+#[test]
 fn flags_are_a_job_file_on_the_command_line() {
     run_flags(false);
 }
