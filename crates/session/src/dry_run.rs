@@ -70,7 +70,8 @@ impl DryRun {
 }
 
 /// Fields of a target, a run and a workload that have lines or places of their own.
-const TARGET_SAID: &[&str] = &["name", "path"];
+// Which folders would be made where they were missing is no news where nothing is missing.
+const TARGET_SAID: &[&str] = &["name", "path", "layout.folders"];
 const RUN_SAID: &[&str] = &[
     "name",
     "title",

@@ -124,7 +124,7 @@ fn direction(job: &Job, side: &Side, aggregate: u64, has_bins: bool) -> Json {
         ("lat_ns", times(&side.total, &job.percentiles, of_total, has_bins)),
         ("bw_min", whole(side.bandwidth.min)),
         ("bw_max", whole(side.bandwidth.max)),
-        ("bw_agg", Json::Float(super::normal::share_of(aggregate, side.bandwidth.mean))),
+        ("bw_agg", Json::Float(super::normal::share_of(aggregate, &side.bandwidth))),
         ("bw_mean", Json::Float(side.bandwidth.mean)),
         ("bw_dev", Json::Float(side.bandwidth.deviation)),
         ("bw_samples", whole(side.bandwidth.count)),

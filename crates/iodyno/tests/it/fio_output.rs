@@ -406,3 +406,57 @@ fn group_reporting_sums_up_the_jobs_of_a_group() {
         }
     }
 }
+
+/// Jobs that did nothing, numbers of groups, and the time since the beginning, as fio has them.
+#[test]
+fn jobs_that_did_not_run_stand_among_the_others_with_zeros() {
+    let scratch = Scratch::new();
+    let jobs = "[global]\nfilename=one\nsize=64k\nbs=4k\nrw=read\nioengine=psync\ntime_based\nrate_iops=100\nramp_time=1\n\
+                exitall\nexit_what=all\n[ends]\nruntime=1200ms\n[never]\nstartdelay=20\nruntime=1\n\
+                [beside]\nnew_group\nruntime=30\nnumjobs=2\ngroup_reporting\n[last]\nnew_group\nruntime=30\n\
+                [later]\nstonewall\nruntime=1\n[latest]\nstonewall\nrw=randwrite\nfsync=4\nruntime=1\n";
+    scratch.write("jobs.fio", jobs);
+    run(&scratch, "r", &["--output-format=json,terse,normal", "--output=ours.txt"]).expect_code(0);
+    let text = std::fs::read_to_string(scratch.path("ours.txt")).unwrap();
+    let found = |text: &str| {
+        let (json, page) = text[text.find('{').unwrap()..].split_once("\n}\n").unwrap();
+        let json: Value = serde_json::from_str(&format!("{json}}}")).unwrap();
+        let jobs: Vec<(String, u64, bool, String, BTreeSet<String>)> = json["jobs"]
+            .as_array()
+            .unwrap()
+            .iter()
+            .map(|job| {
+                let mut keys = BTreeSet::new();
+                names(job, "", &mut keys);
+                let ios: u64 = ["read", "write"].iter().map(|side| job[side]["total_ios"].as_u64().unwrap()).sum();
+                let of_none = format!("{} {}", job["write"]["bw_agg"], job["error"]);
+                assert!(job["elapsed"].as_u64().unwrap() >= 3, "with its ramp_time: {job}");
+                (job["jobname"].as_str().unwrap().to_string(), job["groupid"].as_u64().unwrap(), ios > 0, of_none, keys)
+            })
+            .collect();
+        let terse: Vec<String> = text.lines().filter_map(|line| line.split(';').nth(2).map(str::to_string)).collect();
+        let groups = page.matches("Run status group").count();
+        (jobs, terse, groups, page.contains("never: (groupid"))
+    };
+    let ours = found(&text);
+    let listed: Vec<(&str, u64, bool)> = ours.0.iter().map(|job| (job.0.as_str(), job.1, job.2)).collect();
+    let expect = [
+        ("ends", 0, true),
+        ("never", 0, false),
+        ("beside", 1, true),
+        ("last", 2, true),
+        ("later", 3, false),
+        ("latest", 4, false),
+    ];
+    assert_eq!(listed, expect);
+    let fio = ["jobs.fio", "--output-format=json,terse,normal", "--output=fio.txt"];
+    match Command::new("fio").args(fio).dir(scratch.path("")).run() {
+        Ok(fio) => {
+            fio.expect_code(0);
+            assert_eq!(ours, found(&std::fs::read_to_string(scratch.path("fio.txt")).unwrap()));
+        }
+        Err(_) => {
+            testkit::lacks("fio");
+        }
+    }
+}
