@@ -37,6 +37,42 @@ pub struct JobErrors {
     pub first_passed_over: i32,
 }
 
+/// Where in the manifest's `extra` stands what became of `steadystate`: a list of [`SteadyState`].
+pub const STEADY_STATES: &str = "steady_states";
+
+/// What became of a run's `steadystate`: of all its jobs together.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+pub struct SteadyState {
+    /// Position of the run.
+    pub run_index: i32,
+    /// What was to be steady: `iops`, `bw`, `lat`.
+    pub measure: String,
+    /// Its slope, instead of the greatest deviation from the mean.
+    pub slope: bool,
+    /// Limit and criterion are percent of the mean.
+    pub percent: bool,
+    /// What was allowed.
+    pub limit: f64,
+    /// What was found last; 0 before there were enough seconds.
+    pub criterion: f64,
+    /// The same in the measure's own unit.
+    pub found: f64,
+    /// So many seconds were looked at, at a time.
+    pub seconds: u64,
+    /// Was it steady?
+    pub attained: bool,
+    /// Operations and bytes per second of the last of these seconds.
+    pub rates: Vec<(u64, u64)>,
+}
+
+impl SteadyState {
+    /// Mean of operations and of bytes per second, those that are missing counted as 0, as fio does.
+    pub(super) fn means(&self) -> (u64, u64) {
+        let (ops, bytes) = self.rates.iter().fold((0, 0), |(ops, bytes), rate| (ops + rate.0, bytes + rate.1));
+        (ops / self.seconds.max(1), bytes / self.seconds.max(1))
+    }
+}
+
 /// The whole output.
 #[derive(Debug)]
 pub(super) struct Document {
@@ -97,6 +133,8 @@ pub(super) struct Job {
     pub(super) errors: u64,
     pub(super) first_error: i32,
     pub(super) continues: bool,
+    /// What became of its `steadystate`.
+    pub(super) steady: Option<SteadyState>,
 }
 
 /// How many were in flight, and went and came together: shares of fio's classes in percent.
@@ -245,6 +283,8 @@ impl Document {
         let met: Option<Vec<JobErrors>> = extra.and_then(|value| serde_json::from_value(value.clone()).ok());
         let found = Lanes::read(reader)?;
         // Logs have no lines of jobs that did nothing.
+        let extra = manifest.extra.get(STEADY_STATES);
+        let steady: Option<Vec<SteadyState>> = extra.and_then(|value| serde_json::from_value(value.clone()).ok());
         let Lanes { titles, mut order, all: lanes } = if is_grouped { found.with_idle(&texts) } else { found };
         let costs = costs(reader, &lanes)?;
         let (from_ns, to_ns) =
@@ -271,7 +311,9 @@ impl Document {
                 |group| round * groups_given + group,
             );
             let logs = text.map(|text| texts.logs(text));
-            Some(Job { group, cost, number, logs, ..lane.job(key, text, &texts, met) })
+            let is_asked = text.is_some_and(|text| texts.option(text, "steadystate").is_some());
+            let steady = steady.iter().flatten().find(|found| is_asked && found.run_index == key.0).cloned();
+            Some(Job { group, cost, number, logs, steady, ..lane.job(key, text, &texts, met) })
         });
         let jobs = jobs.collect();
         Ok(Self {

@@ -1,7 +1,7 @@
 //! `--output-format=normal`: fio's text for people.
 
 use super::figures::{Classes, Times, short};
-use super::model::{Depths, DiskUse, Document, Job, Side, per_second};
+use super::model::{Depths, DiskUse, Document, Job, Side, SteadyState, per_second};
 use quantity::text::civil;
 use std::fmt::Write as _;
 
@@ -120,6 +120,25 @@ fn one_job(text: &mut String, document: &Document, job: &Job) {
     if let Some(depth) = job.depth.filter(|_| !job.has_target) {
         let _ = writeln!(text, "     latency   : target=0, window=0, percentile=100.00%, depth={depth}");
     }
+    if let Some(found) = &job.steady {
+        steady_line(text, found);
+    }
+}
+
+fn steady_line(text: &mut String, found: &SteadyState) {
+    let (iops, bytes) = found.means();
+    let _ = writeln!(
+        text,
+        "  steadystate  : attained={}, bw={} ({}), iops={}, {}{}={:.3}{}",
+        if found.attained { "yes" } else { "no" },
+        short(bytes, DIGITS, true, "B/s"),
+        short(bytes, DIGITS, false, "B/s"),
+        short(iops, DIGITS, false, ""),
+        found.measure,
+        if found.slope { " slope" } else { " mean dev" },
+        found.criterion,
+        if found.percent { "%" } else { "" }
+    );
 }
 
 fn depth_lines(text: &mut String, depths: &Depths) {

@@ -460,3 +460,50 @@ fn jobs_that_did_not_run_stand_among_the_others_with_zeros() {
         }
     }
 }
+
+#[test]
+fn a_steady_state_has_its_block() {
+    let scratch = Scratch::new();
+    let jobs = "[global]\nfilename=one\nsize=64k\nbs=4k\nrw=randread\nioengine=psync\ntime_based\nrate_iops=100\n\
+                steadystate_duration=2\n[steady]\nsteadystate=iops:900%\nruntime=30\n\
+                [never]\nstonewall\nsteadystate=bw_slope:1\nruntime=1\n";
+    scratch.write("jobs.fio", jobs);
+    run(&scratch, "r", &["--output-format=json", "--output=ours.json"]).expect_code(0);
+    let found = |name: &str| -> Vec<(Value, Value, Value, bool, BTreeSet<String>, usize)> {
+        let json = of_file(&scratch, name);
+        let of = |job: &Value| {
+            let (steady, mut keys) = (&job["steadystate"], BTreeSet::new());
+            names(steady, "", &mut keys);
+            let is_percent = steady["criterion"].as_str().unwrap().ends_with('%');
+            let (iops, bytes) = (&steady["data"]["iops"], &steady["data"]["bw"]);
+            assert_eq!(iops.as_array().unwrap().len(), bytes.as_array().unwrap().len());
+            let seconds = iops.as_array().unwrap().len();
+            (steady["ss"].clone(), steady["duration"].clone(), steady["attained"].clone(), is_percent, keys, seconds)
+        };
+        json["jobs"].as_array().unwrap().iter().map(of).collect()
+    };
+    let ours = found("ours.json");
+    let told: Vec<(&str, u64, usize)> =
+        ours.iter().map(|job| (job.0.as_str().unwrap(), job.2.as_u64().unwrap(), job.5)).collect();
+    assert_eq!(told, [("iops:900.000000%", 1, 2), ("bw_slope:1.000000", 0, 2)]);
+    let json = of_file(&scratch, "ours.json");
+    let data = &json["jobs"][0]["steadystate"]["data"];
+    let iops: Vec<u64> = data["iops"].as_array().unwrap().iter().filter_map(Value::as_u64).collect();
+    assert_eq!(data["iops_mean"].as_u64().unwrap(), iops.iter().sum::<u64>() / 2);
+    assert!(iops.iter().all(|rate| (1..=400).contains(rate)), "100 were asked for: {iops:?}");
+    let page = scratch.iodyno(&["export", "r", "--format", "fio-normal"]).run().unwrap().expect_code(0).stdout;
+    assert!(page.contains("  steadystate  : attained=yes, bw=") && page.contains("iops mean dev="), "{page}");
+    match Command::new("fio")
+        .args(["jobs.fio", "--output-format=json", "--output=fio.json"])
+        .dir(scratch.path(""))
+        .run()
+    {
+        Ok(fio) => {
+            fio.expect_code(0);
+            assert_eq!(ours, found("fio.json"));
+        }
+        Err(_) => {
+            testkit::lacks("fio");
+        }
+    }
+}

@@ -55,6 +55,7 @@ fn together(set: &[Job], mut sum: Job) -> Job {
         runtime_ms: set.iter().map(|job| job.runtime_ms).sum(),
         cost: set.iter().fold(Cost::default(), |cost, job| cost.and(job.cost)),
         depth: set.last().and_then(|job| job.depth),
+        steady: set.last().and_then(|job| job.steady.clone()),
         syncs: Times::of(&flushes),
         fsyncs: set.iter().map(|job| job.fsyncs).sum(),
         flushes,
