@@ -57,7 +57,11 @@ fn controlled(run: &Run) -> &'static str {
 fn rate_text(run: &Run, rate: Rate) -> String {
     match rate {
         _ if run.arrivals.burst.as_ref().is_some_and(|burst| !burst.steps.is_empty()) => "Variable".to_string(),
-        Rate::Max => format!("{} MAX", controlled(run)),
+        Rate::Max => match run.offered(None) {
+            // To Vdbench, a run of `max` is one whatever rates its workloads have.
+            Some(rate) if run.workloads.iter().all(|workload| workload.job.is_some()) => format!("{}", rate.round()),
+            _ => format!("{} MAX", controlled(run)),
+        },
         Rate::CurveMax => format!("{} curve", controlled(run)),
         // A point written with a percent sign is negative to Vdbench, which then prints the bare number.
         Rate::CurvePoint { fraction, .. } if run.title.contains("_(-") => format!("{}", whole_percent(fraction)),

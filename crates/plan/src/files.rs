@@ -216,6 +216,9 @@ pub struct Layout {
     pub at_least_bytes: u64,
     /// How.
     pub how: LayoutKind,
+    /// So many of the folders that its path ends in are made where they are missing.
+    #[serde(default)]
+    pub folders: usize,
 }
 
 /// How a file is extended.

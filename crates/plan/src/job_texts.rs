@@ -28,6 +28,9 @@ pub struct JobText {
     /// How many of [`JobTexts::global`] stand before it, and hold for it; `None`: all.
     #[serde(default)]
     pub globals: Option<usize>,
+    /// fio's number of its group: `stonewall` begins one, and so does `new_group`. `None` in recordings from before it was kept.
+    #[serde(default)]
+    pub group: Option<usize>,
 }
 
 impl JobTexts {

@@ -308,6 +308,14 @@ impl Run {
         self.own_rates() + if is_shared { self.shared_rate(rate) } else { 0.0 }
     }
 
+    /// What a run is said to offer, in operations per second, when `rate` is asked of it as a whole (`None`: nothing is); `None`
+    /// when it goes as fast as it can. Where all workloads have rates of their own, no one goes at full speed.
+    #[must_use]
+    pub fn offered(&self, rate: Option<f64>) -> Option<f64> {
+        let all_own = !self.workloads.is_empty() && self.workloads.iter().all(|workload| workload.rate.is_some());
+        rate.map(|rate| self.offered_rate(rate)).or_else(|| all_own.then(|| self.own_rates()))
+    }
+
     /// Slots on a target that are shared by all workloads of the run without slots of their own.
     #[must_use]
     pub fn depth_of(&self, target: &TargetSpec) -> u32 {

@@ -70,7 +70,8 @@ impl DryRun {
 }
 
 /// Fields of a target, a run and a workload that have lines or places of their own.
-const TARGET_SAID: &[&str] = &["name", "path"];
+// Which folders would be made where they were missing is no news where nothing is missing.
+const TARGET_SAID: &[&str] = &["name", "path", "layout.folders"];
 const RUN_SAID: &[&str] = &[
     "name",
     "title",
@@ -196,10 +197,12 @@ pub(crate) fn duration_of(run: &Run) -> Option<u64> {
 
 /// One line: what a run does and for how long.
 fn describe_run(run: &Run) -> String {
+    let per_second = |rate: f64| format!("{} op/s", (rate * 1000.0).round() / 1000.0);
+    let at_most = || run.offered(None).map_or("full speed".to_string(), per_second);
     let rate = match run.rate {
-        Rate::PerSecond(rate) => format!("{rate} op/s"),
-        Rate::Max => "full speed".to_string(),
-        Rate::CurveMax => "full speed, the curve's 100 %".to_string(),
+        Rate::PerSecond(rate) => per_second(run.offered_rate(rate)),
+        Rate::Max => at_most(),
+        Rate::CurveMax => format!("{}, the curve's 100 %", at_most()),
         Rate::CurvePoint { fraction, .. } => format!("{:.4} % of the curve's greatest rate", fraction * 100.0),
         Rate::FractionOfLastMax(fraction) => format!("{:.4} % of the last greatest rate", fraction * 100.0),
     };
@@ -208,10 +211,11 @@ fn describe_run(run: &Run) -> String {
         .workloads
         .iter()
         .map(|workload| {
+            // A rate of its own is no share of what the others divide.
+            let load = workload.rate.map_or_else(|| format!("{:.0} % of the load", workload.share * 100.0), per_second);
             format!(
-                "{} {:.0} % of the load on {} target(s), {:.0} % read, {}",
+                "{} {load} on {} target(s), {:.0} % read, {}",
                 workload.name,
-                workload.share * 100.0,
                 workload.targets.len(),
                 workload.mix.read * 100.0,
                 format_bytes(whole(workload.transfer_mean_bytes())),

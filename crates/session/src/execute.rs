@@ -124,6 +124,7 @@ pub fn execute(request: &Request, face: &mut dyn Face, stop: &StopFlag) -> Resul
         ending: Ending::Fine,
         is_stopped: false,
         job_errors: Vec::new(),
+        steady_states: Vec::new(),
     };
     let lived = life.live(&own_cost);
     life.finish(lived)
@@ -260,6 +261,7 @@ struct Life<'a, 'b> {
     /// Something happened after which no further run begins.
     is_stopped: bool,
     job_errors: Vec<convert::fio_out::JobErrors>,
+    steady_states: Vec<convert::fio_out::SteadyState>,
 }
 
 impl Life<'_, '_> {
@@ -483,6 +485,13 @@ impl Life<'_, '_> {
             let all = serde_json::json!(self.job_errors);
             self.spine.manifest(|manifest| {
                 manifest.extra.insert(convert::fio_out::JOB_ERRORS.into(), all);
+            })?;
+        }
+        if let Some(found) = &result.steady {
+            self.steady_states.push(found.clone());
+            let all = serde_json::json!(self.steady_states);
+            self.spine.manifest(|manifest| {
+                manifest.extra.insert(convert::fio_out::STEADY_STATES.into(), all);
             })?;
         }
         if !result.is_read_before {

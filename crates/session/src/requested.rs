@@ -41,6 +41,7 @@ fn of_run(run: &Run, plan: &Plan, targets: &[Option<Opened>]) -> Requested {
         dedup_ratio: same(run.workloads.iter().map(|workload| workload.content.dedup.map(|dedup| dedup.ratio)))
             .flatten(),
         controlled: run.is_controlled(),
+        max: run.rate.is_max() && run.workloads.iter().all(|workload| workload.job.is_none()),
         curve: run.rate == Rate::CurveMax,
         elapsed_s: run.elapsed_ns.map(|ns| ns as f64 / 1e9),
         warmup_s: run.warmup_ns as f64 / 1e9,

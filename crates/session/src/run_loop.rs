@@ -11,6 +11,7 @@ use crate::steady::Watch;
 use crate::stop::StopFlag;
 use crate::sync;
 use crate::sync::Syncing;
+use convert::fio_out::SteadyState;
 use engine::{Fates, Harvest, Input, JobFate, LaneEnd, Options, Pace, Running};
 use plan::{ErrorRule, JobTexts, Plan, Run};
 use quantity::clock;
@@ -71,6 +72,8 @@ pub(crate) struct RunResult {
     pub(crate) ends_all: bool,
     /// All was read before that was to be.
     pub(crate) is_read_before: bool,
+    /// What became of its `steadystate`.
+    pub(crate) steady: Option<SteadyState>,
 }
 
 /// What a run needs.
@@ -653,6 +656,7 @@ impl Under<'_, '_> {
             fates,
             ends_all: self.fates.ends_all(),
             is_read_before: true,
+            steady: self.steady.as_ref().map(|watch| watch.state(self.context.run_index)),
         })
     }
 }

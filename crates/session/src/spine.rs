@@ -271,10 +271,10 @@ pub(crate) fn loops_text(run: &plan::Run) -> String {
 
 /// Arrivals per second of all workloads, `None` at full speed.
 fn offered_rate(context: &RunContext<'_>) -> Option<f64> {
-    match context.pace {
-        Pace::PerSecond(rate) => Some(context.run.offered_rate(rate)),
+    context.run.offered(match context.pace {
+        Pace::PerSecond(rate) => Some(rate),
         Pace::Max => None,
-    }
+    })
 }
 
 /// The event of a wall clock that was set.

@@ -1,5 +1,6 @@
 //! When a run has become steady (fio's `steadystate`).
 
+use convert::fio_out::SteadyState;
 use engine::Harvest;
 use plan::{Steady, SteadyMeasure};
 use std::collections::VecDeque;
@@ -17,6 +18,8 @@ pub(crate) struct Watch {
     slice: Slice,
     /// The last slices, oldest first.
     values: VecDeque<f64>,
+    /// Their operations and bytes per second.
+    rates: VecDeque<(u64, u64)>,
 }
 
 #[derive(Clone, Copy, Debug, Default)]
@@ -29,7 +32,7 @@ struct Slice {
 
 impl Watch {
     pub(crate) fn new(steady: Steady) -> Self {
-        Self { steady, passed_ns: 0, slice: Slice::default(), values: VecDeque::new() }
+        Self { steady, passed_ns: 0, slice: Slice::default(), values: VecDeque::new(), rates: VecDeque::new() }
     }
 
     /// Takes one interval in.
@@ -49,6 +52,12 @@ impl Watch {
         // Intervals may be shorter than a second; a timer may wake up a little early.
         if self.slice.ns + SLICE_NS / 100 >= SLICE_NS {
             let Slice { ns, operations, bytes, service_ns } = std::mem::take(&mut self.slice);
+            let per_second = |count: u64| u128::from(count) * u128::from(SLICE_NS) / u128::from(ns.max(1));
+            let rate = |count: u64| u64::try_from(per_second(count)).unwrap_or(u64::MAX);
+            self.rates.push_back((rate(operations), rate(bytes)));
+            while self.rates.len() as u64 > self.wanted() {
+                self.rates.pop_front();
+            }
             self.push(match self.steady.measure {
                 SteadyMeasure::Operations => operations as f64 / ns as f64 * 1e9,
                 SteadyMeasure::Bytes => bytes as f64 / ns as f64 * 1e9,
@@ -69,14 +78,45 @@ impl Watch {
         (self.steady.window_ns / SLICE_NS).max(2)
     }
 
+    /// Mean of what is looked at, and its slope or greatest deviation.
+    fn found(&self) -> (f64, f64) {
+        let mean = self.values.iter().sum::<f64>() / self.values.len().max(1) as f64;
+        (mean, if self.steady.slope { slope(&self.values) } else { deviation(&self.values, mean) })
+    }
+
+    /// What became of it, for fio's outputs.
+    pub(crate) fn state(&self, run_index: i32) -> SteadyState {
+        let Steady { measure, slope, fraction, absolute, .. } = self.steady;
+        let is_full = self.values.len() as u64 >= self.wanted();
+        let (mean, found) = if is_full { self.found() } else { (0.0, 0.0) };
+        let share = if mean == 0.0 { 0.0 } else { found / mean };
+        SteadyState {
+            run_index,
+            measure: match measure {
+                SteadyMeasure::Operations => "iops",
+                SteadyMeasure::Bytes => "bw",
+                SteadyMeasure::Service => "lat",
+            }
+            .to_string(),
+            slope,
+            percent: fraction.is_some(),
+            limit: fraction.map_or(absolute.unwrap_or(0.0), |fraction| fraction * 100.0),
+            criterion: if fraction.is_some() { share * 100.0 } else { found },
+            found,
+            seconds: self.wanted(),
+            attained: self.attained().is_some(),
+            rates: self.rates.iter().copied().collect(),
+        }
+    }
+
     /// A sentence when it is steady.
     pub(crate) fn attained(&self) -> Option<String> {
         let count = self.values.len();
         if (count as u64) < self.wanted() {
             return None;
         }
-        let mean = self.values.iter().sum::<f64>() / count as f64;
-        let found = if self.steady.slope { slope(&self.values).abs() } else { deviation(&self.values, mean) };
+        let (mean, found) = self.found();
+        let found = found.abs();
         let (limit, text) = match (self.steady.fraction, self.steady.absolute) {
             (Some(fraction), _) => (fraction * mean, format!("{} % of the mean", fraction * 100.0)),
             (None, absolute) => (absolute.unwrap_or(0.0), format!("{}", absolute.unwrap_or(0.0))),

@@ -160,7 +160,8 @@ pub fn inspect_with(
 
 /// All checks, in the order that the crate's head comment gives.
 pub(crate) fn examine(spec: &TargetSpec, access: Access, policy: &Policy, mode: Mode) -> Result<Examined, ErrorKind> {
-    let node = match node::find(&spec.path)? {
+    let folders = spec.layout.map_or(0, |layout| layout.folders);
+    let node = match node::find_below(&spec.path, folders)? {
         Place::Present(node) => node,
         Place::Absent(vacancy) => {
             let bytes = file::examine_vacancy(spec, &vacancy, policy)?;

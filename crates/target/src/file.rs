@@ -104,7 +104,7 @@ pub(crate) fn examine(
         Some(mark) if evidence::is_as_left(fd, size_bytes, mark, flag) => (None, false),
         _ => (evidence::what_is_lost(fd, size_bytes, mark.as_ref(), flag), true),
     };
-    if let Some(bytes) = grow_to.filter(|_| !is_unbounded(spec)) {
+    if let Some(bytes) = grow_to.filter(|_| takes_room(spec)) {
         check_space(claim.fd(), bytes - size_bytes, &node.path)?;
     }
     Ok(Existing { claim: Some(claim), size_bytes, grow_to, mark, given_up, must_prove })
@@ -113,26 +113,30 @@ pub(crate) fn examine(
 /// Examines a place where a file would be made; returns its size.
 pub(crate) fn examine_vacancy(spec: &TargetSpec, vacancy: &Vacancy, policy: &Policy) -> Result<u64, ErrorKind> {
     let bytes = wanted_bytes(spec).filter(|bytes| *bytes > 0).ok_or(ErrorKind::NotFound)?;
-    let path = vacancy.parent_path.join(&vacancy.name);
+    let path = vacancy.path();
     if path.starts_with("/dev") && !path.starts_with("/dev/shm") {
         return Err(ErrorKind::NoDevice);
     }
-    place::check(&path)?;
+    // What is there decides: directories that will be made have no place in a file system yet.
+    place::check(&vacancy.parent_path.join(&vacancy.name))?;
     if policy.never_create {
         return Err(ErrorKind::CreationOff { action: "created", bytes });
     }
     let writable = rustix::fs::Access::WRITE_OK | rustix::fs::Access::EXEC_OK;
     accessat(&vacancy.parent, ".", writable, AtFlags::EACCESS)
         .map_err(|error| ErrorKind::from_io("create", &path, error))?;
-    if !is_unbounded(spec) {
+    if takes_room(spec) {
         check_space(vacancy.parent.as_fd(), bytes, &path)?;
     }
     Ok(bytes)
 }
 
-/// Is the file written until there is no more room?
-fn is_unbounded(spec: &TargetSpec) -> bool {
-    spec.layout.is_some_and(|layout| layout.how == LayoutKind::Unbounded)
+/// Does the file take its room before the load begins? What only its writes allocate may be far less than its size.
+fn takes_room(spec: &TargetSpec) -> bool {
+    match spec.layout.map(|layout| layout.how) {
+        None | Some(LayoutKind::Filled | LayoutKind::Allocated | LayoutKind::Kept) => true,
+        Some(LayoutKind::Sparse | LayoutKind::Untouched | LayoutKind::Unbounded) => false,
+    }
 }
 
 /// Refuses what would not fit.

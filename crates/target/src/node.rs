@@ -4,7 +4,7 @@ use crate::ErrorKind;
 use rustix::fd::{AsRawFd, OwnedFd};
 use rustix::fs::{
     Access, AtFlags, CWD, FileType, Mode, OFlags, Stat, accessat, fcntl_getfl, fcntl_setfl, fstat, fstatfs, major,
-    minor, openat,
+    minor, mkdirat, openat,
 };
 use rustix::io::Errno;
 use std::ffi::OsString;
@@ -35,8 +35,33 @@ pub(crate) struct Vacancy {
     pub(crate) parent: OwnedFd,
     /// Its path without symbolic links.
     pub(crate) parent_path: PathBuf,
+    /// Directories that are to be made below it, each in the one before, until the last of them is the file's.
+    pub(crate) folders: Vec<OsString>,
     /// The free name.
     pub(crate) name: OsString,
+}
+
+impl Vacancy {
+    /// Where the file will be.
+    pub(crate) fn path(&self) -> PathBuf {
+        self.parent_path.join(self.folders.iter().collect::<PathBuf>()).join(&self.name)
+    }
+
+    /// Makes the directories that are missing, as fio does for this user alone. Links that appear meanwhile are not followed.
+    pub(crate) fn with_folders(mut self) -> Result<Self, ErrorKind> {
+        for name in std::mem::take(&mut self.folders) {
+            let path = self.parent_path.join(&name);
+            let failed = |error| ErrorKind::from_io("create", &path, error);
+            match mkdirat(&self.parent, &name, Mode::RWXU) {
+                Ok(()) | Err(Errno::EXIST) => {}
+                Err(error) => return Err(failed(error)),
+            }
+            let flags = OFlags::PATH | OFlags::NOFOLLOW | OFlags::DIRECTORY | OFlags::CLOEXEC;
+            self.parent = openat(&self.parent, &name, flags, Mode::empty()).map_err(failed)?;
+            self.parent_path = path;
+        }
+        Ok(self)
+    }
 }
 
 /// A file, device or other thing, held by an `O_PATH` descriptor: what is learned about it and what is later opened
@@ -132,6 +157,11 @@ pub(crate) fn lease_holder(path: &Path) -> Option<String> {
 
 /// Follows a path to its end.
 pub(crate) fn find(path: &Path) -> Result<Place, ErrorKind> {
+    find_below(path, 0)
+}
+
+/// The same; the last so many directories of the path may still have to be made.
+pub(crate) fn find_below(path: &Path, folders: usize) -> Result<Place, ErrorKind> {
     match std::fs::canonicalize(path) {
         Ok(resolved) => hold(resolved).map(Place::Present),
         Err(error) if error.kind() == std::io::ErrorKind::NotFound => {
@@ -139,7 +169,7 @@ pub(crate) fn find(path: &Path) -> Result<Place, ErrorKind> {
                 // Creating "through" it would put a file where nobody looked.
                 return Err(ErrorKind::NotATarget { what: "a symbolic link to nothing" });
             }
-            vacancy(path).map(Place::Absent)
+            vacancy(path, folders).map(Place::Absent)
         }
         Err(error) if error.kind() == std::io::ErrorKind::NotADirectory => {
             Err(ErrorKind::NoParent { parent: path.parent().unwrap_or(path).to_owned() })
@@ -169,19 +199,31 @@ fn hold(path: PathBuf) -> Result<Node, ErrorKind> {
     Ok(Node { path, stat, handle })
 }
 
-fn vacancy(path: &Path) -> Result<Vacancy, ErrorKind> {
-    let parent = match path.parent() {
-        Some(parent) if parent.as_os_str().is_empty() => Path::new("."),
-        Some(parent) => parent,
-        None => path,
+fn vacancy(path: &Path, folders: usize) -> Result<Vacancy, ErrorKind> {
+    let above = |path: &Path| match path.parent() {
+        Some(parent) if parent.as_os_str().is_empty() => PathBuf::from("."),
+        Some(parent) => parent.to_owned(),
+        None => path.to_owned(),
     };
-    let no_parent = || ErrorKind::NoParent { parent: parent.to_owned() };
+    let mut parent = above(path);
+    let no_parent = || ErrorKind::NoParent { parent: above(path) };
     let name = path.file_name().ok_or_else(no_parent)?.to_owned();
+    let mut missing = Vec::new();
+    while missing.len() < folders && is_missing(&parent) {
+        missing.insert(0, parent.file_name().ok_or_else(no_parent)?.to_owned());
+        parent = above(&parent);
+    }
+    let parent = parent.as_path();
     let parent_path = std::fs::canonicalize(parent).map_err(|error| match error.kind() {
         std::io::ErrorKind::NotFound => no_parent(),
         _ => ErrorKind::from_io("look up", parent, error),
     })?;
     let flags = OFlags::PATH | OFlags::NOFOLLOW | OFlags::DIRECTORY | OFlags::CLOEXEC;
     let parent = openat(CWD, &parent_path, flags, Mode::empty()).map_err(|_| no_parent())?;
-    Ok(Vacancy { parent, parent_path, name })
+    Ok(Vacancy { parent, parent_path, folders: missing, name })
+}
+
+/// Is nothing there, not even a symbolic link to nothing?
+fn is_missing(path: &Path) -> bool {
+    path.symlink_metadata().is_err_and(|error| error.kind() == std::io::ErrorKind::NotFound)
 }

@@ -287,6 +287,7 @@ pub fn open_with(
                 Ok(Opened { kind: Kind::Nothing, writable: true, ..describe(spec, &node, io, false, bytes)? })
             }
             Examined::Vacant(vacancy, bytes) => {
+                let vacancy = vacancy.with_folders()?;
                 let mut created = file::create(&vacancy, bytes, layout_of(spec))?;
                 let mut opened = open_created(spec, &created, bytes, extra)?;
                 opened.add_views(&created.node, flags, sets)?;

@@ -113,7 +113,10 @@ fn stalls(model: &RunModel, say: &mut dyn FnMut(Tone, String)) {
 }
 
 fn rate(run: &RunFacts, model: &RunModel, say: &mut dyn FnMut(Tone, String)) {
-    let Some((offered, achieved)) = run.offered.zip(model.summary.iops) else { return };
+    let Some((asked, achieved)) = run.offered.zip(model.summary.iops) else { return };
+    // Jobs that began later or were done earlier than others asked for less in all.
+    let arrived = model.summary.arrivals.filter(|_| model.summary.measured_s > 0.0);
+    let offered = arrived.map_or(asked, |arrivals| asked.min(arrivals / model.summary.measured_s));
     if achieved < offered * (1.0 - SHORTFALL) {
         let backlog = run.main_intervals().last().and_then(|interval| interval.backlog.known());
         say(

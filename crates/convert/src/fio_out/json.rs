@@ -2,7 +2,7 @@
 
 use super::figures::Times;
 use super::json_text::Json;
-use super::model::{DiskUse, Document, Job, SIDES, Side};
+use super::model::{DiskUse, Document, Job, SIDES, Side, SteadyState};
 
 /// Names of fio's classes of depth and of batch sizes.
 const DEPTHS: [&str; 7] = ["1", "2", "4", "8", "16", "32", ">=64"];
@@ -89,7 +89,35 @@ fn job(document: &Document, job: &Job, has_bins: bool) -> Json {
     if !job.description.is_empty() {
         pairs.push(("desc", Json::Text(job.description.clone())));
     }
+    pairs.extend(job.steady.as_ref().map(|found| ("steadystate", steady_state(found))));
     Json::object(pairs)
+}
+
+fn steady_state(found: &SteadyState) -> Json {
+    let (slope, unit) = (if found.slope { "_slope" } else { "" }, if found.percent { "%" } else { "" });
+    let (iops_mean, bytes_mean) = found.means();
+    // What was not reached is 0, as in fio.
+    let rates = |of: fn(&(u64, u64)) -> u64| {
+        let missing = usize::try_from(found.seconds).unwrap_or(0).saturating_sub(found.rates.len());
+        let values = found.rates.iter().map(of).chain(std::iter::repeat_n(0, missing));
+        Json::Array(values.map(Json::Int).collect())
+    };
+    let data = Json::object([
+        ("bw_mean", Json::Int(bytes_mean)),
+        ("iops_mean", Json::Int(iops_mean)),
+        ("iops", rates(|(ops, _)| *ops)),
+        ("bw", rates(|(_, bytes)| *bytes)),
+    ]);
+    let found_as = |is_asked: bool| Json::Float(if is_asked { found.found } else { 0.0 });
+    Json::object([
+        ("ss", Json::Text(format!("{}{slope}:{:.6}{unit}", found.measure, found.limit))),
+        ("duration", Json::Int(found.seconds)),
+        ("attained", Json::Int(u64::from(found.attained))),
+        ("criterion", Json::Text(format!("{:.6}{unit}", found.criterion))),
+        ("max_deviation", found_as(!found.slope)),
+        ("slope", found_as(found.slope)),
+        ("data", data),
+    ])
 }
 
 /// Shares of classes; null where the recording does not have them.
@@ -124,7 +152,7 @@ fn direction(job: &Job, side: &Side, aggregate: u64, has_bins: bool) -> Json {
         ("lat_ns", times(&side.total, &job.percentiles, of_total, has_bins)),
         ("bw_min", whole(side.bandwidth.min)),
         ("bw_max", whole(side.bandwidth.max)),
-        ("bw_agg", Json::Float(super::normal::share_of(aggregate, side.bandwidth.mean))),
+        ("bw_agg", Json::Float(super::normal::share_of(aggregate, &side.bandwidth))),
         ("bw_mean", Json::Float(side.bandwidth.mean)),
         ("bw_dev", Json::Float(side.bandwidth.deviation)),
         ("bw_samples", whole(side.bandwidth.count)),

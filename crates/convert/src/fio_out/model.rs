@@ -7,7 +7,7 @@ use crate::ConvertError;
 use plan::{JobLogs, JobText, JobTexts};
 use quantity::histogram::Histogram;
 use recording::Reader;
-use recording::rows::{Disk, EngineInterval, JobInterval, LogInterval, OpInterval, RunTotal};
+use recording::rows::{Disk, EngineInterval, JobInterval, LogInterval, OpInterval, Phase, RunTotal};
 use serde::{Deserialize, Serialize};
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -35,6 +35,42 @@ pub struct JobErrors {
     pub passed_over: u64,
     /// Number of the first error of those, 0 when there were none.
     pub first_passed_over: i32,
+}
+
+/// Where in the manifest's `extra` stands what became of `steadystate`: a list of [`SteadyState`].
+pub const STEADY_STATES: &str = "steady_states";
+
+/// What became of a run's `steadystate`: of all its jobs together.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+pub struct SteadyState {
+    /// Position of the run.
+    pub run_index: i32,
+    /// What was to be steady: `iops`, `bw`, `lat`.
+    pub measure: String,
+    /// Its slope, instead of the greatest deviation from the mean.
+    pub slope: bool,
+    /// Limit and criterion are percent of the mean.
+    pub percent: bool,
+    /// What was allowed.
+    pub limit: f64,
+    /// What was found last; 0 before there were enough seconds.
+    pub criterion: f64,
+    /// The same in the measure's own unit.
+    pub found: f64,
+    /// So many seconds were looked at, at a time.
+    pub seconds: u64,
+    /// Was it steady?
+    pub attained: bool,
+    /// Operations and bytes per second of the last of these seconds.
+    pub rates: Vec<(u64, u64)>,
+}
+
+impl SteadyState {
+    /// Mean of operations and of bytes per second, those that are missing counted as 0, as fio does.
+    pub(super) fn means(&self) -> (u64, u64) {
+        let (ops, bytes) = self.rates.iter().fold((0, 0), |(ops, bytes), rate| (ops + rate.0, bytes + rate.1));
+        (ops / self.seconds.max(1), bytes / self.seconds.max(1))
+    }
 }
 
 /// The whole output.
@@ -97,6 +133,8 @@ pub(super) struct Job {
     pub(super) errors: u64,
     pub(super) first_error: i32,
     pub(super) continues: bool,
+    /// What became of its `steadystate`.
+    pub(super) steady: Option<SteadyState>,
 }
 
 /// How many were in flight, and went and came together: shares of fio's classes in percent.
@@ -243,12 +281,18 @@ impl Document {
             .unwrap_or_default();
         let extra = manifest.extra.get(JOB_ERRORS);
         let met: Option<Vec<JobErrors>> = extra.and_then(|value| serde_json::from_value(value.clone()).ok());
-        let Lanes { titles, mut order, all: lanes } = Lanes::read(reader)?;
+        let found = Lanes::read(reader)?;
+        // Logs have no lines of jobs that did nothing.
+        let extra = manifest.extra.get(STEADY_STATES);
+        let steady: Option<Vec<SteadyState>> = extra.and_then(|value| serde_json::from_value(value.clone()).ok());
+        let Lanes { titles, mut order, all: lanes } = if is_grouped { found.with_idle(&texts) } else { found };
         let costs = costs(reader, &lanes)?;
         let (from_ns, to_ns) =
             lanes.values().fold((i64::MAX, 0), |(from, to), lane| (from.min(lane.start_ns), to.max(lane.end_ns)));
+        let from_ns = began_ns(reader)?.map_or(from_ns, |began_ns| from_ns.min(began_ns));
         let mut groups: Vec<i32> = titles.keys().copied().collect();
         groups.sort_unstable();
+        let groups_given = texts.jobs.iter().filter_map(|text| text.group).max().map_or(0, |last| last + 1);
         sort_as_given(&mut order, &titles, &texts);
         let title_of = |key: &Key| titles.get(&key.0).map_or("", |title| base_title(title));
         let text_of = |key: &Key| texts.jobs.iter().find(|text| text.run == title_of(key) && text.workload == key.1);
@@ -258,13 +302,18 @@ impl Document {
             let all: u64 = lanes.iter().filter(|(other, _)| other.0 == key.0).map(|(_, lane)| lane.ops()).sum();
             let share = if all == 0 { 0.0 } else { lane.ops() as f64 / all as f64 };
             let cost = costs.get(&key.0).copied().unwrap_or_default().part(share);
-            let group = groups.iter().position(|index| *index == key.0).unwrap_or(0);
             let met = met.iter().flatten().find(|met| (met.run_index, &met.workload) == (key.0, &key.1));
             let round = titles.iter().filter(|(index, other)| **index < key.0 && base_title(other) == title).count();
             let place = texts.jobs.iter().position(|other| text.is_some_and(|text| std::ptr::eq(text, other)));
             let number = place.map(|place| round * texts.jobs.len() + place + 1);
+            let group = text.and_then(|text| text.group).map_or_else(
+                || groups.iter().position(|index| *index == key.0).unwrap_or(0),
+                |group| round * groups_given + group,
+            );
             let logs = text.map(|text| texts.logs(text));
-            Some(Job { group, cost, number, logs, ..lane.job(key, text, &texts, met) })
+            let is_asked = text.is_some_and(|text| texts.option(text, "steadystate").is_some());
+            let steady = steady.iter().flatten().find(|found| is_asked && found.run_index == key.0).cloned();
+            Some(Job { group, cost, number, logs, steady, ..lane.job(key, text, &texts, met) })
         });
         let jobs = jobs.collect();
         Ok(Self {
@@ -329,6 +378,40 @@ impl Lanes {
         Ok(lanes)
     }
 
+    /// With the jobs of which nothing was recorded because they did nothing (`exitall`, an error, an end before their turn came):
+    /// fio lists them with zeros.
+    fn with_idle(mut self, texts: &JobTexts) -> Self {
+        let given: BTreeSet<(&str, &str)> =
+            texts.jobs.iter().map(|text| (text.run.as_str(), text.workload.as_str())).collect();
+        let mut indices: BTreeMap<String, i32> = BTreeMap::new();
+        for (index, title) in &self.titles {
+            indices.entry(base_title(title).to_string()).or_insert(*index);
+        }
+        let title_of = |key: &Key| self.titles.get(&key.0).map_or("", |title| base_title(title));
+        let seen: BTreeSet<(String, String)> =
+            self.order.iter().map(|key| (title_of(key).to_string(), key.1.clone())).collect();
+        // Where other names were recorded than were given, as of a trace, nothing tells who was idle.
+        let foreign: BTreeSet<String> = seen
+            .iter()
+            .filter(|(run, name)| !given.contains(&(run.as_str(), name.as_str())))
+            .map(|(run, _)| run.clone())
+            .collect();
+        for text in texts.jobs.iter().filter(|text| !foreign.contains(&text.run)) {
+            if seen.contains(&(text.run.clone(), text.workload.clone())) {
+                continue;
+            }
+            let index = *indices.entry(text.run.clone()).or_insert_with(|| {
+                let next = self.titles.keys().next_back().map_or(0, |last| last.saturating_add(1));
+                self.titles.insert(next, text.run.clone());
+                next
+            });
+            let key = (index, text.workload.clone());
+            self.order.push(key.clone());
+            self.all.insert(key, Lane { start_ns: i64::MAX, counts: Some(Default::default()), ..Lane::default() });
+        }
+        self
+    }
+
     fn add(&mut self, row: &RunTotal) {
         let key = (row.run_index, row.workload.clone());
         self.titles.entry(row.run_index).or_insert_with(|| row.run.clone());
@@ -337,6 +420,13 @@ impl Lanes {
         }
         self.all.entry(key).or_insert_with(|| Lane { start_ns: i64::MAX, ..Lane::default() }).add(row);
     }
+}
+
+/// When the first load began, with its warm-up: the making of files before it is not in fio's time either.
+fn began_ns(reader: &Reader) -> Result<Option<i64>, ConvertError> {
+    let phases = reader.table::<Phase>()?;
+    let loads = phases.iter().filter(|row| row.event == "start" && matches!(row.phase.as_str(), "warmup" | "measure"));
+    Ok(loads.map(|row| row.t_ns).min())
 }
 
 /// Phases that fio counts: what was measured, and what was still in flight then; `ramp_time` and the making of files are not.
@@ -380,7 +470,15 @@ fn sort_as_given(order: &mut [Key], titles: &BTreeMap<i32, String>, texts: &JobT
         let title = titles.get(&key.0).map_or("", |title| base_title(title));
         texts.jobs.iter().position(|text| text.run == title && text.workload == key.1)
     };
-    order.sort_by_key(|key| (key.0, place(key)));
+    let round = |key: &Key| {
+        let title = titles.get(&key.0).map_or("", |title| base_title(title));
+        titles.iter().filter(|(index, other)| **index < key.0 && base_title(other) == title).count()
+    };
+    // A run that was not begun has no position of its own.
+    order.sort_by_cached_key(|key| match place(key) {
+        Some(place) => (round(key), Some(place), 0),
+        None => (0, None, key.0),
+    });
 }
 
 /// What the workers of each run cost since its measurement began: not in `ramp_time`.
@@ -530,7 +628,10 @@ impl Lane {
             flushes: syncs,
             is_grouped: is_on("group_reporting", false),
             classes: Some(Classes::of(&service, ios)),
-            depth: text.map(|_| option("iodepth").and_then(|depth| depth.parse().ok()).unwrap_or(1)),
+            // Of a job that was not begun nothing is known of this.
+            depth: text
+                .filter(|_| self.start_ns < i64::MAX)
+                .map(|_| option("iodepth").and_then(|depth| depth.parse().ok()).unwrap_or(1)),
             depths: self.counts.map(|[depths, submitted, completed]| Depths {
                 level: shares(depths, ios),
                 submit: shares(submitted, submitted.iter().sum()),

@@ -1,7 +1,7 @@
 //! `--output-format=normal`: fio's text for people.
 
 use super::figures::{Classes, Times, short};
-use super::model::{Depths, DiskUse, Document, Job, Side, per_second};
+use super::model::{Depths, DiskUse, Document, Job, Side, SteadyState, per_second};
 use quantity::text::civil;
 use std::fmt::Write as _;
 
@@ -18,9 +18,13 @@ pub(super) fn aggregate(group: &[&Job], side: usize) -> u64 {
     per_second(group.iter().map(|job| job.sides[side].bytes).sum(), longest)
 }
 
-/// Percent that `mean` KiB/s are of `aggregate` B/s, 100 at most, as fio computes it.
-pub(super) fn share_of(aggregate: u64, mean: f64) -> f64 {
-    if aggregate > 1024 { (mean * 100.0 / (aggregate as f64 / 1024.0)).min(100.0) } else { 100.0 }
+/// Percent that the mean of these samples, in KiB/s, is of `aggregate` B/s, 100 at most, as fio computes it: 0 without a sample.
+pub(super) fn share_of(aggregate: u64, samples: &Times) -> f64 {
+    match samples.count {
+        0 => 0.0,
+        _ if aggregate > 1024 => (samples.mean * 100.0 / (aggregate as f64 / 1024.0)).min(100.0),
+        _ => 100.0,
+    }
 }
 
 /// `Thu Nov 26 11:00:30 2026`, UTC.
@@ -116,6 +120,25 @@ fn one_job(text: &mut String, document: &Document, job: &Job) {
     if let Some(depth) = job.depth.filter(|_| !job.has_target) {
         let _ = writeln!(text, "     latency   : target=0, window=0, percentile=100.00%, depth={depth}");
     }
+    if let Some(found) = &job.steady {
+        steady_line(text, found);
+    }
+}
+
+fn steady_line(text: &mut String, found: &SteadyState) {
+    let (iops, bytes) = found.means();
+    let _ = writeln!(
+        text,
+        "  steadystate  : attained={}, bw={} ({}), iops={}, {}{}={:.3}{}",
+        if found.attained { "yes" } else { "no" },
+        short(bytes, DIGITS, true, "B/s"),
+        short(bytes, DIGITS, false, "B/s"),
+        short(iops, DIGITS, false, ""),
+        found.measure,
+        if found.slope { " slope" } else { " mean dev" },
+        found.criterion,
+        if found.percent { "%" } else { "" }
+    );
 }
 
 fn depth_lines(text: &mut String, depths: &Depths) {
@@ -169,7 +192,7 @@ fn samples(text: &mut String, side: &Side, aggregate: u64) {
             "   bw ({unit:>5}/s): min={:5.0}, max={:5.0}, per={:.2}%, avg={:5.2}, stdev={:5.2}, samples={}",
             whole(bandwidth.min),
             whole(bandwidth.max),
-            share_of(aggregate, bandwidth.mean),
+            share_of(aggregate, bandwidth),
             bandwidth.mean / scale,
             bandwidth.deviation / scale,
             bandwidth.count

@@ -102,7 +102,7 @@ fn direction(text: &mut String, job: &Job, side: &Side, aggregate: u64, version:
     }
     micros(text, &side.total);
     let bandwidth = &side.bandwidth;
-    let share = if bandwidth.count > 0 { share_of(aggregate, bandwidth.mean) } else { 0.0 };
+    let share = share_of(aggregate, bandwidth);
     let _ = write!(
         text,
         ";{};{};{share:.6}%;{:.6};{:.6}",

@@ -138,6 +138,7 @@ impl Facts {
             let base = run.name.split(" (round ").next().unwrap_or_default();
             let found = requested.iter().find(|found| found.run == base && found.detail == run.detail);
             run.requested = found.cloned().unwrap_or_default();
+            run.offered = run.offered.filter(|_| !run.requested.max);
             run.name = name_of(&run.name);
         }
         facts.runs = runs.into_values().collect();

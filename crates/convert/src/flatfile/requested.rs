@@ -40,6 +40,9 @@ pub struct Requested {
     /// At full speed, must its workloads' shares or rates hold? Vdbench calls it controlled.
     #[serde(default)]
     pub controlled: bool,
+    /// Is it a run of Vdbench's `iorate=max` or `curve`? In its files such a run has no rate, whatever its workloads have.
+    #[serde(default)]
+    pub max: bool,
     /// Is it the run at full speed that the points of a curve refer to?
     #[serde(default)]
     pub curve: bool,

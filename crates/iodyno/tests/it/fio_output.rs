@@ -406,3 +406,104 @@ fn group_reporting_sums_up_the_jobs_of_a_group() {
         }
     }
 }
+
+/// Jobs that did nothing, numbers of groups, and the time since the beginning, as fio has them.
+#[test]
+fn jobs_that_did_not_run_stand_among_the_others_with_zeros() {
+    let scratch = Scratch::new();
+    let jobs = "[global]\nfilename=one\nsize=64k\nbs=4k\nrw=read\nioengine=psync\ntime_based\nrate_iops=100\nramp_time=1\n\
+                exitall\nexit_what=all\n[ends]\nruntime=1200ms\n[never]\nstartdelay=20\nruntime=1\n\
+                [beside]\nnew_group\nruntime=30\nnumjobs=2\ngroup_reporting\n[last]\nnew_group\nruntime=30\n\
+                [later]\nstonewall\nruntime=1\n[latest]\nstonewall\nrw=randwrite\nfsync=4\nruntime=1\n";
+    scratch.write("jobs.fio", jobs);
+    run(&scratch, "r", &["--output-format=json,terse,normal", "--output=ours.txt"]).expect_code(0);
+    let text = std::fs::read_to_string(scratch.path("ours.txt")).unwrap();
+    let found = |text: &str| {
+        let (json, page) = text[text.find('{').unwrap()..].split_once("\n}\n").unwrap();
+        let json: Value = serde_json::from_str(&format!("{json}}}")).unwrap();
+        let jobs: Vec<(String, u64, bool, String, BTreeSet<String>)> = json["jobs"]
+            .as_array()
+            .unwrap()
+            .iter()
+            .map(|job| {
+                let mut keys = BTreeSet::new();
+                names(job, "", &mut keys);
+                let ios: u64 = ["read", "write"].iter().map(|side| job[side]["total_ios"].as_u64().unwrap()).sum();
+                let of_none = format!("{} {}", job["write"]["bw_agg"], job["error"]);
+                assert!(job["elapsed"].as_u64().unwrap() >= 3, "with its ramp_time: {job}");
+                (job["jobname"].as_str().unwrap().to_string(), job["groupid"].as_u64().unwrap(), ios > 0, of_none, keys)
+            })
+            .collect();
+        let terse: Vec<String> = text.lines().filter_map(|line| line.split(';').nth(2).map(str::to_string)).collect();
+        let groups = page.matches("Run status group").count();
+        (jobs, terse, groups, page.contains("never: (groupid"))
+    };
+    let ours = found(&text);
+    let listed: Vec<(&str, u64, bool)> = ours.0.iter().map(|job| (job.0.as_str(), job.1, job.2)).collect();
+    let expect = [
+        ("ends", 0, true),
+        ("never", 0, false),
+        ("beside", 1, true),
+        ("last", 2, true),
+        ("later", 3, false),
+        ("latest", 4, false),
+    ];
+    assert_eq!(listed, expect);
+    let fio = ["jobs.fio", "--output-format=json,terse,normal", "--output=fio.txt"];
+    match Command::new("fio").args(fio).dir(scratch.path("")).run() {
+        Ok(fio) => {
+            fio.expect_code(0);
+            assert_eq!(ours, found(&std::fs::read_to_string(scratch.path("fio.txt")).unwrap()));
+        }
+        Err(_) => {
+            testkit::lacks("fio");
+        }
+    }
+}
+
+#[test]
+fn a_steady_state_has_its_block() {
+    let scratch = Scratch::new();
+    let jobs = "[global]\nfilename=one\nsize=64k\nbs=4k\nrw=randread\nioengine=psync\ntime_based\nrate_iops=100\n\
+                steadystate_duration=2\n[steady]\nsteadystate=iops:900%\nruntime=30\n\
+                [never]\nstonewall\nsteadystate=bw_slope:1\nruntime=1\n";
+    scratch.write("jobs.fio", jobs);
+    run(&scratch, "r", &["--output-format=json", "--output=ours.json"]).expect_code(0);
+    let found = |name: &str| -> Vec<(Value, Value, Value, bool, BTreeSet<String>, usize)> {
+        let json = of_file(&scratch, name);
+        let of = |job: &Value| {
+            let (steady, mut keys) = (&job["steadystate"], BTreeSet::new());
+            names(steady, "", &mut keys);
+            let is_percent = steady["criterion"].as_str().unwrap().ends_with('%');
+            let (iops, bytes) = (&steady["data"]["iops"], &steady["data"]["bw"]);
+            assert_eq!(iops.as_array().unwrap().len(), bytes.as_array().unwrap().len());
+            let seconds = iops.as_array().unwrap().len();
+            (steady["ss"].clone(), steady["duration"].clone(), steady["attained"].clone(), is_percent, keys, seconds)
+        };
+        json["jobs"].as_array().unwrap().iter().map(of).collect()
+    };
+    let ours = found("ours.json");
+    let told: Vec<(&str, u64, usize)> =
+        ours.iter().map(|job| (job.0.as_str().unwrap(), job.2.as_u64().unwrap(), job.5)).collect();
+    assert_eq!(told, [("iops:900.000000%", 1, 2), ("bw_slope:1.000000", 0, 2)]);
+    let json = of_file(&scratch, "ours.json");
+    let data = &json["jobs"][0]["steadystate"]["data"];
+    let iops: Vec<u64> = data["iops"].as_array().unwrap().iter().filter_map(Value::as_u64).collect();
+    assert_eq!(data["iops_mean"].as_u64().unwrap(), iops.iter().sum::<u64>() / 2);
+    assert!(iops.iter().all(|rate| (1..=400).contains(rate)), "100 were asked for: {iops:?}");
+    let page = scratch.iodyno(&["export", "r", "--format", "fio-normal"]).run().unwrap().expect_code(0).stdout;
+    assert!(page.contains("  steadystate  : attained=yes, bw=") && page.contains("iops mean dev="), "{page}");
+    match Command::new("fio")
+        .args(["jobs.fio", "--output-format=json", "--output=fio.json"])
+        .dir(scratch.path(""))
+        .run()
+    {
+        Ok(fio) => {
+            fio.expect_code(0);
+            assert_eq!(ours, found("fio.json"));
+        }
+        Err(_) => {
+            testkit::lacks("fio");
+        }
+    }
+}

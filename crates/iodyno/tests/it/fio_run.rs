@@ -34,6 +34,122 @@ fn files_are_made_named_shared_out_and_removed() {
 }
 
 #[test]
+fn jobs_that_all_have_a_rate_ask_for_its_sum_and_not_for_full_speed() {
+    let scratch = Scratch::new();
+    let text = "[global]\nfilename=test\nsize=1m\nbs=4k\ntime_based\nruntime=500ms\n\
+                [ops]\nrw=randread\nrate_iops=100\n[bytes]\nrw=randrw\nrate=400k,800k\n\
+                [some]\nstonewall\nrw=randread\nrate_iops=50\n[free]\nrw=randread\nioengine=null\n";
+    scratch.write("jobs.fio", text);
+    let run = ["run", "jobs.fio", "-o", "out", "-i", "100ms", "--flatfile"];
+    let planned = scratch.iodyno(&[&run[..], &["--dry-run"]].concat()).run().unwrap().expect_code(0).stdout;
+    assert!(planned.contains("RD=ops+bytes; I/O rate: 400;"), "{planned}");
+    let line = |title: &str| planned.lines().find(|line| line.starts_with(&format!("  {title}+"))).unwrap().to_string();
+    assert!(line("ops").contains("  400 op/s  ") && !line("ops").contains("full speed"), "{planned}");
+    assert!(line("some").contains("  full speed  ") && line("some").contains("some 50 op/s on"), "{planned}");
+    let table = scratch.iodyno(&run).run().unwrap().expect_code(0).stdout;
+    let line = |title: &str| table.lines().find(|line| line.starts_with("run ") && line.contains(title)).unwrap();
+    assert!(line("ops").contains(": 400 op/s, "), "{table}");
+    assert!(line("some").contains(": full speed, "), "{table}");
+    let rates: Vec<Option<f64>> = ["ops", "some"]
+        .map(|run| {
+            let rows = scratch.table("out", "phase");
+            rows.iter().find(|row| row["run"].as_str().unwrap().starts_with(run)).unwrap()["offered_rate"].as_f64()
+        })
+        .to_vec();
+    assert_eq!(rates, [Some(400.0), None]);
+    let report = std::fs::read_to_string(scratch.path("out/report.html")).unwrap();
+    assert!(report.contains("offered 400 op/s"), "the report's figures");
+    let flat = std::fs::read_to_string(scratch.path("out/summary.html")).unwrap();
+    assert!(flat.contains("I/O rate: 400;") && flat.contains("I/O rate: Controlled MAX;"), "{flat}");
+}
+
+/// What `fio` makes of a job file in this folder: its exit code; `None` where it is not installed.
+fn fio(scratch: &Scratch, folder: &str, text: &str) -> Option<i32> {
+    std::fs::create_dir_all(scratch.path(folder)).unwrap();
+    scratch.write(&format!("{folder}/jobs.fio"), text);
+    let fio = testkit::Command::new("fio").args(["--output=/dev/null", "jobs.fio"]).dir(scratch.path(folder)).run();
+    match fio {
+        Ok(output) => output.code,
+        Err(_) => {
+            testkit::lacks("fio");
+            None
+        }
+    }
+}
+
+#[test]
+fn values_are_reckoned_with_the_page_size_and_cpus_as_fio_does() {
+    let scratch = Scratch::new();
+    let text = "[job]\nfilename=test\nrw=write\nbs=2*$pagesize\nsize=$pagesize * 8+$ncpus*0\n\
+                [cpus]\nstonewall\nfilename=cpus\nrw=write\nbs=4k\nsize=64k\nnumber_ios=$ncpus/$ncpus+2\n";
+    run(&scratch, "ours", text, &[]).expect_code(0);
+    let of = |run: &str| ops(&scratch, "ours", |row| row["run"] == run);
+    assert_eq!((of("job"), of("cpus")), (4, 3));
+    let length = |name: &str| std::fs::metadata(scratch.path(name)).unwrap().len();
+    let page_bytes = length("test") / 8;
+    assert!(page_bytes.is_power_of_two() && page_bytes >= 4096, "{page_bytes}");
+    let has_bc = testkit::Command::new("bc").args(["--version"]).run().is_ok();
+    let wrong = "[job]\nfilename=test\nrw=write\nbs=4k\nsize=8k*$pagesize\n";
+    run(&scratch, "wrong", wrong, &[]).expect_code(2);
+    if has_bc && fio(&scratch, "theirs", text).is_some_and(|code| code == 0) {
+        assert_eq!(length("theirs/test"), length("test"));
+        assert_eq!(fio(&scratch, "theirs", wrong), Some(1), "bc knows no units");
+    }
+}
+
+#[test]
+fn folders_in_a_files_own_name_are_made_and_no_directory() {
+    let scratch = Scratch::new();
+    let text = "[job]\ndirectory=there\nfilename=one/two/test\nrw=write\nbs=4k\nsize=64k\n";
+    let folders = |at: &str| {
+        use std::os::unix::fs::PermissionsExt as _;
+        ["there/one", "there/one/two"].map(|name| {
+            let found = std::fs::metadata(scratch.path(at).join(name));
+            found.map(|found| (found.is_dir(), found.permissions().mode() & 0o777)).ok()
+        })
+    };
+    let refused = run(&scratch, "none", text, &[]);
+    assert!(refused.code != Some(0) && !scratch.path("there").exists(), "{}", refused.stderr);
+    assert_ne!(fio(&scratch, "theirs", text).unwrap_or(1), 0);
+    std::fs::create_dir(scratch.path("there")).unwrap();
+    run(&scratch, "dry", text, &["--dry-run"]).expect_code(0);
+    assert_eq!(folders(""), [None; 2], "nothing is made yet");
+    run(&scratch, "ours", text, &[]).expect_code(0);
+    assert_eq!(folders(""), [Some((true, 0o700)); 2]);
+    assert_eq!(std::fs::metadata(scratch.path("there/one/two/test")).unwrap().len(), 64 << 10);
+    std::fs::create_dir(scratch.path("theirs/there")).unwrap();
+    if fio(&scratch, "theirs", text) == Some(0) {
+        assert_eq!(folders("theirs"), folders(""));
+    }
+    // A link to nothing is followed by no one.
+    std::os::unix::fs::symlink("nowhere", scratch.path("there/link")).unwrap();
+    let through = text.replace("one/two", "link");
+    assert_ne!(run(&scratch, "link", &through, &[]).code, Some(0));
+    assert!(!scratch.path("there/nowhere").exists());
+}
+
+#[test]
+fn a_file_that_its_writes_allocate_may_be_larger_than_the_room() {
+    let scratch = Scratch::new();
+    let job = |how: &str| {
+        format!(
+            "[job]\nfilename={how}\nrw=randwrite\nbs=4k\nsize=8t\nfallocate={how}\nnumber_ios=50\nnorandommap\nioengine=psync\n"
+        )
+    };
+    for (how, has_length) in [("truncate", true), ("none", false)] {
+        run(&scratch, &format!("r.{how}"), &job(how), &[]).expect_code(0);
+        assert_eq!(ops(&scratch, &format!("r.{how}"), |row| row["op"] == "write"), 50);
+        let length = std::fs::metadata(scratch.path(how)).unwrap().len();
+        assert_eq!(length == 8 << 40, has_length, "{length}");
+        assert_ne!(fio(&scratch, "theirs", &job(how)).unwrap_or(0), 1);
+    }
+    // What is there reads as it is.
+    run(&scratch, "again", &job("truncate").replace("randwrite", "randwrite\noffset=1t"), &[]).expect_code(0);
+    let full = run(&scratch, "full", &job("native"), &[]);
+    assert!(full.code != Some(0) && full.stderr.contains("more, but its file system has"), "{}", full.stderr);
+}
+
+#[test]
 fn flags_are_a_job_file_on_the_command_line() {
     run_flags(false);
 }

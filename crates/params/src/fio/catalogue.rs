@@ -219,7 +219,7 @@ pub const OPTIONS: &[FioOption] = &[
     other("thread", &["threads"], Engine, SWITCH, ALWAYS),
     plan("stonewall", &["wait_for_previous"], Engine, SWITCH, "Begin when all jobs before have ended: a run of its own"),
     plan("wait_for", &[], Engine, ("JOB", "fill"), "Begin when this job has ended"),
-    plan("new_group", &[], Engine, SWITCH, "A group begins with this job: exitall ends jobs of one group. They are always recorded apart"),
+    plan("new_group", &[], Engine, SWITCH, "A group begins with this job, for exitall and in fio's outputs. Jobs are always recorded apart"),
     // Pace
     plan("rate", &[], Pace, ("SIZE[,SIZE]", "10m"), "Bytes per second, of reads and of writes, on time whatever the target does"),
     plan("rate_iops", &[], Pace, ("N[,N]", "20000"), "Operations per second, of reads and of writes, on time whatever the target does"),

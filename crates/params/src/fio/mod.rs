@@ -5,6 +5,7 @@
 //! is none.
 
 pub(crate) mod absent;
+mod arithmetic;
 pub(crate) mod catalogue;
 mod ends;
 mod expand;
@@ -144,8 +145,15 @@ fn job_texts(sections: &[source::Section], runs: &[Run]) -> JobTexts {
         section.lines.iter().map(|line| (line.key.clone(), line.value.clone().unwrap_or_default())).collect()
     };
     let globals = sections.iter().filter(|section| section.is_global());
-    let workloads = runs.iter().flat_map(|run| run.workloads.iter().map(move |workload| (run, workload)));
-    let text = |(run, workload): (&Run, &plan::Workload)| {
+    let workloads = runs
+        .iter()
+        .enumerate()
+        .flat_map(|(number, run)| run.workloads.iter().map(move |workload| (number, run, workload)));
+    let (mut group, mut before) = (0, None);
+    let text = |(number, run, workload): (usize, &Run, &plan::Workload)| {
+        let of_run = workload.job.as_ref().and_then(|job| job.end.as_ref()).map_or(0, |end| end.group);
+        group += usize::from(before.is_some_and(|before| before != (number, of_run)));
+        before = Some((number, of_run));
         let at = sections.iter().position(|section| !section.is_global() && section.span == workload.span)?;
         let section = &sections[at];
         let named = section.lines.iter().rev().find(|line| line.key == "name").and_then(|line| line.value.clone());
@@ -158,6 +166,7 @@ fn job_texts(sections: &[source::Section], runs: &[Run]) -> JobTexts {
             globals: Some(
                 sections[..at].iter().filter(|section| section.is_global()).map(|section| section.lines.len()).sum(),
             ),
+            group: Some(group),
         })
     };
     JobTexts { global: globals.flat_map(options).collect(), jobs: workloads.filter_map(text).collect() }

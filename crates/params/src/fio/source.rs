@@ -246,7 +246,8 @@ impl<'a> Reader<'a> {
         }
     }
 
-    /// `${NAME}` from the environment, and fio's `$pagesize`, `$mb_memory`, `$ncpus`; `None` after a mistake.
+    /// `${NAME}` from the environment, and fio's `$pagesize`, `$mb_memory`, `$ncpus`, with arithmetic beside those; `None` after a
+    /// mistake.
     fn resolve(&self, context: &mut Context, value: &str, span: Span) -> Option<String> {
         let mut out = String::new();
         let mut rest = value;
@@ -269,12 +270,15 @@ impl<'a> Reader<'a> {
             rest = &rest[at + end + 1..];
         }
         out.push_str(rest);
+        let mut is_replaced = false;
         for (word, variable) in [("$pagesize", "pagesize"), ("$mb_memory", "mb_memory"), ("$ncpus", "ncpus")] {
             if out.contains(word) {
                 out = out.replace(word, &reserved(variable));
+                is_replaced = true;
             }
         }
-        Some(out)
+        let reckoned = super::arithmetic::value(&out).filter(|_| is_replaced);
+        Some(reckoned.unwrap_or(out))
     }
 }
 
@@ -286,8 +290,13 @@ fn whole(context: &Context) -> Span {
 /// What fio's reserved words stand for on this machine.
 fn reserved(word: &str) -> String {
     match word {
-        "pagesize" => "4096".to_string(),
-        "ncpus" => std::thread::available_parallelism().map_or(1, std::num::NonZero::get).to_string(),
+        "pagesize" => page_bytes().unwrap_or(4096).to_string(),
+        // Of the machine, whichever of them this process may use.
+        "ncpus" => {
+            let text = std::fs::read_to_string("/sys/devices/system/cpu/possible").ok();
+            let usable = || std::thread::available_parallelism().map_or(1, std::num::NonZero::get) as u64;
+            text.and_then(|text| cpus_in(text.trim())).unwrap_or_else(usable).to_string()
+        }
         _ => {
             let text = std::fs::read_to_string("/proc/meminfo").unwrap_or_default();
             let kib = text.lines().find_map(|line| line.strip_prefix("MemTotal:")?.trim().strip_suffix("kB"));
@@ -295,4 +304,22 @@ fn reserved(word: &str) -> String {
             (kib / 1024).to_string()
         }
     }
+}
+
+/// What the kernel told this process of the size of pages.
+fn page_bytes() -> Option<u64> {
+    const AT_PAGESZ: u64 = 6;
+    let pairs = std::fs::read("/proc/self/auxv").ok()?;
+    let number = |bytes: &[u8]| bytes.try_into().ok().map(u64::from_ne_bytes);
+    let pair = pairs.chunks_exact(16).find(|pair| number(&pair[..8]) == Some(AT_PAGESZ))?;
+    number(&pair[8..])
+}
+
+/// How many CPUs a list such as `0-3,8` has.
+fn cpus_in(list: &str) -> Option<u64> {
+    let of = |part: &str| {
+        let (first, last) = part.split_once('-').unwrap_or((part, part));
+        last.parse::<u64>().ok()?.checked_sub(first.parse().ok()?)?.checked_add(1)
+    };
+    list.split(',').map(of).sum()
 }

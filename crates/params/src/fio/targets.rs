@@ -7,7 +7,7 @@ use crate::context::Context;
 use crate::diagnostic::Diagnostic;
 use plan::{FileLength, FileUse, Layout, LayoutKind, OpenFlags, TargetSpec, TransferSize};
 use std::collections::HashMap;
-use std::path::{Path, PathBuf};
+use std::path::{Component, Path, PathBuf};
 
 /// Targets of all jobs together, far above any real file.
 const TARGETS_MAX: usize = 100_000;
@@ -108,7 +108,8 @@ impl Targets {
                     true => options.layout(),
                     false => LayoutKind::Untouched,
                 };
-                spec.layout = Some(grown(spec.layout, Layout { at_least_bytes: all, how }));
+                let folders = own_folders(options, copy, &spec.path);
+                spec.layout = Some(grown(spec.layout, Layout { at_least_bytes: all, how, folders }));
             }
             let used = self.depths.entry(at).or_default();
             *used = used.saturating_add(of.depth);
@@ -172,7 +173,7 @@ fn grown(before: Option<Layout>, now: Layout) -> Layout {
         Some(layout) if now.how != LayoutKind::Filled => layout.how,
         _ => now.how,
     };
-    Layout { at_least_bytes, how }
+    Layout { at_least_bytes, how, folders: now.folders.max(before.map_or(0, |layout| layout.folders)) }
 }
 
 /// The part that copy number `copy` of a job uses of each of its files.
@@ -237,13 +238,27 @@ fn between(low: u64, high: u64, smallest: u64, salt: u64) -> u64 {
     (size - size % smallest.max(1)).max(smallest)
 }
 
+/// The copy's `directory=`.
+fn folder(options: &Options, copy: u32) -> Option<&Path> {
+    match &options.directory[..] {
+        [] => None,
+        all => Some(Path::new(&all[copy as usize % all.len()])),
+    }
+}
+
+/// How many folders stand in the file's own name: fio makes these, and no `directory=`.
+fn own_folders(options: &Options, copy: u32, path: &Path) -> usize {
+    let own = folder(options, copy).and_then(|folder| path.strip_prefix(folder).ok()).unwrap_or(path);
+    if own.components().any(|part| part == Component::ParentDir) {
+        return 0;
+    }
+    own.components().filter(|part| matches!(part, Component::Normal(_))).count().saturating_sub(1)
+}
+
 /// The paths of a copy's files.
 fn paths(section: &JobSection, copy: u32) -> Vec<PathBuf> {
     let options = &section.options;
-    let folder = match &options.directory[..] {
-        [] => None,
-        all => Some(Path::new(&all[copy as usize % all.len()])),
-    };
+    let folder = folder(options, copy);
     let inside = |name: &str| match folder {
         Some(folder) => folder.join(name),
         None => PathBuf::from(name),

@@ -258,7 +258,7 @@ tables! {
         phase: String, "", Name;
         /// `start` or `end`.
         event: String, "", Name;
-        /// Arrivals per second that are asked for; null at full speed.
+        /// Arrivals per second that are asked for, of the run or by all its workloads together; null at full speed.
         offered_rate: Option<f64>, "op/s", Gauge;
         /// Loop variables, `name=value name=value`.
         detail: String, "", Text;

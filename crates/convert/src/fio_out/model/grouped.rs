@@ -54,6 +54,8 @@ fn together(set: &[Job], mut sum: Job) -> Job {
         // Percent of processor time are of the times of all jobs.
         runtime_ms: set.iter().map(|job| job.runtime_ms).sum(),
         cost: set.iter().fold(Cost::default(), |cost, job| cost.and(job.cost)),
+        depth: set.last().and_then(|job| job.depth),
+        steady: set.last().and_then(|job| job.steady.clone()),
         syncs: Times::of(&flushes),
         fsyncs: set.iter().map(|job| job.fsyncs).sum(),
         flushes,
