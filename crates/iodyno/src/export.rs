@@ -3,7 +3,7 @@
 use crate::args::{ExportArgs, OtherFormat};
 use crate::chart::code_of;
 use crate::exit::{Failure, PARAMETERS, RECORDING};
-use crate::open::{open, over};
+use crate::open::{open_for_data, over};
 use crate::trace::say_incomplete;
 use analyze::{Body, Cells, Column, Selection, Table};
 use convert::fio_out::{FioFormat, TerseVersion};
@@ -20,7 +20,7 @@ type Writing<'a> = Box<dyn Fn(&mut (dyn Write + Send)) -> Result<(), SessionErro
 
 /// Writes a table, or lists the tables; gives the exit code.
 pub(crate) fn run(args: &ExportArgs) -> Result<u8, Failure> {
-    let (reader, damaged) = open(&args.recording)?;
+    let (reader, damaged) = open_for_data(&args.recording)?;
     if asks_for_trace(args) {
         say_incomplete(reader.manifest());
     }
