@@ -60,7 +60,7 @@ pub use probe::{
 };
 pub use probe::{Seen, StackFold, StackGroup, StackOf};
 pub use repeats::Estimate;
-pub use report_model::{report_model, run_summary};
+pub use report_model::{report_model, run_summary, unended};
 pub use requests::RequestFacts;
 pub use run_fold::RunFold;
 pub use selection::{Moment, NamePattern, Selection, Window};

@@ -18,6 +18,8 @@ use quantity::text::{format_bytes, format_wall};
 use recording::{OTHER, Reader};
 use serde_json::Value;
 
+pub use warnings::unended;
+
 /// Version of the model's shape.
 const SCHEMA: &str = "iodyno.report/1";
 /// Most devices of a trace with a map of their addresses in the report.

@@ -19,8 +19,8 @@ use std::path::PathBuf;
     version,
     max_term_width = 100,
     after_help = "Start with `iodyno run FILE.vdb --dry-run`: it shows every run, what it would touch and how long it takes, without any I/O.\n\
-                  Exit codes: 0 fine, 1 bug, 2 parameters, 3 target failed, 5 objective missed, 6 recording or output incomplete,\n\
-                  7 refused to protect data, 8 privilege or kernel feature missing, 9 findings (diagnose),\n\
+                  Exit codes: 0 fine, 1 bug, 2 parameters, 3 target failed, 4 data wrong (not built yet), 5 objective missed,\n\
+                  6 recording or output incomplete, 7 refused to protect data, 8 privilege or kernel feature missing, 9 findings (diagnose),\n\
                   130 interrupted (results kept)."
 )]
 pub(crate) struct Cli {

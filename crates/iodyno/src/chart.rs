@@ -2,7 +2,7 @@
 
 use crate::args::{Cli, Command};
 use crate::exit::{Failure, PARAMETERS, RECORDING, recording_code};
-use crate::open::{open, say_of};
+use crate::open::{open, open_for_data, say_for_data};
 use crate::output_args;
 use crate::run::time;
 use crate::view_args::ChartArgs;
@@ -26,11 +26,11 @@ pub(crate) fn run(args: &ChartArgs, command_line: &[String]) -> Result<u8, Failu
     let id = args.view.as_deref().unwrap_or_default();
     let halves = session::half_rounds(&recording)?;
     if !halves.is_empty() && !args.list {
-        let damaged = say_of(halves.iter().map(PathBuf::as_path))?;
+        let damaged = say_for_data(halves.iter().map(PathBuf::as_path))?;
         let path = output_path(args, id)?;
         write(&beside(args)?, args, &path)?;
         tell_both(command_line, args, &path);
-        return Ok(damaged.max(say_of(args.with.iter().map(PathBuf::as_path))?));
+        return Ok(damaged.max(say_for_data(args.with.iter().map(PathBuf::as_path))?));
     }
     if args.list {
         if halves.is_empty() {
@@ -41,7 +41,7 @@ pub(crate) fn run(args: &ChartArgs, command_line: &[String]) -> Result<u8, Failu
         }
         return Ok(0);
     }
-    let (reader, damaged) = open(&recording)?;
+    let (reader, damaged) = open_for_data(&recording)?;
     if analyze::view(id).is_ok_and(analyze::View::is_of_a_trace) {
         crate::trace::say_incomplete(reader.manifest());
     }
@@ -49,7 +49,7 @@ pub(crate) fn run(args: &ChartArgs, command_line: &[String]) -> Result<u8, Failu
     let view = view(args, &reader, id)?;
     write(&view, args, &path)?;
     tell_both(command_line, args, &path);
-    Ok(damaged.max(say_of(args.with.iter().map(PathBuf::as_path))?))
+    Ok(damaged.max(say_for_data(args.with.iter().map(PathBuf::as_path))?))
 }
 
 /// Where the picture goes.

@@ -137,3 +137,26 @@ fn target_code(error: &TargetError) -> u8 {
         TARGET
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use crate::args::Cli;
+    use clap::CommandFactory as _;
+
+    /// Codes with what they mean, without what stands in parentheses.
+    fn listed<'a>(text: &'a str, between: &str) -> Vec<&'a str> {
+        let list = text.split("Exit codes: ").nth(1).unwrap_or_default();
+        let list = list.split("\n\n").next().unwrap_or_default();
+        list.split(between).map(|part| part.split(" (").next().unwrap_or_default().trim()).collect()
+    }
+
+    #[test]
+    fn help_and_readme_list_the_same_exit_codes() {
+        let readme = include_str!("../../../README.md").replace('\n', " ").replace("  ", "\n\n");
+        let help = Cli::command().get_after_help().map(ToString::to_string).unwrap_or_default().replace('\n', " ");
+        let known = listed(&readme, " · ");
+        assert_eq!(listed(&help, ", "), known);
+        assert_eq!(known.len(), 11, "{known:?}");
+        assert!(known.contains(&"4 data wrong"), "{known:?}");
+    }
+}

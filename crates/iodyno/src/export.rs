@@ -3,12 +3,13 @@
 use crate::args::{ExportArgs, OtherFormat};
 use crate::chart::code_of;
 use crate::exit::{Failure, PARAMETERS, RECORDING};
-use crate::open::{open, over};
+use crate::open::{open_for_data, over};
 use crate::trace::say_incomplete;
 use analyze::{Body, Cells, Column, Selection, Table};
 use convert::fio_out::{FioFormat, TerseVersion};
 use output::{Access, Folder, OutputError, OutputFile};
 use quantity::output::{Form, stdout};
+use quantity::text::csv_field;
 use recording::{ExportFormat, Reader};
 use session::SessionError;
 use std::io::{self, BufWriter, Write};
@@ -20,7 +21,7 @@ type Writing<'a> = Box<dyn Fn(&mut (dyn Write + Send)) -> Result<(), SessionErro
 
 /// Writes a table, or lists the tables; gives the exit code.
 pub(crate) fn run(args: &ExportArgs) -> Result<u8, Failure> {
-    let (reader, damaged) = open(&args.recording)?;
+    let (reader, damaged) = open_for_data(&args.recording)?;
     if asks_for_trace(args) {
         say_incomplete(reader.manifest());
     }
@@ -231,13 +232,10 @@ fn column_name(column: &Column) -> String {
 }
 
 fn csv(table: &Table) -> String {
-    let quoted = |text: &str| {
-        if text.contains([',', '"', '\n']) { format!("\"{}\"", text.replace('"', "\"\"")) } else { text.to_string() }
-    };
     let mut out = table.columns.iter().map(column_name).collect::<Vec<String>>().join(",") + "\n";
     for row in 0..table.rows() {
         let cell = |column: &Column| match &column.cells {
-            Cells::Text(cells) => cells.get(row).map_or(String::new(), |text| quoted(text)),
+            Cells::Text(cells) => cells.get(row).map_or(String::new(), |text| csv_field(text).into_owned()),
             Cells::Numbers(values) => values.get_some(row).map_or(String::new(), |value| value.to_string()),
         };
         out += &(table.columns.iter().map(cell).collect::<Vec<String>>().join(",") + "\n");

@@ -64,6 +64,7 @@ mod utilities;
 mod vdbench_args;
 mod view_args;
 
+use clap::error::ErrorKind;
 use clap::{CommandFactory, FromArgMatches};
 use exit::Failure;
 use std::ffi::{OsStr, OsString};
@@ -83,6 +84,9 @@ pub fn main(arguments: Vec<OsString>) -> ExitCode {
         return ExitCode::from(exit::PARAMETERS);
     }
     let told: Vec<String> = arguments.iter().map(|argument| in_words(argument)).collect();
+    let strange: Vec<&str> =
+        arguments.iter().zip(&told).filter(|(it, _)| it.to_str().is_none()).map(|(_, words)| words.as_str()).collect();
+    let strange = strange.join("`, `");
     let parsed = command()
         .try_get_matches_from(vdbench_args::normalise(arguments))
         .and_then(|matches| args::Cli::from_arg_matches(&matches).map(|cli| (cli, fio_flags::given(&matches))));
@@ -93,6 +97,9 @@ pub fn main(arguments: Vec<OsString>) -> ExitCode {
             if error.use_stderr() {
                 let words = error.render().to_string();
                 say_lines!("{}", words.trim_end_matches('\n'));
+                if error.kind() == ErrorKind::InvalidUtf8 {
+                    say!("iodyno: no text (UTF-8): `{strange}`; only files and recordings may have such names");
+                }
             } else {
                 out!("{}", error.render());
             }

@@ -1,7 +1,7 @@
 //! `iodyno model`.
 
 use crate::args::{ModelArgs, ModelBy};
-use crate::exit::Failure;
+use crate::exit::{Failure, PARAMETERS};
 use crate::open::open;
 use crate::run::time;
 use output::{OutputError, OutputFile};
@@ -10,6 +10,10 @@ use std::io::Write as _;
 
 /// Makes a parameter file of a trace and says how alike it is; gives the exit code.
 pub(crate) fn run(args: &ModelArgs) -> Result<u8, Failure> {
+    if let Some(target) = args.targets.iter().find(|target| target.to_str().is_none()) {
+        let help = "a parameter file cannot name it: give it a link of another name";
+        return Err(Failure::new(PARAMETERS, format!("-t {}: its name is no text (UTF-8); {help}", target.display())));
+    }
     let output = args.output.as_deref().filter(|path| !output::is_standard_output(path));
     // Refused before an hour is spent on the trace.
     let begun = output.map(|path| OutputFile::create(path, args.force.force())).transpose()?;

@@ -14,6 +14,18 @@ pub(crate) fn open(path: &Path) -> Result<(Reader, u8), Failure> {
     Ok((reader, code))
 }
 
+/// The same for faces that give nothing but data and pictures, which have no place for it: where the recording was not
+/// brought to an end, that is said, too.
+pub(crate) fn open_for_data(path: &Path) -> Result<(Reader, u8), Failure> {
+    let reader = Reader::open(path).map_err(SessionError::from)?;
+    let damage = reader.damage().map_err(SessionError::from)?;
+    let code = say(&reader, &damage);
+    if let Some(words) = analyze::unended(reader.state(), damage.is_some()) {
+        say!("iodyno: {} {words}", path.display());
+    }
+    Ok((reader, code))
+}
+
 /// The same, with all sealed files checked beforehand: for what judges, and for faces that draw on while they read.
 pub(crate) fn verified(path: &Path) -> Result<(Reader, u8), Failure> {
     let reader = Reader::open(path).map_err(SessionError::from)?;
@@ -24,11 +36,12 @@ pub(crate) fn verified(path: &Path) -> Result<(Reader, u8), Failure> {
 
 /// Says what is damaged of several recordings; see [`open`].
 pub(crate) fn say_of<'a>(paths: impl IntoIterator<Item = &'a Path>) -> Result<u8, Failure> {
-    let mut code = 0;
-    for path in paths {
-        code = code.max(open(path)?.1);
-    }
-    Ok(code)
+    paths.into_iter().try_fold(0, |code, path| Ok(open(path)?.1.max(code)))
+}
+
+/// The same of those that data are taken of; see [`open_for_data`].
+pub(crate) fn say_for_data<'a>(paths: impl IntoIterator<Item = &'a Path>) -> Result<u8, Failure> {
+    paths.into_iter().try_fold(0, |code, path| Ok(open_for_data(path)?.1.max(code)))
 }
 
 fn say(reader: &Reader, damage: &Damage) -> u8 {

@@ -30,22 +30,26 @@ pub(crate) fn run(args: &RecordArgs, command_line: &[String]) -> Result<u8, Fail
     if interval_ns < 10_000_000 {
         return Err(Failure::new(PARAMETERS, format!("-i {} is too short; 10ms is the least", args.interval)));
     }
+    // First of all, so that a signal ends what was begun as it should, however early it comes.
+    let stop = StopFlag::default();
+    watch_signals(&stop)?;
     let gather = args.text.as_deref().map(|text| gather(text, interval_ns)).transpose()?;
-    let recorded = record(args, interval_ns, command_line);
+    let recorded = record(args, interval_ns, command_line, &stop);
     gather.map(Gather::end).into_iter().flatten().for_each(|said| say!("iodyno: {said}"));
     recorded
 }
 
-fn record(args: &RecordArgs, interval_ns: u64, command_line: &[String]) -> Result<u8, Failure> {
+fn record(args: &RecordArgs, interval_ns: u64, command_line: &[String], stop: &StopFlag) -> Result<u8, Failure> {
     let mut endpoint = args.export.as_deref().map(|address| listen(address, &args.export_host)).transpose()?;
     if let Some(directory) = &args.directory {
-        return collect_days(args, directory, interval_ns, endpoint.as_mut(), command_line);
+        return collect_days(args, directory, interval_ns, endpoint.as_mut(), command_line, stop);
     }
     // Before the command starts: of two that want the same name, one starts none.
     let place = place::take(args.output.as_deref(), "run")?;
     let directory = place.path().to_path_buf();
-    let name = directory.file_stem().unwrap_or_default().to_string_lossy();
-    let mut flight = flight(args, directory.with_file_name(format!("{name}-flight")), None, command_line)?;
+    let mut name = directory.file_stem().unwrap_or_default().to_os_string();
+    name.push("-flight");
+    let mut flight = flight(args, directory.with_file_name(name), None, command_line)?;
     let request = WatchRequest {
         what: What::ALL.to_vec(),
         events: event_clock(args),
@@ -58,8 +62,6 @@ fn record(args: &RecordArgs, interval_ns: u64, command_line: &[String]) -> Resul
         directory: Some(directory.clone()),
         command_line: command_line.to_vec(),
     };
-    let stop = StopFlag::default();
-    watch_signals(&stop)?;
     let before = ChildCost::now();
     let mut started = None;
     let mut start = || {
@@ -75,7 +77,7 @@ fn record(args: &RecordArgs, interval_ns: u64, command_line: &[String]) -> Resul
     let mut watched = Watched::new(&mut start);
     let company =
         Company { face: endpoint.as_mut().map(|face| face as &mut dyn Sink), flight: flight.as_mut(), tell: None };
-    let outcome = session::watch(&request, company, Some(&mut watched), &stop);
+    let outcome = session::watch(&request, company, Some(&mut watched), stop);
     let mut child = watched.child;
     // Whatever became of the recording, the command is not left behind as a zombie.
     let status = match (&outcome, child.as_mut()) {
@@ -216,6 +218,7 @@ fn collect_days(
     interval_ns: u64,
     endpoint: Option<&mut Endpoint>,
     command_line: &[String],
+    stop: &StopFlag,
 ) -> Result<u8, Failure> {
     let request = ServiceRequest {
         interval_ns,
@@ -226,13 +229,11 @@ fn collect_days(
         for_ns: time(args.length.as_deref(), "--for")?,
         command_line: command_line.to_vec(),
     };
-    let stop = StopFlag::default();
-    watch_signals(&stop)?;
     let sharing = if args.allow_shared { Sharing::Allowed } else { Sharing::Refused };
     let home = Arc::new(Home::open_as(directory, &MachineClock, sharing)?);
     let mut flight = flight(args, directory.join("flight"), Some(&home), command_line)?;
     let company = Company { face: endpoint.map(|face| face as &mut dyn Sink), flight: flight.as_mut(), tell: None };
-    let outcome = session::serve(&home, &request, &MachineClock, company, &mut |said| say!("iodyno: {said}"), &stop)?;
+    let outcome = session::serve(&home, &request, &MachineClock, company, &mut |said| say!("iodyno: {said}"), stop)?;
     say!(
         "{} samples in {} recordings, {} missed, {} without room on the disk",
         outcome.samples,

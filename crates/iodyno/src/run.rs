@@ -307,9 +307,9 @@ pub(crate) fn read_files_with(
         let (text, has_name) = params::flags_text(flags);
         let name = "<command line>".to_string();
         if has_name {
-            sources.push(JobSource::Text(name, text));
+            sources.push(JobSource::Flags(name, text));
         } else if files.is_empty() {
-            sources.push(JobSource::Text(name, format!("[run]\n{text}")));
+            sources.push(JobSource::Flags(name, format!("[run]\n{text}")));
         } else if !flags.is_empty() {
             sources.push(JobSource::Addition(name, text));
         }

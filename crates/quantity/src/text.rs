@@ -1,5 +1,7 @@
 //! Text forms of durations, sizes, rates and counts: always with their unit.
 
+use std::borrow::Cow;
+
 /// Why a text is no quantity.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum QuantityError {
@@ -14,6 +16,15 @@ pub enum QuantityError {
     /// Too large to be held.
     #[error("`{0}` is too large")]
     TooLarge(String),
+}
+
+/// A field of CSV, in quotes where it needs them (RFC 4180).
+#[must_use]
+pub fn csv_field(text: &str) -> Cow<'_, str> {
+    match text.contains([',', '"', '\n', '\r']) {
+        true => Cow::Owned(format!("\"{}\"", text.replace('"', "\"\""))),
+        false => Cow::Borrowed(text),
+    }
 }
 
 /// Splits a number from what follows it.
@@ -237,6 +248,20 @@ pub fn wall_ns_of((year, month, day): (i64, i64, i64), (hour, minute, second): (
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn a_field_with_a_separator_or_an_end_of_line_is_quoted() {
+        for (text, field) in [
+            ("sda; b", "sda; b"),
+            ("a,b", "\"a,b\""),
+            ("a\"b", "\"a\"\"b\""),
+            ("a\nb", "\"a\nb\""),
+            ("a\rb", "\"a\rb\""),
+            ("", ""),
+        ] {
+            assert_eq!(csv_field(text), field);
+        }
+    }
 
     #[test]
     fn times_are_read_and_written() {

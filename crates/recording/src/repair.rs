@@ -140,6 +140,7 @@ fn repair_files(
         };
         let table = part.table().unwrap_or_default().to_string();
         let host = host_folder(folder, &part)?;
+        let (file, tail) = file.without_tail().map_or((file, 0), |(file, tail)| (file, tail));
         let saved = host.as_ref().map(|host| salvage(host, &file, &part, manifest)).transpose()?.flatten();
         let rows = saved.as_ref().map_or(0, |saved| saved.rows);
         let kept = match &host {
@@ -148,12 +149,13 @@ fn repair_files(
         };
         let kept = kept.map_or(String::new(), |name| format!(", the damaged file is kept as {name}"));
         let what = error.what();
+        let dropped = if tail > 0 { format!("; {tail} bytes behind its end are left out") } else { String::new() };
         let unproved = if rows > 0 && rows < part.rows {
             "; row groups in a damaged MiB are left out whole, because which of their rows are hit cannot be proved"
         } else {
             ""
         };
-        notes.push(format!("{what}; {rows} of its {} rows are proved whole{unproved}{kept}", part.rows));
+        notes.push(format!("{what}{dropped}; {rows} of its {} rows are proved whole{unproved}{kept}", part.rows));
         let lost = part.rows.saturating_sub(rows);
         if lost > 0 {
             *damage.rows_lost.entry(table.clone()).or_default() += lost;

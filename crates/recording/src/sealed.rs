@@ -1,8 +1,8 @@
 //! The sealed files of a recording, read with their checksums.
 
 use crate::seal::host_folder;
-use crate::sums::{CheckedFile, Expected};
-use crate::{Manifest, RecordingError, parts};
+use crate::sums::{CheckedFile, Expected, Tail};
+use crate::{Manifest, RecordingError, parts, regular};
 use arrow_array::RecordBatch;
 use output::Folder;
 use parquet::arrow::arrow_reader::{
@@ -106,6 +106,7 @@ pub(crate) struct SealedFile {
     /// Both, for sentences.
     path: PathBuf,
     expected: Option<Arc<Expected>>,
+    tail: Tail,
 }
 
 impl SealedFile {
@@ -116,7 +117,8 @@ impl SealedFile {
 
     /// One of which nothing is known but its path below the recording's directory.
     pub(crate) fn unknown(directory: &Path, below: String) -> Self {
-        Self { directory: directory.to_path_buf(), path: directory.join(&below), below, expected: None }
+        let path = directory.join(&below);
+        Self { directory: directory.to_path_buf(), path, below, expected: None, tail: Tail::IsDamage }
     }
 
     pub(crate) fn path(&self) -> &Path {
@@ -128,12 +130,20 @@ impl SealedFile {
         self.below.split('/').next().unwrap_or_default()
     }
 
+    /// The same without the bytes that stand behind the end that it had, and how many these are; `None` where there are none.
+    pub(crate) fn without_tail(&self) -> Option<(Self, u64)> {
+        let end = self.expected.as_ref()?.bytes();
+        let found = regular::open_below(&self.directory, Path::new(&self.below)).ok()?.metadata().ok()?.len();
+        let tail = found.checked_sub(end).filter(|bytes| *bytes > 0)?;
+        Some((Self { tail: Tail::IsLeftOut, ..self.clone() }, tail))
+    }
+
     /// Opens it.
     ///
     /// # Errors
     /// It is not there, or not as long as it was.
     pub(crate) fn open(&self) -> Result<CheckedFile, RecordingError> {
-        CheckedFile::open(&self.directory, &self.below, self.expected.clone())
+        CheckedFile::open(&self.directory, &self.below, self.expected.clone(), self.tail)
     }
 
     /// Reads all of it for its checksums, and looks at what it says of its rows and columns.

@@ -186,6 +186,11 @@ impl Expected {
         })
     }
 
+    /// Its length.
+    pub(crate) fn bytes(&self) -> u64 {
+        self.bytes
+    }
+
     /// The recording's directory, and the path below it.
     pub(crate) fn place(&self) -> (&Path, &str) {
         (&self.directory, &self.path)
@@ -223,6 +228,15 @@ fn read_at(file: &File, from: u64, length: u64) -> io::Result<Vec<u8>> {
     Ok(bytes)
 }
 
+/// Bytes that stand behind the end that a sealed file had.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Tail {
+    /// The file is not what was written.
+    IsDamage,
+    /// It is read as if they were not there.
+    IsLeftOut,
+}
+
 /// A sealed file that is checked as it is read; one of an older recording, which has no checksums, is read as it is.
 #[derive(Clone, Debug)]
 pub(crate) struct CheckedFile {
@@ -232,11 +246,16 @@ pub(crate) struct CheckedFile {
 }
 
 impl CheckedFile {
-    /// Opens the file at `below` in the recording of this directory.
+    /// Opens the file at `below` in the recording of this directory. `tail`: what to do with bytes behind its end.
     ///
     /// # Errors
     /// It is not there, or not as long as it was; something on the way is a link.
-    pub(crate) fn open(directory: &Path, below: &str, expected: Option<Arc<Expected>>) -> Result<Self, RecordingError> {
+    pub(crate) fn open(
+        directory: &Path,
+        below: &str,
+        expected: Option<Arc<Expected>>,
+        tail: Tail,
+    ) -> Result<Self, RecordingError> {
         let path = directory.join(below);
         let file =
             regular::open_below(directory, Path::new(below)).map_err(|error| match (error.kind(), &expected) {
@@ -245,7 +264,9 @@ impl CheckedFile {
                 }
                 _ => RecordingError::io("open", &path)(error),
             })?;
-        let bytes = file.metadata().map_err(RecordingError::io("read", &path))?.len();
+        let found = file.metadata().map_err(RecordingError::io("read", &path))?.len();
+        let end = expected.as_ref().filter(|_| tail == Tail::IsLeftOut).map_or(u64::MAX, |known| known.bytes);
+        let bytes = found.min(end);
         if let Some(known) = expected.as_ref().filter(|known| known.bytes != bytes) {
             let why = format!("it has {bytes} bytes and had {} when it was sealed", known.bytes);
             return Err(RecordingError::Damaged { path, why });
@@ -341,8 +362,14 @@ mod tests {
         std::fs::write(&path, &bytes).unwrap();
         let part = Part::of(folder.path(), name.to_string(), 1).unwrap();
         assert_eq!((part.bytes, part.sums.len()), (bytes.len() as u64, 3 * DIGITS));
-        let open =
-            || CheckedFile::open(folder.path(), name, Some(Arc::new(Expected::new(folder.path(), &part).unwrap())));
+        let open = || {
+            CheckedFile::open(
+                folder.path(),
+                name,
+                Some(Arc::new(Expected::new(folder.path(), &part).unwrap())),
+                Tail::IsDamage,
+            )
+        };
         assert!(open().unwrap().check_all(&path).is_ok());
         let place = BLOCK_BYTES + 5;
         bytes[usize::try_from(place).unwrap()] ^= 4;

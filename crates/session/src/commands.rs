@@ -6,6 +6,7 @@
 use crate::SessionError;
 use output::Folder;
 use plan::Command as Wanted;
+use std::ffi::OsString;
 use std::io::Write as _;
 use std::path::Path;
 use std::process::{Command, Stdio};
@@ -27,9 +28,17 @@ pub(crate) struct CommandResult {
 /// Runs `wanted` in a shell, waits for it and appends what it prints to `commands.log` in `directory`.
 pub(crate) fn execute(wanted: &Wanted, directory: &Path) -> Result<CommandResult, SessionError> {
     let line = wanted.line.replace("$output", &directory.display().to_string());
+    // The directory's name may be no text.
+    let mut command = OsString::new();
+    for (number, part) in wanted.line.split("$output").enumerate() {
+        if number > 0 {
+            command.push(directory);
+        }
+        command.push(part);
+    }
     let output = Command::new("/bin/sh")
         .arg("-c")
-        .arg(&line)
+        .arg(&command)
         .stdin(Stdio::null())
         .output()
         .map_err(|source| SessionError::Command { line: line.clone(), source })?;
@@ -43,4 +52,24 @@ pub(crate) fn execute(wanted: &Wanted, directory: &Path) -> Result<CommandResult
     let console = (wanted.output != "log")
         .then(|| String::from_utf8_lossy(&[output.stdout, output.stderr].concat()).into_owned());
     Ok(CommandResult { line, code: output.status.code(), console })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::ffi::OsStr;
+    use std::os::unix::ffi::OsStrExt as _;
+
+    #[test]
+    fn the_output_directory_is_found_by_a_name_that_is_no_text() {
+        let place = tempfile::tempdir().unwrap();
+        let directory = place.path().join(OsStr::from_bytes(b"\xff"));
+        std::fs::create_dir(&directory).unwrap();
+        let line = "touch $output/made; ls $output".to_string();
+        let wanted = Wanted { line, output: "log".to_string(), abort: false, span: plan::Span::default() };
+        let done = execute(&wanted, &directory).unwrap();
+        assert_eq!(done.code, Some(0));
+        assert!(directory.join("made").exists());
+        assert!(std::fs::read_to_string(directory.join(LOG)).unwrap().ends_with("made\n"));
+    }
 }

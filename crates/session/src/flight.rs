@@ -510,9 +510,9 @@ impl Life<'_> {
         let base = match &self.request.trigger {
             Trigger::Condition(_) => self.request.directory.clone(),
             Trigger::Told(_) => {
-                let name = self.request.directory.file_name().unwrap_or_default().to_string_lossy();
-                let stamp = quantity::text::format_stamp(clock::wall_ns());
-                self.request.directory.with_file_name(format!("{name}-{stamp}.iodyno"))
+                let mut name = self.request.directory.file_name().unwrap_or_default().to_os_string();
+                name.push(format!("-{}.iodyno", quantity::text::format_stamp(clock::wall_ns())));
+                self.request.directory.with_file_name(name)
             }
         };
         let mut names = (1..).map(|number| numbered(&base, number));
@@ -545,14 +545,20 @@ pub(crate) fn numbered(directory: &Path, number: usize) -> PathBuf {
     if number == 1 {
         return directory.to_path_buf();
     }
-    let stem = directory.file_stem().unwrap_or_default().to_string_lossy();
-    let end = directory.extension().map(|end| format!(".{}", end.to_string_lossy())).unwrap_or_default();
-    directory.with_file_name(format!("{stem}-{number}{end}"))
+    let mut name = directory.file_stem().unwrap_or_default().to_os_string();
+    name.push(format!("-{number}"));
+    if let Some(end) = directory.extension() {
+        name.push(".");
+        name.push(end);
+    }
+    directory.with_file_name(name)
 }
 
 #[cfg(test)]
 mod tests {
     use super::{Trouble, numbered};
+    use std::ffi::OsStr;
+    use std::os::unix::ffi::OsStrExt as _;
     use std::path::Path;
 
     #[test]
@@ -578,5 +584,8 @@ mod tests {
         assert_eq!(name("a/night.iodyno", 1), "a/night.iodyno");
         assert_eq!(name("a/night.iodyno", 2), "a/night-2.iodyno");
         assert_eq!(name("night", 12), "night-12");
+        // Bytes that are no text stay what they are.
+        let strange = |bytes: &'static [u8]| Path::new(OsStr::from_bytes(bytes));
+        assert_eq!(numbered(strange(b"a/\xff.\xfe"), 2), strange(b"a/\xff-2.\xfe"));
     }
 }

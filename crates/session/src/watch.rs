@@ -88,11 +88,13 @@ impl<'a> Watched<'a> {
         Self { start, child: None, is_begun: false }
     }
 
-    fn begin(&mut self) -> Result<(), SessionError> {
-        if !std::mem::replace(&mut self.is_begun, true) {
-            self.child = (self.start)().map_err(SessionError::Start)?;
+    /// Starts it, once; the command, when that was now.
+    fn begin(&mut self) -> Result<Option<&Child>, SessionError> {
+        if std::mem::replace(&mut self.is_begun, true) {
+            return Ok(None);
         }
-        Ok(())
+        self.child = (self.start)().map_err(SessionError::Start)?;
+        Ok(self.child.as_ref())
     }
 }
 
@@ -192,6 +194,10 @@ fn pass_on(signal: i32, child: &Child) {
     if signal == Signal::INT.as_raw() && is_in_the_foreground() {
         return;
     }
+    send(signal, child);
+}
+
+fn send(signal: i32, child: &Child) {
     let pid = i32::try_from(child.id()).ok().and_then(Pid::from_raw);
     // A command that has just ended cannot be sent anything; it is not reaped yet, so nobody else is.
     if let (Some(pid), Some(signal)) = (pid, Signal::from_named_raw(signal)) {
@@ -223,7 +229,11 @@ impl Watch<'_> {
             self.sample(due_ns)?;
             // Who was told to end before the command began need not begin it.
             if let Some(watched) = watched.as_deref_mut().filter(|_| !stop.is_requested()) {
-                watched.begin()?;
+                // A key that was pressed while it was being started may have come before it was there.
+                if let (Some(child), Some(signal)) = (watched.begin()?, stop.signal()) {
+                    self.told = true;
+                    send(signal, child);
+                }
             }
             if request.samples.is_some_and(|samples| self.outcome.samples >= samples) {
                 return Ok(());

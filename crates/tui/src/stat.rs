@@ -3,7 +3,7 @@
 use crate::output_error;
 use analyze::stat::{Digits, StatBlock, StatColumn, StatFold, StatRow, Subject};
 use quantity::output::{Form, Output};
-use quantity::text::format_wall;
+use quantity::text::{csv_field, format_wall};
 use quantity::visible::visible;
 use recording::{Batch, RecordingError, Sink};
 use serde_json::{Value, json};
@@ -587,9 +587,6 @@ fn parseable(block: &StatBlock, row: &StatRow, wall_ns: i64, extended: bool) -> 
 
 /// All figures with six digits behind the point, whole numbers without; unknown ones are empty.
 fn csv(block: &StatBlock, row: &StatRow, wall_ns: i64) -> String {
-    let quoted = |text: &str| {
-        if text.contains([',', '"', '\n']) { format!("\"{}\"", text.replace('"', "\"\"")) } else { text.to_string() }
-    };
     // Numbers of processes and of CPUs, and counts, are whole.
     let columns = block.subject.columns().iter();
     let digits = |column: &StatColumn, value: f64| match column.digits {
@@ -599,10 +596,13 @@ fn csv(block: &StatBlock, row: &StatRow, wall_ns: i64) -> String {
     let values =
         columns.zip(&row.values).map(|(column, value)| value.map(|value| digits(column, value)).unwrap_or_default());
     let words = block.subject.texts().iter().enumerate();
-    let words = words.map(|(at, _)| row.texts.get(at).and_then(Option::as_deref).map(quoted).unwrap_or_default());
+    let words = words.map(|(at, _)| {
+        let word = row.texts.get(at).and_then(Option::as_deref);
+        word.map(|word| csv_field(word).into_owned()).unwrap_or_default()
+    });
     let values: Vec<String> = values.chain(words).collect();
-    let quoted = quoted(&row.name);
-    format!("{:.3},{quoted},{:.6},{}\n", wall_ns as f64 / 1e9, block.seconds, values.join(","))
+    let name = csv_field(&row.name);
+    format!("{:.3},{name},{:.6},{}\n", wall_ns as f64 / 1e9, block.seconds, values.join(","))
 }
 
 /// One row as an object; unknown figures are null.

@@ -28,23 +28,28 @@ pub(super) fn warnings(facts: &Facts, runs: &[RunModel]) -> Vec<Warning> {
     found
 }
 
+/// What is to be said of a recording that was not brought to an end, behind its name; `None` of one that was.
+#[must_use]
+pub fn unended(state: State, is_damaged: bool) -> Option<&'static str> {
+    match state {
+        State::Sealed => None,
+        State::Open => Some("is still being written; this is what it held a moment ago."),
+        State::CutShort if is_damaged => Some("was cut short: the program that wrote it was killed."),
+        State::CutShort => {
+            Some("was cut short: the program that wrote it was killed. Everything up to the last interval is here.")
+        }
+    }
+}
+
 fn recording(facts: &Facts) -> Vec<Warning> {
     let mut found = Vec::new();
     let mut say = |tone, text: String| found.push(Warning { tone, text, run: None });
     for sentence in &facts.damage {
         say(Tone::Error, format!("The recording is damaged: {sentence}."));
     }
-    match facts.state {
-        State::CutShort if !facts.damage.is_empty() => say(
-            Tone::Warning,
-            "The recording was cut short: the program that wrote it was killed.".to_string(),
-        ),
-        State::Sealed => {}
-        State::CutShort => say(
-            Tone::Warning,
-            "The recording was cut short: the program that wrote it was killed. Everything up to the last interval is here.".to_string(),
-        ),
-        State::Open => say(Tone::Info, "The recording is still being written; this is what it held a moment ago.".to_string()),
+    if let Some(words) = unended(facts.state, !facts.damage.is_empty()) {
+        let tone = if facts.state == State::Open { Tone::Info } else { Tone::Warning };
+        say(tone, format!("The recording {words}"));
     }
     for (name, count) in facts.manifest.losses.iter().filter(|loss| *loss.1 > 0) {
         say(Tone::Warning, format!("Lost: {count} {}.", name.replace('_', " ")));

@@ -55,6 +55,19 @@ fn names_that_are_no_text_are_names() {
             .expect_code(2);
         assert!(!output.stderr.contains("panicked"), "{arguments}: {}", output.stderr);
     }
+    // What must be text is named, and nothing else is opened in its place.
+    for arguments in ["trace -o x -d", "run --name=a --filename", "export r", "model r -o m.vdb -t"] {
+        let output = Command::new(env!("CARGO_BIN_EXE_iodyno"))
+            .args(arguments.split(' '))
+            .arg(strange("nothing"))
+            .dir(scratch.path(""))
+            .run()
+            .unwrap()
+            .expect_code(2);
+        let shown = ["`\\xffnothing`", "\u{fffd}nothing: its name is no text"];
+        assert!(shown.iter().any(|shown| output.stderr.contains(shown)), "{arguments}: {}", output.stderr);
+    }
+    assert!(!scratch.path("x").exists() && !scratch.path("m.vdb").exists());
 }
 
 #[test]

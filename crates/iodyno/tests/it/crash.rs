@@ -1,6 +1,6 @@
 //! `kill -9` at random moments: what was printed is in the recording, and the recording says that it was cut short.
 
-use crate::support::{Scratch, table_of};
+use crate::support::{Scratch, table_of, wait_for_samples};
 use recording::{Reader, State};
 use rustix::process::Signal;
 use std::time::Duration;
@@ -74,4 +74,37 @@ fn kill(kills: u64) {
     }
     println!("{cut} recordings cut short, {unborn} before they began, {printed_total} printed intervals all found");
     assert!(cut > kills / 2 && printed_total > 5 * kills, "the test killed too early to mean anything");
+}
+
+#[test]
+fn an_export_and_a_chart_of_a_recording_that_was_not_ended_say_so() {
+    let scratch = Scratch::new();
+    // Long intervals: it is not to grow while it is looked at.
+    let child = scratch.iodyno(&["record", "-o", "r", "-i", "1s", "--clock", "tick"]).spawn().unwrap();
+    wait_for_samples(&scratch.path("r"), 2);
+    let look = |words: &str, code: i32| {
+        let export = scratch.iodyno(&["export", "r", "sample", "--json"]).run().unwrap().expect_code(code);
+        // Standard output is data and nothing else.
+        assert!(export.ndjson().iter().all(|row| row["t_ns"].is_i64()), "{}", export.stdout);
+        let chart = scratch.iodyno(&["chart", "r", "run.cpu", "-o", "-"]).run().unwrap().expect_code(code);
+        assert!(chart.stdout.starts_with("<svg"), "{}", chart.stdout);
+        let list = scratch.iodyno(&["export", "r"]).run().unwrap().expect_code(code);
+        for made in [export, chart, list] {
+            assert!(made.stderr.contains(words), "{}", made.stderr);
+        }
+    };
+    look("iodyno: r is still being written; this is what it held a moment ago.\n", 0);
+    child.signal(Signal::KILL);
+    child.wait().unwrap();
+    look("r was cut short: the program that wrote it was killed. Everything up to the last interval is here.\n", 0);
+    let mut journal = std::fs::read(scratch.path("r/journal")).unwrap();
+    let middle = journal.len() / 2;
+    journal[middle] ^= 1;
+    std::fs::write(scratch.path("r/journal"), journal).unwrap();
+    look("r was cut short: the program that wrote it was killed.\n", 6);
+    let export = scratch.iodyno(&["export", "r"]).run().unwrap().expect_code(6);
+    assert!(export.stderr.contains("iodyno: r is damaged: "), "{}", export.stderr);
+    // One that was ended has nothing to say.
+    scratch.iodyno(&["record", "-o", "whole", "--clock", "tick", "--for", "1s"]).run().unwrap().expect_code(0);
+    assert_eq!(scratch.iodyno(&["export", "whole", "sample"]).run().unwrap().expect_code(0).stderr, "");
 }

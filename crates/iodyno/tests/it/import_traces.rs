@@ -5,7 +5,9 @@ use crate::support::Scratch;
 use proptest::prelude::*;
 use recording::rows::Io;
 use recording::{Batch, Label, Manifest, Reader, Sink, Writer};
+use std::ffi::OsStr;
 use std::io::Write as _;
+use std::os::unix::ffi::OsStrExt as _;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 use testkit::{Command, LoopDevice};
@@ -204,6 +206,26 @@ fn a_real_blktrace_has_a_report() {
     // As blkparse counts them in both CPUs' files: nothing is lost beside the one in the middle of which it was stopped.
     let devices = scratch.table("rec", "trace.devices");
     assert_eq!(devices.len(), 1, "{devices:?}");
+}
+
+#[test]
+fn the_files_of_all_cpus_are_found_by_a_name_that_is_no_text() {
+    let scratch = Scratch::new();
+    let strange = |cpu: u32| {
+        let mut name = OsStr::from_bytes(b"\xff.blktrace.").to_os_string();
+        name.push(format!("{cpu}.gz"));
+        name
+    };
+    for cpu in [0, 1] {
+        let file = fixture(&format!("loop0.blktrace.{cpu}.gz"));
+        std::fs::copy(file, scratch.path("").join(strange(cpu))).unwrap();
+    }
+    let import = |input: &OsStr, name: &str| {
+        scratch.iodyno(&["import", "-o", name]).arg(input).run().unwrap().expect_code(0);
+        rows(&scratch.path(name)).len()
+    };
+    let all = import(fixture("loop0.blktrace.0.gz").as_os_str(), "plain");
+    assert_eq!((import(&strange(0), "first"), import(&strange(1), "second")), (all, all));
 }
 
 #[test]

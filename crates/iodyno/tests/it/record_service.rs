@@ -444,3 +444,36 @@ fn a_host_that_is_renamed_goes_on_and_its_next_recording_has_the_new_name() {
         .collect();
     assert_eq!(hosts, ["before.example", "after.example"]);
 }
+
+#[test]
+fn a_signal_before_the_command_begins_leaves_a_whole_recording_and_no_command() {
+    let scratch = Scratch::new();
+    let mut before = 0;
+    for (number, signal) in (0..10_i32).zip([Signal::INT, Signal::TERM].into_iter().cycle()) {
+        let (name, text) = (format!("r{number}"), format!("t{number}"));
+        let script = format!("echo $$ > pid{number}; exec sleep 300");
+        // The folder of the classic tools' text is the first that is seen of it.
+        let arguments = ["record", "-o", &name, "--text", &text, "--", "sh", "-c", &script];
+        let child = scratch.iodyno(&arguments).spawn().unwrap();
+        let seen = if number % 3 == 0 { &name } else { &text };
+        let until_ns = testkit::now_ns() + 20_000_000_000;
+        while !scratch.path(seen).exists() {
+            assert!(testkit::now_ns() < until_ns, "no {seen}");
+        }
+        // Later and later, by work and not by a clock.
+        (0..number * number * 100).for_each(|_| drop(std::fs::metadata(scratch.path(&name))));
+        child.signal(signal);
+        let ended = child.wait().unwrap().expect_code(128 + signal.as_raw());
+        let reader = Reader::open(scratch.path(&name)).unwrap();
+        assert_eq!((reader.state(), reader.manifest().exit.as_deref()), (State::Sealed, Some("interrupted")));
+        assert!(!samples(&scratch.path(&name)).is_empty(), "{}", ended.stderr);
+        match std::fs::read_to_string(scratch.path(&format!("pid{number}"))) {
+            Ok(pid) => {
+                let goes_on = std::fs::read(format!("/proc/{}/cmdline", pid.trim())).unwrap_or_default();
+                assert!(!goes_on.starts_with(b"sleep\x00300"), "the command goes on");
+            }
+            Err(_) => before += 1,
+        }
+    }
+    println!("{before} of 10 signals came before the command began");
+}

@@ -37,7 +37,9 @@ pub enum JobSource {
     File(PathBuf),
     /// A name in angle brackets, and the text.
     Text(String, String),
-    /// A name in angle brackets, and options without a section, for all jobs.
+    /// A name in angle brackets, and flags as a text ([`flags_text`]): nothing in it is a comment.
+    Flags(String, String),
+    /// The same without a section, for all jobs.
     Addition(String, String),
 }
 
@@ -106,9 +108,12 @@ fn patterns(context: &mut Context, sections: &mut [source::Section], loader: &dy
 fn read(reader: &mut Reader, context: &mut Context, sources: &[JobSource]) {
     for source in sources {
         reader.is_file = matches!(source, JobSource::File(_));
+        reader.has_comments = matches!(source, JobSource::File(_) | JobSource::Text(..));
         match source {
             JobSource::File(path) => reader.file(context, path),
-            JobSource::Text(name, text) => reader.text(context, name, Path::new(""), text.clone()),
+            JobSource::Text(name, text) | JobSource::Flags(name, text) => {
+                reader.text(context, name, Path::new(""), text.clone());
+            }
             JobSource::Addition(name, text) => reader.addition(context, name, text.clone()),
         }
     }

@@ -27,7 +27,7 @@ pub fn print_fio(plan: &Plan) -> Printed {
             let mut lines = Lines::default();
             lines.add_if(number > 0 && at == 0, "stonewall", || "1".to_string());
             section(plan, &run, at, workload, &mut lines, &mut unsaid);
-            group.push((workload.name.clone(), lines));
+            group.push((workload.name.replace([';', '#'], "_"), lines));
         }
         copies(&mut group);
         for (name, commands) in [("exec_prerun", &run.start_commands), ("exec_postrun", &run.end_commands)] {
@@ -39,6 +39,10 @@ pub fn print_fio(plan: &Plan) -> Printed {
             }
         }
         sections.extend(group);
+    }
+    for (name, lines) in &sections {
+        let cut = |option| format!("`{name}`: `;` or `#` in `{option}=`: in a job file they begin a comment");
+        unsaid.extend(lines.with_comments().map(cut));
     }
     let mut global = Lines::common(sections.iter().map(|(_, lines)| lines));
     if sections.len() < 2 {

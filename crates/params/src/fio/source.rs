@@ -52,6 +52,8 @@ pub(super) struct Reader<'a> {
     is_skipping: bool,
     /// It stands in a file: jobs of flags are all wanted.
     pub(super) is_file: bool,
+    /// `;` and `#` begin comments: not in what stands on a command line.
+    pub(super) has_comments: bool,
     files: usize,
     bytes: usize,
 }
@@ -63,7 +65,18 @@ impl<'a> Reader<'a> {
         wanted: &'a [String],
     ) -> Self {
         let (sections, skipped) = (Vec::new(), Vec::new());
-        Self { loader, environment, sections, wanted, skipped, is_skipping: false, is_file: true, files: 0, bytes: 0 }
+        Self {
+            loader,
+            environment,
+            sections,
+            wanted,
+            skipped,
+            is_skipping: false,
+            is_file: true,
+            has_comments: true,
+            files: 0,
+            bytes: 0,
+        }
     }
 
     /// Reads one file of the command line.
@@ -129,8 +142,7 @@ impl<'a> Reader<'a> {
         for raw in text.split_inclusive('\n') {
             let at = start + (raw.len() - raw.trim_start().len());
             start += raw.len();
-            // As fio has it, a comment begins anywhere.
-            let line = raw.split([';', '#']).next().unwrap_or("").trim();
+            let line = self.without_comment(raw).trim();
             if line.is_empty() || context.full() {
                 continue;
             }
@@ -185,6 +197,12 @@ impl<'a> Reader<'a> {
                 }
             }
         }
+    }
+
+    /// As fio has it, a comment begins anywhere in a file; of flags fio takes one for a comment in the names of files only.
+    fn without_comment<'t>(&self, line: &'t str) -> &'t str {
+        let has_comment = self.has_comments || line.trim_start().starts_with("filename=");
+        if has_comment { line.split([';', '#']).next().unwrap_or("") } else { line }
     }
 
     fn section(&mut self, context: &mut Context, line: &str, span: Span, is_included: bool) {

@@ -51,7 +51,7 @@ pub(super) fn as_jobs(plan: &Plan, run: &Run, unsaid: &mut Vec<String>) -> Run {
         if workload.priority.is_some() {
             unsaid.push(format!("`{}` is served before the others (priority)", workload.name));
         }
-        workload.name = format!("{}_{}", run.name, workload.name).replace([' ', '*'], "_");
+        workload.name = format!("{}_{}", run.name, workload.name).replace([' ', '*', ';', '#'], "_");
         range(plan, workload, unsaid);
         workload.think_ns = 0;
     }

@@ -51,6 +51,11 @@ impl Lines {
         Self(self.0.iter().filter(|(other, _)| other != name).cloned().collect())
     }
 
+    /// Options with values that a job file cannot hold: what stands behind `;` or `#` is a comment there.
+    pub(super) fn with_comments(&self) -> impl Iterator<Item = &str> {
+        self.0.iter().filter(|(_, value)| value.contains([';', '#'])).map(|(name, _)| name.as_str())
+    }
+
     pub(super) fn write(&self, out: &mut String) {
         for (name, value) in &self.0 {
             let _ = writeln!(out, "{name}={value}");

@@ -219,3 +219,34 @@ fn most_of_what_is_generated_is_compared() {
     }
     assert!(plans > 200 && compared * 10 > plans * 8, "of 1000 files {plans} are plans, {compared} of them compared");
 }
+
+#[test]
+fn a_semicolon_of_the_command_line_begins_no_comment() {
+    // As fio has it: of flags it cuts names of files at `;` and `#`, and nothing else.
+    let given = [
+        ("name", "a;b #1"),
+        ("rw", "read"),
+        ("size", "1m"),
+        ("exec_prerun", "true; true # twice"),
+        ("name", "c"),
+        ("filename", "/tmp/x;y"),
+    ];
+    let flags: Vec<_> = given.map(|(name, value)| (name.to_string(), Some(value.to_string()))).to_vec();
+    let (text, _) = params::flags_text(&flags);
+    let read = |source| read_fio(&[source], &Options::default(), &Memory::default(), &|_| None);
+    let reading = read(JobSource::Flags("<flags>".to_string(), text.clone()));
+    let plan = reading.plan.as_ref().unwrap_or_else(|| panic!("{}", shown(&reading)));
+    assert_eq!(plan.runs[0].workloads[0].name, "a;b #1");
+    assert_eq!(plan.runs[0].start_commands[0].line, "true; true # twice");
+    let paths: Vec<_> = plan.targets.iter().map(|target| target.path.display().to_string()).collect();
+    assert_eq!(paths, ["a;b #1.0.0", "/tmp/x"]);
+    // The same in a file is cut.
+    assert!(read(JobSource::Text("<file>".to_string(), text)).plan.is_none());
+    // Written as a file, what cannot stand there is said.
+    let printed = print_fio(plan);
+    assert!(printed.text.contains("[a_b"), "{}", printed.text);
+    for option in ["filename", "exec_prerun"] {
+        let is_said = |unsaid: &String| unsaid.contains(&format!("`;` or `#` in `{option}=`"));
+        assert!(printed.unsaid.iter().any(is_said), "{option}: {:?}", printed.unsaid);
+    }
+}

@@ -522,3 +522,28 @@ fn a_recording_that_names_files_elsewhere_is_refused() {
     let error = Reader::open(&directory).unwrap().table::<Event>().unwrap_err();
     assert!(error.to_string().contains("is no file of a recording"), "{error}");
 }
+
+#[test]
+fn repair_drops_what_was_appended_to_a_file_and_keeps_all_of_its_rows() {
+    let folder = tempfile::tempdir().unwrap();
+    let event = "event";
+    for (name, damaged_byte) in [("whole", None), ("damaged", Some(100))] {
+        let directory = written(&folder.path().join(name), 5).seal().unwrap();
+        let whole = Reader::open(&directory).unwrap().table::<Event>().unwrap();
+        let path = Reader::open(&directory).unwrap().sealed_files(event).unwrap().remove(0);
+        let mut bytes = std::fs::read(&path).unwrap();
+        bytes.extend_from_slice(b"seventeen bytes..");
+        damaged_byte.into_iter().for_each(|at: usize| bytes[at] ^= 1);
+        std::fs::write(&path, &bytes).unwrap();
+        let notes = repair(&directory).unwrap();
+        assert!(notes[0].contains("17 bytes behind its end are left out"), "{notes:?}");
+        assert_eq!(std::fs::read(path.with_file_name("000001.parquet.damaged-1")).unwrap(), bytes);
+        let reader = Reader::open(&directory).unwrap();
+        let kept = reader.table::<Event>().unwrap();
+        let costs_rows = reader.verify().unwrap().costs_rows();
+        // The one MiB of a small file is damaged whole.
+        let expected = if damaged_byte.is_some() { Vec::new() } else { whole };
+        assert_eq!((kept, costs_rows), (expected, damaged_byte.is_some()), "{name}: {notes:?}");
+        assert!(repair(&directory).unwrap().is_empty());
+    }
+}

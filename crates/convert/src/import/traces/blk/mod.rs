@@ -13,6 +13,8 @@ use pairs::{Pairs, Seen};
 use recording::Label;
 use recording::rows::Io;
 use std::collections::VecDeque;
+use std::ffi::OsStr;
+use std::os::unix::ffi::OsStrExt as _;
 use std::path::{Path, PathBuf};
 use text::Texts;
 
@@ -147,8 +149,8 @@ impl Paired {
 }
 
 pub(super) fn open_binary(source: &Source) -> Result<Box<dyn Records>, ConvertError> {
-    let base = source.path().to_str().and_then(per_cpu).map_or("", |(base, _)| base);
-    let base = Path::new(base).file_name().map_or(String::new(), |name| name.to_string_lossy().into_owned());
+    let base = per_cpu(source.path().as_os_str()).and_then(|(base, _)| Path::new(base).file_name());
+    let base = base.map_or(String::new(), |name| name.to_string_lossy().into_owned());
     Ok(Paired::boxed(Box::new(Streams::open(&source.paths)?), base))
 }
 
@@ -164,21 +166,26 @@ pub(super) fn sniff_text(head: &[u8]) -> bool {
     text::sniff(head)
 }
 
-/// `BASE.blktrace.CPU`, also compressed.
-fn per_cpu(name: &str) -> Option<(&str, u32)> {
-    let (base, cpu) = name.strip_suffix(".gz").unwrap_or(name).rsplit_once(".blktrace.")?;
-    Some((base, cpu.parse().ok()?))
+/// Between the name of a device and the number of a CPU.
+const OF_CPU: &[u8] = b".blktrace.";
+
+/// `BASE.blktrace.CPU`, also compressed; its base may be no text.
+fn per_cpu(name: &OsStr) -> Option<(&OsStr, u32)> {
+    let name = name.as_bytes();
+    let name = name.strip_suffix(b".gz").unwrap_or(name);
+    let at = name.windows(OF_CPU.len()).rposition(|part| part == OF_CPU)?;
+    let cpu = std::str::from_utf8(&name[at + OF_CPU.len()..]).ok()?;
+    Some((OsStr::from_bytes(&name[..at]), cpu.parse().ok()?))
 }
 
 /// Files of one device as one source.
 pub(super) fn together(paths: &[PathBuf]) -> Vec<Source> {
-    let mut sources: Vec<(String, Source)> = Vec::new();
+    let mut sources: Vec<(&OsStr, Source)> = Vec::new();
     for path in paths {
-        let name = path.to_string_lossy();
-        let base = per_cpu(&name).map_or(&*name, |(base, _)| base);
+        let base = per_cpu(path.as_os_str()).map_or(path.as_os_str(), |(base, _)| base);
         match sources.iter_mut().find(|source| source.0 == base) {
             Some((_, source)) => source.paths.push(path.clone()),
-            None => sources.push((base.to_string(), Source::one(path.clone()))),
+            None => sources.push((base, Source::one(path.clone()))),
         }
     }
     sources.into_iter().map(|(_, source)| source).collect()
@@ -186,7 +193,7 @@ pub(super) fn together(paths: &[PathBuf]) -> Vec<Source> {
 
 /// The files of all CPUs, where `path` is that of one, or the name before `.blktrace.`, as blkparse wants it.
 pub(super) fn of_all_cpus(path: &Path) -> Option<Vec<PathBuf>> {
-    let name = path.file_name()?.to_str()?;
+    let name = path.file_name()?;
     let base = match per_cpu(name) {
         Some((base, _)) => base,
         None if path.exists() => return None,
@@ -198,7 +205,7 @@ pub(super) fn of_all_cpus(path: &Path) -> Option<Vec<PathBuf>> {
         .flatten()
         .filter_map(|entry| {
             let name = entry.file_name();
-            let (found, cpu) = per_cpu(name.to_str()?)?;
+            let (found, cpu) = per_cpu(&name)?;
             (found == base).then(|| (cpu, folder.join(&name)))
         })
         .collect();
@@ -224,4 +231,18 @@ pub(super) fn device_name(device: u32) -> Option<String> {
 /// A positive error number of one that was negative and is now 16 bits without a sign.
 fn errno(raw: i32) -> i32 {
     if raw > 0x7fff { (0x1_0000 - raw).max(0) } else { raw }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn names_that_are_no_text_are_told_apart() {
+        let path = |name: &'static [u8]| PathBuf::from(OsStr::from_bytes(name));
+        let paths = [b"d/\xff.blktrace.0".as_slice(), b"d/\xfe.blktrace.0.gz", b"d/\xff.blktrace.1"].map(path);
+        let sources: Vec<Vec<PathBuf>> = together(&paths).into_iter().map(|source| source.paths).collect();
+        let [first, other, second] = paths;
+        assert_eq!(sources, [vec![first, second], vec![other]]);
+    }
 }
