@@ -11,6 +11,7 @@ mod names;
 mod parse;
 mod recorded;
 mod samples;
+mod schedule;
 mod sentence;
 mod syntax;
 mod token;
@@ -20,6 +21,7 @@ pub use compared::ComparedCondition;
 pub(crate) use compared::Demand;
 pub use judge::{Judge, OBJECTIVES, names as names_of, objectives, verdicts};
 pub use parse::ConditionError;
+pub use schedule::{Absent, CUT_SHORT, Halt, ROUNDS, Schedule};
 pub use watch::{Lane, Watch};
 
 use crate::catalogue::distance;
@@ -55,7 +57,8 @@ pub enum Judgement {
     Met,
     /// What it asks for was not measured.
     Unknown,
-    /// It depends on the times of operations that had no end: it was not met, and not surely missed.
+    /// It depends on the times of operations that had no end, or on what a run would have done that was cut short or never
+    /// began: it was not met, and not surely missed.
     Undecided,
     /// It came true: the objective was missed.
     Missed,

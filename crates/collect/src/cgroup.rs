@@ -62,8 +62,9 @@ impl Cgroups {
     /// # Errors
     /// None are mounted.
     pub(crate) fn new(root: &Path, is_paced: bool) -> io::Result<Self> {
-        let text = std::fs::read_to_string(root.join("proc/self/mountinfo"))?;
-        let mounts = mounts(root, &text);
+        // Names of mount points may be any bytes.
+        let table = std::fs::read(root.join("proc/self/mountinfo"))?;
+        let mounts = mounts(root, &String::from_utf8_lossy(&table));
         if mounts == Mounts::default() {
             return Err(io::Error::new(io::ErrorKind::NotFound, "none are mounted"));
         }

@@ -11,12 +11,14 @@ use output::Force;
 use params::Options;
 use plan::Repeat;
 use quantity::text::format_ns;
-use session::{AbLoad, AbRequest, Face, Side, StopFlag, order_of};
+use session::{AbLoad, AbOutcome, AbRequest, Face, Side, StopFlag, order_of};
 use std::path::{Path, PathBuf};
 use target::Policy;
 
 /// A longer value of a variable is no name of a side.
 const LABEL_MAX: usize = 24;
+/// Sentences about rounds that went wrong in the JUnit file.
+const TROUBLES_TOLD: usize = 5;
 /// Rounds whose order a dry run writes out.
 const ORDER_MAX: u32 = 20;
 
@@ -78,7 +80,8 @@ pub(crate) fn run(args: &AbArgs, command_line: &[String]) -> Result<u8, Failure>
     for message in &outcome.messages {
         say!("iodyno: {message}");
     }
-    let shown = show(&request.directory, args, question, &conditions);
+    let trouble = trouble(&outcome);
+    let shown = show(&request.directory, args, question, (&conditions, trouble.as_deref()));
     // What ended it comes first; then how its rounds went; then what is wrong with the recordings.
     if let Some(error) = outcome.failure {
         let _ = shown.map_err(|failure| say!("iodyno: {}", failure.message));
@@ -89,15 +92,38 @@ pub(crate) fn run(args: &AbArgs, command_line: &[String]) -> Result<u8, Failure>
         (code, Ok(_)) => Ok(code),
         (code, Err(failure)) => {
             say!("iodyno: {}", failure.message);
+            end_junit(args, &failure.message)?;
             Ok(code)
         }
     }
 }
 
+/// How the rounds went wrong; `None` where they did not.
+fn trouble(outcome: &AbOutcome) -> Option<String> {
+    let end = match &outcome.failure {
+        Some(error) => error.to_string(),
+        None if outcome.ending.exit_code() != 0 => outcome.ending.word().to_string(),
+        None => return None,
+    };
+    let words = std::iter::once(end).chain(outcome.messages.iter().take(TROUBLES_TOLD).cloned());
+    Some(words.collect::<Vec<String>>().join("; "))
+}
+
+/// The JUnit file says that there is no comparison, and why.
+fn end_junit(args: &AbArgs, words: &str) -> Result<(), Failure> {
+    let path = args.judge.junit.as_deref();
+    Ok(path.map_or(Ok(()), |path| session::end_junit_file(path, Force::Never, words))?)
+}
+
 /// Shows the comparison, judges it, and writes its page.
-fn show(directory: &Path, args: &AbArgs, question: Question, conditions: &[ComparedCondition]) -> Result<u8, Failure> {
+fn show(
+    directory: &Path,
+    args: &AbArgs,
+    question: Question,
+    (conditions, trouble): (&[ComparedCondition], Option<&str>),
+) -> Result<u8, Failure> {
     let parts = session::half_rounds(directory)?;
-    let damaged = open::say_of(parts.iter().map(PathBuf::as_path))?;
+    let lack = open::lack_of(parts.iter().map(PathBuf::as_path))?;
     let tell = |words: &str, path: &Path| {
         if !args.judge.json {
             outln!("{words}  {}", path.display());
@@ -108,10 +134,11 @@ fn show(directory: &Path, args: &AbArgs, question: Question, conditions: &[Compa
     }
     if parts.is_empty() {
         tell("recordings", directory);
-        return Ok(damaged);
+        end_junit(args, trouble.unwrap_or("no round was run"))?;
+        return Ok(lack.code);
     }
     let made = compare::show(&[directory.to_path_buf()], None, question, &args.judge).and_then(|mut comparison| {
-        let code = compare::judge(&mut comparison, &args.judge, conditions, Force::No, damaged)?;
+        let code = compare::judge(&mut comparison, (&args.judge, Force::No), conditions, (&lack, trouble))?;
         Ok((comparison, code))
     });
     if !args.judge.json {

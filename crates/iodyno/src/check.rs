@@ -3,7 +3,7 @@
 use crate::args::CheckArgs;
 use crate::exit::{Failure, OBJECTIVE, PARAMETERS, RECORDING};
 use crate::objectives;
-use crate::open::{over, verified};
+use crate::open::{over, verified_in_words};
 use analyze::{Condition, Verdict};
 use output::Force;
 use plan::{Objective, Span};
@@ -16,13 +16,12 @@ pub(crate) fn run(args: &CheckArgs) -> Result<u8, Failure> {
     let (mut code, mut worst, mut suites) = (0, 0, Vec::new());
     for path in &args.recordings {
         let prefix = if args.recordings.len() > 1 { format!("{}: ", path.display()) } else { String::new() };
-        let (reader, damaged) = verified(path)?;
-        if damaged != 0 {
-            // What is not there cannot have met anything.
+        let (reader, lack) = verified_in_words(path)?;
+        if lack.is_some() {
             say!("iodyno: {} is not judged, because rows of it are missing", path.display());
-            worst = damaged;
+            worst = lack.code;
             let all = if args.fail_if.is_empty() { vec!["all objectives".to_string()] } else { args.fail_if.clone() };
-            suites.push(Suite::new(&path.display().to_string(), &[], &all));
+            suites.push(Suite::not_judged(&path.display().to_string(), &all, &lack.why()));
             continue;
         }
         let verdicts = verdicts(&reader, &conditions, &args.fail_if)?;

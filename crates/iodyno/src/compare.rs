@@ -2,13 +2,13 @@
 
 use crate::exit::{Failure, OBJECTIVE, PARAMETERS};
 use crate::objectives;
-use crate::open::say_of;
+use crate::open::{Lack, lack_of};
 use crate::output_args::tell;
 use crate::view_args::{CompareArgs, JudgeArgs, QuestionArgs};
 use analyze::{ComparedCondition, Comparison, ConditionError, Names, Question};
 use output::Force;
 use plan::{Objective, Span};
-use session::Suite;
+use session::{Case, Suite};
 use std::path::PathBuf;
 
 /// Holds recordings against each other; gives the exit code.
@@ -21,9 +21,9 @@ pub(crate) fn run(args: &CompareArgs) -> Result<u8, Failure> {
         let message = format!("{} is one recording: name the one to hold against it as well", args.first.display());
         return Err(Failure::new(PARAMETERS, message));
     }
-    let damaged = say_of(parts.iter().map(PathBuf::as_path))?;
+    let lack = lack_of(parts.iter().map(PathBuf::as_path))?;
     let mut comparison = show(&directories, args.run.as_deref(), question, &args.judge)?;
-    let code = judge(&mut comparison, &args.judge, &conditions, args.force.force(), damaged)?;
+    let code = judge(&mut comparison, (&args.judge, args.force.force()), &conditions, (&lack, None))?;
     // The page tells what came of the conditions as well.
     if let Some(path) = &args.output {
         session::comparison_file(&comparison, path, args.force.force())?;
@@ -53,26 +53,27 @@ pub(crate) fn show(
     Ok(comparison)
 }
 
-/// Judges conditions, says what came of them and writes the JUnit file; gives the exit code. `damaged`: that of recordings which lack
-/// rows, of which nothing is judged.
+/// Judges conditions, says what came of them and writes the JUnit file; gives the exit code. Of recordings that `lack` rows
+/// nothing is judged; `trouble` is how making them went wrong, and a failure in the file.
 pub(crate) fn judge(
     comparison: &mut Comparison,
-    args: &JudgeArgs,
+    (args, force): (&JudgeArgs, Force),
     conditions: &[ComparedCondition],
-    force: Force,
-    damaged: u8,
+    (lack, trouble): (&Lack, Option<&str>),
 ) -> Result<u8, Failure> {
-    if conditions.is_empty() || damaged != 0 {
+    let name = comparison.labels().join(" | ");
+    let write = |mut suite: Suite| {
+        suite.cases.extend(trouble.map(|words| Case::command_ended("error", words)));
+        args.junit.as_deref().map_or(Ok(()), |path| session::junit_file(&[suite], path, force))
+    };
+    if conditions.is_empty() || lack.is_some() {
         if !conditions.is_empty() {
-            // What is not there cannot have met anything.
             say!("iodyno: nothing is judged, because rows are missing");
         }
         // What an earlier comparison left there must not be read as what came of this one.
-        if let Some(path) = &args.junit {
-            let texts: Vec<String> = conditions.iter().map(|condition| condition.text().to_string()).collect();
-            session::junit_file(&[Suite::new(&comparison.labels().join(" | "), &[], &texts)], path, force)?;
-        }
-        return Ok(damaged);
+        let texts: Vec<String> = conditions.iter().map(|condition| condition.text().to_string()).collect();
+        write(Suite::not_judged(&name, &texts, &lack.why()))?;
+        return Ok(lack.code);
     }
     check_names(conditions, &comparison.names())?;
     let verdicts = comparison.judge(conditions);
@@ -83,10 +84,7 @@ pub(crate) fn judge(
     let texts: Vec<&str> = conditions.iter().map(ComparedCondition::text).collect();
     let silent = objectives::never_judged(verdicts, &texts);
     silent.iter().for_each(|text| say!("iodyno: {}", session::never_judged(text)));
-    if let Some(path) = &args.junit {
-        let suite = Suite::new(&comparison.labels().join(" | "), comparison.objectives(), &silent);
-        session::junit_file(&[suite], path, force)?;
-    }
+    write(Suite::new(&name, comparison.objectives(), &silent))?;
     Ok(if failed || !silent.is_empty() { OBJECTIVE } else { 0 })
 }
 

@@ -111,9 +111,10 @@ pub fn main(arguments: Vec<OsString>) -> ExitCode {
     match result {
         Ok(0) if out::failed() => ExitCode::from(exit::RECORDING),
         Ok(code) => ExitCode::from(code),
-        Err(Failure { message, code }) => {
-            say_lines!("iodyno: {message}");
-            ExitCode::from(code)
+        Err(failure) => {
+            say_lines!("iodyno: {}", failure.message);
+            output_args::end_junit(&cli.command, &failure);
+            ExitCode::from(failure.code)
         }
     }
 }

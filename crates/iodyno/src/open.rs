@@ -28,20 +28,66 @@ pub(crate) fn open_for_data(path: &Path) -> Result<(Reader, u8), Failure> {
 
 /// The same, with all sealed files checked beforehand: for what judges, and for faces that draw on while they read.
 pub(crate) fn verified(path: &Path) -> Result<(Reader, u8), Failure> {
+    let (reader, lack) = verified_in_words(path)?;
+    Ok((reader, lack.code))
+}
+
+/// What recordings lack.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct Lack {
+    /// The exit code of a face that shows all that is whole; see [`open`].
+    pub(crate) code: u8,
+    /// What was said of it.
+    words: Vec<String>,
+}
+
+impl Lack {
+    /// Nothing is judged then: what is not there cannot have met anything.
+    pub(crate) fn is_some(&self) -> bool {
+        self.code != 0
+    }
+
+    /// Why nothing is judged.
+    pub(crate) fn why(&self) -> String {
+        format!("nothing is judged, because rows are missing: {}", self.words.join("; "))
+    }
+
+    fn add(&mut self, reader: &Reader, damage: &Damage) {
+        self.code = self.code.max(say(reader, damage));
+        let path = reader.directory().display();
+        let sentences = damage.sentences(reader.manifest()).into_iter().filter(|_| damage.costs_rows());
+        self.words.extend(sentences.map(|sentence| format!("{path} is damaged: {sentence}")));
+    }
+}
+
+/// The same as [`verified`], with what is said of it.
+pub(crate) fn verified_in_words(path: &Path) -> Result<(Reader, Lack), Failure> {
     let reader = Reader::open(path).map_err(SessionError::from)?;
     let damage = reader.verify().map_err(SessionError::from)?;
-    let code = say(&reader, &damage);
-    Ok((reader, code))
+    let mut lack = Lack::default();
+    lack.add(&reader, &damage);
+    Ok((reader, lack))
 }
 
 /// Says what is damaged of several recordings; see [`open`].
 pub(crate) fn say_of<'a>(paths: impl IntoIterator<Item = &'a Path>) -> Result<u8, Failure> {
-    paths.into_iter().try_fold(0, |code, path| Ok(open(path)?.1.max(code)))
+    Ok(lack_of(paths)?.code)
 }
 
 /// The same of those that data are taken of; see [`open_for_data`].
 pub(crate) fn say_for_data<'a>(paths: impl IntoIterator<Item = &'a Path>) -> Result<u8, Failure> {
     paths.into_iter().try_fold(0, |code, path| Ok(open_for_data(path)?.1.max(code)))
+}
+
+/// The same as [`say_of`], with what is said of it.
+pub(crate) fn lack_of<'a>(paths: impl IntoIterator<Item = &'a Path>) -> Result<Lack, Failure> {
+    let mut lack = Lack::default();
+    for path in paths {
+        let reader = Reader::open(path).map_err(SessionError::from)?;
+        let damage = reader.damage().map_err(SessionError::from)?;
+        lack.add(&reader, &damage);
+    }
+    Ok(lack)
 }
 
 fn say(reader: &Reader, damage: &Damage) -> u8 {

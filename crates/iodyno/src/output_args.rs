@@ -75,6 +75,24 @@ fn check_junit(command: &Command) -> Result<(), Failure> {
     Ok(session::begin_junit_file(path)?)
 }
 
+/// The command ended with an error: the JUnit file says which.
+pub(crate) fn end_junit(command: &Command, failure: &Failure) {
+    let (path, force) = match command {
+        Command::Run(args) if !args.dry_run => (&args.junit, Force::Never),
+        Command::Ab(args) if !args.dry_run => (&args.judge.junit, Force::Never),
+        Command::Compare(args) => (&args.judge.junit, args.force.force()),
+        Command::Check(args) => (&args.junit, Force::Never),
+        _ => return,
+    };
+    // What has this name and is no such file stays as it is, and that was the error, or is told beside it.
+    let written = path.as_deref().map_or(Ok(()), |path| session::end_junit_file(path, force, &failure.message));
+    if let Err(error) = written.map_err(|error| error.to_string())
+        && error != failure.message
+    {
+        say!("iodyno: {error}");
+    }
+}
+
 /// What a command reads, it does not write over.
 fn keep_inputs(command: &Command) {
     let keep_all = |paths: &[PathBuf]| paths.iter().for_each(|path| recording::keep(path));

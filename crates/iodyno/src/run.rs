@@ -50,7 +50,7 @@ pub(crate) fn run(args: &RunArgs, flags: &Flags, command_line: &[String]) -> Res
     let policy = Policy { destroy: args.load.destroy.clone(), never_create: plan.settings.format == Some(false) };
     check_destroy(&plan, &policy)?;
     check_junit(args, &plan)?;
-    check_apart(args, outputs.as_ref(), &logs, &plan)?;
+    check_apart((args, recording), outputs.as_ref(), &logs, &plan)?;
     if args.dry_run {
         return dry_run(args, (recording, &logs), &plan, &policy);
     }
@@ -106,13 +106,19 @@ fn check_junit(args: &RunArgs, plan: &Plan) -> Result<(), Failure> {
 }
 
 /// Two outputs with one name, or one that is a target, would be found out when the run is over.
-fn check_apart(args: &RunArgs, outputs: Option<&FioOutputs>, logs: &[PathBuf], plan: &Plan) -> Result<(), Failure> {
+fn check_apart(
+    (args, recording): (&RunArgs, Option<&Path>),
+    outputs: Option<&FioOutputs>,
+    logs: &[PathBuf],
+    plan: &Plan,
+) -> Result<(), Failure> {
+    let recording = recording.map(|path| ("the recording", path));
     let output = outputs.and_then(FioOutputs::file).map(|path| ("--output", path));
     let junit = args.junit.as_deref().map(|path| ("--junit", path));
     let logs = logs.iter().map(|path| ("a log of a job", path.as_path()));
     let targets = plan.targets.iter().map(|spec| ("a target", spec.path.as_path()));
     let mut seen: BTreeMap<PathBuf, &str> = BTreeMap::new();
-    for (what, path) in targets.chain(output).chain(junit).chain(logs) {
+    for (what, path) in targets.chain(recording).chain(output).chain(junit).chain(logs) {
         let place = std::path::absolute(path).unwrap_or_else(|_| path.to_path_buf());
         match seen.insert(place, what) {
             Some(other) if what != "a target" => {

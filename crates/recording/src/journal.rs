@@ -281,9 +281,9 @@ pub(crate) fn manifest(directory: &Path) -> Option<Manifest> {
     journal.of_manifest?.manifest()
 }
 
-/// Is there a journal?
+/// Is there a journal with something in it? Its first frame is written before the manifest: an empty one was emptied.
 pub(crate) fn is_there(directory: &Path) -> bool {
-    regular::open(&directory.join(JOURNAL)).is_ok()
+    regular::open(&directory.join(JOURNAL)).and_then(|file| file.metadata()).is_ok_and(|of| of.len() > 0)
 }
 
 /// Has the journal frames of the recording with this manifest? `None` where there is no journal, or no whole frame in it.

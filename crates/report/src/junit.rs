@@ -37,13 +37,22 @@ pub enum Outcome {
     Passed(String),
     /// Missed or undecided.
     Failed {
-        /// `missed`, `undecided` or `never judged`.
+        /// `missed`, `undecided`, `never judged` or `error`.
         kind: &'static str,
         /// What was measured.
         text: String,
     },
     /// It was not measured what it asks for.
     Skipped(String),
+}
+
+impl Case {
+    /// A command did not end as it should have.
+    #[must_use]
+    pub fn command_ended(kind: &'static str, text: &str) -> Self {
+        let outcome = Outcome::Failed { kind, text: text.to_string() };
+        Self { class: "iodyno".to_string(), name: "the command ended".to_string(), outcome }
+    }
 }
 
 impl Suite {
@@ -72,14 +81,28 @@ impl Suite {
         Self { name: name.to_string(), cases: verdicts.iter().map(of).chain(silent).collect() }
     }
 
+    /// Of conditions that were not looked at, and why.
+    #[must_use]
+    pub fn not_judged(name: &str, conditions: &[String], why: &str) -> Self {
+        let case = |condition: &String| Case {
+            class: "all runs".to_string(),
+            name: condition.clone(),
+            outcome: Outcome::Failed { kind: "never judged", text: why.to_string() },
+        };
+        Self { name: name.to_string(), cases: conditions.iter().map(case).collect() }
+    }
+
+    /// Of a command that ended with an error.
+    #[must_use]
+    pub fn ended_with(error: &str) -> Self {
+        Self { name: "ended with an error".to_string(), cases: vec![Case::command_ended("error", error)] }
+    }
+
     /// What stands in the file until the command ends: one that breaks off leaves no success of an earlier one.
     #[must_use]
     pub fn not_ended() -> Self {
-        let outcome = Outcome::Failed {
-            kind: "never judged",
-            text: "iodyno wrote this when it began; it has not ended, or ended with a mistake".to_string(),
-        };
-        let case = Case { class: "iodyno".to_string(), name: "the command ended".to_string(), outcome };
+        let case =
+            Case::command_ended("never judged", "iodyno wrote this when it began; it has not ended, or was killed");
         Self { name: "not ended".to_string(), cases: vec![case] }
     }
 

@@ -9,10 +9,10 @@ use crate::objectives::{Objectives, objective_mistakes};
 use crate::outcome::{Ending, Outcome};
 use crate::rates::{Achieved, Decision};
 use crate::run_loop::{Cause, RunContext, RunResult, execute as execute_run};
-use crate::spine::Spine;
+use crate::spine::{Spine, loops_text};
 use crate::sync::{all_flags_of, flags_of};
 use crate::{SessionError, StopFlag, commands, format, half_round, job_ends};
-use analyze::{Condition, Judgement};
+use analyze::{Condition, Halt, Judgement, Schedule, Verdict};
 use engine::{EngineChoice, Options, Pace};
 use output::{Folder, Force};
 use plan::{Command, Content, ErrorRule, JobTexts, Plan, Repeat, Run};
@@ -74,6 +74,15 @@ fn varying_seed(plan: &Plan) -> Option<u64> {
     plan.settings.is_seed_fresh.then(|| RandomState::new().hash_one(std::process::id()) >> 12)
 }
 
+/// Objectives of runs that never began that are told one by one.
+const ABSENT_TOLD: usize = 5;
+
+/// The plan's runs, none of which has begun.
+fn schedule(plan: &Plan) -> Schedule {
+    let runs = plan.runs.iter().map(|run| (run.title.clone(), loops_text(run)));
+    Schedule::new(runs.collect(), u64::try_from(rounds_of(plan)).unwrap_or(1))
+}
+
 /// Executes the plan.
 ///
 /// # Errors
@@ -97,6 +106,7 @@ pub fn execute(request: &Request, face: &mut dyn Face, stop: &StopFlag) -> Resul
     manifest.extra.extend(varying_seed.map(|seed| (VARYING_SEED.into(), seed.into())));
     let requested = crate::requested::requested(plan, &targets);
     manifest.extra.insert(convert::flatfile::REQUESTED.into(), serde_json::json!(requested));
+    manifest.extra.insert(analyze::ROUNDS.into(), rounds_of(plan).into());
     if !request.jobs.jobs.is_empty() {
         manifest.extra.insert(convert::fio_out::FIO_JOBS.into(), serde_json::json!(request.jobs));
     }
@@ -119,6 +129,7 @@ pub fn execute(request: &Request, face: &mut dyn Face, stop: &StopFlag) -> Resul
         data_seed,
         varying_seed,
         next_index: 0,
+        schedule: schedule(plan),
         errors: 0,
         unfinished: 0,
         ending: Ending::Fine,
@@ -254,6 +265,8 @@ struct Life<'a, 'b> {
     /// See [`VARYING_SEED`].
     varying_seed: Option<u64>,
     next_index: i32,
+    /// Which runs have begun.
+    schedule: Schedule,
     errors: u64,
     /// Operations that never came back: a write among them may still change its target.
     unfinished: u64,
@@ -296,12 +309,36 @@ impl Life<'_, '_> {
             }
             round += 1;
         }
+        self.never_began()?;
         for sentence in self.objectives.never_judged() {
             self.spine.event("error", "objective", None, None, &sentence)?;
             self.spine.messages.push(sentence);
             self.ending = self.ending.max(Ending::ObjectiveMissed);
         }
         self.commands(&self.plan.settings.end_commands.clone(), None)
+    }
+
+    /// Runs that the end of the command took along have met no objective.
+    fn never_began(&mut self) -> Result<(), SessionError> {
+        // What the manifest will say.
+        let ending = if self.stop.is_requested() { self.ending.max(Ending::Interrupted) } else { self.ending };
+        let halt = match ending {
+            Ending::Interrupted => Halt::Interrupted,
+            Ending::TargetFailed => Halt::Errors,
+            _ => return Ok(()),
+        };
+        let mut verdicts = Vec::new();
+        for (run_index, absent) in (self.next_index..).zip(self.schedule.absent()) {
+            let Some(run) = self.plan.runs.get(absent.place) else { continue };
+            let which = self.objectives.of_run(self.plan, run);
+            verdicts.extend(self.spine.judge_absent(&absent, run_index, halt, &which)?);
+        }
+        self.objectives.learn(&verdicts);
+        self.spine.messages.extend(verdicts.iter().take(ABSENT_TOLD).map(Verdict::told));
+        let more = verdicts.len().saturating_sub(ABSENT_TOLD);
+        let more = (more > 0).then(|| format!("{more} more objectives are undecided: their runs never began"));
+        self.spine.messages.extend(more);
+        Ok(())
     }
 
     fn is_over(&self) -> bool {
@@ -419,6 +456,9 @@ impl Life<'_, '_> {
             errors_before: self.errors,
             logs: (&self.request.jobs, self.request.status_ns),
         };
+        if !run.format {
+            self.schedule.begin(title, &loops_text(run));
+        }
         let result = execute_run(&context, &mut self.spine, &mut self.counters)?;
         if run.stop.errors.is_none() {
             self.errors += result.all.errors;

@@ -61,14 +61,14 @@ pub use objectives::{never_judged, objective_mistakes};
 pub use outcome::{Ending, Outcome};
 pub use probe::{ProbeOf, ProbeOutcome, ProbeRequest, probe};
 pub use replay::{Lost, Survey, lost, rehearse, survey};
-pub use report::Suite;
+pub use report::{Case, Suite};
 pub use service::{
     Home, MachineClock, Moment, Retention, ServiceClock, ServiceOutcome, ServiceRequest, Sharing, Tier, local_zone,
     named_zone, serve,
 };
 pub use show::{
-    begin_junit_file, check_junit_file, comparison, comparison_file, comparison_lines, junit_file, last_words,
-    report_file, terminal_look,
+    begin_junit_file, check_junit_file, comparison, comparison_file, comparison_lines, end_junit_file, junit_file,
+    last_words, report_file, terminal_look,
 };
 pub use stop::StopFlag;
 pub use top::{LiveRequest, TopOf, TopRequest, top};

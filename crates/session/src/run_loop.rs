@@ -11,6 +11,7 @@ use crate::steady::Watch;
 use crate::stop::StopFlag;
 use crate::sync;
 use crate::sync::Syncing;
+use analyze::Halt;
 use convert::fio_out::SteadyState;
 use engine::{Fates, Harvest, Input, JobFate, LaneEnd, Options, Pace, Running};
 use plan::{ErrorRule, JobTexts, Plan, Run};
@@ -46,6 +47,17 @@ pub(crate) enum Cause {
     Errors,
     /// The `monitor=` file asked for it.
     Monitor,
+}
+
+impl Cause {
+    /// Why the run did not come to its end; `None`: it did.
+    fn halt(self) -> Option<Halt> {
+        match self {
+            Self::Interrupted => Some(Halt::Interrupted),
+            Self::Errors => Some(Halt::Errors),
+            Self::Done | Self::Monitor => None,
+        }
+    }
 }
 
 /// What a run did.
@@ -640,6 +652,10 @@ impl Under<'_, '_> {
         let stretch = self.spine.stretch(self.context, last_phase);
         let ends = self.totals.ends(&stretch, &finished, now_ns);
         let rows = std::mem::take(&mut self.totals).rows(&stretch);
+        if let Some(halt) = cause.halt() {
+            // Before the totals, by which a run without this word is whole.
+            self.spine.cut_short(self.context.run_index, halt)?;
+        }
         self.spine.run_ended(&rows, &ends)?;
         if let Some(playback) = self.playback.take() {
             playback.finish(self.context, self.spine, cause != Cause::Done)?;

@@ -133,12 +133,27 @@ pub fn junit_file(suites: &[Suite], output: &Path, force: Force) -> Result<(), S
     Ok(OutputFile::write_whole(output, junit_force(output, force), report::junit(suites).as_bytes())?)
 }
 
-/// Replaces what an earlier command left in the file by [`Suite::not_ended`], when work begins.
+/// Makes the file, or replaces what an earlier command left in it, when work begins: it is [`Suite::not_ended`] then. What another
+/// program left is replaced at the end.
 ///
 /// # Errors
 /// The file cannot be written.
 pub fn begin_junit_file(output: &Path) -> Result<(), SessionError> {
-    if is_junit_of_ours(output) { junit_file(&[Suite::not_ended()], output, Force::No) } else { Ok(()) }
+    let is_new = !output::is_standard_output(output) && !is_there(output);
+    if is_new || is_junit_of_ours(output) { junit_file(&[Suite::not_ended()], output, Force::No) } else { Ok(()) }
+}
+
+/// Says in the file that the command ended with this error. A file that was not begun is not made: its name may be that of
+/// something else.
+///
+/// # Errors
+/// The file cannot be written.
+pub fn end_junit_file(output: &Path, force: Force, error: &str) -> Result<(), SessionError> {
+    if is_there(output) { junit_file(&[Suite::ended_with(error)], output, force) } else { Ok(()) }
+}
+
+fn is_there(path: &Path) -> bool {
+    path.symlink_metadata().is_ok()
 }
 
 /// CI writes the same name again and again: what begins as ours do may be replaced.

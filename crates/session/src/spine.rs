@@ -4,7 +4,7 @@ use crate::SessionError;
 use crate::face::Face;
 use crate::rows::{Stretch, signed};
 use crate::run_loop::RunContext;
-use analyze::{Condition, Judge, Verdict};
+use analyze::{Absent, CUT_SHORT, Condition, Halt, Judge, Verdict};
 use engine::Pace;
 use quantity::clock;
 use recording::rows::{Event, Objective, Phase, RunEnd, RunTotal};
@@ -223,6 +223,33 @@ impl<'a> Spine<'a> {
     /// Judges conditions over a run that has ended: into the recording first, then to the face.
     pub(crate) fn judge(&mut self, run_index: i32, which: &[usize]) -> Result<Vec<Verdict>, SessionError> {
         let verdicts = self.judge.verdicts(run_index, which);
+        self.tell(&verdicts)?;
+        Ok(verdicts)
+    }
+
+    /// The same over a run that never began.
+    pub(crate) fn judge_absent(
+        &mut self,
+        absent: &Absent,
+        run_index: i32,
+        halt: Halt,
+        which: &[usize],
+    ) -> Result<Vec<Verdict>, SessionError> {
+        let verdicts = self.judge.of_absent(absent, run_index, halt, which);
+        self.tell(&verdicts)?;
+        Ok(verdicts)
+    }
+
+    /// A run ended before its time: whoever judges it now or later is to know.
+    pub(crate) fn cut_short(&mut self, run_index: i32, halt: Halt) -> Result<(), SessionError> {
+        self.judge.cut_short(run_index, halt);
+        self.manifest(|manifest| {
+            let cut = manifest.extra.entry(CUT_SHORT.to_string()).or_insert_with(|| serde_json::json!({}));
+            cut[run_index.to_string()] = halt.word().into();
+        })
+    }
+
+    fn tell(&mut self, verdicts: &[Verdict]) -> Result<(), SessionError> {
         let t_ns = clock::now_ns();
         let rows: Vec<Objective> = verdicts
             .iter()
@@ -230,7 +257,7 @@ impl<'a> Spine<'a> {
                 t_ns: signed(t_ns),
                 t_s: self.seconds(t_ns),
                 run: verdict.run.clone(),
-                run_index,
+                run_index: verdict.run_index,
                 condition: verdict.condition.clone(),
                 verdict: verdict.judgement.word().to_string(),
                 sentence: verdict.sentence.clone(),
@@ -238,9 +265,9 @@ impl<'a> Spine<'a> {
             .collect();
         if !rows.is_empty() {
             self.rows(&rows)?;
-            self.face(|face| face.verdicts(&verdicts));
+            self.face(|face| face.verdicts(verdicts));
         }
-        Ok(verdicts)
+        Ok(())
     }
 
     /// Seals the recording; the face has nothing more to say. A recording that broke off is left as it is: its journal

@@ -521,9 +521,11 @@ fn file_system(node: &Node) -> String {
     let Ok(handle) = node.reopen(OFlags::PATH) else { return unknown() };
     let Ok(stat) = statx(&handle, "", AtFlags::EMPTY_PATH, StatxFlags::MNT_ID) else { return unknown() };
     let id = format!("{} ", stat.stx_mnt_id);
-    std::fs::read_to_string("/proc/self/mountinfo")
+    // Names of mount points may be any bytes.
+    std::fs::read("/proc/self/mountinfo")
         .ok()
-        .and_then(|text| {
+        .and_then(|table| {
+            let text = String::from_utf8_lossy(&table);
             let line = text.lines().find(|line| line.starts_with(&id))?;
             Some(line.split_once(" - ")?.1.split(' ').next()?.to_string())
         })

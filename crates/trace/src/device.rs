@@ -51,7 +51,9 @@ pub(crate) fn all() -> Vec<Device> {
 /// Where control groups (version 2) are mounted.
 #[must_use]
 pub fn cgroup_root() -> PathBuf {
-    let mounts = std::fs::read_to_string("/proc/self/mounts").unwrap_or_default();
+    // Names of mount points may be any bytes.
+    let table = std::fs::read("/proc/self/mounts").unwrap_or_default();
+    let mounts = String::from_utf8_lossy(&table);
     let found = mounts.lines().find_map(|line| match line.split(' ').collect::<Vec<_>>().as_slice() {
         [_, point, "cgroup2", ..] => Some(PathBuf::from(point)),
         _ => None,

@@ -52,7 +52,9 @@ impl Mounts {
 
     fn know(&mut self, dev: u32) {
         if !self.0.contains_key(&dev) {
-            self.0 = read(&std::fs::read_to_string("/proc/self/mountinfo").unwrap_or_default());
+            // Names of mount points may be any bytes.
+            let table = std::fs::read("/proc/self/mountinfo").unwrap_or_default();
+            self.0 = read(&String::from_utf8_lossy(&table));
         }
     }
 }

@@ -2,6 +2,7 @@
 
 use super::names::{Clock, Quantity};
 use super::samples::Sample;
+use super::schedule::{Absent, Halt, Told, add_names};
 use super::sentence::{Stretch, World, first, holds, in_words};
 use super::syntax::{Comparison, Measured, Selector, Truth};
 use super::{Condition, Judgement, Names, Verdict, recorded};
@@ -50,6 +51,10 @@ struct Record {
     totals: Vec<Sample>,
     wait: Histogram,
     end: End,
+    /// What is written when a run has ended is there.
+    is_over: bool,
+    /// It ended before its time.
+    cut: Option<Halt>,
 }
 
 /// What of a run came back after its load had ended, or not at all.
@@ -202,6 +207,7 @@ impl Judge {
     fn total(&mut self, row: &RunTotal) {
         let selectors = self.selectors.clone();
         let record = self.record(row.run_index, &row.run);
+        record.is_over = true;
         let samples = match row.phase.as_str() {
             PHASE => &mut record.totals,
             "drain" => &mut record.end.drained,
@@ -219,7 +225,9 @@ impl Judge {
 
     fn end(&mut self, row: &RunEnd) {
         let selectors = self.selectors.clone();
-        let end = &mut self.record(row.run_index, &row.run).end;
+        let record = self.record(row.run_index, &row.run);
+        record.is_over = true;
+        let end = &mut record.end;
         end.phase = Some(row.phase.clone());
         end.unfinished.add(row);
         end.wait.open.merge(&row.waiting_age);
@@ -242,6 +250,31 @@ impl Judge {
             self.cpu.extend(self.last_cpu.as_ref().and_then(|before| crate::facts::cpu_shares(&row, before)));
             self.last_cpu = Some(row);
         }
+    }
+
+    /// A run ended before its time: it has met nothing.
+    pub fn cut_short(&mut self, run_index: i32, halt: Halt) {
+        if let Some(record) = self.runs.get_mut(&run_index) {
+            record.cut = Some(halt);
+        }
+    }
+
+    /// Judges the conditions at `which` over a run that has not begun.
+    #[must_use]
+    pub fn of_absent(&self, absent: &Absent, run_index: i32, halt: Halt, which: &[usize]) -> Vec<Verdict> {
+        let conditions = which.iter().filter_map(|index| self.conditions.get(*index));
+        let verdict = |condition: &Condition| Verdict {
+            condition: condition.text.clone(),
+            run: absent.title.clone(),
+            run_index,
+            detail: absent.detail.clone(),
+            judgement: Judgement::Undecided,
+            sentence: halt.of_absent(&absent.title),
+            evidence: Vec::new(),
+            held_s: None,
+            compared: None,
+        };
+        conditions.filter(|condition| condition.is_about(&absent.title, run_index)).map(verdict).collect()
     }
 
     /// Judges the conditions at `which` over a run that has ended; the run is forgotten.
@@ -272,7 +305,7 @@ impl Judge {
         let longest = |truth: &Truth| record.longest(truth, base, &self.asked);
         let start_ns = record.start_ns.or(record.intervals.keys().next().copied()).unwrap_or(0);
         let world = World { whole: &whole, longest: &longest, start_ns };
-        let judgement = world.judgement(&condition.truth);
+        let mut judgement = world.judgement(&condition.truth);
         let measures = condition.measures();
         let mut reasons = Vec::new();
         match judgement {
@@ -281,6 +314,12 @@ impl Judge {
             known => world.reasons(&condition.truth, known == Judgement::Missed, &mut reasons),
         }
         reasons.extend(record.pauses());
+        let mut sentence = reasons.join("; ");
+        if let Some(halt) = record.cut.filter(|_| judgement != Judgement::Missed) {
+            // What came true stays true; the rest of the run could have made it so.
+            judgement = Judgement::Undecided;
+            sentence = format!("{}; until then {sentence}", halt.of_run());
+        }
         let held = held(&condition.truth, &longest).filter(|stretch| stretch.length_ns() > 0);
         let seconds = |t_ns: i64| (t_ns - start_ns) as f64 / 1e9;
         Verdict {
@@ -289,7 +328,7 @@ impl Judge {
             run_index,
             detail: record.detail.clone(),
             judgement,
-            sentence: reasons.join("; "),
+            sentence,
             evidence: world.evidence(&measures),
             held_s: held.map(|stretch| (seconds(stretch.from_ns), seconds(stretch.to_ns))),
             compared: None,
@@ -505,8 +544,8 @@ impl Sum {
     }
 }
 
-/// Judges `conditions` over every run of a recording; runs that only filled the targets are left out. Where nothing was run,
-/// over the machine.
+/// Judges `conditions` over every run of a recording, and of its plan: what never began is undecided. Runs that only filled the
+/// targets are left out. Where nothing was run, over the machine.
 ///
 /// # Errors
 /// A recording that cannot be read.
@@ -518,7 +557,7 @@ pub fn verdicts(reader: &Reader, conditions: Vec<Condition>) -> Result<Vec<Verdi
     judged(reader, conditions, |_, _| all.clone())
 }
 
-/// Judges the objectives that a recording was made with, each over the runs that it was set for.
+/// Judges the objectives that a recording was made with, each over the runs that it was set for, begun or not.
 ///
 /// # Errors
 /// A recording that cannot be read.
@@ -604,9 +643,28 @@ fn judged(
         judge.cpu(row?);
     }
     let runs: Vec<i32> = judge.runs.keys().copied().filter(|run| !fillings.contains(run)).collect();
-    let titles: BTreeMap<i32, &str> = phases.iter().map(|row| (row.run_index, row.run.as_str())).collect();
-    let title = |run: i32| titles.get(&run).copied().unwrap_or_default();
-    Ok(runs.into_iter().flat_map(|run| judge.verdicts(run, &which(run, title(run)))).collect())
+    let titles: BTreeMap<i32, &Phase> = phases.iter().map(|row| (row.run_index, row)).collect();
+    let told = Told::of(reader);
+    if let Some(told) = &told {
+        told.cut.iter().for_each(|(run, halt)| judge.cut_short(*run, *halt));
+        // The run that was under way.
+        let last = runs.last().filter(|run| judge.runs.get(*run).is_some_and(|record| !record.is_over));
+        if let (Some(run), Some(halt)) = (last, told.halt) {
+            judge.cut_short(*run, halt);
+        }
+    }
+    let title = |run: i32| titles.get(&run).map_or("", |row| row.run.as_str());
+    let mut verdicts: Vec<Verdict> =
+        runs.iter().flat_map(|run| judge.verdicts(*run, &which(*run, title(*run)))).collect();
+    let Some((mut schedule, halt)) = told.and_then(|told| Some((told.schedule, told.halt?))) else {
+        return Ok(verdicts);
+    };
+    runs.iter().filter_map(|run| titles.get(run)).for_each(|row| schedule.begin(&row.run, &row.detail));
+    let behind = titles.last_key_value().map_or(0, |(run, _)| run + 1);
+    for (run, absent) in (behind..).zip(schedule.absent()) {
+        verdicts.extend(judge.of_absent(&absent, run, halt, &which(run, &absent.title)));
+    }
+    Ok(verdicts)
 }
 
 /// What the labels of a condition may name in a recording.
@@ -629,5 +687,6 @@ pub fn names(reader: &Reader) -> Result<Names, AnalyzeError> {
         add(&mut names.targets, row.target);
         add(&mut names.runs, row.run);
     }
+    add_names(reader.manifest(), &mut names);
     Ok(names)
 }

@@ -1,6 +1,6 @@
 //! Conditions against small made runs: what is read, what is judged, what is said.
 
-use super::{Condition, ConditionError, Judge, Judgement, Names, Verdict};
+use super::{Condition, ConditionError, Halt, Judge, Judgement, Names, Verdict};
 use quantity::histogram::Histogram;
 use recording::Batch;
 use recording::rows::{EngineInterval, OpInterval, Phase, RunEnd, RunTotal};
@@ -72,6 +72,11 @@ fn end((in_flight, waiting): (i64, i64), age_ns: u64, phase: &str) -> RunEnd {
 
 /// Judges `text` over a run of these intervals with this end.
 fn judged_with_end(text: &str, seconds: &[Second], end: Option<RunEnd>) -> Verdict {
+    judged_when_cut(text, seconds, end, None)
+}
+
+/// The same of a run that was cut short.
+fn judged_when_cut(text: &str, seconds: &[Second], end: Option<RunEnd>, halt: Option<Halt>) -> Verdict {
     let condition = Condition::parse(text).unwrap_or_else(|error| panic!("{text}: {error}"));
     let mut judge = Judge::new(vec![condition]);
     let mark = |event: &str, t_ns: i64| Phase {
@@ -119,6 +124,9 @@ fn judged_with_end(text: &str, seconds: &[Second], end: Option<RunEnd>) -> Verdi
         RunTotal { phase: "drain".into(), ops: 1, response: times(1, 700_000_000), errors: Some(1), ..total.clone() };
     judge.accept(&Batch::from_rows(&[late, total]).unwrap()).unwrap();
     judge.accept(&Batch::from_rows(&end.into_iter().collect::<Vec<_>>()).unwrap()).unwrap();
+    if let Some(halt) = halt {
+        judge.cut_short(0, halt);
+    }
     let mut verdicts = judge.verdicts(0, &[0]);
     assert_eq!(verdicts.len(), 1, "{text}");
     verdicts.remove(0)
@@ -467,4 +475,22 @@ fn an_objective_that_is_undecided_fails() {
         "{}",
         verdict.told()
     );
+}
+
+#[test]
+fn what_was_cut_short_has_met_nothing() {
+    let of = |text: &str, seconds: &[Second]| judged_when_cut(text, seconds, None, Some(Halt::Interrupted));
+    let met = of("response_ns_p50 > 1s", &[FAST]);
+    assert_eq!(met.judgement, Judgement::Undecided, "{met:?}");
+    assert!(
+        met.sentence.starts_with("the run was interrupted; until then response_ns_p50 was 1.0"),
+        "{}",
+        met.sentence
+    );
+    assert!(!met.evidence[0].at_least && met.evidence[0].value.is_some(), "{met:?}");
+    let unknown = of("response_ns_p50{op=write} > 1s", &[FAST]);
+    assert_eq!(unknown.judgement, Judgement::Undecided, "{unknown:?}");
+    let missed = of("response_ns_p50 > 1us", &[FAST]);
+    assert_eq!(missed.judgement, Judgement::Missed, "{missed:?}");
+    assert!(missed.sentence.starts_with("response_ns_p50 was 1.0"), "what came true stays true: {}", missed.sentence);
 }

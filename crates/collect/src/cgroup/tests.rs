@@ -86,6 +86,15 @@ fn version_2_with_every_controller() {
 }
 
 #[test]
+fn a_mount_point_whose_name_is_no_text_hides_no_group() {
+    let root = version_2();
+    let other = b"99 24 0:50 / /srv/m\xff rw - tmpfs tmpfs rw\n";
+    write(root.path().join("proc/self/mountinfo"), [other, SECOND.as_bytes()].concat()).unwrap();
+    let (rows, _) = Cgroups::new(root.path(), false).unwrap().sample((1, 0), &mut Vec::new());
+    assert_eq!(rows.len(), 2, "{rows:?}");
+}
+
+#[test]
 fn only_what_did_something_is_told_again() {
     let root = version_2();
     let service = root.path().join("sys/fs/cgroup/system.slice/mail one.service");

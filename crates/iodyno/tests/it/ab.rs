@@ -143,7 +143,8 @@ fn ctrl_c_keeps_whole_rounds_and_compares_them() {
     let other = scratch.write("other.vdb", &std::fs::read_to_string(&file).unwrap()).display().to_string();
     // Rounds of a second, so that the second one is met in its middle.
     let arguments = ["ab", &file, &other, "--rounds", "5", "-o", "out", "-e", "2", "-i", "1", "--no-counters"];
-    let mut child = scratch.iodyno(&arguments).spawn().unwrap();
+    let judged = ["--junit", "r.xml", "--fail-if", "iops not same within 100%"];
+    let mut child = scratch.iodyno(&[arguments.as_slice(), &judged].concat()).spawn().unwrap();
     assert!(child.wait_for_stdout("round 2 of 5, 03-b", Duration::from_secs(60)), "{}", child.stdout());
     child.signal(Signal::INT);
     let ran = child.wait().unwrap().expect_code(130);
@@ -157,6 +158,9 @@ fn ctrl_c_keeps_whole_rounds_and_compares_them() {
     assert!(ran.stdout.contains("differs from load is not resolved"), "{}", ran.stdout);
     assert!(ran.stdout.contains("Round 2 is left out on both sides ("), "{}", ran.stdout);
     assert!(ran.stdout.contains("1 of 5 rounds are there."), "{}", ran.stdout);
+    // However well the rounds that are there compare, the command was interrupted.
+    let junit = std::fs::read_to_string(scratch.path("r.xml")).unwrap();
+    assert!(junit.contains("<failure type=\"error\" message=\"interrupted"), "{junit}");
     assert!(scratch.path("out/report.html").exists());
 }
 
@@ -165,10 +169,14 @@ fn ctrl_c_in_the_first_round_leaves_its_recording_and_says_that_there_is_nothing
     let scratch = Scratch::new();
     let file = reads(&scratch, &scratch.path("data"), ",size=4m");
     let arguments = ["ab", &file, &file, "-o", "out", "-e", "20", "-i", "1", "--no-counters"];
-    let mut child = scratch.iodyno(&arguments).spawn().unwrap();
+    let judged = ["--junit", "r.xml", "--fail-if", "iops worse"];
+    let mut child = scratch.iodyno(&[arguments.as_slice(), judged.as_slice()].concat()).spawn().unwrap();
     assert!(child.wait_for_stdout("round 1 of 6, 01-a", Duration::from_secs(60)), "{}", child.stdout());
+    let junit = || std::fs::read_to_string(scratch.path("r.xml")).unwrap();
+    assert!(junit().contains("not ended"), "{}", junit());
     child.signal(Signal::INT);
     let ran = child.wait().unwrap().expect_code(130);
+    assert!(junit().contains("<failure type=\"error\"") && junit().contains("no round of which both"), "{}", junit());
     assert!(ran.stderr.contains("no round of which both sides were run to their end"), "{}", ran.stderr);
     assert_eq!(folders(&scratch, "out"), ["00-a", "01-a"]);
     scratch.iodyno(&["report", "out/01-a"]).run().unwrap().expect_code(0);

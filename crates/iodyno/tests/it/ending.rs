@@ -144,9 +144,13 @@ fn an_age_that_leaves_the_objective_open_is_not_met() {
     assert!(output.stderr.contains("4 operations had not come back when the run ended"), "{}", output.stderr);
     let again = scratch.iodyno(&["check", "out", "--fail-if", "response_ns_max > 50s", "--json"]).run().unwrap();
     assert_eq!(again.expect_code(5).ndjson()[0]["verdict"], "undecided");
-    // Percentiles that four of thousands cannot change are known.
-    let p50 = ["check", "out", "--fail-if", "response_ns_p50 > 50s"];
-    scratch.iodyno(&p50).run().unwrap().expect_code(0);
+    // Percentiles that four of thousands cannot change are known; the run was interrupted all the same.
+    let p50 = ["check", "out", "--fail-if", "response_ns_p50 > 50s", "--json"];
+    let p50 = &scratch.iodyno(&p50).run().unwrap().expect_code(5).ndjson()[0];
+    assert_eq!((&p50["verdict"], &p50["evidence"][0]["at_least"]), (&"undecided".into(), &false.into()), "{p50}");
+    let words = p50["sentence"].as_str().unwrap();
+    assert!(words.starts_with("the run was interrupted; until then response_ns_p50 was "), "{words}");
+    assert!(words.contains(", not more than 50s") && !words.contains("had not come back"), "{words}");
 }
 
 #[test]

@@ -1,6 +1,6 @@
 //! Objectives from the outside: exit code, sentences, JSON, report, and the same verdict of an old recording.
 
-use crate::support::Scratch;
+use crate::support::{FaultyDisk, Scratch};
 
 /// Two runs of 2 s on a small file, with this general parameter and this parameter of `rd1`.
 fn text(scratch: &Scratch, general: &str, run: &str) -> String {
@@ -105,24 +105,133 @@ fn mistakes_in_conditions_stop_the_run_with_line_and_column() {
     assert!(dry.stdout.contains("every run fails if: response_ns_p99 > 5ms"), "{}", dry.stdout);
 }
 
-#[test]
-fn a_run_that_was_killed_is_judged_by_its_objectives() {
-    let scratch = Scratch::new();
+/// Two runs with objectives, of which the first goes on for so long and is followed by such a pause.
+fn two_runs(scratch: &Scratch, elapsed: &str, more: &str) {
     let text = format!(
         "fail_if=\"errors > 0\"\nsd=sd1,lun={},size=8m,threads=2\nwd=wd1,sd=sd1,xfersize=4k,rdpct=100\n\
-         rd=default,wd=wd1,elapsed=60,interval=0.1\nrd=rd1,iorate=200,fail_if=\"achieved > 1\"\n\
+         rd=default,wd=wd1,elapsed={elapsed},interval=0.1\nrd=rd1,iorate=200,fail_if=\"achieved > 1\"{more}\n\
          rd=rd2,iorate=100,fail_if=\"achieved > 2\"\n",
         scratch.path("data").display()
     );
     scratch.write("a.vdb", &text);
+}
+
+/// `(run, condition, verdict, sentence)` of verdicts or of rows.
+fn told(lines: &[serde_json::Value], condition: &str) -> Vec<[String; 4]> {
+    let one = |line: &serde_json::Value| {
+        ["run", condition, "verdict", "sentence"].map(|name| line[name].as_str().unwrap().to_string())
+    };
+    let mut all: Vec<_> = lines.iter().map(one).collect();
+    all.sort();
+    all
+}
+
+#[test]
+fn a_run_that_was_killed_has_met_nothing() {
+    let scratch = Scratch::new();
+    two_runs(&scratch, "60", "");
     let run = ["run", "a.vdb", "-o", "out", "--json", "--fail-if", "response_ns_p50 > 10s"];
     let mut child = scratch.iodyno(&run).spawn().unwrap();
     assert!(child.wait_for_stdout("\"run\":\"rd1\"", std::time::Duration::from_secs(60)), "{}", child.stdout());
+    // While it runs nothing is met, and what may still come is not given up.
+    let live = scratch.iodyno(&["check", "out"]).run().unwrap().expect_code(5);
+    for words in ["the run is not over; until then errors was 0", "rd2 has not begun: the recording is not over"] {
+        assert!(live.stderr.contains(words), "{words}: {}", live.stderr);
+    }
+    assert!(!live.stderr.contains("never began") && live.stdout.is_empty(), "{} {}", live.stdout, live.stderr);
     child.signal(rustix::process::Signal::KILL);
     let _ = child.wait();
     assert!(scratch.table("out", "objective").is_empty());
-    let judged = scratch.iodyno(&["check", "out"]).run().unwrap().expect_code(5);
-    assert!(judged.stderr.contains("objective missed in rd1: achieved"), "{}", judged.stderr);
-    assert!(!judged.stderr.contains("achieved > 2"), "of a run that never began: {}", judged.stderr);
-    assert_eq!(judged.stdout.matches("objective met").count(), 2, "{} {}", judged.stdout, judged.stderr);
+    let check = |code: i32| {
+        let judged = scratch.iodyno(&["check", "out", "--junit", "r.xml"]).run().unwrap().expect_code(code);
+        for words in [
+            "objective missed in rd1: achieved",
+            "objective undecided in rd1, so not met: the recording was cut short during the run; until then errors was 0",
+            "objective undecided in rd2, so not met: rd2 never began: the recording was cut short (fail if achieved > 2)",
+            "rd2 never began: the recording was cut short (fail if errors > 0)",
+            "rd2 never began: the recording was cut short (fail if response_ns_p50 > 10s)",
+        ] {
+            assert!(judged.stderr.contains(words), "{words}: {}", judged.stderr);
+        }
+        assert!(judged.stdout.is_empty(), "nothing was met: {}", judged.stdout);
+        let junit = std::fs::read_to_string(scratch.path("r.xml")).unwrap();
+        assert!(junit.contains("tests=\"6\" failures=\"6\" errors=\"0\" skipped=\"0\""), "{junit}");
+        assert!(junit.contains("<failure type=\"undecided\" message=\"rd2 never began: the recording was"), "{junit}");
+    };
+    check(5);
+    // A run of the plan is one, begun or not; others are none.
+    let of = |run: &str| format!("errors{{run={run}}} > 0");
+    let planned = scratch.iodyno(&["check", "out", "--fail-if", &of("rd2")]).run().unwrap().expect_code(5);
+    assert!(planned.stderr.contains("rd2 never began"), "{}", planned.stderr);
+    let none = scratch.iodyno(&["check", "out", "--fail-if", &of("rd3")]).run().unwrap().expect_code(2);
+    assert!(none.stderr.contains("there is no run `rd3`"), "{}", none.stderr);
+    // Sealed by somebody else it says the same.
+    assert!(recording::seal_abandoned(&scratch.path("out")).unwrap());
+    check(5);
+}
+
+#[test]
+fn a_run_that_was_interrupted_has_met_nothing_and_the_run_behind_it_neither() {
+    let scratch = Scratch::new();
+    two_runs(&scratch, "60", "");
+    let run = ["run", "a.vdb", "-o", "out", "--json", "--fail-if", "response_ns_p50 > 10s", "--junit", "r.xml"];
+    let mut child = scratch.iodyno(&run).spawn().unwrap();
+    assert!(child.wait_for_stdout("\"run\":\"rd1\"", std::time::Duration::from_secs(60)), "{}", child.stdout());
+    child.signal(rustix::process::Signal::INT);
+    let ran = child.wait().unwrap().expect_code(130);
+    for words in [
+        "objective undecided in rd1, so not met: the run was interrupted; until then errors was 0",
+        "objective undecided in rd2, so not met: rd2 never began: the command was interrupted (fail if achieved > 2)",
+    ] {
+        assert!(ran.stderr.contains(words), "{words}: {}", ran.stderr);
+    }
+    assert!(!ran.stderr.contains("no run could judge it"), "{}", ran.stderr);
+    let junit = std::fs::read_to_string(scratch.path("r.xml")).unwrap();
+    assert!(junit.contains("tests=\"6\" failures=\"6\" errors=\"0\" skipped=\"0\""), "{junit}");
+    // What was written, what was shown, and what is worked out later are the same.
+    let checked = scratch.iodyno(&["check", "out", "--json"]).run().unwrap().expect_code(5).ndjson();
+    let checked = told(&checked, "fail_if");
+    assert_eq!(checked.iter().filter(|one| one[2] == "undecided").count(), 5, "{checked:?}");
+    assert_eq!(told(&scratch.table("out", "objective"), "condition"), checked);
+    let shown: Vec<_> = ran.ndjson().into_iter().filter(|line| line["schema"] == "iodyno.objective/1").collect();
+    assert_eq!(told(&shown, "fail_if"), checked);
+}
+
+#[test]
+fn a_command_that_was_interrupted_between_two_runs_leaves_the_first_as_it_was() {
+    let scratch = Scratch::new();
+    two_runs(&scratch, "1", ",pause=60");
+    let run = ["run", "a.vdb", "-o", "out", "--json"];
+    let mut child = scratch.iodyno(&run).spawn().unwrap();
+    // It is judged when it has ended.
+    assert!(child.wait_for_stdout("iodyno.objective/1", std::time::Duration::from_secs(60)), "{}", child.stdout());
+    child.signal(rustix::process::Signal::INT);
+    child.wait().unwrap().expect_code(130);
+    let judged = scratch.iodyno(&["check", "out", "--fail-if", "errors > 0"]).run().unwrap().expect_code(5);
+    assert!(judged.stdout.contains("objective met in rd1: errors was 0"), "{} {}", judged.stdout, judged.stderr);
+    assert!(judged.stderr.contains("rd2 never began: the command was interrupted"), "{}", judged.stderr);
+    let checked = scratch.iodyno(&["check", "out", "--json"]).run().unwrap().expect_code(5).ndjson();
+    assert_eq!(told(&scratch.table("out", "objective"), "condition"), told(&checked, "fail_if"));
+    // Of one that came to its end nothing is missing.
+    scratch.iodyno(&["check", "out", "--fail-if", "errors{run=rd1} > 0"]).run().unwrap().expect_code(0);
+}
+
+#[test]
+fn what_failed_operations_cut_short_has_met_nothing() {
+    let Some(faulty) = FaultyDisk::new() else { return };
+    let scratch = Scratch::new();
+    let text = format!(
+        "data_errors=5\nsd=sd1,lun={},openflags=o_direct,threads=2\nwd=wd1,sd=sd1,xfersize=4k,rdpct=100\n\
+         rd=default,wd=wd1,iorate=200,elapsed=30,interval=1\nrd=rd1\nrd=rd2\n",
+        faulty.device.path().display()
+    );
+    faulty.disk.control("eio read").unwrap();
+    let ran = scratch.run("out", &text, &["--fail-if", "errors > 1000000"]).expect_code(3);
+    faulty.disk.control("quiet").unwrap();
+    for words in ["the run was ended by failed operations; until then", "rd2 never began: operations failed before it"]
+    {
+        assert!(ran.stderr.contains(words), "{words}: {}", ran.stderr);
+    }
+    let checked = scratch.iodyno(&["check", "out", "--json"]).run().unwrap().expect_code(5).ndjson();
+    assert_eq!(told(&scratch.table("out", "objective"), "condition"), told(&checked, "fail_if"));
 }

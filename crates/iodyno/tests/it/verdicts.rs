@@ -447,12 +447,47 @@ fn scripts_and_ci_systems_read_what_came_of_a_comparison() {
     let missing = ["check", "missing", "--fail-if", "errors > 0", "--junit", "r.xml"];
     let code = scratch.iodyno(&missing).run().unwrap().code;
     let left = read("r.xml");
-    assert!(code != Some(0) && left[1]["failures"] == "1" && left[2][0][0] == "not ended", "{code:?} {left}");
+    assert!(code != Some(0) && left[1]["failures"] == "1" && left[2][0][0] == "ended with an error", "{code:?} {left}");
     std::fs::write(scratch.path("notes.xml"), "<notes/>").unwrap();
     let refused = ["check", "base", "--fail-if", "errors > 0", "--junit", "notes.xml"];
     let refused = scratch.iodyno(&refused).run().unwrap().expect_code(2);
     assert!(refused.stderr.contains("notes.xml"), "{}", refused.stderr);
     assert_eq!(std::fs::read_to_string(scratch.path("notes.xml")).unwrap(), "<notes/>");
+}
+
+#[test]
+fn ci_reads_why_nothing_was_judged() {
+    let scratch = Scratch::new();
+    for (name, seed) in [("base", 1), ("other", 2)] {
+        written(&scratch, name, &[wanted("rd1", 1e6, seed)]);
+    }
+    let failure = |arguments: &[&str], code: i32, words: &[&str]| {
+        let out = scratch.iodyno(&[arguments, &["--junit", "r.xml"]].concat()).run().unwrap().expect_code(code);
+        let junit = std::fs::read_to_string(scratch.path("r.xml")).unwrap();
+        let failures: Vec<&str> = junit.lines().filter(|line| line.contains("<failure")).collect();
+        assert!(failures.len() == 1 && junit.contains("tests=\"1\" failures=\"1\""), "{arguments:?}: {junit}");
+        for words in words {
+            assert!(failures[0].contains(words) && out.stderr.contains(words), "{words}: {junit} {}", out.stderr);
+        }
+        assert!(!junit.contains("not ended") && !junit.contains("for want of"), "{junit}");
+    };
+    // A command that ends with an error: the file is new, and says which.
+    let missing = ["compare", "base", "missing", "--fail-if", "iops worse"];
+    failure(&missing, 2, &["missing"]);
+    let junit = std::fs::read_to_string(scratch.path("r.xml")).unwrap();
+    assert!(junit.contains("<failure type=\"error\""), "{junit}");
+    failure(&["compare", "base", "--fail-if", "iops worse"], 2, &["base is one recording"]);
+    let unknown = ["compare", "base", "other", "--fail-if", "iops{run=rd2} worse"];
+    failure(&unknown, 2, &["no run of that name is compared"]);
+    failure(&["check", "missing", "--fail-if", "errors > 0"], 2, &["missing"]);
+    // What lacks rows.
+    let file = recording::Reader::open(scratch.path("other")).unwrap().sealed_files("op_interval").unwrap().remove(0);
+    let mut bytes = std::fs::read(&file).unwrap();
+    let middle = bytes.len() / 2;
+    bytes[middle] ^= 1;
+    std::fs::write(&file, bytes).unwrap();
+    failure(&["check", "other", "--fail-if", "errors > 0"], 6, &["other is damaged: ", "checksum differs"]);
+    failure(&["compare", "base", "other", "--fail-if", "iops worse"], 6, &["other/op_interval", "checksum differs"]);
 }
 
 #[test]

@@ -266,7 +266,7 @@ tables! {
 
     /// What a run had to achieve, and what came of it.
     Objective = "objective" from "the session" since 1 {
-        /// When it was judged: at the end of the run.
+        /// When it was judged: at the end of the run, or of the command.
         t_ns: i64, "ns", Time;
         /// The same since the recording's start.
         t_s: f64, "s", Time;
@@ -276,7 +276,7 @@ tables! {
         run_index: i32, "", Gauge;
         /// The condition that must not come true (docs/objectives.md).
         condition: String, "", Text;
-        /// `met`, `missed`, `undecided` (operations without an end leave it open: not met) or `not judged`.
+        /// `met`, `missed`, `undecided` (operations have no end, or the run was cut short or never began: not met) or `not judged`.
         verdict: String, "", Name;
         /// What was measured, in a sentence.
         sentence: String, "", Text;

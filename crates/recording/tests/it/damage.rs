@@ -461,7 +461,7 @@ fn a_manifest_of_another_recording_is_outvoted() {
 }
 
 #[test]
-fn a_manifest_from_before_sealing_gives_way_and_a_journal_that_is_gone_is_told() {
+fn a_manifest_from_before_sealing_gives_way_and_a_journal_that_is_gone_or_emptied_is_told() {
     let folder = tempfile::tempdir().unwrap();
     let writer = written(&folder.path().join("r"), 5);
     let before = std::fs::read(folder.path().join("r/manifest.json")).unwrap();
@@ -471,10 +471,15 @@ fn a_manifest_from_before_sealing_gives_way_and_a_journal_that_is_gone_is_told()
     is_all_there(&directory, &id);
     assert!(!repair(&directory).unwrap().is_empty());
     is_all_there(&directory, &id);
-    let directory = killed(folder.path(), "gone", 3);
-    std::fs::remove_file(directory.join("journal")).unwrap();
-    for error in [Reader::open(&directory).map(drop).unwrap_err(), repair(&directory).map(drop).unwrap_err()] {
-        assert!(error.to_string().contains("its journal is gone") && !error.is_parameter(), "{error}");
+    for name in ["gone", "emptied"] {
+        let directory = killed(folder.path(), name, 3);
+        match name {
+            "gone" => std::fs::remove_file(directory.join("journal")).unwrap(),
+            _ => std::fs::write(directory.join("journal"), "").unwrap(),
+        }
+        for error in [Reader::open(&directory).map(drop).unwrap_err(), repair(&directory).map(drop).unwrap_err()] {
+            assert!(error.to_string().contains("its journal is gone") && !error.is_parameter(), "{name}: {error}");
+        }
     }
 }
 
